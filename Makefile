@@ -1,0 +1,41 @@
+# The commands of this project. `make` lists them.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+GO ?= go
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: help
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: redis
+redis: ## Install redis-server if it is missing (Debian, Ubuntu)
+	@command -v redis-server >/dev/null || \
+	  { echo "installing redis-server"; sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+	    $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq redis-server >/dev/null; }
+
+.PHONY: test
+test: redis ## Run all tests, with the race detector
+	$(GO) test -race ./...
+
+.PHONY: quickstart
+quickstart: ## Run the quickstart on an embedded Redis
+	$(GO) run ./examples/quickstart
+
+.PHONY: bench
+bench: redis ## Run the benchmarks of the root package
+	$(GO) test -run '^$$' -bench . -benchmem .
+
+.PHONY: generate
+generate: ## Generate the Go of the messages
+	$(GO) generate ./messages
+
+.PHONY: lint
+lint: ## gofmt, go vet, staticcheck, and the generated code is up to date
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted"; exit 1; }
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+	cd messages/internal/gen && $(GO) vet . && $(GO) run $(STATICCHECK) .
+	$(GO) mod tidy -diff
+	$(GO) generate ./messages && git diff --exit-code -- messages

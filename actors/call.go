@@ -1,0 +1,131 @@
+package actors
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// Op is what a Call asks for.
+type Op uint8
+
+// The operations of a Call; each is answered once on Done.
+const (
+	OpAcquire Op = iota
+	OpRelease
+	OpCancel
+	OpForceRelease
+	OpInspect
+	OpEnsure
+)
+
+// Call is a request by a goroutine of this process. It is the blocking API's way
+// past protobuf and futures; a lock actor treats it like the message it stands for.
+type Call struct {
+	Op   Op
+	Name string
+
+	// Acquire: the fixed lease or 0, the bound of the hold or 0, and how long to
+	// wait: Try asks once, else Wait, where 0 is without limit.
+	Lease   time.Duration
+	MaxHold time.Duration
+	Wait    time.Duration
+	Try     bool
+	// Owner makes an Acquire the re-entry of a hold that an earlier Call got.
+	Owner core.Owner
+	// Holder is told what becomes of the hold.
+	Holder Holder
+
+	// HoldID is the hold to release or to ensure; Within how much of it is needed.
+	HoldID uint64
+	Within time.Duration
+	// Target is the Acquire that a Cancel withdraws.
+	Target *Call
+
+	// Done has room for the one Outcome.
+	Done chan Outcome
+
+	id        atomic.Uint64
+	withdrawn atomic.Bool
+}
+
+// Outcome answers a Call.
+type Outcome struct {
+	core.Answer
+	// Owner re-enters the hold when a later Call names it.
+	Owner core.Owner
+	// Until is kept up to date while the hold lasts: how long it is good for, on the system's clock.
+	Until *atomic.Int64
+	// Status answers an Inspect.
+	Status *messages.Status
+}
+
+// Holder is told about a hold by the lock actor; it must not block.
+type Holder interface {
+	LeaseLost(reason core.Reason, detail string)
+	LeaseAtRisk(until core.Instant, detail string)
+}
+
+func (call *Call) asked() Op { return call.Op }
+
+func (call *Call) answered(c *cell, a core.Answer) {
+	o := Outcome{Answer: a}
+	if a.Kind == core.Granted {
+		o.Owner, o.Until = call.Owner, &c.until
+	}
+	call.Done <- o
+}
+
+func (call *Call) lost(_ *cell, a core.Answer) {
+	if call.Holder != nil {
+		call.Holder.LeaseLost(a.Reason, a.Detail)
+	}
+}
+
+func (call *Call) atRisk(_ *cell, a core.Answer) {
+	if call.Holder != nil {
+		call.Holder.LeaseAtRisk(a.Until, a.Detail)
+	}
+}
+
+func (call *Call) over(*cell) {}
+
+func (call *Call) inspected(_ *cell, s *messages.Status) {
+	call.Done <- Outcome{Status: s}
+}
+
+// Refuse answers a call that cannot be carried out.
+func (call *Call) refuse(reason core.Reason, detail string) {
+	call.Done <- Outcome{Answer: refusal(call.Op, reason, detail)}
+}
+
+// refusal is the answer "no" to each kind of request.
+func refusal(op Op, reason core.Reason, detail string) core.Answer {
+	kind := core.NotDone
+	switch op {
+	case OpAcquire:
+		kind = core.NotGranted
+	case OpRelease:
+		kind = core.NotFreed
+	}
+	return core.Answer{Kind: kind, Reason: reason, TTL: -1, Detail: detail}
+}
+
+// Submit hands a call to its lock actor and returns at once.
+func (r *Runtime) Submit(call *Call) {
+	key := lockKey{name: call.Name}
+	if c := r.table.get(key); c != nil && c.gate.enter() {
+		r.root.Send(c.pid, call)
+		return
+	}
+	r.root.Send(r.guardian, call)
+}
+
+// Withdraw cancels an Acquire that is waiting, wherever it is by now. The Acquire
+// is answered as always: it may have been granted in the meantime.
+func (r *Runtime) Withdraw(acquire *Call) {
+	acquire.withdrawn.Store(true) // in case the cancel overtakes the acquire
+	r.Submit(&Call{Op: OpCancel, Name: acquire.Name, Target: acquire, Done: make(chan Outcome, 1)})
+}

@@ -1,0 +1,217 @@
+package actors
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// cell is everything about a lock actor that outlives its instance: after a crash
+// the supervisor makes a new instance around the same cell.
+//
+// It is touched under mu: by the actor while it handles a message, and by the
+// guardian when the actor crashes. What is shared with others is marked.
+type cell struct {
+	mu      sync.Mutex
+	rt      *Runtime
+	key     lockKey
+	pid     *actor.PID
+	channel string
+	// keys are the lock's key and its channel, as the scripts take them.
+	keys []string
+
+	// gate is shared with whoever sends to the actor; seen is the actor's side of it.
+	gate gate
+	seen uint64
+	// until is shared with the holder: how long the hold is good for.
+	until atomic.Int64
+
+	lock   core.Lock
+	owners owners
+	// field is the owner field of the term fieldTerm.
+	field     string
+	fieldTerm uint64
+
+	timer *time.Timer
+	// wakeAt is when the timer will go off, 0 when it is not set.
+	wakeAt core.Instant
+	// idleSince is when the lock became idle, 0 while it is not.
+	idleSince core.Instant
+
+	// ctx is the context of the message being handled, nil between messages.
+	ctx actor.Context
+	// counted and accepted are the last message that was counted as seen, and the
+	// last that the lock has taken over: what a crash must not do again, or undo.
+	counted, accepted any
+	crashes           []core.Instant
+	// closing: the actor is to leave as soon as its lock is released.
+	closing bool
+	// leaving is set once the lock is given up.
+	leaving *leaving
+}
+
+func newCell(rt *Runtime, key lockKey) *cell {
+	name := rt.cfg.KeyPrefix + key.name
+	channel := redisio.Channel(name)
+	return &cell{
+		rt: rt, key: key, channel: channel, keys: []string{name, channel},
+		lock: core.New(&rt.cfg.Config),
+	}
+}
+
+// step applies an event to a copy of the lock and, if that went well, replaces the
+// lock by it. A panic on the way leaves the lock as it was.
+func (c *cell) step(event func(l *core.Lock, now core.Instant)) {
+	next := c.rt.scratch.Get().(*core.Lock)
+	*next = c.lock
+	if !next.SpareTerm() {
+		next.Refill(c.rt.terms.Add(1))
+	}
+	event(next, c.rt.Now())
+	c.lock = *next
+	*next = core.Lock{}
+	c.rt.scratch.Put(next)
+}
+
+// handle applies an event and carries out what follows from it. source is the
+// message that the event came from.
+func (c *cell) handle(source any, event func(l *core.Lock, now core.Instant)) {
+	c.step(event)
+	c.accepted = source
+	c.carryOut()
+}
+
+// carryOut does what the lock wants done, also what a crash has left undone.
+func (c *cell) carryOut() {
+	for {
+		e, more := c.lock.Effects()
+		if !more {
+			break
+		}
+		switch e.Kind {
+		case core.Send:
+			c.send(e.Command)
+		case core.Reply:
+			c.rt.metrics.answered(e.Answer)
+			e.Ref.(requester).answered(c, e.Answer)
+		case core.TellLost:
+			c.rt.metrics.lost(e.Answer.Reason)
+			c.rt.cfg.Logger.Warn("lease lost", "lock", c.key.name, "reason", e.Answer.Reason.String(), "detail", e.Answer.Detail)
+			e.Ref.(requester).lost(c, e.Answer)
+		case core.TellAtRisk:
+			c.rt.metrics.atRisk()
+			c.rt.cfg.Logger.Warn("lease at risk", "lock", c.key.name, "detail", e.Answer.Detail)
+			e.Ref.(requester).atRisk(c, e.Answer)
+		case core.Over:
+			e.Ref.(requester).over(c)
+		case core.Subscribe:
+			c.rt.root.Send(c.rt.subscriber, &subscribe{cell: c})
+		case core.Unsubscribe:
+			c.rt.root.Send(c.rt.subscriber, &unsubscribe{cell: c})
+		}
+	}
+	c.until.Store(int64(c.lock.Snapshot().Until))
+	if c.closing && c.lock.Idle() {
+		c.retire()
+		return
+	}
+	c.setTimer()
+}
+
+// retire asks the guardian to stop the actor, unless requests are on their way to it.
+func (c *cell) retire() bool {
+	if !c.gate.closeIf(c.seen) {
+		return false
+	}
+	c.stopTimer()
+	c.rt.root.Send(c.rt.guardian, &retired{cell: c})
+	return true
+}
+
+// setTimer sees to it that a tick comes when the lock wants one, or when it has
+// been idle for long enough. A timer that goes off too early costs one tick; so it
+// is only ever moved forward, which spares most steps from touching it.
+func (c *cell) setTimer() {
+	at, wanted := c.lock.NextWake()
+	if c.lock.Idle() && len(c.owners.byPID) == 0 {
+		if c.idleSince == 0 {
+			c.idleSince = c.rt.Now()
+		}
+		at, wanted = c.idleSince+c.rt.cfg.Idle, true
+	} else {
+		c.idleSince = 0
+	}
+	if !wanted || c.wakeAt != 0 && c.wakeAt <= at {
+		return
+	}
+	c.wakeAt = at
+	after := max(at-c.rt.Now(), 0)
+	if c.timer == nil {
+		c.timer = time.AfterFunc(after, func() { c.rt.root.Send(c.pid, tick{}) })
+	} else {
+		c.timer.Reset(after)
+	}
+}
+
+func (c *cell) stopTimer() {
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.wakeAt = 0
+}
+
+// newID numbers a request. Numbers grow over the whole system, and their lower half is
+// random: an id from a lock actor's earlier life fits nothing in a later one.
+func (c *cell) newID() uint64 { return c.rt.tickets.Add(1)<<20 | rand.Uint64N(1<<20) }
+
+// ownerField is the term's field in Redis.
+func (c *cell) ownerField(term uint64) string {
+	if term != c.fieldTerm {
+		c.field, c.fieldTerm = c.rt.owner(term), term
+	}
+	return c.field
+}
+
+// send has a command of the lock run in Redis; the reply comes back as a message.
+func (c *cell) send(command core.Command) {
+	tag := command.Seq<<commandBits | uint64(command.Kind)
+	deadline := c.rt.epoch.Add(command.Deadline)
+	if command.Kind == core.Renew {
+		c.rt.redis.Renew(redisio.Renewal{
+			Key: c.keys[0], Owner: c.ownerField(command.Term), Lease: command.Lease,
+			Now: command.Hurry, Deadline: deadline, To: c, Seq: tag,
+		})
+		return
+	}
+	call := redisio.Call{Keys: c.keys, Deadline: deadline, To: c, Seq: tag, Urgent: true}
+	lease := strconv.FormatInt((command.Lease + time.Millisecond - 1).Milliseconds(), 10)
+	switch command.Kind {
+	case core.Acquire:
+		call.Script, call.Keys, call.Urgent = scripts.Acquire, c.keys[:1], false
+		call.Args = []string{c.ownerField(command.Term), strconv.Itoa(command.Count), lease}
+	case core.Release:
+		call.Script = scripts.Release
+		call.Args = []string{c.ownerField(command.Term), strconv.Itoa(command.Count), lease}
+	case core.Yield:
+		call.Script = scripts.Yield
+		call.Args = []string{c.ownerField(command.Term), digit(command.Subscribed), lease, digit(command.Open)}
+	case core.ForceRelease:
+		call.Script = scripts.ForceRelease
+	}
+	c.rt.redis.Run(call)
+}
+
+func digit(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}

@@ -1,0 +1,26 @@
+package actors
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+)
+
+// Config is what the actors of a system share. Package lockkeeper fills it in,
+// with its defaults, and has checked it.
+type Config struct {
+	core.Config
+	// KeyPrefix is put before every lock's name.
+	KeyPrefix string
+	// Idle is how long an unused lock actor stays.
+	Idle time.Duration
+	// Middleware is put around every lock actor and the subscriber.
+	Middleware []actor.ReceiverMiddleware
+	Logger     *slog.Logger
+	// Meter may be nil: nothing is measured then.
+	Meter metric.Meter
+}

@@ -1,0 +1,181 @@
+package actors
+
+import (
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+)
+
+// guardian is the parent of all lock actors and of the subscriber. It brings up a
+// lock actor at the first request for its name, passes requests on, and stops the
+// actor when it has retired. It is the one address that users need.
+//
+// It must never restart, since that would stop its children; its supervisor resumes it.
+type guardian struct {
+	rt *Runtime
+	// children are the lock actors by the id of their PID, also those that are leaving.
+	children map[string]*cell
+	// closing is closed-over by whoever waits for the end; nil before.
+	closing chan struct{}
+}
+
+// resume is shared, since proto.actor keeps a process for every strategy value.
+var resume = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.ResumeDirective })
+
+func (r *Runtime) startGuardian() {
+	g := &guardian{rt: r, children: map[string]*cell{}}
+	props := actor.PropsFromProducer(func() actor.Actor { return g },
+		actor.WithGuardian(resume), actor.WithSupervisor(&supervision{guardian: g}))
+	r.guardian = r.root.Spawn(props)
+}
+
+func (g *guardian) Receive(ctx actor.Context) {
+	m := ctx.Message()
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			g.rt.cfg.Logger.Error("the guardian panicked", "panic", panicked)
+			g.refuse(m, ctx.Sender(), core.Crashed, fmt.Sprintf("the guardian panicked: %v", panicked))
+		}
+	}()
+	switch m := m.(type) {
+	case *actor.Started:
+		g.rt.subscriber = ctx.Spawn(g.rt.props(func() actor.Actor { return &subscriber{g.rt.channels} }))
+	case *retired:
+		g.rt.table.drop(m.cell)
+		ctx.Stop(m.cell.pid)
+	case *actor.Terminated:
+		g.gone(m.Who)
+	case *closeAll:
+		g.close(ctx, m.done)
+	case abandonAll:
+		g.abandon(ctx)
+	default:
+		if isRequest(m) {
+			g.pass(ctx, m)
+		}
+	}
+}
+
+// pass hands a request to the actor of its lock.
+func (g *guardian) pass(ctx actor.Context, m any) {
+	key, err := g.rt.check(m)
+	if err != nil {
+		g.refuse(m, ctx.Sender(), core.Invalid, err.Error())
+		return
+	}
+	if g.closing != nil {
+		g.refuse(m, ctx.Sender(), core.Closed, "the Lockkeeper system is closed")
+		return
+	}
+	c := g.rt.table.get(key)
+	if c == nil || !c.gate.enter() {
+		c = g.spawn(ctx, key)
+		c.gate.enter()
+	}
+	ctx.Forward(c.pid)
+}
+
+// spawn starts an actor for a lock. One that is still leaving has been idle, or is
+// given up: either way it does not stand in the new one's way.
+func (g *guardian) spawn(ctx actor.Context, key lockKey) *cell {
+	c := newCell(g.rt, key)
+	c.pid = ctx.Spawn(g.rt.props(func() actor.Actor { return &lockActor{c} }, actor.WithMailbox(actor.UnboundedLockfree())))
+	g.children[c.pid.Id] = c
+	g.rt.table.put(c)
+	g.rt.metrics.locks(1)
+	return c
+}
+
+// props are made afresh for every actor: spawn middleware of the user's may change them.
+func (r *Runtime) props(producer actor.Producer, options ...actor.PropsOption) *actor.Props {
+	if len(r.cfg.Middleware) > 0 {
+		options = append(options, actor.WithReceiverMiddleware(r.cfg.Middleware...))
+	}
+	return actor.PropsFromProducer(producer, options...)
+}
+
+func (g *guardian) refuse(m any, sender *actor.PID, reason core.Reason, detail string) {
+	switch by := letterOf(m, sender); {
+	case by != nil && by.replyTo == nil:
+		g.rt.cfg.Logger.Warn("a request without a sender was refused", "lock", by.lock.GetName(), "detail", detail)
+	case by != nil:
+		g.rt.root.Send(by.replyTo, by.message(g.rt, refusal(by.op, reason, detail)))
+	default:
+		if call, ok := m.(*Call); ok {
+			call.refuse(reason, detail)
+		}
+	}
+}
+
+// gone forgets a lock actor that has stopped.
+func (g *guardian) gone(pid *actor.PID) {
+	c := g.children[pid.GetId()]
+	if c == nil {
+		return
+	}
+	delete(g.children, pid.Id)
+	g.rt.table.drop(c)
+	g.rt.metrics.locks(-1)
+	g.checkClosed()
+}
+
+func (g *guardian) close(ctx actor.Context, done chan struct{}) {
+	if g.closing == nil {
+		g.closing = done
+		for _, c := range g.children {
+			ctx.Send(c.pid, shutdown{})
+		}
+	}
+	g.checkClosed()
+}
+
+func (g *guardian) checkClosed() {
+	if g.closing == nil || len(g.children) > 0 {
+		return
+	}
+	select {
+	case <-g.closing:
+	default:
+		close(g.closing)
+	}
+}
+
+// abandon ends the wait for releases that Redis does not confirm.
+func (g *guardian) abandon(ctx actor.Context) {
+	for _, c := range g.children {
+		c.mu.Lock()
+		if c.leaving == nil {
+			c.giveUp(core.Closed, "the Lockkeeper system was closed before Redis confirmed the release")
+		}
+		c.mu.Unlock()
+		ctx.Stop(c.pid)
+	}
+}
+
+// Close refuses new requests, refuses those that wait, takes the locks from their
+// holders, releases them, and ends every goroutine. The guardian stays, to refuse
+// whatever comes later. If ctx ends first, the locks whose release Redis has not
+// confirmed are left to expire, and the error says so.
+func (r *Runtime) Close(done <-chan struct{}) (complete bool) {
+	if !r.closed.CompareAndSwap(false, true) {
+		<-r.ended
+		return r.complete
+	}
+	defer close(r.ended)
+	all := make(chan struct{})
+	r.root.Send(r.guardian, &closeAll{done: all})
+	select {
+	case <-all:
+		r.complete = true
+	case <-done:
+		r.root.Send(r.guardian, abandonAll{})
+		<-all
+	}
+	r.channels.close()
+	_ = r.root.StopFuture(r.subscriber).Wait()
+	r.redis.Close()
+	r.actor.EventStream.Unsubscribe(r.deadLetters)
+	return r.complete
+}

@@ -1,0 +1,75 @@
+package actors
+
+import (
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// What the actors send to themselves and to one another. All of it may come too
+// late for an actor that has left; that is nothing to log.
+
+// To a lock actor.
+type (
+	// tick: time has passed. It carries no term, since the lock looks at the clock itself.
+	tick struct{}
+	// unlocked: a message came on the lock's channel.
+	unlocked struct{}
+	// listening: the lock's channel is subscribed, again or for the first time.
+	listening struct{}
+	// inspection brings the reply of the inspect script.
+	inspection struct {
+		by    requester
+		reply redisio.Reply
+	}
+	// shutdown: release everything and leave.
+	shutdown struct{}
+)
+
+// To the guardian.
+type (
+	// retired: the lock actor may be stopped, its gate is closed.
+	retired struct{ cell *cell }
+	// closeAll: refuse new requests and shut down every lock; done is closed after the last.
+	closeAll struct{ done chan struct{} }
+	// abandonAll: stop waiting for the locks that are not released yet.
+	abandonAll struct{}
+)
+
+// To the subscriber.
+type (
+	subscribe   struct{ cell *cell }
+	unsubscribe struct {
+		cell     *cell
+		repeated bool
+	}
+	// published and confirmed come from the connection.
+	published struct{ channel string }
+	confirmed struct{ channel string }
+)
+
+// IgnoreDeadLetterLogging implements a marker of proto.actor.
+func (*Call) IgnoreDeadLetterLogging() {}
+
+func (tick) IgnoreDeadLetterLogging()         {}
+func (unlocked) IgnoreDeadLetterLogging()     {}
+func (listening) IgnoreDeadLetterLogging()    {}
+func (*inspection) IgnoreDeadLetterLogging()  {}
+func (shutdown) IgnoreDeadLetterLogging()     {}
+func (*replied) IgnoreDeadLetterLogging()     {}
+func (*retired) IgnoreDeadLetterLogging()     {}
+func (*closeAll) IgnoreDeadLetterLogging()    {}
+func (abandonAll) IgnoreDeadLetterLogging()   {}
+func (*subscribe) IgnoreDeadLetterLogging()   {}
+func (*unsubscribe) IgnoreDeadLetterLogging() {}
+func (*published) IgnoreDeadLetterLogging()   {}
+func (*confirmed) IgnoreDeadLetterLogging()   {}
+
+// isRequest tells the messages that ask for something, and are therefore counted and
+// always answered.
+func isRequest(m any) bool {
+	switch m.(type) {
+	case *Call, *messages.Acquire, *messages.Release, *messages.Cancel, *messages.ForceRelease, *messages.Inspect:
+		return true
+	}
+	return false
+}

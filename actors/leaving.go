@@ -1,0 +1,98 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// leaving is the last mode of a lock actor that was given up: it refuses what is
+// still in its mailbox, and stops when that is empty and the key is released.
+type leaving struct {
+	reason core.Reason
+	detail string
+	// sent is how many requests were sent before the gate was closed.
+	sent uint64
+	// releases is how many terms are not known to be gone from Redis.
+	releases int
+}
+
+// giveUp tells everybody that the lock actor has failed them, releases the key, and
+// lets the actor leave. It needs nothing of the lock but its lists.
+func (c *cell) giveUp(reason core.Reason, detail string) {
+	holder, holdID, pending := c.lock.Everyone()
+	terms := c.lock.Terms()
+	until := max(c.rt.Now()+c.rt.cfg.Lease, c.lock.Snapshot().Until)
+	c.lock = core.New(&c.rt.cfg.Config)
+	c.stopTimer()
+	c.rt.table.drop(c)
+	c.leaving = &leaving{reason: reason, detail: detail, sent: c.gate.close(), releases: len(terms)}
+
+	if holder != nil {
+		c.until.Store(0)
+		c.rt.metrics.lost(reason)
+		holder.(requester).lost(c, core.Answer{HoldID: holdID, Reason: reason, Detail: detail})
+	}
+	for _, ref := range pending {
+		by := ref.(requester)
+		by.answered(c, refusal(by.asked(), reason, detail))
+	}
+	c.rt.root.Send(c.rt.subscriber, &unsubscribe{cell: c})
+	for _, term := range terms {
+		(&lastRelease{cell: c, owner: c.rt.owner(term), until: until}).try()
+	}
+	c.leaving.check(c)
+}
+
+// receive refuses a request.
+func (l *leaving) receive(c *cell, m any, sender *actor.PID) {
+	if _, stopping := m.(*actor.Stopping); stopping {
+		return
+	}
+	c.accepted = m
+	c.refuse(m, sender, l.reason, l.detail)
+	l.check(c)
+}
+
+// check leaves as soon as nothing is owed to anybody.
+func (l *leaving) check(c *cell) {
+	if l.releases == 0 && c.seen >= l.sent {
+		c.rt.root.Send(c.rt.guardian, &retired{cell: c})
+	}
+}
+
+// lastRelease frees a term's key without the help of its actor, trying again until
+// the lease would have run out anyway.
+type lastRelease struct {
+	cell  *cell
+	owner string
+	until core.Instant
+}
+
+// lastPause lies between two tries of a lastRelease.
+const lastPause = 200 * time.Millisecond
+
+func (r *lastRelease) try() {
+	c := r.cell
+	c.rt.redis.Run(redisio.Call{
+		Script: scripts.Release, Keys: c.keys, Args: []string{r.owner, "0", "0"}, Urgent: true,
+		Deadline: time.Now().Add(c.rt.cfg.CallTimeout), To: r,
+	})
+}
+
+// Replied implements redisio.Receiver.
+func (r *lastRelease) Replied(_ uint64, reply redisio.Reply) {
+	c := r.cell
+	if reply.Err != nil && reply.Err.Transient && c.rt.Now() < r.until && !c.rt.closed.Load() {
+		time.AfterFunc(lastPause, r.try)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leaving.releases--
+	c.leaving.check(c)
+}

@@ -1,0 +1,186 @@
+package actors
+
+import (
+	"math"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// lockActor turns messages, timers and replies into events of its lock and carries
+// out what follows. It keeps nothing of its own: all state is in the cell.
+type lockActor struct{ cell *cell }
+
+func (a *lockActor) Receive(ctx actor.Context) {
+	c := a.cell
+	c.mu.Lock()
+	c.ctx = ctx
+	defer func() {
+		c.ctx = nil
+		c.mu.Unlock()
+	}()
+	m := ctx.Message()
+	if isRequest(m) {
+		c.counted = m
+		c.seen++
+	}
+	if c.leaving != nil {
+		c.leaving.receive(c, m, ctx.Sender())
+		return
+	}
+	switch m := m.(type) {
+	case *Call:
+		c.called(m)
+	case *replied:
+		seq, result := c.result(m)
+		c.rt.metrics.replied(result)
+		c.handle(m, func(l *core.Lock, now core.Instant) { l.Replied(now, seq, result) })
+	case tick:
+		c.ticked()
+	case unlocked:
+		c.handle(m, func(l *core.Lock, now core.Instant) { l.Signal(now) })
+	case listening:
+		c.handle(m, func(l *core.Lock, now core.Instant) { l.Subscribed(now) })
+	case *messages.Acquire:
+		c.acquire(m, ctx.Sender())
+	case *messages.Release:
+		c.release(m, ctx.Sender())
+	case *messages.Cancel:
+		by := &letter{op: OpCancel, lock: m.Lock, replyTo: ctx.Sender()}
+		owner := c.owners.number(requestOwner(m.Owner, ctx.Sender()))
+		c.handle(m, func(l *core.Lock, now core.Instant) { l.Cancel(now, 0, owner, by) })
+	case *messages.ForceRelease:
+		by := &letter{op: OpForceRelease, lock: m.Lock, replyTo: ctx.Sender()}
+		c.handle(m, func(l *core.Lock, now core.Instant) { l.ForceRelease(now, by) })
+	case *messages.Inspect:
+		c.inspect(m, &letter{op: OpInspect, lock: m.Lock, replyTo: ctx.Sender()})
+	case *inspection:
+		c.inspected(m)
+	case *actor.Terminated:
+		c.owners.terminated(c, m.Who)
+		c.carryOut()
+	case shutdown:
+		c.closing = true
+		c.handle(m, func(l *core.Lock, now core.Instant) { l.Close(now) })
+	case *actor.Started:
+		c.carryOut() // after a crash: what it has left undone
+	case *actor.Restarting:
+		c.stopTimer()
+	case *actor.Stopping:
+		c.stopping()
+	}
+}
+
+// called handles the request of a goroutine.
+func (c *cell) called(call *Call) {
+	switch call.Op {
+	case OpAcquire:
+		if call.withdrawn.Load() {
+			c.accepted = call
+			call.refuse(core.CancelledByRequest, "the request was withdrawn")
+			return
+		}
+		if call.Owner == 0 {
+			call.Owner = c.owners.fresh()
+		}
+		ticket := core.Ticket{ID: c.newID(), Owner: call.Owner, Lease: call.Lease, MaxHold: call.MaxHold, Try: call.Try, Ref: call}
+		call.id.Store(ticket.ID)
+		c.handle(call, func(l *core.Lock, now core.Instant) {
+			ticket.Deadline = deadline(now, call.Wait)
+			l.Acquire(now, ticket)
+		})
+	case OpRelease:
+		c.handle(call, func(l *core.Lock, now core.Instant) { l.Release(now, call.HoldID, 0, call) })
+	case OpCancel:
+		id := call.Target.id.Load()
+		c.handle(call, func(l *core.Lock, now core.Instant) { l.Cancel(now, id, 0, call) })
+	case OpForceRelease:
+		c.handle(call, func(l *core.Lock, now core.Instant) { l.ForceRelease(now, call) })
+	case OpEnsure:
+		c.handle(call, func(l *core.Lock, now core.Instant) { l.Ensure(now, call.HoldID, call.Within, call) })
+	case OpInspect:
+		c.inspect(call, call)
+	}
+}
+
+// deadline is when a wait ends; 0 for one without limit.
+func deadline(now core.Instant, wait time.Duration) core.Instant {
+	if wait <= 0 || wait > math.MaxInt64-now {
+		return 0
+	}
+	return now + wait
+}
+
+// requestOwner is whom a request is for: the PID that it names, else its sender if
+// that is an actor, else nobody.
+func requestOwner(named, sender *actor.PID) *actor.PID {
+	switch {
+	case named != nil:
+		return named
+	case sender != nil && !isFuture(sender):
+		return sender
+	}
+	return nil
+}
+
+func (c *cell) acquire(m *messages.Acquire, sender *actor.PID) {
+	by := &letter{op: OpAcquire, lock: m.Lock, replyTo: sender}
+	ticket := core.Ticket{ID: c.newID(), Ref: by, Lease: m.Lease.AsDuration(), MaxHold: m.MaxHold.AsDuration()}
+	if pid := requestOwner(m.Owner, sender); pid != nil {
+		by.owner = c.owners.of(c, pid)
+		ticket.Owner = by.owner.id
+		if sender == nil {
+			by.replyTo = pid
+		}
+	}
+	wait := m.Wait.AsDuration()
+	ticket.Try = m.Wait != nil && wait == 0
+	c.handle(m, func(l *core.Lock, now core.Instant) {
+		ticket.Deadline = deadline(now, wait)
+		l.Acquire(now, ticket)
+	})
+}
+
+func (c *cell) release(m *messages.Release, sender *actor.PID) {
+	by := &letter{op: OpRelease, lock: m.Lock, replyTo: sender}
+	var id uint64
+	var owner core.Owner
+	if m.HoldId != "" {
+		id = parseHoldID(m.HoldId)
+	} else {
+		owner = c.owners.number(requestOwner(m.Owner, sender))
+	}
+	if id == 0 && owner == 0 {
+		id = math.MaxUint64 // nobody's: the lock says so
+	}
+	c.handle(m, func(l *core.Lock, now core.Instant) { l.Release(now, id, owner, by) })
+}
+
+// ticked handles the timer.
+func (c *cell) ticked() {
+	c.wakeAt = 0
+	if now := c.rt.Now(); c.idleSince != 0 && now >= c.idleSince+c.rt.cfg.Idle {
+		if c.retire() {
+			return
+		}
+		c.idleSince = now // a request is on its way
+	}
+	c.handle(tick{}, func(l *core.Lock, now core.Instant) { l.Tick(now) })
+}
+
+// stopping handles a stop that the guardian has not asked for: everybody is told,
+// and the lock is released. A panic here would bring the actor back to life.
+func (c *cell) stopping() {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			c.rt.cfg.Logger.Error("a lock actor panicked while it was stopping", "lock", c.key.name, "panic", panicked)
+		}
+	}()
+	c.stopTimer()
+	if !c.lock.Idle() {
+		c.giveUp(core.Closed, "the lock actor was stopped")
+	}
+}

@@ -1,0 +1,115 @@
+package actors
+
+import (
+	"strings"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+)
+
+// owner is an actor that holds or wants a lock, and is watched for that time.
+type owner struct {
+	id  core.Owner
+	pid *actor.PID
+	// process tells two lives of a local PID apart, since PIDs are equal by name;
+	// nil for a remote one.
+	process actor.Process
+	// uses counts the requests and holds that need the watch.
+	uses int
+}
+
+// owners are the owners of one lock.
+type owners struct {
+	byPID map[pidKey]*owner
+	last  core.Owner
+}
+
+type pidKey struct{ address, id string }
+
+func keyOf(pid *actor.PID) pidKey { return pidKey{pid.GetAddress(), pid.GetId()} }
+
+// fresh numbers an owner that no request has named before.
+func (o *owners) fresh() core.Owner {
+	o.last++
+	return o.last
+}
+
+// of finds or begins the record of an owner that makes a request, and watches it.
+func (o *owners) of(c *cell, pid *actor.PID) *owner {
+	process := c.rt.localProcess(pid)
+	known := o.byPID[keyOf(pid)]
+	if known != nil && known.process != process {
+		// A new life under an old name; the old one's Terminated is still on its way.
+		o.gone(c, known)
+		known = nil
+	}
+	if known == nil {
+		known = &owner{id: o.fresh(), pid: pid, process: process}
+		if o.byPID == nil {
+			o.byPID = map[pidKey]*owner{}
+		}
+		o.byPID[keyOf(pid)] = known
+		c.ctx.Watch(pid)
+	}
+	known.uses++
+	return known
+}
+
+// find is the record of an owner that may have requests here; nil if not.
+func (o *owners) find(pid *actor.PID) *owner {
+	if pid == nil {
+		return nil
+	}
+	return o.byPID[keyOf(pid)]
+}
+
+// number is the owner number behind a PID, 0 if it has no requests here.
+func (o *owners) number(pid *actor.PID) core.Owner {
+	if w := o.find(pid); w != nil {
+		return w.id
+	}
+	return 0
+}
+
+// done ends one use of an owner; the last ends the watch.
+func (o *owners) done(c *cell, w *owner) {
+	if w == nil || c.ctx == nil {
+		return // without a context the actor is being given up, and its watches with it
+	}
+	if w.uses--; w.uses > 0 || o.byPID[keyOf(w.pid)] != w {
+		return
+	}
+	delete(o.byPID, keyOf(w.pid))
+	c.ctx.Unwatch(w.pid)
+}
+
+// terminated handles the death of an owner, unless it is that of an earlier life.
+func (o *owners) terminated(c *cell, pid *actor.PID) {
+	w := o.find(pid)
+	if w == nil || w.process != nil && c.rt.localProcess(pid) == w.process {
+		return
+	}
+	o.gone(c, w)
+}
+
+func (o *owners) gone(c *cell, w *owner) {
+	delete(o.byPID, keyOf(w.pid))
+	c.step(func(l *core.Lock, now core.Instant) { l.OwnerGone(now, w.id) })
+}
+
+// localProcess is what runs behind a local PID, nil for a dead or a remote one.
+func (r *Runtime) localProcess(pid *actor.PID) actor.Process {
+	if address := pid.GetAddress(); address != r.actor.Address() && address != "nonhost" {
+		return nil
+	}
+	process, ok := r.actor.ProcessRegistry.GetLocal(pid.GetId())
+	if !ok {
+		return nil
+	}
+	return process
+}
+
+// isFuture tells the PID of a future, which must never be watched: whatever system
+// message it gets completes it.
+func isFuture(pid *actor.PID) bool { return strings.HasPrefix(pid.GetId(), "future$") }

@@ -1,0 +1,131 @@
+package actors
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// requester is whoever made a request; to the core it is the Ref of tickets and answers.
+type requester interface {
+	// asked is what was requested.
+	asked() Op
+	// answered delivers the one answer to a request.
+	answered(c *cell, a core.Answer)
+	// lost and atRisk tell a holder about its hold.
+	lost(c *cell, a core.Answer)
+	atRisk(c *cell, a core.Answer)
+	// over says that a granted hold has ended, however it did.
+	over(c *cell)
+	// inspected answers an Inspect.
+	inspected(c *cell, s *messages.Status)
+}
+
+// letter is a request that came as a message of package messages.
+type letter struct {
+	op      Op
+	lock    *messages.Lock
+	replyTo *actor.PID
+	// owner is nil for a request that belongs to nobody in particular.
+	owner *owner
+}
+
+func (l *letter) asked() Op { return l.op }
+
+func (l *letter) reply(c *cell, m proto.Message) {
+	if l.replyTo != nil {
+		c.rt.root.Send(l.replyTo, m)
+	}
+}
+
+func (l *letter) ownerPID() *actor.PID {
+	if l.owner == nil {
+		return nil
+	}
+	return l.owner.pid
+}
+
+func (l *letter) answered(c *cell, a core.Answer) {
+	if a.Kind == core.NotGranted || a.Kind == core.Granted && a.Count > 1 {
+		c.owners.done(c, l.owner) // a re-entry is part of the hold that it joined
+	}
+	l.reply(c, l.message(c.rt, a))
+}
+
+// message is an answer as package messages spells it.
+func (l *letter) message(rt *Runtime, a core.Answer) proto.Message {
+	reason := messages.Reason(a.Reason)
+	switch a.Kind {
+	case core.Granted:
+		return &messages.Acquired{
+			Lock: l.lock, HoldId: formatHoldID(a.HoldID), Owner: l.ownerPID(),
+			HoldCount: int64(a.Count), Validity: rt.fromNow(a.Until),
+		}
+	case core.NotGranted:
+		return &messages.NotAcquired{Lock: l.lock, Reason: reason, Ttl: duration(a.TTL), Detail: a.Detail}
+	case core.Freed:
+		return &messages.Released{Lock: l.lock, HoldCount: int64(a.Count)}
+	case core.NotFreed:
+		return &messages.NotReleased{Lock: l.lock, Reason: reason, Detail: a.Detail}
+	case core.Withdrawn:
+		return &messages.Cancelled{Lock: l.lock, Withdrawn: int64(a.Count)}
+	case core.Forced:
+		return &messages.ForceReleased{Lock: l.lock, WasHeld: a.Count > 0}
+	}
+	return &messages.Failed{Lock: l.lock, Reason: reason, Detail: a.Detail}
+}
+
+func (l *letter) lost(c *cell, a core.Answer) {
+	if holder := l.ownerPID(); holder != nil {
+		c.rt.root.Send(holder, &messages.LeaseLost{
+			Lock: l.lock, HoldId: formatHoldID(a.HoldID), Owner: holder,
+			Reason: messages.Reason(a.Reason), Detail: a.Detail,
+		})
+	}
+}
+
+func (l *letter) atRisk(c *cell, a core.Answer) {
+	if holder := l.ownerPID(); holder != nil {
+		c.rt.root.Send(holder, &messages.LeaseAtRisk{
+			Lock: l.lock, HoldId: formatHoldID(a.HoldID), Owner: holder,
+			Validity: c.rt.fromNow(a.Until), Detail: a.Detail,
+		})
+	}
+}
+
+func (l *letter) over(c *cell) { c.owners.done(c, l.owner) }
+
+func (l *letter) inspected(c *cell, s *messages.Status) {
+	s.Lock = l.lock
+	l.reply(c, s)
+}
+
+// fromNow is how long an instant lies ahead.
+func (r *Runtime) fromNow(until core.Instant) *durationpb.Duration {
+	return durationpb.New(max(until-r.Now(), 0))
+}
+
+// duration is absent for a negative one.
+func duration(d time.Duration) *durationpb.Duration {
+	if d < 0 {
+		return nil
+	}
+	return durationpb.New(d)
+}
+
+func formatHoldID(id uint64) string { return strconv.FormatUint(id, 36) }
+
+// parseHoldID gives 0, which no hold has, for anything that was never a hold id.
+func parseHoldID(text string) uint64 {
+	id, err := strconv.ParseUint(text, 36, 64)
+	if err != nil {
+		return 0
+	}
+	return id
+}

@@ -1,0 +1,124 @@
+package actors
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/eventstream"
+	"github.com/google/uuid"
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// Runtime is what all actors of one system share, and what outlives each of them.
+type Runtime struct {
+	cfg   Config
+	actor *actor.ActorSystem
+	root  *actor.RootContext
+	redis *redisio.Redis
+
+	// id is the client part of every owner field in Redis.
+	id string
+	// epoch is where the system's clock begins.
+	epoch time.Time
+	// terms numbers the terms of all locks: no number is used twice.
+	terms atomic.Uint64
+	// tickets numbers the requests.
+	tickets atomic.Uint64
+
+	table   table
+	metrics *metrics
+	// scratch holds the copies that events are applied to.
+	scratch sync.Pool
+
+	guardian    *actor.PID
+	subscriber  *actor.PID
+	channels    *channels
+	deadLetters *eventstream.Subscription
+
+	// closed is set when Close begins; ended is closed when it is done, and complete
+	// tells whether every lock was released by then.
+	closed   atomic.Bool
+	ended    chan struct{}
+	complete bool
+}
+
+// Start brings up the guardian and the subscriber. The client stays the caller's.
+func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtime {
+	r := &Runtime{
+		cfg:     cfg,
+		actor:   system,
+		root:    system.Root.Copy(),
+		redis:   redisio.New(client, min(cfg.Renewal/50, 100*time.Millisecond)),
+		id:      uuid.NewString(),
+		epoch:   time.Now(),
+		metrics: newMetrics(cfg.Meter),
+		ended:   make(chan struct{}),
+	}
+	r.scratch.New = func() any { return new(core.Lock) }
+	r.channels = newChannels(r)
+	r.startGuardian()
+	r.deadLetters = system.EventStream.Subscribe(r.deadLetter)
+	return r
+}
+
+// deadLetter releases a hold whose grant reached nobody, since the requester died or
+// its future timed out while the grant was on its way; and it answers a call that
+// reached no actor.
+func (r *Runtime) deadLetter(event any) {
+	letter, ok := event.(*actor.DeadLetterEvent)
+	if !ok {
+		return
+	}
+	switch m := letter.Message.(type) {
+	case *messages.Acquired:
+		r.root.Send(r.guardian, &messages.Release{Lock: m.Lock, HoldId: m.HoldId})
+	case *Call:
+		m.refuse(core.Closed, "the Lockkeeper system was stopped from outside")
+	}
+}
+
+// deliver sends from a goroutine that is not an actor's, where a panic of some
+// subscriber to the event stream would end the process.
+func (r *Runtime) deliver(pid *actor.PID, message any) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			r.cfg.Logger.Error("a subscriber of the event stream panicked", "panic", panicked)
+		}
+	}()
+	r.root.Send(pid, message)
+}
+
+// Guardian is the address for the requests of package messages.
+func (r *Runtime) Guardian() *actor.PID { return r.guardian }
+
+// ID is the client part of this system's owner fields, a UUID.
+func (r *Runtime) ID() string { return r.id }
+
+// Now is the present on the system's monotonic clock.
+func (r *Runtime) Now() core.Instant { return time.Since(r.epoch) }
+
+// owner is the field that a term has in Redis.
+func (r *Runtime) owner(term uint64) string {
+	return r.id + ":" + strconv.FormatUint(term, 10)
+}
+
+// ownTerm is the term of a field of this system's own, else 0.
+func (r *Runtime) ownTerm(owner string) uint64 {
+	number, ours := strings.CutPrefix(owner, r.id+":")
+	if !ours {
+		return 0
+	}
+	term, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return term
+}

@@ -1,0 +1,82 @@
+package actors
+
+import (
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+)
+
+// A lock actor that crashes is restarted around its cell and goes on. One that
+// crashes more than crashLimit times within crashWindow is given up.
+const (
+	crashLimit  = 10
+	crashWindow = 10 * time.Second
+)
+
+// supervision decides what becomes of a crashed child of the guardian. It runs on
+// the guardian's goroutine.
+type supervision struct{ guardian *guardian }
+
+var _ actor.SupervisorStrategy = (*supervision)(nil)
+
+func (s *supervision) HandleFailure(system *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, message any) {
+	rt := s.guardian.rt
+	defer supervisor.RestartChildren(child)
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			rt.cfg.Logger.Error("supervision panicked", "panic", panicked)
+		}
+	}()
+	_, m, sender := actor.UnwrapEnvelope(message)
+	if c := s.guardian.children[child.GetId()]; c != nil {
+		rt.cfg.Logger.Error("a lock actor crashed", "lock", c.key.name, "panic", reason)
+		c.crashed(m, sender)
+	} else {
+		rt.cfg.Logger.Error("the subscriber crashed", "panic", reason)
+		rt.channels.crashed(m)
+	}
+	system.EventStream.Publish(&actor.SupervisorEvent{Child: child, Reason: reason, Directive: actor.RestartDirective})
+}
+
+// crashed settles what a crash leaves open: the message that was being handled is
+// answered unless the lock had already taken it over, and an actor that does
+// nothing but crash is given up.
+func (c *cell) crashed(m any, sender *actor.PID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if isRequest(m) && c.counted != m {
+		c.counted = m // the crash came before the actor itself saw it
+		c.seen++
+	}
+	if c.accepted != m {
+		c.accepted = m
+		c.refuse(m, sender, core.Crashed, "the lock actor crashed while it handled the request")
+	}
+	now := c.rt.Now()
+	c.crashes = append(slices.DeleteFunc(c.crashes, func(at core.Instant) bool { return at < now-crashWindow }), now)
+	switch {
+	case c.leaving != nil:
+		c.leaving.check(c)
+	case len(c.crashes) > crashLimit:
+		c.rt.cfg.Logger.Error("a lock actor crashes without end and is given up", "lock", c.key.name, slog.Int("crashes", len(c.crashes)))
+		c.giveUp(core.Crashed, "the lock actor crashed too often and was given up")
+	}
+}
+
+// refuse answers a request that is not carried out, whatever it was.
+func (c *cell) refuse(m any, sender *actor.PID, reason core.Reason, detail string) {
+	switch m := m.(type) {
+	case *Call:
+		m.refuse(reason, detail)
+	case *inspection:
+		m.by.answered(c, refusal(OpInspect, reason, detail))
+	default:
+		if by := letterOf(m, sender); by != nil {
+			by.answered(c, refusal(by.op, reason, detail))
+		}
+	}
+}

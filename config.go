@@ -1,0 +1,111 @@
+package lockkeeper
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/lockkeeper-go/lockkeeper/actors"
+	"github.com/lockkeeper-go/lockkeeper/core"
+)
+
+// Config tunes a System. The zero value of every field is its default.
+type Config struct {
+	// Watchdog is the TTL of locks that are held without a lease of their own, and
+	// so the longest that a crashed process can keep others out. Default 30 s, as in
+	// Redisson (lockWatchdogTimeout); at least 100 ms.
+	Watchdog time.Duration
+	// Renewal is how often the watchdog renews such a lock. Default: a third of
+	// Watchdog; at most half of it, so that one failed renewal is not the end.
+	Renewal time.Duration
+	// Tenure is how long this process may pass a lock on among its own waiters
+	// before it lets others have it. Longer means more grants, and longer waits
+	// for the others. Default 5 ms; at most a third of Watchdog.
+	Tenure time.Duration
+	// Poll is the longest that a waiter goes without looking whether the lock is
+	// free. It matters only when an unlock message got lost. Default 1 s; at least 10 ms.
+	Poll time.Duration
+	// CallTimeout is how long Redis may take to answer before a call is repeated, or
+	// given up; a quarter of the lease if that is less. Default 2 s; at least 10 ms.
+	CallTimeout time.Duration
+	// Idle is how long the actor of a lock that nobody uses stays. Default 1 min; at least 10 ms.
+	Idle time.Duration
+	// QueueLimit is how many requests may wait for one lock in this process. More
+	// are refused with ErrQueueFull. Default 10,000.
+	QueueLimit int
+	// KeyPrefix is put before every lock's name to make its key in Redis, like a
+	// NameMapper of Redisson's. Default: none.
+	KeyPrefix string
+	// Logger takes what is worth an operator's attention. Default: the actor system's.
+	Logger *slog.Logger
+	// Meter takes the metrics. Default: none are measured.
+	Meter metric.Meter
+	// Middleware is put around the lock actors and the subscriber, outermost first:
+	// for tracing, and for tests that inject faults.
+	Middleware []actor.ReceiverMiddleware
+}
+
+// opening is how often a lock that nobody else is seen to wait for is released at
+// the end of a tenure all the same, for those who wait without subscribing.
+const opening = time.Second
+
+func or[T comparable](value, byDefault T) T {
+	var zero T
+	if value == zero {
+		return byDefault
+	}
+	return value
+}
+
+// withDefaults fills in what is left open.
+func (c Config) withDefaults(system *actor.ActorSystem) Config {
+	c.Watchdog = or(c.Watchdog, 30*time.Second)
+	c.Renewal = or(c.Renewal, c.Watchdog/3)
+	c.Tenure = or(c.Tenure, 5*time.Millisecond)
+	c.Poll = or(c.Poll, time.Second)
+	c.CallTimeout = or(c.CallTimeout, 2*time.Second)
+	c.Idle = or(c.Idle, time.Minute)
+	c.QueueLimit = or(c.QueueLimit, 10_000)
+	c.Logger = or(c.Logger, system.Logger())
+	return c
+}
+
+// validate names every setting that cannot work, with what is allowed.
+func (c Config) validate() error {
+	var wrong []error
+	check := func(ok bool, format string, values ...any) {
+		if !ok {
+			wrong = append(wrong, fmt.Errorf(format, values...))
+		}
+	}
+	check(c.Watchdog >= 100*time.Millisecond && c.Watchdog <= actors.MaxLease,
+		"Watchdog is %v, and must be between 100ms and %v", c.Watchdog, actors.MaxLease)
+	check(c.Renewal > 0 && c.Renewal <= c.Watchdog/2,
+		"Renewal is %v, and must be more than 0 and at most half of Watchdog, which is %v", c.Renewal, c.Watchdog)
+	check(c.Tenure > 0 && c.Tenure <= c.Watchdog/3,
+		"Tenure is %v, and must be more than 0 and at most a third of Watchdog, which is %v", c.Tenure, c.Watchdog)
+	check(c.Poll >= 10*time.Millisecond, "Poll is %v, and must be at least 10ms", c.Poll)
+	check(c.CallTimeout >= 10*time.Millisecond, "CallTimeout is %v, and must be at least 10ms", c.CallTimeout)
+	check(c.Idle >= 10*time.Millisecond, "Idle is %v, and must be at least 10ms", c.Idle)
+	check(c.QueueLimit > 0, "QueueLimit is %d, and must be more than 0", c.QueueLimit)
+	check(len(c.KeyPrefix) < actors.MaxNameLength, "KeyPrefix has %d bytes, and must have less than %d", len(c.KeyPrefix), actors.MaxNameLength)
+	if len(wrong) > 0 {
+		return fmt.Errorf("lockkeeper: bad Config: %w", errors.Join(wrong...))
+	}
+	return nil
+}
+
+func (c Config) actors() actors.Config {
+	return actors.Config{
+		Config: core.Config{
+			Lease: c.Watchdog, Renewal: c.Renewal, Tenure: c.Tenure, Opening: opening, Poll: c.Poll,
+			CallTimeout: c.CallTimeout, QueueLimit: c.QueueLimit, Seed: rand.Uint64(),
+		},
+		KeyPrefix: c.KeyPrefix, Idle: c.Idle, Middleware: c.Middleware, Logger: c.Logger, Meter: c.Meter,
+	}
+}

@@ -1,0 +1,226 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// subscription is how the lock stands to its channel.
+type subscription uint8
+
+const (
+	unsubscribed subscription = iota
+	asked
+	listening
+)
+
+// waiting is what the lock knows while it contends for a lease.
+type waiting struct {
+	// nextAt is when to try next if no message comes before.
+	nextAt Instant
+	// again: a message came while a try was under way, so its refusal may be stale.
+	again bool
+	// refused: somebody else holds the lock, so its channel is of interest.
+	refused bool
+	// unsure: a try of this term may have been carried out though it seemed to fail.
+	unsure bool
+	// After a tenure the process lets the others have a go each: it does not try
+	// before deferUntil or before turns messages have come, whichever is first.
+	turns      int
+	deferUntil Instant
+	tries      int
+	// What the last try found.
+	lastErr  string
+	holder   string
+	freeAt   Instant
+	unending bool
+}
+
+// ttl is what should be left of the other's lease; negative if not known.
+func (w *waiting) ttl(l *Lock) time.Duration {
+	switch {
+	case l.hold.id != 0:
+		return max(l.holdUntil()-l.now, 0)
+	case w.holder == "" || w.unending:
+		return -1
+	}
+	return max(w.freeAt-l.now, 0)
+}
+
+// contend begins to want the lease.
+func (l *Lock) contend() {
+	l.phase = contending
+	l.lease = lease{term: l.spare}
+	l.spare = 0
+	l.wait = waiting{nextAt: l.now}
+}
+
+// attemptSoon tries at the next chance.
+func (l *Lock) attemptSoon() {
+	if l.main.kind == opAcquire && l.main.inFlight {
+		l.wait.again = true
+		return
+	}
+	l.wait.nextAt = l.now
+}
+
+// attempt sends an acquire for the head of the queue.
+func (l *Lock) attempt() {
+	l.dropExpired()
+	if l.queue.len() == 0 {
+		return
+	}
+	t := l.queue.head()
+	o := op{kind: opAcquire, count: 1, lease: l.cfg.Lease, ticket: t}
+	if t.Lease > 0 {
+		o.lease, o.fixed = t.Lease, true
+	}
+	l.wait.again = false
+	l.wait.deferUntil = 0
+	l.start(o)
+}
+
+func (l *Lock) acquireReplied(o op, r Result) {
+	l.main = op{}
+	switch r.Outcome {
+	case Done:
+		l.phase = owned
+		l.lease.tenureEnd = l.now + l.cfg.Tenure
+		l.lease.openAt = l.now + l.cfg.Opening
+		l.leased(o)
+		l.wait = waiting{}
+	case Refused, Absent:
+		l.refusedBy(r)
+	case Failed:
+		l.attemptFailed(o, r)
+	}
+}
+
+// refusedBy takes note of who holds the lock, and waits.
+func (l *Lock) refusedBy(r Result) {
+	l.wait.refused = true
+	l.wait.tries, l.wait.lastErr = 0, ""
+	l.wait.holder = r.Holder
+	l.wait.unending = r.TTL < 0
+	l.wait.freeAt = l.now + r.TTL
+	l.wait.nextAt = l.now + l.jitter(l.cfg.Poll)
+	if r.TTL >= 0 {
+		// Redis rounds the TTL down.
+		l.wait.nextAt = min(l.wait.nextAt, l.wait.freeAt+time.Millisecond)
+	}
+	if l.wait.again {
+		l.wait.nextAt = l.now
+	}
+	if l.sub == asked {
+		// Not confirmed since the last try: ask again, in case the first got lost.
+		l.effects = append(l.effects, Effect{Kind: Subscribe})
+	}
+	if r.OwnTerm != 0 && r.OwnTerm != l.lease.term {
+		// A late command of a term that is over took the lock for nobody.
+		l.cleanUp(r.OwnTerm)
+		l.wait.nextAt = l.now
+	}
+	for _, t := range l.queue.remove(func(t *Ticket) bool { return t.Try }) {
+		l.answer(t.Ref, Answer{Kind: NotGranted, Reason: Held, TTL: l.wait.ttl(l), Detail: l.heldBy()})
+	}
+}
+
+// attemptFailed tries again later, or refuses everybody if that has no use.
+func (l *Lock) attemptFailed(o op, r Result) {
+	reason, detail := failure(r)
+	l.wait.lastErr = detail
+	l.wait.unsure = l.wait.unsure || r.Unsure
+	for _, t := range l.queue.remove(func(t *Ticket) bool { return t.Try || !r.Transient }) {
+		l.refuse(t.Ref, reason, detail)
+	}
+	l.wait.nextAt = l.now + l.backoff(l.wait.tries, o.lease)
+	l.wait.tries++
+}
+
+// deferTo lets the others have their go after a tenure. Our own message about it
+// comes back to us too if we listen.
+func (l *Lock) deferTo(others int) {
+	l.wait.refused = true
+	l.wait.deferUntil = l.now + time.Duration(max(others, 1))*l.cfg.Tenure
+	l.wait.nextAt = l.wait.deferUntil
+	if l.wait.turns = others; l.sub == listening {
+		l.wait.turns++
+	}
+	if others == 0 {
+		l.wait.turns = int(^uint(0) >> 1) // only time ends it
+	}
+}
+
+// dropExpired refuses the waiters whose wait is over.
+func (l *Lock) dropExpired() {
+	expired := func(t *Ticket) bool { return t.Deadline > 0 && l.now >= t.Deadline }
+	refuse := func(t *Ticket) {
+		a := Answer{Kind: NotGranted, Reason: TimedOut, TTL: l.wait.ttl(l), Detail: l.heldBy()}
+		if l.wait.lastErr != "" {
+			a.Reason, a.Detail = Unavailable, l.wait.lastErr
+		}
+		l.answer(t.Ref, a)
+	}
+	if l.queue.nextDeadline != 0 && l.now >= l.queue.nextDeadline {
+		for _, t := range l.queue.remove(expired) {
+			refuse(t)
+		}
+	}
+	if l.main.kind == opCount && l.main.ticket != nil && expired(l.main.ticket) {
+		refuse(l.main.ticket)
+		l.main.ticket = nil
+	}
+	l.withdrawChanges(expired, refuse)
+}
+
+// withdrawChanges takes back the re-entries that match.
+func (l *Lock) withdrawChanges(match func(*Ticket) bool, each func(*Ticket)) {
+	matches := func(c change) bool { return c.ticket != nil && match(c.ticket) }
+	if !slices.ContainsFunc(l.changes, matches) {
+		return
+	}
+	var stay []change
+	for _, c := range l.changes {
+		if matches(c) {
+			each(c.ticket)
+		} else {
+			stay = append(stay, c)
+		}
+	}
+	l.changes = stay
+}
+
+// stopContending leaves the lock to others.
+func (l *Lock) stopContending() {
+	if l.wait.unsure {
+		l.cleanUp(l.lease.term)
+	}
+	l.afterRelease()
+	l.wait = waiting{}
+}
+
+// listen keeps the subscription while there are waiters that somebody else keeps waiting.
+func (l *Lock) listen() {
+	want := l.queue.len() > 0 && (l.wait.refused || l.sub != unsubscribed)
+	switch {
+	case want && l.sub == unsubscribed:
+		l.sub = asked
+		l.effects = append(l.effects, Effect{Kind: Subscribe})
+	case !want && l.sub != unsubscribed:
+		l.sub = unsubscribed
+		l.effects = append(l.effects, Effect{Kind: Unsubscribe})
+	}
+}
+
+// String gives the reason as the messages spell it, in lower case.
+func (r Reason) String() string {
+	names := [...]string{
+		"unspecified", "invalid", "held", "timed out", "cancelled", "queue full", "closed", "unavailable", "rejected",
+		"crashed", "not held", "lost", "expired", "gone", "taken", "forced", "max hold",
+	}
+	if int(r) < len(names) {
+		return names[r]
+	}
+	return fmt.Sprintf("reason %d", r)
+}

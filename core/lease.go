@@ -1,0 +1,168 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+var errNoReply = errors.New("no reply from Redis in time")
+
+// lease is the process's right to the key in Redis.
+type lease struct {
+	// term is the number in the owner field, fresh for every term.
+	term uint64
+	// length is the TTL it was last given; fixed says that it is not renewed.
+	length time.Duration
+	fixed  bool
+	// count is the hold count in Redis; -1 if not known.
+	count int
+	// until is how long the lease is trusted: from when the last command that
+	// set the TTL was sent, never from when its reply came, and less the margin.
+	until   Instant
+	renewAt Instant
+	atRisk  bool
+	// tenureEnd is when the process must look whether others wait; openAt is when
+	// it must give way even if it sees nobody.
+	tenureEnd Instant
+	openAt    Instant
+}
+
+// extend takes note that o has set the TTL. A fixed lease is never shortened.
+func (l *Lock) extend(o op) {
+	until := o.sentAt + o.lease - Margin(o.lease)
+	if !l.lease.fixed || until > l.lease.until {
+		l.lease.until = max(until, l.lease.until)
+		l.lease.length = o.lease
+	}
+	l.lease.renewAt = o.sentAt + l.cfg.Renewal
+	l.lease.atRisk = false
+}
+
+// holdUntil is how long the present hold is good for if nothing is renewed.
+func (l *Lock) holdUntil() Instant {
+	if l.hold.until != 0 {
+		return min(l.hold.until, l.lease.until)
+	}
+	return l.lease.until
+}
+
+func (l *Lock) startRenewal(hurry bool) {
+	l.renewal = op{kind: opRenew, term: l.lease.term, lease: l.cfg.Lease, hurry: hurry}
+	l.send(&l.renewal)
+}
+
+func (l *Lock) renewalReplied(r Result) {
+	o := l.renewal
+	switch r.Outcome {
+	case Done:
+		l.renewal = op{}
+		l.extend(o)
+		l.wait.lastErr = ""
+		for _, e := range l.ensures {
+			if l.holdUntil() >= e.until {
+				l.answer(e.ref, Answer{Kind: Ensured, Until: l.holdUntil()})
+			} else {
+				l.answer(e.ref, Answer{Kind: NotDone, Reason: Unavailable, Detail: "the renewal took too long"})
+			}
+		}
+		l.ensures = nil
+	case Absent:
+		l.loseByResult(r)
+	case Failed:
+		_, detail := failure(r)
+		l.again(&l.renewal, r)
+		l.failEnsures(Unavailable, detail)
+		l.wait.lastErr = detail
+		if !l.lease.atRisk {
+			l.lease.atRisk = true
+			l.effects = append(l.effects, Effect{Kind: TellAtRisk, Ref: l.hold.ref, Answer: Answer{
+				HoldID: l.hold.id, Until: l.lease.until, Detail: "the lease could not be renewed: " + detail,
+			}})
+		}
+	}
+}
+
+func failure(r Result) (Reason, string) {
+	if r.Transient {
+		return Unavailable, r.Err.Error()
+	}
+	return Rejected, r.Err.Error()
+}
+
+func (l *Lock) tellLost(reason Reason, detail string) {
+	l.lost = loss{id: l.hold.id, reason: reason}
+	l.effects = append(l.effects, Effect{Kind: TellLost, Ref: l.hold.ref, Answer: Answer{HoldID: l.hold.id, Reason: reason, Detail: detail}})
+	l.renewal = op{}
+	l.failEnsures(Lost, detail)
+}
+
+// lose ends the lease and with it the hold, whose holder is told. clean says that
+// the key may still be ours in Redis.
+func (l *Lock) lose(reason Reason, detail string, clean bool) {
+	l.tellLost(reason, detail)
+	if l.main.kind == opCount {
+		l.refuseCount(Lost, detail)
+	}
+	for _, c := range l.changes {
+		if c.ticket != nil {
+			l.refuse(c.ticket.Ref, Lost, detail)
+		} else {
+			l.answer(c.ref, Answer{Kind: NotFreed, Reason: Lost, Detail: detail})
+		}
+	}
+	l.changes = nil
+	l.over()
+	if clean {
+		l.cleanUp(l.lease.term)
+	}
+	l.afterRelease()
+}
+
+func (l *Lock) loseByResult(r Result) {
+	if r.Taken || r.Outcome == Refused {
+		l.lose(Taken, "the key belongs to somebody else now", false)
+		return
+	}
+	l.lose(Gone, "the key is gone from Redis: it was deleted, evicted or flushed, or it expired", false)
+}
+
+// lapse ends what time has ended.
+func (l *Lock) lapse() {
+	switch l.phase {
+	case owned:
+		if l.hold.id != 0 && l.hold.until != 0 && l.now >= l.hold.until && l.now < l.lease.until {
+			l.endHoldBy(MaxHold, "the hold has reached its max hold")
+			return
+		}
+		if l.hold.id != 0 && l.now >= l.lease.until {
+			l.lose(Expired, l.expiry(), true)
+			return
+		}
+	case releasing:
+	default:
+		return
+	}
+	// Between two holds, or after the last: the reply under way may still come.
+	if l.hold.id == 0 && l.now >= l.lease.until && !l.main.inFlight {
+		l.giveUpTerm()
+	}
+}
+
+func (l *Lock) expiry() string {
+	if l.lease.fixed {
+		return fmt.Sprintf("its fixed lease of %v is over", l.lease.length)
+	}
+	if l.wait.lastErr == "" {
+		return "no renewal was made in time: the process was stopped or too busy"
+	}
+	return "no renewal succeeded in time: " + l.wait.lastErr
+}
+
+// giveUpTerm stops waiting for a release to be confirmed; it goes on in the background.
+func (l *Lock) giveUpTerm() {
+	l.answer(l.main.ref, Answer{Kind: NotFreed, Reason: Unavailable,
+		Detail: fmt.Sprintf("Redis has not confirmed the release, which is still being tried; the key expires by itself within %v", l.lease.length)})
+	l.cleanUp(l.lease.term)
+	l.afterRelease()
+}

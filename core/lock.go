@@ -1,0 +1,382 @@
+package core
+
+import (
+	"fmt"
+	"time"
+)
+
+// phase is how the process stands to the key in Redis.
+type phase uint8
+
+const (
+	// free: nobody here wants the lock.
+	free phase = iota
+	// contending: somebody here waits, and the lease is not ours.
+	contending
+	// owned: the lease is ours; a hold is granted, or about to be.
+	owned
+	// releasing: nobody here holds the lock, and Redis has not yet confirmed its release.
+	releasing
+)
+
+// Lock is the state of one named lock in one process, and all that it decides.
+//
+// It is a value: an event is applied to a copy, which then replaces the original in
+// one assignment. An event that panics half way has therefore changed nothing.
+type Lock struct {
+	cfg *Config
+	now Instant
+	// seq numbers the commands, so that a reply finds its command and no other.
+	seq uint64
+	// spare is the number of the next term.
+	spare   uint64
+	phase   phase
+	closing bool
+
+	lease lease
+	hold  hold
+	queue queue
+	// lastOwner is the highest owner seen, repeats whether one may wait twice.
+	lastOwner Owner
+	repeats   bool
+
+	// main is the command under way about the lease itself.
+	main op
+	// renewal is the watchdog's, beside it.
+	renewal op
+	// sides are commands that do not concern the present term: releases of terms
+	// that are over, and forced releases.
+	sides []op
+	// changes is what the holder asked for while main was under way.
+	changes []change
+	ensures []ensure
+
+	wait waiting
+	sub  subscription
+	// lost remembers the last hold that was lost, to explain it to a late Release.
+	lost loss
+
+	effects []Effect
+	taken   int
+}
+
+// hold is the present holder's turn on the lease; id 0 is none.
+type hold struct {
+	id    uint64
+	owner Owner
+	ref   any
+	count int
+	// until ends the hold before the lease; 0 does not.
+	until Instant
+}
+
+type loss struct {
+	id     uint64
+	reason Reason
+}
+
+// change is a wish of the holder: one more hold for a ticket, or one less.
+type change struct {
+	ticket *Ticket
+	ref    any
+}
+
+type ensure struct {
+	ref   any
+	until Instant
+}
+
+// New returns a lock that nobody wants yet. Before every event that follows,
+// SpareTerm must hold a number that no lock of this name has had.
+func New(cfg *Config) Lock { return Lock{cfg: cfg} }
+
+// SpareTerm tells whether the lock needs a fresh term number, and Refill gives it one.
+func (l *Lock) SpareTerm() bool { return l.spare != 0 }
+
+// Refill puts in the number of the next term.
+func (l *Lock) Refill(term uint64) { l.spare = term }
+
+// Acquire asks for the lock: a re-entry if the ticket's owner holds it, else a place in the queue.
+func (l *Lock) Acquire(now Instant, t Ticket) {
+	l.begin(now)
+	defer l.settle()
+	seenBefore := t.Owner != 0 && t.Owner <= l.lastOwner
+	l.lastOwner = max(l.lastOwner, t.Owner)
+	switch {
+	case l.closing:
+		l.refuse(t.Ref, Closed, "the system is closing")
+	case l.hold.id != 0 && t.Owner != 0 && t.Owner == l.hold.owner:
+		l.changes = append(l.changes, change{ticket: &t})
+	case t.Try && (l.hold.id != 0 || l.queue.len() > 0):
+		l.answer(t.Ref, Answer{Kind: NotGranted, Reason: Held, TTL: l.wait.ttl(l), Detail: l.heldBy()})
+	case l.queue.len() >= l.cfg.QueueLimit:
+		l.refuse(t.Ref, QueueFull, fmt.Sprintf("%d requests wait for this lock already, and its limit is %d", l.queue.len(), l.cfg.QueueLimit))
+	default:
+		l.repeats = l.repeats || seenBefore
+		l.queue.push(&t)
+	}
+}
+
+// Release gives back one hold, named by its id, or by its owner if id is 0.
+func (l *Lock) Release(now Instant, id uint64, owner Owner, ref any) {
+	l.begin(now)
+	defer l.settle()
+	if l.holds(id, owner) {
+		l.changes = append(l.changes, change{ref: ref})
+		return
+	}
+	if id != 0 && id == l.lost.id {
+		l.answer(ref, Answer{Kind: NotFreed, Reason: Lost, Detail: "the hold was lost before: " + l.lost.reason.String()})
+		return
+	}
+	l.answer(ref, Answer{Kind: NotFreed, Reason: NotHeld, Detail: "there is no such hold: it was never granted, or released before, or belongs to somebody else"})
+}
+
+func (l *Lock) holds(id uint64, owner Owner) bool {
+	return l.hold.id != 0 && (id == l.hold.id || id == 0 && owner != 0 && owner == l.hold.owner)
+}
+
+// Cancel withdraws the waiting requests of an owner, or the one with that id.
+func (l *Lock) Cancel(now Instant, id uint64, owner Owner, ref any) {
+	l.begin(now)
+	defer l.settle()
+	var withdrawn int
+	cancel := func(t *Ticket) {
+		withdrawn++
+		detail := "the request was withdrawn"
+		if l.wait.lastErr != "" {
+			detail += "; the last try failed: " + l.wait.lastErr
+		}
+		l.refuse(t.Ref, CancelledByRequest, detail)
+	}
+	matches := func(t *Ticket) bool { return t.ID == id || id == 0 && owner != 0 && t.Owner == owner }
+	if id != 0 {
+		if t := l.queue.byID(id); t != nil {
+			cancel(t)
+		}
+	} else if owner != 0 {
+		for _, t := range l.queue.remove(matches) {
+			cancel(t)
+		}
+	}
+	l.withdrawChanges(matches, cancel)
+	if l.main.kind == opCount && l.main.ticket != nil && matches(l.main.ticket) {
+		cancel(l.main.ticket)
+		l.main.ticket = nil
+	}
+	if ref != nil {
+		l.answer(ref, Answer{Kind: Withdrawn, Count: withdrawn})
+	}
+}
+
+// OwnerGone says that an owner is dead: its requests leave the queue unanswered,
+// and its hold is released.
+func (l *Lock) OwnerGone(now Instant, owner Owner) {
+	l.begin(now)
+	defer l.settle()
+	if owner == 0 {
+		return
+	}
+	l.queue.remove(func(t *Ticket) bool { return t.Owner == owner })
+	if l.hold.id == 0 || l.hold.owner != owner {
+		return
+	}
+	if l.main.kind == opCount {
+		l.main.ticket = nil
+	}
+	// However often it was held, it is over: one release ends it, before any other change.
+	l.withdrawChanges(func(*Ticket) bool { return true }, func(*Ticket) {})
+	l.hold.count = 1
+	l.changes = append([]change{{}}, l.changes...)
+}
+
+// ForceRelease frees the lock whoever holds it. A holder here is told first.
+func (l *Lock) ForceRelease(now Instant, ref any) {
+	l.begin(now)
+	defer l.settle()
+	force := op{kind: opForce, ref: ref, lease: l.cfg.Lease, until: now + l.cfg.CallTimeout}
+	if l.hold.id != 0 {
+		force.heldHere = true
+		l.lose(ByForce, "the lock was force-released", true)
+	}
+	l.side(force)
+}
+
+// Ensure answers when the hold's lease is good for at least d from now, renewing
+// it if need be; a fixed lease is not renewed.
+func (l *Lock) Ensure(now Instant, id uint64, d time.Duration, ref any) {
+	l.begin(now)
+	defer l.settle()
+	most := l.cfg.Lease - Margin(l.cfg.Lease)
+	switch {
+	case l.hold.id != id || id == 0:
+		reason := NotHeld
+		if id == l.lost.id {
+			reason = Lost
+		}
+		l.answer(ref, Answer{Kind: NotDone, Reason: reason, Detail: "the hold is over"})
+	case l.holdUntil()-now >= d:
+		l.answer(ref, Answer{Kind: Ensured, Until: l.holdUntil()})
+	case l.lease.fixed || l.hold.until != 0 && l.hold.until-now < d:
+		l.answer(ref, Answer{Kind: NotDone, Reason: Invalid, Detail: fmt.Sprintf("only %v of the hold are left, and neither a fixed lease nor a max hold is renewed", l.holdUntil()-now)})
+	case d > most:
+		l.answer(ref, Answer{Kind: NotDone, Reason: Invalid, Detail: fmt.Sprintf("%v were asked for, and a renewed lease is good for %v at most", d, most)})
+	default:
+		l.ensures = append(l.ensures, ensure{ref: ref, until: now + d})
+		if l.renewal.kind == opNone {
+			l.startRenewal(true)
+		} else if !l.renewal.inFlight {
+			l.send(&l.renewal)
+		}
+	}
+}
+
+// Signal says that the lock was released somewhere.
+func (l *Lock) Signal(now Instant) {
+	l.begin(now)
+	defer l.settle()
+	if l.phase != contending {
+		return
+	}
+	if now < l.wait.deferUntil {
+		if l.wait.turns--; l.wait.turns > 0 {
+			return
+		}
+		l.wait.deferUntil = 0
+	}
+	l.attemptSoon()
+}
+
+// Subscribed says that no message is missed from now on, though some may have been.
+func (l *Lock) Subscribed(now Instant) {
+	l.begin(now)
+	defer l.settle()
+	if l.sub != asked && l.sub != listening {
+		return
+	}
+	l.sub = listening
+	if l.phase == contending && now >= l.wait.deferUntil {
+		l.attemptSoon()
+	}
+}
+
+// Tick lets time pass.
+func (l *Lock) Tick(now Instant) {
+	l.begin(now)
+	l.settle()
+}
+
+// Close refuses whoever waits, takes the lock from whoever holds it, and releases it.
+func (l *Lock) Close(now Instant) {
+	l.begin(now)
+	defer l.settle()
+	if l.closing {
+		return
+	}
+	l.closing = true
+	for _, t := range l.queue.remove(func(*Ticket) bool { return true }) {
+		l.refuse(t.Ref, Closed, "the system is closing")
+	}
+	if l.hold.id != 0 {
+		l.endHoldBy(Closed, "the system is closing")
+	}
+}
+
+// Idle tells whether the lock has nothing to do and nothing to remember.
+func (l *Lock) Idle() bool {
+	return l.phase == free && l.queue.len() == 0 && len(l.sides) == 0 && l.sub == unsubscribed && l.taken == len(l.effects)
+}
+
+// Effects hands out what is to be done. The lock forgets an effect once it is taken.
+func (l *Lock) Effects() (next Effect, ok bool) {
+	if l.taken == len(l.effects) {
+		l.effects, l.taken = l.effects[:0], 0
+		return Effect{}, false
+	}
+	next = l.effects[l.taken]
+	l.effects[l.taken] = Effect{}
+	l.taken++
+	return next, true
+}
+
+// Snapshot is what can be said of the lock without asking Redis.
+type Snapshot struct {
+	HeldHere bool
+	Count    int
+	Waiters  int
+	Until    Instant
+}
+
+// Snapshot describes the lock as this process knows it.
+func (l *Lock) Snapshot() Snapshot {
+	return Snapshot{HeldHere: l.hold.id != 0, Count: l.hold.count, Waiters: l.queue.len(), Until: l.holdUntil()}
+}
+
+// Everyone lists whom the lock still owes something: the holder, and those who
+// await an answer. It is for a lock that is given up.
+func (l *Lock) Everyone() (holder any, holdID uint64, pending []any) {
+	add := func(ref any) {
+		if ref != nil {
+			pending = append(pending, ref)
+		}
+	}
+	for _, t := range l.queue.tickets {
+		add(t.Ref)
+	}
+	ops := append([]op{l.main, l.renewal}, l.sides...)
+	for _, o := range ops {
+		add(o.ref)
+		if o.ticket != nil && o.kind == opCount {
+			add(o.ticket.Ref)
+		}
+	}
+	for _, c := range l.changes {
+		add(c.ref)
+		if c.ticket != nil {
+			add(c.ticket.Ref)
+		}
+	}
+	for _, e := range l.ensures {
+		add(e.ref)
+	}
+	for _, e := range l.effects[l.taken:] {
+		if e.Kind == Reply {
+			add(e.Ref)
+		}
+	}
+	return l.hold.ref, l.hold.id, pending
+}
+
+// Terms lists the terms that may be in Redis.
+func (l *Lock) Terms() []uint64 {
+	var terms []uint64
+	if l.phase != free {
+		terms = append(terms, l.lease.term)
+	}
+	for _, o := range l.sides {
+		if o.kind == opRelease {
+			terms = append(terms, o.term)
+		}
+	}
+	return terms
+}
+
+func (l *Lock) answer(ref any, a Answer) {
+	if ref != nil {
+		l.effects = append(l.effects, Effect{Kind: Reply, Ref: ref, Answer: a})
+	}
+}
+
+func (l *Lock) refuse(ref any, reason Reason, detail string) {
+	l.answer(ref, Answer{Kind: NotGranted, Reason: reason, TTL: -1, Detail: detail})
+}
+
+func (l *Lock) heldBy() string {
+	if l.hold.id != 0 {
+		return "the lock is held in this process"
+	}
+	if l.wait.holder != "" {
+		return "the lock is held by " + l.wait.holder
+	}
+	return "others wait for the lock already"
+}

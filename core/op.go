@@ -1,0 +1,225 @@
+package core
+
+import (
+	"slices"
+	"time"
+)
+
+type opKind uint8
+
+const (
+	opNone opKind = iota
+	// opAcquire contends for a new term.
+	opAcquire
+	// opGrant sets count and lease for the next local waiter, before it is granted.
+	opGrant
+	// opCount sets the hold count: a re-entry or a partial release.
+	opCount
+	// opYield ends a tenure.
+	opYield
+	// opRelease frees the lock.
+	opRelease
+	// opRenew renews the lease.
+	opRenew
+	// opForce frees the lock whoever has it.
+	opForce
+)
+
+// op is a command that is being carried out: sent, and sent again until its
+// outcome is known or does not matter any more.
+type op struct {
+	kind opKind
+	term uint64
+	// What to set.
+	count int
+	lease time.Duration
+	fixed bool
+	// ticket is whom an acquire, a grant or a re-entry is for; ref is who awaits a release.
+	ticket *Ticket
+	ref    any
+
+	seq      uint64
+	sentAt   Instant
+	deadline Instant
+	inFlight bool
+	// hurry sends a renewal without waiting for company.
+	hurry   bool
+	tries   int
+	retryAt Instant
+	// unsure says that an earlier try may have been carried out.
+	unsure bool
+	// until ends the tries of a side op; heldHere says that a forced release hit a holder here.
+	until    Instant
+	heldHere bool
+}
+
+// due is when the op wants attention again.
+func (o *op) due() Instant {
+	if o.inFlight {
+		return o.deadline
+	}
+	return o.retryAt
+}
+
+// start makes a command the main one and sends it.
+func (l *Lock) start(o op) {
+	o.term = l.lease.term
+	l.main = o
+	l.send(&l.main)
+}
+
+// side starts a command beside the main one.
+func (l *Lock) side(o op) {
+	l.sides = append(slices.Clone(l.sides), o)
+	l.send(&l.sides[len(l.sides)-1])
+}
+
+// send issues the op's command, for the first time or again.
+func (l *Lock) send(o *op) {
+	l.seq++
+	o.seq, o.sentAt, o.inFlight = l.seq, l.now, true
+	timeout := l.cfg.timeout(o.lease)
+	o.deadline = l.now + timeout + replyGrace
+	c := Command{Seq: o.seq, Term: o.term, Count: o.count, Lease: o.lease, Deadline: l.now + timeout}
+	switch o.kind {
+	case opAcquire, opGrant:
+		c.Kind = Acquire
+	case opCount:
+		if c.Kind = Release; o.ticket != nil {
+			c.Kind = Acquire
+		}
+	case opYield:
+		c.Kind = Yield
+		c.Subscribed = l.sub == listening
+		c.Open = l.now >= l.lease.openAt
+	case opRelease:
+		c.Kind = Release
+	case opRenew:
+		c.Kind = Renew
+		c.Hurry = o.hurry || o.tries > 0
+	case opForce:
+		c.Kind = ForceRelease
+	}
+	l.effects = append(l.effects, Effect{Kind: Send, Command: c})
+}
+
+// again schedules another try after a failure.
+func (l *Lock) again(o *op, r Result) {
+	o.inFlight = false
+	o.unsure = o.unsure || r.Unsure
+	o.retryAt = l.now + l.backoff(o.tries, o.lease)
+	o.tries++
+}
+
+// noReply is the outcome of a command whose reply got lost between Redis and the lock.
+var noReply = Result{Outcome: Failed, Err: errNoReply, Transient: true, Unsure: true}
+
+// Replied delivers the outcome of a command. One that is not under way any more is ignored.
+func (l *Lock) Replied(now Instant, seq uint64, r Result) {
+	l.begin(now)
+	defer l.settle()
+	switch {
+	case l.main.inFlight && l.main.seq == seq:
+		l.mainReplied(r)
+	case l.renewal.inFlight && l.renewal.seq == seq:
+		l.renewalReplied(r)
+	default:
+		for i := range l.sides {
+			if l.sides[i].inFlight && l.sides[i].seq == seq {
+				l.sideReplied(i, r)
+				return
+			}
+		}
+	}
+}
+
+func (l *Lock) mainReplied(r Result) {
+	o := l.main
+	switch o.kind {
+	case opAcquire:
+		l.acquireReplied(o, r)
+	case opGrant:
+		l.grantReplied(o, r)
+	case opCount:
+		l.countReplied(o, r)
+	case opYield:
+		l.yieldReplied(o, r)
+	case opRelease:
+		l.releaseReplied(o, r)
+	}
+}
+
+// sideReplied ends a side op, or tries it again as long as that has a use.
+func (l *Lock) sideReplied(i int, r Result) {
+	l.sides = slices.Clone(l.sides)
+	o := &l.sides[i]
+	if r.Outcome == Failed && r.Transient && l.now < o.until {
+		l.again(o, r)
+		return
+	}
+	ended := *o
+	l.sides = slices.Delete(l.sides, i, i+1)
+	if ended.kind == opForce {
+		if r.Outcome == Failed {
+			reason := Unavailable
+			if !r.Transient {
+				reason = Rejected
+			}
+			l.answer(ended.ref, Answer{Kind: NotDone, Reason: reason, Detail: r.Err.Error()})
+		} else {
+			n := 0
+			if r.WasHeld || ended.heldHere {
+				n = 1
+			}
+			l.answer(ended.ref, Answer{Kind: Forced, Count: n})
+		}
+		if l.phase == owned && l.hold.id != 0 && !l.renewal.inFlight && !l.lease.fixed {
+			// It may have hit a term that began meanwhile: find out now.
+			l.startRenewal(true)
+		}
+	}
+	if l.phase == contending && l.now >= l.wait.deferUntil {
+		l.attemptSoon()
+	}
+}
+
+// cleanUp makes sure that a term that is over leaves nothing behind in Redis.
+func (l *Lock) cleanUp(term uint64) {
+	l.side(op{kind: opRelease, term: term, lease: l.cfg.Lease, until: l.now + max(l.cfg.Lease, l.lease.length)})
+}
+
+// cleaning tells whether the release of an earlier term is on its way.
+func (l *Lock) cleaning() bool {
+	return slices.ContainsFunc(l.sides, func(o op) bool { return o.inFlight })
+}
+
+// overdue gives up waiting for replies that should be here by now, and sends again
+// what is to be sent again.
+func (l *Lock) overdue() {
+	if o := &l.main; o.kind != opNone && l.now >= o.due() {
+		if o.inFlight {
+			l.mainReplied(noReply)
+		} else {
+			l.send(o)
+		}
+	}
+	if o := &l.renewal; o.kind != opNone && l.now >= o.due() {
+		if o.inFlight {
+			l.renewalReplied(noReply)
+		} else {
+			l.send(o)
+		}
+	}
+	for i := 0; i < len(l.sides); i++ {
+		switch o := &l.sides[i]; {
+		case l.now < o.due():
+		case o.inFlight:
+			n := len(l.sides)
+			l.sideReplied(i, noReply)
+			i -= n - len(l.sides)
+		default:
+			l.sides = slices.Clone(l.sides)
+			l.send(&l.sides[i])
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+)
+
+// Client is the test's own client of the server, apart from those under test. It
+// is created once, logs in by itself if the server was started with --requirepass,
+// uses a single connection, and is closed when the server stops.
+func (s *Server) Client(t testing.TB) rueidis.Client {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		t.Fatal("redistest: a client of a server that was stopped")
+	}
+	if s.client == nil {
+		c, err := rueidis.NewClient(rueidis.ClientOption{
+			InitAddress:       []string{s.Addr()},
+			Password:          s.password(),
+			DisableCache:      true,
+			ForceSingleClient: true,
+			PipelineMultiplex: -1,                        // one connection
+			Dialer:            net.Dialer{KeepAlive: -1}, // no pings in the background, which Calls would count
+			ClientSetInfo:     rueidis.DisableClientSetInfo,
+		})
+		if err != nil {
+			t.Fatalf("redistest: client of %s: %v", s.Addr(), err)
+		}
+		s.client = c
+	}
+	return s.client
+}
+
+func (s *Server) password() string {
+	if i := slices.Index(s.args, "--requirepass"); i >= 0 && i+1 < len(s.args) {
+		return s.args[i+1]
+	}
+	return ""
+}
+
+// awaitPing waits until the server answers a client that may have just lost its
+// connection.
+func awaitPing(c rueidis.Client) error {
+	var err error
+	if !poll(Limit, func() bool {
+		err = run(c, "PING").Error()
+		return err == nil
+	}) {
+		return fmt.Errorf("no answer within %v: %w", Limit, err)
+	}
+	return nil
+}
+
+// Do runs any command, e.g. s.Do(t, "GET", "key"), and returns its result. It gives
+// up after [Limit].
+func (s *Server) Do(t testing.TB, args ...string) rueidis.RedisResult {
+	t.Helper()
+	return run(s.Client(t), args...)
+}
+
+func run(c rueidis.Client, args ...string) rueidis.RedisResult {
+	ctx, cancel := context.WithTimeout(context.Background(), Limit)
+	defer cancel()
+	return c.Do(ctx, c.B().Arbitrary(args...).Build())
+}
+
+// must fails the test if a command of the helper's own failed.
+func must[T any](t testing.TB, what string) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("redistest: %s: %v", what, err)
+		}
+		return v
+	}
+}
+
+// Keys lists the keys that match a pattern, sorted.
+func (s *Server) Keys(t testing.TB, pattern string) []string {
+	t.Helper()
+	var keys []string
+	for cursor := uint64(0); ; {
+		page := must[rueidis.ScanEntry](t, "SCAN")(s.Do(t,
+			"SCAN", strconv.FormatUint(cursor, 10), "MATCH", pattern, "COUNT", "1000").AsScanEntry())
+		keys = append(keys, page.Elements...)
+		if cursor = page.Cursor; cursor == 0 {
+			break
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys) // a SCAN may give a key twice
+}
+
+// Calls tells how often each command was called since the start or the last
+// [Server.ResetStats], by its name in lower case: "evalsha", "config|resetstat".
+// Commands called by scripts count, and so do those of the test's own client (such
+// as the "info" of an earlier Calls) and the pings of other clients that are idle.
+func (s *Server) Calls(t testing.TB) map[string]int64 {
+	t.Helper()
+	info := must[string](t, "INFO commandstats")(s.Do(t, "INFO", "commandstats").ToString())
+	calls := map[string]int64{}
+	for line := range strings.Lines(info) {
+		// cmdstat_get:calls=12,usec=34,...
+		name, stats, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls=")
+		if !ok {
+			continue
+		}
+		number, _, _ := strings.Cut(stats, ",")
+		calls[strings.ToLower(name)] = must[int64](t, line)(strconv.ParseInt(number, 10, 64))
+	}
+	return calls
+}
+
+// ResetStats sets the counts of [Server.Calls] back to none.
+func (s *Server) ResetStats(t testing.TB) {
+	t.Helper()
+	s.ok(t, "CONFIG", "RESETSTAT")
+}
+
+// Subscribers tells how many clients are subscribed to a channel by its name.
+func (s *Server) Subscribers(t testing.TB, channel string) int64 {
+	t.Helper()
+	pair := must[[]rueidis.RedisMessage](t, "PUBSUB NUMSUB")(s.Do(t, "PUBSUB", "NUMSUB", channel).ToArray())
+	if len(pair) != 2 {
+		t.Fatalf("redistest: PUBSUB NUMSUB gave %d values", len(pair))
+	}
+	return must[int64](t, "PUBSUB NUMSUB")(pair[1].AsInt64())
+}
+
+// KillClients cuts the connections of a kind, "normal" or "pubsub", except that of
+// the test's own client, on the server's side. It returns how many there were.
+func (s *Server) KillClients(t testing.TB, kind string) int64 {
+	t.Helper()
+	return must[int64](t, "CLIENT KILL")(s.Do(t, "CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes").AsInt64())
+}
+
+// ScriptFlush makes the server forget all scripts.
+func (s *Server) ScriptFlush(t testing.TB) {
+	t.Helper()
+	s.ok(t, "SCRIPT", "FLUSH", "SYNC")
+}
+
+func (s *Server) ok(t testing.TB, args ...string) {
+	t.Helper()
+	if err := s.Do(t, args...).Error(); err != nil {
+		t.Fatalf("redistest: %s: %v", strings.Join(args, " "), err)
+	}
+}

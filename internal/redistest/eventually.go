@@ -1,0 +1,33 @@
+package redistest
+
+import (
+	"testing"
+	"time"
+)
+
+// Limit is how long the helpers of this package wait for something before they
+// give up. It is generous: only a test that fails waits that long.
+const Limit = 20 * time.Second
+
+const pollEvery = 3 * time.Millisecond
+
+// Eventually waits until cond is true, and fails the test if it is not within
+// [Limit]. what says what was waited for, e.g. "the waiter is queued".
+func Eventually(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	if !poll(Limit, cond) {
+		t.Fatalf("not within %v: %s", Limit, what)
+	}
+}
+
+func poll(limit time.Duration, cond func() bool) bool {
+	for deadline := time.Now().Add(limit); ; time.Sleep(pollEvery) {
+		late := time.Now().After(deadline) // taken before the last try
+		if cond() {
+			return true
+		}
+		if late {
+			return false
+		}
+	}
+}

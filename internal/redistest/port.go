@@ -1,0 +1,25 @@
+package redistest
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net"
+	"strconv"
+)
+
+// Ports below the range from which the kernel takes the local ports of outgoing
+// connections. In that range a client that keeps dialling a killed server would
+// sooner or later be given the server's own port, and connect to itself.
+const firstPort, lastPort = 10000, 32767
+
+// freePort finds a port on which nothing listens.
+func freePort() (int, error) {
+	for range 100 {
+		port := firstPort + rand.IntN(lastPort-firstPort+1)
+		l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+		if err == nil {
+			return port, l.Close()
+		}
+	}
+	return 0, errors.New("no free port found")
+}

@@ -1,0 +1,132 @@
+package redistest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	host = "127.0.0.1"
+
+	sigPause  = syscall.SIGSTOP
+	sigResume = syscall.SIGCONT
+
+	// What redis-server logs when it accepts connections. Unlike an answer on the
+	// port, it can only come from the very process that was started.
+	readyLine = "Ready to accept connections"
+	takenLine = "Address already in use"
+)
+
+var errPortTaken = errors.New("port is taken")
+
+// process is one run of redis-server.
+type process struct {
+	cmd  *exec.Cmd
+	log  *logBuffer
+	done chan struct{} // closed when the process has ended
+}
+
+// launch starts redis-server and waits until it accepts connections. The error is
+// errPortTaken if something else listens on the port.
+func launch(port int, dir string, args []string) (*process, error) {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		return nil, fmt.Errorf("the tests need a real redis-server: "+
+			"install it with `apt-get install redis-server`, or run `make test` (%w)", err)
+	}
+	log := &logBuffer{}
+	cmd := exec.Command(path, append([]string{
+		"--bind", host,
+		"--port", strconv.Itoa(port),
+		"--save", "",
+		"--appendonly", "no",
+		"--daemonize", "no",
+		"--dir", dir,
+	}, args...)...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = dieWithParent()
+
+	p := &process{cmd: cmd, log: log, done: make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		// dieWithParent counts the thread that started the process as its parent,
+		// so that thread must live as long as the process.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(p.done)
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // a killed process is what is expected
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	if err := p.awaitReady(); err != nil {
+		p.kill()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *process) awaitReady() error {
+	poll := time.NewTicker(pollEvery)
+	defer poll.Stop()
+	limit := time.NewTimer(Limit)
+	defer limit.Stop()
+	for !p.log.contains(readyLine) {
+		select {
+		case <-poll.C:
+		case <-p.done:
+			if p.log.contains(takenLine) {
+				return errPortTaken
+			}
+			return fmt.Errorf("redis-server ended: %v\n%s", p.cmd.ProcessState, p.log)
+		case <-limit.C:
+			return fmt.Errorf("redis-server was not ready within %v\n%s", Limit, p.log)
+		}
+	}
+	return nil
+}
+
+func (p *process) signal(sig os.Signal) error {
+	return p.cmd.Process.Signal(sig)
+}
+
+// kill ends the process, even a paused one, and waits until it has ended.
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // fails only if it has ended already
+	<-p.done
+}
+
+// logBuffer collects what a process writes.
+type logBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *logBuffer) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(b)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+func (l *logBuffer) contains(line string) bool {
+	return strings.Contains(l.String(), line)
+}

@@ -1,0 +1,9 @@
+package redistest
+
+import "syscall"
+
+// dieWithParent makes the kernel kill the server when the test process dies
+// without running its cleanups (a test timeout, a panic).
+func dieWithParent() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}

@@ -1,0 +1,235 @@
+package redistest
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Proxy is a TCP proxy between clients and a server, whose faults a test switches
+// on and off. When a method that switches something returns, the switch is in
+// force: no byte passes any more in the old way.
+//
+// Not for replicas, inline commands or TLS.
+type Proxy struct {
+	t        testing.TB
+	target   string
+	listener net.Listener
+	wg       sync.WaitGroup
+	delay    atomic.Int64 // a time.Duration
+
+	// Held for reading while a frame is passed on, for writing while a switch is
+	// set. It guards what follows.
+	gate         sync.RWMutex
+	thaw         chan struct{} // not nil while frozen; closed by the end of that
+	refuse       bool
+	dropReplies  bool
+	dropMessages bool
+
+	mu     sync.Mutex // guards what follows
+	links  map[*link]struct{}
+	closed bool
+	losses []*Loss
+	holds  []*Held
+}
+
+// NewProxy starts a proxy to the server at target (host:port), which ends with the
+// test. The server need not run yet: a client is sent away if there is none when it
+// connects.
+func NewProxy(t testing.TB, target string) *Proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		t.Fatalf("redistest: proxy: %v", err)
+	}
+	p := &Proxy{t: t, target: target, listener: l, links: map[*link]struct{}{}}
+	p.wg.Go(p.accept)
+	t.Cleanup(p.close)
+	return p
+}
+
+// Addr is the proxy's host:port.
+func (p *Proxy) Addr() string {
+	return p.listener.Addr().String()
+}
+
+// URL is the proxy's address as redis://host:port.
+func (p *Proxy) URL() string {
+	return "redis://" + p.Addr()
+}
+
+// Conns tells how many connections there are at present.
+func (p *Proxy) Conns() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.links)
+}
+
+// Cut closes all present connections. New ones are accepted again.
+func (p *Proxy) Cut() {
+	p.cutIf(func(*link) bool { return true })
+}
+
+// Refuse closes present connections and, while on, new ones at once.
+func (p *Proxy) Refuse(on bool) {
+	p.set(func() { p.refuse = on })
+	if on {
+		p.Cut()
+	}
+}
+
+// Freeze lets no byte pass in either direction while on. Connections stay open,
+// new ones are accepted, and what was sent in the meantime passes afterwards.
+func (p *Proxy) Freeze(on bool) {
+	p.set(func() {
+		switch {
+		case on && p.thaw == nil:
+			p.thaw = make(chan struct{})
+		case !on && p.thaw != nil:
+			close(p.thaw)
+			p.thaw = nil
+		}
+	})
+}
+
+// Delay makes everything take d longer in each direction, in order and without a
+// loss of throughput. What is under way keeps the delay it was sent with.
+func (p *Proxy) Delay(d time.Duration) {
+	p.delay.Store(int64(d))
+}
+
+// DropReplies lets requests pass and throws away all that the server sends (replies
+// and pushes) while on; connections stay open. A connection that lost something can
+// not be used any further, since its client would take later replies for those that
+// were lost; so switching off cuts the connections that did.
+func (p *Proxy) DropReplies(on bool) {
+	p.set(func() { p.dropReplies = on })
+	if !on {
+		p.cutIf(func(l *link) bool { return l.robbed.Load() })
+	}
+}
+
+// DropMessages throws away published messages while on. Everything else passes,
+// and the connections that lost messages live on.
+func (p *Proxy) DropMessages(on bool) {
+	p.set(func() { p.dropMessages = on })
+}
+
+// Heal ends all faults, and gives up the losses and holds that have not come about.
+func (p *Proxy) Heal() {
+	p.mu.Lock()
+	p.losses, p.holds = nil, nil
+	p.mu.Unlock()
+	p.Delay(0)
+	p.Refuse(false)
+	p.DropMessages(false)
+	p.DropReplies(false)
+	p.Freeze(false)
+}
+
+func (p *Proxy) set(change func()) {
+	p.gate.Lock()
+	defer p.gate.Unlock()
+	change()
+}
+
+func (p *Proxy) cutIf(cond func(*link) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		if cond(l) {
+			l.close()
+			delete(p.links, l)
+		}
+	}
+}
+
+func (p *Proxy) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.listener.Close()
+	p.Cut()
+	p.wg.Wait()
+}
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.wg.Go(func() { p.serve(client.(*net.TCPConn)) })
+	}
+}
+
+func (p *Proxy) serve(client *net.TCPConn) {
+	server, err := net.DialTimeout("tcp", p.target, Limit)
+	if err != nil {
+		client.Close()
+		return
+	}
+	l := newLink(p, client, server.(*net.TCPConn))
+	if !p.add(l) {
+		l.close()
+		return
+	}
+	l.run()
+	p.remove(l)
+}
+
+func (p *Proxy) add(l *link) bool {
+	p.gate.RLock() // so that Refuse sees the connection, or the connection Refuse
+	defer p.gate.RUnlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || p.refuse {
+		return false
+	}
+	p.links[l] = struct{}{}
+	return true
+}
+
+func (p *Proxy) remove(l *link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.links, l)
+}
+
+// pass calls do when what is due may pass, unless done comes first. It tells
+// whether do was called.
+func (p *Proxy) pass(due time.Time, done <-chan struct{}, do func()) bool {
+	if wait := time.Until(due); wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-done:
+			return false
+		}
+	}
+	for {
+		thaw := p.passNow(do)
+		if thaw == nil {
+			return true
+		}
+		select {
+		case <-thaw:
+		case <-done:
+			return false
+		}
+	}
+}
+
+// passNow calls do, unless the proxy is frozen: then it gives what to wait for.
+func (p *Proxy) passNow(do func()) <-chan struct{} {
+	p.gate.RLock()
+	defer p.gate.RUnlock()
+	if p.thaw == nil {
+		do()
+		return nil
+	}
+	return p.thaw
+}

@@ -1,0 +1,43 @@
+package messages
+
+import (
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protopath"
+	"google.golang.org/protobuf/reflect/protorange"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+// redacted formats m on one line, with "[redacted]" for what must not be
+// shown. The generated String and LogValue methods call it.
+func redacted(m proto.Message) string {
+	if m.ProtoReflect().IsValid() { // not a nil pointer
+		m = proto.Clone(m)
+		err := protorange.Range(m.ProtoReflect(), func(p protopath.Values) error {
+			if m, ok := p.Index(-1).Value.Interface().(protoreflect.Message); ok {
+				redact(m)
+			}
+			return nil
+		})
+		if err != nil {
+			return "<" + err.Error() + ">"
+		}
+	}
+	return prototext.MarshalOptions{}.Format(m)
+}
+
+// redact overwrites the fields of m that are set and marked with debug_redact.
+// Unknown fields go altogether: the newer peer that sent them may have marked
+// them.
+func redact(m protoreflect.Message) {
+	m.SetUnknown(nil)
+	m.Range(func(field protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
+		options := field.Options().(*descriptorpb.FieldOptions)
+		if options.GetDebugRedact() {
+			// All such fields are strings; the generator sees to it.
+			m.Set(field, protoreflect.ValueOfString("[redacted]"))
+		}
+		return true
+	})
+}

@@ -1,0 +1,95 @@
+package redisio
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/redis/rueidis"
+)
+
+// Error is what went wrong with a call, sorted by what can be done about it.
+type Error struct {
+	// Transient errors may be gone at the next try: the network, a server that
+	// loads, is busy, fails over or is full. The others fail every time.
+	Transient bool
+	// Unsure says that the script may have run, or may still run.
+	Unsure bool
+	// Hint says what to do about a permanent error; may be empty.
+	Hint string
+	err  error
+}
+
+// Error gives Redis's own words, and the hint.
+func (e *Error) Error() string {
+	if e.Hint == "" {
+		return e.err.Error()
+	}
+	return e.err.Error() + " (" + e.Hint + ")"
+}
+
+// Unwrap gives the error as it came from the client.
+func (e *Error) Unwrap() error { return e.err }
+
+// errNotSent answers calls whose deadline passed while they were queued.
+var errNotSent = &Error{Transient: true, err: errors.New("redis is not keeping up: the call was not sent before its deadline")}
+
+// errClosed answers calls that come after Close.
+var errClosed = &Error{err: errors.New("the Lockkeeper system is closed")}
+
+// transientWords are the codes of Redis errors that pass by themselves. Redis
+// refuses the script before it writes anything, so the outcome is certain.
+var transientWords = []string{
+	"LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "OOM",
+	"MISCONF", "NOREPLICAS", "UNBLOCKED", "MOVED", "ASK",
+	"max number of clients reached",
+}
+
+// permanent lists what Redis says when the same call will fail again, and what
+// the user can do about it. Redis before 7 wraps errors of a script into a longer
+// text, so the words are looked for anywhere in it.
+var permanent = []struct{ words, hint string }{
+	{"WRONGTYPE", "the key is used for something else than this kind of lock; choose another name or key prefix"},
+	{"NOAUTH", "give the client a user name and password"},
+	{"WRONGPASS", "check the user name and password"},
+	{"NOPERM", "the ACL user needs +eval +evalsha +subscribe +unsubscribe, the commands inside the scripts, and access to the keys and channels"},
+	{"ACL failure", "the ACL user lacks a command, key or channel that the scripts use"},
+	{"CROSSSLOT", "in a cluster all keys of a lock must lie in one slot; check the braces in its name"},
+}
+
+// Sort turns an error of the client into an Error; nil stays nil.
+func Sort(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	var sorted *Error
+	if errors.As(err, &sorted) {
+		return sorted
+	}
+	text := err.Error()
+	if _, fromRedis := rueidis.IsRedisErr(err); fromRedis || strings.HasPrefix(text, "WRONGPASS") || strings.HasPrefix(text, "NOAUTH") {
+		for _, p := range permanent {
+			if strings.Contains(text, p.words) {
+				return &Error{Hint: p.hint, err: err}
+			}
+		}
+		for _, word := range transientWords {
+			if strings.Contains(text, word) {
+				return &Error{Transient: true, err: err}
+			}
+		}
+		return &Error{err: err}
+	}
+	if errors.Is(err, rueidis.ErrClosing) {
+		return &Error{Hint: "the rueidis client was closed; close the Lockkeeper system first", err: err}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = errTimeout
+	}
+	return &Error{Transient: true, Unsure: true, err: err}
+}
+
+var (
+	errTimeout    = errors.New("no reply from Redis in time")
+	errShortReply = errors.New("ERR the reply has another length than the request")
+)

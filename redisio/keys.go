@@ -1,0 +1,39 @@
+package redisio
+
+import "strings"
+
+// The names that Redisson derives from a lock's name. They share the name's hash
+// tag, so that in a cluster they lie in its slot.
+
+// Channel is the pub/sub channel on which the release of a plain lock is told.
+func Channel(name string) string { return prefix("redisson_lock__channel", name) }
+
+// prefix puts the name into braces unless it brings an opening brace of its own;
+// that is Redisson's rule, and it looks for nothing but that one character.
+func prefix(p, name string) string {
+	if strings.Contains(name, "{") {
+		return p + ":" + name
+	}
+	return p + ":{" + name + "}"
+}
+
+// Slot is the cluster slot of a key: CRC16 of its hash tag, or of the whole key.
+func Slot(key string) uint16 {
+	if open := strings.IndexByte(key, '{'); open >= 0 {
+		if end := strings.IndexByte(key[open+1:], '}'); end > 0 {
+			key = key[open+1 : open+1+end]
+		}
+	}
+	var crc uint16
+	for i := range len(key) {
+		crc ^= uint16(key[i]) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return crc % 16384
+}

@@ -1,0 +1,78 @@
+// Package redisio is the only package that speaks to Redis. It takes calls from
+// actors without ever blocking them, sends them in batches, and hands back what
+// happened as plain values; it does not decide anything, and it never repeats a
+// command on its own: whether to send again is for the lock to say.
+//
+// Its goroutines are few and do not grow with the number of locks: up to 24
+// workers that live while there is work, and one for the pub/sub connection.
+package redisio
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// Connect opens a client for a Redis URL,
+// redis[s]://[user[:password]@]host[:port][/database][?option=value…]; the
+// options are those of rueidis.ParseURL (client_name, dial_timeout, addr,
+// master_set for Sentinel, …). It sets what suits Lockkeeper best: no retries
+// below the lock, and no client-side cache. The caller closes the client.
+//
+// The error never contains the URL, since that may contain a password.
+func Connect(redisURL string) (rueidis.Client, error) {
+	if _, err := url.Parse(redisURL); err != nil {
+		var at *url.Error
+		if errors.As(err, &at) {
+			err = at.Err
+		}
+		return nil, fmt.Errorf("redis URL cannot be parsed: %w (expected redis://[user:password@]host[:port][/database])", err)
+	}
+	options, err := rueidis.ParseURL(redisURL)
+	if err != nil {
+		return nil, fmt.Errorf("redis URL is not usable: %w", err)
+	}
+	options.DisableRetry = true
+	options.DisableCache = true
+	options.BlockingPoolCleanup = time.Minute
+	client, err := rueidis.NewClient(options)
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to Redis at %v: %w", options.InitAddress, Sort(err))
+	}
+	return client, nil
+}
+
+// Redis runs scripts and keeps subscriptions over one rueidis client.
+type Redis struct {
+	client   rueidis.Client
+	pool     *pool
+	renewals *renewals
+}
+
+// New starts nothing yet: goroutines come and go with the calls. linger is how
+// long a renewal may wait for others to share a script with.
+func New(client rueidis.Client, linger time.Duration) *Redis {
+	p := newPool(client)
+	return &Redis{client: client, pool: p, renewals: newRenewals(p, linger, client.Mode() == rueidis.ClientModeCluster)}
+}
+
+// Cluster tells whether the client speaks to a Redis Cluster, where all keys of
+// one lock must lie in one slot.
+func (r *Redis) Cluster() bool { return r.client.Mode() == rueidis.ClientModeCluster }
+
+// Run takes a call and returns at once. Its answer is delivered exactly once.
+func (r *Redis) Run(c Call) { r.pool.submit(c) }
+
+// Renew takes the renewal of one lease and returns at once; it shares a script
+// with others that are due at about the same time.
+func (r *Redis) Renew(n Renewal) { r.renewals.add(n) }
+
+// Close sends what is still gathered and waits until every call is answered.
+// The client stays open: it belongs to whoever made it.
+func (r *Redis) Close() {
+	r.renewals.close()
+	r.pool.close()
+}

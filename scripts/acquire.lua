@@ -1,0 +1,22 @@
+-- Takes a lock for its owner, or sets how many times the owner holds it.
+-- Setting instead of adding makes it safe to send again after a lost reply.
+--
+-- KEYS[1]  the lock's hash: owner -> hold count
+-- ARGV[1]  owner, "<client uuid>:<number>"
+-- ARGV[2]  the hold count wanted; 1 takes a free lock, more needs a lock that is held
+-- ARGV[3]  lease, ms
+--
+-- Reply: nil          the owner holds the lock that many times, for the lease from now on
+--        {ttl, other} somebody else holds it, for ttl more ms (-1: without an end)
+--        {-2, ""}     nobody holds it, so there is nothing to re-enter
+local left = redis.call('PTTL', KEYS[1])
+if left == -2 then
+  if ARGV[2] ~= '1' then
+    return {-2, ''}
+  end
+elseif redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
+  return {left, redis.call('HRANDFIELD', KEYS[1])}
+end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return nil

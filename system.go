@@ -1,0 +1,87 @@
+// Package lockkeeper gives Go distributed locks on Redis, as supervised proto.actor
+// actors, wire-compatible with Redisson.
+//
+// Actors speak to the guardian with the messages of package messages; goroutines
+// use the blocking face of this package:
+//
+//	client, err := lockkeeper.Connect("redis://127.0.0.1:6379")
+//	sys, err := lockkeeper.New(actorSystem, client, lockkeeper.Config{})
+//	defer sys.Close(ctx)
+//
+//	hold, err := sys.Lock("orders").Acquire(ctx)
+//	if err != nil { … }
+//	defer hold.Release(context.WithoutCancel(ctx))
+//	work(hold.Context()) // cancelled, with the cause, when the lock is lost
+package lockkeeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/extensions"
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/actors"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// System is Lockkeeper inside one actor system, on one Redis.
+type System struct {
+	runtime *actors.Runtime
+}
+
+var extensionID = extensions.NextExtensionID()
+
+// ExtensionID makes a System an extension of its actor system.
+func (s *System) ExtensionID() extensions.ExtensionID { return extensionID }
+
+// Connect opens a client for a Redis URL, set up as suits Lockkeeper; see redisio.Connect.
+func Connect(url string) (rueidis.Client, error) { return redisio.Connect(url) }
+
+// New starts Lockkeeper inside an actor system and registers it there as an
+// extension. The client stays the caller's, who closes it after the System; TLS,
+// ACL user, database number and so on are the client's own options.
+//
+// With proto.actor's remote, start the remote first: the guardian's address is
+// fixed when New is called.
+func New(system *actor.ActorSystem, client rueidis.Client, config Config) (*System, error) {
+	if system == nil {
+		return nil, errors.New("lockkeeper: no actor system was given")
+	}
+	if client == nil {
+		return nil, errors.New("lockkeeper: no Redis client was given")
+	}
+	config = config.withDefaults(system)
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
+	s := &System{runtime: actors.Start(system, client, config.actors())}
+	system.Extensions.Register(s)
+	return s, nil
+}
+
+// From finds the System that was started last in an actor system; nil if there is none.
+func From(system *actor.ActorSystem) *System {
+	s, _ := system.Extensions.Get(extensionID).(*System)
+	return s
+}
+
+// Guardian is the address for the requests of package messages.
+func (s *System) Guardian() *actor.PID { return s.runtime.Guardian() }
+
+// ID is the client part of the owner fields that this System leaves in Redis, a UUID.
+func (s *System) ID() string { return s.runtime.ID() }
+
+// Close ends the System: requests that wait are refused with ErrClosed, holders
+// lose their locks with ErrClosed as the cause, the locks are released in Redis, and
+// the goroutines end. If ctx ends first, what Redis has not confirmed is left to
+// expire, and the error says so. Later requests are refused with ErrClosed. Close may
+// be called more than once.
+func (s *System) Close(ctx context.Context) error {
+	if s.runtime.Close(ctx.Done()) {
+		return nil
+	}
+	return fmt.Errorf("lockkeeper: closed before Redis confirmed every release; what is left expires by itself: %w", context.Cause(ctx))
+}
