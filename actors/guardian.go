@@ -91,7 +91,7 @@ func (g *guardian) spawn(ctx actor.Context, key lockKey) *cell {
 // props are made afresh for every actor: spawn middleware of the user's may change them.
 func (r *Runtime) props(producer actor.Producer, options ...actor.PropsOption) *actor.Props {
 	if len(r.cfg.Middleware) > 0 {
-		options = append(options, actor.WithReceiverMiddleware(r.cfg.Middleware...))
+		options = append(options, actor.WithReceiverMiddleware(append([]actor.ReceiverMiddleware{r.surviveTheEnd}, r.cfg.Middleware...)...))
 	}
 	return actor.PropsFromProducer(producer, options...)
 }

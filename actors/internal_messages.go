@@ -23,6 +23,8 @@ type (
 	}
 	// shutdown: release everything and leave.
 	shutdown struct{}
+	// again brings a message that a crash has swallowed once more, and only once.
+	again struct{ message any }
 )
 
 // To the guardian.
@@ -54,6 +56,7 @@ func (tick) IgnoreDeadLetterLogging()         {}
 func (unlocked) IgnoreDeadLetterLogging()     {}
 func (listening) IgnoreDeadLetterLogging()    {}
 func (*inspection) IgnoreDeadLetterLogging()  {}
+func (*again) IgnoreDeadLetterLogging()       {}
 func (shutdown) IgnoreDeadLetterLogging()     {}
 func (*replied) IgnoreDeadLetterLogging()     {}
 func (*retired) IgnoreDeadLetterLogging()     {}

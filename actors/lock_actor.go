@@ -23,6 +23,10 @@ func (a *lockActor) Receive(ctx actor.Context) {
 		c.mu.Unlock()
 	}()
 	m := ctx.Message()
+	if repeated, ok := m.(*again); ok {
+		m = repeated.message
+	}
+	c.accepted = nil
 	if isRequest(m) {
 		c.counted = m
 		c.seen++
@@ -172,13 +176,8 @@ func (c *cell) ticked() {
 }
 
 // stopping handles a stop that the guardian has not asked for: everybody is told,
-// and the lock is released. A panic here would bring the actor back to life.
+// and the lock is released.
 func (c *cell) stopping() {
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			c.rt.cfg.Logger.Error("a lock actor panicked while it was stopping", "lock", c.key.name, "panic", panicked)
-		}
-	}()
 	c.stopTimer()
 	if !c.lock.Idle() {
 		c.giveUp(core.Closed, "the lock actor was stopped")

@@ -25,27 +25,46 @@ var _ actor.SupervisorStrategy = (*supervision)(nil)
 
 func (s *supervision) HandleFailure(system *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, message any) {
 	rt := s.guardian.rt
-	defer supervisor.RestartChildren(child)
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			rt.cfg.Logger.Error("supervision panicked", "panic", panicked)
-		}
-	}()
+	directive := actor.RestartDirective
 	_, m, sender := actor.UnwrapEnvelope(message)
 	if c := s.guardian.children[child.GetId()]; c != nil {
 		rt.cfg.Logger.Error("a lock actor crashed", "lock", c.key.name, "panic", reason)
-		c.crashed(m, sender)
+		if c.crashed(m, sender) {
+			directive = actor.ResumeDirective
+		}
 	} else {
 		rt.cfg.Logger.Error("the subscriber crashed", "panic", reason)
 		rt.channels.crashed(m)
 	}
-	system.EventStream.Publish(&actor.SupervisorEvent{Child: child, Reason: reason, Directive: actor.RestartDirective})
+	if directive == actor.RestartDirective {
+		supervisor.RestartChildren(child)
+	} else {
+		supervisor.ResumeChildren(child)
+	}
+	system.EventStream.Publish(&actor.SupervisorEvent{Child: child, Reason: reason, Directive: directive})
+}
+
+// surviveTheEnd is the outermost middleware of every child of the guardian. A panic
+// of other middleware in a lifecycle message would do what proto.actor has no cure
+// for: keep an actor from stopping, or its death from being told.
+func (r *Runtime) surviveTheEnd(next actor.ReceiverFunc) actor.ReceiverFunc {
+	return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
+		switch envelope.Message.(type) {
+		case *actor.Restarting, *actor.Stopping, *actor.Stopped:
+			defer func() {
+				if panicked := recover(); panicked != nil {
+					r.cfg.Logger.Error("an actor panicked while it was stopping", "panic", panicked)
+				}
+			}()
+		}
+		next(ctx, envelope)
+	}
 }
 
 // crashed settles what a crash leaves open: the message that was being handled is
 // answered unless the lock had already taken it over, and an actor that does
-// nothing but crash is given up.
-func (c *cell) crashed(m any, sender *actor.PID) {
+// nothing but crash is given up. One that is leaving needs no new instance any more.
+func (c *cell) crashed(m any, sender *actor.PID) (isLeaving bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if isRequest(m) && c.counted != m {
@@ -55,6 +74,10 @@ func (c *cell) crashed(m any, sender *actor.PID) {
 	if c.accepted != m {
 		c.accepted = m
 		c.refuse(m, sender, core.Crashed, "the lock actor crashed while it handled the request")
+		switch m.(type) {
+		case *replied, *actor.Terminated, unlocked, listening, shutdown:
+			c.rt.root.Send(c.pid, &again{m}) // what nobody else will repeat
+		}
 	}
 	now := c.rt.Now()
 	c.crashes = append(slices.DeleteFunc(c.crashes, func(at core.Instant) bool { return at < now-crashWindow }), now)
@@ -65,6 +88,7 @@ func (c *cell) crashed(m any, sender *actor.PID) {
 		c.rt.cfg.Logger.Error("a lock actor crashes without end and is given up", "lock", c.key.name, slog.Int("crashes", len(c.crashes)))
 		c.giveUp(core.Crashed, "the lock actor crashed too often and was given up")
 	}
+	return c.leaving != nil
 }
 
 // refuse answers a request that is not carried out, whatever it was.

@@ -1,0 +1,495 @@
+package lockkeeper_test
+
+// The supervision tree from outside: what users see when actors crash or die.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// saboteur makes actors crash: it is receiver middleware that panics before or
+// after the handler of the messages that it is told to hit.
+type saboteur struct {
+	mu            sync.Mutex
+	before, after func(m any) bool
+	// spared are the lock actors, by the id of their PID, that it leaves alone.
+	spared  map[string]bool
+	crashes atomic.Int64
+}
+
+func (s *saboteur) middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
+	return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
+		s.mu.Lock()
+		before, after := s.before, s.after
+		if m, ok := e.Message.(*messages.Acquire); ok && strings.HasSuffix(m.Lock.Name, "spared") {
+			s.spared[c.Self().Id] = true
+		}
+		if s.spared[c.Self().Id] {
+			before, after = nil, nil
+		}
+		s.mu.Unlock()
+		if before != nil && before(e.Message) {
+			s.crashes.Add(1)
+			panic(fmt.Sprintf("sabotage before %T", e.Message))
+		}
+		next(c, e)
+		if after != nil && after(e.Message) {
+			s.crashes.Add(1)
+			panic(fmt.Sprintf("sabotage after %T", e.Message))
+		}
+	}
+}
+
+func (s *saboteur) hit(before, after func(m any) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before, s.after = before, after
+}
+
+// once hits the first message of a type that fmt prints like this.
+func once(typeName string) func(any) bool {
+	var done atomic.Bool
+	return func(m any) bool { return fmt.Sprintf("%T", m) == typeName && done.CompareAndSwap(false, true) }
+}
+
+// tree is a Lockkeeper system whose actors can be made to crash.
+type tree struct {
+	saboteur
+	system *actor.ActorSystem
+	keeper *lockkeeper.System
+	server *redistest.Server
+}
+
+func quietActorSystem() *actor.ActorSystem {
+	return actor.NewActorSystem(
+		actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+}
+
+func newTree(t *testing.T, config lockkeeper.Config) *tree {
+	t.Helper()
+	tr := &tree{system: quietActorSystem(), server: redistest.Shared(t)}
+	tr.spared = map[string]bool{}
+	config.Middleware = append(config.Middleware, tr.middleware)
+	client, err := lockkeeper.Connect(tr.server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tr.keeper, err = lockkeeper.New(tr.system, client, config); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		tr.hit(nil, nil)
+		ctx, cancel := context.WithTimeout(context.Background(), redistest.Limit)
+		defer cancel()
+		if err := tr.keeper.Close(ctx); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		client.Close()
+	})
+	return tr
+}
+
+// client is an actor of a user's that does what it is told and keeps what it gets.
+type client struct {
+	t    *testing.T
+	tr   *tree
+	name string
+	pid  *actor.PID
+	mail chan any
+}
+
+func (tr *tree) client(t *testing.T, name string) *client {
+	c := &client{t: t, tr: tr, name: name, mail: make(chan any, 1000)}
+	c.pid = tr.system.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		switch m := ctx.Message().(type) {
+		case func(actor.Context):
+			m(ctx)
+		case actor.SystemMessage, actor.AutoReceiveMessage:
+		default:
+			c.mail <- m
+		}
+	}))
+	return c
+}
+
+func (c *client) request(m any) {
+	c.tr.system.Root.Send(c.pid, func(ctx actor.Context) { ctx.Request(c.tr.keeper.Guardian(), m) })
+}
+
+func (c *client) acquire(lock string) {
+	c.request(&messages.Acquire{Lock: &messages.Lock{Name: lock}})
+}
+
+func (c *client) release(lock string) {
+	c.request(&messages.Release{Lock: &messages.Lock{Name: lock}})
+}
+
+// expect waits for the next message and fails if it is of another type.
+func expect[M any](t *testing.T, c *client) M {
+	t.Helper()
+	select {
+	case m := <-c.mail:
+		if wanted, ok := m.(M); ok {
+			return wanted
+		}
+		var wanted M
+		t.Fatalf("%s got %T{%v}, and expected %T", c.name, m, m, wanted)
+	case <-time.After(redistest.Limit):
+		var wanted M
+		t.Fatalf("%s got nothing, and expected %T", c.name, wanted)
+	}
+	panic("unreachable")
+}
+
+func (c *client) expectNothing() {
+	c.t.Helper()
+	select {
+	case m := <-c.mail:
+		c.t.Fatalf("%s got %T{%v}, and expected nothing", c.name, m, m)
+	default:
+	}
+}
+
+// owner is the owner field of a lock in Redis, "" if it is free.
+func (tr *tree) owner(t *testing.T, lock string) string {
+	t.Helper()
+	keys, err := tr.server.Do(t, "HKEYS", lock).AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(keys) == 0 {
+		return ""
+	}
+	return keys[0]
+}
+
+func (tr *tree) waiters(t *testing.T, lock string) int {
+	t.Helper()
+	status, err := tr.keeper.Lock(lock).Inspect(t.Context())
+	if err != nil {
+		return -1
+	}
+	return status.Waiters
+}
+
+func TestCrashOfALockActorLosesNothing(t *testing.T) {
+	const watchdog = 1500 * time.Millisecond
+	for _, crash := range []struct{ name, message string }{
+		{"tick", "actors.tick"},
+		{"reply of Redis", "*actors.replied"},
+		{"request", "*messages.Release"},
+	} {
+		for _, when := range []string{"before", "after"} {
+			t.Run(when+" a "+crash.name, func(t *testing.T) {
+				tr := newTree(t, lockkeeper.Config{Watchdog: watchdog})
+				lock, other := redistest.Name(t), redistest.Name(t)+" spared"
+				holder, sibling := tr.client(t, "holder"), tr.client(t, "sibling")
+				sibling.acquire(other)
+				expect[*messages.Acquired](t, sibling)
+				holder.acquire(lock)
+				expect[*messages.Acquired](t, holder)
+				var waiters []*client
+				for i := range 3 {
+					w := tr.client(t, fmt.Sprint("waiter ", i))
+					w.acquire(lock)
+					redistest.Eventually(t, "the waiter is queued", func() bool { return tr.waiters(t, lock) == i+1 })
+					waiters = append(waiters, w)
+				}
+				owner := tr.owner(t, lock)
+
+				if when == "before" {
+					tr.hit(once(crash.message), nil)
+				} else {
+					tr.hit(nil, once(crash.message))
+				}
+				stranger := tr.client(t, "stranger")
+				stranger.request(&messages.Release{Lock: &messages.Lock{Name: lock}, HoldId: "z"})
+				if refused := expect[*messages.NotReleased](t, stranger); crash.message == "*messages.Release" && when == "before" {
+					if refused.Reason != messages.Reason_REASON_CRASHED {
+						t.Errorf("the request that crashed the actor was answered with %v", refused)
+					}
+				} else if refused.Reason != messages.Reason_REASON_NOT_HELD {
+					t.Errorf("a foreign release was answered with %v", refused)
+				}
+				redistest.Eventually(t, "the crash", func() bool { return tr.crashes.Load() == 1 })
+
+				// Renewals go on: well after the TTL it is the same term, never close to its end.
+				for end := time.Now().Add(2 * watchdog); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+					if left, _ := tr.server.Do(t, "PTTL", lock).AsInt64(); left <= 0 {
+						t.Fatalf("the key is gone (%d)", left)
+					}
+				}
+				if now := tr.owner(t, lock); now != owner {
+					t.Fatalf("the owner in Redis was %s and is %s", owner, now)
+				}
+				holder.expectNothing()
+				holder.release(lock)
+				expect[*messages.Released](t, holder)
+				for _, w := range waiters {
+					expect[*messages.Acquired](t, w)
+					w.release(lock)
+					expect[*messages.Released](t, w)
+				}
+				sibling.expectNothing()
+				sibling.release(other)
+				expect[*messages.Released](t, sibling)
+				redistest.Eventually(t, "the keys are gone", func() bool { return tr.owner(t, lock)+tr.owner(t, other) == "" })
+			})
+		}
+	}
+}
+
+func TestCrashWhileTheAcquireIsUnderWay(t *testing.T) {
+	for _, when := range []string{"before", "after"} {
+		t.Run(when, func(t *testing.T) {
+			tr := newTree(t, lockkeeper.Config{CallTimeout: 200 * time.Millisecond})
+			lock := redistest.Name(t)
+			if when == "before" {
+				tr.hit(once("*actors.replied"), nil) // the reply is lost with the crash
+			} else {
+				tr.hit(nil, once("*messages.Acquire"))
+			}
+			c := tr.client(t, "client")
+			c.acquire(lock)
+			if got := expect[*messages.Acquired](t, c); got.HoldCount != 1 {
+				t.Errorf("granted %d times", got.HoldCount)
+			}
+			if n := tr.crashes.Load(); n != 1 {
+				t.Fatalf("%d crashes", n)
+			}
+			if count, _ := tr.server.Do(t, "HGET", lock, tr.owner(t, lock)).ToString(); count != "1" {
+				t.Errorf("the hold count in Redis is %s", count)
+			}
+			c.release(lock)
+			expect[*messages.Released](t, c)
+			if owner := tr.owner(t, lock); owner != "" {
+				t.Errorf("the lock is left to %s", owner)
+			}
+		})
+	}
+}
+
+func TestALockActorThatCrashesWithoutEndIsGivenUp(t *testing.T) {
+	for _, what := range []struct {
+		name string
+		hits func(m any) bool
+	}{
+		{"over every message", func(any) bool { return true }},
+		{"over every request", func(m any) bool { _, ok := m.(*messages.Release); return ok }},
+	} {
+		t.Run(what.name, func(t *testing.T) {
+			tr := newTree(t, lockkeeper.Config{})
+			lock, other := redistest.Name(t), redistest.Name(t)+" spared"
+			holder, waiter, sibling := tr.client(t, "holder"), tr.client(t, "waiter"), tr.client(t, "sibling")
+			sibling.acquire(other)
+			expect[*messages.Acquired](t, sibling)
+			holder.acquire(lock)
+			expect[*messages.Acquired](t, holder)
+			waiter.acquire(lock)
+			redistest.Eventually(t, "the waiter is queued", func() bool { return tr.waiters(t, lock) == 1 })
+
+			tr.hit(what.hits, nil)
+			stranger := tr.client(t, "stranger")
+			for range 20 {
+				stranger.request(&messages.Release{Lock: &messages.Lock{Name: lock}, HoldId: "z"})
+			}
+			lost := expect[*messages.LeaseLost](t, holder)
+			if lost.Reason != messages.Reason_REASON_CRASHED {
+				t.Errorf("the holder was told %v", lost)
+			}
+			refused := expect[*messages.NotAcquired](t, waiter)
+			if refused.Reason != messages.Reason_REASON_CRASHED {
+				t.Errorf("the waiter was told %v", refused)
+			}
+			for range 20 {
+				expect[*messages.NotReleased](t, stranger)
+			}
+			redistest.Eventually(t, "the key is released", func() bool { return tr.owner(t, lock) == "" })
+
+			tr.hit(nil, nil)
+			waiter.acquire(lock)
+			expect[*messages.Acquired](t, waiter)
+			waiter.release(lock)
+			expect[*messages.Released](t, waiter)
+			sibling.expectNothing()
+			sibling.release(other)
+			expect[*messages.Released](t, sibling)
+		})
+	}
+}
+
+func TestCrashOfTheSubscriberCostsAtMostThePollBound(t *testing.T) {
+	for _, message := range []string{"*actors.published", "*actors.subscribe", "*actors.confirmed"} {
+		t.Run(message, func(t *testing.T) {
+			tr := newTree(t, lockkeeper.Config{Poll: 300 * time.Millisecond})
+			lock := redistest.Name(t)
+			tr.server.Do(t, "HSET", lock, "somebody:1", "1")
+			tr.server.Do(t, "PEXPIRE", lock, "600000")
+			tr.hit(once(message), nil)
+			c := tr.client(t, "client")
+			c.acquire(lock)
+			redistest.Eventually(t, "it waits", func() bool { return tr.waiters(t, lock) == 1 })
+			if message != "*actors.published" {
+				redistest.Eventually(t, "the crash", func() bool { return tr.crashes.Load() == 1 })
+			}
+			redistest.Eventually(t, "it listens", func() bool { return tr.server.Subscribers(t, "redisson_lock__channel:{"+lock+"}") == 1 })
+			tr.server.Do(t, "DEL", lock)
+			tr.server.Do(t, "PUBLISH", "redisson_lock__channel:{"+lock+"}", "0")
+			expect[*messages.Acquired](t, c)
+			c.release(lock)
+			expect[*messages.Released](t, c)
+			redistest.Eventually(t, "the subscription ends", func() bool { return tr.server.Subscribers(t, "redisson_lock__channel:{"+lock+"}") == 0 })
+		})
+	}
+}
+
+func TestALostUnsubscribeIsRepeated(t *testing.T) {
+	tr := newTree(t, lockkeeper.Config{Poll: 300 * time.Millisecond})
+	lock := redistest.Name(t)
+	tr.server.Do(t, "HSET", lock, "somebody:1", "1")
+	tr.hit(once("*actors.unsubscribe"), nil)
+	c := tr.client(t, "client")
+	c.acquire(lock)
+	redistest.Eventually(t, "it listens", func() bool { return tr.server.Subscribers(t, "redisson_lock__channel:{"+lock+"}") == 1 })
+	c.request(&messages.Cancel{Lock: &messages.Lock{Name: lock}})
+	redistest.Eventually(t, "the subscription ends", func() bool {
+		return tr.crashes.Load() == 1 && tr.server.Subscribers(t, "redisson_lock__channel:{"+lock+"}") == 0
+	})
+	tr.server.Do(t, "DEL", lock)
+}
+
+func TestTheGuardianSurvivesEverything(t *testing.T) {
+	tr := newTree(t, lockkeeper.Config{})
+	lock := redistest.Name(t)
+	holder := tr.client(t, "holder")
+	holder.acquire(lock)
+	expect[*messages.Acquired](t, holder)
+	c := tr.client(t, "client")
+	for _, garbage := range []any{
+		"a string", 42, struct{}{}, &messages.Released{}, &messages.LeaseLost{}, (*messages.Acquire)(nil),
+		&actor.Terminated{Who: actor.NewPID("nowhere", "nobody")}, &actor.DeadLetterResponse{},
+	} {
+		c.request(garbage)
+		tr.system.Root.Send(tr.keeper.Guardian(), garbage) // and without a sender
+	}
+	expect[*messages.NotAcquired](t, c) // of the nil Acquire
+	c.acquire(lock)
+	redistest.Eventually(t, "it waits", func() bool { return tr.waiters(t, lock) == 1 })
+	holder.release(lock)
+	expect[*messages.Released](t, holder)
+	expect[*messages.Acquired](t, c)
+}
+
+func TestDeathOfAHolderReleasesAtOnce(t *testing.T) {
+	deaths := map[string]func(tr *tree, c *client){
+		"stopped":  func(tr *tree, c *client) { tr.system.Root.Stop(c.pid) },
+		"poisoned": func(tr *tree, c *client) { tr.system.Root.Poison(c.pid) },
+		"panicking out": func(tr *tree, c *client) {
+			tr.system.Root.Send(c.pid, func(actor.Context) { panic("the end") })
+		},
+	}
+	for name, die := range deaths {
+		t.Run(name, func(t *testing.T) {
+			tr := newTree(t, lockkeeper.Config{})
+			lock := redistest.Name(t)
+			stop := actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.StopDirective })
+			tr.system.Root.WithGuardian(stop)
+			holder, heir, next := tr.client(t, "holder"), tr.client(t, "heir"), tr.client(t, "next")
+			for range 2 { // held twice: its death ends both
+				holder.acquire(lock)
+				expect[*messages.Acquired](t, holder)
+			}
+			heir.acquire(lock)
+			redistest.Eventually(t, "the heir waits", func() bool { return tr.waiters(t, lock) == 1 })
+			next.acquire(lock)
+			redistest.Eventually(t, "the next waits", func() bool { return tr.waiters(t, lock) == 2 })
+
+			die(tr, heir) // a waiter's death takes it out of the queue
+			redistest.Eventually(t, "the heir is gone", func() bool { return tr.waiters(t, lock) == 1 })
+			die(tr, holder)
+			if got := expect[*messages.Acquired](t, next); got.HoldCount != 1 {
+				t.Errorf("granted %d times", got.HoldCount)
+			}
+			if count, _ := tr.server.Do(t, "HGET", lock, tr.owner(t, lock)).ToString(); count != "1" {
+				t.Errorf("the hold count in Redis is %s", count)
+			}
+			die(tr, next)
+			redistest.Eventually(t, "the lock is free", func() bool { return tr.owner(t, lock) == "" })
+		})
+	}
+}
+
+func TestAnOwnerWhoseNameLivesAgainIsAnotherOwner(t *testing.T) {
+	tr := newTree(t, lockkeeper.Config{})
+	lock := redistest.Name(t)
+	granted := make(chan *messages.Acquired, 10)
+	props := actor.PropsFromFunc(func(ctx actor.Context) {
+		switch m := ctx.Message().(type) {
+		case *actor.Started:
+			ctx.Request(tr.keeper.Guardian(), &messages.Acquire{Lock: &messages.Lock{Name: lock}})
+		case *messages.Acquired:
+			granted <- m
+		}
+	})
+	var ids []string
+	for range 20 {
+		pid, err := tr.system.Root.SpawnNamed(props, "phoenix")
+		if errors.Is(err, actor.ErrNameExists) {
+			t.Fatal(err)
+		}
+		select {
+		case m := <-granted:
+			if m.HoldCount != 1 {
+				t.Fatalf("a new life re-entered the hold of the one before: %v", m)
+			}
+			ids = append(ids, m.HoldId)
+		case <-time.After(redistest.Limit):
+			t.Fatal("a new life was not granted the lock")
+		}
+		if err := tr.system.Root.StopFuture(pid).Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.Sort(ids)
+	if len(slices.Compact(ids)) != 20 {
+		t.Error("two lives had the same hold")
+	}
+	redistest.Eventually(t, "the lock is free", func() bool { return tr.owner(t, lock) == "" })
+}
+
+func TestAnActorNamedAsOwnerIsTheHolder(t *testing.T) {
+	tr := newTree(t, lockkeeper.Config{})
+	lock := redistest.Name(t)
+	owner := tr.client(t, "owner")
+	// A future asks for somebody else: the answer goes to the future, the hold to the owner.
+	answer, err := tr.system.Root.RequestFuture(tr.keeper.Guardian(),
+		&messages.Acquire{Lock: &messages.Lock{Name: lock}, Owner: owner.pid, Wait: durationpb.New(time.Second)}, redistest.Limit).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := answer.(*messages.Acquired); !ok {
+		t.Fatalf("answered %v", answer)
+	}
+	if _, err := tr.keeper.Lock(lock).ForceRelease(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if lost := expect[*messages.LeaseLost](t, owner); lost.Reason != messages.Reason_REASON_FORCED {
+		t.Errorf("the owner was told %v", lost)
+	}
+}
