@@ -81,6 +81,8 @@ func (g *guardian) pass(ctx actor.Context, m any) {
 // given up: either way it does not stand in the new one's way.
 func (g *guardian) spawn(ctx actor.Context, key lockKey) *cell {
 	c := newCell(g.rt, key)
+	c.mu.Lock() // the actor starts at once, and must not do so before it knows its PID
+	defer c.mu.Unlock()
 	c.pid = ctx.Spawn(g.rt.props(func() actor.Actor { return &lockActor{c} }, actor.WithMailbox(actor.UnboundedLockfree())))
 	g.children[c.pid.Id] = c
 	g.rt.table.put(c)
