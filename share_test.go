@@ -149,8 +149,8 @@ func TestUnusedLocksLeaveNothingBehind(t *testing.T) {
 		}
 		return n
 	}
-	ctx := within(t)
 	use := func(names int) {
+		ctx := within(t) // one for all: each would stay until the test ends
 		var work sync.WaitGroup
 		for i := range names {
 			work.Go(func() {
@@ -175,7 +175,7 @@ func TestUnusedLocksLeaveNothingBehind(t *testing.T) {
 	}
 	baseline := processes()
 	// What proto.actor's registry and the connections grow to once, and then keep.
-	for range 20_000 {
+	for range 10_000 {
 		if err := s.actors.Root.StopFuture(s.actors.Root.Spawn(actor.PropsFromFunc(func(actor.Context) {}))).Wait(); err != nil {
 			t.Fatal(err)
 		}

@@ -56,6 +56,9 @@ type Outcome struct {
 	core.Answer
 	// Owner re-enters the hold when a later Call names it.
 	Owner core.Owner
+	// Holder is who will be told what becomes of the hold: the Call's own, or for a
+	// re-entry that of the Call that was granted the hold.
+	Holder Holder
 	// Until is kept up to date while the hold lasts: how long it is good for, on the system's clock.
 	Until *atomic.Int64
 	// Status answers an Inspect.
@@ -73,7 +76,10 @@ func (call *Call) asked() Op { return call.Op }
 func (call *Call) answered(c *cell, a core.Answer) {
 	o := Outcome{Answer: a}
 	if a.Kind == core.Granted {
-		o.Owner, o.Until = call.Owner, &c.until
+		if a.Count == 1 {
+			c.holder = call.Holder
+		}
+		o.Owner, o.Until, o.Holder = call.Owner, &c.until, c.holder
 	}
 	call.Done <- o
 }
@@ -90,7 +96,7 @@ func (call *Call) atRisk(_ *cell, a core.Answer) {
 	}
 }
 
-func (call *Call) over(*cell) {}
+func (call *Call) over(c *cell) { c.holder = nil }
 
 func (call *Call) inspected(_ *cell, s *messages.Status) {
 	call.Done <- Outcome{Status: s}

@@ -36,6 +36,8 @@ type cell struct {
 
 	lock   core.Lock
 	owners owners
+	// holder is who was granted the present hold, if that was by a Call.
+	holder Holder
 	// field is the owner field of the term fieldTerm.
 	field     string
 	fieldTerm uint64

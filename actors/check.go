@@ -53,6 +53,8 @@ func CheckAcquire(lease, wait, maxHold time.Duration) error {
 	return nil
 }
 
+var errForNobody = errors.New("the request has no sender and names no owner: nobody could be told of the lock, or release it")
+
 // check validates a request and finds its lock.
 func (r *Runtime) check(m any) (lockKey, error) {
 	if call, ok := m.(*Call); ok {

@@ -6,6 +6,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // guardian is the parent of all lock actors and of the subscriber. It brings up a
@@ -61,6 +62,9 @@ func (g *guardian) Receive(ctx actor.Context) {
 // pass hands a request to the actor of its lock.
 func (g *guardian) pass(ctx actor.Context, m any) {
 	key, err := g.rt.check(m)
+	if acquire, ok := m.(*messages.Acquire); ok && err == nil && acquire.Owner == nil && ctx.Sender() == nil {
+		err = errForNobody
+	}
 	if err != nil {
 		g.refuse(m, ctx.Sender(), core.Invalid, err.Error())
 		return
@@ -81,10 +85,11 @@ func (g *guardian) pass(ctx actor.Context, m any) {
 // given up: either way it does not stand in the new one's way.
 func (g *guardian) spawn(ctx actor.Context, key lockKey) *cell {
 	c := newCell(g.rt, key)
-	c.mu.Lock() // the actor starts at once, and must not do so before it knows its PID
-	defer c.mu.Unlock()
-	c.pid = ctx.Spawn(g.rt.props(func() actor.Actor { return &lockActor{c} }, actor.WithMailbox(actor.UnboundedLockfree())))
-	g.children[c.pid.Id] = c
+	pid := ctx.Spawn(g.rt.props(func() actor.Actor { return &lockActor{c} }))
+	if c.pid == nil { // Started, on this very goroutine, has crashed
+		c.pid = pid
+	}
+	g.children[pid.Id] = c
 	g.rt.table.put(c)
 	g.rt.metrics.locks(1)
 	return c
@@ -95,7 +100,7 @@ func (r *Runtime) props(producer actor.Producer, options ...actor.PropsOption) *
 	if len(r.cfg.Middleware) > 0 {
 		options = append(options, actor.WithReceiverMiddleware(append([]actor.ReceiverMiddleware{r.surviveTheEnd}, r.cfg.Middleware...)...))
 	}
-	return actor.PropsFromProducer(producer, options...)
+	return actor.PropsFromProducer(producer, append(options, actor.WithMailbox(newMailbox))...)
 }
 
 func (g *guardian) refuse(m any, sender *actor.PID, reason core.Reason, detail string) {
@@ -158,13 +163,31 @@ func (g *guardian) abandon(ctx actor.Context) {
 
 // Close refuses new requests, refuses those that wait, takes the locks from their
 // holders, releases them, and ends every goroutine. The guardian stays, to refuse
-// whatever comes later. If ctx ends first, the locks whose release Redis has not
-// confirmed are left to expire, and the error says so.
+// whatever comes later. If done comes first, the locks whose release Redis has not
+// confirmed are left to expire, and the goroutines that wait for Redis end when it
+// answers or their calls time out. A later Close waits for the first, or for done.
 func (r *Runtime) Close(done <-chan struct{}) (complete bool) {
-	if !r.closed.CompareAndSwap(false, true) {
-		<-r.ended
-		return r.complete
+	first := r.closed.CompareAndSwap(false, true)
+	if first {
+		go r.end(done)
 	}
+	select {
+	case <-r.ended:
+		return r.complete
+	case <-done:
+	}
+	if first {
+		<-r.left // everybody is answered and told, which needs no Redis
+	}
+	select {
+	case <-r.left:
+		return r.complete
+	default:
+		return false
+	}
+}
+
+func (r *Runtime) end(done <-chan struct{}) {
 	defer close(r.ended)
 	all := make(chan struct{})
 	r.root.Send(r.guardian, &closeAll{done: all})
@@ -175,9 +198,9 @@ func (r *Runtime) Close(done <-chan struct{}) (complete bool) {
 		r.root.Send(r.guardian, abandonAll{})
 		<-all
 	}
+	close(r.left)
 	r.channels.close()
 	_ = r.root.StopFuture(r.subscriber).Wait()
 	r.redis.Close()
 	r.actor.EventStream.Unsubscribe(r.deadLetters)
-	return r.complete
 }

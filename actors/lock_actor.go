@@ -70,6 +70,9 @@ func (a *lockActor) Receive(ctx actor.Context) {
 		c.closing = true
 		c.handle(m, func(l *core.Lock, now core.Instant) { l.Close(now) })
 	case *actor.Started:
+		if c.pid == nil {
+			c.pid = ctx.Self()
+		}
 		c.carryOut() // after a crash: what it has left undone
 	case *actor.Restarting:
 		c.stopTimer()

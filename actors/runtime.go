@@ -43,9 +43,11 @@ type Runtime struct {
 	channels    *channels
 	deadLetters *eventstream.Subscription
 
-	// closed is set when Close begins; ended is closed when it is done, and complete
-	// tells whether every lock was released by then.
+	// closed is set when Close begins; left is closed when the lock actors have gone,
+	// and complete tells whether every lock was released by then; ended is closed when
+	// the goroutines have gone too.
 	closed   atomic.Bool
+	left     chan struct{}
 	ended    chan struct{}
 	complete bool
 }
@@ -60,6 +62,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		id:      uuid.NewString(),
 		epoch:   time.Now(),
 		metrics: newMetrics(cfg.Meter),
+		left:    make(chan struct{}),
 		ended:   make(chan struct{}),
 	}
 	r.scratch.New = func() any { return new(core.Lock) }

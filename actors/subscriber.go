@@ -1,8 +1,6 @@
 package actors
 
 import (
-	"sync"
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/redisio"
@@ -12,12 +10,10 @@ import (
 // that wait for it. There is one in a system, with one connection.
 type subscriber struct{ *channels }
 
-// channels outlives the subscriber's instance.
+// channels is what the subscriber knows; a crash of the subscriber does not touch it.
 type channels struct {
 	rt            *Runtime
 	subscriptions *redisio.Subscriptions
-	// mu is for the hand-over from one instance to the next; there is never a second user.
-	mu sync.Mutex
 	// listeners are counted references: a channel is subscribed while it has any.
 	listeners map[string]map[*cell]struct{}
 }
@@ -29,8 +25,6 @@ func newChannels(rt *Runtime) *channels {
 }
 
 func (s *subscriber) Receive(ctx actor.Context) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	switch m := ctx.Message().(type) {
 	case *published:
 		for c := range s.listeners[m.channel] {

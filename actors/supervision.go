@@ -33,8 +33,10 @@ func (s *supervision) HandleFailure(system *actor.ActorSystem, supervisor actor.
 			directive = actor.ResumeDirective
 		}
 	} else {
+		// Its instance keeps nothing, so that a new one would be no better.
 		rt.cfg.Logger.Error("the subscriber crashed", "panic", reason)
 		rt.channels.crashed(m)
+		directive = actor.ResumeDirective
 	}
 	if directive == actor.RestartDirective {
 		supervisor.RestartChildren(child)

@@ -1,0 +1,152 @@
+package actors
+
+import (
+	"runtime"
+	"sync"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// guestBudget is how many messages a mailbox handles on the goroutine of whoever
+// posted one, before it goes on with one of its own.
+const guestBudget = 16
+
+// mailbox runs its actor on the goroutine that posts a message, if the actor is not
+// running already. Handling a message takes a microsecond or two, while waking up a
+// goroutine for it costs more than that, and a fresh goroutine as much again for
+// growing its stack. The budget keeps a sender from working for everybody else.
+//
+// In everything that actors can see it behaves like proto.actor's own mailboxes:
+// system messages come first and also while the mailbox is suspended, and a panic
+// goes to the supervisor.
+type mailbox struct {
+	invoker    actor.MessageInvoker
+	dispatcher actor.Dispatcher
+
+	mu        sync.Mutex // guards what follows
+	system    fifo
+	user      fifo
+	running   bool
+	suspended bool
+}
+
+var _ actor.Mailbox = (*mailbox)(nil)
+
+func newMailbox() actor.Mailbox { return &mailbox{} }
+
+func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, dispatcher actor.Dispatcher) {
+	m.invoker, m.dispatcher = invoker, dispatcher
+}
+
+func (m *mailbox) Start() {}
+
+func (m *mailbox) UserMessageCount() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.user.len()
+}
+
+func (m *mailbox) PostUserMessage(message any) {
+	m.mu.Lock()
+	m.user.push(message)
+	if m.running || m.suspended {
+		m.mu.Unlock()
+		return
+	}
+	m.running = true
+	m.mu.Unlock()
+	m.run(guestBudget)
+}
+
+func (m *mailbox) PostSystemMessage(message any) {
+	m.mu.Lock()
+	m.system.push(message)
+	if m.running {
+		m.mu.Unlock()
+		return
+	}
+	m.running = true
+	m.mu.Unlock()
+	m.run(guestBudget)
+}
+
+// run handles messages until there are none or the budget is used up; it never is
+// on a goroutine of the mailbox's own, for which it is 0.
+func (m *mailbox) run(budget int) {
+	for handled := 1; m.handleNext(); handled++ {
+		if budget > 0 && handled == budget {
+			m.dispatcher.Schedule(func() { m.run(0) })
+			return
+		}
+		if handled%1000 == 0 {
+			runtime.Gosched()
+		}
+	}
+}
+
+// handleNext handles one message, or ends the run if there is none.
+func (m *mailbox) handleNext() (more bool) {
+	m.mu.Lock()
+	message, isSystem := m.system.pop(), true
+	if message == nil && !m.suspended {
+		message, isSystem = m.user.pop(), false
+	}
+	switch message.(type) {
+	case nil:
+		m.running = false
+		m.mu.Unlock()
+		return false
+	case *actor.SuspendMailbox:
+		m.suspended = true
+		m.mu.Unlock()
+		return true
+	case *actor.ResumeMailbox:
+		m.suspended = false
+		m.mu.Unlock()
+		return true
+	}
+	m.mu.Unlock()
+	more = true // after a panic too
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			m.invoker.EscalateFailure(panicked, message)
+		}
+	}()
+	if isSystem {
+		m.invoker.InvokeSystemMessage(message)
+	} else {
+		m.invoker.InvokeUserMessage(message)
+	}
+	return more
+}
+
+// fifo is a queue that gives back the memory of a burst.
+type fifo struct {
+	messages []any
+	head     int
+}
+
+func (f *fifo) len() int { return len(f.messages) - f.head }
+
+func (f *fifo) push(message any) { f.messages = append(f.messages, message) }
+
+// pop gives nil if there is nothing.
+func (f *fifo) pop() any {
+	if f.head == len(f.messages) {
+		return nil
+	}
+	message := f.messages[f.head]
+	f.messages[f.head] = nil
+	f.head++
+	switch {
+	case f.head == len(f.messages):
+		if f.messages, f.head = f.messages[:0], 0; cap(f.messages) > 64 {
+			f.messages = nil
+		}
+	case f.head >= 64 && 2*f.head >= len(f.messages):
+		left := copy(f.messages, f.messages[f.head:])
+		clear(f.messages[left:])
+		f.messages, f.head = f.messages[:left], 0
+	}
+	return message
+}
