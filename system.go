@@ -37,8 +37,22 @@ var extensionID = extensions.NextExtensionID()
 // ExtensionID makes a System an extension of its actor system.
 func (s *System) ExtensionID() extensions.ExtensionID { return extensionID }
 
-// Connect opens a client for a Redis URL, set up as suits Lockkeeper; see redisio.Connect.
-func Connect(url string) (rueidis.Client, error) { return redisio.Connect(url) }
+// Connect opens a client for a Redis URL, set up as suits Lockkeeper; see
+// redisio.Connect. The error is ErrInvalid if the URL is wrong, ErrUnavailable if
+// there is no answer, and ErrRejected if Redis turns the client away.
+func Connect(url string) (rueidis.Client, error) {
+	client, err := redisio.Connect(url)
+	if err == nil {
+		return client, nil
+	}
+	kind := ErrInvalid
+	if answer := (*redisio.Error)(nil); errors.As(err, &answer) {
+		if kind = ErrRejected; answer.Transient {
+			kind = ErrUnavailable
+		}
+	}
+	return nil, fmt.Errorf("lockkeeper: connect: %w: %w", kind, err)
+}
 
 // New starts Lockkeeper inside an actor system and registers it there as an
 // extension. The client stays the caller's, who closes it after the System; TLS,
