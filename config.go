@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"time"
+	"unicode/utf8"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.opentelemetry.io/otel/metric"
@@ -93,9 +94,10 @@ func (c Config) validate() error {
 	check(c.CallTimeout >= 10*time.Millisecond, "CallTimeout is %v, and must be at least 10ms", c.CallTimeout)
 	check(c.Idle >= 10*time.Millisecond, "Idle is %v, and must be at least 10ms", c.Idle)
 	check(c.QueueLimit > 0, "QueueLimit is %d, and must be more than 0", c.QueueLimit)
+	check(utf8.ValidString(c.KeyPrefix), "KeyPrefix is %q, and must be valid UTF-8", c.KeyPrefix)
 	check(len(c.KeyPrefix) < actors.MaxNameLength, "KeyPrefix has %d bytes, and must have less than %d", len(c.KeyPrefix), actors.MaxNameLength)
 	if len(wrong) > 0 {
-		return fmt.Errorf("lockkeeper: bad Config: %w", errors.Join(wrong...))
+		return fmt.Errorf("lockkeeper: config: %w: %w", ErrInvalid, errors.Join(wrong...))
 	}
 	return nil
 }

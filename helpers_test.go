@@ -236,6 +236,15 @@ func (k key) awaitSubscribers(t testing.TB, n int64) {
 	redistest.Eventually(t, fmt.Sprintf("%d subscribers of %s", n, k.channel), func() bool { return k.server.Subscribers(t, k.channel) == n })
 }
 
+// awaitListener waits until somebody listens and has tried in vain after that, so that
+// only a message, the TTL or the poll bound brings the next try. The server must be
+// the test's own, and nobody else refused since the last ResetStats.
+func (k key) awaitListener(t testing.TB) {
+	t.Helper()
+	k.awaitSubscribers(t, 1)
+	redistest.Eventually(t, "two refusals", func() bool { return k.server.Calls(t)["hrandfield"] >= 2 })
+}
+
 // ear hears what is published on a lock's channel.
 type ear struct {
 	client  rueidis.Client
@@ -300,6 +309,8 @@ type probe struct {
 	site *site
 	pid  *actor.PID
 	mail chan any
+	// notice sees every message first, and says whether it is to be kept.
+	notice func(m any) bool
 }
 
 func (s *site) probe(t testing.TB) *probe {
@@ -317,7 +328,9 @@ func (s *site) probe(t testing.TB) *probe {
 // SendUserMessage implements actor.Process.
 func (p *probe) SendUserMessage(_ *actor.PID, m any) {
 	_, m, _ = actor.UnwrapEnvelope(m)
-	p.mail <- m
+	if p.notice == nil || p.notice(m) {
+		p.mail <- m
+	}
 }
 
 // SendSystemMessage implements actor.Process.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,8 +21,6 @@ type Hold struct {
 	lock   *Lock
 	parent context.Context
 	onRisk func(left time.Duration)
-	// root is the hold that this one re-enters, or itself: the one that is told of a loss.
-	root *Hold
 
 	id    uint64
 	count int
@@ -33,6 +33,11 @@ type Hold struct {
 	ended    error      // why the hold is over; nil while it lasts
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
+	// root is the hold that this one re-entered, nil if it is the first. The lock actor
+	// tells the first of a loss, also after its own release, and it tells the others.
+	root  *Hold
+	inner map[*Hold]struct{}
+	lost  error
 }
 
 // holdKey finds, in a context, the hold of a lock that the context belongs to.
@@ -41,15 +46,34 @@ type holdKey struct {
 	name   string
 }
 
-// errReleased ends the context of a hold that was given back.
-var errReleased = fmt.Errorf("the lock was released: %w", ErrNotHeld)
-
-func (h *Hold) granted(out actors.Outcome, outer *Hold) {
+func (h *Hold) granted(out actors.Outcome) {
 	h.id, h.count, h.owner, h.until = out.HoldID, out.Count, out.Owner, out.Until
-	h.root = h
-	if out.Count > 1 {
-		h.root = outer.root
+	if root, ok := out.Holder.(*Hold); ok && root != h {
+		h.mu.Lock()
+		h.root = root
+		h.mu.Unlock()
+		root.join(h)
 	}
+}
+
+// join has a re-entry told of a loss, which may have come already.
+func (h *Hold) join(inner *Hold) {
+	h.mu.Lock()
+	lost := h.lost
+	if h.inner == nil {
+		h.inner = map[*Hold]struct{}{}
+	}
+	h.inner[inner] = struct{}{}
+	h.mu.Unlock()
+	if lost != nil {
+		inner.end(lost)
+	}
+}
+
+func (h *Hold) leave(inner *Hold) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.inner, inner)
 }
 
 // Context is for the work under the lock: a child of the context that was given to
@@ -79,6 +103,9 @@ func (h *Hold) end(why error) {
 	if h.cancel != nil {
 		h.cancel(why)
 	}
+	if h.root != nil {
+		h.root.leave(h)
+	}
 }
 
 func (h *Hold) active() bool { return h.Err() == nil && !h.released.Load() }
@@ -86,25 +113,35 @@ func (h *Hold) active() bool { return h.Err() == nil && !h.released.Load() }
 // Err is nil while the hold lasts; then it is the cause of its end, as in Context.
 func (h *Hold) Err() error {
 	h.mu.Lock()
-	ended := h.ended
-	h.mu.Unlock()
-	if ended == nil && h.root != h {
-		if why := h.root.Err(); errors.Is(why, ErrLost) {
-			return why
-		}
-	}
-	return ended
+	defer h.mu.Unlock()
+	return h.ended
 }
 
 // LeaseLost implements actors.Holder; it is for the lock actor.
 func (h *Hold) LeaseLost(reason core.Reason, detail string) {
-	h.end(lost(h.lock.name, reason, detail))
+	why := lost(h.lock.name, reason, detail)
+	h.mu.Lock()
+	h.lost = why
+	h.mu.Unlock()
+	for _, hold := range h.all() {
+		hold.end(why)
+	}
+}
+
+// all are the first hold and its re-entries.
+func (h *Hold) all() []*Hold {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append(slices.Collect(maps.Keys(h.inner)), h)
 }
 
 // LeaseAtRisk implements actors.Holder; it is for the lock actor.
 func (h *Hold) LeaseAtRisk(until core.Instant, _ string) {
-	if h.onRisk != nil {
-		go h.onRisk(max(until-h.lock.system.runtime.Now(), 0))
+	left := max(until-h.lock.system.runtime.Now(), 0)
+	for _, hold := range h.all() {
+		if hold.onRisk != nil && hold.active() {
+			go hold.onRisk(left)
+		}
 	}
 }
 
@@ -161,6 +198,6 @@ func (h *Hold) Release(ctx context.Context) error {
 		h.released.Store(false)
 		return err
 	}
-	h.end(errReleased)
+	h.end(&Error{Op: "hold", Lock: h.lock.name, Reason: messages.Reason_REASON_NOT_HELD, Detail: "the lock was released", Err: ErrNotHeld})
 	return err
 }

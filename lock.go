@@ -81,28 +81,21 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 	if outer != nil && outer.active() {
 		call.Owner = outer.owner
 	}
-	runtime := l.system.runtime
-	runtime.Submit(call)
-	var out actors.Outcome
-	select {
-	case out = <-call.Done:
-	case <-ctx.Done():
-		runtime.Withdraw(call)
-		if out = <-call.Done; out.Kind == core.Granted {
-			runtime.Submit(&actors.Call{Op: actors.OpRelease, Name: l.name, HoldID: out.HoldID, Done: make(chan actors.Outcome, 1)})
-		}
+	out, answered := l.system.runtime.Do(ctx, call)
+	if !answered {
+		out = l.system.runtime.Withdraw(call)
 		return nil, &Error{Op: op, Lock: l.name, Reason: messages.Reason_REASON_CANCELLED, Detail: out.Detail, Err: context.Cause(ctx)}
 	}
 	if out.Kind != core.Granted {
 		return nil, failed(op, l.name, out.Answer)
 	}
-	hold.granted(out, outer)
+	hold.granted(out)
 	return hold, nil
 }
 
 // call makes the request of an Acquire.
 func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
-	call := &actors.Call{Op: actors.OpAcquire, Name: l.name, Holder: hold, Done: make(chan actors.Outcome, 1)}
+	call := &actors.Call{Op: actors.OpAcquire, Name: l.name, Holder: hold}
 	if len(options) == 0 {
 		return call, nil
 	}
@@ -173,15 +166,13 @@ func (l *Lock) Inspect(ctx context.Context) (Status, error) {
 
 // ask submits a call that is not an Acquire, and waits for the answer or for ctx.
 func (l *Lock) ask(ctx context.Context, op string, call *actors.Call) (actors.Outcome, error) {
-	call.Name, call.Done = l.name, make(chan actors.Outcome, 1)
-	l.system.runtime.Submit(call)
-	select {
-	case out := <-call.Done:
-		if out.Reason != 0 {
-			return out, failed(op, l.name, out.Answer)
-		}
-		return out, nil
-	case <-ctx.Done():
-		return actors.Outcome{}, &Error{Op: op, Lock: l.name, Err: context.Cause(ctx)}
+	call.Name = l.name
+	out, answered := l.system.runtime.Do(ctx, call)
+	if !answered {
+		return out, &Error{Op: op, Lock: l.name, Err: context.Cause(ctx)}
 	}
+	if out.Reason != 0 {
+		return out, failed(op, l.name, out.Answer)
+	}
+	return out, nil
 }

@@ -1,11 +1,13 @@
 package actors
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/core"
 	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // Op is what a Call asks for.
@@ -44,8 +46,11 @@ type Call struct {
 	// Target is the Acquire that a Cancel withdraws.
 	Target *Call
 
-	// Done has room for the one Outcome.
-	Done chan Outcome
+	// done takes the one Outcome, after a job if the caller has lent its goroutine:
+	// one that would only wait, and that nothing can interrupt, may as well run the
+	// command that it waits for. That spares waking up another.
+	done chan Outcome
+	lend bool
 
 	id        atomic.Uint64
 	withdrawn atomic.Bool
@@ -63,6 +68,8 @@ type Outcome struct {
 	Until *atomic.Int64
 	// Status answers an Inspect.
 	Status *messages.Status
+	// job is no answer but a command to run; the answer is still to come.
+	job *redisio.Call
 }
 
 // Holder is told about a hold by the lock actor; it must not block.
@@ -81,7 +88,7 @@ func (call *Call) answered(c *cell, a core.Answer) {
 		}
 		o.Owner, o.Until, o.Holder = call.Owner, &c.until, c.holder
 	}
-	call.Done <- o
+	call.done <- o
 }
 
 func (call *Call) lost(_ *cell, a core.Answer) {
@@ -99,12 +106,12 @@ func (call *Call) atRisk(_ *cell, a core.Answer) {
 func (call *Call) over(c *cell) { c.holder = nil }
 
 func (call *Call) inspected(_ *cell, s *messages.Status) {
-	call.Done <- Outcome{Status: s}
+	call.done <- Outcome{Status: s}
 }
 
 // Refuse answers a call that cannot be carried out.
 func (call *Call) refuse(reason core.Reason, detail string) {
-	call.Done <- Outcome{Answer: refusal(call.Op, reason, detail)}
+	call.done <- Outcome{Answer: refusal(call.Op, reason, detail)}
 }
 
 // refusal is the answer "no" to each kind of request.
@@ -119,19 +126,42 @@ func refusal(op Op, reason core.Reason, detail string) core.Answer {
 	return core.Answer{Kind: kind, Reason: reason, TTL: -1, Detail: detail}
 }
 
-// Submit hands a call to its lock actor and returns at once.
-func (r *Runtime) Submit(call *Call) {
-	key := lockKey{name: call.Name}
-	if c := r.table.get(key); c != nil && c.gate.enter() {
+// Do submits a call and waits for its outcome; answered is false if ctx ended first.
+func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered bool) {
+	ended := ctx.Done()
+	call.lend = ended == nil
+	r.submit(call)
+	for {
+		select {
+		case out = <-call.done:
+			if out.job == nil {
+				return out, true
+			}
+			r.redis.RunHere(*out.job)
+		case <-ended:
+			return out, false
+		}
+	}
+}
+
+// submit hands a call to its lock actor and returns at once.
+func (r *Runtime) submit(call *Call) {
+	call.done = make(chan Outcome, 2)
+	if c := r.table.get(lockKey{name: call.Name}); c != nil && c.gate.enter() {
 		r.root.Send(c.pid, call)
 		return
 	}
 	r.root.Send(r.guardian, call)
 }
 
-// Withdraw cancels an Acquire that is waiting, wherever it is by now. The Acquire
-// is answered as always: it may have been granted in the meantime.
-func (r *Runtime) Withdraw(acquire *Call) {
+// Withdraw cancels an Acquire whose wait was ended by its context, wherever it is by
+// now. The Acquire is answered at once; a grant that came first is given back.
+func (r *Runtime) Withdraw(acquire *Call) Outcome {
 	acquire.withdrawn.Store(true) // in case the cancel overtakes the acquire
-	r.Submit(&Call{Op: OpCancel, Name: acquire.Name, Target: acquire, Done: make(chan Outcome, 1)})
+	r.submit(&Call{Op: OpCancel, Name: acquire.Name, Target: acquire})
+	out := <-acquire.done
+	if out.Kind == core.Granted {
+		r.submit(&Call{Op: OpRelease, Name: acquire.Name, HoldID: out.HoldID})
+	}
+	return out
 }

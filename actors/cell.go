@@ -50,6 +50,8 @@ type cell struct {
 
 	// ctx is the context of the message being handled, nil between messages.
 	ctx actor.Context
+	// lender is the Call being handled, if its goroutine may be used for one command.
+	lender *Call
 	// counted and accepted are the last message that was counted as seen, and the
 	// last that the lock has taken over: what a crash must not do again, or undo.
 	counted, accepted any
@@ -89,6 +91,7 @@ func (c *cell) handle(source any, event func(l *core.Lock, now core.Instant)) {
 	c.step(event)
 	c.accepted = source
 	c.carryOut()
+	c.lender = nil
 }
 
 // carryOut does what the lock wants done, also what a crash has left undone.
@@ -207,6 +210,11 @@ func (c *cell) send(command core.Command) {
 		call.Args = []string{c.ownerField(command.Term), digit(command.Subscribed), lease, digit(command.Open)}
 	case core.ForceRelease:
 		call.Script = scripts.ForceRelease
+	}
+	if lender := c.lender; lender != nil {
+		c.lender = nil
+		lender.done <- Outcome{job: &call}
+		return
 	}
 	c.rt.redis.Run(call)
 }

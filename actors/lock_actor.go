@@ -26,7 +26,7 @@ func (a *lockActor) Receive(ctx actor.Context) {
 	if repeated, ok := m.(*again); ok {
 		m = repeated.message
 	}
-	c.accepted = nil
+	c.accepted, c.lender = nil, nil
 	if isRequest(m) {
 		c.counted = m
 		c.seen++
@@ -83,6 +83,9 @@ func (a *lockActor) Receive(ctx actor.Context) {
 
 // called handles the request of a goroutine.
 func (c *cell) called(call *Call) {
+	if call.lend {
+		c.lender = call
+	}
 	switch call.Op {
 	case OpAcquire:
 		if call.withdrawn.Load() {

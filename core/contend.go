@@ -157,8 +157,11 @@ func (l *Lock) dropExpired() {
 	expired := func(t *Ticket) bool { return t.Deadline > 0 && l.now >= t.Deadline }
 	refuse := func(t *Ticket) {
 		a := Answer{Kind: NotGranted, Reason: TimedOut, TTL: l.wait.ttl(l), Detail: l.heldBy()}
-		if l.wait.lastErr != "" {
+		switch {
+		case l.wait.lastErr != "":
 			a.Reason, a.Detail = Unavailable, l.wait.lastErr
+		case l.phase == contending && !l.wait.refused: // nothing is known of the lock
+			a.Reason, a.Detail = Unavailable, "Redis has not answered within the wait"
 		}
 		l.answer(t.Ref, a)
 	}

@@ -10,7 +10,7 @@ func (l *Lock) nextChange() bool {
 	if len(l.changes) == 0 {
 		if l.lease.count != l.hold.count {
 			// A change that was withdrawn half way: set the count right again.
-			l.start(op{kind: opCount, count: l.hold.count, lease: l.leaseLeft()})
+			l.start(op{kind: opCount, count: l.hold.count})
 		}
 		return false
 	}
@@ -18,26 +18,26 @@ func (l *Lock) nextChange() bool {
 	l.changes = l.changes[1:]
 	switch {
 	case c.ticket != nil:
-		lease := l.leaseLeft()
-		if l.lease.fixed {
-			lease = max(lease, c.ticket.Lease)
-		}
-		l.start(op{kind: opCount, count: l.hold.count + 1, lease: lease, fixed: l.lease.fixed, ticket: c.ticket})
+		l.start(op{kind: opCount, count: l.hold.count + 1, ticket: c.ticket})
 	case l.hold.count > 1:
-		l.start(op{kind: opCount, count: l.hold.count - 1, lease: l.leaseLeft(), fixed: l.lease.fixed, ref: c.ref})
+		l.start(op{kind: opCount, count: l.hold.count - 1, ref: c.ref})
 	default:
 		l.endHold(c.ref)
 	}
 	return true
 }
 
-// leaseLeft is the TTL to set when the hold count changes: the watchdog's, or what
-// is left of a fixed lease.
-func (l *Lock) leaseLeft() time.Duration {
+// countLease is the TTL to set when the hold count changes: the watchdog's, or what
+// is left of a fixed lease, unless a re-entry asks for more.
+func (l *Lock) countLease(t *Ticket) time.Duration {
 	if !l.lease.fixed {
 		return l.cfg.Lease
 	}
-	return max(l.lease.until+Margin(l.lease.length)-l.now, time.Millisecond)
+	left := max(l.lease.until+Margin(l.lease.length)-l.now, time.Millisecond)
+	if t != nil {
+		left = max(left, t.Lease)
+	}
+	return left
 }
 
 func (l *Lock) countReplied(o op, r Result) {
@@ -45,13 +45,14 @@ func (l *Lock) countReplied(o op, r Result) {
 	case Done:
 		l.main = op{}
 		l.lease.count = o.count
+		l.wait.lastErr = ""
 		l.extend(o)
 		switch {
 		case o.ticket != nil:
 			l.hold.count = o.count
 			l.answer(o.ticket.Ref, Answer{Kind: Granted, HoldID: l.hold.id, Count: o.count, Until: l.holdUntil()})
 		case o.ref != nil:
-			l.hold.count = o.count
+			l.hold.count = min(o.count, l.hold.count) // its owner may have died meanwhile
 			l.answer(o.ref, Answer{Kind: Freed, HoldID: l.hold.id, Count: o.count})
 		}
 	case Absent, Refused:
@@ -60,6 +61,7 @@ func (l *Lock) countReplied(o op, r Result) {
 		l.again(&l.main, r)
 		reason, detail := failure(r)
 		l.wait.lastErr = detail
+		l.withdrawChanges(func(t *Ticket) bool { return t.Try }, func(t *Ticket) { l.refuse(t.Ref, reason, detail) })
 		if o.ticket == nil && o.ref == nil {
 			l.main.count = l.hold.count // nobody wants the change any more
 			return
@@ -118,9 +120,14 @@ func (l *Lock) canHandOn(t *Ticket) bool {
 // a hold of their own, its releases have nothing to release.
 func (l *Lock) dropChanges() {
 	for _, c := range l.changes {
-		if c.ticket != nil {
+		switch {
+		case c.ticket != nil && l.closing:
+			l.refuse(c.ticket.Ref, Closed, "the system is closing")
+		case c.ticket != nil && c.ticket.Try && l.queue.len() > 0:
+			l.answer(c.ticket.Ref, Answer{Kind: NotGranted, Reason: Held, TTL: -1, Detail: l.heldBy()})
+		case c.ticket != nil:
 			l.queue.insert(c.ticket)
-		} else {
+		default:
 			l.answer(c.ref, Answer{Kind: NotFreed, Reason: NotHeld, Detail: "the hold was released before"})
 		}
 	}
@@ -210,6 +217,7 @@ func (l *Lock) leased(o op) {
 // grant makes a waiter the holder.
 func (l *Lock) grant(t *Ticket, handedOn bool) {
 	l.hold = hold{id: t.ID, owner: t.Owner, ref: t.Ref, count: 1}
+	l.lease.atRisk = false // this holder has not been warned
 	if t.MaxHold > 0 && t.Lease == 0 {
 		l.hold.until = l.now + t.MaxHold
 	}
@@ -230,6 +238,15 @@ func (l *Lock) endHoldBy(reason Reason, detail string) {
 		l.refuseCount(reason, detail)
 		l.dropCount()
 	}
+	var stay []change
+	for _, c := range l.changes {
+		if c.ticket == nil {
+			l.answer(c.ref, Answer{Kind: NotFreed, Reason: Lost, Detail: detail})
+		} else {
+			stay = append(stay, c)
+		}
+	}
+	l.changes = stay
 	l.endHold(nil)
 }
 
@@ -252,6 +269,9 @@ func (l *Lock) releaseReplied(o op, r Result) {
 	switch {
 	case r.Outcome == Failed && r.Transient:
 		l.again(&l.main, r)
+		for _, t := range l.queue.remove(func(t *Ticket) bool { return t.Try }) {
+			l.refuse(t.Ref, Unavailable, r.Err.Error())
+		}
 		return
 	case r.Outcome == Failed:
 		reason, detail := failure(r)

@@ -59,14 +59,17 @@ func (l *Lock) renewalReplied(r Result) {
 		l.renewal = op{}
 		l.extend(o)
 		l.wait.lastErr = ""
+		var more []ensure
 		for _, e := range l.ensures {
 			if l.holdUntil() >= e.until {
 				l.answer(e.ref, Answer{Kind: Ensured, Until: l.holdUntil()})
 			} else {
-				l.answer(e.ref, Answer{Kind: NotDone, Reason: Unavailable, Detail: "the renewal took too long"})
+				more = append(more, e)
 			}
 		}
-		l.ensures = nil
+		if l.ensures = more; more != nil {
+			l.startRenewal(true) // this one was sent before they were asked for
+		}
 	case Absent:
 		l.loseByResult(r)
 	case Failed:

@@ -211,7 +211,7 @@ func (l *Lock) Ensure(now Instant, id uint64, d time.Duration, ref any) {
 	switch {
 	case l.hold.id != id || id == 0:
 		reason := NotHeld
-		if id == l.lost.id {
+		if id != 0 && id == l.lost.id {
 			reason = Lost
 		}
 		l.answer(ref, Answer{Kind: NotDone, Reason: reason, Detail: "the hold is over"})

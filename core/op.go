@@ -76,6 +76,9 @@ func (l *Lock) side(o op) {
 
 // send issues the op's command, for the first time or again.
 func (l *Lock) send(o *op) {
+	if o.kind == opCount {
+		o.lease = l.countLease(o.ticket)
+	}
 	l.seq++
 	o.seq, o.sentAt, o.inFlight = l.seq, l.now, true
 	timeout := l.cfg.timeout(o.lease)

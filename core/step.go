@@ -10,6 +10,7 @@ func (l *Lock) begin(now Instant) {
 
 // settle closes an event: whatever can be done next is begun.
 func (l *Lock) settle() {
+	l.lapse() // a release that has just failed may have had its last try
 	for l.advance() {
 	}
 	l.listen()
@@ -37,15 +38,15 @@ func (l *Lock) advance() bool {
 		l.attempt()
 		return true
 	case owned:
+		if l.hold.id != 0 && !l.lease.fixed && l.renewal.kind == opNone && l.now >= l.lease.renewAt {
+			l.startRenewal(false)
+		}
 		switch {
 		case l.main.kind != opNone:
 			return false
 		case l.hold.id == 0:
 			l.grantNext()
 			return true
-		}
-		if !l.lease.fixed && l.renewal.kind == opNone && l.now >= l.lease.renewAt {
-			l.startRenewal(false)
 		}
 		return l.nextChange()
 	}

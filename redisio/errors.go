@@ -3,6 +3,7 @@ package redisio
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -52,8 +53,9 @@ var permanent = []struct{ words, hint string }{
 	{"WRONGTYPE", "the key is used for something else than this kind of lock; choose another name or key prefix"},
 	{"NOAUTH", "give the client a user name and password"},
 	{"WRONGPASS", "check the user name and password"},
-	{"NOPERM", "the ACL user needs +eval +evalsha +subscribe +unsubscribe, the commands inside the scripts, and access to the keys and channels"},
+	{"NOPERM", "the ACL user needs +eval +evalsha +subscribe +unsubscribe, the commands inside the scripts, access to the locks' keys, to the channels redisson_lock__channel:* and to keys of that name"},
 	{"ACL failure", "the ACL user lacks a command, key or channel that the scripts use"},
+	{"The user executing the script", "the ACL user lacks a command, key or channel that the scripts use"},
 	{"CROSSSLOT", "in a cluster all keys of a lock must lie in one slot; check the braces in its name"},
 }
 
@@ -74,14 +76,18 @@ func Sort(err error) *Error {
 			}
 		}
 		for _, word := range transientWords {
-			if strings.Contains(text, word) {
+			// Redis before 7 puts "-" before the code of an error inside a script.
+			if strings.HasPrefix(text, word) || strings.Contains(text, ": -"+word) {
 				return &Error{Transient: true, err: err}
 			}
 		}
 		return &Error{err: err}
 	}
 	if errors.Is(err, rueidis.ErrClosing) {
-		return &Error{Hint: "the rueidis client was closed; close the Lockkeeper system first", err: err}
+		return &Error{Unsure: true, Hint: "the rueidis client was closed; close the Lockkeeper system first", err: err}
+	}
+	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
+		return &Error{Transient: true, err: err} // there is no connection to send anything on
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = errTimeout

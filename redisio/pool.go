@@ -16,8 +16,9 @@ const (
 	workers       = 16
 )
 
-// pool runs calls on goroutines that are started when there is work and end when
-// there is none. Submitting never blocks.
+// pool runs calls on a few goroutines, which are started when there is work for one
+// more and stay until the pool is closed: a fresh goroutine would have to grow its
+// stack for every call. Submitting never blocks.
 type pool struct {
 	client rueidis.Client
 
@@ -32,12 +33,16 @@ type pool struct {
 type lane struct {
 	queue   []Call
 	head    int
+	more    sync.Cond
 	running int
+	idle    int
 	max     int
 }
 
 func newPool(client rueidis.Client) *pool {
-	return &pool{client: client, urgent: lane{max: urgentWorkers}, normal: lane{max: workers}}
+	p := &pool{client: client, urgent: lane{max: urgentWorkers}, normal: lane{max: workers}}
+	p.urgent.more.L, p.normal.more.L = &p.mu, &p.mu
+	return p
 }
 
 func (p *pool) submit(c Call) {
@@ -52,47 +57,51 @@ func (p *pool) submit(c Call) {
 		return
 	}
 	l.queue = append(l.queue, c)
-	start := l.running < l.max
-	if start {
+	if l.idle > 0 {
+		l.more.Signal()
+	} else if l.running < l.max {
 		l.running++
-		p.wg.Add(1)
+		p.wg.Go(func() { p.work(l) })
 	}
 	p.mu.Unlock()
-	if start {
-		go p.work(l)
-	}
 }
 
 // close refuses further calls and waits for those that were submitted.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true
+	p.urgent.more.Broadcast()
+	p.normal.more.Broadcast()
 	p.mu.Unlock()
 	p.wg.Wait()
 }
 
-// take moves up to a batch of calls out of the lane; none means that the worker ends.
+// take waits for calls and moves up to a batch of them out of the lane; none means
+// that the worker ends.
 func (p *pool) take(l *lane, batch []Call) []Call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	for l.head == len(l.queue) && !p.closed {
+		l.idle++
+		l.more.Wait()
+		l.idle--
+	}
 	n := min(len(l.queue)-l.head, maxBatch)
 	batch = append(batch[:0], l.queue[l.head:l.head+n]...)
 	clear(l.queue[l.head : l.head+n])
 	l.head += n
-	if l.head == len(l.queue) {
-		l.queue, l.head = l.queue[:0], 0
-		if cap(l.queue) > 1024 {
+	if 2*l.head >= len(l.queue) { // move up, also if the queue is never empty
+		left := copy(l.queue, l.queue[l.head:])
+		clear(l.queue[left:])
+		l.queue, l.head = l.queue[:left], 0
+		if left == 0 && cap(l.queue) > 1024 {
 			l.queue = nil // a burst must not be remembered for ever
 		}
-	}
-	if n == 0 {
-		l.running--
 	}
 	return batch
 }
 
 func (p *pool) work(l *lane) {
-	defer p.wg.Done()
 	var batch []Call
 	for {
 		batch = p.take(l, batch)

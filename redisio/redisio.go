@@ -11,10 +11,16 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
 )
+
+// deadConnection is how long a ping may take before its connection is given up.
+// Connections are pinged when nothing has come for a second. All renewals of a key go
+// over the same connection: one that died silently must not cost the lease.
+const deadConnection = 2 * time.Second
 
 // Connect opens a client for a Redis URL,
 // redis[s]://[user[:password]@]host[:port][/database][?option=value…]; the
@@ -24,25 +30,43 @@ import (
 //
 // The error never contains the URL, since that may contain a password.
 func Connect(redisURL string) (rueidis.Client, error) {
-	if _, err := url.Parse(redisURL); err != nil {
-		var at *url.Error
-		if errors.As(err, &at) {
-			err = at.Err
-		}
-		return nil, fmt.Errorf("redis URL cannot be parsed: %w (expected redis://[user:password@]host[:port][/database])", err)
-	}
-	options, err := rueidis.ParseURL(redisURL)
+	options, err := parse(redisURL)
 	if err != nil {
-		return nil, fmt.Errorf("redis URL is not usable: %w", err)
+		return nil, err
 	}
 	options.DisableRetry = true
 	options.DisableCache = true
 	options.BlockingPoolCleanup = time.Minute
+	if options.ConnWriteTimeout == 0 {
+		options.ConnWriteTimeout = deadConnection
+	}
 	client, err := rueidis.NewClient(options)
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to Redis at %v: %w", options.InitAddress, Sort(err))
 	}
 	return client, nil
+}
+
+func parse(redisURL string) (options rueidis.ClientOption, err error) {
+	u, err := url.Parse(redisURL)
+	if err == nil {
+		options, err = rueidis.ParseURL(redisURL)
+	}
+	// A password whose special characters were not encoded is taken for a port, a
+	// path, even a host: with an @ in the URL, nothing of it may be quoted.
+	if strings.Contains(redisURL, "@") &&
+		(err != nil || strings.Contains(u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@")) {
+		err = errors.New("what is wrong is not shown, for the sake of the password")
+	}
+	if err == nil {
+		return options, nil
+	}
+	var at *url.Error
+	if errors.As(err, &at) {
+		err = at.Err // without the URL
+	}
+	return options, fmt.Errorf("redis URL cannot be used: %w (expected redis[s]://[user[:password]@]host[:port]"+
+		"[/database number][?option=value], with special characters percent-encoded)", err)
 }
 
 // Redis runs scripts and keeps subscriptions over one rueidis client.
@@ -65,6 +89,9 @@ func (r *Redis) Cluster() bool { return r.client.Mode() == rueidis.ClientModeClu
 
 // Run takes a call and returns at once. Its answer is delivered exactly once.
 func (r *Redis) Run(c Call) { r.pool.submit(c) }
+
+// RunHere runs a call on the caller's goroutine, and returns when it is answered.
+func (r *Redis) RunHere(c Call) { r.pool.run([]Call{c}) }
 
 // Renew takes the renewal of one lease and returns at once; it shares a script
 // with others that are due at about the same time.

@@ -21,8 +21,8 @@ const (
 	reconnectMost  = time.Second
 )
 
-// Listener is told what comes in over the subscriptions, one call at a time, from
-// the goroutine that reads the connection; it must not block.
+// Listener is told what comes in over the subscriptions, by the goroutine that reads
+// the connection and by the one that writes; it must not block.
 type Listener interface {
 	// Message: somebody published on the channel.
 	Message(channel string)
@@ -45,21 +45,23 @@ type Subscriptions struct {
 	touched []string        // added or removed, and not yet looked at by the goroutine
 	changed chan struct{}
 	started bool
-	closed  chan struct{}
+	ctx     context.Context // ends with Close
+	close   context.CancelFunc
 	done    chan struct{}
 }
 
 // NewSubscriptions starts nothing; the connection is opened by the first Add.
 func (r *Redis) NewSubscriptions(listener Listener) *Subscriptions {
-	return &Subscriptions{
+	s := &Subscriptions{
 		client:   r.client,
 		listener: listener,
 		want:     map[string]struct{}{},
 		asked:    map[string]bool{},
 		changed:  make(chan struct{}, 1),
-		closed:   make(chan struct{}),
 		done:     make(chan struct{}),
 	}
+	s.ctx, s.close = context.WithCancel(context.Background())
+	return s
 }
 
 // Add subscribes to a channel and returns at once; Subscribed is told when Redis
@@ -95,16 +97,11 @@ func (s *Subscriptions) wake() {
 // Close ends the connection and waits for its goroutine.
 func (s *Subscriptions) Close() {
 	s.mu.Lock()
-	started := s.started
-	s.started = true // nothing starts any more
-	select {
-	case <-s.closed:
-	default:
-		close(s.closed)
-		if !started {
-			close(s.done)
-		}
+	if !s.started {
+		s.started = true // nothing starts any more
+		close(s.done)
 	}
+	s.close()
 	s.mu.Unlock()
 	<-s.done
 }
@@ -121,7 +118,7 @@ func (s *Subscriptions) run() {
 			backoff = reconnectFirst
 		}
 		select {
-		case <-s.closed:
+		case <-s.ctx.Done():
 			return
 		case <-time.After(backoff/2 + rand.N(backoff/2)):
 		}
@@ -154,7 +151,7 @@ func (s *Subscriptions) serve() (closed bool) {
 		case <-s.changed:
 		case <-broken:
 			return false
-		case <-s.closed:
+		case <-s.ctx.Done():
 			connection.Close()
 			return true
 		}
@@ -198,27 +195,44 @@ func (s *Subscriptions) catchUp(connection rueidis.DedicatedClient) error {
 		s.listener.Subscribed(channel)
 	}
 	for channels := range slices.Chunk(less, subscribeBatch) {
-		if err := s.send(connection, channels, connection.B().Unsubscribe().Channel(channels...).Build()); err != nil {
+		err := s.send(connection, connection.B().Unsubscribe().Channel(channels...).Build())
+		if _, refused := rueidis.IsRedisErr(err); refused {
+			s.listener.Refused(channels, Sort(err))
+		} else if err != nil {
 			return err
 		}
 	}
 	for channels := range slices.Chunk(more, subscribeBatch) {
-		if err := s.send(connection, channels, connection.B().Subscribe().Channel(channels...).Build()); err != nil {
+		if err := s.subscribe(connection, channels); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// send returns an error if the connection is of no use any more; a refusal by
-// Redis is told to the listener and leaves the other channels alone.
-func (s *Subscriptions) send(connection rueidis.DedicatedClient, channels []string, command rueidis.Completed) error {
-	ctx, cancel := context.WithTimeout(context.Background(), subscribeTimeout)
-	defer cancel()
-	err := connection.Do(ctx, command).Error()
-	if _, refused := rueidis.IsRedisErr(err); refused {
-		s.listener.Refused(channels, Sort(err))
-		return nil
+// subscribe returns an error if the connection is of no use any more. Redis refuses
+// all channels of a SUBSCRIBE because of one, so they are halved until that is found:
+// its refusal is told to the listener and leaves the others alone.
+func (s *Subscriptions) subscribe(connection rueidis.DedicatedClient, channels []string) error {
+	err := s.send(connection, connection.B().Subscribe().Channel(channels...).Build())
+	if _, refused := rueidis.IsRedisErr(err); !refused || Sort(err).Transient {
+		return err
 	}
-	return err
+	if half := len(channels) / 2; half > 0 {
+		if err := s.subscribe(connection, channels[:half]); err != nil {
+			return err
+		}
+		return s.subscribe(connection, channels[half:])
+	}
+	s.mu.Lock()
+	delete(s.asked, channels[0]) // so that the next Add asks again
+	s.mu.Unlock()
+	s.listener.Refused(channels, Sort(err))
+	return nil
+}
+
+func (s *Subscriptions) send(connection rueidis.DedicatedClient, command rueidis.Completed) error {
+	ctx, cancel := context.WithTimeout(s.ctx, subscribeTimeout)
+	defer cancel()
+	return connection.Do(ctx, command).Error()
 }

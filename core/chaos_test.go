@@ -1,0 +1,168 @@
+package core_test
+
+import (
+	"fmt"
+	"time"
+)
+
+// act lets one client, or something outside, do something.
+func (w *world) act() {
+	t := w.tape
+	p := w.processes[t.pick(len(w.processes))]
+	if p.dead {
+		p = w.join()
+	}
+	switch t.pick(32) {
+	case 0, 1:
+	default:
+		p.acquire()
+	case 10, 11, 12, 13:
+		p.release(false)
+	case 14, 15:
+		p.release(true)
+	case 16:
+		p.releaseAny()
+	case 17, 18:
+		p.cancel()
+	case 19, 20:
+		p.ownerGone()
+	case 21, 22:
+		p.ensure()
+	case 23:
+		p.forceRelease()
+	case 24:
+		if t.pick(4) == 1 {
+			p.close()
+		}
+	case 25:
+		if t.pick(4) == 1 {
+			p.kill()
+		}
+	case 26:
+		if w.faults.paused {
+			p.pausedUntil = max(p.pausedUntil, w.now+oneOf(t, 10*ms, 300*ms, 2000*ms, 20000*ms))
+			w.logf("%s is paused until %v", p.uuid, p.pausedUntil)
+		}
+	case 27:
+		if w.faults.foreign {
+			w.holdForeign(oneOf(t, 300*ms, 20*ms, 3000*ms), oneOf(t, 1000*ms, 100*ms, 5000*ms), t.pick(2) == 1)
+		}
+	case 28:
+		if w.faults.foreign {
+			w.waitForeign(oneOf(t, 20*ms, 300*ms, 3000*ms))
+		}
+	case 29:
+		if w.faults.robbed {
+			w.logf("somebody deletes the key")
+			w.redis.rob()
+			if t.pick(2) == 1 {
+				w.redis.publish()
+			}
+		}
+	case 30:
+		if w.faults.frozen {
+			w.redis.frozenUntil = max(w.redis.frozenUntil, w.now+oneOf(t, 100*ms, 800*ms, 4000*ms, 15000*ms))
+			w.logf("redis is frozen until %v", w.redis.frozenUntil)
+		}
+	case 31:
+		if w.faults.crash {
+			w.logf("redis crashes and comes back empty")
+			w.redis.crash()
+			w.after(oneOf(t, 20*ms, ms, 500*ms), w.reconnect)
+		}
+	}
+}
+
+// holdForeign lets a client of another kind take the lock if it is free.
+func (w *world) holdForeign(hold, lease time.Duration, forget bool) bool {
+	w.redis.expire()
+	if w.redis.owner != "" {
+		return false
+	}
+	w.foreign++
+	owner := fmt.Sprintf("foreign:%d", w.foreign)
+	w.redis.set(owner, 1, lease)
+	w.logf("%s holds the lock", owner)
+	if !forget {
+		w.after(hold, func() {
+			if w.redis.expire(); w.redis.owner == owner {
+				w.logf("%s releases the lock", owner)
+				w.redis.owner = ""
+				w.redis.publish()
+			}
+		})
+	}
+	return true
+}
+
+// waitForeign lets a client of another kind wait for the lock the way Redisson does.
+func (w *world) waitForeign(hold time.Duration) {
+	w.foreign++
+	name := fmt.Sprintf("waiter:%d", w.foreign)
+	done := false
+	try := func() {
+		if !done && w.holdForeign(hold, 10*sec, false) {
+			done = true
+			delete(w.redis.subscribers, name)
+		}
+	}
+	w.logf("%s waits for the lock", name)
+	w.redis.subscribers[name] = func() { w.after(w.latency(), try) }
+	var poll func()
+	poll = func() {
+		if try(); !done {
+			if w.redis.subscribers[name] == nil { // Redis has crashed
+				w.redis.subscribers[name] = func() { w.after(w.latency(), try) }
+			}
+			w.after(sec, poll)
+		}
+	}
+	poll()
+}
+
+// heal ends all faults, lets every holder release, and checks that all comes to rest.
+func (w *world) heal() {
+	w.logf("everything is well from now on")
+	w.calm = true
+	w.redis.frozenUntil = 0
+	w.reconnect()
+	var sweep func()
+	sweep = func() {
+		waiting := false
+		for _, p := range w.processes {
+			if w.now >= p.pausedUntil {
+				p.release(false)
+			}
+			waiting = waiting || len(p.requests) > 0 || p.hold != nil || len(p.mail) > 0
+		}
+		if waiting {
+			w.after(5*ms, sweep)
+		}
+	}
+	sweep()
+	w.runUntil(w.now + 2*w.longer + time.Minute)
+	for _, p := range w.processes {
+		for _, r := range p.open() {
+			w.violated("%s: %v was never answered", p.uuid, r)
+		}
+	}
+	// Late commands of terms that are over may still leave a key, for one lease.
+	w.runUntil(w.now + 2*w.longer)
+	for _, p := range w.processes {
+		if p.dead {
+			continue
+		}
+		if !p.lock.Idle() {
+			w.violated("%s does not come to rest: %s", p.uuid, dump(p.lock))
+		}
+		if wake, ok := p.lock.NextWake(); ok {
+			w.violated("%s is idle and still wants a Tick at %v", p.uuid, wake)
+		}
+	}
+	if w.redis.expire(); w.redis.owner != "" {
+		w.violated("%s is left behind in Redis", w.redis.owner)
+	}
+	if n := len(w.redis.subscribers); n > 0 {
+		w.violated("%d subscribers are left behind", n)
+	}
+}

@@ -1,0 +1,116 @@
+package core_test
+
+import (
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	worldTime = flag.Duration("world.time", 5*time.Second, "how long to run random worlds")
+	worldSeed = flag.Uint64("world.seed", 0, "run only the world with this seed")
+	worldTape = flag.String("world.tape", "", "run only the world with these choices, in hexadecimal, and tell what happens in it")
+)
+
+// TestRandomWorlds runs worlds with other choices every time. A failure tells the seed
+// and the story of the simplest world that fails alike, with a tape to replay it.
+func TestRandomWorlds(t *testing.T) {
+	switch {
+	case *worldTape != "":
+		bytes, err := hex.DecodeString(*worldTape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := runWorld(&tape{bytes: bytes}, true)
+		t.Log(strings.Join(w.trace, "\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+	case *worldSeed != 0:
+		tryWorld(t, *worldSeed)
+	default:
+		n := 0
+		for end := time.Now().Add(*worldTime); time.Now().Before(end); n++ {
+			tryWorld(t, rand.Uint64())
+		}
+		t.Logf("%d worlds", n)
+	}
+}
+
+func tryWorld(t *testing.T, seed uint64) {
+	t.Helper()
+	choices := randomTape(seed)
+	if _, err := runWorld(choices, false); err != nil {
+		t.Logf("with -world.seed=%d: %v", seed, err)
+		report(t, choices.bytes, err)
+	}
+}
+
+// FuzzWorlds lets the fuzzer make the choices.
+func FuzzWorlds(f *testing.F) {
+	for seed := range uint64(8) {
+		choices := randomTape(seed)
+		if _, err := runWorld(choices, false); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(choices.bytes)
+	}
+	f.Fuzz(func(t *testing.T, bytes []byte) {
+		if _, err := runWorld(&tape{bytes: bytes}, false); err != nil {
+			report(t, bytes, err)
+		}
+	})
+}
+
+// runWorld lives through the world of a tape. It gives the violation, if there is one.
+func runWorld(choices *tape, tracing bool) (w *world, err error) {
+	w = newWorld(choices, tracing)
+	defer func() {
+		switch broken := recover().(type) {
+		case nil:
+		case violation:
+			err = broken
+		default:
+			if err = fmt.Errorf("panic: %v", broken); tracing {
+				err = fmt.Errorf("%w\n%s", err, debug.Stack())
+			}
+		}
+	}()
+	for range 10 + choices.pick(120) {
+		if choices.ended() {
+			break
+		}
+		w.act()
+		w.runUntil(w.now + oneOf(choices, ms, 0, ms, 5*ms, 30*ms, 30*ms, 200*ms, sec))
+	}
+	w.heal()
+	return w, nil
+}
+
+// report shrinks a failing world and tells its story.
+func report(t *testing.T, failing []byte, err error) {
+	t.Helper()
+	rule := func(err error) string {
+		var v violation
+		if errors.As(err, &v) {
+			return v.rule
+		}
+		return "panic"
+	}
+	enough := time.Now().Add(20 * time.Second)
+	small := shrink(failing, func(bytes []byte) bool {
+		if time.Now().After(enough) {
+			return false
+		}
+		_, other := runWorld(&tape{bytes: bytes}, false)
+		return other != nil && rule(other) == rule(err)
+	})
+	w, err := runWorld(&tape{bytes: small}, true)
+	t.Fatalf("%s\n%v\nreplay with -world.tape=%x", strings.Join(w.trace, "\n"), err, small)
+}

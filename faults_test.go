@@ -1,0 +1,505 @@
+package lockkeeper_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// guard is a holder that notes when it is told what.
+type guard struct {
+	key
+	how    string
+	giveUp func(t testing.TB)
+	valid  func() bool // nil for an actor, who cannot ask
+
+	mu    sync.Mutex
+	risks []time.Time
+	lost  []loss
+}
+
+type loss struct {
+	at     time.Time
+	reason messages.Reason
+}
+
+func (g *guard) risk() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.risks = append(g.risks, time.Now())
+}
+
+func (g *guard) lose(reason messages.Reason) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.lost = append(g.lost, loss{time.Now(), reason})
+}
+
+// guardByContext holds a lock and listens to the Context of its Hold.
+func guardByContext(t testing.TB, s *site, k key) *guard {
+	t.Helper()
+	g := &guard{key: k, how: "by context"}
+	hold := s.acquire(t, k, lockkeeper.WithAtRisk(func(time.Duration) { g.risk() }))
+	ctx := hold.Context()
+	context.AfterFunc(ctx, func() {
+		var why *lockkeeper.Error
+		if cause := context.Cause(ctx); errors.Is(cause, lockkeeper.ErrLost) && errors.As(cause, &why) {
+			g.lose(why.Reason)
+		}
+	})
+	g.giveUp = func(t testing.TB) { release(t, hold) }
+	g.valid = hold.Valid
+	return g
+}
+
+// guardByMessage is an actor that holds a lock.
+func guardByMessage(t testing.TB, s *site, k key) *guard {
+	t.Helper()
+	g, p := &guard{key: k, how: "by message"}, s.probe(t)
+	p.notice = func(m any) bool {
+		switch m := m.(type) {
+		case *messages.LeaseAtRisk:
+			g.risk()
+		case *messages.LeaseLost:
+			g.lose(m.Reason)
+		default:
+			return true
+		}
+		return false
+	}
+	granted := ask[*messages.Acquired](t, p, &messages.Acquire{Lock: k.message()})
+	g.giveUp = func(t testing.TB) {
+		ask[*messages.Released](t, p, &messages.Release{Lock: k.message(), HoldId: granted.HoldId})
+	}
+	return g
+}
+
+// guards are one guard of either kind.
+func guards(t testing.TB, s *site, server *redistest.Server) []*guard {
+	t.Helper()
+	return []*guard{guardByContext(t, s, newKey(t, server)), guardByMessage(t, s, newKey(t, server))}
+}
+
+// awaitLoss is the one loss that the guard is told of.
+func (g *guard) awaitLoss(t testing.TB) loss {
+	t.Helper()
+	redistest.Eventually(t, "the guard to be told "+g.how, func() bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return len(g.lost) > 0
+	})
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.lost[0]
+}
+
+// noise is how late a busy machine may be: the margin of a short lease is less.
+const noise = 150 * time.Millisecond
+
+// successor gets the guard's lock elsewhere. At that moment the guard must know.
+func (g *guard) successor(t testing.TB, elsewhere *site) <-chan grant {
+	granted, checked := elsewhere.acquireSoon(t, g.key), make(chan grant, 1)
+	go func() {
+		next := <-granted
+		if g.valid != nil && g.valid() {
+			t.Errorf("%s: the hold is valid, and somebody else has the lock", g.how)
+		}
+		checked <- next
+	}()
+	return checked
+}
+
+// lostInTime checks that the guard was told of its loss before the key's end, and warned before that.
+func (g *guard) lostInTime(t testing.TB, end time.Time, warned bool, reason messages.Reason) loss {
+	t.Helper()
+	lost := g.awaitLoss(t)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if late := lost.at.Sub(end); late > noise {
+		t.Errorf("%s: told %v too late", g.how, late)
+	}
+	if lost.reason != reason {
+		t.Errorf("%s: lost because of %v, want %v", g.how, lost.reason, reason)
+	}
+	if warned && (len(g.risks) == 0 || g.risks[0].After(lost.at)) {
+		t.Errorf("%s: warned at %v, lost at %v", g.how, g.risks, lost.at)
+	}
+	return lost
+}
+
+// unharmed checks that the guard was told of no loss and still holds its lock, and ends it.
+func (g *guard) unharmed(t testing.TB) {
+	t.Helper()
+	if !g.exists(t) {
+		t.Errorf("%s: the key is gone", g.how)
+	}
+	g.giveUp(t)
+	g.awaitFree(t)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.lost) > 0 {
+		t.Errorf("%s: told of a loss that was none: %v", g.how, g.lost)
+	}
+}
+
+// quick has leases that end while a test looks on.
+var quick = lockkeeper.Config{Watchdog: 1500 * time.Millisecond, CallTimeout: 200 * time.Millisecond, Poll: time.Minute}
+
+// separate keeps a remote from its Redis while it breaks something, and tells when
+// the keys of the guards end in Redis as things stand.
+func (r *remote) separate(t testing.TB, guards []*guard, breakIt func()) (ends []time.Time) {
+	t.Helper()
+	r.proxy.Freeze(true)
+	for range 2 { // the first comes behind all that was under way
+		ends = nil
+		for _, g := range guards {
+			ends = append(ends, g.expiry(t))
+		}
+	}
+	breakIt()
+	return ends
+}
+
+// Redis loses everything; the next renewal finds out.
+func TestRedisRestartedEmpty(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	r := far(t, server, quick)
+	held := guards(t, r.site, server)
+	other := open(t, server.URL(), quick)
+	waiting := []<-chan grant{r.acquireSoon(t, held[0].key), other.acquireSoon(t, held[1].key)}
+	r.awaitWaiters(t, held[0].key, 1)
+	held[1].awaitSubscribers(t, 1)
+
+	ends := r.separate(t, held, func() { server.Restart(t) })
+	r.proxy.Freeze(false)
+	for i, g := range held {
+		lost := g.awaitLoss(t)
+		if lost.reason != messages.Reason_REASON_GONE && lost.reason != messages.Reason_REASON_TAKEN || lost.at.After(ends[i].Add(noise)) {
+			t.Errorf("%s: lost because of %v, %v after the lease's end", g.how, lost.reason, lost.at.Sub(ends[i]))
+		}
+		next := got(t, waiting[i])
+		release(t, next.hold)
+		r.passes(t, g.key)
+	}
+}
+
+// Redis is away for longer than the lease.
+func TestRedisKilled(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	r := far(t, server, quick)
+	held := guards(t, r.site, server)
+	waiting := []<-chan grant{r.acquireSoon(t, held[0].key), r.acquireSoon(t, held[1].key)}
+	for _, g := range held {
+		r.awaitWaiters(t, g.key, 1)
+	}
+	ends := r.separate(t, held, func() { server.Kill(t) })
+	r.proxy.Freeze(false)
+	for i, g := range held {
+		g.lostInTime(t, ends[i], true, messages.Reason_REASON_EXPIRED)
+	}
+	if _, err := r.Lock(held[0].lock).TryAcquire(within(t)); err == nil {
+		t.Error("a try got a lock from a Redis that is dead")
+	}
+	server.Restart(t)
+	for i, g := range held {
+		release(t, got(t, waiting[i]).hold)
+		r.passes(t, g.key)
+	}
+}
+
+// Redis stops for a while, and the lease outlasts it.
+func TestRedisPausedShortly(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	r := far(t, server, lockkeeper.Config{Watchdog: 4 * time.Second, Renewal: 500 * time.Millisecond, CallTimeout: 200 * time.Millisecond})
+	held := guards(t, r.site, server)
+	server.Pause(t)
+	for _, g := range held {
+		redistest.Eventually(t, "the warning", func() bool {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			return len(g.risks) > 0
+		})
+	}
+	server.Resume(t)
+	old := held[0].expiry(t)
+	redistest.Eventually(t, "a renewal", func() bool { return held[0].expiry(t).After(old) })
+	for _, g := range held {
+		g.unharmed(t)
+	}
+}
+
+// Redis stops for longer than the lease, with others waiting for the lock.
+func TestRedisPausedForLong(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	r, other := far(t, server, quick), open(t, server.URL(), quick)
+	held := guards(t, r.site, server)
+	waiting := []<-chan grant{held[0].successor(t, other), held[1].successor(t, other)}
+	for _, g := range held {
+		g.awaitSubscribers(t, 1)
+	}
+	ends := r.separate(t, held, func() { server.Pause(t) })
+	r.proxy.Freeze(false)
+	var told []loss
+	for i, g := range held {
+		told = append(told, g.lostInTime(t, ends[i], true, messages.Reason_REASON_EXPIRED))
+	}
+	server.Resume(t)
+	for i, g := range held {
+		next := got(t, waiting[i])
+		if late := told[i].at.Sub(next.at); late > noise {
+			t.Errorf("%s: told %v after the next got in", g.how, late)
+		}
+		g.heldBy(t, other, "1")
+		release(t, next.hold)
+		r.passes(t, g.key)
+	}
+}
+
+// The holder alone is cut off: the others get in when its lease is over, not before
+// it has been told.
+func TestHolderCutOff(t *testing.T) {
+	for what, fault := range map[string]func(r *remote, on bool){
+		"nothing passes":     func(r *remote, on bool) { r.proxy.Freeze(on) },
+		"refused":            func(r *remote, on bool) { r.proxy.Refuse(on); r.proxy.Freeze(false) },
+		"no replies":         func(r *remote, on bool) { r.proxy.DropReplies(on); r.proxy.Freeze(false) },
+		"no replies to this": func(r *remote, on bool) { dropAll(r, on); r.proxy.Freeze(false) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Shared(t)
+			r, other := far(t, server, quick), open(t, server.URL(), quick)
+			held := guards(t, r.site, server)
+			waiting := []<-chan grant{held[0].successor(t, other), held[1].successor(t, other)}
+			for _, g := range held {
+				g.awaitSubscribers(t, 1)
+			}
+			ends := r.separate(t, held, func() { fault(r, true) })
+			for i, g := range held {
+				lost := g.lostInTime(t, ends[i], true, messages.Reason_REASON_EXPIRED)
+				next := got(t, waiting[i])
+				if late := lost.at.Sub(next.at); late > noise {
+					t.Errorf("%s: told %v after the next got in", g.how, late)
+				}
+				g.heldBy(t, other, "1")
+				defer release(t, next.hold)
+			}
+			fault(r, false)
+			r.proxy.Heal()
+			granted := r.acquireSoon(t, held[0].key)
+			r.awaitWaiters(t, held[0].key, 1)
+			for _, g := range held { // what was under way has taken nothing from them
+				g.heldBy(t, other, "1")
+			}
+			t.Cleanup(func() { release(t, got(t, granted).hold) })
+		})
+	}
+}
+
+func dropAll(r *remote, on bool) {
+	if on {
+		r.proxy.DropRepliesTo(redistest.Script(scripts.Renew.SHA), 0)
+	}
+}
+
+// A connection dies and nobody says so: the leases renewed over it move to another
+// in time, though the client has a busy pipeline there.
+func TestDeadConnection(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	cfg := lockkeeper.Config{Watchdog: 6 * time.Second, Renewal: 500 * time.Millisecond}
+	s := open(t, proxy.URL(), cfg)
+	var held []*guard
+	for range 20 {
+		held = append(held, guardByContext(t, s, newKey(t, server)))
+	}
+	ctx, cancel := context.WithCancel(within(t))
+	var traffic sync.WaitGroup
+	for range 16 {
+		busy := newKey(t, server)
+		traffic.Go(func() {
+			for ctx.Err() == nil {
+				if hold, err := s.Lock(busy.lock).Acquire(ctx); err == nil {
+					_ = hold.Release(ctx)
+				}
+			}
+		})
+	}
+	proxy.DropRepliesTo(redistest.Script(scripts.Renew.SHA), 1, redistest.Silent).Wait(t)
+	later := time.Now().Add(cfg.Watchdog + cfg.Renewal)
+	for _, g := range held {
+		redistest.Eventually(t, "a renewal over another connection", func() bool { return g.expiry(t).After(later) })
+	}
+	cancel()
+	traffic.Wait()
+	for _, g := range held {
+		g.unharmed(t)
+	}
+}
+
+// What breaks connections, or makes Redis forget its scripts, harms nobody.
+func TestHarmless(t *testing.T) {
+	for what, disturb := range map[string]func(t *testing.T, server *redistest.Server){
+		"SCRIPT FLUSH":            func(t *testing.T, server *redistest.Server) { server.ScriptFlush(t) },
+		"CLIENT KILL TYPE normal": func(t *testing.T, server *redistest.Server) { server.KillClients(t, "normal") },
+		"CLIENT KILL TYPE pubsub": func(t *testing.T, server *redistest.Server) { server.KillClients(t, "pubsub") },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			cfg := lockkeeper.Config{Watchdog: 6 * time.Second, Renewal: 150 * time.Millisecond, Poll: time.Minute}
+			s, other := open(t, server.URL(), cfg), open(t, server.URL(), cfg)
+			held := guards(t, s, server)
+			waiting := []<-chan grant{s.acquireSoon(t, held[0].key), other.acquireSoon(t, held[1].key)}
+			s.awaitWaiters(t, held[0].key, 1)
+			held[1].awaitSubscribers(t, 1)
+			for range 5 {
+				old := held[0].expiry(t)
+				disturb(t, server)
+				redistest.Eventually(t, "a renewal", func() bool { return held[0].expiry(t).After(old) })
+			}
+			redistest.Eventually(t, "the waiter to listen again", func() bool { return server.Subscribers(t, held[1].channel) == 1 })
+			for i, g := range held {
+				disturb(t, server)
+				g.giveUp(t)
+				freed := time.Now()
+				next := got(t, waiting[i])
+				if wait := next.at.Sub(freed); wait > soon {
+					t.Errorf("the waiter got in after %v", wait)
+				}
+				g.mu.Lock()
+				if len(g.lost) > 0 {
+					t.Errorf("%s: told of a loss that was none: %v", g.how, g.lost)
+				}
+				g.mu.Unlock()
+				disturb(t, server)
+				release(t, next.hold)
+				g.isFree(t)
+			}
+		})
+	}
+}
+
+// The unlock was told while nobody listened: after a reconnect everybody looks again.
+func TestMissedWhileDisconnected(t *testing.T) {
+	server := redistest.Start(t)
+	k, s := newKey(t, server), open(t, server.URL(), noPolling)
+	k.takeAs(t, redisson, -1)
+	granted := s.acquireSoon(t, k)
+	k.awaitListener(t)
+	k.do(t, "DEL", k.name) // and nobody is told
+	if n := server.KillClients(t, "pubsub"); n != 1 {
+		t.Fatalf("%d subscribers were cut off", n)
+	}
+	release(t, got(t, granted).hold)
+}
+
+// An unlock message that gets lost costs no more than the poll bound.
+func TestMissedMessage(t *testing.T) {
+	cfg := noPolling
+	cfg.Poll = 400 * time.Millisecond
+	r := far(t, redistest.Start(t), cfg)
+	r.takeAs(t, redisson, -1)
+	r.proxy.DropMessages(true)
+	granted := r.acquireSoon(t, r.key)
+	r.awaitListener(t)
+	r.unlock(t)
+	freed := time.Now()
+	g := got(t, granted)
+	if wait := g.at.Sub(freed); wait > cfg.Poll+time.Second {
+		t.Errorf("let in after %v, with a poll bound of %v", wait, cfg.Poll)
+	}
+	release(t, g.hold)
+}
+
+// Somebody deletes or takes the key: the next renewal finds out.
+func TestKeyMeddledWith(t *testing.T) {
+	server := redistest.Shared(t)
+	cfg := quick
+	cfg.Renewal = 100 * time.Millisecond
+	s, other := open(t, server.URL(), cfg), open(t, server.URL(), cfg)
+	for what, test := range map[string]struct {
+		meddle func(k key)
+		reason messages.Reason
+		taken  bool
+	}{
+		"deleted": {func(k key) { k.do(t, "DEL", k.name) }, messages.Reason_REASON_GONE, false},
+		"taken": {func(k key) {
+			k.do(t, "EVAL", "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], ARGV[1], 1)", "1", k.name, redisson)
+		}, messages.Reason_REASON_TAKEN, true},
+		"another type":     {func(k key) { k.do(t, "SET", k.name, "text") }, messages.Reason_REASON_TAKEN, true},
+		"forced here":      {func(k key) { force(t, s, k) }, messages.Reason_REASON_FORCED, false},
+		"forced elsewhere": {func(k key) { force(t, other, k) }, messages.Reason_REASON_GONE, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			for _, g := range guards(t, s, server) {
+				end := g.expiry(t)
+				test.meddle(g.key)
+				g.lostInTime(t, end.Add(cfg.Renewal), false, test.reason)
+				if test.taken {
+					if !g.exists(t) {
+						t.Errorf("%s: we have deleted somebody else's key", g.how)
+					}
+					g.do(t, "DEL", g.name)
+				}
+				s.passes(t, g.key)
+			}
+		})
+	}
+}
+
+// A loss is told to every hold of a re-entered lock, whatever became of the one
+// that was granted first, and of the contexts in between.
+func TestLossReachesReentries(t *testing.T) {
+	s := open(t, redistest.Shared(t).URL(), lockkeeper.Config{})
+	for what, outerFirst := range map[string]bool{"the outer hold lasts": false, "the outer hold was released": true} {
+		t.Run(what, func(t *testing.T) {
+			k := newKey(t, redistest.Shared(t))
+			outer := s.acquire(t, k)
+			inner := acquireIn(t, outer.Context(), s, k)
+			detached := acquireIn(t, context.WithoutCancel(inner.Context()), s, k)
+			gone := acquireIn(t, context.WithoutCancel(inner.Context()), s, k)
+			k.heldBy(t, s, "4")
+			release(t, gone)
+			working := detached.Context()
+			if outerFirst {
+				release(t, outer)
+			}
+			if !inner.Valid() || inner.Err() != nil || working.Err() != nil {
+				t.Error("the inner holds ended with the outer one")
+			}
+			force(t, s, k)
+			next := s.acquire(t, k)
+			for _, hold := range []*lockkeeper.Hold{inner, detached} {
+				isError(t, hold.Err(), lockkeeper.ErrLost)
+				if hold.Valid() {
+					t.Error("a hold that was lost is valid with the next one")
+				}
+				isError(t, hold.Ensure(within(t), 0), lockkeeper.ErrLost)
+				isError(t, hold.Release(within(t)), lockkeeper.ErrLost)
+			}
+			isError(t, context.Cause(working), lockkeeper.ErrLost)
+			isError(t, gone.Err(), lockkeeper.ErrNotHeld)
+			k.heldBy(t, s, "1")
+			release(t, next)
+		})
+	}
+}
+
+func force(t testing.TB, s *site, k key) {
+	t.Helper()
+	if was, err := s.Lock(k.lock).ForceRelease(within(t)); err != nil || !was {
+		t.Fatalf("ForceRelease: %v, %v", was, err)
+	}
+}

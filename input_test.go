@@ -1,0 +1,532 @@
+package lockkeeper_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// inTime fails a test whose action takes longer than is bearable for an error.
+func inTime(t *testing.T, what string, action func()) {
+	t.Helper()
+	began := time.Now()
+	action()
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("%s took %v", what, took)
+	}
+}
+
+// requests are all kinds of requests about a lock.
+func requests(lock *messages.Lock) []proto.Message {
+	return []proto.Message{
+		&messages.Acquire{Lock: lock}, &messages.Release{Lock: lock}, &messages.Cancel{Lock: lock},
+		&messages.ForceRelease{Lock: lock}, &messages.Inspect{Lock: lock},
+	}
+}
+
+// refusal is what all answers that say no have in common.
+type refusal interface {
+	GetReason() messages.Reason
+	GetDetail() string
+}
+
+// refuses sends a request and expects to be refused, and told why.
+func refuses(t *testing.T, p *probe, request proto.Message, want messages.Reason, words ...string) {
+	t.Helper()
+	answer := ask[refusal](t, p, request)
+	if answer.GetReason() != want {
+		t.Errorf("%T{%v}: answered %T{%v}, want %v", request, request, answer, answer, want)
+	}
+	for _, word := range words {
+		if !strings.Contains(answer.GetDetail(), word) {
+			t.Errorf("%T{%v}: the detail %q does not say %q", request, request, answer.GetDetail(), word)
+		}
+	}
+}
+
+func TestBadNames(t *testing.T) {
+	server := redistest.Shared(t)
+	s := open(t, server.URL(), lockkeeper.Config{KeyPrefix: "app:"})
+	p := s.probe(t)
+	for name, word := range map[string]string{
+		"":                                "empty",
+		strings.Repeat("x", 509):          "512",
+		strings.Repeat("ж", 255):          "512",
+		"\xff":                            "UTF-8",
+		"half a rune \xd0":                "UTF-8",
+		strings.Repeat("long", 1_000_000): "512",
+	} {
+		lock := s.Lock(name)
+		_, acquire := lock.Acquire(within(t))
+		_, try := lock.TryAcquire(within(t))
+		_, force := lock.ForceRelease(within(t))
+		_, inspect := lock.Inspect(within(t))
+		for _, err := range []error{acquire, try, force, inspect} {
+			if isError(t, err, lockkeeper.ErrInvalid) != messages.Reason_REASON_INVALID || !strings.Contains(err.Error(), word) {
+				t.Errorf("the error does not say %q: %.200v", word, err)
+			}
+		}
+		for _, request := range requests(&messages.Lock{Name: name}) {
+			refuses(t, p, request, messages.Reason_REASON_INVALID, word)
+		}
+	}
+	for _, name := range []string{"x", " ", "\x00", "\r\n", "*", strings.Repeat("x", 508), strings.Repeat("ж", 254)} {
+		s.passes(t, key{server: server, lock: name, name: "app:" + name})
+	}
+}
+
+func TestBadTimes(t *testing.T) {
+	k := newKey(t, redistest.Shared(t))
+	s := open(t, k.server.URL(), lockkeeper.Config{})
+	const centuries = 200 * 365 * 24 * time.Hour
+	for what, options := range map[string][]lockkeeper.Option{
+		"the lease is 9.999ms":         {lockkeeper.WithLease(10*time.Millisecond - 1000)},
+		"the lease is -1s":             {lockkeeper.WithLease(-time.Second)},
+		"the lease is 1752000h":        {lockkeeper.WithLease(centuries)},
+		"zero":                         {lockkeeper.WithLease(0)},
+		"the max hold is 1ns":          {lockkeeper.WithMaxHold(1)},
+		"the max hold is -1s":          {lockkeeper.WithMaxHold(-time.Second)},
+		"the max hold is 1752000h":     {lockkeeper.WithMaxHold(centuries)},
+		"a max hold of zero":           {lockkeeper.WithMaxHold(0)},
+		"the wait is -1ns":             {lockkeeper.WithWait(-1)},
+		"exclude each other":           {lockkeeper.WithLease(time.Second), lockkeeper.WithMaxHold(time.Second)},
+		"and must not be negative":     {lockkeeper.WithWait(-time.Hour), lockkeeper.WithLease(time.Second)},
+		"the lease is -2562047h47m16.": {lockkeeper.WithLease(-1 << 63)},
+	} {
+		_, err := s.Lock(k.lock).Acquire(within(t), options...)
+		isError(t, err, lockkeeper.ErrInvalid)
+		if !strings.Contains(err.Error(), what) {
+			t.Errorf("the error does not say %q: %v", what, err)
+		}
+	}
+	hold := s.acquire(t, k)
+	isError(t, hold.Ensure(within(t), -1), lockkeeper.ErrInvalid)
+	isError(t, hold.Ensure(within(t), time.Hour), lockkeeper.ErrInvalid)
+	if err := hold.Ensure(within(t), 29*time.Second); err != nil {
+		t.Error(err)
+	}
+	release(t, hold)
+	s.passes(t, k)
+}
+
+func TestBadMessages(t *testing.T) {
+	k := newKey(t, redistest.Shared(t))
+	s := open(t, k.server.URL(), lockkeeper.Config{})
+	p := s.probe(t)
+	invalid := messages.Reason_REASON_INVALID
+	for _, request := range requests(nil) {
+		refuses(t, p, request, invalid, "no lock")
+	}
+	for _, request := range requests(&messages.Lock{Name: k.lock, Kind: 99}) {
+		refuses(t, p, request, invalid, "99", "KIND_REENTRANT")
+	}
+	for _, request := range requests(&messages.Lock{Name: k.lock, Mode: -1}) {
+		refuses(t, p, request, invalid, "-1", "MODE_EXCLUSIVE")
+	}
+	for _, request := range []proto.Message{
+		(*messages.Acquire)(nil), (*messages.Release)(nil), (*messages.Cancel)(nil), (*messages.ForceRelease)(nil), (*messages.Inspect)(nil),
+	} {
+		refuses(t, p, request, invalid, "no lock")
+		s.actors.Root.Send(s.Guardian(), request) // and nobody to answer to
+	}
+
+	future := actor.NewFuture(s.actors, time.Minute)
+	refuses(t, p, &messages.Acquire{Lock: k.message(), Owner: future.PID()}, invalid, "future")
+	s.actors.ProcessRegistry.Remove(future.PID())
+
+	for word, acquire := range map[string]*messages.Acquire{
+		"the lease is -1s":           {Lease: durationpb.New(-time.Second)},
+		"the lease is zero":          {Lease: durationpb.New(0)},
+		"the lease is 1ms":           {Lease: durationpb.New(time.Millisecond)},
+		"the lease is not a valid":   {Lease: &durationpb.Duration{Seconds: 1, Nanos: -1}},
+		"the wait is -1s":            {Wait: durationpb.New(-time.Second)},
+		"the wait is not a valid":    {Wait: &durationpb.Duration{Seconds: 1 << 62}},
+		"the max_hold is zero":       {MaxHold: durationpb.New(0)},
+		"the max hold is 1ns":        {MaxHold: durationpb.New(1)},
+		"the max_hold is not a vali": {MaxHold: &durationpb.Duration{Nanos: 1e9}},
+		"exclude each other":         {MaxHold: durationpb.New(time.Second), Lease: durationpb.New(time.Second)},
+	} {
+		acquire.Lock = k.message()
+		refuses(t, p, acquire, invalid, word)
+	}
+
+	for _, nonsense := range []any{"text", 7, struct{}{}, &messages.Acquired{}, &actor.Failure{}} {
+		p.send(nonsense)
+	}
+	k.isFree(t)
+	s.passes(t, k)
+	if len(p.mail) > 0 {
+		t.Errorf("nonsense was answered: %v", <-p.mail)
+	}
+}
+
+// Whoever cannot be told that he has the lock does not get it.
+func TestAcquireForNobody(t *testing.T) {
+	k := newKey(t, redistest.Shared(t))
+	s := open(t, k.server.URL(), noPolling)
+	for _, acquire := range []*messages.Acquire{
+		{Lock: k.message()}, {Lock: k.message(), Wait: durationpb.New(0)}, {Lock: k.message(), Lease: durationpb.New(time.Minute)},
+	} {
+		s.actors.Root.Send(s.Guardian(), acquire)
+		s.passes(t, k)
+	}
+	dead := s.probe(t)
+	dead.die()
+	dead.send(&messages.Acquire{Lock: k.message()})
+	s.passes(t, k)
+	dead.site.actors.Root.Send(s.Guardian(), &messages.Acquire{Lock: k.message(), Owner: dead.pid})
+	s.passes(t, k)
+	if status := s.inspect(t, k); status.HeldHere || status.Waiters > 0 {
+		t.Errorf("status %+v", status)
+	}
+	// An owner that is told, though it did not ask itself.
+	p := s.probe(t)
+	s.actors.Root.Send(s.Guardian(), &messages.Acquire{Lock: k.message(), Owner: p.pid})
+	granted := next[*messages.Acquired](t, p)
+	ask[*messages.Released](t, p, &messages.Release{Lock: k.message(), HoldId: granted.HoldId})
+}
+
+func TestReleaseOfWhatIsNotYours(t *testing.T) {
+	k := newKey(t, redistest.Shared(t))
+	s, elsewhere := open(t, k.server.URL(), lockkeeper.Config{}), open(t, k.server.URL(), lockkeeper.Config{})
+	p, other, stranger := s.probe(t), s.probe(t), elsewhere.probe(t)
+	notHeld := messages.Reason_REASON_NOT_HELD
+	refuses(t, p, &messages.Release{Lock: k.message()}, notHeld)
+	granted := ask[*messages.Acquired](t, p, &messages.Acquire{Lock: k.message()})
+
+	refuses(t, other, &messages.Release{Lock: k.message()}, notHeld)
+	refuses(t, other, &messages.Release{Lock: k.message(), Owner: other.pid}, notHeld)
+	refuses(t, stranger, &messages.Release{Lock: k.message(), HoldId: granted.HoldId}, notHeld)
+	refuses(t, other, &messages.Release{Lock: newKey(t, k.server).message(), HoldId: granted.HoldId}, notHeld)
+	for _, id := range []string{"0", "1", "-1", "!", " ", "zzzzzzzzzzzzzzzzzzzzzzzzzzz", "3w5e11264sgsf", granted.HoldId + "0", "\xff"} {
+		refuses(t, other, &messages.Release{Lock: k.message(), HoldId: id}, notHeld)
+	}
+	s.actors.Root.Send(s.Guardian(), &messages.Release{Lock: k.message()})
+	if _, err := s.actors.Root.RequestFuture(s.Guardian(), &messages.Release{Lock: k.message()}, redistest.Limit).Result(); err != nil {
+		t.Error(err)
+	}
+	k.heldBy(t, s, "1")
+
+	ask[*messages.Released](t, p, &messages.Release{Lock: k.message()})
+	refuses(t, p, &messages.Release{Lock: k.message()}, notHeld)
+	refuses(t, p, &messages.Release{Lock: k.message(), HoldId: granted.HoldId}, notHeld)
+	hold := s.acquire(t, k)
+	refuses(t, p, &messages.Release{Lock: k.message(), HoldId: granted.HoldId}, notHeld)
+	k.heldBy(t, s, "1")
+
+	release(t, hold)
+	isError(t, hold.Release(within(t)), lockkeeper.ErrNotHeld)
+	isError(t, hold.Ensure(within(t), 0), lockkeeper.ErrNotHeld)
+	if hold.Valid() || hold.Err() == nil || hold.Context().Err() == nil || !errors.Is(context.Cause(hold.Context()), lockkeeper.ErrNotHeld) {
+		t.Errorf("after the release: valid %v, error %v, context %v", hold.Valid(), hold.Err(), context.Cause(hold.Context()))
+	}
+	hold = s.acquire(t, k)
+	force(t, s, k)
+	isError(t, hold.Release(within(t)), lockkeeper.ErrLost)
+	isError(t, hold.Release(within(t)), lockkeeper.ErrNotHeld)
+	isError(t, hold.Ensure(within(t), 0), lockkeeper.ErrLost)
+	s.passes(t, k)
+}
+
+// The key is something else than a lock.
+func TestWrongType(t *testing.T) {
+	server := redistest.Shared(t)
+	s := open(t, server.URL(), lockkeeper.Config{})
+	for what, command := range map[string][]string{"string": {"SET", "text"}, "list": {"RPUSH", "item"}, "set": {"SADD", "member"}} {
+		t.Run(what, func(t *testing.T) {
+			k := newKey(t, server)
+			k.do(t, command[0], k.name, command[1])
+			inTime(t, "to be refused", func() {
+				_, acquire := s.Lock(k.lock).Acquire(within(t))
+				_, try := s.Lock(k.lock).TryAcquire(within(t))
+				_, force := s.Lock(k.lock).ForceRelease(within(t))
+				_, inspect := s.Lock(k.lock).Inspect(within(t))
+				for _, err := range []error{acquire, try, force, inspect} {
+					isError(t, err, lockkeeper.ErrRejected)
+					if !strings.Contains(err.Error(), "WRONGTYPE") || !strings.Contains(err.Error(), "choose another name") {
+						t.Errorf("the error does not help: %v", err)
+					}
+				}
+				p := s.probe(t)
+				for _, request := range requests(k.message()) {
+					if _, ok := request.(*messages.Cancel); !ok {
+						want := messages.Reason_REASON_REJECTED
+						if _, ok := request.(*messages.Release); ok {
+							want = messages.Reason_REASON_NOT_HELD
+						}
+						refuses(t, p, request, want)
+					}
+				}
+			})
+			if !k.exists(t) {
+				t.Error("somebody else's key was deleted")
+			}
+			s.passes(t, newKey(t, server))
+			k.do(t, "DEL", k.name)
+			s.passes(t, k)
+		})
+	}
+}
+
+// as gives the URL of a user of the server's.
+func as(server *redistest.Server, user, password string) string {
+	u, _ := url.Parse(server.URL())
+	u.User = url.UserPassword(user, password)
+	return u.String()
+}
+
+func TestNoPermission(t *testing.T) {
+	server := redistest.Start(t)
+	user := func(t *testing.T, name string, rules ...string) *site {
+		t.Helper()
+		args := append([]string{"ACL", "SETUSER", name, "reset", "on", ">pw", "~*", "&*", "+@all"}, rules...)
+		if err := server.Do(t, args...).Error(); err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, as(server, name, "pw"), lockkeeper.Config{Watchdog: 600 * time.Millisecond, Poll: 50 * time.Millisecond})
+		s.lame = true
+		return s
+	}
+	for what, rules := range map[string][]string{
+		"no scripts":    {"-eval", "-evalsha"},
+		"no HSET":       {"-hset"},
+		"no PTTL":       {"-pttl"},
+		"other keys":    {"resetkeys", "~other:*"},
+		"only readable": {"resetkeys", "%R~*"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			k := newKey(t, server)
+			s := user(t, strings.ReplaceAll(what, " ", "-"), rules...)
+			inTime(t, "to be refused", func() {
+				_, acquire := s.Lock(k.lock).Acquire(within(t))
+				_, try := s.Lock(k.lock).TryAcquire(within(t))
+				for _, err := range []error{acquire, try} {
+					isError(t, err, lockkeeper.ErrRejected)
+					if !strings.Contains(err.Error(), "ACL user") {
+						t.Errorf("the error does not help: %v", err)
+					}
+				}
+			})
+			k.isFree(t)
+		})
+	}
+	t.Run("no PUBLISH", func(t *testing.T) {
+		k := newKey(t, server)
+		s := user(t, "no-publish", "-publish")
+		hold := s.acquire(t, k)
+		inTime(t, "the release", func() { isError(t, hold.Release(within(t)), lockkeeper.ErrRejected) })
+		k.awaitFree(t)
+	})
+	t.Run("no SUBSCRIBE", func(t *testing.T) {
+		k := newKey(t, server)
+		s := user(t, "no-subscribe", "-subscribe")
+		k.takeAs(t, redisson, -1)
+		granted := s.acquireSoon(t, k)
+		s.awaitWaiters(t, k, 1)
+		k.unlock(t)
+		release(t, got(t, granted).hold) // by polling
+	})
+	t.Run("withdrawn", func(t *testing.T) {
+		s := user(t, "fallen")
+		held := guards(t, s, server)
+		server.Do(t, "ACL", "SETUSER", "fallen", "-@all")
+		ends := []time.Time{held[0].expiry(t), held[1].expiry(t)}
+		for i, g := range held {
+			g.lostInTime(t, ends[i], true, messages.Reason_REASON_EXPIRED)
+			g.awaitFree(t)
+		}
+		server.Do(t, "ACL", "SETUSER", "fallen", "+@all")
+		s.passes(t, held[0].key)
+	})
+}
+
+func TestPasswords(t *testing.T) {
+	server := redistest.Start(t, "--requirepass", "secret")
+	for url, want := range map[string]string{
+		server.URL():                        "NOAUTH",
+		as(server, "default", "wr0ng!pass"): "WRONGPASS",
+		as(server, "nobody", "secret"):      "WRONGPASS",
+	} {
+		inTime(t, "to be refused", func() {
+			client, err := lockkeeper.Connect(url)
+			if err == nil {
+				client.Close()
+				t.Fatal("connected without the right password")
+			}
+			if !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "user name and password") || strings.Contains(err.Error(), "wr0ng") {
+				t.Errorf("error %q", err)
+			}
+		})
+	}
+	k, s := newKey(t, server), open(t, as(server, "default", "secret"), lockkeeper.Config{})
+	s.passes(t, k)
+	// The password is changed under way.
+	k.do(t, "CONFIG", "SET", "requirepass", "other")
+	server.KillClients(t, "normal")
+	redistest.Eventually(t, "a refusal", func() bool {
+		_, err := s.Lock(k.lock).TryAcquire(within(t))
+		return errors.Is(err, lockkeeper.ErrRejected) && strings.Contains(err.Error(), "WRONGPASS")
+	})
+	k.do(t, "CONFIG", "SET", "requirepass", "secret")
+	s.passes(t, k)
+}
+
+func TestNoServer(t *testing.T) {
+	server := redistest.Start(t)
+	k, s := newKey(t, server), open(t, server.URL(), lockkeeper.Config{Watchdog: time.Second})
+	hold := s.acquire(t, k)
+	server.Kill(t)
+	inTime(t, "to be refused", func() {
+		if client, err := lockkeeper.Connect(server.URL()); err == nil {
+			client.Close()
+			t.Error("connected to nothing")
+		}
+		lock := s.Lock(newKey(t, server).lock)
+		_, acquire := lock.Acquire(within(t), lockkeeper.WithWait(100*time.Millisecond))
+		_, try := lock.TryAcquire(within(t))
+		_, inspect := lock.Inspect(within(t))
+		_, force := lock.ForceRelease(within(t))
+		for _, err := range []error{acquire, try, inspect, force} {
+			isError(t, err, lockkeeper.ErrUnavailable)
+		}
+	})
+	inTime(t, "the release", func() {
+		err := hold.Release(within(t))
+		if !errors.Is(err, lockkeeper.ErrUnavailable) && !errors.Is(err, lockkeeper.ErrLost) {
+			t.Errorf("the release from a dead Redis: %v", err)
+		}
+	})
+	server.Restart(t)
+	release(t, s.acquire(t, k))
+	k.isFree(t)
+}
+
+// Redis refuses for now: a try says so, a wait outlasts it.
+func TestTransientErrors(t *testing.T) {
+	server := redistest.Start(t)
+	s := open(t, server.URL(), noPolling)
+	for word, command := range map[string][2]string{
+		"OOM":        {"CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"},
+		"READONLY":   {"REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"},
+		"NOREPLICAS": {"CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0"},
+	} {
+		t.Run(word, func(t *testing.T) {
+			k := newKey(t, server)
+			k.do(t, strings.Fields(command[0])...)
+			_, err := s.Lock(k.lock).TryAcquire(within(t))
+			isError(t, err, lockkeeper.ErrUnavailable)
+			if !strings.Contains(err.Error(), word) {
+				t.Errorf("the error does not say %s: %v", word, err)
+			}
+			granted := s.acquireSoon(t, k)
+			s.awaitWaiters(t, k, 1)
+			k.do(t, strings.Fields(command[1])...)
+			release(t, got(t, granted).hold)
+			k.isFree(t)
+		})
+	}
+}
+
+func TestBadConfig(t *testing.T) {
+	client, err := lockkeeper.Connect(redistest.Shared(t).URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	system := quietActorSystem()
+	type config = lockkeeper.Config
+	for _, test := range []struct {
+		config config
+		words  []string
+	}{
+		{config{Watchdog: 99 * time.Millisecond}, []string{"Watchdog is 99ms", "100ms"}},
+		{config{Watchdog: -time.Second}, []string{"Watchdog is -1s"}},
+		{config{Watchdog: 200 * 365 * 24 * time.Hour}, []string{"Watchdog is 1752000h"}},
+		{config{Renewal: 16 * time.Second}, []string{"Renewal is 16s", "half of Watchdog, which is 30s"}},
+		{config{Renewal: -1}, []string{"Renewal is -1ns"}},
+		{config{Watchdog: time.Second, Renewal: 501 * time.Millisecond}, []string{"Renewal is 501ms", "1s"}},
+		{config{Tenure: 11 * time.Second}, []string{"Tenure is 11s", "third of Watchdog, which is 30s"}},
+		{config{Tenure: -1}, []string{"Tenure is -1ns"}},
+		{config{Poll: 9 * time.Millisecond}, []string{"Poll is 9ms", "10ms"}},
+		{config{CallTimeout: time.Millisecond}, []string{"CallTimeout is 1ms", "10ms"}},
+		{config{Idle: time.Millisecond}, []string{"Idle is 1ms", "10ms"}},
+		{config{QueueLimit: -1}, []string{"QueueLimit is -1"}},
+		{config{KeyPrefix: strings.Repeat("x", 512)}, []string{"KeyPrefix has 512 bytes"}},
+		{config{KeyPrefix: "\xff"}, []string{"KeyPrefix", "UTF-8"}},
+		{config{Poll: 1, Idle: 1}, []string{"Poll is 1ns", "Idle is 1ns"}}, // all of them at once
+	} {
+		s, err := lockkeeper.New(system, client, test.config)
+		if err == nil {
+			_ = s.Close(within(t))
+			t.Errorf("%+v was taken", test.config)
+			continue
+		}
+		for _, word := range test.words {
+			if !strings.Contains(err.Error(), word) {
+				t.Errorf("the error does not say %q: %v", word, err)
+			}
+		}
+	}
+	if _, err := lockkeeper.New(nil, client, config{}); err == nil {
+		t.Error("no actor system is needed")
+	}
+	if _, err := lockkeeper.New(system, nil, config{}); err == nil {
+		t.Error("no client is needed")
+	}
+	if !t.Failed() && lockkeeper.From(system) != nil {
+		t.Error("a system that did not start is registered")
+	}
+	for _, good := range []config{
+		{}, {Watchdog: 100 * time.Millisecond}, {Renewal: 15 * time.Second}, {Tenure: 10 * time.Second}, {Watchdog: time.Second, Renewal: 500 * time.Millisecond},
+		{Poll: 10 * time.Millisecond, CallTimeout: 10 * time.Millisecond, Idle: 10 * time.Millisecond, QueueLimit: 1},
+	} {
+		s, err := lockkeeper.New(system, client, good)
+		if err != nil {
+			t.Errorf("%+v: %v", good, err)
+			continue
+		}
+		if lockkeeper.From(system) != s {
+			t.Error("From does not find the system")
+		}
+		if err := s.Close(within(t)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestQueueLimit(t *testing.T) {
+	k := newKey(t, redistest.Shared(t))
+	s := open(t, k.server.URL(), lockkeeper.Config{QueueLimit: 2})
+	hold := s.acquire(t, k)
+	waiting := []<-chan grant{s.acquireSoon(t, k), s.acquireSoon(t, k)}
+	s.awaitWaiters(t, k, 2)
+	_, err := s.Lock(k.lock).Acquire(within(t))
+	isError(t, err, lockkeeper.ErrQueueFull)
+	if !strings.Contains(err.Error(), "limit is 2") {
+		t.Errorf("the error does not name the limit: %v", err)
+	}
+	refuses(t, s.probe(t), &messages.Acquire{Lock: k.message()}, messages.Reason_REASON_QUEUE_FULL, fmt.Sprint(2))
+	release(t, acquireIn(t, hold.Context(), s, k)) // a re-entry does not queue
+	release(t, hold)
+	for range waiting {
+		select {
+		case g := <-waiting[0]:
+			release(t, g.hold)
+		case g := <-waiting[1]:
+			release(t, g.hold)
+		}
+	}
+	k.isFree(t)
+}

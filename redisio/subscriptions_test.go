@@ -1,0 +1,218 @@
+package redisio
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// subscribe opens subscriptions that are closed when the test ends.
+func subscribe(t *testing.T, client rueidis.Client, e *ears) *Subscriptions {
+	t.Helper()
+	s := open(t, client).NewSubscriptions(e)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func publish(t *testing.T, s *redistest.Server, channel string) {
+	t.Helper()
+	do(t, s, "PUBLISH", channel, "0")
+}
+
+func awaitSubscribers(t *testing.T, s *redistest.Server, channel string, n int64) {
+	t.Helper()
+	redistest.Eventually(t, fmt.Sprint(n, " subscribers of ", channel), func() bool { return s.Subscribers(t, channel) == n })
+}
+
+func TestSubscribeAndUnsubscribe(t *testing.T) {
+	s := redistest.Shared(t)
+	e := newEars()
+	subs := subscribe(t, connect(t, s.URL()), e)
+	a, b := redistest.Name(t), redistest.Name(t)
+	for round := 1; round <= 3; round++ {
+		subs.Add(a)
+		subs.Add(b)
+		e.awaitSubscribed(t, a, round)
+		e.awaitSubscribed(t, b, round)
+		if s.Subscribers(t, a) != 1 || s.Subscribers(t, b) != 1 {
+			t.Error("told, but not subscribed")
+		}
+		publish(t, s, a)
+		e.awaitHeard(t, a, round)
+		subs.Remove(a)
+		awaitSubscribers(t, s, a, 0)
+		publish(t, s, a)
+		publish(t, s, b)
+		e.awaitHeard(t, b, round)
+		if n := e.count(e.heard, a); n != round {
+			t.Errorf("heard %d messages, want %d", n, round)
+		}
+		subs.Remove(b)
+		awaitSubscribers(t, s, b, 0)
+	}
+	if a, b := e.count(e.subscribed, a), e.count(e.subscribed, b); a != 3 || b != 3 {
+		t.Errorf("told of %d and %d subscriptions, want 3 and 3", a, b)
+	}
+}
+
+// Who adds a channel is told of the subscription, also if there is one already.
+func TestSubscribeAgain(t *testing.T) {
+	s := redistest.Start(t)
+	e := newEars()
+	subs := subscribe(t, connect(t, s.URL()), e)
+	subs.Add("c")
+	e.awaitSubscribed(t, "c", 1)
+	for n := 2; n <= 5; n++ {
+		subs.Add("c")
+		e.awaitSubscribed(t, "c", n)
+	}
+	if n := s.Calls(t)["subscribe"]; n != 1 {
+		t.Errorf("%d SUBSCRIBE were sent", n)
+	}
+	subs.Remove("c")
+	subs.Add("c")
+	e.awaitSubscribed(t, "c", 6)
+	awaitSubscribers(t, s, "c", 1)
+	subs.Remove("never added")
+	publish(t, s, "c")
+	e.awaitHeard(t, "c", 1)
+}
+
+func TestManyChannelsShareOneConnection(t *testing.T) {
+	const channels = 3 * subscribeBatch
+	s := redistest.Start(t)
+	e := newEars()
+	subs := subscribe(t, connect(t, s.URL()), e)
+	for i := range channels {
+		subs.Add(fmt.Sprint("c", i))
+	}
+	for i := range channels {
+		e.awaitSubscribed(t, fmt.Sprint("c", i), 1)
+	}
+	for i := range channels {
+		publish(t, s, fmt.Sprint("c", i))
+	}
+	for i := range channels {
+		e.awaitHeard(t, fmt.Sprint("c", i), 1)
+		if i%2 == 0 {
+			subs.Remove(fmt.Sprint("c", i))
+		}
+	}
+	for i := range channels {
+		awaitSubscribers(t, s, fmt.Sprint("c", i), int64(i%2))
+	}
+	if n := s.KillClients(t, "pubsub"); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+	for i := 1; i < channels; i += 2 {
+		e.awaitSubscribed(t, fmt.Sprint("c", i), 2)
+	}
+	for i := range channels {
+		if n := s.Subscribers(t, fmt.Sprint("c", i)); n != int64(i%2) {
+			t.Errorf("channel %d has %d subscribers", i, n)
+		}
+	}
+}
+
+// Whenever it is told that a channel is subscribed, a message published from then
+// on is heard.
+func TestNothingIsMissedAfterSubscribed(t *testing.T) {
+	s := redistest.Shared(t)
+	e, name := newEars(), redistest.Name(t)
+	told := make(chan string, 1000)
+	e.onSubscribed = func(channel string) { told <- channel }
+	subs := subscribe(t, connect(t, s.URL()), e)
+	for i := range 200 {
+		channel := fmt.Sprint(name, i%7)
+		subs.Add(channel)
+		subs.Add(fmt.Sprint(name, "other", i))
+		heard := e.count(e.heard, channel)
+		for <-told != channel {
+		}
+		publish(t, s, channel)
+		e.awaitHeard(t, channel, heard+1)
+		if i%2 == 0 {
+			subs.Remove(channel)
+		}
+	}
+}
+
+func TestSubscriptionsInACluster(t *testing.T) {
+	t.Parallel()
+	s := cluster(t)
+	e := newEars()
+	subs := subscribe(t, connect(t, s.URL()), e)
+	for i := range 50 {
+		subs.Add(fmt.Sprint("c", i))
+	}
+	for i := range 50 {
+		e.awaitSubscribed(t, fmt.Sprint("c", i), 1)
+		publish(t, s, fmt.Sprint("c", i))
+		e.awaitHeard(t, fmt.Sprint("c", i), 1)
+	}
+	s.KillClients(t, "pubsub")
+	e.awaitSubscribed(t, "c7", 2)
+	publish(t, s, "c7")
+	e.awaitHeard(t, "c7", 2)
+}
+
+func TestCloseSubscriptions(t *testing.T) {
+	s := redistest.Start(t)
+	client := connect(t, s.URL())
+	warmUp(t, client)
+	before := runtime.NumGoroutine()
+	r := open(t, client)
+	for name, use := range map[string]func(subs *Subscriptions, e *ears){
+		"unused":     func(*Subscriptions, *ears) {},
+		"at once":    func(subs *Subscriptions, _ *ears) { subs.Add("c") },
+		"removed":    func(subs *Subscriptions, _ *ears) { subs.Add("c"); subs.Remove("c") },
+		"subscribed": func(subs *Subscriptions, e *ears) { subs.Add("c"); e.awaitSubscribed(t, "c", 1) },
+	} {
+		e := newEars()
+		subs := r.NewSubscriptions(e)
+		use(subs, e)
+		subs.Close()
+		subs.Close() // again
+		awaitSubscribers(t, s, "c", 0)
+		subs.Add("c") // nothing comes of it
+		subs.Remove("c")
+		subs.Close()
+		if n := s.Subscribers(t, "c"); n != 0 {
+			t.Errorf("%s: %d subscribers", name, n)
+		}
+	}
+	redistest.Eventually(t, "the goroutines to end", func() bool { return runtime.NumGoroutine() <= before })
+}
+
+// Close does not wait for a server that does not answer.
+func TestCloseSubscriptionsOfASilentServer(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	for name, prepare := range map[string]func(subs *Subscriptions, e *ears){
+		"connected": func(subs *Subscriptions, e *ears) { subs.Add("c"); e.awaitSubscribed(t, "c", 1); s.Pause(t) },
+		"subscribing": func(subs *Subscriptions, e *ears) {
+			subs.Add("c")
+			e.awaitSubscribed(t, "c", 1)
+			s.Pause(t)
+			subs.Add("d")
+		},
+		"connecting": func(subs *Subscriptions, _ *ears) { s.Pause(t); subs.Add("c") },
+	} {
+		client := connect(t, s.URL())
+		e := newEars()
+		subs := New(client, 0).NewSubscriptions(e)
+		prepare(subs, e)
+		start := time.Now()
+		subs.Close()
+		if took := time.Since(start); took > 3*time.Second {
+			t.Errorf("%s: Close took %v", name, took)
+		}
+		s.Resume(t)
+		client.Close()
+	}
+}

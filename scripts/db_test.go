@@ -1,0 +1,100 @@
+package scripts_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// db is a Redis that the scripts are tested on, with a listener that hears what is
+// published on the channels of locks.
+type db struct {
+	rueidis.Client
+	*listener
+}
+
+// eachRedis runs a test on a real server, in both protocols, and on the embedded
+// Redis of the examples.
+func eachRedis(t *testing.T, test func(t *testing.T, db *db)) {
+	t.Helper()
+	real := func(t *testing.T) string { return redistest.Shared(t).Addr() }
+	embedded := func(t *testing.T) string { return miniredis.RunT(t).Addr() }
+	for _, redis := range []struct {
+		name  string
+		addr  func(t *testing.T) string
+		resp2 bool
+	}{
+		{"redis", real, false},
+		{"redis RESP2", real, true},
+		{"miniredis", embedded, true},
+	} {
+		t.Run(redis.name, func(t *testing.T) {
+			client, err := rueidis.NewClient(rueidis.ClientOption{
+				InitAddress:       []string{redis.addr(t)},
+				AlwaysRESP2:       redis.resp2,
+				DisableCache:      true,
+				DisableRetry:      true,
+				ForceSingleClient: true,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(client.Close)
+			test(t, &db{client, listen(t, client)})
+		})
+	}
+}
+
+// do runs a command and gives its reply as text: strings and numbers as they are,
+// an error with "-" before it, null as "(nil)", an array as "[a b]".
+func (d *db) do(t *testing.T, words ...string) string {
+	t.Helper()
+	return text(d.command(t, words...).ToMessage())
+}
+
+func (d *db) command(t *testing.T, words ...string) rueidis.RedisResult {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)
+	defer cancel()
+	return d.Do(ctx, d.B().Arbitrary(words...).Build())
+}
+
+func text(m rueidis.RedisMessage, err error) string {
+	if rueidis.IsRedisNil(err) {
+		return "(nil)"
+	}
+	if err != nil {
+		return "-" + err.Error()
+	}
+	if n, err := m.ToInt64(); err == nil {
+		return strconv.FormatInt(n, 10)
+	}
+	if s, err := m.ToString(); err == nil {
+		return s
+	}
+	elements, _ := m.ToArray()
+	texts := make([]string, len(elements))
+	for i, e := range elements {
+		texts[i] = text(e, e.Error())
+	}
+	return "[" + strings.Join(texts, " ") + "]"
+}
+
+func (d *db) load(t *testing.T, s *scripts.Script) (sha string) {
+	t.Helper()
+	return d.do(t, "SCRIPT", "LOAD", s.Source)
+}
+
+// run runs a script that was loaded before.
+func (d *db) run(t *testing.T, s *scripts.Script, keys, args []string) string {
+	t.Helper()
+	words := append([]string{"EVALSHA", s.SHA, strconv.Itoa(len(keys))}, keys...)
+	return d.do(t, append(words, args...)...)
+}

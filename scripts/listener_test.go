@@ -1,0 +1,83 @@
+package scripts_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+const (
+	channels = "redisson_lock__channel:*"
+	endMark  = "redisson_lock__channel:end"
+)
+
+// channelOf is the channel of a lock whose name has no braces.
+func channelOf(name string) string { return "redisson_lock__channel:{" + name + "}" }
+
+// listener hears the channels of all locks. It subscribes to a pattern, so that
+// PUBSUB NUMSUB does not count it.
+type listener struct {
+	client rueidis.Client
+	ended  chan struct{}
+
+	mu    sync.Mutex
+	heard map[string][]string // channel -> payloads
+}
+
+func listen(t *testing.T, client rueidis.Client) *listener {
+	t.Helper()
+	l := &listener{client: client, ended: make(chan struct{}, 1), heard: map[string][]string{}}
+	connection, giveBack := client.Dedicate()
+	t.Cleanup(giveBack)
+	connection.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: l.hear})
+	if err := connection.Do(t.Context(), connection.B().Psubscribe().Pattern(channels).Build()).Error(); err != nil {
+		t.Fatalf("PSUBSCRIBE: %v", err)
+	}
+	return l
+}
+
+func (l *listener) hear(m rueidis.PubSubMessage) {
+	if m.Channel == endMark {
+		l.ended <- struct{}{}
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.heard[m.Channel] = append(l.heard[m.Channel], m.Message)
+}
+
+// messages gives what was published on a channel since they were last asked for.
+func (l *listener) messages(t *testing.T, channel string) []string {
+	t.Helper()
+	// Messages come in order: with the mark, all those before it are here.
+	if err := l.client.Do(t.Context(), l.client.B().Publish().Channel(endMark).Message("").Build()).Error(); err != nil {
+		t.Fatalf("PUBLISH: %v", err)
+	}
+	select {
+	case <-l.ended:
+	case <-time.After(redistest.Limit):
+		t.Fatal("the listener hears nothing")
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	heard := l.heard[channel]
+	delete(l.heard, channel)
+	return heard
+}
+
+// subscribe adds clients that wait for a lock.
+func (l *listener) subscribe(t *testing.T, channel string, clients int) {
+	t.Helper()
+	for range clients {
+		connection, giveBack := l.client.Dedicate()
+		t.Cleanup(giveBack)
+		connection.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(rueidis.PubSubMessage) {}})
+		if err := connection.Do(t.Context(), connection.B().Subscribe().Channel(channel).Build()).Error(); err != nil {
+			t.Fatalf("SUBSCRIBE: %v", err)
+		}
+	}
+}
