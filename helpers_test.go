@@ -117,7 +117,13 @@ func (s *site) inspect(t testing.TB, k key) lockkeeper.Status {
 // awaitWaiters waits until so many requests of the site are queued.
 func (s *site) awaitWaiters(t testing.TB, k key, n int) {
 	t.Helper()
-	redistest.Eventually(t, fmt.Sprintf("%d waiters", n), func() bool { return s.inspect(t, k).Waiters == n })
+	redistest.Eventually(t, fmt.Sprintf("%d waiters", n), func() bool {
+		status, err := s.Lock(k.lock).Inspect(within(t))
+		if err != nil && !errors.Is(err, lockkeeper.ErrUnavailable) { // just after a fault, connections may be broken
+			t.Fatal(err)
+		}
+		return err == nil && status.Waiters == n
+	})
 }
 
 // passes takes and gives back the lock: what went before has not broken it.

@@ -13,9 +13,9 @@ func (w *world) act() {
 		p = w.join()
 	}
 	switch t.pick(32) {
-	case 0, 1:
 	default:
 		p.acquire()
+	case 0, 1: // nothing
 	case 10, 11, 12, 13:
 		p.release(false)
 	case 14, 15:

@@ -81,6 +81,25 @@ func TestRequestsOfAnOwnerThatGetsTheLockAreReEntries(t *testing.T) {
 	r.wants("again: granted x2 until 9.898s")
 }
 
+func TestOwnerAfterOwnerMayHaveAskedTwice(t *testing.T) {
+	cfg := rigConfig
+	cfg.QueueLimit = 9
+	r := newRigWith(t, &cfg)
+	r.acquire("a", owner(7))
+	r.acquire("b", owner(8))
+	r.acquire("a2", owner(7))
+	r.acquire("b2", owner(8))
+	r.reply(core.Acquire, done)
+	r.reply(core.Acquire, done) // a2
+	r.release("a")
+	r.reply(core.Release, done)
+	r.forget()
+	r.release("a")
+	r.wants("a: over", "A: freed x0, handed on", "b: handed on x1 until 9.898s", "acquire #1 x2 for 10s")
+	r.reply(core.Acquire, done)
+	r.wants("b2: granted x2 until 9.898s")
+}
+
 func TestReEntryThatComesTooLateWaitsInItsTurn(t *testing.T) {
 	r := held(t, owner(7))
 	r.acquire("b", owner(8))

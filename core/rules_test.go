@@ -139,6 +139,9 @@ func (p *process) checkAfterEvent() {
 	if s.HeldHere != (p.hold != nil) {
 		w.violated("%s: held here is %v, but the holder is %v", p.uuid, s.HeldHere, p.hold)
 	}
+	if s.HeldHere != (s.Count > 0) {
+		w.violated("%s: held here is %v, but %d times", p.uuid, s.HeldHere, s.Count)
+	}
 	if s.HeldHere && s.Until <= w.now {
 		w.violated("%s: the hold should have ended at %v", p.uuid, s.Until)
 	}

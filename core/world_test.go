@@ -2,7 +2,6 @@ package core_test
 
 import (
 	"container/heap"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -40,7 +39,21 @@ type world struct {
 // faults tells what may go wrong in a world. A world with few kinds of faults finds
 // what a world with all kinds would drown.
 type faults struct {
-	slow, lost, late, errors, rejected, deaf, frozen, crash, robbed, paused, sleepy, foreign, killed, closed, owners bool
+	slow     bool // messages take long, and overtake each other
+	lost     bool // commands, or their replies
+	late     bool // commands arrive after they were given up
+	errors   bool // Redis refuses for now
+	rejected bool // Redis refuses for good
+	deaf     bool // subscriptions and their messages get lost
+	frozen   bool // Redis stops for a while
+	crash    bool // Redis comes back empty
+	robbed   bool // keys are deleted, and locks force-released
+	paused   bool // processes stop for a while
+	sleepy   bool // timers ring late
+	foreign  bool // others take the lock, and wait for it
+	killed   bool // processes end at once
+	closed   bool // locks are closed
+	owners   bool // owners die
 }
 
 // violation is what a world panics with when a rule is broken.
@@ -57,9 +70,12 @@ func (w *world) violated(format string, args ...any) {
 
 func newWorld(t *tape, tracing bool) *world {
 	w := &world{tape: t, tracing: tracing}
-	flag := func() bool { return t.pick(3) == 1 }
-	w.faults = faults{
-		flag(), flag(), flag(), flag(), flag(), flag(), flag(), flag(), flag(), flag(), flag(), flag(), flag(), flag(), flag(),
+	f := &w.faults
+	for _, kind := range []*bool{
+		&f.slow, &f.lost, &f.late, &f.errors, &f.rejected, &f.deaf, &f.frozen, &f.crash, &f.robbed, &f.paused, &f.sleepy, &f.foreign,
+		&f.killed, &f.closed, &f.owners,
+	} {
+		*kind = t.pick(3) == 1
 	}
 	cfg := oneOf(t,
 		core.Config{Lease: 3000 * ms, Renewal: 1000 * ms, Tenure: 100 * ms, Opening: 1000 * ms, Poll: 500 * ms, CallTimeout: 500 * ms, QueueLimit: 6},
@@ -80,8 +96,8 @@ func (w *world) join() *process {
 	cfg := *w.cfg
 	cfg.Seed += uint64(len(w.processes))
 	p := &process{
-		w: w, uuid: fmt.Sprintf("p%d", len(w.processes)), lock: core.New(&cfg), requests: map[uint64]*request{}, lost: map[uint64]bool{},
-		overAt:   map[uint64]core.Instant{},
+		w: w, uuid: fmt.Sprintf("p%d", len(w.processes)), lock: core.New(&cfg),
+		requests: map[uint64]*request{}, lost: map[uint64]bool{}, overAt: map[uint64]core.Instant{},
 		underWay: map[uint64]uint64{}, stained: map[uint64]bool{}, ranSeq: map[uint64]uint64{}, ranLease: map[uint64]time.Duration{},
 	}
 	w.processes = append(w.processes, p)
@@ -157,160 +173,4 @@ func (w *world) logf(format string, args ...any) {
 	if w.tracing {
 		w.trace = append(w.trace, fmt.Sprintf("%12v  ", w.now)+fmt.Sprintf(format, args...))
 	}
-}
-
-// The network.
-
-// latency is how long a message takes on its way.
-func (w *world) latency() time.Duration {
-	if w.faults.slow && !w.calm {
-		return oneOf(w.tape, ms, ms/5, 5*ms, 40*ms, 200*ms, 600*ms, 1500*ms)
-	}
-	return oneOf(w.tape, ms, ms/5)
-}
-
-var (
-	errLoading = errors.New("LOADING Redis is loading the dataset in memory")
-	errTimeout = errors.New("i/o timeout")
-	errNoPerm  = errors.New("NOPERM this user has no permissions")
-)
-
-// fate is what becomes of a command.
-type fate int
-
-const (
-	answered fate = iota
-	requestLost
-	replyLost
-	late
-	loading
-	rejected
-)
-
-func (w *world) fate() fate {
-	f := oneOf(w.tape, answered, answered, answered, answered, answered, requestLost, replyLost, late, loading, rejected)
-	switch {
-	case w.calm:
-		return answered
-	case (f == requestLost || f == replyLost) && w.faults.lost, f == late && w.faults.late,
-		f == loading && w.faults.errors, f == rejected && w.faults.rejected:
-		return f
-	}
-	return answered
-}
-
-// send carries a command to Redis, and its result back.
-func (w *world) send(p *process, c core.Command) {
-	fate := w.fate()
-	w.logf("%s sends %s%s", p.uuid, describe(c), [...]string{"", ", lost on the way", ", whose reply gets lost", ", which arrives late", ", not now", ", never"}[fate])
-	if fate != answered {
-		p.stained[c.Term] = true
-	}
-	p.underWay[c.Seq] = c.Term
-	there, back := w.latency(), w.latency()
-	carryOut := func(then func(core.Result)) {
-		var do func()
-		do = func() {
-			if w.now < w.redis.frozenUntil {
-				w.at(w.redis.frozenUntil, do)
-				return
-			}
-			if !lateShortens && p.shortens(c) {
-				w.logf("%s of %s is dropped at last", describe(c), p.uuid)
-				return
-			}
-			p.carriedOut(c)
-			r := w.redis.run(p.uuid, c)
-			w.logf("redis: %s of %s gives %s", describe(c), p.uuid, outcome(r))
-			then(r)
-		}
-		w.after(there, do)
-	}
-	fail := func(d time.Duration, r core.Result) {
-		r.Outcome = core.Failed
-		w.after(d, func() { p.replied(c, r) })
-	}
-	// A caller that gave up says so at the deadline, or not at all.
-	giveUp := func() {
-		if w.tape.pick(2) == 0 {
-			fail(c.Deadline-w.now, core.Result{Err: errTimeout, Transient: true, Unsure: true})
-		}
-	}
-	switch fate {
-	case answered:
-		carryOut(func(r core.Result) { w.after(back, func() { p.replied(c, r) }) })
-	case requestLost:
-		giveUp()
-	case replyLost:
-		carryOut(func(core.Result) {})
-		giveUp()
-	case late:
-		there += oneOf(w.tape, 0, 100*ms, 800*ms, 2*sec, 5*sec)
-		carryOut(func(r core.Result) { w.after(back, func() { p.replied(c, r) }) })
-		giveUp()
-	case loading:
-		fail(there+back, core.Result{Err: errLoading, Transient: true})
-	case rejected:
-		fail(there+back, core.Result{Err: errNoPerm})
-	}
-}
-
-// lateShortens allows a late command to cut short a lease that a later command of its
-// term has set.
-const lateShortens = false
-
-func (p *process) shortens(c core.Command) bool {
-	return c.Seq < p.ranSeq[c.Term] && c.Lease < p.ranLease[c.Term] && (c.Kind == core.Renew || c.Count > 0)
-}
-
-// subscribe gets a process the messages of the lock's channel.
-func (w *world) subscribe(p *process) {
-	p.subscriptionAt = max(p.subscriptionAt, w.now+w.latency())
-	if w.faults.deaf && !w.calm && w.tape.pick(4) == 1 {
-		w.logf("%s: its SUBSCRIBE gets lost", p.uuid)
-		return
-	}
-	w.at(p.subscriptionAt, func() {
-		if p.dead {
-			return
-		}
-		w.redis.subscribers[p.uuid] = func() {
-			if w.faults.deaf && !w.calm && w.tape.pick(3) == 1 {
-				w.logf("a message to %s gets lost", p.uuid)
-				return
-			}
-			w.after(w.latency(), func() { p.event("signal", func(l *core.Lock) { l.Signal(w.now) }) })
-		}
-		w.after(w.latency(), func() { p.event("subscribed", func(l *core.Lock) { l.Subscribed(w.now) }) })
-	})
-}
-
-func (w *world) unsubscribe(p *process) {
-	p.subscriptionAt = max(p.subscriptionAt, w.now+w.latency())
-	w.at(p.subscriptionAt, func() { delete(w.redis.subscribers, p.uuid) })
-}
-
-// reconnect makes every process that wants messages subscribe again.
-func (w *world) reconnect() {
-	for _, p := range w.processes {
-		if p.listening && !p.dead {
-			w.subscribe(p)
-		}
-	}
-}
-
-func describe(c core.Command) string {
-	name := [...]string{"?", "acquire", "release", "renew", "yield", "force"}[c.Kind]
-	return fmt.Sprintf("#%d %s term %d count %d lease %v", c.Seq, name, c.Term, c.Count, c.Lease)
-}
-
-func outcome(r core.Result) string {
-	name := [...]string{"?", "done", "kept", "refused", "absent", "failed"}[r.Outcome]
-	switch {
-	case r.Outcome == core.Refused:
-		return fmt.Sprintf("%s by %s for %v", name, r.Holder, r.TTL)
-	case r.Err != nil:
-		return fmt.Sprintf("%s: %v", name, r.Err)
-	}
-	return name
 }

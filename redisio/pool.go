@@ -35,7 +35,7 @@ type lane struct {
 	head    int
 	more    sync.Cond
 	running int
-	idle    int
+	idle    int // waiting for more, and not yet woken
 	max     int
 }
 
@@ -58,6 +58,7 @@ func (p *pool) submit(c Call) {
 	}
 	l.queue = append(l.queue, c)
 	if l.idle > 0 {
+		l.idle-- // it is woken for this call, and for no other
 		l.more.Signal()
 	} else if l.running < l.max {
 		l.running++
@@ -84,7 +85,6 @@ func (p *pool) take(l *lane, batch []Call) []Call {
 	for l.head == len(l.queue) && !p.closed {
 		l.idle++
 		l.more.Wait()
-		l.idle--
 	}
 	n := min(len(l.queue)-l.head, maxBatch)
 	batch = append(batch[:0], l.queue[l.head:l.head+n]...)

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/redis/rueidis"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -140,6 +142,31 @@ func TestSubscribeWhileTheServerIsSilent(t *testing.T) {
 	awaitSubscribers(t, s, "c3", 0)
 }
 
+// watch looks at each command whose reply passes the proxy.
+func watch(p *redistest.Proxy, look func(cmd []string)) {
+	p.DropRepliesTo(func(cmd []string) bool { look(cmd); return false }, 1)
+}
+
+// Broken connections do not use up the client's pool.
+func TestReconnectsGiveConnectionsBack(t *testing.T) {
+	s := redistest.Start(t)
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{s.Addr()}, ForceSingleClient: true, DisableCache: true, BlockingPoolSize: 2,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	e := newEars()
+	subs := subscribe(t, client, e)
+	subs.Add("c")
+	for n := range 5 {
+		e.awaitSubscribed(t, "c", n+1)
+		s.KillClients(t, "pubsub")
+	}
+	e.awaitSubscribed(t, "c", 6)
+}
+
 // A server that is too busy to subscribe is asked again.
 func TestSubscribeWhileTheServerIsBusy(t *testing.T) {
 	s := redistest.Start(t, "--lua-time-limit", "10")
@@ -149,12 +176,11 @@ func TestSubscribeWhileTheServerIsBusy(t *testing.T) {
 	subs.Add("a")
 	e.awaitSubscribed(t, "a", 1)
 	var answered atomic.Int64
-	p.DropRepliesTo(func(cmd []string) bool { // only looks
+	watch(p, func(cmd []string) {
 		if cmd[0] == "SUBSCRIBE" {
 			answered.Add(1)
 		}
-		return false
-	}, 1)
+	})
 	end := keepBusy(t, s)
 	subs.Add("b")
 	redistest.Eventually(t, "refusals", func() bool { return answered.Load() >= 2 })

@@ -3,6 +3,7 @@ package redisio
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -86,8 +87,14 @@ func TestSubscribeAgain(t *testing.T) {
 func TestManyChannelsShareOneConnection(t *testing.T) {
 	const channels = 3 * subscribeBatch
 	s := redistest.Start(t)
+	p := redistest.NewProxy(t, s.Addr())
+	watch(p, func(cmd []string) {
+		if len(cmd) > 1+subscribeBatch {
+			t.Errorf("%d channels in one %s", len(cmd)-1, cmd[0])
+		}
+	})
 	e := newEars()
-	subs := subscribe(t, connect(t, s.URL()), e)
+	subs := subscribe(t, connect(t, p.URL()), e)
 	for i := range channels {
 		subs.Add(fmt.Sprint("c", i))
 	}
@@ -140,6 +147,27 @@ func TestNothingIsMissedAfterSubscribed(t *testing.T) {
 			subs.Remove(channel)
 		}
 	}
+}
+
+// Two Adds at once are not told of a subscription that Redis has yet to confirm.
+func TestSubscribedIsNotToldTooEarly(t *testing.T) {
+	s := redistest.Shared(t)
+	p := redistest.NewProxy(t, s.Addr())
+	e, channel := newEars(), redistest.Name(t)
+	subs := subscribe(t, connect(t, p.URL()), e)
+	subs.Add(channel + "first")
+	e.awaitSubscribed(t, channel+"first", 1)
+	watch(p, func(cmd []string) {
+		if slices.Contains(cmd, channel) && e.count(e.subscribed, channel) > 0 {
+			t.Error("told before Redis confirmed")
+		}
+	})
+	subs.mu.Lock()
+	subs.want[channel] = struct{}{}
+	subs.touched = append(subs.touched, channel, channel)
+	subs.wake()
+	subs.mu.Unlock()
+	e.awaitSubscribed(t, channel, 1)
 }
 
 func TestSubscriptionsInACluster(t *testing.T) {
