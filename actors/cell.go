@@ -96,6 +96,7 @@ func (c *cell) handle(source any, event func(l *core.Lock, now core.Instant)) {
 
 // carryOut does what the lock wants done, also what a crash has left undone.
 func (c *cell) carryOut() {
+	c.until.Store(int64(c.lock.Snapshot().Until)) // before a holder hears of its hold
 	for {
 		e, more := c.lock.Effects()
 		if !more {
@@ -123,7 +124,6 @@ func (c *cell) carryOut() {
 			c.rt.root.Send(c.rt.subscriber, &unsubscribe{cell: c})
 		}
 	}
-	c.until.Store(int64(c.lock.Snapshot().Until))
 	if c.closing && c.lock.Idle() {
 		c.retire()
 		return

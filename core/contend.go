@@ -78,6 +78,13 @@ func (l *Lock) attempt() {
 	}
 	l.wait.again = false
 	l.wait.deferUntil = 0
+	if l.doubtful(o.lease) {
+		// An earlier try, for somebody with a shorter lease, may still arrive.
+		l.cleanUp(l.lease.term)
+		l.lease, l.spare = lease{term: l.spare}, 0
+		l.wait.unsure = false
+		return
+	}
 	l.start(o)
 }
 
@@ -130,7 +137,10 @@ func (l *Lock) refusedBy(r Result) {
 func (l *Lock) attemptFailed(o op, r Result) {
 	reason, detail := failure(r)
 	l.wait.lastErr = detail
-	l.wait.unsure = l.wait.unsure || r.Unsure
+	if r.Unsure {
+		l.wait.unsure = true
+		l.givenUp(&o)
+	}
 	for _, t := range l.queue.remove(func(t *Ticket) bool { return t.Try || !r.Transient }) {
 		l.refuse(t.Ref, reason, detail)
 	}

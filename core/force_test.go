@@ -27,13 +27,30 @@ func TestForceReleaseTellsAHolderHere(t *testing.T) {
 	r := held(t)
 	r.acquire("b")
 	r.force()
-	r.wants("a: lost, forced", "a: over", "release #1", "force")
+	// No release beside it: that would let others in, for the force to throw them out.
+	r.wants("a: lost, forced", "a: over", "force")
 	r.release("a")
 	r.wants("A: not freed, lost")
-	r.reply(core.Release, done)
-	r.wants()
-	r.reply(core.ForceRelease, wasHeld(false))
+	r.reply(core.ForceRelease, wasHeld(true))
 	r.wants("force: forced 1", "acquire #2 x1 for 10s")
+}
+
+func TestForceReleaseThatFailsStillReleasesWhatWasHeldHere(t *testing.T) {
+	r := held(t)
+	r.force()
+	r.forget()
+	r.reply(core.ForceRelease, denied)
+	r.wants("force: not done, rejected", "release #1")
+	r.reply(core.Release, done)
+	r.idle()
+}
+
+func TestForceReleaseIsNotRepeatedIfItMayHaveBeenDone(t *testing.T) {
+	r := held(t)
+	r.force()
+	r.forget()
+	r.reply(core.ForceRelease, timeoutR)
+	r.wants("force: not done, unavailable", "release #1")
 }
 
 func TestForceReleaseWhileContending(t *testing.T) {

@@ -152,3 +152,13 @@ func TestRenewalUnderWayServesTheNextHolder(t *testing.T) {
 		t.Fatalf("the lease is good until %v", u)
 	}
 }
+
+func TestLossFoundWhileTheNextGrantIsPreparedIsToldToTheReleaser(t *testing.T) {
+	r := held(t)
+	r.acquire("b", fixed(sec))
+	r.forget()
+	r.release("a")
+	r.forget()
+	r.reply(core.Acquire, refused(5*sec))
+	r.wants("A: not freed, lost", "subscribe")
+}

@@ -34,7 +34,7 @@ func (l *Lock) countLease(t *Ticket) time.Duration {
 		return l.cfg.Lease
 	}
 	left := max(l.lease.until+Margin(l.lease.length)-l.now, time.Millisecond)
-	if t != nil {
+	if t != nil && !l.doubtful(t.Lease) {
 		left = max(left, t.Lease)
 	}
 	return left
@@ -82,6 +82,7 @@ func (l *Lock) countReplied(o op, r Result) {
 func (l *Lock) dropCount() {
 	if l.main.unsure || l.main.inFlight {
 		l.lease.count = -1 // not known; nextChange sets it right
+		l.givenUp(&l.main)
 	}
 	l.main = op{}
 }
@@ -93,7 +94,7 @@ func (l *Lock) endHold(ref any) {
 	l.dropChanges()
 	l.dropExpired()
 	switch {
-	case l.closing || l.queue.len() == 0:
+	case l.closing || l.queue.len() == 0 || l.doubtful(l.cfg.Lease):
 		l.release(ref)
 	case l.now >= l.lease.tenureEnd:
 		l.yield(ref)
@@ -157,17 +158,21 @@ func (l *Lock) grantNext() {
 
 // yield asks Redis whether others wait, now that a tenure is over.
 func (l *Lock) yield(ref any) {
-	l.renewal = op{}
+	l.dropRenewal()
 	l.start(op{kind: opYield, lease: l.cfg.Lease, ref: ref})
 }
 
 // prepareGrant sets count and lease in Redis to what the next waiter needs.
 func (l *Lock) prepareGrant(ref any) {
 	t := l.queue.head()
-	l.renewal = op{}
+	l.dropRenewal()
 	o := op{kind: opGrant, count: 1, lease: l.cfg.Lease, ticket: t, ref: ref}
 	if t.Lease > 0 {
 		o.lease, o.fixed = t.Lease, true
+	}
+	if l.doubtful(o.lease) {
+		l.release(ref)
+		return
 	}
 	l.start(o)
 }
@@ -179,9 +184,8 @@ func (l *Lock) grantReplied(o op, r Result) {
 		l.answer(o.ref, Answer{Kind: Freed, HandedOn: true})
 		l.leased(o)
 	case Refused, Absent:
-		// Nobody here held the lock at this moment, so nobody lost it.
 		l.main = op{}
-		l.answer(o.ref, Answer{Kind: Freed})
+		l.answerRelease(o)
 		l.lease = lease{}
 		l.contend()
 		l.refusedBy(r)
@@ -276,12 +280,22 @@ func (l *Lock) releaseReplied(o op, r Result) {
 	case r.Outcome == Failed:
 		reason, detail := failure(r)
 		l.answer(o.ref, Answer{Kind: NotFreed, Reason: reason, Detail: detail})
-	case r.Outcome == Absent && !o.unsure && o.ref != nil:
-		l.answer(o.ref, Answer{Kind: NotFreed, Reason: Lost, Detail: "the lock was lost before its release: its key was gone or somebody else's"})
+	case r.Outcome == Absent:
+		l.answerRelease(o)
 	default:
 		l.answer(o.ref, Answer{Kind: Freed})
 	}
 	l.afterRelease()
+}
+
+// answerRelease answers a release after which the lock turned out not to be ours: it
+// was lost before, unless an earlier try has released it.
+func (l *Lock) answerRelease(o op) {
+	if o.unsure {
+		l.answer(o.ref, Answer{Kind: Freed})
+		return
+	}
+	l.answer(o.ref, Answer{Kind: NotFreed, Reason: Lost, Detail: "the lock was lost before its release: its key was gone or somebody else's"})
 }
 
 // afterRelease leaves a term that is over.
@@ -303,11 +317,7 @@ func (l *Lock) yieldReplied(o op, r Result) {
 		l.contend()
 		l.deferTo(r.Others)
 	case Absent:
-		if o.ref != nil && !o.unsure {
-			l.answer(o.ref, Answer{Kind: NotFreed, Reason: Lost, Detail: "the lock was lost before its release: its key was gone or somebody else's"})
-		} else {
-			l.answer(o.ref, Answer{Kind: Freed})
-		}
+		l.answerRelease(o)
 		l.afterRelease()
 	case Failed:
 		// It may have been released: make that certain.

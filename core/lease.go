@@ -26,6 +26,30 @@ type lease struct {
 	// it must give way even if it sees nobody.
 	tenureEnd Instant
 	openAt    Instant
+	// doubt is the shortest TTL that a command of this term may still set, late,
+	// although it was given up; 0 if there is none.
+	doubt time.Duration
+}
+
+// givenUp takes note of a command that may still arrive.
+func (l *Lock) givenUp(o *op) {
+	if o.term == l.lease.term && (l.lease.doubt == 0 || o.lease < l.lease.doubt) {
+		l.lease.doubt = o.lease
+	}
+}
+
+// doubtful tells whether a late command might cut short a lease of that length: then
+// the term must not be used for it.
+func (l *Lock) doubtful(lease time.Duration) bool {
+	return l.lease.doubt != 0 && l.lease.doubt < lease
+}
+
+// dropRenewal forgets the renewal under way.
+func (l *Lock) dropRenewal() {
+	if l.renewal.inFlight {
+		l.givenUp(&l.renewal)
+	}
+	l.renewal = op{}
 }
 
 // extend takes note that o has set the TTL. A fixed lease is never shortened.
@@ -96,7 +120,7 @@ func failure(r Result) (Reason, string) {
 func (l *Lock) tellLost(reason Reason, detail string) {
 	l.lost = loss{id: l.hold.id, reason: reason}
 	l.effects = append(l.effects, Effect{Kind: TellLost, Ref: l.hold.ref, Answer: Answer{HoldID: l.hold.id, Reason: reason, Detail: detail}})
-	l.renewal = op{}
+	l.dropRenewal()
 	l.failEnsures(Lost, detail)
 }
 

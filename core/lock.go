@@ -90,7 +90,7 @@ type ensure struct {
 // SpareTerm must hold a number that no lock of this name has had.
 func New(cfg *Config) Lock { return Lock{cfg: cfg} }
 
-// SpareTerm tells whether the lock needs a fresh term number, and Refill gives it one.
+// SpareTerm tells whether the lock has the number of its next term.
 func (l *Lock) SpareTerm() bool { return l.spare != 0 }
 
 // Refill puts in the number of the next term.
@@ -196,8 +196,8 @@ func (l *Lock) ForceRelease(now Instant, ref any) {
 	defer l.settle()
 	force := op{kind: opForce, ref: ref, lease: l.cfg.Lease, until: now + l.cfg.CallTimeout}
 	if l.hold.id != 0 {
-		force.heldHere = true
-		l.lose(ByForce, "the lock was force-released", true)
+		force.heldHere, force.term = true, l.lease.term
+		l.lose(ByForce, "the lock was force-released", false)
 	}
 	l.side(force)
 }
@@ -354,7 +354,7 @@ func (l *Lock) Terms() []uint64 {
 		terms = append(terms, l.lease.term)
 	}
 	for _, o := range l.sides {
-		if o.kind == opRelease {
+		if o.kind == opRelease || o.heldHere {
 			terms = append(terms, o.term)
 		}
 	}

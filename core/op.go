@@ -109,7 +109,10 @@ func (l *Lock) send(o *op) {
 // again schedules another try after a failure.
 func (l *Lock) again(o *op, r Result) {
 	o.inFlight = false
-	o.unsure = o.unsure || r.Unsure
+	if r.Unsure {
+		o.unsure = true
+		l.givenUp(o)
+	}
 	o.retryAt = l.now + l.backoff(o.tries, o.lease)
 	o.tries++
 }
@@ -156,7 +159,9 @@ func (l *Lock) mainReplied(r Result) {
 func (l *Lock) sideReplied(i int, r Result) {
 	l.sides = slices.Clone(l.sides)
 	o := &l.sides[i]
-	if r.Outcome == Failed && r.Transient && l.now < o.until {
+	// A forced release that may have been carried out is not sent again: it would hit
+	// whoever has got the lock since.
+	if r.Outcome == Failed && r.Transient && l.now < o.until && (o.kind != opForce || !r.Unsure) {
 		l.again(o, r)
 		return
 	}
@@ -169,6 +174,9 @@ func (l *Lock) sideReplied(i int, r Result) {
 				reason = Rejected
 			}
 			l.answer(ended.ref, Answer{Kind: NotDone, Reason: reason, Detail: r.Err.Error()})
+			if ended.heldHere {
+				l.cleanUp(ended.term)
+			}
 		} else {
 			n := 0
 			if r.WasHeld || ended.heldHere {
@@ -213,13 +221,12 @@ func (l *Lock) overdue() {
 			l.send(o)
 		}
 	}
-	for i := 0; i < len(l.sides); i++ {
+	for i := 0; i < len(l.sides); {
 		switch o := &l.sides[i]; {
 		case l.now < o.due():
+			i++
 		case o.inFlight:
-			n := len(l.sides)
 			l.sideReplied(i, noReply)
-			i -= n - len(l.sides)
 		default:
 			l.sides = slices.Clone(l.sides)
 			l.send(&l.sides[i])

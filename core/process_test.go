@@ -3,7 +3,6 @@ package core_test
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/core"
 )
@@ -27,11 +26,10 @@ type process struct {
 	termBefore uint64 // the term before the present event
 	// underWay has the terms of the commands that are not answered yet. stained are the
 	// terms for which one went wrong or arrived late, so that the count in Redis may
-	// be off. ranSeq is the last one carried out, ranLease the longest lease set, by term.
+	// be off. ranSeq is the last one carried out, by term.
 	underWay map[uint64]uint64
 	stained  map[uint64]bool
 	ranSeq   map[uint64]uint64
-	ranLease map[uint64]time.Duration
 	events   uint64
 
 	nextID uint64
@@ -181,7 +179,6 @@ func (p *process) carriedOut(c core.Command) {
 		p.stained[c.Term] = true
 	}
 	p.ranSeq[c.Term] = max(c.Seq, p.ranSeq[c.Term])
-	p.ranLease[c.Term] = max(c.Lease, p.ranLease[c.Term])
 }
 
 // open lists the requests that await an answer, in order.

@@ -98,7 +98,7 @@ func (w *world) join() *process {
 	p := &process{
 		w: w, uuid: fmt.Sprintf("p%d", len(w.processes)), lock: core.New(&cfg),
 		requests: map[uint64]*request{}, lost: map[uint64]bool{}, overAt: map[uint64]core.Instant{},
-		underWay: map[uint64]uint64{}, stained: map[uint64]bool{}, ranSeq: map[uint64]uint64{}, ranLease: map[uint64]time.Duration{},
+		underWay: map[uint64]uint64{}, stained: map[uint64]bool{}, ranSeq: map[uint64]uint64{},
 	}
 	w.processes = append(w.processes, p)
 	return p

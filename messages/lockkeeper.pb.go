@@ -301,12 +301,12 @@ type Acquire struct {
 	// sender is an actor. An owner that holds the lock already re-enters it.
 	// Never name the PID of a future.
 	Owner *actor.PID `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
-	// A fixed lease, at least 1 ms: not renewed, given up and told at its end. Absent: the
+	// A fixed lease, at least 10 ms: not renewed, given up and told at its end. Absent: the
 	// watchdog keeps the lease alive until the release.
 	Lease *durationpb.Duration `protobuf:"bytes,3,opt,name=lease,proto3" json:"lease,omitempty"`
 	// How long to wait at most. Absent: without limit. Zero: try once.
 	Wait *durationpb.Duration `protobuf:"bytes,4,opt,name=wait,proto3" json:"wait,omitempty"`
-	// How long the watchdog may keep the hold alive, at least 1 ms. Absent: without limit.
+	// How long the watchdog may keep the hold alive, at least 10 ms. Absent: without limit.
 	MaxHold       *durationpb.Duration `protobuf:"bytes,5,opt,name=max_hold,json=maxHold,proto3" json:"max_hold,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
