@@ -138,6 +138,7 @@ func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered boo
 				return out, true
 			}
 			r.redis.RunHere(*out.job)
+			r.lenders.Add(-1)
 		case <-ended:
 			return out, false
 		}

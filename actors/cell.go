@@ -211,7 +211,7 @@ func (c *cell) send(command core.Command) {
 	case core.ForceRelease:
 		call.Script = scripts.ForceRelease
 	}
-	if lender := c.lender; lender != nil {
+	if lender := c.lender; lender != nil && c.rt.borrow() {
 		c.lender = nil
 		lender.done <- Outcome{job: &call}
 		return

@@ -43,6 +43,9 @@ type Runtime struct {
 	channels    *channels
 	deadLetters *eventstream.Subscription
 
+	// lenders is how many callers run commands on their own goroutines.
+	lenders atomic.Int64
+
 	// closed is set when Close begins; left is closed when the lock actors have gone,
 	// and complete tells whether every lock was released by then; ended is closed when
 	// the goroutines have gone too.
@@ -104,6 +107,19 @@ func (r *Runtime) Guardian() *actor.PID { return r.guardian }
 
 // ID is the client part of this system's owner fields, a UUID.
 func (r *Runtime) ID() string { return r.id }
+
+// maxLenders bounds how many callers run their own commands: with more of them, the
+// batches of redisio's workers are cheaper.
+const maxLenders = 16
+
+// borrow tells whether a caller may run a command; it must count itself out afterwards.
+func (r *Runtime) borrow() bool {
+	if r.lenders.Add(1) <= maxLenders {
+		return true
+	}
+	r.lenders.Add(-1)
+	return false
+}
 
 // Now is the present on the system's monotonic clock.
 func (r *Runtime) Now() core.Instant { return time.Since(r.epoch) }

@@ -116,40 +116,6 @@ func TestForgottenScriptAndSilence(t *testing.T) {
 	}
 }
 
-// Close returns when every call is answered, also those that nobody waits for.
-func TestCloseWaits(t *testing.T) {
-	s := redistest.Shared(t)
-	r, in, hash := New(connect(t, s.URL()), time.Hour), newInbox(), redistest.Name(t)
-	for i := range 5000 {
-		r.Run(counted(in, hash, i, soon()))
-	}
-	renewed := newInbox()
-	r.Renew(Renewal{Key: hash, Owner: "0", Lease: time.Minute, Deadline: soon(), To: renewed})
-	r.Close()
-	if n := in.count() + renewed.count(); n != 5001 {
-		t.Errorf("%d calls were answered before the end", n)
-	}
-	in.awaitAll(t, 5000)
-	r.Close() // again
-}
-
-// After Close calls are answered too, but not sent.
-func TestCallsAfterClose(t *testing.T) {
-	s := redistest.Shared(t)
-	r, in, hash := New(connect(t, s.URL()), time.Millisecond), newInbox(), redistest.Name(t)
-	r.Close()
-	r.Run(counted(in, hash, 0, soon()))
-	r.Renew(renewal(hash, in, 1))
-	for i, reply := range in.awaitAll(t, 2) {
-		if reply.Err != errClosed {
-			t.Errorf("call %d: %+v", i, reply)
-		}
-	}
-	if n, err := s.Do(t, "EXISTS", hash).AsInt64(); err != nil || n != 0 {
-		t.Error("it was sent", err)
-	}
-}
-
 // A connection that died without a word is found out by pings and replaced.
 func TestSilentlyDeadConnection(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,7 @@
 // command on its own: whether to send again is for the lock to say.
 //
 // Its goroutines are few and do not grow with the number of locks: up to 24
-// workers that live while there is work, and one for the pub/sub connection.
+// workers, and one for the pub/sub connection.
 package redisio
 
 import (
@@ -37,6 +37,7 @@ func Connect(redisURL string) (rueidis.Client, error) {
 	options.DisableRetry = true
 	options.DisableCache = true
 	options.BlockingPoolCleanup = time.Minute
+	options.PipelineMultiplex = -1 // one connection: what is sent about a key arrives in that order
 	if options.ConnWriteTimeout == 0 {
 		options.ConnWriteTimeout = deadConnection
 	}

@@ -2,10 +2,8 @@ package redisio
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -189,58 +187,4 @@ func TestSubscriptionsInACluster(t *testing.T) {
 	e.awaitHeard(t, "c7", 2)
 }
 
-func TestCloseSubscriptions(t *testing.T) {
-	s := redistest.Start(t)
-	client := connect(t, s.URL())
-	warmUp(t, client)
-	before := runtime.NumGoroutine()
-	r := open(t, client)
-	for name, use := range map[string]func(subs *Subscriptions, e *ears){
-		"unused":     func(*Subscriptions, *ears) {},
-		"at once":    func(subs *Subscriptions, _ *ears) { subs.Add("c") },
-		"removed":    func(subs *Subscriptions, _ *ears) { subs.Add("c"); subs.Remove("c") },
-		"subscribed": func(subs *Subscriptions, e *ears) { subs.Add("c"); e.awaitSubscribed(t, "c", 1) },
-	} {
-		e := newEars()
-		subs := r.NewSubscriptions(e)
-		use(subs, e)
-		subs.Close()
-		subs.Close() // again
-		awaitSubscribers(t, s, "c", 0)
-		subs.Add("c") // nothing comes of it
-		subs.Remove("c")
-		subs.Close()
-		if n := s.Subscribers(t, "c"); n != 0 {
-			t.Errorf("%s: %d subscribers", name, n)
-		}
-	}
-	redistest.Eventually(t, "the goroutines to end", func() bool { return runtime.NumGoroutine() <= before })
-}
-
 // Close does not wait for a server that does not answer.
-func TestCloseSubscriptionsOfASilentServer(t *testing.T) {
-	t.Parallel()
-	s := redistest.Start(t)
-	for name, prepare := range map[string]func(subs *Subscriptions, e *ears){
-		"connected": func(subs *Subscriptions, e *ears) { subs.Add("c"); e.awaitSubscribed(t, "c", 1); s.Pause(t) },
-		"subscribing": func(subs *Subscriptions, e *ears) {
-			subs.Add("c")
-			e.awaitSubscribed(t, "c", 1)
-			s.Pause(t)
-			subs.Add("d")
-		},
-		"connecting": func(subs *Subscriptions, _ *ears) { s.Pause(t); subs.Add("c") },
-	} {
-		client := connect(t, s.URL())
-		e := newEars()
-		subs := New(client, 0).NewSubscriptions(e)
-		prepare(subs, e)
-		start := time.Now()
-		subs.Close()
-		if took := time.Since(start); took > 3*time.Second {
-			t.Errorf("%s: Close took %v", name, took)
-		}
-		s.Resume(t)
-		client.Close()
-	}
-}
