@@ -140,7 +140,7 @@ func TestCancelledWhileWaiting(t *testing.T) {
 	granted := s.acquireSoon(t, k)
 	s.awaitWaiters(t, k, 2)
 	cancel(why)
-	err := <-failed
+	err := await(t, "the error", failed)
 	if !errors.Is(err, why) || isError(t, err, why) != messages.Reason_REASON_CANCELLED {
 		t.Errorf("error %v, want the context's cause", err)
 	}
@@ -162,7 +162,7 @@ func TestCancelledWhileGranted(t *testing.T) {
 	}()
 	redistest.Eventually(t, "Redis to grant the lock", func() bool { return r.exists(t) })
 	cancel()
-	if err := <-failed; !errors.Is(err, context.Canceled) {
+	if err := await(t, "the error", failed); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	if !r.exists(t) {
@@ -374,7 +374,7 @@ func TestCancelledWithUnknownOutcome(t *testing.T) {
 	}()
 	loss.Wait(t)
 	cancel()
-	if err := <-failed; !errors.Is(err, context.Canceled) {
+	if err := await(t, "the error", failed); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	r.awaitFree(t)

@@ -180,7 +180,7 @@ func TestClose(t *testing.T) {
 			t.Error("a hold outlives its system")
 		}
 	}
-	isClosed(t, (<-waiting).err)
+	isClosed(t, await(t, "the refusal", waiting).err)
 	var lost *messages.LeaseLost
 	var refused *messages.NotAcquired
 	for range 2 {
@@ -263,7 +263,7 @@ func TestCloseWithoutRedis(t *testing.T) {
 				}
 			}
 			for _, w := range waiting {
-				isClosed(t, (<-w).err)
+				isClosed(t, await(t, "the refusal", w).err)
 			}
 			refusedAfterClose(t, r.site, held[0].key)
 			began = time.Now()
@@ -298,7 +298,7 @@ func TestCloseImpatiently(t *testing.T) {
 		t.Errorf("the second took %v", took)
 	}
 	r.proxy.Heal()
-	if err := <-first; err != nil {
+	if err := await(t, "the first close", first); err != nil {
 		t.Errorf("the first: %v", err)
 	}
 	r.isFree(t)

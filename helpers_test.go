@@ -24,6 +24,9 @@ type site struct {
 	client rueidis.Client
 	// lame is set by tests that end with a Redis that confirms no release.
 	lame bool
+	// lending makes the site's helpers call with contexts that never end: such a caller
+	// lends its goroutine for the commands that it waits for.
+	lending bool
 }
 
 // open starts a site on a Redis, or on a proxy to one; it is closed when the test ends.
@@ -58,18 +61,49 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
+// context is what the site calls with.
+func (s *site) context(t testing.TB) context.Context {
+	if s.lending {
+		return context.Background()
+	}
+	return within(t)
+}
+
+// await is what comes through a channel; the test ends if nothing does.
+func await[T any](t testing.TB, what string, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(redistest.Limit + time.Second):
+		t.Fatalf("not within %v: %s", redistest.Limit, what)
+		panic("not reached")
+	}
+}
+
+// limited is for calls that nothing else would end.
+func limited[T any](t testing.TB, what string, call func() T) T {
+	t.Helper()
+	done := make(chan T, 1)
+	go func() { done <- call() }()
+	return await(t, what, done)
+}
+
 func (s *site) acquire(t testing.TB, k key, options ...lockkeeper.Option) *lockkeeper.Hold {
 	t.Helper()
-	return acquireIn(t, within(t), s, k, options...)
+	return acquireIn(t, s.context(t), s, k, options...)
 }
 
 func acquireIn(t testing.TB, ctx context.Context, s *site, k key, options ...lockkeeper.Option) *lockkeeper.Hold {
 	t.Helper()
-	hold, err := s.Lock(k.lock).Acquire(ctx, options...)
-	if err != nil {
-		t.Fatal(err)
+	g := limited(t, "the lock", func() (g grant) {
+		g.hold, g.err = s.Lock(k.lock).Acquire(ctx, options...)
+		return g
+	})
+	if g.err != nil {
+		t.Fatal(g.err)
 	}
-	return hold
+	return g.hold
 }
 
 // grant is how an Acquire on a goroutine ended, and when.
@@ -81,7 +115,7 @@ type grant struct {
 
 // acquireSoon acquires on a goroutine.
 func (s *site) acquireSoon(t testing.TB, k key, options ...lockkeeper.Option) <-chan grant {
-	ctx, granted := within(t), make(chan grant, 1)
+	ctx, granted := s.context(t), make(chan grant, 1)
 	go func() {
 		hold, err := s.Lock(k.lock).Acquire(ctx, options...)
 		granted <- grant{hold, err, time.Now()}
@@ -91,7 +125,7 @@ func (s *site) acquireSoon(t testing.TB, k key, options ...lockkeeper.Option) <-
 
 func got(t testing.TB, granted <-chan grant) grant {
 	t.Helper()
-	g := <-granted
+	g := await(t, "the lock", granted)
 	if g.err != nil {
 		t.Fatal(g.err)
 	}
@@ -100,9 +134,19 @@ func got(t testing.TB, granted <-chan grant) grant {
 
 func release(t testing.TB, hold *lockkeeper.Hold) {
 	t.Helper()
-	if err := hold.Release(within(t)); err != nil {
+	releaseIn(t, within(t), hold)
+}
+
+func releaseIn(t testing.TB, ctx context.Context, hold *lockkeeper.Hold) {
+	t.Helper()
+	if err := limited(t, "the release", func() error { return hold.Release(ctx) }); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func (s *site) release(t testing.TB, hold *lockkeeper.Hold) {
+	t.Helper()
+	releaseIn(t, s.context(t), hold)
 }
 
 func (s *site) inspect(t testing.TB, k key) lockkeeper.Status {
@@ -129,7 +173,7 @@ func (s *site) awaitWaiters(t testing.TB, k key, n int) {
 // passes takes and gives back the lock: what went before has not broken it.
 func (s *site) passes(t testing.TB, k key) {
 	t.Helper()
-	release(t, s.acquire(t, k))
+	s.release(t, s.acquire(t, k))
 	k.isFree(t)
 }
 

@@ -41,12 +41,19 @@ var impatient = lockkeeper.Config{CallTimeout: 100 * time.Millisecond, Poll: tim
 // losing loses the next reply to a script in either way, and checks that nothing
 // stays behind.
 func losing(t *testing.T, script *scripts.Script, cfg lockkeeper.Config, scenario func(t *testing.T, r *remote, lose func() *redistest.Loss)) {
-	for _, mode := range []redistest.Mode{redistest.Lost, redistest.Silent} {
-		t.Run([]string{"lost", "silent"}[mode], func(t *testing.T) {
+	for what, how := range map[string]struct {
+		mode    redistest.Mode
+		lending bool
+	}{
+		"lost": {redistest.Lost, false}, "lost and lending": {redistest.Lost, true},
+		"silent": {redistest.Silent, false}, "silent and lending": {redistest.Silent, true},
+	} {
+		t.Run(what, func(t *testing.T) {
 			r := far(t, redistest.Shared(t), cfg)
+			r.lending = how.lending
 			var losses []*redistest.Loss
 			scenario(t, r, func() *redistest.Loss {
-				loss := r.proxy.DropRepliesTo(redistest.Script(script.SHA), 1, mode)
+				loss := r.proxy.DropRepliesTo(redistest.Script(script.SHA), 1, how.mode)
 				losses = append(losses, loss)
 				return loss
 			})
@@ -69,7 +76,7 @@ func TestLostReplyToAcquire(t *testing.T) {
 		lose()
 		hold := r.acquire(t, r.key)
 		r.heldBy(t, r.site, "1")
-		release(t, hold)
+		r.release(t, hold)
 	})
 }
 
@@ -81,7 +88,7 @@ func TestLostReplyToRefusedAcquire(t *testing.T) {
 		granted := r.acquireSoon(t, r.key)
 		r.awaitSubscribers(t, 1)
 		r.unlock(t)
-		release(t, got(t, granted).hold)
+		r.release(t, got(t, granted).hold)
 	})
 }
 
@@ -89,7 +96,7 @@ func TestLostReplyToRefusedAcquire(t *testing.T) {
 func TestLostReplyToTry(t *testing.T) {
 	losing(t, scripts.Acquire, impatient, func(t *testing.T, r *remote, lose func() *redistest.Loss) {
 		lose()
-		_, err := r.Lock(r.lock).TryAcquire(within(t))
+		_, err := r.Lock(r.lock).TryAcquire(r.context(t))
 		isError(t, err, lockkeeper.ErrUnavailable)
 		r.awaitFree(t)
 	})
@@ -104,9 +111,9 @@ func TestLostReplyToReentry(t *testing.T) {
 		if inner.Count() != 2 {
 			t.Errorf("hold count %d, want 2", inner.Count())
 		}
-		release(t, inner)
+		r.release(t, inner)
 		r.heldBy(t, r.site, "1")
-		release(t, outer)
+		r.release(t, outer)
 	})
 }
 
@@ -123,11 +130,11 @@ func TestLostReplyToCancelledReentry(t *testing.T) {
 		}()
 		loss.Wait(t)
 		cancel()
-		if err := <-failed; !errors.Is(err, context.Canceled) {
+		if err := await(t, "the error", failed); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
 		redistest.Eventually(t, "the count to be set right", func() bool { return slices.Collect(maps.Values(r.owners(t)))[0] == "1" })
-		release(t, outer)
+		r.release(t, outer)
 	})
 }
 
@@ -135,7 +142,7 @@ func TestLostReplyToRelease(t *testing.T) {
 	losing(t, scripts.Release, impatient, func(t *testing.T, r *remote, lose func() *redistest.Loss) {
 		hold, ear := r.acquire(t, r.key), r.listen(t)
 		lose()
-		release(t, hold)
+		r.release(t, hold)
 		r.isFree(t)
 		if heard := ear.messages(t); !slices.Equal(heard, []string{"0"}) {
 			t.Errorf("heard %q, want one 0", heard)
@@ -148,12 +155,12 @@ func TestLostReplyToPartialRelease(t *testing.T) {
 		outer := r.acquire(t, r.key)
 		inner := acquireIn(t, outer.Context(), r.site, r.key)
 		lose()
-		release(t, inner)
+		r.release(t, inner)
 		r.heldBy(t, r.site, "1")
 		if !outer.Valid() {
 			t.Error("the outer hold went with the inner")
 		}
-		release(t, outer)
+		r.release(t, outer)
 	})
 }
 
@@ -167,7 +174,7 @@ func TestLostReplyToRenewal(t *testing.T) {
 		inner := acquireIn(t, hold.Context(), r.site, r.key, warn)
 		lose().Wait(t)
 		for range 2 {
-			if left := <-warned; left <= 0 || left > cfg.Watchdog {
+			if left := await(t, "the warning", warned); left <= 0 || left > cfg.Watchdog {
 				t.Errorf("warned that %v are left", left)
 			}
 		}
@@ -176,8 +183,8 @@ func TestLostReplyToRenewal(t *testing.T) {
 		if err := hold.Ensure(within(t), 5*time.Second); err != nil {
 			t.Error(err)
 		}
-		release(t, inner)
-		release(t, hold)
+		r.release(t, inner)
+		r.release(t, hold)
 	})
 }
 
@@ -188,10 +195,10 @@ func TestLostReplyToYield(t *testing.T) {
 		granted := r.acquireSoon(t, r.key)
 		r.awaitWaiters(t, r.key, 1)
 		lose()
-		release(t, hold)
+		r.release(t, hold)
 		g := got(t, granted)
 		r.heldBy(t, r.site, "1")
-		release(t, g.hold)
+		r.release(t, g.hold)
 	})
 }
 
@@ -204,12 +211,12 @@ func TestLostReplyToYieldForAnother(t *testing.T) {
 		r.awaitWaiters(t, r.key, 1)
 		r.awaitSubscribers(t, 1)
 		lose()
-		release(t, hold)
+		r.release(t, hold)
 		for range 2 { // in either order, one after the other
 			select {
 			case g := <-here:
 				r.heldBy(t, r.site, "1")
-				release(t, g.hold)
+				r.release(t, g.hold)
 			case g := <-there:
 				r.heldBy(t, other, "1")
 				release(t, g.hold)
@@ -243,7 +250,7 @@ func late(t *testing.T, r *remote, held *redistest.Held, wantReply string) {
 	if !hold.Valid() {
 		t.Error("the later hold was lost")
 	}
-	release(t, hold)
+	r.release(t, hold)
 	ear.messages(t)
 	r.takeAs(t, redisson, time.Minute)
 	unchanged("a term of somebody else's")
@@ -254,7 +261,7 @@ func TestLateRelease(t *testing.T) {
 	r := far(t, redistest.Shared(t), impatient)
 	hold := r.acquire(t, r.key)
 	held := r.proxy.Hold(redistest.Script(scripts.Release.SHA))
-	release(t, hold) // by the second try
+	r.release(t, hold) // by the second try
 	held.Wait(t)
 	late(t, r, held, "-1")
 }
@@ -264,9 +271,9 @@ func TestLatePartialRelease(t *testing.T) {
 	outer := r.acquire(t, r.key)
 	inner := acquireIn(t, outer.Context(), r.site, r.key)
 	held := r.proxy.Hold(redistest.Script(scripts.Release.SHA))
-	release(t, inner)
+	r.release(t, inner)
 	held.Wait(t)
-	release(t, outer)
+	r.release(t, outer)
 	late(t, r, held, "-1")
 }
 
@@ -276,8 +283,8 @@ func TestLateReentry(t *testing.T) {
 	held := r.proxy.Hold(redistest.Script(scripts.Acquire.SHA))
 	inner := acquireIn(t, outer.Context(), r.site, r.key)
 	held.Wait(t)
-	release(t, inner)
-	release(t, outer)
+	r.release(t, inner)
+	r.release(t, outer)
 	if reply := held.Release(t); reply != "[-2 ]" {
 		t.Errorf("the late re-entry of a free lock was answered with %s", reply)
 	}
@@ -291,7 +298,7 @@ func TestLateRenewal(t *testing.T) {
 	hold := r.acquire(t, r.key)
 	held := r.proxy.Hold(redistest.Script(scripts.Renew.SHA))
 	held.Wait(t)
-	release(t, hold)
+	r.release(t, hold)
 	late(t, r, held, "[-1]")
 	if reply := held.Release(t); reply != "[0]" {
 		t.Errorf("the late renewal of a free lock was answered with %s", reply)
@@ -305,9 +312,9 @@ func TestLateYield(t *testing.T) {
 	granted := r.acquireSoon(t, r.key)
 	r.awaitWaiters(t, r.key, 1)
 	held := r.proxy.Hold(redistest.Script(scripts.Yield.SHA))
-	release(t, hold)
+	r.release(t, hold)
 	held.Wait(t)
-	release(t, got(t, granted).hold)
+	r.release(t, got(t, granted).hold)
 	late(t, r, held, "[-1 0]")
 }
 
@@ -323,7 +330,7 @@ func TestLateAcquire(t *testing.T) {
 		t.Errorf("in its own term: %s", reply)
 	}
 	r.heldBy(t, r.site, "1")
-	release(t, hold)
+	r.release(t, hold)
 	if reply := held.Release(t); reply != "(nil)" {
 		t.Errorf("when the lock is free: %s", reply)
 	}
@@ -339,7 +346,7 @@ func TestLateAcquire(t *testing.T) {
 	if reply := held.Release(t); !strings.HasPrefix(reply, "[") {
 		t.Errorf("when the lock is held: %s", reply)
 	}
-	release(t, hold)
+	r.release(t, hold)
 	r.isFree(t)
 }
 
@@ -350,7 +357,7 @@ func TestLateAcquireExpires(t *testing.T) {
 	cfg.Watchdog = 800 * time.Millisecond
 	r := far(t, redistest.Shared(t), cfg)
 	held := r.proxy.Hold(redistest.Script(scripts.Acquire.SHA))
-	release(t, r.acquire(t, r.key))
+	r.release(t, r.acquire(t, r.key))
 	held.Release(t)
 	expiry := r.expiry(t)
 	other := open(t, r.server.URL(), noPolling)
@@ -358,7 +365,7 @@ func TestLateAcquireExpires(t *testing.T) {
 	if wait := g.at.Sub(expiry); wait < -time.Millisecond || wait > soon {
 		t.Errorf("let in %v after the end of the late acquire's TTL", wait)
 	}
-	release(t, g.hold)
+	r.release(t, g.hold)
 }
 
 // A try that gave up is cleaned up after: the acquire that arrives later finds
@@ -374,6 +381,6 @@ func TestLateTry(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.heldBy(t, r.site, "1")
-	release(t, hold)
+	r.release(t, hold)
 	r.isFree(t)
 }
