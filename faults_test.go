@@ -405,6 +405,7 @@ func TestMissedWhileDisconnected(t *testing.T) {
 
 // An unlock message that gets lost costs no more than the poll bound.
 func TestMissedMessage(t *testing.T) {
+	t.Parallel()
 	cfg := noPolling
 	cfg.Poll = 400 * time.Millisecond
 	r := far(t, redistest.Start(t), cfg)
@@ -421,8 +422,60 @@ func TestMissedMessage(t *testing.T) {
 	release(t, g.hold)
 }
 
+func TestMaxHold(t *testing.T) {
+	k := newKey(t, redistest.Shared(t))
+	s, other := open(t, k.server.URL(), noPolling), open(t, k.server.URL(), noPolling)
+	const most = 200 * time.Millisecond
+	began := time.Now()
+	hold := s.acquire(t, k, lockkeeper.WithMaxHold(most))
+	here := s.acquireSoon(t, k)
+	s.awaitWaiters(t, k, 1)
+	there := other.acquireSoon(t, k)
+	<-hold.Context().Done()
+	if took := time.Since(began); took < most || took > most+soon {
+		t.Errorf("the hold ended after %v, with a max hold of %v", took, most)
+	}
+	cause := context.Cause(hold.Context())
+	if reason := isError(t, cause, lockkeeper.ErrLost); reason != messages.Reason_REASON_MAX_HOLD {
+		t.Errorf("lost because of %v", reason)
+	}
+	isError(t, hold.Release(within(t)), lockkeeper.ErrLost)
+	release(t, got(t, here).hold)
+	release(t, got(t, there).hold)
+	k.isFree(t)
+}
+
+func TestEnsure(t *testing.T) {
+	r := far(t, redistest.Shared(t), lockkeeper.Config{Watchdog: time.Minute, CallTimeout: 100 * time.Millisecond})
+	hold := r.acquire(t, r.key)
+	redistest.Eventually(t, "some of the lease to pass", func() bool { return r.ttl(t) < time.Minute-50*time.Millisecond })
+	old := r.expiry(t)
+	if err := hold.Ensure(within(t), 30*time.Second); err != nil || r.expiry(t) != old {
+		t.Errorf("%v, and the expiry went from %v to %v, though more was left than was asked for", err, old, r.expiry(t))
+	}
+	most := time.Minute*99/100 - 2*time.Millisecond
+	_ = hold.Ensure(within(t), most) // it can hardly be had for long enough to be told so
+	if !r.expiry(t).After(old) {
+		t.Error("nothing was renewed")
+	}
+	for what, fault := range map[string]func(on bool){"refused": r.proxy.Refuse, "no replies": r.proxy.DropReplies} {
+		fault(true)
+		inTime(t, what, func() { isError(t, hold.Ensure(within(t), most), lockkeeper.ErrUnavailable) })
+		if !hold.Valid() || hold.Err() != nil {
+			t.Errorf("%s: the hold ended with an Ensure that failed", what)
+		}
+		fault(false)
+	}
+	redistest.Eventually(t, "Redis to answer again", func() bool {
+		return hold.Ensure(within(t), most-5*time.Second) == nil
+	})
+	release(t, hold)
+	isError(t, hold.Ensure(within(t), 0), lockkeeper.ErrNotHeld)
+}
+
 // Somebody deletes or takes the key: the next renewal finds out.
 func TestKeyMeddledWith(t *testing.T) {
+	t.Parallel()
 	server := redistest.Shared(t)
 	cfg := quick
 	cfg.Renewal = 100 * time.Millisecond

@@ -57,6 +57,7 @@ func refuses(t *testing.T, p *probe, request proto.Message, want messages.Reason
 }
 
 func TestBadNames(t *testing.T) {
+	t.Parallel()
 	server := redistest.Shared(t)
 	s := open(t, server.URL(), lockkeeper.Config{KeyPrefix: "app:"})
 	p := s.probe(t)
@@ -84,6 +85,31 @@ func TestBadNames(t *testing.T) {
 	}
 	for _, name := range []string{"x", " ", "\x00", "\r\n", "*", strings.Repeat("x", 508), strings.Repeat("ж", 254)} {
 		s.passes(t, key{server: server, lock: name, name: "app:" + name})
+	}
+}
+
+// In a cluster, names are refused whose key and channel lie in different slots.
+func TestBadNamesInCluster(t *testing.T) {
+	server := redistest.Start(t, "--cluster-enabled", "yes")
+	if err := server.Do(t, "CLUSTER", "ADDSLOTSRANGE", "0", "16383").Error(); err != nil {
+		t.Fatal(err)
+	}
+	redistest.Eventually(t, "the cluster to be up", func() bool {
+		info, err := server.Do(t, "CLUSTER", "INFO").ToString()
+		return err == nil && strings.Contains(info, "cluster_state:ok")
+	})
+	s := open(t, server.URL(), lockkeeper.Config{})
+	for _, name := range []string{"a{b", "a}b", "{}x", "a{}b{c}"} {
+		_, err := s.Lock(name).TryAcquire(within(t))
+		isError(t, err, lockkeeper.ErrInvalid)
+		refuses(t, s.probe(t), &messages.Acquire{Lock: &messages.Lock{Name: name}}, messages.Reason_REASON_INVALID, "brace")
+	}
+	for _, name := range []string{"x", "a{b}c", "{a}b"} {
+		k := key{server: server, lock: name, name: name}
+		hold := s.acquire(t, k)
+		k.heldBy(t, s, "1")
+		release(t, hold)
+		k.isFree(t)
 	}
 }
 
@@ -288,6 +314,7 @@ func as(server *redistest.Server, user, password string) string {
 }
 
 func TestNoPermission(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	user := func(t *testing.T, name string, rules ...string) *site {
 		t.Helper()
@@ -384,6 +411,7 @@ func TestPasswords(t *testing.T) {
 }
 
 func TestNoServer(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	k, s := newKey(t, server), open(t, server.URL(), lockkeeper.Config{Watchdog: time.Second})
 	hold := s.acquire(t, k)

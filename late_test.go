@@ -49,6 +49,7 @@ func losing(t *testing.T, script *scripts.Script, cfg lockkeeper.Config, scenari
 		"silent": {redistest.Silent, false}, "silent and lending": {redistest.Silent, true},
 	} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel()
 			r := far(t, redistest.Shared(t), cfg)
 			r.lending = how.lending
 			var losses []*redistest.Loss
@@ -353,6 +354,7 @@ func TestLateAcquire(t *testing.T) {
 // The late acquire of a process that does not want the lock any more costs the
 // others no more than its TTL, though nobody frees it.
 func TestLateAcquireExpires(t *testing.T) {
+	t.Parallel()
 	cfg := impatient
 	cfg.Watchdog = 800 * time.Millisecond
 	r := far(t, redistest.Shared(t), cfg)

@@ -76,6 +76,7 @@ func TestWireTerms(t *testing.T) {
 }
 
 func TestWireLease(t *testing.T) {
+	t.Parallel()
 	k := newKey(t, redistest.Shared(t))
 	s := open(t, k.server.URL(), lockkeeper.Config{Watchdog: 600 * time.Millisecond})
 	hold := s.acquire(t, k, lockkeeper.WithLease(5*time.Second))
@@ -188,6 +189,7 @@ func TestForeignUnlock(t *testing.T) {
 
 // A holder that died tells nobody; its TTL lets us in, and nothing does before.
 func TestForeignExpiry(t *testing.T) {
+	t.Parallel()
 	k := newKey(t, redistest.Shared(t))
 	s := open(t, k.server.URL(), noPolling)
 	k.takeAs(t, redisson, 700*time.Millisecond)
