@@ -422,30 +422,7 @@ func TestMissedMessage(t *testing.T) {
 	release(t, g.hold)
 }
 
-func TestMaxHold(t *testing.T) {
-	k := newKey(t, redistest.Shared(t))
-	s, other := open(t, k.server.URL(), noPolling), open(t, k.server.URL(), noPolling)
-	const most = 200 * time.Millisecond
-	began := time.Now()
-	hold := s.acquire(t, k, lockkeeper.WithMaxHold(most))
-	here := s.acquireSoon(t, k)
-	s.awaitWaiters(t, k, 1)
-	there := other.acquireSoon(t, k)
-	<-hold.Context().Done()
-	if took := time.Since(began); took < most || took > most+soon {
-		t.Errorf("the hold ended after %v, with a max hold of %v", took, most)
-	}
-	cause := context.Cause(hold.Context())
-	if reason := isError(t, cause, lockkeeper.ErrLost); reason != messages.Reason_REASON_MAX_HOLD {
-		t.Errorf("lost because of %v", reason)
-	}
-	isError(t, hold.Release(within(t)), lockkeeper.ErrLost)
-	release(t, got(t, here).hold)
-	release(t, got(t, there).hold)
-	k.isFree(t)
-}
-
-func TestEnsure(t *testing.T) {
+func TestEnsureWithoutRedis(t *testing.T) {
 	r := far(t, redistest.Shared(t), lockkeeper.Config{Watchdog: time.Minute, CallTimeout: 100 * time.Millisecond})
 	hold := r.acquire(t, r.key)
 	redistest.Eventually(t, "some of the lease to pass", func() bool { return r.ttl(t) < time.Minute-50*time.Millisecond })

@@ -90,6 +90,7 @@ func TestBadNames(t *testing.T) {
 
 // In a cluster, names are refused whose key and channel lie in different slots.
 func TestBadNamesInCluster(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, "--cluster-enabled", "yes")
 	if err := server.Do(t, "CLUSTER", "ADDSLOTSRANGE", "0", "16383").Error(); err != nil {
 		t.Fatal(err)

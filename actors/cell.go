@@ -36,6 +36,8 @@ type cell struct {
 
 	lock   core.Lock
 	owners owners
+	// inspections are the requesters who await Redis's word on the lock.
+	inspections map[requester]struct{}
 	// holder is who was granted the present hold, if that was by a Call.
 	holder Holder
 	// field is the owner field of the term fieldTerm.
@@ -124,12 +126,15 @@ func (c *cell) carryOut() {
 			c.rt.root.Send(c.rt.subscriber, &unsubscribe{cell: c})
 		}
 	}
-	if c.closing && c.lock.Idle() {
+	if c.closing && c.idle() {
 		c.retire()
 		return
 	}
 	c.setTimer()
 }
+
+// idle tells whether nothing is owed to anybody.
+func (c *cell) idle() bool { return c.lock.Idle() && len(c.inspections) == 0 }
 
 // retire asks the guardian to stop the actor, unless requests are on their way to it.
 func (c *cell) retire() bool {
@@ -146,7 +151,7 @@ func (c *cell) retire() bool {
 // is only ever moved forward, which spares most steps from touching it.
 func (c *cell) setTimer() {
 	at, wanted := c.lock.NextWake()
-	if c.lock.Idle() && len(c.owners.byPID) == 0 {
+	if c.idle() && len(c.owners.byPID) == 0 {
 		if c.idleSince == 0 {
 			c.idleSince = c.rt.Now()
 		}

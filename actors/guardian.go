@@ -51,7 +51,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 	case *closeAll:
 		g.close(ctx, m.done)
 	case abandonAll:
-		g.abandon(ctx)
+		g.abandon()
 	default:
 		if isRequest(m) {
 			g.pass(ctx, m)
@@ -76,15 +76,16 @@ func (g *guardian) pass(ctx actor.Context, m any) {
 	c := g.rt.table.get(key)
 	if c == nil || !c.gate.enter() {
 		c = g.spawn(ctx, key)
-		c.gate.enter()
 	}
 	ctx.Forward(c.pid)
 }
 
-// spawn starts an actor for a lock. One that is still leaving has been idle, or is
-// given up: either way it does not stand in the new one's way.
+// spawn starts an actor for a lock and for its first request. One that is still
+// leaving has been idle, or is given up: either way it does not stand in the new
+// one's way.
 func (g *guardian) spawn(ctx actor.Context, key lockKey) *cell {
 	c := newCell(g.rt, key)
+	c.gate.enter() // it must not retire before the request has come
 	pid := ctx.Spawn(g.rt.props(func() actor.Actor { return &lockActor{c} }))
 	if c.pid == nil { // Started, on this very goroutine, has crashed
 		c.pid = pid
@@ -150,14 +151,14 @@ func (g *guardian) checkClosed() {
 }
 
 // abandon ends the wait for releases that Redis does not confirm.
-func (g *guardian) abandon(ctx actor.Context) {
+func (g *guardian) abandon() {
 	for _, c := range g.children {
 		c.mu.Lock()
 		if c.leaving == nil {
 			c.giveUp(core.Closed, "the Lockkeeper system was closed before Redis confirmed the release")
 		}
+		c.leaving.abandon(c)
 		c.mu.Unlock()
-		ctx.Stop(c.pid)
 	}
 }
 

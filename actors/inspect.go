@@ -15,6 +15,11 @@ import (
 // inspect asks Redis about the lock.
 func (c *cell) inspect(source any, by requester) {
 	c.accepted = source
+	if c.inspections == nil {
+		c.inspections = map[requester]struct{}{}
+	}
+	c.inspections[by] = struct{}{}
+	c.setTimer()
 	c.rt.redis.Run(redisio.Call{
 		Script: scripts.Inspect, Keys: c.keys, Deadline: time.Now().Add(c.rt.cfg.CallTimeout), To: &inspector{cell: c, by: by},
 	})
@@ -33,6 +38,11 @@ func (i *inspector) Replied(_ uint64, reply redisio.Reply) {
 // inspected adds to Redis's words what only this process knows.
 func (c *cell) inspected(m *inspection) {
 	c.accepted = m
+	if _, owed := c.inspections[m.by]; !owed {
+		return
+	}
+	delete(c.inspections, m.by)
+	defer c.carryOut()
 	if err := m.reply.Err; err != nil {
 		reason := core.Rejected
 		if err.Transient {

@@ -19,6 +19,8 @@ type leaving struct {
 	sent uint64
 	// releases is how many terms are not known to be gone from Redis.
 	releases int
+	// gone: the guardian has been asked to stop the actor.
+	gone bool
 }
 
 // giveUp tells everybody that the lock actor has failed them, releases the key, and
@@ -41,6 +43,10 @@ func (c *cell) giveUp(reason core.Reason, detail string) {
 		by := ref.(requester)
 		by.answered(c, refusal(by.asked(), reason, detail))
 	}
+	for by := range c.inspections {
+		by.answered(c, refusal(OpInspect, reason, detail))
+	}
+	c.inspections = nil
 	c.rt.root.Send(c.rt.subscriber, &unsubscribe{cell: c})
 	for _, term := range terms {
 		(&lastRelease{cell: c, owner: c.rt.owner(term), until: until}).try()
@@ -58,9 +64,16 @@ func (l *leaving) receive(c *cell, m any, sender *actor.PID) {
 	l.check(c)
 }
 
+// abandon stops waiting for Redis; the requests that are on their way are still refused.
+func (l *leaving) abandon(c *cell) {
+	l.releases = 0
+	l.check(c)
+}
+
 // check leaves as soon as nothing is owed to anybody.
 func (l *leaving) check(c *cell) {
-	if l.releases == 0 && c.seen >= l.sent {
+	if l.releases <= 0 && c.seen >= l.sent && !l.gone {
+		l.gone = true
 		c.rt.root.Send(c.rt.guardian, &retired{cell: c})
 	}
 }

@@ -185,7 +185,7 @@ func (c *cell) ticked() {
 // and the lock is released.
 func (c *cell) stopping() {
 	c.stopTimer()
-	if !c.lock.Idle() {
+	if !c.idle() {
 		c.giveUp(core.Closed, "the lock actor was stopped")
 	}
 }

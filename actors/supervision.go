@@ -99,7 +99,10 @@ func (c *cell) refuse(m any, sender *actor.PID, reason core.Reason, detail strin
 	case *Call:
 		m.refuse(reason, detail)
 	case *inspection:
-		m.by.answered(c, refusal(OpInspect, reason, detail))
+		if _, owed := c.inspections[m.by]; owed {
+			delete(c.inspections, m.by)
+			m.by.answered(c, refusal(OpInspect, reason, detail))
+		}
 	default:
 		if by := letterOf(m, sender); by != nil {
 			by.answered(c, refusal(by.op, reason, detail))

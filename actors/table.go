@@ -28,13 +28,6 @@ func (t *table) put(c *cell) { t.cells.Store(c.key, c) }
 
 func (t *table) drop(c *cell) { t.cells.CompareAndDelete(c.key, c) }
 
-func (t *table) each(f func(*cell)) {
-	t.cells.Range(func(_, c any) bool {
-		f(c.(*cell))
-		return true
-	})
-}
-
 // gate counts the requests sent to a lock actor and closes without losing one: a
 // stopping actor drops its mail silently, so an actor may stop only when it has
 // seen everything that was sent, and nothing can be sent any more.
