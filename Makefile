@@ -23,6 +23,10 @@ test: redis ## Run all tests, with the race detector
 quickstart: ## Run the quickstart on an embedded Redis
 	$(GO) run ./examples/quickstart
 
+.PHONY: interop
+interop: redis ## Share locks with Redisson (Java): needs a JDK 17 and Maven
+	$(GO) run ./examples/redisson
+
 .PHONY: bench
 bench: redis ## Run the benchmarks of the root package
 	$(GO) test -run '^$$' -bench . -benchmem .

@@ -1,0 +1,335 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// cases are played for every kind of lock, from top to bottom.
+var cases = []struct {
+	name string
+	// together says that both sides hold and wait; else it is played both ways.
+	together bool
+	play     func(*scene)
+}{
+	{"unusual names", false, names}, // first, since a JVM is slow at first
+	{"a release wakes the other side", false, wake},
+	{"mutual exclusion under load", true, load},
+	{"a turn under load", false, turns},
+	{"re-entry, TTL, renewal", false, reentry},
+	{"a lease that ends", false, leaseEnds},
+	{"try with wait and lease", false, tries},
+	{"force-unlock", false, forced},
+	{"a killed holder", false, killed},
+	{"what is left in Redis", true, leftovers},
+}
+
+// load: two Java clients of four threads and two Go processes of four holders add to a
+// number in Redis by GET and SET. If two ever have the lock at once, the sum is wrong.
+func load(s *scene) {
+	const threads = 2 * 4 // on each side
+	key, total := s.name+":sum", s.times(5000, 1000)
+	ofJava := total / threads / 2
+	ofGo := total/threads - ofJava
+	defer s.remove(key)
+
+	began := time.Now()
+	var javas, gos []*request
+	for i := range threads {
+		t := s.thread(fmt.Sprint("load", i), java, s.driver(java, long, 0))
+		t.client = i % 2
+		javas = append(javas, t.begin("rmw", "key="+key, fmt.Sprint("rounds=", ofJava)))
+		t = s.thread(fmt.Sprint("load", i), golang, s.driver(golang, long, i%2))
+		gos = append(gos, t.begin("rmw", "key="+key, fmt.Sprint("rounds=", ofGo)))
+	}
+	for _, r := range gos {
+		r.await()
+	}
+	took, java := time.Since(began), s.number(key)-threads*ofGo
+	for _, r := range javas {
+		r.await()
+	}
+	sum := s.number(key)
+	s.tell("sum %d of %d in %s", sum, total, inMS(time.Since(began)))
+	s.tell("when Go had done its %d, after %s, Java had done %d", threads*ofGo, inMS(took), java)
+	check(sum == total, "updates were lost: two had the lock at once")
+}
+
+// turns: while many of one side pass the lock among themselves, one of the other side
+// gets it again and again; and again the sum tells whether it was alone.
+func turns(s *scene) {
+	key, rounds := s.name+":sum", s.times(500, 150)
+	defer s.remove(key)
+	var many []*request
+	for i := range 4 {
+		t := s.thread(fmt.Sprint("one of many", i), s.holding, s.driver(s.holding, long, 0))
+		many = append(many, t.begin("rmw", "key="+key, fmt.Sprint("rounds=", rounds)))
+	}
+	waiter := s.waiter(long)
+	var waits []time.Duration
+	for slices.ContainsFunc(many, (*request).pending) {
+		waits = append(waits, waiter.do("lock").held(true).took())
+		try(s.redis.Do(s.ctx, s.redis.B().Set().Key(key).Value(strconv.Itoa(s.number(key)+1)).Build()).Error())
+		waiter.do("unlock")
+	}
+	for _, r := range many {
+		r.await()
+	}
+	s.tell("%d turns beside %d: wait %s", len(waits), len(many)*rounds, quantiles(waits))
+	check(s.number(key) == len(many)*rounds+len(waits), "updates were lost: two had the lock at once")
+	check(slices.Max(waits) < 3*soon, "a wait took %v", slices.Max(waits))
+}
+
+// wake: nobody polls for a minute, and the TTL is 30 s, so only the message of the
+// release can wake the waiter within a second.
+func wake(s *scene) {
+	holder, waiter := s.holder(long), s.waiter(long)
+	var latencies []time.Duration
+	for range s.times(200, 50) {
+		latencies = append(latencies, handOver(s, holder, waiter))
+	}
+	s.tell("%d rounds: %s", len(latencies), quantiles(latencies))
+}
+
+// handOver gives the lock from one to the other, and tells how long that took.
+func handOver(s *scene, from, to *thread) time.Duration {
+	from.do("lock")
+	waits := to.begin("lock")
+	s.untilWaiting()
+	check(waits.pending(), "%s got the lock while it was held", to.side.name)
+	released := from.do("unlock").at()
+	latency := waits.await().at().Sub(released)
+	to.do("unlock")
+	check(latency < soon, "the waiter for %q was woken only after %v", s.name, latency)
+	return latency
+}
+
+// names: both sides derive the same channel from a name, whatever is in it.
+func names(s *scene) {
+	holder, waiter := s.holder(long), s.waiter(long)
+	all := []string{"%s", "a{%s}b", "{}%s", "{%s", "}%s", "%s ключ 鍵 🔑", "%s:*?[a]\\ +%%,=", strings.Repeat("long", 100) + "%s"}
+	for _, name := range all {
+		s.name = fmt.Sprintf(name, s.mark)
+		handOver(s, holder, waiter)
+	}
+	s.tell("%d names", len(all))
+}
+
+var ownerFormat = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:[0-9]+$`)
+
+// reentry: the count in Redis is the holder's, the watchdog keeps the lock for longer than
+// its TTL, and the other side sees both and keeps out.
+func reentry(s *scene) {
+	holder, waiter := s.holder(short), s.waiter(short)
+	watcher := s.thread("watcher", s.waiting, waiter.driver)
+	var owner string
+	counts := func(want int) {
+		var count string
+		owner, count = s.owner()
+		check(count == strconv.Itoa(want), "Redis has a count of %q, want %d", count, want)
+		check(ownerFormat.MatchString(owner), "the owner is %q", owner)
+		ttl := s.ttl()
+		check(ttl > 0 && ttl <= short, "the TTL is %v", ttl)
+		check(holder.do("count").number("count") == int64(want), "%s does not know its own count of %d", holder.side.name, want)
+		check(watcher.do("islocked").values["locked"] == "true", "%s does not see the lock", watcher.side.name)
+		seen := watcher.do("ttl").number("ttl")
+		check(seen > 0 && seen <= short.Milliseconds(), "%s sees a TTL of %d ms", watcher.side.name, seen)
+		if watcher.side == golang {
+			seen := watcher.do("inspect")
+			check(seen.number("count") == int64(want) && seen.values["holder"] == owner, "Go sees %v", seen)
+		}
+	}
+	for n := 1; n <= 3; n++ {
+		holder.do("lock").held(true)
+		counts(n)
+	}
+	waiter.do("trylock").held(false)
+	waits := waiter.begin("lock")
+	s.untilWaiting()
+
+	renewals, last, lowest := 0, s.ttl(), short
+	for began := time.Now(); time.Since(began) < short*3/2; time.Sleep(10 * time.Millisecond) {
+		ttl := s.ttl()
+		if ttl > last {
+			renewals++
+		}
+		last, lowest = ttl, min(lowest, ttl)
+	}
+	s.tell("%d renewals in %v, TTL never below %s", renewals, short*3/2, inMS(lowest))
+	check(renewals >= 2, "the lock is not renewed") // every second, 4 would be in time
+	check(waits.pending(), "%s got the lock while it was held", waiter.side.name)
+
+	before := owner
+	counts(3)
+	check(owner == before, "the owner has changed from %s to %s", before, owner)
+	holder.do("unlock")
+	counts(2)
+	holder.do("unlock")
+	counts(1)
+	check(waits.pending(), "%s got the lock while it was held", waiter.side.name)
+	released := holder.do("unlock").at()
+	granted := waits.await().at()
+	check(granted.Sub(released) < soon, "the waiter was woken only after %v", granted.Sub(released))
+	after, count := s.owner()
+	check(after != before && count == "1", "%s has the lock %s times, and before it was %s", after, count, before)
+	waiter.do("unlock")
+}
+
+// leaseEnds: a lease that is over lets the other side in, and the holder is refused later.
+func leaseEnds(s *scene) {
+	const lease = 700 * time.Millisecond
+	holder, waiter := s.holder(long), s.waiter(long)
+	began := holder.do("lock", fmt.Sprint("lease=", lease.Milliseconds())).began()
+	var lost *request
+	waits := waiter.begin("lock")
+	if s.holding == golang {
+		lost = holder.begin("lost")
+	}
+	granted := waits.await().at()
+	after := granted.Sub(began)
+	s.tell("granted %s after a lease of %v began", inMS(after), lease)
+	check(after > s.holding.end(lease)-clockStep && after < lease+soon, "the other side got in %v after the lease began", after)
+	if lost != nil {
+		told := lost.await()
+		s.tell("the holder was told %s before", inMS(granted.Sub(told.at())))
+		check(told.values["class"] == golang.refusal, "it was told %s", told)
+		check(told.at().Sub(granted) < soon/2, "the holder was told %v after the other side got in", told.at().Sub(granted))
+	}
+	untouched(s, func() { holder.refused("unlock") })
+	waiter.do("unlock")
+}
+
+// untouched checks that something changes nothing about who has the lock.
+func untouched(s *scene, something func()) {
+	owner, count := s.owner()
+	check(owner != "", "nobody has the lock")
+	something()
+	ownerAfter, countAfter := s.owner()
+	check(owner == ownerAfter && count == countAfter, "%s had the lock %s times, and after a late call %q has it %q times", owner, count, ownerAfter, countAfter)
+}
+
+// tries: a try ends in time, leaves nothing, and is given its own lease, which is not renewed.
+func tries(s *scene) {
+	const wait, lease = 400 * time.Millisecond, 700 * time.Millisecond
+	holder, waiter := s.holder(long), s.waiter(long)
+	holder.do("lock")
+	once := waiter.do("trylock").held(false).took()
+	check(once < soon, "a try without a wait took %v", once)
+	waited := waiter.do("trylock", fmt.Sprint("wait=", wait.Milliseconds())).held(false).took()
+	check(waited >= wait-time.Millisecond && waited < wait+soon, "a try took %v instead of %v", waited, wait)
+	s.tell("gave up after %s (once) and %s (wait=%v)", inMS(once), inMS(waited), wait)
+	s.untilListening(0)
+
+	waits := waiter.begin("trylock", "wait=10000", fmt.Sprint("lease=", lease.Milliseconds()))
+	s.untilWaiting()
+	released := holder.do("unlock").at()
+	granted := waits.await().held(true).at()
+	check(granted.Sub(released) < soon, "the waiter was woken only after %v", granted.Sub(released))
+	ttl := s.ttl()
+	check(ttl > 0 && ttl <= lease, "the TTL is %v", ttl)
+	early := time.Now().Add(ttl - lease + s.waiting.end(lease) - clockStep)
+
+	back := holder.do("trylock", "wait=10000").held(true).at()
+	check(back.Sub(granted) < lease+soon, "a lease of %v kept the lock for %v", lease, back.Sub(granted))
+	check(back.After(early), "a lease of %v was over %v too early", lease, early.Sub(back))
+	s.tell("a lease of %v kept it for %s", lease, inMS(back.Sub(granted)))
+	untouched(s, func() { waiter.refused("unlock") })
+	holder.do("unlock")
+}
+
+// forced: the other side frees the lock by force, one of its own gets it, and the holder
+// is told: ours by itself at its next renewal, Java's when it unlocks.
+func forced(s *scene) {
+	holder, waiter := s.holder(short), s.waiter(long)
+	forcer := s.thread("forcer", s.waiting, s.driver(s.waiting, long, 0))
+	holder.do("lock")
+	waits := waiter.begin("lock")
+	s.untilWaiting()
+	began := time.Now()
+	check(forcer.do("force").values["was"] == "true", "it was not held")
+	granted := waits.await().at()
+	s.tell("granted after %s", inMS(granted.Sub(began)))
+	check(granted.Sub(began) < soon, "the waiter was woken only after %v", granted.Sub(began))
+	untouched(s, func() {
+		if s.holding == golang {
+			lost := holder.do("lost")
+			after := lost.at().Sub(began)
+			s.tell("the holder was told after %s (renewal every %v)", inMS(after), short/3)
+			check(lost.values["class"] == golang.refusal, "it was told %s", lost)
+			check(after < short/3+soon, "the holder was told after %v", after)
+		}
+		holder.refused("unlock")
+	})
+	waiter.do("unlock")
+	check(forcer.do("force").values["was"] == "false", "a free lock was held")
+}
+
+// killed: the process of the holder is killed, and the lock is the other side's when its TTL is over.
+func killed(s *scene) {
+	process := s.launch(s.holding, short)
+	holder, waiter := s.thread("holder", s.holding, process), s.waiter(long)
+	holder.do("lock")
+	waits := waiter.begin("lock")
+	s.untilWaiting()
+	left := s.ttl()
+	began := time.Now()
+	if s.holding == java {
+		holder.begin("halt")
+		<-process.ended
+	} else {
+		process.kill()
+	}
+	granted := waits.await().at()
+	after := granted.Sub(began)
+	s.tell("granted %s after the kill, with a TTL of %s left", inMS(after), inMS(left))
+	check(after > left-clockStep, "a TTL of %v was over after %v", left, after)
+	check(after < short+soon, "a TTL of %v was over only after %v", short, after)
+	waiter.do("unlock")
+}
+
+// leftovers: nobody has left a key or a channel. What may remain for a while are the keys
+// by which Redisson repeats an unlock, if a process died before it could delete them.
+func leftovers(s *scene) {
+	var keys, channels []string
+	pattern := "*" + s.mark + "*"
+	deadline := time.Now().Add(soon)
+	s.until("Redis is clean, or has had its time", func() bool {
+		var err error
+		keys = s.keys(pattern)
+		channels, err = s.redis.Do(s.ctx, s.redis.B().PubsubChannels().Pattern(pattern).Build()).AsStrSlice()
+		try(err)
+		return len(keys)+len(channels) == 0 || time.Now().After(deadline)
+	})
+	found := len(keys)
+	keys = slices.DeleteFunc(keys, func(key string) bool {
+		return strings.HasPrefix(key, "redisson_unlock_latch:") && s.ttlOf(key) > 0
+	})
+	s.tell("%d keys, %d channels", len(keys), len(channels))
+	if latches := found - len(keys); latches > 0 {
+		s.tell("%d unlock latches of Redisson's, which expire", latches)
+	}
+	check(len(keys)+len(channels) == 0, "left: %q, %q", keys, channels)
+}
+
+func quantiles(of []time.Duration) string {
+	slices.Sort(of)
+	quantile := func(percent int) string { return inMS(of[(len(of)*percent+99)/100-1]) }
+	return fmt.Sprintf("p50 %s, p99 %s, max %s", quantile(50), quantile(99), quantile(100))
+}
+
+// inMS gives a duration in milliseconds, as precise as makes sense.
+func inMS(d time.Duration) string {
+	ms := float64(d) / float64(time.Millisecond)
+	switch {
+	case ms < 10:
+		return fmt.Sprintf("%.2f ms", ms)
+	case ms < 1000:
+		return fmt.Sprintf("%.0f ms", ms)
+	default:
+		return fmt.Sprintf("%.2f s", ms/1000)
+	}
+}

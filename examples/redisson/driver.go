@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// driver is a process that takes locks when it is told to: the one in java/, or a twin.
+type driver struct {
+	process *exec.Cmd
+	stdin   io.WriteCloser
+	stderr  *collected
+	ended   chan struct{} // closed when the process has ended
+
+	mu      sync.Mutex // guards what follows, and writing to stdin
+	ids     int
+	pending map[string]chan<- line
+}
+
+func startDriver(process *exec.Cmd) (*driver, error) {
+	d := &driver{process: process, stderr: &collected{}, ended: make(chan struct{}), pending: map[string]chan<- line{}}
+	process.Stderr = d.stderr
+	var err error
+	if d.stdin, err = process.StdinPipe(); err != nil {
+		return nil, err
+	}
+	stdout, err := process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := process.Start(); err != nil {
+		return nil, err
+	}
+	go d.listen(stdout)
+	return d, nil
+}
+
+// listen hands the answers to those who wait for them, until the process ends.
+func (d *driver) listen(stdout io.Reader) {
+	defer close(d.ended)
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		answer, err := parseLine(lines.Text())
+		if err != nil {
+			fmt.Fprintf(d.stderr, "not an answer: %v\n", err)
+			continue
+		}
+		d.mu.Lock()
+		if to := d.pending[answer.id]; to != nil {
+			delete(d.pending, answer.id)
+			to <- answer
+		}
+		d.mu.Unlock()
+	}
+	_ = d.process.Wait() // how it ended does not matter, only that it did
+}
+
+// send sends a request. The answer comes on the channel, unless the process ends before.
+func (d *driver) send(verb string, values ...string) <-chan line {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ids++
+	request := line{id: strconv.Itoa(d.ids), word: verb, values: map[string]string{}}.set(values...)
+	answer := make(chan line, 1)
+	d.pending[request.id] = answer
+	fmt.Fprintln(d.stdin, request) // if it fails, the process has ended
+	return answer
+}
+
+// kill ends the process as a crash would, and waits until it has ended.
+func (d *driver) kill() {
+	_ = d.process.Process.Kill() // fails only if it has ended
+	<-d.ended
+}
+
+// stop lets the process end by itself, and kills it if it does not.
+func (d *driver) stop() {
+	_ = d.stdin.Close()
+	select {
+	case <-d.ended:
+	case <-time.After(8 * time.Second):
+		d.kill()
+	}
+}
+
+// collected is what a process has written.
+type collected struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (c *collected) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.Write(b)
+}
+
+func (c *collected) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.String()
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// observations are what docs/redisson.md says about Redisson, to be seen for oneself. The
+// ids are its own. Each tells what it has seen, and fails only if it cannot look.
+var observations = []struct {
+	name string
+	look func(*scene)
+}{
+	{"how an unlock is sent", unlockSent},
+	{"P2: renewals after 1000 lock and unlock pairs, then one hold", renewalsSent},
+	{"C2: write lock, read lock, read unlock; the watchdog is 3 s", func(s *scene) {
+		t := s.ofJava(short)
+		t.do("lock", "kind=write")
+		t.do("lock", "kind=read")
+		t.do("unlock", "kind=read")
+		s.tell("the write lock %s", s.gone(3*short))
+	}},
+	{"C3: lock(), lock(lease 1 s), unlock(); the watchdog is 3 s", func(s *scene) {
+		for _, t := range []*thread{s.ofJava(short), s.ofGo(short)} {
+			s.name += t.side.name
+			t.do("lock")
+			t.do("lock", "lease=1000")
+			ttl := s.ttl()
+			t.do("unlock")
+			s.tell("%s: the inner lock() leaves a TTL of %s, the outer hold %s", t.side.name, inMS(ttl), s.gone(3*short))
+		}
+	}},
+	{"C4: a lease that ends, then lock() on the same object; the watchdog is 30 s", func(s *scene) {
+		t := s.ofJava(long)
+		t.do("lock", "obj=o", "lease=500")
+		s.gone(patience)
+		t.do("lock", "obj=o")
+		s.tell("a TTL of %s, the hold %s", inMS(s.ttl()), s.gone(2*time.Second))
+	}},
+	{"the watchdog's exceptions in 8 s of lock and unlock pairs; the watchdog is 0.5 s", func(s *scene) {
+		t := s.ofJava(short / 6)
+		answer := t.begin("bench", "scenario=s1", "seconds=8").any()
+		s.tell("%s: %s pairs %s", answer.word, answer.values["ops"], answer.values["message"])
+		for name, n := range exceptions(t.driver) {
+			s.tell("%d × %s", n, name)
+		}
+	}},
+}
+
+// observe makes all observations, each with processes of its own.
+func (w *world) observe() (ok bool) {
+	if err := w.introduce(); err != nil {
+		fmt.Fprintln(w.out, err)
+		return false
+	}
+	ok = true
+	for i, o := range observations {
+		s := &scene{world: w, kind: kinds[0], name: fmt.Sprintf("%s-%d", w.mark, i)}
+		others := len(w.all)
+		if err := s.play(o.look); err != nil {
+			ok = false
+			s.tell("FAIL: %v", err)
+		}
+		for _, d := range w.all[others:] {
+			d.kill() // or its watchdog goes on
+		}
+		fmt.Fprintf(w.out, "%s\n    %s\n", o.name, strings.Join(s.figures, "\n    "))
+		if w.ctx.Err() != nil {
+			return false
+		}
+	}
+	return ok
+}
+
+func (s *scene) ofJava(watchdog time.Duration) *thread {
+	return s.thread("observer", java, s.launch(java, watchdog))
+}
+
+func (s *scene) ofGo(watchdog time.Duration) *thread {
+	return s.thread("observer", golang, s.launch(golang, watchdog))
+}
+
+// gone says when the lock's key went away while its holder did nothing.
+func (s *scene) gone(limit time.Duration) string {
+	for began := time.Now(); time.Since(began) < limit; time.Sleep(10 * time.Millisecond) {
+		if s.ttl() < 0 {
+			return "was gone from Redis " + inMS(time.Since(began)) + " later"
+		}
+	}
+	return fmt.Sprintf("was there after %v", limit)
+}
+
+var latch = regexp.MustCompile(`"(?i:px)" "(\d+)"`)
+
+// unlockSent: the script is sent as EVALSHA or as EVAL; it sets a key, which is deleted after.
+func unlockSent(s *scene) {
+	t := s.thread("observer", java, s.driver(java, long, 0))
+	counts, ttls := map[string]int{}, map[string]int{}
+	for range 10 {
+		t.do("lock")
+		for _, command := range s.monitored(func() { t.do("unlock") }) {
+			if strings.Contains(command, " lua] ") { // called by the script
+				if ttl := latch.FindStringSubmatch(command); ttl != nil && strings.Contains(command, "redisson_unlock_latch") {
+					ttls[ttl[1]]++
+				}
+				continue
+			}
+			_, after, _ := strings.Cut(command, `] "`)
+			name, _, _ := strings.Cut(after, `"`)
+			counts[strings.ToUpper(name)]++
+		}
+	}
+	for _, command := range slices.Sorted(maps.Keys(counts)) {
+		s.tell("10 unlocks: %d × %s", counts[command], command)
+	}
+	s.tell("the TTLs of their latch keys, ms: %s", strings.Join(slices.Sorted(maps.Keys(ttls)), ", "))
+}
+
+// monitored is what Redis is sent while something is done, and a little longer.
+func (s *scene) monitored(something func()) (commands []string) {
+	at, err := url.Parse(s.url)
+	try(err)
+	connection, err := net.Dial("tcp", at.Host)
+	try(err)
+	defer connection.Close()
+	try(connection.SetDeadline(time.Now().Add(patience)))
+	fmt.Fprint(connection, "MONITOR\r\n")
+	lines := bufio.NewScanner(connection)
+	lines.Scan() // +OK
+	something()
+	time.Sleep(50 * time.Millisecond)
+	try(s.redis.Do(s.ctx, s.redis.B().Echo().Message("that is all").Build()).Error())
+	for lines.Scan() && !strings.Contains(lines.Text(), "that is all") {
+		commands = append(commands, lines.Text())
+	}
+	return commands
+}
+
+// renewalsSent: what the watchdog sends while one lock is held, a TTL of 6 s long.
+func renewalsSent(s *scene) {
+	const watchdog, pairs = 2 * short, 1000
+	for _, of := range []func(time.Duration) *thread{s.ofJava, s.ofGo} {
+		t := of(watchdog)
+		s.name += t.side.name
+		t.do("rmw", "key="+s.name+":sum", fmt.Sprint("rounds=", pairs))
+		t.do("lock")
+		time.Sleep(watchdog / 3)
+		before := s.scriptsRun()
+		time.Sleep(watchdog)
+		s.tell("%s: %d scripts in %v", t.side.name, s.scriptsRun()-before, watchdog)
+		t.driver.kill()
+	}
+}
+
+// scriptsRun is how many scripts Redis has run so far.
+func (s *scene) scriptsRun() (n int) {
+	stats, err := s.redis.Do(s.ctx, s.redis.B().Info().Section("commandstats").Build()).ToString()
+	try(err)
+	for text := range strings.Lines(stats) {
+		if name, rest, _ := strings.Cut(text, ":calls="); name == "cmdstat_eval" || name == "cmdstat_evalsha" {
+			number, _, _ := strings.Cut(rest, ",")
+			calls, err := strconv.Atoi(number)
+			try(err)
+			n += calls
+		}
+	}
+	return n
+}
+
+// exceptions counts the exceptions that a driver has written to stderr.
+func exceptions(d *driver) map[string]int {
+	found := map[string]int{}
+	for text := range strings.Lines(d.stderr.String()) {
+		name, _, _ := strings.Cut(text, ":")
+		if name = strings.TrimSpace(name); strings.HasSuffix(name, "Exception") && !strings.Contains(name, " ") {
+			found[name]++
+		}
+	}
+	return found
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == driveVerb { // the test binary is the Go driver, too
+		os.Exit(drive(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	// rueidis sleeps out a second after a connect that failed.
+	redistest.Main(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
+}
+
+// TestInterop is the whole program in its quick form, with the Redisson of java/pom.xml.
+func TestInterop(t *testing.T) {
+	for _, tool := range []string{"java", "mvn"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Log("NOTHING IS TESTED AGAINST REDISSON HERE")
+			t.Skipf("the tests against Redisson need a JDK (17 or later) and Maven (3.8 or later) on PATH: %v", err)
+		}
+	}
+	server := redistest.Start(t) // unlike the program's own, it dies with the test
+	var stdout, stderr bytes.Buffer
+	code := run([]string{"-quick", "-redis", server.URL()}, &stdout, &stderr)
+	t.Logf("\n%s%s", &stderr, &stdout)
+	if code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	want := 0
+	for _, c := range cases {
+		if want++; !c.together {
+			want++
+		}
+	}
+	if rows := strings.Count(stdout.String(), " ok "); rows != want*len(kinds) {
+		t.Errorf("%d rows are ok, want %d", rows, want*len(kinds))
+	}
+	if keys := server.Keys(t, "*"); len(keys) > 0 {
+		t.Errorf("left in Redis: %q", keys)
+	}
+}
+
+// TestTwin holds the Go driver to the examples of java/README.md.
+func TestTwin(t *testing.T) {
+	server, name := redistest.Shared(t), url.PathEscape(redistest.Name(t)+" ü")
+	in := strings.NewReader(strings.ReplaceAll(`1 hello thread=a
+2 lock kind=plain name=NAME thread=a
+3 lock kind=plain name=NAME thread=a
+4 count kind=plain name=NAME thread=a
+5 unlock kind=plain name=NAME thread=a
+6 inspect kind=plain name=NAME thread=a
+7 unlock kind=plain name=NAME thread=a
+8 unlock kind=plain name=NAME thread=a
+9 trylock kind=fast name=NAME thread=a
+10 trylock kind=plain name=NAME thread=a wait=soon
+11 dance kind=plain name=NAME thread=a
+12 lock kind=plain name=NAME thread=a lease=50
+13 lost kind=plain name=NAME thread=a
+14 unlock kind=plain name=NAME thread=a
+nonsense
+`, "NAME", name))
+	var stdout, stderr bytes.Buffer
+	if code := drive([]string{"-redis", server.URL()}, in, &stdout, &stderr); code != 0 {
+		t.Fatalf("exit code %d: %s", code, &stderr)
+	}
+	want := []string{
+		"0 err class=protocol",
+		"1 ok client= pid=", "2 ok at= held=true nanos=", "3 ok held=true", "4 ok count=2", "5 ok at=",
+		"6 ok count=1 holder= locked=true ttl=", "7 ok at=", "8 err class=ErrNotHeld",
+		"9 err class=error unknown%20kind", "10 err class=error", "11 err class=error unknown%20verb",
+		"12 ok held=true", "13 ok at= class=ErrLost message=", "14 err class=ErrLost",
+	}
+	for _, words := range want {
+		id, _, _ := strings.Cut(words, " ")
+		_, answer, found := strings.Cut("\n"+stdout.String(), "\n"+id+" ")
+		answer, _, _ = strings.Cut(answer, "\n")
+		for _, word := range strings.Fields(words)[1:] {
+			if !found || !strings.Contains(answer, word) {
+				t.Errorf("%s is answered %q, want %s", id, answer, words)
+				break
+			}
+		}
+	}
+	if keys := server.Keys(t, "*"); len(keys) > 0 {
+		t.Errorf("left in Redis: %q", keys)
+	}
+}
+
+func TestLine(t *testing.T) {
+	l := line{id: "7", word: "lock", values: map[string]string{}}.set("name=a b+c,d=e%/ü{}\n", "wait=", "kind=plain")
+	text := l.String()
+	if want := "7 lock kind=plain name=a%20b+c%2Cd=e%25%2F%C3%BC%7B%7D%0A wait="; text != want {
+		t.Errorf("%q, want %q", text, want)
+	}
+	if back, err := parseLine(text); err != nil || fmt.Sprint(back) != fmt.Sprint(l) {
+		t.Errorf("%v (%v), want %v", back, err, l)
+	}
+	for _, wrong := range []string{"", "7", "7 lock name", "7 lock name=%zz"} {
+		if l, err := parseLine(wrong); err == nil {
+			t.Errorf("%q was taken for %v", wrong, l)
+		}
+	}
+}
+
+func TestOutdated(t *testing.T) {
+	dir := t.TempDir()
+	file, source := filepath.Join(dir, "file"), filepath.Join(dir, "source")
+	expect := func(when string, want bool) {
+		t.Helper()
+		if got, err := outdated(file, source); err != nil || got != want {
+			t.Errorf("%s: outdated: %v (%v), want %v", when, got, err, want)
+		}
+	}
+	write := func(path string, age time.Duration) {
+		t.Helper()
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().Add(-age)
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("missing", true)
+	write(file, time.Hour)
+	if _, err := outdated(file, source); err == nil {
+		t.Error("sources that do not exist were not missed")
+	}
+	write(source, 2*time.Hour)
+	expect("newer", false)
+	write(source, 0)
+	expect("older", true)
+}
+
+func TestServer(t *testing.T) {
+	if _, stop, err := startServer(); err != nil {
+		t.Error(err)
+	} else {
+		stop()
+	}
+	t.Setenv("PATH", t.TempDir())
+	if url, stop, err := startServer(); err == nil {
+		stop()
+		t.Errorf("%s was started without a redis-server", url)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, c := range []struct {
+		code      int
+		complaint string
+		args      []string
+	}{
+		{2, "-nonsense", []string{"-nonsense"}},
+		{0, "-java-version", []string{"-help"}},
+	} {
+		var stdout, stderr bytes.Buffer
+		if code := run(c.args, &stdout, &stderr); code != c.code || !strings.Contains(stderr.String(), c.complaint) {
+			t.Errorf("%q: exit code %d, and said %q", c.args, code, &stderr)
+		}
+	}
+}
