@@ -101,7 +101,7 @@ func (g *guard) awaitLoss(t testing.TB) loss {
 }
 
 // noise is how late a busy machine may be: the margin of a short lease is less.
-const noise = 150 * time.Millisecond
+const noise = 250 * time.Millisecond
 
 // successor gets the guard's lock elsewhere. At that moment the guard must know.
 func (g *guard) successor(t testing.TB, elsewhere *site) <-chan grant {

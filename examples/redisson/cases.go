@@ -44,7 +44,9 @@ func load(s *scene) {
 		t.client = i % 2
 		javas = append(javas, t.begin("rmw", "key="+key, fmt.Sprint("rounds=", ofJava)))
 		t = s.thread(fmt.Sprint("load", i), golang, s.driver(golang, long, i%2))
-		gos = append(gos, t.begin("rmw", "key="+key, fmt.Sprint("rounds=", ofGo)))
+		// With no pause Go would be done before Java has begun in earnest, and pass the lock on in
+		// memory most of the time; so the lock goes to and fro.
+		gos = append(gos, t.begin("rmw", "key="+key, fmt.Sprint("rounds=", ofGo), "pause=5"))
 	}
 	for _, r := range gos {
 		r.await()

@@ -217,11 +217,13 @@ func (w *worker) do(request, answer line) error {
 		if err != nil {
 			return err
 		}
+		pause, _ := strconv.Atoi(values["pause"]) // after each round, if it is given; Java has no such key
 		began := time.Now()
 		for range rounds {
 			if err := w.addOne(ctx, lock, values["key"]); err != nil {
 				return err
 			}
+			time.Sleep(milliseconds(pause))
 		}
 		answer.set(fmt.Sprint("rounds=", rounds), fmt.Sprint("micros=", time.Since(began).Microseconds()))
 		return nil
