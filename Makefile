@@ -31,6 +31,10 @@ interop: redis ## Share locks with Redisson (Java): needs a JDK 17 and Maven
 bench: redis ## Run the benchmarks of the root package
 	$(GO) test -run '^$$' -bench . -benchmem .
 
+.PHONY: bench-peers
+bench-peers: redis ## Compare with other libraries; see bench/README.md
+	$(GO) run -C bench .
+
 .PHONY: generate
 generate: ## Generate the Go of the messages
 	$(GO) generate ./messages
@@ -41,5 +45,6 @@ lint: ## gofmt, go vet, staticcheck, and the generated code is up to date
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
 	cd messages/internal/gen && $(GO) vet . && $(GO) run $(STATICCHECK) .
+	cd bench && $(GO) vet . && $(GO) build -o /dev/null .
 	$(GO) mod tidy -diff
 	$(GO) generate ./messages && git diff --exit-code -- messages

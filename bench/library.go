@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A library is one way to lock, configured as its README recommends for one Redis
+// server; see README.md.
+type library interface {
+	// acquire waits for the lock, however long it takes, and returns its release.
+	acquire(name string) (release func() error, err error)
+	// hold takes a free lock, and keeps it from then on.
+	hold(name string) error
+}
+
+// A candidate is a library that can be measured.
+type candidate struct {
+	name string
+	// sends are the commands that the library sends to Redis by itself, in contrast
+	// to those that its scripts call. INFO counts both alike.
+	sends []string
+	// open connects to Redis. Whatever is locked is locked for lease.
+	open func(addr string, lease time.Duration, queue bool) (library, error)
+}
+
+var candidates = []candidate{
+	{"lockkeeper", []string{"evalsha", "eval", "subscribe", "unsubscribe", "ping"}, openLockkeeper},
+	{"raw", []string{"evalsha", "eval", "ping"}, openRaw},
+	{"rueidislock", []string{"evalsha", "eval", "ping"}, openRueidislock},
+	{"redsync", []string{"set", "evalsha", "eval", "ping"}, openRedsync},
+	{"redsync-goredis", []string{"set", "evalsha", "eval", "ping"}, openRedsyncGoRedis},
+	{"redislock", []string{"evalsha", "eval", "ping"}, openRedislock},
+}
+
+func find(name string) (candidate, error) {
+	i := slices.IndexFunc(candidates, func(c candidate) bool { return c.name == name })
+	if i < 0 {
+		return candidate{}, fmt.Errorf("there is no library %q", name)
+	}
+	return candidates[i], nil
+}
+
+// retryDelay is how long the libraries that poll wait between two tries.
+const retryDelay = 5 * time.Millisecond
+
+// keep calls renew three times a lease, for ever, on a goroutine of its own: how a
+// library without a watchdog is used to hold a lock.
+func keep(lease time.Duration, renew func() error) {
+	go func() {
+		for range time.Tick(lease / 3) {
+			if err := renew(); err != nil {
+				fail(err)
+			}
+		}
+	}()
+}

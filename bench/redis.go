@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// startRedis starts a redis-server of its own, on a free port and without persistence.
+func startRedis(pinned bool) (addr string, stop func(), err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	addr = l.Addr().String()
+	_, port, _ := net.SplitHostPort(addr)
+	l.Close()
+	cmd := command(pinned, "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	stop = func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
+	for range 100 {
+		if _, err = readUsage(addr, nil); err == nil {
+			return addr, stop, nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	stop()
+	return "", nil, fmt.Errorf("redis-server does not answer: %w", err)
+}
+
+// command runs on the first core alone if pinned, where taskset can do that.
+func command(pinned bool, name string, args ...string) *exec.Cmd {
+	if taskset, err := exec.LookPath("taskset"); pinned && err == nil {
+		return exec.Command(taskset, append([]string{"-c", "0", name}, args...)...)
+	}
+	return exec.Command(name, args...)
+}
+
+// usage is what Redis has done since it was started.
+type usage struct {
+	CPU  float64 // seconds
+	Sent int     // commands that clients sent
+	All  int     // those, and the commands that scripts called
+}
+
+func (u usage) since(v usage) usage { return usage{u.CPU - v.CPU, u.Sent - v.Sent, u.All - v.All} }
+
+// readUsage asks Redis, over a connection of its own; sends is as in candidate.
+func readUsage(addr string, sends []string) (u usage, err error) {
+	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return u, err
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte("INFO ALL\r\n")); err != nil {
+		return u, err
+	}
+	r := bufio.NewReader(conn)
+	head, err := r.ReadString('\n')
+	if err != nil {
+		return u, err
+	}
+	size, err := strconv.Atoi(strings.Trim(head, "$\r\n"))
+	if err != nil {
+		return u, errors.New(head)
+	}
+	info := make([]byte, size)
+	if _, err := io.ReadFull(r, info); err != nil {
+		return u, err
+	}
+	for line := range strings.Lines(string(info)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if key == "used_cpu_sys" || key == "used_cpu_user" {
+			seconds, _ := strconv.ParseFloat(value, 64)
+			u.CPU += seconds
+		}
+		name, isCommand := strings.CutPrefix(key, "cmdstat_")
+		if !isCommand || name == "info" {
+			continue
+		}
+		calls, _, _ := strings.Cut(strings.TrimPrefix(value, "calls="), ",")
+		n, _ := strconv.Atoi(calls)
+		u.All += n
+		if slices.Contains(sends, name) {
+			u.Sent += n
+		}
+	}
+	return u, nil
+}
