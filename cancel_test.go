@@ -307,7 +307,7 @@ func TestFutureAnswered(t *testing.T) {
 func TestWaitOver(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
-	r := far(t, server, impatient)
+	r := far(t, server, noPolling)
 	const wait = 150 * time.Millisecond
 	for what, block := range map[string]func(k key) (unblock func()){
 		"held here": func(k key) func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ type guard struct {
 	how    string
 	giveUp func(t testing.TB)
 	valid  func() bool // nil for an actor, who cannot ask
+	pulse  *pulse
 
 	mu    sync.Mutex
 	risks []time.Time
@@ -45,7 +47,7 @@ func (g *guard) lose(reason messages.Reason) {
 // guardByContext holds a lock and listens to the Context of its Hold.
 func guardByContext(t testing.TB, s *site, k key) *guard {
 	t.Helper()
-	g := &guard{key: k, how: "by context"}
+	g := &guard{key: k, how: "by context", pulse: takePulse(t)}
 	hold := s.acquire(t, k, lockkeeper.WithAtRisk(func(time.Duration) { g.risk() }))
 	ctx := hold.Context()
 	context.AfterFunc(ctx, func() {
@@ -62,7 +64,7 @@ func guardByContext(t testing.TB, s *site, k key) *guard {
 // guardByMessage is an actor that holds a lock.
 func guardByMessage(t testing.TB, s *site, k key) *guard {
 	t.Helper()
-	g, p := &guard{key: k, how: "by message"}, s.probe(t)
+	g, p := &guard{key: k, how: "by message", pulse: takePulse(t)}, s.probe(t)
 	p.notice = func(m any) bool {
 		switch m := m.(type) {
 		case *messages.LeaseAtRisk:
@@ -100,8 +102,28 @@ func (g *guard) awaitLoss(t testing.TB) loss {
 	return g.lost[0]
 }
 
-// noise is how late a busy machine may be: the margin of a short lease is less.
-const noise = 250 * time.Millisecond
+// pulse measures how late this machine is with everything, busy as it may be.
+type pulse struct{ worst atomic.Int64 }
+
+func takePulse(t testing.TB) *pulse {
+	p := &pulse{}
+	ctx, cancel := context.WithCancel(context.Background())
+	var beating sync.WaitGroup
+	beating.Go(func() {
+		const beat = 5 * time.Millisecond
+		for ctx.Err() == nil {
+			began := time.Now()
+			time.Sleep(beat)
+			p.worst.Store(max(p.worst.Load(), int64(time.Since(began)-beat)))
+		}
+	})
+	t.Cleanup(func() { cancel(); beating.Wait() })
+	return p
+}
+
+// noise is how late something may be that takes a timer and a few goroutines. It is
+// more than the margin of a short lease.
+func (p *pulse) noise() time.Duration { return 100*time.Millisecond + 3*time.Duration(p.worst.Load()) }
 
 // successor gets the guard's lock elsewhere. At that moment the guard must know.
 func (g *guard) successor(t testing.TB, elsewhere *site) <-chan grant {
@@ -122,7 +144,7 @@ func (g *guard) lostInTime(t testing.TB, end time.Time, warned bool, reason mess
 	lost := g.awaitLoss(t)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if late := lost.at.Sub(end); late > noise {
+	if late := lost.at.Sub(end); late > g.pulse.noise() {
 		t.Errorf("%s: told %v too late", g.how, late)
 	}
 	if lost.reason != reason {
@@ -182,7 +204,7 @@ func TestRedisRestartedEmpty(t *testing.T) {
 	r.proxy.Freeze(false)
 	for i, g := range held {
 		lost := g.awaitLoss(t)
-		if lost.reason != messages.Reason_REASON_GONE && lost.reason != messages.Reason_REASON_TAKEN || lost.at.After(ends[i].Add(noise)) {
+		if lost.reason != messages.Reason_REASON_GONE && lost.reason != messages.Reason_REASON_TAKEN || lost.at.After(ends[i].Add(g.pulse.noise())) {
 			t.Errorf("%s: lost because of %v, %v after the lease's end", g.how, lost.reason, lost.at.Sub(ends[i]))
 		}
 		next := got(t, waiting[i])
@@ -257,7 +279,7 @@ func TestRedisPausedForLong(t *testing.T) {
 	server.Resume(t)
 	for i, g := range held {
 		next := got(t, waiting[i])
-		if late := told[i].at.Sub(next.at); late > noise {
+		if late := told[i].at.Sub(next.at); late > g.pulse.noise() {
 			t.Errorf("%s: told %v after the next got in", g.how, late)
 		}
 		g.heldBy(t, other, "1")
@@ -289,7 +311,7 @@ func TestHolderCutOff(t *testing.T) {
 			for i, g := range held {
 				lost := g.lostInTime(t, ends[i], true, messages.Reason_REASON_EXPIRED)
 				next := got(t, waiting[i])
-				if late := lost.at.Sub(next.at); late > noise {
+				if late := lost.at.Sub(next.at); late > g.pulse.noise() {
 					t.Errorf("%s: told %v after the next got in", g.how, late)
 				}
 				// Redis has renewed what counts as lost here, and can be told so.
