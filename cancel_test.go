@@ -332,7 +332,7 @@ func TestWaitOver(t *testing.T) {
 			unblock := block(k)
 			want, wantDetail := messages.Reason_REASON_TIMED_OUT, "held"
 			if strings.HasPrefix(what, "no ") {
-				want, wantDetail = messages.Reason_REASON_UNAVAILABLE, "Redis|EOF|refused|reset"
+				want, wantDetail = messages.Reason_REASON_UNAVAILABLE, "Redis|EOF|refused|reset|timeout"
 			}
 			check := func(reason messages.Reason, detail string) {
 				t.Helper()

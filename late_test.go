@@ -31,7 +31,7 @@ func far(t testing.TB, server *redistest.Server, cfg lockkeeper.Config) *remote 
 			t.Fatal(err)
 		}
 	}
-	return &remote{open(t, proxy.URL()+"?write_timeout=300ms", cfg), newKey(t, server), proxy}
+	return &remote{open(t, proxy.URL()+"?write_timeout=1s", cfg), newKey(t, server), proxy}
 }
 
 // impatient resends soon what has got no reply, and is far from the lease's end all
