@@ -34,15 +34,36 @@ type Kind int32
 const (
 	// The reentrant lock; on the wire Redisson's RLock.
 	Kind_KIND_REENTRANT Kind = 0
+	// The reentrant lock with a fencing token; Redisson's RFencedLock.
+	Kind_KIND_FENCED Kind = 1
+	// First come, first served over all processes; Redisson's fair lock.
+	Kind_KIND_FAIR Kind = 2
+	// Shared by readers or held by one writer; Redisson's RReadWriteLock.
+	Kind_KIND_READ_WRITE Kind = 3
+	// All of several locks, or none; see Lock.members.
+	Kind_KIND_MULTI Kind = 4
+	// A majority of independent Redis servers. Goes to the guardian of a system
+	// that a RedLock was made of.
+	Kind_KIND_RED Kind = 5
 )
 
 // Enum value maps for Kind.
 var (
 	Kind_name = map[int32]string{
 		0: "KIND_REENTRANT",
+		1: "KIND_FENCED",
+		2: "KIND_FAIR",
+		3: "KIND_READ_WRITE",
+		4: "KIND_MULTI",
+		5: "KIND_RED",
 	}
 	Kind_value = map[string]int32{
-		"KIND_REENTRANT": 0,
+		"KIND_REENTRANT":  0,
+		"KIND_FENCED":     1,
+		"KIND_FAIR":       2,
+		"KIND_READ_WRITE": 3,
+		"KIND_MULTI":      4,
+		"KIND_RED":        5,
 	}
 )
 
@@ -79,15 +100,19 @@ type Mode int32
 const (
 	// One holder at a time.
 	Mode_MODE_EXCLUSIVE Mode = 0
+	// Beside other shared holders; for KIND_READ_WRITE only.
+	Mode_MODE_SHARED Mode = 1
 )
 
 // Enum value maps for Mode.
 var (
 	Mode_name = map[int32]string{
 		0: "MODE_EXCLUSIVE",
+		1: "MODE_SHARED",
 	}
 	Mode_value = map[string]int32{
 		"MODE_EXCLUSIVE": 0,
+		"MODE_SHARED":    1,
 	}
 )
 
@@ -155,6 +180,9 @@ const (
 	Reason_REASON_FORCED Reason = 15
 	// The hold reached its max_hold.
 	Reason_REASON_MAX_HOLD Reason = 16
+	// The owner holds the lock already and may not take it once more in this way: it
+	// asked for no_reentry, or it is a reader that wants to write.
+	Reason_REASON_REENTRY Reason = 17
 )
 
 // Enum value maps for Reason.
@@ -177,6 +205,7 @@ var (
 		14: "REASON_TAKEN",
 		15: "REASON_FORCED",
 		16: "REASON_MAX_HOLD",
+		17: "REASON_REENTRY",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED": 0,
@@ -196,6 +225,7 @@ var (
 		"REASON_TAKEN":       14,
 		"REASON_FORCED":      15,
 		"REASON_MAX_HOLD":    16,
+		"REASON_REENTRY":     17,
 	}
 )
 
@@ -230,9 +260,11 @@ func (Reason) EnumDescriptor() ([]byte, []int) {
 type Lock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 512 bytes of UTF-8. The key in Redis is the system's key prefix and this name.
-	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Kind          Kind   `protobuf:"varint,2,opt,name=kind,proto3,enum=lockkeeper.v1.Kind" json:"kind,omitempty"`
-	Mode          Mode   `protobuf:"varint,3,opt,name=mode,proto3,enum=lockkeeper.v1.Mode" json:"mode,omitempty"`
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Kind Kind   `protobuf:"varint,2,opt,name=kind,proto3,enum=lockkeeper.v1.Kind" json:"kind,omitempty"`
+	Mode Mode   `protobuf:"varint,3,opt,name=mode,proto3,enum=lockkeeper.v1.Mode" json:"mode,omitempty"`
+	// For KIND_MULTI, instead of a name: 1 to 64 locks, none of them twice.
+	Members       []*Lock `protobuf:"bytes,4,rep,name=members,proto3" json:"members,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -293,6 +325,13 @@ func (x *Lock) GetMode() Mode {
 	return Mode_MODE_EXCLUSIVE
 }
 
+func (x *Lock) GetMembers() []*Lock {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
 // Acquire asks for a lock. Answered by Acquired or NotAcquired.
 type Acquire struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -307,7 +346,10 @@ type Acquire struct {
 	// How long to wait at most. Absent: without limit. Zero: try once.
 	Wait *durationpb.Duration `protobuf:"bytes,4,opt,name=wait,proto3" json:"wait,omitempty"`
 	// How long the watchdog may keep the hold alive, at least 10 ms. Absent: without limit.
-	MaxHold       *durationpb.Duration `protobuf:"bytes,5,opt,name=max_hold,json=maxHold,proto3" json:"max_hold,omitempty"`
+	MaxHold *durationpb.Duration `protobuf:"bytes,5,opt,name=max_hold,json=maxHold,proto3" json:"max_hold,omitempty"`
+	// Refuses the request with REASON_REENTRY, instead of granting a re-entry, if
+	// the owner holds the lock already.
+	NoReentry     bool `protobuf:"varint,6,opt,name=no_reentry,json=noReentry,proto3" json:"no_reentry,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -382,6 +424,13 @@ func (x *Acquire) GetMaxHold() *durationpb.Duration {
 	return nil
 }
 
+func (x *Acquire) GetNoReentry() bool {
+	if x != nil {
+		return x.NoReentry
+	}
+	return false
+}
+
 type Acquired struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
@@ -393,7 +442,10 @@ type Acquired struct {
 	// The fencing token; 0 for kinds that have none.
 	Token int64 `protobuf:"varint,5,opt,name=token,proto3" json:"token,omitempty"`
 	// How long the lease is good for, from the moment of the answer. A watchdog lease is renewed before.
-	Validity      *durationpb.Duration `protobuf:"bytes,6,opt,name=validity,proto3" json:"validity,omitempty"`
+	Validity *durationpb.Duration `protobuf:"bytes,6,opt,name=validity,proto3" json:"validity,omitempty"`
+	// For KIND_MULTI: the fencing tokens of its members, in their order; 0 for a
+	// member that has none.
+	MemberTokens  []int64 `protobuf:"varint,7,rep,packed,name=member_tokens,json=memberTokens,proto3" json:"member_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -471,6 +523,13 @@ func (x *Acquired) GetToken() int64 {
 func (x *Acquired) GetValidity() *durationpb.Duration {
 	if x != nil {
 		return x.Validity
+	}
+	return nil
+}
+
+func (x *Acquired) GetMemberTokens() []int64 {
+	if x != nil {
+		return x.MemberTokens
 	}
 	return nil
 }
@@ -1023,17 +1082,23 @@ type Status struct {
 	Locked bool                   `protobuf:"varint,2,opt,name=locked,proto3" json:"locked,omitempty"`
 	// Whether this system holds it.
 	HeldHere bool `protobuf:"varint,3,opt,name=held_here,json=heldHere,proto3" json:"held_here,omitempty"`
-	// The owner field in Redis, "<client uuid>:<number>".
+	// The owner field in Redis, "<client uuid>:<number>"; of a lock that is shared,
+	// one of them.
 	Holder    string `protobuf:"bytes,4,opt,name=holder,proto3" json:"holder,omitempty"`
 	HoldCount int64  `protobuf:"varint,5,opt,name=hold_count,json=holdCount,proto3" json:"hold_count,omitempty"`
 	// What is left in Redis; absent if not locked, or locked without an end.
 	Ttl *durationpb.Duration `protobuf:"bytes,6,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// How many requests wait in this system.
 	Waiters int64 `protobuf:"varint,7,opt,name=waiters,proto3" json:"waiters,omitempty"`
-	// How many clients, this one included, are subscribed to the lock's channel.
+	// How many clients, this one included, are subscribed to the lock's channel;
+	// for KIND_FAIR how many wait in the queue in Redis.
 	Subscribers int64 `protobuf:"varint,8,opt,name=subscribers,proto3" json:"subscribers,omitempty"`
 	// The current hold's fencing token; 0 if none is known here.
-	Token         int64 `protobuf:"varint,9,opt,name=token,proto3" json:"token,omitempty"`
+	Token int64 `protobuf:"varint,9,opt,name=token,proto3" json:"token,omitempty"`
+	// How the lock is held.
+	Mode Mode `protobuf:"varint,10,opt,name=mode,proto3,enum=lockkeeper.v1.Mode" json:"mode,omitempty"`
+	// How many hold it in Redis; the holders of one system share one lease.
+	Holders       int64 `protobuf:"varint,11,opt,name=holders,proto3" json:"holders,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1132,6 +1197,20 @@ func (x *Status) GetSubscribers() int64 {
 func (x *Status) GetToken() int64 {
 	if x != nil {
 		return x.Token
+	}
+	return 0
+}
+
+func (x *Status) GetMode() Mode {
+	if x != nil {
+		return x.Mode
+	}
+	return Mode_MODE_EXCLUSIVE
+}
+
+func (x *Status) GetHolders() int64 {
+	if x != nil {
+		return x.Holders
 	}
 	return 0
 }
@@ -1387,18 +1466,21 @@ var File_lockkeeper_v1_lockkeeper_proto protoreflect.FileDescriptor
 
 const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\n" +
-	"\x1elockkeeper/v1/lockkeeper.proto\x12\rlockkeeper.v1\x1a\vactor.proto\x1a\x1egoogle/protobuf/duration.proto\"l\n" +
+	"\x1elockkeeper/v1/lockkeeper.proto\x12\rlockkeeper.v1\x1a\vactor.proto\x1a\x1egoogle/protobuf/duration.proto\"\x9b\x01\n" +
 	"\x04Lock\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x13.lockkeeper.v1.KindR\x04kind\x12'\n" +
-	"\x04mode\x18\x03 \x01(\x0e2\x13.lockkeeper.v1.ModeR\x04mode\"\xea\x01\n" +
+	"\x04mode\x18\x03 \x01(\x0e2\x13.lockkeeper.v1.ModeR\x04mode\x12-\n" +
+	"\amembers\x18\x04 \x03(\v2\x13.lockkeeper.v1.LockR\amembers\"\x89\x02\n" +
 	"\aAcquire\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12 \n" +
 	"\x05owner\x18\x02 \x01(\v2\n" +
 	".actor.PIDR\x05owner\x12/\n" +
 	"\x05lease\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05lease\x12-\n" +
 	"\x04wait\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x124\n" +
-	"\bmax_hold\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\amaxHold\"\xdf\x01\n" +
+	"\bmax_hold\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\amaxHold\x12\x1d\n" +
+	"\n" +
+	"no_reentry\x18\x06 \x01(\bR\tnoReentry\"\x84\x02\n" +
 	"\bAcquired\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x1c\n" +
 	"\ahold_id\x18\x02 \x01(\tB\x03\x80\x01\x01R\x06holdId\x12 \n" +
@@ -1407,7 +1489,8 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\n" +
 	"hold_count\x18\x04 \x01(\x03R\tholdCount\x12\x14\n" +
 	"\x05token\x18\x05 \x01(\x03R\x05token\x125\n" +
-	"\bvalidity\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\bvalidity\"\xaa\x01\n" +
+	"\bvalidity\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\bvalidity\x12#\n" +
+	"\rmember_tokens\x18\a \x03(\x03R\fmemberTokens\"\xaa\x01\n" +
 	"\vNotAcquired\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12-\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x15.lockkeeper.v1.ReasonR\x06reason\x12+\n" +
@@ -1439,7 +1522,7 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x19\n" +
 	"\bwas_held\x18\x02 \x01(\bR\awasHeld\"2\n" +
 	"\aInspect\x12'\n" +
-	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\"\x9c\x02\n" +
+	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\"\xdf\x02\n" +
 	"\x06Status\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x16\n" +
 	"\x06locked\x18\x02 \x01(\bR\x06locked\x12\x1b\n" +
@@ -1450,7 +1533,10 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x03ttl\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x18\n" +
 	"\awaiters\x18\a \x01(\x03R\awaiters\x12 \n" +
 	"\vsubscribers\x18\b \x01(\x03R\vsubscribers\x12\x14\n" +
-	"\x05token\x18\t \x01(\x03R\x05token\"x\n" +
+	"\x05token\x18\t \x01(\x03R\x05token\x12'\n" +
+	"\x04mode\x18\n" +
+	" \x01(\x0e2\x13.lockkeeper.v1.ModeR\x04mode\x12\x18\n" +
+	"\aholders\x18\v \x01(\x03R\aholders\"x\n" +
 	"\x06Failed\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12-\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x15.lockkeeper.v1.ReasonR\x06reason\x12\x16\n" +
@@ -1470,11 +1556,18 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	".actor.PIDR\x05owner\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\x03R\x05token\x125\n" +
 	"\bvalidity\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\bvalidity\x12\x16\n" +
-	"\x06detail\x18\x06 \x01(\tR\x06detail*\x1a\n" +
+	"\x06detail\x18\x06 \x01(\tR\x06detail*m\n" +
 	"\x04Kind\x12\x12\n" +
-	"\x0eKIND_REENTRANT\x10\x00*\x1a\n" +
+	"\x0eKIND_REENTRANT\x10\x00\x12\x0f\n" +
+	"\vKIND_FENCED\x10\x01\x12\r\n" +
+	"\tKIND_FAIR\x10\x02\x12\x13\n" +
+	"\x0fKIND_READ_WRITE\x10\x03\x12\x0e\n" +
+	"\n" +
+	"KIND_MULTI\x10\x04\x12\f\n" +
+	"\bKIND_RED\x10\x05*+\n" +
 	"\x04Mode\x12\x12\n" +
-	"\x0eMODE_EXCLUSIVE\x10\x00*\xe1\x02\n" +
+	"\x0eMODE_EXCLUSIVE\x10\x00\x12\x0f\n" +
+	"\vMODE_SHARED\x10\x01*\xf5\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eREASON_INVALID\x10\x01\x12\x0f\n" +
@@ -1493,7 +1586,8 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\vREASON_GONE\x10\r\x12\x10\n" +
 	"\fREASON_TAKEN\x10\x0e\x12\x11\n" +
 	"\rREASON_FORCED\x10\x0f\x12\x13\n" +
-	"\x0fREASON_MAX_HOLD\x10\x10B7Z5github.com/lockkeeper-go/lockkeeper/messages;messagesb\x06proto3"
+	"\x0fREASON_MAX_HOLD\x10\x10\x12\x12\n" +
+	"\x0eREASON_REENTRY\x10\x11B7Z5github.com/lockkeeper-go/lockkeeper/messages;messagesb\x06proto3"
 
 var (
 	file_lockkeeper_v1_lockkeeper_proto_rawDescOnce sync.Once
@@ -1535,43 +1629,45 @@ var file_lockkeeper_v1_lockkeeper_proto_goTypes = []any{
 var file_lockkeeper_v1_lockkeeper_proto_depIdxs = []int32{
 	0,  // 0: lockkeeper.v1.Lock.kind:type_name -> lockkeeper.v1.Kind
 	1,  // 1: lockkeeper.v1.Lock.mode:type_name -> lockkeeper.v1.Mode
-	3,  // 2: lockkeeper.v1.Acquire.lock:type_name -> lockkeeper.v1.Lock
-	19, // 3: lockkeeper.v1.Acquire.owner:type_name -> actor.PID
-	20, // 4: lockkeeper.v1.Acquire.lease:type_name -> google.protobuf.Duration
-	20, // 5: lockkeeper.v1.Acquire.wait:type_name -> google.protobuf.Duration
-	20, // 6: lockkeeper.v1.Acquire.max_hold:type_name -> google.protobuf.Duration
-	3,  // 7: lockkeeper.v1.Acquired.lock:type_name -> lockkeeper.v1.Lock
-	19, // 8: lockkeeper.v1.Acquired.owner:type_name -> actor.PID
-	20, // 9: lockkeeper.v1.Acquired.validity:type_name -> google.protobuf.Duration
-	3,  // 10: lockkeeper.v1.NotAcquired.lock:type_name -> lockkeeper.v1.Lock
-	2,  // 11: lockkeeper.v1.NotAcquired.reason:type_name -> lockkeeper.v1.Reason
-	20, // 12: lockkeeper.v1.NotAcquired.ttl:type_name -> google.protobuf.Duration
-	3,  // 13: lockkeeper.v1.Release.lock:type_name -> lockkeeper.v1.Lock
-	19, // 14: lockkeeper.v1.Release.owner:type_name -> actor.PID
-	3,  // 15: lockkeeper.v1.Released.lock:type_name -> lockkeeper.v1.Lock
-	3,  // 16: lockkeeper.v1.NotReleased.lock:type_name -> lockkeeper.v1.Lock
-	2,  // 17: lockkeeper.v1.NotReleased.reason:type_name -> lockkeeper.v1.Reason
-	3,  // 18: lockkeeper.v1.Cancel.lock:type_name -> lockkeeper.v1.Lock
-	19, // 19: lockkeeper.v1.Cancel.owner:type_name -> actor.PID
-	3,  // 20: lockkeeper.v1.Cancelled.lock:type_name -> lockkeeper.v1.Lock
-	3,  // 21: lockkeeper.v1.ForceRelease.lock:type_name -> lockkeeper.v1.Lock
-	3,  // 22: lockkeeper.v1.ForceReleased.lock:type_name -> lockkeeper.v1.Lock
-	3,  // 23: lockkeeper.v1.Inspect.lock:type_name -> lockkeeper.v1.Lock
-	3,  // 24: lockkeeper.v1.Status.lock:type_name -> lockkeeper.v1.Lock
-	20, // 25: lockkeeper.v1.Status.ttl:type_name -> google.protobuf.Duration
-	3,  // 26: lockkeeper.v1.Failed.lock:type_name -> lockkeeper.v1.Lock
-	2,  // 27: lockkeeper.v1.Failed.reason:type_name -> lockkeeper.v1.Reason
-	3,  // 28: lockkeeper.v1.LeaseLost.lock:type_name -> lockkeeper.v1.Lock
-	19, // 29: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
-	2,  // 30: lockkeeper.v1.LeaseLost.reason:type_name -> lockkeeper.v1.Reason
-	3,  // 31: lockkeeper.v1.LeaseAtRisk.lock:type_name -> lockkeeper.v1.Lock
-	19, // 32: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
-	20, // 33: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	3,  // 2: lockkeeper.v1.Lock.members:type_name -> lockkeeper.v1.Lock
+	3,  // 3: lockkeeper.v1.Acquire.lock:type_name -> lockkeeper.v1.Lock
+	19, // 4: lockkeeper.v1.Acquire.owner:type_name -> actor.PID
+	20, // 5: lockkeeper.v1.Acquire.lease:type_name -> google.protobuf.Duration
+	20, // 6: lockkeeper.v1.Acquire.wait:type_name -> google.protobuf.Duration
+	20, // 7: lockkeeper.v1.Acquire.max_hold:type_name -> google.protobuf.Duration
+	3,  // 8: lockkeeper.v1.Acquired.lock:type_name -> lockkeeper.v1.Lock
+	19, // 9: lockkeeper.v1.Acquired.owner:type_name -> actor.PID
+	20, // 10: lockkeeper.v1.Acquired.validity:type_name -> google.protobuf.Duration
+	3,  // 11: lockkeeper.v1.NotAcquired.lock:type_name -> lockkeeper.v1.Lock
+	2,  // 12: lockkeeper.v1.NotAcquired.reason:type_name -> lockkeeper.v1.Reason
+	20, // 13: lockkeeper.v1.NotAcquired.ttl:type_name -> google.protobuf.Duration
+	3,  // 14: lockkeeper.v1.Release.lock:type_name -> lockkeeper.v1.Lock
+	19, // 15: lockkeeper.v1.Release.owner:type_name -> actor.PID
+	3,  // 16: lockkeeper.v1.Released.lock:type_name -> lockkeeper.v1.Lock
+	3,  // 17: lockkeeper.v1.NotReleased.lock:type_name -> lockkeeper.v1.Lock
+	2,  // 18: lockkeeper.v1.NotReleased.reason:type_name -> lockkeeper.v1.Reason
+	3,  // 19: lockkeeper.v1.Cancel.lock:type_name -> lockkeeper.v1.Lock
+	19, // 20: lockkeeper.v1.Cancel.owner:type_name -> actor.PID
+	3,  // 21: lockkeeper.v1.Cancelled.lock:type_name -> lockkeeper.v1.Lock
+	3,  // 22: lockkeeper.v1.ForceRelease.lock:type_name -> lockkeeper.v1.Lock
+	3,  // 23: lockkeeper.v1.ForceReleased.lock:type_name -> lockkeeper.v1.Lock
+	3,  // 24: lockkeeper.v1.Inspect.lock:type_name -> lockkeeper.v1.Lock
+	3,  // 25: lockkeeper.v1.Status.lock:type_name -> lockkeeper.v1.Lock
+	20, // 26: lockkeeper.v1.Status.ttl:type_name -> google.protobuf.Duration
+	1,  // 27: lockkeeper.v1.Status.mode:type_name -> lockkeeper.v1.Mode
+	3,  // 28: lockkeeper.v1.Failed.lock:type_name -> lockkeeper.v1.Lock
+	2,  // 29: lockkeeper.v1.Failed.reason:type_name -> lockkeeper.v1.Reason
+	3,  // 30: lockkeeper.v1.LeaseLost.lock:type_name -> lockkeeper.v1.Lock
+	19, // 31: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
+	2,  // 32: lockkeeper.v1.LeaseLost.reason:type_name -> lockkeeper.v1.Reason
+	3,  // 33: lockkeeper.v1.LeaseAtRisk.lock:type_name -> lockkeeper.v1.Lock
+	19, // 34: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
+	20, // 35: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_lockkeeper_v1_lockkeeper_proto_init() }

@@ -141,6 +141,15 @@ func fill(t *testing.T, m protoreflect.Message) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
 		field := fields.Get(i)
+		if field.IsList() {
+			list := m.Mutable(field).List()
+			if field.Kind() == protoreflect.MessageKind {
+				list.AppendMutable() // left empty: a Lock has Locks as its members
+			} else {
+				list.Append(protoreflect.ValueOfInt64(1))
+			}
+			continue
+		}
 		switch field.Kind() {
 		case protoreflect.StringKind:
 			m.Set(field, protoreflect.ValueOfString("value of "+string(field.Name())))
