@@ -34,6 +34,11 @@ type Config struct {
 	// CallTimeout is how long Redis may take to answer before a call is repeated, or
 	// given up; a quarter of the lease if that is less. Default 2 s; at least 10 ms.
 	CallTimeout time.Duration
+	// WaiterTimeout is how long a waiter for a fair lock keeps its place in Redis's queue
+	// when its process is not heard of any more, and so the longest that a dead process
+	// holds up those behind it. Default 5 s, where Redisson takes five minutes; at least
+	// three times Poll.
+	WaiterTimeout time.Duration
 	// Idle is how long the actor of a lock that nobody uses stays. Default 1 min; at least 10 ms.
 	Idle time.Duration
 	// QueueLimit is how many requests may wait for one lock in this process. More
@@ -70,6 +75,7 @@ func (c Config) withDefaults(system *actor.ActorSystem) Config {
 	c.Tenure = or(c.Tenure, 5*time.Millisecond)
 	c.Poll = or(c.Poll, time.Second)
 	c.CallTimeout = or(c.CallTimeout, 2*time.Second)
+	c.WaiterTimeout = or(c.WaiterTimeout, max(5*time.Second, 3*c.Poll))
 	c.Idle = or(c.Idle, time.Minute)
 	c.QueueLimit = or(c.QueueLimit, 10_000)
 	c.Logger = or(c.Logger, system.Logger())
@@ -92,6 +98,7 @@ func (c Config) validate() error {
 		"Tenure is %v, and must be more than 0 and at most a third of Watchdog, which is %v", c.Tenure, c.Watchdog)
 	check(c.Poll >= 10*time.Millisecond, "Poll is %v, and must be at least 10ms", c.Poll)
 	check(c.CallTimeout >= 10*time.Millisecond, "CallTimeout is %v, and must be at least 10ms", c.CallTimeout)
+	check(c.WaiterTimeout >= 3*c.Poll, "WaiterTimeout is %v, and must be at least three times Poll, which is %v", c.WaiterTimeout, c.Poll)
 	check(c.Idle >= 10*time.Millisecond, "Idle is %v, and must be at least 10ms", c.Idle)
 	check(c.QueueLimit > 0, "QueueLimit is %d, and must be more than 0", c.QueueLimit)
 	check(utf8.ValidString(c.KeyPrefix), "KeyPrefix is %q, and must be valid UTF-8", c.KeyPrefix)
@@ -108,6 +115,6 @@ func (c Config) actors() actors.Config {
 			Lease: c.Watchdog, Renewal: c.Renewal, Tenure: c.Tenure, Opening: opening, Poll: c.Poll,
 			CallTimeout: c.CallTimeout, QueueLimit: c.QueueLimit, Seed: rand.Uint64(),
 		},
-		KeyPrefix: c.KeyPrefix, Idle: c.Idle, Middleware: c.Middleware, Logger: c.Logger, Meter: c.Meter,
+		KeyPrefix: c.KeyPrefix, Silence: c.WaiterTimeout, Idle: c.Idle, Middleware: c.Middleware, Logger: c.Logger, Meter: c.Meter,
 	}
 }

@@ -29,6 +29,9 @@ var (
 	ErrCrashed = errors.New("lock actor crashed")
 	// ErrNotHeld: there is no such hold, or no more.
 	ErrNotHeld = errors.New("not held")
+	// ErrReentry: the caller holds the lock already, and may not take it once more in
+	// this way: WithoutReentry was given, or a reader wants to write.
+	ErrReentry = errors.New("lock cannot be re-entered")
 	// ErrLost: the hold was lost before it was released.
 	ErrLost = errors.New("lock was lost")
 )
@@ -44,6 +47,7 @@ var sentinels = map[messages.Reason]error{
 	messages.Reason_REASON_CRASHED:     ErrCrashed,
 	messages.Reason_REASON_NOT_HELD:    ErrNotHeld,
 	messages.Reason_REASON_LOST:        ErrLost,
+	messages.Reason_REASON_REENTRY:     ErrReentry,
 }
 
 // Error says what failed, for which lock, and why.

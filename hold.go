@@ -22,11 +22,14 @@ type Hold struct {
 	parent context.Context
 	onRisk func(left time.Duration)
 
-	id    uint64
-	count int
-	owner core.Owner
-	// until is kept up to date by the lock actor while the hold lasts.
+	id     uint64
+	count  int
+	owner  core.Owner
+	tokens []int64
+	// until is kept up to date by the lock actor while the hold lasts; bound is an
+	// earlier end that no renewal moves, 0 if there is none.
 	until *atomic.Int64
+	bound core.Instant
 
 	released atomic.Bool
 	mu       sync.Mutex // guards what follows
@@ -42,12 +45,13 @@ type Hold struct {
 
 // holdKey finds, in a context, the hold of a lock that the context belongs to.
 type holdKey struct {
-	system *System
-	name   string
+	runtime *actors.Runtime
+	kind    messages.Kind
+	name    string
 }
 
 func (h *Hold) granted(out actors.Outcome) {
-	h.id, h.count, h.owner, h.until = out.HoldID, out.Count, out.Owner, out.Until
+	h.id, h.count, h.owner, h.until, h.bound, h.tokens = out.HoldID, out.Count, out.Owner, out.Until, out.Bound, out.Tokens
 	if root, ok := out.Holder.(*Hold); ok && root != h {
 		h.mu.Lock()
 		h.root = root
@@ -83,7 +87,7 @@ func (h *Hold) Context() context.Context {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ctx == nil {
-		ctx := context.WithValue(h.parent, holdKey{h.lock.system, h.lock.name}, h)
+		ctx := context.WithValue(h.parent, h.lock.holdKey(), h)
 		h.ctx, h.cancel = context.WithCancelCause(ctx)
 		if h.ended != nil {
 			h.cancel(h.ended)
@@ -119,7 +123,7 @@ func (h *Hold) Err() error {
 
 // LeaseLost implements actors.Holder; it is for the lock actor.
 func (h *Hold) LeaseLost(reason core.Reason, detail string) {
-	why := lost(h.lock.name, reason, detail)
+	why := lost(h.lock.Name(), reason, detail)
 	h.mu.Lock()
 	h.lost = why
 	h.mu.Unlock()
@@ -137,7 +141,7 @@ func (h *Hold) all() []*Hold {
 
 // LeaseAtRisk implements actors.Holder; it is for the lock actor.
 func (h *Hold) LeaseAtRisk(until core.Instant, _ string) {
-	left := max(until-h.lock.system.runtime.Now(), 0)
+	left := max(until-h.lock.runtime.Now(), 0)
 	for _, hold := range h.all() {
 		if hold.onRisk != nil && hold.active() {
 			go hold.onRisk(left)
@@ -149,11 +153,37 @@ func (h *Hold) LeaseAtRisk(until core.Instant, _ string) {
 // the clock and asks nobody, so it may be called as often as one likes; but the next
 // moment it may be over. See Ensure.
 func (h *Hold) Valid() bool {
-	return h.active() && h.lock.system.runtime.Now() < core.Instant(h.until.Load())
+	return h.active() && h.lock.runtime.Now() < h.goodUntil()
 }
 
-// Token is the fencing token of the hold. The plain lock has none: it is 0.
-func (h *Hold) Token() int64 { return 0 }
+// goodUntil is how long the hold lasts if nothing is renewed.
+func (h *Hold) goodUntil() core.Instant {
+	until := core.Instant(h.until.Load())
+	if h.bound != 0 {
+		return min(h.bound, until)
+	}
+	return until
+}
+
+// Token is the fencing token of the hold of a fenced lock: it is higher than that of
+// every hold before, so that whatever the lock protects can refuse those who have lost
+// it without knowing. A re-entry has the token of the hold that it re-enters. Other
+// kinds have none: it is 0.
+func (h *Hold) Token() int64 {
+	if h.lock.kind != messages.Kind_KIND_FENCED || len(h.tokens) == 0 {
+		return 0
+	}
+	return h.tokens[0]
+}
+
+// MemberTokens are the fencing tokens of a MultiLock's members, in the order in which
+// they were given; 0 for a member that has none.
+func (h *Hold) MemberTokens() []int64 {
+	if h.lock.members == nil {
+		return nil
+	}
+	return h.lock.members.Tokens(h.tokens)
+}
 
 // Count is how often the lock was held by this call tree when this hold was granted: 1, or more after a re-entry.
 func (h *Hold) Count() int { return h.count }
@@ -165,15 +195,17 @@ func (h *Hold) Count() int { return h.count }
 func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	const op = "ensure"
 	if d < 0 {
-		return invalid(op, h.lock.name, fmt.Errorf("the time to ensure is %v, and must not be negative", d))
+		return invalid(op, h.lock.Name(), fmt.Errorf("the time to ensure is %v, and must not be negative", d))
 	}
 	if err := h.Err(); err != nil {
 		return err
 	}
-	if core.Instant(h.until.Load())-h.lock.system.runtime.Now() >= d && h.Valid() {
+	if h.goodUntil()-h.lock.runtime.Now() >= d && h.Valid() {
 		return nil
 	}
-	_, err := h.lock.ask(ctx, op, &actors.Call{Op: actors.OpEnsure, HoldID: h.id, Within: d})
+	call := h.lock.about(actors.OpEnsure)
+	call.HoldID, call.Within = h.id, d
+	_, err := h.lock.ask(ctx, op, call)
 	return err
 }
 
@@ -188,16 +220,18 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 func (h *Hold) Release(ctx context.Context) error {
 	const op = "release"
 	if !h.released.CompareAndSwap(false, true) {
-		return &Error{Op: op, Lock: h.lock.name, Reason: messages.Reason_REASON_NOT_HELD, Detail: "this hold was released before", Err: ErrNotHeld}
+		return &Error{Op: op, Lock: h.lock.Name(), Reason: messages.Reason_REASON_NOT_HELD, Detail: "this hold was released before", Err: ErrNotHeld}
 	}
 	if why := h.Err(); why != nil {
 		return why
 	}
-	_, err := h.lock.ask(ctx, op, &actors.Call{Op: actors.OpRelease, HoldID: h.id})
+	call := h.lock.about(actors.OpRelease)
+	call.HoldID = h.id
+	_, err := h.lock.ask(ctx, op, call)
 	if errors.Is(err, ErrCrashed) && h.Err() == nil {
 		h.released.Store(false)
 		return err
 	}
-	h.end(&Error{Op: "hold", Lock: h.lock.name, Reason: messages.Reason_REASON_NOT_HELD, Detail: "the lock was released", Err: ErrNotHeld})
+	h.end(&Error{Op: "hold", Lock: h.lock.Name(), Reason: messages.Reason_REASON_NOT_HELD, Detail: "the lock was released", Err: ErrNotHeld})
 	return err
 }

@@ -19,7 +19,8 @@ func TestImportsRunOneWay(t *testing.T) {
 		"scripts":  {},
 		"messages": {},
 		"redisio":  {"scripts"},
-		"actors":   {"core", "messages", "redisio", "scripts"},
+		"wire":     {"core", "redisio", "scripts"},
+		"actors":   {"core", "messages", "redisio", "wire"},
 		".":        {"actors", "core", "messages", "redisio"},
 	}
 	foreign := map[string][]string{
@@ -28,7 +29,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		"google.golang.org/protobuf":          {"messages", "actors"},
 		"go.opentelemetry.io/otel":            {"actors", "."},
 		"github.com/alicebob/miniredis":       {},
-		"github.com/lockkeeper-go/lockkeeper": {"core", "scripts", "messages", "redisio", "actors", "."},
+		"github.com/lockkeeper-go/lockkeeper": {"core", "scripts", "messages", "redisio", "wire", "actors", "."},
 	}
 	for dir, allowed := range may {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))

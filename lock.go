@@ -10,20 +10,33 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Lock is a reentrant lock, shared with everybody who uses the same name on the
-// same Redis: Lockkeeper systems, and Redisson's RLock. It is a name with methods;
-// any number of them may be made, and used by any number of goroutines.
+// Lock is a lock of any kind, shared with everybody who uses the same name and kind on
+// the same Redis: Lockkeeper systems, and Redisson. It is a name with methods; any
+// number of them may be made, and used by any number of goroutines.
 type Lock struct {
-	system *System
-	name   string
+	runtime *actors.Runtime
+	kind    messages.Kind
+	mode    messages.Mode
+	name    string
+	// members are those of a MultiLock; wrong is why it cannot be used.
+	members *actors.Members
+	wrong   error
 }
 
-// Lock names a reentrant lock: 1 to 512 bytes of UTF-8, key prefix included. A name
-// that is not allowed is reported by the methods, with ErrInvalid.
-func (s *System) Lock(name string) *Lock { return &Lock{system: s, name: name} }
+// Lock names a reentrant lock, Redisson's RLock: 1 to 512 bytes of UTF-8, key prefix
+// included. A name that is not allowed is reported by the methods, with ErrInvalid.
+func (s *System) Lock(name string) *Lock {
+	return &Lock{runtime: s.runtime, name: name}
+}
 
-// Name is the name of the lock, without the key prefix.
-func (l *Lock) Name() string { return l.name }
+// Name is the name of the lock, without the key prefix; of a MultiLock, those of its
+// members in the order in which they are taken.
+func (l *Lock) Name() string {
+	if l.members != nil {
+		return l.members.String()
+	}
+	return l.name
+}
 
 // Option changes how a lock is acquired.
 type Option func(*request)
@@ -31,6 +44,7 @@ type Option func(*request)
 // request is an Acquire as the options left it; a time that was not given is nil.
 type request struct {
 	lease, wait, maxHold *time.Duration
+	once                 bool
 	atRisk               func(left time.Duration)
 }
 
@@ -45,6 +59,9 @@ func WithWait(d time.Duration) Option { return func(r *request) { r.wait = &d } 
 
 // WithMaxHold bounds how long the watchdog keeps the hold alive, at least 10 ms.
 func WithMaxHold(d time.Duration) Option { return func(r *request) { r.maxHold = &d } }
+
+// WithoutReentry has a re-entry refused with ErrReentry instead of granted.
+func WithoutReentry() Option { return func(r *request) { r.once = true } }
 
 // WithAtRisk has f called, on a goroutine of its own, when renewals begin to fail:
 // unless one succeeds, the hold is lost when what is left is over.
@@ -70,24 +87,23 @@ func (l *Lock) TryAcquire(ctx context.Context, options ...Option) (*Hold, error)
 
 func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, &Error{Op: op, Lock: l.name, Err: context.Cause(ctx)}
+		return nil, &Error{Op: op, Lock: l.Name(), Err: context.Cause(ctx)}
 	}
 	hold := &Hold{lock: l, parent: ctx}
 	call, err := l.call(hold, options)
 	if err != nil {
-		return nil, invalid(op, l.name, err)
+		return nil, invalid(op, l.Name(), err)
 	}
-	outer, _ := ctx.Value(holdKey{l.system, l.name}).(*Hold)
-	if outer != nil && outer.active() {
+	if outer, _ := ctx.Value(l.holdKey()).(*Hold); outer != nil && outer.active() {
 		call.Owner = outer.owner
 	}
-	out, answered := l.system.runtime.Do(ctx, call)
+	out, answered := l.runtime.Do(ctx, call)
 	if !answered {
-		out = l.system.runtime.Withdraw(call)
-		return nil, &Error{Op: op, Lock: l.name, Reason: messages.Reason_REASON_CANCELLED, Detail: out.Detail, Err: context.Cause(ctx)}
+		out = l.runtime.Withdraw(call)
+		return nil, &Error{Op: op, Lock: l.Name(), Reason: messages.Reason_REASON_CANCELLED, Detail: out.Detail, Err: context.Cause(ctx)}
 	}
 	if out.Kind != core.Granted {
-		return nil, failed(op, l.name, out.Answer)
+		return nil, failed(op, l.Name(), out.Answer)
 	}
 	hold.granted(out)
 	return hold, nil
@@ -95,7 +111,11 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 
 // call makes the request of an Acquire.
 func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
-	call := &actors.Call{Op: actors.OpAcquire, Name: l.name, Holder: hold}
+	call := l.about(actors.OpAcquire)
+	call.Holder = hold
+	if l.wrong != nil {
+		return nil, l.wrong
+	}
 	if len(options) == 0 {
 		return call, nil
 	}
@@ -111,18 +131,32 @@ func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
 	}
 	call.Lease, call.MaxHold, call.Wait = value(r.lease), value(r.maxHold), value(r.wait)
 	call.Try = r.wait != nil && *r.wait == 0
-	hold.onRisk = r.atRisk
+	call.Once, hold.onRisk = r.once, r.atRisk
 	if r.lease != nil && *r.lease == 0 || r.maxHold != nil && *r.maxHold == 0 {
 		return nil, errors.New("a lease or a max hold of zero would be over at once; leave the option out for none")
 	}
-	return call, actors.CheckAcquire(call.Lease, call.Wait, call.MaxHold)
+	err := actors.CheckAcquire(call.Lease, call.Wait, call.MaxHold)
+	return call, errors.Join(err, l.runtime.CheckRed(l.kind, l.members, call.Lease))
+}
+
+// about is a call about this lock.
+func (l *Lock) about(op actors.Op) *actors.Call {
+	return &actors.Call{Op: op, Kind: l.kind, Mode: l.mode, Name: l.name, Members: l.members}
+}
+
+// holdKey finds the hold of this lock that a context belongs to.
+func (l *Lock) holdKey() holdKey {
+	if l.members != nil {
+		return holdKey{l.runtime, l.kind, l.members.ID()}
+	}
+	return holdKey{l.runtime, l.kind, l.name}
 }
 
 // ForceRelease frees the lock, whoever holds it and in whichever process, and tells
 // whether it was held. A holder in this System is told at once, one in another
 // when it next renews its lease.
 func (l *Lock) ForceRelease(ctx context.Context) (wasHeld bool, err error) {
-	out, err := l.ask(ctx, "force release", &actors.Call{Op: actors.OpForceRelease})
+	out, err := l.ask(ctx, "force release", l.about(actors.OpForceRelease))
 	if err != nil {
 		return false, err
 	}
@@ -134,29 +168,36 @@ type Status struct {
 	// Locked says that somebody holds the lock, HeldHere that it is this System.
 	Locked   bool
 	HeldHere bool
-	// Holder is the owner field in Redis, "<client uuid>:<number>"; HoldCount how
-	// often the holder has it.
+	// Shared says that it is held by readers; Holders is how many clients hold it.
+	Shared  bool
+	Holders int
+	// Holder is the owner field in Redis, "<client uuid>:<number>", or one of them;
+	// HoldCount how often that holder has it.
 	Holder    string
 	HoldCount int
 	// TTL is what is left of the holder's lease; negative if the lock is free, or
 	// is held without an end.
 	TTL time.Duration
 	// Waiters is how many requests wait in this System, Subscribers how many
-	// clients in all listen for the lock's release.
+	// clients in all listen for the lock's release; of a fair lock, how many requests
+	// stand in its queue.
 	Waiters     int
 	Subscribers int
+	// Token is the fencing token of the hold in this System; 0 if there is none.
+	Token int64
 }
 
 // Inspect asks Redis, and this System, about the lock.
 func (l *Lock) Inspect(ctx context.Context) (Status, error) {
-	out, err := l.ask(ctx, "inspect", &actors.Call{Op: actors.OpInspect})
+	out, err := l.ask(ctx, "inspect", l.about(actors.OpInspect))
 	if err != nil {
 		return Status{}, err
 	}
 	m := out.Status
 	s := Status{
 		Locked: m.Locked, HeldHere: m.HeldHere, Holder: m.Holder, HoldCount: int(m.HoldCount),
-		TTL: -1, Waiters: int(m.Waiters), Subscribers: int(m.Subscribers),
+		TTL: -1, Waiters: int(m.Waiters), Subscribers: int(m.Subscribers), Token: m.Token,
+		Shared: m.Mode == messages.Mode_MODE_SHARED, Holders: int(m.Holders),
 	}
 	if m.Ttl != nil {
 		s.TTL = m.Ttl.AsDuration()
@@ -166,13 +207,15 @@ func (l *Lock) Inspect(ctx context.Context) (Status, error) {
 
 // ask submits a call that is not an Acquire, and waits for the answer or for ctx.
 func (l *Lock) ask(ctx context.Context, op string, call *actors.Call) (actors.Outcome, error) {
-	call.Name = l.name
-	out, answered := l.system.runtime.Do(ctx, call)
+	if l.wrong != nil {
+		return actors.Outcome{}, invalid(op, l.Name(), l.wrong)
+	}
+	out, answered := l.runtime.Do(ctx, call)
 	if !answered {
-		return out, &Error{Op: op, Lock: l.name, Err: context.Cause(ctx)}
+		return out, &Error{Op: op, Lock: l.Name(), Err: context.Cause(ctx)}
 	}
 	if out.Reason != 0 {
-		return out, failed(op, l.name, out.Answer)
+		return out, failed(op, l.Name(), out.Answer)
 	}
 	return out, nil
 }

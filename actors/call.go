@@ -27,7 +27,11 @@ const (
 // past protobuf and futures; a lock actor treats it like the message it stands for.
 type Call struct {
 	Op   Op
+	Kind messages.Kind
+	Mode messages.Mode
 	Name string
+	// Members are those of a MultiLock, instead of a name.
+	Members *Members
 
 	// Acquire: the fixed lease or 0, the bound of the hold or 0, and how long to
 	// wait: Try asks once, else Wait, where 0 is without limit.
@@ -35,6 +39,8 @@ type Call struct {
 	MaxHold time.Duration
 	Wait    time.Duration
 	Try     bool
+	// Once refuses a re-entry.
+	Once bool
 	// Owner makes an Acquire the re-entry of a hold that an earlier Call got.
 	Owner core.Owner
 	// Holder is told what becomes of the hold.
@@ -83,10 +89,10 @@ func (call *Call) asked() Op { return call.Op }
 func (call *Call) answered(c *cell, a core.Answer) {
 	o := Outcome{Answer: a}
 	if a.Kind == core.Granted {
-		if a.Count == 1 {
-			c.holder = call.Holder
+		o.Owner, o.Until = call.Owner, &c.until
+		if root, ok := a.Root.(*Call); ok {
+			o.Holder = root.Holder
 		}
-		o.Owner, o.Until, o.Holder = call.Owner, &c.until, c.holder
 	}
 	call.done <- o
 }
@@ -103,7 +109,14 @@ func (call *Call) atRisk(_ *cell, a core.Answer) {
 	}
 }
 
-func (call *Call) over(c *cell) { c.holder = nil }
+func (call *Call) over(*cell) {}
+
+func (call *Call) key() lockKey {
+	if call.Members != nil {
+		return lockKey{name: call.Members.id, kind: messages.Kind_KIND_MULTI}
+	}
+	return lockKey{name: call.Name, kind: call.Kind}
+}
 
 func (call *Call) inspected(_ *cell, s *messages.Status) {
 	call.done <- Outcome{Status: s}
@@ -148,7 +161,7 @@ func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered boo
 // submit hands a call to its lock actor and returns at once.
 func (r *Runtime) submit(call *Call) {
 	call.done = make(chan Outcome, 2)
-	if c := r.table.get(lockKey{name: call.Name}); c != nil && c.gate.enter() {
+	if c := r.table.get(call.key()); c != nil && c.gate.enter() {
 		r.root.Send(c.pid, call)
 		return
 	}
@@ -159,10 +172,15 @@ func (r *Runtime) submit(call *Call) {
 // now. The Acquire is answered at once; a grant that came first is given back.
 func (r *Runtime) Withdraw(acquire *Call) Outcome {
 	acquire.withdrawn.Store(true) // in case the cancel overtakes the acquire
-	r.submit(&Call{Op: OpCancel, Name: acquire.Name, Target: acquire})
+	r.submit(acquire.about(OpCancel, 0))
 	out := <-acquire.done
 	if out.Kind == core.Granted {
-		r.submit(&Call{Op: OpRelease, Name: acquire.Name, HoldID: out.HoldID})
+		r.submit(acquire.about(OpRelease, out.HoldID))
 	}
 	return out
+}
+
+// about is another call about the lock of an Acquire.
+func (call *Call) about(op Op, holdID uint64) *Call {
+	return &Call{Op: op, Kind: call.Kind, Mode: call.Mode, Name: call.Name, Members: call.Members, HoldID: holdID, Target: call}
 }

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"math/rand/v2"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,8 +9,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/core"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
-	"github.com/lockkeeper-go/lockkeeper/scripts"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/wire"
 )
 
 // cell is everything about a lock actor that outlives its instance: after a crash
@@ -20,13 +19,21 @@ import (
 // It is touched under mu: by the actor while it handles a message, and by the
 // guardian when the actor crashes. What is shared with others is marked.
 type cell struct {
-	mu      sync.Mutex
-	rt      *Runtime
-	key     lockKey
-	pid     *actor.PID
-	channel string
-	// keys are the lock's key and its channel, as the scripts take them.
-	keys []string
+	mu  sync.Mutex
+	rt  *Runtime
+	key lockKey
+	// label names the lock to people.
+	label string
+	pid   *actor.PID
+	// kind is what the lock decides by. What it is in Redis is one lock there, or else
+	// a target.
+	kind   core.Kind
+	wire   *wire.Lock
+	target target
+	// busy are the channels that matter while the target is held by others; heard are
+	// those that are subscribed.
+	busy  []string
+	heard []ear
 
 	// gate is shared with whoever sends to the actor; seen is the actor's side of it.
 	gate gate
@@ -38,11 +45,6 @@ type cell struct {
 	owners owners
 	// inspections are the requesters who await Redis's word on the lock.
 	inspections map[requester]struct{}
-	// holder is who was granted the present hold, if that was by a Call.
-	holder Holder
-	// field is the owner field of the term fieldTerm.
-	field     string
-	fieldTerm uint64
 
 	timer *time.Timer
 	// wakeAt is when the timer will go off, 0 when it is not set.
@@ -64,13 +66,29 @@ type cell struct {
 	leaving *leaving
 }
 
-func newCell(rt *Runtime, key lockKey) *cell {
-	name := rt.cfg.KeyPrefix + key.name
-	channel := redisio.Channel(name)
-	return &cell{
-		rt: rt, key: key, channel: channel, keys: []string{name, channel},
-		lock: core.New(&rt.cfg.Config),
+func newCell(rt *Runtime, key lockKey, members *Members) *cell {
+	c := &cell{rt: rt, key: key, label: key.name}
+	switch key.kind {
+	case messages.Kind_KIND_MULTI:
+		c.label = members.String()
+		c.target = members.target(&rt.wire)
+		c.kind = core.Kind{Parts: true, Tokens: members.fenced}
+	case messages.Kind_KIND_RED:
+		c.target = rt.quorum(key.name, &rt.wire)
+		c.kind = core.Kind{Parts: true}
+	default:
+		c.wire = wire.New(wire.Kind(key.kind), rt.cfg.KeyPrefix+key.name, &rt.wire)
+		c.kind = kinds[key.kind]
 	}
+	c.lock = core.New(&rt.cfg.Config, &c.kind)
+	return c
+}
+
+// kinds is how the locks on one Redis differ in what they decide by.
+var kinds = map[messages.Kind]core.Kind{
+	messages.Kind_KIND_FENCED:     {Tokens: 1},
+	messages.Kind_KIND_FAIR:       {Queued: true},
+	messages.Kind_KIND_READ_WRITE: {Shares: true},
 }
 
 // step applies an event to a copy of the lock and, if that went well, replaces the
@@ -98,7 +116,7 @@ func (c *cell) handle(source any, event func(l *core.Lock, now core.Instant)) {
 
 // carryOut does what the lock wants done, also what a crash has left undone.
 func (c *cell) carryOut() {
-	c.until.Store(int64(c.lock.Snapshot().Until)) // before a holder hears of its hold
+	c.until.Store(int64(c.lock.LeaseUntil())) // before a holder hears of its hold
 	for {
 		e, more := c.lock.Effects()
 		if !more {
@@ -112,18 +130,18 @@ func (c *cell) carryOut() {
 			e.Ref.(requester).answered(c, e.Answer)
 		case core.TellLost:
 			c.rt.metrics.lost(e.Answer.Reason)
-			c.rt.cfg.Logger.Warn("lease lost", "lock", c.key.name, "reason", e.Answer.Reason.String(), "detail", e.Answer.Detail)
+			c.rt.cfg.Logger.Warn("lease lost", "lock", c.label, "reason", e.Answer.Reason.String(), "detail", e.Answer.Detail)
 			e.Ref.(requester).lost(c, e.Answer)
 		case core.TellAtRisk:
 			c.rt.metrics.atRisk()
-			c.rt.cfg.Logger.Warn("lease at risk", "lock", c.key.name, "detail", e.Answer.Detail)
+			c.rt.cfg.Logger.Warn("lease at risk", "lock", c.label, "detail", e.Answer.Detail)
 			e.Ref.(requester).atRisk(c, e.Answer)
 		case core.Over:
 			e.Ref.(requester).over(c)
 		case core.Subscribe:
-			c.rt.root.Send(c.rt.subscriber, &subscribe{cell: c})
+			c.listen(e.Term)
 		case core.Unsubscribe:
-			c.rt.root.Send(c.rt.subscriber, &unsubscribe{cell: c})
+			c.stopListening()
 		}
 	}
 	if c.closing && c.idle() {
@@ -181,52 +199,3 @@ func (c *cell) stopTimer() {
 // newID numbers a request. Numbers grow over the whole system, and their lower half is
 // random: an id from a lock actor's earlier life fits nothing in a later one.
 func (c *cell) newID() uint64 { return c.rt.tickets.Add(1)<<20 | rand.Uint64N(1<<20) }
-
-// ownerField is the term's field in Redis.
-func (c *cell) ownerField(term uint64) string {
-	if term != c.fieldTerm {
-		c.field, c.fieldTerm = c.rt.owner(term), term
-	}
-	return c.field
-}
-
-// send has a command of the lock run in Redis; the reply comes back as a message.
-func (c *cell) send(command core.Command) {
-	tag := command.Seq<<commandBits | uint64(command.Kind)
-	deadline := c.rt.epoch.Add(command.Deadline)
-	if command.Kind == core.Renew {
-		c.rt.redis.Renew(redisio.Renewal{
-			Key: c.keys[0], Owner: c.ownerField(command.Term), Lease: command.Lease,
-			Now: command.Hurry, Deadline: deadline, To: c, Seq: tag,
-		})
-		return
-	}
-	call := redisio.Call{Keys: c.keys, Deadline: deadline, To: c, Seq: tag, Urgent: true}
-	lease := strconv.FormatInt((command.Lease + time.Millisecond - 1).Milliseconds(), 10)
-	switch command.Kind {
-	case core.Acquire:
-		call.Script, call.Keys, call.Urgent = scripts.Acquire, c.keys[:1], false
-		call.Args = []string{c.ownerField(command.Term), strconv.Itoa(command.Count), lease}
-	case core.Release:
-		call.Script = scripts.Release
-		call.Args = []string{c.ownerField(command.Term), strconv.Itoa(command.Count), lease}
-	case core.Yield:
-		call.Script = scripts.Yield
-		call.Args = []string{c.ownerField(command.Term), digit(command.Subscribed), lease, digit(command.Open)}
-	case core.ForceRelease:
-		call.Script = scripts.ForceRelease
-	}
-	if lender := c.lender; lender != nil && c.rt.borrow() {
-		c.lender = nil
-		lender.done <- Outcome{job: &call}
-		return
-	}
-	c.rt.redis.Run(call)
-}
-
-func digit(b bool) string {
-	if b {
-		return "1"
-	}
-	return "0"
-}

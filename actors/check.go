@@ -23,6 +23,23 @@ const (
 	MaxLease = 100 * 365 * 24 * time.Hour
 )
 
+// checkLock says what is wrong with the naming of a lock.
+func (r *Runtime) checkLock(kind messages.Kind, mode messages.Mode, name string) error {
+	if _, known := messages.Kind_name[int32(kind)]; !known {
+		return fmt.Errorf("the kind %d is unknown; known are %s", kind, listed(messages.Kind_name))
+	}
+	if _, known := messages.Mode_name[int32(mode)]; !known {
+		return fmt.Errorf("the mode %d is unknown; known are %s", mode, listed(messages.Mode_name))
+	}
+	if mode == messages.Mode_MODE_SHARED && kind != messages.Kind_KIND_READ_WRITE {
+		return fmt.Errorf("the mode %v is for %v only, and not for %v", mode, messages.Kind_KIND_READ_WRITE, kind)
+	}
+	if kind == messages.Kind_KIND_RED && r.red.Load() == nil {
+		return errors.New("this system keeps no RedLock: make one of it and others first")
+	}
+	return r.CheckName(name)
+}
+
 // CheckName says what is wrong with a lock's name.
 func (r *Runtime) CheckName(name string) error {
 	switch full := r.cfg.KeyPrefix + name; {
@@ -56,32 +73,63 @@ func CheckAcquire(lease, wait, maxHold time.Duration) error {
 var errForNobody = errors.New("the request has no sender and names no owner: nobody could be told of the lock, or release it")
 
 // check validates a request and finds its lock.
-func (r *Runtime) check(m any) (lockKey, error) {
+func (r *Runtime) check(m any) (lockKey, *Members, error) {
 	if call, ok := m.(*Call); ok {
-		return lockKey{name: call.Name}, r.CheckName(call.Name)
+		if call.Members != nil {
+			return call.key(), call.Members, nil
+		}
+		return call.key(), nil, r.checkLock(call.Kind, call.Mode, call.Name)
 	}
 	lock := m.(lockRequest).GetLock()
-	key := lockKey{name: lock.GetName(), kind: lock.GetKind()}
 	if lock == nil {
-		return key, errors.New("the request names no lock")
+		return lockKey{}, nil, errors.New("the request names no lock")
 	}
-	if err := r.CheckName(lock.Name); err != nil {
-		return key, err
+	key, members, err := r.named(lock)
+	if acquire, ok := m.(*messages.Acquire); ok && err == nil {
+		if acquire.Owner != nil && isFuture(acquire.Owner) {
+			err = errors.New("the owner is a future, which cannot be watched: name an actor, or nobody")
+		}
+		err = errors.Join(err, checkTimes(acquire), r.CheckRed(lock.Kind, members, acquire.Lease.AsDuration()))
 	}
-	if _, known := messages.Kind_name[int32(lock.Kind)]; !known {
-		return key, fmt.Errorf("the kind %d is unknown; known are %s", lock.Kind, listed(messages.Kind_name))
+	return key, members, err
+}
+
+// CheckRed bounds fixed leases on a RedLock: a server that was restarted stays out for
+// a Watchdog's time, and no lock that it has forgotten may live longer.
+func (r *Runtime) CheckRed(kind messages.Kind, members *Members, lease time.Duration) error {
+	if members != nil {
+		for _, one := range members.sorted {
+			if err := one.Runtime.CheckRed(one.Kind, nil, lease); err != nil {
+				return err
+			}
+		}
 	}
-	if _, known := messages.Mode_name[int32(lock.Mode)]; !known {
-		return key, fmt.Errorf("the mode %d is unknown; known are %s", lock.Mode, listed(messages.Mode_name))
+	if kind == messages.Kind_KIND_RED && lease > r.cfg.Lease {
+		return fmt.Errorf("the lease is %v, and on a RedLock it must not be longer than Watchdog, which is %v", lease, r.cfg.Lease)
 	}
-	acquire, ok := m.(*messages.Acquire)
-	if !ok {
-		return key, nil
+	return nil
+}
+
+// named finds the lock that a message names.
+func (r *Runtime) named(lock *messages.Lock) (lockKey, *Members, error) {
+	if lock.Kind != messages.Kind_KIND_MULTI {
+		if len(lock.Members) > 0 {
+			return lockKey{}, nil, fmt.Errorf("members are for %v only, and not for %v", messages.Kind_KIND_MULTI, lock.Kind)
+		}
+		return lockKey{name: lock.Name, kind: lock.Kind}, nil, r.checkLock(lock.Kind, lock.Mode, lock.Name)
 	}
-	if acquire.Owner != nil && isFuture(acquire.Owner) {
-		return key, errors.New("the owner is a future, which cannot be watched: name an actor, or nobody")
+	if lock.Name != "" || lock.Mode != messages.Mode_MODE_EXCLUSIVE {
+		return lockKey{}, nil, fmt.Errorf("a %v has members instead of a name and a mode of its own", lock.Kind)
 	}
-	return key, checkTimes(acquire)
+	var list []Member
+	for _, one := range lock.Members {
+		list = append(list, Member{Runtime: r, Kind: one.GetKind(), Mode: one.GetMode(), Name: one.GetName()})
+	}
+	members, err := NewMembers(list)
+	if err != nil {
+		return lockKey{}, nil, err
+	}
+	return lockKey{name: members.id, kind: lock.Kind}, members, nil
 }
 
 func checkTimes(m *messages.Acquire) error {

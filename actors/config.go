@@ -16,6 +16,8 @@ type Config struct {
 	core.Config
 	// KeyPrefix is put before every lock's name.
 	KeyPrefix string
+	// Silence is how long a fair lock's waiter that is not heard of keeps its place.
+	Silence time.Duration
 	// Idle is how long an unused lock actor stays.
 	Idle time.Duration
 	// Middleware is put around every lock actor and the subscriber.

@@ -61,7 +61,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 
 // pass hands a request to the actor of its lock.
 func (g *guardian) pass(ctx actor.Context, m any) {
-	key, err := g.rt.check(m)
+	key, members, err := g.rt.check(m)
 	if acquire, ok := m.(*messages.Acquire); ok && err == nil && acquire.Owner == nil && ctx.Sender() == nil {
 		err = errForNobody
 	}
@@ -75,7 +75,7 @@ func (g *guardian) pass(ctx actor.Context, m any) {
 	}
 	c := g.rt.table.get(key)
 	if c == nil || !c.gate.enter() {
-		c = g.spawn(ctx, key)
+		c = g.spawn(ctx, key, members)
 	}
 	ctx.Forward(c.pid)
 }
@@ -83,8 +83,8 @@ func (g *guardian) pass(ctx actor.Context, m any) {
 // spawn starts an actor for a lock and for its first request. One that is still
 // leaving has been idle, or is given up: either way it does not stand in the new
 // one's way.
-func (g *guardian) spawn(ctx actor.Context, key lockKey) *cell {
-	c := newCell(g.rt, key)
+func (g *guardian) spawn(ctx actor.Context, key lockKey, members *Members) *cell {
+	c := newCell(g.rt, key, members)
 	c.gate.enter() // it must not retire before the request has come
 	pid := ctx.Spawn(g.rt.props(func() actor.Actor { return &lockActor{c} }))
 	if c.pid == nil { // Started, on this very goroutine, has crashed

@@ -1,15 +1,13 @@
 package actors
 
 import (
-	"strconv"
+	"errors"
 	"time"
-
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper/core"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
-	"github.com/lockkeeper-go/lockkeeper/scripts"
+	"github.com/lockkeeper-go/lockkeeper/wire"
 )
 
 // inspect asks Redis about the lock.
@@ -20,19 +18,15 @@ func (c *cell) inspect(source any, by requester) {
 	}
 	c.inspections[by] = struct{}{}
 	c.setTimer()
-	c.rt.redis.Run(redisio.Call{
-		Script: scripts.Inspect, Keys: c.keys, Deadline: time.Now().Add(c.rt.cfg.CallTimeout), To: &inspector{cell: c, by: by},
-	})
-}
-
-// inspector brings the reply back.
-type inspector struct {
-	cell *cell
-	by   requester
-}
-
-func (i *inspector) Replied(_ uint64, reply redisio.Reply) {
-	i.cell.rt.deliver(i.cell.pid, &inspection{by: i.by, reply: reply})
+	deadline := time.Now().Add(c.rt.cfg.CallTimeout)
+	seen := func(v wire.View, err error) { c.rt.deliver(c.pid, &inspection{by: by, view: v, err: err}) }
+	if c.target != nil {
+		c.target.inspect(deadline, seen)
+		return
+	}
+	call := c.wire.Inspect(deadline)
+	call.To = viewReply{lock: c.wire, done: seen}
+	c.rt.redis.Run(call)
 }
 
 // inspected adds to Redis's words what only this process knows.
@@ -43,23 +37,21 @@ func (c *cell) inspected(m *inspection) {
 	}
 	delete(c.inspections, m.by)
 	defer c.carryOut()
-	if err := m.reply.Err; err != nil {
+	if m.err != nil {
 		reason := core.Rejected
-		if err.Transient {
+		if err := (*redisio.Error)(nil); errors.As(m.err, &err) && err.Transient {
 			reason = core.Unavailable
 		}
-		m.by.answered(c, core.Answer{Kind: core.NotDone, Reason: reason, Detail: err.Error()})
+		m.by.answered(c, core.Answer{Kind: core.NotDone, Reason: reason, Detail: m.err.Error()})
 		return
 	}
-	here := c.lock.Snapshot()
-	ttl := m.reply.N[0]
+	here, there := c.lock.Snapshot(), m.view
 	status := &messages.Status{
-		Locked: ttl != -2, HeldHere: here.HeldHere, Holder: m.reply.S[0],
-		Waiters: int64(here.Waiters), Subscribers: m.reply.N[1],
+		Locked: there.Locked, HeldHere: here.HeldHere, Holder: there.Holder, HoldCount: int64(there.Count), Ttl: duration(there.TTL),
+		Waiters: int64(here.Waiters), Subscribers: int64(there.Subscribers), Mode: messages.Mode(there.Mode), Holders: int64(there.Holders),
 	}
-	status.HoldCount, _ = strconv.ParseInt(m.reply.S[1], 10, 64)
-	if ttl >= 0 {
-		status.Ttl = durationpb.New(time.Duration(ttl) * time.Millisecond)
+	if len(here.Tokens) > 0 && c.key.kind == messages.Kind_KIND_FENCED {
+		status.Token = here.Tokens[0]
 	}
 	m.by.inspected(c, status)
 }

@@ -2,7 +2,7 @@ package actors
 
 import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/wire"
 )
 
 // What the actors send to themselves and to one another. All of it may come too
@@ -12,14 +12,19 @@ import (
 type (
 	// tick: time has passed. It carries no term, since the lock looks at the clock itself.
 	tick struct{}
-	// unlocked: a message came on the lock's channel.
-	unlocked struct{}
-	// listening: the lock's channel is subscribed, again or for the first time.
-	listening struct{}
+	// unlocked: a message came on a channel of the lock's.
+	unlocked struct{ channel string }
+	// listening: a channel of the lock's is subscribed, again or for the first time;
+	// for the waiter of that term, if it has a channel of its own.
+	listening struct {
+		channel string
+		term    uint64
+	}
 	// inspection brings the reply of the inspect script.
 	inspection struct {
-		by    requester
-		reply redisio.Reply
+		by   requester
+		view wire.View
+		err  error
 	}
 	// shutdown: release everything and leave.
 	shutdown struct{}
@@ -39,9 +44,14 @@ type (
 
 // To the subscriber.
 type (
-	subscribe   struct{ cell *cell }
+	subscribe struct {
+		cell    *cell
+		channel string
+		term    uint64
+	}
 	unsubscribe struct {
 		cell     *cell
+		channel  string
 		repeated bool
 	}
 	// published and confirmed come from the connection.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/core"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
-	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
 // leaving is the last mode of a lock actor that was given up: it refuses what is
@@ -26,18 +25,18 @@ type leaving struct {
 // giveUp tells everybody that the lock actor has failed them, releases the key, and
 // lets the actor leave. It needs nothing of the lock but its lists.
 func (c *cell) giveUp(reason core.Reason, detail string) {
-	holder, holdID, pending := c.lock.Everyone()
-	terms := c.lock.Terms()
-	until := max(c.rt.Now()+c.rt.cfg.Lease, c.lock.Snapshot().Until)
-	c.lock = core.New(&c.rt.cfg.Config)
+	holders, pending := c.lock.Everyone()
+	farewell := c.lock.Farewell()
+	until := max(c.rt.Now()+c.rt.cfg.Lease, c.lock.LeaseUntil())
+	c.lock = core.New(&c.rt.cfg.Config, &c.kind)
 	c.stopTimer()
 	c.rt.table.drop(c)
-	c.leaving = &leaving{reason: reason, detail: detail, sent: c.gate.close(), releases: len(terms)}
+	c.leaving = &leaving{reason: reason, detail: detail, sent: c.gate.close(), releases: len(farewell)}
 
-	if holder != nil {
-		c.until.Store(0)
+	c.until.Store(0)
+	for _, holder := range holders {
 		c.rt.metrics.lost(reason)
-		holder.(requester).lost(c, core.Answer{HoldID: holdID, Reason: reason, Detail: detail})
+		holder.Ref.(requester).lost(c, core.Answer{HoldID: holder.ID, Reason: reason, Detail: detail})
 	}
 	for _, ref := range pending {
 		by := ref.(requester)
@@ -47,9 +46,9 @@ func (c *cell) giveUp(reason core.Reason, detail string) {
 		by.answered(c, refusal(OpInspect, reason, detail))
 	}
 	c.inspections = nil
-	c.rt.root.Send(c.rt.subscriber, &unsubscribe{cell: c})
-	for _, term := range terms {
-		(&lastRelease{cell: c, owner: c.rt.owner(term), until: until}).try()
+	c.stopListening()
+	for _, command := range farewell {
+		(&lastRelease{cell: c, command: command, until: until}).try()
 	}
 	c.leaving.check(c)
 }
@@ -81,9 +80,9 @@ func (l *leaving) check(c *cell) {
 // lastRelease frees a term's key without the help of its actor, trying again until
 // the lease would have run out anyway.
 type lastRelease struct {
-	cell  *cell
-	owner string
-	until core.Instant
+	cell    *cell
+	command core.Command
+	until   core.Instant
 }
 
 // lastPause lies between two tries of a lastRelease.
@@ -91,21 +90,37 @@ const lastPause = 200 * time.Millisecond
 
 func (r *lastRelease) try() {
 	c := r.cell
-	c.rt.redis.Run(redisio.Call{
-		Script: scripts.Release, Keys: c.keys, Args: []string{r.owner, "0", "0"}, Urgent: true,
-		Deadline: time.Now().Add(c.rt.cfg.CallTimeout), To: r,
-	})
+	deadline := time.Now().Add(c.rt.cfg.CallTimeout)
+	if c.target != nil {
+		c.target.run(r.command, deadline, func(v verdict) { r.tried(v.Result) })
+		return
+	}
+	call := c.wire.Call(&r.command, deadline)
+	call.To = r
+	c.rt.redis.Run(call)
 }
 
 // Replied implements redisio.Receiver.
-func (r *lastRelease) Replied(_ uint64, reply redisio.Reply) {
+func (r *lastRelease) Replied(tag uint64, reply redisio.Reply) {
+	_, result := r.cell.wire.Read(tag, reply)
+	r.tried(result)
+}
+
+func (r *lastRelease) tried(result core.Result) {
 	c := r.cell
-	if reply.Err != nil && reply.Err.Transient && c.rt.Now() < r.until && !c.rt.closed.Load() {
-		time.AfterFunc(lastPause, r.try)
+	if result.Outcome == core.Failed && result.Transient && c.rt.Now() < r.until && !c.rt.closed.Load() {
+		time.AfterFunc(lastPause, r.again)
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.leaving.releases--
 	c.leaving.check(c)
+}
+
+// again tries under the lock of the cell, as the first try is made.
+func (r *lastRelease) again() {
+	r.cell.mu.Lock()
+	defer r.cell.mu.Unlock()
+	r.try()
 }

@@ -39,15 +39,21 @@ func (a *lockActor) Receive(ctx actor.Context) {
 	case *Call:
 		c.called(m)
 	case *replied:
-		seq, result := c.result(m)
-		c.rt.metrics.replied(result)
-		c.handle(m, func(l *core.Lock, now core.Instant) { l.Replied(now, seq, result) })
+		c.rt.metrics.replied(m.result)
+		if m.busy != nil {
+			c.busy = m.busy
+		}
+		c.handle(m, func(l *core.Lock, now core.Instant) { l.Replied(now, m.seq, m.result) })
 	case tick:
 		c.ticked()
 	case unlocked:
-		c.handle(m, func(l *core.Lock, now core.Instant) { l.Signal(now) })
+		if c.minds(m.channel) {
+			c.handle(m, func(l *core.Lock, now core.Instant) { l.Signal(now) })
+		}
 	case listening:
-		c.handle(m, func(l *core.Lock, now core.Instant) { l.Subscribed(now) })
+		if c.minds(m.channel) {
+			c.handle(m, func(l *core.Lock, now core.Instant) { l.Subscribed(now, m.term) })
+		}
 	case *messages.Acquire:
 		c.acquire(m, ctx.Sender())
 	case *messages.Release:
@@ -58,7 +64,7 @@ func (a *lockActor) Receive(ctx actor.Context) {
 		c.handle(m, func(l *core.Lock, now core.Instant) { l.Cancel(now, 0, owner, by) })
 	case *messages.ForceRelease:
 		by := &letter{op: OpForceRelease, lock: m.Lock, replyTo: ctx.Sender()}
-		c.handle(m, func(l *core.Lock, now core.Instant) { l.ForceRelease(now, by) })
+		c.handle(m, func(l *core.Lock, now core.Instant) { l.ForceRelease(now, core.Mode(m.Lock.Mode), by) })
 	case *messages.Inspect:
 		c.inspect(m, &letter{op: OpInspect, lock: m.Lock, replyTo: ctx.Sender()})
 	case *inspection:
@@ -96,19 +102,22 @@ func (c *cell) called(call *Call) {
 		if call.Owner == 0 {
 			call.Owner = c.owners.fresh()
 		}
-		ticket := core.Ticket{ID: c.newID(), Owner: call.Owner, Lease: call.Lease, MaxHold: call.MaxHold, Try: call.Try, Ref: call}
+		ticket := core.Ticket{
+			ID: c.newID(), Owner: call.Owner, Mode: core.Mode(call.Mode), Once: call.Once,
+			Lease: call.Lease, MaxHold: call.MaxHold, Try: call.Try, Ref: call,
+		}
 		call.id.Store(ticket.ID)
 		c.handle(call, func(l *core.Lock, now core.Instant) {
 			ticket.Deadline = deadline(now, call.Wait)
 			l.Acquire(now, ticket)
 		})
 	case OpRelease:
-		c.handle(call, func(l *core.Lock, now core.Instant) { l.Release(now, call.HoldID, 0, call) })
+		c.handle(call, func(l *core.Lock, now core.Instant) { l.Release(now, call.HoldID, 0, core.Mode(call.Mode), call) })
 	case OpCancel:
 		id := call.Target.id.Load()
 		c.handle(call, func(l *core.Lock, now core.Instant) { l.Cancel(now, id, 0, call) })
 	case OpForceRelease:
-		c.handle(call, func(l *core.Lock, now core.Instant) { l.ForceRelease(now, call) })
+		c.handle(call, func(l *core.Lock, now core.Instant) { l.ForceRelease(now, core.Mode(call.Mode), call) })
 	case OpEnsure:
 		c.handle(call, func(l *core.Lock, now core.Instant) { l.Ensure(now, call.HoldID, call.Within, call) })
 	case OpInspect:
@@ -138,7 +147,13 @@ func requestOwner(named, sender *actor.PID) *actor.PID {
 
 func (c *cell) acquire(m *messages.Acquire, sender *actor.PID) {
 	by := &letter{op: OpAcquire, lock: m.Lock, replyTo: sender}
-	ticket := core.Ticket{ID: c.newID(), Ref: by, Lease: m.Lease.AsDuration(), MaxHold: m.MaxHold.AsDuration()}
+	if m.Lock.Kind == messages.Kind_KIND_MULTI {
+		_, by.members, _ = c.rt.named(m.Lock) // their order is this request's own
+	}
+	ticket := core.Ticket{
+		ID: c.newID(), Ref: by, Mode: core.Mode(m.Lock.Mode), Once: m.NoReentry,
+		Lease: m.Lease.AsDuration(), MaxHold: m.MaxHold.AsDuration(),
+	}
 	if pid := requestOwner(m.Owner, sender); pid != nil {
 		by.owner = c.owners.of(c, pid)
 		ticket.Owner = by.owner.id
@@ -166,7 +181,7 @@ func (c *cell) release(m *messages.Release, sender *actor.PID) {
 	if id == 0 && owner == 0 {
 		id = math.MaxUint64 // nobody's: the lock says so
 	}
-	c.handle(m, func(l *core.Lock, now core.Instant) { l.Release(now, id, owner, by) })
+	c.handle(m, func(l *core.Lock, now core.Instant) { l.Release(now, id, owner, core.Mode(m.Lock.Mode), by) })
 }
 
 // ticked handles the timer.

@@ -32,6 +32,8 @@ type letter struct {
 	op      Op
 	lock    *messages.Lock
 	replyTo *actor.PID
+	// members are those of a MultiLock.
+	members *Members
 	// owner is nil for a request that belongs to nobody in particular.
 	owner *owner
 }
@@ -65,7 +67,7 @@ func (l *letter) message(rt *Runtime, a core.Answer) proto.Message {
 	case core.Granted:
 		return &messages.Acquired{
 			Lock: l.lock, HoldId: formatHoldID(a.HoldID), Owner: l.ownerPID(),
-			HoldCount: int64(a.Count), Validity: rt.fromNow(a.Until),
+			HoldCount: int64(a.Count), Validity: rt.fromNow(a.Until), Token: l.token(a.Tokens), MemberTokens: l.memberTokens(a.Tokens),
 		}
 	case core.NotGranted:
 		return &messages.NotAcquired{Lock: l.lock, Reason: reason, Ttl: duration(a.TTL), Detail: a.Detail}
@@ -84,7 +86,7 @@ func (l *letter) message(rt *Runtime, a core.Answer) proto.Message {
 func (l *letter) lost(c *cell, a core.Answer) {
 	if holder := l.ownerPID(); holder != nil {
 		c.rt.root.Send(holder, &messages.LeaseLost{
-			Lock: l.lock, HoldId: formatHoldID(a.HoldID), Owner: holder,
+			Lock: l.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: l.token(a.Tokens),
 			Reason: messages.Reason(a.Reason), Detail: a.Detail,
 		})
 	}
@@ -93,10 +95,25 @@ func (l *letter) lost(c *cell, a core.Answer) {
 func (l *letter) atRisk(c *cell, a core.Answer) {
 	if holder := l.ownerPID(); holder != nil {
 		c.rt.root.Send(holder, &messages.LeaseAtRisk{
-			Lock: l.lock, HoldId: formatHoldID(a.HoldID), Owner: holder,
+			Lock: l.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: l.token(a.Tokens),
 			Validity: c.rt.fromNow(a.Until), Detail: a.Detail,
 		})
 	}
+}
+
+// token is the fencing token of a hold; a MultiLock's are memberTokens.
+func (l *letter) token(drawn []int64) int64 {
+	if len(drawn) == 0 || l.lock.GetKind() != messages.Kind_KIND_FENCED {
+		return 0
+	}
+	return drawn[0]
+}
+
+func (l *letter) memberTokens(drawn []int64) []int64 {
+	if l.members == nil {
+		return nil
+	}
+	return l.members.Tokens(drawn)
 }
 
 func (l *letter) over(c *cell) { c.owners.done(c, l.owner) }

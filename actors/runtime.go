@@ -1,8 +1,6 @@
 package actors
 
 import (
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,11 +13,13 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/core"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/wire"
 )
 
 // Runtime is what all actors of one system share, and what outlives each of them.
 type Runtime struct {
 	cfg   Config
+	wire  wire.Options
 	actor *actor.ActorSystem
 	root  *actor.RootContext
 	redis *redisio.Redis
@@ -33,7 +33,9 @@ type Runtime struct {
 	// tickets numbers the requests.
 	tickets atomic.Uint64
 
-	table   table
+	table table
+	// red are the systems that RedLock has made one of, this one first; nil before.
+	red     atomic.Pointer[[]*Runtime]
 	metrics *metrics
 	// scratch holds the copies that events are applied to.
 	scratch sync.Pool
@@ -68,6 +70,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		left:    make(chan struct{}),
 		ended:   make(chan struct{}),
 	}
+	r.wire = wire.Options{Client: r.id, Silence: cfg.Silence, Announcement: 2 * cfg.Poll}
 	r.scratch.New = func() any { return new(core.Lock) }
 	r.channels = newChannels(r)
 	r.startGuardian()
@@ -123,21 +126,3 @@ func (r *Runtime) borrow() bool {
 
 // Now is the present on the system's monotonic clock.
 func (r *Runtime) Now() core.Instant { return time.Since(r.epoch) }
-
-// owner is the field that a term has in Redis.
-func (r *Runtime) owner(term uint64) string {
-	return r.id + ":" + strconv.FormatUint(term, 10)
-}
-
-// ownTerm is the term of a field of this system's own, else 0.
-func (r *Runtime) ownTerm(owner string) uint64 {
-	number, ours := strings.CutPrefix(owner, r.id+":")
-	if !ours {
-		return 0
-	}
-	term, err := strconv.ParseUint(number, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return term
-}

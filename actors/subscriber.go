@@ -1,6 +1,9 @@
 package actors
 
 import (
+	"maps"
+	"sync"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/redisio"
@@ -14,12 +17,15 @@ type subscriber struct{ *channels }
 type channels struct {
 	rt            *Runtime
 	subscriptions *redisio.Subscriptions
-	// listeners are counted references: a channel is subscribed while it has any.
-	listeners map[string]map[*cell]struct{}
+
+	mu sync.Mutex // guards what follows
+	// listeners are counted references: a channel is subscribed while it has any. The
+	// number is the term that the listener named.
+	listeners map[string]map[*cell]uint64
 }
 
 func newChannels(rt *Runtime) *channels {
-	c := &channels{rt: rt, listeners: map[string]map[*cell]struct{}{}}
+	c := &channels{rt: rt, listeners: map[string]map[*cell]uint64{}}
 	c.subscriptions = rt.redis.NewSubscriptions(c)
 	return c
 }
@@ -27,32 +33,66 @@ func newChannels(rt *Runtime) *channels {
 func (s *subscriber) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *published:
-		for c := range s.listeners[m.channel] {
-			ctx.Send(c.pid, unlocked{})
+		for c := range s.who(m.channel) {
+			c.rt.root.Send(c.pid, unlocked{channel: m.channel})
 		}
 	case *confirmed:
-		for c := range s.listeners[m.channel] {
-			ctx.Send(c.pid, listening{})
+		for c, term := range s.who(m.channel) {
+			c.rt.root.Send(c.pid, listening{channel: m.channel, term: term})
 		}
 	case *subscribe:
-		cells := s.listeners[m.cell.channel]
-		if cells == nil {
-			cells = map[*cell]struct{}{}
-			s.listeners[m.cell.channel] = cells
-		}
-		cells[m.cell] = struct{}{}
-		s.subscriptions.Add(m.cell.channel)
+		s.add(m)
+		s.subscriptions.Add(m.channel)
 	case *unsubscribe:
-		cells := s.listeners[m.cell.channel]
-		if _, listened := cells[m.cell]; !listened {
-			return
-		}
-		delete(cells, m.cell)
-		if len(cells) == 0 {
-			delete(s.listeners, m.cell.channel)
-			s.subscriptions.Remove(m.cell.channel)
+		if s.drop(m) {
+			s.subscriptions.Remove(m.channel)
 		}
 	}
+}
+
+// who listens on a channel.
+func (c *channels) who(channel string) map[*cell]uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.listeners[channel])
+}
+
+func (c *channels) add(m *subscribe) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cells := c.listeners[m.channel]
+	if cells == nil {
+		cells = map[*cell]uint64{}
+		c.listeners[m.channel] = cells
+	}
+	cells[m.cell] = m.term
+}
+
+// drop tells whether it was the last on its channel.
+func (c *channels) drop(m *unsubscribe) (last bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cells := c.listeners[m.channel]
+	if _, listened := cells[m.cell]; !listened {
+		return false
+	}
+	delete(cells, m.cell)
+	if len(cells) > 0 {
+		return false
+	}
+	delete(c.listeners, m.channel)
+	return true
+}
+
+// shared tells whether others in this system listen on a channel besides that one.
+func (c *channels) shared(but *cell, channel string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cells := c.listeners[channel]
+	if _, listens := cells[but]; listens {
+		return len(cells) > 1
+	}
+	return len(cells) > 0
 }
 
 // crashed looks after the message that a crash of the subscriber has swallowed. A

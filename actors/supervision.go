@@ -28,7 +28,7 @@ func (s *supervision) HandleFailure(system *actor.ActorSystem, supervisor actor.
 	directive := actor.RestartDirective
 	_, m, sender := actor.UnwrapEnvelope(message)
 	if c := s.guardian.children[child.GetId()]; c != nil {
-		rt.cfg.Logger.Error("a lock actor crashed", "lock", c.key.name, "panic", reason)
+		rt.cfg.Logger.Error("a lock actor crashed", "lock", c.label, "panic", reason)
 		if c.crashed(m, sender) {
 			directive = actor.ResumeDirective
 		}
@@ -87,7 +87,7 @@ func (c *cell) crashed(m any, sender *actor.PID) (isLeaving bool) {
 	case c.leaving != nil:
 		c.leaving.check(c)
 	case len(c.crashes) > crashLimit:
-		c.rt.cfg.Logger.Error("a lock actor crashes without end and is given up", "lock", c.key.name, slog.Int("crashes", len(c.crashes)))
+		c.rt.cfg.Logger.Error("a lock actor crashes without end and is given up", "lock", c.label, slog.Int("crashes", len(c.crashes)))
 		c.giveUp(core.Crashed, "the lock actor crashed too often and was given up")
 	}
 	return c.leaving != nil

@@ -7,7 +7,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// lockKey identifies a lock within a system.
+// lockKey identifies a lock within a system. The name of a MultiLock lists its members.
 type lockKey struct {
 	name string
 	kind messages.Kind

@@ -78,14 +78,14 @@ func (p *process) release(byOwner bool) {
 	if byOwner && p.hold.ticket.Owner != 0 {
 		id, owner = 0, p.hold.ticket.Owner
 	}
-	p.ask(r, fmt.Sprintf("release %d of hold %d", r.id, r.hold), func(l *core.Lock) { l.Release(p.w.now, id, owner, r) })
+	p.ask(r, fmt.Sprintf("release %d of hold %d", r.id, r.hold), func(l *core.Lock) { l.Release(p.w.now, id, owner, core.Exclusive, r) })
 }
 
 // releaseAny gives back something that may never have been held.
 func (p *process) releaseAny() {
 	r := p.request("release")
 	r.hold = uint64(1 + p.w.tape.pick(int(min(p.nextID, 200))))
-	p.ask(r, fmt.Sprintf("release %d of hold %d, perhaps over", r.id, r.hold), func(l *core.Lock) { l.Release(p.w.now, r.hold, 0, r) })
+	p.ask(r, fmt.Sprintf("release %d of hold %d, perhaps over", r.id, r.hold), func(l *core.Lock) { l.Release(p.w.now, r.hold, 0, core.Exclusive, r) })
 }
 
 func (p *process) cancel() {
@@ -142,7 +142,7 @@ func (p *process) forceRelease() {
 		return
 	}
 	r := p.request("force")
-	p.ask(r, fmt.Sprintf("force release %d", r.id), func(l *core.Lock) { l.ForceRelease(p.w.now, r) })
+	p.ask(r, fmt.Sprintf("force release %d", r.id), func(l *core.Lock) { l.ForceRelease(p.w.now, core.Exclusive, r) })
 }
 
 func (p *process) close() {

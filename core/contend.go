@@ -6,11 +6,17 @@ import (
 	"time"
 )
 
-// subscription is how the lock stands to its channel.
-type subscription uint8
+// subscription is how the lock stands to its channel. Where the queue is in Redis,
+// every waiter there has a channel of its own, and term is whose it is.
+type subscription struct {
+	state listens
+	term  uint64
+}
+
+type listens uint8
 
 const (
-	unsubscribed subscription = iota
+	unsubscribed listens = iota
 	asked
 	listening
 )
@@ -25,6 +31,8 @@ type waiting struct {
 	refused bool
 	// unsure: a try of this term may have been carried out though it seemed to fail.
 	unsure bool
+	// announced: a try has told other readers that a writer waits.
+	announced bool
 	// After a tenure the process lets the others have a go each: it does not try
 	// before deferUntil or before turns messages have come, whichever is first.
 	turns      int
@@ -40,8 +48,8 @@ type waiting struct {
 // ttl is what should be left of the other's lease; negative if not known.
 func (w *waiting) ttl(l *Lock) time.Duration {
 	switch {
-	case l.hold.id != 0:
-		return max(l.holdUntil()-l.now, 0)
+	case l.holds.len() > 0:
+		return max(l.lease.until-l.now, 0)
 	case w.holder == "" || w.unending:
 		return -1
 	}
@@ -51,8 +59,10 @@ func (w *waiting) ttl(l *Lock) time.Duration {
 // contend begins to want the lease.
 func (l *Lock) contend() {
 	l.phase = contending
-	l.lease = lease{term: l.spare}
-	l.spare = 0
+	l.lease = lease{}
+	if !l.kind.Queued { // there, every waiter brings its own
+		l.lease.term, l.spare = l.spare, 0
+	}
 	l.wait = waiting{nextAt: l.now}
 }
 
@@ -72,7 +82,7 @@ func (l *Lock) attempt() {
 		return
 	}
 	t := l.queue.head()
-	o := op{kind: opAcquire, count: 1, lease: l.cfg.Lease, ticket: t}
+	o := op{kind: opAcquire, mode: t.Mode, counts: once(t.Mode), lease: l.cfg.Lease, ticket: t}
 	if t.Lease > 0 {
 		o.lease, o.fixed = t.Lease, true
 	}
@@ -85,6 +95,7 @@ func (l *Lock) attempt() {
 		l.wait.unsure = false
 		return
 	}
+	l.wait.announced = l.wait.announced || l.kind.Shares && t.Mode == Exclusive
 	l.start(o)
 }
 
@@ -93,9 +104,13 @@ func (l *Lock) acquireReplied(o op, r Result) {
 	switch r.Outcome {
 	case Done:
 		l.phase = owned
+		if l.kind.Queued {
+			l.lease.term = r.OwnTerm
+			o = l.called(o, r)
+		}
 		l.lease.tenureEnd = l.now + l.cfg.Tenure
 		l.lease.openAt = l.now + l.cfg.Opening
-		l.leased(o)
+		l.leased(o, r)
 		l.wait = waiting{}
 	case Refused, Absent:
 		l.refusedBy(r)
@@ -119,9 +134,9 @@ func (l *Lock) refusedBy(r Result) {
 	if l.wait.again {
 		l.wait.nextAt = l.now
 	}
-	if l.sub == asked {
+	if l.sub.state == asked {
 		// Not confirmed since the last try: ask again, in case the first got lost.
-		l.effects = append(l.effects, Effect{Kind: Subscribe})
+		l.effects = append(l.effects, Effect{Kind: Subscribe, Term: l.sub.term})
 	}
 	if r.OwnTerm != 0 && r.OwnTerm != l.lease.term {
 		// A late command of a term that is over took the lock for nobody.
@@ -154,7 +169,7 @@ func (l *Lock) deferTo(others int) {
 	l.wait.refused = true
 	l.wait.deferUntil = l.now + time.Duration(max(others, 1))*l.cfg.Tenure
 	l.wait.nextAt = l.wait.deferUntil
-	if l.wait.turns = others; l.sub == listening {
+	if l.wait.turns = others; l.sub.state == listening {
 		l.wait.turns++
 	}
 	if others == 0 {
@@ -206,7 +221,7 @@ func (l *Lock) withdrawChanges(match func(*Ticket) bool, each func(*Ticket)) {
 
 // stopContending leaves the lock to others.
 func (l *Lock) stopContending() {
-	if l.wait.unsure {
+	if l.wait.unsure && l.lease.term != 0 || l.wait.announced {
 		l.cleanUp(l.lease.term)
 	}
 	l.afterRelease()
@@ -215,14 +230,18 @@ func (l *Lock) stopContending() {
 
 // listen keeps the subscription while there are waiters that somebody else keeps waiting.
 func (l *Lock) listen() {
-	want := l.queue.len() > 0 && (l.wait.refused || l.sub != unsubscribed)
-	switch {
-	case want && l.sub == unsubscribed:
-		l.sub = asked
-		l.effects = append(l.effects, Effect{Kind: Subscribe})
-	case !want && l.sub != unsubscribed:
-		l.sub = unsubscribed
-		l.effects = append(l.effects, Effect{Kind: Unsubscribe})
+	want := l.queue.len() > 0 && (l.wait.refused || l.sub.state != unsubscribed)
+	var term uint64
+	if want && l.kind.Queued {
+		term = l.queue.head().term
+	}
+	if l.sub.state != unsubscribed && (!want || term != l.sub.term) {
+		l.effects = append(l.effects, Effect{Kind: Unsubscribe, Term: l.sub.term})
+		l.sub = subscription{}
+	}
+	if want && l.sub.state == unsubscribed {
+		l.sub = subscription{state: asked, term: term}
+		l.effects = append(l.effects, Effect{Kind: Subscribe, Term: term})
 	}
 }
 
@@ -230,7 +249,7 @@ func (l *Lock) listen() {
 func (r Reason) String() string {
 	names := [...]string{
 		"unspecified", "invalid", "held", "timed out", "cancelled", "queue full", "closed", "unavailable", "rejected",
-		"crashed", "not held", "lost", "expired", "gone", "taken", "forced", "max hold",
+		"crashed", "not held", "lost", "expired", "gone", "taken", "forced", "max hold", "re-entry",
 	}
 	if int(r) < len(names) {
 		return names[r]

@@ -17,13 +17,13 @@ func someEvents(r *rig) map[string]func(*core.Lock) {
 	return map[string]func(*core.Lock){
 		"acquire":       func(l *core.Lock) { l.Acquire(r.now, core.Ticket{ID: 9, Owner: 9, Ref: "x"}) },
 		"re-entry":      func(l *core.Lock) { l.Acquire(r.now, core.Ticket{ID: 9, Owner: 7, Ref: "x"}) },
-		"release":       func(l *core.Lock) { l.Release(r.now, 1, 0, "x") },
+		"release":       func(l *core.Lock) { l.Release(r.now, 1, 0, core.Exclusive, "x") },
 		"cancel":        func(l *core.Lock) { l.Cancel(r.now, 3, 0, "x") },
 		"cancel all":    func(l *core.Lock) { l.Cancel(r.now, 0, 8, "x") },
 		"owner gone":    func(l *core.Lock) { l.OwnerGone(r.now, 7) },
 		"waiter gone":   func(l *core.Lock) { l.OwnerGone(r.now, 8) },
 		"ensure":        func(l *core.Lock) { l.Ensure(r.now, 1, 9*sec, "x") },
-		"force release": func(l *core.Lock) { l.ForceRelease(r.now, "x") },
+		"force release": func(l *core.Lock) { l.ForceRelease(r.now, core.Exclusive, "x") },
 		"renewed":       func(l *core.Lock) { l.Replied(r.now, seq, done) },
 		"gone":          func(l *core.Lock) { l.Replied(r.now, seq, gone) },
 		"failed":        func(l *core.Lock) { l.Replied(r.now, seq, timeoutR) },
@@ -93,7 +93,7 @@ func TestEventThatPanicsHasChangedNothing(t *testing.T) {
 
 func TestEffectsSurviveACrashOfTheShell(t *testing.T) {
 	cfg := rigConfig
-	l := core.New(&cfg)
+	l := core.New(&cfg, &core.Kind{})
 	l.Refill(1)
 	take := func(n int) (said []string) {
 		for range n {
@@ -114,16 +114,16 @@ func TestEffectsSurviveACrashOfTheShell(t *testing.T) {
 	take(1)
 	event(func(l *core.Lock) { l.Replied(0, 1, done) })
 	event(func(l *core.Lock) { l.Acquire(0, core.Ticket{ID: 2, Ref: "b"}) })
-	event(func(l *core.Lock) { l.Release(0, 1, 0, "A") })
+	event(func(l *core.Lock) { l.Release(0, 1, 0, core.Exclusive, "A") })
 	// The shell takes two of four, and crashes. What it had not taken is still there,
 	// and what comes after it comes behind it.
 	if said := take(2); !slices.Equal(said, []string{"a: granted x1 until 9.898s", "a: over"}) {
 		t.Fatalf("at first it says %q", said)
 	}
-	if _, _, pending := l.Everyone(); !slices.Equal(pending, []any{"A", "b"}) {
+	if _, _, pending := everyone(&l); !slices.Equal(pending, []any{"A", "b"}) {
 		t.Fatalf("%v are owed an answer", pending)
 	}
-	event(func(l *core.Lock) { l.Release(0, 2, 0, "B") })
+	event(func(l *core.Lock) { l.Release(0, 2, 0, core.Exclusive, "B") })
 	want := []string{"A: freed x0, handed on", "b: handed on x1 until 9.898s", "b: over", "release #1"}
 	if said := take(9); !slices.Equal(said, want) {
 		t.Fatalf("then it says %q", said)

@@ -20,7 +20,8 @@ const (
 	TellAtRisk
 	// Over says that the hold of Ref has ended, in whichever way: nothing more will be told to it.
 	Over
-	// Subscribe asks for the messages of the lock's channel; Subscribed confirms.
+	// Subscribe asks for the messages of the lock's channel, or of the channel that
+	// Term's entry in Redis's queue has; Subscribed confirms.
 	Subscribe
 	// Unsubscribe ends that.
 	Unsubscribe
@@ -33,6 +34,7 @@ type Effect struct {
 	Ref     any
 	Answer  Answer
 	Command Command
+	Term    uint64
 }
 
 // CommandKind names the script of a Command.
@@ -45,18 +47,35 @@ const (
 	Renew
 	Yield
 	ForceRelease
+	// Look asks whether others wait.
+	Look
+	// Enrol lists who waits in Redis's queue, and takes the lock if one of them is next.
+	Enrol
 )
 
 // Command is one script to run on the lock's key.
 type Command struct {
 	Kind CommandKind
 	Seq  uint64
-	// Term is the number in the owner field.
+	// Term is the number in the owner field; with Enrol, which term to release on the
+	// way, 0 for none.
 	Term uint64
-	// Count is the hold count to set; 0 with Release frees the lock.
-	Count int
-	Lease time.Duration
-	// Subscribed says for Yield that one of the channel's subscribers is this system.
+	// Count and Shared are the hold counts to set; 0 of both with Release frees the lock.
+	Count  int
+	Shared int
+	Mode   Mode
+	Lease  time.Duration
+	// Announce says for Acquire that a writer will wait, so that readers elsewhere do
+	// not join past it.
+	Announce bool
+	// Tokens is how many fencing tokens to draw.
+	Tokens int64
+	// Entries are the waiters, in their order; Take lets Enrol take the lock. Others of
+	// ours up to the term Top leave Redis's queue.
+	Entries []Entry
+	Take    bool
+	Top     uint64
+	// Subscribed says for Yield and Look that one of the channel's subscribers is this system.
 	Subscribed bool
 	// Open makes Yield release the lock even if nobody is seen to wait.
 	Open bool
@@ -88,11 +107,16 @@ type Result struct {
 	TTL time.Duration
 	// Holder is the field that Refused found; OwnTerm its number if it is this
 	// system's own, else 0.
+	// With Enrol, Done says that OwnTerm has taken the lock.
 	Holder  string
 	OwnTerm uint64
+	// Freed says for Enrol that its Term held the lock, and has released it.
+	Freed bool
+	// Tokens are the highest of those drawn, of each counter.
+	Tokens []int64
 	// Taken says for Absent that the key is somebody else's now, instead of gone.
 	Taken bool
-	// Others is how many other subscribers Yield saw.
+	// Others is how many others Yield or Look saw waiting.
 	Others int
 	// WasHeld is the answer to ForceRelease.
 	WasHeld bool
@@ -130,7 +154,13 @@ type Answer struct {
 	Kind   AnswerKind
 	HoldID uint64
 	Count  int
-	Until  Instant
+	// Until is how long the lease is good for; Bound is an earlier end of the hold that
+	// no renewal moves, 0 if there is none.
+	Until Instant
+	Bound Instant
+	// Root is the Ref of the hold's first request.
+	Root   any
+	Tokens []int64
 	// HandedOn says that the lock was passed on inside this process.
 	HandedOn bool
 	Reason   Reason
@@ -161,4 +191,5 @@ const (
 	Taken
 	ByForce
 	MaxHold
+	Reentry
 )

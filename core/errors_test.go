@@ -59,7 +59,7 @@ func TestLostReplyIsRepairedByTheSameTermAgain(t *testing.T) {
 
 func TestErrorsAreToldInRedisOwnWords(t *testing.T) {
 	cfg := rigConfig
-	l := core.New(&cfg)
+	l := core.New(&cfg, &core.Kind{})
 	l.Refill(1)
 	l.Acquire(0, core.Ticket{ID: 1, Ref: "a"})
 	e, _ := l.Effects()

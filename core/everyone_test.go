@@ -11,7 +11,7 @@ import (
 // owed checks to whom the lock owes something.
 func (r *rig) owed(holder any, pending ...string) {
 	r.t.Helper()
-	h, id, everyone := r.lock.Everyone()
+	h, id, everyone := everyone(&r.lock)
 	if h != holder || (id == 0) != (holder == nil) {
 		r.t.Fatalf("the holder is %v, with id %d", h, id)
 	}
@@ -60,7 +60,7 @@ func TestTermsThatMayBeInRedis(t *testing.T) {
 	r := newRig(t)
 	terms := func(want ...uint64) {
 		t.Helper()
-		if got := r.lock.Terms(); !slices.Equal(got, want) {
+		if got := terms(&r.lock); !slices.Equal(got, want) {
 			t.Fatalf("the terms are %v, not %v", got, want)
 		}
 	}

@@ -15,8 +15,12 @@ type lease struct {
 	// length is the TTL it was last given; fixed says that it is not renewed.
 	length time.Duration
 	fixed  bool
-	// count is the hold count in Redis; -1 if not known.
-	count int
+	// counts is how it is held in Redis, and mode how it is meant to be held.
+	counts counts
+	mode   Mode
+	// closed: others wait, so that nobody may join those who share it.
+	closed bool
+	tokens tokens
 	// until is how long the lease is trusted: from when the last command that
 	// set the TTL was sent, never from when its reply came, and less the margin.
 	until   Instant
@@ -33,7 +37,7 @@ type lease struct {
 
 // givenUp takes note of a command that may still arrive.
 func (l *Lock) givenUp(o *op) {
-	if o.term == l.lease.term && (l.lease.doubt == 0 || o.lease < l.lease.doubt) {
+	if o.term != 0 && o.term == l.lease.term && (l.lease.doubt == 0 || o.lease < l.lease.doubt) {
 		l.lease.doubt = o.lease
 	}
 }
@@ -54,25 +58,32 @@ func (l *Lock) dropRenewal() {
 
 // extend takes note that o has set the TTL. A fixed lease is never shortened.
 func (l *Lock) extend(o op) {
+	l.lease.renewAt = o.sentAt + l.cfg.Renewal
+	l.lease.atRisk = false
+	if l.lease.fixed && o.kind == opRenew {
+		return // its end stays
+	}
 	until := o.sentAt + o.lease - Margin(o.lease)
 	if !l.lease.fixed || until > l.lease.until {
 		l.lease.until = max(until, l.lease.until)
 		l.lease.length = o.lease
 	}
-	l.lease.renewAt = o.sentAt + l.cfg.Renewal
-	l.lease.atRisk = false
 }
 
-// holdUntil is how long the present hold is good for if nothing is renewed.
-func (l *Lock) holdUntil() Instant {
-	if l.hold.until != 0 {
-		return min(l.hold.until, l.lease.until)
+// holdUntil is how long a hold is good for if nothing is renewed.
+func (l *Lock) holdUntil(own hold) Instant {
+	if own.until != 0 {
+		return min(own.until, l.lease.until)
 	}
 	return l.lease.until
 }
 
+// renewed tells whether the lease is renewed. A fixed one is, as far as it goes, if it
+// is shared: Redisson's renewals of other readers cut the TTL of them all.
+func (l *Lock) renewed() bool { return !l.lease.fixed || l.lease.mode == Shared }
+
 func (l *Lock) startRenewal(hurry bool) {
-	l.renewal = op{kind: opRenew, term: l.lease.term, lease: l.cfg.Lease, hurry: hurry}
+	l.renewal = op{kind: opRenew, term: l.lease.term, counts: l.lease.counts, mode: l.lease.mode, lease: l.countLease(nil, false), hurry: hurry}
 	l.send(&l.renewal)
 }
 
@@ -85,8 +96,8 @@ func (l *Lock) renewalReplied(r Result) {
 		l.wait.lastErr = ""
 		var more []ensure
 		for _, e := range l.ensures {
-			if l.holdUntil() >= e.until {
-				l.answer(e.ref, Answer{Kind: Ensured, Until: l.holdUntil()})
+			if until := l.holdUntil(l.holds.byID(e.hold)); until >= e.until {
+				l.answer(e.ref, Answer{Kind: Ensured, Until: until})
 			} else {
 				more = append(more, e)
 			}
@@ -99,12 +110,15 @@ func (l *Lock) renewalReplied(r Result) {
 	case Failed:
 		_, detail := failure(r)
 		l.again(&l.renewal, r)
-		l.failEnsures(Unavailable, detail)
+		l.failEnsures(0, Unavailable, detail)
 		l.wait.lastErr = detail
-		if !l.lease.atRisk {
-			l.lease.atRisk = true
-			l.effects = append(l.effects, Effect{Kind: TellAtRisk, Ref: l.hold.ref, Answer: Answer{
-				HoldID: l.hold.id, Until: l.lease.until, Detail: "the lease could not be renewed: " + detail,
+		if l.lease.atRisk {
+			return
+		}
+		l.lease.atRisk = true
+		for own := range l.holds.all() {
+			l.effects = append(l.effects, Effect{Kind: TellAtRisk, Ref: own.ref, Answer: Answer{
+				HoldID: own.id, Until: l.lease.until, Tokens: own.tokens, Detail: "the lease could not be renewed: " + detail,
 			}})
 		}
 	}
@@ -117,18 +131,24 @@ func failure(r Result) (Reason, string) {
 	return Rejected, r.Err.Error()
 }
 
-func (l *Lock) tellLost(reason Reason, detail string) {
-	l.lost = loss{id: l.hold.id, reason: reason}
-	l.effects = append(l.effects, Effect{Kind: TellLost, Ref: l.hold.ref, Answer: Answer{HoldID: l.hold.id, Reason: reason, Detail: detail}})
-	l.dropRenewal()
-	l.failEnsures(Lost, detail)
+func (l *Lock) tellLost(own hold, reason Reason, detail string) {
+	l.effects = append(l.effects, Effect{Kind: TellLost, Ref: own.ref, Answer: Answer{
+		HoldID: own.id, Reason: reason, Tokens: own.tokens, Detail: detail,
+	}})
+	l.failEnsures(own.id, Lost, detail)
 }
 
-// lose ends the lease and with it the hold, whose holder is told. clean says that
+// lose ends the lease and with it the holds, whose holders are told. clean says that
 // the key may still be ours in Redis.
 func (l *Lock) lose(reason Reason, detail string, clean bool) {
-	l.tellLost(reason, detail)
-	if l.main.kind == opCount {
+	l.dropRenewal()
+	lost := l.holds
+	for own := range lost.all() {
+		l.tellLost(own, reason, detail)
+	}
+	if o := l.main; o.joins() {
+		l.queue.insert(o.ticket) // it has had no share yet
+	} else if o.kind == opCount {
 		l.refuseCount(Lost, detail)
 	}
 	for _, c := range l.changes {
@@ -139,7 +159,11 @@ func (l *Lock) lose(reason Reason, detail string, clean bool) {
 		}
 	}
 	l.changes = nil
-	l.over()
+	l.lost = loss{reason: reason}
+	for own := range lost.all() {
+		l.lost.ids = append(l.lost.ids, own.id)
+		l.over(own)
+	}
 	if clean {
 		l.cleanUp(l.lease.term)
 	}
@@ -148,32 +172,41 @@ func (l *Lock) lose(reason Reason, detail string, clean bool) {
 
 func (l *Lock) loseByResult(r Result) {
 	if r.Taken || r.Outcome == Refused {
-		l.lose(Taken, "the key belongs to somebody else now", false)
+		l.lose(Taken, "the key belongs to somebody else now", l.kind.Parts)
 		return
 	}
-	l.lose(Gone, "the key is gone from Redis: it was deleted, evicted or flushed, or it expired", false)
+	l.lose(Gone, "the key is gone from Redis: it was deleted, evicted or flushed, or it expired", l.kind.Parts)
 }
 
 // lapse ends what time has ended.
 func (l *Lock) lapse() {
 	switch l.phase {
 	case owned:
-		if l.hold.id != 0 && l.hold.until != 0 && l.now >= l.hold.until && l.now < l.lease.until {
-			l.endHoldBy(MaxHold, "the hold has reached its max hold")
-			return
-		}
-		if l.hold.id != 0 && l.now >= l.lease.until {
+		if l.holds.len() > 0 && l.now >= l.lease.until {
 			l.lose(Expired, l.expiry(), true)
 			return
+		}
+		holds := l.holds
+		for own := range holds.all() {
+			if own.until != 0 && l.now >= own.until {
+				l.endHoldBy(own, own.ends, own.expiry())
+			}
 		}
 	case releasing:
 	default:
 		return
 	}
 	// Between two holds, or after the last: the reply under way may still come.
-	if l.hold.id == 0 && l.now >= l.lease.until && !l.main.inFlight {
+	if l.holds.len() == 0 && l.now >= l.lease.until && !l.main.inFlight {
 		l.giveUpTerm()
 	}
+}
+
+func (h *hold) expiry() string {
+	if h.ends == MaxHold {
+		return "the hold has reached its max hold"
+	}
+	return "its fixed lease is over"
 }
 
 func (l *Lock) expiry() string {

@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -19,13 +20,27 @@ const (
 	releasing
 )
 
+// Kind is what the decisions depend on besides the requests themselves.
+type Kind struct {
+	// Tokens is how many fencing counters every new hold draws from.
+	Tokens int
+	// Queued: all waiters stand in one queue in Redis, which decides who is next.
+	Queued bool
+	// Shares: the lock can be held in Shared mode.
+	Shares bool
+	// Parts: the lock is made of several, and when one of them is lost, others may
+	// still have to be released.
+	Parts bool
+}
+
 // Lock is the state of one named lock in one process, and all that it decides.
 //
 // It is a value: an event is applied to a copy, which then replaces the original in
 // one assignment. An event that panics half way has therefore changed nothing.
 type Lock struct {
-	cfg *Config
-	now Instant
+	cfg  *Config
+	kind *Kind
+	now  Instant
 	// seq numbers the commands, so that a reply finds its command and no other.
 	seq uint64
 	// spare is the number of the next term.
@@ -34,7 +49,7 @@ type Lock struct {
 	closing bool
 
 	lease lease
-	hold  hold
+	holds holds
 	queue queue
 	// lastOwner is the highest owner seen, repeats whether one may wait twice.
 	lastOwner Owner
@@ -44,51 +59,46 @@ type Lock struct {
 	main op
 	// renewal is the watchdog's, beside it.
 	renewal op
+	// enrolment is about the queue in Redis, beside both.
+	enrolment enrolment
 	// sides are commands that do not concern the present term: releases of terms
 	// that are over, and forced releases.
 	sides []op
-	// changes is what the holder asked for while main was under way.
+	// changes is what the holders asked for while main was under way.
 	changes []change
 	ensures []ensure
 
 	wait waiting
 	sub  subscription
-	// lost remembers the last hold that was lost, to explain it to a late Release.
+	// lost remembers the holds that were lost last, to explain it to a late Release.
 	lost loss
 
 	effects []Effect
 	taken   int
 }
 
-// hold is the present holder's turn on the lease; id 0 is none.
-type hold struct {
-	id    uint64
-	owner Owner
-	ref   any
-	count int
-	// until ends the hold before the lease; 0 does not.
-	until Instant
-}
-
 type loss struct {
-	id     uint64
+	ids    []uint64
 	reason Reason
 }
 
-// change is a wish of the holder: one more hold for a ticket, or one less.
+// change is a wish of a holder: one more hold for a ticket, or one less.
 type change struct {
+	hold   uint64
+	mode   Mode
 	ticket *Ticket
 	ref    any
 }
 
 type ensure struct {
+	hold  uint64
 	ref   any
 	until Instant
 }
 
 // New returns a lock that nobody wants yet. Before every event that follows,
-// SpareTerm must hold a number that no lock of this name has had.
-func New(cfg *Config) Lock { return Lock{cfg: cfg} }
+// SpareTerm must hold a number higher than any that a lock of this name has had.
+func New(cfg *Config, kind *Kind) Lock { return Lock{cfg: cfg, kind: kind} }
 
 // SpareTerm tells whether the lock has the number of its next term.
 func (l *Lock) SpareTerm() bool { return l.spare != 0 }
@@ -102,12 +112,17 @@ func (l *Lock) Acquire(now Instant, t Ticket) {
 	defer l.settle()
 	seenBefore := t.Owner != 0 && t.Owner <= l.lastOwner
 	l.lastOwner = max(l.lastOwner, t.Owner)
+	own := l.holds.byOwner(t.Owner)
+	if l.kind.Queued {
+		t.term, l.spare = l.spare, 0
+		l.enrolment.top = t.term
+	}
 	switch {
 	case l.closing:
 		l.refuse(t.Ref, Closed, "the system is closing")
-	case l.hold.id != 0 && t.Owner != 0 && t.Owner == l.hold.owner:
-		l.changes = append(l.changes, change{ticket: &t})
-	case t.Try && (l.hold.id != 0 || l.queue.len() > 0):
+	case own.id != 0:
+		l.reenter(own, &t)
+	case t.Try && (l.queue.len() > 0 || l.holds.len() > 0 && !l.mayJoin(&t)):
 		l.answer(t.Ref, Answer{Kind: NotGranted, Reason: Held, TTL: l.wait.ttl(l), Detail: l.heldBy()})
 	case l.queue.len() >= l.cfg.QueueLimit:
 		l.refuse(t.Ref, QueueFull, fmt.Sprintf("%d requests wait for this lock already, and its limit is %d", l.queue.len(), l.cfg.QueueLimit))
@@ -117,23 +132,34 @@ func (l *Lock) Acquire(now Instant, t Ticket) {
 	}
 }
 
-// Release gives back one hold, named by its id, or by its owner if id is 0.
-func (l *Lock) Release(now Instant, id uint64, owner Owner, ref any) {
-	l.begin(now)
-	defer l.settle()
-	if l.holds(id, owner) {
-		l.changes = append(l.changes, change{ref: ref})
-		return
+// reenter has a holder hold the lock once more, unless that cannot be.
+func (l *Lock) reenter(own hold, t *Ticket) {
+	switch {
+	case t.Once:
+		l.refuse(t.Ref, Reentry, "this owner holds the lock already, and asked not to re-enter it")
+	case t.Mode == Exclusive && own.exclusive == 0:
+		l.refuse(t.Ref, Reentry, "this owner holds the lock for reading, and a read hold cannot become a write hold: release it first")
+	default:
+		l.changes = append(l.changes, change{hold: own.id, mode: t.Mode, ticket: t})
 	}
-	if id != 0 && id == l.lost.id {
-		l.answer(ref, Answer{Kind: NotFreed, Reason: Lost, Detail: "the hold was lost before: " + l.lost.reason.String()})
-		return
-	}
-	l.answer(ref, Answer{Kind: NotFreed, Reason: NotHeld, Detail: "there is no such hold: it was never granted, or released before, or belongs to somebody else"})
 }
 
-func (l *Lock) holds(id uint64, owner Owner) bool {
-	return l.hold.id != 0 && (id == l.hold.id || id == 0 && owner != 0 && owner == l.hold.owner)
+// Release gives back one hold, named by its id, or by its owner if id is 0.
+func (l *Lock) Release(now Instant, id uint64, owner Owner, mode Mode, ref any) {
+	l.begin(now)
+	defer l.settle()
+	own := l.holds.byID(id)
+	if id == 0 {
+		own = l.holds.byOwner(owner)
+	}
+	switch {
+	case own.id != 0:
+		l.changes = append(l.changes, change{hold: own.id, mode: mode, ref: ref})
+	case slices.Contains(l.lost.ids, id):
+		l.answer(ref, Answer{Kind: NotFreed, Reason: Lost, Detail: "the hold was lost before: " + l.lost.reason.String()})
+	default:
+		l.answer(ref, Answer{Kind: NotFreed, Reason: NotHeld, Detail: "there is no such hold: it was never granted, or released before, or belongs to somebody else"})
+	}
 }
 
 // Cancel withdraws the waiting requests of an owner, or the one with that id.
@@ -151,7 +177,7 @@ func (l *Lock) Cancel(now Instant, id uint64, owner Owner, ref any) {
 	}
 	matches := func(t *Ticket) bool { return t.ID == id || id == 0 && owner != 0 && t.Owner == owner }
 	if id != 0 {
-		if t := l.queue.byID(id); t != nil {
+		if t := l.queue.withdraw(id); t != nil {
 			cancel(t)
 		}
 	} else if owner != 0 {
@@ -178,24 +204,30 @@ func (l *Lock) OwnerGone(now Instant, owner Owner) {
 		return
 	}
 	l.queue.remove(func(t *Ticket) bool { return t.Owner == owner })
-	if l.hold.id == 0 || l.hold.owner != owner {
-		return
-	}
-	if l.main.kind == opCount {
+	if l.main.kind == opCount && l.main.ticket != nil && l.main.ticket.Owner == owner {
 		l.main.ticket = nil
 	}
+	own := l.holds.byOwner(owner)
+	if own.id == 0 {
+		return
+	}
 	// However often it was held, it is over: one release ends it, before any other change.
-	l.withdrawChanges(func(*Ticket) bool { return true }, func(*Ticket) {})
-	l.hold.count = 1
-	l.changes = append([]change{{}}, l.changes...)
+	l.withdrawChanges(func(t *Ticket) bool { return t.Owner == owner }, func(*Ticket) {})
+	mode := Shared
+	if own.exclusive > 0 {
+		mode = Exclusive
+	}
+	own.counts, own.dead = once(mode), true
+	l.holds.update(own)
+	l.changes = append([]change{{hold: own.id, mode: mode}}, l.changes...)
 }
 
-// ForceRelease frees the lock whoever holds it. A holder here is told first.
-func (l *Lock) ForceRelease(now Instant, ref any) {
+// ForceRelease frees the lock whoever holds it in that mode. Holders here are told first.
+func (l *Lock) ForceRelease(now Instant, mode Mode, ref any) {
 	l.begin(now)
 	defer l.settle()
-	force := op{kind: opForce, ref: ref, lease: l.cfg.Lease, until: now + l.cfg.CallTimeout}
-	if l.hold.id != 0 {
+	force := op{kind: opForce, ref: ref, mode: mode, lease: l.cfg.Lease, until: now + l.cfg.CallTimeout}
+	if l.holds.len() > 0 && l.lease.mode == mode {
 		force.heldHere, force.term = true, l.lease.term
 		l.lose(ByForce, "the lock was force-released", false)
 	}
@@ -208,21 +240,23 @@ func (l *Lock) Ensure(now Instant, id uint64, d time.Duration, ref any) {
 	l.begin(now)
 	defer l.settle()
 	most := l.cfg.Lease - Margin(l.cfg.Lease)
+	own := l.holds.byID(id)
+	left := l.holdUntil(own) - l.now
 	switch {
-	case l.hold.id != id || id == 0:
+	case own.id == 0:
 		reason := NotHeld
-		if id != 0 && id == l.lost.id {
+		if slices.Contains(l.lost.ids, id) {
 			reason = Lost
 		}
 		l.answer(ref, Answer{Kind: NotDone, Reason: reason, Detail: "the hold is over"})
-	case l.holdUntil()-now >= d:
-		l.answer(ref, Answer{Kind: Ensured, Until: l.holdUntil()})
-	case l.lease.fixed || l.hold.until != 0 && l.hold.until-now < d:
-		l.answer(ref, Answer{Kind: NotDone, Reason: Invalid, Detail: fmt.Sprintf("only %v of the hold are left, and neither a fixed lease nor a max hold is renewed", l.holdUntil()-now)})
+	case left >= d:
+		l.answer(ref, Answer{Kind: Ensured, Until: l.holdUntil(own)})
+	case l.lease.fixed || own.until != 0 && own.until-now < d:
+		l.answer(ref, Answer{Kind: NotDone, Reason: Invalid, Detail: fmt.Sprintf("only %v of the hold are left, and neither a fixed lease nor a max hold is renewed", left)})
 	case d > most:
 		l.answer(ref, Answer{Kind: NotDone, Reason: Invalid, Detail: fmt.Sprintf("%v were asked for, and a renewed lease is good for %v at most", d, most)})
 	default:
-		l.ensures = append(l.ensures, ensure{ref: ref, until: now + d})
+		l.ensures = append(l.ensures, ensure{hold: id, ref: ref, until: now + d})
 		if l.renewal.kind == opNone {
 			l.startRenewal(true)
 		} else if !l.renewal.inFlight {
@@ -247,14 +281,15 @@ func (l *Lock) Signal(now Instant) {
 	l.attemptSoon()
 }
 
-// Subscribed says that no message is missed from now on, though some may have been.
-func (l *Lock) Subscribed(now Instant) {
+// Subscribed says that no message of the channel is missed from now on, though some
+// may have been. term is what the Subscribe named.
+func (l *Lock) Subscribed(now Instant, term uint64) {
 	l.begin(now)
 	defer l.settle()
-	if l.sub != asked && l.sub != listening {
+	if l.sub.state == unsubscribed || l.sub.term != term {
 		return
 	}
-	l.sub = listening
+	l.sub.state = listening
 	if l.phase == contending && now >= l.wait.deferUntil {
 		l.attemptSoon()
 	}
@@ -277,14 +312,16 @@ func (l *Lock) Close(now Instant) {
 	for _, t := range l.queue.remove(func(*Ticket) bool { return true }) {
 		l.refuse(t.Ref, Closed, "the system is closing")
 	}
-	if l.hold.id != 0 {
-		l.endHoldBy(Closed, "the system is closing")
+	holds := l.holds
+	for own := range holds.all() {
+		l.endHoldBy(own, Closed, "the system is closing")
 	}
 }
 
 // Idle tells whether the lock has nothing to do and nothing to remember.
 func (l *Lock) Idle() bool {
-	return l.phase == free && l.queue.len() == 0 && len(l.sides) == 0 && l.sub == unsubscribed && l.taken == len(l.effects)
+	return l.phase == free && l.queue.len() == 0 && len(l.sides) == 0 && !l.enrolment.needed(l) &&
+		l.sub.state == unsubscribed && l.taken == len(l.effects)
 }
 
 // Effects hands out what is to be done. The lock forgets an effect once it is taken.
@@ -302,23 +339,39 @@ func (l *Lock) Effects() (next Effect, ok bool) {
 // Snapshot is what can be said of the lock without asking Redis.
 type Snapshot struct {
 	HeldHere bool
-	Count    int
-	Waiters  int
-	Until    Instant
+	// Count is how often the first of the holders has it.
+	Count   int
+	Waiters int
+	// Until is how long that one's hold is good for if nothing is renewed.
+	Until  Instant
+	Tokens []int64
 }
 
 // Snapshot describes the lock as this process knows it.
 func (l *Lock) Snapshot() Snapshot {
-	return Snapshot{HeldHere: l.hold.id != 0, Count: l.hold.count, Waiters: l.queue.len(), Until: l.holdUntil()}
+	first := l.holds.first
+	return Snapshot{HeldHere: first.id != 0, Count: first.total(), Waiters: l.queue.len(), Until: l.holdUntil(first), Tokens: first.tokens}
 }
 
-// Everyone lists whom the lock still owes something: the holder, and those who
+// LeaseUntil is how long the lease is good for if it is not renewed.
+func (l *Lock) LeaseUntil() Instant { return l.lease.until }
+
+// Holder is a hold as the shell knows it.
+type Holder struct {
+	Ref any
+	ID  uint64
+}
+
+// Everyone lists whom the lock still owes something: the holders, and those who
 // await an answer. It is for a lock that is given up.
-func (l *Lock) Everyone() (holder any, holdID uint64, pending []any) {
+func (l *Lock) Everyone() (holders []Holder, pending []any) {
 	add := func(ref any) {
 		if ref != nil {
 			pending = append(pending, ref)
 		}
+	}
+	for own := range l.holds.all() {
+		holders = append(holders, Holder{Ref: own.ref, ID: own.id})
 	}
 	for _, t := range l.queue.tickets {
 		add(t.Ref)
@@ -344,21 +397,28 @@ func (l *Lock) Everyone() (holder any, holdID uint64, pending []any) {
 			add(e.Ref)
 		}
 	}
-	return l.hold.ref, l.hold.id, pending
+	return holders, pending
 }
 
-// Terms lists the terms that may be in Redis.
-func (l *Lock) Terms() []uint64 {
-	var terms []uint64
-	if l.phase != free {
-		terms = append(terms, l.lease.term)
+// Farewell lists the commands after which nothing of this process is left in Redis.
+// It is for a lock that is given up.
+func (l *Lock) Farewell() []Command {
+	var all []Command
+	leave := func(term uint64) {
+		all = append(all, Command{Kind: Release, Term: term})
+	}
+	if l.phase != free && l.lease.term != 0 {
+		leave(l.lease.term)
 	}
 	for _, o := range l.sides {
 		if o.kind == opRelease || o.heldHere {
-			terms = append(terms, o.term)
+			leave(o.term)
 		}
 	}
-	return terms
+	if l.enrolment.needed(l) {
+		all = append(all, Command{Kind: Enrol, Top: l.enrolment.top})
+	}
+	return all
 }
 
 func (l *Lock) answer(ref any, a Answer) {
@@ -372,7 +432,7 @@ func (l *Lock) refuse(ref any, reason Reason, detail string) {
 }
 
 func (l *Lock) heldBy() string {
-	if l.hold.id != 0 {
+	if l.holds.len() > 0 {
 		return "the lock is held in this process"
 	}
 	if l.wait.holder != "" {

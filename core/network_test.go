@@ -116,7 +116,7 @@ func (w *world) subscribe(p *process) {
 			}
 			w.after(w.latency(), func() { p.event("signal", func(l *core.Lock) { l.Signal(w.now) }) })
 		}
-		w.after(w.latency(), func() { p.event("subscribed", func(l *core.Lock) { l.Subscribed(w.now) }) })
+		w.after(w.latency(), func() { p.event("subscribed", func(l *core.Lock) { l.Subscribed(w.now, 0) }) })
 	})
 }
 

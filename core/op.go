@@ -23,6 +23,10 @@ const (
 	opRenew
 	// opForce frees the lock whoever has it.
 	opForce
+	// opLook asks whether others wait.
+	opLook
+	// opEnrol brings the queue in Redis up to date.
+	opEnrol
 )
 
 // op is a command that is being carried out: sent, and sent again until its
@@ -31,9 +35,15 @@ type op struct {
 	kind opKind
 	term uint64
 	// What to set.
-	count int
-	lease time.Duration
-	fixed bool
+	counts counts
+	mode   Mode
+	lease  time.Duration
+	fixed  bool
+	// hold is whose counts change; reserved is how many tokens are drawn.
+	hold     uint64
+	reserved int64
+	// entries is how many waiters were listed.
+	entries int
 	// ticket is whom an acquire, a grant or a re-entry is for; ref is who awaits a release.
 	ticket *Ticket
 	ref    any
@@ -52,6 +62,9 @@ type op struct {
 	until    Instant
 	heldHere bool
 }
+
+// joins tells whether the op lets one more share the lease.
+func (o *op) joins() bool { return o.kind == opCount && o.ticket != nil && o.hold == 0 }
 
 // due is when the op wants attention again.
 func (o *op) due() Instant {
@@ -77,23 +90,28 @@ func (l *Lock) side(o op) {
 // send issues the op's command, for the first time or again.
 func (l *Lock) send(o *op) {
 	if o.kind == opCount {
-		o.lease = l.countLease(o.ticket)
+		o.lease = l.countLease(o.ticket, o.joins())
 	}
 	l.seq++
 	o.seq, o.sentAt, o.inFlight = l.seq, l.now, true
 	timeout := l.cfg.timeout(o.lease)
 	o.deadline = l.now + timeout + replyGrace
-	c := Command{Seq: o.seq, Term: o.term, Count: o.count, Lease: o.lease, Deadline: l.now + timeout}
+	c := Command{
+		Seq: o.seq, Term: o.term, Count: o.counts.exclusive, Shared: o.counts.shared, Mode: o.mode, Lease: o.lease, Deadline: l.now + timeout,
+	}
 	switch o.kind {
 	case opAcquire, opGrant:
 		c.Kind = Acquire
+		c.Announce = o.ticket != nil && o.mode == Exclusive && !o.ticket.Try
+		o.reserved = l.reserve()
+		c.Tokens = o.reserved
 	case opCount:
 		if c.Kind = Release; o.ticket != nil {
 			c.Kind = Acquire
 		}
 	case opYield:
 		c.Kind = Yield
-		c.Subscribed = l.sub == listening
+		c.Subscribed = l.sub.state == listening
 		c.Open = l.now >= l.lease.openAt
 	case opRelease:
 		c.Kind = Release
@@ -102,6 +120,12 @@ func (l *Lock) send(o *op) {
 		c.Hurry = o.hurry || o.tries > 0
 	case opForce:
 		c.Kind = ForceRelease
+	case opLook:
+		c.Kind = Look
+		c.Subscribed = l.sub.state == listening
+	}
+	if l.kind.Queued && o.lists(l) {
+		l.list(o, &c)
 	}
 	l.effects = append(l.effects, Effect{Kind: Send, Command: c})
 }
@@ -129,6 +153,8 @@ func (l *Lock) Replied(now Instant, seq uint64, r Result) {
 		l.mainReplied(r)
 	case l.renewal.inFlight && l.renewal.seq == seq:
 		l.renewalReplied(r)
+	case l.enrolment.op.inFlight && l.enrolment.op.seq == seq:
+		l.enrolReplied(r)
 	default:
 		for i := range l.sides {
 			if l.sides[i].inFlight && l.sides[i].seq == seq {
@@ -151,7 +177,15 @@ func (l *Lock) mainReplied(r Result) {
 	case opYield:
 		l.yieldReplied(o, r)
 	case opRelease:
+		if l.kind.Queued && r.Outcome != Failed {
+			l.emptied(o.entries)
+			if r.Outcome = Absent; r.Freed {
+				r.Outcome = Done
+			}
+		}
 		l.releaseReplied(o, r)
+	case opLook:
+		l.lookReplied(r)
 	}
 }
 
@@ -184,7 +218,7 @@ func (l *Lock) sideReplied(i int, r Result) {
 			}
 			l.answer(ended.ref, Answer{Kind: Forced, Count: n})
 		}
-		if l.phase == owned && l.hold.id != 0 && !l.renewal.inFlight && !l.lease.fixed {
+		if l.phase == owned && l.holds.len() > 0 && !l.renewal.inFlight && l.renewed() {
 			// It may have hit a term that began meanwhile: find out now.
 			l.startRenewal(true)
 		}
@@ -207,20 +241,18 @@ func (l *Lock) cleaning() bool {
 // overdue gives up waiting for replies that should be here by now, and sends again
 // what is to be sent again.
 func (l *Lock) overdue() {
-	if o := &l.main; o.kind != opNone && l.now >= o.due() {
-		if o.inFlight {
-			l.mainReplied(noReply)
-		} else {
+	late := func(o *op, replied func()) {
+		switch {
+		case o.kind == opNone || l.now < o.due():
+		case o.inFlight:
+			replied()
+		default:
 			l.send(o)
 		}
 	}
-	if o := &l.renewal; o.kind != opNone && l.now >= o.due() {
-		if o.inFlight {
-			l.renewalReplied(noReply)
-		} else {
-			l.send(o)
-		}
-	}
+	late(&l.main, func() { l.mainReplied(noReply) })
+	late(&l.renewal, func() { l.renewalReplied(noReply) })
+	late(&l.enrolment.op, func() { l.enrolReplied(noReply) })
 	for i := 0; i < len(l.sides); {
 		switch o := &l.sides[i]; {
 		case l.now < o.due():

@@ -192,7 +192,7 @@ func (p *process) open() []*request {
 
 // term is the present one; it must not be asked for if there is none.
 func (p *process) term() uint64 {
-	if terms := p.lock.Terms(); len(terms) > 0 {
+	if terms := terms(&p.lock); len(terms) > 0 {
 		return terms[0]
 	}
 	return 0

@@ -22,16 +22,16 @@ func TestReleaseOfAHoldThatIsOver(t *testing.T) {
 	r.forget()
 	r.release("a") // b's hold is none of a's business
 	r.wants("A: not freed, not held")
-	r.do(func(l *core.Lock) { l.Release(r.now, 99, 0, "nobody") })
-	r.do(func(l *core.Lock) { l.Release(r.now, 0, 0, "nobody") })
+	r.do(func(l *core.Lock) { l.Release(r.now, 99, 0, core.Exclusive, "nobody") })
+	r.do(func(l *core.Lock) { l.Release(r.now, 0, 0, core.Exclusive, "nobody") })
 	r.wants("nobody: not freed, not held", "nobody: not freed, not held")
 }
 
 func TestReleaseByOwner(t *testing.T) {
 	r := held(t, owner(7))
-	r.do(func(l *core.Lock) { l.Release(r.now, 0, 8, "eight") })
+	r.do(func(l *core.Lock) { l.Release(r.now, 0, 8, core.Exclusive, "eight") })
 	r.wants("eight: not freed, not held")
-	r.do(func(l *core.Lock) { l.Release(r.now, 0, 7, "seven") })
+	r.do(func(l *core.Lock) { l.Release(r.now, 0, 7, core.Exclusive, "seven") })
 	r.wants("a: over", "release #1")
 }
 
@@ -39,7 +39,7 @@ func TestReleaseAgainWhileTheFirstIsUnderWay(t *testing.T) {
 	r := held(t)
 	r.release("a")
 	r.forget()
-	r.do(func(l *core.Lock) { l.Release(r.now, 1, 0, "twice") })
+	r.do(func(l *core.Lock) { l.Release(r.now, 1, 0, core.Exclusive, "twice") })
 	r.wants("twice: not freed, not held")
 }
 

@@ -57,7 +57,7 @@ func newRig(t *testing.T) *rig {
 
 func newRigWith(t *testing.T, cfg *core.Config) *rig {
 	t.Helper()
-	return &rig{t: t, lock: core.New(cfg), ids: map[string]uint64{}}
+	return &rig{t: t, lock: core.New(cfg, &core.Kind{}), ids: map[string]uint64{}}
 }
 
 // held is a rig at 2 ms whose lock was granted to a, on its request at 0.
@@ -79,7 +79,7 @@ func contending(t *testing.T, options ...option) *rig {
 	r.acquire("a", options...)
 	r.now = 2 * ms
 	r.reply(core.Acquire, refused(8*sec))
-	r.do(func(l *core.Lock) { l.Subscribed(r.now) })
+	r.do(func(l *core.Lock) { l.Subscribed(r.now, 0) })
 	r.now = 4 * ms
 	r.reply(core.Acquire, refused(8*sec))
 	r.forget()
@@ -149,7 +149,7 @@ func (r *rig) acquire(name string, options ...option) {
 // release gives back the hold of a client; it is answered to the name in upper case.
 func (r *rig) release(name string) {
 	r.t.Helper()
-	r.do(func(l *core.Lock) { l.Release(r.now, r.ids[name], 0, strings.ToUpper(name)) })
+	r.do(func(l *core.Lock) { l.Release(r.now, r.ids[name], 0, core.Exclusive, strings.ToUpper(name)) })
 }
 
 func (r *rig) cancel(name string) {
@@ -169,7 +169,7 @@ func (r *rig) ownerGone(o core.Owner) {
 
 func (r *rig) force() {
 	r.t.Helper()
-	r.do(func(l *core.Lock) { l.ForceRelease(r.now, "force") })
+	r.do(func(l *core.Lock) { l.ForceRelease(r.now, core.Exclusive, "force") })
 }
 
 func (r *rig) close() {
@@ -184,7 +184,7 @@ func (r *rig) signal() {
 
 func (r *rig) subscribed() {
 	r.t.Helper()
-	r.do(func(l *core.Lock) { l.Subscribed(r.now) })
+	r.do(func(l *core.Lock) { l.Subscribed(r.now, 0) })
 }
 
 // reply answers the last command of a kind that is not answered yet.
@@ -335,4 +335,22 @@ func answerSentence(a core.Answer) string {
 		return fmt.Sprintf("ensured until %v", a.Until)
 	}
 	return fmt.Sprintf("not done, %v", a.Reason)
+}
+
+// terms are those that a lock that is given up must still see released.
+func terms(l *core.Lock) []uint64 {
+	var all []uint64
+	for _, c := range l.Farewell() {
+		all = append(all, c.Term)
+	}
+	return all
+}
+
+// everyone lists whom a lock that has one holder at most still owes something.
+func everyone(l *core.Lock) (holder any, id uint64, pending []any) {
+	holders, pending := l.Everyone()
+	if len(holders) > 0 {
+		holder, id = holders[0].Ref, holders[0].ID
+	}
+	return holder, id, pending
 }

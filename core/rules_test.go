@@ -146,7 +146,7 @@ func (p *process) checkAfterEvent() {
 		w.violated("%s: the hold should have ended at %v", p.uuid, s.Until)
 	}
 	p.checkLimit(s)
-	holder, id, pending := p.lock.Everyone()
+	holder, id, pending := everyone(&p.lock)
 	if p.hold != nil && (holder != p.hold || id != p.hold.id) {
 		w.violated("%s: everyone's holder is %v, not %v", p.uuid, holder, p.hold)
 	}

@@ -13,6 +13,7 @@ func (l *Lock) settle() {
 	l.lapse() // a release that has just failed may have had its last try
 	for l.advance() {
 	}
+	l.enrol()
 	l.listen()
 }
 
@@ -32,23 +33,23 @@ func (l *Lock) advance() bool {
 		case l.queue.len() == 0:
 			l.stopContending()
 			return true
-		case l.now < l.wait.nextAt || l.cleaning():
+		case l.now < l.wait.nextAt && !l.enrolment.stale(l) || l.cleaning():
 			return false
 		}
 		l.attempt()
 		return true
 	case owned:
-		if l.hold.id != 0 && !l.lease.fixed && l.renewal.kind == opNone && l.now >= l.lease.renewAt {
+		if l.holds.len() > 0 && l.renewed() && l.renewal.kind == opNone && l.now >= l.lease.renewAt {
 			l.startRenewal(false)
 		}
 		switch {
 		case l.main.kind != opNone:
 			return false
-		case l.hold.id == 0:
+		case l.holds.len() == 0:
 			l.grantNext()
 			return true
 		}
-		return l.nextChange()
+		return l.join() || l.nextChange()
 	}
 	return false
 }
@@ -71,6 +72,11 @@ func (l *Lock) NextWake() (at Instant, ok bool) {
 	if l.renewal.kind != opNone {
 		wake(l.renewal.due())
 	}
+	if l.enrolment.op.kind != opNone {
+		wake(l.enrolment.op.due())
+	} else if l.phase != contending && l.enrolment.needed(l) {
+		wake(l.enrolment.nextAt)
+	}
 	for i := range l.sides {
 		wake(l.sides[i].due())
 	}
@@ -83,16 +89,21 @@ func (l *Lock) NextWake() (at Instant, ok bool) {
 		}
 	}
 	if l.phase == owned || l.phase == releasing {
-		if l.hold.id != 0 || !l.main.inFlight {
+		if l.holds.len() > 0 || !l.main.inFlight {
 			wake(l.lease.until)
 		}
-		if l.hold.id != 0 {
-			if l.hold.until != 0 {
-				wake(l.hold.until)
+	}
+	if l.phase == owned && l.holds.len() > 0 {
+		for own := range l.holds.all() {
+			if own.until != 0 {
+				wake(own.until)
 			}
-			if !l.lease.fixed && l.renewal.kind == opNone {
-				wake(l.lease.renewAt)
-			}
+		}
+		if l.renewed() && l.renewal.kind == opNone {
+			wake(l.lease.renewAt)
+		}
+		if l.queue.len() > 0 && l.main.kind == opNone && l.mayJoin(l.queue.head()) {
+			wake(l.lease.tenureEnd)
 		}
 	}
 	return at, ok

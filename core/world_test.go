@@ -96,7 +96,7 @@ func (w *world) join() *process {
 	cfg := *w.cfg
 	cfg.Seed += uint64(len(w.processes))
 	p := &process{
-		w: w, uuid: fmt.Sprintf("p%d", len(w.processes)), lock: core.New(&cfg),
+		w: w, uuid: fmt.Sprintf("p%d", len(w.processes)), lock: core.New(&cfg, &core.Kind{}),
 		requests: map[uint64]*request{}, lost: map[uint64]bool{}, overAt: map[uint64]core.Instant{},
 		underWay: map[uint64]uint64{}, stained: map[uint64]bool{}, ranSeq: map[uint64]uint64{},
 	}

@@ -33,7 +33,7 @@ type Receiver interface {
 // reply are in N and S, in their order; Nil says that it was nil.
 type Reply struct {
 	Nil bool
-	N   [2]int64
+	N   [3]int64
 	S   [2]string
 	Err *Error
 }

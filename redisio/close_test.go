@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
 // Close returns when every call is answered, also those that nobody waits for.
@@ -16,7 +17,7 @@ func TestCloseWaits(t *testing.T) {
 		r.Run(counted(in, hash, i, soon()))
 	}
 	renewed := newInbox()
-	r.Renew(Renewal{Key: hash, Owner: "0", Lease: time.Minute, Deadline: soon(), To: renewed})
+	r.Renew(Renewal{Script: scripts.Renew, Key: hash, Owner: "0", Lease: time.Minute, Deadline: soon(), To: renewed})
 	r.Close()
 	if n := in.count() + renewed.count(); n != 5001 {
 		t.Errorf("%d calls were answered before the end", n)

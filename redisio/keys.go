@@ -8,6 +8,30 @@ import "strings"
 // Channel is the pub/sub channel on which the release of a plain lock is told.
 func Channel(name string) string { return prefix("redisson_lock__channel", name) }
 
+// Token is the counter of a fenced lock's tokens.
+func Token(name string) string { return prefix("redisson_lock_token", name) }
+
+// Queue is the list of those who wait for a fair lock, and Timeouts the sorted set of
+// when each counts as dead.
+func Queue(name string) string { return prefix("redisson_lock_queue", name) }
+
+// Timeouts goes with Queue.
+func Timeouts(name string) string { return prefix("redisson_lock_timeout", name) }
+
+// ReadWriteChannel is the channel on which the release of a read/write lock is told.
+func ReadWriteChannel(name string) string { return prefix("redisson_rwlock", name) }
+
+// Writer is where a waiting writer announces itself to readers; Redisson has no such key.
+func Writer(name string) string { return prefix("lockkeeper_writer", name) }
+
+// Holds is how the keys begin that tell the leases of a read lock's holds.
+func Holds(name string) string {
+	if strings.Contains(name, "{") {
+		return name
+	}
+	return "{" + name + "}"
+}
+
 // prefix puts the name into braces unless it brings an opening brace of its own;
 // that is Redisson's rule, and it looks for nothing but that one character.
 func prefix(p, name string) string {

@@ -82,7 +82,7 @@ func TestForgottenScripts(t *testing.T) {
 	}
 	letGo() // one after the other and in pipelines
 	for i, reply := range in.awaitAll(t, 100) {
-		if reply != (Reply{N: [2]int64{int64(i)}}) {
+		if reply != (Reply{N: [3]int64{int64(i)}}) {
 			t.Errorf("call %d: %+v", i, reply)
 		}
 	}

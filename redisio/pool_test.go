@@ -46,7 +46,7 @@ func TestCallsAreBatched(t *testing.T) {
 	redistest.Eventually(t, "all workers to be busy", func() bool { return len(client.sent()) == before+workers })
 	letGo()
 	for i, reply := range in.awaitAll(t, calls) {
-		if reply != (Reply{N: [2]int64{int64(i)}}) {
+		if reply != (Reply{N: [3]int64{int64(i)}}) {
 			t.Fatalf("call %d: %+v", i, reply)
 		}
 	}

@@ -17,9 +17,13 @@ const renewalBatch = 100
 
 // Renewal is the renewal of one lease.
 type Renewal struct {
-	Key   string
-	Owner string
-	Lease time.Duration
+	// Script is Renew or one like it; Extra are the arguments that it takes of each
+	// lease besides owner and lease.
+	Script *scripts.Script
+	Key    string
+	Owner  string
+	Lease  time.Duration
+	Extra  []string
 	// Now sends at once instead of waiting for others.
 	Now      bool
 	Deadline time.Time
@@ -83,16 +87,19 @@ func (r *renewals) flush() {
 	}
 	pending := r.pending
 	r.pending = nil
-	if !r.cluster {
-		r.pool.submit(renewalCall(pending))
-		return
+	type share struct {
+		script *scripts.Script
+		slot   uint16
 	}
-	bySlot := map[uint16][]Renewal{}
+	batches := map[share][]Renewal{}
 	for _, n := range pending {
-		slot := Slot(n.Key)
-		bySlot[slot] = append(bySlot[slot], n)
+		by := share{script: n.Script}
+		if r.cluster {
+			by.slot = Slot(n.Key)
+		}
+		batches[by] = append(batches[by], n)
 	}
-	for _, batch := range bySlot {
+	for _, batch := range batches {
 		r.pool.submit(renewalCall(batch))
 	}
 }
@@ -111,11 +118,12 @@ func renewalCall(batch []Renewal) Call {
 	for i, n := range batch {
 		keys[i] = n.Key
 		args = append(args, n.Owner, strconv.FormatInt(n.Lease.Milliseconds(), 10))
+		args = append(args, n.Extra...)
 		if n.Deadline.After(deadline) {
 			deadline = n.Deadline
 		}
 	}
-	return Call{Script: scripts.Renew, Keys: keys, Args: args, Urgent: true, Deadline: deadline, To: renewalBatchCall(batch)}
+	return Call{Script: batch[0].Script, Keys: keys, Args: args, Urgent: true, Deadline: deadline, To: renewalBatchCall(batch)}
 }
 
 // Replied spreads an outcome that holds for the whole batch.
@@ -135,6 +143,6 @@ func (b renewalBatchCall) repliedBatch(result rueidis.RedisResult) {
 		return
 	}
 	for i, n := range b {
-		n.To.Replied(n.Seq, Reply{N: [2]int64{renewed[i]}})
+		n.To.Replied(n.Seq, Reply{N: [3]int64{renewed[i]}})
 	}
 }

@@ -19,7 +19,7 @@ func held(t *testing.T, s *redistest.Server) (key string) {
 }
 
 func renewal(key string, in *inbox, seq int) Renewal {
-	return Renewal{Key: key, Owner: "a", Lease: time.Minute, Deadline: soon(), To: in, Seq: uint64(seq)}
+	return Renewal{Script: scripts.Renew, Key: key, Owner: "a", Lease: time.Minute, Deadline: soon(), To: in, Seq: uint64(seq)}
 }
 
 func pttl(t *testing.T, s *redistest.Server, key string) time.Duration {
@@ -66,7 +66,7 @@ func TestManyRenewalsFewScripts(t *testing.T) {
 	}
 	for i, in := range inboxes {
 		reply := in.await(t, uint64(i))
-		if reply != (Reply{N: [2]int64{want[i]}}) || in.count() != 1 {
+		if reply != (Reply{N: [3]int64{want[i]}}) || in.count() != 1 {
 			t.Errorf("lock %d: %+v, want %d; replies: %d", i, reply, want[i], in.count())
 		}
 		if left := pttl(t, s, keys[i]); want[i] == 1 && left <= 59*time.Second {
@@ -191,7 +191,7 @@ func TestRenewalsDeadline(t *testing.T) {
 	for _, order := range [][]time.Duration{{1, 2, 3}, {3, 2, 1}, {2, 3, 1}} {
 		var batch []Renewal
 		for _, d := range order {
-			batch = append(batch, Renewal{Deadline: now.Add(d)})
+			batch = append(batch, Renewal{Script: scripts.Renew, Deadline: now.Add(d)})
 		}
 		if got := renewalCall(batch).Deadline.Sub(now); got != 3 {
 			t.Errorf("%v: %v", order, got)
@@ -237,7 +237,7 @@ func TestRenewalsForgotten(t *testing.T) {
 	}
 	r.Close()
 	for i, reply := range in.awaitAll(t, 20) {
-		if reply != (Reply{N: [2]int64{1}}) {
+		if reply != (Reply{N: [3]int64{1}}) {
 			t.Errorf("renewal %d: %+v", i, reply)
 		}
 	}
@@ -264,7 +264,7 @@ func TestRenewalsInACluster(t *testing.T) {
 	}
 	r.Close()
 	for i, reply := range in.awaitAll(t, len(keys)) {
-		if reply != (Reply{N: [2]int64{1}}) {
+		if reply != (Reply{N: [3]int64{1}}) {
 			t.Errorf("%s: %+v", keys[i], reply)
 		}
 	}

@@ -1,0 +1,272 @@
+package actors
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/wire"
+)
+
+// quorum is one lock on a majority of independent servers: what a RedLock is in Redis
+// (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/). The core
+// counts the validity from before the first server is asked, and subtracts the drift.
+type quorum struct {
+	leaves []*leaf
+	// quarantine is how long a server that was restarted has no vote.
+	quarantine time.Duration
+}
+
+func (q *quorum) majority() int { return len(q.leaves)/2 + 1 }
+
+func (q *quorum) run(c core.Command, deadline time.Time, done func(verdict)) {
+	switch {
+	case c.Kind == core.Acquire && c.Count == 1:
+		q.acquire(c, deadline, done)
+	case c.Kind == core.Release && c.Count == 0:
+		q.release(c, deadline, done)
+	case c.Kind == core.Yield:
+		q.release(asRelease(c), deadline, done)
+	case c.Kind == core.ForceRelease:
+		q.force(c, deadline, done)
+	default:
+		q.set(c, deadline, done)
+	}
+}
+
+// tally sorts the verdicts of the servers.
+type tally struct{ done, refused, absent, failed []vote }
+
+type vote struct {
+	verdict
+	leaf *leaf
+}
+
+func count(votes []vote) (t tally) {
+	for _, v := range votes {
+		switch v.Outcome {
+		case core.Done:
+			t.done = append(t.done, v)
+		case core.Refused:
+			t.refused = append(t.refused, v)
+		case core.Absent:
+			t.absent = append(t.absent, v)
+		default:
+			t.failed = append(t.failed, v)
+		}
+	}
+	return t
+}
+
+// acquire asks all servers side by side. It ends with the majority, or as soon as that
+// is out of reach; what a minority has granted is given back then.
+func (q *quorum) acquire(c core.Command, deadline time.Time, done func(verdict)) {
+	g := &gather[vote]{n: len(q.leaves), done: func(votes []vote, _ bool) bool {
+		t := count(votes)
+		switch {
+		case len(t.done) >= q.majority():
+			done(verdict{Result: core.Result{Outcome: core.Done}})
+		case len(votes)-len(t.done) > len(q.leaves)-q.majority():
+			q.giveBack(c, t, done)
+		default:
+			return false
+		}
+		return true
+	}}
+	for _, l := range q.leaves {
+		l.vote(c, q.quarantine, deadline, func(v verdict) { g.add(vote{v, l}) })
+	}
+}
+
+// giveBack releases whatever was granted. It waits for those servers that have granted;
+// the others are told too, and answer when they can.
+func (q *quorum) giveBack(c core.Command, t tally, done func(verdict)) {
+	why := q.refusal(t)
+	var granted []target
+	for _, l := range q.leaves {
+		if slices.ContainsFunc(t.done, func(v vote) bool { return v.leaf == l }) {
+			granted = append(granted, l)
+		} else if !slices.ContainsFunc(t.refused, func(v vote) bool { return v.leaf == l }) {
+			l.run(asRelease(c), time.Now().Add(rollBackTime), func(verdict) {})
+		}
+	}
+	rollBack(granted, c, why, done)
+}
+
+// split bounds how long those who took a minority each wait before they try again. The
+// wait is random, so that they do not go on colliding.
+const split = 50 * time.Millisecond
+
+// refusal is why there was no majority.
+func (q *quorum) refusal(t tally) verdict {
+	if len(t.refused) == 0 || len(t.failed) > len(q.leaves)-q.majority() {
+		return q.failure(t)
+	}
+	v := verdict{Result: core.Result{Outcome: core.Refused}}
+	holders := map[string]int{}
+	for _, r := range t.refused {
+		v.busy = append(v.busy, r.busy...)
+		if holders[r.Holder]++; holders[r.Holder] > holders[v.Holder] || v.Holder == "" {
+			v.Holder, v.OwnTerm = r.Holder, r.OwnTerm
+		}
+	}
+	if holders[v.Holder] < q.majority()-len(t.failed) {
+		v.TTL = rand.N(split) // nobody has the majority
+		return v
+	}
+	// When so many of them have run out that a majority is free, soonest first.
+	slices.SortFunc(t.refused, func(a, b vote) int { return cmp.Compare(uint64(a.TTL), uint64(b.TTL)) })
+	lacking := max(q.majority()-len(t.done), 1)
+	v.TTL = t.refused[min(lacking, len(t.refused))-1].TTL
+	return v
+}
+
+// failure tells how many servers did not take part, and why one of them did not.
+func (q *quorum) failure(t tally) verdict {
+	v := verdict{Result: core.Result{Outcome: core.Failed}}
+	for _, f := range t.failed {
+		v.Transient, v.Unsure = v.Transient || f.Transient, v.Unsure || f.Unsure
+		v.Err = fmt.Errorf("%d of %d servers failed, and %d are needed: %w", len(t.failed), len(q.leaves), q.majority(), f.Err)
+	}
+	return v
+}
+
+// set renews the lease, or changes its count, on a majority. A server that knows
+// nothing of the lease, since it was restarted or did not answer before, is given it.
+func (q *quorum) set(c core.Command, deadline time.Time, done func(verdict)) {
+	decided := false
+	g := &gather[vote]{n: len(q.leaves), done: func(votes []vote, last bool) bool {
+		t := count(votes)
+		lost := len(t.absent) + len(t.refused)
+		switch {
+		case len(t.done) >= q.majority():
+			if !decided {
+				decided = true
+				done(verdict{Result: core.Result{Outcome: core.Done}})
+				q.heal(c, t.absent)
+			} else if v := votes[len(votes)-1]; v.Outcome == core.Absent {
+				q.heal(c, []vote{v})
+			}
+			return last
+		case lost > len(q.leaves)-q.majority():
+			v := verdict{Result: core.Result{Outcome: core.Absent}}
+			v.Taken = slices.ContainsFunc(append(t.absent, t.refused...), func(v vote) bool { return v.Taken || v.Outcome == core.Refused })
+			done(v)
+		case len(votes)-len(t.done) > len(q.leaves)-q.majority():
+			done(q.failure(t))
+		default:
+			return false
+		}
+		return true
+	}}
+	for _, l := range q.leaves {
+		l.run(c, deadline, func(v verdict) { g.add(vote{v, l}) })
+	}
+}
+
+func (q *quorum) heal(c core.Command, absent []vote) {
+	c.Kind = core.Acquire
+	for _, v := range absent {
+		if !v.Taken {
+			once := c
+			once.Count = 1 // one step after the other, as the script has it
+			v.leaf.vote(once, 0, time.Now().Add(rollBackTime), func(first verdict) {
+				if first.Outcome == core.Done && c.Count > 1 {
+					v.leaf.run(c, time.Now().Add(rollBackTime), func(verdict) {})
+				}
+			})
+		}
+	}
+}
+
+// release ends the lease on all servers; a majority is enough to say so.
+func (q *quorum) release(c core.Command, deadline time.Time, done func(verdict)) {
+	g := &gather[vote]{n: len(q.leaves), done: func(votes []vote, last bool) bool {
+		t := count(votes)
+		switch {
+		case len(t.done) >= q.majority():
+			done(verdict{Result: core.Result{Outcome: core.Done}})
+		case !last:
+			return false
+		case len(t.absent) > len(q.leaves)-q.majority():
+			done(verdict{Result: core.Result{Outcome: core.Absent}})
+		default:
+			done(q.failure(t))
+		}
+		return true
+	}}
+	for _, l := range q.leaves {
+		l.run(c, deadline, func(v verdict) { g.add(vote{v, l}) })
+	}
+}
+
+// force frees the lock on all servers, whoever has it.
+func (q *quorum) force(c core.Command, deadline time.Time, done func(verdict)) {
+	g := &gather[vote]{n: len(q.leaves), done: func(votes []vote, last bool) bool {
+		if !last {
+			return false
+		}
+		t := count(votes)
+		if len(t.done) < q.majority() {
+			done(q.failure(t))
+			return true
+		}
+		held := slices.ContainsFunc(t.done, func(v vote) bool { return v.WasHeld })
+		done(verdict{Result: core.Result{Outcome: core.Done, WasHeld: held}})
+		return true
+	}}
+	for _, l := range q.leaves {
+		l.run(c, deadline, func(v verdict) { g.add(vote{v, l}) })
+	}
+}
+
+// inspect says that the lock is held if one holder has a majority.
+func (q *quorum) inspect(deadline time.Time, done func(wire.View, error)) {
+	type look struct {
+		wire.View
+		err error
+	}
+	g := &gather[look]{n: len(q.leaves), done: func(looks []look, last bool) bool {
+		if !last {
+			return false
+		}
+		holders, failed := map[string][]wire.View{}, 0
+		whole := wire.View{TTL: -1}
+		var err error
+		for _, l := range looks {
+			if l.err != nil {
+				failed, err = failed+1, l.err
+			} else if l.Locked {
+				holders[l.Holder] = append(holders[l.Holder], l.View)
+			}
+			whole.Subscribers = max(whole.Subscribers, l.Subscribers)
+		}
+		if failed > len(q.leaves)-q.majority() {
+			done(wire.View{}, err)
+			return true
+		}
+		for _, views := range holders {
+			if len(views) >= q.majority() {
+				subscribers := whole.Subscribers
+				whole = slices.MaxFunc(views, func(a, b wire.View) int { return cmp.Compare(a.TTL, b.TTL) })
+				whole.Subscribers = subscribers
+			}
+		}
+		done(whole, nil)
+		return true
+	}}
+	for _, l := range q.leaves {
+		l.inspect(deadline, func(v wire.View, err error) { g.add(look{v, err}) })
+	}
+}
+
+func (q *quorum) ears() []ear {
+	var all []ear
+	for _, l := range q.leaves {
+		all = append(all, l.ears()...)
+	}
+	return all
+}

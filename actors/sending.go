@@ -1,0 +1,75 @@
+package actors
+
+import (
+	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// send has a command of the lock run in Redis; the reply comes back as a message.
+func (c *cell) send(command core.Command) {
+	deadline := c.rt.epoch.Add(command.Deadline)
+	if c.target != nil {
+		seq := command.Seq
+		c.target.run(command, deadline, func(v verdict) {
+			c.rt.deliver(c.pid, &replied{seq: seq, result: v.Result, busy: v.busy})
+		})
+		return
+	}
+	if command.Kind == core.Renew {
+		renewal := c.wire.Renewal(&command, deadline)
+		renewal.To = c
+		c.rt.redis.Renew(renewal)
+		return
+	}
+	if command.Subscribed && c.rt.channels.shared(c, c.wire.Channel) {
+		command.Subscribed = false // the others here wait too, with the same connection
+	}
+	call := c.wire.Call(&command, deadline)
+	call.To = c
+	if lender := c.lender; lender != nil && c.rt.borrow() {
+		c.lender = nil
+		lender.done <- Outcome{job: &call}
+		return
+	}
+	c.rt.redis.Run(call)
+}
+
+// Replied implements redisio.Receiver, on a goroutine of its pool.
+func (c *cell) Replied(tag uint64, reply redisio.Reply) {
+	seq, result := c.wire.Read(tag, reply)
+	c.rt.deliver(c.pid, &replied{seq: seq, result: result})
+}
+
+// replied brings the outcome of a command back to its lock actor.
+type replied struct {
+	seq    uint64
+	result core.Result
+	busy   []string
+}
+
+// ears are where the release of the lock is told to a waiter of that term.
+func (c *cell) ears(term uint64) []ear {
+	if c.target != nil {
+		return c.target.ears()
+	}
+	return []ear{{c.rt, c.wire.ChannelOf(term)}}
+}
+
+func (c *cell) listen(term uint64) {
+	c.heard = c.ears(term)
+	for _, e := range c.heard {
+		e.rt.root.Send(e.rt.subscriber, &subscribe{cell: c, channel: e.channel, term: term})
+	}
+}
+
+func (c *cell) stopListening() {
+	for _, e := range c.heard {
+		e.rt.root.Send(e.rt.subscriber, &unsubscribe{cell: c, channel: e.channel})
+	}
+	c.heard = nil
+}
+
+// minds tells whether what happens on a channel may mean that the lock is free.
+func (c *cell) minds(channel string) bool { return c.target == nil || slices.Contains(c.busy, channel) }

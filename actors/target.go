@@ -1,0 +1,126 @@
+package actors
+
+import (
+	"sync"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/wire"
+)
+
+// target is what a lock is in Redis, if that is not one lock on one server: all of
+// several locks, or a majority of servers. It is made of parts that are targets too.
+type target interface {
+	// run carries out a command by the deadline; done is told what came of it, once, on
+	// some goroutine, and must not block.
+	run(c core.Command, deadline time.Time, done func(verdict))
+	// inspect looks at it, likewise.
+	inspect(deadline time.Time, done func(wire.View, error))
+	// ears are where its release is told.
+	ears() []ear
+}
+
+// verdict is the result of a target's command.
+type verdict struct {
+	core.Result
+	// busy are the channels of those parts that somebody else holds. Messages on the
+	// others say nothing new; some of them are the echo of our own roll-backs.
+	busy []string
+}
+
+// ear is a channel of one Redis.
+type ear struct {
+	rt      *Runtime
+	channel string
+}
+
+// leaf is one lock on one Redis as a part of something bigger.
+type leaf struct {
+	rt     *Runtime
+	member wire.Member
+	mu     sync.Mutex // guards the making of calls
+}
+
+func (l *leaf) run(c core.Command, deadline time.Time, done func(verdict)) {
+	c = l.member.Command(c)
+	to := leafReply{leaf: l, done: done}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.Kind == core.Renew {
+		renewal := l.member.Renewal(&c, deadline)
+		renewal.To = to
+		l.rt.redis.Renew(renewal)
+		return
+	}
+	call := l.member.Call(&c, deadline)
+	call.To = to
+	l.rt.redis.Run(call)
+}
+
+// vote is Acquire on one of several independent servers.
+func (l *leaf) vote(c core.Command, quarantine time.Duration, deadline time.Time, done func(verdict)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	call := l.member.Vote(&c, quarantine, deadline)
+	call.To = leafReply{leaf: l, done: done}
+	l.rt.redis.Run(call)
+}
+
+// leafReply reads the reply for whoever is waiting for it.
+type leafReply struct {
+	leaf *leaf
+	done func(verdict)
+}
+
+// Replied implements redisio.Receiver.
+func (r leafReply) Replied(tag uint64, reply redisio.Reply) {
+	_, result := r.leaf.member.Read(tag, reply)
+	v := verdict{Result: result}
+	if result.Outcome == core.Refused {
+		v.busy = []string{r.leaf.member.Channel}
+	}
+	r.done(v)
+}
+
+func (l *leaf) inspect(deadline time.Time, done func(wire.View, error)) {
+	call := l.member.Inspect(deadline)
+	call.To = viewReply{lock: l.member.Lock, done: done}
+	l.rt.redis.Run(call)
+}
+
+// viewReply reads the reply to Inspect.
+type viewReply struct {
+	lock *wire.Lock
+	done func(wire.View, error)
+}
+
+// Replied implements redisio.Receiver.
+func (r viewReply) Replied(tag uint64, reply redisio.Reply) {
+	if reply.Err != nil {
+		r.done(wire.View{}, reply.Err)
+		return
+	}
+	r.done(r.lock.View(tag, reply), nil)
+}
+
+func (l *leaf) ears() []ear { return []ear{{l.rt, l.member.Channel}} }
+
+// gather collects one answer of each of n parts, and calls done after each with those
+// that have come, under a lock of its own, until done says that it has enough.
+type gather[T any] struct {
+	mu      sync.Mutex
+	answers []T
+	n       int
+	over    bool
+	done    func(answers []T, last bool) (enough bool)
+}
+
+func (g *gather[T]) add(answer T) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.answers = append(g.answers, answer)
+	if !g.over {
+		g.over = g.done(g.answers, len(g.answers) == g.n)
+	}
+}

@@ -1,0 +1,163 @@
+package core
+
+import "time"
+
+// nextChange carries out what the holders asked for next; false if there is nothing.
+func (l *Lock) nextChange() bool {
+	for len(l.changes) > 0 {
+		c := l.changes[0]
+		l.changes = l.changes[1:]
+		own := l.holds.byID(c.hold)
+		switch {
+		case c.ticket != nil:
+			l.setCounts(own, c, 1)
+			return true
+		case own.in(c.mode) == 0:
+			l.answer(c.ref, Answer{Kind: NotFreed, HoldID: own.id, Reason: NotHeld, Detail: "the lock is not held in this mode"})
+		case own.total() > 1:
+			l.setCounts(own, c, -1)
+			return true
+		default:
+			l.endHold(own, c.ref)
+			return true
+		}
+	}
+	if l.lease.counts != l.holds.wanted() {
+		// A change that was withdrawn half way, or a share that ended: set it right.
+		l.start(op{kind: opCount, counts: l.holds.wanted()})
+		return true
+	}
+	return false
+}
+
+// setCounts tells Redis how often the lease will be held after a change.
+func (l *Lock) setCounts(own hold, c change, by int) {
+	next := l.holds
+	own.counts = own.plus(c.mode, by)
+	next.update(own)
+	l.start(op{kind: opCount, counts: next.wanted(), mode: c.mode, hold: c.hold, ticket: c.ticket, ref: c.ref})
+}
+
+// countLease is the TTL to set when the counts change: the watchdog's, or what is
+// left of a fixed lease, unless a re-entry asks for more, or somebody joins.
+func (l *Lock) countLease(t *Ticket, joins bool) time.Duration {
+	if !l.lease.fixed || joins {
+		return l.cfg.Lease
+	}
+	left := max(l.lease.until+Margin(l.lease.length)-l.now, time.Millisecond)
+	if t != nil && !l.doubtful(t.Lease) {
+		left = max(left, t.Lease)
+	}
+	return left
+}
+
+func (l *Lock) countReplied(o op, r Result) {
+	switch r.Outcome {
+	case Done:
+		l.main = op{}
+		l.lease.counts = o.counts
+		if o.counts.exclusive == 0 {
+			l.lease.mode = Shared // a writer has become a reader
+		}
+		l.wait.lastErr = ""
+		if o.joins() {
+			l.converted(o)
+			return
+		}
+		l.extend(o)
+		l.counted(o)
+	case Absent, Refused:
+		l.loseByResult(r)
+	case Failed:
+		l.again(&l.main, r)
+		reason, detail := failure(r)
+		l.wait.lastErr = detail
+		l.withdrawChanges(func(t *Ticket) bool { return t.Try }, func(t *Ticket) { l.refuse(t.Ref, reason, detail) })
+		if o.ticket == nil && o.ref == nil {
+			l.main.counts = l.holds.wanted() // nobody wants the change any more
+			return
+		}
+		if r.Transient && (o.ticket == nil || !o.ticket.Try) {
+			return
+		}
+		if o.ticket != nil {
+			l.refuse(o.ticket.Ref, reason, detail)
+		} else {
+			l.answer(o.ref, Answer{Kind: NotFreed, HoldID: o.hold, Reason: reason, Detail: detail})
+		}
+		l.dropCount()
+	}
+}
+
+// counted brings the holds in line with a change that Redis has made.
+func (l *Lock) counted(o op) {
+	own := l.holds.byID(o.hold)
+	switch {
+	case o.ticket != nil:
+		own.counts = own.plus(o.mode, 1)
+		l.holds.update(own)
+		l.answer(o.ticket.Ref, Answer{
+			Kind: Granted, HoldID: own.id, Count: own.in(o.mode), Until: l.holdUntil(own), Bound: own.until, Root: own.ref, Tokens: own.tokens,
+		})
+	case o.ref != nil:
+		left := o.counts
+		if !own.dead {
+			own.counts = own.plus(o.mode, -1)
+			l.holds.update(own)
+			left = own.counts
+		}
+		l.answer(o.ref, Answer{Kind: Freed, HoldID: own.id, Count: left.total()})
+	}
+}
+
+// dropCount gives up a change of the counts whose requester has been answered.
+func (l *Lock) dropCount() {
+	if l.main.unsure || l.main.inFlight {
+		l.lease.counts = unknown // nextChange sets it right
+		l.givenUp(&l.main)
+	}
+	l.main = op{}
+}
+
+// dropChanges ends what was asked for a hold that is over: its re-entries wait for
+// a hold of their own, its releases have nothing to release.
+func (l *Lock) dropChanges(own hold) {
+	var stay []change
+	for _, c := range l.changes {
+		switch {
+		case c.hold != own.id:
+			stay = append(stay, c)
+		case c.ticket != nil && l.closing:
+			l.refuse(c.ticket.Ref, Closed, "the system is closing")
+		case c.ticket != nil && c.ticket.Try && l.queue.len() > 0:
+			l.answer(c.ticket.Ref, Answer{Kind: NotGranted, Reason: Held, TTL: -1, Detail: l.heldBy()})
+		case c.ticket != nil:
+			l.queue.insert(c.ticket)
+		default:
+			l.answer(c.ref, Answer{Kind: NotFreed, Reason: NotHeld, Detail: "the hold was released before"})
+		}
+	}
+	l.changes = stay
+	l.failEnsures(own.id, NotHeld, "the hold was released")
+}
+
+// failEnsures ends what awaits a renewal for that hold, or for all if id is 0.
+func (l *Lock) failEnsures(id uint64, reason Reason, detail string) {
+	var stay []ensure
+	for _, e := range l.ensures {
+		if id == 0 || e.hold == id {
+			l.answer(e.ref, Answer{Kind: NotDone, Reason: reason, Detail: detail})
+		} else {
+			stay = append(stay, e)
+		}
+	}
+	l.ensures = stay
+}
+
+func (l *Lock) refuseCount(reason Reason, detail string) {
+	if o := l.main; o.ticket != nil {
+		l.refuse(o.ticket.Ref, reason, detail)
+	} else {
+		l.answer(o.ref, Answer{Kind: NotFreed, HoldID: o.hold, Reason: Lost, Detail: detail})
+	}
+}

@@ -1,0 +1,76 @@
+package core
+
+// mayJoin tells whether a ticket may share the lease as it is held now.
+func (l *Lock) mayJoin(t *Ticket) bool {
+	return l.phase == owned && t.Mode == Shared && l.lease.counts.exclusive == 0 && l.lease.mode == Shared && !l.lease.closed && !l.closing
+}
+
+// join lets the waiter at the head of the queue share the lease; false if that must
+// wait. Behind a writer nobody joins, and when the tenure is over Redis is asked
+// whether others wait, so that readers cannot keep writers out for ever.
+func (l *Lock) join() bool {
+	if l.queue.len() == 0 || !l.mayJoin(l.queue.head()) {
+		return false
+	}
+	switch t := l.queue.head(); {
+	case l.now >= l.lease.openAt:
+		l.closeToReaders() // somebody may wait without being seen
+	case l.now >= l.lease.tenureEnd:
+		l.start(op{kind: opLook, lease: l.cfg.Lease})
+	case l.lease.fixed:
+		// From now on it is renewed, for the new reader's sake.
+		l.start(op{kind: opCount, counts: l.lease.counts, mode: Shared, ticket: l.queue.take(t.ID)})
+	case l.lease.until-l.now <= l.cfg.Lease/3:
+		if l.renewal.kind == opNone {
+			l.startRenewal(true)
+		}
+		return false
+	default:
+		l.grant(l.queue.pop(), true)
+	}
+	return true
+}
+
+// converted makes a reader join that could not before, since the lease was fixed.
+func (l *Lock) converted(o op) {
+	if l.lease.fixed {
+		holds := l.holds
+		for own := range holds.all() {
+			if own.until == 0 {
+				own.until, own.ends = l.lease.until, Expired
+				l.holds.update(own)
+			}
+		}
+		l.lease.fixed, l.lease.until = false, 0
+	}
+	l.extend(o)
+	l.grant(o.ticket, false)
+}
+
+// lookReplied begins another tenure of the readers if nobody else waits.
+func (l *Lock) lookReplied(r Result) {
+	l.main = op{}
+	switch {
+	case r.Outcome == Failed:
+		reason, detail := failure(r)
+		l.wait.lastErr = detail
+		l.lease.tenureEnd = l.now + l.backoff(0, l.cfg.Lease) // look again
+		l.refuseTries(reason, detail)
+	case r.Others > 0:
+		l.closeToReaders()
+	default:
+		l.lease.tenureEnd = l.now + l.cfg.Tenure
+	}
+}
+
+// closeToReaders lets nobody join this term any more: it ends when its readers have left.
+func (l *Lock) closeToReaders() {
+	l.lease.closed = true
+	l.refuseTries(Held, "others wait for the lock already")
+}
+
+func (l *Lock) refuseTries(reason Reason, detail string) {
+	for _, t := range l.queue.remove(func(t *Ticket) bool { return t.Try }) {
+		l.refuse(t.Ref, reason, detail)
+	}
+}

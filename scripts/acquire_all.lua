@@ -1,0 +1,96 @@
+-- Takes several locks for one owner, each of them once: all or none.
+--
+-- KEYS[3i-2], KEYS[3i-1], KEYS[3i]
+--          of the i-th lock, by its kind
+--            plain        hash, hash, hash
+--            fenced       hash, counter of tokens, hash
+--            fair         hash, queue, timeouts
+--            read, write  hash, announcement of a waiting writer, hash
+-- ARGV[1]  owner, "<client uuid>:<number>"
+-- ARGV[2]  lease, ms
+-- ARGV[3]  how many tokens to reserve of each fenced lock
+-- ARGV[2+2i], ARGV[3+2i]
+--          the kind of the i-th lock, and how the keys of its read leases begin
+--
+-- Reply: {1, 0, tokens, ""}      the owner holds all, for the lease from now on; the last
+--                                token reserved of each fenced lock, in order: "5,9"
+--        {0, ttl, other, index}  somebody has the lock of that index, from 1, for ttl more
+--                                ms (-1: without an end). If the lock is free, but somebody
+--                                alive is in its queue, other is "", and ttl is when the
+--                                first such counts as dead
+local owner, lease, tokens = ARGV[1], tonumber(ARGV[2]), {}
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+
+local function client(of)
+  return string.match(of, '^[^:]*')
+end
+
+-- When somebody in the queue is alive, for how long; nil when nobody is.
+local function queued(queue, timeouts)
+  for _, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
+    local score = tonumber(redis.call('ZSCORE', timeouts, waiter) or 0)
+    if score > now then
+      return score - now
+    end
+  end
+end
+
+-- The first pass changes nothing. It also fails if a key is of another type.
+local locks = {}
+for i = 1, #KEYS / 3 do
+  local lock = {
+    hash = KEYS[3 * i - 2], second = KEYS[3 * i - 1], third = KEYS[3 * i],
+    kind = ARGV[2 + 2 * i], prefix = ARGV[3 + 2 * i], field = owner,
+  }
+  locks[i] = lock
+  if lock.kind == 'write' then
+    lock.field = owner .. ':write'
+  end
+  if lock.kind == 'write' or lock.kind == 'read' then
+    lock.writer = redis.call('GET', lock.second)
+  end
+  local left = redis.call('PTTL', lock.hash)
+  if left == -2 then
+    if lock.kind == 'fair' then
+      local alive = queued(lock.second, lock.third)
+      if alive then
+        return {0, alive, '', tostring(i)}
+      end
+      lock.desolate = true -- all that is in its queue is dead
+    end
+  elseif redis.call('HEXISTS', lock.hash, lock.field) == 0 then
+    local shared = lock.kind == 'read' and redis.call('HGET', lock.hash, 'mode') == 'read'
+    if not shared or lock.writer and client(lock.writer) ~= client(owner) then
+      local some = redis.call('HRANDFIELD', lock.hash, 2)
+      return {0, left, some[1] == 'mode' and some[2] or some[1], tostring(i)}
+    end
+  end
+end
+
+-- The second takes all. Tokens come first: if a counter is no counter, nothing is taken.
+for _, lock in ipairs(locks) do
+  if lock.kind == 'fenced' then
+    tokens[#tokens + 1] = redis.call('INCRBY', lock.second, ARGV[3])
+    redis.call('PERSIST', lock.second)
+  end
+end
+for _, lock in ipairs(locks) do
+  local left = 0
+  if lock.desolate then
+    redis.call('DEL', lock.second, lock.third)
+  elseif lock.kind == 'write' then
+    redis.call('HSET', lock.hash, 'mode', 'write')
+    if lock.writer == owner then
+      redis.call('DEL', lock.second)
+    end
+  elseif lock.kind == 'read' then
+    if redis.call('HSETNX', lock.hash, 'mode', 'read') == 0 then
+      left = redis.call('PTTL', lock.hash) -- others may read under a longer lease
+    end
+    redis.call('SET', lock.prefix .. ':' .. owner .. ':rwlock_timeout:1', '1', 'PX', lease)
+  end
+  redis.call('HSET', lock.hash, lock.field, '1')
+  redis.call('PEXPIRE', lock.hash, math.max(left, lease))
+end
+return {1, 0, table.concat(tokens, ','), ''}

@@ -1,0 +1,21 @@
+-- Frees a read/write lock, whoever holds it, if it is held in one mode. A waiting writer
+-- stays announced.
+--
+-- KEYS[1]  the lock's hash
+-- KEYS[2]  the lock's channel
+-- ARGV[1]  how the keys of read leases begin
+-- ARGV[2]  the mode, "read" or "write"
+--
+-- Reply: 1 if it was held in that mode, else 0.
+if redis.call('HGET', KEYS[1], 'mode') ~= ARGV[2] then
+  return 0
+end
+local fields = redis.call('HGETALL', KEYS[1])
+for i = 1, #fields, 2 do
+  for n = 1, tonumber(fields[i + 1]) or 0 do
+    redis.call('DEL', lease_key(ARGV[1], fields[i], n))
+  end
+end
+redis.call('DEL', KEYS[1])
+redis.call('PUBLISH', KEYS[2], ARGV[2] == 'write' and '1' or '0')
+return 1

@@ -1,0 +1,31 @@
+-- Renews the leases of many read/write locks at once. Nobody's is cut short: others may
+-- read under a longer one.
+--
+-- KEYS[i]      the lock's hash
+-- ARGV[3i-2]   its owner
+-- ARGV[3i-1]   its lease, ms
+-- ARGV[3i]     how the keys of its read leases begin
+--
+-- Reply, one number a lock: 1 renewed, 0 the key is gone, -1 it belongs to somebody else.
+-- A key of another type is somebody else's; it must not fail the locks beside it. Any
+-- other error says nothing about the locks, and is the reply.
+local renewed = {}
+for i, key in ipairs(KEYS) do
+  local owner, lease, prefix = ARGV[3 * i - 2], tonumber(ARGV[3 * i - 1]), ARGV[3 * i]
+  local mine = redis.pcall('HMGET', key, owner, owner .. ':write')
+  if mine.err and not string.find(mine.err, 'WRONGTYPE', 1, true) then
+    return mine
+  elseif not mine.err and (mine[1] or mine[2]) then
+    for n = 1, tonumber(mine[1] or 0) do
+      -- A SET would be refused when Redis is out of memory.
+      if redis.call('PEXPIRE', lease_key(prefix, owner, n), lease) == 0 then
+        redis.call('SET', lease_key(prefix, owner, n), '1', 'PX', lease)
+      end
+    end
+    redis.call('PEXPIRE', key, math.max(redis.call('PTTL', key), lease))
+    renewed[i] = 1
+  else
+    renewed[i] = -redis.call('EXISTS', key)
+  end
+end
+return renewed

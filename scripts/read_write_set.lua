@@ -1,0 +1,57 @@
+-- Takes a read/write lock for its owner, or sets how the owner holds it: as a writer,
+-- as a reader, or as both. Setting instead of adding makes it safe to send again after
+-- a lost reply.
+--
+-- KEYS[1]  the lock's hash
+-- KEYS[2]  the lock's channel
+-- KEYS[3]  the announcement of a waiting writer
+-- ARGV[1]  owner, "<client uuid>:<number>"
+-- ARGV[2]  write holds wanted
+-- ARGV[3]  read holds wanted. An owner without any hold gets one of one kind only
+-- ARGV[4]  lease, ms
+-- ARGV[5]  for how many ms a writer that is refused announces itself; 0: not at all
+-- ARGV[6]  how the keys of read leases begin
+--
+-- Reply: {1, 0, ""}       the owner holds the lock that way, for the lease from now on
+--        {0, ttl, other}  refused: somebody else holds it, for ttl more ms (-1: without an
+--                         end). An owner that read and wanted to write reads no more
+--        {-1, 0, ""}      nobody holds it, so there is nothing to re-enter
+local hash, channel, intent, owner, prefix = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[6]
+local writes, reads, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local held = redis.call('HMGET', hash, 'mode', owner, owner .. ':write')
+local mode, reading, writing = held[1], held[2], held[3]
+local free = redis.call('EXISTS', hash) == 0
+
+local upgrade = reading and not writing and writes > 0
+if upgrade then
+  -- Two readers that both wanted to write would wait for each other: this one gives
+  -- up its hold first, and comes back as a writer if it was the only one.
+  free = leave(hash, owner, prefix)
+end
+
+local granted
+if free then
+  if not upgrade and writes + reads > 1 then
+    return {-1, 0, ''}
+  end
+  granted = true
+elseif reading or writing then
+  granted = not upgrade
+else
+  granted = mode == 'read' and writes == 0 and reads == 1 and not announced(intent, client(owner))
+end
+
+if granted then
+  withdraw(intent, owner)
+  hold(hash, owner, writes, reads, lease, prefix)
+  if writing and writes == 0 then
+    redis.call('PUBLISH', channel, '1') -- readers may come in now; Redisson forgets to say so
+  end
+  return {1, 0, ''}
+end
+if writes > 0 and ARGV[5] ~= '0' then
+  redis.call('SET', intent, owner, 'PX', ARGV[5])
+end
+local some = redis.call('HRANDFIELD', hash, 2)
+local other = some[1] == 'mode' and some[2] or some[1]
+return {0, redis.call('PTTL', hash), other or ''}

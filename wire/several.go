@@ -1,0 +1,66 @@
+package wire
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// Member is a lock that is a part of several, in the mode that it is wanted in.
+type Member struct {
+	*Lock
+	Mode core.Mode
+}
+
+// Command is the command to the whole, as this member has to see it.
+func (m Member) Command(c core.Command) core.Command {
+	if m.Kind == ReadWrite && m.Mode == core.Shared {
+		c.Count, c.Shared = 0, c.Count
+	}
+	c.Mode = m.Mode
+	return c
+}
+
+// AcquireAll takes all of several locks or none, in one script. They lie in one slot.
+func AcquireAll(members []Member, c *core.Command, deadline time.Time) redisio.Call {
+	first := members[0]
+	call := redisio.Call{
+		Script: scripts.AcquireAll, Deadline: deadline, Seq: c.Seq<<readingBits | uint64(tookAll),
+		Args: []string{first.Owner(c.Term), ms(c.Lease), strconv.FormatInt(c.Tokens, 10)},
+	}
+	for _, m := range members {
+		kind, keys, holds := "plain", []string{m.Key, m.Key, m.Key}, ""
+		switch m.Kind {
+		case Fenced:
+			kind, keys[1] = "fenced", m.Tokens
+		case Fair:
+			kind, keys[1], keys[2] = "fair", m.keys[1], m.keys[2]
+		case ReadWrite:
+			kind, keys[1], holds = "write", m.keys[2], m.holds
+			if m.Mode == core.Shared {
+				kind = "read"
+			}
+		}
+		call.Keys = append(call.Keys, keys...)
+		call.Args = append(call.Args, kind, holds)
+	}
+	return call
+}
+
+// Refuser is which of the members has refused AcquireAll.
+func Refuser(reply redisio.Reply) int {
+	i, _ := strconv.Atoi(reply.S[1])
+	return i - 1
+}
+
+// Vote is Acquire on one of several independent servers. One that was started less than
+// quarantine ago refuses.
+func (l *Lock) Vote(c *core.Command, quarantine time.Duration, deadline time.Time) redisio.Call {
+	return redisio.Call{
+		Script: scripts.QuorumAcquire, Keys: l.keys[:1], Deadline: deadline, Seq: c.Seq<<readingBits | uint64(voted),
+		Args: []string{l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), ms(quarantine)},
+	}
+}
