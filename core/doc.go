@@ -58,4 +58,30 @@
 // the lock and the process stands back until each of them has had a turn, or the
 // time for that is over; if not the next tenure begins. Since some wait without
 // subscribing, the lock is now and then released all the same.
+//
+// # Sharing
+//
+// A lease is exclusive or shared. Readers of one process share one lease: the first
+// takes it, others join it in memory, each with a hold that ends by itself, and the
+// last to leave gives it back. Redis knows them as one reader; their re-entries count
+// on top. Nobody joins past a writer who waits in the process's queue. When the tenure
+// of the readers is over, Redis is asked whether others wait; if so the lease is closed:
+// it ends when its readers have left, and who comes later waits for the next.
+//
+// A reader with a fixed lease is held to it in memory as long as others keep the
+// lease alive; alone, the lease in Redis is its own, and is not kept beyond its end.
+//
+// # Tokens
+//
+// Fencing tokens are drawn in blocks: one for the holder, and one for each of those
+// who wait behind it. Nobody else can draw a token before the term is over, so what is
+// handed on in memory has higher tokens than all before, and lower ones than all after.
+//
+// # A queue in Redis
+//
+// Where the order of arrival counts over all processes, every waiter has a term of its
+// own from the start, and stands in Redis's queue with it. One script brings that queue
+// in line with ours: it enters those who are new, takes out those who have left, says
+// that the others live, gives back the hold that has ended, and takes the lock for the
+// waiter whose turn it is. It may be sent at any time and any number of times.
 package core
