@@ -55,7 +55,7 @@ type Call struct {
 	// done takes the one Outcome, after a job if the caller has lent its goroutine:
 	// one that would only wait, and that nothing can interrupt, may as well run the
 	// command that it waits for. That spares waking up another.
-	done chan Outcome
+	done chan *Outcome
 	lend bool
 
 	id        atomic.Uint64
@@ -87,7 +87,7 @@ type Holder interface {
 func (call *Call) asked() Op { return call.Op }
 
 func (call *Call) answered(c *cell, a core.Answer) {
-	o := Outcome{Answer: a}
+	o := &Outcome{Answer: a}
 	if a.Kind == core.Granted {
 		o.Owner, o.Until = call.Owner, &c.until
 		if root, ok := a.Root.(*Call); ok {
@@ -119,12 +119,12 @@ func (call *Call) key() lockKey {
 }
 
 func (call *Call) inspected(_ *cell, s *messages.Status) {
-	call.done <- Outcome{Status: s}
+	call.done <- &Outcome{Status: s}
 }
 
 // Refuse answers a call that cannot be carried out.
 func (call *Call) refuse(reason core.Reason, detail string) {
-	call.done <- Outcome{Answer: refusal(call.Op, reason, detail)}
+	call.done <- &Outcome{Answer: refusal(call.Op, reason, detail)}
 }
 
 // refusal is the answer "no" to each kind of request.
@@ -146,11 +146,11 @@ func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered boo
 	r.submit(call)
 	for {
 		select {
-		case out = <-call.done:
-			if out.job == nil {
-				return out, true
+		case answer := <-call.done:
+			if answer.job == nil {
+				return *answer, true
 			}
-			r.redis.RunHere(*out.job)
+			r.redis.RunHere(*answer.job)
 			r.lenders.Add(-1)
 		case <-ended:
 			return out, false
@@ -160,7 +160,7 @@ func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered boo
 
 // submit hands a call to its lock actor and returns at once.
 func (r *Runtime) submit(call *Call) {
-	call.done = make(chan Outcome, 2)
+	call.done = make(chan *Outcome, 2)
 	if c := r.table.get(call.key()); c != nil && c.gate.enter() {
 		r.root.Send(c.pid, call)
 		return
@@ -173,7 +173,7 @@ func (r *Runtime) submit(call *Call) {
 func (r *Runtime) Withdraw(acquire *Call) Outcome {
 	acquire.withdrawn.Store(true) // in case the cancel overtakes the acquire
 	r.submit(acquire.about(OpCancel, 0))
-	out := <-acquire.done
+	out := *<-acquire.done
 	if out.Kind == core.Granted {
 		r.submit(acquire.about(OpRelease, out.HoldID))
 	}

@@ -94,15 +94,24 @@ var kinds = map[messages.Kind]core.Kind{
 // step applies an event to a copy of the lock and, if that went well, replaces the
 // lock by it. A panic on the way leaves the lock as it was.
 func (c *cell) step(event func(l *core.Lock, now core.Instant)) {
-	next := c.rt.scratch.Get().(*core.Lock)
+	s := c.rt.scratch.Get().(*scratch)
+	next := &s.lock
 	*next = c.lock
+	next.Lend(s.room)
 	if !next.SpareTerm() {
 		next.Refill(c.rt.terms.Add(1))
 	}
 	event(next, c.rt.Now())
 	c.lock = *next
-	*next = core.Lock{}
-	c.rt.scratch.Put(next)
+	*s = scratch{}
+	c.rt.scratch.Put(s)
+}
+
+// scratch is what one event needs for a moment: a copy of the lock, and room for the
+// effects that it may have.
+type scratch struct {
+	lock core.Lock
+	room []core.Effect
 }
 
 // handle applies an event and carries out what follows from it. source is the
@@ -143,6 +152,11 @@ func (c *cell) carryOut() {
 		case core.Unsubscribe:
 			c.stopListening()
 		}
+	}
+	if room := c.lock.Reclaim(); room != nil {
+		s := c.rt.scratch.Get().(*scratch)
+		s.room = room
+		c.rt.scratch.Put(s)
 	}
 	if c.closing && c.idle() {
 		c.retire()

@@ -37,7 +37,7 @@ type Runtime struct {
 	// red are the systems that RedLock has made one of, this one first; nil before.
 	red     atomic.Pointer[[]*Runtime]
 	metrics *metrics
-	// scratch holds the copies that events are applied to.
+	// scratch holds what events need for a moment.
 	scratch sync.Pool
 
 	guardian    *actor.PID
@@ -71,7 +71,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		ended:   make(chan struct{}),
 	}
 	r.wire = wire.Options{Client: r.id, Silence: cfg.Silence, Announcement: 2 * cfg.Poll}
-	r.scratch.New = func() any { return new(core.Lock) }
+	r.scratch.New = func() any { return &scratch{room: make([]core.Effect, 0, 4)} }
 	r.channels = newChannels(r)
 	r.startGuardian()
 	r.deadLetters = system.EventStream.Subscribe(r.deadLetter)

@@ -30,7 +30,7 @@ func (c *cell) send(command core.Command) {
 	call.To = c
 	if lender := c.lender; lender != nil && c.rt.borrow() {
 		c.lender = nil
-		lender.done <- Outcome{job: &call}
+		lender.done <- &Outcome{job: &call}
 		return
 	}
 	c.rt.redis.Run(call)

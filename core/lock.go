@@ -324,6 +324,24 @@ func (l *Lock) Idle() bool {
 		l.sub.state == unsubscribed && l.taken == len(l.effects)
 }
 
+// Lend gives the lock room for its effects, if it has none: a lock that is at rest
+// needs none, and there may be many.
+func (l *Lock) Lend(room []Effect) {
+	if l.effects == nil {
+		l.effects = room[:0]
+	}
+}
+
+// Reclaim takes that room back after all effects have been taken; nil if they have not.
+func (l *Lock) Reclaim() []Effect {
+	if l.taken < len(l.effects) {
+		return nil
+	}
+	room := l.effects
+	l.effects, l.taken = nil, 0
+	return room
+}
+
 // Effects hands out what is to be done. The lock forgets an effect once it is taken.
 func (l *Lock) Effects() (next Effect, ok bool) {
 	if l.taken == len(l.effects) {

@@ -33,12 +33,21 @@ const (
 // outcome is known or does not matter any more.
 type op struct {
 	kind opKind
-	term uint64
-	// What to set.
+	// What to set, besides term, counts and lease.
+	mode  Mode
+	fixed bool
+	// inFlight: it was sent, and there is no reply yet.
+	inFlight bool
+	// hurry sends a renewal without waiting for company.
+	hurry bool
+	// unsure says that an earlier try may have been carried out.
+	unsure bool
+	// heldHere says that a forced release hit a holder here.
+	heldHere bool
+
+	term   uint64
 	counts counts
-	mode   Mode
 	lease  time.Duration
-	fixed  bool
 	// hold is whose counts change; reserved is how many tokens are drawn.
 	hold     uint64
 	reserved int64
@@ -48,31 +57,17 @@ type op struct {
 	ticket *Ticket
 	ref    any
 
-	seq      uint64
-	sentAt   Instant
-	deadline Instant
-	inFlight bool
-	// hurry sends a renewal without waiting for company.
-	hurry   bool
-	tries   int
-	retryAt Instant
-	// unsure says that an earlier try may have been carried out.
-	unsure bool
-	// until ends the tries of a side op; heldHere says that a forced release hit a holder here.
-	until    Instant
-	heldHere bool
+	seq    uint64
+	sentAt Instant
+	// due is when it wants attention again: the reply is late, or it is to be sent again.
+	due   Instant
+	tries int
+	// until ends the tries of a side op.
+	until Instant
 }
 
 // joins tells whether the op lets one more share the lease.
 func (o *op) joins() bool { return o.kind == opCount && o.ticket != nil && o.hold == 0 }
-
-// due is when the op wants attention again.
-func (o *op) due() Instant {
-	if o.inFlight {
-		return o.deadline
-	}
-	return o.retryAt
-}
 
 // start makes a command the main one and sends it.
 func (l *Lock) start(o op) {
@@ -95,7 +90,7 @@ func (l *Lock) send(o *op) {
 	l.seq++
 	o.seq, o.sentAt, o.inFlight = l.seq, l.now, true
 	timeout := l.cfg.timeout(o.lease)
-	o.deadline = l.now + timeout + replyGrace
+	o.due = l.now + timeout + replyGrace
 	c := Command{
 		Seq: o.seq, Term: o.term, Count: o.counts.exclusive, Shared: o.counts.shared, Mode: o.mode, Lease: o.lease, Deadline: l.now + timeout,
 	}
@@ -137,7 +132,7 @@ func (l *Lock) again(o *op, r Result) {
 		o.unsure = true
 		l.givenUp(o)
 	}
-	o.retryAt = l.now + l.backoff(o.tries, o.lease)
+	o.due = l.now + l.backoff(o.tries, o.lease)
 	o.tries++
 }
 
@@ -243,7 +238,7 @@ func (l *Lock) cleaning() bool {
 func (l *Lock) overdue() {
 	late := func(o *op, replied func()) {
 		switch {
-		case o.kind == opNone || l.now < o.due():
+		case o.kind == opNone || l.now < o.due:
 		case o.inFlight:
 			replied()
 		default:
@@ -255,7 +250,7 @@ func (l *Lock) overdue() {
 	late(&l.enrolment.op, func() { l.enrolReplied(noReply) })
 	for i := 0; i < len(l.sides); {
 		switch o := &l.sides[i]; {
-		case l.now < o.due():
+		case l.now < o.due:
 			i++
 		case o.inFlight:
 			l.sideReplied(i, noReply)

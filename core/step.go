@@ -65,20 +65,20 @@ func (l *Lock) NextWake() (at Instant, ok bool) {
 		wake(l.queue.nextDeadline)
 	}
 	if l.main.kind != opNone {
-		wake(l.main.due())
+		wake(l.main.due)
 	} else if l.phase == contending && !l.cleaning() {
 		wake(l.wait.nextAt)
 	}
 	if l.renewal.kind != opNone {
-		wake(l.renewal.due())
+		wake(l.renewal.due)
 	}
 	if l.enrolment.op.kind != opNone {
-		wake(l.enrolment.op.due())
+		wake(l.enrolment.op.due)
 	} else if l.phase != contending && l.enrolment.needed(l) {
 		wake(l.enrolment.nextAt)
 	}
 	for i := range l.sides {
-		wake(l.sides[i].due())
+		wake(l.sides[i].due)
 	}
 	if l.main.kind == opCount && l.main.ticket != nil && l.main.ticket.Deadline > 0 {
 		wake(l.main.ticket.Deadline)
