@@ -78,20 +78,28 @@ func (h *Hold) leave(inner *Hold) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.inner, inner)
+	h.cancelIfOver()
+}
+
+// cancelIfOver ends the context, unless this hold was released and a re-entry, whose
+// context may be a child of this one, goes on: a writer that has become a reader.
+func (h *Hold) cancelIfOver() {
+	if h.ended != nil && h.cancel != nil && (len(h.inner) == 0 || errors.Is(h.ended, ErrLost)) {
+		h.cancel(h.ended)
+	}
 }
 
 // Context is for the work under the lock: a child of the context that was given to
 // Acquire. It is cancelled when the lock is lost, with an *Error as its cause
-// (context.Cause) that says why and is ErrLost, and when the lock is released.
+// (context.Cause) that says why and is ErrLost, and when the hold is released, with
+// those that have re-entered it.
 func (h *Hold) Context() context.Context {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ctx == nil {
 		ctx := context.WithValue(h.parent, h.lock.holdKey(), h)
 		h.ctx, h.cancel = context.WithCancelCause(ctx)
-		if h.ended != nil {
-			h.cancel(h.ended)
-		}
+		h.cancelIfOver()
 	}
 	return h.ctx
 }
@@ -104,9 +112,7 @@ func (h *Hold) end(why error) {
 		return
 	}
 	h.ended = why
-	if h.cancel != nil {
-		h.cancel(why)
-	}
+	h.cancelIfOver()
 	if h.root != nil {
 		h.root.leave(h)
 	}

@@ -110,3 +110,30 @@ func TestTheOuterHoldMayBeReleasedFirst(t *testing.T) {
 		t.Error("a lost hold is valid")
 	}
 }
+
+// After a downgrade the work goes on under the context of the read hold.
+func TestDowngradeKeepsTheContext(t *testing.T) {
+	s := open(t, redistest.Shared(t).URL(), lockkeeper.Config{})
+	ctx, lock := within(t), s.ReadWriteLock(redistest.Name(t))
+	writing, err := lock.Write().Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reading, err := lock.Read().Acquire(writing.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := reading.Context()
+	if err := writing.Release(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if work.Err() != nil {
+		t.Errorf("the read hold lasts, and its context does not: %v", context.Cause(work))
+	}
+	if err := reading.Release(ctx); err != nil {
+		t.Error(err)
+	}
+	if work.Err() == nil {
+		t.Error("the context goes on after the last release")
+	}
+}

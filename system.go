@@ -86,6 +86,7 @@ func From(system *actor.ActorSystem) *System {
 func (s *System) Guardian() *actor.PID { return s.runtime.Guardian() }
 
 // ID is the client part of the owner fields that this System leaves in Redis, a UUID.
+// MultiLocks and RedLocks have UUIDs of their own.
 func (s *System) ID() string { return s.runtime.ID() }
 
 // Close ends the System: requests that wait are refused with ErrClosed, holders

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/google/uuid"
 
 	"github.com/lockkeeper-go/lockkeeper/core"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -34,6 +35,9 @@ type cell struct {
 	// those that are subscribed.
 	busy  []string
 	heard []ear
+	// told are other channels of the target's, of which something was heard since its
+	// last try was sent: a refusal because of them may be stale.
+	told []string
 
 	// gate is shared with whoever sends to the actor; seen is the actor's side of it.
 	gate gate
@@ -71,10 +75,10 @@ func newCell(rt *Runtime, key lockKey, members *Members) *cell {
 	switch key.kind {
 	case messages.Kind_KIND_MULTI:
 		c.label = members.String()
-		c.target = members.target(&rt.wire)
+		c.target = members.target(rt.stranger())
 		c.kind = core.Kind{Parts: true, Tokens: members.fenced}
 	case messages.Kind_KIND_RED:
-		c.target = rt.quorum(key.name, &rt.wire)
+		c.target = rt.quorum(key.name, rt.stranger())
 		c.kind = core.Kind{Parts: true}
 	default:
 		c.wire = wire.New(wire.Kind(key.kind), rt.cfg.KeyPrefix+key.name, &rt.wire)
@@ -82,6 +86,14 @@ func newCell(rt *Runtime, key lockKey, members *Members) *cell {
 	}
 	c.lock = core.New(&rt.cfg.Config, &c.kind)
 	return c
+}
+
+// stranger is for a lock actor whose keys are other lock actors' too: with a client id of
+// its own none of them takes its terms for forgotten ones of theirs, and releases them.
+func (r *Runtime) stranger() *wire.Options {
+	options := r.wire
+	options.Client = uuid.NewString()
+	return &options
 }
 
 // kinds is how the locks on one Redis differ in what they decide by.

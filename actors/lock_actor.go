@@ -2,6 +2,7 @@ package actors
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -40,10 +41,16 @@ func (a *lockActor) Receive(ctx actor.Context) {
 		c.called(m)
 	case *replied:
 		c.rt.metrics.replied(m.result)
+		stale := slices.ContainsFunc(m.busy, c.toldOf)
 		if m.busy != nil {
 			c.busy = m.busy
 		}
-		c.handle(m, func(l *core.Lock, now core.Instant) { l.Replied(now, m.seq, m.result) })
+		c.handle(m, func(l *core.Lock, now core.Instant) {
+			l.Replied(now, m.seq, m.result)
+			if stale {
+				l.Signal(now)
+			}
+		})
 	case tick:
 		c.ticked()
 	case unlocked:

@@ -12,6 +12,9 @@ func (c *cell) send(command core.Command) {
 	deadline := c.rt.epoch.Add(command.Deadline)
 	if c.target != nil {
 		seq := command.Seq
+		if command.Kind == core.Acquire {
+			c.told = nil
+		}
 		c.target.run(command, deadline, func(v verdict) {
 			c.rt.deliver(c.pid, &replied{seq: seq, result: v.Result, busy: v.busy})
 		})
@@ -71,5 +74,16 @@ func (c *cell) stopListening() {
 	c.heard = nil
 }
 
-// minds tells whether what happens on a channel may mean that the lock is free.
-func (c *cell) minds(channel string) bool { return c.target == nil || slices.Contains(c.busy, channel) }
+// minds tells whether what happens on a channel may mean that the lock is free. If not,
+// it takes note: a try may be under way that is refused because of that very part.
+func (c *cell) minds(channel string) bool {
+	if c.target == nil || slices.Contains(c.busy, channel) {
+		return true
+	}
+	if !c.toldOf(channel) {
+		c.told = append(c.told, channel)
+	}
+	return false
+}
+
+func (c *cell) toldOf(channel string) bool { return slices.Contains(c.told, channel) }

@@ -71,7 +71,7 @@ end
 -- The second takes all. Tokens come first: if a counter is no counter, nothing is taken.
 for _, lock in ipairs(locks) do
   if lock.kind == 'fenced' then
-    tokens[#tokens + 1] = redis.call('INCRBY', lock.second, ARGV[3])
+    tokens[#tokens + 1] = string.format('%.0f', redis.call('INCRBY', lock.second, ARGV[3]))
     redis.call('PERSIST', lock.second)
   end
 end

@@ -310,7 +310,12 @@ func TestBadUsage(t *testing.T) {
 	}{
 		{[]string{"-lock", "x"}, exitUsage, "the command is missing"},
 		{[]string{"true"}, exitUsage, "-lock is missing"},
-		{[]string{"-lock", "", "true"}, exitUsage, "-lock is missing"},
+		{[]string{"-lock", "", "true"}, exitUsage, "flag -lock: a name is expected"},
+		{[]string{"-lock", "x", "-lock", "y", "-lock", "x", "true"}, exitUsage, `"x" for flag -lock: it is named twice`},
+		{[]string{"-lock", "x", "-kind", "exclusive", "true"}, exitUsage, "the kinds are fair, fenced, read, reentrant, write"},
+		{[]string{"-lock", "x", "-kind", "", "true"}, exitUsage, "flag -kind: the kinds are"},
+		{[]string{"-lock", "x", "-lock", strings.Repeat("y", 513), "true"}, exitUsage, "513 bytes"},
+		{append(manyLocks(65), "true"), exitUsage, "a MultiLock of 65 locks: it has 1 to 64"},
 		{[]string{"-lock", "x", "-wait", "5", "true"}, exitUsage, "a duration is expected"},
 		{[]string{"-lock", "x", "-wait", "-1s", "true"}, exitUsage, "must not be negative"},
 		{[]string{"-lock", "x", "-lease", "0", "true"}, exitUsage, "a lease"},
@@ -333,6 +338,13 @@ func TestBadUsage(t *testing.T) {
 			}
 		})
 	}
+}
+
+func manyLocks(n int) (args []string) {
+	for i := range n {
+		args = append(args, "-lock", strconv.Itoa(i))
+	}
+	return args
 }
 
 func TestHelp(t *testing.T) {

@@ -38,6 +38,7 @@ type runner struct {
 
 	say     *log.Logger // what must be said
 	tell    *log.Logger // what -v wants to know
+	name    string      // of the lock, or of all locks
 	signals chan os.Signal
 	isLost  bool
 }
@@ -54,7 +55,7 @@ func (r *runner) run() int {
 	}
 	command := exec.Command(path)
 	command.Args = r.command
-	command.Env, command.Stdin, command.Stdout, command.Stderr = r.env, r.stdin, r.stdout, r.stderr
+	command.Stdin, command.Stdout, command.Stderr = r.stdin, r.stdout, r.stderr
 
 	client, err := lockkeeper.Connect(r.redis) // its errors do not show the URL, and so no password
 	if err != nil {
@@ -90,11 +91,14 @@ func (r *runner) run() int {
 	// The context is the hold's, too: it is not to end before the command does.
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	hold, err := r.acquire(ctx, cancel, locks.Lock(r.lock))
+	lock := r.lockOf(locks)
+	r.name = lock.Name()
+	hold, err := r.acquire(ctx, cancel, lock)
 	if err != nil {
 		r.say.Print(err)
 		return exitCode(err)
 	}
+	command.Env = r.withTokens(r.env, hold)
 	return r.release(hold, r.supervise(command, hold))
 }
 
@@ -106,7 +110,7 @@ func (c caught) Error() string { return "no longer waited for, after a signal: "
 // acquire waits for the lock, or for a signal.
 func (r *runner) acquire(ctx context.Context, cancel context.CancelCauseFunc, lock *lockkeeper.Lock) (*lockkeeper.Hold, error) {
 	options := []lockkeeper.Option{lockkeeper.WithAtRisk(func(left time.Duration) {
-		r.say.Printf("the lock %q cannot be renewed at present; unless that changes it is lost in %v", r.lock, left.Round(time.Millisecond))
+		r.say.Printf("the lock %q cannot be renewed at present; unless that changes it is lost in %v", r.name, left.Round(time.Millisecond))
 	})}
 	if r.wait != nil {
 		options = append(options, lockkeeper.WithWait(*r.wait))
@@ -114,7 +118,7 @@ func (r *runner) acquire(ctx context.Context, cancel context.CancelCauseFunc, lo
 	if r.lease != nil {
 		options = append(options, lockkeeper.WithLease(*r.lease))
 	}
-	r.tell.Printf("asks for the lock %q", r.lock)
+	r.tell.Printf("asks for the lock %q", r.name)
 	began := time.Now()
 	var hold *lockkeeper.Hold
 	answered := make(chan error, 1)
@@ -133,7 +137,7 @@ func (r *runner) acquire(ctx context.Context, cancel context.CancelCauseFunc, lo
 		return nil, context.Cause(ctx)
 	case err := <-answered:
 		if err == nil {
-			r.tell.Printf("has the lock %q, after %v", r.lock, time.Since(began).Round(time.Millisecond))
+			r.tell.Printf("has the lock %q, after %v", r.name, time.Since(began).Round(time.Millisecond))
 		}
 		return hold, err
 	}
@@ -167,12 +171,12 @@ func (r *runner) release(hold *lockkeeper.Hold, code int) int {
 	defer cancel()
 	switch err := hold.Release(ctx); {
 	case err == nil:
-		r.tell.Printf("has given the lock %q back", r.lock)
+		r.tell.Printf("has given the lock %q back", r.name)
 	case errors.Is(err, lockkeeper.ErrLost):
 		r.lost(err)
 		return exitLost
 	default:
-		r.say.Printf("the lock %q may stay held for up to %v: %v", r.lock, r.watchdog, err)
+		r.say.Printf("the lock %q may stay held for up to %v: %v", r.name, r.watchdog, err)
 	}
 	return code
 }
