@@ -1,7 +1,6 @@
 package lockkeeper_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 
