@@ -33,11 +33,11 @@ type cell struct {
 	target target
 	// busy are the channels that matter while the target is held by others; heard are
 	// those that are subscribed.
-	busy  []string
+	busy  []ear
 	heard []ear
 	// told are other channels of the target's, of which something was heard since its
 	// last try was sent: a refusal because of them may be stale.
-	told []string
+	told []ear
 
 	// gate is shared with whoever sends to the actor; seen is the actor's side of it.
 	gate gate

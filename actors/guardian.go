@@ -20,16 +20,19 @@ type guardian struct {
 	children map[string]*cell
 	// closing is closed-over by whoever waits for the end; nil before.
 	closing chan struct{}
+	// started is closed when there is a subscriber.
+	started chan struct{}
 }
 
 // resume is shared, since proto.actor keeps a process for every strategy value.
 var resume = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.ResumeDirective })
 
 func (r *Runtime) startGuardian() {
-	g := &guardian{rt: r, children: map[string]*cell{}}
+	g := &guardian{rt: r, children: map[string]*cell{}, started: make(chan struct{})}
 	props := actor.PropsFromProducer(func() actor.Actor { return g },
 		actor.WithGuardian(resume), actor.WithSupervisor(&supervision{guardian: g}))
 	r.guardian = r.root.Spawn(props)
+	<-g.started // lock actors of other systems use the subscriber too
 }
 
 func (g *guardian) Receive(ctx actor.Context) {
@@ -42,6 +45,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 	}()
 	switch m := m.(type) {
 	case *actor.Started:
+		defer close(g.started)
 		g.rt.subscriber = ctx.Spawn(g.rt.props(func() actor.Actor { return &subscriber{g.rt.channels} }))
 	case *retired:
 		g.rt.table.drop(m.cell)

@@ -13,12 +13,12 @@ type (
 	// tick: time has passed. It carries no term, since the lock looks at the clock itself.
 	tick struct{}
 	// unlocked: a message came on a channel of the lock's.
-	unlocked struct{ channel string }
+	unlocked struct{ ear ear }
 	// listening: a channel of the lock's is subscribed, again or for the first time;
 	// for the waiter of that term, if it has a channel of its own.
 	listening struct {
-		channel string
-		term    uint64
+		ear  ear
+		term uint64
 	}
 	// inspection brings the reply of the inspect script.
 	inspection struct {

@@ -54,11 +54,11 @@ func (a *lockActor) Receive(ctx actor.Context) {
 	case tick:
 		c.ticked()
 	case unlocked:
-		if c.minds(m.channel) {
+		if c.minds(m.ear) {
 			c.handle(m, func(l *core.Lock, now core.Instant) { l.Signal(now) })
 		}
 	case listening:
-		if c.minds(m.channel) {
+		if c.minds(m.ear) {
 			c.handle(m, func(l *core.Lock, now core.Instant) { l.Subscribed(now, m.term) })
 		}
 	case *messages.Acquire:

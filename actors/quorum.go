@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/core"
@@ -18,6 +19,8 @@ type quorum struct {
 	leaves []*leaf
 	// quarantine is how long a server that was restarted has no vote.
 	quarantine time.Duration
+	// ended is the last term that was given back; what a server grants it later is given back too.
+	ended atomic.Uint64
 }
 
 func (q *quorum) majority() int { return len(q.leaves)/2 + 1 }
@@ -77,20 +80,43 @@ func (q *quorum) acquire(c core.Command, deadline time.Time, done func(verdict))
 		return true
 	}}
 	for _, l := range q.leaves {
-		l.vote(c, q.quarantine, deadline, func(v verdict) { g.add(vote{v, l}) })
+		q.vote(l, c, q.quarantine, deadline, func(v verdict) { g.add(vote{v, l}) })
+	}
+}
+
+// vote asks one server. Its answer may come when the term is over already, since nobody
+// waits for more than a majority, and what was granted must not outlast it.
+func (q *quorum) vote(l *leaf, c core.Command, quarantine time.Duration, deadline time.Time, done func(verdict)) {
+	l.vote(c, quarantine, deadline, func(v verdict) {
+		if (v.Outcome == core.Done || v.Unsure) && c.Term <= q.ended.Load() {
+			l.run(asRelease(c), time.Now().Add(rollBackTime), func(verdict) {})
+		}
+		done(v)
+	})
+}
+
+// end takes note that a term is over, before its releases are sent.
+func (q *quorum) end(term uint64) {
+	for {
+		last := q.ended.Load()
+		if term <= last || q.ended.CompareAndSwap(last, term) {
+			return
+		}
 	}
 }
 
 // giveBack releases whatever was granted. It waits for those servers that have granted;
-// the others are told too, and answer when they can.
+// those that failed are told too, and those that have not answered yet when they do.
 func (q *quorum) giveBack(c core.Command, t tally, done func(verdict)) {
 	why := q.refusal(t)
+	q.end(c.Term)
 	var granted []target
-	for _, l := range q.leaves {
-		if slices.ContainsFunc(t.done, func(v vote) bool { return v.leaf == l }) {
-			granted = append(granted, l)
-		} else if !slices.ContainsFunc(t.refused, func(v vote) bool { return v.leaf == l }) {
-			l.run(asRelease(c), time.Now().Add(rollBackTime), func(verdict) {})
+	for _, v := range t.done {
+		granted = append(granted, v.leaf)
+	}
+	for _, v := range t.failed {
+		if v.Unsure {
+			v.leaf.run(asRelease(c), time.Now().Add(rollBackTime), func(verdict) {})
 		}
 	}
 	rollBack(granted, c, why, done)
@@ -170,10 +196,10 @@ func (q *quorum) set(c core.Command, deadline time.Time, done func(verdict)) {
 func (q *quorum) heal(c core.Command, absent []vote) {
 	c.Kind = core.Acquire
 	for _, v := range absent {
-		if !v.Taken {
+		if !v.Taken && c.Term > q.ended.Load() {
 			once := c
 			once.Count = 1 // one step after the other, as the script has it
-			v.leaf.vote(once, 0, time.Now().Add(rollBackTime), func(first verdict) {
+			q.vote(v.leaf, once, 0, time.Now().Add(rollBackTime), func(first verdict) {
 				if first.Outcome == core.Done && c.Count > 1 {
 					v.leaf.run(c, time.Now().Add(rollBackTime), func(verdict) {})
 				}
@@ -184,6 +210,7 @@ func (q *quorum) heal(c core.Command, absent []vote) {
 
 // release ends the lease on all servers; a majority is enough to say so.
 func (q *quorum) release(c core.Command, deadline time.Time, done func(verdict)) {
+	q.end(c.Term)
 	g := &gather[vote]{n: len(q.leaves), done: func(votes []vote, last bool) bool {
 		t := count(votes)
 		switch {

@@ -49,7 +49,7 @@ func (c *cell) Replied(tag uint64, reply redisio.Reply) {
 type replied struct {
 	seq    uint64
 	result core.Result
-	busy   []string
+	busy   []ear
 }
 
 // ears are where the release of the lock is told to a waiter of that term.
@@ -76,14 +76,14 @@ func (c *cell) stopListening() {
 
 // minds tells whether what happens on a channel may mean that the lock is free. If not,
 // it takes note: a try may be under way that is refused because of that very part.
-func (c *cell) minds(channel string) bool {
-	if c.target == nil || slices.Contains(c.busy, channel) {
+func (c *cell) minds(e ear) bool {
+	if c.target == nil || slices.Contains(c.busy, e) {
 		return true
 	}
-	if !c.toldOf(channel) {
-		c.told = append(c.told, channel)
+	if !c.toldOf(e) {
+		c.told = append(c.told, e)
 	}
 	return false
 }
 
-func (c *cell) toldOf(channel string) bool { return slices.Contains(c.told, channel) }
+func (c *cell) toldOf(e ear) bool { return slices.Contains(c.told, e) }

@@ -34,11 +34,11 @@ func (s *subscriber) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *published:
 		for c := range s.who(m.channel) {
-			c.rt.root.Send(c.pid, unlocked{channel: m.channel})
+			c.rt.root.Send(c.pid, unlocked{ear: ear{s.rt, m.channel}})
 		}
 	case *confirmed:
 		for c, term := range s.who(m.channel) {
-			c.rt.root.Send(c.pid, listening{channel: m.channel, term: term})
+			c.rt.root.Send(c.pid, listening{ear: ear{s.rt, m.channel}, term: term})
 		}
 	case *subscribe:
 		s.add(m)

@@ -26,7 +26,7 @@ type verdict struct {
 	core.Result
 	// busy are the channels of those parts that somebody else holds. Messages on the
 	// others say nothing new; some of them are the echo of our own roll-backs.
-	busy []string
+	busy []ear
 }
 
 // ear is a channel of one Redis.
@@ -78,7 +78,7 @@ func (r leafReply) Replied(tag uint64, reply redisio.Reply) {
 	_, result := r.leaf.member.Read(tag, reply)
 	v := verdict{Result: result}
 	if result.Outcome == core.Refused {
-		v.busy = []string{r.leaf.member.Channel}
+		v.busy = r.leaf.ears()
 	}
 	r.done(v)
 }

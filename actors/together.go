@@ -192,7 +192,7 @@ func (r bundleReply) Replied(tag uint64, reply redisio.Reply) {
 	_, result := r.bundle.leaves[0].member.Read(tag, reply)
 	v := verdict{Result: result}
 	if i := wire.Refuser(reply); result.Outcome == core.Refused && i >= 0 && i < len(r.bundle.leaves) {
-		v.busy = []string{r.bundle.leaves[i].member.Channel}
+		v.busy = r.bundle.leaves[i].ears()
 	}
 	r.done(v)
 }

@@ -31,6 +31,8 @@ type waiting struct {
 	refused bool
 	// unsure: a try of this term may have been carried out though it seemed to fail.
 	unsure bool
+	// tried: a try of this term has ended; of several parts, what it took was given back.
+	tried bool
 	// announced: a try has told other readers that a writer waits.
 	announced bool
 	// After a tenure the process lets the others have a go each: it does not try
@@ -88,13 +90,18 @@ func (l *Lock) attempt() {
 	}
 	l.wait.again = false
 	l.wait.deferUntil = 0
-	if l.doubtful(o.lease) {
+	switch again := l.kind.Parts && l.wait.tried; {
+	case l.doubtful(o.lease) || again && l.wait.unsure:
 		// An earlier try, for somebody with a shorter lease, may still arrive.
 		l.cleanUp(l.lease.term)
 		l.lease, l.spare = lease{term: l.spare}, 0
-		l.wait.unsure = false
+		l.wait.unsure, l.wait.tried = false, false
 		return
+	case again:
+		// A release of what it took may still arrive.
+		l.lease, l.spare = lease{term: l.spare}, 0
 	}
+	l.wait.tried = true
 	l.wait.announced = l.wait.announced || l.kind.Shares && t.Mode == Exclusive
 	l.start(o)
 }

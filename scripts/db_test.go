@@ -36,20 +36,25 @@ func eachRedis(t *testing.T, test func(t *testing.T, db *db)) {
 		{"miniredis", embedded, true},
 	} {
 		t.Run(redis.name, func(t *testing.T) {
-			client, err := rueidis.NewClient(rueidis.ClientOption{
-				InitAddress:       []string{redis.addr(t)},
-				AlwaysRESP2:       redis.resp2,
-				DisableCache:      true,
-				DisableRetry:      true,
-				ForceSingleClient: true,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(client.Close)
-			test(t, &db{client, listen(t, client)})
+			test(t, connect(t, redis.addr(t), redis.resp2))
 		})
 	}
+}
+
+func connect(t *testing.T, addr string, resp2 bool) *db {
+	t.Helper()
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress:       []string{addr},
+		AlwaysRESP2:       resp2,
+		DisableCache:      true,
+		DisableRetry:      true,
+		ForceSingleClient: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return &db{client, listen(t, client)}
 }
 
 // do runs a command and gives its reply as text: strings and numbers as they are,
@@ -97,4 +102,15 @@ func (d *db) run(t *testing.T, s *scripts.Script, keys, args []string) string {
 	t.Helper()
 	words := append([]string{"EVALSHA", s.SHA, strconv.Itoa(len(keys))}, keys...)
 	return d.do(t, append(words, args...)...)
+}
+
+// words are the arguments of a row, where "-" stands for "".
+func words(args string) []string {
+	words := strings.Fields(args)
+	for i, w := range words {
+		if w == "-" {
+			words[i] = ""
+		}
+	}
+	return words
 }

@@ -63,7 +63,7 @@ end
 
 local function leaves(owner)
   local number = string.sub(owner, 1, #own) == own and string.match(owner, '^%d+$', #own + 1)
-  return number and tonumber(number) <= top and not leases[owner]
+  return number and tonumber(number) <= top
 end
 
 local function client(owner)
@@ -98,7 +98,7 @@ for _, owner in ipairs(line) do
   elseif first and (not score or score <= now) then
     goes = true
     dead[client(owner)] = true
-  elseif dead[client(owner)] then -- so that a dead process costs its patience once
+  elseif next(dead) and dead[client(owner)] then -- so that a dead process costs its patience once
     goes = not listens(owner)
   end
   if goes then

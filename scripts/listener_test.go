@@ -1,6 +1,8 @@
 package scripts_test
 
 import (
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,8 +13,8 @@ import (
 )
 
 const (
-	channels = "redisson_lock__channel:*"
-	endMark  = "redisson_lock__channel:end"
+	channels = "redisson_*"
+	endMark  = "redisson_end"
 )
 
 // channelOf is the channel of a lock whose name has no braces.
@@ -80,4 +82,25 @@ func (l *listener) subscribe(t *testing.T, channel string, clients int) {
 			t.Fatalf("SUBSCRIBE: %v", err)
 		}
 	}
+}
+
+// told gives the channels that begin like that on which "0" was published since they
+// were last asked for, without the beginning and sorted; any other payload is behind
+// its channel.
+func (l *listener) told(t *testing.T, beginning string) []string {
+	t.Helper()
+	l.messages(t, "")
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var told []string
+	for channel, payloads := range l.heard {
+		if rest, ok := strings.CutPrefix(channel, beginning); ok {
+			for _, p := range payloads {
+				told = append(told, strings.TrimSuffix(rest+" "+p, " 0"))
+			}
+			delete(l.heard, channel)
+		}
+	}
+	slices.Sort(told)
+	return told
 }

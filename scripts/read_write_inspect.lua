@@ -4,13 +4,16 @@
 -- KEYS[2]  the lock's channel
 --
 -- Reply: {ttl in ms (-1: no end, -2: not locked), subscribers, fields, field, hold count}.
--- A field is an owner that reads, or owner:write; the last two tell of one of them, and
--- are "" if the lock is free.
+-- A field is an owner that reads, or owner:write; the last two tell of one of them, of
+-- owner:write if there is one, and are "" if the lock is free.
 local fields = redis.call('HGETALL', KEYS[1])
 local number, field, count = 0, '', ''
 for i = 1, #fields, 2 do
   if fields[i] ~= 'mode' then
-    number, field, count = number + 1, fields[i], fields[i + 1]
+    number = number + 1
+    if field == '' or string.sub(fields[i], -6) == ':write' then
+      field, count = fields[i], fields[i + 1]
+    end
   end
 end
 return {redis.call('PTTL', KEYS[1]), redis.call('PUBSUB', 'NUMSUB', KEYS[2])[2], number, field, count}

@@ -1,0 +1,124 @@
+package actors
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// client is one that is never asked anything but how it is set up.
+type client struct {
+	rueidis.Client
+	mode rueidis.ClientMode
+}
+
+func (c client) Mode() rueidis.ClientMode { return c.mode }
+
+func home(id string, mode rueidis.ClientMode) *Runtime {
+	return &Runtime{id: id, redis: redisio.New(client{mode: mode}, 0)}
+}
+
+func TestMembersOrder(t *testing.T) {
+	one, two := home("1", rueidis.ClientModeStandalone), home("2", rueidis.ClientModeStandalone)
+	given := []Member{
+		{Runtime: two, Name: "b", Kind: messages.Kind_KIND_FENCED}, {Runtime: one, Name: "c"},
+		{Runtime: two, Name: "a", Kind: messages.Kind_KIND_FENCED}, {Runtime: one, Name: "b", Kind: messages.Kind_KIND_FENCED},
+	}
+	first, err := NewMembers(given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.String() != "a + b + b + c" || first.Home() != two {
+		t.Errorf("%v, at home in %s", first, first.Home().id)
+	}
+	// One script for each Redis, and that of "a" comes first; so do its tokens.
+	if groups := first.groups(); len(groups) != 2 || len(groups[0]) != 2 || groups[0][0].Name != "a" || groups[1][0].Runtime != one {
+		t.Errorf("groups %+v", groups)
+	}
+	if got, want := first.Tokens([]int64{10, 20, 30}), []int64{20, 0, 10, 30}; !slices.Equal(got, want) {
+		t.Errorf("tokens %v, want %v", got, want)
+	}
+	if got, want := first.Tokens(nil), []int64{0, 0, 0, 0}; !slices.Equal(got, want) {
+		t.Errorf("without any: tokens %v, want %v", got, want)
+	}
+	for range 10 {
+		given = append(given[1:], given[0])
+		again, err := NewMembers(given)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again.ID() != first.ID() {
+			t.Errorf("in another order: %q, want %q", again.ID(), first.ID())
+		}
+	}
+}
+
+// What differs in any member is another lock, also when names look like separators.
+func TestMembersIdentity(t *testing.T) {
+	one, two := home("1", rueidis.ClientModeStandalone), home("2", rueidis.ClientModeStandalone)
+	known := map[string]string{}
+	for what, members := range map[string][]Member{
+		"two":              {{Runtime: one, Name: "a"}, {Runtime: one, Name: "b"}},
+		"another kind":     {{Runtime: one, Name: "a"}, {Runtime: one, Name: "b", Kind: messages.Kind_KIND_FAIR}},
+		"another mode":     {{Runtime: one, Name: "a", Kind: messages.Kind_KIND_READ_WRITE}, {Runtime: one, Name: "b"}},
+		"shared":           {{Runtime: one, Name: "a", Kind: messages.Kind_KIND_READ_WRITE, Mode: messages.Mode_MODE_SHARED}, {Runtime: one, Name: "b"}},
+		"another system":   {{Runtime: one, Name: "a"}, {Runtime: two, Name: "b"}},
+		"one of that look": {{Runtime: one, Name: `a";1 0 0 "b`}},
+		"one":              {{Runtime: one, Name: "a"}},
+	} {
+		m, err := NewMembers(members)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, taken := known[m.ID()]; taken {
+			t.Errorf("%s has the id of %s: %q", what, other, m.ID())
+		}
+		known[m.ID()] = what
+	}
+}
+
+// In a cluster one script takes what lies in one slot.
+func TestMembersInCluster(t *testing.T) {
+	rt := home("1", rueidis.ClientModeCluster)
+	m, err := NewMembers([]Member{{Runtime: rt, Name: "{x}2"}, {Runtime: rt, Name: "{y}1"}, {Runtime: rt, Name: "{x}1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sizes []int
+	for _, group := range m.groups() {
+		sizes = append(sizes, len(group))
+	}
+	if !slices.Equal(sizes, []int{2, 1}) {
+		t.Errorf("groups of %v, want 2 and 1", sizes)
+	}
+}
+
+func TestMembersRefused(t *testing.T) {
+	rt := home("1", rueidis.ClientModeStandalone)
+	var many []Member
+	for i := range MaxMembers + 1 {
+		many = append(many, Member{Runtime: rt, Name: fmt.Sprint(i)})
+	}
+	if _, err := NewMembers(many[1:]); err != nil {
+		t.Errorf("%d members: %v", MaxMembers, err)
+	}
+	for words, members := range map[string][]Member{
+		"0 locks": nil, fmt.Sprintf("%d locks", MaxMembers+1): many,
+		"named twice":        {{Runtime: rt, Name: "a"}, {Runtime: rt, Name: "b"}, {Runtime: rt, Name: "a", Kind: messages.Kind_KIND_FAIR}},
+		"cannot be a member": {{Runtime: rt, Name: "a"}, {Runtime: rt, Kind: messages.Kind_KIND_MULTI}},
+		"is empty":           {{Runtime: rt, Name: ""}},
+		"unknown":            {{Runtime: rt, Name: "a", Kind: 99}},
+		"is for":             {{Runtime: rt, Name: "a", Mode: messages.Mode_MODE_SHARED}},
+		"no RedLock":         {{Runtime: rt, Name: "a", Kind: messages.Kind_KIND_RED}},
+	} {
+		if _, err := NewMembers(members); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%v, want something with %q", err, words)
+		}
+	}
+}
