@@ -7,4 +7,7 @@ import (
 )
 
 // TestMain stops the shared redis-server and finds goroutines that were left behind.
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) {
+	playRole() // in a process that a test has started
+	redistest.Main(m)
+}

@@ -67,17 +67,15 @@ func count(votes []vote) (t tally) {
 // acquire asks all servers side by side. It ends with the majority, or as soon as that
 // is out of reach; what a minority has granted is given back then.
 func (q *quorum) acquire(c core.Command, deadline time.Time, done func(verdict)) {
-	g := &gather[vote]{n: len(q.leaves), done: func(votes []vote, _ bool) bool {
+	g := &gather[vote]{n: len(q.leaves), judge: func(votes []vote, _ bool) (func(), bool) {
 		t := count(votes)
 		switch {
 		case len(t.done) >= q.majority():
-			done(verdict{Result: core.Result{Outcome: core.Done}})
+			return func() { done(verdict{Result: core.Result{Outcome: core.Done}}) }, true
 		case len(votes)-len(t.done) > len(q.leaves)-q.majority():
-			q.giveBack(c, t, done)
-		default:
-			return false
+			return func() { q.giveBack(c, t, done) }, true
 		}
-		return true
+		return nil, false
 	}}
 	for _, l := range q.leaves {
 		q.vote(l, c, q.quarantine, deadline, func(v verdict) { g.add(vote{v, l}) })
@@ -164,29 +162,26 @@ func (q *quorum) failure(t tally) verdict {
 // nothing of the lease, since it was restarted or did not answer before, is given it.
 func (q *quorum) set(c core.Command, deadline time.Time, done func(verdict)) {
 	decided := false
-	g := &gather[vote]{n: len(q.leaves), done: func(votes []vote, last bool) bool {
+	g := &gather[vote]{n: len(q.leaves), judge: func(votes []vote, last bool) (func(), bool) {
 		t := count(votes)
 		lost := len(t.absent) + len(t.refused)
 		switch {
+		case decided: // what comes late may still want to be healed
+			return func() { q.heal(c, count(votes[len(votes)-1:]).absent) }, last
 		case len(t.done) >= q.majority():
-			if !decided {
-				decided = true
-				done(verdict{Result: core.Result{Outcome: core.Done}})
+			decided = true
+			return func() {
 				q.heal(c, t.absent)
-			} else if v := votes[len(votes)-1]; v.Outcome == core.Absent {
-				q.heal(c, []vote{v})
-			}
-			return last
+				done(verdict{Result: core.Result{Outcome: core.Done}})
+			}, last
 		case lost > len(q.leaves)-q.majority():
 			v := verdict{Result: core.Result{Outcome: core.Absent}}
 			v.Taken = slices.ContainsFunc(append(t.absent, t.refused...), func(v vote) bool { return v.Taken || v.Outcome == core.Refused })
-			done(v)
+			return func() { done(v) }, true
 		case len(votes)-len(t.done) > len(q.leaves)-q.majority():
-			done(q.failure(t))
-		default:
-			return false
+			return func() { done(q.failure(t)) }, true
 		}
-		return true
+		return nil, false
 	}}
 	for _, l := range q.leaves {
 		l.run(c, deadline, func(v verdict) { g.add(vote{v, l}) })
@@ -211,19 +206,17 @@ func (q *quorum) heal(c core.Command, absent []vote) {
 // release ends the lease on all servers; a majority is enough to say so.
 func (q *quorum) release(c core.Command, deadline time.Time, done func(verdict)) {
 	q.end(c.Term)
-	g := &gather[vote]{n: len(q.leaves), done: func(votes []vote, last bool) bool {
+	g := &gather[vote]{n: len(q.leaves), judge: func(votes []vote, last bool) (func(), bool) {
 		t := count(votes)
 		switch {
 		case len(t.done) >= q.majority():
-			done(verdict{Result: core.Result{Outcome: core.Done}})
+			return func() { done(verdict{Result: core.Result{Outcome: core.Done}}) }, true
 		case !last:
-			return false
+			return nil, false
 		case len(t.absent) > len(q.leaves)-q.majority():
-			done(verdict{Result: core.Result{Outcome: core.Absent}})
-		default:
-			done(q.failure(t))
+			return func() { done(verdict{Result: core.Result{Outcome: core.Absent}}) }, true
 		}
-		return true
+		return func() { done(q.failure(t)) }, true
 	}}
 	for _, l := range q.leaves {
 		l.run(c, deadline, func(v verdict) { g.add(vote{v, l}) })
@@ -232,19 +225,20 @@ func (q *quorum) release(c core.Command, deadline time.Time, done func(verdict))
 
 // force frees the lock on all servers, whoever has it.
 func (q *quorum) force(c core.Command, deadline time.Time, done func(verdict)) {
-	g := &gather[vote]{n: len(q.leaves), done: func(votes []vote, last bool) bool {
-		if !last {
-			return false
-		}
+	g := &gather[vote]{n: len(q.leaves), judge: atLast(func(votes []vote) {
 		t := count(votes)
 		if len(t.done) < q.majority() {
 			done(q.failure(t))
-			return true
+			return
 		}
-		held := slices.ContainsFunc(t.done, func(v vote) bool { return v.WasHeld })
-		done(verdict{Result: core.Result{Outcome: core.Done, WasHeld: held}})
-		return true
-	}}
+		held := 0
+		for _, v := range t.done {
+			if v.WasHeld {
+				held++
+			}
+		}
+		done(verdict{Result: core.Result{Outcome: core.Done, WasHeld: held >= q.majority()}})
+	})}
 	for _, l := range q.leaves {
 		l.run(c, deadline, func(v verdict) { g.add(vote{v, l}) })
 	}
@@ -256,10 +250,7 @@ func (q *quorum) inspect(deadline time.Time, done func(wire.View, error)) {
 		wire.View
 		err error
 	}
-	g := &gather[look]{n: len(q.leaves), done: func(looks []look, last bool) bool {
-		if !last {
-			return false
-		}
+	g := &gather[look]{n: len(q.leaves), judge: atLast(func(looks []look) {
 		holders, failed := map[string][]wire.View{}, 0
 		whole := wire.View{TTL: -1}
 		var err error
@@ -273,7 +264,7 @@ func (q *quorum) inspect(deadline time.Time, done func(wire.View, error)) {
 		}
 		if failed > len(q.leaves)-q.majority() {
 			done(wire.View{}, err)
-			return true
+			return
 		}
 		for _, views := range holders {
 			if len(views) >= q.majority() {
@@ -283,8 +274,7 @@ func (q *quorum) inspect(deadline time.Time, done func(wire.View, error)) {
 			}
 		}
 		done(whole, nil)
-		return true
-	}}
+	})}
 	for _, l := range q.leaves {
 		l.inspect(deadline, func(v wire.View, err error) { g.add(look{v, err}) })
 	}

@@ -75,7 +75,7 @@ func TestGather(t *testing.T) {
 	const n = 64
 	for enough := 1; enough <= n; enough *= 2 {
 		calls, said, lasts := 0, 0, 0
-		g := &gather[int]{n: n, done: func(answers []int, last bool) bool {
+		g := &gather[int]{n: n, judge: func(answers []int, last bool) (func(), bool) {
 			if calls++; len(answers) != calls {
 				t.Errorf("call %d has %d answers", calls, len(answers))
 			}
@@ -83,10 +83,9 @@ func TestGather(t *testing.T) {
 				lasts++
 			}
 			if len(answers) < enough {
-				return false
+				return nil, false
 			}
-			said++
-			return true
+			return func() { said++ }, true
 		}}
 		var all sync.WaitGroup
 		for i := range n {

@@ -106,21 +106,39 @@ func (r viewReply) Replied(tag uint64, reply redisio.Reply) {
 
 func (l *leaf) ears() []ear { return []ear{{l.rt, l.member.Channel}} }
 
-// gather collects one answer of each of n parts, and calls done after each with those
-// that have come, under a lock of its own, until done says that it has enough.
+// gather collects one answer of each of n parts. After each, judge says what to do about
+// those that have come, if anything, and whether the rest matters. It is done after the
+// gathering is open again: it may well run the lock actor.
 type gather[T any] struct {
 	mu      sync.Mutex
 	answers []T
 	n       int
 	over    bool
-	done    func(answers []T, last bool) (enough bool)
+	judge   func(answers []T, last bool) (act func(), over bool)
 }
 
 func (g *gather[T]) add(answer T) {
+	if act := g.judged(answer); act != nil {
+		act()
+	}
+}
+
+func (g *gather[T]) judged(answer T) (act func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.answers = append(g.answers, answer)
 	if !g.over {
-		g.over = g.done(g.answers, len(g.answers) == g.n)
+		act, g.over = g.judge(g.answers, len(g.answers) == g.n)
+	}
+	return act
+}
+
+// atLast waits for all answers.
+func atLast[T any](act func(answers []T)) func([]T, bool) (func(), bool) {
+	return func(answers []T, last bool) (func(), bool) {
+		if !last {
+			return nil, false
+		}
+		return func() { act(answers) }, true
 	}
 }

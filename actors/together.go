@@ -76,12 +76,7 @@ func rollBack(parts []target, c core.Command, why verdict, done func(verdict)) {
 
 // all has every part carry out the command, side by side.
 func (t *together) all(c core.Command, deadline time.Time, done func(verdict)) {
-	g := &gather[verdict]{n: len(t.parts), done: func(answers []verdict, last bool) bool {
-		if last {
-			done(sum(c.Kind, answers))
-		}
-		return last
-	}}
+	g := &gather[verdict]{n: len(t.parts), judge: atLast(func(answers []verdict) { done(sum(c.Kind, answers)) })}
 	for _, part := range t.parts {
 		part.run(c, deadline, g.add)
 	}
@@ -121,23 +116,19 @@ func (t *together) inspect(deadline time.Time, done func(wire.View, error)) {
 		wire.View
 		err error
 	}
-	g := &gather[look]{n: len(t.parts), done: func(looks []look, last bool) bool {
-		if !last {
-			return false
-		}
+	g := &gather[look]{n: len(t.parts), judge: atLast(func(looks []look) {
 		whole := wire.View{TTL: -1}
 		for _, l := range looks {
 			if l.err != nil {
 				done(wire.View{}, l.err)
-				return true
+				return
 			}
 			if l.Locked && (!whole.Locked || l.TTL > whole.TTL) {
 				whole = l.View
 			}
 		}
 		done(whole, nil)
-		return true
-	}}
+	})}
 	for _, part := range t.parts {
 		part.inspect(deadline, func(v wire.View, err error) { g.add(look{v, err}) })
 	}

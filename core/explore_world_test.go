@@ -106,7 +106,7 @@ func (w *world) clone() world {
 		p.out, p.in = slices.Clip(p.out), slices.Clip(p.in)
 		l := &p.lock
 		l.queue.tickets, l.changes, l.ensures = slices.Clip(l.queue.tickets), slices.Clip(l.changes), slices.Clip(l.ensures)
-		l.holds.more, l.effects, l.sides = slices.Clip(l.holds.more), slices.Clip(l.effects), slices.Clip(l.sides)
+		l.lost.ids, l.holds.more, l.effects, l.sides = slices.Clip(l.lost.ids), slices.Clip(l.holds.more), slices.Clip(l.effects), slices.Clip(l.sides)
 	}
 	return c
 }

@@ -18,8 +18,11 @@ type lease struct {
 	// counts is how it is held in Redis, and mode how it is meant to be held.
 	counts counts
 	mode   Mode
-	// closed: others wait, so that nobody may join those who share it.
+	// closed: others wait, so that nobody may join those who share it; lookAt is when to
+	// see whether they still do, after so many looks.
 	closed bool
+	lookAt Instant
+	looks  int
 	tokens tokens
 	// until is how long the lease is trusted: from when the last command that
 	// set the TTL was sent, never from when its reply came, and less the margin.
@@ -159,9 +162,8 @@ func (l *Lock) lose(reason Reason, detail string, clean bool) {
 		}
 	}
 	l.changes = nil
-	l.lost = loss{reason: reason}
 	for own := range lost.all() {
-		l.lost.ids = append(l.lost.ids, own.id)
+		l.lost.add(own.id, reason)
 		l.over(own)
 	}
 	if clean {

@@ -82,6 +82,17 @@ type loss struct {
 	reason Reason
 }
 
+// mostLost bounds how many are remembered.
+const mostLost = 100
+
+// add takes note of one more; what was lost for another reason before is forgotten.
+func (l *loss) add(id uint64, reason Reason) {
+	if l.reason != reason || len(l.ids) == mostLost {
+		*l = loss{reason: reason}
+	}
+	l.ids = append(l.ids, id)
+}
+
 // change is a wish of a holder: one more hold for a ticket, or one less.
 type change struct {
 	hold   uint64

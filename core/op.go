@@ -97,7 +97,8 @@ func (l *Lock) send(o *op) {
 	switch o.kind {
 	case opAcquire, opGrant:
 		c.Kind = Acquire
-		c.Announce = o.ticket != nil && o.mode == Exclusive && !o.ticket.Try
+		// A term that is over after a refusal would leave its announcement behind.
+		c.Announce = o.kind == opAcquire && o.ticket != nil && o.mode == Exclusive && !o.ticket.Try
 		o.reserved = l.reserve()
 		c.Tokens = o.reserved
 	case opCount:

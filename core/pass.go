@@ -33,7 +33,7 @@ func (l *Lock) over(own hold) {
 
 // endHoldBy takes the lock from a holder, who is told, and passes it on.
 func (l *Lock) endHoldBy(own hold, reason Reason, detail string) {
-	l.lost = loss{ids: []uint64{own.id}, reason: reason}
+	l.lost.add(own.id, reason)
 	l.tellLost(own, reason, detail)
 	if l.main.kind == opCount && l.main.hold == own.id {
 		l.refuseCount(reason, detail)
@@ -120,6 +120,9 @@ func (l *Lock) grantReplied(o op, r Result) {
 		l.lease = lease{}
 		l.contend()
 		l.refusedBy(r)
+		if l.kind.Shares && o.mode == Exclusive {
+			l.wait.nextAt = l.now // to announce the writer under its own term
+		}
 	case Failed:
 		// The term may or may not be good for another lease: give it up.
 		l.main.ticket = nil
@@ -133,7 +136,7 @@ func (l *Lock) grantReplied(o op, r Result) {
 // or to whoever is next by now.
 func (l *Lock) leased(o op, r Result) {
 	l.lease.counts, l.lease.mode = once(o.mode), o.mode
-	l.lease.closed = false
+	l.lease.closed, l.lease.looks = false, 0
 	l.lease.fixed = o.fixed
 	l.lease.length = o.lease
 	l.lease.until = 0

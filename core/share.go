@@ -1,18 +1,23 @@
 package core
 
 // mayJoin tells whether a ticket may share the lease as it is held now.
-func (l *Lock) mayJoin(t *Ticket) bool {
-	return l.phase == owned && t.Mode == Shared && l.lease.counts.exclusive == 0 && l.lease.mode == Shared && !l.lease.closed && !l.closing
+func (l *Lock) mayJoin(t *Ticket) bool { return l.shares(t) && !l.lease.closed }
+
+// shares tells whether a ticket could share the lease if nobody else waited for it.
+func (l *Lock) shares(t *Ticket) bool {
+	return l.phase == owned && t.Mode == Shared && l.lease.counts.exclusive == 0 && l.lease.mode == Shared && !l.closing
 }
 
 // join lets the waiter at the head of the queue share the lease; false if that must
 // wait. Behind a writer nobody joins, and when the tenure is over Redis is asked
 // whether others wait, so that readers cannot keep writers out for ever.
 func (l *Lock) join() bool {
-	if l.queue.len() == 0 || !l.mayJoin(l.queue.head()) {
+	if l.queue.len() == 0 || !l.shares(l.queue.head()) || l.lease.closed && l.now < l.lease.lookAt {
 		return false
 	}
 	switch t := l.queue.head(); {
+	case l.lease.closed:
+		l.start(op{kind: opLook, lease: l.cfg.Lease}) // they may have gone
 	case l.now >= l.lease.openAt:
 		l.closeToReaders() // somebody may wait without being seen
 	case l.now >= l.lease.tenureEnd:
@@ -55,17 +60,26 @@ func (l *Lock) lookReplied(r Result) {
 		reason, detail := failure(r)
 		l.wait.lastErr = detail
 		l.lease.tenureEnd = l.now + l.backoff(0, l.cfg.Lease) // look again
+		l.lease.lookAt = l.lease.tenureEnd
 		l.refuseTries(reason, detail)
 	case r.Others > 0:
 		l.closeToReaders()
 	default:
+		if l.lease.closed {
+			l.lease.closed, l.lease.looks = false, 0
+			l.lease.openAt = l.now + l.cfg.Opening
+		}
 		l.lease.tenureEnd = l.now + l.cfg.Tenure
 	}
 }
 
-// closeToReaders lets nobody join this term any more: it ends when its readers have left.
+// closeToReaders lets nobody join until nobody else is seen to wait any more: the term
+// ends if its readers leave before. The others may be readers, who come in and wait no
+// more, and readers here may stay for long.
 func (l *Lock) closeToReaders() {
 	l.lease.closed = true
+	l.lease.lookAt = l.now + l.backoff(l.lease.looks, l.cfg.Lease)
+	l.lease.looks++
 	l.refuseTries(Held, "others wait for the lock already")
 }
 

@@ -102,8 +102,12 @@ func (l *Lock) NextWake() (at Instant, ok bool) {
 		if l.renewed() && l.renewal.kind == opNone {
 			wake(l.lease.renewAt)
 		}
-		if l.queue.len() > 0 && l.main.kind == opNone && l.mayJoin(l.queue.head()) {
-			wake(l.lease.tenureEnd)
+		if l.queue.len() > 0 && l.main.kind == opNone && l.shares(l.queue.head()) {
+			if l.lease.closed {
+				wake(l.lease.lookAt)
+			} else {
+				wake(l.lease.tenureEnd)
+			}
 		}
 	}
 	return at, ok

@@ -1,0 +1,890 @@
+package lockkeeper_test
+
+// The fair lock: who is granted when, and what stands in its queue in Redis.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// obtain acquires a lock of any kind.
+func obtain(t testing.TB, l *lockkeeper.Lock, options ...lockkeeper.Option) *lockkeeper.Hold {
+	t.Helper()
+	return obtainIn(t, within(t), l, options...)
+}
+
+func obtainIn(t testing.TB, ctx context.Context, l *lockkeeper.Lock, options ...lockkeeper.Option) *lockkeeper.Hold {
+	t.Helper()
+	return got(t, obtainSoon(ctx, l, options...)).hold
+}
+
+// obtainSoon acquires on a goroutine.
+func obtainSoon(ctx context.Context, l *lockkeeper.Lock, options ...lockkeeper.Option) <-chan grant {
+	granted := make(chan grant, 1)
+	go func() {
+		hold, err := l.Acquire(ctx, options...)
+		granted <- grant{hold, err, time.Now()}
+	}()
+	return granted
+}
+
+// pending checks that a request has not been granted yet.
+func pending(t testing.TB, granted <-chan grant, why string) {
+	t.Helper()
+	select {
+	case g := <-granted:
+		t.Fatalf("granted (%v), though %s", g.err, why)
+	default:
+	}
+}
+
+// awaitWaiting waits until so many requests wait for a lock in its process.
+func awaitWaiting(t testing.TB, l *lockkeeper.Lock, n int) {
+	t.Helper()
+	redistest.Eventually(t, fmt.Sprintf("%d waiters", n), func() bool {
+		status, err := l.Inspect(within(t))
+		return err == nil && status.Waiters == n
+	})
+}
+
+// endedBy checks why a hold is over, as soon as it is: for one of the reasons.
+func endedBy(t testing.TB, hold *lockkeeper.Hold, reasons ...messages.Reason) {
+	t.Helper()
+	await(t, "the end of the hold", hold.Context().Done())
+	if why := isError(t, context.Cause(hold.Context()), lockkeeper.ErrLost); !slices.Contains(reasons, why) {
+		t.Errorf("the hold ended because of %v, want %v", why, reasons)
+	}
+}
+
+// robbed is what a holder is told whose lock is gone, or has been taken since.
+var robbed = []messages.Reason{messages.Reason_REASON_GONE, messages.Reason_REASON_TAKEN}
+
+// users are actors of a site's that ask for locks.
+func (s *site) users(server *redistest.Server) *tree {
+	return &tree{system: s.actors, keeper: s.System, server: server}
+}
+
+// fairKey is a fair lock as a foreign client sees it.
+type fairKey struct {
+	key
+	queue, timeouts string
+}
+
+func newFairKey(t testing.TB, server *redistest.Server) fairKey {
+	k := newKey(t, server)
+	return fairKey{k, "redisson_lock_queue:{" + k.name + "}", "redisson_lock_timeout:{" + k.name + "}"}
+}
+
+func (k fairKey) of(s *site) *lockkeeper.Lock { return s.FairLock(k.lock) }
+
+func (k fairKey) fair() *messages.Lock {
+	return &messages.Lock{Name: k.lock, Kind: messages.Kind_KIND_FAIR}
+}
+
+// line is the queue in Redis.
+func (k fairKey) line(t testing.TB) []string {
+	t.Helper()
+	line, err := k.do(t, "LRANGE", k.queue, "0", "-1").AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return line
+}
+
+func (k fairKey) awaitLine(t testing.TB, n int) []string {
+	t.Helper()
+	var line []string
+	redistest.Eventually(t, fmt.Sprintf("%d in the queue", n), func() bool {
+		line = k.line(t)
+		return len(line) == n
+	})
+	return line
+}
+
+// enqueue acquires on a goroutine, and gives the request's entry in the queue.
+func (k fairKey) enqueue(t testing.TB, ctx context.Context, s *site, options ...lockkeeper.Option) (granted <-chan grant, entry string) {
+	t.Helper()
+	n := len(k.line(t))
+	granted = obtainSoon(ctx, k.of(s), options...)
+	return granted, k.awaitLine(t, n+1)[n]
+}
+
+// now is Redis's clock, in ms.
+func (k fairKey) now(t testing.TB) int64 {
+	t.Helper()
+	clock, err := k.do(t, "TIME").AsIntSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return clock[0]*1000 + clock[1]/1000
+}
+
+// timeout is when a waiter counts as dead; 0 if it has no timeout.
+func (k fairKey) timeout(t testing.TB, owner string) int64 {
+	t.Helper()
+	score, err := k.do(t, "ZSCORE", k.timeouts, owner).AsFloat64()
+	if err != nil {
+		return 0
+	}
+	return int64(score)
+}
+
+// awaitEar waits until the waiter at the head of the queue listens, and can be told.
+func (k fairKey) awaitEar(t testing.TB, owner string) {
+	t.Helper()
+	redistest.Eventually(t, "the head to listen", func() bool { return k.server.Subscribers(t, k.channel+":"+owner) == 1 })
+}
+
+// queuedBy tells whether a queue has an entry of a site.
+func queuedBy(line []string, s *site) bool {
+	return slices.ContainsFunc(line, func(owner string) bool { return strings.HasPrefix(owner, s.ID()) })
+}
+
+// awaitNothing waits until the lock has left nothing in Redis.
+func (k fairKey) awaitNothing(t testing.TB) {
+	t.Helper()
+	redistest.Eventually(t, "nothing to be left in Redis", func() bool {
+		return k.number(t, "EXISTS", k.name, k.queue, k.timeouts) == 0
+	})
+}
+
+// The patience of Redisson's waiters, ms.
+const javaWait = 300_000
+
+// stand puts a waiter of Redisson's at the end of the queue.
+func (k fairKey) stand(t testing.TB, owner string) {
+	t.Helper()
+	last := k.now(t)
+	if line := k.line(t); len(line) > 0 {
+		last = k.timeout(t, line[len(line)-1])
+	} else if left := k.number(t, "PTTL", k.name); left > 0 {
+		last += left
+	}
+	k.do(t, "ZADD", k.timeouts, fmt.Sprint(last+javaWait), owner)
+	k.do(t, "RPUSH", k.queue, owner)
+}
+
+// step has the head of the queue take the free lock, as Redisson does.
+func (k fairKey) step(t testing.TB, owner string) {
+	t.Helper()
+	if line := k.line(t); k.exists(t) || len(line) == 0 || line[0] != owner {
+		t.Fatalf("it is not the turn of %s: %v", owner, line)
+	}
+	k.do(t, "LPOP", k.queue)
+	k.do(t, "ZREM", k.timeouts, owner)
+	for _, other := range k.line(t) {
+		k.do(t, "ZINCRBY", k.timeouts, fmt.Sprint(-javaWait), other)
+	}
+	k.takeAs(t, owner, time.Minute)
+}
+
+// pass frees the lock and tells the head of the queue, as Redisson does.
+func (k fairKey) pass(t testing.TB) {
+	t.Helper()
+	k.do(t, "DEL", k.name)
+	if line := k.line(t); len(line) > 0 {
+		k.do(t, "PUBLISH", k.channel+":"+line[0], "0")
+	}
+}
+
+// turns has waiters of several sites queue up in a known order, and notes in which
+// order they are served.
+type turns struct {
+	mu      sync.Mutex
+	served  []int
+	waiters sync.WaitGroup
+}
+
+func (k fairKey) queueUp(t *testing.T, sites []*site, n int, arrived func(i int)) *turns {
+	t.Helper()
+	o := &turns{}
+	for i := range n {
+		s := sites[rand.IntN(len(sites))]
+		o.waiters.Go(func() {
+			hold, err := k.of(s).Acquire(within(t))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			o.mu.Lock()
+			o.served = append(o.served, i)
+			o.mu.Unlock()
+			if err := hold.Release(within(t)); err != nil {
+				t.Error(err)
+			}
+		})
+		arrived(i)
+	}
+	return o
+}
+
+func (o *turns) inOrder(t testing.TB, n int) {
+	t.Helper()
+	o.waiters.Wait()
+	if len(o.served) != n || !slices.IsSorted(o.served) {
+		t.Errorf("%d waiters, served in the order %v", n, o.served)
+	}
+}
+
+func TestFairOrderOverSystems(t *testing.T) {
+	t.Parallel()
+	k := newFairKey(t, redistest.Shared(t))
+	var sites []*site
+	for range 4 {
+		sites = append(sites, open(t, k.server.URL(), noPolling))
+	}
+	first := obtain(t, k.of(sites[0]))
+	const n = 60
+	waiters := k.queueUp(t, sites, n, func(i int) { k.awaitLine(t, i+1) })
+	release(t, first)
+	waiters.inOrder(t, n)
+	k.awaitNothing(t)
+}
+
+// More wait than stand in the queue in Redis: all are served, in their order.
+func TestFairMoreWaitersThanEntries(t *testing.T) {
+	t.Parallel()
+	k := newFairKey(t, redistest.Shared(t))
+	s := open(t, k.server.URL(), noPolling)
+	first := obtain(t, k.of(s))
+	const n, most = 150, 100
+	waiters := k.queueUp(t, []*site{s}, n, func(i int) { awaitWaiting(t, k.of(s), i+1) })
+	k.awaitLine(t, most)
+	if entries := k.number(t, "ZCARD", k.timeouts); entries != most {
+		t.Errorf("%d timeouts for %d in the queue", entries, most)
+	}
+	release(t, first)
+	for served := 0; served < n; {
+		if line := k.line(t); len(line) > most {
+			t.Fatalf("%d waiters of one process in the queue", len(line))
+		}
+		waiters.mu.Lock()
+		served = len(waiters.served)
+		waiters.mu.Unlock()
+		if t.Failed() {
+			break
+		}
+	}
+	waiters.inOrder(t, n)
+	k.awaitNothing(t)
+}
+
+// A waiter that goes takes its entry along, and nobody else's.
+func TestFairWaiterLeaves(t *testing.T) {
+	type leaver func(t *testing.T, k fairKey, s *site) (leave func())
+	acquire := func(end func(t *testing.T, s *site, cancel func()), want error, options ...lockkeeper.Option) leaver {
+		return func(t *testing.T, k fairKey, s *site) func() {
+			ctx, cancel := context.WithCancel(within(t))
+			granted, _ := k.enqueue(t, ctx, s, options...)
+			return func() {
+				end(t, s, cancel)
+				if g := await(t, "the refusal", granted); !errors.Is(g.err, want) {
+					t.Errorf("the waiter got %v, want %v", g.err, want)
+				}
+				cancel()
+			}
+		}
+	}
+	message := func(end func(c *client, lock *messages.Lock), reason messages.Reason) leaver {
+		return func(t *testing.T, k fairKey, s *site) func() {
+			waiter, n := s.users(k.server).client(t, "waiter"), len(k.line(t))
+			waiter.request(&messages.Acquire{Lock: k.fair()})
+			k.awaitLine(t, n+1)
+			return func() {
+				end(waiter, k.fair())
+				if reason == 0 {
+					return
+				}
+				if refused := expect[*messages.NotAcquired](t, waiter); refused.Reason != reason {
+					t.Errorf("refused with %v", refused)
+				}
+				expect[*messages.Cancelled](t, waiter)
+			}
+		}
+	}
+	for what, leaver := range map[string]leaver{
+		"cancelled": acquire(func(_ *testing.T, _ *site, cancel func()) { cancel() }, context.Canceled),
+		"waited":    acquire(func(*testing.T, *site, func()) {}, lockkeeper.ErrTimeout, lockkeeper.WithWait(4*time.Second)),
+		"closed": acquire(func(t *testing.T, s *site, _ func()) {
+			if err := s.Close(within(t)); err != nil {
+				t.Error(err)
+			}
+		}, lockkeeper.ErrClosed),
+		"died": message(func(c *client, _ *messages.Lock) { c.tr.system.Root.Stop(c.pid) }, 0),
+		"cancelled by message": message(func(c *client, lock *messages.Lock) { c.request(&messages.Cancel{Lock: lock}) },
+			messages.Reason_REASON_CANCELLED),
+	} {
+		for _, where := range []string{"head", "middle"} {
+			t.Run(what+" "+where, func(t *testing.T) {
+				t.Parallel()
+				k := newFairKey(t, redistest.Shared(t))
+				holder, goes, stays := open(t, k.server.URL(), noPolling), open(t, k.server.URL(), noPolling), open(t, k.server.URL(), noPolling)
+				hold := obtain(t, k.of(holder))
+				var waiting []<-chan grant
+				if where == "middle" {
+					granted, _ := k.enqueue(t, within(t), stays)
+					waiting = append(waiting, granted)
+				}
+				leave := leaver(t, k, goes)
+				granted, _ := k.enqueue(t, within(t), stays)
+				waiting = append(waiting, granted)
+
+				leave()
+				if line := k.awaitLine(t, len(waiting)); queuedBy(line, goes) {
+					t.Errorf("the waiter has gone, and stands in the queue %v", line)
+				}
+				if n := k.number(t, "ZCARD", k.timeouts); n != int64(len(waiting)) {
+					t.Errorf("%d timeouts of %d waiters", n, len(waiting))
+				}
+				for _, granted := range waiting {
+					released := time.Now()
+					release(t, hold)
+					next := got(t, granted)
+					if wait := next.at.Sub(released); wait > soon {
+						t.Errorf("the next waiter got the lock %v after its release", wait)
+					}
+					hold = next.hold
+				}
+				release(t, hold)
+				k.awaitNothing(t)
+			})
+		}
+	}
+}
+
+// The head has not heard that the lock is free, and gives up: it is for the next now.
+func TestFairHeadThatGivesUpWakesTheNext(t *testing.T) {
+	t.Parallel()
+	r := far(t, redistest.Start(t), noPolling)
+	k := newFairKey(t, r.server)
+	holder, next := open(t, r.server.URL(), noPolling), open(t, r.server.URL(), noPolling)
+	hold := obtain(t, k.of(holder))
+	ctx, giveUp := context.WithCancel(within(t))
+	head, entry := k.enqueue(t, ctx, r.site)
+	k.awaitEar(t, entry)
+	// A try of its own after it has begun to listen would find the lock free.
+	redistest.Eventually(t, "two tries of the head", func() bool { return r.server.Calls(t)["zrange"] >= 3 })
+	granted, entry := k.enqueue(t, within(t), next)
+	k.awaitEar(t, entry)
+	redistest.Eventually(t, "two tries of the next", func() bool { return r.server.Calls(t)["zrange"] >= 5 })
+	r.proxy.DropMessages(true)
+	release(t, hold)
+	pending(t, head, "it was not told")
+	pending(t, granted, "it is not its turn")
+	giveUp()
+	gaveUp := time.Now()
+	if g := await(t, "the refusal", head); !errors.Is(g.err, context.Canceled) {
+		t.Fatal(g.err)
+	}
+	g := got(t, granted)
+	if wait := g.at.Sub(gaveUp); wait > soon {
+		t.Errorf("the next got the lock %v after the head gave up", wait)
+	}
+	release(t, g.hold)
+	k.awaitNothing(t)
+}
+
+// Whoever finds the head dead wakes the next.
+func TestFairDeadHeadIsFoundByAStranger(t *testing.T) {
+	t.Parallel()
+	k := newFairKey(t, redistest.Start(t))
+	k.stand(t, redisson)
+	waiter, passerBy := open(t, k.server.URL(), noPolling), open(t, k.server.URL(), noPolling)
+	granted, entry := k.enqueue(t, within(t), waiter)
+	k.awaitEar(t, entry)
+	redistest.Eventually(t, "the try after that", func() bool { return k.server.Calls(t)["zrange"] >= 2 })
+	pending(t, granted, "another is first")
+
+	k.do(t, "ZADD", k.timeouts, fmt.Sprint(k.now(t)-1), redisson)
+	_, err := k.of(passerBy).TryAcquire(within(t))
+	isError(t, err, lockkeeper.ErrHeld)
+	found := time.Now()
+	g := got(t, granted)
+	if wait := g.at.Sub(found); wait > soon {
+		t.Errorf("the next got the lock %v after the head was found dead", wait)
+	}
+	release(t, g.hold)
+	k.awaitNothing(t)
+}
+
+// While nothing happens, each process looks once in a while, however many wait in it.
+func TestFairWaitersDoNotSpin(t *testing.T) {
+	const poll, processes, each, looks = 200 * time.Millisecond, 3, 5, 45
+	for what, block := range map[string]func(t *testing.T, k fairKey){
+		"held":                     func(t *testing.T, k fairKey) { k.takeAs(t, redisson, time.Minute) },
+		"held without an end":      func(t *testing.T, k fairKey) { k.takeAs(t, redisson, -1) },
+		"a dead stranger is first": func(t *testing.T, k fairKey) { k.stand(t, redisson) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			k := newFairKey(t, redistest.Start(t))
+			block(t, k)
+			strangers := len(k.line(t))
+			ctx, giveUp := context.WithCancel(within(t))
+			var waiting []<-chan grant
+			for range processes {
+				s := open(t, k.server.URL(), lockkeeper.Config{Poll: poll})
+				for range each {
+					waiting = append(waiting, obtainSoon(ctx, k.of(s)))
+				}
+			}
+			k.awaitLine(t, strangers+len(waiting))
+			calls := func() int64 {
+				calls := k.server.Calls(t)
+				return calls["evalsha"] + calls["eval"]
+			}
+			k.server.ResetStats(t)
+			began := time.Now()
+			redistest.Eventually(t, "some looks", func() bool { return calls() >= looks })
+			passed, made := time.Since(began), calls()
+			// The pauses are half of the poll bound at least; the rest is for the arrivals.
+			if most := processes * (int64(passed/(poll/2)) + 6); made > most {
+				t.Errorf("%d scripts within %v, more than %d", made, passed, most)
+			}
+			t.Logf("%d scripts of %d processes with %d waiters each within %v", made, processes, each, passed)
+			giveUp()
+			for _, granted := range waiting {
+				if g := await(t, "the refusal", granted); !errors.Is(g.err, context.Canceled) {
+					t.Error(g.err)
+				}
+			}
+			k.awaitLine(t, strangers)
+		})
+	}
+}
+
+func TestFairReentry(t *testing.T) {
+	k := newFairKey(t, redistest.Shared(t))
+	s, other := open(t, k.server.URL(), noPolling), open(t, k.server.URL(), noPolling)
+	outer := obtain(t, k.of(s))
+	waiting, _ := k.enqueue(t, within(t), other)
+	middle := obtainIn(t, outer.Context(), k.of(s))
+	inner := obtainIn(t, middle.Context(), k.of(s))
+	owner := k.heldBy(t, s, "3")
+	if inner.Count() != 3 || len(k.line(t)) != 1 {
+		t.Errorf("hold count %d, queue %v", inner.Count(), k.line(t))
+	}
+	_, err := k.of(s).Acquire(inner.Context(), lockkeeper.WithoutReentry())
+	isError(t, err, lockkeeper.ErrReentry)
+	release(t, inner)
+	release(t, middle)
+	if k.heldBy(t, s, "1") != owner {
+		t.Error("the owner has changed")
+	}
+	pending(t, waiting, "the lock is held")
+	release(t, outer)
+	release(t, got(t, waiting).hold)
+	k.awaitNothing(t)
+}
+
+// An explicit lease is what Redis keeps, whoever it passes the lock on from, and its end is told.
+func TestFairLease(t *testing.T) {
+	t.Parallel()
+	k := newFairKey(t, redistest.Shared(t))
+	s, other := open(t, k.server.URL(), noPolling), open(t, k.server.URL(), noPolling)
+	first := obtain(t, k.of(s))
+	const lease = 2 * time.Second
+	leased, _ := k.enqueue(t, within(t), s, lockkeeper.WithLease(lease))
+	after, _ := k.enqueue(t, within(t), other)
+	release(t, first)
+	hold := got(t, leased).hold
+	if ttl := k.ttl(t); ttl > lease {
+		t.Errorf("the TTL is %v, and the lease %v", ttl, lease)
+	}
+	next := got(t, after)
+	if hold.Valid() {
+		t.Error("the next got in before the lease was over")
+	}
+	endedBy(t, hold, messages.Reason_REASON_EXPIRED)
+	release(t, next.hold)
+	k.awaitNothing(t)
+}
+
+func TestFairWatchdog(t *testing.T) {
+	t.Parallel()
+	k := newFairKey(t, redistest.Shared(t))
+	cfg := lockkeeper.Config{Watchdog: 1500 * time.Millisecond, Poll: 300 * time.Millisecond}
+	s, other := open(t, k.server.URL(), cfg), open(t, k.server.URL(), cfg)
+	hold := obtain(t, k.of(s))
+	owner := k.heldBy(t, s, "1")
+	waiting, _ := k.enqueue(t, within(t), other)
+	began := k.expiry(t)
+	redistest.Eventually(t, "renewals over twice the lease", func() bool { return k.expiry(t).Sub(began) > 2*cfg.Watchdog })
+	if k.heldBy(t, s, "1") != owner || !hold.Valid() {
+		t.Error("the lock changed hands")
+	}
+	pending(t, waiting, "the lock is held")
+	release(t, hold)
+	release(t, got(t, waiting).hold)
+	k.awaitNothing(t)
+}
+
+func TestFairLossIsTold(t *testing.T) {
+	for what, meddle := range map[string]func(t *testing.T, k fairKey){
+		"deleted": func(t *testing.T, k fairKey) { k.do(t, "DEL", k.name) },
+		"taken": func(t *testing.T, k fairKey) {
+			k.do(t, "DEL", k.name)
+			k.takeAs(t, redisson, 3*time.Second)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			k := newFairKey(t, redistest.Shared(t))
+			cfg := lockkeeper.Config{Watchdog: 1500 * time.Millisecond, Poll: 300 * time.Millisecond}
+			s, other := open(t, k.server.URL(), cfg), open(t, k.server.URL(), cfg)
+			hold := obtain(t, k.of(s))
+			here, _ := k.enqueue(t, within(t), other)
+			later, _ := k.enqueue(t, within(t), s)
+			meddle(t, k)
+			next := got(t, here) // as soon as it looks
+			endedBy(t, hold, robbed...)
+			release(t, next.hold)
+			release(t, got(t, later).hold)
+			k.awaitNothing(t)
+		})
+	}
+}
+
+// Whoever frees the lock by force wakes the head, and the holder is told.
+func TestFairForceRelease(t *testing.T) {
+	for _, by := range []string{"the holder's system", "another system"} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			k := newFairKey(t, redistest.Start(t))
+			cfg := noPolling
+			cfg.Renewal = 300 * time.Millisecond
+			s, other, forcing := open(t, k.server.URL(), cfg), open(t, k.server.URL(), cfg), open(t, k.server.URL(), cfg)
+			if by == "the holder's system" {
+				forcing = s
+			}
+			hold := obtain(t, k.of(s))
+			head, entry := k.enqueue(t, within(t), other)
+			k.awaitEar(t, entry)
+			second, _ := k.enqueue(t, within(t), s)
+			forced := time.Now()
+			if was, err := k.of(forcing).ForceRelease(within(t)); err != nil || !was {
+				t.Fatalf("force release: %v, %v", was, err)
+			}
+			next := got(t, head)
+			if wait := next.at.Sub(forced); wait > soon {
+				t.Errorf("the head got the lock %v after it was forced", wait)
+			}
+			if forcing == s {
+				endedBy(t, hold, messages.Reason_REASON_FORCED)
+			} else { // as far as the next renewal can tell
+				endedBy(t, hold, robbed...)
+			}
+			pending(t, second, "it is not its turn")
+			release(t, next.hold)
+			release(t, got(t, second).hold)
+			k.awaitNothing(t)
+		})
+	}
+}
+
+// Waiters that live keep their places for longer than a dead one would.
+func TestFairEntriesAreKeptAlive(t *testing.T) {
+	t.Parallel()
+	k := newFairKey(t, redistest.Shared(t))
+	cfg := lockkeeper.Config{Poll: 500 * time.Millisecond, WaiterTimeout: 3 * time.Second}
+	a, b := open(t, k.server.URL(), cfg), open(t, k.server.URL(), cfg)
+	k.takeAs(t, redisson, time.Minute)
+	first, _ := k.enqueue(t, within(t), a)
+	second, _ := k.enqueue(t, within(t), b)
+	line := k.line(t)
+	began := k.timeout(t, line[0])
+	redistest.Eventually(t, "the patience to be over twice", func() bool {
+		now, until := k.now(t), k.timeout(t, line[0])
+		if until <= now && until != 0 {
+			t.Fatalf("the head counts as dead since %d ms", now-until)
+		}
+		return until-began > 2*cfg.WaiterTimeout.Milliseconds()
+	})
+	if now := k.line(t); !slices.Equal(now, line) {
+		t.Fatalf("the queue was %v and is %v", line, now)
+	}
+	k.pass(t)
+	hold := got(t, first).hold
+	pending(t, second, "it is not its turn")
+	release(t, hold)
+	release(t, got(t, second).hold)
+	k.awaitNothing(t)
+}
+
+// Redisson's waiters have their turns among ours, and ours among theirs.
+func TestFairForeignWaiters(t *testing.T) {
+	t.Parallel()
+	k := newFairKey(t, redistest.Start(t))
+	cfg := lockkeeper.Config{Poll: 200 * time.Millisecond, WaiterTimeout: 5 * time.Second}
+	a, b := open(t, k.server.URL(), cfg), open(t, k.server.URL(), cfg)
+	hold := obtain(t, k.of(a))
+	const other = "0e8dd9d4-cbde-4d1c-b5ea-1f1f5a3f0d11:8"
+	k.stand(t, redisson)
+	first, _ := k.enqueue(t, within(t), a)
+	k.stand(t, other)
+	second, _ := k.enqueue(t, within(t), b)
+
+	told := k.key
+	told.channel += ":" + redisson
+	heard := told.listen(t)
+	release(t, hold)
+	if messages := heard.messages(t); !slices.Equal(messages, []string{"0"}) {
+		t.Errorf("the head was told %q", messages)
+	}
+	k.server.ResetStats(t)
+	redistest.Eventually(t, "some looks of ours", func() bool { return k.server.Calls(t)["evalsha"] >= 8 })
+	if line := k.line(t); k.exists(t) || len(line) != 4 || line[0] != redisson {
+		t.Fatalf("the foreign head was not respected: held %v, queue %v", k.owners(t), line)
+	}
+	_, err := k.of(b).TryAcquire(within(t))
+	isError(t, err, lockkeeper.ErrHeld)
+
+	// Its turn. It moves the others' timeouts up by its own patience, more than ours.
+	k.step(t, redisson)
+	for _, owner := range k.line(t) {
+		if until, now := k.timeout(t, owner), k.now(t); until <= now {
+			t.Errorf("%s counts as dead since %d ms", owner, now-until)
+		}
+	}
+	k.pass(t)
+	hold = got(t, first).hold
+	if until, now := k.timeout(t, other), k.now(t); until <= now {
+		t.Errorf("the foreign waiter behind ours counts as dead since %d ms", now-until)
+	}
+	release(t, hold)
+	pending(t, second, "a foreign waiter is before it")
+	k.step(t, other)
+	k.pass(t)
+	release(t, got(t, second).hold)
+	k.awaitNothing(t)
+}
+
+// A foreign head that does not come keeps its place until its timeout, and no longer.
+func TestFairForeignHeadIsEvicted(t *testing.T) {
+	t.Parallel()
+	k := newFairKey(t, redistest.Shared(t))
+	s := open(t, k.server.URL(), noPolling)
+	k.stand(t, redisson)
+	until := k.now(t) + 1500
+	k.do(t, "ZADD", k.timeouts, fmt.Sprint(until), redisson)
+	granted := obtainSoon(within(t), k.of(s))
+	hold := got(t, granted).hold
+	if early := until - k.now(t); early > 0 {
+		t.Errorf("granted %d ms before the foreign waiter's time was over", early)
+	}
+	if line := k.line(t); len(line) != 0 {
+		t.Errorf("the queue is %v", line)
+	}
+	release(t, hold)
+	k.awaitNothing(t)
+}
+
+// An entry without a timeout would stand there for ever.
+func TestFairHeadWithoutATimeout(t *testing.T) {
+	k := newFairKey(t, redistest.Shared(t))
+	s := open(t, k.server.URL(), noPolling)
+	k.do(t, "RPUSH", k.queue, redisson)
+	release(t, obtain(t, k.of(s)))
+	k.awaitNothing(t)
+}
+
+func TestFairTryDoesNotQueue(t *testing.T) {
+	k := newFairKey(t, redistest.Shared(t))
+	s, other := open(t, k.server.URL(), noPolling), open(t, k.server.URL(), noPolling)
+	k.takeAs(t, redisson, time.Minute)
+	for range 3 {
+		_, err := k.of(s).TryAcquire(within(t))
+		isError(t, err, lockkeeper.ErrHeld)
+	}
+	refused := ask[*messages.NotAcquired](t, s.probe(t), &messages.Acquire{Lock: k.fair(), Wait: durationpb.New(0)})
+	if refused.Reason != messages.Reason_REASON_HELD || refused.Ttl.AsDuration() <= 0 {
+		t.Errorf("refused with %v", refused)
+	}
+	if n := k.number(t, "EXISTS", k.queue, k.timeouts); n != 0 {
+		t.Errorf("a try stands in the queue %v", k.line(t))
+	}
+	k.do(t, "DEL", k.name)
+	k.stand(t, redisson)
+	for _, each := range []*site{s, other} {
+		_, err := k.of(each).TryAcquire(within(t))
+		isError(t, err, lockkeeper.ErrHeld)
+	}
+	k.do(t, "DEL", k.queue, k.timeouts)
+	hold, err := k.of(s).TryAcquire(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	release(t, hold)
+	k.awaitNothing(t)
+}
+
+// losingFair loses the next reply about the queue.
+func losingFair(t *testing.T, scenario func(t *testing.T, r *remote, k fairKey, lose func() *redistest.Loss)) {
+	losing(t, scripts.FairQueue, impatient, func(t *testing.T, r *remote, lose func() *redistest.Loss) {
+		k := newFairKey(t, r.server)
+		scenario(t, r, k, lose)
+		k.awaitNothing(t)
+		r.release(t, obtainIn(t, r.context(t), k.of(r.site)))
+		k.awaitNothing(t)
+	})
+}
+
+func TestFairLostReplyToAcquire(t *testing.T) {
+	losingFair(t, func(t *testing.T, r *remote, k fairKey, lose func() *redistest.Loss) {
+		lose()
+		hold := obtainIn(t, r.context(t), k.of(r.site))
+		k.heldBy(t, r.site, "1")
+		r.release(t, hold)
+	})
+}
+
+func TestFairLostReplyToEnqueueing(t *testing.T) {
+	losingFair(t, func(t *testing.T, r *remote, k fairKey, lose func() *redistest.Loss) {
+		k.takeAs(t, redisson, time.Minute)
+		lose()
+		granted, entry := k.enqueue(t, r.context(t), r.site)
+		k.awaitEar(t, entry)
+		if line := k.line(t); len(line) != 1 {
+			t.Errorf("one waiter, and the queue is %v", line)
+		}
+		k.pass(t)
+		r.release(t, got(t, granted).hold)
+	})
+}
+
+func TestFairLostReplyToRelease(t *testing.T) {
+	losingFair(t, func(t *testing.T, r *remote, k fairKey, lose func() *redistest.Loss) {
+		hold := obtainIn(t, r.context(t), k.of(r.site))
+		lose()
+		r.release(t, hold)
+	})
+}
+
+// The lock goes to the next though nobody hears of it.
+func TestFairLostReplyToPassingOn(t *testing.T) {
+	losingFair(t, func(t *testing.T, r *remote, k fairKey, lose func() *redistest.Loss) {
+		hold := obtainIn(t, r.context(t), k.of(r.site))
+		first, _ := k.enqueue(t, r.context(t), r.site)
+		second, _ := k.enqueue(t, r.context(t), r.site)
+		lose()
+		r.release(t, hold)
+		hold = got(t, first).hold
+		k.heldBy(t, r.site, "1")
+		pending(t, second, "it is not its turn")
+		r.release(t, hold)
+		r.release(t, got(t, second).hold)
+	})
+}
+
+// Connections and scripts go, the places in the queue stay.
+func TestFairFaults(t *testing.T) {
+	for what, fault := range map[string]func(t *testing.T, k fairKey, entry string){
+		"no more subscriptions": func(t *testing.T, k fairKey, _ string) { k.server.KillClients(t, "pubsub") },
+		"new subscriptions": func(t *testing.T, k fairKey, entry string) {
+			k.server.KillClients(t, "pubsub")
+			k.awaitEar(t, entry)
+		},
+		"no more connections": func(t *testing.T, k fairKey, _ string) { k.server.KillClients(t, "normal") },
+		"no more scripts":     func(t *testing.T, k fairKey, _ string) { k.server.ScriptFlush(t) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			k := newFairKey(t, redistest.Start(t))
+			a, b := open(t, k.server.URL(), noPolling), open(t, k.server.URL(), noPolling)
+			k.takeAs(t, redisson, time.Minute)
+			first, entry := k.enqueue(t, within(t), a)
+			second, _ := k.enqueue(t, within(t), b)
+			k.awaitEar(t, entry)
+			fault(t, k, entry)
+			freed := time.Now()
+			k.pass(t)
+			g := got(t, first)
+			if wait := g.at.Sub(freed); wait > soon {
+				t.Errorf("the head got the lock %v after it was freed", wait)
+			}
+			pending(t, second, "it is not its turn")
+			release(t, g.hold)
+			release(t, got(t, second).hold)
+			k.awaitNothing(t)
+		})
+	}
+}
+
+// A crash of the lock actor changes nobody's place.
+func TestFairOrderSurvivesCrashes(t *testing.T) {
+	for what, message := range map[string]string{"message": "actors.unlocked", "reply": "*actors.replied", "tick": "actors.tick"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			k := newFairKey(t, redistest.Shared(t))
+			crashing := &saboteur{spared: map[string]bool{}}
+			cfg := lockkeeper.Config{Poll: 500 * time.Millisecond}
+			whole := open(t, k.server.URL(), cfg)
+			cfg.Middleware = append(cfg.Middleware, crashing.middleware)
+			a := open(t, k.server.URL(), cfg)
+			first := obtain(t, k.of(whole))
+			const n = 30
+			waiters := k.queueUp(t, []*site{a, whole}, n, func(i int) { k.awaitLine(t, i+1) })
+			crashing.hit(once(message), once(message))
+			if what != "message" { // which does not come before the release
+				redistest.Eventually(t, "two crashes", func() bool { return crashing.crashes.Load() == 2 })
+			}
+			release(t, first)
+			waiters.inOrder(t, n)
+			if crashes := crashing.crashes.Load(); crashes != 2 {
+				t.Errorf("%d crashes, want 2", crashes)
+			}
+			k.awaitNothing(t)
+		})
+	}
+}
+
+func TestFairByMessage(t *testing.T) {
+	k := newFairKey(t, redistest.Shared(t))
+	s := open(t, k.server.URL(), noPolling)
+	users := s.users(k.server)
+	var queue []*client
+	for i := range 4 {
+		c := users.client(t, fmt.Sprint("user ", i))
+		c.request(&messages.Acquire{Lock: k.fair()})
+		if i == 0 {
+			if granted := expect[*messages.Acquired](t, c); granted.HoldCount != 1 || granted.Token != 0 {
+				t.Errorf("granted %v", granted)
+			}
+		} else {
+			k.awaitLine(t, i)
+		}
+		queue = append(queue, c)
+	}
+	status := ask[*messages.Status](t, s.probe(t), &messages.Inspect{Lock: k.fair()})
+	if !status.Locked || !status.HeldHere || status.Waiters != 3 || status.Subscribers != 3 {
+		t.Errorf("status %v", status)
+	}
+	users.system.Root.Stop(queue[0].pid) // the death of a holder passes the lock on
+	for i, c := range queue[1:] {
+		expect[*messages.Acquired](t, c)
+		for _, later := range queue[i+2:] {
+			later.expectNothing()
+		}
+		c.request(&messages.Release{Lock: k.fair()})
+		expect[*messages.Released](t, c)
+	}
+	if owners := slices.Collect(maps.Keys(k.owners(t))); len(owners) > 0 {
+		t.Errorf("held by %v", owners)
+	}
+	k.awaitNothing(t)
+}
