@@ -9,6 +9,8 @@ func (l *Lock) nextChange() bool {
 		l.changes = l.changes[1:]
 		own := l.holds.byID(c.hold)
 		switch {
+		case c.ticket != nil && own.mustNotWrite(c.mode): // it did write when it asked
+			l.refuseUpgrade(c.ticket)
 		case c.ticket != nil:
 			l.setCounts(own, c, 1)
 			return true
@@ -22,12 +24,22 @@ func (l *Lock) nextChange() bool {
 			return true
 		}
 	}
-	if l.lease.counts != l.holds.wanted() {
+	if l.lease.counts != l.wanted(&l.holds) {
 		// A change that was withdrawn half way, or a share that ended: set it right.
-		l.start(op{kind: opCount, counts: l.holds.wanted()})
+		l.start(op{kind: opCount, counts: l.wanted(&l.holds)})
 		return true
 	}
 	return false
+}
+
+// wanted is how the lease should be held in Redis. A writer's does not become a reader's
+// while a late command might make it a writer's again: that would end it.
+func (l *Lock) wanted(h *holds) counts {
+	c := h.wanted()
+	if c.exclusive == 0 && l.lease.mode == Exclusive && l.straying(Shared) {
+		c.exclusive = 1
+	}
+	return c
 }
 
 // setCounts tells Redis how often the lease will be held after a change.
@@ -35,17 +47,18 @@ func (l *Lock) setCounts(own hold, c change, by int) {
 	next := l.holds
 	own.counts = own.plus(c.mode, by)
 	next.update(own)
-	l.start(op{kind: opCount, counts: next.wanted(), mode: c.mode, hold: c.hold, ticket: c.ticket, ref: c.ref})
+	l.start(op{kind: opCount, counts: l.wanted(&next), mode: c.mode, hold: c.hold, ticket: c.ticket, ref: c.ref})
 }
 
 // countLease is the TTL to set when the counts change: the watchdog's, or what is
-// left of a fixed lease, unless a re-entry asks for more, or somebody joins.
+// left of a fixed lease, unless a re-entry asks for more, or somebody joins. It never
+// cuts short what is trusted: a lease that was fixed may be longer than the watchdog's.
 func (l *Lock) countLease(t *Ticket, joins bool) time.Duration {
-	if !l.lease.fixed || joins {
-		return l.cfg.Lease
-	}
 	left := max(l.lease.until+Margin(l.lease.length)-l.now, time.Millisecond)
-	if t != nil && !l.doubtful(t.Lease) {
+	if !l.lease.fixed || joins {
+		return max(left, l.cfg.Lease)
+	}
+	if t != nil && !l.doubtful(t.Lease) && l.renewal.kind == opNone {
 		left = max(left, t.Lease)
 	}
 	return left
@@ -64,7 +77,9 @@ func (l *Lock) countReplied(o op, r Result) {
 			l.converted(o)
 			return
 		}
-		l.extend(o)
+		if o.ticket != nil || o.ref != nil || !l.lease.fixed { // whoever left prolongs no fixed lease
+			l.extend(o)
+		}
 		l.counted(o)
 	case Absent, Refused:
 		l.loseByResult(r)
@@ -73,12 +88,16 @@ func (l *Lock) countReplied(o op, r Result) {
 		reason, detail := failure(r)
 		l.wait.lastErr = detail
 		l.withdrawChanges(func(t *Ticket) bool { return t.Try }, func(t *Ticket) { l.refuse(t.Ref, reason, detail) })
+		l.refuseTries(reason, detail)
 		if o.ticket == nil && o.ref == nil {
-			l.main.counts = l.holds.wanted() // nobody wants the change any more
+			l.main.counts = l.wanted(&l.holds) // nobody wants the change any more
 			return
 		}
 		if r.Transient && (o.ticket == nil || !o.ticket.Try) {
 			return
+		}
+		if l.main.unsure && o.ref != nil && o.counts.exclusive == 0 && l.lease.mode == Exclusive {
+			return // others may be in already: it cannot be said that the writer still is one
 		}
 		if o.ticket != nil {
 			l.refuse(o.ticket.Ref, reason, detail)
@@ -129,10 +148,11 @@ func (l *Lock) dropChanges(own hold) {
 			stay = append(stay, c)
 		case c.ticket != nil && l.closing:
 			l.refuse(c.ticket.Ref, Closed, "the system is closing")
-		case c.ticket != nil && c.ticket.Try && l.queue.len() > 0:
+		case c.ticket != nil && c.ticket.Try && (l.queue.len() > 0 || l.holds.len() > 0 && !l.mayJoin(c.ticket)):
 			l.answer(c.ticket.Ref, Answer{Kind: NotGranted, Reason: Held, TTL: -1, Detail: l.heldBy()})
 		case c.ticket != nil:
 			l.queue.insert(c.ticket)
+			l.repeats = true // its owner may have asked for more than one
 		default:
 			l.answer(c.ref, Answer{Kind: NotFreed, Reason: NotHeld, Detail: "the hold was released before"})
 		}

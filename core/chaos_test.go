@@ -1,7 +1,7 @@
 package core_test
 
 import (
-	"fmt"
+	"slices"
 	"time"
 )
 
@@ -35,8 +35,11 @@ func (w *world) act() {
 			p.close()
 		}
 	case 25:
-		if t.pick(4) == 1 {
+		switch t.pick(4) {
+		case 1:
 			p.kill()
+		case 2:
+			p.giveUp()
 		}
 	case 26:
 		if w.faults.paused {
@@ -45,7 +48,7 @@ func (w *world) act() {
 		}
 	case 27:
 		if w.faults.foreign {
-			w.holdForeign(oneOf(t, 300*ms, 20*ms, 3000*ms), oneOf(t, 1000*ms, 100*ms, 5000*ms), t.pick(2) == 1)
+			w.holdForeign(w.stranger("foreign"), oneOf(t, 300*ms, 20*ms, 3000*ms), oneOf(t, 1000*ms, 100*ms, 5000*ms), t.pick(2) == 1)
 		}
 	case 28:
 		if w.faults.foreign {
@@ -54,9 +57,9 @@ func (w *world) act() {
 	case 29:
 		if w.faults.robbed {
 			w.logf("somebody deletes the key")
-			w.redis.rob()
+			w.redis.rob(w.redis.parts[t.pick(len(w.redis.parts))])
 			if t.pick(2) == 1 {
-				w.redis.publish()
+				w.redis.publish("")
 			}
 		}
 	case 30:
@@ -73,51 +76,18 @@ func (w *world) act() {
 	}
 }
 
-// holdForeign lets a client of another kind take the lock if it is free.
-func (w *world) holdForeign(hold, lease time.Duration, forget bool) bool {
-	w.redis.expire()
-	if w.redis.owner != "" {
-		return false
+// mayStay tells whether an entry in the queue may outlive its waiter: it counts as dead
+// and the next that comes by removes it.
+func (w *world) mayStay(owner string) bool {
+	if w.faults.rejected {
+		return true
 	}
-	w.foreign++
-	owner := fmt.Sprintf("foreign:%d", w.foreign)
-	w.redis.set(owner, 1, lease)
-	w.logf("%s holds the lock", owner)
-	if !forget {
-		w.after(hold, func() {
-			if w.redis.expire(); w.redis.owner == owner {
-				w.logf("%s releases the lock", owner)
-				w.redis.owner = ""
-				w.redis.publish()
-			}
-		})
-	}
-	return true
-}
-
-// waitForeign lets a client of another kind wait for the lock the way Redisson does.
-func (w *world) waitForeign(hold time.Duration) {
-	w.foreign++
-	name := fmt.Sprintf("waiter:%d", w.foreign)
-	done := false
-	try := func() {
-		if !done && w.holdForeign(hold, 10*sec, false) {
-			done = true
-			delete(w.redis.subscribers, name)
+	for _, p := range w.processes {
+		if p.uuid == client(owner) {
+			return p.dead || p.ghosts[owner]
 		}
 	}
-	w.logf("%s waits for the lock", name)
-	w.redis.subscribers[name] = func() { w.after(w.latency(), try) }
-	var poll func()
-	poll = func() {
-		if try(); !done {
-			if w.redis.subscribers[name] == nil { // Redis has crashed
-				w.redis.subscribers[name] = func() { w.after(w.latency(), try) }
-			}
-			w.after(sec, poll)
-		}
-	}
-	poll()
+	return false
 }
 
 // heal ends all faults, lets every holder release, and checks that all comes to rest.
@@ -131,16 +101,24 @@ func (w *world) heal() {
 		waiting := false
 		for _, p := range w.processes {
 			if w.now >= p.pausedUntil {
-				p.release(false)
+				for _, h := range slices.Clone(p.holds) {
+					if !p.releasing(h) {
+						p.releaseHold(h, false)
+					}
+				}
 			}
-			waiting = waiting || len(p.requests) > 0 || p.hold != nil || len(p.mail) > 0
+			waiting = waiting || len(p.requests) > 0 || len(p.holds) > 0 || len(p.mail) > 0
 		}
 		if waiting {
 			w.after(5*ms, sweep)
 		}
 	}
 	sweep()
-	w.runUntil(w.now + 2*w.longer + time.Minute)
+	enough := w.now + 2*w.longer + time.Minute
+	if w.kind.Queued {
+		enough += 10 * w.silence // until all the dead in the queue count as such
+	}
+	w.runUntil(enough)
 	for _, p := range w.processes {
 		for _, r := range p.open() {
 			w.violated("%s: %v was never answered", p.uuid, r)
@@ -159,10 +137,18 @@ func (w *world) heal() {
 			w.violated("%s is idle and still wants a Tick at %v", p.uuid, wake)
 		}
 	}
-	if w.redis.expire(); w.redis.owner != "" {
-		w.violated("%s is left behind in Redis", w.redis.owner)
+	w.redis.expire()
+	for _, h := range w.redis.parts {
+		if !h.free() {
+			w.violated("%s is left behind in Redis", h.some())
+		}
 	}
-	if n := len(w.redis.subscribers); n > 0 {
+	for _, owner := range w.redis.line.owners {
+		if !w.mayStay(owner) {
+			w.violated("%s is left behind in the queue", owner)
+		}
+	}
+	if n := w.redis.listeners(); n > 0 {
 		w.violated("%d subscribers are left behind", n)
 	}
 }

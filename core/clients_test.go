@@ -13,10 +13,14 @@ type request struct {
 	id       uint64
 	what     string
 	ticket   *core.Ticket // of an Acquire
+	term     uint64       // what it may stand in Redis's queue as
 	hold     uint64       // of a Release: whose
+	mode     core.Mode    // of a Release: which of its holds
 	answered bool
 	// Of a hold:
-	count      int
+	counts     counts
+	tokens     []int64
+	bound      core.Instant // it ends then at the latest, as it was told; 0: it was not
 	lost, over bool
 	dead       bool         // its owner is
 	limit      core.Instant // no renewal goes beyond it; 0: it may
@@ -33,7 +37,7 @@ func (p *process) request(what string) *request {
 // ask brings a request to the lock, which from then on owes it an answer.
 func (p *process) ask(r *request, name string, apply func(*core.Lock)) {
 	p.event(name, func(l *core.Lock) {
-		p.requests[r.id] = r
+		p.requests[r.id], r.term = r, p.terms
 		apply(l)
 	})
 }
@@ -47,11 +51,15 @@ func (p *process) acquire() {
 	case 1:
 		ticket.Owner = core.Owner(1 + t.pick(3))
 	case 2, 3:
-		if ticket.Owner = 1; p.hold != nil {
-			ticket.Owner = p.hold.ticket.Owner
+		if ticket.Owner = 1; len(p.holds) > 0 {
+			ticket.Owner = p.some().ticket.Owner
 		}
 	}
-	ticket.Lease = oneOf(t, 0, 0, 0, 0, 50*ms, 500*ms, 2*sec, 10*sec)
+	ticket.Once = ticket.Owner != 0 && t.pick(8) == 1
+	if p.w.kind.Shares && t.pick(5) > 1 {
+		ticket.Mode = core.Shared
+	}
+	ticket.Lease = oneOf(t, 0, 0, 0, 0, 50*ms, 500*ms, 2*sec, 10*sec, 20*sec)
 	if ticket.Lease == 0 {
 		ticket.MaxHold = oneOf(t, 0, 0, 0, 10*ms, 300*ms, 4*sec)
 	}
@@ -62,30 +70,46 @@ func (p *process) acquire() {
 		ticket.Deadline = p.w.now + oneOf(t, 300*ms, 0, ms, 20*ms, 2*sec)
 	}
 	r.ticket = &ticket
-	name := fmt.Sprintf("acquire %d: owner %d, lease %v, max hold %v, try %v, until %v",
-		ticket.ID, ticket.Owner, ticket.Lease, ticket.MaxHold, ticket.Try, ticket.Deadline)
+	name := fmt.Sprintf("acquire %d: %s, owner %d, once %v, lease %v, max hold %v, try %v, until %v",
+		ticket.ID, modes[ticket.Mode], ticket.Owner, ticket.Once, ticket.Lease, ticket.MaxHold, ticket.Try, ticket.Deadline)
 	p.ask(r, name, func(l *core.Lock) { l.Acquire(p.w.now, ticket) })
 }
 
-// release gives back the present hold, by its id or by its owner.
+var modes = [...]string{"exclusive", "shared"}
+
+// release gives back one of the present holds, by its id or by its owner.
 func (p *process) release(byOwner bool) {
-	if p.hold == nil || p.hold.dead {
+	if len(p.holds) > 0 {
+		p.releaseHold(p.some(), byOwner)
+	}
+}
+
+// releaseHold gives back a hold once, in a mode that it is held in; of both modes,
+// either may be first.
+func (p *process) releaseHold(h *request, byOwner bool) {
+	if h.dead {
 		return
 	}
 	r := p.request("release")
-	id, owner := p.hold.id, core.Owner(0)
-	r.hold = id
-	if byOwner && p.hold.ticket.Owner != 0 {
-		id, owner = 0, p.hold.ticket.Owner
+	id, owner := h.id, core.Owner(0)
+	r.hold, r.mode = id, core.Exclusive
+	if c := h.counts; c.exclusive == 0 || c.shared > 0 && p.w.tape.pick(3) == 1 {
+		r.mode = core.Shared
 	}
-	p.ask(r, fmt.Sprintf("release %d of hold %d", r.id, r.hold), func(l *core.Lock) { l.Release(p.w.now, id, owner, core.Exclusive, r) })
+	if byOwner && h.ticket.Owner != 0 {
+		id, owner = 0, h.ticket.Owner
+	}
+	p.ask(r, fmt.Sprintf("release %d of hold %d, %s", r.id, r.hold, modes[r.mode]), func(l *core.Lock) { l.Release(p.w.now, id, owner, r.mode, r) })
 }
 
 // releaseAny gives back something that may never have been held.
 func (p *process) releaseAny() {
 	r := p.request("release")
 	r.hold = uint64(1 + p.w.tape.pick(int(min(p.nextID, 200))))
-	p.ask(r, fmt.Sprintf("release %d of hold %d, perhaps over", r.id, r.hold), func(l *core.Lock) { l.Release(p.w.now, r.hold, 0, core.Exclusive, r) })
+	if p.w.kind.Shares && p.w.tape.pick(2) == 1 {
+		r.mode = core.Shared
+	}
+	p.ask(r, fmt.Sprintf("release %d of hold %d, perhaps over", r.id, r.hold), func(l *core.Lock) { l.Release(p.w.now, r.hold, 0, r.mode, r) })
 }
 
 func (p *process) cancel() {
@@ -107,8 +131,8 @@ func (p *process) ownerGone() {
 		return
 	}
 	owner := core.Owner(1 + p.w.tape.pick(3))
-	if p.hold != nil && p.w.tape.pick(2) == 1 {
-		owner = p.hold.ticket.Owner
+	if len(p.holds) > 0 && p.w.tape.pick(2) == 1 {
+		owner = p.some().ticket.Owner
 	}
 	if owner == 0 {
 		return
@@ -120,8 +144,10 @@ func (p *process) ownerGone() {
 				delete(p.requests, id)
 			}
 		}
-		if p.hold != nil && p.hold.ticket.Owner == owner {
-			p.hold.dead = true
+		for _, h := range p.holds {
+			if h.ticket.Owner == owner {
+				h.dead = true
+			}
 		}
 		l.OwnerGone(p.w.now, owner)
 	})
@@ -130,8 +156,8 @@ func (p *process) ownerGone() {
 func (p *process) ensure() {
 	r := p.request("ensure")
 	id := uint64(p.w.tape.pick(int(min(p.nextID, 200))))
-	if p.hold != nil {
-		id = p.hold.id
+	if len(p.holds) > 0 {
+		id = p.some().id
 	}
 	d := oneOf(p.w.tape, 100*ms, 0, p.w.cfg.Lease-core.Margin(p.w.cfg.Lease), p.w.cfg.Lease/2, p.w.cfg.Lease)
 	p.ask(r, fmt.Sprintf("ensure %d: hold %d for %v", r.id, id, d), func(l *core.Lock) { l.Ensure(p.w.now, id, d, r) })
@@ -142,7 +168,10 @@ func (p *process) forceRelease() {
 		return
 	}
 	r := p.request("force")
-	p.ask(r, fmt.Sprintf("force release %d", r.id), func(l *core.Lock) { l.ForceRelease(p.w.now, core.Exclusive, r) })
+	if p.w.kind.Shares && p.w.tape.pick(2) == 1 {
+		r.mode = core.Shared
+	}
+	p.ask(r, fmt.Sprintf("force release %d, %s", r.id, modes[r.mode]), func(l *core.Lock) { l.ForceRelease(p.w.now, r.mode, r) })
 }
 
 func (p *process) close() {
@@ -158,9 +187,47 @@ func (p *process) kill() {
 		return
 	}
 	p.w.logf("%s is killed", p.uuid)
-	p.dead, p.hold = true, nil
+	p.end()
+}
+
+func (p *process) end() {
+	p.dead, p.holds, p.mail = true, nil, nil
 	clear(p.requests)
-	delete(p.w.redis.subscribers, p.uuid)
+	p.w.redis.unsubscribeAll(p.uuid)
+}
+
+// giveUp gives the lock up, as the shell does when it cannot go on: everyone is told,
+// and what the lock leaves in Redis is released.
+func (p *process) giveUp() {
+	w := p.w
+	if !w.faults.givenUp {
+		return
+	}
+	w.logf("%s gives its lock up", p.uuid)
+	p.checkEveryone()
+	farewell := p.lock.Farewell()
+	p.end()
+	// What was sent before has arrived by then.
+	w.after(10*sec, func() {
+		if w.redis.frozenUntil > w.now {
+			return
+		}
+		for _, c := range farewell {
+			w.redis.run(p.uuid, c)
+		}
+		for _, h := range w.redis.parts {
+			for owner := range h.held {
+				if client(owner) == p.uuid && !w.faults.rejected && !w.faults.late && !w.faults.lost && !w.faults.frozen && !w.faults.slow {
+					w.violated("%s has given up, but %s still holds the lock", p.uuid, owner)
+				}
+			}
+		}
+		for _, owner := range w.redis.line.owners {
+			if client(owner) == p.uuid && !p.ghosts[owner] && !w.faults.rejected {
+				w.violated("%s has given up, but %s still waits in the queue", p.uuid, owner)
+			}
+		}
+	})
 }
 
 // answered checks an answer against its request, and lets a new holder plan.
@@ -199,7 +266,7 @@ var kinds = map[string][2]core.AnswerKind{
 
 func describeAnswer(a core.Answer) string {
 	name := [...]string{"?", "granted", "not granted", "freed", "not freed", "withdrawn", "forced", "ensured", "not done"}[a.Kind]
-	return fmt.Sprintf("%s, hold %d, count %d, until %v, %v %s", name, a.HoldID, a.Count, a.Until, a.Reason, a.Detail)
+	return fmt.Sprintf("%s, hold %d, count %d, until %v, tokens %v, %v %s", name, a.HoldID, a.Count, a.Until, a.Tokens, a.Reason, a.Detail)
 }
 
 // planned lets a new holder decide what becomes of its hold.
@@ -207,8 +274,8 @@ func (p *process) planned(hold *request) {
 	w := p.w
 	d := oneOf(w.tape, ms, 0, 20*ms, 300*ms, 3*sec)
 	again := func() {
-		if p.hold == hold {
-			p.release(w.tape.pick(2) == 1)
+		if p.holding(hold.id) == hold {
+			p.releaseHold(hold, w.tape.pick(2) == 1)
 		}
 	}
 	switch w.tape.pick(4) {
@@ -220,8 +287,8 @@ func (p *process) planned(hold *request) {
 	case 2: // released until it is over
 		var repeat func()
 		repeat = func() {
-			if p.hold == hold {
-				p.release(false)
+			if p.holding(hold.id) == hold {
+				p.releaseHold(hold, false)
 				w.after(10*ms, repeat)
 			}
 		}

@@ -91,8 +91,8 @@ func (l *Lock) attempt() {
 	l.wait.again = false
 	l.wait.deferUntil = 0
 	switch again := l.kind.Parts && l.wait.tried; {
-	case l.doubtful(o.lease) || again && l.wait.unsure:
-		// An earlier try, for somebody with a shorter lease, may still arrive.
+	case l.doubtful(o.lease) || l.straying(t.Mode) || again && l.wait.unsure:
+		// An earlier try, for somebody with a shorter lease or another mode, may still arrive.
 		l.cleanUp(l.lease.term)
 		l.lease, l.spare = lease{term: l.spare}, 0
 		l.wait.unsure, l.wait.tried = false, false

@@ -10,6 +10,8 @@ type enrolment struct {
 	// something of ours may stand in Redis's queue.
 	synced  uint64
 	present bool
+	// last is the last command that listed our waiters.
+	last uint64
 	// nextAt is when to say again that our waiters live.
 	nextAt Instant
 	// top is the highest term that stands or stood in the queue.
@@ -49,8 +51,8 @@ func (e *enrolment) needed(l *Lock) bool {
 func (e *enrolment) stale(l *Lock) bool { return l.kind.Queued && e.synced != l.queue.revision }
 
 // sent takes note of a command that lists our waiters.
-func (e *enrolment) sent(l *Lock) {
-	e.synced = l.queue.revision
+func (e *enrolment) sent(l *Lock, seq uint64) {
+	e.synced, e.last = l.queue.revision, seq
 	e.present = e.present || l.queue.len() > 0
 	e.nextAt = l.now + l.jitter(l.cfg.Poll)
 }
@@ -70,11 +72,9 @@ func (l *Lock) enrolReplied(r Result) {
 	o := &l.enrolment.op
 	switch {
 	case r.Outcome != Failed:
-		l.emptied(o.entries)
+		l.emptied(o, len(o.listed))
 		*o = op{}
-		if r.OwnTerm != 0 && r.OwnTerm != l.lease.term && l.queue.byTerm(r.OwnTerm) == nil {
-			l.cleanUp(r.OwnTerm) // a late command took the lock for nobody
-		}
+		l.takenForNobody(r)
 	case r.Transient && l.now < o.until:
 		l.again(o, r)
 	default: // its entries count as dead soon
@@ -83,9 +83,17 @@ func (l *Lock) enrolReplied(r Result) {
 	}
 }
 
-// emptied takes note of a command that left nothing of ours in Redis's queue.
-func (l *Lock) emptied(entries int) {
-	if entries == 0 && !l.enrolment.stale(l) {
+// takenForNobody gives back what a command took for a waiter that had left.
+func (l *Lock) takenForNobody(r Result) {
+	if r.OwnTerm != 0 && r.OwnTerm != l.lease.term && l.queue.byTerm(r.OwnTerm) == nil {
+		l.cleanUp(r.OwnTerm)
+	}
+}
+
+// emptied takes note of a command that left so many of ours in Redis's queue, unless a
+// later one is on its way.
+func (l *Lock) emptied(o *op, entries int) {
+	if entries == 0 && o.seq == l.enrolment.last && !l.enrolment.stale(l) {
 		l.enrolment.present = false
 	}
 }
@@ -98,7 +106,7 @@ func (l *Lock) called(o op, r Result) op {
 		o.lease, o.fixed = o.ticket.Lease, true
 	}
 	if o.ticket != nil && l.queue.len() == 1 {
-		l.emptied(0) // it has left Redis's queue, as the last of ours
+		l.emptied(&o, 0) // it has left Redis's queue, as the last of ours
 	}
 	return o
 }
@@ -110,6 +118,17 @@ func (l *Lock) answerPassed(o op, r Result) {
 	} else {
 		l.answerRelease(o)
 	}
+}
+
+// mayHaveTaken lists the waiters one of whom may have got the lock without our knowing.
+func (l *Lock) mayHaveTaken() []Entry {
+	switch {
+	case l.main.inFlight && (l.main.kind == opAcquire || l.main.kind == opGrant):
+		return l.main.listed
+	case l.wait.unsure:
+		return l.entries()
+	}
+	return nil
 }
 
 // lists tells whether the op's command brings Redis's queue up to date on the way.
@@ -124,6 +143,6 @@ func (l *Lock) list(o *op, c *Command) {
 	if o.kind == opAcquire {
 		c.Term = 0 // there is nothing to release
 	}
-	o.entries = len(c.Entries)
-	l.enrolment.sent(l)
+	o.listed = c.Entries
+	l.enrolment.sent(l, o.seq)
 }

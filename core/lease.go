@@ -36,6 +36,8 @@ type lease struct {
 	// doubt is the shortest TTL that a command of this term may still set, late,
 	// although it was given up; 0 if there is none.
 	doubt time.Duration
+	// stray: one may still make the lease exclusive, or shared; by that mode.
+	stray [2]bool
 }
 
 // givenUp takes note of a command that may still arrive.
@@ -43,7 +45,21 @@ func (l *Lock) givenUp(o *op) {
 	if o.term != 0 && o.term == l.lease.term && (l.lease.doubt == 0 || o.lease < l.lease.doubt) {
 		l.lease.doubt = o.lease
 	}
+	switch o.kind {
+	case opAcquire, opGrant, opCount:
+		mode := Shared
+		if o.counts.exclusive > 0 {
+			mode = Exclusive
+		}
+		if o.term != 0 && o.term == l.lease.term {
+			l.lease.stray[mode] = true
+		}
+	}
 }
+
+// straying tells whether a late command might give the lease the other mode: as a
+// reader it would let others in beside a writer, as a writer it would end a read hold.
+func (l *Lock) straying(m Mode) bool { return l.lease.stray[Shared-m] }
 
 // doubtful tells whether a late command might cut short a lease of that length: then
 // the term must not be used for it.
@@ -66,10 +82,8 @@ func (l *Lock) extend(o op) {
 	if l.lease.fixed && o.kind == opRenew {
 		return // its end stays
 	}
-	until := o.sentAt + o.lease - Margin(o.lease)
-	if !l.lease.fixed || until > l.lease.until {
-		l.lease.until = max(until, l.lease.until)
-		l.lease.length = o.lease
+	if until := o.sentAt + o.lease - Margin(o.lease); until > l.lease.until {
+		l.lease.until, l.lease.length = until, o.lease
 	}
 }
 
@@ -82,8 +96,11 @@ func (l *Lock) holdUntil(own hold) Instant {
 }
 
 // renewed tells whether the lease is renewed. A fixed one is, as far as it goes, if it
-// is shared: Redisson's renewals of other readers cut the TTL of them all.
-func (l *Lock) renewed() bool { return !l.lease.fixed || l.lease.mode == Shared }
+// is shared: Redisson's renewals of other readers cut the TTL of them all. But no such
+// renewal must overtake a change that sets a longer TTL.
+func (l *Lock) renewed() bool {
+	return !l.lease.fixed || l.lease.mode == Shared && l.main.kind != opCount
+}
 
 func (l *Lock) startRenewal(hurry bool) {
 	l.renewal = op{kind: opRenew, term: l.lease.term, counts: l.lease.counts, mode: l.lease.mode, lease: l.countLease(nil, false), hurry: hurry}
@@ -111,8 +128,9 @@ func (l *Lock) renewalReplied(r Result) {
 	case Absent:
 		l.loseByResult(r)
 	case Failed:
-		_, detail := failure(r)
+		reason, detail := failure(r)
 		l.again(&l.renewal, r)
+		l.refuseTries(reason, detail) // they would join when it has succeeded
 		l.failEnsures(0, Unavailable, detail)
 		l.wait.lastErr = detail
 		if l.lease.atRisk {

@@ -148,11 +148,15 @@ func (l *Lock) reenter(own hold, t *Ticket) {
 	switch {
 	case t.Once:
 		l.refuse(t.Ref, Reentry, "this owner holds the lock already, and asked not to re-enter it")
-	case t.Mode == Exclusive && own.exclusive == 0:
-		l.refuse(t.Ref, Reentry, "this owner holds the lock for reading, and a read hold cannot become a write hold: release it first")
+	case own.mustNotWrite(t.Mode):
+		l.refuseUpgrade(t)
 	default:
 		l.changes = append(l.changes, change{hold: own.id, mode: t.Mode, ticket: t})
 	}
+}
+
+func (l *Lock) refuseUpgrade(t *Ticket) {
+	l.refuse(t.Ref, Reentry, "this owner holds the lock for reading, and a read hold cannot become a write hold: release it first")
 }
 
 // Release gives back one hold, named by its id, or by its owner if id is 0.
@@ -445,6 +449,9 @@ func (l *Lock) Farewell() []Command {
 		}
 	}
 	if l.enrolment.needed(l) {
+		for _, e := range l.mayHaveTaken() {
+			leave(e.Term)
+		}
 		all = append(all, Command{Kind: Enrol, Top: l.enrolment.top})
 	}
 	return all

@@ -100,6 +100,8 @@ func (w *world) send(p *process, c core.Command) {
 
 // subscribe gets a process the messages of the lock's channel.
 func (w *world) subscribe(p *process) {
+	term := p.channel
+	channel := w.channel(p, term)
 	p.subscriptionAt = max(p.subscriptionAt, w.now+w.latency())
 	if w.faults.deaf && !w.calm && w.tape.pick(4) == 1 {
 		w.logf("%s: its SUBSCRIBE gets lost", p.uuid)
@@ -109,20 +111,28 @@ func (w *world) subscribe(p *process) {
 		if p.dead {
 			return
 		}
-		w.redis.subscribers[p.uuid] = func() {
+		w.redis.subscribe(channel, p.uuid, func() {
 			if w.faults.deaf && !w.calm && w.tape.pick(3) == 1 {
 				w.logf("a message to %s gets lost", p.uuid)
 				return
 			}
 			w.after(w.latency(), func() { p.event("signal", func(l *core.Lock) { l.Signal(w.now) }) })
-		}
-		w.after(w.latency(), func() { p.event("subscribed", func(l *core.Lock) { l.Subscribed(w.now, 0) }) })
+		})
+		w.after(w.latency(), func() { p.event("subscribed", func(l *core.Lock) { l.Subscribed(w.now, term) }) })
 	})
 }
 
-func (w *world) unsubscribe(p *process) {
+// channel is what a process listens to: in a fair lock, every waiter has its own.
+func (w *world) channel(p *process, term uint64) string {
+	if w.kind.Queued {
+		return field(p.uuid, term)
+	}
+	return ""
+}
+
+func (w *world) unsubscribe(p *process, term uint64) {
 	p.subscriptionAt = max(p.subscriptionAt, w.now+w.latency())
-	w.at(p.subscriptionAt, func() { delete(w.redis.subscribers, p.uuid) })
+	w.at(p.subscriptionAt, func() { w.redis.unsubscribe(w.channel(p, term), p.uuid) })
 }
 
 // reconnect makes every process that wants messages subscribe again.
@@ -135,8 +145,11 @@ func (w *world) reconnect() {
 }
 
 func describe(c core.Command) string {
-	name := [...]string{"?", "acquire", "release", "renew", "yield", "force"}[c.Kind]
-	return fmt.Sprintf("#%d %s term %d count %d lease %v", c.Seq, name, c.Term, c.Count, c.Lease)
+	name := [...]string{"?", "acquire", "release", "renew", "yield", "force", "look", "enrol"}[c.Kind]
+	if c.Kind == core.Enrol {
+		return fmt.Sprintf("#%d enrol %v, take %v, release %d, top %d", c.Seq, c.Entries, c.Take, c.Term, c.Top)
+	}
+	return fmt.Sprintf("#%d %s term %d count %d+%d lease %v", c.Seq, name, c.Term, c.Count, c.Shared, c.Lease)
 }
 
 func outcome(r core.Result) string {

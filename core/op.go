@@ -51,8 +51,8 @@ type op struct {
 	// hold is whose counts change; reserved is how many tokens are drawn.
 	hold     uint64
 	reserved int64
-	// entries is how many waiters were listed.
-	entries int
+	// listed are the waiters that Redis was told of.
+	listed []Entry
 	// ticket is whom an acquire, a grant or a re-entry is for; ref is who awaits a release.
 	ticket *Ticket
 	ref    any
@@ -84,8 +84,11 @@ func (l *Lock) side(o op) {
 
 // send issues the op's command, for the first time or again.
 func (l *Lock) send(o *op) {
-	if o.kind == opCount {
+	switch o.kind {
+	case opCount:
 		o.lease = l.countLease(o.ticket, o.joins())
+	case opRenew:
+		o.lease = l.countLease(nil, false)
 	}
 	l.seq++
 	o.seq, o.sentAt, o.inFlight = l.seq, l.now, true
@@ -174,7 +177,8 @@ func (l *Lock) mainReplied(r Result) {
 		l.yieldReplied(o, r)
 	case opRelease:
 		if l.kind.Queued && r.Outcome != Failed {
-			l.emptied(o.entries)
+			l.emptied(&o, len(o.listed))
+			l.takenForNobody(r)
 			if r.Outcome = Absent; r.Freed {
 				r.Outcome = Done
 			}

@@ -6,12 +6,15 @@ import "fmt"
 // lease passes to the next local waiter, or goes back to Redis.
 func (l *Lock) endHold(own hold, ref any) {
 	l.over(own)
+	if l.holds.len() == 0 {
+		l.dropMain()
+	}
 	l.dropChanges(own)
 	l.dropExpired()
 	switch {
 	case l.holds.len() > 0:
 		l.answer(ref, Answer{Kind: Freed, HandedOn: true}) // others share the lease
-	case l.closing || l.queue.len() == 0 || l.doubtful(l.cfg.Lease):
+	case l.closing || l.queue.len() == 0 || l.doubtful(l.cfg.Lease) || l.straying(l.lease.mode):
 		l.release(ref)
 	case l.kind.Queued:
 		l.prepareGrant(ref)
@@ -22,6 +25,24 @@ func (l *Lock) endHold(own hold, ref any) {
 		l.grant(l.queue.pop(), true)
 	default:
 		l.prepareGrant(ref)
+	}
+}
+
+// dropMain gives up what was under way for holds that are over: a change of the counts,
+// or the question who waits.
+func (l *Lock) dropMain() {
+	o := l.main
+	if o.kind == opCount && (o.unsure || o.inFlight) {
+		l.lease.counts = unknown
+		l.givenUp(&l.main)
+	}
+	l.main = op{}
+	switch {
+	case !o.joins():
+	case l.closing:
+		l.refuse(o.ticket.Ref, Closed, "the system is closing")
+	default:
+		l.queue.insert(o.ticket) // it has had no share yet
 	}
 }
 
@@ -85,7 +106,7 @@ func (l *Lock) prepareGrant(ref any) {
 	if t.Lease > 0 {
 		o.lease, o.fixed = t.Lease, true
 	}
-	if l.doubtful(o.lease) {
+	if l.doubtful(o.lease) || l.straying(t.Mode) {
 		l.release(ref)
 		return
 	}
@@ -153,6 +174,9 @@ func (l *Lock) leased(o op, r Result) {
 		l.refuse(t.Ref, Unavailable, fmt.Sprintf("Redis took %v to answer, too long for a lease of %v", l.now-o.sentAt, o.lease))
 	default:
 		l.grant(t, false)
+		if l.kind.Queued {
+			l.refuseTries(Held, l.heldBy()) // Redis prefers those who wait in the queue
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ type process struct {
 	mail           []func() // what has come during the pause
 	dead, closed   bool
 	listening      bool
+	channel        uint64 // the term that it listens as
 	subscriptionAt core.Instant
 
 	lastSeq    uint64
@@ -31,13 +32,17 @@ type process struct {
 	stained  map[uint64]bool
 	ranSeq   map[uint64]uint64
 	events   uint64
+	// ghosts are the waiters that a late command may have put into the queue again;
+	// ranEnrol is the last command about the queue that was carried out.
+	ghosts   map[string]bool
+	ranEnrol uint64
 
 	nextID uint64
 	// requests are those that are not answered yet, by ticket id or serial.
 	requests map[uint64]*request
-	// hold is the client that the lock has granted to. Of holds that are over, it is
-	// noted when, and which were lost.
-	hold   *request
+	// holds are the clients that the lock has granted to, in that order. Of holds that
+	// are over, it is noted when, and which were lost.
+	holds  []*request
 	grants int
 	overAt map[uint64]core.Instant
 	lost   map[uint64]bool
@@ -162,13 +167,13 @@ func (p *process) drain() {
 		case core.Over:
 			p.over(e.Ref.(*request))
 		case core.Subscribe:
-			p.listening = true
+			p.listening, p.channel = true, e.Term
 			p.w.logf("%s subscribes", p.uuid)
 			p.w.subscribe(p)
 		case core.Unsubscribe:
 			p.listening = false
 			p.w.logf("%s unsubscribes", p.uuid)
-			p.w.unsubscribe(p)
+			p.w.unsubscribe(p, e.Term)
 		}
 	}
 }
@@ -179,6 +184,15 @@ func (p *process) carriedOut(c core.Command) {
 		p.stained[c.Term] = true
 	}
 	p.ranSeq[c.Term] = max(c.Seq, p.ranSeq[c.Term])
+	if c.Kind != core.Enrol {
+		return
+	}
+	if p.w.now > c.Deadline || c.Seq < p.ranEnrol {
+		for _, e := range c.Entries {
+			p.ghosts[field(p.uuid, e.Term)], p.stained[e.Term] = true, true
+		}
+	}
+	p.ranEnrol = max(c.Seq, p.ranEnrol)
 }
 
 // open lists the requests that await an answer, in order.
@@ -196,4 +210,40 @@ func (p *process) term() uint64 {
 		return terms[0]
 	}
 	return 0
+}
+
+// holding finds the hold with that id.
+func (p *process) holding(id uint64) *request {
+	for _, h := range p.holds {
+		if h.id == id {
+			return h
+		}
+	}
+	return nil
+}
+
+// some is one of the holders, nil if there is none.
+func (p *process) some() *request {
+	if len(p.holds) < 2 {
+		return p.first()
+	}
+	return p.holds[p.w.tape.pick(min(len(p.holds), 256))]
+}
+
+// releasing tells whether a release of that hold is not answered yet.
+func (p *process) releasing(h *request) bool {
+	for _, r := range p.requests {
+		if r.what == "release" && r.hold == h.id {
+			return true
+		}
+	}
+	return false
+}
+
+// first is the one that has held the longest.
+func (p *process) first() *request {
+	if len(p.holds) == 0 {
+		return nil
+	}
+	return p.holds[0]
 }

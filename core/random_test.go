@@ -10,67 +10,91 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
 )
 
 var (
-	worldTime = flag.Duration("world.time", 5*time.Second, "how long to run random worlds")
-	worldSeed = flag.Uint64("world.seed", 0, "run only the world with this seed")
-	worldTape = flag.String("world.tape", "", "run only the world with these choices, in hexadecimal, and tell what happens in it")
+	worldTime = flag.Duration("world.time", 2*time.Second, "how long to run random worlds of each kind")
+	worldSeed = flag.Uint64("world.seed", 0, "run only the worlds with this seed; choose a kind with -run TestRandomWorlds/kind")
+	worldTape = flag.String("world.tape", "", "run only the worlds with these choices, in hexadecimal, and tell what happens in it")
 )
+
+// kindsOfLocks are those that worlds are about.
+var kindsOfLocks = []struct {
+	name string
+	kind core.Kind
+}{
+	{"plain", core.Kind{}},
+	{"fenced", core.Kind{Tokens: 1}},
+	{"fair", core.Kind{Queued: true}},
+	{"readwrite", core.Kind{Shares: true}},
+	{"multi", core.Kind{Parts: true, Tokens: 2}},
+}
 
 // TestRandomWorlds runs worlds with other choices every time. A failure tells the seed
 // and the story of the simplest world that fails alike, with a tape to replay it.
 func TestRandomWorlds(t *testing.T) {
+	for _, k := range kindsOfLocks {
+		t.Run(k.name, func(t *testing.T) { randomWorlds(t, &k.kind) })
+	}
+}
+
+func randomWorlds(t *testing.T, kind *core.Kind) {
+	t.Helper()
 	switch {
 	case *worldTape != "":
 		bytes, err := hex.DecodeString(*worldTape)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w, err := runWorld(&tape{bytes: bytes}, true)
+		w, err := runWorld(kind, &tape{bytes: bytes}, true)
 		t.Log(strings.Join(w.trace, "\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
 	case *worldSeed != 0:
-		tryWorld(t, *worldSeed)
+		tryWorld(t, kind, *worldSeed)
 	default:
 		n := 0
 		for end := time.Now().Add(*worldTime); time.Now().Before(end); n++ {
-			tryWorld(t, rand.Uint64())
+			tryWorld(t, kind, rand.Uint64())
 		}
 		t.Logf("%d worlds", n)
 	}
 }
 
-func tryWorld(t *testing.T, seed uint64) {
+func tryWorld(t *testing.T, kind *core.Kind, seed uint64) {
 	t.Helper()
 	choices := randomTape(seed)
-	if _, err := runWorld(choices, false); err != nil {
+	if _, err := runWorld(kind, choices, false); err != nil {
 		t.Logf("with -world.seed=%d: %v", seed, err)
-		report(t, choices.bytes, err)
+		report(t, kind, choices.bytes, err)
 	}
 }
 
 // FuzzWorlds lets the fuzzer make the choices.
 func FuzzWorlds(f *testing.F) {
 	for seed := range uint64(8) {
-		choices := randomTape(seed)
-		if _, err := runWorld(choices, false); err != nil {
-			f.Fatal(err)
+		for i := range kindsOfLocks {
+			choices := randomTape(seed)
+			if _, err := runWorld(&kindsOfLocks[i].kind, choices, false); err != nil {
+				f.Fatal(err)
+			}
+			f.Add(uint8(i), choices.bytes)
 		}
-		f.Add(choices.bytes)
 	}
-	f.Fuzz(func(t *testing.T, bytes []byte) {
-		if _, err := runWorld(&tape{bytes: bytes}, false); err != nil {
-			report(t, bytes, err)
+	f.Fuzz(func(t *testing.T, i uint8, bytes []byte) {
+		kind := &kindsOfLocks[int(i)%len(kindsOfLocks)].kind
+		if _, err := runWorld(kind, &tape{bytes: bytes}, false); err != nil {
+			report(t, kind, bytes, err)
 		}
 	})
 }
 
 // runWorld lives through the world of a tape. It gives the violation, if there is one.
-func runWorld(choices *tape, tracing bool) (w *world, err error) {
-	w = newWorld(choices, tracing)
+func runWorld(kind *core.Kind, choices *tape, tracing bool) (w *world, err error) {
+	w = newWorld(kind, choices, tracing)
 	defer func() {
 		switch broken := recover().(type) {
 		case nil:
@@ -94,7 +118,7 @@ func runWorld(choices *tape, tracing bool) (w *world, err error) {
 }
 
 // report shrinks a failing world and tells its story.
-func report(t *testing.T, failing []byte, err error) {
+func report(t *testing.T, kind *core.Kind, failing []byte, err error) {
 	t.Helper()
 	rule := func(err error) string {
 		var v violation
@@ -108,9 +132,9 @@ func report(t *testing.T, failing []byte, err error) {
 		if time.Now().After(enough) {
 			return false
 		}
-		_, other := runWorld(&tape{bytes: bytes}, false)
+		_, other := runWorld(kind, &tape{bytes: bytes}, false)
 		return other != nil && rule(other) == rule(err)
 	})
-	w, err := runWorld(&tape{bytes: small}, true)
+	w, err := runWorld(kind, &tape{bytes: small}, true)
 	t.Fatalf("%s\n%v\nreplay with -world.tape=%x", strings.Join(w.trace, "\n"), err, small)
 }

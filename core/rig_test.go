@@ -57,7 +57,13 @@ func newRig(t *testing.T) *rig {
 
 func newRigWith(t *testing.T, cfg *core.Config) *rig {
 	t.Helper()
-	return &rig{t: t, lock: core.New(cfg, &core.Kind{}), ids: map[string]uint64{}}
+	return newRigOf(t, cfg, core.Kind{})
+}
+
+// newRigOf is a rig whose lock is of some kind.
+func newRigOf(t *testing.T, cfg *core.Config, kind core.Kind) *rig {
+	t.Helper()
+	return &rig{t: t, lock: core.New(cfg, &kind), ids: map[string]uint64{}}
 }
 
 // held is a rig at 2 ms whose lock was granted to a, on its request at 0.
@@ -135,6 +141,8 @@ func fixed(d time.Duration) option       { return func(t *core.Ticket) { t.Lease
 func maxHold(d time.Duration) option     { return func(t *core.Ticket) { t.MaxHold = d } }
 func until(deadline core.Instant) option { return func(t *core.Ticket) { t.Deadline = deadline } }
 func try(t *core.Ticket)                 { t.Try = true }
+func once(t *core.Ticket)                { t.Once = true }
+func shared(t *core.Ticket)              { t.Mode = core.Shared }
 
 func (r *rig) acquire(name string, options ...option) {
 	r.t.Helper()
@@ -149,7 +157,18 @@ func (r *rig) acquire(name string, options ...option) {
 // release gives back the hold of a client; it is answered to the name in upper case.
 func (r *rig) release(name string) {
 	r.t.Helper()
-	r.do(func(l *core.Lock) { l.Release(r.now, r.ids[name], 0, core.Exclusive, strings.ToUpper(name)) })
+	r.releaseIn(core.Exclusive, name)
+}
+
+// leave gives back the shared hold of a client.
+func (r *rig) leave(name string) {
+	r.t.Helper()
+	r.releaseIn(core.Shared, name)
+}
+
+func (r *rig) releaseIn(mode core.Mode, name string) {
+	r.t.Helper()
+	r.do(func(l *core.Lock) { l.Release(r.now, r.ids[name], 0, mode, strings.ToUpper(name)) })
 }
 
 func (r *rig) cancel(name string) {
@@ -169,7 +188,12 @@ func (r *rig) ownerGone(o core.Owner) {
 
 func (r *rig) force() {
 	r.t.Helper()
-	r.do(func(l *core.Lock) { l.ForceRelease(r.now, core.Exclusive, "force") })
+	r.forceIn(core.Exclusive)
+}
+
+func (r *rig) forceIn(mode core.Mode) {
+	r.t.Helper()
+	r.do(func(l *core.Lock) { l.ForceRelease(r.now, mode, "force") })
 }
 
 func (r *rig) close() {
@@ -184,7 +208,12 @@ func (r *rig) signal() {
 
 func (r *rig) subscribed() {
 	r.t.Helper()
-	r.do(func(l *core.Lock) { l.Subscribed(r.now, 0) })
+	r.subscribedAs(0)
+}
+
+func (r *rig) subscribedAs(term uint64) {
+	r.t.Helper()
+	r.do(func(l *core.Lock) { l.Subscribed(r.now, term) })
 }
 
 // reply answers the last command of a kind that is not answered yet.
@@ -274,20 +303,58 @@ func sentence(e core.Effect) string {
 	case core.Over:
 		return fmt.Sprintf("%v: over", e.Ref)
 	case core.Subscribe:
-		return "subscribe"
+		return "subscribe" + termSentence(e.Term)
 	case core.Unsubscribe:
-		return "unsubscribe"
+		return "unsubscribe" + termSentence(e.Term)
 	}
 	return fmt.Sprint(e)
+}
+
+func termSentence(term uint64) string {
+	if term == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" #%d", term)
+}
+
+// countSentence tells how often the lock is to be held: x2, or r2 if it is shared.
+func countSentence(c core.Command) string {
+	switch {
+	case c.Shared == 0:
+		return fmt.Sprintf("x%d", c.Count)
+	case c.Count == 0:
+		return fmt.Sprintf("r%d", c.Shared)
+	}
+	return fmt.Sprintf("x%d r%d", c.Count, c.Shared)
+}
+
+// enrolSentence lists the waiters, and says up to which term others leave the queue.
+func enrolSentence(c core.Command) string {
+	var entries []string
+	for _, e := range c.Entries {
+		entry := fmt.Sprintf("#%d", e.Term)
+		if e.Try {
+			entry += " try"
+		}
+		entries = append(entries, entry)
+	}
+	text := fmt.Sprintf("enrol [%s] of #%d", strings.Join(entries, ", "), c.Top)
+	if c.Take {
+		text += " and take"
+	}
+	if c.Term != 0 {
+		text += fmt.Sprintf(" after #%d", c.Term)
+	}
+	return text
 }
 
 func commandSentence(c core.Command) string {
 	switch c.Kind {
 	case core.Acquire:
-		return fmt.Sprintf("acquire #%d x%d for %v", c.Term, c.Count, c.Lease)
+		return fmt.Sprintf("acquire #%d %s for %v", c.Term, countSentence(c), c.Lease)
 	case core.Release:
-		if c.Count > 0 {
-			return fmt.Sprintf("release #%d to x%d for %v", c.Term, c.Count, c.Lease)
+		if c.Count+c.Shared > 0 {
+			return fmt.Sprintf("release #%d to %s for %v", c.Term, countSentence(c), c.Lease)
 		}
 		return fmt.Sprintf("release #%d", c.Term)
 	case core.Renew:
@@ -304,6 +371,10 @@ func commandSentence(c core.Command) string {
 			text += " open"
 		}
 		return text
+	case core.Look:
+		return fmt.Sprintf("look #%d", c.Term)
+	case core.Enrol:
+		return enrolSentence(c)
 	}
 	return "force"
 }
@@ -311,10 +382,14 @@ func commandSentence(c core.Command) string {
 func answerSentence(a core.Answer) string {
 	switch a.Kind {
 	case core.Granted:
+		text := "granted"
 		if a.HandedOn {
-			return fmt.Sprintf("handed on x%d until %v", a.Count, a.Until)
+			text = "handed on"
 		}
-		return fmt.Sprintf("granted x%d until %v", a.Count, a.Until)
+		if text += fmt.Sprintf(" x%d until %v", a.Count, a.Until); a.Tokens != nil {
+			text += fmt.Sprintf(", tokens %v", a.Tokens)
+		}
+		return text
 	case core.NotGranted:
 		if a.TTL >= 0 {
 			return fmt.Sprintf("refused, %v, ttl %v", a.Reason, a.TTL)
@@ -341,7 +416,9 @@ func answerSentence(a core.Answer) string {
 func terms(l *core.Lock) []uint64 {
 	var all []uint64
 	for _, c := range l.Farewell() {
-		all = append(all, c.Term)
+		if c.Kind == core.Release {
+			all = append(all, c.Term)
+		}
 	}
 	return all
 }

@@ -1,44 +1,133 @@
 package core_test
 
-import "github.com/lockkeeper-go/lockkeeper/core"
+import (
+	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+)
 
 // The rules that hold in every world, whatever goes wrong in it.
 
-// granted checks a grant: one holder at a time, in the order of arrival.
+// granted checks a grant: one holder at a time, or several that share; in the order of arrival.
 func (p *process) granted(r *request, a core.Answer) {
 	w := p.w
 	if a.Until <= w.now {
 		w.violated("%s: %v is granted until %v, which is over", p.uuid, r, a.Until)
 	}
 	if a.HoldID != r.id {
-		h := p.hold
-		if h == nil || h.id != a.HoldID || h.ticket.Owner == 0 || h.ticket.Owner != r.ticket.Owner {
-			w.violated("%s: %v has re-entered hold %d, but the holder is %v", p.uuid, r, a.HoldID, h)
-		}
-		if a.Count < 2 {
-			w.violated("%s: %v has re-entered, but its count is %d", p.uuid, r, a.Count)
-		}
-		h.count = a.Count
+		p.reentered(r, a)
 		return
 	}
-	if p.hold != nil {
-		w.violated("%s: %v is granted while %v is not over", p.uuid, r, p.hold)
+	for _, h := range p.holds {
+		if r.ticket.Mode == core.Exclusive || h.counts.exclusive > 0 {
+			w.violated("%s: %v is granted while %v is not over", p.uuid, r, h)
+		}
 	}
 	if a.Count != 1 {
 		w.violated("%s: %v is granted with count %d", p.uuid, r, a.Count)
 	}
 	for _, other := range p.requests {
-		if other.ticket != nil && other.id < r.id && (other.ticket.Deadline == 0 || other.ticket.Deadline > w.now) {
+		if other.ticket != nil && other.id < r.id && p.inTurn(other) {
 			w.violated("%s: %v is granted before %v", p.uuid, r, other)
 		}
 	}
-	if p.hold, r.count = r, 1; r.ticket.Lease > 0 {
+	if w.kind.Queued && p.term() != r.term {
+		w.violated("%s: %v is granted in term %d, but it waited as %d", p.uuid, r, p.term(), r.term)
+	}
+	p.checkTokens(r, a)
+	p.holds = append(p.holds[:len(p.holds):len(p.holds)], r)
+	r.counts = plus(counts{}, r.ticket.Mode, 1)
+	r.tokens, r.bound = a.Tokens, a.Bound
+	switch {
+	case a.Bound != 0:
+		r.limit = a.Bound
+		if most := w.now + max(r.ticket.MaxHold, r.ticket.Lease); a.Bound > most {
+			w.violated("%s: %v is bound until %v, but it wanted to be until %v at most", p.uuid, r, a.Bound, most)
+		}
+	case r.ticket.Lease > 0:
 		r.limit = a.Until + core.Margin(r.ticket.Lease)
-	} else if r.ticket.MaxHold > 0 {
-		r.limit = w.now + r.ticket.MaxHold
+	case r.ticket.MaxHold > 0:
+		w.violated("%s: %v is not bound", p.uuid, r)
 	}
 	p.grants++
 	p.planned(r)
+}
+
+// inTurn tells whether a request waits where its time of arrival belongs. In Redis's queue, an owner's second
+// request gets its place when it turns out not to be a re-entry, and who only tries has none.
+func (p *process) inTurn(r *request) bool {
+	if r.ticket.Deadline != 0 && r.ticket.Deadline <= p.w.now || p.reenters(r) {
+		return false
+	}
+	return !p.w.kind.Queued || r.ticket.Owner == 0 && !r.ticket.Try && !p.w.redis.line.forgotten[field(p.uuid, r.term)]
+}
+
+// reenters tells whether a request is, or may be, the re-entry of a holder.
+func (p *process) reenters(r *request) bool {
+	for _, h := range p.holds {
+		if h.ticket.Owner != 0 && h.ticket.Owner == r.ticket.Owner {
+			return true
+		}
+	}
+	return false
+}
+
+func plus(c counts, m core.Mode, n int) counts {
+	if m == core.Shared {
+		c.shared += n
+	} else {
+		c.exclusive += n
+	}
+	return c
+}
+
+func (c counts) in(m core.Mode) int {
+	if m == core.Shared {
+		return c.shared
+	}
+	return c.exclusive
+}
+
+// reentered checks that a request has become one more hold of its owner.
+func (p *process) reentered(r *request, a core.Answer) {
+	w, h := p.w, p.holding(a.HoldID)
+	if h == nil || h.ticket.Owner == 0 || h.ticket.Owner != r.ticket.Owner {
+		w.violated("%s: %v has re-entered hold %d, but the holders are %v", p.uuid, r, a.HoldID, p.holds)
+	}
+	if r.ticket.Once {
+		w.violated("%s: %v has re-entered, and did not want to", p.uuid, r)
+	}
+	for _, other := range p.holds {
+		if r.ticket.Mode == core.Exclusive && other != h {
+			w.violated("%s: %v has become exclusive beside %v", p.uuid, r, other)
+		}
+	}
+	if h.counts = plus(h.counts, r.ticket.Mode, 1); a.Count != h.counts.in(r.ticket.Mode) {
+		w.violated("%s: %v has re-entered with count %d, but it holds %v", p.uuid, r, a.Count, h.counts)
+	}
+	if !slices.Equal(a.Tokens, h.tokens) {
+		w.violated("%s: %v has re-entered with tokens %v instead of %v", p.uuid, r, a.Tokens, h.tokens)
+	}
+}
+
+// checkTokens checks that tokens grow from hold to hold, unless the lock was robbed.
+func (p *process) checkTokens(r *request, a core.Answer) {
+	w := p.w
+	if len(a.Tokens) != w.kind.Tokens {
+		w.violated("%s: %v is granted with tokens %v", p.uuid, r, a.Tokens)
+	}
+	if len(a.Tokens) == 0 || w.redis.forgetful {
+		return
+	}
+	token := a.Tokens[0]
+	if w.tokens[token] {
+		w.violated("%s: %v is granted with token %d, which another hold has had", p.uuid, r, token)
+	}
+	if w.tokens[token] = true; token > w.token {
+		w.token = token
+	} else if _, _, has := w.redis.has(field(p.uuid, p.term())); has {
+		w.violated("%s: %v is granted with token %d after token %d", p.uuid, r, token, w.token)
+	}
 }
 
 // refused checks that nobody is refused for a reason that does not concern him.
@@ -53,6 +142,8 @@ func (p *process) refused(r *request, a core.Answer) {
 		fits = p.closed
 	case core.Rejected:
 		fits = p.w.faults.rejected
+	case core.Reentry:
+		fits = r.ticket.Owner != 0 && (r.ticket.Once || r.ticket.Mode == core.Exclusive && p.w.kind.Shares)
 	case core.Lost, core.MaxHold:
 		fits = r.ticket.Owner != 0
 	}
@@ -66,19 +157,21 @@ func (p *process) freed(r *request, a core.Answer) {
 	if p.lost[r.hold] {
 		p.w.violated("%s: %v is answered as if its hold had not been lost", p.uuid, r)
 	}
-	if h := p.hold; h != nil && h.id == r.hold {
-		if a.Count == 0 {
+	if h := p.holding(r.hold); h != nil && !h.dead {
+		if h.counts = plus(h.counts, r.mode, -1); a.Count == 0 {
 			p.w.violated("%s: %v is answered before the hold is over", p.uuid, r)
 		}
-		h.count = a.Count
+		if a.Count != h.counts.total() {
+			p.w.violated("%s: %v has left count %d, but it holds %v", p.uuid, r, a.Count, h.counts)
+		}
 	}
 }
 
 // told checks a notice of loss: once, and only to the present holder.
 func (p *process) told(h *request, a core.Answer) {
 	p.w.logf("%s: hold %d is lost: %v, %s", p.uuid, a.HoldID, a.Reason, a.Detail)
-	if p.hold != h || h.id != a.HoldID || h.lost {
-		p.w.violated("%s: %v is told of the loss of hold %d, but the holder is %v", p.uuid, h, a.HoldID, p.hold)
+	if p.holding(a.HoldID) != h || h.lost {
+		p.w.violated("%s: %v is told of the loss of hold %d, but the holders are %v", p.uuid, h, a.HoldID, p.holds)
 	}
 	if a.Reason == 0 || a.Detail == "" {
 		p.w.violated("%s: %v is lost without a reason", p.uuid, h)
@@ -94,17 +187,18 @@ func (p *process) told(h *request, a core.Answer) {
 
 func (p *process) warned(h *request, a core.Answer) {
 	p.w.logf("%s: hold %d is at risk: %s", p.uuid, a.HoldID, a.Detail)
-	if p.hold != h || h.id != a.HoldID {
-		p.w.violated("%s: %v is warned, but the holder is %v", p.uuid, h, p.hold)
+	if p.holding(a.HoldID) != h {
+		p.w.violated("%s: %v is warned, but the holders are %v", p.uuid, h, p.holds)
 	}
 }
 
 func (p *process) over(h *request) {
 	p.w.logf("%s: hold %d is over", p.uuid, h.id)
-	if p.hold != h || h.over {
-		p.w.violated("%s: %v is over, but the holder is %v", p.uuid, h, p.hold)
+	if p.holding(h.id) != h || h.over {
+		p.w.violated("%s: %v is over, but the holders are %v", p.uuid, h, p.holds)
 	}
-	h.over, p.hold = true, nil
+	h.over = true
+	p.holds = slices.DeleteFunc(slices.Clone(p.holds), func(each *request) bool { return each == h })
 	p.overAt[h.id] = p.w.now
 }
 
@@ -120,13 +214,13 @@ func (p *process) checkSend(c core.Command) {
 		w.violated("%s: %s is due at %v", p.uuid, describe(c), c.Deadline)
 	}
 	switch c.Kind {
-	case core.Acquire, core.Renew, core.Yield:
+	case core.Acquire, core.Renew, core.Yield, core.Look:
 		// What the event sent before it ended a term is still under way.
 		if c.Term == 0 || c.Term != p.term() && c.Term != p.termBefore {
 			w.violated("%s: %s is sent in term %d", p.uuid, describe(c), p.term())
 		}
 	case core.Release:
-		if c.Term == 0 || c.Count > 0 && c.Term != p.term() && c.Term != p.termBefore {
+		if c.Term == 0 || c.Count+c.Shared > 0 && c.Term != p.term() && c.Term != p.termBefore {
 			w.violated("%s: %s is sent in term %d", p.uuid, describe(c), p.term())
 		}
 	}
@@ -136,8 +230,8 @@ func (p *process) checkSend(c core.Command) {
 func (p *process) checkAfterEvent() {
 	w := p.w
 	s := p.lock.Snapshot()
-	if s.HeldHere != (p.hold != nil) {
-		w.violated("%s: held here is %v, but the holder is %v", p.uuid, s.HeldHere, p.hold)
+	if s.HeldHere != (len(p.holds) > 0) {
+		w.violated("%s: held here is %v, but the holders are %v", p.uuid, s.HeldHere, p.holds)
 	}
 	if s.HeldHere != (s.Count > 0) {
 		w.violated("%s: held here is %v, but %d times", p.uuid, s.HeldHere, s.Count)
@@ -145,10 +239,24 @@ func (p *process) checkAfterEvent() {
 	if s.HeldHere && s.Until <= w.now {
 		w.violated("%s: the hold should have ended at %v", p.uuid, s.Until)
 	}
-	p.checkLimit(s)
-	holder, id, pending := everyone(&p.lock)
-	if p.hold != nil && (holder != p.hold || id != p.hold.id) {
-		w.violated("%s: everyone's holder is %v, not %v", p.uuid, holder, p.hold)
+	p.checkLimits(s)
+	p.checkEveryone()
+	for _, r := range p.requests {
+		p.checkWait(r)
+	}
+}
+
+// checkEveryone checks that the lock knows whom it owes something.
+func (p *process) checkEveryone() {
+	w := p.w
+	holders, pending := p.lock.Everyone()
+	if len(holders) != len(p.holds) {
+		w.violated("%s: everyone's holders are %v, not %v", p.uuid, holders, p.holds)
+	}
+	for i, h := range p.holds {
+		if holders[i].Ref != h || holders[i].ID != h.id {
+			w.violated("%s: everyone's holders are %v, not %v", p.uuid, holders, p.holds)
+		}
 	}
 	seen := map[*request]bool{}
 	for _, ref := range pending {
@@ -165,25 +273,27 @@ func (p *process) checkAfterEvent() {
 		if !seen[r] {
 			w.violated("%s: nobody will answer %v", p.uuid, r)
 		}
-		p.checkWait(r)
 	}
 }
 
-// checkLimit checks that nothing prolongs a hold that is not to be renewed, except a
+// checkLimits checks that nothing prolongs a hold that is not to be renewed, except a
 // re-entry that asks for a longer lease.
-func (p *process) checkLimit(s core.Snapshot) {
-	h := p.hold
-	if h == nil || h.limit == 0 {
-		return
-	}
-	for _, r := range p.requests {
-		if r.ticket != nil && r.ticket.Owner == h.ticket.Owner && r.ticket.Lease > 0 && h.ticket.Lease > 0 {
-			h.limit = 0
-			return
+func (p *process) checkLimits(s core.Snapshot) {
+	for i, h := range p.holds {
+		for _, r := range p.requests {
+			if r.ticket != nil && r.ticket.Owner == h.ticket.Owner && r.ticket.Lease > 0 && h.ticket.Lease > 0 && h.bound == 0 {
+				h.limit = 0
+			}
 		}
-	}
-	if s.Until > h.limit {
-		p.w.violated("%s: %v may last until %v at most, but it lasts until %v", p.uuid, h, h.limit, s.Until)
+		if h.limit == 0 {
+			continue
+		}
+		if i == 0 && s.Until > h.limit {
+			p.w.violated("%s: %v may last until %v at most, but it lasts until %v", p.uuid, h, h.limit, s.Until)
+		}
+		if p.w.now >= h.limit {
+			p.w.violated("%s: %v was to last until %v at most, and is not over", p.uuid, h, h.limit)
+		}
 	}
 }
 
@@ -199,8 +309,8 @@ func (p *process) checkWait(r *request) {
 			w.violated("%s: %v is still not answered, but its hold was over at %v", p.uuid, r, over)
 		}
 	case !r.ticket.Try:
-	case p.hold != nil && (r.ticket.Owner == 0 || r.ticket.Owner != p.hold.ticket.Owner):
-		w.violated("%s: %v only wants to try, but waits while %v holds the lock", p.uuid, r, p.hold)
+	case len(p.holds) > 0 && !p.reenters(r) && (r.ticket.Mode == core.Exclusive || p.first().counts.exclusive > 0):
+		w.violated("%s: %v only wants to try, but waits while %v hold the lock", p.uuid, r, p.holds)
 	case w.now > since+4*call:
 		w.violated("%s: %v only wants to try, but waits for %v", p.uuid, r, w.now-since)
 	}
@@ -216,47 +326,5 @@ func (p *process) checkTick() {
 		if r.ticket != nil && r.ticket.Deadline != 0 && r.ticket.Deadline <= w.now {
 			w.violated("%s: %v still waits, though it wanted to until %v at most", p.uuid, r, r.ticket.Deadline)
 		}
-	}
-}
-
-// check looks at all processes at once: who trusts a lease must have it.
-func (w *world) check() {
-	w.redis.expire()
-	var trusting *process
-	for _, p := range w.processes {
-		s := p.lock.Snapshot()
-		if p.dead || !s.HeldHere || w.now >= s.Until {
-			continue
-		}
-		owner := field(p.uuid, p.term())
-		if w.redis.owner != owner {
-			robbed, ok := w.redis.broken[owner]
-			if !ok || s.Until > robbed+w.longer {
-				w.violated("%s trusts %s until %v, but the key is %q's", p.uuid, owner, s.Until, w.redis.owner)
-			}
-			continue
-		}
-		delete(w.redis.broken, owner)
-		if w.redis.expiresAt < s.Until {
-			w.violated("%s trusts %s until %v, but the key expires at %v", p.uuid, owner, s.Until, w.redis.expiresAt)
-		}
-		if trusting != nil {
-			w.violated("both %s and %s trust their leases", trusting.uuid, p.uuid)
-		}
-		trusting = p
-		w.checkCount(p, s)
-	}
-}
-
-// checkCount compares the count in Redis with the holder's while nothing is under way.
-func (w *world) checkCount(p *process, s core.Snapshot) {
-	term := p.term()
-	for _, other := range p.underWay {
-		if other == term {
-			return
-		}
-	}
-	if !p.stained[term] && s.Count != w.redis.count {
-		w.violated("%s holds %d times, but the count in Redis is %d", p.uuid, s.Count, w.redis.count)
 	}
 }

@@ -5,7 +5,8 @@ func (l *Lock) mayJoin(t *Ticket) bool { return l.shares(t) && !l.lease.closed }
 
 // shares tells whether a ticket could share the lease if nobody else waited for it.
 func (l *Lock) shares(t *Ticket) bool {
-	return l.phase == owned && t.Mode == Shared && l.lease.counts.exclusive == 0 && l.lease.mode == Shared && !l.closing
+	return l.phase == owned && t.Mode == Shared && l.lease.counts.exclusive == 0 && l.lease.mode == Shared && !l.closing &&
+		l.holds.first.exclusive == 0 // a writer that died while it became a reader is still to go
 }
 
 // join lets the waiter at the head of the queue share the lease; false if that must
@@ -22,6 +23,10 @@ func (l *Lock) join() bool {
 		l.closeToReaders() // somebody may wait without being seen
 	case l.now >= l.lease.tenureEnd:
 		l.start(op{kind: opLook, lease: l.cfg.Lease})
+	case l.lease.fixed && l.renewal.kind != opNone:
+		return false // it must not arrive after a command that sets a longer TTL
+	case l.lease.fixed && l.doubtful(l.cfg.Lease):
+		l.closeToReaders() // one that was given up still may
 	case l.lease.fixed:
 		// From now on it is renewed, for the new reader's sake.
 		l.start(op{kind: opCount, counts: l.lease.counts, mode: Shared, ticket: l.queue.take(t.ID)})

@@ -1,11 +1,15 @@
 package core_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+)
 
 // Without faults, two processes whose waiters never cease get equal shares of the
 // lock, and most grants cost no command.
 func TestProcessesShareTheLock(t *testing.T) {
-	w := newWorld(&tape{}, false)
+	w := newWorld(&core.Kind{}, &tape{}, false)
 	a, b := w.processes[0], w.processes[1]
 	for w.now < 60*sec {
 		for _, p := range w.processes {

@@ -17,9 +17,11 @@ import (
 // Every command is carried out at most once, as TCP has it; but it may be carried out
 // after it was given up, and in another order than it was sent.
 type world struct {
+	kind     *core.Kind
 	tape     *tape
 	cfg      *core.Config
 	longer   time.Duration // the longest lease that anybody asks for
+	silence  time.Duration // how long a waiter that is not heard of keeps its place
 	now      core.Instant
 	agenda   agenda
 	serial   uint64
@@ -28,7 +30,9 @@ type world struct {
 
 	redis     *redis
 	processes []*process
-	foreign   int // how many foreign holds there have been
+	foreign   int            // how many foreign holds there have been
+	tokens    map[int64]bool // those that were given to holds
+	token     int64          // the highest of them
 	faults    faults
 	calm      bool // nothing goes wrong any more, and whoever holds releases
 
@@ -54,6 +58,7 @@ type faults struct {
 	killed   bool // processes end at once
 	closed   bool // locks are closed
 	owners   bool // owners die
+	givenUp  bool // locks are given up, as when their shell crashes again and again
 }
 
 // violation is what a world panics with when a rule is broken.
@@ -68,12 +73,12 @@ func (w *world) violated(format string, args ...any) {
 	panic(violation{format, fmt.Sprintf(format, args...)})
 }
 
-func newWorld(t *tape, tracing bool) *world {
-	w := &world{tape: t, tracing: tracing}
+func newWorld(kind *core.Kind, t *tape, tracing bool) *world {
+	w := &world{kind: kind, tape: t, tracing: tracing, tokens: map[int64]bool{}}
 	f := &w.faults
 	for _, kind := range []*bool{
 		&f.slow, &f.lost, &f.late, &f.errors, &f.rejected, &f.deaf, &f.frozen, &f.crash, &f.robbed, &f.paused, &f.sleepy, &f.foreign,
-		&f.killed, &f.closed, &f.owners,
+		&f.killed, &f.closed, &f.owners, &f.givenUp,
 	} {
 		*kind = t.pick(3) == 1
 	}
@@ -83,8 +88,8 @@ func newWorld(t *tape, tracing bool) *world {
 		core.Config{Lease: 1000 * ms, Renewal: 300 * ms, Tenure: 500 * ms, Opening: 2000 * ms, Poll: 5000 * ms, CallTimeout: 3000 * ms, QueueLimit: 1000},
 	)
 	cfg.Seed = uint64(t.pick(256))
-	w.cfg, w.longer = &cfg, max(cfg.Lease, 10*sec)
-	w.redis = &redis{w: w, rate: oneOf(t, 1, 1.009, 0.991), subscribers: map[string]func(){}, broken: map[string]core.Instant{}}
+	w.cfg, w.longer, w.silence = &cfg, max(cfg.Lease, 20*sec), max(5*sec, 3*cfg.Poll)
+	w.redis = newRedis(w, oneOf(t, 1, 1.009, 0.991))
 	for range 1 + oneOf(t, 1, 0, 2) {
 		w.join()
 	}
@@ -96,9 +101,9 @@ func (w *world) join() *process {
 	cfg := *w.cfg
 	cfg.Seed += uint64(len(w.processes))
 	p := &process{
-		w: w, uuid: fmt.Sprintf("p%d", len(w.processes)), lock: core.New(&cfg, &core.Kind{}),
+		w: w, uuid: fmt.Sprintf("p%d", len(w.processes)), lock: core.New(&cfg, w.kind),
 		requests: map[uint64]*request{}, lost: map[uint64]bool{}, overAt: map[uint64]core.Instant{},
-		underWay: map[uint64]uint64{}, stained: map[uint64]bool{}, ranSeq: map[uint64]uint64{},
+		underWay: map[uint64]uint64{}, stained: map[uint64]bool{}, ranSeq: map[uint64]uint64{}, ghosts: map[string]bool{},
 	}
 	w.processes = append(w.processes, p)
 	return p
@@ -107,8 +112,8 @@ func (w *world) join() *process {
 func field(uuid string, term uint64) string { return uuid + ":" + strconv.FormatUint(term, 10) }
 
 func ownTerm(uuid, owner string) uint64 {
-	client, number, _ := strings.Cut(owner, ":")
-	if client != uuid {
+	name, number, _ := strings.Cut(owner, ":")
+	if name != uuid {
 		return 0
 	}
 	term, err := strconv.ParseUint(number, 10, 64)

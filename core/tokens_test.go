@@ -1,0 +1,164 @@
+package core_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+)
+
+// drew is the reply to an acquire that drew tokens; these are the last of each counter.
+func drew(last ...int64) core.Result { return core.Result{Outcome: core.Done, Tokens: last} }
+
+// fenced is a rig whose lock draws from n counters.
+func fenced(t *testing.T, n int) *rig {
+	t.Helper()
+	cfg := rigConfig
+	cfg.QueueLimit = 2000
+	return newRigOf(t, &cfg, core.Kind{Tokens: n})
+}
+
+// draws checks how many tokens the acquire under way draws.
+func (r *rig) draws(n int64) {
+	r.t.Helper()
+	if c := r.last(core.Acquire); c.Tokens != n {
+		r.t.Fatalf("it draws %d tokens, not %d", c.Tokens, n)
+	}
+}
+
+func TestTokensAreReservedForTheQueue(t *testing.T) {
+	r := fenced(t, 1)
+	r.acquire("a")
+	r.draws(1)
+	r.reply(core.Acquire, refused(8*sec))
+	r.acquire("b")
+	r.acquire("c")
+	r.subscribed()
+	r.draws(3)
+	r.forget()
+	r.reply(core.Acquire, drew(7))
+	r.wants("a: granted x1 until 9.898s, tokens [5]")
+	r.release("a")
+	r.wants("a: over", "A: freed x0, handed on", "b: handed on x1 until 9.898s, tokens [6]")
+	r.release("b")
+	r.wants("b: over", "B: freed x0, handed on", "c: handed on x1 until 9.898s, tokens [7]", "unsubscribe")
+}
+
+func TestUsedUpTokensAreDrawnAnew(t *testing.T) {
+	r := fenced(t, 1)
+	r.acquire("a")
+	r.reply(core.Acquire, drew(5))
+	r.acquire("b")
+	r.acquire("c")
+	r.forget()
+	r.release("a")
+	r.wants("a: over", "acquire #1 x1 for 10s") // there is none for b
+	r.draws(2)
+	r.reply(core.Acquire, drew(9)) // others have drawn 6 and 7, which they cannot have used
+	r.wants("A: freed x0, handed on", "b: granted x1 until 9.898s, tokens [8]")
+	r.release("b")
+	r.wants("b: over", "B: freed x0, handed on", "c: handed on x1 until 9.898s, tokens [9]")
+}
+
+func TestTokensAreNotKeptBeyondTheirTerm(t *testing.T) {
+	r := fenced(t, 1)
+	r.acquire("a")
+	r.acquire("b")
+	r.reply(core.Acquire, refused(8*sec))
+	r.subscribed()
+	r.reply(core.Acquire, drew(2))
+	r.cancel("b")
+	r.release("a")
+	r.reply(core.Release, done)
+	r.acquire("c")
+	r.forget()
+	r.reply(core.Acquire, drew(5)) // 3 and 4 went to somebody else meanwhile
+	r.wants("c: granted x1 until 9.898s, tokens [5]")
+}
+
+func TestReEntryHasTheSameToken(t *testing.T) {
+	r := fenced(t, 1)
+	r.acquire("a", owner(7))
+	r.acquire("b")
+	r.reply(core.Acquire, drew(4))
+	r.acquire("again", owner(7))
+	r.draws(0)
+	r.forget()
+	r.reply(core.Acquire, done)
+	r.wants("again: granted x2 until 9.898s, tokens [4]")
+	if s := r.lock.Snapshot(); fmt.Sprint(s.Tokens) != "[4]" {
+		t.Fatalf("the token is seen as %v", s.Tokens)
+	}
+}
+
+func TestLostReplyWastesItsTokens(t *testing.T) {
+	r := fenced(t, 1)
+	r.acquire("a")
+	r.reply(core.Acquire, timeoutR)
+	r.forget()
+	r.tick(r.wakesWithin(25*ms, 50*ms))
+	r.wants("acquire #1 x1 for 10s")
+	r.draws(1)
+	r.reply(core.Acquire, drew(2))
+	if s := r.lock.Snapshot(); fmt.Sprint(s.Tokens) != "[2]" {
+		t.Fatalf("the token is seen as %v", s.Tokens)
+	}
+}
+
+func TestNewTenureUsesTheTokensThatAreLeft(t *testing.T) {
+	r := fenced(t, 1)
+	r.acquire("a")
+	r.reply(core.Acquire, refused(8*sec))
+	r.acquire("b")
+	r.acquire("c")
+	r.subscribed()
+	r.reply(core.Acquire, drew(3))
+	r.now = 100 * ms
+	r.forget()
+	r.release("a")
+	r.wants("a: over", "yield #1 subscribed")
+	r.reply(core.Yield, kept)
+	r.wants("A: freed x0, handed on", "b: granted x1 until 9.998s, tokens [2]")
+}
+
+func TestEveryCounterGivesATokenOfItsOwn(t *testing.T) {
+	r := fenced(t, 2)
+	r.acquire("a")
+	r.reply(core.Acquire, refused(8*sec))
+	r.acquire("b")
+	r.subscribed()
+	r.forget()
+	r.reply(core.Acquire, drew(12, 40))
+	r.wants("a: granted x1 until 9.898s, tokens [11 39]")
+	r.release("a")
+	r.wants("a: over", "A: freed x0, handed on", "b: handed on x1 until 9.898s, tokens [12 40]", "unsubscribe")
+}
+
+func TestReserveIsBounded(t *testing.T) {
+	r := fenced(t, 1)
+	for i := range 1200 {
+		r.acquire(fmt.Sprint("a", i))
+	}
+	r.reply(core.Acquire, refused(8*sec))
+	r.subscribed()
+	r.draws(1000)
+}
+
+func TestLossTellsTheToken(t *testing.T) {
+	r := fenced(t, 1)
+	r.acquire("a")
+	r.reply(core.Acquire, drew(4))
+	var told []int64
+	r.do(func(l *core.Lock) {
+		l.ForceRelease(r.now, core.Exclusive, "force")
+		lock := *l
+		for e, ok := lock.Effects(); ok; e, ok = lock.Effects() {
+			if e.Kind == core.TellLost {
+				told = e.Answer.Tokens
+			}
+		}
+	})
+	if fmt.Sprint(told) != "[4]" {
+		t.Fatalf("the loss of %v is told", told)
+	}
+}
