@@ -50,6 +50,9 @@ func (l *ReadWrite) Write() *Lock {
 // A lock that cannot be had keeps none of the others held meanwhile. When one of
 // them is lost, all are.
 //
+// Release it before a System of its members is closed: a part on a System that is
+// closed is left to expire, and the hold is lost.
+//
 // It is a holder of its own: somebody who holds one of the members does not re-enter
 // it by taking the MultiLock, but waits for himself.
 func MultiLock(locks ...*Lock) *Lock {

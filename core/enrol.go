@@ -77,8 +77,8 @@ func (l *Lock) enrolReplied(r Result) {
 		l.takenForNobody(r)
 	case r.Transient && l.now < o.until:
 		l.again(o, r)
-	default: // its entries count as dead soon
-		l.enrolment.present = false
+	default: // those who have left count as dead soon
+		l.enrolment.present = l.queue.len() > 0
 		*o = op{}
 	}
 }

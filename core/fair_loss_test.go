@@ -1,6 +1,8 @@
 package core_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper/core"
@@ -124,4 +126,28 @@ func TestFairFarewell(t *testing.T) {
 	farewell("release #2")
 	r.acquire("c")
 	farewell("release #2", "enrol [] of #3")
+}
+
+func TestGivenUpEnrolmentForgetsNoWaiter(t *testing.T) {
+	cfg := rigConfig
+	r := newRigOf(t, &cfg, core.Kind{Queued: true})
+	r.acquire("a")
+	r.reply(core.Enrol, refused(20*sec))
+	r.cancel("a") // Redis is told, and does not answer
+	r.sleep(9 * sec)
+	r.acquire("b")
+	r.reply(core.Enrol, refused(11*sec))
+	for r.now < 11*sec { // b's tries are answered, but not what a's leaving is about
+		r.sleep(r.now + 20*ms)
+		if c := r.sent[len(r.sent)-1]; c.Take {
+			r.reply(core.Enrol, refused(20*sec-r.now))
+		}
+		leaving := *r
+		leaving.sent, leaving.said = slices.Clone(r.sent), nil
+		leaving.cancel("b")
+		leaving.sleep(r.now + 3*sec)
+		if !slices.ContainsFunc(leaving.said, func(s string) bool { return strings.HasPrefix(s, "enrol []") }) {
+			t.Fatalf("at %v nobody takes b out of the queue in Redis: %q", r.now, leaving.said)
+		}
+	}
 }
