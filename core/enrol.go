@@ -75,7 +75,7 @@ func (l *Lock) enrolReplied(r Result) {
 		l.emptied(o, len(o.listed))
 		*o = op{}
 		l.takenForNobody(r)
-	case r.Transient && l.now < o.until:
+	case r.Transient && (l.now < o.until || l.enrolment.stale(l)):
 		l.again(o, r)
 	default: // those who have left count as dead soon
 		l.enrolment.present = l.queue.len() > 0
@@ -142,6 +142,9 @@ func (l *Lock) list(o *op, c *Command) {
 	c.Kind, c.Entries, c.Top = Enrol, l.entries(), l.enrolment.top
 	if o.kind == opAcquire {
 		c.Term = 0 // there is nothing to release
+	}
+	if l.enrolment.stale(l) {
+		o.until = l.now + l.cfg.Lease
 	}
 	o.listed = c.Entries
 	l.enrolment.sent(l, o.seq)
