@@ -87,7 +87,7 @@ func (q *quorum) acquire(c core.Command, deadline time.Time, done func(verdict))
 func (q *quorum) vote(l *leaf, c core.Command, quarantine time.Duration, deadline time.Time, done func(verdict)) {
 	l.vote(c, quarantine, deadline, func(v verdict) {
 		if (v.Outcome == core.Done || v.Unsure) && c.Term <= q.ended.Load() {
-			l.run(asRelease(c), time.Now().Add(rollBackTime), func(verdict) {})
+			l.undo(c)
 		}
 		done(v)
 	})
@@ -114,7 +114,7 @@ func (q *quorum) giveBack(c core.Command, t tally, done func(verdict)) {
 	}
 	for _, v := range t.failed {
 		if v.Unsure {
-			v.leaf.run(asRelease(c), time.Now().Add(rollBackTime), func(verdict) {})
+			v.leaf.undo(c)
 		}
 	}
 	rollBack(granted, c, why, done)

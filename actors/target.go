@@ -67,6 +67,21 @@ func (l *leaf) vote(c core.Command, quarantine time.Duration, deadline time.Time
 	l.rt.redis.Run(call)
 }
 
+// undo releases what a command may have taken, again and again until that is certain,
+// or the TTL is over.
+func (l *leaf) undo(c core.Command) {
+	until := time.Now().Add(c.Lease)
+	var try func()
+	try = func() {
+		l.run(asRelease(c), time.Now().Add(rollBackTime), func(v verdict) {
+			if v.Outcome == core.Failed && v.Transient && time.Now().Before(until) {
+				time.AfterFunc(lastPause, try)
+			}
+		})
+	}
+	try()
+}
+
 // leafReply reads the reply for whoever is waiting for it.
 type leafReply struct {
 	leaf *leaf

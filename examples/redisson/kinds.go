@@ -1,37 +1,105 @@
 package main
 
 import (
-	"context"
+	"fmt"
+	"slices"
 	"strings"
-
-	"github.com/lockkeeper-go/lockkeeper"
+	"time"
 )
 
-// kind is a kind of lock that both sides have. To have another one tested, add a row.
+// kind is a kind of lock that both sides have, and how it is held and wanted in the cases.
 type kind struct {
-	// name is what the drivers call it.
-	name string
-	// channel is where its release is told, by the name of the lock.
-	channel func(name string) string
-	// holder reads from the lock's hash who holds it, and how many times.
-	holder func(hash map[string]string) (owner, count string)
-	// open gives Lockkeeper's lock.
-	open func(*lockkeeper.System, string) lock
+	name         string
+	held, wanted form
+	// red: the lock lies on three servers of its own.
+	red bool
 }
 
-// lock is what the Go driver asks of Lockkeeper.
-type lock interface {
-	Acquire(context.Context, ...lockkeeper.Option) (*lockkeeper.Hold, error)
-	ForceRelease(context.Context) (bool, error)
-	Inspect(context.Context) (lockkeeper.Status, error)
+// form is what the drivers are asked for.
+type form struct {
+	// kind is what they call it.
+	kind string
+	// members are the kinds of a MultiLock's members; if there are any, the drivers are
+	// asked with the verb several.
+	members []string
+	several string
 }
 
-var kinds = []kind{{
-	name:    "plain",
-	channel: func(name string) string { return prefixed("redisson_lock__channel", name) },
-	holder:  onlyField,
-	open:    func(s *lockkeeper.System, name string) lock { return s.Lock(name) },
-}}
+var (
+	plain  = form{kind: "plain"}
+	fenced = form{kind: "fenced"}
+	fair   = form{kind: "fair"}
+	read   = form{kind: "read"}
+	write  = form{kind: "write"}
+	multi  = form{kind: "multi", several: "multilock", members: []string{"plain", "fenced", "write"}}
+	red    = form{kind: "red", several: "redlock", members: []string{"plain", "plain", "plain"}}
+)
+
+var kinds = []kind{
+	{name: "plain", held: plain, wanted: plain},
+	{name: "fenced", held: fenced, wanted: fenced},
+	{name: "fair", held: fair, wanted: fair},
+	{name: "write", held: write, wanted: write},
+	{name: "read, write", held: read, wanted: write},
+	{name: "write, read", held: write, wanted: read},
+	{name: "MultiLock", held: multi, wanted: multi},
+	{name: "RedLock", held: red, wanted: red, red: true},
+}
+
+// exclusive kinds are the same on both sides, and nobody shares them.
+func exclusive(k kind) bool { return k.held.kind == k.wanted.kind }
+
+// watchdog is that of the drivers where it should not matter, as it does if one waits for
+// a writer; see misses.
+func (k kind) watchdog() time.Duration {
+	if k.held.writes() || k.wanted.writes() {
+		return short
+	}
+	return long
+}
+
+// writes tells whether a write lock is a part of it.
+func (f form) writes() bool { return f.kind == "write" || slices.Contains(f.members, "write") }
+
+func single(k kind) bool { return k.held.several == "" }
+
+func only(wanted ...form) func(kind) bool {
+	return func(k kind) bool {
+		return slices.ContainsFunc(wanted, func(f form) bool { return f.kind == k.wanted.kind && exclusive(k) })
+	}
+}
+
+// place is a lock in one Redis, as a whole or as a part of the lock.
+type place struct {
+	server int
+	kind   string
+	name   string
+}
+
+// places are where the lock lies, in the order in which Redisson takes its parts.
+func (k kind) places(name string) (all []place) {
+	switch {
+	case k.red:
+		for i := range k.held.members {
+			all = append(all, place{i, "plain", name})
+		}
+	case k.held.several != "":
+		for i, member := range k.held.members {
+			all = append(all, place{0, member, fmt.Sprintf("%s-%d", name, i)})
+		}
+	default:
+		all = []place{{0, k.held.kind, name}}
+	}
+	return all
+}
+
+// channel is where the release is told; of a fair lock, how those channels begin.
+func (p place) channel() string {
+	if p.kind == "read" || p.kind == "write" {
+		return prefixed("redisson_rwlock", p.name)
+	}
+	return prefixed("redisson_lock__channel", p.name)
+}
 
 // prefixed is how Redisson derives a name from another: both go to the same slot of a cluster.
 func prefixed(prefix, name string) string {
@@ -41,12 +109,43 @@ func prefixed(prefix, name string) string {
 	return prefix + ":{" + name + "}"
 }
 
-// onlyField reads a hash that may have one field only. Of a free lock it gives "".
-func onlyField(hash map[string]string) (field, value string) {
+// lease is the key that lives as long as the nth hold of a reader.
+func (p place) lease(owner string, n int) string {
+	name := p.name
+	if !strings.Contains(name, "{") {
+		name = "{" + name + "}"
+	}
+	return fmt.Sprintf("%s:%s:rwlock_timeout:%d", name, owner, n)
+}
+
+// holder reads from the lock's hash who holds it, and how many times; of a free lock "".
+func (p place) holder(hash map[string]string) (owner, count string) {
+	mode := hash["mode"]
+	delete(hash, "mode")
 	if len(hash) > 1 {
 		return "more than one field", ""
 	}
-	for field, value = range hash {
+	for owner, count = range hash {
 	}
-	return field, value
+	owner, writes := strings.CutSuffix(owner, ":write")
+	shared := p.kind == "read" || p.kind == "write"
+	if shared && owner != "" && mode != map[bool]string{true: "write", false: "read"}[writes] || !shared && (writes || mode != "") {
+		return fmt.Sprintf("%s in mode %q", owner, mode), count
+	}
+	return owner, count
+}
+
+// request is how a driver is asked for something about the lock.
+func (f form) request(verb, name string) (word string, values []string) {
+	switch {
+	case f.several == "" || verb == "hello" || verb == "halt" || verb == "bench":
+		return verb, []string{"kind=" + f.kind, "name=" + name}
+	case f.several == red.several:
+		return f.several, []string{"op=" + verb, "names=" + strings.Join(slices.Repeat([]string{name}, len(f.members)), ",")}
+	}
+	var names []string
+	for i := range f.members {
+		names = append(names, fmt.Sprintf("%s-%d", name, i))
+	}
+	return f.several, []string{"op=" + verb, "names=" + strings.Join(names, ","), "kinds=" + strings.Join(f.members, ",")}
 }

@@ -16,10 +16,17 @@ type line struct {
 	values   map[string]string
 }
 
+// lists are the keys whose values are lists. No element has a comma in it.
+var lists = []string{"names", "kinds"}
+
 func (l line) String() string {
 	text := l.id + " " + l.word
 	for _, key := range slices.Sorted(maps.Keys(l.values)) {
-		text += " " + key + "=" + url.PathEscape(l.values[key])
+		value := url.PathEscape(l.values[key])
+		if slices.Contains(lists, key) {
+			value = strings.ReplaceAll(value, "%2C", ",")
+		}
+		text += " " + key + "=" + value
 	}
 	return text
 }

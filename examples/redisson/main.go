@@ -4,9 +4,10 @@
 //	go run ./examples/redisson
 //
 // It needs a JDK (17 or later) and Maven for the Java driver in java/, which it builds when
-// that is due, and a redis-server, which it starts, or -redis redis://…. Every case is played
-// both ways: Java has the lock and Go waits, Go has it and Java waits. The Go side, too, is
-// made of other processes: this program, started once more as a driver with the same protocol.
+// that is due, and a redis-server, which it starts, or -redis redis://…; and three more for
+// the RedLock. Every case is played both ways: Java has the lock and Go waits, Go has it and
+// Java waits. The Go side, too, is made of other processes: this program, started once more
+// as a driver with the same protocol. With -bench it compares afterwards how fast they are.
 //
 // The exit code is 0 if all is as it should be.
 package main
@@ -19,9 +20,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
 )
@@ -41,7 +42,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	url := flags.String("redis", "", "`URL` of a Redis; without it, a redis-server is started")
 	version := flags.String("java-version", "", "`version` of Redisson, from 3.45 on; without it, that of java/pom.xml")
+	reds := flags.String("red", "", "`URLs` of three more, with commas between them, for the RedLock; without them, they are started")
+	only := flags.String("kind", "", "only the `kind` of this name, as in the table")
+	chosen := flags.String("case", "", "only the `case` of this name, as in the table")
 	quick := flags.Bool("quick", false, "fewer rounds")
+	bench := flags.Bool("bench", false, "after the cases, compare how fast the two are")
 	observed := flags.Bool("observe", false, "instead, show what Redisson does that Lockkeeper does not; on a redis-server of its own")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -51,7 +56,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ok, err := interop(ctx, *url, *version, *quick, *observed, stdout, stderr)
+	ok, err := interop(ctx, *url, *reds, *version, *only, *chosen, *quick, *bench, *observed, stdout, stderr)
 	if err != nil {
 		fmt.Fprintln(stderr, "redisson:", err)
 	}
@@ -62,95 +67,44 @@ func run(args []string, stdout, stderr io.Writer) int {
 }
 
 // interop prepares the two sides and a Redis, and has everything played.
-func interop(ctx context.Context, url, version string, quick, observed bool, stdout, stderr io.Writer) (ok bool, err error) {
+func interop(ctx context.Context, url, reds, version, only, chosen string, quick, bench, observed bool, stdout, stderr io.Writer) (ok bool, err error) {
 	jar, err := jar(version, stderr)
 	if err != nil {
 		return false, err
 	}
-	if url == "" || observed {
-		var stop func()
-		if url, stop, err = startServer(); err != nil {
+	if observed {
+		url = ""
+	}
+	urls := append([]string{url}, strings.Split(reds, ",")...)
+	if reds == "" {
+		urls = []string{url, "", "", ""}
+	}
+	var servers []server
+	for _, url := range urls {
+		if url == "" {
+			var stop func()
+			if url, stop, err = startServer(); err != nil {
+				return false, err
+			}
+			defer stop()
+		}
+		redis, err := lockkeeper.Connect(url)
+		if err != nil {
 			return false, err
 		}
-		defer stop()
+		defer redis.Close()
+		servers = append(servers, server{redis, url})
 	}
-	redis, err := lockkeeper.Connect(url)
-	if err != nil {
-		return false, err
-	}
-	defer redis.Close()
-	w := newWorld(ctx, redis, url, jar, quick, stdout)
+	w := newWorld(ctx, servers[0], servers[1:], jar, quick, stdout)
 	defer w.close()
 	if observed {
 		return w.observe(), nil
 	}
-	return w.playAll(), nil
-}
-
-const row = "%-6s %-32s %-22s %-4s %s\n"
-
-// playAll plays every case with every kind of lock, both ways, and prints a table.
-func (w *world) playAll() (ok bool) {
-	began := time.Now()
-	if err := w.introduce(); err != nil {
-		fmt.Fprintln(w.out, err)
-		return false
+	played := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return only != "" && k.name != only })
+	if len(played) == 0 {
+		return false, fmt.Errorf("there is no kind %q", only)
 	}
-	fmt.Fprintf(w.out, row, "KIND", "CASE", "DIRECTION", "", "FIGURES")
-	ok = true
-	for _, kind := range kinds {
-		for i, c := range cases {
-			ways := [][2]side{{java, golang}, {golang, java}}
-			if c.together {
-				ways = ways[:1]
-			}
-			for way, sides := range ways {
-				s := &scene{
-					world: w, kind: kind, name: fmt.Sprintf("%s-%s-%d-%d", w.mark, kind.name, i, way),
-					holding: sides[0], waiting: sides[1],
-				}
-				direction := fmt.Sprintf("%s holds, %s waits", s.holding.name, s.waiting.name)
-				if c.together {
-					direction = "both together"
-				}
-				result, err := "ok", s.play(c.play)
-				if err != nil {
-					ok, result = false, "FAIL"
-					s.tell("%v", err)
-					w.restart()
-				}
-				fmt.Fprintf(w.out, row, kind.name, c.name, direction, result, strings.Join(s.figures, "; "))
-				if w.ctx.Err() != nil {
-					return false
-				}
-			}
-		}
-	}
-	w.complaints()
-	fmt.Fprintf(w.out, "in %.0f s: %s\n", time.Since(began).Seconds(), map[bool]string{true: "all is well", false: "FAILED"}[ok])
-	return ok
-}
-
-// introduce starts what the cases share, and says which versions meet.
-func (w *world) introduce() error {
-	s := &scene{world: w, kind: kinds[0]}
-	return s.play(func(s *scene) {
-		w.driver(java, short, 0) // the JVMs start at the same time
-		version := s.thread("hello", java, w.driver(java, long, 0)).do("hello").values["redisson"]
-		s.thread("hello", java, w.driver(java, short, 0)).do("hello")
-		info, err := w.redis.Do(w.ctx, w.redis.B().Info().Section("server").Build()).ToString()
-		try(err)
-		_, after, _ := strings.Cut(info, "redis_version:")
-		number, _, _ := strings.Cut(after, "\r\n")
-		fmt.Fprintf(w.out, "Redisson %s and Lockkeeper on Redis %s\n\n", version, number)
-	})
-}
-
-// complaints sums up the exceptions that Java has written to stderr.
-func (w *world) complaints() {
-	for _, d := range w.all {
-		for name, n := range exceptions(d) {
-			fmt.Fprintf(w.out, "on a driver's stderr: %d × %s\n", n, name)
-		}
-	}
+	w.chosen = chosen
+	ok = w.playAll(played)
+	return ok && (!bench || w.compare()), nil
 }

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -22,11 +21,62 @@ var observations = []struct {
 	{"how an unlock is sent", unlockSent},
 	{"P2: renewals after 1000 lock and unlock pairs, then one hold", renewalsSent},
 	{"C2: write lock, read lock, read unlock; the watchdog is 3 s", func(s *scene) {
-		t := s.ofJava(short)
-		t.do("lock", "kind=write")
-		t.do("lock", "kind=read")
-		t.do("unlock", "kind=read")
-		s.tell("the write lock %s", s.gone(3*short))
+		for _, t := range []*thread{s.ofJava(short), s.ofGo(short)} {
+			s.name += t.side.name
+			t.as(write).do("lock")
+			t.as(read).do("lock")
+			t.as(read).do("unlock")
+			s.tell("%s: the write lock %s", t.side.name, s.gone(3*short))
+		}
+	}},
+	{"C6: a MultiLock of a fenced lock with a lease of 1 s", func(s *scene) {
+		for _, t := range []*thread{s.ofJava(short), s.ofGo(short)} {
+			s.name += t.side.name
+			alone := form{several: multi.several, members: []string{"fenced"}}
+			t.as(alone).do("trylock", "lease=1000")
+			left := s.redis.ttl(s.ctx, prefixed("redisson_lock_token", s.name+"-0"))
+			s.tell("%s: the TTL of the counter of tokens is %s", t.side.name, map[bool]string{true: "none", false: inMS(left)}[left < 0])
+		}
+	}},
+	{"C10: a reader with a lease of 20 s, and one of the other side that renews a TTL of 3 s", func(s *scene) {
+		for _, pair := range [][2]*thread{{s.ofGo(long), s.ofJava(short)}, {s.ofJava(long), s.ofGo(short)}} {
+			holder, other := pair[0].as(read), pair[1].as(read)
+			s.name += other.side.name
+			holder.do("lock", "lease=20000")
+			other.do("lock")
+			time.Sleep(short)
+			s.tell("%s renews: the TTL is %s", other.side.name, inMS(s.ttl()))
+			other.driver.kill()
+			s.tell("%s is killed: the lock %s", other.side.name, s.gone(2*short))
+		}
+	}},
+	{"a lock taken three times with a lease of 3 s: write", func(s *scene) {
+		for _, t := range []*thread{s.ofJava(short), s.ofGo(short)} {
+			s.name += t.side.name
+			for range 3 {
+				t.as(write).do("lock")
+			}
+			s.tell("%s: the TTL is %s", t.side.name, inMS(s.ttl()))
+		}
+	}},
+	{"a RedLock for which the other side waits 5 s", func(s *scene) {
+		s.kind = kind{name: "RedLock", held: red, wanted: red, red: true}
+		s.grow(short)
+		for _, sides := range [][2]side{{java, golang}, {golang, java}} {
+			s.name += sides[0].name
+			s.holding, s.waiting = sides[0], sides[1]
+			holder, waiter := s.holder(short), s.waiter(short)
+			holder.do("lock")
+			waits := waiter.begin("lock")
+			s.untilListening(1)
+			before, _, _ := s.reds[0].load(s.ctx)
+			time.Sleep(5 * time.Second)
+			after, _, _ := s.reds[0].load(s.ctx)
+			s.tell("%s waits for %s: %d scripts on each server", waiter.side.name, holder.side.name, after-before)
+			holder.do("unlock")
+			waits.await()
+			waiter.do("unlock")
+		}
 	}},
 	{"C3: lock(), lock(lease 1 s), unlock(); the watchdog is 3 s", func(s *scene) {
 		for _, t := range []*thread{s.ofJava(short), s.ofGo(short)} {
@@ -81,11 +131,11 @@ func (w *world) observe() (ok bool) {
 }
 
 func (s *scene) ofJava(watchdog time.Duration) *thread {
-	return s.thread("observer", java, s.launch(java, watchdog))
+	return s.thread("observer", java, s.launch(java, false, watchdog))
 }
 
 func (s *scene) ofGo(watchdog time.Duration) *thread {
-	return s.thread("observer", golang, s.launch(golang, watchdog))
+	return s.thread("observer", golang, s.launch(golang, false, watchdog))
 }
 
 // gone says when the lock's key went away while its holder did nothing.
@@ -126,7 +176,7 @@ func unlockSent(s *scene) {
 
 // monitored is what Redis is sent while something is done, and a little longer.
 func (s *scene) monitored(something func()) (commands []string) {
-	at, err := url.Parse(s.url)
+	at, err := url.Parse(s.redis.url)
 	try(err)
 	connection, err := net.Dial("tcp", at.Host)
 	try(err)
@@ -153,26 +203,12 @@ func renewalsSent(s *scene) {
 		t.do("rmw", "key="+s.name+":sum", fmt.Sprint("rounds=", pairs))
 		t.do("lock")
 		time.Sleep(watchdog / 3)
-		before := s.scriptsRun()
+		before, _, _ := s.redis.load(s.ctx)
 		time.Sleep(watchdog)
-		s.tell("%s: %d scripts in %v", t.side.name, s.scriptsRun()-before, watchdog)
+		after, _, _ := s.redis.load(s.ctx)
+		s.tell("%s: %d scripts in %v", t.side.name, after-before, watchdog)
 		t.driver.kill()
 	}
-}
-
-// scriptsRun is how many scripts Redis has run so far.
-func (s *scene) scriptsRun() (n int) {
-	stats, err := s.redis.Do(s.ctx, s.redis.B().Info().Section("commandstats").Build()).ToString()
-	try(err)
-	for text := range strings.Lines(stats) {
-		if name, rest, _ := strings.Cut(text, ":calls="); name == "cmdstat_eval" || name == "cmdstat_evalsha" {
-			number, _, _ := strings.Cut(rest, ",")
-			calls, err := strconv.Atoi(number)
-			try(err)
-			n += calls
-		}
-	}
-	return n
 }
 
 // exceptions counts the exceptions that a driver has written to stderr.

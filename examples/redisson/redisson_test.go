@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,20 +34,28 @@ func TestInterop(t *testing.T) {
 		}
 	}
 	server := redistest.Start(t) // unlike the program's own, it dies with the test
+	var reds []string
+	for range 3 {
+		reds = append(reds, redistest.Start(t).URL())
+	}
 	var stdout, stderr bytes.Buffer
-	code := run([]string{"-quick", "-redis", server.URL()}, &stdout, &stderr)
+	code := run([]string{"-quick", "-redis", server.URL(), "-red", strings.Join(reds, ",")}, &stdout, &stderr)
 	t.Logf("\n%s%s", &stderr, &stdout)
 	if code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	want := 0
-	for _, c := range cases {
-		if want++; !c.together {
-			want++
+	want := 1 + 2*len(kinds) // what is left, and those that were killed
+	for _, a := range slices.Concat(loud, quietly) {
+		for _, k := range kinds {
+			if a.of == nil || a.of(k) {
+				if want++; !a.together {
+					want++
+				}
+			}
 		}
 	}
-	if rows := strings.Count(stdout.String(), " ok "); rows != want*len(kinds) {
-		t.Errorf("%d rows are ok, want %d", rows, want*len(kinds))
+	if rows := strings.Count(stdout.String(), " ok "); rows != want {
+		t.Errorf("%d rows are ok, want %d", rows, want)
 	}
 	if keys := server.Keys(t, "*"); len(keys) > 0 {
 		t.Errorf("left in Redis: %q", keys)
@@ -55,7 +64,8 @@ func TestInterop(t *testing.T) {
 
 // TestTwin holds the Go driver to the examples of java/README.md.
 func TestTwin(t *testing.T) {
-	server, name := redistest.Shared(t), url.PathEscape(redistest.Name(t)+" ü")
+	server, raw := redistest.Shared(t), redistest.Name(t)+" ü"
+	name := url.PathEscape(raw)
 	in := strings.NewReader(strings.ReplaceAll(`1 hello thread=a
 2 lock kind=plain name=NAME thread=a
 3 lock kind=plain name=NAME thread=a
@@ -70,6 +80,21 @@ func TestTwin(t *testing.T) {
 12 lock kind=plain name=NAME thread=a lease=50
 13 lost kind=plain name=NAME thread=a
 14 unlock kind=plain name=NAME thread=a
+15 lock kind=write name=NAMErw thread=a
+16 lock kind=read name=NAMErw thread=a
+17 unlock kind=write name=NAMErw thread=a
+18 inspect kind=read name=NAMErw thread=a
+19 unlock kind=read name=NAMErw thread=a
+20 multilock op=lock names=NAMEa,NAMEb kinds=fenced,fair thread=a
+21 multilock op=count names=NAMEa,NAMEb kinds=fenced,fair thread=a
+22 inspect kind=fair name=NAMEb thread=a
+23 multilock op=unlock names=NAMEa,NAMEb kinds=fenced,fair thread=a
+24 lock kind=fenced name=NAMEa thread=a
+25 unlock kind=fenced name=NAMEa thread=a
+26 redlock op=lock names=NAME,NAME,NAME thread=a
+27 peek kind=read name=NAMErw key=NAMEkey rounds=2 thread=a
+28 bench kind=plain name=NAME scenario=s3 threads=4 seconds=1 thread=a
+29 bench kind=plain name=NAME scenario=s5 keys=3 seconds=1 thread=a
 nonsense
 `, "NAME", name))
 	var stdout, stderr bytes.Buffer
@@ -82,6 +107,9 @@ nonsense
 		"6 ok count=1 holder= locked=true ttl=", "7 ok at=", "8 err class=ErrNotHeld",
 		"9 err class=error unknown%20kind", "10 err class=error", "11 err class=error unknown%20verb",
 		"12 ok held=true", "13 ok at= class=ErrLost message=", "14 err class=ErrLost",
+		"15 ok held=true", "16 ok held=true", "17 ok at=", "18 ok count=1 locked=true", "19 ok at=",
+		"20 ok held=true", "21 ok count=1", "22 ok locked=true", "23 ok at=", "24 ok token=2", "25 ok at=",
+		"26 err three", "27 ok rounds=2 torn=0", "28 ok mingrants= p99us=", "29 ok ops=3 lost=0",
 	}
 	for _, words := range want {
 		id, _, _ := strings.Cut(words, " ")
@@ -94,8 +122,9 @@ nonsense
 			}
 		}
 	}
-	if keys := server.Keys(t, "*"); len(keys) > 0 {
-		t.Errorf("left in Redis: %q", keys)
+	counter := "redisson_lock_token:{" + raw + "a}"
+	if keys := server.Keys(t, "*"); !slices.Equal(keys, []string{counter}) {
+		t.Errorf("left in Redis: %q, want %q", keys, counter)
 	}
 }
 
@@ -103,6 +132,10 @@ func TestLine(t *testing.T) {
 	l := line{id: "7", word: "lock", values: map[string]string{}}.set("name=a b+c,d=e%/ü{}\n", "wait=", "kind=plain")
 	text := l.String()
 	if want := "7 lock kind=plain name=a%20b+c%2Cd=e%25%2F%C3%BC%7B%7D%0A wait="; text != want {
+		t.Errorf("%q, want %q", text, want)
+	}
+	list := line{id: "8", word: "multilock", values: map[string]string{}}.set("names=a b,c")
+	if text, want := list.String(), "8 multilock names=a%20b,c"; text != want {
 		t.Errorf("%q, want %q", text, want)
 	}
 	if back, err := parseLine(text); err != nil || fmt.Sprint(back) != fmt.Sprint(l) {

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/robustness/controls"
+	"github.com/lockkeeper-go/lockkeeper/robustness/faults"
+	"github.com/lockkeeper-go/lockkeeper/robustness/judge"
+	"github.com/lockkeeper-go/lockkeeper/robustness/report"
+	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
+)
+
+// controlRound is how long the rounds are in which a broken rule is to show, and
+// controlLimit how long there may be rounds.
+const (
+	controlRound = 10 * time.Second
+	controlLimit = 90 * time.Second
+)
+
+// control breaks a rule and tells what has noticed. If the control needs a world of its
+// own, that world alone must be without a violation.
+func control(c controls.Control, dir string, clients int, seed uint64) (report.Control, error) {
+	result := report.Control{Rule: c.Rule, Broken: c.Broken}
+	dir = filepath.Join(dir, strings.ReplaceAll(c.Name, " ", "-"))
+	if c.World != nil {
+		v, _, err := runControl(c, c.World, filepath.Join(dir, "whole"), clients, seed, 2*controlRound)
+		if err != nil {
+			return result, err
+		}
+		if v != nil {
+			return result, fmt.Errorf("control %q: the world is red before anything is broken: %v", c.Name, v[0])
+		}
+	}
+	began := time.Now()
+	v, operations, err := runControl(c, slices.Concat(c.World, c.Edits), dir, clients, seed, controlLimit)
+	for _, violation := range v {
+		if !slices.Contains(result.Caught, violation.Check) {
+			result.Caught = append(result.Caught, violation.Check)
+		}
+	}
+	result.After, result.Within = operations, time.Since(began)
+	return result, err
+}
+
+// runControl runs edited clients until something is noticed, and gives what was noticed
+// and after how many operations that was.
+func runControl(c controls.Control, edits []controls.Edit, dir string, clients int, seed uint64, limit time.Duration) ([]judge.Violation, int, error) {
+	binary, err := controls.Build(dir, edits)
+	if err != nil {
+		return nil, 0, fmt.Errorf("control %q: %w", c.Name, err)
+	}
+	defer os.Remove(binary)
+	chosen, err := faults.Named(c.Faults)
+	if err != nil {
+		return nil, 0, err
+	}
+	r := &run{
+		binary: binary, plan: c.Plan, faults: chosen, pause: traffic.Range{From: 100 * time.Millisecond, To: 400 * time.Millisecond},
+		clients: clients, seed: seed, length: controlRound, limits: limitsFor(c.Plan), dir: dir,
+	}
+	w, err := faults.New(r.binary, r.plan, r.clients, r.seed)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer w.Kill() // whoever is broken may not be able to close
+	var noticed []judge.Violation
+	operations := 0
+	err = r.rounds(w, time.Now().Add(limit), report.New(seed, clients), func(v *judge.Verdict) bool {
+		if noticed = v.Violations; len(noticed) > 0 {
+			operations += v.Until(noticed[0].At)
+			return true
+		}
+		operations += v.Operations
+		return false
+	})
+	return noticed, operations, err
+}

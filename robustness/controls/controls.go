@@ -1,0 +1,158 @@
+package controls
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
+)
+
+// Control is a rule, how it is broken, and the traffic and the faults in which that shows.
+type Control struct {
+	Name string
+	// Rule is the number of the rule in the design, or what else is promised.
+	Rule, Broken string
+	// Edits break the rule. World is what is done to the world besides; with it alone
+	// the run must stay green.
+	Edits, World []Edit
+	Plan         traffic.Plan
+	Faults       string
+}
+
+func ms(from, to int) traffic.Range {
+	return traffic.Range{From: time.Duration(from) * time.Millisecond, To: time.Duration(to) * time.Millisecond}
+}
+
+// plan has workers of some styles, and the usual times.
+func plan(styles ...traffic.Style) traffic.Plan {
+	return traffic.Plan{
+		Watchdog: time.Second, Poll: 250 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second, Styles: styles,
+	}
+}
+
+// busyOn has workers that want a lock most of the time.
+func busyOn(kind traffic.Kind) traffic.Style {
+	return traffic.Style{Kind: kind, Workers: 3, Hold: ms(0, 25), Think: ms(0, 30), Impatient: 0.1, GiveUp: ms(0, 50)}
+}
+
+// toTheEnd has workers that keep a lock for as long as they may trust it.
+func toTheEnd(lease time.Duration) traffic.Style {
+	return traffic.Style{Kind: traffic.Plain, Workers: 2, Think: ms(0, 10), Fixed: lease, ToTheEnd: true}
+}
+
+// All are the controls.
+var All = []Control{
+	{
+		Name: "trust from the reply", Rule: "1 trust starts when the request was sent", Broken: "it starts when the reply came",
+		Edits: []Edit{{"core/lease.go", "until := o.sentAt + o.lease - Margin(o.lease)", "until := l.now + o.lease - Margin(o.lease)"}},
+		Plan:  plan(toTheEnd(400 * time.Millisecond)), Faults: "late replies",
+	},
+	{
+		Name: "no margin", Rule: "1 a lease is trusted for its TTL less a margin", Broken: "no margin, and a Redis whose clock runs 0.8 % faster",
+		Edits: []Edit{{"core/config.go", "return lease/100 + 2*time.Millisecond", "return 0 * lease"}},
+		World: []Edit{{"scripts/acquire.lua", "redis.call('PEXPIRE', KEYS[1], ARGV[3])", "redis.call('PEXPIRE', KEYS[1], math.ceil(ARGV[3] * 0.992))"}},
+		Plan:  plan(toTheEnd(2 * time.Second)),
+	},
+	{
+		Name: "loss not told", Rule: "2 loss is told", Broken: "the holder is not told",
+		Edits: []Edit{{"hold.go", "		hold.end(why)\n	}\n}\n\n// all are", "		_ = hold\n	}\n}\n\n// all are"}},
+		Plan:  plan(busyOn(traffic.Plain)), Faults: "pause a client,partition",
+	},
+	{
+		Name: "loss told late", Rule: "2 loss is told before another can get in", Broken: "the holder is told a second later",
+		Edits: []Edit{{"actors/call.go", "		call.Holder.LeaseLost(a.Reason, a.Detail)", "		time.AfterFunc(time.Second, func() { call.Holder.LeaseLost(a.Reason, a.Detail) })"}},
+		Plan:  plan(busyOn(traffic.Plain)), Faults: "pause a client,partition",
+	},
+	{
+		Name: "acquire adds", Rule: "3 scripts are idempotent", Broken: "acquire adds to the hold count instead of setting it",
+		Edits: []Edit{{"scripts/acquire.lua", "redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])", "redis.call('HINCRBY', KEYS[1], ARGV[1], 1)"}},
+		Plan: plan(busyOn(traffic.Reentrant), traffic.Style{
+			Kind: traffic.Reentrant, Workers: 1, Hold: ms(0, 25), Think: ms(0, 30), Fixed: 700 * time.Millisecond,
+		}), Faults: "lost replies",
+	},
+	{
+		Name: "release of any owner's", Rule: "3, 5 a release names its term", Broken: "release deletes the lock, whosever it is",
+		Edits: []Edit{{"scripts/release.lua", "redis.call('HDEL', KEYS[1], ARGV[1]) == 0", "redis.call('DEL', KEYS[1]) == 0"}},
+		Plan:  plan(busyOn(traffic.Plain)), Faults: "pause a client",
+	},
+	{
+		Name: "renewal of any owner's", Rule: "3, 5 a renewal names its term", Broken: "renew takes any key for its own",
+		Edits: []Edit{{"scripts/renew.lua", "redis.pcall('HEXISTS', key, ARGV[2 * i - 1])", "redis.pcall('EXISTS', key)"}},
+		Plan:  plan(traffic.Style{Kind: traffic.Plain, Workers: 2, Hold: ms(1500, 4000), Think: ms(0, 30)}), Faults: "DEL plain",
+	},
+	{
+		Name: "grant for nobody", Rule: "4 a grant for nobody is released", Broken: "a grant that a cancelled request still gets is kept",
+		Edits: []Edit{{"actors/call.go", "	if out.Kind == core.Granted {\n		r.submit(acquire.about(OpRelease", "	if out.Kind == core.Granted && false {\n		r.submit(acquire.about(OpRelease"}},
+		Plan:  plan(traffic.Style{Kind: traffic.Plain, Workers: 2, Hold: ms(0, 1), Think: ms(0, 2), Impatient: 1, GiveUp: ms(0, 1)}),
+	},
+	{
+		Name: "no poll", Rule: "6 every wait has a bounded poll", Broken: "a waiter looks again only when a message comes",
+		Edits: []Edit{
+			{"core/contend.go", "	l.wait.nextAt = l.now + l.jitter(l.cfg.Poll)\n	if r.TTL >= 0 {", "	l.wait.nextAt = l.now + 1000*l.cfg.Poll\n	if false {"},
+		},
+		Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 1, Hold: ms(200, 500), Think: ms(4000, 8000)}), Faults: "lost messages",
+	},
+	{
+		Name: "hand-off after the end", Rule: "1, 7 nothing is granted after the lease's end", Broken: "the lease is handed on in memory although it is over",
+		Edits: []Edit{
+			{"core/lease.go", "if l.holds.len() > 0 && l.now >= l.lease.until {", "if false {"},
+			{"core/pass.go", "		l.lease.until-l.now > l.cfg.Lease/3", "		true"},
+		},
+		Plan: plan(busyOn(traffic.Plain)), Faults: "pause a client",
+	},
+	{
+		Name: "unwatched owner", Rule: "8 the holder's death releases", Broken: "owners are not watched",
+		Edits: []Edit{{"actors/owners.go", "		c.ctx.Watch(pid)\n", ""}},
+		Plan:  plan(busyOn(traffic.Actor)),
+	},
+	{
+		Name: "crash forgets", Rule: "9 a crash of the lock actor loses nothing", Broken: "a lock actor that is restarted begins with a free lock",
+		Edits: []Edit{{"actors/lock_actor.go", "	case *actor.Restarting:\n		c.stopTimer()", "	case *actor.Restarting:\n		c.lock = core.New(&c.rt.cfg.Config, &c.kind)\n		c.stopTimer()"}},
+		Plan:  plan(busyOn(traffic.Plain)), Faults: "crash lock actors",
+	},
+	{
+		Name: "tokens stand still", Rule: "fencing tokens grow", Broken: "the counter of tokens is not used",
+		Edits: []Edit{{"scripts/fenced_acquire.lua", "redis.call('INCRBY', KEYS[2], ARGV[4])", "tonumber(ARGV[4])"}},
+		Plan:  plan(busyOn(traffic.Fenced)),
+	},
+	{
+		Name: "fair queue ignored", Rule: "fair locks go to who has asked first", Broken: "the free lock goes to whoever asks, past the queue",
+		Edits: []Edit{
+			{"scripts/fair_queue.lua", "    goes = first and not holder and ARGV[3] == '1'", "    goes = not holder and ARGV[3] == '1'"},
+			{"scripts/fair_queue.lua", "    if #stay == 0 and not holder and ARGV[3] == '1' then\n      take(owner)\n    else", "    if not holder and ARGV[3] == '1' then\n      take(owner)\n    else"},
+		},
+		Plan: plan(traffic.Style{Kind: traffic.Fair, Workers: 4, Hold: ms(20, 60), Think: ms(0, 10)}),
+	},
+	{
+		Name: "reader beside a writer", Rule: "a writer is alone", Broken: "readers are let in whatever the mode",
+		Edits: []Edit{{"scripts/read_write_set.lua", "granted = mode == 'read' and writes == 0", "granted = writes == 0"}},
+		Plan:  plan(busyOn(traffic.ReadWrite)),
+	},
+	{
+		Name: "half a MultiLock", Rule: "a MultiLock has all of its members", Broken: "only the first member is taken",
+		Edits: []Edit{
+			{"scripts/acquire_all.lua", "for i = 1, #KEYS / 3 do\n  local lock = {", "for i = 1, 1 do\n  local lock = {"},
+		},
+		Plan: plan(busyOn(traffic.Multi)),
+	},
+}
+
+// Named finds controls by their names, separated by commas; all of them for "all".
+func Named(names string) ([]Control, error) {
+	if names == "all" {
+		return All, nil
+	}
+	var chosen []Control
+next:
+	for _, name := range strings.Split(names, ",") {
+		for _, c := range All {
+			if c.Name == strings.TrimSpace(name) {
+				chosen = append(chosen, c)
+				continue next
+			}
+		}
+		return nil, fmt.Errorf("there is no control %q", name)
+	}
+	return chosen, nil
+}

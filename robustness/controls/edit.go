@@ -1,0 +1,73 @@
+// Package controls breaks the safety rules of Lockkeeper, one at a time, to show that
+// the suite would notice. A break is an edit of the source, which is compiled into the
+// clients through an overlay; the source itself is not touched.
+package controls
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Edit replaces a piece of a source file, which must be there exactly once.
+type Edit struct{ File, Before, After string }
+
+// apply gives the files of the module at root as they are after the edits.
+func apply(root string, edits []Edit) (map[string]string, error) {
+	changed := map[string]string{}
+	for _, e := range edits {
+		path := filepath.Join(root, e.File)
+		text, known := changed[path]
+		if !known {
+			source, err := os.ReadFile(path)
+			if err != nil {
+				return nil, err
+			}
+			text = string(source)
+		}
+		if n := strings.Count(text, e.Before); n != 1 {
+			return nil, fmt.Errorf("%s has changed: it has this %d times instead of once:\n%s", e.File, n, e.Before)
+		}
+		changed[path] = strings.Replace(text, e.Before, e.After, 1)
+	}
+	return changed, nil
+}
+
+// Build compiles the suite, with edits in Lockkeeper, into a file in dir.
+func Build(dir string, edits []Edit) (binary string, err error) {
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/lockkeeper-go/lockkeeper").Output()
+	if err != nil {
+		return "", fmt.Errorf("the controls are built from source, in the folder of the suite: %w", err)
+	}
+	changed, err := apply(strings.TrimSpace(string(root)), edits)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	for path, text := range changed {
+		file := filepath.Join(dir, fmt.Sprintf("%d-%s", len(overlay.Replace), filepath.Base(path)))
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			return "", err
+		}
+		overlay.Replace[path] = file
+	}
+	text, err := json.Marshal(overlay)
+	if err != nil {
+		return "", err
+	}
+	list := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(list, text, 0o644); err != nil {
+		return "", err
+	}
+	binary = filepath.Join(dir, "client")
+	if out, err := exec.Command("go", "build", "-overlay", list, "-o", binary, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building: %w\n%s", err, out)
+	}
+	return binary, nil
+}

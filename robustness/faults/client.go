@@ -1,0 +1,105 @@
+package faults
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
+)
+
+// SpecVariable tells the program that it is a client, and which.
+const SpecVariable = "ROBUSTNESS_CLIENT"
+
+// client is a client process, behind a proxy of its own.
+type client struct {
+	proc  int
+	proxy *Proxy
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	lines chan string   // what it says; closed when it has ended
+	done  chan struct{} // closed when it has ended
+}
+
+// startClient starts a client process of a binary and waits until it is ready.
+func startClient(binary string, spec traffic.Spec, proxy *Proxy) (*client, error) {
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return nil, err
+	}
+	c := &client{proc: spec.Proc, proxy: proxy, cmd: exec.Command(binary), lines: make(chan string, 16), done: make(chan struct{})}
+	c.cmd.Env = append(os.Environ(), SpecVariable+"="+string(text))
+	c.cmd.Stderr = os.Stderr
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if c.in, err = c.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // see startServerOn
+		defer runtime.UnlockOSThread()
+		defer close(c.done)
+		err := c.cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			c.lines <- lines.Text()
+		}
+		close(c.lines)
+		_ = c.cmd.Wait() // how it ended is seen by who has ended it
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return c, c.expect(traffic.Ready, limit)
+}
+
+// order tells the client what to do.
+func (c *client) order(words ...any) error {
+	_, err := fmt.Fprintln(c.in, words...)
+	return err
+}
+
+var errSilent = errors.New("the client does not answer")
+
+// hear waits for a line.
+func (c *client) hear(wait time.Duration) (string, error) {
+	select {
+	case line, more := <-c.lines:
+		if !more {
+			return "", fmt.Errorf("client %d has ended", c.proc)
+		}
+		return line, nil
+	case <-time.After(wait):
+		return "", errSilent
+	}
+}
+
+func (c *client) expect(what string, wait time.Duration) error {
+	line, err := c.hear(wait)
+	if err == nil && line != what {
+		err = fmt.Errorf("client %d says %q instead of %q", c.proc, line, what)
+	}
+	return err
+}
+
+func (c *client) signal(sig os.Signal) error { return c.cmd.Process.Signal(sig) }
+
+// kill ends the client at once, paused or not.
+func (c *client) kill() {
+	_ = c.cmd.Process.Kill() // fails only if it has ended already
+	<-c.done
+}

@@ -1,0 +1,120 @@
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	host = "127.0.0.1"
+	// limit is for what takes a moment, even on a busy machine.
+	limit = 20 * time.Second
+)
+
+// server is one run of redis-server, which keeps nothing on disk.
+type server struct {
+	addr string
+	dir  string
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+var errTaken = errors.New("the port is taken")
+
+// startServer starts a redis-server on a port that is free.
+func startServer() (*server, error) {
+	var err error
+	for range 10 {
+		// Below the ports that the kernel gives to connections.
+		port := 10000 + rand.IntN(20000)
+		var s *server
+		if s, err = startServerOn(net.JoinHostPort(host, strconv.Itoa(port))); !errors.Is(err, errTaken) {
+			return s, err
+		}
+	}
+	return nil, err
+}
+
+// startServerOn starts a redis-server on an address, and waits until it is ready.
+func startServerOn(addr string) (*server, error) {
+	dir, err := os.MkdirTemp("", "robustness-redis")
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	_, port, _ := net.SplitHostPort(addr)
+	s := &server{addr: addr, dir: dir, done: make(chan struct{})}
+	s.cmd = exec.Command("redis-server", "--bind", host, "--port", port, "--save", "", "--appendonly", "no",
+		"--dir", dir, "--busy-reply-threshold", "50", "--repl-diskless-sync-delay", "0", "--enable-protected-configs", "yes")
+	s.cmd.Stdout, s.cmd.Stderr = log, log
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started := make(chan error)
+	go func() {
+		// The thread that starts it counts as its parent, so it must live as long.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(s.done)
+		err := s.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = s.cmd.Wait() // a killed server is what is expected
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("the suite needs a redis-server on PATH: %w", err)
+	}
+	if err := s.awaitReady(log.Name()); err != nil {
+		s.kill()
+		return nil, err
+	}
+	return s, nil
+}
+
+// awaitReady looks for what only this very process can have written.
+func (s *server) awaitReady(log string) error {
+	for end := time.Now().Add(limit); ; time.Sleep(3 * time.Millisecond) {
+		text, err := os.ReadFile(log)
+		ended := false
+		select {
+		case <-s.done:
+			ended = true
+		default:
+		}
+		switch {
+		case err != nil:
+			return err
+		case strings.Contains(string(text), "Ready to accept connections"):
+			return nil
+		case strings.Contains(string(text), "Address already in use"):
+			return errTaken
+		case ended, time.Now().After(end):
+			return fmt.Errorf("redis-server does not start:\n%s", text)
+		}
+	}
+}
+
+// kill ends the server, paused or not; its data is lost.
+func (s *server) kill() {
+	_ = s.cmd.Process.Kill() // fails only if it has ended already
+	<-s.done
+	_ = os.RemoveAll(s.dir)
+}
+
+func (s *server) signal(sig os.Signal) error { return s.cmd.Process.Signal(sig) }
+
+// do runs a command; the reply comes as its lines.
+func (s *server) do(args ...string) ([]string, error) { return redis(s.addr, limit, args...) }

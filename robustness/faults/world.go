@@ -1,0 +1,228 @@
+// Package faults runs the processes of a run, a real redis-server and the clients, each
+// behind a proxy, and does to them what may happen to them.
+package faults
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/robustness/history"
+	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
+)
+
+// World is a Redis and the client processes that use it.
+type World struct {
+	binary string
+	plan   traffic.Plan
+	random *rand.Rand
+	server *server
+
+	clients []*client
+	procs   int // numbers the processes
+	round   round
+	// deck is the order of the next faults.
+	deck []int
+	// concealed: the faults are not told to the judge.
+	concealed bool
+}
+
+// round is what happens between two moments of rest.
+type round struct {
+	dir    string
+	from   time.Duration
+	faults []history.Fault
+	began  map[int]string        // process → the file of its history
+	killed map[int]time.Duration // process → when
+}
+
+// New starts Redis and n clients of a binary.
+func New(binary string, plan traffic.Plan, n int, seed uint64) (*World, error) {
+	w := &World{binary: binary, plan: plan, random: rand.New(rand.NewPCG(seed, 1))}
+	var err error
+	if w.server, err = startServer(); err != nil {
+		return nil, err
+	}
+	for range n {
+		proxy, err := newProxy(w.server.addr)
+		if err == nil {
+			w.clients = append(w.clients, &client{proxy: proxy})
+			err = w.start(len(w.clients) - 1)
+		}
+		if err != nil {
+			w.Kill()
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// start puts a fresh client into a place.
+func (w *World) start(place int) error {
+	w.procs++
+	proxy := w.clients[place].proxy
+	c, err := startClient(w.binary, traffic.Spec{
+		Proc: w.procs, Redis: "redis://" + proxy.Addr(), Seed: w.random.Uint64(), Plan: w.plan,
+	}, proxy)
+	if err != nil {
+		return err
+	}
+	w.clients[place] = c
+	if w.round.dir != "" {
+		return w.begin(c)
+	}
+	return nil
+}
+
+func (w *World) begin(c *client) error {
+	file := filepath.Join(w.round.dir, fmt.Sprintf("client-%d.jsonl", c.proc))
+	w.round.began[c.proc] = file
+	return c.order(traffic.Begin, file)
+}
+
+// Begin starts the traffic; what happens goes into a directory.
+func (w *World) Begin(dir string) error {
+	w.round = round{dir: dir, from: history.Now(), began: map[int]string{}, killed: map[int]time.Duration{}}
+	for _, c := range w.clients {
+		if err := w.begin(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Round is what has happened in a round.
+type Round struct {
+	history.Span
+	Processes []*history.Process
+	Faults    []history.Fault
+	// Stuck are the processes that did not come to rest: some request was not answered.
+	Stuck []int
+}
+
+// End stops the traffic, and gives what has happened.
+func (w *World) End() (*Round, error) {
+	r := &Round{Faults: w.round.faults}
+	if w.concealed {
+		r.Faults = nil
+	}
+	to := history.Now()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var errs []error
+	for _, c := range w.clients {
+		wg.Go(func() {
+			err := c.order(traffic.End)
+			if err == nil {
+				err = c.expect(traffic.Quiet, 2*limit)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if errors.Is(err, errSilent) {
+				r.Stuck = append(r.Stuck, c.proc)
+			} else if err != nil {
+				errs = append(errs, err)
+			}
+		})
+	}
+	wg.Wait()
+	if errs != nil {
+		return nil, errors.Join(errs...)
+	}
+	r.Span = history.Span{From: w.round.from, To: to}
+	for proc, file := range w.round.began {
+		p, err := history.Read(file, proc, w.round.killed[proc])
+		if err != nil {
+			return nil, err
+		}
+		r.Processes = append(r.Processes, p)
+	}
+	w.round = round{}
+	return r, nil
+}
+
+// Conceal keeps the faults from the judge, to see it notice.
+func (w *World) Conceal() { w.concealed = true }
+
+// Footprints measures the clients.
+func (w *World) Footprints() ([]traffic.Footprint, error) {
+	var all []traffic.Footprint
+	for _, c := range w.clients {
+		if err := c.order(traffic.Measure); err != nil {
+			return nil, err
+		}
+		line, err := c.hear(limit)
+		if err != nil {
+			return nil, err
+		}
+		var f traffic.Footprint
+		if err := json.Unmarshal([]byte(line), &f); err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// Leftovers are what is in Redis: its keys but for the counters of tokens, which stay,
+// and the channels that somebody is subscribed to.
+func (w *World) Leftovers() (keys, channels []string, err error) {
+	list := func(args ...string) (names []string, err error) {
+		lines, err := w.server.do(args...)
+		for i := 2; i < len(lines); i += 2 {
+			if !strings.HasPrefix(lines[i], "redisson_lock_token:") {
+				names = append(names, lines[i])
+			}
+		}
+		return names, err
+	}
+	if keys, err = list("KEYS", "*"); err != nil {
+		return nil, nil, err
+	}
+	channels, err = list("PUBSUB", "CHANNELS")
+	return keys, channels, err
+}
+
+// Close has the clients end in good order, and then Redis.
+func (w *World) Close() error {
+	var errs []error
+	for _, c := range w.clients {
+		err := c.order(traffic.Close)
+		if err == nil {
+			err = c.expect(traffic.Closed, 2*limit)
+		}
+		errs = append(errs, err)
+	}
+	errs = append(errs, w.nothingLeft())
+	w.Kill()
+	return errors.Join(errs...)
+}
+
+// nothingLeft waits for the end of what clients that were killed have left behind.
+func (w *World) nothingLeft() error {
+	for end := time.Now().Add(2 * (w.plan.Watchdog + w.plan.Silence())); ; time.Sleep(20 * time.Millisecond) {
+		keys, _, err := w.Leftovers()
+		if err != nil || len(keys) == 0 {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("all clients have closed, but Redis still has %q", keys)
+		}
+	}
+}
+
+// Kill ends all processes at once.
+func (w *World) Kill() {
+	for _, c := range w.clients {
+		if c.cmd != nil {
+			c.kill()
+		}
+		c.proxy.close()
+	}
+	w.server.kill()
+}

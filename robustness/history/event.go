@@ -1,0 +1,70 @@
+// Package history is what the clients of a run write down about their locks, as it
+// happens, and how it is put together afterwards. A client that is killed leaves what
+// it has written: what it had asked for last has an unknown outcome.
+package history
+
+import "time"
+
+// Stage says what an Event is about.
+type Stage string
+
+// The stages of a request and of its hold.
+const (
+	// Asked: a request for a lock is about to be made.
+	Asked Stage = "asked"
+	// Granted and Refused: it was answered.
+	Granted Stage = "granted"
+	Refused Stage = "refused"
+	// Valid: the hold was trusted at Since and at At, and so all the time between.
+	Valid Stage = "valid"
+	// Invalid: the hold was not trusted any more, although not released.
+	Invalid Stage = "invalid"
+	// Told: the holder learned that the lock is lost.
+	Told Stage = "told"
+	// Releasing and Released: the lock was given back.
+	Releasing Stage = "releasing"
+	Released  Stage = "released"
+	// Died: the holder, an actor, has died without a release.
+	Died Stage = "died"
+	// Counted: Redis said how often the lock is held, while the hold was trusted.
+	Counted Stage = "counted"
+	// EnsuredUntil: the hold was promised to last from Since until At.
+	EnsuredUntil Stage = "ensured"
+	// Stalled: the process was not able to run from Since to At.
+	Stalled Stage = "stalled"
+)
+
+// Part is a lock that is asked for; a MultiLock has several.
+type Part struct {
+	Lock string `json:"lock"`
+	// Kind is what the judge has to expect of it: "plain", "reentrant",
+	// "fenced", "fair" or "permits".
+	Kind   string `json:"kind"`
+	Shared bool   `json:"shared,omitempty"`
+}
+
+// Event is one line of a history.
+type Event struct {
+	Stage Stage         `json:"s"`
+	At    time.Duration `json:"at"`
+	Since time.Duration `json:"since,omitempty"`
+	// ID numbers the requests of a process.
+	ID int `json:"id,omitempty"`
+
+	// Of what is asked.
+	Worker int    `json:"worker,omitempty"`
+	Root   int    `json:"root,omitempty"` // the request whose hold this one re-enters
+	Parts  []Part `json:"parts,omitempty"`
+	// Patient: it waits without limit.
+	Patient bool `json:"patient,omitempty"`
+
+	// Of what is granted or counted.
+	Count  int     `json:"count,omitempty"`
+	Want   int     `json:"want,omitempty"` // how often it should be held
+	Tokens []int64 `json:"tokens,omitempty"`
+
+	// Why it was refused, lost, or not released.
+	Err string `json:"err,omitempty"`
+	// Doubtful: the outcome of a release is not known.
+	Doubtful bool `json:"doubtful,omitempty"`
+}

@@ -1,0 +1,181 @@
+package judge
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/robustness/history"
+)
+
+// limits of the histories below, whose times are in milliseconds.
+var limits = Limits{
+	Lease: 100 * time.Millisecond, Silence: 50 * time.Millisecond, Slack: 20 * time.Millisecond,
+	Idle: 200 * time.Millisecond, Order: 40 * time.Millisecond, Checker: 10 * time.Second,
+}
+
+// kept is a request that was granted, trusted from grant to release, and released.
+func kept(proc, id, asked, granted, released int, kind string) *history.Request {
+	at := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	return &history.Request{
+		Proc: proc, ID: id, Root: id, Parts: []history.Part{{Lock: "x", Kind: kind}}, Patient: true,
+		Asked: at(asked), Answered: at(granted), Granted: true, Count: 1,
+		First: at(granted), Last: at(released - 1), Releasing: at(released - 1), Released: at(released),
+	}
+}
+
+func lost(r *history.Request, invalid, told int) *history.Request {
+	r.Invalid, r.Told, r.Why = time.Duration(invalid)*time.Millisecond, time.Duration(told)*time.Millisecond, "expired"
+	r.Last = r.Invalid - time.Millisecond
+	r.Releasing, r.Released, r.ReleaseErr = r.Told, r.Told, "lost"
+	return r
+}
+
+func shared(r *history.Request) *history.Request {
+	r.Parts[0].Shared = true
+	return r
+}
+
+func token(r *history.Request, n int64) *history.Request {
+	r.Tokens = []int64{n}
+	return r
+}
+
+func judged(processes []*history.Process, faults ...history.Fault) *Verdict {
+	return Judge(history.Span{To: time.Second}, processes, faults, nil, limits)
+}
+
+func process(proc int, requests ...*history.Request) *history.Process {
+	return &history.Process{Proc: proc, Requests: requests}
+}
+
+func TestAVerdict(t *testing.T) {
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	robbery := history.Fault{Name: "DEL", Proc: -1, From: ms(20), To: ms(21), Robs: true}
+	killed := process(1, &history.Request{
+		Proc: 1, ID: 1, Root: 1, Parts: []history.Part{{Lock: "x", Kind: "plain"}}, Asked: ms(1), Answered: ms(2), Granted: true, Count: 1,
+		First: ms(2), Last: ms(30), Died: ms(40),
+	})
+	killed.Killed = ms(40)
+	again := kept(1, 2, 12, 14, 16, "reentrant")
+	again.Root, again.Count, again.First, again.Last = 1, 2, 0, 0
+	wrongCount := *again
+	wrongCount.Count = 3
+	never := kept(1, 1, 10, 20, 40, "plain")
+	never.First, never.Last, never.Invalid, never.Told, never.ReleaseErr = 0, 0, ms(21), ms(21), "lost"
+	untold := kept(1, 1, 10, 20, 400, "plain")
+	untold.Last, untold.Invalid, untold.ReleaseErr = ms(99), ms(100), "lost"
+	good := kept(1, 1, 10, 20, 200, "plain")
+	good.Last, good.Invalid = ms(99), ms(100)
+	unanswered := &history.Request{Proc: 2, ID: 7, Root: 7, Parts: []history.Part{{Lock: "x", Kind: "plain"}}, Asked: ms(100)}
+
+	for _, c := range []struct {
+		name      string
+		processes []*history.Process
+		faults    []history.Fault
+		want      []string // the checks that are to fail, in alphabetical order
+	}{
+		{"one after another", []*history.Process{process(1, kept(1, 1, 10, 20, 30, "plain")), process(2, kept(2, 1, 12, 31, 40, "plain"))}, nil, nil},
+		{"both trust", []*history.Process{process(1, kept(1, 1, 10, 20, 30, "plain")), process(2, kept(2, 1, 12, 25, 40, "plain"))}, nil,
+			[]string{"at most one is trusted", "linearizable: mutex"}},
+		{"both trust after a robbery", []*history.Process{process(1, kept(1, 1, 10, 15, 30, "plain")), process(2, kept(2, 1, 12, 25, 40, "plain"))},
+			[]history.Fault{robbery}, nil},
+		{"both trust long after a robbery", []*history.Process{process(1, kept(1, 1, 10, 15, 300, "plain")), process(2, kept(2, 1, 12, 25, 400, "plain"))},
+			[]history.Fault{robbery}, []string{"at most one is trusted"}},
+		{"two readers", []*history.Process{process(1, shared(kept(1, 1, 10, 20, 30, "permits"))), process(2, shared(kept(2, 1, 12, 25, 40, "permits")))}, nil, nil},
+		{"a reader and a writer", []*history.Process{process(1, shared(kept(1, 1, 10, 20, 30, "permits"))), process(2, kept(2, 1, 12, 25, 40, "permits"))}, nil,
+			[]string{"at most one is trusted", "linearizable: permits"}},
+		{"another's after a loss", []*history.Process{process(1, lost(kept(1, 1, 10, 20, 60, "plain"), 50, 51)), process(2, kept(2, 1, 12, 55, 60, "plain"))}, nil, nil},
+		{"another's before a loss", []*history.Process{process(1, lost(kept(1, 1, 10, 20, 60, "plain"), 50, 51)), process(2, kept(2, 1, 12, 45, 60, "plain"))}, nil,
+			[]string{"at most one is trusted", "linearizable: mutex"}},
+		{"told late", []*history.Process{process(1, lost(kept(1, 1, 10, 20, 60, "plain"), 50, 100))}, nil, []string{"losses are told"}},
+		{"told late by a process that did not run", []*history.Process{{Proc: 1, Requests: []*history.Request{lost(kept(1, 1, 10, 20, 60, "plain"), 50, 100)},
+			Stalls: []history.Span{{From: ms(45), To: ms(95)}}}}, nil, nil},
+		{"never told", []*history.Process{process(1, untold)}, nil, []string{"losses are told"}},
+		{"never good", []*history.Process{process(1, never)}, nil, []string{"what is granted is good"}},
+		{"released when it was over", []*history.Process{process(1, good)}, nil, []string{"losses are told", "what is over is not released as if it were good"}},
+		{"killed", []*history.Process{killed, process(2, kept(2, 1, 12, 31, 50, "plain"))}, nil, nil},
+		{"another's before the kill", []*history.Process{killed, process(2, kept(2, 1, 12, 25, 50, "plain"))}, nil,
+			[]string{"at most one is trusted", "linearizable: mutex"}},
+		{"re-entered", []*history.Process{process(1, kept(1, 1, 10, 11, 20, "reentrant"), again)}, nil, nil},
+		{"re-entered with a wrong count", []*history.Process{process(1, kept(1, 1, 10, 11, 20, "reentrant"), &wrongCount)}, nil, []string{"linearizable: re-entrant mutex"}},
+		{"tokens that grow", []*history.Process{process(1, token(kept(1, 1, 10, 11, 20, "fenced"), 3), token(kept(1, 2, 30, 31, 40, "fenced"), 5))}, nil, nil},
+		{"tokens that do not grow", []*history.Process{process(1, token(kept(1, 1, 10, 11, 20, "fenced"), 3), token(kept(1, 2, 30, 31, 40, "fenced"), 3))}, nil,
+			[]string{"linearizable: fenced mutex", "tokens grow"}},
+		{"tokens that begin anew", []*history.Process{process(1, token(kept(1, 1, 10, 11, 15, "fenced"), 3), token(kept(1, 2, 230, 231, 240, "fenced"), 1))},
+			[]history.Fault{{Name: "FLUSHALL", Proc: -1, From: ms(20), To: ms(21), Robs: true, Wipes: true}}, nil},
+		{"the first served last", []*history.Process{process(1, kept(1, 1, 10, 200, 210, "fair")), process(2, kept(2, 1, 60, 100, 110, "fair"))}, nil,
+			[]string{"first come, first served"}},
+		{"waiting for a free lock", []*history.Process{process(1, kept(1, 1, 10, 20, 30, "plain")), process(2, kept(2, 1, 12, 400, 410, "plain"))}, nil,
+			[]string{"nobody waits for a free lock"}},
+		{"waiting while something hinders", []*history.Process{process(1, kept(1, 1, 10, 20, 30, "plain")), process(2, kept(2, 1, 12, 400, 410, "plain"))},
+			[]history.Fault{{Name: "cut", Proc: -1, Hinders: true, From: ms(30), To: ms(100)}}, nil},
+		{"never answered", []*history.Process{process(2, unanswered)}, nil, []string{"nobody waits for a free lock"}},
+		{"a count that Redis does not have", []*history.Process{{Proc: 1, Counts: []history.Count{{Request: kept(1, 1, 1, 2, 9, "plain"), At: ms(3), Got: 2, Want: 1}}}}, nil,
+			[]string{"Redis counts the holds"}},
+		{"a promise that is not kept", []*history.Process{{Proc: 1, Ensured: []history.Ensured{{Request: lost(kept(1, 1, 1, 2, 50, "plain"), 30, 31), Span: history.Span{From: ms(3), To: ms(40)}}}}}, nil,
+			[]string{"what is ensured is kept"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, p := range c.processes {
+				for _, counted := range p.Counts {
+					p.Requests = append(p.Requests, counted.Request)
+				}
+				for _, ensured := range p.Ensured {
+					p.Requests = append(p.Requests, ensured.Request)
+				}
+			}
+			v := judged(c.processes, c.faults...)
+			var got []string
+			for _, violation := range v.Violations {
+				got = append(got, violation.Check)
+			}
+			slices.Sort(got)
+			got = slices.Compact(got)
+			if !slices.Equal(got, c.want) {
+				t.Errorf("failed: %q, want %q\n%v", got, c.want, v.Violations)
+			}
+			if len(v.Undecided) > 0 {
+				t.Errorf("undecided: %q", v.Undecided)
+			}
+		})
+	}
+}
+
+func TestAProcessThatDoesNotComeToRest(t *testing.T) {
+	v := Judge(history.Span{}, nil, nil, []int{3}, limits)
+	if v.OK() || !strings.Contains(v.Violations[0].Detail, "process 3") {
+		t.Errorf("the verdict is %v", v.Violations)
+	}
+}
+
+func TestAPicture(t *testing.T) {
+	v := judged([]*history.Process{process(1, kept(1, 1, 10, 20, 30, "plain")), process(2, kept(2, 1, 12, 25, 40, "plain"))})
+	drawn := 0
+	for i := range v.Violations {
+		if err := v.Violations[i].Draw(filepath.Join(t.TempDir(), "picture.html")); err != nil {
+			t.Error(err)
+		}
+		if v.Violations[i].Picture != "" {
+			drawn++
+		}
+	}
+	if drawn != 1 {
+		t.Errorf("%d pictures, want that of the history that is not linearizable", drawn)
+	}
+}
+
+// What was cut short by a kill is an unknown outcome: it may have happened, or not.
+func TestUnknownOutcomes(t *testing.T) {
+	half := &history.Request{Proc: 1, ID: 1, Root: 1, Parts: []history.Part{{Lock: "x", Kind: "plain"}}, Asked: time.Millisecond}
+	for _, others := range [][]*history.Request{nil, {kept(2, 1, 2, 3, 4, "plain"), kept(2, 2, 5, 6, 7, "plain")}} {
+		p := process(1, half)
+		p.Killed = 10 * time.Millisecond
+		v := judged([]*history.Process{p, process(2, others...)})
+		if !v.OK() || v.Unknown != 1 {
+			t.Errorf("%d unknown outcomes, and %v", v.Unknown, v.Violations)
+		}
+	}
+}

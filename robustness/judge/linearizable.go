@@ -1,0 +1,155 @@
+package judge
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/lockkeeper-go/lockkeeper/robustness/history"
+	"github.com/lockkeeper-go/lockkeeper/robustness/model"
+)
+
+// models are the models of the kinds.
+var models = map[string]model.Lock{
+	"plain": model.Mutex, "fair": model.Mutex, "reentrant": model.Reentrant, "fenced": model.ReentrantFenced, "permits": model.Permits,
+}
+
+const never = time.Duration(math.MaxInt64)
+
+// linearizable checks that what has happened to a lock can be put into an order that a
+// lock allows, in which nothing comes before it was asked for or after it was answered.
+//
+// A hold that was lost was held until the last moment at which it was trusted, at least.
+// What nobody knows the outcome of may have happened at any later time, or never.
+// Holds around a robbery are left out: their trust is checked by itself.
+func (j *judge) linearizable(l *lock) {
+	m := models[l.kind]
+	if l.kind == "fenced" && !slices.ContainsFunc(l.shares, func(s share) bool { return !s.Outer() }) {
+		m = model.Fenced
+	}
+	checked := m.Model()
+	result, info := porcupine.CheckOperationsVerbose(checked, j.operations(l), j.limits.Checker)
+	switch result {
+	case porcupine.Unknown:
+		j.v.Undecided = append(j.v.Undecided, l.name)
+	case porcupine.Illegal:
+		j.v.Violations = append(j.v.Violations, Violation{
+			Check: "linearizable: " + m.Name, Lock: l.name, At: j.firstIllegal(checked, l), Detail: "no order of the operations explains their answers",
+			model: &checked, info: &info,
+		})
+	}
+}
+
+// operations are those of a lock, for the checker.
+func (j *judge) operations(l *lock) (ops []porcupine.Operation) {
+	robbed := j.robbed(l.name)
+	trees := map[string][]share{}
+	for _, s := range l.shares {
+		trees[s.Owner()] = append(trees[s.Owner()], s)
+	}
+	for _, tree := range trees {
+		ops = append(ops, operationsOf(tree, robbed)...)
+	}
+	for i := range j.faults {
+		if f := &j.faults[i]; f.Wipes {
+			ops = append(ops, porcupine.Operation{Input: model.Input{Op: model.Wipe}, Call: int64(f.From), Return: int64(f.To + j.limits.Lease)})
+		}
+	}
+	slices.SortStableFunc(ops, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	return ops
+}
+
+// operationsOf are those of an owner: a hold and its re-entries.
+func operationsOf(tree []share, robbed []history.Span) (ops []porcupine.Operation) {
+	var lost bool
+	last, told := time.Duration(0), never
+	for _, s := range tree {
+		until := s.Ended()
+		if until == 0 {
+			until = never
+		}
+		if until = max(until, s.Answered, s.Released); within(robbed, s.Asked, until) {
+			return nil
+		}
+	}
+	outer := tree[0]
+	for _, s := range tree {
+		in := model.Input{Op: model.Acquire, Owner: s.Owner(), Shared: s.shared, Count: s.Count, Token: s.token}
+		op := porcupine.Operation{ClientId: s.Proc*100 + s.Worker, Call: int64(s.Asked), Return: int64(s.Answered)}
+		switch {
+		case s.Answered == 0:
+			in.Unknown, op.Return = true, int64(never)
+		case !s.Granted:
+			continue
+		}
+		op.Input = in
+		ops = append(ops, op)
+		if !s.Granted {
+			continue
+		}
+		if s.Last != 0 {
+			last = max(last, s.Last)
+		} else {
+			last = max(last, s.Asked)
+		}
+		if s.Released != 0 && s.ReleaseErr == "" {
+			last = max(last, s.Releasing)
+			ops = append(ops, porcupine.Operation{
+				ClientId: op.ClientId, Call: int64(s.Releasing), Return: int64(s.Released),
+				Input: model.Input{Op: model.Release, Owner: s.Owner(), Shared: s.shared},
+			})
+			continue
+		}
+		lost = true
+		if end := s.Ended(); end != 0 && !s.Doubtful {
+			told = min(told, max(end, last))
+		}
+	}
+	if lost {
+		if told < last {
+			told = never
+		}
+		ops = append(ops, porcupine.Operation{
+			ClientId: outer.Proc*100 + outer.Worker, Call: int64(last), Return: int64(told), Input: model.Input{Op: model.Lose, Owner: outer.Owner()},
+		})
+	}
+	return ops
+}
+
+// firstIllegal is when the history stops being possible: the end of the shortest part
+// of it that is not.
+func (j *judge) firstIllegal(m porcupine.Model, l *lock) time.Duration {
+	ops := j.operations(l)
+	byReturn := slices.Clone(ops)
+	slices.SortFunc(byReturn, func(a, b porcupine.Operation) int { return cmp.Compare(a.Return, b.Return) })
+	until := func(n int) []porcupine.Operation {
+		end := byReturn[n].Return
+		var part []porcupine.Operation
+		for _, op := range ops {
+			if op.Call > end {
+				break
+			}
+			if op.Return > end { // it had not been answered by then
+				in := op.Input.(model.Input)
+				in.Unknown = true
+				op.Input, op.Return = in, int64(never)
+			}
+			part = append(part, op)
+		}
+		return part
+	}
+	n, _ := slices.BinarySearchFunc(byReturn, true, func(op porcupine.Operation, _ bool) int {
+		i := slices.IndexFunc(byReturn, func(o porcupine.Operation) bool { return o.Return == op.Return })
+		if porcupine.CheckOperationsTimeout(m, until(i), j.limits.Checker) == porcupine.Illegal {
+			return 0
+		}
+		return -1
+	})
+	if n >= len(byReturn) || byReturn[n].Return == int64(never) {
+		return j.span.To
+	}
+	return time.Duration(byReturn[n].Return)
+}

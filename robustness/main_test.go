@@ -1,0 +1,107 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/robustness/controls"
+	"github.com/lockkeeper-go/lockkeeper/robustness/faults"
+	"github.com/lockkeeper-go/lockkeeper/robustness/report"
+	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
+)
+
+// The client processes of the tests are this program again.
+func TestMain(m *testing.M) {
+	if text := os.Getenv(faults.SpecVariable); text != "" {
+		exit(client(text))
+	}
+	os.Exit(m.Run())
+}
+
+func shortRun(t *testing.T, which string) *run {
+	t.Helper()
+	chosen, err := faults.Named(which)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := mixed()
+	return &run{
+		binary: self, plan: plan, faults: chosen, pause: traffic.Range{From: 100 * time.Millisecond, To: 500 * time.Millisecond},
+		clients: 2, seed: 1, length: 8 * time.Second, limits: limitsFor(plan), dir: t.TempDir(), keep: true,
+	}
+}
+
+// Every kind is locked and every fault happens, and nothing is wrong.
+func TestAShortRun(t *testing.T) {
+	r, into := shortRun(t, "all"), report.New(1, 2)
+	if err := r.whole(r.length, false, into); err != nil {
+		t.Fatal(err)
+	}
+	if !into.OK() {
+		var text strings.Builder
+		into.Print(&text)
+		t.Error(text.String())
+	}
+	for _, lock := range []string{"plain", "reentrant", "fenced", "fair", "readwrite", "multi-a", "multi-b", "multi-c", "actor"} {
+		if into.Grants[lock] == 0 {
+			t.Errorf("the lock %q was never granted", lock)
+		}
+	}
+	if len(into.Faults) == 0 {
+		t.Error("no fault has happened")
+	}
+}
+
+// A fault that the judge does not know of must show.
+func TestTheJudgeNotices(t *testing.T) {
+	r := shortRun(t, "DEL plain")
+	w, err := faults.New(r.binary, r.plan, r.clients, r.seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Kill()
+	w.Conceal()
+	v, _, err := r.round(w, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.OK() {
+		t.Error("locks were deleted behind the judge's back, and nothing was noticed")
+	}
+}
+
+func TestAPausedHolder(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := demonstrate(self); err != nil {
+		t.Error(err)
+	}
+}
+
+// The overlay reaches Go and Lua alike.
+func TestAControlIsCaught(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compiles the suite")
+	}
+	for _, name := range []string{"reader beside a writer"} {
+		chosen, err := controls.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := control(chosen[0], t.TempDir(), 2, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Caught) == 0 {
+			t.Errorf("%q: not caught within %d operations", name, got.After)
+		}
+	}
+}

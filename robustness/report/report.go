@@ -1,0 +1,188 @@
+// Package report tells people and programs what a run has found.
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/robustness/judge"
+)
+
+// Report is what a run has found.
+type Report struct {
+	Seed    uint64        `json:"seed"`
+	Clients int           `json:"clients"`
+	Took    time.Duration `json:"took"`
+	Rounds  int           `json:"rounds"`
+
+	Operations   int                      `json:"operations"`
+	Unknown      int                      `json:"unknown_outcomes"`
+	Faults       map[string]int           `json:"faults"`
+	Grants       map[string]int           `json:"grants"`
+	Refused      map[string]int           `json:"refused"`
+	Losses       map[string]int           `json:"losses_told"`
+	LongestIdle  map[string]time.Duration `json:"longest_without_holder"`
+	LatestLoss   time.Duration            `json:"latest_loss"`
+	Robbed       time.Duration            `json:"overlap_after_robbery"`
+	Undecided    []string                 `json:"undecided,omitempty"`
+	Violations   []judge.Violation        `json:"violations,omitempty"`
+	Soak         *Soak                    `json:"soak,omitempty"`
+	Controls     []Control                `json:"controls,omitempty"`
+	Demonstrated []string                 `json:"demonstrated,omitempty"`
+}
+
+// New is the report of a run that is about to begin.
+func New(seed uint64, clients int) *Report {
+	return &Report{
+		Seed: seed, Clients: clients, Faults: map[string]int{}, Grants: map[string]int{}, Refused: map[string]int{},
+		Losses: map[string]int{}, LongestIdle: map[string]time.Duration{},
+	}
+}
+
+const (
+	anyIdle    = "in all"
+	noExcuse   = "without an excuse"
+	durationTo = time.Millisecond
+)
+
+// Add adds what the judge found in a round.
+func (r *Report) Add(v *judge.Verdict, faults []string) {
+	r.Rounds++
+	r.Operations += v.Operations
+	r.Unknown += v.Unknown
+	for _, f := range faults {
+		r.Faults[f]++
+	}
+	for to, from := range map[*map[string]int]map[string]int{&r.Grants: v.Grants, &r.Refused: v.Refusals, &r.Losses: v.Losses} {
+		for k, n := range from {
+			(*to)[k] += n
+		}
+	}
+	r.LongestIdle[anyIdle] = max(r.LongestIdle[anyIdle], v.LongestIdle)
+	r.LongestIdle[noExcuse] = max(r.LongestIdle[noExcuse], v.LongestUnhindered)
+	r.LatestLoss = max(r.LatestLoss, v.LatestLoss)
+	r.Robbed += v.Robbed
+	r.Undecided = append(r.Undecided, v.Undecided...)
+	r.Violations = append(r.Violations, v.Violations...)
+}
+
+// OK tells whether every promise was kept, and every control caught.
+func (r *Report) OK() bool {
+	for _, c := range r.Controls {
+		if len(c.Caught) == 0 {
+			return false
+		}
+	}
+	return len(r.Violations) == 0 && len(r.Undecided) == 0 && (r.Soak == nil || len(r.Soak.Grown) == 0)
+}
+
+// Soak compares what was there at the end with what was there at the beginning.
+type Soak struct {
+	Lines []string `json:"lines"`
+	// Grown is what is more than it may be.
+	Grown []string `json:"grown,omitempty"`
+}
+
+// Compare takes note of one measurement; at most allowed may be there at the end.
+func (s *Soak) Compare(what string, start, end, allowed any, ok bool) {
+	s.Lines = append(s.Lines, fmt.Sprintf("%s\t%v\t%v\t%v", what, start, end, allowed))
+	if !ok {
+		s.Grown = append(s.Grown, what)
+	}
+}
+
+// Control is a safety rule that was broken on purpose.
+type Control struct {
+	Rule   string `json:"rule"`
+	Broken string `json:"broken"`
+	// Caught are the checks that have noticed, the first of them After so many operations.
+	Caught []string      `json:"caught_by"`
+	After  int           `json:"after_operations"`
+	Within time.Duration `json:"within"`
+}
+
+// Save writes the report to a directory, as report.txt and report.json.
+func (r *Report) Save(dir string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "report.json"), append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	var b strings.Builder
+	r.Print(&b)
+	return os.WriteFile(filepath.Join(dir, "report.txt"), []byte(b.String()), 0o644)
+}
+
+// Print writes the report for people.
+func (r *Report) Print(to io.Writer) {
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	line := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+	line("seed\t%d", r.Seed)
+	if r.Rounds > 0 {
+		line("clients\t%d processes, %d rounds, %v", r.Clients, r.Rounds, r.Took.Round(time.Second))
+		line("operations\t%d, of which %d with an unknown outcome", r.Operations, r.Unknown)
+		line("granted\t%s", list(r.Grants))
+		line("refused\t%s", list(r.Refused))
+		line("faults\t%s", list(r.Faults))
+		line("losses told\t%s", list(r.Losses))
+		line("latest news of a loss\t%v", r.LatestLoss.Round(durationTo))
+		line("longest without a holder while somebody waited\t%v; %v without an excuse",
+			r.LongestIdle[anyIdle].Round(durationTo), r.LongestIdle[noExcuse].Round(durationTo))
+		line("trusted by two after a robbery (not promised)\t%v", r.Robbed.Round(durationTo))
+	}
+	if r.Soak != nil {
+		line("\nsoak\tstart\tend\tallowed")
+		for _, l := range r.Soak.Lines {
+			line("%s", l)
+		}
+		if len(r.Soak.Grown) > 0 {
+			line("GROWN\t%s", strings.Join(r.Soak.Grown, ", "))
+		}
+	}
+	if len(r.Controls) > 0 {
+		line("\nrule\thow it was broken\tcaught by\tafter operations\twithin")
+		for _, c := range r.Controls {
+			caught := strings.Join(c.Caught, "; ")
+			if caught == "" {
+				caught = "NOT CAUGHT"
+			}
+			line("%s\t%s\t%s\t%d\t%v", c.Rule, c.Broken, caught, c.After, c.Within.Round(100*time.Millisecond))
+		}
+	}
+	for _, d := range r.Demonstrated {
+		line("\n%s", d)
+	}
+	for _, v := range r.Violations {
+		line("\nVIOLATION\t%v", v)
+		if v.Picture != "" {
+			line("picture\t%s", v.Picture)
+		}
+	}
+	for _, u := range r.Undecided {
+		line("UNDECIDED\t%s: the checker of linearizability ran out of time", u)
+	}
+	verdict := "every promise was kept"
+	if !r.OK() {
+		verdict = "NOT as promised"
+	}
+	line("\nverdict\t%s", verdict)
+	_ = w.Flush() // to a buffer or to the terminal
+}
+
+func list(counts map[string]int) string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%s %d", k, counts[k]))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/robustness/faults"
+	"github.com/lockkeeper-go/lockkeeper/robustness/judge"
+	"github.com/lockkeeper-go/lockkeeper/robustness/report"
+	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
+)
+
+// run is traffic with faults, judged round by round.
+type run struct {
+	binary string // of the clients
+	plan   traffic.Plan
+	faults []faults.Fault
+	// pause lies between two faults.
+	pause   traffic.Range
+	clients int
+	seed    uint64
+	length  time.Duration // of a round
+	limits  judge.Limits
+	dir     string
+	keep    bool // the histories of rounds without a violation
+}
+
+// mixed is the traffic of a run: all kinds together.
+func mixed() traffic.Plan {
+	ms := func(from, to int) traffic.Range {
+		return traffic.Range{From: time.Duration(from) * time.Millisecond, To: time.Duration(to) * time.Millisecond}
+	}
+	p := traffic.Plan{Watchdog: time.Second, Poll: 250 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second}
+	for _, kind := range traffic.Kinds {
+		s := traffic.Style{Kind: kind, Workers: 2, Hold: ms(0, 25), Think: ms(0, 40), Impatient: 0.2, GiveUp: ms(0, 50)}
+		switch kind {
+		case traffic.ReadWrite, traffic.Multi:
+			s.Workers = 3
+		case traffic.Fair, traffic.Actor:
+			s.Impatient = 0.1
+		}
+		p.Styles = append(p.Styles, s)
+	}
+	// Some with a fixed lease of their own, among those without.
+	p.Styles = append(p.Styles,
+		traffic.Style{Kind: traffic.Plain, Workers: 1, Hold: ms(0, 25), Think: ms(1000, 3000), Fixed: 600 * time.Millisecond, ToTheEnd: true},
+		traffic.Style{Kind: traffic.Fenced, Workers: 1, Hold: ms(0, 25), Think: ms(0, 100), Fixed: 700 * time.Millisecond},
+	)
+	return p
+}
+
+// limitsFor are what the judge goes by.
+func limitsFor(p traffic.Plan) judge.Limits {
+	l := judge.Limits{
+		Lease: p.Watchdog, Silence: p.Silence(), Slack: 500 * time.Millisecond, Idle: 2*p.Poll + 1500*time.Millisecond,
+		Order: 400 * time.Millisecond, Checker: 30 * time.Second,
+	}
+	for _, s := range p.Styles {
+		l.Lease = max(l.Lease, s.Fixed)
+	}
+	return l
+}
+
+// rounds does one round after another until it is time, or enough says so.
+func (r *run) rounds(w *faults.World, until time.Time, into *report.Report, enough func(*judge.Verdict) bool) error {
+	for n := 1; ; n++ {
+		v, names, err := r.round(w, n)
+		if err != nil {
+			return err
+		}
+		into.Add(v, names)
+		if enough(v) || !time.Now().Add(r.length/2).Before(until) {
+			return nil
+		}
+	}
+}
+
+// round is one round: traffic with faults, then a while without faults, and the verdict.
+func (r *run) round(w *faults.World, n int) (*judge.Verdict, []string, error) {
+	dir := filepath.Join(r.dir, fmt.Sprintf("round-%d", n))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, nil, err
+	}
+	if err := w.Begin(dir); err != nil {
+		return nil, nil, err
+	}
+	calm := min(r.length/4, 2*r.limits.Lease+r.limits.Silence+2*time.Second)
+	end := time.Now().Add(r.length - calm)
+	for len(r.faults) > 0 && time.Now().Before(end) {
+		w.Pause(r.pause)
+		if err := w.Next(r.faults); err != nil {
+			return nil, nil, err
+		}
+	}
+	time.Sleep(time.Until(end) + calm)
+	happened, err := w.End()
+	if err != nil {
+		return nil, nil, err
+	}
+	v := judge.Judge(happened.Span, happened.Processes, happened.Faults, happened.Stuck, r.limits)
+	for i := range v.Violations {
+		if err := v.Violations[i].Draw(filepath.Join(dir, fmt.Sprintf("violation-%d.html", i+1))); err != nil {
+			return nil, nil, err
+		}
+	}
+	var names []string
+	var list strings.Builder
+	for _, f := range happened.Faults {
+		names = append(names, f.Name)
+		fmt.Fprintf(&list, "%v to %v: %s, process %d, lock %q\n", f.From, f.To, f.Name, f.Proc, f.Lock)
+	}
+	if len(v.Violations) == 0 && !r.keep {
+		return v, names, os.RemoveAll(dir)
+	}
+	return v, names, os.WriteFile(filepath.Join(dir, "faults.txt"), []byte(list.String()), 0o644)
+}

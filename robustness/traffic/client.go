@@ -1,0 +1,206 @@
+package traffic
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"golang.org/x/sys/unix"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/robustness/history"
+)
+
+// Spec is what a client process is started with.
+type Spec struct {
+	Proc int
+	// Redis is the URL of its Redis.
+	Redis string
+	Seed  uint64
+	Plan  Plan
+}
+
+// The protocol between a client and who has started it, line by line. A client says
+// Ready; it is told to begin a round, with the file for its history, to end it (it says
+// Quiet), to measure itself (it answers with a Footprint), to crash its lock actors
+// (one message in so many, 0 for none), and to close, which is its end.
+const (
+	Ready   = "ready"
+	Begin   = "begin"
+	End     = "end"
+	Quiet   = "quiet"
+	Measure = "measure"
+	Crash   = "crash"
+	Close   = "close"
+	Closed  = "closed"
+)
+
+// Footprint is what a client takes up.
+type Footprint struct {
+	Goroutines int           `json:"goroutines"`
+	Actors     int           `json:"actors"`
+	Heap       uint64        `json:"heap"` // live bytes after a collection
+	CPU        time.Duration `json:"cpu"`  // used so far
+}
+
+type client struct {
+	spec   Spec
+	plan   Plan
+	system *lockkeeper.System
+	actors *actor.ActorSystem
+	ids    atomic.Int64
+	// crashes: one message to a lock actor in so many panics; 0 for none.
+	crashes atomic.Int64
+	round   *round
+	taken   *lockkeeper.Hold // by Take
+	say     io.Writer
+}
+
+// round is one history.
+type round struct {
+	ctx     context.Context
+	end     context.CancelFunc
+	out     *history.Recorder
+	workers sync.WaitGroup
+}
+
+// Run is the client process: it does as it is told, until it is told to close.
+func Run(spec Spec, orders io.Reader, say io.Writer) error {
+	redis, err := lockkeeper.Connect(spec.Redis)
+	if err != nil {
+		return err
+	}
+	defer redis.Close()
+	c := &client{spec: spec, plan: spec.Plan, say: say}
+	silent := slog.New(slog.DiscardHandler)
+	c.actors = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return silent }))
+	config := spec.Plan.Config()
+	config.Middleware = []actor.ReceiverMiddleware{c.crash}
+	if c.system, err = lockkeeper.New(c.actors, redis, config); err != nil {
+		return err
+	}
+	fmt.Fprintln(say, Ready)
+	lines := bufio.NewScanner(orders)
+	for lines.Scan() {
+		order, argument, _ := strings.Cut(lines.Text(), " ")
+		if order == Close {
+			break
+		}
+		if err := c.obey(order, argument); err != nil {
+			return err
+		}
+	}
+	if c.round != nil {
+		c.stop()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := c.system.Close(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintln(say, Closed)
+	return nil
+}
+
+func (c *client) obey(order, argument string) error {
+	switch order {
+	case Begin:
+		return c.begin(argument)
+	case End:
+		c.stop()
+		fmt.Fprintln(c.say, Quiet)
+	case Crash:
+		var n int64
+		if _, err := fmt.Sscan(argument, &n); err != nil {
+			return err
+		}
+		c.crashes.Store(n)
+	case Take:
+		return c.take(argument)
+	case Write:
+		c.write(argument)
+	case Measure:
+		return json.NewEncoder(c.say).Encode(c.measure())
+	}
+	return nil
+}
+
+// begin starts the workers.
+func (c *client) begin(file string) error {
+	out, err := history.Record(file)
+	if err != nil {
+		return err
+	}
+	r := &round{out: out}
+	r.ctx, r.end = context.WithCancel(context.Background())
+	c.round = r
+	r.workers.Go(func() { c.watch(r) })
+	number := 0
+	for _, style := range c.plan.Styles {
+		for range style.Workers {
+			number++
+			w := &worker{c: c, r: r, number: number, style: style, random: rand.New(rand.NewPCG(c.spec.Seed, uint64(c.spec.Proc*1000+number)))}
+			r.workers.Go(w.run)
+		}
+	}
+	return nil
+}
+
+// stop ends the round when all workers have given back what they hold.
+func (c *client) stop() {
+	c.round.end()
+	c.round.workers.Wait()
+	_ = c.round.out.Close() // every event was written already
+	c.round = nil
+}
+
+// watch notes when the process could not run.
+func (c *client) watch(r *round) {
+	const beat, late = 10 * time.Millisecond, 30 * time.Millisecond
+	last := history.Now()
+	for r.ctx.Err() == nil {
+		time.Sleep(beat)
+		now := history.Now()
+		if now-last > beat+late {
+			r.out.Add(history.Event{Stage: history.Stalled, Since: last, At: now})
+		}
+		last = now
+	}
+}
+
+// crash has lock actors panic over a message now and then.
+func (c *client) crash(next actor.ReceiverFunc) actor.ReceiverFunc {
+	return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
+		if n := c.crashes.Load(); n > 0 && rand.Int64N(n) == 0 {
+			panic("a crash on demand")
+		}
+		next(ctx, envelope)
+	}
+}
+
+func (c *client) measure() Footprint {
+	runtime.GC()
+	runtime.GC() // what finalizers and pools let go at the first
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	var usage unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_SELF, &usage) // cannot fail for oneself
+	f := Footprint{
+		Goroutines: runtime.NumGoroutine(), Heap: memory.HeapAlloc,
+		CPU: time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),
+	}
+	for _, bucket := range c.actors.ProcessRegistry.LocalPIDs.LocalPIDs {
+		f.Actors += bucket.Count()
+	}
+	return f
+}

@@ -1,0 +1,66 @@
+package traffic
+
+import (
+	"math/rand/v2"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/robustness/history"
+)
+
+// choice is a lock that a worker has chosen, and what the judge must know of it.
+type choice struct {
+	lock  *lockkeeper.Lock
+	parts []history.Part
+	// reenter is the lock to re-enter it with, nil for none, and inner what that is.
+	// downgrades: who holds both may give back the outer one first.
+	reenter    *lockkeeper.Lock
+	inner      []history.Part
+	downgrades bool
+	// counts says that Inspect tells how often the one holder has it.
+	counts bool
+}
+
+// choose gives the lock that a worker of a kind takes next.
+func choose(s *lockkeeper.System, kind Kind, random *rand.Rand) choice {
+	one := func(name, model string, shared bool) []history.Part {
+		return []history.Part{{Lock: name, Kind: model, Shared: shared}}
+	}
+	switch kind {
+	case Reentrant:
+		l := s.Lock("reentrant")
+		parts := one("reentrant", "reentrant", false)
+		return choice{lock: l, parts: parts, reenter: l, inner: parts, counts: true}
+	case Fenced:
+		l := s.FencedLock("fenced")
+		parts := one("fenced", "fenced", false)
+		return choice{lock: l, parts: parts, reenter: l, inner: parts, counts: true}
+	case Fair:
+		return choice{lock: s.FairLock("fair"), parts: one("fair", "fair", false), counts: true}
+	case ReadWrite:
+		l, reading := s.ReadWriteLock("readwrite"), one("readwrite", "permits", true)
+		if random.IntN(3) > 0 {
+			return choice{lock: l.Read(), parts: reading, reenter: l.Read(), inner: reading}
+		}
+		return choice{lock: l.Write(), parts: one("readwrite", "permits", false), reenter: l.Read(), inner: reading, downgrades: true}
+	case Multi:
+		return several(s, random)
+	}
+	return choice{lock: s.Lock(string(kind)), parts: one(string(kind), "plain", false), counts: true}
+}
+
+// several is a MultiLock, or one of its members.
+func several(s *lockkeeper.System, random *rand.Rand) choice {
+	shared := random.IntN(2) == 0
+	third := s.ReadWriteLock("multi-c").Write()
+	if shared {
+		third = s.ReadWriteLock("multi-c").Read()
+	}
+	locks := []*lockkeeper.Lock{s.Lock("multi-a"), s.FencedLock("multi-b"), third}
+	parts := []history.Part{
+		{Lock: "multi-a", Kind: "plain"}, {Lock: "multi-b", Kind: "fenced"}, {Lock: "multi-c", Kind: "permits", Shared: shared},
+	}
+	if i := random.IntN(2 * len(locks)); i < len(locks) {
+		return choice{lock: locks[i], parts: parts[i : i+1]}
+	}
+	return choice{lock: lockkeeper.MultiLock(locks...), parts: parts}
+}

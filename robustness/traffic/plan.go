@@ -1,0 +1,69 @@
+// Package traffic is what a client process does: many workers that take locks, look
+// whether they may trust them, and write it all down.
+package traffic
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+)
+
+// Plan is what all clients of a run do.
+type Plan struct {
+	// Config of the Systems, as far as it matters here.
+	Watchdog, Poll, CallTimeout, Idle time.Duration
+	Styles                            []Style
+}
+
+// Config is the Systems' configuration.
+func (p *Plan) Config() lockkeeper.Config {
+	return lockkeeper.Config{
+		Watchdog: p.Watchdog, Poll: p.Poll, CallTimeout: p.CallTimeout, Idle: p.Idle, WaiterTimeout: p.Silence(),
+	}
+}
+
+// Silence is how long a fair lock's waiter may be silent.
+func (p *Plan) Silence() time.Duration { return 4 * p.Poll }
+
+// Style is what a kind of worker does.
+type Style struct {
+	Kind Kind
+	// Workers is how many there are of it in each process.
+	Workers int
+	// Hold and Think are how long a lock is held, and how long it is left alone after.
+	Hold, Think Range
+	// Fixed is the fixed lease of the holds, 0 for the watchdog. ToTheEnd keeps the
+	// hold until it is not trusted any more.
+	Fixed    time.Duration
+	ToTheEnd bool
+	// Impatient is the share of requests that do not wait without limit: they try once,
+	// wait for a little, or are cancelled after GiveUp.
+	Impatient float64
+	GiveUp    Range
+}
+
+// Kind is what a worker locks.
+type Kind string
+
+// The kinds. The RedLock has a test of its own.
+const (
+	Plain     Kind = "plain"     // without re-entry
+	Reentrant Kind = "reentrant" // with
+	Fenced    Kind = "fenced"
+	Fair      Kind = "fair"
+	ReadWrite Kind = "readwrite"
+	Multi     Kind = "multi"
+	Actor     Kind = "actor" // a plain lock, held by actors that may die
+)
+
+// Kinds are all of them.
+var Kinds = []Kind{Plain, Reentrant, Fenced, Fair, ReadWrite, Multi, Actor}
+
+// Range is from where to where a random time lies.
+type Range struct{ From, To time.Duration }
+
+// Pick draws a time from the range.
+func (r Range) Pick(random *rand.Rand) time.Duration {
+	return r.From + time.Duration(random.Int64N(int64(r.To-r.From)+1))
+}

@@ -1,0 +1,139 @@
+package traffic
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/robustness/history"
+)
+
+// patience is for what must come sooner or later.
+const patience = 20 * time.Second
+
+// worker takes one lock after another.
+type worker struct {
+	c      *client
+	r      *round
+	number int
+	style  Style
+	random *rand.Rand
+}
+
+func (w *worker) run() {
+	for w.r.ctx.Err() == nil {
+		if w.style.Kind == Actor {
+			w.employ()
+		} else {
+			w.once()
+		}
+		w.pause(w.style.Think.Pick(w.random))
+	}
+}
+
+// pause waits, unless the round ends.
+func (w *worker) pause(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-w.r.ctx.Done():
+	}
+}
+
+// asking notes a request, before it is made.
+func (w *worker) asking(parts []history.Part, root int, patient bool) int {
+	id := int(w.c.ids.Add(1))
+	if root == 0 {
+		root = id
+	}
+	w.r.out.Add(history.Event{
+		Stage: history.Asked, At: history.Now(), ID: id, Worker: w.number, Root: root, Parts: parts, Patient: patient,
+	})
+	return id
+}
+
+// answered notes how a request ended.
+func (w *worker) answered(id int, hold *lockkeeper.Hold, err error) {
+	e := history.Event{Stage: history.Granted, At: history.Now(), ID: id}
+	switch {
+	case err != nil:
+		e.Stage, e.Err = history.Refused, reason(err)
+	case len(hold.MemberTokens()) > 0:
+		e.Count, e.Tokens = hold.Count(), hold.MemberTokens()
+	default:
+		e.Count, e.Tokens = hold.Count(), []int64{hold.Token()}
+	}
+	w.r.out.Add(e)
+}
+
+// reason names an error for the report.
+func reason(err error) string {
+	for _, known := range []struct {
+		err  error
+		name string
+	}{
+		{lockkeeper.ErrLost, "lost"}, {lockkeeper.ErrHeld, "held"}, {lockkeeper.ErrTimeout, "timed out"},
+		{lockkeeper.ErrUnavailable, "unavailable"}, {lockkeeper.ErrCrashed, "crashed"}, {lockkeeper.ErrClosed, "closed"},
+		{lockkeeper.ErrNotHeld, "not held"}, {lockkeeper.ErrReentry, "re-entry"},
+		{context.Canceled, "cancelled"}, {context.DeadlineExceeded, "cancelled"},
+	} {
+		if errors.Is(err, known.err) {
+			return known.name
+		}
+	}
+	return err.Error()
+}
+
+// once takes a lock, holds it for a while, and gives it back.
+func (w *worker) once() {
+	what := choose(w.c.system, w.style.Kind, w.random)
+	ctx, cancel := context.WithCancel(w.r.ctx)
+	defer cancel()
+	var options []lockkeeper.Option
+	patient := w.random.Float64() >= w.style.Impatient
+	if !patient {
+		switch w.random.IntN(3) {
+		case 0:
+			options = append(options, lockkeeper.WithWait(0))
+		case 1:
+			options = append(options, lockkeeper.WithWait(Range{time.Millisecond, 100 * time.Millisecond}.Pick(w.random)))
+		default:
+			giveUp := time.AfterFunc(w.style.GiveUp.Pick(w.random), cancel)
+			defer giveUp.Stop()
+		}
+	}
+	if w.style.Fixed > 0 {
+		options = append(options, lockkeeper.WithLease(w.style.Fixed))
+	}
+	if what.reenter == nil {
+		options = append(options, lockkeeper.WithoutReentry())
+	}
+	id := w.asking(what.parts, 0, patient)
+	hold, err := what.lock.Acquire(ctx, options...)
+	w.answered(id, hold, err)
+	if err != nil {
+		return
+	}
+	h := &held{w: w, id: id, lock: what, hold: hold}
+	h.look()
+	if what.reenter != nil && w.random.IntN(3) == 0 {
+		h.reenter(hold, 1)
+	}
+	if h.over {
+		return
+	}
+	h.keep(w.keepFor(), 1)
+	_ = h.release() // noted in the history
+}
+
+// keepFor is how long to hold a lock: now and then for longer than the watchdog's TTL.
+func (w *worker) keepFor() time.Duration {
+	if w.style.ToTheEnd {
+		return patience
+	}
+	if w.style.Fixed == 0 && w.random.IntN(40) == 0 {
+		return w.c.plan.Watchdog * 5 / 4
+	}
+	return w.style.Hold.Pick(w.random)
+}
