@@ -154,7 +154,7 @@ type adapter struct {
 var looking sync.Mutex
 
 // watchdog is long enough for a machine that does a lot besides.
-const watchdog = 3 * time.Second
+const watchdog = 5 * time.Second
 
 // Traits implements conformance.Adapter.
 func (a adapter) Traits() conformance.Traits {

@@ -20,7 +20,7 @@ import (
 var Limit = 20 * time.Second
 
 // beside is how many cases run beside each other: most of them mainly wait.
-const beside = 6
+const beside = 12
 
 // Run runs all cases as subtests of t. It ends with a look for goroutines that were not
 // there when it began, so nothing else may start any meanwhile, and what Open shares

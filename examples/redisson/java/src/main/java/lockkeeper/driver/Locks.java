@@ -27,13 +27,17 @@ final class Locks {
         return object(request, () -> make(client(request), kind(request), request.text("name")));
     }
 
-    /** All of names=, in that order, from one client. */
+    /** All of names=, in that order, from one client; each of the kind in kinds=, or all of kind=. */
     RLock multi(Request request) {
         return object(request, () -> {
             RedissonClient client = client(request);
-            return client.getMultiLock(request.list("names").stream()
-                    .map(name -> make(client, kind(request), name))
-                    .toArray(RLock[]::new));
+            List<String> names = request.list("names");
+            List<String> kinds = request.has("kinds") ? request.list("kinds") : List.of();
+            RLock[] locks = new RLock[names.size()];
+            for (int i = 0; i < locks.length; i++) {
+                locks[i] = make(client, i < kinds.size() ? kinds.get(i) : kind(request), names.get(i));
+            }
+            return client.getMultiLock(locks);
         });
     }
 
