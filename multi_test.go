@@ -48,7 +48,6 @@ type place struct {
 type bundle struct {
 	base   string
 	places []place
-	names  []string
 }
 
 func newBundle(t testing.TB, cfg lockkeeper.Config, servers ...*redistest.Server) *bundle {

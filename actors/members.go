@@ -104,7 +104,6 @@ func (m *Members) Tokens(drawn []int64) []int64 {
 func (m *Members) groups() [][]Member {
 	type place struct {
 		rt   *Runtime
-		red  bool
 		slot uint16
 	}
 	var groups [][]Member

@@ -58,6 +58,21 @@ func TestAShortRun(t *testing.T) {
 	}
 }
 
+// Redis refuses even a PING while it cannot save, or while a script does not end; a
+// client that unsubscribes at that moment goes on.
+func TestClientsSurviveARefusingRedis(t *testing.T) {
+	r := shortRun(t, "disk full,BUSY")
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	r.plan.Styles = []traffic.Style{{
+		Kind: traffic.Plain, Workers: 3, Hold: traffic.Range{From: ms(5), To: ms(30)}, Think: traffic.Range{To: ms(10)},
+		Impatient: 0.7, GiveUp: traffic.Range{To: ms(30)},
+	}}
+	into := report.New(1, 2)
+	if err := r.whole(r.length, false, into); err != nil || !into.OK() {
+		t.Fatal(err, into.Violations)
+	}
+}
+
 // A fault that the judge does not know of must show.
 func TestTheJudgeNotices(t *testing.T) {
 	r := shortRun(t, "DEL plain")

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/robustness/faults"
@@ -107,13 +106,11 @@ func (r *run) round(w *faults.World, n int) (*judge.Verdict, []string, error) {
 		}
 	}
 	var names []string
-	var list strings.Builder
 	for _, f := range happened.Faults {
 		names = append(names, f.Name)
-		fmt.Fprintf(&list, "%v to %v: %s, process %d, lock %q\n", f.From, f.To, f.Name, f.Proc, f.Lock)
 	}
 	if len(v.Violations) == 0 && !r.keep {
-		return v, names, os.RemoveAll(dir)
+		err = os.RemoveAll(dir)
 	}
-	return v, names, os.WriteFile(filepath.Join(dir, "faults.txt"), []byte(list.String()), 0o644)
+	return v, names, err
 }

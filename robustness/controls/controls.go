@@ -94,10 +94,11 @@ var All = []Control{
 		Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 1, Hold: ms(200, 500), Think: ms(4000, 8000)}), Faults: "lost messages",
 	},
 	{
-		Name: "hand-off after the end", Rule: "1, 7 nothing is granted after the lease's end", Broken: "the lease is handed on in memory although it is over",
+		Name: "hand-off after the end", Rule: "1, 7 nothing is granted after the lease's end", Broken: "the lease is handed on in memory, although it and the tenure are over",
 		Edits: []Edit{
 			{"core/lease.go", "if l.holds.len() > 0 && l.now >= l.lease.until {", "if false {"},
 			{"core/pass.go", "		l.lease.until-l.now > l.cfg.Lease/3", "		true"},
+			{"core/pass.go", "	case l.now >= l.lease.tenureEnd || l.lease.closed:", "	case l.lease.closed:"},
 		},
 		Plan: plan(busyOn(traffic.Plain)), Faults: "pause a client",
 	},

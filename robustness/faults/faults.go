@@ -3,6 +3,7 @@ package faults
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -85,12 +86,18 @@ func (w *World) ofLease(from, to int) time.Duration {
 
 func (w *World) one(of ...string) string { return of[w.random.IntN(len(of))] }
 
-// during carries out a fault, and notes when that was.
+// during carries out a fault, and notes when that was, beside the histories as well.
 func (w *World) during(f history.Fault, do func() error) error {
 	f.From = history.Now()
 	err := do()
 	f.To = history.Now()
 	w.round.faults = append(w.round.faults, f)
+	list, opened := os.OpenFile(filepath.Join(w.round.dir, "faults.txt"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if opened != nil {
+		return opened
+	}
+	defer list.Close()
+	fmt.Fprintf(list, "%v to %v: %s, process %d, lock %q\n", f.From, f.To, f.Name, f.Proc, f.Lock)
 	if err != nil {
 		return fmt.Errorf("fault %q: %w", f.Name, err)
 	}

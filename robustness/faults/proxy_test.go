@@ -137,13 +137,15 @@ func TestDelayAndTrickle(t *testing.T) {
 
 func TestRefuseAndCut(t *testing.T) {
 	_, p := rig(t)
-	_, next := dial(t, p)
+	say, next := dial(t, p)
+	say("PING") // so that the connection is known
+	next(limit)
 	p.cut()
 	if got := next(limit); got != "EOF" && !strings.Contains(got, "reset") {
 		t.Errorf("a connection that was cut says %q", got)
 	}
 	p.set(func(r *rules) { r.refuse = true })
-	say, next := dial(t, p)
+	say, next = dial(t, p)
 	say("PING")
 	if got := next(limit); got != "EOF" && !strings.Contains(got, "reset") {
 		t.Errorf("a connection that was refused says %q", got)
