@@ -35,6 +35,18 @@ bench: redis ## Run the benchmarks of the root package
 bench-peers: redis ## Compare with other libraries; see bench/README.md
 	$(GO) run -C bench .
 
+.PHONY: robustness
+robustness: redis ## Real processes under faults, judged: a short round
+	$(GO) run -C robustness . -time 150s -round 50s
+
+.PHONY: robustness-long
+robustness-long: redis ## The same for longer, with a look at leaks: make robustness-long TIME=30m
+	$(GO) run -C robustness . -time $(or $(TIME),30m) -round 60s
+
+.PHONY: robustness-controls
+robustness-controls: redis ## Break each safety rule in turn: the suite must notice
+	$(GO) run -C robustness . -controls all
+
 .PHONY: generate
 generate: ## Generate the Go of the messages
 	$(GO) generate ./messages
@@ -46,5 +58,6 @@ lint: ## gofmt, go vet, staticcheck, and the generated code is up to date
 	$(GO) run $(STATICCHECK) ./...
 	cd messages/internal/gen && $(GO) vet . && $(GO) run $(STATICCHECK) .
 	cd bench && $(GO) vet . && $(GO) build -o /dev/null .
+	cd robustness && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
 	$(GO) mod tidy -diff
 	$(GO) generate ./messages && git diff --exit-code -- messages

@@ -194,6 +194,14 @@ func (s *Subscriptions) catchUp(connection rueidis.DedicatedClient) error {
 	for _, channel := range already {
 		s.listener.Subscribed(channel)
 	}
+	if len(less) > 0 {
+		// rueidis panics over an error in answer to UNSUBSCRIBE, or to the PING that it sends
+		// behind it (MISCONF, BUSY). Where a PING is refused, closing the connection
+		// unsubscribes as well.
+		if err := s.send(connection, connection.B().Ping().Build()); err != nil {
+			return err
+		}
+	}
 	for channels := range slices.Chunk(less, subscribeBatch) {
 		err := s.send(connection, connection.B().Unsubscribe().Channel(channels...).Build())
 		if _, refused := rueidis.IsRedisErr(err); refused {

@@ -57,12 +57,12 @@ var All = []Control{
 	{
 		Name: "loss not told", Rule: "2 loss is told", Broken: "the holder is not told",
 		Edits: []Edit{{"hold.go", "		hold.end(why)\n	}\n}\n\n// all are", "		_ = hold\n	}\n}\n\n// all are"}},
-		Plan:  plan(busyOn(traffic.Plain)), Faults: "pause a client,partition",
+		Plan:  plan(busyOn(traffic.Plain), toTheEnd(500*time.Millisecond)), Faults: "pause a client,partition",
 	},
 	{
 		Name: "loss told late", Rule: "2 loss is told before another can get in", Broken: "the holder is told a second later",
 		Edits: []Edit{{"actors/call.go", "		call.Holder.LeaseLost(a.Reason, a.Detail)", "		time.AfterFunc(time.Second, func() { call.Holder.LeaseLost(a.Reason, a.Detail) })"}},
-		Plan:  plan(busyOn(traffic.Plain)), Faults: "pause a client,partition",
+		Plan:  plan(busyOn(traffic.Plain), toTheEnd(500*time.Millisecond)), Faults: "pause a client,partition",
 	},
 	{
 		Name: "acquire adds", Rule: "3 scripts are idempotent", Broken: "acquire adds to the hold count instead of setting it",
