@@ -17,7 +17,7 @@ redis: ## Install redis-server if it is missing (Debian, Ubuntu)
 
 .PHONY: test
 test: redis ## Run all tests, with the race detector
-	$(GO) test -race -timeout 20m ./...
+	$(GO) test -race -p 1 -timeout 20m ./...
 
 .PHONY: quickstart
 quickstart: ## Run the quickstart on an embedded Redis

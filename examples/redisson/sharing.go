@@ -59,6 +59,9 @@ func share(s *scene) {
 // downgrade: a writer reads, and then writes no more. Others may read beside it from then
 // on. Redisson does not tell them so; Lockkeeper does.
 func downgrade(s *scene) {
+	if s.holding == java && s.neglects() {
+		return
+	}
 	holder := s.holder(short)
 	reader, writer := s.waiter(short).as(read), s.thread("writer", s.waiting, s.driver(s.waiting, short, 0)).as(write)
 	holder.as(write).do("lock")
@@ -107,9 +110,22 @@ func longest(s *scene) {
 	if s.waiting == golang {
 		check(lowest > lease-2*short, "Go has cut the lease of another reader to %v", lowest)
 	}
-	check(left > lease-after-clockStep, "%v after its begin a lease of %v has %v left", after, lease, left)
+	if s.waiting == golang || !s.neglects() {
+		check(left > lease-after-clockStep, "%v after its begin a lease of %v has %v left", after, lease, left)
+	}
 	s.readers(1)
 	holder.do("unlock")
+}
+
+// neglects tells, also in the table, whether this Redisson's watchdog cannot keep a reader's
+// holds: in 3.45.1, not in 4.7.0, it renews the lock but not the leases of the holds, and
+// the next release ends the lock. Those of other readers it cuts short for good.
+func (s *scene) neglects() bool {
+	if s.version >= "4" {
+		return false
+	}
+	s.tell("left out: the watchdog of Redisson %s does not keep the leases of readers", s.version)
+	return true
 }
 
 func (s *scene) readers(want int) {
