@@ -20,7 +20,7 @@ var matches = []struct {
 }{
 	{"s1", "one thread, one lock", nil, long, false},
 	{"s3", "64 threads, one lock", []string{"threads=64"}, long, false},
-	{"s2", "64 threads, 1000 locks", []string{"threads=64", "keys=1000"}, long, false},
+	{"s2", "1000 threads, 1000 locks", []string{"threads=1000", "keys=1000"}, long, false},
 	{"s5", "10,000 locks held under the watchdog", []string{"keys=10000"}, 2 * short, true},
 }
 
