@@ -25,7 +25,7 @@ quickstart: ## Run the quickstart on an embedded Redis
 
 .PHONY: interop
 interop: redis ## Share locks with Redisson (Java): needs a JDK 17 and Maven
-	$(GO) run ./examples/redisson
+	$(GO) run ./examples/redisson -bench
 
 .PHONY: bench
 bench: redis ## Run the benchmarks of the root package

@@ -137,8 +137,8 @@ func (q *quorum) refusal(t tally) verdict {
 			v.Holder, v.OwnTerm = r.Holder, r.OwnTerm
 		}
 	}
-	if holders[v.Holder] < q.majority()-len(t.failed) {
-		v.TTL = rand.N(split) // nobody has the majority
+	if len(t.done) > 0 && holders[v.Holder] < q.majority()-len(t.failed) {
+		v.TTL = rand.N(split) // we had a part, and nobody has the majority
 		return v
 	}
 	// When so many of them have run out that a majority is free, soonest first.
