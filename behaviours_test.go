@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -214,13 +216,7 @@ func TestKindsOverARestart(t *testing.T) {
 		for kind, lock := range locks {
 			holds[kind] = mustAcquire(t, lock)
 		}
-		for end := time.Now().Add(3 * watchdog / 2); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-			for kind, hold := range holds {
-				if err := hold.Err(); err != nil {
-					t.Fatalf("%s: %v", kind, err)
-				}
-			}
-		}
+		lasts(t, 3*watchdog/2, slices.Collect(maps.Values(holds))...)
 		for _, hold := range holds {
 			release(t, hold)
 		}
@@ -454,11 +450,7 @@ func TestReadersLeasesAreTheirOwn(t *testing.T) {
 		proxy.Refuse(true)
 		proxy.Cut()
 		isLost(t, lost)
-		for end := time.Now().Add(3 * watchdog / 2); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-			if err := lives.Err(); err != nil {
-				t.Fatal(err)
-			}
-		}
+		lasts(t, 3*watchdog/2, lives)
 		writer := acquiring(within(t), b.ReadWriteLock(name).Write())
 		waits(t, b.ReadWriteLock(name).Write(), 1)
 		release(t, lives)
@@ -503,11 +495,7 @@ func TestReadWriteSteps(t *testing.T) {
 		if err != nil || !status.Locked || !status.Shared || status.Holders != 2 {
 			t.Errorf("held by readers in 2 processes, and the state is %+v, %v", status, err)
 		}
-		for end := time.Now().Add(3 * watchdog / 2); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-			if read.Err() != nil {
-				t.Fatal(read.Err()) // renewal survives the change
-			}
-		}
+		lasts(t, 3*watchdog/2, read) // renewal survives the change
 		release(t, read)
 		refusedTry(t, lock.Write()) // their readers still have it
 	}
@@ -564,6 +552,22 @@ func TestRedLockWithoutOneServer(t *testing.T) {
 			waits(t, other.lock, 1)
 			release(t, hold)
 			release(t, got(t, waiter).hold)
+		}
+	}
+}
+
+// lasts checks that none of the holds is lost for that long.
+func lasts(t testing.TB, d time.Duration, holds ...*lockkeeper.Hold) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	for _, hold := range holds {
+		select {
+		case <-hold.Context().Done():
+		case <-ctx.Done():
+		}
+		if err := hold.Err(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -103,9 +103,6 @@ func TestAPausedHolder(t *testing.T) {
 
 // The overlay reaches Go and Lua alike.
 func TestAControlIsCaught(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it compiles the suite")
-	}
 	for _, name := range []string{"reader beside a writer"} {
 		chosen, err := controls.Named(name)
 		if err != nil {
