@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -182,24 +183,28 @@ func (k fairKey) stand(t testing.TB, owner string) {
 // step has the head of the queue take the free lock, as Redisson does.
 func (k fairKey) step(t testing.TB, owner string) {
 	t.Helper()
-	if line := k.line(t); k.exists(t) || len(line) == 0 || line[0] != owner {
-		t.Fatalf("it is not the turn of %s: %v", owner, line)
-	}
-	k.do(t, "LPOP", k.queue)
-	k.do(t, "ZREM", k.timeouts, owner)
-	for _, other := range k.line(t) {
-		k.do(t, "ZINCRBY", k.timeouts, fmt.Sprint(-javaWait), other)
-	}
-	k.takeAs(t, owner, time.Minute)
+	k.atomically(t, `
+		if redis.call('EXISTS', KEYS[1]) == 1 or redis.call('LINDEX', KEYS[2], 0) ~= ARGV[1] then
+			return redis.error_reply('ERR it is not the turn of ' .. ARGV[1])
+		end
+		redis.call('LPOP', KEYS[2])
+		redis.call('ZREM', KEYS[3], ARGV[1])
+		for _, other in ipairs(redis.call('ZRANGE', KEYS[3], 0, -1)) do
+			redis.call('ZINCRBY', KEYS[3], -ARGV[2], other)
+		end
+		redis.call('HSET', KEYS[1], ARGV[1], 1)
+		redis.call('PEXPIRE', KEYS[1], 60000)`,
+		[]string{k.name, k.queue, k.timeouts}, owner, strconv.Itoa(javaWait))
 }
 
 // pass frees the lock and tells the head of the queue, as Redisson does.
 func (k fairKey) pass(t testing.TB) {
 	t.Helper()
-	k.do(t, "DEL", k.name)
-	if line := k.line(t); len(line) > 0 {
-		k.do(t, "PUBLISH", k.channel+":"+line[0], "0")
-	}
+	k.atomically(t, `
+		redis.call('DEL', KEYS[1])
+		local head = redis.call('LINDEX', KEYS[2], 0)
+		if head then redis.call('PUBLISH', KEYS[3] .. ':' .. head, '0') end`,
+		[]string{k.name, k.queue, k.channel})
 }
 
 // turns has waiters of several sites queue up in a known order, and notes in which

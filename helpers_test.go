@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -211,20 +213,27 @@ func (k key) number(t testing.TB, args ...string) int64 {
 	return n
 }
 
+// atomically runs a script of Redisson's kind. What Redisson does at once must not be done
+// here in steps, between which ours may come.
+func (k key) atomically(t testing.TB, script string, keys []string, args ...string) {
+	t.Helper()
+	k.do(t, slices.Concat([]string{"EVAL", script, strconv.Itoa(len(keys))}, keys, args)...)
+}
+
 // takeAs takes the lock as Redisson would, for ttl; a negative one is for ever.
 func (k key) takeAs(t testing.TB, owner string, ttl time.Duration) {
 	t.Helper()
-	k.do(t, "HSET", k.name, owner, "1")
+	script := `redis.call('HSET', KEYS[1], ARGV[1], 1)`
 	if ttl >= 0 {
-		k.do(t, "PEXPIRE", k.name, fmt.Sprint(ttl.Milliseconds()))
+		script += ` redis.call('PEXPIRE', KEYS[1], ARGV[2])`
 	}
+	k.atomically(t, script, []string{k.name}, owner, strconv.FormatInt(ttl.Milliseconds(), 10))
 }
 
 // unlock frees the lock as Redisson would.
 func (k key) unlock(t testing.TB) {
 	t.Helper()
-	k.do(t, "DEL", k.name)
-	k.do(t, "PUBLISH", k.channel, "0")
+	k.atomically(t, `redis.call('DEL', KEYS[1]) redis.call('PUBLISH', KEYS[2], '0')`, []string{k.name, k.channel})
 }
 
 // owners is the hash: owner to hold count.

@@ -33,11 +33,13 @@ func (s *scene) owner() (owner, count string) {
 			owners, counts = append(owners, owner), append(counts, count)
 		}
 		if s.kind.red {
-			// Two of three are a majority, whoever has the third. Redisson has other owners
-			// on each.
-			for i, owner := range owners {
-				if slices.Contains(owners[i+1:], owner) {
-					return owner, counts[i]
+			// Two of three are a majority, whoever has the third, and however far that is
+			// behind. Redisson has other owners on each.
+			for i := range owners {
+				for j := range i {
+					if owners[i] == owners[j] && counts[i] == counts[j] {
+						return owners[i], counts[i]
+					}
 				}
 			}
 		}
