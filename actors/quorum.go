@@ -73,23 +73,27 @@ func (q *quorum) acquire(c core.Command, deadline time.Time, done func(verdict))
 		case len(t.done) >= q.majority():
 			return func() { done(verdict{Result: core.Result{Outcome: core.Done}}) }, true
 		case len(votes)-len(t.done) > len(q.leaves)-q.majority():
+			q.end(c.Term) // before a vote can be late
 			return func() { q.giveBack(c, t, done) }, true
 		}
 		return nil, false
 	}}
 	for _, l := range q.leaves {
-		q.vote(l, c, q.quarantine, deadline, func(v verdict) { g.add(vote{v, l}) })
+		q.vote(l, c, q.quarantine, deadline, func(v verdict) (late bool) { return g.add(vote{v, l}) })
 	}
 }
 
 // vote asks one server. Its answer may come when the term is over already, since nobody
 // waits for more than a majority, and what was granted must not outlast it.
-func (q *quorum) vote(l *leaf, c core.Command, quarantine time.Duration, deadline time.Time, done func(verdict)) {
+func (q *quorum) vote(l *leaf, c core.Command, quarantine time.Duration, deadline time.Time, done func(verdict) (late bool)) {
 	l.vote(c, quarantine, deadline, func(v verdict) {
-		if (v.Outcome == core.Done || v.Unsure) && c.Term <= q.ended.Load() {
+		over := c.Term <= q.ended.Load()
+		if done(v) {
+			over = c.Term <= q.ended.Load()
+		}
+		if over && (v.Outcome == core.Done || v.Unsure) {
 			l.undo(c)
 		}
-		done(v)
 	})
 }
 
@@ -107,7 +111,6 @@ func (q *quorum) end(term uint64) {
 // those that failed are told too, and those that have not answered yet when they do.
 func (q *quorum) giveBack(c core.Command, t tally, done func(verdict)) {
 	why := q.refusal(t)
-	q.end(c.Term)
 	var granted []target
 	for _, v := range t.done {
 		granted = append(granted, v.leaf)
@@ -132,9 +135,13 @@ func (q *quorum) refusal(t tally) verdict {
 	v := verdict{Result: core.Result{Outcome: core.Refused}}
 	holders := map[string]int{}
 	for _, r := range t.refused {
-		v.busy = append(v.busy, r.busy...)
 		if holders[r.Holder]++; holders[r.Holder] > holders[v.Holder] || v.Holder == "" {
 			v.Holder, v.OwnTerm = r.Holder, r.OwnTerm
+		}
+	}
+	for _, r := range t.refused {
+		if r.Holder == v.Holder { // the others fail as we do: to wait for them would set off the next collision
+			v.busy = append(v.busy, r.busy...)
 		}
 	}
 	if len(t.done) > 0 && holders[v.Holder] < q.majority()-len(t.failed) {
@@ -194,10 +201,11 @@ func (q *quorum) heal(c core.Command, absent []vote) {
 		if !v.Taken && c.Term > q.ended.Load() {
 			once := c
 			once.Count = 1 // one step after the other, as the script has it
-			q.vote(v.leaf, once, 0, time.Now().Add(rollBackTime), func(first verdict) {
+			q.vote(v.leaf, once, 0, time.Now().Add(rollBackTime), func(first verdict) (late bool) {
 				if first.Outcome == core.Done && c.Count > 1 {
 					v.leaf.run(c, time.Now().Add(rollBackTime), func(verdict) {})
 				}
+				return false
 			})
 		}
 	}

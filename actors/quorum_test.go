@@ -2,7 +2,9 @@ package actors
 
 import (
 	"errors"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,6 +72,19 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
+// Only those servers are waited for that the holder has. The others' minorities come and
+// go, and whoever minds them has everybody try again for ever.
+func TestRefusalMindsTheHolder(t *testing.T) {
+	at := func(server string, v vote) vote {
+		v.busy = []ear{{channel: server}}
+		return v
+	}
+	votes := []vote{at("1", held("b", time.Hour)), at("2", held("a", time.Hour)), at("3", held("a", time.Hour)), at("4", held("c", time.Hour))}
+	if v := servers(5).refusal(count(votes)); !slices.Equal(v.busy, []ear{{channel: "2"}, {channel: "3"}}) {
+		t.Errorf("it waits for %v", v.busy)
+	}
+}
+
 // However many answers come at once: enough is said once, and the last is known as such.
 func TestGather(t *testing.T) {
 	const n = 64
@@ -88,10 +103,18 @@ func TestGather(t *testing.T) {
 			return func() { said++ }, true
 		}}
 		var all sync.WaitGroup
+		var late atomic.Int64
 		for i := range n {
-			all.Go(func() { g.add(i) })
+			all.Go(func() {
+				if g.add(i) {
+					late.Add(1)
+				}
+			})
 		}
 		all.Wait()
+		if late := int(late.Load()); late != n-enough {
+			t.Errorf("enough with %d of %d: %d are late", enough, n, late)
+		}
 		want := 0
 		if enough == n {
 			want = 1

@@ -132,20 +132,24 @@ type gather[T any] struct {
 	judge   func(answers []T, last bool) (act func(), over bool)
 }
 
-func (g *gather[T]) add(answer T) {
-	if act := g.judged(answer); act != nil {
+// add brings one answer; it comes late if the rest does not matter any more.
+func (g *gather[T]) add(answer T) (late bool) {
+	act, late := g.judged(answer)
+	if act != nil {
 		act()
 	}
+	return late
 }
 
-func (g *gather[T]) judged(answer T) (act func()) {
+func (g *gather[T]) judged(answer T) (act func(), late bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.answers = append(g.answers, answer)
-	if !g.over {
-		act, g.over = g.judge(g.answers, len(g.answers) == g.n)
+	if g.over {
+		return nil, true
 	}
-	return act
+	g.answers = append(g.answers, answer)
+	act, g.over = g.judge(g.answers, len(g.answers) == g.n)
+	return act, false
 }
 
 // atLast waits for all answers.

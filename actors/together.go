@@ -78,7 +78,7 @@ func rollBack(parts []target, c core.Command, why verdict, done func(verdict)) {
 func (t *together) all(c core.Command, deadline time.Time, done func(verdict)) {
 	g := &gather[verdict]{n: len(t.parts), judge: atLast(func(answers []verdict) { done(sum(c.Kind, answers)) })}
 	for _, part := range t.parts {
-		part.run(c, deadline, g.add)
+		part.run(c, deadline, func(v verdict) { g.add(v) })
 	}
 }
 
