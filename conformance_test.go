@@ -235,7 +235,7 @@ func (a adapter) Open(t testing.TB) conformance.Client {
 		}
 		p.clients = append(p.clients, client)
 		system, err := lockkeeper.New(p.actors, client, lockkeeper.Config{
-			Watchdog: watchdog, Poll: 300 * time.Millisecond, WaiterTimeout: time.Second,
+			Watchdog: watchdog, Poll: 300 * time.Millisecond, WaiterTimeout: 5 * time.Second,
 			Middleware: []actor.ReceiverMiddleware{p.middleware},
 		})
 		if err != nil {
