@@ -43,11 +43,24 @@ type Hold struct {
 	lost  error
 }
 
-// holdKey finds, in a context, the hold of a lock that the context belongs to.
-type holdKey struct {
-	runtime *actors.Runtime
-	kind    messages.Kind
-	name    string
+// holdKey finds, in a context, the holds of a System that the context belongs to.
+type holdKey struct{ runtime *actors.Runtime }
+
+// held is one of those holds; outer are those around it.
+type held struct {
+	*Hold
+	outer *held
+}
+
+// around is the hold of this lock that a context belongs to; nil if there is none.
+func (l *Lock) around(ctx context.Context) *Hold {
+	each, _ := ctx.Value(holdKey{l.runtime}).(*held)
+	for ; each != nil; each = each.outer {
+		if each.lock.same(l) {
+			return each.Hold
+		}
+	}
+	return nil
 }
 
 func (h *Hold) granted(out actors.Outcome) {
@@ -97,8 +110,9 @@ func (h *Hold) Context() context.Context {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ctx == nil {
-		ctx := context.WithValue(h.parent, h.lock.holdKey(), h)
-		h.ctx, h.cancel = context.WithCancelCause(ctx)
+		key := holdKey{h.lock.runtime}
+		outer, _ := h.parent.Value(key).(*held)
+		h.ctx, h.cancel = context.WithCancelCause(context.WithValue(h.parent, key, &held{h, outer}))
 		h.cancelIfOver()
 	}
 	return h.ctx

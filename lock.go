@@ -94,7 +94,7 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 	if err != nil {
 		return nil, invalid(op, l.Name(), err)
 	}
-	if outer, _ := ctx.Value(l.holdKey()).(*Hold); outer != nil && outer.active() {
+	if outer := l.around(ctx); outer != nil && outer.active() {
 		call.Owner = outer.owner
 	}
 	out, answered := l.runtime.Do(ctx, call)
@@ -144,12 +144,12 @@ func (l *Lock) about(op actors.Op) *actors.Call {
 	return &actors.Call{Op: op, Kind: l.kind, Mode: l.mode, Name: l.name, Members: l.members}
 }
 
-// holdKey finds the hold of this lock that a context belongs to.
-func (l *Lock) holdKey() holdKey {
-	if l.members != nil {
-		return holdKey{l.runtime, l.kind, l.members.ID()}
+// same tells whether two name the same lock, in whichever mode.
+func (l *Lock) same(other *Lock) bool {
+	if l.members != nil && other.members != nil {
+		return l.members.ID() == other.members.ID()
 	}
-	return holdKey{l.runtime, l.kind, l.name}
+	return l.members == nil && other.members == nil && l.kind == other.kind && l.name == other.name
 }
 
 // ForceRelease frees the lock, whoever holds it and in whichever process, and tells

@@ -7,13 +7,12 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/core"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // Op is what a Call asks for.
 type Op uint8
 
-// The operations of a Call; each is answered once on Done.
+// The operations of a Call; each is answered once.
 const (
 	OpAcquire Op = iota
 	OpRelease
@@ -52,11 +51,11 @@ type Call struct {
 	// Target is the Acquire that a Cancel withdraws.
 	Target *Call
 
-	// done takes the one Outcome, after a job if the caller has lent its goroutine:
-	// one that would only wait, and that nothing can interrupt, may as well run the
-	// command that it waits for. That spares waking up another.
-	done chan *Outcome
-	lend bool
+	// slot takes the one Outcome; or first a job, if the caller lends its goroutine: one
+	// that would only wait, and that nothing can interrupt, may as well run the command
+	// that it waits for. That spares waking up another.
+	slot  slot
+	lends bool
 
 	id        atomic.Uint64
 	withdrawn atomic.Bool
@@ -74,8 +73,6 @@ type Outcome struct {
 	Until *atomic.Int64
 	// Status answers an Inspect.
 	Status *messages.Status
-	// job is no answer but a command to run; the answer is still to come.
-	job *redisio.Call
 }
 
 // Holder is told about a hold by the lock actor; it must not block.
@@ -94,7 +91,7 @@ func (call *Call) answered(c *cell, a core.Answer) {
 			o.Holder = root.Holder
 		}
 	}
-	call.done <- o
+	call.slot.put(o)
 }
 
 func (call *Call) lost(_ *cell, a core.Answer) {
@@ -119,12 +116,12 @@ func (call *Call) key() lockKey {
 }
 
 func (call *Call) inspected(_ *cell, s *messages.Status) {
-	call.done <- &Outcome{Status: s}
+	call.slot.put(&Outcome{Status: s})
 }
 
 // Refuse answers a call that cannot be carried out.
 func (call *Call) refuse(reason core.Reason, detail string) {
-	call.done <- &Outcome{Answer: refusal(call.Op, reason, detail)}
+	call.slot.put(&Outcome{Answer: refusal(call.Op, reason, detail)})
 }
 
 // refusal is the answer "no" to each kind of request.
@@ -142,17 +139,17 @@ func refusal(op Op, reason core.Reason, detail string) core.Answer {
 // Do submits a call and waits for its outcome; answered is false if ctx ended first.
 func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered bool) {
 	ended := ctx.Done()
-	call.lend = ended == nil
+	call.lends = ended == nil
 	r.submit(call)
 	for {
-		select {
-		case answer := <-call.done:
-			if answer.job == nil {
-				return *answer, true
-			}
-			r.redis.RunHere(*answer.job)
+		job, answer := call.slot.take(ended)
+		switch {
+		case job != nil:
+			r.redis.RunHere(job)
 			r.lenders.Add(-1)
-		case <-ended:
+		case answer != nil:
+			return *answer, true
+		default:
 			return out, false
 		}
 	}
@@ -160,7 +157,6 @@ func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered boo
 
 // submit hands a call to its lock actor and returns at once.
 func (r *Runtime) submit(call *Call) {
-	call.done = make(chan *Outcome, 2)
 	if c := r.table.get(call.key()); c != nil && c.gate.enter() {
 		r.root.Send(c.pid, call)
 		return
@@ -173,11 +169,11 @@ func (r *Runtime) submit(call *Call) {
 func (r *Runtime) Withdraw(acquire *Call) Outcome {
 	acquire.withdrawn.Store(true) // in case the cancel overtakes the acquire
 	r.submit(acquire.about(OpCancel, 0))
-	out := *<-acquire.done
+	_, out := acquire.slot.take(nil)
 	if out.Kind == core.Granted {
 		r.submit(acquire.about(OpRelease, out.HoldID))
 	}
-	return out
+	return *out
 }
 
 // about is another call about the lock of an Acquire.

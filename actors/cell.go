@@ -45,7 +45,8 @@ type cell struct {
 	// until is shared with the holder: how long the hold is good for.
 	until atomic.Int64
 
-	lock   core.Lock
+	// lock is replaced by every event.
+	lock   *core.Lock
 	owners owners
 	// inspections are the requesters who await Redis's word on the lock.
 	inspections map[requester]struct{}
@@ -84,8 +85,14 @@ func newCell(rt *Runtime, key lockKey, members *Members) *cell {
 		c.wire = wire.New(wire.Kind(key.kind), rt.cfg.KeyPrefix+key.name, &rt.wire)
 		c.kind = kinds[key.kind]
 	}
-	c.lock = core.New(&rt.cfg.Config, &c.kind)
+	c.renew()
 	return c
+}
+
+// renew gives the cell a lock that nobody wants yet.
+func (c *cell) renew() {
+	l := core.New(&c.rt.cfg.Config, &c.kind)
+	c.lock = &l
 }
 
 // stranger is for a lock actor whose keys are other lock actors' too: with a client id of
@@ -106,25 +113,20 @@ var kinds = map[messages.Kind]core.Kind{
 // step applies an event to a copy of the lock and, if that went well, replaces the
 // lock by it. A panic on the way leaves the lock as it was.
 func (c *cell) step(event func(l *core.Lock, now core.Instant)) {
-	s := c.rt.scratch.Get().(*scratch)
-	next := &s.lock
-	*next = c.lock
-	next.Lend(s.room)
+	next := c.rt.locks.Get().(*core.Lock)
+	*next = *c.lock
+	next.Lend(c.rt.rooms.Get().(*room)[:0])
 	if !next.SpareTerm() {
 		next.Refill(c.rt.terms.Add(1))
 	}
 	event(next, c.rt.Now())
-	c.lock = *next
-	*s = scratch{}
-	c.rt.scratch.Put(s)
+	before := c.lock
+	c.lock = next
+	c.rt.locks.Put(before)
 }
 
-// scratch is what one event needs for a moment: a copy of the lock, and room for the
-// effects that it may have.
-type scratch struct {
-	lock core.Lock
-	room []core.Effect
-}
+// room is for the effects that most events have. A lock needs it for a moment only.
+type room [4]core.Effect
 
 // handle applies an event and carries out what follows from it. source is the
 // message that the event came from.
@@ -165,10 +167,8 @@ func (c *cell) carryOut() {
 			c.stopListening()
 		}
 	}
-	if room := c.lock.Reclaim(); room != nil {
-		s := c.rt.scratch.Get().(*scratch)
-		s.room = room
-		c.rt.scratch.Put(s)
+	if effects := c.lock.Reclaim(); effects != nil {
+		c.rt.rooms.Put((*room)(effects[:len(room{})]))
 	}
 	if c.closing && c.idle() {
 		c.retire()

@@ -28,7 +28,7 @@ func (c *cell) giveUp(reason core.Reason, detail string) {
 	holders, pending := c.lock.Everyone()
 	farewell := c.lock.Farewell()
 	until := max(c.rt.Now()+c.rt.cfg.Lease, c.lock.LeaseUntil())
-	c.lock = core.New(&c.rt.cfg.Config, &c.kind)
+	c.renew()
 	c.stopTimer()
 	c.rt.table.drop(c)
 	c.leaving = &leaving{reason: reason, detail: detail, sent: c.gate.close(), releases: len(farewell)}

@@ -96,7 +96,7 @@ func (a *lockActor) Receive(ctx actor.Context) {
 
 // called handles the request of a goroutine.
 func (c *cell) called(call *Call) {
-	if call.lend {
+	if call.lends {
 		c.lender = call
 	}
 	switch call.Op {

@@ -37,8 +37,8 @@ type Runtime struct {
 	// red are the systems that RedLock has made one of, this one first; nil before.
 	red     atomic.Pointer[[]*Runtime]
 	metrics *metrics
-	// scratch holds what events need for a moment.
-	scratch sync.Pool
+	// locks and rooms hold what events need for a moment.
+	locks, rooms sync.Pool
 
 	guardian    *actor.PID
 	subscriber  *actor.PID
@@ -71,7 +71,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		ended:   make(chan struct{}),
 	}
 	r.wire = wire.Options{Client: r.id, Silence: cfg.Silence, Announcement: 2 * cfg.Poll}
-	r.scratch.New = func() any { return &scratch{room: make([]core.Effect, 0, 4)} }
+	r.locks.New, r.rooms.New = func() any { return new(core.Lock) }, func() any { return new(room) }
 	r.channels = newChannels(r)
 	r.startGuardian()
 	r.deadLetters = system.EventStream.Subscribe(r.deadLetter)

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"slices"
+	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/core"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
@@ -11,13 +12,7 @@ import (
 func (c *cell) send(command core.Command) {
 	deadline := c.rt.epoch.Add(command.Deadline)
 	if c.target != nil {
-		seq := command.Seq
-		if command.Kind == core.Acquire {
-			c.told = nil
-		}
-		c.target.run(command, deadline, func(v verdict) {
-			c.rt.deliver(c.pid, &replied{seq: seq, result: v.Result, busy: v.busy})
-		})
+		c.sendTo(c.target, command, deadline)
 		return
 	}
 	if command.Kind == core.Renew {
@@ -33,10 +28,21 @@ func (c *cell) send(command core.Command) {
 	call.To = c
 	if lender := c.lender; lender != nil && c.rt.borrow() {
 		c.lender = nil
-		lender.done <- &Outcome{job: &call}
+		job := call
+		lender.slot.lend(&job)
 		return
 	}
 	c.rt.redis.Run(call)
+}
+
+// sendTo has a command run on a lock of several parts.
+func (c *cell) sendTo(t target, command core.Command, deadline time.Time) {
+	if command.Kind == core.Acquire {
+		c.told = nil
+	}
+	t.run(command, deadline, func(v verdict) {
+		c.rt.deliver(c.pid, &replied{seq: command.Seq, result: v.Result, busy: v.busy})
+	})
 }
 
 // Replied implements redisio.Receiver, on a goroutine of its pool.

@@ -118,7 +118,8 @@ func (h *holds) add(one hold) {
 		h.first = one
 		return
 	}
-	h.more = append(h.more, &one)
+	another := one
+	h.more = append(h.more, &another)
 }
 
 // update replaces the hold with that id.

@@ -1,7 +1,6 @@
 package redisio
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -119,8 +118,7 @@ func (p *pool) run(batch []Call) {
 	live := batch[:0]
 	var deadline time.Time
 	for _, c := range batch {
-		if !c.Deadline.After(now) {
-			c.To.Replied(c.Seq, Reply{Err: errNotSent})
+		if c.tooLate(now) {
 			continue
 		}
 		if c.Deadline.After(deadline) {
@@ -128,15 +126,14 @@ func (p *pool) run(batch []Call) {
 		}
 		live = append(live, c)
 	}
-	if len(live) == 0 {
+	if len(live) < 2 {
+		for i := range live {
+			p.runOne(&live[i])
+		}
 		return
 	}
-	ctx, cancel := context.WithDeadline(context.Background(), deadline)
-	defer cancel()
-	if len(live) == 1 {
-		p.runOne(ctx, &live[0])
-		return
-	}
+	ctx := newUntil(deadline)
+	defer ctx.forget()
 	commands := make(rueidis.Commands, len(live))
 	for i := range live {
 		commands[i] = live[i].command(p.client.B())
@@ -149,12 +146,24 @@ func (p *pool) run(batch []Call) {
 	}
 }
 
-func (p *pool) runOne(ctx context.Context, c *Call) {
+// runOne sends one call, and delivers the reply.
+func (p *pool) runOne(c *Call) {
+	ctx := newUntil(c.Deadline)
+	defer ctx.forget()
 	result := p.client.Do(ctx, c.command(p.client.B()))
 	if unknownScript(result) {
 		result = p.client.Do(ctx, c.withSource(p.client.B()))
 	}
 	c.deliver(result)
+}
+
+// tooLate answers a call that need not be sent any more.
+func (c *Call) tooLate(now time.Time) bool {
+	if c.Deadline.After(now) {
+		return false
+	}
+	c.To.Replied(c.Seq, Reply{Err: errNotSent})
+	return true
 }
 
 func unknownScript(result rueidis.RedisResult) bool {

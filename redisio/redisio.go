@@ -92,7 +92,11 @@ func (r *Redis) Cluster() bool { return r.client.Mode() == rueidis.ClientModeClu
 func (r *Redis) Run(c Call) { r.pool.submit(c) }
 
 // RunHere runs a call on the caller's goroutine, and returns when it is answered.
-func (r *Redis) RunHere(c Call) { r.pool.run([]Call{c}) }
+func (r *Redis) RunHere(c *Call) {
+	if !c.tooLate(time.Now()) {
+		r.pool.runOne(c)
+	}
+}
 
 // Renew takes the renewal of one lease and returns at once; it shares a script
 // with others that are due at about the same time.

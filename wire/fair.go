@@ -12,7 +12,7 @@ import (
 // Redis. How often a holder has it, and its TTL, are the reentrant lock's.
 type fair struct{ reentrant }
 
-func (f fair) call(l *Lock, c *core.Command) (redisio.Call, reading) {
+func (f fair) call(l *Lock, c core.Command) (redisio.Call, reading) {
 	switch {
 	case c.Kind == core.Enrol:
 		released := ""

@@ -11,7 +11,7 @@ import (
 // fenced is Redisson's RFencedLock: the reentrant lock, with a counter beside it.
 type fenced struct{ reentrant }
 
-func (f fenced) call(l *Lock, c *core.Command) (redisio.Call, reading) {
+func (f fenced) call(l *Lock, c core.Command) (redisio.Call, reading) {
 	if c.Kind != core.Acquire {
 		return f.reentrant.call(l, c)
 	}

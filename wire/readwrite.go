@@ -12,7 +12,7 @@ import (
 // holder, and beside it a key for the lease of each read hold.
 type readWrite struct{}
 
-func (readWrite) call(l *Lock, c *core.Command) (call redisio.Call, how reading) {
+func (readWrite) call(l *Lock, c core.Command) (call redisio.Call, how reading) {
 	call.Keys = l.keys
 	switch {
 	case c.Kind == core.Acquire, c.Kind == core.Release && c.Count+c.Shared > 0:

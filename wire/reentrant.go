@@ -11,7 +11,7 @@ import (
 // reentrant is Redisson's RLock: a hash with one field, owner -> hold count.
 type reentrant struct{}
 
-func (reentrant) call(l *Lock, c *core.Command) (call redisio.Call, how reading) {
+func (reentrant) call(l *Lock, c core.Command) (call redisio.Call, how reading) {
 	call.Keys = l.keys[:2]
 	switch c.Kind {
 	case core.Acquire:

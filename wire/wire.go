@@ -57,7 +57,7 @@ type Lock struct {
 // form is what sets a kind apart.
 type form interface {
 	// call makes the command's call, and says how to read its reply.
-	call(l *Lock, c *core.Command) (redisio.Call, reading)
+	call(l *Lock, c core.Command) (redisio.Call, reading)
 	// inspect looks at the lock.
 	inspect(l *Lock) (redisio.Call, reading)
 	renewal() *scripts.Script
@@ -115,7 +115,7 @@ func (l *Lock) ChannelOf(term uint64) string {
 // Call is the command as redisio takes it. Its Seq carries, besides the command's, how
 // to read the reply.
 func (l *Lock) Call(c *core.Command, deadline time.Time) redisio.Call {
-	call, how := l.form.call(l, c)
+	call, how := l.form.call(l, *c)
 	call.Deadline = deadline
 	call.Urgent = c.Kind != core.Acquire && c.Kind != core.Enrol
 	call.Seq = c.Seq<<readingBits | uint64(how)
