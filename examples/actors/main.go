@@ -17,15 +17,14 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/embedded"
+	"github.com/lockkeeper-go/lockkeeper/examples/internal/program"
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/quiet"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -33,32 +32,11 @@ import (
 // patience is how long the program may take before something must have gone wrong.
 const patience = 20 * time.Second
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
-
-func run(args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("actors", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	url := flags.String("redis", "", "`URL` of a Redis; without it, one inside this program is used")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
-	}
-	if err := importAll(*url, newLog(stdout)); err != nil {
-		fmt.Fprintln(stderr, "actors:", err)
-		return 1
-	}
-	return 0
-}
+func main() { program.Main("actors", importAll) }
 
 // importAll has the importers do their jobs, and checks the ledger afterwards.
-func importAll(url string, log *slog.Logger) (err error) {
-	redis, err := embedded.Open(url)
-	if err != nil {
-		return err
-	}
-	defer redis.Close()
+func importAll(redis *embedded.Redis, out io.Writer) (err error) {
+	log := newLog(out)
 	system := quiet.ActorSystem()
 	locks, err := lockkeeper.New(system, redis, lockkeeper.Config{
 		KeyPrefix: "actors-example:",

@@ -1,22 +1,14 @@
 package main
 
 import (
-	"bytes"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/lockkeeper-go/lockkeeper/examples/internal/program/programtest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-func TestMain(m *testing.M) {
-	// rueidis sleeps out a second after a connect that failed.
-	redistest.Main(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
-}
+func TestMain(m *testing.M) { programtest.Main(m) }
 
 // told are lines that must be printed, one of them only when Redis can be put out of order.
 var (
@@ -45,61 +37,39 @@ func check(t *testing.T, out string, lines ...string) {
 }
 
 func TestEmbedded(t *testing.T) {
-	var out, errors bytes.Buffer
-	if code := run(nil, &out, &errors); code != 0 || errors.Len() > 0 {
-		t.Errorf("exit code %d: %s", code, errors.String())
+	out, said := programtest.Run(t, importAll, 0)
+	if said != "" {
+		t.Error(said)
 	}
-	check(t, out.String(), append(told, outage)...)
+	check(t, out, append(told, outage)...)
 }
 
 func TestReal(t *testing.T) {
 	server := redistest.Shared(t)
-	var out, errors bytes.Buffer
-	if code := run([]string{"-redis", server.URL()}, &out, &errors); code != 0 || errors.Len() > 0 {
-		t.Errorf("exit code %d: %s", code, errors.String())
+	out, said := programtest.Run(t, importAll, 0, "-redis", server.URL())
+	if said != "" {
+		t.Error(said)
 	}
-	check(t, out.String(), told...)
+	check(t, out, told...)
 	if keys := server.Keys(t, "*"); len(keys) > 0 {
 		t.Errorf("left in Redis: %q", keys)
 	}
 }
 
 // The program itself, as somebody runs it who has nothing but Go.
-func TestProgram(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "actors")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	command := exec.Command(program)
-	command.Stderr = os.Stderr
-	out, err := command.Output()
-	if err != nil {
-		t.Error(err)
-	}
-	check(t, string(out), append(told, outage)...)
-}
+func TestProgram(t *testing.T) { check(t, programtest.Built(t), append(told, outage)...) }
 
 // An importer that gets no lock at all crashes until the desk has had enough.
 func TestNoLockToBeHad(t *testing.T) {
 	server := redistest.Start(t)
 	server.Do(t, "SET", "actors-example:ledger", "not a lock")
-	var out, errors bytes.Buffer
-	if code := run([]string{"-redis", server.URL()}, &out, &errors); code != 1 || !strings.Contains(errors.String(), "has crashed too often") {
-		t.Errorf("exit code %d: %s", code, errors.String())
+	out, said := programtest.Run(t, importAll, 1, "-redis", server.URL())
+	if !strings.Contains(said, "has crashed too often") {
+		t.Error(said)
 	}
-	if !strings.Contains(out.String(), "no lock to be had: WRONGTYPE") {
-		t.Error(out.String())
+	if !strings.Contains(out, "no lock to be had: WRONGTYPE") {
+		t.Error(out)
 	}
 }
 
-func TestFlags(t *testing.T) {
-	for _, c := range []struct {
-		code int
-		args []string
-	}{{0, []string{"-help"}}, {2, []string{"-nonsense"}}, {1, []string{"-redis", "nonsense://x"}}} {
-		var out, errors bytes.Buffer
-		if code := run(c.args, &out, &errors); code != c.code || errors.Len() == 0 {
-			t.Errorf("%q: exit code %d: %s", c.args, code, errors.String())
-		}
-	}
-}
+func TestNotAsTold(t *testing.T) { programtest.NotAsTold(t, importAll) }

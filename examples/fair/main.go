@@ -11,16 +11,15 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/embedded"
+	"github.com/lockkeeper-go/lockkeeper/examples/internal/program"
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/quiet"
 )
 
@@ -31,24 +30,7 @@ const (
 	rounds    = 3
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
-
-func run(args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("fair", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	url := flags.String("redis", "", "`URL` of a Redis; without it, one inside this program is used")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
-	}
-	if err := play(*url, stdout); err != nil {
-		fmt.Fprintln(stderr, "fair:", err)
-		return 1
-	}
-	return 0
-}
+func main() { program.Main("fair", play) }
 
 // granted is what became of one who asked.
 type granted struct {
@@ -56,12 +38,7 @@ type granted struct {
 	err error
 }
 
-func play(url string, out io.Writer) (err error) {
-	redis, err := embedded.Open(url)
-	if err != nil {
-		return err
-	}
-	defer redis.Close()
+func play(redis *embedded.Redis, out io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var desks []*lockkeeper.Lock // the same lock, seen from each process

@@ -14,14 +14,13 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/embedded"
+	"github.com/lockkeeper-go/lockkeeper/examples/internal/program"
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/quiet"
 )
 
@@ -32,32 +31,10 @@ const (
 	boxes    = 100
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
-
-func run(args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("fenced", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	url := flags.String("redis", "", "`URL` of a Redis; without it, one inside this program is used")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
-	}
-	if err := play(*url, stdout); err != nil {
-		fmt.Fprintln(stderr, "fenced:", err)
-		return 1
-	}
-	return 0
-}
+func main() { program.Main("fenced", play) }
 
 // play has the same happen with each store.
-func play(url string, out io.Writer) (err error) {
-	redis, err := embedded.Open(url)
-	if err != nil {
-		return err
-	}
-	defer redis.Close()
+func play(redis *embedded.Redis, out io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	// Not the counter of tokens, which must never begin anew.

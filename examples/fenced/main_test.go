@@ -1,25 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"errors"
-	"regexp"
-	"slices"
-	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/lockkeeper-go/lockkeeper/examples/internal/program/programtest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-func TestMain(m *testing.M) {
-	// rueidis sleeps out a second after a connect that failed.
-	redistest.Main(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
-}
+func TestMain(m *testing.M) { programtest.Main(m) }
 
 // told is what the program must say, in this order.
-var told = regexp.MustCompile(`(?s)` + strings.Join([]string{
+var told = programtest.InOrder(
 	`without a guard`,
 	`with token 1, and reads 100`,
 	`with token 2, and reads 100`,
@@ -34,27 +26,11 @@ var told = regexp.MustCompile(`(?s)` + strings.Join([]string{
 	`writes 90 with token`,
 	`refused: the token is \d+, and \d+ was here already\n`,
 	`70 boxes are left, as it should be\n`,
-}, `.*`))
+)
 
-func TestTold(t *testing.T) {
-	server := redistest.Shared(t)
-	for name, args := range map[string][]string{"embedded": nil, "real": {"-redis", server.URL()}} {
-		t.Run(name, func(t *testing.T) {
-			var out, said bytes.Buffer
-			if code := run(args, &out, &said); code != 0 || said.Len() > 0 {
-				t.Errorf("exit code %d: %s", code, said.String())
-			}
-			if !told.Match(out.Bytes()) {
-				t.Errorf("it is not as told:\n%s", out.String())
-			}
-		})
-	}
-	keys := server.Keys(t, "*")
-	if want := []string{"redisson_lock_token:{" + prefix + "stock}"}; !slices.Equal(keys, want) {
-		t.Errorf("left in Redis: %q, want %q", keys, want)
-	}
-	server.Do(t, "FLUSHALL")
-}
+func TestTold(t *testing.T) { programtest.Told(t, play, told, "redisson_lock_token:{"+prefix+"stock}") }
+
+func TestNotAsTold(t *testing.T) { programtest.NotAsTold(t, play) }
 
 // A guard lets through whoever has the highest token so far, and a higher one; and from
 // the moment that the holder of a token reads, nobody writes with a lower one.
@@ -91,24 +67,4 @@ func TestGuards(t *testing.T) {
 		})
 	}
 	server.Do(t, "FLUSHALL")
-}
-
-func TestNotAsTold(t *testing.T) {
-	server := redistest.Start(t)
-	for complaint, c := range map[string]struct {
-		args []string
-		code int
-	}{
-		"-nonsense": {[]string{"-nonsense"}, 2},
-		"-redis":    {[]string{"-help"}, 0},
-		"refused":   {[]string{"-redis", server.URL()}, 1},
-	} {
-		if complaint == "refused" {
-			server.Kill(t)
-		}
-		var out, said bytes.Buffer
-		if code := run(c.args, &out, &said); code != c.code || !strings.Contains(said.String(), complaint) {
-			t.Errorf("%q: exit code %d, and said %q", c.args, code, said.String())
-		}
-	}
 }

@@ -11,10 +11,8 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -23,6 +21,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/embedded"
+	"github.com/lockkeeper-go/lockkeeper/examples/internal/program"
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/quiet"
 )
 
@@ -33,31 +32,9 @@ const (
 	each     = 25               // how many transfers each clerk makes
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() { program.Main("multilock", play) }
 
-func run(args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("multilock", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	url := flags.String("redis", "", "`URL` of a Redis; without it, one inside this program is used")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
-	}
-	if err := play(*url, stdout); err != nil {
-		fmt.Fprintln(stderr, "multilock:", err)
-		return 1
-	}
-	return 0
-}
-
-func play(url string, out io.Writer) (err error) {
-	redis, err := embedded.Open(url)
-	if err != nil {
-		return err
-	}
-	defer redis.Close()
+func play(redis *embedded.Redis, out io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var banks [2]*bank // two processes

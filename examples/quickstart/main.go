@@ -10,43 +10,19 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/embedded"
+	"github.com/lockkeeper-go/lockkeeper/examples/internal/program"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
-
-func run(args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	url := flags.String("redis", "", "`URL` of a Redis; without it, one inside this program is used")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
-	}
-	if err := play(*url, stdout); err != nil {
-		fmt.Fprintln(stderr, "quickstart:", err)
-		return 1
-	}
-	return 0
-}
+func main() { program.Main("quickstart", play) }
 
 // play has all acts played, on one Redis, by two processes.
-func play(url string, stdout io.Writer) (err error) {
-	redis, err := embedded.Open(url)
-	if err != nil {
-		return err
-	}
-	defer redis.Close()
+func play(redis *embedded.Redis, stdout io.Writer) (err error) {
 	s := newStory(stdout, redis)
 	a, err := s.newProcess()
 	if err != nil {

@@ -10,14 +10,13 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/embedded"
+	"github.com/lockkeeper-go/lockkeeper/examples/internal/program"
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/quiet"
 )
 
@@ -26,24 +25,7 @@ const (
 	patience = 20 * time.Second // how long anything may take before it has gone wrong
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
-
-func run(args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("readwrite", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	url := flags.String("redis", "", "`URL` of a Redis; without it, one inside this program is used")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
-	}
-	if err := play(*url, stdout); err != nil {
-		fmt.Fprintln(stderr, "readwrite:", err)
-		return 1
-	}
-	return 0
-}
+func main() { program.Main("readwrite", play) }
 
 // story is what the acts share: the same lock, seen from two processes.
 type story struct {
@@ -51,12 +33,7 @@ type story struct {
 	out         io.Writer
 }
 
-func play(url string, out io.Writer) (err error) {
-	redis, err := embedded.Open(url)
-	if err != nil {
-		return err
-	}
-	defer redis.Close()
+func play(redis *embedded.Redis, out io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var locks [2]*lockkeeper.ReadWrite
