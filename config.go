@@ -15,7 +15,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/core"
 )
 
-// Config tunes a System. The zero value of every field is its default.
+// Config tunes a System. The zero value of every field is its default. Watchdog may be
+// 100 years at most, WaiterTimeout 30, the other times 10.
 type Config struct {
 	// Watchdog is the TTL of locks that are held without a lease of their own, and
 	// so the longest that a crashed process can keep others out. Default 30 s, as in
@@ -56,6 +57,9 @@ type Config struct {
 	Middleware []actor.ReceiverMiddleware
 }
 
+// longest bounds the times that are added to each other, and to the clock; ten years.
+const longest = 10 * 365 * 24 * time.Hour
+
 // opening is how often a lock that nobody else is seen to wait for is released at
 // the end of a tenure all the same, for those who wait without subscribing.
 const opening = time.Second
@@ -75,7 +79,7 @@ func (c Config) withDefaults(system *actor.ActorSystem) Config {
 	c.Tenure = or(c.Tenure, 5*time.Millisecond)
 	c.Poll = or(c.Poll, time.Second)
 	c.CallTimeout = or(c.CallTimeout, 2*time.Second)
-	c.WaiterTimeout = or(c.WaiterTimeout, max(5*time.Second, 3*c.Poll))
+	c.WaiterTimeout = or(c.WaiterTimeout, max(5*time.Second, 3*min(c.Poll, longest)))
 	c.Idle = or(c.Idle, time.Minute)
 	c.QueueLimit = or(c.QueueLimit, 10_000)
 	c.Logger = or(c.Logger, system.Logger())
@@ -96,10 +100,14 @@ func (c Config) validate() error {
 		"Renewal is %v, and must be more than 0 and at most half of Watchdog, which is %v", c.Renewal, c.Watchdog)
 	check(c.Tenure > 0 && c.Tenure <= c.Watchdog/3,
 		"Tenure is %v, and must be more than 0 and at most a third of Watchdog, which is %v", c.Tenure, c.Watchdog)
-	check(c.Poll >= 10*time.Millisecond, "Poll is %v, and must be at least 10ms", c.Poll)
-	check(c.CallTimeout >= 10*time.Millisecond, "CallTimeout is %v, and must be at least 10ms", c.CallTimeout)
-	check(c.WaiterTimeout >= 3*c.Poll, "WaiterTimeout is %v, and must be at least three times Poll, which is %v", c.WaiterTimeout, c.Poll)
-	check(c.Idle >= 10*time.Millisecond, "Idle is %v, and must be at least 10ms", c.Idle)
+	between := func(name string, d time.Duration) {
+		check(d >= 10*time.Millisecond && d <= longest, "%s is %v, and must be between 10ms and %v", name, d, longest)
+	}
+	between("Poll", c.Poll)
+	between("CallTimeout", c.CallTimeout)
+	check(c.WaiterTimeout/3 >= c.Poll && c.WaiterTimeout <= 3*longest,
+		"WaiterTimeout is %v, and must be at least three times Poll, which is %v, and at most %v", c.WaiterTimeout, c.Poll, 3*longest)
+	between("Idle", c.Idle)
 	check(c.QueueLimit > 0, "QueueLimit is %d, and must be more than 0", c.QueueLimit)
 	check(utf8.ValidString(c.KeyPrefix), "KeyPrefix is %q, and must be valid UTF-8", c.KeyPrefix)
 	check(len(c.KeyPrefix) < actors.MaxNameLength, "KeyPrefix has %d bytes, and must have less than %d", len(c.KeyPrefix), actors.MaxNameLength)

@@ -98,5 +98,9 @@ func (s *System) Close(ctx context.Context) error {
 	if s.runtime.Close(ctx.Done()) {
 		return nil
 	}
-	return fmt.Errorf("lockkeeper: closed before Redis confirmed every release; what is left expires by itself: %w", context.Cause(ctx))
+	const text = "lockkeeper: closed before Redis confirmed every release; what is left expires by itself"
+	if cause := context.Cause(ctx); cause != nil {
+		return fmt.Errorf(text+": %w", cause)
+	}
+	return errors.New(text) // an earlier Close did not wait for it
 }

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -155,10 +156,16 @@ func (q *quorum) refusal(t tally) verdict {
 	return v
 }
 
+// errNoVote is why there was no majority though every server answered.
+var errNoVote = errors.New("a majority of the servers knows nothing of the lock")
+
 // failure tells how many servers did not take part, and why one of them did not.
 func (q *quorum) failure(t tally) verdict {
-	v := verdict{Result: core.Result{Outcome: core.Failed}}
-	for _, f := range t.failed {
+	v := verdict{Result: core.Result{Outcome: core.Failed, Transient: true, Err: errNoVote}}
+	for i, f := range t.failed {
+		if i == 0 {
+			v.Transient = false
+		}
 		v.Transient, v.Unsure = v.Transient || f.Transient, v.Unsure || f.Unsure
 		v.Err = fmt.Errorf("%d of %d servers failed, and %d are needed: %w", len(t.failed), len(q.leaves), q.majority(), f.Err)
 	}

@@ -48,37 +48,40 @@ func (c *Call) withSource(b rueidis.Builder) rueidis.Completed {
 	return b.Eval().Script(c.Script.Source).Numkeys(int64(len(c.Keys))).Key(c.Keys...).Arg(c.Args...).Build()
 }
 
-func read(result rueidis.RedisResult) Reply {
+// read takes a reply apart. One of another shape comes from something that is not Redis,
+// or not as we know it, and must not be taken for anything.
+func (c *Call) read(result rueidis.RedisResult) Reply {
 	message, err := result.ToMessage()
 	switch {
 	case rueidis.IsRedisNil(err):
+		if !c.Script.Reply.Nil {
+			return Reply{Err: errMisfit}
+		}
 		return Reply{Nil: true}
 	case err != nil:
 		return Reply{Err: Sort(err)}
 	}
-	var reply Reply
-	numbers, texts := 0, 0
-	take := func(m *rueidis.RedisMessage) {
-		if n, err := m.ToInt64(); err == nil && m.IsInt64() {
-			if numbers < len(reply.N) {
-				reply.N[numbers] = n
-				numbers++
-			}
-		} else if s, err := m.ToString(); err == nil && texts < len(reply.S) {
-			reply.S[texts] = s
-			texts++
+	elements := []rueidis.RedisMessage{message}
+	if message.IsArray() {
+		if elements, err = message.ToArray(); err != nil {
+			return Reply{Err: Sort(err)}
 		}
 	}
-	if !message.IsArray() {
-		take(&message)
-		return reply
-	}
-	elements, err := message.ToArray()
-	if err != nil {
-		return Reply{Err: Sort(err)}
-	}
+	var reply Reply
+	numbers, texts := 0, 0
 	for i := range elements {
-		take(&elements[i])
+		if n, err := elements[i].ToInt64(); err == nil && elements[i].IsInt64() && numbers < len(reply.N) {
+			reply.N[numbers] = n
+			numbers++
+		} else if s, err := elements[i].ToString(); err == nil && texts < len(reply.S) {
+			reply.S[texts] = s
+			texts++
+		} else {
+			return Reply{Err: errMisfit}
+		}
+	}
+	if numbers != c.Script.Reply.Numbers || texts != c.Script.Reply.Texts {
+		return Reply{Err: errMisfit}
 	}
 	return reply
 }

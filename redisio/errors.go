@@ -23,10 +23,14 @@ type Error struct {
 
 // Error gives Redis's own words, and the hint.
 func (e *Error) Error() string {
-	if e.Hint == "" {
-		return e.err.Error()
+	text := e.err.Error()
+	if text == "" {
+		text = "an error without words"
 	}
-	return e.err.Error() + " (" + e.Hint + ")"
+	if e.Hint == "" {
+		return text
+	}
+	return text + " (" + e.Hint + ")"
 }
 
 // Unwrap gives the error as it came from the client.
@@ -37,6 +41,12 @@ var errNotSent = &Error{Transient: true, err: errors.New("redis is not keeping u
 
 // errClosed answers calls that come after Close.
 var errClosed = &Error{err: errors.New("the Lockkeeper system is closed")}
+
+// errMisfit answers calls whose reply no script of ours gives.
+var errMisfit = &Error{
+	Unsure: true, Hint: "is it a Redis, 6.2 or later, without a proxy that changes replies?",
+	err: errors.New("the reply is not what the script gives"),
+}
 
 // transientWords are the codes of Redis errors that pass by themselves. Redis
 // refuses the script before it writes anything, so the outcome is certain.

@@ -1,8 +1,6 @@
 package redisio
 
 import (
-	"crypto/sha1"
-	"encoding/hex"
 	"testing"
 	"time"
 
@@ -37,10 +35,12 @@ func open(t testing.TB, client rueidis.Client) *Redis {
 	return r
 }
 
-func lua(source string) *scripts.Script {
-	sum := sha1.Sum([]byte(source))
-	return &scripts.Script{Name: "test", Source: source, SHA: hex.EncodeToString(sum[:])}
+func lua(source string, reply scripts.Shape) *scripts.Script {
+	return scripts.New("test", source, reply)
 }
+
+// number is the shape of a reply that is one number.
+var number = scripts.Shape{Numbers: 1}
 
 // soon is a deadline that only a test that fails sees pass.
 func soon() time.Time { return time.Now().Add(redistest.Limit) }

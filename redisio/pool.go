@@ -176,5 +176,5 @@ func (c *Call) deliver(result rueidis.RedisResult) {
 		many.repliedBatch(result)
 		return
 	}
-	c.To.Replied(c.Seq, read(result))
+	c.To.Replied(c.Seq, c.read(result))
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // count counts in a hash how often each call has run, and replies the call's number.
-var count = lua("redis.call('HINCRBY', KEYS[1], ARGV[1], 1) return tonumber(ARGV[1])")
+var count = lua("redis.call('HINCRBY', KEYS[1], ARGV[1], 1) return tonumber(ARGV[1])", number)
 
 // counted is call number n of those that count in a hash.
 func counted(in *inbox, hash string, n int, deadline time.Time) Call {

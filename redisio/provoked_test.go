@@ -58,7 +58,7 @@ func TestWrongType(t *testing.T) {
 
 func TestScriptThatDoesNotCompile(t *testing.T) {
 	r := open(t, connect(t, redistest.Shared(t).URL()))
-	expect(t, "nonsense", run(t, r, lua("this is nonsense"), nil).Err, lasting)
+	expect(t, "nonsense", run(t, r, lua("this is nonsense", number), nil).Err, lasting)
 }
 
 func TestNoScripts(t *testing.T) {

@@ -54,17 +54,19 @@ func parse(redisURL string) (options rueidis.ClientOption, err error) {
 		options, err = rueidis.ParseURL(redisURL)
 	}
 	// A password whose special characters were not encoded is taken for a port, a
-	// path, even a host: with an @ in the URL, nothing of it may be quoted.
-	if strings.Contains(redisURL, "@") &&
-		(err != nil || strings.Contains(u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@")) {
+	// path, even a host: with an @ in the URL, nothing of it may be quoted. Nor if it
+	// is encoded, which too much of the URL may be.
+	at, encoded := strings.Contains(redisURL, "@"), strings.Contains(redisURL, "%40")
+	if (at || encoded) && err != nil || at && strings.Contains(u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@") ||
+		encoded && strings.Contains(strings.Join(options.InitAddress, ","), "@") {
 		err = errors.New("what is wrong is not shown, for the sake of the password")
 	}
 	if err == nil {
 		return options, nil
 	}
-	var at *url.Error
-	if errors.As(err, &at) {
-		err = at.Err // without the URL
+	var whole *url.Error
+	if errors.As(err, &whole) {
+		err = whole.Err // without the URL
 	}
 	return options, fmt.Errorf("redis URL cannot be used: %w (expected redis[s]://[user[:password]@]host[:port]"+
 		"[/database number][?option=value], with special characters percent-encoded)", err)

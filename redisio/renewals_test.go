@@ -219,7 +219,7 @@ func TestRenewalsAreUrgent(t *testing.T) {
 func TestRenewalsShortReply(t *testing.T) {
 	r, in := open(t, connect(t, redistest.Shared(t).URL())), newInbox()
 	batch := renewalBatchCall{renewal("a", in, 0), renewal("b", in, 1)}
-	r.Run(Call{Script: lua("return {1}"), Deadline: soon(), To: batch})
+	r.Run(Call{Script: lua("return {1}", number), Deadline: soon(), To: batch})
 	for i, reply := range in.awaitAll(t, 2) {
 		if reply.Err == nil || reply.Err.Unwrap() != errShortReply {
 			t.Errorf("renewal %d: %+v", i, reply)

@@ -12,16 +12,26 @@ import (
 	"encoding/hex"
 )
 
-// Script is one operation: its Lua source and the SHA-1 that EVALSHA knows it by.
+// Script is one operation: its Lua source, the SHA-1 that EVALSHA knows it by, and what
+// its reply looks like.
 type Script struct {
 	Name   string
 	Source string
 	SHA    string
+	Reply  Shape
 }
 
-func script(name, source string) *Script {
+// Shape is that of a reply: an array of so many numbers and texts, in any order, or one
+// of them alone; and whether it may be nil instead. If it is about many locks: for each.
+type Shape struct {
+	Numbers, Texts int
+	Nil            bool
+}
+
+// New makes a script of a source.
+func New(name, source string, reply Shape) *Script {
 	sum := sha1.Sum([]byte(source))
-	return &Script{Name: name, Source: source, SHA: hex.EncodeToString(sum[:])}
+	return &Script{Name: name, Source: source, SHA: hex.EncodeToString(sum[:]), Reply: reply}
 }
 
 var (
@@ -72,38 +82,38 @@ var (
 
 // The operations on the reentrant lock.
 var (
-	Acquire      = script("acquire", acquire)
-	Release      = script("release", release)
-	Renew        = script("renew", renew)
-	Yield        = script("yield", yield)
-	ForceRelease = script("force_release", forceRelease)
-	Inspect      = script("inspect", inspect)
+	Acquire      = New("acquire", acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
+	Release      = New("release", release, Shape{Numbers: 1})
+	Renew        = New("renew", renew, Shape{Numbers: 1})
+	Yield        = New("yield", yield, Shape{Numbers: 2})
+	ForceRelease = New("force_release", forceRelease, Shape{Numbers: 1})
+	Inspect      = New("inspect", inspect, Shape{Numbers: 2, Texts: 2})
 )
 
 // The ways to take a reentrant lock that has fencing tokens, or is one of several
 // servers', and to take several locks of any kind.
 var (
-	FencedAcquire = script("fenced_acquire", fencedAcquire)
-	QuorumAcquire = script("quorum_acquire", quorumAcquire)
-	AcquireAll    = script("acquire_all", acquireAll)
+	FencedAcquire = New("fenced_acquire", fencedAcquire, Shape{Numbers: 2, Texts: 1})
+	QuorumAcquire = New("quorum_acquire", quorumAcquire, Shape{Numbers: 2, Texts: 1})
+	AcquireAll    = New("acquire_all", acquireAll, Shape{Numbers: 2, Texts: 2})
 )
 
 // The operations on the fair lock that differ from the reentrant lock's.
 var (
-	FairQueue        = script("fair_queue", fairQueue)
-	FairForceRelease = script("fair_force_release", fairForceRelease)
-	FairInspect      = script("fair_inspect", fairInspect)
+	FairQueue        = New("fair_queue", fairQueue, Shape{Numbers: 2, Texts: 2})
+	FairForceRelease = New("fair_force_release", fairForceRelease, Shape{Numbers: 1})
+	FairInspect      = New("fair_inspect", fairInspect, Shape{Numbers: 2, Texts: 2})
 )
 
 // The operations on the read/write lock.
 var (
-	ReadWriteSet          = script("read_write_set", readWrite+readWriteSet)
-	ReadWriteRelease      = script("read_write_release", readWrite+readWriteRelease)
-	ReadWriteRenew        = script("read_write_renew", readWrite+readWriteRenew)
-	ReadWriteYield        = script("read_write_yield", readWrite+readWriteYield)
-	ReadWriteForceRelease = script("read_write_force_release", readWrite+readWriteForceRelease)
-	ReadWriteInspect      = script("read_write_inspect", readWriteInspect)
-	Look                  = script("look", readWrite+look)
+	ReadWriteSet          = New("read_write_set", readWrite+readWriteSet, Shape{Numbers: 2, Texts: 1})
+	ReadWriteRelease      = New("read_write_release", readWrite+readWriteRelease, Shape{Numbers: 1})
+	ReadWriteRenew        = New("read_write_renew", readWrite+readWriteRenew, Shape{Numbers: 1})
+	ReadWriteYield        = New("read_write_yield", readWrite+readWriteYield, Shape{Numbers: 2})
+	ReadWriteForceRelease = New("read_write_force_release", readWrite+readWriteForceRelease, Shape{Numbers: 1})
+	ReadWriteInspect      = New("read_write_inspect", readWriteInspect, Shape{Numbers: 3, Texts: 2})
+	Look                  = New("look", readWrite+look, Shape{Numbers: 1})
 )
 
 // All lists every script, for tests and for loading them in advance.

@@ -26,8 +26,8 @@ type View struct {
 // Inspect is the call that looks at the lock; View reads its reply.
 func (l *Lock) Inspect(deadline time.Time) redisio.Call {
 	call, how := l.form.inspect(l)
-	call.Deadline, call.Seq = deadline, uint64(how)
-	return call
+	call.Deadline = deadline
+	return tagged(call, 0, how)
 }
 
 // View reads the reply to Inspect.
@@ -36,7 +36,7 @@ func (l *Lock) View(tag uint64, reply redisio.Reply) View {
 	v := View{Locked: ttl != -2, TTL: -1, Subscribers: int(reply.N[1]), Holder: reply.S[0]}
 	v.Count, _ = strconv.Atoi(reply.S[1])
 	if ttl >= 0 {
-		v.TTL = time.Duration(ttl) * time.Millisecond
+		v.TTL = milliseconds(ttl)
 	}
 	switch {
 	case !v.Locked:

@@ -33,6 +33,18 @@ const (
 	readingBits = 4
 )
 
+// tagged notes in a call how its reply is to be read. Its Seq carries that, besides the
+// command's.
+func tagged(call redisio.Call, seq uint64, how reading) redisio.Call {
+	call.Seq = seq<<readingBits | uint64(how)
+	return call
+}
+
+// misfit is a reply of the right shape that means nothing.
+func misfit(reply redisio.Reply) core.Result {
+	return core.Result{Outcome: core.Failed, Unsure: true, Err: fmt.Errorf("the reply %v %q means nothing", reply.N, reply.S)}
+}
+
 // Read is what a reply to Call or Renewal means to the lock.
 func (l *Lock) Read(tag uint64, reply redisio.Reply) (seq uint64, r core.Result) {
 	seq = tag >> readingBits
@@ -75,8 +87,11 @@ func (l *Lock) Read(tag uint64, reply redisio.Reply) (seq uint64, r core.Result)
 		r.Others = int(n[0])
 	case enrolled:
 		r.OwnTerm = l.ownTerm(reply.S[0])
-		if n[0] != 1 {
+		switch {
+		case n[0] != 1:
 			l.refused(&r, n[1], reply.S[0])
+		case r.OwnTerm == 0:
+			return seq, misfit(reply)
 		}
 		r.Freed = reply.S[1] == "1"
 	case passed:
@@ -91,30 +106,54 @@ func (l *Lock) Read(tag uint64, reply redisio.Reply) (seq uint64, r core.Result)
 func (l *Lock) status(r *core.Result, reply redisio.Reply) {
 	switch status, value := reply.N[0], reply.N[1]; status {
 	case 1:
-		switch {
-		case reply.S[0] != "": // acquire_all lists the tokens of all
-			for _, token := range strings.Split(reply.S[0], ",") {
-				n, _ := strconv.ParseInt(token, 10, 64)
-				r.Tokens = append(r.Tokens, n)
-			}
-		case value != 0:
-			r.Tokens = []int64{value}
+		tokens, ok := drawn(reply)
+		if !ok {
+			*r = misfit(reply)
+			return
 		}
+		r.Tokens = tokens
 	case 0:
 		l.refused(r, value, reply.S[0])
 	case -3:
 		*r = core.Result{Outcome: core.Failed, Transient: true, Err: fmt.Errorf(
 			"%w: it may have forgotten locks, and stays out for another %v", ErrQuarantine, time.Duration(value)*time.Millisecond)}
-	default:
+	case -1:
 		r.Outcome = core.Absent
+	default:
+		*r = misfit(reply)
 	}
+}
+
+// drawn are the tokens in a reply: one number, or those of all, as acquire_all lists them.
+func drawn(reply redisio.Reply) (tokens []int64, ok bool) {
+	if reply.S[0] == "" {
+		if reply.N[1] > 0 {
+			tokens = []int64{reply.N[1]}
+		}
+		return tokens, reply.N[1] >= 0
+	}
+	for _, text := range strings.Split(reply.S[0], ",") {
+		token, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || token <= 0 {
+			return nil, false
+		}
+		tokens = append(tokens, token)
+	}
+	return tokens, true
 }
 
 // ErrQuarantine is why a server that was started lately has no vote.
 var ErrQuarantine = errors.New("the server was started lately")
 
+// milliseconds is a TTL, or very long: Redis knows longer ones than a Duration does, and
+// there must be room for the time by the clock that it is added to.
+func milliseconds(ttl int64) time.Duration {
+	const most = 200 * 365 * 24 * time.Hour
+	return time.Duration(max(min(ttl, most.Milliseconds()), -1)) * time.Millisecond
+}
+
 func (l *Lock) refused(r *core.Result, ttl int64, holder string) {
 	r.Outcome = core.Refused
-	r.TTL = time.Duration(ttl) * time.Millisecond
+	r.TTL = milliseconds(ttl)
 	r.Holder, r.OwnTerm = holder, l.ownTerm(holder)
 }

@@ -28,7 +28,7 @@ func (m Member) Command(c core.Command) core.Command {
 func AcquireAll(members []Member, c *core.Command, deadline time.Time) redisio.Call {
 	first := members[0]
 	call := redisio.Call{
-		Script: scripts.AcquireAll, Deadline: deadline, Seq: c.Seq<<readingBits | uint64(tookAll),
+		Script: scripts.AcquireAll, Deadline: deadline,
 		Args: []string{first.Owner(c.Term), ms(c.Lease), strconv.FormatInt(c.Tokens, 10)},
 	}
 	for _, m := range members {
@@ -47,7 +47,7 @@ func AcquireAll(members []Member, c *core.Command, deadline time.Time) redisio.C
 		call.Keys = append(call.Keys, keys...)
 		call.Args = append(call.Args, kind, holds)
 	}
-	return call
+	return tagged(call, c.Seq, tookAll)
 }
 
 // Refuser is which of the members has refused AcquireAll.
@@ -59,8 +59,8 @@ func Refuser(reply redisio.Reply) int {
 // Vote is Acquire on one of several independent servers. One that was started less than
 // quarantine ago refuses.
 func (l *Lock) Vote(c *core.Command, quarantine time.Duration, deadline time.Time) redisio.Call {
-	return redisio.Call{
-		Script: scripts.QuorumAcquire, Keys: l.keys[:1], Deadline: deadline, Seq: c.Seq<<readingBits | uint64(voted),
+	return tagged(redisio.Call{
+		Script: scripts.QuorumAcquire, Keys: l.keys[:1], Deadline: deadline,
 		Args: []string{l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), ms(quarantine)},
-	}
+	}, c.Seq, voted)
 }

@@ -112,14 +112,12 @@ func (l *Lock) ChannelOf(term uint64) string {
 	return l.Channel
 }
 
-// Call is the command as redisio takes it. Its Seq carries, besides the command's, how
-// to read the reply.
+// Call is the command as redisio takes it.
 func (l *Lock) Call(c *core.Command, deadline time.Time) redisio.Call {
 	call, how := l.form.call(l, *c)
 	call.Deadline = deadline
 	call.Urgent = c.Kind != core.Acquire && c.Kind != core.Enrol
-	call.Seq = c.Seq<<readingBits | uint64(how)
-	return call
+	return tagged(call, c.Seq, how)
 }
 
 // Renewal is the command of that kind as redisio takes it.

@@ -1,0 +1,278 @@
+package actors
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/redis/rueidis"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/wire"
+)
+
+// Any bytes that can be read as a request either pass the check, and then it asks only
+// for what is allowed; or they are answered by a refusal that says why, without the hold id.
+func FuzzRequests(f *testing.F) {
+	kinds := []func() proto.Message{
+		func() proto.Message { return &messages.Acquire{} }, func() proto.Message { return &messages.Release{} },
+		func() proto.Message { return &messages.Cancel{} }, func() proto.Message { return &messages.ForceRelease{} },
+		func() proto.Message { return &messages.Inspect{} },
+	}
+	owner := &actor.PID{Address: "nonhost", Id: "actor"}
+	for _, seed := range []*messages.Acquire{
+		{}, {Lock: &messages.Lock{}}, {Lock: &messages.Lock{Name: "orders"}, Owner: owner, Lease: durationpb.New(time.Second)},
+		{Lock: &messages.Lock{Name: "orders"}, Owner: &actor.PID{Id: "future$1"}, Wait: durationpb.New(0)},
+		{Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_RED}, Lease: durationpb.New(time.Minute)},
+		{Lock: &messages.Lock{Name: "orders", Kind: 6}}, {Lock: &messages.Lock{Name: "orders", Kind: -1, Mode: 77}},
+		{Lock: &messages.Lock{Name: "orders", Mode: messages.Mode_MODE_SHARED}},
+		{Lock: &messages.Lock{Name: "orders", Members: []*messages.Lock{{Name: "a"}}}},
+		{Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_MULTI, Members: []*messages.Lock{{Name: "a"}}}},
+		{Lock: multi(&messages.Lock{Name: "b"}, &messages.Lock{Name: "a", Kind: messages.Kind_KIND_FENCED}), MaxHold: durationpb.New(time.Hour)},
+		{Lock: multi(&messages.Lock{Name: "a"}, &messages.Lock{Name: "a", Kind: messages.Kind_KIND_FAIR})},
+		{Lock: multi(&messages.Lock{Kind: messages.Kind_KIND_MULTI})}, {Lock: multi()},
+		{Lock: &messages.Lock{Name: "orders"}, Lease: &durationpb.Duration{Seconds: 1, Nanos: -1}},
+		{Lock: &messages.Lock{Name: "orders"}, Wait: &durationpb.Duration{Seconds: -1 << 63}},
+		{Lock: &messages.Lock{Name: "orders"}, Wait: &durationpb.Duration{Seconds: 315576000000}, MaxHold: &durationpb.Duration{}},
+		{Lock: &messages.Lock{Name: "orders"}, Wait: durationpb.New(-time.Second)},
+		{Lock: &messages.Lock{Name: strings.Repeat("x", MaxNameLength)}},
+	} {
+		wire, err := proto.Marshal(seed)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for i := range kinds {
+			f.Add(uint8(i), wire, uint8(i))
+		}
+	}
+	f.Add(uint8(1), []byte("\x0a\x08\x0a\x06orders\x12\x10hold id 123 4567"), uint8(0))
+	f.Fuzz(func(t *testing.T, kind uint8, wire []byte, setting uint8) {
+		r := home("1", rueidis.ClientModeStandalone)
+		if setting&1 != 0 {
+			r = home("1", rueidis.ClientModeCluster)
+		}
+		if setting&2 != 0 {
+			r.cfg.KeyPrefix = "app:"
+		}
+		r.cfg.Lease = 30 * time.Second
+		if setting&4 != 0 {
+			r.red.Store(&[]*Runtime{r})
+		}
+		m := kinds[int(kind)%len(kinds)]()
+		if proto.Unmarshal(wire, m) != nil {
+			return
+		}
+		lock := m.(lockRequest).GetLock()
+		key, members, err := r.check(m)
+		if err == nil {
+			passed(t, r, m, key, members)
+			return
+		}
+		text := err.Error()
+		if strings.TrimSpace(text) == "" || !utf8.ValidString(text) {
+			t.Errorf("%v: refused with %q", m, text)
+		}
+		by := letterOf(m, &actor.PID{Address: "nonhost", Id: "sender"})
+		answer := by.message(r, refusal(by.op, core.Invalid, text))
+		type refusal interface {
+			proto.Message
+			GetLock() *messages.Lock
+			GetReason() messages.Reason
+			GetDetail() string
+		}
+		no, ok := answer.(refusal)
+		if !ok || no.GetReason() != messages.Reason_REASON_INVALID || no.GetDetail() == "" || !proto.Equal(no.GetLock(), lock) {
+			t.Errorf("%v: answered %v", m, answer)
+			return
+		}
+		if _, err := proto.Marshal(no); err != nil {
+			t.Errorf("the answer to %v cannot be sent: %v", m, err)
+		}
+		if release, is := m.(*messages.Release); is && len(release.HoldId) > 12 && !strings.Contains(lock.String(), release.HoldId) {
+			for _, shown := range []string{text, fmt.Sprint(answer)} {
+				if strings.Contains(shown, release.HoldId) {
+					t.Errorf("the hold id is shown: %s", shown)
+				}
+			}
+		}
+	})
+}
+
+func multi(members ...*messages.Lock) *messages.Lock {
+	return &messages.Lock{Kind: messages.Kind_KIND_MULTI, Members: members}
+}
+
+// passed expects of a request that it asks for nothing that is not allowed.
+func passed(t *testing.T, r *Runtime, m proto.Message, key lockKey, members *Members) {
+	t.Helper()
+	lock := m.(lockRequest).GetLock()
+	all := []*messages.Lock{lock}
+	if lock.Kind == messages.Kind_KIND_MULTI {
+		all = lock.Members
+		if len(all) < 1 || len(all) > MaxMembers || members == nil || len(members.sorted) != len(all) || key.name != members.ID() {
+			t.Errorf("%v passed as %+v", m, members)
+			return
+		}
+	} else if members != nil || key.name != lock.Name || len(lock.Members) > 0 {
+		t.Errorf("%v passed as %+v", m, key)
+	}
+	names := map[string]bool{}
+	for _, one := range all {
+		_, kind := messages.Kind_name[int32(one.Kind)]
+		_, mode := messages.Mode_name[int32(one.Mode)]
+		switch full := r.cfg.KeyPrefix + one.Name; {
+		case !kind, !mode, one.Name == "", len(full) > MaxNameLength, !utf8.ValidString(full), names[one.Name],
+			one.Mode == messages.Mode_MODE_SHARED && one.Kind != messages.Kind_KIND_READ_WRITE,
+			one.Kind == messages.Kind_KIND_RED && r.red.Load() == nil:
+			t.Errorf("%v passed", m)
+		}
+		names[one.Name] = true
+	}
+	if acquire, ok := m.(*messages.Acquire); ok {
+		for _, d := range []*durationpb.Duration{acquire.Lease, acquire.MaxHold} {
+			if d != nil && (d.CheckValid() != nil || d.AsDuration() < MinLease || d.AsDuration() > MaxLease) {
+				t.Errorf("%v passed", m)
+			}
+		}
+		if acquire.Wait.AsDuration() < 0 || acquire.Lease != nil && acquire.MaxHold != nil || acquire.Owner != nil && isFuture(acquire.Owner) {
+			t.Errorf("%v passed", m)
+		}
+	}
+	newCell(r, key, members) // finds a kind of lock for it
+}
+
+// A name is refused with words that say what is allowed, or it can be used: all keys of
+// the lock, whatever its kind, then lie in one slot if there is a cluster.
+func FuzzCheckName(f *testing.F) {
+	for _, name := range []string{
+		"", "n", "a{b}c", "a{b", "a}b", "{}x", "a{}b{c}", "}{", "{{a}}", "ключ", "\xff", "half a rune \xd0", "\x00", " ",
+		strings.Repeat("x", 508), strings.Repeat("x", 509), strings.Repeat("ж", 256), strings.Repeat("ж", 257),
+	} {
+		for _, prefix := range []string{"", "app:", "{app}:", "{", "}"} {
+			f.Add(prefix, name, true)
+			f.Add(prefix, name, false)
+		}
+	}
+	f.Fuzz(func(t *testing.T, prefix, name string, cluster bool) {
+		if !utf8.ValidString(prefix) {
+			return // which Config does not let pass
+		}
+		r := home("1", rueidis.ClientModeStandalone)
+		if cluster {
+			r = home("1", rueidis.ClientModeCluster)
+		}
+		r.cfg.KeyPrefix = prefix
+		full := prefix + name
+		err := r.CheckName(name)
+		if err != nil {
+			for word, meant := range map[string]bool{
+				"empty":  name == "",
+				"512":    name != "" && len(full) > 512,
+				"UTF-8":  len(full) <= 512 && !utf8.ValidString(name),
+				"{tag}":  cluster && strings.ContainsAny(full, "{}"),
+				"braces": cluster && strings.ContainsAny(full, "{}"),
+			} {
+				if strings.Contains(err.Error(), word) && !meant && !strings.Contains(name, word) {
+					t.Errorf("%q is refused with %v", full, err)
+				}
+			}
+			return
+		}
+		if name == "" || len(full) > 512 || !utf8.ValidString(full) {
+			t.Errorf("%q passed", full)
+		}
+		if !cluster {
+			return
+		}
+		slot := redisio.Slot(full)
+		for _, derived := range []string{
+			redisio.Channel(full), redisio.Token(full), redisio.Queue(full), redisio.Timeouts(full),
+			redisio.ReadWriteChannel(full), redisio.Writer(full), redisio.Holds(full) + ":field",
+		} {
+			if redisio.Slot(derived) != slot {
+				t.Errorf("%q passed, and %q is in another slot", full, derived)
+			}
+		}
+	})
+}
+
+// Whatever comes back for the parts of a MultiLock or RedLock, the whole is told once, as
+// one of the outcomes, and nobody asks for a part that there is not.
+func FuzzParts(f *testing.F) {
+	for _, s := range []string{"", "0", "1", "3", "4", "-1", "x", "9223372036854775808", "-9223372036854775808"} {
+		f.Add(int64(0), int64(2000), int64(1), "somebody:1", s, uint32(0x3210))
+		f.Add(int64(1), int64(0), int64(0), "5,x,7,8,9,10", s, uint32(0))
+	}
+	f.Add(int64(-3), int64(-1), int64(0), "", "", uint32(0x33333333))
+	f.Add(int64(0), int64(-1<<63), int64(0), "", "", uint32(0x01010101))
+	f.Fuzz(func(t *testing.T, a, b, c int64, s, u string, outcomes uint32) {
+		r := home("1", rueidis.ClientModeStandalone)
+		members, err := NewMembers([]Member{
+			{Runtime: r, Name: "c", Kind: messages.Kind_KIND_FENCED}, {Runtime: r, Name: "a"}, {Runtime: r, Name: "b", Kind: messages.Kind_KIND_FENCED},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		options := &wire.Options{Client: "client"}
+		b3 := members.target(options).(*bundle)
+		told := 0
+		check := func(v verdict) {
+			if told++; v.Outcome < core.Done || v.Outcome > core.Failed || (v.Outcome == core.Failed) != (v.Err != nil) {
+				t.Errorf("told %+v", v.Result)
+			}
+			if tokens := members.Tokens(v.Tokens); len(tokens) != 3 || tokens[1] != 0 {
+				t.Errorf("tokens %v of %v", tokens, v.Tokens)
+			}
+			for _, e := range v.busy {
+				if !strings.HasPrefix(e.channel, "redisson_lock__channel:{") {
+					t.Errorf("busy is %q", e.channel)
+				}
+			}
+		}
+		command := core.Command{Kind: core.Acquire, Count: 1, Term: 1, Lease: time.Second}
+		var wires []wire.Member
+		for _, l := range b3.leaves {
+			wires = append(wires, l.member)
+		}
+		reply := redisio.Reply{N: [3]int64{a, b, c}, S: [2]string{s, u}}
+		bundleReply{bundle: b3, done: check}.Replied(wire.AcquireAll(wires, &command, time.Time{}).Seq, reply)
+		leafReply{leaf: b3.leaves[0], done: check}.Replied(b3.leaves[0].member.Vote(&command, 0, time.Time{}).Seq, reply)
+		if told != 2 {
+			t.Errorf("told %d times", told)
+		}
+
+		// Each part's verdict is two bits: done, refused, absent, failed.
+		for n := 1; n <= 5; n++ {
+			q, votes, parts := servers(n), []vote(nil), []verdict(nil)
+			for i := range n {
+				v := verdict{Result: core.Result{Outcome: core.Done}}
+				switch bits := outcomes >> (4 * i); bits & 3 {
+				case 1:
+					v.Outcome, v.Holder, v.TTL = core.Refused, []string{s, u}[bits>>2&1], time.Duration(a>>i)
+				case 2:
+					v.Outcome, v.Taken = core.Absent, bits&4 != 0
+				case 3:
+					v.Result = core.Result{Outcome: core.Failed, Transient: bits&4 != 0, Unsure: bits&8 != 0, Err: errDown}
+				}
+				votes, parts = append(votes, vote{v, q.leaves[i]}), append(parts, v)
+			}
+			if tally := count(votes); len(tally.done) < q.majority() {
+				if v := q.refusal(tally); v.Outcome != core.Refused && (v.Outcome != core.Failed || v.Err == nil) {
+					t.Errorf("the votes %+v were read as %+v", parts, v.Result)
+				}
+			}
+			for _, kind := range []core.CommandKind{core.Release, core.Renew, core.ForceRelease} {
+				if v := sum(kind, append([]verdict(nil), parts...)); v.Outcome != core.Done && v.Outcome != core.Absent && (v.Outcome != core.Failed || v.Err == nil) {
+					t.Errorf("%v of %+v was read as %+v", kind, parts, v.Result)
+				}
+			}
+		}
+	})
+}
