@@ -50,6 +50,16 @@ robustness-long: redis ## The same for longer, with a look at leaks: make robust
 robustness-controls: redis ## Break each safety rule in turn: the suite must notice
 	$(GO) run -C robustness . -controls all
 
+.PHONY: fuzz
+fuzz: redis ## Fuzz whatever reads input, each target for a while: make fuzz TIME=1m
+	@set -e; for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+	  echo "== $$p $$f"; $(GO) test $$p -run '^$$' -fuzz "^$$f$$" -fuzztime $(or $(TIME),1m); done; done
+
+.PHONY: bench-quick
+bench-quick: redis ## Run every scenario of the benchmarks once, briefly: do they work?
+	$(GO) test -C bench .
+	$(GO) run -C bench . -quick
+
 .PHONY: generate
 generate: ## Generate the Go of the messages
 	$(GO) generate ./messages
@@ -60,7 +70,7 @@ lint: ## gofmt, go vet, staticcheck, and the generated code is up to date
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
 	cd messages/internal/gen && $(GO) vet . && $(GO) run $(STATICCHECK) .
-	cd bench && $(GO) vet . && $(GO) build -o /dev/null .
+	cd bench && $(GO) vet . && $(GO) run $(STATICCHECK) .
 	cd robustness && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
 	$(GO) mod tidy -diff
 	$(GO) generate ./messages && git diff --exit-code -- messages

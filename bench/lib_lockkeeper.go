@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -11,28 +13,89 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 )
 
-type ours struct{ system *lockkeeper.System }
-
-func openLockkeeper(addr string, lease time.Duration, _ bool) (library, error) {
-	client, err := lockkeeper.Connect("redis://" + addr)
-	if err != nil {
-		return nil, err
-	}
-	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
-	s, err := lockkeeper.New(system, client, lockkeeper.Config{Watchdog: lease})
-	return ours{s}, err
+type locks struct {
+	system *lockkeeper.System
+	kind   kind
+	mu     sync.Mutex
+	held   []*lockkeeper.Hold
 }
 
-func (l ours) acquire(name string) (func() error, error) {
-	hold, err := l.system.Lock(name).Acquire(context.Background())
+// few lets only the first messages through: what 100,000 locks have to say would take
+// longer than the measurement.
+type few struct {
+	slog.Handler
+	written *atomic.Int64
+}
+
+func (h few) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.Handler.Enabled(ctx, level) && h.written.Add(1) <= 5
+}
+
+// start brings up Lockkeeper in an actor system of its own.
+func start(addr string, lease time.Duration, s scenario) (*actor.ActorSystem, *lockkeeper.System, error) {
+	client, err := lockkeeper.Connect("redis://" + addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	logger := slog.New(few{slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}), new(atomic.Int64)})
+	host := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
+	config := lockkeeper.Config{Watchdog: lease}
+	if s.oneKey {
+		config.QueueLimit = s.size // 0 is the default
+	}
+	system, err := lockkeeper.New(host, client, config)
+	return host, system, err
+}
+
+func openLockkeeper(addr string, lease time.Duration, s scenario) (library, error) {
+	_, system, err := start(addr, lease, s)
+	return &locks{system: system, kind: s.kind}, err
+}
+
+func (l *locks) lock(name string) *lockkeeper.Lock {
+	switch l.kind {
+	case fenced:
+		return l.system.FencedLock(name)
+	case fair:
+		return l.system.FairLock(name)
+	case readWrite:
+		return l.system.ReadWriteLock(name).Write()
+	default:
+		return l.system.Lock(name)
+	}
+}
+
+func (l *locks) acquire(name string) (func() error, error) { return acquire(l.lock(name)) }
+
+func (l *locks) read(name string) (func() error, error) {
+	return acquire(l.system.ReadWriteLock(name).Read())
+}
+
+func acquire(lock *lockkeeper.Lock) (func() error, error) {
+	hold, err := lock.Acquire(context.Background())
 	if err != nil {
 		return nil, err
 	}
 	return func() error { return hold.Release(context.Background()) }, nil
 }
 
-func (l ours) hold(name string) error {
-	_, err := l.system.Lock(name).Acquire(context.Background())
-	return err
+func (l *locks) hold(name string) error {
+	hold, err := l.lock(name).Acquire(context.Background())
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = append(l.held, hold)
+	return nil
+}
+
+// check says whether everything is still held.
+func (l *locks) check() error {
+	for _, hold := range l.held {
+		if err := hold.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -14,7 +14,7 @@ type redisLock struct {
 	lease  time.Duration
 }
 
-func openRedislock(addr string, lease time.Duration, _ bool) (library, error) {
+func openRedislock(addr string, lease time.Duration, _ scenario) (library, error) {
 	return redisLock{redislock.New(redis.NewClient(&redis.Options{Addr: addr})), lease}, nil
 }
 

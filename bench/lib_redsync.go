@@ -19,7 +19,7 @@ type redSync struct {
 	lease time.Duration
 }
 
-func openRedsync(addr string, lease time.Duration, _ bool) (library, error) {
+func openRedsync(addr string, lease time.Duration, _ scenario) (library, error) {
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}})
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func openRedsync(addr string, lease time.Duration, _ bool) (library, error) {
 	return redSync{redsync.New(poolrueidis.NewPool(rueidiscompat.NewAdapter(client))), lease}, nil
 }
 
-func openRedsyncGoRedis(addr string, lease time.Duration, _ bool) (library, error) {
+func openRedsyncGoRedis(addr string, lease time.Duration, _ scenario) (library, error) {
 	client := redis.NewClient(&redis.Options{Addr: addr})
 	return redSync{redsync.New(poolgoredis.NewPool(client)), lease}, nil
 }

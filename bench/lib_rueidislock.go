@@ -10,7 +10,7 @@ import (
 
 type rueidisLock struct{ locker rueidislock.Locker }
 
-func openRueidislock(addr string, lease time.Duration, _ bool) (library, error) {
+func openRueidislock(addr string, lease time.Duration, _ scenario) (library, error) {
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption:   rueidis.ClientOption{InitAddress: []string{addr}},
 		KeyMajority:    1,

@@ -15,6 +15,11 @@ type library interface {
 	hold(name string) error
 }
 
+// A reader is a library with read/write locks, whose acquire is for writers.
+type reader interface {
+	read(name string) (release func() error, err error)
+}
+
 // A candidate is a library that can be measured.
 type candidate struct {
 	name string
@@ -22,12 +27,23 @@ type candidate struct {
 	// to those that its scripts call. INFO counts both alike.
 	sends []string
 	// open connects to Redis. Whatever is locked is locked for lease.
-	open func(addr string, lease time.Duration, queue bool) (library, error)
+	open func(addr string, lease time.Duration, s scenario) (library, error)
 }
 
+// Ours, and the bare scripts, which are the limit of what goes to Redis for each
+// grant. All others are peers.
+const (
+	ours          = "lockkeeper"
+	oursByMessage = "lockkeeper-actors"
+	limit         = "raw"
+	limitQueue    = "raw-queue"
+)
+
 var candidates = []candidate{
-	{"lockkeeper", []string{"evalsha", "eval", "subscribe", "unsubscribe", "ping"}, openLockkeeper},
-	{"raw", []string{"evalsha", "eval", "ping"}, openRaw},
+	{ours, []string{"evalsha", "eval", "subscribe", "unsubscribe", "ping"}, openLockkeeper},
+	{oursByMessage, []string{"evalsha", "eval", "subscribe", "unsubscribe", "ping"}, openActors},
+	{limit, []string{"evalsha", "eval", "ping"}, openRaw},
+	{limitQueue, []string{"evalsha", "eval", "ping"}, openRawQueue},
 	{"rueidislock", []string{"evalsha", "eval", "ping"}, openRueidislock},
 	{"redsync", []string{"set", "evalsha", "eval", "ping"}, openRedsync},
 	{"redsync-goredis", []string{"set", "evalsha", "eval", "ping"}, openRedsyncGoRedis},
@@ -40,6 +56,10 @@ func find(name string) (candidate, error) {
 		return candidate{}, fmt.Errorf("there is no library %q", name)
 	}
 	return candidates[i], nil
+}
+
+func isPeer(lib string) bool {
+	return !slices.Contains([]string{ours, oursByMessage, limit, limitQueue}, lib)
 }
 
 // retryDelay is how long the libraries that poll wait between two tries.

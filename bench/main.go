@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -25,7 +26,22 @@ func main() {
 		}
 		return
 	}
-	if err := measure(); err != nil {
+	var o options
+	flag.StringVar(&o.names, "scenario", "", "scenarios, with commas between them, or what comes before a hyphen in their names; all if empty")
+	flag.StringVar(&o.libs, "lib", "", "libraries, with commas between them; all but redsync-goredis if empty. Each takes part where it can")
+	flag.IntVar(&o.rounds, "rounds", 5, "how often everything is measured")
+	flag.Float64Var(&o.seconds, "seconds", 2, "how long one measurement takes; some scenarios take a multiple, see README.md")
+	flag.StringVar(&o.file, "json", "", "append one JSON object for each measurement to this file")
+	flag.StringVar(&o.profile, "profile", "", "write CPU and heap profiles into this folder")
+	flag.BoolVar(&o.quick, "quick", false, "run everything once and briefly, with every library, to see that it works")
+	charts := flag.String("charts", "", "measure nothing: draw the JSON file that is the argument as SVG into this folder")
+	page := flag.String("page", "", "with -charts: put the tables into this Markdown file, between its markers")
+	flag.Parse()
+	run := o.measure
+	if *charts != "" {
+		run = func() error { return publish(flag.Arg(0), *charts, *page) }
+	}
+	if err := run(); err != nil {
 		fail(err)
 	}
 }
@@ -35,52 +51,63 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-// measure runs what the flags ask for, the libraries in turn within a round.
-func measure() error {
-	var (
-		names   = flag.String("scenario", "s1,s2,s3,s4,s5,s6", "scenarios, with commas between them")
-		libs    = flag.String("lib", "lockkeeper,raw,rueidislock,redsync,redislock", "libraries, with commas between them; there is also redsync-goredis")
-		rounds  = flag.Int("rounds", 5, "how often everything is measured")
-		seconds = flag.Float64("seconds", 2, "how long one measurement takes; s5 takes ten times, s6 three times as long")
-		file    = flag.String("json", "", "append one JSON object for each measurement to this file")
-		profile = flag.String("profile", "", "write CPU and heap profiles into this folder")
-		quick   = flag.Bool("quick", false, "run everything once and briefly, to see that it works")
-	)
-	flag.Parse()
-	if *quick {
-		*rounds, *seconds = 1, 0.2
+// options are what is to be measured.
+type options struct {
+	names, libs, file, profile string
+	rounds                     int
+	seconds                    float64
+	quick                      bool
+}
+
+// measure runs what the options ask for, the libraries in turn within a round. A peer
+// that fails is no error.
+func (o options) measure() error {
+	if o.quick {
+		o.rounds, o.seconds = 1, 0.2
+	}
+	chosen, err := choose(o.names)
+	if err != nil {
+		return err
+	}
+	if o.quick {
+		chosen = slices.DeleteFunc(slices.Clone(chosen), func(s scenario) bool { return s.grows() && s.size > 1000 })
+	}
+	if o.libs != "" {
+		for lib := range strings.SplitSeq(o.libs, ",") {
+			if _, err := find(lib); err != nil {
+				return err
+			}
+		}
 	}
 	var log *json.Encoder
-	if *file != "" {
-		f, err := os.OpenFile(*file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if o.file != "" {
+		f, err := os.OpenFile(o.file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
 		log = json.NewEncoder(f)
 	}
-	var wrong []error
-	for name := range strings.SplitSeq(*names, ",") {
-		s, known := scenarios[name]
-		if !known {
-			return fmt.Errorf("there is no scenario %q", name)
-		}
-		var results []result
-		for round := range *rounds {
-			for lib := range strings.SplitSeq(*libs, ",") {
-				if _, err := find(lib); err != nil {
-					return err
-				}
-				r, err := launch(task{Scenario: name, Lib: lib, Seconds: *seconds, Profile: *profile}, s, round+1)
+	var (
+		results []result
+		wrong   []error
+	)
+	for i, s := range chosen {
+		for round := range o.rounds {
+			for _, lib := range o.takePart(s) {
+				t := task{Scenario: s.name, Lib: lib, Seconds: o.seconds * max(s.stretch, 1), Profile: o.profile}
+				r, err := launch(t, s, round+1)
 				if err != nil {
-					err = fmt.Errorf("%s, %s, round %d: %w", name, lib, round+1, err)
-					if lib == "lockkeeper" || lib == "raw" {
-						wrong = append(wrong, err)
-					} else {
+					err = fmt.Errorf("%s, %s, round %d: %w", s.name, lib, round+1, err)
+					if isPeer(lib) {
 						fmt.Fprintln(os.Stderr, "bench: a peer failed, and is left out:", err)
+					} else {
+						fmt.Fprintln(os.Stderr, "bench:", err)
+						wrong = append(wrong, err)
 					}
 					continue
 				}
+				r.Seconds = o.seconds
 				results = append(results, r)
 				if log != nil {
 					if err := log.Encode(r); err != nil {
@@ -89,7 +116,24 @@ func measure() error {
 				}
 			}
 		}
-		s.print(name, results)
+		if i+1 < len(chosen) && chosen[i+1].in() == s.in() {
+			continue // with the next size
+		}
+		if c := compare(s.in(), results); len(c.results) > 0 {
+			fmt.Printf("\n**%s**\n\n%s", c.title(), c.table())
+		}
 	}
 	return errors.Join(wrong...)
+}
+
+// takePart are the libraries for a scenario.
+func (o options) takePart(s scenario) (libs []string) {
+	for _, lib := range s.libs {
+		if o.libs != "" && !slices.Contains(strings.Split(o.libs, ","), lib) ||
+			o.libs == "" && lib == "redsync-goredis" && !o.quick {
+			continue
+		}
+		libs = append(libs, lib)
+	}
+	return libs
 }

@@ -27,7 +27,7 @@ func startRedis(pinned bool) (addr string, stop func(), err error) {
 		return "", nil, err
 	}
 	stop = func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
-	for range 100 {
+	for range 500 {
 		if _, err = readUsage(addr, nil); err == nil {
 			return addr, stop, nil
 		}

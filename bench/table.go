@@ -2,98 +2,101 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 )
 
-// A headline is the figure by which a scenario compares the libraries.
-type headline struct {
-	name  string
-	of    func(result) float64
-	lower bool // is better
-}
-
-var (
-	rate     = headline{"grants/s", func(r result) float64 { return r.Rate }, false}
-	commands = headline{"commands/s", func(r result) float64 { return r.CommandsPerSecond }, true}
-	latency  = headline{"p50, µs", func(r result) float64 { return r.P50 }, true}
-)
-
+// median is not a number if there are no values.
 func median(values []float64) float64 {
 	if len(values) == 0 {
-		return 0
+		return math.NaN()
 	}
-	slices.Sort(values)
+	values = slices.Sorted(slices.Values(values))
 	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
 }
 
-// print writes the medians as a Markdown table. A ratio is the median of the ratios
-// within a round.
-func (s scenario) print(name string, results []result) {
-	of := map[string][]result{}
-	var libs []string
-	for _, r := range results {
-		if of[r.Lib] == nil {
-			libs = append(libs, r.Lib)
-		}
-		of[r.Lib] = append(of[r.Lib], r)
-	}
-	each := func(lib string, figure func(result) float64) (values []float64) {
-		for _, r := range of[lib] {
-			values = append(values, figure(r))
-		}
-		return values
-	}
-	peer := ""
-	for _, lib := range libs {
-		if lib == "lockkeeper" || lib == "raw" {
-			continue
-		}
-		mine, best := median(each(lib, s.headline.of)), median(each(peer, s.headline.of))
-		if peer == "" || mine < best == s.headline.lower {
-			peer = lib
-		}
-	}
-	ratio := func(lib, base string) string {
-		var ratios []float64
-		for _, r := range of[lib] {
-			for _, b := range of[base] {
-				if b.Round == r.Round {
-					ratios = append(ratios, s.headline.of(r)/s.headline.of(b))
-				}
-			}
-		}
-		if ratios == nil {
-			return "–"
-		}
-		return fmt.Sprintf("%.2f", median(ratios))
-	}
+// flags are how long and how often it was measured.
+func (c comparison) flags() string {
+	return fmt.Sprintf(" -rounds %d -seconds %s", c.rounds(), strconv.FormatFloat(c.results[0].Seconds, 'f', -1, 64))
+}
 
-	fmt.Printf("\n%s: %s\n\n", name, s.title)
-	fmt.Printf("| library | %s | min–max | × raw | × best peer | ", s.headline.name)
-	hold := name == "s5"
-	if hold {
-		fmt.Println("RSS, MB | goroutines | client CPU, % of a core | Redis CPU, % |\n|---|---|---|---|---|---|---|---|---|")
+// table writes the medians as Markdown, and notes below.
+func (c comparison) table() string {
+	var b strings.Builder
+	if c.sizes[0].grows() {
+		c.growthTable(&b)
 	} else {
-		fmt.Println("p50, µs | p99, µs | max/min | sent/grant (all) | client CPU, µs | Redis CPU, µs |\n|---|---|---|---|---|---|---|---|---|---|---|")
+		c.libraryTable(&b)
 	}
-	for _, lib := range libs {
-		m := func(figure func(result) float64) float64 { return median(each(lib, figure)) }
-		main := each(lib, s.headline.of)
-		fmt.Printf("| %s | %.0f | %.0f–%.0f | %s | %s | ", lib, median(main), slices.Min(main), slices.Max(main), ratio(lib, "raw"), ratio(lib, peer))
-		client, redis := m(func(r result) float64 { return r.ClientCPU }), m(func(r result) float64 { return r.RedisCPU })
-		if hold {
-			percent := heldLocks / 1e6 * 100
-			fmt.Printf("%.0f | %.0f | %.1f | %.1f |\n", m(func(r result) float64 { return r.RSS }),
-				m(func(r result) float64 { return float64(r.Goroutines) }), client*percent, redis*percent)
-			continue
-		}
-		fmt.Printf("%.0f | %.0f | %.2f | %.3g (%.3g) | %.1f | %.1f |\n",
-			m(func(r result) float64 { return r.P50 }), m(func(r result) float64 { return r.P99 }), m(func(r result) float64 { return r.MaxMin }),
-			m(func(r result) float64 { return r.SentPerOp }), m(func(r result) float64 { return r.RedisCommandsPerOp }), client, redis)
-	}
-	for _, r := range results {
+	for _, r := range c.results {
 		if r.Stuck > 0 {
-			fmt.Printf("\n%s, round %d: %d goroutines still waited, for a free lock, %v after the end.\n", r.Lib, r.Round, r.Stuck, patience)
+			fmt.Fprintf(&b, "\n%s, round %d: %d of the goroutines still waited, for a free lock, %v after the end.\n", r.Lib, r.Round, r.Stuck, patience)
+		}
+	}
+	return b.String()
+}
+
+func row(b *strings.Builder, cells ...string) {
+	b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+}
+
+func rule(b *strings.Builder, texts, numbers int) {
+	b.WriteString(strings.Repeat("|---", texts) + strings.Repeat("|---:", numbers) + "|\n")
+}
+
+// ratio is how a ratio is written.
+var ratio = figure{decimals: 2}
+
+// libraryTable has a row for each library. A ratio is about the first column.
+func (c comparison) libraryTable(b *strings.Builder) {
+	columns, peer := c.sizes[0].columns, c.bestPeer()
+	first := columns[0]
+	head := []string{"library", first.name, "min–max", "× " + c.limit()}
+	if peer != "" {
+		head = append(head, "× best peer")
+	}
+	for _, f := range columns[1:] {
+		head = append(head, f.name)
+	}
+	row(b, head...)
+	rule(b, 1, len(head)-1)
+	for _, lib := range c.libs() {
+		values := c.each(lib, first)
+		cells := []string{lib, first.text(median(values)), first.text(slices.Min(values)) + "–" + first.text(slices.Max(values)), ratio.text(c.ratio(lib, c.limit(), first))}
+		if peer != "" {
+			cells = append(cells, ratio.text(c.ratio(lib, peer, first)))
+		}
+		for _, f := range columns[1:] {
+			cells = append(cells, f.text(c.median(lib, f)))
+		}
+		row(b, cells...)
+	}
+}
+
+// growthTable has a row for each library and size: what one lock costs, and how many
+// times that is what it cost at the size before.
+func (c comparison) growthTable(b *strings.Builder) {
+	columns := c.sizes[0].columns
+	head := []string{"library", "size", "RSS, MB", "goroutines"}
+	for _, f := range columns {
+		head = append(head, f.name, "×")
+	}
+	row(b, head...)
+	rule(b, 1, len(head)-1)
+	for _, lib := range c.libs() {
+		for i, s := range c.sizes {
+			part := c.of(s)
+			cells := []string{lib, figure{}.text(float64(s.size)), resident.text(part.median(lib, resident)), running.text(part.median(lib, running))}
+			for _, f := range columns {
+				before := math.NaN()
+				if i > 0 {
+					before = c.of(c.sizes[i-1]).median(lib, f)
+				}
+				cells = append(cells, f.text(part.median(lib, f)), ratio.text(part.median(lib, f)/before))
+			}
+			row(b, cells...)
 		}
 	}
 }

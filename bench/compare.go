@@ -1,0 +1,111 @@
+package main
+
+import "slices"
+
+// A comparison is what was measured of one section: one scenario, or all its sizes.
+type comparison struct {
+	section string
+	sizes   []scenario // those that were measured
+	results []result
+}
+
+func compare(section string, results []result) comparison {
+	c := comparison{section: section}
+	for _, s := range scenarios {
+		if s.in() != section {
+			continue
+		}
+		found := false
+		for _, r := range results {
+			if r.Scenario == s.name {
+				c.results, found = append(c.results, r), true
+			}
+		}
+		if found {
+			c.sizes = append(c.sizes, s)
+		}
+	}
+	return c
+}
+
+func (c comparison) title() string { return c.section + ": " + c.sizes[0].title }
+
+// of is the part of a comparison that is about one of its sizes.
+func (c comparison) of(s scenario) comparison {
+	part := comparison{section: c.section, sizes: []scenario{s}}
+	for _, r := range c.results {
+		if r.Scenario == s.name {
+			part.results = append(part.results, r)
+		}
+	}
+	return part
+}
+
+// libs are those that were measured, in the order of the candidates.
+func (c comparison) libs() (libs []string) {
+	for _, candidate := range candidates {
+		if slices.ContainsFunc(c.results, func(r result) bool { return r.Lib == candidate.name }) {
+			libs = append(libs, candidate.name)
+		}
+	}
+	return libs
+}
+
+// each is a figure of a library in every round.
+func (c comparison) each(lib string, f figure) (values []float64) {
+	for _, r := range c.results {
+		if r.Lib == lib {
+			values = append(values, f.of(r))
+		}
+	}
+	return values
+}
+
+func (c comparison) median(lib string, f figure) float64 { return median(c.each(lib, f)) }
+
+// ratio is the median of the ratios within a round; not a number if there is no
+// round with both.
+func (c comparison) ratio(lib, base string, f figure) float64 {
+	var ratios []float64
+	for _, r := range c.results {
+		for _, b := range c.results {
+			if r.Lib == lib && b.Lib == base && r.Round == b.Round {
+				ratios = append(ratios, f.of(r)/f.of(b))
+			}
+		}
+	}
+	return median(ratios)
+}
+
+// limit is the library that is the floor of what goes to Redis.
+func (c comparison) limit() string {
+	if slices.Contains(c.sizes[0].libs, limit) {
+		return limit
+	}
+	return limitQueue
+}
+
+// bestPeer is the one that is best by the median of the first column; empty if none
+// was measured.
+func (c comparison) bestPeer() (best string) {
+	f := c.sizes[0].columns[0]
+	for _, lib := range c.libs() {
+		if isPeer(lib) && (best == "" || c.median(lib, f) < c.median(best, f) == f.lower) {
+			best = lib
+		}
+	}
+	return best
+}
+
+// rounds is how many rounds there were.
+func (c comparison) rounds() (n int) {
+	for _, r := range c.results {
+		n = max(n, r.Round)
+	}
+	return n
+}
+
+// command measures the same again.
+func (c comparison) command() string {
+	return "go run -C bench . -scenario " + c.section + c.flags()
+}

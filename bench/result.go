@@ -1,0 +1,130 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+)
+
+// A result is one measurement. The times are those of a pair where there is no
+// contention, of the wait for the grant where there is, and of the hand-over in s6.
+// An op is a grant; in s5 and s10 it is a lock held, or waited for, for a second.
+type result struct {
+	Scenario           string  `json:"scenario"`
+	Lib                string  `json:"lib"`
+	Round              int     `json:"round"`
+	Seconds            float64 `json:"seconds"` // as in -seconds
+	Rate               float64 `json:"rate"`    // grants a second
+	P50                float64 `json:"p50_us"`
+	P99                float64 `json:"p99_us"`
+	RedisCommandsPerOp float64 `json:"redis_commands_per_op"` // those that scripts call included
+	SentPerOp          float64 `json:"sent_commands_per_op"`
+	MaxMin             float64 `json:"max_min"` // grants: the luckiest by the unluckiest goroutine, or process if there are several; none counts as one
+	ClientCPU          float64 `json:"client_cpu_us_per_op"`
+	RedisCPU           float64 `json:"redis_cpu_us_per_op"`
+	Stuck              int     `json:"stuck,omitempty"` // goroutines that still waited, for a free lock, when all others had ended
+
+	ReadP99     float64 `json:"read_p99_us,omitempty"`
+	WriteP99    float64 `json:"write_p99_us,omitempty"`
+	Utilisation float64 `json:"utilisation,omitempty"` // the share of the time in which somebody held the lock
+
+	Size              int     `json:"size,omitempty"`
+	CommandsPerSecond float64 `json:"commands_per_s,omitempty"` // sent
+	RSS               float64 `json:"rss_mb,omitempty"`
+	Heap              float64 `json:"heap_mb,omitempty"` // with the stacks
+	Goroutines        int     `json:"goroutines,omitempty"`
+	RSSPerLock        float64 `json:"rss_bytes_per_lock,omitempty"`
+	HeapPerLock       float64 `json:"heap_bytes_per_lock,omitempty"`
+
+	Machine string  `json:"machine"`
+	Load    float64 `json:"load"` // average of the minute before
+}
+
+// sum makes one result of what the child processes found out. The first of them
+// measures Redis, and itself.
+func sum(t task, s scenario, round int, reports []report) (result, error) {
+	var (
+		times, reads, writes histogram
+		clientCPU            float64
+		grants               int
+		shares               []int // of each process, or of each goroutine if only one process has grants
+		first                = reports[0]
+		r                    = result{Scenario: s.name, Lib: t.Lib, Round: round}
+	)
+	for i := range reports {
+		child := &reports[i]
+		times.merge(&child.Times)
+		reads.merge(&child.Reads)
+		writes.merge(&child.Writes)
+		clientCPU += child.ClientCPU
+		r.Stuck += child.Stuck
+		if s.work > 0 {
+			r.Utilisation += child.Held / child.Seconds
+		}
+		mine := 0
+		for _, n := range child.Grants {
+			mine += n
+		}
+		grants += mine
+		if child.Grants != nil {
+			shares = append(shares, mine)
+		}
+	}
+	if s.processes == 1 {
+		shares = first.Grants
+	}
+	if r.Stuck > 0 && !isPeer(t.Lib) {
+		return r, fmt.Errorf("%d goroutines waited for a free lock", r.Stuck)
+	}
+	if grants == 0 {
+		return r, errors.New("nobody was granted the lock")
+	}
+	n := float64(grants)
+	r.Rate = n / first.Seconds
+	r.P50, r.P99 = times.quantile(0.5), times.quantile(0.99)
+	r.ReadP99, r.WriteP99 = reads.quantile(0.99), writes.quantile(0.99)
+	r.MaxMin = float64(slices.Max(shares)) / float64(max(slices.Min(shares), 1))
+	if s.size > 0 {
+		size := float64(s.size)
+		n = size * first.Seconds
+		clientCPU = first.ClientCPU
+		r.Size, r.CommandsPerSecond = s.size, float64(first.Redis.Sent)/first.Seconds
+		r.RSS, r.Heap, r.Goroutines = first.Memory.RSS, first.Memory.Heap, first.Goroutines
+		r.RSSPerLock = max(first.Memory.RSS-first.Before.RSS, 0) * 1e6 / size
+		r.HeapPerLock = max(first.Memory.Heap-first.Before.Heap, 0) * 1e6 / size
+	}
+	r.RedisCommandsPerOp, r.SentPerOp = float64(first.Redis.All)/n, float64(first.Redis.Sent)/n
+	r.ClientCPU, r.RedisCPU = clientCPU*1e6/n, first.Redis.CPU*1e6/n
+	return r, nil
+}
+
+// readResults reads what -json wrote. Of two measurements of the same, the later counts.
+func readResults(file string) ([]result, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	type id struct {
+		scenario, lib string
+		round         int
+	}
+	place := map[id]int{}
+	var results []result
+	for decoder := json.NewDecoder(f); decoder.More(); {
+		var r result
+		if err := decoder.Decode(&r); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		at := id{r.Scenario, r.Lib, r.Round}
+		if i, known := place[at]; known {
+			results[i] = r
+			continue
+		}
+		place[at] = len(results)
+		results = append(results, r)
+	}
+	return results, nil
+}
