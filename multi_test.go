@@ -282,7 +282,7 @@ func TestMultiRollBack(t *testing.T) {
 			end := fault(t, second)
 			_, err := whole.TryAcquire(within(t))
 			isError(t, err, lockkeeper.ErrUnavailable)
-			first.isFree(t)
+			first.awaitFree(t) // long before its TTL is over
 			end()
 			second.awaitFree(t)
 			release(t, acquireLock(t, within(t), whole))

@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
@@ -51,8 +50,9 @@ type cell struct {
 	// inspections are the requesters who await Redis's word on the lock.
 	inspections map[requester]struct{}
 
-	timer *time.Timer
-	// wakeAt is when the timer will go off, 0 when it is not set.
+	clock *clock
+	alarm alarm // is the clock's
+	// wakeAt is when the alarm will go off, 0 when it is not set.
 	wakeAt core.Instant
 	// idleSince is when the lock became idle, 0 while it is not.
 	idleSince core.Instant
@@ -72,7 +72,7 @@ type cell struct {
 }
 
 func newCell(rt *Runtime, key lockKey, members *Members) *cell {
-	c := &cell{rt: rt, key: key, label: key.name}
+	c := &cell{rt: rt, key: key, label: key.name, clock: &rt.clocks[rt.cells.Add(1)%clocks]}
 	switch key.kind {
 	case messages.Kind_KIND_MULTI:
 		c.label = members.String()
@@ -174,7 +174,7 @@ func (c *cell) carryOut() {
 		c.retire()
 		return
 	}
-	c.setTimer()
+	c.setAlarm()
 }
 
 // idle tells whether nothing is owed to anybody.
@@ -185,15 +185,15 @@ func (c *cell) retire() bool {
 	if !c.gate.closeIf(c.seen) {
 		return false
 	}
-	c.stopTimer()
+	c.stopAlarm()
 	c.rt.root.Send(c.rt.guardian, &retired{cell: c})
 	return true
 }
 
-// setTimer sees to it that a tick comes when the lock wants one, or when it has
+// setAlarm sees to it that a tick comes when the lock wants one, or when it has
 // been idle for long enough. A timer that goes off too early costs one tick; so it
 // is only ever moved forward, which spares most steps from touching it.
-func (c *cell) setTimer() {
+func (c *cell) setAlarm() {
 	at, wanted := c.lock.NextWake()
 	if c.idle() && len(c.owners.byPID) == 0 {
 		if c.idleSince == 0 {
@@ -207,18 +207,11 @@ func (c *cell) setTimer() {
 		return
 	}
 	c.wakeAt = at
-	after := max(at-c.rt.Now(), 0)
-	if c.timer == nil {
-		c.timer = time.AfterFunc(after, func() { c.rt.root.Send(c.pid, tick{}) })
-	} else {
-		c.timer.Reset(after)
-	}
+	c.clock.set(c, at)
 }
 
-func (c *cell) stopTimer() {
-	if c.timer != nil {
-		c.timer.Stop()
-	}
+func (c *cell) stopAlarm() {
+	c.clock.cancel(c)
 	c.wakeAt = 0
 }
 

@@ -204,6 +204,9 @@ func (r *Runtime) end(done <-chan struct{}) {
 		<-all
 	}
 	close(r.left)
+	for i := range r.clocks {
+		r.clocks[i].close()
+	}
 	r.channels.close()
 	_ = r.root.StopFuture(r.subscriber).Wait()
 	r.redis.Close()

@@ -17,7 +17,7 @@ func (c *cell) inspect(source any, by requester) {
 		c.inspections = map[requester]struct{}{}
 	}
 	c.inspections[by] = struct{}{}
-	c.setTimer()
+	c.setAlarm()
 	deadline := time.Now().Add(c.rt.cfg.CallTimeout)
 	seen := func(v wire.View, err error) { c.rt.deliver(c.pid, &inspection{by: by, view: v, err: err}) }
 	if c.target != nil {

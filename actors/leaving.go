@@ -29,7 +29,7 @@ func (c *cell) giveUp(reason core.Reason, detail string) {
 	farewell := c.lock.Farewell()
 	until := max(c.rt.Now()+c.rt.cfg.Lease, c.lock.LeaseUntil())
 	c.renew()
-	c.stopTimer()
+	c.stopAlarm()
 	c.rt.table.drop(c)
 	c.leaving = &leaving{reason: reason, detail: detail, sent: c.gate.close(), releases: len(farewell)}
 

@@ -88,7 +88,7 @@ func (a *lockActor) Receive(ctx actor.Context) {
 		}
 		c.carryOut() // after a crash: what it has left undone
 	case *actor.Restarting:
-		c.stopTimer()
+		c.stopAlarm()
 	case *actor.Stopping:
 		c.stopping()
 	}
@@ -191,7 +191,7 @@ func (c *cell) release(m *messages.Release, sender *actor.PID) {
 	c.handle(m, func(l *core.Lock, now core.Instant) { l.Release(now, id, owner, core.Mode(m.Lock.Mode), by) })
 }
 
-// ticked handles the timer.
+// ticked handles the alarm.
 func (c *cell) ticked() {
 	c.wakeAt = 0
 	if now := c.rt.Now(); c.idleSince != 0 && now >= c.idleSince+c.rt.cfg.Idle {
@@ -206,7 +206,7 @@ func (c *cell) ticked() {
 // stopping handles a stop that the guardian has not asked for: everybody is told,
 // and the lock is released.
 func (c *cell) stopping() {
-	c.stopTimer()
+	c.stopAlarm()
 	if !c.idle() {
 		c.giveUp(core.Closed, "the lock actor was stopped")
 	}

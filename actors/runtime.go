@@ -40,6 +40,10 @@ type Runtime struct {
 	// locks and rooms hold what events need for a moment.
 	locks, rooms sync.Pool
 
+	clocks [clocks]clock
+	// cells counts the lock actors that there have been.
+	cells atomic.Uint64
+
 	guardian    *actor.PID
 	subscriber  *actor.PID
 	channels    *channels
@@ -72,6 +76,9 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	}
 	r.wire = wire.Options{Client: r.id, Silence: cfg.Silence, Announcement: 2 * cfg.Poll}
 	r.locks.New, r.rooms.New = func() any { return new(core.Lock) }, func() any { return new(room) }
+	for i := range r.clocks {
+		r.clocks[i].rt, r.clocks[i].sooner = r, make(chan struct{}, 1)
+	}
 	r.channels = newChannels(r)
 	r.startGuardian()
 	r.deadLetters = system.EventStream.Subscribe(r.deadLetter)

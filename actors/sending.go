@@ -26,13 +26,32 @@ func (c *cell) send(command core.Command) {
 	}
 	call := c.wire.Call(&command, deadline)
 	call.To = c
-	if lender := c.lender; lender != nil && c.rt.borrow() {
-		c.lender = nil
-		job := call
-		lender.slot.lend(&job)
-		return
+	if !c.lent(&command, &call) {
+		c.rt.redis.Run(call)
 	}
-	c.rt.redis.Run(call)
+}
+
+// lent has a call run on the goroutine of a caller: of the one whose request this is
+// about, or of the one who waits for its outcome.
+func (c *cell) lent(command *core.Command, call *redisio.Call) bool {
+	lender := c.lender
+	waits := false
+	if lender == nil && (command.Kind == core.Acquire || command.Kind == core.Enrol) {
+		lender, waits = c.lock.Next().(*Call)
+	}
+	if lender == nil || !lender.lends || !c.rt.borrow() {
+		return false
+	}
+	job := *call
+	switch {
+	case !waits:
+		c.lender = nil
+		lender.slot.lend(&job)
+	case !lender.slot.offer(&job):
+		c.rt.lenders.Add(-1)
+		return false
+	}
+	return true
 }
 
 // sendTo has a command run on a lock of several parts.

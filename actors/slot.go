@@ -32,6 +32,18 @@ func (s *slot) lend(job *redisio.Call) {
 	s.wake()
 }
 
+// offer lends a command to a caller that is waiting at this moment, if it is.
+func (s *slot) offer(job *redisio.Call) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting == nil {
+		return false
+	}
+	s.job = job
+	s.wake()
+	return true
+}
+
 func (s *slot) wake() {
 	if s.waiting != nil {
 		close(s.waiting)

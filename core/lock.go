@@ -369,6 +369,14 @@ func (l *Lock) Effects() (next Effect, ok bool) {
 	return next, true
 }
 
+// Next is the Ref of the first request that waits; nil if none does.
+func (l *Lock) Next() any {
+	if l.queue.len() == 0 {
+		return nil
+	}
+	return l.queue.head().Ref
+}
+
 // Snapshot is what can be said of the lock without asking Redis.
 type Snapshot struct {
 	HeldHere bool

@@ -1,0 +1,157 @@
+package actors
+
+import (
+	"container/heap"
+	"sync"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+)
+
+// clock wakes lock actors at the times for which they have asked. A timer for each of
+// them would ring on a fresh goroutine every time, whose stack has to grow first: with
+// many locks under watchdog that was most of the work.
+type clock struct {
+	rt *Runtime
+
+	mu      sync.Mutex // guards what follows, and the cells' alarms
+	alarms  alarms
+	running bool
+	closed  bool
+	sooner  chan struct{} // something has changed that the goroutine must not sleep through
+	ended   sync.WaitGroup
+}
+
+// clocks is how many there are for one system: middleware of the users' that blocks holds
+// up one of them.
+const clocks = 4
+
+// alarm is when a cell is to be woken; its place among the alarms counts from 1, and is 0
+// while it is not set.
+type alarm struct {
+	at    core.Instant
+	place int
+}
+
+// set has a cell woken at a time, and not at one that was set before.
+func (k *clock) set(c *cell, at core.Instant) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return
+	}
+	c.alarm.at = at
+	if c.alarm.place == 0 {
+		heap.Push(&k.alarms, c)
+	} else {
+		heap.Fix(&k.alarms, c.alarm.place-1)
+	}
+	if !k.running {
+		k.running = true
+		k.ended.Go(k.run)
+	} else if c.alarm.place == 1 {
+		k.notify()
+	}
+}
+
+func (k *clock) cancel(c *cell) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if c.alarm.place == 0 {
+		return
+	}
+	heap.Remove(&k.alarms, c.alarm.place-1)
+	if len(k.alarms) == 0 {
+		k.notify()
+	}
+}
+
+// close wakes nobody any more, and waits for the goroutine.
+func (k *clock) close() {
+	k.mu.Lock()
+	k.closed = true
+	for len(k.alarms) > 0 {
+		heap.Pop(&k.alarms)
+	}
+	k.notify()
+	k.mu.Unlock()
+	k.ended.Wait()
+}
+
+func (k *clock) notify() {
+	select {
+	case k.sooner <- struct{}{}:
+	default:
+	}
+}
+
+// run wakes those who are due, for as long as anybody has set an alarm.
+func (k *clock) run() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var due []*cell
+	for {
+		var sleep time.Duration
+		var more bool
+		due, sleep, more = k.due(due[:0])
+		if !more {
+			return
+		}
+		for i, c := range due {
+			k.rt.deliver(c.pid, tick{})
+			due[i] = nil
+		}
+		if len(due) > 0 {
+			continue // that took its time
+		}
+		timer.Reset(sleep)
+		select {
+		case <-timer.C:
+		case <-k.sooner:
+		}
+	}
+}
+
+// due takes out whoever is to be woken now; if nobody is, it says when the next one is.
+func (k *clock) due(list []*cell) (due []*cell, sleep time.Duration, more bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.rt.Now()
+	for len(k.alarms) > 0 && k.alarms[0].alarm.at <= now {
+		list = append(list, heap.Pop(&k.alarms).(*cell))
+	}
+	if len(list)+len(k.alarms) == 0 {
+		k.running = false
+		return nil, 0, false
+	}
+	if len(k.alarms) > 0 {
+		sleep = k.alarms[0].alarm.at - now
+	}
+	return list, sleep, true
+}
+
+// alarms is a heap of cells, the next one to be woken first.
+type alarms []*cell
+
+func (a alarms) Len() int           { return len(a) }
+func (a alarms) Less(i, j int) bool { return a[i].alarm.at < a[j].alarm.at }
+
+func (a alarms) Swap(i, j int) {
+	a[i], a[j] = a[j], a[i]
+	a[i].alarm.place, a[j].alarm.place = i+1, j+1
+}
+
+func (a *alarms) Push(x any) {
+	c := x.(*cell)
+	*a = append(*a, c)
+	c.alarm.place = len(*a)
+}
+
+func (a *alarms) Pop() any {
+	last := len(*a) - 1
+	c := (*a)[last]
+	(*a)[last] = nil
+	*a = (*a)[:last]
+	c.alarm.place = 0
+	return c
+}

@@ -1,0 +1,108 @@
+package actors
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+)
+
+func newTestClock(t *testing.T) *clock {
+	k := &clock{rt: &Runtime{epoch: time.Now()}, sooner: make(chan struct{}, 1)}
+	k.running = true // by the test
+	return k
+}
+
+// pass takes out all who are due, until nobody is left.
+func (k *clock) pass(t *testing.T) (order []*cell) {
+	t.Helper()
+	for {
+		due, sleep, more := k.due(nil)
+		if !more {
+			return order
+		}
+		if now := k.rt.Now(); len(due) == 0 && sleep <= 0 {
+			t.Fatalf("nobody is due, and somebody has been since %v", now)
+		}
+		for _, c := range due {
+			if c.alarm.at > k.rt.Now() || c.alarm.place != 0 {
+				t.Errorf("woken %v too early, or still set (%d)", c.alarm.at-k.rt.Now(), c.alarm.place)
+			}
+		}
+		order = append(order, due...)
+		time.Sleep(sleep)
+	}
+}
+
+// Everybody is woken once, in order, at the time that was set last; who has cancelled is not.
+func TestClockWakesInOrder(t *testing.T) {
+	k := newTestClock(t)
+	const n = 1000
+	var cells []*cell
+	var want []*cell
+	soon := k.rt.Now()
+	random := func() core.Instant { return soon + rand.N(50*time.Millisecond) }
+	for range n {
+		c := &cell{}
+		cells = append(cells, c)
+		k.set(c, random())
+	}
+	for i, c := range cells {
+		switch i % 3 {
+		case 0:
+			k.set(c, random())
+		case 1:
+			k.cancel(c)
+			k.cancel(c)
+			continue
+		}
+		want = append(want, c)
+	}
+	slices.SortStableFunc(want, func(a, b *cell) int { return int(a.alarm.at - b.alarm.at) })
+	got := k.pass(t)
+	if len(got) != len(want) {
+		t.Fatalf("%d were woken, want %d", len(got), len(want))
+	}
+	for i := range got {
+		if got[i].alarm.at != want[i].alarm.at {
+			t.Fatalf("the one of %v was woken as number %d, before the one of %v", got[i].alarm.at, i, want[i].alarm.at)
+		}
+	}
+	if k.running {
+		t.Error("its goroutine stays, for nobody")
+	}
+}
+
+// The goroutine is told of whatever it must not sleep through.
+func TestClockIsTold(t *testing.T) {
+	k := newTestClock(t)
+	told := func(what string, want bool) {
+		t.Helper()
+		select {
+		case <-k.sooner:
+			if !want {
+				t.Errorf("%s: told for nothing", what)
+			}
+		default:
+			if want {
+				t.Errorf("%s: not told", what)
+			}
+		}
+	}
+	a, b := &cell{}, &cell{}
+	k.set(a, time.Hour)
+	told("the first", true)
+	k.set(b, 2*time.Hour)
+	told("a later one", false)
+	k.set(b, time.Minute)
+	told("one that is moved to the front", true)
+	k.cancel(a)
+	told("one that is cancelled", false)
+	k.cancel(b)
+	told("the last", true)
+	if _, _, more := k.due(nil); more {
+		t.Error("there is nobody to wait for")
+	}
+}
