@@ -135,10 +135,14 @@ for i = 6, #ARGV, 3 do
   end
 end
 
+local moved = {}
 for owner, score in pairs(timeout) do
   if score ~= scores[owner] then
-    redis.call('ZADD', timeouts, score, owner)
+    moved[#moved + 1], moved[#moved + 2] = score, owner
   end
+end
+for i = 1, #moved, 1000 do -- Lua's stack takes no more than some thousands
+  redis.call('ZADD', timeouts, unpack(moved, i, math.min(i + 999, #moved)))
 end
 -- Also those who are not in the queue at all: Redisson would never put them there.
 for owner in pairs(scores) do
