@@ -3,6 +3,8 @@ package core_test
 import (
 	"slices"
 	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/model"
 )
 
 // act lets one client, or something outside, do something.
@@ -48,7 +50,7 @@ func (w *world) act() {
 		}
 	case 27:
 		if w.faults.foreign {
-			w.holdForeign(w.stranger("foreign"), oneOf(t, 300*ms, 20*ms, 3000*ms), oneOf(t, 1000*ms, 100*ms, 5000*ms), t.pick(2) == 1)
+			w.holdForeign(w.stranger(), oneOf(t, 300*ms, 20*ms, 3000*ms), oneOf(t, 1000*ms, 100*ms, 5000*ms), t.pick(2) == 1)
 		}
 	case 28:
 		if w.faults.foreign {
@@ -57,9 +59,9 @@ func (w *world) act() {
 	case 29:
 		if w.faults.robbed {
 			w.logf("somebody deletes the key")
-			w.redis.rob(w.redis.parts[t.pick(len(w.redis.parts))])
+			w.redis.rob(t.pick(len(w.redis.Parts())))
 			if t.pick(2) == 1 {
-				w.redis.publish("")
+				w.redis.tell([]model.Publication{{}})
 			}
 		}
 	case 30:
@@ -78,16 +80,15 @@ func (w *world) act() {
 
 // mayStay tells whether an entry in the queue may outlive its waiter: it counts as dead
 // and the next that comes by removes it.
-func (w *world) mayStay(owner string) bool {
+func (w *world) mayStay(owner model.Owner) bool {
 	if w.faults.rejected {
 		return true
 	}
-	for _, p := range w.processes {
-		if p.uuid == client(owner) {
-			return p.dead || p.ghosts[owner]
-		}
+	if int(owner.Client) >= len(w.processes) {
+		return false
 	}
-	return false
+	p := w.processes[owner.Client]
+	return p.dead || p.ghosts[owner]
 }
 
 // heal ends all faults, lets every holder release, and checks that all comes to rest.
@@ -138,17 +139,17 @@ func (w *world) heal() {
 		}
 	}
 	w.redis.expire()
-	for _, h := range w.redis.parts {
-		if !h.free() {
-			w.violated("%s is left behind in Redis", h.some())
+	for i := range w.redis.Parts() {
+		for _, h := range w.redis.Part(i).Holders() {
+			w.violated("%s is left behind in Redis", h.Owner)
 		}
 	}
-	for _, owner := range w.redis.line.owners {
-		if !w.mayStay(owner) {
-			w.violated("%s is left behind in the queue", owner)
+	for _, waiter := range w.redis.Part(0).Queue() {
+		if !w.mayStay(waiter.Owner) {
+			w.violated("%s is left behind in the queue", waiter.Owner)
 		}
 	}
-	if n := w.redis.listeners(); n > 0 {
+	if n := w.redis.Ears(); n > 0 {
 		w.violated("%d subscribers are left behind", n)
 	}
 }

@@ -193,7 +193,7 @@ func (p *process) kill() {
 func (p *process) end() {
 	p.dead, p.holds, p.mail = true, nil, nil
 	clear(p.requests)
-	p.w.redis.unsubscribeAll(p.uuid)
+	p.w.redis.Hangup(p.client)
 }
 
 // giveUp gives the lock up, as the shell does when it cannot go on: everyone is told,
@@ -213,18 +213,18 @@ func (p *process) giveUp() {
 			return
 		}
 		for _, c := range farewell {
-			w.redis.run(p.uuid, c)
+			w.redis.run(p, c)
 		}
-		for _, h := range w.redis.parts {
-			for owner := range h.held {
-				if client(owner) == p.uuid && !w.faults.rejected && !w.faults.late && !w.faults.lost && !w.faults.frozen && !w.faults.slow {
-					w.violated("%s has given up, but %s still holds the lock", p.uuid, owner)
+		for i := range w.redis.Parts() {
+			for _, owner := range w.redis.Part(i).Holders() {
+				if owner.Client == p.client && !w.faults.rejected && !w.faults.late && !w.faults.lost && !w.faults.frozen && !w.faults.slow {
+					w.violated("%s has given up, but %s still holds the lock", p.uuid, owner.Owner)
 				}
 			}
 		}
-		for _, owner := range w.redis.line.owners {
-			if client(owner) == p.uuid && !p.ghosts[owner] && !w.faults.rejected {
-				w.violated("%s has given up, but %s still waits in the queue", p.uuid, owner)
+		for _, waiter := range w.redis.Part(0).Queue() {
+			if waiter.Client == p.client && !p.ghosts[waiter.Owner] && !w.faults.rejected {
+				w.violated("%s has given up, but %s still waits in the queue", p.uuid, waiter.Owner)
 			}
 		}
 	})

@@ -1,129 +1,97 @@
 package core_test
 
 import (
-	"fmt"
-	"maps"
 	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/model"
 )
 
 // Clients of another kind, which do as Redisson does.
 
-func (w *world) stranger(name string) string {
+// strangers are all clients from this number on.
+const strangers = 1000
+
+func (w *world) stranger() model.Owner {
 	w.foreign++
-	return fmt.Sprintf("%s:%d", name, w.foreign)
+	return model.Owner{Client: model.Client(strangers + w.foreign), Term: 1}
 }
 
 // holdForeign lets a client of another kind take the lock if it is free: of a lock with
 // parts, one of them; of a read/write lock, as a reader or as a writer.
-func (w *world) holdForeign(owner string, hold, lease time.Duration, forget bool) bool {
+func (w *world) holdForeign(o model.Owner, hold, lease time.Duration, forget bool) bool {
 	r := w.redis
 	r.expire()
-	h := r.parts[w.tape.pick(len(r.parts))]
-	reads := w.kind.Shares && w.tape.pick(2) == 1
-	switch {
-	case reads && !h.free() && !h.written():
-	case !h.free(), w.kind.Queued && !w.firstInLine(owner):
+	part, mode := w.tape.pick(len(r.Parts())), core.Exclusive
+	if w.kind.Shares && w.tape.pick(2) == 1 {
+		mode = core.Shared
+	}
+	if !w.foreignly(func() bool { return r.Seize(part, o, mode, lease) }) {
 		return false
 	}
-	switch {
-	case reads:
-		h.hold(owner, counts{shared: 1}, lease)
-	case w.kind.Shares:
-		h.hold(owner, counts{exclusive: 1}, lease)
-	default:
-		h.set(owner, 1, lease)
-		r.token++
-	}
-	w.logf("%s holds the lock", owner)
+	w.logf("stranger %s holds the lock", o)
 	if !forget {
-		w.after(hold, func() { w.releaseForeign(h, owner) })
+		w.after(hold, func() { w.releaseForeign(part, o) })
 	}
 	return true
 }
 
-func (w *world) releaseForeign(h *hash, owner string) {
+// foreignly lets a stranger do something to the queue of a fair lock.
+func (w *world) foreignly(do func() bool) bool {
+	before := w.redis.Clone()
+	did := do()
+	w.redis.watchQueue(&before, func(model.Owner) bool { return false })
+	return did
+}
+
+func (w *world) releaseForeign(part int, o model.Owner) {
 	r := w.redis
 	r.expire()
-	if _, holds := h.held[owner]; !holds {
+	if r.Part(part).Of(o) == (model.Counts{}) {
 		return
 	}
-	w.logf("%s releases the lock", owner)
-	if !h.leave(owner) {
-		return
-	}
-	if !w.kind.Queued {
-		r.publish("")
-		return
-	}
-	r.evict()
-	if len(r.line.owners) > 0 {
-		r.publish(r.line.owners[0])
-	}
-}
-
-// firstInLine tells whether nobody alive stands before a client in the queue of a fair
-// lock, which it leaves then.
-func (w *world) firstInLine(owner string) bool {
-	r := w.redis
-	r.evict()
-	if len(r.line.owners) == 0 {
+	w.logf("stranger %s releases the lock", o)
+	var told []model.Publication
+	w.foreignly(func() bool {
+		told = r.Leave(part, o)
 		return true
-	}
-	if r.line.owners[0] != owner {
-		return false
-	}
-	r.leaveLine(owner)
-	for other := range r.line.scores {
-		r.line.scores[other] -= w.silence // they have moved up
-	}
-	return true
+	})
+	r.tell(told)
 }
 
 // waitForeign lets a client of another kind wait for the lock.
 func (w *world) waitForeign(hold time.Duration) {
-	r, owner := w.redis, w.stranger("waiter")
-	channel := ""
+	r, o := w.redis, w.stranger()
+	var channel model.Owner
 	if w.kind.Queued {
-		channel = owner
+		channel = o
 	}
 	done := false
 	try := func() {
 		if done {
 			return
 		}
-		if w.holdForeign(owner, hold, 10*sec, false) {
+		if w.holdForeign(o, hold, 10*sec, false) {
 			done = true
-			r.unsubscribe(channel, owner)
+			r.Unsubscribe(o.Client, channel)
 			return
 		}
-		w.queueForeign(owner)
+		if w.kind.Queued {
+			w.foreignly(func() bool {
+				r.Queue(0, o)
+				return true
+			})
+		}
 	}
-	w.logf("%s waits for the lock", owner)
-	r.subscribe(channel, owner, func() { w.after(w.latency(), try) })
+	w.logf("stranger %s waits for the lock", o)
+	r.heard[o.Client] = func() { w.after(w.latency(), try) }
+	r.Subscribe(o.Client, channel)
 	var poll func()
 	poll = func() {
 		if try(); !done {
-			r.subscribe(channel, owner, func() { w.after(w.latency(), try) }) // Redis may have crashed
+			r.Subscribe(o.Client, channel) // Redis may have crashed
 			w.after(sec, poll)
 		}
 	}
 	poll()
-}
-
-// queueForeign puts a client into the queue of a fair lock unless it stands there.
-func (w *world) queueForeign(owner string) {
-	r := w.redis
-	if _, stands := r.line.scores[owner]; !w.kind.Queued || stands {
-		return
-	}
-	r.evict()
-	left := max(r.parts[0].pttl(), 0)
-	if n := len(r.line.owners); n > 0 {
-		left = r.line.scores[r.line.owners[n-1]] - r.clock()
-	}
-	r.line.scores = maps.Clone(r.line.scores)
-	r.line.owners = append(r.line.owners[:len(r.line.owners):len(r.line.owners)], owner)
-	r.line.scores[owner] = r.clock() + left + w.silence
-	r.line.arrive(owner)
-	w.logf("%s stands in the queue", owner)
 }

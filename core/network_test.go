@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/model"
 )
 
 // latency is how long a message takes on its way.
@@ -63,7 +64,7 @@ func (w *world) send(p *process, c core.Command) {
 				return
 			}
 			p.carriedOut(c)
-			r := w.redis.run(p.uuid, c)
+			r := w.redis.run(p, c)
 			w.logf("redis: %s of %s gives %s", describe(c), p.uuid, outcome(r))
 			then(r)
 		}
@@ -111,28 +112,32 @@ func (w *world) subscribe(p *process) {
 		if p.dead {
 			return
 		}
-		w.redis.subscribe(channel, p.uuid, func() {
-			if w.faults.deaf && !w.calm && w.tape.pick(3) == 1 {
-				w.logf("a message to %s gets lost", p.uuid)
-				return
-			}
-			w.after(w.latency(), func() { p.event("signal", func(l *core.Lock) { l.Signal(w.now) }) })
-		})
+		w.redis.Subscribe(p.client, channel)
 		w.after(w.latency(), func() { p.event("subscribed", func(l *core.Lock) { l.Subscribed(w.now, term) }) })
 	})
 }
 
-// channel is what a process listens to: in a fair lock, every waiter has its own.
-func (w *world) channel(p *process, term uint64) string {
-	if w.kind.Queued {
-		return field(p.uuid, term)
+// hear brings a message of its channel to a process.
+func (p *process) hear() {
+	w := p.w
+	if w.faults.deaf && !w.calm && w.tape.pick(3) == 1 {
+		w.logf("a message to %s gets lost", p.uuid)
+		return
 	}
-	return ""
+	w.after(w.latency(), func() { p.event("signal", func(l *core.Lock) { l.Signal(w.now) }) })
+}
+
+// channel is what a process listens to: in a fair lock, every waiter has its own.
+func (w *world) channel(p *process, term uint64) model.Owner {
+	if w.kind.Queued {
+		return p.owner(term)
+	}
+	return model.Owner{}
 }
 
 func (w *world) unsubscribe(p *process, term uint64) {
 	p.subscriptionAt = max(p.subscriptionAt, w.now+w.latency())
-	w.at(p.subscriptionAt, func() { w.redis.unsubscribe(w.channel(p, term), p.uuid) })
+	w.at(p.subscriptionAt, func() { w.redis.Unsubscribe(p.client, w.channel(p, term)) })
 }
 
 // reconnect makes every process that wants messages subscribe again.

@@ -5,14 +5,16 @@ import (
 	"slices"
 
 	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/model"
 )
 
 // process is one process of a world: a lock, and the shell around it.
 type process struct {
-	w     *world
-	uuid  string
-	lock  core.Lock
-	terms uint64
+	w      *world
+	uuid   string
+	client model.Client
+	lock   core.Lock
+	terms  uint64
 
 	// wakes counts the timers, so that only the last one rings.
 	wakes          uint64
@@ -30,11 +32,12 @@ type process struct {
 	// be off. ranSeq is the last one carried out, by term.
 	underWay map[uint64]uint64
 	stained  map[uint64]bool
+	late     map[uint64]bool // terms of commands that were carried out too late, or not in their order
 	ranSeq   map[uint64]uint64
 	events   uint64
 	// ghosts are the waiters that a late command may have put into the queue again;
 	// ranEnrol is the last command about the queue that was carried out.
-	ghosts   map[string]bool
+	ghosts   map[model.Owner]bool
 	ranEnrol uint64
 
 	nextID uint64
@@ -183,13 +186,19 @@ func (p *process) carriedOut(c core.Command) {
 	if c.Seq < p.ranSeq[c.Term] {
 		p.stained[c.Term] = true
 	}
+	if c.Seq < p.ranSeq[c.Term] || p.w.now > c.Deadline {
+		p.late[c.Term] = true
+	}
 	p.ranSeq[c.Term] = max(c.Seq, p.ranSeq[c.Term])
 	if c.Kind != core.Enrol {
 		return
 	}
+	for _, e := range c.Entries {
+		p.late[e.Term] = p.late[e.Term] || c.Seq < p.ranSeq[e.Term]
+	}
 	if p.w.now > c.Deadline || c.Seq < p.ranEnrol {
 		for _, e := range c.Entries {
-			p.ghosts[field(p.uuid, e.Term)], p.stained[e.Term] = true, true
+			p.ghosts[p.owner(e.Term)], p.stained[e.Term], p.late[e.Term] = true, true, true
 		}
 	}
 	p.ranEnrol = max(c.Seq, p.ranEnrol)
@@ -203,6 +212,9 @@ func (p *process) open() []*request {
 	}
 	return open
 }
+
+// owner is the field of a term.
+func (p *process) owner(term uint64) model.Owner { return model.Owner{Client: p.client, Term: term} }
 
 // term is the present one; it must not be asked for if there is none.
 func (p *process) term() uint64 {

@@ -59,7 +59,7 @@ func (p *process) inTurn(r *request) bool {
 	if r.ticket.Deadline != 0 && r.ticket.Deadline <= p.w.now || p.reenters(r) {
 		return false
 	}
-	return !p.w.kind.Queued || r.ticket.Owner == 0 && !r.ticket.Try && !p.w.redis.line.forgotten[field(p.uuid, r.term)]
+	return !p.w.kind.Queued || r.ticket.Owner == 0 && !r.ticket.Try && !p.w.redis.forgotten[p.owner(r.term)]
 }
 
 // reenters tells whether a request is, or may be, the re-entry of a holder.
@@ -125,7 +125,7 @@ func (p *process) checkTokens(r *request, a core.Answer) {
 	}
 	if w.tokens[token] = true; token > w.token {
 		w.token = token
-	} else if _, _, has := w.redis.has(field(p.uuid, p.term())); has {
+	} else if _, _, has := w.redis.has(p.owner(p.term())); has {
 		w.violated("%s: %v is granted with token %d after token %d", p.uuid, r, token, w.token)
 	}
 }
@@ -157,7 +157,13 @@ func (p *process) freed(r *request, a core.Answer) {
 	if p.lost[r.hold] {
 		p.w.violated("%s: %v is answered as if its hold had not been lost", p.uuid, r)
 	}
-	if h := p.holding(r.hold); h != nil && !h.dead {
+	h := p.holding(r.hold)
+	if o := p.owner(p.termBefore); h == nil && !a.HandedOn && !p.late[o.Term] {
+		if held, _, has := p.w.redis.has(o); has {
+			p.w.violated("%s: %v is answered, but in Redis %s holds %v", p.uuid, r, o, held)
+		}
+	}
+	if h != nil && !h.dead {
 		if h.counts = plus(h.counts, r.mode, -1); a.Count == 0 {
 			p.w.violated("%s: %v is answered before the hold is over", p.uuid, r)
 		}
@@ -222,109 +228,6 @@ func (p *process) checkSend(c core.Command) {
 	case core.Release:
 		if c.Term == 0 || c.Count+c.Shared > 0 && c.Term != p.term() && c.Term != p.termBefore {
 			w.violated("%s: %s is sent in term %d", p.uuid, describe(c), p.term())
-		}
-	}
-}
-
-// checkAfterEvent compares the lock with what its clients have been told.
-func (p *process) checkAfterEvent() {
-	w := p.w
-	s := p.lock.Snapshot()
-	if s.HeldHere != (len(p.holds) > 0) {
-		w.violated("%s: held here is %v, but the holders are %v", p.uuid, s.HeldHere, p.holds)
-	}
-	if s.HeldHere != (s.Count > 0) {
-		w.violated("%s: held here is %v, but %d times", p.uuid, s.HeldHere, s.Count)
-	}
-	if s.HeldHere && s.Until <= w.now {
-		w.violated("%s: the hold should have ended at %v", p.uuid, s.Until)
-	}
-	p.checkLimits(s)
-	p.checkEveryone()
-	for _, r := range p.requests {
-		p.checkWait(r)
-	}
-}
-
-// checkEveryone checks that the lock knows whom it owes something.
-func (p *process) checkEveryone() {
-	w := p.w
-	holders, pending := p.lock.Everyone()
-	if len(holders) != len(p.holds) {
-		w.violated("%s: everyone's holders are %v, not %v", p.uuid, holders, p.holds)
-	}
-	for i, h := range p.holds {
-		if holders[i].Ref != h || holders[i].ID != h.id {
-			w.violated("%s: everyone's holders are %v, not %v", p.uuid, holders, p.holds)
-		}
-	}
-	seen := map[*request]bool{}
-	for _, ref := range pending {
-		r := ref.(*request)
-		if seen[r] {
-			w.violated("%s: everyone has %v twice", p.uuid, r)
-		}
-		seen[r] = true
-		if r.answered {
-			w.violated("%s: everyone has %v, which is answered", p.uuid, r)
-		}
-	}
-	for _, r := range p.requests {
-		if !seen[r] {
-			w.violated("%s: nobody will answer %v", p.uuid, r)
-		}
-	}
-}
-
-// checkLimits checks that nothing prolongs a hold that is not to be renewed, except a
-// re-entry that asks for a longer lease.
-func (p *process) checkLimits(s core.Snapshot) {
-	for i, h := range p.holds {
-		for _, r := range p.requests {
-			if r.ticket != nil && r.ticket.Owner == h.ticket.Owner && r.ticket.Lease > 0 && h.ticket.Lease > 0 && h.bound == 0 {
-				h.limit = 0
-			}
-		}
-		if h.limit == 0 {
-			continue
-		}
-		if i == 0 && s.Until > h.limit {
-			p.w.violated("%s: %v may last until %v at most, but it lasts until %v", p.uuid, h, h.limit, s.Until)
-		}
-		if p.w.now >= h.limit {
-			p.w.violated("%s: %v was to last until %v at most, and is not over", p.uuid, h, h.limit)
-		}
-	}
-}
-
-// checkWait checks that nobody waits longer than he must. Who only wants to try waits
-// neither for a holder nor for a Redis that does not answer.
-func (p *process) checkWait(r *request) {
-	w := p.w
-	since := max(r.at, p.pausedUntil)
-	call := w.cfg.CallTimeout + sec
-	switch {
-	case r.ticket == nil:
-		if over, ok := p.overAt[r.hold]; ok && w.now > max(over, since)+w.longer+call {
-			w.violated("%s: %v is still not answered, but its hold was over at %v", p.uuid, r, over)
-		}
-	case !r.ticket.Try:
-	case len(p.holds) > 0 && !p.reenters(r) && (r.ticket.Mode == core.Exclusive || p.first().counts.exclusive > 0):
-		w.violated("%s: %v only wants to try, but waits while %v hold the lock", p.uuid, r, p.holds)
-	case w.now > since+4*call:
-		w.violated("%s: %v only wants to try, but waits for %v", p.uuid, r, w.now-since)
-	}
-}
-
-// checkTick checks that a Tick has ended whatever is over, and is not wanted again at once.
-func (p *process) checkTick() {
-	w := p.w
-	if wake, ok := p.lock.NextWake(); ok && wake <= w.now {
-		w.violated("%s: a Tick at %v wants the next one at %v", p.uuid, w.now, wake)
-	}
-	for _, r := range p.requests {
-		if r.ticket != nil && r.ticket.Deadline != 0 && r.ticket.Deadline <= w.now {
-			w.violated("%s: %v still waits, though it wanted to until %v at most", p.uuid, r, r.ticket.Deadline)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package core_test
 
-import "github.com/lockkeeper-go/lockkeeper/core"
+import (
+	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/model"
+)
 
 // The rules about all processes at once.
 
@@ -15,14 +18,17 @@ func (w *world) check() {
 		if p.dead || len(p.holds) == 0 || w.now >= until {
 			continue
 		}
-		owner := field(p.uuid, p.term())
+		owner := p.owner(p.term())
 		held, end, ok := w.redis.has(owner)
+		robbed, known := w.redis.broken[owner]
 		if !ok {
-			robbed, known := w.redis.broken[owner]
 			if !known || until > robbed+w.longer {
-				w.violated("%s trusts %s until %v, but the holders are %v", p.uuid, owner, until, w.redis.parts[0].owners())
+				w.violated("%s trusts %s until %v, but the holders are %v", p.uuid, owner, until, w.redis.owners())
 			}
 			continue
+		}
+		if known && p.late[owner.Term] {
+			continue // a late command has taken it again, for as long as it would
 		}
 		delete(w.redis.broken, owner)
 		if end < until {
@@ -93,14 +99,15 @@ func (w *world) checkQueue() {
 		if len(p.underWay) > 0 || len(p.mail) > 0 {
 			continue
 		}
-		waits := map[string]bool{}
+		waits := map[model.Owner]bool{}
 		for _, r := range p.requests {
 			if r.ticket != nil && !p.reenters(r) {
-				waits[field(p.uuid, r.term)] = true
+				waits[p.owner(r.term)] = true
 			}
 		}
-		for _, owner := range w.redis.line.owners {
-			if client(owner) == p.uuid && !waits[owner] && !p.ghosts[owner] {
+		for _, waiter := range w.redis.Part(0).Queue() {
+			owner := waiter.Owner
+			if owner.Client == p.client && !waits[owner] && !p.ghosts[owner] {
 				w.violated("%s: %s is in the queue, and does not wait", p.uuid, owner)
 			}
 			delete(waits, owner)

@@ -3,11 +3,10 @@ package core_test
 import (
 	"container/heap"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/model"
 )
 
 // world is a deterministic simulation: a virtual clock, a model Redis, and processes
@@ -101,26 +100,12 @@ func (w *world) join() *process {
 	cfg := *w.cfg
 	cfg.Seed += uint64(len(w.processes))
 	p := &process{
-		w: w, uuid: fmt.Sprintf("p%d", len(w.processes)), lock: core.New(&cfg, w.kind),
+		w: w, uuid: fmt.Sprintf("p%d", len(w.processes)), client: model.Client(len(w.processes)), lock: core.New(&cfg, w.kind),
 		requests: map[uint64]*request{}, lost: map[uint64]bool{}, overAt: map[uint64]core.Instant{},
-		underWay: map[uint64]uint64{}, stained: map[uint64]bool{}, ranSeq: map[uint64]uint64{}, ghosts: map[string]bool{},
+		underWay: map[uint64]uint64{}, stained: map[uint64]bool{}, late: map[uint64]bool{}, ranSeq: map[uint64]uint64{}, ghosts: map[model.Owner]bool{},
 	}
 	w.processes = append(w.processes, p)
 	return p
-}
-
-func field(uuid string, term uint64) string { return uuid + ":" + strconv.FormatUint(term, 10) }
-
-func ownTerm(uuid, owner string) uint64 {
-	name, number, _ := strings.Cut(owner, ":")
-	if name != uuid {
-		return 0
-	}
-	term, err := strconv.ParseUint(number, 10, 64)
-	if err != nil {
-		panic(err)
-	}
-	return term
 }
 
 // The agenda: what happens when, in the order of time and then of making.

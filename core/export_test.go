@@ -1,0 +1,176 @@
+package core
+
+import "slices"
+
+// What the explorations of package core_test have to know of a lock.
+
+// Encoder is what a lock is written into. Refs are the clients' affair.
+type Encoder interface {
+	Number(n int64)
+	Bool(b bool)
+	Instant(t Instant)
+	Age(t Instant)
+	Term(term uint64)
+	Ref(ref any)
+}
+
+// Detach makes a copy of a lock one of which nothing is shared that others may change:
+// they may append to it, or take an effect.
+func (l *Lock) Detach() {
+	l.effects, l.taken = slices.Clone(l.effects[l.taken:]), 0
+	l.queue.tickets, l.changes, l.ensures = slices.Clip(l.queue.tickets), slices.Clip(l.changes), slices.Clip(l.ensures)
+	l.lost.ids, l.holds.more, l.sides = slices.Clip(l.lost.ids), slices.Clip(l.holds.more), slices.Clip(l.sides)
+}
+
+// Term is that of the lease, 0 if there is none.
+func (l *Lock) Term() uint64 { return l.lease.term }
+
+// LastSeq is the number of the last command.
+func (l *Lock) LastSeq() uint64 { return l.seq }
+
+// Encode writes down all that can make a difference to what the lock will do, except the
+// numbers of its commands, from which the jitter is drawn. newest is the highest term, and
+// last the highest id of a ticket, that there have been.
+func (l *Lock) Encode(e Encoder, newest, last uint64) {
+	x := encoding{e, l, newest, last}
+	e.Number(int64(l.phase))
+	e.Bool(l.closing)
+	e.Bool(l.spare != 0)
+	e.Bool(l.repeats)
+	e.Number(int64(l.lastOwner))
+	x.lease(&l.lease)
+	e.Number(int64(l.holds.len()))
+	for own := range l.holds.all() {
+		x.hold(&own)
+	}
+	e.Number(int64(l.queue.len()))
+	for _, t := range l.queue.tickets {
+		x.ticket(t)
+	}
+	e.Instant(l.queue.nextDeadline)
+	x.op(&l.main)
+	x.op(&l.renewal)
+	e.Number(int64(len(l.sides)))
+	for i := range l.sides {
+		x.op(&l.sides[i])
+	}
+	e.Number(int64(len(l.changes)))
+	for _, c := range l.changes {
+		e.Number(int64(last - c.hold))
+		e.Number(int64(c.mode))
+		x.ticket(c.ticket)
+		e.Ref(c.ref)
+	}
+	x.waiting(&l.wait)
+	e.Number(int64(l.sub.state))
+	e.Term(l.sub.term)
+	e.Number(int64(len(l.effects) - l.taken))
+	if l.kind.Queued {
+		x.enrolment(&l.enrolment)
+	}
+}
+
+type encoding struct {
+	Encoder
+	l            *Lock
+	newest, last uint64
+}
+
+func (x encoding) lease(l *lease) {
+	x.Term(l.term)
+	x.Number(int64(l.length))
+	x.Bool(l.fixed)
+	x.counts(l.counts)
+	x.Number(int64(l.mode))
+	x.Bool(l.closed)
+	x.Instant(l.lookAt)
+	x.Number(int64(min(l.looks, 10)))
+	x.Number(l.tokens.left)
+	x.Instant(l.until)
+	x.Instant(l.renewAt)
+	x.Bool(l.atRisk)
+	x.Instant(l.tenureEnd)
+	x.Instant(l.openAt)
+	x.Number(int64(l.doubt))
+	x.Bool(l.stray[Exclusive])
+	x.Bool(l.stray[Shared])
+}
+
+func (x encoding) counts(c counts) {
+	x.Number(int64(c.exclusive))
+	x.Number(int64(c.shared))
+}
+
+func (x encoding) hold(h *hold) {
+	x.Number(int64(x.last - h.id))
+	x.Ref(h.ref)
+	x.counts(h.counts)
+	x.Instant(h.until)
+	x.Bool(h.dead)
+}
+
+func (x encoding) ticket(t *Ticket) {
+	if t == nil {
+		x.Ref(nil)
+		return
+	}
+	x.Ref(t.Ref)
+	x.Number(int64(x.last - t.ID))
+	x.Term(t.term)
+	x.Instant(t.Deadline)
+}
+
+func (x encoding) waiting(w *waiting) {
+	x.Instant(w.nextAt)
+	x.Bool(w.again)
+	x.Bool(w.refused)
+	x.Bool(w.unsure)
+	x.Bool(w.tried)
+	x.Bool(w.announced)
+	x.Number(int64(w.turns))
+	x.Instant(w.deferUntil)
+	x.Number(int64(min(w.tries, 10)))
+	x.Bool(w.lastErr != "")
+	x.Bool(w.holder != "")
+}
+
+func (x encoding) enrolment(e *enrolment) {
+	x.op(&e.op)
+	x.Bool(e.stale(x.l))
+	x.Bool(e.present)
+	x.Number(int64(min(x.l.seq-e.last, 8)))
+	x.Instant(e.nextAt)
+	x.Number(int64(x.newest - e.top))
+}
+
+func (x encoding) op(o *op) {
+	x.Number(int64(o.kind))
+	if o.kind == opNone {
+		return
+	}
+	x.Number(int64(o.mode))
+	x.Bool(o.fixed)
+	x.Bool(o.unsure)
+	x.Bool(o.heldHere)
+	x.Bool(o.hurry)
+	x.Term(o.term)
+	x.counts(o.counts)
+	x.Number(int64(o.lease))
+	x.Number(int64(x.last - o.hold))
+	x.Number(int64(len(o.listed)))
+	for _, entry := range o.listed {
+		x.Term(entry.Term)
+	}
+	x.ticket(o.ticket)
+	x.Ref(o.ref)
+	if x.Bool(o.inFlight); o.inFlight {
+		x.Number(int64(x.l.seq - o.seq))
+		x.Age(o.sentAt)
+	}
+	x.Instant(o.due)
+	x.Number(int64(min(o.tries, 10)))
+	x.Instant(o.until)
+}
+
+// Waits tells whether a request stands in the queue as that term.
+func (l *Lock) Waits(term uint64) bool { return l.queue.byTerm(term) != nil }
