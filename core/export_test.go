@@ -25,6 +25,10 @@ func (l *Lock) Detach() {
 // Term is that of the lease, 0 if there is none.
 func (l *Lock) Term() uint64 { return l.lease.term }
 
+// StaysWriter tells whether a writer that becomes a reader stays one in Redis, since a late
+// command might make it a writer again.
+func (l *Lock) StaysWriter() bool { return l.straying(Shared) }
+
 // LastSeq is the number of the last command.
 func (l *Lock) LastSeq() uint64 { return l.seq }
 

@@ -94,6 +94,10 @@ func (l *Lock) grantNext() {
 // yield asks Redis whether others wait, now that a tenure is over.
 func (l *Lock) yield(ref any) {
 	l.dropRenewal()
+	if l.doubtful(l.cfg.Lease) { // the renewal may arrive behind the yield, and cut its lease short
+		l.release(ref)
+		return
+	}
 	l.start(op{kind: opYield, mode: l.lease.mode, counts: once(l.lease.mode), lease: l.cfg.Lease, ref: ref})
 }
 

@@ -143,6 +143,17 @@ func TestReaderDoesNotJoinWithALateRenewalAbout(t *testing.T) {
 	r.wants("a: over", "release #1") // nor is the term used for another lease
 }
 
+// A renewal of what is left of a fixed lease must not come after a yield that keeps the
+// lock, for a longer lease.
+func TestNoYieldBesideTheRenewalOfAFixedLease(t *testing.T) {
+	r := reading(t, fixed(7*sec))
+	r.tick(3 * sec)
+	r.wants("renew #1")
+	r.acquire("b")
+	r.leave("a")
+	r.wants("a: over", "release #1")
+}
+
 func TestClosingReadersAreAllRemembered(t *testing.T) {
 	r := reading(t)
 	r.acquire("b", shared)

@@ -83,6 +83,9 @@ func (w *world) checkCount(p *process, held counts) {
 		}
 	}
 	want.shared -= max(sharers-1, 0)
+	if want.exclusive == 0 && p.lock.StaysWriter() {
+		want.exclusive = held.exclusive
+	}
 	if !p.stained[term] && want != held {
 		w.violated("%s holds %v times, but in Redis it is %v", p.uuid, want, held)
 	}
