@@ -113,6 +113,7 @@ func scenarios() []*scenario {
 		{name: "fixed leases", callers: fixedRead, most: budget{faults: 1}},
 		{name: "deleted", callers: writers, most: budget{flushes: 1, restarts: 1}},
 		{name: "owners die", callers: mixed, most: budget{deaths: 1}},
+		{name: "re-entered and deleted", callers: tickets{{asks(1, shared)}, {asks(1)}}, again: core.Shared, most: budget{reentries: 1, flushes: 1, times: 6}},
 	}
 	multi := []*scenario{
 		{name: "a fault on a prompt network", callers: oneEach, most: budget{faults: 1, times: 6}},

@@ -26,11 +26,10 @@ func (p *process) checkAfterEvent() {
 }
 
 // checkTidy checks that a process that has nothing left to do holds nothing in Redis, except
-// what a late command has taken, or what Redis does not let it release. Of a read/write lock
-// that was robbed, a change of its counts that was under way may have taken it again.
+// what a late command has taken, or what Redis does not let it release.
 func (p *process) checkTidy() {
 	f := p.w.faults
-	if len(p.underWay) > 0 || f.rejected || p.w.kind.Shares && (f.robbed || f.crash) || !p.lock.Idle() {
+	if len(p.underWay) > 0 || f.rejected || !p.lock.Idle() {
 		return
 	}
 	p.w.redis.expire()

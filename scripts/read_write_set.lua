@@ -11,16 +11,21 @@
 -- ARGV[4]  lease, ms
 -- ARGV[5]  for how many ms a writer that is refused announces itself; 0: not at all
 -- ARGV[6]  how the keys of read leases begin
+-- ARGV[7]  "1": the owner gives back some of its holds, and gets none if it has none
 --
 -- Reply: {1, 0, ""}       the owner holds the lock that way, for the lease from now on
 --        {0, ttl, other}  refused: somebody else holds it, for ttl more ms (-1: without an
 --                         end). An owner that read and wanted to write reads no more
---        {-1, 0, ""}      nobody holds it, so there is nothing to re-enter
+--        {-1, 0, ""}      nobody holds it, so there is nothing to re-enter; or the owner
+--                         does not, and has nothing to give back
 local hash, channel, intent, owner, prefix = KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[6]
 local writes, reads, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local held = redis.call('HMGET', hash, 'mode', owner, owner .. ':write')
 local mode, reading, writing = held[1], held[2], held[3]
 local free = redis.call('EXISTS', hash) == 0
+if ARGV[7] == '1' and not reading and not writing then
+  return {-1, 0, ''}
+end
 
 local upgrade = reading and not writing and writes > 0
 if upgrade then

@@ -135,6 +135,21 @@ func TestReadWriteSetWrite(t *testing.T) {
 	})
 }
 
+// Who gives back a part of what it holds gets nothing if it holds nothing.
+func TestReadWriteSetLess(t *testing.T) {
+	const theirs = "mode=read v:1=1 40000, v:1#1 40000"
+	checkSet(t, []rwRow{
+		{name: "free", args: "u:1 0 1 30000 0 1", reply: "[-1 0 ]"},
+		{name: "free, of a writer", args: "u:1 1 0 30000 0 1", reply: "[-1 0 ]"},
+		{name: "others read", before: theirs, args: "u:1 0 1 30000 0 1", reply: "[-1 0 ]", after: theirs},
+		{name: "another writes", before: "mode=write v:1:write=1 40000", args: "u:1 0 1 30000 0 1", reply: "[-1 0 ]", after: "mode=write v:1:write=1 40000"},
+		{name: "own", before: "mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000", args: "u:1 0 1 30000 0 1",
+			reply: "[1 0 ]", after: "mode=read u:1=1 30000, u:1#1 30000"},
+		{name: "own, of a writer that reads on", before: "mode=write u:1:write=1 u:1=1 20000, u:1#1 20000", args: "u:1 0 1 30000 0 1",
+			reply: "[1 0 ]", after: "mode=read u:1=1 30000, u:1#1 30000", told: "1"},
+	})
+}
+
 // A reader that wants to write, too.
 func TestReadWriteSetUpgrade(t *testing.T) {
 	checkSet(t, []rwRow{

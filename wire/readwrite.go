@@ -21,7 +21,7 @@ func (readWrite) call(l *Lock, c core.Command) (call redisio.Call, how reading) 
 			announce = ms(l.options.Announcement)
 		}
 		call.Script = scripts.ReadWriteSet
-		call.Args = []string{l.Owner(c.Term), strconv.Itoa(c.Count), strconv.Itoa(c.Shared), ms(c.Lease), announce, l.holds}
+		call.Args = []string{l.Owner(c.Term), strconv.Itoa(c.Count), strconv.Itoa(c.Shared), ms(c.Lease), announce, l.holds, digit(c.Kind == core.Release)}
 		return call, set
 	case c.Kind == core.Release:
 		call.Script, how = scripts.ReadWriteRelease, released

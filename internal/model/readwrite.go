@@ -76,6 +76,9 @@ func (r *run) setReadWrite(part int) core.Result {
 	l, want := &r.parts[part], Counts{r.Count, r.Shared}
 	held := l.Of(r.owner)
 	ours, written, free := l.holds(r.owner), l.Written(), l.Free()
+	if r.Kind == core.Release && !ours {
+		return result(core.Absent)
+	}
 	upgrade := ours && held.Exclusive == 0 && want.Exclusive > 0
 	if upgrade {
 		free = r.empty(l, r.owner)
