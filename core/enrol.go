@@ -59,8 +59,8 @@ func (e *enrolment) sent(l *Lock, seq uint64) {
 
 // enrol tells Redis who waits here, if that is due and no try does it; false if not.
 func (l *Lock) enrol() bool {
-	e := &l.enrolment
-	if l.phase == contending || e.op.kind != opNone || !e.needed(l) || !e.stale(l) && l.now < e.nextAt {
+	e := l.enrolment
+	if !e.needed(l) || l.phase == contending || e.op.kind != opNone || !e.stale(l) && l.now < e.nextAt {
 		return false
 	}
 	e.op = op{kind: opEnrol, lease: l.cfg.Lease, until: l.now + l.cfg.Lease}

@@ -70,7 +70,7 @@ func (l *Lock) Encode(e Encoder, newest, last uint64) {
 	e.Term(l.sub.term)
 	e.Number(int64(len(l.effects) - l.taken))
 	if l.kind.Queued {
-		x.enrolment(&l.enrolment)
+		x.enrolment(l.enrolment)
 	}
 }
 

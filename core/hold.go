@@ -50,11 +50,11 @@ type hold struct {
 	ref   any
 	counts
 	// until ends the hold before the lease, with the reason ends; 0 does not.
-	until  Instant
-	ends   Reason
-	tokens []int64
+	until Instant
+	ends  Reason
 	// dead: its owner has died, and its release is on its way.
-	dead bool
+	dead   bool
+	tokens []int64
 }
 
 // mustNotWrite tells whether to hold it in that mode as well would make a reader a writer.

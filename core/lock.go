@@ -47,20 +47,22 @@ type Lock struct {
 	spare   uint64
 	phase   phase
 	closing bool
+	// repeats: one owner may wait twice.
+	repeats bool
 
 	lease lease
 	holds holds
 	queue queue
-	// lastOwner is the highest owner seen, repeats whether one may wait twice.
+	// lastOwner is the highest owner seen.
 	lastOwner Owner
-	repeats   bool
 
 	// main is the command under way about the lease itself.
 	main op
 	// renewal is the watchdog's, beside it.
 	renewal op
-	// enrolment is about the queue in Redis, beside both.
-	enrolment enrolment
+	// enrolment is about the queue in Redis, beside both; nil where there is none. It is
+	// replaced by every event.
+	enrolment *enrolment
 	// sides are commands that do not concern the present term: releases of terms
 	// that are over, and forced releases.
 	sides []op
@@ -109,7 +111,13 @@ type ensure struct {
 
 // New returns a lock that nobody wants yet. Before every event that follows,
 // SpareTerm must hold a number higher than any that a lock of this name has had.
-func New(cfg *Config, kind *Kind) Lock { return Lock{cfg: cfg, kind: kind} }
+func New(cfg *Config, kind *Kind) Lock {
+	l := Lock{cfg: cfg, kind: kind}
+	if kind.Queued {
+		l.enrolment = &enrolment{}
+	}
+	return l
+}
 
 // SpareTerm tells whether the lock has the number of its next term.
 func (l *Lock) SpareTerm() bool { return l.spare != 0 }

@@ -152,7 +152,7 @@ func (l *Lock) Replied(now Instant, seq uint64, r Result) {
 		l.mainReplied(r)
 	case l.renewal.inFlight && l.renewal.seq == seq:
 		l.renewalReplied(r)
-	case l.enrolment.op.inFlight && l.enrolment.op.seq == seq:
+	case l.kind.Queued && l.enrolment.op.inFlight && l.enrolment.op.seq == seq:
 		l.enrolReplied(r)
 	default:
 		for i := range l.sides {
@@ -252,7 +252,9 @@ func (l *Lock) overdue() {
 	}
 	late(&l.main, func() { l.mainReplied(noReply) })
 	late(&l.renewal, func() { l.renewalReplied(noReply) })
-	late(&l.enrolment.op, func() { l.enrolReplied(noReply) })
+	if l.kind.Queued {
+		late(&l.enrolment.op, func() { l.enrolReplied(noReply) })
+	}
 	for i := 0; i < len(l.sides); {
 		switch o := &l.sides[i]; {
 		case l.now < o.due:

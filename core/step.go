@@ -2,6 +2,10 @@ package core
 
 // begin opens an event: time may have ended something before it.
 func (l *Lock) begin(now Instant) {
+	if l.kind.Queued {
+		e := *l.enrolment
+		l.enrolment = &e
+	}
 	l.now = max(l.now, now)
 	l.lapse()
 	l.dropExpired()
@@ -72,10 +76,10 @@ func (l *Lock) NextWake() (at Instant, ok bool) {
 	if l.renewal.kind != opNone {
 		wake(l.renewal.due)
 	}
-	if l.enrolment.op.kind != opNone {
-		wake(l.enrolment.op.due)
-	} else if l.phase != contending && l.enrolment.needed(l) {
-		wake(l.enrolment.nextAt)
+	if e := l.enrolment; l.kind.Queued && e.op.kind != opNone {
+		wake(e.op.due)
+	} else if l.phase != contending && e.needed(l) {
+		wake(e.nextAt)
 	}
 	for i := range l.sides {
 		wake(l.sides[i].due)
