@@ -44,7 +44,7 @@ robustness: redis ## Real processes under faults, judged: a short round
 
 .PHONY: robustness-long
 robustness-long: redis ## The same for longer, with a look at leaks: make robustness-long TIME=30m
-	$(GO) run -C robustness . -time $(or $(TIME),30m) -round 60s
+	$(GO) run -C robustness . -time $(or $(TIME),30m) -round 60s -faults "$(FAULTS)"
 
 .PHONY: robustness-controls
 robustness-controls: redis ## Break each safety rule in turn: the suite must notice
