@@ -439,3 +439,8 @@ func isError(t testing.TB, err, want error) messages.Reason {
 	}
 	return as.Reason
 }
+
+// users are actors of a site's that ask for locks.
+func (s *site) users(server *redistest.Server) *tree {
+	return &tree{system: s.actors, keeper: s.System, server: server}
+}
