@@ -204,9 +204,12 @@ func (s *Subscriptions) catchUp(connection rueidis.DedicatedClient) error {
 	}
 	for channels := range slices.Chunk(less, subscribeBatch) {
 		err := s.send(connection, connection.B().Unsubscribe().Channel(channels...).Build())
-		if _, refused := rueidis.IsRedisErr(err); refused {
-			s.listener.Refused(channels, Sort(err))
-		} else if err != nil {
+		if sorted := Sort(err); sorted != nil && !sorted.Transient {
+			s.listener.Refused(channels, sorted)
+		}
+		if err != nil {
+			// After a refusal rueidis waits for a reply that does not come, and takes the next
+			// one for it: the connection is of no use any more.
 			return err
 		}
 	}
