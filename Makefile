@@ -40,6 +40,7 @@ FAULTS = kill a client,pause a client,crash lock actors,pause Redis,delay,late r
 
 .PHONY: robustness
 robustness: redis ## Real processes under faults, judged: a short round
+	$(GO) test -C robustness ./controls ./faults ./history ./judge ./model
 	$(GO) run -C robustness . -time 150s -round 50s -faults "$(FAULTS)"
 
 .PHONY: robustness-long
