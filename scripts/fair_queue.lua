@@ -100,6 +100,10 @@ for _, owner in ipairs(line) do
     dead[client(owner)] = true
   elseif next(dead) and dead[client(owner)] then -- so that a dead process costs its patience once
     goes = not listens(owner)
+  elseif first and not holder and client(owner) ~= ARGV[1] and score > now + patience and not listens(owner) then
+    -- Its turn has come, and it cannot be told. Its timeout may still count the TTL of a
+    -- holder who has gone since: it is given its patience from now on, like all behind it.
+    gap = math.huge
   end
   if goes then
     gap = gap + patience

@@ -221,9 +221,9 @@ func TestFairLeave(t *testing.T) {
 			reply: "[0 30000 v:1 ]", lockIs: held, now: "u:1@330"},
 		{name: "not those of others", lock: held, queue: "uu:1@330 v:1:u:1@630 u:x@930 u:1:1@1230", args: "- 1 9",
 			reply: "[0 30000 v:1 ]", lockIs: held, now: "uu:1@330 v:1:u:1@630 u:x@930 u:1:1@1230"},
-		{name: "the first waiter of a free lock", queue: "u:1@330 v:2@630", args: "- 0 9",
+		{name: "the first waiter of a free lock", listen: "v:2", queue: "u:1@330 v:2@630", args: "- 0 9",
 			reply: "[0 330000  ]", now: "v:2@330", told: "v:2"},
-		{name: "the last in the queue of a free lock", queue: "v:2@330 u:1@630", args: "- 0 9",
+		{name: "the last in the queue of a free lock", listen: "v:2", queue: "v:2@330 u:1@630", args: "- 0 9",
 			reply: "[0 330000  ]", now: "v:2@330"},
 		{name: "the first waiter, and the next is listed", queue: "u:1@330 u:2@630", args: "- 0 9 u:2 30000 1",
 			reply: "[0 0  ]", now: "u:2@300"},
@@ -248,6 +248,12 @@ func TestFairDead(t *testing.T) {
 			reply: "[0 0  ]", now: "u:1@300"},
 		{name: "not yet", queue: "v:2@50 w:3@-1", args: "- 1 9",
 			reply: "[0 50000  ]", now: "v:2@50 w:3@-1"},
+		{name: "who cannot be told has its patience from now on", queue: "v:2@360 w:3@660 v:4@960", args: "- 1 9",
+			reply: "[0 300000  ]", now: "v:2@300 w:3@600 v:4@900"},
+		{name: "who cannot be told, while the lock is held", lock: "w:9=1 60000", queue: "v:2@360 w:3@660", args: "- 1 9",
+			reply: "[0 60000 w:9 ]", lockIs: "w:9=1 60000", now: "v:2@360 w:3@660"},
+		{name: "who can be told keeps its time", listen: "v:2", queue: "v:2@360 w:3@660", args: "- 1 9",
+			reply: "[0 360000  ]", now: "v:2@360 w:3@660"},
 		{name: "a client with many", queue: "v:2@-1 v:3@299 v:4@599 w:5@899 x:6@1199", args: "- 1 9",
 			reply: "[0 300000  ]", now: "w:5@300 x:6@600", told: "w:5"},
 		{name: "a client with many, here and there", queue: "v:2@-1 w:3@299 v:4@599 w:5@899 v:6@1199 x:7@1499", args: "- 1 9",
@@ -306,11 +312,11 @@ func TestFairTaken(t *testing.T) {
 func TestFairPass(t *testing.T) {
 	checkFair(t, []fairRow{
 		{name: "to nobody", lock: "u:1=1 30000", args: "u:1 0 9", reply: "[0 0  1]", again: "[0 0  0]"},
-		{name: "to a stranger", lock: "u:1=2 30000", queue: "v:2@330 v:3@630", args: "u:1 0 9",
+		{name: "to a stranger", listen: "v:2", lock: "u:1=2 30000", queue: "v:2@330 v:3@630", args: "u:1 0 9",
 			reply: "[0 330000  1]", now: "v:2@330 v:3@630", told: "v:2", again: "[0 330000  0]"},
 		{name: "to a stranger behind the dead", lock: "u:1=1 30000", queue: "v:2@-1 w:3@299", args: "u:1 0 9",
 			reply: "[0 299000  1]", now: "w:3@299", told: "w:3", again: "[0 299000  0]"},
-		{name: "to a stranger, and wait again", lock: "u:1=1 30000", queue: "v:2@330", args: "u:1 1 9 u:2 30000 1",
+		{name: "to a stranger, and wait again", listen: "v:2", lock: "u:1=1 30000", queue: "v:2@330", args: "u:1 1 9 u:2 30000 1",
 			reply: "[0 330000  1]", now: "v:2@330 u:2@630", told: "v:2", again: "[0 330000  0]"},
 		{name: "to an own waiter, at once", lock: "u:1=1 30000", queue: "u:2@330 v:3@630", args: "u:1 1 9 u:2 40000 1",
 			reply: "[1 0 u:2 1]", lockIs: "u:2=1 40000", now: "v:3@330", again: "[1 0 u:2 0]"},
@@ -322,7 +328,7 @@ func TestFairPass(t *testing.T) {
 			reply: "[0 330000  1]", now: "u:20@330", told: "u:20", again: "[0 330000  0]"},
 		{name: "what a stranger holds", lock: "v:1=1 30000", queue: "v:2@330", args: "u:1 1 9",
 			reply: "[0 30000 v:1 0]", lockIs: "v:1=1 30000", now: "v:2@330"},
-		{name: "what nobody holds", queue: "v:2@330", args: "u:1 1 9", reply: "[0 330000  0]", now: "v:2@330"},
+		{name: "what nobody holds", listen: "v:2", queue: "v:2@330", args: "u:1 1 9", reply: "[0 330000  0]", now: "v:2@330"},
 	})
 }
 

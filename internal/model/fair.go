@@ -1,6 +1,7 @@
 package model
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -129,6 +130,8 @@ func (e *enrolment) walk(now time.Duration, top uint64) (last time.Duration) {
 			goes, dead = true, append(dead, w.Client)
 		case slices.Contains(dead, w.Client):
 			goes = e.Subscribers(w.Owner) == 0
+		case first && e.holder == Owner{} && w.Client != e.client && w.Timeout > now+patience && e.Subscribers(w.Owner) == 0:
+			gap = math.MaxInt64 // its timeout may still count the TTL of a holder who has gone
 		}
 		if goes {
 			gap += patience
