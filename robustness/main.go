@@ -136,7 +136,7 @@ func (r *run) whole(length time.Duration, soak bool, into *report.Report) error 
 		return err
 	}
 	if soak {
-		end, err := atRest(w, r.plan)
+		end, err := settled(w, r.plan, start)
 		if err != nil {
 			return err
 		}

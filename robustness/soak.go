@@ -58,6 +58,20 @@ func atRest(w *faults.World, p traffic.Plan) (r rest, err error) {
 	return r, nil
 }
 
+// poolCleanup is how long rueidis keeps connections in its pool that it has opened during
+// an outage, with buffers of a megabyte each.
+const poolCleanup = 2 * time.Minute
+
+// settled is the rest at the end: as soon as nothing has grown, or when all that ends by
+// itself has had the time to.
+func settled(w *faults.World, p traffic.Plan, start rest) (end rest, err error) {
+	for began := time.Now(); ; {
+		if end, err = atRest(w, p); err != nil || len(compare(start, end).Grown) == 0 || time.Since(began) > poolCleanup {
+			return end, err
+		}
+	}
+}
+
 // compare says what has grown between two rests of the same processes.
 func compare(start, end rest) *report.Soak {
 	s := &report.Soak{}
