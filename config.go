@@ -53,7 +53,8 @@ type Config struct {
 	// Meter takes the metrics. Default: none are measured.
 	Meter metric.Meter
 	// Middleware is put around the lock actors and the subscriber, outermost first:
-	// for tracing, and for tests that inject faults.
+	// for tracing, and for tests that inject faults. It must not block: that would hold up
+	// other locks as well.
 	Middleware []actor.ReceiverMiddleware
 }
 
