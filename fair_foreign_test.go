@@ -44,8 +44,10 @@ func TestFairForeignWaiters(t *testing.T) {
 	hold := obtain(t, k.of(a))
 	const other = "0e8dd9d4-cbde-4d1c-b5ea-1f1f5a3f0d11:8"
 	k.stand(t, redisson)
+	k.attend(t, redisson)
 	first, _ := k.enqueue(t, within(t), a)
 	k.stand(t, other)
+	k.attend(t, other)
 	second, _ := k.enqueue(t, within(t), b)
 
 	told := k.key
@@ -80,6 +82,24 @@ func TestFairForeignWaiters(t *testing.T) {
 	k.step(t, other)
 	k.pass(t)
 	release(t, got(t, second).hold)
+	k.awaitNothing(t)
+}
+
+// A foreign head that nobody can tell, since its process is dead, costs no more than one
+// of ours, whatever its timeout.
+func TestFairDeadForeignHead(t *testing.T) {
+	t.Parallel()
+	k := newFairKey(t, redistest.Shared(t))
+	cfg := lockkeeper.Config{Poll: 200 * time.Millisecond, WaiterTimeout: time.Second}
+	s := open(t, k.server.URL(), cfg)
+	k.stand(t, redisson) // for five minutes
+	began := k.now(t)
+	granted := obtainSoon(within(t), k.of(s))
+	hold := got(t, granted).hold
+	if waited := k.now(t) - began; waited < cfg.WaiterTimeout.Milliseconds()-1 {
+		t.Errorf("granted after %d ms, and the head had %v", waited, cfg.WaiterTimeout)
+	}
+	release(t, hold)
 	k.awaitNothing(t)
 }
 

@@ -117,6 +117,20 @@ func (k fairKey) stand(t testing.TB, owner string) {
 	k.do(t, "RPUSH", k.queue, owner)
 }
 
+// attend has a waiter of Redisson's listen on its channel, as they all do.
+func (k fairKey) attend(t testing.TB, owner string) {
+	t.Helper()
+	client, err := lockkeeper.Connect(k.server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, giveBack := client.Dedicate()
+	t.Cleanup(func() { giveBack(); client.Close() })
+	if err := connection.Do(within(t), connection.B().Subscribe().Channel(k.channel+":"+owner).Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // step has the head of the queue take the free lock, as Redisson does.
 func (k fairKey) step(t testing.TB, owner string) {
 	t.Helper()
