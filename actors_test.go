@@ -157,12 +157,18 @@ func expect[M any](t *testing.T, c *client) M {
 	panic("unreachable")
 }
 
+// expectNothing checks that nothing has come but warnings, which a busy machine may cause.
 func (c *client) expectNothing() {
 	c.t.Helper()
-	select {
-	case m := <-c.mail:
-		c.t.Fatalf("%s got %T{%v}, and expected nothing", c.name, m, m)
-	default:
+	for {
+		select {
+		case m := <-c.mail:
+			if _, warning := m.(*messages.LeaseAtRisk); !warning {
+				c.t.Fatalf("%s got %T{%v}, and expected nothing", c.name, m, m)
+			}
+		default:
+			return
+		}
 	}
 }
 
