@@ -157,18 +157,12 @@ func expect[M any](t *testing.T, c *client) M {
 	panic("unreachable")
 }
 
-// expectNothing checks that nothing has come but warnings, which a busy machine may cause.
 func (c *client) expectNothing() {
 	c.t.Helper()
-	for {
-		select {
-		case m := <-c.mail:
-			if _, warning := m.(*messages.LeaseAtRisk); !warning {
-				c.t.Fatalf("%s got %T{%v}, and expected nothing", c.name, m, m)
-			}
-		default:
-			return
-		}
+	select {
+	case m := <-c.mail:
+		c.t.Fatalf("%s got %T{%v}, and expected nothing", c.name, m, m)
+	default:
 	}
 }
 
@@ -195,7 +189,8 @@ func (tr *tree) waiters(t *testing.T, lock string) int {
 }
 
 func TestCrashOfALockActorLosesNothing(t *testing.T) {
-	const watchdog = 1500 * time.Millisecond
+	// Nobody is warned of a lease at risk: a call may take a second on a busy machine.
+	const watchdog = 4 * time.Second
 	for _, crash := range []struct{ name, message string }{
 		{"tick", "actors.tick"},
 		{"reply of Redis", "*actors.replied"},
@@ -203,6 +198,7 @@ func TestCrashOfALockActorLosesNothing(t *testing.T) {
 	} {
 		for _, when := range []string{"before", "after"} {
 			t.Run(when+" a "+crash.name, func(t *testing.T) {
+				t.Parallel()
 				tr := newTree(t, lockkeeper.Config{Watchdog: watchdog})
 				lock, other := redistest.Name(t), redistest.Name(t)+" spared"
 				holder, sibling := tr.client(t, "holder"), tr.client(t, "sibling")

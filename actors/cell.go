@@ -191,7 +191,7 @@ func (c *cell) retire() bool {
 }
 
 // setAlarm sees to it that a tick comes when the lock wants one, or when it has
-// been idle for long enough. A timer that goes off too early costs one tick; so it
+// been idle for long enough. An alarm that goes off too early costs one tick; so it
 // is only ever moved forward, which spares most steps from touching it.
 func (c *cell) setAlarm() {
 	at, wanted := c.lock.NextWake()

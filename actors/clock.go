@@ -22,8 +22,7 @@ type clock struct {
 	ended   sync.WaitGroup
 }
 
-// clocks is how many there are for one system: middleware of the users' that blocks holds
-// up one of them.
+// clocks is how many there are for one system, to share its processors.
 const clocks = 4
 
 // alarm is when a cell is to be woken; its place among the alarms counts from 1, and is 0
@@ -93,7 +92,7 @@ func (k *clock) run() {
 	for {
 		var sleep time.Duration
 		var more bool
-		due, sleep, more = k.due(due[:0])
+		due, sleep, more = k.due(k.rt.Now(), due[:0])
 		if !more {
 			return
 		}
@@ -113,10 +112,9 @@ func (k *clock) run() {
 }
 
 // due takes out whoever is to be woken now; if nobody is, it says when the next one is.
-func (k *clock) due(list []*cell) (due []*cell, sleep time.Duration, more bool) {
+func (k *clock) due(now core.Instant, list []*cell) (due []*cell, sleep time.Duration, more bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	now := k.rt.Now()
 	for len(k.alarms) > 0 && k.alarms[0].alarm.at <= now {
 		list = append(list, heap.Pop(&k.alarms).(*cell))
 	}

@@ -161,11 +161,11 @@ var errNoVote = errors.New("a majority of the servers knows nothing of the lock"
 
 // failure tells how many servers did not take part, and why one of them did not.
 func (q *quorum) failure(t tally) verdict {
-	v := verdict{Result: core.Result{Outcome: core.Failed, Transient: true, Err: errNoVote}}
-	for i, f := range t.failed {
-		if i == 0 {
-			v.Transient = false
-		}
+	if len(t.failed) == 0 {
+		return verdict{Result: core.Result{Outcome: core.Failed, Transient: true, Err: errNoVote}}
+	}
+	v := verdict{Result: core.Result{Outcome: core.Failed}}
+	for _, f := range t.failed {
 		v.Transient, v.Unsure = v.Transient || f.Transient, v.Unsure || f.Unsure
 		v.Err = fmt.Errorf("%d of %d servers failed, and %d are needed: %w", len(t.failed), len(q.leaves), q.majority(), f.Err)
 	}
