@@ -141,6 +141,9 @@ func (r *run) whole(length time.Duration, soak bool, into *report.Report) error 
 			return err
 		}
 		into.Soak = compare(start, end)
+		if err := w.Profile(r.dir); err != nil {
+			return err
+		}
 	}
 	into.Took = time.Since(began)
 	return w.Close()

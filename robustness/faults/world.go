@@ -169,6 +169,19 @@ func (w *World) Footprints() ([]traffic.Footprint, error) {
 	return all, nil
 }
 
+// Profile has each client write what its memory is used for into a directory.
+func (w *World) Profile(dir string) error {
+	for i, c := range w.clients {
+		if err := c.order(traffic.Profile, filepath.Join(dir, fmt.Sprintf("heap-%d.pprof", i+1))); err != nil {
+			return err
+		}
+		if err := c.expect(traffic.Profiled, limit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Leftovers are what is in Redis: its keys but for the counters of tokens, which stay,
 // and the channels that somebody is subscribed to.
 func (w *World) Leftovers() (keys, channels []string, err error) {

@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"runtime"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,17 +35,20 @@ type Spec struct {
 
 // The protocol between a client and who has started it, line by line. A client says
 // Ready; it is told to begin a round, with the file for its history, to end it (it says
-// Quiet), to measure itself (it answers with a Footprint), to crash its lock actors
-// (one message in so many, 0 for none), and to close, which is its end.
+// Quiet), to measure itself (it answers with a Footprint), to write down what its memory
+// is used for (it says Profiled), to crash its lock actors (one message in so many, 0 for
+// none), and to close, which is its end.
 const (
-	Ready   = "ready"
-	Begin   = "begin"
-	End     = "end"
-	Quiet   = "quiet"
-	Measure = "measure"
-	Crash   = "crash"
-	Close   = "close"
-	Closed  = "closed"
+	Ready    = "ready"
+	Begin    = "begin"
+	End      = "end"
+	Quiet    = "quiet"
+	Measure  = "measure"
+	Profile  = "profile"
+	Profiled = "profiled"
+	Crash    = "crash"
+	Close    = "close"
+	Closed   = "closed"
 )
 
 // Footprint is what a client takes up.
@@ -74,8 +80,13 @@ type round struct {
 	workers sync.WaitGroup
 }
 
+// profileRate is how many bytes of memory there are to a sample of the heap's profile: a
+// process that has grown by a few MiB must show where.
+const profileRate = 16 << 10
+
 // Run is the client process: it does as it is told, until it is told to close.
 func Run(spec Spec, orders io.Reader, say io.Writer) error {
+	runtime.MemProfileRate = profileRate
 	redis, err := lockkeeper.Connect(spec.Redis)
 	if err != nil {
 		return err
@@ -131,6 +142,11 @@ func (c *client) obey(order, argument string) error {
 		c.write(argument)
 	case Measure:
 		return json.NewEncoder(c.say).Encode(c.measure())
+	case Profile:
+		if err := profile(argument); err != nil {
+			return err
+		}
+		fmt.Fprintln(c.say, Profiled)
 	}
 	return nil
 }
@@ -203,4 +219,13 @@ func (c *client) measure() Footprint {
 		f.Actors += bucket.Count()
 	}
 	return f
+}
+
+// profile writes the heap's profile to a file, for go tool pprof.
+func profile(file string) error {
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pprof.Lookup("heap").WriteTo(out, 0), out.Close())
 }
