@@ -58,8 +58,8 @@ fuzz: redis ## Fuzz whatever reads input, each target for a while: make fuzz TIM
 
 .PHONY: bench-quick
 bench-quick: redis ## Run every scenario of the benchmarks once, briefly: do they work?
-	$(GO) test -C bench .
-	$(GO) run -C bench . -quick
+	$(GO) test -C bench -tags gozero .
+	$(GO) run -C bench -tags gozero . -quick
 
 .PHONY: generate
 generate: ## Generate the Go of the messages
@@ -71,7 +71,7 @@ lint: ## gofmt, go vet, staticcheck, and the generated code is up to date
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
 	cd messages/internal/gen && $(GO) vet . && $(GO) run $(STATICCHECK) .
-	cd bench && $(GO) vet . && $(GO) run $(STATICCHECK) .
+	cd bench && $(GO) vet . && $(GO) run $(STATICCHECK) . && $(GO) run $(STATICCHECK) -tags gozero .
 	cd robustness && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
 	$(GO) mod tidy -diff
 	$(GO) generate ./messages && git diff --exit-code -- messages

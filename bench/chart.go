@@ -23,34 +23,34 @@ type panel struct {
 
 // panels are what is drawn of a comparison.
 func (c comparison) panels() (panels []panel) {
-	if c.sizes[0].grows() {
-		return c.growthPanels()
-	}
-	for _, f := range c.sizes[0].columns[:c.sizes[0].bars] {
+	for _, f := range c.variants[0].columns[:c.variants[0].bars] {
 		p := panel{figure: f}
+		if c.variants[0].grows() {
+			p.unit = "for each"
+		}
 		for _, lib := range c.libs() {
-			p.bars = append(p.bars, newBar(lib, lib, c.each(lib, f)))
+			p.bars = append(p.bars, c.bars(lib, f)...)
 		}
 		panels = append(panels, p)
 	}
 	return panels
 }
 
-// growthPanels leave out the small sizes, where what is spent once outweighs
-// what is spent on each.
-func (c comparison) growthPanels() (panels []panel) {
-	for _, f := range growthColumns {
-		p := panel{figure: f, unit: "for each"}
-		for _, lib := range c.libs() {
-			for _, s := range c.sizes {
-				if values := c.of(s).each(lib, f); s.size >= 100 && len(values) > 0 {
-					p.bars = append(p.bars, newBar(lib, lib+", "+figure{}.text(float64(s.size)), values))
-				}
-			}
+// bars leave out the small sizes of what grows, where what is spent once outweighs what is
+// spent on each.
+func (c comparison) bars(lib string, f figure) (bars []bar) {
+	for _, s := range c.variants {
+		values := c.of(s).each(lib, f)
+		if len(values) == 0 || s.grows() && s.size < 100 {
+			continue
 		}
-		panels = append(panels, p)
+		label := lib
+		if s.variant() != "" {
+			label += ", " + s.variant()
+		}
+		bars = append(bars, newBar(lib, label, values))
 	}
-	return panels
+	return bars
 }
 
 func newBar(lib, label string, values []float64) bar {
@@ -135,7 +135,7 @@ func (c comparison) caption() string {
 	if n := c.rounds(); n > 1 {
 		rounds = fmt.Sprintf("medians of %d rounds, with the lowest and the highest", n)
 	}
-	if c.sizes[0].grows() {
+	if c.variants[0].grows() {
 		return rounds + "; linear if all bars of a library are alike"
 	}
 	return rounds

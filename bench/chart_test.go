@@ -101,11 +101,16 @@ func TestChart(t *testing.T) {
 	}
 }
 
-func TestGrowthChart(t *testing.T) {
+func TestChartOfVariants(t *testing.T) {
 	_, results := readSome(t)
-	all := elements(t, compare("s10-held", results).chart())
-	if got := texts(all, "label")[:2]; !slices.Equal(got, []string{"lockkeeper, 100", "lockkeeper, 1,000"}) {
-		t.Errorf("labels %q", got)
+	for section, want := range map[string][]string{
+		"s10-held": {"lockkeeper, 100", "lockkeeper, 1,000"},
+		"s13":      {"lockkeeper, 5ms", "lockkeeper, 10ms"},
+	} {
+		all := elements(t, compare(section, results).chart())
+		if got := texts(all, "label")[:2]; !slices.Equal(got, want) {
+			t.Errorf("%s has the labels %q", section, got)
+		}
 	}
 }
 
@@ -116,7 +121,7 @@ func TestPublish(t *testing.T) {
 	place := func(name string) string {
 		return "<!-- " + name + ": made by bench -charts -->\nold " + name + "\n<!-- end of " + name + " -->\n"
 	}
-	text := "# Page\n" + place("machine") + place("targets") + place("s1") + place("s3") + place("s10-held") + "The end.\n"
+	text := "# Page\n" + place("machine") + place("targets") + place("s1") + place("s3") + place("s10-held") + place("s13") + "The end.\n"
 	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -2,11 +2,11 @@ package main
 
 import "slices"
 
-// A comparison is what was measured of one section: one scenario, or all its sizes.
+// A comparison is what was measured of one section: one scenario, or all its variants.
 type comparison struct {
-	section string
-	sizes   []scenario // those that were measured
-	results []result
+	section  string
+	variants []scenario // those that were measured
+	results  []result
 }
 
 func compare(section string, results []result) comparison {
@@ -22,17 +22,17 @@ func compare(section string, results []result) comparison {
 			}
 		}
 		if found {
-			c.sizes = append(c.sizes, s)
+			c.variants = append(c.variants, s)
 		}
 	}
 	return c
 }
 
-func (c comparison) title() string { return c.section + ": " + c.sizes[0].title }
+func (c comparison) title() string { return c.section + ": " + c.variants[0].title }
 
-// of is the part of a comparison that is about one of its sizes.
+// of is the part of a comparison that is about one of its variants.
 func (c comparison) of(s scenario) comparison {
-	part := comparison{section: c.section, sizes: []scenario{s}}
+	part := comparison{section: c.section, variants: []scenario{s}}
 	for _, r := range c.results {
 		if r.Scenario == s.name {
 			part.results = append(part.results, r)
@@ -79,7 +79,7 @@ func (c comparison) ratio(lib, base string, f figure) float64 {
 
 // limit is the library that is the floor of what goes to Redis.
 func (c comparison) limit() string {
-	if slices.Contains(c.sizes[0].libs, limit) {
+	if slices.Contains(c.variants[0].libs, limit) {
 		return limit
 	}
 	return limitQueue
@@ -88,7 +88,7 @@ func (c comparison) limit() string {
 // bestPeer is the one that is best by the median of the first column; empty if none
 // was measured.
 func (c comparison) bestPeer() (best string) {
-	f := c.sizes[0].columns[0]
+	f := c.variants[0].columns[0]
 	for _, lib := range c.libs() {
 		if isPeer(lib) && (best == "" || c.median(lib, f) < c.median(best, f) == f.lower) {
 			best = lib
@@ -107,5 +107,9 @@ func (c comparison) rounds() (n int) {
 
 // command measures the same again.
 func (c comparison) command() string {
-	return "go run -C bench . -scenario " + c.section + c.flags()
+	tags := ""
+	if slices.Contains(c.libs(), "go-zero") {
+		tags = " -tags gozero"
+	}
+	return "go run -C bench" + tags + " . -scenario " + c.section + c.flags()
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// someResults are three rounds of s3, in which the machine gets slower, and one round of growth.
+// someResults are three rounds of s3, in which the machine gets slower, and one round of tenures and of growth.
 const someResults = `
 {"scenario":"s3","lib":"redsync","round":1,"seconds":2,"rate":1000,"p50_us":1000,"p99_us":90000,"max_min":9,"sent_commands_per_op":4,"machine":"m","load":1}
 {"scenario":"s3","lib":"lockkeeper","round":1,"seconds":2,"rate":1}
@@ -20,6 +20,8 @@ const someResults = `
 {"scenario":"s3","lib":"raw","round":2,"seconds":2,"rate":1500,"machine":"m","load":6}
 {"scenario":"s3","lib":"raw","round":3,"seconds":2,"rate":1000,"machine":"m","load":7}
 {"scenario":"s3","lib":"rueidislock","round":1,"seconds":2,"rate":2000,"stuck":2,"machine":"m","load":8}
+{"scenario":"s13-5ms","lib":"lockkeeper","round":1,"seconds":2,"rate":50000,"p99_us":20000,"machine":"m","load":5}
+{"scenario":"s13-10ms","lib":"lockkeeper","round":1,"seconds":2,"rate":40000,"p99_us":30000,"machine":"m","load":6}
 {"scenario":"s10-held-100","lib":"lockkeeper","round":1,"seconds":2,"size":100,"rss_mb":30,"goroutines":20,"heap_bytes_per_lock":5000,"machine":"m","load":9}
 {"scenario":"s10-held-1000","lib":"lockkeeper","round":1,"seconds":2,"size":1000,"rss_mb":40,"goroutines":20,"heap_bytes_per_lock":4000,"machine":"m","load":10}
 `
@@ -110,6 +112,12 @@ func TestTable(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, growth)
 		}
 	}
+	tenures := compare("s13", results).table()
+	for _, want := range []string{"| lockkeeper | 5ms | 50,000 | 50,000–50,000 | 20,000 |", "| lockkeeper | 10ms | 40,000 |"} {
+		if !strings.Contains(tenures, want) {
+			t.Errorf("%q is not in\n%s", want, tenures)
+		}
+	}
 }
 
 func TestText(t *testing.T) {
@@ -152,7 +160,7 @@ func TestTargets(t *testing.T) {
 
 // Every choice of scenarios means something, and every library named there exists.
 func TestScenarios(t *testing.T) {
-	for names, want := range map[string]int{"": len(scenarios), "s8": 1, "s12": 3, "s10-held": 6, "s1,s7": 3} {
+	for names, want := range map[string]int{"": len(scenarios), "s8": 1, "s12": 3, "s10-held": 6, "s13": 6, "s1,s7": 3} {
 		if chosen, err := choose(names); err != nil || len(chosen) != want {
 			t.Errorf("%q is %d scenarios, %v", names, len(chosen), err)
 		}

@@ -48,6 +48,7 @@ var candidates = []candidate{
 	{"redsync", []string{"set", "evalsha", "eval", "ping"}, openRedsync},
 	{"redsync-goredis", []string{"set", "evalsha", "eval", "ping"}, openRedsyncGoRedis},
 	{"redislock", []string{"evalsha", "eval", "ping"}, openRedislock},
+	{"go-zero", []string{"evalsha", "eval", "ping"}, openGoZero},
 }
 
 func find(name string) (candidate, error) {

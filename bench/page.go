@@ -28,7 +28,7 @@ func publish(file, folder, page string) error {
 	parts := map[string]string{"machine": conditions(results), "targets": targetTable(results)}
 	for _, s := range scenarios {
 		c := compare(s.in(), results)
-		if len(c.sizes) == 0 || parts[s.in()] != "" {
+		if len(c.variants) == 0 || parts[s.in()] != "" {
 			continue
 		}
 		name := filepath.Join(folder, s.in()+".svg")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,8 @@ import (
 // A scenario is how locks are used: by so many processes with so many goroutines each.
 type scenario struct {
 	name, title string
-	// section is what scenarios have in common that make one table; the name, if empty.
+	// section is what scenarios have in common that are variants of one, and make one table;
+	// the name, if empty.
 	section    string
 	processes  int
 	goroutines int
@@ -20,6 +22,7 @@ type scenario struct {
 	away       bool          // from Redis, by a proxy that delays
 	work       time.Duration // done under the lock
 	size       int           // locks held, or requests that wait
+	tenure     time.Duration // of Lockkeeper; 0 is the default
 	stretch    float64       // measured for so many times -seconds; 0 is once
 	libs       []string      // those that can take part
 	columns    []figure      // of its table; the first compares the libraries
@@ -46,7 +49,7 @@ const (
 )
 
 var (
-	peers = []string{"rueidislock", "redsync", "redsync-goredis", "redislock"}
+	peers = []string{"rueidislock", "redsync", "redsync-goredis", "redislock", "go-zero"}
 	// free are for locks that are free, contended for those that are waited for.
 	free      = append([]string{ours, limit}, peers...)
 	contended = append([]string{ours, limit, limitQueue}, peers...)
@@ -137,7 +140,7 @@ var scenarios = slices.Concat([]scenario{
 		processes: 1, goroutines: 64, oneKey: true, away: true,
 		libs: contended, columns: waitColumns, bars: 2, run: (*task).pairs,
 	},
-})
+}, tenures())
 
 // growth is s10: ever more locks that are held, and ever more requests that wait.
 func growth() (list []scenario) {
@@ -145,28 +148,49 @@ func growth() (list []scenario) {
 		list = append(list, scenario{
 			name: fmt.Sprintf("s10-held-%d", n), section: "s10-held", title: "growth: locks held",
 			processes: 1, goroutines: 64, size: n, stretch: 4,
-			libs: []string{ours, limit}, columns: growthColumns, run: (*task).holdMany,
+			libs: []string{ours, limit}, columns: growthColumns, bars: len(growthColumns), run: (*task).holdMany,
 		})
 	}
 	for n := 1; n <= 100_000; n *= 10 {
 		list = append(list, scenario{
 			name: fmt.Sprintf("s10-waiting-%d", n), section: "s10-waiting", title: "growth: requests that wait for one lock, which another process holds",
 			processes: 2, goroutines: 1, oneKey: true, size: n, stretch: 4,
-			libs: []string{ours, limitQueue}, columns: growthColumns, run: (*task).waitMany,
+			libs: []string{ours, limitQueue}, columns: growthColumns, bars: len(growthColumns), run: (*task).waitMany,
+		})
+	}
+	return list
+}
+
+// tenures is s13: how long a process may pass the lock on before the others have it.
+func tenures() (list []scenario) {
+	for _, ms := range []int{1, 2, 5, 10, 20, 50} {
+		list = append(list, scenario{
+			name: fmt.Sprintf("s13-%dms", ms), section: "s13", title: "the tenure: 4 processes with 16 goroutines each on one key",
+			processes: 4, goroutines: 16, oneKey: true, tenure: time.Duration(ms) * time.Millisecond,
+			libs: []string{ours}, columns: waitColumns, bars: 2, run: (*task).pairs,
 		})
 	}
 	return list
 }
 
 // grows says that the scenario is one size of several.
-func (s scenario) grows() bool { return s.section != "" }
+func (s scenario) grows() bool { return s.section != "" && s.size > 0 }
+
+// variant is what makes it another than the others of its section; empty without others.
+func (s scenario) variant() string {
+	switch {
+	case s.grows():
+		return figure{}.text(float64(s.size))
+	case s.tenure > 0:
+		return s.tenure.String()
+	default:
+		return ""
+	}
+}
 
 // in is the section that the scenario belongs to.
 func (s scenario) in() string {
-	if s.grows() {
-		return s.section
-	}
-	return s.name
+	return cmp.Or(s.section, s.name)
 }
 
 // choose finds the scenarios of a list of names; s12 is every s12-….

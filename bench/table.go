@@ -25,9 +25,12 @@ func (c comparison) flags() string {
 // table writes the medians as Markdown, and notes below.
 func (c comparison) table() string {
 	var b strings.Builder
-	if c.sizes[0].grows() {
+	switch {
+	case c.variants[0].grows():
 		c.growthTable(&b)
-	} else {
+	case c.variants[0].variant() != "":
+		c.tenureTable(&b)
+	default:
 		c.libraryTable(&b)
 	}
 	for _, r := range c.results {
@@ -51,7 +54,7 @@ var ratio = figure{decimals: 2}
 
 // libraryTable has a row for each library. A ratio is about the first column.
 func (c comparison) libraryTable(b *strings.Builder) {
-	columns, peer := c.sizes[0].columns, c.bestPeer()
+	columns, peer := c.variants[0].columns, c.bestPeer()
 	first := columns[0]
 	head := []string{"library", first.name, "min–max", "× " + c.limit()}
 	if peer != "" {
@@ -63,8 +66,7 @@ func (c comparison) libraryTable(b *strings.Builder) {
 	row(b, head...)
 	rule(b, 1, len(head)-1)
 	for _, lib := range c.libs() {
-		values := c.each(lib, first)
-		cells := []string{lib, first.text(median(values)), first.text(slices.Min(values)) + "–" + first.text(slices.Max(values)), ratio.text(c.ratio(lib, c.limit(), first))}
+		cells := []string{lib, first.text(c.median(lib, first)), c.spread(lib, first), ratio.text(c.ratio(lib, c.limit(), first))}
 		if peer != "" {
 			cells = append(cells, ratio.text(c.ratio(lib, peer, first)))
 		}
@@ -75,10 +77,37 @@ func (c comparison) libraryTable(b *strings.Builder) {
 	}
 }
 
+// tenureTable has a row for each tenure.
+func (c comparison) tenureTable(b *strings.Builder) {
+	columns := c.variants[0].columns
+	head := []string{"library", "tenure", columns[0].name, "min–max"}
+	for _, f := range columns[1:] {
+		head = append(head, f.name)
+	}
+	row(b, head...)
+	rule(b, 1, len(head)-1)
+	for _, lib := range c.libs() {
+		for _, s := range c.variants {
+			part := c.of(s)
+			cells := []string{lib, s.variant(), columns[0].text(part.median(lib, columns[0])), part.spread(lib, columns[0])}
+			for _, f := range columns[1:] {
+				cells = append(cells, f.text(part.median(lib, f)))
+			}
+			row(b, cells...)
+		}
+	}
+}
+
+// spread is the lowest and the highest round.
+func (c comparison) spread(lib string, f figure) string {
+	values := c.each(lib, f)
+	return f.text(slices.Min(values)) + "–" + f.text(slices.Max(values))
+}
+
 // growthTable has a row for each library and size: what one lock costs, and how many
 // times that is what it cost at the size before.
 func (c comparison) growthTable(b *strings.Builder) {
-	columns := c.sizes[0].columns
+	columns := c.variants[0].columns
 	head := []string{"library", "size", "RSS, MB", "goroutines"}
 	for _, f := range columns {
 		head = append(head, f.name, "×")
@@ -86,13 +115,13 @@ func (c comparison) growthTable(b *strings.Builder) {
 	row(b, head...)
 	rule(b, 1, len(head)-1)
 	for _, lib := range c.libs() {
-		for i, s := range c.sizes {
+		for i, s := range c.variants {
 			part := c.of(s)
-			cells := []string{lib, figure{}.text(float64(s.size)), resident.text(part.median(lib, resident)), running.text(part.median(lib, running))}
+			cells := []string{lib, s.variant(), resident.text(part.median(lib, resident)), running.text(part.median(lib, running))}
 			for _, f := range columns {
 				before := math.NaN()
 				if i > 0 {
-					before = c.of(c.sizes[i-1]).median(lib, f)
+					before = c.of(c.variants[i-1]).median(lib, f)
 				}
 				cells = append(cells, f.text(part.median(lib, f)), ratio.text(part.median(lib, f)/before))
 			}

@@ -42,7 +42,7 @@ func targetTable(results []result) string {
 	b.WriteString("|---|---|---:|---|\n")
 	for _, t := range targets {
 		c := compare(t.section, results)
-		if len(c.sizes) == 0 {
+		if len(c.variants) == 0 {
 			continue
 		}
 		value, text := c.median(ours, t.of), ""
