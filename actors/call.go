@@ -84,7 +84,7 @@ type Holder interface {
 func (call *Call) asked() Op { return call.Op }
 
 func (call *Call) answered(c *cell, a core.Answer) {
-	o := &Outcome{Answer: a}
+	o := Outcome{Answer: a}
 	if a.Kind == core.Granted {
 		o.Owner, o.Until = call.Owner, &c.until
 		if root, ok := a.Root.(*Call); ok {
@@ -116,12 +116,12 @@ func (call *Call) key() lockKey {
 }
 
 func (call *Call) inspected(_ *cell, s *messages.Status) {
-	call.slot.put(&Outcome{Status: s})
+	call.slot.put(Outcome{Status: s})
 }
 
 // Refuse answers a call that cannot be carried out.
 func (call *Call) refuse(reason core.Reason, detail string) {
-	call.slot.put(&Outcome{Answer: refusal(call.Op, reason, detail)})
+	call.slot.put(Outcome{Answer: refusal(call.Op, reason, detail)})
 }
 
 // refusal is the answer "no" to each kind of request.
@@ -142,16 +142,12 @@ func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered boo
 	call.lends = ended == nil
 	r.submit(call)
 	for {
-		job, answer := call.slot.take(ended)
-		switch {
-		case job != nil:
-			r.redis.RunHere(job)
-			r.lenders.Add(-1)
-		case answer != nil:
-			return *answer, true
-		default:
-			return out, false
+		job, out, answered := call.slot.take(ended)
+		if job == nil {
+			return out, answered
 		}
+		r.redis.RunHere(job)
+		r.lenders.Add(-1)
 	}
 }
 
@@ -169,11 +165,11 @@ func (r *Runtime) submit(call *Call) {
 func (r *Runtime) Withdraw(acquire *Call) Outcome {
 	acquire.withdrawn.Store(true) // in case the cancel overtakes the acquire
 	r.submit(acquire.about(OpCancel, 0))
-	_, out := acquire.slot.take(nil)
+	_, out, _ := acquire.slot.take(nil)
 	if out.Kind == core.Granted {
 		r.submit(acquire.about(OpRelease, out.HoldID))
 	}
-	return *out
+	return out
 }
 
 // about is another call about the lock of an Acquire.
