@@ -1,0 +1,229 @@
+package lockkeeper_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// With two of five servers killed everything goes on; without a third nothing is
+// granted, and a holder is told before its validity ends.
+func TestRedKilled(t *testing.T) {
+	t.Parallel()
+	f := newFive(t, redConfig)
+	p, other := f.party(t), f.party(t)
+	hold := acquireLock(t, within(t), p.Lock)
+	inner := acquireLock(t, hold.Context(), p.Lock)
+	f.servers[0].Kill(t)
+	f.servers[3].Kill(t)
+	up := []int{1, 2, 4}
+	until := f.key(1).expiry(t).Add(2 * redConfig.Watchdog)
+	redistest.Eventually(t, "the lease to be renewed for long", func() bool { return f.key(1).expiry(t).After(until) })
+	if !hold.Valid() {
+		t.Fatalf("lost with two servers killed: %v", hold.Err())
+	}
+	f.awaitHeld(t, "2", up...)
+	granted := lockSoon(other.Lock, within(t))
+	awaitLocalWaiters(t, other.Lock, 1)
+	release(t, inner)
+	release(t, hold)
+	hold = got(t, granted).hold
+	if _, err := p.TryAcquire(within(t)); !errors.Is(err, lockkeeper.ErrHeld) {
+		t.Errorf("a try while others hold it: %v", err)
+	}
+	release(t, hold)
+	f.awaitFree(t, up...)
+
+	hold = acquireLock(t, within(t), p.Lock)
+	ctx := hold.Context()
+	expired := make(chan time.Time, 1)
+	context.AfterFunc(ctx, func() { expired <- time.Now() })
+	f.servers[1].Kill(t)
+	end := f.key(2).expiry(t) // not moved any more, or by a renewal that was under way
+	if reason := isOver(t, hold); reason != messages.Reason_REASON_EXPIRED {
+		t.Errorf("with three servers killed: the reason is %v", reason)
+	}
+	if told := <-expired; told.After(end.Add(redConfig.Watchdog)) {
+		t.Errorf("told %v after the keys' end", told.Sub(end))
+	}
+	_, err := p.TryAcquire(within(t))
+	isError(t, err, lockkeeper.ErrUnavailable)
+	_, err = p.Acquire(within(t), lockkeeper.WithWait(time.Second))
+	isError(t, err, lockkeeper.ErrUnavailable)
+	f.awaitFree(t, 2, 4)
+}
+
+// Servers that are killed while the lock is being taken do not matter, as long as
+// they are a minority.
+func TestRedKilledWhileAcquiring(t *testing.T) {
+	t.Parallel()
+	f := newFive(t, redConfig)
+	p := f.party(t)
+	for _, proxy := range f.proxies {
+		proxy.Delay(100 * time.Millisecond)
+	}
+	granted := lockSoon(p.Lock, within(t))
+	f.servers[1].Kill(t)
+	f.servers[2].Kill(t)
+	hold := got(t, granted).hold
+	if err := hold.Ensure(within(t), time.Second); err != nil {
+		t.Error(err)
+	}
+	release(t, hold)
+	f.awaitFree(t, 0, 3, 4)
+}
+
+// Renewal needs a majority. A member that has forgotten the lock is given it again; when
+// a majority has, the lock is lost.
+func TestRedRenewal(t *testing.T) {
+	t.Parallel()
+	f := newFive(t, redConfig)
+	p := f.party(t)
+	hold := acquireLock(t, within(t), p.Lock)
+	f.servers[2].Restart(t)
+	f.servers[4].Restart(t)
+	f.awaitHeld(t, "1", allFive...) // also those that have no vote yet
+	inner := acquireLock(t, hold.Context(), p.Lock)
+	f.awaitHeld(t, "2", allFive...)
+	f.key(1).do(t, "DEL", f.name)
+	f.awaitHeld(t, "2", allFive...)
+	if !hold.Valid() || !inner.Valid() {
+		t.Errorf("lost to a minority: %v", hold.Err())
+	}
+	release(t, inner)
+	f.awaitHeld(t, "1", allFive...)
+	for i := range 3 {
+		f.key(i).do(t, "DEL", f.name)
+		f.key(i).takeAs(t, redisson, -1)
+	}
+	if reason := isOver(t, hold); reason != messages.Reason_REASON_TAKEN {
+		t.Errorf("taken by a majority: the reason is %v", reason)
+	}
+	f.awaitFree(t, 3, 4)
+	for i := range 3 {
+		if owners := f.key(i).owners(t); owners[redisson] != "1" {
+			t.Errorf("the new holder has been robbed of server %d: %v", i, owners)
+		}
+	}
+}
+
+// A server that answers late is not given a lock that was released meanwhile.
+func TestRedHealsNoReleasedLock(t *testing.T) {
+	t.Parallel()
+	cfg := redConfig
+	cfg.Renewal = time.Second // the renewal is that of Ensure
+	f := newFive(t, cfg)
+	p := f.party(t)
+	hold := acquireLock(t, within(t), p.Lock)
+	f.awaitHeld(t, "1", allFive...)
+	f.key(4).do(t, "DEL", f.name)
+	const delay = 150 * time.Millisecond
+	f.proxies[4].Delay(delay)
+	for first := f.key(0).expiry(t); f.key(0).expiry(t).Equal(first); { // until it is renewed: the late answer is on its way
+		if err := hold.Ensure(within(t), cfg.Watchdog*9/10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	release(t, hold)
+	f.awaitFree(t, 0, 1, 2, 3)
+	for end := time.Now().Add(6 * delay); time.Now().Before(end); {
+		if f.key(4).exists(t) {
+			t.Fatalf("after its release the lock is held by %v on the slow server", f.key(4).owners(t))
+		}
+	}
+}
+
+// A release that gives back a minority may arrive when a later try has the majority.
+func TestRedLateGiveBack(t *testing.T) {
+	t.Parallel()
+	f := newFive(t, redConfig)
+	p := f.party(t)
+	for i := range 3 {
+		f.key(i).takeAs(t, redisson, -1)
+	}
+	late := f.proxies[4].Hold(redistest.Script(scripts.Release.SHA))
+	granted := lockSoon(p.Lock, within(t))
+	late.Wait(t)
+	for i := range 3 {
+		f.key(i).unlock(t)
+	}
+	hold := got(t, granted).hold
+	redistest.Eventually(t, "the lock to be held on the last server too", func() bool { // healed, if the first try was still there
+		owners := f.key(4).owners(t)
+		return len(owners) == 1 && maps.Equal(owners, f.key(0).owners(t))
+	})
+	late.Release(t)
+	if owners := f.key(4).owners(t); len(owners) == 0 {
+		t.Error("the late release has freed the lock on one server")
+	}
+	release(t, hold)
+	f.awaitFree(t, allFive...)
+}
+
+// Restarted servers may have forgotten locks: they have no vote until those would
+// have run out.
+func TestRedQuarantine(t *testing.T) {
+	t.Parallel()
+	f := newFive(t, redConfig)
+	p, other := f.party(t), f.party(t)
+	hold := acquireLock(t, within(t), p.Lock, lockkeeper.WithLease(redConfig.Watchdog))
+	until := f.key(3).expiry(t) // as far as the holder knows
+	restarted := time.Now()
+	for i := range 3 {
+		f.servers[i].Restart(t)
+	}
+	var refusal error
+	redistest.Eventually(t, "the vote of those that were restarted", func() bool {
+		second, err := other.TryAcquire(within(t))
+		if err != nil {
+			refusal = err
+			return false
+		}
+		if now := time.Now(); now.Before(until) || now.Before(restarted.Add(redConfig.Watchdog)) {
+			t.Errorf("granted %v after the restart of a majority, and %v before the end of the lease of another holder", now.Sub(restarted), until.Sub(now))
+		}
+		release(t, second)
+		return true
+	})
+	if isError(t, refusal, lockkeeper.ErrUnavailable); !strings.Contains(refusal.Error(), "started lately") {
+		t.Errorf("the refusal does not give the reason: %v", refusal)
+	}
+	isOver(t, hold)
+	f.awaitFree(t, allFive...)
+}
+
+// Servers that hang, as long as they are a minority, do not hold up anything.
+func TestRedPausedMinority(t *testing.T) {
+	t.Parallel()
+	cfg := redConfig
+	cfg.Watchdog = 4 * time.Second // a call may take a second
+	f := newFive(t, cfg)
+	p := f.party(t)
+	release(t, acquireLock(t, within(t), p.Lock)) // there are connections
+	f.servers[0].Pause(t)
+	f.servers[1].Pause(t)
+	fastest := redistest.Limit
+	for range 5 {
+		began := time.Now()
+		hold := acquireLock(t, within(t), p.Lock)
+		release(t, hold)
+		fastest = min(fastest, time.Since(began))
+	}
+	if fastest > cfg.Watchdog/8 {
+		t.Errorf("the fastest grant and release beside a paused minority took %v", fastest)
+	}
+	hold := acquireLock(t, within(t), p.Lock)
+	f.servers[0].Resume(t)
+	f.servers[1].Resume(t)
+	release(t, hold)
+	f.awaitFree(t, allFive...)
+	t.Logf("the fastest grant and release beside a paused minority took %v", fastest)
+}

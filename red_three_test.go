@@ -1,0 +1,128 @@
+package lockkeeper_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// redProcess is a process with a RedLock on several servers, each behind a proxy of its own.
+type redProcess struct {
+	systems []*lockkeeper.System
+	proxies []*redistest.Proxy
+	lock    *lockkeeper.Lock
+}
+
+func openRed(t *testing.T, servers []*redistest.Server, name string) *redProcess {
+	t.Helper()
+	p := &redProcess{}
+	for _, s := range servers {
+		proxy := redistest.NewProxy(t, s.Addr())
+		p.proxies = append(p.proxies, proxy)
+		p.systems = append(p.systems, open(t, proxy.URL(), lockkeeper.Config{Watchdog: watchdog, Poll: 300 * time.Millisecond}).System)
+	}
+	red, err := lockkeeper.RedLock(p.systems...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.lock = red.Lock(name)
+	return p
+}
+
+// threeServers gives servers that have been up for long enough to have a vote.
+func threeServers(t *testing.T) (servers []*redistest.Server) {
+	t.Helper()
+	for range 3 {
+		s := redistest.Start(t)
+		for _, script := range scripts.All {
+			if err := s.Do(t, "SCRIPT", "LOAD", script.Source).Error(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		servers = append(servers, s)
+	}
+	first := openRed(t, servers, redistest.Name(t))
+	hold, err := first.lock.Acquire(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	release(t, hold)
+	return servers
+}
+
+// A try that a majority refuses gives back what the others have granted, or may yet
+// grant. That release must not hit a later try, however late it arrives.
+func TestRedLockLateGiveBack(t *testing.T) {
+	servers := threeServers(t)
+	name := redistest.Name(t)
+	p, other := openRed(t, servers, name), openRed(t, servers, name)
+	var foreign []key
+	for _, s := range servers[:2] {
+		k := key{server: s, lock: name, name: name, channel: "redisson_lock__channel:{" + name + "}"}
+		k.takeAs(t, redisson, -1)
+		foreign = append(foreign, k)
+	}
+	p.proxies[2].Delay(100 * time.Millisecond) // its grant comes when the others have refused
+	late := p.proxies[2].Hold(redistest.Script(scripts.Release.SHA))
+	granted := make(chan grant, 1)
+	go func() {
+		hold, err := p.lock.Acquire(within(t))
+		granted <- grant{hold: hold, err: err}
+	}()
+	late.Wait(t)
+	p.proxies[2].Delay(0)
+	foreign[0].unlock(t)
+	hold := got(t, granted).hold // by the first server and the third
+
+	late.Release(t)
+	foreign[1].unlock(t)
+	if second, err := other.lock.TryAcquire(within(t)); err == nil {
+		t.Errorf("granted twice: a second hold while the first is valid: %v", hold.Valid())
+		release(t, second)
+	} else if !errors.Is(err, lockkeeper.ErrHeld) {
+		t.Error(err)
+	}
+	release(t, hold)
+}
+
+// What a release of the majority leaves under way elsewhere is not a lock that is held.
+func TestRedLockMinorityIsNotHeld(t *testing.T) {
+	servers := threeServers(t)
+	name := redistest.Name(t)
+	p := openRed(t, servers, name)
+	k := key{server: servers[1], lock: name, name: name}
+	k.takeAs(t, redisson, time.Minute)
+	if wasHeld, err := p.lock.ForceRelease(within(t)); err != nil || wasHeld {
+		t.Errorf("a lock on 1 of 3 servers was held: %v, %v", wasHeld, err)
+	}
+	k.isFree(t) // but it is gone there too
+}
+
+// A majority is enough, whichever of the servers does not take part.
+func TestRedLockWithoutOneServer(t *testing.T) {
+	t.Parallel()
+	servers := threeServers(t)
+	for i, without := range servers {
+		name := redistest.Name(t)
+		k := key{server: without, lock: name, name: name, channel: "redisson_lock__channel:{" + name + "}"}
+		k.takeAs(t, redisson, -1)
+		p, other := openRed(t, servers, name), openRed(t, servers, name)
+		hold := mustAcquire(t, p.lock, lockkeeper.WithLease(watchdog))
+		waiter := acquiring(within(t), other.lock)
+		k.unlock(t)
+		release(t, hold)
+		release(t, got(t, waiter).hold)
+		if i == len(servers)-1 {
+			without.Kill(t)
+			hold := mustAcquire(t, p.lock)
+			waiter := acquiring(within(t), other.lock)
+			waits(t, other.lock, 1)
+			release(t, hold)
+			release(t, got(t, waiter).hold)
+		}
+	}
+}
