@@ -108,13 +108,8 @@ func TestKindsOverARestart(t *testing.T) {
 // In a cluster all keys of a lock lie in one slot, and a MultiLock's members in any.
 func TestKindsInACluster(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, "--cluster-enabled", "yes")
-	server.Do(t, "CLUSTER", "ADDSLOTSRANGE", "0", "16383")
-	redistest.Eventually(t, "the cluster to be up", func() bool {
-		info, err := server.Do(t, "CLUSTER", "INFO").ToString()
-		return err == nil && strings.Contains(info, "cluster_state:ok")
-	})
-	s, other := open(t, server.URL(), briefly), open(t, server.URL(), briefly)
+	servers := redistest.Cluster(t, 2)
+	s, other := open(t, servers[0].URL(), briefly), open(t, servers[1].URL(), briefly)
 	for kind, make := range kindsOf {
 		name := redistest.Name(t) + kind
 		for range 3 {

@@ -62,8 +62,12 @@ type Config struct {
 const longest = 10 * 365 * 24 * time.Hour
 
 // opening is how often a lock that nobody else is seen to wait for is released at
-// the end of a tenure all the same, for those who wait without subscribing.
-const opening = time.Second
+// the end of a tenure all the same, for those who wait without subscribing. In a cluster
+// it is every few tenures: most of the others listen on another server, and are not seen.
+const (
+	opening        = time.Second
+	clusterTenures = 4
+)
 
 func or[T comparable](value, byDefault T) T {
 	var zero T
@@ -118,10 +122,14 @@ func (c Config) validate() error {
 	return nil
 }
 
-func (c Config) actors() actors.Config {
+func (c Config) actors(cluster bool) actors.Config {
+	open := opening
+	if cluster {
+		open = min(open, clusterTenures*c.Tenure)
+	}
 	return actors.Config{
 		Config: core.Config{
-			Lease: c.Watchdog, Renewal: c.Renewal, Tenure: c.Tenure, Opening: opening, Poll: c.Poll,
+			Lease: c.Watchdog, Renewal: c.Renewal, Tenure: c.Tenure, Opening: open, Poll: c.Poll,
 			CallTimeout: c.CallTimeout, QueueLimit: c.QueueLimit, Seed: rand.Uint64(),
 		},
 		KeyPrefix: c.KeyPrefix, Silence: c.WaiterTimeout, Idle: c.Idle, Middleware: c.Middleware, Logger: c.Logger, Meter: c.Meter,

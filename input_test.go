@@ -89,14 +89,7 @@ func TestBadNames(t *testing.T) {
 // In a cluster, names are refused whose key and channel lie in different slots.
 func TestBadNamesInCluster(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, "--cluster-enabled", "yes")
-	if err := server.Do(t, "CLUSTER", "ADDSLOTSRANGE", "0", "16383").Error(); err != nil {
-		t.Fatal(err)
-	}
-	redistest.Eventually(t, "the cluster to be up", func() bool {
-		info, err := server.Do(t, "CLUSTER", "INFO").ToString()
-		return err == nil && strings.Contains(info, "cluster_state:ok")
-	})
+	server := redistest.Cluster(t, 1)[0]
 	s := open(t, server.URL(), lockkeeper.Config{})
 	for _, name := range []string{"a{b", "a}b", "{}x", "a{}b{c}"} {
 		_, err := s.Lock(name).TryAcquire(within(t))

@@ -71,7 +71,7 @@ func New(system *actor.ActorSystem, client rueidis.Client, config Config) (*Syst
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
-	s := &System{runtime: actors.Start(system, client, config.actors())}
+	s := &System{runtime: actors.Start(system, client, config.actors(client.Mode() == rueidis.ClientModeCluster))}
 	system.Extensions.Register(s)
 	return s, nil
 }

@@ -246,7 +246,7 @@ func TestRenewalsForgotten(t *testing.T) {
 // In a cluster the keys of a script must lie in one slot.
 func TestRenewalsInACluster(t *testing.T) {
 	t.Parallel()
-	s := cluster(t)
+	s := redistest.Cluster(t, 1)[0]
 	client := connect(t, s.URL())
 	r, in := New(client, time.Hour), newInbox()
 	if !r.Cluster() {
@@ -274,13 +274,4 @@ func TestRenewalsInACluster(t *testing.T) {
 	if open(t, connect(t, redistest.Shared(t).URL())).Cluster() {
 		t.Error("a single server is taken for a cluster")
 	}
-}
-
-// cluster is a cluster of one node.
-func cluster(t *testing.T) *redistest.Server {
-	t.Helper()
-	s := redistest.Start(t, "--cluster-enabled", "yes")
-	do(t, s, "CLUSTER", "ADDSLOTSRANGE", "0", "16383")
-	redistest.Eventually(t, "the cluster to be up", func() bool { return s.Do(t, "SET", "k", "v").Error() == nil })
-	return s
 }

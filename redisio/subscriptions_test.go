@@ -170,7 +170,7 @@ func TestSubscribedIsNotToldTooEarly(t *testing.T) {
 
 func TestSubscriptionsInACluster(t *testing.T) {
 	t.Parallel()
-	s := cluster(t)
+	s := redistest.Cluster(t, 1)[0]
 	e := newEars()
 	subs := subscribe(t, connect(t, s.URL()), e)
 	for i := range 50 {

@@ -40,13 +40,7 @@ type process struct {
 // launch starts redis-server and waits until it accepts connections. The error is
 // errPortTaken if something else listens on the port.
 func launch(port int, dir string, args []string) (*process, error) {
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		return nil, fmt.Errorf("the tests need a real redis-server: "+
-			"install it with `apt-get install redis-server`, or run `make test` (%w)", err)
-	}
-	log := &logBuffer{}
-	cmd := exec.Command(path, append([]string{
+	return spawn(readyLine, append([]string{
 		"--bind", host,
 		"--port", strconv.Itoa(port),
 		"--save", "",
@@ -54,6 +48,17 @@ func launch(port int, dir string, args []string) (*process, error) {
 		"--daemonize", "no",
 		"--dir", dir,
 	}, args...)...)
+}
+
+// spawn starts redis-server and waits until it has logged a line.
+func spawn(ready string, args ...string) (*process, error) {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		return nil, fmt.Errorf("the tests need a real redis-server: "+
+			"install it with `apt-get install redis-server`, or run `make test` (%w)", err)
+	}
+	log := &logBuffer{}
+	cmd := exec.Command(path, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = dieWithParent()
 
@@ -74,19 +79,19 @@ func launch(port int, dir string, args []string) (*process, error) {
 	if err := <-started; err != nil {
 		return nil, err
 	}
-	if err := p.awaitReady(); err != nil {
+	if err := p.awaitReady(ready); err != nil {
 		p.kill()
 		return nil, err
 	}
 	return p, nil
 }
 
-func (p *process) awaitReady() error {
+func (p *process) awaitReady(ready string) error {
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	limit := time.NewTimer(Limit)
 	defer limit.Stop()
-	for !p.log.contains(readyLine) {
+	for !p.log.contains(ready) {
 		select {
 		case <-poll.C:
 		case <-p.done:

@@ -1,0 +1,75 @@
+//go:build unix
+
+package redistest
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// slots are those of a Redis Cluster.
+const slots = 16384
+
+// Cluster starts a Redis Cluster of so many servers without replicas, which share the
+// slots evenly and in their order, and waits until they agree.
+func Cluster(t testing.TB, servers int) []*Server {
+	t.Helper()
+	all := make([]*Server, servers)
+	for i := range all {
+		all[i] = Start(t, "--cluster-enabled", "yes")
+		first, last := i*slots/servers, (i+1)*slots/servers-1
+		all[i].ok(t, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(first), strconv.Itoa(last))
+		all[i].ok(t, "CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i+1))
+		all[i].meet(t, all[0])
+	}
+	for _, s := range all {
+		s.awaitCluster(t, servers)
+	}
+	return all
+}
+
+// ClusterReplica adds a server to a cluster that follows one of its masters.
+func ClusterReplica(t testing.TB, master *Server, servers int) *Server {
+	t.Helper()
+	replica := Start(t, "--cluster-enabled", "yes")
+	replica.meet(t, master)
+	replica.awaitCluster(t, servers+1)
+	id := must[string](t, "CLUSTER MYID")(master.Do(t, "CLUSTER", "MYID").ToString())
+	replica.ok(t, "CLUSTER", "REPLICATE", id)
+	replica.awaitSync(t)
+	return replica
+}
+
+func (s *Server) meet(t testing.TB, other *Server) {
+	t.Helper()
+	if s != other {
+		s.ok(t, "CLUSTER", "MEET", host, strconv.Itoa(other.port))
+	}
+}
+
+// awaitCluster waits until the server knows so many, and the cluster is up.
+func (s *Server) awaitCluster(t testing.TB, servers int) {
+	t.Helper()
+	known := fmt.Sprintf("cluster_known_nodes:%d\r\n", servers)
+	Eventually(t, "the cluster to be up", func() bool {
+		info, err := s.Do(t, "CLUSTER", "INFO").ToString()
+		return err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, known)
+	})
+}
+
+// MoveSlot hands a slot on to another server of the cluster, with its keys.
+func (s *Server) MoveSlot(t testing.TB, slot int, to *Server) {
+	t.Helper()
+	name := strconv.Itoa(slot)
+	id := func(s *Server) string { return must[string](t, "CLUSTER MYID")(s.Do(t, "CLUSTER", "MYID").ToString()) }
+	to.ok(t, "CLUSTER", "SETSLOT", name, "IMPORTING", id(s))
+	s.ok(t, "CLUSTER", "SETSLOT", name, "MIGRATING", id(to))
+	keys := must[[]string](t, "CLUSTER GETKEYSINSLOT")(s.Do(t, "CLUSTER", "GETKEYSINSLOT", name, "100").AsStrSlice())
+	for _, key := range keys {
+		s.ok(t, "MIGRATE", host, strconv.Itoa(to.port), key, "0", "5000")
+	}
+	to.ok(t, "CLUSTER", "SETSLOT", name, "NODE", id(to))
+	s.ok(t, "CLUSTER", "SETSLOT", name, "NODE", id(to))
+}
