@@ -18,7 +18,14 @@ type until struct {
 	ended bool
 }
 
-func newUntil(at time.Time) *until { return &until{Context: context.Background(), at: at} }
+// untils are used again if they are as good as new: nobody has asked for the channel.
+var untils = sync.Pool{New: func() any { return &until{Context: context.Background()} }}
+
+func newUntil(at time.Time) *until {
+	u := untils.Get().(*until)
+	u.at = at
+	return u
+}
 
 func (u *until) Deadline() (time.Time, bool) { return u.at, true }
 
@@ -48,11 +55,13 @@ func (u *until) Err() error {
 	return nil
 }
 
-// forget gives up the timer, when nobody waits any more.
+// forget ends the use of the context, and gives up the timer.
 func (u *until) forget() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.timer != nil {
-		u.timer.Stop()
+	if u.done == nil {
+		untils.Put(u)
+		return
 	}
+	u.timer.Stop()
 }
