@@ -107,9 +107,5 @@ func (c comparison) rounds() (n int) {
 
 // command measures the same again.
 func (c comparison) command() string {
-	tags := ""
-	if slices.Contains(c.libs(), "go-zero") {
-		tags = " -tags gozero"
-	}
-	return "go run -C bench" + tags + " . -scenario " + c.section + c.flags()
+	return "go run -C bench . -scenario " + c.section + c.flags()
 }
