@@ -7,7 +7,6 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/core"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // Op is what a Call asks for.
@@ -148,8 +147,6 @@ func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered boo
 			return out, answered
 		}
 		r.redis.RunHere(job)
-		*job = redisio.Call{}
-		jobs.Put(job)
 		r.lenders.Add(-1)
 	}
 }

@@ -42,14 +42,12 @@ func (c *cell) lent(command *core.Command, call *redisio.Call) bool {
 	if lender == nil || !lender.lends || !c.rt.borrow() {
 		return false
 	}
-	job := jobs.Get().(*redisio.Call)
-	*job = *call
+	job := *call
 	switch {
 	case !waits:
 		c.lender = nil
-		lender.slot.lend(job)
-	case !lender.slot.offer(job):
-		jobs.Put(job)
+		lender.slot.lend(&job)
+	case !lender.slot.offer(&job):
 		c.rt.lenders.Add(-1)
 		return false
 	}

@@ -16,10 +16,9 @@ type slot struct {
 	bell   chan struct{} // somebody waits for it to be rung, once
 }
 
-// What lives for a moment is used again: what contention leaves to the garbage collector,
-// its waiters wait for.
+// bells and outcomes are used again: what contention leaves to the garbage collector, its
+// waiters wait for.
 var (
-	jobs     = sync.Pool{New: func() any { return new(redisio.Call) }}
 	bells    = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
 	outcomes = sync.Pool{New: func() any { return new(Outcome) }}
 )

@@ -18,14 +18,7 @@ type until struct {
 	ended bool
 }
 
-// untils are used again if they are as good as new: nobody has asked for the channel.
-var untils = sync.Pool{New: func() any { return &until{Context: context.Background()} }}
-
-func newUntil(at time.Time) *until {
-	u := untils.Get().(*until)
-	u.at = at
-	return u
-}
+func newUntil(at time.Time) *until { return &until{Context: context.Background(), at: at} }
 
 func (u *until) Deadline() (time.Time, bool) { return u.at, true }
 
@@ -55,13 +48,11 @@ func (u *until) Err() error {
 	return nil
 }
 
-// forget ends the use of the context, and gives up the timer.
+// forget gives up the timer, when nobody waits any more.
 func (u *until) forget() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.done == nil {
-		untils.Put(u)
-		return
+	if u.timer != nil {
+		u.timer.Stop()
 	}
-	u.timer.Stop()
 }
