@@ -110,10 +110,14 @@ func takePulse(t testing.TB) *pulse {
 	var beating sync.WaitGroup
 	beating.Go(func() {
 		const beat = 5 * time.Millisecond
-		for ctx.Err() == nil {
+		for {
 			began := time.Now()
-			time.Sleep(beat)
-			p.worst.Store(max(p.worst.Load(), int64(time.Since(began)-beat)))
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(beat):
+				p.worst.Store(max(p.worst.Load(), int64(time.Since(began)-beat)))
+			}
 		}
 	})
 	t.Cleanup(func() { cancel(); beating.Wait() })
