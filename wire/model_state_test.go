@@ -31,7 +31,11 @@ func (s *sequence) compare(got state) error {
 		return fmt.Errorf("Redis knows\n\t%s, and the model\n\t%s", a, b)
 	}
 	for _, what := range slices.Sorted(maps.Keys(want.times)) {
-		if left, known := got.times[what]; !known || !s.near(want.times[what], left) {
+		near := s.near
+		if _, inQueue := want.values[what]; !inQueue {
+			near = s.nearInQueue // it is no key, but a member of the timeouts
+		}
+		if left, known := got.times[what]; !known || !near(want.times[what], left) {
 			return fmt.Errorf("%s: %v are left, and in the model %v", what, left, want.times[what])
 		}
 	}

@@ -143,13 +143,18 @@ func (s *sequence) tell(format string, args ...any) {
 	s.story = append(s.story, fmt.Sprintf(format, args...))
 }
 
-// near tells whether times are the same, but for the time that the sequence really takes,
-// which does not pass in the model: the real one has lost that meanwhile. Or it has gained
-// it, since who moves up in a fair queue does so by what lies between two times in it, and
-// they were set at different moments. What is wrong is wrong by a second at least.
+// rounded is what rounding to milliseconds may make of times.
+const rounded = 5 * time.Millisecond
+
+// near tells whether times are the same, but for what the real one has lost meanwhile.
 func (s *sequence) near(wanted, got time.Duration) bool {
-	const rounded = 5 * time.Millisecond
-	return (got - wanted).Abs() <= time.Since(s.begun)+rounded
+	return got <= wanted+rounded && got >= wanted-time.Since(s.begun)-rounded
+}
+
+// nearInQueue is for the times in a fair queue, which may have gained it as well: who moves
+// up does so by what lies between two of them, and they were set at different moments.
+func (s *sequence) nearInQueue(wanted, got time.Duration) bool {
+	return s.near(wanted, got) || s.near(wanted+time.Since(s.begun), got)
 }
 
 // command runs a command on both sides, on one of several parts unless that is negative.
