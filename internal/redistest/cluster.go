@@ -30,16 +30,24 @@ func Cluster(t testing.TB, servers int) []*Server {
 	return all
 }
 
-// ClusterReplica adds a server to a cluster that follows one of its masters.
-func ClusterReplica(t testing.TB, master *Server, servers int) *Server {
+// ClusterReplica adds a server to a cluster that follows the first of its masters, and waits
+// until it has what that has, and all know of it.
+func ClusterReplica(t testing.TB, masters []*Server) *Server {
 	t.Helper()
 	replica := Start(t, "--cluster-enabled", "yes")
-	replica.meet(t, master)
-	replica.awaitCluster(t, servers+1)
-	id := must[string](t, "CLUSTER MYID")(master.Do(t, "CLUSTER", "MYID").ToString())
-	replica.ok(t, "CLUSTER", "REPLICATE", id)
+	replica.meet(t, masters[0])
+	for _, s := range append(masters[:len(masters):len(masters)], replica) {
+		s.awaitCluster(t, len(masters)+1)
+	}
+	replica.ok(t, "CLUSTER", "REPLICATE", masters[0].id(t))
 	replica.awaitSync(t)
 	return replica
+}
+
+// id is the server's name in its cluster.
+func (s *Server) id(t testing.TB) string {
+	t.Helper()
+	return must[string](t, "CLUSTER MYID")(s.Do(t, "CLUSTER", "MYID").ToString())
 }
 
 func (s *Server) meet(t testing.TB, other *Server) {
@@ -63,13 +71,12 @@ func (s *Server) awaitCluster(t testing.TB, servers int) {
 func (s *Server) MoveSlot(t testing.TB, slot int, to *Server) {
 	t.Helper()
 	name := strconv.Itoa(slot)
-	id := func(s *Server) string { return must[string](t, "CLUSTER MYID")(s.Do(t, "CLUSTER", "MYID").ToString()) }
-	to.ok(t, "CLUSTER", "SETSLOT", name, "IMPORTING", id(s))
-	s.ok(t, "CLUSTER", "SETSLOT", name, "MIGRATING", id(to))
+	to.ok(t, "CLUSTER", "SETSLOT", name, "IMPORTING", s.id(t))
+	s.ok(t, "CLUSTER", "SETSLOT", name, "MIGRATING", to.id(t))
 	keys := must[[]string](t, "CLUSTER GETKEYSINSLOT")(s.Do(t, "CLUSTER", "GETKEYSINSLOT", name, "100").AsStrSlice())
 	for _, key := range keys {
 		s.ok(t, "MIGRATE", host, strconv.Itoa(to.port), key, "0", "5000")
 	}
-	to.ok(t, "CLUSTER", "SETSLOT", name, "NODE", id(to))
-	s.ok(t, "CLUSTER", "SETSLOT", name, "NODE", id(to))
+	to.ok(t, "CLUSTER", "SETSLOT", name, "NODE", to.id(t))
+	s.ok(t, "CLUSTER", "SETSLOT", name, "NODE", to.id(t))
 }

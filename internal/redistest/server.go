@@ -40,23 +40,17 @@ func Start(t testing.TB, args ...string) *Server {
 	return s
 }
 
-// start starts a server on a port that is free. Another process may take the port
-// between the look and the start, so a few ports are tried.
+// start starts a server on a port that is free.
 func start(args []string) (*Server, error) {
 	dir, err := os.MkdirTemp("", "redistest")
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{args: args, dir: dir}
-	for range 10 {
-		if s.port, err = freePort(); err != nil {
-			break
-		}
-		if s.proc, err = launch(s.port, s.dir, s.args); !errors.Is(err, errPortTaken) {
-			break
-		}
-	}
-	if err != nil {
+	if s.port, err = onFreePort(func(port int) (err error) {
+		s.proc, err = launch(port, s.dir, s.args)
+		return err
+	}); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return s, nil

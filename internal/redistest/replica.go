@@ -1,0 +1,40 @@
+//go:build unix
+
+package redistest
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Replica starts a server that follows a master, and waits until it has what that has.
+func Replica(t testing.TB, master *Server) *Server {
+	t.Helper()
+	replica := Start(t, "--replicaof", fmt.Sprintf("%s %d", host, master.port))
+	replica.awaitSync(t)
+	return replica
+}
+
+// AwaitMaster waits until a replica has been promoted.
+func (s *Server) AwaitMaster(t testing.TB) {
+	t.Helper()
+	s.awaitRole(t, "the replica to be promoted", 0, "master")
+}
+
+func (s *Server) awaitSync(t testing.TB) {
+	t.Helper()
+	s.awaitRole(t, "the replica to be in step", 3, "connected")
+}
+
+// awaitRole waits until a server says that of itself at a place of its answer to ROLE.
+func (s *Server) awaitRole(t testing.TB, what string, place int, want string) {
+	t.Helper()
+	Eventually(t, what, func() bool {
+		role, err := s.Do(t, "ROLE").ToArray()
+		if err != nil || len(role) <= place { // a change of the role ends connections
+			return false
+		}
+		got, err := role[place].ToString()
+		return err == nil && got == want
+	})
+}
