@@ -91,7 +91,7 @@ func (call *Call) answered(c *cell, a core.Answer) {
 			o.Holder = root.Holder
 		}
 	}
-	call.slot.put(o)
+	call.put(o)
 }
 
 func (call *Call) lost(_ *cell, a core.Answer) {
@@ -116,12 +116,21 @@ func (call *Call) key() lockKey {
 }
 
 func (call *Call) inspected(_ *cell, s *messages.Status) {
-	call.slot.put(Outcome{Status: s})
+	call.put(Outcome{Status: s})
 }
 
-// Refuse answers a call that cannot be carried out.
+// put brings the caller its answer. A command that it was lent and has not begun is run
+// by a worker.
+func (call *Call) put(o Outcome) {
+	if unrun := call.slot.put(o); unrun != nil {
+		unrun.rt.lenders.Add(-1)
+		unrun.rt.redis.Run(unrun.call)
+	}
+}
+
+// refuse answers a call that cannot be carried out.
 func (call *Call) refuse(reason core.Reason, detail string) {
-	call.slot.put(Outcome{Answer: refusal(call.Op, reason, detail)})
+	call.put(Outcome{Answer: refusal(call.Op, reason, detail)})
 }
 
 // refusal is the answer "no" to each kind of request.
@@ -146,7 +155,7 @@ func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered boo
 		if job == nil {
 			return out, answered
 		}
-		r.redis.RunHere(job)
+		r.redis.RunHere(&job.call)
 		r.lenders.Add(-1)
 	}
 }

@@ -31,26 +31,22 @@ func (c *cell) send(command core.Command) {
 	}
 }
 
-// lent has a call run on the goroutine of a caller: of the one whose request this is
-// about, or of the one who waits for its outcome.
+// lent has a call run on the goroutine of a caller that still waits for its answer: of
+// the one whose request this is about, or of the one who waits for its outcome. It
+// reports whether there is one.
 func (c *cell) lent(command *core.Command, call *redisio.Call) bool {
-	lender := c.lender
-	waits := false
+	lender, waiting := c.lender, false
 	if lender == nil && (command.Kind == core.Acquire || command.Kind == core.Enrol) {
-		lender, waits = c.lock.Next().(*Call)
+		lender, waiting = c.lock.Next().(*Call)
 	}
 	if lender == nil || !lender.lends || !c.rt.borrow() {
 		return false
 	}
-	job := *call
-	switch {
-	case !waits:
-		c.lender = nil
-		lender.slot.lend(&job)
-	case !lender.slot.offer(&job):
+	if !lender.slot.lend(&loan{rt: c.rt, call: *call}, waiting) {
 		c.rt.lenders.Add(-1)
 		return false
 	}
+	c.lender = nil
 	return true
 }
 

@@ -10,10 +10,18 @@ import (
 // caller looks, since lock actors run on their senders' goroutines: only one that has to
 // wait needs a bell.
 type slot struct {
-	mu     sync.Mutex // guards what follows
-	job    *redisio.Call
-	answer *Outcome
-	bell   chan struct{} // somebody waits for it to be rung, once
+	mu       sync.Mutex // guards what follows
+	loan     *loan
+	answer   *Outcome
+	answered bool          // the answer has been put: nothing may be lent any more
+	bell     chan struct{} // somebody waits for it to be rung, once
+}
+
+// loan is a command for the caller to run. It counts among the runtime's lenders until it
+// has been run or handed back.
+type loan struct {
+	rt   *Runtime
+	call redisio.Call
 }
 
 // bells and outcomes are used again: what contention leaves to the garbage collector, its
@@ -23,31 +31,27 @@ var (
 	outcomes = sync.Pool{New: func() any { return new(Outcome) }}
 )
 
-// put brings the answer.
-func (s *slot) put(answer Outcome) {
+// put brings the answer, and takes back a command that the caller has not begun to run: it
+// may have left before it looks again.
+func (s *slot) put(answer Outcome) (unrun *loan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.answer = outcomes.Get().(*Outcome)
+	s.answer, s.answered = outcomes.Get().(*Outcome), true
 	*s.answer = answer
+	unrun, s.loan = s.loan, nil
 	s.ring()
+	return unrun
 }
 
-// lend brings a command for the caller to run; the answer is still to come.
-func (s *slot) lend(job *redisio.Call) {
+// lend brings a command for the caller to run, if the answer is still to come; with
+// waiting, only if the caller is waiting at this moment. It reports whether it did.
+func (s *slot) lend(job *loan, waiting bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.job = job
-	s.ring()
-}
-
-// offer lends a command to a caller that is waiting at this moment, if it is.
-func (s *slot) offer(job *redisio.Call) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.bell == nil {
+	if s.answered || s.loan != nil || waiting && s.bell == nil {
 		return false
 	}
-	s.job = job
+	s.loan = job
 	s.ring()
 	return true
 }
@@ -59,8 +63,8 @@ func (s *slot) ring() {
 	}
 }
 
-// take waits for a job or the answer, in that order; neither means that ended has.
-func (s *slot) take(ended <-chan struct{}) (job *redisio.Call, answer Outcome, answered bool) {
+// take waits for a command to run or for the answer; neither means that ended has.
+func (s *slot) take(ended <-chan struct{}) (job *loan, answer Outcome, answered bool) {
 	for {
 		job, found, bell := s.look()
 		switch {
@@ -82,12 +86,12 @@ func (s *slot) take(ended <-chan struct{}) (job *redisio.Call, answer Outcome, a
 }
 
 // look gives what there is, or a bell that rings when there is more.
-func (s *slot) look() (job *redisio.Call, answer *Outcome, bell chan struct{}) {
+func (s *slot) look() (job *loan, answer *Outcome, bell chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.job != nil:
-		job, s.job = s.job, nil
+	case s.loan != nil:
+		job, s.loan = s.loan, nil
 	case s.answer != nil:
 		answer, s.answer = s.answer, nil
 	default:
