@@ -80,10 +80,10 @@ type Red struct{ home *System }
 // for each, 3 or 5 of them, with the same Config. The first keeps the lock actors, and
 // its guardian takes the requests by message (KIND_RED).
 //
-// It goes on while a minority of the servers is down. A server that was started less
-// than a Watchdog's time ago may have forgotten locks, and has no vote; so nothing is
-// granted right after all were started. What a RedLock is good for, and what it is not,
-// is in docs/guarantees.md.
+// It goes on while a minority of the servers is down; to start it then, make the clients
+// with ConnectLater. A server that was started less than a Watchdog's time ago may have
+// forgotten locks, and has no vote; so nothing is granted right after all were started.
+// What a RedLock is good for, and what it is not, is in docs/guarantees.md.
 func RedLock(systems ...*System) (*Red, error) {
 	var runtimes []*actors.Runtime
 	for _, s := range systems {

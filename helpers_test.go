@@ -35,6 +35,12 @@ type site struct {
 func open(t testing.TB, url string, cfg lockkeeper.Config) *site {
 	t.Helper()
 	client, err := lockkeeper.Connect(url)
+	return openWith(t, client, err, cfg)
+}
+
+// openWith starts a site on what connecting gave.
+func openWith(t testing.TB, client rueidis.Client, err error, cfg lockkeeper.Config) *site {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}

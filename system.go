@@ -40,8 +40,16 @@ func (s *System) ExtensionID() extensions.ExtensionID { return extensionID }
 // Connect opens a client for a Redis URL, set up as suits Lockkeeper; see
 // redisio.Connect. The error is ErrInvalid if the URL is wrong, ErrUnavailable if
 // there is no answer, and ErrRejected if Redis turns the client away.
-func Connect(url string) (rueidis.Client, error) {
-	client, err := redisio.Connect(url)
+func Connect(url string) (rueidis.Client, error) { return connected(redisio.Connect(url)) }
+
+// ConnectLater is Connect for a single server that may be away: then the client
+// connects when it is first used after the server has come, and until then requests are
+// refused with ErrUnavailable, or wait. So a RedLock can be started while a minority of
+// its servers is down. It takes up to 5 s (dial_timeout in the URL) if the server is silent.
+// It is not for a cluster or for Sentinel. The error is ErrInvalid or ErrRejected.
+func ConnectLater(url string) (rueidis.Client, error) { return connected(redisio.ConnectLater(url)) }
+
+func connected(client rueidis.Client, err error) (rueidis.Client, error) {
 	if err == nil {
 		return client, nil
 	}

@@ -41,6 +41,9 @@ func TestConnectErrorsKeepThePassword(t *testing.T) {
 		"unix://user:s3/cret@/socket",
 		"unix://user:12/s3cret@/socket",
 		"redis://user:s3cret@127.0.0.1:1",
+		"redis://user:p@host:6379?s3cret=1",
+		"redis://user:p@host:6379?max_retries=s3cret",
+		"redis://host:6379?x%40s3cret",
 	} {
 		client, err := Connect(url)
 		if err == nil {
@@ -62,6 +65,13 @@ func TestConnectErrorsSayWhatIsWrong(t *testing.T) {
 		"redis://host/x":                       `invalid database number: "x"`,
 		"redis://host?dial_timeout=1":          "invalid dial timeout",
 		"redis://user:p@host:port":             "redis[s]://[user",
+		"redis://host?retries=3":               `unknown option "retries"`,
+		"redis://host?db=1&DB=2":               `unknown option "DB"`,
+		"redis://:p@host?retries=3":            "the options are addr, client_cache, client_name, db, dial_timeout, master_set, max_retries, protocol, skip_verify, write_timeout",
+		"redis://host?max_retries=3":           "max_retries can only be 0",
+		"redis://host?protocol=4":              "protocol can only be 2 or 3",
+		"redis://host?skip_verify=true":        "skip_verify is for rediss",
+		"redis://host?db=%zz":                  "invalid URL escape",
 		"redis://user:p/w@host:6379":           "percent-encoded",
 		"redis://user:p@host/x":                "/database number",
 		"redis://127.0.0.1:1":                  "cannot connect to Redis at [127.0.0.1:1]",

@@ -8,69 +8,10 @@
 package redisio
 
 import (
-	"errors"
-	"fmt"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
 )
-
-// deadConnection is how long a ping may take before its connection is given up.
-// Connections are pinged when nothing has come for a second. All renewals of a key go
-// over the same connection: one that died silently must not cost the lease.
-const deadConnection = 2 * time.Second
-
-// Connect opens a client for a Redis URL,
-// redis[s]://[user[:password]@]host[:port][/database][?option=value…]; the
-// options are those of rueidis.ParseURL (client_name, dial_timeout, addr,
-// master_set for Sentinel, …). It sets what suits Lockkeeper best: no retries
-// below the lock, and no client-side cache. The caller closes the client.
-//
-// The error never contains the URL, since that may contain a password.
-func Connect(redisURL string) (rueidis.Client, error) {
-	options, err := parse(redisURL)
-	if err != nil {
-		return nil, err
-	}
-	options.DisableRetry = true
-	options.DisableCache = true
-	options.BlockingPoolCleanup = time.Minute
-	options.PipelineMultiplex = -1 // one connection: what is sent about a key arrives in that order
-	if options.ConnWriteTimeout == 0 {
-		options.ConnWriteTimeout = deadConnection
-	}
-	client, err := rueidis.NewClient(options)
-	if err != nil {
-		return nil, fmt.Errorf("cannot connect to Redis at %v: %w", options.InitAddress, Sort(err))
-	}
-	return client, nil
-}
-
-func parse(redisURL string) (options rueidis.ClientOption, err error) {
-	u, err := url.Parse(redisURL)
-	if err == nil {
-		options, err = rueidis.ParseURL(redisURL)
-	}
-	// A password whose special characters were not encoded is taken for a port, a
-	// path, even a host: with an @ in the URL, nothing of it may be quoted. Nor if it
-	// is encoded, which too much of the URL may be.
-	at, encoded := strings.Contains(redisURL, "@"), strings.Contains(redisURL, "%40")
-	if (at || encoded) && err != nil || at && strings.Contains(u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@") ||
-		encoded && strings.Contains(strings.Join(options.InitAddress, ","), "@") {
-		err = errors.New("what is wrong is not shown, for the sake of the password")
-	}
-	if err == nil {
-		return options, nil
-	}
-	var whole *url.Error
-	if errors.As(err, &whole) {
-		err = whole.Err // without the URL
-	}
-	return options, fmt.Errorf("redis URL cannot be used: %w (expected redis[s]://[user[:password]@]host[:port]"+
-		"[/database number][?option=value], with special characters percent-encoded)", err)
-}
 
 // Redis runs scripts and keeps subscriptions over one rueidis client.
 type Redis struct {

@@ -1,0 +1,65 @@
+package lockkeeper_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// A RedLock starts with its majority: a server that is away then joins when it comes.
+func TestRedLockStartsWithoutAServer(t *testing.T) {
+	t.Parallel()
+	servers := threeServers(t)
+	servers[2].Kill(t)
+	if client, err := lockkeeper.Connect(servers[2].URL()); err == nil {
+		client.Close()
+		t.Error("Connect has reached a server that is away")
+	} else if !errors.Is(err, lockkeeper.ErrUnavailable) {
+		t.Errorf("connect: %v", err)
+	}
+	var systems []*lockkeeper.System
+	for _, server := range servers {
+		client, err := lockkeeper.ConnectLater(server.URL())
+		systems = append(systems, openWith(t, client, err, redConfig).System)
+	}
+	red, err := lockkeeper.RedLock(systems...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := redistest.Name(t)
+	hold := mustAcquire(t, red.Lock(name))
+	_, err = systems[2].Lock(name + "alone").TryAcquire(within(t))
+	isError(t, err, lockkeeper.ErrUnavailable)
+
+	servers[2].Restart(t)
+	late := key{server: servers[2], lock: name, name: name}
+	redistest.Eventually(t, "the hold to be known to the server that came late", func() bool { return late.exists(t) })
+	servers[0].Kill(t) // the others are a majority now
+	until := late.expiry(t).Add(redConfig.Watchdog)
+	redistest.Eventually(t, "the lease to be renewed", func() bool { return late.expiry(t).After(until) })
+	if !hold.Valid() {
+		t.Errorf("lost: %v", hold.Err())
+	}
+	release(t, hold)
+	late.awaitFree(t)
+}
+
+// A wrong URL, and a server that turns the client away, do not get better later.
+func TestConnectLaterRefuses(t *testing.T) {
+	t.Parallel()
+	locked := redistest.Start(t, "--requirepass", "secret")
+	for url, want := range map[string]error{
+		locked.URL():                      lockkeeper.ErrRejected,
+		"redis://127.0.0.1:1?sentinel=no": lockkeeper.ErrInvalid,
+	} {
+		client, err := lockkeeper.ConnectLater(url)
+		if err == nil {
+			client.Close()
+		}
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", url, err, want)
+		}
+	}
+}
