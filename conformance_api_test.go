@@ -139,6 +139,7 @@ var errorsOfTheSuite = map[error]error{
 	lockkeeper.ErrTimeout:     conformance.ErrTimeout,
 	lockkeeper.ErrClosed:      conformance.ErrClosed,
 	lockkeeper.ErrReentry:     conformance.ErrReentry,
+	lockkeeper.ErrInvalid:     conformance.ErrInvalid,
 	lockkeeper.ErrLost:        conformance.ErrLost,
 	lockkeeper.ErrNotHeld:     conformance.ErrNotHeld,
 	lockkeeper.ErrUnavailable: conformance.ErrUnavailable,

@@ -116,6 +116,7 @@ func reasoned(reason messages.Reason, detail string) error {
 		messages.Reason_REASON_TIMED_OUT:   conformance.ErrTimeout,
 		messages.Reason_REASON_CLOSED:      conformance.ErrClosed,
 		messages.Reason_REASON_REENTRY:     conformance.ErrReentry,
+		messages.Reason_REASON_INVALID:     conformance.ErrInvalid,
 		messages.Reason_REASON_LOST:        conformance.ErrLost,
 		messages.Reason_REASON_NOT_HELD:    conformance.ErrNotHeld,
 		messages.Reason_REASON_UNAVAILABLE: conformance.ErrUnavailable,

@@ -72,6 +72,7 @@ var (
 	ErrTimeout = errors.New("conformance: the wait was over")
 	ErrClosed  = errors.New("conformance: the client is closed")
 	ErrReentry = errors.New("conformance: the lock cannot be re-entered")
+	ErrInvalid = errors.New("conformance: the request asks for what cannot be had")
 	ErrLost    = errors.New("conformance: the hold was lost")
 	ErrNotHeld = errors.New("conformance: the hold was released before")
 	// ErrUnavailable: the storage has not answered within the wait. Only short waits may end so.
@@ -80,7 +81,9 @@ var (
 
 // Reenterer is a Hold whose holder can ask for the lock again.
 type Reenterer interface {
-	// Reenter acquires the lock once more for the holder of this hold.
+	// Reenter acquires the lock once more for the holder of this hold. A lease that is
+	// longer than what is left of the hold's prolongs it; a shorter one, or one for a hold
+	// without a lease, is refused with ErrInvalid.
 	Reenter(ctx context.Context, r Request) (Hold, error)
 	// Count is how often the holder had the lock when this hold was granted: 1 for the first.
 	Count() int

@@ -91,6 +91,35 @@ func reentryToTheEnd(t *trial) {
 	t.release(next)
 }
 
+// leaseOfAReentry has a re-entry never shorten the hold, nor seem to have a lease of its own.
+func leaseOfAReentry(t *trial) {
+	if t.traits.RefusesReentry {
+		t.Skip("a re-entry is refused")
+	}
+	a, b := t.two()
+	refused := func(h Hold) {
+		t.Helper()
+		if _, err := t.again(h, Request{Lease: t.traits.Lease}); !errors.Is(err, ErrInvalid) {
+			t.Fatalf("re-entry with a lease of %v: error %v, want %v", t.traits.Lease, err, ErrInvalid)
+		}
+	}
+	hold := t.acquire(a, Request{})
+	refused(hold)
+	t.stays(hold, b, 2*t.traits.Lease)
+	t.release(hold) // one release is enough
+	t.passes(b)
+	hold = t.acquire(a, Request{Lease: t.traits.Lease})
+	inner, err := t.again(hold, Request{Lease: 3 * t.traits.Lease})
+	if err != nil {
+		t.Fatalf("re-entry with a longer lease: %v", err)
+	}
+	refused(hold)
+	t.release(inner)
+	t.stays(hold, b, 2*t.traits.Lease) // it is prolonged, also beyond the re-entry
+	t.release(hold)
+	t.passes(b)
+}
+
 func inspection(t *trial) {
 	a, b := t.two()
 	can[Inspector](t, a)

@@ -79,6 +79,7 @@ var cases = []struct {
 	{"a state as it is told", inspection},
 	{"a re-entry", reentry},
 	{"a re-entry is held to the end", reentryToTheEnd},
+	{"the lease of a re-entry", leaseOfAReentry},
 	{"a try", try},
 	{"a wait that is over", waitOver},
 	{"a wait that is rewarded", waitRewarded},
