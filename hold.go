@@ -26,10 +26,12 @@ type Hold struct {
 	count  int
 	owner  core.Owner
 	tokens []int64
-	// until is kept up to date by the lock actor while the hold lasts; bound is an
-	// earlier end that no renewal moves, 0 if there is none.
+	// until is how long the lease is good for; the lock actor keeps it up to date while
+	// the hold lasts. bound is the hold's own end, that of its fixed lease or its max hold,
+	// which is not the lease's: others may share it. 0 if there is none. The root's counts,
+	// and only a re-entry with a longer lease moves it.
 	until *atomic.Int64
-	bound core.Instant
+	bound atomic.Int64
 
 	released atomic.Bool
 	mu       sync.Mutex // guards what follows
@@ -64,12 +66,24 @@ func (l *Lock) around(ctx context.Context) *Hold {
 }
 
 func (h *Hold) granted(out actors.Outcome) {
-	h.id, h.count, h.owner, h.until, h.bound, h.tokens = out.HoldID, out.Count, out.Owner, out.Until, out.Bound, out.Tokens
+	h.id, h.count, h.owner, h.until, h.tokens = out.HoldID, out.Count, out.Owner, out.Until, out.Tokens
+	bind(out)
 	if root, ok := out.Holder.(*Hold); ok && root != h {
 		h.mu.Lock()
 		h.root = root
 		h.mu.Unlock()
 		root.join(h)
+	}
+}
+
+// bind takes note of the end of the hold that an Acquire got, or re-entered.
+func bind(out actors.Outcome) {
+	root, ok := out.Holder.(*Hold)
+	for ok {
+		is := root.bound.Load()
+		if int64(out.Bound) <= is || root.bound.CompareAndSwap(is, int64(out.Bound)) {
+			return
+		}
 	}
 }
 
@@ -178,9 +192,13 @@ func (h *Hold) Valid() bool {
 
 // goodUntil is how long the hold lasts if nothing is renewed.
 func (h *Hold) goodUntil() core.Instant {
+	root := h
+	if h.root != nil {
+		root = h.root
+	}
 	until := core.Instant(h.until.Load())
-	if h.bound != 0 {
-		return min(h.bound, until)
+	if bound := core.Instant(root.bound.Load()); bound != 0 {
+		return min(bound, until)
 	}
 	return until
 }
@@ -211,7 +229,8 @@ func (h *Hold) Count() int { return h.count }
 // Ensure returns nil when the lock is certain to stay held for at least d from now,
 // renewing it if need be. It fails with ErrLost or ErrNotHeld when the hold is
 // over, ErrUnavailable when the renewal failed, and ErrInvalid when so much cannot be
-// had: from a fixed lease more than is left of it, from the watchdog more than its TTL.
+// had: from a fixed lease or a max hold more than is left of it, from the watchdog more
+// than its TTL. Others who share the lock for longer change nothing of that.
 func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	const op = "ensure"
 	if d < 0 {

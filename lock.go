@@ -51,13 +51,18 @@ type request struct {
 // WithLease asks for a fixed lease, at least 10 ms: it is not renewed, and the hold
 // is lost when it is over. Without it the watchdog keeps the lock for as long as the
 // process lives and does not release it.
+//
+// A re-entry joins the hold, and so do its options: if the hold has a fixed lease, a
+// lease that ends later prolongs the hold, for all that have re-entered it. A lease that
+// would end before the hold, or any for a hold that the watchdog keeps, is ErrInvalid.
 func WithLease(d time.Duration) Option { return func(r *request) { r.lease = &d } }
 
 // WithWait bounds the wait, besides the context; zero tries once. Without it only
 // the context does.
 func WithWait(d time.Duration) Option { return func(r *request) { r.wait = &d } }
 
-// WithMaxHold bounds how long the watchdog keeps the hold alive, at least 10 ms.
+// WithMaxHold bounds how long the watchdog keeps the hold alive, at least 10 ms. For a
+// re-entry it is ErrInvalid if the hold that it joins may last longer.
 func WithMaxHold(d time.Duration) Option { return func(r *request) { r.maxHold = &d } }
 
 // WithoutReentry has a re-entry refused with ErrReentry instead of granted.
@@ -100,6 +105,7 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 	out, answered := l.runtime.Do(ctx, call)
 	if !answered {
 		out = l.runtime.Withdraw(call)
+		bind(out) // a re-entry that is given back at once has still moved the end of the hold
 		return nil, &Error{Op: op, Lock: l.Name(), Reason: messages.Reason_REASON_CANCELLED, Detail: out.Detail, Err: context.Cause(ctx)}
 	}
 	if out.Kind != core.Granted {

@@ -6,14 +6,16 @@ import "time"
 func (l *Lock) nextChange() bool {
 	for len(l.changes) > 0 {
 		c := l.changes[0]
+		if c.ticket != nil && l.prolongs(c.ticket) && l.renewal.inFlight {
+			return false
+		}
 		l.changes = l.changes[1:]
 		own := l.holds.byID(c.hold)
 		switch {
-		case c.ticket != nil && own.mustNotWrite(c.mode): // it did write when it asked
-			l.refuseUpgrade(c.ticket)
 		case c.ticket != nil:
-			l.setCounts(own, c, 1)
-			return true
+			if l.reentered(own, c) {
+				return true
+			}
 		case own.in(c.mode) == 0:
 			l.answer(c.ref, Answer{Kind: NotFreed, HoldID: own.id, Reason: NotHeld, Detail: "the lock is not held in this mode"})
 		case own.total() > 1:
@@ -30,6 +32,24 @@ func (l *Lock) nextChange() bool {
 		return true
 	}
 	return false
+}
+
+// reentered begins a re-entry; false if it is refused, since the hold has changed
+// after it was asked for.
+func (l *Lock) reentered(own hold, c change) bool {
+	if reason, detail := l.unfit(&own, c.ticket); reason != 0 {
+		l.refuse(c.ticket.Ref, reason, detail)
+		return false
+	}
+	if l.prolongs(c.ticket) {
+		if l.doubtful(c.ticket.Lease) {
+			l.refuse(c.ticket.Ref, Unavailable, "the hold cannot be prolonged: a command without a reply may still shorten its lease")
+			return false
+		}
+		l.dropRenewal()
+	}
+	l.setCounts(own, c, 1)
+	return true
 }
 
 // wanted is how the lease should be held in Redis. A writer's does not become a reader's
@@ -58,7 +78,7 @@ func (l *Lock) countLease(t *Ticket, joins bool) time.Duration {
 	if !l.lease.fixed || joins {
 		return max(left, l.cfg.Lease)
 	}
-	if t != nil && !l.doubtful(t.Lease) && l.renewal.kind == opNone {
+	if t != nil {
 		left = max(left, t.Lease)
 	}
 	return left
@@ -114,6 +134,9 @@ func (l *Lock) counted(o op) {
 	switch {
 	case o.ticket != nil:
 		own.counts = own.plus(o.mode, 1)
+		if o.ticket.Lease > 0 {
+			own.until = max(own.until, o.sentAt+o.ticket.Lease-Margin(o.ticket.Lease))
+		}
 		l.holds.update(own)
 		l.answer(o.ticket.Ref, Answer{
 			Kind: Granted, HoldID: own.id, Count: own.in(o.mode), Until: l.holdUntil(own), Bound: own.until, Root: own.ref, Tokens: own.tokens,

@@ -20,10 +20,10 @@ type request struct {
 	// Of a hold:
 	counts     counts
 	tokens     []int64
-	bound      core.Instant // it ends then at the latest, as it was told; 0: it was not
+	bound      core.Instant // its own end, as it was told; 0: it has none
+	good       core.Instant // the latest that it was seen to be good for
 	lost, over bool
-	dead       bool         // its owner is
-	limit      core.Instant // no renewal goes beyond it; 0: it may
+	dead       bool // its owner is
 }
 
 func (r *request) String() string { return fmt.Sprintf("%s %d", r.what, r.id) }
@@ -62,6 +62,9 @@ func (p *process) acquire() {
 	ticket.Lease = oneOf(t, 0, 0, 0, 0, 50*ms, 500*ms, 2*sec, 10*sec, 20*sec)
 	if ticket.Lease == 0 {
 		ticket.MaxHold = oneOf(t, 0, 0, 0, 10*ms, 300*ms, 4*sec)
+	}
+	if len(p.holds) > 0 && t.pick(2) == 1 { // what nearly every re-entry with them would be refused for
+		ticket.Lease, ticket.MaxHold = 0, 0
 	}
 	switch t.pick(6) {
 	case 1:

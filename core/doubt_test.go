@@ -81,5 +81,5 @@ func TestReEntryThatWasGivenUpMayCutShortALongerOne(t *testing.T) {
 	r.reply(core.Release, done)
 	r.forget()
 	r.acquire("longer", owner(7), fixed(5*sec))
-	r.wants("acquire #1 x2 for 1s")
+	r.wants("longer: refused, unavailable")
 }

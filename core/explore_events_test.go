@@ -140,6 +140,7 @@ func (m *microcosm) answered(i int8, r ref, a core.Answer) {
 		case a.HoldID != c.id || c.held == counts{}: // its hold was over: this is a new one
 			m.granted(i, r.caller, a)
 		default:
+			c.bound = a.Bound
 			if c.held = plus(c.held, m.s.again, 1); a.Count != c.held.in(m.s.again) {
 				m.violated("client %d of p%d re-enters with count %d, but it holds %v", r.caller, i, a.Count, c.held)
 			}
@@ -180,6 +181,9 @@ func (m *microcosm) granted(i, who int8, a core.Answer) {
 		}
 	}
 	c.state, c.held, c.id, c.bound = holding, plus(counts{}, mode, 1), a.HoldID, a.Bound
+	if t := &m.s.callers[i][who]; (t.Lease > 0 || t.MaxHold > 0) && (a.Bound == 0 || a.Bound > m.now+max(t.Lease, t.MaxHold)) {
+		m.violated("client %d of p%d is bound until %v at %v", who, i, a.Bound, m.now)
+	}
 	if len(a.Tokens) != m.s.kind.Tokens {
 		m.violated("client %d of p%d is granted with tokens %v", who, i, a.Tokens)
 	}

@@ -110,6 +110,7 @@ func (x encoding) hold(h *hold) {
 	x.Ref(h.ref)
 	x.counts(h.counts)
 	x.Instant(h.until)
+	x.Bool(h.fixed())
 	x.Bool(h.dead)
 }
 

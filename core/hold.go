@@ -49,13 +49,18 @@ type hold struct {
 	owner Owner
 	ref   any
 	counts
-	// until ends the hold before the lease, with the reason ends; 0 does not.
+	// until is the hold's own end, with the reason ends: that of its fixed lease or its
+	// max hold. 0: the hold lasts as long as the lease. It does not depend on whether the
+	// lease is renewed, which others who share it may change.
 	until Instant
 	ends  Reason
 	// dead: its owner has died, and its release is on its way.
 	dead   bool
 	tokens []int64
 }
+
+// fixed reports whether the hold has a fixed lease.
+func (h *hold) fixed() bool { return h.until != 0 && h.ends == Expired }
 
 // mustNotWrite tells whether to hold it in that mode as well would make a reader a writer.
 func (h *hold) mustNotWrite(m Mode) bool { return m == Exclusive && h.exclusive == 0 }

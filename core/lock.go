@@ -151,22 +151,6 @@ func (l *Lock) Acquire(now Instant, t Ticket) {
 	}
 }
 
-// reenter has a holder hold the lock once more, unless that cannot be.
-func (l *Lock) reenter(own hold, t *Ticket) {
-	switch {
-	case t.Once:
-		l.refuse(t.Ref, Reentry, "this owner holds the lock already, and asked not to re-enter it")
-	case own.mustNotWrite(t.Mode):
-		l.refuseUpgrade(t)
-	default:
-		l.changes = append(l.changes, change{hold: own.id, mode: t.Mode, ticket: t})
-	}
-}
-
-func (l *Lock) refuseUpgrade(t *Ticket) {
-	l.refuse(t.Ref, Reentry, "this owner holds the lock for reading, and a read hold cannot become a write hold: release it first")
-}
-
 // Release gives back one hold, named by its id, or by its owner if id is 0.
 func (l *Lock) Release(now Instant, id uint64, owner Owner, mode Mode, ref any) {
 	l.begin(now)
@@ -274,7 +258,7 @@ func (l *Lock) Ensure(now Instant, id uint64, d time.Duration, ref any) {
 		l.answer(ref, Answer{Kind: NotDone, Reason: reason, Detail: "the hold is over"})
 	case left >= d:
 		l.answer(ref, Answer{Kind: Ensured, Until: l.holdUntil(own)})
-	case l.lease.fixed || own.until != 0 && own.until-now < d:
+	case own.until != 0 && own.until-l.now < d:
 		l.answer(ref, Answer{Kind: NotDone, Reason: Invalid, Detail: fmt.Sprintf("only %v of the hold are left, and neither a fixed lease nor a max hold is renewed", left)})
 	case d > most:
 		l.answer(ref, Answer{Kind: NotDone, Reason: Invalid, Detail: fmt.Sprintf("%v were asked for, and a renewed lease is good for %v at most", d, most)})

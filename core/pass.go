@@ -188,10 +188,12 @@ func (l *Lock) leased(o op, r Result) {
 func (l *Lock) grant(t *Ticket, handedOn bool) {
 	own := hold{id: t.ID, owner: t.Owner, ref: t.Ref, counts: once(t.Mode), tokens: l.nextTokens()}
 	switch {
-	case t.MaxHold > 0 && t.Lease == 0:
-		own.until, own.ends = l.now+t.MaxHold, MaxHold
-	case t.Lease > 0 && !l.lease.fixed:
+	case t.Lease > 0 && l.lease.fixed:
+		own.until, own.ends = l.lease.until, Expired
+	case t.Lease > 0:
 		own.until, own.ends = l.now+t.Lease-Margin(t.Lease), Expired
+	case t.MaxHold > 0:
+		own.until, own.ends = l.now+t.MaxHold, MaxHold
 	}
 	if l.holds.len() == 0 {
 		l.lease.atRisk = false // this holder has not been warned

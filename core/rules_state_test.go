@@ -17,7 +17,7 @@ func (p *process) checkAfterEvent() {
 	if s.HeldHere && s.Until <= w.now {
 		w.violated("%s: the hold should have ended at %v", p.uuid, s.Until)
 	}
-	p.checkLimits(s)
+	p.checkEnds(s)
 	p.checkEveryone()
 	p.checkTidy()
 	for _, r := range p.requests {
@@ -72,25 +72,27 @@ func (p *process) checkEveryone() {
 	}
 }
 
-// checkLimits checks that nothing prolongs a hold that is not to be renewed, except a
-// re-entry that asks for a longer lease.
-func (p *process) checkLimits(s core.Snapshot) {
+// checkEnds checks that a hold is over at its own end, whatever the lease is worth by then.
+func (p *process) checkEnds(s core.Snapshot) {
 	for i, h := range p.holds {
-		for _, r := range p.requests {
-			if r.ticket != nil && r.ticket.Owner == h.ticket.Owner && r.ticket.Lease > 0 && h.ticket.Lease > 0 && h.bound == 0 {
-				h.limit = 0
-			}
-		}
-		if h.limit == 0 {
-			continue
-		}
-		if i == 0 && s.Until > h.limit {
-			p.w.violated("%s: %v may last until %v at most, but it lasts until %v", p.uuid, h, h.limit, s.Until)
-		}
-		if p.w.now >= h.limit {
-			p.w.violated("%s: %v was to last until %v at most, and is not over", p.uuid, h, h.limit)
+		h.good = max(h.good, p.goodUntil(h))
+		switch {
+		case h.bound == 0:
+		case i == 0 && s.Until > h.bound:
+			p.w.violated("%s: %v may last until %v at most, but it lasts until %v", p.uuid, h, h.bound, s.Until)
+		case p.w.now >= h.bound:
+			p.w.violated("%s: %v was to last until %v at most, and is not over", p.uuid, h, h.bound)
 		}
 	}
+}
+
+// goodUntil is how long a hold is good for as far as its holder can see, which is told of
+// the hold's own end and looks at the lease.
+func (p *process) goodUntil(h *request) core.Instant {
+	if h.bound != 0 {
+		return min(h.bound, p.lock.LeaseUntil())
+	}
+	return p.lock.LeaseUntil()
 }
 
 // checkWait checks that nobody waits longer than he must. Who only wants to try waits

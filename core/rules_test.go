@@ -37,20 +37,26 @@ func (p *process) granted(r *request, a core.Answer) {
 	p.checkTokens(r, a)
 	p.holds = append(p.holds[:len(p.holds):len(p.holds)], r)
 	r.counts = plus(counts{}, r.ticket.Mode, 1)
-	r.tokens, r.bound = a.Tokens, a.Bound
-	switch {
-	case a.Bound != 0:
-		r.limit = a.Bound
-		if most := w.now + max(r.ticket.MaxHold, r.ticket.Lease); a.Bound > most {
-			w.violated("%s: %v is bound until %v, but it wanted to be until %v at most", p.uuid, r, a.Bound, most)
-		}
-	case r.ticket.Lease > 0:
-		r.limit = a.Until + core.Margin(r.ticket.Lease)
-	case r.ticket.MaxHold > 0:
-		w.violated("%s: %v is not bound", p.uuid, r)
-	}
+	r.tokens = a.Tokens
+	p.bind(r, r, a)
 	p.grants++
 	p.planned(r)
+}
+
+// bind takes note of the end of a hold, as an answer to a request gives it: a lease and a
+// max hold that were asked for are had, and nothing else moves it.
+func (p *process) bind(h, r *request, a core.Answer) {
+	w, before := p.w, h.bound
+	h.bound = a.Bound
+	most := max(r.ticket.Lease, r.ticket.MaxHold)
+	switch {
+	case most > 0 && a.Bound == 0:
+		w.violated("%s: %v is not bound", p.uuid, r)
+	case most > 0 && a.Bound > w.now+most:
+		w.violated("%s: %v is bound until %v, but it wanted to be until %v at most", p.uuid, r, a.Bound, w.now+most)
+	case h != r && a.Bound != before && (r.ticket.Lease == 0 || a.Bound < before):
+		w.violated("%s: %v has moved the end of %v from %v to %v", p.uuid, r, h, before, a.Bound)
+	}
 }
 
 // inTurn tells whether a request waits where its time of arrival belongs. In Redis's queue, an owner's second
@@ -97,6 +103,7 @@ func (p *process) reentered(r *request, a core.Answer) {
 	if r.ticket.Once {
 		w.violated("%s: %v has re-entered, and did not want to", p.uuid, r)
 	}
+	p.bind(h, r, a)
 	for _, other := range p.holds {
 		if r.ticket.Mode == core.Exclusive && other != h {
 			w.violated("%s: %v has become exclusive beside %v", p.uuid, r, other)
@@ -142,6 +149,8 @@ func (p *process) refused(r *request, a core.Answer) {
 		fits = p.closed
 	case core.Rejected:
 		fits = p.w.faults.rejected
+	case core.Invalid:
+		fits = r.ticket.Owner != 0 && (r.ticket.Lease > 0 || r.ticket.MaxHold > 0)
 	case core.Reentry:
 		fits = r.ticket.Owner != 0 && (r.ticket.Once || r.ticket.Mode == core.Exclusive && p.w.kind.Shares)
 	case core.Lost, core.MaxHold:
@@ -175,18 +184,22 @@ func (p *process) freed(r *request, a core.Answer) {
 
 // told checks a notice of loss: once, and only to the present holder.
 func (p *process) told(h *request, a core.Answer) {
-	p.w.logf("%s: hold %d is lost: %v, %s", p.uuid, a.HoldID, a.Reason, a.Detail)
+	w := p.w
+	w.logf("%s: hold %d is lost: %v, %s", p.uuid, a.HoldID, a.Reason, a.Detail)
 	if p.holding(a.HoldID) != h || h.lost {
-		p.w.violated("%s: %v is told of the loss of hold %d, but the holders are %v", p.uuid, h, a.HoldID, p.holds)
+		w.violated("%s: %v is told of the loss of hold %d, but the holders are %v", p.uuid, h, a.HoldID, p.holds)
 	}
 	if a.Reason == 0 || a.Detail == "" {
-		p.w.violated("%s: %v is lost without a reason", p.uuid, h)
+		w.violated("%s: %v is lost without a reason", p.uuid, h)
 	}
-	f := p.w.faults
+	f := w.faults
 	robbed := f.robbed || f.crash
 	ailing := f.slow || f.lost || f.late || f.errors || f.rejected || f.frozen || f.paused || f.sleepy
 	if (a.Reason == core.Gone || a.Reason == core.Taken) && !robbed || a.Reason == core.Expired && h.ticket.Lease == 0 && !ailing {
-		p.w.violated("%s: %v is lost because of %v", p.uuid, h, a.Reason)
+		w.violated("%s: %v is lost because of %v", p.uuid, h, a.Reason)
+	}
+	if w.now < h.good && (a.Reason == core.Expired || a.Reason == core.MaxHold) {
+		w.violated("%s: %v is over, and was said to be good until %v", p.uuid, h, h.good)
 	}
 	h.lost, p.lost[h.id] = true, true
 }

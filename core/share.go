@@ -44,13 +44,6 @@ func (l *Lock) join() bool {
 // converted makes a reader join that could not before, since the lease was fixed.
 func (l *Lock) converted(o op) {
 	if l.lease.fixed {
-		holds := l.holds
-		for own := range holds.all() {
-			if own.until == 0 {
-				own.until, own.ends = l.lease.until, Expired
-				l.holds.update(own)
-			}
-		}
 		l.lease.fixed, l.lease.until = false, 0
 	}
 	l.extend(o)

@@ -337,15 +337,19 @@ type Acquire struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
 	// Who will hold the lock; its death releases it. Default: the sender, if the
-	// sender is an actor. An owner that holds the lock already re-enters it.
+	// sender is an actor. An owner that holds the lock already re-enters it: the re-entry
+	// joins the hold, with the hold's end.
 	// Never name the PID of a future.
 	Owner *actor.PID `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	// A fixed lease, at least 10 ms: not renewed, given up and told at its end. Absent: the
-	// watchdog keeps the lease alive until the release.
+	// watchdog keeps the lease alive until the release. A re-entry may give one if the hold
+	// has a fixed lease, which is prolonged; it is refused with REASON_INVALID if it would
+	// end before the hold does, or if the watchdog keeps the hold.
 	Lease *durationpb.Duration `protobuf:"bytes,3,opt,name=lease,proto3" json:"lease,omitempty"`
 	// How long to wait at most. Absent: without limit. Zero: try once.
 	Wait *durationpb.Duration `protobuf:"bytes,4,opt,name=wait,proto3" json:"wait,omitempty"`
 	// How long the watchdog may keep the hold alive, at least 10 ms. Absent: without limit.
+	// A re-entry that gives one is refused with REASON_INVALID if the hold may last longer.
 	MaxHold *durationpb.Duration `protobuf:"bytes,5,opt,name=max_hold,json=maxHold,proto3" json:"max_hold,omitempty"`
 	// Refuses the request with REASON_REENTRY, instead of granting a re-entry, if
 	// the owner holds the lock already.
