@@ -155,7 +155,7 @@ func (l *Lock) same(other *Lock) bool {
 	if l.members != nil && other.members != nil {
 		return l.members.ID() == other.members.ID()
 	}
-	return l.members == nil && other.members == nil && l.kind == other.kind && l.name == other.name
+	return l.members == nil && other.members == nil && actors.SameKey(l.kind, other.kind) && l.name == other.name
 }
 
 // ForceRelease frees the lock, whoever holds it and in whichever process, and tells

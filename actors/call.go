@@ -110,9 +110,9 @@ func (call *Call) over(*cell) {}
 
 func (call *Call) key() lockKey {
 	if call.Members != nil {
-		return lockKey{name: call.Members.id, kind: messages.Kind_KIND_MULTI}
+		return lockKey{name: call.Members.id, made: ofMembers}
 	}
-	return lockKey{name: call.Name, kind: call.Kind}
+	return keyOf(call.Kind, call.Name)
 }
 
 func (call *Call) inspected(_ *cell, s *messages.Status) {

@@ -22,6 +22,9 @@ type cell struct {
 	mu  sync.Mutex
 	rt  *Runtime
 	key lockKey
+	// format is how the lock is written in Redis. Requests for another format of the
+	// same key are refused while this one is in use.
+	format messages.Kind
 	// label names the lock to people.
 	label string
 	pid   *actor.PID
@@ -30,6 +33,8 @@ type cell struct {
 	kind   core.Kind
 	wire   *wire.Lock
 	target target
+	// members are the locks that it is made of; none if it is one lock on one key.
+	members []Member
 	// busy are the channels that matter while the target is held by others; heard are
 	// those that are subscribed.
 	busy  []ear
@@ -71,19 +76,22 @@ type cell struct {
 	leaving *leaving
 }
 
-func newCell(rt *Runtime, key lockKey, members *Members) *cell {
-	c := &cell{rt: rt, key: key, label: key.name, clock: &rt.clocks[rt.cells.Add(1)%clocks]}
-	switch key.kind {
-	case messages.Kind_KIND_MULTI:
-		c.label = members.String()
+func newCell(rt *Runtime, key lockKey, kind messages.Kind, members *Members) *cell {
+	c := &cell{rt: rt, key: key, format: formatOf(kind), label: key.name, clock: &rt.clocks[rt.cells.Add(1)%clocks]}
+	switch key.made {
+	case ofMembers:
+		c.label, c.members = members.String(), members.sorted
 		c.target = members.target(rt.stranger())
 		c.kind = core.Kind{Parts: true, Tokens: members.fenced}
-	case messages.Kind_KIND_RED:
+	case ofServers:
 		c.target = rt.quorum(key.name, rt.stranger())
+		for _, each := range *rt.red.Load() {
+			c.members = append(c.members, Member{Runtime: each, Name: key.name})
+		}
 		c.kind = core.Kind{Parts: true}
 	default:
-		c.wire = wire.New(wire.Kind(key.kind), rt.cfg.KeyPrefix+key.name, &rt.wire)
-		c.kind = kinds[key.kind]
+		c.wire = wire.New(wire.Kind(c.format), rt.cfg.KeyPrefix+key.name, &rt.wire)
+		c.kind = kinds[c.format]
 	}
 	c.renew()
 	return c
@@ -103,9 +111,9 @@ func (r *Runtime) stranger() *wire.Options {
 	return &options
 }
 
-// kinds is how the locks on one Redis differ in what they decide by.
+// kinds is how the formats of a lock on one key differ in what they decide by.
 var kinds = map[messages.Kind]core.Kind{
-	messages.Kind_KIND_FENCED:     {Tokens: 1},
+	messages.Kind_KIND_REENTRANT:  {Tokens: 1},
 	messages.Kind_KIND_FAIR:       {Queued: true},
 	messages.Kind_KIND_READ_WRITE: {Shares: true},
 }
@@ -151,6 +159,9 @@ func (c *cell) carryOut() {
 		case core.Reply:
 			c.rt.metrics.answered(e.Answer)
 			e.Ref.(requester).answered(c, e.Answer)
+			if e.Answer.Kind == core.Forced && e.Answer.Count > 0 {
+				c.warnNeighbours()
+			}
 		case core.TellLost:
 			c.rt.metrics.lost(e.Answer.Reason)
 			c.rt.cfg.Logger.Warn("lease lost", "lock", c.label, "reason", e.Answer.Reason.String(), "detail", e.Answer.Detail)

@@ -116,7 +116,7 @@ func (r *Runtime) named(lock *messages.Lock) (lockKey, *Members, error) {
 		if len(lock.Members) > 0 {
 			return lockKey{}, nil, fmt.Errorf("members are for %v only, and not for %v", messages.Kind_KIND_MULTI, lock.Kind)
 		}
-		return lockKey{name: lock.Name, kind: lock.Kind}, nil, r.checkLock(lock.Kind, lock.Mode, lock.Name)
+		return keyOf(lock.Kind, lock.Name), nil, r.checkLock(lock.Kind, lock.Mode, lock.Name)
 	}
 	if lock.Name != "" || lock.Mode != messages.Mode_MODE_EXCLUSIVE {
 		return lockKey{}, nil, fmt.Errorf("a %v has members instead of a name and a mode of its own", lock.Kind)
@@ -129,7 +129,7 @@ func (r *Runtime) named(lock *messages.Lock) (lockKey, *Members, error) {
 	if err != nil {
 		return lockKey{}, nil, err
 	}
-	return lockKey{name: members.id, kind: lock.Kind}, members, nil
+	return lockKey{name: members.id, made: ofMembers}, members, nil
 }
 
 func checkTimes(m *messages.Acquire) error {

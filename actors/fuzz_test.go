@@ -145,7 +145,7 @@ func passed(t *testing.T, r *Runtime, m proto.Message, key lockKey, members *Mem
 			t.Errorf("%v passed", m)
 		}
 	}
-	newCell(r, key, members) // finds a kind of lock for it
+	newCell(r, key, kindOf(m), members) // finds a kind of lock for it
 }
 
 // A name is refused with words that say what is allowed, or it can be used: all keys of

@@ -79,7 +79,7 @@ func (g *guardian) pass(ctx actor.Context, m any) {
 	}
 	c := g.rt.table.get(key)
 	if c == nil || !c.gate.enter() {
-		c = g.spawn(ctx, key, members)
+		c = g.spawn(ctx, key, kindOf(m), members)
 	}
 	ctx.Forward(c.pid)
 }
@@ -87,8 +87,8 @@ func (g *guardian) pass(ctx actor.Context, m any) {
 // spawn starts an actor for a lock and for its first request. One that is still
 // leaving has been idle, or is given up: either way it does not stand in the new
 // one's way.
-func (g *guardian) spawn(ctx actor.Context, key lockKey, members *Members) *cell {
-	c := newCell(g.rt, key, members)
+func (g *guardian) spawn(ctx actor.Context, key lockKey, kind messages.Kind, members *Members) *cell {
+	c := newCell(g.rt, key, kind, members)
 	c.gate.enter() // it must not retire before the request has come
 	pid := ctx.Spawn(g.rt.props(func() actor.Actor { return &lockActor{c} }))
 	if c.pid == nil { // Started, on this very goroutine, has crashed
@@ -96,6 +96,7 @@ func (g *guardian) spawn(ctx actor.Context, key lockKey, members *Members) *cell
 	}
 	g.children[pid.Id] = c
 	g.rt.table.put(c)
+	c.joinWholes()
 	g.rt.metrics.locks(1)
 	return c
 }
@@ -129,6 +130,7 @@ func (g *guardian) gone(pid *actor.PID) {
 	}
 	delete(g.children, pid.Id)
 	g.rt.table.drop(c)
+	c.leaveWholes()
 	g.rt.metrics.locks(-1)
 	g.checkClosed()
 }

@@ -50,7 +50,7 @@ func (c *cell) inspected(m *inspection) {
 		Locked: there.Locked, HeldHere: here.HeldHere, Holder: there.Holder, HoldCount: int64(there.Count), Ttl: duration(there.TTL),
 		Waiters: int64(here.Waiters), Subscribers: int64(there.Subscribers), Mode: messages.Mode(there.Mode), Holders: int64(there.Holders),
 	}
-	if len(here.Tokens) > 0 && c.key.kind == messages.Kind_KIND_FENCED {
+	if len(here.Tokens) > 0 && c.target == nil {
 		status.Token = here.Tokens[0]
 	}
 	m.by.inspected(c, status)

@@ -26,6 +26,8 @@ type (
 		view wire.View
 		err  error
 	}
+	// suspicion: a part of the lock, or the whole that it is a part of, was force-released.
+	suspicion struct{}
 	// shutdown: release everything and leave.
 	shutdown struct{}
 	// again brings a message that a crash has swallowed once more, and only once.
@@ -67,6 +69,7 @@ func (unlocked) IgnoreDeadLetterLogging()     {}
 func (listening) IgnoreDeadLetterLogging()    {}
 func (*inspection) IgnoreDeadLetterLogging()  {}
 func (*again) IgnoreDeadLetterLogging()       {}
+func (suspicion) IgnoreDeadLetterLogging()    {}
 func (shutdown) IgnoreDeadLetterLogging()     {}
 func (*replied) IgnoreDeadLetterLogging()     {}
 func (*retired) IgnoreDeadLetterLogging()     {}

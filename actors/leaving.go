@@ -20,6 +20,8 @@ type leaving struct {
 	releases int
 	// gone: the guardian has been asked to stop the actor.
 	gone bool
+	// moving: requests go back to the guardian, who has another lock actor take them.
+	moving bool
 }
 
 // giveUp tells everybody that the lock actor has failed them, releases the key, and
@@ -59,7 +61,14 @@ func (l *leaving) receive(c *cell, m any, sender *actor.PID) {
 		return
 	}
 	c.accepted = m
-	c.refuse(m, sender, l.reason, l.detail)
+	switch call, ok := m.(*Call); {
+	case ok && l.moving:
+		c.rt.root.Send(c.rt.guardian, call)
+	case l.moving && isRequest(m):
+		c.rt.root.RequestWithCustomSender(c.rt.guardian, m, sender)
+	default:
+		c.refuse(m, sender, l.reason, l.detail)
+	}
 	l.check(c)
 }
 

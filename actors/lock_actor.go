@@ -36,6 +36,10 @@ func (a *lockActor) Receive(ctx actor.Context) {
 		c.leaving.receive(c, m, ctx.Sender())
 		return
 	}
+	if isRequest(m) && formatOf(kindOf(m)) != c.format {
+		c.otherFormat(m, ctx.Sender())
+		return
+	}
 	switch m := m.(type) {
 	case *Call:
 		c.called(m)
@@ -76,6 +80,8 @@ func (a *lockActor) Receive(ctx actor.Context) {
 		c.inspect(m, &letter{op: OpInspect, lock: m.Lock, replyTo: ctx.Sender()})
 	case *inspection:
 		c.inspected(m)
+	case suspicion:
+		c.handle(m, func(l *core.Lock, now core.Instant) { l.Suspect(now) })
 	case *actor.Terminated:
 		c.owners.terminated(c, m.Who)
 		c.carryOut()
@@ -107,10 +113,10 @@ func (c *cell) called(call *Call) {
 			return
 		}
 		if call.Owner == 0 {
-			call.Owner = c.owners.fresh()
+			call.Owner = c.rt.newOwner()
 		}
 		ticket := core.Ticket{
-			ID: c.newID(), Owner: call.Owner, Mode: core.Mode(call.Mode), Once: call.Once,
+			ID: c.newID(), Owner: call.Owner, Mode: core.Mode(call.Mode), Once: call.Once, Fenced: c.fenced(call.Kind),
 			Lease: call.Lease, MaxHold: call.MaxHold, Try: call.Try, Ref: call,
 		}
 		call.id.Store(ticket.ID)
@@ -158,7 +164,7 @@ func (c *cell) acquire(m *messages.Acquire, sender *actor.PID) {
 		_, by.members, _ = c.rt.named(m.Lock) // their order is this request's own
 	}
 	ticket := core.Ticket{
-		ID: c.newID(), Ref: by, Mode: core.Mode(m.Lock.Mode), Once: m.NoReentry,
+		ID: c.newID(), Ref: by, Mode: core.Mode(m.Lock.Mode), Once: m.NoReentry, Fenced: c.fenced(m.Lock.Kind),
 		Lease: m.Lease.AsDuration(), MaxHold: m.MaxHold.AsDuration(),
 	}
 	if pid := requestOwner(m.Owner, sender); pid != nil {

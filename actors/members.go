@@ -138,7 +138,7 @@ func (m *Members) target(options *wire.Options) target {
 				whole.parts = append(whole.parts, one.Runtime.quorum(one.Name, options))
 				continue
 			}
-			leaves = append(leaves, one.Runtime.leaf(wire.Kind(one.Kind), core.Mode(one.Mode), one.Name, options))
+			leaves = append(leaves, one.Runtime.leaf(one, options))
 		}
 		switch len(leaves) {
 		case 0:
@@ -154,15 +154,18 @@ func (m *Members) target(options *wire.Options) target {
 	return whole
 }
 
-func (r *Runtime) leaf(kind wire.Kind, mode core.Mode, name string, options *wire.Options) *leaf {
-	return &leaf{rt: r, member: wire.Member{Lock: wire.New(kind, r.cfg.KeyPrefix+name, options), Mode: mode}}
+func (r *Runtime) leaf(of Member, options *wire.Options) *leaf {
+	return &leaf{rt: r, member: wire.Member{
+		Lock: wire.New(wire.Kind(formatOf(of.Kind)), r.cfg.KeyPrefix+of.Name, options),
+		Mode: core.Mode(of.Mode), Fenced: of.Kind == messages.Kind_KIND_FENCED,
+	}}
 }
 
 // quorum is a RedLock's lock, for a lock actor of that client id.
 func (r *Runtime) quorum(name string, options *wire.Options) target {
 	q := &quorum{quarantine: r.cfg.Lease}
 	for _, each := range *r.red.Load() {
-		q.leaves = append(q.leaves, each.leaf(wire.Reentrant, core.Exclusive, name, options))
+		q.leaves = append(q.leaves, each.leaf(Member{Name: name}, options))
 	}
 	return q
 }

@@ -22,34 +22,31 @@ type owner struct {
 // owners are the owners of one lock.
 type owners struct {
 	byPID map[pidKey]*owner
-	last  core.Owner
 }
 
 type pidKey struct{ address, id string }
 
-func keyOf(pid *actor.PID) pidKey { return pidKey{pid.GetAddress(), pid.GetId()} }
+func pidKeyOf(pid *actor.PID) pidKey { return pidKey{pid.GetAddress(), pid.GetId()} }
 
-// fresh numbers an owner that no request has named before.
-func (o *owners) fresh() core.Owner {
-	o.last++
-	return o.last
-}
+// newOwner numbers an owner that no request has named before. Numbers are used once in a
+// system: one from a lock actor's earlier life fits nobody in a later one.
+func (r *Runtime) newOwner() core.Owner { return core.Owner(r.owners.Add(1)) }
 
 // of finds or begins the record of an owner that makes a request, and watches it.
 func (o *owners) of(c *cell, pid *actor.PID) *owner {
 	process := c.rt.localProcess(pid)
-	known := o.byPID[keyOf(pid)]
+	known := o.byPID[pidKeyOf(pid)]
 	if known != nil && known.process != process {
 		// A new life under an old name; the old one's Terminated is still on its way.
 		o.gone(c, known)
 		known = nil
 	}
 	if known == nil {
-		known = &owner{id: o.fresh(), pid: pid, process: process}
+		known = &owner{id: c.rt.newOwner(), pid: pid, process: process}
 		if o.byPID == nil {
 			o.byPID = map[pidKey]*owner{}
 		}
-		o.byPID[keyOf(pid)] = known
+		o.byPID[pidKeyOf(pid)] = known
 		c.ctx.Watch(pid)
 	}
 	known.uses++
@@ -61,7 +58,7 @@ func (o *owners) find(pid *actor.PID) *owner {
 	if pid == nil {
 		return nil
 	}
-	return o.byPID[keyOf(pid)]
+	return o.byPID[pidKeyOf(pid)]
 }
 
 // number is the owner number behind a PID, 0 if it has no requests here.
@@ -77,10 +74,10 @@ func (o *owners) done(c *cell, w *owner) {
 	if w == nil || c.ctx == nil {
 		return // without a context the actor is being given up, and its watches with it
 	}
-	if w.uses--; w.uses > 0 || o.byPID[keyOf(w.pid)] != w {
+	if w.uses--; w.uses > 0 || o.byPID[pidKeyOf(w.pid)] != w {
 		return
 	}
-	delete(o.byPID, keyOf(w.pid))
+	delete(o.byPID, pidKeyOf(w.pid))
 	c.ctx.Unwatch(w.pid)
 }
 
@@ -94,7 +91,7 @@ func (o *owners) terminated(c *cell, pid *actor.PID) {
 }
 
 func (o *owners) gone(c *cell, w *owner) {
-	delete(o.byPID, keyOf(w.pid))
+	delete(o.byPID, pidKeyOf(w.pid))
 	c.step(func(l *core.Lock, now core.Instant) { l.OwnerGone(now, w.id) })
 }
 

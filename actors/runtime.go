@@ -30,10 +30,12 @@ type Runtime struct {
 	epoch time.Time
 	// terms numbers the terms of all locks: no number is used twice.
 	terms atomic.Uint64
-	// tickets numbers the requests.
-	tickets atomic.Uint64
+	// tickets numbers the requests, and owners those who make them.
+	tickets, owners atomic.Uint64
 
 	table table
+	// wholes are the lock actors, of this system and of others, whose locks have members here.
+	wholes sync.Map
 	// red are the systems that RedLock has made one of, this one first; nil before.
 	red     atomic.Pointer[[]*Runtime]
 	metrics *metrics

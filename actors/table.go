@@ -7,10 +7,37 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// lockKey identifies a lock within a system. The name of a MultiLock lists its members.
+// lockKey identifies a lock actor within a system. One actor owns one key in Redis: there
+// is none beside it for another kind of lock of the same name. Locks that are made of
+// several have keys of their own; the name of a MultiLock lists its members.
 type lockKey struct {
 	name string
-	kind messages.Kind
+	made making
+}
+
+// making is what a lock consists of.
+type making uint8
+
+const (
+	ofOneKey making = iota
+	ofMembers
+	ofServers
+)
+
+func keyOf(kind messages.Kind, name string) lockKey {
+	if kind == messages.Kind_KIND_RED {
+		return lockKey{name: name, made: ofServers}
+	}
+	return lockKey{name: name}
+}
+
+// formatOf is how a lock of that kind is written in Redis. A plain and a fenced lock are
+// the same hash; only what a hold draws beside it differs.
+func formatOf(kind messages.Kind) messages.Kind {
+	if kind == messages.Kind_KIND_FENCED {
+		return messages.Kind_KIND_REENTRANT
+	}
+	return kind
 }
 
 // table is the guardian's list of lock actors. The guardian alone adds and removes;

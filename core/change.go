@@ -67,7 +67,11 @@ func (l *Lock) setCounts(own hold, c change, by int) {
 	next := l.holds
 	own.counts = own.plus(c.mode, by)
 	next.update(own)
-	l.start(op{kind: opCount, counts: l.wanted(&next), mode: c.mode, hold: c.hold, ticket: c.ticket, ref: c.ref})
+	o := op{kind: opCount, counts: l.wanted(&next), mode: c.mode, hold: c.hold, ticket: c.ticket, ref: c.ref}
+	if c.ticket != nil && own.tokens == nil && !l.hasToken(c.ticket) {
+		o.reserved = 1 // the hold was taken without a token, and its re-entry asks for one
+	}
+	l.start(o)
 }
 
 // countLease is the TTL to set when the counts change: the watchdog's, or what is
@@ -93,6 +97,7 @@ func (l *Lock) countReplied(o op, r Result) {
 			l.lease.mode = Shared // a writer has become a reader
 		}
 		l.wait.lastErr = ""
+		l.drawTokens(o, r)
 		if o.joins() {
 			l.converted(o)
 			return
@@ -136,6 +141,9 @@ func (l *Lock) counted(o op) {
 		own.counts = own.plus(o.mode, 1)
 		if o.ticket.Lease > 0 {
 			own.until = max(own.until, o.sentAt+o.ticket.Lease-Margin(o.ticket.Lease))
+		}
+		if own.tokens == nil {
+			own.tokens = l.nextTokens(o.ticket)
 		}
 		l.holds.update(own)
 		l.answer(o.ticket.Ref, Answer{

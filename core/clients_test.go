@@ -56,6 +56,7 @@ func (p *process) acquire() {
 		}
 	}
 	ticket.Once = ticket.Owner != 0 && t.pick(8) == 1
+	ticket.Fenced = p.w.kind.Parts || p.w.kind.Tokens > 0 && t.pick(2) == 1
 	if p.w.kind.Shares && t.pick(5) > 1 {
 		ticket.Mode = core.Shared
 	}

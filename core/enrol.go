@@ -21,6 +21,10 @@ type enrolment struct {
 // mostEnrolled bounds how many of a process's waiters stand in Redis's queue.
 const mostEnrolled = 100
 
+// leastTries is how often the queue in Redis is told that waiters have left, also after a
+// pause of the process that was longer than the time for that.
+const leastTries = 3
+
 // Entry is a waiter in Redis's queue.
 type Entry struct {
 	Term  uint64
@@ -75,7 +79,7 @@ func (l *Lock) enrolReplied(r Result) {
 		l.emptied(o, len(o.listed))
 		*o = op{}
 		l.takenForNobody(r)
-	case r.Transient && (l.now < o.until || l.enrolment.stale(l)):
+	case r.Transient && (l.now < o.until || o.tries < leastTries || l.enrolment.stale(l)):
 		l.again(o, r)
 	default: // those who have left count as dead soon
 		l.enrolment.present = l.queue.len() > 0

@@ -45,7 +45,7 @@ func (m *microcosm) do(a move) {
 		p.notes--
 	case 'S':
 		p.sub = unconfirmed
-		m.redis.Subscribe(model.Client(a.p), m.channel(a.p))
+		m.redis.Subscribe(m.client(a.p), m.channel(a.p))
 	case 's':
 		p.sub = listening
 		m.event(a.p, func(l *core.Lock) { l.Subscribed(m.now, p.channel) })
@@ -66,7 +66,7 @@ func (m *microcosm) do(a move) {
 	case 'K':
 		m.spent.kills++
 		p.dead, p.in, p.notes, p.sub = true, nil, 0, unsubscribed
-		m.redis.Hangup(model.Client(a.p))
+		m.redis.Hangup(m.client(a.p))
 	}
 }
 

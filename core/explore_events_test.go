@@ -14,15 +14,14 @@ func (m *microcosm) event(i int8, event func(*core.Lock)) {
 
 func (m *microcosm) apply(i int8, event func(*core.Lock)) {
 	p := &m.peers[i]
-	p.refill()
+	m.refill(p)
 	p.before = p.lock.Term()
 	event(&p.lock)
 }
 
-func (p *peer) refill() {
+func (m *microcosm) refill(p *peer) {
 	if !p.lock.SpareTerm() {
-		p.terms++
-		p.lock.Refill(p.terms)
+		p.lock.Refill(m.newTerm(p))
 	}
 }
 
@@ -30,7 +29,7 @@ func (p *peer) refill() {
 // the original must not notice.
 func (m *microcosm) inVain(i int8, event func(*core.Lock)) {
 	p := &m.peers[i]
-	p.refill()
+	m.refill(p)
 	before := dump(p.lock)
 	scratch := p.lock
 	event(&scratch)
@@ -71,7 +70,7 @@ func (m *microcosm) carryOut(i int8, most int) {
 				p.sub = unconfirmed
 			}
 		case core.Unsubscribe:
-			m.redis.Unsubscribe(model.Client(i), m.channel(i))
+			m.redis.Unsubscribe(m.client(int8(i)), m.channel(i))
 			p.sub, p.notes, p.channel = unsubscribed, 0, 0
 		}
 	}
@@ -80,7 +79,7 @@ func (m *microcosm) carryOut(i int8, most int) {
 // channel is what a process listens to: in a fair lock, every waiter has its own.
 func (m *microcosm) channel(i int8) model.Owner {
 	if m.s.kind.Queued {
-		return model.Owner{Client: model.Client(i), Term: m.peers[i].channel}
+		return model.Owner{Client: m.client(int8(i)), Term: m.peers[i].channel}
 	}
 	return model.Owner{}
 }
@@ -91,13 +90,13 @@ func (m *microcosm) execute(i int8, part int, c core.Command) core.Result {
 	var r core.Result
 	var told []model.Publication
 	if part < 0 {
-		r, told = m.redis.Run(model.Client(i), c)
+		r, told = m.redis.Run(m.client(int8(i)), c)
 	} else {
-		r, told = m.redis.RunPart(model.Client(i), part, c)
+		r, told = m.redis.RunPart(m.client(int8(i)), part, c)
 	}
 	for _, t := range told {
 		for j := range m.peers {
-			if p := &m.peers[j]; m.redis.Hears(model.Client(j), t) {
+			if p := &m.peers[j]; m.redis.Hears(m.client(int8(j)), t) {
 				p.notes = min(p.notes+1, 2)
 			}
 		}
@@ -184,7 +183,7 @@ func (m *microcosm) granted(i, who int8, a core.Answer) {
 	if t := &m.s.callers[i][who]; (t.Lease > 0 || t.MaxHold > 0) && (a.Bound == 0 || a.Bound > m.now+max(t.Lease, t.MaxHold)) {
 		m.violated("client %d of p%d is bound until %v at %v", who, i, a.Bound, m.now)
 	}
-	if len(a.Tokens) != m.s.kind.Tokens {
+	if asked := m.s.callers[i][who].Fenced; asked && len(a.Tokens) != m.s.kind.Tokens || !asked && len(a.Tokens) > 0 {
 		m.violated("client %d of p%d is granted with tokens %v", who, i, a.Tokens)
 	}
 	if len(a.Tokens) > 0 && a.Until > m.now {

@@ -59,7 +59,7 @@ func (m *microcosm) checkTrust() {
 		if reads+writes == 0 {
 			continue
 		}
-		o := model.Owner{Client: model.Client(i), Term: p.lock.Term()}
+		o := model.Owner{Client: m.client(int8(i)), Term: p.lock.Term()}
 		if !m.has(o, until, writes > 0) {
 			if p.robbed != o.Term {
 				m.violated("p%d trusts its lease until %v, but Redis has %+v", i, until, m.redis.Parts())
@@ -90,7 +90,7 @@ func (m *microcosm) checkTidy(i int8) {
 // command has taken it again.
 func (m *microcosm) checkFreed(i int8) {
 	p := &m.peers[i]
-	o := model.Owner{Client: model.Client(i), Term: p.before}
+	o := model.Owner{Client: m.client(int8(i)), Term: p.before}
 	for part := range m.redis.Parts() {
 		if held := m.redis.Part(part).Of(o); held != (model.Counts{}) && p.retaken != p.before && p.before != 0 {
 			m.violated("p%d says that the lock is free, but Redis has %+v", i, m.redis.Part(part).Holders())
@@ -102,7 +102,7 @@ func (m *microcosm) checkFreed(i int8) {
 func (m *microcosm) holder(i int8) uint64 {
 	for part := range m.redis.Parts() {
 		for _, h := range m.redis.Part(part).Holders() {
-			if h.Client == model.Client(i) {
+			if h.Client == m.client(int8(i)) {
 				return h.Term
 			}
 		}

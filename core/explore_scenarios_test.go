@@ -16,7 +16,9 @@ type scenario struct {
 	setup   *model.Setup
 	callers [peers][callers]core.Ticket // Owner 0 is not there; a Deadline counts from when it asks
 	again   core.Mode                   // of re-entries
-	most    budget
+	// siblings: the two are lock actors of one process, with one client id, on one key.
+	siblings bool
+	most     budget
 }
 
 // budget is how many of each may happen.
@@ -60,6 +62,9 @@ var (
 	readers    = tickets{{asks(1, shared), asks(2, shared)}, {asks(1, shared)}}
 	writers    = tickets{{asks(1, shared), asks(2, shared)}, {asks(1)}}
 	mixed      = tickets{{asks(1, shared), asks(2)}, {asks(1, shared), asks(2)}}
+	oneFenced  = tickets{{asks(1, fenced)}, {asks(1, fenced)}}
+	twoFaces   = tickets{{asks(1), asks(2, fenced)}, {asks(1, fenced)}}
+	fourFaces  = tickets{{asks(1), asks(2, fenced)}, {asks(1, fenced), asks(2)}}
 	fixedRead  = tickets{{asks(1, shared, fixed(300*ms)), asks(2, shared)}, {asks(1)}}
 )
 
@@ -86,11 +91,12 @@ func scenarios() []*scenario {
 		{name: "owners die", callers: twoAndOne, most: budget{deaths: 1, faults: 1, reentries: 1}},
 		{name: "tries and waits", callers: tries, most: budget{faults: 1}},
 	}
-	fenced := []*scenario{
-		{name: "a fault on a prompt network", callers: oneEach, most: budget{faults: 1, times: 6}},
-		{name: "four clients", callers: twoEach},
-		{name: "faults", callers: twoAndOne, most: budget{faults: 2}},
-		{name: "deleted", callers: twoAndOne, most: budget{flushes: 1, faults: 1, pauses: 1}},
+	fencing := []*scenario{
+		{name: "a fault on a prompt network", callers: oneFenced, most: budget{faults: 1, times: 6}},
+		{name: "four clients", callers: fourFaces},
+		{name: "faults", callers: twoFaces, most: budget{faults: 2}},
+		{name: "re-entered with a fault", callers: twoFaces, most: budget{faults: 1, reentries: 1}},
+		{name: "deleted", callers: twoFaces, most: budget{flushes: 1, faults: 1, pauses: 1}},
 	}
 	fair := []*scenario{
 		{name: "a fault on a prompt network", callers: oneEach, most: budget{faults: 1, times: 6}},
@@ -131,11 +137,16 @@ func scenarios() []*scenario {
 		}
 		for _, s := range scenarios {
 			s.name, s.kind, s.setup, s.config = fmt.Sprintf("%s, %s", name, s.name), kind, setup, &tinyConfig
+			for p := range s.callers {
+				for i := range s.callers[p] {
+					s.callers[p][i].Fenced = s.callers[p][i].Fenced || kind.Parts // a MultiLock draws whatever its members have
+				}
+			}
 			all = append(all, s)
 		}
 	}
-	add("plain", core.Kind{}, plain, model.Reentrant)
-	add("fenced", core.Kind{Tokens: 1}, fenced, model.Fenced)
+	add("plain", core.Kind{Tokens: 1}, plain, model.Reentrant)
+	add("plain and fenced", core.Kind{Tokens: 1}, fencing, model.Reentrant)
 	add("fair", core.Kind{Queued: true}, fair, model.Fair)
 	add("readwrite", core.Kind{Shares: true}, readWrite, model.ReadWrite)
 	add("multi", core.Kind{Parts: true, Tokens: 1}, multi, model.Reentrant, model.Fenced)

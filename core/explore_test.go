@@ -121,3 +121,21 @@ func (x *search) tell(hash uint64) []string {
 	}
 	return lines
 }
+
+// That one actor owns a key is why the rules hold: with two of them, each takes the other's
+// live term for a forgotten one of its own, and releases it. The exploration notices.
+func TestExploreNoticesTwoActorsOnOneKey(t *testing.T) {
+	for _, s := range scenarios() {
+		if s.name != "plain, three clients and a fault" && s.name != "plain and fenced, four clients" {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			s.siblings = true
+			x := explore(s, *exploreStates)
+			if x.wrong == "" {
+				t.Fatalf("%d states, and nothing is wrong in any of them", x.seen.n)
+			}
+			t.Logf("%s\n%s", x.wrong, strings.Join(x.trace, "\n"))
+		})
+	}
+}

@@ -117,6 +117,23 @@ func newMicrocosm(s *scenario) microcosm {
 	return m
 }
 
+// client is whose the terms of a process are.
+func (m *microcosm) client(i int8) model.Client {
+	if m.s.siblings {
+		return 0
+	}
+	return model.Client(i)
+}
+
+// newTerm numbers a term. No number is used twice by one client.
+func (m *microcosm) newTerm(p *peer) uint64 {
+	if m.s.siblings {
+		p.terms = max(m.peers[0].terms, m.peers[1].terms)
+	}
+	p.terms++
+	return p.terms
+}
+
 // detach makes a copy one of which nothing is shared that either may append to.
 func (m *microcosm) detach() {
 	m.late = slices.Clip(m.late)
@@ -169,12 +186,12 @@ func (m *microcosm) hash(e *scribe) uint64 {
 		e.Number(int64(n))
 	}
 	for i := range m.peers {
-		e.For(model.Client(i))
+		e.For(m.client(int8(i)))
 		m.peers[i].encode(e)
 	}
 	e.Number(int64(len(m.late)))
 	for _, l := range m.late {
-		e.For(model.Client(l.peer))
+		e.For(m.client(l.peer))
 		encodeCommand(e, &l.command, m.peers[l.peer].terms)
 	}
 	return e.Sum()

@@ -151,3 +151,18 @@ func TestGivenUpEnrolmentForgetsNoWaiter(t *testing.T) {
 		}
 	}
 }
+
+func TestLeavingTheQueueIsTriedAgainAfterAPause(t *testing.T) {
+	r := fairHeld(t)
+	r.acquire("b")
+	r.reply(core.Enrol, queued)
+	r.cancel("b")
+	r.forget()
+	r.now = 20 * sec // longer than any lease, and nothing was heard of the command
+	r.reply(core.Enrol, timeoutR)
+	r.forget()
+	r.sleep(r.now + sec)
+	if !slices.ContainsFunc(r.said, func(s string) bool { return strings.HasPrefix(s, "enrol [] of #2") }) {
+		t.Fatalf("b's place is given up without another try: %q", r.said)
+	}
+}

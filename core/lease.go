@@ -107,6 +107,13 @@ func (l *Lock) startRenewal(hurry bool) {
 	l.send(&l.renewal)
 }
 
+// findOut renews the lease now, if it has holders, to see whether it is still there.
+func (l *Lock) findOut() {
+	if l.phase == owned && l.holds.len() > 0 && !l.renewal.inFlight && (l.renewed() || l.main.kind == opNone) {
+		l.startRenewal(true)
+	}
+}
+
 func (l *Lock) renewalReplied(r Result) {
 	o := l.renewal
 	switch r.Outcome {

@@ -22,7 +22,8 @@ const (
 
 // Kind is what the decisions depend on besides the requests themselves.
 type Kind struct {
-	// Tokens is how many fencing counters every new hold draws from.
+	// Tokens is how many fencing counters the lock has. A hold draws from each of them if
+	// its ticket is fenced.
 	Tokens int
 	// Queued: all waiters stand in one queue in Redis, which decides who is next.
 	Queued bool
@@ -239,6 +240,13 @@ func (l *Lock) ForceRelease(now Instant, mode Mode, ref any) {
 		l.lose(ByForce, "the lock was force-released", false)
 	}
 	l.side(force)
+}
+
+// Suspect says that the key may have been taken away: the lock asks Redis at once.
+func (l *Lock) Suspect(now Instant) {
+	l.begin(now)
+	defer l.settle()
+	l.findOut()
 }
 
 // Ensure answers when the hold's lease is good for at least d from now, renewing

@@ -106,7 +106,7 @@ func (l *Lock) send(o *op) {
 		c.Tokens = o.reserved
 	case opCount:
 		if c.Kind = Release; o.ticket != nil {
-			c.Kind = Acquire
+			c.Kind, c.Tokens = Acquire, o.reserved
 		}
 	case opYield:
 		c.Kind = Yield
@@ -218,10 +218,7 @@ func (l *Lock) sideReplied(i int, r Result) {
 			}
 			l.answer(ended.ref, Answer{Kind: Forced, Count: n})
 		}
-		if l.phase == owned && l.holds.len() > 0 && !l.renewal.inFlight && l.renewed() {
-			// It may have hit a term that began meanwhile: find out now.
-			l.startRenewal(true)
-		}
+		l.findOut() // it may have hit a term that began meanwhile
 	}
 	if l.phase == contending && l.now >= l.wait.deferUntil {
 		l.attemptSoon()

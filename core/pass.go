@@ -74,7 +74,7 @@ func (l *Lock) endHoldBy(own hold, reason Reason, detail string) {
 
 // canHandOn tells whether the lease can pass to a local waiter as it is.
 func (l *Lock) canHandOn(t *Ticket) bool {
-	return t.Lease == 0 && !l.lease.fixed && l.lease.counts == once(t.Mode) && !l.kind.Queued && l.hasToken() &&
+	return t.Lease == 0 && !l.lease.fixed && l.lease.counts == once(t.Mode) && !l.kind.Queued && l.hasToken(t) &&
 		l.lease.until-l.now > l.cfg.Lease/3
 }
 
@@ -186,7 +186,7 @@ func (l *Lock) leased(o op, r Result) {
 
 // grant makes a waiter the holder, or one of those who share the lease.
 func (l *Lock) grant(t *Ticket, handedOn bool) {
-	own := hold{id: t.ID, owner: t.Owner, ref: t.Ref, counts: once(t.Mode), tokens: l.nextTokens()}
+	own := hold{id: t.ID, owner: t.Owner, ref: t.Ref, counts: once(t.Mode), tokens: l.nextTokens(t)}
 	switch {
 	case t.Lease > 0 && l.lease.fixed:
 		own.until, own.ends = l.lease.until, Expired

@@ -45,7 +45,7 @@ func modelled(k *core.Kind) []model.Kind {
 		kind = model.ReadWrite
 	case k.Queued:
 		kind = model.Fair
-	case k.Tokens > 0:
+	case k.Parts:
 		kind = model.Fenced
 	}
 	if k.Parts {

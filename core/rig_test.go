@@ -143,6 +143,7 @@ func until(deadline core.Instant) option { return func(t *core.Ticket) { t.Deadl
 func try(t *core.Ticket)                 { t.Try = true }
 func once(t *core.Ticket)                { t.Once = true }
 func shared(t *core.Ticket)              { t.Mode = core.Shared }
+func fenced(t *core.Ticket)              { t.Fenced = true }
 
 func (r *rig) acquire(name string, options ...option) {
 	r.t.Helper()

@@ -112,6 +112,10 @@ func (p *process) reentered(r *request, a core.Answer) {
 	if h.counts = plus(h.counts, r.ticket.Mode, 1); a.Count != h.counts.in(r.ticket.Mode) {
 		w.violated("%s: %v has re-entered with count %d, but it holds %v", p.uuid, r, a.Count, h.counts)
 	}
+	if h.tokens == nil && r.ticket.Fenced {
+		p.checkTokens(r, a) // of a plain hold, this re-entry is the first to draw
+		h.tokens = a.Tokens
+	}
 	if !slices.Equal(a.Tokens, h.tokens) {
 		w.violated("%s: %v has re-entered with tokens %v instead of %v", p.uuid, r, a.Tokens, h.tokens)
 	}
@@ -120,7 +124,7 @@ func (p *process) reentered(r *request, a core.Answer) {
 // checkTokens checks that tokens grow from hold to hold, unless the lock was robbed.
 func (p *process) checkTokens(r *request, a core.Answer) {
 	w := p.w
-	if len(a.Tokens) != w.kind.Tokens {
+	if want := w.kind.Tokens; !r.ticket.Fenced && len(a.Tokens) > 0 || r.ticket.Fenced && len(a.Tokens) != want {
 		w.violated("%s: %v is granted with tokens %v", p.uuid, r, a.Tokens)
 	}
 	if len(a.Tokens) == 0 || w.redis.forgetful {

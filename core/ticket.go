@@ -18,6 +18,8 @@ type Ticket struct {
 	Mode  Mode
 	// Once refuses a re-entry instead of granting it.
 	Once bool
+	// Fenced asks for a fencing token from each of the lock's counters.
+	Fenced bool
 	// Lease is the fixed lease asked for; 0 asks for the watchdog.
 	Lease time.Duration
 	// MaxHold bounds a hold under the watchdog; 0 does not.

@@ -12,13 +12,19 @@ type tokens struct {
 // mostTokens bounds how many are drawn at once.
 const mostTokens = 1000
 
-// reserve is how many tokens to draw for the lease: one for its holder, and one for
-// each of those who wait.
+// reserve is how many tokens to draw for the lease: one for each of those who wait and
+// have asked for one. The one that the lease is for is the first of them.
 func (l *Lock) reserve() int64 {
 	if l.kind.Tokens == 0 {
 		return 0
 	}
-	return int64(max(1, min(l.queue.len(), mostTokens)))
+	var n int64
+	for _, t := range l.queue.tickets[:min(l.queue.len(), mostTokens)] {
+		if t.Fenced {
+			n++
+		}
+	}
+	return n
 }
 
 func (l *Lock) drawTokens(o op, r Result) {
@@ -27,11 +33,14 @@ func (l *Lock) drawTokens(o op, r Result) {
 	}
 }
 
-func (l *Lock) hasToken() bool { return l.kind.Tokens == 0 || l.lease.tokens.left > 0 }
+// hasToken reports whether a ticket that asks for a token can be given one.
+func (l *Lock) hasToken(t *Ticket) bool {
+	return l.kind.Tokens == 0 || !t.Fenced || l.lease.tokens.left > 0
+}
 
 // nextTokens gives the tokens of the next hold.
-func (l *Lock) nextTokens() []int64 {
-	if l.kind.Tokens == 0 || l.lease.tokens.left == 0 {
+func (l *Lock) nextTokens(t *Ticket) []int64 {
+	if l.kind.Tokens == 0 || !t.Fenced || l.lease.tokens.left == 0 {
 		return nil
 	}
 	l.lease.tokens.left--

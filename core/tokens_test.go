@@ -10,8 +10,8 @@ import (
 // drew is the reply to an acquire that drew tokens; these are the last of each counter.
 func drew(last ...int64) core.Result { return core.Result{Outcome: core.Done, Tokens: last} }
 
-// fenced is a rig whose lock draws from n counters.
-func fenced(t *testing.T, n int) *rig {
+// fencing is a rig whose lock has n counters.
+func fencing(t *testing.T, n int) *rig {
 	t.Helper()
 	cfg := rigConfig
 	cfg.QueueLimit = 2000
@@ -27,12 +27,12 @@ func (r *rig) draws(n int64) {
 }
 
 func TestTokensAreReservedForTheQueue(t *testing.T) {
-	r := fenced(t, 1)
-	r.acquire("a")
+	r := fencing(t, 1)
+	r.acquire("a", fenced)
 	r.draws(1)
 	r.reply(core.Acquire, refused(8*sec))
-	r.acquire("b")
-	r.acquire("c")
+	r.acquire("b", fenced)
+	r.acquire("c", fenced)
 	r.subscribed()
 	r.draws(3)
 	r.forget()
@@ -45,11 +45,11 @@ func TestTokensAreReservedForTheQueue(t *testing.T) {
 }
 
 func TestUsedUpTokensAreDrawnAnew(t *testing.T) {
-	r := fenced(t, 1)
-	r.acquire("a")
+	r := fencing(t, 1)
+	r.acquire("a", fenced)
 	r.reply(core.Acquire, drew(5))
-	r.acquire("b")
-	r.acquire("c")
+	r.acquire("b", fenced)
+	r.acquire("c", fenced)
 	r.forget()
 	r.release("a")
 	r.wants("a: over", "acquire #1 x1 for 10s") // there is none for b
@@ -61,27 +61,27 @@ func TestUsedUpTokensAreDrawnAnew(t *testing.T) {
 }
 
 func TestTokensAreNotKeptBeyondTheirTerm(t *testing.T) {
-	r := fenced(t, 1)
-	r.acquire("a")
-	r.acquire("b")
+	r := fencing(t, 1)
+	r.acquire("a", fenced)
+	r.acquire("b", fenced)
 	r.reply(core.Acquire, refused(8*sec))
 	r.subscribed()
 	r.reply(core.Acquire, drew(2))
 	r.cancel("b")
 	r.release("a")
 	r.reply(core.Release, done)
-	r.acquire("c")
+	r.acquire("c", fenced)
 	r.forget()
 	r.reply(core.Acquire, drew(5)) // 3 and 4 went to somebody else meanwhile
 	r.wants("c: granted x1 until 9.898s, tokens [5]")
 }
 
 func TestReEntryHasTheSameToken(t *testing.T) {
-	r := fenced(t, 1)
-	r.acquire("a", owner(7))
-	r.acquire("b")
+	r := fencing(t, 1)
+	r.acquire("a", owner(7), fenced)
+	r.acquire("b", fenced)
 	r.reply(core.Acquire, drew(4))
-	r.acquire("again", owner(7))
+	r.acquire("again", owner(7), fenced)
 	r.draws(0)
 	r.forget()
 	r.reply(core.Acquire, done)
@@ -92,8 +92,8 @@ func TestReEntryHasTheSameToken(t *testing.T) {
 }
 
 func TestLostReplyWastesItsTokens(t *testing.T) {
-	r := fenced(t, 1)
-	r.acquire("a")
+	r := fencing(t, 1)
+	r.acquire("a", fenced)
 	r.reply(core.Acquire, timeoutR)
 	r.forget()
 	r.tick(r.wakesWithin(25*ms, 50*ms))
@@ -106,11 +106,11 @@ func TestLostReplyWastesItsTokens(t *testing.T) {
 }
 
 func TestNewTenureUsesTheTokensThatAreLeft(t *testing.T) {
-	r := fenced(t, 1)
-	r.acquire("a")
+	r := fencing(t, 1)
+	r.acquire("a", fenced)
 	r.reply(core.Acquire, refused(8*sec))
-	r.acquire("b")
-	r.acquire("c")
+	r.acquire("b", fenced)
+	r.acquire("c", fenced)
 	r.subscribed()
 	r.reply(core.Acquire, drew(3))
 	r.now = 100 * ms
@@ -122,10 +122,10 @@ func TestNewTenureUsesTheTokensThatAreLeft(t *testing.T) {
 }
 
 func TestEveryCounterGivesATokenOfItsOwn(t *testing.T) {
-	r := fenced(t, 2)
-	r.acquire("a")
+	r := fencing(t, 2)
+	r.acquire("a", fenced)
 	r.reply(core.Acquire, refused(8*sec))
-	r.acquire("b")
+	r.acquire("b", fenced)
 	r.subscribed()
 	r.forget()
 	r.reply(core.Acquire, drew(12, 40))
@@ -135,9 +135,9 @@ func TestEveryCounterGivesATokenOfItsOwn(t *testing.T) {
 }
 
 func TestReserveIsBounded(t *testing.T) {
-	r := fenced(t, 1)
+	r := fencing(t, 1)
 	for i := range 1200 {
-		r.acquire(fmt.Sprint("a", i))
+		r.acquire(fmt.Sprint("a", i), fenced)
 	}
 	r.reply(core.Acquire, refused(8*sec))
 	r.subscribed()
@@ -145,8 +145,8 @@ func TestReserveIsBounded(t *testing.T) {
 }
 
 func TestLossTellsTheToken(t *testing.T) {
-	r := fenced(t, 1)
-	r.acquire("a")
+	r := fencing(t, 1)
+	r.acquire("a", fenced)
 	r.reply(core.Acquire, drew(4))
 	var told []int64
 	r.do(func(l *core.Lock) {
@@ -161,4 +161,62 @@ func TestLossTellsTheToken(t *testing.T) {
 	if fmt.Sprint(told) != "[4]" {
 		t.Fatalf("the loss of %v is told", told)
 	}
+}
+
+func TestPlainHoldsDrawNoTokens(t *testing.T) {
+	r := fencing(t, 1)
+	r.acquire("a")
+	r.draws(0)
+	r.reply(core.Acquire, refused(8*sec))
+	r.acquire("b", fenced)
+	r.acquire("c")
+	r.acquire("d", fenced)
+	r.subscribed()
+	r.draws(2)
+	r.forget()
+	r.reply(core.Acquire, drew(8))
+	r.wants("a: granted x1 until 9.898s")
+	r.release("a")
+	r.wants("a: over", "A: freed x0, handed on", "b: handed on x1 until 9.898s, tokens [7]")
+	r.release("b")
+	r.wants("b: over", "B: freed x0, handed on", "c: handed on x1 until 9.898s")
+	r.release("c")
+	r.wants("c: over", "C: freed x0, handed on", "d: handed on x1 until 9.898s, tokens [8]", "unsubscribe")
+}
+
+func TestWaiterForATokenDrawsOneIfThereIsNone(t *testing.T) {
+	r := fencing(t, 1)
+	r.acquire("a")
+	r.reply(core.Acquire, done)
+	r.acquire("b", fenced)
+	r.forget()
+	r.release("a")
+	r.wants("a: over", "acquire #1 x1 for 10s")
+	r.draws(1)
+	r.reply(core.Acquire, drew(3))
+	r.wants("A: freed x0, handed on", "b: granted x1 until 9.898s, tokens [3]")
+}
+
+func TestFencedReEntryOfAPlainHoldDrawsAToken(t *testing.T) {
+	r := fencing(t, 1)
+	r.acquire("a", owner(7))
+	r.reply(core.Acquire, done)
+	r.acquire("again", owner(7), fenced)
+	r.draws(1)
+	r.forget()
+	r.reply(core.Acquire, drew(4))
+	r.wants("again: granted x2 until 9.898s, tokens [4]")
+	r.acquire("once more", owner(7), fenced)
+	r.draws(0)
+	r.forget()
+	r.reply(core.Acquire, done)
+	r.wants("once more: granted x3 until 9.898s, tokens [4]")
+}
+
+func TestSuspectedLeaseIsRenewedAtOnce(t *testing.T) {
+	r := held(t)
+	r.do(func(l *core.Lock) { l.Suspect(r.now) })
+	r.wants("renew #1 now")
+	r.reply(core.Renew, gone)
+	r.wants("a: lost, gone", "a: over")
 }

@@ -95,6 +95,12 @@ func newWorld(kind *core.Kind, t *tape, tracing bool) *world {
 	return w
 }
 
+// joinSibling adds a second lock actor of the first process, with its client id, on the same key.
+func (w *world) joinSibling() {
+	p := w.join()
+	p.client, p.terms = w.processes[0].client, 1<<20
+}
+
 // join adds a process.
 func (w *world) join() *process {
 	cfg := *w.cfg

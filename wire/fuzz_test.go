@@ -29,17 +29,17 @@ const seqOfAll = 12345
 func questions() []question {
 	options := &Options{Client: clientID, Silence: 5 * time.Second, Announcement: 2 * time.Second}
 	var all []question
-	for kind, name := range []string{"reentrant", "fenced", "fair", "read/write"} {
-		l := New(Kind(kind), "orders", options)
+	for kind, name := range map[Kind]string{Reentrant: "reentrant", Fair: "fair", ReadWrite: "read/write"} {
+		l := New(kind, "orders", options)
 		add := func(what string, ask core.CommandKind, tag uint64) {
 			all = append(all, question{name + ": " + what, l, tag, ask})
 		}
 		commands := map[string]core.Command{
-			"acquire": {Kind: core.Acquire, Count: 1, Tokens: 1}, "re-enter": {Kind: core.Acquire, Count: 2},
+			"acquire": {Kind: core.Acquire, Count: 1}, "acquire with a token": {Kind: core.Acquire, Count: 1, Tokens: 1}, "re-enter": {Kind: core.Acquire, Count: 2},
 			"release": {Kind: core.Release}, "release one": {Kind: core.Release, Count: 1},
 			"yield": {Kind: core.Yield}, "force": {Kind: core.ForceRelease},
 		}
-		switch Kind(kind) {
+		switch kind {
 		case Fair:
 			commands["enrol"] = core.Command{Kind: core.Enrol, Take: true, Entries: []core.Entry{{Term: 3, Lease: time.Second}}}
 		case ReadWrite:

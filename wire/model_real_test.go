@@ -96,6 +96,7 @@ func (r *real) locks(kinds []model.Kind) *locks {
 		options := &wire.Options{Client: fmt.Sprintf("client-%d", c), Silence: silence, Announcement: announcement}
 		for part, kind := range kinds {
 			m := wire.Member{Lock: wire.New(wire.Kind(min(kind, model.ReadWrite)), fmt.Sprintf("lock-%d-%d", r.sent, part), options)}
+			m.Fenced = kind == model.Fenced
 			if kind == model.ReadPart {
 				m.Mode = core.Shared
 			}

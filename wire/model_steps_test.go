@@ -91,6 +91,7 @@ func (s *sequence) someCommand(t *testing.T) error {
 	switch {
 	case several && s.chance(35):
 		s.take(&c)
+		c.Tokens = max(c.Tokens, 1) // a MultiLock always draws what its members have
 	case several:
 		part = s.choices.IntN(len(s.setup.Kinds))
 		kind = s.setup.Kinds[part]
@@ -113,7 +114,7 @@ func (s *sequence) someCommand(t *testing.T) error {
 
 // take is the acquire of a term that may be new.
 func (s *sequence) take(c *core.Command) {
-	c.Kind, c.Count, c.Tokens = core.Acquire, 1, 1+s.choices.Int64N(3)
+	c.Kind, c.Count, c.Tokens = core.Acquire, 1, s.choices.Int64N(4)
 }
 
 // plain is a command that says what is to become of its own term. Nobody yields a part,

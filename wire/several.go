@@ -13,6 +13,8 @@ import (
 type Member struct {
 	*Lock
 	Mode core.Mode
+	// Fenced says that the member draws a fencing token.
+	Fenced bool
 }
 
 // Command is the command to the whole, as this member has to see it.
@@ -21,6 +23,9 @@ func (m Member) Command(c core.Command) core.Command {
 		c.Count, c.Shared = 0, c.Count
 	}
 	c.Mode = m.Mode
+	if !m.Fenced {
+		c.Tokens = 0
+	}
 	return c
 }
 
@@ -33,12 +38,12 @@ func AcquireAll(members []Member, c *core.Command, deadline time.Time) redisio.C
 	}
 	for _, m := range members {
 		kind, keys, holds := "plain", []string{m.Key, m.Key, m.Key}, ""
-		switch m.Kind {
-		case Fenced:
+		switch {
+		case m.Fenced:
 			kind, keys[1] = "fenced", m.Tokens
-		case Fair:
+		case m.Kind == Fair:
 			kind, keys[1], keys[2] = "fair", m.keys[1], m.keys[2]
-		case ReadWrite:
+		case m.Kind == ReadWrite:
 			kind, keys[1], holds = "write", m.keys[2], m.holds
 			if m.Mode == core.Shared {
 				kind = "read"

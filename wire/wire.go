@@ -20,7 +20,7 @@ type Kind uint8
 // The kinds.
 const (
 	Reentrant Kind = iota
-	Fenced
+	_              // fenced: a reentrant lock, some of whose acquires draw a token
 	Fair
 	ReadWrite
 )
@@ -42,7 +42,7 @@ type Lock struct {
 	Key  string
 	// Channel is where its release is told; of a fair lock, how those channels begin.
 	Channel string
-	// Tokens is the counter of its fencing tokens, if it has one.
+	// Tokens is the counter of its fencing tokens, if it may have one.
 	Tokens string
 
 	options *Options
@@ -67,9 +67,6 @@ type form interface {
 func New(kind Kind, name string, options *Options) *Lock {
 	l := &Lock{Kind: kind, Key: name, Channel: redisio.Channel(name), options: options}
 	switch kind {
-	case Fenced:
-		l.form, l.Tokens = fenced{}, redisio.Token(name)
-		l.keys = []string{name, l.Channel, l.Tokens}
 	case Fair:
 		l.form = fair{}
 		l.keys = []string{name, redisio.Queue(name), redisio.Timeouts(name), l.Channel}
@@ -77,7 +74,7 @@ func New(kind Kind, name string, options *Options) *Lock {
 		l.form, l.Channel, l.holds = readWrite{}, redisio.ReadWriteChannel(name), redisio.Holds(name)
 		l.keys = []string{name, l.Channel, redisio.Writer(name)}
 	default:
-		l.form = reentrant{}
+		l.form, l.Tokens = reentrant{}, redisio.Token(name)
 		l.keys = []string{name, l.Channel}
 	}
 	return l

@@ -30,7 +30,7 @@ func (r *run) fair(part int) core.Result {
 	case r.Kind == core.ForceRelease:
 		return r.forceFair(part)
 	}
-	return r.reentrant(part)
+	return r.plain(part)
 }
 
 // enrolment is one run of the script about the queue.

@@ -2,8 +2,18 @@ package model
 
 import "github.com/lockkeeper-go/lockkeeper/core"
 
-// reentrant is the plain lock: a hash with one field.
+// reentrant is the plain lock, and the fenced one: an acquire that draws tokens has a
+// counter beside the hash.
 func (r *run) reentrant(part int) core.Result {
+	answer := r.plain(part)
+	if r.Kind == core.Acquire && answer.Outcome == core.Done {
+		answer.Tokens = r.draw(part)
+	}
+	return answer
+}
+
+// plain is a hash with one field.
+func (r *run) plain(part int) core.Result {
 	l := &r.parts[part]
 	ours := l.holds(r.owner)
 	switch r.Kind {
@@ -68,15 +78,6 @@ func (r *run) yield(part int) core.Result {
 	}
 	r.set(l, 1)
 	return result(core.Kept)
-}
-
-// fenced is the plain lock with a counter beside it.
-func (r *run) fenced(part int) core.Result {
-	answer := r.reentrant(part)
-	if r.Kind == core.Acquire && answer.Outcome == core.Done {
-		answer.Tokens = r.draw(part)
-	}
-	return answer
 }
 
 // draw reserves tokens; only the last is told.

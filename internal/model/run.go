@@ -38,8 +38,6 @@ func (r *run) one(part int) core.Result {
 		return r.fair(part)
 	case ReadWrite, ReadPart, WritePart:
 		return r.readWrite(part)
-	case Fenced:
-		return r.fenced(part)
 	default:
 		return r.reentrant(part)
 	}

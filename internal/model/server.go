@@ -11,7 +11,8 @@ import (
 // Kind is a kind of lock on one Redis.
 type Kind uint8
 
-// The kinds. A read/write lock that is a part of several is wanted in one mode.
+// The kinds. A read/write lock that is a part of several is wanted in one mode. A reentrant
+// lock that is a part of several draws no tokens, and a fenced one does; alone they are the same.
 const (
 	Reentrant Kind = iota
 	Fenced

@@ -30,6 +30,9 @@ func (r *run) part(i int) core.Result {
 	if r.Mode = core.Exclusive; r.setup.Kinds[i] == ReadPart {
 		r.Mode, r.Count, r.Shared = core.Shared, 0, r.Count
 	}
+	if r.setup.Kinds[i] != Fenced {
+		r.Tokens = 0
+	}
 	one := r.one(i)
 	r.Command = whole
 	return one

@@ -1,0 +1,56 @@
+package actors
+
+import (
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// SameKey reports whether locks of two kinds, if they have the same name, are one lock on
+// one key in Redis.
+func SameKey(a, b messages.Kind) bool { return formatOf(a) == formatOf(b) }
+
+// kindOf is the kind of lock that a request is about.
+func kindOf(m any) messages.Kind {
+	switch m := m.(type) {
+	case *Call:
+		if m.Members != nil {
+			return messages.Kind_KIND_MULTI
+		}
+		return m.Kind
+	case lockRequest:
+		return m.GetLock().GetKind()
+	}
+	return messages.Kind_KIND_REENTRANT
+}
+
+// fenced reports whether a hold of that kind draws fencing tokens. A MultiLock's draws
+// those of its members.
+func (c *cell) fenced(kind messages.Kind) bool {
+	return kind == messages.Kind_KIND_FENCED || c.kind.Parts
+}
+
+// otherFormat handles a request for another kind of lock of the same name, which Redis
+// would keep in another format under the same key. It is refused while this one is in
+// use; else this actor makes room for another.
+func (c *cell) otherFormat(m any, sender *actor.PID) {
+	if !c.idle() || len(c.owners.byPID) > 0 {
+		c.accepted = m
+		c.refuse(m, sender, core.Invalid, fmt.Sprintf("the name %q is in use in this system as a %s, and cannot be a %s at the same time; use another name",
+			c.key.name, kindName[c.format], kindName[formatOf(kindOf(m))]))
+		return
+	}
+	c.stopAlarm()
+	c.rt.table.drop(c)
+	c.leaving = &leaving{moving: true, sent: c.gate.close()}
+	c.leaving.receive(c, m, sender)
+}
+
+var kindName = map[messages.Kind]string{
+	messages.Kind_KIND_REENTRANT:  "plain or fenced lock",
+	messages.Kind_KIND_FAIR:       "fair lock",
+	messages.Kind_KIND_READ_WRITE: "read/write lock",
+}
