@@ -48,9 +48,13 @@ type Config struct {
 	// KeyPrefix is put before every lock's name to make its key in Redis, like a
 	// NameMapper of Redisson's. Default: none.
 	KeyPrefix string
-	// Logger takes what is worth an operator's attention. Default: the actor system's.
+	// Logger takes what is worth an operator's attention. Default: the actor system's. Its
+	// handler is called on a goroutine of its own and may block or panic: up to 1024 lines
+	// wait for it, those beyond are dropped, and a line says how many. Close waits for it
+	// for a second at most.
 	Logger *slog.Logger
-	// Meter takes the metrics. Default: none are measured.
+	// Meter takes the metrics. Default: none are measured. Its instruments are used on a
+	// goroutine of their own and may block or panic; what is counted meanwhile is added later.
 	Meter metric.Meter
 	// Middleware is put around the lock actors and the subscriber, outermost first:
 	// for tracing, and for tests that inject faults. It must not block: that would hold up

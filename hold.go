@@ -178,7 +178,7 @@ func (h *Hold) LeaseAtRisk(until core.Instant, _ string) {
 	left := max(until-h.lock.runtime.Now(), 0)
 	for _, hold := range h.all() {
 		if hold.onRisk != nil && hold.active() {
-			go hold.onRisk(left)
+			h.lock.runtime.CallHost("the function of WithAtRisk", func() { hold.onRisk(left) })
 		}
 	}
 }

@@ -69,7 +69,7 @@ func WithMaxHold(d time.Duration) Option { return func(r *request) { r.maxHold =
 func WithoutReentry() Option { return func(r *request) { r.once = true } }
 
 // WithAtRisk has f called, on a goroutine of its own, when renewals begin to fail:
-// unless one succeeds, the hold is lost when what is left is over.
+// unless one succeeds, the hold is lost when what is left is over. A panic in f is logged.
 func WithAtRisk(f func(left time.Duration)) Option { return func(r *request) { r.atRisk = f } }
 
 // Acquire waits until the lock is granted. It gives up when ctx ends, leaving

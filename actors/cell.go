@@ -153,30 +153,7 @@ func (c *cell) carryOut() {
 		if !more {
 			break
 		}
-		switch e.Kind {
-		case core.Send:
-			c.send(e.Command)
-		case core.Reply:
-			c.rt.metrics.answered(e.Answer)
-			e.Ref.(requester).answered(c, e.Answer)
-			if e.Answer.Kind == core.Forced && e.Answer.Count > 0 {
-				c.warnNeighbours()
-			}
-		case core.TellLost:
-			c.rt.metrics.lost(e.Answer.Reason)
-			c.rt.cfg.Logger.Warn("lease lost", "lock", c.label, "reason", e.Answer.Reason.String(), "detail", e.Answer.Detail)
-			e.Ref.(requester).lost(c, e.Answer)
-		case core.TellAtRisk:
-			c.rt.metrics.atRisk()
-			c.rt.cfg.Logger.Warn("lease at risk", "lock", c.label, "detail", e.Answer.Detail)
-			e.Ref.(requester).atRisk(c, e.Answer)
-		case core.Over:
-			e.Ref.(requester).over(c)
-		case core.Subscribe:
-			c.listen(e.Term)
-		case core.Unsubscribe:
-			c.stopListening()
-		}
+		c.perform(&e)
 	}
 	if effects := c.lock.Reclaim(); effects != nil {
 		c.rt.rooms.Put((*room)(effects[:len(room{})]))
@@ -186,6 +163,44 @@ func (c *cell) carryOut() {
 		return
 	}
 	c.setAlarm()
+}
+
+// perform does one thing that the lock wants done. A panic on the way, as in a process of
+// the host's that is sent an answer, must not keep the others from being done. Who must be
+// told is told before anything is counted or logged.
+func (c *cell) perform(e *core.Effect) {
+	defer c.survive()
+	switch e.Kind {
+	case core.Send:
+		c.send(e.Command)
+	case core.Reply:
+		e.Ref.(requester).answered(c, e.Answer)
+		c.rt.metrics.answered(e.Answer)
+		if e.Answer.Kind == core.Forced && e.Answer.Count > 0 {
+			c.warnNeighbours()
+		}
+	case core.TellLost:
+		e.Ref.(requester).lost(c, e.Answer)
+		c.rt.metrics.lost(e.Answer.Reason)
+		c.rt.host.warn("lease lost", "lock", c.label, "reason", e.Answer.Reason.String(), "detail", e.Answer.Detail)
+	case core.TellAtRisk:
+		e.Ref.(requester).atRisk(c, e.Answer)
+		c.rt.metrics.atRisk()
+		c.rt.host.warn("lease at risk", "lock", c.label, "detail", e.Answer.Detail)
+	case core.Over:
+		e.Ref.(requester).over(c)
+	case core.Subscribe:
+		c.listen(e.Term)
+	case core.Unsubscribe:
+		c.stopListening()
+	}
+}
+
+// survive, deferred, ends a panic, and has it logged.
+func (c *cell) survive() {
+	if panicked := recover(); panicked != nil {
+		c.rt.host.error("panic while a lock's decision was carried out", "lock", c.label, "panic", panicked)
+	}
 }
 
 // idle tells whether nothing is owed to anybody.

@@ -39,7 +39,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 	m := ctx.Message()
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			g.rt.cfg.Logger.Error("the guardian panicked", "panic", panicked)
+			g.rt.host.error("the guardian panicked", "panic", panicked)
 			g.refuse(m, ctx.Sender(), core.Crashed, fmt.Sprintf("the guardian panicked: %v", panicked))
 		}
 	}()
@@ -112,7 +112,7 @@ func (r *Runtime) props(producer actor.Producer, options ...actor.PropsOption) *
 func (g *guardian) refuse(m any, sender *actor.PID, reason core.Reason, detail string) {
 	switch by := letterOf(m, sender); {
 	case by != nil && by.replyTo == nil:
-		g.rt.cfg.Logger.Warn("a request without a sender was refused", "lock", by.lock.GetName(), "detail", detail)
+		g.rt.host.warn("a request without a sender was refused", "lock", by.lock.GetName(), "detail", detail)
 	case by != nil:
 		g.rt.root.Send(by.replyTo, by.message(g.rt, refusal(by.op, reason, detail)))
 	default:
@@ -213,4 +213,5 @@ func (r *Runtime) end(done <-chan struct{}) {
 	_ = r.root.StopFuture(r.subscriber).Wait()
 	r.redis.Close()
 	r.actor.EventStream.Unsubscribe(r.deadLetters)
+	r.host.drain()
 }

@@ -37,15 +37,13 @@ func (c *cell) giveUp(reason core.Reason, detail string) {
 
 	c.until.Store(0)
 	for _, holder := range holders {
-		c.rt.metrics.lost(reason)
-		holder.Ref.(requester).lost(c, core.Answer{HoldID: holder.ID, Reason: reason, Detail: detail})
+		c.perform(&core.Effect{Kind: core.TellLost, Ref: holder.Ref, Answer: core.Answer{HoldID: holder.ID, Reason: reason, Detail: detail}})
 	}
 	for _, ref := range pending {
-		by := ref.(requester)
-		by.answered(c, refusal(by.asked(), reason, detail))
+		c.perform(&core.Effect{Kind: core.Reply, Ref: ref, Answer: refusal(ref.(requester).asked(), reason, detail)})
 	}
 	for by := range c.inspections {
-		by.answered(c, refusal(OpInspect, reason, detail))
+		c.perform(&core.Effect{Kind: core.Reply, Ref: by, Answer: refusal(OpInspect, reason, detail)})
 	}
 	c.inspections = nil
 	c.stopListening()

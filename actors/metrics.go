@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -9,39 +10,85 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/core"
 )
 
-// metrics counts what the locks do; a nil *metrics counts nothing.
+// metrics counts what the locks do; a nil *metrics counts nothing. The meter is the
+// host's: it is told on the host's lane, of what has been counted since the last time.
 //
 // No instrument carries a lock's name: names are without number.
 type metrics struct {
-	granted, refused, losses, risks, failures metric.Int64Counter
-	actors                                    metric.Int64UpDownCounter
+	host     *host
+	counters [actorCount]metric.Int64Counter
+	actors   metric.Int64UpDownCounter
+
+	mu      sync.Mutex // guards what follows
+	pending map[sample]int64
 }
 
-func newMetrics(meter metric.Meter) *metrics {
+// instrument is one of the counters.
+type instrument uint8
+
+const (
+	granted instrument = iota
+	refused
+	losses
+	risks
+	failures
+	actorCount
+)
+
+// sample is what a count belongs to; the attribute is the zero value if there is none.
+type sample struct {
+	instrument
+	attribute attribute.KeyValue
+}
+
+func newMetrics(meter metric.Meter, h *host) *metrics {
 	if meter == nil {
 		return nil
 	}
-	counter := func(name, what string) metric.Int64Counter {
-		c, err := meter.Int64Counter("lockkeeper."+name, metric.WithDescription(what))
-		if err != nil {
-			return nil
+	m := &metrics{host: h, pending: map[sample]int64{}}
+	counter := func(i instrument, name, what string) {
+		if c, err := meter.Int64Counter("lockkeeper."+name, metric.WithDescription(what)); err == nil {
+			m.counters[i] = c
 		}
-		return c
 	}
-	m := &metrics{
-		granted:  counter("granted", "locks granted; handed_on tells those passed on inside the process"),
-		refused:  counter("refused", "requests for a lock that were not granted, by reason"),
-		losses:   counter("lost", "holds that were lost, by reason"),
-		risks:    counter("at_risk", "leases whose renewal began to fail"),
-		failures: counter("redis.failures", "scripts that failed, by whether that may pass"),
+	counter(granted, "granted", "locks granted; handed_on tells those passed on inside the process")
+	counter(refused, "refused", "requests for a lock that were not granted, by reason")
+	counter(losses, "lost", "holds that were lost, by reason")
+	counter(risks, "at_risk", "leases whose renewal began to fail")
+	counter(failures, "redis.failures", "scripts that failed, by whether that may pass")
+	if c, err := meter.Int64UpDownCounter("lockkeeper.actors", metric.WithDescription("lock actors alive")); err == nil {
+		m.actors = c
 	}
-	m.actors, _ = meter.Int64UpDownCounter("lockkeeper.actors", metric.WithDescription("lock actors alive"))
 	return m
 }
 
-func add(c metric.Int64Counter, attributes ...attribute.KeyValue) {
-	if c != nil {
-		c.Add(context.Background(), 1, metric.WithAttributes(attributes...))
+// add counts n more, and has the meter told if it is not about to be.
+func (m *metrics) add(i instrument, n int64, a attribute.KeyValue) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.pending) == 0 {
+		m.host.measure(m.flush)
+	}
+	m.pending[sample{i, a}] += n
+}
+
+// flush tells the meter.
+func (m *metrics) flush() {
+	m.mu.Lock()
+	pending := m.pending
+	m.pending = map[sample]int64{}
+	m.mu.Unlock()
+	for s, n := range pending {
+		var options []metric.AddOption
+		if s.attribute.Valid() {
+			options = append(options, metric.WithAttributes(s.attribute))
+		}
+		switch {
+		case s.instrument == actorCount && m.actors != nil:
+			m.actors.Add(context.Background(), n, options...)
+		case s.instrument != actorCount && m.counters[s.instrument] != nil:
+			m.counters[s.instrument].Add(context.Background(), n, options...)
+		}
 	}
 }
 
@@ -51,32 +98,32 @@ func (m *metrics) answered(a core.Answer) {
 	}
 	switch a.Kind {
 	case core.Granted:
-		add(m.granted, attribute.Bool("handed_on", a.HandedOn))
+		m.add(granted, 1, attribute.Bool("handed_on", a.HandedOn))
 	case core.NotGranted:
-		add(m.refused, attribute.String("reason", a.Reason.String()))
+		m.add(refused, 1, attribute.String("reason", a.Reason.String()))
 	}
 }
 
 func (m *metrics) lost(reason core.Reason) {
 	if m != nil {
-		add(m.losses, attribute.String("reason", reason.String()))
+		m.add(losses, 1, attribute.String("reason", reason.String()))
 	}
 }
 
 func (m *metrics) atRisk() {
 	if m != nil {
-		add(m.risks)
+		m.add(risks, 1, attribute.KeyValue{})
 	}
 }
 
 func (m *metrics) replied(r core.Result) {
 	if m != nil && r.Outcome == core.Failed {
-		add(m.failures, attribute.Bool("transient", r.Transient))
+		m.add(failures, 1, attribute.Bool("transient", r.Transient))
 	}
 }
 
 func (m *metrics) locks(n int64) {
-	if m != nil && m.actors != nil {
-		m.actors.Add(context.Background(), n)
+	if m != nil {
+		m.add(actorCount, n, attribute.KeyValue{})
 	}
 }

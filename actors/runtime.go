@@ -38,6 +38,7 @@ type Runtime struct {
 	wholes sync.Map
 	// red are the systems that RedLock has made one of, this one first; nil before.
 	red     atomic.Pointer[[]*Runtime]
+	host    *host
 	metrics *metrics
 	// locks and rooms hold what events need for a moment.
 	locks, rooms sync.Pool
@@ -66,16 +67,17 @@ type Runtime struct {
 // Start brings up the guardian and the subscriber. The client stays the caller's.
 func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtime {
 	r := &Runtime{
-		cfg:     cfg,
-		actor:   system,
-		root:    system.Root.Copy(),
-		redis:   redisio.New(client, min(cfg.Renewal/50, 100*time.Millisecond)),
-		id:      uuid.NewString(),
-		epoch:   time.Now(),
-		metrics: newMetrics(cfg.Meter),
-		left:    make(chan struct{}),
-		ended:   make(chan struct{}),
+		cfg:   cfg,
+		actor: system,
+		root:  system.Root.Copy(),
+		redis: redisio.New(client, min(cfg.Renewal/50, 100*time.Millisecond)),
+		id:    uuid.NewString(),
+		epoch: time.Now(),
+		host:  newHost(system, cfg.Logger),
+		left:  make(chan struct{}),
+		ended: make(chan struct{}),
 	}
+	r.metrics = newMetrics(cfg.Meter, r.host)
 	r.wire = wire.Options{Client: r.id, Silence: cfg.Silence, Announcement: 2 * cfg.Poll}
 	r.locks.New, r.rooms.New = func() any { return new(core.Lock) }, func() any { return new(room) }
 	for i := range r.clocks {
@@ -106,11 +108,7 @@ func (r *Runtime) deadLetter(event any) {
 // deliver sends from a goroutine that is not an actor's, where a panic of some
 // subscriber to the event stream would end the process.
 func (r *Runtime) deliver(pid *actor.PID, message any) {
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			r.cfg.Logger.Error("a subscriber of the event stream panicked", "panic", panicked)
-		}
-	}()
+	defer r.survive("a subscriber of the event stream panicked")
 	r.root.Send(pid, message)
 }
 

@@ -117,7 +117,7 @@ func (c *channels) Subscribed(channel string) {
 
 // Refused implements redisio.Listener.
 func (c *channels) Refused(names []string, err *redisio.Error) {
-	c.rt.cfg.Logger.Warn("Redis refuses a subscription: waiters have to poll", "channels", names, "error", err)
+	c.rt.host.warn("Redis refuses a subscription: waiters have to poll", "channels", names, "error", err)
 }
 
 func (c *channels) close() { c.subscriptions.Close() }

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"log/slog"
 	"slices"
 	"time"
 
@@ -23,18 +22,18 @@ type supervision struct{ guardian *guardian }
 
 var _ actor.SupervisorStrategy = (*supervision)(nil)
 
-func (s *supervision) HandleFailure(system *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, message any) {
+func (s *supervision) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, message any) {
 	rt := s.guardian.rt
 	directive := actor.RestartDirective
 	_, m, sender := actor.UnwrapEnvelope(message)
 	if c := s.guardian.children[child.GetId()]; c != nil {
-		rt.cfg.Logger.Error("a lock actor crashed", "lock", c.label, "panic", reason)
+		rt.host.error("a lock actor crashed", "lock", c.label, "panic", reason)
 		if c.crashed(m, sender) {
 			directive = actor.ResumeDirective
 		}
 	} else {
 		// Its instance keeps nothing, so that a new one would be no better.
-		rt.cfg.Logger.Error("the subscriber crashed", "panic", reason)
+		rt.host.error("the subscriber crashed", "panic", reason)
 		rt.channels.crashed(m)
 		directive = actor.ResumeDirective
 	}
@@ -43,7 +42,7 @@ func (s *supervision) HandleFailure(system *actor.ActorSystem, supervisor actor.
 	} else {
 		supervisor.ResumeChildren(child)
 	}
-	system.EventStream.Publish(&actor.SupervisorEvent{Child: child, Reason: reason, Directive: directive})
+	rt.host.publish(&actor.SupervisorEvent{Child: child, Reason: reason, Directive: directive})
 }
 
 // surviveTheEnd is the outermost middleware of every child of the guardian. A panic
@@ -53,11 +52,7 @@ func (r *Runtime) surviveTheEnd(next actor.ReceiverFunc) actor.ReceiverFunc {
 	return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
 		switch envelope.Message.(type) {
 		case *actor.Restarting, *actor.Stopping, *actor.Stopped:
-			defer func() {
-				if panicked := recover(); panicked != nil {
-					r.cfg.Logger.Error("an actor panicked while it was stopping", "panic", panicked)
-				}
-			}()
+			defer r.survive("an actor panicked while it was stopping")
 		}
 		next(ctx, envelope)
 	}
@@ -87,7 +82,7 @@ func (c *cell) crashed(m any, sender *actor.PID) (isLeaving bool) {
 	case c.leaving != nil:
 		c.leaving.check(c)
 	case len(c.crashes) > crashLimit:
-		c.rt.cfg.Logger.Error("a lock actor crashes without end and is given up", "lock", c.label, slog.Int("crashes", len(c.crashes)))
+		c.rt.host.error("a lock actor crashes without end and is given up", "lock", c.label, "crashes", len(c.crashes))
 		c.giveUp(core.Crashed, "the lock actor crashed too often and was given up")
 	}
 	return c.leaving != nil

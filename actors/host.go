@@ -1,0 +1,199 @@
+package actors
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// host runs what belongs to the host program: its log handler, its meter, its subscribers
+// to the event stream. Each may block or panic. So none of them is called on a goroutine
+// that has anything else to do, and whoever must be told of a loss is told before.
+type host struct {
+	actor  *actor.ActorSystem
+	logger *slog.Logger
+
+	logs, events, meter lane
+}
+
+func newHost(system *actor.ActorSystem, logger *slog.Logger) *host {
+	return &host{actor: system, logger: logger}
+}
+
+// log has a line logged. The arguments are as for slog, and must not change any more.
+func (h *host) log(level slog.Level, message string, args ...any) {
+	h.logs.add(func() { h.logger.Log(context.Background(), level, message, args...) }, h.logsDropped)
+}
+
+func (h *host) warn(message string, args ...any)  { h.log(slog.LevelWarn, message, args...) }
+func (h *host) error(message string, args ...any) { h.log(slog.LevelError, message, args...) }
+
+// logsDropped says how many lines the handler did not take.
+func (h *host) logsDropped(n int, _ any) {
+	h.logger.Warn("log lines were dropped: the log handler blocked or panicked", "lines", n)
+}
+
+// publish has an event published on the event stream.
+func (h *host) publish(event any) {
+	h.events.add(func() { h.actor.EventStream.Publish(event) }, h.dropped("a subscriber of the event stream"))
+}
+
+// measure has the meter told.
+func (h *host) measure(f func()) { h.meter.add(f, h.dropped("the meter")) }
+
+func (h *host) dropped(who string) func(int, any) {
+	return func(n int, panicked any) {
+		h.warn(who+" blocked or panicked, and was not told of everything", "missed", n, "panic", panicked)
+	}
+}
+
+// CallHost runs a function of the host program, such as that of an option, on a goroutine
+// of its own. A panic in it is logged.
+func (r *Runtime) CallHost(what string, f func()) {
+	go func() {
+		defer r.survive(what + " panicked")
+		f()
+	}()
+}
+
+// survive, deferred, ends a panic, and has it logged.
+func (r *Runtime) survive(message string) {
+	if panicked := recover(); panicked != nil {
+		r.host.error(message, "panic", panicked)
+	}
+}
+
+// closeGrace is how long Close waits for the host to take the last log lines,
+// measurements and events.
+const closeGrace = time.Second
+
+// drain waits until the host has taken everything, for as long as the grace lasts.
+func (h *host) drain() {
+	over := time.NewTimer(closeGrace)
+	defer over.Stop()
+	for _, l := range []*lane{&h.meter, &h.events, &h.logs} { // the logs last: the others may add to them
+		select {
+		case <-l.idle():
+		case <-over.C:
+			return
+		}
+	}
+}
+
+const (
+	// laneLimit bounds the functions that wait in a lane.
+	laneLimit = 1024
+	// tellEvery is how often at most a lane tells of what it has dropped.
+	tellEvery = time.Second
+)
+
+// lane runs functions one after another, on a goroutine that is there while any wait. It
+// never blocks whoever adds one: when a function blocks for long, what is added behind it
+// is dropped and counted.
+type lane struct {
+	mu      sync.Mutex // guards what follows
+	waiting []func()
+	ended   chan struct{} // closed when the goroutine ends; nil while there is none
+	// dropped is how many were dropped, or panicked, of which nobody was told yet;
+	// panicked is the value of the last panic, and toldAt when somebody was told.
+	dropped  int
+	panicked any
+	toldAt   time.Time
+}
+
+// add appends a function. dropped tells of those that were dropped, when the lane moves
+// again; it may block and panic like them.
+func (l *lane) add(f func(), dropped func(n int, panicked any)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) >= laneLimit {
+		l.dropped++
+		return
+	}
+	l.waiting = append(l.waiting, f)
+	if l.ended == nil {
+		l.ended = make(chan struct{})
+		go l.run(dropped)
+	}
+}
+
+func (l *lane) run(dropped func(n int, panicked any)) {
+	empty := false
+	defer func() {
+		if !empty { // a function has ended the goroutine: runtime.Goexit
+			go l.run(dropped)
+		}
+	}()
+	for {
+		f := l.next()
+		if f == nil {
+			empty = true
+			return
+		}
+		l.try(f, 1)
+		if n, panicked := l.untold(); n > 0 {
+			l.try(func() { dropped(n, panicked) }, n)
+		}
+	}
+}
+
+// next takes out the next function; nil ends the goroutine.
+func (l *lane) next() func() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) == 0 {
+		l.waiting = nil
+		close(l.ended)
+		l.ended = nil
+		return nil
+	}
+	f := l.waiting[0]
+	l.waiting[0] = nil
+	l.waiting = l.waiting[1:]
+	return f
+}
+
+// try runs a function that counts for n dropped if it does not return.
+func (l *lane) try(f func(), n int) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		panicked := recover()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.dropped += n
+		l.panicked = panicked
+	}()
+	f()
+	returned = true
+}
+
+// untold is what somebody is to be told of now.
+func (l *lane) untold() (n int, panicked any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dropped == 0 || time.Since(l.toldAt) < tellEvery {
+		return 0, nil
+	}
+	n, panicked = l.dropped, l.panicked
+	l.dropped, l.panicked, l.toldAt = 0, nil, time.Now()
+	return n, panicked
+}
+
+// idle is closed when nothing waits or runs.
+func (l *lane) idle() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended == nil {
+		return closed
+	}
+	return l.ended
+}
+
+// closed is a closed channel.
+var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()

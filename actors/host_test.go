@@ -1,0 +1,177 @@
+package actors
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+)
+
+// logHandler keeps the lines, after it has done what the test wants it to do.
+type logHandler struct {
+	slog.Handler
+	before func(line string)
+
+	mu    sync.Mutex
+	lines []string
+}
+
+func (h *logHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
+	if h.before != nil {
+		h.before(r.Message)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	text := []string{r.Message}
+	r.Attrs(func(a slog.Attr) bool { text = append(text, a.String()); return true })
+	h.lines = append(h.lines, strings.Join(text, " "))
+	return nil
+}
+
+func (h *logHandler) logged() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.lines)
+}
+
+func testHost(before func(line string)) (*host, *logHandler) {
+	handler := &logHandler{before: before}
+	return newHost(nil, slog.New(handler)), handler
+}
+
+func await(t *testing.T, what string, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(10 * time.Second):
+		t.Fatalf("not within 10s: %s", what)
+	}
+}
+
+// A handler that blocks holds up nobody. The lines come in their order; those for which
+// there was no room are counted, and the log says so when it moves again.
+func TestABlockedLogHoldsUpNobody(t *testing.T) {
+	entered, gate := make(chan struct{}, 1), make(chan struct{})
+	h, log := testHost(func(line string) {
+		if line == "first" {
+			entered <- struct{}{}
+			<-gate
+		}
+	})
+	h.warn("first")
+	await(t, "the handler is called", entered)
+	for range laneLimit {
+		h.warn("one more")
+	}
+	for range 3 {
+		h.error("too many")
+	}
+	began := time.Now()
+	h.drain()
+	if took := time.Since(began); took < closeGrace {
+		t.Errorf("drained after %v, with the handler blocked", took)
+	}
+	close(gate)
+	await(t, "the lane is empty", h.logs.idle())
+	want := append([]string{"first", "log lines were dropped: the log handler blocked or panicked lines=3"}, slices.Repeat([]string{"one more"}, laneLimit)...)
+	if got := log.logged(); !slices.Equal(got, want) {
+		t.Errorf("logged %d lines, beginning with %q; want %d", len(got), got[:min(3, len(got))], len(want))
+	}
+}
+
+// A handler that panics, or ends the goroutine, costs its line, and no other.
+func TestAPanickingLogCostsOneLine(t *testing.T) {
+	for how, misbehave := range map[string]func(){"panics": func() { panic("the handler") }, "exits": runtime.Goexit} {
+		t.Run(how, func(t *testing.T) {
+			h, log := testHost(func(line string) {
+				if line == "bad" {
+					misbehave()
+				}
+			})
+			for _, line := range []string{"a", "bad", "b", "c"} {
+				h.warn(line)
+			}
+			h.drain()
+			told := func(line string) bool { return strings.HasPrefix(line, "log lines were dropped") }
+			got := log.logged()
+			if n := slices.IndexFunc(got, told); n < 0 || !slices.Equal(slices.DeleteFunc(got, told), []string{"a", "b", "c"}) {
+				t.Errorf("logged %q", got)
+			}
+		})
+	}
+}
+
+// recipient is a requester in whose process a panic is.
+type recipient struct{ Call }
+
+func (*recipient) lost(*cell, core.Answer) { panic("the recipient") }
+
+// A recipient that panics keeps nothing else of the lock's from being done.
+func TestAPanickingRecipient(t *testing.T) {
+	h, log := testHost(nil)
+	c := &cell{rt: &Runtime{host: h}, label: "orders"}
+	c.perform(&core.Effect{Kind: core.TellLost, Ref: &recipient{}})
+	h.drain()
+	if got := log.logged(); len(got) != 1 || !strings.Contains(got[0], "lock=orders panic=the recipient") {
+		t.Errorf("logged %q", got)
+	}
+}
+
+type countingMeter struct {
+	noop.Meter
+	add func(name string, n int64, attributes attribute.Set)
+}
+
+func (m countingMeter) Int64Counter(name string, _ ...metric.Int64CounterOption) (metric.Int64Counter, error) {
+	return countingCounter{add: func(n int64, a attribute.Set) { m.add(name, n, a) }}, nil
+}
+
+type countingCounter struct {
+	noop.Int64Counter
+	add func(n int64, attributes attribute.Set)
+}
+
+func (c countingCounter) Add(_ context.Context, n int64, options ...metric.AddOption) {
+	c.add(n, metric.NewAddConfig(options).Attributes())
+}
+
+// Whatever happens while the meter blocks is counted when it moves again.
+func TestABlockedMeterMissesNothing(t *testing.T) {
+	entered, gate := make(chan struct{}, 1), make(chan struct{})
+	counted := map[string]int64{}
+	var once sync.Once
+	h, _ := testHost(nil)
+	m := newMetrics(countingMeter{add: func(name string, n int64, a attribute.Set) {
+		once.Do(func() { entered <- struct{}{}; <-gate })
+		counted[name+" "+a.Encoded(attribute.DefaultEncoder())] += n
+	}}, h)
+	const n = 10 * laneLimit
+	for i := range n {
+		m.answered(core.Answer{Kind: core.Granted, HandedOn: i%2 == 0})
+		if i == 0 {
+			await(t, "the meter is told", entered)
+		}
+		m.lost(core.Expired)
+	}
+	close(gate)
+	await(t, "the meter has been told", h.meter.idle())
+	for what, want := range map[string]int64{
+		"lockkeeper.granted handed_on=true": n / 2, "lockkeeper.granted handed_on=false": n / 2, "lockkeeper.lost reason=expired": n,
+	} {
+		if counted[what] != want {
+			t.Errorf("%s: %d were counted, want %d", what, counted[what], want)
+		}
+	}
+}
