@@ -36,7 +36,7 @@ func mixed() traffic.Plan {
 	for _, kind := range traffic.Kinds {
 		s := traffic.Style{Kind: kind, Workers: 2, Hold: ms(0, 25), Think: ms(0, 40), Impatient: 0.2, GiveUp: ms(0, 50)}
 		switch kind {
-		case traffic.ReadWrite, traffic.Multi:
+		case traffic.ReadWrite, traffic.Multi, traffic.Faces:
 			s.Workers = 3
 		case traffic.Fair, traffic.Actor:
 			s.Impatient = 0.1

@@ -252,7 +252,7 @@ func deleteKey(lock string) func(*World) error {
 	return func(w *World) error {
 		key := lock
 		if key == "" {
-			key = w.one("plain", "reentrant", "fenced", "fair", "readwrite", "multi-a", "multi-b", "multi-c", "actor")
+			key = w.one("plain", "reentrant", "fenced", "fair", "readwrite", "multi-a", "multi-b", "multi-c", "actor", "faces")
 		}
 		return w.command(history.Fault{Name: "DEL", Proc: -1, Robs: true, Lock: key}, "DEL", key)
 	}

@@ -69,6 +69,8 @@ func TestAVerdict(t *testing.T) {
 	untold.Last, untold.Invalid, untold.ReleaseErr = ms(99), ms(100), "lost"
 	good := kept(1, 1, 10, 20, 200, "plain")
 	good.Last, good.Invalid = ms(99), ms(100)
+	overBefore := kept(1, 1, 10, 20, 30, "plain")
+	overBefore.ReleaseErr = "not held"
 	unanswered := &history.Request{Proc: 2, ID: 7, Root: 7, Parts: []history.Part{{Lock: "x", Kind: "plain"}}, Asked: ms(100)}
 
 	for _, c := range []struct {
@@ -117,6 +119,11 @@ func TestAVerdict(t *testing.T) {
 			[]string{"Redis counts the holds"}},
 		{"a promise that is not kept", []*history.Process{{Proc: 1, Ensured: []history.Ensured{{Request: lost(kept(1, 1, 1, 2, 50, "plain"), 30, 31), Span: history.Span{From: ms(3), To: ms(40)}}}}}, nil,
 			[]string{"what is ensured is kept"}},
+		{"plain beside fenced", []*history.Process{process(1, kept(1, 1, 10, 20, 30, "plain")), process(2, token(kept(2, 1, 12, 25, 40, "fenced"), 1))}, nil,
+			[]string{"at most one is trusted", "linearizable: mutex, for some fenced"}},
+		{"plain between fenced", []*history.Process{process(1, kept(1, 1, 30, 31, 40, "plain")), process(2, token(kept(2, 1, 10, 20, 30, "fenced"), 1), token(kept(2, 2, 40, 41, 50, "fenced"), 1))}, nil,
+			[]string{"linearizable: mutex, for some fenced", "tokens grow"}},
+		{"over without a release or a loss", []*history.Process{process(1, overBefore)}, nil, []string{"a hold ends by its release or is lost"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, p := range c.processes {

@@ -15,7 +15,11 @@ import (
 // models are the models of the kinds.
 var models = map[string]model.Lock{
 	"plain": model.Mutex, "fair": model.Mutex, "reentrant": model.Reentrant, "fenced": model.ReentrantFenced, "permits": model.Permits,
+	mixed: model.Mixed,
 }
+
+// mixed is the kind of a lock that some take plain and some fenced.
+const mixed = "mixed"
 
 const never = time.Duration(math.MaxInt64)
 
@@ -77,7 +81,7 @@ func operationsOf(tree []share, robbed []history.Span) (ops []porcupine.Operatio
 	}
 	outer := tree[0]
 	for _, s := range tree {
-		in := model.Input{Op: model.Acquire, Owner: s.Owner(), Shared: s.shared, Count: s.Count, Token: s.token}
+		in := model.Input{Op: model.Acquire, Owner: s.Owner(), Shared: s.shared, Count: s.Count, Token: s.token, Plain: s.kind == "plain"}
 		op := porcupine.Operation{ClientId: s.Proc*100 + s.Worker, Call: int64(s.Asked), Return: int64(s.Answered)}
 		switch {
 		case s.Answered == 0:

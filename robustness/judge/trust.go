@@ -41,7 +41,7 @@ func (j *judge) trust(l *lock) {
 // has the token of its hold.
 func (j *judge) tokens(l *lock) {
 	const check = "tokens grow"
-	if l.kind != "fenced" {
+	if l.kind != "fenced" && l.kind != mixed {
 		return
 	}
 	var wiped []history.Span
@@ -53,7 +53,7 @@ func (j *judge) tokens(l *lock) {
 	var holds []share
 	first := map[string]share{}
 	for _, s := range l.shares {
-		if !s.Granted {
+		if !s.Granted || s.kind != "fenced" {
 			continue
 		}
 		if outer, known := first[s.Owner()]; known && outer.token != s.token {
@@ -126,6 +126,9 @@ func (j *judge) promises() {
 			}
 			if r.Invalid != 0 && r.Releasing != 0 && r.Invalid < r.Releasing && r.Released != 0 && r.ReleaseErr == "" {
 				j.violated("what is over is not released as if it were good", lock, r.Released, "%v was not to be trusted any more, but its release was confirmed", r)
+			}
+			if r.ReleaseErr == "not held" && r.Told == 0 && !within(j.robbedAny(r), r.Asked, r.Released) && !j.felled(r, history.Span{From: r.Asked, To: r.Released}) {
+				j.violated("a hold ends by its release or is lost", lock, r.Released, "%v released its hold, which was over although nobody had released it and no loss was told", r)
 			}
 		}
 		for _, e := range p.Ensured {

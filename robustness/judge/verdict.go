@@ -134,6 +134,7 @@ type lock struct {
 // share is a request, as far as it is about one lock.
 type share struct {
 	*history.Request
+	kind   string
 	shared bool
 	token  int64
 	proc   *history.Process
@@ -152,7 +153,10 @@ func (j *judge) collect() {
 					byName[part.Lock] = l
 					j.locks = append(j.locks, l)
 				}
-				s := share{Request: r, shared: part.Shared, proc: p}
+				if l.kind != part.Kind {
+					l.kind = mixed
+				}
+				s := share{Request: r, kind: part.Kind, shared: part.Shared, proc: p}
 				if i < len(r.Tokens) {
 					s.token = r.Tokens[i]
 				}

@@ -1,4 +1,4 @@
-// Package model says what a lock is, for a checker of linearizability. The five models
+// Package model says what a lock is, for a checker of linearizability. The models
 // differ in whether a lock can be re-entered, has tokens, or has readers.
 package model
 
@@ -32,8 +32,10 @@ type Input struct {
 	Owner  string
 	Shared bool
 	// Count is how often the owner has the lock after an Acquire, in that mode.
-	Count   int
-	Token   int64
+	Count int
+	Token int64
+	// Plain: it was taken without a token.
+	Plain   bool
 	Unknown bool
 }
 
@@ -68,6 +70,7 @@ var (
 	Mutex           = Lock{Name: "mutex"}
 	Reentrant       = Lock{Name: "re-entrant mutex", Reenters: true}
 	Fenced          = Lock{Name: "fenced mutex", HasTokens: true}
+	Mixed           = Lock{Name: "mutex, for some fenced", HasTokens: true}
 	ReentrantFenced = Lock{Name: "re-entrant fenced mutex", Reenters: true, HasTokens: true}
 	Permits         = Lock{Name: "permits", Reenters: true, Shares: true}
 )
@@ -141,7 +144,7 @@ func (l Lock) step(s state, in Input) (next state, ok bool) {
 	if count := own.exclusive + own.shared; !l.Shares && !in.Unknown && in.Count != count {
 		return s, false
 	}
-	if l.HasTokens && !in.Unknown {
+	if l.HasTokens && !in.Unknown && !in.Plain {
 		if held == 0 && in.Token <= s.token || held > 0 && in.Token != own.token {
 			return s, false
 		}

@@ -162,12 +162,7 @@ func (r *Report) Print(to io.Writer) {
 	for _, d := range r.Demonstrated {
 		line("\n%s", d)
 	}
-	for _, v := range r.Violations {
-		line("\nVIOLATION\t%v", v)
-		if v.Picture != "" {
-			line("picture\t%s", v.Picture)
-		}
-	}
+	r.printViolations(line)
 	for _, u := range r.Undecided {
 		line("UNDECIDED\t%s: the checker of linearizability ran out of time", u)
 	}
@@ -177,6 +172,30 @@ func (r *Report) Print(to io.Writer) {
 	}
 	line("\nverdict\t%s", verdict)
 	_ = w.Flush() // to a buffer or to the terminal
+}
+
+// printViolations prints the first of each check and lock; all are in report.json.
+func (r *Report) printViolations(line func(format string, args ...any)) {
+	type same struct{ check, lock string }
+	number := map[same]int{}
+	for _, v := range r.Violations {
+		number[same{v.Check, v.Lock}]++
+	}
+	for _, v := range r.Violations {
+		of := same{v.Check, v.Lock}
+		n := number[of]
+		if n == 0 {
+			continue
+		}
+		delete(number, of)
+		line("\nVIOLATION\t%v", v)
+		if n > 1 {
+			line("\tthe first of %d", n)
+		}
+		if v.Picture != "" {
+			line("picture\t%s", v.Picture)
+		}
+	}
 }
 
 func list(counts map[string]int) string {

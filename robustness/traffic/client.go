@@ -70,6 +70,7 @@ type client struct {
 	crashes atomic.Int64
 	round   *round
 	taken   *lockkeeper.Hold // by Take
+	gone    *actor.PID       // of an actor that has stopped
 	say     io.Writer
 }
 
@@ -100,6 +101,10 @@ func Run(spec Spec, orders io.Reader, say io.Writer) error {
 	config := spec.Plan.Config()
 	config.Middleware = []actor.ReceiverMiddleware{c.crash}
 	if c.system, err = lockkeeper.New(c.actors, redis, config); err != nil {
+		return err
+	}
+	c.gone = c.actors.Root.Spawn(actor.PropsFromFunc(func(actor.Context) {}))
+	if err := c.actors.Root.StopFuture(c.gone).Wait(); err != nil {
 		return err
 	}
 	fmt.Fprintln(say, Ready)

@@ -55,10 +55,11 @@ const (
 	ReadWrite Kind = "readwrite"
 	Multi     Kind = "multi"
 	Actor     Kind = "actor" // a plain lock, held by actors that may die
+	Faces     Kind = "faces" // one name, plain and fenced, through every face; see faces.go
 )
 
 // Kinds are all of them.
-var Kinds = []Kind{Plain, Reentrant, Fenced, Fair, ReadWrite, Multi, Actor}
+var Kinds = []Kind{Plain, Reentrant, Fenced, Fair, ReadWrite, Multi, Actor, Faces}
 
 // Range is from where to where a random time lies.
 type Range struct{ From, To time.Duration }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
@@ -24,10 +25,13 @@ type worker struct {
 
 func (w *worker) run() {
 	for w.r.ctx.Err() == nil {
-		if w.style.Kind == Actor {
-			w.employ()
-		} else {
-			w.once()
+		switch w.style.Kind {
+		case Actor:
+			w.employ(byMessage(string(Actor), messages.Kind_KIND_REENTRANT))
+		case Faces:
+			w.throughAFace()
+		default:
+			w.once(choose(w.c.system, w.style.Kind, w.random))
 		}
 		w.pause(w.style.Think.Pick(w.random))
 	}
@@ -86,8 +90,7 @@ func reason(err error) string {
 }
 
 // once takes a lock, holds it for a while, and gives it back.
-func (w *worker) once() {
-	what := choose(w.c.system, w.style.Kind, w.random)
+func (w *worker) once(what choice) {
 	ctx, cancel := context.WithCancel(w.r.ctx)
 	defer cancel()
 	var options []lockkeeper.Option

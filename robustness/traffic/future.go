@@ -1,0 +1,49 @@
+package traffic
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/robustness/history"
+)
+
+// await takes a lock with a future, which cannot be told of anything later: the hold has
+// an end of its own. Some futures end before the answer comes.
+func (w *worker) await(what letter) {
+	m := &messages.Acquire{Lock: what.lock, Wait: durationpb.New(2 * time.Second)}
+	end := durationpb.New(w.c.plan.Watchdog * 7 / 10)
+	if w.random.IntN(2) == 0 {
+		m.Lease = end
+	} else {
+		m.MaxHold = end
+	}
+	limit := patience
+	if w.random.Float64() < w.style.Impatient {
+		limit = w.style.GiveUp.Pick(w.random)
+	}
+	root, guardian := w.c.actors.Root, w.c.system.Guardian()
+	b := w.writeTo(what)
+	answer, err := root.RequestFuture(guardian, m, limit).Result()
+	if err != nil {
+		b.note(history.Event{Stage: history.Refused, Err: "future ended"})
+		return
+	}
+	switch m := answer.(type) {
+	case *messages.NotAcquired:
+		b.note(history.Event{Stage: history.Refused, Err: named(m.Reason)})
+		return
+	case *messages.Acquired:
+		b.granted(m)
+	}
+	w.pause(w.style.Hold.Pick(w.random))
+	b.trusted()
+	b.note(history.Event{Stage: history.Releasing})
+	for {
+		answer, err = root.RequestFuture(guardian, &messages.Release{Lock: what.lock, HoldId: b.grant.HoldId}, patience).Result()
+		if err != nil || b.released(answer) {
+			return // without an answer the judge will notice
+		}
+	}
+}
