@@ -32,7 +32,7 @@ func mixed() traffic.Plan {
 	ms := func(from, to int) traffic.Range {
 		return traffic.Range{From: time.Duration(from) * time.Millisecond, To: time.Duration(to) * time.Millisecond}
 	}
-	p := traffic.Plan{Watchdog: time.Second, Poll: 250 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second}
+	p := traffic.Plan{Watchdog: time.Second, Poll: 250 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second, BadHosts: true}
 	for _, kind := range traffic.Kinds {
 		s := traffic.Style{Kind: kind, Workers: 2, Hold: ms(0, 25), Think: ms(0, 40), Impatient: 0.2, GiveUp: ms(0, 50)}
 		switch kind {
@@ -99,7 +99,7 @@ func (r *run) round(w *faults.World, n int) (*judge.Verdict, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	v := judge.Judge(happened.Span, happened.Processes, happened.Faults, happened.Stuck, r.limits)
+	v := judge.Judge(happened.Span, happened.Processes, happened.Faults, happened.Stuck, happened.Ended, r.limits)
 	for i := range v.Violations {
 		if err := v.Violations[i].Draw(filepath.Join(dir, fmt.Sprintf("violation-%d.html", i+1))); err != nil {
 			return nil, nil, err

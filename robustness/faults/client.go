@@ -67,20 +67,26 @@ func startClient(binary string, spec traffic.Spec, proxy *Proxy) (*client, error
 	return c, c.expect(traffic.Ready, limit)
 }
 
-// order tells the client what to do.
+// order tells the client what to do. That it has ended is noticed at the end of the round.
 func (c *client) order(words ...any) error {
 	_, err := fmt.Fprintln(c.in, words...)
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) {
+		return nil
+	}
 	return err
 }
 
-var errSilent = errors.New("the client does not answer")
+var (
+	errSilent = errors.New("the client does not answer")
+	errEnded  = errors.New("the client has ended")
+)
 
 // hear waits for a line.
 func (c *client) hear(wait time.Duration) (string, error) {
 	select {
 	case line, more := <-c.lines:
 		if !more {
-			return "", fmt.Errorf("client %d has ended", c.proc)
+			return "", fmt.Errorf("client %d: %w", c.proc, errEnded)
 		}
 		return line, nil
 	case <-time.After(wait):
@@ -96,7 +102,14 @@ func (c *client) expect(what string, wait time.Duration) error {
 	return err
 }
 
-func (c *client) signal(sig os.Signal) error { return c.cmd.Process.Signal(sig) }
+// signal sends a signal, to a client that has ended as well; see order.
+func (c *client) signal(sig os.Signal) error {
+	err := c.cmd.Process.Signal(sig)
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return err
+}
 
 // kill ends the client at once, paused or not.
 func (c *client) kill() {

@@ -22,7 +22,8 @@ type Fault struct {
 var All = []Fault{
 	{"kill a client", killClient},
 	{"pause a client", pauseClient},
-	{"crash lock actors", crashActors},
+	{"crash lock actors", crashActors("crash lock actors", 1)},
+	{"crash twice in a row", crashActors("crash twice in a row", -1)},
 	{"pause Redis", pauseRedis},
 	{"delay", network("delay", true, func(w *World, r *rules) {
 		r.up.delay, r.down.delay = w.between(5, 80), w.between(5, 80)
@@ -138,15 +139,17 @@ func pauseClient(w *World) error {
 	})
 }
 
-func crashActors(w *World) error {
-	c := w.clients[w.random.IntN(len(w.clients))]
-	return w.during(history.Fault{Name: "crash lock actors", Proc: c.proc, Hinders: true, Fells: true}, func() error {
-		if err := c.order(traffic.Crash, 50+w.random.IntN(300)); err != nil {
-			return err
-		}
-		time.Sleep(w.ofLease(20, 100))
-		return c.order(traffic.Crash, 0)
-	})
+func crashActors(name string, sign int) func(*World) error {
+	return func(w *World) error {
+		c := w.clients[w.random.IntN(len(w.clients))]
+		return w.during(history.Fault{Name: name, Proc: c.proc, Hinders: true, Fells: true}, func() error {
+			if err := c.order(traffic.Crash, sign*(50+w.random.IntN(300))); err != nil {
+				return err
+			}
+			time.Sleep(w.ofLease(20, 100))
+			return c.order(traffic.Crash, 0)
+		})
+	}
 }
 
 func pauseRedis(w *World) error {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -66,9 +67,11 @@ func New(binary string, plan traffic.Plan, n int, seed uint64) (*World, error) {
 func (w *World) start(place int) error {
 	w.procs++
 	proxy := w.clients[place].proxy
-	c, err := startClient(w.binary, traffic.Spec{
-		Proc: w.procs, Redis: "redis://" + proxy.Addr(), Seed: w.random.Uint64(), Plan: w.plan,
-	}, proxy)
+	spec := traffic.Spec{Proc: w.procs, Redis: "redis://" + proxy.Addr(), Seed: w.random.Uint64(), Plan: w.plan}
+	if w.plan.BadHosts {
+		spec.Host = traffic.RandomHost(w.random)
+	}
+	c, err := startClient(w.binary, spec, proxy)
 	if err != nil {
 		return err
 	}
@@ -102,7 +105,8 @@ type Round struct {
 	Processes []*history.Process
 	Faults    []history.Fault
 	// Stuck are the processes that did not come to rest: some request was not answered.
-	Stuck []int
+	// Ended are those that have ended by themselves.
+	Stuck, Ended []int
 }
 
 // End stops the traffic, and gives what has happened.
@@ -123,9 +127,13 @@ func (w *World) End() (*Round, error) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if errors.Is(err, errSilent) {
+			switch {
+			case errors.Is(err, errSilent):
 				r.Stuck = append(r.Stuck, c.proc)
-			} else if err != nil {
+			case errors.Is(err, errEnded):
+				r.Ended = append(r.Ended, c.proc)
+				w.round.killed[c.proc] = to // nobody knows when
+			case err != nil:
 				errs = append(errs, err)
 			}
 		})
@@ -143,6 +151,13 @@ func (w *World) End() (*Round, error) {
 		r.Processes = append(r.Processes, p)
 	}
 	w.round = round{}
+	for place, c := range w.clients {
+		if slices.Contains(r.Ended, c.proc) {
+			if err := w.start(place); err != nil {
+				return nil, err
+			}
+		}
+	}
 	return r, nil
 }
 

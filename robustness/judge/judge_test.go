@@ -44,7 +44,7 @@ func token(r *history.Request, n int64) *history.Request {
 }
 
 func judged(processes []*history.Process, faults ...history.Fault) *Verdict {
-	return Judge(history.Span{To: time.Second}, processes, faults, nil, limits)
+	return Judge(history.Span{To: time.Second}, processes, faults, nil, nil, limits)
 }
 
 func process(proc int, requests ...*history.Request) *history.Process {
@@ -151,10 +151,14 @@ func TestAVerdict(t *testing.T) {
 	}
 }
 
-func TestAProcessThatDoesNotComeToRest(t *testing.T) {
-	v := Judge(history.Span{}, nil, nil, []int{3}, limits)
-	if v.OK() || !strings.Contains(v.Violations[0].Detail, "process 3") {
-		t.Errorf("the verdict is %v", v.Violations)
+func TestAProcessThatDoesNotComeToRestOrHasEnded(t *testing.T) {
+	for check, v := range map[string]*Verdict{
+		"every request is answered": Judge(history.Span{}, nil, nil, []int{3}, nil, limits),
+		"no process is ended":       Judge(history.Span{}, nil, nil, nil, []int{3}, limits),
+	} {
+		if v.OK() || v.Violations[0].Check != check || !strings.Contains(v.Violations[0].Detail, "process 3") {
+			t.Errorf("%s: the verdict is %v", check, v.Violations)
+		}
 	}
 }
 

@@ -96,12 +96,17 @@ func (v *Verdict) Until(at time.Duration) int {
 }
 
 // Judge looks at all that has happened.
-func Judge(spans history.Span, processes []*history.Process, faults []history.Fault, stuck []int, limits Limits) *Verdict {
+//
+// stuck are the processes that did not come to rest, ended those that have ended by themselves.
+func Judge(spans history.Span, processes []*history.Process, faults []history.Fault, stuck, ended []int, limits Limits) *Verdict {
 	j := &judge{limits: limits, span: spans, processes: processes, faults: faults,
 		v: &Verdict{Grants: map[string]int{}, Refusals: map[string]int{}, Losses: map[string]int{}}}
 	j.collect()
 	for _, proc := range stuck {
 		j.violated("every request is answered", "", spans.To, "process %d did not come to rest", proc)
+	}
+	for _, proc := range ended {
+		j.violated("no process is ended", "", spans.To, "process %d has ended although nobody killed it", proc)
 	}
 	for _, lock := range j.locks {
 		j.trust(lock)

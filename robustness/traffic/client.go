@@ -32,13 +32,14 @@ type Spec struct {
 	Redis string
 	Seed  uint64
 	Plan  Plan
+	Host  Host
 }
 
 // The protocol between a client and who has started it, line by line. A client says
 // Ready; it is told to begin a round, with the file for its history, to end it (it says
 // Quiet), to measure itself (it answers with a Footprint), to write down what its memory
 // is used for (it says Profiled), to crash its lock actors (one message in so many, 0 for
-// none), and to close, which is its end.
+// none; below 0 twice in a row), and to close, which is its end.
 const (
 	Ready    = "ready"
 	Begin    = "begin"
@@ -66,7 +67,8 @@ type client struct {
 	system *lockkeeper.System
 	actors *actor.ActorSystem
 	ids    atomic.Int64
-	// crashes: one message to a lock actor in so many panics; 0 for none.
+	// crashes: one message to a lock actor in so many panics; 0 for none. Below 0 it is
+	// one in that many, and the next message too, of whatever type.
 	crashes atomic.Int64
 	round   *round
 	taken   *lockkeeper.Hold // by Take
@@ -100,6 +102,7 @@ func Run(spec Spec, orders io.Reader, say io.Writer) error {
 	fill(c.actors.ProcessRegistry)
 	config := spec.Plan.Config()
 	config.Middleware = []actor.ReceiverMiddleware{c.crash}
+	spec.Host.into(&config, c.actors)
 	if c.system, err = lockkeeper.New(c.actors, redis, config); err != nil {
 		return err
 	}
@@ -213,16 +216,6 @@ func (c *client) watch(r *round) {
 			r.out.Add(history.Event{Stage: history.Stalled, Since: last, At: now})
 		}
 		last = now
-	}
-}
-
-// crash has lock actors panic over a message now and then.
-func (c *client) crash(next actor.ReceiverFunc) actor.ReceiverFunc {
-	return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
-		if n := c.crashes.Load(); n > 0 && rand.Int64N(n) == 0 {
-			panic("a crash on demand")
-		}
-		next(ctx, envelope)
 	}
 }
 

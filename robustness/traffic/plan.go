@@ -14,6 +14,8 @@ type Plan struct {
 	// Config of the Systems, as far as it matters here.
 	Watchdog, Poll, CallTimeout, Idle time.Duration
 	Styles                            []Style
+	// BadHosts: the callbacks of some processes block or panic.
+	BadHosts bool
 }
 
 // Config is the Systems' configuration.

@@ -93,7 +93,7 @@ func reason(err error) string {
 func (w *worker) once(what choice) {
 	ctx, cancel := context.WithCancel(w.r.ctx)
 	defer cancel()
-	var options []lockkeeper.Option
+	options := w.c.spec.Host.options(w.c.plan.Watchdog)
 	patient := w.random.Float64() >= w.style.Impatient
 	if !patient {
 		switch w.random.IntN(3) {
