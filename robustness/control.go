@@ -22,13 +22,13 @@ const (
 	controlLimit = 90 * time.Second
 )
 
-// control breaks a rule and tells what has noticed. If the control needs a world of its
-// own, that world alone must be without a violation.
+// control breaks a rule and tells what has noticed. If the control asks for it, the same
+// without a break must be without a violation.
 func control(c controls.Control, dir string, clients int, seed uint64) (report.Control, error) {
 	result := report.Control{Rule: c.Rule, Broken: c.Broken}
 	dir = filepath.Join(dir, strings.ReplaceAll(c.Name, " ", "-"))
-	if c.World != nil {
-		v, _, err := runControl(c, c.World, filepath.Join(dir, "whole"), clients, seed, 2*controlRound)
+	if c.Whole {
+		v, _, err := runControl(c, nil, filepath.Join(dir, "whole"), clients, seed, 2*controlRound)
 		if err != nil {
 			return result, err
 		}
@@ -37,7 +37,7 @@ func control(c controls.Control, dir string, clients int, seed uint64) (report.C
 		}
 	}
 	began := time.Now()
-	v, operations, err := runControl(c, slices.Concat(c.World, c.Edits), dir, clients, seed, controlLimit)
+	v, operations, err := runControl(c, c.Edits, dir, clients, seed, controlLimit)
 	for _, violation := range v {
 		if !slices.Contains(result.Caught, violation.Check) {
 			result.Caught = append(result.Caught, violation.Check)

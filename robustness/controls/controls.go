@@ -13,11 +13,12 @@ type Control struct {
 	Name string
 	// Rule is the number of the rule in the design, or what else is promised.
 	Rule, Broken string
-	// Edits break the rule. World is what is done to the world besides; with it alone
-	// the run must stay green.
-	Edits, World []Edit
-	Plan         traffic.Plan
-	Faults       string
+	// Edits break the rule.
+	Edits []Edit
+	// Whole: without the edits the same run must stay green.
+	Whole  bool
+	Plan   traffic.Plan
+	Faults string
 }
 
 func ms(from, to int) traffic.Range {
@@ -29,6 +30,12 @@ func plan(styles ...traffic.Style) traffic.Plan {
 	return traffic.Plan{
 		Watchdog: time.Second, Poll: 250 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second, Styles: styles,
 	}
+}
+
+// fast has Redis's clock run 0.8 % faster.
+func fast(p traffic.Plan) traffic.Plan {
+	p.ServerRate = 1.008
+	return p
 }
 
 // busyOn has workers that want a lock most of the time.
@@ -51,8 +58,7 @@ var All = []Control{
 	{
 		Name: "no margin", Rule: "1 a lease is trusted for its TTL less a margin", Broken: "no margin, and a Redis whose clock runs 0.8 % faster",
 		Edits: []Edit{{"core/config.go", "return lease/100 + 2*time.Millisecond", "return 0 * lease"}},
-		World: []Edit{{"scripts/acquire.lua", "redis.call('PEXPIRE', KEYS[1], ARGV[3])", "redis.call('PEXPIRE', KEYS[1], math.ceil(ARGV[3] * 0.992))"}},
-		Plan:  plan(toTheEnd(2 * time.Second)),
+		Whole: true, Plan: fast(plan(toTheEnd(2 * time.Second))),
 	},
 	{
 		Name: "loss not told", Rule: "2 loss is told", Broken: "the holder is not told",

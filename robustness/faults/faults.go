@@ -52,6 +52,7 @@ var All = []Fault{
 	}},
 	{"restart empty", restartEmpty},
 	{"failover to a lagging replica", failover},
+	{"Redis's clock is set forward", setClock},
 }
 
 // Named finds faults by their names, separated by commas; all of them for "all".
@@ -263,17 +264,17 @@ func deleteKey(lock string) func(*World) error {
 
 func restartEmpty(w *World) error {
 	return w.during(history.Fault{Name: "restart empty", Proc: -1, Hinders: true, Robs: true, Wipes: true}, func() error {
-		addr := w.server.addr
-		w.server.kill()
+		before := w.server
+		before.kill()
 		time.Sleep(w.ofLease(0, 50))
-		return w.startOn(addr)
+		return w.startAgain(before)
 	})
 }
 
-// startOn starts Redis again; its port may be in use for another moment.
-func (w *World) startOn(addr string) (err error) {
+// startAgain starts Redis again; its port may be in use for another moment.
+func (w *World) startAgain(before *server) (err error) {
 	for range 100 {
-		if w.server, err = startServerOn(addr); err == nil {
+		if w.server, err = startServerOn(before.addr, before.clock.like()); err == nil {
 			return nil
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -283,7 +284,7 @@ func (w *World) startOn(addr string) (err error) {
 
 // failover has a replica that has missed the last writes take over.
 func failover(w *World) error {
-	replica, err := startServer()
+	replica, err := startServer(w.server.clock.like())
 	if err != nil {
 		return err
 	}
@@ -320,6 +321,13 @@ func failover(w *World) error {
 			c.proxy.retarget(replica.addr)
 		}
 		return nil
+	})
+}
+
+// setClock ends leases before their time: a robbery of all locks.
+func setClock(w *World) error {
+	return w.during(history.Fault{Name: "Redis's clock is set forward", Proc: -1, Hinders: true, Robs: true}, func() error {
+		return w.server.clock.forward(w.ofLease(10, 300))
 	})
 }
 

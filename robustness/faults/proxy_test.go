@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // rig is a Redis behind a proxy.
 func rig(t *testing.T) (*server, *Proxy) {
 	t.Helper()
-	s, err := startServer()
+	s, err := startServer(clock{})
 	if err != nil {
 		t.Fatal(err)
 	}

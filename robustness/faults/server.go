@@ -23,22 +23,23 @@ const (
 
 // server is one run of redis-server, which keeps nothing on disk.
 type server struct {
-	addr string
-	dir  string
-	cmd  *exec.Cmd
-	done chan struct{}
+	addr  string
+	dir   string
+	clock clock
+	cmd   *exec.Cmd
+	done  chan struct{}
 }
 
 var errTaken = errors.New("the port is taken")
 
 // startServer starts a redis-server on a port that is free.
-func startServer() (*server, error) {
+func startServer(clock clock) (*server, error) {
 	var err error
 	for range 10 {
 		// Below the ports that the kernel gives to connections.
 		port := 10000 + rand.IntN(20000)
 		var s *server
-		if s, err = startServerOn(net.JoinHostPort(host, strconv.Itoa(port))); !errors.Is(err, errTaken) {
+		if s, err = startServerOn(net.JoinHostPort(host, strconv.Itoa(port)), clock); !errors.Is(err, errTaken) {
 			return s, err
 		}
 	}
@@ -46,7 +47,7 @@ func startServer() (*server, error) {
 }
 
 // startServerOn starts a redis-server on an address, and waits until it is ready.
-func startServerOn(addr string) (*server, error) {
+func startServerOn(addr string, clock clock) (*server, error) {
 	dir, err := os.MkdirTemp("", "robustness-redis")
 	if err != nil {
 		return nil, err
@@ -57,10 +58,13 @@ func startServerOn(addr string) (*server, error) {
 	}
 	defer log.Close()
 	_, port, _ := net.SplitHostPort(addr)
-	s := &server{addr: addr, dir: dir, done: make(chan struct{})}
+	s := &server{addr: addr, dir: dir, clock: clock, done: make(chan struct{})}
 	s.cmd = exec.Command("redis-server", "--bind", host, "--port", port, "--save", "", "--appendonly", "no",
 		"--dir", dir, "--busy-reply-threshold", "50", "--repl-diskless-sync-delay", "0", "--enable-protected-configs", "yes")
 	s.cmd.Stdout, s.cmd.Stderr = log, log
+	if s.cmd.Env, err = s.clock.into(dir); err != nil {
+		return nil, err
+	}
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	go func() {
@@ -111,6 +115,7 @@ func (s *server) awaitReady(log string) error {
 func (s *server) kill() {
 	_ = s.cmd.Process.Kill() // fails only if it has ended already
 	<-s.done
+	s.clock.remove(s.cmd.Process.Pid)
 	_ = os.RemoveAll(s.dir)
 }
 

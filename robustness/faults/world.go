@@ -46,7 +46,7 @@ type round struct {
 func New(binary string, plan traffic.Plan, n int, seed uint64) (*World, error) {
 	w := &World{binary: binary, plan: plan, random: rand.New(rand.NewPCG(seed, 1))}
 	var err error
-	if w.server, err = startServer(); err != nil {
+	if w.server, err = startServer(clock{rate: plan.ServerRate}); err != nil {
 		return nil, err
 	}
 	for range n {

@@ -16,6 +16,9 @@ type Plan struct {
 	Styles                            []Style
 	// BadHosts: the callbacks of some processes block or panic.
 	BadHosts bool
+	// ServerRate is how much faster than time Redis's wall clock runs; 0 leaves it alone,
+	// and then it cannot be set.
+	ServerRate float64
 }
 
 // Config is the Systems' configuration.
