@@ -15,6 +15,12 @@ redis: ## Install redis-server if it is missing (Debian, Ubuntu)
 	  { echo "installing redis-server"; sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
 	    $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq redis-server >/dev/null; }
 
+.PHONY: faketime
+faketime: ## Install a library that changes a server's clock, if it is missing (Debian, Ubuntu)
+	@ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || \
+	  { echo "installing faketime"; sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+	    $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq faketime >/dev/null; }
+
 .PHONY: test
 test: redis ## Run all tests, with the race detector
 	$(GO) test -race -p 1 -timeout 20m ./...
@@ -36,19 +42,19 @@ bench-peers: redis ## Compare with other libraries; see bench/README.md
 	$(GO) run -C bench .
 
 # All but BUSY and "disk full", over which rueidis v1.0.79 can end the process; see docs/guarantees.md.
-FAULTS = kill a client,pause a client,crash lock actors,pause Redis,delay,late replies,cut,partition,nothing reaches Redis,nothing comes back,lost replies,trickle,lost messages,CLIENT KILL,SCRIPT FLUSH,out of memory,DEL,FLUSHALL,restart empty,failover to a lagging replica
+FAULTS = kill a client,pause a client,crash lock actors,pause Redis,delay,late replies,cut,partition,nothing reaches Redis,nothing comes back,lost replies,trickle,lost messages,CLIENT KILL,SCRIPT FLUSH,out of memory,DEL,FLUSHALL,restart empty,failover to a lagging replica,crash twice in a row,Redis's clock is set forward
 
 .PHONY: robustness
-robustness: redis ## Real processes under faults, judged: a short round
+robustness: redis faketime ## Real processes under faults, judged: a short round
 	$(GO) test -C robustness ./controls ./faults ./history ./judge ./model
 	$(GO) run -C robustness . -time 150s -round 50s -faults "$(FAULTS)"
 
 .PHONY: robustness-long
-robustness-long: redis ## The same for longer, with a look at leaks: make robustness-long TIME=30m
+robustness-long: redis faketime ## The same for longer, with a look at leaks: make robustness-long TIME=30m
 	$(GO) run -C robustness . -time $(or $(TIME),30m) -round 60s -faults "$(FAULTS)"
 
 .PHONY: robustness-controls
-robustness-controls: redis ## Break each safety rule in turn: the suite must notice
+robustness-controls: redis faketime ## Break each safety rule in turn: the suite must notice
 	$(GO) run -C robustness . -controls all
 
 .PHONY: fuzz

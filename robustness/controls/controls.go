@@ -137,6 +137,11 @@ var All = []Control{
 		Plan:  plan(busyOn(traffic.ReadWrite)),
 	},
 	{
+		Name: "an actor per kind", Rule: "12 one actor owns one key", Broken: "a plain and a fenced lock of one name have an actor each",
+		Edits: []Edit{{"actors/table.go", "	return lockKey{name: name}\n", "	return lockKey{name: name, made: ofServers + 1 + making(kind)}\n"}},
+		Plan:  plan(busyOn(traffic.Faces)),
+	},
+	{
 		Name: "half a MultiLock", Rule: "a MultiLock has all of its members", Broken: "only the first member is taken",
 		Edits: []Edit{
 			{"scripts/acquire_all.lua", "for i = 1, #KEYS / 3 do\n  local lock = {", "for i = 1, 1 do\n  local lock = {"},
