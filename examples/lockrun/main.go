@@ -27,7 +27,8 @@
 // The command gets a process group of its own, so that signals reach all of it;
 // hence it cannot read from a terminal. Signals that lockrun is sent are passed on.
 // If the lock is lost, the command is told by SIGTERM, and killed if it does not end
-// within the grace period. On Linux it also gets SIGTERM if lockrun itself is killed.
+// within the grace period; lockrun leaves then, without waiting for Redis. On Linux it
+// also gets SIGTERM if lockrun itself is killed.
 package main
 
 import (

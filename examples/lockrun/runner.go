@@ -19,9 +19,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/quiet"
 )
 
-// releaseTimeout is how long Redis may take to confirm that the lock is free, before
-// it is left to expire.
-const releaseTimeout = 5 * time.Second
+const (
+	// releaseTimeout is how long Redis may take to confirm that the lock is free, before
+	// it is left to expire.
+	releaseTimeout = 5 * time.Second
+	// lostTimeout is for a lock that was lost: there is nothing to confirm, and others of
+	// several locks have been on their way back since the loss.
+	lostTimeout = 200 * time.Millisecond
+)
 
 // passedOn are the signals that the command is sent when lockrun is.
 var passedOn = []os.Signal{
@@ -65,7 +70,11 @@ func (r *runner) run() int {
 		}
 		return exitUnavailable
 	}
-	defer client.Close()
+	defer func() {
+		if !r.isLost { // it would wait for replies that nobody wants any more
+			client.Close()
+		}
+	}()
 	// Quiet, since lockrun has words of its own for what happens to its lock.
 	locks, err := lockkeeper.New(quiet.ActorSystem(), client, lockkeeper.Config{Watchdog: r.watchdog})
 	if err != nil {
@@ -73,9 +82,13 @@ func (r *runner) run() int {
 		return exitUsage
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+		timeout := releaseTimeout
+		if r.isLost {
+			timeout = lostTimeout
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
-		if err := locks.Close(ctx); err != nil {
+		if err := locks.Close(ctx); err != nil && !r.isLost {
 			r.say.Print(err)
 		}
 	}()
