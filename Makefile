@@ -41,17 +41,14 @@ bench: redis ## Run the benchmarks of the root package
 bench-peers: redis ## Compare with other libraries; see bench/README.md
 	$(GO) run -C bench .
 
-# All but BUSY and "disk full", over which rueidis v1.0.79 can end the process; see docs/guarantees.md.
-FAULTS = kill a client,pause a client,crash lock actors,pause Redis,delay,late replies,cut,partition,nothing reaches Redis,nothing comes back,lost replies,trickle,lost messages,CLIENT KILL,SCRIPT FLUSH,out of memory,DEL,FLUSHALL,restart empty,failover to a lagging replica,crash twice in a row,Redis's clock is set forward
-
 .PHONY: robustness
 robustness: redis faketime ## Real processes under faults, judged: a short round
 	$(GO) test -C robustness ./controls ./faults ./history ./judge ./model
-	$(GO) run -C robustness . -time 150s -round 50s -faults "$(FAULTS)"
+	$(GO) run -C robustness . -time 150s -round 50s
 
 .PHONY: robustness-long
 robustness-long: redis faketime ## The same for longer, with a look at leaks: make robustness-long TIME=30m
-	$(GO) run -C robustness . -time $(or $(TIME),30m) -round 60s -faults "$(FAULTS)"
+	$(GO) run -C robustness . -time $(or $(TIME),30m) -round 60s
 
 .PHONY: robustness-controls
 robustness-controls: redis faketime ## Break each safety rule in turn: the suite must notice

@@ -185,8 +185,8 @@ type Status struct {
 	// is held without an end.
 	TTL time.Duration
 	// Waiters is how many requests wait in this System, Subscribers how many
-	// clients in all listen for the lock's release; of a fair lock, how many requests
-	// stand in its queue.
+	// clients in all listen for the lock's release, or did until a moment ago; of a fair
+	// lock, how many requests stand in its queue.
 	Waiters     int
 	Subscribers int
 	// Token is the fencing token of the hold in this System; 0 if there is none.

@@ -21,8 +21,10 @@ func (c *cell) send(command core.Command) {
 		c.rt.redis.Renew(renewal)
 		return
 	}
-	if command.Subscribed && c.rt.channels.shared(c, c.wire.Channel) {
-		command.Subscribed = false // the others here wait too, with the same connection
+	if command.Kind == core.Yield || command.Kind == core.Look {
+		// The subscription is the system's: it lingers when the lock does not listen any
+		// more, and others here that wait too have the same one.
+		command.Subscribed = c.rt.channels.subscribed(c.wire.Channel) && !c.rt.channels.shared(c, c.wire.Channel)
 	}
 	call := c.wire.Call(&command, deadline)
 	call.To = c

@@ -95,6 +95,9 @@ func (c *channels) shared(but *cell, channel string) bool {
 	return len(cells) > 0
 }
 
+// subscribed reports whether Redis may count this system among a channel's subscribers.
+func (c *channels) subscribed(channel string) bool { return c.subscriptions.Subscribed(channel) }
+
 // crashed looks after the message that a crash of the subscriber has swallowed. A
 // lost wake-up costs a lock no more than its poll bound, and a lost subscribe is
 // asked for again; but a lost unsubscribe would stay for ever.

@@ -288,6 +288,9 @@ func (l *Lock) Signal(now Instant) {
 		return
 	}
 	if now < l.wait.deferUntil {
+		if l.sub.state != listening {
+			return // it may be our own message: which the turns count only if we listened
+		}
 		if l.wait.turns--; l.wait.turns > 0 {
 			return
 		}

@@ -44,6 +44,7 @@ func TestTenureThatOthersWaitFor(t *testing.T) {
 	r.now = 152 * ms
 	r.reply(core.Yield, yielded(2))
 	r.wants("A: freed x0", "subscribe")
+	r.signal() // our own, heard since the channel is still subscribed from before
 	r.now = 154 * ms
 	r.subscribed()
 	r.wants()

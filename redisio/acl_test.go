@@ -16,7 +16,7 @@ func user(t *testing.T, s *redistest.Server, rules ...string) (url string) {
 
 // needed are the commands that the hint of NOPERM speaks of.
 var needed = []string{
-	"+eval", "+evalsha", "+subscribe", "+unsubscribe",
+	"+eval", "+evalsha", "+subscribe",
 	"+pttl", "+hexists", "+hrandfield", "+hset", "+pexpire", "+hdel", "+hlen", "+del", "+exists", "+publish", "+pubsub|numsub",
 }
 

@@ -4,7 +4,7 @@
 // command on its own: whether to send again is for the lock to say.
 //
 // Its goroutines are few and do not grow with the number of locks: up to 24
-// workers, and one for the pub/sub connection.
+// workers, and one or two for the pub/sub connection.
 package redisio
 
 import (

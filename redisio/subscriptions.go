@@ -12,19 +12,21 @@ import (
 )
 
 const (
-	// subscribeBatch bounds how many channels one SUBSCRIBE names.
-	subscribeBatch = 500
-	// subscribeTimeout bounds the wait for Redis to take a SUBSCRIBE.
-	subscribeTimeout = 5 * time.Second
 	// Reconnecting backs off from the first to the second, with jitter.
 	reconnectFirst = 20 * time.Millisecond
 	reconnectMost  = time.Second
+	// linger is how long a channel that nobody wants any more stays subscribed, at least.
+	linger = 100 * time.Millisecond
+	// replacePace bounds what replacing connections costs: one that has taken so long is
+	// followed by that many times as long without another.
+	replacePace = 20
 )
 
 // Listener is told what comes in over the subscriptions, by the goroutine that reads
 // the connection and by the one that writes; it must not block.
 type Listener interface {
-	// Message: somebody published on the channel.
+	// Message: somebody published on the channel. It may be told twice, and of a channel
+	// that was removed a moment ago.
 	Message(channel string)
 	// Subscribed: from now on nothing published on the channel is missed. Told
 	// again after every reconnect, since messages may have been missed before.
@@ -35,30 +37,45 @@ type Listener interface {
 
 // Subscriptions keeps any number of channels subscribed over one connection,
 // which it opens at the first and reopens whenever it breaks.
+//
+// It never sends UNSUBSCRIBE: rueidis panics, on a goroutine of its own, over an error in
+// answer to that or to the PING that it sends behind it, and Redis refuses both while a
+// script does not end (BUSY) or while it cannot save (MISCONF). A channel that nobody
+// wants any more lingers, and goes with its connection, which is soon replaced by one
+// that has only what is wanted. That is subscribed before the old one is closed, and the
+// old one is read to its end, so no message is missed.
 type Subscriptions struct {
 	client   rueidis.Client
 	listener Listener
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards what follows, and what is asked of the connections
 	want    map[string]struct{}
-	asked   map[string]bool // on the present connection; true once confirmed
-	touched []string        // added or removed, and not yet looked at by the goroutine
+	touched []string // added, and not yet looked at by the goroutine
+	// current is the connection; next is the one that is to replace it, while that is
+	// being prepared. Both may be nil.
+	current, next *pubsub
+	// lingering are the channels of current that nobody wants, since then.
+	lingering map[string]struct{}
+	since     time.Time
+	stale     bool // current is to be replaced at once
+	started   bool
+
 	changed chan struct{}
-	started bool
 	ctx     context.Context // ends with Close
 	close   context.CancelFunc
 	done    chan struct{}
+	others  sync.WaitGroup // goroutines that open or close connections
 }
 
 // NewSubscriptions starts nothing; the connection is opened by the first Add.
 func (r *Redis) NewSubscriptions(listener Listener) *Subscriptions {
 	s := &Subscriptions{
-		client:   r.client,
-		listener: listener,
-		want:     map[string]struct{}{},
-		asked:    map[string]bool{},
-		changed:  make(chan struct{}, 1),
-		done:     make(chan struct{}),
+		client:    r.client,
+		listener:  listener,
+		want:      map[string]struct{}{},
+		lingering: map[string]struct{}{},
+		changed:   make(chan struct{}, 1),
+		done:      make(chan struct{}),
 	}
 	s.ctx, s.close = context.WithCancel(context.Background())
 	return s
@@ -70,6 +87,7 @@ func (s *Subscriptions) Add(channel string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.want[channel] = struct{}{}
+	delete(s.lingering, channel)
 	s.touched = append(s.touched, channel)
 	if !s.started {
 		s.started = true
@@ -78,13 +96,31 @@ func (s *Subscriptions) Add(channel string) {
 	s.wake()
 }
 
-// Remove unsubscribes from a channel and returns at once.
+// Remove gives a channel up and returns at once. It stays subscribed for a while.
 func (s *Subscriptions) Remove(channel string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.want, channel)
-	s.touched = append(s.touched, channel)
-	s.wake()
+	if s.current.has(channel) {
+		s.lingers(channel)
+		s.wake()
+	}
+}
+
+// Subscribed reports whether this client is, or may be, one of the channel's subscribers,
+// wanted or not.
+func (s *Subscriptions) Subscribed(channel string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current.has(channel) || s.next.has(channel)
+}
+
+// lingers notes that a channel of the current connection is not wanted; mu is held.
+func (s *Subscriptions) lingers(channel string) {
+	if len(s.lingering) == 0 {
+		s.since = time.Now()
+	}
+	s.lingering[channel] = struct{}{}
 }
 
 func (s *Subscriptions) wake() {
@@ -94,7 +130,8 @@ func (s *Subscriptions) wake() {
 	}
 }
 
-// Close ends the connection and waits for its goroutine.
+// Close ends the connection and waits for its goroutines, for a second or two if the
+// server is silent. A connection that is just being opened may take longer to end.
 func (s *Subscriptions) Close() {
 	s.mu.Lock()
 	if !s.started {
@@ -108,11 +145,12 @@ func (s *Subscriptions) Close() {
 
 func (s *Subscriptions) run() {
 	defer close(s.done)
+	defer s.others.Wait()
 	backoff := reconnectFirst
 	for {
 		began := time.Now()
-		if s.serve() {
-			return
+		if connection, err := s.open(s.ctx); err == nil {
+			s.serve(connection)
 		}
 		if time.Since(began) > reconnectMost {
 			backoff = reconnectFirst
@@ -126,66 +164,99 @@ func (s *Subscriptions) run() {
 	}
 }
 
-// serve keeps one connection until it breaks (false) or everything is closed (true).
-func (s *Subscriptions) serve() (closed bool) {
-	connection, giveBack := s.client.Dedicate()
-	defer giveBack()
-	broken := connection.SetPubSubHooks(rueidis.PubSubHooks{
-		OnMessage: func(m rueidis.PubSubMessage) { s.listener.Message(m.Channel) },
-		OnSubscription: func(c rueidis.PubSubSubscription) {
-			if c.Kind == "subscribe" {
-				s.confirmed(c.Channel)
-			}
-		},
-	})
+// serve uses a connection, and those that replace it, until one breaks or everything is closed.
+func (s *Subscriptions) serve(connection *pubsub) {
 	s.mu.Lock()
-	clear(s.asked)
+	s.current, s.stale = connection, false
+	clear(s.lingering)
 	s.touched = slices.Collect(maps.Keys(s.want))
 	s.mu.Unlock()
+	ctx, cancel := context.WithCancel(s.ctx)
+	replacements, preparing := make(chan replacement), false
+	var notBefore time.Time
+	timer := time.NewTimer(0)
+	defer func() {
+		timer.Stop()
+		cancel() // which ends the connection that is being prepared
+		s.mu.Lock()
+		s.current = nil
+		s.mu.Unlock()
+		s.others.Go(connection.end)
+	}()
 	for {
-		if err := s.catchUp(connection); err != nil {
-			connection.Close()
-			return false
+		if s.catchUp(connection) != nil {
+			return
+		}
+		if at, wanted := s.replaceAt(); wanted && !preparing {
+			timer.Reset(time.Until(later(at, notBefore)))
+		} else {
+			timer.Stop()
 		}
 		select {
 		case <-s.changed:
-		case <-broken:
-			return false
+		case <-timer.C:
+			if _, wanted := s.replaceAt(); wanted && !preparing {
+				preparing = true
+				current := connection
+				s.others.Go(func() { s.prepare(ctx, current, replacements) })
+			}
+		case r := <-replacements:
+			preparing, notBefore = false, time.Now().Add(r.pause)
+			if r.noRoom {
+				return
+			}
+			if r.connection == nil {
+				continue
+			}
+			old := connection
+			connection = r.connection
+			s.adopt(connection)
+			err := s.catchUp(connection)
+			s.others.Go(old.end) // not before the new one has everything
+			if err != nil {
+				return
+			}
+		case <-connection.broken:
+			return
 		case <-s.ctx.Done():
-			connection.Close()
-			return true
+			return
 		}
 	}
 }
 
-func (s *Subscriptions) confirmed(channel string) {
-	s.mu.Lock()
-	_, asked := s.asked[channel]
-	if asked {
-		s.asked[channel] = true
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
 	}
-	s.mu.Unlock()
-	if asked {
-		s.listener.Subscribed(channel)
-	}
+	return b
 }
 
-// catchUp brings the connection's subscriptions in line with what is wanted.
-func (s *Subscriptions) catchUp(connection rueidis.DedicatedClient) error {
+// replaceAt is when the current connection should be replaced, if at all.
+func (s *Subscriptions) replaceAt() (at time.Time, wanted bool) {
 	s.mu.Lock()
-	var more, less, already []string
+	defer s.mu.Unlock()
+	switch {
+	case s.stale:
+		return time.Now(), true
+	case len(s.lingering) > 0:
+		return s.since.Add(linger), true
+	}
+	return time.Time{}, false
+}
+
+// catchUp subscribes to what was added.
+func (s *Subscriptions) catchUp(connection *pubsub) error {
+	s.mu.Lock()
+	var more, already []string
 	for _, channel := range s.touched {
 		_, wanted := s.want[channel]
-		confirmed, asked := s.asked[channel]
+		confirmed, asked := connection.asked[channel]
 		switch {
 		case wanted && !asked:
-			s.asked[channel] = false
+			connection.asked[channel] = false
 			more = append(more, channel)
 		case wanted && confirmed:
 			already = append(already, channel)
-		case !wanted && asked:
-			delete(s.asked, channel)
-			less = append(less, channel)
 		}
 	}
 	s.touched = nil
@@ -194,56 +265,25 @@ func (s *Subscriptions) catchUp(connection rueidis.DedicatedClient) error {
 	for _, channel := range already {
 		s.listener.Subscribed(channel)
 	}
-	if len(less) > 0 {
-		// rueidis panics over an error in answer to UNSUBSCRIBE, or to the PING that it sends
-		// behind it (MISCONF, BUSY). Where a PING is refused, closing the connection
-		// unsubscribes as well.
-		if err := s.send(connection, connection.B().Ping().Build()); err != nil {
-			return err
-		}
-	}
-	for channels := range slices.Chunk(less, subscribeBatch) {
-		err := s.send(connection, connection.B().Unsubscribe().Channel(channels...).Build())
-		if sorted := Sort(err); sorted != nil && !sorted.Transient {
-			s.listener.Refused(channels, sorted)
-		}
-		if err != nil {
-			// After a refusal rueidis waits for a reply that does not come, and takes the next
-			// one for it: the connection is of no use any more.
-			return err
-		}
-	}
-	for channels := range slices.Chunk(more, subscribeBatch) {
-		if err := s.subscribe(connection, channels); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.subscribe(s.ctx, connection, more)
 }
 
-// subscribe returns an error if the connection is of no use any more. Redis refuses
-// all channels of a SUBSCRIBE because of one, so they are halved until that is found:
-// its refusal is told to the listener and leaves the others alone.
-func (s *Subscriptions) subscribe(connection rueidis.DedicatedClient, channels []string) error {
-	err := s.send(connection, connection.B().Subscribe().Channel(channels...).Build())
-	if _, refused := rueidis.IsRedisErr(err); !refused || Sort(err).Transient {
-		return err
-	}
-	if half := len(channels) / 2; half > 0 {
-		if err := s.subscribe(connection, channels[:half]); err != nil {
-			return err
-		}
-		return s.subscribe(connection, channels[half:])
-	}
+// confirmed takes note that Redis has carried out a SUBSCRIBE, and tells it unless that was
+// told of the other connection.
+func (s *Subscriptions) confirmed(by *pubsub, channel string) {
 	s.mu.Lock()
-	delete(s.asked, channels[0]) // so that the next Add asks again
+	other := s.current
+	if other == by {
+		other = s.next
+	}
+	told, asked := by.asked[channel]
+	if asked {
+		by.asked[channel] = true
+	}
+	_, wanted := s.want[channel]
+	tell := wanted && asked && !told && (other == nil || !other.asked[channel])
 	s.mu.Unlock()
-	s.listener.Refused(channels, Sort(err))
-	return nil
-}
-
-func (s *Subscriptions) send(connection rueidis.DedicatedClient, command rueidis.Completed) error {
-	ctx, cancel := context.WithTimeout(s.ctx, subscribeTimeout)
-	defer cancel()
-	return connection.Do(ctx, command).Error()
+	if tell {
+		s.listener.Subscribed(channel)
+	}
 }

@@ -59,7 +59,7 @@ func TestAShortRun(t *testing.T) {
 }
 
 // Redis refuses even a PING while it cannot save, or while a script does not end; a
-// client that unsubscribes at that moment goes on.
+// client that gives up channels at that moment goes on.
 func TestClientsSurviveARefusingRedis(t *testing.T) {
 	r := shortRun(t, "disk full,BUSY")
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }

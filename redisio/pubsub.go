@@ -1,0 +1,192 @@
+package redisio
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+const (
+	// subscribeBatch bounds how many channels one SUBSCRIBE names.
+	subscribeBatch = 500
+	// subscribeTimeout bounds the wait for Redis to take a SUBSCRIBE.
+	subscribeTimeout = 5 * time.Second
+	// roomTimeout is when the client's pool is thought to have no room for a second
+	// connection: a dial ends before, with an error (after 5 s, unless the client has
+	// another timeout).
+	roomTimeout = 8 * time.Second
+)
+
+// pubsub is one connection for subscriptions.
+type pubsub struct {
+	client   rueidis.DedicatedClient
+	giveBack func()
+	broken   <-chan error
+	// asked are the channels that it was told to subscribe to; true once that is
+	// confirmed. The Subscriptions' mutex guards it.
+	asked map[string]bool
+}
+
+// has reports whether the connection is subscribed to a channel, or about to be.
+func (p *pubsub) has(channel string) bool {
+	if p == nil {
+		return false
+	}
+	_, asked := p.asked[channel]
+	return asked
+}
+
+// end closes the connection after reading what has come before. It must not go back to
+// the client's pool open: rueidis would unsubscribe it there.
+func (p *pubsub) end() {
+	p.client.Close()
+	p.giveBack()
+}
+
+// open takes a connection of the client's, for as long as ctx lasts. The client itself
+// takes its time: what a dial takes, or until its pool has room.
+func (s *Subscriptions) open(ctx context.Context) (*pubsub, error) {
+	opened := make(chan *pubsub)
+	go func() {
+		p := &pubsub{asked: map[string]bool{}}
+		p.client, p.giveBack = s.client.Dedicate()
+		select {
+		case opened <- p:
+		case <-ctx.Done():
+			p.end()
+		}
+	}()
+	select {
+	case p := <-opened:
+		p.broken = p.client.SetPubSubHooks(rueidis.PubSubHooks{
+			OnMessage: func(m rueidis.PubSubMessage) { s.listener.Message(m.Channel) },
+			OnSubscription: func(c rueidis.PubSubSubscription) {
+				if c.Kind == "subscribe" {
+					s.confirmed(p, c.Channel)
+				}
+			},
+		})
+		return p, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// replacement is a connection that can replace the current one, or nil, and how long not
+// to prepare another. noRoom says that the current one has to go first.
+type replacement struct {
+	connection *pubsub
+	pause      time.Duration
+	noRoom     bool
+}
+
+// prepare opens a connection and subscribes it to what is wanted of the current one.
+func (s *Subscriptions) prepare(ctx context.Context, current *pubsub, to chan<- replacement) {
+	began := time.Now()
+	inTime, cancel := context.WithTimeout(ctx, roomTimeout)
+	defer cancel()
+	next, err := s.open(inTime)
+	noRoom := err != nil
+	if err == nil {
+		err = s.subscribe(ctx, next, s.begin(current, next))
+	}
+	r := replacement{connection: next, pause: replacePace * time.Since(began)}
+	if err != nil {
+		s.abandon(next)
+		r = replacement{pause: max(r.pause, reconnectMost), noRoom: noRoom}
+	}
+	select {
+	case to <- r:
+	case <-ctx.Done():
+		s.abandon(r.connection)
+	}
+}
+
+// begin makes a connection the next one, and says what it is to be subscribed to. What was
+// refused before is not among that: it would be refused again.
+func (s *Subscriptions) begin(current, next *pubsub) (channels []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current != current {
+		return nil // which has ended
+	}
+	s.next = next
+	for channel := range s.want {
+		if current.has(channel) {
+			next.asked[channel] = false
+			channels = append(channels, channel)
+		}
+	}
+	return channels
+}
+
+// abandon gives up what was prepared.
+func (s *Subscriptions) abandon(next *pubsub) {
+	if next == nil {
+		return
+	}
+	s.mu.Lock()
+	if s.next == next {
+		s.next = nil
+	}
+	s.mu.Unlock()
+	next.end()
+}
+
+// adopt makes the next connection the current one. What was added meanwhile is left to
+// catchUp.
+func (s *Subscriptions) adopt(next *pubsub) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.current
+	s.current, s.next, s.stale = next, nil, false
+	clear(s.lingering)
+	for channel := range next.asked {
+		if old.asked[channel] {
+			next.asked[channel] = true // as was told
+		}
+		if _, wanted := s.want[channel]; !wanted {
+			s.lingers(channel)
+		}
+	}
+	for channel := range old.asked {
+		if _, wanted := s.want[channel]; wanted && !next.has(channel) {
+			s.touched = append(s.touched, channel)
+		}
+	}
+}
+
+// subscribe returns an error if the connection is of no use any more.
+func (s *Subscriptions) subscribe(ctx context.Context, connection *pubsub, channels []string) error {
+	for batch := range slices.Chunk(channels, subscribeBatch) {
+		if err := s.subscribeTo(ctx, connection, batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// subscribeTo sends one SUBSCRIBE. Redis refuses all of its channels because of one, so
+// they are halved until that is found: its refusal is told to the listener and leaves the
+// others alone.
+func (s *Subscriptions) subscribeTo(ctx context.Context, connection *pubsub, channels []string) error {
+	inTime, cancel := context.WithTimeout(ctx, subscribeTimeout)
+	err := connection.client.Do(inTime, connection.client.B().Subscribe().Channel(channels...).Build()).Error()
+	cancel()
+	if _, refused := rueidis.IsRedisErr(err); !refused || Sort(err).Transient {
+		return err
+	}
+	if half := len(channels) / 2; half > 0 {
+		if err := s.subscribeTo(ctx, connection, channels[:half]); err != nil {
+			return err
+		}
+		return s.subscribeTo(ctx, connection, channels[half:])
+	}
+	s.mu.Lock()
+	delete(connection.asked, channels[0]) // so that the next Add asks again
+	s.mu.Unlock()
+	s.listener.Refused(channels, Sort(err))
+	return nil
+}
