@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +18,8 @@ import (
 type Hold struct {
 	lock   *Lock
 	parent context.Context
+	// outer is the innermost hold, of whichever lock, that parent belongs to.
+	outer  *Hold
 	onRisk func(left time.Duration)
 
 	id     uint64
@@ -34,149 +34,52 @@ type Hold struct {
 	bound atomic.Int64
 
 	released atomic.Bool
-	mu       sync.Mutex // guards what follows
-	ended    error      // why the hold is over; nil while it lasts
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	// root is the hold that this one re-entered, nil if it is the first. The lock actor
-	// tells the first of a loss, also after its own release, and it tells the others.
-	root  *Hold
-	inner map[*Hold]struct{}
-	lost  error
-}
-
-// holdKey finds, in a context, the holds of a System that the context belongs to.
-type holdKey struct{ runtime *actors.Runtime }
-
-// held is one of those holds; outer are those around it.
-type held struct {
-	*Hold
-	outer *held
-}
-
-// around is the hold of this lock that a context belongs to; nil if there is none.
-func (l *Lock) around(ctx context.Context) *Hold {
-	each, _ := ctx.Value(holdKey{l.runtime}).(*held)
-	for ; each != nil; each = each.outer {
-		if each.lock.same(l) {
-			return each.Hold
-		}
-	}
-	return nil
-}
-
-func (h *Hold) granted(out actors.Outcome) {
-	h.id, h.count, h.owner, h.until, h.tokens = out.HoldID, out.Count, out.Owner, out.Until, out.Tokens
-	bind(out)
-	if root, ok := out.Holder.(*Hold); ok && root != h {
-		h.mu.Lock()
-		h.root = root
-		h.mu.Unlock()
-		root.join(h)
-	}
-}
-
-// bind takes note of the end of the hold that an Acquire got, or re-entered.
-func bind(out actors.Outcome) {
-	root, ok := out.Holder.(*Hold)
-	for ok {
-		is := root.bound.Load()
-		if int64(out.Bound) <= is || root.bound.CompareAndSwap(is, int64(out.Bound)) {
-			return
-		}
-	}
-}
-
-// join has a re-entry told of a loss, which may have come already.
-func (h *Hold) join(inner *Hold) {
-	h.mu.Lock()
-	lost := h.lost
-	if h.inner == nil {
-		h.inner = map[*Hold]struct{}{}
-	}
-	h.inner[inner] = struct{}{}
-	h.mu.Unlock()
-	if lost != nil {
-		inner.end(lost)
-	}
-}
-
-func (h *Hold) leave(inner *Hold) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.inner, inner)
-	h.cancelIfOver()
-}
-
-// cancelIfOver ends the context, unless this hold was released and a re-entry, whose
-// context may be a child of this one, goes on: a writer that has become a reader.
-func (h *Hold) cancelIfOver() {
-	if h.ended != nil && h.cancel != nil && (len(h.inner) == 0 || errors.Is(h.ended, ErrLost)) {
-		h.cancel(h.ended)
-	}
+	// root is the hold that this one re-entered; itself if it is the first.
+	root *Hold
+	mu   sync.Mutex // the root's guards what follows, for its whole call tree
+	// ended is why the hold is over, nil while it lasts; cause is why its context is, or
+	// will be when it is made.
+	ended, cause error
+	ctx          context.Context
+	cancel       context.CancelCauseFunc
+	callTree     // the root's
 }
 
 // Context is for the work under the lock: a child of the context that was given to
 // Acquire. It is cancelled when the lock is lost, with an *Error as its cause
-// (context.Cause) that says why and is ErrLost, and when the hold is released, with
-// those that have re-entered it.
+// (context.Cause) that says why and is ErrLost; and when the hold is released, and all
+// that were acquired with it, or beneath it, are too.
 func (h *Hold) Context() context.Context {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.root.mu.Lock()
+	defer h.root.mu.Unlock()
 	if h.ctx == nil {
-		key := holdKey{h.lock.runtime}
-		outer, _ := h.parent.Value(key).(*held)
-		h.ctx, h.cancel = context.WithCancelCause(context.WithValue(h.parent, key, &held{h, outer}))
-		h.cancelIfOver()
+		h.ctx, h.cancel = context.WithCancelCause(context.WithValue(h.parent, treeKey{h.lock.runtime}, h))
+		if h.cause != nil {
+			h.cancel(h.cause)
+		}
 	}
 	return h.ctx
 }
 
-// end records why the hold is over, once.
-func (h *Hold) end(why error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.ended != nil {
-		return
-	}
-	h.ended = why
-	h.cancelIfOver()
-	if h.root != nil {
-		h.root.leave(h)
-	}
-}
-
 func (h *Hold) active() bool { return h.Err() == nil && !h.released.Load() }
 
-// Err is nil while the hold lasts; then it is the cause of its end, as in Context.
+// Err is nil while the hold lasts; then it says why it is over: ErrLost, or ErrNotHeld
+// after its release.
 func (h *Hold) Err() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.root.mu.Lock()
+	defer h.root.mu.Unlock()
 	return h.ended
 }
 
 // LeaseLost implements actors.Holder; it is for the lock actor.
 func (h *Hold) LeaseLost(reason core.Reason, detail string) {
-	why := lost(h.lock.Name(), reason, detail)
-	h.mu.Lock()
-	h.lost = why
-	h.mu.Unlock()
-	for _, hold := range h.all() {
-		hold.end(why)
-	}
-}
-
-// all are the first hold and its re-entries.
-func (h *Hold) all() []*Hold {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return append(slices.Collect(maps.Keys(h.inner)), h)
+	h.lose(lost(h.lock.Name(), reason, detail))
 }
 
 // LeaseAtRisk implements actors.Holder; it is for the lock actor.
 func (h *Hold) LeaseAtRisk(until core.Instant, _ string) {
 	left := max(until-h.lock.runtime.Now(), 0)
-	for _, hold := range h.all() {
+	for _, hold := range h.tree() {
 		if hold.onRisk != nil && hold.active() {
 			h.lock.runtime.CallHost("the function of WithAtRisk", func() { hold.onRisk(left) })
 		}
@@ -192,12 +95,8 @@ func (h *Hold) Valid() bool {
 
 // goodUntil is how long the hold lasts if nothing is renewed.
 func (h *Hold) goodUntil() core.Instant {
-	root := h
-	if h.root != nil {
-		root = h.root
-	}
 	until := core.Instant(h.until.Load())
-	if bound := core.Instant(root.bound.Load()); bound != 0 {
+	if bound := core.Instant(h.root.bound.Load()); bound != 0 {
 		return min(bound, until)
 	}
 	return until
@@ -269,6 +168,10 @@ func (h *Hold) Release(ctx context.Context) error {
 	_, err := h.lock.ask(ctx, op, call)
 	if errors.Is(err, ErrCrashed) && h.Err() == nil {
 		h.released.Store(false)
+		return err
+	}
+	if errors.Is(err, ErrLost) { // it was lost before, and nobody had noticed
+		h.end(err)
 		return err
 	}
 	h.end(&Error{Op: "hold", Lock: h.lock.Name(), Reason: messages.Reason_REASON_NOT_HELD, Detail: "the lock was released", Err: ErrNotHeld})

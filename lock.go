@@ -79,7 +79,8 @@ func WithAtRisk(f func(left time.Duration)) Option { return func(r *request) { r
 //
 // ctx bounds the wait, and it is the parent of the hold's Context; the lock itself
 // stays held until Release. Acquire with the Context of a hold of the same lock
-// re-enters that hold; any other call is another holder.
+// re-enters that hold, as long as it or any other of its call tree is not released: the
+// hold, what has re-entered it, and what it has re-entered. Any other call is another holder.
 func (l *Lock) Acquire(ctx context.Context, options ...Option) (*Hold, error) {
 	return l.acquire(ctx, "acquire", options)
 }
@@ -94,13 +95,14 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 	if err := ctx.Err(); err != nil {
 		return nil, &Error{Op: op, Lock: l.Name(), Err: context.Cause(ctx)}
 	}
-	hold := &Hold{lock: l, parent: ctx}
+	hold := &Hold{lock: l, parent: ctx, outer: l.outerOf(ctx)}
+	hold.root = hold
 	call, err := l.call(hold, options)
 	if err != nil {
 		return nil, invalid(op, l.Name(), err)
 	}
-	if outer := l.around(ctx); outer != nil && outer.active() {
-		call.Owner = outer.owner
+	if tree := l.reentered(hold.outer); tree != nil {
+		call.Owner = tree.owner
 	}
 	out, answered := l.runtime.Do(ctx, call)
 	if !answered {

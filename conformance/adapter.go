@@ -81,7 +81,8 @@ var (
 
 // Reenterer is a Hold whose holder can ask for the lock again.
 type Reenterer interface {
-	// Reenter acquires the lock once more for the holder of this hold. A lease that is
+	// Reenter acquires the lock once more for the holder of this hold, which may be
+	// released itself if another hold of its holder is not. A lease that is
 	// longer than what is left of the hold's prolongs it; a shorter one, or one for a hold
 	// without a lease, is refused with ErrInvalid.
 	Reenter(ctx context.Context, r Request) (Hold, error)

@@ -71,6 +71,25 @@ func reentry(t *trial) {
 	}
 }
 
+// reentryOutOfOrder releases the first hold before its re-entry: the holder has the lock
+// until both are released, and re-enters it by either.
+func reentryOutOfOrder(t *trial) {
+	if t.traits.RefusesReentry {
+		t.Skip("a re-entry is refused")
+	}
+	a, b := t.two()
+	hold := t.acquire(a, Request{})
+	inner := t.reenter(hold, 2)
+	t.release(hold)
+	for _, h := range []Hold{hold, inner} {
+		t.release(t.reenter(h, 2))
+		t.isHeld(a, b)
+	}
+	t.lasts(inner)
+	t.release(inner)
+	t.passes(a, b)
+}
+
 // reentryToTheEnd has every re-entry told of the loss of them all.
 func reentryToTheEnd(t *trial) {
 	if t.traits.RefusesReentry {

@@ -78,6 +78,7 @@ var cases = []struct {
 	{"mutual exclusion with tries and waits", mutualExclusionByTries},
 	{"a state as it is told", inspection},
 	{"a re-entry", reentry},
+	{"a re-entry outlives the first hold", reentryOutOfOrder},
 	{"a re-entry is held to the end", reentryToTheEnd},
 	{"the lease of a re-entry", leaseOfAReentry},
 	{"a try", try},
