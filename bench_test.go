@@ -55,6 +55,18 @@ func BenchmarkBareScripts(b *testing.B) {
 	}
 }
 
+// BenchmarkValid is one look at a hold.
+func BenchmarkValid(b *testing.B) {
+	s := open(b, redistest.Shared(b).URL(), lockkeeper.Config{})
+	hold := s.acquire(b, newKey(b, redistest.Shared(b)))
+	for b.Loop() {
+		if !hold.Valid() {
+			b.Fatal("the hold is not valid")
+		}
+	}
+	release(b, hold)
+}
+
 // BenchmarkHandOff is 64 goroutines of one process that take turns at one lock.
 func BenchmarkHandOff(b *testing.B) {
 	k := newKey(b, redistest.Shared(b))

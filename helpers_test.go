@@ -38,8 +38,8 @@ func open(t testing.TB, url string, cfg lockkeeper.Config) *site {
 	return openWith(t, client, err, cfg)
 }
 
-// openWith starts a site on what connecting gave.
-func openWith(t testing.TB, client rueidis.Client, err error, cfg lockkeeper.Config) *site {
+// openWith starts a site on what connecting gave, after its actor system was prepared.
+func openWith(t testing.TB, client rueidis.Client, err error, cfg lockkeeper.Config, prepare ...func(*actor.ActorSystem)) *site {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -47,6 +47,9 @@ func openWith(t testing.TB, client rueidis.Client, err error, cfg lockkeeper.Con
 	s := &site{client: client, actors: actor.NewActorSystem(
 		actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))}
+	for _, f := range prepare {
+		f(s.actors)
+	}
 	if s.System, err = lockkeeper.New(s.actors, client, cfg); err != nil {
 		client.Close()
 		t.Fatal(err)
@@ -60,6 +63,14 @@ func openWith(t testing.TB, client rueidis.Client, err error, cfg lockkeeper.Con
 		client.Close()
 	})
 	return s
+}
+
+// processes is how many actors and other processes the site's actor system has.
+func (s *site) processes() (n int) {
+	for _, shard := range s.actors.ProcessRegistry.LocalPIDs.LocalPIDs {
+		n += shard.Count()
+	}
+	return n
 }
 
 // within is a context that only a test that fails sees end.

@@ -142,13 +142,6 @@ func TestAWaiterThatOnlyPollsIsNotStarved(t *testing.T) {
 func TestUnusedLocksLeaveNothingBehind(t *testing.T) {
 	server := redistest.Start(t)
 	s := open(t, server.URL(), lockkeeper.Config{Idle: 200 * time.Millisecond})
-	processes := func() int {
-		registry, n := s.actors.ProcessRegistry.LocalPIDs, 0
-		for _, shard := range registry.LocalPIDs {
-			n += shard.Count()
-		}
-		return n
-	}
 	use := func(names int) {
 		ctx := within(t) // one for all: each would stay until the test ends
 		var work sync.WaitGroup
@@ -173,7 +166,7 @@ func TestUnusedLocksLeaveNothingBehind(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
-	baseline := processes()
+	baseline := s.processes()
 	// What proto.actor's registry and the connections grow to once, and then keep.
 	for range 10_000 {
 		if err := s.actors.Root.StopFuture(s.actors.Root.Spawn(actor.PropsFromFunc(func(actor.Context) {}))).Wait(); err != nil {
@@ -181,11 +174,11 @@ func TestUnusedLocksLeaveNothingBehind(t *testing.T) {
 		}
 	}
 	use(1000)
-	redistest.Eventually(t, "the lock actors are gone", func() bool { return processes() == baseline })
+	redistest.Eventually(t, "the lock actors are gone", func() bool { return s.processes() == baseline })
 	before, goroutines := heap(), runtime.NumGoroutine()
 	for range 3 {
 		use(1000)
-		redistest.Eventually(t, "the lock actors are gone", func() bool { return processes() == baseline })
+		redistest.Eventually(t, "the lock actors are gone", func() bool { return s.processes() == baseline })
 	}
 	// A lock that stayed would be some 2 KiB, of 3000.
 	if after := heap(); after > before+3<<20 {

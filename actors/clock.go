@@ -18,7 +18,7 @@ type clock struct {
 	alarms  alarms
 	running bool
 	closed  bool
-	sooner  chan struct{} // something has changed that the goroutine must not sleep through
+	sooner  chan struct{} // something has happened that the goroutine must not sleep through
 	ended   sync.WaitGroup
 }
 
@@ -61,6 +61,22 @@ func (k *clock) cancel(c *cell) {
 	}
 	heap.Remove(&k.alarms, c.alarm.place-1)
 	if len(k.alarms) == 0 {
+		k.notify()
+	}
+}
+
+// beat has the goroutine look at the present again: its timer stood still while the
+// machine slept.
+func (r *Runtime) beat() {
+	for i := range r.clocks {
+		r.clocks[i].again()
+	}
+}
+
+func (k *clock) again() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.running {
 		k.notify()
 	}
 }

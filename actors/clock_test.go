@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
 )
 
 func newTestClock(t *testing.T) *clock {
-	k := &clock{rt: &Runtime{epoch: time.Now()}, sooner: make(chan struct{}, 1)}
+	k := &clock{rt: &Runtime{present: boottime.New()}, sooner: make(chan struct{}, 1)}
 	k.running = true // by the test
 	return k
 }

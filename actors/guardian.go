@@ -206,6 +206,7 @@ func (r *Runtime) end(done <-chan struct{}) {
 		<-all
 	}
 	close(r.left)
+	r.endBeat()
 	for i := range r.clocks {
 		r.clocks[i].close()
 	}

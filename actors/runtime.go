@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 	"github.com/lockkeeper-go/lockkeeper/wire"
@@ -26,8 +27,9 @@ type Runtime struct {
 
 	// id is the client part of every owner field in Redis.
 	id string
-	// epoch is where the system's clock begins.
-	epoch time.Time
+	// present is the system's clock; endBeat ends its beat.
+	present boottime.Clock
+	endBeat func()
 	// terms numbers the terms of all locks: no number is used twice.
 	terms atomic.Uint64
 	// tickets numbers the requests, and owners those who make them.
@@ -67,15 +69,15 @@ type Runtime struct {
 // Start brings up the guardian and the subscriber. The client stays the caller's.
 func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtime {
 	r := &Runtime{
-		cfg:   cfg,
-		actor: system,
-		root:  system.Root.Copy(),
-		redis: redisio.New(client, min(cfg.Renewal/50, 100*time.Millisecond)),
-		id:    uuid.NewString(),
-		epoch: time.Now(),
-		host:  newHost(system, cfg.Logger),
-		left:  make(chan struct{}),
-		ended: make(chan struct{}),
+		cfg:     cfg,
+		actor:   system,
+		root:    system.Root.Copy(),
+		redis:   redisio.New(client, min(cfg.Renewal/50, 100*time.Millisecond)),
+		id:      uuid.NewString(),
+		present: boottime.For(system),
+		host:    newHost(system, cfg.Logger),
+		left:    make(chan struct{}),
+		ended:   make(chan struct{}),
 	}
 	r.metrics = newMetrics(cfg.Meter, r.host)
 	r.wire = wire.Options{Client: r.id, Silence: cfg.Silence, Announcement: 2 * cfg.Poll}
@@ -83,6 +85,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	for i := range r.clocks {
 		r.clocks[i].rt, r.clocks[i].sooner = r, make(chan struct{}, 1)
 	}
+	r.endBeat = r.present.Beat(r.beat)
 	r.channels = newChannels(r)
 	r.startGuardian()
 	r.deadLetters = system.EventStream.Subscribe(r.deadLetter)
@@ -131,5 +134,10 @@ func (r *Runtime) borrow() bool {
 	return false
 }
 
-// Now is the present on the system's monotonic clock.
-func (r *Runtime) Now() core.Instant { return time.Since(r.epoch) }
+// Now is the present on the system's clock, which goes on while the machine sleeps.
+func (r *Runtime) Now() core.Instant { return r.present.Now() }
+
+// callBy is when a call to Redis must be answered, for the timers of package time.
+func (r *Runtime) callBy(deadline core.Instant) time.Time {
+	return time.Now().Add(deadline - r.Now())
+}

@@ -10,7 +10,7 @@ import (
 
 // send has a command of the lock run in Redis; the reply comes back as a message.
 func (c *cell) send(command core.Command) {
-	deadline := c.rt.epoch.Add(command.Deadline)
+	deadline := c.rt.callBy(command.Deadline)
 	if c.target != nil {
 		c.sendTo(c.target, command, deadline)
 		return

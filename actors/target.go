@@ -70,11 +70,11 @@ func (l *leaf) vote(c core.Command, quarantine time.Duration, deadline time.Time
 // undo releases what a command may have taken, again and again until that is certain,
 // or the TTL is over.
 func (l *leaf) undo(c core.Command) {
-	until := time.Now().Add(c.Lease)
+	until := l.rt.Now() + c.Lease
 	var try func()
 	try = func() {
 		l.run(asRelease(c), time.Now().Add(rollBackTime), func(v verdict) {
-			if v.Outcome == core.Failed && v.Transient && time.Now().Before(until) {
+			if v.Outcome == core.Failed && v.Transient && l.rt.Now() < until {
 				time.AfterFunc(lastPause, try)
 			}
 		})

@@ -27,10 +27,10 @@
 //
 //	when the command that set the TTL was sent + TTL − margin
 //
-// on the process's own monotonic clock, never counted from when the reply came. The
-// margin (see Margin) allows for clocks that run at different speeds. Every event
-// looks at the clock before anything else, so nothing is granted, and no hold is
-// released as if it were good, after that instant.
+// on the process's own clock, never counted from when the reply came. That clock goes on
+// while the machine sleeps, as the lease does. The margin (see Margin) allows for clocks
+// that run at different speeds. Every event looks at the clock before anything else, so
+// nothing is granted, and no hold is released as if it were good, after that instant.
 //
 // # Commands
 //

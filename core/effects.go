@@ -2,8 +2,8 @@ package core
 
 import "time"
 
-// Instant is a point on the process's monotonic clock, counted from when the
-// system started.
+// Instant is a point in time, counted from when the system started, on a clock that never
+// goes backwards and goes on while the machine sleeps.
 type Instant = time.Duration
 
 // EffectKind says what an Effect asks for.

@@ -241,7 +241,7 @@ func (l *Lock) expiry() string {
 		return fmt.Sprintf("its fixed lease of %v is over", l.lease.length)
 	}
 	if l.wait.lastErr == "" {
-		return "no renewal was made in time: the process was stopped or too busy"
+		return "no renewal was made in time: the process was stopped, asleep or too busy"
 	}
 	return "no renewal succeeded in time: " + l.wait.lastErr
 }

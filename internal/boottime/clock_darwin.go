@@ -1,0 +1,19 @@
+package boottime
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// New starts a clock.
+func New() Clock { return direct{start: boot()} }
+
+// boot goes on during sleep: CLOCK_MONOTONIC_RAW is mach_continuous_time on macOS.
+func boot() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC_RAW, &ts); err != nil {
+		panic("boottime: clock_gettime(CLOCK_MONOTONIC_RAW): " + err.Error()) // it has no other errors than a clock id that is unknown
+	}
+	return time.Duration(ts.Nano())
+}

@@ -1,0 +1,38 @@
+package boottime
+
+import (
+	"sync"
+	"time"
+)
+
+// compared is for systems without a clock that goes on during sleep. The wall clock is
+// set forward when the machine wakes up; whatever it gains on the monotonic clock is taken
+// for time that has passed. So one that is set forward costs leases there, which is safe.
+type compared struct {
+	times func() (wall, mono time.Duration)
+
+	mu     sync.Mutex // guards what follows, and the order of readings
+	offset time.Duration
+	asleep time.Duration
+}
+
+func newCompared(times func() (wall, mono time.Duration)) *compared {
+	wall, mono := times()
+	return &compared{times: times, offset: wall - mono}
+}
+
+// Now implements Clock.
+func (c *compared) Now() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wall, mono := c.times()
+	moved := wall - mono - c.offset
+	if moved > jitter || moved < -jitter {
+		c.offset += moved
+		c.asleep += max(moved, 0)
+	}
+	return mono + c.asleep
+}
+
+// Beat implements Clock.
+func (c *compared) Beat(f func()) (stop func()) { return tick(time.Second/4, f) }
