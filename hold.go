@@ -129,7 +129,8 @@ func (h *Hold) Count() int { return h.count }
 // renewing it if need be. It fails with ErrLost or ErrNotHeld when the hold is
 // over, ErrUnavailable when the renewal failed, and ErrInvalid when so much cannot be
 // had: from a fixed lease or a max hold more than is left of it, from the watchdog more
-// than its TTL. Others who share the lock for longer change nothing of that.
+// than its TTL. Others who share the lock for longer change nothing of that. It returns
+// after Config.CallTimeout and 250 ms at the latest, also if ctx never ends.
 func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	const op = "ensure"
 	if d < 0 {
@@ -151,7 +152,8 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 // confirmed it, or after the lock was passed on to the next waiter in this process.
 //
 // The release goes its way whatever becomes of ctx, which only bounds the wait for
-// its confirmation. ErrLost says that the lock was lost before, ErrNotHeld that it
+// its confirmation; with a ctx that never ends, Release returns when the lease is over at
+// the latest. ErrLost says that the lock was lost before, ErrNotHeld that it
 // was released before. After ErrUnavailable the release is still being tried; the
 // lock is free at the latest when its TTL is over. After ErrCrashed the lock is
 // still held, and Release may be called again.

@@ -86,7 +86,8 @@ func (l *Lock) Acquire(ctx context.Context, options ...Option) (*Hold, error) {
 }
 
 // TryAcquire asks for the lock once and does not wait: ErrHeld says that somebody
-// else has it, ErrUnavailable that Redis did not answer.
+// else has it, ErrUnavailable that Redis did not answer. It returns after
+// Config.CallTimeout and 250 ms at the latest, also if ctx never ends.
 func (l *Lock) TryAcquire(ctx context.Context, options ...Option) (*Hold, error) {
 	return l.acquire(ctx, "try to acquire", append(options[:len(options):len(options)], WithWait(0)))
 }
@@ -162,7 +163,8 @@ func (l *Lock) same(other *Lock) bool {
 
 // ForceRelease frees the lock, whoever holds it and in whichever process, and tells
 // whether it was held. A holder in this System is told at once, one in another
-// when it next renews its lease.
+// when it next renews its lease. It returns after Config.CallTimeout and 250 ms at the
+// latest, also if ctx never ends.
 func (l *Lock) ForceRelease(ctx context.Context) (wasHeld bool, err error) {
 	out, err := l.ask(ctx, "force release", l.about(actors.OpForceRelease))
 	if err != nil {
@@ -195,7 +197,8 @@ type Status struct {
 	Token int64
 }
 
-// Inspect asks Redis, and this System, about the lock.
+// Inspect asks Redis, and this System, about the lock. It returns after Config.CallTimeout
+// and 250 ms at the latest, also if ctx never ends.
 func (l *Lock) Inspect(ctx context.Context) (Status, error) {
 	out, err := l.ask(ctx, "inspect", l.about(actors.OpInspect))
 	if err != nil {

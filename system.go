@@ -100,7 +100,8 @@ func (s *System) ID() string { return s.runtime.ID() }
 // Close ends the System: requests that wait are refused with ErrClosed, holders
 // lose their locks with ErrClosed as the cause, the locks are released in Redis, and
 // the goroutines end. If ctx ends first, what Redis has not confirmed is left to
-// expire, and the error says so. Later requests are refused with ErrClosed. Close may
+// expire, and the error says so; while Redis does not answer, a ctx that never ends makes
+// Close wait for twice the longest lease. Later requests are refused with ErrClosed. Close may
 // be called more than once.
 func (s *System) Close(ctx context.Context) error {
 	if s.runtime.Close(ctx.Done()) {

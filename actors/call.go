@@ -51,11 +51,13 @@ type Call struct {
 	// Target is the Acquire that a Cancel withdraws.
 	Target *Call
 
-	// slot takes the one Outcome; or first a job, if the caller lends its goroutine: one
-	// that would only wait, and that nothing can interrupt, may as well run the command
-	// that it waits for. That spares waking up another.
-	slot  slot
-	lends bool
+	// slot takes the one Outcome; or first a command, if the caller lends its goroutine: one
+	// that would only wait, and whose context cannot end, may as well run the command that
+	// it waits for. That spares waking up another. But nothing is lent that may take longer
+	// than the caller wants to wait: lendsUntil, 0 for no bound.
+	slot       slot
+	lends      bool
+	lendsUntil core.Instant
 
 	id        atomic.Uint64
 	withdrawn atomic.Bool
@@ -143,6 +145,11 @@ func refusal(op Op, reason core.Reason, detail string) core.Answer {
 		kind = core.NotFreed
 	}
 	return core.Answer{Kind: kind, Reason: reason, TTL: -1, Detail: detail}
+}
+
+// mayRun reports whether the caller has the time to run a command.
+func (call *Call) mayRun(command *core.Command) bool {
+	return call.lends && (call.lendsUntil == 0 || command.Deadline <= call.lendsUntil)
 }
 
 // Do submits a call and waits for its outcome; answered is false if ctx ended first.

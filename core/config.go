@@ -41,6 +41,10 @@ const (
 // drift allowance of the Redlock description.
 func Margin(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
 
+// TryTime is how long a request that does not wait goes without an answer at most: what it
+// waits for is Redis, perhaps behind a release that is not confirmed.
+func (c *Config) TryTime() time.Duration { return c.CallTimeout + replyGrace }
+
 // timeout bounds one call about a lease, so that several fit into it.
 func (c *Config) timeout(lease time.Duration) time.Duration {
 	return max(min(c.CallTimeout, lease/4), time.Millisecond)

@@ -192,7 +192,7 @@ func (l *Lock) dropExpired() {
 		switch {
 		case l.wait.lastErr != "":
 			a.Reason, a.Detail = Unavailable, l.wait.lastErr
-		case l.phase == contending && !l.wait.refused: // nothing is known of the lock
+		case t.Try, l.phase == contending && !l.wait.refused: // nothing is known of the lock
 			a.Reason, a.Detail = Unavailable, "Redis has not answered within the wait"
 		}
 		l.answer(t.Ref, a)

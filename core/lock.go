@@ -133,6 +133,9 @@ func (l *Lock) Acquire(now Instant, t Ticket) {
 	seenBefore := t.Owner != 0 && t.Owner <= l.lastOwner
 	l.lastOwner = max(l.lastOwner, t.Owner)
 	own := l.holds.byOwner(t.Owner)
+	if t.Try {
+		t.Deadline = now + l.cfg.TryTime()
+	}
 	if l.kind.Queued {
 		t.term, l.spare = l.spare, 0
 		l.enrolment.top = t.term

@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper/core"
@@ -99,4 +100,26 @@ func TestTryToReEnterAHoldThatEnds(t *testing.T) {
 	r.reply(core.Release, done)
 	r.wants("second: granted x2 until 9.9s", "release #1 to x1 for 10s", "A: freed x1",
 		"a: over", "third: refused, held", "A: freed x0, handed on", "b: handed on x1 until 9.9s")
+}
+
+// A try that comes while an earlier term is being released waits for Redis once, and not
+// for each of the two commands.
+func TestTryEndsThoughRedisDoesNotAnswer(t *testing.T) {
+	r := newRig(t)
+	r.acquire("a", try)
+	r.reply(core.Acquire, timeoutR) // it may have been carried out: the term is released
+	asked := 10 * ms
+	r.now = asked
+	r.acquire("b", try)
+	r.forget()
+	for r.now <= asked+rigConfig.TryTime() && !slices.Contains(r.said, "b: refused, unavailable") {
+		at, ok := r.lock.NextWake()
+		if !ok {
+			t.Fatal("it waits for nothing")
+		}
+		r.tick(at)
+	}
+	if took := r.now - asked; took > rigConfig.TryTime() {
+		t.Errorf("b is not answered after %v; it was to be after %v: %q", took, rigConfig.TryTime(), r.said)
+	}
 }
