@@ -83,7 +83,7 @@ func TestDeadlineOfAPipeline(t *testing.T) {
 	s := redistest.Start(t)
 	client := connect(t, s.URL())
 	warmUp(t, client)
-	in, p := newInbox(), newPool(client)
+	in, p := newInbox(), newPool(client, &reconnector{client: client})
 	impatient := time.Now().Add(20 * time.Millisecond)
 	s.Pause(t)
 	done := make(chan struct{})

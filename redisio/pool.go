@@ -20,6 +20,7 @@ const (
 // stack for every call. Submitting never blocks.
 type pool struct {
 	client rueidis.Client
+	stale  *reconnector
 
 	mu     sync.Mutex
 	urgent lane
@@ -38,8 +39,8 @@ type lane struct {
 	max     int
 }
 
-func newPool(client rueidis.Client) *pool {
-	p := &pool{client: client, urgent: lane{max: urgentWorkers}, normal: lane{max: workers}}
+func newPool(client rueidis.Client, stale *reconnector) *pool {
+	p := &pool{client: client, stale: stale, urgent: lane{max: urgentWorkers}, normal: lane{max: workers}}
 	p.urgent.more.L, p.normal.more.L = &p.mu, &p.mu
 	return p
 }
@@ -142,6 +143,7 @@ func (p *pool) run(batch []Call) {
 		if unknownScript(result) {
 			result = p.client.Do(ctx, live[i].withSource(p.client.B()))
 		}
+		p.stale.look(&live[i], result)
 		live[i].deliver(result)
 	}
 }
@@ -154,6 +156,7 @@ func (p *pool) runOne(c *Call) {
 	if unknownScript(result) {
 		result = p.client.Do(ctx, c.withSource(p.client.B()))
 	}
+	p.stale.look(c, result)
 	c.deliver(result)
 }
 

@@ -169,7 +169,7 @@ func warmUp(t *testing.T, client rueidis.Client) {
 
 // A queue that is never empty must not remember the calls that have left it.
 func TestQueueDoesNotGrowWithoutEnd(t *testing.T) {
-	p := newPool(nil)
+	p := newPool(nil, &reconnector{})
 	l := &p.normal
 	l.max = 0 // no workers
 	var batch []Call

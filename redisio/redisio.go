@@ -16,6 +16,7 @@ import (
 // Redis runs scripts and keeps subscriptions over one rueidis client.
 type Redis struct {
 	client   rueidis.Client
+	stale    *reconnector
 	pool     *pool
 	renewals *renewals
 }
@@ -23,8 +24,9 @@ type Redis struct {
 // New starts nothing yet: goroutines come and go with the calls. linger is how
 // long a renewal may wait for others to share a script with.
 func New(client rueidis.Client, linger time.Duration) *Redis {
-	p := newPool(client)
-	return &Redis{client: client, pool: p, renewals: newRenewals(p, linger, client.Mode() == rueidis.ClientModeCluster)}
+	stale := &reconnector{client: client}
+	p := newPool(client, stale)
+	return &Redis{client: client, stale: stale, pool: p, renewals: newRenewals(p, linger, client.Mode() == rueidis.ClientModeCluster)}
 }
 
 // Cluster tells whether the client speaks to a Redis Cluster, where all keys of
@@ -50,4 +52,5 @@ func (r *Redis) Renew(n Renewal) { r.renewals.add(n) }
 func (r *Redis) Close() {
 	r.renewals.close()
 	r.pool.close()
+	r.stale.close()
 }

@@ -78,6 +78,7 @@ func (r *Redis) NewSubscriptions(listener Listener) *Subscriptions {
 		done:      make(chan struct{}),
 	}
 	s.ctx, s.close = context.WithCancel(context.Background())
+	r.stale.add(s)
 	return s
 }
 
@@ -113,6 +114,14 @@ func (s *Subscriptions) Subscribed(channel string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current.has(channel) || s.next.has(channel)
+}
+
+// replace has the connection replaced soon, though nothing lingers.
+func (s *Subscriptions) replace() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stale = s.current != nil
+	s.wake()
 }
 
 // lingers notes that a channel of the current connection is not wanted; mu is held.

@@ -17,7 +17,6 @@ import (
 // Not for replicas, inline commands or TLS.
 type Proxy struct {
 	t        testing.TB
-	target   string
 	listener net.Listener
 	wg       sync.WaitGroup
 	delay    atomic.Int64 // a time.Duration
@@ -26,6 +25,7 @@ type Proxy struct {
 	// set. It guards what follows.
 	gate         sync.RWMutex
 	thaw         chan struct{} // not nil while frozen; closed by the end of that
+	target       string
 	refuse       bool
 	dropReplies  bool
 	dropMessages bool
@@ -72,6 +72,11 @@ func (p *Proxy) Conns() int {
 // Cut closes all present connections. New ones are accepted again.
 func (p *Proxy) Cut() {
 	p.cutIf(func(*link) bool { return true })
+}
+
+// Redirect leads new connections to another server. Present ones stay where they are.
+func (p *Proxy) Redirect(target string) {
+	p.set(func() { p.target = target })
 }
 
 // Refuse closes present connections and, while on, new ones at once.
@@ -168,7 +173,10 @@ func (p *Proxy) accept() {
 }
 
 func (p *Proxy) serve(client *net.TCPConn) {
-	server, err := net.DialTimeout("tcp", p.target, Limit)
+	p.gate.RLock()
+	target := p.target
+	p.gate.RUnlock()
+	server, err := net.DialTimeout("tcp", target, Limit)
 	if err != nil {
 		client.Close()
 		return

@@ -1,0 +1,94 @@
+package redisio
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+const (
+	// Connections to a server that is a replica are given up at once, and after that not
+	// more often than every so often: from the first to the second while it lasts.
+	replaceFirst = 100 * time.Millisecond
+	replaceMost  = 2 * time.Second
+	// replaceForgotten is after how long without such an answer it begins anew.
+	replaceForgotten = 5 * time.Second
+	// quitTimeout bounds the wait for the end of a connection.
+	quitTimeout = time.Second
+)
+
+// reconnector gives up connections to a server that has become a replica. Behind one
+// address (a DNS name, a load balancer) a new connection may lead to the new master, and
+// the present one never will: Redis keeps it open.
+type reconnector struct {
+	client rueidis.Client
+
+	mu            sync.Mutex // guards what follows
+	subscriptions []*Subscriptions
+	last          time.Time
+	pause         time.Duration
+	closed        bool
+	wg            sync.WaitGroup
+}
+
+// add has subscriptions take part.
+func (r *reconnector) add(s *Subscriptions) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.subscriptions = append(r.subscriptions, s)
+}
+
+// close waits for what is under way; nothing is begun any more.
+func (r *reconnector) close() {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.wg.Wait()
+}
+
+// look takes note of the reply to a call.
+func (r *reconnector) look(c *Call, result rueidis.RedisResult) {
+	if err, fromRedis := rueidis.IsRedisErr(result.Error()); fromRedis && len(c.Keys) > 0 && byReplica(err.Error()) {
+		r.reconnect(c.Keys[0])
+	}
+}
+
+// byReplica reports whether only a replica gives that error. In a cluster it says MOVED.
+func byReplica(text string) bool {
+	return strings.HasPrefix(text, "READONLY") || strings.HasPrefix(text, "MASTERDOWN") ||
+		strings.Contains(text, ": -READONLY") // Redis before 7, of an error inside a script
+}
+
+func (r *reconnector) reconnect(key string) {
+	now := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || r.client.Mode() == rueidis.ClientModeCluster || now.Before(r.last.Add(r.pause)) {
+		return
+	}
+	if now.After(r.last.Add(replaceForgotten)) {
+		r.pause = replaceFirst
+	} else {
+		r.pause = min(2*r.pause, replaceMost)
+	}
+	r.last = now
+	r.wg.Go(func() { r.quit(key) })
+	for _, s := range slices.Clone(r.subscriptions) {
+		s.replace()
+	}
+}
+
+// quit ends one connection of the client's. If it has several, the others will answer the
+// same in their turn; rueidis chooses one at random for a command with a key, which is why
+// one comes first. Redis closes a connection at QUIT, which needs no permission. The PING
+// behind it makes rueidis see that before a call of ours has to.
+func (r *reconnector) quit(key string) {
+	ctx, cancel := context.WithTimeout(context.Background(), quitTimeout)
+	defer cancel()
+	b := r.client.B()
+	r.client.DoMulti(ctx, b.Pttl().Key(key).Build(), b.Quit().Build(), b.Ping().Build())
+}
