@@ -11,13 +11,13 @@ import (
 // FencedLock names a reentrant lock whose holds carry a fencing token, Redisson's
 // RFencedLock; see Hold.Token.
 func (s *System) FencedLock(name string) *Lock {
-	return &Lock{runtime: s.runtime, kind: messages.Kind_KIND_FENCED, name: name}
+	return &Lock{runtime: s.inner(), kind: messages.Kind_KIND_FENCED, name: name}
 }
 
 // FairLock names a lock that is granted in the order of the requests, over all
 // processes: Redisson's fair lock. Every grant costs a round trip.
 func (s *System) FairLock(name string) *Lock {
-	return &Lock{runtime: s.runtime, kind: messages.Kind_KIND_FAIR, name: name}
+	return &Lock{runtime: s.inner(), kind: messages.Kind_KIND_FAIR, name: name}
 }
 
 // ReadWriteLock names a read/write lock.
@@ -38,12 +38,17 @@ type ReadWrite struct {
 
 // Read is the lock for readers.
 func (l *ReadWrite) Read() *Lock {
-	return &Lock{runtime: l.system.runtime, kind: messages.Kind_KIND_READ_WRITE, mode: messages.Mode_MODE_SHARED, name: l.name}
+	lock := l.Write()
+	lock.mode = messages.Mode_MODE_SHARED
+	return lock
 }
 
 // Write is the lock for writers.
 func (l *ReadWrite) Write() *Lock {
-	return &Lock{runtime: l.system.runtime, kind: messages.Kind_KIND_READ_WRITE, name: l.name}
+	if l == nil {
+		return &Lock{wrong: errors.New("the read/write lock is nil")}
+	}
+	return &Lock{runtime: l.system.inner(), kind: messages.Kind_KIND_READ_WRITE, name: l.name}
 }
 
 // MultiLock is all of several locks or none, 1 to 64 of any kinds and on any systems.
@@ -58,11 +63,8 @@ func (l *ReadWrite) Write() *Lock {
 func MultiLock(locks ...*Lock) *Lock {
 	var list []actors.Member
 	for _, l := range locks {
-		switch {
-		case l == nil:
-			return &Lock{wrong: errors.New("a lock is nil")}
-		case l.wrong != nil:
-			return l
+		if err := l.unusable(); err != nil {
+			return &Lock{wrong: err}
 		}
 		list = append(list, actors.Member{Runtime: l.runtime, Kind: l.kind, Mode: l.mode, Name: l.name})
 	}
@@ -87,7 +89,7 @@ type Red struct{ home *System }
 func RedLock(systems ...*System) (*Red, error) {
 	var runtimes []*actors.Runtime
 	for _, s := range systems {
-		if s == nil {
+		if s.inner() == nil {
 			return nil, fmt.Errorf("lockkeeper: RedLock: %w: a system is nil", ErrInvalid)
 		}
 		runtimes = append(runtimes, s.runtime)
@@ -100,5 +102,8 @@ func RedLock(systems ...*System) (*Red, error) {
 
 // Lock names a lock on all the servers.
 func (r *Red) Lock(name string) *Lock {
-	return &Lock{runtime: r.home.runtime, kind: messages.Kind_KIND_RED, name: name}
+	if r == nil {
+		return &Lock{wrong: errors.New("the RedLock is nil")}
+	}
+	return &Lock{runtime: r.home.inner(), kind: messages.Kind_KIND_RED, name: name}
 }

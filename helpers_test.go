@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -460,4 +461,14 @@ func isError(t testing.TB, err, want error) messages.Reason {
 // users are actors of a site's that ask for locks.
 func (s *site) users(server *redistest.Server) *tree {
 	return &tree{system: s.actors, keeper: s.System, server: server}
+}
+
+// says checks that a text has all of these words.
+func says(t testing.TB, text string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			t.Errorf("%q does not say %q", text, word)
+		}
+	}
 }

@@ -144,7 +144,7 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	}
 	call := h.lock.about(actors.OpEnsure)
 	call.HoldID, call.Within = h.id, d
-	_, err := h.lock.ask(ctx, op, call)
+	_, err := h.lock.submit(ctx, op, call)
 	return err
 }
 
@@ -167,7 +167,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	}
 	call := h.lock.about(actors.OpRelease)
 	call.HoldID = h.id
-	_, err := h.lock.ask(ctx, op, call)
+	_, err := h.lock.submit(ctx, op, call)
 	if errors.Is(err, ErrCrashed) && h.Err() == nil {
 		h.released.Store(false)
 		return err

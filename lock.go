@@ -26,16 +26,32 @@ type Lock struct {
 // Lock names a reentrant lock, Redisson's RLock: 1 to 512 bytes of UTF-8, key prefix
 // included. A name that is not allowed is reported by the methods, with ErrInvalid.
 func (s *System) Lock(name string) *Lock {
-	return &Lock{runtime: s.runtime, name: name}
+	return &Lock{runtime: s.inner(), name: name}
 }
 
 // Name is the name of the lock, without the key prefix; of a MultiLock, those of its
 // members in the order in which they are taken.
 func (l *Lock) Name() string {
-	if l.members != nil {
+	switch {
+	case l == nil:
+		return ""
+	case l.members != nil:
 		return l.members.String()
 	}
 	return l.name
+}
+
+// unusable says why there is nothing to lock with; nil if there is.
+func (l *Lock) unusable() error {
+	switch {
+	case l == nil:
+		return errors.New("the lock is nil")
+	case l.wrong != nil:
+		return l.wrong
+	case l.runtime == nil:
+		return errors.New("the System of the lock is nil: From gives nil where no New has succeeded")
+	}
+	return nil
 }
 
 // Option changes how a lock is acquired.
@@ -96,6 +112,9 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 	if err := ctx.Err(); err != nil {
 		return nil, &Error{Op: op, Lock: l.Name(), Err: context.Cause(ctx)}
 	}
+	if err := l.unusable(); err != nil {
+		return nil, invalid(op, l.Name(), err)
+	}
 	hold := &Hold{lock: l, parent: ctx, outer: l.outerOf(ctx)}
 	hold.root = hold
 	call, err := l.call(hold, options)
@@ -122,9 +141,6 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
 	call := l.about(actors.OpAcquire)
 	call.Holder = hold
-	if l.wrong != nil {
-		return nil, l.wrong
-	}
 	if len(options) == 0 {
 		return call, nil
 	}
@@ -166,7 +182,7 @@ func (l *Lock) same(other *Lock) bool {
 // when it next renews its lease. It returns after Config.CallTimeout and 250 ms at the
 // latest, also if ctx never ends.
 func (l *Lock) ForceRelease(ctx context.Context) (wasHeld bool, err error) {
-	out, err := l.ask(ctx, "force release", l.about(actors.OpForceRelease))
+	out, err := l.ask(ctx, "force release", actors.OpForceRelease)
 	if err != nil {
 		return false, err
 	}
@@ -200,7 +216,7 @@ type Status struct {
 // Inspect asks Redis, and this System, about the lock. It returns after Config.CallTimeout
 // and 250 ms at the latest, also if ctx never ends.
 func (l *Lock) Inspect(ctx context.Context) (Status, error) {
-	out, err := l.ask(ctx, "inspect", l.about(actors.OpInspect))
+	out, err := l.ask(ctx, "inspect", actors.OpInspect)
 	if err != nil {
 		return Status{}, err
 	}
@@ -216,11 +232,16 @@ func (l *Lock) Inspect(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
-// ask submits a call that is not an Acquire, and waits for the answer or for ctx.
-func (l *Lock) ask(ctx context.Context, op string, call *actors.Call) (actors.Outcome, error) {
-	if l.wrong != nil {
-		return actors.Outcome{}, invalid(op, l.Name(), l.wrong)
+// ask asks something about the lock, and waits for the answer or for ctx.
+func (l *Lock) ask(ctx context.Context, op string, what actors.Op) (actors.Outcome, error) {
+	if err := l.unusable(); err != nil {
+		return actors.Outcome{}, invalid(op, l.Name(), err)
 	}
+	return l.submit(ctx, op, l.about(what))
+}
+
+// submit submits a call that is not an Acquire, and waits for the answer or for ctx.
+func (l *Lock) submit(ctx context.Context, op string, call *actors.Call) (actors.Outcome, error) {
 	out, answered := l.runtime.Do(ctx, call)
 	if !answered {
 		return out, &Error{Op: op, Lock: l.Name(), Err: context.Cause(ctx)}

@@ -68,12 +68,14 @@ func connected(client rueidis.Client, err error) (rueidis.Client, error) {
 //
 // With proto.actor's remote, start the remote first: the guardian's address is
 // fixed when New is called.
+//
+// The error is ErrInvalid if system or client is nil, or the configuration cannot work.
 func New(system *actor.ActorSystem, client rueidis.Client, config Config) (*System, error) {
 	if system == nil {
-		return nil, errors.New("lockkeeper: no actor system was given")
+		return nil, fmt.Errorf("lockkeeper: new: %w: the actor system is nil", ErrInvalid)
 	}
 	if client == nil {
-		return nil, errors.New("lockkeeper: no Redis client was given")
+		return nil, fmt.Errorf("lockkeeper: new: %w: the Redis client is nil", ErrInvalid)
 	}
 	config = config.withDefaults(system)
 	if err := config.validate(); err != nil {
@@ -84,26 +86,51 @@ func New(system *actor.ActorSystem, client rueidis.Client, config Config) (*Syst
 	return s, nil
 }
 
-// From finds the System that was started last in an actor system; nil if there is none.
+// From finds the System that was started last in an actor system, also if it is closed;
+// nil if there is none. The methods of a nil System do not panic: they fail with
+// ErrInvalid, and so do those of its locks.
 func From(system *actor.ActorSystem) *System {
 	s, _ := system.Extensions.Get(extensionID).(*System)
 	return s
 }
 
-// Guardian is the address for the requests of package messages.
-func (s *System) Guardian() *actor.PID { return s.runtime.Guardian() }
+// Guardian is the address for the requests of package messages. After Close there is
+// nobody: a request becomes a dead letter, and proto.actor answers its sender with a
+// DeadLetterResponse; the same goes for a nil System.
+func (s *System) Guardian() *actor.PID {
+	if s.inner() == nil {
+		return actor.NewPID("nonhost", "no Lockkeeper system")
+	}
+	return s.runtime.Guardian()
+}
+
+// inner is nil if there is no System.
+func (s *System) inner() *actors.Runtime {
+	if s == nil {
+		return nil
+	}
+	return s.runtime
+}
 
 // ID is the client part of the owner fields that this System leaves in Redis, a UUID.
 // MultiLocks and RedLocks have UUIDs of their own.
-func (s *System) ID() string { return s.runtime.ID() }
+func (s *System) ID() string {
+	if s.inner() == nil {
+		return ""
+	}
+	return s.runtime.ID()
+}
 
 // Close ends the System: requests that wait are refused with ErrClosed, holders
 // lose their locks with ErrClosed as the cause, the locks are released in Redis, and
-// the goroutines end. If ctx ends first, what Redis has not confirmed is left to
-// expire, and the error says so; while Redis does not answer, a ctx that never ends makes
-// Close wait for twice the longest lease. Later requests are refused with ErrClosed. Close may
-// be called more than once.
+// the actors and goroutines end. If ctx ends first, what Redis has not confirmed is left
+// to expire, and the error says so; while Redis does not answer, a ctx that never ends
+// makes Close wait for twice the longest lease. Later calls are refused with ErrClosed; see
+// Guardian for later messages. Close may be called more than once.
 func (s *System) Close(ctx context.Context) error {
+	if s.inner() == nil {
+		return fmt.Errorf("lockkeeper: close: %w: the System is nil", ErrInvalid)
+	}
 	if s.runtime.Close(ctx.Done()) {
 		return nil
 	}
@@ -111,5 +138,5 @@ func (s *System) Close(ctx context.Context) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf(text+": %w", cause)
 	}
-	return errors.New(text) // an earlier Close did not wait for it
+	return errors.New(text) // an earlier Close did not wait for it, or somebody has stopped the guardian
 }
