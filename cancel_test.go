@@ -251,10 +251,10 @@ func TestCancelByMessage(t *testing.T) {
 	k.isFree(t)
 }
 
-// A future that has timed out gets no grant: it is a dead letter, and released.
+// A future that has timed out gets no grant: it is given back.
 func TestFutureTimedOut(t *testing.T) {
 	for what, acquire := range map[string]*messages.Acquire{
-		"a watchdog lease": {},
+		"a watchdog lease": {MaxHold: durationpb.New(time.Minute)},
 		"a fixed lease":    {Lease: durationpb.New(time.Minute)},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -280,7 +280,8 @@ func TestFutureTimedOut(t *testing.T) {
 	}
 }
 
-// A future that waits is answered like anybody else, and its hold bound to nobody's life.
+// A future that waits is answered like anybody else, and its hold bound to nobody's life,
+// but to a time.
 func TestFutureAnswered(t *testing.T) {
 	k := newKey(t, redistest.Shared(t))
 	s := open(t, k.server.URL(), noPolling)
@@ -292,7 +293,7 @@ func TestFutureAnswered(t *testing.T) {
 		}
 		return answer
 	}
-	granted, ok := request(&messages.Acquire{Lock: k.message()}).(*messages.Acquired)
+	granted, ok := request(&messages.Acquire{Lock: k.message(), Lease: durationpb.New(time.Minute)}).(*messages.Acquired)
 	if !ok || granted.Owner != nil || granted.HoldCount != 1 || granted.Validity.AsDuration() <= 0 {
 		t.Fatalf("answered %v", granted)
 	}

@@ -149,7 +149,16 @@ func refusedAfterClose(t *testing.T, s *site, k key) {
 		}
 		p := s.probe(t)
 		for _, request := range requests(k.message()) {
-			refuses(t, p, request, messages.Reason_REASON_CLOSED)
+			p.send(request)
+			switch m := next[any](t, p).(type) {
+			case *actor.DeadLetterResponse:
+			case refusal: // the guardian is still there
+				if m.GetReason() != messages.Reason_REASON_CLOSED {
+					t.Errorf("%T: answered %v", request, m)
+				}
+			default:
+				t.Errorf("%T: answered %T{%v}", request, m, m)
+			}
 		}
 	})
 }

@@ -105,6 +105,8 @@ func (h *holder) granted(answer proto.Message) (conformance.Hold, error) {
 		return hold, nil
 	case *messages.NotAcquired:
 		return nil, reasoned(m.Reason, m.Detail)
+	case *actor.DeadLetterResponse: // Close has stopped the guardian
+		return nil, conformance.ErrClosed
 	}
 	return nil, fmt.Errorf("answered %T{%v}", answer, answer)
 }
@@ -150,6 +152,8 @@ func (a *answered) Release(ctx context.Context) error {
 			return nil
 		case *messages.NotReleased:
 			return reasoned(m.Reason, m.Detail)
+		case *actor.DeadLetterResponse: // Close has stopped the guardian
+			return conformance.ErrClosed
 		}
 		return fmt.Errorf("answered %T{%v}", answer, answer)
 	case <-ctx.Done():

@@ -93,7 +93,9 @@ func (call *Call) answered(c *cell, a core.Answer) {
 			o.Holder = root.Holder
 		}
 	}
-	call.put(o)
+	if !call.put(o) && a.Kind == core.Granted {
+		c.giveBack(a.HoldID, call.Mode)
+	}
 }
 
 func (call *Call) lost(_ *cell, a core.Answer) {
@@ -121,13 +123,15 @@ func (call *Call) inspected(_ *cell, s *messages.Status) {
 	call.put(Outcome{Status: s})
 }
 
-// put brings the caller its answer. A command that it was lent and has not begun is run
-// by a worker.
-func (call *Call) put(o Outcome) {
-	if unrun := call.slot.put(o); unrun != nil {
+// put brings the caller its answer, and reports whether it has not left. A command that
+// it was lent and has not begun is run by a worker.
+func (call *Call) put(o Outcome) (taken bool) {
+	unrun, taken := call.slot.put(o)
+	if unrun != nil {
 		unrun.rt.lenders.Add(-1)
 		unrun.rt.redis.Run(unrun.call)
 	}
+	return taken
 }
 
 // refuse answers a call that cannot be carried out.
@@ -169,19 +173,22 @@ func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered boo
 
 // submit hands a call to its lock actor and returns at once.
 func (r *Runtime) submit(call *Call) {
-	if c := r.table.get(call.key()); c != nil && c.gate.enter() {
-		r.root.Send(c.pid, call)
+	if c := r.table.get(call.key()); c != nil && c.gate.enter() && r.deliver(c.pid, call) {
 		return
 	}
-	r.root.Send(r.guardian, call)
+	if !r.deliver(r.guardian, call) {
+		r.tooLate(call, nil)
+	}
 }
 
 // Withdraw cancels an Acquire whose wait was ended by its context, wherever it is by
-// now. The Acquire is answered at once; a grant that came first is given back.
+// now, and waits for nobody. A grant that has come is given back, and one that is still
+// to come by the lock actor, since its caller has left. The outcome is empty if there is
+// no answer yet.
 func (r *Runtime) Withdraw(acquire *Call) Outcome {
 	acquire.withdrawn.Store(true) // in case the cancel overtakes the acquire
 	r.submit(acquire.about(OpCancel, 0))
-	_, out, _ := acquire.slot.take(nil)
+	out := acquire.slot.leave()
 	if out.Kind == core.Granted {
 		r.submit(acquire.about(OpRelease, out.HoldID))
 	}

@@ -145,6 +145,13 @@ func (c *cell) handle(source any, event func(l *core.Lock, now core.Instant)) {
 	c.lender = nil
 }
 
+// giveBack releases a hold whose grant reached nobody. It is for the event that granted it.
+func (c *cell) giveBack(id uint64, mode messages.Mode) {
+	c.lender = nil // whose request was another
+	c.step(func(l *core.Lock, now core.Instant) { l.Release(now, id, 0, core.Mode(mode), &letter{op: OpRelease}) })
+	c.until.Store(int64(c.lock.LeaseUntil()))
+}
+
 // carryOut does what the lock wants done, also what a crash has left undone.
 func (c *cell) carryOut() {
 	c.until.Store(int64(c.lock.LeaseUntil())) // before a holder hears of its hold
@@ -212,7 +219,7 @@ func (c *cell) retire() bool {
 		return false
 	}
 	c.stopAlarm()
-	c.rt.root.Send(c.rt.guardian, &retired{cell: c})
+	c.rt.deliver(c.rt.guardian, &retired{cell: c})
 	return true
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -70,7 +71,21 @@ func CheckAcquire(lease, wait, maxHold time.Duration) error {
 	return nil
 }
 
-var errForNobody = errors.New("the request has no sender and names no owner: nobody could be told of the lock, or release it")
+var (
+	errForNobody = errors.New("the request has no sender and names no owner: nobody could be told of the lock, or release it")
+	errNoEnd     = errors.New("the request has no owner, since a future owns nothing, and nobody's death would release the lock: name an actor as its owner, or give a lease or a max_hold")
+)
+
+// checkEnd says what is wrong with an Acquire whose hold might never end.
+func checkEnd(m *messages.Acquire, sender *actor.PID) error {
+	switch owner := requestOwner(m.Owner, sender); {
+	case owner == nil && sender == nil:
+		return errForNobody
+	case owner == nil && m.Lease == nil && m.MaxHold == nil:
+		return errNoEnd
+	}
+	return nil
+}
 
 // check validates a request and finds its lock.
 func (r *Runtime) check(m any) (lockKey, *Members, error) {

@@ -20,6 +20,8 @@ type guardian struct {
 	children map[string]*cell
 	// closing is closed-over by whoever waits for the end; nil before.
 	closing chan struct{}
+	// stopping: somebody stops the guardian, with all its children.
+	stopping bool
 	// started is closed when there is a subscriber.
 	started chan struct{}
 }
@@ -29,8 +31,9 @@ var resume = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return
 
 func (r *Runtime) startGuardian() {
 	g := &guardian{rt: r, children: map[string]*cell{}, started: make(chan struct{})}
+	// Its mailbox is not ours, which would have it run inside the lock actors.
 	props := actor.PropsFromProducer(func() actor.Actor { return g },
-		actor.WithGuardian(resume), actor.WithSupervisor(&supervision{guardian: g}))
+		actor.WithGuardian(resume), actor.WithSupervisor(&supervision{guardian: g}), r.answers(actor.Unbounded()))
 	r.guardian = r.root.Spawn(props)
 	<-g.started // lock actors of other systems use the subscriber too
 }
@@ -40,7 +43,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			g.rt.host.error("the guardian panicked", "panic", panicked)
-			g.refuse(m, ctx.Sender(), core.Crashed, fmt.Sprintf("the guardian panicked: %v", panicked))
+			g.rt.refuse(m, ctx.Sender(), core.Crashed, fmt.Sprintf("the guardian panicked: %v", panicked))
 		}
 	}()
 	switch m := m.(type) {
@@ -56,9 +59,17 @@ func (g *guardian) Receive(ctx actor.Context) {
 		g.close(ctx, m.done)
 	case abandonAll:
 		g.abandon()
+	case *actor.Stopping:
+		g.stopping = true
+	case *actor.Stopped:
+		close(g.rt.stopped)
 	default:
 		if isRequest(m) {
 			g.pass(ctx, m)
+		} else if sender := ctx.Sender(); sender != nil {
+			g.rt.deliver(sender, &messages.Failed{
+				Reason: messages.Reason_REASON_INVALID, Detail: fmt.Sprintf("the guardian takes the requests of package messages, and not a %T", m),
+			})
 		}
 	}
 }
@@ -66,22 +77,24 @@ func (g *guardian) Receive(ctx actor.Context) {
 // pass hands a request to the actor of its lock.
 func (g *guardian) pass(ctx actor.Context, m any) {
 	key, members, err := g.rt.check(m)
-	if acquire, ok := m.(*messages.Acquire); ok && err == nil && acquire.Owner == nil && ctx.Sender() == nil {
-		err = errForNobody
+	if acquire, ok := m.(*messages.Acquire); ok && err == nil {
+		err = checkEnd(acquire, ctx.Sender())
 	}
 	if err != nil {
-		g.refuse(m, ctx.Sender(), core.Invalid, err.Error())
+		g.rt.refuse(m, ctx.Sender(), core.Invalid, err.Error())
 		return
 	}
-	if g.closing != nil {
-		g.refuse(m, ctx.Sender(), core.Closed, "the Lockkeeper system is closed")
+	if g.closing != nil || g.stopping {
+		g.rt.tooLate(m, ctx.Sender())
 		return
 	}
 	c := g.rt.table.get(key)
 	if c == nil || !c.gate.enter() {
 		c = g.spawn(ctx, key, kindOf(m), members)
 	}
-	ctx.Forward(c.pid)
+	if !g.rt.forward(ctx, c.pid) {
+		g.rt.tooLate(m, ctx.Sender()) // somebody else has stopped it
+	}
 }
 
 // spawn starts an actor for a lock and for its first request. One that is still
@@ -106,20 +119,26 @@ func (r *Runtime) props(producer actor.Producer, options ...actor.PropsOption) *
 	if len(r.cfg.Middleware) > 0 {
 		options = append(options, actor.WithReceiverMiddleware(append([]actor.ReceiverMiddleware{r.surviveTheEnd}, r.cfg.Middleware...)...))
 	}
-	return actor.PropsFromProducer(producer, append(options, actor.WithMailbox(newMailbox))...)
+	return actor.PropsFromProducer(producer, append(options, r.answers(newMailbox))...)
 }
 
-func (g *guardian) refuse(m any, sender *actor.PID, reason core.Reason, detail string) {
+// refuse answers a request that no lock has seen.
+func (r *Runtime) refuse(m any, sender *actor.PID, reason core.Reason, detail string) {
 	switch by := letterOf(m, sender); {
 	case by != nil && by.replyTo == nil:
-		g.rt.host.warn("a request without a sender was refused", "lock", by.lock.GetName(), "detail", detail)
+		r.host.warn("a request without a sender was refused", "lock", by.lock.GetName(), "detail", detail)
 	case by != nil:
-		g.rt.root.Send(by.replyTo, by.message(g.rt, refusal(by.op, reason, detail)))
+		r.deliver(by.replyTo, by.message(r, refusal(by.op, reason, detail)))
 	default:
 		if call, ok := m.(*Call); ok {
 			call.refuse(reason, detail)
 		}
 	}
+}
+
+// tooLate refuses a request to a system that has stopped.
+func (r *Runtime) tooLate(m any, sender *actor.PID) {
+	r.refuse(m, sender, core.Closed, "the Lockkeeper system is closed")
 }
 
 // gone forgets a lock actor that has stopped.
@@ -139,7 +158,7 @@ func (g *guardian) close(ctx actor.Context, done chan struct{}) {
 	if g.closing == nil {
 		g.closing = done
 		for _, c := range g.children {
-			ctx.Send(c.pid, shutdown{})
+			g.rt.deliver(c.pid, shutdown{})
 		}
 	}
 	g.checkClosed()
@@ -169,10 +188,13 @@ func (g *guardian) abandon() {
 }
 
 // Close refuses new requests, refuses those that wait, takes the locks from their
-// holders, releases them, and ends every goroutine. The guardian stays, to refuse
-// whatever comes later. If done comes first, the locks whose release Redis has not
-// confirmed are left to expire, and the goroutines that wait for Redis end when it
-// answers or their calls time out. A later Close waits for the first, or for done.
+// holders, releases them, stops every actor, and ends every goroutine. If done comes
+// first, the locks whose release Redis has not confirmed are left to expire, and the
+// goroutines that wait for Redis end when it answers or their calls time out. A later
+// Close waits for the first, or for done.
+//
+// If somebody else has stopped the guardian, everybody has been answered and told, but
+// nobody has waited for the releases: then it is not complete.
 func (r *Runtime) Close(done <-chan struct{}) (complete bool) {
 	first := r.closed.CompareAndSwap(false, true)
 	if first {
@@ -197,13 +219,17 @@ func (r *Runtime) Close(done <-chan struct{}) (complete bool) {
 func (r *Runtime) end(done <-chan struct{}) {
 	defer close(r.ended)
 	all := make(chan struct{})
-	r.root.Send(r.guardian, &closeAll{done: all})
+	r.deliver(r.guardian, &closeAll{done: all})
 	select {
 	case <-all:
 		r.complete = true
+	case <-r.stopped:
 	case <-done:
-		r.root.Send(r.guardian, abandonAll{})
-		<-all
+		r.deliver(r.guardian, abandonAll{})
+		select {
+		case <-all:
+		case <-r.stopped:
+		}
 	}
 	close(r.left)
 	r.endBeat()
@@ -211,8 +237,9 @@ func (r *Runtime) end(done <-chan struct{}) {
 		r.clocks[i].close()
 	}
 	r.channels.close()
-	_ = r.root.StopFuture(r.subscriber).Wait()
+	if r.deliverSystem(r.guardian, &actor.Stop{}) { // and with it the subscriber
+		<-r.stopped
+	}
 	r.redis.Close()
-	r.actor.EventStream.Unsubscribe(r.deadLetters)
 	r.host.drain()
 }

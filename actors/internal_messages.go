@@ -30,7 +30,7 @@ type (
 	suspicion struct{}
 	// shutdown: release everything and leave.
 	shutdown struct{}
-	// again brings a message that a crash has swallowed once more, and only once.
+	// again brings a message that a crash has swallowed once more.
 	again struct{ message any }
 )
 
@@ -79,6 +79,26 @@ func (*subscribe) IgnoreDeadLetterLogging()   {}
 func (*unsubscribe) IgnoreDeadLetterLogging() {}
 func (*published) IgnoreDeadLetterLogging()   {}
 func (*confirmed) IgnoreDeadLetterLogging()   {}
+
+// unrepeated is the message itself, if it comes again.
+func unrepeated(m any) any {
+	if repeated, ok := m.(*again); ok {
+		return repeated.message
+	}
+	return m
+}
+
+// frees tells the requests without which something stays that nobody wants any more,
+// also if whoever sent them has gone.
+func frees(m any) bool {
+	switch m := m.(type) {
+	case *messages.Release, *messages.Cancel:
+		return true
+	case *Call:
+		return m.Op == OpRelease || m.Op == OpCancel
+	}
+	return false
+}
 
 // isRequest tells the messages that ask for something, and are therefore counted and
 // always answered.

@@ -59,13 +59,10 @@ func (l *leaving) receive(c *cell, m any, sender *actor.PID) {
 		return
 	}
 	c.accepted = m
-	switch call, ok := m.(*Call); {
-	case ok && l.moving:
-		c.rt.root.Send(c.rt.guardian, call)
-	case l.moving && isRequest(m):
-		c.rt.root.RequestWithCustomSender(c.rt.guardian, m, sender)
-	default:
+	if !l.moving || !isRequest(m) {
 		c.refuse(m, sender, l.reason, l.detail)
+	} else if !c.rt.deliver(c.rt.guardian, &actor.MessageEnvelope{Message: m, Sender: sender}) {
+		c.rt.tooLate(m, sender)
 	}
 	l.check(c)
 }
@@ -80,7 +77,7 @@ func (l *leaving) abandon(c *cell) {
 func (l *leaving) check(c *cell) {
 	if l.releases <= 0 && c.seen >= l.sent && !l.gone {
 		l.gone = true
-		c.rt.root.Send(c.rt.guardian, &retired{cell: c})
+		c.rt.deliver(c.rt.guardian, &retired{cell: c})
 	}
 }
 

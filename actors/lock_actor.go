@@ -23,13 +23,10 @@ func (a *lockActor) Receive(ctx actor.Context) {
 		c.ctx = nil
 		c.mu.Unlock()
 	}()
-	m := ctx.Message()
-	if repeated, ok := m.(*again); ok {
-		m = repeated.message
-	}
+	m := unrepeated(ctx.Message())
 	c.accepted, c.lender = nil, nil
 	if isRequest(m) {
-		c.counted = m
+		c.counted = ctx.Message()
 		c.seen++
 	}
 	if c.leaving != nil {
@@ -212,11 +209,14 @@ func (c *cell) ticked() {
 	c.handle(tick{}, func(l *core.Lock, now core.Instant) { l.Tick(now) })
 }
 
-// stopping handles a stop that the guardian has not asked for: everybody is told,
-// and the lock is released.
+// stopping handles a stop that the guardian may not have asked for: nobody is to come
+// any more, everybody is told, and the lock is released.
 func (c *cell) stopping() {
 	c.stopAlarm()
 	if !c.idle() {
 		c.giveUp(core.Closed, "the lock actor was stopped")
+		return
 	}
+	c.rt.table.drop(c)
+	c.gate.close()
 }

@@ -40,11 +40,7 @@ type letter struct {
 
 func (l *letter) asked() Op { return l.op }
 
-func (l *letter) reply(c *cell, m proto.Message) {
-	if l.replyTo != nil {
-		c.rt.root.Send(l.replyTo, m)
-	}
-}
+func (l *letter) reply(c *cell, m proto.Message) (taken bool) { return c.rt.deliver(l.replyTo, m) }
 
 func (l *letter) ownerPID() *actor.PID {
 	if l.owner == nil {
@@ -57,7 +53,9 @@ func (l *letter) answered(c *cell, a core.Answer) {
 	if a.Kind == core.NotGranted || a.Kind == core.Granted && a.Count > 1 {
 		c.owners.done(c, l.owner) // a re-entry is part of the hold that it joined
 	}
-	l.reply(c, l.message(c.rt, a))
+	if !l.reply(c, l.message(c.rt, a)) && a.Kind == core.Granted {
+		c.giveBack(a.HoldID, l.lock.Mode)
+	}
 }
 
 // message is an answer as package messages spells it.
@@ -85,7 +83,7 @@ func (l *letter) message(rt *Runtime, a core.Answer) proto.Message {
 
 func (l *letter) lost(c *cell, a core.Answer) {
 	if holder := l.ownerPID(); holder != nil {
-		c.rt.root.Send(holder, &messages.LeaseLost{
+		c.rt.deliver(holder, &messages.LeaseLost{
 			Lock: l.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: l.token(a.Tokens),
 			Reason: messages.Reason(a.Reason), Detail: a.Detail,
 		})
@@ -94,7 +92,7 @@ func (l *letter) lost(c *cell, a core.Answer) {
 
 func (l *letter) atRisk(c *cell, a core.Answer) {
 	if holder := l.ownerPID(); holder != nil {
-		c.rt.root.Send(holder, &messages.LeaseAtRisk{
+		c.rt.deliver(holder, &messages.LeaseAtRisk{
 			Lock: l.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: l.token(a.Tokens),
 			Validity: c.rt.fromNow(a.Until), Detail: a.Detail,
 		})

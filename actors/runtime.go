@@ -6,13 +6,11 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/asynkron/protoactor-go/eventstream"
 	"github.com/google/uuid"
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/core"
 	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
-	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 	"github.com/lockkeeper-go/lockkeeper/wire"
 )
@@ -49,14 +47,15 @@ type Runtime struct {
 	// cells counts the lock actors that there have been.
 	cells atomic.Uint64
 
-	guardian    *actor.PID
-	subscriber  *actor.PID
-	channels    *channels
-	deadLetters *eventstream.Subscription
+	guardian   *actor.PID
+	subscriber *actor.PID
+	channels   *channels
 
 	// lenders is how many callers run commands on their own goroutines.
 	lenders atomic.Int64
 
+	// stopped is closed when the guardian has stopped, with all its children.
+	stopped chan struct{}
 	// closed is set when Close begins; left is closed when the lock actors have gone,
 	// and complete tells whether every lock was released by then; ended is closed when
 	// the goroutines have gone too.
@@ -76,6 +75,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		id:      uuid.NewString(),
 		present: boottime.For(system),
 		host:    newHost(system, cfg.Logger),
+		stopped: make(chan struct{}),
 		left:    make(chan struct{}),
 		ended:   make(chan struct{}),
 	}
@@ -88,31 +88,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	r.endBeat = r.present.Beat(r.beat)
 	r.channels = newChannels(r)
 	r.startGuardian()
-	r.deadLetters = system.EventStream.Subscribe(r.deadLetter)
 	return r
-}
-
-// deadLetter releases a hold whose grant reached nobody, since the requester died or
-// its future timed out while the grant was on its way; and it answers a call that
-// reached no actor.
-func (r *Runtime) deadLetter(event any) {
-	letter, ok := event.(*actor.DeadLetterEvent)
-	if !ok {
-		return
-	}
-	switch m := letter.Message.(type) {
-	case *messages.Acquired:
-		r.root.Send(r.guardian, &messages.Release{Lock: m.Lock, HoldId: m.HoldId})
-	case *Call:
-		m.refuse(core.Closed, "the Lockkeeper system was stopped from outside")
-	}
-}
-
-// deliver sends from a goroutine that is not an actor's, where a panic of some
-// subscriber to the event stream would end the process.
-func (r *Runtime) deliver(pid *actor.PID, message any) {
-	defer r.survive("a subscriber of the event stream panicked")
-	r.root.Send(pid, message)
 }
 
 // Guardian is the address for the requests of package messages.

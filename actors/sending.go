@@ -86,13 +86,13 @@ func (c *cell) ears(term uint64) []ear {
 func (c *cell) listen(term uint64) {
 	c.heard = c.ears(term)
 	for _, e := range c.heard {
-		e.rt.root.Send(e.rt.subscriber, &subscribe{cell: c, channel: e.channel, term: term})
+		e.rt.deliver(e.rt.subscriber, &subscribe{cell: c, channel: e.channel, term: term})
 	}
 }
 
 func (c *cell) stopListening() {
 	for _, e := range c.heard {
-		e.rt.root.Send(e.rt.subscriber, &unsubscribe{cell: c, channel: e.channel})
+		e.rt.deliver(e.rt.subscriber, &unsubscribe{cell: c, channel: e.channel})
 	}
 	c.heard = nil
 }

@@ -14,6 +14,7 @@ type slot struct {
 	loan     *loan
 	answer   *Outcome
 	answered bool          // the answer has been put: nothing may be lent any more
+	left     bool          // the caller will not look again
 	bell     chan struct{} // somebody waits for it to be rung, once
 }
 
@@ -32,15 +33,31 @@ var (
 )
 
 // put brings the answer, and takes back a command that the caller has not begun to run: it
-// may have left before it looks again.
-func (s *slot) put(answer Outcome) (unrun *loan) {
+// may have left before it looks again. It reports whether the answer may be looked at.
+func (s *slot) put(answer Outcome) (unrun *loan, taken bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.answer, s.answered = outcomes.Get().(*Outcome), true
-	*s.answer = answer
 	unrun, s.loan = s.loan, nil
+	s.answered = true
+	if s.left {
+		return unrun, false
+	}
+	s.answer = outcomes.Get().(*Outcome)
+	*s.answer = answer
 	s.ring()
-	return unrun
+	return unrun, true
+}
+
+// leave is for a caller that gives up. It gives the answer if that has come; one that
+// comes later is not taken.
+func (s *slot) leave() (answer Outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left, s.bell = true, nil
+	if s.answer != nil {
+		answer, s.answer = *s.answer, nil
+	}
+	return answer
 }
 
 // lend brings a command for the caller to run, if the answer is still to come; with

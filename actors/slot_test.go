@@ -46,10 +46,25 @@ func TestWhatWasLentIsHandedBackWithTheAnswer(t *testing.T) {
 	if !s.lend(job, false) || s.lend(&loan{}, false) {
 		t.Fatal("one command at a time is lent")
 	}
-	if s.put(Outcome{}) != job {
+	if unrun, taken := s.put(Outcome{}); unrun != job || !taken {
 		t.Error("the command was not handed back")
 	}
 	if job, _, answered := s.take(nil); job != nil || !answered {
 		t.Error("the caller was lent a command, and has its answer")
+	}
+}
+
+// An answer that comes after its caller has left is not taken, and whoever brings it is told.
+func TestAnswerForACallerThatHasLeft(t *testing.T) {
+	var early, late slot
+	early.put(Outcome{Owner: 7})
+	if out := early.leave(); out.Owner != 7 {
+		t.Errorf("the answer that had come is %+v", out)
+	}
+	if out := late.leave(); out.Owner != 0 {
+		t.Errorf("an answer out of nowhere: %+v", out)
+	}
+	if _, taken := late.put(Outcome{}); taken {
+		t.Error("the answer counts as taken, and nobody will look at it")
 	}
 }

@@ -34,11 +34,11 @@ func (s *subscriber) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *published:
 		for c := range s.who(m.channel) {
-			c.rt.root.Send(c.pid, unlocked{ear: ear{s.rt, m.channel}})
+			c.rt.deliver(c.pid, unlocked{ear: ear{s.rt, m.channel}})
 		}
 	case *confirmed:
 		for c, term := range s.who(m.channel) {
-			c.rt.root.Send(c.pid, listening{ear: ear{s.rt, m.channel}, term: term})
+			c.rt.deliver(c.pid, listening{ear: ear{s.rt, m.channel}, term: term})
 		}
 	case *subscribe:
 		s.add(m)
@@ -104,7 +104,7 @@ func (c *channels) subscribed(channel string) bool { return c.subscriptions.Subs
 func (c *channels) crashed(m any) {
 	if again, ok := m.(*unsubscribe); ok && !again.repeated {
 		again.repeated = true
-		c.rt.root.Send(c.rt.subscriber, again)
+		c.rt.deliver(c.rt.subscriber, again)
 	}
 }
 

@@ -59,21 +59,20 @@ func (r *Runtime) surviveTheEnd(next actor.ReceiverFunc) actor.ReceiverFunc {
 }
 
 // crashed settles what a crash leaves open: the message that was being handled is
-// answered unless the lock had already taken it over, and an actor that does
+// answered or repeated unless the lock had already taken it over, and an actor that does
 // nothing but crash is given up. One that is leaving needs no new instance any more.
-func (c *cell) crashed(m any, sender *actor.PID) (isLeaving bool) {
+func (c *cell) crashed(swallowed any, sender *actor.PID) (isLeaving bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if isRequest(m) && c.counted != m {
-		c.counted = m // the crash came before the actor itself saw it
+	m := unrepeated(swallowed)
+	if isRequest(m) && c.counted != swallowed {
+		c.counted = swallowed // the crash came before the actor itself saw it
 		c.seen++
 	}
 	if c.accepted != m {
 		c.accepted = m
-		c.refuse(m, sender, core.Crashed, "the lock actor crashed while it handled the request")
-		switch m.(type) {
-		case *replied, *actor.Terminated, unlocked, listening, shutdown:
-			c.rt.root.Send(c.pid, &again{m}) // what nobody else will repeat
+		if !c.repeat(swallowed, sender) {
+			c.refuse(m, sender, core.Crashed, "the lock actor crashed while it handled the request")
 		}
 	}
 	now := c.rt.Now()
@@ -86,6 +85,19 @@ func (c *cell) crashed(m any, sender *actor.PID) (isLeaving bool) {
 		c.giveUp(core.Crashed, "the lock actor crashed too often and was given up")
 	}
 	return c.leaving != nil
+}
+
+// repeat has a message handled once more that nobody else will repeat, and reports whether
+// it did: what Redis, others and the guardian have said, once; and what frees the lock,
+// whose sender may have gone, until it is done or the actor is given up.
+func (c *cell) repeat(swallowed any, sender *actor.PID) bool {
+	m := unrepeated(swallowed)
+	switch m.(type) {
+	case *replied, *actor.Terminated, unlocked, listening, shutdown:
+		return m == swallowed && c.rt.deliver(c.pid, &again{m})
+	}
+	return frees(m) && c.gate.enter() && // it counts as one more request
+		c.rt.deliver(c.pid, &actor.MessageEnvelope{Message: &again{m}, Sender: sender})
 }
 
 // refuse answers a request that is not carried out, whatever it was.

@@ -5,7 +5,8 @@
 // source: lockkeeper/v1/lockkeeper.proto
 
 // Everything that may be sent to the guardian of a Lockkeeper system, and
-// everything that it and its lock actors send back. The same messages work for
+// everything that it and its lock actors send back. It answers any other message that has a
+// sender with Failed. The same messages work for
 // local actors and, since they are protobuf, for remote ones.
 
 package messages
@@ -164,7 +165,8 @@ const (
 	Reason_REASON_UNAVAILABLE Reason = 7
 	// Redis refused for good (wrong type, no permission, …); see the detail.
 	Reason_REASON_REJECTED Reason = 8
-	// The lock actor crashed while it handled the request, or gave up.
+	// The lock actor crashed while it handled the request, or gave up. A Release or a
+	// Cancel is repeated after a crash, and gets this answer only if the actor gave up.
 	Reason_REASON_CRASHED Reason = 9
 	// There is no such hold: never granted, or released before.
 	Reason_REASON_NOT_HELD Reason = 10
@@ -339,7 +341,8 @@ type Acquire struct {
 	// Who will hold the lock; its death releases it. Default: the sender, if the
 	// sender is an actor. An owner that holds the lock already re-enters it: the re-entry
 	// joins the hold, with the hold's end.
-	// Never name the PID of a future.
+	// Never name the PID of a future. A request without an owner, as that of a future,
+	// must have a lease or a max_hold, since nobody's death would end its hold.
 	Owner *actor.PID `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	// A fixed lease, at least 10 ms: not renewed, given up and told at its end. Absent: the
 	// watchdog keeps the lease alive until the release. A re-entry may give one if the hold
@@ -1219,7 +1222,8 @@ func (x *Status) GetHolders() int64 {
 	return 0
 }
 
-// Failed answers Cancel, ForceRelease and Inspect when they could not be carried out.
+// Failed answers Cancel, ForceRelease and Inspect when they could not be carried out, and
+// any message that is not a request.
 type Failed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Lock          *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`

@@ -89,8 +89,11 @@ var All = []Control{
 	},
 	{
 		Name: "grant for nobody", Rule: "4 a grant for nobody is released", Broken: "a grant that a cancelled request still gets is kept",
-		Edits: []Edit{{"actors/call.go", "	if out.Kind == core.Granted {\n		r.submit(acquire.about(OpRelease", "	if out.Kind == core.Granted && false {\n		r.submit(acquire.about(OpRelease"}},
-		Plan:  plan(traffic.Style{Kind: traffic.Plain, Workers: 2, Hold: ms(0, 1), Think: ms(0, 2), Impatient: 1, GiveUp: ms(0, 1)}),
+		Edits: []Edit{
+			{"actors/call.go", "	if !call.put(o) && a.Kind == core.Granted {", "	if !call.put(o) && a.Kind == core.Granted && false {"},
+			{"actors/call.go", "	if out.Kind == core.Granted {\n		r.submit(acquire.about(OpRelease", "	if out.Kind == core.Granted && false {\n		r.submit(acquire.about(OpRelease"},
+		},
+		Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 2, Hold: ms(0, 1), Think: ms(0, 2), Impatient: 1, GiveUp: ms(0, 1)}),
 	},
 	{
 		Name: "no poll", Rule: "6 every wait has a bounded poll", Broken: "a waiter looks again only when a message comes",

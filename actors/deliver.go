@@ -1,0 +1,81 @@
+package actors
+
+import "github.com/asynkron/protoactor-go/actor"
+
+// deliver sends a message and reports whether there was anybody to take it. All that
+// actors and goroutines of a system send goes this way.
+//
+// What reaches nobody becomes no dead letter, as it would with proto.actor's Send: the
+// host's subscribers to the event stream run inside the sender, and may block or panic. A
+// process on another node takes everything, whether it arrives there or not.
+func (r *Runtime) deliver(pid *actor.PID, message any) (taken bool) {
+	defer r.survive("a recipient panicked") // a process of the host's own, or what a future is piped to
+	process, taken := r.actor.ProcessRegistry.Get(pid)
+	if taken {
+		process.SendUserMessage(pid, message)
+	}
+	return taken
+}
+
+// deliverSystem is deliver for proto.actor's own messages.
+func (r *Runtime) deliverSystem(pid *actor.PID, message any) (taken bool) {
+	defer r.survive("a recipient panicked")
+	process, taken := r.actor.ProcessRegistry.Get(pid)
+	if taken {
+		process.SendSystemMessage(pid, message)
+	}
+	return taken
+}
+
+// forward hands on the message that an actor is handling, with its sender and headers.
+func (r *Runtime) forward(ctx actor.Context, pid *actor.PID) (taken bool) {
+	envelope := &actor.MessageEnvelope{Message: ctx.Message(), Sender: ctx.Sender()}
+	if header := ctx.MessageHeader(); header != nil {
+		for _, key := range header.Keys() {
+			envelope.SetHeader(key, header.Get(key))
+		}
+	}
+	return r.deliver(pid, envelope)
+}
+
+// answering is a mailbox, and the invoker behind it. It refuses the requests that its
+// actor drops silently once it has stopped: those that were still queued, and those of
+// senders who had found the actor just before.
+type answering struct {
+	actor.Mailbox
+	actor.MessageInvoker
+	rt      *Runtime
+	stopped bool
+}
+
+// answers makes such a mailbox of another.
+func (r *Runtime) answers(inner actor.MailboxProducer) actor.PropsOption {
+	return actor.WithMailbox(func() actor.Mailbox { return &answering{Mailbox: inner(), rt: r} })
+}
+
+// RegisterHandlers implements actor.Mailbox.
+func (a *answering) RegisterHandlers(invoker actor.MessageInvoker, dispatcher actor.Dispatcher) {
+	a.MessageInvoker = invoker
+	a.Mailbox.RegisterHandlers(a, dispatcher)
+}
+
+// InvokeSystemMessage implements actor.MessageInvoker.
+func (a *answering) InvokeSystemMessage(message any) {
+	a.MessageInvoker.InvokeSystemMessage(message)
+	switch message.(type) {
+	case *actor.Stop, *actor.Terminated: // its own stop, or that of its last child
+		self := a.MessageInvoker.(actor.Context).Self()
+		_, there := a.rt.actor.ProcessRegistry.GetLocal(self.Id)
+		a.stopped = !there
+	}
+}
+
+// InvokeUserMessage implements actor.MessageInvoker.
+func (a *answering) InvokeUserMessage(message any) {
+	if !a.stopped {
+		a.MessageInvoker.InvokeUserMessage(message)
+		return
+	}
+	_, m, sender := actor.UnwrapEnvelope(message)
+	a.rt.tooLate(m, sender)
+}
