@@ -23,7 +23,9 @@ func openRed(t *testing.T, servers []*redistest.Server, name string) *redProcess
 	for _, s := range servers {
 		proxy := redistest.NewProxy(t, s.Addr())
 		p.proxies = append(p.proxies, proxy)
-		p.systems = append(p.systems, open(t, proxy.URL(), lockkeeper.Config{Watchdog: watchdog, Poll: 300 * time.Millisecond}).System)
+		s := open(t, proxy.URL(), lockkeeper.Config{Watchdog: watchdog, Poll: 300 * time.Millisecond})
+		s.lame = true // servers are killed
+		p.systems = append(p.systems, s.System)
 	}
 	red, err := lockkeeper.RedLock(p.systems...)
 	if err != nil {

@@ -202,7 +202,7 @@ func (r *Runtime) Close(done <-chan struct{}) (complete bool) {
 	}
 	select {
 	case <-r.ended:
-		return r.complete
+		return r.complete && r.cleanups.complete()
 	case <-done:
 	}
 	if first {
@@ -210,7 +210,7 @@ func (r *Runtime) Close(done <-chan struct{}) (complete bool) {
 	}
 	select {
 	case <-r.left:
-		return r.complete
+		return r.complete && r.cleanups.complete()
 	default:
 		return false
 	}
@@ -231,6 +231,7 @@ func (r *Runtime) end(done <-chan struct{}) {
 		case <-r.stopped:
 		}
 	}
+	r.cleanups.close(done)
 	close(r.left)
 	r.endBeat()
 	for i := range r.clocks {

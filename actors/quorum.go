@@ -66,43 +66,76 @@ func count(votes []vote) (t tally) {
 }
 
 // acquire asks all servers side by side. It ends with the majority, or as soon as that
-// is out of reach; what a minority has granted is given back then.
+// is out of reach; what a minority has granted is given back then. When a majority has
+// answered but is split, those that are much slower are not waited for: two processes would
+// keep the lock from each other until the servers that hang have timed out.
 func (q *quorum) acquire(c core.Command, deadline time.Time, done func(verdict)) {
-	g := &gather[vote]{n: len(q.leaves), judge: func(votes []vote, _ bool) (func(), bool) {
+	began := time.Now()
+	var patience *time.Timer
+	end := func() {
+		if patience != nil {
+			patience.Stop()
+		}
+	}
+	g := &gather[vote]{n: len(q.leaves)}
+	g.judge = func(votes []vote, _ bool) (func(), bool) {
 		t := count(votes)
 		switch {
 		case len(t.done) >= q.majority():
+			end()
 			return func() { done(verdict{Result: core.Result{Outcome: core.Done}}) }, true
 		case len(votes)-len(t.done) > len(q.leaves)-q.majority():
+			end()
 			q.end(c.Term) // before a vote can be late
 			return func() { q.giveBack(c, t, done) }, true
+		case len(t.done)+len(t.refused) >= q.majority() && patience == nil:
+			patience = time.AfterFunc(max(split, 2*time.Since(began)), func() {
+				g.cut(func(votes []vote) func() {
+					q.end(c.Term)
+					t := count(votes)
+					for range len(q.leaves) - len(votes) {
+						t.failed = append(t.failed, vote{verdict: verdict{Result: tooSlow}})
+					}
+					return func() { q.giveBack(c, t, done) }
+				})
+			})
 		}
 		return nil, false
-	}}
+	}
 	for _, l := range q.leaves {
 		q.vote(l, c, q.quarantine, deadline, func(v verdict) (late bool) { return g.add(vote{v, l}) })
 	}
 }
 
+// tooSlow is the vote of a server that was not waited for any longer.
+var tooSlow = core.Result{Outcome: core.Failed, Transient: true, Err: errors.New("no answer yet")}
+
 // vote asks one server. Its answer may come when the term is over already, since nobody
 // waits for more than a majority, and what was granted must not outlast it.
 func (q *quorum) vote(l *leaf, c core.Command, quarantine time.Duration, deadline time.Time, done func(verdict) (late bool)) {
 	l.vote(c, quarantine, deadline, func(v verdict) {
+		granted := v.Outcome == core.Done || v.Unsure
+		if granted {
+			raise(&l.granted, c.Term)
+		}
 		over := c.Term <= q.ended.Load()
 		if done(v) {
 			over = c.Term <= q.ended.Load()
 		}
-		if over && (v.Outcome == core.Done || v.Unsure) {
+		if over && granted {
 			l.undo(c)
 		}
 	})
 }
 
 // end takes note that a term is over, before its releases are sent.
-func (q *quorum) end(term uint64) {
+func (q *quorum) end(term uint64) { raise(&q.ended, term) }
+
+// raise makes a number the given one, unless it is higher already.
+func raise(number *atomic.Uint64, to uint64) {
 	for {
-		last := q.ended.Load()
-		if term <= last || q.ended.CompareAndSwap(last, term) {
+		last := number.Load()
+		if to <= last || number.CompareAndSwap(last, to) {
 			return
 		}
 	}
@@ -112,16 +145,34 @@ func (q *quorum) end(term uint64) {
 // those that failed are told too, and those that have not answered yet when they do.
 func (q *quorum) giveBack(c core.Command, t tally, done func(verdict)) {
 	why := q.refusal(t)
-	var granted []target
-	for _, v := range t.done {
-		granted = append(granted, v.leaf)
-	}
 	for _, v := range t.failed {
 		if v.Unsure {
 			v.leaf.undo(c)
 		}
 	}
-	rollBack(granted, c, why, done)
+	if len(t.done) == 0 {
+		done(why)
+		return
+	}
+	g := &gather[vote]{n: len(t.done), judge: atLast(func(votes []vote) {
+		for _, v := range votes {
+			if v.owes() {
+				v.leaf.cleanUp(c)
+			}
+		}
+		done(why)
+	})}
+	deadline := time.Now().Add(rollBackTime)
+	for _, v := range t.done {
+		v.leaf.run(asRelease(c), deadline, func(r verdict) { g.add(vote{r, v.leaf}) })
+	}
+}
+
+func (q *quorum) cleanUp(c core.Command) {
+	q.end(c.Term)
+	for _, l := range q.leaves {
+		l.cleanUp(c)
+	}
 }
 
 // split bounds how long those who took a minority each wait before they try again. The
@@ -172,6 +223,13 @@ func (q *quorum) failure(t tally) verdict {
 	return v
 }
 
+// halfDone is the failure of a command that some servers may have carried out.
+func (q *quorum) halfDone(t tally) verdict {
+	v := q.failure(t)
+	v.Unsure = v.Unsure || len(t.done) > 0
+	return v
+}
+
 // set renews the lease, or changes its count, on a majority. A server that knows
 // nothing of the lease, since it was restarted or did not answer before, is given it.
 func (q *quorum) set(c core.Command, deadline time.Time, done func(verdict)) {
@@ -193,7 +251,7 @@ func (q *quorum) set(c core.Command, deadline time.Time, done func(verdict)) {
 			v.Taken = slices.ContainsFunc(append(t.absent, t.refused...), func(v vote) bool { return v.Taken || v.Outcome == core.Refused })
 			return func() { done(v) }, true
 		case len(votes)-len(t.done) > len(q.leaves)-q.majority():
-			return func() { done(q.failure(t)) }, true
+			return func() { done(q.halfDone(t)) }, true
 		}
 		return nil, false
 	}}
@@ -218,81 +276,104 @@ func (q *quorum) heal(c core.Command, absent []vote) {
 	}
 }
 
-// release ends the lease on all servers; a majority is enough to say so.
+// release ends the lease on all servers.
 func (q *quorum) release(c core.Command, deadline time.Time, done func(verdict)) {
 	q.end(c.Term)
+	free := func(l *leaf, done func(verdict)) { l.run(c, deadline, done) }
+	q.free(free, func(l *leaf) { l.owe(c) }, func(t tally) {
+		switch {
+		case len(t.done) >= q.majority():
+			done(verdict{Result: core.Result{Outcome: core.Done}})
+		case len(t.absent) > len(q.leaves)-q.majority():
+			done(verdict{Result: core.Result{Outcome: core.Absent}})
+		default:
+			done(q.halfDone(t))
+		}
+	})
+}
+
+// free releases the lock on every server. A majority is enough to say so, but the others are
+// not let off: a key that is left on one of them counts as soon as another server is down.
+// When there is a majority, goOn is told of each server that has failed, or fails late.
+func (q *quorum) free(free func(l *leaf, done func(verdict)), goOn func(l *leaf), done func(tally)) {
+	enough := false
+	late := func(votes []vote) {
+		for _, v := range votes {
+			if v.owes() {
+				goOn(v.leaf)
+			}
+		}
+	}
 	g := &gather[vote]{n: len(q.leaves), judge: func(votes []vote, last bool) (func(), bool) {
 		t := count(votes)
 		switch {
-		case len(t.done) >= q.majority():
-			return func() { done(verdict{Result: core.Result{Outcome: core.Done}}) }, true
-		case !last:
-			return nil, false
-		case len(t.absent) > len(q.leaves)-q.majority():
-			return func() { done(verdict{Result: core.Result{Outcome: core.Absent}}) }, true
+		case enough:
+			return func() { late(votes[len(votes)-1:]) }, last
+		case len(t.done) >= q.majority() || last && len(t.absent) > len(q.leaves)-q.majority():
+			enough = true
+			return func() {
+				late(t.failed)
+				done(t)
+			}, last
+		case last:
+			return func() { done(t) }, true
 		}
-		return func() { done(q.failure(t)) }, true
+		return nil, false
 	}}
 	for _, l := range q.leaves {
-		l.run(c, deadline, func(v verdict) { g.add(vote{v, l}) })
+		free(l, func(v verdict) { g.add(vote{v, l}) })
 	}
 }
 
-// force frees the lock on all servers, whoever has it.
-func (q *quorum) force(c core.Command, deadline time.Time, done func(verdict)) {
-	g := &gather[vote]{n: len(q.leaves), judge: atLast(func(votes []vote) {
-		t := count(votes)
-		if len(t.done) < q.majority() {
-			done(q.failure(t))
-			return
-		}
-		held := 0
-		for _, v := range t.done {
-			if v.WasHeld {
-				held++
-			}
-		}
-		done(verdict{Result: core.Result{Outcome: core.Done, WasHeld: held >= q.majority()}})
-	})}
-	for _, l := range q.leaves {
-		l.run(c, deadline, func(v verdict) { g.add(vote{v, l}) })
-	}
-}
-
-// inspect says that the lock is held if one holder has a majority.
+// inspect says that the lock is held if one holder has a majority, as soon as that is known.
 func (q *quorum) inspect(deadline time.Time, done func(wire.View, error)) {
-	type look struct {
-		wire.View
-		err error
-	}
-	g := &gather[look]{n: len(q.leaves), judge: atLast(func(looks []look) {
-		holders, failed := map[string][]wire.View{}, 0
-		whole := wire.View{TTL: -1}
-		var err error
-		for _, l := range looks {
-			if l.err != nil {
-				failed, err = failed+1, l.err
-			} else if l.Locked {
-				holders[l.Holder] = append(holders[l.Holder], l.View)
-			}
-			whole.Subscribers = max(whole.Subscribers, l.Subscribers)
+	g := &gather[look]{n: len(q.leaves), judge: func(looks []look, last bool) (func(), bool) {
+		view, known, err := q.view(looks)
+		if !known && !last {
+			return nil, false
 		}
-		if failed > len(q.leaves)-q.majority() {
-			done(wire.View{}, err)
-			return
-		}
-		for _, views := range holders {
-			if len(views) >= q.majority() {
-				subscribers := whole.Subscribers
-				whole = slices.MaxFunc(views, func(a, b wire.View) int { return cmp.Compare(a.TTL, b.TTL) })
-				whole.Subscribers = subscribers
-			}
-		}
-		done(whole, nil)
-	})}
+		return func() { done(view, err) }, true
+	}}
 	for _, l := range q.leaves {
 		l.inspect(deadline, func(v wire.View, err error) { g.add(look{v, err}) })
 	}
+}
+
+// look is what one server said about the lock.
+type look struct {
+	wire.View
+	err error
+}
+
+// view is what the servers say together. It is known for certain when those that have not
+// answered could not change it.
+func (q *quorum) view(looks []look) (whole wire.View, known bool, err error) {
+	holders, answered, most := map[string][]wire.View{}, 0, 0
+	whole.TTL = -1
+	for _, l := range looks {
+		if l.err != nil {
+			err = l.err
+			continue
+		}
+		answered++
+		whole.Subscribers = max(whole.Subscribers, l.Subscribers)
+		if l.Locked {
+			holders[l.Holder] = append(holders[l.Holder], l.View)
+			most = max(most, len(holders[l.Holder]))
+		}
+	}
+	if answered < q.majority() {
+		return wire.View{}, len(looks)-answered > len(q.leaves)-q.majority(), err
+	}
+	for _, views := range holders {
+		if len(views) >= q.majority() {
+			subscribers := whole.Subscribers
+			whole = slices.MaxFunc(views, func(a, b wire.View) int { return cmp.Compare(a.TTL, b.TTL) })
+			whole.Subscribers = subscribers
+			return whole, true, nil
+		}
+	}
+	return whole, most+len(q.leaves)-len(looks) < q.majority(), nil
 }
 
 func (q *quorum) ears() []ear {

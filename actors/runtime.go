@@ -37,9 +37,11 @@ type Runtime struct {
 	// wholes are the lock actors, of this system and of others, whose locks have members here.
 	wholes sync.Map
 	// red are the systems that RedLock has made one of, this one first; nil before.
-	red     atomic.Pointer[[]*Runtime]
-	host    *host
-	metrics *metrics
+	red atomic.Pointer[[]*Runtime]
+	// cleanups are the releases that this server has not confirmed to a RedLock or a MultiLock.
+	cleanups cleanups
+	host     *host
+	metrics  *metrics
 	// locks and rooms hold what events need for a moment.
 	locks, rooms sync.Pool
 
@@ -86,7 +88,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		r.clocks[i].rt, r.clocks[i].sooner = r, make(chan struct{}, 1)
 	}
 	r.endBeat = r.present.Beat(r.beat)
-	r.channels = newChannels(r)
+	r.channels, r.cleanups.rt = newChannels(r), r
 	r.startGuardian()
 	return r
 }

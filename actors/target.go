@@ -2,6 +2,7 @@ package actors
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/core"
@@ -17,6 +18,8 @@ type target interface {
 	run(c core.Command, deadline time.Time, done func(verdict))
 	// inspect looks at it, likewise.
 	inspect(deadline time.Time, done func(wire.View, error))
+	// cleanUp goes on, in the background, with the release of a term that has failed.
+	cleanUp(c core.Command)
 	// ears are where its release is told.
 	ears() []ear
 }
@@ -40,6 +43,8 @@ type leaf struct {
 	rt     *Runtime
 	member wire.Member
 	mu     sync.Mutex // guards the making of calls
+	// granted is the last term that has, or may have, got the lock by a vote.
+	granted atomic.Uint64
 }
 
 func (l *leaf) run(c core.Command, deadline time.Time, done func(verdict)) {
@@ -67,19 +72,42 @@ func (l *leaf) vote(c core.Command, quarantine time.Duration, deadline time.Time
 	l.rt.redis.Run(call)
 }
 
-// undo releases what a command may have taken, again and again until that is certain,
-// or the TTL is over.
-func (l *leaf) undo(c core.Command) {
-	until := l.rt.Now() + c.Lease
-	var try func()
-	try = func() {
-		l.run(asRelease(c), time.Now().Add(rollBackTime), func(v verdict) {
-			if v.Outcome == core.Failed && v.Transient && l.rt.Now() < until {
-				time.AfterFunc(lastPause, try)
-			}
-		})
+// release releases what an owner holds, whichever client's it is.
+func (l *leaf) release(owner string, deadline time.Time, done func(verdict)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	call := l.member.ReleaseOf(owner, deadline)
+	call.To = leafReply{leaf: l, done: done}
+	l.rt.redis.Run(call)
+}
+
+// owner is the owner of that term in Redis.
+func (l *leaf) owner(term uint64) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.member.Owner(term)
+}
+
+// cleanUp goes on with a release that has failed, until it is confirmed or the lease is over.
+func (l *leaf) cleanUp(c core.Command) {
+	l.rt.cleanups.add(cleanup{leaf: l, owner: l.owner(c.Term), until: l.rt.Now() + c.Lease})
+}
+
+// owe does so if the term may have the lock by a vote. A vote that is still under way is
+// given back when it is answered.
+func (l *leaf) owe(c core.Command) {
+	if l.granted.Load() == c.Term {
+		l.cleanUp(c)
 	}
-	try()
+}
+
+// undo releases at once what a command may have taken, and goes on until that is certain.
+func (l *leaf) undo(c core.Command) {
+	l.run(asRelease(c), time.Now().Add(cleanupTime), func(v verdict) {
+		if v.owes() {
+			l.cleanUp(c)
+		}
+	})
 }
 
 // leafReply reads the reply for whoever is waiting for it.
@@ -150,6 +178,19 @@ func (g *gather[T]) judged(answer T) (act func(), late bool) {
 	g.answers = append(g.answers, answer)
 	act, g.over = g.judge(g.answers, len(g.answers) == g.n)
 	return act, false
+}
+
+// cut ends the gathering without the answers that have not come, unless it is over.
+func (g *gather[T]) cut(judge func(answers []T) (act func())) {
+	g.mu.Lock()
+	if g.over {
+		g.mu.Unlock()
+		return
+	}
+	g.over = true
+	act := judge(g.answers)
+	g.mu.Unlock()
+	act()
 }
 
 // atLast waits for all answers.

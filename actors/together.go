@@ -76,26 +76,52 @@ func rollBack(parts []target, c core.Command, why verdict, done func(verdict)) {
 
 // all has every part carry out the command, side by side.
 func (t *together) all(c core.Command, deadline time.Time, done func(verdict)) {
-	g := &gather[verdict]{n: len(t.parts), judge: atLast(func(answers []verdict) { done(sum(c.Kind, answers)) })}
+	type answer struct {
+		verdict
+		part target
+	}
+	g := &gather[answer]{n: len(t.parts), judge: atLast(func(answers []answer) {
+		verdicts := make([]verdict, len(answers))
+		for i, a := range answers {
+			verdicts[i] = a.verdict
+		}
+		whole := sum(c.Kind, verdicts)
+		if c.Kind == core.Release && whole.Outcome == core.Failed && !whole.Transient {
+			// The whole is not tried again, because of one part; the others must not stay held.
+			for _, a := range answers {
+				if a.owes() {
+					a.part.cleanUp(c)
+				}
+			}
+		}
+		done(whole)
+	})}
 	for _, part := range t.parts {
-		part.run(c, deadline, func(v verdict) { g.add(v) })
+		part.run(c, deadline, func(v verdict) { g.add(answer{v, part}) })
+	}
+}
+
+func (t *together) cleanUp(c core.Command) {
+	for _, part := range t.parts {
+		part.cleanUp(c)
 	}
 }
 
 // sum is what the verdicts on the parts mean for the whole. That a part was lost counts
 // for more than that another did not answer, except after a release, which is tried again.
+// What only some parts have carried out may have been carried out.
 func sum(kind core.CommandKind, answers []verdict) verdict {
 	whole := verdict{Result: core.Result{Outcome: core.Done}}
 	var failed, lost *verdict
+	unsure := false
 	for i, v := range answers {
 		whole.WasHeld = whole.WasHeld || v.WasHeld
+		unsure = unsure || v.Unsure || v.Outcome == core.Done
 		switch v.Outcome {
 		case core.Failed:
-			unsure := v.Unsure || failed != nil && failed.Unsure
 			if failed == nil || !v.Transient {
 				failed = &answers[i]
 			}
-			failed.Unsure = unsure
 		case core.Absent, core.Refused:
 			if lost == nil || v.Taken || v.Outcome == core.Refused {
 				lost = &answers[i]
@@ -105,6 +131,7 @@ func sum(kind core.CommandKind, answers []verdict) verdict {
 	switch {
 	case failed != nil && (lost == nil || kind == core.Release):
 		whole.Result = failed.Result
+		whole.Unsure = unsure
 	case lost != nil:
 		whole.Outcome, whole.Taken = core.Absent, lost.Taken || lost.Outcome == core.Refused
 	}
@@ -112,10 +139,6 @@ func sum(kind core.CommandKind, answers []verdict) verdict {
 }
 
 func (t *together) inspect(deadline time.Time, done func(wire.View, error)) {
-	type look struct {
-		wire.View
-		err error
-	}
 	g := &gather[look]{n: len(t.parts), judge: atLast(func(looks []look) {
 		whole := wire.View{TTL: -1}
 		for _, l := range looks {

@@ -17,6 +17,7 @@ type fake struct {
 	until   []time.Time
 	late    bool // answers when it is let
 	pending []func()
+	owed    bool // its release goes on in the background
 }
 
 func (f *fake) run(c core.Command, deadline time.Time, done func(verdict)) {
@@ -33,6 +34,8 @@ func (f *fake) run(c core.Command, deadline time.Time, done func(verdict)) {
 }
 
 func (f *fake) inspect(_ time.Time, done func(wire.View, error)) { done(wire.View{TTL: -1}, nil) }
+
+func (f *fake) cleanUp(core.Command) { f.owed = true }
 
 func (f *fake) ears() []ear { return nil }
 
@@ -168,6 +171,7 @@ func TestSum(t *testing.T) {
 		{"one failed", core.Renew, []verdict{done, failing(true, true)}, failing(true, true).Result},
 		{"one failed, one for good", core.Renew, []verdict{failing(true, true), failing(false, false)}, failing(false, true).Result},
 		{"one for good, one failed", core.Renew, []verdict{failing(false, false), failing(true, true)}, failing(false, true).Result},
+		{"one failed for certain, and the others did it", core.Release, []verdict{failing(true, false), done}, failing(true, true).Result},
 		{"a loss counts for more", core.Renew, []verdict{failing(true, true), absent}, core.Result{Outcome: core.Absent}},
 		{"but not for a release", core.Release, []verdict{failing(true, true), absent}, failing(true, true).Result},
 		{"one was held", core.ForceRelease, []verdict{done, held, done}, core.Result{Outcome: core.Done, WasHeld: true}},
@@ -177,6 +181,26 @@ func TestSum(t *testing.T) {
 		if got.Outcome != test.want.Outcome || got.Taken != test.want.Taken || got.Transient != test.want.Transient ||
 			got.Unsure != test.want.Unsure || got.WasHeld != test.want.WasHeld || !errors.Is(got.Err, test.want.Err) {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
+		}
+	}
+}
+
+// A part that rejects the release for good ends the tries of the whole; what another one has
+// failed to release must not stay held for that.
+func TestTogetherReleasesTheOthers(t *testing.T) {
+	releasing := func(v verdict) *fake { return &fake{answers: map[core.CommandKind]verdict{core.Release: v}} }
+	for _, test := range []struct {
+		parts []*fake
+		owed  []bool
+	}{
+		{[]*fake{releasing(failing(false, false)), releasing(failing(true, false)), {}}, []bool{false, true, false}},
+		{[]*fake{releasing(failing(true, true)), releasing(failing(true, false)), {}}, []bool{false, false, false}}, // all are tried again
+	} {
+		ran(t, test.parts, core.Command{Kind: core.Release}, time.Now().Add(time.Minute))
+		for i, part := range test.parts {
+			if part.owed != test.owed[i] {
+				t.Errorf("part %d is owed: %v, want %v", i, part.owed, test.owed[i])
+			}
 		}
 	}
 }

@@ -69,3 +69,11 @@ func (l *Lock) Vote(c *core.Command, quarantine time.Duration, deadline time.Tim
 		Args: []string{l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), ms(quarantine)},
 	}, c.Seq, voted)
 }
+
+// ReleaseOf releases what an owner holds of a lock that has one owner at a time, whichever
+// client's it is.
+func (l *Lock) ReleaseOf(owner string, deadline time.Time) redisio.Call {
+	call := l.Call(&core.Command{Kind: core.Release}, deadline)
+	call.Args[0] = owner
+	return call
+}
