@@ -18,6 +18,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/robustness/controls"
 	"github.com/lockkeeper-go/lockkeeper/robustness/faults"
+	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 	"github.com/lockkeeper-go/lockkeeper/robustness/judge"
 	"github.com/lockkeeper-go/lockkeeper/robustness/report"
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
@@ -146,7 +147,10 @@ func (r *run) whole(length time.Duration, soak bool, into *report.Report) error 
 		}
 	}
 	into.Took = time.Since(began)
-	return w.Close()
+	if err := w.Close(); err != nil {
+		into.Violations = append(into.Violations, judge.Violation{Check: "clients close, and leave nothing behind", At: history.Now(), Detail: err.Error()})
+	}
+	return nil
 }
 
 // breakRules runs controls.

@@ -32,7 +32,7 @@ func mixed() traffic.Plan {
 	ms := func(from, to int) traffic.Range {
 		return traffic.Range{From: time.Duration(from) * time.Millisecond, To: time.Duration(to) * time.Millisecond}
 	}
-	p := traffic.Plan{Watchdog: time.Second, Poll: 250 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second, ServerRate: 1.008}
+	p := traffic.Plan{Watchdog: time.Second, Poll: 250 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second, ServerRate: 1.008, Mixed: true, BadHosts: true}
 	for _, kind := range traffic.Kinds {
 		s := traffic.Style{Kind: kind, Workers: 2, Hold: ms(0, 25), Think: ms(0, 40), Impatient: 0.2, GiveUp: ms(0, 50)}
 		switch kind {
@@ -53,14 +53,10 @@ func mixed() traffic.Plan {
 
 // limitsFor are what the judge goes by.
 func limitsFor(p traffic.Plan) judge.Limits {
-	l := judge.Limits{
-		Lease: p.Watchdog, Silence: p.Silence(), Slack: 500 * time.Millisecond, Idle: 2*p.Poll + 1500*time.Millisecond,
+	return judge.Limits{
+		Lease: p.Lease(), Silence: p.Silence(), Slack: 500 * time.Millisecond, Idle: 2*p.Poll + 1500*time.Millisecond,
 		Order: 400 * time.Millisecond, Checker: 30 * time.Second,
 	}
-	for _, s := range p.Styles {
-		l.Lease = max(l.Lease, s.Fixed)
-	}
-	return l
 }
 
 // rounds does one round after another until it is time, or enough says so.

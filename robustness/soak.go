@@ -34,7 +34,7 @@ type rest struct {
 // atRest waits until everything that has to end by itself has ended, and measures.
 func atRest(w *faults.World, p traffic.Plan) (r rest, err error) {
 	deadline := time.Now().Add(20 * time.Second)
-	time.Sleep(p.Watchdog + p.Silence() + 2*p.Idle)
+	time.Sleep(p.Lease() + p.Silence() + 2*p.Idle)
 	for {
 		if r.clients, err = w.Footprints(); err != nil {
 			return r, err

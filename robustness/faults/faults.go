@@ -52,6 +52,7 @@ var All = []Fault{
 	}},
 	{"restart empty", restartEmpty},
 	{"failover to a lagging replica", failover},
+	{"change of roles", changeRoles},
 	{"Redis's clock is set forward", setClock},
 }
 
@@ -284,25 +285,9 @@ func (w *World) startAgain(before *server) (err error) {
 
 // failover has a replica that has missed the last writes take over.
 func failover(w *World) error {
-	replica, err := startServer(w.server.clock.like())
+	replica, err := w.replica()
 	if err != nil {
 		return err
-	}
-	_, port, _ := strings.Cut(w.server.addr, ":")
-	if _, err := replica.do("REPLICAOF", host, port); err != nil {
-		return err
-	}
-	for end := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
-		lines, err := replica.do("INFO", "replication")
-		if err != nil {
-			return err
-		}
-		if strings.Contains(strings.Join(lines, "\n"), "master_link_status:up") {
-			break
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("the replica does not get in step")
-		}
 	}
 	return w.during(history.Fault{Name: "failover to a lagging replica", Proc: -1, Hinders: true, Robs: true, Wipes: true}, func() error {
 		if err := replica.signal(syscall.SIGSTOP); err != nil {

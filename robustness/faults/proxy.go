@@ -83,6 +83,13 @@ func (p *Proxy) retarget(addr string) {
 	p.cutLocked(func(*link) bool { return true })
 }
 
+// redirect sends new connections to another server, and leaves the present ones.
+func (p *Proxy) redirect(addr string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = addr
+}
+
 // cut closes the connections.
 func (p *Proxy) cut() {
 	p.mu.Lock()

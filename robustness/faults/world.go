@@ -23,6 +23,8 @@ type World struct {
 	plan   traffic.Plan
 	random *rand.Rand
 	server *server
+	// demoted was the master before; nil if there is none.
+	demoted *server
 
 	clients []*client
 	procs   int // numbers the processes
@@ -67,7 +69,7 @@ func New(binary string, plan traffic.Plan, n int, seed uint64) (*World, error) {
 func (w *World) start(place int) error {
 	w.procs++
 	proxy := w.clients[place].proxy
-	spec := traffic.Spec{Proc: w.procs, Redis: "redis://" + proxy.Addr(), Seed: w.random.Uint64(), Plan: w.plan}
+	spec := traffic.Spec{Proc: w.procs, Redis: "redis://" + proxy.Addr(), Seed: w.random.Uint64(), Plan: w.plan.Variant(w.random)}
 	if w.plan.BadHosts {
 		spec.Host = traffic.RandomHost(w.random)
 	}
@@ -233,7 +235,7 @@ func (w *World) Close() error {
 
 // nothingLeft waits for the end of what clients that were killed have left behind.
 func (w *World) nothingLeft() error {
-	for end := time.Now().Add(2 * (w.plan.Watchdog + w.plan.Silence())); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(2 * (w.plan.Lease() + w.plan.Silence())); ; time.Sleep(20 * time.Millisecond) {
 		keys, _, err := w.Leftovers()
 		if err != nil || len(keys) == 0 {
 			return err
@@ -253,4 +255,7 @@ func (w *World) Kill() {
 		c.proxy.close()
 	}
 	w.server.kill()
+	if w.demoted != nil {
+		w.demoted.kill()
+	}
 }

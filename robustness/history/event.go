@@ -30,6 +30,8 @@ const (
 	Counted Stage = "counted"
 	// EnsuredUntil: the hold was promised to last from Since until At.
 	EnsuredUntil Stage = "ensured"
+	// Called: a call that is not a request has returned; it began at Since.
+	Called Stage = "called"
 	// Stalled: the process was not able to run from Since to At.
 	Stalled Stage = "stalled"
 )
@@ -57,6 +59,10 @@ type Event struct {
 	Parts  []Part `json:"parts,omitempty"`
 	// Patient: it waits without limit.
 	Patient bool `json:"patient,omitempty"`
+
+	// Bound is how long a request or a call may take; 0 for no limit. Call names the call.
+	Bound time.Duration `json:"bound,omitempty"`
+	Call  string        `json:"call,omitempty"`
 
 	// Of what is granted or counted.
 	Count  int     `json:"count,omitempty"`

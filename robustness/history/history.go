@@ -17,6 +17,8 @@ type Request struct {
 	Root    int
 	Parts   []Part
 	Patient bool
+	// Bound is how long it may take to be answered; 0 for no limit.
+	Bound time.Duration
 
 	Asked, Answered time.Duration
 	// Granted says how it was answered, Err why not.
@@ -77,6 +79,14 @@ type Ensured struct {
 	Span
 }
 
+// Call is a call that was no request, and how long it might take.
+type Call struct {
+	Name    string
+	Request *Request
+	Span
+	Bound time.Duration
+}
+
 // Process is the history of one process.
 type Process struct {
 	Proc     int
@@ -84,6 +94,7 @@ type Process struct {
 	Stalls   []Span
 	Counts   []Count
 	Ensured  []Ensured
+	Calls    []Call
 	// Killed is when it was killed; 0 if it was not.
 	Killed time.Duration
 }
@@ -118,7 +129,7 @@ func Read(path string, proc int, killed time.Duration) (*Process, error) {
 			return nil, fmt.Errorf("%s, line %d: %w", path, i+1, err)
 		}
 		if e.Stage == Asked {
-			r := &Request{Proc: proc, Worker: e.Worker, ID: e.ID, Root: e.Root, Parts: e.Parts, Patient: e.Patient, Asked: e.At}
+			r := &Request{Proc: proc, Worker: e.Worker, ID: e.ID, Root: e.Root, Parts: e.Parts, Patient: e.Patient, Bound: e.Bound, Asked: e.At}
 			known[e.ID] = r
 			p.Requests = append(p.Requests, r)
 			continue
@@ -159,6 +170,8 @@ func (p *Process) take(r *Request, e Event) {
 		r.Released, r.ReleaseErr, r.Doubtful = e.At, e.Err, e.Doubtful
 	case Died:
 		r.Died = e.At
+	case Called:
+		p.Calls = append(p.Calls, Call{e.Call, r, Span{e.Since, e.At}, e.Bound})
 	case EnsuredUntil:
 		p.Ensured = append(p.Ensured, Ensured{r, Span{e.Since, e.At}})
 	case Counted:

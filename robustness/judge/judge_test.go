@@ -43,6 +43,11 @@ func token(r *history.Request, n int64) *history.Request {
 	return r
 }
 
+func bounded(r *history.Request, ms int) *history.Request {
+	r.Bound = time.Duration(ms) * time.Millisecond
+	return r
+}
+
 func judged(processes []*history.Process, faults ...history.Fault) *Verdict {
 	return Judge(history.Span{To: time.Second}, processes, faults, nil, nil, limits)
 }
@@ -123,6 +128,11 @@ func TestAVerdict(t *testing.T) {
 			[]string{"at most one is trusted", "linearizable: mutex, for some fenced"}},
 		{"plain between fenced", []*history.Process{process(1, kept(1, 1, 30, 31, 40, "plain")), process(2, token(kept(2, 1, 10, 20, 30, "fenced"), 1), token(kept(2, 2, 40, 41, 50, "fenced"), 1))}, nil,
 			[]string{"linearizable: mutex, for some fenced", "tokens grow"}},
+		{"an answer within the bound", []*history.Process{process(1, bounded(kept(1, 1, 10, 20, 30, "plain"), 5))}, nil, nil},
+		{"an answer after the bound", []*history.Process{process(1, bounded(kept(1, 1, 10, 36, 40, "plain"), 5))}, nil, []string{"every call is bounded"}},
+		{"no answer at all", []*history.Process{process(1, bounded(&history.Request{Proc: 1, ID: 1, Root: 1, Parts: unanswered.Parts, Asked: ms(900)}, 5))}, nil, []string{"every call is bounded"}},
+		{"a call that takes too long", []*history.Process{{Proc: 1, Calls: []history.Call{{Name: "inspect", Request: kept(1, 1, 1, 2, 9, "plain"), Span: history.Span{From: ms(3), To: ms(50)}, Bound: ms(10)}}}}, nil,
+			[]string{"every call is bounded"}},
 		{"over without a release or a loss", []*history.Process{process(1, overBefore)}, nil, []string{"a hold ends by its release or is lost"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

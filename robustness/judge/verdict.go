@@ -117,6 +117,7 @@ func Judge(spans history.Span, processes []*history.Process, faults []history.Fa
 	}
 	j.losses()
 	j.promises()
+	j.calls()
 	slices.SortStableFunc(j.v.Violations, func(a, b Violation) int { return int(a.At - b.At) })
 	return j.v
 }

@@ -48,9 +48,9 @@ func (w *worker) employ(what letter) {
 	if w.random.IntN(4) == 0 {
 		copyTo = w.c.gone
 	}
-	b := w.writeTo(what)
+	b := w.writeTo(what, letterWait)
 	pid := root.Spawn(actor.PropsFromProducer(func() actor.Actor {
-		return &employee{guardian: w.c.system.Guardian(), lock: what.lock, wait: 2 * time.Second, heard: heard, copyTo: copyTo}
+		return &employee{guardian: w.c.system.Guardian(), lock: what.lock, wait: letterWait, heard: heard, copyTo: copyTo}
 	}))
 	defer root.Stop(pid)
 	select {

@@ -1,8 +1,6 @@
 package traffic
 
 import (
-	"time"
-
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -12,7 +10,7 @@ import (
 // await takes a lock with a future, which cannot be told of anything later: the hold has
 // an end of its own. Some futures end before the answer comes.
 func (w *worker) await(what letter) {
-	m := &messages.Acquire{Lock: what.lock, Wait: durationpb.New(2 * time.Second)}
+	m := &messages.Acquire{Lock: what.lock, Wait: durationpb.New(letterWait)}
 	end := durationpb.New(w.c.plan.Watchdog * 7 / 10)
 	if w.random.IntN(2) == 0 {
 		m.Lease = end
@@ -24,7 +22,7 @@ func (w *worker) await(what letter) {
 		limit = w.style.GiveUp.Pick(w.random)
 	}
 	root, guardian := w.c.actors.Root, w.c.system.Guardian()
-	b := w.writeTo(what)
+	b := w.writeTo(what, min(letterWait, limit))
 	answer, err := root.RequestFuture(guardian, m, limit).Result()
 	if err != nil {
 		b.note(history.Event{Stage: history.Refused, Err: "future ended"})

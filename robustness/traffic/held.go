@@ -19,6 +19,10 @@ const (
 	// lossLimit is how long a holder that does not trust its lock any more waits to
 	// hear why.
 	lossLimit = 4 * time.Second
+	// askFor bounds what a holder asks about its lock.
+	askFor = 100 * time.Millisecond
+	// reentryWait bounds the wait for a re-entry.
+	reentryWait = 2 * time.Second
 	// deepest is how often a lock is re-entered.
 	deepest = 3
 )
@@ -32,7 +36,8 @@ type held struct {
 	// inner: its trust is that of the hold that it re-entered, which is looked at.
 	inner bool
 	// over: it was given back. uncertain: what Redis counts is not for sure.
-	over, uncertain bool
+	// certain: the outcome of its release must be known.
+	over, uncertain, certain bool
 	// It was trusted from since to last; noted is what of that is written down.
 	since, last, noted time.Duration
 	invalid            bool
@@ -90,9 +95,11 @@ func (h *held) count(want int) {
 	if !h.lock.counts || h.uncertain {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), askFor)
 	defer cancel()
+	before := history.Now()
 	status, err := h.lock.lock.Inspect(ctx)
+	h.w.called("inspect", h.id, before, askFor)
 	h.look()
 	if err == nil && !h.invalid && strings.HasPrefix(status.Holder, h.w.c.system.ID()) {
 		h.w.r.out.Add(history.Event{Stage: history.Counted, ID: h.id, At: history.Now(), Count: status.HoldCount, Want: want})
@@ -101,10 +108,12 @@ func (h *held) count(want int) {
 
 // ensure asks for time.
 func (h *held) ensure() {
-	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), askFor)
 	defer cancel()
 	d, before := h.w.c.plan.Watchdog*3/4, history.Now()
-	if h.hold.Ensure(ctx, d) == nil {
+	err := h.hold.Ensure(ctx, d)
+	h.w.called("ensure", h.id, before, askFor)
+	if err == nil {
 		h.w.r.out.Add(history.Event{Stage: history.EnsuredUntil, ID: h.id, Since: before, At: before + d})
 	}
 }
@@ -112,13 +121,13 @@ func (h *held) ensure() {
 // reenter re-enters a hold of the tree, deeper and deeper, and comes back out.
 func (h *held) reenter(outer *lockkeeper.Hold, depth int) {
 	w := h.w
-	wait, cancel := context.WithTimeout(outer.Context(), 2*time.Second)
+	wait, cancel := context.WithTimeout(outer.Context(), reentryWait)
 	defer cancel()
 	var options []lockkeeper.Option
 	if w.style.Fixed > 0 {
 		options = append(options, lockkeeper.WithLease(w.style.Fixed))
 	}
-	id := w.asking(h.lock.inner, h.id, false)
+	id := w.asking(h.lock.inner, h.id, false, reentryWait)
 	again, err := h.lock.reenter.Acquire(wait, options...)
 	w.answered(id, again, err)
 	if err != nil {
@@ -133,6 +142,7 @@ func (h *held) reenter(outer *lockkeeper.Hold, depth int) {
 	}
 	h.keep(Range{0, 5 * time.Millisecond}.Pick(w.random), depth+1)
 	if h.lock.downgrades && depth == 1 && w.random.IntN(2) == 0 {
+		h.certain = true
 		_ = h.release()      // noted in the history
 		within.inner = false // it goes on by itself, as a reader
 		within.look()
@@ -167,12 +177,19 @@ func (h *held) release() error {
 	return err
 }
 
-// giveBack repeats a release over which the lock actor has crashed.
+// giveBack repeats a release over which the lock actor has crashed. Now and then it does
+// not wait for long, while the release goes its way.
 func (h *held) giveBack() error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	bound := patience
+	if !h.certain && h.w.random.IntN(8) == 0 {
+		bound = askFor
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), bound)
 	defer cancel()
 	for {
+		before := history.Now()
 		err := h.hold.Release(ctx)
+		h.w.called("release", h.id, before, bound)
 		if !errors.Is(err, lockkeeper.ErrCrashed) || h.hold.Err() != nil {
 			return err
 		}

@@ -13,6 +13,9 @@ type letter struct {
 	parts []history.Part
 }
 
+// letterWait is how long a request by message waits.
+const letterWait = 2 * time.Second
+
 // byMessage is a plain or a fenced lock.
 func byMessage(name string, kind messages.Kind) letter {
 	model := "plain"
@@ -31,8 +34,9 @@ type byLetter struct {
 	heard time.Duration
 }
 
-func (w *worker) writeTo(what letter) *byLetter {
-	return &byLetter{w: w, asked: history.Now(), id: w.asking(what.parts, 0, false)}
+// writeTo notes a request by message, which waits that long at most.
+func (w *worker) writeTo(what letter, wait time.Duration) *byLetter {
+	return &byLetter{w: w, asked: history.Now(), id: w.asking(what.parts, 0, false, wait)}
 }
 
 func (b *byLetter) note(e history.Event) {

@@ -13,7 +13,11 @@ import (
 type Plan struct {
 	// Config of the Systems, as far as it matters here.
 	Watchdog, Poll, CallTimeout, Idle time.Duration
-	Styles                            []Style
+	// Tenure is the default if it is 0.
+	Tenure time.Duration
+	// Mixed: the processes differ in their configuration; see Variant.
+	Mixed  bool
+	Styles []Style
 	// BadHosts: the callbacks of some processes block or panic.
 	BadHosts bool
 	// ServerRate is how much faster than time Redis's wall clock runs; 0 leaves it alone,
@@ -24,8 +28,35 @@ type Plan struct {
 // Config is the Systems' configuration.
 func (p *Plan) Config() lockkeeper.Config {
 	return lockkeeper.Config{
-		Watchdog: p.Watchdog, Poll: p.Poll, CallTimeout: p.CallTimeout, Idle: p.Idle, WaiterTimeout: p.Silence(),
+		Watchdog: p.Watchdog, Poll: p.Poll, CallTimeout: p.CallTimeout, Idle: p.Idle, Tenure: p.Tenure, WaiterTimeout: p.Silence(),
 	}
+}
+
+// Variant is the plan of a process whose configuration is not that of the others, if they
+// are mixed: a longer Watchdog, a more frequent Poll, a longer CallTimeout, another Tenure.
+func (p Plan) Variant(random *rand.Rand) Plan {
+	if p.Mixed {
+		p.Watchdog *= 1 + time.Duration(random.IntN(longestWatchdog))
+		p.Poll /= 1 + time.Duration(random.IntN(3))
+		p.CallTimeout *= 1 + time.Duration(random.IntN(4))
+		p.Tenure = []time.Duration{0, time.Millisecond, 50 * time.Millisecond}[random.IntN(3)]
+	}
+	return p
+}
+
+// longestWatchdog is how much longer a Variant's Watchdog is at most.
+const longestWatchdog = 2
+
+// Lease is the longest TTL that is in use.
+func (p *Plan) Lease() time.Duration {
+	lease := p.Watchdog
+	if p.Mixed {
+		lease *= longestWatchdog
+	}
+	for _, s := range p.Styles {
+		lease = max(lease, s.Fixed)
+	}
+	return lease
 }
 
 // Silence is how long a fair lock's waiter may be silent.

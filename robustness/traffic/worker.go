@@ -46,13 +46,14 @@ func (w *worker) pause(d time.Duration) {
 }
 
 // asking notes a request, before it is made.
-func (w *worker) asking(parts []history.Part, root int, patient bool) int {
+// bound is how long it may take, 0 for no limit.
+func (w *worker) asking(parts []history.Part, root int, patient bool, bound time.Duration) int {
 	id := int(w.c.ids.Add(1))
 	if root == 0 {
 		root = id
 	}
 	w.r.out.Add(history.Event{
-		Stage: history.Asked, At: history.Now(), ID: id, Worker: w.number, Root: root, Parts: parts, Patient: patient,
+		Stage: history.Asked, At: history.Now(), ID: id, Worker: w.number, Root: root, Parts: parts, Patient: patient, Bound: bound,
 	})
 	return id
 }
@@ -69,6 +70,11 @@ func (w *worker) answered(id int, hold *lockkeeper.Hold, err error) {
 		e.Count, e.Tokens = hold.Count(), []int64{hold.Token()}
 	}
 	w.r.out.Add(e)
+}
+
+// called notes a call that began at some time, and how long it might take.
+func (w *worker) called(name string, id int, since, bound time.Duration) {
+	w.r.out.Add(history.Event{Stage: history.Called, ID: id, Call: name, Since: since, At: history.Now(), Bound: bound})
 }
 
 // reason names an error for the report.
@@ -94,15 +100,17 @@ func (w *worker) once(what choice) {
 	ctx, cancel := context.WithCancel(w.r.ctx)
 	defer cancel()
 	options := w.c.spec.Host.options(w.c.plan.Watchdog)
-	patient := w.random.Float64() >= w.style.Impatient
+	patient, bound := w.random.Float64() >= w.style.Impatient, time.Duration(0)
 	if !patient {
 		switch w.random.IntN(3) {
 		case 0:
-			options = append(options, lockkeeper.WithWait(0))
+			options, bound = append(options, lockkeeper.WithWait(0)), w.c.plan.CallTimeout
 		case 1:
-			options = append(options, lockkeeper.WithWait(Range{time.Millisecond, 100 * time.Millisecond}.Pick(w.random)))
+			bound = Range{time.Millisecond, 100 * time.Millisecond}.Pick(w.random)
+			options, ctx = append(options, lockkeeper.WithWait(bound)), context.Background()
 		default:
-			giveUp := time.AfterFunc(w.style.GiveUp.Pick(w.random), cancel)
+			bound = w.style.GiveUp.Pick(w.random)
+			giveUp := time.AfterFunc(bound, cancel)
 			defer giveUp.Stop()
 		}
 	}
@@ -112,7 +120,7 @@ func (w *worker) once(what choice) {
 	if what.reenter == nil {
 		options = append(options, lockkeeper.WithoutReentry())
 	}
-	id := w.asking(what.parts, 0, patient)
+	id := w.asking(what.parts, 0, patient, bound)
 	hold, err := what.lock.Acquire(ctx, options...)
 	w.answered(id, hold, err)
 	if err != nil {

@@ -1,0 +1,72 @@
+package faults
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/robustness/history"
+)
+
+// replica starts a server that follows Redis, and waits until it is in step.
+func (w *World) replica() (*server, error) {
+	replica, err := startServer(w.server.clock.like())
+	if err != nil {
+		return nil, err
+	}
+	_, port, _ := strings.Cut(w.server.addr, ":")
+	if _, err = replica.do("REPLICAOF", host, port); err == nil {
+		err = replica.awaitReplication("master_link_status:up")
+	}
+	if err != nil {
+		replica.kill()
+		return nil, err
+	}
+	return replica, nil
+}
+
+// awaitReplication waits until the server says so of its replication.
+func (s *server) awaitReplication(what string) error {
+	for end := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
+		lines, err := s.do("INFO", "replication")
+		if err != nil {
+			return err
+		}
+		if strings.Contains(strings.Join(lines, "\n"), what) {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("a server does not get to %s", what)
+		}
+	}
+}
+
+// changeRoles has a replica take over, which knows of every write. The former master stays,
+// as a replica that refuses writes, and so do the connections to it: only new ones find
+// the master behind the address.
+func changeRoles(w *World) error {
+	replica, err := w.replica()
+	if err != nil {
+		return err
+	}
+	if w.demoted != nil {
+		w.demoted.kill()
+	}
+	_, port, _ := strings.Cut(replica.addr, ":")
+	if err := w.server.awaitReplication("port=" + port + ",state=online"); err != nil {
+		return err
+	}
+	return w.during(history.Fault{Name: "change of roles", Proc: -1, Hinders: true}, func() error {
+		if _, err := w.server.do("FAILOVER", "TO", host, port); err != nil {
+			return err
+		}
+		w.server, w.demoted = replica, w.server
+		if err := replica.awaitReplication("role:master"); err != nil {
+			return err
+		}
+		for _, c := range w.clients {
+			c.proxy.redirect(replica.addr)
+		}
+		return nil
+	})
+}
