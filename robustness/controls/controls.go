@@ -140,6 +140,16 @@ var All = []Control{
 		Plan:  plan(busyOn(traffic.ReadWrite)),
 	},
 	{
+		Name: "asleep", Rule: "1 the clock goes on while the machine sleeps", Broken: "the clock stands still",
+		Edits: []Edit{{"actors/runtime.go", "boottime.For(system)", "boottime.New()"}},
+		Plan:  fast(plan(busyOn(traffic.Plain), toTheEnd(800*time.Millisecond))), Faults: "suspend the clients",
+	},
+	{
+		Name: "slow to wake", Rule: "2 loss is told on waking", Broken: "timers are not set again when the machine wakes up",
+		Edits: []Edit{{"actors/runtime.go", "r.present.Beat(r.beat)", "r.present.Beat(func() {})"}},
+		Plan:  fast(plan(toTheEnd(3 * time.Second))), Faults: "suspend the clients",
+	},
+	{
 		Name: "an actor per kind", Rule: "12 one actor owns one key", Broken: "a plain and a fenced lock of one name have an actor each",
 		Edits: []Edit{{"actors/table.go", "	return lockKey{name: name}\n", "	return lockKey{name: name, made: ofServers + 1 + making(kind)}\n"}},
 		Plan:  plan(busyOn(traffic.Faces)),

@@ -53,6 +53,7 @@ var All = []Fault{
 	{"restart empty", restartEmpty},
 	{"failover to a lagging replica", failover},
 	{"change of roles", changeRoles},
+	{"suspend the clients", suspendClients},
 	{"Redis's clock is set forward", setClock},
 }
 

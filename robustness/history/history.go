@@ -189,6 +189,8 @@ type Fault struct {
 	Hinders bool `json:"hinders"`
 	// Fells: lock actors may be given up, and then their holders lose the locks.
 	Fells bool `json:"fells,omitempty"`
+	// Jumps: more time has passed than the clock of the histories knows of.
+	Jumps bool `json:"jumps,omitempty"`
 	// Robs: locks were taken from their holders behind the back of Lockkeeper, only
 	// this one if Lock is given. Wipes: tokens begin anew.
 	Robs  bool   `json:"robs,omitempty"`

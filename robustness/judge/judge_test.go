@@ -124,6 +124,8 @@ func TestAVerdict(t *testing.T) {
 			[]string{"Redis counts the holds"}},
 		{"a promise that is not kept", []*history.Process{{Proc: 1, Ensured: []history.Ensured{{Request: lost(kept(1, 1, 1, 2, 50, "plain"), 30, 31), Span: history.Span{From: ms(3), To: ms(40)}}}}}, nil,
 			[]string{"what is ensured is kept"}},
+		{"a promise that a sleep has ended", []*history.Process{{Proc: 1, Ensured: []history.Ensured{{Request: lost(kept(1, 1, 1, 2, 50, "plain"), 30, 31), Span: history.Span{From: ms(3), To: ms(40)}}}}},
+			[]history.Fault{{Name: "suspend the clients", Proc: -1, From: ms(20), To: ms(30), Jumps: true}}, nil},
 		{"plain beside fenced", []*history.Process{process(1, kept(1, 1, 10, 20, 30, "plain")), process(2, token(kept(2, 1, 12, 25, 40, "fenced"), 1))}, nil,
 			[]string{"at most one is trusted", "linearizable: mutex, for some fenced"}},
 		{"plain between fenced", []*history.Process{process(1, kept(1, 1, 30, 31, 40, "plain")), process(2, token(kept(2, 1, 10, 20, 30, "fenced"), 1), token(kept(2, 2, 40, 41, 50, "fenced"), 1))}, nil,

@@ -133,7 +133,7 @@ func (j *judge) promises() {
 		}
 		for _, e := range p.Ensured {
 			r := e.Request
-			if r.Invalid != 0 && r.Invalid < e.To && !within(j.robbedAny(r), e.From, e.To) && !j.felled(r, e.Span) {
+			if r.Invalid != 0 && r.Invalid < e.To && !within(j.robbedAny(r), e.From, e.To) && !j.felled(r, e.Span) && !j.jumped(e.Span) {
 				j.violated("what is ensured is kept", r.Parts[0].Lock, r.Invalid, "%v was to be good until %v, but was not any more at %v", r, e.To, r.Invalid)
 			}
 		}
@@ -151,6 +151,11 @@ func (j *judge) felled(r *history.Request, s history.Span) bool {
 	return slices.ContainsFunc(j.faults, func(f history.Fault) bool {
 		return f.Fells && f.Concerns(r.Proc, "") && f.Span().Overlap(s) > 0
 	})
+}
+
+// jumped tells whether more time has passed in a span than the histories know of.
+func (j *judge) jumped(s history.Span) bool {
+	return slices.ContainsFunc(j.faults, func(f history.Fault) bool { return f.Jumps && f.From < s.To && f.To > s.From })
 }
 
 // robbedAny are the robberies of any of a request's locks.

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
@@ -39,7 +40,8 @@ type Spec struct {
 // Ready; it is told to begin a round, with the file for its history, to end it (it says
 // Quiet), to measure itself (it answers with a Footprint), to write down what its memory
 // is used for (it says Profiled), to crash its lock actors (one message in so many, 0 for
-// none; below 0 twice in a row), and to close, which is its end.
+// none; below 0 twice in a row), to have slept for so many
+// milliseconds (it says Woken), and to close, which is its end.
 const (
 	Ready    = "ready"
 	Begin    = "begin"
@@ -49,6 +51,8 @@ const (
 	Profile  = "profile"
 	Profiled = "profiled"
 	Crash    = "crash"
+	Suspend  = "suspend"
+	Woken    = "woken"
 	Close    = "close"
 	Closed   = "closed"
 )
@@ -66,7 +70,9 @@ type client struct {
 	plan   Plan
 	system *lockkeeper.System
 	actors *actor.ActorSystem
-	ids    atomic.Int64
+	// machine is the clock of the System, which can be suspended.
+	machine *boottime.Suspendable
+	ids     atomic.Int64
 	// crashes: one message to a lock actor in so many panics; 0 for none. Below 0 it is
 	// one in that many, and the next message too, of whatever type.
 	crashes atomic.Int64
@@ -99,6 +105,7 @@ func Run(spec Spec, orders io.Reader, say io.Writer) error {
 	c := &client{spec: spec, plan: spec.Plan, say: say}
 	silent := slog.New(slog.DiscardHandler)
 	c.actors = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return silent }))
+	c.machine = boottime.Install(c.actors)
 	fill(c.actors.ProcessRegistry)
 	config := spec.Plan.Config()
 	config.Middleware = []actor.ReceiverMiddleware{c.crash}
@@ -161,6 +168,13 @@ func (c *client) obey(order, argument string) error {
 			return err
 		}
 		c.crashes.Store(n)
+	case Suspend:
+		var n int64
+		if _, err := fmt.Sscan(argument, &n); err != nil {
+			return err
+		}
+		c.machine.Suspend(time.Duration(n) * time.Millisecond)
+		fmt.Fprintln(c.say, Woken)
 	case Take:
 		return c.take(argument)
 	case Write:

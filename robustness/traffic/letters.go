@@ -29,14 +29,14 @@ func byMessage(name string, kind messages.Kind) letter {
 type byLetter struct {
 	w     *worker
 	id    int
-	asked time.Duration
+	asked time.Duration // on the clock of the System
 	grant *messages.Acquired
-	heard time.Duration
+	heard time.Duration // on that of the histories
 }
 
 // writeTo notes a request by message, which waits that long at most.
 func (w *worker) writeTo(what letter, wait time.Duration) *byLetter {
-	return &byLetter{w: w, asked: history.Now(), id: w.asking(what.parts, 0, false, wait)}
+	return &byLetter{w: w, asked: w.c.machine.Now(), id: w.asking(what.parts, 0, false, wait)}
 }
 
 func (b *byLetter) note(e history.Event) {
@@ -53,8 +53,9 @@ func (b *byLetter) granted(m *messages.Acquired) {
 // trusted notes for how long the hold was trusted, when that has ended without a loss:
 // certainly for the time that the answer gave, counted from the request.
 func (b *byLetter) trusted() {
-	if until := min(history.Now(), b.asked+b.grant.Validity.AsDuration()); until > b.heard {
-		b.w.r.out.Add(history.Event{Stage: history.Valid, ID: b.id, Since: b.heard, At: until})
+	now := history.Now()
+	if b.w.c.machine.Now()-b.asked < b.grant.Validity.AsDuration() {
+		b.w.r.out.Add(history.Event{Stage: history.Valid, ID: b.id, Since: b.heard, At: now})
 	}
 }
 
