@@ -38,6 +38,18 @@ func fast(p traffic.Plan) traffic.Plan {
 	return p
 }
 
+// badHosts has callbacks of the processes block or panic.
+func badHosts(p traffic.Plan) traffic.Plan {
+	p.BadHosts = true
+	return p
+}
+
+// mixed has processes of different configurations.
+func mixed(p traffic.Plan) traffic.Plan {
+	p.Mixed = true
+	return p
+}
+
 // busyOn has workers that want a lock most of the time.
 func busyOn(kind traffic.Kind) traffic.Style {
 	return traffic.Style{Kind: kind, Workers: 3, Hold: ms(0, 25), Think: ms(0, 30), Impatient: 0.1, GiveUp: ms(0, 50)}
@@ -148,6 +160,34 @@ var All = []Control{
 		Name: "slow to wake", Rule: "2 loss is told on waking", Broken: "timers are not set again when the machine wakes up",
 		Edits: []Edit{{"actors/runtime.go", "r.present.Beat(r.beat)", "r.present.Beat(func() {})"}},
 		Plan:  fast(plan(toTheEnd(3 * time.Second))), Faults: "suspend the clients",
+	},
+	{
+		Name: "lines on our goroutines", Rule: "13 the host is not trusted to behave", Broken: "the logger is called by whoever has a line",
+		Edits: []Edit{{"actors/host.go", "	h.logs.add(func() { h.logger.Log(context.Background(), level, message, args...) }, h.logsDropped)", "	h.logger.Log(context.Background(), level, message, args...)"}},
+		Plan:  badHosts(plan(busyOn(traffic.Plain), toTheEnd(500*time.Millisecond))), Faults: "partition,crash lock actors,restart empty",
+	},
+	{
+		Name: "panic at risk", Rule: "13 the host is not trusted to behave", Broken: "a panic of an at-risk function is not recovered",
+		Edits: []Edit{{"actors/host.go", "		defer r.survive(what + \" panicked\")\n", "		_ = what\n"}},
+		Plan:  badHosts(plan(busyOn(traffic.Plain), traffic.Style{Kind: traffic.Fenced, Workers: 3, Hold: ms(500, 1500), Think: ms(0, 30)})), Faults: "nothing comes back,pause Redis",
+	},
+	{
+		Name: "unbounded loan", Rule: "14 every call is bounded", Broken: "a caller runs a command that takes longer than it would wait",
+		Edits: []Edit{{"actors/call.go", "return call.lends && (call.lendsUntil == 0 || command.Deadline <= call.lendsUntil)", "return call.lends"}},
+		Plan: traffic.Plan{
+			Watchdog: 6 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: 1500 * time.Millisecond, Idle: time.Second,
+			Styles: []traffic.Style{{Kind: traffic.Plain, Workers: 3, Hold: ms(0, 25), Think: ms(0, 30), Impatient: 0.8, GiveUp: ms(0, 50)}},
+		}, Faults: "nothing comes back",
+	},
+	{
+		Name: "demoted for ever", Rule: "11 errors are sorted", Broken: "a connection to a server that has become a replica is kept",
+		Edits: []Edit{{"redisio/reconnect.go", "len(c.Keys) > 0 && byReplica", "false && byReplica"}},
+		Plan:  plan(busyOn(traffic.Plain)), Faults: "change of roles",
+	},
+	{
+		Name: "one watchdog for all", Rule: "a lease is as long as its holder thinks", Broken: "renewals take everybody's watchdog to be a second",
+		Edits: []Edit{{"scripts/renew.lua", "redis.call('PEXPIRE', key, ARGV[2 * i])", "redis.call('PEXPIRE', key, 1000)"}},
+		Plan:  mixed(plan(busyOn(traffic.Plain), traffic.Style{Kind: traffic.Plain, Workers: 1, Hold: ms(1500, 2500), Think: ms(0, 30)})), Faults: "nothing reaches Redis",
 	},
 	{
 		Name: "an actor per kind", Rule: "12 one actor owns one key", Broken: "a plain and a fenced lock of one name have an actor each",

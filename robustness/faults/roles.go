@@ -56,7 +56,7 @@ func changeRoles(w *World) error {
 	if err := w.server.awaitReplication("port=" + port + ",state=online"); err != nil {
 		return err
 	}
-	return w.during(history.Fault{Name: "change of roles", Proc: -1, Hinders: true}, func() error {
+	err = w.during(history.Fault{Name: "change of roles", Proc: -1, Hinders: true}, func() error {
 		if _, err := w.server.do("FAILOVER", "TO", host, port); err != nil {
 			return err
 		}
@@ -69,4 +69,7 @@ func changeRoles(w *World) error {
 		}
 		return nil
 	})
+	// The next fault may end the connections: until then there is no excuse any more.
+	time.Sleep(w.plan.Lease() + w.plan.Silence() + 3*time.Second)
+	return err
 }
