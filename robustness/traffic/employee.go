@@ -45,7 +45,7 @@ func (w *worker) employ(what letter) {
 	heard := make(chan any, 4) // a grant, a loss, and the ends
 	root := w.c.actors.Root
 	var copyTo *actor.PID
-	if false {
+	if w.random.IntN(4) == 0 {
 		copyTo = w.c.gone
 	}
 	b := w.writeTo(what, letterWait)
