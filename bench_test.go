@@ -51,7 +51,7 @@ func BenchmarkBareScripts(b *testing.B) {
 	}
 	for b.Loop() {
 		run(scripts.Acquire, []string{k.name}, "bare:1", "1", "30000")
-		run(scripts.Release, []string{k.name, k.channel}, "bare:1", "0", "0")
+		run(scripts.Release, []string{k.name}, "bare:1", "0", "0", k.channel)
 	}
 }
 

@@ -23,33 +23,31 @@ var needed = []string{
 // A user that may do nothing but what the hint says can do everything.
 func TestNeededRights(t *testing.T) {
 	s := redistest.Start(t)
-	client := connect(t, user(t, s, append(needed, "~lock", "~redisson_lock__channel:{lock}", "&redisson_lock__channel:{lock}")...))
+	client := connect(t, user(t, s, append(needed, "~lock", "&redisson_lock__channel:{lock}")...))
 	r, e := open(t, client), newEars()
 	subs := subscribe(t, client, e)
 	channel := Channel("lock")
 	subs.Add(channel)
 	e.awaitSubscribed(t, channel, 1)
-	keys := []string{"lock", channel}
 	for _, call := range []struct {
 		script *scripts.Script
-		keys   []string
 		args   []string
 	}{
-		{scripts.Acquire, keys[:1], []string{"a", "1", "30000"}},
-		{scripts.Acquire, keys[:1], []string{"b", "1", "30000"}},
-		{scripts.Renew, keys[:1], []string{"a", "30000"}},
-		{scripts.Renew, keys[:1], []string{"b", "30000"}},
-		{scripts.Inspect, keys, nil},
-		{scripts.Release, keys, []string{"a", "1", "30000"}},
-		{scripts.Yield, keys, []string{"a", "1", "30000", "0"}},
-		{scripts.Release, keys, []string{"a", "0", "30000"}},
-		{scripts.Renew, keys[:1], []string{"a", "30000"}},
-		{scripts.Acquire, keys[:1], []string{"a", "1", "30000"}},
-		{scripts.Yield, keys, []string{"a", "1", "30000", "1"}},
-		{scripts.Acquire, keys[:1], []string{"a", "1", "30000"}},
-		{scripts.ForceRelease, keys, nil},
+		{scripts.Acquire, []string{"a", "1", "30000"}},
+		{scripts.Acquire, []string{"b", "1", "30000"}},
+		{scripts.Renew, []string{"a", "30000"}},
+		{scripts.Renew, []string{"b", "30000"}},
+		{scripts.Inspect, []string{channel}},
+		{scripts.Release, []string{"a", "1", "30000", channel}},
+		{scripts.Yield, []string{"a", "1", "30000", "0", channel}},
+		{scripts.Release, []string{"a", "0", "30000", channel}},
+		{scripts.Renew, []string{"a", "30000"}},
+		{scripts.Acquire, []string{"a", "1", "30000"}},
+		{scripts.Yield, []string{"a", "1", "30000", "1", channel}},
+		{scripts.Acquire, []string{"a", "1", "30000"}},
+		{scripts.ForceRelease, []string{channel}},
 	} {
-		if reply := run(t, r, call.script, call.keys, call.args...); reply.Err != nil {
+		if reply := run(t, r, call.script, []string{"lock"}, call.args...); reply.Err != nil {
 			t.Errorf("%s: %v", call.script.Name, reply.Err)
 		}
 	}

@@ -19,8 +19,12 @@ type Call struct {
 	// Deadline bounds the wait for the reply. A call that is still queued then is
 	// not sent any more.
 	Deadline time.Time
-	To       Receiver
-	Seq      uint64
+	// Rest makes the call that is run after a reply whose first number is 2, and whose reply is
+	// the one to both: the part of a script that needs a key on another server, while a cluster
+	// moves the slot. It has a script, keys and arguments, and runs within the Deadline of this.
+	Rest func(*Call) Call
+	To   Receiver
+	Seq  uint64
 }
 
 // Receiver is told the outcome of its calls, from a goroutine of the pool; it

@@ -36,6 +36,19 @@ func (e *Error) Error() string {
 // Unwrap gives the error as it came from the client.
 func (e *Error) Unwrap() error { return e.err }
 
+// Redis says the first of a script with several KEYS, while a cluster moves their slot and not
+// all of them are on one server, and the other in the middle of a script.
+const (
+	severalKeys = "TRYAGAIN"
+	otherServer = "non local key"
+)
+
+// moving tells whether the keys of a script are on two servers, for the moment.
+func (e *Error) moving() bool {
+	text := e.err.Error()
+	return strings.Contains(text, severalKeys) || strings.Contains(text, otherServer)
+}
+
 // errNotSent answers calls whose deadline passed while they were queued.
 var errNotSent = &Error{Transient: true, err: errors.New("redis is not keeping up: the call was not sent before its deadline")}
 
@@ -51,7 +64,7 @@ var errMisfit = &Error{
 // transientWords are the codes of Redis errors that pass by themselves. Redis
 // refuses the script before it writes anything, so the outcome is certain.
 var transientWords = []string{
-	"LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "OOM",
+	"LOADING", "BUSY", severalKeys, "CLUSTERDOWN", "MASTERDOWN", "READONLY", "OOM",
 	"MISCONF", "NOREPLICAS", "UNBLOCKED", "MOVED", "ASK",
 	"max number of clients reached",
 }
@@ -63,7 +76,7 @@ var permanent = []struct{ words, hint string }{
 	{"WRONGTYPE", "the key is used for something else than this kind of lock; choose another name or key prefix"},
 	{"NOAUTH", "give the client a user name and password"},
 	{"WRONGPASS", "check the user name and password"},
-	{"NOPERM", "the ACL user needs +eval +evalsha +subscribe, the commands inside the scripts, access to the locks' keys, to the channels redisson_lock__channel:* and to keys of that name"},
+	{"NOPERM", "the ACL user needs +eval +evalsha +subscribe, the commands inside the scripts, access to the locks' keys, and to the channels redisson_lock__channel:* and redisson_rwlock:*"},
 	{"ACL failure", "the ACL user lacks a command, key or channel that the scripts use"},
 	{"The user executing the script", "the ACL user lacks a command, key or channel that the scripts use"},
 	{"CROSSSLOT", "in a cluster all keys of a lock must lie in one slot; check the braces in its name"},
@@ -90,6 +103,9 @@ func Sort(err error) *Error {
 			if strings.HasPrefix(text, word) || strings.Contains(text, ": -"+word) {
 				return &Error{Transient: true, err: err}
 			}
+		}
+		if strings.Contains(text, otherServer) {
+			return &Error{Transient: true, Unsure: true, err: err}
 		}
 		return &Error{err: err}
 	}

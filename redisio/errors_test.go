@@ -77,6 +77,8 @@ func TestSortRepliesOfRedis(t *testing.T) {
 		"ERR ACL failure in script: User locker has no permissions to run the 'hset' command script: 71de, on @user_script:20.":                                    hinted("lacks a command"),
 		"ERR Error running script (call to f_71de): @user_script:20: @user_script: 20: -NOPERM The user executing the script can't run this command or subcommand": hinted("+evalsha"),
 		"ERR The user executing the script can't publish to the channel mentioned in the command script: 71de, on @user_script:15.":                                hinted("lacks a command"),
+		"ERR Script attempted to access a non local key in a cluster node script: 71de, on @user_script:15.":                                                       doubtful,
+		"ERR Error running script (call to f_71de): @user_script:20: @user_script: 20: Lua script attempted to access a non local key in a cluster node":           doubtful,
 		"CROSSSLOT Keys in request don't hash to the same slot":                                                                                                    hinted("braces"),
 		"ERR Error compiling script (new function): user_script:1: '=' expected near 'is'":                                                                         lasting,
 		"ERR unknown command 'EVALSHA', with args beginning with: '71de' '1' 'orders' ":                                                                            lasting,

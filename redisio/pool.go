@@ -144,12 +144,17 @@ func (p *pool) run(batch []Call) {
 			result = p.client.Do(ctx, live[i].withSource(p.client.B()))
 		}
 		p.stale.look(&live[i], result)
-		live[i].deliver(result)
+		p.deliver(&live[i], result)
 	}
 }
 
 // runOne sends one call, and delivers the reply.
 func (p *pool) runOne(c *Call) {
+	p.deliver(c, p.ask(c))
+}
+
+// ask sends one call, and waits for the reply.
+func (p *pool) ask(c *Call) rueidis.RedisResult {
 	ctx := newUntil(c.Deadline)
 	defer ctx.forget()
 	result := p.client.Do(ctx, c.command(p.client.B()))
@@ -157,7 +162,7 @@ func (p *pool) runOne(c *Call) {
 		result = p.client.Do(ctx, c.withSource(p.client.B()))
 	}
 	p.stale.look(c, result)
-	c.deliver(result)
+	return result
 }
 
 // tooLate answers a call that need not be sent any more.
@@ -174,10 +179,27 @@ func unknownScript(result rueidis.RedisResult) bool {
 	return isRedis && err.IsNoScript()
 }
 
-func (c *Call) deliver(result rueidis.RedisResult) {
+func (p *pool) deliver(c *Call, result rueidis.RedisResult) {
 	if many, ok := c.To.(batchReceiver); ok {
-		many.repliedBatch(result)
+		many.repliedBatch(p, result)
 		return
 	}
-	c.To.Replied(c.Seq, c.read(result))
+	reply := c.read(result)
+	if c.Rest != nil && reply.Err == nil && reply.N[0] == 2 {
+		reply = p.rest(c)
+	}
+	c.To.Replied(c.Seq, reply)
+}
+
+// rest runs what a call has left to do. If that fails, a part has been done all the same.
+func (p *pool) rest(c *Call) Reply {
+	rest := c.Rest(c)
+	rest.Deadline = c.Deadline
+	reply := rest.read(p.ask(&rest))
+	if reply.Err != nil {
+		err := *reply.Err
+		err.Unsure = true
+		reply.Err = &err
+	}
+	return reply
 }

@@ -26,7 +26,7 @@ func acquire(t *testing.T, r *Redis, key string) Reply {
 
 func release(t *testing.T, r *Redis, key string) Reply {
 	t.Helper()
-	return run(t, r, scripts.Release, []string{key, Channel(key)}, "a", "0", "30000")
+	return run(t, r, scripts.Release, []string{key}, "a", "0", "30000", Channel(key))
 }
 
 // refused expects that the script is refused, and as certainly as it says that it

@@ -108,7 +108,7 @@ func (r *renewals) flush() {
 type renewalBatchCall []Renewal
 
 type batchReceiver interface {
-	repliedBatch(result rueidis.RedisResult)
+	repliedBatch(p *pool, result rueidis.RedisResult)
 }
 
 func renewalCall(batch []Renewal) Call {
@@ -133,13 +133,22 @@ func (b renewalBatchCall) Replied(_ uint64, reply Reply) {
 	}
 }
 
-func (b renewalBatchCall) repliedBatch(result rueidis.RedisResult) {
+// repliedBatch spreads a reply. While a cluster moves the slot, the keys of a batch may lie on
+// two servers, and Redis refuses it: each lease is renewed by itself then.
+func (b renewalBatchCall) repliedBatch(p *pool, result rueidis.RedisResult) {
 	renewed, err := result.AsIntSlice()
 	if err == nil && len(renewed) != len(b) {
 		err = errShortReply
 	}
 	if err != nil {
-		b.Replied(0, Reply{Err: Sort(err)})
+		sorted := Sort(err)
+		if len(b) > 1 && sorted.moving() {
+			for i := range b {
+				p.submit(renewalCall(b[i : i+1]))
+			}
+			return
+		}
+		b.Replied(0, Reply{Err: sorted})
 		return
 	}
 	for i, n := range b {

@@ -14,9 +14,13 @@ if left == -2 then
   if ARGV[2] ~= '1' then
     return {-2, ''}
   end
-elseif redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
+  take(KEYS[1], ARGV[3], ARGV[1], '1')
+  return nil
+end
+if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
   return {left, redis.call('HRANDFIELD', KEYS[1])}
 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+-- Before the count: a server out of memory refuses no write after the first.
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return nil

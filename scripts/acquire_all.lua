@@ -2,15 +2,16 @@
 --
 -- KEYS[3i-2], KEYS[3i-1], KEYS[3i]
 --          of the i-th lock, by its kind
---            plain        hash, hash, hash
---            fenced       hash, counter of tokens, hash
---            fair         hash, queue, timeouts
---            read, write  hash, announcement of a waiting writer, hash
+--            plain, read, write  hash, hash, hash
+--            fenced              hash, counter of tokens, hash
+--            fair                hash, queue, timeouts
+--          Here they must be KEYS: what is taken together must be on one server
 -- ARGV[1]  owner, "<client uuid>:<number>"
 -- ARGV[2]  lease, ms
 -- ARGV[3]  how many tokens to reserve of each fenced lock
--- ARGV[2+2i], ARGV[3+2i]
---          the kind of the i-th lock, and how the keys of its read leases begin
+-- ARGV[1+3i], ARGV[2+3i], ARGV[3+3i]
+--          the kind of the i-th lock, and of a read/write lock how the keys of its read
+--          leases begin, and the key of a waiting writer's announcement
 --
 -- Reply: {1, 0, tokens, ""}      the owner holds all, for the lease from now on; the last
 --                                token reserved of each fenced lock, in order: "5,9"
@@ -41,17 +42,18 @@ local locks = {}
 for i = 1, #KEYS / 3 do
   local lock = {
     hash = KEYS[3 * i - 2], second = KEYS[3 * i - 1], third = KEYS[3 * i],
-    kind = ARGV[2 + 2 * i], prefix = ARGV[3 + 2 * i], field = owner,
+    kind = ARGV[1 + 3 * i], prefix = ARGV[2 + 3 * i], intent = ARGV[3 + 3 * i], field = owner,
   }
   locks[i] = lock
   if lock.kind == 'write' then
     lock.field = owner .. ':write'
   end
   if lock.kind == 'write' or lock.kind == 'read' then
-    lock.writer = redis.call('GET', lock.second)
+    lock.writer = beside('GET', lock.intent)
   end
   local left = redis.call('PTTL', lock.hash)
   if left == -2 then
+    lock.free = true
     if lock.kind == 'fair' then
       local alive = queued(lock.second, lock.third)
       if alive then
@@ -76,21 +78,26 @@ for _, lock in ipairs(locks) do
   end
 end
 for _, lock in ipairs(locks) do
-  local left = 0
+  local fields = {lock.field, '1'}
   if lock.desolate then
     redis.call('DEL', lock.second, lock.third)
   elseif lock.kind == 'write' then
-    redis.call('HSET', lock.hash, 'mode', 'write')
+    fields[3], fields[4] = 'mode', 'write'
     if lock.writer == owner then
-      redis.call('DEL', lock.second)
+      beside('DEL', lock.intent)
     end
   elseif lock.kind == 'read' then
-    if redis.call('HSETNX', lock.hash, 'mode', 'read') == 0 then
-      left = redis.call('PTTL', lock.hash) -- others may read under a longer lease
+    if lock.free then
+      fields[3], fields[4] = 'mode', 'read'
     end
     redis.call('SET', lock.prefix .. ':' .. owner .. ':rwlock_timeout:1', '1', 'PX', lease)
   end
-  redis.call('HSET', lock.hash, lock.field, '1')
-  redis.call('PEXPIRE', lock.hash, math.max(left, lease))
+  if lock.free then
+    take(lock.hash, lease, unpack(fields))
+  else
+    local left = lock.kind == 'read' and redis.call('PTTL', lock.hash) or 0
+    redis.call('PEXPIRE', lock.hash, math.max(left, lease)) -- others may read under a longer one
+    redis.call('HSET', lock.hash, unpack(fields))
+  end
 end
 return {1, 0, table.concat(tokens, ','), ''}

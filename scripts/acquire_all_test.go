@@ -39,12 +39,10 @@ func checkAll(t *testing.T, rows []allRow) {
 						keys = append(keys, name, tokensOf(name), name)
 					case "fair":
 						keys = append(keys, name, queueOf(name), timeoutsOf(name))
-					case "read", "write":
-						keys = append(keys, name, writerOf(name), name)
 					default:
 						keys = append(keys, name, name, name)
 					}
-					args = append(args, m.kind, "{"+name+"}")
+					args = append(args, m.kind, "{"+name+"}", writerOf(name))
 				}
 				for i, want := range []string{r.reply, r.again} {
 					if want == "" {

@@ -1,12 +1,12 @@
 -- Looks at a fair lock and changes nothing.
 --
 -- KEYS[1]  the lock's hash: owner -> hold count
--- KEYS[2]  its queue, a list of owners
+-- ARGV[1]  its queue, a list of owners
 --
 -- Reply: {ttl in ms (-1: no end, -2: not locked), length of the queue, owner, hold count};
 -- the last two are "" if the lock is free.
 local left = redis.call('PTTL', KEYS[1])
-local waiting = redis.call('LLEN', KEYS[2])
+local waiting = beside('LLEN', ARGV[1]) or 0
 if left == -2 then
   return {left, waiting, '', ''}
 end

@@ -21,8 +21,9 @@ const patience = "300000"
 func queueOf(name string) string    { return "redisson_lock_queue:{" + name + "}" }
 func timeoutsOf(name string) string { return "redisson_lock_timeout:{" + name + "}" }
 
-func fairKeys(name string) []string {
-	return []string{name, queueOf(name), timeoutsOf(name), channelOf(name)}
+// fairNames are what the scripts take besides the lock's key.
+func fairNames(name string) []string {
+	return []string{queueOf(name), timeoutsOf(name), channelOf(name)}
 }
 
 func (d *db) putQueue(t *testing.T, name, queue string, start time.Time) {
@@ -116,7 +117,7 @@ func checkFair(t *testing.T, rows []fairRow) {
 				for owner := range strings.FieldsSeq(r.listen) {
 					db.subscribe(t, channelOf(name)+":"+owner, 1)
 				}
-				args := fairArgs(r.args)
+				args := fairArgs(name, r.args)
 				for i := range 2 {
 					reply, queue, told := r.reply, r.now, strings.Fields(r.told)
 					if i == 1 {
@@ -128,7 +129,7 @@ func checkFair(t *testing.T, rows []fairRow) {
 							queue = r.nowAgain
 						}
 					}
-					if got := settleSecond(db.run(t, scripts.FairQueue, fairKeys(name), args), reply, start); got != reply && !isError(got, reply) {
+					if got := settleSecond(db.run(t, scripts.FairQueue, []string{name}, args), reply, start); got != reply && !isError(got, reply) {
 						t.Errorf("run %d: reply %q, want %q", i, got, reply)
 					}
 					if got := db.state(t, name, r.lockIs, start); got != r.lockIs {
@@ -147,9 +148,9 @@ func checkFair(t *testing.T, rows []fairRow) {
 }
 
 // fairArgs makes the arguments of the client "u" from those of a row.
-func fairArgs(args string) []string {
+func fairArgs(name, args string) []string {
 	given := words(args)
-	return slices.Concat([]string{"u"}, given[:3], []string{patience}, given[3:])
+	return slices.Concat([]string{"u"}, given[:3], []string{patience}, fairNames(name), given[3:])
 }
 
 // settleSecond is settleReply for a TTL that is the second element of a reply.
@@ -343,11 +344,10 @@ func TestFairUntouched(t *testing.T) {
 	eachRedis(t, func(t *testing.T, db *db) {
 		db.load(t, scripts.FairQueue)
 		for _, wrong := range []func(string) string{queueOf, timeoutsOf} {
-			name := redistest.Name(t)
+			name, start := redistest.Name(t), time.Now()
 			db.put(t, name, "u:1=1 30000")
 			db.put(t, wrong(name), "'x'")
-			start := time.Now()
-			if reply := db.run(t, scripts.FairQueue, fairKeys(name), fairArgs("u:1 1 9 u:2 30000 1")); !isError(reply, "-WRONGTYPE") {
+			if reply := db.run(t, scripts.FairQueue, []string{name}, fairArgs(name, "u:1 1 9 u:2 30000 1")); !isError(reply, "-WRONGTYPE") {
 				t.Errorf("reply %s", reply)
 			}
 			if state := db.state(t, name, "u:1=1 30000", start); state != "u:1=1 30000" {
@@ -357,8 +357,9 @@ func TestFairUntouched(t *testing.T) {
 	})
 }
 
-// Timeouts of nobody in the queue, which would keep a Redisson client from queueing,
-// and TTLs, which would make Redis forget the queue.
+// Timeouts of nobody in the queue, which would keep a Redisson client from queueing, and
+// short TTLs, which would make Redis forget the queue: it is kept for ten minutes longer than
+// its last waiter counts as alive.
 func TestFairMends(t *testing.T) {
 	eachRedis(t, func(t *testing.T, db *db) {
 		db.load(t, scripts.FairQueue)
@@ -369,12 +370,12 @@ func TestFairMends(t *testing.T) {
 		}
 		db.do(t, "PEXPIRE", queueOf(name), "60000")
 		db.do(t, "PEXPIRE", timeoutsOf(name), "60000")
-		db.run(t, scripts.FairQueue, fairKeys(name), fairArgs("- 1 9 u:2 30000 1"))
+		db.run(t, scripts.FairQueue, []string{name}, fairArgs(name, "- 1 9 u:2 30000 1"))
 		if queue, want := db.queue(t, name, "v:2@100 u:2@400", start), "v:2@100 u:2@400"; queue != want {
 			t.Errorf("queue %q, want %q", queue, want)
 		}
 		for _, key := range []string{queueOf(name), timeoutsOf(name)} {
-			if ttl := db.do(t, "PTTL", key); ttl != "-1" {
+			if ttl := settle(db.do(t, "PTTL", key), "1000000", start); ttl != "1000000" {
 				t.Errorf("%s has a TTL of %s", key, ttl)
 			}
 		}
@@ -399,7 +400,7 @@ func TestFairForceRelease(t *testing.T) {
 				db.putQueue(t, name, r.queue, start)
 				told := strings.Fields(r.told)
 				for i, reply := range []string{r.reply, "0"} {
-					if got := db.run(t, scripts.FairForceRelease, fairKeys(name), nil); got != reply && !isError(got, r.reply) {
+					if got := db.run(t, scripts.FairForceRelease, []string{name}, fairNames(name)); got != reply && !isError(got, r.reply) {
 						t.Errorf("run %d: reply %s, want %s", i, got, reply)
 					}
 					if got := db.state(t, name, r.lockIs, start); got != r.lockIs {
@@ -430,7 +431,7 @@ func TestFairInspect(t *testing.T) {
 			name, start := redistest.Name(t), time.Now()
 			db.put(t, name, r.lock)
 			db.putQueue(t, name, r.queue, start)
-			if got := settleReply(db.run(t, scripts.FairInspect, fairKeys(name)[:2], nil), r.reply, start); got != r.reply && !isError(got, r.reply) {
+			if got := settleReply(db.run(t, scripts.FairInspect, []string{name}, fairNames(name)[:1]), r.reply, start); got != r.reply && !isError(got, r.reply) {
 				t.Errorf("%s, %s: reply %q, want %q", r.lock, r.queue, got, r.reply)
 			}
 			if got := db.queue(t, name, r.queue, start); got != r.queue {

@@ -36,10 +36,11 @@ func TestFairRandom(t *testing.T) {
 			own := func(owner string) bool { return owner[0] < 'v' }
 			call := func(client, released string, take bool) {
 				args := []string{client, released, strconv.Itoa(map[bool]int{true: 1}[take]), strconv.Itoa(next), patience}
+				args = append(args, fairNames(j.name)...)
 				for _, owner := range waiting[client] {
 					args = append(args, owner, "30000", "1")
 				}
-				reply := strings.Split(strings.Trim(j.run(j.T, scripts.FairQueue, fairKeys(j.name), args), "[]"), " ")
+				reply := strings.Split(strings.Trim(j.run(j.T, scripts.FairQueue, []string{j.name}, args), "[]"), " ")
 				if heard[client] = 0; reply[0] == "1" {
 					holder = reply[2]
 					waiting[client] = slices.DeleteFunc(waiting[client], func(o string) bool { return o == holder })

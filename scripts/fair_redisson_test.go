@@ -117,7 +117,7 @@ func (j *java) fairUnlock(owner string) {
 
 // fair runs fair_queue for the client "u", with arguments as in the rows.
 func (j *java) fair(args string) string {
-	return j.run(j.T, scripts.FairQueue, fairKeys(j.name), fairArgs(args))
+	return j.run(j.T, scripts.FairQueue, []string{j.name}, fairArgs(j.name, args))
 }
 
 func (j *java) wantFair(step, reply, wantReply, lock, queue, told string) {
@@ -227,9 +227,9 @@ func TestFairManyClients(t *testing.T) {
 		j.putQueue(j.T, j.name, strings.Join(queue, " "), j.start)
 		for i := range queue {
 			owner := string(rune('A'+i)) + ":1"
-			args := fairArgs("- 1 9 " + owner + " 30000 1")
+			args := fairArgs(j.name, "- 1 9 "+owner+" 30000 1")
 			args[0] = string(rune('A' + i))
-			if reply := j.run(j.T, scripts.FairQueue, fairKeys(j.name), args); reply != "[1 0 "+owner+" ]" {
+			if reply := j.run(j.T, scripts.FairQueue, []string{j.name}, args); reply != "[1 0 "+owner+" ]" {
 				j.Fatalf("%s: %s", owner, reply)
 			}
 			j.command("DEL", j.name)

@@ -39,7 +39,7 @@ func TestFencedAcquire(t *testing.T) {
 					if i == 1 && r.again != "" {
 						reply, counter = r.again, r.counterAgain
 					}
-					got := db.run(t, scripts.FencedAcquire, []string{name, tokensOf(name)}, words(r.args))
+					got := db.run(t, scripts.FencedAcquire, []string{name}, append(words(r.args), tokensOf(name)))
 					if got = settleSecond(got, reply, start); got != reply && !isError(got, reply) {
 						t.Errorf("run %d: reply %q, want %q", i, got, reply)
 					}
@@ -66,7 +66,7 @@ func TestFencedGolden(t *testing.T) {
 			{own + " 2 30000 1", "[1 2 ]" /* -1, 2 */, "'2'"},
 			{foreign + " 1 30000 1", "[0 30000 " + own + "]" /* 30000, -1 */, "'2'"},
 		} {
-			if reply := settleSecond(db.run(t, scripts.FencedAcquire, []string{name, tokensOf(name)}, words(step.args)), step.reply, start); reply != step.reply {
+			if reply := settleSecond(db.run(t, scripts.FencedAcquire, []string{name}, append(words(step.args), tokensOf(name))), step.reply, start); reply != step.reply {
 				t.Errorf("%s: reply %q, want %q", step.args, reply, step.reply)
 			}
 			if counter := db.state(t, tokensOf(name), "", start); counter != step.counter {

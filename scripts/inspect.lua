@@ -1,12 +1,12 @@
 -- Looks at a lock and changes nothing.
 --
 -- KEYS[1]  the lock's hash: owner -> hold count
--- KEYS[2]  the lock's channel
+-- ARGV[1]  the lock's channel
 --
 -- Reply: {ttl in ms (-1: no end, -2: not locked), subscribers, owner, hold count};
 -- the last two are "" if the lock is free.
 local left = redis.call('PTTL', KEYS[1])
-local subscribers = redis.call('PUBSUB', 'NUMSUB', KEYS[2])[2]
+local subscribers = redis.call('PUBSUB', 'NUMSUB', ARGV[1])[2]
 if left == -2 then
   return {left, subscribers, '', ''}
 end

@@ -27,7 +27,10 @@ if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
   elseif ARGV[2] ~= '1' then
     return {-1, 0, ''}
   end
+  take(KEYS[1], ARGV[3], ARGV[1], '1')
+  return {1, 0, ''}
 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+-- Before the count: a server out of memory refuses no write after the first.
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return {1, 0, ''}

@@ -25,7 +25,7 @@ func TestQuorumAcquire(t *testing.T) {
 		r.args += " 0"
 		rows = append(rows, r)
 	}
-	check(t, scripts.QuorumAcquire, 1, rows)
+	check(t, scripts.QuorumAcquire, false, rows)
 }
 
 // A server that was started lately takes part only in what it knows of.

@@ -12,34 +12,54 @@ local function lease_key(prefix, owner, i)
   return prefix .. ':' .. owner .. ':rwlock_timeout:' .. i
 end
 
--- Sets how often the owner holds the lock, which is not more than one of several that
--- read, and for how long.
-local function hold(hash, owner, writes, reads, lease, prefix)
-  local before = tonumber(redis.call('HGET', hash, owner) or 0)
-  local left = redis.call('PTTL', hash)
-  redis.call('HSET', hash, 'mode', writes > 0 and 'write' or 'read')
-  for field, count in pairs({[owner] = reads, [owner .. ':write'] = writes}) do
-    if count > 0 then
-      redis.call('HSET', hash, field, count)
-    else
-      redis.call('HDEL', hash, field)
-    end
+-- Sets the lease of an owner's i-th read hold, of as many as it had before. A PEXPIRE is not
+-- refused when Redis is out of memory. Without the first of these keys a reader counts as
+-- dead; the others say no more, and are left out if they cannot be written here.
+local function lease_read(prefix, owner, i, before, lease)
+  local key = lease_key(prefix, owner, i)
+  if i > before or beside('PEXPIRE', key, lease) ~= 1 then
+    (i == 1 and redis.call or beside)('SET', key, '1', 'PX', lease)
   end
-  for i = 1, reads do
-    redis.call('SET', lease_key(prefix, owner, i), '1', 'PX', lease)
-  end
-  for i = reads + 1, before do
-    redis.call('DEL', lease_key(prefix, owner, i))
-  end
-  local alone = redis.call('HLEN', hash) == 1 + math.min(writes, 1) + math.min(reads, 1)
-  redis.call('PEXPIRE', hash, alone and lease or math.max(left, lease))
 end
 
--- Ends all that the owner holds. Tells whether the lock is free now.
-local function leave(hash, owner, prefix)
-  local reads = redis.call('HGET', hash, owner)
+-- Sets how often the owner holds the lock, which is not more than one of several that
+-- read, and for how long. free: nobody holds it. before: the owner's read holds so far.
+local function hold(hash, owner, writes, reads, lease, prefix, free, before)
+  before = tonumber(before or 0)
+  for i = 1, reads do
+    lease_read(prefix, owner, i, before, lease)
+  end
+  local fields, gone = {'mode', writes > 0 and 'write' or 'read'}, nil
+  for field, count in pairs({[owner] = reads, [owner .. ':write'] = writes}) do
+    if count > 0 then
+      fields[#fields + 1], fields[#fields + 2] = field, count
+    else
+      gone = field
+    end
+  end
+  if free then
+    take(hash, lease, unpack(fields))
+    return
+  end
+  local left = redis.call('PTTL', hash)
+  redis.call('PEXPIRE', hash, math.max(left, lease))
+  redis.call('HSET', hash, unpack(fields))
+  if gone then
+    redis.call('HDEL', hash, gone)
+  end
+  for i = reads + 1, before do
+    beside('DEL', lease_key(prefix, owner, i))
+  end
+  if left > lease and redis.call('HLEN', hash) == 1 + math.min(writes, 1) + math.min(reads, 1) then
+    redis.call('PEXPIRE', hash, lease) -- nobody else needs more
+  end
+end
+
+-- Ends all that the owner holds, of which so many are read holds. Tells whether the lock is
+-- free now.
+local function leave(hash, owner, prefix, reads)
   for i = 1, tonumber(reads or 0) do
-    redis.call('DEL', lease_key(prefix, owner, i))
+    beside('DEL', lease_key(prefix, owner, i))
   end
   redis.call('HDEL', hash, owner, owner .. ':write')
   -- The lock lasts as long as the longest hold that is left. A reader without a live
@@ -47,7 +67,12 @@ local function leave(hash, owner, prefix)
   local longest, fields = 0, redis.call('HGETALL', hash)
   for i = 1, #fields, 2 do
     for n = 1, tonumber(fields[i + 1]) or 0 do
-      longest = math.max(longest, redis.call('PTTL', lease_key(prefix, fields[i], n)))
+      local key = lease_key(prefix, fields[i], n)
+      local left = beside('PTTL', key)
+      if not left or left == -2 and not beside('EXISTS', hash, key) then
+        return false -- the lease may be on the other server: the lock lasts as long as it did
+      end
+      longest = math.max(longest, left)
     end
   end
   if longest > 0 then
@@ -60,14 +85,14 @@ end
 
 -- Withdraws the owner's announcement.
 local function withdraw(intent, owner)
-  if redis.call('GET', intent) == owner then
-    redis.call('DEL', intent)
+  if beside('GET', intent) == owner then
+    beside('DEL', intent)
   end
 end
 
 -- Whether a writer of another client has announced itself.
 local function announced(intent, mine)
-  local writer = redis.call('GET', intent)
+  local writer = beside('GET', intent)
   return writer and client(writer) ~= mine
 end
 

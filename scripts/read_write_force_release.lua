@@ -2,9 +2,9 @@
 -- stays announced.
 --
 -- KEYS[1]  the lock's hash
--- KEYS[2]  the lock's channel
 -- ARGV[1]  how the keys of read leases begin
 -- ARGV[2]  the mode, "read" or "write"
+-- ARGV[3]  the lock's channel
 --
 -- Reply: 1 if it was held in that mode, else 0.
 if redis.call('HGET', KEYS[1], 'mode') ~= ARGV[2] then
@@ -13,9 +13,9 @@ end
 local fields = redis.call('HGETALL', KEYS[1])
 for i = 1, #fields, 2 do
   for n = 1, tonumber(fields[i + 1]) or 0 do
-    redis.call('DEL', lease_key(ARGV[1], fields[i], n))
+    beside('DEL', lease_key(ARGV[1], fields[i], n))
   end
 end
 redis.call('DEL', KEYS[1])
-redis.call('PUBLISH', KEYS[2], ARGV[2] == 'write' and '1' or '0')
+redis.call('PUBLISH', ARGV[3], ARGV[2] == 'write' and '1' or '0')
 return 1

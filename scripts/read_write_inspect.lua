@@ -1,7 +1,7 @@
 -- Looks at a read/write lock and changes nothing.
 --
 -- KEYS[1]  the lock's hash
--- KEYS[2]  the lock's channel
+-- ARGV[1]  the lock's channel
 --
 -- Reply: {ttl in ms (-1: no end, -2: not locked), subscribers, fields, field, hold count}.
 -- A field is an owner that reads, or owner:write; the last two tell of one of them, of
@@ -16,4 +16,4 @@ for i = 1, #fields, 2 do
     end
   end
 end
-return {redis.call('PTTL', KEYS[1]), redis.call('PUBSUB', 'NUMSUB', KEYS[2])[2], number, field, count}
+return {redis.call('PTTL', KEYS[1]), redis.call('PUBSUB', 'NUMSUB', ARGV[1])[2], number, field, count}

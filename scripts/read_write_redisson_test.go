@@ -109,12 +109,12 @@ func (j *java) writeUnlock(owner, lease string) string {
 // set is read_write_set with its first four arguments, for a writer that announces
 // itself, release is read_write_release.
 func (j *java) set(format string, args ...any) string {
-	given := append(words(fmt.Sprintf(format, args...)), "5000", "{"+j.name+"}")
-	return j.run(j.T, scripts.ReadWriteSet, rwKeys(j.name), given)
+	given := append(words(fmt.Sprintf(format, args...)), "5000", "{"+j.name+"}", "0")
+	return j.run(j.T, scripts.ReadWriteSet, []string{j.name}, append(given, rwNames(j.name)...))
 }
 
 func (j *java) release(owner string) string {
-	return j.run(j.T, scripts.ReadWriteRelease, rwKeys(j.name), []string{owner, "{" + j.name + "}"})
+	return j.run(j.T, scripts.ReadWriteRelease, []string{j.name}, append([]string{owner, "{" + j.name + "}"}, rwNames(j.name)...))
 }
 
 func (j *java) wantRW(step, reply, wantReply, state, told string) {
@@ -240,12 +240,12 @@ func TestReadWriteBraces(t *testing.T) {
 		db.load(t, scripts.ReadWriteSet)
 		db.load(t, scripts.ReadWriteRelease)
 		name, start := redistest.Name(t)+"{b}c", time.Now()
-		keys := []string{name, redisio.ReadWriteChannel(name), redisio.Writer(name)}
-		db.run(t, scripts.ReadWriteSet, keys, []string{"u:1", "0", "1", "30000", "0", redisio.Holds(name)})
+		keys, names := []string{name}, []string{redisio.ReadWriteChannel(name), redisio.Writer(name)}
+		db.run(t, scripts.ReadWriteSet, keys, append([]string{"u:1", "0", "1", "30000", "0", redisio.Holds(name), "0"}, names...))
 		if state := db.state(t, name+":u:1:rwlock_timeout:1", "30000", start); state != "'1' 30000" {
 			t.Errorf("lease: %q", state)
 		}
-		db.run(t, scripts.ReadWriteRelease, keys, []string{"u:1", redisio.Holds(name)})
+		db.run(t, scripts.ReadWriteRelease, keys, append([]string{"u:1", redisio.Holds(name)}, names...))
 		if heard := db.messages(t, "redisson_rwlock:"+name); len(heard) != 1 {
 			t.Errorf("heard %q", heard)
 		}

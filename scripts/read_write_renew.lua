@@ -17,10 +17,7 @@ for i, key in ipairs(KEYS) do
     return mine
   elseif not mine.err and (mine[1] or mine[2]) then
     for n = 1, tonumber(mine[1] or 0) do
-      -- A SET would be refused when Redis is out of memory.
-      if redis.call('PEXPIRE', lease_key(prefix, owner, n), lease) == 0 then
-        redis.call('SET', lease_key(prefix, owner, n), '1', 'PX', lease)
-      end
+      lease_read(prefix, owner, n, n, lease)
     end
     redis.call('PEXPIRE', key, math.max(redis.call('PTTL', key), lease))
     renewed[i] = 1

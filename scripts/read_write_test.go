@@ -18,7 +18,10 @@ func channelRW(name string) string         { return "redisson_rwlock:{" + name +
 func writerOf(name string) string          { return "lockkeeper_writer:{" + name + "}" }
 func leaseOf(name, owner, i string) string { return "{" + name + "}:" + owner + ":rwlock_timeout:" + i }
 
-func rwKeys(name string) []string { return []string{name, channelRW(name), writerOf(name)} }
+// rwNames are what the scripts take as their last arguments.
+func rwNames(name string) []string { return []string{channelRW(name), writerOf(name)} }
+
+func rwChannel(name string) []string { return rwNames(name)[:1] }
 
 func (d *db) putRW(t *testing.T, name, state string) {
 	t.Helper()
@@ -68,8 +71,9 @@ type rwRow struct {
 	again string // the second reply, if it differs
 }
 
-// checkRW runs rows; the prefix of the lease keys is put where the script wants it.
-func checkRW(t *testing.T, s *scripts.Script, keys func(string) []string, prefixAt int, rows []rwRow) {
+// checkRW runs rows; the prefix of the lease keys is put where the script wants it, and the
+// names behind all.
+func checkRW(t *testing.T, s *scripts.Script, names func(string) []string, prefixAt int, rows []rwRow) {
 	eachRedis(t, func(t *testing.T, db *db) {
 		db.load(t, s)
 		for _, r := range rows {
@@ -89,7 +93,7 @@ func checkRW(t *testing.T, s *scripts.Script, keys func(string) []string, prefix
 							reply = r.again
 						}
 					}
-					got := db.run(t, s, keys(name), args)
+					got := db.run(t, s, []string{name}, append(args, names(name)...))
 					if got != reply && settleSecond(got, reply, start) != reply && settleReply(got, reply, start) != reply && !isError(got, reply) {
 						t.Errorf("run %d: reply %q, want %q", i, got, reply)
 					}
@@ -105,7 +109,15 @@ func checkRW(t *testing.T, s *scripts.Script, keys func(string) []string, prefix
 	})
 }
 
-func checkSet(t *testing.T, rows []rwRow) { checkRW(t, scripts.ReadWriteSet, rwKeys, 5, rows) }
+// checkSet runs rows, whose owner gives nothing back unless a last "1" says so.
+func checkSet(t *testing.T, rows []rwRow) {
+	for i, r := range rows {
+		if len(words(r.args)) == 5 {
+			rows[i].args += " 0"
+		}
+	}
+	checkRW(t, scripts.ReadWriteSet, rwNames, 5, rows)
+}
 
 func TestReadWriteSetWrite(t *testing.T) {
 	checkSet(t, []rwRow{
@@ -200,7 +212,7 @@ func TestReadWriteSetRead(t *testing.T) {
 }
 
 func TestReadWriteRelease(t *testing.T) {
-	checkRW(t, scripts.ReadWriteRelease, rwKeys, 1, []rwRow{
+	checkRW(t, scripts.ReadWriteRelease, rwNames, 1, []rwRow{
 		{name: "a writer", before: "mode=write u:1:write=2 30000", args: "u:1", reply: "0", told: "1", again: "-1"},
 		{name: "a writer that reads", before: "mode=write u:1:write=1 u:1=2 30000, u:1#1 30000, u:1#2 30000", args: "u:1", reply: "0", told: "1", again: "-1"},
 		{name: "the last reader", before: "mode=read u:1=2 30000, u:1#1 30000, u:1#2 20000", args: "u:1", reply: "0", told: "0", again: "-1"},
@@ -220,7 +232,7 @@ func TestReadWriteRelease(t *testing.T) {
 func TestReadWriteYield(t *testing.T) {
 	const reads = "mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000"
 	const kept = "mode=read u:1=1 30000, u:1#1 30000"
-	checkRW(t, scripts.ReadWriteYield, rwKeys, 4, []rwRow{
+	checkRW(t, scripts.ReadWriteYield, rwNames, 4, []rwRow{
 		{name: "nobody waits", before: reads, args: "u:1 0 30000 0", reply: "[0 0]", after: kept},
 		{name: "only itself waits", before: reads, subscribers: 1, args: "u:1 1 30000 0", reply: "[0 0]", after: kept},
 		{name: "not yet itself", before: reads, args: "u:1 1 30000 0", reply: "[0 0]", after: kept},
@@ -245,8 +257,7 @@ func TestReadWriteYield(t *testing.T) {
 }
 
 func TestLook(t *testing.T) {
-	keys := func(name string) []string { return rwKeys(name)[1:] }
-	checkRW(t, scripts.Look, keys, -1, []rwRow{
+	checkRW(t, scripts.Look, rwNames, -1, []rwRow{
 		{name: "nobody", args: "u 0", reply: "[0]"},
 		{name: "not yet itself", args: "u 1", reply: "[0]"},
 		{name: "others", subscribers: 3, args: "u 1", reply: "[2]"},
@@ -260,8 +271,7 @@ func TestLook(t *testing.T) {
 func TestReadWriteForceRelease(t *testing.T) {
 	const reads = "mode=read u:1=2 v:1=1 40000, u:1#1 20000, u:1#2 30000, v:1#1 40000"
 	const writes = "mode=write v:1:write=2 v:1=1 40000, v:1#1 40000"
-	keys := func(name string) []string { return rwKeys(name)[:2] }
-	checkRW(t, scripts.ReadWriteForceRelease, keys, 0, []rwRow{
+	checkRW(t, scripts.ReadWriteForceRelease, rwChannel, 0, []rwRow{
 		{name: "readers", before: reads, args: "read", reply: "1", told: "0", again: "0"},
 		{name: "a writer", before: writes, args: "write", reply: "1", told: "1", again: "0"},
 		{name: "readers, as a writer", before: reads, args: "write", reply: "0", after: reads},
@@ -274,8 +284,7 @@ func TestReadWriteForceRelease(t *testing.T) {
 }
 
 func TestReadWriteInspect(t *testing.T) {
-	keys := func(name string) []string { return rwKeys(name)[:2] }
-	checkRW(t, scripts.ReadWriteInspect, keys, -1, []rwRow{
+	checkRW(t, scripts.ReadWriteInspect, rwChannel, -1, []rwRow{
 		{name: "read", before: "mode=read u:1=2 40000", subscribers: 2, reply: "[40000 2 1 u:1 2]", after: "mode=read u:1=2 40000"},
 		{name: "written", before: "mode=write u:1:write=3", reply: "[-1 0 1 u:1:write 3]", after: "mode=write u:1:write=3"},
 		{name: "written and read", before: "mode=write u:1:write=3 u:1=2", reply: "[-1 0 2 u:1:write 3]", after: "mode=write u:1:write=3 u:1=2"},
@@ -287,7 +296,7 @@ func TestReadWriteInspect(t *testing.T) {
 		db.load(t, scripts.ReadWriteInspect)
 		name := redistest.Name(t)
 		db.put(t, name, "mode=read u:1=7 u:2=7 u:3=7")
-		reply := db.run(t, scripts.ReadWriteInspect, rwKeys(name)[:2], nil)
+		reply := db.run(t, scripts.ReadWriteInspect, []string{name}, rwChannel(name))
 		if !strings.HasPrefix(reply, "[-1 0 3 u:") || !strings.HasSuffix(reply, " 7]") {
 			t.Errorf("reply %q", reply)
 		}

@@ -3,13 +3,13 @@
 -- moment, only local waiters.
 --
 -- KEYS[1]  the lock's hash
--- KEYS[2]  the lock's channel
--- KEYS[3]  the announcement of a waiting writer
 -- ARGV[1]  owner
 -- ARGV[2]  how many of the channel's subscribers are the asking client itself
 -- ARGV[3]  lease, ms
 -- ARGV[4]  "1" releases the lock even if nobody is seen to wait: some wait without subscribing
 -- ARGV[5]  how the keys of read leases begin
+-- ARGV[6]  the lock's channel
+-- ARGV[7]  the key of a waiting writer's announcement
 --
 -- Reply: {-1, 0}       the owner does not hold the lock
 --        {0, 0}        it keeps the lock, for the lease from now on: held once, and
@@ -20,13 +20,13 @@ local held = redis.call('HMGET', hash, owner, owner .. ':write')
 if not held[1] and not held[2] then
   return {-1, 0}
 end
-local waiting = others(KEYS[2], KEYS[3], client(owner), ARGV[2])
+local waiting = others(ARGV[6], ARGV[7], client(owner), ARGV[2])
 if waiting > 0 or ARGV[4] == '1' then
-  withdraw(KEYS[3], owner)
-  if leave(hash, owner, prefix) then
-    redis.call('PUBLISH', KEYS[2], held[2] and '1' or '0')
+  withdraw(ARGV[7], owner)
+  if leave(hash, owner, prefix, held[1]) then
+    redis.call('PUBLISH', ARGV[6], held[2] and '1' or '0')
   end
   return {1, waiting}
 end
-hold(hash, owner, held[2] and 1 or 0, held[2] and 0 or 1, tonumber(ARGV[3]), prefix)
+hold(hash, owner, held[2] and 1 or 0, held[2] and 0 or 1, tonumber(ARGV[3]), prefix, false, held[1])
 return {0, 0}

@@ -23,9 +23,9 @@ type row struct {
 	again       string // the second reply, if it differs from the first
 }
 
-// check runs the rows of one script, which takes the lock's key and, if it has a
-// second, its channel.
-func check(t *testing.T, s *scripts.Script, keys int, rows []row) {
+// check runs the rows of one script, which takes the lock's key and, if it publishes or
+// counts subscribers, its channel as the last argument.
+func check(t *testing.T, s *scripts.Script, takesChannel bool, rows []row) {
 	eachRedis(t, func(t *testing.T, db *db) {
 		db.load(t, s)
 		for _, r := range rows {
@@ -34,14 +34,17 @@ func check(t *testing.T, s *scripts.Script, keys int, rows []row) {
 				start := time.Now()
 				db.put(t, name, r.before)
 				db.subscribe(t, channelOf(name), r.subscribers)
-				words := []string{name, channelOf(name)}[:keys]
+				args := strings.Fields(r.args)
+				if takesChannel {
+					args = append(args, channelOf(name))
+				}
 
 				for i, want := range []string{r.reply, r.again} {
 					again := i == 1
 					if again && want == "" {
 						want = r.reply
 					}
-					reply := settleReply(db.run(t, s, words, strings.Fields(r.args)), want, start)
+					reply := settleReply(db.run(t, s, []string{name}, args), want, start)
 					if reply != want && !isError(reply, want) {
 						t.Errorf("reply %q, want %q (again: %v)", reply, want, again)
 					}

@@ -35,6 +35,11 @@ func New(name, source string, reply Shape) *Script {
 }
 
 var (
+	//go:embed take.lua
+	take string
+	//go:embed beside.lua
+	beside string
+
 	//go:embed acquire.lua
 	acquire string
 	//go:embed release.lua
@@ -50,6 +55,8 @@ var (
 
 	//go:embed fenced_acquire.lua
 	fencedAcquire string
+	//go:embed draw.lua
+	draw string
 	//go:embed quorum_acquire.lua
 	quorumAcquire string
 	//go:embed acquire_all.lua
@@ -82,7 +89,7 @@ var (
 
 // The operations on the reentrant lock.
 var (
-	Acquire      = New("acquire", acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
+	Acquire      = New("acquire", take+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
 	Release      = New("release", release, Shape{Numbers: 1})
 	Renew        = New("renew", renew, Shape{Numbers: 1})
 	Yield        = New("yield", yield, Shape{Numbers: 2})
@@ -93,33 +100,36 @@ var (
 // The ways to take a reentrant lock that has fencing tokens, or is one of several
 // servers', and to take several locks of any kind.
 var (
-	FencedAcquire = New("fenced_acquire", fencedAcquire, Shape{Numbers: 2, Texts: 1})
-	QuorumAcquire = New("quorum_acquire", quorumAcquire, Shape{Numbers: 2, Texts: 1})
-	AcquireAll    = New("acquire_all", acquireAll, Shape{Numbers: 2, Texts: 2})
+	FencedAcquire = New("fenced_acquire", take+beside+fencedAcquire, Shape{Numbers: 2, Texts: 1})
+	Draw          = New("draw", draw, Shape{Numbers: 2, Texts: 1})
+	QuorumAcquire = New("quorum_acquire", take+quorumAcquire, Shape{Numbers: 2, Texts: 1})
+	AcquireAll    = New("acquire_all", take+beside+acquireAll, Shape{Numbers: 2, Texts: 2})
 )
 
 // The operations on the fair lock that differ from the reentrant lock's.
 var (
-	FairQueue        = New("fair_queue", fairQueue, Shape{Numbers: 2, Texts: 2})
-	FairForceRelease = New("fair_force_release", fairForceRelease, Shape{Numbers: 1})
-	FairInspect      = New("fair_inspect", fairInspect, Shape{Numbers: 2, Texts: 2})
+	FairQueue        = New("fair_queue", take+beside+fairQueue, Shape{Numbers: 2, Texts: 2})
+	FairForceRelease = New("fair_force_release", beside+fairForceRelease, Shape{Numbers: 1})
+	FairInspect      = New("fair_inspect", beside+fairInspect, Shape{Numbers: 2, Texts: 2})
 )
+
+var readWriteCommon = take + beside + readWrite
 
 // The operations on the read/write lock.
 var (
-	ReadWriteSet          = New("read_write_set", readWrite+readWriteSet, Shape{Numbers: 2, Texts: 1})
-	ReadWriteRelease      = New("read_write_release", readWrite+readWriteRelease, Shape{Numbers: 1})
-	ReadWriteRenew        = New("read_write_renew", readWrite+readWriteRenew, Shape{Numbers: 1})
-	ReadWriteYield        = New("read_write_yield", readWrite+readWriteYield, Shape{Numbers: 2})
-	ReadWriteForceRelease = New("read_write_force_release", readWrite+readWriteForceRelease, Shape{Numbers: 1})
+	ReadWriteSet          = New("read_write_set", readWriteCommon+readWriteSet, Shape{Numbers: 2, Texts: 1})
+	ReadWriteRelease      = New("read_write_release", readWriteCommon+readWriteRelease, Shape{Numbers: 1})
+	ReadWriteRenew        = New("read_write_renew", readWriteCommon+readWriteRenew, Shape{Numbers: 1})
+	ReadWriteYield        = New("read_write_yield", readWriteCommon+readWriteYield, Shape{Numbers: 2})
+	ReadWriteForceRelease = New("read_write_force_release", readWriteCommon+readWriteForceRelease, Shape{Numbers: 1})
 	ReadWriteInspect      = New("read_write_inspect", readWriteInspect, Shape{Numbers: 3, Texts: 2})
-	Look                  = New("look", readWrite+look, Shape{Numbers: 1})
+	Look                  = New("look", readWriteCommon+look, Shape{Numbers: 1})
 )
 
 // All lists every script, for tests and for loading them in advance.
 var All = []*Script{
 	Acquire, Release, Renew, Yield, ForceRelease, Inspect,
-	FencedAcquire, QuorumAcquire, AcquireAll,
+	FencedAcquire, Draw, QuorumAcquire, AcquireAll,
 	FairQueue, FairForceRelease, FairInspect,
 	ReadWriteSet, ReadWriteRelease, ReadWriteRenew, ReadWriteYield, ReadWriteForceRelease, ReadWriteInspect, Look,
 }

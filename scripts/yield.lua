@@ -3,11 +3,11 @@
 -- this moment, only local waiters.
 --
 -- KEYS[1]  the lock's hash: owner -> hold count
--- KEYS[2]  the lock's channel
 -- ARGV[1]  owner
 -- ARGV[2]  how many of the channel's subscribers are the asking client itself
 -- ARGV[3]  lease, ms
 -- ARGV[4]  "1" releases the lock even if nobody is seen to wait: some wait without subscribing
+-- ARGV[5]  the lock's channel
 --
 -- Reply: {-1, 0}       the owner does not hold the lock
 --        {0, 0}        it keeps the lock, for the lease from now on, held once
@@ -15,12 +15,12 @@
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
   return {-1, 0}
 end
-local others = redis.call('PUBSUB', 'NUMSUB', KEYS[2])[2] - ARGV[2]
+local others = redis.call('PUBSUB', 'NUMSUB', ARGV[5])[2] - ARGV[2]
 if others > 0 or ARGV[4] == '1' then
   redis.call('HDEL', KEYS[1], ARGV[1])
-  redis.call('PUBLISH', KEYS[2], '0')
+  redis.call('PUBLISH', ARGV[5], '0')
   return {1, math.max(others, 0)}
 end
-redis.call('HSET', KEYS[1], ARGV[1], '1')
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
+redis.call('HSET', KEYS[1], ARGV[1], '1')
 return {0, 0}

@@ -19,30 +19,30 @@ func (f fair) call(l *Lock, c core.Command) (redisio.Call, reading) {
 		if c.Term != 0 {
 			released = l.Owner(c.Term)
 		}
-		return l.queue(released, c.Take, c.Top, c.Entries)
+		return l.line(released, c.Take, c.Top, c.Entries)
 	case c.Kind == core.Acquire && c.Count == 1:
 		// As a member of a MultiLock, which does not queue.
-		return l.queue("", true, 0, []core.Entry{{Term: c.Term, Lease: c.Lease, Try: true}})
+		return l.line("", true, 0, []core.Entry{{Term: c.Term, Lease: c.Lease, Try: true}})
 	case c.Kind == core.Release && c.Count == 0:
-		call, _ := l.queue(l.Owner(c.Term), false, 0, nil)
+		call, _ := l.line(l.Owner(c.Term), false, 0, nil)
 		return call, passed
 	case c.Kind == core.ForceRelease:
-		return redisio.Call{Script: scripts.FairForceRelease, Keys: l.keys}, forced
+		return redisio.Call{Script: scripts.FairForceRelease, Keys: l.hash(), Args: []string{l.queue, l.timeouts, l.Channel}}, forced
 	}
 	return f.reentrant.call(l, c)
 }
 
-// queue is the one script about the queue.
-func (l *Lock) queue(released string, take bool, top uint64, entries []core.Entry) (redisio.Call, reading) {
-	args := make([]string, 0, 5+3*len(entries))
-	args = append(args, l.options.Client, released, digit(take), strconv.FormatUint(top, 10), ms(l.options.Silence))
+// line is the one script about the queue.
+func (l *Lock) line(released string, take bool, top uint64, entries []core.Entry) (redisio.Call, reading) {
+	args := make([]string, 0, 8+3*len(entries))
+	args = append(args, l.options.Client, released, digit(take), strconv.FormatUint(top, 10), ms(l.options.Silence), l.queue, l.timeouts, l.Channel)
 	for _, e := range entries {
 		args = append(args, l.Owner(e.Term), ms(e.Lease), digit(!e.Try))
 	}
-	return redisio.Call{Script: scripts.FairQueue, Keys: l.keys, Args: args}, enrolled
+	return redisio.Call{Script: scripts.FairQueue, Keys: l.hash(), Args: args}, enrolled
 }
 
 // inspect counts the queue where the others count their subscribers.
 func (fair) inspect(l *Lock) (redisio.Call, reading) {
-	return redisio.Call{Script: scripts.FairInspect, Keys: l.keys[:2]}, inspected
+	return redisio.Call{Script: scripts.FairInspect, Keys: l.hash(), Args: []string{l.queue}}, inspected
 }

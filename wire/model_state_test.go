@@ -32,8 +32,8 @@ func (s *sequence) compare(got state) error {
 	}
 	for _, what := range slices.Sorted(maps.Keys(want.times)) {
 		near := s.near
-		if _, inQueue := want.values[what]; !inQueue {
-			near = s.nearInQueue // it is no key, but a member of the timeouts
+		if strings.HasPrefix(what, "redisson_lock_queue") || strings.HasPrefix(what, "redisson_lock_timeout") {
+			near = s.nearInQueue
 		}
 		if left, known := got.times[what]; !known || !near(want.times[what], left) {
 			return fmt.Errorf("%s: %v are left, and in the model %v", what, left, want.times[what])
@@ -100,6 +100,9 @@ func (s *sequence) expect(want state, part int) {
 	if len(queue) > 0 {
 		want.values[redisio.Queue(name)] = strings.Join(queue, " ")
 		want.values[redisio.Timeouts(name)] = sorted(timeouts)
+		for _, key := range []string{redisio.Queue(name), redisio.Timeouts(name)} {
+			want.times[key] = lock.QueueEnds() - s.now
+		}
 	}
 }
 

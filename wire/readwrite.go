@@ -13,7 +13,7 @@ import (
 type readWrite struct{}
 
 func (readWrite) call(l *Lock, c core.Command) (call redisio.Call, how reading) {
-	call.Keys = l.keys
+	call.Keys = l.hash()
 	switch {
 	case c.Kind == core.Acquire, c.Kind == core.Release && c.Count+c.Shared > 0:
 		announce := "0"
@@ -21,30 +21,30 @@ func (readWrite) call(l *Lock, c core.Command) (call redisio.Call, how reading) 
 			announce = ms(l.options.Announcement)
 		}
 		call.Script = scripts.ReadWriteSet
-		call.Args = []string{l.Owner(c.Term), strconv.Itoa(c.Count), strconv.Itoa(c.Shared), ms(c.Lease), announce, l.holds, digit(c.Kind == core.Release)}
+		call.Args = []string{l.Owner(c.Term), strconv.Itoa(c.Count), strconv.Itoa(c.Shared), ms(c.Lease), announce, l.holds, digit(c.Kind == core.Release), l.Channel, l.writer}
 		return call, set
 	case c.Kind == core.Release:
 		call.Script, how = scripts.ReadWriteRelease, released
-		call.Args = []string{l.Owner(c.Term), l.holds}
+		call.Args = []string{l.Owner(c.Term), l.holds, l.Channel, l.writer}
 	case c.Kind == core.Yield:
 		call.Script, how = scripts.ReadWriteYield, yielded
-		call.Args = []string{l.Owner(c.Term), digit(c.Subscribed), ms(c.Lease), digit(c.Open), l.holds}
+		call.Args = []string{l.Owner(c.Term), digit(c.Subscribed), ms(c.Lease), digit(c.Open), l.holds, l.Channel, l.writer}
 	case c.Kind == core.Look:
-		call.Script, call.Keys, how = scripts.Look, l.keys[1:], looked
-		call.Args = []string{l.options.Client, digit(c.Subscribed)}
+		call.Script, how = scripts.Look, looked
+		call.Args = []string{l.options.Client, digit(c.Subscribed), l.Channel, l.writer}
 	case c.Kind == core.ForceRelease:
 		mode := "write"
 		if c.Mode == core.Shared {
 			mode = "read"
 		}
 		call.Script, how = scripts.ReadWriteForceRelease, forced
-		call.Args = []string{l.holds, mode}
+		call.Args = []string{l.holds, mode, l.Channel}
 	}
 	return call, how
 }
 
 func (readWrite) inspect(l *Lock) (redisio.Call, reading) {
-	return redisio.Call{Script: scripts.ReadWriteInspect, Keys: l.keys[:2]}, inspectedHolders
+	return redisio.Call{Script: scripts.ReadWriteInspect, Keys: l.hash(), Args: []string{l.Channel}}, inspectedHolders
 }
 
 func (readWrite) renewal() *scripts.Script { return scripts.ReadWriteRenew }

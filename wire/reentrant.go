@@ -13,28 +13,36 @@ import (
 type reentrant struct{}
 
 func (reentrant) call(l *Lock, c core.Command) (call redisio.Call, how reading) {
-	call.Keys = l.keys[:2]
+	call.Keys = l.hash()
 	switch {
 	case c.Kind == core.Acquire && c.Tokens > 0 && l.Tokens != "":
-		call.Script, call.Keys, how = scripts.FencedAcquire, []string{l.Key, l.Tokens}, tookToken
-		call.Args = []string{l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), strconv.FormatInt(c.Tokens, 10)}
+		call.Script, call.Rest, how = scripts.FencedAcquire, draw, tookToken
+		call.Args = []string{l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), strconv.FormatInt(c.Tokens, 10), l.Tokens}
 	case c.Kind == core.Acquire:
-		call.Script, call.Keys, how = scripts.Acquire, l.keys[:1], acquired
+		call.Script, how = scripts.Acquire, acquired
 		call.Args = []string{l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease)}
 	case c.Kind == core.Release:
 		call.Script, how = scripts.Release, released
-		call.Args = []string{l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease)}
+		call.Args = []string{l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), l.Channel}
 	case c.Kind == core.Yield:
 		call.Script, how = scripts.Yield, yielded
-		call.Args = []string{l.Owner(c.Term), digit(c.Subscribed), ms(c.Lease), digit(c.Open)}
+		call.Args = []string{l.Owner(c.Term), digit(c.Subscribed), ms(c.Lease), digit(c.Open), l.Channel}
 	case c.Kind == core.ForceRelease:
 		call.Script, how = scripts.ForceRelease, forced
+		call.Args = []string{l.Channel}
 	}
 	return call, how
 }
 
+// draw is what an acquire has left to do when the counter may be on another server. Its tokens
+// are higher than those of all who had the lock before; and if it is so late that the next has
+// drawn already, the lease is over, and nothing is granted.
+func draw(acquire *redisio.Call) redisio.Call {
+	return redisio.Call{Script: scripts.Draw, Keys: acquire.Args[4:5], Args: acquire.Args[3:4]}
+}
+
 func (reentrant) inspect(l *Lock) (redisio.Call, reading) {
-	return redisio.Call{Script: scripts.Inspect, Keys: l.keys[:2]}, inspected
+	return redisio.Call{Script: scripts.Inspect, Keys: l.hash(), Args: []string{l.Channel}}, inspected
 }
 
 func (reentrant) renewal() *scripts.Script { return scripts.Renew }

@@ -37,20 +37,20 @@ func AcquireAll(members []Member, c *core.Command, deadline time.Time) redisio.C
 		Args: []string{first.Owner(c.Term), ms(c.Lease), strconv.FormatInt(c.Tokens, 10)},
 	}
 	for _, m := range members {
-		kind, keys, holds := "plain", []string{m.Key, m.Key, m.Key}, ""
+		kind, keys, holds, writer := "plain", []string{m.Key, m.Key, m.Key}, "", ""
 		switch {
 		case m.Fenced:
 			kind, keys[1] = "fenced", m.Tokens
 		case m.Kind == Fair:
-			kind, keys[1], keys[2] = "fair", m.keys[1], m.keys[2]
+			kind, keys[1], keys[2] = "fair", m.queue, m.timeouts
 		case m.Kind == ReadWrite:
-			kind, keys[1], holds = "write", m.keys[2], m.holds
+			kind, holds, writer = "write", m.holds, m.writer
 			if m.Mode == core.Shared {
 				kind = "read"
 			}
 		}
 		call.Keys = append(call.Keys, keys...)
-		call.Args = append(call.Args, kind, holds)
+		call.Args = append(call.Args, kind, holds, writer)
 	}
 	return tagged(call, c.Seq, tookAll)
 }
@@ -65,7 +65,7 @@ func Refuser(reply redisio.Reply) int {
 // quarantine ago refuses.
 func (l *Lock) Vote(c *core.Command, quarantine time.Duration, deadline time.Time) redisio.Call {
 	return tagged(redisio.Call{
-		Script: scripts.QuorumAcquire, Keys: l.keys[:1], Deadline: deadline,
+		Script: scripts.QuorumAcquire, Keys: l.hash(), Deadline: deadline,
 		Args: []string{l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), ms(quarantine)},
 	}, c.Seq, voted)
 }

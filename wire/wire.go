@@ -47,8 +47,11 @@ type Lock struct {
 
 	options *Options
 	form    form
-	keys    []string
-	holds   string // how the lease keys of read holds begin
+	keys    [1]string // Key alone
+	// queue and timeouts are those of a fair lock. holds is how the keys of a read/write
+	// lock's read leases begin, writer the key of a waiting writer's announcement.
+	queue, timeouts string
+	holds, writer   string
 	// field is the owner field of the term fieldTerm, the last that was asked for.
 	field     string
 	fieldTerm uint64
@@ -65,20 +68,23 @@ type form interface {
 
 // New describes a lock. name is its key.
 func New(kind Kind, name string, options *Options) *Lock {
-	l := &Lock{Kind: kind, Key: name, Channel: redisio.Channel(name), options: options}
+	l := &Lock{Kind: kind, Key: name, Channel: redisio.Channel(name), options: options, keys: [1]string{name}}
 	switch kind {
 	case Fair:
-		l.form = fair{}
-		l.keys = []string{name, redisio.Queue(name), redisio.Timeouts(name), l.Channel}
+		l.form, l.queue, l.timeouts = fair{}, redisio.Queue(name), redisio.Timeouts(name)
 	case ReadWrite:
-		l.form, l.Channel, l.holds = readWrite{}, redisio.ReadWriteChannel(name), redisio.Holds(name)
-		l.keys = []string{name, l.Channel, redisio.Writer(name)}
+		l.form, l.Channel = readWrite{}, redisio.ReadWriteChannel(name)
+		l.holds, l.writer = redisio.Holds(name), redisio.Writer(name)
 	default:
 		l.form, l.Tokens = reentrant{}, redisio.Token(name)
-		l.keys = []string{name, l.Channel}
 	}
 	return l
 }
+
+// hash is all that a script names as its KEYS: the one key that is there whenever the lock is
+// held. While a cluster moves the slot, that key decides which server runs the script; with
+// several, of which some are missing, Redis would run it nowhere.
+func (l *Lock) hash() []string { return l.keys[:] }
 
 // Owner is the field that a term has in Redis.
 func (l *Lock) Owner(term uint64) string {

@@ -15,6 +15,17 @@ type Waiter struct {
 	Timeout time.Duration
 }
 
+// queueReserve is how much longer the queue is kept than the last in it counts as alive.
+const queueReserve = 10 * time.Minute
+
+// latest is when the last of all waiters counts as dead.
+func latest(queue []Waiter, now time.Duration) time.Duration {
+	for _, w := range queue {
+		now = max(now, w.Timeout)
+	}
+	return now
+}
+
 // fair is the plain lock with a queue.
 func (r *run) fair(part int) core.Result {
 	switch {
@@ -73,6 +84,7 @@ func (r *run) enrol(part int, ends Owner, mayTake bool, top uint64, entries []co
 	last := e.walk(now, top)
 	e.join(now, last, entries)
 	l.queue = e.stay
+	l.queueEnds = r.end(latest(l.queue, now) - now + queueReserve)
 
 	var head Waiter
 	if len(e.stay) > 0 {

@@ -41,8 +41,9 @@ type Lock struct {
 	// writer is the announcement of a waiting writer, until it expires.
 	writer      Owner
 	writerUntil core.Instant
-	// queue is that of a fair lock.
-	queue []Waiter
+	// queue is that of a fair lock, queueEnds when Redis forgets it; 0 is never.
+	queue     []Waiter
+	queueEnds core.Instant
 	// tokens is the counter of a fenced lock.
 	tokens int64
 }
@@ -61,6 +62,9 @@ func (l *Lock) ReadLeases() []ReadLease { return l.leases }
 
 // Writer is who has announced itself, and until when.
 func (l *Lock) Writer() (Owner, core.Instant) { return l.writer, l.writerUntil }
+
+// QueueEnds is when Redis forgets the queue, if somebody is in it; 0 is never.
+func (l *Lock) QueueEnds() core.Instant { return l.queueEnds }
 
 // Queue are the waiters of a fair lock in their order.
 func (l *Lock) Queue() []Waiter { return l.queue }
@@ -140,13 +144,16 @@ func (l *Lock) expire(now core.Instant) {
 	if now >= l.writerUntil {
 		l.writer = Owner{}
 	}
+	if l.queueEnds != 0 && now >= l.queueEnds {
+		l.queue, l.queueEnds = nil, 0
+	}
 	over := func(r ReadLease) bool { return now >= r.Until }
 	if slices.ContainsFunc(l.leases, over) {
 		l.leases = slices.DeleteFunc(slices.Clone(l.leases), over)
 	}
 }
 
-// ends tells when things will run out.
+// ends tells when things will run out. Not when the queue does: all in it are dead long before.
 func (l *Lock) ends(at func(core.Instant)) {
 	if len(l.holders) > 0 {
 		at(l.expiresAt)

@@ -74,5 +74,8 @@ func (s *Server) Queue(part int, o Owner) {
 	if n := len(l.queue); n > 0 {
 		last = l.queue[n-1].Timeout
 	}
+	if len(l.queue) == 0 {
+		l.queueEnds = 0 // it sets no TTL
+	}
 	l.queue = append(slices.Clip(l.queue), Waiter{o, last + s.setup.Silence})
 }

@@ -70,13 +70,35 @@ func (s *Server) awaitCluster(t testing.TB, servers int) {
 // MoveSlot hands a slot on to another server of the cluster, with its keys.
 func (s *Server) MoveSlot(t testing.TB, slot int, to *Server) {
 	t.Helper()
+	s.BeginMove(t, slot, to)
+	s.MigrateKeys(t, slot, to)
+	s.EndMove(t, slot, to)
+}
+
+// BeginMove leaves a slot between two servers: its keys are still here, and new ones go to the other.
+func (s *Server) BeginMove(t testing.TB, slot int, to *Server) {
+	t.Helper()
 	name := strconv.Itoa(slot)
 	to.ok(t, "CLUSTER", "SETSLOT", name, "IMPORTING", s.id(t))
 	s.ok(t, "CLUSTER", "SETSLOT", name, "MIGRATING", to.id(t))
-	keys := must[[]string](t, "CLUSTER GETKEYSINSLOT")(s.Do(t, "CLUSTER", "GETKEYSINSLOT", name, "100").AsStrSlice())
+}
+
+// MigrateKeys hands keys of a slot on, or all of them if none is named. It fails if the other
+// server has one of that name.
+func (s *Server) MigrateKeys(t testing.TB, slot int, to *Server, keys ...string) {
+	t.Helper()
+	if len(keys) == 0 {
+		keys = must[[]string](t, "CLUSTER GETKEYSINSLOT")(s.Do(t, "CLUSTER", "GETKEYSINSLOT", strconv.Itoa(slot), "100").AsStrSlice())
+	}
 	for _, key := range keys {
 		s.ok(t, "MIGRATE", host, strconv.Itoa(to.port), key, "0", "5000")
 	}
+}
+
+// EndMove makes the other server the owner of the slot.
+func (s *Server) EndMove(t testing.TB, slot int, to *Server) {
+	t.Helper()
+	name := strconv.Itoa(slot)
 	to.ok(t, "CLUSTER", "SETSLOT", name, "NODE", to.id(t))
 	s.ok(t, "CLUSTER", "SETSLOT", name, "NODE", to.id(t))
 }

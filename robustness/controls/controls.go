@@ -135,14 +135,14 @@ var All = []Control{
 	},
 	{
 		Name: "tokens stand still", Rule: "fencing tokens grow", Broken: "the counter of tokens is not used",
-		Edits: []Edit{{"scripts/fenced_acquire.lua", "redis.call('INCRBY', KEYS[2], ARGV[4])", "tonumber(ARGV[4])"}},
+		Edits: []Edit{{"scripts/fenced_acquire.lua", "redis.call('INCRBY', ARGV[5], ARGV[4])", "tonumber(ARGV[4])"}},
 		Plan:  plan(busyOn(traffic.Fenced)),
 	},
 	{
 		Name: "fair queue ignored", Rule: "fair locks go to who has asked first", Broken: "the free lock goes to whoever asks, past the queue",
 		Edits: []Edit{
-			{"scripts/fair_queue.lua", "    goes = first and not holder and ARGV[3] == '1'", "    goes = not holder and ARGV[3] == '1'"},
-			{"scripts/fair_queue.lua", "    if #stay == 0 and not holder and ARGV[3] == '1' then\n      take(owner)\n    else", "    if not holder and ARGV[3] == '1' then\n      take(owner)\n    else"},
+			{"scripts/fair_queue.lua", "    goes = first and not holder and may", "    goes = not holder and may"},
+			{"scripts/fair_queue.lua", "    if #stay == 0 and not holder and may then\n      grant(owner)\n    else", "    if not holder and may then\n      grant(owner)\n    else"},
 		},
 		Plan: plan(traffic.Style{Kind: traffic.Fair, Workers: 4, Hold: ms(20, 60), Think: ms(0, 10)}),
 	},
