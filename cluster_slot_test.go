@@ -152,28 +152,6 @@ func TestClusterSlotBetweenServers(t *testing.T) {
 	}
 }
 
-// A process renews many locks with one script, which Redis refuses when their keys are on two
-// servers: each is renewed by itself then.
-func TestClusterRenewsAcrossASplitSlot(t *testing.T) {
-	t.Parallel()
-	servers := redistest.Cluster(t, 2)
-	s := open(t, servers[0].URL(), lockkeeper.Config{Watchdog: 3 * time.Second})
-	tag, slot := firstHalf(t)
-	var locks []*movedSlot
-	for i := range 4 {
-		locks = append(locks, &movedSlot{T: t, name: fmt.Sprintf("{%s}%d", tag, i), of: kindsInSlot["plain"]})
-		hold := locks[i].acquire(s, "acquire")
-		defer func() { locks[i].try("release", hold.Release) }()
-	}
-	servers[0].BeginMove(t, slot, servers[1])
-	servers[0].MigrateKeys(t, slot, servers[1], locks[0].name, locks[2].name)
-	for range 4 { // for longer than a lease
-		for _, l := range locks {
-			l.renewed(s)
-		}
-	}
-}
-
 // The keys of a read lock are on two servers, and a reader leaves: the lock stays with the
 // other, whose lease cannot be seen.
 func TestClusterReaderLeavesASplitSlot(t *testing.T) {
