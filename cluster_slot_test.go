@@ -34,8 +34,8 @@ type movedSlot struct {
 	token    int64
 }
 
-// bounded is so long that only a lock that cannot be had makes an acquire fail.
-var bounded = lockkeeper.WithWait(8 * time.Second)
+// waitInSlot is so long that only a lock that cannot be had makes an acquire fail.
+var waitInSlot = lockkeeper.WithWait(8 * time.Second)
 
 // try calls with that bound, and gives no more than the error: the test goes on with the next.
 func (m *movedSlot) try(what string, call func(ctx context.Context) error) {
@@ -49,7 +49,7 @@ func (m *movedSlot) try(what string, call func(ctx context.Context) error) {
 
 func (m *movedSlot) acquire(s *site, what string) *lockkeeper.Hold {
 	m.Helper()
-	hold, err := m.of(s, m.name).Acquire(m.Context(), bounded)
+	hold, err := m.of(s, m.name).Acquire(m.Context(), waitInSlot)
 	if err != nil {
 		m.Fatalf("%s: %v", what, err)
 	}
@@ -85,7 +85,7 @@ func (m *movedSlot) use(s, other *site, hold *lockkeeper.Hold) {
 	m.Helper()
 	m.renewed(s)
 	m.try("re-entry", func(ctx context.Context) error {
-		inner, err := m.of(s, m.name).Acquire(hold.Context(), bounded)
+		inner, err := m.of(s, m.name).Acquire(hold.Context(), waitInSlot)
 		if err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (m *movedSlot) use(s, other *site, hold *lockkeeper.Hold) {
 		if strings.HasSuffix(m.Name(), "/read") {
 			lock = other.ReadWriteLock(m.name).Write()
 		}
-		hold, err := lock.Acquire(m.Context(), bounded)
+		hold, err := lock.Acquire(m.Context(), waitInSlot)
 		if err != nil {
 			m.Errorf("waiting: %v", err)
 		}
