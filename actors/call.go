@@ -88,7 +88,7 @@ func (call *Call) asked() Op { return call.Op }
 func (call *Call) answered(c *cell, a core.Answer) {
 	o := Outcome{Answer: a}
 	if a.Kind == core.Granted {
-		o.Owner, o.Until = call.Owner, &c.until
+		o.Owner, o.Until = call.Owner, c.until
 		if root, ok := a.Root.(*Call); ok {
 			o.Holder = root.Holder
 		}

@@ -46,8 +46,9 @@ type cell struct {
 	// gate is shared with whoever sends to the actor; seen is the actor's side of it.
 	gate gate
 	seen uint64
-	// until is shared with the holder: how long the hold is good for.
-	until atomic.Int64
+	// until is shared with the holder: how long the hold is good for. A Hold may be kept for
+	// longer than its lock actor lives, so it is no part of the cell.
+	until *atomic.Int64
 
 	// lock is replaced by every event.
 	lock   *core.Lock
@@ -77,7 +78,10 @@ type cell struct {
 }
 
 func newCell(rt *Runtime, key lockKey, kind messages.Kind, members *Members) *cell {
-	c := &cell{rt: rt, key: key, format: formatOf(kind), label: key.name, clock: &rt.clocks[rt.cells.Add(1)%clocks]}
+	c := &cell{
+		rt: rt, key: key, format: formatOf(kind), label: key.name,
+		until: new(atomic.Int64), clock: &rt.clocks[rt.cells.Add(1)%clocks],
+	}
 	switch key.made {
 	case ofMembers:
 		c.label, c.members = members.String(), members.sorted

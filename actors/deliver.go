@@ -41,11 +41,16 @@ func (r *Runtime) forward(ctx actor.Context, pid *actor.PID) (taken bool) {
 // answering is a mailbox, and the invoker behind it. It refuses the requests that its
 // actor drops silently once it has stopped: those that were still queued, and those of
 // senders who had found the actor just before.
+//
+// It lets go of the actor then. proto.actor goes on to refer to the mailbox: the PID does,
+// and its lists of children and of watchers keep the PIDs of those that have gone, in the
+// unused part of their arrays.
 type answering struct {
 	actor.Mailbox
-	actor.MessageInvoker
 	rt      *Runtime
-	stopped bool
+	invoker actor.MessageInvoker
+	// stopped is the actor's PID when it has stopped; the invoker is nil then.
+	stopped *actor.PID
 }
 
 // answers makes such a mailbox of another.
@@ -55,27 +60,43 @@ func (r *Runtime) answers(inner actor.MailboxProducer) actor.PropsOption {
 
 // RegisterHandlers implements actor.Mailbox.
 func (a *answering) RegisterHandlers(invoker actor.MessageInvoker, dispatcher actor.Dispatcher) {
-	a.MessageInvoker = invoker
+	a.invoker = invoker
 	a.Mailbox.RegisterHandlers(a, dispatcher)
 }
 
 // InvokeSystemMessage implements actor.MessageInvoker.
 func (a *answering) InvokeSystemMessage(message any) {
-	a.MessageInvoker.InvokeSystemMessage(message)
+	if a.stopped != nil {
+		if m, ok := message.(*actor.Watch); ok {
+			a.rt.deliverSystem(m.Watcher, &actor.Terminated{Who: a.stopped})
+		}
+		return
+	}
+	a.invoker.InvokeSystemMessage(message)
 	switch message.(type) {
 	case *actor.Stop, *actor.Terminated: // its own stop, or that of its last child
-		self := a.MessageInvoker.(actor.Context).Self()
-		_, there := a.rt.actor.ProcessRegistry.GetLocal(self.Id)
-		a.stopped = !there
+		self := a.invoker.(actor.Context).Self()
+		if _, there := a.rt.actor.ProcessRegistry.GetLocal(self.Id); !there {
+			a.invoker, a.stopped = nil, self
+		}
 	}
 }
 
 // InvokeUserMessage implements actor.MessageInvoker.
 func (a *answering) InvokeUserMessage(message any) {
-	if !a.stopped {
-		a.MessageInvoker.InvokeUserMessage(message)
+	if a.stopped == nil {
+		a.invoker.InvokeUserMessage(message)
 		return
 	}
 	_, m, sender := actor.UnwrapEnvelope(message)
 	a.rt.tooLate(m, sender)
+}
+
+// EscalateFailure implements actor.MessageInvoker.
+func (a *answering) EscalateFailure(reason, message any) {
+	if a.stopped == nil {
+		a.invoker.EscalateFailure(reason, message)
+		return
+	}
+	a.rt.host.error("a request to an actor that had stopped could not be refused", "panic", reason)
 }
