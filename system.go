@@ -125,7 +125,8 @@ func (s *System) ID() string {
 // lose their locks with ErrClosed as the cause, the locks are released in Redis, and
 // the actors and goroutines end. If ctx ends first, what Redis has not confirmed is left
 // to expire, and the error says so; while Redis does not answer, a ctx that never ends
-// makes Close wait for twice the longest lease. Later calls are refused with ErrClosed; see
+// makes Close wait for twice the longest lease. It says so too if a release has failed for
+// good: close the Redis client after the System. Later calls are refused with ErrClosed; see
 // Guardian for later messages. Close may be called more than once.
 func (s *System) Close(ctx context.Context) error {
 	if s.inner() == nil {
@@ -138,5 +139,5 @@ func (s *System) Close(ctx context.Context) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf(text+": %w", cause)
 	}
-	return errors.New(text) // an earlier Close did not wait for it, or somebody has stopped the guardian
+	return errors.New(text + " (its Redis client was closed first, Redis refused, an earlier Close did not wait, or the guardian was stopped)")
 }

@@ -204,6 +204,8 @@ func (c *cell) perform(e *core.Effect) {
 		c.listen(e.Term)
 	case core.Unsubscribe:
 		c.stopListening()
+	case core.LeaveBehind:
+		c.rt.leaveBehind(e.Answer.Until)
 	}
 }
 

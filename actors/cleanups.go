@@ -120,6 +120,8 @@ func (k *cleanups) answered(c cleanup, v verdict) (owed bool) {
 	k.sent--
 	if v.owes() {
 		k.queue = append(k.queue, c)
+	} else if v.Outcome == core.Failed {
+		k.rt.leaveBehind(c.until)
 	}
 	return v.owes()
 }

@@ -12,7 +12,7 @@ import (
 // longest first, and none whose TTL is over.
 func TestCleanupsAreTakenInTurn(t *testing.T) {
 	const now = time.Hour
-	var k cleanups
+	k := cleanups{rt: &Runtime{}}
 	k.running = true // no timer
 	for i := range 10 {
 		until := now + time.Minute
@@ -35,6 +35,9 @@ func TestCleanupsAreTakenInTurn(t *testing.T) {
 		if owed, want := k.answered(batch[i], v), i == 0; owed != want {
 			t.Errorf("%v: owed: %v", v.Result, owed)
 		}
+	}
+	if until := time.Duration(k.rt.leftUntil.Load()); until != now+time.Minute {
+		t.Errorf("what has failed for good is left behind until %v", until)
 	}
 	if k.complete() {
 		t.Error("complete, with three left")

@@ -202,7 +202,7 @@ func (r *Runtime) Close(done <-chan struct{}) (complete bool) {
 	}
 	select {
 	case <-r.ended:
-		return r.complete && r.cleanups.complete()
+		return r.released()
 	case <-done:
 	}
 	if first {
@@ -210,9 +210,24 @@ func (r *Runtime) Close(done <-chan struct{}) (complete bool) {
 	}
 	select {
 	case <-r.left:
-		return r.complete && r.cleanups.complete()
+		return r.released()
 	default:
 		return false
+	}
+}
+
+// released reports whether nothing is left in Redis that has to expire, as far as is known.
+func (r *Runtime) released() bool {
+	return r.complete && r.cleanups.complete() && int64(r.Now()) >= r.leftUntil.Load()
+}
+
+// leaveBehind takes note of a key that may be in Redis until then, and is not released.
+func (r *Runtime) leaveBehind(until core.Instant) {
+	for {
+		last := r.leftUntil.Load()
+		if int64(until) <= last || r.leftUntil.CompareAndSwap(last, int64(until)) {
+			return
+		}
 	}
 }
 

@@ -112,9 +112,12 @@ func (r *lastRelease) Replied(tag uint64, reply redisio.Reply) {
 
 func (r *lastRelease) tried(result core.Result) {
 	c := r.cell
-	if result.Outcome == core.Failed && result.Transient && c.rt.Now() < r.until && !c.rt.closed.Load() {
-		time.AfterFunc(lastPause, r.again)
-		return
+	if result.Outcome == core.Failed {
+		if result.Transient && c.rt.Now() < r.until {
+			time.AfterFunc(lastPause, r.again)
+			return
+		}
+		c.rt.leaveBehind(r.until)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

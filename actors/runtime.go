@@ -61,10 +61,12 @@ type Runtime struct {
 	// closed is set when Close begins; left is closed when the lock actors have gone,
 	// and complete tells whether every lock was released by then; ended is closed when
 	// the goroutines have gone too.
-	closed   atomic.Bool
-	left     chan struct{}
-	ended    chan struct{}
-	complete bool
+	closed atomic.Bool
+	// leftUntil is until when a key may be in Redis whose release has failed for good.
+	leftUntil atomic.Int64
+	left      chan struct{}
+	ended     chan struct{}
+	complete  bool
 }
 
 // Start brings up the guardian and the subscriber. The client stays the caller's.

@@ -25,6 +25,9 @@ const (
 	Subscribe
 	// Unsubscribe ends that.
 	Unsubscribe
+	// LeaveBehind says that a release has failed for good, so that a key of ours may be in
+	// Redis until Answer.Until.
+	LeaveBehind
 )
 
 // Effect is something that the shell must do for the lock. Effects are part of the

@@ -201,6 +201,9 @@ func (l *Lock) sideReplied(i int, r Result) {
 	}
 	ended := *o
 	l.sides = slices.Delete(l.sides, i, i+1)
+	if ended.kind == opRelease && r.Outcome == Failed && l.now < ended.until {
+		l.leaveBehind(ended.until)
+	}
 	if ended.kind == opForce {
 		if r.Outcome == Failed {
 			reason := Unavailable
@@ -227,7 +230,15 @@ func (l *Lock) sideReplied(i int, r Result) {
 
 // cleanUp makes sure that a term that is over leaves nothing behind in Redis.
 func (l *Lock) cleanUp(term uint64) {
-	l.side(op{kind: opRelease, term: term, lease: l.cfg.Lease, until: l.now + max(l.cfg.Lease, l.lease.length)})
+	l.side(op{kind: opRelease, term: term, lease: l.cfg.Lease, until: l.longestTTL()})
+}
+
+// longestTTL is until when a key of this lease may be in Redis, whatever arrives late.
+func (l *Lock) longestTTL() Instant { return l.now + max(l.cfg.Lease, l.lease.length) }
+
+// leaveBehind gives up releasing a key.
+func (l *Lock) leaveBehind(until Instant) {
+	l.effects = append(l.effects, Effect{Kind: LeaveBehind, Answer: Answer{Until: until}})
 }
 
 // cleaning tells whether the release of an earlier term is on its way.

@@ -229,6 +229,7 @@ func (l *Lock) releaseReplied(o op, r Result) {
 	case r.Outcome == Failed:
 		reason, detail := failure(r)
 		l.answer(o.ref, Answer{Kind: NotFreed, Reason: reason, Detail: detail})
+		l.leaveBehind(l.longestTTL())
 	case r.Outcome == Absent:
 		l.answerRelease(o)
 	default:

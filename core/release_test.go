@@ -103,7 +103,7 @@ func TestReleaseIsRejected(t *testing.T) {
 	r.release("a")
 	r.forget()
 	r.reply(core.Release, denied)
-	r.wants("A: not freed, rejected")
+	r.wants("A: not freed, rejected", "left behind until 10.002s")
 	r.idle()
 }
 
@@ -156,4 +156,16 @@ func TestNewcomerDoesNotWaitForACleaningThatFails(t *testing.T) {
 	r.forget()
 	r.reply(core.Release, loadingR)
 	r.wants("acquire #2 x1 for 10s")
+}
+
+// The release of a try that may have been carried out is rejected too: its key may be there.
+func TestCleanUpIsRejected(t *testing.T) {
+	r := newRig(t)
+	r.acquire("a")
+	r.reply(core.Acquire, timeoutR)
+	r.cancel("a")
+	r.wants("acquire #1 x1 for 10s", "a: refused, cancelled", "cancel: withdrawn 1", "release #1")
+	r.reply(core.Release, denied)
+	r.wants("left behind until 10s")
+	r.idle()
 }

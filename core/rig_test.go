@@ -307,6 +307,8 @@ func sentence(e core.Effect) string {
 		return "subscribe" + termSentence(e.Term)
 	case core.Unsubscribe:
 		return "unsubscribe" + termSentence(e.Term)
+	case core.LeaveBehind:
+		return fmt.Sprintf("left behind until %v", a.Until)
 	}
 	return fmt.Sprint(e)
 }

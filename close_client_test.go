@@ -1,0 +1,88 @@
+package lockkeeper_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// A System whose Redis client was closed before cannot release anything. Its Close says so
+// at once, for as long as a key of its may be in Redis.
+func TestCloseAfterItsClient(t *testing.T) {
+	const watchdog = time.Second
+	for what, test := range map[string]struct {
+		use   func(t *testing.T, s *site, k key)
+		clean bool
+	}{
+		"a lock is held": {use: func(t *testing.T, s *site, k key) {
+			s.acquire(t, k)
+			s.client.Close()
+		}},
+		"a release has failed": {use: func(t *testing.T, s *site, k key) {
+			hold := s.acquire(t, k)
+			s.client.Close()
+			if err := hold.Release(within(t)); err == nil {
+				t.Error("released without a client")
+			}
+		}},
+		"a lock actor was given up": {use: func(t *testing.T, s *site, k key) {
+			hold := s.acquire(t, k)
+			s.client.Close()
+			p := s.probe(t)
+			for range 12 {
+				p.send(&messages.Inspect{Lock: k.message()}) // over which it crashes
+			}
+			await(t, "the loss", hold.Context().Done())
+		}},
+		"the lease is over": {clean: true, use: func(t *testing.T, s *site, k key) {
+			s.acquire(t, k)
+			s.client.Close()
+			k.awaitFree(t)
+			time.Sleep(watchdog) // what cannot be known is whether a renewal was under way
+		}},
+		"nothing is held": {clean: true, use: func(t *testing.T, s *site, k key) {
+			release(t, s.acquire(t, k))
+			s.client.Close()
+		}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			k := newKey(t, redistest.Shared(t))
+			crashing := &saboteur{}
+			crashing.hit(func(m any) bool { _, is := m.(*messages.Inspect); return is }, nil)
+			cfg := lockkeeper.Config{Middleware: []actor.ReceiverMiddleware{crashing.middleware}}
+			if test.clean {
+				cfg.Watchdog = watchdog
+			}
+			s := open(t, k.server.URL(), cfg)
+			s.lame = !test.clean
+			test.use(t, s, k)
+			began := time.Now()
+			err := closeIn(s, redistest.Limit)
+			if took := time.Since(began); took > redistest.Limit/2 {
+				t.Errorf("Close took %v", took)
+			}
+			if test.clean {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if !k.exists(t) {
+				t.Fatal("the key is gone: there is nothing to tell")
+			}
+			if err == nil || !strings.Contains(err.Error(), "before Redis confirmed every release") {
+				t.Errorf("Close: %v", err)
+			}
+			if again := closeIn(s, redistest.Limit); again == nil {
+				t.Error("the second Close has forgotten")
+			}
+		})
+	}
+}
