@@ -7,7 +7,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -67,22 +66,6 @@ func CheckAcquire(lease, wait, maxHold time.Duration) error {
 		return fmt.Errorf("a lease of %v and a max hold of %v exclude each other: a fixed lease is its own limit", lease, maxHold)
 	case wait < 0:
 		return fmt.Errorf("the wait is %v, and must not be negative", wait)
-	}
-	return nil
-}
-
-var (
-	errForNobody = errors.New("the request has no sender and names no owner: nobody could be told of the lock, or release it")
-	errNoEnd     = errors.New("the request has no owner, since a future owns nothing, and nobody's death would release the lock: name an actor as its owner, or give a lease or a max_hold")
-)
-
-// checkEnd says what is wrong with an Acquire whose hold might never end.
-func checkEnd(m *messages.Acquire, sender *actor.PID) error {
-	switch owner := requestOwner(m.Owner, sender); {
-	case owner == nil && sender == nil:
-		return errForNobody
-	case owner == nil && m.Lease == nil && m.MaxHold == nil:
-		return errNoEnd
 	}
 	return nil
 }

@@ -77,8 +77,8 @@ func (g *guardian) Receive(ctx actor.Context) {
 // pass hands a request to the actor of its lock.
 func (g *guardian) pass(ctx actor.Context, m any) {
 	key, members, err := g.rt.check(m)
-	if acquire, ok := m.(*messages.Acquire); ok && err == nil {
-		err = checkEnd(acquire, ctx.Sender())
+	if err == nil {
+		err = g.rt.checkOwner(m, ctx.Sender())
 	}
 	if err != nil {
 		g.rt.refuse(m, ctx.Sender(), core.Invalid, err.Error())

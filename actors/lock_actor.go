@@ -170,6 +170,7 @@ func (c *cell) acquire(m *messages.Acquire, sender *actor.PID) {
 	if pid := requestOwner(m.Owner, sender); pid != nil {
 		by.owner = c.owners.of(c, pid)
 		ticket.Owner = by.owner.id
+		ticket.Once = ticket.Once || c.rt.foreign(pid)
 		if sender == nil {
 			by.replyTo = pid
 		}

@@ -8,12 +8,13 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/core"
 )
 
-// owner is an actor that holds or wants a lock, and is watched for that time.
+// owner is an actor that holds or wants a lock, and is watched for that time unless it is
+// on another node.
 type owner struct {
 	id  core.Owner
 	pid *actor.PID
 	// process tells two lives of a local PID apart, since PIDs are equal by name;
-	// nil for a remote one.
+	// nil for one on another node.
 	process actor.Process
 	// uses counts the requests and holds that need the watch.
 	uses int
@@ -47,7 +48,9 @@ func (o *owners) of(c *cell, pid *actor.PID) *owner {
 			o.byPID = map[pidKey]*owner{}
 		}
 		o.byPID[pidKeyOf(pid)] = known
-		c.ctx.Watch(pid)
+		if !c.rt.foreign(pid) && !c.rt.deliverSystem(pid, &actor.Watch{Watcher: c.pid}) {
+			c.rt.deliverSystem(c.pid, &actor.Terminated{Who: pid, Why: actor.TerminatedReason_NotFound})
+		}
 	}
 	known.uses++
 	return known
@@ -78,13 +81,15 @@ func (o *owners) done(c *cell, w *owner) {
 		return
 	}
 	delete(o.byPID, pidKeyOf(w.pid))
-	c.ctx.Unwatch(w.pid)
+	if !c.rt.foreign(w.pid) {
+		c.rt.deliverSystem(w.pid, &actor.Unwatch{Watcher: c.pid})
+	}
 }
 
 // terminated handles the death of an owner, unless it is that of an earlier life.
 func (o *owners) terminated(c *cell, pid *actor.PID) {
 	w := o.find(pid)
-	if w == nil || w.process != nil && c.rt.localProcess(pid) == w.process {
+	if w == nil || c.rt.foreign(pid) || w.process != nil && c.rt.localProcess(pid) == w.process {
 		return
 	}
 	o.gone(c, w)
@@ -97,7 +102,7 @@ func (o *owners) gone(c *cell, w *owner) {
 
 // localProcess is what runs behind a local PID, nil for a dead or a remote one.
 func (r *Runtime) localProcess(pid *actor.PID) actor.Process {
-	if address := pid.GetAddress(); address != r.actor.Address() && address != "nonhost" {
+	if r.foreign(pid) {
 		return nil
 	}
 	process, ok := r.actor.ProcessRegistry.GetLocal(pid.GetId())

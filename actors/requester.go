@@ -65,9 +65,12 @@ func (l *letter) message(rt *Runtime, a core.Answer) proto.Message {
 	case core.Granted:
 		return &messages.Acquired{
 			Lock: l.lock, HoldId: formatHoldID(a.HoldID), Owner: l.ownerPID(),
-			HoldCount: int64(a.Count), Validity: rt.fromNow(a.Until), Token: l.token(a.Tokens), MemberTokens: l.memberTokens(a.Tokens),
+			HoldCount: int64(a.Count), Validity: durationpb.New(l.validity(rt, a.Until)), Token: l.token(a.Tokens), MemberTokens: l.memberTokens(a.Tokens),
 		}
 	case core.NotGranted:
+		if a.Reason == core.Reentry && rt.foreign(l.ownerPID()) {
+			a.Detail = reentryFromAfar
+		}
 		return &messages.NotAcquired{Lock: l.lock, Reason: reason, Ttl: duration(a.TTL), Detail: a.Detail}
 	case core.Freed:
 		return &messages.Released{Lock: l.lock, HoldCount: int64(a.Count)}
@@ -94,7 +97,7 @@ func (l *letter) atRisk(c *cell, a core.Answer) {
 	if holder := l.ownerPID(); holder != nil {
 		c.rt.deliver(holder, &messages.LeaseAtRisk{
 			Lock: l.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: l.token(a.Tokens),
-			Validity: c.rt.fromNow(a.Until), Detail: a.Detail,
+			Validity: durationpb.New(l.validity(c.rt, a.Until)), Detail: a.Detail,
 		})
 	}
 }
@@ -119,11 +122,6 @@ func (l *letter) over(c *cell) { c.owners.done(c, l.owner) }
 func (l *letter) inspected(c *cell, s *messages.Status) {
 	s.Lock = l.lock
 	l.reply(c, s)
-}
-
-// fromNow is how long an instant lies ahead.
-func (r *Runtime) fromNow(until core.Instant) *durationpb.Duration {
-	return durationpb.New(max(until-r.Now(), 0))
 }
 
 // duration is absent for a negative one.

@@ -6,8 +6,8 @@
 
 // Everything that may be sent to the guardian of a Lockkeeper system, and
 // everything that it and its lock actors send back. It answers any other message that has a
-// sender with Failed. The same messages work for
-// local actors and, since they are protobuf, for remote ones.
+// sender with Failed. The same messages work for local actors and, since they are protobuf,
+// for remote ones, which need a lease of their own; see Acquire.owner.
 
 package messages
 
@@ -343,6 +343,13 @@ type Acquire struct {
 	// joins the hold, with the hold's end.
 	// Never name the PID of a future. A request without an owner, as that of a future,
 	// must have a lease or a max_hold, since nobody's death would end its hold.
+	//
+	// A request from another node, or for an owner there, must have a lease of its own:
+	// whether that owner is dead cannot be told from a broken connection, so that its death
+	// releases nothing. It cannot re-enter its hold (REASON_REENTRY), and names the hold_id
+	// in Release, since a process that is born again at its address may have the same PIDs.
+	// Give such owners names that no earlier life of their process had. To hold locks under
+	// the watchdog, run a Lockkeeper system on that node and ask that.
 	Owner *actor.PID `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	// A fixed lease, at least 10 ms: not renewed, given up and told at its end. Absent: the
 	// watchdog keeps the lease alive until the release. A re-entry may give one if the hold
@@ -448,7 +455,10 @@ type Acquired struct {
 	HoldCount int64 `protobuf:"varint,4,opt,name=hold_count,json=holdCount,proto3" json:"hold_count,omitempty"`
 	// The fencing token; 0 for kinds that have none.
 	Token int64 `protobuf:"varint,5,opt,name=token,proto3" json:"token,omitempty"`
-	// How long the lease is good for, from the moment of the answer. A watchdog lease is renewed before.
+	// How long the lease was good for when this was answered. A watchdog lease is renewed
+	// before. An owner on another node cannot know when that was, and may be told nothing of a
+	// loss: it trusts its hold for this long from when it sent its Acquire, and no longer. So
+	// its wait should be much shorter than its lease.
 	Validity *durationpb.Duration `protobuf:"bytes,6,opt,name=validity,proto3" json:"validity,omitempty"`
 	// For KIND_MULTI: the fencing tokens of its members, in their order; 0 for a
 	// member that has none.

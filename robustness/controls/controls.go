@@ -125,7 +125,7 @@ var All = []Control{
 	},
 	{
 		Name: "unwatched owner", Rule: "8 the holder's death releases", Broken: "owners are not watched",
-		Edits: []Edit{{"actors/owners.go", "		c.ctx.Watch(pid)\n", ""}},
+		Edits: []Edit{{"actors/owners.go", "!c.rt.deliverSystem(pid, &actor.Watch{Watcher: c.pid})", "false"}},
 		Plan:  plan(busyOn(traffic.Actor)),
 	},
 	{
