@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
@@ -95,5 +97,31 @@ func TestCloseSubscriptionsOfASilentServer(t *testing.T) {
 		}
 		s.Resume(t)
 		client.Close()
+	}
+}
+
+// A client whose connections are all in use elsewhere does not hold up the end either.
+func TestCloseSubscriptionsWithoutAConnection(t *testing.T) {
+	s := redistest.Shared(t)
+	client, err := rueidis.NewClient(rueidis.ClientOption{
+		InitAddress: []string{s.Addr()}, ForceSingleClient: true, DisableCache: true, BlockingPoolSize: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	_, giveBack := client.Dedicate()
+	defer giveBack()
+	subs := New(client, 0).NewSubscriptions(newEars())
+	subs.Add("c")
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		subs.Close()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(redistest.Limit):
+		t.Fatal("Close waits for a connection")
 	}
 }
