@@ -77,10 +77,12 @@ func (s *site) calls(t *testing.T, lock func() *lockkeeper.Lock) []bounded {
 // Redis does not answer: right after it has stopped, and when connections have broken.
 func TestCallsAreBounded(t *testing.T) {
 	for what, kind := range map[string]func(s *site) *lockkeeper.Lock{
-		"plain":     func(s *site) *lockkeeper.Lock { return s.Lock(redistest.Name(t)) },
-		"fair":      func(s *site) *lockkeeper.Lock { return s.FairLock(redistest.Name(t)) },
-		"write":     func(s *site) *lockkeeper.Lock { return s.ReadWriteLock(redistest.Name(t)).Write() },
-		"MultiLock": func(s *site) *lockkeeper.Lock { return lockkeeper.MultiLock(s.Lock(redistest.Name(t)), s.Lock(redistest.Name(t))) },
+		"plain": func(s *site) *lockkeeper.Lock { return s.Lock(redistest.Name(t)) },
+		"fair":  func(s *site) *lockkeeper.Lock { return s.FairLock(redistest.Name(t)) },
+		"write": func(s *site) *lockkeeper.Lock { return s.ReadWriteLock(redistest.Name(t)).Write() },
+		"MultiLock": func(s *site) *lockkeeper.Lock {
+			return lockkeeper.MultiLock(s.Lock(redistest.Name(t)), s.Lock(redistest.Name(t)))
+		},
 	} {
 		for when, after := range map[string]time.Duration{"just stopped": 0, "connections broken": 2*boundAnswer + boundLate} {
 			t.Run(what+", "+when, func(t *testing.T) {

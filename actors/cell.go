@@ -224,6 +224,7 @@ func (c *cell) retire() bool {
 	if !c.gate.closeIf(c.seen) {
 		return false
 	}
+	c.owners.forget(c, len(c.owners.resting))
 	c.stopAlarm()
 	c.rt.deliver(c.rt.guardian, &retired{cell: c})
 	return true
@@ -234,7 +235,7 @@ func (c *cell) retire() bool {
 // is only ever moved forward, which spares most steps from touching it.
 func (c *cell) setAlarm() {
 	at, wanted := c.lock.NextWake()
-	if c.idle() && len(c.owners.byPID) == 0 {
+	if c.idle() && !c.owners.inUse() {
 		if c.idleSince == 0 {
 			c.idleSince = c.rt.Now()
 		}

@@ -37,12 +37,13 @@ func (c *cell) fenced(kind messages.Kind) bool {
 // would keep in another format under the same key. It is refused while this one is in
 // use; else this actor makes room for another.
 func (c *cell) otherFormat(m any, sender *actor.PID) {
-	if !c.idle() || len(c.owners.byPID) > 0 {
+	if !c.idle() || c.owners.inUse() {
 		c.accepted = m
 		c.refuse(m, sender, core.Invalid, fmt.Sprintf("the name %q is in use in this system as a %s, and cannot be a %s at the same time; use another name",
 			c.key.name, kindName[c.format], kindName[formatOf(kindOf(m))]))
 		return
 	}
+	c.owners.forget(c, len(c.owners.resting))
 	c.stopAlarm()
 	c.rt.table.drop(c)
 	c.leaving = &leaving{moving: true, sent: c.gate.close()}

@@ -31,9 +31,9 @@ var resume = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return
 
 func (r *Runtime) startGuardian() {
 	g := &guardian{rt: r, children: map[string]*cell{}, started: make(chan struct{})}
-	// Its mailbox is not ours, which would have it run inside the lock actors.
+	// It must not run inside a lock actor that sends to it, and waits for it in vain.
 	props := actor.PropsFromProducer(func() actor.Actor { return g },
-		actor.WithGuardian(resume), actor.WithSupervisor(&supervision{guardian: g}), r.answers(actor.Unbounded()))
+		actor.WithGuardian(resume), actor.WithSupervisor(&supervision{guardian: g}), r.answers(newApartMailbox), actor.WithDispatcher(&r.crew))
 	r.guardian = r.root.Spawn(props)
 	<-g.started // lock actors of other systems use the subscriber too
 }
@@ -119,7 +119,7 @@ func (r *Runtime) props(producer actor.Producer, options ...actor.PropsOption) *
 	if len(r.cfg.Middleware) > 0 {
 		options = append(options, actor.WithReceiverMiddleware(append([]actor.ReceiverMiddleware{r.surviveTheEnd}, r.cfg.Middleware...)...))
 	}
-	return actor.PropsFromProducer(producer, append(options, r.answers(newMailbox))...)
+	return actor.PropsFromProducer(producer, append(options, r.answers(newMailbox), actor.WithDispatcher(&r.crew))...)
 }
 
 // refuse answers a request that no lock has seen.
@@ -257,5 +257,6 @@ func (r *Runtime) end(done <-chan struct{}) {
 		<-r.stopped
 	}
 	r.redis.Close()
+	r.crew.close()
 	r.host.drain()
 }

@@ -20,8 +20,11 @@ const guestBudget = 16
 // system messages come first and also while the mailbox is suspended, and a panic
 // goes to the supervisor.
 type mailbox struct {
+	// apart: the actor runs on goroutines of the dispatcher only.
+	apart      bool
 	invoker    actor.MessageInvoker
 	dispatcher actor.Dispatcher
+	own        func() // run on a goroutine of the dispatcher's
 
 	mu        sync.Mutex // guards what follows
 	system    fifo
@@ -34,8 +37,12 @@ var _ actor.Mailbox = (*mailbox)(nil)
 
 func newMailbox() actor.Mailbox { return &mailbox{} }
 
+// newApartMailbox is for an actor that must not run inside those who send to it.
+func newApartMailbox() actor.Mailbox { return &mailbox{apart: true} }
+
 func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, dispatcher actor.Dispatcher) {
 	m.invoker, m.dispatcher = invoker, dispatcher
+	m.own = func() { m.run(0) }
 }
 
 func (m *mailbox) Start() {}
@@ -55,7 +62,7 @@ func (m *mailbox) PostUserMessage(message any) {
 	}
 	m.running = true
 	m.mu.Unlock()
-	m.run(guestBudget)
+	m.begin()
 }
 
 func (m *mailbox) PostSystemMessage(message any) {
@@ -67,6 +74,14 @@ func (m *mailbox) PostSystemMessage(message any) {
 	}
 	m.running = true
 	m.mu.Unlock()
+	m.begin()
+}
+
+func (m *mailbox) begin() {
+	if m.apart {
+		m.dispatcher.Schedule(m.own)
+		return
+	}
 	m.run(guestBudget)
 }
 
@@ -75,7 +90,7 @@ func (m *mailbox) PostSystemMessage(message any) {
 func (m *mailbox) run(budget int) {
 	for handled := 1; m.handleNext(); handled++ {
 		if budget > 0 && handled == budget {
-			m.dispatcher.Schedule(func() { m.run(0) })
+			m.dispatcher.Schedule(m.own)
 			return
 		}
 		if handled%1000 == 0 {

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -11,6 +12,7 @@ import (
 // owner is an actor that holds or wants a lock, and is watched for that time unless it is
 // on another node.
 type owner struct {
+	// id is fresh whenever the owner begins to use the lock.
 	id  core.Owner
 	pid *actor.PID
 	// process tells two lives of a local PID apart, since PIDs are equal by name;
@@ -23,7 +25,17 @@ type owner struct {
 // owners are the owners of one lock.
 type owners struct {
 	byPID map[pidKey]*owner
+	// resting are those of them that use the lock no more, the longest first. They stay
+	// watched for a while: an actor that has used a lock often uses it again, and each
+	// watch costs both actors a message.
+	resting []*owner
 }
+
+// mostResting bounds the owners that are watched without need.
+const mostResting = 64
+
+// inUse reports whether any owner holds or wants the lock.
+func (o *owners) inUse() bool { return len(o.byPID) > len(o.resting) }
 
 type pidKey struct{ address, id string }
 
@@ -42,7 +54,8 @@ func (o *owners) of(c *cell, pid *actor.PID) *owner {
 		o.gone(c, known)
 		known = nil
 	}
-	if known == nil {
+	switch {
+	case known == nil:
 		known = &owner{id: c.rt.newOwner(), pid: pid, process: process}
 		if o.byPID == nil {
 			o.byPID = map[pidKey]*owner{}
@@ -51,9 +64,19 @@ func (o *owners) of(c *cell, pid *actor.PID) *owner {
 		if !c.rt.foreign(pid) && !c.rt.deliverSystem(pid, &actor.Watch{Watcher: c.pid}) {
 			c.rt.deliverSystem(c.pid, &actor.Terminated{Who: pid, Why: actor.TerminatedReason_NotFound})
 		}
+	case known.uses == 0:
+		known.id = c.rt.newOwner()
+		o.wake(known)
 	}
 	known.uses++
 	return known
+}
+
+// wake takes an owner out of those who rest.
+func (o *owners) wake(w *owner) {
+	if i := slices.Index(o.resting, w); i >= 0 {
+		o.resting = slices.Delete(o.resting, i, i+1)
+	}
 }
 
 // find is the record of an owner that may have requests here; nil if not.
@@ -72,7 +95,7 @@ func (o *owners) number(pid *actor.PID) core.Owner {
 	return 0
 }
 
-// done ends one use of an owner; the last ends the watch.
+// done ends one use of an owner.
 func (o *owners) done(c *cell, w *owner) {
 	if w == nil || c.ctx == nil {
 		return // without a context the actor is being given up, and its watches with it
@@ -80,8 +103,20 @@ func (o *owners) done(c *cell, w *owner) {
 	if w.uses--; w.uses > 0 || o.byPID[pidKeyOf(w.pid)] != w {
 		return
 	}
-	delete(o.byPID, pidKeyOf(w.pid))
-	if !c.rt.foreign(w.pid) {
+	if c.rt.foreign(w.pid) {
+		delete(o.byPID, pidKeyOf(w.pid))
+		return
+	}
+	o.resting = append(o.resting, w)
+	o.forget(c, len(o.resting)-mostResting)
+}
+
+// forget ends the watch of the first n of those who rest.
+func (o *owners) forget(c *cell, n int) {
+	for range n {
+		w := o.resting[0]
+		o.resting = slices.Delete(o.resting, 0, 1)
+		delete(o.byPID, pidKeyOf(w.pid))
 		c.rt.deliverSystem(w.pid, &actor.Unwatch{Watcher: c.pid})
 	}
 }
@@ -96,6 +131,7 @@ func (o *owners) terminated(c *cell, pid *actor.PID) {
 }
 
 func (o *owners) gone(c *cell, w *owner) {
+	o.wake(w)
 	delete(o.byPID, pidKeyOf(w.pid))
 	c.step(func(l *core.Lock, now core.Instant) { l.OwnerGone(now, w.id) })
 }

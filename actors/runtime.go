@@ -46,6 +46,7 @@ type Runtime struct {
 	locks, rooms sync.Pool
 
 	clocks [clocks]clock
+	crew   crew
 	// cells counts the lock actors that there have been.
 	cells atomic.Uint64
 
