@@ -79,13 +79,19 @@ func MultiLock(locks ...*Lock) *Lock {
 type Red struct{ home *System }
 
 // RedLock makes locks on a majority of several independent Redis servers: one System
-// for each, 3 or 5 of them, with the same Config. The first keeps the lock actors, and
-// its guardian takes the requests by message (KIND_RED).
+// for each, 3 or 5 of them, with the same Config in all processes. The first keeps the lock
+// actors, and its guardian takes the requests by message (KIND_RED). ErrInvalid is returned
+// if the systems cannot be the servers of a RedLock, as when two of them are on the same server.
 //
-// It goes on while a minority of the servers is down; to start it then, make the clients
-// with ConnectLater. A server that was started less than a Watchdog's time ago may have
-// forgotten locks, and has no vote; so nothing is granted right after all were started.
-// What a RedLock is good for, and what it is not, is in docs/guarantees.md.
+// The servers are asked who they are, for half a second at most. Those that do not answer
+// then (see ConnectLater for one that is down) are known when they vote: if two turn out to be the
+// same, requests fail with ErrRejected.
+//
+// It goes on while a minority of the servers is down. A server that was started or flushed
+// lately may have forgotten locks, and has no vote until a process has watched it for a
+// Watchdog's time; so nothing is granted right after all were started, or when they are
+// used for the first time. What a RedLock is good for, and what it is not, is in
+// docs/guarantees.md.
 func RedLock(systems ...*System) (*Red, error) {
 	var runtimes []*actors.Runtime
 	for _, s := range systems {

@@ -224,10 +224,8 @@ func TestRedChaos(t *testing.T) {
 	if len(d.intervals) == 0 {
 		t.Error("nothing was granted")
 	}
-	for _, server := range f.servers {
-		f.awaitVote(t, server)
-	}
 	after := f.party(t)
+	awaitVotes(t, after.red, cfg.Watchdog, f.servers)
 	release(t, acquireLock(t, within(t), after.Lock))
 	f.awaitFree(t, allFive...)
 }

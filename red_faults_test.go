@@ -169,36 +169,43 @@ func TestRedLateGiveBack(t *testing.T) {
 	f.awaitFree(t, allFive...)
 }
 
-// Restarted servers may have forgotten locks: they have no vote until those would
-// have run out.
+// Servers that were restarted or flushed may have forgotten locks: they have no vote until
+// those would have run out.
 func TestRedQuarantine(t *testing.T) {
 	t.Parallel()
 	f := newFive(t, redConfig)
 	p, other := f.party(t), f.party(t)
-	hold := acquireLock(t, within(t), p.Lock, lockkeeper.WithLease(redConfig.Watchdog))
-	until := f.key(3).expiry(t) // as far as the holder knows
-	restarted := time.Now()
-	for i := range 3 {
-		f.servers[i].Restart(t)
-	}
-	var refusal error
-	redistest.Eventually(t, "the vote of those that were restarted", func() bool {
-		second, err := other.TryAcquire(within(t))
-		if err != nil {
-			refusal = err
-			return false
+	for what, forget := range map[string]func(i int){
+		"restarted": func(i int) { f.servers[i].Restart(t) },
+		"flushed":   func(i int) { f.key(i).do(t, "FLUSHALL") },
+	} {
+		awaitVotes(t, p.red, redConfig.Watchdog, f.servers)
+		hold := acquireLock(t, within(t), p.Lock, lockkeeper.WithLease(redConfig.Watchdog))
+		f.awaitHeld(t, "1", allFive...)
+		until := f.key(3).expiry(t) // as far as the holder knows
+		forgotten := time.Now()
+		for i := range 3 {
+			forget(i)
 		}
-		if now := time.Now(); now.Before(until) || now.Before(restarted.Add(redConfig.Watchdog)) {
-			t.Errorf("granted %v after the restart of a majority, and %v before the end of the lease of another holder", now.Sub(restarted), until.Sub(now))
+		var refusal error
+		redistest.Eventually(t, "the vote of those that have forgotten", func() bool {
+			second, err := other.TryAcquire(within(t))
+			if err != nil {
+				refusal = err
+				return false
+			}
+			if now := time.Now(); now.Before(until) || now.Before(forgotten.Add(redConfig.Watchdog)) {
+				t.Errorf("%s: granted %v after a majority had forgotten, and %v before the end of the lease of another holder", what, now.Sub(forgotten), until.Sub(now))
+			}
+			release(t, second)
+			return true
+		})
+		if isError(t, refusal, lockkeeper.ErrUnavailable); !strings.Contains(refusal.Error(), "started lately") {
+			t.Errorf("%s: the refusal does not give the reason: %v", what, refusal)
 		}
-		release(t, second)
-		return true
-	})
-	if isError(t, refusal, lockkeeper.ErrUnavailable); !strings.Contains(refusal.Error(), "started lately") {
-		t.Errorf("the refusal does not give the reason: %v", refusal)
+		isOver(t, hold)
+		f.awaitFree(t, allFive...)
 	}
-	isOver(t, hold)
-	f.awaitFree(t, allFive...)
 }
 
 // Servers that hang, as long as they are a minority, do not hold up anything.

@@ -4,7 +4,6 @@ package lockkeeper_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -36,25 +35,24 @@ func newFive(t testing.TB, cfg lockkeeper.Config) *five {
 		f.servers = append(f.servers, server)
 		f.proxies = append(f.proxies, redistest.NewProxy(t, server.Addr()))
 	}
-	for _, server := range f.servers {
-		f.awaitVote(t, server)
-	}
+	awaitVotes(t, f.party(t).red, f.cfg.Watchdog, f.servers)
 	return f
 }
 
-// awaitVote waits until a server has been up for so long that it has a vote.
-func (f *five) awaitVote(t testing.TB, server *redistest.Server) {
+// awaitVotes has a process ask for a lock until every server's memory is known to be so old
+// that it has a vote.
+func awaitVotes(t testing.TB, red *lockkeeper.Red, watchdog time.Duration, servers []*redistest.Server) {
 	t.Helper()
-	redistest.Eventually(t, "the server's vote", func() bool {
-		info, err := server.Do(t, "INFO", "server").ToString()
-		if err != nil {
-			return false
-		}
-		var up int
-		_, rest, _ := strings.Cut(info, "uptime_in_seconds:")
-		_, _ = fmt.Sscan(rest, &up)
-		return time.Duration(up-1)*time.Second >= f.cfg.Watchdog
-	})
+	lock := red.Lock(redistest.Name(t) + "-votes")
+	for _, server := range servers {
+		redistest.Eventually(t, "the server's vote", func() bool {
+			if hold, err := lock.TryAcquire(within(t)); err == nil {
+				release(t, hold)
+			}
+			age, _ := server.Do(t, "HGET", "lockkeeper_memory", "age").AsInt64() // none before the first vote
+			return age >= watchdog.Milliseconds()
+		})
+	}
 }
 
 // party is one process with a RedLock: a site for each of the servers.

@@ -3,6 +3,7 @@ package lockkeeper_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -253,12 +254,17 @@ func TestRedInMulti(t *testing.T) {
 
 func TestRedInput(t *testing.T) {
 	var s []*lockkeeper.System
+	var servers []*redistest.Server
 	for range 4 {
-		s = append(s, open(t, redistest.Shared(t).URL(), redConfig).System)
+		servers = append(servers, redistest.Start(t))
+		s = append(s, open(t, servers[len(s)].URL(), redConfig).System)
 	}
+	proxy := redistest.NewProxy(t, servers[0].Addr())
+	same := open(t, proxy.URL()+"/1", redConfig).System
 	slow := open(t, redistest.Shared(t).URL(), lockkeeper.Config{}).System
 	for what, systems := range map[string][]*lockkeeper.System{
 		"none": nil, "two": s[:2], "nil": {s[0], nil, s[2]}, "twice": {s[0], s[1], s[0]}, "another Watchdog": {s[0], s[1], slow},
+		"one server twice": {s[0], s[1], same},
 	} {
 		if _, err := lockkeeper.RedLock(systems...); !errors.Is(err, lockkeeper.ErrInvalid) {
 			t.Errorf("%s: %v", what, err)
@@ -278,4 +284,18 @@ func TestRedInput(t *testing.T) {
 	isError(t, err, lockkeeper.ErrInvalid)
 	_, err = red.Lock(redistest.Name(t)).Acquire(within(t), lockkeeper.WithLease(time.Minute))
 	isError(t, err, lockkeeper.ErrInvalid)
+
+	// A server that cannot be asked is known from its votes.
+	proxy.Refuse(true)
+	same = open(t, servers[0].URL(), redConfig).System
+	behind, err := lockkeeper.ConnectLater(proxy.URL())
+	twice, err := lockkeeper.RedLock(same, openWith(t, behind, err, redConfig).System, s[3])
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy.Refuse(false)
+	redistest.Eventually(t, "the refusal", func() bool {
+		_, err := twice.Lock(redistest.Name(t)).TryAcquire(within(t))
+		return errors.Is(err, lockkeeper.ErrRejected) && strings.Contains(err.Error(), "same Redis server")
+	})
 }

@@ -14,6 +14,7 @@ import (
 type redProcess struct {
 	systems []*lockkeeper.System
 	proxies []*redistest.Proxy
+	red     *lockkeeper.Red
 	lock    *lockkeeper.Lock
 }
 
@@ -31,7 +32,7 @@ func openRed(t *testing.T, servers []*redistest.Server, name string) *redProcess
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.lock = red.Lock(name)
+	p.red, p.lock = red, red.Lock(name)
 	return p
 }
 
@@ -47,12 +48,7 @@ func threeServers(t *testing.T) (servers []*redistest.Server) {
 		}
 		servers = append(servers, s)
 	}
-	first := openRed(t, servers, redistest.Name(t))
-	hold, err := first.lock.Acquire(within(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	release(t, hold)
+	awaitVotes(t, openRed(t, servers, redistest.Name(t)).red, watchdog, servers)
 	return servers
 }
 

@@ -243,7 +243,7 @@ func FuzzParts(f *testing.F) {
 		}
 		reply := redisio.Reply{N: [3]int64{a, b, c}, S: [2]string{s, u}}
 		bundleReply{bundle: b3, done: check}.Replied(wire.AcquireAll(wires, &command, time.Time{}).Seq, reply)
-		leafReply{leaf: b3.leaves[0], done: check}.Replied(b3.leaves[0].member.Vote(&command, 0, time.Time{}).Seq, reply)
+		leafReply{leaf: b3.leaves[0], done: check}.Replied(b3.leaves[0].member.Vote(&command, 0, wire.Memory{}, "", time.Time{}).Seq, reply)
 		if told != 2 {
 			t.Errorf("told %d times", told)
 		}

@@ -180,11 +180,20 @@ func Red(systems []*Runtime) error {
 		if slices.Index(systems, each) != i {
 			return errors.New("a RedLock in which a system is named twice")
 		}
+		if each.redis.Cluster() {
+			return errors.New("a RedLock with a system on a Redis Cluster: each takes a single server of its own")
+		}
 		if each.cfg.Lease != home.cfg.Lease {
 			return fmt.Errorf("a RedLock of systems whose Watchdog differs: %v and %v", home.cfg.Lease, each.cfg.Lease)
 		}
 	}
 	chosen := slices.Clone(systems)
+	if known := home.red.Load(); known == nil || !slices.Equal(*known, chosen) {
+		meet(chosen)
+	}
+	if err := distinct(chosen); err != nil {
+		return err
+	}
 	if !home.red.CompareAndSwap(nil, &chosen) && !slices.Equal(*home.red.Load(), chosen) {
 		return errors.New("the first of these systems keeps a RedLock of other systems already")
 	}

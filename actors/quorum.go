@@ -18,7 +18,7 @@ import (
 // counts the validity from before the first server is asked, and subtracts the drift.
 type quorum struct {
 	leaves []*leaf
-	// quarantine is how long a server that was restarted has no vote.
+	// quarantine is how old a server's memory must be known to be, else it has no vote.
 	quarantine time.Duration
 	// ended is the last term that was given back; what a server grants it later is given back too.
 	ended atomic.Uint64
@@ -83,6 +83,10 @@ func (q *quorum) acquire(c core.Command, deadline time.Time, done func(verdict))
 		switch {
 		case len(t.done) >= q.majority():
 			end()
+			if q.distinct() != nil {
+				q.end(c.Term)
+				return func() { q.giveBack(c, t, done) }, true
+			}
 			return func() { done(verdict{Result: core.Result{Outcome: core.Done}}) }, true
 		case len(votes)-len(t.done) > len(q.leaves)-q.majority():
 			end()
@@ -105,6 +109,15 @@ func (q *quorum) acquire(c core.Command, deadline time.Time, done func(verdict))
 	for _, l := range q.leaves {
 		q.vote(l, c, q.quarantine, deadline, func(v verdict) (late bool) { return g.add(vote{v, l}) })
 	}
+}
+
+// distinct says which two of the leaves are on one server, as far as is known.
+func (q *quorum) distinct() error {
+	var systems []*Runtime
+	for _, l := range q.leaves {
+		systems = append(systems, l.rt)
+	}
+	return distinct(systems)
 }
 
 // tooSlow is the vote of a server that was not waited for any longer.
@@ -145,6 +158,9 @@ func raise(number *atomic.Uint64, to uint64) {
 // those that failed are told too, and those that have not answered yet when they do.
 func (q *quorum) giveBack(c core.Command, t tally, done func(verdict)) {
 	why := q.refusal(t)
+	if err := q.distinct(); err != nil {
+		why = verdict{Result: core.Result{Outcome: core.Failed, Err: err}}
+	}
 	for _, v := range t.failed {
 		if v.Unsure {
 			v.leaf.undo(c)

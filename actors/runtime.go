@@ -38,6 +38,8 @@ type Runtime struct {
 	wholes sync.Map
 	// red are the systems that RedLock has made one of, this one first; nil before.
 	red atomic.Pointer[[]*Runtime]
+	// memory is what is known of the server as one of a RedLock's.
+	memory memory
 	// cleanups are the releases that this server has not confirmed to a RedLock or a MultiLock.
 	cleanups cleanups
 	host     *host

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/lockkeeper-go/lockkeeper/core"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 	"github.com/lockkeeper-go/lockkeeper/wire"
@@ -67,8 +69,8 @@ func (l *leaf) run(c core.Command, deadline time.Time, done func(verdict)) {
 func (l *leaf) vote(c core.Command, quarantine time.Duration, deadline time.Time, done func(verdict)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	call := l.member.Vote(&c, quarantine, deadline)
-	call.To = leafReply{leaf: l, done: done}
+	call := l.member.Vote(&c, quarantine, l.rt.known(), uuid.NewString(), deadline)
+	call.To = voteReply{leafReply{leaf: l, done: done}, quarantine}
 	l.rt.redis.Run(call)
 }
 
@@ -124,6 +126,25 @@ func (r leafReply) Replied(tag uint64, reply redisio.Reply) {
 		v.busy = r.leaf.ears()
 	}
 	r.done(v)
+}
+
+// voteReply takes note of what a vote tells of the server's memory.
+type voteReply struct {
+	leafReply
+	quarantine time.Duration
+}
+
+// Replied implements redisio.Receiver.
+func (r voteReply) Replied(tag uint64, reply redisio.Reply) {
+	if reply.Err == nil {
+		age := time.Duration(0)
+		name, out := wire.Voted(reply)
+		if out > 0 {
+			age = r.quarantine - out
+		}
+		r.leaf.rt.memory.seen(name, age, r.leaf.rt.Now())
+	}
+	r.leafReply.Replied(tag, reply)
 }
 
 func (l *leaf) inspect(deadline time.Time, done func(wire.View, error)) {

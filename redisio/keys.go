@@ -24,6 +24,10 @@ func ReadWriteChannel(name string) string { return prefix("redisson_rwlock", nam
 // Writer is where a waiting writer announces itself to readers; Redisson has no such key.
 func Writer(name string) string { return prefix("lockkeeper_writer", name) }
 
+// Memory is the record of how old the memory of a RedLock's server is known to be, one for
+// all locks whose keys begin with a prefix.
+func Memory(keyPrefix string) string { return keyPrefix + "lockkeeper_memory" }
+
 // Holds is how the keys begin that tell the leases of a read lock's holds.
 func Holds(name string) string {
 	if strings.Contains(name, "{") {

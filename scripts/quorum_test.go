@@ -1,8 +1,6 @@
 package scripts_test
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,46 +10,23 @@ import (
 )
 
 func TestQuorumAcquire(t *testing.T) {
-	var rows []row
-	for _, r := range []row{
-		{name: "free", args: "a 1 30000", reply: "[1 0 ]", after: "a=1 30000"},
-		{name: "free, to re-enter", args: "a 2 30000", reply: "[-1 0 ]"},
-		{name: "own", before: "a=1 30000", args: "a 1 60000", reply: "[1 0 ]", after: "a=1 60000"},
-		{name: "own, one more", before: "a=1 30000", args: "a 2 60000", reply: "[1 0 ]", after: "a=2 60000"},
-		{name: "own, fewer", before: "a=3 30000", args: "a 1 60000", reply: "[1 0 ]", after: "a=1 60000"},
-		{name: "other, without end", before: "b=2", args: "a 1 30000", reply: "[0 -1 b]", after: "b=2"},
-		{name: "wrong type", before: "'x'", args: "a 1 30000", reply: "-WRONGTYPE", after: "'x'"},
-	} {
-		r.args += " 0"
-		rows = append(rows, r)
-	}
-	check(t, scripts.QuorumAcquire, false, rows)
-}
-
-// A server that was started lately takes part only in what it knows of.
-func TestQuorumQuarantine(t *testing.T) {
-	server := redistest.Start(t) // the shared one may be old
-	for _, r := range []struct{ name, before, args, reply, after string }{
-		{"free", "", "a 1 30000 600000", "-3", ""},
-		{"free, to re-enter", "", "a 2 30000 600000", "-3", ""},
-		{"other", "b=1 30000", "a 1 30000 600000", "-3", "b=1 30000"},
-		{"own", "a=1 30000", "a 2 60000 600000", "1", "a=2 60000"},
-		{"wrong type", "'x'", "a 1 30000 600000", "-WRONGTYPE", "'x'"},
-	} {
-		for _, resp2 := range []bool{false, true} {
+	memories(t, func(t *testing.T, db *db, record string) {
+		for _, r := range []row{
+			{name: "free", args: "a 1 30000", reply: "[1 0  ]", after: "a=1 30000"},
+			{name: "free, to re-enter", args: "a 2 30000", reply: "[-1 0  ]"},
+			{name: "own", before: "a=1 30000", args: "a 1 60000", reply: "[1 0  ]", after: "a=1 60000"},
+			{name: "own, one more", before: "a=1 30000", args: "a 2 60000", reply: "[1 0  ]", after: "a=2 60000"},
+			{name: "own, fewer", before: "a=3 30000", args: "a 1 60000", reply: "[1 0  ]", after: "a=1 60000"},
+			{name: "other, without end", before: "b=2", args: "a 1 30000", reply: "[0 -1 b ]", after: "b=2"},
+			{name: "wrong type", before: "'x'", args: "a 1 30000", reply: "-WRONGTYPE", after: "'x'"},
+		} {
 			t.Run(r.name, func(t *testing.T) {
-				db := connect(t, server.Addr(), resp2)
-				db.load(t, scripts.QuorumAcquire)
 				name, start := redistest.Name(t), time.Now()
 				db.put(t, name, r.before)
 				for range 2 {
-					reply := db.run(t, scripts.QuorumAcquire, []string{name}, words(r.args))
-					status, rest, _ := strings.Cut(strings.Trim(reply, "[]"), " ")
-					if status != r.reply && !isError(reply, r.reply) {
-						t.Errorf("reply %q, want %s", reply, r.reply)
-					}
-					if left, _ := strconv.Atoi(strings.TrimSpace(rest)); status == "-3" && (left < 540000 || left > 601000) {
-						t.Errorf("out for %d more ms", left)
+					reply := db.run(t, scripts.QuorumAcquire, []string{name, record}, strings.Fields(r.args+" 0 fresh known 0"))
+					if reply != r.reply && !isError(reply, r.reply) {
+						t.Errorf("reply %q, want %q", reply, r.reply)
 					}
 					if state := db.state(t, name, r.after, start); state != r.after {
 						t.Errorf("state %q, want %q", state, r.after)
@@ -59,37 +34,89 @@ func TestQuorumQuarantine(t *testing.T) {
 				}
 			})
 		}
+	})
+}
+
+// memories are the servers whose memory has something to it, by how they got it.
+func memories(t *testing.T, test func(t *testing.T, db *db, record string)) {
+	for _, resp2 := range []bool{false, true} {
+		server := redistest.Start(t)
+		t.Run(map[bool]string{false: "RESP3", true: "RESP2"}[resp2], func(t *testing.T) {
+			db := connect(t, server.Addr(), resp2)
+			db.load(t, scripts.QuorumAcquire)
+			db.load(t, scripts.Memory)
+			test(t, db, redistest.Name(t)+" record")
+		})
 	}
 }
 
-// The time that is told is how long it takes, and so much that it covers what was
-// asked for: a server that says it runs for a second may have been started just now.
-func TestQuorumQuarantineEnds(t *testing.T) {
-	db := connect(t, redistest.Start(t).Addr(), false)
-	db.load(t, scripts.QuorumAcquire)
-	uptime := func() int {
-		_, info, _ := strings.Cut(db.do(t, "INFO", "server"), "uptime_in_seconds:")
-		digits, _, _ := strings.Cut(info, "\r")
-		seconds, err := strconv.Atoi(digits)
-		if err != nil {
-			t.Fatal(err)
+// A server takes part in nothing but what it knows of until its memory is known to be old
+// enough, by the clocks of those who ask: how long it has been up by its own does not count.
+func TestQuorumQuarantine(t *testing.T) {
+	memories(t, func(t *testing.T, db *db, record string) {
+		lock := redistest.Name(t)
+		vote := func(owner, count, needed, fresh, known, age string) (status, left, memory string) {
+			t.Helper()
+			reply := strings.Split(strings.Trim(db.run(t, scripts.QuorumAcquire, []string{lock, record}, []string{owner, count, "30000", needed, fresh, known, age}), "[]"), " ")
+			if len(reply) != 4 {
+				t.Fatalf("reply %q", reply)
+			}
+			return reply[0], reply[1], reply[3]
 		}
-		return seconds
-	}
-	redistest.Eventually(t, "the end of the quarantine", func() bool {
-		before := uptime()
-		reply := db.run(t, scripts.QuorumAcquire, []string{"lock"}, words("a 1 30000 1000"))
-		after := uptime()
-		if before != after {
-			return false
+		is := func(what, status, left, wantStatus, wantLeft string) {
+			t.Helper()
+			if status != wantStatus || left != wantLeft {
+				t.Errorf("%s: %s %s, want %s %s", what, status, left, wantStatus, wantLeft)
+			}
 		}
-		want := "[1 0 ]"
-		if before < 2 {
-			want = fmt.Sprintf("[-3 %d ]", 1000-1000*(before-1))
+		time.Sleep(2100 * time.Millisecond) // by its own clock the server has been up for that long
+		status, left, memory := vote("a", "1", "1000", "one", "", "0")
+		is("never seen", status, left, "-3", "1000")
+		if !strings.HasSuffix(memory, ":one") {
+			t.Errorf("its memory is %q", memory)
 		}
-		if reply != want {
-			t.Errorf("after %d s: reply %s, want %s", before, reply, want)
+		status, left, again := vote("a", "1", "1000", "two", "another", "5000")
+		is("known by another memory", status, left, "-3", "1000")
+		if again != memory {
+			t.Errorf("its memory is %q, and was %q", again, memory)
 		}
-		return before >= 2
+		status, left, _ = vote("a", "1", "1000", "two", memory, "999")
+		is("known for almost long enough", status, left, "-3", "1")
+		status, left, _ = vote("a", "1", "1000", "two", "", "0")
+		is("what one has seen is good for others", status, left, "-3", "1")
+		status, left, _ = vote("a", "1", "1000", "two", memory, "1000")
+		is("known for long enough", status, left, "1", "0")
+		status, left, _ = vote("a", "2", "5000", "two", "", "0")
+		is("one's own lock", status, left, "1", "0")
+		status, left, _ = vote("b", "1", "5000", "two", "", "0")
+		is("who needs more", status, left, "-3", "4000")
+		db.do(t, "FLUSHALL")
+		status, left, flushed := vote("a", "1", "1000", "three", memory, "60000")
+		is("flushed", status, left, "-3", "1000")
+		if flushed == memory {
+			t.Errorf("a flushed memory is still %q", flushed)
+		}
+	})
+}
+
+// Who looks at the memory learns the same as who votes.
+func TestMemory(t *testing.T) {
+	memories(t, func(t *testing.T, db *db, record string) {
+		look := func(fresh string) string { return db.run(t, scripts.Memory, []string{record}, []string{fresh}) }
+		first := look("one")
+		if !strings.HasPrefix(first, "[0 ") || !strings.HasSuffix(first, ":one]") {
+			t.Errorf("a new memory is %s", first)
+		}
+		if again := look("two"); again != first {
+			t.Errorf("looked at again it is %s, and was %s", again, first)
+		}
+		db.do(t, "HSET", record, "age", "77")
+		if aged := look("two"); aged != "[77"+strings.TrimPrefix(first, "[0") {
+			t.Errorf("when it is older it is %s, and was %s", aged, first)
+		}
+		db.do(t, "HSET", record, "memory", "another:one")
+		if replaced := look("two"); !strings.HasPrefix(replaced, "[0 ") || !strings.HasSuffix(replaced, ":two]") {
+			t.Errorf("that of another run is %s", replaced)
+		}
 	})
 }

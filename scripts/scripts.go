@@ -59,6 +59,8 @@ var (
 	draw string
 	//go:embed quorum_acquire.lua
 	quorumAcquire string
+	//go:embed memory.lua
+	memory string
 	//go:embed acquire_all.lua
 	acquireAll string
 
@@ -102,7 +104,8 @@ var (
 var (
 	FencedAcquire = New("fenced_acquire", take+beside+fencedAcquire, Shape{Numbers: 2, Texts: 1})
 	Draw          = New("draw", draw, Shape{Numbers: 2, Texts: 1})
-	QuorumAcquire = New("quorum_acquire", take+quorumAcquire, Shape{Numbers: 2, Texts: 1})
+	QuorumAcquire = New("quorum_acquire", take+quorumAcquire, Shape{Numbers: 2, Texts: 2})
+	Memory        = New("memory", memory, Shape{Numbers: 1, Texts: 1})
 	AcquireAll    = New("acquire_all", take+beside+acquireAll, Shape{Numbers: 2, Texts: 2})
 )
 
@@ -129,7 +132,7 @@ var (
 // All lists every script, for tests and for loading them in advance.
 var All = []*Script{
 	Acquire, Release, Renew, Yield, ForceRelease, Inspect,
-	FencedAcquire, Draw, QuorumAcquire, AcquireAll,
+	FencedAcquire, Draw, QuorumAcquire, Memory, AcquireAll,
 	FairQueue, FairForceRelease, FairInspect,
 	ReadWriteSet, ReadWriteRelease, ReadWriteRenew, ReadWriteYield, ReadWriteForceRelease, ReadWriteInspect, Look,
 }

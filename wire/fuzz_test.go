@@ -53,7 +53,7 @@ func questions() []question {
 		add("renew", core.Renew, l.Renewal(&c, time.Time{}).Seq)
 		add("inspect", 0, l.Inspect(time.Time{}).Seq)
 		c = core.Command{Kind: core.Acquire, Seq: seqOfAll, Term: 3, Count: 1, Tokens: 1}
-		add("vote", core.Acquire, l.Vote(&c, time.Second, time.Time{}).Seq)
+		add("vote", core.Acquire, l.Vote(&c, time.Second, Memory{}, "", time.Time{}).Seq)
 		add("acquire all", core.Acquire, AcquireAll([]Member{{Lock: l}}, &c, time.Time{}).Seq)
 	}
 	slices.SortFunc(all, func(a, b question) int { return strings.Compare(a.about, b.about) })

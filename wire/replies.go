@@ -116,7 +116,7 @@ func (l *Lock) status(r *core.Result, reply redisio.Reply) {
 		l.refused(r, value, reply.S[0])
 	case -3:
 		*r = core.Result{Outcome: core.Failed, Transient: true, Err: fmt.Errorf(
-			"%w: it may have forgotten locks, and stays out for another %v", ErrQuarantine, time.Duration(value)*time.Millisecond)}
+			"%w, as far as is known: it may have forgotten locks, and stays out until it has been watched for another %v", ErrQuarantine, time.Duration(value)*time.Millisecond)}
 	case -1:
 		r.Outcome = core.Absent
 	default:
@@ -142,8 +142,8 @@ func drawn(reply redisio.Reply) (tokens []int64, ok bool) {
 	return tokens, true
 }
 
-// ErrQuarantine is why a server that was started lately has no vote.
-var ErrQuarantine = errors.New("the server was started lately")
+// ErrQuarantine is why a server whose memory is new has no vote.
+var ErrQuarantine = errors.New("the server was started lately or flushed")
 
 // milliseconds is a TTL, or very long: Redis knows longer ones than a Duration does, and
 // there must be room for the time by the clock that it is added to.

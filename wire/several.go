@@ -61,13 +61,38 @@ func Refuser(reply redisio.Reply) int {
 	return i - 1
 }
 
-// Vote is Acquire on one of several independent servers. One that was started less than
-// quarantine ago refuses.
-func (l *Lock) Vote(c *core.Command, quarantine time.Duration, deadline time.Time) redisio.Call {
+// Memory is what a process knows of the memory of a RedLock's server: its name, and for how
+// long it has been known. Key is where the server records it.
+type Memory struct {
+	Key  string
+	Name string
+	Age  time.Duration
+}
+
+// Vote is Acquire on one of several independent servers. One whose memory is not known to be
+// as old as quarantine refuses. fresh names a memory that nobody has seen before.
+func (l *Lock) Vote(c *core.Command, quarantine time.Duration, known Memory, fresh string, deadline time.Time) redisio.Call {
 	return tagged(redisio.Call{
-		Script: scripts.QuorumAcquire, Keys: l.hash(), Deadline: deadline,
-		Args: []string{l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), ms(quarantine)},
+		Script: scripts.QuorumAcquire, Keys: []string{l.Key, known.Key}, Deadline: deadline,
+		Args: []string{
+			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), ms(quarantine),
+			fresh, known.Name, strconv.FormatInt(known.Age.Milliseconds(), 10),
+		},
 	}, c.Seq, voted)
+}
+
+// Voted is the memory of the server that a reply to Vote tells, and, if it stays out, for
+// how much longer. The name is empty if the server has said nothing of it.
+func Voted(reply redisio.Reply) (memory string, out time.Duration) {
+	if reply.N[0] == -3 {
+		out = milliseconds(reply.N[1])
+	}
+	return reply.S[1], out
+}
+
+// LookAtMemory asks a server for the name and the age of its memory.
+func LookAtMemory(key, fresh string, deadline time.Time) redisio.Call {
+	return redisio.Call{Script: scripts.Memory, Keys: []string{key}, Args: []string{fresh}, Deadline: deadline}
 }
 
 // ReleaseOf releases what an owner holds of a lock that has one owner at a time, whichever

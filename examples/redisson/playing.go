@@ -2,9 +2,13 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
 const row = "%-11s %-32s %-22s %-4s %s\n"
@@ -59,12 +63,16 @@ func (w *world) playAll(kinds []kind) (ok bool) {
 }
 
 // grow waits until Lockkeeper's RedLock lets servers vote that were started lately: they
-// may have forgotten locks, which have run out after a watchdog's time.
+// may have forgotten locks, which have run out after a watchdog's time. A process of
+// Lockkeeper's would have to watch them for as long; it is told that somebody has.
 func (w *world) grow(watchdog time.Duration) {
 	for _, r := range w.reds {
 		for r.uptime(w.ctx) <= watchdog+time.Second {
 			time.Sleep(100 * time.Millisecond)
 		}
+		record := redisio.Memory("")
+		try(r.Do(w.ctx, r.B().Eval().Script(scripts.Memory.Source).Numkeys(1).Key(record).Arg("grown").Build()).Error())
+		try(r.Do(w.ctx, r.B().Hset().Key(record).FieldValue().FieldValue("age", strconv.FormatInt(watchdog.Milliseconds(), 10)).Build()).Error())
 	}
 }
 

@@ -5,8 +5,8 @@
 //
 // starts five servers of its own, for which redis-server must be installed. With -redis
 // redis://… for each of 3 or 5 servers the same happens there, but for the killing. A
-// server that was started less than a watchdog's time ago may have forgotten locks, and
-// has no vote: so the program begins with a wait of some seconds.
+// server that has not been watched for a watchdog's time may have forgotten locks, and has
+// no vote: so the program begins with a wait of some seconds.
 package main
 
 import (
