@@ -185,7 +185,7 @@ func TestCancelledWhenGranted(t *testing.T) {
 			next(c, e)
 		}
 	}
-	s := open(t, k.server.URL(), lockkeeper.Config{Middleware: []actor.ReceiverMiddleware{slow}})
+	s := open(t, k.server.URL(), lockkeeper.Config{}, slow)
 	for range 10 {
 		ctx, cancel := context.WithCancel(context.Background())
 		giveUp.Store(&cancel)

@@ -313,13 +313,13 @@ func TestCloseImpatiently(t *testing.T) {
 	r.isFree(t)
 }
 
-// stalled holds up the actors' middleware at the messages that stop says.
-func stalled(stop func(c actor.ReceiverContext, m any, handle func())) []actor.ReceiverMiddleware {
-	return []actor.ReceiverMiddleware{func(next actor.ReceiverFunc) actor.ReceiverFunc {
+// stalled holds up the actors at the messages that stop says.
+func stalled(stop func(c actor.ReceiverContext, m any, handle func())) actor.ReceiverMiddleware {
+	return func(next actor.ReceiverFunc) actor.ReceiverFunc {
 		return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
 			stop(c, e.Message, func() { next(c, e) })
 		}
-	}}
+	}
 }
 
 // A lock actor that seems idle does not leave while it owes an answer to somebody,
@@ -333,12 +333,12 @@ func TestIdleButWanted(t *testing.T) {
 	})
 	t.Run("first request", func(t *testing.T) {
 		k := newKey(t, redistest.Shared(t))
-		s := open(t, k.server.URL(), lockkeeper.Config{Idle: idle, Middleware: stalled(func(_ actor.ReceiverContext, m any, handle func()) {
+		s := open(t, k.server.URL(), lockkeeper.Config{Idle: idle}, stalled(func(_ actor.ReceiverContext, m any, handle func()) {
 			handle()
 			if _, started := m.(*actor.Started); started {
 				time.Sleep(5 * idle)
 			}
-		})})
+		}))
 		release(t, s.acquire(t, k))
 	})
 }
@@ -350,13 +350,13 @@ func TestCloseAnswersWhatIsUnderWay(t *testing.T) {
 		t.Run(fmt.Sprint("frozen: ", frozen), func(t *testing.T) {
 			var armed atomic.Bool
 			stuck, goOn := make(chan struct{}), make(chan struct{})
-			r := far(t, redistest.Shared(t), lockkeeper.Config{Middleware: stalled(func(_ actor.ReceiverContext, m any, handle func()) {
+			r := far(t, redistest.Shared(t), lockkeeper.Config{}, stalled(func(_ actor.ReceiverContext, m any, handle func()) {
 				if _, ok := m.(*messages.Cancel); ok && armed.CompareAndSwap(true, false) {
 					close(stuck)
 					<-goOn
 				}
 				handle()
-			})})
+			}))
 			r.lame = frozen
 			hold := r.acquire(t, r.key)
 			r.proxy.Freeze(true)

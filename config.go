@@ -56,9 +56,11 @@ type Config struct {
 	// Meter takes the metrics. Default: none are measured. Its instruments are used on a
 	// goroutine of their own and may block or panic; what is counted meanwhile is added later.
 	Meter metric.Meter
-	// Middleware is put around the lock actors and the subscriber, outermost first:
-	// for tracing, and for tests that inject faults. It must not block: that would hold up
-	// other locks as well.
+	// Middleware handles the requests that come by message before their lock does,
+	// outermost first: for tracing, or to refuse some. It sees nothing else: no requests of
+	// goroutines, no timers, no replies of Redis. If it blocks, only further messages for
+	// the same lock wait; if it panics, the request is refused (REASON_CRASHED). A request
+	// that it does not let pass is its own to answer.
 	Middleware []actor.ReceiverMiddleware
 }
 

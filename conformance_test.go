@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/conformance"
+	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -110,6 +109,7 @@ func (a adapter) Open(t testing.TB) conformance.Client {
 			c.Close()
 		}
 	})
+	faultinject.Into(p.actors, p.middleware)
 	for _, s := range a.servers {
 		client, err := lockkeeper.Connect(s.URL())
 		if err != nil {
@@ -118,7 +118,6 @@ func (a adapter) Open(t testing.TB) conformance.Client {
 		p.clients = append(p.clients, client)
 		system, err := lockkeeper.New(p.actors, client, lockkeeper.Config{
 			Watchdog: watchdog, Poll: 300 * time.Millisecond, WaiterTimeout: 5 * time.Second,
-			Middleware: []actor.ReceiverMiddleware{p.middleware},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -112,8 +112,7 @@ func TestFairOrderSurvivesCrashes(t *testing.T) {
 			crashing := &saboteur{spared: map[string]bool{}}
 			cfg := lockkeeper.Config{Poll: 500 * time.Millisecond}
 			whole := open(t, k.server.URL(), cfg)
-			cfg.Middleware = append(cfg.Middleware, crashing.middleware)
-			a := open(t, k.server.URL(), cfg)
+			a := open(t, k.server.URL(), cfg, crashing.middleware)
 			first := obtain(t, k.of(whole))
 			const n = 30
 			waiters := k.queueUp(t, []*site{a, whole}, n, func(i int) { k.awaitLine(t, i+1) })

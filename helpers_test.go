@@ -16,6 +16,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -33,10 +34,11 @@ type site struct {
 }
 
 // open starts a site on a Redis, or on a proxy to one; it is closed when the test ends.
-func open(t testing.TB, url string, cfg lockkeeper.Config) *site {
+// What is injected comes between its actors and their messages.
+func open(t testing.TB, url string, cfg lockkeeper.Config, inject ...actor.ReceiverMiddleware) *site {
 	t.Helper()
 	client, err := lockkeeper.Connect(url)
-	return openWith(t, client, err, cfg)
+	return openWith(t, client, err, cfg, func(s *actor.ActorSystem) { faultinject.Into(s, inject...) })
 }
 
 // openWith starts a site on what connecting gave, after its actor system was prepared.

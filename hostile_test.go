@@ -197,7 +197,7 @@ func expectLost(t *testing.T, what string, hold *lockkeeper.Hold) {
 // Whatever the host does in its callbacks: who has lost a lock is told, locks are taken
 // and given back, and Close returns.
 func TestHostileHost(t *testing.T) {
-	for _, who := range []string{"logger", "meter", "event stream", "at-risk function"} {
+	for _, who := range []string{"logger", "meter", "event stream", "at-risk function", "middleware"} {
 		for how, blocks := range map[string]bool{"blocks": true, "panics": false} {
 			t.Run(who+" "+how, func(t *testing.T) {
 				t.Parallel()

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
@@ -23,7 +25,7 @@ type remote struct {
 }
 
 // far opens a site behind a proxy. Its client finds out soon that a connection is dead.
-func far(t testing.TB, server *redistest.Server, cfg lockkeeper.Config) *remote {
+func far(t testing.TB, server *redistest.Server, cfg lockkeeper.Config, inject ...actor.ReceiverMiddleware) *remote {
 	t.Helper()
 	proxy := redistest.NewProxy(t, server.Addr())
 	for _, script := range scripts.All { // so that no first try is in vain
@@ -31,7 +33,7 @@ func far(t testing.TB, server *redistest.Server, cfg lockkeeper.Config) *remote 
 			t.Fatal(err)
 		}
 	}
-	return &remote{open(t, proxy.URL()+"?write_timeout=1s", cfg), newKey(t, server), proxy}
+	return &remote{open(t, proxy.URL()+"?write_timeout=1s", cfg, inject...), newKey(t, server), proxy}
 }
 
 // impatient resends soon what has got no reply, and is far from the lease's end all

@@ -20,7 +20,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		"messages": {},
 		"redisio":  {"scripts"},
 		"wire":     {"core", "redisio", "scripts"},
-		"actors":   {"core", "messages", "redisio", "wire", "internal/boottime"},
+		"actors":   {"core", "messages", "redisio", "wire", "internal/boottime", "internal/faultinject"},
 		".":        {"actors", "core", "messages", "redisio"},
 	}
 	foreign := map[string][]string{

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -44,16 +45,16 @@ func TestMultiLockHearsOfAMemberReleasedDuringTheTry(t *testing.T) {
 	client := &slowReplies{Client: inner}
 	var heard atomic.Int64 // messages that lock actors have handled
 	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	faultinject.Into(system, func(next actor.ReceiverFunc) actor.ReceiverFunc {
+		return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
+			next(ctx, envelope)
+			if fmt.Sprintf("%T", envelope.Message) == "actors.unlocked" {
+				heard.Add(1)
+			}
+		}
+	})
 	s, err := lockkeeper.New(system, client, lockkeeper.Config{
 		Poll: time.Minute, WaiterTimeout: 3 * time.Minute, CallTimeout: time.Minute, Watchdog: 10 * time.Minute,
-		Middleware: []actor.ReceiverMiddleware{func(next actor.ReceiverFunc) actor.ReceiverFunc {
-			return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
-				next(ctx, envelope)
-				if fmt.Sprintf("%T", envelope.Message) == "actors.unlocked" {
-					heard.Add(1)
-				}
-			}
-		}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -209,8 +209,7 @@ func TestCrashWithReaders(t *testing.T) {
 			crashing := &saboteur{spared: map[string]bool{}}
 			s := open(t, k.server.URL(), lockkeeper.Config{Watchdog: watchdog, Poll: 300 * time.Millisecond})
 			cfg := lockkeeper.Config{Watchdog: watchdog, Poll: 300 * time.Millisecond}
-			cfg.Middleware = append(cfg.Middleware, crashing.middleware)
-			shaky := open(t, k.server.URL(), cfg)
+			shaky := open(t, k.server.URL(), cfg, crashing.middleware)
 			var holds []*lockkeeper.Hold
 			for range 3 {
 				holds = append(holds, obtain(t, k.read(shaky)))

@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -31,7 +32,7 @@ func newTree(t *testing.T, config lockkeeper.Config) *tree {
 	t.Helper()
 	tr := &tree{system: quietActorSystem(), server: redistest.Shared(t)}
 	tr.spared = map[string]bool{}
-	config.Middleware = append(config.Middleware, tr.middleware)
+	faultinject.Into(tr.system, tr.middleware)
 	client, err := lockkeeper.Connect(tr.server.URL())
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ type Config struct {
 	Silence time.Duration
 	// Idle is how long an unused lock actor stays.
 	Idle time.Duration
-	// Middleware is put around every lock actor and the subscriber.
+	// Middleware is put around the handling of every request that comes by message; see front.
 	Middleware []actor.ReceiverMiddleware
 	Logger     *slog.Logger
 	// Meter may be nil: nothing is measured then.

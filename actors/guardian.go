@@ -18,6 +18,8 @@ type guardian struct {
 	rt *Runtime
 	// children are the lock actors by the id of their PID, also those that are leaving.
 	children map[string]*cell
+	// fronts run the host's middleware.
+	fronts fronts
 	// closing is closed-over by whoever waits for the end; nil before.
 	closing chan struct{}
 	// stopping: somebody stops the guardian, with all its children.
@@ -30,7 +32,7 @@ type guardian struct {
 var resume = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.ResumeDirective })
 
 func (r *Runtime) startGuardian() {
-	g := &guardian{rt: r, children: map[string]*cell{}, started: make(chan struct{})}
+	g := &guardian{rt: r, children: map[string]*cell{}, fronts: fronts{}, started: make(chan struct{})}
 	// It must not run inside a lock actor that sends to it, and waits for it in vain.
 	props := actor.PropsFromProducer(func() actor.Actor { return g },
 		actor.WithGuardian(resume), actor.WithSupervisor(&supervision{guardian: g}), r.answers(newApartMailbox), actor.WithDispatcher(&r.crew))
@@ -55,17 +57,23 @@ func (g *guardian) Receive(ctx actor.Context) {
 		ctx.Stop(m.cell.pid)
 	case *actor.Terminated:
 		g.gone(m.Who)
+	case *admitted:
+		g.pass(ctx, m.message, m.sender, true)
+		g.release(m.key)
+	case *drained:
+		g.release(m.key)
 	case *closeAll:
 		g.close(ctx, m.done)
 	case abandonAll:
 		g.abandon()
 	case *actor.Stopping:
 		g.stopping = true
+		g.fronts.releaseAll()
 	case *actor.Stopped:
 		close(g.rt.stopped)
 	default:
 		if isRequest(m) {
-			g.pass(ctx, m)
+			g.pass(ctx, m, ctx.Sender(), false)
 		} else if sender := ctx.Sender(); sender != nil {
 			g.rt.deliver(sender, &messages.Failed{
 				Reason: messages.Reason_REASON_INVALID, Detail: fmt.Sprintf("the guardian takes the requests of package messages, and not a %T", m),
@@ -74,26 +82,31 @@ func (g *guardian) Receive(ctx actor.Context) {
 	}
 }
 
-// pass hands a request to the actor of its lock.
-func (g *guardian) pass(ctx actor.Context, m any) {
+// pass hands a request to the actor of its lock; one that comes by message passes the
+// host's middleware before, if there is any.
+func (g *guardian) pass(ctx actor.Context, m any, sender *actor.PID, isAdmitted bool) {
 	key, members, err := g.rt.check(m)
 	if err == nil {
-		err = g.rt.checkOwner(m, ctx.Sender())
+		err = g.rt.checkOwner(m, sender)
 	}
 	if err != nil {
-		g.rt.refuse(m, ctx.Sender(), core.Invalid, err.Error())
+		g.rt.refuse(m, sender, core.Invalid, err.Error())
 		return
 	}
 	if g.closing != nil || g.stopping {
-		g.rt.tooLate(m, ctx.Sender())
+		g.rt.tooLate(m, sender)
+		return
+	}
+	if _, isCall := m.(*Call); !isCall && !isAdmitted && len(g.rt.cfg.Middleware) > 0 {
+		g.fronts.request(g.rt, key, ctx)
 		return
 	}
 	c := g.rt.table.get(key)
 	if c == nil || !c.gate.enter() {
 		c = g.spawn(ctx, key, kindOf(m), members)
 	}
-	if !g.rt.forward(ctx, c.pid) {
-		g.rt.tooLate(m, ctx.Sender()) // somebody else has stopped it
+	if !g.rt.deliver(c.pid, &actor.MessageEnvelope{Message: m, Sender: sender}) {
+		g.rt.tooLate(m, sender) // somebody else has stopped it
 	}
 }
 
@@ -116,14 +129,17 @@ func (g *guardian) spawn(ctx actor.Context, key lockKey, kind messages.Kind, mem
 
 // props are made afresh for every actor: spawn middleware of the user's may change them.
 func (r *Runtime) props(producer actor.Producer, options ...actor.PropsOption) *actor.Props {
-	if len(r.cfg.Middleware) > 0 {
-		options = append(options, actor.WithReceiverMiddleware(append([]actor.ReceiverMiddleware{r.surviveTheEnd}, r.cfg.Middleware...)...))
+	if len(r.injected) > 0 {
+		options = append(options, actor.WithReceiverMiddleware(append([]actor.ReceiverMiddleware{r.surviveTheEnd}, r.injected...)...))
 	}
 	return actor.PropsFromProducer(producer, append(options, r.answers(newMailbox), actor.WithDispatcher(&r.crew))...)
 }
 
 // refuse answers a request that no lock has seen.
 func (r *Runtime) refuse(m any, sender *actor.PID, reason core.Reason, detail string) {
+	if a, ok := m.(*admitted); ok {
+		m, sender = a.message, a.sender
+	}
 	switch by := letterOf(m, sender); {
 	case by != nil && by.replyTo == nil:
 		r.host.warn("a request without a sender was refused", "lock", by.lock.GetName(), "detail", detail)
@@ -141,6 +157,13 @@ func (r *Runtime) tooLate(m any, sender *actor.PID) {
 	r.refuse(m, sender, core.Closed, "the Lockkeeper system is closed")
 }
 
+// release lets the front of a lock go, unless the lock has an actor.
+func (g *guardian) release(key lockKey) {
+	if g.rt.table.get(key) == nil {
+		g.fronts.release(key)
+	}
+}
+
 // gone forgets a lock actor that has stopped.
 func (g *guardian) gone(pid *actor.PID) {
 	c := g.children[pid.GetId()]
@@ -150,6 +173,7 @@ func (g *guardian) gone(pid *actor.PID) {
 	delete(g.children, pid.Id)
 	g.rt.table.drop(c)
 	c.leaveWholes()
+	g.release(c.key)
 	g.rt.metrics.locks(-1)
 	g.checkClosed()
 }
@@ -160,6 +184,7 @@ func (g *guardian) close(ctx actor.Context, done chan struct{}) {
 		for _, c := range g.children {
 			g.rt.deliver(c.pid, shutdown{})
 		}
+		g.fronts.releaseAll()
 	}
 	g.checkClosed()
 }

@@ -61,7 +61,7 @@ func (l *leaving) receive(c *cell, m any, sender *actor.PID) {
 	c.accepted = m
 	if !l.moving || !isRequest(m) {
 		c.refuse(m, sender, l.reason, l.detail)
-	} else if !c.rt.deliver(c.rt.guardian, &actor.MessageEnvelope{Message: m, Sender: sender}) {
+	} else if !c.rt.deliver(c.rt.guardian, &admitted{key: c.key, message: m, sender: sender}) {
 		c.rt.tooLate(m, sender)
 	}
 	l.check(c)

@@ -89,9 +89,8 @@ func (a *lockActor) Receive(ctx actor.Context) {
 		if c.pid == nil {
 			c.pid = ctx.Self()
 		}
-		c.carryOut() // after a crash: what it has left undone
-	case *actor.Restarting:
-		c.stopAlarm()
+		c.stopAlarm() // after a crash: whatever it was set to, it is set anew
+		c.carryOut()  // and what the crash has left undone
 	case *actor.Stopping:
 		c.stopping()
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/core"
 	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
+	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 	"github.com/lockkeeper-go/lockkeeper/wire"
 )
@@ -51,6 +52,9 @@ type Runtime struct {
 	crew   crew
 	// cells counts the lock actors that there have been.
 	cells atomic.Uint64
+
+	// injected is middleware of tests.
+	injected []actor.ReceiverMiddleware
 
 	guardian   *actor.PID
 	subscriber *actor.PID
@@ -94,6 +98,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	}
 	r.endBeat = r.present.Beat(r.beat)
 	r.channels, r.cleanups.rt = newChannels(r), r
+	r.injected = faultinject.Of(system)
 	r.startGuardian()
 	return r
 }

@@ -45,9 +45,9 @@ func (s *supervision) HandleFailure(_ *actor.ActorSystem, supervisor actor.Super
 	rt.host.publish(&actor.SupervisorEvent{Child: child, Reason: reason, Directive: directive})
 }
 
-// surviveTheEnd is the outermost middleware of every child of the guardian. A panic
-// of other middleware in a lifecycle message would do what proto.actor has no cure
-// for: keep an actor from stopping, or its death from being told.
+// surviveTheEnd is the outermost middleware of every child of the guardian, where tests
+// have injected faults. A panic in a lifecycle message would do what proto.actor has no
+// cure for: keep an actor from stopping, or its death from being told.
 func (r *Runtime) surviveTheEnd(next actor.ReceiverFunc) actor.ReceiverFunc {
 	return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
 		switch envelope.Message.(type) {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
+	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
@@ -108,7 +109,7 @@ func Run(spec Spec, orders io.Reader, say io.Writer) error {
 	c.machine = boottime.Install(c.actors)
 	fill(c.actors.ProcessRegistry)
 	config := spec.Plan.Config()
-	config.Middleware = []actor.ReceiverMiddleware{c.crash}
+	faultinject.Into(c.actors, c.crash)
 	spec.Host.into(&config, c.actors)
 	if c.system, err = lockkeeper.New(c.actors, redis, config); err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// crash is middleware that panics over a message of an actor now and then. Below 0 it
+// crash is injected, and panics over a message of an actor now and then. Below 0 it
 // panics over the actor's next message as well, which may be about its life cycle.
 func (c *client) crash(next actor.ReceiverFunc) actor.ReceiverFunc {
 	again := false // guarded by the actor: one function is made for each
