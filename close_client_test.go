@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -56,11 +54,11 @@ func TestCloseAfterItsClient(t *testing.T) {
 			k := newKey(t, redistest.Shared(t))
 			crashing := &saboteur{}
 			crashing.hit(func(m any) bool { _, is := m.(*messages.Inspect); return is }, nil)
-			cfg := lockkeeper.Config{Middleware: []actor.ReceiverMiddleware{crashing.middleware}}
+			cfg := lockkeeper.Config{}
 			if test.clean {
 				cfg.Watchdog = watchdog
 			}
-			s := open(t, k.server.URL(), cfg)
+			s := open(t, k.server.URL(), cfg, crashing.middleware)
 			s.lame = !test.clean
 			test.use(t, s, k)
 			began := time.Now()

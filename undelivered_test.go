@@ -175,7 +175,7 @@ func TestReleaseSurvivesACrash(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			k, tr := newKey(t, redistest.Shared(t)), &trap{}
-			s := open(t, k.server.URL(), lockkeeper.Config{Middleware: []actor.ReceiverMiddleware{tr.middleware}})
+			s := open(t, k.server.URL(), lockkeeper.Config{}, tr.middleware)
 			leave(t, s, tr, k)
 			k.awaitFree(t)
 			s.passes(t, k)
