@@ -157,6 +157,10 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 // was released before. After ErrUnavailable the release is still being tried; the
 // lock is free at the latest when its TTL is over. After ErrCrashed the lock is
 // still held, and Release may be called again.
+//
+// While others of its call tree are held, a release only sets a count in Redis. If
+// Redis does not take that within Config.CallTimeout, or refuses it for good (ErrRejected),
+// the hold is released all the same: the release of the last does not need it.
 func (h *Hold) Release(ctx context.Context) error {
 	const op = "release"
 	if !h.released.CompareAndSwap(false, true) {

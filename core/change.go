@@ -67,7 +67,7 @@ func (l *Lock) setCounts(own hold, c change, by int) {
 	next := l.holds
 	own.counts = own.plus(c.mode, by)
 	next.update(own)
-	o := op{kind: opCount, counts: l.wanted(&next), mode: c.mode, hold: c.hold, ticket: c.ticket, ref: c.ref}
+	o := op{kind: opCount, counts: l.wanted(&next), mode: c.mode, hold: c.hold, ticket: c.ticket, ref: c.ref, until: c.until}
 	if c.ticket != nil && own.tokens == nil && !l.hasToken(c.ticket) {
 		o.reserved = 1 // the hold was taken without a token, and its re-entry asks for one
 	}
@@ -118,16 +118,15 @@ func (l *Lock) countReplied(o op, r Result) {
 			l.main.counts = l.wanted(&l.holds) // nobody wants the change any more
 			return
 		}
-		if r.Transient && (o.ticket == nil || !o.ticket.Try) {
+		switch {
+		case o.ticket != nil && r.Transient && !o.ticket.Try, o.ref != nil && r.Transient && l.now < o.until:
 			return
-		}
-		if l.main.unsure && o.ref != nil && o.counts.exclusive == 0 && l.lease.mode == Exclusive {
-			return // others may be in already: it cannot be said that the writer still is one
-		}
-		if o.ticket != nil {
+		case o.ticket != nil:
 			l.refuse(o.ticket.Ref, reason, detail)
-		} else {
-			l.answer(o.ref, Answer{Kind: NotFreed, HoldID: o.hold, Reason: reason, Detail: detail})
+		default:
+			l.giveBack(o)
+			l.answer(o.ref, Answer{Kind: NotFreed, HoldID: o.hold, Reason: reason,
+				Detail: "the hold counts as given back, but Redis has not confirmed its new count, which is still being set: " + detail})
 		}
 		l.dropCount()
 	}

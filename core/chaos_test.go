@@ -14,7 +14,7 @@ func (w *world) act() {
 	if p.dead {
 		p = w.join()
 	}
-	switch t.pick(32) {
+	switch t.pick(33) {
 	default:
 		p.acquire()
 	case 0, 1: // nothing
@@ -69,6 +69,15 @@ func (w *world) act() {
 			w.redis.frozenUntil = max(w.redis.frozenUntil, w.now+oneOf(t, 100*ms, 800*ms, 4000*ms, 15000*ms))
 			w.logf("redis is frozen until %v", w.redis.frozenUntil)
 		}
+	case 32:
+		if w.faults.full {
+			w.redis.fullUntil = max(w.redis.fullUntil, w.now+oneOf(t, 20000*ms, 300*ms, 3000*ms))
+			w.logf("redis is full until %v", w.redis.fullUntil)
+			if t.pick(2) == 1 { // for long enough that whoever must not wait for it has not
+				p.release(false)
+				w.runUntil(w.now + 8*sec)
+			}
+		}
 	case 31:
 		if w.faults.crash {
 			w.logf("redis crashes and comes back empty")
@@ -95,7 +104,7 @@ func (w *world) mayStay(owner model.Owner) bool {
 func (w *world) heal() {
 	w.logf("everything is well from now on")
 	w.calm = true
-	w.redis.frozenUntil = 0
+	w.redis.frozenUntil, w.redis.fullUntil = 0, 0
 	w.reconnect()
 	var sweep func()
 	sweep = func() {

@@ -252,8 +252,11 @@ func (p *process) answered(r *request, a core.Answer) {
 	case core.Freed:
 		p.freed(r, a)
 	}
-	if a.Kind == core.NotGranted {
+	switch a.Kind {
+	case core.NotGranted:
 		p.refused(r, a)
+	case core.NotFreed:
+		p.gaveBack(r, a)
 	}
 	if want := kinds[r.what]; a.Kind != want[0] && a.Kind != want[1] {
 		p.w.violated("%s: %v cannot be answered by %v", p.uuid, r, a.Kind)

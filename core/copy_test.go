@@ -81,7 +81,7 @@ func TestEventThatPanicsHasChangedNothing(t *testing.T) {
 	func() {
 		defer func() { _ = recover() }()
 		next := r.lock
-		next.OwnerGone(r.now, 8)
+		next.Cancel(r.now, 4, 0, "x")
 		// A failure must come with its error: this one panics half way.
 		next.Replied(r.now, r.last(core.Renew).Seq, core.Result{Outcome: core.Failed})
 		t.Fatal("it did not panic")

@@ -40,6 +40,11 @@
 // is sent again until its outcome is known, or does not matter any more. Replies
 // carry the number of their command; one that is not awaited is ignored.
 //
+// Nothing that Redis refuses holds up what frees. Re-entries and partial releases change the
+// count one after another; while one of them is refused, a hold that is given back
+// altogether ends at once, and a partial release is answered after the time of a call. The
+// count in Redis then follows.
+//
 // A release whose outcome stays unknown until the lease has run out, an acquire that
 // may have been carried out though nobody wants it any more, a hold that was lost
 // while its key may still be there: each is followed by releases of that term in the

@@ -36,7 +36,7 @@ func TestEveryone(t *testing.T) {
 	r.acquire("second", owner(7))
 	r.release("a")
 	r.acquire("third", owner(7))
-	r.now = 2 * sec
+	r.now = sec
 	r.ensure("a", 9*sec)
 	r.owed("a", "A", "b", "ensure", "second", "third")
 	r.force()

@@ -151,8 +151,9 @@ func (m *microcosm) answered(i int8, r ref, a core.Answer) {
 		if a.Kind == core.Freed && c.held == (counts{}) && !a.HandedOn {
 			m.checkFreed(i)
 		}
-		if a.Kind == core.Freed && c.held != (counts{}) && !c.dying {
-			if c.held = plus(c.held, c.mode, -1); c.held.total() != a.Count {
+		gaveBack := a.Kind == core.Freed || a.Reason == core.Unavailable || a.Reason == core.Rejected
+		if gaveBack && c.held != (counts{}) && !c.dying {
+			if c.held = plus(c.held, c.mode, -1); a.Kind == core.Freed && c.held.total() != a.Count {
 				m.violated("client %d of p%d is left with count %d, but it holds %v", r.caller, i, a.Count, c.held)
 			}
 		}

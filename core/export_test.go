@@ -63,7 +63,8 @@ func (l *Lock) Encode(e Encoder, newest, last uint64) {
 		e.Number(int64(last - c.hold))
 		e.Number(int64(c.mode))
 		x.ticket(c.ticket)
-		e.Ref(c.ref)
+		x.Ref(c.ref)
+		x.Instant(c.until)
 	}
 	x.waiting(&l.wait)
 	e.Number(int64(l.sub.state))
@@ -167,6 +168,11 @@ func (x encoding) op(o *op) {
 		x.Term(entry.Term)
 	}
 	x.ticket(o.ticket)
+	if several, ok := o.ref.(refs); ok {
+		for _, one := range several {
+			x.Ref(one)
+		}
+	}
 	x.Ref(o.ref)
 	if x.Bool(o.inFlight); o.inFlight {
 		x.Number(int64(x.l.seq - o.seq))

@@ -102,6 +102,8 @@ type change struct {
 	mode   Mode
 	ticket *Ticket
 	ref    any
+	// until is when a release that leaves something is answered, confirmed or not.
+	until Instant
 }
 
 type ensure struct {
@@ -165,7 +167,7 @@ func (l *Lock) Release(now Instant, id uint64, owner Owner, mode Mode, ref any) 
 	}
 	switch {
 	case own.id != 0:
-		l.changes = append(l.changes, change{hold: own.id, mode: mode, ref: ref})
+		l.changes = append(l.changes, change{hold: own.id, mode: mode, ref: ref, until: l.now + l.cfg.CallTimeout})
 	case slices.Contains(l.lost.ids, id):
 		l.answer(ref, Answer{Kind: NotFreed, Reason: Lost, Detail: "the hold was lost before: " + l.lost.reason.String()})
 	default:
@@ -413,7 +415,9 @@ type Holder struct {
 // await an answer. It is for a lock that is given up.
 func (l *Lock) Everyone() (holders []Holder, pending []any) {
 	add := func(ref any) {
-		if ref != nil {
+		if several, ok := ref.(refs); ok {
+			pending = append(pending, several...)
+		} else if ref != nil {
 			pending = append(pending, ref)
 		}
 	}
@@ -472,6 +476,12 @@ func (l *Lock) Farewell() []Command {
 }
 
 func (l *Lock) answer(ref any, a Answer) {
+	if several, ok := ref.(refs); ok {
+		for _, one := range several {
+			l.answer(one, a)
+		}
+		return
+	}
 	if ref != nil {
 		l.effects = append(l.effects, Effect{Kind: Reply, Ref: ref, Answer: a})
 	}

@@ -62,7 +62,7 @@ type op struct {
 	// due is when it wants attention again: the reply is late, or it is to be sent again.
 	due   Instant
 	tries int
-	// until ends the tries of a side op.
+	// until ends the tries of a side op, or the wait for a partial release.
 	until Instant
 }
 

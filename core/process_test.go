@@ -34,7 +34,9 @@ type process struct {
 	stained  map[uint64]bool
 	late     map[uint64]bool // terms of commands that were carried out too late, or not in their order
 	ranSeq   map[uint64]uint64
-	events   uint64
+	// owing is a term whose count Redis has refused, and has not been told since.
+	owing  uint64
+	events uint64
 	// ghosts are the waiters that a late command may have put into the queue again;
 	// ranEnrol is the last command about the queue that was carried out.
 	ghosts   map[model.Owner]bool

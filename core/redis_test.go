@@ -12,6 +12,7 @@ type redis struct {
 	w *world
 	model.Server
 	frozenUntil core.Instant
+	fullUntil   core.Instant
 	// heard is what to do when a client that is not a process hears something.
 	heard map[model.Client]func()
 	// broken remembers which owners were robbed by something that the protocol
@@ -54,9 +55,30 @@ func modelled(k *core.Kind) []model.Kind {
 	return []model.Kind{kind}
 }
 
+// grows reports whether a command may need memory, so that a Redis that is full refuses it.
+// More is refused here than by a real one, which refuses nothing behind a script's first write.
+func grows(c core.Command) bool {
+	switch c.Kind {
+	case core.Acquire, core.Yield:
+		return true
+	case core.Release:
+		return c.Count+c.Shared > 0
+	case core.Enrol:
+		return c.Term == 0 && len(c.Entries) > 0
+	}
+	return false
+}
+
 // run carries out a command of a process.
 func (r *redis) run(p *process, c core.Command) core.Result {
 	r.expire()
+	if r.w.now < r.fullUntil && grows(c) {
+		p.owing = c.Term
+		return fullR
+	}
+	if c.Term == p.owing && (c.Kind == core.Acquire || c.Kind == core.Release) {
+		p.owing = 0
+	}
 	before := r.Clone()
 	result, told := r.Run(p.client, c)
 	if c.Kind == core.ForceRelease {

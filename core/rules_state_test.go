@@ -1,6 +1,10 @@
 package core_test
 
-import "github.com/lockkeeper-go/lockkeeper/core"
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/core"
+)
 
 // The rules about the state of a lock after each event.
 
@@ -22,6 +26,9 @@ func (p *process) checkAfterEvent() {
 	p.checkTidy()
 	for _, r := range p.requests {
 		p.checkWait(r)
+	}
+	for _, h := range p.holds {
+		p.checkGivenBack(h)
 	}
 }
 
@@ -111,6 +118,26 @@ func (p *process) checkWait(r *request) {
 		w.violated("%s: %v only wants to try, but waits while %v hold the lock", p.uuid, r, p.holds)
 	case w.now > since+4*call:
 		w.violated("%s: %v only wants to try, but waits for %v", p.uuid, r, w.now-since)
+	}
+}
+
+// checkGivenBack checks that a hold that is given back altogether is soon over, whatever
+// Redis refuses meanwhile, and that a release that leaves something is soon answered.
+func (p *process) checkGivenBack(h *request) {
+	w := p.w
+	rest, since := h.counts, max(p.pausedUntil, 0)
+	var waiting *request
+	for _, r := range p.open() {
+		if r.what == "release" && r.hold == h.id && rest.in(r.mode) > 0 {
+			rest, since, waiting = plus(rest, r.mode, -1), max(since, r.at), r
+		}
+	}
+	if waiting == nil {
+		return
+	}
+	// What is under way may succeed, late; and others may come first.
+	if most := time.Duration(2+len(p.requests)) * (w.cfg.CallTimeout + sec); w.now > since+most {
+		w.violated("%s: %v still waits, for %v: what is left of %v is %v", p.uuid, waiting, w.now-since, h, rest)
 	}
 }
 

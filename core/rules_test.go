@@ -165,6 +165,19 @@ func (p *process) refused(r *request, a core.Answer) {
 	}
 }
 
+// gaveBack takes note of a release that leaves something of a hold, and is not confirmed: it
+// counts all the same.
+func (p *process) gaveBack(r *request, a core.Answer) {
+	h := p.holding(r.hold)
+	if h == nil || h.dead || a.Reason != core.Unavailable && a.Reason != core.Rejected {
+		return
+	}
+	p.owing = p.term()
+	if h.counts = plus(h.counts, r.mode, -1); h.counts.total() == 0 {
+		p.w.violated("%s: %v is answered before the hold is over", p.uuid, r)
+	}
+}
+
 // freed checks that a hold was released or lost, but never both.
 func (p *process) freed(r *request, a core.Answer) {
 	if p.lost[r.hold] {

@@ -48,7 +48,7 @@ func (l *Lock) advance() bool {
 		}
 		switch {
 		case l.main.kind != opNone:
-			return false
+			return l.overtake()
 		case l.holds.len() == 0:
 			l.grantNext()
 			return true

@@ -47,6 +47,7 @@ type faults struct {
 	late     bool // commands arrive after they were given up
 	errors   bool // Redis refuses for now
 	rejected bool // Redis refuses for good
+	full     bool // Redis has no memory left for a while
 	deaf     bool // subscriptions and their messages get lost
 	frozen   bool // Redis stops for a while
 	crash    bool // Redis comes back empty
@@ -76,7 +77,7 @@ func newWorld(kind *core.Kind, t *tape, tracing bool) *world {
 	w := &world{kind: kind, tape: t, tracing: tracing, tokens: map[int64]bool{}}
 	f := &w.faults
 	for _, kind := range []*bool{
-		&f.slow, &f.lost, &f.late, &f.errors, &f.rejected, &f.deaf, &f.frozen, &f.crash, &f.robbed, &f.paused, &f.sleepy, &f.foreign,
+		&f.slow, &f.lost, &f.late, &f.errors, &f.rejected, &f.full, &f.deaf, &f.frozen, &f.crash, &f.robbed, &f.paused, &f.sleepy, &f.foreign,
 		&f.killed, &f.closed, &f.owners, &f.givenUp,
 	} {
 		*kind = t.pick(3) == 1
