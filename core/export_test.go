@@ -158,6 +158,7 @@ func (x encoding) op(o *op) {
 	x.Bool(o.fixed)
 	x.Bool(o.unsure)
 	x.Bool(o.heldHere)
+	x.Bool(o.stale)
 	x.Bool(o.hurry)
 	x.Term(o.term)
 	x.counts(o.counts)

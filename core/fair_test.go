@@ -287,3 +287,26 @@ func TestMostOfTheQueueStaysHere(t *testing.T) {
 		t.Fatalf("%d waiters stand in the queue", n)
 	}
 }
+
+// The next waiter listens while another of its process holds the lock. It may be called
+// before the reply to the release has come, which then tells of a holder who has gone.
+func TestCalledBeforeTheReleaseIsAnswered(t *testing.T) {
+	for what, news := range map[string]func(r *rig){
+		"called":  func(r *rig) { r.subscribedAs(2); r.forget(); r.release("a"); r.signal() },
+		"listens": func(r *rig) { r.release("a"); r.subscribedAs(2) }, // it may have been called before
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := fair(t)
+			r.acquire("a")
+			r.acquire("b")
+			r.reply(core.Enrol, queued)
+			r.subscribedAs(1)
+			r.reply(core.Enrol, took(1))
+			r.forget()
+			news(r)
+			r.wants("a: over", "enrol [#2] of #2 and take after #1")
+			r.reply(core.Enrol, freed(queued))
+			r.wants("A: freed x0", "enrol [#2] of #2 and take")
+		})
+	}
+}

@@ -290,6 +290,7 @@ func (l *Lock) Signal(now Instant) {
 	l.begin(now)
 	defer l.settle()
 	if l.phase != contending {
+		l.news()
 		return
 	}
 	if now < l.wait.deferUntil {
@@ -304,6 +305,14 @@ func (l *Lock) Signal(now Instant) {
 	l.attemptSoon()
 }
 
+// news takes note that the lock may be free, in spite of what the reply will say that is
+// under way.
+func (l *Lock) news() {
+	if l.main.kind == opGrant {
+		l.main.stale = true
+	}
+}
+
 // Subscribed says that no message of the channel is missed from now on, though some
 // may have been. term is what the Subscribe named.
 func (l *Lock) Subscribed(now Instant, term uint64) {
@@ -313,7 +322,9 @@ func (l *Lock) Subscribed(now Instant, term uint64) {
 		return
 	}
 	l.sub.state = listening
-	if l.phase == contending && now >= l.wait.deferUntil {
+	if l.phase != contending {
+		l.news()
+	} else if now >= l.wait.deferUntil {
 		l.attemptSoon()
 	}
 }

@@ -42,6 +42,8 @@ type op struct {
 	hurry bool
 	// unsure says that an earlier try may have been carried out.
 	unsure bool
+	// stale says of a grant that its refusal, if it is refused, may be out of date.
+	stale bool
 	// heldHere says that a forced release hit a holder here.
 	heldHere bool
 

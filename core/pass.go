@@ -144,6 +144,7 @@ func (l *Lock) grantReplied(o op, r Result) {
 		}
 		l.lease = lease{}
 		l.contend()
+		l.wait.again = o.stale
 		l.refusedBy(r)
 		if l.kind.Shares && o.mode == Exclusive {
 			l.wait.nextAt = l.now // to announce the writer under its own term
