@@ -124,3 +124,24 @@ func TestRedLockWithoutOneServer(t *testing.T) {
 		}
 	}
 }
+
+// On each of its servers a RedLock is the plain lock of its name. To force that free on one
+// of them robs the RedLock of a vote, which its holder gets back, and of no more.
+func TestRedLockForcedOnOneServer(t *testing.T) {
+	t.Parallel()
+	servers := threeServers(t)
+	name := redistest.Name(t)
+	p := openRed(t, servers, name)
+	hold := mustAcquire(t, p.lock)
+	k := key{server: servers[1], lock: name, name: name}
+	redistest.Eventually(t, "the hold on that server", func() bool { return k.exists(t) })
+	if was, err := p.systems[1].Lock(name).ForceRelease(within(t)); err != nil || !was {
+		t.Errorf("%v, %v", was, err)
+	}
+	redistest.Eventually(t, "the hold on that server again", func() bool { return k.exists(t) })
+	if !hold.Valid() {
+		t.Errorf("lost: %v", hold.Err())
+	}
+	release(t, hold)
+	k.awaitFree(t)
+}
