@@ -55,11 +55,12 @@ func command(args []string) error {
 	round := flags.Duration("round", 40*time.Second, "how long a round is, after which everything comes to rest and is judged")
 	clients := flags.Int("clients", 3, "how many client processes")
 	seed := flags.Uint64("seed", uint64(time.Now().UnixNano()), "which faults come when; the rest is up to the machine")
-	which := flags.String("faults", "all", "which faults, by name, separated by commas")
+	which := flags.String("faults", "all", "which faults, by name, separated by commas, or all of the world")
 	dir := flags.String("dir", "", "where the report goes; default: a new directory")
 	keep := flags.Bool("keep", false, "keep the histories of rounds in which nothing was wrong")
 	soak := flags.Bool("soak", true, "look for leaks at the end")
 	fencing := flags.Bool("fencing", false, "show that a paused holder loses an update without fencing, and not with it")
+	world := flags.String("world", "one", "what Redis is: one server, a cluster of two, or several that know nothing of each other (RedLock, MultiLock)")
 	broken := flags.String("controls", "", "which safety rules to break, by name, separated by commas, or all of them")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -83,7 +84,19 @@ func command(args []string) error {
 	if err != nil {
 		return err
 	}
-	plan := mixed()
+	plan, all := mixed(), faults.All
+	switch *world {
+	case "one":
+	case "cluster":
+		plan, all = cluster(), faults.InACluster
+	case "several":
+		plan, all = several(), faults.OfSeveral
+	default:
+		return fmt.Errorf("there is no world %q: one, cluster or several", *world)
+	}
+	if *which == "all" {
+		chosen = all
+	}
 	r := &run{
 		binary: self, plan: plan, faults: chosen, pause: traffic.Range{From: 100 * time.Millisecond, To: 2 * time.Second},
 		clients: *clients, seed: *seed, length: *round, limits: limitsFor(plan), dir: *dir, keep: *keep,

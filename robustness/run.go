@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/robustness/faults"
@@ -51,6 +52,25 @@ func mixed() traffic.Plan {
 	return p
 }
 
+// cluster is the traffic on a cluster of two servers. The leases are long enough for a release
+// to be refused by a slot that is half moved.
+func cluster() traffic.Plan {
+	p := mixed()
+	p.Servers, p.Cluster, p.ServerRate, p.Mixed, p.Watchdog = 2, true, 0, false, 6*time.Second
+	p.Styles = slices.DeleteFunc(p.Styles, func(s traffic.Style) bool { return s.Kind == traffic.Multi || s.Kind == traffic.Faces })
+	return p
+}
+
+// several is the traffic on three servers that know nothing of each other. The leases are
+// long enough for a key that was left behind to be seen.
+func several() traffic.Plan {
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	return traffic.Plan{
+		Watchdog: 6 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: time.Second, Idle: time.Second, Servers: 3,
+		Styles: []traffic.Style{{Kind: traffic.Spread, Workers: 3, Hold: traffic.Range{To: ms(25)}, Think: traffic.Range{To: ms(200)}, Impatient: 0.3, GiveUp: traffic.Range{To: ms(100)}}},
+	}
+}
+
 // limitsFor are what the judge goes by.
 func limitsFor(p traffic.Plan) judge.Limits {
 	return judge.Limits{
@@ -95,7 +115,7 @@ func (r *run) round(w *faults.World, n int) (*judge.Verdict, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	v := judge.Judge(happened.Span, happened.Processes, happened.Faults, happened.Stuck, happened.Ended, r.limits)
+	v := judge.Judge(happened.Span, happened.Processes, happened.Faults, happened.Stuck, happened.Ended, happened.Left, r.limits)
 	for i := range v.Violations {
 		if err := v.Violations[i].Draw(filepath.Join(dir, fmt.Sprintf("violation-%d.html", i+1))); err != nil {
 			return nil, nil, err

@@ -190,6 +190,26 @@ var All = []Control{
 		Plan:  mixed(plan(busyOn(traffic.Plain), traffic.Style{Kind: traffic.Plain, Workers: 1, Hold: ms(1500, 2500), Think: ms(0, 30)})), Faults: "nothing reaches Redis",
 	},
 	{
+		Name: "copies count", Rule: "18 only what did not reach its requester is given back", Broken: "any copy of a grant that becomes a dead letter is given back",
+		Edits: []Edit{{"actors/guardian.go", "	<-g.started ", `	r.actor.EventStream.Subscribe(func(event any) {
+		if letter, ok := event.(*actor.DeadLetterEvent); ok {
+			if m, ok := letter.Message.(*messages.Acquired); ok {
+				r.deliver(r.guardian, &messages.Release{Lock: m.Lock, HoldId: m.HoldId})
+			}
+		}
+	})
+	<-g.started `}},
+		Plan: plan(busyOn(traffic.Actor)),
+	},
+	{
+		Name: "release on a majority", Rule: "4 what is released leaves nothing behind", Broken: "a server that failed at a release is not asked again",
+		Edits: []Edit{{"actors/quorum.go", "q.free(free, func(l *leaf) { l.owe(c) }", "q.free(free, func(*leaf) {}"}},
+		Plan: traffic.Plan{
+			Watchdog: 6 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: time.Second, Idle: time.Second, Servers: 3,
+			Styles: []traffic.Style{{Kind: traffic.Spread, Workers: 3, Hold: ms(0, 25), Think: ms(0, 50), Impatient: 0.1, GiveUp: ms(0, 100)}},
+		}, Faults: "a server is out of reach",
+	},
+	{
 		Name: "an actor per kind", Rule: "12 one actor owns one key", Broken: "a plain and a fenced lock of one name have an actor each",
 		Edits: []Edit{{"actors/table.go", "	return lockKey{name: name}\n", "	return lockKey{name: name, made: ofServers + 1 + making(kind)}\n"}},
 		Plan:  plan(busyOn(traffic.Faces)),

@@ -22,11 +22,15 @@ const SpecVariable = "ROBUSTNESS_CLIENT"
 type client struct {
 	proc  int
 	proxy *Proxy
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	lines chan string   // what it says; closed when it has ended
-	done  chan struct{} // closed when it has ended
+	// others are to the other servers, if there are several.
+	others []*Proxy
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	lines  chan string   // what it says; closed when it has ended
+	done   chan struct{} // closed when it has ended
 }
+
+func (c *client) proxies() []*Proxy { return append([]*Proxy{c.proxy}, c.others...) }
 
 // startClient starts a client process of a binary and waits until it is ready.
 func startClient(binary string, spec traffic.Spec, proxy *Proxy) (*client, error) {

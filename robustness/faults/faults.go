@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -18,7 +19,7 @@ type Fault struct {
 	Do   func(w *World) error
 }
 
-// All are the faults that the suite knows.
+// All are the faults of a world with one server.
 var All = []Fault{
 	{"kill a client", killClient},
 	{"pause a client", pauseClient},
@@ -57,7 +58,13 @@ var All = []Fault{
 	{"Redis's clock is set forward", setClock},
 }
 
-// Named finds faults by their names, separated by commas; all of them for "all".
+// The faults of the other worlds.
+var (
+	InACluster = []Fault{{"a slot is half moved", moveSlot}, {"pause a client", pauseClient}}
+	OfSeveral  = []Fault{{"a server is out of reach", loseServer}, {"pause a client", pauseClient}}
+)
+
+// Named finds faults by their names, separated by commas; All for "all".
 func Named(names string) ([]Fault, error) {
 	if names == "all" {
 		return All, nil
@@ -65,7 +72,7 @@ func Named(names string) ([]Fault, error) {
 	var chosen []Fault
 next:
 	for _, name := range strings.Split(names, ",") {
-		for _, f := range All {
+		for _, f := range slices.Concat(All, InACluster, OfSeveral) {
 			if f.Name == strings.TrimSpace(name) {
 				chosen = append(chosen, f)
 				continue next

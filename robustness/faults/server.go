@@ -33,13 +33,13 @@ type server struct {
 var errTaken = errors.New("the port is taken")
 
 // startServer starts a redis-server on a port that is free.
-func startServer(clock clock) (*server, error) {
+func startServer(clock clock, options ...string) (*server, error) {
 	var err error
 	for range 10 {
 		// Below the ports that the kernel gives to connections.
 		port := 10000 + rand.IntN(20000)
 		var s *server
-		if s, err = startServerOn(net.JoinHostPort(host, strconv.Itoa(port)), clock); !errors.Is(err, errTaken) {
+		if s, err = startServerOn(net.JoinHostPort(host, strconv.Itoa(port)), clock, options...); !errors.Is(err, errTaken) {
 			return s, err
 		}
 	}
@@ -47,7 +47,7 @@ func startServer(clock clock) (*server, error) {
 }
 
 // startServerOn starts a redis-server on an address, and waits until it is ready.
-func startServerOn(addr string, clock clock) (*server, error) {
+func startServerOn(addr string, clock clock, options ...string) (*server, error) {
 	dir, err := os.MkdirTemp("", "robustness-redis")
 	if err != nil {
 		return nil, err
@@ -59,8 +59,8 @@ func startServerOn(addr string, clock clock) (*server, error) {
 	defer log.Close()
 	_, port, _ := net.SplitHostPort(addr)
 	s := &server{addr: addr, dir: dir, clock: clock, done: make(chan struct{})}
-	s.cmd = exec.Command("redis-server", "--bind", host, "--port", port, "--save", "", "--appendonly", "no",
-		"--dir", dir, "--busy-reply-threshold", "50", "--repl-diskless-sync-delay", "0", "--enable-protected-configs", "yes")
+	s.cmd = exec.Command("redis-server", append([]string{"--bind", host, "--port", port, "--save", "", "--appendonly", "no",
+		"--dir", dir, "--busy-reply-threshold", "50", "--repl-diskless-sync-delay", "0", "--enable-protected-configs", "yes"}, options...)...)
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	if s.cmd.Env, err = s.clock.into(dir); err != nil {
 		return nil, err
@@ -120,6 +120,17 @@ func (s *server) kill() {
 }
 
 func (s *server) signal(sig os.Signal) error { return s.cmd.Process.Signal(sig) }
+
+// list gives the names that a command lists, but for the counters of tokens, which stay.
+func (s *server) list(args ...string) (names []string, err error) {
+	lines, err := s.do(args...)
+	for i := 2; i < len(lines); i += 2 {
+		if !strings.HasPrefix(lines[i], "redisson_lock_token:") {
+			names = append(names, lines[i])
+		}
+	}
+	return names, err
+}
 
 // do runs a command; the reply comes as its lines.
 func (s *server) do(args ...string) ([]string, error) { return redis(s.addr, limit, args...) }

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -23,6 +22,9 @@ type World struct {
 	plan   traffic.Plan
 	random *rand.Rand
 	server *server
+	// more are the servers beside it, and moved where the slots of locks are now.
+	more  []*server
+	moved map[string]*server
 	// demoted was the master before; nil if there is none.
 	demoted *server
 
@@ -46,37 +48,59 @@ type round struct {
 
 // New starts Redis and n clients of a binary.
 func New(binary string, plan traffic.Plan, n int, seed uint64) (*World, error) {
-	w := &World{binary: binary, plan: plan, random: rand.New(rand.NewPCG(seed, 1))}
-	var err error
-	if w.server, err = startServer(clock{rate: plan.ServerRate}); err != nil {
+	w := &World{moved: map[string]*server{}, binary: binary, plan: plan, random: rand.New(rand.NewPCG(seed, 1))}
+	err := w.startServers()
+	for range n {
+		if err == nil {
+			err = w.join()
+		}
+	}
+	if err != nil {
+		w.Kill()
 		return nil, err
 	}
-	for range n {
-		proxy, err := newProxy(w.server.addr)
-		if err == nil {
-			w.clients = append(w.clients, &client{proxy: proxy})
-			err = w.start(len(w.clients) - 1)
-		}
-		if err != nil {
-			w.Kill()
-			return nil, err
-		}
-	}
 	return w, nil
+}
+
+// join adds a client, behind a proxy for each server. Clients of a cluster find the servers
+// themselves, past the proxies.
+func (w *World) join() error {
+	c := &client{}
+	var err error
+	if c.proxy, err = newProxy(w.server.addr); err != nil {
+		return err
+	}
+	w.clients = append(w.clients, c)
+	for _, s := range w.more {
+		proxy, err := newProxy(s.addr)
+		if err != nil {
+			return err
+		}
+		c.others = append(c.others, proxy)
+	}
+	return w.start(len(w.clients) - 1)
 }
 
 // start puts a fresh client into a place.
 func (w *World) start(place int) error {
 	w.procs++
-	proxy := w.clients[place].proxy
-	spec := traffic.Spec{Proc: w.procs, Redis: "redis://" + proxy.Addr(), Seed: w.random.Uint64(), Plan: w.plan.Variant(w.random)}
+	before := w.clients[place]
+	spec := traffic.Spec{Proc: w.procs, Redis: "redis://" + before.proxy.Addr(), Seed: w.random.Uint64(), Plan: w.plan.Variant(w.random)}
 	if w.plan.BadHosts {
 		spec.Host = traffic.RandomHost(w.random)
 	}
-	c, err := startClient(w.binary, spec, proxy)
+	if w.plan.Cluster {
+		spec.Redis = "redis://" + w.server.addr
+	} else {
+		for _, proxy := range before.others {
+			spec.Others = append(spec.Others, "redis://"+proxy.Addr())
+		}
+	}
+	c, err := startClient(w.binary, spec, before.proxy)
 	if err != nil {
 		return err
 	}
+	c.others = before.others
 	w.clients[place] = c
 	if w.round.dir != "" {
 		return w.begin(c)
@@ -109,6 +133,8 @@ type Round struct {
 	// Stuck are the processes that did not come to rest: some request was not answered.
 	// Ended are those that have ended by themselves.
 	Stuck, Ended []int
+	// Left are the keys that were still there soon after.
+	Left []string
 }
 
 // End stops the traffic, and gives what has happened.
@@ -151,6 +177,12 @@ func (w *World) End() (*Round, error) {
 			return nil, err
 		}
 		r.Processes = append(r.Processes, p)
+	}
+	if len(w.more) > 0 && len(w.round.killed) == 0 {
+		var err error
+		if r.Left, err = w.audit(); err != nil {
+			return nil, err
+		}
 	}
 	w.round = round{}
 	for place, c := range w.clients {
@@ -202,20 +234,18 @@ func (w *World) Profile(dir string) error {
 // Leftovers are what is in Redis: its keys but for the counters of tokens, which stay,
 // and the channels that somebody is subscribed to.
 func (w *World) Leftovers() (keys, channels []string, err error) {
-	list := func(args ...string) (names []string, err error) {
-		lines, err := w.server.do(args...)
-		for i := 2; i < len(lines); i += 2 {
-			if !strings.HasPrefix(lines[i], "redisson_lock_token:") {
-				names = append(names, lines[i])
-			}
+	for _, s := range w.servers() {
+		more, err := s.list("KEYS", "*")
+		if err != nil {
+			return nil, nil, err
 		}
-		return names, err
+		keys = append(keys, more...)
+		if more, err = s.list("PUBSUB", "CHANNELS"); err != nil {
+			return nil, nil, err
+		}
+		channels = append(channels, more...)
 	}
-	if keys, err = list("KEYS", "*"); err != nil {
-		return nil, nil, err
-	}
-	channels, err = list("PUBSUB", "CHANNELS")
-	return keys, channels, err
+	return keys, channels, nil
 }
 
 // Close has the clients end in good order, and then Redis.
@@ -252,9 +282,15 @@ func (w *World) Kill() {
 		if c.cmd != nil {
 			c.kill()
 		}
-		c.proxy.close()
+		for _, proxy := range c.proxies() {
+			proxy.close()
+		}
 	}
-	w.server.kill()
+	for _, s := range w.servers() {
+		if s != nil {
+			s.kill()
+		}
+	}
 	if w.demoted != nil {
 		w.demoted.kill()
 	}

@@ -28,9 +28,26 @@ func (j *judge) calls() {
 			if end != 0 {
 				check(p, "acquire", r, history.Span{From: r.Asked, To: end}, r.Bound)
 			}
+			j.getsThrough(p, r)
 		}
 		for _, c := range p.Calls {
 			check(p, c.Name, c.Request, c.Span, c.Bound)
 		}
+	}
+}
+
+// getsThrough checks that a release is confirmed soon, unless something hinders.
+func (j *judge) getsThrough(p *history.Process, r *history.Request) {
+	if r.Releasing == 0 || r.Released == 0 || r.ReleaseErr != "" {
+		return
+	}
+	s, lock := history.Span{From: r.Releasing, To: r.Released}, r.Parts[0].Lock
+	for _, part := range r.Parts {
+		if j.hindered(s, p.Proc, part.Lock) > 0 {
+			return
+		}
+	}
+	if took := s.To - s.From; took > j.limits.Idle {
+		j.violated("a release gets through", lock, s.To, "the release of %v took %v, and nothing hindered it", r, took)
 	}
 }

@@ -49,7 +49,7 @@ func bounded(r *history.Request, ms int) *history.Request {
 }
 
 func judged(processes []*history.Process, faults ...history.Fault) *Verdict {
-	return Judge(history.Span{To: time.Second}, processes, faults, nil, nil, limits)
+	return Judge(history.Span{To: time.Second}, processes, faults, nil, nil, nil, limits)
 }
 
 func process(proc int, requests ...*history.Request) *history.Process {
@@ -74,6 +74,8 @@ func TestAVerdict(t *testing.T) {
 	untold.Last, untold.Invalid, untold.ReleaseErr = ms(99), ms(100), "lost"
 	good := kept(1, 1, 10, 20, 200, "plain")
 	good.Last, good.Invalid = ms(99), ms(100)
+	slow := kept(1, 1, 10, 20, 400, "plain")
+	slow.Releasing, slow.Last = ms(30), ms(30)
 	overBefore := kept(1, 1, 10, 20, 30, "plain")
 	overBefore.ReleaseErr = "not held"
 	unanswered := &history.Request{Proc: 2, ID: 7, Root: 7, Parts: []history.Part{{Lock: "x", Kind: "plain"}}, Asked: ms(100)}
@@ -133,6 +135,8 @@ func TestAVerdict(t *testing.T) {
 		{"an answer within the bound", []*history.Process{process(1, bounded(kept(1, 1, 10, 20, 30, "plain"), 5))}, nil, nil},
 		{"an answer after the bound", []*history.Process{process(1, bounded(kept(1, 1, 10, 36, 40, "plain"), 5))}, nil, []string{"every call is bounded"}},
 		{"no answer at all", []*history.Process{process(1, bounded(&history.Request{Proc: 1, ID: 1, Root: 1, Parts: unanswered.Parts, Asked: ms(900)}, 5))}, nil, []string{"every call is bounded"}},
+		{"a release that takes too long", []*history.Process{process(1, slow)}, nil, []string{"a release gets through"}},
+		{"a release that is hindered", []*history.Process{process(1, slow)}, []history.Fault{{Name: "cut", Proc: -1, Hinders: true, From: ms(30), To: ms(100)}}, nil},
 		{"a call that takes too long", []*history.Process{{Proc: 1, Calls: []history.Call{{Name: "inspect", Request: kept(1, 1, 1, 2, 9, "plain"), Span: history.Span{From: ms(3), To: ms(50)}, Bound: ms(10)}}}}, nil,
 			[]string{"every call is bounded"}},
 		{"over without a release or a loss", []*history.Process{process(1, overBefore)}, nil, []string{"a hold ends by its release or is lost"}},
@@ -165,8 +169,8 @@ func TestAVerdict(t *testing.T) {
 
 func TestAProcessThatDoesNotComeToRestOrHasEnded(t *testing.T) {
 	for check, v := range map[string]*Verdict{
-		"every request is answered": Judge(history.Span{}, nil, nil, []int{3}, nil, limits),
-		"no process is ended":       Judge(history.Span{}, nil, nil, nil, []int{3}, limits),
+		"every request is answered": Judge(history.Span{}, nil, nil, []int{3}, nil, nil, limits),
+		"no process is ended":       Judge(history.Span{}, nil, nil, nil, []int{3}, nil, limits),
 	} {
 		if v.OK() || v.Violations[0].Check != check || !strings.Contains(v.Violations[0].Detail, "process 3") {
 			t.Errorf("%s: the verdict is %v", check, v.Violations)

@@ -98,7 +98,8 @@ func (v *Verdict) Until(at time.Duration) int {
 // Judge looks at all that has happened.
 //
 // stuck are the processes that did not come to rest, ended those that have ended by themselves.
-func Judge(spans history.Span, processes []*history.Process, faults []history.Fault, stuck, ended []int, limits Limits) *Verdict {
+// left are the keys that were found after the end.
+func Judge(spans history.Span, processes []*history.Process, faults []history.Fault, stuck, ended []int, left []string, limits Limits) *Verdict {
 	j := &judge{limits: limits, span: spans, processes: processes, faults: faults,
 		v: &Verdict{Grants: map[string]int{}, Refusals: map[string]int{}, Losses: map[string]int{}}}
 	j.collect()
@@ -107,6 +108,9 @@ func Judge(spans history.Span, processes []*history.Process, faults []history.Fa
 	}
 	for _, proc := range ended {
 		j.violated("no process is ended", "", spans.To, "process %d has ended although nobody killed it", proc)
+	}
+	for _, key := range left {
+		j.violated("nothing is left on any server", "", spans.To, "all clients have come to rest, but %s", key)
 	}
 	for _, lock := range j.locks {
 		j.trust(lock)

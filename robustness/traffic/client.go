@@ -32,9 +32,11 @@ type Spec struct {
 	Proc int
 	// Redis is the URL of its Redis.
 	Redis string
-	Seed  uint64
-	Plan  Plan
-	Host  Host
+	// Others are those of further servers, for locks on several.
+	Others []string
+	Seed   uint64
+	Plan   Plan
+	Host   Host
 }
 
 // The protocol between a client and who has started it, line by line. A client says
@@ -70,6 +72,9 @@ type client struct {
 	spec   Spec
 	plan   Plan
 	system *lockkeeper.System
+	// others are on the further servers, and red makes locks on all of them.
+	others []*lockkeeper.System
+	red    *lockkeeper.Red
 	actors *actor.ActorSystem
 	// machine is the clock of the System, which can be suspended.
 	machine *boottime.Suspendable
@@ -118,6 +123,9 @@ func Run(spec Spec, orders io.Reader, say io.Writer) error {
 	if err := c.actors.Root.StopFuture(c.gone).Wait(); err != nil {
 		return err
 	}
+	if err := c.spread(config); err != nil {
+		return err
+	}
 	fmt.Fprintln(say, Ready)
 	lines := bufio.NewScanner(orders)
 	for lines.Scan() {
@@ -134,8 +142,10 @@ func Run(spec Spec, orders io.Reader, say io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := c.system.Close(ctx); err != nil {
-		return err
+	for _, s := range append(c.others, c.system) {
+		if err := s.Close(ctx); err != nil {
+			return err
+		}
 	}
 	fmt.Fprintln(say, Closed)
 	return nil

@@ -18,6 +18,10 @@ type Plan struct {
 	// Mixed: the processes differ in their configuration; see Variant.
 	Mixed  bool
 	Styles []Style
+	// Servers is how many there are, which know nothing of each other unless they are a
+	// Cluster; 0 for one.
+	Servers int
+	Cluster bool
 	// BadHosts: the callbacks of some processes block or panic.
 	BadHosts bool
 	// ServerRate is how much faster than time Redis's wall clock runs; 0 leaves it alone,
@@ -82,7 +86,7 @@ type Style struct {
 // Kind is what a worker locks.
 type Kind string
 
-// The kinds. The RedLock has a test of its own.
+// The kinds.
 const (
 	Plain     Kind = "plain"     // without re-entry
 	Reentrant Kind = "reentrant" // with
@@ -90,11 +94,12 @@ const (
 	Fair      Kind = "fair"
 	ReadWrite Kind = "readwrite"
 	Multi     Kind = "multi"
-	Actor     Kind = "actor" // a plain lock, held by actors that may die
-	Faces     Kind = "faces" // one name, plain and fenced, through every face; see faces.go
+	Actor     Kind = "actor"  // a plain lock, held by actors that may die
+	Spread    Kind = "spread" // a RedLock, or a MultiLock over servers; needs three of them
+	Faces     Kind = "faces"  // one name, plain and fenced, through every face; see faces.go
 )
 
-// Kinds are all of them.
+// Kinds are all of those on one server.
 var Kinds = []Kind{Plain, Reentrant, Fenced, Fair, ReadWrite, Multi, Actor, Faces}
 
 // Range is from where to where a random time lies.

@@ -30,6 +30,8 @@ func (w *worker) run() {
 			w.employ(byMessage(string(Actor), messages.Kind_KIND_REENTRANT))
 		case Faces:
 			w.throughAFace()
+		case Spread:
+			w.once(w.onSeveral())
 		default:
 			w.once(choose(w.c.system, w.style.Kind, w.random))
 		}

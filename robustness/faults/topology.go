@@ -1,0 +1,201 @@
+package faults
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/robustness/history"
+	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
+)
+
+// slots are those of a Redis Cluster.
+const slots = 16384
+
+// startServers starts Redis: one server, several that know nothing of each other, or a cluster.
+func (w *World) startServers() (err error) {
+	var options []string
+	if w.plan.Cluster {
+		options = []string{"--cluster-enabled", "yes"}
+	}
+	if w.server, err = startServer(clock{rate: w.plan.ServerRate}, options...); err != nil {
+		return err
+	}
+	for n := 1; n < w.plan.Servers; n++ {
+		s, err := startServer(clock{rate: w.plan.ServerRate}, options...)
+		if err != nil {
+			return err
+		}
+		w.more = append(w.more, s)
+	}
+	switch {
+	case w.plan.Cluster:
+		return w.meet()
+	case w.plan.Servers > 1:
+		// Servers that were started less than a watchdog ago have no vote in a RedLock.
+		time.Sleep(w.plan.Lease() + 2*time.Second)
+	}
+	return nil
+}
+
+func (w *World) servers() []*server { return append([]*server{w.server}, w.more...) }
+
+// meet makes a cluster of the servers, which share the slots evenly.
+func (w *World) meet() error {
+	all := w.servers()
+	_, first, _ := strings.Cut(all[0].addr, ":")
+	for i, s := range all {
+		from, to := i*slots/len(all), (i+1)*slots/len(all)-1
+		for _, command := range [][]string{
+			{"CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(from), strconv.Itoa(to)},
+			{"CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i + 1)},
+			{"CLUSTER", "MEET", host, first},
+		} {
+			if _, err := s.do(command...); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range all {
+		for end := time.Now().Add(limit); ; time.Sleep(20 * time.Millisecond) {
+			lines, err := s.do("CLUSTER", "INFO")
+			if err != nil {
+				return err
+			}
+			info := strings.Join(lines, "\n")
+			if strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", len(all))) {
+				break
+			}
+			if time.Now().After(end) {
+				return fmt.Errorf("the cluster does not come up:\n%s", info)
+			}
+		}
+	}
+	return nil
+}
+
+// last is the last line of a reply, which is all of it for most commands.
+func last(lines []string, err error) (string, error) {
+	if err != nil || len(lines) == 0 {
+		return "", err
+	}
+	return lines[len(lines)-1], nil
+}
+
+// moveSlot moves the slot of a lock to another server of the cluster, and takes seconds
+// for it, as real tools do: some keys are here then, and some there.
+func moveSlot(w *World) error {
+	lock := w.one("plain", "reentrant", "fenced", "fair", "readwrite", "actor")
+	slot, err := last(w.server.do("CLUSTER", "KEYSLOT", lock))
+	if err != nil {
+		return err
+	}
+	slot = strings.TrimPrefix(slot, ":")
+	all := w.servers()
+	from := w.moved[lock]
+	if from == nil {
+		n, err := strconv.Atoi(slot)
+		if err != nil {
+			return err
+		}
+		from = all[n*len(all)/slots]
+	}
+	to := all[0]
+	if from == to {
+		to = all[1]
+	}
+	fromID, err := last(from.do("CLUSTER", "MYID"))
+	if err != nil {
+		return err
+	}
+	toID, err := last(to.do("CLUSTER", "MYID"))
+	if err != nil {
+		return err
+	}
+	migrate := func() error {
+		lines, err := from.do("CLUSTER", "GETKEYSINSLOT", slot, "100")
+		if err != nil {
+			return err
+		}
+		_, port, _ := strings.Cut(to.addr, ":")
+		for i := 2; i < len(lines); i += 2 {
+			if _, err := from.do("MIGRATE", host, port, lines[i], "0", "5000"); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	f := history.Fault{Name: "a slot is half moved", Proc: -1, Lock: lock}
+	// A lock that has several keys must wait until all of them have moved.
+	f.Hinders = lock == "fenced" || lock == "fair" || lock == "readwrite"
+	err = w.during(f, func() error {
+		if _, err := to.do("CLUSTER", "SETSLOT", slot, "IMPORTING", fromID); err != nil {
+			return err
+		}
+		if _, err := from.do("CLUSTER", "SETSLOT", slot, "MIGRATING", toID); err != nil {
+			return err
+		}
+		time.Sleep(w.between(1000, 4000))
+		if err := migrate(); err != nil {
+			return err
+		}
+		time.Sleep(w.between(0, 1000))
+		if err := migrate(); err != nil {
+			return err
+		}
+		for _, s := range []*server{to, from} {
+			if _, err := s.do("CLUSTER", "SETSLOT", slot, "NODE", toID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	w.moved[lock] = to
+	return err
+}
+
+// loseServer has a client, or all of them, lose one of several servers.
+func loseServer(w *World) error {
+	i := w.random.IntN(1 + len(w.more))
+	victims, f := w.clients, history.Fault{Name: "a server is out of reach", Proc: -1, Hinders: true}
+	if w.random.IntN(2) == 0 {
+		v := w.random.IntN(len(w.clients))
+		victims, f.Proc = w.clients[v:v+1], w.clients[v].proc
+	}
+	change := []func(*rules){
+		func(r *rules) { r.refuse = true }, func(r *rules) { r.up.blocked = true },
+		func(r *rules) { r.down.blocked = true }, func(r *rules) { r.dropReplies = true },
+	}[w.random.IntN(4)]
+	return w.during(f, func() error {
+		for _, c := range victims {
+			c.proxies()[i].set(change)
+		}
+		time.Sleep(traffic.Range{From: 200 * time.Millisecond, To: 2 * time.Second}.Pick(w.random))
+		for _, c := range victims {
+			c.proxies()[i].set(func(r *rules) { *r = rules{} })
+		}
+		return nil
+	})
+}
+
+// audit gives the keys that are still on any server soon after all clients have come to
+// rest: a release that failed on some of the servers must have been repeated there.
+func (w *World) audit() (left []string, err error) {
+	const soon = 2 * time.Second
+	for end := time.Now().Add(soon); ; time.Sleep(50 * time.Millisecond) {
+		left = nil
+		for _, s := range w.servers() {
+			keys, err := s.list("KEYS", "*")
+			if err != nil {
+				return nil, err
+			}
+			for _, key := range keys {
+				left = append(left, s.addr+" has "+key)
+			}
+		}
+		if len(left) == 0 || time.Now().After(end) {
+			return left, nil
+		}
+	}
+}
