@@ -66,7 +66,7 @@ func cluster() traffic.Plan {
 func several() traffic.Plan {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	return traffic.Plan{
-		Watchdog: 6 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: time.Second, Idle: time.Second, Servers: 3,
+		Watchdog: 20 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: time.Second, Idle: time.Second, Servers: 3,
 		Styles: []traffic.Style{{Kind: traffic.Spread, Workers: 3, Hold: traffic.Range{To: ms(25)}, Think: traffic.Range{To: ms(200)}, Impatient: 0.3, GiveUp: traffic.Range{To: ms(100)}}},
 	}
 }

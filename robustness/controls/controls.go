@@ -205,7 +205,7 @@ var All = []Control{
 		Name: "release on a majority", Rule: "4 what is released leaves nothing behind", Broken: "a server that failed at a release is not asked again",
 		Edits: []Edit{{"actors/quorum.go", "q.free(free, func(l *leaf) { l.owe(c) }", "q.free(free, func(*leaf) {}"}},
 		Plan: traffic.Plan{
-			Watchdog: 6 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: time.Second, Idle: time.Second, Servers: 3,
+			Watchdog: 20 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: time.Second, Idle: time.Second, Servers: 3,
 			Styles: []traffic.Style{{Kind: traffic.Spread, Workers: 3, Hold: ms(0, 25), Think: ms(0, 50), Impatient: 0.1, GiveUp: ms(0, 100)}},
 		}, Faults: "a server is out of reach",
 	},

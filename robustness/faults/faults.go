@@ -60,7 +60,7 @@ var All = []Fault{
 
 // The faults of the other worlds.
 var (
-	InACluster = []Fault{{"a slot is half moved", moveSlot}, {"pause a client", pauseClient}}
+	InACluster = []Fault{{"a slot is half moved", moveSlot}}
 	OfSeveral  = []Fault{{"a server is out of reach", loseServer}, {"pause a client", pauseClient}}
 )
 
