@@ -2,6 +2,7 @@
 // can, and judges whether Lockkeeper has kept its promises.
 //
 //	go run .                     a short run over all kinds of locks and all faults
+//	go run . -world cluster      the same on a cluster, or on several servers
 //	go run . -time 30m           a long one, which ends by looking for leaks
 //	go run . -controls all       breaks one safety rule after another, and must notice; does -fencing as well
 //	go run . -fencing            loses an update under a paused holder, and with a fencing token does not

@@ -210,6 +210,14 @@ var All = []Control{
 		}, Faults: "a server is out of reach",
 	},
 	{
+		Name: "channel as a key", Rule: "15 KEYS are keys", Broken: "the channel is among the keys of a script",
+		Edits: []Edit{{"wire/reentrant.go", "call.Keys = l.hash()", "call.Keys = []string{l.Key, l.Channel}"}},
+		Plan: traffic.Plan{
+			Watchdog: 6 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: time.Second, Idle: time.Second, Servers: 2, Cluster: true,
+			Styles: []traffic.Style{busyOn(traffic.Plain), busyOn(traffic.Reentrant), busyOn(traffic.Actor)},
+		}, Faults: "a slot is half moved",
+	},
+	{
 		Name: "an actor per kind", Rule: "12 one actor owns one key", Broken: "a plain and a fenced lock of one name have an actor each",
 		Edits: []Edit{{"actors/table.go", "	return lockKey{name: name}\n", "	return lockKey{name: name, made: ofServers + 1 + making(kind)}\n"}},
 		Plan:  plan(busyOn(traffic.Faces)),
