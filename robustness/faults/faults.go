@@ -61,7 +61,7 @@ var All = []Fault{
 // The faults of the other worlds.
 var (
 	InACluster = []Fault{{"a slot is half moved", moveSlot}}
-	OfSeveral  = []Fault{{"a server is out of reach", loseServer}, {"pause a client", pauseClient}}
+	OfSeveral  = []Fault{{"a server is out of reach", loseServer}}
 )
 
 // Named finds faults by their names, separated by commas; All for "all".

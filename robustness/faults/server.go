@@ -121,11 +121,12 @@ func (s *server) kill() {
 
 func (s *server) signal(sig os.Signal) error { return s.cmd.Process.Signal(sig) }
 
-// list gives the names that a command lists, but for the counters of tokens, which stay.
+// list gives the names that a command lists, but for what stays: the counters of tokens, and
+// the note by which a RedLock knows that a server has kept its memory.
 func (s *server) list(args ...string) (names []string, err error) {
 	lines, err := s.do(args...)
 	for i := 2; i < len(lines); i += 2 {
-		if !strings.HasPrefix(lines[i], "redisson_lock_token:") {
+		if !strings.HasPrefix(lines[i], "redisson_lock_token:") && lines[i] != "lockkeeper_memory" {
 			names = append(names, lines[i])
 		}
 	}

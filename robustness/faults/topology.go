@@ -29,12 +29,8 @@ func (w *World) startServers() (err error) {
 		}
 		w.more = append(w.more, s)
 	}
-	switch {
-	case w.plan.Cluster:
+	if w.plan.Cluster {
 		return w.meet()
-	case w.plan.Servers > 1:
-		// Servers that were started less than a watchdog ago have no vote in a RedLock.
-		time.Sleep(w.plan.Lease() + 2*time.Second)
 	}
 	return nil
 }

@@ -59,6 +59,10 @@ func New(binary string, plan traffic.Plan, n int, seed uint64) (*World, error) {
 		w.Kill()
 		return nil, err
 	}
+	if len(w.more) > 0 && !plan.Cluster {
+		// A server has no vote in a RedLock before it was watched for the length of a lease.
+		time.Sleep(plan.Lease() + 2*time.Second)
+	}
 	return w, nil
 }
 

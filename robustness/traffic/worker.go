@@ -140,13 +140,17 @@ func (w *worker) once(what choice) {
 	_ = h.release() // noted in the history
 }
 
-// keepFor is how long to hold a lock: now and then for longer than the watchdog's TTL.
+// longHold is the longest that a lock is held without need: others wait.
+const longHold = 3 * time.Second
+
+// keepFor is how long to hold a lock: now and then for longer than the watchdog's TTL, if
+// that is short.
 func (w *worker) keepFor() time.Duration {
 	if w.style.ToTheEnd {
 		return patience
 	}
-	if w.style.Fixed == 0 && w.random.IntN(40) == 0 {
-		return w.c.plan.Watchdog * 5 / 4
+	if long := w.c.plan.Watchdog * 5 / 4; w.style.Fixed == 0 && long <= longHold && w.random.IntN(40) == 0 {
+		return long
 	}
 	return w.style.Hold.Pick(w.random)
 }
