@@ -295,7 +295,9 @@ func (p *process) planned(hold *request) {
 		var repeat func()
 		repeat = func() {
 			if p.holding(hold.id) == hold {
-				p.releaseHold(hold, false)
+				if w.now >= p.pausedUntil { // a client does not ask again and again before it is answered
+					p.releaseHold(hold, false)
+				}
 				w.after(10*ms, repeat)
 			}
 		}

@@ -213,15 +213,16 @@ func (l *Lock) sideReplied(i int, r Result) {
 				reason = Rejected
 			}
 			l.answer(ended.ref, Answer{Kind: NotDone, Reason: reason, Detail: r.Err.Error()})
-			if ended.heldHere {
-				l.cleanUp(ended.term)
-			}
 		} else {
 			n := 0
 			if r.WasHeld || ended.heldHere {
 				n = 1
 			}
 			l.answer(ended.ref, Answer{Kind: Forced, Count: n})
+		}
+		if ended.heldHere && !r.WasHeld {
+			// It failed, or a change of mode came before it: then it found the other mode.
+			l.cleanUp(ended.term)
 		}
 		l.findOut() // it may have hit a term that began meanwhile
 	}

@@ -73,7 +73,9 @@ func grows(c core.Command) bool {
 func (r *redis) run(p *process, c core.Command) core.Result {
 	r.expire()
 	if r.w.now < r.fullUntil && grows(c) {
-		p.owing = c.Term
+		if c.Kind != core.Enrol {
+			p.owing = c.Term
+		}
 		return fullR
 	}
 	if c.Term == p.owing && (c.Kind == core.Acquire || c.Kind == core.Release) {
