@@ -14,6 +14,8 @@ type enrolment struct {
 	last uint64
 	// nextAt is when to say again that our waiters live.
 	nextAt Instant
+	// longest is the longest lease that was asked for on behalf of those who may stand there.
+	longest time.Duration
 	// top is the highest term that stands or stood in the queue.
 	top uint64
 }
@@ -58,6 +60,9 @@ func (e *enrolment) stale(l *Lock) bool { return l.kind.Queued && e.synced != l.
 func (e *enrolment) sent(l *Lock, seq uint64) {
 	e.synced, e.last = l.queue.revision, seq
 	e.present = e.present || l.queue.len() > 0
+	for _, t := range l.queue.tickets[:min(l.queue.len(), mostEnrolled)] {
+		e.longest = max(e.longest, t.Lease)
+	}
 	e.nextAt = l.now + l.jitter(l.cfg.Poll)
 }
 
@@ -67,7 +72,7 @@ func (l *Lock) enrol() bool {
 	if !e.needed(l) || l.phase == contending || e.op.kind != opNone || !e.stale(l) && l.now < e.nextAt {
 		return false
 	}
-	e.op = op{kind: opEnrol, lease: l.cfg.Lease, until: l.now + l.cfg.Lease}
+	e.op = op{kind: opEnrol, lease: l.cfg.Lease, until: l.longestTTL()}
 	l.send(&e.op)
 	return true
 }
@@ -98,7 +103,7 @@ func (l *Lock) takenForNobody(r Result) {
 // later one is on its way.
 func (l *Lock) emptied(o *op, entries int) {
 	if entries == 0 && o.seq == l.enrolment.last && !l.enrolment.stale(l) {
-		l.enrolment.present = false
+		l.enrolment.present, l.enrolment.longest = false, 0
 	}
 }
 
@@ -147,9 +152,10 @@ func (l *Lock) list(o *op, c *Command) {
 	if o.kind == opAcquire {
 		c.Term = 0 // there is nothing to release
 	}
-	if l.enrolment.stale(l) {
-		o.until = l.now + l.cfg.Lease
-	}
+	stale := l.enrolment.stale(l)
 	o.listed = c.Entries
 	l.enrolment.sent(l, o.seq)
+	if stale {
+		o.until = l.longestTTL()
+	}
 }

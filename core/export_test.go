@@ -84,6 +84,7 @@ type encoding struct {
 func (x encoding) lease(l *lease) {
 	x.Term(l.term)
 	x.Number(int64(l.length))
+	x.Number(int64(l.longest))
 	x.Bool(l.fixed)
 	x.counts(l.counts)
 	x.Number(int64(l.mode))
@@ -144,6 +145,7 @@ func (x encoding) enrolment(e *enrolment) {
 	x.op(&e.op)
 	x.Bool(e.stale(x.l))
 	x.Bool(e.present)
+	x.Number(int64(e.longest))
 	x.Number(int64(min(x.l.seq-e.last, 8)))
 	x.Instant(e.nextAt)
 	x.Number(int64(x.newest - e.top))

@@ -15,6 +15,9 @@ type lease struct {
 	// length is the TTL it was last given; fixed says that it is not renewed.
 	length time.Duration
 	fixed  bool
+	// longest is the longest TTL that a command of this term has asked for, whatever
+	// became of it.
+	longest time.Duration
 	// counts is how it is held in Redis, and mode how it is meant to be held.
 	counts counts
 	mode   Mode

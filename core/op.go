@@ -92,6 +92,9 @@ func (l *Lock) send(o *op) {
 	case opRenew:
 		o.lease = l.countLease(nil, false)
 	}
+	if o.term != 0 && o.term == l.lease.term {
+		l.lease.longest = max(l.lease.longest, o.lease)
+	}
 	l.seq++
 	o.seq, o.sentAt, o.inFlight = l.seq, l.now, true
 	timeout := l.cfg.timeout(o.lease)
@@ -237,7 +240,13 @@ func (l *Lock) cleanUp(term uint64) {
 }
 
 // longestTTL is until when a key of this lease may be in Redis, whatever arrives late.
-func (l *Lock) longestTTL() Instant { return l.now + max(l.cfg.Lease, l.lease.length) }
+func (l *Lock) longestTTL() Instant {
+	longest := max(l.cfg.Lease, l.lease.length, l.lease.longest)
+	if l.kind.Queued {
+		longest = max(longest, l.enrolment.longest)
+	}
+	return l.now + longest
+}
 
 // leaveBehind gives up releasing a key.
 func (l *Lock) leaveBehind(until Instant) {

@@ -116,18 +116,20 @@ func (s *Server) fast(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * s.setup.Rate)
 }
 
-// end is when a TTL that is set now runs out. It is sent in whole milliseconds.
+// end is when a TTL that is set now runs out. It is sent in whole milliseconds, and the
+// server counts it from the millisecond that it is in.
 func (s *Server) end(lease time.Duration) core.Instant {
 	lease = (lease + time.Millisecond - 1).Truncate(time.Millisecond)
+	end := s.Clock() + lease
 	if s.setup.Rate == 0 || s.setup.Rate == 1 {
-		return s.now + lease
+		return end
 	}
-	return s.now + time.Duration(float64(lease)/s.setup.Rate)
+	return time.Duration(float64(end) / s.setup.Rate)
 }
 
-// left is the rest of a TTL.
+// left is the rest of a TTL. To set it again moves the end by nothing.
 func (s *Server) left(end core.Instant) time.Duration {
-	return s.fast(end - s.now).Truncate(time.Millisecond)
+	return s.fast(end).Round(time.Millisecond) - s.Clock()
 }
 
 // Subscribe gets a client the messages of the lock's channels or, if the channel is
