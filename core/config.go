@@ -50,10 +50,20 @@ func (c *Config) timeout(lease time.Duration) time.Duration {
 	return max(min(c.CallTimeout, lease/4), time.Millisecond)
 }
 
+// backoff is the pause before a command about a lease of that length is sent again.
 func (l *Lock) backoff(tries int, lease time.Duration) time.Duration {
-	most := min(mostBackoff, lease/6)
+	return l.pause(tries, lease, lease/6)
+}
+
+// waitersBackoff is the pause before the next try for a lease of that length. None is at
+// stake yet, so that the pauses may grow longer than it.
+func (l *Lock) waitersBackoff(tries int, lease time.Duration) time.Duration {
+	return l.pause(tries, lease, l.cfg.Lease/6)
+}
+
+func (l *Lock) pause(tries int, lease, most time.Duration) time.Duration {
 	pause := min(firstBackoff, lease/20) << min(tries, 10)
-	return l.jitter(max(min(pause, most), time.Millisecond))
+	return l.jitter(max(min(pause, most, mostBackoff), time.Millisecond))
 }
 
 // jitter gives between a half and the whole of d. It is drawn from the lock's own

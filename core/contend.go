@@ -166,7 +166,7 @@ func (l *Lock) attemptFailed(o op, r Result) {
 	for _, t := range l.queue.remove(func(t *Ticket) bool { return t.Try || !r.Transient }) {
 		l.refuse(t.Ref, reason, detail)
 	}
-	l.wait.nextAt = l.now + l.backoff(l.wait.tries, o.lease)
+	l.wait.nextAt = l.now + l.waitersBackoff(l.wait.tries, o.lease)
 	l.wait.tries++
 }
 

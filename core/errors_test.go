@@ -34,10 +34,11 @@ func TestTransientErrorIsRetriedWithBackOff(t *testing.T) {
 	r.wakesWithin(r.now+25*ms, r.now+50*ms)
 }
 
+// At first; while Redis goes on refusing, the pauses grow as for any lease.
 func TestShortLeaseIsRetriedSooner(t *testing.T) {
 	r := newRig(t)
 	r.acquire("a", fixed(60*ms))
-	for _, pause := range []core.Instant{3, 6, 10, 10} {
+	for _, pause := range []core.Instant{3, 6, 12, 24, 48, 96} {
 		r.reply(core.Acquire, loadingR)
 		r.tick(r.wakesWithin(r.now+pause*ms/2, r.now+pause*ms))
 	}
