@@ -83,9 +83,17 @@ func compare(start, end rest) *report.Soak {
 		s.Compare(name("live memory"), mib(a.Heap), mib(b.Heap), "+"+mib(heapTolerance), b.Heap <= a.Heap+heapTolerance)
 		s.Compare(name("processor at rest"), percent(start.cpu[i]), percent(end.cpu[i]), percent(restCPU), end.cpu[i] <= restCPU)
 	}
-	s.Compare("keys in Redis, but for counters of tokens", len(start.keys), len(end.keys), 0, len(end.keys) == 0)
-	s.Compare("channels subscribed to", len(start.channels), len(end.channels), 0, len(end.channels) == 0)
+	s.Compare("keys in Redis, but for counters of tokens", len(start.keys), named(end.keys), 0, len(end.keys) == 0)
+	s.Compare("channels subscribed to", len(start.channels), named(end.channels), 0, len(end.channels) == 0)
 	return s
+}
+
+// named counts names, and lists them.
+func named(names []string) string {
+	if len(names) == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%d: %q", len(names), names)
 }
 
 func mib(n uint64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
