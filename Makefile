@@ -34,8 +34,8 @@ interop: redis ## Share locks with Redisson (Java): needs a JDK 17 and Maven
 	$(GO) run ./examples/redisson -bench
 
 .PHONY: bench
-bench: redis ## Run the benchmarks of the root package
-	$(GO) test -run '^$$' -bench . -benchmem .
+bench: redis ## Run the benchmarks of single operations
+	$(GO) test -run '^$$' -bench . -benchmem ./tests/locks
 
 .PHONY: bench-peers
 bench-peers: redis ## Compare with other libraries; see bench/README.md

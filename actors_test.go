@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -28,55 +29,55 @@ func TestCrashOfALockActorLosesNothing(t *testing.T) {
 		for _, when := range []string{"before", "after"} {
 			t.Run(when+" a "+crash.name, func(t *testing.T) {
 				t.Parallel()
-				tr := newTree(t, lockkeeper.Config{Watchdog: watchdog})
+				tr := locktest.NewTree(t, lockkeeper.Config{Watchdog: watchdog})
 				lock, other := redistest.Name(t), redistest.Name(t)+" spared"
-				holder, sibling := tr.client(t, "holder"), tr.client(t, "sibling")
-				sibling.acquire(other)
-				expect[*messages.Acquired](t, sibling)
-				holder.acquire(lock)
-				expect[*messages.Acquired](t, holder)
-				var waiters []*client
+				holder, sibling := tr.Client(t, "holder"), tr.Client(t, "sibling")
+				sibling.Acquire(other)
+				locktest.Expect[*messages.Acquired](t, sibling)
+				holder.Acquire(lock)
+				locktest.Expect[*messages.Acquired](t, holder)
+				var waiters []*locktest.Client
 				for i := range 3 {
-					w := tr.client(t, fmt.Sprint("waiter ", i))
-					w.acquire(lock)
-					redistest.Eventually(t, "the waiter is queued", func() bool { return tr.waiters(t, lock) == i+1 })
+					w := tr.Client(t, fmt.Sprint("waiter ", i))
+					w.Acquire(lock)
+					redistest.Eventually(t, "the waiter is queued", func() bool { return tr.Waiters(t, lock) == i+1 })
 					waiters = append(waiters, w)
 				}
-				owner := tr.owner(t, lock)
+				owner := tr.Owner(t, lock)
 
 				if when == "before" {
-					tr.hit(once(crash.message), nil)
+					tr.Hit(locktest.Once(crash.message), nil)
 				} else {
-					tr.hit(nil, once(crash.message))
+					tr.Hit(nil, locktest.Once(crash.message))
 				}
-				stranger := tr.client(t, "stranger")
-				stranger.request(&messages.Release{Lock: &messages.Lock{Name: lock}, HoldId: "z"})
-				if refused := expect[*messages.NotReleased](t, stranger); refused.Reason != messages.Reason_REASON_NOT_HELD {
+				stranger := tr.Client(t, "stranger")
+				stranger.Request(&messages.Release{Lock: &messages.Lock{Name: lock}, HoldId: "z"})
+				if refused := locktest.Expect[*messages.NotReleased](t, stranger); refused.Reason != messages.Reason_REASON_NOT_HELD {
 					t.Errorf("a foreign release was answered with %v", refused)
 				}
-				redistest.Eventually(t, "the crash", func() bool { return tr.crashes.Load() == 1 })
+				redistest.Eventually(t, "the crash", func() bool { return tr.Count.Load() == 1 })
 
 				// Renewals go on: well after the TTL it is the same term, never close to its end.
 				for end := time.Now().Add(2 * watchdog); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-					if left, _ := tr.server.Do(t, "PTTL", lock).AsInt64(); left <= 0 {
+					if left, _ := tr.Server.Do(t, "PTTL", lock).AsInt64(); left <= 0 {
 						t.Fatalf("the key is gone (%d)", left)
 					}
 				}
-				if now := tr.owner(t, lock); now != owner {
+				if now := tr.Owner(t, lock); now != owner {
 					t.Fatalf("the owner in Redis was %s and is %s", owner, now)
 				}
-				holder.expectNothing()
-				holder.release(lock)
-				expect[*messages.Released](t, holder)
+				holder.ExpectNothing()
+				holder.Release(lock)
+				locktest.Expect[*messages.Released](t, holder)
 				for _, w := range waiters {
-					expect[*messages.Acquired](t, w)
-					w.release(lock)
-					expect[*messages.Released](t, w)
+					locktest.Expect[*messages.Acquired](t, w)
+					w.Release(lock)
+					locktest.Expect[*messages.Released](t, w)
 				}
-				sibling.expectNothing()
-				sibling.release(other)
-				expect[*messages.Released](t, sibling)
-				redistest.Eventually(t, "the keys are gone", func() bool { return tr.owner(t, lock)+tr.owner(t, other) == "" })
+				sibling.ExpectNothing()
+				sibling.Release(other)
+				locktest.Expect[*messages.Released](t, sibling)
+				redistest.Eventually(t, "the keys are gone", func() bool { return tr.Owner(t, lock)+tr.Owner(t, other) == "" })
 			})
 		}
 	}
@@ -85,27 +86,27 @@ func TestCrashOfALockActorLosesNothing(t *testing.T) {
 func TestCrashWhileTheAcquireIsUnderWay(t *testing.T) {
 	for _, when := range []string{"before", "after"} {
 		t.Run(when, func(t *testing.T) {
-			tr := newTree(t, lockkeeper.Config{CallTimeout: 200 * time.Millisecond})
+			tr := locktest.NewTree(t, lockkeeper.Config{CallTimeout: 200 * time.Millisecond})
 			lock := redistest.Name(t)
 			if when == "before" {
-				tr.hit(once("*actors.replied"), nil) // the reply is lost with the crash
+				tr.Hit(locktest.Once("*actors.replied"), nil) // the reply is lost with the crash
 			} else {
-				tr.hit(nil, once("*messages.Acquire"))
+				tr.Hit(nil, locktest.Once("*messages.Acquire"))
 			}
-			c := tr.client(t, "client")
-			c.acquire(lock)
-			if got := expect[*messages.Acquired](t, c); got.HoldCount != 1 {
+			c := tr.Client(t, "client")
+			c.Acquire(lock)
+			if got := locktest.Expect[*messages.Acquired](t, c); got.HoldCount != 1 {
 				t.Errorf("granted %d times", got.HoldCount)
 			}
-			if n := tr.crashes.Load(); n != 1 {
+			if n := tr.Count.Load(); n != 1 {
 				t.Fatalf("%d crashes", n)
 			}
-			if count, _ := tr.server.Do(t, "HGET", lock, tr.owner(t, lock)).ToString(); count != "1" {
+			if count, _ := tr.Server.Do(t, "HGET", lock, tr.Owner(t, lock)).ToString(); count != "1" {
 				t.Errorf("the hold count in Redis is %s", count)
 			}
-			c.release(lock)
-			expect[*messages.Released](t, c)
-			if owner := tr.owner(t, lock); owner != "" {
+			c.Release(lock)
+			locktest.Expect[*messages.Released](t, c)
+			if owner := tr.Owner(t, lock); owner != "" {
 				t.Errorf("the lock is left to %s", owner)
 			}
 		})
@@ -121,42 +122,42 @@ func TestALockActorThatCrashesWithoutEndIsGivenUp(t *testing.T) {
 		{"over every request", func(m any) bool { _, ok := m.(*messages.Release); return ok }},
 	} {
 		t.Run(what.name, func(t *testing.T) {
-			tr := newTree(t, lockkeeper.Config{})
+			tr := locktest.NewTree(t, lockkeeper.Config{})
 			lock, other := redistest.Name(t), redistest.Name(t)+" spared"
-			holder, waiter, sibling := tr.client(t, "holder"), tr.client(t, "waiter"), tr.client(t, "sibling")
-			sibling.acquire(other)
-			expect[*messages.Acquired](t, sibling)
-			holder.acquire(lock)
-			expect[*messages.Acquired](t, holder)
-			waiter.acquire(lock)
-			redistest.Eventually(t, "the waiter is queued", func() bool { return tr.waiters(t, lock) == 1 })
+			holder, waiter, sibling := tr.Client(t, "holder"), tr.Client(t, "waiter"), tr.Client(t, "sibling")
+			sibling.Acquire(other)
+			locktest.Expect[*messages.Acquired](t, sibling)
+			holder.Acquire(lock)
+			locktest.Expect[*messages.Acquired](t, holder)
+			waiter.Acquire(lock)
+			redistest.Eventually(t, "the waiter is queued", func() bool { return tr.Waiters(t, lock) == 1 })
 
-			tr.hit(what.hits, nil)
-			stranger := tr.client(t, "stranger")
+			tr.Hit(what.hits, nil)
+			stranger := tr.Client(t, "stranger")
 			for range 20 {
-				stranger.request(&messages.Release{Lock: &messages.Lock{Name: lock}, HoldId: "z"})
+				stranger.Request(&messages.Release{Lock: &messages.Lock{Name: lock}, HoldId: "z"})
 			}
-			lost := expect[*messages.LeaseLost](t, holder)
+			lost := locktest.Expect[*messages.LeaseLost](t, holder)
 			if lost.Reason != messages.Reason_REASON_CRASHED {
 				t.Errorf("the holder was told %v", lost)
 			}
-			refused := expect[*messages.NotAcquired](t, waiter)
+			refused := locktest.Expect[*messages.NotAcquired](t, waiter)
 			if refused.Reason != messages.Reason_REASON_CRASHED {
 				t.Errorf("the waiter was told %v", refused)
 			}
 			for range 20 {
-				expect[*messages.NotReleased](t, stranger)
+				locktest.Expect[*messages.NotReleased](t, stranger)
 			}
-			redistest.Eventually(t, "the key is released", func() bool { return tr.owner(t, lock) == "" })
+			redistest.Eventually(t, "the key is released", func() bool { return tr.Owner(t, lock) == "" })
 
-			tr.hit(nil, nil)
-			waiter.acquire(lock)
-			expect[*messages.Acquired](t, waiter)
-			waiter.release(lock)
-			expect[*messages.Released](t, waiter)
-			sibling.expectNothing()
-			sibling.release(other)
-			expect[*messages.Released](t, sibling)
+			tr.Hit(nil, nil)
+			waiter.Acquire(lock)
+			locktest.Expect[*messages.Acquired](t, waiter)
+			waiter.Release(lock)
+			locktest.Expect[*messages.Released](t, waiter)
+			sibling.ExpectNothing()
+			sibling.Release(other)
+			locktest.Expect[*messages.Released](t, sibling)
 		})
 	}
 }
@@ -164,60 +165,60 @@ func TestALockActorThatCrashesWithoutEndIsGivenUp(t *testing.T) {
 func TestCrashOfTheSubscriberCostsAtMostThePollBound(t *testing.T) {
 	for _, message := range []string{"*actors.published", "*actors.subscribe", "*actors.confirmed"} {
 		t.Run(message, func(t *testing.T) {
-			tr := newTree(t, lockkeeper.Config{Poll: 300 * time.Millisecond})
+			tr := locktest.NewTree(t, lockkeeper.Config{Poll: 300 * time.Millisecond})
 			lock := redistest.Name(t)
-			tr.server.Do(t, "HSET", lock, "somebody:1", "1")
-			tr.server.Do(t, "PEXPIRE", lock, "600000")
-			tr.hit(once(message), nil)
-			c := tr.client(t, "client")
-			c.acquire(lock)
-			redistest.Eventually(t, "it waits", func() bool { return tr.waiters(t, lock) == 1 })
+			tr.Server.Do(t, "HSET", lock, "somebody:1", "1")
+			tr.Server.Do(t, "PEXPIRE", lock, "600000")
+			tr.Hit(locktest.Once(message), nil)
+			c := tr.Client(t, "client")
+			c.Acquire(lock)
+			redistest.Eventually(t, "it waits", func() bool { return tr.Waiters(t, lock) == 1 })
 			if message != "*actors.published" {
-				redistest.Eventually(t, "the crash", func() bool { return tr.crashes.Load() == 1 })
+				redistest.Eventually(t, "the crash", func() bool { return tr.Count.Load() == 1 })
 			}
-			redistest.Eventually(t, "it listens", func() bool { return tr.server.Subscribers(t, "redisson_lock__channel:{"+lock+"}") == 1 })
-			tr.server.Do(t, "DEL", lock)
-			tr.server.Do(t, "PUBLISH", "redisson_lock__channel:{"+lock+"}", "0")
-			expect[*messages.Acquired](t, c)
-			c.release(lock)
-			expect[*messages.Released](t, c)
-			redistest.Eventually(t, "the subscription ends", func() bool { return tr.server.Subscribers(t, "redisson_lock__channel:{"+lock+"}") == 0 })
+			redistest.Eventually(t, "it listens", func() bool { return tr.Server.Subscribers(t, "redisson_lock__channel:{"+lock+"}") == 1 })
+			tr.Server.Do(t, "DEL", lock)
+			tr.Server.Do(t, "PUBLISH", "redisson_lock__channel:{"+lock+"}", "0")
+			locktest.Expect[*messages.Acquired](t, c)
+			c.Release(lock)
+			locktest.Expect[*messages.Released](t, c)
+			redistest.Eventually(t, "the subscription ends", func() bool { return tr.Server.Subscribers(t, "redisson_lock__channel:{"+lock+"}") == 0 })
 		})
 	}
 }
 
 func TestALostUnsubscribeIsRepeated(t *testing.T) {
-	tr := newTree(t, lockkeeper.Config{Poll: 300 * time.Millisecond})
+	tr := locktest.NewTree(t, lockkeeper.Config{Poll: 300 * time.Millisecond})
 	lock := redistest.Name(t)
-	tr.server.Do(t, "HSET", lock, "somebody:1", "1")
-	tr.hit(once("*actors.unsubscribe"), nil)
-	c := tr.client(t, "client")
-	c.acquire(lock)
-	redistest.Eventually(t, "it listens", func() bool { return tr.server.Subscribers(t, "redisson_lock__channel:{"+lock+"}") == 1 })
-	c.request(&messages.Cancel{Lock: &messages.Lock{Name: lock}})
+	tr.Server.Do(t, "HSET", lock, "somebody:1", "1")
+	tr.Hit(locktest.Once("*actors.unsubscribe"), nil)
+	c := tr.Client(t, "client")
+	c.Acquire(lock)
+	redistest.Eventually(t, "it listens", func() bool { return tr.Server.Subscribers(t, "redisson_lock__channel:{"+lock+"}") == 1 })
+	c.Request(&messages.Cancel{Lock: &messages.Lock{Name: lock}})
 	redistest.Eventually(t, "the subscription ends", func() bool {
-		return tr.crashes.Load() == 1 && tr.server.Subscribers(t, "redisson_lock__channel:{"+lock+"}") == 0
+		return tr.Count.Load() == 1 && tr.Server.Subscribers(t, "redisson_lock__channel:{"+lock+"}") == 0
 	})
-	tr.server.Do(t, "DEL", lock)
+	tr.Server.Do(t, "DEL", lock)
 }
 
 func TestTheGuardianSurvivesEverything(t *testing.T) {
-	tr := newTree(t, lockkeeper.Config{})
+	tr := locktest.NewTree(t, lockkeeper.Config{})
 	lock := redistest.Name(t)
-	holder := tr.client(t, "holder")
-	holder.acquire(lock)
-	expect[*messages.Acquired](t, holder)
-	c := tr.client(t, "client")
+	holder := tr.Client(t, "holder")
+	holder.Acquire(lock)
+	locktest.Expect[*messages.Acquired](t, holder)
+	c := tr.Client(t, "client")
 	for _, garbage := range []any{
 		"a string", 42, struct{}{}, &messages.Released{}, &messages.LeaseLost{}, (*messages.Acquire)(nil),
 		&actor.Terminated{Who: actor.NewPID("nowhere", "nobody")}, &actor.DeadLetterResponse{},
 	} {
-		c.request(garbage)
-		tr.system.Root.Send(tr.keeper.Guardian(), garbage) // and without a sender
+		c.Request(garbage)
+		tr.System.Root.Send(tr.Keeper.Guardian(), garbage) // and without a sender
 	}
 	var refused, failed int
 	for range 7 { // a Terminated is nothing to answer
-		switch m := (<-c.mail).(type) {
+		switch m := (<-c.Mail).(type) {
 		case *messages.NotAcquired: // of the nil Acquire
 			refused++
 		case *messages.Failed:
@@ -229,67 +230,67 @@ func TestTheGuardianSurvivesEverything(t *testing.T) {
 	if refused != 1 || failed != 6 {
 		t.Errorf("%d requests were refused, and %d other messages", refused, failed)
 	}
-	c.acquire(lock)
-	redistest.Eventually(t, "it waits", func() bool { return tr.waiters(t, lock) == 1 })
-	holder.release(lock)
-	expect[*messages.Released](t, holder)
-	expect[*messages.Acquired](t, c)
+	c.Acquire(lock)
+	redistest.Eventually(t, "it waits", func() bool { return tr.Waiters(t, lock) == 1 })
+	holder.Release(lock)
+	locktest.Expect[*messages.Released](t, holder)
+	locktest.Expect[*messages.Acquired](t, c)
 }
 
 func TestDeathOfAHolderReleasesAtOnce(t *testing.T) {
-	deaths := map[string]func(tr *tree, c *client){
-		"stopped":  func(tr *tree, c *client) { tr.system.Root.Stop(c.pid) },
-		"poisoned": func(tr *tree, c *client) { tr.system.Root.Poison(c.pid) },
-		"panicking out": func(tr *tree, c *client) {
-			tr.system.Root.Send(c.pid, func(actor.Context) { panic("the end") })
+	deaths := map[string]func(tr *locktest.Tree, c *locktest.Client){
+		"stopped":  func(tr *locktest.Tree, c *locktest.Client) { tr.System.Root.Stop(c.Pid) },
+		"poisoned": func(tr *locktest.Tree, c *locktest.Client) { tr.System.Root.Poison(c.Pid) },
+		"panicking out": func(tr *locktest.Tree, c *locktest.Client) {
+			tr.System.Root.Send(c.Pid, func(actor.Context) { panic("the end") })
 		},
 	}
 	for name, die := range deaths {
 		t.Run(name, func(t *testing.T) {
-			tr := newTree(t, lockkeeper.Config{})
+			tr := locktest.NewTree(t, lockkeeper.Config{})
 			lock := redistest.Name(t)
 			stop := actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.StopDirective })
-			tr.system.Root.WithGuardian(stop)
-			holder, heir, next := tr.client(t, "holder"), tr.client(t, "heir"), tr.client(t, "next")
+			tr.System.Root.WithGuardian(stop)
+			holder, heir, next := tr.Client(t, "holder"), tr.Client(t, "heir"), tr.Client(t, "next")
 			for range 2 { // held twice: its death ends both
-				holder.acquire(lock)
-				expect[*messages.Acquired](t, holder)
+				holder.Acquire(lock)
+				locktest.Expect[*messages.Acquired](t, holder)
 			}
-			heir.acquire(lock)
-			redistest.Eventually(t, "the heir waits", func() bool { return tr.waiters(t, lock) == 1 })
-			next.acquire(lock)
-			redistest.Eventually(t, "the next waits", func() bool { return tr.waiters(t, lock) == 2 })
+			heir.Acquire(lock)
+			redistest.Eventually(t, "the heir waits", func() bool { return tr.Waiters(t, lock) == 1 })
+			next.Acquire(lock)
+			redistest.Eventually(t, "the next waits", func() bool { return tr.Waiters(t, lock) == 2 })
 
 			die(tr, heir) // a waiter's death takes it out of the queue
-			redistest.Eventually(t, "the heir is gone", func() bool { return tr.waiters(t, lock) == 1 })
+			redistest.Eventually(t, "the heir is gone", func() bool { return tr.Waiters(t, lock) == 1 })
 			die(tr, holder)
-			if got := expect[*messages.Acquired](t, next); got.HoldCount != 1 {
+			if got := locktest.Expect[*messages.Acquired](t, next); got.HoldCount != 1 {
 				t.Errorf("granted %d times", got.HoldCount)
 			}
-			if count, _ := tr.server.Do(t, "HGET", lock, tr.owner(t, lock)).ToString(); count != "1" {
+			if count, _ := tr.Server.Do(t, "HGET", lock, tr.Owner(t, lock)).ToString(); count != "1" {
 				t.Errorf("the hold count in Redis is %s", count)
 			}
 			die(tr, next)
-			redistest.Eventually(t, "the lock is free", func() bool { return tr.owner(t, lock) == "" })
+			redistest.Eventually(t, "the lock is free", func() bool { return tr.Owner(t, lock) == "" })
 		})
 	}
 }
 
 func TestAnOwnerWhoseNameLivesAgainIsAnotherOwner(t *testing.T) {
-	tr := newTree(t, lockkeeper.Config{})
+	tr := locktest.NewTree(t, lockkeeper.Config{})
 	lock := redistest.Name(t)
 	granted := make(chan *messages.Acquired, 10)
 	props := actor.PropsFromFunc(func(ctx actor.Context) {
 		switch m := ctx.Message().(type) {
 		case *actor.Started:
-			ctx.Request(tr.keeper.Guardian(), &messages.Acquire{Lock: &messages.Lock{Name: lock}})
+			ctx.Request(tr.Keeper.Guardian(), &messages.Acquire{Lock: &messages.Lock{Name: lock}})
 		case *messages.Acquired:
 			granted <- m
 		}
 	})
 	var ids []string
 	for range 20 {
-		pid, err := tr.system.Root.SpawnNamed(props, "phoenix")
+		pid, err := tr.System.Root.SpawnNamed(props, "phoenix")
 		if errors.Is(err, actor.ErrNameExists) {
 			t.Fatal(err)
 		}
@@ -302,7 +303,7 @@ func TestAnOwnerWhoseNameLivesAgainIsAnotherOwner(t *testing.T) {
 		case <-time.After(redistest.Limit):
 			t.Fatal("a new life was not granted the lock")
 		}
-		if err := tr.system.Root.StopFuture(pid).Wait(); err != nil {
+		if err := tr.System.Root.StopFuture(pid).Wait(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -310,26 +311,26 @@ func TestAnOwnerWhoseNameLivesAgainIsAnotherOwner(t *testing.T) {
 	if len(slices.Compact(ids)) != 20 {
 		t.Error("two lives had the same hold")
 	}
-	redistest.Eventually(t, "the lock is free", func() bool { return tr.owner(t, lock) == "" })
+	redistest.Eventually(t, "the lock is free", func() bool { return tr.Owner(t, lock) == "" })
 }
 
 func TestAnActorNamedAsOwnerIsTheHolder(t *testing.T) {
-	tr := newTree(t, lockkeeper.Config{})
+	tr := locktest.NewTree(t, lockkeeper.Config{})
 	lock := redistest.Name(t)
-	owner := tr.client(t, "owner")
+	owner := tr.Client(t, "owner")
 	// A future asks for somebody else: the answer goes to the future, the hold to the owner.
-	answer, err := tr.system.Root.RequestFuture(tr.keeper.Guardian(),
-		&messages.Acquire{Lock: &messages.Lock{Name: lock}, Owner: owner.pid, Wait: durationpb.New(time.Second)}, redistest.Limit).Result()
+	answer, err := tr.System.Root.RequestFuture(tr.Keeper.Guardian(),
+		&messages.Acquire{Lock: &messages.Lock{Name: lock}, Owner: owner.Pid, Wait: durationpb.New(time.Second)}, redistest.Limit).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := answer.(*messages.Acquired); !ok {
 		t.Fatalf("answered %v", answer)
 	}
-	if _, err := tr.keeper.Lock(lock).ForceRelease(t.Context()); err != nil {
+	if _, err := tr.Keeper.Lock(lock).ForceRelease(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if lost := expect[*messages.LeaseLost](t, owner); lost.Reason != messages.Reason_REASON_FORCED {
+	if lost := locktest.Expect[*messages.LeaseLost](t, owner); lost.Reason != messages.Reason_REASON_FORCED {
 		t.Errorf("the owner was told %v", lost)
 	}
 }

@@ -1,0 +1,139 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// Grant is how an Acquire on a goroutine ended, and when.
+type Grant struct {
+	Hold *lockkeeper.Hold
+	Err  error
+	At   time.Time
+}
+
+func Got(t testing.TB, granted <-chan Grant) Grant {
+	t.Helper()
+	g := Await(t, "the lock", granted)
+	if g.Err != nil {
+		t.Fatal(g.Err)
+	}
+	return g
+}
+
+func Release(t testing.TB, hold *lockkeeper.Hold) {
+	t.Helper()
+	releaseIn(t, Within(t), hold)
+}
+
+func releaseIn(t testing.TB, ctx context.Context, hold *lockkeeper.Hold) {
+	t.Helper()
+	if err := Limited(t, "the release", func() error { return hold.Release(ctx) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Acquire acquires a lock of any kind.
+func Acquire(t testing.TB, l *lockkeeper.Lock, options ...lockkeeper.Option) *lockkeeper.Hold {
+	t.Helper()
+	return AcquireIn(t, Within(t), l, options...)
+}
+
+func AcquireIn(t testing.TB, ctx context.Context, l *lockkeeper.Lock, options ...lockkeeper.Option) *lockkeeper.Hold {
+	t.Helper()
+	return Got(t, AcquireSoon(ctx, l, options...)).Hold
+}
+
+// AcquireSoon acquires on a goroutine.
+func AcquireSoon(ctx context.Context, l *lockkeeper.Lock, options ...lockkeeper.Option) <-chan Grant {
+	granted := make(chan Grant, 1)
+	go func() {
+		hold, err := l.Acquire(ctx, options...)
+		granted <- Grant{hold, err, time.Now()}
+	}()
+	return granted
+}
+
+// Pending checks that a request has not been granted yet.
+func Pending(t testing.TB, granted <-chan Grant, why string) {
+	t.Helper()
+	select {
+	case g := <-granted:
+		t.Fatalf("granted (%v), though %s", g.Err, why)
+	default:
+	}
+}
+
+// AwaitWaiters waits until so many requests wait for a lock in its process.
+func AwaitWaiters(t testing.TB, l *lockkeeper.Lock, n int) {
+	t.Helper()
+	redistest.Eventually(t, fmt.Sprintf("%d waiters", n), func() bool {
+		status, err := l.Inspect(Within(t))
+		return err == nil && status.Waiters == n
+	})
+}
+
+// EndedBy checks why a hold is over, as soon as it is: for one of the reasons.
+func EndedBy(t testing.TB, hold *lockkeeper.Hold, reasons ...messages.Reason) {
+	t.Helper()
+	Await(t, "the end of the hold", hold.Context().Done())
+	if why := IsError(t, context.Cause(hold.Context()), lockkeeper.ErrLost); !slices.Contains(reasons, why) {
+		t.Errorf("the hold ended because of %v, want %v", why, reasons)
+	}
+}
+
+// Robbed is what a holder is told whose lock is gone, or has been taken since.
+var Robbed = []messages.Reason{messages.Reason_REASON_GONE, messages.Reason_REASON_TAKEN}
+
+// RefusedTry checks that a try finds the lock held.
+func RefusedTry(t *testing.T, lock *lockkeeper.Lock) {
+	t.Helper()
+	redistest.Eventually(t, "an answer", func() bool {
+		hold, err := lock.TryAcquire(Within(t))
+		switch {
+		case err == nil:
+			Release(t, hold)
+			t.Fatalf("%s was granted", lock.Name())
+		case errors.Is(err, lockkeeper.ErrUnavailable):
+			return false
+		}
+		IsError(t, err, lockkeeper.ErrHeld)
+		return true
+	})
+}
+
+func IsLost(t *testing.T, hold *lockkeeper.Hold) {
+	t.Helper()
+	redistest.Eventually(t, "the loss", func() bool { return errors.Is(hold.Err(), lockkeeper.ErrLost) })
+}
+
+// Lasts checks that none of the holds is lost for that long.
+func Lasts(t testing.TB, d time.Duration, holds ...*lockkeeper.Hold) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	for _, hold := range holds {
+		select {
+		case <-hold.Context().Done():
+		case <-ctx.Done():
+		}
+		if err := hold.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// IsOver waits until a hold is told that it is lost, and gives the reason.
+func IsOver(t testing.TB, hold *lockkeeper.Hold) messages.Reason {
+	t.Helper()
+	Await(t, "the loss", hold.Context().Done())
+	return IsError(t, context.Cause(hold.Context()), lockkeeper.ErrLost)
+}

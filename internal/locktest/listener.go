@@ -1,0 +1,70 @@
+package locktest
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// ear hears what is published on a lock's channel.
+type ear struct {
+	client  rueidis.Client
+	channel string
+	mu      sync.Mutex
+	heard   []string
+}
+
+func (k Key) Listen(t testing.TB) *ear {
+	t.Helper()
+	client, err := lockkeeper.Connect(k.Server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, giveBack := client.Dedicate()
+	t.Cleanup(func() { giveBack(); client.Close() })
+	e := &ear{client: client, channel: k.Channel}
+	connection.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.heard = append(e.heard, m.Message)
+	}})
+	// By pattern: the processes under test must not take it for somebody who waits.
+	err = connection.Do(Within(t), connection.B().Psubscribe().Pattern(literally(k.Channel)).Build()).Error()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// literally is the pattern that matches a name and nothing else.
+func literally(name string) string {
+	var pattern []byte
+	for i := range len(name) {
+		pattern = append(pattern, '\\', name[i])
+	}
+	return string(pattern)
+}
+
+// Messages is what was heard so far. A mark of its own comes behind all of it.
+func (e *ear) Messages(t testing.TB) []string {
+	t.Helper()
+	const mark = "end"
+	if err := e.client.Do(Within(t), e.client.B().Publish().Channel(e.channel).Message(mark).Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	var heard []string
+	redistest.Eventually(t, "the mark", func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if n := len(e.heard); n == 0 || e.heard[n-1] != mark {
+			return false
+		}
+		heard, e.heard = e.heard[:len(e.heard)-1], nil
+		return true
+	})
+	return heard
+}

@@ -1,0 +1,78 @@
+package locktest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// Remote is a site that reaches its Redis through a proxy.
+type Remote struct {
+	*Site
+	Key
+	Proxy *redistest.Proxy
+}
+
+// Far opens a site behind a proxy. Its client finds out soon that a connection is dead.
+func Far(t testing.TB, server *redistest.Server, cfg lockkeeper.Config, inject ...actor.ReceiverMiddleware) *Remote {
+	t.Helper()
+	proxy := redistest.NewProxy(t, server.Addr())
+	for _, script := range scripts.All { // so that no first try is in vain
+		if err := server.Do(t, "SCRIPT", "LOAD", script.Source).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &Remote{Open(t, proxy.URL()+"?write_timeout=1s", cfg, inject...), NewKey(t, server), proxy}
+}
+
+// Losing loses the next reply to a script in either way, and checks that nothing
+// stays behind.
+func Losing(t *testing.T, script *scripts.Script, cfg lockkeeper.Config, scenario func(t *testing.T, r *Remote, lose func() *redistest.Loss)) {
+	for what, how := range map[string]struct {
+		mode    redistest.Mode
+		lending bool
+	}{
+		"lost": {redistest.Lost, false}, "lost and lending": {redistest.Lost, true},
+		"silent": {redistest.Silent, false}, "silent and lending": {redistest.Silent, true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			r := Far(t, redistest.Shared(t), cfg)
+			r.lending = how.lending
+			var losses []*redistest.Loss
+			scenario(t, r, func() *redistest.Loss {
+				loss := r.Proxy.DropRepliesTo(redistest.Script(script.SHA), 1, how.mode)
+				losses = append(losses, loss)
+				return loss
+			})
+			for _, loss := range losses {
+				if loss.Count() != 1 {
+					t.Errorf("%d replies were lost: the test has tested nothing", loss.Count())
+				}
+			}
+			r.IsFree(t)
+			r.Passes(t, r.Key)
+			redistest.Eventually(t, "nothing to be left", func() bool { return r.Inspect(t, r.Key) == lockkeeper.Status{TTL: -1} })
+		})
+	}
+}
+
+// Separate keeps a remote from its Redis while it breaks something, and tells when
+// the keys of the guards end in Redis as things stand.
+func (r *Remote) Separate(t testing.TB, guards []*Guard, breakIt func()) (ends []time.Time) {
+	t.Helper()
+	r.Proxy.Freeze(true)
+	for range 2 { // the first comes behind all that was under way
+		ends = nil
+		for _, g := range guards {
+			ends = append(ends, g.Expiry(t))
+		}
+	}
+	breakIt()
+	return ends
+}

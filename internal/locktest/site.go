@@ -1,0 +1,154 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// Site is one process as far as locks go: an actor system, a client, a System.
+type Site struct {
+	*lockkeeper.System
+	Actors *actor.ActorSystem
+	Client rueidis.Client
+	// lame is set by tests that end with a Redis that confirms no release.
+	Lame bool
+	// lending makes the site's helpers call with contexts that never end: such a caller
+	// lends its goroutine for the commands that it waits for.
+	lending bool
+}
+
+// Open starts a site on a Redis, or on a proxy to one; it is closed when the test ends.
+// What is injected comes between its actors and their messages.
+func Open(t testing.TB, url string, cfg lockkeeper.Config, inject ...actor.ReceiverMiddleware) *Site {
+	t.Helper()
+	client, err := lockkeeper.Connect(url)
+	return OpenWith(t, client, err, cfg, func(s *actor.ActorSystem) { faultinject.Into(s, inject...) })
+}
+
+// OpenWith starts a site on what connecting gave, after its actor system was prepared.
+func OpenWith(t testing.TB, client rueidis.Client, err error, cfg lockkeeper.Config, prepare ...func(*actor.ActorSystem)) *Site {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Site{Client: client, Actors: actor.NewActorSystem(
+		actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))}
+	for _, f := range prepare {
+		f(s.Actors)
+	}
+	if s.System, err = lockkeeper.New(s.Actors, client, cfg); err != nil {
+		client.Close()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), redistest.Limit)
+		defer cancel()
+		if err := s.Close(ctx); err != nil && !s.Lame {
+			t.Errorf("close: %v", err)
+		}
+		client.Close()
+	})
+	return s
+}
+
+// Processes is how many actors and other processes the site's actor system has.
+func (s *Site) Processes() (n int) {
+	for _, shard := range s.Actors.ProcessRegistry.LocalPIDs.LocalPIDs {
+		n += shard.Count()
+	}
+	return n
+}
+
+// Context is what the site calls with.
+func (s *Site) Context(t testing.TB) context.Context {
+	if s.lending {
+		return context.Background()
+	}
+	return Within(t)
+}
+
+func (s *Site) Acquire(t testing.TB, k Key, options ...lockkeeper.Option) *lockkeeper.Hold {
+	t.Helper()
+	return s.AcquireIn(t, s.Context(t), k, options...)
+}
+
+// AcquireIn acquires with a context, such as that of a hold.
+func (s *Site) AcquireIn(t testing.TB, ctx context.Context, k Key, options ...lockkeeper.Option) *lockkeeper.Hold {
+	t.Helper()
+	g := Limited(t, "the lock", func() (g Grant) {
+		g.Hold, g.Err = s.Lock(k.LockName).Acquire(ctx, options...)
+		return g
+	})
+	if g.Err != nil {
+		t.Fatal(g.Err)
+	}
+	return g.Hold
+}
+
+// AcquireSoon acquires on a goroutine.
+func (s *Site) AcquireSoon(t testing.TB, k Key, options ...lockkeeper.Option) <-chan Grant {
+	ctx, granted := s.Context(t), make(chan Grant, 1)
+	go func() {
+		hold, err := s.Lock(k.LockName).Acquire(ctx, options...)
+		granted <- Grant{hold, err, time.Now()}
+	}()
+	return granted
+}
+
+func (s *Site) Release(t testing.TB, hold *lockkeeper.Hold) {
+	t.Helper()
+	releaseIn(t, s.Context(t), hold)
+}
+
+func (s *Site) Inspect(t testing.TB, k Key) lockkeeper.Status {
+	t.Helper()
+	status, err := s.Lock(k.LockName).Inspect(Within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status
+}
+
+// AwaitWaiters waits until so many requests of the site are queued.
+func (s *Site) AwaitWaiters(t testing.TB, k Key, n int) {
+	t.Helper()
+	redistest.Eventually(t, fmt.Sprintf("%d waiters", n), func() bool {
+		status, err := s.Lock(k.LockName).Inspect(Within(t))
+		if err != nil && !errors.Is(err, lockkeeper.ErrUnavailable) { // just after a fault, connections may be broken
+			t.Fatal(err)
+		}
+		return err == nil && status.Waiters == n
+	})
+}
+
+// Passes takes and gives back the lock: what went before has not broken it.
+func (s *Site) Passes(t testing.TB, k Key) {
+	t.Helper()
+	s.Release(t, s.Acquire(t, k))
+	k.IsFree(t)
+}
+
+// Users are actors of a site's that ask for locks.
+func (s *Site) Users(server *redistest.Server) *Tree {
+	return &Tree{System: s.Actors, Keeper: s.System, Server: server}
+}
+
+// As gives the URL of a user of the server's.
+func As(server *redistest.Server, user, password string) string {
+	u, _ := url.Parse(server.URL())
+	u.User = url.UserPassword(user, password)
+	return u.String()
+}

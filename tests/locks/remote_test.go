@@ -1,0 +1,238 @@
+package locks_test
+
+// Owners on other nodes. proto.actor's remote would bring gRPC into this module, so that a
+// network of its shape stands in for it.
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// network connects actor systems by their addresses.
+type network struct {
+	mu    sync.Mutex
+	nodes map[string]*actor.ActorSystem
+	// watches are those that cross it: who watches, and whom.
+	watches [][2]*actor.PID
+}
+
+// node is a new actor system at an address.
+func (n *network) node(address string) *actor.ActorSystem {
+	system := locktest.QuietActorSystem()
+	n.join(system, address)
+	return system
+}
+
+// join gives an actor system an address, in place of the one that had it before.
+func (n *network) join(system *actor.ActorSystem, address string) {
+	system.ProcessRegistry.Address = address
+	system.ProcessRegistry.RegisterAddressResolver(func(*actor.PID) (actor.Process, bool) { return link{n}, true })
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.nodes == nil {
+		n.nodes = map[string]*actor.ActorSystem{}
+	}
+	n.nodes[address] = system
+}
+
+// target is a process behind an address, if the node is there.
+func (n *network) target(pid *actor.PID) (actor.Process, *actor.PID, bool) {
+	n.mu.Lock()
+	system := n.nodes[pid.GetAddress()]
+	n.mu.Unlock()
+	if system == nil {
+		return nil, nil, false
+	}
+	there := proto.Clone(pid).(*actor.PID)
+	process, _ := system.ProcessRegistry.Get(there)
+	return process, there, true
+}
+
+// cut breaks all connections for a moment. Whoever watches over them is told what remote
+// tells then.
+func (n *network) cut() {
+	n.mu.Lock()
+	watches := n.watches
+	n.watches = nil
+	n.mu.Unlock()
+	for _, w := range watches {
+		if process, there, ok := n.target(w[0]); ok {
+			process.SendSystemMessage(there, &actor.Terminated{Who: w[1], Why: actor.TerminatedReason_AddressTerminated})
+		}
+	}
+}
+
+// link is a process on another node, as seen from here.
+type link struct{ *network }
+
+// SendUserMessage implements actor.Process.
+func (l link) SendUserMessage(pid *actor.PID, m any) {
+	_, m, sender := actor.UnwrapEnvelope(m)
+	process, there, ok := l.target(pid)
+	if message, is := m.(proto.Message); ok && is {
+		envelope := &actor.MessageEnvelope{Message: proto.Clone(message)}
+		if sender != nil {
+			envelope.Sender = proto.Clone(sender).(*actor.PID)
+		}
+		process.SendUserMessage(there, envelope)
+	}
+}
+
+// SendSystemMessage implements actor.Process.
+func (l link) SendSystemMessage(pid *actor.PID, m any) {
+	if watch, ok := m.(*actor.Watch); ok {
+		l.mu.Lock()
+		l.watches = append(l.watches, [2]*actor.PID{watch.Watcher, pid})
+		l.mu.Unlock()
+	}
+	if process, there, ok := l.target(pid); ok {
+		process.SendSystemMessage(there, m)
+	}
+}
+
+// Stop implements actor.Process.
+func (l link) Stop(*actor.PID) {}
+
+// remoteOwner is an actor on a node that asks a site for locks.
+func remoteOwner(t *testing.T, s *locktest.Site, node *actor.ActorSystem, name string) *locktest.Client {
+	t.Helper()
+	c := &locktest.Client{T: t, Tr: &locktest.Tree{System: node, Keeper: s.System}, Name: name, Mail: make(chan any, 1000)}
+	var err error
+	c.Pid, err = node.Root.SpawnNamed(actor.PropsFromFunc(func(ctx actor.Context) {
+		switch m := ctx.Message().(type) {
+		case func(actor.Context):
+			m(ctx)
+		case actor.SystemMessage, actor.AutoReceiveMessage:
+		default:
+			c.Mail <- m
+		}
+	}), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// apart is a site, and a node where its owners are.
+func apart(t *testing.T, cfg lockkeeper.Config) (*network, *locktest.Site, locktest.Key, *actor.ActorSystem) {
+	t.Helper()
+	k, n := locktest.NewKey(t, redistest.Shared(t)), &network{}
+	client, err := lockkeeper.Connect(k.Server.URL())
+	s := locktest.OpenWith(t, client, err, cfg, func(system *actor.ActorSystem) { n.join(system, "here:1") })
+	return n, s, k, n.node("there:1")
+}
+
+// Whether an actor on another node is dead cannot be known: its holds must end by
+// themselves, and the watchdog would keep them.
+func TestOwnerOnAnotherNodeNeedsALease(t *testing.T) {
+	_, s, k, there := apart(t, lockkeeper.Config{})
+	owner, local := remoteOwner(t, s, there, "worker"), s.Probe(t)
+	try := durationpb.New(0)
+	refused := func(how string, answer any) {
+		t.Helper()
+		m, ok := answer.(*messages.NotAcquired)
+		if !ok || m.Reason != messages.Reason_REASON_INVALID {
+			t.Fatalf("%s: answered %T{%v}", how, answer, answer)
+		}
+		locktest.Says(t, m.Detail, "another node", "lease", "System")
+		k.IsFree(t)
+	}
+	for how, acquire := range map[string]*messages.Acquire{
+		"its own": {}, "with a max hold": {MaxHold: durationpb.New(time.Minute)}, "for an owner here": {Owner: local.Pid},
+	} {
+		acquire.Lock, acquire.Wait = k.Message(), try
+		owner.Request(acquire)
+		refused(how, locktest.Expect[any](t, owner))
+	}
+	refused("asked for here", locktest.Ask[any](t, local, &messages.Acquire{Lock: k.Message(), Wait: try, Owner: owner.Pid}))
+	answer, err := there.Root.RequestFuture(s.Guardian(), &messages.Acquire{Lock: k.Message(), MaxHold: durationpb.New(time.Minute)}, redistest.Limit).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused("a future's", answer)
+
+	// With a lease it is granted, by message and by future.
+	const lease = 500 * time.Millisecond
+	owner.Request(&messages.Acquire{Lock: k.Message(), Lease: durationpb.New(lease)})
+	granted := locktest.Expect[*messages.Acquired](t, owner)
+	// Its clock and ours may differ as ours and Redis's may.
+	if most := lease - 2*(lease/100+2*time.Millisecond) + 1; granted.Validity.AsDuration() > most {
+		t.Errorf("the validity is %v, and must not be more than %v", granted.Validity.AsDuration(), most)
+	}
+	owner.Request(&messages.Release{Lock: k.Message(), HoldId: granted.HoldId})
+	locktest.Expect[*messages.Released](t, owner)
+	answer, err = there.Root.RequestFuture(s.Guardian(), &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(lease)}, redistest.Limit).Result()
+	if _, ok := answer.(*messages.Acquired); !ok || err != nil {
+		t.Errorf("answered %v, %v", answer, err)
+	}
+	k.AwaitFree(t)
+	s.Passes(t, k)
+}
+
+// A connection that breaks is no death: the owner may be alive, and trust its lease.
+func TestCutConnectionEndsNoHold(t *testing.T) {
+	n, s, k, there := apart(t, locktest.NoPolling)
+	owner := remoteOwner(t, s, there, "worker")
+	owner.Request(&messages.Acquire{Lock: k.Message(), Lease: durationpb.New(2 * time.Second)})
+	granted := locktest.Expect[*messages.Acquired](t, owner)
+	field := k.HeldBy(t, s, "1")
+	heir := s.AcquireSoon(t, k)
+	s.AwaitWaiters(t, k, 1)
+	n.cut()
+	if status := s.Inspect(t, k); !status.HeldHere || status.Waiters != 1 {
+		t.Errorf("after the cut: %+v", status)
+	}
+	if now := k.HeldBy(t, s, "1"); now != field {
+		t.Errorf("the cut has made %s of %s", now, field)
+	}
+	locktest.Pending(t, heir, "the owner's lease is not over")
+	if lost := locktest.Expect[*messages.LeaseLost](t, owner); lost.HoldId != granted.HoldId || lost.Reason != messages.Reason_REASON_EXPIRED {
+		t.Errorf("told %v", lost)
+	}
+	locktest.Release(t, locktest.Got(t, heir).Hold)
+}
+
+// A process that is reborn at its address may have actors of the same names: they are not
+// those that hold.
+func TestNamesakeOnAnotherNodeIsNotTheOwner(t *testing.T) {
+	n, s, k, there := apart(t, locktest.NoPolling)
+	const lease = 2 * time.Second
+	first := remoteOwner(t, s, there, "worker")
+	first.Request(&messages.Acquire{Lock: k.Message(), Lease: durationpb.New(lease)})
+	granted := locktest.Expect[*messages.Acquired](t, first)
+
+	second := remoteOwner(t, s, n.node("there:1"), "worker")
+	n.cut()
+	again := &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(lease)}
+	second.Request(again)
+	refused := locktest.Expect[*messages.NotAcquired](t, second)
+	if refused.Reason != messages.Reason_REASON_REENTRY {
+		t.Errorf("refused with %v", refused)
+	}
+	locktest.Says(t, refused.Detail, "another node")
+	second.Request(&messages.Release{Lock: k.Message()})
+	unreleased := locktest.Expect[*messages.NotReleased](t, second)
+	if unreleased.Reason != messages.Reason_REASON_INVALID {
+		t.Errorf("refused with %v", unreleased)
+	}
+	locktest.Says(t, unreleased.Detail, "hold_id")
+	k.HeldBy(t, s, "1")
+	if lost := locktest.Expect[*messages.LeaseLost](t, second); lost.HoldId != granted.HoldId { // meant for the first
+		t.Errorf("told %v", lost)
+	}
+	second.Request(again)
+	if got := locktest.Expect[*messages.Acquired](t, second); got.HoldCount != 1 || got.HoldId == granted.HoldId {
+		t.Errorf("granted %v", got)
+	}
+	k.AwaitFree(t)
+}

@@ -1,0 +1,129 @@
+package locks_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// openSuspendable starts a site whose machine can be asleep, as far as its clock goes.
+func openSuspendable(t testing.TB, url string, cfg lockkeeper.Config) (*locktest.Site, *boottime.Suspendable) {
+	t.Helper()
+	client, err := lockkeeper.Connect(url)
+	var machine *boottime.Suspendable
+	s := locktest.OpenWith(t, client, err, cfg, func(system *actor.ActorSystem) { machine = boottime.Install(system) })
+	return s, machine
+}
+
+// A machine sleeps for longer than a lease. All timers are minutes from going off: only the
+// clock, and the beat on waking, can tell.
+func TestSuspend(t *testing.T) {
+	t.Parallel()
+	server := redistest.Shared(t)
+	const end, nap = time.Hour, 2 * time.Hour
+	for what, test := range map[string]struct {
+		watchdog time.Duration
+		options  []lockkeeper.Option
+		reason   messages.Reason
+	}{
+		"watchdog": {end, nil, messages.Reason_REASON_EXPIRED},
+		"lease":    {10 * nap, []lockkeeper.Option{lockkeeper.WithLease(end)}, messages.Reason_REASON_EXPIRED},
+		"max hold": {10 * nap, []lockkeeper.Option{lockkeeper.WithMaxHold(end)}, messages.Reason_REASON_MAX_HOLD},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s, machine := openSuspendable(t, server.URL(), lockkeeper.Config{Watchdog: test.watchdog, CallTimeout: time.Hour})
+			k := locktest.NewKey(t, server)
+			hold := s.Acquire(t, k, test.options...)
+			ctx := hold.Context()
+			owner := k.HeldBy(t, s, "1")
+			waiter := s.AcquireSoon(t, k)
+			s.AwaitWaiters(t, k, 1)
+			machine.Sleep(nap)
+			if hold.Valid() {
+				t.Error("the hold is valid after a sleep that was longer than its lease")
+			}
+			machine.Suspend(0)
+			locktest.Await(t, "the loss", ctx.Done())
+			if reason := locktest.IsError(t, context.Cause(ctx), lockkeeper.ErrLost); reason != test.reason {
+				t.Errorf("lost because of %v, want %v", reason, test.reason)
+			}
+			next := locktest.Got(t, waiter).Hold
+			if again := k.HeldBy(t, s, "1"); test.reason == messages.Reason_REASON_EXPIRED && again == owner {
+				t.Errorf("the lease of before the sleep goes on: %s", again)
+			}
+			if !next.Valid() {
+				t.Error("the next hold is not valid")
+			}
+			locktest.IsError(t, hold.Release(locktest.Within(t)), lockkeeper.ErrLost)
+			locktest.Release(t, next)
+			k.IsFree(t)
+		})
+	}
+}
+
+// A sleep that ends before the lease costs nothing; and all other times run on.
+func TestSuspendMovesAllTimes(t *testing.T) {
+	t.Parallel()
+	server := redistest.Shared(t)
+	cfg := lockkeeper.Config{Watchdog: time.Hour, Idle: 3 * time.Hour}
+	s, machine := openSuspendable(t, server.URL(), cfg)
+	atRest := s.Processes()
+	other := locktest.Open(t, server.URL(), cfg)
+	renewed, leased, foreign := locktest.NewKey(t, server), locktest.NewKey(t, server), locktest.NewKey(t, server)
+	hold := s.Acquire(t, renewed)
+	fixed := s.Acquire(t, leased, lockkeeper.WithLease(3*time.Hour))
+	theirs := other.Acquire(t, foreign)
+	waiter := s.AcquireSoon(t, foreign, lockkeeper.WithWait(time.Hour))
+	patient := s.AcquireSoon(t, foreign, lockkeeper.WithWait(10*time.Hour))
+	s.AwaitWaiters(t, foreign, 2)
+
+	renewed.Do(t, "PEXPIRE", renewed.Name, "60000") // what a renewal will change
+	machine.Suspend(30 * time.Minute)
+	redistest.Eventually(t, "a renewal", func() bool { return renewed.Ttl(t) > 30*time.Minute })
+	machine.Suspend(40 * time.Minute)
+	if g := locktest.Await(t, "the end of the wait", waiter); g.Err == nil {
+		t.Error("the wait of an hour was over, and the lock was granted")
+	} else {
+		locktest.IsError(t, g.Err, lockkeeper.ErrTimeout)
+	}
+	if !hold.Valid() || !fixed.Valid() {
+		t.Errorf("after 70 minutes: the renewed hold is valid: %v, the one of three hours: %v", hold.Valid(), fixed.Valid())
+	}
+	locktest.Release(t, hold)
+	machine.Suspend(2 * time.Hour)
+	locktest.Await(t, "the end of the fixed lease", fixed.Context().Done())
+	locktest.Release(t, theirs)
+	locktest.Release(t, locktest.Got(t, patient).Hold)
+	machine.Suspend(4 * time.Hour)
+	redistest.Eventually(t, "the lock actors to retire", func() bool { return s.Processes() == atRest })
+}
+
+// A renewal that was on its way before the sleep brings no lease back that has run out
+// during it; and nobody has to wait for Redis to hear of the loss.
+func TestSuspendWithARenewalUnderWay(t *testing.T) {
+	t.Parallel()
+	server := redistest.Shared(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	s, machine := openSuspendable(t, proxy.URL(), lockkeeper.Config{Watchdog: time.Hour, Renewal: 50 * time.Millisecond, CallTimeout: time.Minute})
+	k := locktest.NewKey(t, server)
+	hold := s.Acquire(t, k)
+	proxy.Freeze(true)
+	k.Do(t, "PEXPIRE", k.Name, "3000000") // what no renewal will change
+	time.Sleep(200 * time.Millisecond)
+	machine.Suspend(2 * time.Hour)
+	locktest.Await(t, "the loss", hold.Context().Done())
+	if reason := locktest.IsError(t, hold.Err(), lockkeeper.ErrLost); reason != messages.Reason_REASON_EXPIRED {
+		t.Errorf("lost because of %v", reason)
+	}
+	proxy.Heal()
+	k.AwaitFree(t)
+	s.Passes(t, k)
+}

@@ -1,0 +1,9 @@
+package topology_test
+
+import (
+	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+)
+
+func TestMain(m *testing.M) { locktest.Main(m) }
