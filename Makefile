@@ -3,6 +3,8 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 GO ?= go
+# Each module is tested and checked with the dependencies that it asks for itself.
+ALONE := GOWORK=off $(GO)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: help
@@ -23,7 +25,9 @@ faketime: ## Install a library that changes a server's clock, if it is missing (
 
 .PHONY: test
 test: redis ## Run all tests, with the race detector
-	$(GO) test -race -p 1 -timeout 20m ./...
+	$(ALONE) test -race -timeout 20m ./...
+	$(ALONE) test -C examples -race -timeout 20m ./...
+	$(ALONE) test -C interop -race -timeout 20m ./...
 
 .PHONY: quickstart
 quickstart: ## Run the quickstart on an embedded Redis
@@ -31,7 +35,7 @@ quickstart: ## Run the quickstart on an embedded Redis
 
 .PHONY: interop
 interop: redis ## Share locks with Redisson (Java): needs a JDK 17 and Maven
-	$(GO) run ./examples/redisson -bench
+	$(GO) run ./interop -bench
 
 .PHONY: bench
 bench: redis ## Run the benchmarks of single operations
@@ -75,10 +79,7 @@ generate: ## Generate the Go of the messages
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck, and the generated code is up to date
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted"; exit 1; }
-	$(GO) vet ./...
-	$(GO) run $(STATICCHECK) ./...
-	cd messages/internal/gen && $(GO) vet . && $(GO) run $(STATICCHECK) .
-	cd bench && $(GO) vet . && $(GO) run $(STATICCHECK) . && $(GO) run $(STATICCHECK) -tags gozero .
-	cd robustness && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
-	$(GO) mod tidy -diff
+	@set -e; for m in . examples interop robustness bench messages/internal/gen; do echo "== $$m"; \
+	  (cd $$m && $(ALONE) vet ./... && $(ALONE) run $(STATICCHECK) ./... && $(ALONE) mod tidy -diff); done
+	cd bench && $(ALONE) run $(STATICCHECK) -tags gozero .
 	$(GO) generate ./messages && git diff --exit-code -- messages

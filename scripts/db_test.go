@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
@@ -20,24 +19,11 @@ type db struct {
 	*listener
 }
 
-// eachRedis runs a test on a real server, in both protocols, and on the embedded
-// Redis of the examples.
+// eachRedis runs a test on a real server, in both protocols.
 func eachRedis(t *testing.T, test func(t *testing.T, db *db)) {
 	t.Helper()
-	real := func(t *testing.T) string { return redistest.Shared(t).Addr() }
-	embedded := func(t *testing.T) string { return miniredis.RunT(t).Addr() }
-	for _, redis := range []struct {
-		name  string
-		addr  func(t *testing.T) string
-		resp2 bool
-	}{
-		{"redis", real, false},
-		{"redis RESP2", real, true},
-		{"miniredis", embedded, true},
-	} {
-		t.Run(redis.name, func(t *testing.T) {
-			test(t, connect(t, redis.addr(t), redis.resp2))
-		})
+	for name, resp2 := range map[string]bool{"RESP3": false, "RESP2": true} {
+		t.Run(name, func(t *testing.T) { test(t, connect(t, redistest.Shared(t).Addr(), resp2)) })
 	}
 }
 

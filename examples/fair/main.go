@@ -20,7 +20,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/embedded"
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/program"
-	"github.com/lockkeeper-go/lockkeeper/examples/internal/quiet"
+	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 )
 
 const (

@@ -21,7 +21,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/examples/internal/quiet"
+	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 )
 
 const (

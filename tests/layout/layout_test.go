@@ -28,7 +28,6 @@ func TestImportsRunOneWay(t *testing.T) {
 		"github.com/asynkron/protoactor-go":   {"messages", "actors", "."},
 		"google.golang.org/protobuf":          {"messages", "actors"},
 		"go.opentelemetry.io/otel":            {"actors", "."},
-		"github.com/alicebob/miniredis":       {},
 		"github.com/lockkeeper-go/lockkeeper": {"core", "scripts", "messages", "redisio", "wire", "actors", "."},
 	}
 	for dir, allowed := range may {

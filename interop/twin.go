@@ -13,7 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/examples/internal/quiet"
+	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 )
 
 // twin is the Go twin of the Java driver: the same protocol, with Lockkeeper behind it.

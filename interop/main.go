@@ -1,7 +1,7 @@
 // Redisson lets Java and Go contend for the same locks, and checks that they keep each
 // other out, wake each other, and leave nothing behind:
 //
-//	go run ./examples/redisson
+//	go run ./interop
 //
 // It needs a JDK (17 or later) and Maven for the Java driver in java/, which it builds when
 // that is due, and a redis-server, which it starts, or -redis redis://…; and three more for

@@ -41,12 +41,12 @@ func jar(version string, stderr io.Writer) (string, error) {
 
 // javaDir finds the folder java/, from the root of the module and from its own.
 func javaDir() (string, error) {
-	for _, dir := range []string{"examples/redisson/java", "java"} {
+	for _, dir := range []string{"interop/java", "java"} {
 		if _, err := os.Stat(filepath.Join(dir, "pom.xml")); err == nil {
 			return filepath.Abs(dir)
 		}
 	}
-	return "", errors.New("the Java driver is not found: run `go run ./examples/redisson` in the root of the module")
+	return "", errors.New("the Java driver is not found: run `go run ./interop` in the root of the module")
 }
 
 // outdated tells whether a file is missing, or older than anything in the sources.
