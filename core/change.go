@@ -119,8 +119,10 @@ func (l *Lock) countReplied(o op, r Result) {
 			return
 		}
 		switch {
-		case o.ticket != nil && r.Transient && !o.ticket.Try, o.ref != nil && r.Transient && l.now < o.until:
+		case o.ticket != nil && r.Transient && !o.ticket.Try:
 			return
+		case o.ref != nil && r.Transient && (l.now < o.until || o.tries == 0):
+			return // a reply may have got lost, which took all of the time: one more try says so
 		case o.ticket != nil:
 			l.refuse(o.ticket.Ref, reason, detail)
 		default:

@@ -167,3 +167,17 @@ func TestHandOnAfterAReleaseThatOvertookAnother(t *testing.T) {
 	r.reply(core.Acquire, done)
 	r.wants("A: freed x0, handed on", "A: freed x0, handed on", "b: granted x1 until 9.9s")
 }
+
+// A lost reply takes as long as the release may: the next try repairs it all the same.
+func TestLostReplyToAPartialReleaseIsRepaired(t *testing.T) {
+	r := heldTwice(t)
+	r.now = 10 * ms
+	r.release("a")
+	r.now = 2 * sec
+	r.reply(core.Release, timeoutR)
+	r.forget()
+	r.sleep(r.now + 100*ms)
+	r.wants("release #1 to x1 for 10s")
+	r.reply(core.Release, done)
+	r.wants("A: freed x1")
+}

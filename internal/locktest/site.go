@@ -22,7 +22,7 @@ type Site struct {
 	*lockkeeper.System
 	Actors *actor.ActorSystem
 	Client rueidis.Client
-	// lame is set by tests that end with a Redis that confirms no release.
+	// Lame is set by tests that end with a Redis that confirms no release.
 	Lame bool
 	// lending makes the site's helpers call with contexts that never end: such a caller
 	// lends its goroutine for the commands that it waits for.
