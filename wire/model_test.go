@@ -95,6 +95,7 @@ type sequence struct {
 	seq     uint64
 	story   []string
 	named   string // the field that the server has named
+	onEdge  bool   // a time is left that is a multiple of the jumps
 }
 
 func newSequence(r *real, choices *rand.Rand, kinds []model.Kind) *sequence {
@@ -131,7 +132,7 @@ func (s *sequence) run(t *testing.T) error {
 		if s.tooLong() {
 			return nil
 		}
-		if err := s.compare(state); err != nil {
+		if err := s.compare(state); err != nil || s.onEdge {
 			return err
 		}
 	}
