@@ -26,8 +26,8 @@ type Config struct {
 	// Watchdog; at most half of it, so that one failed renewal is not the end.
 	Renewal time.Duration
 	// Tenure is how long this process may pass a lock on among its own waiters
-	// before it lets others have it. Longer means more grants, and longer waits
-	// for the others. Default 5 ms; at most a third of Watchdog.
+	// before it lets other processes have it. A longer tenure means more grants,
+	// and longer waits for the others. Default 5 ms; at most a third of Watchdog.
 	Tenure time.Duration
 	// Poll is the longest that a waiter goes without looking whether the lock is
 	// free. It matters only when an unlock message got lost. Default 1 s; at least 10 ms.
@@ -59,8 +59,8 @@ type Config struct {
 	// Middleware handles the requests that come by message before their lock does,
 	// outermost first: for tracing, or to refuse some. It sees nothing else: no requests of
 	// goroutines, no timers, no replies of Redis. If it blocks, only further messages for
-	// the same lock wait; if it panics, the request is refused (REASON_CRASHED). A request
-	// that it does not let pass is its own to answer.
+	// the same lock wait; if it panics, the request is refused (REASON_CRASHED). It must
+	// answer a request that it does not pass on.
 	Middleware []actor.ReceiverMiddleware
 }
 

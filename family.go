@@ -58,8 +58,8 @@ func (l *ReadWrite) Write() *Lock {
 // Release it before a System of its members is closed: a part on a System that is
 // closed is left to expire, and the hold is lost.
 //
-// It is a holder of its own: somebody who holds one of the members does not re-enter
-// it by taking the MultiLock, but waits for himself.
+// It is a holder of its own: a holder of one of the members does not re-enter that by
+// taking the MultiLock, but waits for itself.
 func MultiLock(locks ...*Lock) *Lock {
 	var list []actors.Member
 	for _, l := range locks {
@@ -88,10 +88,10 @@ type Red struct{ home *System }
 // same, requests fail with ErrRejected.
 //
 // It goes on while a minority of the servers is down. A server that was started or flushed
-// lately may have forgotten locks, and has no vote until a process has watched it for a
-// Watchdog's time; so nothing is granted right after all were started, or when they are
-// used for the first time. What a RedLock is good for, and what it is not, is in
-// docs/guarantees.md.
+// recently, or has taken over from another, may have forgotten locks: it has no vote until
+// a process has watched it for a Watchdog's time. So nothing is granted right after all
+// servers were started, or when they are used for the first time. What a RedLock is good
+// for, and what it is not, is in docs/kinds.md and docs/guarantees.md.
 func RedLock(systems ...*System) (*Red, error) {
 	var runtimes []*actors.Runtime
 	for _, s := range systems {

@@ -47,8 +47,9 @@ type Hold struct {
 
 // Context is for the work under the lock: a child of the context that was given to
 // Acquire. It is cancelled when the lock is lost, with an *Error as its cause
-// (context.Cause) that says why and is ErrLost; and when the hold is released, and all
-// that were acquired with it, or beneath it, are too.
+// (context.Cause) that says why and wraps ErrLost. It is also cancelled after a release:
+// when this hold, and all holds that were acquired with this context or beneath it, are
+// released.
 func (h *Hold) Context() context.Context {
 	h.root.mu.Lock()
 	defer h.root.mu.Unlock()
@@ -86,9 +87,9 @@ func (h *Hold) LeaseAtRisk(until core.Instant, _ string) {
 	}
 }
 
-// Valid says whether the lock is certainly still held at this moment. It looks at
-// the clock and asks nobody, so it may be called as often as one likes; but the next
-// moment it may be over. See Ensure.
+// Valid reports whether the lock is certainly still held at this moment. It only looks at
+// the clock, so it may be called as often as needed. The lease may end right after the
+// call; see Ensure.
 func (h *Hold) Valid() bool {
 	return h.active() && h.lock.runtime.Now() < h.goodUntil()
 }
@@ -122,14 +123,15 @@ func (h *Hold) MemberTokens() []int64 {
 	return h.lock.members.Tokens(h.tokens)
 }
 
-// Count is how often the lock was held by this call tree when this hold was granted: 1, or more after a re-entry.
+// Count is how often this call tree held the lock when this hold was granted: 1, or more
+// for a re-entry.
 func (h *Hold) Count() int { return h.count }
 
 // Ensure returns nil when the lock is certain to stay held for at least d from now,
 // renewing it if need be. It fails with ErrLost or ErrNotHeld when the hold is
-// over, ErrUnavailable when the renewal failed, and ErrInvalid when so much cannot be
-// had: from a fixed lease or a max hold more than is left of it, from the watchdog more
-// than its TTL. Others who share the lock for longer change nothing of that. It returns
+// over, ErrUnavailable when the renewal failed, and ErrInvalid when d is too
+// long: longer than what is left of a fixed lease or a max hold, or than the watchdog's TTL.
+// That others share the lock for longer makes no difference. It returns
 // after Config.CallTimeout and 250 ms at the latest, also if ctx never ends.
 func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	const op = "ensure"
@@ -151,12 +153,13 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 // Release gives the lock back. It returns nil when that is true: after Redis has
 // confirmed it, or after the lock was passed on to the next waiter in this process.
 //
-// The release goes its way whatever becomes of ctx, which only bounds the wait for
+// The release is carried out even if ctx ends, which only bounds the wait for
 // its confirmation; with a ctx that never ends, Release returns when the lease is over at
 // the latest. ErrLost says that the lock was lost before, ErrNotHeld that it
 // was released before. After ErrUnavailable the release is still being tried; the
-// lock is free at the latest when its TTL is over. After ErrCrashed the lock is
-// still held, and Release may be called again.
+// lock is free at the latest when its TTL is over. ErrCrashed says that the lock actor was
+// given up after many crashes, and the hold lost with it; only if Err returns nil after
+// that is the lock still held, and Release may be called again.
 //
 // While others of its call tree are held, a release only sets a count in Redis. If
 // Redis does not take that within Config.CallTimeout, or refuses it for good (ErrRejected),

@@ -65,23 +65,23 @@ type request struct {
 }
 
 // WithLease asks for a fixed lease, at least 10 ms: it is not renewed, and the hold
-// is lost when it is over. Without it the watchdog keeps the lock for as long as the
-// process lives and does not release it.
+// is lost when it is over. Without it the watchdog renews the lease until the hold is
+// released or the process ends. It cannot be combined with WithMaxHold.
 //
-// A re-entry joins the hold, and so do its options: if the hold has a fixed lease, a
-// lease that ends later prolongs the hold, for all that have re-entered it. A lease that
-// would end before the hold, or any for a hold that the watchdog keeps, is ErrInvalid.
+// A re-entry joins the hold. If the hold has a fixed lease, a lease that ends later
+// prolongs the hold, for all that have re-entered it. A lease that would end before the
+// hold, or any lease on a hold that the watchdog keeps, is refused with ErrInvalid.
 func WithLease(d time.Duration) Option { return func(r *request) { r.lease = &d } }
 
-// WithWait bounds the wait, besides the context; zero tries once. Without it only
-// the context does.
+// WithWait bounds the wait, in addition to the context; zero tries once. Without it only
+// the context bounds it.
 func WithWait(d time.Duration) Option { return func(r *request) { r.wait = &d } }
 
-// WithMaxHold bounds how long the watchdog keeps the hold alive, at least 10 ms. For a
-// re-entry it is ErrInvalid if the hold that it joins may last longer.
+// WithMaxHold bounds how long the watchdog keeps the hold alive, at least 10 ms. A
+// re-entry is refused with ErrInvalid if the hold that it joins may last longer.
 func WithMaxHold(d time.Duration) Option { return func(r *request) { r.maxHold = &d } }
 
-// WithoutReentry has a re-entry refused with ErrReentry instead of granted.
+// WithoutReentry refuses a re-entry with ErrReentry instead of granting it.
 func WithoutReentry() Option { return func(r *request) { r.once = true } }
 
 // WithAtRisk has f called, on a goroutine of its own, when renewals begin to fail:
@@ -95,8 +95,9 @@ func WithAtRisk(f func(left time.Duration)) Option { return func(r *request) { r
 //
 // ctx bounds the wait, and it is the parent of the hold's Context; the lock itself
 // stays held until Release. Acquire with the Context of a hold of the same lock
-// re-enters that hold, as long as it or any other of its call tree is not released: the
-// hold, what has re-entered it, and what it has re-entered. Any other call is another holder.
+// re-enters the lock, as long as that hold or any other of its call tree is not released.
+// The call tree is the first hold and all that have re-entered it. Any other call is
+// another holder.
 func (l *Lock) Acquire(ctx context.Context, options ...Option) (*Hold, error) {
 	return l.acquire(ctx, "acquire", options)
 }
@@ -177,7 +178,7 @@ func (l *Lock) same(other *Lock) bool {
 	return l.members == nil && other.members == nil && actors.SameKey(l.kind, other.kind) && l.name == other.name
 }
 
-// ForceRelease frees the lock, whoever holds it and in whichever process, and tells
+// ForceRelease frees the lock, whoever holds it and in whichever process, and reports
 // whether it was held. A holder in this System is told at once, one in another
 // when it next renews its lease. It returns after Config.CallTimeout and 250 ms at the
 // latest, also if ctx never ends.
@@ -191,10 +192,10 @@ func (l *Lock) ForceRelease(ctx context.Context) (wasHeld bool, err error) {
 
 // Status is what is known of a lock at one moment.
 type Status struct {
-	// Locked says that somebody holds the lock, HeldHere that it is this System.
+	// Locked reports whether somebody holds the lock, HeldHere whether this System does.
 	Locked   bool
 	HeldHere bool
-	// Shared says that it is held by readers; Holders is how many clients hold it.
+	// Shared reports whether readers hold it; Holders is how many clients hold it.
 	Shared  bool
 	Holders int
 	// Holder is the owner field in Redis, "<client uuid>:<number>", or one of them;
@@ -202,7 +203,7 @@ type Status struct {
 	Holder    string
 	HoldCount int
 	// TTL is what is left of the holder's lease; negative if the lock is free, or
-	// is held without an end.
+	// its key has no TTL.
 	TTL time.Duration
 	// Waiters is how many requests wait in this System, Subscribers how many
 	// clients in all listen for the lock's release, or did until a moment ago; of a fair
@@ -213,7 +214,7 @@ type Status struct {
 	Token int64
 }
 
-// Inspect asks Redis, and this System, about the lock. It returns after Config.CallTimeout
+// Inspect reports what Redis and this System know of the lock. It returns after Config.CallTimeout
 // and 250 ms at the latest, also if ctx never ends.
 func (l *Lock) Inspect(ctx context.Context) (Status, error) {
 	out, err := l.ask(ctx, "inspect", actors.OpInspect)

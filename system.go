@@ -42,10 +42,10 @@ func (s *System) ExtensionID() extensions.ExtensionID { return extensionID }
 // there is no answer, and ErrRejected if Redis turns the client away.
 func Connect(url string) (rueidis.Client, error) { return connected(redisio.Connect(url)) }
 
-// ConnectLater is Connect for a single server that may be away: then the client
-// connects when it is first used after the server has come, and until then requests are
-// refused with ErrUnavailable, or wait. So a RedLock can be started while a minority of
-// its servers is down. It takes up to 5 s (dial_timeout in the URL) if the server is silent.
+// ConnectLater is Connect for a single server that may be down. The client connects when
+// it is first used after the server has come up; until then, requests wait or fail with
+// ErrUnavailable. So a RedLock can be started while a minority of its servers is down.
+// ConnectLater takes up to 5 s (dial_timeout in the URL) if the server does not answer.
 // It is not for a cluster or for Sentinel. The error is ErrInvalid or ErrRejected.
 func ConnectLater(url string) (rueidis.Client, error) { return connected(redisio.ConnectLater(url)) }
 
@@ -63,8 +63,8 @@ func connected(client rueidis.Client, err error) (rueidis.Client, error) {
 }
 
 // New starts Lockkeeper inside an actor system and registers it there as an
-// extension. The client stays the caller's, who closes it after the System; TLS,
-// ACL user, database number and so on are the client's own options.
+// extension. The caller closes the client, after the System; TLS, ACL user, database
+// number and so on are the client's own options.
 //
 // With proto.actor's remote, start the remote first: the guardian's address is
 // fixed when New is called.
@@ -86,8 +86,8 @@ func New(system *actor.ActorSystem, client rueidis.Client, config Config) (*Syst
 	return s, nil
 }
 
-// From finds the System that was started last in an actor system, also if it is closed;
-// nil if there is none. The methods of a nil System do not panic: they fail with
+// From returns the System that was started last in an actor system, even if it is closed,
+// or nil if there is none. The methods of a nil System do not panic: they fail with
 // ErrInvalid, and so do those of its locks.
 func From(system *actor.ActorSystem) *System {
 	s, _ := system.Extensions.Get(extensionID).(*System)
@@ -125,8 +125,8 @@ func (s *System) ID() string {
 // lose their locks with ErrClosed as the cause, the locks are released in Redis, and
 // the actors and goroutines end. If ctx ends first, what Redis has not confirmed is left
 // to expire, and the error says so; while Redis does not answer, a ctx that never ends
-// makes Close wait for twice the longest lease. It says so too if a release has failed for
-// good: close the Redis client after the System. Later calls are refused with ErrClosed; see
+// makes Close wait for twice the longest lease. It returns an error too if a release has
+// failed for good, as when the Redis client is closed before the System. Later calls are refused with ErrClosed; see
 // Guardian for later messages. Close may be called more than once.
 func (s *System) Close(ctx context.Context) error {
 	if s.inner() == nil {

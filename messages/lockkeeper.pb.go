@@ -7,7 +7,7 @@
 // Everything that may be sent to the guardian of a Lockkeeper system, and
 // everything that it and its lock actors send back. It answers any other message that has a
 // sender with Failed. The same messages work for local actors and, since they are protobuf,
-// for remote ones, which need a lease of their own; see Acquire.owner.
+// for actors on other nodes, whose requests need a lease; see Acquire.owner.
 
 package messages
 
@@ -43,8 +43,8 @@ const (
 	Kind_KIND_READ_WRITE Kind = 3
 	// All of several locks, or none; see Lock.members.
 	Kind_KIND_MULTI Kind = 4
-	// A majority of independent Redis servers. Goes to the guardian of a system
-	// that a RedLock was made of.
+	// A lock on a majority of independent Redis servers. The request goes to the guardian of
+	// the first system that the RedLock was made of.
 	Kind_KIND_RED Kind = 5
 )
 
@@ -165,8 +165,9 @@ const (
 	Reason_REASON_UNAVAILABLE Reason = 7
 	// Redis refused for good (wrong type, no permission, …); see the detail.
 	Reason_REASON_REJECTED Reason = 8
-	// The lock actor crashed while it handled the request, or gave up. A Release or a
-	// Cancel is repeated after a crash, and gets this answer only if the actor gave up.
+	// The lock actor crashed while it handled the request, or was given up after many
+	// crashes; or the middleware panicked. A Release or a Cancel is repeated after a crash of
+	// the lock actor, until it is done or the actor is given up.
 	Reason_REASON_CRASHED Reason = 9
 	// There is no such hold: never granted, or released before.
 	Reason_REASON_NOT_HELD Reason = 10
@@ -345,8 +346,7 @@ type Acquire struct {
 	// must have a lease or a max_hold, since nobody's death would end its hold.
 	//
 	// A request from another node, or for an owner there, must have a lease of its own:
-	// whether that owner is dead cannot be told from a broken connection, so that its death
-	// releases nothing. It cannot re-enter its hold (REASON_REENTRY), and names the hold_id
+	// its death cannot be told from a broken connection, and releases nothing. It cannot re-enter its hold (REASON_REENTRY), and names the hold_id
 	// in Release, since a process that is born again at its address may have the same PIDs.
 	// Give such owners names that no earlier life of their process had. To hold locks under
 	// the watchdog, run a Lockkeeper system on that node and ask that.
@@ -1109,8 +1109,8 @@ type Status struct {
 	Ttl *durationpb.Duration `protobuf:"bytes,6,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// How many requests wait in this system.
 	Waiters int64 `protobuf:"varint,7,opt,name=waiters,proto3" json:"waiters,omitempty"`
-	// How many clients, this one included, are subscribed to the lock's channel;
-	// for KIND_FAIR how many wait in the queue in Redis.
+	// How many clients, this one included, are subscribed to the lock's channel, or were
+	// until a moment ago; for KIND_FAIR how many wait in the queue in Redis.
 	Subscribers int64 `protobuf:"varint,8,opt,name=subscribers,proto3" json:"subscribers,omitempty"`
 	// The current hold's fencing token; 0 if none is known here.
 	Token int64 `protobuf:"varint,9,opt,name=token,proto3" json:"token,omitempty"`
