@@ -3,6 +3,7 @@
 package redistest
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 
@@ -21,16 +22,24 @@ var shared struct {
 // The package's TestMain must end it: by [Main], or by [StopShared] after m.Run.
 func Shared(t testing.TB) *Server {
 	t.Helper()
+	s, err := startShared()
+	if err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
+	return s
+}
+
+func startShared() (*Server, error) {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if shared.server == nil {
 		s, err := start(nil)
 		if err != nil {
-			t.Fatalf("redistest: %v", err)
+			return nil, err
 		}
 		shared.server = s
 	}
-	return shared.server
+	return shared.server, nil
 }
 
 // StopShared stops the shared server, if there is one.
@@ -56,4 +65,14 @@ type stopShared struct{ m *testing.M }
 func (s stopShared) Run() int {
 	defer StopShared()
 	return s.m.Run()
+}
+
+// SharedURL is the URL of the shared server, for examples, which have no testing.TB. It
+// panics if the server cannot be started.
+func SharedURL() string {
+	s, err := startShared()
+	if err != nil {
+		panic(fmt.Sprintf("redistest: %v", err))
+	}
+	return s.URL()
 }

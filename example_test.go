@@ -1,0 +1,190 @@
+package lockkeeper_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// start is what an application does once: it connects, and starts Lockkeeper in its actor
+// system. The examples leave out its error handling, and share the function stop.
+func start() (sys *lockkeeper.System, actors *actor.ActorSystem, stop func()) {
+	client, err := lockkeeper.Connect(redistest.SharedURL()) // "redis://127.0.0.1:6379"
+	if err != nil {
+		panic(err)
+	}
+	actors = locktest.QuietActorSystem() // actor.NewActorSystem()
+	if sys, err = lockkeeper.New(actors, client, lockkeeper.Config{}); err != nil {
+		panic(err)
+	}
+	return sys, actors, func() {
+		_ = sys.Close(context.Background())
+		client.Close()
+	}
+}
+
+// Work under a lock, and give it back whatever happens.
+func ExampleLock_Acquire() {
+	sys, _, stop := start()
+	defer stop()
+	ctx := context.Background()
+
+	hold, err := sys.Lock("orders").Acquire(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer hold.Release(context.WithoutCancel(ctx))
+	work(hold.Context()) // cancelled, with the cause, when the lock is lost
+	// Output: working
+}
+
+func work(context.Context) { fmt.Println("working") }
+
+// Do not wait for a lock that somebody else has.
+func ExampleLock_TryAcquire() {
+	sys, _, stop := start()
+	defer stop()
+	ctx := context.Background()
+	held, _ := sys.Lock("report").Acquire(ctx)
+	defer held.Release(ctx)
+
+	_, err := sys.Lock("report").TryAcquire(ctx)
+	fmt.Println(errors.Is(err, lockkeeper.ErrHeld))
+	// Output: true
+}
+
+// Wait for a while, and no longer.
+func ExampleWithWait() {
+	sys, _, stop := start()
+	defer stop()
+	ctx := context.Background()
+	held, _ := sys.Lock("import").Acquire(ctx)
+	defer held.Release(ctx)
+
+	_, err := sys.Lock("import").Acquire(ctx, lockkeeper.WithWait(50*time.Millisecond))
+	fmt.Println(errors.Is(err, lockkeeper.ErrTimeout))
+	// Output: true
+}
+
+// A fixed lease ends by itself, and its holder is told.
+func ExampleWithLease() {
+	sys, _, stop := start()
+	defer stop()
+	hold, _ := sys.Lock("cache").Acquire(context.Background(), lockkeeper.WithLease(100*time.Millisecond))
+
+	<-hold.Context().Done()
+	fmt.Println(errors.Is(context.Cause(hold.Context()), lockkeeper.ErrLost), hold.Valid())
+	// Output: true false
+}
+
+// What is called under the lock may take it again, with the context of the hold.
+func ExampleHold_Context() {
+	sys, _, stop := start()
+	defer stop()
+	ctx := context.Background()
+	outer, _ := sys.Lock("account").Acquire(ctx)
+	defer outer.Release(ctx)
+
+	inner, _ := sys.Lock("account").Acquire(outer.Context())
+	defer inner.Release(ctx)
+	fmt.Println("held", inner.Count(), "times")
+	// Output: held 2 times
+}
+
+// Make sure that the lock stays held for what comes next.
+func ExampleHold_Ensure() {
+	sys, _, stop := start()
+	defer stop()
+	ctx := context.Background()
+	hold, _ := sys.Lock("transfer").Acquire(ctx)
+	defer hold.Release(ctx)
+
+	if err := hold.Ensure(ctx, 5*time.Second); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("certain for 5 s")
+	// Output: certain for 5 s
+}
+
+// A fencing token lets the protected resource refuse whoever has lost the lock unaware.
+func ExampleSystem_FencedLock() {
+	sys, _, stop := start()
+	defer stop()
+	ctx := context.Background()
+	first, _ := sys.FencedLock("stock").Acquire(ctx)
+	_ = first.Release(ctx)
+	second, _ := sys.FencedLock("stock").Acquire(ctx)
+	defer second.Release(ctx)
+
+	fmt.Println(second.Token() > first.Token())
+	// Output: true
+}
+
+// Readers share, a writer is alone.
+func ExampleSystem_ReadWriteLock() {
+	sys, _, stop := start()
+	defer stop()
+	ctx := context.Background()
+	prices := sys.ReadWriteLock("prices")
+	one, _ := prices.Read().Acquire(ctx)
+	two, _ := prices.Read().Acquire(ctx)
+
+	_, err := prices.Write().TryAcquire(ctx)
+	fmt.Println(one.Valid(), two.Valid(), errors.Is(err, lockkeeper.ErrHeld))
+	_, _ = one.Release(ctx), two.Release(ctx)
+	// Output: true true true
+}
+
+// All of several locks or none.
+func ExampleMultiLock() {
+	sys, _, stop := start()
+	defer stop()
+	ctx := context.Background()
+
+	both := lockkeeper.MultiLock(sys.Lock("anna"), sys.Lock("bert"))
+	hold, _ := both.Acquire(ctx)
+	_, err := sys.Lock("bert").TryAcquire(ctx)
+	fmt.Println(errors.Is(err, lockkeeper.ErrHeld))
+	_ = hold.Release(ctx)
+	// Output: true
+}
+
+// An actor asks for a lock by message. Its death would release it.
+func ExampleSystem_Guardian() {
+	_, actors, stop := start()
+	defer stop()
+	done := make(chan struct{})
+	invoices := &messages.Lock{Name: "invoices"}
+
+	actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		guardian := lockkeeper.From(ctx.ActorSystem()).Guardian()
+		switch m := ctx.Message().(type) {
+		case *actor.Started:
+			ctx.Request(guardian, &messages.Acquire{Lock: invoices, Wait: durationpb.New(time.Second)})
+		case *messages.Acquired:
+			fmt.Println("acquired", m.HoldCount)
+			ctx.Request(guardian, &messages.Release{Lock: invoices, HoldId: m.HoldId})
+		case *messages.Released:
+			fmt.Println("released")
+			close(done)
+		case *messages.NotAcquired, *messages.NotReleased, *messages.LeaseLost:
+			fmt.Println(m)
+			close(done)
+		}
+	}))
+	<-done
+	// Output:
+	// acquired 1
+	// released
+}
