@@ -52,9 +52,8 @@ type (
 		term    uint64
 	}
 	unsubscribe struct {
-		cell     *cell
-		channel  string
-		repeated bool
+		cell    *cell
+		channel string
 	}
 	// published and confirmed come from the connection.
 	published struct{ channel string }

@@ -44,9 +44,13 @@ func (s *subscriber) Receive(ctx actor.Context) {
 		s.add(m)
 		s.subscriptions.Add(m.channel)
 	case *unsubscribe:
-		if s.drop(m) {
-			s.subscriptions.Remove(m.channel)
-		}
+		s.end(m)
+	}
+}
+
+func (c *channels) end(m *unsubscribe) {
+	if c.drop(m) {
+		c.subscriptions.Remove(m.channel)
 	}
 }
 
@@ -98,13 +102,12 @@ func (c *channels) shared(but *cell, channel string) bool {
 // subscribed reports whether Redis may count this system among a channel's subscribers.
 func (c *channels) subscribed(channel string) bool { return c.subscriptions.Subscribed(channel) }
 
-// crashed looks after the message that a crash of the subscriber has swallowed. A
-// lost wake-up costs a lock no more than its poll bound, and a lost subscribe is
-// asked for again; but a lost unsubscribe would stay for ever.
+// crashed carries out what a crash of the subscriber has swallowed, before its next
+// message. A lost wake-up costs a lock no more than its poll bound, and a lost subscribe
+// is asked for again; but a channel whose unsubscribe was lost would stay for ever.
 func (c *channels) crashed(m any) {
-	if again, ok := m.(*unsubscribe); ok && !again.repeated {
-		again.repeated = true
-		c.rt.deliver(c.rt.subscriber, again)
+	if swallowed, ok := m.(*unsubscribe); ok {
+		c.end(swallowed)
 	}
 }
 

@@ -88,13 +88,13 @@ func (c *cell) crashed(swallowed any, sender *actor.PID) (isLeaving bool) {
 }
 
 // repeat has a message handled once more that nobody else will repeat, and reports whether
-// it did: what Redis, others and the guardian have said, once; and what frees the lock,
-// whose sender may have gone, until it is done or the actor is given up.
+// it did: what Redis, others and the guardian have said, and what frees the lock, whose
+// sender may have gone. It is repeated until it is handled, or the actor is given up.
 func (c *cell) repeat(swallowed any, sender *actor.PID) bool {
 	m := unrepeated(swallowed)
 	switch m.(type) {
 	case *replied, *actor.Terminated, unlocked, listening, shutdown:
-		return m == swallowed && c.rt.deliver(c.pid, &again{m})
+		return c.rt.deliver(c.pid, &again{m})
 	}
 	return frees(m) && c.gate.enter() && // it counts as one more request
 		c.rt.deliver(c.pid, &actor.MessageEnvelope{Message: &again{m}, Sender: sender})

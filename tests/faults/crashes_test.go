@@ -78,3 +78,20 @@ func TestCrashesInARow(t *testing.T) {
 		}
 	}
 }
+
+// What nobody else would say again is handled after as many crashes as it takes.
+func TestDeathIsNotLostInCrashes(t *testing.T) {
+	tr := locktest.NewTree(t, lockkeeper.Config{})
+	lock := redistest.Name(t)
+	holder, heir := tr.Client(t, "holder"), tr.Client(t, "heir")
+	holder.Acquire(lock)
+	locktest.Expect[*messages.Acquired](t, holder)
+	heir.Acquire(lock)
+	redistest.Eventually(t, "the heir waits", func() bool { return tr.Waiters(t, lock) == 1 })
+	tr.Hit(inTurn("*actor.Terminated", "*actors.again", "*actors.again"), nil)
+	tr.System.Root.Stop(holder.Pid)
+	locktest.Expect[*messages.Acquired](t, heir)
+	if n := tr.Count.Load(); n != 3 {
+		t.Errorf("%d crashes, want 3", n)
+	}
+}
