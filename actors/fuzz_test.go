@@ -269,7 +269,7 @@ func FuzzParts(f *testing.F) {
 				}
 			}
 			for _, kind := range []core.CommandKind{core.Release, core.Renew, core.ForceRelease} {
-				if v := sum(kind, append([]verdict(nil), parts...)); v.Outcome != core.Done && v.Outcome != core.Absent && (v.Outcome != core.Failed || v.Err == nil) {
+				if v := sum(core.Command{Kind: kind}, append([]verdict(nil), parts...)); v.Outcome != core.Done && v.Outcome != core.Absent && (v.Outcome != core.Failed || v.Err == nil) {
 					t.Errorf("%v of %+v was read as %+v", kind, parts, v.Result)
 				}
 			}

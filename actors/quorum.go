@@ -30,7 +30,7 @@ func (q *quorum) run(c core.Command, deadline time.Time, done func(verdict)) {
 	switch {
 	case c.Kind == core.Acquire && c.Count == 1:
 		q.acquire(c, deadline, done)
-	case c.Kind == core.Release && c.Count == 0:
+	case isFull(c):
 		q.release(c, deadline, done)
 	case c.Kind == core.Yield:
 		q.release(asRelease(c), deadline, done)

@@ -27,8 +27,14 @@ func (t *together) run(c core.Command, deadline time.Time, done func(verdict)) {
 }
 
 func asRelease(c core.Command) core.Command {
-	c.Kind, c.Count = core.Release, 0
+	c.Kind, c.Count, c.Shared = core.Release, 0, 0
 	return c
+}
+
+// isFull reports whether a command frees the lock. A release that leaves a count does not:
+// the hold goes on, and nothing of it may be freed.
+func isFull(c core.Command) bool {
+	return c.Kind == core.Release && c.Count == 0 && c.Shared == 0
 }
 
 // acquire takes the parts from the i-th on.
@@ -85,8 +91,8 @@ func (t *together) all(c core.Command, deadline time.Time, done func(verdict)) {
 		for i, a := range answers {
 			verdicts[i] = a.verdict
 		}
-		whole := sum(c.Kind, verdicts)
-		if c.Kind == core.Release && whole.Outcome == core.Failed && !whole.Transient {
+		whole := sum(c, verdicts)
+		if isFull(c) && whole.Outcome == core.Failed && !whole.Transient {
 			// The whole is not tried again, because of one part; the others must not stay held.
 			for _, a := range answers {
 				if a.owes() {
@@ -108,9 +114,9 @@ func (t *together) cleanUp(c core.Command) {
 }
 
 // sum is what the verdicts on the parts mean for the whole. That a part was lost counts
-// for more than that another did not answer, except after a release, which is tried again.
+// for more than that another did not answer, except after a full release, which is tried again.
 // What only some parts have carried out may have been carried out.
-func sum(kind core.CommandKind, answers []verdict) verdict {
+func sum(c core.Command, answers []verdict) verdict {
 	whole := verdict{Result: core.Result{Outcome: core.Done}}
 	var failed, lost *verdict
 	unsure := false
@@ -129,7 +135,7 @@ func sum(kind core.CommandKind, answers []verdict) verdict {
 		}
 	}
 	switch {
-	case failed != nil && (lost == nil || kind == core.Release):
+	case failed != nil && (lost == nil || isFull(c)):
 		whole.Result = failed.Result
 		whole.Unsure = unsure
 	case lost != nil:

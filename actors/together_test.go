@@ -163,21 +163,23 @@ func TestSum(t *testing.T) {
 		kind    core.CommandKind
 		answers []verdict
 		want    core.Result
+		count   int
 	}{
-		{"all done", core.Renew, []verdict{done, done}, core.Result{Outcome: core.Done}},
-		{"one lost", core.Renew, []verdict{done, absent}, core.Result{Outcome: core.Absent}},
-		{"one taken", core.Renew, []verdict{absent, taken, done}, core.Result{Outcome: core.Absent, Taken: true}},
-		{"one refused", core.Acquire, []verdict{done, refused}, core.Result{Outcome: core.Absent, Taken: true}},
-		{"one failed", core.Renew, []verdict{done, failing(true, true)}, failing(true, true).Result},
-		{"one failed, one for good", core.Renew, []verdict{failing(true, true), failing(false, false)}, failing(false, true).Result},
-		{"one for good, one failed", core.Renew, []verdict{failing(false, false), failing(true, true)}, failing(false, true).Result},
-		{"one failed for certain, and the others did it", core.Release, []verdict{failing(true, false), done}, failing(true, true).Result},
-		{"a loss counts for more", core.Renew, []verdict{failing(true, true), absent}, core.Result{Outcome: core.Absent}},
-		{"but not for a release", core.Release, []verdict{failing(true, true), absent}, failing(true, true).Result},
-		{"one was held", core.ForceRelease, []verdict{done, held, done}, core.Result{Outcome: core.Done, WasHeld: true}},
+		{"all done", core.Renew, []verdict{done, done}, core.Result{Outcome: core.Done}, 0},
+		{"one lost", core.Renew, []verdict{done, absent}, core.Result{Outcome: core.Absent}, 0},
+		{"one taken", core.Renew, []verdict{absent, taken, done}, core.Result{Outcome: core.Absent, Taken: true}, 0},
+		{"one refused", core.Acquire, []verdict{done, refused}, core.Result{Outcome: core.Absent, Taken: true}, 0},
+		{"one failed", core.Renew, []verdict{done, failing(true, true)}, failing(true, true).Result, 0},
+		{"one failed, one for good", core.Renew, []verdict{failing(true, true), failing(false, false)}, failing(false, true).Result, 0},
+		{"one for good, one failed", core.Renew, []verdict{failing(false, false), failing(true, true)}, failing(false, true).Result, 0},
+		{"one failed for certain, and the others did it", core.Release, []verdict{failing(true, false), done}, failing(true, true).Result, 0},
+		{"a loss counts for more", core.Renew, []verdict{failing(true, true), absent}, core.Result{Outcome: core.Absent}, 0},
+		{"but not for a release", core.Release, []verdict{failing(true, true), absent}, failing(true, true).Result, 0},
+		{"unless a count stays", core.Release, []verdict{failing(true, true), absent}, core.Result{Outcome: core.Absent}, 1},
+		{"one was held", core.ForceRelease, []verdict{done, held, done}, core.Result{Outcome: core.Done, WasHeld: true}, 0},
 	}
 	for _, test := range tests {
-		got := sum(test.kind, test.answers).Result
+		got := sum(core.Command{Kind: test.kind, Count: test.count}, test.answers).Result
 		if got.Outcome != test.want.Outcome || got.Taken != test.want.Taken || got.Transient != test.want.Transient ||
 			got.Unsure != test.want.Unsure || got.WasHeld != test.want.WasHeld || !errors.Is(got.Err, test.want.Err) {
 			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
@@ -191,12 +193,17 @@ func TestTogetherReleasesTheOthers(t *testing.T) {
 	releasing := func(v verdict) *fake { return &fake{answers: map[core.CommandKind]verdict{core.Release: v}} }
 	for _, test := range []struct {
 		parts []*fake
+		c     core.Command
 		owed  []bool
 	}{
-		{[]*fake{releasing(failing(false, false)), releasing(failing(true, false)), {}}, []bool{false, true, false}},
-		{[]*fake{releasing(failing(true, true)), releasing(failing(true, false)), {}}, []bool{false, false, false}}, // all are tried again
+		{[]*fake{releasing(failing(false, false)), releasing(failing(true, false)), {}}, core.Command{}, []bool{false, true, false}},
+		{[]*fake{releasing(failing(true, true)), releasing(failing(true, false)), {}}, core.Command{}, []bool{false, false, false}}, // all are tried again
+		// A count that is left is a hold that goes on: no part of it must be freed.
+		{[]*fake{releasing(failing(false, false)), releasing(failing(true, false)), {}}, core.Command{Count: 1}, []bool{false, false, false}},
+		{[]*fake{releasing(failing(false, false)), releasing(failing(true, false)), {}}, core.Command{Shared: 1}, []bool{false, false, false}},
 	} {
-		ran(t, test.parts, core.Command{Kind: core.Release}, time.Now().Add(time.Minute))
+		test.c.Kind = core.Release
+		ran(t, test.parts, test.c, time.Now().Add(time.Minute))
 		for i, part := range test.parts {
 			if part.owed != test.owed[i] {
 				t.Errorf("part %d is owed: %v, want %v", i, part.owed, test.owed[i])

@@ -2,6 +2,7 @@ package multi_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
@@ -25,6 +26,31 @@ func TestMultiReleaseReachesEveryServer(t *testing.T) {
 	if err := locktest.Await(t, "the release", released); err != nil {
 		t.Error(err)
 	}
+	near.IsFree(t)
+	far.IsFree(t)
+}
+
+// A release that leaves a count frees nothing, whatever comes of it on the servers: the outer
+// hold goes on.
+func TestMultiPartialReleaseFreesNoMember(t *testing.T) {
+	t.Parallel()
+	near, far := locktest.NewKey(t, redistest.Start(t)), locktest.NewKey(t, redistest.Start(t))
+	near.Do(t, "ACL", "SETUSER", "no-hset", "reset", "on", ">pw", "~*", "&*", "+@all")
+	elsewhere := locktest.Open(t, far.Server.URL(), lockkeeper.Config{})
+	whole := lockkeeper.MultiLock(
+		locktest.Open(t, locktest.As(near.Server, "no-hset", "pw"), lockkeeper.Config{}).Lock(near.LockName),
+		locktest.Open(t, far.Server.URL(), lockkeeper.Config{}).Lock(far.LockName))
+	outer := locktest.AcquireIn(t, locktest.Within(t), whole)
+	inner := locktest.AcquireIn(t, outer.Context(), whole)
+	near.Do(t, "ACL", "SETUSER", "no-hset", "-hset")
+	far.Do(t, "REPLICAOF", "127.0.0.1", "1") // it becomes read-only
+	locktest.IsError(t, inner.Release(locktest.Within(t)), lockkeeper.ErrRejected)
+	far.Do(t, "REPLICAOF", "NO", "ONE")
+	locktest.Lasts(t, time.Second, outer)
+	_, err := elsewhere.Lock(far.LockName).TryAcquire(locktest.Within(t))
+	locktest.IsError(t, err, lockkeeper.ErrHeld)
+	near.Do(t, "ACL", "SETUSER", "no-hset", "+hset")
+	locktest.Release(t, outer)
 	near.IsFree(t)
 	far.IsFree(t)
 }
