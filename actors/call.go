@@ -52,12 +52,10 @@ type Call struct {
 	Target *Call
 
 	// slot takes the one Outcome; or first a command, if the caller lends its goroutine: one
-	// that would only wait, and whose context cannot end, may as well run the command that
-	// it waits for. That spares waking up another. But nothing is lent that may take longer
-	// than the caller wants to wait: lendsUntil, 0 for no bound.
-	slot       slot
-	lends      bool
-	lendsUntil core.Instant
+	// that would only wait may as well run the command that it waits for. That spares waking
+	// up another.
+	slot  slot
+	lends bool
 
 	id        atomic.Uint64
 	withdrawn atomic.Bool
@@ -151,15 +149,27 @@ func refusal(op Op, reason core.Reason, detail string) core.Answer {
 	return core.Answer{Kind: kind, Reason: reason, TTL: -1, Detail: detail}
 }
 
-// mayRun reports whether the caller has the time to run a command.
-func (call *Call) mayRun(command *core.Command) bool {
-	return call.lends && (call.lendsUntil == 0 || command.Deadline <= call.lendsUntil)
+// unbounded reports whether the caller waits for longer than any command takes, so that it
+// may run one. A command has a deadline, but the client does not look at it while it waits
+// for a connection that it opens for another.
+func (call *Call) unbounded(lease time.Duration) bool {
+	switch call.Op {
+	case OpAcquire:
+		return !call.Try && call.Wait == 0
+	case OpRelease:
+		return lease >= longestDial // that is when it returns at the latest
+	}
+	return false
 }
+
+// longestDial is more than rueidis gives a connection to be opened, 5 s, unless its user
+// has said otherwise.
+const longestDial = 10 * time.Second
 
 // Do submits a call and waits for its outcome; answered is false if ctx ended first.
 func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered bool) {
 	ended := ctx.Done()
-	call.lends = ended == nil
+	call.lends = ended == nil && call.unbounded(r.cfg.Lease)
 	r.submit(call)
 	for {
 		job, out, answered := call.slot.take(ended)

@@ -118,9 +118,6 @@ func (c *cell) called(call *Call) {
 		call.id.Store(ticket.ID)
 		c.handle(call, func(l *core.Lock, now core.Instant) {
 			ticket.Deadline = deadline(now, call.Wait)
-			if call.lendsUntil = ticket.Deadline; call.Try {
-				call.lendsUntil = now + c.rt.cfg.TryTime()
-			}
 			l.Acquire(now, ticket)
 		})
 	case OpRelease:

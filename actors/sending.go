@@ -41,7 +41,7 @@ func (c *cell) lent(command *core.Command, call *redisio.Call) bool {
 	if lender == nil && (command.Kind == core.Acquire || command.Kind == core.Enrol) {
 		lender, waiting = c.lock.Next().(*Call)
 	}
-	if lender == nil || !lender.mayRun(command) || !c.rt.borrow() {
+	if lender == nil || !lender.lends || !c.rt.borrow() {
 		return false
 	}
 	if !lender.slot.lend(&loan{rt: c.rt, call: *call}, waiting) {

@@ -2,6 +2,8 @@ package locks_test
 
 import (
 	"context"
+	"crypto/tls"
+	"net"
 	"sync"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/redis/rueidis"
 )
 
 // Every call ends with its context, with its wait, or after a documented time, also while
@@ -55,6 +58,60 @@ func TestCallsAreBounded(t *testing.T) {
 				check(short, "Close", 0, func(ctx context.Context) { _ = s.Close(ctx) })
 				all.Wait()
 			})
+		}
+	}
+}
+
+// A caller that has a bound runs no command itself: rueidis has it wait for a connection
+// that is being opened for somebody else, whatever the command's deadline.
+func TestBoundedCallWaitsForNoOtherDial(t *testing.T) {
+	server := redistest.Start(t)
+	options, err := rueidis.ParseURL(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.DisableRetry, options.DisableCache, options.PipelineMultiplex = true, true, -1
+	var mu sync.Mutex
+	var connections []net.Conn
+	hangs := false
+	options.DialCtxFn = func(ctx context.Context, address string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if hangs {
+			mu.Unlock()
+			<-ctx.Done()
+			mu.Lock()
+			return nil, &net.OpError{Op: "dial", Err: ctx.Err()}
+		}
+		c, err := dialer.DialContext(ctx, "tcp", address)
+		connections = append(connections, c)
+		return c, err
+	}
+	client, err := rueidis.NewClient(options)
+	s := locktest.OpenWith(t, client, err, lockkeeper.Config{})
+	s.Lame = true
+	t.Cleanup(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		hangs = false
+	})
+	mu.Lock()
+	hangs = true
+	for _, c := range connections {
+		c.Close()
+	}
+	mu.Unlock()
+	began, dialing := time.Now(), make(chan struct{})
+	go func() {
+		close(dialing)
+		_, _ = s.Lock(redistest.Name(t) + "other").TryAcquire(context.Background())
+	}()
+	<-dialing
+	for time.Since(began) < 3*time.Second { // the others' dial lasts for 2 s
+		asked := time.Now()
+		_, err = s.Lock(redistest.Name(t)).Acquire(context.Background(), lockkeeper.WithWait(300*time.Millisecond), lockkeeper.WithLease(time.Second))
+		if took := time.Since(asked); err == nil || took > 300*time.Millisecond+locktest.BoundSlack {
+			t.Fatalf("a wait of 300 ms ended after %v: %v", took, err)
 		}
 	}
 }
