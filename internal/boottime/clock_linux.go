@@ -41,7 +41,7 @@ func boot() (time.Duration, bool) {
 type clock struct {
 	times func() (wall, mono time.Duration)
 	boot  func() (since time.Duration, ok bool)
-	// zero is CLOCK_BOOTTIME when the monotonic clock was 0.
+	// zero is CLOCK_BOOTTIME when the monotonic clock was 0, or a little less.
 	zero time.Duration
 	last atomic.Pointer[comparison]
 }
@@ -50,7 +50,9 @@ type clock struct {
 type comparison struct {
 	// offset is the wall clock minus the monotonic clock.
 	offset time.Duration
-	// asleep is CLOCK_BOOTTIME minus the monotonic clock: for how long the machine has slept.
+	// asleep is for how long the machine has slept. It may be a little too much, by what
+	// a reading of the clocks takes, and never too little: a lease is trusted for less
+	// time than it lasts then, not for more.
 	asleep time.Duration
 }
 
@@ -59,10 +61,9 @@ func (c *clock) start() bool {
 	if _, ok := c.boot(); !ok {
 		return false
 	}
-	c.last.Store(&comparison{})
-	wall, mono, since := c.read()
-	c.zero = since - mono
-	c.last.Store(&comparison{offset: wall - mono})
+	r, _ := c.read()
+	c.zero = r.least
+	c.last.Store(&comparison{offset: r.offset})
 	return true
 }
 
@@ -81,28 +82,45 @@ func (c *clock) Now() time.Duration {
 func (c *clock) compare() time.Duration {
 	for {
 		last := c.last.Load()
-		wall, mono, since := c.read()
-		now := &comparison{offset: wall - mono, asleep: last.asleep}
+		r, mono := c.read()
 		// Less is an inaccuracy, which must not make the clock go backwards.
-		if asleep := since - mono; asleep > last.asleep+jitter {
-			now.asleep = asleep
-		}
+		now := &comparison{offset: r.offset, asleep: max(last.asleep, r.most-c.zero)}
 		if c.last.CompareAndSwap(last, now) {
 			return mono + now.asleep
 		}
 	}
 }
 
-// read reads all clocks at the same moment. After a sleep in between, wall and mono are
-// from before it, so that the next look at them notices it.
-func (c *clock) read() (wall, mono, since time.Duration) {
-	for {
-		wall, mono = c.times()
+// reading is what a look at all clocks says. They are not read at the same moment:
+// CLOCK_BOOTTIME minus the monotonic clock is something from least to most.
+type reading struct {
+	offset      time.Duration // the wall clock minus the monotonic clock
+	least, most time.Duration
+}
+
+func (r *reading) gap() time.Duration { return r.most - r.least }
+
+// mostTries bounds how often the clocks are read to read them close to each other. In a
+// sandbox, an emulator or a virtual machine without a fast clock they never are.
+const mostTries = 10
+
+// read reads all clocks as close to each other as it can; mono is the present. After a
+// sleep in between, offset is from before it, so that the next look notices it.
+func (c *clock) read() (best reading, mono time.Duration) {
+	for try := range mostTries {
+		wall, before := c.times()
 		boot, _ := c.boot()
-		if _, after := c.times(); after-mono < jitter/4 {
-			return wall, mono, boot - c.zero
+		_, mono = c.times()
+		r := reading{offset: wall - before, least: boot - mono, most: boot - before}
+		slept := r.least > best.most // since the best
+		if try == 0 || slept || r.gap() < best.gap() {
+			best = r
+		}
+		if best.gap() < jitter/4 {
+			break
 		}
 	}
+	return best, mono
 }
 
 // Beat implements Clock, by a timer of the kernel's that goes on during sleep: on waking

@@ -70,3 +70,48 @@ func TestBeatLooksAtBoottime(t *testing.T) {
 		t.Errorf("the clock says %v after a sleep of an hour", now)
 	}
 }
+
+// Where clocks are slow to read, no two readings are close to each other.
+func TestClocksThatAreSlowToRead(t *testing.T) {
+	for _, each := range []time.Duration{15 * time.Microsecond, time.Millisecond} {
+		t.Run(each.String(), func(t *testing.T) {
+			var readings, sleepAt int
+			m := &machine{wall: 1e18, asleep: 1e15}
+			m.happens = func(m *machine) {
+				if readings++; readings > 100 {
+					t.Fatal("it reads the clocks for ever")
+				}
+				if readings == sleepAt {
+					m.sleep(20 * time.Second)
+				}
+				m.run(each)
+			}
+			c := &clock{times: m.times, boot: m.boot}
+			c.start()
+			start := m.mono + m.asleep - c.Now()
+			var last time.Duration
+			// now checks what the clock says: rather too much than too little.
+			now := func() {
+				t.Helper()
+				earliest := m.mono + m.asleep - start
+				readings = 0
+				now := c.Now()
+				if latest := m.mono + m.asleep - start + 5*each; now < earliest || now > latest || now < last {
+					t.Fatalf("the clock says %v after %v, and it is between %v and %v", now, last, earliest, latest)
+				}
+				last = now
+			}
+			for at := range 40 {
+				now()
+				m.wall += time.Hour // somebody sets it
+				sleepAt = at
+				now()
+				sleepAt = 0
+				m.sleep(20 * time.Second)
+				now()
+				m.wall -= time.Hour
+				now()
+			}
+		})
+	}
+}
