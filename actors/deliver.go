@@ -1,20 +1,33 @@
 package actors
 
-import "github.com/asynkron/protoactor-go/actor"
+import (
+	"errors"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
 
 // deliver sends a message and reports whether there was anybody to take it. All that
 // actors and goroutines of a system send goes this way.
 //
 // What reaches nobody becomes no dead letter, as it would with proto.actor's Send: the
 // host's subscribers to the event stream run inside the sender, and may block or panic. A
-// process on another node takes everything, whether it arrives there or not.
+// process on another node takes everything, whether it arrives there or not. A future that
+// has timed out takes nothing, though it may still be found then.
 func (r *Runtime) deliver(pid *actor.PID, message any) (taken bool) {
 	defer r.survive("a recipient panicked") // a process of the host's own, or what a future is piped to
 	process, taken := r.actor.ProcessRegistry.Get(pid)
 	if taken {
 		process.SendUserMessage(pid, message)
+		taken = !timedOut(pid, process)
 	}
 	return taken
+}
+
+// timedOut reports whether a process is a future whose caller has got ErrTimeout, or will.
+// It is for a future that has been sent something: it is done then, and Wait does not wait.
+func timedOut(pid *actor.PID, process actor.Process) bool {
+	future, ok := process.(interface{ Wait() error })
+	return ok && isFuture(pid) && errors.Is(future.Wait(), actor.ErrTimeout)
 }
 
 // deliverSystem is deliver for proto.actor's own messages.

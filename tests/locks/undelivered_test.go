@@ -77,6 +77,41 @@ func TestGrantForARequesterThatHasGone(t *testing.T) {
 	k.IsFree(t)
 }
 
+// A grant can find a future that has timed out just then: its caller has ErrTimeout, though
+// somebody took the message. Here such a future stays where it can be found.
+func TestGrantToAFutureThatTimesOut(t *testing.T) {
+	k := locktest.NewKey(t, redistest.Shared(t))
+	s := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+	owner, registry := s.Probe(t), s.Actors.ProcessRegistry
+	future := actor.NewFuture(s.Actors, 10*time.Millisecond)
+	process, there := registry.GetLocal(future.PID().Id)
+	if !there {
+		t.Fatal("the future has timed out before it was found")
+	}
+	if err := future.Wait(); !errors.Is(err, actor.ErrTimeout) {
+		t.Fatal(err)
+	}
+	redistest.Eventually(t, "the future to be found again", func() bool {
+		_, added := registry.Add(process, future.PID().Id)
+		return added
+	})
+	t.Cleanup(func() { registry.Remove(future.PID()) })
+	hold := s.Acquire(t, k)
+	s.Actors.Root.RequestWithCustomSender(s.Guardian(), &messages.Acquire{Lock: k.Message(), Owner: owner.Pid}, future.PID())
+	s.AwaitWaiters(t, k, 1)
+	locktest.Release(t, hold)
+	s.Passes(t, k)
+
+	// One that has not timed out yet keeps what it is granted.
+	future = actor.NewFuture(s.Actors, redistest.Limit)
+	s.Actors.Root.RequestWithCustomSender(s.Guardian(), &messages.Acquire{Lock: k.Message(), Owner: owner.Pid}, future.PID())
+	answer, err := future.Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	locktest.Ask[*messages.Released](t, owner, &messages.Release{Lock: k.Message(), HoldId: answer.(*messages.Acquired).HoldId})
+}
+
 // A subscriber of the host's to the event stream runs in whoever makes a dead letter; if
 // it blocks, no lock may wait for it.
 func TestSubscriberThatBlocksHoldsUpNoLock(t *testing.T) {
