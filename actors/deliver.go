@@ -91,6 +91,8 @@ func (a *answering) InvokeSystemMessage(message any) {
 		self := a.invoker.(actor.Context).Self()
 		if _, there := a.rt.actor.ProcessRegistry.GetLocal(self.Id); !there {
 			a.invoker, a.stopped = nil, self
+			// After a crash the mailbox is suspended, and its supervisor does not reach it any more.
+			a.Mailbox.PostSystemMessage(&actor.ResumeMailbox{})
 		}
 	}
 }

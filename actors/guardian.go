@@ -140,6 +140,7 @@ func (r *Runtime) refuse(m any, sender *actor.PID, reason core.Reason, detail st
 	if a, ok := m.(*admitted); ok {
 		m, sender = a.message, a.sender
 	}
+	m = unrepeated(m)
 	switch by := letterOf(m, sender); {
 	case by != nil && by.replyTo == nil:
 		r.host.warn("a request without a sender was refused", "lock", by.lock.GetName(), "detail", detail)

@@ -166,3 +166,65 @@ func TestUnknownMessageIsAnswered(t *testing.T) {
 	}
 	s.Passes(t, k)
 }
+
+// A lock actor that somebody stops while it crashes still answers what is in its mailbox.
+func TestLockActorStoppedInACrash(t *testing.T) {
+	t.Run("requests behind the crash", func(t *testing.T) {
+		var s *locktest.Site
+		var p *locktest.Probe
+		k := locktest.NewKey(t, redistest.Shared(t))
+		first := locktest.Once("*messages.Inspect")
+		s = locktest.Open(t, k.Server.URL(), lockkeeper.Config{}, func(next actor.ReceiverFunc) actor.ReceiverFunc {
+			return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
+				if first(e.Message) {
+					for range 3 {
+						s.Actors.Root.RequestWithCustomSender(c.Self(), &messages.Acquire{Lock: k.Message(), Owner: p.Pid}, p.Pid)
+					}
+					s.Actors.Root.Stop(c.Self())
+					panic("while it is stopped")
+				}
+				next(c, e)
+			}
+		})
+		p = s.Probe(t)
+		p.Send(&messages.Inspect{Lock: k.Message()})
+		answers := map[string]int{}
+		for range 4 { // that of the crash is the guardian's: it may come at any time
+			switch m := locktest.Next[any](t, p).(type) {
+			case *messages.Failed:
+				answers[m.Reason.String()]++
+			case *messages.NotAcquired:
+				answers[m.Reason.String()]++
+			default:
+				t.Errorf("answered %v", m)
+			}
+		}
+		if answers["REASON_CRASHED"] != 1 || answers["REASON_CLOSED"] != 3 {
+			t.Errorf("answered %v", answers)
+		}
+	})
+	t.Run("a release that comes again", func(t *testing.T) {
+		var s *locktest.Site
+		k := locktest.NewKey(t, redistest.Shared(t))
+		crash, restart := locktest.Once("*messages.Release"), locktest.Once("*actor.Restarting")
+		s = locktest.Open(t, k.Server.URL(), lockkeeper.Config{}, func(next actor.ReceiverFunc) actor.ReceiverFunc {
+			return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
+				if crash(e.Message) {
+					panic("over the release")
+				}
+				if restart(e.Message) {
+					s.Actors.Root.Stop(c.Self())
+				}
+				next(c, e)
+			}
+		})
+		p := s.Probe(t)
+		p.Notice = func(m any) bool { _, lost := m.(*messages.LeaseLost); return !lost }
+		granted := locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: k.Message()})
+		refused := locktest.Ask[*messages.NotReleased](t, p, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId})
+		if refused.Reason != messages.Reason_REASON_CLOSED {
+			t.Errorf("answered %v", refused)
+		}
+		k.AwaitFree(t)
+	})
+}
