@@ -28,8 +28,7 @@ type leaving struct {
 // lets the actor leave. It needs nothing of the lock but its lists.
 func (c *cell) giveUp(reason core.Reason, detail string) {
 	holders, pending := c.lock.Everyone()
-	farewell := c.lock.Farewell()
-	until := max(c.rt.Now()+c.rt.cfg.Lease, c.lock.LeaseUntil())
+	farewell := c.lock.Farewell(c.rt.Now())
 	c.renew()
 	c.stopAlarm()
 	c.rt.table.drop(c)
@@ -48,7 +47,7 @@ func (c *cell) giveUp(reason core.Reason, detail string) {
 	c.inspections = nil
 	c.stopListening()
 	for _, command := range farewell {
-		(&lastRelease{cell: c, command: command, until: until}).try()
+		(&lastRelease{cell: c, command: command, until: c.rt.Now() + command.MaxTTL}).try()
 	}
 	c.leaving.check(c)
 }
@@ -82,7 +81,7 @@ func (l *leaving) check(c *cell) {
 }
 
 // lastRelease frees a term's key without the help of its actor, trying again until
-// the lease would have run out anyway.
+// the key would have expired anyway.
 type lastRelease struct {
 	cell    *cell
 	command core.Command

@@ -55,7 +55,7 @@ func heldOn(looks []look) (answered, held int) {
 // others go on trying.
 func (q *quorum) evict(c core.Command, looks []look, deadline time.Time, done func(verdict)) {
 	var owners []string
-	left := c.Lease
+	left := max(c.Lease, c.MaxTTL)
 	var failed tally
 	if c.Term != 0 { // of this process
 		q.end(c.Term)

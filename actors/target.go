@@ -90,9 +90,9 @@ func (l *leaf) owner(term uint64) string {
 	return l.member.Owner(term)
 }
 
-// cleanUp goes on with a release that has failed, until it is confirmed or the lease is over.
+// cleanUp goes on with a release that has failed, until it is confirmed or the key has expired.
 func (l *leaf) cleanUp(c core.Command) {
-	l.rt.cleanups.add(cleanup{leaf: l, owner: l.owner(c.Term), until: l.rt.Now() + c.Lease})
+	l.rt.cleanups.add(cleanup{leaf: l, owner: l.owner(c.Term), until: l.rt.Now() + max(c.MaxTTL, c.Lease)})
 }
 
 // owe does so if the term may have the lock by a vote. A vote that is still under way is

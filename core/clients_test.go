@@ -209,7 +209,7 @@ func (p *process) giveUp() {
 	}
 	w.logf("%s gives its lock up", p.uuid)
 	p.checkEveryone()
-	farewell := p.lock.Farewell()
+	farewell := p.lock.Farewell(w.now)
 	p.end()
 	// What was sent before has arrived by then.
 	w.after(10*sec, func() {

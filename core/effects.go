@@ -85,6 +85,10 @@ type Command struct {
 	// Hurry keeps a Renew from waiting for company.
 	Hurry    bool
 	Deadline Instant
+	// MaxTTL is for how long from now a key of this term may be in Redis, whatever arrives
+	// late: it bounds what is tried, outside the core, to release it. No script is told. It
+	// is no Instant, since the systems of a RedLock have a clock each.
+	MaxTTL time.Duration
 }
 
 // Outcome is what became of a Command.

@@ -110,7 +110,7 @@ func TestFairFarewell(t *testing.T) {
 	farewell := func(want ...string) {
 		t.Helper()
 		var got []string
-		for _, c := range r.lock.Farewell() {
+		for _, c := range r.lock.Farewell(r.now) {
 			got = append(got, commandSentence(c))
 		}
 		r.said = got

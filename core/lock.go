@@ -464,24 +464,24 @@ func (l *Lock) Everyone() (holders []Holder, pending []any) {
 
 // Farewell lists the commands after which nothing of this process is left in Redis.
 // It is for a lock that is given up.
-func (l *Lock) Farewell() []Command {
+func (l *Lock) Farewell(now Instant) []Command {
 	var all []Command
-	leave := func(term uint64) {
-		all = append(all, Command{Kind: Release, Term: term})
+	leave := func(term uint64, ttl time.Duration) {
+		all = append(all, Command{Kind: Release, Term: term, MaxTTL: ttl})
 	}
 	if l.phase != free && l.lease.term != 0 {
-		leave(l.lease.term)
+		leave(l.lease.term, l.maxTTL())
 	}
 	for _, o := range l.sides {
 		if o.kind == opRelease || o.heldHere {
-			leave(o.term)
+			leave(o.term, max(l.maxTTL(), o.until-now))
 		}
 	}
 	if l.enrolment.needed(l) {
 		for _, e := range l.mayHaveTaken() {
-			leave(e.Term)
+			leave(e.Term, l.maxTTL())
 		}
-		all = append(all, Command{Kind: Enrol, Top: l.enrolment.top})
+		all = append(all, Command{Kind: Enrol, Top: l.enrolment.top, MaxTTL: l.maxTTL()})
 	}
 	return all
 }

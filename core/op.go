@@ -101,6 +101,7 @@ func (l *Lock) send(o *op) {
 	o.due = l.now + timeout + replyGrace
 	c := Command{
 		Seq: o.seq, Term: o.term, Count: o.counts.exclusive, Shared: o.counts.shared, Mode: o.mode, Lease: o.lease, Deadline: l.now + timeout,
+		MaxTTL: l.maxTTL(),
 	}
 	switch o.kind {
 	case opAcquire, opGrant:
@@ -119,6 +120,7 @@ func (l *Lock) send(o *op) {
 		c.Open = l.now >= l.lease.openAt
 	case opRelease:
 		c.Kind = Release
+		c.MaxTTL = max(c.MaxTTL, o.until-l.now)
 	case opRenew:
 		c.Kind = Renew
 		c.Hurry = o.hurry || o.tries > 0
@@ -240,12 +242,14 @@ func (l *Lock) cleanUp(term uint64) {
 }
 
 // longestTTL is until when a key of this lease may be in Redis, whatever arrives late.
-func (l *Lock) longestTTL() Instant {
+func (l *Lock) longestTTL() Instant { return l.now + l.maxTTL() }
+
+func (l *Lock) maxTTL() time.Duration {
 	longest := max(l.cfg.Lease, l.lease.length, l.lease.longest)
 	if l.kind.Queued {
 		longest = max(longest, l.enrolment.longest)
 	}
-	return l.now + longest
+	return longest
 }
 
 // leaveBehind gives up releasing a key.

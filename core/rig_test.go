@@ -418,7 +418,7 @@ func answerSentence(a core.Answer) string {
 // terms are those that a lock that is given up must still see released.
 func terms(l *core.Lock) []uint64 {
 	var all []uint64
-	for _, c := range l.Farewell() {
+	for _, c := range l.Farewell(0) {
 		if c.Kind == core.Release {
 			all = append(all, c.Term)
 		}
