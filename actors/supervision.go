@@ -93,7 +93,7 @@ func (c *cell) crashed(swallowed any, sender *actor.PID) (isLeaving bool) {
 func (c *cell) repeat(swallowed any, sender *actor.PID) bool {
 	m := unrepeated(swallowed)
 	switch m.(type) {
-	case *replied, *actor.Terminated, unlocked, listening, shutdown:
+	case *replied, *actor.Terminated, unlocked, listening, suspicion, shutdown:
 		return c.rt.deliver(c.pid, &again{m})
 	}
 	return frees(m) && c.gate.enter() && // it counts as one more request

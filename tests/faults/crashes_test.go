@@ -95,3 +95,17 @@ func TestDeathIsNotLostInCrashes(t *testing.T) {
 		t.Errorf("%d crashes, want 3", n)
 	}
 }
+
+// A forced release of a member is told to the holder of the MultiLock, whose lock actor
+// crashes over the word of it. The next renewal would come after a minute.
+func TestForcedReleaseIsToldThoughItsWordCrashes(t *testing.T) {
+	tr := locktest.NewTree(t, lockkeeper.Config{Watchdog: 3 * time.Minute})
+	member := tr.Keeper.Lock(redistest.Name(t))
+	hold := locktest.Acquire(t, lockkeeper.MultiLock(member, tr.Keeper.Lock(redistest.Name(t))))
+	tr.Hit(inTurn("actors.suspicion", "*actors.again"), nil)
+	if held, err := member.ForceRelease(locktest.Within(t)); err != nil || !held {
+		t.Fatalf("the forced release: %v, %v", held, err)
+	}
+	locktest.Await(t, "the loss", hold.Context().Done())
+	locktest.IsError(t, hold.Err(), lockkeeper.ErrLost)
+}
