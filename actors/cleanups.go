@@ -42,8 +42,10 @@ const (
 	cleanupTime = time.Second
 )
 
-// owes reports whether a release with that verdict has to be sent again.
-func (v verdict) owes() bool { return v.Outcome == core.Failed && v.Transient }
+// failed reports whether the release with that verdict has to go on as a cleanup, if nobody
+// else repeats it. One that was refused for good is tried once more, and left behind then:
+// Close must know of it.
+func (v verdict) failed() bool { return v.Outcome == core.Failed }
 
 // add takes a release that has just failed. It is sent again after a pause.
 func (k *cleanups) add(c cleanup) {
@@ -118,12 +120,13 @@ func (k *cleanups) answered(c cleanup, v verdict) (owed bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.sent--
-	if v.owes() {
+	owed = v.failed() && v.Transient
+	if owed {
 		k.queue = append(k.queue, c)
-	} else if v.Outcome == core.Failed {
+	} else if v.failed() {
 		k.rt.leaveBehind(c.until)
 	}
-	return v.owes()
+	return owed
 }
 
 // close ends the rounds. What is left is sent once more, and waited for until done.

@@ -172,7 +172,7 @@ func (q *quorum) giveBack(c core.Command, t tally, done func(verdict)) {
 	}
 	g := &gather[vote]{n: len(t.done), judge: atLast(func(votes []vote) {
 		for _, v := range votes {
-			if v.owes() {
+			if v.failed() {
 				v.leaf.cleanUp(c)
 			}
 		}
@@ -303,7 +303,13 @@ func (q *quorum) release(c core.Command, deadline time.Time, done func(verdict))
 		case len(t.absent) > len(q.leaves)-q.majority():
 			done(verdict{Result: core.Result{Outcome: core.Absent}})
 		default:
-			done(q.halfDone(t))
+			v := q.halfDone(t)
+			if !v.Transient { // the whole is not tried again
+				for _, f := range t.failed {
+					f.leaf.owe(c)
+				}
+			}
+			done(v)
 		}
 	})
 }
@@ -315,7 +321,7 @@ func (q *quorum) free(free func(l *leaf, done func(verdict)), goOn func(l *leaf)
 	enough := false
 	late := func(votes []vote) {
 		for _, v := range votes {
-			if v.owes() {
+			if v.failed() {
 				goOn(v.leaf)
 			}
 		}

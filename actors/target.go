@@ -106,7 +106,7 @@ func (l *leaf) owe(c core.Command) {
 // undo releases at once what a command may have taken, and goes on until that is certain.
 func (l *leaf) undo(c core.Command) {
 	l.run(asRelease(c), time.Now().Add(cleanupTime), func(v verdict) {
-		if v.owes() {
+		if v.failed() {
 			l.cleanUp(c)
 		}
 	})

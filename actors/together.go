@@ -95,7 +95,7 @@ func (t *together) all(c core.Command, deadline time.Time, done func(verdict)) {
 		if isFull(c) && whole.Outcome == core.Failed && !whole.Transient {
 			// The whole is not tried again, because of one part; the others must not stay held.
 			for _, a := range answers {
-				if a.owes() {
+				if a.failed() {
 					a.part.cleanUp(c)
 				}
 			}

@@ -188,7 +188,7 @@ func TestSum(t *testing.T) {
 }
 
 // A part that rejects the release for good ends the tries of the whole; what another one has
-// failed to release must not stay held for that.
+// failed to release must not stay held for that, and Close must know of what stays.
 func TestTogetherReleasesTheOthers(t *testing.T) {
 	releasing := func(v verdict) *fake { return &fake{answers: map[core.CommandKind]verdict{core.Release: v}} }
 	for _, test := range []struct {
@@ -196,7 +196,7 @@ func TestTogetherReleasesTheOthers(t *testing.T) {
 		c     core.Command
 		owed  []bool
 	}{
-		{[]*fake{releasing(failing(false, false)), releasing(failing(true, false)), {}}, core.Command{}, []bool{false, true, false}},
+		{[]*fake{releasing(failing(false, false)), releasing(failing(true, false)), {}}, core.Command{}, []bool{true, true, false}},
 		{[]*fake{releasing(failing(true, true)), releasing(failing(true, false)), {}}, core.Command{}, []bool{false, false, false}}, // all are tried again
 		// A count that is left is a hold that goes on: no part of it must be freed.
 		{[]*fake{releasing(failing(false, false)), releasing(failing(true, false)), {}}, core.Command{Count: 1}, []bool{false, false, false}},

@@ -149,6 +149,28 @@ func TestRedCloseWithAReleaseOwed(t *testing.T) {
 	}
 }
 
+// So it does of a server that refuses the release for good.
+func TestRedCloseWithAReleaseRefused(t *testing.T) {
+	t.Parallel()
+	cfg := redConfig
+	cfg.Watchdog = 4 * time.Second
+	f := newFive(t, cfg)
+	p := f.party(t)
+	hold := locktest.AcquireIn(t, locktest.Within(t), p.Lock)
+	f.awaitHeld(t, "1", allFive...)
+	f.key(4).Do(t, "ACL", "SETUSER", "default", "-hdel")
+	locktest.Release(t, hold)
+	f.awaitFree(t, 0, 1, 2, 3)
+	for i, site := range p.sites {
+		if err := site.Close(locktest.Within(t)); (err == nil) != (i < 4) {
+			t.Errorf("system %d: %v", i, err)
+		}
+	}
+	if !f.key(4).Exists(t) {
+		t.Error("the key is gone: there was nothing to tell")
+	}
+}
+
 // Whatever was lost on the way to a minority: nobody loses a lock for it, and when it has
 // ended, no server keeps the key of a lock that nobody holds until its TTL is over.
 func TestRedAudit(t *testing.T) {
