@@ -47,17 +47,25 @@ type fronts map[lockKey]*front
 // request hands the request that the guardian is handling to the front of its lock.
 func (all fronts) request(rt *Runtime, key lockKey, ctx actor.Context) {
 	f := all[key]
-	if f == nil {
-		f = &front{rt: rt, key: key}
-		props := actor.PropsFromProducer(func() actor.Actor { return f },
-			actor.WithReceiverMiddleware(append([]actor.ReceiverMiddleware{f.around}, rt.cfg.Middleware...)...))
-		// It is no child of the guardian's, which could not stop while the front is held up.
-		f.pid = rt.root.Spawn(props)
+	if f == nil || !f.alive() {
+		f = rt.newFront(key)
 		all[key] = f
 	}
 	f.leaving.Store(false)
 	f.sent.Add(1)
-	rt.forward(ctx, f.pid)
+	if !rt.forward(ctx, f.pid) { // somebody has stopped it at this very moment
+		delete(all, key)
+		rt.tooLate(ctx.Message(), ctx.Sender())
+	}
+}
+
+func (r *Runtime) newFront(key lockKey) *front {
+	f := &front{rt: r, key: key}
+	props := actor.PropsFromProducer(func() actor.Actor { return f }, r.answers(actor.Unbounded()),
+		actor.WithReceiverMiddleware(append([]actor.ReceiverMiddleware{f.around}, r.cfg.Middleware...)...))
+	// It is no child of the guardian's, which could not stop while the front is held up.
+	f.pid = r.root.Spawn(props)
+	return f
 }
 
 // release stops the front of a lock that has no lock actor, now or when nothing is on its
@@ -68,7 +76,7 @@ func (all fronts) release(key lockKey) {
 		return
 	}
 	f.leaving.Store(true) // before the look, so that either the front sees it or we see its last request
-	if f.idle() {
+	if f.idle() || !f.alive() {
 		delete(all, key)
 		f.stop()
 	}
@@ -83,6 +91,9 @@ func (all fronts) releaseAll() {
 }
 
 func (f *front) idle() bool { return f.handled.Load() == f.sent.Load() }
+
+// alive reports whether nobody else has stopped the front, which then handles no more.
+func (f *front) alive() bool { return f.rt.localProcess(f.pid) != nil }
 
 func (f *front) stop() { f.rt.deliverSystem(f.pid, &actor.Stop{}) }
 
@@ -122,6 +133,9 @@ func (f *front) returned(m any, sender *actor.PID) {
 // Receive implements actor.Actor: what arrives here has passed the middleware.
 func (f *front) Receive(ctx actor.Context) {
 	m := ctx.Message()
+	if _, stopped := m.(*actor.Stopped); stopped {
+		f.rt.deliver(f.rt.guardian, &drained{f.key}) // which may not know, if somebody else has stopped it
+	}
 	if !isRequest(m) {
 		return
 	}

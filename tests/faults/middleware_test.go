@@ -121,3 +121,43 @@ func TestCloseWhileMiddlewareBlocks(t *testing.T) {
 		t.Error("a closed system has granted a lock")
 	}
 }
+
+// A front that somebody stops refuses what is queued in it, and takes nothing else with it.
+func TestMiddlewareStoppedFromOutside(t *testing.T) {
+	server := redistest.Shared(t)
+	fronts, goOn := make(chan *actor.PID, 10), make(chan struct{})
+	first := locktest.Once("*messages.Acquire")
+	s := locktest.Open(t, server.URL(), lockkeeper.Config{Idle: 50 * time.Millisecond, Middleware: []actor.ReceiverMiddleware{func(next actor.ReceiverFunc) actor.ReceiverFunc {
+		return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
+			if first(e.Message) {
+				fronts <- c.Self()
+				<-goOn
+			}
+			next(c, e)
+		}
+	}}})
+	k, p := locktest.NewKey(t, server), s.Probe(t)
+	before := s.Processes()
+	p.Send(&messages.Acquire{Lock: k.Message()})
+	front := locktest.Await(t, "the front", fronts)
+	s.Actors.Root.RequestWithCustomSender(front, &messages.Inspect{Lock: k.Message()}, p.Pid)
+	s.Actors.Root.Stop(front)
+	close(goOn)
+	answers := map[string]bool{}
+	for range 2 {
+		switch m := locktest.Next[any](t, p).(type) {
+		case *messages.Acquired:
+			answers["granted"] = true
+		case *messages.Failed:
+			answers[m.Reason.String()] = true
+		default:
+			t.Errorf("answered %v", m)
+		}
+	}
+	if !answers["granted"] || !answers["REASON_CLOSED"] {
+		t.Errorf("answered %v", answers)
+	}
+	redistest.Eventually(t, "the front to be gone", func() bool { _, there := s.Actors.ProcessRegistry.GetLocal(front.Id); return !there })
+	locktest.Ask[*messages.Released](t, p, &messages.Release{Lock: k.Message(), Owner: p.Pid})
+	redistest.Eventually(t, "nothing is left of the lock, or of its middleware", func() bool { return s.Processes() == before })
+}
