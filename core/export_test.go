@@ -54,6 +54,7 @@ func (l *Lock) Encode(e Encoder, newest, last uint64) {
 	e.Instant(l.queue.nextDeadline)
 	x.op(&l.main)
 	x.op(&l.renewal)
+	e.Bool(l.suspected)
 	e.Number(int64(len(l.sides)))
 	for i := range l.sides {
 		x.op(&l.sides[i])

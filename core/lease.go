@@ -110,9 +110,16 @@ func (l *Lock) startRenewal(hurry bool) {
 	l.send(&l.renewal)
 }
 
-// findOut renews the lease now, if it has holders, to see whether it is still there.
+// suspect takes note that the key may have been taken away, also from what the command
+// under way takes or renews: its reply may be older.
+func (l *Lock) suspect() {
+	l.suspected = l.phase == owned || l.main.inFlight
+}
+
+// findOut renews a lease that is suspected, if it has holders, to see whether it is still
+// there.
 func (l *Lock) findOut() {
-	if l.phase == owned && l.holds.len() > 0 && !l.renewal.inFlight && (l.renewed() || l.main.kind == opNone) {
+	if l.suspected && l.holds.len() > 0 && !l.renewal.inFlight && (l.renewed() || l.main.kind == opNone) {
 		l.startRenewal(true)
 	}
 }

@@ -64,6 +64,9 @@ type Lock struct {
 	// enrolment is about the queue in Redis, beside both; nil where there is none. It is
 	// replaced by every event.
 	enrolment *enrolment
+	// suspected: the key may have been taken away since the last command was sent whose
+	// reply tells.
+	suspected bool
 	// sides are commands that do not concern the present term: releases of terms
 	// that are over, and forced releases.
 	sides []op
@@ -247,11 +250,12 @@ func (l *Lock) ForceRelease(now Instant, mode Mode, ref any) {
 	l.side(force)
 }
 
-// Suspect says that the key may have been taken away: the lock asks Redis at once.
+// Suspect says that the key may have been taken away: the lock asks Redis as soon as it
+// can.
 func (l *Lock) Suspect(now Instant) {
 	l.begin(now)
 	defer l.settle()
-	l.findOut()
+	l.suspect()
 }
 
 // Ensure answers when the hold's lease is good for at least d from now, renewing

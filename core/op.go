@@ -91,6 +91,9 @@ func (l *Lock) send(o *op) {
 		o.lease = l.countLease(o.ticket, o.joins())
 	case opRenew:
 		o.lease = l.countLease(nil, false)
+		l.suspected = false
+	case opAcquire, opGrant, opYield:
+		l.suspected = false
 	}
 	if o.term != 0 && o.term == l.lease.term {
 		l.lease.longest = max(l.lease.longest, o.lease)
@@ -229,7 +232,7 @@ func (l *Lock) sideReplied(i int, r Result) {
 			// It failed, or a change of mode came before it: then it found the other mode.
 			l.cleanUp(ended.term)
 		}
-		l.findOut() // it may have hit a term that began meanwhile
+		l.suspect() // it may have hit a term that began meanwhile
 	}
 	if l.phase == contending && l.now >= l.wait.deferUntil {
 		l.attemptSoon()

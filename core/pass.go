@@ -251,7 +251,7 @@ func (l *Lock) answerRelease(o op) {
 
 // afterRelease leaves a term that is over.
 func (l *Lock) afterRelease() {
-	l.main, l.lease, l.phase = op{}, lease{}, free
+	l.main, l.lease, l.phase, l.suspected = op{}, lease{}, free, false
 }
 
 // yieldReplied ends a tenure: others get the lock, or a new tenure begins.

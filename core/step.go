@@ -43,6 +43,7 @@ func (l *Lock) advance() bool {
 		l.attempt()
 		return true
 	case owned:
+		l.findOut()
 		if l.holds.len() > 0 && l.renewed() && l.renewal.kind == opNone && l.now >= l.lease.renewAt {
 			l.startRenewal(false)
 		}

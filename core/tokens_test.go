@@ -212,11 +212,3 @@ func TestFencedReEntryOfAPlainHoldDrawsAToken(t *testing.T) {
 	r.reply(core.Acquire, done)
 	r.wants("once more: granted x3 until 9.898s, tokens [4]")
 }
-
-func TestSuspectedLeaseIsRenewedAtOnce(t *testing.T) {
-	r := held(t)
-	r.do(func(l *core.Lock) { l.Suspect(r.now) })
-	r.wants("renew #1 now")
-	r.reply(core.Renew, gone)
-	r.wants("a: lost, gone", "a: over")
-}
