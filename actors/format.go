@@ -36,6 +36,9 @@ func (c *cell) fenced(kind messages.Kind) bool {
 // otherFormat handles a request for another kind of lock of the same name, which Redis
 // would keep in another format under the same key. It is refused while this one is in
 // use; else this actor makes room for another.
+//
+// The request goes back to the guardian, and comes behind what that was sent meanwhile: a
+// Cancel that its sender sent right behind an Acquire withdraws nothing then, and says so.
 func (c *cell) otherFormat(m any, sender *actor.PID) {
 	if !c.idle() || c.owners.inUse() {
 		c.accepted = m
