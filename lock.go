@@ -170,7 +170,7 @@ func (l *Lock) about(op actors.Op) *actors.Call {
 	return &actors.Call{Op: op, Kind: l.kind, Mode: l.mode, Name: l.name, Members: l.members}
 }
 
-// same tells whether two name the same lock, in whichever mode.
+// same reports whether two name the same lock, in whichever mode.
 func (l *Lock) same(other *Lock) bool {
 	if l.members != nil && other.members != nil {
 		return l.members.ID() == other.members.ID()

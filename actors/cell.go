@@ -216,7 +216,7 @@ func (c *cell) survive() {
 	}
 }
 
-// idle tells whether nothing is owed to anybody.
+// idle reports whether nothing is owed to anybody.
 func (c *cell) idle() bool { return c.lock.Idle() && len(c.inspections) == 0 }
 
 // retire asks the guardian to stop the actor, unless requests are on their way to it.

@@ -66,7 +66,7 @@ type Runtime struct {
 	// stopped is closed when the guardian has stopped, with all its children.
 	stopped chan struct{}
 	// closed is set when Close begins; left is closed when the lock actors have gone,
-	// and complete tells whether every lock was released by then; ended is closed when
+	// and complete reports whether every lock was released by then; ended is closed when
 	// the goroutines have gone too.
 	closed atomic.Bool
 	// leftUntil is until when a key may be in Redis whose release has failed for good.
@@ -113,7 +113,7 @@ func (r *Runtime) ID() string { return r.id }
 // batches of redisio's workers are cheaper.
 const maxLenders = 16
 
-// borrow tells whether a caller may run a command; it must count itself out afterwards.
+// borrow reports whether a caller may run a command; it must count itself out afterwards.
 func (r *Runtime) borrow() bool {
 	if r.lenders.Add(1) <= maxLenders {
 		return true

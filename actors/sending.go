@@ -97,7 +97,7 @@ func (c *cell) stopListening() {
 	c.heard = nil
 }
 
-// minds tells whether what happens on a channel may mean that the lock is free. If not,
+// minds reports whether what happens on a channel may mean that the lock is free. If not,
 // it takes note: a try may be under way that is refused because of that very part.
 func (c *cell) minds(e ear) bool {
 	if c.target == nil || slices.Contains(c.busy, e) {

@@ -72,7 +72,7 @@ func (c *channels) add(m *subscribe) {
 	cells[m.cell] = m.term
 }
 
-// drop tells whether it was the last on its channel.
+// drop reports whether it was the last on its channel.
 func (c *channels) drop(m *unsubscribe) (last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +88,7 @@ func (c *channels) drop(m *unsubscribe) (last bool) {
 	return true
 }
 
-// shared tells whether others in this system listen on a channel besides that one.
+// shared reports whether others in this system listen on a channel besides that one.
 func (c *channels) shared(but *cell, channel string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

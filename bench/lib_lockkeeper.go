@@ -90,7 +90,7 @@ func (l *locks) hold(name string) error {
 	return nil
 }
 
-// check says whether everything is still held.
+// check reports whether everything is still held.
 func (l *locks) check() error {
 	for _, hold := range l.held {
 		if err := hold.Err(); err != nil {

@@ -106,7 +106,7 @@ type Mortal interface {
 
 // ForceReleaser is a Client that can free a lock whoever holds it.
 type ForceReleaser interface {
-	// ForceRelease tells whether the lock was held.
+	// ForceRelease reports whether the lock was held.
 	ForceRelease(ctx context.Context, lock string) (wasHeld bool, err error)
 }
 

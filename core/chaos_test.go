@@ -87,7 +87,7 @@ func (w *world) act() {
 	}
 }
 
-// mayStay tells whether an entry in the queue may outlive its waiter: it counts as dead
+// mayStay reports whether an entry in the queue may outlive its waiter: it counts as dead
 // and the next that comes by removes it.
 func (w *world) mayStay(owner model.Owner) bool {
 	if w.faults.rejected {

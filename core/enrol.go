@@ -48,12 +48,12 @@ func (l *Lock) entries() []Entry {
 	return entries
 }
 
-// needed tells whether the queue in Redis is to be kept up, or emptied.
+// needed reports whether the queue in Redis is to be kept up, or emptied.
 func (e *enrolment) needed(l *Lock) bool {
 	return l.kind.Queued && (e.present || e.op.kind != opNone || l.queue.len() > 0)
 }
 
-// stale tells whether our queue has changed since Redis was told.
+// stale reports whether our queue has changed since Redis was told.
 func (e *enrolment) stale(l *Lock) bool { return l.kind.Queued && e.synced != l.queue.revision }
 
 // sent takes note of a command that lists our waiters.
@@ -140,7 +140,7 @@ func (l *Lock) mayHaveTaken() []Entry {
 	return nil
 }
 
-// lists tells whether the op's command brings Redis's queue up to date on the way.
+// lists reports whether the op's command brings Redis's queue up to date on the way.
 func (o *op) lists(l *Lock) bool {
 	return o.kind == opAcquire || o.kind == opGrant || o.kind == opEnrol || o == &l.main && o.kind == opRelease
 }

@@ -192,7 +192,7 @@ func (m *microcosm) granted(i, who int8, a core.Answer) {
 	}
 }
 
-// over tells whether a client's wait is over, though it has not been told yet.
+// over reports whether a client's wait is over, though it has not been told yet.
 func (m *microcosm) over(i int8, who int) bool { return m.s.callers[i][who].Deadline > 0 }
 
 // grow checks that tokens grow from hold to hold, unless Redis has forgotten them.

@@ -100,7 +100,7 @@ func (m *microcosm) moves(list []move) []move {
 	return list
 }
 
-// busy tells whether anything is on its way.
+// busy reports whether anything is on its way.
 func (m *microcosm) busy() bool {
 	for i := range m.peers {
 		p := &m.peers[i]

@@ -110,7 +110,7 @@ func (m *microcosm) holder(i int8) uint64 {
 	return 0
 }
 
-// has tells whether Redis knows of an owner until then.
+// has reports whether Redis knows of an owner until then.
 func (m *microcosm) has(o model.Owner, until core.Instant, exclusive bool) bool {
 	for i := range m.redis.Parts() {
 		l := m.redis.Part(i)

@@ -25,7 +25,7 @@ func (l *Lock) Detach() {
 // Term is that of the lease, 0 if there is none.
 func (l *Lock) Term() uint64 { return l.lease.term }
 
-// StaysWriter tells whether a writer that becomes a reader stays one in Redis, since a late
+// StaysWriter reports whether a writer that becomes a reader stays one in Redis, since a late
 // command might make it a writer again.
 func (l *Lock) StaysWriter() bool { return l.straying(Shared) }
 
@@ -187,5 +187,5 @@ func (x encoding) op(o *op) {
 	x.Instant(o.until)
 }
 
-// Waits tells whether a request stands in the queue as that term.
+// Waits reports whether a request stands in the queue as that term.
 func (l *Lock) Waits(term uint64) bool { return l.queue.byTerm(term) != nil }

@@ -62,7 +62,7 @@ type hold struct {
 // fixed reports whether the hold has a fixed lease.
 func (h *hold) fixed() bool { return h.until != 0 && h.ends == Expired }
 
-// mustNotWrite tells whether to hold it in that mode as well would make a reader a writer.
+// mustNotWrite reports whether to hold it in that mode as well would make a reader a writer.
 func (h *hold) mustNotWrite(m Mode) bool { return m == Exclusive && h.exclusive == 0 }
 
 // holds are the holds on the lease: one that is exclusive, or any number that share

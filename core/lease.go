@@ -60,11 +60,11 @@ func (l *Lock) givenUp(o *op) {
 	}
 }
 
-// straying tells whether a late command might give the lease the other mode: as a
+// straying reports whether a late command might give the lease the other mode: as a
 // reader it would let others in beside a writer, as a writer it would end a read hold.
 func (l *Lock) straying(m Mode) bool { return l.lease.stray[Shared-m] }
 
-// doubtful tells whether a late command might cut short a lease of that length: then
+// doubtful reports whether a late command might cut short a lease of that length: then
 // the term must not be used for it.
 func (l *Lock) doubtful(lease time.Duration) bool {
 	return l.lease.doubt != 0 && l.lease.doubt < lease
@@ -98,7 +98,7 @@ func (l *Lock) holdUntil(own hold) Instant {
 	return l.lease.until
 }
 
-// renewed tells whether the lease is renewed. A fixed one is, as far as it goes, if it
+// renewed reports whether the lease is renewed. A fixed one is, as far as it goes, if it
 // is shared: Redisson's renewals of other readers cut the TTL of them all. But no such
 // renewal must overtake a change that sets a longer TTL.
 func (l *Lock) renewed() bool {

@@ -125,7 +125,7 @@ func New(cfg *Config, kind *Kind) Lock {
 	return l
 }
 
-// SpareTerm tells whether the lock has the number of its next term.
+// SpareTerm reports whether the lock has the number of its next term.
 func (l *Lock) SpareTerm() bool { return l.spare != 0 }
 
 // Refill puts in the number of the next term.
@@ -356,7 +356,7 @@ func (l *Lock) Close(now Instant) {
 	}
 }
 
-// Idle tells whether the lock has nothing to do and nothing to remember.
+// Idle reports whether the lock has nothing to do and nothing to remember.
 func (l *Lock) Idle() bool {
 	return l.phase == free && l.queue.len() == 0 && len(l.sides) == 0 && !l.enrolment.needed(l) &&
 		l.sub.state == unsubscribed && l.taken == len(l.effects)

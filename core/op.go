@@ -68,7 +68,7 @@ type op struct {
 	until Instant
 }
 
-// joins tells whether the op lets one more share the lease.
+// joins reports whether the op lets one more share the lease.
 func (o *op) joins() bool { return o.kind == opCount && o.ticket != nil && o.hold == 0 }
 
 // start makes a command the main one and sends it.
@@ -260,7 +260,7 @@ func (l *Lock) leaveBehind(until Instant) {
 	l.effects = append(l.effects, Effect{Kind: LeaveBehind, Answer: Answer{Until: until}})
 }
 
-// cleaning tells whether the release of an earlier term is on its way.
+// cleaning reports whether the release of an earlier term is on its way.
 func (l *Lock) cleaning() bool {
 	return slices.ContainsFunc(l.sides, func(o op) bool { return o.inFlight })
 }

@@ -72,7 +72,7 @@ func (l *Lock) endHoldBy(own hold, reason Reason, detail string) {
 	l.endHold(own, nil)
 }
 
-// canHandOn tells whether the lease can pass to a local waiter as it is.
+// canHandOn reports whether the lease can pass to a local waiter as it is.
 func (l *Lock) canHandOn(t *Ticket) bool {
 	return t.Lease == 0 && !l.lease.fixed && l.lease.counts == once(t.Mode) && !l.kind.Queued && l.hasToken(t) &&
 		l.lease.until-l.now > l.cfg.Lease/3

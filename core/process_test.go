@@ -244,7 +244,7 @@ func (p *process) some() *request {
 	return p.holds[p.w.tape.pick(min(len(p.holds), 256))]
 }
 
-// releasing tells whether a release of that hold is not answered yet.
+// releasing reports whether a release of that hold is not answered yet.
 func (p *process) releasing(h *request) bool {
 	for _, r := range p.requests {
 		if r.what == "release" && r.hold == h.id {

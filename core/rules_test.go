@@ -59,7 +59,7 @@ func (p *process) bind(h, r *request, a core.Answer) {
 	}
 }
 
-// inTurn tells whether a request waits where its time of arrival belongs. In Redis's queue, an owner's second
+// inTurn reports whether a request waits where its time of arrival belongs. In Redis's queue, an owner's second
 // request gets its place when it turns out not to be a re-entry, and who only tries has none.
 func (p *process) inTurn(r *request) bool {
 	if r.ticket.Deadline != 0 && r.ticket.Deadline <= p.w.now || p.reenters(r) {
@@ -68,7 +68,7 @@ func (p *process) inTurn(r *request) bool {
 	return !p.w.kind.Queued || r.ticket.Owner == 0 && !r.ticket.Try && !p.w.redis.forgotten[p.owner(r.term)]
 }
 
-// reenters tells whether a request is, or may be, the re-entry of a holder.
+// reenters reports whether a request is, or may be, the re-entry of a holder.
 func (p *process) reenters(r *request) bool {
 	for _, h := range p.holds {
 		if h.ticket.Owner != 0 && h.ticket.Owner == r.ticket.Owner {

@@ -1,9 +1,9 @@
 package core
 
-// mayJoin tells whether a ticket may share the lease as it is held now.
+// mayJoin reports whether a ticket may share the lease as it is held now.
 func (l *Lock) mayJoin(t *Ticket) bool { return l.shares(t) && !l.lease.closed }
 
-// shares tells whether a ticket could share the lease if nobody else waited for it.
+// shares reports whether a ticket could share the lease if nobody else waited for it.
 func (l *Lock) shares(t *Ticket) bool {
 	return l.phase == owned && t.Mode == Shared && l.lease.counts.exclusive == 0 && l.lease.mode == Shared && !l.closing &&
 		l.holds.first.exclusive == 0 // a writer that died while it became a reader is still to go

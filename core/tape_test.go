@@ -28,7 +28,7 @@ func (t *tape) pick(n int) int {
 	return int(b) % n
 }
 
-// ended tells whether only zeros follow.
+// ended reports whether only zeros follow.
 func (t *tape) ended() bool { return t.more == nil && t.next >= len(t.bytes) }
 
 // oneOf chooses one of the values; the first is the harmless one.

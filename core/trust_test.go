@@ -53,7 +53,7 @@ func (w *world) check() {
 	w.checkQueue()
 }
 
-// writes tells whether a holder believes to be alone. While it gives that up it does not.
+// writes reports whether a holder believes to be alone. While it gives that up it does not.
 func (p *process) writes(h *request) bool {
 	n := h.counts.exclusive
 	for _, r := range p.requests {

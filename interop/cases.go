@@ -88,7 +88,7 @@ func (s *scene) rounds() int {
 }
 
 // turns: while many of one side pass the lock among themselves, one of the other side
-// gets it again and again; and again the sum tells whether it was alone.
+// gets it again and again; and again the sum reports whether it was alone.
 func turns(s *scene) {
 	key, rounds := s.name+":sum", s.times(500, 150)
 	defer s.remove(key)

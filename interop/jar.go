@@ -49,7 +49,7 @@ func javaDir() (string, error) {
 	return "", errors.New("the Java driver is not found: run `go run ./interop` in the root of the module")
 }
 
-// outdated tells whether a file is missing, or older than anything in the sources.
+// outdated reports whether a file is missing, or older than anything in the sources.
 func outdated(file string, sources ...string) (bool, error) {
 	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {

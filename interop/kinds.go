@@ -58,7 +58,7 @@ func (k kind) watchdog() time.Duration {
 	return long
 }
 
-// writes tells whether a write lock is a part of it.
+// writes reports whether a write lock is a part of it.
 func (f form) writes() bool { return f.kind == "write" || slices.Contains(f.members, "write") }
 
 func single(k kind) bool { return k.held.several == "" }

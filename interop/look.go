@@ -206,7 +206,7 @@ func (s *scene) untilWaiting() {
 	}
 }
 
-// misses tells whether a message of a release may be lost on the waiter: Redisson's, if it
+// misses reports whether a message of a release may be lost on the waiter: Redisson's, if it
 // waits for a writer. When the message comes just after it has tried and just before it
 // sleeps, it sleeps until the TTL that it was told is over.
 func (s *scene) misses() bool { return s.waiting == java && s.kind.held.writes() }

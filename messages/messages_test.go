@@ -44,7 +44,7 @@ func TestHoldIDNotShown(t *testing.T) {
 	const secret = "value of hold_id" // as set by fill
 	formats := []struct {
 		name string
-		// placeholder says whether a hold id is replaced, not just left out.
+		// placeholder reports whether a hold id is replaced, not just left out.
 		placeholder bool
 		format      func(proto.Message) string
 	}{

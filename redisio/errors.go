@@ -43,7 +43,7 @@ const (
 	otherServer = "non local key"
 )
 
-// moving tells whether the keys of a script are on two servers, for the moment.
+// moving reports whether the keys of a script are on two servers, for the moment.
 func (e *Error) moving() bool {
 	text := e.err.Error()
 	return strings.Contains(text, severalKeys) || strings.Contains(text, otherServer)

@@ -29,7 +29,7 @@ func New(client rueidis.Client, linger time.Duration) *Redis {
 	return &Redis{client: client, stale: stale, pool: p, renewals: newRenewals(p, linger, client.Mode() == rueidis.ClientModeCluster)}
 }
 
-// Cluster tells whether the client speaks to a Redis Cluster, where all keys of
+// Cluster reports whether the client speaks to a Redis Cluster, where all keys of
 // one lock must lie in one slot.
 func (r *Redis) Cluster() bool { return r.client.Mode() == rueidis.ClientModeCluster }
 

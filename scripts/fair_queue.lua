@@ -19,7 +19,7 @@
 --                                 (-1: without an end) and who; holder is "" if it is
 --                                 free: ttl is when its first waiter, a stranger, counts
 --                                 as dead, or 0 if nobody stands before this client
---        freed tells whether ARGV[2] held the lock, "1" or "0", and is "" without it.
+--        freed reports whether ARGV[2] held the lock, "1" or "0", and is "" without it.
 --
 -- While a cluster moves the slot, the queue may be out of reach. It is left as it is then:
 -- a hold ends, and a free lock is taken, without regard to it.

@@ -55,7 +55,7 @@ local function hold(hash, owner, writes, reads, lease, prefix, free, before)
   end
 end
 
--- Ends all that the owner holds, of which so many are read holds. Tells whether the lock is
+-- Ends all that the owner holds, of which so many are read holds. Reports whether the lock is
 -- free now.
 local function leave(hash, owner, prefix, reads)
   for i = 1, tonumber(reads or 0) do

@@ -64,7 +64,7 @@ func check(t *testing.T, s *scripts.Script, takesChannel bool, rows []row) {
 	})
 }
 
-// isError tells whether a reply is the error that is wanted. Redis before 7 puts
+// isError reports whether a reply is the error that is wanted. Redis before 7 puts
 // the code of a script's error behind other words.
 func isError(reply, want string) bool {
 	return strings.HasPrefix(want, "-") && strings.HasPrefix(reply, "-") && strings.Contains(reply, want[1:])

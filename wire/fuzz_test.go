@@ -120,7 +120,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// meaningless tells whether no script gives such a status, or such tokens.
+// meaningless reports whether no script gives such a status, or such tokens.
 func meaningless(how reading, reply redisio.Reply) bool {
 	status := reply.N[0]
 	switch how {

@@ -146,7 +146,7 @@ func (s *sequence) tell(format string, args ...any) {
 // rounded is what rounding to milliseconds may make of times.
 const rounded = 5 * time.Millisecond
 
-// near tells whether times are the same, but for what the real one has lost meanwhile.
+// near reports whether times are the same, but for what the real one has lost meanwhile.
 func (s *sequence) near(wanted, got time.Duration) bool {
 	return got <= wanted+rounded && got >= wanted-time.Since(s.begun)-rounded
 }

@@ -148,7 +148,7 @@ func Force(t testing.TB, s *Site, k Key) {
 	}
 }
 
-// QueuedBy tells whether a queue has an entry of a site.
+// QueuedBy reports whether a queue has an entry of a site.
 func QueuedBy(line []string, s *Site) bool {
 	return slices.ContainsFunc(line, func(owner string) bool { return strings.HasPrefix(owner, s.ID()) })
 }

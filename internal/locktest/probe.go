@@ -14,7 +14,7 @@ type Probe struct {
 	Site *Site
 	Pid  *actor.PID
 	Mail chan any
-	// notice sees every message first, and says whether it is to be kept.
+	// notice sees every message first, and reports whether it is to be kept.
 	Notice func(m any) bool
 }
 

@@ -48,7 +48,7 @@ type Lock struct {
 	tokens int64
 }
 
-// Free tells whether nobody holds the lock.
+// Free reports whether nobody holds the lock.
 func (l *Lock) Free() bool { return len(l.holders) == 0 }
 
 // Holders are those who hold the lock, sorted.
@@ -82,7 +82,7 @@ func (l *Lock) Of(o Owner) Counts {
 	return Counts{}
 }
 
-// holds tells whether an owner has a field.
+// holds reports whether an owner has a field.
 func (l *Lock) holds(o Owner) bool { return l.Of(o) != Counts{} }
 
 // Lasts is until when what an owner holds lasts: of read holds, each has a lease besides.
@@ -200,7 +200,7 @@ func (s *Server) some(l *Lock) Field {
 	return fields[s.setup.Pick(fields)]
 }
 
-// writes tells whether a holder in the exclusive mode is spelt as a writer.
+// writes reports whether a holder in the exclusive mode is spelt as a writer.
 func (s *Server) writes(l *Lock) bool {
 	for i := range s.parts {
 		if l == &s.parts[i] {

@@ -6,7 +6,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/core"
 )
 
-// Written tells whether a writer holds the lock.
+// Written reports whether a writer holds the lock.
 func (l *Lock) Written() bool {
 	for _, h := range l.holders {
 		if h.Exclusive > 0 {
@@ -135,7 +135,7 @@ func (r *run) leave(part int) {
 	}
 }
 
-// empty ends all that an owner holds. It tells whether the lock is free now: without a
+// empty ends all that an owner holds. It reports whether the lock is free now: without a
 // live lease all who are left are dead.
 func (s *Server) empty(l *Lock, o Owner) bool {
 	l.dropLeases(Holder{o, l.Of(o)})
@@ -167,7 +167,7 @@ func (r *run) withdraw(l *Lock) {
 	}
 }
 
-// announced tells whether a writer of another client waits.
+// announced reports whether a writer of another client waits.
 func (l *Lock) announced(mine Client) bool { return l.writer != Owner{} && l.writer.Client != mine }
 
 // others is how many other clients wait for the lock.

@@ -167,7 +167,7 @@ func (s *Server) Subscribers(channel Owner) (n int) {
 // Ears is how many subscriptions there are in all.
 func (s *Server) Ears() int { return len(s.ears) }
 
-// Hears tells whether a client is sent what is published there.
+// Hears reports whether a client is sent what is published there.
 func (s *Server) Hears(c Client, p Publication) bool { return slices.Contains(s.ears, ear{c, p.To}) }
 
 // Hearers lists who is sent a publication, in the order in which they have subscribed.

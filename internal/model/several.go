@@ -77,7 +77,7 @@ func (r *run) takeAll() core.Result {
 	return answer
 }
 
-// refuses tells whether somebody has a part, or waits for it in its queue.
+// refuses reports whether somebody has a part, or waits for it in its queue.
 func (r *run) refuses(i int) (refusal core.Result, refused bool) {
 	l, kind := &r.parts[i], r.setup.Kinds[i]
 	held := l.Of(r.owner)

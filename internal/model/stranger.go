@@ -31,7 +31,7 @@ func (s *Server) Seize(part int, o Owner, mode core.Mode, lease time.Duration) b
 	return true
 }
 
-// nextInLine tells whether nobody alive stands before a stranger in the queue, which it
+// nextInLine reports whether nobody alive stands before a stranger in the queue, which it
 // leaves then.
 func (s *Server) nextInLine(l *Lock, o Owner) bool {
 	l.evict(s.Clock())

@@ -34,7 +34,7 @@ func (p *Proxy) Hold(match func(cmd []string) bool, mode ...Mode) *Held {
 	return h
 }
 
-// Caught tells whether a command is held.
+// Caught reports whether a command is held.
 func (h *Held) Caught() bool {
 	select {
 	case <-h.caught:

@@ -207,7 +207,7 @@ func (l *link) read(from net.Conn, to chan<- piece, which func(*rules) *way) {
 	}
 }
 
-// loses tells whether a frame of Redis's gets lost. It is the last look at the rules: a
+// loses reports whether a frame of Redis's gets lost. It is the last look at the rules: a
 // connection from which a reply was taken when the rule ends must not live on.
 func (l *link) loses(frame []byte) bool {
 	l.p.mu.Lock()

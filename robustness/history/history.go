@@ -46,7 +46,7 @@ func (r *Request) String() string {
 	return fmt.Sprintf("request %d of process %d", r.ID, r.Proc)
 }
 
-// Outer tells whether the request is not a re-entry.
+// Outer reports whether the request is not a re-entry.
 func (r *Request) Outer() bool { return r.Root == r.ID }
 
 // Ended is when the hold was over for its holder; 0 if it was not.
@@ -201,7 +201,7 @@ type Fault struct {
 // Span is how long the fault lasted.
 func (f *Fault) Span() Span { return Span{f.From, f.To} }
 
-// Concerns tells whether the fault may change what happens to a lock of a process.
+// Concerns reports whether the fault may change what happens to a lock of a process.
 func (f *Fault) Concerns(proc int, lock string) bool {
 	return (f.Proc < 0 || f.Proc == proc) && (f.Lock == "" || f.Lock == lock)
 }

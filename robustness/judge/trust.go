@@ -146,14 +146,14 @@ func (j *judge) promises() {
 	}
 }
 
-// felled tells whether the request's lock actor may have been given up.
+// felled reports whether the request's lock actor may have been given up.
 func (j *judge) felled(r *history.Request, s history.Span) bool {
 	return slices.ContainsFunc(j.faults, func(f history.Fault) bool {
 		return f.Fells && f.Concerns(r.Proc, "") && f.Span().Overlap(s) > 0
 	})
 }
 
-// jumped tells whether more time has passed in a span than the histories know of.
+// jumped reports whether more time has passed in a span than the histories know of.
 func (j *judge) jumped(s history.Span) bool {
 	return slices.ContainsFunc(j.faults, func(f history.Fault) bool { return f.Jumps && f.From < s.To && f.To > s.From })
 }

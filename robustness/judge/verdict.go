@@ -1,4 +1,4 @@
-// Package judge says whether what has happened in a run is what Lockkeeper promises.
+// Package judge reports whether what has happened in a run is what Lockkeeper promises.
 package judge
 
 import (
@@ -81,7 +81,7 @@ type Verdict struct {
 	began []time.Duration // of every operation
 }
 
-// OK tells whether every promise was kept, and everything decided.
+// OK reports whether every promise was kept, and everything decided.
 func (v *Verdict) OK() bool { return len(v.Violations) == 0 && len(v.Undecided) == 0 }
 
 // Until tells how many operations there were until then.

@@ -74,7 +74,7 @@ func (r *Report) Add(v *judge.Verdict, faults []string) {
 	r.Violations = append(r.Violations, v.Violations...)
 }
 
-// OK tells whether every promise was kept, and every control caught.
+// OK reports whether every promise was kept, and every control caught.
 func (r *Report) OK() bool {
 	for _, c := range r.Controls {
 		if len(c.Caught) == 0 {

@@ -303,7 +303,7 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// oneFrame tells whether the text is one reply, and whole.
+// oneFrame reports whether the text is one reply, and whole.
 func oneFrame(text string) bool {
 	rest, ok := frame(text, 0)
 	return ok && rest == ""

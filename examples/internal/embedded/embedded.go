@@ -50,7 +50,7 @@ func Start() (*Redis, error) {
 	return &Redis{Client: client, server: server}, nil
 }
 
-// Embedded tells whether the server is inside this process.
+// Embedded reports whether the server is inside this process.
 func (r *Redis) Embedded() bool { return r.server != nil }
 
 // Fail makes an embedded Redis refuse every command, like a server that has just
