@@ -104,6 +104,10 @@ func (a *answering) InvokeUserMessage(message any) {
 		return
 	}
 	_, m, sender := actor.UnwrapEnvelope(message)
+	if late, ok := m.(*replied); ok {
+		go late.tooLate()
+		return
+	}
 	a.rt.tooLate(m, sender)
 }
 

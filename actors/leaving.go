@@ -16,7 +16,9 @@ type leaving struct {
 	detail string
 	// sent is how many requests were sent before the gate was closed.
 	sent uint64
-	// releases is how many terms are not known to be gone from Redis.
+	// farewell are the commands after which nothing is left in Redis, and releases is how
+	// many of them are not known to have been carried out.
+	farewell []lastRelease
 	releases int
 	// gone: the guardian has been asked to stop the actor.
 	gone bool
@@ -32,7 +34,10 @@ func (c *cell) giveUp(reason core.Reason, detail string) {
 	c.renew()
 	c.stopAlarm()
 	c.rt.table.drop(c)
-	c.leaving = &leaving{reason: reason, detail: detail, sent: c.gate.close(), releases: len(farewell)}
+	c.leaving = &leaving{reason: reason, detail: detail, sent: c.gate.close()}
+	for _, command := range farewell {
+		c.leaving.farewell = append(c.leaving.farewell, lastRelease{cell: c, command: command, until: c.rt.Now() + command.MaxTTL})
+	}
 
 	c.until.Store(0)
 	for _, holder := range holders {
@@ -46,10 +51,24 @@ func (c *cell) giveUp(reason core.Reason, detail string) {
 	}
 	c.inspections = nil
 	c.stopListening()
-	for _, command := range farewell {
-		(&lastRelease{cell: c, command: command, until: c.rt.Now() + command.MaxTTL}).try()
-	}
+	c.leaving.release()
 	c.leaving.check(c)
+}
+
+// release has everything released that the lock may hold in Redis.
+func (l *leaving) release() {
+	l.releases += len(l.farewell)
+	for i := range l.farewell {
+		l.farewell[i].try()
+	}
+}
+
+// repliedTooLate handles the reply to a command that was under way when the lock was given
+// up. It may have been carried out after the release that was sent then.
+func (c *cell) repliedTooLate(r core.Result) {
+	if c.leaving != nil && r.Outcome == core.Done {
+		c.leaving.release()
+	}
 }
 
 // receive refuses a request.
@@ -58,6 +77,9 @@ func (l *leaving) receive(c *cell, m any, sender *actor.PID) {
 		return
 	}
 	c.accepted = m
+	if late, ok := m.(*replied); ok {
+		c.repliedTooLate(late.result)
+	}
 	if !l.moving || !isRequest(m) {
 		c.refuse(m, sender, l.reason, l.detail)
 	} else if !c.rt.deliver(c.rt.guardian, &admitted{key: c.key, message: m, sender: sender}) {

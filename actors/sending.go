@@ -58,18 +58,32 @@ func (c *cell) sendTo(t target, command core.Command, deadline time.Time) {
 		c.told = nil
 	}
 	t.run(command, deadline, func(v verdict) {
-		c.rt.deliver(c.pid, &replied{seq: command.Seq, result: v.Result, busy: v.busy})
+		c.replied(&replied{cell: c, seq: command.Seq, result: v.Result, busy: v.busy})
 	})
 }
 
 // Replied implements redisio.Receiver, on a goroutine of its pool.
 func (c *cell) Replied(tag uint64, reply redisio.Reply) {
 	seq, result := c.wire.Read(tag, reply)
-	c.rt.deliver(c.pid, &replied{seq: seq, result: result})
+	c.replied(&replied{cell: c, seq: seq, result: result})
+}
+
+// replied brings a reply to the lock actor, or what is left of it.
+func (c *cell) replied(m *replied) {
+	if !c.rt.deliver(c.pid, m) {
+		go m.tooLate() // the goroutine may hold the cell's mutex
+	}
+}
+
+func (m *replied) tooLate() {
+	m.cell.mu.Lock()
+	defer m.cell.mu.Unlock()
+	m.cell.repliedTooLate(m.result)
 }
 
 // replied brings the outcome of a command back to its lock actor.
 type replied struct {
+	cell   *cell
 	seq    uint64
 	result core.Result
 	busy   []ear

@@ -184,7 +184,7 @@ func TestMultiClose(t *testing.T) {
 		cfg := brisk
 		cfg.Watchdog, cfg.Renewal = 2*time.Second, 200*time.Millisecond
 		links, whole := distant(t, 2, cfg)
-		links[0].Lame = true // it says that it could not release the part on the other
+		links[0].Lame, links[1].Lame = true, true // both say that the part on the other was not released
 		hold := locktest.AcquireIn(t, locktest.Within(t), whole)
 		closeNow(t, links[1].Site)
 		locktest.IsOver(t, hold)
