@@ -154,8 +154,8 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 // confirmed it, or after the lock was passed on to the next waiter in this process.
 //
 // The release is carried out even if ctx ends, which only bounds the wait for
-// its confirmation; with a ctx that never ends, Release returns when the lease is over at
-// the latest. ErrLost says that the lock was lost before, ErrNotHeld that it
+// its confirmation; with a ctx that never ends, Release returns when the lease is over, and
+// the call to Redis that is under way then, at the latest. ErrLost says that the lock was lost before, ErrNotHeld that it
 // was released before. After ErrUnavailable the release is still being tried; the
 // lock is free at the latest when its TTL is over. ErrCrashed says that the lock actor was
 // given up after many crashes, and the hold lost with it; only if Err returns nil after

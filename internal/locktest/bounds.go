@@ -63,8 +63,8 @@ func (s *Site) Calls(t *testing.T, lock func() *lockkeeper.Lock) []bounded {
 			defer cancel()
 			_, _ = reentered.TryAcquire(ctx)
 		}},
-		{"Release", BoundWatchdog, func(ctx context.Context) { _ = released.Release(ctx) }},
-		{"Release of a re-entry", BoundWatchdog, func(ctx context.Context) { _ = second.Release(ctx) }},
+		{"Release", BoundWatchdog + BoundAnswer + BoundLate, func(ctx context.Context) { _ = released.Release(ctx) }},
+		{"Release of a re-entry", BoundWatchdog + BoundAnswer + BoundLate, func(ctx context.Context) { _ = second.Release(ctx) }},
 		{"Ensure", BoundAnswer + BoundLate, func(ctx context.Context) { _ = ensured.Ensure(ctx, BoundWatchdog*9/10) }},
 		{"Inspect", BoundAnswer + BoundLate, func(ctx context.Context) { _, _ = inspected.Inspect(ctx) }},
 		{"ForceRelease", BoundAnswer + BoundLate, func(ctx context.Context) { _, _ = forced.ForceRelease(ctx) }},

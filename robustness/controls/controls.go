@@ -173,7 +173,7 @@ var All = []Control{
 	},
 	{
 		Name: "unbounded loan", Rule: "14 every call is bounded", Broken: "a caller runs a command that takes longer than it would wait",
-		Edits: []Edit{{"actors/call.go", "return call.lends && (call.lendsUntil == 0 || command.Deadline <= call.lendsUntil)", "return call.lends"}},
+		Edits: []Edit{{"actors/call.go", "call.lends = ended == nil && call.unbounded(r.cfg.Lease)", "call.lends = ended == nil"}},
 		Plan: traffic.Plan{
 			Watchdog: 6 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: 1500 * time.Millisecond, Idle: time.Second,
 			Styles: []traffic.Style{{Kind: traffic.Plain, Workers: 3, Hold: ms(0, 25), Think: ms(0, 30), Impatient: 0.8, GiveUp: ms(0, 50)}},
