@@ -23,12 +23,12 @@ func (q *quorum) force(c core.Command, deadline time.Time, done func(verdict)) {
 	g.judge = func(looks []look, last bool) (func(), bool) {
 		answered, held := heldOn(looks)
 		switch {
-		case last, answered >= q.majority() && (held >= q.majority() || held+len(q.leaves)-answered < q.majority()):
+		case last, held >= q.majority():
 			if patience != nil {
 				patience.Stop()
 			}
 			return next(looks), true
-		case answered >= q.majority() && patience == nil: // as for an acquire
+		case answered >= q.majority() && patience == nil: // as for an acquire; a minority is to be freed too
 			patience = time.AfterFunc(max(split, 2*time.Since(began)), func() { g.cut(next) })
 		}
 		return nil, false
