@@ -272,6 +272,7 @@ func (r *Runtime) end(done <-chan struct{}) {
 		case <-r.stopped:
 		}
 	}
+	r.redis.Drain(done) // an answer that comes late may have to be followed up
 	r.cleanups.close(done)
 	close(r.left)
 	r.endBeat()

@@ -27,6 +27,10 @@ type pool struct {
 	normal lane
 	closed bool
 	wg     sync.WaitGroup
+	// pending is how many calls are not answered yet; drained is closed when there are
+	// none, if somebody waits for that.
+	pending int
+	drained chan struct{}
 }
 
 // lane is a queue with workers of its own.
@@ -56,6 +60,7 @@ func (p *pool) submit(c Call) {
 		go c.To.Replied(c.Seq, Reply{Err: errClosed})
 		return
 	}
+	p.pending++
 	l.queue = append(l.queue, c)
 	if l.idle > 0 {
 		l.idle-- // it is woken for this call, and for no other
@@ -65,6 +70,34 @@ func (p *pool) submit(c Call) {
 		p.wg.Go(func() { p.work(l) })
 	}
 	p.mu.Unlock()
+}
+
+func (p *pool) answered(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pending -= n; p.pending == 0 && p.drained != nil {
+		close(p.drained)
+		p.drained = nil
+	}
+}
+
+// drain waits until every call is answered, those too that are made because of an answer,
+// or until done.
+func (p *pool) drain(done <-chan struct{}) {
+	p.mu.Lock()
+	if p.pending == 0 {
+		p.mu.Unlock()
+		return
+	}
+	if p.drained == nil {
+		p.drained = make(chan struct{})
+	}
+	drained := p.drained
+	p.mu.Unlock()
+	select {
+	case <-drained:
+	case <-done:
+	}
 }
 
 // close refuses further calls and waits for those that were submitted.
@@ -108,7 +141,9 @@ func (p *pool) work(l *lane) {
 		if len(batch) == 0 {
 			return
 		}
+		n := len(batch)
 		p.run(batch)
+		p.answered(n)
 		clear(batch)
 	}
 }

@@ -47,6 +47,9 @@ func (r *Redis) RunHere(c *Call) {
 // with others that are due at about the same time.
 func (r *Redis) Renew(n Renewal) { r.renewals.add(n) }
 
+// Drain waits until every call is answered, or until done.
+func (r *Redis) Drain(done <-chan struct{}) { r.pool.drain(done) }
+
 // Close sends what is still gathered and waits until every call is answered.
 // The client stays open: it belongs to whoever made it.
 func (r *Redis) Close() {
