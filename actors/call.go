@@ -192,7 +192,7 @@ func (r *Runtime) submit(call *Call) {
 }
 
 // Withdraw cancels an Acquire whose wait was ended by its context, wherever it is by
-// now, and waits for nobody. A grant that has come is given back, and one that is still
+// now, and returns at once. A grant that has come is given back, and one that is still
 // to come by the lock actor, since its caller has left. The outcome is empty if there is
 // no answer yet.
 func (r *Runtime) Withdraw(acquire *Call) Outcome {

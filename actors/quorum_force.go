@@ -10,7 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/wire"
 )
 
-// force frees the lock on all servers, whoever has it. First the servers are asked who that
+// force frees the lock on all servers, whichever client holds it. First they are asked who that
 // is, then these owners are released, and nobody else: a command that arrives late, when the
 // lock is somebody else's already, does no harm, and can be repeated where it has failed.
 func (q *quorum) force(c core.Command, deadline time.Time, done func(verdict)) {

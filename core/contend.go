@@ -146,7 +146,7 @@ func (l *Lock) refusedBy(r Result) {
 		l.effects = append(l.effects, Effect{Kind: Subscribe, Term: l.sub.term})
 	}
 	if r.OwnTerm != 0 && r.OwnTerm != l.lease.term {
-		// A late command of a term that is over took the lock for nobody.
+		// A late command of a term that is over took the lock, and nobody holds it.
 		l.cleanUp(r.OwnTerm)
 		l.wait.nextAt = l.now
 	}

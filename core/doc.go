@@ -18,7 +18,7 @@
 // The field in the lock's hash is "<system uuid>:<term>". A term begins with every
 // new contention for the key and ends with its release or loss, and its number is
 // never used again. So a command that arrives late, in a later term, finds nothing
-// to release or to renew; a late acquire takes the key for nobody, and is found
+// to release or to renew; a late acquire takes a key that nobody holds, and is found
 // out at the next refusal, or expires.
 //
 // # Trust

@@ -21,7 +21,7 @@ const (
 	opRelease
 	// opRenew renews the lease.
 	opRenew
-	// opForce frees the lock whoever has it.
+	// opForce frees the lock, whichever client holds it.
 	opForce
 	// opLook asks whether others wait.
 	opLook
