@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 GO ?= go
-# Each module is tested and checked with the dependencies that it asks for itself.
+# Each module is checked with the dependencies that it asks for itself.
 ALONE := GOWORK=off $(GO)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
@@ -25,9 +25,13 @@ faketime: ## Install a library that changes a server's clock, if it is missing (
 
 .PHONY: test
 test: redis ## Run all tests, with the race detector
-	$(ALONE) test -race -timeout 20m ./...
-	$(ALONE) test -C examples -race -timeout 20m ./...
-	$(ALONE) test -C interop -race -timeout 20m ./...
+	$(GO) test -race -p 3 -timeout 10m ./... ./cmd/lockkeeper/... ./examples/... ./interop/...
+
+.PHONY: test-long
+test-long: ## What needs more time: small worlds exhaustively, random worlds, real processes under faults
+	$(GO) test ./internal/lock -run TestExplore -explore.states=30000
+	$(GO) test ./internal/lock -run '^$$' -fuzz FuzzWorlds -fuzztime 20s
+	$(MAKE) robustness
 
 .PHONY: quickstart
 quickstart: ## Run the quickstart on an embedded Redis
@@ -62,9 +66,14 @@ robustness-long: redis faketime ## The same for longer, with a look at leaks: ma
 robustness-controls: redis faketime ## Break each safety rule in turn: the suite must notice
 	$(GO) run -C robustness . -controls all
 
+.PHONY: mutants
+mutants: redis ## Break the code in many places, one at a time: do the tests notice? make mutants N=40 SEED=2
+	$(GO) run ./tests/mutants -pkg ./internal/lock -n $(or $(N),120) -seed $(or $(SEED),1)
+	$(GO) run ./tests/mutants -pkg ./scripts -n $(or $(N),80) -seed $(or $(SEED),1)
+
 .PHONY: fuzz
 fuzz: redis ## Fuzz whatever reads input, each target for a while: make fuzz TIME=1m
-	@set -e; for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+	@set -e; for p in $$($(GO) list ./... ./cmd/lockkeeper); do for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
 	  echo "== $$p $$f"; $(GO) test $$p -run '^$$' -fuzz "^$$f$$" -fuzztime $(or $(TIME),1m); done; done
 
 .PHONY: bench-quick
@@ -79,7 +88,7 @@ generate: ## Generate the Go of the messages
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck, and the generated code is up to date
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted"; exit 1; }
-	@set -e; for m in . examples interop robustness bench messages/internal/gen; do echo "== $$m"; \
+	@set -e; for m in . cmd/lockkeeper examples interop robustness bench messages/internal/gen; do echo "== $$m"; \
 	  (cd $$m && $(ALONE) vet ./... && $(ALONE) run $(STATICCHECK) ./... && $(ALONE) mod tidy -diff); done
 	cd bench && $(ALONE) run $(STATICCHECK) -tags gozero .
 	$(GO) generate ./messages && git diff --exit-code -- messages

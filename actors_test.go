@@ -3,9 +3,6 @@ package lockkeeper_test
 // The supervision tree from outside: what users see when actors crash or die.
 
 import (
-	"errors"
-	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -18,319 +15,299 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
+// queued are actors that wait for a lock in their order.
+func queued(t *testing.T, s *locktest.Site, k locktest.Key, n int) (waiters []*locktest.Probe) {
+	t.Helper()
+	for i := range n {
+		w := s.Probe(t)
+		w.Send(&messages.Acquire{Lock: k.Message()})
+		s.AwaitWaiters(t, k, i+1)
+		waiters = append(waiters, w)
+	}
+	return waiters
+}
+
+func acquire(t *testing.T, p *locktest.Probe, k locktest.Key) {
+	t.Helper()
+	locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: k.Message()})
+}
+
+func release(t *testing.T, p *locktest.Probe, k locktest.Key) {
+	t.Helper()
+	locktest.Ask[*messages.Released](t, p, &messages.Release{Lock: k.Message()})
+}
+
+// spared names a lock that no saboteur hits.
+func spared(k locktest.Key) locktest.Key {
+	k.LockName += " spared"
+	k.Name = k.LockName
+	return k
+}
+
+func hearsNothing(t *testing.T, probes ...*locktest.Probe) {
+	t.Helper()
+	for _, p := range probes {
+		if len(p.Mail) > 0 {
+			m := <-p.Mail
+			t.Fatalf("sent %T{%v}", m, m)
+		}
+	}
+}
+
 func TestCrashOfALockActorLosesNothing(t *testing.T) {
 	// Nobody is warned of a lease at risk: a call may take a second on a busy machine.
 	const watchdog = 4 * time.Second
-	for _, crash := range []struct{ name, message string }{
-		{"tick", "actors.tick"},
-		{"reply of Redis", "*actors.replied"},
-		{"request", "*messages.Release"},
-	} {
+	for name, message := range map[string]string{"tick": "actors.tick", "reply of Redis": "*actors.replied", "request": "*messages.Release"} {
 		for _, when := range []string{"before", "after"} {
-			t.Run(when+" a "+crash.name, func(t *testing.T) {
+			t.Run(when+" a "+name, func(t *testing.T) {
 				t.Parallel()
-				tr := locktest.NewTree(t, lockkeeper.Config{Watchdog: watchdog})
-				lock, other := redistest.Name(t), redistest.Name(t)+" spared"
-				holder, sibling := tr.Client(t, "holder"), tr.Client(t, "sibling")
-				sibling.Acquire(other)
-				locktest.Expect[*messages.Acquired](t, sibling)
-				holder.Acquire(lock)
-				locktest.Expect[*messages.Acquired](t, holder)
-				var waiters []*locktest.Client
-				for i := range 3 {
-					w := tr.Client(t, fmt.Sprint("waiter ", i))
-					w.Acquire(lock)
-					redistest.Eventually(t, "the waiter is queued", func() bool { return tr.Waiters(t, lock) == i+1 })
-					waiters = append(waiters, w)
-				}
-				owner := tr.Owner(t, lock)
-
-				if when == "before" {
-					tr.Hit(locktest.Once(crash.message), nil)
+				saboteur, s, k := locktest.Sabotaged(t, lockkeeper.Config{Watchdog: watchdog})
+				holder, sibling, stranger := s.Probe(t), s.Probe(t), s.Probe(t)
+				acquire(t, sibling, spared(k))
+				acquire(t, holder, k)
+				waiters := queued(t, s, k, 3)
+				owner := k.HeldBy(t, s, "1")
+				if hit := locktest.Once(message); when == "before" {
+					saboteur.Hit(hit, nil)
 				} else {
-					tr.Hit(nil, locktest.Once(crash.message))
+					saboteur.Hit(nil, hit)
 				}
-				stranger := tr.Client(t, "stranger")
-				stranger.Request(&messages.Release{Lock: &messages.Lock{Name: lock}, HoldId: "z"})
-				if refused := locktest.Expect[*messages.NotReleased](t, stranger); refused.Reason != messages.Reason_REASON_NOT_HELD {
-					t.Errorf("a foreign release was answered with %v", refused)
-				}
-				redistest.Eventually(t, "the crash", func() bool { return tr.Count.Load() == 1 })
+				locktest.Refuses(t, stranger, &messages.Release{Lock: k.Message(), HoldId: "z"}, messages.Reason_REASON_NOT_HELD)
+				redistest.Eventually(t, "the crash", func() bool { return saboteur.Count.Load() == 1 })
 
-				// Renewals go on: well after the TTL it is the same term, never close to its end.
-				for end := time.Now().Add(2 * watchdog); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-					if left, _ := tr.Server.Do(t, "PTTL", lock).AsInt64(); left <= 0 {
-						t.Fatalf("the key is gone (%d)", left)
-					}
-				}
-				if now := tr.Owner(t, lock); now != owner {
+				// Renewals go on: when the TTL of before the crash is over, it is the same term.
+				crashed := time.Now()
+				redistest.Eventually(t, "renewals", func() bool { return k.Expiry(t).Sub(crashed) > 3*watchdog/2 })
+				if now := k.HeldBy(t, s, "1"); now != owner {
 					t.Fatalf("the owner in Redis was %s and is %s", owner, now)
 				}
-				holder.ExpectNothing()
-				holder.Release(lock)
-				locktest.Expect[*messages.Released](t, holder)
+				hearsNothing(t, holder, sibling)
+				release(t, holder, k)
 				for _, w := range waiters {
-					locktest.Expect[*messages.Acquired](t, w)
-					w.Release(lock)
-					locktest.Expect[*messages.Released](t, w)
+					locktest.Next[*messages.Acquired](t, w)
+					release(t, w, k)
 				}
-				sibling.ExpectNothing()
-				sibling.Release(other)
-				locktest.Expect[*messages.Released](t, sibling)
-				redistest.Eventually(t, "the keys are gone", func() bool { return tr.Owner(t, lock)+tr.Owner(t, other) == "" })
+				hearsNothing(t, sibling)
+				release(t, sibling, spared(k))
+				k.AwaitFree(t)
 			})
 		}
 	}
 }
 
 func TestCrashWhileTheAcquireIsUnderWay(t *testing.T) {
+	t.Parallel()
 	for _, when := range []string{"before", "after"} {
-		t.Run(when, func(t *testing.T) {
-			tr := locktest.NewTree(t, lockkeeper.Config{CallTimeout: 200 * time.Millisecond})
-			lock := redistest.Name(t)
-			if when == "before" {
-				tr.Hit(locktest.Once("*actors.replied"), nil) // the reply is lost with the crash
-			} else {
-				tr.Hit(nil, locktest.Once("*messages.Acquire"))
-			}
-			c := tr.Client(t, "client")
-			c.Acquire(lock)
-			if got := locktest.Expect[*messages.Acquired](t, c); got.HoldCount != 1 {
-				t.Errorf("granted %d times", got.HoldCount)
-			}
-			if n := tr.Count.Load(); n != 1 {
-				t.Fatalf("%d crashes", n)
-			}
-			if count, _ := tr.Server.Do(t, "HGET", lock, tr.Owner(t, lock)).ToString(); count != "1" {
-				t.Errorf("the hold count in Redis is %s", count)
-			}
-			c.Release(lock)
-			locktest.Expect[*messages.Released](t, c)
-			if owner := tr.Owner(t, lock); owner != "" {
-				t.Errorf("the lock is left to %s", owner)
-			}
-		})
+		saboteur, s, k := locktest.Sabotaged(t, lockkeeper.Config{CallTimeout: 200 * time.Millisecond})
+		if when == "before" {
+			saboteur.Hit(locktest.Once("*actors.replied"), nil) // the reply is lost with the crash
+		} else {
+			saboteur.Hit(nil, locktest.Once("*messages.Acquire"))
+		}
+		p := s.Probe(t)
+		acquire(t, p, k)
+		if n := saboteur.Count.Load(); n != 1 {
+			t.Fatalf("%s: %d crashes", when, n)
+		}
+		k.HeldBy(t, s, "1")
+		release(t, p, k)
+		k.IsFree(t)
 	}
 }
 
-func TestALockActorThatCrashesWithoutEndIsGivenUp(t *testing.T) {
-	for _, what := range []struct {
-		name string
-		hits func(m any) bool
-	}{
-		{"over every message", func(any) bool { return true }},
-		{"over every request", func(m any) bool { _, ok := m.(*messages.Release); return ok }},
-	} {
-		t.Run(what.name, func(t *testing.T) {
-			tr := locktest.NewTree(t, lockkeeper.Config{})
-			lock, other := redistest.Name(t), redistest.Name(t)+" spared"
-			holder, waiter, sibling := tr.Client(t, "holder"), tr.Client(t, "waiter"), tr.Client(t, "sibling")
-			sibling.Acquire(other)
-			locktest.Expect[*messages.Acquired](t, sibling)
-			holder.Acquire(lock)
-			locktest.Expect[*messages.Acquired](t, holder)
-			waiter.Acquire(lock)
-			redistest.Eventually(t, "the waiter is queued", func() bool { return tr.Waiters(t, lock) == 1 })
+// The PID stays, and so does what the owner holds and waits for: its next life can use both.
+func TestRestartOfAnOwnerIsNotItsDeath(t *testing.T) {
+	t.Parallel()
+	s, held := locktest.New(t, lockkeeper.Config{})
+	wanted, owner, other := locktest.NewKey(t, held.Server), begin(s), s.Probe(t)
+	owner.ask(held)
+	locktest.Await(t, "the grant", owner.granted)
+	acquire(t, other, wanted)
+	owner.ask(wanted)
+	s.AwaitWaiters(t, wanted, 1)
+	s.Actors.Root.Send(owner.pid, func(actor.Context) { panic("crash") })
+	owner.ask(held)
+	if again := locktest.Await(t, "the grant", owner.granted); again.HoldCount != 2 {
+		t.Errorf("after the restart the owner holds the lock %d times", again.HoldCount)
+	}
+	release(t, other, wanted)
+	locktest.Await(t, "the grant", owner.granted)
+	s.Actors.Root.Stop(owner.pid)
+	held.AwaitFree(t)
+	wanted.AwaitFree(t)
+}
 
-			tr.Hit(what.hits, nil)
-			stranger := tr.Client(t, "stranger")
+func TestALockActorThatCrashesWithoutEndIsGivenUp(t *testing.T) {
+	t.Parallel()
+	for over, hits := range map[string]func(m any) bool{
+		"every message": func(any) bool { return true },
+		"every request": func(m any) bool { _, ok := m.(*messages.Release); return ok },
+	} {
+		t.Run("over "+over, func(t *testing.T) {
+			saboteur, s, k := locktest.Sabotaged(t, lockkeeper.Config{})
+			holder, sibling, stranger := s.Probe(t), s.Probe(t), s.Probe(t)
+			acquire(t, sibling, spared(k))
+			acquire(t, holder, k)
+			waiter := queued(t, s, k, 1)[0]
+			saboteur.Hit(hits, nil)
 			for range 20 {
-				stranger.Request(&messages.Release{Lock: &messages.Lock{Name: lock}, HoldId: "z"})
+				stranger.Send(&messages.Release{Lock: k.Message(), HoldId: "z"})
 			}
-			lost := locktest.Expect[*messages.LeaseLost](t, holder)
-			if lost.Reason != messages.Reason_REASON_CRASHED {
+			if lost := locktest.Next[*messages.LeaseLost](t, holder); lost.Reason != messages.Reason_REASON_CRASHED {
 				t.Errorf("the holder was told %v", lost)
 			}
-			refused := locktest.Expect[*messages.NotAcquired](t, waiter)
-			if refused.Reason != messages.Reason_REASON_CRASHED {
+			if refused := locktest.Next[*messages.NotAcquired](t, waiter); refused.Reason != messages.Reason_REASON_CRASHED {
 				t.Errorf("the waiter was told %v", refused)
 			}
 			for range 20 {
-				locktest.Expect[*messages.NotReleased](t, stranger)
+				locktest.Next[*messages.NotReleased](t, stranger)
 			}
-			redistest.Eventually(t, "the key is released", func() bool { return tr.Owner(t, lock) == "" })
-
-			tr.Hit(nil, nil)
-			waiter.Acquire(lock)
-			locktest.Expect[*messages.Acquired](t, waiter)
-			waiter.Release(lock)
-			locktest.Expect[*messages.Released](t, waiter)
-			sibling.ExpectNothing()
-			sibling.Release(other)
-			locktest.Expect[*messages.Released](t, sibling)
+			k.AwaitFree(t)
+			saboteur.Hit(nil, nil)
+			acquire(t, waiter, k)
+			release(t, waiter, k)
+			hearsNothing(t, sibling)
+			release(t, sibling, spared(k))
 		})
 	}
 }
 
 func TestCrashOfTheSubscriberCostsAtMostThePollBound(t *testing.T) {
-	for _, message := range []string{"*actors.published", "*actors.subscribe", "*actors.confirmed"} {
+	t.Parallel()
+	for _, message := range []string{"*actors.published", "*actors.subscribe", "*actors.confirmed", "*actors.unsubscribe"} {
 		t.Run(message, func(t *testing.T) {
-			tr := locktest.NewTree(t, lockkeeper.Config{Poll: 300 * time.Millisecond})
-			lock := redistest.Name(t)
-			tr.Server.Do(t, "HSET", lock, "somebody:1", "1")
-			tr.Server.Do(t, "PEXPIRE", lock, "600000")
-			tr.Hit(locktest.Once(message), nil)
-			c := tr.Client(t, "client")
-			c.Acquire(lock)
-			redistest.Eventually(t, "it waits", func() bool { return tr.Waiters(t, lock) == 1 })
-			if message != "*actors.published" {
-				redistest.Eventually(t, "the crash", func() bool { return tr.Count.Load() == 1 })
-			}
-			redistest.Eventually(t, "it listens", func() bool { return tr.Server.Subscribers(t, "redisson_lock__channel:{"+lock+"}") == 1 })
-			tr.Server.Do(t, "DEL", lock)
-			tr.Server.Do(t, "PUBLISH", "redisson_lock__channel:{"+lock+"}", "0")
-			locktest.Expect[*messages.Acquired](t, c)
-			c.Release(lock)
-			locktest.Expect[*messages.Released](t, c)
-			redistest.Eventually(t, "the subscription ends", func() bool { return tr.Server.Subscribers(t, "redisson_lock__channel:{"+lock+"}") == 0 })
+			saboteur, s, k := locktest.Sabotaged(t, lockkeeper.Config{Poll: 300 * time.Millisecond})
+			k.TakeAs(t, locktest.Redisson, 10*time.Minute)
+			saboteur.Hit(locktest.Once(message), nil)
+			granted := s.AcquireSoon(t, k)
+			s.AwaitWaiters(t, k, 1)
+			k.AwaitSubscribers(t, 1)
+			k.Unlock(t)
+			locktest.Release(t, locktest.Got(t, granted).Hold)
+			redistest.Eventually(t, "the crash", func() bool { return saboteur.Count.Load() == 1 })
+			k.AwaitSubscribers(t, 0)
 		})
 	}
 }
 
-func TestALostUnsubscribeIsRepeated(t *testing.T) {
-	tr := locktest.NewTree(t, lockkeeper.Config{Poll: 300 * time.Millisecond})
-	lock := redistest.Name(t)
-	tr.Server.Do(t, "HSET", lock, "somebody:1", "1")
-	tr.Hit(locktest.Once("*actors.unsubscribe"), nil)
-	c := tr.Client(t, "client")
-	c.Acquire(lock)
-	redistest.Eventually(t, "it listens", func() bool { return tr.Server.Subscribers(t, "redisson_lock__channel:{"+lock+"}") == 1 })
-	c.Request(&messages.Cancel{Lock: &messages.Lock{Name: lock}})
-	redistest.Eventually(t, "the subscription ends", func() bool {
-		return tr.Count.Load() == 1 && tr.Server.Subscribers(t, "redisson_lock__channel:{"+lock+"}") == 0
-	})
-	tr.Server.Do(t, "DEL", lock)
-}
-
 func TestTheGuardianSurvivesEverything(t *testing.T) {
-	tr := locktest.NewTree(t, lockkeeper.Config{})
-	lock := redistest.Name(t)
-	holder := tr.Client(t, "holder")
-	holder.Acquire(lock)
-	locktest.Expect[*messages.Acquired](t, holder)
-	c := tr.Client(t, "client")
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	holder, p := s.Probe(t), s.Probe(t)
+	acquire(t, holder, k)
 	for _, garbage := range []any{
 		"a string", 42, struct{}{}, &messages.Released{}, &messages.LeaseLost{}, (*messages.Acquire)(nil),
 		&actor.Terminated{Who: actor.NewPID("nowhere", "nobody")}, &actor.DeadLetterResponse{},
 	} {
-		c.Request(garbage)
-		tr.System.Root.Send(tr.Keeper.Guardian(), garbage) // and without a sender
+		p.Send(garbage)
+		s.Actors.Root.Send(s.Guardian(), garbage) // and without a sender
 	}
-	var refused, failed int
 	for range 7 { // a Terminated is nothing to answer
-		switch m := (<-c.Mail).(type) {
-		case *messages.NotAcquired: // of the nil Acquire
-			refused++
-		case *messages.Failed:
-			failed++
-		default:
+		if m := locktest.Next[locktest.Refusal](t, p); m.GetReason() != messages.Reason_REASON_INVALID {
 			t.Errorf("answered %T{%v}", m, m)
 		}
 	}
-	if refused != 1 || failed != 6 {
-		t.Errorf("%d requests were refused, and %d other messages", refused, failed)
+	waiter := queued(t, s, k, 1)[0]
+	release(t, holder, k)
+	locktest.Next[*messages.Acquired](t, waiter)
+}
+
+// mortal is an actor of a user's that asks for locks, and does what it is told.
+type mortal struct {
+	pid     *actor.PID
+	ask     func(k locktest.Key)
+	granted chan *messages.Acquired
+}
+
+func begin(s *locktest.Site, strategy ...actor.SupervisorStrategy) *mortal {
+	root, granted := s.Actors.Root, make(chan *messages.Acquired, 10)
+	for _, each := range strategy {
+		root = root.Copy().WithGuardian(each)
 	}
-	c.Acquire(lock)
-	redistest.Eventually(t, "it waits", func() bool { return tr.Waiters(t, lock) == 1 })
-	holder.Release(lock)
-	locktest.Expect[*messages.Released](t, holder)
-	locktest.Expect[*messages.Acquired](t, c)
+	pid := root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		switch m := ctx.Message().(type) {
+		case func(actor.Context):
+			m(ctx)
+		case *messages.Acquired:
+			granted <- m
+		}
+	}))
+	return &mortal{pid, func(k locktest.Key) {
+		root.Send(pid, func(ctx actor.Context) { ctx.Request(s.Guardian(), &messages.Acquire{Lock: k.Message()}) })
+	}, granted}
 }
 
 func TestDeathOfAHolderReleasesAtOnce(t *testing.T) {
-	deaths := map[string]func(tr *locktest.Tree, c *locktest.Client){
-		"stopped":  func(tr *locktest.Tree, c *locktest.Client) { tr.System.Root.Stop(c.Pid) },
-		"poisoned": func(tr *locktest.Tree, c *locktest.Client) { tr.System.Root.Poison(c.Pid) },
-		"panicking out": func(tr *locktest.Tree, c *locktest.Client) {
-			tr.System.Root.Send(c.Pid, func(actor.Context) { panic("the end") })
+	t.Parallel()
+	for name, die := range map[string]func(root *actor.RootContext, pid *actor.PID){
+		"stopped":  func(root *actor.RootContext, pid *actor.PID) { root.Stop(pid) },
+		"poisoned": func(root *actor.RootContext, pid *actor.PID) { root.Poison(pid) },
+		"panicking out": func(root *actor.RootContext, pid *actor.PID) {
+			root.Send(pid, func(actor.Context) { panic("the end") })
 		},
-	}
-	for name, die := range deaths {
+	} {
 		t.Run(name, func(t *testing.T) {
-			tr := locktest.NewTree(t, lockkeeper.Config{})
-			lock := redistest.Name(t)
+			s, k := locktest.New(t, lockkeeper.Config{})
 			stop := actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.StopDirective })
-			tr.System.Root.WithGuardian(stop)
-			holder, heir, next := tr.Client(t, "holder"), tr.Client(t, "heir"), tr.Client(t, "next")
+			holder, heir, next := begin(s, stop), begin(s, stop), begin(s, stop)
 			for range 2 { // held twice: its death ends both
-				holder.Acquire(lock)
-				locktest.Expect[*messages.Acquired](t, holder)
+				holder.ask(k)
+				locktest.Await(t, "the grant", holder.granted)
 			}
-			heir.Acquire(lock)
-			redistest.Eventually(t, "the heir waits", func() bool { return tr.Waiters(t, lock) == 1 })
-			next.Acquire(lock)
-			redistest.Eventually(t, "the next waits", func() bool { return tr.Waiters(t, lock) == 2 })
-
-			die(tr, heir) // a waiter's death takes it out of the queue
-			redistest.Eventually(t, "the heir is gone", func() bool { return tr.Waiters(t, lock) == 1 })
-			die(tr, holder)
-			if got := locktest.Expect[*messages.Acquired](t, next); got.HoldCount != 1 {
+			heir.ask(k)
+			s.AwaitWaiters(t, k, 1)
+			next.ask(k)
+			s.AwaitWaiters(t, k, 2)
+			die(s.Actors.Root, heir.pid) // a waiter's death takes it out of the queue
+			s.AwaitWaiters(t, k, 1)
+			die(s.Actors.Root, holder.pid)
+			if got := locktest.Await(t, "the grant", next.granted); got.HoldCount != 1 {
 				t.Errorf("granted %d times", got.HoldCount)
 			}
-			if count, _ := tr.Server.Do(t, "HGET", lock, tr.Owner(t, lock)).ToString(); count != "1" {
-				t.Errorf("the hold count in Redis is %s", count)
-			}
-			die(tr, next)
-			redistest.Eventually(t, "the lock is free", func() bool { return tr.Owner(t, lock) == "" })
+			k.HeldBy(t, s, "1")
+			die(s.Actors.Root, next.pid)
+			k.AwaitFree(t)
 		})
 	}
 }
 
 func TestAnOwnerWhoseNameLivesAgainIsAnotherOwner(t *testing.T) {
-	tr := locktest.NewTree(t, lockkeeper.Config{})
-	lock := redistest.Name(t)
-	granted := make(chan *messages.Acquired, 10)
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	granted, ids := make(chan *messages.Acquired, 10), map[string]bool{}
 	props := actor.PropsFromFunc(func(ctx actor.Context) {
 		switch m := ctx.Message().(type) {
 		case *actor.Started:
-			ctx.Request(tr.Keeper.Guardian(), &messages.Acquire{Lock: &messages.Lock{Name: lock}})
+			ctx.Request(s.Guardian(), &messages.Acquire{Lock: k.Message()})
 		case *messages.Acquired:
 			granted <- m
 		}
 	})
-	var ids []string
 	for range 20 {
-		pid, err := tr.System.Root.SpawnNamed(props, "phoenix")
-		if errors.Is(err, actor.ErrNameExists) {
+		pid, err := s.Actors.Root.SpawnNamed(props, "phoenix")
+		if err != nil {
 			t.Fatal(err)
 		}
-		select {
-		case m := <-granted:
-			if m.HoldCount != 1 {
-				t.Fatalf("a new life re-entered the hold of the one before: %v", m)
-			}
-			ids = append(ids, m.HoldId)
-		case <-time.After(redistest.Limit):
-			t.Fatal("a new life was not granted the lock")
+		m := locktest.Await(t, "a new life to be granted the lock", granted)
+		if m.HoldCount != 1 || ids[m.HoldId] {
+			t.Fatalf("a new life has the hold of one before: %v", m)
 		}
-		if err := tr.System.Root.StopFuture(pid).Wait(); err != nil {
+		ids[m.HoldId] = true
+		if err := s.Actors.Root.StopFuture(pid).Wait(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	slices.Sort(ids)
-	if len(slices.Compact(ids)) != 20 {
-		t.Error("two lives had the same hold")
-	}
-	redistest.Eventually(t, "the lock is free", func() bool { return tr.Owner(t, lock) == "" })
+	k.AwaitFree(t)
 }
 
+// A future asks for somebody else: the answer goes to the future, the hold to the owner.
 func TestAnActorNamedAsOwnerIsTheHolder(t *testing.T) {
-	tr := locktest.NewTree(t, lockkeeper.Config{})
-	lock := redistest.Name(t)
-	owner := tr.Client(t, "owner")
-	// A future asks for somebody else: the answer goes to the future, the hold to the owner.
-	answer, err := tr.System.Root.RequestFuture(tr.Keeper.Guardian(),
-		&messages.Acquire{Lock: &messages.Lock{Name: lock}, Owner: owner.Pid, Wait: durationpb.New(time.Second)}, redistest.Limit).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := answer.(*messages.Acquired); !ok {
-		t.Fatalf("answered %v", answer)
-	}
-	if _, err := tr.Keeper.Lock(lock).ForceRelease(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if lost := locktest.Expect[*messages.LeaseLost](t, owner); lost.Reason != messages.Reason_REASON_FORCED {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	owner := s.Probe(t)
+	locktest.Future[*messages.Acquired](t, s, &messages.Acquire{Lock: k.Message(), Owner: owner.Pid, Wait: durationpb.New(time.Second)})
+	locktest.Force(t, s, k)
+	if lost := locktest.Next[*messages.LeaseLost](t, owner); lost.Reason != messages.Reason_REASON_FORCED {
 		t.Errorf("the owner was told %v", lost)
 	}
 }

@@ -8,40 +8,45 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/actors"
 )
 
-// A call tree is a hold, the root, and all that have re-entered it: they are one hold to
-// the lock actor, which tells the root what becomes of it. The tree holds the lock until
-// the last of them is released, in whichever order, and its owner is what a re-entry names.
+// A call tree is a hold, the root, and all holds that have re-entered it. To the lock actor
+// they are one hold, and it notifies the root. The tree holds the lock until all of them are
+// released, in any order. A re-entry names the tree's owner.
 //
-// The root has what belongs to the tree, and its mutex guards it for all of them.
+// The root has the state of the tree, and its mutex guards the state of all its holds.
 type callTree struct {
-	// reentries are those that are not over, or whose context is not.
+	// reentries are the re-entries that are held, or whose context is not cancelled yet.
 	reentries map[*Hold]struct{}
 	lost      error
+	// loss ends with the loss of the tree, and with nothing else. It is made with the root's
+	// context, for the holds that are acquired beneath it; see follow.
+	loss     context.Context
+	tellLoss context.CancelCauseFunc
 }
 
-// treeKey finds, in a context, the innermost hold of a System that the context belongs to.
-type treeKey struct{ runtime *actors.Runtime }
+// holdKey is the key of a context's value for the innermost hold that it belongs to.
+type holdKey struct{}
 
-// outerOf is the innermost hold, of whichever lock, that a context belongs to; nil if
-// there is none.
-func (l *Lock) outerOf(ctx context.Context) *Hold {
-	hold, _ := ctx.Value(treeKey{l.runtime}).(*Hold)
+// HoldFrom returns the hold that a context belongs to, or nil if there is none. The Context of
+// a hold belongs to it, the context that Do or Elect passes to its function, and any context
+// derived from them. With several holds it is the innermost.
+func HoldFrom(ctx context.Context) *Hold {
+	hold, _ := ctx.Value(holdKey{}).(*Hold)
 	return hold
 }
 
-// reentered is the tree that an Acquire of the lock re-enters, by its root; nil if it is
-// another holder. The hold around it may be released: what counts is whether anything of
-// its tree still holds the lock, since whoever waits for that would wait for itself.
+// reentered returns the root of the tree that an Acquire of the lock re-enters, or nil if the
+// Acquire is a new holder. The outer hold may be released: what counts is whether any hold of its
+// tree still holds the lock, since the caller would then wait for itself.
 func (l *Lock) reentered(outer *Hold) *Hold {
 	for ; outer != nil; outer = outer.outer {
-		if outer.lock.same(l) && slices.ContainsFunc(outer.root.tree(), (*Hold).active) {
+		if outer.lock.runtime == l.runtime && outer.lock.same(l) && slices.ContainsFunc(outer.root.tree(), (*Hold).active) {
 			return outer.root
 		}
 	}
 	return nil
 }
 
-// granted takes note of what an Acquire got: a hold, or the re-entry of one.
+// granted records the outcome of an Acquire: a hold, or a re-entry.
 func (h *Hold) granted(out actors.Outcome) {
 	h.id, h.count, h.owner, h.until, h.tokens = out.HoldID, out.Count, out.Owner, out.Until, out.Tokens
 	bind(out)
@@ -51,7 +56,7 @@ func (h *Hold) granted(out actors.Outcome) {
 	}
 }
 
-// bind takes note of the end of the hold that an Acquire got, or re-entered.
+// bind records the end of the hold that an Acquire got or re-entered.
 func bind(out actors.Outcome) {
 	root, ok := out.Holder.(*Hold)
 	for ok {
@@ -76,14 +81,14 @@ func (h *Hold) join(inner *Hold) {
 	h.reentries[inner] = struct{}{}
 }
 
-// tree are the root and its re-entries.
+// tree returns the root and its re-entries.
 func (h *Hold) tree() []*Hold {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return append(slices.Collect(maps.Keys(h.reentries)), h)
 }
 
-// end records why the hold is over, once, and ends the contexts that were kept for it.
+// end records why the hold is over, once, and cancels the contexts that lasted because of it.
 func (h *Hold) end(why error) {
 	root := h.root
 	root.mu.Lock()
@@ -98,12 +103,15 @@ func (h *Hold) end(why error) {
 	root.settle()
 }
 
-// lose ends all of the root's tree. A hold of it that was released before has been
-// released, but if its context went on for the sake of others, it ends with the loss.
+// lose ends all holds of the root's tree. A hold that was released before stays released, but
+// if its context is not cancelled yet, the loss cancels it.
 func (h *Hold) lose(why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lost = why
+	if h.tellLoss != nil {
+		h.tellLoss(why)
+	}
 	end := func(one *Hold) {
 		if one.ended == nil {
 			one.ended = why
@@ -119,8 +127,8 @@ func (h *Hold) lose(why error) {
 	h.reentries = nil
 }
 
-// settle ends the context of a hold that is over, unless one that was acquired with it
-// goes on: a writer that has become a reader, for instance.
+// settle cancels the context of a hold that is over, unless a hold that was acquired with it is
+// held: a writer that has become a reader, for instance.
 func (h *Hold) settle() {
 	if h.ended == nil || h.cause != nil {
 		return
@@ -134,8 +142,8 @@ func (h *Hold) settle() {
 	delete(h.root.reentries, h)
 }
 
-// isWithin reports whether the hold lasts and was acquired with the context of another,
-// or of one that was.
+// isWithin reports whether the hold is held and was acquired with the context of the other, or
+// beneath it.
 func (h *Hold) isWithin(other *Hold) bool {
 	if h.ended != nil {
 		return false
@@ -146,9 +154,27 @@ func (h *Hold) isWithin(other *Hold) bool {
 	return h != nil
 }
 
-// cancelWith ends the hold's context, or what will be its context.
+// cancelWith cancels the hold's context; one that is made later is cancelled at once.
 func (h *Hold) cancelWith(cause error) {
-	if h.cause = cause; h.cancel != nil {
+	h.cause = cause
+	for _, stop := range h.unfollow {
+		stop()
+	}
+	h.unfollow = nil
+	if h.cancel != nil {
 		h.cancel(cause)
+	}
+}
+
+// follow cancels the context when a hold of another lock is lost that this one was acquired
+// beneath. It ignores that hold's release: this lock is still held.
+func (h *Hold) follow() {
+	cancel := h.cancel
+	for outer := h.outer; outer != nil; outer = outer.outer {
+		if outer.root == h.root { // its loss is this one's
+			continue
+		}
+		loss := outer.root.loss // parent is derived from the root's context, so it is made and does not change
+		h.unfollow = append(h.unfollow, context.AfterFunc(loss, func() { cancel(context.Cause(loss)) }))
 	}
 }

@@ -12,67 +12,66 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
-	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// Config tunes a System. The zero value of every field is its default. Watchdog may be
-// 100 years at most, WaiterTimeout 30, the other times 10.
+// Config configures a System. The zero value of a field selects its default. The longest
+// Watchdog is 100 years, the longest WaiterTimeout 30 years; other times are at most 10 years.
 type Config struct {
-	// Watchdog is the TTL of locks that are held without a lease of their own, and
-	// so the longest that a crashed process can keep others out. Default 30 s, as in
-	// Redisson (lockWatchdogTimeout); at least 100 ms.
+	// Watchdog is the TTL of locks without a fixed lease, and so the longest time that a
+	// crashed process can keep others out. Default 30 s, as in Redisson
+	// (lockWatchdogTimeout); at least 100 ms.
 	Watchdog time.Duration
-	// Renewal is how often the watchdog renews such a lock. Default: a third of
-	// Watchdog; at most half of it, so that one failed renewal is not the end.
+	// Renewal is how often the watchdog renews such a lock. Default: a third of Watchdog; at
+	// most half of it, so that a single failed renewal does not lose the lock.
 	Renewal time.Duration
-	// Tenure is how long this process may pass a lock on among its own waiters
-	// before it lets other processes have it. A longer tenure means more grants,
-	// and longer waits for the others. Default 5 ms; at most a third of Watchdog.
-	Tenure time.Duration
-	// Poll is the longest that a waiter goes without looking whether the lock is
-	// free. It matters only when an unlock message got lost. Default 1 s; at least 10 ms.
+	// HandOffLimit is how long this process may hand a lock off to its own waiters before it
+	// yields to other processes. A longer limit means more grants per second, and longer
+	// waits for other processes. Default 5 ms; at most a third of Watchdog.
+	HandOffLimit time.Duration
+	// Poll is the longest time between two tries of a waiter. It matters only when an unlock
+	// message is lost. Default 1 s; at least 10 ms.
 	Poll time.Duration
-	// CallTimeout is how long Redis may take to answer before a call is repeated, or
-	// given up; a quarter of the lease if that is less. Default 2 s; at least 10 ms.
+	// CallTimeout is how long Redis may take to answer before a call is repeated or given up;
+	// a quarter of the lease if that is shorter. Default 2 s; at least 10 ms.
 	CallTimeout time.Duration
-	// WaiterTimeout is how long a waiter for a fair lock keeps its place in Redis's queue
-	// when its process is not heard of any more, and so the longest that a dead process
-	// holds up those behind it. Default 5 s, where Redisson takes five minutes; at least
-	// three times Poll.
+	// WaiterTimeout is how long a waiter for a fair lock keeps its place in the queue in Redis
+	// after the last sign of life of its process, and so the longest time that a dead process
+	// delays those behind it. Default 5 s (in Redisson 5 min); at least three times Poll.
 	WaiterTimeout time.Duration
-	// Idle is how long the actor of a lock that nobody uses stays. Default 1 min; at least 10 ms.
+	// Idle is how long an unused lock actor stays alive. Default 1 min; at least 10 ms.
 	Idle time.Duration
-	// QueueLimit is how many requests may wait for one lock in this process. More
+	// QueueLimit is how many requests may wait for one lock in this process. Further requests
 	// are refused with ErrQueueFull. Default 10,000.
 	QueueLimit int
-	// KeyPrefix is put before every lock's name to make its key in Redis, like a
-	// NameMapper of Redisson's. Default: none.
+	// KeyPrefix and a lock's name make its key in Redis, like Redisson's NameMapper. Default:
+	// empty.
 	KeyPrefix string
-	// Logger takes what is worth an operator's attention. Default: the actor system's. Its
-	// handler is called on a goroutine of its own and may block or panic: up to 1024 lines
-	// wait for it, those beyond are dropped, and a line says how many. Close waits for it
-	// for a second at most.
+	// Logger receives what needs an operator's attention. Default: the logger of the actor
+	// system. Its handler runs on a goroutine of its own and may block or panic. Up to 1024
+	// lines wait for it; further lines are dropped, and a line reports how many. Close waits
+	// for it for at most a second.
 	Logger *slog.Logger
-	// Meter takes the metrics. Default: none are measured. Its instruments are used on a
+	// Meter receives the metrics. Default: nothing is measured. Its instruments are used on a
 	// goroutine of their own and may block or panic; what is counted meanwhile is added later.
 	Meter metric.Meter
-	// Middleware handles the requests that come by message before their lock does,
-	// outermost first: for tracing, or to refuse some. It sees nothing else: no requests of
-	// goroutines, no timers, no replies of Redis. If it blocks, only further messages for
-	// the same lock wait; if it panics, the request is refused (REASON_CRASHED). It must
-	// answer a request that it does not pass on.
+	// Middleware handles the requests by message before their lock does, outermost first: for
+	// tracing, or to refuse requests. It sees no requests of goroutines, no timers and no
+	// replies of Redis. While it blocks, only further messages for the same lock wait. If it
+	// panics, the request is refused with REASON_CRASHED. It must answer a request that it
+	// does not pass on.
 	Middleware []actor.ReceiverMiddleware
 }
 
-// longest bounds the times that are added to each other, and to the clock; ten years.
+// longest bounds the times that are added to each other, and to the clock: ten years.
 const longest = 10 * 365 * 24 * time.Hour
 
-// opening is how often a lock that nobody else is seen to wait for is released at
-// the end of a tenure all the same, for those who wait without subscribing. In a cluster
-// it is every few tenures: most of the others listen on another server, and are not seen.
+// forcedYield is how often a lock is released at the hand-off limit although nobody is seen to
+// wait, for those who wait without subscribing. In a cluster it is every clusterHandOffs hand-off
+// limits: most other waiters listen on another server, and are not seen.
 const (
-	opening        = time.Second
-	clusterTenures = 4
+	forcedYield     = time.Second
+	clusterHandOffs = 4
 )
 
 func or[T comparable](value, byDefault T) T {
@@ -83,11 +82,11 @@ func or[T comparable](value, byDefault T) T {
 	return value
 }
 
-// withDefaults fills in what is left open.
+// withDefaults fills in the fields that are zero.
 func (c Config) withDefaults(system *actor.ActorSystem) Config {
 	c.Watchdog = or(c.Watchdog, 30*time.Second)
 	c.Renewal = or(c.Renewal, c.Watchdog/3)
-	c.Tenure = or(c.Tenure, 5*time.Millisecond)
+	c.HandOffLimit = or(c.HandOffLimit, 5*time.Millisecond)
 	c.Poll = or(c.Poll, time.Second)
 	c.CallTimeout = or(c.CallTimeout, 2*time.Second)
 	c.WaiterTimeout = or(c.WaiterTimeout, max(5*time.Second, 3*min(c.Poll, longest)))
@@ -97,7 +96,7 @@ func (c Config) withDefaults(system *actor.ActorSystem) Config {
 	return c
 }
 
-// validate names every setting that cannot work, with what is allowed.
+// validate reports every setting that is not valid, with what is allowed.
 func (c Config) validate() error {
 	var wrong []error
 	check := func(ok bool, format string, values ...any) {
@@ -109,8 +108,8 @@ func (c Config) validate() error {
 		"Watchdog is %v, and must be between 100ms and %v", c.Watchdog, actors.MaxLease)
 	check(c.Renewal > 0 && c.Renewal <= c.Watchdog/2,
 		"Renewal is %v, and must be more than 0 and at most half of Watchdog, which is %v", c.Renewal, c.Watchdog)
-	check(c.Tenure > 0 && c.Tenure <= c.Watchdog/3,
-		"Tenure is %v, and must be more than 0 and at most a third of Watchdog, which is %v", c.Tenure, c.Watchdog)
+	check(c.HandOffLimit > 0 && c.HandOffLimit <= c.Watchdog/3,
+		"HandOffLimit is %v, and must be more than 0 and at most a third of Watchdog, which is %v", c.HandOffLimit, c.Watchdog)
 	between := func(name string, d time.Duration) {
 		check(d >= 10*time.Millisecond && d <= longest, "%s is %v, and must be between 10ms and %v", name, d, longest)
 	}
@@ -129,15 +128,15 @@ func (c Config) validate() error {
 }
 
 func (c Config) actors(cluster bool) actors.Config {
-	open := opening
+	yield := forcedYield
 	if cluster {
-		open = min(open, clusterTenures*c.Tenure)
+		yield = min(yield, clusterHandOffs*c.HandOffLimit)
 	}
 	return actors.Config{
-		Config: core.Config{
-			Lease: c.Watchdog, Renewal: c.Renewal, Tenure: c.Tenure, Opening: open, Poll: c.Poll,
+		Config: lock.Config{
+			Watchdog: c.Watchdog, Renewal: c.Renewal, HandOffLimit: c.HandOffLimit, ForcedYield: yield, Poll: c.Poll,
 			CallTimeout: c.CallTimeout, QueueLimit: c.QueueLimit, Seed: rand.Uint64(),
 		},
-		KeyPrefix: c.KeyPrefix, Silence: c.WaiterTimeout, Idle: c.Idle, Middleware: c.Middleware, Logger: c.Logger, Meter: c.Meter,
+		KeyPrefix: c.KeyPrefix, WaiterTimeout: c.WaiterTimeout, Idle: c.Idle, Middleware: c.Middleware, Logger: c.Logger, Meter: c.Meter,
 	}
 }

@@ -1,36 +1,38 @@
 package lockkeeper
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
-	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// The errors, for errors.Is. What is returned is an *Error around one of them, or
-// around the error of the caller's context.
+// The errors, for errors.Is. Methods return an *Error that wraps one of them, or the error of
+// the caller's context.
 var (
-	// ErrInvalid: the request is wrong; the text says what is allowed.
+	// ErrInvalid: the request is not valid; the text says what is allowed.
 	ErrInvalid = errors.New("invalid request")
-	// ErrHeld: somebody else holds the lock, and the call did not want to wait.
+	// ErrHeld: another owner holds the lock, and the call does not wait.
 	ErrHeld = errors.New("lock is held")
-	// ErrTimeout: the wait of WithWait was over before the lock became free.
+	// ErrTimeout: the wait of WithWait, or the deadline of the context, ended before the lock
+	// was granted.
 	ErrTimeout = errors.New("wait timed out")
-	// ErrQueueFull: Config.QueueLimit requests wait for the lock already.
+	// ErrQueueFull: Config.QueueLimit requests already wait for the lock.
 	ErrQueueFull = errors.New("queue is full")
 	// ErrClosed: the System is closing or closed.
 	ErrClosed = errors.New("system is closed")
 	// ErrUnavailable: Redis did not answer, or not in time. Trying again may help.
 	ErrUnavailable = errors.New("redis is unavailable")
-	// ErrRejected: Redis refuses for good; the text has its words and what to do.
+	// ErrRejected: Redis refuses for good; the text has its error and what to do.
 	ErrRejected = errors.New("redis rejected the request")
-	// ErrCrashed: the lock actor crashed over the request, or was given up.
+	// ErrCrashed: the lock actor crashed while handling the request, or was given up.
 	ErrCrashed = errors.New("lock actor crashed")
-	// ErrNotHeld: there is no such hold, or no more.
+	// ErrNotHeld: there is no such hold, or it was released.
 	ErrNotHeld = errors.New("not held")
-	// ErrReentry: the caller holds the lock already, and may not take it once more in
-	// this way: WithoutReentry was given, or a reader wants to write.
+	// ErrReentry: the caller already holds the lock and may not re-enter it this way:
+	// WithoutReentry was given, or a reader wants to write.
 	ErrReentry = errors.New("lock cannot be re-entered")
 	// ErrLost: the hold was lost before it was released.
 	ErrLost = errors.New("lock was lost")
@@ -50,12 +52,12 @@ var sentinels = map[messages.Reason]error{
 	messages.Reason_REASON_REENTRY:     ErrReentry,
 }
 
-// Error says what failed, for which lock, and why.
+// Error describes what failed, for which lock, and why.
 type Error struct {
-	// Op is what was tried: "acquire", "release", "hold", …
+	// Op is the operation: "acquire", "release", "hold", …
 	Op   string
 	Lock string
-	// Reason is the same as in the messages.
+	// Reason is the reason as the messages give it.
 	Reason messages.Reason
 	Detail string
 	// Err is one of the package's errors, or the error of a context.
@@ -70,10 +72,10 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap gives Err.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-func failed(op, lock string, a core.Answer) error {
+func failed(op, lock string, a lock.Answer) error {
 	reason := messages.Reason(a.Reason)
 	return &Error{Op: op, Lock: lock, Reason: reason, Detail: a.Detail, Err: sentinels[reason]}
 }
@@ -82,9 +84,21 @@ func invalid(op, lock string, err error) error {
 	return &Error{Op: op, Lock: lock, Reason: messages.Reason_REASON_INVALID, Detail: err.Error(), Err: ErrInvalid}
 }
 
-// lost is the cause with which the context of a lost hold is cancelled. Besides
-// ErrLost it is the error that belongs to the reason, if there is one.
-func lost(lock string, reason core.Reason, detail string) error {
+// ended returns the error of an Acquire whose context has ended.
+func ended(ctx context.Context, op, lock, detail string) error {
+	reason, err := messages.Reason_REASON_CANCELLED, context.Cause(ctx)
+	if why := ctx.Err(); errors.Is(why, context.DeadlineExceeded) {
+		if reason = messages.Reason_REASON_TIMED_OUT; !errors.Is(err, why) {
+			err = fmt.Errorf("%w: %w", why, err)
+		}
+		err = fmt.Errorf("%w: %w", ErrTimeout, err)
+	}
+	return &Error{Op: op, Lock: lock, Reason: reason, Detail: detail, Err: err}
+}
+
+// lost is the cause of cancelling the context of a lost hold. It wraps ErrLost, and the error
+// for the reason if there is one.
+func lost(lock string, reason lock.Reason, detail string) error {
 	why := messages.Reason(reason)
 	err := ErrLost
 	if also := sentinels[why]; also != nil && also != ErrLost {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -32,6 +33,24 @@ func start() (sys *lockkeeper.System, actors *actor.ActorSystem, stop func()) {
 	}
 }
 
+// Open is all that a program without actors needs.
+func ExampleOpen() {
+	ctx := context.Background()
+	sys, err := lockkeeper.Open(ctx, redistest.SharedURL(), // "redis://127.0.0.1:6379"
+		lockkeeper.WithClientName("shop"), lockkeeper.WithConfig(lockkeeper.Config{Logger: slog.Default()}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer sys.Close(ctx)
+
+	_ = sys.Lock("orders").Do(ctx, func(ctx context.Context) error {
+		work(ctx)
+		return nil
+	})
+	// Output: working
+}
+
 // Work under a lock, and give it back whatever happens.
 func ExampleLock_Acquire() {
 	sys, _, stop := start()
@@ -46,6 +65,39 @@ func ExampleLock_Acquire() {
 	defer hold.Release(context.WithoutCancel(ctx))
 	work(hold.Context()) // cancelled, with the cause, when the lock is lost
 	// Output: working
+}
+
+// Run a function under a lock, and give it back whatever happens.
+func ExampleLock_Do() {
+	sys, _, stop := start()
+	defer stop()
+
+	err := sys.Lock("orders").Do(context.Background(), func(ctx context.Context) error {
+		work(ctx) // cancelled with the caller's context, and when the lock is lost
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// working
+	// <nil>
+}
+
+// Lead until told to stop. Every process of the service does the same, and one of them leads.
+func ExampleLock_Elect() {
+	sys, _, stop := start()
+	defer stop()
+	ctx, shutdown := context.WithCancel(context.Background())
+
+	err := sys.Lock("leader").Elect(ctx, func(ctx context.Context) error {
+		fmt.Println("leading")
+		shutdown() // as a signal would
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	fmt.Println(err)
+	// Output:
+	// leading
+	// context canceled
 }
 
 func work(context.Context) { fmt.Println("working") }

@@ -9,27 +9,27 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
-	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Hold is a granted lock: the right to do what the lock protects, until it is
-// released or lost. Its methods may be called from any goroutine.
+// Hold is a granted lock, until it is released or lost. Its methods may be called from any
+// goroutine.
 type Hold struct {
 	lock   *Lock
 	parent context.Context
-	// outer is the innermost hold, of whichever lock, that parent belongs to.
+	// outer is the innermost hold, of whichever lock and System, that parent belongs to.
 	outer  *Hold
 	onRisk func(left time.Duration)
 
 	id     uint64
 	count  int
-	owner  core.Owner
+	owner  lock.Owner
 	tokens []int64
-	// until is how long the lease is good for; the lock actor keeps it up to date while
-	// the hold lasts. bound is the hold's own end, that of its fixed lease or its max hold,
-	// which is not the lease's: others may share it. 0 if there is none. The root's counts,
-	// and only a re-entry with a longer lease moves it.
+	// until is the end of the lease's validity; the lock actor keeps it up to date while the
+	// hold lasts. bound is the end of the hold's own fixed lease or max hold, 0 if it has
+	// none; it differs from until, since others may share the lease. The root's bound
+	// applies to the call tree, and only a re-entry with a longer lease moves it.
 	until *atomic.Int64
 	bound atomic.Int64
 
@@ -42,21 +42,41 @@ type Hold struct {
 	ended, cause error
 	ctx          context.Context
 	cancel       context.CancelCauseFunc
+	unfollow     []func() bool
 	callTree     // the root's
 }
 
-// Context is for the work under the lock: a child of the context that was given to
-// Acquire. It is cancelled when the lock is lost, with an *Error as its cause
-// (context.Cause) that says why and wraps ErrLost. It is also cancelled after a release:
-// when this hold, and all holds that were acquired with this context or beneath it, are
+// Context returns the context for the work under the lock. It has the values of the context
+// given to Acquire, but not its deadline or cancellation, which end only the wait. For work
+// that ends with the caller's context too, use Lock.Do.
+//
+// When the lock is lost, the context is cancelled with an *Error as its cause (context.Cause)
+// that gives the reason and wraps ErrLost. The same happens when this hold was acquired with
+// the Context of a hold of another lock, and that one is lost. The context is also cancelled
+// once this hold and all holds of the lock acquired with this context, or beneath it, are
 // released.
-func (h *Hold) Context() context.Context {
+//
+// An Acquire of the same lock with this context re-enters the lock. Goroutines that share the
+// context therefore do not exclude each other. Give them the context from before the Acquire,
+// or let them acquire with WithoutReentry, which refuses them.
+func (h *Hold) Context() context.Context { return h.contextIn(context.WithoutCancel(h.parent)) }
+
+// contextIn returns the Context. It makes it as a child of parent, unless it is made already.
+func (h *Hold) contextIn(parent context.Context) context.Context {
 	h.root.mu.Lock()
 	defer h.root.mu.Unlock()
 	if h.ctx == nil {
-		h.ctx, h.cancel = context.WithCancelCause(context.WithValue(h.parent, treeKey{h.lock.runtime}, h))
+		h.ctx, h.cancel = context.WithCancelCause(context.WithValue(parent, holdKey{}, h))
+		if h == h.root {
+			h.loss, h.tellLoss = context.WithCancelCause(context.Background())
+			if h.lost != nil {
+				h.tellLoss(h.lost)
+			}
+		}
 		if h.cause != nil {
 			h.cancel(h.cause)
+		} else {
+			h.follow()
 		}
 	}
 	return h.ctx
@@ -64,8 +84,8 @@ func (h *Hold) Context() context.Context {
 
 func (h *Hold) active() bool { return h.Err() == nil && !h.released.Load() }
 
-// Err is nil while the hold lasts; then it says why it is over: ErrLost, or ErrNotHeld
-// after its release.
+// Err returns nil while the hold lasts. After that it returns an error that wraps ErrLost, or
+// ErrNotHeld if the hold was released.
 func (h *Hold) Err() error {
 	h.root.mu.Lock()
 	defer h.root.mu.Unlock()
@@ -73,12 +93,12 @@ func (h *Hold) Err() error {
 }
 
 // LeaseLost implements actors.Holder; it is for the lock actor.
-func (h *Hold) LeaseLost(reason core.Reason, detail string) {
+func (h *Hold) LeaseLost(reason lock.Reason, detail string) {
 	h.lose(lost(h.lock.Name(), reason, detail))
 }
 
 // LeaseAtRisk implements actors.Holder; it is for the lock actor.
-func (h *Hold) LeaseAtRisk(until core.Instant, _ string) {
+func (h *Hold) LeaseAtRisk(until lock.Instant, _ string) {
 	left := max(until-h.lock.runtime.Now(), 0)
 	for _, hold := range h.tree() {
 		if hold.onRisk != nil && hold.active() {
@@ -87,26 +107,24 @@ func (h *Hold) LeaseAtRisk(until core.Instant, _ string) {
 	}
 }
 
-// Valid reports whether the lock is certainly still held at this moment. It only looks at
-// the clock, so it may be called as often as needed. The lease may end right after the
-// call; see Ensure.
+// Valid reports whether the lock is certainly held at this moment. It only reads the clock, so
+// it is cheap to call often. The lease may end right after the call; see Ensure.
 func (h *Hold) Valid() bool {
 	return h.active() && h.lock.runtime.Now() < h.goodUntil()
 }
 
-// goodUntil is how long the hold lasts if nothing is renewed.
-func (h *Hold) goodUntil() core.Instant {
-	until := core.Instant(h.until.Load())
-	if bound := core.Instant(h.root.bound.Load()); bound != 0 {
+// goodUntil is when the hold ends if nothing is renewed.
+func (h *Hold) goodUntil() lock.Instant {
+	until := lock.Instant(h.until.Load())
+	if bound := lock.Instant(h.root.bound.Load()); bound != 0 {
 		return min(bound, until)
 	}
 	return until
 }
 
-// Token is the fencing token of the hold of a fenced lock: it is higher than that of
-// every hold before, so that whatever the lock protects can refuse those who have lost
-// it without knowing. A re-entry has the token of the hold that it re-enters. Other
-// kinds have none: it is 0.
+// Token returns the fencing token of a hold of a fenced lock, and 0 for other kinds. It is
+// higher than the tokens of all earlier holds, so the protected resource can refuse a writer
+// that has lost the lock without knowing. A re-entry has the token of the hold it re-enters.
 func (h *Hold) Token() int64 {
 	if h.lock.kind != messages.Kind_KIND_FENCED || len(h.tokens) == 0 {
 		return 0
@@ -114,8 +132,8 @@ func (h *Hold) Token() int64 {
 	return h.tokens[0]
 }
 
-// MemberTokens are the fencing tokens of a MultiLock's members, in the order in which
-// they were given; 0 for a member that has none.
+// MemberTokens returns the fencing tokens of a MultiLock's members, in the order given to
+// MultiLock; 0 for a member without tokens. It returns nil for other kinds.
 func (h *Hold) MemberTokens() []int64 {
 	if h.lock.members == nil {
 		return nil
@@ -123,16 +141,14 @@ func (h *Hold) MemberTokens() []int64 {
 	return h.lock.members.Tokens(h.tokens)
 }
 
-// Count is how often this call tree held the lock when this hold was granted: 1, or more
-// for a re-entry.
+// Count returns the hold count at the time of this grant: 1, or more for a re-entry.
 func (h *Hold) Count() int { return h.count }
 
-// Ensure returns nil when the lock is certain to stay held for at least d from now,
-// renewing it if need be. It fails with ErrLost or ErrNotHeld when the hold is
-// over, ErrUnavailable when the renewal failed, and ErrInvalid when d is too
-// long: longer than what is left of a fixed lease or a max hold, or than the watchdog's TTL.
-// That others share the lock for longer makes no difference. It returns
-// after Config.CallTimeout and 250 ms at the latest, also if ctx never ends.
+// Ensure ensures that the lock stays held for at least d from now, and renews it if needed. It
+// fails with ErrLost or ErrNotHeld if the hold is over, with ErrUnavailable if the renewal
+// failed, and with ErrInvalid if d is longer than the rest of a fixed lease or a max hold, or
+// than the watchdog's TTL; whether others share the lock for longer does not matter. It returns
+// after at most Config.CallTimeout and 250 ms, even if ctx never ends.
 func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	const op = "ensure"
 	if d < 0 {
@@ -150,20 +166,24 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// Release gives the lock back. It returns nil when that is true: after Redis has
-// confirmed it, or after the lock was passed on to the next waiter in this process.
+// Release releases the hold. It returns nil when Redis has confirmed the release, or when the
+// next waiter of this process has the lock.
 //
-// The release is carried out even if ctx ends, which only bounds the wait for
-// its confirmation; with a ctx that never ends, Release returns when the lease is over, and
-// the call to Redis that is under way then, at the latest. ErrLost says that the lock was lost before, ErrNotHeld that it
-// was released before. After ErrUnavailable the release is still being tried; the
-// lock is free at the latest when its TTL is over. ErrCrashed says that the lock actor was
-// given up after many crashes, and the hold lost with it; only if Err returns nil after
-// that is the lock still held, and Release may be called again.
+// ctx bounds only the wait for that confirmation; the release is carried out even if ctx ends.
+// If ctx never ends, Release returns at the end of the lease, plus the call to Redis that is
+// under way then, at the latest. Its errors are:
 //
-// While others of its call tree are held, a release only sets a count in Redis. If
-// Redis does not take that within Config.CallTimeout, or refuses it for good (ErrRejected),
-// the hold is released all the same: the release of the last does not need it.
+//   - ErrLost: the lock was lost before.
+//   - ErrNotHeld: the hold was released before.
+//   - ErrUnavailable: Redis has not confirmed the release. It is retried in the background, and
+//     the lock is free when its TTL ends at the latest.
+//   - ErrRejected: Redis refuses the release for good. The lock is free when its TTL ends.
+//   - ErrCrashed: the lock actor was given up after many crashes, and the hold was lost with it.
+//     Only if Err still returns nil is the lock held; call Release again then.
+//
+// While other holds of the call tree are held, Release only sets the hold count in Redis. If
+// Redis does not accept the count within Config.CallTimeout, or refuses it for good
+// (ErrRejected), the hold is released all the same: releasing the last hold does not need it.
 func (h *Hold) Release(ctx context.Context) error {
 	const op = "release"
 	if !h.released.CompareAndSwap(false, true) {
@@ -174,14 +194,23 @@ func (h *Hold) Release(ctx context.Context) error {
 	}
 	call := h.lock.about(actors.OpRelease)
 	call.HoldID = h.id
-	_, err := h.lock.submit(ctx, op, call)
-	if errors.Is(err, ErrCrashed) && h.Err() == nil {
-		h.released.Store(false)
-		return err
-	}
-	if errors.Is(err, ErrLost) { // it was lost before, and nobody had noticed
-		h.end(err)
-		return err
+	out, answered := h.lock.runtime.Do(ctx, call)
+	err := context.Cause(ctx)
+	switch {
+	case !answered:
+		err = &Error{Op: op, Lock: h.lock.Name(), Err: err} // whatever the cause wraps, it says nothing of the hold
+	case out.Reason == 0:
+		err = nil
+	default:
+		err = failed(op, h.lock.Name(), out.Answer)
+		if errors.Is(err, ErrCrashed) && h.Err() == nil {
+			h.released.Store(false)
+			return err
+		}
+		if errors.Is(err, ErrLost) { // it was lost before, which was not noticed until now
+			h.end(err)
+			return err
+		}
 	}
 	h.end(&Error{Op: "hold", Lock: h.lock.Name(), Reason: messages.Reason_REASON_NOT_HELD, Detail: "the lock was released", Err: ErrNotHeld})
 	return err

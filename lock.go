@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
-	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Lock is a lock of any kind, shared with everybody who uses the same name and kind on
-// the same Redis: Lockkeeper systems, and Redisson. It is a name with methods; any
-// number of them may be made, and used by any number of goroutines.
+// Lock is a lock of any kind. It is shared with all Lockkeeper systems and Redisson clients
+// that use the same name and kind on the same Redis. A Lock is only a name with methods: make
+// as many as needed, and use them from any goroutine.
 type Lock struct {
 	runtime *actors.Runtime
 	kind    messages.Kind
@@ -23,13 +23,14 @@ type Lock struct {
 	wrong   error
 }
 
-// Lock names a reentrant lock, Redisson's RLock: 1 to 512 bytes of UTF-8, key prefix
-// included. A name that is not allowed is reported by the methods, with ErrInvalid.
+// Lock returns the reentrant lock of that name, Redisson's RLock. A name has 1 to 512 bytes of
+// UTF-8, including the key prefix. If it is not valid, the methods of the Lock fail with
+// ErrInvalid.
 func (s *System) Lock(name string) *Lock {
 	return &Lock{runtime: s.inner(), name: name}
 }
 
-// Name is the name of the lock, without the key prefix; of a MultiLock, those of its
+// Name returns the name of the lock, without the key prefix; for a MultiLock, the names of its
 // members in the order in which they are taken.
 func (l *Lock) Name() string {
 	switch {
@@ -64,59 +65,62 @@ type request struct {
 	atRisk               func(left time.Duration)
 }
 
-// WithLease asks for a fixed lease, at least 10 ms: it is not renewed, and the hold
-// is lost when it is over. Without it the watchdog renews the lease until the hold is
-// released or the process ends. It cannot be combined with WithMaxHold.
+// WithLease asks for a fixed lease of at least 10 ms. It is not renewed, and the hold is lost
+// when it ends. Without this option the watchdog renews the lease until the hold is released
+// or the process ends. WithLease cannot be combined with WithMaxHold.
 //
-// A re-entry joins the hold. If the hold has a fixed lease, a lease that ends later
-// prolongs the hold, for all that have re-entered it. A lease that would end before the
-// hold, or any lease on a hold that the watchdog keeps, is refused with ErrInvalid.
+// A re-entry joins the hold. If the hold has a fixed lease, a lease that ends later prolongs
+// the hold for its whole call tree. A lease that ends before the hold, or any lease on a hold
+// that the watchdog keeps, is refused with ErrInvalid.
 func WithLease(d time.Duration) Option { return func(r *request) { r.lease = &d } }
 
-// WithWait bounds the wait, in addition to the context; zero tries once. Without it only
-// the context bounds it.
+// WithWait bounds the wait, in addition to the context. Zero tries once. Without this option
+// only the context bounds the wait.
 func WithWait(d time.Duration) Option { return func(r *request) { r.wait = &d } }
 
-// WithMaxHold bounds how long the watchdog keeps the hold alive, at least 10 ms. A
-// re-entry is refused with ErrInvalid if the hold that it joins may last longer.
+// WithMaxHold bounds how long the watchdog keeps the hold alive; d is at least 10 ms. A
+// re-entry with this option is refused with ErrInvalid if the hold may last longer.
 func WithMaxHold(d time.Duration) Option { return func(r *request) { r.maxHold = &d } }
 
-// WithoutReentry refuses a re-entry with ErrReentry instead of granting it.
+// WithoutReentry refuses a re-entry with ErrReentry instead of granting it. It is for
+// goroutines that may have the Context of a hold, and must not share the lock.
 func WithoutReentry() Option { return func(r *request) { r.once = true } }
 
-// WithAtRisk has f called, on a goroutine of its own, when renewals begin to fail:
-// unless one succeeds, the hold is lost when what is left is over. A panic in f is logged.
+// WithAtRisk makes the System call f, on a goroutine of its own, when renewals begin to fail.
+// Unless a renewal succeeds, the hold is lost after the time left. A panic in f is logged.
 func WithAtRisk(f func(left time.Duration)) Option { return func(r *request) { r.atRisk = f } }
 
-// Acquire waits until the lock is granted. It gives up when ctx ends, leaving
-// nothing behind, with an error that is ctx's; or with ErrTimeout, ErrQueueFull,
-// ErrClosed, ErrUnavailable (only if the wait is bounded by WithWait), ErrRejected,
-// ErrInvalid or ErrCrashed.
+// Acquire waits until the lock is granted. When ctx ends it gives up with the cause of ctx
+// (and ErrTimeout if a deadline was exceeded), and withdraws the request. Its other errors are
+// ErrTimeout, ErrQueueFull, ErrReentry, ErrClosed, ErrUnavailable (only if WithWait bounds the
+// wait), ErrRejected, ErrInvalid and ErrCrashed.
 //
-// ctx bounds the wait, and it is the parent of the hold's Context; the lock itself
-// stays held until Release. Acquire with the Context of a hold of the same lock
-// re-enters the lock, as long as that hold or any other of its call tree is not released.
-// The call tree is the first hold and all that have re-entered it. Any other call is
-// another holder.
+// ctx bounds only the wait. The end of ctx does not release the lock, and does not cancel the
+// hold's Context; see Do for a function that ends with ctx.
+//
+// Acquire with the Context of a hold of the same lock re-enters the lock, as long as any hold
+// of that call tree is held. The call tree is the first hold and all holds that have
+// re-entered it. All goroutines that share such a context re-enter; WithoutReentry refuses
+// them. Any other call is a new holder.
 func (l *Lock) Acquire(ctx context.Context, options ...Option) (*Hold, error) {
 	return l.acquire(ctx, "acquire", options)
 }
 
-// TryAcquire asks for the lock once and does not wait: ErrHeld says that somebody
-// else has it, ErrUnavailable that Redis did not answer. It returns after
-// Config.CallTimeout and 250 ms at the latest, also if ctx never ends.
+// TryAcquire tries once to acquire the lock and does not wait. It fails with ErrHeld if
+// another owner holds the lock, and with ErrUnavailable if Redis does not answer. It returns
+// after at most Config.CallTimeout and 250 ms, even if ctx never ends.
 func (l *Lock) TryAcquire(ctx context.Context, options ...Option) (*Hold, error) {
 	return l.acquire(ctx, "try to acquire", append(options[:len(options):len(options)], WithWait(0)))
 }
 
 func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, &Error{Op: op, Lock: l.Name(), Err: context.Cause(ctx)}
+	if ctx.Err() != nil {
+		return nil, ended(ctx, op, l.Name(), "")
 	}
 	if err := l.unusable(); err != nil {
 		return nil, invalid(op, l.Name(), err)
 	}
-	hold := &Hold{lock: l, parent: ctx, outer: l.outerOf(ctx)}
+	hold := &Hold{lock: l, parent: ctx, outer: HoldFrom(ctx)}
 	hold.root = hold
 	call, err := l.call(hold, options)
 	if err != nil {
@@ -129,9 +133,9 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 	if !answered {
 		out = l.runtime.Withdraw(call)
 		bind(out) // a re-entry that is given back at once has still moved the end of the hold
-		return nil, &Error{Op: op, Lock: l.Name(), Reason: messages.Reason_REASON_CANCELLED, Detail: out.Detail, Err: context.Cause(ctx)}
+		return nil, ended(ctx, op, l.Name(), out.Detail)
 	}
-	if out.Kind != core.Granted {
+	if out.Kind != lock.Granted {
 		return nil, failed(op, l.Name(), out.Answer)
 	}
 	hold.granted(out)
@@ -157,7 +161,7 @@ func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
 	}
 	call.Lease, call.MaxHold, call.Wait = value(r.lease), value(r.maxHold), value(r.wait)
 	call.Try = r.wait != nil && *r.wait == 0
-	call.Once, hold.onRisk = r.once, r.atRisk
+	call.NoReentry, hold.onRisk = r.once, r.atRisk
 	if r.lease != nil && *r.lease == 0 || r.maxHold != nil && *r.maxHold == 0 {
 		return nil, errors.New("a lease or a max hold of zero would be over at once; leave the option out for none")
 	}
@@ -178,10 +182,10 @@ func (l *Lock) same(other *Lock) bool {
 	return l.members == nil && other.members == nil && actors.SameKey(l.kind, other.kind) && l.name == other.name
 }
 
-// ForceRelease frees the lock, whoever holds it and in whichever process, and reports
-// whether it was held. A holder in this System is told at once, one in another
-// when it next renews its lease. It returns after Config.CallTimeout and 250 ms at the
-// latest, also if ctx never ends.
+// ForceRelease frees the lock, whoever holds it in any process, and reports whether it was
+// held. A holder in this System is notified at once, a holder in another System at its next
+// renewal. ForceRelease returns after at most Config.CallTimeout and 250 ms, even if ctx never
+// ends.
 func (l *Lock) ForceRelease(ctx context.Context) (wasHeld bool, err error) {
 	out, err := l.ask(ctx, "force release", actors.OpForceRelease)
 	if err != nil {
@@ -190,32 +194,33 @@ func (l *Lock) ForceRelease(ctx context.Context) (wasHeld bool, err error) {
 	return out.Count > 0, nil
 }
 
-// Status is what is known of a lock at one moment.
+// Status is the state of a lock at one moment.
 type Status struct {
-	// Locked reports whether somebody holds the lock, HeldHere whether this System does.
+	// Locked reports whether anybody holds the lock; HeldHere, whether this System does.
 	Locked   bool
 	HeldHere bool
-	// Shared reports whether readers hold it; Holders is how many clients hold it.
+	// Shared reports whether readers hold the lock. Holders is the number of clients that
+	// hold it.
 	Shared  bool
 	Holders int
-	// Holder is the owner field in Redis, "<client uuid>:<number>", or one of them;
-	// HoldCount how often that holder has it.
+	// Holder is the owner field in Redis, "<client uuid>:<number>"; of several, any one.
+	// HoldCount is the hold count of that holder.
 	Holder    string
 	HoldCount int
-	// TTL is what is left of the holder's lease; negative if the lock is free, or
-	// its key has no TTL.
+	// TTL is the rest of the holder's lease; negative if the lock is free, or if its key
+	// has no TTL.
 	TTL time.Duration
-	// Waiters is how many requests wait in this System, Subscribers how many
-	// clients in all listen for the lock's release, or did until a moment ago; of a fair
-	// lock, how many requests stand in its queue.
-	Waiters     int
+	// Waiters is the number of requests that wait in this System.
+	Waiters int
+	// Subscribers is the number of clients that listen for the lock's release, or did until
+	// a moment ago. For a fair lock it is the length of the queue in Redis.
 	Subscribers int
-	// Token is the fencing token of the hold in this System; 0 if there is none.
+	// Token is the fencing token of this System's hold; 0 if there is none.
 	Token int64
 }
 
-// Inspect reports what Redis and this System know of the lock. It returns after Config.CallTimeout
-// and 250 ms at the latest, also if ctx never ends.
+// Inspect returns the state of the lock in Redis and in this System. It returns after at most
+// Config.CallTimeout and 250 ms, even if ctx never ends.
 func (l *Lock) Inspect(ctx context.Context) (Status, error) {
 	out, err := l.ask(ctx, "inspect", actors.OpInspect)
 	if err != nil {

@@ -1,17 +1,20 @@
-// Package lockkeeper gives Go distributed locks on Redis, as supervised proto.actor
-// actors, wire-compatible with Redisson.
+// Package lockkeeper provides distributed locks on Redis, built as supervised proto.actor
+// actors and wire-compatible with Redisson.
 //
-// Actors speak to the guardian with the messages of package messages; goroutines
-// use the blocking face of this package:
+// Actors send the messages of package messages to the guardian. Goroutines use the blocking
+// API of this package:
 //
-//	client, err := lockkeeper.Connect("redis://127.0.0.1:6379")
-//	sys, err := lockkeeper.New(actorSystem, client, lockkeeper.Config{})
-//	defer sys.Close(ctx)
-//
-//	hold, err := sys.Lock("orders").Acquire(ctx)
+//	sys, err := lockkeeper.Open(ctx, "redis://127.0.0.1:6379") // or New, in an actor system
 //	if err != nil { … }
-//	defer hold.Release(context.WithoutCancel(ctx))
-//	work(hold.Context()) // cancelled, with the cause, when the lock is lost
+//	defer sys.Close(context.WithoutCancel(ctx))
+//
+//	err = sys.Lock("orders").Do(ctx, func(ctx context.Context) error {
+//		return work(ctx) // ctx is cancelled, with the cause, when the lock is lost
+//	})
+//
+// The terms are defined in [docs/glossary.md].
+//
+// [docs/glossary.md]: https://github.com/lockkeeper-go/lockkeeper/blob/main/docs/glossary.md
 package lockkeeper
 
 import (
@@ -27,9 +30,11 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// System is Lockkeeper inside one actor system, on one Redis.
+// System runs Lockkeeper inside one actor system, on one Redis.
 type System struct {
 	runtime *actors.Runtime
+	// owned is what Open has made for it; nil after New.
+	owned *owned
 }
 
 var extensionID = extensions.NextExtensionID()
@@ -37,19 +42,26 @@ var extensionID = extensions.NextExtensionID()
 // ExtensionID makes a System an extension of its actor system.
 func (s *System) ExtensionID() extensions.ExtensionID { return extensionID }
 
-// Connect opens a client for a Redis URL, set up as suits Lockkeeper; see
-// redisio.Connect. The error is ErrInvalid if the URL is wrong, ErrUnavailable if
-// there is no answer, and ErrRejected if Redis turns the client away.
-func Connect(url string) (rueidis.Client, error) { return connected(redisio.Connect(url)) }
+// Connect opens a client for a Redis URL with the settings that suit Lockkeeper; see
+// redisio.Connect. The error is ErrInvalid if the URL is wrong, ErrUnavailable if Redis does
+// not answer, and ErrRejected if Redis refuses the client.
+func Connect(url string) (rueidis.Client, error) {
+	client, err := redisio.Connect(url)
+	return connected("connect", client, err)
+}
 
-// ConnectLater is Connect for a single server that may be down. The client connects when
-// it is first used after the server has come up; until then, requests wait or fail with
-// ErrUnavailable. So a RedLock can be started while a minority of its servers is down.
-// ConnectLater takes up to 5 s (dial_timeout in the URL) if the server does not answer.
-// It is not for a cluster or for Sentinel. The error is ErrInvalid or ErrRejected.
-func ConnectLater(url string) (rueidis.Client, error) { return connected(redisio.ConnectLater(url)) }
+// ConnectLater is like Connect, for a single server that may be down. The client connects
+// when it is first used after the server has come up; until then, requests wait or fail with
+// ErrUnavailable. This allows a RedLock to start while a minority of its servers is down.
+// ConnectLater takes up to 5 s (dial_timeout in the URL) if the server does not answer. It
+// supports neither clusters nor Sentinel. The error is ErrInvalid or ErrRejected.
+func ConnectLater(url string) (rueidis.Client, error) {
+	client, err := redisio.ConnectLater(url)
+	return connected("connect", client, err)
+}
 
-func connected(client rueidis.Client, err error) (rueidis.Client, error) {
+// connected sorts the error of an attempt to connect.
+func connected(op string, client rueidis.Client, err error) (rueidis.Client, error) {
 	if err == nil {
 		return client, nil
 	}
@@ -59,17 +71,17 @@ func connected(client rueidis.Client, err error) (rueidis.Client, error) {
 			kind = ErrUnavailable
 		}
 	}
-	return nil, fmt.Errorf("lockkeeper: connect: %w: %w", kind, err)
+	return nil, fmt.Errorf("lockkeeper: %s: %w: %w", op, kind, err)
 }
 
-// New starts Lockkeeper inside an actor system and registers it there as an
-// extension. The caller closes the client, after the System; TLS, ACL user, database
-// number and so on are the client's own options.
+// New starts Lockkeeper inside an actor system and registers it there as an extension. TLS,
+// ACL user, database number and so on are options of the client. The caller closes the
+// client, after the System.
 //
-// With proto.actor's remote, start the remote first: the guardian's address is
-// fixed when New is called.
+// With proto.actor's remote, start the remote first: the guardian's address is fixed when New
+// is called.
 //
-// The error is ErrInvalid if system or client is nil, or the configuration cannot work.
+// The error is ErrInvalid if system or client is nil, or if config is not valid.
 func New(system *actor.ActorSystem, client rueidis.Client, config Config) (*System, error) {
 	if system == nil {
 		return nil, fmt.Errorf("lockkeeper: new: %w: the actor system is nil", ErrInvalid)
@@ -86,17 +98,17 @@ func New(system *actor.ActorSystem, client rueidis.Client, config Config) (*Syst
 	return s, nil
 }
 
-// From returns the System that was started last in an actor system, even if it is closed,
-// or nil if there is none. The methods of a nil System do not panic: they fail with
-// ErrInvalid, and so do those of its locks.
+// From returns the System that was started last in an actor system, even if it is closed, or
+// nil if there is none. The methods of a nil System, and of its locks, fail with ErrInvalid
+// instead of panicking.
 func From(system *actor.ActorSystem) *System {
 	s, _ := system.Extensions.Get(extensionID).(*System)
 	return s
 }
 
-// Guardian is the address for the requests of package messages. After Close there is
-// nobody: a request becomes a dead letter, and proto.actor answers its sender with a
-// DeadLetterResponse; the same goes for a nil System.
+// Guardian returns the address for the requests of package messages. After Close, and for a
+// nil System, a request becomes a dead letter, and proto.actor answers its sender with a
+// DeadLetterResponse.
 func (s *System) Guardian() *actor.PID {
 	if s.inner() == nil {
 		return actor.NewPID("nonhost", "no Lockkeeper system")
@@ -112,7 +124,7 @@ func (s *System) inner() *actors.Runtime {
 	return s.runtime
 }
 
-// ID is the client part of the owner fields that this System leaves in Redis, a UUID.
+// ID returns the client part of the owner fields that this System writes to Redis, a UUID.
 // MultiLocks and RedLocks have UUIDs of their own.
 func (s *System) ID() string {
 	if s.inner() == nil {
@@ -121,23 +133,32 @@ func (s *System) ID() string {
 	return s.runtime.ID()
 }
 
-// Close ends the System: requests that wait are refused with ErrClosed, holders
-// lose their locks with ErrClosed as the cause, the locks are released in Redis, and
-// the actors and goroutines end. If ctx ends first, what Redis has not confirmed is left
-// to expire, and the error says so; while Redis does not answer, a ctx that never ends
-// makes Close wait for twice the longest lease. It returns an error too if a release has
-// failed for good, as when the Redis client is closed before the System. Later calls are refused with ErrClosed; see
-// Guardian for later messages. Close may be called more than once.
+// Close ends the System. It refuses waiting requests with ErrClosed, takes the locks from
+// their holders with ErrClosed as the cause, releases the locks in Redis, and stops the actors
+// and goroutines. Later calls fail with ErrClosed; see Guardian for later messages. Close may
+// be called more than once.
+//
+// If ctx ends first, Close returns an error, and locks whose release Redis has not confirmed
+// are left to expire. If ctx never ends and Redis does not answer, Close returns after at most
+// twice the longest lease. Close also returns an error if a release has failed for good, for
+// instance because the Redis client was closed before the System.
+//
+// Close also closes the client and the actor system if Open has made them. If ctx ends first,
+// that goes on until the calls to Redis under way have ended.
 func (s *System) Close(ctx context.Context) error {
 	if s.inner() == nil {
 		return fmt.Errorf("lockkeeper: close: %w: the System is nil", ErrInvalid)
 	}
-	if s.runtime.Close(ctx.Done()) {
+	complete := s.runtime.Close(ctx.Done())
+	if s.owned != nil {
+		s.owned.closeAfter(ctx, s.runtime.Ended())
+	}
+	if complete {
 		return nil
 	}
-	const text = "lockkeeper: closed before Redis confirmed every release; what is left expires by itself"
+	const text = "lockkeeper: closed before Redis confirmed every release; the remaining keys expire by themselves"
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf(text+": %w", cause)
 	}
-	return errors.New(text + " (its Redis client was closed first, Redis refused, an earlier Close did not wait, or the guardian was stopped)")
+	return errors.New(text + " (the Redis client was closed first, Redis refused, an earlier Close did not wait, or the guardian was stopped)")
 }

@@ -5,14 +5,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // Op is what a Call asks for.
 type Op uint8
 
-// The operations of a Call; each is answered once.
+// The operations of a Call. Every Call gets one Outcome.
 const (
 	OpAcquire Op = iota
 	OpRelease
@@ -22,8 +22,8 @@ const (
 	OpEnsure
 )
 
-// Call is a request by a goroutine of this process. It is the blocking API's way
-// past protobuf and futures; a lock actor treats it like the message it stands for.
+// Call is a request by a goroutine of this process. It spares the blocking API protobuf and
+// proto.actor's futures; a lock actor treats it like the corresponding message.
 type Call struct {
 	Op   Op
 	Kind messages.Kind
@@ -32,83 +32,83 @@ type Call struct {
 	// Members are those of a MultiLock, instead of a name.
 	Members *Members
 
-	// Acquire: the fixed lease or 0, the bound of the hold or 0, and how long to
-	// wait: Try asks once, else Wait, where 0 is without limit.
+	// For OpAcquire: the fixed lease, the max hold and the wait, each 0 for none. Try tries once
+	// and does not wait.
 	Lease   time.Duration
 	MaxHold time.Duration
 	Wait    time.Duration
 	Try     bool
-	// Once refuses a re-entry.
-	Once bool
+	// NoReentry refuses a re-entry.
+	NoReentry bool
 	// Owner makes an Acquire the re-entry of a hold that an earlier Call got.
-	Owner core.Owner
-	// Holder is told what becomes of the hold.
+	Owner lock.Owner
+	// Holder is notified of what happens to the hold.
 	Holder Holder
 
-	// HoldID is the hold to release or to ensure; Within how much of it is needed.
+	// HoldID is the hold to release or to ensure; Within is how long it must stay valid.
 	HoldID uint64
 	Within time.Duration
-	// Target is the Acquire that a Cancel withdraws.
+	// Target is the Acquire that an OpCancel withdraws.
 	Target *Call
 
-	// slot takes the one Outcome; or first a command, if the caller lends its goroutine: one
-	// that would only wait may as well run the command that it waits for. That spares waking
-	// up another.
-	slot  slot
-	lends bool
-
+	// future takes the Outcome. If the caller lends its goroutine, it takes a command first: a
+	// caller that would only wait may as well run the command, which spares waking another
+	// goroutine.
+	future    future
 	id        atomic.Uint64
+	lends     bool
 	withdrawn atomic.Bool
 }
 
 // Outcome answers a Call.
 type Outcome struct {
-	core.Answer
-	// Owner re-enters the hold when a later Call names it.
-	Owner core.Owner
-	// Holder is who will be told what becomes of the hold: the Call's own, or for a
-	// re-entry that of the Call that was granted the hold.
+	lock.Answer
+	// Owner is the owner to name in a later Call that re-enters the hold.
+	Owner lock.Owner
+	// Holder is notified of what happens to the hold: the Call's own Holder, or for a re-entry
+	// that of the Call that was granted the hold.
 	Holder Holder
-	// Until is kept up to date while the hold lasts: how long it is good for, on the system's clock.
+	// Until is the end of the hold's validity, on the system's clock. It is kept up to date
+	// while the hold lasts.
 	Until *atomic.Int64
 	// Status answers an Inspect.
 	Status *messages.Status
 }
 
-// Holder is told about a hold by the lock actor; it must not block.
+// Holder is notified about its hold by the lock actor. Its methods must not block.
 type Holder interface {
-	LeaseLost(reason core.Reason, detail string)
-	LeaseAtRisk(until core.Instant, detail string)
+	LeaseLost(reason lock.Reason, detail string)
+	LeaseAtRisk(until lock.Instant, detail string)
 }
 
 func (call *Call) asked() Op { return call.Op }
 
-func (call *Call) answered(c *cell, a core.Answer) {
-	o := Outcome{Answer: a}
-	if a.Kind == core.Granted {
-		o.Owner, o.Until = call.Owner, c.until
-		if root, ok := a.Root.(*Call); ok {
+func (call *Call) answered(s *lockState, a lock.Answer) {
+	o := &Outcome{Answer: a}
+	if a.Kind == lock.Granted {
+		o.Owner, o.Until = call.Owner, s.until
+		if root, ok := a.FirstRef.(*Call); ok {
 			o.Holder = root.Holder
 		}
 	}
-	if !call.put(o) && a.Kind == core.Granted {
-		c.giveBack(a.HoldID, call.Mode)
+	if !call.complete(o) && a.Kind == lock.Granted {
+		s.giveBack(a.HoldID, call.Mode)
 	}
 }
 
-func (call *Call) lost(_ *cell, a core.Answer) {
+func (call *Call) lost(_ *lockState, a lock.Answer) {
 	if call.Holder != nil {
 		call.Holder.LeaseLost(a.Reason, a.Detail)
 	}
 }
 
-func (call *Call) atRisk(_ *cell, a core.Answer) {
+func (call *Call) atRisk(_ *lockState, a lock.Answer) {
 	if call.Holder != nil {
 		call.Holder.LeaseAtRisk(a.Until, a.Detail)
 	}
 }
 
-func (call *Call) over(*cell) {}
+func (call *Call) over(*lockState) {}
 
 func (call *Call) key() lockKey {
 	if call.Members != nil {
@@ -117,14 +117,14 @@ func (call *Call) key() lockKey {
 	return keyOf(call.Kind, call.Name)
 }
 
-func (call *Call) inspected(_ *cell, s *messages.Status) {
-	call.put(Outcome{Status: s})
+func (call *Call) inspected(_ *lockState, s *messages.Status) {
+	call.complete(&Outcome{Status: s})
 }
 
-// put brings the caller its answer, and reports whether it has not left. A command that
-// it was lent and has not begun is run by a worker.
-func (call *Call) put(o Outcome) (taken bool) {
-	unrun, taken := call.slot.put(o)
+// complete delivers the answer, and reports whether the caller is still there. A worker runs a
+// lent command that the caller has not begun.
+func (call *Call) complete(o *Outcome) (taken bool) {
+	unrun, taken := call.future.complete(o)
 	if unrun != nil {
 		unrun.rt.lenders.Add(-1)
 		unrun.rt.redis.Run(unrun.call)
@@ -133,25 +133,25 @@ func (call *Call) put(o Outcome) (taken bool) {
 }
 
 // refuse answers a call that cannot be carried out.
-func (call *Call) refuse(reason core.Reason, detail string) {
-	call.put(Outcome{Answer: refusal(call.Op, reason, detail)})
+func (call *Call) refuse(reason lock.Reason, detail string) {
+	call.complete(&Outcome{Answer: refusal(call.Op, reason, detail)})
 }
 
-// refusal is the answer "no" to each kind of request.
-func refusal(op Op, reason core.Reason, detail string) core.Answer {
-	kind := core.NotDone
+// refusal is the answer to a request that is refused, for each kind of request.
+func refusal(op Op, reason lock.Reason, detail string) lock.Answer {
+	kind := lock.NotDone
 	switch op {
 	case OpAcquire:
-		kind = core.NotGranted
+		kind = lock.NotGranted
 	case OpRelease:
-		kind = core.NotFreed
+		kind = lock.NotFreed
 	}
-	return core.Answer{Kind: kind, Reason: reason, TTL: -1, Detail: detail}
+	return lock.Answer{Kind: kind, Reason: reason, TTL: -1, Detail: detail}
 }
 
-// unbounded reports whether the caller waits for longer than any command takes, so that it
-// may run one. A command has a deadline, but the client does not look at it while it waits
-// for a connection that it opens for another.
+// unbounded reports whether the caller waits longer than any command takes, so that it may run
+// one. A command has a deadline, but the client ignores it while it waits for a connection that
+// it opens for another command.
 func (call *Call) unbounded(lease time.Duration) bool {
 	switch call.Op {
 	case OpAcquire:
@@ -166,13 +166,13 @@ func (call *Call) unbounded(lease time.Duration) bool {
 // has said otherwise.
 const longestDial = 10 * time.Second
 
-// Do submits a call and waits for its outcome; answered is false if ctx ended first.
+// Do submits a call and waits for its outcome; answered is false if ctx ends first.
 func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered bool) {
 	ended := ctx.Done()
-	call.lends = ended == nil && call.unbounded(r.cfg.Lease)
+	call.lends = ended == nil && call.unbounded(r.cfg.Watchdog)
 	r.submit(call)
 	for {
-		job, out, answered := call.slot.take(ended)
+		job, answered := call.future.await(ended, &out)
 		if job == nil {
 			return out, answered
 		}
@@ -183,7 +183,8 @@ func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered boo
 
 // submit hands a call to its lock actor and returns at once.
 func (r *Runtime) submit(call *Call) {
-	if c := r.table.get(call.key()); c != nil && c.gate.enter() && r.deliver(c.pid, call) {
+	if s := r.table.get(call.key()); s != nil && s.gate.enter() {
+		s.process.SendUserMessage(s.pid, call) // also when it has stopped: its mailbox refuses then
 		return
 	}
 	if !r.deliver(r.guardian, call) {
@@ -191,15 +192,14 @@ func (r *Runtime) submit(call *Call) {
 	}
 }
 
-// Withdraw cancels an Acquire whose wait was ended by its context, wherever it is by
-// now, and returns at once. A grant that has come is given back, and one that is still
-// to come by the lock actor, since its caller has left. The outcome is empty if there is
-// no answer yet.
+// Withdraw cancels an Acquire whose context has ended, and returns at once. A grant that has
+// arrived is released; the lock actor releases one that arrives later. The outcome is empty if
+// there is no answer yet.
 func (r *Runtime) Withdraw(acquire *Call) Outcome {
 	acquire.withdrawn.Store(true) // in case the cancel overtakes the acquire
 	r.submit(acquire.about(OpCancel, 0))
-	out := acquire.slot.leave()
-	if out.Kind == core.Granted {
+	out := acquire.future.leave()
+	if out.Kind == lock.Granted {
 		r.submit(acquire.about(OpRelease, out.HoldID))
 	}
 	return out

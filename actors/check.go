@@ -13,17 +13,17 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// What a request may ask for.
+// The limits of a request.
 const (
 	// MaxNameLength bounds a lock's name, in bytes.
 	MaxNameLength = 512
-	// MinLease is the shortest lease: less than a few round trips cannot be trusted.
+	// MinLease is the shortest lease: one of only a few round trips cannot be trusted.
 	MinLease = 10 * time.Millisecond
-	// MaxLease is the longest; Redis refuses TTLs that overflow its clock.
+	// MaxLease is the longest lease: Redis refuses TTLs that overflow its clock.
 	MaxLease = 100 * 365 * 24 * time.Hour
 )
 
-// checkLock says what is wrong with the naming of a lock.
+// checkLock returns an error if a message does not name a lock correctly.
 func (r *Runtime) checkLock(kind messages.Kind, mode messages.Mode, name string) error {
 	if _, known := messages.Kind_name[int32(kind)]; !known {
 		return fmt.Errorf("the kind %d is unknown; known are %s", kind, listed(messages.Kind_name))
@@ -40,7 +40,7 @@ func (r *Runtime) checkLock(kind messages.Kind, mode messages.Mode, name string)
 	return r.CheckName(name)
 }
 
-// CheckName says what is wrong with a lock's name.
+// CheckName returns an error if a lock's name is not valid.
 func (r *Runtime) CheckName(name string) error {
 	switch full := r.cfg.KeyPrefix + name; {
 	case name == "":
@@ -55,7 +55,7 @@ func (r *Runtime) CheckName(name string) error {
 	return nil
 }
 
-// CheckAcquire says what is wrong with the times of an Acquire; 0 is the default of each.
+// CheckAcquire returns an error if the times of an Acquire are not valid; 0 stands for none.
 func CheckAcquire(lease, wait, maxHold time.Duration) error {
 	switch {
 	case lease != 0 && (lease < MinLease || lease > MaxLease):
@@ -85,15 +85,15 @@ func (r *Runtime) check(m any) (lockKey, *Members, error) {
 	key, members, err := r.named(lock)
 	if acquire, ok := m.(*messages.Acquire); ok && err == nil {
 		if acquire.Owner != nil && isFuture(acquire.Owner) {
-			err = errors.New("the owner is a future, which cannot be watched: name an actor, or nobody")
+			err = errors.New("the owner is a future, which cannot be watched: name an actor, or no owner")
 		}
 		err = errors.Join(err, checkTimes(acquire), r.CheckRed(lock.Kind, members, acquire.Lease.AsDuration()))
 	}
 	return key, members, err
 }
 
-// CheckRed bounds fixed leases on a RedLock: a server that was restarted stays out for
-// a Watchdog's time, and no lock that it has forgotten may live longer.
+// CheckRed bounds fixed leases on a RedLock by Watchdog: that is how long a restarted server has
+// no vote, and no lock that it has forgotten may live longer.
 func (r *Runtime) CheckRed(kind messages.Kind, members *Members, lease time.Duration) error {
 	if members != nil {
 		for _, one := range members.sorted {
@@ -102,8 +102,8 @@ func (r *Runtime) CheckRed(kind messages.Kind, members *Members, lease time.Dura
 			}
 		}
 	}
-	if kind == messages.Kind_KIND_RED && lease > r.cfg.Lease {
-		return fmt.Errorf("the lease is %v, and on a RedLock it must not be longer than Watchdog, which is %v", lease, r.cfg.Lease)
+	if kind == messages.Kind_KIND_RED && lease > r.cfg.Watchdog {
+		return fmt.Errorf("the lease is %v, and on a RedLock it must not be longer than Watchdog, which is %v", lease, r.cfg.Watchdog)
 	}
 	return nil
 }

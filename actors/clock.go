@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
 // clock wakes lock actors at the times for which they have asked. A timer for each of
@@ -14,7 +14,7 @@ import (
 type clock struct {
 	rt *Runtime
 
-	mu      sync.Mutex // guards what follows, and the cells' alarms
+	mu      sync.Mutex // guards what follows, and the lock states' alarms
 	alarms  alarms
 	running bool
 	closed  bool
@@ -25,41 +25,41 @@ type clock struct {
 // clocks is how many there are for one system, to share its processors.
 const clocks = 4
 
-// alarm is when a cell is to be woken; its place among the alarms counts from 1, and is 0
+// alarm is when a lockState is to be woken; its place among the alarms counts from 1, and is 0
 // while it is not set.
 type alarm struct {
-	at    core.Instant
+	at    lock.Instant
 	place int
 }
 
-// set has a cell woken at a time, and not at one that was set before.
-func (k *clock) set(c *cell, at core.Instant) {
+// set has a lockState woken at a time, and not at one that was set before.
+func (k *clock) set(s *lockState, at lock.Instant) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
 		return
 	}
-	c.alarm.at = at
-	if c.alarm.place == 0 {
-		heap.Push(&k.alarms, c)
+	s.alarm.at = at
+	if s.alarm.place == 0 {
+		heap.Push(&k.alarms, s)
 	} else {
-		heap.Fix(&k.alarms, c.alarm.place-1)
+		heap.Fix(&k.alarms, s.alarm.place-1)
 	}
 	if !k.running {
 		k.running = true
 		k.ended.Go(k.run)
-	} else if c.alarm.place == 1 {
+	} else if s.alarm.place == 1 {
 		k.notify()
 	}
 }
 
-func (k *clock) cancel(c *cell) {
+func (k *clock) cancel(s *lockState) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if c.alarm.place == 0 {
+	if s.alarm.place == 0 {
 		return
 	}
-	heap.Remove(&k.alarms, c.alarm.place-1)
+	heap.Remove(&k.alarms, s.alarm.place-1)
 	if len(k.alarms) == 0 {
 		k.notify()
 	}
@@ -104,7 +104,7 @@ func (k *clock) notify() {
 func (k *clock) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var due []*cell
+	var due []*lockState
 	for {
 		var sleep time.Duration
 		var more bool
@@ -112,8 +112,8 @@ func (k *clock) run() {
 		if !more {
 			return
 		}
-		for i, c := range due {
-			k.rt.deliver(c.pid, tick{})
+		for i, s := range due {
+			k.rt.deliver(s.pid, tick{})
 			due[i] = nil
 		}
 		if len(due) > 0 {
@@ -128,11 +128,11 @@ func (k *clock) run() {
 }
 
 // due takes out whoever is to be woken now; if nobody is, it says when the next one is.
-func (k *clock) due(now core.Instant, list []*cell) (due []*cell, sleep time.Duration, more bool) {
+func (k *clock) due(now lock.Instant, list []*lockState) (due []*lockState, sleep time.Duration, more bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for len(k.alarms) > 0 && k.alarms[0].alarm.at <= now {
-		list = append(list, heap.Pop(&k.alarms).(*cell))
+		list = append(list, heap.Pop(&k.alarms).(*lockState))
 	}
 	if len(list)+len(k.alarms) == 0 {
 		k.running = false
@@ -144,8 +144,8 @@ func (k *clock) due(now core.Instant, list []*cell) (due []*cell, sleep time.Dur
 	return list, sleep, true
 }
 
-// alarms is a heap of cells, the next one to be woken first.
-type alarms []*cell
+// alarms is a heap of lock states, the next one to be woken first.
+type alarms []*lockState
 
 func (a alarms) Len() int           { return len(a) }
 func (a alarms) Less(i, j int) bool { return a[i].alarm.at < a[j].alarm.at }
@@ -156,16 +156,16 @@ func (a alarms) Swap(i, j int) {
 }
 
 func (a *alarms) Push(x any) {
-	c := x.(*cell)
-	*a = append(*a, c)
-	c.alarm.place = len(*a)
+	s := x.(*lockState)
+	*a = append(*a, s)
+	s.alarm.place = len(*a)
 }
 
 func (a *alarms) Pop() any {
 	last := len(*a) - 1
-	c := (*a)[last]
+	s := (*a)[last]
 	(*a)[last] = nil
 	*a = (*a)[:last]
-	c.alarm.place = 0
-	return c
+	s.alarm.place = 0
+	return s
 }

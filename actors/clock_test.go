@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/core"
 	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
 func newTestClock(t *testing.T) *clock {
@@ -17,7 +17,7 @@ func newTestClock(t *testing.T) *clock {
 }
 
 // pass lets time pass until nobody is left, and gives all who were woken.
-func (k *clock) pass(t *testing.T, now core.Instant) (order []*cell) {
+func (k *clock) pass(t *testing.T, now lock.Instant) (order []*lockState) {
 	t.Helper()
 	for {
 		due, sleep, more := k.due(now, nil)
@@ -27,9 +27,9 @@ func (k *clock) pass(t *testing.T, now core.Instant) (order []*cell) {
 		if len(due) == 0 && sleep <= 0 {
 			t.Fatalf("nobody is due at %v, and somebody should be", now)
 		}
-		for _, c := range due {
-			if c.alarm.at > now || c.alarm.place != 0 {
-				t.Errorf("woken %v too early, or still set (%d)", c.alarm.at-now, c.alarm.place)
+		for _, s := range due {
+			if s.alarm.at > now || s.alarm.place != 0 {
+				t.Errorf("woken %v too early, or still set (%d)", s.alarm.at-now, s.alarm.place)
 			}
 		}
 		order = append(order, due...)
@@ -41,26 +41,26 @@ func (k *clock) pass(t *testing.T, now core.Instant) (order []*cell) {
 func TestClockWakesInOrder(t *testing.T) {
 	k := newTestClock(t)
 	const n = 1000
-	var cells []*cell
-	var want []*cell
-	random := func() core.Instant { return rand.N(time.Hour) }
+	var states []*lockState
+	var want []*lockState
+	random := func() lock.Instant { return rand.N(time.Hour) }
 	for range n {
-		c := &cell{}
-		cells = append(cells, c)
-		k.set(c, random())
+		s := &lockState{}
+		states = append(states, s)
+		k.set(s, random())
 	}
-	for i, c := range cells {
+	for i, s := range states {
 		switch i % 3 {
 		case 0:
-			k.set(c, random())
+			k.set(s, random())
 		case 1:
-			k.cancel(c)
-			k.cancel(c)
+			k.cancel(s)
+			k.cancel(s)
 			continue
 		}
-		want = append(want, c)
+		want = append(want, s)
 	}
-	slices.SortStableFunc(want, func(a, b *cell) int { return int(a.alarm.at - b.alarm.at) })
+	slices.SortStableFunc(want, func(a, b *lockState) int { return int(a.alarm.at - b.alarm.at) })
 	got := k.pass(t, 0)
 	if len(got) != len(want) {
 		t.Fatalf("%d were woken, want %d", len(got), len(want))
@@ -91,7 +91,7 @@ func TestClockIsTold(t *testing.T) {
 			}
 		}
 	}
-	a, b := &cell{}, &cell{}
+	a, b := &lockState{}, &lockState{}
 	k.set(a, time.Hour)
 	told("the first", true)
 	k.set(b, 2*time.Hour)

@@ -7,22 +7,23 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// Config is what the actors of a system share. Package lockkeeper fills it in,
-// with its defaults, and has checked it.
+// Config is the configuration that the actors of a system share. Package lockkeeper fills in the
+// defaults and validates it.
 type Config struct {
-	core.Config
+	lock.Config
 	// KeyPrefix is put before every lock's name.
 	KeyPrefix string
-	// Silence is how long a fair lock's waiter that is not heard of keeps its place.
-	Silence time.Duration
-	// Idle is how long an unused lock actor stays.
+	// WaiterTimeout is how long a fair lock's waiter keeps its place after its process's last
+	// sign of life.
+	WaiterTimeout time.Duration
+	// Idle is how long an unused lock actor stays alive.
 	Idle time.Duration
-	// Middleware is put around the handling of every request that comes by message; see front.
+	// Middleware handles every request by message before its lock does; see middlewareActor.
 	Middleware []actor.ReceiverMiddleware
 	Logger     *slog.Logger
-	// Meter may be nil: nothing is measured then.
+	// Meter may be nil; then nothing is measured.
 	Meter metric.Meter
 }

@@ -62,13 +62,15 @@ type answering struct {
 	actor.Mailbox
 	rt      *Runtime
 	invoker actor.MessageInvoker
+	// crashed settles what a crash of the actor leaves open; nil if nothing has to be.
+	crashed func(message any, sender *actor.PID, reason any)
 	// stopped is the actor's PID when it has stopped; the invoker is nil then.
 	stopped *actor.PID
 }
 
 // answers makes such a mailbox of another.
-func (r *Runtime) answers(inner actor.MailboxProducer) actor.PropsOption {
-	return actor.WithMailbox(func() actor.Mailbox { return &answering{Mailbox: inner(), rt: r} })
+func (r *Runtime) answers(inner actor.MailboxProducer, crashed func(message any, sender *actor.PID, reason any)) actor.PropsOption {
+	return actor.WithMailbox(func() actor.Mailbox { return &answering{Mailbox: inner(), rt: r, crashed: crashed} })
 }
 
 // RegisterHandlers implements actor.Mailbox.
@@ -90,7 +92,7 @@ func (a *answering) InvokeSystemMessage(message any) {
 	case *actor.Stop, *actor.Terminated: // its own stop, or that of its last child
 		self := a.invoker.(actor.Context).Self()
 		if _, there := a.rt.actor.ProcessRegistry.GetLocal(self.Id); !there {
-			a.invoker, a.stopped = nil, self
+			a.invoker, a.crashed, a.stopped = nil, nil, self
 			// After a crash the mailbox is suspended, and its supervisor does not reach it any more.
 			a.Mailbox.PostSystemMessage(&actor.ResumeMailbox{})
 		}
@@ -105,7 +107,7 @@ func (a *answering) InvokeUserMessage(message any) {
 	}
 	_, m, sender := actor.UnwrapEnvelope(message)
 	if late, ok := m.(*replied); ok {
-		go late.tooLate()
+		late.tooLate()
 		return
 	}
 	a.rt.tooLate(m, sender)
@@ -114,8 +116,19 @@ func (a *answering) InvokeUserMessage(message any) {
 // EscalateFailure implements actor.MessageInvoker.
 func (a *answering) EscalateFailure(reason, message any) {
 	if a.stopped == nil {
+		a.settle(reason, message)
 		a.invoker.EscalateFailure(reason, message)
 		return
 	}
 	a.rt.host.error("a request to an actor that had stopped could not be refused", "panic", reason)
+}
+
+// settle has the actor's side of a crash settled, before its supervisor hears of it.
+func (a *answering) settle(reason, message any) {
+	if a.crashed == nil {
+		return
+	}
+	defer a.rt.survive("a crash could not be settled")
+	_, m, sender := actor.UnwrapEnvelope(message)
+	a.crashed(m, sender, reason)
 }

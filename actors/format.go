@@ -5,7 +5,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -29,8 +29,8 @@ func kindOf(m any) messages.Kind {
 
 // fenced reports whether a hold of that kind draws fencing tokens. A MultiLock's draws
 // those of its members.
-func (c *cell) fenced(kind messages.Kind) bool {
-	return kind == messages.Kind_KIND_FENCED || c.kind.Parts
+func (s *lockState) fenced(kind messages.Kind) bool {
+	return kind == messages.Kind_KIND_FENCED || s.kind.Parts
 }
 
 // otherFormat handles a request for another kind of lock of the same name, which Redis
@@ -39,18 +39,18 @@ func (c *cell) fenced(kind messages.Kind) bool {
 //
 // The request goes back to the guardian, and comes behind what that was sent meanwhile: a
 // Cancel that its sender sent right behind an Acquire withdraws nothing then, and says so.
-func (c *cell) otherFormat(m any, sender *actor.PID) {
-	if !c.idle() || c.owners.inUse() {
-		c.accepted = m
-		c.refuse(m, sender, core.Invalid, fmt.Sprintf("the name %q is in use in this system as a %s, and cannot be a %s at the same time; use another name",
-			c.key.name, kindName[c.format], kindName[formatOf(kindOf(m))]))
+func (s *lockState) otherFormat(m any, sender *actor.PID) {
+	if !s.idle() || s.owners.inUse() {
+		s.accepted = m
+		s.refuse(m, sender, lock.Invalid, fmt.Sprintf("the name %q is in use in this system as a %s, and cannot be a %s at the same time; use another name",
+			s.key.name, kindName[s.format], kindName[formatOf(kindOf(m))]))
 		return
 	}
-	c.owners.forget(c, len(c.owners.resting))
-	c.stopAlarm()
-	c.rt.table.drop(c)
-	c.leaving = &leaving{moving: true, sent: c.gate.close()}
-	c.leaving.receive(c, m, sender)
+	s.owners.forget(s, len(s.owners.resting))
+	s.stopAlarm()
+	s.rt.table.drop(s)
+	s.leaving = &leaving{moving: true, sent: s.gate.close()}
+	s.leaving.receive(s, m, sender)
 }
 
 var kindName = map[messages.Kind]string{

@@ -12,10 +12,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
-	"github.com/lockkeeper-go/lockkeeper/wire"
 )
 
 // Any bytes that can be read as a request either pass the check, and then it asks only
@@ -61,7 +60,7 @@ func FuzzRequests(f *testing.F) {
 		if setting&2 != 0 {
 			r.cfg.KeyPrefix = "app:"
 		}
-		r.cfg.Lease = 30 * time.Second
+		r.cfg.Watchdog = 30 * time.Second
 		if setting&4 != 0 {
 			r.red.Store(&[]*Runtime{r})
 		}
@@ -69,7 +68,7 @@ func FuzzRequests(f *testing.F) {
 		if proto.Unmarshal(wire, m) != nil {
 			return
 		}
-		lock := m.(lockRequest).GetLock()
+		about := m.(lockRequest).GetLock()
 		key, members, err := r.check(m)
 		if err == nil {
 			passed(t, r, m, key, members)
@@ -79,8 +78,8 @@ func FuzzRequests(f *testing.F) {
 		if strings.TrimSpace(text) == "" || !utf8.ValidString(text) {
 			t.Errorf("%v: refused with %q", m, text)
 		}
-		by := letterOf(m, &actor.PID{Address: "nonhost", Id: "sender"})
-		answer := by.message(r, refusal(by.op, core.Invalid, text))
+		by := messageRequestOf(m, &actor.PID{Address: "nonhost", Id: "sender"})
+		answer := by.message(r, refusal(by.op, lock.Invalid, text))
 		type refusal interface {
 			proto.Message
 			GetLock() *messages.Lock
@@ -88,14 +87,14 @@ func FuzzRequests(f *testing.F) {
 			GetDetail() string
 		}
 		no, ok := answer.(refusal)
-		if !ok || no.GetReason() != messages.Reason_REASON_INVALID || no.GetDetail() == "" || !proto.Equal(no.GetLock(), lock) {
+		if !ok || no.GetReason() != messages.Reason_REASON_INVALID || no.GetDetail() == "" || !proto.Equal(no.GetLock(), about) {
 			t.Errorf("%v: answered %v", m, answer)
 			return
 		}
 		if _, err := proto.Marshal(no); err != nil {
 			t.Errorf("the answer to %v cannot be sent: %v", m, err)
 		}
-		if release, is := m.(*messages.Release); is && len(release.HoldId) > 12 && !strings.Contains(lock.String(), release.HoldId) {
+		if release, is := m.(*messages.Release); is && len(release.HoldId) > 12 && !strings.Contains(about.String(), release.HoldId) {
 			for _, shown := range []string{text, fmt.Sprint(answer)} {
 				if strings.Contains(shown, release.HoldId) {
 					t.Errorf("the hold id is shown: %s", shown)
@@ -145,7 +144,7 @@ func passed(t *testing.T, r *Runtime, m proto.Message, key lockKey, members *Mem
 			t.Errorf("%v passed", m)
 		}
 	}
-	newCell(r, key, kindOf(m), members) // finds a kind of lock for it
+	newLockState(r, key, kindOf(m), members) // finds a kind of lock for it
 }
 
 // A name is refused with words that say what is allowed, or it can be used: all keys of
@@ -198,80 +197,6 @@ func FuzzCheckName(f *testing.F) {
 		} {
 			if redisio.Slot(derived) != slot {
 				t.Errorf("%q passed, and %q is in another slot", full, derived)
-			}
-		}
-	})
-}
-
-// Whatever comes back for the parts of a MultiLock or RedLock, the whole is told once, as
-// one of the outcomes, and nobody asks for a part that there is not.
-func FuzzParts(f *testing.F) {
-	for _, s := range []string{"", "0", "1", "3", "4", "-1", "x", "9223372036854775808", "-9223372036854775808"} {
-		f.Add(int64(0), int64(2000), int64(1), "somebody:1", s, uint32(0x3210))
-		f.Add(int64(1), int64(0), int64(0), "5,x,7,8,9,10", s, uint32(0))
-	}
-	f.Add(int64(-3), int64(-1), int64(0), "", "", uint32(0x33333333))
-	f.Add(int64(0), int64(-1<<63), int64(0), "", "", uint32(0x01010101))
-	f.Fuzz(func(t *testing.T, a, b, c int64, s, u string, outcomes uint32) {
-		r := home("1", rueidis.ClientModeStandalone)
-		members, err := NewMembers([]Member{
-			{Runtime: r, Name: "c", Kind: messages.Kind_KIND_FENCED}, {Runtime: r, Name: "a"}, {Runtime: r, Name: "b", Kind: messages.Kind_KIND_FENCED},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		options := &wire.Options{Client: "client"}
-		b3 := members.target(options).(*bundle)
-		told := 0
-		check := func(v verdict) {
-			if told++; v.Outcome < core.Done || v.Outcome > core.Failed || (v.Outcome == core.Failed) != (v.Err != nil) {
-				t.Errorf("told %+v", v.Result)
-			}
-			if tokens := members.Tokens(v.Tokens); len(tokens) != 3 || tokens[1] != 0 {
-				t.Errorf("tokens %v of %v", tokens, v.Tokens)
-			}
-			for _, e := range v.busy {
-				if !strings.HasPrefix(e.channel, "redisson_lock__channel:{") {
-					t.Errorf("busy is %q", e.channel)
-				}
-			}
-		}
-		command := core.Command{Kind: core.Acquire, Count: 1, Term: 1, Lease: time.Second}
-		var wires []wire.Member
-		for _, l := range b3.leaves {
-			wires = append(wires, l.member)
-		}
-		reply := redisio.Reply{N: [3]int64{a, b, c}, S: [2]string{s, u}}
-		bundleReply{bundle: b3, done: check}.Replied(wire.AcquireAll(wires, &command, time.Time{}).Seq, reply)
-		leafReply{leaf: b3.leaves[0], done: check}.Replied(b3.leaves[0].member.Vote(&command, 0, wire.Memory{}, "", time.Time{}).Seq, reply)
-		if told != 2 {
-			t.Errorf("told %d times", told)
-		}
-
-		// Each part's verdict is two bits: done, refused, absent, failed.
-		for n := 1; n <= 5; n++ {
-			q, votes, parts := servers(n), []vote(nil), []verdict(nil)
-			for i := range n {
-				v := verdict{Result: core.Result{Outcome: core.Done}}
-				switch bits := outcomes >> (4 * i); bits & 3 {
-				case 1:
-					v.Outcome, v.Holder, v.TTL = core.Refused, []string{s, u}[bits>>2&1], time.Duration(a>>i)
-				case 2:
-					v.Outcome, v.Taken = core.Absent, bits&4 != 0
-				case 3:
-					v.Result = core.Result{Outcome: core.Failed, Transient: bits&4 != 0, Unsure: bits&8 != 0, Err: errDown}
-				}
-				votes, parts = append(votes, vote{v, q.leaves[i]}), append(parts, v)
-			}
-			if tally := count(votes); len(tally.done) < q.majority() {
-				if v := q.refusal(tally); v.Outcome != core.Refused && (v.Outcome != core.Failed || v.Err == nil) {
-					t.Errorf("the votes %+v were read as %+v", parts, v.Result)
-				}
-			}
-			for _, kind := range []core.CommandKind{core.Release, core.Renew, core.ForceRelease} {
-				if v := sum(core.Command{Kind: kind}, append([]verdict(nil), parts...)); v.Outcome != core.Done && v.Outcome != core.Absent && (v.Outcome != core.Failed || v.Err == nil) {
-					t.Errorf("%v of %+v was read as %+v", kind, parts, v.Result)
-				}
 			}
 		}
 	})

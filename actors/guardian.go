@@ -5,24 +5,24 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// guardian is the parent of all lock actors and of the subscriber. It brings up a
-// lock actor at the first request for its name, passes requests on, and stops the
-// actor when it has retired. It is the one address that users need.
+// guardian is the parent of all lock actors and of the subscriber. It spawns a lock actor at the
+// first request for its key, passes requests on, and stops the actor when it has retired. It is
+// the only address that users need.
 //
 // It must never restart, since that would stop its children; its supervisor resumes it.
 type guardian struct {
 	rt *Runtime
-	// children are the lock actors by the id of their PID, also those that are leaving.
-	children map[string]*cell
-	// fronts run the host's middleware.
-	fronts fronts
-	// closing is closed-over by whoever waits for the end; nil before.
+	// children are the lock actors by the id of their PID, including those that are leaving.
+	children map[string]*lockState
+	// middleware runs the host's middleware.
+	middleware middlewareActors
+	// closing is closed when the last lock actor has left; nil until Close is called.
 	closing chan struct{}
-	// stopping: somebody stops the guardian, with all its children.
+	// stopping says that the guardian and its children are being stopped.
 	stopping bool
 	// started is closed when there is a subscriber.
 	started chan struct{}
@@ -32,10 +32,10 @@ type guardian struct {
 var resume = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.ResumeDirective })
 
 func (r *Runtime) startGuardian() {
-	g := &guardian{rt: r, children: map[string]*cell{}, fronts: fronts{}, started: make(chan struct{})}
-	// It must not run inside a lock actor that sends to it, and waits for it in vain.
+	g := &guardian{rt: r, children: map[string]*lockState{}, middleware: middlewareActors{}, started: make(chan struct{})}
+	// It must not run inside a lock actor that sends to it.
 	props := actor.PropsFromProducer(func() actor.Actor { return g },
-		actor.WithGuardian(resume), actor.WithSupervisor(&supervision{guardian: g}), r.answers(newApartMailbox), actor.WithDispatcher(&r.crew))
+		actor.WithGuardian(resume), actor.WithSupervisor(&supervision{guardian: g}), r.answers(newSeparateMailbox, nil), actor.WithDispatcher(&r.goroutines))
 	r.guardian = r.root.Spawn(props)
 	<-g.started // lock actors of other systems use the subscriber too
 }
@@ -45,16 +45,16 @@ func (g *guardian) Receive(ctx actor.Context) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			g.rt.host.error("the guardian panicked", "panic", panicked)
-			g.rt.refuse(m, ctx.Sender(), core.Crashed, fmt.Sprintf("the guardian panicked: %v", panicked))
+			g.rt.refuse(m, ctx.Sender(), lock.Crashed, fmt.Sprintf("the guardian panicked: %v", panicked))
 		}
 	}()
 	switch m := m.(type) {
 	case *actor.Started:
 		defer close(g.started)
-		g.rt.subscriber = ctx.Spawn(g.rt.props(func() actor.Actor { return &subscriber{g.rt.channels} }))
+		g.rt.subscriber = ctx.Spawn(g.rt.props(func() actor.Actor { return &subscriber{g.rt.channels} }, g.rt.channels.crashed))
 	case *retired:
-		g.rt.table.drop(m.cell)
-		ctx.Stop(m.cell.pid)
+		g.rt.table.drop(m.state)
+		ctx.Stop(m.state.pid)
 	case *actor.Terminated:
 		g.gone(m.Who)
 	case *admitted:
@@ -68,7 +68,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 		g.abandon()
 	case *actor.Stopping:
 		g.stopping = true
-		g.fronts.releaseAll()
+		g.middleware.releaseAll()
 	case *actor.Stopped:
 		close(g.rt.stopped)
 	default:
@@ -90,7 +90,7 @@ func (g *guardian) pass(ctx actor.Context, m any, sender *actor.PID, isAdmitted 
 		err = g.rt.checkOwner(m, sender)
 	}
 	if err != nil {
-		g.rt.refuse(m, sender, core.Invalid, err.Error())
+		g.rt.refuse(m, sender, lock.Invalid, err.Error())
 		return
 	}
 	if g.closing != nil || g.stopping {
@@ -98,50 +98,52 @@ func (g *guardian) pass(ctx actor.Context, m any, sender *actor.PID, isAdmitted 
 		return
 	}
 	if _, isCall := m.(*Call); !isCall && !isAdmitted && len(g.rt.cfg.Middleware) > 0 {
-		g.fronts.request(g.rt, key, ctx)
+		g.middleware.request(g.rt, key, ctx)
 		return
 	}
-	c := g.rt.table.get(key)
-	if c == nil || !c.gate.enter() {
-		c = g.spawn(ctx, key, kindOf(m), members)
+	s := g.rt.table.get(key)
+	if s == nil || !s.gate.enter() {
+		s = g.spawn(ctx, key, kindOf(m), members)
 	}
-	if !g.rt.deliver(c.pid, &actor.MessageEnvelope{Message: m, Sender: sender}) {
+	if !g.rt.deliver(s.pid, &actor.MessageEnvelope{Message: m, Sender: sender}) {
 		g.rt.tooLate(m, sender) // somebody else has stopped it
 	}
 }
 
-// spawn starts an actor for a lock and for its first request. One that is still
-// leaving has been idle, or is given up: either way it does not stand in the new
-// one's way.
-func (g *guardian) spawn(ctx actor.Context, key lockKey, kind messages.Kind, members *Members) *cell {
-	c := newCell(g.rt, key, kind, members)
-	c.gate.enter() // it must not retire before the request has come
-	pid := ctx.Spawn(g.rt.props(func() actor.Actor { return &lockActor{c} }))
-	if c.pid == nil { // Started, on this very goroutine, has crashed
-		c.pid = pid
+// spawn starts an actor for a lock and its first request. An actor that is still leaving was
+// idle, or is given up; either way it does not interfere with the new one.
+func (g *guardian) spawn(ctx actor.Context, key lockKey, kind messages.Kind, members *Members) *lockState {
+	s := newLockState(g.rt, key, kind, members)
+	s.gate.enter() // it must not retire before the request has come
+	pid := ctx.Spawn(g.rt.props(func() actor.Actor { return &lockActor{s} }, s.crashed))
+	if s.pid == nil { // Started, on this very goroutine, has crashed
+		s.pid = pid
 	}
-	g.children[pid.Id] = c
-	g.rt.table.put(c)
-	c.joinWholes()
+	s.process, _ = g.rt.actor.ProcessRegistry.GetLocal(pid.Id)
+	g.children[pid.Id] = s
+	g.rt.table.put(s)
+	s.registerWithMembers()
 	g.rt.metrics.locks(1)
-	return c
+	return s
 }
 
 // props are made afresh for every actor: spawn middleware of the user's may change them.
-func (r *Runtime) props(producer actor.Producer, options ...actor.PropsOption) *actor.Props {
+// crashed is told of each message that the actor crashes over, on the actor's own turn.
+func (r *Runtime) props(producer actor.Producer, crashed func(message any, sender *actor.PID, reason any)) *actor.Props {
+	options := []actor.PropsOption{r.answers(newMailbox, crashed), actor.WithDispatcher(&r.goroutines)}
 	if len(r.injected) > 0 {
 		options = append(options, actor.WithReceiverMiddleware(append([]actor.ReceiverMiddleware{r.surviveTheEnd}, r.injected...)...))
 	}
-	return actor.PropsFromProducer(producer, append(options, r.answers(newMailbox), actor.WithDispatcher(&r.crew))...)
+	return actor.PropsFromProducer(producer, options...)
 }
 
 // refuse answers a request that no lock has seen.
-func (r *Runtime) refuse(m any, sender *actor.PID, reason core.Reason, detail string) {
+func (r *Runtime) refuse(m any, sender *actor.PID, reason lock.Reason, detail string) {
 	if a, ok := m.(*admitted); ok {
 		m, sender = a.message, a.sender
 	}
 	m = unrepeated(m)
-	switch by := letterOf(m, sender); {
+	switch by := messageRequestOf(m, sender); {
 	case by != nil && by.replyTo == nil:
 		r.host.warn("a request without a sender was refused", "lock", by.lock.GetName(), "detail", detail)
 	case by != nil:
@@ -155,26 +157,26 @@ func (r *Runtime) refuse(m any, sender *actor.PID, reason core.Reason, detail st
 
 // tooLate refuses a request to a system that has stopped.
 func (r *Runtime) tooLate(m any, sender *actor.PID) {
-	r.refuse(m, sender, core.Closed, "the Lockkeeper system is closed")
+	r.refuse(m, sender, lock.Closed, "the Lockkeeper system is closed")
 }
 
-// release lets the front of a lock go, unless the lock has an actor.
+// release lets the middleware actor of a lock go, unless the lock has an actor.
 func (g *guardian) release(key lockKey) {
 	if g.rt.table.get(key) == nil {
-		g.fronts.release(key)
+		g.middleware.release(key)
 	}
 }
 
-// gone forgets a lock actor that has stopped.
+// gone removes a lock actor that has stopped.
 func (g *guardian) gone(pid *actor.PID) {
-	c := g.children[pid.GetId()]
-	if c == nil {
+	s := g.children[pid.GetId()]
+	if s == nil {
 		return
 	}
 	delete(g.children, pid.Id)
-	g.rt.table.drop(c)
-	c.leaveWholes()
-	g.release(c.key)
+	g.rt.table.drop(s)
+	s.unregisterWithMembers()
+	g.release(s.key)
 	g.rt.metrics.locks(-1)
 	g.checkClosed()
 }
@@ -182,10 +184,10 @@ func (g *guardian) gone(pid *actor.PID) {
 func (g *guardian) close(ctx actor.Context, done chan struct{}) {
 	if g.closing == nil {
 		g.closing = done
-		for _, c := range g.children {
-			g.rt.deliver(c.pid, shutdown{})
+		for _, s := range g.children {
+			g.rt.deliver(s.pid, shutdown{})
 		}
-		g.fronts.releaseAll()
+		g.middleware.releaseAll()
 	}
 	g.checkClosed()
 }
@@ -203,24 +205,18 @@ func (g *guardian) checkClosed() {
 
 // abandon ends the wait for releases that Redis does not confirm.
 func (g *guardian) abandon() {
-	for _, c := range g.children {
-		c.mu.Lock()
-		if c.leaving == nil {
-			c.giveUp(core.Closed, "the Lockkeeper system was closed before Redis confirmed the release")
-		}
-		c.leaving.abandon(c)
-		c.mu.Unlock()
+	for _, s := range g.children {
+		g.rt.deliver(s.pid, abandon{})
 	}
 }
 
-// Close refuses new requests, refuses those that wait, takes the locks from their
-// holders, releases them, stops every actor, and ends every goroutine. If done comes
-// first, the locks whose release Redis has not confirmed are left to expire, and the
-// goroutines that wait for Redis end when it answers or their calls time out. A later
-// Close waits for the first, or for done.
+// Close refuses new and waiting requests, takes the locks from their holders, releases them,
+// stops every actor, and ends every goroutine. If done is closed first, locks whose release Redis
+// has not confirmed are left to expire, and goroutines that wait for Redis end when it answers or
+// their calls time out. A later Close waits for the first, or for done.
 //
-// If somebody else has stopped the guardian, everybody has been answered and told, but
-// nobody has waited for the releases: then it is not complete.
+// complete is false if a release was not confirmed. It is also false if the guardian was stopped
+// by others: all requests are then answered and all holders notified, but no release was awaited.
 func (r *Runtime) Close(done <-chan struct{}) (complete bool) {
 	first := r.closed.CompareAndSwap(false, true)
 	if first {
@@ -242,19 +238,12 @@ func (r *Runtime) Close(done <-chan struct{}) (complete bool) {
 	}
 }
 
+// Ended is closed when the actors and goroutines have ended, after a Close.
+func (r *Runtime) Ended() <-chan struct{} { return r.ended }
+
 // released reports whether nothing is left in Redis that has to expire, as far as is known.
 func (r *Runtime) released() bool {
-	return r.complete && r.cleanups.complete() && int64(r.Now()) >= r.leftUntil.Load()
-}
-
-// leaveBehind takes note of a key that may be in Redis until then, and is not released.
-func (r *Runtime) leaveBehind(until core.Instant) {
-	for {
-		last := r.leftUntil.Load()
-		if int64(until) <= last || r.leftUntil.CompareAndSwap(last, int64(until)) {
-			return
-		}
-	}
+	return r.complete && r.server.Released()
 }
 
 func (r *Runtime) end(done <-chan struct{}) {
@@ -273,7 +262,7 @@ func (r *Runtime) end(done <-chan struct{}) {
 		}
 	}
 	r.redis.Drain(done) // an answer that comes late may have to be followed up
-	r.cleanups.close(done)
+	r.server.Close(done)
 	close(r.left)
 	r.endBeat()
 	for i := range r.clocks {
@@ -284,6 +273,6 @@ func (r *Runtime) end(done <-chan struct{}) {
 		<-r.stopped
 	}
 	r.redis.Close()
-	r.crew.close()
+	r.goroutines.close()
 	r.host.drain()
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// host runs what belongs to the host program: its log handler, its meter, its subscribers
-// to the event stream. Each may block or panic. So none of them is called on a goroutine
-// that has anything else to do, and whoever must be told of a loss is told before.
+// host runs the code of the host program: its log handler, its meter, its subscribers to the
+// event stream. Each may block or panic, so it runs on a goroutine that does nothing else, and
+// holders are notified of a loss before.
 type host struct {
 	actor  *actor.ActorSystem
 	logger *slog.Logger
 
-	logs, events, meter lane
+	logs, events, meter hostQueue
 }
 
 func newHost(system *actor.ActorSystem, logger *slog.Logger) *host {
 	return &host{actor: system, logger: logger}
 }
 
-// log has a line logged. The arguments are as for slog, and must not change any more.
+// log logs a line. The arguments are as for slog, and must not change afterwards.
 func (h *host) log(level slog.Level, message string, args ...any) {
 	h.logs.add(func() { h.logger.Log(context.Background(), level, message, args...) }, h.logsDropped)
 }
@@ -36,21 +36,21 @@ func (h *host) logsDropped(n int, _ any) {
 	h.logger.Warn("log lines were dropped: the log handler blocked or panicked", "lines", n)
 }
 
-// publish has an event published on the event stream.
+// publish publishes an event on the event stream.
 func (h *host) publish(event any) {
 	h.events.add(func() { h.actor.EventStream.Publish(event) }, h.dropped("a subscriber of the event stream"))
 }
 
-// measure has the meter told.
+// measure calls f, which records a measurement.
 func (h *host) measure(f func()) { h.meter.add(f, h.dropped("the meter")) }
 
 func (h *host) dropped(who string) func(int, any) {
 	return func(n int, panicked any) {
-		h.warn(who+" blocked or panicked, and was not told of everything", "missed", n, "panic", panicked)
+		h.warn(who+" blocked or panicked, and has missed some calls", "missed", n, "panic", panicked)
 	}
 }
 
-// CallHost runs a function of the host program, such as that of an option, on a goroutine
+// CallHost runs a function of the host program, such as one given as an option, on a goroutine
 // of its own. A panic in it is logged.
 func (r *Runtime) CallHost(what string, f func()) {
 	go func() {
@@ -70,11 +70,11 @@ func (r *Runtime) survive(message string) {
 // measurements and events.
 const closeGrace = time.Second
 
-// drain waits until the host has taken everything, for as long as the grace lasts.
+// drain waits until the host has taken everything, for at most closeGrace.
 func (h *host) drain() {
 	over := time.NewTimer(closeGrace)
 	defer over.Stop()
-	for _, l := range []*lane{&h.meter, &h.events, &h.logs} { // the logs last: the others may add to them
+	for _, l := range []*hostQueue{&h.meter, &h.events, &h.logs} { // the logs last: the others may add to them
 		select {
 		case <-l.idle():
 		case <-over.C:
@@ -84,16 +84,16 @@ func (h *host) drain() {
 }
 
 const (
-	// laneLimit bounds the functions that wait in a lane.
-	laneLimit = 1024
-	// tellEvery is how often at most a lane tells of what it has dropped.
+	// hostQueueLimit bounds the functions that wait in a hostQueue.
+	hostQueueLimit = 1024
+	// tellEvery is how often a hostQueue reports at most what it has dropped.
 	tellEvery = time.Second
 )
 
-// lane runs functions one after another, on a goroutine that is there while any wait. It
+// hostQueue runs functions one after another, on a goroutine that is there while any wait. It
 // never blocks whoever adds one: when a function blocks for long, what is added behind it
 // is dropped and counted.
-type lane struct {
+type hostQueue struct {
 	mu      sync.Mutex // guards what follows
 	waiting []func()
 	ended   chan struct{} // closed when the goroutine ends; nil while there is none
@@ -104,12 +104,12 @@ type lane struct {
 	toldAt   time.Time
 }
 
-// add appends a function. dropped tells of those that were dropped, when the lane moves
+// add appends a function. dropped tells of those that were dropped, when the queue moves
 // again; it may block and panic like them.
-func (l *lane) add(f func(), dropped func(n int, panicked any)) {
+func (l *hostQueue) add(f func(), dropped func(n int, panicked any)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.waiting) >= laneLimit {
+	if len(l.waiting) >= hostQueueLimit {
 		l.dropped++
 		return
 	}
@@ -120,7 +120,7 @@ func (l *lane) add(f func(), dropped func(n int, panicked any)) {
 	}
 }
 
-func (l *lane) run(dropped func(n int, panicked any)) {
+func (l *hostQueue) run(dropped func(n int, panicked any)) {
 	empty := false
 	defer func() {
 		if !empty { // a function has ended the goroutine: runtime.Goexit
@@ -141,7 +141,7 @@ func (l *lane) run(dropped func(n int, panicked any)) {
 }
 
 // next takes out the next function; nil ends the goroutine.
-func (l *lane) next() func() {
+func (l *hostQueue) next() func() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.waiting) == 0 {
@@ -157,7 +157,7 @@ func (l *lane) next() func() {
 }
 
 // try runs a function that counts for n dropped if it does not return.
-func (l *lane) try(f func(), n int) {
+func (l *hostQueue) try(f func(), n int) {
 	returned := false
 	defer func() {
 		if returned {
@@ -174,7 +174,7 @@ func (l *lane) try(f func(), n int) {
 }
 
 // untold is what somebody is to be told of now.
-func (l *lane) untold() (n int, panicked any) {
+func (l *hostQueue) untold() (n int, panicked any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dropped == 0 || time.Since(l.toldAt) < tellEvery {
@@ -186,7 +186,7 @@ func (l *lane) untold() (n int, panicked any) {
 }
 
 // idle is closed when nothing waits or runs.
-func (l *lane) idle() <-chan struct{} {
+func (l *hostQueue) idle() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended == nil {

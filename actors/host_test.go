@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 
-	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
 // logHandler keeps the lines, after it has done what the test wants it to do.
@@ -72,7 +72,7 @@ func TestABlockedLogHoldsUpNobody(t *testing.T) {
 	})
 	h.warn("first")
 	await(t, "the handler is called", entered)
-	for range laneLimit {
+	for range hostQueueLimit {
 		h.warn("one more")
 	}
 	for range 3 {
@@ -84,8 +84,8 @@ func TestABlockedLogHoldsUpNobody(t *testing.T) {
 		t.Errorf("drained after %v, with the handler blocked", took)
 	}
 	close(gate)
-	await(t, "the lane is empty", h.logs.idle())
-	want := append([]string{"first", "log lines were dropped: the log handler blocked or panicked lines=3"}, slices.Repeat([]string{"one more"}, laneLimit)...)
+	await(t, "the queue is empty", h.logs.idle())
+	want := append([]string{"first", "log lines were dropped: the log handler blocked or panicked lines=3"}, slices.Repeat([]string{"one more"}, hostQueueLimit)...)
 	if got := log.logged(); !slices.Equal(got, want) {
 		t.Errorf("logged %d lines, beginning with %q; want %d", len(got), got[:min(3, len(got))], len(want))
 	}
@@ -116,13 +116,13 @@ func TestAPanickingLogCostsOneLine(t *testing.T) {
 // recipient is a requester in whose process a panic is.
 type recipient struct{ Call }
 
-func (*recipient) lost(*cell, core.Answer) { panic("the recipient") }
+func (*recipient) lost(*lockState, lock.Answer) { panic("the recipient") }
 
 // A recipient that panics keeps nothing else of the lock's from being done.
 func TestAPanickingRecipient(t *testing.T) {
 	h, log := testHost(nil)
-	c := &cell{rt: &Runtime{host: h}, label: "orders"}
-	c.perform(&core.Effect{Kind: core.TellLost, Ref: &recipient{}})
+	s := &lockState{rt: &Runtime{host: h}, label: "orders"}
+	s.perform(&lock.Effect{Kind: lock.TellLost, Ref: &recipient{}})
 	h.drain()
 	if got := log.logged(); len(got) != 1 || !strings.Contains(got[0], "lock=orders panic=the recipient") {
 		t.Errorf("logged %q", got)
@@ -157,13 +157,13 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 		once.Do(func() { entered <- struct{}{}; <-gate })
 		counted[name+" "+a.Encoded(attribute.DefaultEncoder())] += n
 	}}, h)
-	const n = 10 * laneLimit
+	const n = 10 * hostQueueLimit
 	for i := range n {
-		m.answered(core.Answer{Kind: core.Granted, HandedOn: i%2 == 0})
+		m.answered(lock.Answer{Kind: lock.Granted, HandedOn: i%2 == 0})
 		if i == 0 {
 			await(t, "the meter is told", entered)
 		}
-		m.lost(core.Expired)
+		m.lost(lock.Expired)
 	}
 	close(gate)
 	await(t, "the meter has been told", h.meter.idle())

@@ -4,54 +4,48 @@ import (
 	"errors"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
-	"github.com/lockkeeper-go/lockkeeper/wire"
 )
 
 // inspect asks Redis about the lock.
-func (c *cell) inspect(source any, by requester) {
-	c.accepted = source
-	if c.inspections == nil {
-		c.inspections = map[requester]struct{}{}
+func (s *lockState) inspect(source any, by replier) {
+	s.accepted = source
+	if s.inspections == nil {
+		s.inspections = map[replier]struct{}{}
 	}
-	c.inspections[by] = struct{}{}
-	c.setAlarm()
-	deadline := time.Now().Add(c.rt.cfg.CallTimeout)
-	seen := func(v wire.View, err error) { c.rt.deliver(c.pid, &inspection{by: by, view: v, err: err}) }
-	if c.target != nil {
-		c.target.inspect(deadline, seen)
-		return
-	}
-	call := c.wire.Inspect(deadline)
-	call.To = viewReply{lock: c.wire, done: seen}
-	c.rt.redis.Run(call)
+	s.inspections[by] = struct{}{}
+	s.setAlarm()
+	deadline := time.Now().Add(s.rt.cfg.CallTimeout)
+	seen := func(v protocol.View, err error) { s.rt.deliver(s.pid, &inspection{by: by, view: v, err: err}) }
+	s.backend.Inspect(deadline, seen)
 }
 
 // inspected adds to Redis's words what only this process knows.
-func (c *cell) inspected(m *inspection) {
-	c.accepted = m
-	if _, owed := c.inspections[m.by]; !owed {
+func (s *lockState) inspected(m *inspection) {
+	s.accepted = m
+	if _, owed := s.inspections[m.by]; !owed {
 		return
 	}
-	delete(c.inspections, m.by)
-	defer c.carryOut()
+	delete(s.inspections, m.by)
+	defer s.carryOut()
 	if m.err != nil {
-		reason := core.Rejected
+		reason := lock.Rejected
 		if err := (*redisio.Error)(nil); errors.As(m.err, &err) && err.Transient {
-			reason = core.Unavailable
+			reason = lock.Unavailable
 		}
-		m.by.answered(c, core.Answer{Kind: core.NotDone, Reason: reason, Detail: m.err.Error()})
+		m.by.answered(s, lock.Answer{Kind: lock.NotDone, Reason: reason, Detail: m.err.Error()})
 		return
 	}
-	here, there := c.lock.Snapshot(), m.view
+	here, there := s.lock.Snapshot(), m.view
 	status := &messages.Status{
 		Locked: there.Locked, HeldHere: here.HeldHere, Holder: there.Holder, HoldCount: int64(there.Count), Ttl: duration(there.TTL),
 		Waiters: int64(here.Waiters), Subscribers: int64(there.Subscribers), Mode: messages.Mode(there.Mode), Holders: int64(there.Holders),
 	}
-	if len(here.Tokens) > 0 && c.target == nil {
+	if len(here.Tokens) > 0 && !s.kind.Parts {
 		status.Token = here.Tokens[0]
 	}
-	m.by.inspected(c, status)
+	m.by.inspected(s, status)
 }

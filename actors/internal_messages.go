@@ -1,43 +1,49 @@
 package actors
 
 import (
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/wire"
 )
 
-// What the actors send to themselves and to one another. All of it may come too
-// late for an actor that has left; that is nothing to log.
+// The messages that the actors send to themselves and to one another. Any of them may come too
+// late for an actor that has left; that is not logged.
 
 // To a lock actor.
 type (
 	// tick: time has passed. It carries no term, since the lock looks at the clock itself.
 	tick struct{}
 	// unlocked: a message came on a channel of the lock's.
-	unlocked struct{ ear ear }
+	unlocked struct{ channel backend.Channel }
 	// listening: a channel of the lock's is subscribed, again or for the first time;
 	// for the waiter of that term, if it has a channel of its own.
 	listening struct {
-		ear  ear
-		term uint64
+		channel backend.Channel
+		term    uint64
 	}
 	// inspection brings the reply of the inspect script.
 	inspection struct {
-		by   requester
-		view wire.View
+		by   replier
+		view protocol.View
 		err  error
 	}
-	// suspicion: a part of the lock, or the whole that it is a part of, was force-released.
+	// suspicion: a part of the lock, or a lock that it is a part of, was force-released.
 	suspicion struct{}
 	// shutdown: release everything and leave.
 	shutdown struct{}
-	// again brings a message that a crash has swallowed once more.
+	// abandon: wait for Redis no longer, and leave.
+	abandon struct{}
+	// cleanedUp: the release of a term that the actor awaits before it leaves is done, or no
+	// longer needed.
+	cleanedUp struct{ term uint64 }
+	// again repeats a message that was being handled in a crash.
 	again struct{ message any }
 )
 
 // To the guardian.
 type (
 	// retired: the lock actor may be stopped, its gate is closed.
-	retired struct{ cell *cell }
+	retired struct{ state *lockState }
 	// closeAll: refuse new requests and shut down every lock; done is closed after the last.
 	closeAll struct{ done chan struct{} }
 	// abandonAll: stop waiting for the locks that are not released yet.
@@ -47,12 +53,12 @@ type (
 // To the subscriber.
 type (
 	subscribe struct {
-		cell    *cell
+		state   *lockState
 		channel string
 		term    uint64
 	}
 	unsubscribe struct {
-		cell    *cell
+		state   *lockState
 		channel string
 	}
 	// published and confirmed come from the connection.
@@ -70,6 +76,8 @@ func (*inspection) IgnoreDeadLetterLogging()  {}
 func (*again) IgnoreDeadLetterLogging()       {}
 func (suspicion) IgnoreDeadLetterLogging()    {}
 func (shutdown) IgnoreDeadLetterLogging()     {}
+func (abandon) IgnoreDeadLetterLogging()      {}
+func (*cleanedUp) IgnoreDeadLetterLogging()   {}
 func (*replied) IgnoreDeadLetterLogging()     {}
 func (*retired) IgnoreDeadLetterLogging()     {}
 func (*closeAll) IgnoreDeadLetterLogging()    {}
@@ -79,7 +87,7 @@ func (*unsubscribe) IgnoreDeadLetterLogging() {}
 func (*published) IgnoreDeadLetterLogging()   {}
 func (*confirmed) IgnoreDeadLetterLogging()   {}
 
-// unrepeated is the message itself, if it comes again.
+// unrepeated returns the message inside an again.
 func unrepeated(m any) any {
 	if repeated, ok := m.(*again); ok {
 		return repeated.message
@@ -87,8 +95,8 @@ func unrepeated(m any) any {
 	return m
 }
 
-// frees tells the requests without which something stays that nobody wants any more,
-// also if whoever sent them has gone.
+// frees reports whether a message is a request that must be carried out even if its sender has
+// gone, since it frees something.
 func frees(m any) bool {
 	switch m := m.(type) {
 	case *messages.Release, *messages.Cancel:
@@ -99,8 +107,7 @@ func frees(m any) bool {
 	return false
 }
 
-// isRequest tells the messages that ask for something, and are therefore counted and
-// always answered.
+// isRequest reports whether a message is a request, which is counted and always answered.
 func isRequest(m any) bool {
 	switch m.(type) {
 	case *Call, *messages.Acquire, *messages.Release, *messages.Cancel, *messages.ForceRelease, *messages.Inspect:

@@ -20,8 +20,8 @@ const guestBudget = 16
 // system messages come first and also while the mailbox is suspended, and a panic
 // goes to the supervisor.
 type mailbox struct {
-	// apart: the actor runs on goroutines of the dispatcher only.
-	apart      bool
+	// separate: the actor runs on goroutines of the dispatcher only.
+	separate   bool
 	invoker    actor.MessageInvoker
 	dispatcher actor.Dispatcher
 	own        func() // run on a goroutine of the dispatcher's
@@ -37,8 +37,8 @@ var _ actor.Mailbox = (*mailbox)(nil)
 
 func newMailbox() actor.Mailbox { return &mailbox{} }
 
-// newApartMailbox is for an actor that must not run inside those who send to it.
-func newApartMailbox() actor.Mailbox { return &mailbox{apart: true} }
+// newSeparateMailbox is for an actor that must not run inside those who send to it.
+func newSeparateMailbox() actor.Mailbox { return &mailbox{separate: true} }
 
 func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, dispatcher actor.Dispatcher) {
 	m.invoker, m.dispatcher = invoker, dispatcher
@@ -78,7 +78,7 @@ func (m *mailbox) PostSystemMessage(message any) {
 }
 
 func (m *mailbox) begin() {
-	if m.apart {
+	if m.separate {
 		m.dispatcher.Schedule(m.own)
 		return
 	}
@@ -124,7 +124,7 @@ func (m *mailbox) handleNext() (more bool) {
 	more = true // after a panic too
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			m.invoker.EscalateFailure(panicked, message)
+			m.escalate(panicked, message)
 		}
 	}()
 	if isSystem {
@@ -133,6 +133,13 @@ func (m *mailbox) handleNext() (more bool) {
 		m.invoker.InvokeUserMessage(message)
 	}
 	return more
+}
+
+// escalate tells the supervisor of a panic. The host's logger is called on the way: if that
+// panics in turn, the actor goes on with its next message.
+func (m *mailbox) escalate(panicked, message any) {
+	defer func() { _ = recover() }()
+	m.invoker.EscalateFailure(panicked, message)
 }
 
 // fifo is a queue that gives back the memory of a burst.

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
-	"github.com/lockkeeper-go/lockkeeper/wire"
 )
 
-// MaxMembers bounds the locks of a MultiLock.
+// MaxMembers is the largest number of members of a MultiLock.
 const MaxMembers = 64
 
 // Member is a lock that is part of a MultiLock.
@@ -24,7 +24,7 @@ type Member struct {
 	Name    string
 }
 
-// Members are the locks of a MultiLock.
+// Members are the members of a MultiLock.
 type Members struct {
 	// id is the same for the same members in another order.
 	id string
@@ -36,10 +36,10 @@ type Members struct {
 	fenced int
 }
 
-// ID is the same for the same members in another order.
+// ID returns an identifier of the members that does not depend on their order.
 func (m *Members) ID() string { return m.id }
 
-// String names the members.
+// String returns the names of the members.
 func (m *Members) String() string {
 	var names []string
 	for _, one := range m.sorted {
@@ -48,7 +48,7 @@ func (m *Members) String() string {
 	return strings.Join(names, " + ")
 }
 
-// NewMembers checks the members of a MultiLock, and puts them into their fixed order.
+// NewMembers checks the members of a MultiLock and sorts them into their fixed order.
 func NewMembers(given []Member) (*Members, error) {
 	if len(given) == 0 || len(given) > MaxMembers {
 		return nil, fmt.Errorf("a MultiLock of %d locks: it has 1 to %d", len(given), MaxMembers)
@@ -72,9 +72,9 @@ func NewMembers(given []Member) (*Members, error) {
 	}
 	m.id = id.String()
 	var fenced []Member
-	for _, group := range m.groups() {
-		for _, one := range group {
-			if one.Kind == messages.Kind_KIND_FENCED {
+	for _, batch := range backend.Batches(m.parts()) {
+		for _, i := range batch {
+			if one := m.sorted[i]; one.Kind == messages.Kind_KIND_FENCED {
 				fenced = append(fenced, one)
 			}
 		}
@@ -86,10 +86,11 @@ func NewMembers(given []Member) (*Members, error) {
 	return m, nil
 }
 
-// Home is the system whose lock actor keeps the MultiLock.
+// Home returns the system that runs the lock actor of the MultiLock.
 func (m *Members) Home() *Runtime { return m.sorted[0].Runtime }
 
-// Tokens are the members' fencing tokens in the order that was given; 0 where there is none.
+// Tokens returns the members' fencing tokens in the order given to NewMembers; 0 for a member
+// without tokens.
 func (m *Members) Tokens(drawn []int64) []int64 {
 	all := make([]int64, len(m.token))
 	for i, at := range m.token {
@@ -100,77 +101,29 @@ func (m *Members) Tokens(drawn []int64) []int64 {
 	return all
 }
 
-// groups are the members that one script can take, in the order in which they are taken.
-func (m *Members) groups() [][]Member {
-	type place struct {
-		rt   *Runtime
-		slot uint16
-	}
-	var groups [][]Member
-	at := map[place]int{}
-	for _, one := range m.sorted {
-		p := place{rt: one.Runtime}
-		switch {
-		case one.Kind == messages.Kind_KIND_RED:
-			groups = append(groups, []Member{one})
-			continue
-		case one.Runtime.redis.Cluster():
-			p.slot = redisio.Slot(one.Runtime.cfg.KeyPrefix + one.Name)
-		}
-		i, known := at[p]
-		if !known {
-			i = len(groups)
-			at[p] = i
-			groups = append(groups, nil)
-		}
-		groups[i] = append(groups[i], one)
-	}
-	return groups
-}
-
-// target is what the members are in Redis, for a lock actor of that client id.
-func (m *Members) target(options *wire.Options) target {
-	whole := &together{}
-	for _, group := range m.groups() {
-		var leaves []*leaf
-		for _, one := range group {
-			if one.Kind == messages.Kind_KIND_RED {
-				whole.parts = append(whole.parts, one.Runtime.quorum(one.Name, options))
-				continue
-			}
-			leaves = append(leaves, one.Runtime.leaf(one, options))
-		}
-		switch len(leaves) {
-		case 0:
-		case 1:
-			whole.parts = append(whole.parts, leaves[0])
-		default:
-			whole.parts = append(whole.parts, newBundle(leaves))
+// parts are what the members are in Redis.
+func (m *Members) parts() []backend.Part {
+	parts := make([]backend.Part, len(m.sorted))
+	for i, one := range m.sorted {
+		parts[i] = backend.Part{Server: one.Runtime.server, Kind: protocol.Kind(formatOf(one.Kind)), Name: one.Name,
+			Mode: lock.Mode(one.Mode), Fenced: one.Kind == messages.Kind_KIND_FENCED}
+		if one.Kind == messages.Kind_KIND_RED {
+			parts[i].Majority = serversOf(*one.Runtime.red.Load())
 		}
 	}
-	if len(whole.parts) == 1 {
-		return whole.parts[0]
+	return parts
+}
+
+// serversOf are the Redis of each of the systems.
+func serversOf(systems []*Runtime) []*backend.Server {
+	servers := make([]*backend.Server, len(systems))
+	for i, one := range systems {
+		servers[i] = one.server
 	}
-	return whole
+	return servers
 }
 
-func (r *Runtime) leaf(of Member, options *wire.Options) *leaf {
-	return &leaf{rt: r, member: wire.Member{
-		Lock: wire.New(wire.Kind(formatOf(of.Kind)), r.cfg.KeyPrefix+of.Name, options),
-		Mode: core.Mode(of.Mode), Fenced: of.Kind == messages.Kind_KIND_FENCED,
-	}}
-}
-
-// quorum is a RedLock's lock, for a lock actor of that client id.
-func (r *Runtime) quorum(name string, options *wire.Options) target {
-	q := &quorum{quarantine: r.cfg.Lease}
-	for _, each := range *r.red.Load() {
-		q.leaves = append(q.leaves, each.leaf(Member{Name: name}, options))
-	}
-	return q
-}
-
-// Red makes the systems the servers of a RedLock, which the first of them keeps.
+// Red makes the systems the servers of a RedLock. The first system runs its lock actors.
 func Red(systems []*Runtime) error {
 	if len(systems) < 3 {
 		return fmt.Errorf("a RedLock of %d systems: it takes at least 3, better 5, each on a Redis of its own", len(systems))
@@ -183,15 +136,15 @@ func Red(systems []*Runtime) error {
 		if each.redis.Cluster() {
 			return errors.New("a RedLock with a system on a Redis Cluster: each takes a single server of its own")
 		}
-		if each.cfg.Lease != home.cfg.Lease {
-			return fmt.Errorf("a RedLock of systems whose Watchdog differs: %v and %v", home.cfg.Lease, each.cfg.Lease)
+		if each.cfg.Watchdog != home.cfg.Watchdog {
+			return fmt.Errorf("a RedLock of systems whose Watchdog differs: %v and %v", home.cfg.Watchdog, each.cfg.Watchdog)
 		}
 	}
 	chosen := slices.Clone(systems)
 	if known := home.red.Load(); known == nil || !slices.Equal(*known, chosen) {
-		meet(chosen)
+		backend.Meet(serversOf(chosen))
 	}
-	if err := distinct(chosen); err != nil {
+	if err := backend.Distinct(serversOf(chosen)); err != nil {
 		return err
 	}
 	if !home.red.CompareAndSwap(nil, &chosen) && !slices.Equal(*home.red.Load(), chosen) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -21,7 +22,9 @@ type client struct {
 func (c client) Mode() rueidis.ClientMode { return c.mode }
 
 func home(id string, mode rueidis.ClientMode) *Runtime {
-	return &Runtime{id: id, redis: redisio.New(client{mode: mode}, 0)}
+	r := &Runtime{id: id, redis: redisio.New(client{mode: mode}, 0)}
+	r.server = backend.NewServer(r, r.redis, backend.Config{})
+	return r
 }
 
 func TestMembersOrder(t *testing.T) {
@@ -38,14 +41,13 @@ func TestMembersOrder(t *testing.T) {
 		t.Errorf("%v, at home in %s", first, first.Home().id)
 	}
 	// One script for each Redis, and that of "a" comes first; so do its tokens.
-	if groups := first.groups(); len(groups) != 2 || len(groups[0]) != 2 || groups[0][0].Name != "a" || groups[1][0].Runtime != one {
-		t.Errorf("groups %+v", groups)
-	}
-	if got, want := first.Tokens([]int64{10, 20, 30}), []int64{20, 0, 10, 30}; !slices.Equal(got, want) {
-		t.Errorf("tokens %v, want %v", got, want)
-	}
-	if got, want := first.Tokens(nil), []int64{0, 0, 0, 0}; !slices.Equal(got, want) {
-		t.Errorf("without any: tokens %v, want %v", got, want)
+	for _, test := range []struct{ drawn, want []int64 }{
+		{[]int64{10, 20, 30}, []int64{20, 0, 10, 30}}, {nil, []int64{0, 0, 0, 0}},
+		{[]int64{10}, []int64{0, 0, 10, 0}}, {[]int64{10, 20, 30, 40, 50}, []int64{20, 0, 10, 30}}, // no script of ours gives such
+	} {
+		if got := first.Tokens(test.drawn); !slices.Equal(got, test.want) {
+			t.Errorf("of %v: tokens %v, want %v", test.drawn, got, test.want)
+		}
 	}
 	for range 10 {
 		given = append(given[1:], given[0])
@@ -80,22 +82,6 @@ func TestMembersIdentity(t *testing.T) {
 			t.Errorf("%s has the id of %s: %q", what, other, m.ID())
 		}
 		known[m.ID()] = what
-	}
-}
-
-// In a cluster one script takes what lies in one slot.
-func TestMembersInCluster(t *testing.T) {
-	rt := home("1", rueidis.ClientModeCluster)
-	m, err := NewMembers([]Member{{Runtime: rt, Name: "{x}2"}, {Runtime: rt, Name: "{y}1"}, {Runtime: rt, Name: "{x}1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var sizes []int
-	for _, group := range m.groups() {
-		sizes = append(sizes, len(group))
-	}
-	if !slices.Equal(sizes, []int{2, 1}) {
-		t.Errorf("groups of %v, want 2 and 1", sizes)
 	}
 }
 

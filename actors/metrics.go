@@ -7,11 +7,11 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
 // metrics counts what the locks do; a nil *metrics counts nothing. The meter is the
-// host's: it is told on the host's lane, of what has been counted since the last time.
+// host's: it is told on the host's queue, of what has been counted since the last time.
 //
 // No instrument carries a lock's name: names are without number.
 type metrics struct {
@@ -92,19 +92,19 @@ func (m *metrics) flush() {
 	}
 }
 
-func (m *metrics) answered(a core.Answer) {
+func (m *metrics) answered(a lock.Answer) {
 	if m == nil {
 		return
 	}
 	switch a.Kind {
-	case core.Granted:
+	case lock.Granted:
 		m.add(granted, 1, attribute.Bool("handed_on", a.HandedOn))
-	case core.NotGranted:
+	case lock.NotGranted:
 		m.add(refused, 1, attribute.String("reason", a.Reason.String()))
 	}
 }
 
-func (m *metrics) lost(reason core.Reason) {
+func (m *metrics) lost(reason lock.Reason) {
 	if m != nil {
 		m.add(losses, 1, attribute.String("reason", reason.String()))
 	}
@@ -116,8 +116,8 @@ func (m *metrics) atRisk() {
 	}
 }
 
-func (m *metrics) replied(r core.Result) {
-	if m != nil && r.Outcome == core.Failed {
+func (m *metrics) replied(r lock.Result) {
+	if m != nil && r.Outcome == lock.Failed {
 		m.add(failures, 1, attribute.Bool("transient", r.Transient))
 	}
 }

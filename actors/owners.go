@@ -6,14 +6,14 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
 // owner is an actor that holds or wants a lock, and is watched for that time unless it is
 // on another node.
 type owner struct {
 	// id is fresh whenever the owner begins to use the lock.
-	id  core.Owner
+	id  lock.Owner
 	pid *actor.PID
 	// process tells two lives of a local PID apart, since PIDs are equal by name;
 	// nil for one on another node.
@@ -43,29 +43,29 @@ func pidKeyOf(pid *actor.PID) pidKey { return pidKey{pid.GetAddress(), pid.GetId
 
 // newOwner numbers an owner that no request has named before. Numbers are used once in a
 // system: one from a lock actor's earlier life fits nobody in a later one.
-func (r *Runtime) newOwner() core.Owner { return core.Owner(r.owners.Add(1)) }
+func (r *Runtime) newOwner() lock.Owner { return lock.Owner(r.owners.Add(1)) }
 
 // of finds or begins the record of an owner that makes a request, and watches it.
-func (o *owners) of(c *cell, pid *actor.PID) *owner {
-	process := c.rt.localProcess(pid)
+func (o *owners) of(s *lockState, pid *actor.PID) *owner {
+	process := s.rt.localProcess(pid)
 	known := o.byPID[pidKeyOf(pid)]
 	if known != nil && known.process != process {
 		// A new life under an old name; the old one's Terminated is still on its way.
-		o.gone(c, known)
+		o.gone(s, known)
 		known = nil
 	}
 	switch {
 	case known == nil:
-		known = &owner{id: c.rt.newOwner(), pid: pid, process: process}
+		known = &owner{id: s.rt.newOwner(), pid: pid, process: process}
 		if o.byPID == nil {
 			o.byPID = map[pidKey]*owner{}
 		}
 		o.byPID[pidKeyOf(pid)] = known
-		if !c.rt.foreign(pid) && !c.rt.deliverSystem(pid, &actor.Watch{Watcher: c.pid}) {
-			c.rt.deliverSystem(c.pid, &actor.Terminated{Who: pid, Why: actor.TerminatedReason_NotFound})
+		if !s.rt.foreign(pid) && !s.rt.deliverSystem(pid, &actor.Watch{Watcher: s.pid}) {
+			s.rt.deliverSystem(s.pid, &actor.Terminated{Who: pid, Why: actor.TerminatedReason_NotFound})
 		}
 	case known.uses == 0:
-		known.id = c.rt.newOwner()
+		known.id = s.rt.newOwner()
 		o.wake(known)
 	}
 	known.uses++
@@ -88,7 +88,7 @@ func (o *owners) find(pid *actor.PID) *owner {
 }
 
 // number is the owner number behind a PID, 0 if it has no requests here.
-func (o *owners) number(pid *actor.PID) core.Owner {
+func (o *owners) number(pid *actor.PID) lock.Owner {
 	if w := o.find(pid); w != nil {
 		return w.id
 	}
@@ -96,44 +96,44 @@ func (o *owners) number(pid *actor.PID) core.Owner {
 }
 
 // done ends one use of an owner.
-func (o *owners) done(c *cell, w *owner) {
-	if w == nil || c.ctx == nil {
+func (o *owners) done(s *lockState, w *owner) {
+	if w == nil || s.ctx == nil {
 		return // without a context the actor is being given up, and its watches with it
 	}
 	if w.uses--; w.uses > 0 || o.byPID[pidKeyOf(w.pid)] != w {
 		return
 	}
-	if c.rt.foreign(w.pid) {
+	if s.rt.foreign(w.pid) {
 		delete(o.byPID, pidKeyOf(w.pid))
 		return
 	}
 	o.resting = append(o.resting, w)
-	o.forget(c, len(o.resting)-mostResting)
+	o.forget(s, len(o.resting)-mostResting)
 }
 
 // forget ends the watch of the first n of those who rest.
-func (o *owners) forget(c *cell, n int) {
+func (o *owners) forget(s *lockState, n int) {
 	for range n {
 		w := o.resting[0]
 		o.resting = slices.Delete(o.resting, 0, 1)
 		delete(o.byPID, pidKeyOf(w.pid))
-		c.rt.deliverSystem(w.pid, &actor.Unwatch{Watcher: c.pid})
+		s.rt.deliverSystem(w.pid, &actor.Unwatch{Watcher: s.pid})
 	}
 }
 
 // terminated handles the death of an owner, unless it is that of an earlier life.
-func (o *owners) terminated(c *cell, pid *actor.PID) {
+func (o *owners) terminated(s *lockState, pid *actor.PID) {
 	w := o.find(pid)
-	if w == nil || c.rt.foreign(pid) || w.process != nil && c.rt.localProcess(pid) == w.process {
+	if w == nil || s.rt.foreign(pid) || w.process != nil && s.rt.localProcess(pid) == w.process {
 		return
 	}
-	o.gone(c, w)
+	o.gone(s, w)
 }
 
-func (o *owners) gone(c *cell, w *owner) {
+func (o *owners) gone(s *lockState, w *owner) {
 	o.wake(w)
 	delete(o.byPID, pidKeyOf(w.pid))
-	c.step(func(l *core.Lock, now core.Instant) { l.OwnerGone(now, w.id) })
+	s.step(func(l *lock.Lock, now lock.Instant) { l.OwnerGone(now, w.id) })
 }
 
 // localProcess is what runs behind a local PID, nil for a dead or a remote one.

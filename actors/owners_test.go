@@ -8,7 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
-	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -24,11 +24,11 @@ func TestOwnerOfAnEarlierLockActorReentersNobody(t *testing.T) {
 	system := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 	r := actors.Start(system, client, actors.Config{
-		Config: core.Config{
-			Lease: 10 * time.Second, Renewal: 3 * time.Second, Tenure: 5 * time.Millisecond, Opening: time.Second,
+		Config: lock.Config{
+			Watchdog: 10 * time.Second, Renewal: 3 * time.Second, HandOffLimit: 5 * time.Millisecond, ForcedYield: time.Second,
 			Poll: time.Second, CallTimeout: time.Second, QueueLimit: 10,
 		},
-		Silence: 5 * time.Second, Idle: 10 * time.Millisecond, Logger: system.Logger(),
+		WaiterTimeout: 5 * time.Second, Idle: 10 * time.Millisecond, Logger: system.Logger(),
 	})
 	defer r.Close(t.Context().Done())
 	name := redistest.Name(t)
@@ -49,7 +49,7 @@ func TestOwnerOfAnEarlierLockActorReentersNobody(t *testing.T) {
 	redistest.Eventually(t, "the lock actor to leave", func() bool { return processes() <= atRest })
 
 	stranger := do(&actors.Call{Op: actors.OpAcquire})
-	if late := do(&actors.Call{Op: actors.OpAcquire, Owner: first.Owner, Try: true}); late.Kind != core.NotGranted || late.Reason != core.Held {
+	if late := do(&actors.Call{Op: actors.OpAcquire, Owner: first.Owner, Try: true}); late.Kind != lock.NotGranted || late.Reason != lock.Held {
 		t.Fatalf("it is answered %+v", late)
 	}
 	do(&actors.Call{Op: actors.OpRelease, HoldID: stranger.HoldID})

@@ -6,7 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -22,14 +22,14 @@ func (r *Runtime) foreign(pid *actor.PID) bool {
 }
 
 var (
-	errForNobody = errors.New("the request has no sender and names no owner: nobody could be told of the lock, or release it")
-	errNoEnd     = errors.New("the request has no owner, since a future owns nothing, and nobody's death would release the lock: name an actor as its owner, or give a lease or a max_hold")
-	errNoHoldID  = errors.New("an owner on another node must name the hold_id: its PID may have been another's before")
+	errForNobody = errors.New("the request has no sender and names no owner: nobody would receive the grant, or release the lock")
+	errNoEnd     = errors.New("the request has no owner, since a future cannot be one, so no death would release the lock: name an actor as its owner, or give a lease or a max_hold")
+	errNoHoldID  = errors.New("an owner on another node must name the hold_id: an earlier actor may have had its PID")
 )
 
-const reentryFromAfar = "an owner on another node cannot re-enter its hold, which an actor of the same PID may have had before: release it first, or wait for the end of its lease"
+const reentryFromAfar = "an owner on another node cannot re-enter its hold, which may belong to an earlier actor with the same PID: release it first, or wait for the end of its lease"
 
-// checkOwner says what is wrong with a request because of whoever it is for.
+// checkOwner returns an error if a request is not valid for its owner.
 func (r *Runtime) checkOwner(m any, sender *actor.PID) error {
 	switch m := m.(type) {
 	case *messages.Acquire:
@@ -42,14 +42,14 @@ func (r *Runtime) checkOwner(m any, sender *actor.PID) error {
 	return nil
 }
 
-// checkEnd says what is wrong with an Acquire whose hold might never end.
+// checkEnd returns an error for an Acquire whose hold might never end.
 func (r *Runtime) checkEnd(m *messages.Acquire, owner, sender *actor.PID) error {
 	if owner == nil && sender == nil {
 		return errForNobody
 	}
 	for _, pid := range []*actor.PID{owner, sender} {
 		if r.foreign(pid) && m.Lease == nil {
-			return fmt.Errorf("the request comes from another node, or is for an owner there (%s), whose death cannot be told from a broken connection: give a lease, or run a Lockkeeper System on that node and ask that", pid.Address)
+			return fmt.Errorf("the request comes from another node, or is for an owner there (%s), whose death looks like a broken connection: give a lease, or run a Lockkeeper System on that node and send the request to its guardian", pid.Address)
 		}
 	}
 	switch {
@@ -63,10 +63,10 @@ func (r *Runtime) checkEnd(m *messages.Acquire, owner, sender *actor.PID) error 
 
 // validity is how long a lease is good for, as its owner is told. Who counts it on another
 // node, from when the request was sent, has a clock of its own, as Redis has.
-func (l *letter) validity(rt *Runtime, until core.Instant) core.Instant {
+func (l *messageRequest) validity(rt *Runtime, until lock.Instant) lock.Instant {
 	left := max(until-rt.Now(), 0)
 	if rt.foreign(l.ownerPID()) || rt.foreign(l.replyTo) {
-		left = max(left-core.Margin(left), 0)
+		left = max(left-lock.Margin(left), 0)
 	}
 	return left
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -27,11 +27,11 @@ func start(t *testing.T, idle time.Duration) *Runtime {
 	system := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
 	r := Start(system, client, Config{
-		Config: core.Config{
-			Lease: 30 * time.Second, Renewal: 10 * time.Second, Tenure: 5 * time.Millisecond, Opening: time.Second, Poll: time.Second,
+		Config: lock.Config{
+			Watchdog: 30 * time.Second, Renewal: 10 * time.Second, HandOffLimit: 5 * time.Millisecond, ForcedYield: time.Second, Poll: time.Second,
 			CallTimeout: 2 * time.Second, QueueLimit: 100,
 		},
-		Silence: 5 * time.Second, Idle: idle, Logger: logger,
+		WaiterTimeout: 5 * time.Second, Idle: idle, Logger: logger,
 	})
 	t.Cleanup(func() {
 		r.Close(nil)
@@ -45,10 +45,10 @@ func (r *Runtime) use(t *testing.T, name string) {
 	t.Helper()
 	acquire := &Call{Op: OpAcquire, Name: name}
 	granted, _ := r.Do(context.Background(), acquire)
-	if granted.Kind != core.Granted {
+	if granted.Kind != lock.Granted {
 		t.Fatalf("%s: %+v", name, granted)
 	}
-	if freed, _ := r.Do(context.Background(), acquire.about(OpRelease, granted.HoldID)); freed.Kind != core.Freed {
+	if freed, _ := r.Do(context.Background(), acquire.about(OpRelease, granted.HoldID)); freed.Kind != lock.Freed {
 		t.Fatalf("%s: %+v", name, freed)
 	}
 }
@@ -62,8 +62,8 @@ func TestRetiredLocksAreCollected(t *testing.T) {
 	for i := range locks {
 		name := fmt.Sprint("lock ", i)
 		r.use(t, name)
-		c := r.table.get(lockKey{name: name})
-		runtime.AddCleanup(c, func(int) { collected.Add(1) }, 0)
+		s := r.table.get(lockKey{name: name})
+		runtime.AddCleanup(s, func(int) { collected.Add(1) }, 0)
 	}
 	redistest.Eventually(t, "the lock actors to be collected", func() bool {
 		runtime.GC()

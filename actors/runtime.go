@@ -9,20 +9,24 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
 	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
-	"github.com/lockkeeper-go/lockkeeper/wire"
 )
 
-// Runtime is what all actors of one system share, and what outlives each of them.
+// Runtime is the state that all actors of one system share, and that outlives each of them.
 type Runtime struct {
-	cfg   Config
-	wire  wire.Options
-	actor *actor.ActorSystem
-	root  *actor.RootContext
-	redis *redisio.Redis
+	cfg Config
+	// options are what the commands of most locks depend on.
+	options protocol.Options
+	actor   *actor.ActorSystem
+	root    *actor.RootContext
+	redis   *redisio.Redis
+	// server is that Redis, as locks use it.
+	server *backend.Server
 
 	// id is the client part of every owner field in Redis.
 	id string
@@ -31,27 +35,23 @@ type Runtime struct {
 	endBeat func()
 	// terms numbers the terms of all locks: no number is used twice.
 	terms atomic.Uint64
-	// tickets numbers the requests, and owners those who make them.
-	tickets, owners atomic.Uint64
+	// requests numbers the requests, and owners those who make them.
+	requests, owners atomic.Uint64
 
 	table table
-	// wholes are the lock actors, of this system and of others, whose locks have members here.
-	wholes sync.Map
+	// composites are the lock actors, of this system and of others, whose locks have members here.
+	composites sync.Map
 	// red are the systems that RedLock has made one of, this one first; nil before.
-	red atomic.Pointer[[]*Runtime]
-	// memory is what is known of the server as one of a RedLock's.
-	memory memory
-	// cleanups are the releases that this server has not confirmed to a RedLock or a MultiLock.
-	cleanups cleanups
-	host     *host
-	metrics  *metrics
-	// locks and rooms hold what events need for a moment.
-	locks, rooms sync.Pool
+	red     atomic.Pointer[[]*Runtime]
+	host    *host
+	metrics *metrics
+	// locks and buffers hold what events need for a moment.
+	locks, buffers sync.Pool
 
-	clocks [clocks]clock
-	crew   crew
-	// cells counts the lock actors that there have been.
-	cells atomic.Uint64
+	clocks     [clocks]clock
+	goroutines goroutines
+	// spawned counts the lock actors that there have been.
+	spawned atomic.Uint64
 
 	// injected is middleware of tests.
 	injected []actor.ReceiverMiddleware
@@ -68,15 +68,13 @@ type Runtime struct {
 	// closed is set when Close begins; left is closed when the lock actors have gone,
 	// and complete reports whether every lock was released by then; ended is closed when
 	// the goroutines have gone too.
-	closed atomic.Bool
-	// leftUntil is until when a key may be in Redis whose release has failed for good.
-	leftUntil atomic.Int64
-	left      chan struct{}
-	ended     chan struct{}
-	complete  bool
+	closed   atomic.Bool
+	left     chan struct{}
+	ended    chan struct{}
+	complete bool
 }
 
-// Start brings up the guardian and the subscriber. The client stays the caller's.
+// Start starts the guardian and the subscriber. The caller closes the client.
 func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtime {
 	r := &Runtime{
 		cfg:     cfg,
@@ -91,22 +89,23 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		ended:   make(chan struct{}),
 	}
 	r.metrics = newMetrics(cfg.Meter, r.host)
-	r.wire = wire.Options{Client: r.id, Silence: cfg.Silence, Announcement: 2 * cfg.Poll}
-	r.locks.New, r.rooms.New = func() any { return new(core.Lock) }, func() any { return new(room) }
+	r.options = protocol.Options{Client: r.id, WaiterTimeout: cfg.WaiterTimeout, Announcement: 2 * cfg.Poll}
+	r.locks.New, r.buffers.New = func() any { return new(lock.Lock) }, func() any { return new(effectBuffer) }
 	for i := range r.clocks {
 		r.clocks[i].rt, r.clocks[i].sooner = r, make(chan struct{}, 1)
 	}
 	r.endBeat = r.present.Beat(r.beat)
-	r.channels, r.cleanups.rt = newChannels(r), r
+	r.server = backend.NewServer(r, r.redis, backend.Config{KeyPrefix: cfg.KeyPrefix, CallTimeout: cfg.CallTimeout, Quarantine: cfg.Watchdog})
+	r.channels = newChannels(r)
 	r.injected = faultinject.Of(system)
 	r.startGuardian()
 	return r
 }
 
-// Guardian is the address for the requests of package messages.
+// Guardian returns the address for the requests of package messages.
 func (r *Runtime) Guardian() *actor.PID { return r.guardian }
 
-// ID is the client part of this system's owner fields, a UUID.
+// ID returns the client part of this system's owner fields, a UUID.
 func (r *Runtime) ID() string { return r.id }
 
 // maxLenders bounds how many callers run their own commands: with more of them, the
@@ -122,10 +121,10 @@ func (r *Runtime) borrow() bool {
 	return false
 }
 
-// Now is the present on the system's clock, which goes on while the machine sleeps.
-func (r *Runtime) Now() core.Instant { return r.present.Now() }
+// Now returns the time on the system's clock, which counts the time the machine sleeps.
+func (r *Runtime) Now() lock.Instant { return r.present.Now() }
 
 // callBy is when a call to Redis must be answered, for the timers of package time.
-func (r *Runtime) callBy(deadline core.Instant) time.Time {
+func (r *Runtime) callBy(deadline lock.Instant) time.Time {
 	return time.Now().Add(deadline - r.Now())
 }

@@ -2,125 +2,73 @@ package actors
 
 import (
 	"slices"
-	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // send has a command of the lock run in Redis; the reply comes back as a message.
-func (c *cell) send(command core.Command) {
-	deadline := c.rt.callBy(command.Deadline)
-	if c.target != nil {
-		c.sendTo(c.target, command, deadline)
-		return
+func (s *lockState) send(command lock.Command) {
+	switch command.Kind {
+	case lock.Acquire:
+		s.staleSignals = nil
+	case lock.Yield, lock.CountWaiters:
+		command.Subscribed = s.countedOn(s.backend.Channels(command.Term))
 	}
-	if command.Kind == core.Renew {
-		renewal := c.wire.Renewal(&command, deadline)
-		renewal.To = c
-		c.rt.redis.Renew(renewal)
-		return
-	}
-	if command.Kind == core.Yield || command.Kind == core.Look {
-		// The subscription is the system's: it lingers when the lock does not listen any
-		// more, and others here that wait too have the same one.
-		command.Subscribed = c.rt.channels.subscribed(c.wire.Channel) && !c.rt.channels.shared(c, c.wire.Channel)
-	}
-	call := c.wire.Call(&command, deadline)
-	call.To = c
-	if !c.lent(&command, &call) {
-		c.rt.redis.Run(call)
-	}
+	s.backend.Run(command, s.rt.callBy(command.Deadline))
 }
 
-// lent has a call run on the goroutine of a caller that still waits for its answer: of
-// the one whose request this is about, or of the one who waits for its outcome. It
-// reports whether there is one.
-func (c *cell) lent(command *core.Command, call *redisio.Call) bool {
-	lender, waiting := c.lender, false
-	if lender == nil && (command.Kind == core.Acquire || command.Kind == core.Enrol) {
-		lender, waiting = c.lock.Next().(*Call)
-	}
-	if lender == nil || !lender.lends || !c.rt.borrow() {
-		return false
-	}
-	if !lender.slot.lend(&loan{rt: c.rt, call: *call}, waiting) {
-		c.rt.lenders.Add(-1)
-		return false
-	}
-	c.lender = nil
-	return true
-}
-
-// sendTo has a command run on a lock of several parts.
-func (c *cell) sendTo(t target, command core.Command, deadline time.Time) {
-	if command.Kind == core.Acquire {
-		c.told = nil
-	}
-	t.run(command, deadline, func(v verdict) {
-		c.replied(&replied{cell: c, seq: command.Seq, result: v.Result, busy: v.busy})
+// countedOn reports whether Redis counts this lock among the subscribers of its channels. The
+// subscription is the system's: it lingers when the lock does not listen any more, and others
+// here that wait too have the same one.
+func (s *lockState) countedOn(channels []backend.Channel) bool {
+	return !slices.ContainsFunc(channels, func(e backend.Channel) bool {
+		on := systemOf(e).channels
+		return !on.subscribed(e.Name) || on.shared(s, e.Name)
 	})
 }
 
-// Replied implements redisio.Receiver, on a goroutine of its pool.
-func (c *cell) Replied(tag uint64, reply redisio.Reply) {
-	seq, result := c.wire.Read(tag, reply)
-	c.replied(&replied{cell: c, seq: seq, result: result})
+// Lend implements backend.Receiver: a call runs on the goroutine of a caller that still waits
+// for its answer, of the one whose request this is about, or of the one who waits for its
+// outcome. It reports whether there is one.
+func (s *lockState) Lend(kind lock.CommandKind, call redisio.Call) bool {
+	lender, waiting := s.lender, false
+	if lender == nil && (kind == lock.Acquire || kind == lock.SyncQueue) {
+		lender, waiting = s.lock.Next().(*Call)
+	}
+	if lender == nil || !lender.lends || !s.rt.borrow() {
+		return false
+	}
+	if !lender.future.lend(&loan{rt: s.rt, call: call}, waiting) {
+		s.rt.lenders.Add(-1)
+		return false
+	}
+	s.lender = nil
+	return true
 }
 
-// replied brings a reply to the lock actor, or what is left of it.
-func (c *cell) replied(m *replied) {
-	if !c.rt.deliver(c.pid, m) {
-		go m.tooLate() // the goroutine may hold the cell's mutex
+// Replied implements backend.Receiver. It brings a reply to the lock actor, or what is left
+// of it.
+func (s *lockState) Replied(seq uint64, r backend.Reply) {
+	m := &replied{state: s, seq: seq, result: r.Result, busy: r.Busy}
+	if !s.rt.deliver(s.pid, m) {
+		m.tooLate()
 	}
 }
 
+// tooLate handles a reply that comes when the actor has stopped: its state does not change
+// any more. What a command took after the last release is released as well.
 func (m *replied) tooLate() {
-	m.cell.mu.Lock()
-	defer m.cell.mu.Unlock()
-	m.cell.repliedTooLate(m.result)
+	if m.state.leaving != nil && m.result.Outcome == lock.Done {
+		m.state.cleanUp()
+	}
 }
 
 // replied brings the outcome of a command back to its lock actor.
 type replied struct {
-	cell   *cell
+	state  *lockState
 	seq    uint64
-	result core.Result
-	busy   []ear
+	result lock.Result
+	busy   []backend.Channel
 }
-
-// ears are where the release of the lock is told to a waiter of that term.
-func (c *cell) ears(term uint64) []ear {
-	if c.target != nil {
-		return c.target.ears()
-	}
-	return []ear{{c.rt, c.wire.ChannelOf(term)}}
-}
-
-func (c *cell) listen(term uint64) {
-	c.heard = c.ears(term)
-	for _, e := range c.heard {
-		e.rt.deliver(e.rt.subscriber, &subscribe{cell: c, channel: e.channel, term: term})
-	}
-}
-
-func (c *cell) stopListening() {
-	for _, e := range c.heard {
-		e.rt.deliver(e.rt.subscriber, &unsubscribe{cell: c, channel: e.channel})
-	}
-	c.heard = nil
-}
-
-// minds reports whether what happens on a channel may mean that the lock is free. If not,
-// it takes note: a try may be under way that is refused because of that very part.
-func (c *cell) minds(e ear) bool {
-	if c.target == nil || slices.Contains(c.busy, e) {
-		return true
-	}
-	if !c.toldOf(e) {
-		c.told = append(c.told, e)
-	}
-	return false
-}
-
-func (c *cell) toldOf(e ear) bool { return slices.Contains(c.told, e) }

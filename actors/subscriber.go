@@ -6,6 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -21,11 +22,11 @@ type channels struct {
 	mu sync.Mutex // guards what follows
 	// listeners are counted references: a channel is subscribed while it has any. The
 	// number is the term that the listener named.
-	listeners map[string]map[*cell]uint64
+	listeners map[string]map[*lockState]uint64
 }
 
 func newChannels(rt *Runtime) *channels {
-	c := &channels{rt: rt, listeners: map[string]map[*cell]uint64{}}
+	c := &channels{rt: rt, listeners: map[string]map[*lockState]uint64{}}
 	c.subscriptions = rt.redis.NewSubscriptions(c)
 	return c
 }
@@ -33,12 +34,12 @@ func newChannels(rt *Runtime) *channels {
 func (s *subscriber) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *published:
-		for c := range s.who(m.channel) {
-			c.rt.deliver(c.pid, unlocked{ear: ear{s.rt, m.channel}})
+		for state := range s.who(m.channel) {
+			state.rt.deliver(state.pid, unlocked{channel: backend.Channel{Server: s.rt.server, Name: m.channel}})
 		}
 	case *confirmed:
-		for c, term := range s.who(m.channel) {
-			c.rt.deliver(c.pid, listening{ear: ear{s.rt, m.channel}, term: term})
+		for state, term := range s.who(m.channel) {
+			state.rt.deliver(state.pid, listening{channel: backend.Channel{Server: s.rt.server, Name: m.channel}, term: term})
 		}
 	case *subscribe:
 		s.add(m)
@@ -55,7 +56,7 @@ func (c *channels) end(m *unsubscribe) {
 }
 
 // who listens on a channel.
-func (c *channels) who(channel string) map[*cell]uint64 {
+func (c *channels) who(channel string) map[*lockState]uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.listeners[channel])
@@ -64,24 +65,24 @@ func (c *channels) who(channel string) map[*cell]uint64 {
 func (c *channels) add(m *subscribe) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	cells := c.listeners[m.channel]
-	if cells == nil {
-		cells = map[*cell]uint64{}
-		c.listeners[m.channel] = cells
+	states := c.listeners[m.channel]
+	if states == nil {
+		states = map[*lockState]uint64{}
+		c.listeners[m.channel] = states
 	}
-	cells[m.cell] = m.term
+	states[m.state] = m.term
 }
 
 // drop reports whether it was the last on its channel.
 func (c *channels) drop(m *unsubscribe) (last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	cells := c.listeners[m.channel]
-	if _, listened := cells[m.cell]; !listened {
+	states := c.listeners[m.channel]
+	if _, listened := states[m.state]; !listened {
 		return false
 	}
-	delete(cells, m.cell)
-	if len(cells) > 0 {
+	delete(states, m.state)
+	if len(states) > 0 {
 		return false
 	}
 	delete(c.listeners, m.channel)
@@ -89,14 +90,14 @@ func (c *channels) drop(m *unsubscribe) (last bool) {
 }
 
 // shared reports whether others in this system listen on a channel besides that one.
-func (c *channels) shared(but *cell, channel string) bool {
+func (c *channels) shared(but *lockState, channel string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	cells := c.listeners[channel]
-	if _, listens := cells[but]; listens {
-		return len(cells) > 1
+	states := c.listeners[channel]
+	if _, listens := states[but]; listens {
+		return len(states) > 1
 	}
-	return len(cells) > 0
+	return len(states) > 0
 }
 
 // subscribed reports whether Redis may count this system among a channel's subscribers.
@@ -105,7 +106,8 @@ func (c *channels) subscribed(channel string) bool { return c.subscriptions.Subs
 // crashed carries out what a crash of the subscriber has swallowed, before its next
 // message. A lost wake-up costs a lock no more than its poll bound, and a lost subscribe
 // is asked for again; but a channel whose unsubscribe was lost would stay for ever.
-func (c *channels) crashed(m any) {
+func (c *channels) crashed(m any, _ *actor.PID, reason any) {
+	c.rt.host.error("the subscriber crashed", "panic", reason)
 	if swallowed, ok := m.(*unsubscribe); ok {
 		c.end(swallowed)
 	}

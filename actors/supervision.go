@@ -6,43 +6,33 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/lockkeeper-go/lockkeeper/core"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// A lock actor that crashes is restarted around its cell and goes on. One that
+// A lock actor that crashes is restarted around its lockState and goes on. One that
 // crashes more than crashLimit times within crashWindow is given up.
 const (
 	crashLimit  = 10
 	crashWindow = 10 * time.Second
 )
 
-// supervision decides what becomes of a crashed child of the guardian. It runs on
-// the guardian's goroutine.
+// supervision restarts the lock actors that crash, and has the subscriber go on. What a
+// crash leaves open is settled before, by the actor's own side: see answering.
 type supervision struct{ guardian *guardian }
 
 var _ actor.SupervisorStrategy = (*supervision)(nil)
 
-func (s *supervision) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, message any) {
-	rt := s.guardian.rt
-	directive := actor.RestartDirective
-	_, m, sender := actor.UnwrapEnvelope(message)
-	if c := s.guardian.children[child.GetId()]; c != nil {
-		rt.host.error("a lock actor crashed", "lock", c.label, "panic", reason)
-		if c.crashed(m, sender) {
-			directive = actor.ResumeDirective
-		}
-	} else {
-		// Its instance keeps nothing, so that a new one would be no better.
-		rt.host.error("the subscriber crashed", "panic", reason)
-		rt.channels.crashed(m)
-		directive = actor.ResumeDirective
-	}
-	if directive == actor.RestartDirective {
+func (s *supervision) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
+	// The subscriber's instance keeps nothing, so that a new one would be no better, and a
+	// lock actor that is leaving needs none.
+	directive := actor.ResumeDirective
+	if s := s.guardian.children[child.GetId()]; s != nil && !s.gate.closed() {
+		directive = actor.RestartDirective
 		supervisor.RestartChildren(child)
 	} else {
 		supervisor.ResumeChildren(child)
 	}
-	rt.host.publish(&actor.SupervisorEvent{Child: child, Reason: reason, Directive: directive})
+	s.guardian.rt.host.publish(&actor.SupervisorEvent{Child: child, Reason: reason, Directive: directive})
 }
 
 // surviveTheEnd is the outermost middleware of every child of the guardian, where tests
@@ -60,59 +50,59 @@ func (r *Runtime) surviveTheEnd(next actor.ReceiverFunc) actor.ReceiverFunc {
 
 // crashed settles what a crash leaves open: the message that was being handled is
 // answered or repeated unless the lock had already taken it over, and an actor that does
-// nothing but crash is given up. One that is leaving needs no new instance any more.
-func (c *cell) crashed(swallowed any, sender *actor.PID) (isLeaving bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// nothing but crash is given up.
+func (s *lockState) crashed(swallowed any, sender *actor.PID, reason any) {
+	s.rt.host.error("a lock actor crashed", "lock", s.label, "panic", reason)
 	m := unrepeated(swallowed)
-	if isRequest(m) && c.counted != swallowed {
-		c.counted = swallowed // the crash came before the actor itself saw it
-		c.seen++
+	if isRequest(m) && s.counted != swallowed {
+		s.counted = swallowed // the crash came before the actor itself saw it
+		s.seen++
 	}
-	if c.accepted != m {
-		c.accepted = m
-		if !c.repeat(swallowed, sender) {
-			c.refuse(m, sender, core.Crashed, "the lock actor crashed while it handled the request")
-		}
-	}
-	now := c.rt.Now()
-	c.crashes = append(slices.DeleteFunc(c.crashes, func(at core.Instant) bool { return at < now-crashWindow }), now)
 	switch {
-	case c.leaving != nil:
-		c.leaving.check(c)
-	case len(c.crashes) > crashLimit:
-		c.rt.host.error("a lock actor crashes without end and is given up", "lock", c.label, "crashes", len(c.crashes))
-		c.giveUp(core.Crashed, "the lock actor crashed too often and was given up")
+	case s.accepted == m:
+	case s.leaving != nil:
+		s.leaving.receive(s, m, sender) // which needs no instance
+	case !s.repeat(swallowed, sender):
+		s.refuse(m, sender, lock.Crashed, "the lock actor crashed while it handled the request")
 	}
-	return c.leaving != nil
+	s.accepted = nil // the same message may be swallowed again
+	now := s.rt.Now()
+	s.crashes = append(slices.DeleteFunc(s.crashes, func(at lock.Instant) bool { return at < now-crashWindow }), now)
+	switch {
+	case s.leaving != nil:
+		s.leaving.check(s)
+	case len(s.crashes) > crashLimit:
+		s.rt.host.error("a lock actor crashes again and again, and is given up", "lock", s.label, "crashes", len(s.crashes))
+		s.giveUp(lock.Crashed, "the lock actor crashed too often and was given up")
+	}
 }
 
 // repeat has a message handled once more that nobody else will repeat, and reports whether
 // it did: what Redis, others and the guardian have said, and what frees the lock, whose
 // sender may have gone. It is repeated until it is handled, or the actor is given up.
-func (c *cell) repeat(swallowed any, sender *actor.PID) bool {
+func (s *lockState) repeat(swallowed any, sender *actor.PID) bool {
 	m := unrepeated(swallowed)
 	switch m.(type) {
-	case *replied, *actor.Terminated, unlocked, listening, suspicion, shutdown:
-		return c.rt.deliver(c.pid, &again{m})
+	case *replied, *actor.Terminated, unlocked, listening, suspicion, shutdown, abandon:
+		return s.rt.deliver(s.pid, &again{m})
 	}
-	return frees(m) && c.gate.enter() && // it counts as one more request
-		c.rt.deliver(c.pid, &actor.MessageEnvelope{Message: &again{m}, Sender: sender})
+	return frees(m) && s.gate.enter() && // it counts as one more request
+		s.rt.deliver(s.pid, &actor.MessageEnvelope{Message: &again{m}, Sender: sender})
 }
 
 // refuse answers a request that is not carried out, whatever it was.
-func (c *cell) refuse(m any, sender *actor.PID, reason core.Reason, detail string) {
+func (s *lockState) refuse(m any, sender *actor.PID, reason lock.Reason, detail string) {
 	switch m := m.(type) {
 	case *Call:
 		m.refuse(reason, detail)
 	case *inspection:
-		if _, owed := c.inspections[m.by]; owed {
-			delete(c.inspections, m.by)
-			m.by.answered(c, refusal(OpInspect, reason, detail))
+		if _, owed := s.inspections[m.by]; owed {
+			delete(s.inspections, m.by)
+			m.by.answered(s, refusal(OpInspect, reason, detail))
 		}
 	default:
-		if by := letterOf(m, sender); by != nil {
-			by.answered(c, refusal(by.op, reason, detail))
+		if by := messageRequestOf(m, sender); by != nil {
+			by.answered(s, refusal(by.op, reason, detail))
 		}
 	}
 }

@@ -42,18 +42,21 @@ func formatOf(kind messages.Kind) messages.Kind {
 
 // table is the guardian's list of lock actors. The guardian alone adds and removes;
 // anybody may look up, so that goroutines need not pass through the guardian's mailbox.
-type table struct{ cells sync.Map }
+type table struct {
+	// states are those of each making, by name: a string is hashed faster than a struct.
+	states [ofServers + 1]sync.Map
+}
 
-func (t *table) get(key lockKey) *cell {
-	if c, ok := t.cells.Load(key); ok {
-		return c.(*cell)
+func (t *table) get(key lockKey) *lockState {
+	if c, ok := t.states[key.made].Load(key.name); ok {
+		return c.(*lockState)
 	}
 	return nil
 }
 
-func (t *table) put(c *cell) { t.cells.Store(c.key, c) }
+func (t *table) put(s *lockState) { t.states[s.key.made].Store(s.key.name, s) }
 
-func (t *table) drop(c *cell) { t.cells.CompareAndDelete(c.key, c) }
+func (t *table) drop(s *lockState) { t.states[s.key.made].CompareAndDelete(s.key.name, s) }
 
 // gate counts the requests sent to a lock actor and closes without losing one: a
 // stopping actor drops its mail silently, so an actor may stop only when it has
@@ -74,6 +77,9 @@ func (g *gate) enter() bool {
 		}
 	}
 }
+
+// closed reports whether the actor is leaving.
+func (g *gate) closed() bool { return g.word.Load()&gateClosed != 0 }
 
 // closeIf closes the gate if no more requests were sent than have been seen.
 func (g *gate) closeIf(seen uint64) bool {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// someResults are three rounds of s3, in which the machine gets slower, and one round of tenures and of growth.
+// someResults are three rounds of s3, in which the machine gets slower, and one round of hand-off limits and of growth.
 const someResults = `
 {"scenario":"s3","lib":"redsync","round":1,"seconds":2,"rate":1000,"p50_us":1000,"p99_us":90000,"max_min":9,"sent_commands_per_op":4,"machine":"m","load":1}
 {"scenario":"s3","lib":"lockkeeper","round":1,"seconds":2,"rate":1}
@@ -112,10 +112,10 @@ func TestTable(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, growth)
 		}
 	}
-	tenures := compare("s13", results).table()
+	limits := compare("s13", results).table()
 	for _, want := range []string{"| lockkeeper | 5ms | 50,000 | 50,000–50,000 | 20,000 |", "| lockkeeper | 10ms | 40,000 |"} {
-		if !strings.Contains(tenures, want) {
-			t.Errorf("%q is not in\n%s", want, tenures)
+		if !strings.Contains(limits, want) {
+			t.Errorf("%q is not in\n%s", want, limits)
 		}
 	}
 }

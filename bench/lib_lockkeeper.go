@@ -39,7 +39,7 @@ func start(addr string, lease time.Duration, s scenario) (*actor.ActorSystem, *l
 	}
 	logger := slog.New(few{slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}), new(atomic.Int64)})
 	host := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
-	config := lockkeeper.Config{Watchdog: lease, Tenure: s.tenure}
+	config := lockkeeper.Config{Watchdog: lease, HandOffLimit: s.handOffLimit}
 	if s.oneKey {
 		config.QueueLimit = s.size // 0 is the default
 	}

@@ -13,21 +13,21 @@ type scenario struct {
 	name, title string
 	// section is what scenarios have in common that are variants of one, and make one table;
 	// the name, if empty.
-	section    string
-	processes  int
-	goroutines int
-	kind       kind
-	oneKey     bool          // contended for by all, and not a key for each goroutine
-	pinned     bool          // client and Redis share one core
-	away       bool          // from Redis, by a proxy that delays
-	work       time.Duration // done under the lock
-	size       int           // locks held, or requests that wait
-	tenure     time.Duration // of Lockkeeper; 0 is the default
-	stretch    float64       // measured for so many times -seconds; 0 is once
-	libs       []string      // those that can take part
-	columns    []figure      // of its table; the first compares the libraries
-	bars       int           // how many of the columns are drawn
-	run        func(*task, candidate, library, scenario) (report, error)
+	section      string
+	processes    int
+	goroutines   int
+	kind         kind
+	oneKey       bool          // contended for by all, and not a key for each goroutine
+	pinned       bool          // client and Redis share one core
+	away         bool          // from Redis, by a proxy that delays
+	work         time.Duration // done under the lock
+	size         int           // locks held, or requests that wait
+	handOffLimit time.Duration // of Lockkeeper; 0 is the default
+	stretch      float64       // measured for so many times -seconds; 0 is once
+	libs         []string      // those that can take part
+	columns      []figure      // of its table; the first compares the libraries
+	bars         int           // how many of the columns are drawn
+	run          func(*task, candidate, library, scenario) (report, error)
 }
 
 // kind is that of the locks.
@@ -140,7 +140,7 @@ var scenarios = slices.Concat([]scenario{
 		processes: 1, goroutines: 64, oneKey: true, away: true,
 		libs: contended, columns: waitColumns, bars: 2, run: (*task).pairs,
 	},
-}, tenures())
+}, handOffLimits())
 
 // growth is s10: ever more locks that are held, and ever more requests that wait.
 func growth() (list []scenario) {
@@ -161,12 +161,12 @@ func growth() (list []scenario) {
 	return list
 }
 
-// tenures is s13: how long a process may pass the lock on before the others have it.
-func tenures() (list []scenario) {
+// handOffLimits is s13: how long a process may pass the lock on before the others have it.
+func handOffLimits() (list []scenario) {
 	for _, ms := range []int{1, 2, 5, 10, 20, 50} {
 		list = append(list, scenario{
-			name: fmt.Sprintf("s13-%dms", ms), section: "s13", title: "the tenure: 4 processes with 16 goroutines each on one key",
-			processes: 4, goroutines: 16, oneKey: true, tenure: time.Duration(ms) * time.Millisecond,
+			name: fmt.Sprintf("s13-%dms", ms), section: "s13", title: "the hand-off limit: 4 processes with 16 goroutines each on one key",
+			processes: 4, goroutines: 16, oneKey: true, handOffLimit: time.Duration(ms) * time.Millisecond,
 			libs: []string{ours}, columns: waitColumns, bars: 2, run: (*task).pairs,
 		})
 	}
@@ -181,8 +181,8 @@ func (s scenario) variant() string {
 	switch {
 	case s.grows():
 		return figure{}.text(float64(s.size))
-	case s.tenure > 0:
-		return s.tenure.String()
+	case s.handOffLimit > 0:
+		return s.handOffLimit.String()
 	default:
 		return ""
 	}

@@ -29,7 +29,7 @@ func (c comparison) table() string {
 	case c.variants[0].grows():
 		c.growthTable(&b)
 	case c.variants[0].variant() != "":
-		c.tenureTable(&b)
+		c.handOffTable(&b)
 	default:
 		c.libraryTable(&b)
 	}
@@ -77,10 +77,10 @@ func (c comparison) libraryTable(b *strings.Builder) {
 	}
 }
 
-// tenureTable has a row for each tenure.
-func (c comparison) tenureTable(b *strings.Builder) {
+// handOffTable has a row for each hand-off limit.
+func (c comparison) handOffTable(b *strings.Builder) {
 	columns := c.variants[0].columns
-	head := []string{"library", "tenure", columns[0].name, "min–max"}
+	head := []string{"library", "hand-off limit", columns[0].name, "min–max"}
 	for _, f := range columns[1:] {
 		head = append(head, f.name)
 	}

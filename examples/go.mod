@@ -7,8 +7,6 @@ require (
 	github.com/asynkron/protoactor-go v0.0.0-20240822202345-3c0e61ca19c9
 	github.com/lockkeeper-go/lockkeeper v0.0.0
 	github.com/redis/rueidis v1.0.79
-	go.uber.org/goleak v1.3.0
-	google.golang.org/protobuf v1.36.12
 )
 
 require (
@@ -36,7 +34,9 @@ require (
 	go.opentelemetry.io/otel/sdk v1.21.0 // indirect
 	go.opentelemetry.io/otel/sdk/metric v1.21.0 // indirect
 	go.opentelemetry.io/otel/trace v1.21.0 // indirect
+	go.uber.org/goleak v1.3.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
 )
 
 replace github.com/lockkeeper-go/lockkeeper => ../

@@ -62,7 +62,7 @@ func (w *world) playAll(kinds []kind) (ok bool) {
 	return ok && w.ctx.Err() == nil
 }
 
-// grow waits until Lockkeeper's RedLock lets servers vote that were started lately: they
+// grow waits until Lockkeeper's RedLock lets servers vote that were recently started: they
 // may have forgotten locks, which have run out after a watchdog's time. A process of
 // Lockkeeper's would have to watch them for as long; it is told that somebody has.
 func (w *world) grow(watchdog time.Duration) {

@@ -4,10 +4,10 @@
 // 	protoc        (unknown)
 // source: lockkeeper/v1/lockkeeper.proto
 
-// Everything that may be sent to the guardian of a Lockkeeper system, and
-// everything that it and its lock actors send back. It answers any other message that has a
-// sender with Failed. The same messages work for local actors and, since they are protobuf,
-// for actors on other nodes, whose requests need a lease; see Acquire.owner.
+// The requests to the guardian of a Lockkeeper system, and the messages that it and its lock
+// actors send back. The guardian answers any other message that has a sender with Failed. The
+// messages work for local actors and, since they are protobuf, for actors on other nodes, whose
+// requests need a lease; see Acquire.owner.
 
 package messages
 
@@ -29,22 +29,22 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Kind selects the synchronizer that a name stands for.
+// Kind is the kind of lock that a name stands for.
 type Kind int32
 
 const (
-	// The reentrant lock; on the wire Redisson's RLock.
+	// The plain, reentrant lock; on the wire Redisson's RLock.
 	Kind_KIND_REENTRANT Kind = 0
 	// The reentrant lock with a fencing token; Redisson's RFencedLock.
 	Kind_KIND_FENCED Kind = 1
-	// First come, first served over all processes; Redisson's fair lock.
+	// First come, first served across all processes; Redisson's fair lock.
 	Kind_KIND_FAIR Kind = 2
-	// Shared by readers or held by one writer; Redisson's RReadWriteLock.
+	// Shared by readers, or held by one writer; Redisson's RReadWriteLock.
 	Kind_KIND_READ_WRITE Kind = 3
-	// All of several locks, or none; see Lock.members.
+	// All of several locks or none; see Lock.members.
 	Kind_KIND_MULTI Kind = 4
-	// A lock on a majority of independent Redis servers. The request goes to the guardian of
-	// the first system that the RedLock was made of.
+	// A lock on a majority of independent Redis servers. Send the request to the guardian of the
+	// RedLock's first system.
 	Kind_KIND_RED Kind = 5
 )
 
@@ -95,13 +95,13 @@ func (Kind) EnumDescriptor() ([]byte, []int) {
 	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{0}
 }
 
-// Mode says how a lock is to be held.
+// Mode is how a lock is held.
 type Mode int32
 
 const (
 	// One holder at a time.
 	Mode_MODE_EXCLUSIVE Mode = 0
-	// Beside other shared holders; for KIND_READ_WRITE only.
+	// Together with other shared holders; only for KIND_READ_WRITE.
 	Mode_MODE_SHARED Mode = 1
 )
 
@@ -144,47 +144,47 @@ func (Mode) EnumDescriptor() ([]byte, []int) {
 	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{1}
 }
 
-// Reason says why a request was not granted or why a lease ended.
+// Reason is why a request was not granted, or why a hold was lost.
 type Reason int32
 
 const (
 	Reason_REASON_UNSPECIFIED Reason = 0
-	// The request itself is wrong; the detail says what is allowed.
+	// The request is not valid; the detail says what is allowed.
 	Reason_REASON_INVALID Reason = 1
-	// Somebody else holds the lock, and the request did not want to wait.
+	// Another owner holds the lock, and the request does not wait.
 	Reason_REASON_HELD Reason = 2
-	// The wait was over before the lock became free.
+	// The wait ended before the lock became free.
 	Reason_REASON_TIMED_OUT Reason = 3
-	// The request was withdrawn by a Cancel.
+	// A Cancel withdrew the request.
 	Reason_REASON_CANCELLED Reason = 4
-	// The lock's queue of local waiters is at its limit.
+	// The lock's request queue is full.
 	Reason_REASON_QUEUE_FULL Reason = 5
 	// The Lockkeeper system is closing or closed.
 	Reason_REASON_CLOSED Reason = 6
-	// Redis could not be reached, or not in time; trying again may help.
+	// Redis did not answer, or not in time. Trying again may help.
 	Reason_REASON_UNAVAILABLE Reason = 7
-	// Redis refused for good (wrong type, no permission, …); see the detail.
+	// Redis refuses for good (wrong type, no permission, …); see the detail.
 	Reason_REASON_REJECTED Reason = 8
-	// The lock actor crashed while it handled the request, or was given up after many
-	// crashes; or the middleware panicked. A Release or a Cancel is repeated after a crash of
-	// the lock actor, until it is done or the actor is given up.
+	// The lock actor crashed while handling the request, or was given up after many crashes; or
+	// the middleware panicked. A Release or a Cancel is repeated after a crash, until it is done
+	// or the actor is given up.
 	Reason_REASON_CRASHED Reason = 9
-	// There is no such hold: never granted, or released before.
+	// There is no such hold: it was never granted, or was released before.
 	Reason_REASON_NOT_HELD Reason = 10
-	// The hold was lost before; its holder was told by LeaseLost.
+	// The hold was lost before; its holder was sent LeaseLost.
 	Reason_REASON_LOST Reason = 11
-	// The lease ended: a fixed lease ran out, or no renewal succeeded in time.
+	// The lease ended: a fixed lease was over, or no renewal succeeded in time.
 	Reason_REASON_EXPIRED Reason = 12
-	// The key was gone when the lease was renewed: deleted, evicted, flushed.
+	// At a renewal the key was gone: deleted, evicted, or flushed.
 	Reason_REASON_GONE Reason = 13
-	// The key belonged to somebody else when the lease was renewed.
+	// At a renewal the key belonged to another owner.
 	Reason_REASON_TAKEN Reason = 14
 	// The lock was force-released.
 	Reason_REASON_FORCED Reason = 15
 	// The hold reached its max_hold.
 	Reason_REASON_MAX_HOLD Reason = 16
-	// The owner holds the lock already and may not take it once more in this way: it
-	// asked for no_reentry, or it is a reader that wants to write.
+	// The owner already holds the lock and may not re-enter it this way: the request had
+	// no_reentry, a reader wants to write, or the owner is on another node.
 	Reason_REASON_REENTRY Reason = 17
 )
 
@@ -262,11 +262,12 @@ func (Reason) EnumDescriptor() ([]byte, []int) {
 // Lock names one lock.
 type Lock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 1 to 512 bytes of UTF-8. The key in Redis is the system's key prefix and this name.
+	// 1 to 512 bytes of UTF-8, including the system's key prefix. Prefix and name make the key in
+	// Redis.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Kind Kind   `protobuf:"varint,2,opt,name=kind,proto3,enum=lockkeeper.v1.Kind" json:"kind,omitempty"`
 	Mode Mode   `protobuf:"varint,3,opt,name=mode,proto3,enum=lockkeeper.v1.Mode" json:"mode,omitempty"`
-	// For KIND_MULTI, instead of a name: 1 to 64 locks, none of them twice.
+	// For KIND_MULTI, instead of a name: 1 to 64 different locks.
 	Members       []*Lock `protobuf:"bytes,4,rep,name=members,proto3" json:"members,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -339,30 +340,31 @@ func (x *Lock) GetMembers() []*Lock {
 type Acquire struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
-	// Who will hold the lock; its death releases it. Default: the sender, if the
-	// sender is an actor. An owner that holds the lock already re-enters it: the re-entry
-	// joins the hold, with the hold's end.
-	// Never name the PID of a future. A request without an owner, as that of a future,
-	// must have a lease or a max_hold, since nobody's death would end its hold.
+	// The actor that will hold the lock; its death releases the lock. Default: the sender, if it
+	// is an actor. An owner that already holds the lock re-enters it: the re-entry joins the
+	// hold, and ends with it.
 	//
-	// A request from another node, or for an owner there, must have a lease of its own:
-	// its death cannot be told from a broken connection, and releases nothing. It cannot re-enter its hold (REASON_REENTRY), and names the hold_id
-	// in Release, since a process that is born again at its address may have the same PIDs.
-	// Give such owners names that no earlier life of their process had. To hold locks under
-	// the watchdog, run a Lockkeeper system on that node and ask that.
+	// Never name the PID of a future. A request without an owner, such as a future's, must have a
+	// lease or a max_hold, since no death would end its hold.
+	//
+	// A request from another node, or for an owner there, must have a lease: the owner's death
+	// looks like a broken connection, and releases nothing. Such an owner cannot re-enter its hold
+	// (REASON_REENTRY) and must name the hold_id in Release, since a process restarted at the same
+	// address may have the same PIDs. Give such owners names that no earlier process at that
+	// address used. To hold locks under the watchdog, run a Lockkeeper system on that node.
 	Owner *actor.PID `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
-	// A fixed lease, at least 10 ms: not renewed, given up and told at its end. Absent: the
-	// watchdog keeps the lease alive until the release. A re-entry may give one if the hold
-	// has a fixed lease, which is prolonged; it is refused with REASON_INVALID if it would
-	// end before the hold does, or if the watchdog keeps the hold.
+	// A fixed lease, at least 10 ms. It is not renewed, and the hold is lost at its end. Absent:
+	// the watchdog renews the lease until the release. A re-entry may have one if the hold has a
+	// fixed lease, which it then prolongs; it is refused with REASON_INVALID if it would end
+	// before the hold, or if the watchdog keeps the hold.
 	Lease *durationpb.Duration `protobuf:"bytes,3,opt,name=lease,proto3" json:"lease,omitempty"`
-	// How long to wait at most. Absent: without limit. Zero: try once.
+	// The longest wait. Absent: no limit. Zero: try once.
 	Wait *durationpb.Duration `protobuf:"bytes,4,opt,name=wait,proto3" json:"wait,omitempty"`
-	// How long the watchdog may keep the hold alive, at least 10 ms. Absent: without limit.
-	// A re-entry that gives one is refused with REASON_INVALID if the hold may last longer.
+	// How long the watchdog may keep the hold alive, at least 10 ms. Absent: no limit. A re-entry
+	// that has one is refused with REASON_INVALID if the hold may last longer.
 	MaxHold *durationpb.Duration `protobuf:"bytes,5,opt,name=max_hold,json=maxHold,proto3" json:"max_hold,omitempty"`
-	// Refuses the request with REASON_REENTRY, instead of granting a re-entry, if
-	// the owner holds the lock already.
+	// If the owner already holds the lock, refuses the request with REASON_REENTRY instead of
+	// granting a re-entry.
 	NoReentry     bool `protobuf:"varint,6,opt,name=no_reentry,json=noReentry,proto3" json:"no_reentry,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -448,20 +450,21 @@ func (x *Acquire) GetNoReentry() bool {
 type Acquired struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
-	// Names this hold in Release. Whoever knows it can release the hold, so it is left out of logs.
+	// Identifies this hold in Release. Anybody who knows it can release the hold, so it does not
+	// appear in logs.
 	HoldId string     `protobuf:"bytes,2,opt,name=hold_id,json=holdId,proto3" json:"-"`
 	Owner  *actor.PID `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
-	// 1, or more after a re-entry.
+	// 1, or more for a re-entry.
 	HoldCount int64 `protobuf:"varint,4,opt,name=hold_count,json=holdCount,proto3" json:"hold_count,omitempty"`
-	// The fencing token; 0 for kinds that have none.
+	// The fencing token; 0 for kinds without tokens.
 	Token int64 `protobuf:"varint,5,opt,name=token,proto3" json:"token,omitempty"`
-	// How long the lease was good for when this was answered. A watchdog lease is renewed
-	// before. An owner on another node cannot know when that was, and may be told nothing of a
-	// loss: it trusts its hold for this long from when it sent its Acquire, and no longer. So
-	// its wait should be much shorter than its lease.
+	// How long the lease was valid when this answer was sent. The watchdog renews its leases
+	// before they end. An owner on another node does not know when the answer was sent, and may
+	// not learn of a loss: it must trust its hold only for this long from when it sent its
+	// Acquire. Its wait should therefore be much shorter than its lease.
 	Validity *durationpb.Duration `protobuf:"bytes,6,opt,name=validity,proto3" json:"validity,omitempty"`
-	// For KIND_MULTI: the fencing tokens of its members, in their order; 0 for a
-	// member that has none.
+	// For KIND_MULTI: the fencing tokens of the members, in the order of the request; 0 for a
+	// member without tokens.
 	MemberTokens  []int64 `protobuf:"varint,7,rep,packed,name=member_tokens,json=memberTokens,proto3" json:"member_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -555,7 +558,7 @@ type NotAcquired struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Lock   *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
 	Reason Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=lockkeeper.v1.Reason" json:"reason,omitempty"`
-	// What Redis said was left of the present holder's lease; absent if not known.
+	// The rest of the present holder's lease, as Redis reported it; absent if not known.
 	Ttl *durationpb.Duration `protobuf:"bytes,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// The reason in words.
 	Detail        string `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`
@@ -626,13 +629,13 @@ func (x *NotAcquired) GetDetail() string {
 	return ""
 }
 
-// Release gives a hold back, once for every Acquired. Answered by Released or NotReleased.
+// Release releases a hold, once for every Acquired. Answered by Released or NotReleased.
 type Release struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
 	// The hold, from Acquired.
 	HoldId string `protobuf:"bytes,2,opt,name=hold_id,json=holdId,proto3" json:"-"`
-	// Instead of hold_id: whoever holds the lock as this owner. With neither, the sender is the owner.
+	// Instead of hold_id: releases the hold of this owner. With neither, the sender is the owner.
 	Owner         *actor.PID `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -697,7 +700,7 @@ func (x *Release) GetOwner() *actor.PID {
 type Released struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
-	// How many times the hold must still be released; 0: it is over.
+	// The hold count that is left; 0: the hold is over.
 	HoldCount     int64 `protobuf:"varint,2,opt,name=hold_count,json=holdCount,proto3" json:"hold_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -755,8 +758,8 @@ func (x *Released) GetHoldCount() int64 {
 type NotReleased struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
-	// With REASON_UNAVAILABLE and REASON_REJECTED Redis has not confirmed the release. It counts
-	// all the same, and must not be asked for again.
+	// With REASON_UNAVAILABLE and REASON_REJECTED Redis has not confirmed the release. The hold is
+	// over all the same; do not send the Release again.
 	Reason        Reason `protobuf:"varint,2,opt,name=reason,proto3,enum=lockkeeper.v1.Reason" json:"reason,omitempty"`
 	Detail        string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -820,7 +823,7 @@ func (x *NotReleased) GetDetail() string {
 }
 
 // Cancel withdraws an owner's waiting Acquire, which is answered by
-// NotAcquired{REASON_CANCELLED}. Cancel itself is answered by Cancelled.
+// NotAcquired{REASON_CANCELLED}. Cancel itself is answered by Cancelled or Failed.
 type Cancel struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
@@ -882,7 +885,7 @@ func (x *Cancel) GetOwner() *actor.PID {
 type Cancelled struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
-	// How many waiting requests were withdrawn; 0 if none was waiting any more.
+	// How many waiting requests were withdrawn; 0 if none was waiting.
 	Withdrawn     int64 `protobuf:"varint,2,opt,name=withdrawn,proto3" json:"withdrawn,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -937,8 +940,8 @@ func (x *Cancelled) GetWithdrawn() int64 {
 	return 0
 }
 
-// ForceRelease frees the lock, whoever holds it, in whichever process.
-// Answered by ForceReleased or Failed.
+// ForceRelease frees the lock, whoever holds it, in any process. Answered by ForceReleased or
+// Failed.
 type ForceRelease struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Lock          *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
@@ -1099,24 +1102,23 @@ type Status struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Lock   *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
 	Locked bool                   `protobuf:"varint,2,opt,name=locked,proto3" json:"locked,omitempty"`
-	// Whether this system holds it.
+	// Whether this system holds the lock.
 	HeldHere bool `protobuf:"varint,3,opt,name=held_here,json=heldHere,proto3" json:"held_here,omitempty"`
-	// The owner field in Redis, "<client uuid>:<number>"; of a lock that is shared,
-	// one of them.
+	// The owner field in Redis, "<client uuid>:<number>"; of a shared lock, any one of them.
 	Holder    string `protobuf:"bytes,4,opt,name=holder,proto3" json:"holder,omitempty"`
 	HoldCount int64  `protobuf:"varint,5,opt,name=hold_count,json=holdCount,proto3" json:"hold_count,omitempty"`
-	// What is left in Redis; absent if not locked, or locked without an end.
+	// The rest of the lease in Redis; absent if the lock is free, or its key has no TTL.
 	Ttl *durationpb.Duration `protobuf:"bytes,6,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// How many requests wait in this system.
 	Waiters int64 `protobuf:"varint,7,opt,name=waiters,proto3" json:"waiters,omitempty"`
-	// How many clients, this one included, are subscribed to the lock's channel, or were
-	// until a moment ago; for KIND_FAIR how many wait in the queue in Redis.
+	// How many clients, including this one, are subscribed to the lock's channel, or were until a
+	// moment ago; for KIND_FAIR, the length of the queue in Redis.
 	Subscribers int64 `protobuf:"varint,8,opt,name=subscribers,proto3" json:"subscribers,omitempty"`
-	// The current hold's fencing token; 0 if none is known here.
+	// The fencing token of this system's hold; 0 if there is none.
 	Token int64 `protobuf:"varint,9,opt,name=token,proto3" json:"token,omitempty"`
 	// How the lock is held.
 	Mode Mode `protobuf:"varint,10,opt,name=mode,proto3,enum=lockkeeper.v1.Mode" json:"mode,omitempty"`
-	// How many hold it in Redis; the holders of one system share one lease.
+	// How many clients hold the lock in Redis; the holders of one system share one lease.
 	Holders       int64 `protobuf:"varint,11,opt,name=holders,proto3" json:"holders,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1234,8 +1236,8 @@ func (x *Status) GetHolders() int64 {
 	return 0
 }
 
-// Failed answers Cancel, ForceRelease and Inspect when they could not be carried out, and
-// any message that is not a request.
+// Failed answers a Cancel, ForceRelease or Inspect that failed, and any message that is not a
+// request.
 type Failed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Lock          *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
@@ -1301,7 +1303,8 @@ func (x *Failed) GetDetail() string {
 	return ""
 }
 
-// LeaseLost tells the holder that its hold is over though it did not release it. Final.
+// LeaseLost notifies the holder that its hold is over although it did not release it. It is
+// final.
 type LeaseLost struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Lock          *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
@@ -1391,14 +1394,14 @@ func (x *LeaseLost) GetDetail() string {
 	return ""
 }
 
-// LeaseAtRisk warns the holder that renewals are failing; LeaseLost follows if none succeeds.
+// LeaseAtRisk warns the holder that renewals fail. LeaseLost follows unless one succeeds.
 type LeaseAtRisk struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Lock   *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
 	HoldId string                 `protobuf:"bytes,2,opt,name=hold_id,json=holdId,proto3" json:"-"`
 	Owner  *actor.PID             `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
 	Token  int64                  `protobuf:"varint,4,opt,name=token,proto3" json:"token,omitempty"`
-	// How long the lease is still good for.
+	// How long the lease is still valid.
 	Validity      *durationpb.Duration `protobuf:"bytes,5,opt,name=validity,proto3" json:"validity,omitempty"`
 	Detail        string               `protobuf:"bytes,6,opt,name=detail,proto3" json:"detail,omitempty"`
 	unknownFields protoimpl.UnknownFields

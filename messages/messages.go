@@ -1,5 +1,5 @@
-// Package messages holds what is sent to and from a Lockkeeper system. It is
-// generated from lockkeeper.proto, where every message and field is explained.
+// Package messages contains the messages to and from a Lockkeeper system. It is generated from
+// lockkeeper.proto, which documents every message and field.
 //
 //	request        answer
 //	Acquire        Acquired or NotAcquired
@@ -8,12 +8,11 @@
 //	ForceRelease   ForceReleased or Failed
 //	Inspect        Status or Failed
 //
-// A holder is sent LeaseAtRisk when renewals of its hold fail, and LeaseLost
-// when the hold is over though the holder did not release it.
+// A holder receives LeaseAtRisk when renewals of its hold fail, and LeaseLost when the hold is
+// over although the holder did not release it.
 //
-// A hold id lets whoever knows it release the hold. It is therefore left out
-// of String, of log/slog and of encoding/json, though not of fmt's %#v. Use the
-// protojson package to write a whole message as JSON.
+// Anybody who knows a hold id can release the hold. String, log/slog and encoding/json therefore
+// redact it; fmt's %#v does not. Use package protojson to encode a message completely.
 package messages
 
 //go:generate go run -C internal/gen .

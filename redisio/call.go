@@ -13,28 +13,28 @@ type Call struct {
 	Script *scripts.Script
 	Keys   []string
 	Args   []string
-	// Urgent calls (renewals, releases) are served before the others and by
-	// workers of their own, so that a storm of acquires cannot hold them up.
+	// Urgent calls (renewals, releases) have workers of their own, so that many acquires cannot
+	// delay them.
 	Urgent bool
-	// Deadline bounds the wait for the reply. A call that is still queued then is
-	// not sent any more.
+	// Deadline bounds the wait for the reply. A call that is still queued at the deadline is not
+	// sent.
 	Deadline time.Time
-	// Rest makes the call that is run after a reply whose first number is 2, and whose reply is
-	// the one to both: the part of a script that needs a key on another server, while a cluster
-	// moves the slot. It has a script, keys and arguments, and runs within the Deadline of this.
+	// Rest makes a second call after a reply whose first number is TokensLeft: the part of the
+	// script that needs a key on another server, while a cluster moves the slot. It has a
+	// script, keys and arguments, runs within the same Deadline, and its reply is the reply to
+	// both.
 	Rest func(*Call) Call
 	To   Receiver
 	Seq  uint64
 }
 
-// Receiver is told the outcome of its calls, from a goroutine of the pool; it
-// must not block.
+// Receiver gets the outcomes of its calls, on a goroutine of the pool. It must not block.
 type Receiver interface {
 	Replied(seq uint64, r Reply)
 }
 
-// Reply is the outcome of one call. The integers and the strings of the script's
-// reply are in N and S, in their order; Nil says that it was nil.
+// Reply is the outcome of one call. N and S are the integers and the strings of the script's
+// reply, in order; Nil says that the reply was nil.
 type Reply struct {
 	Nil bool
 	N   [3]int64
@@ -52,8 +52,8 @@ func (c *Call) withSource(b rueidis.Builder) rueidis.Completed {
 	return b.Eval().Script(c.Script.Source).Numkeys(int64(len(c.Keys))).Key(c.Keys...).Arg(c.Args...).Build()
 }
 
-// read takes a reply apart. One of another shape comes from something that is not Redis,
-// or not as we know it, and must not be taken for anything.
+// read takes a reply apart. A reply of another shape does not come from a Redis that we know,
+// and has no meaning.
 func (c *Call) read(result rueidis.RedisResult) Reply {
 	message, err := result.ToMessage()
 	switch {

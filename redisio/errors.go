@@ -9,19 +9,19 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Error is what went wrong with a call, sorted by what can be done about it.
+// Error is the error of a call, classified by what can be done about it.
 type Error struct {
-	// Transient errors may be gone at the next try: the network, a server that
-	// loads, is busy, fails over or is full. The others fail every time.
+	// Transient errors may not occur at the next try: a network error, or a server that loads
+	// its data, is busy, fails over or is full. All other errors are permanent.
 	Transient bool
 	// Unsure says that the script may have run, or may still run.
 	Unsure bool
-	// Hint says what to do about a permanent error; may be empty.
+	// Hint says what to do about a permanent error; it may be empty.
 	Hint string
 	err  error
 }
 
-// Error gives Redis's own words, and the hint.
+// Error returns Redis's message and the hint.
 func (e *Error) Error() string {
 	text := e.err.Error()
 	if text == "" {
@@ -33,7 +33,7 @@ func (e *Error) Error() string {
 	return text + " (" + e.Hint + ")"
 }
 
-// Unwrap gives the error as it came from the client.
+// Unwrap returns the error of the client.
 func (e *Error) Unwrap() error { return e.err }
 
 // Redis says the first of a script with several KEYS, while a cluster moves their slot and not
@@ -82,7 +82,7 @@ var permanent = []struct{ words, hint string }{
 	{"CROSSSLOT", "in a cluster all keys of a lock must lie in one slot; check the braces in its name"},
 }
 
-// Sort turns an error of the client into an Error; nil stays nil.
+// Sort classifies an error of the client; it returns nil for nil.
 func Sort(err error) *Error {
 	if err == nil {
 		return nil

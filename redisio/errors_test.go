@@ -13,124 +13,179 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
-
-// class is what Sort makes of an error.
-type class struct {
-	transient, unsure bool
-	hint              string // a part of it; "" for none
-}
-
-var (
-	passing  = class{transient: true}
-	doubtful = class{transient: true, unsure: true}
-	lasting  = class{}
-)
-
-func hinted(hint string) class { return class{hint: hint} }
-
-func expect(t *testing.T, what string, e *Error, want class) {
-	t.Helper()
-	if e == nil {
-		t.Errorf("%s: no error", what)
-		return
-	}
-	if e.Transient != want.transient || e.Unsure != want.unsure {
-		t.Errorf("%s: transient %v and unsure %v, want %v and %v: %v", what, e.Transient, e.Unsure, want.transient, want.unsure, e)
-	}
-	if (e.Hint == "") != (want.hint == "") || !strings.Contains(e.Hint, want.hint) {
-		t.Errorf("%s: hint %q, want %q: %v", what, e.Hint, want.hint, e)
-	}
-	if text := e.Error(); !strings.Contains(text, e.Hint) || !strings.Contains(text, e.Unwrap().Error()) {
-		t.Errorf("%s: hint or cause are not in %q", what, text)
-	}
-}
 
 // The words of Redis 7, and those of Redis 6 where they differ, as replies of the
 // server's to a script.
 func TestSortRepliesOfRedis(t *testing.T) {
-	s := redistest.Shared(t)
-	client := connect(t, s.URL())
-	for text, want := range map[string]class{
-		"LOADING Redis is loading the dataset in memory":                                                                                         passing,
-		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.":                                                 passing,
-		"TRYAGAIN Multiple keys request during rehashing of slot":                                                                                passing,
-		"CLUSTERDOWN The cluster is down":                                                                                                        passing,
-		"CLUSTERDOWN Hash slot not served":                                                                                                       passing,
-		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.":                                                       passing,
-		"READONLY You can't write against a read only replica. script: 71de, on @user_script:17.":                                                passing,
-		"ERR Error running script (call to f_71de): @user_script:17: @user_script: 17: -READONLY You can't write against a read only replica.":   passing,
-		"OOM command not allowed when used memory > 'maxmemory'. script: 71de, on @user_script:20.":                                              passing,
-		"ERR Error running script (call to f_71de): @user_script:20: @user_script: 20: -OOM command not allowed when used memory > 'maxmemory'.": passing,
-		"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.":                                       passing,
-		"NOREPLICAS Not enough good replicas to write.":                                                                                          passing,
-		"UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)":                                           passing,
-		"MOVED 3999 127.0.0.1:6381":         passing,
-		"ASK 3999 127.0.0.1:6381":           passing,
-		"ERR max number of clients reached": passing,
-		"WRONGTYPE Operation against a key holding the wrong kind of value script: 71de, on @user_script:13.":                           hinted("choose another name"),
-		"ERR Error running script (call to f_71de): @user_script:13: WRONGTYPE Operation against a key holding the wrong kind of value": hinted("choose another name"),
-		"NOAUTH Authentication required.":                                                                                                                          hinted("give the client a user name and password"),
-		"WRONGPASS invalid username-password pair or user is disabled.":                                                                                            hinted("check the user name"),
-		"NOPERM this user has no permissions to run the 'evalsha' command":                                                                                         hinted("+evalsha"),
-		"NOPERM User locker has no permissions to run the 'subscribe' command":                                                                                     hinted("+subscribe"),
-		"ERR ACL failure in script: User locker has no permissions to run the 'hset' command script: 71de, on @user_script:20.":                                    hinted("lacks a command"),
-		"ERR Error running script (call to f_71de): @user_script:20: @user_script: 20: -NOPERM The user executing the script can't run this command or subcommand": hinted("+evalsha"),
-		"ERR The user executing the script can't publish to the channel mentioned in the command script: 71de, on @user_script:15.":                                hinted("lacks a command"),
-		"ERR Script attempted to access a non local key in a cluster node script: 71de, on @user_script:15.":                                                       doubtful,
-		"ERR Error running script (call to f_71de): @user_script:20: @user_script: 20: Lua script attempted to access a non local key in a cluster node":           doubtful,
-		"CROSSSLOT Keys in request don't hash to the same slot":                                                                                                    hinted("braces"),
-		"ERR Error compiling script (new function): user_script:1: '=' expected near 'is'":                                                                         lasting,
-		"ERR unknown command 'EVALSHA', with args beginning with: '71de' '1' 'orders' ":                                                                            lasting,
-		"ERR something that nobody has heard of":                                                                                                                   lasting,
-
-		// Words of the user's own that look like codes.
-		"ERR unknown command 'EVALSHA', with args beginning with: '71de' '1' 'ROOM' 'TASK' 'BUSY' 'REMOVED' ": lasting,
-	} {
+	t.Parallel()
+	client := connect(t, redistest.Shared(t).URL())
+	sorts := func(text string, want Error) {
+		t.Helper()
 		err := client.Do(t.Context(), client.B().Eval().Script("return redis.error_reply(ARGV[1])").Numkeys(0).Arg(text).Build()).Error()
 		if err == nil || err.Error() != strings.TrimPrefix(text, "ERR ") {
 			t.Fatalf("%q came back as %v", text, err)
 		}
 		expect(t, text, Sort(err), want)
 	}
+	const inScript = "ERR Error running script (call to f_71de): @user_script:17: "
+	for _, code := range []string{
+		"LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "OOM", "MISCONF", "NOREPLICAS", "UNBLOCKED", "MOVED", "ASK",
+	} {
+		sorts(code+" and so on", passing)
+		sorts(inScript+"@user_script: 17: -"+code+" and so on", passing)
+	}
+	for text, want := range map[string]Error{
+		"ERR max number of clients reached": passing,
+		"WRONGTYPE Operation against a key holding the wrong kind of value script: 71de, on @user_script:13.": hinted("choose another name"),
+		inScript + "WRONGTYPE Operation against a key holding the wrong kind of value":                        hinted("choose another name"),
+		"NOAUTH Authentication required.":                                                                                           hinted("give the client a user name and password"),
+		"WRONGPASS invalid username-password pair or user is disabled.":                                                             hinted("check the user name"),
+		"NOPERM this user has no permissions to run the 'evalsha' command":                                                          hinted("+evalsha"),
+		"ERR ACL failure in script: User locker has no permissions to run the 'hset' command script: 71de, on @user_script:20.":     hinted("lacks a command"),
+		inScript + "@user_script: 20: -NOPERM The user executing the script can't run this command or subcommand":                   hinted("+evalsha"),
+		"ERR The user executing the script can't publish to the channel mentioned in the command script: 71de, on @user_script:15.": hinted("lacks a command"),
+		"ERR Script attempted to access a non local key in a cluster node script: 71de, on @user_script:15.":                        doubtful,
+		inScript + "@user_script: 20: Lua script attempted to access a non local key in a cluster node":                             doubtful,
+		"CROSSSLOT Keys in request don't hash to the same slot":                                                                     hinted("braces"),
+		"ERR Error compiling script (new function): user_script:1: '=' expected near 'is'":                                          lasting,
+		// Words of the user's own that look like codes.
+		"ERR unknown command 'EVALSHA', with args beginning with: '71de' '1' 'ROOM' 'TASK' 'BUSY' 'REMOVED' ": lasting,
+	} {
+		sorts(text, want)
+	}
 }
 
 func TestSortOtherErrors(t *testing.T) {
+	t.Parallel()
 	refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
-	for _, test := range []struct {
-		err  error
-		want class
-	}{
-		{io.EOF, doubtful},
-		{io.ErrUnexpectedEOF, doubtful},
-		{os.ErrDeadlineExceeded, doubtful},
-		{context.DeadlineExceeded, doubtful},
-		{fmt.Errorf("wrapped: %w", context.DeadlineExceeded), doubtful},
-		{&net.OpError{Op: "read", Err: errors.New("connection reset by peer")}, doubtful},
-		{&net.OpError{Op: "write", Err: errors.New("broken pipe")}, doubtful},
-		{refused, passing},
-		{fmt.Errorf("wrapped: %w", refused), passing},
-		{errors.New("who knows"), doubtful},
-		{rueidis.ErrClosing, class{unsure: true, hint: "close the Lockkeeper system first"}},
-		{errNotSent, passing},
-		{errShortReply, doubtful},
+	for err, want := range map[error]Error{
+		io.EOF: doubtful, errors.New("who knows"): doubtful, errShortReply: doubtful, errNotSent: passing,
+		context.DeadlineExceeded: doubtful, fmt.Errorf("wrapped: %w", context.DeadlineExceeded): doubtful,
+		&net.OpError{Op: "read", Err: errors.New("connection reset")}: doubtful,
+		refused: passing, fmt.Errorf("wrapped: %w", refused): passing,
+		errMisfit:          {Unsure: true, Hint: "without a proxy that changes replies"},
+		rueidis.ErrClosing: {Unsure: true, Hint: "close the Lockkeeper system first"},
 	} {
-		expect(t, test.err.Error(), Sort(test.err), test.want)
+		sorted := Sort(err)
+		expect(t, err.Error(), sorted, want)
+		if again := Sort(fmt.Errorf("wrapped: %w", sorted)); again != sorted {
+			t.Errorf("%v became %v", sorted, again)
+		}
+		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(sorted, err) {
+			t.Errorf("%v: the cause is lost", err)
+		}
 	}
-}
-
-func TestSortKeepsWhatIsSorted(t *testing.T) {
 	if Sort(nil) != nil {
 		t.Error("nil is not nil")
 	}
-	first := Sort(io.EOF)
-	if again := Sort(first); again != first {
-		t.Errorf("%v became %v", first, again)
+}
+
+// keepBusy keeps the server busy with a script until the result is called. The server
+// must have been started with a short lua-time-limit.
+func keepBusy(t *testing.T, s *redistest.Server) (end func()) {
+	t.Helper()
+	client, done := connect(t, s.URL()), make(chan error)
+	go func() {
+		done <- client.Do(t.Context(), client.B().Eval().Script("while true do end").Numkeys(0).Build()).Error()
+	}()
+	redistest.Eventually(t, "the server to be busy", func() bool { return s.Do(t, "PING").Error() != nil })
+	return func() {
+		do(t, s, "SCRIPT", "KILL")
+		if err := <-done; err == nil {
+			t.Error("the script was not killed")
+		}
 	}
-	if again := Sort(fmt.Errorf("wrapped: %w", first)); again != first {
-		t.Errorf("%v became %v", first, again)
+}
+
+// failToSave makes the server refuse to write (MISCONF): the directory for its snapshots is gone.
+func failToSave(t *testing.T, s *redistest.Server) {
+	t.Helper()
+	dir, err := s.Do(t, "CONFIG", "GET", "dir").AsStrMap()
+	if err != nil || os.RemoveAll(dir["dir"]) != nil {
+		t.Fatal(err, dir)
 	}
-	if !errors.Is(first, io.EOF) {
-		t.Error("the cause is lost")
+	do(t, s, "CONFIG", "SET", "save", "3600 1")
+	do(t, s, "BGSAVE")
+	redistest.Eventually(t, "the snapshot to fail", func() bool { return s.Do(t, "PING").Error() != nil })
+}
+
+// A server that refuses a script, which then has changed nothing. What is missing is told,
+// whether the command, the key or the channel.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		args  []string
+		rules string // of the user; "" for the default user
+		want  Error
+	}{
+		"no EVALSHA":              {args: []string{"--rename-command", "EVALSHA", ""}, want: lasting},
+		"a replica":               {args: []string{"--replicaof", "127.0.0.1 1"}, want: passing},
+		"without its master":      {args: []string{"--replicaof", "127.0.0.1 1", "--replica-serve-stale-data", "no"}, want: passing},
+		"too few replicas":        {args: []string{"--min-replicas-to-write", "1"}, want: passing},
+		"full":                    {args: []string{"--maxmemory", "1"}, want: passing},
+		"no right to scripts":     {rules: "-evalsha ~* &*", want: hinted("+evalsha")},
+		"no right to a command":   {rules: "-hset ~* &*", want: hinted("lacks a command")},
+		"no right to the key":     {rules: "~other* &*", want: hinted("access to the locks' keys")},
+		"no right to the channel": {rules: "~* resetchannels", want: hinted("channel")},
+		"cannot save":             {want: passing},
+		"busy":                    {args: []string{"--lua-time-limit", "10"}, want: passing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t, test.args...)
+			url, end := s.URL(), func() {}
+			if test.rules != "" {
+				url = user(t, s, "+@all", test.rules)
+			}
+			r := open(t, connect(t, url))
+			switch name {
+			case "cannot save":
+				failToSave(t, s)
+			case "busy":
+				end = keepBusy(t, s)
+			}
+			reply := acquire(t, r, "k")
+			if reply.Err == nil {
+				reply = run(t, r, scripts.Release, []string{"k"}, "a", "0", "30000", Channel("k"))
+			}
+			expect(t, name, reply.Err, test.want)
+			end()
+			if n, err := s.Do(t, "EXISTS", "k").AsInt64(); err == nil && n != 0 {
+				t.Error("the script has run")
+			}
+		})
 	}
+}
+
+// user adds a user to the server, and gives the URL to log in by.
+func user(t *testing.T, s *redistest.Server, rules ...string) (url string) {
+	t.Helper()
+	do(t, s, append(strings.Fields("ACL SETUSER user reset on >secret"), strings.Fields(strings.Join(rules, " "))...)...)
+	return "redis://user:secret@" + s.Addr()
+}
+
+// A user that may do nothing but what the hint of NOPERM says can do everything.
+func TestNeededRights(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	const needed = "+eval +evalsha +subscribe +pttl +hexists +hrandfield +hset +pexpire +hdel +hlen +del +exists +publish +pubsub|numsub"
+	client := connect(t, user(t, s, needed, "~lock &redisson_lock__channel:{lock}"))
+	r, channel := open(t, client), Channel("lock")
+	_, e := subscribe(t, client, channel)
+	for _, call := range []struct {
+		script *scripts.Script
+		args   string
+	}{
+		{scripts.Acquire, "a 1 30000"}, {scripts.Acquire, "b 1 30000"}, {scripts.Renew, "a 30000"}, {scripts.Renew, "b 30000"},
+		{scripts.Inspect, channel}, {scripts.Release, "a 1 30000 " + channel}, {scripts.Yield, "a 1 30000 0 " + channel},
+		{scripts.Release, "a 0 30000 " + channel}, {scripts.Acquire, "a 1 30000"}, {scripts.Yield, "a 1 30000 1 " + channel},
+		{scripts.Acquire, "a 1 30000"}, {scripts.ForceRelease, channel},
+	} {
+		if reply := run(t, r, call.script, []string{"lock"}, strings.Fields(call.args)...); reply.Err != nil {
+			t.Errorf("%s: %v", call.script.Name, reply.Err)
+		}
+	}
+	e.await(t, "heard "+channel, 3)
 }

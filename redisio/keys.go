@@ -5,30 +5,30 @@ import "strings"
 // The names that Redisson derives from a lock's name. They share the name's hash
 // tag, so that in a cluster they lie in its slot.
 
-// Channel is the pub/sub channel on which the release of a plain lock is told.
+// Channel returns the pub/sub channel for the release of a plain lock.
 func Channel(name string) string { return prefix("redisson_lock__channel", name) }
 
-// Token is the counter of a fenced lock's tokens.
+// Token returns the key of a fenced lock's token counter.
 func Token(name string) string { return prefix("redisson_lock_token", name) }
 
-// Queue is the list of those who wait for a fair lock, and Timeouts the sorted set of
-// when each counts as dead.
+// Queue returns the key of a fair lock's queue, a list of owners.
 func Queue(name string) string { return prefix("redisson_lock_queue", name) }
 
-// Timeouts goes with Queue.
+// Timeouts returns the key of the sorted set of when each owner in Queue counts as dead.
 func Timeouts(name string) string { return prefix("redisson_lock_timeout", name) }
 
-// ReadWriteChannel is the channel on which the release of a read/write lock is told.
+// ReadWriteChannel returns the pub/sub channel for the release of a read/write lock.
 func ReadWriteChannel(name string) string { return prefix("redisson_rwlock", name) }
 
-// Writer is where a waiting writer announces itself to readers; Redisson has no such key.
+// Writer returns the key of a waiting writer's announcement to readers; Redisson has no such
+// key.
 func Writer(name string) string { return prefix("lockkeeper_writer", name) }
 
-// Memory is the record of how old the memory of a RedLock's server is known to be, one for
-// all locks whose keys begin with a prefix.
+// Memory returns the key of the record of how old the memory of a RedLock's server is; there is
+// one per key prefix.
 func Memory(keyPrefix string) string { return keyPrefix + "lockkeeper_memory" }
 
-// Holds is how the keys begin that tell the leases of a read lock's holds.
+// Holds returns the prefix of the keys of a read lock's leases.
 func Holds(name string) string {
 	if strings.Contains(name, "{") {
 		return name
@@ -45,7 +45,8 @@ func prefix(p, name string) string {
 	return p + ":{" + name + "}"
 }
 
-// Slot is the cluster slot of a key: CRC16 of its hash tag, or of the whole key.
+// Slot returns the cluster slot of a key: the CRC16 of its hash tag, or of the key if it has
+// none.
 func Slot(key string) uint16 {
 	if open := strings.IndexByte(key, '{'); open >= 0 {
 		if end := strings.IndexByte(key[open+1:], '}'); end > 0 {

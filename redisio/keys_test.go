@@ -1,6 +1,7 @@
 package redisio
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -8,39 +9,35 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-func TestChannel(t *testing.T) {
-	for name, want := range map[string]string{
-		"n":     "redisson_lock__channel:{n}",
-		"":      "redisson_lock__channel:{}",
-		"a{b}c": "redisson_lock__channel:a{b}c",
-		"a{b":   "redisson_lock__channel:a{b",
-		"a}b":   "redisson_lock__channel:{a}b}",
-		"{}x":   "redisson_lock__channel:{}x",
-		"}{":    "redisson_lock__channel:}{",
-		"ключ":  "redisson_lock__channel:{ключ}",
-		"a b:c": "redisson_lock__channel:{a b:c}",
+// Redisson's names, which share the slot of the lock's if that has a proper tag, or none.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		tagged   string
+		sameSlot bool
+	}{
+		"n": {"{n}", true}, "a{b}c": {"a{b}c", true}, "ключ": {"{ключ}", true}, "a b:c": {"{a b:c}", true},
+		"": {"{}", true}, "a{b": {"a{b", false}, "a}b": {"{a}b}", false}, "{}x": {"{}x", false}, "}{": {"}{", false}, "a{}b{c}": {"a{}b{c}", false},
 	} {
-		if got := Channel(name); got != want {
-			t.Errorf("Channel(%q) = %q, want %q", name, got, want)
+		got := fmt.Sprint(Channel(name), " ", Token(name), " ", Queue(name), " ", Timeouts(name), " ", ReadWriteChannel(name), " ", Writer(name), " ", Holds(name))
+		want := strings.ReplaceAll("redisson_lock__channel:# redisson_lock_token:# redisson_lock_queue:# redisson_lock_timeout:# redisson_rwlock:# lockkeeper_writer:# #", "#", test.tagged)
+		if got != want {
+			t.Errorf("%q has the names %s, want %s", name, got, want)
+		}
+		if same := Slot(name) == Slot(Channel(name)); name != "" && same != test.sameSlot {
+			t.Errorf("%q and its channel in one slot: %v, want %v", name, same, test.sameSlot)
 		}
 	}
-}
-
-// Names whose channel Redis Cluster puts into another slot than the name itself.
-func TestChannelSlot(t *testing.T) {
-	for name, same := range map[string]bool{
-		"n": true, "a{b}c": true, "a{b": false, "a}b": false, "{}x": false, "a{}b{c}": false,
-	} {
-		if got := Slot(name) == Slot(Channel(name)); got != same {
-			t.Errorf("%q and its channel in one slot: %v, want %v", name, got, same)
-		}
+	if got := Memory("app:"); got != "app:lockkeeper_memory" {
+		t.Errorf("the memory's record is %q", got)
 	}
 }
 
 func TestSlotIsThatOfTheServer(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t, "--cluster-enabled", "yes")
 	keys := []string{
-		"", "123456789", "foo", "{}", "{}x", "a{}b", "a{}{b}", "a{b}c", "a{b}{c}", "a{b", "a}b", "}{a}", "{{a}}",
+		"", "123456789", "foo", "{}", "{}x", "a{}b", "a{}{b}", "a{b}c", "a{b}{c}", "a{b", "a}b", "{a}", "}{a}", "{{a}}",
 		"redisson_lock__channel:{foo}", "ключ{тег}", "\x00\xff{\xfe}", strings.Repeat("long", 1000),
 	}
 	for range 200 {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
 const (
@@ -220,7 +222,7 @@ func (p *pool) deliver(c *Call, result rueidis.RedisResult) {
 		return
 	}
 	reply := c.read(result)
-	if c.Rest != nil && reply.Err == nil && reply.N[0] == 2 {
+	if c.Rest != nil && reply.Err == nil && reply.N[0] == scripts.TokensLeft {
 		reply = p.rest(c)
 	}
 	c.To.Replied(c.Seq, reply)

@@ -2,41 +2,23 @@ package redisio
 
 import (
 	"runtime"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// count counts in a hash how often each call has run, and replies the call's number.
-var count = lua("redis.call('HINCRBY', KEYS[1], ARGV[1], 1) return tonumber(ARGV[1])", number)
-
-// counted is call number n of those that count in a hash.
-func counted(in *inbox, hash string, n int, deadline time.Time) Call {
-	return Call{Script: count, Keys: []string{hash}, Args: []string{strconv.Itoa(n)}, Deadline: deadline, To: in, Seq: uint64(n)}
-}
-
-// runs tells how often each call has run.
-func runs(t *testing.T, s *redistest.Server, hash string) map[string]int64 {
-	t.Helper()
-	n, err := s.Do(t, "HGETALL", hash).AsIntMap()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
+// A flood of calls goes in few pipelines by few workers, and does not hold up an urgent call or a renewal.
 func TestCallsAreBatched(t *testing.T) {
-	const calls = 1000
+	t.Parallel()
+	const calls = 2 * workers * maxBatch
 	s := redistest.Shared(t)
 	client := &spy{Client: connect(t, s.URL())}
-	r, in, hash := open(t, client), newInbox(), redistest.Name(t)
-	if reply := run(t, r, count, []string{hash}, "-1"); reply.Err != nil { // the script is known from here on
-		t.Fatal(reply.Err)
-	}
+	r, in, urgent, hash := open(t, client), newInbox(), newInbox(), redistest.Name(t)
+	run(t, r, count, []string{hash}, "-1") // the script is known from here on
 	before := len(client.sent())
 	letGo := client.hold(hash)
 	defer letGo()
@@ -44,131 +26,29 @@ func TestCallsAreBatched(t *testing.T) {
 		r.Run(counted(in, hash, i, soon()))
 	}
 	redistest.Eventually(t, "all workers to be busy", func() bool { return len(client.sent()) == before+workers })
-	letGo()
-	for i, reply := range in.awaitAll(t, calls) {
-		if reply != (Reply{N: [3]int64{int64(i)}}) {
-			t.Fatalf("call %d: %+v", i, reply)
-		}
-	}
-	total := 0
-	for _, n := range client.sent()[before:] {
-		if total += n; n > maxBatch {
-			t.Errorf("a pipeline of %d", n)
-		}
-	}
-	if n := len(client.sent()[before:]); total != calls || n > 2*workers+calls/maxBatch {
-		t.Errorf("%d calls went in %d pipelines", total, n)
-	}
-	for call, n := range runs(t, s, hash) {
-		if n != 1 {
-			t.Errorf("call %s ran %d times", call, n)
-		}
-	}
-}
-
-// With all the workers of the other lane stuck, and a long queue behind them, an
-// urgent call is served at once.
-func TestUrgentCallsHaveWorkersOfTheirOwn(t *testing.T) {
-	s := redistest.Shared(t)
-	client := &spy{Client: connect(t, s.URL())}
-	r, in, stuck := open(t, client), newInbox(), redistest.Name(t)
-	letGo := client.hold(stuck)
-	defer letGo()
-	for i := range 10_000 {
-		r.Run(counted(in, stuck, i, soon()))
-	}
-	urgent := newInbox()
-	for i := range 3 {
-		call := counted(urgent, redistest.Name(t), i, soon())
-		call.Urgent = true
-		r.Run(call)
-		if reply := urgent.await(t, uint64(i)); reply.Err != nil {
-			t.Errorf("%+v", reply)
-		}
-	}
-	if n := in.count(); n != 0 {
-		t.Errorf("%d calls got through", n)
+	call := counted(urgent, redistest.Name(t), 0, soon())
+	call.Urgent = true
+	r.Run(call)
+	r.Renew(renewal(held(t, s), urgent, 1))
+	if reply, renewed := urgent.await(t, 0), urgent.await(t, 1); reply.Err != nil || renewed.N[0] != 1 || in.count() != 0 {
+		t.Errorf("the urgent call: %+v, the renewal: %+v, and %d calls got through", reply, renewed, in.count())
 	}
 	letGo()
-	in.awaitAll(t, 10_000)
-}
-
-// The same on a connection that they share: an urgent call overtakes what is queued.
-func TestUrgentCallsOvertakeAFlood(t *testing.T) {
-	const flood = 10_000
-	for _, trouble := range []struct {
-		name       string
-		begin, end func(*testing.T, *redistest.Server, *redistest.Proxy)
-	}{
-		{"slow", func(_ *testing.T, _ *redistest.Server, p *redistest.Proxy) { p.Delay(20 * time.Millisecond) },
-			func(*testing.T, *redistest.Server, *redistest.Proxy) {}},
-		{"paused", func(t *testing.T, s *redistest.Server, _ *redistest.Proxy) { s.Pause(t) },
-			func(t *testing.T, s *redistest.Server, _ *redistest.Proxy) { s.Resume(t) }},
-	} {
-		t.Run(trouble.name, func(t *testing.T) {
-			s := redistest.Start(t)
-			p := redistest.NewProxy(t, s.Addr())
-			r := open(t, connect(t, p.URL()))
-			run(t, r, count, []string{"h"}, "0")
-			in, urgent := newInbox(), newInbox()
-			trouble.begin(t, s, p)
-			for i := range flood {
-				r.Run(counted(in, "h", i, soon()))
-			}
-			call := counted(urgent, "h", 0, soon())
-			call.Urgent = true
-			r.Run(call)
-			trouble.end(t, s, p)
-			if reply := urgent.await(t, 0); reply.Err != nil {
-				t.Errorf("%+v", reply)
-			}
-			if n := in.count(); n > flood/2 {
-				t.Errorf("answered only after %d of %d other calls", n, flood)
-			}
-			in.awaitAll(t, flood)
-		})
+	replies, ran := in.awaitAll(t, calls), runs(t, s, hash)
+	for i, reply := range replies {
+		if reply != (Reply{N: [3]int64{int64(i)}}) || ran[strconv.Itoa(i)] != 1 {
+			t.Fatalf("call %d: %+v, ran %d times", i, reply, ran[strconv.Itoa(i)])
+		}
 	}
-}
-
-// A call whose deadline passed in the queue is answered, and never sent.
-// While Redis does not answer, every call is answered by its deadline.
-// Calls that share a pipeline are all waited for as long as the most patient of them.
-// However many calls there are, few goroutines carry them; and none when all is closed.
-func TestGoroutinesOfThePool(t *testing.T) {
-	const calls = 10_000
-	s := redistest.Start(t)
-	client := connect(t, s.URL())
-	r, in := open(t, client), newInbox()
-	warmUp(t, client)
-	before := runtime.NumGoroutine()
-	s.Pause(t)
-	for i := range calls {
-		call := counted(in, "h", i, soon())
-		call.Urgent = i%2 == 0
-		r.Run(call)
+	pipelines := client.sent()[before:]
+	if longest := slices.Max(pipelines); longest > maxBatch || len(pipelines) > 2*workers+calls/maxBatch {
+		t.Errorf("%d calls went in %d pipelines of up to %d", calls, len(pipelines), longest)
 	}
-	if n := runtime.NumGoroutine() - before; n > workers+urgentWorkers+5 {
-		t.Errorf("%d goroutines for %d calls", n, calls)
-	}
-	s.Resume(t)
-	in.awaitAll(t, calls)
-	r.Close()
-	redistest.Eventually(t, "the workers to end", func() bool { return runtime.NumGoroutine() <= before })
-}
-
-// warmUp makes the client open all its connections and start their goroutines.
-func warmUp(t *testing.T, client rueidis.Client) {
-	t.Helper()
-	in, r := newInbox(), New(client, 0)
-	for i := range 1000 {
-		r.Run(counted(in, "warm", i, soon()))
-	}
-	in.awaitAll(t, 1000)
-	r.Close()
 }
 
 // A queue that is never empty must not remember the calls that have left it.
 func TestQueueDoesNotGrowWithoutEnd(t *testing.T) {
+	t.Parallel()
 	p := newPool(nil, &reconnector{})
 	l := &p.normal
 	l.max = 0 // no workers
@@ -176,13 +56,190 @@ func TestQueueDoesNotGrowWithoutEnd(t *testing.T) {
 	for range 5 * maxBatch {
 		p.submit(Call{})
 	}
-	for i := range 3000 {
+	for range 300 {
 		for range maxBatch {
-			p.submit(Call{Seq: uint64(i)})
+			p.submit(Call{})
 		}
 		batch = p.take(l, batch)
 	}
 	if n := cap(l.queue); n > 20*maxBatch {
 		t.Errorf("room for %d calls, for %d that wait", n, len(l.queue)-l.head)
 	}
+}
+
+// While Redis does not answer, every call is answered by its deadline; and however many there
+// are, few goroutines carry them.
+func TestDeadlinesWhileRedisIsSilent(t *testing.T) {
+	t.Parallel()
+	const calls = 5000
+	s := redistest.Start(t)
+	r, in := open(t, connect(t, s.URL())), newInbox()
+	run(t, r, count, []string{"h"}, "-1")
+	s.Pause(t)
+	start := time.Now()
+	for i := range calls {
+		call := counted(in, "h", i, start.Add(300*time.Millisecond))
+		call.Urgent = i%5 == 0
+		r.Run(call)
+	}
+	r.pool.mu.Lock()
+	if n, urgent := r.pool.normal.running, r.pool.urgent.running; n > workers || urgent > urgentWorkers {
+		t.Errorf("%d and %d goroutines for %d calls", n, urgent, calls)
+	}
+	r.pool.mu.Unlock()
+	replies := in.awaitAll(t, calls)
+	took(t, start, 300*time.Millisecond, 5*time.Second)
+	s.Resume(t)
+	run(t, r, count, []string{"h"}, "-2")
+	ran, sent := runs(t, s, "h"), 0
+	for i, reply := range replies {
+		switch {
+		case reply.Err == errNotSent && ran[strconv.Itoa(i)] == 0:
+		case reply.Err != nil && reply.Err.Transient && reply.Err.Unsure && reply.Err.Unwrap() == errTimeout:
+			sent++
+		default:
+			t.Fatalf("call %d ran %d times: %+v", i, ran[strconv.Itoa(i)], reply)
+		}
+	}
+	if sent > 2*(workers+urgentWorkers)*maxBatch {
+		t.Errorf("%d calls were sent", sent)
+	}
+}
+
+// Calls that share a pipeline are waited for as long as the most patient of them. One that is late
+// by then is answered, and not sent.
+func TestDeadlineOfAPipeline(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	client := connect(t, s.URL())
+	run(t, open(t, client), count, []string{"h"}, "-1")
+	in, p := newInbox(), newPool(client, &reconnector{client: client})
+	impatient := time.Now().Add(20 * time.Millisecond)
+	s.Pause(t)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.run([]Call{counted(in, "h", 0, time.Now()), counted(in, "h", 1, soon()), counted(in, "h", 2, impatient)})
+	}()
+	redistest.Eventually(t, "the deadline", func() bool { return time.Now().After(impatient) })
+	s.Resume(t)
+	<-done
+	if replies := in.awaitAll(t, 3); replies[0].Err != errNotSent || replies[1].Err != nil || runs(t, s, "h")["0"] != 0 {
+		t.Errorf("the late call: %v, the patient one: %v; they ran %v times", replies[0].Err, replies[1].Err, runs(t, s, "h"))
+	}
+}
+
+// Close returns when every call is answered, also those that nobody waits for. After it calls
+// are answered too, but not sent.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	s := redistest.Shared(t)
+	r, in, hash := New(connect(t, s.URL()), time.Hour), newInbox(), redistest.Name(t)
+	const calls = 2000
+	for i := range calls {
+		r.Run(counted(in, hash, i, soon()))
+	}
+	renewed := newInbox()
+	r.Renew(Renewal{Script: scripts.Renew, Key: hash, Owner: "0", Lease: time.Minute, Deadline: soon(), To: renewed})
+	r.Close()
+	if len(in.replies) != calls || len(renewed.replies) != 1 {
+		t.Errorf("%d calls and %d renewals were answered before the end", len(in.replies), len(renewed.replies))
+	}
+	r.Close() // again
+
+	late, unused := newInbox(), redistest.Name(t)
+	r.Run(counted(late, unused, 0, soon()))
+	n := renewal(unused, late, 1)
+	n.Now = true
+	r.Renew(n)
+	for i, reply := range late.awaitAll(t, 2) {
+		if reply.Err != errClosed {
+			t.Errorf("call %d: %+v", i, reply)
+		}
+	}
+	if n, err := s.Do(t, "EXISTS", unused).AsInt64(); err != nil || n != 0 {
+		t.Error("it was sent", err)
+	}
+}
+
+// Whatever happens to the server, each call is answered once, and runs at most once.
+func TestEveryCallIsAnsweredOnce(t *testing.T) {
+	t.Parallel()
+	const calls = 3000
+	type trouble struct {
+		do    func(t *testing.T, s *redistest.Server, p *redistest.Proxy)
+		fails bool // calls may fail
+	}
+	for name, trouble := range map[string]trouble{
+		"server killed": {func(t *testing.T, s *redistest.Server, _ *redistest.Proxy) { s.Restart(t) }, true},
+		"paused": {func(t *testing.T, s *redistest.Server, _ *redistest.Proxy) {
+			s.Pause(t)
+			time.Sleep(20 * time.Millisecond)
+			s.Resume(t)
+		}, false},
+		"scripts flushed": {func(t *testing.T, s *redistest.Server, _ *redistest.Proxy) { s.ScriptFlush(t) }, false},
+		"clients killed":  {func(t *testing.T, s *redistest.Server, _ *redistest.Proxy) { s.KillClients(t, "normal") }, true},
+		"connections cut": {func(_ *testing.T, _ *redistest.Server, p *redistest.Proxy) { p.Cut() }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t)
+			p := redistest.NewProxy(t, s.Addr())
+			r, in := open(t, connect(t, p.URL())), newInbox()
+			for i := range calls {
+				call := counted(in, "h", i, soon())
+				call.Urgent = i%3 == 0
+				r.Run(call)
+				if i%500 == 499 {
+					for in.count() < i-250 { // some are done, others under way
+						runtime.Gosched()
+					}
+					trouble.do(t, s, p)
+				}
+			}
+			replies, ran := in.awaitAll(t, calls), runs(t, s, "h")
+			for i, reply := range replies {
+				n := ran[strconv.Itoa(i)]
+				switch {
+				case reply.Err != nil && (!trouble.fails || !reply.Err.Transient):
+					t.Fatalf("call %d: %v", i, reply.Err)
+				case reply.Err != nil && !reply.Err.Unsure && n > 0:
+					t.Errorf("call %d has run, though it is sure that it did not: %v", i, reply.Err)
+				case reply.Err == nil && reply.N[0] != int64(i):
+					t.Errorf("call %d got the reply of %d", i, reply.N[0])
+				case reply.Err == nil && n == 0 && name != "server killed", n > 1:
+					t.Errorf("call %d ran %d times", i, n)
+				}
+			}
+			// The first call may still meet the broken connection.
+			redistest.Eventually(t, "all to be well afterwards", func() bool { return acquire(t, r, "k").Nil })
+		})
+	}
+}
+
+// A connection that died without a word is found out by pings and replaced. The deadline of a
+// call bounds its second try, with the source, too.
+func TestSilentlyDeadConnection(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := redistest.NewProxy(t, s.Addr())
+	r, in := open(t, connect(t, p.URL())), newInbox()
+	held := p.Hold(redistest.Command("EVAL"), redistest.Silent)
+	start := time.Now()
+	r.Run(counted(in, "h", 0, start.Add(500*time.Millisecond)))
+	expect(t, "silence", in.await(t, 0).Err, doubtful)
+	held.Wait(t)
+	took(t, start, 500*time.Millisecond, deadConnection)
+	next := 1
+	redistest.Eventually(t, "twenty answers in a row", func() bool {
+		for range 20 {
+			r.Run(counted(in, "h", next, time.Now().Add(100*time.Millisecond)))
+			next++
+			if in.await(t, uint64(next-1)).Err != nil {
+				return false
+			}
+		}
+		return true
+	})
+	took(t, start, 0, 4*deadConnection)
 }

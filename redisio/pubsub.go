@@ -92,7 +92,7 @@ func (s *Subscriptions) prepare(ctx context.Context, current *pubsub, to chan<- 
 	if err == nil {
 		err = s.subscribe(ctx, next, s.begin(current, next))
 	}
-	r := replacement{connection: next, pause: replacePace * time.Since(began)}
+	r := replacement{connection: next, pause: min(replacePace*time.Since(began), replaceRest)}
 	if err != nil {
 		s.abandon(next)
 		r = replacement{pause: max(r.pause, reconnectMost), noRoom: noRoom}

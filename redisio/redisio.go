@@ -1,7 +1,6 @@
-// Package redisio is the only package that speaks to Redis. It takes calls from
-// actors without ever blocking them, sends them in batches, and hands back what
-// happened as plain values; it does not decide anything, and it never repeats a
-// command on its own: whether to send again is for the lock to say.
+// Package redisio is the only package that talks to Redis. It takes calls from actors without
+// blocking them, sends them in batches, and returns the outcomes as plain values. It makes no
+// decisions and never repeats a command by itself: the lock decides whether to send it again.
 //
 // Its goroutines are few and do not grow with the number of locks: up to 24
 // workers, and one or two for the pub/sub connection.
@@ -21,37 +20,37 @@ type Redis struct {
 	renewals *renewals
 }
 
-// New starts nothing yet: goroutines come and go with the calls. linger is how
-// long a renewal may wait for others to share a script with.
+// New returns a Redis. Goroutines come and go with the calls. linger is how long a renewal may
+// wait for others to share a script with.
 func New(client rueidis.Client, linger time.Duration) *Redis {
 	stale := &reconnector{client: client}
 	p := newPool(client, stale)
 	return &Redis{client: client, stale: stale, pool: p, renewals: newRenewals(p, linger, client.Mode() == rueidis.ClientModeCluster)}
 }
 
-// Cluster reports whether the client speaks to a Redis Cluster, where all keys of
-// one lock must lie in one slot.
+// Cluster reports whether the client talks to a Redis Cluster, where all keys of a lock must be
+// in one slot.
 func (r *Redis) Cluster() bool { return r.client.Mode() == rueidis.ClientModeCluster }
 
-// Run takes a call and returns at once. Its answer is delivered exactly once.
+// Run takes a call and returns at once. Its reply is delivered exactly once.
 func (r *Redis) Run(c Call) { r.pool.submit(c) }
 
-// RunHere runs a call on the caller's goroutine, and returns when it is answered.
+// RunHere runs a call on the caller's goroutine, and returns after its reply.
 func (r *Redis) RunHere(c *Call) {
 	if !c.tooLate(time.Now()) {
 		r.pool.runOne(c)
 	}
 }
 
-// Renew takes the renewal of one lease and returns at once; it shares a script
-// with others that are due at about the same time.
+// Renew takes the renewal of one lease and returns at once. The renewal shares a script with
+// others that are due at about the same time.
 func (r *Redis) Renew(n Renewal) { r.renewals.add(n) }
 
-// Drain waits until every call is answered, or until done.
+// Drain waits until every call has its reply, or until done.
 func (r *Redis) Drain(done <-chan struct{}) { r.pool.drain(done) }
 
-// Close sends what is still gathered and waits until every call is answered.
-// The client stays open: it belongs to whoever made it.
+// Close sends the renewals that still wait, and waits until every call has its reply. It does
+// not close the client, which belongs to the caller of New.
 func (r *Redis) Close() {
 	r.renewals.close()
 	r.pool.close()

@@ -17,23 +17,22 @@ const renewalBatch = 100
 
 // Renewal is the renewal of one lease.
 type Renewal struct {
-	// Script is Renew or one like it; Extra are the arguments that it takes of each
-	// lease besides owner and lease.
+	// Script is scripts.Renew or scripts.ReadWriteRenew; Extra are its arguments for each lease
+	// besides owner and lease.
 	Script *scripts.Script
 	Key    string
 	Owner  string
 	Lease  time.Duration
 	Extra  []string
-	// Now sends at once instead of waiting for others.
+	// Now sends the renewal at once instead of waiting for others.
 	Now      bool
 	Deadline time.Time
-	// To gets a Reply whose N[0] is 1 (renewed), 0 (the key is gone) or -1 (it is
-	// somebody else's).
+	// To gets a Reply whose N[0] is scripts.Renewed, scripts.Gone or scripts.Taken.
 	To  Receiver
 	Seq uint64
 }
 
-// renewals gathers renewals that are due at about the same time into few scripts.
+// renewals collects renewals that are due at about the same time into few scripts.
 type renewals struct {
 	pool    *pool
 	linger  time.Duration
@@ -133,13 +132,28 @@ func (b renewalBatchCall) Replied(_ uint64, reply Reply) {
 	}
 }
 
+// read gives the number of each lease.
+func (b renewalBatchCall) read(result rueidis.RedisResult) ([]int64, error) {
+	elements, err := result.ToArray()
+	if err == nil && len(elements) != len(b) {
+		err = errShortReply
+	}
+	if err != nil {
+		return nil, err
+	}
+	renewed := make([]int64, len(b))
+	for i := range elements {
+		if renewed[i], err = elements[i].ToInt64(); err != nil {
+			return nil, errMisfit
+		}
+	}
+	return renewed, nil
+}
+
 // repliedBatch spreads a reply. While a cluster moves the slot, the keys of a batch may lie on
 // two servers, and Redis refuses it: each lease is renewed by itself then.
 func (b renewalBatchCall) repliedBatch(p *pool, result rueidis.RedisResult) {
-	renewed, err := result.AsIntSlice()
-	if err == nil && len(renewed) != len(b) {
-		err = errShortReply
-	}
+	renewed, err := b.read(result)
 	if err != nil {
 		sorted := Sort(err)
 		if len(b) > 1 && sorted.moving() {

@@ -2,6 +2,7 @@ package redisio
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,31 +23,21 @@ func renewal(key string, in *inbox, seq int) Renewal {
 	return Renewal{Script: scripts.Renew, Key: key, Owner: "a", Lease: time.Minute, Deadline: soon(), To: in, Seq: uint64(seq)}
 }
 
-func pttl(t *testing.T, s *redistest.Server, key string) time.Duration {
-	t.Helper()
-	ms, err := s.Do(t, "PTTL", key).AsInt64()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(ms) * time.Millisecond
-}
-
-// A thousand renewals cost Redis ten scripts, and each receiver gets its own reply.
+// Many renewals cost Redis few scripts; each lock gets its own lease, and each call its own reply.
 func TestManyRenewalsFewScripts(t *testing.T) {
-	const locks = 1050
+	t.Parallel()
+	const locks = 3*renewalBatch + 50
 	s := redistest.Start(t)
 	do(t, s, "SCRIPT", "LOAD", scripts.Renew.Source)
-	r := New(connect(t, s.URL()), time.Hour)
-	keys, inboxes := make([]string, locks), make([]*inbox, locks)
-	want := make([]int64, locks)
+	r, in := New(connect(t, s.URL()), time.Hour), newInbox()
+	keys, want := make([]string, locks), make([]int64, locks)
 	for i := range locks {
-		keys[i], inboxes[i], want[i] = held(t, s), newInbox(), 1
+		keys[i], want[i] = held(t, s), 1
 		switch i % 100 {
 		case 7:
 			do(t, s, "DEL", keys[i])
 			want[i] = 0
 		case 8:
-			do(t, s, "DEL", keys[i])
 			do(t, s, "SET", keys[i], "another type")
 			want[i] = -1
 		case 9:
@@ -56,222 +47,156 @@ func TestManyRenewalsFewScripts(t *testing.T) {
 		}
 	}
 	s.ResetStats(t)
-	for i := range locks {
-		r.Renew(renewal(keys[i], inboxes[i], i))
+	lease := func(i int) time.Duration { return time.Duration(i%10+2)*time.Minute + 500*time.Microsecond }
+	for i, key := range keys {
+		n := renewal(key, in, i)
+		n.Lease = lease(i)
+		r.Renew(n)
 	}
 	r.Close() // sends the rest
-	calls := s.Calls(t)
-	if n := calls["evalsha"] + calls["eval"]; n != 11 {
-		t.Errorf("%d scripts for %d renewals", n, locks)
+	if calls := s.Calls(t); calls["evalsha"]+calls["eval"] != 4 {
+		t.Errorf("%d scripts for %d renewals", calls["evalsha"]+calls["eval"], locks)
 	}
-	for i, in := range inboxes {
-		reply := in.await(t, uint64(i))
-		if reply != (Reply{N: [3]int64{want[i]}}) || in.count() != 1 {
-			t.Errorf("lock %d: %+v, want %d; replies: %d", i, reply, want[i], in.count())
+	for i, reply := range in.awaitAll(t, locks) {
+		if reply != (Reply{N: [3]int64{want[i]}}) {
+			t.Errorf("lock %d: %+v, want %d", i, reply, want[i])
 		}
-		if left := pttl(t, s, keys[i]); want[i] == 1 && left <= 59*time.Second {
-			t.Errorf("lock %d was renewed to %v", i, left)
+		ms, err := s.Do(t, "PTTL", keys[i]).AsInt64()
+		if left := time.Duration(ms) * time.Millisecond; want[i] == 1 && (err != nil || left > lease(i) || left < lease(i)-30*time.Second) {
+			t.Errorf("lock %d: of a lease of %v are left %v, %v", i, lease(i), left, err)
 		}
 	}
 }
 
 func TestRenewalsWaitForCompany(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	do(t, s, "SCRIPT", "LOAD", scripts.Renew.Source)
-	client := connect(t, s.URL())
-
-	t.Run("but not for ever", func(t *testing.T) {
-		r, in := New(client, 5*time.Millisecond), newInbox()
-		defer r.Close()
-		for i := range 3 { // the timer works again and again
-			r.Renew(renewal(held(t, s), in, 2*i))
-			r.Renew(renewal(held(t, s), in, 2*i+1))
-			if reply := in.await(t, uint64(2*i)); reply.N[0] != 1 {
-				t.Errorf("%+v", reply)
-			}
-		}
-		in.awaitAll(t, 6)
-	})
-	t.Run("as long as they are not full", func(t *testing.T) {
-		r, in := New(client, time.Hour), newInbox()
-		defer r.Close()
-		for i := range renewalBatch {
-			if in.count() > 0 {
-				t.Fatalf("sent after %d", i)
-			}
-			r.Renew(renewal(held(t, s), in, i))
-		}
-		in.awaitAll(t, renewalBatch)
-	})
-	t.Run("unless one is in a hurry", func(t *testing.T) {
-		r, in := New(client, time.Hour), newInbox()
-		defer r.Close()
-		r.Renew(renewal(held(t, s), in, 0))
-		r.Renew(renewal(held(t, s), in, 1))
-		s.ResetStats(t)
-		hurried := renewal(held(t, s), in, 2)
-		hurried.Now = true
-		r.Renew(hurried)
-		in.awaitAll(t, 3)
-		if calls := s.Calls(t); calls["evalsha"] != 1 {
-			t.Errorf("%d scripts, want one that takes the others along", calls["evalsha"])
-		}
-	})
-	t.Run("unless they need not", func(t *testing.T) {
-		r, in := New(client, 0), newInbox()
-		defer r.Close()
-		r.Renew(renewal(held(t, s), in, 0))
-		in.awaitAll(t, 1)
-	})
-}
-
-// Each lock gets its own lease.
-func TestRenewalLeases(t *testing.T) {
-	s := redistest.Shared(t)
-	r, in := New(connect(t, s.URL()), time.Hour), newInbox()
-	var keys []string
-	for i := range 10 {
-		keys = append(keys, held(t, s))
-		n := renewal(keys[i], in, i)
-		n.Lease = time.Duration(i+2)*time.Minute + 500*time.Microsecond
-		r.Renew(n)
-	}
-	r.Close()
-	in.awaitAll(t, 10)
-	for i, key := range keys {
-		want := time.Duration(i+2) * time.Minute
-		if left := pttl(t, s, key); left > want || left < want-30*time.Second {
-			t.Errorf("lease of %v: %v are left", want, left)
-		}
-	}
-}
-
-// An outcome that holds for the whole script is told to each receiver.
-func TestRenewalsShareAnError(t *testing.T) {
-	for name, trouble := range map[string]func(t *testing.T, s *redistest.Server){
-		"gone":    func(t *testing.T, s *redistest.Server) { s.Kill(t) },
-		"replica": func(t *testing.T, s *redistest.Server) { do(t, s, "REPLICAOF", "127.0.0.1", "1") },
+	for _, test := range []struct {
+		name   string
+		linger time.Duration
+		renew  int
+		now    bool // the last one
+	}{
+		{"but not for ever", 5 * time.Millisecond, 2, false},
+		{"as long as they are not full", time.Hour, renewalBatch, false},
+		{"unless one is in a hurry", time.Hour, 3, true},
+		{"unless they need not", 0, 1, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := redistest.Start(t)
-			r, in := New(connect(t, s.URL()), time.Hour), newInbox()
-			for i := range 50 {
-				r.Renew(renewal(held(t, s), in, i))
+		r := New(connect(t, s.URL()), test.linger)
+		for range 3 { // the timer works again and again
+			var batch []Renewal
+			in := newInbox()
+			for i := range test.renew {
+				batch = append(batch, renewal(held(t, s), in, i))
 			}
-			trouble(t, s)
-			r.Close()
-			for _, reply := range in.awaitAll(t, 50) {
-				if reply.Err == nil || !reply.Err.Transient {
-					t.Fatalf("%+v", reply)
+			batch[len(batch)-1].Now = test.now
+			s.ResetStats(t)
+			for _, n := range batch {
+				r.Renew(n)
+			}
+			for i, reply := range in.awaitAll(t, test.renew) {
+				if reply.N[0] != 1 {
+					t.Errorf("%s: renewal %d: %+v", test.name, i, reply)
 				}
 			}
-		})
+			if n := s.Calls(t)["evalsha"]; n != 1 {
+				t.Errorf("%s: %d scripts, want one that takes the others along", test.name, n)
+			}
+		}
+		r.Close()
 	}
 }
 
-func TestRenewalsThatAreLate(t *testing.T) {
-	s := redistest.Shared(t)
-	r, in := New(connect(t, s.URL()), time.Hour), newInbox()
-	for i := range 10 {
-		n := renewal(held(t, s), in, i)
-		n.Deadline = time.Now().Add(-time.Millisecond)
-		r.Renew(n)
-	}
-	r.Close()
-	for i, reply := range in.awaitAll(t, 10) {
-		if reply.Err != errNotSent {
-			t.Errorf("renewal %d: %+v", i, reply)
+// An outcome that holds for the whole script is told to each receiver. The most patient of them
+// decides how long the script is waited for.
+func TestRenewalsShareAnError(t *testing.T) {
+	t.Parallel()
+	for _, late := range []bool{false, true} {
+		s := redistest.Start(t)
+		r, in, key := New(connect(t, s.URL()), time.Hour), newInbox(), held(t, s)
+		do(t, s, "REPLICAOF", "127.0.0.1", "1")
+		for i := range 50 {
+			n := renewal(key, in, i)
+			if i != 25 || late {
+				n.Deadline = time.Now().Add(-time.Millisecond)
+			}
+			r.Renew(n)
 		}
-	}
-}
-
-// The most patient of the renewals decides how long their script is waited for.
-func TestRenewalsDeadline(t *testing.T) {
-	now := time.Now()
-	for _, order := range [][]time.Duration{{1, 2, 3}, {3, 2, 1}, {2, 3, 1}} {
-		var batch []Renewal
-		for _, d := range order {
-			batch = append(batch, Renewal{Script: scripts.Renew, Deadline: now.Add(d)})
+		r.Close()
+		for _, reply := range in.awaitAll(t, 50) {
+			if reply.Err == nil || !reply.Err.Transient || (reply.Err == errNotSent) != late {
+				t.Fatalf("late %v: %+v", late, reply)
+			}
 		}
-		if got := renewalCall(batch).Deadline.Sub(now); got != 3 {
-			t.Errorf("%v: %v", order, got)
-		}
-	}
-}
-
-// Renewals do not wait behind other calls.
-func TestRenewalsAreUrgent(t *testing.T) {
-	s := redistest.Shared(t)
-	client := &spy{Client: connect(t, s.URL())}
-	r, in, stuck := open(t, client), newInbox(), redistest.Name(t)
-	letGo := client.hold(stuck)
-	defer letGo()
-	for i := range 2 * workers * maxBatch {
-		r.Run(counted(newInbox(), stuck, i, soon()))
-	}
-	r.Renew(renewal(held(t, s), in, 0))
-	if reply := in.await(t, 0); reply.N[0] != 1 {
-		t.Errorf("%+v", reply)
 	}
 }
 
 // A reply that does not fit the request is nobody's.
 func TestRenewalsShortReply(t *testing.T) {
-	r, in := open(t, connect(t, redistest.Shared(t).URL())), newInbox()
-	batch := renewalBatchCall{renewal("a", in, 0), renewal("b", in, 1)}
-	r.Run(Call{Script: lua("return {1}", number), Deadline: soon(), To: batch})
-	for i, reply := range in.awaitAll(t, 2) {
-		if reply.Err == nil || reply.Err.Unwrap() != errShortReply {
-			t.Errorf("renewal %d: %+v", i, reply)
+	t.Parallel()
+	r := open(t, connect(t, redistest.Shared(t).URL()))
+	for source, want := range map[string]error{"return {1}": errShortReply, "return {1, {}}": errMisfit.err, "return {1, '1'}": errMisfit.err} {
+		in := newInbox()
+		r.Run(Call{Script: lua(source, number), Deadline: soon(), To: renewalBatchCall{renewal("a", in, 0), renewal("b", in, 1)}})
+		for i, reply := range in.awaitAll(t, 2) {
+			if reply.Err == nil || reply.Err.Unwrap() != want {
+				t.Errorf("%s: renewal %d: %+v", source, i, reply)
+			}
 		}
 	}
 }
 
-// A renewal that is not known to the server is repaired like any other script.
-func TestRenewalsForgotten(t *testing.T) {
-	s := redistest.Start(t)
-	r, in := New(connect(t, s.URL()), 0), newInbox()
-	for i := range 20 {
-		s.ScriptFlush(t)
-		r.Renew(renewal(held(t, s), in, i))
-	}
-	r.Close()
-	for i, reply := range in.awaitAll(t, 20) {
-		if reply != (Reply{N: [3]int64{1}}) {
-			t.Errorf("renewal %d: %+v", i, reply)
-		}
-	}
-}
-
-// In a cluster the keys of a script must lie in one slot.
+// In a cluster the keys of a script must lie in one slot, and on one server: while the slot
+// is being moved, each lease is renewed by itself.
 func TestRenewalsInACluster(t *testing.T) {
 	t.Parallel()
-	s := redistest.Cluster(t, 1)[0]
-	client := connect(t, s.URL())
-	r, in := New(client, time.Hour), newInbox()
-	if !r.Cluster() {
-		t.Error("the cluster is not seen")
+	servers := redistest.Cluster(t, 2)
+	if !open(t, connect(t, servers[0].URL())).Cluster() || open(t, connect(t, redistest.Shared(t).URL())).Cluster() {
+		t.Error("a cluster is not seen, or a single server taken for one")
 	}
+	// renew renews the leases of locks, and gives the first numbers of the replies.
+	renew := func(keys []string) (renewed []int64) {
+		t.Helper()
+		r, in := New(connect(t, servers[0].URL()), time.Hour), newInbox()
+		defer r.Close()
+		for i, key := range keys {
+			n := renewal(key, in, i)
+			n.Now = i == len(keys)-1
+			r.Renew(n)
+		}
+		for i, reply := range in.awaitAll(t, len(keys)) {
+			if reply.Err != nil {
+				t.Errorf("%s: %v", keys[i], reply.Err)
+			}
+			renewed = append(renewed, reply.N[0])
+		}
+		return renewed
+	}
+	calls := func(command string) int64 { return servers[0].Calls(t)[command] + servers[1].Calls(t)[command] }
 	keys := []string{"n", "a{b}c", "a{b", "a}b", "{}x", "a{}{b}", "}{", "{{a}}"} // 8 slots
-	for tag := range 30 {
-		for i := range 10 {
-			keys = append(keys, fmt.Sprintf("{%d}%d", tag, i))
+	for i := range 200 {
+		keys = append(keys, fmt.Sprintf("{%d}%d", i/10, i%10))
+	}
+	r := open(t, connect(t, servers[0].URL()))
+	for _, key := range keys {
+		if reply := run(t, r, scripts.Acquire, []string{key}, "a", "1", "59000"); reply.Err != nil {
+			t.Fatal(reply.Err)
 		}
 	}
-	for i, key := range keys {
-		do(t, s, "HSET", key, "a", "1")
-		r.Renew(renewal(key, in, i))
+	scriptsBefore, expiresBefore := calls("evalsha"), calls("pexpire")
+	if renewed := renew(keys); slices.Min(renewed) != 1 {
+		t.Errorf("renewed: %v", renewed)
 	}
-	r.Close()
-	for i, reply := range in.awaitAll(t, len(keys)) {
-		if reply != (Reply{N: [3]int64{1}}) {
-			t.Errorf("%s: %+v", keys[i], reply)
-		}
+	if ran, n := calls("evalsha")-scriptsBefore, calls("pexpire")-expiresBefore; ran < 28 || ran > 40 || n != int64(len(keys)) {
+		t.Errorf("%d scripts for keys in 28 slots, which renewed %d", ran, n)
 	}
-	if n := s.Calls(t)["evalsha"]; n < 38 || n > 50 {
-		t.Errorf("%d scripts for keys in 38 slots", n)
-	}
-	if open(t, connect(t, redistest.Shared(t).URL())).Cluster() {
-		t.Error("a single server is taken for a cluster")
+
+	slot := int(Slot("{0}"))
+	from, to := servers[slot/8192], servers[1-slot/8192]
+	from.BeginMove(t, slot, to)
+	from.MigrateKeys(t, slot, to, "{0}0", "{0}2")
+	if renewed := renew([]string{"{0}0", "{0}1", "{0}2", "{0}3", "{0}none"}); !slices.Equal(renewed, []int64{1, 1, 1, 1, 0}) {
+		t.Errorf("renewed while the slot is moved: %v", renewed)
 	}
 }

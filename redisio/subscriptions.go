@@ -18,32 +18,32 @@ const (
 	// linger is how long a channel that nobody wants any more stays subscribed, at least.
 	linger = 100 * time.Millisecond
 	// replacePace bounds what replacing connections costs: one that has taken so long is
-	// followed by that many times as long without another.
+	// followed by that many times as long without another, or by replaceRest.
 	replacePace = 20
+	replaceRest = 5 * time.Second
 )
 
-// Listener is told what comes in over the subscriptions, by the goroutine that reads
-// the connection and by the one that writes; it must not block.
+// Listener gets the events of the subscriptions, on the goroutine that reads the connection and
+// on the one that writes. It must not block.
 type Listener interface {
-	// Message: somebody published on the channel. It may be told twice, and of a channel
-	// that was removed a moment ago.
+	// Message reports a message on the channel. It may be called twice for one message, and for
+	// a channel that was removed a moment ago.
 	Message(channel string)
-	// Subscribed: from now on nothing published on the channel is missed. Told
+	// Subscribed reports that from now on no message on the channel is missed. It is called
 	// again after every reconnect, since messages may have been missed before.
 	Subscribed(channel string)
-	// Refused: Redis will not let this client subscribe to the channels.
+	// Refused reports that Redis does not let this client subscribe to the channels.
 	Refused(channels []string, err *Error)
 }
 
-// Subscriptions keeps any number of channels subscribed over one connection,
-// which it opens at the first and reopens whenever it breaks.
+// Subscriptions keeps any number of channels subscribed over one connection. It opens the
+// connection for the first channel, and reopens it whenever it breaks.
 //
-// It never sends UNSUBSCRIBE: rueidis panics, on a goroutine of its own, over an error in
-// answer to that or to the PING that it sends behind it, and Redis refuses both while a
-// script does not end (BUSY) or while it cannot save (MISCONF). A channel that nobody
-// wants any more lingers, and goes with its connection, which is soon replaced by one
-// that has only what is wanted. That is subscribed before the old one is closed, and the
-// old one is read to its end, so no message is missed.
+// It never sends UNSUBSCRIBE: if Redis answers that, or the PING that rueidis sends with it,
+// with an error, rueidis panics on a goroutine of its own; and Redis refuses both while a script
+// does not end (BUSY) or while it cannot save (MISCONF). Instead, a connection with unused
+// channels is soon replaced by one without them. The new connection is subscribed before the old
+// one is closed, and the old one is read to its end, so no message is missed.
 type Subscriptions struct {
 	client   rueidis.Client
 	listener Listener
@@ -67,7 +67,7 @@ type Subscriptions struct {
 	others  sync.WaitGroup // goroutines that open or close connections
 }
 
-// NewSubscriptions starts nothing; the connection is opened by the first Add.
+// NewSubscriptions returns Subscriptions without a connection; the first Add opens it.
 func (r *Redis) NewSubscriptions(listener Listener) *Subscriptions {
 	s := &Subscriptions{
 		client:    r.client,
@@ -82,8 +82,8 @@ func (r *Redis) NewSubscriptions(listener Listener) *Subscriptions {
 	return s
 }
 
-// Add subscribes to a channel and returns at once; Subscribed is told when Redis
-// has confirmed, also if the channel was subscribed before.
+// Add subscribes to a channel and returns at once. It calls Listener.Subscribed when Redis has
+// confirmed, even if the channel was subscribed before.
 func (s *Subscriptions) Add(channel string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func (s *Subscriptions) Add(channel string) {
 	s.wake()
 }
 
-// Remove gives a channel up and returns at once. It stays subscribed for a while.
+// Remove gives up a channel and returns at once. The channel stays subscribed for a while.
 func (s *Subscriptions) Remove(channel string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,8 +108,8 @@ func (s *Subscriptions) Remove(channel string) {
 	}
 }
 
-// Subscribed reports whether this client is, or may be, one of the channel's subscribers,
-// wanted or not.
+// Subscribed reports whether this client is, or may be, subscribed to the channel, whether it
+// was removed or not.
 func (s *Subscriptions) Subscribed(channel string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,8 +139,8 @@ func (s *Subscriptions) wake() {
 	}
 }
 
-// Close ends the connection and waits for its goroutines, for a second or two if the
-// server is silent. A connection that is just being opened may take longer to end.
+// Close ends the connection and waits for its goroutines, for a second or two if the server does
+// not answer. A connection that is just being opened may take longer to end.
 func (s *Subscriptions) Close() {
 	s.mu.Lock()
 	if !s.started {

@@ -3,87 +3,24 @@ package redisio
 import (
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// subscribe opens subscriptions that are closed when the test ends.
-func subscribe(t *testing.T, client rueidis.Client, e *ears) *Subscriptions {
-	t.Helper()
-	s := open(t, client).NewSubscriptions(e)
-	t.Cleanup(s.Close)
-	return s
-}
-
-func publish(t *testing.T, s *redistest.Server, channel string) {
-	t.Helper()
-	do(t, s, "PUBLISH", channel, "0")
-}
-
-func awaitSubscribers(t *testing.T, s *redistest.Server, channel string, n int64) {
-	t.Helper()
-	redistest.Eventually(t, fmt.Sprint(n, " subscribers of ", channel), func() bool { return s.Subscribers(t, channel) == n })
-}
-
-func TestSubscribeAndUnsubscribe(t *testing.T) {
-	s := redistest.Shared(t)
-	e := newEars()
-	subs := subscribe(t, connect(t, s.URL()), e)
-	a, b := redistest.Name(t), redistest.Name(t)
-	for round := 1; round <= 3; round++ {
-		subs.Add(a)
-		subs.Add(b)
-		e.awaitSubscribed(t, a, round)
-		e.awaitSubscribed(t, b, round)
-		if s.Subscribers(t, a) != 1 || s.Subscribers(t, b) != 1 {
-			t.Error("told, but not subscribed")
-		}
-		publish(t, s, a)
-		e.awaitHeard(t, a, round)
-		subs.Remove(a)
-		awaitSubscribers(t, s, a, 0)
-		publish(t, s, a)
-		publish(t, s, b)
-		e.awaitHeard(t, b, round)
-		if n := e.count(e.heard, a); n != round {
-			t.Errorf("heard %d messages, want %d", n, round)
-		}
-		subs.Remove(b)
-		awaitSubscribers(t, s, b, 0)
-	}
-	if a, b := e.count(e.subscribed, a), e.count(e.subscribed, b); a != 3 || b != 3 {
-		t.Errorf("told of %d and %d subscriptions, want 3 and 3", a, b)
-	}
-}
-
-// Who adds a channel is told of the subscription, also if there is one already.
-func TestSubscribeAgain(t *testing.T) {
-	s := redistest.Start(t)
-	e := newEars()
-	subs := subscribe(t, connect(t, s.URL()), e)
-	subs.Add("c")
-	e.awaitSubscribed(t, "c", 1)
-	for n := 2; n <= 5; n++ {
-		subs.Add("c")
-		e.awaitSubscribed(t, "c", n)
-	}
-	if n := s.Calls(t)["subscribe"]; n != 1 {
-		t.Errorf("%d SUBSCRIBE were sent", n)
-	}
-	subs.Remove("c")
-	subs.Add("c")
-	e.awaitSubscribed(t, "c", 6)
-	awaitSubscribers(t, s, "c", 1)
-	subs.Remove("never added")
-	publish(t, s, "c")
-	e.awaitHeard(t, "c", 1)
+// watch looks at each command whose reply passes the proxy.
+func watch(p *redistest.Proxy, look func(cmd []string)) {
+	p.DropRepliesTo(func(cmd []string) bool { look(cmd); return false }, 1)
 }
 
 func TestManyChannelsShareOneConnection(t *testing.T) {
-	const channels = 3 * subscribeBatch
+	t.Parallel()
+	const channels = 2*subscribeBatch + 10
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr())
 	watch(p, func(cmd []string) {
@@ -91,72 +28,73 @@ func TestManyChannelsShareOneConnection(t *testing.T) {
 			t.Errorf("%d channels in one %s", len(cmd)-1, cmd[0])
 		}
 	})
-	e := newEars()
-	subs := subscribe(t, connect(t, p.URL()), e)
+	subs, e := subscribe(t, connect(t, p.URL()))
 	for i := range channels {
 		subs.Add(fmt.Sprint("c", i))
 	}
 	for i := range channels {
-		e.awaitSubscribed(t, fmt.Sprint("c", i), 1)
-	}
-	for i := range channels {
-		publish(t, s, fmt.Sprint("c", i))
-	}
-	for i := range channels {
-		e.awaitHeard(t, fmt.Sprint("c", i), 1)
+		channel := fmt.Sprint("c", i)
+		e.await(t, "subscribed "+channel, 1)
 		if i%2 == 0 {
-			subs.Remove(fmt.Sprint("c", i))
+			subs.Remove(channel)
+		} else {
+			hears(t, s, e, channel)
 		}
 	}
+	awaitSubscribers(t, s, "c0", 0)
+	redistest.Eventually(t, "one connection", func() bool { return s.KillClients(t, "pubsub") == 1 })
 	for i := range channels {
-		awaitSubscribers(t, s, fmt.Sprint("c", i), int64(i%2))
-	}
-	if n := s.KillClients(t, "pubsub"); n != 1 {
-		t.Errorf("%d connections", n)
-	}
-	for i := 1; i < channels; i += 2 {
-		e.awaitSubscribed(t, fmt.Sprint("c", i), 2)
-	}
-	for i := range channels {
+		if i%2 == 1 {
+			e.await(t, fmt.Sprint("subscribed c", i), 2)
+		}
 		if n := s.Subscribers(t, fmt.Sprint("c", i)); n != int64(i%2) {
 			t.Errorf("channel %d has %d subscribers", i, n)
 		}
 	}
 }
 
-// Whenever it is told that a channel is subscribed, a message published from then
-// on is heard.
+// Whenever it is told that a channel is subscribed, a message published from then on is heard.
+// Who adds a channel again, or one that was removed a moment ago, is told so at once.
 func TestNothingIsMissedAfterSubscribed(t *testing.T) {
-	s := redistest.Shared(t)
-	e, name := newEars(), redistest.Name(t)
+	t.Parallel()
+	s := redistest.Start(t)
+	subs, e := subscribe(t, connect(t, s.URL()), "again")
 	told := make(chan string, 1000)
 	e.onSubscribed = func(channel string) { told <- channel }
-	subs := subscribe(t, connect(t, s.URL()), e)
-	for i := range 200 {
-		channel := fmt.Sprint(name, i%7)
+	for i := range 100 {
+		channel := fmt.Sprint("c", i%7)
 		subs.Add(channel)
-		subs.Add(fmt.Sprint(name, "other", i))
-		heard := e.count(e.heard, channel)
+		subs.Add(fmt.Sprint("other", i))
 		for <-told != channel {
 		}
-		publish(t, s, channel)
-		e.awaitHeard(t, channel, heard+1)
+		hears(t, s, e, channel)
 		if i%2 == 0 {
 			subs.Remove(channel)
 		}
+	}
+	before := s.Calls(t)["subscribe"]
+	for n := range 20 {
+		if n%2 == 0 {
+			subs.Remove("again")
+		}
+		subs.Remove("never added")
+		listen(t, subs, e, "again")
+		hears(t, s, e, "again")
+	}
+	// The connection may have been replaced meanwhile, which takes one for all channels.
+	if n := s.Calls(t)["subscribe"] - before; n > 10 {
+		t.Errorf("%d SUBSCRIBE were sent", n)
 	}
 }
 
 // Two Adds at once are not told of a subscription that Redis has yet to confirm.
 func TestSubscribedIsNotToldTooEarly(t *testing.T) {
-	s := redistest.Shared(t)
-	p := redistest.NewProxy(t, s.Addr())
-	e, channel := newEars(), redistest.Name(t)
-	subs := subscribe(t, connect(t, p.URL()), e)
-	subs.Add(channel + "first")
-	e.awaitSubscribed(t, channel+"first", 1)
+	t.Parallel()
+	p := redistest.NewProxy(t, redistest.Shared(t).Addr())
+	channel := redistest.Name(t)
+	subs, e := subscribe(t, connect(t, p.URL()), channel+"first")
 	watch(p, func(cmd []string) {
-		if slices.Contains(cmd, channel) && e.count(e.subscribed, channel) > 0 {
+		if slices.Contains(cmd, channel) && e.count("subscribed "+channel) > 0 {
 			t.Error("told before Redis confirmed")
 		}
 	})
@@ -165,26 +103,285 @@ func TestSubscribedIsNotToldTooEarly(t *testing.T) {
 	subs.touched = append(subs.touched, channel, channel)
 	subs.wake()
 	subs.mu.Unlock()
-	e.awaitSubscribed(t, channel, 1)
+	e.await(t, "subscribed "+channel, 1)
 }
 
 func TestSubscriptionsInACluster(t *testing.T) {
 	t.Parallel()
 	s := redistest.Cluster(t, 1)[0]
-	e := newEars()
-	subs := subscribe(t, connect(t, s.URL()), e)
-	for i := range 50 {
-		subs.Add(fmt.Sprint("c", i))
+	subs, e := subscribe(t, connect(t, s.URL()))
+	for i := range 20 { // in all slots
+		listen(t, subs, e, fmt.Sprint("c", i))
+		hears(t, s, e, fmt.Sprint("c", i))
 	}
-	for i := range 50 {
-		e.awaitSubscribed(t, fmt.Sprint("c", i), 1)
-		publish(t, s, fmt.Sprint("c", i))
-		e.awaitHeard(t, fmt.Sprint("c", i), 1)
-	}
-	s.KillClients(t, "pubsub")
-	e.awaitSubscribed(t, "c7", 2)
-	publish(t, s, "c7")
-	e.awaitHeard(t, "c7", 2)
 }
 
-// Close does not wait for a server that does not answer.
+// After every break of the connection the channels are subscribed again, and the
+// listener is told so. Those that come and go meanwhile do not matter.
+func TestSubscriptionsSurvive(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := redistest.NewProxy(t, s.Addr())
+	subs, e := subscribe(t, connect(t, p.URL()), "gone", "stays")
+	subs.Remove("gone")
+	awaitSubscribers(t, s, "gone", 0)
+	for i, trouble := range []func(){
+		func() { s.KillClients(t, "pubsub") },
+		p.Cut,
+		func() { s.Restart(t) },
+		func() { // the confirmation is lost
+			loss := p.DropRepliesTo(redistest.Command("SUBSCRIBE"), 1)
+			p.Cut()
+			loss.Wait(t)
+		},
+		func() { // refused for a while
+			subs.Add("gone too")
+			p.Refuse(true)
+			redistest.Eventually(t, "the connection to be gone", func() bool { return p.Conns() == 0 })
+			subs.Remove("gone too")
+			subs.Add("comes")
+			subs.Add("gone")
+			subs.Remove("gone")
+			p.Refuse(false)
+			e.await(t, "subscribed comes", 1)
+			hears(t, s, e, "comes")
+		},
+		func() { // silent
+			s.Pause(t)
+			subs.Add("gone")
+			subs.Add("later")
+			subs.Remove("gone")
+			s.Resume(t)
+			e.await(t, "subscribed later", 1)
+			awaitSubscribers(t, s, "gone", 0)
+			s.KillClients(t, "pubsub") // if it was not given up for its silence
+		},
+	} {
+		trouble()
+		e.await(t, "subscribed stays", i+2)
+		hears(t, s, e, "stays")
+		if s.Subscribers(t, "gone")+s.Subscribers(t, "gone too") != 0 {
+			t.Errorf("trouble %d: a channel came back", i)
+		}
+	}
+	if n := e.count("subscribed gone"); n != 1 {
+		t.Errorf("told %d times of a channel that was removed", n)
+	}
+}
+
+// A SUBSCRIBE that nobody answers is tried again on another connection.
+func TestSubscribeWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := redistest.NewProxy(t, s.Addr())
+	loss := p.DropRepliesTo(redistest.Command("SUBSCRIBE"), 1, redistest.Silent)
+	subs, e := subscribe(t, connect(t, p.URL()+"?write_timeout=1m")) // which is the limit for pings too
+	subs.Add("c")
+	loss.Wait(t)
+	e.await(t, "subscribed c", 1)
+	awaitSubscribers(t, s, "c", 1)
+}
+
+// A server that is too busy to subscribe is asked again.
+func TestSubscribeWhileTheServerIsBusy(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, "--lua-time-limit", "10")
+	p := redistest.NewProxy(t, s.Addr())
+	subs, e := subscribe(t, connect(t, p.URL()), "a")
+	var answered atomic.Int64
+	watch(p, func(cmd []string) {
+		if cmd[0] == "SUBSCRIBE" {
+			answered.Add(1)
+		}
+	})
+	end := keepBusy(t, s)
+	subs.Add("b")
+	redistest.Eventually(t, "refusals", func() bool { return answered.Load() >= 2 })
+	end()
+	e.await(t, "subscribed b", 1)
+	if e.count("refused b") != 0 {
+		t.Error("the listener was told of what passes by itself")
+	}
+}
+
+// What the ACL forbids is told, again and again, and disturbs nobody else.
+func TestRefusedChannels(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	subs, e := subscribe(t, connect(t, user(t, s, "+@all ~* resetchannels &ok*")))
+	for _, channel := range []string{"bad1", "ok1", "ok2", "ok3", "bad2"} {
+		subs.Add(channel)
+	}
+	for times := 1; times <= 2; times++ {
+		e.await(t, "refused bad1", times)
+		e.await(t, "refused bad2", times)
+		for _, channel := range []string{"ok1", "ok2", "ok3"} {
+			e.await(t, "subscribed "+channel, times)
+			hears(t, s, e, channel)
+			if e.count("refused "+channel) != 0 {
+				t.Errorf("%s was refused", channel)
+			}
+		}
+		if times == 1 {
+			s.KillClients(t, "pubsub")
+		}
+	}
+	expect(t, "refusal", e.refusal, hinted("+subscribe"))
+	subs.Add("bad1")
+	e.await(t, "refused bad1", 3)
+	do(t, s, "ACL", "SETUSER", "user", "&bad*")
+	listen(t, subs, e, "bad1")
+	hears(t, s, e, "bad1")
+}
+
+// rueidis ends the process if Redis refuses UNSUBSCRIBE, or the PING that it sends behind
+// it. Here Redis begins and ceases to refuse PINGs all the time (MISCONF).
+func TestSubscriptionsWhileRedisRefusesPings(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	failToSave(t, s)
+	var ended atomic.Bool
+	var use sync.WaitGroup
+	for i := range 4 {
+		subs, e := subscribe(t, connect(t, s.URL()))
+		use.Go(func() {
+			for n := 0; !ended.Load(); n++ {
+				channel := fmt.Sprint("c", i, n)
+				listen(t, subs, e, channel)
+				subs.Remove(channel)
+			}
+		})
+	}
+	for range 200 {
+		do(t, s, "CONFIG", "SET", "stop-writes-on-bgsave-error", "no")
+		do(t, s, "CONFIG", "SET", "stop-writes-on-bgsave-error", "yes")
+		time.Sleep(5 * time.Millisecond)
+	}
+	ended.Store(true)
+	use.Wait()
+}
+
+// What is wanted is heard without a gap, and told once, while the connection is replaced
+// again and again to get rid of what is not; which is done now and then only.
+func TestReplacedConnections(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	wanted := []string{"wanted0", "wanted1", "wanted2"}
+	began := time.Now()
+	subs, e := subscribe(t, connect(t, s.URL()+"?write_timeout=1m"), wanted...) // so that a busy machine breaks no connection
+	published := 0
+	for round := range 5 {
+		gone := fmt.Sprint("gone", round)
+		listen(t, subs, e, gone)
+		subs.Remove(gone)
+		if !subs.Subscribed(gone) {
+			t.Error("a channel that lingers does not count")
+		}
+		redistest.Eventually(t, "the channel to go", func() bool {
+			for _, channel := range wanted {
+				do(t, s, "PUBLISH", channel, "0")
+			}
+			published++
+			return s.Subscribers(t, gone) == 0
+		})
+		redistest.Eventually(t, "the channel not to count", func() bool { return !subs.Subscribed(gone) })
+	}
+	for _, channel := range wanted {
+		e.await(t, "heard "+channel, published)
+		if n := e.count("subscribed " + channel); n != 1 {
+			t.Errorf("%s: told of %d subscriptions, want 1", channel, n)
+		}
+		awaitSubscribers(t, s, channel, 1)
+	}
+	for n := range 200 { // as fast as they come
+		listen(t, subs, e, fmt.Sprint("c", n))
+		subs.Remove(fmt.Sprint("c", n))
+	}
+	calls := s.Calls(t)
+	if n, most := calls["hello"], int64(time.Since(began)/linger)+5; n > most {
+		t.Errorf("%d connections in %v", n, time.Since(began))
+	}
+	if n := calls["unsubscribe"]; n != 0 {
+		t.Errorf("%d UNSUBSCRIBE were sent", n)
+	}
+}
+
+// However long it took to replace a connection, another is replaced soon.
+func TestReplacedSlowly(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := redistest.NewProxy(t, s.Addr())
+	subs, e := subscribe(t, connect(t, p.URL()), "stays", "first", "second")
+	p.Delay(300 * time.Millisecond) // so that it takes longer than a twentieth of redistest.Limit
+	for _, channel := range []string{"first", "second"} {
+		subs.Remove(channel)
+		awaitSubscribers(t, s, channel, 0)
+	}
+	hears(t, s, e, "stays")
+}
+
+// A client whose pool has room for few connections only gets along: a broken one does not use
+// it up, and where there is no room for two, one is replaced with a gap.
+func TestFewConnections(t *testing.T) {
+	t.Parallel()
+	for room := 1; room <= 2; room++ {
+		t.Run(fmt.Sprint(room), func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t)
+			client := customized(t, s.Addr(), rueidis.ClientOption{ForceSingleClient: true, BlockingPoolSize: room})
+			subs, e := subscribe(t, client, "stays", "goes")
+			for n := range 5 {
+				s.KillClients(t, "pubsub")
+				e.await(t, "subscribed stays", n+2)
+			}
+			e.await(t, "subscribed goes", 6)
+			subs.Remove("goes")
+			awaitSubscribers(t, s, "goes", 0)
+			if room == 1 {
+				e.await(t, "subscribed stays", 7)
+			} else if n := e.count("subscribed stays"); n != 6 {
+				t.Errorf("told of %d subscriptions, want 6: there was a gap", n)
+			}
+			hears(t, s, e, "stays")
+		})
+	}
+}
+
+// Close ends what there is, and does not wait for a server that does not answer, nor for a client
+// whose connections are all in use elsewhere. Nothing comes of what is added afterwards.
+func TestCloseSubscriptions(t *testing.T) {
+	t.Parallel()
+	add := func(_ *testing.T, _ *redistest.Server, subs *Subscriptions, _ *ears) { subs.Add("c") }
+	for name, use := range map[string]func(t *testing.T, s *redistest.Server, subs *Subscriptions, e *ears){
+		"unused":     func(*testing.T, *redistest.Server, *Subscriptions, *ears) {},
+		"at once":    add,
+		"no room":    add,
+		"subscribed": func(t *testing.T, _ *redistest.Server, subs *Subscriptions, e *ears) { listen(t, subs, e, "c") },
+		"silent": func(t *testing.T, s *redistest.Server, subs *Subscriptions, e *ears) {
+			listen(t, subs, e, "c")
+			s.Pause(t)
+			subs.Add("d")
+		},
+		"connecting": func(t *testing.T, s *redistest.Server, subs *Subscriptions, _ *ears) { s.Pause(t); subs.Add("c") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t)
+			client := customized(t, s.Addr(), rueidis.ClientOption{ForceSingleClient: true, BlockingPoolSize: 1})
+			if name == "no room" {
+				_, giveBack := client.Dedicate()
+				defer giveBack()
+			}
+			subs, e := subscribe(t, client)
+			use(t, s, subs, e)
+			start := time.Now()
+			subs.Close()
+			took(t, start, 0, 3*time.Second)
+			s.Resume(t)
+			subs.Add("c")
+			subs.Remove("c")
+			subs.Close() // again
+			awaitSubscribers(t, s, "c", 0)
+		})
+	}
+}

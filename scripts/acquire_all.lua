@@ -1,24 +1,24 @@
--- Takes several locks for one owner, each of them once: all or none.
+-- Takes several locks for one owner, each with hold count 1: all or none.
 --
 -- KEYS[3i-2], KEYS[3i-1], KEYS[3i]
 --          of the i-th lock, by its kind
 --            plain, read, write  hash, hash, hash
 --            fenced              hash, counter of tokens, hash
 --            fair                hash, queue, timeouts
---          Here they must be KEYS: what is taken together must be on one server
+--          These must be KEYS: locks that one script takes must be on one server
 -- ARGV[1]  owner, "<client uuid>:<number>"
 -- ARGV[2]  lease, ms
 -- ARGV[3]  how many tokens to reserve of each fenced lock
 -- ARGV[1+3i], ARGV[2+3i], ARGV[3+3i]
---          the kind of the i-th lock, and of a read/write lock how the keys of its read
---          leases begin, and the key of a waiting writer's announcement
+--          the kind of the i-th lock; for a read/write lock also the prefix of the keys of its
+--          read leases, and the key of a waiting writer's announcement
 --
--- Reply: {1, 0, tokens, ""}      the owner holds all, for the lease from now on; the last
---                                token reserved of each fenced lock, in order: "5,9"
---        {0, ttl, other, index}  somebody has the lock of that index, from 1, for ttl more
---                                ms (-1: without an end). If the lock is free, but somebody
---                                alive is in its queue, other is "", and ttl is when the
---                                first such counts as dead
+-- Reply: {GRANTED, 0, tokens, ""}      the owner holds all; the lease starts now. tokens lists the
+--                                      last token reserved of each fenced lock, in order: "5,9"
+--        {REFUSED, ttl, other, index}  other holds the lock of that index, from 1, for ttl more ms
+--                                      (-1: no TTL). If the lock is free but its queue has a live
+--                                      waiter, other is "", and the first of these counts as dead
+--                                      in ttl ms
 local owner, lease, tokens = ARGV[1], tonumber(ARGV[2]), {}
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -27,7 +27,7 @@ local function client(of)
   return string.match(of, '^[^:]*')
 end
 
--- When somebody in the queue is alive, for how long; nil when nobody is.
+-- In how many ms the first live waiter of the queue counts as dead; nil if there is none.
 local function queued(queue, timeouts)
   for _, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
     local score = tonumber(redis.call('ZSCORE', timeouts, waiter) or 0)
@@ -42,14 +42,14 @@ local locks = {}
 for i = 1, #KEYS / 3 do
   local lock = {
     hash = KEYS[3 * i - 2], second = KEYS[3 * i - 1], third = KEYS[3 * i],
-    kind = ARGV[1 + 3 * i], prefix = ARGV[2 + 3 * i], intent = ARGV[3 + 3 * i], field = owner,
+    kind = ARGV[1 + 3 * i], prefix = ARGV[2 + 3 * i], announcement = ARGV[3 + 3 * i], field = owner,
   }
   locks[i] = lock
   if lock.kind == 'write' then
     lock.field = owner .. ':write'
   end
   if lock.kind == 'write' or lock.kind == 'read' then
-    lock.writer = beside('GET', lock.intent)
+    lock.writer = beside('GET', lock.announcement)
   end
   local left = redis.call('PTTL', lock.hash)
   if left == -2 then
@@ -57,15 +57,15 @@ for i = 1, #KEYS / 3 do
     if lock.kind == 'fair' then
       local alive = queued(lock.second, lock.third)
       if alive then
-        return {0, alive, '', tostring(i)}
+        return {REFUSED, alive, '', tostring(i)}
       end
-      lock.desolate = true -- all that is in its queue is dead
+      lock.queue_is_dead = true -- every waiter in it is dead
     end
   elseif redis.call('HEXISTS', lock.hash, lock.field) == 0 then
     local shared = lock.kind == 'read' and redis.call('HGET', lock.hash, 'mode') == 'read'
     if not shared or lock.writer and client(lock.writer) ~= client(owner) then
       local some = redis.call('HRANDFIELD', lock.hash, 2)
-      return {0, left, some[1] == 'mode' and some[2] or some[1], tostring(i)}
+      return {REFUSED, left, some[1] == 'mode' and some[2] or some[1], tostring(i)}
     end
   end
 end
@@ -79,12 +79,12 @@ for _, lock in ipairs(locks) do
 end
 for _, lock in ipairs(locks) do
   local fields = {lock.field, '1'}
-  if lock.desolate then
+  if lock.queue_is_dead then
     redis.call('DEL', lock.second, lock.third)
   elseif lock.kind == 'write' then
     fields[3], fields[4] = 'mode', 'write'
     if lock.writer == owner then
-      beside('DEL', lock.intent)
+      beside('DEL', lock.announcement)
     end
   elseif lock.kind == 'read' then
     if lock.free then
@@ -100,4 +100,4 @@ for _, lock in ipairs(locks) do
     redis.call('HSET', lock.hash, unpack(fields))
   end
 end
-return {1, 0, table.concat(tokens, ','), ''}
+return {GRANTED, 0, table.concat(tokens, ','), ''}

@@ -1,13 +1,13 @@
--- What the scripts that use keys beside the lock's hash have in common; it stands before
--- each of them.
+-- Common part of the scripts that use keys beside the lock's hash; it is put before each of
+-- them.
 --
--- Such a key may not exist, so it is not among KEYS: while a cluster moves a slot, Redis
--- sends a script to the server that has its key, and refuses one with several KEYS that are
--- not all there (TRYAGAIN). The other keys may then be on the other server.
+-- A key beside the hash may not exist, so it is not in KEYS: while a cluster moves a slot,
+-- Redis sends a script to the server that has its key, and refuses a script with several KEYS
+-- that are not all there (TRYAGAIN). The other keys may then be on the other server.
 
--- Runs a command on a key beside the hash. nil: the key is not here, and may be on the
--- other server. The new server does not say so of a single key that it does not have;
--- EXISTS of two keys does, on both, unless both are there.
+-- Runs a command on a key beside the hash. Returns nil if the key is not here, but may be on
+-- the other server. The new server reports no error for a single missing key; EXISTS of two
+-- keys reports one, on both servers, unless both keys are there.
 local function beside(...)
   local reply = redis.pcall(...)
   if type(reply) == 'table' and reply.err then

@@ -1,19 +1,19 @@
--- Frees a fair lock, whoever holds it. Its queue stays, and its first waiter is told.
+-- Frees a fair lock, whoever holds it. Keeps its queue, and wakes the first waiter.
 --
 -- KEYS[1]  the lock's hash: owner -> hold count
 -- ARGV[1]  its queue, a list of owners
 -- ARGV[2]  its timeouts, a sorted set: owner -> when it counts as dead, epoch ms
--- ARGV[3]  how its channels begin; each waiter listens on its own, ARGV[3]:owner
+-- ARGV[3]  the prefix of its channels; each waiter listens on its own, ARGV[3]:owner
 --
--- Reply: 1 if it was held, else 0. HLEN keeps a key of another type from being deleted.
+-- Reply: 1 if it was held, else 0. HLEN fails for a key of another type, so it is not deleted.
 local queue, timeouts = ARGV[1], ARGV[2]
 local held = redis.call('HLEN', KEYS[1]) > 0
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local whole = beside('EXISTS', queue, timeouts) -- else nobody can be said to be dead
+local reachable = beside('EXISTS', queue, timeouts) -- without both, nobody can be called dead
 local first = beside('LINDEX', queue, 0)
 local evicted = false
-while whole and first do
+while reachable and first do
   local score = beside('ZSCORE', timeouts, first)
   if score and tonumber(score) > now then
     break

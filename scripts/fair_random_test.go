@@ -18,117 +18,113 @@ import (
 // else overtakes it; queue and timeouts always agree; and at the end nothing is left.
 func TestFairRandom(t *testing.T) {
 	const (
-		seeds   = 3
-		steps   = 400
+		steps   = 300
 		silence = 100 // s between two signs of life of a client of ours
+		wait    = "300000"
 	)
-	db := connect(t, redistest.Shared(t).Addr(), false)
-	db.load(t, scripts.FairQueue)
-	for seed := range uint64(seeds) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			j := &java{t, db, redistest.Name(t), time.Now()}
-			r := rand.New(rand.NewPCG(seed, 1))
-			clients := []string{"a", "b", "c"}
-			heard := map[string]int{}        // client -> seconds since
-			waiting := map[string][]string{} // client -> who waits
-			var line []string                // of ours, in the order in which they came
-			next, holder := 0, ""
-			own := func(owner string) bool { return owner[0] < 'v' }
-			call := func(client, released string, take bool) {
-				args := []string{client, released, strconv.Itoa(map[bool]int{true: 1}[take]), strconv.Itoa(next), patience}
-				args = append(args, fairNames(j.name)...)
-				for _, owner := range waiting[client] {
-					args = append(args, owner, "30000", "1")
-				}
-				reply := strings.Split(strings.Trim(j.run(j.T, scripts.FairQueue, []string{j.name}, args), "[]"), " ")
-				if heard[client] = 0; reply[0] == "1" {
-					holder = reply[2]
-					waiting[client] = slices.DeleteFunc(waiting[client], func(o string) bool { return o == holder })
-					if len(line) == 0 || line[0] != holder {
-						j.Errorf("%s overtakes %q", holder, line)
-					}
-					line = slices.DeleteFunc(line, func(o string) bool { return o == holder })
+	own := func(owner string) bool { return owner[0] < 'v' }
+	client := func(owner string) string { return owner[:1] }
+	eachRedis(t, func(t *testing.T, d *db) {
+		seed := rand.Uint64()
+		t.Log("seed", seed)
+		lock, choices := redistest.Name(t), rand.New(rand.NewPCG(seed, 1))
+		clients := []string{"a", "b", "c"}
+		heard := map[string]int{} // client -> seconds since
+		var line []string         // of ours, in the order in which they came
+		next, holder := 0, ""
+		list := func(words string) []string {
+			return strings.Fields(strings.Trim(d.do(t, strings.Fields(names(lock).Replace(words))...), "[]"))
+		}
+		call := func(client, released, take string) { // what a client of ours says
+			args := fmt.Sprintf("%s %s %s %d", client, released, take, next)
+			for _, owner := range line {
+				if strings.HasPrefix(owner, client) {
+					args += " " + owner + " 30000 1"
 				}
 			}
-			release := func() {
-				switch client, _, _ := strings.Cut(holder, ":"); {
-				case holder == "":
-				case own(holder):
-					call(client, holder, false)
-				default:
-					j.fairUnlock(holder)
+			keys, argv := call(scripts.SyncQueue, lock, args)
+			reply := strings.Split(strings.Trim(d.run(t, scripts.SyncQueue, keys, argv), "[]"), " ")
+			if heard[client] = 0; reply[0] == "1" {
+				if holder = reply[2]; len(line) == 0 || line[0] != holder {
+					t.Fatalf("%s overtakes %q", holder, line)
 				}
-				holder = ""
+				line = line[1:]
 			}
-			for range steps {
-				client := clients[r.IntN(len(clients))]
-				theirs := slices.DeleteFunc(j.list("LRANGE", queueOf(j.name), "0", "-1"), own)
-				switch r.IntN(8) {
-				case 0, 1: // one of ours comes
-					next++
-					owner := fmt.Sprint(client, ":", next)
-					waiting[client], line = append(waiting[client], owner), append(line, owner)
-					call(client, "", false)
-				case 2: // one of theirs comes
-					next++
-					if owner := fmt.Sprint("v:", next); j.fairLock(owner, redissonWait, "30000") == "(nil)" {
-						holder = owner
-					}
-				case 3: // one of ours gives up
-					if n := len(waiting[client]); n > 0 {
-						gone := waiting[client][r.IntN(n)]
-						keep := func(o string) bool { return o == gone }
-						waiting[client], line = slices.DeleteFunc(waiting[client], keep), slices.DeleteFunc(line, keep)
-						call(client, "", false)
-					}
-				case 4: // one of theirs gives up, or dies, which shows in time
-					if len(theirs) > 0 {
-						owner := theirs[r.IntN(len(theirs))]
-						if score, _ := strconv.Atoi(j.command("ZSCORE", timeoutsOf(j.name), owner)); score > now()+1000 {
-							j.fairGiveUp(owner, redissonWait)
-						}
-					}
-				case 5:
-					release()
-				case 6: // who is first takes, if it is still awake
-					if holder == "" && len(theirs) > 0 && j.fairLock(theirs[0], redissonWait, "30000") == "(nil)" {
-						holder = theirs[0]
-					} else if holder == "" && len(line) > 0 {
-						client, _, _ := strings.Cut(line[0], ":")
-						call(client, "", true)
-					}
-				case 7: // time goes by; the lock is renewed
-					passed := 1 + r.IntN(silence/2)
-					j.shift(1000*passed, j.list("ZRANGE", timeoutsOf(j.name), "0", "-1")...)
-					for _, client := range clients {
-						if heard[client] += passed; heard[client] >= silence/2 {
-							call(client, "", false)
-						}
+		}
+		release := func() {
+			switch {
+			case holder == "":
+			case own(holder):
+				call(client(holder), holder, "0")
+			default:
+				d.java(t, lock, "fairUnlock", holder)
+			}
+			holder = ""
+		}
+		for range steps {
+			theirs := slices.DeleteFunc(list("LRANGE QUEUE 0 -1"), own)
+			switch choices.IntN(8) {
+			case 0, 1: // one of ours comes
+				next++
+				c := clients[choices.IntN(len(clients))]
+				line = append(line, fmt.Sprint(c, ":", next))
+				call(c, "-", "0")
+			case 2: // one of theirs comes
+				next++
+				if owner := fmt.Sprint("v:", next); d.java(t, lock, "fairLock", owner, wait) == "(nil)" {
+					holder = owner
+				}
+			case 3: // one of ours gives up
+				if n := len(line); n > 0 {
+					i := choices.IntN(n)
+					c := client(line[i])
+					line = slices.Delete(line, i, i+1)
+					call(c, "-", "0")
+				}
+			case 4: // one of theirs gives up, or dies, which shows in time
+				if len(theirs) > 0 {
+					owner := theirs[choices.IntN(len(theirs))]
+					score, _ := strconv.Atoi(d.do(t, "ZSCORE", names(lock).Replace("TIMEOUTS"), owner))
+					if score > int(time.Now().UnixMilli())+1000 {
+						d.java(t, lock, "fairGiveUp", owner, wait)
 					}
 				}
-				queue := j.list("LRANGE", queueOf(j.name), "0", "-1")
-				if ours := slices.DeleteFunc(slices.Clone(queue), func(o string) bool { return !own(o) }); !slices.Equal(ours, line) {
-					j.Fatalf("in the queue %q, should be %q", ours, line)
+			case 5:
+				release()
+			case 6: // who is first takes, if it is still awake
+				if holder == "" && len(theirs) > 0 && d.java(t, lock, "fairLock", theirs[0], wait) == "(nil)" {
+					holder = theirs[0]
+				} else if holder == "" && len(line) > 0 {
+					call(client(line[0]), "-", "1")
 				}
-				timed := j.list("ZRANGE", timeoutsOf(j.name), "0", "-1")
-				slices.Sort(queue)
-				slices.Sort(timed)
-				if !slices.Equal(queue, timed) {
-					j.Fatalf("queue %q, timeouts %q", queue, timed)
+			case 7: // time goes by
+				passed := 1 + choices.IntN(silence/2)
+				for _, owner := range list("ZRANGE TIMEOUTS 0 -1") {
+					d.must(t, "ZINCRBY", names(lock).Replace("TIMEOUTS"), strconv.Itoa(-1000*passed), owner)
 				}
-				j.command("PEXPIRE", j.name, "30000")
+				for _, c := range clients {
+					if heard[c] += passed; heard[c] >= silence/2 {
+						call(c, "-", "0")
+					}
+				}
 			}
-			release()
-			for _, client := range clients {
-				waiting[client], line = nil, nil
-				call(client, "", false)
+			d.must(t, "PEXPIRE", lock, "30000")
+			queue, timed := list("LRANGE QUEUE 0 -1"), list("ZRANGE TIMEOUTS 0 -1")
+			ours := slices.DeleteFunc(slices.Clone(queue), func(o string) bool { return !own(o) })
+			slices.Sort(queue)
+			slices.Sort(timed)
+			if !slices.Equal(ours, line) || !slices.Equal(queue, timed) {
+				t.Fatalf("in the queue are %q, should be %q; queue %q, timeouts %q", ours, line, queue, timed)
 			}
-			for _, owner := range j.list("LRANGE", queueOf(j.name), "0", "-1") {
-				j.fairGiveUp(owner, redissonWait)
-			}
-			if left := j.command("KEYS", "*"+j.name+"*"); left != "[]" {
-				j.Errorf("left behind: %s", left)
-			}
-		})
-	}
+		}
+		release()
+		line = nil
+		for _, c := range clients {
+			call(c, "-", "0")
+		}
+		for _, owner := range list("LRANGE QUEUE 0 -1") {
+			d.java(t, lock, "fairGiveUp", owner, wait)
+		}
+		d.expectState(t, "at the end", lock, time.Now(), "")
+	})
 }

@@ -3,7 +3,7 @@
 -- KEYS[1]  the lock's hash: owner -> hold count
 -- ARGV[1]  the lock's channel
 --
--- Reply: 1 if it was held, else 0. HLEN keeps a key of another type from being deleted.
+-- Reply: 1 if it was held, else 0. HLEN fails for a key of another type, so it is not deleted.
 if redis.call('HLEN', KEYS[1]) == 0 then
   return 0
 end

@@ -1,8 +1,8 @@
--- What the scripts of the read/write lock have in common; it stands before each of them.
+-- Common part of the scripts of the read/write lock; it is put before each of them.
 --
 -- The lock is a hash: "mode" -> "read" or "write", owner -> its read holds, owner:write ->
 -- its write holds. Each read hold has a key beside the hash that lives as long as its
--- lease. A waiting writer announces itself in a key that Redisson does not know.
+-- lease. A waiting writer announces itself in a key that Redisson does not use.
 
 local function client(owner)
   return string.match(owner, '^[^:]*')
@@ -12,9 +12,9 @@ local function lease_key(prefix, owner, i)
   return prefix .. ':' .. owner .. ':rwlock_timeout:' .. i
 end
 
--- Sets the lease of an owner's i-th read hold, of as many as it had before. A PEXPIRE is not
--- refused when Redis is out of memory. Without the first of these keys a reader counts as
--- dead; the others say no more, and are left out if they cannot be written here.
+-- Sets the lease of an owner's i-th read hold; before is how many read holds it had. Redis
+-- refuses no PEXPIRE when it is out of memory. Without the first of these keys a reader counts
+-- as dead; the others carry no more information, and are omitted if they cannot be written here.
 local function lease_read(prefix, owner, i, before, lease)
   local key = lease_key(prefix, owner, i)
   if i > before or beside('PEXPIRE', key, lease) ~= 1 then
@@ -22,8 +22,8 @@ local function lease_read(prefix, owner, i, before, lease)
   end
 end
 
--- Sets how often the owner holds the lock, which is not more than one of several that
--- read, and for how long. free: nobody holds it. before: the owner's read holds so far.
+-- Sets the owner's hold counts and their lease; other readers may hold the lock as well. free:
+-- nobody holds it. before: the owner's read holds so far.
 local function hold(hash, owner, writes, reads, lease, prefix, free, before)
   before = tonumber(before or 0)
   for i = 1, reads do
@@ -51,19 +51,19 @@ local function hold(hash, owner, writes, reads, lease, prefix, free, before)
     beside('DEL', lease_key(prefix, owner, i))
   end
   if left > lease and redis.call('HLEN', hash) == 1 + math.min(writes, 1) + math.min(reads, 1) then
-    redis.call('PEXPIRE', hash, lease) -- nobody else needs more
+    redis.call('PEXPIRE', hash, lease) -- nobody else holds it for longer
   end
 end
 
--- Ends all that the owner holds, of which so many are read holds. Reports whether the lock is
--- free now.
+-- Ends all holds of the owner; reads is how many of them are read holds. Reports whether the
+-- lock is free now.
 local function leave(hash, owner, prefix, reads)
   for i = 1, tonumber(reads or 0) do
     beside('DEL', lease_key(prefix, owner, i))
   end
   redis.call('HDEL', hash, owner, owner .. ':write')
-  -- The lock lasts as long as the longest hold that is left. A reader without a live
-  -- lease is dead: Redisson ends the lock over its head as well.
+  -- The lock lasts as long as the longest remaining hold. A reader without a live lease is
+  -- dead: Redisson ends the lock without regard to it as well.
   local longest, fields = 0, redis.call('HGETALL', hash)
   for i = 1, #fields, 2 do
     for n = 1, tonumber(fields[i + 1]) or 0 do
@@ -84,21 +84,21 @@ local function leave(hash, owner, prefix, reads)
 end
 
 -- Withdraws the owner's announcement.
-local function withdraw(intent, owner)
-  if beside('GET', intent) == owner then
-    beside('DEL', intent)
+local function withdraw(announcement, owner)
+  if beside('GET', announcement) == owner then
+    beside('DEL', announcement)
   end
 end
 
--- Whether a writer of another client has announced itself.
-local function announced(intent, mine)
-  local writer = beside('GET', intent)
+-- Reports whether a writer of another client has announced itself.
+local function announced(announcement, mine)
+  local writer = beside('GET', announcement)
   return writer and client(writer) ~= mine
 end
 
--- How many clients besides this one wait for the lock. An announced writer waits even
--- if it is not seen on the channel.
-local function others(channel, intent, mine, subscribers)
+-- Returns how many clients besides this one wait for the lock. An announced writer counts even
+-- if it is not subscribed to the channel.
+local function others(channel, announcement, mine, subscribers)
   local seen = redis.call('PUBSUB', 'NUMSUB', channel)[2] - subscribers
-  return math.max(seen, announced(intent, mine) and 1 or 0)
+  return math.max(seen, announced(announcement, mine) and 1 or 0)
 end

@@ -1,8 +1,8 @@
--- Frees a read/write lock, whoever holds it, if it is held in one mode. A waiting writer
--- stays announced.
+-- Frees a read/write lock that is held in the given mode, whoever holds it. Keeps the
+-- announcement of a waiting writer.
 --
 -- KEYS[1]  the lock's hash
--- ARGV[1]  how the keys of read leases begin
+-- ARGV[1]  the prefix of the keys of read leases
 -- ARGV[2]  the mode, "read" or "write"
 -- ARGV[3]  the lock's channel
 --

@@ -1,11 +1,11 @@
--- Looks at a read/write lock and changes nothing.
+-- Reads the state of a read/write lock.
 --
 -- KEYS[1]  the lock's hash
 -- ARGV[1]  the lock's channel
 --
--- Reply: {ttl in ms (-1: no end, -2: not locked), subscribers, fields, field, hold count}.
--- A field is an owner that reads, or owner:write; the last two tell of one of them, of
--- owner:write if there is one, and are "" if the lock is free.
+-- Reply: {ttl in ms (-1: no TTL, -2: free), subscribers, fields, field, hold count}. A field is
+-- an owner that reads, or owner:write. The last two describe one field, owner:write if there is
+-- one, and are "" if the lock is free.
 local fields = redis.call('HGETALL', KEYS[1])
 local number, field, count = 0, '', ''
 for i = 1, #fields, 2 do

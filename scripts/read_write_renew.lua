@@ -1,14 +1,14 @@
--- Renews the leases of many read/write locks at once. Nobody's is cut short: others may
--- read under a longer one.
+-- Renews the leases of many read/write locks at once. It shortens no lease: others may read
+-- under a longer one.
 --
 -- KEYS[i]      the lock's hash
 -- ARGV[3i-2]   its owner
 -- ARGV[3i-1]   its lease, ms
--- ARGV[3i]     how the keys of its read leases begin
+-- ARGV[3i]     the prefix of the keys of its read leases
 --
--- Reply, one number a lock: 1 renewed, 0 the key is gone, -1 it belongs to somebody else.
--- A key of another type is somebody else's; it must not fail the locks beside it. Any
--- other error says nothing about the locks, and is the reply.
+-- Reply, one number per lock: RENEWED, GONE if there is no key, TAKEN if it belongs to another
+-- owner. A key of another type counts as TAKEN; it must not fail the other locks. Any other
+-- error says nothing about the locks, and is the reply.
 local renewed = {}
 for i, key in ipairs(KEYS) do
   local owner, lease, prefix = ARGV[3 * i - 2], tonumber(ARGV[3 * i - 1]), ARGV[3 * i]
@@ -20,9 +20,9 @@ for i, key in ipairs(KEYS) do
       lease_read(prefix, owner, n, n, lease)
     end
     redis.call('PEXPIRE', key, math.max(redis.call('PTTL', key), lease))
-    renewed[i] = 1
+    renewed[i] = RENEWED
   else
-    renewed[i] = -redis.call('EXISTS', key)
+    renewed[i] = redis.call('EXISTS', key) == 1 and TAKEN or GONE
   end
 end
 return renewed

@@ -1,19 +1,22 @@
-// Package scripts holds the Lua that Lockkeeper runs inside Redis: one file per
-// operation, whose header says what its KEYS, ARGV and reply are.
+// Package scripts holds the Lua scripts that Lockkeeper runs inside Redis, one file per
+// operation. The header of a file documents its KEYS, ARGV and reply. The terms are those
+// of docs/glossary.md.
 //
-// What the scripts leave in Redis is what Redisson's would leave (its key, its
-// field, its channel, its payload); how they get there differs on purpose: they
-// set the hold count instead of adding to it, so that each can be sent again.
+// The scripts leave the same state in Redis as Redisson's: the same key, field, channel and
+// payload. They differ on purpose in how they get there: they set the hold count instead of
+// adding to it, so that each is safe to send again.
 package scripts
 
 import (
 	"crypto/sha1"
 	_ "embed"
 	"encoding/hex"
+	"fmt"
+	"strings"
 )
 
-// Script is one operation: its Lua source, the SHA-1 that EVALSHA knows it by, and what
-// its reply looks like.
+// Script is one operation: its Lua source, the SHA-1 of the source for EVALSHA, and the
+// shape of its reply.
 type Script struct {
 	Name   string
 	Source string
@@ -21,14 +24,60 @@ type Script struct {
 	Reply  Shape
 }
 
-// Shape is that of a reply: an array of so many numbers and texts, in any order, or one
-// of them alone; and whether it may be nil instead. If it is about many locks: for each.
+// Shape describes a reply: an array of Numbers and Texts, in any order, or a single number
+// or text. Nil says that the reply may be nil instead. A script for many locks replies with
+// that many for each lock.
 type Shape struct {
 	Numbers, Texts int
 	Nil            bool
 }
 
-// New makes a script of a source.
+// The meaning of the first number of a reply; in the reply to a renewal, of each number. The
+// scripts use the same names, in capitals.
+const (
+	// Refused: somebody else holds the lock.
+	Refused int64 = 0
+	// Granted: the owner holds the lock.
+	Granted int64 = 1
+	// TokensLeft: the owner holds the lock, and Draw must still draw its tokens.
+	TokensLeft int64 = 2
+	// Absent: the owner does not hold the lock, or nobody does.
+	Absent int64 = -1
+	// TooNew: the server's memory is too new for it to vote.
+	TooNew int64 = -3
+
+	// Kept and Released are the outcomes of a yield.
+	Kept     int64 = 0
+	Released int64 = 1
+
+	// Renewed, Gone and Taken are the outcomes of a renewal.
+	Renewed int64 = 1
+	Gone    int64 = 0
+	Taken   int64 = -1
+
+	// NoKey, in place of a TTL, says that there is no such key, as in Redis.
+	NoKey int64 = -2
+)
+
+var numbers = []struct {
+	name  string
+	value int64
+}{
+	{"REFUSED", Refused}, {"GRANTED", Granted}, {"TOKENS_LEFT", TokensLeft}, {"ABSENT", Absent}, {"TOO_NEW", TooNew},
+	{"KEPT", Kept}, {"RELEASED", Released}, {"RENEWED", Renewed}, {"GONE", Gone}, {"TAKEN", Taken},
+}
+
+// script makes one of Lockkeeper's scripts, with the numbers that it uses.
+func script(name, source string, reply Shape) *Script {
+	for _, n := range numbers {
+		if strings.Contains(source, n.name) {
+			source = fmt.Sprintf("local %s = %d\n", n.name, n.value) + source
+		}
+	}
+	return New(name, source, reply)
+}
+
+// New returns a script with the given source.
 func New(name, source string, reply Shape) *Script {
 	sum := sha1.Sum([]byte(source))
 	return &Script{Name: name, Source: source, SHA: hex.EncodeToString(sum[:]), Reply: reply}
@@ -57,15 +106,15 @@ var (
 	fencedAcquire string
 	//go:embed draw.lua
 	draw string
-	//go:embed quorum_acquire.lua
-	quorumAcquire string
+	//go:embed majority_acquire.lua
+	majorityAcquire string
 	//go:embed memory.lua
 	memory string
 	//go:embed acquire_all.lua
 	acquireAll string
 
-	//go:embed fair_queue.lua
-	fairQueue string
+	//go:embed sync_queue.lua
+	syncQueue string
 	//go:embed fair_force_release.lua
 	fairForceRelease string
 	//go:embed fair_inspect.lua
@@ -85,54 +134,54 @@ var (
 	readWriteForceRelease string
 	//go:embed read_write_inspect.lua
 	readWriteInspect string
-	//go:embed look.lua
-	look string
+	//go:embed count_waiters.lua
+	countWaiters string
 )
 
 // The operations on the reentrant lock.
 var (
-	Acquire      = New("acquire", take+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
-	Release      = New("release", release, Shape{Numbers: 1})
-	Renew        = New("renew", renew, Shape{Numbers: 1})
-	Yield        = New("yield", yield, Shape{Numbers: 2})
-	ForceRelease = New("force_release", forceRelease, Shape{Numbers: 1})
-	Inspect      = New("inspect", inspect, Shape{Numbers: 2, Texts: 2})
+	Acquire      = script("acquire", take+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
+	Release      = script("release", release, Shape{Numbers: 1})
+	Renew        = script("renew", renew, Shape{Numbers: 1})
+	Yield        = script("yield", yield, Shape{Numbers: 2})
+	ForceRelease = script("force_release", forceRelease, Shape{Numbers: 1})
+	Inspect      = script("inspect", inspect, Shape{Numbers: 2, Texts: 2})
 )
 
-// The ways to take a reentrant lock that has fencing tokens, or is one of several
-// servers', and to take several locks of any kind.
+// The operations that take a lock with fencing tokens, a lock on one server of a RedLock, and
+// several locks of any kind.
 var (
-	FencedAcquire = New("fenced_acquire", take+beside+fencedAcquire, Shape{Numbers: 2, Texts: 1})
-	Draw          = New("draw", draw, Shape{Numbers: 2, Texts: 1})
-	QuorumAcquire = New("quorum_acquire", take+quorumAcquire, Shape{Numbers: 2, Texts: 2})
-	Memory        = New("memory", memory, Shape{Numbers: 1, Texts: 1})
-	AcquireAll    = New("acquire_all", take+beside+acquireAll, Shape{Numbers: 2, Texts: 2})
+	FencedAcquire   = script("fenced_acquire", take+beside+fencedAcquire, Shape{Numbers: 2, Texts: 1})
+	Draw            = script("draw", draw, Shape{Numbers: 2, Texts: 1})
+	MajorityAcquire = script("majority_acquire", take+majorityAcquire, Shape{Numbers: 2, Texts: 2})
+	Memory          = script("memory", memory, Shape{Numbers: 1, Texts: 1})
+	AcquireAll      = script("acquire_all", take+beside+acquireAll, Shape{Numbers: 2, Texts: 2})
 )
 
 // The operations on the fair lock that differ from the reentrant lock's.
 var (
-	FairQueue        = New("fair_queue", take+beside+fairQueue, Shape{Numbers: 2, Texts: 2})
-	FairForceRelease = New("fair_force_release", beside+fairForceRelease, Shape{Numbers: 1})
-	FairInspect      = New("fair_inspect", beside+fairInspect, Shape{Numbers: 2, Texts: 2})
+	SyncQueue        = script("sync_queue", take+beside+syncQueue, Shape{Numbers: 2, Texts: 2})
+	FairForceRelease = script("fair_force_release", beside+fairForceRelease, Shape{Numbers: 1})
+	FairInspect      = script("fair_inspect", beside+fairInspect, Shape{Numbers: 2, Texts: 2})
 )
 
 var readWriteCommon = take + beside + readWrite
 
 // The operations on the read/write lock.
 var (
-	ReadWriteSet          = New("read_write_set", readWriteCommon+readWriteSet, Shape{Numbers: 2, Texts: 1})
-	ReadWriteRelease      = New("read_write_release", readWriteCommon+readWriteRelease, Shape{Numbers: 1})
-	ReadWriteRenew        = New("read_write_renew", readWriteCommon+readWriteRenew, Shape{Numbers: 1})
-	ReadWriteYield        = New("read_write_yield", readWriteCommon+readWriteYield, Shape{Numbers: 2})
-	ReadWriteForceRelease = New("read_write_force_release", readWriteCommon+readWriteForceRelease, Shape{Numbers: 1})
-	ReadWriteInspect      = New("read_write_inspect", readWriteInspect, Shape{Numbers: 3, Texts: 2})
-	Look                  = New("look", readWriteCommon+look, Shape{Numbers: 1})
+	ReadWriteSet          = script("read_write_set", readWriteCommon+readWriteSet, Shape{Numbers: 2, Texts: 1})
+	ReadWriteRelease      = script("read_write_release", readWriteCommon+readWriteRelease, Shape{Numbers: 1})
+	ReadWriteRenew        = script("read_write_renew", readWriteCommon+readWriteRenew, Shape{Numbers: 1})
+	ReadWriteYield        = script("read_write_yield", readWriteCommon+readWriteYield, Shape{Numbers: 2})
+	ReadWriteForceRelease = script("read_write_force_release", readWriteCommon+readWriteForceRelease, Shape{Numbers: 1})
+	ReadWriteInspect      = script("read_write_inspect", readWriteInspect, Shape{Numbers: 3, Texts: 2})
+	CountWaiters          = script("count_waiters", readWriteCommon+countWaiters, Shape{Numbers: 1})
 )
 
 // All lists every script, for tests and for loading them in advance.
 var All = []*Script{
 	Acquire, Release, Renew, Yield, ForceRelease, Inspect,
-	FencedAcquire, Draw, QuorumAcquire, Memory, AcquireAll,
-	FairQueue, FairForceRelease, FairInspect,
-	ReadWriteSet, ReadWriteRelease, ReadWriteRenew, ReadWriteYield, ReadWriteForceRelease, ReadWriteInspect, Look,
+	FencedAcquire, Draw, MajorityAcquire, Memory, AcquireAll,
+	SyncQueue, FairForceRelease, FairInspect,
+	ReadWriteSet, ReadWriteRelease, ReadWriteRenew, ReadWriteYield, ReadWriteForceRelease, ReadWriteInspect, CountWaiters,
 }

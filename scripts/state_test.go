@@ -9,73 +9,191 @@ import (
 	"time"
 )
 
-// A lock's key is written as its fields, sorted, and its TTL in ms, if it has one:
-// "a=1 b=2 30000". No key is "", and a string in a lock's place is "'text'".
+// A lock is written as its hash, the fields sorted, and its TTL in ms, if it has one:
+// "a=1 b=2 30000". A string in its place is "'text'". Then come, each behind a comma, what a
+// read/write lock has beside its hash: its read leases, "u:1#1 60000", and a writer's
+// announcement, "!u:1 5000". Behind a slash stands what else a lock has beside its hash: the
+// counter of a fenced one, "'7'"; or the queue of a fair one, each owner with the seconds from
+// the start of the test to its timeout, "v:1@300 v:2" (the second has none), a timeout of
+// somebody who is not in the queue, "+v:3@50", and the TTL of the queue, "~60000".
 
-// put brings a key into a state.
-func (d *db) put(t *testing.T, key, state string) {
+// names replaces what the keys and channels of a lock are called in the tables.
+func names(lock string) *strings.Replacer {
+	tag := "{" + lock + "}"
+	return strings.NewReplacer("NAME", lock, "HOLDS", tag, "RECORD", "record "+tag,
+		"RWCHANNEL", "redisson_rwlock:"+tag, "CHANNEL", "redisson_lock__channel:"+tag, "TOKENS", "redisson_lock_token:"+tag,
+		"QUEUE", "redisson_lock_queue:"+tag, "TIMEOUTS", "redisson_lock_timeout:"+tag, "WRITER", "lockkeeper_writer:"+tag)
+}
+
+// put brings a lock into a state.
+func (d *db) put(t *testing.T, lock, state string, start time.Time) {
 	t.Helper()
-	for word := range strings.FieldsSeq(state) {
-		reply := ""
-		if field, count, isField := strings.Cut(word, "="); isField {
-			reply = d.do(t, "HSET", key, field, count)
-		} else if strings.HasPrefix(word, "'") {
-			reply = d.do(t, "SET", key, strings.Trim(word, "'"))
-		} else {
-			reply = d.do(t, "PEXPIRE", key, word)
-		}
-		if strings.HasPrefix(reply, "-") {
-			t.Fatalf("%s: %s", word, reply)
+	what := names(lock).Replace
+	key, queue, timeouts := lock, what("QUEUE"), what("TIMEOUTS") // key: of what the next TTL is
+	for word := range strings.FieldsSeq(strings.NewReplacer(",", " ", "/", " / ").Replace(state)) {
+		owner, value, isField := strings.Cut(word, "=")
+		switch reader, i, isLease := strings.Cut(word, "#"); {
+		case word == "/":
+			key = what("TOKENS")
+		case word == "queue", word == "timeouts":
+			key = what(strings.ToUpper(word))
+		case isField:
+			d.must(t, "HSET", key, owner, value)
+		case isLease:
+			key = what("HOLDS:") + reader + ":rwlock_timeout:" + i
+			d.must(t, "SET", key, "1")
+		case word[0] == '!':
+			key = what("WRITER")
+			d.must(t, "SET", key, word[1:])
+		case word[0] == '\'':
+			d.must(t, "SET", key, strings.Trim(word, "'"))
+		case word[0] == '~':
+			d.must(t, "PEXPIRE", queue, word[1:])
+			d.must(t, "PEXPIRE", timeouts, word[1:])
+		case !strings.Contains(word, ":"):
+			d.must(t, "PEXPIRE", key, word)
+		default:
+			owner, seconds, timed := strings.Cut(word, "@")
+			owner, nobody := strings.CutPrefix(owner, "+")
+			if !nobody {
+				d.must(t, "RPUSH", queue, owner)
+			}
+			if timed {
+				d.must(t, "ZADD", timeouts, strconv.Itoa(int(start.UnixMilli())+1000*number(t, seconds)), owner)
+			}
 		}
 	}
 }
 
-// state reads a key. A TTL that is as long as the one in want, apart from the time
-// since the start of the test, is given as want has it.
-func (d *db) state(t *testing.T, key, want string, since time.Time) string {
+func number(t *testing.T, text string) int {
 	t.Helper()
-	var words []string
-	switch kind := d.do(t, "TYPE", key); kind {
-	case "none":
-		return ""
-	case "string":
-		words = []string{"'" + d.do(t, "GET", key) + "'"}
-	case "hash":
-		fields, err := d.command(t, "HGETALL", key).AsStrMap()
-		if err != nil {
-			t.Fatalf("HGETALL: %v", err)
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Error(err)
+	}
+	return n
+}
+
+func (d *db) must(t *testing.T, words ...string) {
+	t.Helper()
+	if reply := d.do(t, words...); strings.HasPrefix(reply, "-") {
+		t.Fatalf("%s: %s", words, reply)
+	}
+}
+
+// dump lists all keys of a lock: their names, types, TTLs and values.
+const dump = `
+local all, lines = redis.call('KEYS', '*{' .. ARGV[1] .. '}*'), {}
+table.insert(all, ARGV[1])
+table.sort(all)
+for _, key in ipairs(all) do
+  local kind = redis.call('TYPE', key).ok
+  if kind ~= 'none' then
+    local value = redis.call(unpack(({hash = {'HGETALL', key}, string = {'GET', key}, list = {'LRANGE', key, 0, -1}, zset = {'ZRANGE', key, 0, -1, 'WITHSCORES'}})[kind]))
+    table.insert(lines, table.concat({key, kind, redis.call('PTTL', key), type(value) == 'table' and table.concat(value, '\t') or value}, '\t'))
+  end
+end
+return table.concat(lines, '\n')`
+
+// state reads a lock. Timeouts in its queue are in ms; the TTLs of the queue are left out
+// unless they are wanted.
+func (d *db) state(t *testing.T, lock string, start time.Time, wantTTLs bool) string {
+	t.Helper()
+	var hash, leases, announced, beside string
+	var queue []string
+	var ttls []int // of the queue
+	timeouts := map[string]string{}
+	what := names(lock).Replace
+	for line := range strings.Lines(d.do(t, "EVAL", dump, "0", lock)) {
+		words := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(words) < 4 {
+			t.Fatal(line)
 		}
-		for field, count := range fields {
-			words = append(words, field+"="+count)
+		key, kind, ttl, value := words[0], words[1], words[2], words[3:]
+		ends := strings.TrimSuffix(" "+ttl, " -1")
+		state := "'" + strings.Join(value, " ") + "'" + ends
+		if kind == "hash" {
+			var fields []string
+			for i := 0; i < len(value); i += 2 {
+				fields = append(fields, value[i]+"="+value[i+1])
+			}
+			slices.Sort(fields)
+			state = strings.Join(fields, " ") + ends
 		}
-		slices.Sort(words)
-	default:
-		t.Fatalf("the key has become a %s", kind)
+		reader, isLease := strings.CutPrefix(key, what("HOLDS:"))
+		switch {
+		case key == lock:
+			hash = state
+		case isLease && value[0] == "1":
+			leases += ", " + strings.Replace(reader, ":rwlock_timeout:", "#", 1) + ends
+		case key == what("WRITER"):
+			announced = ", !" + value[0] + ends
+		case key == what("TOKENS"):
+			beside += state
+		case key == what("QUEUE") && kind == "list":
+			queue, ttls = value, append(ttls, number(t, ttl))
+		case key == what("TIMEOUTS") && kind == "zset":
+			for i := 0; i < len(value); i += 2 {
+				timeouts[value[i]] = fmt.Sprint("@", number(t, value[i+1])-int(start.UnixMilli()))
+			}
+			ttls = append(ttls, number(t, ttl))
+		case key == what("QUEUE"):
+			beside += "queue " + state
+		case key == what("TIMEOUTS"):
+			beside += "timeouts " + state
+		case key != what("RECORD"):
+			beside += key + " is " + kind + " " + state
+		}
 	}
-	if ttl := d.do(t, "PTTL", key); ttl != "-1" {
-		words = append(words, settle(ttl, lastWord(want), since))
+	for i, owner := range queue {
+		queue[i] = owner + timeouts[owner]
+		delete(timeouts, owner)
 	}
-	return strings.Join(words, " ")
+	for owner, timeout := range timeouts {
+		queue = append(queue, "+"+owner+timeout)
+	}
+	if wantTTLs && len(ttls) == 2 { // one was read later than the other
+		least, most := slices.Min(ttls), slices.Max(ttls)
+		if queue = append(queue, fmt.Sprint("~", least)); most-least >= 1000 {
+			queue = append(queue, fmt.Sprint("~", most))
+		}
+	}
+	if beside += strings.Join(queue, " "); beside != "" {
+		beside = " /" + beside
+	}
+	return strings.TrimSpace(strings.TrimPrefix(hash+leases+announced, ", ") + beside)
 }
 
-// settle gives the TTL that is wanted for one that agrees with it.
-func settle(ttl, want string, since time.Time) string {
-	got, err := strconv.Atoi(ttl)
-	most, err2 := strconv.Atoi(want)
-	if err == nil && err2 == nil && got <= most && got >= most-int(time.Since(since).Milliseconds())-2 {
-		return want
+// agree reports whether two states, or replies, are the same, but for the time that has
+// passed meanwhile: what is to last for a second or more may have less left, and timeouts in
+// a queue may be later.
+func agree(got, want string, passed time.Duration) bool {
+	if strings.HasPrefix(want, "-") && len(want) != 2 { // of an error, want is a part
+		// Redis before 7 puts the code of a script's error behind other words.
+		return strings.HasPrefix(got, "-") && strings.Contains(got, want[1:])
 	}
-	return ttl
-}
-
-// settleReply does the same with the TTL that is the first element of a reply.
-func settleReply(reply, want string, since time.Time) string {
-	ttl, rest, ok := strings.Cut(strings.TrimPrefix(reply, "["), " ")
-	most, _, wanted := strings.Cut(strings.TrimPrefix(want, "["), " ")
-	if !ok || !wanted {
-		return reply
+	gots, wants := strings.Split(got, " "), strings.Split(want, " ")
+	if len(gots) != len(wants) {
+		return false
 	}
-	return fmt.Sprintf("[%s %s", settle(ttl, most, since), rest)
+	ms := int(passed.Milliseconds()) + 2
+	for i, w := range wants {
+		if w == gots[i] {
+			continue
+		}
+		least, most := ms, 0 // what may be missing, and what may be too much
+		owner, seconds, timed := strings.Cut(w, "@")
+		if timed {
+			if least, most = 2, ms; !strings.HasPrefix(gots[i], owner+"@") {
+				return false
+			}
+			gots[i], w = strings.TrimPrefix(gots[i], owner+"@"), seconds+"000"
+		}
+		wanted, err := strconv.Atoi(strings.Trim(w, "[],~"))
+		ours, err2 := strconv.Atoi(strings.Trim(gots[i], "[],~"))
+		if err != nil || err2 != nil || wanted < 1000 && !timed || ours < wanted-least || ours > wanted+most {
+			return false
+		}
+	}
+	return true
 }
-
-func lastWord(s string) string { return s[strings.LastIndex(s, " ")+1:] }

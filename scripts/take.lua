@@ -1,7 +1,7 @@
--- What the scripts that take a lock have in common; it stands before each of them.
+-- Common part of the scripts that take a lock; it is put before each of them.
 
--- Makes the hash of a lock that nobody holds, from fields and values, with its TTL. A user
--- who may set no TTL must not leave a lock without an end: it is taken back.
+-- Makes the hash of a free lock, from fields and values, with its TTL. A user who may not set a
+-- TTL must not leave a lock without one: the hash is then deleted again.
 local function take(hash, lease, ...)
   redis.call('HSET', hash, ...)
   if type(redis.pcall('PEXPIRE', hash, lease)) == 'table' then

@@ -1,103 +1,138 @@
-// Actors is a proto.actor application that embeds Lockkeeper: a desk supervises
-// importers, who write to one ledger in turns, under one lock. Each of them has a
-// mishap on the way, and all rows arrive once all the same:
-//
-//   - north is warned that its lease is at risk, since Redis is out of order;
-//   - south crashes amidst its work, and is restarted by the desk;
-//   - west loses the lock, since somebody frees it by force.
-//
-// Start with importer.go, which is what an actor of one's own looks like.
+// Actors shows an application of actors that take turns under one lock, by message. Importers
+// write rows to one ledger. The first crashes amidst its work and is restarted by its
+// supervisor; the second loses the lock. All rows arrive, and each of them once.
 //
 //	go run ./examples/actors
-//
-// needs nothing but Go: the Redis is inside the program. With -redis redis://…
-// a real one is used, which is not put out of order.
 package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"log/slog"
-	"time"
+	"sync/atomic"
+
+	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/examples/internal/embedded"
-	"github.com/lockkeeper-go/lockkeeper/examples/internal/program"
-	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
+	"github.com/lockkeeper-go/lockkeeper/examples/internal/demo"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// patience is how long the program may take before something must have gone wrong.
-const patience = 20 * time.Second
+var ledgerLock = &messages.Lock{Name: "ledger"}
 
-func main() { program.Main("actors", importAll) }
-
-// importAll has the importers do their jobs, and checks the ledger afterwards.
-func importAll(redis *embedded.Redis, out io.Writer) (err error) {
-	log := newLog(out)
-	system := quiet.ActorSystem()
-	locks, err := lockkeeper.New(system, redis, lockkeeper.Config{
-		KeyPrefix: "actors-example:",
-		Watchdog:  3 * time.Second,
-		Renewal:   100 * time.Millisecond, // often, so that an outage is noticed within the example's time
-	})
-	if err != nil {
-		return err
-	}
-	// Last in, first out: the actors that hold locks go before Lockkeeper, and it before its client.
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		err = errors.Join(err, locks.Close(ctx))
-	}()
-
-	ledger := newLedger()
-	jobs := []*job{
-		{name: "north", rows: 12, mishap: func() {
-			if redis.Embedded() {
-				log.Info("Redis is out of order")
-				redis.Fail()
-			}
-		}},
-		{name: "south", rows: 12, mishap: func() { panic("a row that cannot be read") }},
-		{name: "west", rows: 12, mishap: func() {
-			log.Info("somebody frees the lock by force")
-			system.Root.Send(locks.Guardian(), &messages.ForceRelease{Lock: ledgerLock})
-		}},
-	}
-	repair := func() {
-		if redis.Embedded() {
-			redis.Recover()
-			log.Info("Redis is repaired")
-		}
-	}
-	finished := make(chan error, 1)
-	desk := system.Root.Spawn(newDesk(&office{ledger: ledger, log: log, repair: repair}, jobs, finished))
-	defer func() { err = errors.Join(err, system.Root.StopFuture(desk).Wait()) }()
-	select {
-	case err := <-finished:
-		if err != nil {
-			return err
-		}
-	case <-time.After(patience):
-		return fmt.Errorf("the importers were not done within %v", patience)
-	}
-	log.Info("all is imported", "ledger", ledger)
-	return ledger.check(jobs)
+// job is what an importer has to do. It outlives the importer.
+type job struct {
+	name     string
+	imported atomic.Int64     // the rows of it in the ledger, which stands for a table
+	mishaps  map[int64]func() // by row; each happens once
+	finished chan struct{}
 }
 
-// newLog writes lines that people read.
-func newLog(out io.Writer) *slog.Logger {
-	began := time.Now()
-	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		switch a.Key {
-		case slog.TimeKey:
-			return slog.Duration("after", time.Since(began).Round(time.Millisecond))
-		case slog.LevelKey:
-			return slog.Attr{}
+const rows = 5 // of each job
+
+// importer asks for the lock, imports its rows, and gives the lock back.
+type importer struct {
+	*job
+	state state
+	hold  string // names the hold; "" while there is none
+}
+
+type state int
+
+const (
+	arriving state = iota
+	waiting
+	importing
+	leaving
+)
+
+// nextRow has an importer import a row, if it still has the same hold.
+type nextRow struct{ hold string }
+
+// Receive implements actor.Actor.
+func (i *importer) Receive(ctx actor.Context) {
+	// The answers come as messages. The sender is the owner of the lock.
+	request := func(m any) { ctx.Request(lockkeeper.From(ctx.ActorSystem()).Guardian(), m) }
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		// So begins each life, also after a crash. A restart is not a death: the PID stays, and so
+		// does what the last life has asked for or holds. Withdraw it, and give it back. When the
+		// Release is answered, everything before it is over.
+		request(&messages.Cancel{Lock: ledgerLock})
+		request(&messages.Release{Lock: ledgerLock})
+	case *messages.Released, *messages.NotReleased:
+		switch i.state {
+		case arriving: // if not released, nothing was held
+			request(&messages.Acquire{Lock: ledgerLock}) // renewed until the release, and waits without limit
+			i.state = waiting
+		case leaving: // if not released, the lock was lost when all was done
+			fmt.Println(i.name, "is done")
+			close(i.finished)
+			ctx.Stop(ctx.Self())
 		}
-		return a
-	}}))
+	case *messages.Acquired:
+		if i.state == waiting { // else it was for the last life, which has given it back
+			fmt.Println(i.name, "has the lock, and the ledger has", i.imported.Load(), "of its rows")
+			i.hold, i.state = m.HoldId, importing
+			ctx.Send(ctx.Self(), nextRow{i.hold})
+		}
+	case *messages.NotAcquired:
+		if i.state == waiting { // else it was withdrawn
+			panic(m.Detail) // the supervisor decides what is next
+		}
+	case nextRow:
+		if m.hold != i.hold {
+			return // it was sent under a hold that is over
+		}
+		row := i.imported.Load() + 1
+		if row > rows {
+			request(&messages.Release{Lock: ledgerLock, HoldId: i.hold})
+			i.state = leaving
+			return
+		}
+		if mishap := i.mishaps[row]; mishap != nil {
+			delete(i.mishaps, row)
+			mishap()
+			return // what has happened comes as a message
+		}
+		// A lock that can be lost does not protect data by itself: the ledger refuses a late row.
+		if !i.imported.CompareAndSwap(row-1, row) {
+			panic("a late row")
+		}
+		ctx.Send(ctx.Self(), nextRow{i.hold}) // never loop or sleep: an actor that does is not told of a loss
+	case *messages.LeaseAtRisk:
+		// The lease is good for m.Validity more: the time to save what is done.
+	case *messages.LeaseLost:
+		if i.state == importing && m.HoldId == i.hold {
+			fmt.Println(i.name, "has lost the lock:", m.Detail)
+			request(&messages.Acquire{Lock: ledgerLock})
+			i.hold, i.state = "", waiting
+		}
+	}
+}
+
+func main() {
+	client, stop := demo.Redis()
+	defer stop()
+	system := demo.ActorSystem()
+	locks, err := lockkeeper.New(system, client, lockkeeper.Config{})
+	demo.Check(err)
+	defer locks.Close(context.Background()) // before the client, after the actors that hold locks
+
+	jobs := []*job{
+		{name: "north", mishaps: map[int64]func(){3: func() { panic("a row that cannot be read") }}},
+		{name: "south", mishaps: map[int64]func(){4: func() {
+			fmt.Println("somebody takes the lock away from south")
+			system.Root.Send(locks.Guardian(), &messages.ForceRelease{Lock: ledgerLock})
+		}}},
+		{name: "west"},
+	}
+	for _, j := range jobs {
+		j.finished = make(chan struct{})
+		// Actors that crash are restarted, if their parent has no other strategy.
+		system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return &importer{job: j} }))
+	}
+	for _, j := range jobs {
+		<-j.finished
+		fmt.Println("the ledger has", j.imported.Load(), "rows of", j.name)
+	}
 }

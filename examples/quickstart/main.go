@@ -1,145 +1,148 @@
-// Quickstart shows in two seconds what Lockkeeper does: actors contend for a lock
-// by messages, and are told when they lose it.
+// Quickstart shows in a few seconds what Lockkeeper does. It needs nothing but Go: the Redis
+// is inside the program.
 //
 //	go run ./examples/quickstart
-//
-// needs nothing but Go: the Redis is inside the program. With -redis redis://…
-// the same happens on a real one. The exit code is 0 if all went as told.
 package main
 
 import (
 	"context"
 	"errors"
-	"io"
+	"fmt"
+	"log"
+	"log/slog"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/examples/internal/embedded"
-	"github.com/lockkeeper-go/lockkeeper/examples/internal/program"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-func main() { program.Main("quickstart", play) }
-
-// play has all acts played, on one Redis, by two processes.
-func play(redis *embedded.Redis, stdout io.Writer) (err error) {
-	s := newStory(stdout, redis)
-	a, err := s.newProcess()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, a.end()) }()
-	b, err := s.newProcess()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.end()) }()
-
-	for _, act := range []func(s *story, here, there *process){handOff, crowd, reentry, watchdog, death, deleted, forced} {
-		act(s, a, b)
-		if err := s.err(); err != nil {
-			return err
-		}
-	}
-	return s.finish()
-}
-
-// handOff: within a process the lock goes from one to the next without Redis.
-func handOff(s *story, here, _ *process) {
-	s.act("three actors of one process want the lock")
-	names := []string{"anna", "bert", "carl"}
-	for _, name := range names {
-		here.clerk(name, work(time.Millisecond))
-	}
-	for _, name := range names {
-		await[*messages.Released](s, name)
-	}
-}
-
-// crowd: that is why many waiters cost Redis no more than one.
-func crowd(s *story, here, _ *process) {
-	const size = 1000
-	s.act("a thousand actors of one process want the lock")
-	began, before := time.Now(), s.redis.sent()
-	for range size {
-		here.clerk("", work(0))
-	}
-	for range size {
-		await[*messages.Released](s, "")
-	}
-	s.say("crowd", "%d turns in %v took %d commands to Redis", size, rounded(time.Since(began)), s.redis.sent()-before)
-}
-
-// reentry: who has the lock may take it again, and gives it back as often.
-func reentry(s *story, here, _ *process) {
-	s.act("an actor takes a lock that it has")
-	here.clerk("dora", takeTwice)
-	s.check(await[*messages.Acquired](s, "dora").GetHoldCount() == 1, "dora has the lock once")
-	s.check(await[*messages.Acquired](s, "dora").GetHoldCount() == 2, "dora has the lock twice")
-	s.check(await[*messages.Released](s, "dora").GetHoldCount() == 1, "dora has given it back once")
-	s.check(await[*messages.Released](s, "dora").GetHoldCount() == 0, "dora has given it back for good")
-}
-
-// watchdog: the lease is short, in case the process dies. While it lives, the
-// lease is renewed.
-func watchdog(s *story, here, _ *process) {
-	s.act("an actor works for longer than a renewal takes to come")
-	emil := here.clerk("emil", keep)
-	await[*messages.Acquired](s, "emil")
-	first := here.inspect().GetTtl().AsDuration()
-	least, now := first, first
-	s.until("the lease is renewed", func() bool {
-		now = here.inspect().GetTtl().AsDuration()
-		renewed := now > least
-		if !renewed {
-			least = now
-		}
-		return renewed
-	})
-	s.say("redis", "the lease had %v left, then %v, then %v", first, least, now)
-	here.root.Send(emil, workDone{})
-	await[*messages.Released](s, "emil")
-}
-
-// death: who dies lets go, and the next has the lock at once, here in another process.
-func death(s *story, here, there *process) {
-	s.act("the holder dies, and somebody in another process waits")
-	fred := here.clerk("fred", keep)
-	await[*messages.Acquired](s, "fred")
-	there.clerk("gina", work(time.Millisecond))
-	s.until("gina's process listens for the release", func() bool { return here.inspect().GetSubscribers() == 1 })
-	s.letGo("fred", "dies")
-	here.root.Stop(fred)
-	await[*messages.Released](s, "gina")
-}
-
-// deleted: a lock can be lost. Its holder is told, and told why.
-func deleted(s *story, here, _ *process) {
-	s.act("somebody deletes the key in Redis")
-	here.clerk("hugo", keep)
-	await[*messages.Acquired](s, "hugo")
-	s.letGo("redis", "DEL "+key)
-	s.try(s.redis.Do(context.Background(), s.redis.B().Del().Key(key).Build()).Error())
-	lost := await[*messages.LeaseLost](s, "hugo")
-	s.check(lost.GetReason() == messages.Reason_REASON_GONE, "the reason is that the key is gone")
-}
-
-// forced: a goroutine is told by its context.
-func forced(s *story, here, there *process) {
-	s.act("a goroutine has the lock, and another process takes it away by force")
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+func main() {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	hold, err := here.locks.Lock(lockName).Acquire(ctx)
-	if err != nil {
-		s.try(err)
-		return
+
+	// An embedded Redis. An application connects to its own.
+	redis := miniredis.NewMiniRedis()
+	redis.ClockTTL(true) // keys expire
+	check(redis.Start())
+	defer redis.Close()
+	client, err := lockkeeper.Connect("redis://" + redis.Addr() + "?protocol=2")
+	check(err)
+	defer client.Close()
+
+	// A Lockkeeper in an actor system. There are two, as if this were two processes.
+	quiet := actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) })
+	config := lockkeeper.Config{Watchdog: 1500 * time.Millisecond} // the default of 30 s would make this a long story
+	actorsHere, actorsThere := actor.NewActorSystem(quiet), actor.NewActorSystem(quiet)
+	here, err := lockkeeper.New(actorsHere, client, config)
+	check(err)
+	defer here.Close(ctx)
+	there, err := lockkeeper.New(actorsThere, client, config)
+	check(err)
+	defer there.Close(ctx)
+
+	fmt.Println("A goroutine takes a lock:")
+	hold, err := here.Lock("orders").Acquire(ctx)
+	check(err)
+	_, err = there.Lock("orders").TryAcquire(ctx)
+	fmt.Println("  meanwhile another process is refused:", errors.Is(err, lockkeeper.ErrHeld))
+	again, err := here.Lock("orders").Acquire(hold.Context()) // the context says who asks
+	check(err)
+	fmt.Println("  who has it may take it again: it is held", again.Count(), "times")
+	check(again.Release(ctx))
+	check(hold.Release(ctx))
+
+	fmt.Println("Three actors ask for it, by message:")
+	news := make(chan string, 3000)
+	spawn := func(system *actor.ActorSystem, name string, keep bool) *actor.PID {
+		return system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
+			return &clerk{name: name, keep: keep, news: news}
+		}))
 	}
-	s.granted("iris", hold.Count())
-	s.say("redis", "is told by the other process to free it")
-	_, err = there.locks.Lock(lockName).ForceRelease(ctx)
-	s.try(err)
-	<-hold.Context().Done() // where her work would be
-	why := context.Cause(hold.Context())
-	s.lost("iris", "has her context cancelled: "+why.Error())
-	s.check(errors.Is(why, lockkeeper.ErrLost), "the cause is that the lock was lost")
+	tell := func(n int) {
+		for range n {
+			select {
+			case line := <-news:
+				fmt.Println(" ", line)
+			case <-ctx.Done():
+				log.Fatal("nothing happens any more")
+			}
+		}
+	}
+	for _, name := range []string{"anna", "bert", "carl"} {
+		spawn(actorsHere, name, false)
+	}
+	tell(6)
+
+	fmt.Println("A thousand actors ask for it; it is handed from one to the next without Redis:")
+	began, before := time.Now(), redis.CommandCount()
+	for range 1000 {
+		spawn(actorsHere, "somebody", false)
+	}
+	for range 2000 {
+		<-news
+	}
+	fmt.Printf("  1000 turns took %v and %d commands to Redis\n", time.Since(began).Round(time.Millisecond), redis.CommandCount()-before)
+
+	fmt.Println("The holder dies, and an actor in another process waits:")
+	dora := spawn(actorsHere, "dora", true)
+	tell(1)
+	spawn(actorsThere, "emil", false)
+	for status := (lockkeeper.Status{}); status.Subscribers == 0; time.Sleep(time.Millisecond) {
+		status, err = here.Lock("orders").Inspect(ctx)
+		check(err)
+	}
+	actorsHere.Root.Stop(dora)
+	tell(2)
+
+	fmt.Println("Somebody deletes the key in Redis:")
+	spawn(actorsHere, "fred", true)
+	tell(1)
+	redis.Del("orders")
+	tell(1)
+
+	fmt.Println("Another process takes the lock away by force:")
+	hold, err = here.Lock("orders").Acquire(ctx)
+	check(err)
+	_, err = there.Lock("orders").ForceRelease(ctx)
+	check(err)
+	<-hold.Context().Done() // where the work would be that the lock protects
+	fmt.Println("  the context of the work is cancelled:", context.Cause(hold.Context()))
+}
+
+// clerk is an actor that takes the lock when it starts, and gives it back or keeps it.
+type clerk struct {
+	name string
+	keep bool
+	news chan<- string
+}
+
+// Receive implements actor.Actor.
+func (c *clerk) Receive(ctx actor.Context) {
+	guardian, orders := lockkeeper.From(ctx.ActorSystem()).Guardian(), &messages.Lock{Name: "orders"}
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		ctx.Request(guardian, &messages.Acquire{Lock: orders}) // for this actor, until it gives it back or dies
+	case *messages.Acquired:
+		c.news <- c.name + " has the lock"
+		if !c.keep {
+			c.news <- c.name + " gives it back"
+			ctx.Request(guardian, &messages.Release{Lock: orders, HoldId: m.HoldId})
+		}
+	case *messages.Released:
+		ctx.Stop(ctx.Self())
+	case *messages.LeaseLost: // what the lock protects is somebody else's from now on
+		c.news <- c.name + " is told: " + m.Detail
+		ctx.Stop(ctx.Self())
+	case *messages.NotAcquired, *messages.NotReleased:
+		log.Fatal(m)
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
 }

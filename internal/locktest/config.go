@@ -6,17 +6,17 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 )
 
+// Briefly lets what is left of a dead process end soon.
 var Briefly = lockkeeper.Config{Watchdog: Watchdog, Poll: 300 * time.Millisecond, WaiterTimeout: time.Second}
 
-// polling never happens within the time that a test takes.
+// NoPolling looks by itself after longer than a test takes.
 var NoPolling = lockkeeper.Config{Poll: time.Minute, Watchdog: 2 * time.Minute}
 
-// Soon is well below the poll bound of noPolling, and much for a busy machine.
+// Soon is well below the poll bound of NoPolling, and much for a busy machine.
 const Soon = 10 * time.Second
 
-// Impatient resends soon what has got no reply, and is far from the lease's end all
-// the while. Its tenures are over at once.
-var Impatient = lockkeeper.Config{CallTimeout: 100 * time.Millisecond, Poll: time.Minute, Watchdog: 2 * time.Minute, Tenure: 1}
+// Impatient soon resends what got no reply, far from the lease's end, and has no time for local hand-off.
+var Impatient = lockkeeper.Config{CallTimeout: 300 * time.Millisecond, Poll: time.Minute, Watchdog: 2 * time.Minute, HandOffLimit: 1}
 
 // Watchdog is long enough for a machine that does a lot besides.
 const Watchdog = 5 * time.Second

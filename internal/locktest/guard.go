@@ -2,7 +2,6 @@ package locktest
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,41 +17,48 @@ type Guard struct {
 	Key
 	How    string
 	GiveUp func(t testing.TB)
-	valid  func() bool // nil for an actor, who cannot ask
 	Pulse  *pulse
+	valid  func() bool // nil for an actor, who cannot ask
 
-	Mu    sync.Mutex
-	Risks []time.Time
-	Lost  []Loss
+	mu    sync.Mutex
+	risks []time.Time
+	lost  []Loss
 }
 
+// Loss is what a holder was told of its loss, and when.
 type Loss struct {
 	At     time.Time
 	Reason messages.Reason
 }
 
-func (g *Guard) risk() {
-	g.Mu.Lock()
-	defer g.Mu.Unlock()
-	g.Risks = append(g.Risks, time.Now())
+func (g *Guard) atRisk() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.risks = append(g.risks, time.Now())
 }
 
 func (g *Guard) lose(reason messages.Reason) {
-	g.Mu.Lock()
-	defer g.Mu.Unlock()
-	g.Lost = append(g.Lost, Loss{time.Now(), reason})
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.lost = append(g.lost, Loss{time.Now(), reason})
+}
+
+// told is what the guard was told so far.
+func (g *Guard) told() (risks []time.Time, lost []Loss) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.risks, g.lost
 }
 
 // GuardByContext holds a lock and listens to the Context of its Hold.
 func GuardByContext(t testing.TB, s *Site, k Key) *Guard {
 	t.Helper()
-	g := &Guard{Key: k, How: "by context", Pulse: TakePulse(t)}
-	hold := s.Acquire(t, k, lockkeeper.WithAtRisk(func(time.Duration) { g.risk() }))
+	g := &Guard{Key: k, How: "by context", Pulse: takePulse(t)}
+	hold := s.Acquire(t, k, lockkeeper.WithAtRisk(func(time.Duration) { g.atRisk() }))
 	ctx := hold.Context()
 	context.AfterFunc(ctx, func() {
-		var why *lockkeeper.Error
-		if cause := context.Cause(ctx); errors.Is(cause, lockkeeper.ErrLost) && errors.As(cause, &why) {
-			g.lose(why.Reason)
+		if why := lossOf(context.Cause(ctx)); why != 0 {
+			g.lose(why)
 		}
 	})
 	g.GiveUp = func(t testing.TB) { Release(t, hold) }
@@ -63,11 +69,11 @@ func GuardByContext(t testing.TB, s *Site, k Key) *Guard {
 // guardByMessage is an actor that holds a lock.
 func guardByMessage(t testing.TB, s *Site, k Key) *Guard {
 	t.Helper()
-	g, p := &Guard{Key: k, How: "by message", Pulse: TakePulse(t)}, s.Probe(t)
+	g, p := &Guard{Key: k, How: "by message", Pulse: takePulse(t)}, s.Probe(t)
 	p.Notice = func(m any) bool {
 		switch m := m.(type) {
 		case *messages.LeaseAtRisk:
-			g.risk()
+			g.atRisk()
 		case *messages.LeaseLost:
 			g.lose(m.Reason)
 		default:
@@ -91,42 +97,35 @@ func Guards(t testing.TB, s *Site, server *redistest.Server) []*Guard {
 // AwaitLoss is the one loss that the guard is told of.
 func (g *Guard) AwaitLoss(t testing.TB) Loss {
 	t.Helper()
-	redistest.Eventually(t, "the guard to be told "+g.How, func() bool {
-		g.Mu.Lock()
-		defer g.Mu.Unlock()
-		return len(g.Lost) > 0
-	})
-	g.Mu.Lock()
-	defer g.Mu.Unlock()
-	return g.Lost[0]
+	redistest.Eventually(t, "the guard to be told "+g.How, func() bool { _, lost := g.told(); return len(lost) > 0 })
+	_, lost := g.told()
+	return lost[0]
 }
 
-// pulse measures how late this machine is with everything, busy as it may be.
-type pulse struct{ worst atomic.Int64 }
-
-func TakePulse(t testing.TB) *pulse {
-	p := &pulse{}
-	ctx, cancel := context.WithCancel(context.Background())
-	var beating sync.WaitGroup
-	beating.Go(func() {
-		const beat = 5 * time.Millisecond
-		for {
-			began := time.Now()
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(beat):
-				p.worst.Store(max(p.worst.Load(), int64(time.Since(began)-beat)))
-			}
-		}
-	})
-	t.Cleanup(func() { cancel(); beating.Wait() })
-	return p
+// LostInTime checks that the guard was told of its loss before the key's end, and warned before that.
+func (g *Guard) LostInTime(t testing.TB, end time.Time, warned bool, reason messages.Reason) Loss {
+	t.Helper()
+	lost := g.AwaitLoss(t)
+	if late := lost.At.Sub(end); late > g.Pulse.Noise() {
+		t.Errorf("%s: told %v too late", g.How, late)
+	}
+	if lost.Reason != reason {
+		t.Errorf("%s: lost because of %v, want %v", g.How, lost.Reason, reason)
+	}
+	if risks, _ := g.told(); warned && (len(risks) == 0 || risks[0].After(lost.At)) {
+		t.Errorf("%s: warned at %v, lost at %v", g.How, risks, lost.At)
+	}
+	return lost
 }
 
-// Noise is how late something may be that takes a timer and a few goroutines. It is
-// more than the margin of a short lease.
-func (p *pulse) Noise() time.Duration { return 100*time.Millisecond + 3*time.Duration(p.worst.Load()) }
+// Unharmed has the guard give up its lock, and checks that it was told of no loss.
+func (g *Guard) Unharmed(t testing.TB) {
+	t.Helper()
+	g.GiveUp(t)
+	if _, lost := g.told(); len(lost) > 0 {
+		t.Errorf("%s: told of a loss that was none: %v", g.How, lost)
+	}
+}
 
 // Successor gets the guard's lock elsewhere. At that moment the guard must know.
 func (g *Guard) Successor(t testing.TB, elsewhere *Site) <-chan Grant {
@@ -141,35 +140,27 @@ func (g *Guard) Successor(t testing.TB, elsewhere *Site) <-chan Grant {
 	return checked
 }
 
-// LostInTime checks that the guard was told of its loss before the key's end, and warned before that.
-func (g *Guard) LostInTime(t testing.TB, end time.Time, warned bool, reason messages.Reason) Loss {
-	t.Helper()
-	lost := g.AwaitLoss(t)
-	g.Mu.Lock()
-	defer g.Mu.Unlock()
-	if late := lost.At.Sub(end); late > g.Pulse.Noise() {
-		t.Errorf("%s: told %v too late", g.How, late)
-	}
-	if lost.Reason != reason {
-		t.Errorf("%s: lost because of %v, want %v", g.How, lost.Reason, reason)
-	}
-	if warned && (len(g.Risks) == 0 || g.Risks[0].After(lost.At)) {
-		t.Errorf("%s: warned at %v, lost at %v", g.How, g.Risks, lost.At)
-	}
-	return lost
+// pulse measures how late this machine is with everything, busy as it may be.
+type pulse struct{ worst atomic.Int64 }
+
+func takePulse(t testing.TB) *pulse {
+	p := &pulse{}
+	ctx, cancel := context.WithCancel(context.Background())
+	var beating sync.WaitGroup
+	beating.Go(func() {
+		const beat = 5 * time.Millisecond
+		for began := time.Now(); ctx.Err() == nil; began = time.Now() {
+			select {
+			case <-ctx.Done():
+			case <-time.After(beat):
+				p.worst.Store(max(p.worst.Load(), int64(time.Since(began)-beat)))
+			}
+		}
+	})
+	t.Cleanup(func() { cancel(); beating.Wait() })
+	return p
 }
 
-// Unharmed checks that the guard was told of no loss and still holds its lock, and ends it.
-func (g *Guard) Unharmed(t testing.TB) {
-	t.Helper()
-	if !g.Exists(t) {
-		t.Errorf("%s: the key is gone", g.How)
-	}
-	g.GiveUp(t)
-	g.AwaitFree(t)
-	g.Mu.Lock()
-	defer g.Mu.Unlock()
-	if len(g.Lost) > 0 {
-		t.Errorf("%s: told of a loss that was none: %v", g.How, g.Lost)
-	}
-}
+// Noise is how late something may be that takes a timer and a few goroutines. It is
+// more than the margin of a short lease.
+func (p *pulse) Noise() time.Duration { return 100*time.Millisecond + 3*time.Duration(p.worst.Load()) }

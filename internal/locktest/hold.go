@@ -2,7 +2,6 @@ package locktest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -81,38 +80,15 @@ func AwaitWaiters(t testing.TB, l *lockkeeper.Lock, n int) {
 	})
 }
 
-// EndedBy checks why a hold is over, as soon as it is: for one of the reasons.
-func EndedBy(t testing.TB, hold *lockkeeper.Hold, reasons ...messages.Reason) {
+// EndedBy waits until a hold is lost, and gives the reason: one of these, if there are any.
+func EndedBy(t testing.TB, hold *lockkeeper.Hold, reasons ...messages.Reason) messages.Reason {
 	t.Helper()
-	Await(t, "the end of the hold", hold.Context().Done())
-	if why := IsError(t, context.Cause(hold.Context()), lockkeeper.ErrLost); !slices.Contains(reasons, why) {
+	Await(t, "the loss", hold.Context().Done())
+	why := IsError(t, context.Cause(hold.Context()), lockkeeper.ErrLost)
+	if len(reasons) > 0 && !slices.Contains(reasons, why) {
 		t.Errorf("the hold ended because of %v, want %v", why, reasons)
 	}
-}
-
-// Robbed is what a holder is told whose lock is gone, or has been taken since.
-var Robbed = []messages.Reason{messages.Reason_REASON_GONE, messages.Reason_REASON_TAKEN}
-
-// RefusedTry checks that a try finds the lock held.
-func RefusedTry(t *testing.T, lock *lockkeeper.Lock) {
-	t.Helper()
-	redistest.Eventually(t, "an answer", func() bool {
-		hold, err := lock.TryAcquire(Within(t))
-		switch {
-		case err == nil:
-			Release(t, hold)
-			t.Fatalf("%s was granted", lock.Name())
-		case errors.Is(err, lockkeeper.ErrUnavailable):
-			return false
-		}
-		IsError(t, err, lockkeeper.ErrHeld)
-		return true
-	})
-}
-
-func IsLost(t *testing.T, hold *lockkeeper.Hold) {
-	t.Helper()
-	redistest.Eventually(t, "the loss", func() bool { return errors.Is(hold.Err(), lockkeeper.ErrLost) })
+	return why
 }
 
 // Lasts checks that none of the holds is lost for that long.
@@ -129,11 +105,4 @@ func Lasts(t testing.TB, d time.Duration, holds ...*lockkeeper.Hold) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// IsOver waits until a hold is told that it is lost, and gives the reason.
-func IsOver(t testing.TB, hold *lockkeeper.Hold) messages.Reason {
-	t.Helper()
-	Await(t, "the loss", hold.Context().Done())
-	return IsError(t, context.Cause(hold.Context()), lockkeeper.ErrLost)
 }

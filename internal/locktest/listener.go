@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"regexp"
 	"sync"
 	"testing"
 
@@ -10,15 +11,15 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// ear hears what is published on a lock's channel.
-type ear struct {
+// listener hears what is published on a lock's channel.
+type listener struct {
 	client  rueidis.Client
 	channel string
 	mu      sync.Mutex
 	heard   []string
 }
 
-func (k Key) Listen(t testing.TB) *ear {
+func (k Key) Listen(t testing.TB) *listener {
 	t.Helper()
 	client, err := lockkeeper.Connect(k.Server.URL())
 	if err != nil {
@@ -26,31 +27,23 @@ func (k Key) Listen(t testing.TB) *ear {
 	}
 	connection, giveBack := client.Dedicate()
 	t.Cleanup(func() { giveBack(); client.Close() })
-	e := &ear{client: client, channel: k.Channel}
+	e := &listener{client: client, channel: k.Channel}
 	connection.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.heard = append(e.heard, m.Message)
 	}})
 	// By pattern: the processes under test must not take it for somebody who waits.
-	err = connection.Do(Within(t), connection.B().Psubscribe().Pattern(literally(k.Channel)).Build()).Error()
+	pattern := regexp.MustCompile(`.`).ReplaceAllString(k.Channel, `\$0`) // that matches this name alone
+	err = connection.Do(Within(t), connection.B().Psubscribe().Pattern(pattern).Build()).Error()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e
 }
 
-// literally is the pattern that matches a name and nothing else.
-func literally(name string) string {
-	var pattern []byte
-	for i := range len(name) {
-		pattern = append(pattern, '\\', name[i])
-	}
-	return string(pattern)
-}
-
 // Messages is what was heard so far. A mark of its own comes behind all of it.
-func (e *ear) Messages(t testing.TB) []string {
+func (e *listener) Messages(t testing.TB) []string {
 	t.Helper()
 	const mark = "end"
 	if err := e.client.Do(Within(t), e.client.B().Publish().Channel(e.channel).Message(mark).Build()).Error(); err != nil {

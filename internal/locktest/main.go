@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"flag"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -9,13 +10,15 @@ import (
 )
 
 // Main is the TestMain of a package whose tests use this one: it runs the tests, stops the
-// shared redis-server, and fails if goroutines are left over. In a process that a test has
-// started it plays that role instead.
+// shared redis-server, and fails if goroutines are left over.
 func Main(m *testing.M) {
-	playRole()
 	redistest.Main(m,
 		// rueidis closes the connection to a server that has left a cluster 5 s later.
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
 		// It looks at the cluster a second after it was redirected, also when it was closed since.
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
 }
+
+// Overlap lets 8 tests of a package run at the same time, if they are parallel: they wait
+// far more than they compute, whatever the number of processors. It goes before Main.
+func Overlap() { _ = flag.Set("test.parallel", "8") }

@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -14,13 +15,16 @@ type Probe struct {
 	Site *Site
 	Pid  *actor.PID
 	Mail chan any
-	// notice sees every message first, and reports whether it is to be kept.
+	// Notice sees every message first, and reports whether it is to be kept.
 	Notice func(m any) bool
+
+	mu       sync.Mutex
+	watchers map[string]*actor.PID
 }
 
 func (s *Site) Probe(t testing.TB) *Probe {
 	t.Helper()
-	p := &Probe{Site: s, Mail: make(chan any, 4096)}
+	p := &Probe{Site: s, Mail: make(chan any, 4096), watchers: map[string]*actor.PID{}}
 	registry := s.Actors.ProcessRegistry
 	var ok bool
 	if p.Pid, ok = registry.Add(p, "probe"+registry.NextId()); !ok {
@@ -39,13 +43,34 @@ func (p *Probe) SendUserMessage(_ *actor.PID, m any) {
 }
 
 // SendSystemMessage implements actor.Process.
-func (p *Probe) SendSystemMessage(*actor.PID, any) {}
+func (p *Probe) SendSystemMessage(_ *actor.PID, m any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch m := m.(type) {
+	case *actor.Watch:
+		p.watchers[m.Watcher.String()] = m.Watcher
+	case *actor.Unwatch:
+		delete(p.watchers, m.Watcher.String())
+	}
+}
 
 // Stop implements actor.Process.
 func (p *Probe) Stop(*actor.PID) {}
 
-// Die makes whatever is sent from now on a dead letter.
-func (p *Probe) Die() { p.Site.Actors.ProcessRegistry.Remove(p.Pid) }
+// Die makes whatever is sent from now on a dead letter, and tells those who watch.
+func (p *Probe) Die() {
+	registry := p.Site.Actors.ProcessRegistry
+	registry.Remove(p.Pid)
+	p.mu.Lock()
+	watchers := p.watchers
+	p.watchers = map[string]*actor.PID{}
+	p.mu.Unlock()
+	for _, watcher := range watchers {
+		if process, there := registry.Get(watcher); there {
+			process.SendSystemMessage(watcher, &actor.Terminated{Who: p.Pid})
+		}
+	}
+}
 
 // Send sends a request to the guardian, with the probe as its sender.
 func (p *Probe) Send(m any) {
@@ -72,4 +97,23 @@ func Ask[M any](t testing.TB, p *Probe, m any) M {
 	t.Helper()
 	p.Send(m)
 	return Next[M](t, p)
+}
+
+// Future sends a request and gives its answer to a future, which must be an M.
+func Future[M any](t testing.TB, s *Site, m any) M {
+	t.Helper()
+	answer, err := s.Actors.Root.RequestFuture(s.Guardian(), m, redistest.Limit).Result()
+	if as, ok := answer.(M); ok && err == nil {
+		return as
+	}
+	t.Fatalf("the future was sent %T{%v} (%v), want %T", answer, answer, err, *new(M))
+	panic("not reached")
+}
+
+// Forsaken sends a request whose future times out before there is an answer.
+func Forsaken(t testing.TB, s *Site, m any) {
+	t.Helper()
+	if answer, err := s.Actors.Root.RequestFuture(s.Guardian(), m, 10*time.Millisecond).Result(); err == nil {
+		t.Fatalf("answered %T{%v}", answer, answer)
+	}
 }

@@ -57,7 +57,10 @@ func Losing(t *testing.T, script *scripts.Script, cfg lockkeeper.Config, scenari
 			}
 			r.IsFree(t)
 			r.Passes(t, r.Key)
-			redistest.Eventually(t, "nothing to be left", func() bool { return r.Inspect(t, r.Key) == lockkeeper.Status{TTL: -1} })
+			redistest.Eventually(t, "nothing to be left", func() bool {
+				status, err := r.Lock(r.LockName).Inspect(Within(t))
+				return err == nil && status == lockkeeper.Status{TTL: -1}
+			})
 		})
 	}
 }

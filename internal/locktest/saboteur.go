@@ -5,9 +5,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -16,8 +18,9 @@ import (
 type Saboteur struct {
 	mu            sync.Mutex
 	before, after func(m any) bool
-	// spared are the lock actors, by the id of their PID, that it leaves alone.
-	Spared map[string]bool
+	// spared are the lock actors, by the id of their PID, that it leaves alone: those of
+	// locks whose names end so.
+	spared map[string]bool
 	Count  atomic.Int64
 }
 
@@ -26,9 +29,12 @@ func (s *Saboteur) Middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
 		s.mu.Lock()
 		before, after := s.before, s.after
 		if m, ok := e.Message.(*messages.Acquire); ok && strings.HasSuffix(m.Lock.Name, "spared") {
-			s.Spared[c.Self().Id] = true
+			if s.spared == nil {
+				s.spared = map[string]bool{}
+			}
+			s.spared[c.Self().Id] = true
 		}
-		if s.Spared[c.Self().Id] {
+		if s.spared[c.Self().Id] {
 			before, after = nil, nil
 		}
 		s.mu.Unlock()
@@ -54,4 +60,40 @@ func (s *Saboteur) Hit(before, after func(m any) bool) {
 func Once(typeName string) func(any) bool {
 	var done atomic.Bool
 	return func(m any) bool { return fmt.Sprintf("%T", m) == typeName && done.CompareAndSwap(false, true) }
+}
+
+// Sabotaged is New with actors that can be made to crash, until the test ends.
+func Sabotaged(t testing.TB, cfg lockkeeper.Config) (*Saboteur, *Site, Key) {
+	t.Helper()
+	saboteur := &Saboteur{}
+	s, k := New(t, cfg, saboteur.Middleware)
+	t.Cleanup(func() { saboteur.Hit(nil, nil) })
+	return saboteur, s, k
+}
+
+// InTurn hits a message of each of these types, one after the other.
+func InTurn(typeNames ...string) func(any) bool {
+	var mu sync.Mutex
+	return func(m any) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(typeNames) == 0 || fmt.Sprintf("%T", m) != typeNames[0] {
+			return false
+		}
+		typeNames = typeNames[1:]
+		return true
+	}
+}
+
+// Stall stops an actor before the next message of a type, until goOn is called.
+func (s *Saboteur) Stall(typeName string) (stalled <-chan struct{}, goOn func()) {
+	stuck, free, hit := make(chan struct{}), make(chan struct{}), Once(typeName)
+	s.Hit(func(m any) bool {
+		if hit(m) {
+			close(stuck)
+			<-free
+		}
+		return false
+	}, nil)
+	return stuck, sync.OnceFunc(func() { close(free) })
 }

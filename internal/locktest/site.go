@@ -3,7 +3,6 @@ package locktest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/url"
 	"testing"
@@ -33,22 +32,53 @@ type Site struct {
 // What is injected comes between its actors and their messages.
 func Open(t testing.TB, url string, cfg lockkeeper.Config, inject ...actor.ReceiverMiddleware) *Site {
 	t.Helper()
-	client, err := lockkeeper.Connect(url)
+	var client rueidis.Client
+	var err error
+	redistest.Eventually(t, "a connection to "+url, func() bool { // which a busy machine may not get in time
+		client, err = lockkeeper.Connect(url)
+		return !errors.Is(err, lockkeeper.ErrUnavailable)
+	})
 	return OpenWith(t, client, err, cfg, func(s *actor.ActorSystem) { faultinject.Into(s, inject...) })
+}
+
+// New opens a site on the shared server, and names a lock of the test's own.
+func New(t testing.TB, cfg lockkeeper.Config, inject ...actor.ReceiverMiddleware) (*Site, Key) {
+	t.Helper()
+	k := NewKey(t, redistest.Shared(t))
+	return Open(t, k.Server.URL(), cfg, inject...), k
+}
+
+// Alone is New on a server of its own.
+func Alone(t testing.TB, cfg lockkeeper.Config, inject ...actor.ReceiverMiddleware) (*Site, Key) {
+	t.Helper()
+	k := NewKey(t, redistest.Start(t))
+	return Open(t, k.Server.URL(), cfg, inject...), k
+}
+
+// QuietActorSystem is one that logs nothing.
+func QuietActorSystem() *actor.ActorSystem {
+	return actor.NewActorSystem(
+		actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 }
 
 // OpenWith starts a site on what connecting gave, after its actor system was prepared.
 func OpenWith(t testing.TB, client rueidis.Client, err error, cfg lockkeeper.Config, prepare ...func(*actor.ActorSystem)) *Site {
 	t.Helper()
+	actors := QuietActorSystem()
+	for _, f := range prepare {
+		f(actors)
+	}
+	return OpenIn(t, actors, client, err, cfg)
+}
+
+// OpenIn starts a site in an actor system, on what connecting gave.
+func OpenIn(t testing.TB, actors *actor.ActorSystem, client rueidis.Client, err error, cfg lockkeeper.Config) *Site {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Site{Client: client, Actors: actor.NewActorSystem(
-		actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))}
-	for _, f := range prepare {
-		f(s.Actors)
-	}
+	s := &Site{Client: client, Actors: actors}
 	if s.System, err = lockkeeper.New(s.Actors, client, cfg); err != nil {
 		client.Close()
 		t.Fatal(err)
@@ -82,30 +112,18 @@ func (s *Site) Context(t testing.TB) context.Context {
 
 func (s *Site) Acquire(t testing.TB, k Key, options ...lockkeeper.Option) *lockkeeper.Hold {
 	t.Helper()
-	return s.AcquireIn(t, s.Context(t), k, options...)
+	return AcquireIn(t, s.Context(t), s.Lock(k.LockName), options...)
 }
 
 // AcquireIn acquires with a context, such as that of a hold.
 func (s *Site) AcquireIn(t testing.TB, ctx context.Context, k Key, options ...lockkeeper.Option) *lockkeeper.Hold {
 	t.Helper()
-	g := Limited(t, "the lock", func() (g Grant) {
-		g.Hold, g.Err = s.Lock(k.LockName).Acquire(ctx, options...)
-		return g
-	})
-	if g.Err != nil {
-		t.Fatal(g.Err)
-	}
-	return g.Hold
+	return AcquireIn(t, ctx, s.Lock(k.LockName), options...)
 }
 
 // AcquireSoon acquires on a goroutine.
 func (s *Site) AcquireSoon(t testing.TB, k Key, options ...lockkeeper.Option) <-chan Grant {
-	ctx, granted := s.Context(t), make(chan Grant, 1)
-	go func() {
-		hold, err := s.Lock(k.LockName).Acquire(ctx, options...)
-		granted <- Grant{hold, err, time.Now()}
-	}()
-	return granted
+	return AcquireSoon(s.Context(t), s.Lock(k.LockName), options...)
 }
 
 func (s *Site) Release(t testing.TB, hold *lockkeeper.Hold) {
@@ -125,13 +143,7 @@ func (s *Site) Inspect(t testing.TB, k Key) lockkeeper.Status {
 // AwaitWaiters waits until so many requests of the site are queued.
 func (s *Site) AwaitWaiters(t testing.TB, k Key, n int) {
 	t.Helper()
-	redistest.Eventually(t, fmt.Sprintf("%d waiters", n), func() bool {
-		status, err := s.Lock(k.LockName).Inspect(Within(t))
-		if err != nil && !errors.Is(err, lockkeeper.ErrUnavailable) { // just after a fault, connections may be broken
-			t.Fatal(err)
-		}
-		return err == nil && status.Waiters == n
-	})
+	AwaitWaiters(t, s.Lock(k.LockName), n)
 }
 
 // Passes takes and gives back the lock: what went before has not broken it.
@@ -139,11 +151,6 @@ func (s *Site) Passes(t testing.TB, k Key) {
 	t.Helper()
 	s.Release(t, s.Acquire(t, k))
 	k.IsFree(t)
-}
-
-// Users are actors of a site's that ask for locks.
-func (s *Site) Users(server *redistest.Server) *Tree {
-	return &Tree{System: s.Actors, Keeper: s.System, Server: server}
 }
 
 // As gives the URL of a user of the server's.

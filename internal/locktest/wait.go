@@ -39,14 +39,34 @@ func Limited[T any](t testing.TB, what string, call func() T) T {
 	return Await(t, what, done)
 }
 
-// IsError checks what an error is, and gives its reason.
-func IsError(t testing.TB, err, want error) messages.Reason {
+// InTime fails a test whose action takes longer than is bearable for an error.
+func InTime(t *testing.T, what string, action func()) {
+	t.Helper()
+	began := time.Now()
+	action()
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("%s took %v", what, took)
+	}
+}
+
+// IsError checks what an error is, and that it says all of these words, and gives its reason.
+func IsError(t testing.TB, err, want error, words ...string) messages.Reason {
 	t.Helper()
 	var as *lockkeeper.Error
 	if !errors.Is(err, want) || !errors.As(err, &as) {
 		t.Fatalf("error %v, want one that is %v", err, want)
 	}
+	Says(t, err.Error(), words...)
 	return as.Reason
+}
+
+// lossOf is why a lock was lost, 0 for an error that is no loss.
+func lossOf(err error) messages.Reason {
+	var why *lockkeeper.Error
+	if errors.Is(err, lockkeeper.ErrLost) && errors.As(err, &why) {
+		return why.Reason
+	}
+	return 0
 }
 
 // Says checks that a text has all of these words.
@@ -56,15 +76,5 @@ func Says(t testing.TB, text string, words ...string) {
 		if !strings.Contains(text, word) {
 			t.Errorf("%q does not say %q", text, word)
 		}
-	}
-}
-
-// InTime fails a test whose action takes longer than is bearable for an error.
-func InTime(t *testing.T, what string, action func()) {
-	t.Helper()
-	began := time.Now()
-	action()
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("%s took %v", what, took)
 	}
 }

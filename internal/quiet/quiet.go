@@ -1,4 +1,4 @@
-// Package quiet gives the examples an actor system that leaves the talking to them.
+// Package quiet gives programs an actor system that leaves the talking to them.
 package quiet
 
 import (

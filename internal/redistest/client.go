@@ -1,11 +1,9 @@
-//go:build unix
-
 package redistest
 
 import (
 	"context"
-	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,19 +47,6 @@ func (s *Server) password() string {
 	return ""
 }
 
-// awaitPing waits until the server answers a client that may have just lost its
-// connection.
-func awaitPing(c rueidis.Client) error {
-	var err error
-	if !poll(Limit, func() bool {
-		err = run(c, "PING").Error()
-		return err == nil
-	}) {
-		return fmt.Errorf("no answer within %v: %w", Limit, err)
-	}
-	return nil
-}
-
 // Do runs any command, e.g. s.Do(t, "GET", "key"), and returns its result. It gives
 // up after [Limit].
 func (s *Server) Do(t testing.TB, args ...string) rueidis.RedisResult {
@@ -89,17 +74,7 @@ func must[T any](t testing.TB, what string) func(T, error) T {
 // Keys lists the keys that match a pattern, sorted.
 func (s *Server) Keys(t testing.TB, pattern string) []string {
 	t.Helper()
-	var keys []string
-	for cursor := uint64(0); ; {
-		page := must[rueidis.ScanEntry](t, "SCAN")(s.Do(t,
-			"SCAN", strconv.FormatUint(cursor, 10), "MATCH", pattern, "COUNT", "1000").AsScanEntry())
-		keys = append(keys, page.Elements...)
-		if cursor = page.Cursor; cursor == 0 {
-			break
-		}
-	}
-	slices.Sort(keys)
-	return slices.Compact(keys) // a SCAN may give a key twice
+	return slices.Sorted(slices.Values(must[[]string](t, "KEYS")(s.Do(t, "KEYS", pattern).AsStrSlice())))
 }
 
 // Calls tells how often each command was called since the start or the last
@@ -110,17 +85,13 @@ func (s *Server) Calls(t testing.TB) map[string]int64 {
 	t.Helper()
 	info := must[string](t, "INFO commandstats")(s.Do(t, "INFO", "commandstats").ToString())
 	calls := map[string]int64{}
-	for line := range strings.Lines(info) {
-		// cmdstat_get:calls=12,usec=34,...
-		name, stats, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls=")
-		if !ok {
-			continue
-		}
-		number, _, _ := strings.Cut(stats, ",")
-		calls[strings.ToLower(name)] = must[int64](t, line)(strconv.ParseInt(number, 10, 64))
+	for _, match := range cmdstat.FindAllStringSubmatch(info, -1) {
+		calls[strings.ToLower(match[1])] = must[int64](t, "INFO commandstats")(strconv.ParseInt(match[2], 10, 64))
 	}
 	return calls
 }
+
+var cmdstat = regexp.MustCompile(`cmdstat_(\S+?):calls=(\d+)`)
 
 // ResetStats sets the counts of [Server.Calls] back to none.
 func (s *Server) ResetStats(t testing.TB) {
@@ -131,11 +102,8 @@ func (s *Server) ResetStats(t testing.TB) {
 // Subscribers tells how many clients are subscribed to a channel by its name.
 func (s *Server) Subscribers(t testing.TB, channel string) int64 {
 	t.Helper()
-	pair := must[[]rueidis.RedisMessage](t, "PUBSUB NUMSUB")(s.Do(t, "PUBSUB", "NUMSUB", channel).ToArray())
-	if len(pair) != 2 {
-		t.Fatalf("redistest: PUBSUB NUMSUB gave %d values", len(pair))
-	}
-	return must[int64](t, "PUBSUB NUMSUB")(pair[1].AsInt64())
+	numbers := must[map[string]int64](t, "PUBSUB NUMSUB")(s.Do(t, "PUBSUB", "NUMSUB", channel).AsIntMap())
+	return numbers[channel]
 }
 
 // KillClients cuts the connections of a kind, "normal" or "pubsub", except that of

@@ -2,7 +2,7 @@
 // redis-server, and to take the network to it apart.
 //
 // [Start] runs a redis-server of the test's own; [Shared] one for a whole test
-// package, stopped by [Main] (or [StopShared]). Both need redis-server on PATH:
+// package, stopped by [Main]. Both need redis-server on PATH:
 // a test that asks for one without it fails, it is never skipped.
 //
 // A [Proxy] stands between clients and a server. It reads the Redis protocol in

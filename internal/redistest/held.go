@@ -1,5 +1,3 @@
-//go:build unix
-
 package redistest
 
 import (
@@ -12,13 +10,12 @@ import (
 // Held is a command to be held back, see [Proxy.Hold].
 type Held struct {
 	match  func(cmd []string) bool
-	mode   Mode
+	silent bool
 	target string
 
 	caught chan struct{} // closed when the fields below are set
 	cmd    []string
 	raw    []byte
-	setup  [][]byte
 }
 
 // Hold keeps back the next command that matches: it is not passed on to the server,
@@ -27,66 +24,41 @@ type Held struct {
 //
 // match is called on goroutines of the proxy's and must not call its methods.
 func (p *Proxy) Hold(match func(cmd []string) bool, mode ...Mode) *Held {
-	h := &Held{match: match, mode: modeOf(mode), target: p.target, caught: make(chan struct{})}
+	h := &Held{match: match, silent: slices.Contains(mode, Silent), target: p.target, caught: make(chan struct{})}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.holds = append(p.holds, h)
 	return h
 }
 
-// Caught reports whether a command is held.
-func (h *Held) Caught() bool {
-	select {
-	case <-h.caught:
-		return true
-	default:
-		return false
-	}
-}
-
 // Wait waits until a command is held, and gives its name and arguments. In the mode
 // [Lost] the client's connection is cut by then.
 func (h *Held) Wait(t testing.TB) []string {
 	t.Helper()
-	Eventually(t, "a command to be held", h.Caught)
-	return slices.Clone(h.cmd)
+	Eventually(t, "a command to be held", func() bool {
+		select {
+		case <-h.caught:
+			return true
+		default:
+			return false
+		}
+	})
+	return h.cmd
 }
 
 // Release waits until a command is held and delivers it to the server, past the
-// proxy and its faults, on a connection of its own that is set up as the client's
-// was (login, protocol, database). It gives the reply as text: strings and numbers
-// as they are, an error with a "-" before it, null as "(nil)", arrays and the like
-// as "[a b c]". Each further Release delivers the command once more.
+// proxy and its faults, on a connection of its own: in RESP2, without a login, in database 0.
+// It gives the reply as text: strings and numbers as they are, an error with a "-" before it,
+// null as "(nil)", arrays and the like as "[a b c]". Each further Release delivers the command
+// once more.
 func (h *Held) Release(t testing.TB) string {
 	t.Helper()
 	h.Wait(t)
-	conn, err := net.DialTimeout("tcp", h.target, Limit)
-	if err != nil {
-		t.Fatalf("redistest: release %q: %v", h.cmd, err)
-	}
+	conn := must[net.Conn](t, "release")(net.DialTimeout("tcp", h.target, Limit))
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(Limit))
-	frames := newFrameReader(conn)
-	var reply value
-	for _, raw := range append(slices.Clone(h.setup), h.raw) {
-		if reply, err = ask(conn, frames, raw); err != nil {
-			t.Fatalf("redistest: release %q: %v", h.cmd, err)
-		}
-	}
-	return reply.text()
-}
-
-// ask sends a request and reads its reply.
-func ask(conn net.Conn, frames *frameReader, raw []byte) (value, error) {
-	if _, err := conn.Write(raw); err != nil {
-		return value{}, err
-	}
-	for {
-		f, err := frames.next()
-		if err != nil || f.kind != '>' {
-			return f.value, err
-		}
-	}
+	must[int](t, "release")(conn.Write(h.raw))
+	return must[frame](t, "release")(newFrameReader(conn).next()).text()
 }
 
 // takeHold gives the hold that a command is to be caught by, or nil.
@@ -100,9 +72,4 @@ func (p *Proxy) takeHold(cmd []string) *Held {
 	h := p.holds[i]
 	p.holds = slices.Delete(p.holds, i, i+1)
 	return h
-}
-
-func (h *Held) catch(cmd []string, raw []byte, setup [][]byte) {
-	h.cmd, h.raw, h.setup = cmd, raw, slices.Clone(setup)
-	close(h.caught)
 }

@@ -1,11 +1,8 @@
-//go:build unix
-
 package redistest
 
 import (
 	"errors"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,8 +18,6 @@ type link struct {
 
 	deaf   atomic.Bool // nothing more gets to the client
 	robbed atomic.Bool // DropReplies took something
-
-	setup [][]byte // the requests that log in and choose a database, so far
 	ledger
 }
 
@@ -37,10 +32,6 @@ const (
 	queueLen   = 4096             // frames under way in one direction
 	writeLimit = 10 * time.Second // for a peer that does not read: the link is cut
 )
-
-func newLink(p *Proxy, client, server *net.TCPConn) *link {
-	return &link{p: p, client: client, server: server, done: make(chan struct{})}
-}
 
 // close closes both connections at once.
 func (l *link) close() {
@@ -64,19 +55,15 @@ func (l *link) run() {
 }
 
 func (l *link) read(from net.Conn, to chan<- parcel) {
-	frames := newFrameReader(from)
-	for {
+	for frames, end := newFrameReader(from), false; !end; {
 		f, err := frames.next()
-		if bad := protocolError(""); errors.As(err, &bad) {
-			l.p.t.Errorf("redistest: proxy: from %v: %v", from.RemoteAddr(), bad)
+		if errors.Is(err, errProtocol) {
+			l.p.t.Errorf("redistest: proxy: from %v: %v", from.RemoteAddr(), err)
 		}
-		p := parcel{frame: f, end: err != nil, due: time.Now().Add(time.Duration(l.p.delay.Load()))}
+		end = err != nil
 		select {
-		case to <- p:
+		case to <- parcel{frame: f, end: end, due: time.Now().Add(time.Duration(l.p.delay.Load()))}:
 		case <-l.done:
-			return
-		}
-		if p.end {
 			return
 		}
 	}
@@ -86,8 +73,8 @@ func (l *link) read(from net.Conn, to chan<- parcel) {
 func (l *link) deliver(from <-chan parcel, handOn func(parcel) bool) {
 	for more := true; more; {
 		select {
-		case p := <-from:
-			if !l.p.pass(p.due, l.done, func() { more = handOn(p) }) {
+		case next := <-from:
+			if !l.pass(next.due, func() { more = handOn(next) }) {
 				return
 			}
 		case <-l.done:
@@ -96,26 +83,48 @@ func (l *link) deliver(from <-chan parcel, handOn func(parcel) bool) {
 	}
 }
 
+// pass calls do when what is due may pass. It reports whether it did so before the end of the link.
+func (l *link) pass(due time.Time, do func()) bool {
+	if wait := time.Until(due); wait > 0 {
+		select {
+		case <-time.After(wait):
+		case <-l.done:
+			return false
+		}
+	}
+	for {
+		l.p.gate.RLock()
+		thaw := l.p.thaw
+		if thaw == nil {
+			defer l.p.gate.RUnlock()
+			do()
+			return true
+		}
+		l.p.gate.RUnlock()
+		select {
+		case <-thaw:
+		case <-l.done:
+			return false
+		}
+	}
+}
+
 // passRequest passes on what comes from the client.
 func (l *link) passRequest(p parcel) bool {
 	if p.end {
-		// The server may still be busy with earlier requests; it ends the link.
-		_ = l.server.CloseWrite()
+		_ = l.server.CloseWrite() // it may still be busy with earlier requests, and ends the link
 		return false
 	}
 	if words := p.words(); len(words) > 0 {
 		if held := l.p.takeHold(words); held != nil {
-			if held.mode == Lost {
-				l.hangUp()
-			} else {
-				l.deaf.Store(true)
+			l.deaf.Store(true)
+			if !held.silent {
+				l.client.Close()
+				_ = l.server.CloseWrite()
 			}
-			held.catch(words, p.raw, l.setup)
-			return held.mode != Lost
-		}
-		switch strings.ToUpper(words[0]) {
-		case "HELLO", "AUTH", "SELECT":
-			l.setup = append(l.setup, p.raw)
+			held.cmd, held.raw = words, p.raw
+			close(held.caught)
+			return held.silent
 		}
 		l.sent(words)
 	}
@@ -130,38 +139,24 @@ func (l *link) passReply(p parcel) bool {
 	}
 	if cmd := l.received(p.value); cmd != nil {
 		if loss := l.p.takeLoss(cmd); loss != nil {
-			if loss.mode == Lost {
+			l.deaf.Store(true)
+			if !loss.silent {
 				l.close()
-			} else {
-				l.deaf.Store(true)
 			}
-			loss.count()
-			return loss.mode != Lost
+			loss.lost.Add(1)
+			return loss.silent
 		}
 	}
 	switch {
 	case l.deaf.Load():
-		return true
 	case l.p.dropReplies:
 		l.deaf.Store(true)
 		l.robbed.Store(true)
-		return true
 	case l.p.dropMessages && l.isMessage(p.value):
-		return true
-	}
-	if !l.write(l.client, p.raw) {
-		// The client is gone. What it had asked for is to be done all the same.
-		l.deaf.Store(true)
+	case !l.write(l.client, p.raw):
+		l.deaf.Store(true) // the client is gone; what it had asked for is to be done all the same
 	}
 	return true
-}
-
-// hangUp closes the connection to the client. The server is told that there are no
-// more requests, and ends the link when it has done those it got.
-func (l *link) hangUp() {
-	l.deaf.Store(true)
-	l.client.Close()
-	_ = l.server.CloseWrite()
 }
 
 // write writes to a peer. One that does not read for long is cut off, since nothing

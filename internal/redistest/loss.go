@@ -1,10 +1,8 @@
-//go:build unix
-
 package redistest
 
 import (
 	"slices"
-	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -21,34 +19,23 @@ const (
 	Silent
 )
 
-func modeOf(modes []Mode) Mode {
-	if len(modes) == 0 {
-		return Lost
-	}
-	return modes[0]
-}
-
 // Loss is a number of replies to be lost, see [Proxy.DropRepliesTo].
 type Loss struct {
-	match func(cmd []string) bool
-	mode  Mode
-	want  int // below 1: every one
-
-	mu    sync.Mutex
-	taken int
-	lost  int
+	match  func(cmd []string) bool
+	silent bool
+	want   int // below 1: every one
+	taken  int // guarded by the proxy's mu
+	lost   atomic.Int64
 }
 
 // DropRepliesTo loses the next n replies (all of them if n is below 1) to commands
 // that match: the server carries the command out, and the client is not told. What
 // that means to the connection is said by the mode, which is [Lost] by default.
 //
-// match is called on goroutines of the proxy's and must not call its methods.
-//
-// It has no effect on connections that subscribe in RESP2, nor after MONITOR or
-// CLIENT REPLY, where replies can not be told apart.
+// match is called on goroutines of the proxy's and must not call its methods. It sees no
+// replies on connections that subscribe in RESP2.
 func (p *Proxy) DropRepliesTo(match func(cmd []string) bool, n int, mode ...Mode) *Loss {
-	l := &Loss{match: match, mode: modeOf(mode), want: n}
+	l := &Loss{match: match, silent: slices.Contains(mode, Silent), want: n}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.losses = append(p.losses, l)
@@ -56,11 +43,7 @@ func (p *Proxy) DropRepliesTo(match func(cmd []string) bool, n int, mode ...Mode
 }
 
 // Count tells how many replies were lost so far.
-func (l *Loss) Count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.lost
-}
+func (l *Loss) Count() int { return int(l.lost.Load()) }
 
 // Wait waits until all the replies that were asked for are lost; or one, if no
 // number was set. The commands have been carried out by then, and connections cut.
@@ -82,10 +65,4 @@ func (p *Proxy) takeLoss(cmd []string) *Loss {
 		p.losses = slices.Delete(p.losses, i, i+1)
 	}
 	return l
-}
-
-func (l *Loss) count() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lost++
 }

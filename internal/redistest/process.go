@@ -1,26 +1,18 @@
-//go:build unix
-
 package redistest
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
-	"time"
 )
 
 const (
 	host = "127.0.0.1"
-
-	sigPause  = syscall.SIGSTOP
-	sigResume = syscall.SIGCONT
 
 	// What redis-server logs when it accepts connections. Unlike an answer on the
 	// port, it can only come from the very process that was started.
@@ -87,27 +79,24 @@ func spawn(ready string, args ...string) (*process, error) {
 }
 
 func (p *process) awaitReady(ready string) error {
-	poll := time.NewTicker(pollEvery)
-	defer poll.Stop()
-	limit := time.NewTimer(Limit)
-	defer limit.Stop()
-	for !p.log.contains(ready) {
+	ended := false
+	inTime := poll(Limit, func() bool {
 		select {
-		case <-poll.C:
 		case <-p.done:
-			if p.log.contains(takenLine) {
-				return errPortTaken
-			}
-			return fmt.Errorf("redis-server ended: %v\n%s", p.cmd.ProcessState, p.log)
-		case <-limit.C:
-			return fmt.Errorf("redis-server was not ready within %v\n%s", Limit, p.log)
+			ended = true
+		default:
 		}
+		return ended || p.log.contains(ready)
+	})
+	switch {
+	case p.log.contains(ready):
+		return nil
+	case !inTime:
+		return fmt.Errorf("redis-server was not ready within %v\n%s", Limit, p.log)
+	case p.log.contains(takenLine):
+		return errPortTaken
 	}
-	return nil
-}
-
-func (p *process) signal(sig os.Signal) error {
-	return p.cmd.Process.Signal(sig)
+	return fmt.Errorf("redis-server ended: %v\n%s", p.cmd.ProcessState, p.log)
 }
 
 // kill ends the process, even a paused one, and waits until it has ended.
@@ -134,6 +123,4 @@ func (l *logBuffer) String() string {
 	return l.buf.String()
 }
 
-func (l *logBuffer) contains(line string) bool {
-	return strings.Contains(l.String(), line)
-}
+func (l *logBuffer) contains(line string) bool { return strings.Contains(l.String(), line) }

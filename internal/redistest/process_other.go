@@ -1,11 +1,15 @@
-//go:build unix && !linux
+//go:build !linux
 
 package redistest
 
 import "syscall"
 
+// As macOS and the BSDs number them.
+const (
+	sigPause  = syscall.Signal(17)
+	sigResume = syscall.Signal(19)
+)
+
 // dieWithParent has no counterpart outside Linux: a test process that dies without
 // running its cleanups leaves its server behind.
-func dieWithParent() *syscall.SysProcAttr {
-	return nil
-}
+func dieWithParent() *syscall.SysProcAttr { return nil }

@@ -1,5 +1,3 @@
-//go:build unix
-
 package redistest
 
 import (
@@ -32,7 +30,6 @@ type Proxy struct {
 
 	mu     sync.Mutex // guards what follows
 	links  map[*link]struct{}
-	closed bool
 	losses []*Loss
 	holds  []*Held
 }
@@ -48,19 +45,19 @@ func NewProxy(t testing.TB, target string) *Proxy {
 	}
 	p := &Proxy{t: t, target: target, listener: l, links: map[*link]struct{}{}}
 	p.wg.Go(p.accept)
-	t.Cleanup(p.close)
+	t.Cleanup(func() {
+		p.Refuse(true)
+		l.Close()
+		p.wg.Wait()
+	})
 	return p
 }
 
 // Addr is the proxy's host:port.
-func (p *Proxy) Addr() string {
-	return p.listener.Addr().String()
-}
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
 // URL is the proxy's address as redis://host:port.
-func (p *Proxy) URL() string {
-	return "redis://" + p.Addr()
-}
+func (p *Proxy) URL() string { return "redis://" + p.Addr() }
 
 // Conns tells how many connections there are at present.
 func (p *Proxy) Conns() int {
@@ -153,15 +150,6 @@ func (p *Proxy) cutIf(cond func(*link) bool) {
 	}
 }
 
-func (p *Proxy) close() {
-	p.mu.Lock()
-	p.closed = true
-	p.mu.Unlock()
-	p.listener.Close()
-	p.Cut()
-	p.wg.Wait()
-}
-
 func (p *Proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
@@ -181,13 +169,15 @@ func (p *Proxy) serve(client *net.TCPConn) {
 		client.Close()
 		return
 	}
-	l := newLink(p, client, server.(*net.TCPConn))
+	l := &link{p: p, client: client, server: server.(*net.TCPConn), done: make(chan struct{})}
 	if !p.add(l) {
 		l.close()
 		return
 	}
 	l.run()
-	p.remove(l)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.links, l)
 }
 
 func (p *Proxy) add(l *link) bool {
@@ -195,51 +185,8 @@ func (p *Proxy) add(l *link) bool {
 	defer p.gate.RUnlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || p.refuse {
-		return false
+	if !p.refuse {
+		p.links[l] = struct{}{}
 	}
-	p.links[l] = struct{}{}
-	return true
-}
-
-func (p *Proxy) remove(l *link) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.links, l)
-}
-
-// pass calls do when what is due may pass, unless done comes first. It tells
-// whether do was called.
-func (p *Proxy) pass(due time.Time, done <-chan struct{}, do func()) bool {
-	if wait := time.Until(due); wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-done:
-			return false
-		}
-	}
-	for {
-		thaw := p.passNow(do)
-		if thaw == nil {
-			return true
-		}
-		select {
-		case <-thaw:
-		case <-done:
-			return false
-		}
-	}
-}
-
-// passNow calls do, unless the proxy is frozen: then it gives what to wait for.
-func (p *Proxy) passNow(do func()) <-chan struct{} {
-	p.gate.RLock()
-	defer p.gate.RUnlock()
-	if p.thaw == nil {
-		do()
-		return nil
-	}
-	return p.thaw
+	return !p.refuse
 }

@@ -1,342 +1,219 @@
-//go:build unix
-
 package redistest
 
 import (
-	"context"
+	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
-
-	"github.com/redis/rueidis"
 )
 
+// What is sent arrives, whatever and however big it is; and is read as what it is.
 func TestProxyPasses(t *testing.T) {
-	s := Shared(t)
-	p := NewProxy(t, s.Addr())
-	if got, want := p.URL(), "redis://"+p.Addr(); got != want {
-		t.Errorf("URL %q, want %q", got, want)
-	}
-	key := Name(t)
-	a, b := dial(t, p.Addr()), dial(t, p.Addr())
-	if got := a.roundTrip("SET", key, "v"); got != "OK" {
-		t.Errorf("SET: %q", got)
-	}
-	if got := b.roundTrip("GET", key); got != "v" {
-		t.Errorf("GET: %q", got)
-	}
-	if got := p.Conns(); got != 2 {
-		t.Errorf("%d connections, want 2", got)
-	}
-	a.conn.Close()
-	Eventually(t, "the end of one connection", func() bool { return p.Conns() == 1 })
-	b.send("QUIT")
-	b.expect("OK")
-	b.expectEnd()
-	Eventually(t, "the end of both", func() bool { return p.Conns() == 0 })
-}
-
-func TestProxyPassesBigAndManyFrames(t *testing.T) {
-	s := Shared(t)
-	p := NewProxy(t, s.Addr())
+	p, key, big := NewProxy(t, Shared(t).Addr()), Name(t), string(make([]byte, 3<<20))
 	c := dial(t, p.Addr())
-	key, big := Name(t), string(make([]byte, 3<<20))
-	if got := c.roundTrip("SET", key, big); got != "OK" {
-		t.Errorf("SET: %q", got)
-	}
-	if got := c.roundTrip("GET", key); got != big {
+	c.ask("HELLO", "3")
+	c.ask("SET", key, big)
+	if got := c.ask("GET", key); got != big {
 		t.Errorf("GET gave %d bytes", len(got))
 	}
-	pipeline(c, 2*queueLen)
-}
-
-// pipeline sends n requests at once, then reads and checks the replies.
-func pipeline(c *wire, n int) {
-	c.t.Helper()
-	sent := make(chan error, 1)
-	go func() {
-		var all []byte
-		for i := range n {
-			all = append(all, request("ECHO", strconv.Itoa(i))...)
+	for script, want := range map[string]string{
+		"return {1, 'a\\r\\nb', {-2, false}}":                    "[1 a\r\nb [-2 (nil)]]",
+		"return redis.status_reply('OK')":                        "OK",
+		"return redis.error_reply('ERR no')":                     "-ERR no",
+		"redis.setresp(3); return {map={a=1}}":                   "[a 1]",
+		"redis.setresp(3); return {double=1.5}":                  "1.5",
+		"redis.setresp(3); return {set={a=true}}":                "[a]",
+		"redis.setresp(3); return true":                          "t",
+		"return redis.call('GET', 'none')":                       "(nil)",
+		"redis.setresp(3); return {big_number='12345678901234'}": "12345678901234",
+	} {
+		if got := c.ask("EVAL", script, "0"); got != want {
+			t.Errorf("%s gave %q, want %q", script, got, want)
 		}
-		_, err := c.conn.Write(all)
-		sent <- err
-	}()
-	for i := range n {
-		c.expect(strconv.Itoa(i))
 	}
-	if err := <-sent; err != nil {
-		c.t.Error(err)
+	if n := p.Conns(); n != 1 {
+		t.Errorf("%d connections, want 1", n)
 	}
-}
-
-func TestProxyPassesRueidis(t *testing.T) {
-	s := Start(t, "--requirepass", "secret")
-	p := NewProxy(t, s.Addr())
-	c := client(t, p, func(o *rueidis.ClientOption) { o.Password = "secret" })
-	if got := run(c, "ECHO", "x"); got.Error() != nil {
-		t.Error(got.Error())
-	}
-	channel := Name(t)
-	messages, wait := subscribe(t, c, channel)
-	s.ok(t, "PUBLISH", channel, "hello")
-	if got := <-messages; got != "hello" {
-		t.Errorf("message %q", got)
-	}
-	c.Close()
-	<-wait
-}
-
-// client makes a rueidis client that goes through the proxy.
-func client(t *testing.T, p *Proxy, options ...func(*rueidis.ClientOption)) rueidis.Client {
-	t.Helper()
-	o := rueidis.ClientOption{InitAddress: []string{p.Addr()}, DisableCache: true, ForceSingleClient: true}
-	for _, option := range options {
-		option(&o)
-	}
-	c, err := rueidis.NewClient(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
-}
-
-// subscribe subscribes, and waits until the server has confirmed.
-func subscribe(t *testing.T, c rueidis.Client, channel string) (<-chan string, <-chan error) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	messages, end := make(chan string, 100), make(chan error, 1)
-	confirmed := make(chan struct{}, 100)
-	ctx = rueidis.WithOnSubscriptionHook(ctx, func(rueidis.PubSubSubscription) { confirmed <- struct{}{} })
-	go func() {
-		end <- c.Receive(ctx, c.B().Subscribe().Channel(channel).Build(), func(m rueidis.PubSubMessage) {
-			messages <- m.Message
-		})
-		close(end)
-	}()
-	t.Cleanup(func() { cancel(); <-end })
-	select {
-	case <-confirmed:
-	case <-time.After(Limit):
-		t.Fatal("not subscribed")
-	}
-	return messages, end
-}
-
-func TestProxyWithoutServer(t *testing.T) {
-	s := Start(t)
-	p := NewProxy(t, s.Addr())
-	old := dial(t, p.Addr())
-	old.roundTrip("PING")
-	s.Kill(t)
-	old.expectEnd()
-	dial(t, p.Addr()).expectEnd()
-	s.Restart(t)
-	if got := dial(t, p.Addr()).roundTrip("PING"); got != "PONG" {
-		t.Errorf("PING after the restart: %q", got)
-	}
-}
-
-func TestProxyCut(t *testing.T) {
-	p := NewProxy(t, Shared(t).Addr())
-	c := dial(t, p.Addr())
-	c.roundTrip("PING")
-	p.Cut()
-	if n := p.Conns(); n != 0 {
-		t.Errorf("%d connections after the cut", n)
-	}
+	c.ask("QUIT")
 	c.expectEnd()
-	if got := dial(t, p.Addr()).roundTrip("PING"); got != "PONG" {
-		t.Errorf("PING on a new connection: %q", got)
-	}
+	Eventually(t, "the end of it", func() bool { return p.Conns() == 0 })
 }
 
-func TestProxyRefuse(t *testing.T) {
-	p := NewProxy(t, Shared(t).Addr())
-	c := dial(t, p.Addr())
-	c.roundTrip("PING")
-	p.Refuse(true)
-	c.expectEnd()
-	dial(t, p.Addr()).expectEnd()
-	p.Refuse(false)
-	if got := dial(t, p.Addr()).roundTrip("PING"); got != "PONG" {
-		t.Errorf("PING afterwards: %q", got)
-	}
-}
-
-func TestProxyFreeze(t *testing.T) {
+// A fault happens, and after its end new connections are as good as ever.
+func TestProxyFaults(t *testing.T) {
 	s := Shared(t)
-	p := NewProxy(t, s.Addr())
-	channel, key := Name(t), Name(t)
-	c, sub := dial(t, p.Addr()), dial(t, p.Addr())
-	c.roundTrip("PING")
-	sub.roundTrip("HELLO", "3")
-	sub.roundTrip("SUBSCRIBE", channel)
-
-	p.Freeze(true)
-	p.Freeze(true) // again
-	late := dial(t, p.Addr())
-	late.send("PING")
-	c.send("SET", key, "v")
-	s.ok(t, "PUBLISH", channel, "hello")
-	for _, w := range []*wire{c, sub, late} {
-		w.expectSilence()
-	}
-	if keys := s.Keys(t, key); len(keys) != 0 {
-		t.Error("a request passed")
-	}
-	p.Freeze(false)
-	p.Freeze(false) // again
-	c.expect("OK")
-	late.expect("PONG")
-	sub.expect("[message " + channel + " hello]")
-
-	p.Freeze(true) // and leave it so: the proxy must end none the less
-	c.send("PING")
-}
-
-func TestProxyFreezeHoldsTheEndBack(t *testing.T) {
-	s := Shared(t)
-	p := NewProxy(t, s.Addr())
-	channel := Name(t)
-	c := dial(t, p.Addr())
-	c.roundTrip("HELLO", "3")
-	c.roundTrip("SUBSCRIBE", channel)
-	p.Freeze(true)
-	c.conn.Close()
-	time.Sleep(20 * time.Millisecond) // time for what must not happen
-	if n := s.Subscribers(t, channel); n != 1 {
-		t.Errorf("%d subscribers, want 1", n)
-	}
-	p.Freeze(false)
-	Eventually(t, "the server to see the end", func() bool { return s.Subscribers(t, channel) == 0 })
-}
-
-func TestProxyDelay(t *testing.T) {
-	const d = 60 * time.Millisecond
-	p := NewProxy(t, Shared(t).Addr())
-	c := dial(t, p.Addr())
-	p.Delay(d)
-	start := time.Now()
-	pipeline(c, 2000) // one sleep for each would take minutes
-	if took := time.Since(start); took < 2*d || took > 1000*d {
-		t.Errorf("the pipeline took %v", took)
-	}
-	p.Delay(time.Hour)
-	c.send("PING")
-	c.expectSilence() // and the proxy must end none the less
-}
-
-func TestProxyDelayOff(t *testing.T) {
-	p := NewProxy(t, Shared(t).Addr())
-	c := dial(t, p.Addr())
-	p.Delay(100 * time.Millisecond)
-	c.send("ECHO", "a")
-	p.Delay(0)
-	c.send("ECHO", "b") // must not overtake
-	c.expect("a")
-	c.expect("b")
-}
-
-func TestProxyDropReplies(t *testing.T) {
-	s := Shared(t)
-	p := NewProxy(t, s.Addr())
-	key := Name(t)
-	c, idle := dial(t, p.Addr()), dial(t, p.Addr())
-	c.roundTrip("PING")
-	idle.roundTrip("PING")
-
-	p.DropReplies(true)
-	c.send("SET", key, "v")
-	Eventually(t, "the request to be carried out", func() bool { return len(s.Keys(t, key)) == 1 })
-	c.expectSilence()
-	p.DropReplies(false)
-	c.expectEnd()
-	if got := idle.roundTrip("GET", key); got != "v" {
-		t.Errorf("on a connection that lost nothing: %q", got)
-	}
-}
-
-func TestProxyDropMessages(t *testing.T) {
-	for _, protocol := range []string{"2", "3"} {
-		t.Run("RESP"+protocol, func(t *testing.T) {
-			s := Shared(t)
-			p := NewProxy(t, s.Addr())
-			channel := Name(t)
-			c := dial(t, p.Addr())
-			c.roundTrip("HELLO", protocol)
-			c.roundTrip("SUBSCRIBE", channel)
+	for name, fault := range map[string]func(p *Proxy, c *wire, key string){
+		"cut": func(p *Proxy, c *wire, _ string) {
+			p.Cut()
+			c.expectEnd()
+		},
+		"refuse": func(p *Proxy, c *wire, _ string) {
+			p.Refuse(true)
+			c.expectEnd()
+			dial(c.t, p.Addr()).expectEnd()
+			p.Refuse(false)
+		},
+		"freeze": func(p *Proxy, c *wire, key string) {
+			p.Freeze(true)
+			p.Freeze(true) // again
+			c.send("SET", key, "v")
+			s.ok(c.t, "PUBLISH", key, "hello")
+			c.expectSilence()
+			if keys := s.Keys(c.t, key); len(keys) != 0 {
+				c.t.Error("a request passed")
+			}
+			p.Freeze(false)
+			c.expect("[message "+key+" hello]", "OK")
+		},
+		"delay": func(p *Proxy, c *wire, _ string) {
+			const d = 60 * time.Millisecond
+			p.Delay(d)
+			start := time.Now()
+			for i := range 500 { // one sleep for each would take half a minute
+				c.send("ECHO", strconv.Itoa(i))
+			}
+			c.expect("0")
+			if took := time.Since(start); took < d {
+				c.t.Errorf("the first reply took %v", took)
+			}
+			for i := 500; i < 600; i++ {
+				c.send("ECHO", strconv.Itoa(i))
+			}
+			p.Delay(0) // what comes now must not overtake
+			for i := 1; i < 600; i++ {
+				c.expect(strconv.Itoa(i))
+			}
+			if took := time.Since(start); took > 100*d {
+				c.t.Errorf("the pipeline took %v", took)
+			}
+		},
+		"no replies": func(p *Proxy, c *wire, key string) {
+			idle := dial(c.t, p.Addr())
+			idle.ask("PING")
+			p.DropReplies(true)
+			c.send("SET", key, "v")
+			Eventually(c.t, "the request to be carried out", func() bool { return len(s.Keys(c.t, key)) == 1 })
+			c.expectSilence()
+			p.DropReplies(false)
+			c.expectEnd()
+			if got := idle.ask("GET", key); got != "v" {
+				c.t.Errorf("on a connection that lost nothing: %q", got)
+			}
+		},
+		"no messages": func(p *Proxy, c *wire, key string) {
 			p.DropMessages(true)
-			s.ok(t, "PUBLISH", channel, "lost")
-			c.roundTrip("SUBSCRIBE", channel+"2") // so the message is through
+			s.ok(c.t, "PUBLISH", key, "lost")
+			c.ask("SUBSCRIBE", key+"2")                                                            // so the message is through
+			if got := c.ask("EVAL", "return {'message', 'a', 'b'}", "0"); got != "[message a b]" { // looks like one
+				c.t.Errorf("EVAL: %q", got)
+			}
 			p.DropMessages(false)
-			s.ok(t, "PUBLISH", channel, "found")
-			c.expect("[message " + channel + " found]")
+			s.ok(c.t, "PUBLISH", key, "found")
+			c.expect("[message " + key + " found]")
+		},
+		"all, and healed": func(p *Proxy, _ *wire, _ string) {
+			p.Delay(time.Hour)
+			p.DropReplies(true)
+			p.DropMessages(true)
+			p.Refuse(true)
+			p.Freeze(true)
+			p.DropRepliesTo(Command("PING"), 0)
+			p.Hold(Command("PING"))
+			p.Heal()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, key := NewProxy(t, s.Addr()), Name(t)
+			c := dial(t, p.Addr())
+			c.ask("HELLO", "3")
+			c.ask("SUBSCRIBE", key)
+			fault(p, c, key)
+			if got := dial(t, p.Addr()).ask("PING"); got != "PONG" {
+				t.Errorf("PING afterwards: %q", got)
+			}
+			// Left so, the proxy must end none the less.
+			p.Delay(time.Hour)
+			p.Freeze(true)
 		})
 	}
 }
 
-// What looks like a message is none if it answers a request.
-func TestProxyDropMessagesSparesReplies(t *testing.T) {
-	p := NewProxy(t, Shared(t).Addr())
-	p.DropMessages(true)
-	c := dial(t, p.Addr())
-	if got := c.roundTrip("EVAL", "return {'message', 'a', 'b'}", "0"); got != "[message a b]" {
-		t.Errorf("EVAL: %q", got)
-	}
-}
-
-func TestProxyHeal(t *testing.T) {
-	p := NewProxy(t, Shared(t).Addr())
-	p.Delay(time.Hour)
-	p.DropReplies(true)
-	p.DropMessages(true)
-	p.Refuse(true)
-	p.Freeze(true)
-	p.DropRepliesTo(Command("PING"), 0)
-	p.Hold(Command("PING"))
-	p.Heal()
-	if got := dial(t, p.Addr()).roundTrip("PING"); got != "PONG" {
-		t.Errorf("PING: %q", got)
-	}
-}
-
-// A paused server and a proxy in front of it do not keep the test from ending.
-func TestProxyOfPausedServer(t *testing.T) {
-	s := Start(t)
-	p := NewProxy(t, s.Addr())
-	c := dial(t, p.Addr())
-	c.roundTrip("PING")
-	s.Pause(t)
-	c.send("PING")
-	c.expectSilence()
-	s.Resume(t)
-	c.expect("PONG")
-	s.Pause(t)
-	c.send("PING")
-}
-
-// A rueidis client gets over each fault.
-func TestProxyRueidisRecovers(t *testing.T) {
-	p := NewProxy(t, Shared(t).Addr())
-	c := client(t, p)
-	fault := func(name string, on, off func()) {
-		on()
-		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-		defer cancel()
-		// Not a command that rueidis repeats by itself.
-		err := c.Do(ctx, c.B().Set().Key(Name(t)).Value("v").Build()).Error()
-		if err == nil {
-			t.Errorf("%s: no error", name)
+// A command whose reply is lost was carried out, and the next of its kind is not concerned; a
+// command that is held was not.
+func TestDropRepliesToAndHold(t *testing.T) {
+	s := Shared(t)
+	for _, mode := range []Mode{Lost, Silent} {
+		p, key := NewProxy(t, s.Addr()), Name(t)
+		other := dial(t, p.Addr())
+		other.ask("PING")
+		lose := func() {
+			t.Helper()
+			c := dial(t, p.Addr())
+			c.ask("ECHO", "before")
+			c.send("INCR", key)
+			if mode == Lost {
+				c.expectEnd()
+			} else {
+				c.send("SET", key+"2", "v") // arrives at the server
+				c.expectSilence()
+				Eventually(t, "the later request", func() bool { return len(s.Keys(t, key+"2")) == 1 })
+			}
 		}
-		off()
-		Eventually(t, "rueidis to recover from: "+name, func() bool { return run(c, "PING").Error() == nil })
+		loss := p.DropRepliesTo(Command("incr"), 2, mode)
+		lose()
+		lose()
+		if loss.Wait(t); loss.Count() != 2 {
+			t.Errorf("%d replies were lost, want 2", loss.Count())
+		}
+		if got := other.ask("INCR", key); got != "3" {
+			t.Errorf("the next of its kind: %q", got)
+		}
+		held := p.Hold(Command("INCR"), mode)
+		other.ask("GET", key)
+		lose()
+		if got, want := held.Wait(t), []string{"INCR", key}; !slices.Equal(got, want) {
+			t.Errorf("held %q, want %q", got, want)
+		}
+		if got := other.ask("INCR", key); got != "4" {
+			t.Errorf("the next of its kind: %q", got)
+		}
+		p.Refuse(true) // does not concern the release
+		if first, second := held.Release(t), held.Release(t); first != "5" || second != "6" {
+			t.Errorf("released: %q, and again: %q", first, second)
+		}
 	}
-	fault("refuse", func() { p.Refuse(true) }, func() { p.Refuse(false) })
-	fault("freeze", func() { p.Freeze(true) }, func() { p.Freeze(false) })
-	fault("no replies", func() { p.DropReplies(true) }, func() { p.DropReplies(false) })
-	fault("lost", func() { p.DropRepliesTo(Command("SET"), 1) }, p.Heal)
-	fault("silent", func() { p.DropRepliesTo(Command("SET"), 1, Silent) }, p.Cut)
-	fault("held", func() { p.Hold(Command("SET")) }, p.Heal)
+}
+
+// The reply to the one command is lost, whatever comes before it in its pipeline.
+func TestDropRepliesToPairs(t *testing.T) {
+	p, a := NewProxy(t, Shared(t).Addr()), Name(t)
+	before := []string{
+		"HELLO 3", "SUBSCRIBE " + a + " b", "PING x",
+		"SUBSCRIBE",   // an error, not a push
+		"UNSUBSCRIBE", // two pushes for one request without arguments
+		"CLIENT TRACKING ON BCAST PREFIX " + a,
+		"SET " + a + " v", // makes a push, after its reply
+		"LRANGE none 0 -1", "NOSUCHCOMMAND",
+	}
+	for i := range before {
+		c, mark := dial(t, p.Addr()), fmt.Sprint("mark", i)
+		loss := p.DropRepliesTo(func(cmd []string) bool { return cmd[len(cmd)-1] == mark }, 1)
+		for _, words := range append(before[:i+1:i+1], "PING last", "ECHO "+mark) {
+			c.send(strings.Fields(words)...)
+		}
+		for got := ""; got != "last"; {
+			got = must[frame](t, "a reply before")(c.next(Limit)).text()
+		}
+		loss.Wait(t)
+		c.expectEnd()
+	}
+	resp2 := dial(t, p.Addr()) // where replies can not be told apart
+	p.DropRepliesTo(Command("PING"), 0)
+	resp2.ask("SUBSCRIBE", a)
+	if got := resp2.ask("PING"); got != "[pong ]" {
+		t.Errorf("PING in RESP2 while subscribed: %q", got)
+	}
 }

@@ -1,5 +1,3 @@
-//go:build unix
-
 package redistest
 
 import (
@@ -10,7 +8,6 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/redis/rueidis"
 )
@@ -57,14 +54,10 @@ func start(args []string) (*Server, error) {
 }
 
 // Addr is the server's host:port.
-func (s *Server) Addr() string {
-	return net.JoinHostPort(host, strconv.Itoa(s.port))
-}
+func (s *Server) Addr() string { return net.JoinHostPort(host, strconv.Itoa(s.port)) }
 
 // URL is the server's address as redis://host:port, without a password.
-func (s *Server) URL() string {
-	return "redis://" + s.Addr()
-}
+func (s *Server) URL() string { return "redis://" + s.Addr() }
 
 // Kill kills the server (SIGKILL) and waits until it is gone. Its data is lost.
 func (s *Server) Kill(t testing.TB) {
@@ -91,22 +84,17 @@ func (s *Server) Restart(t testing.TB) {
 		t.Fatal("redistest: Restart of a server that was stopped")
 	}
 	s.kill()
-	deadline := time.Now().Add(Limit)
-	for {
-		proc, err := launch(s.port, s.dir, s.args)
-		if err == nil {
-			s.proc = proc
-			break
-		}
-		if !errors.Is(err, errPortTaken) || time.Now().After(deadline) {
-			t.Fatalf("redistest: restart on port %d: %v", s.port, err)
-		}
-		time.Sleep(pollEvery)
+	var err error
+	poll(Limit, func() bool {
+		s.proc, err = launch(s.port, s.dir, s.args)
+		return !errors.Is(err, errPortTaken)
+	})
+	if err != nil {
+		t.Fatalf("redistest: restart on port %d: %v", s.port, err)
 	}
-	if s.client != nil {
-		if err := awaitPing(s.client); err != nil {
-			t.Fatalf("redistest: restart on port %d: %v", s.port, err)
-		}
+	// A client may have just lost its connection.
+	if s.client != nil && !poll(Limit, func() bool { return run(s.client, "PING").Error() == nil }) {
+		t.Fatalf("redistest: restart on port %d: no answer", s.port)
 	}
 }
 
@@ -130,7 +118,7 @@ func (s *Server) signal(t testing.TB, sig os.Signal) {
 	if s.proc == nil {
 		t.Fatalf("redistest: signal %v: the server does not run", sig)
 	}
-	if err := s.proc.signal(sig); err != nil {
+	if err := s.proc.cmd.Process.Signal(sig); err != nil {
 		t.Fatalf("redistest: signal %v: %v", sig, err)
 	}
 }

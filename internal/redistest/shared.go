@@ -1,9 +1,8 @@
-//go:build unix
-
 package redistest
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -11,45 +10,42 @@ import (
 )
 
 var shared struct {
-	mu     sync.Mutex
-	server *Server
+	mu      sync.Mutex
+	servers []*Server
 }
 
 // Shared gives the one server that the tests of a package share, and starts it for
 // the first. The tests keep out of each other's way by names of their own ([Name]).
 // Whoever kills or pauses a server, or counts its calls, should [Start] its own.
 //
-// The package's TestMain must end it: by [Main], or by [StopShared] after m.Run.
+// The package's TestMain must end it, by [Main].
 func Shared(t testing.TB) *Server {
 	t.Helper()
-	s, err := startShared()
+	return SharedServers(t, 1)[0]
+}
+
+// SharedServers gives several independent servers that the tests of a package share, with
+// [Shared] as the first of them.
+func SharedServers(t testing.TB, n int) []*Server {
+	t.Helper()
+	servers, err := startShared(n)
 	if err != nil {
 		t.Fatalf("redistest: %v", err)
 	}
-	return s
+	return servers
 }
 
-func startShared() (*Server, error) {
+func startShared(n int) ([]*Server, error) {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
-	if shared.server == nil {
+	for len(shared.servers) < n {
 		s, err := start(nil)
 		if err != nil {
 			return nil, err
 		}
-		shared.server = s
+		shared.servers = append(shared.servers, s)
 	}
-	return shared.server, nil
-}
-
-// StopShared stops the shared server, if there is one.
-func StopShared() {
-	shared.mu.Lock()
-	defer shared.mu.Unlock()
-	if shared.server != nil {
-		shared.server.Stop()
-		shared.server = nil
-	}
+	return slices.Clone(shared.servers[:n]), nil
 }
 
 // Main is the whole TestMain of a package whose tests use a server: it runs the
@@ -57,22 +53,26 @@ func StopShared() {
 //
 //	func TestMain(m *testing.M) { redistest.Main(m) }
 func Main(m *testing.M, options ...goleak.Option) {
-	goleak.VerifyTestMain(stopShared{m}, options...)
+	goleak.VerifyTestMain(runner{m}, options...)
 }
 
-type stopShared struct{ m *testing.M }
+type runner struct{ m *testing.M }
 
-func (s stopShared) Run() int {
-	defer StopShared()
-	return s.m.Run()
+func (r runner) Run() int {
+	defer func() {
+		for _, s := range shared.servers {
+			s.Stop()
+		}
+	}()
+	return r.m.Run()
 }
 
 // SharedURL is the URL of the shared server, for examples, which have no testing.TB. It
 // panics if the server cannot be started.
 func SharedURL() string {
-	s, err := startShared()
+	servers, err := startShared(1)
 	if err != nil {
 		panic(fmt.Sprintf("redistest: %v", err))
 	}
-	return s.URL()
+	return servers[0].URL()
 }

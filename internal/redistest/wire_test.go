@@ -1,10 +1,8 @@
-//go:build unix
-
 package redistest
 
 import (
 	"errors"
-	"io"
+	"fmt"
 	"net"
 	"os"
 	"testing"
@@ -20,59 +18,52 @@ type wire struct {
 
 func dial(t *testing.T, addr string) *wire {
 	t.Helper()
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must[net.Conn](t, "dial")(net.Dial("tcp", addr))
 	t.Cleanup(func() { conn.Close() })
 	return &wire{t: t, conn: conn, in: newFrameReader(conn)}
 }
 
+// send sends a request.
 func (w *wire) send(words ...string) {
 	w.t.Helper()
-	w.sendRaw(request(words...))
-}
-
-func (w *wire) sendRaw(b []byte) {
-	w.t.Helper()
-	if _, err := w.conn.Write(b); err != nil {
-		w.t.Fatal(err)
+	b := fmt.Appendf(nil, "*%d\r\n", len(words))
+	for _, word := range words {
+		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(word), word)
 	}
+	must[int](w.t, "send")(w.conn.Write(b))
 }
 
-// read reads one frame, as its text.
-func (w *wire) read() string {
-	w.t.Helper()
-	w.conn.SetReadDeadline(time.Now().Add(Limit))
-	f, err := w.in.next()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return f.text()
-}
-
-func (w *wire) roundTrip(words ...string) string {
+// ask sends a request, and reads one frame.
+func (w *wire) ask(words ...string) string {
 	w.t.Helper()
 	w.send(words...)
-	return w.read()
+	return must[frame](w.t, words[0])(w.next(Limit)).text()
 }
 
-func (w *wire) expect(want string) {
+func (w *wire) next(limit time.Duration) (frame, error) {
+	_ = w.conn.SetReadDeadline(time.Now().Add(limit))
+	return w.in.next()
+}
+
+// expect expects these frames, as texts.
+func (w *wire) expect(want ...string) {
 	w.t.Helper()
-	if got := w.read(); got != want {
-		w.t.Errorf("read %q, want %q", got, want)
+	for _, text := range want {
+		if f, err := w.next(Limit); err != nil || f.text() != text {
+			w.t.Errorf("read %q and %v, want %q", f.text(), err, text)
+		}
 	}
 }
 
-// expectEnd expects that the connection ends, and nothing before.
+// expectEnd expects that the connection ends, and nothing but pushes before.
 func (w *wire) expectEnd() {
 	w.t.Helper()
-	w.conn.SetReadDeadline(time.Now().Add(Limit))
-	f, err := w.in.next()
-	if err == nil {
-		w.t.Errorf("read %q, want the end", f.text())
-	} else if errors.Is(err, os.ErrDeadlineExceeded) {
-		w.t.Error("the connection did not end")
+	f, err := w.next(Limit)
+	for err == nil && f.kind == '>' {
+		f, err = w.next(Limit)
+	}
+	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		w.t.Errorf("read %q and %v, want the end", f.text(), err)
 	}
 }
 
@@ -80,12 +71,7 @@ func (w *wire) expectEnd() {
 // The read that timed out is no harm to the next: nothing was read.
 func (w *wire) expectSilence() {
 	w.t.Helper()
-	w.conn.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-	f, err := w.in.next()
-	switch {
-	case err == nil:
-		w.t.Errorf("read %q, want nothing", f.text())
-	case errors.Is(err, io.EOF) || !errors.Is(err, os.ErrDeadlineExceeded):
-		w.t.Errorf("the connection ended: %v", err)
+	if f, err := w.next(50 * time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
+		w.t.Errorf("read %q and %v, want nothing", f.text(), err)
 	}
 }

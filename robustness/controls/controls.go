@@ -64,12 +64,12 @@ func toTheEnd(lease time.Duration) traffic.Style {
 var All = []Control{
 	{
 		Name: "trust from the reply", Rule: "1 trust starts when the request was sent", Broken: "it starts when the reply came",
-		Edits: []Edit{{"core/lease.go", "until := o.sentAt + o.lease - Margin(o.lease)", "until := l.now + o.lease - Margin(o.lease)"}},
+		Edits: []Edit{{"internal/lock/lease.go", "until := o.sentAt + o.lease - Margin(o.lease)", "until := l.now + o.lease - Margin(o.lease)"}},
 		Plan:  plan(toTheEnd(400 * time.Millisecond)), Faults: "late replies",
 	},
 	{
 		Name: "no margin", Rule: "1 a lease is trusted for its TTL less a margin", Broken: "no margin, and a Redis whose clock runs 0.8 % faster",
-		Edits: []Edit{{"core/config.go", "return lease/100 + 2*time.Millisecond", "return 0 * lease"}},
+		Edits: []Edit{{"internal/lock/config.go", "return lease/100 + 2*time.Millisecond", "return 0 * lease"}},
 		Whole: true, Plan: fast(plan(toTheEnd(2 * time.Second))),
 	},
 	{
@@ -102,35 +102,35 @@ var All = []Control{
 	{
 		Name: "grant for nobody", Rule: "4 a grant for nobody is released", Broken: "a grant that a cancelled request still gets is kept",
 		Edits: []Edit{
-			{"actors/call.go", "	if !call.put(o) && a.Kind == core.Granted {", "	if !call.put(o) && a.Kind == core.Granted && false {"},
-			{"actors/call.go", "	if out.Kind == core.Granted {\n		r.submit(acquire.about(OpRelease", "	if out.Kind == core.Granted && false {\n		r.submit(acquire.about(OpRelease"},
+			{"actors/call.go", "	if !call.complete(o) && a.Kind == lock.Granted {", "	if !call.complete(o) && a.Kind == lock.Granted && false {"},
+			{"actors/call.go", "	if out.Kind == lock.Granted {\n		r.submit(acquire.about(OpRelease", "	if out.Kind == lock.Granted && false {\n		r.submit(acquire.about(OpRelease"},
 		},
 		Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 2, Hold: ms(0, 1), Think: ms(0, 2), Impatient: 1, GiveUp: ms(0, 1)}),
 	},
 	{
 		Name: "no poll", Rule: "6 every wait has a bounded poll", Broken: "a waiter looks again only when a message comes",
 		Edits: []Edit{
-			{"core/contend.go", "	l.wait.nextAt = l.now + l.jitter(l.cfg.Poll)\n	if r.TTL >= 0 {", "	l.wait.nextAt = l.now + 1000*l.cfg.Poll\n	if false {"},
+			{"internal/lock/acquire.go", "	l.wait.nextAt = l.now + l.jitter(l.cfg.Poll)\n	if r.TTL >= 0 {", "	l.wait.nextAt = l.now + 1000*l.cfg.Poll\n	if false {"},
 		},
 		Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 1, Hold: ms(200, 500), Think: ms(4000, 8000)}), Faults: "lost messages",
 	},
 	{
-		Name: "hand-off after the end", Rule: "1, 7 nothing is granted after the lease's end", Broken: "the lease is handed on in memory, although it and the tenure are over",
+		Name: "hand-off after the end", Rule: "1, 7 nothing is granted after the lease's end", Broken: "the lease is handed on in memory, although it and the time for local hand-off are over",
 		Edits: []Edit{
-			{"core/lease.go", "if l.holds.len() > 0 && l.now >= l.lease.until {", "if false {"},
-			{"core/pass.go", "		l.lease.until-l.now > l.cfg.Lease/3", "		true"},
-			{"core/pass.go", "	case l.now >= l.lease.tenureEnd || l.lease.closed:", "	case l.lease.closed:"},
+			{"internal/lock/end.go", "if l.holds.len() > 0 && l.now >= l.lease.until {", "if false {"},
+			{"internal/lock/grant.go", "		l.lease.until-l.now > l.cfg.Watchdog/3", "		true"},
+			{"internal/lock/local_order.go", "	case l.now >= l.lease.handOffUntil || l.lease.draining:", "	case l.lease.draining:"},
 		},
 		Plan: plan(busyOn(traffic.Plain)), Faults: "pause a client",
 	},
 	{
 		Name: "unwatched owner", Rule: "8 the holder's death releases", Broken: "owners are not watched",
-		Edits: []Edit{{"actors/owners.go", "!c.rt.deliverSystem(pid, &actor.Watch{Watcher: c.pid})", "false"}},
+		Edits: []Edit{{"actors/owners.go", "!s.rt.deliverSystem(pid, &actor.Watch{Watcher: s.pid})", "false"}},
 		Plan:  plan(busyOn(traffic.Actor)),
 	},
 	{
 		Name: "crash forgets", Rule: "9 a crash of the lock actor loses nothing", Broken: "a lock actor that is restarted begins with a free lock",
-		Edits: []Edit{{"actors/lock_actor.go", "		c.stopAlarm() // after a crash", "		c.renew()\n		c.stopAlarm() // after a crash"}},
+		Edits: []Edit{{"actors/lock_actor.go", "		s.stopAlarm() // after a crash", "		s.renew()\n		s.stopAlarm() // after a crash"}},
 		Plan:  plan(busyOn(traffic.Plain)), Faults: "crash lock actors",
 	},
 	{
@@ -141,8 +141,8 @@ var All = []Control{
 	{
 		Name: "fair queue ignored", Rule: "fair locks go to who has asked first", Broken: "the free lock goes to whoever asks, past the queue",
 		Edits: []Edit{
-			{"scripts/fair_queue.lua", "    goes = first and not holder and may", "    goes = not holder and may"},
-			{"scripts/fair_queue.lua", "    if #stay == 0 and not holder and may then\n      grant(owner)\n    else", "    if not holder and may then\n      grant(owner)\n    else"},
+			{"scripts/sync_queue.lua", "    goes = first and not holder and may_take", "    goes = not holder and may_take"},
+			{"scripts/sync_queue.lua", "    if #stay == 0 and not holder and may_take then\n      grant(owner)\n    else", "    if not holder and may_take then\n      grant(owner)\n    else"},
 		},
 		Plan: plan(traffic.Style{Kind: traffic.Fair, Workers: 4, Hold: ms(20, 60), Think: ms(0, 10)}),
 	},
@@ -173,7 +173,7 @@ var All = []Control{
 	},
 	{
 		Name: "unbounded loan", Rule: "14 every call is bounded", Broken: "a caller runs a command that takes longer than it would wait",
-		Edits: []Edit{{"actors/call.go", "call.lends = ended == nil && call.unbounded(r.cfg.Lease)", "call.lends = ended == nil"}},
+		Edits: []Edit{{"actors/call.go", "call.lends = ended == nil && call.unbounded(r.cfg.Watchdog)", "call.lends = ended == nil"}},
 		Plan: traffic.Plan{
 			Watchdog: 6 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: 1500 * time.Millisecond, Idle: time.Second,
 			Styles: []traffic.Style{{Kind: traffic.Plain, Workers: 3, Hold: ms(0, 25), Think: ms(0, 30), Impatient: 0.8, GiveUp: ms(0, 50)}},
@@ -203,7 +203,7 @@ var All = []Control{
 	},
 	{
 		Name: "release on a majority", Rule: "4 what is released leaves nothing behind", Broken: "a server that failed at a release is not asked again",
-		Edits: []Edit{{"actors/quorum.go", "q.free(free, func(l *leaf) { l.owe(c) }", "q.free(free, func(*leaf) {}"}},
+		Edits: []Edit{{"internal/backend/majority.go", "m.free(free, func(on *member) { m.retryReleaseOn(on, c) }", "m.free(free, func(*member) {}"}},
 		Plan: traffic.Plan{
 			Watchdog: 20 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: time.Second, Idle: time.Second, Servers: 3,
 			Styles: []traffic.Style{{Kind: traffic.Spread, Workers: 3, Hold: ms(0, 25), Think: ms(0, 50), Impatient: 0.1, GiveUp: ms(0, 100)}},
@@ -211,7 +211,7 @@ var All = []Control{
 	},
 	{
 		Name: "channel as a key", Rule: "15 KEYS are keys", Broken: "the channel is among the keys of a script",
-		Edits: []Edit{{"wire/reentrant.go", "call.Keys = l.hash()", "call.Keys = []string{l.Key, l.Channel}"}},
+		Edits: []Edit{{"internal/protocol/reentrant.go", "call.Keys = l.hash()", "call.Keys = []string{l.Key, l.Channel}"}},
 		Plan: traffic.Plan{
 			Watchdog: 6 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: time.Second, Idle: time.Second, Servers: 2, Cluster: true,
 			Styles: []traffic.Style{busyOn(traffic.Plain), busyOn(traffic.Reentrant), busyOn(traffic.Actor)},

@@ -25,7 +25,7 @@ func TestControlsFitTheSource(t *testing.T) {
 
 func TestAnEditMustFit(t *testing.T) {
 	for _, before := range []string{"this is not in it", "return"} {
-		if _, err := apply("../..", []Edit{{"core/lease.go", before, "x"}}); err == nil {
+		if _, err := apply("../..", []Edit{{"internal/lock/lease.go", before, "x"}}); err == nil {
 			t.Errorf("an edit of %q, which is not there exactly once, was accepted", before)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 type Plan struct {
 	// Config of the Systems, as far as it matters here.
 	Watchdog, Poll, CallTimeout, Idle time.Duration
-	// Tenure is the default if it is 0.
-	Tenure time.Duration
+	// HandOffLimit is the default if it is 0.
+	HandOffLimit time.Duration
 	// Mixed: the processes differ in their configuration; see Variant.
 	Mixed  bool
 	Styles []Style
@@ -32,18 +32,18 @@ type Plan struct {
 // Config is the Systems' configuration.
 func (p *Plan) Config() lockkeeper.Config {
 	return lockkeeper.Config{
-		Watchdog: p.Watchdog, Poll: p.Poll, CallTimeout: p.CallTimeout, Idle: p.Idle, Tenure: p.Tenure, WaiterTimeout: p.Silence(),
+		Watchdog: p.Watchdog, Poll: p.Poll, CallTimeout: p.CallTimeout, Idle: p.Idle, HandOffLimit: p.HandOffLimit, WaiterTimeout: p.Silence(),
 	}
 }
 
 // Variant is the plan of a process whose configuration is not that of the others, if they
-// are mixed: a longer Watchdog, a more frequent Poll, a longer CallTimeout, another Tenure.
+// are mixed: a longer Watchdog, a more frequent Poll, a longer CallTimeout, another HandOffLimit.
 func (p Plan) Variant(random *rand.Rand) Plan {
 	if p.Mixed {
 		p.Watchdog *= 1 + time.Duration(random.IntN(longestWatchdog))
 		p.Poll /= 1 + time.Duration(random.IntN(3))
 		p.CallTimeout *= 1 + time.Duration(random.IntN(4))
-		p.Tenure = []time.Duration{0, time.Millisecond, 50 * time.Millisecond}[random.IntN(3)]
+		p.HandOffLimit = []time.Duration{0, time.Millisecond, 50 * time.Millisecond}[random.IntN(3)]
 	}
 	return p
 }

@@ -3,55 +3,124 @@ package conformance_test
 // The conformance suite over every kind of lock, by the Go API and by message.
 
 import (
-	"context"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/conformance"
-	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/tests/conformance/suite"
 )
 
+func TestMain(m *testing.M) { locktest.Main(m) }
+
 func TestConformance(t *testing.T) {
-	var servers []*redistest.Server
-	for range 3 {
-		s := redistest.Start(t)
-		s.Do(t, "PING") // its own client is there before the suite counts goroutines
-		servers = append(servers, s)
+	if os.Getenv(flawVariable) != "" {
+		suite.Limit = 4 * time.Second // what never comes need not be waited for so long
 	}
-	adapters := map[string]conformance.Adapter{}
+	servers := redistest.SharedServers(t, 3)
+	locktest.Ripen(t, servers...) // and their own clients are there before the suite counts goroutines
+	adapters := map[string]suite.Adapter{}
 	for name, k := range kinds {
-		a := adapter{conforming: k, servers: servers[:max(k.servers, 1)]}
-		adapters[name] = a
-		if k.message != nil {
-			a.byMessage = true
-			adapters[name+" by message"] = a
+		k.servers = servers[:max(k.systems, 1)]
+		adapters[name] = k
+		if k.byMessage = k.message != nil; k.byMessage {
+			adapters[name+" by message"] = k
 		}
 	}
-	conformance.RunAll(t, adapters)
+	suite.RunAll(t, adapters)
 }
 
 // adapter makes a kind of lock known to the suite.
 type adapter struct {
-	conforming
+	// systems is how many it takes, each on a server of its own; home is which of them has
+	// the lock actor.
+	systems, home int
+	// ordered is granted in the order of the requests over all processes.
+	ordered bool
+	// fenced has tokens.
+	fenced bool
+	// lock is the lock of a name.
+	lock func(p *process, name string) *lockkeeper.Lock
+	// message is the same lock by message; nil if messages cannot name it.
+	message func(name string) *messages.Lock
+	// keys, one of them per server and the last again for further servers, are what to
+	// delete so that the lock is gone. Default: its name, on every server.
+	keys func(name string) []string
+
 	servers   []*redistest.Server
 	byMessage bool
+}
+
+// ofKind is a lock of one System.
+func ofKind(kind string, a adapter) adapter {
+	a.lock = func(p *process, name string) *lockkeeper.Lock { return locktest.Kinds[kind](p.sites[0], name) }
+	a.message = func(name string) *messages.Lock { return locktest.KindMessage(kind, name) }
+	return a
+}
+
+// mixed are the members of a MultiLock: their kinds, and how their names end.
+var mixed = [][2]string{{"write", "write"}, {"fenced", "fenced"}, {"plain", "plain"}, {"fair", "fair"}, {"fenced", "more"}}
+
+// multi spreads them over the Systems of a process.
+func multi(p *process, name string) *lockkeeper.Lock {
+	var locks []*lockkeeper.Lock
+	for i, m := range mixed {
+		locks = append(locks, locktest.Kinds[m[0]](p.sites[i%len(p.sites)], name+m[1]))
+	}
+	return lockkeeper.MultiLock(locks...)
+}
+
+var kinds = map[string]adapter{
+	"plain":  ofKind("plain", adapter{}),
+	"fenced": ofKind("fenced", adapter{fenced: true}),
+	"fair":   ofKind("fair", adapter{ordered: true}),
+	"write":  ofKind("write", adapter{}),
+	"multi": {
+		fenced: true, lock: multi,
+		message: func(name string) *messages.Lock {
+			m := &messages.Lock{Kind: messages.Kind_KIND_MULTI}
+			for _, member := range mixed {
+				m.Members = append(m.Members, locktest.KindMessage(member[0], name+member[1]))
+			}
+			return m
+		},
+		keys: func(name string) []string { return []string{name + "fair"} }, // one of them is the end of all
+	},
+	"multi on two servers": {
+		systems: 2, home: 1, // that of the member whose name comes first
+		fenced: true, lock: multi,
+		keys: func(name string) []string { return []string{"", name + "fenced"} },
+	},
+	"red": {
+		systems: 3,
+		lock:    func(p *process, name string) *lockkeeper.Lock { return p.red.Lock(name) },
+		message: func(name string) *messages.Lock { return &messages.Lock{Name: name, Kind: messages.Kind_KIND_RED} },
+		keys:    func(name string) []string { return []string{"", name} }, // on a majority
+	},
+}
+
+// Traits implements suite.Adapter.
+func (a adapter) Traits() suite.Traits {
+	traits := suite.Traits{TTL: locktest.Watchdog, Ordered: a.ordered}
+	if !a.fenced {
+		traits.Lacks = append(traits.Lacks, suite.Tokens)
+	}
+	if !a.byMessage { // a goroutine's end is not seen
+		traits.Lacks = append(traits.Lacks, suite.Death)
+	}
+	return traits
 }
 
 // looking keeps the cases from using a server's own client together: it would start
 // goroutines for that, which stay.
 var looking sync.Mutex
 
-// Traits implements conformance.Adapter.
-func (a adapter) Traits() conformance.Traits {
-	return conformance.Traits{TTL: locktest.Watchdog, RefusesReentry: a.once, Ordered: a.ordered}
-}
-
-// Left implements conformance.Adapter: every key and every channel that has the lock's
+// Left implements suite.Adapter: every key and every channel that has the lock's
 // name in it. The counters of the tokens stay for ever, so that no token comes again.
 func (a adapter) Left(t testing.TB, lock string) (left []string) {
 	looking.Lock()
@@ -71,7 +140,7 @@ func (a adapter) Left(t testing.TB, lock string) (left []string) {
 	return left
 }
 
-// Delete implements conformance.Deleter.
+// Delete implements suite.Adapter.
 func (a adapter) Delete(t testing.TB, lock string) {
 	looking.Lock()
 	defer looking.Unlock()
@@ -89,62 +158,3 @@ func (a adapter) Delete(t testing.TB, lock string) {
 		}
 	}
 }
-
-// Open implements conformance.Adapter.
-func (a adapter) Open(t testing.TB) conformance.Client {
-	t.Helper()
-	p := &process{kind: a.conforming, actors: locktest.QuietActorSystem()}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), redistest.Limit)
-		defer cancel()
-		if p.killed {
-			cancel()
-		}
-		if err := p.Close(ctx); err != nil && !p.killed {
-			t.Errorf("close: %v", err)
-		}
-		for _, c := range p.clients {
-			c.Close()
-		}
-	})
-	faultinject.Into(p.actors, p.Middleware)
-	for _, s := range a.servers {
-		client, err := lockkeeper.Connect(s.URL())
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.clients = append(p.clients, client)
-		system, err := lockkeeper.New(p.actors, client, lockkeeper.Config{
-			Watchdog: locktest.Watchdog, Poll: 300 * time.Millisecond, WaiterTimeout: 5 * time.Second,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.systems = append(p.systems, system)
-	}
-	p.home = p.systems[a.home]
-	if len(p.systems) == 3 {
-		var err error
-		if p.red, err = lockkeeper.RedLock(p.systems...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if a.byMessage {
-		return &mailed{process: p}
-	}
-	return p
-}
-
-// What the suite is to find, so that it leaves out nothing.
-var (
-	_ conformance.Deleter       = adapter{}
-	_ conformance.ForceReleaser = (*process)(nil)
-	_ conformance.Inspector     = (*process)(nil)
-	_ conformance.Killer        = (*process)(nil)
-	_ conformance.Crasher       = (*process)(nil)
-	_ conformance.Mortal        = (*mailed)(nil)
-	_ conformance.Reenterer     = (*called)(nil)
-	_ conformance.Reenterer     = (*answered)(nil)
-	_ conformance.Tokened       = (*numbered)(nil)
-	_ conformance.Tokened       = (*tokened)(nil)
-)

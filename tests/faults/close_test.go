@@ -1,9 +1,12 @@
 package faults_test
 
+// Close, with all that may be under way then.
+
 import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,110 +28,6 @@ func closeIn(s *locktest.Site, d time.Duration) error {
 	return s.Close(ctx)
 }
 
-// Close under load: whoever waits is answered, whoever holds is told, the keys go,
-// and later requests are refused.
-func TestCloseUnderLoad(t *testing.T) {
-	server := redistest.Start(t)
-	s := locktest.Open(t, server.URL(), lockkeeper.Config{Idle: 10 * time.Millisecond})
-	var keys []locktest.Key
-	for range 5 {
-		keys = append(keys, locktest.NewKey(t, server))
-	}
-	foreign := locktest.NewKey(t, server)
-	foreign.TakeAs(t, locktest.Redisson, time.Minute)
-
-	// Goroutines that contend until they are refused. A few wait for what never comes.
-	var work sync.WaitGroup
-	var grants atomic.Int64
-	var inside [5]atomic.Int64
-	ctx := locktest.Within(t)
-	for i := range 64 {
-		work.Go(func() {
-			for n := i; ; n++ {
-				at := n % len(keys)
-				name := keys[at].LockName
-				if i%16 == 0 {
-					name = foreign.LockName
-				}
-				hold, err := s.Lock(name).Acquire(ctx)
-				if err != nil {
-					isClosed(t, err)
-					return
-				}
-				grants.Add(1)
-				working := hold.Context()
-				if inside[at].Add(1) > 1 && working.Err() == nil {
-					t.Error("two are inside")
-				}
-				inside[at].Add(-1)
-				if err := hold.Release(ctx); err != nil && !errors.Is(err, lockkeeper.ErrClosed) && !errors.Is(err, lockkeeper.ErrLost) {
-					t.Errorf("release: %v", err)
-				}
-			}
-		})
-	}
-	// Actors that do the same by message. Close may tell them of the loss of a hold
-	// whose release it has just refused.
-	for i := range 16 {
-		p := s.Probe(t)
-		p.Notice = func(m any) bool {
-			lost, ok := m.(*messages.LeaseLost)
-			if ok && lost.Reason != messages.Reason_REASON_CLOSED {
-				t.Errorf("lost: %v", lost)
-			}
-			return !ok
-		}
-		work.Go(func() {
-			for n := i; ; n++ {
-				k := keys[n%len(keys)]
-				if i%8 == 0 {
-					k = foreign
-				}
-				p.Send(&messages.Acquire{Lock: k.Message()})
-				m := <-p.Mail
-				if refused, ok := m.(*messages.NotAcquired); ok && refused.Reason == messages.Reason_REASON_CLOSED {
-					return
-				}
-				granted, ok := m.(*messages.Acquired)
-				if !ok {
-					t.Errorf("answered %T{%v}", m, m)
-					return
-				}
-				p.Send(&messages.Release{Lock: k.Message(), HoldId: granted.HoldId})
-				switch m := (<-p.Mail).(type) {
-				case *messages.Released, *messages.NotReleased:
-				default:
-					t.Errorf("answered %T{%v}", m, m)
-				}
-			}
-		})
-	}
-	// Holders that do not let go.
-	var held []*locktest.Guard
-	for range 3 {
-		held = append(held, locktest.Guards(t, s, server)...)
-	}
-	redistest.Eventually(t, "some traffic", func() bool { return grants.Load() > 1000 })
-
-	if err := closeIn(s, redistest.Limit); err != nil {
-		t.Error(err)
-	}
-	locktest.Limited(t, "everybody to be answered", func() bool { work.Wait(); return true })
-	for _, g := range held {
-		if lost := g.AwaitLoss(t); lost.Reason != messages.Reason_REASON_CLOSED {
-			t.Errorf("%s: lost because of %v", g.How, lost.Reason)
-		}
-	}
-	foreign.Unlock(t)
-	if left := server.Keys(t, "*"); len(left) > 0 {
-		t.Errorf("left in Redis: %v", left)
-	}
-	if channels, err := server.Do(t, "PUBSUB", "CHANNELS").AsStrSlice(); err != nil || len(channels) > 0 {
-		t.Errorf("subscriptions left: %v, %v", channels, err)
-	}
-	refusedAfterClose(t, s, keys[0])
-}
-
 func isClosed(t testing.TB, err error) {
 	t.Helper()
 	if !errors.Is(err, lockkeeper.ErrClosed) {
@@ -136,17 +35,19 @@ func isClosed(t testing.TB, err error) {
 	}
 }
 
-// refusedAfterClose checks that a closed system refuses everything at once.
-func refusedAfterClose(t *testing.T, s *locktest.Site, k locktest.Key) {
+// refusesAll checks that a system that is over refuses every request, by call with whatever
+// context and by message, at once.
+func refusesAll(t *testing.T, s *locktest.Site, k locktest.Key) {
 	t.Helper()
+	short, cancel := context.WithTimeout(context.Background(), locktest.Soon)
+	defer cancel()
 	locktest.InTime(t, "the refusals", func() {
-		lock := s.Lock(k.LockName)
-		_, acquire := lock.Acquire(locktest.Within(t))
-		_, try := lock.TryAcquire(locktest.Within(t))
-		_, inspect := lock.Inspect(locktest.Within(t))
-		_, force := lock.ForceRelease(locktest.Within(t))
-		for _, err := range []error{acquire, try, inspect, force} {
-			isClosed(t, err)
+		for _, ctx := range []context.Context{short, context.Background()} {
+			for _, lock := range []*lockkeeper.Lock{s.Lock(k.LockName), lockkeeper.MultiLock(s.Lock(k.LockName), s.FencedLock(k.LockName+" fenced"))} {
+				for _, err := range locktest.Limited(t, "every call", func() map[string]error { return locktest.Errors(ctx, lock) }) {
+					isClosed(t, err)
+				}
+			}
 		}
 		p := s.Probe(t)
 		for _, request := range locktest.Requests(k.Message()) {
@@ -164,10 +65,96 @@ func refusedAfterClose(t *testing.T, s *locktest.Site, k locktest.Key) {
 	})
 }
 
-// What holders, waiters and the others see of a Close.
+// The end under load, by Close or by whoever stops the guardian: whoever waits is answered,
+// whoever holds is told, the keys go, and later requests are refused.
+func TestEndUnderLoad(t *testing.T) {
+	for what, stop := range map[string]func(s *locktest.Site) error{
+		"closed":               func(s *locktest.Site) error { return closeIn(s, redistest.Limit) },
+		"the guardian stopped": func(s *locktest.Site) error { s.Actors.Root.Stop(s.Guardian()); return nil },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s, foreign := locktest.Alone(t, lockkeeper.Config{Idle: 10 * time.Millisecond})
+			s.Lame = what != "closed"
+			server := foreign.Server
+			foreign.TakeAs(t, locktest.Redisson, time.Minute)
+			keys := []locktest.Key{locktest.NewKey(t, server), locktest.NewKey(t, server), locktest.NewKey(t, server)}
+			var held []*locktest.Guard
+			for range 3 { // who do not let go
+				held = append(held, locktest.Guards(t, s, server)...)
+			}
+			// Goroutines and actors ask for the locks in turn until they are refused; some wait for
+			// what never comes. An actor may be told of the loss of a hold whose release is refused.
+			var work sync.WaitGroup
+			var grants atomic.Int64
+			ask := func(i, n int) locktest.Key {
+				if i%8 == 0 {
+					return foreign
+				}
+				return keys[n%len(keys)]
+			}
+			for i := range 32 {
+				work.Go(func() {
+					for n := i; ; n++ {
+						hold, err := s.Lock(ask(i, n).LockName).Acquire(context.Background())
+						if err != nil {
+							isClosed(t, err)
+							return
+						}
+						grants.Add(1)
+						if err := hold.Release(context.Background()); err != nil && !errors.Is(err, lockkeeper.ErrClosed) && !errors.Is(err, lockkeeper.ErrLost) {
+							t.Errorf("release: %v", err)
+						}
+					}
+				})
+			}
+			for i := range 16 {
+				p := s.Probe(t)
+				p.Notice = func(m any) bool { _, lost := m.(*messages.LeaseLost); return !lost }
+				work.Go(func() {
+					for n := i; ; n++ {
+						p.Send(&messages.Acquire{Lock: ask(i, n).Message()})
+						granted, ok := (<-p.Mail).(*messages.Acquired)
+						if !ok {
+							return
+						}
+						p.Send(&messages.Release{Lock: granted.Lock, HoldId: granted.HoldId})
+						<-p.Mail
+					}
+				})
+			}
+			redistest.Eventually(t, "some traffic", func() bool { return grants.Load() > 500 })
+
+			if err := stop(s); err != nil {
+				t.Error(err)
+			}
+			locktest.Limited(t, "everybody to be answered", func() bool { work.Wait(); return true })
+			for _, g := range held {
+				if lost := g.AwaitLoss(t); lost.Reason != messages.Reason_REASON_CLOSED {
+					t.Errorf("%s: lost because of %v", g.How, lost.Reason)
+				}
+			}
+			foreign.Unlock(t)
+			redistest.Eventually(t, "keys and subscriptions to go", func() bool {
+				channels, err := server.Do(t, "PUBSUB", "CHANNELS").AsStrSlice()
+				return err == nil && len(channels) == 0 && len(server.Keys(t, "*")) == 0
+			})
+			refusesAll(t, s, keys[0])
+			// Nobody has waited for the releases of a guardian that was stopped.
+			if err := locktest.Limited(t, "Close", func() error { return closeIn(s, time.Minute) }); (err != nil) != s.Lame {
+				t.Errorf("Close: %v", err)
+			}
+			refusesAll(t, s, keys[0])
+		})
+	}
+}
+
+// What holders, waiters and the others see of a Close: of any number of calls at the same
+// time, which return when it is done.
 func TestClose(t *testing.T) {
-	k, own := locktest.NewKey(t, redistest.Shared(t)), locktest.NewKey(t, redistest.Shared(t))
-	s, other := locktest.Open(t, k.Server.URL(), locktest.NoPolling), locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+	t.Parallel()
+	s, k := locktest.New(t, locktest.NoPolling)
+	own, other := locktest.NewKey(t, k.Server), locktest.Open(t, k.Server.URL(), locktest.NoPolling)
 	outer := s.Acquire(t, k)
 	inner := s.AcquireIn(t, outer.Context(), k)
 	p := s.Probe(t)
@@ -178,9 +165,16 @@ func TestClose(t *testing.T) {
 	elsewhere := other.AcquireSoon(t, k)
 	k.AwaitSubscribers(t, 1)
 
-	if err := closeIn(s, redistest.Limit); err != nil {
-		t.Error(err)
+	var closing sync.WaitGroup
+	for range 8 {
+		closing.Go(func() {
+			locktest.Stop(t, s)
+			if own.Exists(t) {
+				t.Error("closed before the key was gone")
+			}
+		})
 	}
+	closing.Wait()
 	for _, hold := range []*lockkeeper.Hold{outer, inner} {
 		cause := context.Cause(hold.Context())
 		isClosed(t, cause)
@@ -191,72 +185,81 @@ func TestClose(t *testing.T) {
 		}
 	}
 	isClosed(t, locktest.Await(t, "the refusal", waiting).Err)
-	var lost *messages.LeaseLost
-	var refused *messages.NotAcquired
 	for range 2 {
 		switch m := locktest.Next[any](t, p).(type) {
 		case *messages.LeaseLost:
-			lost = m
+			if m.Reason != messages.Reason_REASON_CLOSED || m.HoldId != granted.HoldId || m.Lock.Name != own.LockName {
+				t.Errorf("told %v", m)
+			}
 		case *messages.NotAcquired:
-			refused = m
+			if m.Reason != messages.Reason_REASON_CLOSED || m.Lock.Name != k.LockName {
+				t.Errorf("refused with %v", m)
+			}
+		default:
+			t.Errorf("answered %v", m)
 		}
 	}
-	if lost.GetReason() != messages.Reason_REASON_CLOSED || lost.HoldId != granted.HoldId || lost.Lock.Name != own.LockName {
-		t.Errorf("told %v", lost)
-	}
-	if refused.GetReason() != messages.Reason_REASON_CLOSED || refused.Lock.Name != k.LockName {
-		t.Errorf("refused with %v", refused)
-	}
-	own.IsFree(t)
 	locktest.Release(t, locktest.Got(t, elsewhere).Hold) // at once, by the message of the release
-	k.IsFree(t)
-	refusedAfterClose(t, s, k)
+	if _, there := s.Actors.ProcessRegistry.Get(s.Guardian()); there {
+		t.Error("the guardian outlives its system")
+	}
+	refusesAll(t, s, k)
+	s.Actors.Root.Stop(s.Guardian())
+	refusesAll(t, s, k)
+	if lockkeeper.From(s.Actors) != s.System {
+		t.Error("the actor system has forgotten its Lockkeeper")
+	}
 	if err := closeIn(s, redistest.Limit); err != nil {
-		t.Errorf("second close: %v", err)
+		t.Errorf("another close: %v", err)
 	}
 }
 
-// Any number of goroutines may close, and all return when it is done.
-func TestCloseTogether(t *testing.T) {
-	k := locktest.NewKey(t, redistest.Shared(t))
-	s := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
-	s.Acquire(t, k)
-	var closing sync.WaitGroup
-	for range 8 {
-		closing.Go(func() {
-			if err := closeIn(s, redistest.Limit); err != nil {
-				t.Error(err)
+// A lock over several systems does not wait for one that is closed.
+func TestSeveralSystemsAndOneIsClosed(t *testing.T) {
+	t.Parallel()
+	var sites []*locktest.Site
+	for range 3 {
+		s, _ := locktest.Alone(t, quick)
+		sites = append(sites, s)
+	}
+	red, err := lockkeeper.RedLock(sites[0].System, sites[1].System, sites[2].System)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := closeIn(sites[2], redistest.Limit); err != nil {
+		t.Fatal(err)
+	}
+	for what, lock := range map[string]*lockkeeper.Lock{"a MultiLock": lockkeeper.MultiLock(sites[0].Lock("multi"), sites[2].Lock("multi")), "a RedLock": red.Lock("red")} {
+		locktest.Limited(t, what, func() bool {
+			ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+			defer cancel()
+			if hold, err := lock.Acquire(ctx); err == nil {
+				_ = hold.Release(ctx)
 			}
-			if k.Exists(t) {
-				t.Error("closed before the key was gone")
-			}
+			return true
 		})
 	}
-	closing.Wait()
 }
 
 // With a Redis that does not answer, Close ends with its context, and says what it
 // leaves behind.
 func TestCloseWithoutRedis(t *testing.T) {
-	for what, fault := range map[string]func(t *testing.T, server *redistest.Server, r *locktest.Remote){
-		"killed":     func(t *testing.T, server *redistest.Server, r *locktest.Remote) { server.Kill(t) },
-		"paused":     func(t *testing.T, server *redistest.Server, r *locktest.Remote) { server.Pause(t) },
-		"no replies": func(t *testing.T, server *redistest.Server, r *locktest.Remote) { r.Proxy.DropReplies(true) },
-		"frozen":     func(t *testing.T, server *redistest.Server, r *locktest.Remote) { r.Proxy.Freeze(true) },
+	for what, fault := range map[string]func(t *testing.T, r *locktest.Remote){
+		"killed":     func(t *testing.T, r *locktest.Remote) { r.Server.Kill(t) },
+		"paused":     func(t *testing.T, r *locktest.Remote) { r.Server.Pause(t) },
+		"no replies": func(_ *testing.T, r *locktest.Remote) { r.Proxy.DropReplies(true) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			server := redistest.Start(t)
-			r := locktest.Far(t, server, lockkeeper.Config{})
+			r := locktest.Far(t, redistest.Start(t), lockkeeper.Config{CallTimeout: time.Second})
 			r.Lame = true
-			held := locktest.Guards(t, r.Site, server)
-			foreign := locktest.NewKey(t, server)
-			foreign.TakeAs(t, locktest.Redisson, -1)
-			waiting := []<-chan locktest.Grant{r.AcquireSoon(t, held[0].Key), r.AcquireSoon(t, foreign)}
+			held := locktest.Guards(t, r.Site, r.Server)
+			r.TakeAs(t, locktest.Redisson, -1)
+			waiting := []<-chan locktest.Grant{r.AcquireSoon(t, held[0].Key), r.AcquireSoon(t, r.Key)}
 			r.AwaitWaiters(t, held[0].Key, 1)
-			foreign.AwaitSubscribers(t, 1)
-			fault(t, server, r)
-			waiting = append(waiting, r.AcquireSoon(t, locktest.NewKey(t, server)))
+			r.AwaitSubscribers(t, 1)
+			fault(t, r)
+			waiting = append(waiting, r.AcquireSoon(t, locktest.NewKey(t, r.Server)))
 
 			const limit = 300 * time.Millisecond
 			began := time.Now()
@@ -275,38 +278,42 @@ func TestCloseWithoutRedis(t *testing.T) {
 			for _, w := range waiting {
 				isClosed(t, locktest.Await(t, "the refusal", w).Err)
 			}
-			refusedAfterClose(t, r.Site, held[0].Key)
-			began = time.Now()
-			if err := closeIn(r.Site, time.Minute); err == nil {
-				t.Error("the second close knows nothing of the first")
-			}
-			if took := time.Since(began); took > 5*time.Second {
-				t.Errorf("the second close took %v", took)
-			}
+			refusesAll(t, r.Site, held[0].Key)
+			locktest.InTime(t, "the second close", func() {
+				if err := closeIn(r.Site, time.Minute); err == nil {
+					t.Error("the second close knows nothing of the first")
+				}
+			})
 		})
 	}
 }
 
+// awaitClosing waits until a Close of a system has begun.
+func awaitClosing(t *testing.T, s *locktest.Site) {
+	t.Helper()
+	redistest.Eventually(t, "Close to begin", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err := s.Lock(redistest.Name(t)).TryAcquire(ctx)
+		return errors.Is(err, lockkeeper.ErrClosed)
+	})
+}
+
 // A second Close does not wait longer than its own context for the first.
 func TestCloseImpatiently(t *testing.T) {
-	server := redistest.Start(t)
-	r := locktest.Far(t, server, lockkeeper.Config{})
+	t.Parallel()
+	r := locktest.Far(t, redistest.Start(t), lockkeeper.Config{})
 	r.Lame = true
 	r.Acquire(t, r.Key)
 	r.Proxy.Freeze(true)
 	first := make(chan error)
 	go func() { first <- closeIn(r.Site, redistest.Limit) }()
-	redistest.Eventually(t, "the first to begin", func() bool {
-		_, err := r.Lock(r.LockName).TryAcquire(locktest.Within(t))
-		return errors.Is(err, lockkeeper.ErrClosed)
+	awaitClosing(t, r.Site)
+	locktest.InTime(t, "the second", func() {
+		if err := closeIn(r.Site, 50*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the second: %v", err)
+		}
 	})
-	began := time.Now()
-	if err := closeIn(r.Site, 50*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the second: %v", err)
-	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("the second took %v", took)
-	}
 	r.Proxy.Heal()
 	if err := locktest.Await(t, "the first close", first); err != nil {
 		t.Errorf("the first: %v", err)
@@ -314,34 +321,29 @@ func TestCloseImpatiently(t *testing.T) {
 	r.IsFree(t)
 }
 
-// stalled holds up the actors at the messages that stop says.
-func stalled(stop func(c actor.ReceiverContext, m any, handle func())) actor.ReceiverMiddleware {
+// around is middleware that does something about each message, which it lets pass or not.
+func around(do func(c actor.ReceiverContext, m any, pass func())) actor.ReceiverMiddleware {
 	return func(next actor.ReceiverFunc) actor.ReceiverFunc {
-		return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
-			stop(c, e.Message, func() { next(c, e) })
-		}
+		return func(c actor.ReceiverContext, e *actor.MessageEnvelope) { do(c, e.Message, func() { next(c, e) }) }
 	}
 }
 
 // A lock actor that seems idle does not leave while it owes an answer to somebody,
 // or while somebody's first request is on its way.
 func TestIdleButWanted(t *testing.T) {
+	t.Parallel()
 	const idle = 10 * time.Millisecond
-	t.Run("inspect", func(t *testing.T) {
-		r := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{Idle: idle})
-		r.Proxy.Delay(5 * idle)
-		r.Inspect(t, r.Key)
-	})
-	t.Run("first request", func(t *testing.T) {
-		k := locktest.NewKey(t, redistest.Shared(t))
-		s := locktest.Open(t, k.Server.URL(), lockkeeper.Config{Idle: idle}, stalled(func(_ actor.ReceiverContext, m any, handle func()) {
-			handle()
-			if _, started := m.(*actor.Started); started {
-				time.Sleep(5 * idle)
-			}
-		}))
-		locktest.Release(t, s.Acquire(t, k))
-	})
+	r := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{Idle: idle})
+	r.Proxy.Delay(5 * idle)
+	r.Inspect(t, r.Key)
+
+	s, k := locktest.New(t, lockkeeper.Config{Idle: idle}, around(func(_ actor.ReceiverContext, m any, pass func()) {
+		pass()
+		if _, started := m.(*actor.Started); started {
+			<-time.After(5 * idle) // an actor that is slow to begin
+		}
+	}))
+	locktest.Release(t, s.Acquire(t, k))
 }
 
 // What is on its way to a lock actor, or on its way back from Redis, when the system
@@ -349,56 +351,122 @@ func TestIdleButWanted(t *testing.T) {
 func TestCloseAnswersWhatIsUnderWay(t *testing.T) {
 	for _, frozen := range []bool{false, true} {
 		t.Run(fmt.Sprint("frozen: ", frozen), func(t *testing.T) {
-			var armed atomic.Bool
-			stuck, goOn := make(chan struct{}), make(chan struct{})
-			r := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{}, stalled(func(_ actor.ReceiverContext, m any, handle func()) {
-				if _, ok := m.(*messages.Cancel); ok && armed.CompareAndSwap(true, false) {
-					close(stuck)
-					<-goOn
-				}
-				handle()
-			}))
+			t.Parallel()
+			saboteur := &locktest.Saboteur{}
+			r := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{}, saboteur.Middleware)
 			r.Lame = frozen
-			hold := r.Acquire(t, r.Key)
+			lock, hold := r.Lock(r.LockName), r.Acquire(t, r.Key)
 			r.Proxy.Freeze(true)
 			answers := make(chan error, 100)
 			ask := func(call func(ctx context.Context) error) {
 				go func() { answers <- call(context.Background()) }()
 			}
-			lock := r.Lock(r.LockName)
 			inspect := func(ctx context.Context) error { _, err := lock.Inspect(ctx); return err }
 			ask(inspect)
-			armed.Store(true)
+			stalled, goOn := saboteur.Stall("*actors.Call")
+			defer goOn()
+			ask(inspect)
+			locktest.Await(t, "the actor to be stalled", stalled)
 			p := r.Probe(t)
-			p.Send(&messages.Cancel{Lock: r.Message()})
-			locktest.Await(t, "the actor to be stuck", stuck)
 			for range 10 { // these are queued behind
 				ask(func(ctx context.Context) error { _, err := lock.Acquire(ctx); return err })
 				ask(func(ctx context.Context) error { return hold.Ensure(ctx, time.Minute/4) })
 				ask(inspect)
 				p.Send(&messages.Acquire{Lock: r.Message()})
 			}
+			patience := redistest.Limit
+			if frozen {
+				patience = 50 * time.Millisecond
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
 			closed := make(chan error, 1)
-			go func() {
-				if frozen {
-					closed <- closeIn(r.Site, 50*time.Millisecond)
-				} else {
-					closed <- closeIn(r.Site, redistest.Limit)
-				}
-			}()
-			time.Sleep(100 * time.Millisecond) // Close waits for the actor, or has given up
-			close(goOn)
+			go func() { closed <- r.Close(ctx) }()
+			awaitClosing(t, r.Site)
+			if frozen {
+				<-ctx.Done()
+			}
+			goOn()
 			if !frozen {
 				r.Proxy.Freeze(false)
 			}
-			for range 31 {
+			for range 32 {
 				locktest.Await(t, "an answer", answers)
 			}
-			for range 11 {
+			for range 10 {
 				locktest.Next[any](t, p)
 			}
 			if err := locktest.Await(t, "Close", closed); (err != nil) != frozen {
 				t.Errorf("Close: %v", err)
+			}
+		})
+	}
+}
+
+// A System whose Redis client was closed before cannot release anything. Its Close says so
+// at once, for as long as a key of its may be in Redis.
+func TestCloseAfterItsClient(t *testing.T) {
+	const watchdog = 500 * time.Millisecond
+	for what, test := range map[string]struct {
+		use   func(t *testing.T, s *locktest.Site, k locktest.Key)
+		clean bool
+	}{
+		"a lock is held": {use: func(t *testing.T, s *locktest.Site, k locktest.Key) {
+			s.Acquire(t, k)
+			s.Client.Close()
+		}},
+		"a release has failed": {use: func(t *testing.T, s *locktest.Site, k locktest.Key) {
+			hold := s.Acquire(t, k)
+			s.Client.Close()
+			if err := hold.Release(locktest.Within(t)); err == nil {
+				t.Error("released without a client")
+			}
+		}},
+		"a lock actor was given up": {use: func(t *testing.T, s *locktest.Site, k locktest.Key) {
+			hold, p := s.Acquire(t, k), s.Probe(t)
+			s.Client.Close()
+			for range 12 {
+				p.Send(&messages.Inspect{Lock: k.Message()}) // over which it crashes
+			}
+			locktest.Await(t, "the loss", hold.Context().Done())
+		}},
+		"the lease is over": {clean: true, use: func(t *testing.T, s *locktest.Site, k locktest.Key) {
+			s.Acquire(t, k)
+			s.Client.Close()
+			k.AwaitFree(t)
+			<-time.After(watchdog) // what cannot be known is whether a renewal was under way
+		}},
+		"nothing is held": {clean: true, use: func(t *testing.T, s *locktest.Site, k locktest.Key) {
+			locktest.Release(t, s.Acquire(t, k))
+			s.Client.Close()
+		}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			saboteur, cfg := &locktest.Saboteur{}, lockkeeper.Config{}
+			if test.clean {
+				cfg.Watchdog = watchdog
+			}
+			s, k := locktest.New(t, cfg, saboteur.Middleware)
+			saboteur.Hit(func(m any) bool { _, is := m.(*messages.Inspect); return is }, nil)
+			s.Lame = !test.clean
+			test.use(t, s, k)
+			var err error
+			locktest.InTime(t, "Close", func() { err = closeIn(s, redistest.Limit) })
+			if test.clean {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if !k.Exists(t) {
+				t.Fatal("the key is gone: there is nothing to tell")
+			}
+			if err == nil || !strings.Contains(err.Error(), "before Redis confirmed every release") {
+				t.Errorf("Close: %v", err)
+			}
+			if again := closeIn(s, redistest.Limit); again == nil {
+				t.Error("the second Close has forgotten")
 			}
 		})
 	}

@@ -1,31 +1,17 @@
 package faults_test
 
 import (
-	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
-
-// inTurn hits a message of each of these types, one after the other.
-func inTurn(typeNames ...string) func(any) bool {
-	var mu sync.Mutex
-	return func(m any) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		if len(typeNames) == 0 || fmt.Sprintf("%T", m) != typeNames[0] {
-			return false
-		}
-		typeNames = typeNames[1:]
-		return true
-	}
-}
 
 // Crashes in a row, in every message that a lock actor handles and in those about its life,
 // leave its alarm set: a lease that ends is told, and one that is renewed lasts.
@@ -38,42 +24,33 @@ func TestCrashesInARow(t *testing.T) {
 		for _, when := range []string{"before", "after"} {
 			t.Run(when+" "+strings.ReplaceAll(crashes, "*", ""), func(t *testing.T) {
 				t.Parallel()
-				tr := locktest.NewTree(t, lockkeeper.Config{Watchdog: time.Second, Renewal: 100 * time.Millisecond})
-				renewed, fixed := redistest.Name(t), redistest.Name(t)
-				kept, err := tr.Keeper.Lock(renewed).Acquire(locktest.Within(t))
-				if err != nil {
-					t.Fatal(err)
-				}
+				const watchdog, lease = time.Second, 400 * time.Millisecond
+				saboteur, s, renewed := locktest.Sabotaged(t, lockkeeper.Config{Watchdog: watchdog, Renewal: 100 * time.Millisecond})
+				fixed, stranger := locktest.NewKey(t, renewed.Server), s.Probe(t)
+				kept := s.Acquire(t, renewed)
+				types := strings.Fields(crashes)
 				if when == "before" {
-					tr.Hit(inTurn(strings.Fields(crashes)...), nil)
+					saboteur.Hit(locktest.InTurn(types...), nil)
 				} else {
-					tr.Hit(nil, inTurn(strings.Fields(crashes)...))
+					saboteur.Hit(nil, locktest.InTurn(types...))
 				}
-				stranger := tr.Client(t, "stranger")
-				const lease = 600 * time.Millisecond
-				began := time.Now()
-				lost, err := tr.Keeper.Lock(fixed).Acquire(locktest.Within(t), lockkeeper.WithLease(lease))
+				lost, err := s.Lock(fixed.LockName).Acquire(locktest.Within(t), lockkeeper.WithLease(lease))
 				for err != nil { // it was one of those that were hit
-					lost, err = tr.Keeper.Lock(fixed).Acquire(locktest.Within(t), lockkeeper.WithLease(lease))
+					lost, err = s.Lock(fixed.LockName).Acquire(locktest.Within(t), lockkeeper.WithLease(lease))
 				}
-				for _, name := range []string{renewed, fixed, renewed, fixed} {
-					_, _ = tr.Keeper.Lock(name).Inspect(locktest.Within(t))
-					stranger.Request(&messages.Inspect{Lock: &messages.Lock{Name: name}})
+				for _, k := range []locktest.Key{renewed, fixed, renewed, fixed} {
+					_, _ = s.Lock(k.LockName).Inspect(locktest.Within(t))
+					stranger.Send(&messages.Inspect{Lock: k.Message()})
 				}
 				select {
 				case <-lost.Context().Done():
 				case <-time.After(lease + 5*time.Second):
-					t.Errorf("a lease of %v is not told to be over after %v", lease, time.Since(began))
+					t.Errorf("a lease of %v is not told to be over", lease)
 				}
-				redistest.Eventually(t, "all crashes", func() bool { return tr.Count.Load() == int64(len(strings.Fields(crashes))) })
-				for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-					if !kept.Valid() {
-						t.Fatalf("the hold that is renewed was lost: %v", kept.Err())
-					}
-				}
-				if err := kept.Release(locktest.Within(t)); err != nil {
-					t.Error(err)
-				}
+				redistest.Eventually(t, "all crashes", func() bool { return saboteur.Count.Load() == int64(len(types)) })
+				locktest.Lasts(t, watchdog*5/4, kept)
+				locktest.Good(t, kept)
+				locktest.Release(t, kept)
 			})
 		}
 	}
@@ -81,17 +58,16 @@ func TestCrashesInARow(t *testing.T) {
 
 // What nobody else would say again is handled after as many crashes as it takes.
 func TestDeathIsNotLostInCrashes(t *testing.T) {
-	tr := locktest.NewTree(t, lockkeeper.Config{})
-	lock := redistest.Name(t)
-	holder, heir := tr.Client(t, "holder"), tr.Client(t, "heir")
-	holder.Acquire(lock)
-	locktest.Expect[*messages.Acquired](t, holder)
-	heir.Acquire(lock)
-	redistest.Eventually(t, "the heir waits", func() bool { return tr.Waiters(t, lock) == 1 })
-	tr.Hit(inTurn("*actor.Terminated", "*actors.again", "*actors.again"), nil)
-	tr.System.Root.Stop(holder.Pid)
-	locktest.Expect[*messages.Acquired](t, heir)
-	if n := tr.Count.Load(); n != 3 {
+	t.Parallel()
+	saboteur, s, k := locktest.Sabotaged(t, lockkeeper.Config{})
+	holder, heir := s.Probe(t), s.Probe(t)
+	locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: k.Message()})
+	heir.Send(&messages.Acquire{Lock: k.Message()})
+	s.AwaitWaiters(t, k, 1)
+	saboteur.Hit(locktest.InTurn("*actor.Terminated", "*actors.again", "*actors.again"), nil)
+	holder.Die()
+	locktest.Next[*messages.Acquired](t, heir)
+	if n := saboteur.Count.Load(); n != 3 {
 		t.Errorf("%d crashes, want 3", n)
 	}
 }
@@ -99,13 +75,55 @@ func TestDeathIsNotLostInCrashes(t *testing.T) {
 // A forced release of a member is told to the holder of the MultiLock, whose lock actor
 // crashes over the word of it. The next renewal would come after a minute.
 func TestForcedReleaseIsToldThoughItsWordCrashes(t *testing.T) {
-	tr := locktest.NewTree(t, lockkeeper.Config{Watchdog: 3 * time.Minute})
-	member := tr.Keeper.Lock(redistest.Name(t))
-	hold := locktest.Acquire(t, lockkeeper.MultiLock(member, tr.Keeper.Lock(redistest.Name(t))))
-	tr.Hit(inTurn("actors.suspicion", "*actors.again"), nil)
-	if held, err := member.ForceRelease(locktest.Within(t)); err != nil || !held {
-		t.Fatalf("the forced release: %v, %v", held, err)
+	t.Parallel()
+	saboteur, s, member := locktest.Sabotaged(t, lockkeeper.Config{Watchdog: 3 * time.Minute})
+	hold := locktest.Acquire(t, lockkeeper.MultiLock(s.Lock(member.LockName), s.Lock(member.LockName+" too")))
+	saboteur.Hit(locktest.InTurn("actors.suspicion", "*actors.again"), nil)
+	locktest.Force(t, s, member)
+	locktest.EndedBy(t, hold)
+}
+
+// A lock actor that somebody stops while it crashes still answers what is in its mailbox,
+// and a release that comes again.
+func TestLockActorStoppedInACrash(t *testing.T) {
+	t.Parallel()
+	var s *locktest.Site
+	var p *locktest.Probe
+	first := locktest.Once("*messages.Inspect")
+	s, k := locktest.New(t, lockkeeper.Config{}, around(func(c actor.ReceiverContext, m any, pass func()) {
+		if first(m) {
+			for range 3 {
+				lock := m.(*messages.Inspect).Lock
+				s.Actors.Root.RequestWithCustomSender(c.Self(), &messages.Acquire{Lock: lock, Owner: p.Pid}, p.Pid)
+			}
+			s.Actors.Root.Stop(c.Self())
+			panic("while it is stopped")
+		}
+		pass()
+	}))
+	p = s.Probe(t)
+	p.Send(&messages.Inspect{Lock: k.Message()})
+	answers := map[messages.Reason]int{}
+	for range 4 { // that of the crash is the guardian's: it may come at any time
+		answers[locktest.Next[locktest.Refusal](t, p).GetReason()]++
 	}
-	locktest.Await(t, "the loss", hold.Context().Done())
-	locktest.IsError(t, hold.Err(), lockkeeper.ErrLost)
+	if answers[messages.Reason_REASON_CRASHED] != 1 || answers[messages.Reason_REASON_CLOSED] != 3 {
+		t.Errorf("answered %v", answers)
+	}
+
+	crash, restart := locktest.Once("*messages.Release"), locktest.Once("*actor.Restarting")
+	s, k = locktest.New(t, lockkeeper.Config{}, around(func(c actor.ReceiverContext, m any, pass func()) {
+		if crash(m) {
+			panic("over the release")
+		}
+		if restart(m) {
+			s.Actors.Root.Stop(c.Self())
+		}
+		pass()
+	}))
+	p = s.Probe(t)
+	p.Notice = func(m any) bool { _, lost := m.(*messages.LeaseLost); return !lost }
+	granted := locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: k.Message()})
+	locktest.Refuses(t, p, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId}, messages.Reason_REASON_CLOSED)
+	k.AwaitFree(t)
 }

@@ -81,27 +81,23 @@ func (c upDownCounter) Add(context.Context, int64, ...metric.AddOption) { c.comm
 
 // hostile is a site whose host misbehaves in one way.
 type hostile struct {
-	*locktest.Tree
+	*locktest.Remote
 	*misdeed
-	proxy   *redistest.Proxy
 	options []lockkeeper.Option
 }
 
-const (
-	hostileWatchdog = time.Second
-	// spared ends the names of locks that the middleware leaves alone.
-	spared = " spared"
-)
+// spared ends the names of locks that the middleware leaves alone.
+const spared = " spared"
 
 func newHostile(t *testing.T, who string, blocks bool) *hostile {
 	t.Helper()
-	server := redistest.Shared(t)
-	h := &hostile{misdeed: &misdeed{}, proxy: redistest.NewProxy(t, server.Addr())}
+	k := locktest.NewKey(t, redistest.Shared(t))
+	h := &hostile{misdeed: &misdeed{}, Remote: &locktest.Remote{Key: k, Proxy: redistest.NewProxy(t, k.Server.Addr())}}
 	if blocks {
 		h.gate = make(chan struct{})
 	}
 	logger := slog.New(slog.DiscardHandler)
-	cfg := lockkeeper.Config{Watchdog: hostileWatchdog, Renewal: 100 * time.Millisecond, CallTimeout: 200 * time.Millisecond}
+	cfg := lockkeeper.Config{Watchdog: time.Second, Renewal: 100 * time.Millisecond, CallTimeout: 200 * time.Millisecond}
 	switch who {
 	case "logger":
 		logger = slog.New(logHandler{misdeed: h.misdeed})
@@ -110,89 +106,28 @@ func newHostile(t *testing.T, who string, blocks bool) *hostile {
 	case "at-risk function":
 		h.options = []lockkeeper.Option{lockkeeper.WithAtRisk(func(time.Duration) { h.commit() })}
 	case "middleware":
-		cfg.Middleware = []actor.ReceiverMiddleware{func(next actor.ReceiverFunc) actor.ReceiverFunc {
-			return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
-				if request, ok := e.Message.(interface{ GetLock() *messages.Lock }); !ok || !isSpared(request.GetLock()) {
-					h.commit()
-				}
-				next(c, e)
+		cfg.Middleware = []actor.ReceiverMiddleware{around(func(_ actor.ReceiverContext, m any, pass func()) {
+			if request, ok := m.(interface{ GetLock() *messages.Lock }); !ok || !strings.HasSuffix(request.GetLock().GetName(), spared) {
+				h.commit()
 			}
-		}}
+			pass()
+		})}
 	}
-	h.Tree = &locktest.Tree{Server: server, System: actor.NewActorSystem(
-		actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))}
+	actors := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
 	if who == "event stream" {
-		h.System.EventStream.Subscribe(func(any) { h.commit() })
+		actors.EventStream.Subscribe(func(any) { h.commit() })
 	}
-	client, err := lockkeeper.Connect(h.proxy.URL() + "?write_timeout=1s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if h.Keeper, err = lockkeeper.New(h.System, client, cfg); err != nil {
-		t.Fatal(err)
-	}
+	client, err := lockkeeper.Connect(h.Proxy.URL() + "?write_timeout=1s")
+	h.Site = locktest.OpenIn(t, actors, client, err, cfg)
+	h.Lame = true
 	t.Cleanup(func() {
 		h.armed.Store(false)
 		if h.gate != nil {
 			close(h.gate)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), redistest.Limit)
-		defer cancel()
-		_ = h.Keeper.Close(ctx)
-		client.Close()
 	})
 	return h
-}
-
-func isSpared(lock *messages.Lock) bool { return strings.HasSuffix(lock.GetName(), spared) }
-
-// bound is how long a call or a message may take here at most: a lease, and what a busy
-// machine needs.
-const bound = hostileWatchdog + 5*time.Second
-
-// promptly fails the test if a call of the API takes too long.
-func promptly[T any](t *testing.T, what string, call func() T) T {
-	t.Helper()
-	done := make(chan T, 1)
-	go func() { done <- call() }()
-	select {
-	case v := <-done:
-		return v
-	case <-time.After(bound):
-		t.Fatalf("%s: not within %v", what, bound)
-		panic("not reached")
-	}
-}
-
-func (h *hostile) hold(t *testing.T, name string) *lockkeeper.Hold {
-	t.Helper()
-	g := promptly(t, "Acquire", func() (g locktest.Grant) {
-		g.Hold, g.Err = h.Keeper.Lock(name).Acquire(locktest.Within(t), h.options...)
-		return g
-	})
-	if g.Err != nil {
-		t.Fatal(g.Err)
-	}
-	return g.Hold
-}
-
-func (h *hostile) free(t *testing.T, hold *lockkeeper.Hold) {
-	t.Helper()
-	if err := promptly(t, "Release", func() error { return hold.Release(locktest.Within(t)) }); err != nil {
-		t.Error(err)
-	}
-}
-
-// expectLost waits until the holder is told.
-func expectLost(t *testing.T, what string, hold *lockkeeper.Hold) {
-	t.Helper()
-	select {
-	case <-hold.Context().Done():
-	case <-time.After(bound):
-		t.Fatalf("%s: the holder is not told within %v", what, bound)
-	}
-	locktest.IsError(t, context.Cause(hold.Context()), lockkeeper.ErrLost)
 }
 
 // Whatever the host does in its callbacks: who has lost a lock is told, locks are taken
@@ -203,61 +138,44 @@ func TestHostileHost(t *testing.T) {
 			t.Run(who+" "+how, func(t *testing.T) {
 				t.Parallel()
 				h := newHostile(t, who, blocks)
-				prefix := redistest.Name(t)
-				name := func(what string) string { return prefix + " " + what }
-				robbed, cutOff, others := h.hold(t, name("robbed")), h.hold(t, name("cut off")), h.hold(t, name("others"))
-				holder := h.Client(t, "holder")
-				holder.Acquire(name("told") + spared)
-				locktest.Expect[*messages.Acquired](t, holder)
+				robbed, cutOff, others := locktest.NewKey(t, h.Server), locktest.NewKey(t, h.Server), locktest.NewKey(t, h.Server)
+				told := &messages.Lock{Name: h.LockName + spared}
+				var holds []*lockkeeper.Hold
+				for _, k := range []locktest.Key{robbed, cutOff, others} {
+					holds = append(holds, h.Acquire(t, k, h.options...))
+				}
+				holder, stranger := h.Probe(t), h.Probe(t)
+				locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: told})
 
 				h.armed.Store(true)
 				// By message, a lock that middleware holds up, or panics over.
-				stranger := h.Client(t, "stranger")
-				stranger.Acquire(name("others"))
+				stranger.Send(&messages.Acquire{Lock: others.Message()})
 
-				h.Server.Do(t, "DEL", name("robbed"), name("told")+spared)
-				expectLost(t, "robbed", robbed)
-				if lost := expectWithin[*messages.LeaseLost](t, holder); lost.Reason != messages.Reason_REASON_GONE {
-					t.Errorf("the actor was told %v", lost)
-				}
+				h.Server.Do(t, "DEL", robbed.Name, told.Name)
+				locktest.InTime(t, "to be told", func() {
+					locktest.EndedBy(t, holds[0], messages.Reason_REASON_GONE)
+					if lost := locktest.Next[*messages.LeaseLost](t, holder); lost.Reason != messages.Reason_REASON_GONE {
+						t.Errorf("the actor was told %v", lost)
+					}
+				})
 				// Others are unaffected, by the API and by message.
-				h.free(t, h.hold(t, name("another")))
-				holder.Acquire(name("told") + spared)
-				expectWithin[*messages.Acquired](t, holder)
-				holder.Release(name("told") + spared)
-				expectWithin[*messages.Released](t, holder)
-				if !others.Valid() {
-					t.Errorf("a hold was lost for nothing: %v", others.Err())
-				}
-				h.free(t, others)
-
-				h.proxy.Freeze(true)
-				expectLost(t, "cut off", cutOff)
-				h.proxy.Freeze(false)
+				locktest.InTime(t, "other locks", func() {
+					h.Passes(t, locktest.NewKey(t, h.Server))
+					locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: told})
+					locktest.Ask[*messages.Released](t, holder, &messages.Release{Lock: told})
+					if !holds[2].Valid() {
+						t.Errorf("a hold was lost for nothing: %v", holds[2].Err())
+					}
+					locktest.Release(t, holds[2])
+				})
+				h.Proxy.Freeze(true)
+				locktest.InTime(t, "to be told when cut off", func() { locktest.EndedBy(t, holds[1], messages.Reason_REASON_EXPIRED) })
+				h.Proxy.Freeze(false)
 				if h.calls.Load() == 0 && who != "event stream" {
 					t.Error("the host was not called")
 				}
-				promptly(t, "Close", func() error {
-					ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-					defer cancel()
-					return h.Keeper.Close(ctx)
-				})
+				locktest.InTime(t, "Close", func() { _ = closeIn(h.Site, time.Second) })
 			})
 		}
 	}
-}
-
-// expectWithin is expect, within the bound.
-func expectWithin[M any](t *testing.T, c *locktest.Client) M {
-	t.Helper()
-	select {
-	case m := <-c.Mail:
-		if wanted, ok := m.(M); ok {
-			return wanted
-		}
-		t.Fatalf("%s got %T{%v}, and expected %T", c.Name, m, m, *new(M))
-	case <-time.After(bound):
-		t.Fatalf("%s got nothing within %v, and expected %T", c.Name, bound, *new(M))
-	}
-	panic("not reached")
 }

@@ -6,4 +6,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 )
 
-func TestMain(m *testing.M) { locktest.Main(m) }
+func TestMain(m *testing.M) {
+	locktest.Overlap()
+	locktest.Main(m)
+}

@@ -16,19 +16,24 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// wrap is middleware that does something with a request before it lets it pass.
-func wrap(before func(m any, pass func())) []actor.ReceiverMiddleware {
-	return []actor.ReceiverMiddleware{func(next actor.ReceiverFunc) actor.ReceiverFunc {
-		return func(c actor.ReceiverContext, e *actor.MessageEnvelope) { before(e.Message, func() { next(c, e) }) }
-	}}
+// behind is a site whose requests by message pass middleware.
+func behind(t *testing.T, do func(c actor.ReceiverContext, m any, pass func())) (*locktest.Site, locktest.Key) {
+	t.Helper()
+	return locktest.New(t, lockkeeper.Config{Idle: 50 * time.Millisecond, Middleware: []actor.ReceiverMiddleware{around(do)}})
+}
+
+// awaitNothingLeft waits until nothing is left of a lock, or of its middleware.
+func awaitNothingLeft(t *testing.T, s *locktest.Site, before int) {
+	t.Helper()
+	redistest.Eventually(t, "nothing is left of the lock, or of its middleware", func() bool { return s.Processes() == before })
 }
 
 // Middleware sees the requests that come by message, in their order, and nothing else.
 func TestMiddlewareSeesRequestsByMessage(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var seen []string
-	server := redistest.Shared(t)
-	s := locktest.Open(t, server.URL(), lockkeeper.Config{Idle: 50 * time.Millisecond, Watchdog: time.Second, Middleware: wrap(func(m any, pass func()) {
+	s, k := behind(t, func(_ actor.ReceiverContext, m any, pass func()) {
 		what := fmt.Sprintf("%T", m)
 		if release, ok := m.(*messages.Release); ok {
 			what = release.HoldId
@@ -37,34 +42,32 @@ func TestMiddlewareSeesRequestsByMessage(t *testing.T) {
 		seen = append(seen, what)
 		mu.Unlock()
 		pass()
-	})})
-	k, p := locktest.NewKey(t, server), s.Probe(t)
+	})
+	p := s.Probe(t)
 	before := s.Processes()
 	locktest.Release(t, s.Acquire(t, k))
 	locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: k.Message(), Owner: p.Pid})
 	want := []string{"*messages.Acquire"}
 	for i := range 100 {
-		id := fmt.Sprint(i)
-		p.Send(&messages.Release{Lock: k.Message(), HoldId: id})
-		want = append(want, id)
+		p.Send(&messages.Release{Lock: k.Message(), HoldId: fmt.Sprint(i)})
+		want = append(want, fmt.Sprint(i))
 	}
 	for range 100 {
 		locktest.Next[*messages.NotReleased](t, p)
 	}
-	p.Send(&messages.Release{Lock: k.Message(), Owner: p.Pid})
-	locktest.Next[*messages.Released](t, p)
-	want = append(want, "")
+	locktest.Ask[*messages.Released](t, p, &messages.Release{Lock: k.Message(), Owner: p.Pid})
 	mu.Lock()
-	if !slices.Equal(seen, want) {
+	if want = append(want, ""); !slices.Equal(seen, want) {
 		t.Errorf("the middleware saw %v, want %v", seen, want)
 	}
 	mu.Unlock()
-	redistest.Eventually(t, "nothing is left of the lock, or of its middleware", func() bool { return s.Processes() == before })
+	awaitNothingLeft(t, s, before)
 }
 
 // A request that the middleware panics over is refused, unless it has passed; one that it
 // keeps to itself is its own. Neither leaves anything behind.
 func TestMiddlewareThatPanicsOrKeepsARequest(t *testing.T) {
+	t.Parallel()
 	for what, test := range map[string]struct {
 		do     func(pass func())
 		answer messages.Reason
@@ -74,17 +77,15 @@ func TestMiddlewareThatPanicsOrKeepsARequest(t *testing.T) {
 		"keeps it":      {func(func()) {}, 0},
 	} {
 		t.Run(what, func(t *testing.T) {
-			server := redistest.Shared(t)
-			s := locktest.Open(t, server.URL(), lockkeeper.Config{Idle: 50 * time.Millisecond, Middleware: wrap(func(_ any, pass func()) { test.do(pass) })})
-			k, p := locktest.NewKey(t, server), s.Probe(t)
+			s, k := behind(t, func(_ actor.ReceiverContext, _ any, pass func()) { test.do(pass) })
+			p := s.Probe(t)
 			before := s.Processes()
-			p.Send(&messages.Release{Lock: k.Message(), HoldId: "z"})
-			if test.answer != 0 {
-				if refused := locktest.Next[*messages.NotReleased](t, p); refused.Reason != test.answer {
-					t.Errorf("answered with %v", refused)
-				}
+			if release := (&messages.Release{Lock: k.Message(), HoldId: "z"}); test.answer != 0 {
+				locktest.Refuses(t, p, release, test.answer)
+			} else {
+				p.Send(release)
 			}
-			redistest.Eventually(t, "nothing is left", func() bool { return s.Processes() == before })
+			awaitNothingLeft(t, s, before)
 			s.Passes(t, k)
 		})
 	}
@@ -93,30 +94,28 @@ func TestMiddlewareThatPanicsOrKeepsARequest(t *testing.T) {
 // Middleware that blocks holds up what came by message for its lock. A Close gives up
 // nothing for it, and what it lets go later is refused.
 func TestCloseWhileMiddlewareBlocks(t *testing.T) {
+	t.Parallel()
 	entered, gate := make(chan struct{}, 1), make(chan struct{})
-	server := redistest.Shared(t)
-	s := locktest.Open(t, server.URL(), lockkeeper.Config{Middleware: wrap(func(_ any, pass func()) {
+	s, k := behind(t, func(_ actor.ReceiverContext, _ any, pass func()) {
 		entered <- struct{}{}
 		<-gate
 		pass()
-	})})
-	k, other, p := locktest.NewKey(t, server), locktest.NewKey(t, server), s.Probe(t)
+	})
+	other, p := locktest.NewKey(t, k.Server), s.Probe(t)
 	hold := s.Acquire(t, k)
 	p.Send(&messages.Acquire{Lock: k.Message(), Owner: p.Pid})
 	locktest.Await(t, "the middleware", entered)
 	locktest.Release(t, hold)
 	s.Passes(t, k)
 	s.Acquire(t, other)
-	if err := s.Close(locktest.Within(t)); err != nil {
-		t.Error(err)
-	}
+	locktest.Stop(t, s)
 	other.IsFree(t)
 	left := s.Processes()
 	close(gate)
 	if refused := locktest.Next[*messages.NotAcquired](t, p); refused.Reason != messages.Reason_REASON_CLOSED {
 		t.Errorf("answered with %v", refused)
 	}
-	redistest.Eventually(t, "the middleware's actor has gone", func() bool { return s.Processes() == left-1 })
+	awaitNothingLeft(t, s, left-1)
 	if _, err := s.Lock(k.LockName).Acquire(context.Background()); err == nil {
 		t.Error("a closed system has granted a lock")
 	}
@@ -124,19 +123,16 @@ func TestCloseWhileMiddlewareBlocks(t *testing.T) {
 
 // A front that somebody stops refuses what is queued in it, and takes nothing else with it.
 func TestMiddlewareStoppedFromOutside(t *testing.T) {
-	server := redistest.Shared(t)
-	fronts, goOn := make(chan *actor.PID, 10), make(chan struct{})
-	first := locktest.Once("*messages.Acquire")
-	s := locktest.Open(t, server.URL(), lockkeeper.Config{Idle: 50 * time.Millisecond, Middleware: []actor.ReceiverMiddleware{func(next actor.ReceiverFunc) actor.ReceiverFunc {
-		return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
-			if first(e.Message) {
-				fronts <- c.Self()
-				<-goOn
-			}
-			next(c, e)
+	t.Parallel()
+	fronts, goOn, first := make(chan *actor.PID, 10), make(chan struct{}), locktest.Once("*messages.Acquire")
+	s, k := behind(t, func(c actor.ReceiverContext, m any, pass func()) {
+		if first(m) {
+			fronts <- c.Self()
+			<-goOn
 		}
-	}}})
-	k, p := locktest.NewKey(t, server), s.Probe(t)
+		pass()
+	})
+	p := s.Probe(t)
 	before := s.Processes()
 	p.Send(&messages.Acquire{Lock: k.Message()})
 	front := locktest.Await(t, "the front", fronts)
@@ -159,5 +155,5 @@ func TestMiddlewareStoppedFromOutside(t *testing.T) {
 	}
 	redistest.Eventually(t, "the front to be gone", func() bool { _, there := s.Actors.ProcessRegistry.GetLocal(front.Id); return !there })
 	locktest.Ask[*messages.Released](t, p, &messages.Release{Lock: k.Message(), Owner: p.Pid})
-	redistest.Eventually(t, "nothing is left of the lock, or of its middleware", func() bool { return s.Processes() == before })
+	awaitNothingLeft(t, s, before)
 }

@@ -1,14 +1,10 @@
 package fuzz_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"math"
-	"net"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,10 +42,10 @@ func FuzzConfig(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(client.Close)
-	f.Fuzz(func(t *testing.T, watchdog, renewal, tenure, poll, callTimeout, waiterTimeout, idle int64, queueLimit int, prefix string) {
+	f.Fuzz(func(t *testing.T, watchdog, renewal, handOffLimit, poll, callTimeout, waiterTimeout, idle int64, queueLimit int, prefix string) {
 		d := func(n int64) time.Duration { return time.Duration(n) }
 		c := lockkeeper.Config{
-			Watchdog: d(watchdog), Renewal: d(renewal), Tenure: d(tenure), Poll: d(poll), CallTimeout: d(callTimeout),
+			Watchdog: d(watchdog), Renewal: d(renewal), HandOffLimit: d(handOffLimit), Poll: d(poll), CallTimeout: d(callTimeout),
 			WaiterTimeout: d(waiterTimeout), Idle: d(idle), QueueLimit: queueLimit, KeyPrefix: prefix,
 		}
 		system := quietly(&journal{})
@@ -75,7 +71,7 @@ func FuzzConfig(f *testing.F) {
 		for what, ok := range map[string]bool{
 			"Watchdog":      c.Watchdog >= 100*time.Millisecond && c.Watchdog <= actors.MaxLease,
 			"Renewal":       c.Renewal >= 0 && c.Renewal <= c.Watchdog/2,
-			"Tenure":        c.Tenure >= 0 && c.Tenure <= c.Watchdog/3,
+			"HandOffLimit":  c.HandOffLimit >= 0 && c.HandOffLimit <= c.Watchdog/3,
 			"Poll":          c.Poll >= 10*time.Millisecond && c.Poll <= decade,
 			"CallTimeout":   c.CallTimeout == 0 || c.CallTimeout >= 10*time.Millisecond && c.CallTimeout <= decade,
 			"WaiterTimeout": c.WaiterTimeout/3 >= c.Poll && c.WaiterTimeout <= 3*decade,
@@ -119,14 +115,14 @@ func refused(t *testing.T, c lockkeeper.Config, err error) {
 	}
 	named := 0
 	for field, given := range map[string]bool{
-		"Watchdog is": c.Watchdog != 0, "Renewal is": c.Renewal != 0, "Tenure is": c.Tenure != 0, "Poll is": c.Poll != 0,
+		"Watchdog is": c.Watchdog != 0, "Renewal is": c.Renewal != 0, "HandOffLimit is": c.HandOffLimit != 0, "Poll is": c.Poll != 0,
 		"CallTimeout is": c.CallTimeout != 0, "WaiterTimeout is": c.WaiterTimeout != 0, "Idle is": c.Idle != 0,
 		"QueueLimit is": c.QueueLimit != 0, "KeyPrefix ": c.KeyPrefix != "",
 	} {
 		if strings.Contains(err.Error(), field) {
 			named++
 			// Of what was left open, only what is derived from something else can be wrong.
-			if !given && (field != "Renewal is" && field != "Tenure is" && field != "WaiterTimeout is" || c.Watchdog == 0 && c.Poll == 0) {
+			if !given && (field != "Renewal is" && field != "HandOffLimit is" && field != "WaiterTimeout is" || c.Watchdog == 0 && c.Poll == 0) {
 				t.Errorf("%+v: %s was left open, and is wrong: %v", c, field, err)
 			}
 		}
@@ -230,9 +226,8 @@ func FuzzServer(f *testing.F) {
 	} {
 		f.Add([]byte(reply), uint8(i)) // all kinds with all of them would take a while
 	}
-	s := &impostor{reply: "+OK\r\n"}
-	f.Cleanup(s.listen(f))
-	client, err := lockkeeper.Connect("redis://" + s.addr)
+	s := redistest.NewImpostor(f)
+	client, err := lockkeeper.Connect(s.URL())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -241,7 +236,7 @@ func FuzzServer(f *testing.F) {
 		if !oneFrame(string(reply)) {
 			return // rueidis gives up the process over replies to nothing
 		}
-		s.answer(string(reply))
+		s.Answer(string(reply), 0)
 		var log journal
 		locks, err := lockkeeper.New(quietly(&log), client, lockkeeper.Config{Watchdog: time.Second, CallTimeout: 50 * time.Millisecond, Poll: 10 * time.Millisecond})
 		if err != nil {
@@ -350,79 +345,4 @@ func frame(text string, depth int) (rest string, ok bool) {
 		return rest, ok
 	}
 	return "", false
-}
-
-// impostor stands in for a server: it gives the same answer to all scripts.
-type impostor struct {
-	addr string
-
-	mu    sync.Mutex
-	reply string
-}
-
-func (s *impostor) answer(reply string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.reply = reply
-}
-
-func (s *impostor) listen(f *testing.F) (stop func()) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		f.Fatal(err)
-	}
-	s.addr = l.Addr().String()
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
-			wg.Go(func() {
-				defer conn.Close()
-				for in := bufio.NewReader(conn); s.serve(in, conn) == nil; {
-				}
-			})
-		}
-	})
-	return func() {
-		l.Close()
-		wg.Wait()
-	}
-}
-
-func (s *impostor) serve(in *bufio.Reader, out io.Writer) error {
-	var command []string
-	var arguments int
-	if _, err := fmt.Fscanf(in, "*%d\r\n", &arguments); err != nil {
-		return err
-	}
-	for range arguments {
-		var length int
-		if _, err := fmt.Fscanf(in, "$%d\r\n", &length); err != nil {
-			return err
-		}
-		argument := make([]byte, length+2)
-		if _, err := io.ReadFull(in, argument); err != nil {
-			return err
-		}
-		command = append(command, string(argument[:length]))
-	}
-	reply := "+OK\r\n"
-	switch strings.ToUpper(command[0]) {
-	case "HELLO":
-		reply = "%2\r\n+version\r\n+7.2.0\r\n+proto\r\n:3\r\n"
-	case "PING":
-		reply = "+PONG\r\n"
-	case "CLUSTER":
-		reply = "-ERR This instance has cluster support disabled\r\n"
-	case "SUBSCRIBE", "UNSUBSCRIBE":
-		reply = ""
-		for i, channel := range command[1:] {
-			reply += fmt.Sprintf(">3\r\n+%s\r\n$%d\r\n%s\r\n:%d\r\n", strings.ToLower(command[0]), len(channel), channel, i+1)
-		}
-	case "EVAL", "EVALSHA":
-		s.mu.Lock()
-		reply = s.reply
-		s.mu.Unlock()
-	}
-	_, err := io.WriteString(out, reply)
-	return err
 }

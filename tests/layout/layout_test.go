@@ -15,20 +15,21 @@ import (
 func TestImportsRunOneWay(t *testing.T) {
 	const module = "github.com/lockkeeper-go/lockkeeper"
 	may := map[string][]string{
-		"core":     {},
-		"scripts":  {},
-		"messages": {},
-		"redisio":  {"scripts"},
-		"wire":     {"core", "redisio", "scripts"},
-		"actors":   {"core", "messages", "redisio", "wire", "internal/boottime", "internal/faultinject"},
-		".":        {"actors", "core", "messages", "redisio"},
+		"internal/lock":     {},
+		"scripts":           {},
+		"messages":          {},
+		"redisio":           {"scripts"},
+		"internal/protocol": {"internal/lock", "redisio", "scripts"},
+		"internal/backend":  {"internal/lock", "redisio", "internal/protocol"},
+		"actors":            {"internal/lock", "messages", "redisio", "internal/protocol", "internal/backend", "internal/boottime", "internal/faultinject"},
+		".":                 {"actors", "internal/lock", "messages", "redisio"},
 	}
 	foreign := map[string][]string{
 		"github.com/redis/rueidis":            {"redisio", "actors", "."}, // above redisio only the client's type
 		"github.com/asynkron/protoactor-go":   {"messages", "actors", "."},
 		"google.golang.org/protobuf":          {"messages", "actors"},
 		"go.opentelemetry.io/otel":            {"actors", "."},
-		"github.com/lockkeeper-go/lockkeeper": {"core", "scripts", "messages", "redisio", "wire", "actors", "."},
+		"github.com/lockkeeper-go/lockkeeper": {"internal/lock", "scripts", "messages", "redisio", "internal/protocol", "internal/backend", "actors", "."},
 	}
 	for dir, allowed := range may {
 		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))

@@ -1,12 +1,13 @@
 package locks_test
 
-// Behaviours that the conformance suite does not reach; see conformance/BEHAVIOURS.md.
+// What the conformance suite does not reach, for each kind; see tests/conformance/BEHAVIOURS.md.
 
 import (
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
@@ -14,45 +15,30 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// kindsOf makes a lock of each kind that one System has.
-var kindsOf = map[string]func(s *locktest.Site, name string) *lockkeeper.Lock{
-	"plain":  func(s *locktest.Site, name string) *lockkeeper.Lock { return s.Lock(name) },
-	"fenced": func(s *locktest.Site, name string) *lockkeeper.Lock { return s.FencedLock(name) },
-	"fair":   func(s *locktest.Site, name string) *lockkeeper.Lock { return s.FairLock(name) },
-	"read":   func(s *locktest.Site, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Read() },
-	"write":  func(s *locktest.Site, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Write() },
-	"multi": func(s *locktest.Site, name string) *lockkeeper.Lock {
-		return lockkeeper.MultiLock(s.Lock(name), s.FairLock(name+" too"), s.ReadWriteLock(name+" read").Read())
-	},
-}
-
 // Redis forgets everything: the holder is told, its release fails, and later holds of
 // the same name are renewed as if nothing had been.
 func TestKindsOverARestart(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
-	s, other := locktest.Open(t, server.URL(), locktest.Briefly), locktest.Open(t, server.URL(), locktest.Briefly)
+	cfg := lockkeeper.Config{Watchdog: 3 * time.Second}
+	s, k := locktest.Alone(t, cfg)
+	other := locktest.Open(t, k.Server.URL(), cfg)
 	holds, locks := map[string]*lockkeeper.Hold{}, map[string]*lockkeeper.Lock{}
-	for kind, lock := range kindsOf {
-		locks[kind] = lock(s, redistest.Name(t)+kind)
+	for kind, lock := range locktest.Kinds {
+		locks[kind] = lock(s, kind)
 		holds[kind] = locktest.Acquire(t, locks[kind])
 	}
-	server.Restart(t)
+	k.Server.Restart(t)
 	for _, hold := range holds {
-		locktest.IsLost(t, hold)
+		locktest.EndedBy(t, hold)
 		locktest.IsError(t, hold.Release(locktest.Within(t)), lockkeeper.ErrLost)
 	}
-	for range 2 {
-		for kind, lock := range locks {
-			holds[kind] = locktest.Acquire(t, lock)
-		}
-		locktest.Lasts(t, 3*locktest.Watchdog/2, slices.Collect(maps.Values(holds))...)
-		for _, hold := range holds {
-			locktest.Release(t, hold)
-		}
-	}
 	for kind, lock := range locks {
-		locktest.Release(t, locktest.Acquire(t, kindsOf[kind](other, lock.Name())))
+		holds[kind] = locktest.Acquire(t, lock)
+	}
+	locktest.Lasts(t, 3*cfg.Watchdog/2, slices.Collect(maps.Values(holds))...)
+	for kind, hold := range holds {
+		locktest.Release(t, hold)
+		locktest.Release(t, locktest.Acquire(t, locktest.Kinds[kind](other, kind)))
 	}
 }
 
@@ -61,45 +47,48 @@ func TestKindsInACluster(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	s, other := locktest.Open(t, servers[0].URL(), locktest.Briefly), locktest.Open(t, servers[1].URL(), locktest.Briefly)
-	for kind, make := range kindsOf {
+	for kind, of := range locktest.Kinds {
 		name := redistest.Name(t) + kind
 		for range 3 {
-			lock := make(s, name)
+			lock, elsewhere := of(s, name), of(other, name)
 			hold := locktest.Acquire(t, lock)
-			inner, err := lock.Acquire(hold.Context())
-			if err != nil {
-				t.Fatalf("%s: %v", kind, err)
-			}
+			inner := locktest.AcquireIn(t, hold.Context(), lock)
 			if kind != "read" {
-				locktest.RefusedTry(t, make(other, name))
+				locktest.Refused(t, lockkeeper.ErrHeld, elsewhere)
 			}
-			waiter := locktest.AcquireSoon(locktest.Within(t), make(other, name))
+			waiter := locktest.AcquireSoon(locktest.Within(t), elsewhere)
 			locktest.Release(t, inner)
 			locktest.Release(t, hold)
 			locktest.Release(t, locktest.Got(t, waiter).Hold)
 		}
-		if _, err := make(s, name).ForceRelease(locktest.Within(t)); err != nil {
+		if _, err := of(s, name).ForceRelease(locktest.Within(t)); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
+	}
+	// Names whose key and channel would lie in different slots.
+	for _, name := range []string{"a{b", "a}b", "{}x", "a{}b{c}"} {
+		refusesName(t, s, name, "brace")
+	}
+	for _, name := range []string{"x", "a{b}c", "{a}b"} {
+		locktest.Release(t, locktest.Acquire(t, s.Lock(name)))
 	}
 }
 
 // The prefix comes before every key of every kind, inside the braces of those that have some.
 func TestKindsWithAPrefix(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
 	prefixed := locktest.Briefly
 	prefixed.KeyPrefix = "test::"
-	s, other := locktest.Open(t, server.URL(), prefixed), locktest.Open(t, server.URL(), prefixed)
-	for kind, make := range kindsOf {
+	s, k := locktest.Alone(t, prefixed)
+	other := locktest.Open(t, k.Server.URL(), prefixed)
+	for kind, of := range locktest.Kinds {
 		name := redistest.Name(t) + kind
-		hold := locktest.Acquire(t, make(s, name))
-		waiter := locktest.AcquireSoon(locktest.Within(t), make(other, name))
+		hold := locktest.Acquire(t, of(s, name))
+		waiter := locktest.AcquireSoon(locktest.Within(t), of(other, name))
 		if kind != "read" {
-			locktest.AwaitWaiters(t, make(other, name), 1)
+			locktest.AwaitWaiters(t, of(other, name), 1)
 		}
-		keys := server.Keys(t, "*")
-		for _, key := range keys {
+		for _, key := range k.Server.Keys(t, "*") {
 			if strings.Contains(key, name) && !strings.Contains(key, "test::"+name) {
 				t.Errorf("%s: the key %q has no prefix", kind, key)
 			}
@@ -109,29 +98,100 @@ func TestKindsWithAPrefix(t *testing.T) {
 	}
 }
 
-// Whoever does not hold a lock does not release it, whatever its kind and mode.
+// Whoever does not hold a lock does not release it, whatever its kind and mode, and
+// whatever he says that he has.
 func TestStrangersReleaseNothing(t *testing.T) {
 	t.Parallel()
-	server := redistest.Shared(t)
-	s, elsewhere := locktest.Open(t, server.URL(), locktest.Briefly), locktest.Open(t, server.URL(), locktest.Briefly)
-	for kind, lock := range map[string]*messages.Lock{
-		"plain":  {},
-		"fenced": {Kind: messages.Kind_KIND_FENCED},
-		"fair":   {Kind: messages.Kind_KIND_FAIR},
-		"write":  {Kind: messages.Kind_KIND_READ_WRITE},
-		"read":   {Kind: messages.Kind_KIND_READ_WRITE, Mode: messages.Mode_MODE_SHARED},
-	} {
-		lock.Name = redistest.Name(t) + kind
+	s, k := locktest.New(t, locktest.Briefly)
+	elsewhere := locktest.Open(t, k.Server.URL(), locktest.Briefly)
+	for kind := range locktest.Kinds {
+		if kind == "multi" {
+			continue // there is none by message
+		}
+		lock := locktest.KindMessage(kind, k.LockName+kind)
 		holder, stranger, abroad := s.Probe(t), s.Probe(t), elsewhere.Probe(t)
+		refused := func(p *locktest.Probe, release *messages.Release) {
+			t.Helper()
+			if release.Lock == nil {
+				release.Lock = lock
+			}
+			locktest.Refuses(t, p, release, messages.Reason_REASON_NOT_HELD)
+		}
 		granted := locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: lock})
 		for _, p := range []*locktest.Probe{stranger, abroad} {
-			locktest.Refuses(t, p, &messages.Release{Lock: lock}, messages.Reason_REASON_NOT_HELD)
-			locktest.Refuses(t, p, &messages.Release{Lock: lock, Owner: p.Pid}, messages.Reason_REASON_NOT_HELD)
+			refused(p, &messages.Release{})
+			refused(p, &messages.Release{Owner: p.Pid})
 		}
-		locktest.Refuses(t, abroad, &messages.Release{Lock: lock, HoldId: granted.HoldId}, messages.Reason_REASON_NOT_HELD)
+		refused(abroad, &messages.Release{HoldId: granted.HoldId})
+		refused(stranger, &messages.Release{Lock: locktest.KindMessage(kind, "another"), HoldId: granted.HoldId})
+		for _, id := range []string{"0", "1", "-1", "!", " ", "zzzzzzzzzzzzzzzzzzzzzzzzzzz", "3w5e11264sgsf", granted.HoldId + "0", "\xff"} {
+			refused(stranger, &messages.Release{HoldId: id})
+		}
+		s.Actors.Root.Send(s.Guardian(), &messages.Release{Lock: lock})
+		locktest.Future[*messages.NotReleased](t, s, &messages.Release{Lock: lock})
 		if status := locktest.Ask[*messages.Status](t, holder, &messages.Inspect{Lock: lock}); !status.HeldHere {
 			t.Errorf("%s: it was released by strangers: %v", kind, status)
 		}
 		locktest.Ask[*messages.Released](t, holder, &messages.Release{Lock: lock})
+		refused(holder, &messages.Release{})
+		refused(holder, &messages.Release{HoldId: granted.HoldId})
 	}
+}
+
+// While its memory is full, Redis allows to delete a key: a hold is released then, however
+// often it was re-entered, by calls at the same time or by messages in a row.
+func TestReleaseWhileRedisIsFull(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.Alone(t, lockkeeper.Config{})
+	p, byMessage := s.Probe(t), locktest.NewKey(t, k.Server)
+	for range 3 {
+		locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: byMessage.Message()})
+	}
+	var outer, inner []*lockkeeper.Hold
+	for kind, of := range locktest.Kinds {
+		lock := of(s, k.LockName+kind)
+		outer = append(outer, locktest.Acquire(t, lock))
+		inner = append(inner, locktest.AcquireIn(t, outer[len(outer)-1].Context(), lock))
+	}
+	k.Do(t, "CONFIG", "SET", "maxmemory", "1")
+	for range 3 {
+		p.Send(&messages.Release{Lock: byMessage.Message()})
+	}
+	for range 3 {
+		locktest.Next[*messages.Released](t, p)
+	}
+	byMessage.IsFree(t)
+	for i := range outer {
+		first, second := make(chan error, 1), make(chan error, 1)
+		go func() { first <- inner[i].Release(locktest.Within(t)) }()
+		go func() { second <- outer[i].Release(locktest.Within(t)) }()
+		for _, released := range []<-chan error{first, second} {
+			if err := locktest.Await(t, "the release", released); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for kind, of := range locktest.Kinds {
+		if status, err := of(s, k.LockName+kind).Inspect(locktest.Within(t)); err != nil || status.Locked {
+			t.Errorf("%s: after the release it is %+v (%v)", kind, status, err)
+		}
+	}
+	k.Do(t, "CONFIG", "SET", "maxmemory", "0")
+}
+
+// A partial release that is refused for good was given back all the same: the last
+// release ends the hold.
+func TestReleaseAfterARejectedOne(t *testing.T) {
+	t.Parallel()
+	k := locktest.NewKey(t, redistest.Start(t))
+	k.Do(t, "ACL", "SETUSER", "no-hset", "reset", "on", ">pw", "~*", "&*", "+@all")
+	s := locktest.Open(t, locktest.As(k.Server, "no-hset", "pw"), lockkeeper.Config{})
+	outer := s.Acquire(t, k)
+	inner := s.AcquireIn(t, outer.Context(), k)
+	k.Do(t, "ACL", "SETUSER", "no-hset", "-hset")
+	locktest.IsError(t, inner.Release(locktest.Within(t)), lockkeeper.ErrRejected)
+	locktest.Good(t, outer)
+	locktest.Release(t, outer)
+	k.IsFree(t)
+	locktest.IsError(t, outer.Release(locktest.Within(t)), lockkeeper.ErrNotHeld)
 }

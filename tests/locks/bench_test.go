@@ -2,7 +2,6 @@ package locks_test
 
 import (
 	"context"
-	"sync"
 	"testing"
 
 	"github.com/redis/rueidis"
@@ -54,39 +53,4 @@ func BenchmarkBareScripts(b *testing.B) {
 		run(scripts.Acquire, []string{k.Name}, "bare:1", "1", "30000")
 		run(scripts.Release, []string{k.Name}, "bare:1", "0", "0", k.Channel)
 	}
-}
-
-// BenchmarkValid is one look at a hold.
-func BenchmarkValid(b *testing.B) {
-	s := locktest.Open(b, redistest.Shared(b).URL(), lockkeeper.Config{})
-	hold := s.Acquire(b, locktest.NewKey(b, redistest.Shared(b)))
-	for b.Loop() {
-		if !hold.Valid() {
-			b.Fatal("the hold is not valid")
-		}
-	}
-	locktest.Release(b, hold)
-}
-
-// BenchmarkHandOff is 64 goroutines of one process that take turns at one lock.
-func BenchmarkHandOff(b *testing.B) {
-	k := locktest.NewKey(b, redistest.Shared(b))
-	s := locktest.Open(b, k.Server.URL(), lockkeeper.Config{})
-	var work sync.WaitGroup
-	b.ResetTimer()
-	for range 64 {
-		work.Go(func() {
-			for range b.N/64 + 1 {
-				hold, err := s.Lock(k.LockName).Acquire(context.Background())
-				if err != nil {
-					b.Error(err)
-					return
-				}
-				if err := hold.Release(context.Background()); err != nil {
-					b.Error(err)
-				}
-			}
-		})
-	}
-	work.Wait()
 }

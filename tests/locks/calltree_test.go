@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper"
@@ -12,103 +12,76 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// The call tree of the test below: which hold's context each was acquired with, -1 for none.
+// branches is the call tree of the test below: which hold's context each was acquired with,
+// -1 for none.
 var branches = []int{-1, 0, 1, 0}
 
-// lossOfAll stands for the loss of all that is held, beside the numbers of the holds to release.
-const lossOfAll = -1
-
-// TestCallTreeInEveryOrder releases the holds of a call tree, and loses them, in every
-// order. After each step every hold tells the truth, and whoever acquires the lock with
-// the context of one re-enters it if anything of the tree is still held, and never waits
-// for itself.
+// TestCallTreeInEveryOrder releases some holds of a call tree in every order, and loses the
+// others. Before and after the loss every hold tells the truth, and whoever acquires the
+// lock with the context of one re-enters it if anything of the tree is still held, and never
+// waits for itself.
 func TestCallTreeInEveryOrder(t *testing.T) {
-	s := locktest.Open(t, redistest.Shared(t).URL(), lockkeeper.Config{})
-	for _, order := range orders([]int{lossOfAll, 0, 1, 2, 3}) {
-		tree := newCallTree(t, s)
-		for i, what := range order {
-			tree.do(what)
-			if err := tree.check(); err != nil {
-				t.Fatalf("after %v, where %d is the loss of all: %v", order[:i+1], lossOfAll, err)
-			}
-			if what == lossOfAll {
-				break // what is released afterwards was lost before
+	t.Parallel()
+	s, _ := locktest.New(t, lockkeeper.Config{})
+	for _, order := range arrangements(len(branches)) {
+		c := newCallTree(t, s)
+		for _, i := range order {
+			locktest.Release(t, c.holds[i])
+			c.released[i] = true
+		}
+		c.check(t, fmt.Sprintf("after the releases %v", order))
+		if len(order) < len(branches) {
+			locktest.Force(t, s, c.key)
+			c.lost = true
+			c.check(t, fmt.Sprintf("after the releases %v and the loss", order))
+		}
+		for i, hold := range c.holds {
+			if !c.released[i] {
+				locktest.IsError(t, hold.Release(locktest.Within(t)), lockkeeper.ErrLost)
 			}
 		}
-		tree.end()
+		c.key.IsFree(t)
 	}
 }
 
-func orders(of []int) (all [][]int) {
-	if len(of) == 0 {
-		return [][]int{nil}
-	}
-	for i := range of {
-		rest := append(append([]int{}, of[:i]...), of[i+1:]...)
-		for _, order := range orders(rest) {
-			all = append(all, append([]int{of[i]}, order...))
+// arrangements are all sequences of different numbers below n.
+func arrangements(n int) [][]int {
+	all := [][]int{nil}
+	for i := 0; i < len(all); i++ { // it grows meanwhile
+		for next := range n {
+			if !slices.Contains(all[i], next) {
+				all = append(all, append(slices.Clone(all[i]), next))
+			}
 		}
 	}
 	return all
 }
 
 type callTree struct {
-	t        *testing.T
 	key      locktest.Key
 	lock     *lockkeeper.Lock
 	holds    []*lockkeeper.Hold
 	contexts []context.Context
-	// What the test knows: which holds were released, whether the rest was lost, and with
-	// what cause each context must have ended; nil if it must not.
 	released []bool
-	lost     bool
-	causes   []error
+	lost     bool // those that were not released
 }
 
 func newCallTree(t *testing.T, s *locktest.Site) *callTree {
-	c := &callTree{t: t, key: locktest.NewKey(t, redistest.Shared(t)), released: make([]bool, len(branches)), causes: make([]error, len(branches))}
+	t.Helper()
+	c := &callTree{key: locktest.NewKey(t, redistest.Shared(t)), released: make([]bool, len(branches))}
 	c.lock = s.Lock(c.key.LockName)
 	for i, outer := range branches {
-		ctx := context.Background()
+		ctx := t.Context()
 		if outer >= 0 {
 			ctx = c.contexts[outer]
 		}
-		hold, err := c.lock.Acquire(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		hold := locktest.AcquireIn(t, ctx, c.lock)
 		if hold.Count() != i+1 {
 			t.Fatalf("hold %d has count %d", i, hold.Count())
 		}
 		c.holds, c.contexts = append(c.holds, hold), append(c.contexts, hold.Context())
 	}
 	return c
-}
-
-func (c *callTree) do(what int) {
-	c.t.Helper()
-	if what != lossOfAll {
-		locktest.Release(c.t, c.holds[what])
-		c.released[what] = true
-		for i := range c.holds {
-			if c.causes[i] == nil && c.released[i] && !c.lasts(i) {
-				c.causes[i] = lockkeeper.ErrNotHeld
-			}
-		}
-		return
-	}
-	if _, err := c.lock.ForceRelease(locktest.Within(c.t)); err != nil {
-		c.t.Fatal(err)
-	}
-	if c.active() == 0 {
-		return // there was nothing to lose
-	}
-	c.lost = true
-	for i := range c.holds {
-		if c.causes[i] == nil {
-			c.causes[i] = lockkeeper.ErrLost
-		}
-	}
 }
 
 // lasts reports whether a hold, or one that was acquired beneath it, is not released.
@@ -123,98 +96,125 @@ func (c *callTree) lasts(outer int) bool {
 	return false
 }
 
-func (c *callTree) active() (n int) {
+func (c *callTree) check(t *testing.T, when string) {
+	t.Helper()
+	held := 0
 	for i := range c.holds {
 		if !c.released[i] && !c.lost {
-			n++
+			held++
 		}
 	}
-	return n
-}
-
-func (c *callTree) check() error {
 	for i, hold := range c.holds {
-		var want error
-		switch {
-		case c.released[i]:
-			want = lockkeeper.ErrNotHeld
-		case c.lost:
-			want = lockkeeper.ErrLost
+		var over, ended error // of the hold, and of its context
+		if c.lost {
+			over, ended = lockkeeper.ErrLost, lockkeeper.ErrLost
 		}
-		if err := hold.Err(); !errors.Is(err, want) {
-			return fmt.Errorf("hold %d is over because of %v, want %v", i, err, want)
+		if c.released[i] {
+			over = lockkeeper.ErrNotHeld
 		}
-		if hold.Valid() != (want == nil) {
-			return fmt.Errorf("hold %d is valid: %v", i, hold.Valid())
+		if !c.lasts(i) {
+			ended = lockkeeper.ErrNotHeld
 		}
-		if cause := context.Cause(c.contexts[i]); !errors.Is(cause, c.causes[i]) {
-			return fmt.Errorf("the context of hold %d has ended because of %v, want %v", i, cause, c.causes[i])
+		if err := hold.Err(); !errors.Is(err, over) || hold.Valid() != (over == nil) {
+			t.Fatalf("%s: hold %d is over because of %v, want %v, and valid: %v", when, i, err, over, hold.Valid())
 		}
-		for what, ctx := range map[string]context.Context{"the context": c.contexts[i], "the context, without its end,": context.WithoutCancel(c.contexts[i])} {
-			if err := c.acquire(ctx); err != nil {
-				return fmt.Errorf("an acquire with %s of hold %d: %w", what, i, err)
+		if err := hold.Ensure(locktest.Within(t), 0); !errors.Is(err, over) {
+			t.Fatalf("%s: hold %d is ensured: %v, want %v", when, i, err, over)
+		}
+		if cause := context.Cause(c.contexts[i]); !errors.Is(cause, ended) {
+			t.Fatalf("%s: the context of hold %d has ended because of %v, want %v", when, i, cause, ended)
+		}
+		for _, ctx := range []context.Context{c.contexts[i], context.WithoutCancel(c.contexts[i])} {
+			want := context.Cause(ctx)
+			inner, err := c.lock.Acquire(ctx, lockkeeper.WithWait(redistest.Limit))
+			if !errors.Is(err, want) {
+				t.Fatalf("%s: an acquire with the context of hold %d: error %v, want %v", when, i, err, want)
 			}
+			if err != nil {
+				continue
+			}
+			if inner.Count() != held+1 {
+				t.Fatalf("%s: a re-entry of hold %d has count %d, and %d are held", when, i, inner.Count(), held)
+			}
+			if hold.Valid() != (over == nil) {
+				t.Fatalf("%s: hold %d is valid beside another: %v", when, i, hold.Valid())
+			}
+			locktest.Release(t, inner)
 		}
 	}
-	return nil
-}
-
-// acquire acquires the lock once more with a context that may be over.
-func (c *callTree) acquire(ctx context.Context) error {
-	over := context.Cause(ctx)
-	hold, err := c.lock.Acquire(ctx, lockkeeper.WithWait(redistest.Limit))
-	if over != nil {
-		if !errors.Is(err, over) {
-			return fmt.Errorf("error %v, want %v", err, over)
-		}
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if n := c.active(); hold.Count() != n+1 {
-		return fmt.Errorf("it has count %d, and %d are held", hold.Count(), n)
-	}
-	return hold.Release(locktest.Within(c.t))
-}
-
-func (c *callTree) end() {
-	c.t.Helper()
-	for i, hold := range c.holds {
-		if !c.released[i] {
-			locktest.IsError(c.t, hold.Release(locktest.Within(c.t)), lockkeeper.ErrLost)
-		}
-	}
-	c.key.IsFree(c.t)
 }
 
 // Contexts that are made only after the end have the same cause.
 func TestContextOfAHoldThatIsOver(t *testing.T) {
-	s := locktest.Open(t, redistest.Shared(t).URL(), lockkeeper.Config{})
-	k := locktest.NewKey(t, redistest.Shared(t))
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	first := s.Acquire(t, k)
+	locktest.Release(t, first)
 	outer := s.Acquire(t, k)
-	inner := s.AcquireIn(t, outer.Context(), k)
-	again := s.AcquireIn(t, outer.Context(), k)
+	tree := context.WithoutCancel(outer.Context())
+	inner, again := s.AcquireIn(t, tree, k), s.AcquireIn(t, tree, k)
 	locktest.Release(t, inner)
-	if _, err := s.Lock(k.LockName).ForceRelease(locktest.Within(t)); err != nil {
-		t.Fatal(err)
-	}
-	for hold, want := range map[*lockkeeper.Hold]string{inner: "released", again: "force-released", outer: "force-released"} {
-		if cause := context.Cause(hold.Context()); cause == nil || !strings.Contains(cause.Error(), want) {
-			t.Errorf("the cause is %v, want that it was %s", cause, want)
-		}
+	locktest.Force(t, s, k)
+	for hold, want := range map[*lockkeeper.Hold]error{first: lockkeeper.ErrNotHeld, inner: lockkeeper.ErrNotHeld, again: lockkeeper.ErrLost, outer: lockkeeper.ErrLost} {
+		locktest.IsError(t, context.Cause(hold.Context()), want)
 	}
 }
 
 // A release that finds the lock gone says so, and so does the context.
 func TestReleaseOfALockThatIsGoneIsALoss(t *testing.T) {
-	s := locktest.Open(t, redistest.Shared(t).URL(), lockkeeper.Config{})
-	k := locktest.NewKey(t, redistest.Shared(t))
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
 	hold := s.Acquire(t, k)
 	ctx := hold.Context()
 	k.Do(t, "DEL", k.Name)
-	locktest.IsError(t, hold.Release(locktest.Within(t)), lockkeeper.ErrLost)
-	for _, err := range []error{context.Cause(ctx), hold.Err()} {
+	for _, err := range []error{hold.Release(locktest.Within(t)), context.Cause(ctx), hold.Err()} {
 		locktest.IsError(t, err, lockkeeper.ErrLost)
+	}
+}
+
+// After a downgrade the work goes on under the context of the read hold.
+func TestDowngradeKeepsTheContext(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	lock := s.ReadWriteLock(k.LockName)
+	writing := locktest.Acquire(t, lock.Write())
+	reading := locktest.AcquireIn(t, writing.Context(), lock.Read())
+	work := reading.Context()
+	locktest.Release(t, writing)
+	if work.Err() != nil {
+		t.Errorf("the read hold lasts, and its context does not: %v", context.Cause(work))
+	}
+	locktest.Release(t, reading)
+	if work.Err() == nil {
+		t.Error("the context goes on after the last release")
+	}
+}
+
+// The work under a lock ends when a lock is lost that was taken around it, in whichever
+// System, and goes on when that is released.
+func TestLossReachesTheLocksWithin(t *testing.T) {
+	t.Parallel()
+	for _, lose := range []bool{true, false} {
+		s, k := locktest.New(t, lockkeeper.Config{})
+		other, within := locktest.New(t, lockkeeper.Config{})
+		outer := s.Acquire(t, k)
+		middle := other.AcquireIn(t, outer.Context(), within)
+		around, cancel := context.WithCancel(middle.Context())
+		innermost := locktest.NewKey(t, k.Server)
+		inner := s.AcquireIn(t, around, innermost)
+		cancel()
+		work := inner.Context()
+		locktest.Release(t, middle)
+		if lose {
+			locktest.Force(t, s, k)
+			locktest.Await(t, "the end of the work", work.Done())
+			locktest.IsError(t, context.Cause(work), lockkeeper.ErrLost, k.LockName)
+			locktest.Good(t, inner)
+			locktest.Release(t, inner)
+		} else {
+			locktest.Release(t, outer)
+			locktest.Release(t, inner) // nothing before this ends the work
+			locktest.IsError(t, context.Cause(work), lockkeeper.ErrNotHeld, innermost.LockName)
+		}
 	}
 }

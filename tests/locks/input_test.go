@@ -1,7 +1,6 @@
 package locks_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -17,104 +16,83 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
+const (
+	invalid   = messages.Reason_REASON_INVALID
+	centuries = 200 * 365 * 24 * time.Hour
+)
+
+// What is refused, and what is not, is the fuzz tests' to find out. These look at what is
+// said about it, by either face.
+
 func TestBadNames(t *testing.T) {
 	t.Parallel()
-	server := redistest.Shared(t)
-	s := locktest.Open(t, server.URL(), lockkeeper.Config{KeyPrefix: "app:"})
-	p := s.Probe(t)
+	s, _ := locktest.New(t, lockkeeper.Config{KeyPrefix: "app:"})
 	for name, word := range map[string]string{
-		"":                                "empty",
-		strings.Repeat("x", 509):          "512",
-		strings.Repeat("ж", 255):          "512",
-		"\xff":                            "UTF-8",
-		"half a rune \xd0":                "UTF-8",
-		strings.Repeat("long", 1_000_000): "512",
+		"": "empty", strings.Repeat("x", 509): "512", strings.Repeat("ж", 255): "512", "\xff": "UTF-8", "half a rune \xd0": "UTF-8",
 	} {
-		lock := s.Lock(name)
-		_, acquire := lock.Acquire(locktest.Within(t))
-		_, try := lock.TryAcquire(locktest.Within(t))
-		_, force := lock.ForceRelease(locktest.Within(t))
-		_, inspect := lock.Inspect(locktest.Within(t))
-		for _, err := range []error{acquire, try, force, inspect} {
-			if locktest.IsError(t, err, lockkeeper.ErrInvalid) != messages.Reason_REASON_INVALID || !strings.Contains(err.Error(), word) {
-				t.Errorf("the error does not say %q: %.200v", word, err)
-			}
-		}
-		for _, request := range locktest.Requests(&messages.Lock{Name: name}) {
-			locktest.Refuses(t, p, request, messages.Reason_REASON_INVALID, word)
-		}
-	}
-	for _, name := range []string{"x", " ", "\x00", "\r\n", "*", strings.Repeat("x", 508), strings.Repeat("ж", 254)} {
-		s.Passes(t, locktest.Key{Server: server, LockName: name, Name: "app:" + name})
+		refusesName(t, s, name, word)
 	}
 }
 
-// In a cluster, names are refused whose key and channel lie in different slots.
-func TestBadNamesInCluster(t *testing.T) {
-	t.Parallel()
-	server := redistest.Cluster(t, 1)[0]
-	s := locktest.Open(t, server.URL(), lockkeeper.Config{})
-	for _, name := range []string{"a{b", "a}b", "{}x", "a{}b{c}"} {
-		_, err := s.Lock(name).TryAcquire(locktest.Within(t))
-		locktest.IsError(t, err, lockkeeper.ErrInvalid)
-		locktest.Refuses(t, s.Probe(t), &messages.Acquire{Lock: &messages.Lock{Name: name}}, messages.Reason_REASON_INVALID, "brace")
+// refusesName checks that a name is refused as invalid, with that word.
+func refusesName(t *testing.T, s *locktest.Site, name, word string) {
+	t.Helper()
+	for _, err := range locktest.Errors(locktest.Within(t), s.Lock(name)) {
+		if locktest.IsError(t, err, lockkeeper.ErrInvalid) != invalid {
+			t.Errorf("%q: %v", name, err)
+		}
+		locktest.Says(t, err.Error(), word)
 	}
-	for _, name := range []string{"x", "a{b}c", "{a}b"} {
-		k := locktest.Key{Server: server, LockName: name, Name: name}
-		hold := s.Acquire(t, k)
-		k.HeldBy(t, s, "1")
-		locktest.Release(t, hold)
-		k.IsFree(t)
+	for _, request := range locktest.Requests(&messages.Lock{Name: name}) {
+		locktest.Refuses(t, s.Probe(t), request, invalid, word)
 	}
 }
 
 func TestBadTimes(t *testing.T) {
-	k := locktest.NewKey(t, redistest.Shared(t))
-	s := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
-	const centuries = 200 * 365 * 24 * time.Hour
-	for what, options := range map[string][]lockkeeper.Option{
-		"the lease is 9.999ms":         {lockkeeper.WithLease(10*time.Millisecond - 1000)},
-		"the lease is -1s":             {lockkeeper.WithLease(-time.Second)},
-		"the lease is 1752000h":        {lockkeeper.WithLease(centuries)},
-		"zero":                         {lockkeeper.WithLease(0)},
-		"the max hold is 1ns":          {lockkeeper.WithMaxHold(1)},
-		"the max hold is -1s":          {lockkeeper.WithMaxHold(-time.Second)},
-		"the max hold is 1752000h":     {lockkeeper.WithMaxHold(centuries)},
-		"a max hold of zero":           {lockkeeper.WithMaxHold(0)},
-		"the wait is -1ns":             {lockkeeper.WithWait(-1)},
-		"exclude each other":           {lockkeeper.WithLease(time.Second), lockkeeper.WithMaxHold(time.Second)},
-		"and must not be negative":     {lockkeeper.WithWait(-time.Hour), lockkeeper.WithLease(time.Second)},
-		"the lease is -2562047h47m16.": {lockkeeper.WithLease(-1 << 63)},
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	type options = []lockkeeper.Option
+	for word, c := range map[string]struct {
+		options options
+		message *messages.Acquire
+	}{
+		"the lease is 9.999ms":     {options{lockkeeper.WithLease(9999 * time.Microsecond)}, &messages.Acquire{Lease: durationpb.New(9999 * time.Microsecond)}},
+		"the lease is -1s":         {options{lockkeeper.WithLease(-time.Second)}, &messages.Acquire{Lease: durationpb.New(-time.Second)}},
+		"the lease is 1752000h":    {options{lockkeeper.WithLease(centuries)}, &messages.Acquire{Lease: durationpb.New(centuries)}},
+		"the max hold is 1ns":      {options{lockkeeper.WithMaxHold(1)}, &messages.Acquire{MaxHold: durationpb.New(1)}},
+		"the max hold is 1752000h": {options{lockkeeper.WithMaxHold(centuries)}, &messages.Acquire{MaxHold: durationpb.New(centuries)}},
+		"the wait is -1s":          {options{lockkeeper.WithWait(-time.Second)}, &messages.Acquire{Wait: durationpb.New(-time.Second)}},
+		"zero":                     {options{lockkeeper.WithLease(0)}, &messages.Acquire{Lease: durationpb.New(0)}},
+		"is zero":                  {nil, &messages.Acquire{MaxHold: durationpb.New(0)}},
+		"of zero":                  {options{lockkeeper.WithMaxHold(0)}, nil},
+		"exclude each other": {options{lockkeeper.WithLease(time.Second), lockkeeper.WithMaxHold(time.Second)},
+			&messages.Acquire{MaxHold: durationpb.New(time.Second), Lease: durationpb.New(time.Second)}},
+		"the lease is not a valid":   {nil, &messages.Acquire{Lease: &durationpb.Duration{Seconds: 1, Nanos: -1}}},
+		"the wait is not a valid":    {nil, &messages.Acquire{Wait: &durationpb.Duration{Seconds: 1 << 62}}},
+		"the max_hold is not a vali": {nil, &messages.Acquire{MaxHold: &durationpb.Duration{Nanos: 1e9}}},
 	} {
-		_, err := s.Lock(k.LockName).Acquire(locktest.Within(t), options...)
-		locktest.IsError(t, err, lockkeeper.ErrInvalid)
-		if !strings.Contains(err.Error(), what) {
-			t.Errorf("the error does not say %q: %v", what, err)
+		if c.options != nil {
+			_, err := s.Lock(k.LockName).Acquire(locktest.Within(t), c.options...)
+			locktest.IsError(t, err, lockkeeper.ErrInvalid, word)
+		}
+		if c.message != nil {
+			c.message.Lock = k.Message()
+			locktest.Refuses(t, s.Probe(t), c.message, invalid, word)
 		}
 	}
-	hold := s.Acquire(t, k)
-	locktest.IsError(t, hold.Ensure(locktest.Within(t), -1), lockkeeper.ErrInvalid)
-	locktest.IsError(t, hold.Ensure(locktest.Within(t), time.Hour), lockkeeper.ErrInvalid)
-	if err := hold.Ensure(locktest.Within(t), 29*time.Second); err != nil {
-		t.Error(err)
-	}
-	locktest.Release(t, hold)
 	s.Passes(t, k)
 }
 
 func TestBadMessages(t *testing.T) {
-	k := locktest.NewKey(t, redistest.Shared(t))
-	s := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
 	p := s.Probe(t)
-	invalid := messages.Reason_REASON_INVALID
-	for _, request := range locktest.Requests(nil) {
-		locktest.Refuses(t, p, request, invalid, "no lock")
-	}
-	for _, request := range locktest.Requests(&messages.Lock{Name: k.LockName, Kind: 99}) {
-		locktest.Refuses(t, p, request, invalid, "99", "KIND_REENTRANT")
-	}
-	for _, request := range locktest.Requests(&messages.Lock{Name: k.LockName, Mode: -1}) {
-		locktest.Refuses(t, p, request, invalid, "-1", "MODE_EXCLUSIVE")
+	for words, lock := range map[[2]string]*messages.Lock{
+		{"no lock"}: nil, {"99", "KIND_REENTRANT"}: {Name: k.LockName, Kind: 99}, {"-1", "MODE_EXCLUSIVE"}: {Name: k.LockName, Mode: -1},
+	} {
+		for _, request := range locktest.Requests(lock) {
+			locktest.Refuses(t, p, request, invalid, words[:]...)
+		}
 	}
 	for _, request := range []proto.Message{
 		(*messages.Acquire)(nil), (*messages.Release)(nil), (*messages.Cancel)(nil), (*messages.ForceRelease)(nil), (*messages.Inspect)(nil),
@@ -122,27 +100,15 @@ func TestBadMessages(t *testing.T) {
 		locktest.Refuses(t, p, request, invalid, "no lock")
 		s.Actors.Root.Send(s.Guardian(), request) // and nobody to answer to
 	}
-
+	for _, nonsense := range []any{"text", 7, struct{}{}, &messages.Acquired{}, &actor.Failure{}} {
+		if failed := locktest.Ask[*messages.Failed](t, p, nonsense); failed.Reason != invalid || !strings.Contains(failed.Detail, "guardian") {
+			t.Errorf("answered %v", failed)
+		}
+		s.Actors.Root.Send(s.Guardian(), nonsense)
+	}
 	future := actor.NewFuture(s.Actors, time.Minute)
 	locktest.Refuses(t, p, &messages.Acquire{Lock: k.Message(), Owner: future.PID()}, invalid, "future")
 	s.Actors.ProcessRegistry.Remove(future.PID())
-
-	for word, acquire := range map[string]*messages.Acquire{
-		"the lease is -1s":           {Lease: durationpb.New(-time.Second)},
-		"the lease is zero":          {Lease: durationpb.New(0)},
-		"the lease is 1ms":           {Lease: durationpb.New(time.Millisecond)},
-		"the lease is not a valid":   {Lease: &durationpb.Duration{Seconds: 1, Nanos: -1}},
-		"the wait is -1s":            {Wait: durationpb.New(-time.Second)},
-		"the wait is not a valid":    {Wait: &durationpb.Duration{Seconds: 1 << 62}},
-		"the max_hold is zero":       {MaxHold: durationpb.New(0)},
-		"the max hold is 1ns":        {MaxHold: durationpb.New(1)},
-		"the max_hold is not a vali": {MaxHold: &durationpb.Duration{Nanos: 1e9}},
-		"exclude each other":         {MaxHold: durationpb.New(time.Second), Lease: durationpb.New(time.Second)},
-	} {
-		acquire.Lock = k.Message()
-		locktest.Refuses(t, p, acquire, invalid, word)
-	}
-
 	k.IsFree(t)
 	s.Passes(t, k)
 	if len(p.Mail) > 0 {
@@ -150,70 +116,89 @@ func TestBadMessages(t *testing.T) {
 	}
 }
 
-// Whoever cannot be told that he has the lock does not get it.
-func TestAcquireForNobody(t *testing.T) {
-	k := locktest.NewKey(t, redistest.Shared(t))
-	s := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
-	for _, acquire := range []*messages.Acquire{
-		{Lock: k.Message()}, {Lock: k.Message(), Wait: durationpb.New(0)}, {Lock: k.Message(), Lease: durationpb.New(time.Minute)},
+func TestBadConfig(t *testing.T) {
+	t.Parallel()
+	client, err := lockkeeper.Connect(redistest.Shared(t).URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	system := locktest.QuietActorSystem()
+	for words, config := range map[[2]string]lockkeeper.Config{
+		{"Watchdog is 99ms", "100ms"}:                     {Watchdog: 99 * time.Millisecond},
+		{"Renewal is 16s", "half of Watchdog"}:            {Renewal: 16 * time.Second},
+		{"HandOffLimit is 11s", "which is 30s"}:           {HandOffLimit: 11 * time.Second},
+		{"CallTimeout is 1ms", "10ms"}:                    {CallTimeout: time.Millisecond},
+		{"QueueLimit is -1"}:                              {QueueLimit: -1},
+		{"KeyPrefix has 512 bytes"}:                       {KeyPrefix: strings.Repeat("x", 512)},
+		{"KeyPrefix", "UTF-8"}:                            {KeyPrefix: "\xff"},
+		{"Poll is 1ns", "Idle is 1ns"} /* all at once */ : {Poll: 1, Idle: 1},
 	} {
-		s.Actors.Root.Send(s.Guardian(), acquire)
-		s.Passes(t, k)
+		s, err := lockkeeper.New(system, client, config)
+		if s != nil || !errors.Is(err, lockkeeper.ErrInvalid) {
+			t.Fatalf("%+v: %v", config, err)
+		}
+		locktest.Says(t, err.Error(), words[:]...)
 	}
-	dead := s.Probe(t)
-	dead.Die()
-	dead.Send(&messages.Acquire{Lock: k.Message()})
-	s.Passes(t, k)
-	dead.Site.Actors.Root.Send(s.Guardian(), &messages.Acquire{Lock: k.Message(), Owner: dead.Pid})
-	s.Passes(t, k)
-	if status := s.Inspect(t, k); status.HeldHere || status.Waiters > 0 {
-		t.Errorf("status %+v", status)
+	if lockkeeper.From(system) != nil {
+		t.Error("a system that did not start is registered")
 	}
-	// An owner that is told, though it did not ask itself.
-	p := s.Probe(t)
-	s.Actors.Root.Send(s.Guardian(), &messages.Acquire{Lock: k.Message(), Owner: p.Pid})
-	granted := locktest.Next[*messages.Acquired](t, p)
-	locktest.Ask[*messages.Released](t, p, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId})
+	s, err := lockkeeper.New(system, client, lockkeeper.Config{})
+	if err != nil || lockkeeper.From(system) != s {
+		t.Errorf("From does not find the system (%v)", err)
+	}
+	locktest.Stop(t, s)
 }
 
-func TestReleaseOfWhatIsNotYours(t *testing.T) {
-	k := locktest.NewKey(t, redistest.Shared(t))
-	s, elsewhere := locktest.Open(t, k.Server.URL(), lockkeeper.Config{}), locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
-	p, other, stranger := s.Probe(t), s.Probe(t), elsewhere.Probe(t)
-	notHeld := messages.Reason_REASON_NOT_HELD
-	locktest.Refuses(t, p, &messages.Release{Lock: k.Message()}, notHeld)
-	granted := locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: k.Message()})
-
-	locktest.Refuses(t, other, &messages.Release{Lock: k.Message()}, notHeld)
-	locktest.Refuses(t, other, &messages.Release{Lock: k.Message(), Owner: other.Pid}, notHeld)
-	locktest.Refuses(t, stranger, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId}, notHeld)
-	locktest.Refuses(t, other, &messages.Release{Lock: locktest.NewKey(t, k.Server).Message(), HoldId: granted.HoldId}, notHeld)
-	for _, id := range []string{"0", "1", "-1", "!", " ", "zzzzzzzzzzzzzzzzzzzzzzzzzzz", "3w5e11264sgsf", granted.HoldId + "0", "\xff"} {
-		locktest.Refuses(t, other, &messages.Release{Lock: k.Message(), HoldId: id}, notHeld)
-	}
-	s.Actors.Root.Send(s.Guardian(), &messages.Release{Lock: k.Message()})
-	if _, err := s.Actors.Root.RequestFuture(s.Guardian(), &messages.Release{Lock: k.Message()}, redistest.Limit).Result(); err != nil {
-		t.Error(err)
-	}
-	k.HeldBy(t, s, "1")
-
-	locktest.Ask[*messages.Released](t, p, &messages.Release{Lock: k.Message()})
-	locktest.Refuses(t, p, &messages.Release{Lock: k.Message()}, notHeld)
-	locktest.Refuses(t, p, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId}, notHeld)
+func TestQueueLimit(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{QueueLimit: 1})
 	hold := s.Acquire(t, k)
-	locktest.Refuses(t, p, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId}, notHeld)
-	k.HeldBy(t, s, "1")
-
+	waiting := s.AcquireSoon(t, k)
+	s.AwaitWaiters(t, k, 1)
+	_, err := s.Lock(k.LockName).Acquire(locktest.Within(t))
+	locktest.IsError(t, err, lockkeeper.ErrQueueFull, "limit is 1")
+	locktest.Refuses(t, s.Probe(t), &messages.Acquire{Lock: k.Message()}, messages.Reason_REASON_QUEUE_FULL, "1")
+	locktest.Release(t, s.AcquireIn(t, hold.Context(), k)) // a re-entry does not queue
 	locktest.Release(t, hold)
-	locktest.IsError(t, hold.Release(locktest.Within(t)), lockkeeper.ErrNotHeld)
-	locktest.IsError(t, hold.Ensure(locktest.Within(t), 0), lockkeeper.ErrNotHeld)
-	if hold.Valid() || hold.Err() == nil || hold.Context().Err() == nil || !errors.Is(context.Cause(hold.Context()), lockkeeper.ErrNotHeld) {
-		t.Errorf("after the release: valid %v, error %v, context %v", hold.Valid(), hold.Err(), context.Cause(hold.Context()))
+	locktest.Release(t, locktest.Got(t, waiting).Hold)
+}
+
+// What was never made says so, and does not panic.
+func TestNothingToLockWith(t *testing.T) {
+	t.Parallel()
+	actors := locktest.QuietActorSystem()
+	for _, system := range []*actor.ActorSystem{nil, actors} {
+		if s, err := lockkeeper.New(system, nil, lockkeeper.Config{}); s != nil || !errors.Is(err, lockkeeper.ErrInvalid) {
+			t.Errorf("New: %v, %v", s, err)
+		}
 	}
-	hold = s.Acquire(t, k)
-	locktest.Force(t, s, k)
-	locktest.IsError(t, hold.Release(locktest.Within(t)), lockkeeper.ErrLost)
-	locktest.IsError(t, hold.Release(locktest.Within(t)), lockkeeper.ErrNotHeld)
-	locktest.IsError(t, hold.Ensure(locktest.Within(t), 0), lockkeeper.ErrLost)
-	s.Passes(t, k)
+	none := lockkeeper.From(actors)
+	if none != nil || none.ID() != "" {
+		t.Fatal("a system out of nowhere")
+	}
+	if err := none.Close(locktest.Within(t)); !errors.Is(err, lockkeeper.ErrInvalid) {
+		t.Errorf("Close: %v", err)
+	}
+	if answer, err := actors.Root.RequestFuture(none.Guardian(), &messages.Inspect{}, redistest.Limit).Result(); !errors.Is(err, actor.ErrDeadLetter) {
+		t.Errorf("answered %v, %v", answer, err)
+	}
+	if _, err := lockkeeper.RedLock(none, none, none); !errors.Is(err, lockkeeper.ErrInvalid) {
+		t.Errorf("RedLock: %v", err)
+	}
+	var noReadWrite *lockkeeper.ReadWrite
+	var noRed *lockkeeper.Red
+	for what, lock := range map[string]*lockkeeper.Lock{
+		"nil": nil, "zero": {}, "of a nil system": none.Lock("x"), "fenced": none.FencedLock("x"), "fair": none.FairLock("x"),
+		"read": none.ReadWriteLock("x").Read(), "write": none.ReadWriteLock("x").Write(), "nil read": noReadWrite.Read(),
+		"nil write": noReadWrite.Write(), "red": noRed.Lock("x"), "multi": lockkeeper.MultiLock(nil), "multi of a nil system": lockkeeper.MultiLock(none.Lock("x")),
+		"multi of a zero lock": lockkeeper.MultiLock(&lockkeeper.Lock{}),
+	} {
+		_ = lock.Name()
+		for call, err := range locktest.Errors(locktest.Within(t), lock) {
+			if !errors.Is(err, lockkeeper.ErrInvalid) || !strings.Contains(err.Error(), "nil") {
+				t.Errorf("%s of %s: %v", call, what, err)
+			}
+		}
+	}
 }

@@ -26,11 +26,11 @@ type network struct {
 	watches [][2]*actor.PID
 }
 
-// node is a new actor system at an address.
-func (n *network) node(address string) *actor.ActorSystem {
+// node is a new actor system at an address, whose actors ask a site for locks.
+func (n *network) node(s *locktest.Site, address string) *locktest.Site {
 	system := locktest.QuietActorSystem()
 	n.join(system, address)
-	return system
+	return &locktest.Site{System: s.System, Actors: system}
 }
 
 // join gives an actor system an address, in place of the one that had it before.
@@ -103,46 +103,25 @@ func (l link) SendSystemMessage(pid *actor.PID, m any) {
 // Stop implements actor.Process.
 func (l link) Stop(*actor.PID) {}
 
-// remoteOwner is an actor on a node that asks a site for locks.
-func remoteOwner(t *testing.T, s *locktest.Site, node *actor.ActorSystem, name string) *locktest.Client {
-	t.Helper()
-	c := &locktest.Client{T: t, Tr: &locktest.Tree{System: node, Keeper: s.System}, Name: name, Mail: make(chan any, 1000)}
-	var err error
-	c.Pid, err = node.Root.SpawnNamed(actor.PropsFromFunc(func(ctx actor.Context) {
-		switch m := ctx.Message().(type) {
-		case func(actor.Context):
-			m(ctx)
-		case actor.SystemMessage, actor.AutoReceiveMessage:
-		default:
-			c.Mail <- m
-		}
-	}), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 // apart is a site, and a node where its owners are.
-func apart(t *testing.T, cfg lockkeeper.Config) (*network, *locktest.Site, locktest.Key, *actor.ActorSystem) {
+func apart(t *testing.T, cfg lockkeeper.Config) (n *network, s *locktest.Site, k locktest.Key, there *locktest.Site) {
 	t.Helper()
-	k, n := locktest.NewKey(t, redistest.Shared(t)), &network{}
+	k, n = locktest.NewKey(t, redistest.Shared(t)), &network{}
 	client, err := lockkeeper.Connect(k.Server.URL())
-	s := locktest.OpenWith(t, client, err, cfg, func(system *actor.ActorSystem) { n.join(system, "here:1") })
-	return n, s, k, n.node("there:1")
+	s = locktest.OpenWith(t, client, err, cfg, func(system *actor.ActorSystem) { n.join(system, "here:1") })
+	return n, s, k, n.node(s, "there:1")
 }
 
 // Whether an actor on another node is dead cannot be known: its holds must end by
 // themselves, and the watchdog would keep them.
 func TestOwnerOnAnotherNodeNeedsALease(t *testing.T) {
+	t.Parallel()
 	_, s, k, there := apart(t, lockkeeper.Config{})
-	owner, local := remoteOwner(t, s, there, "worker"), s.Probe(t)
-	try := durationpb.New(0)
-	refused := func(how string, answer any) {
+	owner, local := there.Probe(t), s.Probe(t)
+	refused := func(how string, m *messages.NotAcquired) {
 		t.Helper()
-		m, ok := answer.(*messages.NotAcquired)
-		if !ok || m.Reason != messages.Reason_REASON_INVALID {
-			t.Fatalf("%s: answered %T{%v}", how, answer, answer)
+		if m.Reason != invalid {
+			t.Fatalf("%s: answered %v", how, m)
 		}
 		locktest.Says(t, m.Detail, "another node", "lease", "System")
 		k.IsFree(t)
@@ -150,41 +129,32 @@ func TestOwnerOnAnotherNodeNeedsALease(t *testing.T) {
 	for how, acquire := range map[string]*messages.Acquire{
 		"its own": {}, "with a max hold": {MaxHold: durationpb.New(time.Minute)}, "for an owner here": {Owner: local.Pid},
 	} {
-		acquire.Lock, acquire.Wait = k.Message(), try
-		owner.Request(acquire)
-		refused(how, locktest.Expect[any](t, owner))
+		acquire.Lock, acquire.Wait = k.Message(), durationpb.New(0)
+		refused(how, locktest.Ask[*messages.NotAcquired](t, owner, acquire))
 	}
-	refused("asked for here", locktest.Ask[any](t, local, &messages.Acquire{Lock: k.Message(), Wait: try, Owner: owner.Pid}))
-	answer, err := there.Root.RequestFuture(s.Guardian(), &messages.Acquire{Lock: k.Message(), MaxHold: durationpb.New(time.Minute)}, redistest.Limit).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	refused("a future's", answer)
+	refused("asked for here", locktest.Ask[*messages.NotAcquired](t, local, &messages.Acquire{Lock: k.Message(), Owner: owner.Pid}))
+	refused("a future's", locktest.Future[*messages.NotAcquired](t, there, &messages.Acquire{Lock: k.Message(), MaxHold: durationpb.New(time.Minute)}))
 
 	// With a lease it is granted, by message and by future.
-	const lease = 500 * time.Millisecond
-	owner.Request(&messages.Acquire{Lock: k.Message(), Lease: durationpb.New(lease)})
-	granted := locktest.Expect[*messages.Acquired](t, owner)
+	const lease = time.Minute
+	granted := locktest.Ask[*messages.Acquired](t, owner, &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(lease)})
 	// Its clock and ours may differ as ours and Redis's may.
-	if most := lease - 2*(lease/100+2*time.Millisecond) + 1; granted.Validity.AsDuration() > most {
+	trusted := func(d time.Duration) time.Duration { return d - d/100 - 2*time.Millisecond }
+	if most := trusted(trusted(lease)) + 1; granted.Validity.AsDuration() > most {
 		t.Errorf("the validity is %v, and must not be more than %v", granted.Validity.AsDuration(), most)
 	}
-	owner.Request(&messages.Release{Lock: k.Message(), HoldId: granted.HoldId})
-	locktest.Expect[*messages.Released](t, owner)
-	answer, err = there.Root.RequestFuture(s.Guardian(), &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(lease)}, redistest.Limit).Result()
-	if _, ok := answer.(*messages.Acquired); !ok || err != nil {
-		t.Errorf("answered %v, %v", answer, err)
-	}
+	locktest.Ask[*messages.Released](t, owner, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId})
+	locktest.Future[*messages.Acquired](t, there, &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(300 * time.Millisecond)})
 	k.AwaitFree(t)
 	s.Passes(t, k)
 }
 
 // A connection that breaks is no death: the owner may be alive, and trust its lease.
 func TestCutConnectionEndsNoHold(t *testing.T) {
+	t.Parallel()
 	n, s, k, there := apart(t, locktest.NoPolling)
-	owner := remoteOwner(t, s, there, "worker")
-	owner.Request(&messages.Acquire{Lock: k.Message(), Lease: durationpb.New(2 * time.Second)})
-	granted := locktest.Expect[*messages.Acquired](t, owner)
+	owner := there.Probe(t)
+	granted := locktest.Ask[*messages.Acquired](t, owner, &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(time.Second)})
 	field := k.HeldBy(t, s, "1")
 	heir := s.AcquireSoon(t, k)
 	s.AwaitWaiters(t, k, 1)
@@ -196,7 +166,7 @@ func TestCutConnectionEndsNoHold(t *testing.T) {
 		t.Errorf("the cut has made %s of %s", now, field)
 	}
 	locktest.Pending(t, heir, "the owner's lease is not over")
-	if lost := locktest.Expect[*messages.LeaseLost](t, owner); lost.HoldId != granted.HoldId || lost.Reason != messages.Reason_REASON_EXPIRED {
+	if lost := locktest.Next[*messages.LeaseLost](t, owner); lost.HoldId != granted.HoldId || lost.Reason != messages.Reason_REASON_EXPIRED {
 		t.Errorf("told %v", lost)
 	}
 	locktest.Release(t, locktest.Got(t, heir).Hold)
@@ -205,33 +175,23 @@ func TestCutConnectionEndsNoHold(t *testing.T) {
 // A process that is reborn at its address may have actors of the same names: they are not
 // those that hold.
 func TestNamesakeOnAnotherNodeIsNotTheOwner(t *testing.T) {
+	t.Parallel()
 	n, s, k, there := apart(t, locktest.NoPolling)
-	const lease = 2 * time.Second
-	first := remoteOwner(t, s, there, "worker")
-	first.Request(&messages.Acquire{Lock: k.Message(), Lease: durationpb.New(lease)})
-	granted := locktest.Expect[*messages.Acquired](t, first)
-
-	second := remoteOwner(t, s, n.node("there:1"), "worker")
+	acquire := &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(time.Second)}
+	first := there.Probe(t)
+	granted := locktest.Ask[*messages.Acquired](t, first, acquire)
+	second := n.node(s, "there:1").Probe(t)
+	if second.Pid.Id != first.Pid.Id {
+		t.Fatalf("%s is no namesake of %s", second.Pid, first.Pid)
+	}
 	n.cut()
-	again := &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(lease)}
-	second.Request(again)
-	refused := locktest.Expect[*messages.NotAcquired](t, second)
-	if refused.Reason != messages.Reason_REASON_REENTRY {
-		t.Errorf("refused with %v", refused)
-	}
-	locktest.Says(t, refused.Detail, "another node")
-	second.Request(&messages.Release{Lock: k.Message()})
-	unreleased := locktest.Expect[*messages.NotReleased](t, second)
-	if unreleased.Reason != messages.Reason_REASON_INVALID {
-		t.Errorf("refused with %v", unreleased)
-	}
-	locktest.Says(t, unreleased.Detail, "hold_id")
+	locktest.Refuses(t, second, acquire, messages.Reason_REASON_REENTRY, "another node")
+	locktest.Refuses(t, second, &messages.Release{Lock: k.Message()}, invalid, "hold_id")
 	k.HeldBy(t, s, "1")
-	if lost := locktest.Expect[*messages.LeaseLost](t, second); lost.HoldId != granted.HoldId { // meant for the first
+	if lost := locktest.Next[*messages.LeaseLost](t, second); lost.HoldId != granted.HoldId { // meant for the first
 		t.Errorf("told %v", lost)
 	}
-	second.Request(again)
-	if got := locktest.Expect[*messages.Acquired](t, second); got.HoldCount != 1 || got.HoldId == granted.HoldId {
+	if got := locktest.Ask[*messages.Acquired](t, second, acquire); got.HoldCount != 1 || got.HoldId == granted.HoldId {
 		t.Errorf("granted %v", got)
 	}
 	k.AwaitFree(t)

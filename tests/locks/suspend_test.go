@@ -12,6 +12,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
 // openSuspendable starts a site whose machine can be asleep, as far as its clock goes.
@@ -59,9 +60,7 @@ func TestSuspend(t *testing.T) {
 			if again := k.HeldBy(t, s, "1"); test.reason == messages.Reason_REASON_EXPIRED && again == owner {
 				t.Errorf("the lease of before the sleep goes on: %s", again)
 			}
-			if !next.Valid() {
-				t.Error("the next hold is not valid")
-			}
+			locktest.Good(t, next)
 			locktest.IsError(t, hold.Release(locktest.Within(t)), lockkeeper.ErrLost)
 			locktest.Release(t, next)
 			k.IsFree(t)
@@ -88,6 +87,9 @@ func TestSuspendMovesAllTimes(t *testing.T) {
 	renewed.Do(t, "PEXPIRE", renewed.Name, "60000") // what a renewal will change
 	machine.Suspend(30 * time.Minute)
 	redistest.Eventually(t, "a renewal", func() bool { return renewed.Ttl(t) > 30*time.Minute })
+	if err := hold.Ensure(locktest.Within(t), 50*time.Minute); err != nil { // which waits for its reply, too
+		t.Error(err)
+	}
 	machine.Suspend(40 * time.Minute)
 	if g := locktest.Await(t, "the end of the wait", waiter); g.Err == nil {
 		t.Error("the wait of an hour was over, and the lock was granted")
@@ -115,15 +117,11 @@ func TestSuspendWithARenewalUnderWay(t *testing.T) {
 	s, machine := openSuspendable(t, proxy.URL(), lockkeeper.Config{Watchdog: time.Hour, Renewal: 50 * time.Millisecond, CallTimeout: time.Minute})
 	k := locktest.NewKey(t, server)
 	hold := s.Acquire(t, k)
-	proxy.Freeze(true)
+	proxy.Hold(redistest.Script(scripts.Renew.SHA), redistest.Silent).Wait(t)
 	k.Do(t, "PEXPIRE", k.Name, "3000000") // what no renewal will change
-	time.Sleep(200 * time.Millisecond)
 	machine.Suspend(2 * time.Hour)
-	locktest.Await(t, "the loss", hold.Context().Done())
-	if reason := locktest.IsError(t, hold.Err(), lockkeeper.ErrLost); reason != messages.Reason_REASON_EXPIRED {
-		t.Errorf("lost because of %v", reason)
-	}
-	proxy.Heal()
+	locktest.EndedBy(t, hold, messages.Reason_REASON_EXPIRED)
+	proxy.Cut()
 	k.AwaitFree(t)
 	s.Passes(t, k)
 }

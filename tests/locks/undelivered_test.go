@@ -1,12 +1,11 @@
 package locks_test
 
-// Answers that do not reach whoever asked, and copies of those that did.
+// Answers that do not reach whoever asked, copies of those that did, and requests that
+// nobody makes.
 
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,8 +20,8 @@ import (
 
 // A copy of an answer says nothing about the hold, wherever it ends up.
 func TestCopyOfAGrantReleasesNothing(t *testing.T) {
-	k := locktest.NewKey(t, redistest.Shared(t))
-	s := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
 	p, worker := s.Probe(t), s.Probe(t)
 	granted := locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: k.Message()})
 	worker.Die()
@@ -38,31 +37,26 @@ func TestCopyOfAGrantReleasesNothing(t *testing.T) {
 
 // A grant whose requester has gone is given back, and nothing else of its owner's.
 func TestGrantForARequesterThatHasGone(t *testing.T) {
-	k := locktest.NewKey(t, redistest.Shared(t))
-	s := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+	t.Parallel()
+	s, k := locktest.New(t, locktest.NoPolling)
 	owner := s.Probe(t)
-	ask := func() {
-		t.Helper()
+	for _, acquire := range []*messages.Acquire{
+		{Owner: owner.Pid}, {MaxHold: durationpb.New(time.Minute)}, {Lease: durationpb.New(time.Minute)},
+	} {
+		acquire.Lock = k.Message()
 		hold := s.Acquire(t, k)
-		future := s.Actors.Root.RequestFuture(s.Guardian(), &messages.Acquire{Lock: k.Message(), Owner: owner.Pid}, 10*time.Millisecond)
-		if m, err := future.Result(); err == nil {
-			t.Fatalf("answered %v", m)
-		}
+		locktest.Forsaken(t, s, acquire)
 		s.AwaitWaiters(t, k, 1)
 		locktest.Release(t, hold)
+		k.AwaitFree(t)
+		s.Passes(t, k)
 	}
-	ask()
-	k.AwaitFree(t)
-	s.Passes(t, k)
 
 	// Behind the owner's own request it is a re-entry: only that is given back.
 	hold := s.Acquire(t, k)
 	owner.Send(&messages.Acquire{Lock: k.Message()})
 	s.AwaitWaiters(t, k, 1)
-	future := s.Actors.Root.RequestFuture(s.Guardian(), &messages.Acquire{Lock: k.Message(), Owner: owner.Pid}, 10*time.Millisecond)
-	if m, err := future.Result(); err == nil {
-		t.Fatalf("answered %v", m)
-	}
+	locktest.Forsaken(t, s, &messages.Acquire{Lock: k.Message(), Owner: owner.Pid})
 	s.AwaitWaiters(t, k, 2)
 	locktest.Release(t, hold)
 	granted := locktest.Next[*messages.Acquired](t, owner)
@@ -70,8 +64,7 @@ func TestGrantForARequesterThatHasGone(t *testing.T) {
 		status := s.Inspect(t, k)
 		return status.HeldHere && status.Waiters == 0 && status.HoldCount == 1
 	})
-	owner.Send(&messages.Release{Lock: k.Message(), HoldId: granted.HoldId})
-	if released := locktest.Next[*messages.Released](t, owner); released.HoldCount != 0 {
+	if released := locktest.Ask[*messages.Released](t, owner, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId}); released.HoldCount != 0 {
 		t.Errorf("after the only hold: %v", released)
 	}
 	k.IsFree(t)
@@ -80,8 +73,8 @@ func TestGrantForARequesterThatHasGone(t *testing.T) {
 // A grant can find a future that has timed out just then: its caller has ErrTimeout, though
 // somebody took the message. Here such a future stays where it can be found.
 func TestGrantToAFutureThatTimesOut(t *testing.T) {
-	k := locktest.NewKey(t, redistest.Shared(t))
-	s := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+	t.Parallel()
+	s, k := locktest.New(t, locktest.NoPolling)
 	owner, registry := s.Probe(t), s.Actors.ProcessRegistry
 	future := actor.NewFuture(s.Actors, 10*time.Millisecond)
 	process, there := registry.GetLocal(future.PID().Id)
@@ -103,20 +96,15 @@ func TestGrantToAFutureThatTimesOut(t *testing.T) {
 	s.Passes(t, k)
 
 	// One that has not timed out yet keeps what it is granted.
-	future = actor.NewFuture(s.Actors, redistest.Limit)
-	s.Actors.Root.RequestWithCustomSender(s.Guardian(), &messages.Acquire{Lock: k.Message(), Owner: owner.Pid}, future.PID())
-	answer, err := future.Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	locktest.Ask[*messages.Released](t, owner, &messages.Release{Lock: k.Message(), HoldId: answer.(*messages.Acquired).HoldId})
+	granted := locktest.Future[*messages.Acquired](t, s, &messages.Acquire{Lock: k.Message(), Owner: owner.Pid})
+	locktest.Ask[*messages.Released](t, owner, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId})
 }
 
 // A subscriber of the host's to the event stream runs in whoever makes a dead letter; if
 // it blocks, no lock may wait for it.
 func TestSubscriberThatBlocksHoldsUpNoLock(t *testing.T) {
-	k := locktest.NewKey(t, redistest.Shared(t))
-	s := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+	t.Parallel()
+	s, k := locktest.New(t, locktest.NoPolling)
 	goOn := make(chan struct{})
 	subscription := s.Actors.EventStream.Subscribe(func(event any) {
 		if _, ok := event.(*actor.DeadLetterEvent); ok {
@@ -125,15 +113,8 @@ func TestSubscriberThatBlocksHoldsUpNoLock(t *testing.T) {
 	})
 	t.Cleanup(func() { close(goOn); s.Actors.EventStream.Unsubscribe(subscription) })
 	hold := s.Acquire(t, k)
-	future := s.Actors.Root.RequestFuture(s.Guardian(), &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(time.Minute)}, 10*time.Millisecond)
-	if m, err := future.Result(); err == nil {
-		t.Fatalf("answered %v", m)
-	}
+	locktest.Forsaken(t, s, &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(time.Minute)})
 	s.AwaitWaiters(t, k, 1)
-	dead := s.Probe(t)
-	granted := locktest.Ask[*messages.Acquired](t, dead, &messages.Acquire{Lock: &messages.Lock{Name: k.LockName + " of the dead"}})
-	dead.Die()
-	s.Actors.Root.Send(s.Guardian(), &messages.Release{Lock: granted.Lock, HoldId: granted.HoldId})
 	next := s.AcquireSoon(t, k)
 	s.AwaitWaiters(t, k, 2)
 	locktest.Release(t, hold)
@@ -142,18 +123,10 @@ func TestSubscriberThatBlocksHoldsUpNoLock(t *testing.T) {
 
 // A hold that nobody owns must end by itself, since nobody's death ends it.
 func TestAcquireWithoutAnOwnerNeedsAnEnd(t *testing.T) {
-	k := locktest.NewKey(t, redistest.Shared(t))
-	s := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
-	request := func(m any) any {
-		t.Helper()
-		answer, err := s.Actors.Root.RequestFuture(s.Guardian(), m, redistest.Limit).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return answer
-	}
-	refused, ok := request(&messages.Acquire{Lock: k.Message(), Wait: durationpb.New(0)}).(*messages.NotAcquired)
-	if !ok || refused.Reason != messages.Reason_REASON_INVALID {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	refused := locktest.Future[*messages.NotAcquired](t, s, &messages.Acquire{Lock: k.Message(), Wait: durationpb.New(0)})
+	if refused.Reason != invalid {
 		t.Fatalf("answered %v", refused)
 	}
 	locktest.Says(t, refused.Detail, "owner", "lease", "max_hold")
@@ -162,108 +135,86 @@ func TestAcquireWithoutAnOwnerNeedsAnEnd(t *testing.T) {
 		{Lease: durationpb.New(100 * time.Millisecond)}, {MaxHold: durationpb.New(100 * time.Millisecond)},
 	} {
 		acquire.Lock = k.Message()
-		if _, ok := request(acquire).(*messages.Acquired); !ok {
-			t.Fatalf("%v was not granted", acquire)
+		if granted := locktest.Future[*messages.Acquired](t, s, acquire); granted.Owner != nil || granted.HoldCount != 1 || granted.Validity.AsDuration() <= 0 {
+			t.Errorf("answered %v", granted)
 		}
 		k.AwaitFree(t)
+	}
+	granted := locktest.Future[*messages.Acquired](t, s, &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(time.Minute)})
+	locktest.Future[*messages.Released](t, s, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId})
+	k.IsFree(t)
+}
+
+// Whoever cannot be told that he has the lock does not get it.
+func TestAcquireForNobody(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, locktest.NoPolling)
+	dead := s.Probe(t)
+	dead.Die()
+	for _, acquire := range []*messages.Acquire{
+		{}, {Wait: durationpb.New(0)}, {Lease: durationpb.New(time.Minute)}, {Owner: dead.Pid},
+	} {
+		acquire.Lock = k.Message()
+		s.Actors.Root.Send(s.Guardian(), acquire)
+		s.Passes(t, k)
+	}
+	dead.Send(&messages.Acquire{Lock: k.Message()})
+	s.Passes(t, k)
+	if status := s.Inspect(t, k); status.HeldHere || status.Waiters > 0 {
+		t.Errorf("status %+v", status)
 	}
 }
 
 // A release goes its way though its caller has gone and the lock actor crashes over it.
 func TestReleaseSurvivesACrash(t *testing.T) {
-	patience := func() (context.Context, context.CancelFunc) {
-		return context.WithTimeout(t.Context(), 10*time.Millisecond)
-	}
-	for what, leave := range map[string]func(t *testing.T, s *locktest.Site, tr *trap, k locktest.Key){
-		"a goroutine's": func(t *testing.T, s *locktest.Site, tr *trap, k locktest.Key) {
+	t.Parallel()
+	nothing := func() {}
+	for what, test := range map[string]struct {
+		crash string
+		// begin gives what is done while the actor is stalled, and after the crash.
+		begin func(t *testing.T, s *locktest.Site, k locktest.Key) (meanwhile, after func())
+	}{
+		"a goroutine's": {"*actors.Call", func(t *testing.T, s *locktest.Site, k locktest.Key) (meanwhile, after func()) {
 			hold := s.Acquire(t, k)
-			tr.spring(t, s, k, "*actors.Call", func() {
-				ctx, cancel := patience()
+			return func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 				defer cancel()
 				if err := hold.Release(ctx); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("released: %v", err)
 				}
-			})
-		},
-		"a future's": func(t *testing.T, s *locktest.Site, tr *trap, k locktest.Key) {
-			owner := s.Probe(t)
-			granted := locktest.Ask[*messages.Acquired](t, owner, &messages.Acquire{Lock: k.Message()})
-			tr.spring(t, s, k, "*messages.Release", func() {
-				release := &messages.Release{Lock: k.Message(), HoldId: granted.HoldId}
-				if m, err := s.Actors.Root.RequestFuture(s.Guardian(), release, 10*time.Millisecond).Result(); err == nil {
-					t.Errorf("answered %v", m)
-				}
-			})
-		},
-		"of an Acquire that was given up": func(t *testing.T, s *locktest.Site, tr *trap, k locktest.Key) {
+			}, nothing
+		}},
+		"a future's": {"*messages.Release", func(t *testing.T, s *locktest.Site, k locktest.Key) (meanwhile, after func()) {
+			granted := locktest.Ask[*messages.Acquired](t, s.Probe(t), &messages.Acquire{Lock: k.Message()})
+			return func() { locktest.Forsaken(t, s, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId}) }, nothing
+		}},
+		"of an Acquire that was given up": {"*actors.Call", func(t *testing.T, s *locktest.Site, k locktest.Key) (meanwhile, after func()) {
 			hold := s.Acquire(t, k)
 			ctx, cancel := context.WithCancel(t.Context())
 			given := locktest.AcquireSoon(ctx, s.Lock(k.LockName))
 			s.AwaitWaiters(t, k, 1)
-			tr.spring(t, s, k, "*actors.Call", func() {
+			return func() {
 				cancel()
 				if g := locktest.Await(t, "the end of the Acquire", given); g.Err == nil {
 					t.Error("granted")
 				}
-			})
-			locktest.Release(t, hold)
-		},
+			}, func() { locktest.Release(t, hold) }
+		}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			k, tr := locktest.NewKey(t, redistest.Shared(t)), &trap{}
-			s := locktest.Open(t, k.Server.URL(), lockkeeper.Config{}, tr.middleware)
-			leave(t, s, tr, k)
+			saboteur := &locktest.Saboteur{}
+			s, k := locktest.New(t, lockkeeper.Config{}, saboteur.Middleware)
+			meanwhile, after := test.begin(t, s, k)
+			stalled, goOn := saboteur.Stall("*messages.Cancel")
+			s.Probe(t).Send(&messages.Cancel{Lock: k.Message()})
+			locktest.Await(t, "the actor to be stalled", stalled)
+			meanwhile()
+			saboteur.Hit(locktest.Once(test.crash), nil)
+			goOn()
+			redistest.Eventually(t, "the crash", func() bool { return saboteur.Count.Load() == 1 })
+			after()
 			k.AwaitFree(t)
 			s.Passes(t, k)
 		})
 	}
-}
-
-// trap stops a lock actor for a while, and makes it crash afterwards.
-type trap struct {
-	mu          sync.Mutex
-	stop        bool
-	crash       func(any) bool
-	stuck, goOn chan struct{}
-	crashes     atomic.Int64
-}
-
-func (tr *trap) middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
-	return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
-		tr.mu.Lock()
-		_, cancel := e.Message.(*messages.Cancel)
-		stop := cancel && tr.stop
-		tr.stop = tr.stop && !stop
-		crash := tr.crash != nil && tr.crash(e.Message)
-		tr.mu.Unlock()
-		if stop {
-			close(tr.stuck)
-			<-tr.goOn
-		}
-		if crash {
-			tr.crashes.Add(1)
-			panic("the trap")
-		}
-		next(c, e)
-	}
-}
-
-// spring stops the lock's actor while something is done, and makes it crash over the
-// next message of that type.
-func (tr *trap) spring(t *testing.T, s *locktest.Site, k locktest.Key, message string, meanwhile func()) {
-	t.Helper()
-	crashes := tr.crashes.Load()
-	tr.mu.Lock()
-	tr.stop, tr.stuck, tr.goOn = true, make(chan struct{}), make(chan struct{})
-	tr.mu.Unlock()
-	s.Probe(t).Send(&messages.Cancel{Lock: k.Message()})
-	locktest.Await(t, "the actor to be stuck", tr.stuck)
-	defer func() {
-		tr.mu.Lock()
-		tr.crash = locktest.Once(message)
-		tr.mu.Unlock()
-		close(tr.goOn)
-		redistest.Eventually(t, "the crash", func() bool { return tr.crashes.Load() > crashes })
-	}()
-	meanwhile()
 }

@@ -1,0 +1,66 @@
+// Package actors runs locks as proto.actor actors.
+//
+// # The tree
+//
+//	guardian            one per System; the address for all requests
+//	├── subscriber      one; owns the pub/sub connection
+//	├── lock actor      one per key in Redis that is in use
+//	├── lock actor
+//	└── …
+//	middleware actor    one per lock, if Config.Middleware is set; a child of the root
+//
+// The guardian spawns a lock actor at the first request for its key, passes requests to it,
+// and stops it when it has been idle for Config.Idle. Locks of different kinds with the same
+// key in Redis share one actor. A MultiLock and a RedLock have a lock actor of their own.
+//
+// A lock actor makes no decisions. It turns messages, timers and replies into events of a
+// lock.Lock, and carries out the effects that come back: commands to Redis, answers, and
+// notifications of a loss. It never waits: a command goes out through package backend, and its
+// reply comes back as a message.
+//
+// # Supervision
+//
+// The guardian is resumed when it panics. It is never restarted, since that would stop its
+// children. The subscriber is resumed; it has no state of its own. A lock actor is restarted
+// around the same lockState. A lock actor that crashes more than 10 times within 10 s is given
+// up: its holders are notified of the loss, its waiters are refused, its key is released, and
+// then it stops. No failure is escalated to the host's actors.
+//
+// # What survives a crash of a lock actor
+//
+// Everything: holder, hold count, queue, lease and renewals are in the lockState, which outlives
+// the actor's instance. An event is applied to a copy of the lock, which then replaces the
+// original in one assignment; effects not yet carried out are part of the copy. The message that
+// was being handled is answered with CRASHED if it was a request, and handled again if nothing
+// else would repeat it. All of this happens in the actor's own mailbox, before the supervisor
+// learns of the crash. The state therefore needs no mutex: only the actor touches it.
+//
+// # The mailbox
+//
+// The guardian, the lock actors and the subscriber have a special mailbox. It runs an actor that
+// is not running on the sender's goroutine: handling a message takes a microsecond or two, less
+// than waking another goroutine. After 16 messages the actor moves to a goroutine of the System,
+// so no sender works for all the others. The guardian always runs on such a goroutine, since it
+// must not run inside a lock actor that sends to it.
+//
+// A stopping actor of proto.actor drops its messages; ours answers them (see answering). A gate
+// counts the requests on their way to a lock actor, so it retires only after it has seen all of
+// them.
+//
+// # Goroutines
+//
+//	goroutines     up to 8 that stay for a second without work; they run mailboxes
+//	clocks         4; they send ticks to the lock actors that have asked for one
+//	beat           1; it makes the clocks read the time again when the machine wakes up
+//	host queues    up to 3; they run the host's log handler, meter and event subscribers
+//	redisio        up to 24 workers, and 1 for the pub/sub connection
+//
+// Host code (middleware, log handler, meter, event-stream subscribers) may block or panic. It
+// runs where nothing waits for it, and after holders are notified.
+//
+// # Callers that are goroutines
+//
+// A Call is the request of a goroutine. It finds its lock actor in a table, bypassing the
+// guardian, and waits on a future. A caller that would only wait may be lent a command: it runs
+// the script on its own goroutine, which saves two wake-ups.
+package actors

@@ -1,0 +1,69 @@
+package actors
+
+import (
+	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// lending is a lockState that handles a call of a goroutine that may be lent a command.
+func lending() (*lockState, *Call) {
+	call := &Call{lends: true}
+	s := &lockState{rt: &Runtime{}, lender: call}
+	return s, call
+}
+
+// A caller that has its answer leaves: a command that is lent to it would never be run.
+func TestNothingIsLentToACallerThatIsAnswered(t *testing.T) {
+	for what, look := range map[string]bool{"and has not looked": false, "and has left with it": true} {
+		t.Run(what, func(t *testing.T) {
+			s, call := lending()
+			next := lock.New(&lock.Config{}, &lock.Kind{})
+			s.lock = &next
+			call.complete(&Outcome{Answer: lock.Answer{Kind: lock.NotGranted}})
+			if look {
+				if _, answered := call.future.await(nil, new(Outcome)); !answered {
+					t.Fatal("no answer")
+				}
+			}
+			if s.Lend(lock.Acquire, redisio.Call{}) {
+				t.Error("the command was lent")
+			}
+			if n := s.rt.lenders.Load(); n != 0 {
+				t.Errorf("%d callers count as running a command", n)
+			}
+		})
+	}
+}
+
+// A command that was lent to a caller whose answer came before it looked is handed back:
+// the caller leaves at once, and a worker runs the command.
+func TestWhatWasLentIsHandedBackWithTheAnswer(t *testing.T) {
+	var s future
+	job := &loan{}
+	if !s.lend(job, false) || s.lend(&loan{}, false) {
+		t.Fatal("one command at a time is lent")
+	}
+	if unrun, taken := s.complete(&Outcome{}); unrun != job || !taken {
+		t.Error("the command was not handed back")
+	}
+	if job, answered := s.await(nil, new(Outcome)); job != nil || !answered {
+		t.Error("the caller was lent a command, and has its answer")
+	}
+}
+
+// An answer that comes after its caller has left is not taken, and whoever brings it is told.
+func TestAnswerForACallerThatHasLeft(t *testing.T) {
+	var early, late future
+	early.complete(&Outcome{Owner: 7})
+	if out := early.leave(); out.Owner != 7 {
+		t.Errorf("the answer that had come is %+v", out)
+	}
+	if out := late.leave(); out.Owner != 0 {
+		t.Errorf("an answer out of nowhere: %+v", out)
+	}
+	if _, taken := late.complete(&Outcome{}); taken {
+		t.Error("the answer counts as taken, and nobody will look at it")
+	}
+}

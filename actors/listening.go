@@ -1,0 +1,42 @@
+package actors
+
+import (
+	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+)
+
+// listen subscribes to the channels where the release of the lock is told to a waiter of
+// that term.
+func (s *lockState) listen(term uint64) {
+	s.subscribed = s.backend.Channels(term)
+	for _, e := range s.subscribed {
+		on := systemOf(e)
+		on.deliver(on.subscriber, &subscribe{state: s, channel: e.Name, term: term})
+	}
+}
+
+func (s *lockState) stopListening() {
+	for _, e := range s.subscribed {
+		on := systemOf(e)
+		on.deliver(on.subscriber, &unsubscribe{state: s, channel: e.Name})
+	}
+	s.subscribed = nil
+}
+
+// systemOf is the system whose subscriber listens on a channel.
+func systemOf(e backend.Channel) *Runtime { return e.Server.System.(*Runtime) }
+
+// relevant reports whether what happens on a channel may mean that the lock is free. If not,
+// it takes note: a try may be under way that is refused because of that very part.
+func (s *lockState) relevant(e backend.Channel) bool {
+	if !s.kind.Parts || slices.Contains(s.busy, e) {
+		return true
+	}
+	if !s.isStale(e) {
+		s.staleSignals = append(s.staleSignals, e)
+	}
+	return false
+}
+
+func (s *lockState) isStale(e backend.Channel) bool { return slices.Contains(s.staleSignals, e) }

@@ -1,0 +1,261 @@
+package actors
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/google/uuid"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// lockState is everything about a lock actor that outlives its instance: after a crash
+// the supervisor makes a new instance around the same lockState.
+//
+// The actor alone touches it, while it handles a message or after that has crashed.
+// What is shared with others is marked; what never changes may be read by all.
+type lockState struct {
+	rt  *Runtime
+	key lockKey
+	// format is how the lock is written in Redis. Requests for another format of the
+	// same key are refused while this one is in use.
+	format messages.Kind
+	// label names the lock to people.
+	label string
+	pid   *actor.PID
+	// process is what runs behind the PID; goroutines send to it without looking it up.
+	process actor.Process
+	// kind is what the lock decides by; backend is what it is in Redis.
+	kind    lock.Kind
+	backend backend.Backend
+	// members are the locks that it is made of; none if it is one lock on one key.
+	members []Member
+	// busy are those channels of a lock of several parts that matter while it is held by
+	// others; subscribed are those that are subscribed.
+	busy       []backend.Channel
+	subscribed []backend.Channel
+	// staleSignals are other channels of the lock's, of which something was heard since its
+	// last try was sent: a refusal because of them may be stale.
+	staleSignals []backend.Channel
+
+	// gate is shared with whoever sends to the actor; seen is the actor's side of it.
+	gate gate
+	seen uint64
+	// until is shared with the holder: how long the hold is good for. A Hold may be kept for
+	// longer than its lock actor lives, so it is no part of the lockState.
+	until *atomic.Int64
+
+	// lock is replaced by every event.
+	lock   *lock.Lock
+	owners owners
+	// inspections are the requesters who await Redis's word on the lock.
+	inspections map[replier]struct{}
+
+	clock *clock
+	alarm alarm // is the clock's
+	// wakeAt is when the alarm will go off, 0 when it is not set.
+	wakeAt lock.Instant
+	// idleSince is when the lock became idle, 0 while it is not.
+	idleSince lock.Instant
+
+	// ctx is the context of the message being handled, nil between messages.
+	ctx actor.Context
+	// lender is the Call being handled, if its goroutine may be used for one command.
+	lender *Call
+	// counted and accepted are the last message that was counted as seen, and the
+	// last that the lock has taken over: what a crash must not do again, or undo.
+	counted, accepted any
+	crashes           []lock.Instant
+	// closing: the actor is to leave as soon as its lock is released.
+	closing bool
+	// leaving is set once the lock is given up.
+	leaving *leaving
+}
+
+func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *Members) *lockState {
+	s := &lockState{
+		rt: rt, key: key, format: formatOf(kind), label: key.name,
+		until: new(atomic.Int64), clock: &rt.clocks[rt.spawned.Add(1)%clocks],
+	}
+	switch key.made {
+	case ofMembers:
+		s.label, s.members = members.String(), members.sorted
+		s.backend = backend.All(members.parts(), rt.newClientOptions(), s)
+		s.kind = lock.Kind{Parts: true, Tokens: members.fenced}
+	case ofServers:
+		s.backend = backend.Majority(serversOf(*rt.red.Load()), key.name, rt.newClientOptions(), s)
+		for _, each := range *rt.red.Load() {
+			s.members = append(s.members, Member{Runtime: each, Name: key.name})
+		}
+		s.kind = lock.Kind{Parts: true}
+	default:
+		s.backend = backend.Single(rt.server, protocol.Kind(s.format), key.name, &rt.options, s)
+		s.kind = kinds[s.format]
+	}
+	s.renew()
+	return s
+}
+
+// renew gives the lockState a lock that nobody wants yet.
+func (s *lockState) renew() {
+	l := lock.New(&s.rt.cfg.Config, &s.kind)
+	s.lock = &l
+}
+
+// newClientOptions are for a lock actor whose keys are other lock actors' too: with a client id of
+// its own none of them takes its terms for forgotten ones of theirs, and releases them.
+func (r *Runtime) newClientOptions() *protocol.Options {
+	options := r.options
+	options.Client = uuid.NewString()
+	return &options
+}
+
+// kinds is how the formats of a lock on one key differ in what they decide by.
+var kinds = map[messages.Kind]lock.Kind{
+	messages.Kind_KIND_REENTRANT:  {Tokens: 1},
+	messages.Kind_KIND_FAIR:       {Queued: true},
+	messages.Kind_KIND_READ_WRITE: {Shares: true},
+}
+
+// step applies an event to a copy of the lock and, if that went well, replaces the
+// lock by it. A panic on the way leaves the lock as it was.
+func (s *lockState) step(event func(l *lock.Lock, now lock.Instant)) {
+	next := s.rt.locks.Get().(*lock.Lock)
+	*next = *s.lock
+	next.SetBuffer(s.rt.buffers.Get().(*effectBuffer)[:0])
+	if !next.HasNextTerm() {
+		next.SetNextTerm(s.rt.terms.Add(1))
+	}
+	event(next, s.rt.Now())
+	before := s.lock
+	s.lock = next
+	s.rt.locks.Put(before)
+}
+
+// effectBuffer is for the effects that most events have. A lock needs it for a moment only.
+type effectBuffer [4]lock.Effect
+
+// handle applies an event and carries out what follows from it. source is the
+// message that the event came from.
+func (s *lockState) handle(source any, event func(l *lock.Lock, now lock.Instant)) {
+	s.step(event)
+	s.accepted = source
+	s.carryOut()
+	s.lender = nil
+}
+
+// giveBack releases a hold whose grant reached nobody. It is for the event that granted it.
+func (s *lockState) giveBack(id uint64, mode messages.Mode) {
+	s.lender = nil // whose request was another
+	s.step(func(l *lock.Lock, now lock.Instant) {
+		l.Release(now, id, 0, lock.Mode(mode), &messageRequest{op: OpRelease})
+	})
+	s.until.Store(int64(s.lock.LeaseUntil()))
+}
+
+// carryOut does what the lock wants done, also what a crash has left undone.
+func (s *lockState) carryOut() {
+	s.until.Store(int64(s.lock.LeaseUntil())) // before a holder hears of its hold
+	for {
+		e, more := s.lock.Effects()
+		if !more {
+			break
+		}
+		s.perform(&e)
+	}
+	if effects := s.lock.TakeBuffer(); effects != nil {
+		s.rt.buffers.Put((*effectBuffer)(effects[:len(effectBuffer{})]))
+	}
+	if s.closing && s.idle() {
+		s.retire()
+		return
+	}
+	s.setAlarm()
+}
+
+// perform does one thing that the lock wants done. A panic on the way, as in a process of
+// the host's that is sent an answer, must not keep the others from being done. Who must be
+// told is told before anything is counted or logged.
+func (s *lockState) perform(e *lock.Effect) {
+	defer s.survive()
+	switch e.Kind {
+	case lock.Send:
+		s.send(*e.Command)
+	case lock.Reply:
+		e.Ref.(replier).answered(s, e.Answer)
+		s.rt.metrics.answered(e.Answer)
+		if e.Answer.Kind == lock.ForceReleased && e.Answer.Count > 0 {
+			s.warnSharers()
+		}
+	case lock.TellLost:
+		e.Ref.(replier).lost(s, e.Answer)
+		s.rt.metrics.lost(e.Answer.Reason)
+		s.rt.host.warn("lease lost", "lock", s.label, "reason", e.Answer.Reason.String(), "detail", e.Answer.Detail)
+	case lock.TellAtRisk:
+		e.Ref.(replier).atRisk(s, e.Answer)
+		s.rt.metrics.atRisk()
+		s.rt.host.warn("lease at risk", "lock", s.label, "detail", e.Answer.Detail)
+	case lock.HoldEnded:
+		e.Ref.(replier).over(s)
+	case lock.Subscribe:
+		s.listen(e.Term)
+	case lock.Unsubscribe:
+		s.stopListening()
+	case lock.LeaveToExpire:
+		s.rt.server.LeaveToExpire(e.Answer.Until)
+	}
+}
+
+// survive, deferred, ends a panic, and has it logged.
+func (s *lockState) survive() {
+	if panicked := recover(); panicked != nil {
+		s.rt.host.error("panic while a lock's decision was carried out", "lock", s.label, "panic", panicked)
+	}
+}
+
+// idle reports whether no request awaits an answer.
+func (s *lockState) idle() bool { return s.lock.Idle() && len(s.inspections) == 0 }
+
+// retire asks the guardian to stop the actor, unless requests are on their way to it.
+func (s *lockState) retire() bool {
+	if !s.gate.closeIf(s.seen) {
+		return false
+	}
+	s.owners.forget(s, len(s.owners.resting))
+	s.stopAlarm()
+	s.rt.deliver(s.rt.guardian, &retired{state: s})
+	return true
+}
+
+// setAlarm sees to it that a tick comes when the lock wants one, or when it has
+// been idle for long enough. An alarm that goes off too early costs one tick; so it
+// is only ever moved forward, which spares most steps from touching it.
+func (s *lockState) setAlarm() {
+	at, wanted := s.lock.NextWake()
+	if s.idle() && !s.owners.inUse() {
+		if s.idleSince == 0 {
+			s.idleSince = s.rt.Now()
+		}
+		at, wanted = s.idleSince+s.rt.cfg.Idle, true
+	} else {
+		s.idleSince = 0
+	}
+	if !wanted || s.wakeAt != 0 && s.wakeAt <= at {
+		return
+	}
+	s.wakeAt = at
+	s.clock.set(s, at)
+}
+
+func (s *lockState) stopAlarm() {
+	s.clock.cancel(s)
+	s.wakeAt = 0
+}
+
+// newID numbers a request. Numbers grow over the whole system, and their lower half is
+// random: an id from a lock actor's earlier life fits nothing in a later one.
+func (s *lockState) newID() uint64 { return s.rt.requests.Add(1)<<20 | rand.Uint64N(1<<20) }

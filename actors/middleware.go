@@ -1,0 +1,146 @@
+package actors
+
+import (
+	"sync/atomic"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// middlewareActor is where the host's middleware handles the requests for one lock that come by
+// message, on their way to the lock actor. It is an actor of its own, with a mailbox of
+// proto.actor's and so a goroutine of its own: middleware that blocks or panics can harm
+// nothing but such requests for that lock. The lock actor itself, with its timers, the
+// replies of Redis and the requests of goroutines, runs no code of the host's.
+type middlewareActor struct {
+	rt  *Runtime
+	key lockKey
+	pid *actor.PID
+	// sent counts the requests for it, by the guardian; handled those that the middleware
+	// has returned from.
+	sent, handled atomic.Int64
+	// leaving: the lock has no lock actor any more, and the guardian stops this actor as
+	// soon as nothing is on its way to it. last: it is sent nothing any more.
+	leaving, last atomic.Bool
+	// passed: the middleware has let the present request pass.
+	passed bool
+}
+
+// admitted is a request that the middleware has let pass, on its way to the guardian.
+type admitted struct {
+	key     lockKey
+	message any
+	sender  *actor.PID
+}
+
+// drained says to the guardian that a middlewareActor may have handled all that was sent to it.
+type drained struct{ key lockKey }
+
+// IgnoreDeadLetterLogging implements a marker of proto.actor.
+func (*admitted) IgnoreDeadLetterLogging() {}
+func (*drained) IgnoreDeadLetterLogging()  {}
+
+// middlewareActors are those of a guardian.
+type middlewareActors map[lockKey]*middlewareActor
+
+// request hands the request that the guardian is handling to the middleware actor of its lock.
+func (all middlewareActors) request(rt *Runtime, key lockKey, ctx actor.Context) {
+	f := all[key]
+	if f == nil || !f.alive() {
+		f = rt.newMiddlewareActor(key)
+		all[key] = f
+	}
+	f.leaving.Store(false)
+	f.sent.Add(1)
+	if !rt.forward(ctx, f.pid) { // somebody has stopped it at this very moment
+		delete(all, key)
+		rt.tooLate(ctx.Message(), ctx.Sender())
+	}
+}
+
+func (r *Runtime) newMiddlewareActor(key lockKey) *middlewareActor {
+	f := &middlewareActor{rt: r, key: key}
+	props := actor.PropsFromProducer(func() actor.Actor { return f }, r.answers(actor.Unbounded(), nil),
+		actor.WithReceiverMiddleware(append([]actor.ReceiverMiddleware{f.around}, r.cfg.Middleware...)...))
+	// It is no child of the guardian's, which could not stop while this actor is held up.
+	f.pid = r.root.Spawn(props)
+	return f
+}
+
+// release stops the middleware actor of a lock that has no lock actor, now or when nothing is on its
+// way to it.
+func (all middlewareActors) release(key lockKey) {
+	f := all[key]
+	if f == nil {
+		return
+	}
+	f.leaving.Store(true) // before the look, so that either the actor sees it or we see its last request
+	if f.idle() || !f.alive() {
+		delete(all, key)
+		f.stop()
+	}
+}
+
+// releaseAll is for the end of the guardian.
+func (all middlewareActors) releaseAll() {
+	for key, f := range all {
+		f.last.Store(true)
+		all.release(key)
+	}
+}
+
+func (f *middlewareActor) idle() bool { return f.handled.Load() == f.sent.Load() }
+
+// alive reports whether nobody else has stopped the actor, which then handles no more.
+func (f *middlewareActor) alive() bool { return f.rt.localProcess(f.pid) != nil }
+
+func (f *middlewareActor) stop() { f.rt.deliverSystem(f.pid, &actor.Stop{}) }
+
+// around is the outermost middleware. It keeps the host's from the life cycle of the actor,
+// and ends a panic of the host's: the request is refused, unless it has passed already.
+func (f *middlewareActor) around(host actor.ReceiverFunc) actor.ReceiverFunc {
+	return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
+		if !isRequest(envelope.Message) {
+			ctx.Receive(envelope)
+			return
+		}
+		f.passed = false
+		defer f.returned(envelope.Message, envelope.Sender)
+		host(ctx, envelope)
+	}
+}
+
+// returned, deferred, ends the handling of a request by the middleware.
+func (f *middlewareActor) returned(m any, sender *actor.PID) {
+	if panicked := recover(); panicked != nil {
+		f.rt.host.error("middleware panicked", "lock", f.key.name, "panic", panicked)
+		if !f.passed {
+			f.rt.refuse(m, sender, lock.Crashed, "the middleware panicked while handling the request")
+		}
+	}
+	f.handled.Add(1)
+	switch {
+	case f.last.Load():
+		if f.idle() {
+			f.stop()
+		}
+	case f.leaving.Load() || !f.passed:
+		f.rt.deliver(f.rt.guardian, &drained{f.key})
+	}
+}
+
+// Receive implements actor.Actor: what arrives here has passed the middleware.
+func (f *middlewareActor) Receive(ctx actor.Context) {
+	m := ctx.Message()
+	if _, stopped := m.(*actor.Stopped); stopped {
+		f.rt.deliver(f.rt.guardian, &drained{f.key}) // which may not know, if somebody else has stopped it
+	}
+	if !isRequest(m) {
+		return
+	}
+	f.passed = true
+	if !f.rt.deliver(f.rt.guardian, &admitted{key: f.key, message: m, sender: ctx.Sender()}) {
+		f.rt.tooLate(m, ctx.Sender())
+	}
+}

@@ -1,0 +1,162 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// The test binary is the program itself if roleEnv is "program", and counts if it is "worker".
+const roleEnv = "LOCKKEEPER_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(roleEnv) {
+	case "program":
+		main()
+	case "worker":
+		worker(os.Args[1], os.Args[2], os.Args[3], os.Args[4])
+		os.Exit(0)
+	}
+	for _, s := range passedOn {
+		if signal.Ignored(s) { // as in the background of a shell; the program would leave it so
+			signal.Notify(make(chan os.Signal, 1), s)
+		}
+	}
+	redistest.Main(m)
+}
+
+// process is a program that a test has started.
+type process struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	lines  chan string // of its standard output; closed when it has ended
+	stderr string      // a file
+}
+
+// program is a command that runs the test binary in a role.
+func program(t *testing.T, role string, args ...string) *exec.Cmd {
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Env = append(os.Environ(), roleEnv+"="+role, "GORACE=atexit_sleep_ms=0",
+		"LOCK_TOKEN=99", "LOCK_TOKENS=99") // as if under another lock
+	return cmd
+}
+
+// under starts `lockkeeper run` with these arguments, on the server.
+func under(t *testing.T, server *redistest.Server, args ...string) *process {
+	t.Helper()
+	cmd := program(t, "program", append([]string{"run"}, args...)...)
+	cmd.Env = append(cmd.Env, "REDIS_URL="+server.URL())
+	return start(t, cmd)
+}
+
+func start(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{t: t, cmd: cmd, lines: make(chan string, 100), stderr: filepath.Join(t.TempDir(), "stderr")}
+	stderr, err := os.Create(p.stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stderr.Close()
+	cmd.Stderr = stderr
+	p.stdin, _ = cmd.StdinPipe()
+	stdout, _ := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.lines)
+		for out := bufio.NewScanner(stdout); out.Scan(); {
+			p.lines <- out.Text()
+		}
+		_ = cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // which takes a command along
+		for more := true; more; {
+			_, more = p.line()
+		}
+	})
+	return p
+}
+
+// said is what it has printed on its standard error so far.
+func (p *process) said() string {
+	text, err := os.ReadFile(p.stderr)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return string(text)
+}
+
+// line waits for the next line of output, and reports whether there was one before the end.
+func (p *process) line() (line string, more bool) {
+	p.t.Helper()
+	select {
+	case line, more = <-p.lines:
+	case <-time.After(redistest.Limit):
+		_ = p.cmd.Process.Kill()
+		p.t.Fatalf("neither prints nor ends; stderr: %s", p.said())
+	}
+	return line, more
+}
+
+func (p *process) expectLine(want string) {
+	p.t.Helper()
+	if got, more := p.line(); got != want || !more {
+		p.t.Fatalf("printed %q, want %q; stderr: %s", got, want, p.said())
+	}
+}
+
+// expectExit waits for the end, and checks that nothing more is printed, the exit code, and
+// that stderr contains texts.
+func (p *process) expectExit(code int, texts ...string) {
+	p.t.Helper()
+	if line, more := p.line(); more {
+		p.t.Fatalf("printed %q; stderr: %s", line, p.said())
+	}
+	if got := p.cmd.ProcessState.ExitCode(); got != code {
+		p.t.Errorf("exit code %d, want %d; stderr: %s", got, code, p.said())
+	}
+	for _, text := range texts {
+		if !strings.Contains(p.said(), text) {
+			p.t.Errorf("stderr has no %q: %s", text, p.said())
+		}
+	}
+}
+
+func (p *process) signal(name string) {
+	check(exec.Command("sh", "-c", fmt.Sprintf("kill -s %s %d", name, p.cmd.Process.Pid)).Run())
+}
+
+func awaitWaiters(t *testing.T, server *redistest.Server, lock string, n int64) {
+	t.Helper()
+	redistest.Eventually(t, "who waits, listens", func() bool { return server.Subscribers(t, "redisson_lock__channel:{"+lock+"}") == n })
+}
+
+// expectNothingLeft checks that locks whose names begin so are free, and that nobody waits.
+func expectNothingLeft(t *testing.T, server *redistest.Server, lock string) {
+	t.Helper()
+	counters := func(key string) bool { return strings.HasPrefix(key, "redisson_lock_token:") }
+	if keys := slices.DeleteFunc(server.Keys(t, "*"+lock+"*"), counters); len(keys) > 0 {
+		t.Errorf("left in Redis: %q", keys)
+	}
+	awaitWaiters(t, server, lock, 0)
+}

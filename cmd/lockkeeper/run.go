@@ -1,0 +1,144 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+const runUsage = `usage: lockkeeper run [-redis URL] -lock NAME [-lock NAME …] [-kind reentrant] [-wait 5s] [-lease 10s] [-watchdog 30s] [-grace 10s] [-v] -- command [argument …]`
+
+const runHelp = runUsage + `
+
+Runs a command while it holds a lock, or several, and gives the lock back when the command
+ends, however it ends. Whoever uses the same name on the same Redis is kept out meanwhile:
+other commands under this one, Go programs with Lockkeeper, Java programs with Redisson.
+
+  -redis URL     redis[s]://[user[:password]@]host[:port][/database]; without it
+                 the environment's REDIS_URL, else redis://127.0.0.1:6379
+  -lock NAME     the name of the lock; may be given more than once: all of them or none are
+                 held; a command that waits for one of them holds none of the others
+  -kind KIND     what kind of lock that is, or those are:
+                   reentrant  one holder at a time; the default
+                   fenced     and the command has a token that grows with every hold, in
+                              LOCK_TOKEN; in LOCK_TOKENS those of all locks, in the order
+                              of -lock, with blanks between them
+                   fair       one holder at a time, in the order in which they came
+                   read       beside others that read
+                   write      no other holder, for reading or for writing
+                 whoever shares a name must use the same kind; read and write are one
+  -wait 5s       how long to wait for the lock; 0 tries once; without it there is no limit
+  -lease 10s     hold the lock for that long at most: it is lost then, and not renewed
+  -watchdog 30s  how long the lock stays held after a crash of lockkeeper; renewed until then
+  -grace 10s     how long the command has to end when the lock is lost, before it is killed
+  -v             say what happens
+
+The command gets a process group of its own, so that signals reach all of it; hence it
+cannot read from a terminal. Signals that lockkeeper is sent are passed on. If the lock is
+lost, the command gets SIGTERM, and SIGKILL if it does not end within the grace period;
+lockkeeper leaves then, without waiting for Redis. On Linux the command also gets SIGTERM if
+lockkeeper itself is killed.
+
+The exit code is the command's own, or 128 and the signal that ended it. 64: the
+command line is wrong. 69: Redis cannot be reached, or refuses. 75: the lock was not
+to be had within the wait. 76: the lock was lost. 126, 127: the command cannot be run,
+or found.
+
+  lockkeeper run -lock nightly-report -wait 5s -- ./report --all
+  lockkeeper run -lock prices -kind read -- ./report
+  lockkeeper run -lock stock -kind fenced -- sh -c './count --token "$LOCK_TOKEN"'
+  lockkeeper run -lock account-17 -lock account-4 -- ./transfer
+`
+
+// runUnderLock is the subcommand run.
+func runUnderLock(args []string, env environment) int {
+	o, err := parse(args, env.variables)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(env.stdout, runHelp)
+		return 0
+	case err != nil:
+		fmt.Fprintf(env.stderr, "lockkeeper: %v\n%s\n", err, runUsage)
+		return exitUsage
+	}
+	r := &runner{options: o, environment: env}
+	return r.run()
+}
+
+// options are the command line of run. A duration that was not given is nil.
+type options struct {
+	redis    string
+	locks    []string
+	kind     string
+	wait     *time.Duration
+	lease    *time.Duration
+	watchdog time.Duration
+	grace    time.Duration
+	verbose  bool
+	command  []string
+}
+
+func parse(args, env []string) (options, error) {
+	o := options{redis: "redis://127.0.0.1:6379", kind: defaultKind}
+	for _, variable := range slices.Backward(env) { // the last of a name is the one that counts
+		if url, ok := strings.CutPrefix(variable, "REDIS_URL="); ok && url != "" {
+			o.redis = url
+			break
+		}
+	}
+	flags := flag.NewFlagSet("run", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // runUnderLock says what is wrong
+	flags.StringVar(&o.redis, "redis", o.redis, "")
+	flags.Func("lock", "", o.addLock)
+	flags.Func("kind", "", parseKind(&o.kind))
+	flags.Func("wait", "", duration(&o.wait))
+	flags.Func("lease", "", duration(&o.lease))
+	flags.DurationVar(&o.watchdog, "watchdog", 30*time.Second, "")
+	flags.DurationVar(&o.grace, "grace", 10*time.Second, "")
+	flags.BoolVar(&o.verbose, "v", false, "")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	o.command = flags.Args()
+	switch {
+	case len(o.locks) == 0:
+		return o, errors.New("-lock is missing")
+	case len(o.command) == 0:
+		return o, errors.New("the command is missing")
+	case o.watchdog == 0: // which Lockkeeper would take for its default
+		return o, errors.New("-watchdog must not be 0")
+	case o.grace < 0:
+		return o, errors.New("-grace must not be negative")
+	}
+	return o, nil
+}
+
+// addLock adds one more lock to hold.
+func (o *options) addLock(name string) error {
+	switch {
+	case name == "":
+		return errors.New("a name is expected")
+	case slices.Contains(o.locks, name):
+		return errors.New("it is named twice")
+	}
+	o.locks = append(o.locks, name)
+	return nil
+}
+
+// duration parses a flag that may be left out.
+func duration(to **time.Duration) func(string) error {
+	return func(text string) error {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return errors.New("a duration is expected, such as 300ms, 5s or 1h30m")
+		}
+		*to = &d
+		return nil
+	}
+}

@@ -1,0 +1,314 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// Shell scripts that run under a lock.
+const (
+	patient   = `echo ready; cat >/dev/null`
+	tellsTerm = `trap "echo told; exit 3" TERM; echo ready; while :; do sleep 0.01; done`
+	tellsAll  = `for s in HUP INT QUIT TERM USR1; do trap "echo $s" $s; done; trap "exit 9" USR2
+		echo ready; while :; do sleep 0.01; done`
+	tokens = `echo "[$LOCK_TOKEN] [$LOCK_TOKENS]"`
+	nested = `exec "$0" run -lock %Lb -kind `
+)
+
+// Steps of a case that are used more than once.
+const (
+	held    = "HSET %L stranger:1 1; PEXPIRE %L 600000; start; " // by somebody else
+	writing = "HSET %L mode write stranger:1:write 1; PEXPIRE %L 600000; start; "
+	reading = "HSET %L mode read stranger:1 1; SET {%L}:stranger:1:rwlock_timeout:1 1 PX 600000; PEXPIRE %L 600000; start; "
+	freed   = "DEL %L; PUBLISH redisson_lock__channel:{%L} 0; "
+	ready   = "> ready; "
+)
+
+// Each case starts `lockkeeper run` with flags, and "sh -c script" if there is a script. It
+// then takes the steps, and expects the exit code, and a text on stderr. %L is a lock of its own. The steps are
+//
+//	> line       the program prints that line next
+//	signal TERM  it is sent a signal
+//	stderr text  it has that on its standard error
+//	waits        it waits for the lock
+//	eof          its input ends
+//	start        it is started; without such a step, at once
+//	SET %L x     a command to Redis, which PEXPIRE and HSETNX expect to have an effect
+var cases = []struct {
+	name, flags, script, steps string
+	code                       int
+	text                       string
+}{
+	{"success", "-lock %L --", "true", "", 0, ""},
+	{"failure", "-lock %L --", "exit 42", "", 42, ""},
+	{"killed", "-lock %L --", "kill -KILL $$", "", 128 + 9, ""},
+	{"terminated", "-lock %L --", "kill $$", "", 128 + 15, ""},
+	{"verbose", "-lock %L -v true", "", "", 0, "has given the lock"},
+
+	{"no wait", "-lock %L -wait 0 echo ran", "", held, exitHeld, "lock is held by stranger:1"},
+	{"short wait", "-lock %L -wait 100ms echo ran", "", held, exitHeld, "wait timed out"},
+	{"long wait", "-lock %L -wait 10m echo ran", "", held + "waits; " + freed + "> ran", 0, ""},
+	{"wait without limit", "-lock %L echo ran", "", held + "waits; " + freed + "> ran", 0, ""},
+	{"wait ended by INT", "-lock %L echo ran", "", held + "waits; signal INT", 128 + 2, "interrupt"},
+	{"wait ended by TERM", "-lock %L echo ran", "", held + "waits; signal TERM", 128 + 15, "terminated"},
+	{"wait ended by USR1", "-lock %L echo ran", "", held + "waits; signal USR1", 128 + int(syscall.SIGUSR1), "user defined signal 1"},
+
+	{"key deleted", "-lock %L -watchdog 1s", tellsTerm, ready + "DEL %L; > told", exitLost, "the key is gone"},
+	{"lock taken", "-lock %L -watchdog 1s", patient, ready + "DEL %L; HSET %L stranger:1 1", exitLost, "another owner"},
+	{"fixed lease over", "-lock %L -lease 400ms", patient, ready, exitLost, "its fixed lease of 400ms is over"},
+	{"loss noticed at the end", "-lock %L", patient, ready + "DEL %L; eof", exitLost, "lock was lost"},
+	{"loss ignored", "-lock %L -watchdog 1s -grace 200ms", `trap "" TERM; echo ready; sleep 600`, ready + "DEL %L", exitLost, "is killed"},
+	// The output stays open for as long as the child lives.
+	{"loss ignored by a child", "-lock %L -watchdog 1s -grace 10m", `sh -c 'trap "" TERM; echo ready; sleep 600' & wait`, ready + "DEL %L", exitLost, ""},
+	{"one of two lost", "-lock %L -lock %Lb -watchdog 1s", patient, ready + "DEL %Lb", exitLost, "lock was lost"},
+
+	{"signals handled", "-lock %L", tellsAll, ready + "signal HUP; > HUP; signal INT; > INT; signal QUIT; > QUIT; signal TERM; > TERM; signal USR1; > USR1; " +
+		"signal TSTP; stderr cannot be suspended; PEXPIRE %L 30000; signal USR2", 9, ""},
+	{"signal", "-lock %L", patient, ready + "signal TERM", 128 + 15, ""},
+	{"signal while stopped", "-lock %L", "echo ready; kill -STOP $$", ready + "signal INT", 128 + 2, ""},
+
+	{"token", "-kind fenced -lock %L", tokens, "SET redisson_lock_token:{%L} 41; start; > [42] [42]", 0, ""},
+	// In the order in which the locks are named, which is not the one in which they are taken.
+	{"tokens", "-kind fenced -lock %Lb -lock %L", tokens, "SET redisson_lock_token:{%L} 41; start; > [] [1 42]", 0, ""},
+	{"token of a lock around", "-kind fenced -lock %L", nested + `fair sh -c '` + tokens + `'`, "> [1] [1]", 0, ""},
+	{"lock in a lock", "-lock %L", nested + `fenced sh -c '` + tokens + `'`, "> [1] [1]", 0, ""},
+
+	{"several plain", "-lock %Lb -lock %L", patient, ready + "PEXPIRE %L 30000; PEXPIRE %Lb 30000; eof", 0, ""},
+	{"several fenced", "-kind fenced -lock %Lb -lock %L", patient, ready + "PEXPIRE %L 30000; PEXPIRE %Lb 30000; eof", 0, ""},
+	{"several fair", "-kind fair -lock %Lb -lock %L", patient, ready + "PEXPIRE %L 30000; PEXPIRE %Lb 30000; eof", 0, ""},
+	{"several readers", "-kind read -lock %Lb -lock %L", patient, ready + "PEXPIRE %L 30000; PEXPIRE %Lb 30000; eof", 0, ""},
+	{"several writers", "-kind write -lock %Lb -lock %L", patient, ready + "PEXPIRE %L 30000; PEXPIRE %Lb 30000; eof", 0, ""},
+	{"reader beside a reader", "-kind read -lock %L echo ran", "", reading + "> ran", 0, ""},
+	{"writer beside a reader", "-kind write -lock %L -wait 0 echo ran", "", reading, exitHeld, "lock is held"},
+	{"reader beside a writer", "-kind read -lock %L -wait 0 echo ran", "", writing, exitHeld, "lock is held"},
+	{"writer beside a writer", "-kind write -lock %L -wait 0 echo ran", "", writing, exitHeld, "lock is held"},
+
+	{"one of two held", "-lock %Lb -lock %L -wait 0 echo ran", "", held, exitHeld, "lock is held"},
+	// Nobody is kept out of the one while the other is waited for.
+	{"one of two waited for", "-lock %Lb -lock %L echo ran", "", held + "waits; HSETNX %Lb f 1; DEL %Lb; " + freed + "> ran", 0, ""},
+
+	{"no command", "-lock x", "", "", exitUsage, "the command is missing"},
+	{"no lock", "true", "", "", exitUsage, "-lock is missing"},
+	{"empty name", "-lock= true", "", "", exitUsage, "flag -lock: a name is expected"},
+	{"same name twice", "-lock x -lock y -lock x true", "", "", exitUsage, `"x" for flag -lock: it is named twice`},
+	{"long name", "-lock " + strings.Repeat("x", 513) + " true", "", "", exitUsage, "513 bytes"},
+	{"many locks", many(65) + "true", "", "", exitUsage, "a MultiLock of 65 locks: it has 1 to 64"},
+	{"unknown kind", "-lock x -kind exclusive true", "", "", exitUsage, "the kinds are fair, fenced, read, reentrant, write"},
+	{"no kind", "-lock x -kind= true", "", "", exitUsage, "flag -kind: the kinds are"},
+	{"wait without a unit", "-lock x -wait 5 true", "", "", exitUsage, "a duration is expected"},
+	{"negative wait", "-lock x -wait -1s true", "", "", exitUsage, "must not be negative"},
+	{"no lease", "-lock x -lease 0 true", "", "", exitUsage, "a lease"},
+	{"short lease", "-lock x -lease 1ms true", "", "", exitUsage, "the lease is 1ms"},
+	{"short watchdog", "-lock x -watchdog 1ms true", "", "", exitUsage, "Watchdog is 1ms"},
+	{"no watchdog", "-lock x -watchdog 0 true", "", "", exitUsage, "-watchdog must not be 0"},
+	{"negative grace", "-lock x -grace -1s true", "", "", exitUsage, "-grace must not be negative"},
+	{"unknown flag", "-lock x -nonsense true", "", "", exitUsage, "-nonsense"},
+	{"bad URL", "-lock x -redis nonsense://x true", "", "", exitUsage, "nonsense"},
+	{"unknown URL option", "-lock x -redis redis://127.0.0.1:1?retries=3 true", "", "", exitUsage, "unknown option"},
+	{"command not found", "-lock x no-such-command", "", "", exitNotFound, "no-such-command"},
+	{"no such file", "-lock x /no/such/command", "", "", exitNotFound, "/no/such/command"},
+	{"not executable", "-lock x /dev/null", "", "", exitNotRun, "/dev/null"},
+	{"another type", "-lock %L true", "", "SET %L x; start", exitUnavailable, "WRONGTYPE"},
+	{"no server", "-lock x -redis redis://127.0.0.1:1 true", "", "", exitUnavailable, "refused"},
+}
+
+func TestRun(t *testing.T) {
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			server, lock := redistest.Shared(t), redistest.Name(t)
+			var p *process
+			begin := func() {
+				args := strings.Fields(strings.ReplaceAll(c.flags, "%L", lock))
+				if c.script != "" {
+					args = append(args, "sh", "-c", strings.ReplaceAll(c.script, "%L", lock), program(t, "").Path)
+				}
+				p = under(t, server, args...)
+			}
+			if !strings.Contains(c.steps, "start") {
+				begin()
+			}
+			for step := range strings.SplitSeq(strings.ReplaceAll(c.steps, "%L", lock), "; ") {
+				verb, rest, _ := strings.Cut(step, " ")
+				switch verb {
+				case "":
+				case "start":
+					begin()
+				case ">":
+					p.expectLine(rest)
+				case "signal":
+					p.signal(rest)
+				case "stderr":
+					redistest.Eventually(t, rest, func() bool { return strings.Contains(p.said(), rest) })
+				case "waits":
+					awaitWaiters(t, server, lock, 1)
+				case "eof":
+					p.stdin.Close()
+				default:
+					n, err := server.Do(t, strings.Fields(step)...).AsInt64()
+					if (verb == "PEXPIRE" || verb == "HSETNX") && (n != 1 || err != nil) {
+						t.Errorf("%s: %d, %v", step, n, err)
+					}
+				}
+			}
+			p.expectExit(c.code, c.text)
+			if quiet := c.code < exitUsage || c.code > exitSignal; quiet && c.text == "" && !strings.Contains(c.steps, "stderr") && p.said() != "" {
+				t.Errorf("stderr: %s", p.said())
+			}
+			if c.code == exitLost && strings.Count(p.said(), ": lock was lost") != 1 {
+				t.Errorf("the loss is not said once: %s", p.said())
+			}
+			if strings.Contains(c.steps, "stranger:1") && !strings.Contains(c.steps, freed) {
+				if owners := fmt.Sprint(server.Do(t, "HKEYS", lock).AsStrSlice()); !strings.Contains(owners, "stranger:1") {
+					t.Errorf("the other's lock was taken away, and the owners are %v", owners)
+				}
+				server.Do(t, "DEL", lock, "{"+lock+"}:stranger:1:rwlock_timeout:1")
+			}
+			if c.code != exitUnavailable { // which was no lock
+				expectNothingLeft(t, server, lock)
+			}
+		})
+	}
+}
+
+func many(n int) (flags string) {
+	for i := range n {
+		flags += fmt.Sprintf("-lock %d ", i)
+	}
+	return flags
+}
+
+// The command has its arguments, its input and its outputs, and the lock is held in
+// Redisson's format.
+func TestHoldsTheLockWhileTheCommandRuns(t *testing.T) {
+	t.Parallel()
+	server, lock := redistest.Shared(t), redistest.Name(t)
+	cmd := program(t, "program", "run", "-v", "-lock", lock, "-watchdog", "20s", "sh", "-c", `echo "$0 $1"; cat; echo bye >&2`, "a b", "$c")
+	cmd.Env = append(cmd.Env, "REDIS_URL="+server.URL())
+	p := start(t, cmd)
+	p.expectLine("a b $c")
+	held, err := server.Do(t, "HGETALL", lock).AsStrMap()
+	for owner, count := range held {
+		if id, term, ok := strings.Cut(owner, ":"); !ok || len(id) != 36 || term == "" || count != "1" {
+			t.Errorf("owner %q, count %q", owner, count)
+		}
+	}
+	if ttl, errTTL := server.Do(t, "PTTL", lock).AsInt64(); err != nil || errTTL != nil || len(held) != 1 || ttl <= 0 || ttl > 20_000 {
+		t.Errorf("in Redis: %v for %d ms, %v, %v", held, ttl, err, errTTL)
+	}
+	fmt.Fprintln(p.stdin, "hello")
+	p.expectLine("hello")
+	p.stdin.Close()
+	p.expectExit(0, fmt.Sprintf("has the lock %q", lock), "bye\n", "has given the lock")
+	expectNothingLeft(t, server, lock)
+}
+
+// Whatever is wrong with a URL or its password, the password is not shown.
+func TestPasswords(t *testing.T) {
+	server := redistest.Start(t, "--requirepass", "s3cr3t-right")
+	for password, want := range map[string]struct {
+		code int
+		text string
+	}{
+		"":               {exitUnavailable, "NOAUTH"},
+		":s3cr3t-wrong@": {exitUnavailable, "WRONGPASS"},
+		":s3cr3t/slash@": {exitUsage, "redis URL"},
+		":s3cr3t%zz@":    {exitUsage, "redis URL"},
+		":s3cr3t-right@": {0, "has the lock"},
+	} {
+		p := under(t, server, "-v", "-redis", strings.Replace(server.URL(), "//", "//"+password, 1), "-lock", "x", "true")
+		p.expectExit(want.code, want.text)
+		if strings.Contains(p.said(), "s3cr3t") {
+			t.Errorf("the password is shown: %s", p.said())
+		}
+	}
+}
+
+// Commands under a fair lock run one at a time, in the order in which they came.
+func TestFairOrder(t *testing.T) {
+	t.Parallel()
+	server, lock := redistest.Shared(t), redistest.Name(t)
+	file := filepath.Join(t.TempDir(), "log")
+	holder := under(t, server, "-kind", "fair", "-lock", lock, "sh", "-c", patient)
+	holder.expectLine("ready")
+	var all []*process
+	for i := range 3 {
+		all = append(all, under(t, server, "-kind", "fair", "-lock", lock, "sh", "-c", `echo $0 >>"$1"; sleep 0.02; echo . >>"$1"`, fmt.Sprint(i), file))
+		redistest.Eventually(t, "it stands in the queue", func() bool {
+			n, err := server.Do(t, "LLEN", "redisson_lock_queue:{"+lock+"}").AsInt64()
+			return err == nil && n == int64(i+1)
+		})
+	}
+	holder.stdin.Close()
+	for _, p := range append(all, holder) {
+		p.expectExit(0)
+	}
+	if got, err := os.ReadFile(file); string(got) != "0\n.\n1\n.\n2\n.\n" || err != nil {
+		t.Errorf("they ran as %q, %v", got, err)
+	}
+	expectNothingLeft(t, server, lock)
+}
+
+// Without a server the lock is lost when the lease ends. While Redis does not answer, nobody
+// can confirm anything: after the loss the program does not wait for it.
+func TestLossOfRedis(t *testing.T) {
+	for name, c := range map[string]struct {
+		flag string
+		stop func(*redistest.Server, testing.TB)
+		text string
+	}{
+		"killed":                    {"-watchdog", (*redistest.Server).Kill, "cannot be renewed at present"},
+		"frozen":                    {"-watchdog", (*redistest.Server).Pause, "no renewal succeeded in time"},
+		"frozen, and a fixed lease": {"-lease", (*redistest.Server).Pause, "its fixed lease of 1s is over"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			p := under(t, server, "-lock", "x", c.flag, "1s", "sh", "-c", patient)
+			p.expectLine("ready")
+			c.stop(server, t)
+			redistest.Eventually(t, "the loss is told", func() bool { return strings.Contains(p.said(), "lock was lost") })
+			told := time.Now()
+			p.expectExit(exitLost, c.text)
+			if took := time.Since(told); took > time.Second { // a release waits for 5 s
+				t.Errorf("it ended %v after it had told of the loss", took)
+			}
+		})
+	}
+}
+
+// Ignored signals stay so, as nohup wants it.
+func TestIgnoredSignal(t *testing.T) {
+	t.Parallel()
+	cmd := program(t, "program", "run", "-redis", redistest.Shared(t).URL(), "-lock", redistest.Name(t), "sh", "-c", patient)
+	cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", `trap "" HUP; exec "$@"`, "sh"}, cmd.Args...)
+	p := start(t, cmd)
+	p.expectLine("ready")
+	p.signal("HUP")
+	p.stdin.Close()
+	p.expectExit(0)
+}
+
+// A command must not go on when there is nobody left to renew its lock.
+func TestKilledProgramTakesTheCommandAlong(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells a process that its parent has died")
+	}
+	server, lock := redistest.Shared(t), redistest.Name(t)
+	p := under(t, server, "-lock", lock, "-watchdog", "1s", "sh", "-c", tellsTerm)
+	p.expectLine("ready")
+	p.signal("KILL")
+	p.expectLine("told")
+	redistest.Eventually(t, "the lock has expired", func() bool { return len(server.Keys(t, lock)) == 0 })
+}

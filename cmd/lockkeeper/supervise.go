@@ -1,0 +1,80 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+)
+
+// supervise runs the command to its end, and gives its exit code. It passes signals
+// on, and ends the command if the lock is lost.
+func (r *runner) supervise(command *exec.Cmd, hold *lockkeeper.Hold) int {
+	command.SysProcAttr = attributes()
+	runtime.LockOSThread() // Linux takes the end of the thread that starts a process for the end of its parent
+	defer runtime.UnlockOSThread()
+	if err := command.Start(); err != nil {
+		return r.cannotRun(err)
+	}
+	g := group(command.Process.Pid)
+	r.tell.Printf("runs %q", command.Args)
+
+	// The terminal's Ctrl-Z would stop lockkeeper, and with it the renewals, but not the command.
+	signal.Notify(r.signals, syscall.SIGTSTP)
+
+	ended := make(chan struct{})
+	go func() {
+		_ = command.Wait() // what it says is in the ProcessState
+		close(ended)
+	}()
+	lost := hold.Context().Done()
+	var graceOver <-chan time.Time
+	for {
+		select {
+		case s := <-r.signals:
+			if s == syscall.SIGTSTP {
+				r.say.Print("cannot be suspended while it holds a lock")
+				continue
+			}
+			r.tell.Printf("passes on: %v", s)
+			g.signal(s.(syscall.Signal))
+		case <-lost:
+			lost = nil
+			r.lost(context.Cause(hold.Context()))
+			g.signal(syscall.SIGTERM)
+			graceOver = time.After(r.grace)
+		case <-graceOver:
+			r.say.Printf("the command has not ended within %v, and is killed", r.grace)
+			g.signal(syscall.SIGKILL)
+		case <-ended:
+			if why := hold.Err(); why != nil {
+				r.lost(why)
+				g.signal(syscall.SIGKILL) // what it has left behind must not go on without the lock
+			}
+			status := command.ProcessState.Sys().(syscall.WaitStatus)
+			r.tell.Printf("the command has ended: %v", command.ProcessState)
+			if status.Signaled() {
+				return exitSignal + int(status.Signal())
+			}
+			return status.ExitStatus()
+		}
+	}
+}
+
+// group is a process group, by the process id of its leader.
+type group int
+
+// signal sends a signal to every process of the group; it is no error if there are none left.
+func (g group) signal(s syscall.Signal) {
+	_ = syscall.Kill(-int(g), s)
+	switch s {
+	case syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM:
+		_ = syscall.Kill(-int(g), syscall.SIGCONT) // a process that is stopped would not notice
+	}
+}

@@ -1,0 +1,181 @@
+//go:build unix
+
+// Package examples_test runs the examples, and compares what they print.
+package examples_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// printed is what each example prints. An ellipsis stands for any text.
+var printed = map[string]string{
+	"quickstart": `
+A goroutine takes a lock:
+  meanwhile another process is refused: true
+  who has it may take it again: it is held 2 times
+Three actors ask for it, by message:
+  … has the lock
+  … gives it back
+  … has the lock
+  … gives it back
+  … has the lock
+  … gives it back
+A thousand actors ask for it; it is handed from one to the next without Redis:
+  1000 turns took … and … commands to Redis
+The holder dies, and an actor in another process waits:
+  dora has the lock
+  emil has the lock
+  emil gives it back
+Somebody deletes the key in Redis:
+  fred has the lock
+  fred is told: the key is gone from Redis…
+Another process takes the lock away by force:
+  the context of the work is cancelled: lockkeeper: hold "orders": lock was lost: …
+`,
+	"actors": `(sorted)
+north has the lock, and the ledger has 0 of its rows
+north has the lock, and the ledger has 2 of its rows
+north is done
+somebody takes the lock away from south
+south has lost the lock: the lock was force-released
+south has the lock, and the ledger has 0 of its rows
+south has the lock, and the ledger has 3 of its rows
+south is done
+the ledger has 5 rows of north
+the ledger has 5 rows of south
+the ledger has 5 rows of west
+west has the lock, and the ledger has 0 of its rows
+west is done
+`,
+	"cache": `
+50 requests in 2 processes have read edition 1
+50 requests in 2 processes have read edition 2
+beside two readers a writer is refused: true
+`,
+	"fairqueue": `
+anna comes
+bert comes
+carl comes
+dora comes
+emil comes
+fred comes
+carl has left
+anna is served
+bert is served
+dora is served
+emil is served
+fred is served
+`,
+	"fencing": `
+anna has token 1 and reads 100
+anna is paused for longer than her lease
+bert has token 2 and reads 100
+anna goes on, and takes 10
+anna is too late: the token is 1, and 2 was here already
+bert takes 20, and there are 80
+anna's release says: lockkeeper: hold "boxes": lock was lost: its fixed lease of 300ms is over
+`,
+	"leader": `
+anna leads
+anna leads no more: the process is stopped
+bert leads
+bert leads no more: lockkeeper: hold "leader": lock was lost: the lock was force-released
+bert leads
+bert leads no more: the process is stopped
+`,
+	"orders": `
+anna is packing order 1001
+bert skips order 1001: somebody is shipping it
+bert has shipped order 1002
+anna has shipped order 1001
+bert skips order 1001: it is shipped
+`,
+	"redlock": `
+anna has the lock on 3 servers
+bert is refused: true
+one server is killed: anna's lease is renewed on the other 2
+anna gives it back, and bert has it
+a second one is killed: bert is told: true
+anna does not get it either: true
+`,
+	"transfer": `
+anna has 1060
+bert has 1000
+carl has 940
+after 120 transfers there are 3000 of 3000 on the accounts
+a transfer of 5000: anna has 1060, which is less than 5000
+`,
+}
+
+// Each example prints what it should, on its own Redis and on a real one, where it leaves
+// nothing but its data.
+func TestExamples(t *testing.T) {
+	bin, server := build(t), redistest.Start(t)
+	t.Run("runs", func(t *testing.T) {
+		for name, want := range printed {
+			run(t, want, filepath.Join(bin, name))
+			if !slices.Contains([]string{"quickstart", "redlock"}, name) { // which have no such flag
+				run(t, want, filepath.Join(bin, name), "-redis", server.URL())
+			}
+		}
+	})
+	data := regexp.MustCompile(`^(balance:(anna|bert|carl)|stock:boxes|redisson_lock_token:\{boxes\})$`)
+	for _, key := range server.Keys(t, "*") {
+		if !data.MatchString(key) {
+			t.Errorf("left in Redis: %q", key)
+		}
+	}
+}
+
+// build builds all examples, with the race detector if it is on.
+func build(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	args := []string{"build", "-o", dir}
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		args = append(args, "-race")
+	}
+	if out, err := exec.Command("go", append(args, "./...")...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	built, err := os.ReadDir(dir)
+	if err != nil || len(built) != len(printed) {
+		t.Errorf("there are %d examples, of which %d are run: %v, %v", len(built), len(printed), built, err)
+	}
+	return dir
+}
+
+func run(t *testing.T, want, path string, args ...string) {
+	t.Run(strings.Join(append([]string{filepath.Base(path)}, args...), " "), func(t *testing.T) {
+		t.Parallel()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, path, args...)
+		cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+		out, err := cmd.CombinedOutput()
+		got := string(out)
+		if rest, sorted := strings.CutPrefix(want, "(sorted)"); sorted {
+			want = rest
+			lines := strings.SplitAfter(got, "\n")
+			slices.Sort(lines)
+			got = strings.Join(lines, "")
+		}
+		pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimPrefix(want, "\n")), "…", ".*")
+		if err != nil || !regexp.MustCompile(`\A`+pattern+`\z`).MatchString(got) {
+			t.Errorf("%v, it printed\n%s\nand should print%s", err, out, want)
+		}
+	})
+}

@@ -1,0 +1,60 @@
+// Package demo is the set-up that the examples share; quickstart has it all in one file.
+package demo
+
+import (
+	"context"
+	"flag"
+	"log"
+	"log/slog"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper"
+)
+
+// Redis connects to the Redis of the flag -redis, or else to one inside this process.
+func Redis() (client rueidis.Client, stop func()) {
+	url := flag.String("redis", "", "`URL` of a Redis; without it, there is one inside this program")
+	flag.Parse()
+	end := func() {}
+	if *url == "" {
+		server := miniredis.NewMiniRedis()
+		server.ClockTTL(true) // leases end by themselves
+		Check(server.Start())
+		*url, end = "redis://"+server.Addr()+"?protocol=2", server.Close
+	}
+	client, err := lockkeeper.Connect(*url)
+	Check(err)
+	return client, func() {
+		client.Close()
+		end()
+	}
+}
+
+// Process stands for a process of an application: an actor system with Lockkeeper in it.
+func Process(client rueidis.Client, config lockkeeper.Config) (sys *lockkeeper.System, stop func()) {
+	sys, err := lockkeeper.New(ActorSystem(), client, config)
+	Check(err)
+	return sys, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		Check(sys.Close(ctx))
+	}
+}
+
+// ActorSystem makes an actor system that logs nothing: the example does the talking.
+func ActorSystem() *actor.ActorSystem {
+	return actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
+		return slog.New(slog.DiscardHandler)
+	}))
+}
+
+// Check ends the program if something went wrong that an example does not handle.
+func Check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}

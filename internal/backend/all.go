@@ -1,0 +1,164 @@
+package backend
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+)
+
+// all is all of several parts or none: a MultiLock. The parts are taken one after another,
+// always in the same order, and none is held while waiting for another, so there is no deadlock.
+type all struct{ parts []part }
+
+func (a *all) run(c lock.Command, deadline time.Time, done func(Reply)) {
+	switch {
+	case c.Kind == lock.Acquire && c.Count == 1:
+		a.acquire(0, c, nil, deadline, done)
+	case c.Kind == lock.Yield:
+		// Who else waits for which part is not asked: everybody has a go.
+		a.each(asRelease(c), deadline, done)
+	default:
+		a.each(c, deadline, done)
+	}
+}
+
+// acquire takes the parts from the i-th on.
+func (a *all) acquire(i int, c lock.Command, tokens []int64, deadline time.Time, done func(Reply)) {
+	if i == len(a.parts) {
+		done(Reply{Result: lock.Result{Outcome: lock.Done, Tokens: tokens}})
+		return
+	}
+	if !time.Now().Before(deadline) {
+		late := lock.Result{Outcome: lock.Failed, Transient: true, Err: errTooSlow}
+		rollBack(a.parts[:i], c, Reply{Result: late}, done)
+		return
+	}
+	a.parts[i].run(c, deadline, func(r Reply) {
+		switch {
+		case r.Outcome == lock.Done:
+			a.acquire(i+1, c, append(tokens[:len(tokens):len(tokens)], r.Tokens...), deadline, done)
+		case r.Unsure:
+			rollBack(a.parts[:i+1], c, r, done)
+		default:
+			rollBack(a.parts[:i], c, r, done)
+		}
+	})
+}
+
+var errTooSlow = errors.New("the locks could not be taken together in time")
+
+// rollBack releases the parts that were taken, and replies with why once that is certain.
+func rollBack(parts []part, c lock.Command, why Reply, done func(Reply)) {
+	if len(parts) == 0 {
+		done(why)
+		return
+	}
+	(&all{parts}).each(asRelease(c), time.Now().Add(rollBackTime), func(r Reply) {
+		if r.failed() {
+			why.Outcome, why.Unsure, why.Transient = lock.Failed, true, true
+			why.Err = errors.Join(why.Err, r.Err)
+		}
+		done(why)
+	})
+}
+
+// each makes all parts carry out the command concurrently.
+func (a *all) each(c lock.Command, deadline time.Time, done func(Reply)) {
+	type answer struct {
+		Reply
+		from part
+	}
+	answers := &collect[answer]{n: len(a.parts), judge: whenAll(func(answers []answer) {
+		replies := make([]Reply, len(answers))
+		for i, answer := range answers {
+			replies[i] = answer.Reply
+		}
+		sum := sum(c, replies)
+		if isFull(c) && sum.failed() && !sum.Transient {
+			// The release ends because of one part; the others must not stay held.
+			for _, answer := range answers {
+				if answer.failed() {
+					answer.from.retryRelease(c)
+				}
+			}
+		}
+		done(sum)
+	})}
+	for _, part := range a.parts {
+		part.run(c, deadline, func(r Reply) { answers.add(answer{r, part}) })
+	}
+}
+
+func (a *all) cleanUp(c lock.Command, done func(certain bool)) {
+	ends := &collect[bool]{n: len(a.parts), judge: whenAll(func(ends []bool) { done(!slices.Contains(ends, false)) })}
+	for _, part := range a.parts {
+		part.cleanUp(c, func(certain bool) { ends.add(certain) })
+	}
+}
+
+func (a *all) retryRelease(c lock.Command) {
+	for _, part := range a.parts {
+		part.retryRelease(c)
+	}
+}
+
+// sum combines the replies of the parts into one. A part that was lost outweighs a part that did
+// not answer, except for a full release, which is retried. A command that only some parts have
+// carried out counts as unsure.
+func sum(c lock.Command, replies []Reply) Reply {
+	total := Reply{Result: lock.Result{Outcome: lock.Done}}
+	var failed, lost *Reply
+	unsure := false
+	for i, r := range replies {
+		total.WasHeld = total.WasHeld || r.WasHeld
+		unsure = unsure || r.Unsure || r.Outcome == lock.Done
+		switch r.Outcome {
+		case lock.Failed:
+			if failed == nil || !r.Transient {
+				failed = &replies[i]
+			}
+		case lock.Absent, lock.Refused:
+			if lost == nil || r.Taken || r.Outcome == lock.Refused {
+				lost = &replies[i]
+			}
+		}
+	}
+	switch {
+	case failed != nil && (lost == nil || isFull(c)):
+		total.Result = failed.Result
+		total.Unsure = unsure
+	case lost != nil:
+		total.Outcome, total.Taken = lock.Absent, lost.Taken || lost.Outcome == lock.Refused
+	}
+	return total
+}
+
+func (a *all) inspect(deadline time.Time, done func(protocol.View, error)) {
+	looks := &collect[look]{n: len(a.parts), judge: whenAll(func(looks []look) {
+		total := protocol.View{TTL: -1}
+		for _, l := range looks {
+			if l.err != nil {
+				done(protocol.View{}, l.err)
+				return
+			}
+			if l.Locked && (!total.Locked || l.TTL > total.TTL) {
+				total = l.View
+			}
+		}
+		done(total, nil)
+	})}
+	for _, part := range a.parts {
+		part.inspect(deadline, func(v protocol.View, err error) { looks.add(look{v, err}) })
+	}
+}
+
+func (a *all) channels() []Channel {
+	var channels []Channel
+	for _, part := range a.parts {
+		channels = append(channels, part.channels()...)
+	}
+	return channels
+}

@@ -1,0 +1,234 @@
+package backend
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+)
+
+// fake is a part that answers as it is told, and notes what it was asked.
+type fake struct {
+	answers map[lock.CommandKind]Reply
+	asked   []lock.CommandKind
+	until   []time.Time
+	late    bool // answers when it is let
+	pending []func()
+	retried bool // its release goes on in the background
+	stays   bool // what it holds is left behind
+}
+
+func (f *fake) run(c lock.Command, deadline time.Time, done func(Reply)) {
+	f.asked, f.until = append(f.asked, c.Kind), append(f.until, deadline)
+	v, known := f.answers[c.Kind]
+	if !known {
+		v.Outcome = lock.Done
+	}
+	if f.late {
+		f.pending = append(f.pending, func() { done(v) })
+		return
+	}
+	done(v)
+}
+
+func (f *fake) inspect(_ time.Time, done func(protocol.View, error)) {
+	done(protocol.View{TTL: -1}, nil)
+}
+
+func (f *fake) cleanUp(_ lock.Command, done func(bool)) { done(!f.stays) }
+
+func (f *fake) retryRelease(lock.Command) { f.retried = true }
+
+func (f *fake) channels() []Channel { return nil }
+
+var errDown = errors.New("down")
+
+func outcome(o lock.Outcome) Reply { return Reply{Result: lock.Result{Outcome: o}} }
+
+func failing(transient, unsure bool) Reply {
+	return Reply{Result: lock.Result{Outcome: lock.Failed, Err: errDown, Transient: transient, Unsure: unsure}}
+}
+
+// ranAll is what a command to parts came to; the test fails if there is not exactly one reply.
+func ranAll(t *testing.T, parts []*fake, c lock.Command, deadline time.Time) Reply {
+	t.Helper()
+	multi := &all{}
+	for _, part := range parts {
+		multi.parts = append(multi.parts, part)
+	}
+	var replies []Reply
+	multi.run(c, deadline, func(r Reply) { replies = append(replies, r) })
+	if len(replies) != 1 {
+		t.Fatalf("%d replies, want one", len(replies))
+	}
+	return replies[0]
+}
+
+func TestAllAcquire(t *testing.T) {
+	take, both := []lock.CommandKind{lock.Acquire}, []lock.CommandKind{lock.Acquire, lock.Release}
+	acquiring := func(r Reply) map[lock.CommandKind]Reply { return map[lock.CommandKind]Reply{lock.Acquire: r} }
+	tests := map[string]struct {
+		second  map[lock.CommandKind]Reply
+		first   map[lock.CommandKind]Reply
+		want    lock.Outcome
+		unsure  bool
+		asked   [3][]lock.CommandKind
+		expired bool
+	}{
+		"all granted":                  {want: lock.Done, asked: [3][]lock.CommandKind{take, take, take}},
+		"the second refuses":           {second: acquiring(outcome(lock.Refused)), want: lock.Refused, asked: [3][]lock.CommandKind{both, take, nil}},
+		"the second fails for certain": {second: acquiring(failing(true, false)), want: lock.Failed, asked: [3][]lock.CommandKind{both, take, nil}},
+		"the second may have taken it": {second: acquiring(failing(true, true)), want: lock.Failed, unsure: true, asked: [3][]lock.CommandKind{both, both, nil}},
+		"the first is not given back": {
+			first: map[lock.CommandKind]Reply{lock.Release: failing(true, true)}, second: acquiring(outcome(lock.Refused)),
+			want: lock.Failed, unsure: true, asked: [3][]lock.CommandKind{both, take, nil},
+		},
+		"the first has gone meanwhile": {
+			first: map[lock.CommandKind]Reply{lock.Release: outcome(lock.Absent)}, second: acquiring(outcome(lock.Refused)),
+			want: lock.Refused, asked: [3][]lock.CommandKind{both, take, nil},
+		},
+		"too late": {want: lock.Failed, expired: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			parts := []*fake{{answers: test.first}, {answers: test.second}, {}}
+			deadline := time.Now().Add(time.Minute)
+			if test.expired {
+				deadline = time.Now()
+			}
+			v := ranAll(t, parts, lock.Command{Kind: lock.Acquire, Count: 1}, deadline)
+			if v.Outcome != test.want || v.Unsure != test.unsure {
+				t.Errorf("outcome %v, unsure %v, want %v and %v", v.Outcome, v.Unsure, test.want, test.unsure)
+			}
+			for i, part := range parts {
+				if !slices.Equal(part.asked, test.asked[i]) {
+					t.Errorf("part %d was asked %v, want %v", i, part.asked, test.asked[i])
+				}
+				if len(part.until) > 0 && !part.until[0].Equal(deadline) {
+					t.Errorf("part %d has a deadline of its own", i)
+				}
+			}
+		})
+	}
+}
+
+// The tokens come in the order of the parts, and those of one try do not show up in another's.
+func TestAllTokens(t *testing.T) {
+	tokens := func(n ...int64) map[lock.CommandKind]Reply {
+		return map[lock.CommandKind]Reply{lock.Acquire: {Result: lock.Result{Outcome: lock.Done, Tokens: n}}}
+	}
+	parts := []*fake{{answers: tokens(3, 8)}, {}, {answers: tokens(5)}}
+	v := ranAll(t, parts, lock.Command{Kind: lock.Acquire, Count: 1}, time.Now().Add(time.Minute))
+	if want := []int64{3, 8, 5}; !slices.Equal(v.Tokens, want) {
+		t.Errorf("tokens %v, want %v", v.Tokens, want)
+	}
+}
+
+// A yield is a release of all parts, and nobody counts who else waits.
+func TestAllYield(t *testing.T) {
+	parts := []*fake{{}, {}}
+	if v := ranAll(t, parts, lock.Command{Kind: lock.Yield, Count: 1}, time.Now().Add(time.Minute)); v.Outcome != lock.Done {
+		t.Errorf("outcome %v", v.Outcome)
+	}
+	for i, part := range parts {
+		if want := []lock.CommandKind{lock.Release}; !slices.Equal(part.asked, want) {
+			t.Errorf("part %d was asked %v, want %v", i, part.asked, want)
+		}
+	}
+}
+
+// Whatever the order of the answers: one reply, after the last.
+func TestAllLateAnswers(t *testing.T) {
+	parts := []*fake{{late: true}, {late: true}, {late: true}}
+	multi, replies := &all{parts: []part{parts[0], parts[1], parts[2]}}, 0
+	multi.run(lock.Command{Kind: lock.Renew}, time.Now().Add(time.Minute), func(Reply) { replies++ })
+	for i, part := range []*fake{parts[2], parts[0], parts[1]} {
+		part.pending[0]()
+		want := 0
+		if i == 2 {
+			want = 1
+		}
+		if replies != want {
+			t.Errorf("%d replies after %d answers", replies, i+1)
+		}
+	}
+}
+
+func TestSum(t *testing.T) {
+	done, absent, refused := outcome(lock.Done), outcome(lock.Absent), outcome(lock.Refused)
+	taken := outcome(lock.Absent)
+	taken.Taken = true
+	held := outcome(lock.Done)
+	held.WasHeld = true
+	tests := []struct {
+		name    string
+		kind    lock.CommandKind
+		answers []Reply
+		want    lock.Result
+		count   int
+	}{
+		{"all done", lock.Renew, []Reply{done, done}, lock.Result{Outcome: lock.Done}, 0},
+		{"one lost", lock.Renew, []Reply{done, absent}, lock.Result{Outcome: lock.Absent}, 0},
+		{"one taken", lock.Renew, []Reply{absent, taken, done}, lock.Result{Outcome: lock.Absent, Taken: true}, 0},
+		{"one refused", lock.Acquire, []Reply{done, refused}, lock.Result{Outcome: lock.Absent, Taken: true}, 0},
+		{"one failed", lock.Renew, []Reply{done, failing(true, true)}, failing(true, true).Result, 0},
+		{"one failed, one for good", lock.Renew, []Reply{failing(true, true), failing(false, false)}, failing(false, true).Result, 0},
+		{"one for good, one failed", lock.Renew, []Reply{failing(false, false), failing(true, true)}, failing(false, true).Result, 0},
+		{"one failed for certain, and the others did it", lock.Release, []Reply{failing(true, false), done}, failing(true, true).Result, 0},
+		{"a loss counts for more", lock.Renew, []Reply{failing(true, true), absent}, lock.Result{Outcome: lock.Absent}, 0},
+		{"but not for a release", lock.Release, []Reply{failing(true, true), absent}, failing(true, true).Result, 0},
+		{"unless a count stays", lock.Release, []Reply{failing(true, true), absent}, lock.Result{Outcome: lock.Absent}, 1},
+		{"one was held", lock.ForceRelease, []Reply{done, held, done}, lock.Result{Outcome: lock.Done, WasHeld: true}, 0},
+	}
+	for _, test := range tests {
+		got := sum(lock.Command{Kind: test.kind, Count: test.count}, test.answers).Result
+		if got.Outcome != test.want.Outcome || got.Taken != test.want.Taken || got.Transient != test.want.Transient ||
+			got.Unsure != test.want.Unsure || got.WasHeld != test.want.WasHeld || !errors.Is(got.Err, test.want.Err) {
+			t.Errorf("%s: %+v, want %+v", test.name, got, test.want)
+		}
+	}
+}
+
+// A part that rejects the release for good ends the tries of the whole; what another one has
+// failed to release must not stay held for that, and Close must know of what stays.
+func TestAllReleasesTheOthers(t *testing.T) {
+	releasing := func(v Reply) *fake { return &fake{answers: map[lock.CommandKind]Reply{lock.Release: v}} }
+	for _, test := range []struct {
+		parts   []*fake
+		c       lock.Command
+		retried []bool
+	}{
+		{[]*fake{releasing(failing(false, false)), releasing(failing(true, false)), {}}, lock.Command{}, []bool{true, true, false}},
+		{[]*fake{releasing(failing(true, true)), releasing(failing(true, false)), {}}, lock.Command{}, []bool{false, false, false}}, // all are tried again
+		// A count that is left is a hold that goes on: no part of it must be freed.
+		{[]*fake{releasing(failing(false, false)), releasing(failing(true, false)), {}}, lock.Command{Count: 1}, []bool{false, false, false}},
+		{[]*fake{releasing(failing(false, false)), releasing(failing(true, false)), {}}, lock.Command{Shared: 1}, []bool{false, false, false}},
+	} {
+		test.c.Kind = lock.Release
+		ranAll(t, test.parts, test.c, time.Now().Add(time.Minute))
+		for i, part := range test.parts {
+			if part.retried != test.retried[i] {
+				t.Errorf("part %d is retried: %v, want %v", i, part.retried, test.retried[i])
+			}
+		}
+	}
+}
+
+// The whole is cleaned up for certain when each part is.
+func TestAllIsCleanedUp(t *testing.T) {
+	for what, test := range map[string]struct {
+		parts []part
+		want  bool
+	}{
+		"each is": {[]part{&fake{}, &fake{}}, true}, "one stays": {[]part{&fake{}, &fake{stays: true}, &fake{}}, false},
+	} {
+		var ended []bool
+		(&all{test.parts}).cleanUp(lock.Command{Kind: lock.Release}, func(certain bool) { ended = append(ended, certain) })
+		if !slices.Equal(ended, []bool{test.want}) {
+			t.Errorf("%s: %v", what, ended)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package backend
+
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// batch is all of several locks in one slot of one Redis: one script takes them.
+type batch struct {
+	all
+	members []*member
+}
+
+func newBatch(members []*member) *batch {
+	b := &batch{members: members}
+	for _, m := range members {
+		b.parts = append(b.parts, m)
+	}
+	return b
+}
+
+func (b *batch) run(c lock.Command, deadline time.Time, done func(Reply)) {
+	if c.Kind != lock.Acquire || c.Count != 1 {
+		b.all.run(c, deadline, done)
+		return
+	}
+	call := b.call(&c, deadline)
+	call.To = b.read(done)
+	b.members[0].server.redis.Run(call)
+}
+
+// call takes them all. The term's owner is the first one's.
+func (b *batch) call(c *lock.Command, deadline time.Time) redisio.Call {
+	members := make([]protocol.Member, len(b.members))
+	for i, m := range b.members {
+		members[i] = m.as
+	}
+	b.members[0].mu.Lock()
+	defer b.members[0].mu.Unlock()
+	return protocol.AcquireAll(members, c, deadline)
+}
+
+func (b *batch) read(done func(Reply)) receive {
+	return func(tag uint64, reply redisio.Reply) {
+		_, result := b.members[0].lock.Read(tag, reply)
+		r := Reply{Result: result}
+		if i := protocol.Refuser(reply); r.Outcome == lock.Refused && i >= 0 && i < len(b.members) {
+			r.Busy = b.members[i].channels()
+		}
+		done(r)
+	}
+}

@@ -1,0 +1,162 @@
+package backend
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// cleanups are the releases that one server has not confirmed, though nobody awaits them any
+// more: of a lock that was given up, or of a part while the whole is released. Each is sent
+// again until the server confirms it, or the TTL is over. While the server does not answer,
+// only a few of them are sent again at a time, however many there are.
+type cleanups struct {
+	server *Server
+
+	mu    sync.Mutex // guards what follows
+	queue []cleanup
+	// running: a round is under way, or the timer will start one.
+	running bool
+	timer   *time.Timer
+	// sent is how many are under way.
+	sent   int
+	closed bool
+}
+
+// cleanup frees what an ended term may still hold, until a point in time.
+type cleanup struct {
+	try   func(deadline time.Time, done func(Reply))
+	until lock.Instant
+	// done is told how it ended, unless it is nil.
+	done func(certain bool)
+}
+
+// cleanup is that of a command, from now on.
+func (s *Server) cleanup(try func(time.Time, func(Reply)), c lock.Command, done func(certain bool)) cleanup {
+	return cleanup{try: try, until: s.System.Now() + max(c.MaxTTL, c.Lease), done: done}
+}
+
+const (
+	// cleanupPause lies between two rounds while nothing is confirmed.
+	cleanupPause = 200 * time.Millisecond
+	// cleanupBatch is how many are sent in one round.
+	cleanupBatch = 64
+)
+
+// start adds a release and sends it at once.
+func (k *cleanups) start(c cleanup) {
+	k.mu.Lock()
+	k.sent++
+	k.mu.Unlock()
+	k.send([]cleanup{c}, func(confirmed bool) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.next(cleanupPause)
+	})
+}
+
+// add adds a release that has just failed. It is sent again after a pause.
+func (k *cleanups) add(c cleanup) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.queue = append(k.queue, c) // after close as well: it is what is left then
+	k.next(cleanupPause)
+}
+
+// next schedules a round after a pause if one is needed; the caller holds the mutex.
+func (k *cleanups) next(pause time.Duration) {
+	if k.running || k.closed || len(k.queue) == 0 {
+		return
+	}
+	k.running = true
+	k.timer = time.AfterFunc(pause, k.round)
+}
+
+// round sends the first of the queue; those that fail go to its end.
+func (k *cleanups) round() {
+	k.mu.Lock()
+	batch := k.take(cleanupBatch)
+	k.mu.Unlock()
+	k.send(batch, func(confirmed bool) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.running = false
+		if confirmed { // the server answers again
+			k.next(0)
+		} else {
+			k.next(cleanupPause)
+		}
+	})
+}
+
+// take removes the first n; the caller holds the mutex.
+func (k *cleanups) take(n int) []cleanup {
+	n = min(n, len(k.queue))
+	batch := k.queue[:n:n]
+	if k.queue = k.queue[n:]; len(k.queue) == 0 {
+		k.queue = nil
+	}
+	k.sent += n
+	return batch
+}
+
+// send sends a batch, and at the end reports whether any release was confirmed.
+func (k *cleanups) send(batch []cleanup, done func(confirmed bool)) {
+	if len(batch) == 0 {
+		done(false)
+		return
+	}
+	all := &collect[bool]{n: len(batch), judge: whenAll(func(retry []bool) { done(slices.Contains(retry, false)) })}
+	deadline := time.Now().Add(k.server.callTimeout)
+	for _, c := range batch {
+		if k.server.System.Now() >= c.until { // it has expired
+			all.add(k.answered(c, Reply{}))
+			continue
+		}
+		c.try(deadline, func(r Reply) { all.add(k.answered(c, r)) })
+	}
+}
+
+// answered handles a reply, and reports whether the release must be retried.
+func (k *cleanups) answered(c cleanup, r Reply) (retry bool) {
+	k.mu.Lock()
+	k.sent--
+	if retry = r.failed() && r.Transient && !k.closed; retry {
+		k.queue = append(k.queue, c)
+	}
+	k.mu.Unlock()
+	if r.failed() && !retry {
+		k.server.LeaveToExpire(c.until)
+	}
+	if !retry && c.done != nil {
+		c.done(!r.failed())
+	}
+	return retry
+}
+
+// close ends the rounds. It sends the remaining releases once more, and waits for them until
+// done.
+func (k *cleanups) close(done <-chan struct{}) {
+	k.mu.Lock()
+	k.closed = true
+	if k.timer != nil {
+		k.timer.Stop()
+	}
+	batch := k.take(len(k.queue))
+	k.mu.Unlock()
+	answered := make(chan struct{})
+	k.send(batch, func(bool) { close(answered) })
+	select {
+	case <-answered:
+	case <-done:
+	}
+}
+
+// complete reports whether no release is left.
+func (k *cleanups) complete() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.queue)+k.sent == 0
+}

@@ -1,0 +1,198 @@
+package backend
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+)
+
+// majority is one lock on a majority of independent servers: a RedLock
+// (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/). Package lock counts
+// the validity from before the first server is asked, and subtracts the drift.
+type majority struct {
+	servers []*Server
+	members []*member
+	// quarantine is how old a server's memory must be known to be, else it has no vote.
+	quarantine time.Duration
+	// ended is the last term that was released; a grant to it that arrives later is released,
+	// too.
+	ended atomic.Uint64
+}
+
+func newMajority(servers []*Server, name string, options *protocol.Options) *majority {
+	m := &majority{servers: servers, quarantine: servers[0].quarantine}
+	for _, s := range servers {
+		m.members = append(m.members, newMember(Part{Server: s, Name: name}, options))
+	}
+	return m
+}
+
+func (m *majority) quorum() int { return len(m.members)/2 + 1 }
+
+func (m *majority) run(c lock.Command, deadline time.Time, done func(Reply)) {
+	switch {
+	case c.Kind == lock.Acquire && c.Count == 1:
+		m.acquire(c, deadline, done)
+	case isFull(c):
+		m.release(c, deadline, done)
+	case c.Kind == lock.Yield:
+		m.release(asRelease(c), deadline, done)
+	case c.Kind == lock.ForceRelease:
+		m.force(c, deadline, done)
+	default:
+		m.set(c, deadline, done)
+	}
+}
+
+// end records that a term is over, before its releases are sent.
+func (m *majority) end(term uint64) { raise(&m.ended, term) }
+
+// set renews the lease, or changes its count, on a majority. It restores the lease on a server
+// that was restarted, or did not answer before.
+func (m *majority) set(c lock.Command, deadline time.Time, done func(Reply)) {
+	decided := false
+	answers := &collect[vote]{n: len(m.members), judge: func(votes []vote, last bool) (func(), bool) {
+		t := count(votes)
+		lost := len(t.absent) + len(t.refused)
+		switch {
+		case decided: // what comes late may still want to be healed
+			return func() { m.heal(c, count(votes[len(votes)-1:]).absent) }, last
+		case len(t.done) >= m.quorum():
+			decided = true
+			return func() {
+				m.heal(c, t.absent)
+				done(Reply{Result: lock.Result{Outcome: lock.Done}})
+			}, last
+		case lost > len(m.members)-m.quorum():
+			r := Reply{Result: lock.Result{Outcome: lock.Absent}}
+			r.Taken = slices.ContainsFunc(append(t.absent, t.refused...), func(v vote) bool { return v.Taken || v.Outcome == lock.Refused })
+			return func() { done(r) }, true
+		case len(votes)-len(t.done) > len(m.members)-m.quorum():
+			return func() { done(m.halfDone(t)) }, true
+		}
+		return nil, false
+	}}
+	for _, on := range m.members {
+		on.run(c, deadline, func(r Reply) { answers.add(vote{r, on}) })
+	}
+}
+
+func (m *majority) heal(c lock.Command, absent []vote) {
+	c.Kind = lock.Acquire
+	for _, v := range absent {
+		if !v.Taken && c.Term > m.ended.Load() {
+			once := c
+			once.Count = 1 // one step after the other, as the script has it
+			m.vote(v.on, once, 0, time.Now().Add(rollBackTime), func(first Reply) (late bool) {
+				if first.Outcome == lock.Done && c.Count > 1 {
+					v.on.run(c, time.Now().Add(rollBackTime), func(Reply) {})
+				}
+				return false
+			})
+		}
+	}
+}
+
+// release ends the lease on all servers.
+func (m *majority) release(c lock.Command, deadline time.Time, done func(Reply)) {
+	m.end(c.Term)
+	free := func(on *member, done func(Reply)) { on.run(c, deadline, done) }
+	m.free(free, func(on *member) { m.retryReleaseOn(on, c) }, func(t tally) {
+		switch {
+		case len(t.done) >= m.quorum():
+			done(Reply{Result: lock.Result{Outcome: lock.Done}})
+		case len(t.absent) > len(m.members)-m.quorum():
+			done(Reply{Result: lock.Result{Outcome: lock.Absent}})
+		default:
+			r := m.halfDone(t)
+			if !r.Transient { // the release is not retried
+				for _, v := range t.failed {
+					m.retryReleaseOn(v.on, c)
+				}
+			}
+			done(r)
+		}
+	})
+}
+
+// free releases the lock on every server. A majority completes the release, but the others are
+// retried: a key that is left on one of them matters as soon as another server is down. Once
+// there is a majority, goOn is called for each server that has failed, or fails later.
+func (m *majority) free(free func(on *member, done func(Reply)), goOn func(on *member), done func(tally)) {
+	enough := false
+	late := func(votes []vote) {
+		for _, v := range votes {
+			if v.failed() {
+				goOn(v.on)
+			}
+		}
+	}
+	answers := &collect[vote]{n: len(m.members), judge: func(votes []vote, last bool) (func(), bool) {
+		t := count(votes)
+		switch {
+		case enough:
+			return func() { late(votes[len(votes)-1:]) }, last
+		case len(t.done) >= m.quorum() || last && len(t.absent) > len(m.members)-m.quorum():
+			enough = true
+			return func() {
+				late(t.failed)
+				done(t)
+			}, last
+		case last:
+			return func() { done(t) }, true
+		}
+		return nil, false
+	}}
+	for _, on := range m.members {
+		free(on, func(r Reply) { answers.add(vote{r, on}) })
+	}
+}
+
+func (m *majority) channels() []Channel {
+	var channels []Channel
+	for _, on := range m.members {
+		channels = append(channels, on.channels()...)
+	}
+	return channels
+}
+
+func (m *majority) cleanUp(c lock.Command, done func(certain bool)) {
+	m.end(c.Term)
+	answers := &collect[bool]{n: len(m.members), judge: func(ends []bool, last bool) (func(), bool) {
+		certain := 0
+		for _, end := range ends {
+			if end {
+				certain++
+			}
+		}
+		if certain < m.quorum() && !last {
+			return nil, false
+		}
+		return func() { done(certain >= m.quorum()) }, true
+	}}
+	for _, on := range m.members {
+		if on.mayHold(c.Term) {
+			on.cleanUp(c, func(certain bool) { answers.add(certain) })
+		} else {
+			answers.add(true)
+		}
+	}
+}
+
+func (m *majority) retryRelease(c lock.Command) {
+	m.end(c.Term)
+	for _, on := range m.members {
+		m.retryReleaseOn(on, c)
+	}
+}
+
+// retryReleaseOn retries the release on a server that may have granted the term. A grant by a
+// vote that is still under way is released when it arrives.
+func (m *majority) retryReleaseOn(on *member, c lock.Command) {
+	if on.mayHold(c.Term) {
+		on.retryRelease(c)
+	}
+}

@@ -1,0 +1,120 @@
+package backend
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// acquire asks all servers concurrently. It ends with a majority, or as soon as that is out of
+// reach; a minority's grants are then released. When a majority has answered but the votes are
+// split, it does not wait for much slower servers: two processes would otherwise block each
+// other until the servers that hang have timed out.
+func (m *majority) acquire(c lock.Command, deadline time.Time, done func(Reply)) {
+	began := time.Now()
+	var grace *time.Timer
+	end := func() {
+		if grace != nil {
+			grace.Stop()
+		}
+	}
+	answers := &collect[vote]{n: len(m.members)}
+	answers.judge = func(votes []vote, _ bool) (func(), bool) {
+		t := count(votes)
+		switch {
+		case len(t.done) >= m.quorum():
+			end()
+			if Distinct(m.servers) != nil {
+				m.end(c.Term)
+				return func() { m.giveBack(c, t, done) }, true
+			}
+			return func() { done(Reply{Result: lock.Result{Outcome: lock.Done}}) }, true
+		case len(votes)-len(t.done) > len(m.members)-m.quorum():
+			end()
+			m.end(c.Term) // before a vote can be late
+			return func() { m.giveBack(c, t, done) }, true
+		case len(t.done)+len(t.refused) >= m.quorum() && grace == nil:
+			grace = time.AfterFunc(max(split, 2*time.Since(began)), func() {
+				answers.cut(func(votes []vote) func() {
+					m.end(c.Term)
+					t := count(votes)
+					for range len(m.members) - len(votes) {
+						t.failed = append(t.failed, vote{Reply: Reply{Result: tooSlow}})
+					}
+					return func() { m.giveBack(c, t, done) }
+				})
+			})
+		}
+		return nil, false
+	}
+	for _, on := range m.members {
+		m.vote(on, c, m.quarantine, deadline, func(r Reply) (late bool) { return answers.add(vote{r, on}) })
+	}
+}
+
+// tooSlow is the vote of a server that was not waited for any longer.
+var tooSlow = lock.Result{Outcome: lock.Failed, Transient: true, Err: errors.New("no answer yet")}
+
+// vote asks one server. The answer may come after the end of the term, since nothing waits for
+// more than a majority; a grant must not outlast the term.
+func (m *majority) vote(on *member, c lock.Command, quarantine time.Duration, deadline time.Time, done func(Reply) (late bool)) {
+	on.vote(c, quarantine, deadline, func(r Reply) {
+		granted := r.Outcome == lock.Done || r.Unsure
+		if granted {
+			raise(&on.granted, c.Term)
+		}
+		over := c.Term <= m.ended.Load()
+		if done(r) {
+			over = c.Term <= m.ended.Load()
+		}
+		if over && granted {
+			on.cleanUp(c, nil)
+		}
+	})
+}
+
+// giveBack releases the grants. It waits for the servers that have granted the lock. Servers
+// that failed get the release as well, and those that have not answered yet get it when they do.
+func (m *majority) giveBack(c lock.Command, t tally, done func(Reply)) {
+	why := m.refusal(t)
+	if err := Distinct(m.servers); err != nil {
+		why = Reply{Result: lock.Result{Outcome: lock.Failed, Err: err}}
+	}
+	for _, v := range t.failed {
+		if v.Unsure {
+			v.on.cleanUp(c, nil)
+		}
+	}
+	if len(t.done) == 0 {
+		done(why)
+		return
+	}
+	answers := &collect[vote]{n: len(t.done), judge: whenAll(func(votes []vote) {
+		for _, v := range votes {
+			if v.failed() {
+				v.on.retryRelease(c)
+			}
+		}
+		done(why)
+	})}
+	deadline := time.Now().Add(rollBackTime)
+	for _, v := range t.done {
+		v.on.run(asRelease(c), deadline, func(r Reply) { answers.add(vote{r, v.on}) })
+	}
+}
+
+// split bounds how long those who took a minority each wait before they try again. The
+// wait is random, so that they do not go on colliding.
+const split = 50 * time.Millisecond
+
+// raise makes a number the given one, unless it is higher already.
+func raise(number *atomic.Uint64, to uint64) {
+	for {
+		last := number.Load()
+		if to <= last || number.CompareAndSwap(last, to) {
+			return
+		}
+	}
+}

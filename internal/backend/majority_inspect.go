@@ -1,0 +1,65 @@
+package backend
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+)
+
+// inspect reports the lock as held if one holder has a majority, as soon as that is known.
+func (m *majority) inspect(deadline time.Time, done func(protocol.View, error)) {
+	answers := &collect[look]{n: len(m.members), judge: func(looks []look, last bool) (func(), bool) {
+		view, known, err := m.view(looks)
+		if !known && !last {
+			return nil, false
+		}
+		return func() { done(view, err) }, true
+	}}
+	for _, on := range m.members {
+		on.inspect(deadline, func(v protocol.View, err error) { answers.add(look{v, err}) })
+	}
+}
+
+// view combines the answers of the servers. known reports whether the missing answers could no
+// longer change it.
+func (m *majority) view(looks []look) (seen protocol.View, known bool, err error) {
+	holders, answered, most := map[string][]protocol.View{}, 0, 0
+	seen.TTL = -1
+	for _, l := range looks {
+		if l.err != nil {
+			err = l.err
+			continue
+		}
+		answered++
+		seen.Subscribers = max(seen.Subscribers, l.Subscribers)
+		if l.Locked {
+			holders[l.Holder] = append(holders[l.Holder], l.View)
+			most = max(most, len(holders[l.Holder]))
+		}
+	}
+	if answered < m.quorum() {
+		return protocol.View{}, len(looks)-answered > len(m.members)-m.quorum(), err
+	}
+	for _, views := range holders {
+		if len(views) >= m.quorum() {
+			agreed, known := m.agreed(views)
+			agreed.Subscribers = seen.Subscribers
+			return agreed, known, nil
+		}
+	}
+	return seen, most+len(m.members)-len(looks) < m.quorum(), nil
+}
+
+// agreed is what a majority says of its holder. A server that has not carried out the last
+// re-entry yet has another hold count; known reports whether a majority has the same.
+func (m *majority) agreed(views []protocol.View) (seen protocol.View, known bool) {
+	same := map[int][]protocol.View{}
+	for _, v := range views {
+		if same[v.Count] = append(same[v.Count], v); len(same[v.Count]) >= m.quorum() {
+			views, known = same[v.Count], true
+		}
+	}
+	return slices.MaxFunc(views, func(a, b protocol.View) int { return cmp.Compare(a.TTL, b.TTL) }), known
+}

@@ -1,0 +1,88 @@
+package backend
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// member is a single that is part of another lock.
+type member struct {
+	single
+	as protocol.Member
+	// granted is the last term that has, or may have, got the lock by a vote.
+	granted atomic.Uint64
+}
+
+func newMember(p Part, options *protocol.Options) *member {
+	l := protocol.New(p.Kind, p.Server.prefix+p.Name, options)
+	return &member{single: single{server: p.Server, lock: l}, as: protocol.Member{Lock: l, Mode: p.Mode, Fenced: p.Fenced}}
+}
+
+func (m *member) run(c lock.Command, deadline time.Time, done func(Reply)) {
+	c = m.as.Command(c)
+	if c.Kind == lock.Renew {
+		m.renew(&c, deadline, m.read(done))
+		return
+	}
+	m.server.redis.Run(m.call(&c, deadline, m.read(done)))
+}
+
+// vote is Acquire on one server of a RedLock. It records what the reply says about the server's
+// memory.
+func (m *member) vote(c lock.Command, quarantine time.Duration, deadline time.Time, done func(Reply)) {
+	m.mu.Lock()
+	call := m.lock.Vote(&c, quarantine, m.server.knownMemory(), uuid.NewString(), deadline)
+	m.mu.Unlock()
+	read := m.read(done)
+	call.To = receive(func(tag uint64, reply redisio.Reply) {
+		if reply.Err == nil {
+			age := time.Duration(0)
+			name, out := protocol.Voted(reply)
+			if out > 0 {
+				age = quarantine - out
+			}
+			m.server.memory.seen(name, age, m.server.System.Now())
+		}
+		read(tag, reply)
+	})
+	m.server.redis.Run(call)
+}
+
+// releaseOf releases the lock if the owner, of any client, holds it.
+func (m *member) releaseOf(owner string, deadline time.Time, done func(Reply)) {
+	m.mu.Lock()
+	call := m.lock.ReleaseOf(owner, deadline)
+	m.mu.Unlock()
+	call.To = m.read(done)
+	m.server.redis.Run(call)
+}
+
+// owner is the owner of that term in Redis.
+func (m *member) owner(term uint64) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.lock.Owner(term)
+}
+
+func (m *member) cleanUp(c lock.Command, done func(certain bool)) {
+	m.server.cleanups.start(m.release(c, done))
+}
+
+func (m *member) retryRelease(c lock.Command) { m.server.cleanups.add(m.release(c, nil)) }
+
+func (m *member) release(c lock.Command, done func(certain bool)) cleanup {
+	return m.server.cleanup(m.try(m.as.Command(asRelease(c))), c, done)
+}
+
+func (m *member) inspect(deadline time.Time, done func(protocol.View, error)) {
+	m.Inspect(deadline, done)
+}
+
+// mayHold reports whether a vote here has given the lock to a term, or may have.
+func (m *member) mayHold(term uint64) bool { return m.granted.Load() >= term }

@@ -1,0 +1,81 @@
+package backend
+
+import (
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// Part is a member of a MultiLock.
+type Part struct {
+	Server *Server
+	Kind   protocol.Kind
+	Name   string
+	Mode   lock.Mode
+	// Fenced parts draw a fencing token.
+	Fenced bool
+	// Majority is the servers of a RedLock if the part is one; Server is then the first of them.
+	Majority []*Server
+}
+
+// All is all of several parts, which are taken in the order of Batches.
+func All(parts []Part, options *protocol.Options, to Receiver) Backend {
+	return &several{newAll(parts, options), to}
+}
+
+func newAll(parts []Part, options *protocol.Options) part {
+	combined := &all{}
+	for _, indices := range Batches(parts) {
+		if first := parts[indices[0]]; first.Majority != nil {
+			combined.parts = append(combined.parts, newMajority(first.Majority, first.Name, options))
+			continue
+		}
+		var members []*member
+		for _, i := range indices {
+			members = append(members, newMember(parts[i], options))
+		}
+		if len(members) == 1 {
+			combined.parts = append(combined.parts, members[0])
+		} else {
+			combined.parts = append(combined.parts, newBatch(members))
+		}
+	}
+	if len(combined.parts) == 1 {
+		return combined.parts[0]
+	}
+	return combined
+}
+
+// Batches returns the indices of the parts by script, in the order in which they are taken.
+// Their fencing tokens come in that order, too.
+func Batches(parts []Part) [][]int {
+	type place struct {
+		server *Server
+		slot   uint16
+	}
+	var batches [][]int
+	at := map[place]int{}
+	for i, part := range parts {
+		p := place{server: part.Server}
+		switch {
+		case part.Majority != nil:
+			batches = append(batches, []int{i})
+			continue
+		case part.Server.redis.Cluster():
+			p.slot = redisio.Slot(part.Server.prefix + part.Name)
+		}
+		n, known := at[p]
+		if !known {
+			n = len(batches)
+			at[p] = n
+			batches = append(batches, nil)
+		}
+		batches[n] = append(batches[n], i)
+	}
+	return batches
+}
+
+// Majority is one lock on a majority of servers, that is a RedLock.
+func Majority(servers []*Server, name string, options *protocol.Options, to Receiver) Backend {
+	return &several{newMajority(servers, name, options), to}
+}

@@ -1,0 +1,116 @@
+package backend
+
+import (
+	"sync"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// single is one lock on one Redis.
+type single struct {
+	server *Server
+	lock   *protocol.Lock
+	mu     sync.Mutex // guards the making of calls
+}
+
+// call makes the call of a command; its reply goes to the receiver.
+func (s *single) call(c *lock.Command, deadline time.Time, to redisio.Receiver) redisio.Call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	call := s.lock.Call(c, deadline)
+	call.To = to
+	return call
+}
+
+// renew sends a renewal, which shares a script with others.
+func (s *single) renew(c *lock.Command, deadline time.Time, to redisio.Receiver) {
+	s.mu.Lock()
+	renewal := s.lock.Renewal(c, deadline)
+	s.mu.Unlock()
+	renewal.To = to
+	s.server.redis.Renew(renewal)
+}
+
+// Inspect implements Backend.
+func (s *single) Inspect(deadline time.Time, done func(protocol.View, error)) {
+	call := s.lock.Inspect(deadline)
+	call.To = receive(func(tag uint64, reply redisio.Reply) {
+		if reply.Err != nil {
+			done(protocol.View{}, reply.Err)
+			return
+		}
+		done(s.lock.View(tag, reply), nil)
+	})
+	s.server.redis.Run(call)
+}
+
+// Channels implements Backend.
+func (s *single) Channels(term uint64) []Channel {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return []Channel{{s.server, s.lock.ChannelOf(term)}}
+}
+
+func (s *single) channels() []Channel { return []Channel{{s.server, s.lock.Channel}} }
+
+// try returns a function that makes one try of a cleanup.
+func (s *single) try(c lock.Command) func(time.Time, func(Reply)) {
+	return func(deadline time.Time, done func(Reply)) {
+		s.server.redis.Run(s.call(&c, deadline, s.read(done)))
+	}
+}
+
+// read returns a receiver that reads a reply and passes it to done.
+func (s *single) read(done func(Reply)) receive {
+	return func(tag uint64, reply redisio.Reply) {
+		_, result := s.lock.Read(tag, reply)
+		r := Reply{Result: result}
+		if r.Outcome == lock.Refused {
+			r.Busy = s.channels()
+		}
+		done(r)
+	}
+}
+
+// receive is a function as a redisio.Receiver.
+type receive func(tag uint64, reply redisio.Reply)
+
+// Replied implements redisio.Receiver.
+func (f receive) Replied(tag uint64, reply redisio.Reply) { f(tag, reply) }
+
+// direct is a single that is not part of another lock, as most locks are. It receives the
+// replies to all its commands itself, so none of them needs memory of its own.
+type direct struct {
+	single
+	to Receiver
+}
+
+// Single returns the Backend for the lock of that kind and name on one Redis.
+func Single(s *Server, kind protocol.Kind, name string, options *protocol.Options, to Receiver) Backend {
+	return &direct{single: single{server: s, lock: protocol.New(kind, s.prefix+name, options)}, to: to}
+}
+
+// Run implements Backend.
+func (d *direct) Run(c lock.Command, deadline time.Time) {
+	if c.Kind == lock.Renew {
+		d.renew(&c, deadline, d)
+		return
+	}
+	if call := d.call(&c, deadline, d); !d.to.Lend(c.Kind, call) {
+		d.server.redis.Run(call)
+	}
+}
+
+// Replied implements redisio.Receiver.
+func (d *direct) Replied(tag uint64, reply redisio.Reply) {
+	seq, result := d.lock.Read(tag, reply)
+	d.to.Replied(seq, Reply{Result: result})
+}
+
+// CleanUp implements Backend.
+func (d *direct) CleanUp(c lock.Command, done func(certain bool)) {
+	d.server.cleanups.start(d.server.cleanup(d.try(c), c, done))
+}

@@ -1,0 +1,79 @@
+package lock
+
+import (
+	"math/bits"
+	"time"
+)
+
+// Config is the configuration of a lock's decisions; it is the same for all locks of a system.
+type Config struct {
+	// Watchdog is the TTL that the watchdog renews every Renewal.
+	Watchdog time.Duration
+	Renewal  time.Duration
+	// HandOffLimit is how long a process may hand the lock off to its own waiters before it
+	// yields.
+	HandOffLimit time.Duration
+	// ForcedYield is how often a yield at the hand-off limit releases the lock although nobody
+	// is seen to wait.
+	ForcedYield time.Duration
+	// Poll bounds the wait for an unlock message, which may be lost.
+	Poll time.Duration
+	// CallTimeout bounds the wait for Redis to answer.
+	CallTimeout time.Duration
+	// QueueLimit bounds the number of waiters.
+	QueueLimit int
+	// Seed makes the jitter of this process differ from that of others.
+	Seed uint64
+}
+
+const (
+	// replyGrace is how long after a command's deadline its reply is awaited before it counts as
+	// lost.
+	replyGrace = 250 * time.Millisecond
+	// Tries that failed are repeated after firstBackoff at first, then after twice
+	// as long every time, up to mostBackoff; sooner for short leases.
+	firstBackoff = 50 * time.Millisecond
+	mostBackoff  = time.Second
+)
+
+// Margin is how much earlier than its TTL the validity of a lease ends: 1 % for clocks that run
+// at different speeds, and 2 ms for Redis's rounding. It is the drift allowance of the Redlock
+// description.
+func Margin(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
+
+// TryTime bounds how long a request that does not wait goes without an answer: it waits for
+// Redis, perhaps behind a release that is not confirmed.
+func (c *Config) TryTime() time.Duration { return c.CallTimeout + replyGrace }
+
+// timeout bounds one call about a lease, so that several fit into the lease.
+func (c *Config) timeout(lease time.Duration) time.Duration {
+	return max(min(c.CallTimeout, lease/4), time.Millisecond)
+}
+
+// backoff is the pause before a command about a lease of that length is sent again.
+func (l *Lock) backoff(tries int, lease time.Duration) time.Duration {
+	return l.pause(tries, lease, lease/6)
+}
+
+// waitersBackoff is the pause before the next try to get a lease of that length. No lease is at
+// stake yet, so the pause may grow longer than the lease.
+func (l *Lock) waitersBackoff(tries int, lease time.Duration) time.Duration {
+	return l.pause(tries, lease, l.cfg.Watchdog/6)
+}
+
+func (l *Lock) pause(tries int, lease, most time.Duration) time.Duration {
+	pause := min(firstBackoff, lease/20) << min(tries, 10)
+	return l.jitter(max(min(pause, most, mostBackoff), time.Millisecond))
+}
+
+// jitter returns a time between d/2 and d. It derives from the lock's own history, so the same
+// events always lead to the same decisions.
+func (l *Lock) jitter(d time.Duration) time.Duration {
+	// The finalizer of splitmix64.
+	z := l.cfg.Seed + l.seq*0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	z ^= z >> 31
+	part, _ := bits.Mul64(z, uint64(d/2))
+	return d/2 + time.Duration(part)
+}

@@ -1,0 +1,147 @@
+package lock
+
+import "time"
+
+// wanted is how the lease should be held in Redis. A writer's does not become a reader's
+// while a late command might make it a writer's again: that would end it.
+func (l *Lock) wanted(h *holds) counts {
+	c := h.wanted()
+	if c.exclusive == 0 && l.lease.mode == Exclusive && l.modeMayChange(Shared) {
+		c.exclusive = 1
+	}
+	return c
+}
+
+// setCounts tells Redis how often the lease will be held after a change.
+func (l *Lock) setCounts(own hold, c countChange, by int) {
+	next := l.holds
+	own.counts = own.plus(c.mode, by)
+	next.update(own)
+	o := op{kind: opCount, counts: l.wanted(&next), mode: c.mode, hold: c.hold, request: c.request, ref: c.ref, until: c.until}
+	if c.request != nil && own.tokens == nil && !l.hasToken(c.request) {
+		o.reserved = 1 // the hold was taken without a token, and its re-entry asks for one
+	}
+	l.start(o)
+}
+
+func (l *Lock) countCommand(o *op, c *Command) {
+	o.lease = l.countLease(o.request, o.joins())
+	if c.Kind = Release; o.request != nil {
+		c.Kind, c.Tokens = Acquire, o.reserved
+	}
+}
+
+// countLease is the TTL to set when the counts change: the watchdog's, or what is
+// left of a fixed lease, unless a re-entry asks for more, or somebody joins. It never
+// cuts short what is trusted: a lease that was fixed may be longer than the watchdog's.
+func (l *Lock) countLease(req *Request, joins bool) time.Duration {
+	left := max(l.lease.until+Margin(l.lease.length)-l.now, time.Millisecond)
+	if !l.lease.fixed || joins {
+		return max(left, l.cfg.Watchdog)
+	}
+	if req != nil {
+		left = max(left, req.Lease)
+	}
+	return left
+}
+
+func (l *Lock) countReplied(o op, r Result) {
+	switch r.Outcome {
+	case Done:
+		l.main = op{}
+		l.lease.counts = o.counts
+		if o.counts.exclusive == 0 {
+			l.lease.mode = Shared // a writer has become a reader
+		}
+		l.wait.lastErr = ""
+		l.drawTokens(o, r)
+		if o.joins() {
+			l.converted(o)
+			return
+		}
+		if o.request != nil || o.ref != nil || !l.lease.fixed { // whoever left prolongs no fixed lease
+			l.extend(o)
+		}
+		l.counted(o)
+	case Absent, Refused:
+		l.loseByResult(r)
+	case Failed:
+		l.again(&l.main, r)
+		reason, detail := failure(r)
+		l.wait.lastErr = detail
+		l.withdrawPending(func(req *Request) bool { return req.Try }, func(req *Request) { l.refuse(req.Ref, reason, detail) })
+		l.refuseTries(reason, detail)
+		if o.request == nil && o.ref == nil {
+			l.main.counts = l.wanted(&l.holds) // nobody wants the change any more
+			return
+		}
+		switch {
+		case o.request != nil && r.Transient && !o.request.Try:
+			return
+		case o.ref != nil && r.Transient && (l.now < o.until || o.tries == 0):
+			return // a reply may have got lost, which took all of the time: one more try says so
+		case o.request != nil:
+			l.refuse(o.request.Ref, reason, detail)
+		default:
+			l.giveBack(o)
+			l.answer(o.ref, Answer{Kind: NotFreed, HoldID: o.hold, Reason: reason,
+				Detail: "the hold counts as given back, but Redis has not confirmed its new count, which is still being set: " + detail})
+		}
+		l.dropCount()
+	}
+}
+
+// counted brings the holds in line with a change that Redis has made.
+func (l *Lock) counted(o op) {
+	own := l.holds.byID(o.hold)
+	switch {
+	case o.request != nil:
+		own.counts = own.plus(o.mode, 1)
+		if o.request.Lease > 0 {
+			own.until = max(own.until, o.sentAt+o.request.Lease-Margin(o.request.Lease))
+		}
+		if own.tokens == nil {
+			own.tokens = l.nextTokens(o.request)
+		}
+		l.holds.update(own)
+		l.answer(o.request.Ref, Answer{
+			Kind: Granted, HoldID: own.id, Count: own.in(o.mode), Until: l.holdUntil(own), Bound: own.until, FirstRef: own.ref, Tokens: own.tokens,
+		})
+	case o.ref != nil:
+		left := o.counts
+		if !own.dead {
+			own.counts = own.plus(o.mode, -1)
+			l.holds.update(own)
+			left = own.counts
+		}
+		l.answer(o.ref, Answer{Kind: Freed, HoldID: own.id, Count: left.total()})
+	}
+}
+
+// dropCount gives up a change of the counts whose requester has been answered.
+func (l *Lock) dropCount() {
+	if l.main.unsure || l.main.inFlight {
+		l.lease.counts = unknown // nextPending sets it right
+		l.givenUp(&l.main)
+	}
+	l.main = op{}
+}
+
+// refuseCount answers whoever asked for the change of the counts under way.
+func (l *Lock) refuseCount(reason Reason, detail string) {
+	if o := l.main; o.request != nil {
+		l.refuse(o.request.Ref, reason, detail)
+	} else {
+		l.answer(o.ref, Answer{Kind: NotFreed, HoldID: o.hold, Reason: Lost, Detail: detail})
+	}
+}
+
+// giveBack counts one hold less, though the count in Redis could not be set: that is set
+// right as soon as Redis allows it, or with the release of the last.
+func (l *Lock) giveBack(o op) {
+	own := l.holds.byID(o.hold)
+	if !own.dead { // else its counts are those of its last release already
+		own.counts = own.plus(o.mode, -1)
+		l.holds.update(own)
+	}
+}

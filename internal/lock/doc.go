@@ -1,0 +1,109 @@
+// Package lock decides what a lock does next. It is a plain value with methods: no Redis, no
+// actors, no clock of its own. A lock actor of package actors turns messages, timers and replies
+// into its events, and carries out the effects that come back.
+//
+// # Lease and hold
+//
+// The lease is the process's right to the key in Redis; a hold is one local holder's turn on it. A
+// thousand waiters in a process contend for one lease.
+//
+//	lease   free ─▶ contending ─▶ owned ─▶ releasing ─▶ free
+//	                    ▲           │ lost: expired, gone, taken, forced
+//	                    └───────────┘
+//	hold    waiting ─▶ granted(count) ─▶ released
+//	           └─▶ timed out, cancelled     └─▶ lost
+//
+// # Terms
+//
+// The field in the lock's hash is "<system uuid>:<term>". A term begins whenever the process starts
+// to contend for the key, and ends with the release or loss. Its number is never used again. So a
+// release or renewal that arrives in a later term does nothing. A late acquire may take a free key;
+// the next refusal reveals that, or the key expires.
+//
+// # Trust
+//
+// A lease is trusted until
+//
+//	when the command that set the TTL was sent + TTL − margin
+//
+// on the process's own clock; it does not matter when the reply came. That clock counts the time
+// the machine sleeps, as the lease does. The margin (see Margin) allows for clocks that run at
+// different speeds. Every event first compares the clock with this end, so after it nothing is
+// granted, and no hold is released as if it were valid.
+//
+// # Commands
+//
+// At any time there is at most one command about the lease (Lock.main) and one renewal by the
+// watchdog, besides the cleanup of earlier terms. Scripts set values instead of adding to them. A
+// command without a reply is sent again until its outcome is known, or no longer matters. A reply
+// carries the number of its command; a reply that is not awaited is ignored.
+//
+// Redis cannot delay a release by refusing something else. Re-entries and partial releases change
+// the hold count one after another. While Redis refuses such a change, the release of the last hold
+// ends the hold at once, and a partial release is answered after CallTimeout; the count in Redis
+// follows later.
+//
+// Three things are cleaned up by releases of their term in the background, until one is confirmed or
+// the TTL is certainly over: a release whose outcome is unknown when the lease ends, an acquire that
+// may have been carried out although its waiter has left, and a lost hold whose key may still exist.
+//
+// # Waiting
+//
+// The first try is made at once. After a refusal the lock subscribes to its channel. It tries again
+// when that is confirmed, when a message comes, when the other holder's TTL ends, and at the latest
+// after Poll. A message is only a hint.
+//
+// # Order
+//
+// The order decides who is next; it is a value of its own, and nothing else depends on which one it
+// is. There are two: the queue of this process with a hand-off limit (localOrder), and one queue of
+// all processes in Redis (redisOrder).
+//
+// # Hand-off limit
+//
+// While waiters queue in localOrder, the lease passes from one to the next in memory. At the hand-off
+// limit, a yield asks whether others are subscribed. If so, it releases the lock, and the process
+// stands back until each of them has had a turn, or the time for that is over. Otherwise it renews
+// the lease. Since some clients wait without subscribing, a yield is forced now and then.
+//
+// # Sharing
+//
+// A lease is exclusive or shared. Readers of one process share one lease: the first takes it, others
+// join it in memory, each with its own hold, and the last to leave releases it. Redis sees them as
+// one reader; their re-entries are added to its count. Nobody joins past a writer that waits in the
+// process's queue. At the hand-off limit of the readers, Redis is asked whether others wait. If so,
+// the lease is draining: it ends when its readers have left, and later readers wait for the next.
+//
+// The end of a reader's fixed lease is kept in memory, since others may keep the lease alive for
+// longer. If the reader is alone, the lease in Redis ends with its fixed lease.
+//
+// # Tokens
+//
+// Fencing tokens are drawn in blocks: one for the holder, and one for each waiter behind it. Nobody
+// else can draw a token before the term ends, so local hand-offs get higher tokens than all earlier
+// holds, and lower ones than all later holds.
+//
+// # A queue in Redis
+//
+// For the order of arrival across all processes (redisOrder), every waiter has a term of its own from
+// the start, and a queue entry under it. One command, SyncQueue, synchronises the queue in Redis with
+// ours: it adds new entries, removes those of waiters that have left, confirms that the others are
+// alive, releases the hold that has ended, and takes the lock for the waiter whose turn it is. It is
+// safe to send at any time and any number of times.
+//
+// # Files
+//
+//	lock.go                      the state
+//	requests.go, inspect.go      the requests
+//	step.go                      what every event does; the commands of replies and timers
+//	op.go                        sending a command, and sending it again
+//	acquire.go grant.go count.go renewal.go release.go
+//	                             the commands: each with the handling of its reply
+//	order.go local_order.go redis_order.go
+//	                             who is next, with the commands for that
+//	pending.go waiters.go        changes and requests that wait
+//	lease.go end.go share.go token.go
+//	                             trust, the end of holds and leases, readers, fencing tokens
+//	config.go effects.go hold.go request.go
+//	                             configuration, effects, holds, the queue
+package lock

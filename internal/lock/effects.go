@@ -1,0 +1,286 @@
+package lock
+
+import (
+	"fmt"
+	"time"
+)
+
+// Instant is a point in time: the time since the system started, on a clock that never goes
+// backwards and counts the time the machine sleeps.
+type Instant = time.Duration
+
+// EffectKind is what an Effect asks for.
+type EffectKind uint8
+
+const (
+	// Send runs Command in Redis; Replied delivers the outcome.
+	Send EffectKind = iota + 1
+	// Reply delivers Answer to the request Ref.
+	Reply
+	// TellLost notifies the holder Ref that its hold is lost, with Answer's Reason and Detail.
+	TellLost
+	// TellAtRisk warns the holder Ref that the lease ends at Answer.Until unless a renewal succeeds.
+	TellAtRisk
+	// HoldEnded says that the hold of Ref has ended, for any reason. No notification follows.
+	HoldEnded
+	// Subscribe asks for the messages of the lock's channel, or of the channel of Term's queue
+	// entry; Subscribed confirms it.
+	Subscribe
+	// Unsubscribe ends a subscription.
+	Unsubscribe
+	// LeaveToExpire says that a release has failed for good: a key may stay in Redis until
+	// Answer.Until.
+	LeaveToExpire
+)
+
+// Effect is something that the lock actor must do for the lock. Effects are part of the lock's
+// state until they are taken, so a crash of the actor loses none.
+type Effect struct {
+	Kind    EffectKind
+	Ref     any
+	Answer  Answer
+	Command *Command // of a Send
+	Term    uint64
+}
+
+// CommandKind is the operation of a Command.
+type CommandKind uint8
+
+// The operations; package scripts has a script for each.
+const (
+	Acquire CommandKind = iota + 1
+	Release
+	Renew
+	Yield
+	ForceRelease
+	// CountWaiters counts the other clients that wait.
+	CountWaiters
+	// SyncQueue synchronises the queue in Redis, and takes the lock if one of our waiters is
+	// next.
+	SyncQueue
+)
+
+// Command is one script to run on the lock's key.
+type Command struct {
+	Kind CommandKind
+	Seq  uint64
+	// Term is the number in the owner field; for SyncQueue, the term to release, or 0.
+	Term uint64
+	// Count and Shared are the hold counts to set, exclusive and shared. A Release with 0 for
+	// both frees the lock.
+	Count  int
+	Shared int
+	Mode   Mode
+	Lease  time.Duration
+	// Announce makes an Acquire that is refused announce the waiting writer, so that readers of
+	// other processes do not join past it.
+	Announce bool
+	// Tokens is how many fencing tokens to draw.
+	Tokens int64
+	// Entries are the waiters, in order. Take lets SyncQueue take the lock. Our other entries up
+	// to the term Top leave the queue in Redis.
+	Entries []QueueEntry
+	Take    bool
+	Top     uint64
+	// Subscribed says, for Yield and CountWaiters, that this system is one of the channel's
+	// subscribers.
+	Subscribed bool
+	// Forced makes a Yield release the lock even if nobody is seen to wait.
+	Forced bool
+	// Hurry sends a Renew at once, without waiting for others to share a script with.
+	Hurry    bool
+	Deadline Instant
+	// MaxTTL is how long from now a key of this term may exist in Redis, whatever arrives late.
+	// It bounds the cleanup; no script gets it. It is not an Instant, since each system of a
+	// RedLock has its own clock.
+	MaxTTL time.Duration
+}
+
+// QueueEntry is a waiter's entry in the queue in Redis.
+type QueueEntry struct {
+	Term  uint64
+	Lease time.Duration
+	// Try takes the lock if it is free, and does not join the queue.
+	Try bool
+}
+
+// Outcome is the outcome of a Command.
+type Outcome uint8
+
+const (
+	// Done: the script succeeded. For Yield: it released the lock.
+	Done Outcome = iota + 1
+	// Kept: Yield saw no waiter and renewed the lease.
+	Kept
+	// Refused: another owner holds the lock.
+	Refused
+	// Absent: the owner does not hold the lock, or no longer.
+	Absent
+	// Failed: Redis refused, or did not answer.
+	Failed
+)
+
+// Result is the outcome of a Command, with its details.
+type Result struct {
+	Outcome Outcome
+	// TTL is, for Refused, the rest of the other owner's lease; negative: no TTL.
+	TTL time.Duration
+	// Holder is, for Refused, the owner field; OwnTerm is its term if it is this system's own,
+	// otherwise 0. For SyncQueue, Done says that OwnTerm has taken the lock.
+	Holder  string
+	OwnTerm uint64
+	// Freed says, for SyncQueue, that its Term held the lock and has released it.
+	Freed bool
+	// Tokens are the highest tokens drawn, one per counter.
+	Tokens []int64
+	// Taken says, for Absent, that the key belongs to another owner instead of being gone.
+	Taken bool
+	// Others is how many other clients Yield or CountWaiters saw waiting.
+	Others int
+	// WasHeld reports, for ForceRelease, whether the lock was held.
+	WasHeld bool
+	// Err is, for Failed, the error: temporary (Transient) or permanent. Unsure says that the
+	// script may have run all the same.
+	Err       error
+	Transient bool
+	Unsure    bool
+}
+
+// AnswerKind is how a request ended.
+type AnswerKind uint8
+
+const (
+	// Granted: HoldID has the lock, with hold count Count, until Until (or longer, if renewed).
+	Granted AnswerKind = iota + 1
+	// NotGranted: no lock, because of Reason.
+	NotGranted
+	// Freed: the release is confirmed, or the lock handed off; Count is the hold count that is
+	// left.
+	Freed
+	// NotFreed: the release failed, because of Reason.
+	NotFreed
+	// Withdrawn: Count waiting requests were cancelled.
+	Withdrawn
+	// ForceReleased: the lock was freed; Count is 1 if it was held.
+	ForceReleased
+	// Ensured: the lease is valid until Until.
+	Ensured
+	// NotDone: a ForceRelease or an Ensure failed, because of Reason.
+	NotDone
+)
+
+// Answer answers a request. Every request gets exactly one.
+type Answer struct {
+	Kind   AnswerKind
+	HoldID uint64
+	Count  int
+	// Until is the end of the lease's validity. Bound is an earlier end of the hold that no
+	// renewal moves, or 0.
+	Until Instant
+	Bound Instant
+	// FirstRef is the Ref of the hold's first request.
+	FirstRef any
+	Tokens   []int64
+	// HandedOn says that the lock was handed off inside this process.
+	HandedOn bool
+	Reason   Reason
+	// TTL is the rest of the other holder's lease when last seen; negative if not known.
+	TTL    time.Duration
+	Detail string
+}
+
+// Reason is why a request was refused or a hold lost. The numbers are those of the Reason
+// enumeration in package messages.
+type Reason uint8
+
+// See messages/lockkeeper.proto for what each means.
+const (
+	Invalid Reason = iota + 1
+	Held
+	TimedOut
+	CancelledByRequest
+	QueueFull
+	Closed
+	Unavailable
+	Rejected
+	Crashed
+	NotHeld
+	Lost
+	Expired
+	Gone
+	Taken
+	Forced
+	MaxHold
+	Reentry
+)
+
+// SetBuffer gives the lock a buffer for its effects, if it has none. An idle lock needs none,
+// and there may be many idle locks.
+func (l *Lock) SetBuffer(buffer []Effect) {
+	if l.effects == nil {
+		l.effects = buffer[:0]
+	}
+}
+
+// TakeBuffer takes the buffer back once all effects are taken; it returns nil before.
+func (l *Lock) TakeBuffer() []Effect {
+	if l.taken < len(l.effects) {
+		return nil
+	}
+	buffer := l.effects
+	l.effects, l.taken = nil, 0
+	return buffer
+}
+
+// Effects returns the next effect, if there is one. The lock forgets an effect once it is taken.
+func (l *Lock) Effects() (next Effect, ok bool) {
+	if l.taken == len(l.effects) {
+		l.effects, l.taken = l.effects[:0], 0
+		return Effect{}, false
+	}
+	next = l.effects[l.taken]
+	l.effects[l.taken] = Effect{}
+	l.taken++
+	return next, true
+}
+
+// answer ends a request, if ref is one.
+func (l *Lock) answer(ref any, a Answer) {
+	if several, ok := ref.(refs); ok {
+		for _, one := range several {
+			l.answer(one, a)
+		}
+		return
+	}
+	if ref != nil {
+		l.effects = append(l.effects, Effect{Kind: Reply, Ref: ref, Answer: a})
+	}
+}
+
+// refuse ends a request for the lock.
+func (l *Lock) refuse(ref any, reason Reason, detail string) {
+	l.answer(ref, Answer{Kind: NotGranted, Reason: reason, TTL: -1, Detail: detail})
+}
+
+// String returns the reason as the messages spell it, in lower case.
+func (r Reason) String() string {
+	names := [...]string{
+		"unspecified", "invalid", "held", "timed out", "cancelled", "queue full", "closed", "unavailable", "rejected",
+		"crashed", "not held", "lost", "expired", "gone", "taken", "forced", "max hold", "re-entry",
+	}
+	if int(r) < len(names) {
+		return names[r]
+	}
+	return fmt.Sprintf("reason %d", r)
+}
+
+// refs are the Refs of several requests that get the same answer.
+type refs []any
+
+// failure says why a command Failed.
+func failure(r Result) (Reason, string) {
+	if r.Transient {
+		return Unavailable, r.Err.Error()
+	}
+	return Rejected, r.Err.Error()
+}

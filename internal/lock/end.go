@@ -1,0 +1,147 @@
+package lock
+
+import "fmt"
+
+func (l *Lock) tellLost(own hold, reason Reason, detail string) {
+	l.effects = append(l.effects, Effect{Kind: TellLost, Ref: own.ref, Answer: Answer{
+		HoldID: own.id, Reason: reason, Tokens: own.tokens, Detail: detail,
+	}})
+	l.failEnsures(own.id, Lost, detail)
+}
+
+// lose ends the lease and its holds, and notifies the holders. clean says that the key may still
+// be ours in Redis.
+func (l *Lock) lose(reason Reason, detail string, clean bool) {
+	l.dropRenewal()
+	lost := l.holds
+	for own := range lost.all() {
+		l.tellLost(own, reason, detail)
+	}
+	if o := l.main; o.joins() {
+		l.queue.insert(o.request) // it has had no share yet
+	} else if o.kind == opCount {
+		l.refuseCount(Lost, detail)
+	}
+	for _, c := range l.pendingCounts {
+		if c.request != nil {
+			l.refuse(c.request.Ref, Lost, detail)
+		} else {
+			l.answer(c.ref, Answer{Kind: NotFreed, Reason: Lost, Detail: detail})
+		}
+	}
+	l.pendingCounts = nil
+	for own := range lost.all() {
+		l.lost.add(own.id, reason)
+		l.dropHold(own)
+	}
+	if clean {
+		l.cleanUp(l.lease.term)
+	}
+	l.afterRelease()
+}
+
+// loseByResult ends a lease that Redis says is not ours any more.
+func (l *Lock) loseByResult(r Result) {
+	if r.Taken || r.Outcome == Refused {
+		l.lose(Taken, "the key belongs to another owner now", l.kind.Parts)
+		return
+	}
+	l.lose(Gone, "the key is gone from Redis: it was deleted, evicted or flushed, or it expired", l.kind.Parts)
+}
+
+// lapse ends what has lasted until now: holds, the lease, and the wait for a release.
+func (l *Lock) lapse() {
+	switch l.phase {
+	case owned:
+		if l.holds.len() > 0 && l.now >= l.lease.until {
+			l.lose(Expired, l.expiry(), true)
+			return
+		}
+		holds := l.holds
+		for own := range holds.all() {
+			if own.until != 0 && l.now >= own.until {
+				l.endHoldBy(own, own.ends, own.expiry())
+			}
+		}
+	case releasing:
+	default:
+		return
+	}
+	// Between two holds, or after the last: the reply under way may still come.
+	if l.holds.len() == 0 && l.now >= l.lease.until && !l.main.inFlight {
+		l.giveUpTerm()
+	}
+}
+
+func (h *hold) expiry() string {
+	if h.ends == MaxHold {
+		return "the hold has reached its max hold"
+	}
+	return "its fixed lease is over"
+}
+
+func (l *Lock) expiry() string {
+	if l.lease.fixed {
+		return fmt.Sprintf("its fixed lease of %v is over", l.lease.length)
+	}
+	if l.wait.lastErr == "" {
+		return "no renewal was made in time: the process was stopped, asleep or too busy"
+	}
+	return "no renewal succeeded in time: " + l.wait.lastErr
+}
+
+// endHold ends a hold that is released, and answers ref once that is done. After the last hold
+// the lease passes to the next waiter, or is released in Redis.
+func (l *Lock) endHold(own hold, ref any) {
+	l.dropHold(own)
+	if l.holds.len() == 0 {
+		l.dropMain()
+	}
+	l.dropPending(own)
+	l.dropExpired()
+	switch {
+	case l.holds.len() > 0:
+		l.answer(ref, Answer{Kind: Freed, HandedOn: true}) // others share the lease
+	case l.closing || l.queue.len() == 0 || l.mayBeCutShort(l.cfg.Watchdog) || l.modeMayChange(l.lease.mode):
+		l.release(ref)
+	default:
+		l.order.passOn(l, ref)
+	}
+}
+
+// endHoldBy ends a hold that was not released, notifies its holder, and passes the lease on.
+func (l *Lock) endHoldBy(own hold, reason Reason, detail string) {
+	l.lost.add(own.id, reason)
+	l.tellLost(own, reason, detail)
+	if l.main.kind == opCount && l.main.hold == own.id {
+		l.refuseCount(reason, detail)
+		l.dropCount()
+	}
+	for _, c := range l.takePending(func(c countChange) bool { return c.request == nil && c.hold == own.id }) {
+		l.answer(c.ref, Answer{Kind: NotFreed, Reason: Lost, Detail: detail})
+	}
+	l.endHold(own, nil)
+}
+
+// dropHold takes out a hold.
+func (l *Lock) dropHold(own hold) {
+	l.effects = append(l.effects, Effect{Kind: HoldEnded, Ref: own.ref})
+	l.holds.remove(own.id)
+}
+
+// dropMain gives up what was under way for holds that are over: a change of the counts,
+// or the question who waits.
+func (l *Lock) dropMain() {
+	o := l.main
+	if o.kind == opCount {
+		l.dropCount()
+	}
+	l.main = op{}
+	switch {
+	case !o.joins():
+	case l.closing:
+		l.refuse(o.request.Ref, Closed, "the system is closing")
+	default:
+		l.queue.insert(o.request) // it has had no share yet
+	}
+}

@@ -1,0 +1,143 @@
+package lock_test
+
+import (
+	"strings"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
+)
+
+// scenario is a small world: its callers, by process, and what may happen besides that they
+// ask for the lock. network counts lost, late and half for one, and errors the two ways to refuse.
+type scenario struct {
+	name, callers string
+	may           tally
+	again         lock.Mode
+	times         int
+}
+
+const (
+	network = lost
+	errs    = loading
+)
+
+// Who lives in a scenario: a caller is its owner's number, and the options of its request.
+const (
+	oneEach    = "1 | 1"
+	twoAndOne  = "1, 2 | 1"
+	twoEach    = "1, 2 | 1, 2"
+	fixedFirst = "1 fixed=300ms, 2 fixed=700ms | 1"
+	trying     = "1 try, 2 | 1 try, 2 until=300ms"
+	readers    = "1 shared, 2 shared | 1 shared"
+	writers    = "1 shared, 2 shared | 1"
+	mixed      = "1 shared, 2 | 1 shared, 2"
+	oneFenced  = "1 fenced | 1 fenced"
+	twoFaces   = "1, 2 fenced | 1 fenced"
+	fourFaces  = "1, 2 fenced | 1 fenced, 2"
+	fixedRead  = "1 shared fixed=300ms, 2 shared | 1"
+)
+
+// scenariosOf are those of each kind of lock.
+var scenariosOf = []struct {
+	name      string
+	kind      lock.Kind
+	parts     []redismodel.Kind
+	scenarios []scenario
+}{
+	{"plain", lock.Kind{Tokens: 1}, []redismodel.Kind{redismodel.Reentrant}, []scenario{
+		{name: "a fault on a prompt network", callers: oneEach, may: tally{network: 1}, times: 6},
+		{name: "four clients", callers: twoEach},
+		{name: "lost and late replies", callers: oneEach, may: tally{network: 2}},
+		{name: "three clients and a fault", callers: twoAndOne, may: tally{network: 1}},
+		{name: "cancelled with a fault", callers: twoAndOne, may: tally{network: 1, cancels: 1}},
+		{name: "re-entered with a fault", callers: oneEach, may: tally{network: 1, reentry: 1}},
+		{name: "fixed leases with a fault", callers: fixedFirst, may: tally{network: 1}},
+		{name: "force-released", callers: twoAndOne, may: tally{forced: 1, network: 1}},
+		{name: "deleted", callers: twoAndOne, may: tally{deleted: 1, network: 1}},
+		{name: "killed", callers: twoAndOne, may: tally{kill: 1, network: 1}},
+		{name: "paused", callers: oneEach, may: tally{paused: 2, network: 1}},
+		{name: "four clients and two faults", callers: twoEach, may: tally{network: 2}},
+		{name: "everything with fixed leases", callers: fixedFirst, may: tally{network: 1, cancels: 1, reentry: 1}},
+		{name: "lock actors crash", callers: twoAndOne, may: tally{crash: 2, network: 1}},
+		{name: "Redis comes back empty", callers: twoAndOne, may: tally{restart: 1, network: 1}},
+		{name: "Redis refuses", callers: twoAndOne, may: tally{errs: 2}},
+		{name: "closed", callers: twoAndOne, may: tally{closing: 1, network: 1, reentry: 1}},
+		{name: "owners die", callers: twoAndOne, may: tally{death: 1, network: 1, reentry: 1}},
+		{name: "tries and waits", callers: trying, may: tally{network: 1}},
+		{name: "suspected, ensured and deleted", callers: twoAndOne, may: tally{suspects: 1, ensures: 1, deleted: 1}},
+		{name: "given up", callers: twoAndOne, may: tally{giveUp: 1, network: 1}},
+		{name: "a stranger comes", callers: twoAndOne, may: tally{foreign: 1, network: 1}},
+	}},
+	{"plain and fenced", lock.Kind{Tokens: 1}, []redismodel.Kind{redismodel.Reentrant}, []scenario{
+		{name: "a fault on a prompt network", callers: oneFenced, may: tally{network: 1}, times: 6},
+		{name: "four clients", callers: fourFaces},
+		{name: "faults", callers: twoFaces, may: tally{network: 2}},
+		{name: "re-entered with a fault", callers: twoFaces, may: tally{network: 1, reentry: 1}},
+		{name: "deleted", callers: twoFaces, may: tally{deleted: 1, network: 1, paused: 1}},
+	}},
+	{"fair", lock.Kind{Queued: true}, []redismodel.Kind{redismodel.Fair}, []scenario{
+		{name: "a fault on a prompt network", callers: oneEach, may: tally{network: 1}, times: 6},
+		{name: "four clients", callers: twoEach},
+		{name: "faults", callers: twoAndOne, may: tally{network: 1}},
+		{name: "cancelled", callers: twoAndOne, may: tally{cancels: 1, death: 1}},
+		{name: "killed", callers: twoAndOne, may: tally{kill: 1}},
+		{name: "re-entered with fixed leases", callers: fixedFirst, may: tally{reentry: 1}},
+		{name: "tries and waits", callers: trying},
+		{name: "Redis comes back empty", callers: twoAndOne, may: tally{restart: 1}},
+		{name: "closed and crashed", callers: twoAndOne, may: tally{closing: 1, crash: 1}},
+		{name: "given up", callers: twoAndOne, may: tally{giveUp: 1}},
+		{name: "a stranger comes", callers: twoAndOne, may: tally{foreign: 1, suspects: 1}},
+	}},
+	{"readwrite", lock.Kind{Shares: true}, []redismodel.Kind{redismodel.ReadWrite}, []scenario{
+		{name: "a fault on a prompt network", callers: "1 shared | 1", may: tally{network: 1}, times: 6},
+		{name: "readers", callers: readers, may: tally{network: 1}},
+		{name: "readers and a writer", callers: writers, may: tally{network: 1}},
+		{name: "readers and writers", callers: mixed},
+		{name: "a writer reads too", callers: "1 | 1 shared", again: lock.Shared, may: tally{reentry: 1, network: 1}},
+		{name: "cancelled and killed", callers: writers, may: tally{cancels: 1, kill: 1}},
+		{name: "fixed leases", callers: fixedRead, may: tally{network: 1}},
+		{name: "deleted", callers: writers, may: tally{deleted: 1, restart: 1}},
+		{name: "owners die", callers: mixed, may: tally{death: 1}},
+		{name: "re-entered and deleted", callers: "1 shared | 1", again: lock.Shared, may: tally{reentry: 1, deleted: 1}, times: 6},
+		{name: "a stranger comes", callers: writers, may: tally{foreign: 1, ensures: 1, suspects: 1}},
+	}},
+	{"multi", lock.Kind{Parts: true, Tokens: 1}, []redismodel.Kind{redismodel.Reentrant, redismodel.Fenced}, []scenario{
+		{name: "a fault on a prompt network", callers: oneEach, may: tally{network: 1}, times: 6},
+		{name: "four clients", callers: twoEach},
+		{name: "faults", callers: twoAndOne, may: tally{network: 1}},
+		{name: "parts deleted", callers: oneEach, may: tally{deleted: 1, network: 1, suspects: 1}},
+		{name: "re-entered with fixed leases", callers: fixedFirst, may: tally{reentry: 1, network: 1}},
+		{name: "killed and crashed", callers: twoAndOne, may: tally{kill: 1, crash: 1}},
+	}},
+}
+
+var tinyConfig = lock.Config{
+	Watchdog: 1000 * ms, Renewal: 400 * ms, HandOffLimit: 50 * ms, ForcedYield: time.Hour, Poll: 600 * ms, CallTimeout: 200 * ms, QueueLimit: 10,
+}
+
+// scenarios are the settings of all small worlds.
+func scenarios() (all []*setting) {
+	for _, of := range scenariosOf {
+		for _, s := range of.scenarios {
+			set := &setting{
+				name: of.name + ", " + s.name, kind: of.kind, config: tinyConfig, most: s.may, again: s.again, times: s.times,
+				setup: redismodel.Setup{Kinds: of.parts, WaiterTimeout: 5 * sec, Announcement: 2 * tinyConfig.Poll, Name: redismodel.Owner.String},
+			}
+			for _, f := range []fault{late, half, deaf} {
+				set.most[f] = s.may[network]
+			}
+			set.most[rejected] = s.may[errs]
+			for i, process := range strings.Split(s.callers, " | ") {
+				for c, one := range strings.Split(process, ", ") {
+					words := strings.Fields(one)
+					req := parseRequest(append(words[1:], "owner="+words[0])...)
+					req.Fenced = req.Fenced || of.kind.Parts // a MultiLock draws whatever its members have
+					set.callers[i][c] = req
+				}
+			}
+			all = append(all, set)
+		}
+	}
+	return all
+}

@@ -1,0 +1,365 @@
+package lock_test
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
+)
+
+var exploreStates = flag.Int("explore.states", 10_000, "how many states of each scenario to explore at most; 0: all there are")
+
+// TestExplore tries everything that can happen in each scenario, up to a number of
+// states, and checks the rules in every state; from some states it lets the faults
+// stop, and everybody must be served.
+func TestExplore(t *testing.T) {
+	var states, edges, settled, complete int
+	all := scenarios()
+	t.Run("scenarios", func(t *testing.T) {
+		results := make(chan *search, len(all))
+		t.Cleanup(func() {
+			close(results)
+			for x := range results {
+				states, edges, settled = states+len(x.seen), edges+x.edges, settled+x.settled
+				if x.complete {
+					complete++
+				}
+			}
+		})
+		for _, s := range all {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				x := explore(s, *exploreStates)
+				t.Logf("%d states, %d edges, %d settled, %d moves deep, %s", len(x.seen), x.edges, x.settled, x.depth, map[bool]string{true: "all there are", false: "not all"}[x.complete])
+				if x.wrong != nil {
+					t.Errorf("%v\n%s", x.wrong, strings.Join(x.trace, "\n"))
+				}
+				results <- x
+			})
+		}
+	})
+	t.Logf("in all %d states, %d edges, %d settled; %d scenarios of %d to their end", states, edges, settled, complete, len(all))
+}
+
+// That one actor owns a key is why the rules hold: with two of them, each takes the other's
+// live term for a forgotten one of its own, and releases it. The exploration notices.
+func TestExploreNoticesTwoActorsOnOneKey(t *testing.T) {
+	for _, s := range scenarios() {
+		if s.name != "plain, three clients and a fault" && s.name != "plain and fenced, four clients" {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			s.siblings = true
+			x := explore(s, max(*exploreStates, 50_000)) // it stops at the first
+			if x.wrong == nil {
+				t.Fatalf("%d states, and nothing is wrong in any of them", len(x.seen))
+			}
+			t.Logf("%v\n%s", x.wrong, strings.Join(x.trace, "\n"))
+		})
+	}
+}
+
+// search is what an exploration has found.
+type search struct {
+	s              *setting
+	seen           map[uint64]edge
+	edges, settled int
+	depth          int
+	complete       bool
+	wrong          error
+	trace          []string
+}
+
+// explore goes breadth first, so that the first violation has the shortest trace. When so
+// many states are not all there are, it has seen all of the first levels, and goes on to
+// the depths from some of every level's states, chosen by their hashes.
+func explore(s *setting, limit int) *search {
+	x := &search{s: s, seen: map[uint64]edge{}}
+	var e scribe
+	var moves []move
+	first := newWorld(s, nil, processes)
+	here, thinned := []explored{{first, first.hash(&e)}}, false
+	x.seen[here[0].hash] = edge{}
+	to, end := &world{}, &world{}
+	for ; len(here) > 0; x.depth++ {
+		var next []explored
+		for _, from := range here {
+			moves = from.moves(moves[:0])
+			for _, a := range moves {
+				from.copyTo(to)
+				x.edges++
+				if x.wrong = to.try(a); x.wrong != nil {
+					x.trace = append(x.tell(from.hash), from.describe(a))
+					return x
+				}
+				hash := to.hash(&e)
+				if _, known := x.seen[hash]; known {
+					continue
+				}
+				x.seen[hash] = edge{from.hash, a}
+				if hash>>32%64 == 0 {
+					to.copyTo(end)
+					x.settled++
+					if x.wrong = end.settle(); x.wrong != nil {
+						x.wrong, x.trace = fmt.Errorf("when the faults stop: %w", x.wrong), x.tell(hash)
+						return x
+					}
+				}
+				next = append(next, explored{to, hash})
+				to = &world{}
+			}
+			if limit > 0 && len(x.seen) >= limit {
+				return x
+			}
+		}
+		for sparse := 1; limit > 0 && 4*len(x.seen) > limit && len(next) > limit/levels; sparse++ {
+			thinned = true
+			next = slices.DeleteFunc(next, func(one explored) bool { return one.hash>>40&(1<<sparse-1) != 0 })
+		}
+		here = next
+	}
+	x.complete = !thinned
+	return x
+}
+
+// explored is a state to go on from, and edge how one was reached.
+type explored struct {
+	*world
+	hash uint64
+}
+
+type edge struct {
+	from uint64
+	by   move
+}
+
+// levels is how much narrower a limited exploration goes into the depths than it is big.
+const levels = 150
+
+// tell replays how a state was reached.
+func (x *search) tell(hash uint64) (lines []string) {
+	var path []move
+	for e := x.seen[hash]; e.from != 0; e = x.seen[e.from] {
+		path = append(path, e.by)
+	}
+	w := newWorld(x.s, nil, processes)
+	for _, a := range slices.Backward(path) {
+		lines = append(lines, w.describe(a))
+		_ = w.try(a)
+	}
+	return lines
+}
+
+// moves lists what can happen.
+func (w *world) moves(list []move) []move {
+	ticking := false
+	_, tomorrow := w.tomorrow()
+	list = w.deliveries(list)
+	for i := range w.processes {
+		p := &w.processes[i]
+		if p.dead {
+			continue
+		}
+		ticking = ticking || !p.stalled && p.wakeAt != never && p.wakeAt <= w.now
+		for does := acquire; does < deletes; does++ {
+			for c := range callers {
+				if (c == 0 || does <= ensure) && w.may(does, i, c) {
+					list = append(list, move{does: does, p: int8(i), i: int8(c)})
+				}
+			}
+		}
+	}
+	for does := deletes; does < passes; does++ {
+		for part := range w.redis.Parts() {
+			if w.can(doings[does].counts) && (part == 0 || does == deletes) && (does != deletes || !w.redis.Part(part).Free()) {
+				list = append(list, move{does: does, p: int8(part)})
+			}
+		}
+	}
+	busy := slices.ContainsFunc(w.net, func(m message) bool { return m.kind != lateCommand && m.kind != strange })
+	if tomorrow && !ticking && (w.times == 0 || int(w.spent[times]) < w.times && !busy) {
+		list = append(list, move{does: passes})
+	}
+	return list
+}
+
+// deliveries are what can become of the messages on their way. Those of one process, and of
+// one kind, keep their order.
+func (w *world) deliveries(list []move) []move {
+	for k := range w.net {
+		m := &w.net[k]
+		behind := slices.ContainsFunc(w.net[:k], func(other message) bool { return other.p == m.p && other.kind == m.kind })
+		bound := m.kind >= reply && m.kind <= subscribed // for a process
+		if behind && m.kind != lateCommand || bound && (w.processes[m.p].stalled || w.processes[m.p].dead) {
+			continue
+		}
+		for f := range fates {
+			if fault, ok := f.fault(m, &w.kind); f == fine || ok && w.can(fault) && !w.processes[m.p].dead {
+				list = append(list, move{does: delivers, i: int8(k), fate: f})
+			}
+		}
+	}
+	return list
+}
+
+// may reports whether a process, or its caller, may do something now.
+func (w *world) may(does doing, i, c int) bool {
+	p := &w.processes[i]
+	h := slices.IndexFunc(p.holds, func(h hold) bool { return int(h.caller) == c })
+	r := slices.IndexFunc(p.requests, func(r request) bool { return int(r.caller) == c && r.what != cancel })
+	waits := r >= 0 && p.requests[r].what == acquire
+	holds := h >= 0 && !p.holds[h].dead && r < 0
+	switch {
+	case does == restarts:
+		return p.stalled
+	case p.stalled || !w.can(doings[does].counts) || does <= ensure && w.callers[i][c].Owner == 0:
+		return false
+	}
+	switch does {
+	case acquire:
+		return !p.asked[c]
+	case release:
+		return holds && p.holds[h].counts.exclusive > 0
+	case releaseRead:
+		return holds && p.holds[h].counts.shared > 0
+	case reenter, ensure:
+		return holds
+	case cancel:
+		return h < 0 && waits
+	case ownerDies:
+		return waits || h >= 0 && !p.holds[h].dead
+	case closes:
+		return !p.closed
+	case ticks:
+		return p.wakeAt != never && p.wakeAt <= w.now
+	case isPaused:
+		_, tomorrow := w.tomorrow()
+		return tomorrow && w.may(ticks, i, c)
+	}
+	return true
+}
+
+// try lets a move happen, and checks the rules.
+func (w *world) try(a move) (err error) {
+	defer w.caught(&err)
+	w.do(a)
+	w.check()
+	return nil
+}
+
+// tomorrow is when something happens by itself.
+func (w *world) tomorrow() (at lock.Instant, ok bool) {
+	soon := func(t lock.Instant, is bool) {
+		if is && t > w.now && (!ok || t < at) {
+			at, ok = t, true
+		}
+	}
+	for i := range w.processes {
+		if p := &w.processes[i]; !p.dead {
+			soon(p.wakeAt, p.wakeAt != never)
+		}
+	}
+	soon(w.redis.NextEnd())
+	return at, ok
+}
+
+// settle lets a world come to its end without any more faults.
+func (w *world) settle() (err error) {
+	defer w.caught(&err)
+	w.heal()
+	return nil
+}
+
+// scribe writes worlds down; see redismodel.Encoder.
+type scribe struct{ redismodel.Encoder }
+
+// Ref implements lock.Encoder.
+func (e *scribe) Ref(of any) {
+	who, ok := of.(ref)
+	if !ok {
+		e.Number(0)
+		return
+	}
+	e.Number(int64(who.what)<<4 + int64(who.caller) + 2)
+}
+
+// hash tells worlds apart that may go on in different ways.
+func (w *world) hash(e *scribe) uint64 {
+	e.Begin(w.now)
+	w.redis.Encode(&e.Encoder)
+	for f := range free {
+		e.Number(int64(w.used(f)))
+	}
+	for i := range w.processes {
+		p := &w.processes[i]
+		e.For(p.client)
+		for kind := command; kind <= strange; kind++ {
+			e.Number(int64(w.underWay(i, kind)))
+			for k := range w.net {
+				if m := &w.net[k]; m.p == i && m.kind == kind {
+					w.encode(e, m)
+				}
+			}
+		}
+		if e.Bool(p.dead); !p.dead {
+			p.encode(e, w.of(w.owner(i, p.lock.Term())).robbed)
+		}
+	}
+	return e.Sum()
+}
+
+func (w *world) encode(e *scribe, m *message) {
+	p := &w.processes[m.p]
+	switch m.kind {
+	case subscribing, subscribed:
+		e.Term(m.term)
+	case command, lateCommand:
+		c := &m.command
+		for _, n := range []int64{
+			int64(p.lock.LastSeq() - c.Seq), int64(c.Kind), int64(c.Count), int64(c.Shared), int64(c.Mode), int64(c.Lease), c.Tokens, int64(p.terms - c.Top),
+		} {
+			e.Number(n)
+		}
+		e.Term(c.Term)
+		for _, b := range []bool{c.Announce, c.Subscribed, c.Forced, c.Take} {
+			e.Bool(b)
+		}
+		for _, entry := range c.Entries {
+			e.Term(entry.Term)
+			e.Number(int64(entry.Lease))
+			e.Bool(entry.Try)
+		}
+	case reply:
+		r := &m.result
+		for _, n := range []int64{int64(p.lock.LastSeq() - m.command.Seq), int64(r.Outcome), int64(r.TTL / ms), int64(r.Others)} {
+			e.Number(n)
+		}
+		e.Term(r.OwnTerm)
+		for _, b := range []bool{r.Taken, r.Freed, r.Transient, r.WasHeld, r.Holder != ""} {
+			e.Bool(b)
+		}
+	}
+}
+
+func (p *process) encode(e *scribe, robbed bool) {
+	for _, b := range []bool{p.closed, p.stalled, robbed, p.asked[0], p.asked[1], p.listening} {
+		e.Bool(b)
+	}
+	e.Term(p.channel)
+	for _, r := range p.requests {
+		e.Ref(r.ref)
+		e.Number(int64(r.mode))
+	}
+	for _, h := range p.holds {
+		e.Ref(h.ref)
+		e.Number(int64(h.counts.exclusive))
+		e.Number(int64(h.counts.shared))
+		e.Bool(h.dead)
+		e.Instant(h.bound)
+	}
+	p.lock.Encode(e, p.terms, p.ids)
+}

@@ -1,0 +1,189 @@
+package lock
+
+import "slices"
+
+// What the explorations of package core_test have to know of a lock.
+
+// Encoder is what a lock is written into. Refs are the clients' affair.
+type Encoder interface {
+	Number(n int64)
+	Bool(b bool)
+	Instant(t Instant)
+	Age(t Instant)
+	Term(term uint64)
+	Ref(ref any)
+}
+
+// Detach makes a copy of a lock one of which nothing is shared that others may change:
+// they may append to it, or take an effect.
+func (l *Lock) Detach() {
+	l.effects, l.taken = slices.Clone(l.effects[l.taken:]), 0
+	l.queue.requests, l.pendingCounts, l.ensures = slices.Clip(l.queue.requests), slices.Clip(l.pendingCounts), slices.Clip(l.ensures)
+	l.lost.ids, l.holds.more, l.background = slices.Clip(l.lost.ids), slices.Clip(l.holds.more), slices.Clip(l.background)
+}
+
+// Term is that of the lease, 0 if there is none.
+func (l *Lock) Term() uint64 { return l.lease.term }
+
+// StaysWriter reports whether a writer that becomes a reader stays one in Redis, since a late
+// command might make it a writer again.
+func (l *Lock) StaysWriter() bool { return l.modeMayChange(Shared) }
+
+// LastSeq is the number of the last command.
+func (l *Lock) LastSeq() uint64 { return l.seq }
+
+// Encode writes down all that can make a difference to what the lock will do, except the
+// numbers of its commands, from which the jitter is drawn. newest is the highest term, and
+// last the highest id of a request, that there have been.
+func (l *Lock) Encode(e Encoder, newest, last uint64) {
+	x := encoding{e, l, newest, last}
+	e.Number(int64(l.phase))
+	e.Bool(l.closing)
+	e.Bool(l.nextTerm != 0)
+	e.Bool(l.repeats)
+	e.Number(int64(l.lastOwner))
+	x.lease(&l.lease)
+	e.Number(int64(l.holds.len()))
+	for own := range l.holds.all() {
+		x.hold(&own)
+	}
+	e.Number(int64(l.queue.len()))
+	for _, req := range l.queue.requests {
+		x.ticket(req)
+	}
+	e.Instant(l.queue.nextDeadline)
+	x.op(&l.main)
+	x.op(&l.renewal)
+	e.Bool(l.suspected)
+	e.Number(int64(len(l.background)))
+	for i := range l.background {
+		x.op(&l.background[i])
+	}
+	e.Number(int64(len(l.pendingCounts)))
+	for _, c := range l.pendingCounts {
+		e.Number(int64(last - c.hold))
+		e.Number(int64(c.mode))
+		x.ticket(c.request)
+		x.Ref(c.ref)
+		x.Instant(c.until)
+	}
+	x.waiting(&l.wait)
+	e.Number(int64(l.sub.state))
+	e.Term(l.sub.term)
+	e.Number(int64(len(l.effects) - l.taken))
+	if q, ok := l.order.(*redisOrder); ok {
+		x.redisOrder(q)
+	}
+}
+
+type encoding struct {
+	Encoder
+	l            *Lock
+	newest, last uint64
+}
+
+func (x encoding) lease(l *lease) {
+	x.Term(l.term)
+	x.Number(int64(l.length))
+	x.Number(int64(l.longest))
+	x.Bool(l.fixed)
+	x.counts(l.counts)
+	x.Number(int64(l.mode))
+	x.Bool(l.draining)
+	x.Instant(l.recountAt)
+	x.Number(int64(min(l.recounts, 10)))
+	x.Number(l.tokens.left)
+	x.Instant(l.until)
+	x.Instant(l.renewAt)
+	x.Bool(l.atRisk)
+	x.Instant(l.handOffUntil)
+	x.Instant(l.forcedYieldAt)
+	x.Number(int64(l.unackedTTL))
+	x.Bool(l.lateMode[Exclusive])
+	x.Bool(l.lateMode[Shared])
+}
+
+func (x encoding) counts(c counts) {
+	x.Number(int64(c.exclusive))
+	x.Number(int64(c.shared))
+}
+
+func (x encoding) hold(h *hold) {
+	x.Number(int64(x.last - h.id))
+	x.Ref(h.ref)
+	x.counts(h.counts)
+	x.Instant(h.until)
+	x.Bool(h.fixed())
+	x.Bool(h.dead)
+}
+
+func (x encoding) ticket(req *Request) {
+	if req == nil {
+		x.Ref(nil)
+		return
+	}
+	x.Ref(req.Ref)
+	x.Number(int64(x.last - req.ID))
+	x.Term(req.term)
+	x.Instant(req.Deadline)
+}
+
+func (x encoding) waiting(w *waiting) {
+	x.Instant(w.nextAt)
+	x.Bool(w.again)
+	x.Bool(w.refused)
+	x.Bool(w.unsure)
+	x.Bool(w.tried)
+	x.Bool(w.announced)
+	x.Number(int64(w.turns))
+	x.Instant(w.deferUntil)
+	x.Number(int64(min(w.tries, 10)))
+	x.Bool(w.lastErr != "")
+	x.Bool(w.holder != "")
+}
+
+func (x encoding) redisOrder(q *redisOrder) {
+	x.op(&q.op)
+	x.Bool(q.changed(x.l))
+	x.Bool(q.present)
+	x.Number(int64(q.longestLease))
+	x.Number(int64(min(x.l.seq-q.last, 8)))
+	x.Instant(q.nextAt)
+	x.Number(int64(x.newest - q.top))
+}
+
+func (x encoding) op(o *op) {
+	x.Number(int64(o.kind))
+	if o.kind == opNone {
+		return
+	}
+	x.Number(int64(o.mode))
+	x.Bool(o.fixed)
+	x.Bool(o.unsure)
+	x.Bool(o.hurry)
+	x.Term(o.term)
+	x.counts(o.counts)
+	x.Number(int64(o.lease))
+	x.Number(int64(x.last - o.hold))
+	x.Number(int64(len(o.listed)))
+	for _, entry := range o.listed {
+		x.Term(entry.Term)
+	}
+	x.ticket(o.request)
+	if several, ok := o.ref.(refs); ok {
+		for _, one := range several {
+			x.Ref(one)
+		}
+	}
+	x.Ref(o.ref)
+	if x.Bool(o.inFlight); o.inFlight {
+		x.Number(int64(x.l.seq - o.seq))
+		x.Age(o.sentAt)
+	}
+	x.Instant(o.due)
+	x.Number(int64(min(o.tries, 10)))
+	x.Instant(o.until)
+}
+
+// Waits reports whether a request stands in the queue as that term.
+func (l *Lock) Waits(term uint64) bool { return l.queue.byTerm(term) != nil }

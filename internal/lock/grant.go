@@ -1,0 +1,115 @@
+package lock
+
+import "fmt"
+
+// canHandOn reports whether the lease can pass to a waiter here as it is.
+func (l *Lock) canHandOn(req *Request) bool {
+	return l.order.inMemory() && req.Lease == 0 && !l.lease.fixed && l.lease.counts == once(req.Mode) && l.hasToken(req) &&
+		l.lease.until-l.now > l.cfg.Watchdog/3
+}
+
+// grantNext gives the lease, which has no holder, to the next waiter or back.
+func (l *Lock) grantNext() {
+	l.dropExpired()
+	switch {
+	case l.closing || l.queue.len() == 0:
+		l.release(nil)
+	case l.canHandOn(l.queue.head()):
+		l.grant(l.queue.pop(), false)
+	default:
+		l.prepareGrant(nil)
+	}
+}
+
+// prepareGrant sets counts and lease in Redis to what the next waiter needs.
+func (l *Lock) prepareGrant(ref any) {
+	req := l.queue.head()
+	l.dropRenewal()
+	o := l.opFor(opGrant, req)
+	o.ref = ref
+	if l.mayBeCutShort(o.lease) || l.modeMayChange(req.Mode) {
+		l.release(ref)
+		return
+	}
+	l.start(o)
+}
+
+func (l *Lock) grantReplied(o op, r Result) {
+	again := l.wait.again
+	l.wait.again = false
+	switch r.Outcome {
+	case Done:
+		l.main = op{}
+		l.order.passedOn(l, o, r)
+		l.order.taken(l, o, r)
+	case Refused, Absent:
+		l.main = op{}
+		l.order.passedOn(l, o, r)
+		if l.kind.Parts {
+			l.cleanUp(o.term)
+		}
+		l.contend()
+		l.wait.again = again
+		l.refusedBy(r)
+		if l.kind.Shares && o.mode == Exclusive {
+			l.wait.nextAt = l.now // to announce the writer under its own term
+		}
+	case Failed:
+		l.releaseInstead(r) // the term may or may not be good for another lease
+	}
+}
+
+// leased takes note of a lease that o has just taken or set.
+func (l *Lock) leased(o op, r Result) {
+	l.lease.counts, l.lease.mode = once(o.mode), o.mode
+	l.lease.draining, l.lease.recounts = false, 0
+	l.lease.fixed = o.fixed
+	l.lease.length = o.lease
+	l.lease.until = 0
+	l.wait.lastErr = ""
+	l.drawTokens(o, r)
+	l.extend(o)
+	l.dropExpired()
+}
+
+// grantTaken grants a lease that o has taken or set to the waiter that o was for; false if
+// that has left, or the reply came too late.
+func (l *Lock) grantTaken(o op) bool {
+	req := l.queue.take(o.request.ID)
+	switch {
+	case req == nil:
+		return false
+	case l.lease.until <= l.now:
+		l.refuse(req.Ref, Unavailable, fmt.Sprintf("Redis took %v to answer, too long for a lease of %v", l.now-o.sentAt, o.lease))
+		return false
+	}
+	l.grant(req, false)
+	return true
+}
+
+// grant makes a waiter the holder, or one of those who share the lease.
+func (l *Lock) grant(req *Request, handedOn bool) {
+	own := hold{id: req.ID, owner: req.Owner, ref: req.Ref, counts: once(req.Mode), tokens: l.nextTokens(req)}
+	switch {
+	case req.Lease > 0 && l.lease.fixed:
+		own.until, own.ends = l.lease.until, Expired
+	case req.Lease > 0:
+		own.until, own.ends = l.now+req.Lease-Margin(req.Lease), Expired
+	case req.MaxHold > 0:
+		own.until, own.ends = l.now+req.MaxHold, MaxHold
+	}
+	if l.holds.len() == 0 {
+		l.lease.atRisk = false // this holder has not been warned
+	}
+	l.holds.add(own)
+	l.answer(req.Ref, Answer{
+		Kind: Granted, HoldID: req.ID, Count: 1, Until: l.holdUntil(own), Bound: own.until, FirstRef: own.ref, Tokens: own.tokens, HandedOn: handedOn,
+	})
+	if l.repeats && req.Owner != 0 {
+		// Its owner's other requests would wait for itself: they are re-entries now.
+		for _, again := range l.queue.remove(func(w *Request) bool { return w.Owner == req.Owner }) {
+			l.reenter(own, again)
+		}
+		l.repeats = l.queue.len() > 0
+	}
+}

@@ -1,0 +1,171 @@
+package lock
+
+import (
+	"iter"
+	"slices"
+)
+
+// Mode is how a lock is held.
+type Mode uint8
+
+// The numbers are those of the Mode enumeration in package messages.
+const (
+	// Exclusive: by one holder.
+	Exclusive Mode = iota
+	// Shared: together with other shared holds.
+	Shared
+)
+
+// counts says how often something is held, in each mode.
+type counts struct{ exclusive, shared int }
+
+// unknown are the counts in Redis after a command whose outcome is not known.
+var unknown = counts{-1, -1}
+
+// once is held once, in that mode.
+func once(m Mode) counts { return counts{}.plus(m, 1) }
+
+func (c counts) in(m Mode) int {
+	if m == Shared {
+		return c.shared
+	}
+	return c.exclusive
+}
+
+func (c counts) plus(m Mode, n int) counts {
+	if m == Shared {
+		c.shared += n
+	} else {
+		c.exclusive += n
+	}
+	return c
+}
+
+func (c counts) total() int { return c.exclusive + c.shared }
+
+// hold is one holder's turn on the lease, or its share in it.
+type hold struct {
+	id    uint64
+	owner Owner
+	ref   any
+	counts
+	// until is the hold's own end, with the reason ends: that of its fixed lease or its
+	// max hold. 0: the hold lasts as long as the lease. It does not depend on whether the
+	// lease is renewed, which others who share it may change.
+	until Instant
+	ends  Reason
+	// dead: its owner has died, and its release is on its way.
+	dead   bool
+	tokens []int64
+}
+
+// fixed reports whether the hold has a fixed lease.
+func (h *hold) fixed() bool { return h.until != 0 && h.ends == Expired }
+
+// mustNotWrite reports whether to hold it in that mode as well would make a reader a writer.
+func (h *hold) mustNotWrite(m Mode) bool { return m == Exclusive && h.exclusive == 0 }
+
+// holds are the holds on the lease: one that is exclusive, or any number that share
+// it. It is a value: what an older copy of it sees is never changed, only appended
+// to beyond its end.
+type holds struct {
+	// first is kept apart, since there is seldom another.
+	first hold
+	more  []*hold
+}
+
+func (h *holds) len() int {
+	if h.first.id == 0 {
+		return 0
+	}
+	return 1 + len(h.more)
+}
+
+func (h *holds) all() iter.Seq[hold] {
+	return func(yield func(hold) bool) {
+		if h.first.id == 0 || !yield(h.first) {
+			return
+		}
+		for _, each := range h.more {
+			if !yield(*each) {
+				return
+			}
+		}
+	}
+}
+
+// byID finds a hold; its id is 0 if there is none.
+func (h *holds) byID(id uint64) hold {
+	return h.find(func(one *hold) bool { return one.id == id })
+}
+
+func (h *holds) byOwner(owner Owner) hold {
+	if owner == 0 {
+		return hold{}
+	}
+	return h.find(func(one *hold) bool { return one.owner == owner })
+}
+
+func (h *holds) find(match func(*hold) bool) hold {
+	if match(&h.first) {
+		return h.first
+	}
+	for _, each := range h.more {
+		if match(each) {
+			return *each
+		}
+	}
+	return hold{}
+}
+
+func (h *holds) add(one hold) {
+	if h.first.id == 0 {
+		h.first = one
+		return
+	}
+	another := one
+	h.more = append(h.more, &another)
+}
+
+// update replaces the hold with that id.
+func (h *holds) update(one hold) {
+	if h.first.id == one.id {
+		h.first = one
+		return
+	}
+	h.more = slices.Clone(h.more)
+	for i, each := range h.more {
+		if each.id == one.id {
+			h.more[i] = &one
+		}
+	}
+}
+
+func (h *holds) remove(id uint64) {
+	switch {
+	case h.first.id != id:
+		h.more = slices.DeleteFunc(slices.Clone(h.more), func(each *hold) bool { return each.id == id })
+	case len(h.more) == 0:
+		*h = holds{}
+	default:
+		h.first, h.more = *h.more[0], h.more[1:]
+	}
+}
+
+// wanted is how the lease should be held in Redis. Those who share it count as one
+// there, and their re-entries come on top.
+func (h *holds) wanted() counts {
+	var c counts
+	sharers := 0
+	for each := range h.all() {
+		c.exclusive += each.exclusive
+		c.shared += each.shared
+		if each.shared > 0 {
+			sharers++
+		}
+	}
+	if sharers > 1 {
+		c.shared -= sharers - 1
+	}
+	return c
+}

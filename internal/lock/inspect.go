@@ -1,0 +1,102 @@
+package lock
+
+import "time"
+
+// Idle reports whether the lock has nothing to do and no state to keep.
+func (l *Lock) Idle() bool {
+	_, wakes := l.order.wake(l)
+	return l.phase == free && l.queue.len() == 0 && len(l.background) == 0 && !wakes &&
+		l.sub.state == unsubscribed && l.taken == len(l.effects)
+}
+
+// Next returns the Ref of the first request that waits, or nil.
+func (l *Lock) Next() any {
+	if l.queue.len() == 0 {
+		return nil
+	}
+	return l.queue.head().Ref
+}
+
+// Snapshot is what this process knows of a lock, without asking Redis.
+type Snapshot struct {
+	HeldHere bool
+	// Count is the hold count of the first holder.
+	Count   int
+	Waiters int
+	// Until is the end of its validity if nothing is renewed.
+	Until  Instant
+	Tokens []int64
+}
+
+// Snapshot returns what this process knows of the lock.
+func (l *Lock) Snapshot() Snapshot {
+	first := l.holds.first
+	return Snapshot{HeldHere: first.id != 0, Count: first.total(), Waiters: l.queue.len(), Until: l.holdUntil(first), Tokens: first.tokens}
+}
+
+// LeaseUntil returns the end of the lease's validity if it is not renewed.
+func (l *Lock) LeaseUntil() Instant { return l.lease.until }
+
+// Holder is a hold, as the lock actor knows it.
+type Holder struct {
+	Ref any
+	ID  uint64
+}
+
+// Outstanding returns the holders, and the requests that await an answer. It is for a lock that
+// is given up.
+func (l *Lock) Outstanding() (holders []Holder, pending []any) {
+	add := func(ref any) {
+		if several, ok := ref.(refs); ok {
+			pending = append(pending, several...)
+		} else if ref != nil {
+			pending = append(pending, ref)
+		}
+	}
+	for own := range l.holds.all() {
+		holders = append(holders, Holder{Ref: own.ref, ID: own.id})
+	}
+	for _, req := range l.queue.requests {
+		add(req.Ref)
+	}
+	ops := append([]op{l.main, l.renewal}, l.background...)
+	for _, o := range ops {
+		add(o.ref)
+		if o.request != nil && o.kind == opCount {
+			add(o.request.Ref)
+		}
+	}
+	for _, c := range l.pendingCounts {
+		add(c.ref)
+		if c.request != nil {
+			add(c.request.Ref)
+		}
+	}
+	for _, e := range l.ensures {
+		add(e.ref)
+	}
+	for _, e := range l.effects[l.taken:] {
+		if e.Kind == Reply {
+			add(e.Ref)
+		}
+	}
+	return holders, pending
+}
+
+// CleanupCommands returns the commands that remove everything of this process from Redis. It is
+// for a lock that is given up.
+func (l *Lock) CleanupCommands(now Instant) []Command {
+	var all []Command
+	leave := func(term uint64, ttl time.Duration) {
+		all = append(all, Command{Kind: Release, Term: term, MaxTTL: ttl})
+	}
+	if l.phase != free && l.lease.term != 0 {
+		leave(l.lease.term, l.maxTTL())
+	}
+	for _, o := range l.background {
+		if o.term != 0 {
+			leave(o.term, max(l.maxTTL(), o.until-now))
+		}
+	}
+	return append(all, l.order.cleanup(l)...)
+}

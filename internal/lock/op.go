@@ -1,0 +1,134 @@
+package lock
+
+import (
+	"slices"
+	"time"
+)
+
+// opKind says what an op is for.
+type opKind uint8
+
+const (
+	opNone opKind = iota
+	// opAcquire contends for a new term.
+	opAcquire
+	// opGrant sets count and lease for the next local waiter, before it is granted.
+	opGrant
+	// opCount sets the hold count: a re-entry or a partial release.
+	opCount
+	// opYield ends a turn at the hand-off limit.
+	opYield
+	// opRelease frees the lock.
+	opRelease
+	// opRenew renews the lease.
+	opRenew
+	// opForce frees the lock, whichever client holds it.
+	opForce
+	// opCountWaiters asks whether others wait.
+	opCountWaiters
+	// opSyncQueue brings the queue in Redis up to date.
+	opSyncQueue
+)
+
+// op is a command under way: it is sent, and sent again, until its outcome is known or does
+// not matter any more.
+type op struct {
+	kind opKind
+	// inFlight: it was sent, and there is no reply yet.
+	inFlight bool
+	// unsure: an earlier try may have been carried out.
+	unsure bool
+	// hurry: it is a renewal that does not wait for company.
+	hurry bool
+
+	// What it sets in Redis: how often the lease of that term is held, and its TTL. For a
+	// forced release, term is that of the holders here, if it has hit any.
+	mode   Mode
+	fixed  bool
+	term   uint64
+	counts counts
+	lease  time.Duration
+
+	// Whom it is for: request is who gets a lease or a re-entry, ref who awaits a release, and
+	// hold whose counts change.
+	request *Request
+	ref     any
+	hold    uint64
+
+	// reserved is how many tokens are drawn.
+	reserved int64
+	// listed are the waiters that it has told Redis of.
+	listed []QueueEntry
+
+	tries  int
+	seq    uint64
+	sentAt Instant
+	// due is when it wants attention again: the reply is late, or it is to be sent again.
+	due Instant
+	// until ends the tries of a background op, or the wait for a partial release.
+	until Instant
+}
+
+// joins reports whether the op lets one more share the lease.
+func (o *op) joins() bool { return o.kind == opCount && o.request != nil && o.hold == 0 }
+
+// start makes a command the main one and sends it.
+func (l *Lock) start(o op) {
+	o.term = l.lease.term
+	l.main = o
+	l.send(&l.main)
+}
+
+// inBackground starts a command beside the main one.
+func (l *Lock) inBackground(o op) {
+	l.background = append(slices.Clone(l.background), o)
+	l.send(&l.background[len(l.background)-1])
+}
+
+// send issues the op's command, for the first time or again.
+func (l *Lock) send(o *op) {
+	c := new(Command)
+	l.effects = append(l.effects, Effect{Kind: Send, Command: c})
+	l.command(o, c)
+	if o.term != 0 && o.term == l.lease.term {
+		l.lease.longest = max(l.lease.longest, o.lease)
+	}
+	l.seq++
+	o.seq, o.sentAt, o.inFlight = l.seq, l.now, true
+	timeout := l.cfg.timeout(o.lease)
+	o.due = l.now + timeout + replyGrace
+	c.Seq, c.Term, c.Mode, c.Count, c.Shared = o.seq, o.term, o.mode, o.counts.exclusive, o.counts.shared
+	c.Lease, c.Deadline, c.MaxTTL = o.lease, l.now+timeout, max(c.MaxTTL, l.maxTTL())
+	l.order.tell(l, o, c)
+}
+
+// again schedules another try after a failure.
+func (l *Lock) again(o *op, r Result) {
+	o.inFlight = false
+	if r.Unsure {
+		o.unsure = true
+		l.givenUp(o)
+	}
+	o.due = l.now + l.backoff(o.tries, o.lease)
+	o.tries++
+}
+
+// cleaning reports whether the release of an earlier term is on its way.
+func (l *Lock) cleaning() bool {
+	return slices.ContainsFunc(l.background, func(o op) bool { return o.inFlight })
+}
+
+// opFor is a command that takes or sets a lease as a request wants it.
+func (l *Lock) opFor(kind opKind, req *Request) op {
+	o := op{kind: kind, mode: req.Mode, counts: once(req.Mode), request: req}
+	o.lease, o.fixed = l.leaseOf(req)
+	return o
+}
+
+// leaseOf is how long a lease the request wants, and whether it is fixed.
+func (l *Lock) leaseOf(req *Request) (length time.Duration, fixed bool) {
+	if req.Lease > 0 {
+		return req.Lease, true
+	}
+	return l.cfg.Watchdog, false
+}

@@ -1,0 +1,297 @@
+package lock_test
+
+import (
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
+)
+
+var (
+	worldTime = flag.Duration("world.time", time.Second, "how long to run random worlds of each kind")
+	worldSeed = flag.Uint64("world.seed", 0, "run only the worlds with this seed; choose a kind with -run TestRandomWorlds/kind")
+	worldTape = flag.String("world.tape", "", "run only the worlds with these choices, in hexadecimal, and tell what happens in it")
+)
+
+// kindsOfLocks are those that worlds are about.
+var kindsOfLocks = []struct {
+	name  string
+	kind  lock.Kind
+	parts []redismodel.Kind
+}{
+	{"plain and fenced", lock.Kind{Tokens: 1}, []redismodel.Kind{redismodel.Reentrant}},
+	{"fair", lock.Kind{Queued: true}, []redismodel.Kind{redismodel.Fair}},
+	{"readwrite", lock.Kind{Shares: true}, []redismodel.Kind{redismodel.ReadWrite}},
+	{"multi", lock.Kind{Parts: true, Tokens: 2}, []redismodel.Kind{redismodel.Fenced, redismodel.Fenced}},
+}
+
+// TestRandomWorlds runs worlds with other choices every time. A failure tells the seed
+// and the story of the simplest world that fails alike, with a tape to replay it.
+func TestRandomWorlds(t *testing.T) {
+	for kind, k := range kindsOfLocks {
+		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
+			if *worldTape != "" {
+				choices, err := hex.DecodeString(*worldTape)
+				if err != nil {
+					t.Fatal(err)
+				}
+				tell(t, kind, choices)
+				return
+			}
+			n, end := 0, time.Now().Add(*worldTime)
+			for ; *worldSeed == 0 && time.Now().Before(end) || n == 0; n++ {
+				seed := *worldSeed
+				if seed == 0 {
+					seed = rand.Uint64()
+				}
+				choices := randomTape(seed)
+				if err := randomWorld(kind, choices).live(); err != nil {
+					t.Logf("with -world.seed=%d: %v", seed, err)
+					report(t, kind, choices.bytes, err)
+				}
+			}
+			t.Logf("%d worlds", n)
+		})
+	}
+}
+
+// FuzzWorlds lets the fuzzer make the choices.
+func FuzzWorlds(f *testing.F) {
+	for seed := range uint64(8) {
+		for kind := range kindsOfLocks {
+			choices := randomTape(seed)
+			if err := randomWorld(kind, choices).live(); err != nil {
+				f.Fatal(err)
+			}
+			f.Add(uint8(kind), choices.bytes)
+		}
+	}
+	f.Fuzz(func(t *testing.T, kind uint8, bytes []byte) {
+		i := int(kind) % len(kindsOfLocks)
+		if err := randomWorld(i, &tape{bytes: bytes}).live(); err != nil {
+			report(t, i, bytes, err)
+		}
+	})
+}
+
+// That one actor owns a key is why the rules hold; see TestExploreNoticesTwoActorsOnOneKey.
+func TestRandomWorldsNoticeTwoActorsOnOneKey(t *testing.T) {
+	for seed := range uint64(1000) {
+		w := randomWorld(0, randomTape(seed))
+		w.siblings, w.processes = true, w.processes[:0]
+		w.join()
+		w.join()
+		if err := w.live(); err != nil {
+			t.Logf("world %d: %v", seed, err)
+			return
+		}
+	}
+	t.Fatal("nothing is wrong in a thousand worlds")
+}
+
+// randomWorld is the world of a tape. One with few kinds of faults finds what one with all of
+// them would drown.
+func randomWorld(kind int, t *tape) *world {
+	s := &setting{kind: kindsOfLocks[kind].kind}
+	for f := range s.most {
+		if t.pick(3) == 1 || fault(f) >= cancels {
+			s.most[f] = always
+		}
+	}
+	s.config = oneOf(t,
+		lock.Config{Watchdog: 3000 * ms, Renewal: 1000 * ms, HandOffLimit: 100 * ms, ForcedYield: 1000 * ms, Poll: 500 * ms, CallTimeout: 500 * ms, QueueLimit: 6},
+		lock.Config{Watchdog: 30000 * ms, Renewal: 10000 * ms, HandOffLimit: 20 * ms, ForcedYield: 500 * ms, Poll: 2000 * ms, CallTimeout: 3000 * ms, QueueLimit: 1000},
+		lock.Config{Watchdog: 1000 * ms, Renewal: 300 * ms, HandOffLimit: 500 * ms, ForcedYield: 2000 * ms, Poll: 5000 * ms, CallTimeout: 3000 * ms, QueueLimit: 1000},
+	)
+	s.config.Seed = uint64(t.pick(256))
+	s.setup = redismodel.Setup{
+		Kinds: kindsOfLocks[kind].parts, WaiterTimeout: max(5*sec, 3*s.config.Poll), Announcement: 2 * s.config.Poll,
+		Rate: oneOf(t, 1, 1.009, 0.991), Name: redismodel.Owner.String,
+		Pick: func(fields []redismodel.Field) int { return t.pick(len(fields)) },
+	}
+	return newWorld(s, t, 1+oneOf(t, 1, 0, 2))
+}
+
+// live lets happen what the tape says. It gives the violation, if there is one.
+func (w *world) live() (err error) {
+	defer w.caught(&err)
+	for range 10 + w.tape.pick(120) {
+		if w.tape.ended() {
+			break
+		}
+		w.act()
+		w.runUntil(w.now + oneOf(w.tape, ms, 0, ms, 5*ms, 30*ms, 30*ms, 200*ms, sec))
+	}
+	w.heal()
+	return nil
+}
+
+// caught makes an error of a panic.
+func (w *world) caught(err *error) {
+	switch broken := recover().(type) {
+	case nil:
+	case violation:
+		*err = broken
+	default:
+		if *err = fmt.Errorf("panic: %v", broken); w.trace != nil {
+			*err = fmt.Errorf("%w\n%s", *err, debug.Stack())
+		}
+	}
+}
+
+// runUntil lets happen whatever happens up to a time.
+func (w *world) runUntil(end lock.Instant) {
+	for w.step(end) {
+	}
+	if end > w.now {
+		w.now, w.here = end, 0
+		w.redis.At(end)
+	}
+}
+
+// step lets the next thing happen, unless it comes after a time; false if there is none.
+func (w *world) step(end lock.Instant) bool {
+	at, next, ticks := end+1, -1, -1
+	for k := range w.net {
+		if due := w.due(&w.net[k]); due < at {
+			at, next = due, k
+		}
+	}
+	for i := range w.processes {
+		if p := &w.processes[i]; !p.dead && p.wakeAt != never && max(p.wakeAt, p.pausedUntil) < at {
+			at, ticks = max(p.wakeAt, p.pausedUntil), i
+		}
+	}
+	if at > end {
+		return false
+	}
+	if at > w.now {
+		w.now, w.here = at, 0
+		w.redis.At(at)
+	}
+	if w.here++; w.here > 5000 {
+		w.violated("time stands still: %d things have happened at once", w.here)
+	}
+	if w.happened++; w.happened > 50000 {
+		w.violated("there is no end to it: %d things have happened", w.happened)
+	}
+	if ticks >= 0 {
+		w.tick(ticks)
+	} else {
+		m := w.take(next)
+		w.deliver(m, w.drawFate(&m))
+	}
+	w.check()
+	return true
+}
+
+// due is when a message is delivered.
+func (w *world) due(m *message) lock.Instant {
+	switch m.kind {
+	case command, lateCommand:
+		return max(m.at, w.frozenUntil)
+	case reply, signal, subscribed, wish, plan:
+		return max(m.at, w.processes[m.p].pausedUntil)
+	}
+	return m.at
+}
+
+// drawFate decides what becomes of a message.
+func (w *world) drawFate(m *message) fate {
+	if w.calm || m.kind >= subscribed || w.processes[m.p].dead {
+		return fine
+	}
+	f := fate(max(w.tape.pick(2*int(fates))-int(fates), 0))
+	if m.kind == signal || m.kind == subscribing {
+		f = requestLost * fate(w.tape.pick(4)/3)
+	}
+	if fault, ok := f.fault(m, &w.kind); !ok || !w.can(fault) {
+		return fine
+	}
+	return f
+}
+
+// act lets one client, or something outside, do something.
+func (w *world) act() {
+	i := w.tape.pick(len(w.processes))
+	if w.processes[i].dead {
+		i = w.join()
+	}
+	does := oneOf(w.tape, drawn...)
+	if does == delivers || !w.can(doings[does].counts) || does == givesUp && w.processes[i].stalled {
+		return
+	}
+	w.do(move{does: does, p: int8(i)})
+}
+
+// drawn has every doing as often as its weight says.
+var drawn = func() (all []doing) {
+	for does := range doings {
+		all = append(all, slices.Repeat([]doing{doing(does)}, doings[does].weight)...)
+	}
+	return all
+}()
+
+// Without faults, two processes whose waiters never cease get equal shares of the
+// lock, and most grants cost no command.
+func TestProcessesShareTheLock(t *testing.T) {
+	w := randomWorld(0, &tape{})
+	for w.now < 10*sec {
+		for i := range w.processes {
+			for len(w.processes[i].requests) < 5 {
+				w.do(move{does: acquire, p: int8(i)}) // and release after a millisecond
+			}
+		}
+		w.happened = 0 // it never comes to rest
+		w.runUntil(w.now + ms)
+	}
+	a, b := &w.processes[0], &w.processes[1]
+	if total := a.grants + b.grants; total < 6600 || 10*a.grants > 11*b.grants || 10*b.grants > 11*a.grants {
+		t.Errorf("in ten seconds the one gets %d grants, and the other %d", a.grants, b.grants)
+	}
+	if commands := a.lastSeq + b.lastSeq; 20*int(commands) > a.grants+b.grants {
+		t.Errorf("%d grants took %d commands", a.grants+b.grants, commands)
+	}
+}
+
+// tell tells the story of a world, and fails if something is wrong in it.
+func tell(t *testing.T, kind int, choices []byte) {
+	t.Helper()
+	w := randomWorld(kind, &tape{bytes: choices})
+	w.trace = &[]string{}
+	err := w.live()
+	t.Log(strings.Join(*w.trace, "\n"))
+	if err != nil {
+		t.Fatalf("%v\nreplay with -world.tape=%x", err, choices)
+	}
+}
+
+// report shrinks a failing world and tells its story.
+func report(t *testing.T, kind int, failing []byte, err error) {
+	t.Helper()
+	rule := func(err error) string {
+		var v violation
+		if errors.As(err, &v) {
+			return v.rule
+		}
+		return "panic"
+	}
+	enough := time.Now().Add(20 * time.Second)
+	tell(t, kind, shrink(failing, func(bytes []byte) bool {
+		if time.Now().After(enough) {
+			return false
+		}
+		other := randomWorld(kind, &tape{bytes: bytes}).live()
+		return other != nil && rule(other) == rule(err)
+	}))
+}

@@ -1,0 +1,197 @@
+package lock
+
+import "time"
+
+// redisOrder is the order of all waiters of all processes, who stand in one queue in Redis,
+// which says who is next. While the process contends, its tries tell Redis who waits here;
+// at other times that takes a command.
+type redisOrder struct {
+	// op is that command.
+	op op
+	// told is the revision of our queue that was last sent; present says that the queue in Redis
+	// may have entries of ours.
+	told    uint64
+	present bool
+	// last is the last command that listed our waiters.
+	last uint64
+	// nextAt is when to say again that our waiters live.
+	nextAt Instant
+	// longestLease is the longest lease that was asked for on behalf of those who may stand there.
+	longestLease time.Duration
+	// top is the highest term that stands or stood in the queue.
+	top uint64
+}
+
+// mostEntries bounds how many of a process's waiters stand in Redis's queue.
+const mostEntries = 100
+
+// leastTries is how often the queue in Redis is told that waiters have left, also after a
+// pause of the process that was longer than the time for that.
+const leastTries = 3
+
+func (q *redisOrder) fresh() order {
+	next := *q
+	return &next
+}
+
+// enter gives every waiter a term of its own, as which it stands in Redis's queue.
+func (q *redisOrder) enter(l *Lock, req *Request) {
+	req.term = l.takeTerm()
+	q.top = req.term
+}
+
+func (q *redisOrder) contender(*Lock) uint64 { return 0 }
+
+func (q *redisOrder) channel(l *Lock) uint64 { return l.queue.head().term }
+
+// taken grants the lease to the waiter whose turn it is, as Redis says.
+func (q *redisOrder) taken(l *Lock, o op, r Result) {
+	l.lease = lease{term: r.OwnTerm}
+	o.request, o.mode, o.lease, o.fixed = l.queue.byTerm(r.OwnTerm), Exclusive, l.cfg.Watchdog, false
+	if o.request != nil {
+		o.lease, o.fixed = l.leaseOf(o.request)
+		if l.queue.len() == 1 {
+			q.emptied(l, o.seq, 0) // it has left Redis's queue, as the last of ours
+		}
+	}
+	l.leased(o, r)
+	if o.request != nil && l.grantTaken(o) {
+		l.refuseTries(Held, l.heldBy()) // Redis prefers those who wait in the queue
+	}
+}
+
+func (q *redisOrder) passedOn(l *Lock, o op, r Result) {
+	if r.Freed {
+		l.answer(o.ref, Answer{Kind: Freed, HandedOn: r.Outcome == Done})
+	} else {
+		l.answerRelease(o)
+	}
+}
+
+func (q *redisOrder) inMemory() bool { return false }
+
+func (q *redisOrder) passOn(l *Lock, ref any) { l.prepareGrant(ref) }
+
+func (q *redisOrder) admits(*Lock) bool { return false }
+
+func (q *redisOrder) wake(l *Lock) (at Instant, ok bool) {
+	if q.op.kind != opNone {
+		return q.op.due, true
+	}
+	return q.nextAt, l.phase != contending && q.needed(l)
+}
+
+// entries lists our waiters for Redis.
+func (q *redisOrder) entries(l *Lock) []QueueEntry {
+	entries := make([]QueueEntry, 0, min(l.queue.len(), mostEntries))
+	for _, req := range l.queue.requests[:cap(entries)] {
+		lease, _ := l.leaseOf(req)
+		entries = append(entries, QueueEntry{Term: req.term, Try: req.Try, Lease: lease})
+	}
+	return entries
+}
+
+// needed reports whether the queue in Redis is to be kept up, or emptied.
+func (q *redisOrder) needed(l *Lock) bool {
+	return q.present || q.op.kind != opNone || l.queue.len() > 0
+}
+
+func (q *redisOrder) changed(l *Lock) bool { return q.told != l.queue.revision }
+
+// tell lists our waiters with each try, and with each release that is waited for.
+func (q *redisOrder) tell(l *Lock, o *op, c *Command) {
+	switch {
+	case o.kind == opAcquire:
+		c.Term = 0 // there is nothing to release
+	case o.kind == opGrant, o.kind == opSyncQueue, o.kind == opRelease && o == &l.main:
+	default:
+		return
+	}
+	changed := q.changed(l)
+	c.Take = c.Kind == Acquire
+	c.Kind, c.Entries, c.Top = SyncQueue, q.entries(l), q.top
+	o.listed = c.Entries
+	q.told, q.last = l.queue.revision, o.seq
+	q.present = q.present || l.queue.len() > 0
+	for _, req := range l.queue.requests[:min(l.queue.len(), mostEntries)] {
+		q.longestLease = max(q.longestLease, req.Lease)
+	}
+	q.nextAt = l.now + l.jitter(l.cfg.Poll)
+	if changed {
+		o.until = l.longestTTL()
+	}
+}
+
+func (q *redisOrder) keepUp(l *Lock) {
+	if !q.needed(l) || l.phase == contending || q.op.kind != opNone || !q.changed(l) && l.now < q.nextAt {
+		return
+	}
+	q.op = op{kind: opSyncQueue, lease: l.cfg.Watchdog, until: l.longestTTL()}
+	l.send(&q.op)
+}
+
+func (q *redisOrder) sync() *op { return &q.op }
+
+func (q *redisOrder) synced(l *Lock, r Result) {
+	switch {
+	case r.Outcome != Failed:
+		q.emptied(l, q.op.seq, len(q.op.listed))
+		q.op = op{}
+		q.releaseOrphan(l, r)
+	case r.Transient && (l.now < q.op.until || q.op.tries < leastTries || q.changed(l)):
+		l.again(&q.op, r)
+	default: // those who have left count as dead soon
+		q.present = l.queue.len() > 0
+		q.op = op{}
+	}
+}
+
+// emptied takes note that the command with that number left so many of ours in Redis's
+// queue, unless a later one is on its way.
+func (q *redisOrder) emptied(l *Lock, seq uint64, entries int) {
+	if entries == 0 && seq == q.last && !q.changed(l) {
+		q.present, q.longestLease = false, 0
+	}
+}
+
+// releaseOrphan gives back what a command took for a waiter that had left.
+func (q *redisOrder) releaseOrphan(l *Lock, r Result) {
+	if r.OwnTerm != 0 && r.OwnTerm != l.lease.term && l.queue.byTerm(r.OwnTerm) == nil {
+		l.cleanUp(r.OwnTerm)
+	}
+}
+
+// released: the command may have had something to release, or not.
+func (q *redisOrder) released(l *Lock, o op, r Result) Result {
+	if r.Outcome == Failed {
+		return r
+	}
+	q.emptied(l, o.seq, len(o.listed))
+	q.releaseOrphan(l, r)
+	if r.Outcome = Absent; r.Freed {
+		r.Outcome = Done
+	}
+	return r
+}
+
+func (q *redisOrder) longest() time.Duration { return q.longestLease }
+
+// cleanup releases whatever a waiter may have got without our knowing, and takes all out of
+// the queue.
+func (q *redisOrder) cleanup(l *Lock) []Command {
+	if !q.needed(l) {
+		return nil
+	}
+	var entries []QueueEntry
+	switch {
+	case l.main.inFlight && (l.main.kind == opAcquire || l.main.kind == opGrant):
+		entries = l.main.listed
+	case l.wait.unsure:
+		entries = q.entries(l)
+	}
+	var all []Command
+	for _, e := range entries {
+		all = append(all, Command{Kind: Release, Term: e.Term, MaxTTL: l.maxTTL()})
+	}
+	return append(all, Command{Kind: SyncQueue, Top: q.top, MaxTTL: l.maxTTL()})
+}

@@ -1,0 +1,104 @@
+package lock
+
+import (
+	"fmt"
+)
+
+// release gives the lease back to Redis.
+func (l *Lock) release(ref any) {
+	l.phase = releasing
+	l.renewal = op{}
+	l.start(op{kind: opRelease, lease: l.cfg.Watchdog, ref: ref})
+}
+
+// releaseInstead releases the lease after a command that failed and may have been carried
+// out, or not.
+func (l *Lock) releaseInstead(r Result) {
+	l.main.kind, l.main.counts, l.main.request = opRelease, counts{}, nil
+	l.again(&l.main, r)
+	l.phase = releasing
+}
+
+func (l *Lock) releaseCommand(o *op, c *Command) {
+	c.Kind, c.MaxTTL = Release, o.until-l.now
+}
+
+func (l *Lock) releaseReplied(o op, r Result) {
+	switch {
+	case r.Outcome == Failed && r.Transient:
+		l.again(&l.main, r)
+		l.refuseTries(Unavailable, r.Err.Error())
+		return
+	case r.Outcome == Failed:
+		reason, detail := failure(r)
+		l.answer(o.ref, Answer{Kind: NotFreed, Reason: reason, Detail: detail})
+		l.leaveToExpire(l.longestTTL())
+	case r.Outcome == Absent:
+		l.answerRelease(o)
+	default:
+		l.answer(o.ref, Answer{Kind: Freed})
+	}
+	l.afterRelease()
+}
+
+// answerRelease answers a release after which the lock turned out not to be ours: it
+// was lost before, unless an earlier try has released it.
+func (l *Lock) answerRelease(o op) {
+	if o.unsure {
+		l.answer(o.ref, Answer{Kind: Freed})
+		return
+	}
+	l.answer(o.ref, Answer{Kind: NotFreed, Reason: Lost, Detail: "the lock was lost before its release: its key was gone, or belonged to another owner"})
+}
+
+// afterRelease leaves a term that is over.
+func (l *Lock) afterRelease() {
+	l.main, l.lease, l.phase, l.suspected = op{}, lease{}, free, false
+}
+
+// cleanUp ensures that nothing of an ended term stays in Redis.
+func (l *Lock) cleanUp(term uint64) {
+	l.inBackground(op{kind: opRelease, term: term, lease: l.cfg.Watchdog, until: l.longestTTL()})
+}
+
+// leaveToExpire gives up the release of a key.
+func (l *Lock) leaveToExpire(until Instant) {
+	l.effects = append(l.effects, Effect{Kind: LeaveToExpire, Answer: Answer{Until: until}})
+}
+
+// giveUpTerm stops waiting for a release to be confirmed; it goes on in the background.
+func (l *Lock) giveUpTerm() {
+	l.answer(l.main.ref, Answer{Kind: NotFreed, Reason: Unavailable,
+		Detail: fmt.Sprintf("Redis has not confirmed the release, which is still being tried; the key expires by itself within %v", l.lease.length)})
+	l.cleanUp(l.lease.term)
+	l.afterRelease()
+}
+
+// force frees the lock, whoever holds it in that mode. Local holders are notified first.
+func (l *Lock) force(mode Mode, ref any) {
+	o := op{kind: opForce, ref: ref, mode: mode, lease: l.cfg.Watchdog, until: l.now + l.cfg.CallTimeout}
+	if l.holds.len() > 0 && l.lease.mode == mode {
+		o.term = l.lease.term
+		l.lose(Forced, "the lock was force-released", false)
+	}
+	l.inBackground(o)
+}
+
+// forceReplied answers a forced release.
+func (l *Lock) forceReplied(o op, r Result) {
+	heldHere := o.term != 0
+	switch {
+	case r.Outcome == Failed:
+		reason, detail := failure(r)
+		l.answer(o.ref, Answer{Kind: NotDone, Reason: reason, Detail: detail})
+	case r.WasHeld || heldHere:
+		l.answer(o.ref, Answer{Kind: ForceReleased, Count: 1})
+	default:
+		l.answer(o.ref, Answer{Kind: ForceReleased})
+	}
+	if heldHere && !r.WasHeld {
+		// It failed, or a change of mode came before it: then it found the other mode.
+		l.cleanUp(o.term)
+	}
+	l.suspect() // it may have hit a term that began meanwhile
+}

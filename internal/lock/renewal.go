@@ -1,0 +1,102 @@
+package lock
+
+// dropRenewal forgets the renewal under way.
+func (l *Lock) dropRenewal() {
+	if l.renewal.inFlight {
+		l.givenUp(&l.renewal)
+	}
+	l.renewal = op{}
+}
+
+// renewed reports whether the lease is renewed. A fixed one is, as far as it goes, if it
+// is shared: Redisson's renewals of other readers cut the TTL of them all. But no such
+// renewal must overtake a change that sets a longer TTL.
+func (l *Lock) renewed() bool {
+	return !l.lease.fixed || l.lease.mode == Shared && l.main.kind != opCount
+}
+
+func (l *Lock) startRenewal(hurry bool) {
+	l.renewal = op{kind: opRenew, term: l.lease.term, counts: l.lease.counts, mode: l.lease.mode, hurry: hurry}
+	l.send(&l.renewal)
+}
+
+// awaitRenewal has the lease renewed now, for a holder who wants it to be good for longer.
+func (l *Lock) awaitRenewal(e ensure) {
+	l.ensures = append(l.ensures, e)
+	if l.renewal.kind == opNone {
+		l.startRenewal(true)
+	} else if !l.renewal.inFlight {
+		l.send(&l.renewal)
+	}
+}
+
+func (l *Lock) renewCommand(o *op, c *Command) {
+	l.suspected = false
+	o.lease = l.countLease(nil, false)
+	c.Kind, c.Hurry = Renew, o.hurry || o.tries > 0
+}
+
+// suspect takes note that the key may have been taken away, also from what the command
+// under way takes or renews: its reply may be older.
+func (l *Lock) suspect() {
+	l.suspected = l.phase == owned || l.main.inFlight
+}
+
+// findOut renews a lease that is suspected, if it has holders, to see whether it is still
+// there.
+func (l *Lock) findOut() {
+	if l.suspected && l.holds.len() > 0 && !l.renewal.inFlight && (l.renewed() || l.main.kind == opNone) {
+		l.startRenewal(true)
+	}
+}
+
+func (l *Lock) renewalReplied(r Result) {
+	o := l.renewal
+	switch r.Outcome {
+	case Done:
+		l.renewal = op{}
+		l.extend(o)
+		l.wait.lastErr = ""
+		var more []ensure
+		for _, e := range l.ensures {
+			if until := l.holdUntil(l.holds.byID(e.hold)); until >= e.until {
+				l.answer(e.ref, Answer{Kind: Ensured, Until: until})
+			} else {
+				more = append(more, e)
+			}
+		}
+		if l.ensures = more; more != nil {
+			l.startRenewal(true) // this one was sent before they were asked for
+		}
+	case Absent:
+		l.loseByResult(r)
+	case Failed:
+		reason, detail := failure(r)
+		l.again(&l.renewal, r)
+		l.refuseTries(reason, detail) // they would join when it has succeeded
+		l.failEnsures(0, Unavailable, detail)
+		l.wait.lastErr = detail
+		if l.lease.atRisk {
+			return
+		}
+		l.lease.atRisk = true
+		for own := range l.holds.all() {
+			l.effects = append(l.effects, Effect{Kind: TellAtRisk, Ref: own.ref, Answer: Answer{
+				HoldID: own.id, Until: l.holdUntil(own), Tokens: own.tokens, Detail: "the lease could not be renewed: " + detail,
+			}})
+		}
+	}
+}
+
+// failEnsures ends what awaits a renewal for that hold, or for all if id is 0.
+func (l *Lock) failEnsures(id uint64, reason Reason, detail string) {
+	var stay []ensure
+	for _, e := range l.ensures {
+		if id == 0 || e.hold == id {
+			l.answer(e.ref, Answer{Kind: NotDone, Reason: reason, Detail: detail})
+		} else {
+			stay = append(stay, e)
+		}
+	}
+	l.ensures = stay
+}

@@ -1,0 +1,192 @@
+package lock
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Acquire asks for the lock. It is a re-entry if the request's owner holds the lock; otherwise
+// the request joins the queue.
+func (l *Lock) Acquire(now Instant, req Request) {
+	l.begin(now)
+	defer l.settle()
+	seenBefore := req.Owner != 0 && req.Owner <= l.lastOwner
+	l.lastOwner = max(l.lastOwner, req.Owner)
+	own := l.holds.byOwner(req.Owner)
+	if req.Try {
+		req.Deadline = now + l.cfg.TryTime()
+	}
+	l.order.enter(l, &req)
+	switch {
+	case l.closing:
+		l.refuse(req.Ref, Closed, "the system is closing")
+	case own.id != 0:
+		l.reenter(own, &req)
+	case req.Try && (l.queue.len() > 0 || l.holds.len() > 0 && !l.mayJoin(&req)):
+		l.answer(req.Ref, l.held())
+	case l.queue.len() >= l.cfg.QueueLimit:
+		l.refuse(req.Ref, QueueFull, fmt.Sprintf("%d requests wait for this lock already, and its limit is %d", l.queue.len(), l.cfg.QueueLimit))
+	default:
+		l.repeats = l.repeats || seenBefore
+		l.queue.push(&req)
+	}
+}
+
+// Release releases one hold, named by its id, or by its owner if id is 0.
+func (l *Lock) Release(now Instant, id uint64, owner Owner, mode Mode, ref any) {
+	l.begin(now)
+	defer l.settle()
+	own := l.holds.byID(id)
+	if id == 0 {
+		own = l.holds.byOwner(owner)
+	}
+	switch {
+	case own.id != 0:
+		l.pendingCounts = append(l.pendingCounts, countChange{hold: own.id, mode: mode, ref: ref, until: l.now + l.cfg.CallTimeout})
+	case slices.Contains(l.lost.ids, id):
+		l.answer(ref, Answer{Kind: NotFreed, Reason: Lost, Detail: "the hold was lost before: " + l.lost.reason.String()})
+	default:
+		l.answer(ref, Answer{Kind: NotFreed, Reason: NotHeld, Detail: "there is no such hold: it was never granted, was released before, or belongs to another owner"})
+	}
+}
+
+// Cancel withdraws the waiting requests of an owner, or the request with that id.
+func (l *Lock) Cancel(now Instant, id uint64, owner Owner, ref any) {
+	l.begin(now)
+	defer l.settle()
+	var withdrawn int
+	cancel := func(req *Request) {
+		withdrawn++
+		detail := "the request was withdrawn"
+		if l.wait.lastErr != "" {
+			detail += "; the last try failed: " + l.wait.lastErr
+		}
+		l.refuse(req.Ref, CancelledByRequest, detail)
+	}
+	matches := func(req *Request) bool { return req.ID == id || id == 0 && owner != 0 && req.Owner == owner }
+	if id != 0 {
+		if req := l.queue.withdraw(id); req != nil {
+			cancel(req)
+		}
+	} else if owner != 0 {
+		for _, req := range l.queue.remove(matches) {
+			cancel(req)
+		}
+	}
+	l.withdrawReentries(matches, cancel)
+	if ref != nil {
+		l.answer(ref, Answer{Kind: Withdrawn, Count: withdrawn})
+	}
+}
+
+// OwnerGone says that an owner has died: its requests leave the queue unanswered, and its hold
+// is released.
+func (l *Lock) OwnerGone(now Instant, owner Owner) {
+	l.begin(now)
+	defer l.settle()
+	if owner == 0 {
+		return
+	}
+	matches := func(req *Request) bool { return req.Owner == owner }
+	l.queue.remove(matches)
+	l.withdrawReentries(matches, func(*Request) {})
+	own := l.holds.byOwner(owner)
+	if own.id == 0 {
+		return
+	}
+	// However often it was held, it is over: one release ends it, before any other change.
+	mode := Shared
+	if own.exclusive > 0 {
+		mode = Exclusive
+	}
+	own.counts, own.dead = once(mode), true
+	l.holds.update(own)
+	l.pendingCounts = append([]countChange{{hold: own.id, mode: mode}}, l.pendingCounts...)
+}
+
+// ForceRelease frees the lock, whoever holds it in that mode. Local holders are notified first.
+func (l *Lock) ForceRelease(now Instant, mode Mode, ref any) {
+	l.begin(now)
+	defer l.settle()
+	l.force(mode, ref)
+}
+
+// Ensure answers when the hold's lease is valid for at least d from now, renewing it if need be;
+// a fixed lease is not renewed.
+func (l *Lock) Ensure(now Instant, id uint64, d time.Duration, ref any) {
+	l.begin(now)
+	defer l.settle()
+	most := l.cfg.Watchdog - Margin(l.cfg.Watchdog)
+	own := l.holds.byID(id)
+	left := l.holdUntil(own) - l.now
+	switch {
+	case own.id == 0:
+		reason := NotHeld
+		if slices.Contains(l.lost.ids, id) {
+			reason = Lost
+		}
+		l.answer(ref, Answer{Kind: NotDone, Reason: reason, Detail: "the hold is over"})
+	case left >= d:
+		l.answer(ref, Answer{Kind: Ensured, Until: l.holdUntil(own)})
+	case own.until != 0 && own.until-l.now < d:
+		l.answer(ref, Answer{Kind: NotDone, Reason: Invalid, Detail: fmt.Sprintf("only %v of the hold are left, and neither a fixed lease nor a max hold is renewed", left)})
+	case d > most:
+		l.answer(ref, Answer{Kind: NotDone, Reason: Invalid, Detail: fmt.Sprintf("%v were asked for, and a renewed lease is good for %v at most", d, most)})
+	default:
+		l.awaitRenewal(ensure{hold: id, ref: ref, until: now + d})
+	}
+}
+
+// Suspect says that the key may have been taken away. The lock asks Redis as soon as it can.
+func (l *Lock) Suspect(now Instant) {
+	l.begin(now)
+	defer l.settle()
+	l.suspect()
+}
+
+// Tick lets time pass.
+func (l *Lock) Tick(now Instant) {
+	l.begin(now)
+	l.settle()
+}
+
+// Close refuses the waiters, takes the lock from its holders, and releases it.
+func (l *Lock) Close(now Instant) {
+	l.begin(now)
+	defer l.settle()
+	if l.closing {
+		return
+	}
+	l.closing = true
+	for _, req := range l.queue.remove(func(*Request) bool { return true }) {
+		l.refuse(req.Ref, Closed, "the system is closing")
+	}
+	holds := l.holds
+	for own := range holds.all() {
+		l.endHoldBy(own, Closed, "the system is closing")
+	}
+}
+
+// Signal says that the lock was released somewhere.
+func (l *Lock) Signal(now Instant) {
+	l.begin(now)
+	defer l.settle()
+	if l.othersHadTheirs() {
+		l.attemptSoon()
+	}
+}
+
+// Subscribed says that from now on no message of the channel is missed; earlier ones may have
+// been. term is what the Subscribe named.
+func (l *Lock) Subscribed(now Instant, term uint64) {
+	l.begin(now)
+	defer l.settle()
+	if l.sub.state == unsubscribed || l.sub.term != term {
+		return
+	}
+	l.sub.state = listening
+	if !l.standsBack() {
+		l.attemptSoon()
+	}
+}

@@ -1,0 +1,454 @@
+package lock_test
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+const (
+	ms  = time.Millisecond
+	sec = time.Second
+)
+
+// scriptConfig is what the scripts reckon with. Its margin is 102 ms.
+var scriptConfig = lock.Config{
+	Watchdog: 10 * sec, Renewal: 3 * sec, HandOffLimit: 100 * ms, ForcedYield: sec, Poll: sec, CallTimeout: sec, QueueLimit: 200,
+}
+
+// TestDecisions plays the scripts in testdata, each of which tests a lock by hand:
+//
+//	# hand-off with a message         the name of a test
+//	held owner=7 fixed=2s | acquire b shared try, c
+//	10ms release a -> a: over; release #1 | release: done -> A: freed x0; idle
+//	wake 25ms..50ms -> ...
+//
+// Events are separated by bars: here client a holds the lock since 2 ms, having asked at 0, and
+// b and c ask for it; a gives it back at 10 ms; Redis replies to the last release; and a Tick
+// comes when the lock wants one. Behind an arrow stands what the lock says to the event; without
+// one, it says nothing. "..." is anything, also before in the line, and an asterisk any text;
+// "idle" checks that nothing is left. A time with a plus counts from now.
+//
+// Other setups are "lock" with its kind, "asking", "refused", "yielding", and "held twice"; a line
+// that begins with one is about a lock of its own. Every event happens to a copy before, and must
+// leave no trace.
+func TestDecisions(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("there are no scripts", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			number := 1
+			for _, script := range strings.SplitAfter("\n"+string(text), "\n# ")[1:] {
+				name, lines, _ := strings.Cut(strings.TrimSuffix(script, "\n# "), "\n")
+				first := number + 1
+				number += strings.Count(script, "\n")
+				t.Run(name, func(t *testing.T) {
+					r := newRig(t, lock.Kind{})
+					for i, line := range strings.Split(lines, "\n") {
+						if line == "" || strings.HasPrefix(line, "//") {
+							continue
+						}
+						if setups.MatchString(line) {
+							r = newRig(t, lock.Kind{})
+						}
+						r.at = fmt.Sprintf("%s:%d: ", file, first+i)
+						r.play(line)
+					}
+				})
+			}
+		})
+	}
+}
+
+// setups are what a line begins with that is about another lock.
+var setups = regexp.MustCompile(`^(lock|asking|held|refused|yielding)\b`)
+
+// rig drives one lock, and writes down in short what it wants done.
+type rig struct {
+	t     *testing.T
+	cfg   lock.Config
+	kind  lock.Kind
+	lock  lock.Lock
+	now   lock.Instant
+	terms uint64
+	ids   map[string]uint64
+	sent  []lock.Command // not answered yet
+	told  lock.Command   // answered last
+	said  []string
+	// detail is the last that an answer or a notice gave.
+	detail string
+	at     string // which line of which file
+}
+
+func newRig(t *testing.T, kind lock.Kind) *rig {
+	t.Helper()
+	r := &rig{t: t, cfg: scriptConfig, kind: kind, ids: map[string]uint64{}}
+	r.lock = lock.New(&r.cfg, &r.kind)
+	return r
+}
+
+// play carries out lines of a script.
+func (r *rig) play(lines ...string) {
+	r.t.Helper()
+	for _, line := range lines {
+		parts := strings.Split(line, " | ")
+		wants := make([]string, len(parts))
+		for i, part := range slices.Backward(parts) {
+			answered := false
+			if parts[i], wants[i], answered = strings.Cut(part, " -> "); !answered && i+1 < len(parts) && wants[i+1] == "..." {
+				wants[i] = "..."
+			}
+		}
+		for i, event := range parts {
+			r.said = nil
+			if !r.event(strings.Fields(event)) {
+				r.t.Fatalf("%sno such event: %s", r.at, event)
+			}
+			want, idle := strings.CutSuffix(wants[i], "; idle")
+			want = relative.ReplaceAllStringFunc(want, func(text string) string {
+				at, _ := r.parseTime(text)
+				return at.String()
+			})
+			if got := strings.Join(r.said, "; "); !matches(want, got) {
+				r.t.Fatalf("%s%s\nat %v it says\n\t%s", r.at, event, r.now, strings.ReplaceAll(got, "; ", "\n\t"))
+			}
+			if idle {
+				r.check("idle", nil)
+			}
+		}
+	}
+}
+
+// relative is a time that counts from now.
+var relative = regexp.MustCompile(`\+[0-9.]+m?s\b`)
+
+// matches reports whether a text is as a pattern says, in which an asterisk is any text.
+func matches(pattern, text string) bool {
+	if pattern == "..." {
+		return true
+	}
+	first, rest, any := strings.Cut(pattern, "*")
+	text, ok := strings.CutPrefix(text, first)
+	if !any || !ok {
+		return ok && text == ""
+	}
+	for i := range len(text) + 1 {
+		if matches(rest, text[i:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// event lets something happen; false if there is no such thing.
+func (r *rig) event(words []string) bool {
+	r.t.Helper()
+	if at, ok := r.parseTime(words[0]); ok {
+		r.now, words = at, words[1:]
+	}
+	verb, rest := words[0], words[1:]
+	if kind, ok := strings.CutSuffix(verb, ":"); ok {
+		r.reply(r.command(kind), parseResult(rest))
+		return true
+	}
+	switch verb {
+	case "first": // reply to the first such command instead of the last
+		slices.Reverse(r.sent)
+		r.reply(r.command(strings.TrimSuffix(rest[0], ":")), parseResult(rest[1:]))
+		return true
+	case "again": // reply to what is answered already
+		r.reply(r.told, parseResult(rest[1:]))
+		return true
+	case "fail": // until a time, whatever the lock sends
+		end, _ := r.parseTime(rest[0])
+		for wake := r.now; wake < end; wake = r.wakes() {
+			if r.tick(wake); len(r.sent) > 0 {
+				r.event(rest[1:])
+			}
+		}
+		return true
+	}
+	for one := range strings.SplitSeq(strings.Join(rest, " "), ",") {
+		words := strings.Fields(one)
+		if !r.setUp(verb, words) && !r.request(verb, words) && !r.check(verb, words) {
+			return false
+		}
+	}
+	return true
+}
+
+// setUp makes a lock of some kind, or brings it into some state in silence.
+func (r *rig) setUp(verb string, words []string) bool {
+	r.t.Helper()
+	acquire := "acquire:"
+	if r.kind.Queued {
+		acquire = "sync:"
+	}
+	switch verb {
+	case "lock":
+		r.configure(words)
+	case "asking":
+		r.acquire("a", words...)
+	case "held":
+		options := strings.Replace(strings.Join(words, " "), "twice", "owner=7", 1)
+		r.play("asking "+options+" -> ...", "2ms "+acquire+" done took=1 -> ...")
+		if slices.Contains(words, "twice") {
+			r.play("acquire again owner=7 | acquire: done -> ...")
+		}
+	case "refused": // before its subscription is confirmed, and after
+		r.play("asking "+strings.Join(words, " ")+" -> ...", "2ms acquire: refused 8s | subscribed | 4ms acquire: refused 8s -> ...")
+	case "yielding": // a's hand-off limit is over, and b and c wait
+		r.play("held | acquire b, c | 150ms release a -> a: over; yield #1")
+	default:
+		return false
+	}
+	r.said = nil
+	return true
+}
+
+// request is what clients, messages and time may do to a lock.
+func (r *rig) request(verb string, words []string) bool {
+	r.t.Helper()
+	first := ""
+	if len(words) > 0 {
+		first = words[0]
+	}
+	id, owner := r.ids[first], lock.Owner(0)
+	if text, ok := strings.CutPrefix(first, "owner="); ok {
+		owner = lock.Owner(number(text))
+	}
+	mode := lock.Exclusive
+	if verb == "leave" || first == "shared" {
+		mode = lock.Shared
+	}
+	switch verb {
+	case "acquire":
+		r.acquire(first, words[1:]...)
+	case "release", "leave":
+		r.do(func(l *lock.Lock) { l.Release(r.now, id, owner, mode, strings.ToUpper(first)) })
+	case "cancel":
+		r.do(func(l *lock.Lock) { l.Cancel(r.now, id, owner, "cancel") })
+	case "ensure":
+		r.do(func(l *lock.Lock) { l.Ensure(r.now, id, duration(words[1]), "ensure") })
+	case "die":
+		r.do(func(l *lock.Lock) { l.OwnerGone(r.now, lock.Owner(number(first))) })
+	case "force":
+		r.do(func(l *lock.Lock) { l.ForceRelease(r.now, mode, "force") })
+	case "close":
+		r.do(func(l *lock.Lock) { l.Close(r.now) })
+	case "signal":
+		r.do(func(l *lock.Lock) { l.Signal(r.now) })
+	case "suspect":
+		r.do(func(l *lock.Lock) { l.Suspect(r.now) })
+	case "subscribed":
+		r.do(func(l *lock.Lock) { l.Subscribed(r.now, number("0"+strings.TrimPrefix(first, "#"))) })
+	case "tick":
+		r.tick(r.now)
+	case "sleep":
+		end, _ := r.parseTime(first)
+		r.sleep(end)
+	case "wake":
+		r.tick(max(r.wakes(words...), r.now))
+	default:
+		return false
+	}
+	return true
+}
+
+// check looks at a lock without asking for anything.
+func (r *rig) check(verb string, words []string) bool {
+	r.t.Helper()
+	switch verb {
+	case "idle":
+		wake, ok := r.lock.NextWake()
+		r.must(!ok && r.lock.Idle(), "it is not idle, and wakes at %v (%v): %s", wake, ok, dump(r.lock))
+	case "wakes":
+		r.wakes(words[0])
+	case "last": // about a command under way
+		c := r.command(words[0])
+		got := fmt.Sprintf(" tokens=%d deadline=%v lease=%v maxttl=%v announce=%v ", c.Tokens, c.Deadline, c.Lease, c.MaxTTL, c.Announce)
+		r.must(strings.Contains(got, " "+words[1]+" "), "%s is under way with%s", words[0], got)
+	case "sees":
+		s := r.lock.Snapshot()
+		got := fmt.Sprintf("x%d until %v waiters %d tokens %v", s.Count, s.Until, s.Waiters, s.Tokens)
+		r.must(strings.HasPrefix(got, strings.Join(words, " ")), "it is seen as %s", got)
+	case "detail":
+		r.said = append(r.said, r.detail)
+	case "outstanding": // who is owed something
+		holders, pending := r.lock.Outstanding()
+		for _, h := range holders {
+			r.said = append(r.said, fmt.Sprintf("%v holds", h.Ref))
+		}
+		for _, ref := range pending {
+			r.said = append(r.said, fmt.Sprint(ref))
+		}
+	case "cleanup": // if the lock is given up
+		for _, c := range r.lock.CleanupCommands(r.now) {
+			r.said = append(r.said, fmt.Sprintf("%s within %v", commandSentence(c), c.MaxTTL))
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// must fails the test if something is not true.
+func (r *rig) must(ok bool, format string, args ...any) {
+	r.t.Helper()
+	if !ok {
+		r.t.Fatalf(r.at+"at %v "+format, append([]any{r.now}, args...)...)
+	}
+}
+
+// configure makes the lock one of some kind.
+func (r *rig) configure(words []string) {
+	for _, word := range words {
+		switch key, value, _ := strings.Cut(word, "="); key {
+		case "fair":
+			r.kind.Queued = true
+		case "readwrite":
+			r.kind.Shares = true
+		case "multi":
+			r.kind.Parts = true
+		case "tokens":
+			r.kind.Tokens = int(number(value))
+		case "queue":
+			r.cfg.QueueLimit = int(number(value))
+		default: // handoff
+			r.cfg.HandOffLimit = duration(value)
+			r.cfg.ForcedYield = 2 * r.cfg.HandOffLimit
+		}
+	}
+	r.lock = lock.New(&r.cfg, &r.kind)
+}
+
+// wakes is when the lock wants its next Tick: at a time, or between two, if there are words.
+func (r *rig) wakes(words ...string) lock.Instant {
+	r.t.Helper()
+	wake, ok := r.lock.NextWake()
+	if len(words) > 0 {
+		from, to, _ := strings.Cut(words[0], "..")
+		earliest, _ := r.parseTime(from)
+		latest, between := r.parseTime(to)
+		ok = ok && (wake == earliest || between && wake >= earliest && wake <= latest)
+	}
+	r.must(ok, "it wants to wake at %v", wake)
+	return wake
+}
+
+// parseTime reads a time; after a plus it counts from now.
+func (r *rig) parseTime(text string) (lock.Instant, bool) {
+	at, err := time.ParseDuration(text)
+	if strings.HasPrefix(text, "+") {
+		at += r.now
+	}
+	return at, err == nil
+}
+
+func duration(text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+func number(text string) uint64 {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+// do applies an event to a copy, as the lock actor does; and to another copy before, which
+// is thrown away and must not leave a trace.
+func (r *rig) do(event func(*lock.Lock)) {
+	r.t.Helper()
+	if !r.lock.HasNextTerm() {
+		r.terms++
+		r.lock.SetNextTerm(r.terms)
+	}
+	before := dump(r.lock)
+	vain := r.lock
+	event(&vain)
+	if after := dump(r.lock); after != before {
+		r.t.Fatalf("an event on a copy has changed the original\nfrom %s\nto   %s", before, after)
+	}
+	next := r.lock
+	event(&next)
+	r.lock = next
+	for e, ok := r.lock.Effects(); ok; e, ok = r.lock.Effects() {
+		if e.Kind == lock.Send {
+			r.sent = append(r.sent, *e.Command)
+		}
+		r.detail = cmp.Or(e.Answer.Detail, r.detail)
+		r.said = append(r.said, sentence(e))
+	}
+}
+
+// acquire asks for the lock. A client is known by its name, and so is the answer; that to a
+// release has the name in upper case.
+func (r *rig) acquire(name string, options ...string) {
+	r.t.Helper()
+	r.ids[name] = uint64(len(r.ids) + 1)
+	req := parseRequest(options...)
+	req.ID, req.Ref = r.ids[name], name
+	r.do(func(l *lock.Lock) { l.Acquire(r.now, req) })
+}
+
+// reply answers a command.
+func (r *rig) reply(c lock.Command, result lock.Result) {
+	r.t.Helper()
+	r.told = c
+	r.sent = slices.DeleteFunc(r.sent, func(other lock.Command) bool { return other.Seq == c.Seq })
+	r.do(func(l *lock.Lock) { l.Replied(r.now, c.Seq, result) })
+}
+
+// command is the last command of a kind that is not answered yet.
+func (r *rig) command(kind string) lock.Command {
+	r.t.Helper()
+	for _, c := range slices.Backward(r.sent) {
+		if commandNames[c.Kind] == kind {
+			return c
+		}
+	}
+	r.t.Fatalf("no %s is under way: %v", kind, r.sent)
+	return lock.Command{}
+}
+
+// tick lets the time come, and no wake-up before it.
+func (r *rig) tick(at lock.Instant) {
+	r.t.Helper()
+	r.now = at
+	r.do(func(l *lock.Lock) { l.Tick(at) })
+}
+
+// sleep lets time pass, with a Tick whenever the lock wants one.
+func (r *rig) sleep(end lock.Instant) {
+	r.t.Helper()
+	for range 1000 {
+		wake, ok := r.lock.NextWake()
+		if !ok || wake > end {
+			r.now = end
+			return
+		}
+		r.tick(max(wake, r.now))
+	}
+	r.t.Fatalf("it does not sleep before %v", end)
+}

@@ -1,0 +1,184 @@
+package lock_test
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// How scripts, and the stories of worlds, spell requests, replies and effects.
+
+// parseRequest reads the options of a request.
+func parseRequest(options ...string) (req lock.Request) {
+	for _, option := range options {
+		switch key, value, _ := strings.Cut(option, "="); key {
+		case "owner":
+			req.Owner = lock.Owner(number(value))
+		case "fixed":
+			req.Lease = duration(value)
+		case "maxhold":
+			req.MaxHold = duration(value)
+		case "until":
+			req.Deadline = duration(value)
+		case "try":
+			req.Try = true
+		case "once":
+			req.NoReentry = true
+		case "shared":
+			req.Mode = lock.Shared
+		case "fenced":
+			req.Fenced = true
+		default:
+			panic("no such option: " + option)
+		}
+	}
+	return req
+}
+
+// replies are what Redis may say; "nobody" has a free lock, of which it is somebody else's turn.
+var replies = map[string]lock.Result{
+	"done": {Outcome: lock.Done}, "kept": {Outcome: lock.Kept}, "gone": {Outcome: lock.Absent}, "taken": {Outcome: lock.Absent, Taken: true},
+	"refused": {Outcome: lock.Refused, Holder: "other:1"}, "nobody": {Outcome: lock.Refused},
+	"loading": {Outcome: lock.Failed, Err: errors.New("LOADING"), Transient: true}, "full": {Outcome: lock.Failed, Err: errors.New("OOM"), Transient: true},
+	"timeout": {Outcome: lock.Failed, Err: errors.New("i/o timeout"), Transient: true, Unsure: true}, "denied": {Outcome: lock.Failed, Err: errors.New("NOPERM")},
+}
+
+// parseResult reads what Redis replies: the TTL of another, tokens, and in which of our terms
+// somebody else has it, or has taken it.
+func parseResult(words []string) lock.Result {
+	r, ok := replies[words[0]]
+	if !ok {
+		r, words = replies["done"], append(words, words[0])
+	}
+	for _, word := range words[1:] {
+		key, value, _ := strings.Cut(word, "=")
+		n, _ := strconv.ParseInt(value, 10, 64)
+		token, err := strconv.ParseInt(word, 10, 64)
+		switch {
+		case key == "held":
+			r.WasHeld = true
+		case key == "freed":
+			r.Freed = true
+		case key == "ours", key == "took":
+			r.OwnTerm = uint64(n)
+		case key == "others":
+			r.Others = int(n)
+		case err == nil:
+			r.Tokens = append(r.Tokens, token)
+		default:
+			r.TTL = duration(word)
+		}
+	}
+	return r
+}
+
+var commandNames = [...]string{
+	lock.Acquire: "acquire", lock.Release: "release", lock.Renew: "renew", lock.Yield: "yield", lock.ForceRelease: "force",
+	lock.CountWaiters: "count", lock.SyncQueue: "sync",
+}
+
+// sentence says in short what an effect asks for. Terms are numbered from 1.
+func sentence(e lock.Effect) string {
+	a := e.Answer
+	channel := ""
+	if e.Term != 0 {
+		channel = fmt.Sprintf(" #%d", e.Term)
+	}
+	switch e.Kind {
+	case lock.Send:
+		return commandSentence(*e.Command)
+	case lock.Reply:
+		return fmt.Sprintf("%v: %s", e.Ref, answerSentence(a))
+	case lock.TellLost:
+		text := fmt.Sprintf("%v: lost, %v", e.Ref, a.Reason)
+		if a.Tokens != nil {
+			text += fmt.Sprintf(", tokens %v", a.Tokens)
+		}
+		return text
+	case lock.TellAtRisk:
+		return fmt.Sprintf("%v: at risk until %v", e.Ref, a.Until)
+	case lock.HoldEnded:
+		return fmt.Sprintf("%v: over", e.Ref)
+	case lock.Subscribe:
+		return "subscribe" + channel
+	case lock.Unsubscribe:
+		return "unsubscribe" + channel
+	case lock.LeaveToExpire:
+		return fmt.Sprintf("left behind until %v", a.Until)
+	}
+	return fmt.Sprint(e)
+}
+
+func commandSentence(c lock.Command) string {
+	count := fmt.Sprintf("x%d", c.Count)
+	switch {
+	case c.Shared > 0 && c.Count == 0:
+		count = fmt.Sprintf("r%d", c.Shared)
+	case c.Shared > 0:
+		count += fmt.Sprintf(" r%d", c.Shared)
+	}
+	text := commandNames[c.Kind]
+	add := func(is bool, format string, values ...any) {
+		if is {
+			text += fmt.Sprintf(format, values...)
+		}
+	}
+	switch c.Kind {
+	case lock.ForceRelease:
+	case lock.SyncQueue:
+		var entries []string
+		for _, e := range c.Entries {
+			entry := fmt.Sprintf("#%d", e.Term)
+			if e.Try {
+				entry += " try"
+			}
+			if e.Lease != scriptConfig.Watchdog {
+				entry += fmt.Sprintf(" for %v", e.Lease)
+			}
+			entries = append(entries, entry)
+		}
+		add(true, " [%s] of #%d", strings.Join(entries, ", "), c.Top)
+		add(c.Take, " and take")
+		add(c.Term != 0, " after #%d", c.Term)
+	default:
+		add(true, " #%d", c.Term)
+		add(c.Kind == lock.Acquire, " %s for %v", count, c.Lease)
+		add(c.Kind == lock.Release && c.Count+c.Shared > 0, " to %s for %v", count, c.Lease)
+		add(c.Hurry, " now")
+		add(c.Kind == lock.Yield && c.Subscribed, " subscribed")
+		add(c.Forced, " open")
+	}
+	return text
+}
+
+func answerSentence(a lock.Answer) string {
+	text := [...]string{
+		lock.Granted: "granted", lock.NotGranted: "refused", lock.Freed: "freed", lock.NotFreed: "not freed", lock.Withdrawn: "withdrawn",
+		lock.ForceReleased: "forced", lock.Ensured: "ensured", lock.NotDone: "not done",
+	}[a.Kind]
+	switch a.Kind {
+	case lock.Granted:
+		if a.HandedOn {
+			text = "handed on"
+		}
+		if text += fmt.Sprintf(" x%d until %v", a.Count, a.Until); a.Tokens != nil {
+			text += fmt.Sprintf(", tokens %v", a.Tokens)
+		}
+	case lock.Freed:
+		if text += fmt.Sprintf(" x%d", a.Count); a.HandedOn {
+			text += ", handed on"
+		}
+	case lock.Withdrawn, lock.ForceReleased:
+		text += fmt.Sprintf(" %d", a.Count)
+	case lock.Ensured:
+		text += fmt.Sprintf(" until %v", a.Until)
+	default:
+		if text += fmt.Sprintf(", %v", a.Reason); a.Kind == lock.NotGranted && a.TTL >= 0 {
+			text += fmt.Sprintf(", ttl %v", a.TTL)
+		}
+	}
+	return text
+}

@@ -1,0 +1,46 @@
+package lock
+
+// mayJoin reports whether a request may share the lease as it is held now.
+func (l *Lock) mayJoin(req *Request) bool { return l.shares(req) && !l.lease.draining }
+
+// shares reports whether a request could share the lease if nobody else waited for it.
+func (l *Lock) shares(req *Request) bool {
+	return l.phase == owned && req.Mode == Shared && l.lease.counts.exclusive == 0 && l.lease.mode == Shared && !l.closing &&
+		l.holds.first.exclusive == 0 // a writer that died while it became a reader is still to go
+}
+
+// join lets the waiter at the head of the queue share the lease; false if that must
+// wait. Behind a writer nobody joins.
+func (l *Lock) join() bool {
+	if l.queue.len() == 0 || !l.shares(l.queue.head()) {
+		return false
+	}
+	switch req := l.queue.head(); {
+	case !l.order.admits(l):
+		return l.main.kind != opNone
+	case l.lease.fixed && l.renewal.kind != opNone:
+		return false // it must not arrive after a command that sets a longer TTL
+	case l.lease.fixed && l.mayBeCutShort(l.cfg.Watchdog):
+		l.drain() // one that was given up still may
+	case l.lease.fixed:
+		// From now on it is renewed, for the new reader's sake.
+		l.start(op{kind: opCount, counts: l.lease.counts, mode: Shared, request: l.queue.take(req.ID)})
+	case l.lease.until-l.now <= l.cfg.Watchdog/3:
+		if l.renewal.kind == opNone {
+			l.startRenewal(true)
+		}
+		return false
+	default:
+		l.grant(l.queue.pop(), true)
+	}
+	return true
+}
+
+// converted makes a reader join that could not before, since the lease was fixed.
+func (l *Lock) converted(o op) {
+	if l.lease.fixed {
+		l.lease.fixed, l.lease.until = false, 0
+	}
+	l.extend(o)
+	l.grant(o.request, false)
+}

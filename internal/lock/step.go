@@ -1,0 +1,227 @@
+package lock
+
+import (
+	"errors"
+	"slices"
+)
+
+// begin opens an event: time may have ended something before it.
+func (l *Lock) begin(now Instant) {
+	l.order = l.order.fresh()
+	l.now = max(l.now, now)
+	l.lapse()
+	l.dropExpired()
+	l.overdue()
+}
+
+// settle closes an event: whatever can be done next is begun.
+func (l *Lock) settle() {
+	l.lapse() // a release that has just failed may have had its last try
+	for l.advance() {
+	}
+	l.order.keepUp(l)
+	l.listen()
+}
+
+// advance makes one move; false if there is none to make.
+func (l *Lock) advance() bool {
+	switch l.phase {
+	case free:
+		if l.queue.len() == 0 {
+			return false
+		}
+		l.contend()
+		return true
+	case contending:
+		switch {
+		case l.main.kind != opNone:
+			return false
+		case l.queue.len() == 0:
+			l.stopContending()
+			return true
+		case l.now < l.wait.nextAt && !l.order.changed(l) || l.cleaning():
+			return false
+		}
+		l.attempt()
+		return true
+	case owned:
+		l.findOut()
+		if l.holds.len() > 0 && l.renewed() && l.renewal.kind == opNone && l.now >= l.lease.renewAt {
+			l.startRenewal(false)
+		}
+		switch {
+		case l.main.kind != opNone:
+			return l.overtake()
+		case l.holds.len() == 0:
+			l.grantNext()
+			return true
+		}
+		return l.join() || l.nextPending()
+	}
+	return false
+}
+
+// command fills in what is particular to the kind of an op. Each kind has a file with its
+// sending and the handling of its reply.
+func (l *Lock) command(o *op, c *Command) {
+	switch o.kind {
+	case opAcquire, opGrant:
+		l.acquireCommand(o, c)
+	case opCount:
+		l.countCommand(o, c)
+	case opYield:
+		l.yieldCommand(c)
+	case opRelease:
+		l.releaseCommand(o, c)
+	case opRenew:
+		l.renewCommand(o, c)
+	case opForce:
+		c.Kind = ForceRelease
+	case opCountWaiters:
+		l.countWaitersCommand(c)
+	default:
+		c.Kind = SyncQueue
+	}
+}
+
+// Replied delivers the outcome of a command. A command that is no longer under way is ignored.
+func (l *Lock) Replied(now Instant, seq uint64, r Result) {
+	l.begin(now)
+	defer l.settle()
+	awaited := func(o *op) bool { return o.inFlight && o.seq == seq }
+	switch sync := l.order.sync(); {
+	case awaited(&l.main):
+		l.mainReplied(r)
+	case awaited(&l.renewal):
+		l.renewalReplied(r)
+	case sync != nil && awaited(sync):
+		l.order.synced(l, r)
+	default:
+		for i := range l.background {
+			if awaited(&l.background[i]) {
+				l.backgroundReplied(i, r)
+				return
+			}
+		}
+	}
+}
+
+// mainReplied handles the reply to the command about the lease.
+func (l *Lock) mainReplied(r Result) {
+	o := l.main
+	switch o.kind {
+	case opAcquire:
+		l.acquireReplied(o, r)
+	case opGrant:
+		l.grantReplied(o, r)
+	case opCount:
+		l.countReplied(o, r)
+	case opYield:
+		l.yieldReplied(o, r)
+	case opRelease:
+		l.releaseReplied(o, l.order.released(l, o, r))
+	case opCountWaiters:
+		l.waitersCounted(r)
+	}
+}
+
+// backgroundReplied ends a background op, or tries it again as long as that has a use.
+func (l *Lock) backgroundReplied(i int, r Result) {
+	l.background = slices.Clone(l.background)
+	o := &l.background[i]
+	// A forced release that may have been carried out is not sent again: it would hit an owner
+	// that has taken the lock since.
+	if r.Outcome == Failed && r.Transient && l.now < o.until && (o.kind != opForce || !r.Unsure) {
+		l.again(o, r)
+		return
+	}
+	ended := *o
+	l.background = slices.Delete(l.background, i, i+1)
+	if ended.kind == opForce {
+		l.forceReplied(ended, r)
+	} else if r.Outcome == Failed && l.now < ended.until {
+		l.leaveToExpire(ended.until)
+	}
+	if l.phase == contending && !l.standsBack() {
+		l.attemptSoon()
+	}
+}
+
+// noReply is the outcome of a command whose reply was lost between Redis and the lock.
+var noReply = Result{Outcome: Failed, Err: errors.New("no reply from Redis in time"), Transient: true, Unsure: true}
+
+// overdue gives up waiting for replies that should be here by now, and sends again
+// what is to be sent again.
+func (l *Lock) overdue() {
+	late := func(o *op, replied func(Result)) {
+		switch {
+		case o == nil || o.kind == opNone || l.now < o.due:
+		case o.inFlight:
+			replied(noReply)
+		default:
+			l.send(o)
+		}
+	}
+	late(&l.main, l.mainReplied)
+	late(&l.renewal, l.renewalReplied)
+	late(l.order.sync(), func(r Result) { l.order.synced(l, r) })
+	for i := 0; i < len(l.background); {
+		switch o := &l.background[i]; {
+		case l.now < o.due:
+			i++
+		case o.inFlight:
+			l.backgroundReplied(i, noReply)
+		default:
+			l.background = slices.Clone(l.background)
+			l.send(&l.background[i])
+		}
+	}
+}
+
+// NextWake returns when the lock needs its next Tick, unless another event comes first.
+func (l *Lock) NextWake() (at Instant, ok bool) {
+	wake := func(t Instant) {
+		if !ok || t < at {
+			at, ok = t, true
+		}
+	}
+	if l.queue.nextDeadline > 0 {
+		wake(l.queue.nextDeadline)
+	}
+	if l.main.kind != opNone {
+		wake(l.main.due)
+	} else if l.phase == contending && !l.cleaning() {
+		wake(l.wait.nextAt)
+	}
+	if l.renewal.kind != opNone {
+		wake(l.renewal.due)
+	}
+	if t, ok := l.order.wake(l); ok {
+		wake(t)
+	}
+	for i := range l.background {
+		wake(l.background[i].due)
+	}
+	if l.main.kind == opCount && l.main.request != nil && l.main.request.Deadline > 0 {
+		wake(l.main.request.Deadline)
+	}
+	for _, c := range l.pendingCounts {
+		if c.request != nil && c.request.Deadline > 0 {
+			wake(c.request.Deadline)
+		}
+	}
+	if l.phase == owned || l.phase == releasing {
+		if l.holds.len() > 0 || !l.main.inFlight {
+			wake(l.lease.until)
+		}
+	}
+	for own := range l.holds.all() {
+		if own.until != 0 {
+			wake(own.until)
+		}
+	}
+	if l.holds.len() > 0 && l.renewed() && l.renewal.kind == opNone {
+		wake(l.lease.renewAt)
+	}
+	return at, ok
+}

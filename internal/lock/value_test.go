@@ -1,0 +1,187 @@
+package lock_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// What the lock actor relies on besides the decisions. Every event of every script happens
+// to a copy first, which is thrown away (see rig.do).
+
+// busy is a rig with something in every part of its lock's state.
+func busy(t *testing.T) *rig {
+	t.Helper()
+	r := newRig(t, lock.Kind{})
+	r.play("held owner=7 fixed=1s | acquire b owner=8 until=4s, c owner=8, d -> ...",
+		"1s tick | release: loading | acquire: done -> ...", // a's lease is over, and its term is to be cleaned up
+		"4s tick | acquire second owner=8, third owner=8 | ensure b 9s -> ...")
+	return r
+}
+
+// fork is a rig with a copy of the lock.
+func (r *rig) fork() *rig {
+	other := *r
+	other.ids, other.sent = maps.Clone(r.ids), slices.Clone(r.sent)
+	return &other
+}
+
+func TestWhatHappensToACopyLeavesNoTrace(t *testing.T) {
+	events := []string{
+		"acquire x owner=9", "acquire x owner=8", "release b", "cancel d", "cancel owner=8", "die 8", "die 9", "ensure b 9s", "force",
+		"renew: done", "renew: gone", "renew: timeout", "+5s tick", "+20s tick", "close",
+	}
+	r := busy(t)
+	before := dump(r.lock)
+	after := func(event string) string {
+		f := r.fork()
+		f.play(event + " -> ...")
+		return dump(f.lock)
+	}
+	for _, first := range events {
+		alone := after(first)
+		for _, second := range events {
+			after(second)
+			if dump(r.lock) != before {
+				t.Fatalf("%s and %s on copies have changed the original", first, second)
+			}
+			if after(first) != alone {
+				t.Fatalf("%s ends otherwise after %s was tried in vain", first, second)
+			}
+		}
+	}
+}
+
+func TestEventThatPanicsHasChangedNothing(t *testing.T) {
+	r := busy(t)
+	before := dump(r.lock)
+	func() {
+		defer func() { _ = recover() }()
+		next := r.lock
+		next.Cancel(r.now, r.ids["d"], 0, "x")
+		// A failure must come with its error: this one panics half way.
+		next.Replied(r.now, r.command("renew").Seq, lock.Result{Outcome: lock.Failed})
+		t.Fatal("it did not panic")
+	}()
+	if dump(r.lock) != before {
+		t.Fatal("it has changed the original")
+	}
+}
+
+func TestEffectsSurviveACrashOfTheLockActor(t *testing.T) {
+	l := lock.New(&scriptConfig, &lock.Kind{})
+	l.SetNextTerm(1)
+	takes := func(n int, want string) {
+		t.Helper()
+		var said []string
+		for range n {
+			e, _ := l.Effects()
+			said = append(said, sentence(e))
+		}
+		if got := strings.Join(said, "; "); got != want {
+			t.Fatalf("it says %s", got)
+		}
+	}
+	l.Acquire(0, lock.Request{ID: 1, Ref: "a"})
+	takes(1, "acquire #1 x1 for 10s")
+	l.Replied(0, 1, lock.Result{Outcome: lock.Done})
+	l.Acquire(0, lock.Request{ID: 2, Ref: "b"})
+	l.Release(0, 1, 0, lock.Exclusive, "A")
+	// The actor takes two of four, and crashes. What it had not taken is still there, and
+	// what comes after it comes behind it.
+	takes(2, "a: granted x1 until 9.898s; a: over")
+	if _, pending := l.Outstanding(); !slices.Equal(pending, []any{"b", "A"}) {
+		t.Fatalf("%v are owed an answer", pending)
+	}
+	l.Release(0, 2, 0, lock.Exclusive, "B")
+	takes(4, "b: handed on x1 until 9.898s; A: freed x0, handed on; b: over; release #1")
+	if l.Idle() {
+		t.Fatal("it is idle while it releases")
+	}
+}
+
+func TestSameEventsSameDecisions(t *testing.T) {
+	story := func() string {
+		r := busy(t)
+		r.sleep(60 * sec)
+		return fmt.Sprint(r.said, dump(r.lock))
+	}
+	if once, again := story(), story(); once != again {
+		t.Fatal("the same events have led to different decisions")
+	}
+}
+
+func TestPollIsJittered(t *testing.T) {
+	seen := map[time.Duration]bool{}
+	for seed := range uint64(200) {
+		r := newRig(t, lock.Kind{})
+		r.cfg.Seed = seed
+		r.play("asking | acquire: refused 8s -> ...")
+		seen[r.wakes("500ms..1s")] = true
+	}
+	if len(seen) < 150 {
+		t.Fatalf("200 processes poll at %d different times only", len(seen))
+	}
+}
+
+// What a thousand waiters want of Redis at once is bounded.
+func TestCommandsAreBounded(t *testing.T) {
+	for _, kind := range []lock.Kind{{Queued: true}, {Tokens: 1}} {
+		l := lock.New(&lock.Config{Watchdog: sec, Renewal: sec, Poll: sec, CallTimeout: sec, QueueLimit: 2000}, &kind)
+		var c lock.Command
+		sends := func() {
+			for e, ok := l.Effects(); ok; e, ok = l.Effects() {
+				if e.Kind == lock.Send {
+					c = *e.Command
+				}
+			}
+		}
+		for id := range uint64(1200) {
+			l.SetNextTerm(id + 1)
+			l.Acquire(0, lock.Request{ID: id + 1, Fenced: true})
+			sends()
+		}
+		l.Replied(0, c.Seq, lock.Result{Outcome: lock.Refused, Holder: "other:1", TTL: sec})
+		l.Signal(0)
+		sends()
+		if len(c.Entries) > 100 || c.Tokens > 1000 || len(c.Entries) < 100 && c.Tokens < 1000 {
+			t.Errorf("%d waiters stand in the queue, and %d tokens are drawn", len(c.Entries), c.Tokens)
+		}
+	}
+}
+
+func TestGivenUpEnrolmentForgetsNoWaiter(t *testing.T) {
+	r := newRig(t, lock.Kind{Queued: true})
+	r.play("asking | sync: refused 20s -> ...", "cancel a | sleep 9s -> ...") // Redis is told, and does not answer
+	r.play("acquire b | sync: refused 11s -> ...")
+	for r.now < 11*sec { // b's tries are answered, but not what a's leaving is about
+		r.play("sleep +20ms -> ...")
+		if r.sent[len(r.sent)-1].Take {
+			r.play("sync: refused 9s -> ...")
+		}
+		leaving := r.fork()
+		leaving.play("cancel b -> ...")
+		if leaving.sleep(r.now + 3*sec); !strings.Contains(strings.Join(leaving.said, "; "), "sync []") {
+			t.Fatalf("at %v nobody takes b out of the queue in Redis: %q", r.now, leaving.said)
+		}
+	}
+}
+
+func TestEnrolmentThatIsNeverAnswered(t *testing.T) {
+	r := newRig(t, lock.Kind{Queued: true})
+	r.play("held owner=7 | acquire b | cancel b | release a -> ...")
+	for ok := true; ok && r.now < 30*sec; _, ok = r.lock.NextWake() {
+		for len(r.sent) > 0 {
+			r.reply(r.sent[0], replies["timeout"])
+		}
+		if _, ok := r.lock.NextWake(); ok {
+			r.play("wake -> ...")
+		}
+	}
+	r.play("idle")
+}

@@ -1,0 +1,77 @@
+package lock
+
+import (
+	"time"
+)
+
+// dropExpired refuses the waiters whose wait is over.
+func (l *Lock) dropExpired() {
+	expired := func(req *Request) bool { return req.Deadline > 0 && l.now >= req.Deadline }
+	refuse := func(req *Request) {
+		a := Answer{Kind: NotGranted, Reason: TimedOut, TTL: l.wait.ttl(l), Detail: l.heldBy()}
+		switch {
+		case l.wait.lastErr != "":
+			a.Reason, a.Detail = Unavailable, l.wait.lastErr
+		case req.Try, l.phase == contending && !l.wait.refused: // nothing is known of the lock
+			a.Reason, a.Detail = Unavailable, "Redis has not answered within the wait"
+		}
+		l.answer(req.Ref, a)
+	}
+	if l.queue.nextDeadline != 0 && l.now >= l.queue.nextDeadline {
+		for _, req := range l.queue.remove(expired) {
+			refuse(req)
+		}
+	}
+	l.withdrawReentries(expired, refuse)
+}
+
+// refuseTries refuses the waiters who wait for one reply only.
+func (l *Lock) refuseTries(reason Reason, detail string) {
+	for _, req := range l.queue.remove((*Request).tries) {
+		l.refuse(req.Ref, reason, detail)
+	}
+}
+
+// withdrawReentries takes back the re-entries that match: those that wait, and the one under
+// way.
+func (l *Lock) withdrawReentries(match func(*Request) bool, each func(*Request)) {
+	l.withdrawPending(match, each)
+	if l.main.kind == opCount && l.main.request != nil && match(l.main.request) {
+		each(l.main.request)
+		l.main.request = nil
+	}
+}
+
+// withdrawPending takes back the re-entries that wait.
+func (l *Lock) withdrawPending(match func(*Request) bool, each func(*Request)) {
+	for _, c := range l.takePending(func(c countChange) bool { return c.request != nil && match(c.request) }) {
+		each(c.request)
+	}
+}
+
+// held is the answer to a request that would have to wait, and does not.
+func (l *Lock) held() Answer {
+	return Answer{Kind: NotGranted, Reason: Held, TTL: l.wait.ttl(l), Detail: l.heldBy()}
+}
+
+// heldBy says who keeps the waiters waiting.
+func (l *Lock) heldBy() string {
+	if l.holds.len() > 0 {
+		return "the lock is held in this process"
+	}
+	if l.wait.holder != "" {
+		return "the lock is held by " + l.wait.holder
+	}
+	return "others wait for the lock already"
+}
+
+// ttl is what should be left of the lease that the waiters wait for; negative if not known.
+func (w *waiting) ttl(l *Lock) time.Duration {
+	switch {
+	case l.holds.len() > 0:
+		return max(l.lease.until-l.now, 0)
+	case w.holder == "" || w.unending:
+		return -1
+	}
+	return max(w.freeAt-l.now, 0)
+}

@@ -1,0 +1,240 @@
+package lock_test
+
+import (
+	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
+)
+
+// What the clients of a process want of its lock.
+
+// owner is the field of a term.
+func (w *world) owner(i int, term uint64) redismodel.Owner {
+	return redismodel.Owner{Client: w.processes[i].client, Term: term}
+}
+
+// ask brings a request to the lock, which from then on owes it an answer.
+func (w *world) ask(i int, r request) {
+	p := &w.processes[i]
+	p.ids++
+	r.id, r.at = p.ids, w.now
+	if w.tape != nil && w.now < p.pausedUntil {
+		w.send(message{kind: wish, p: i, request: r, at: p.pausedUntil})
+		return
+	}
+	w.perform(i, r)
+}
+
+func (w *world) perform(i int, r request) {
+	p := &w.processes[i]
+	if p.dead {
+		return
+	}
+	w.begin(i)
+	r.term = p.terms
+	switch r.what {
+	case suspect:
+	case closes:
+		p.closed = true
+	case ownerDies: // what it asked for is no longer owed an answer
+		p.requests = slices.DeleteFunc(p.requests, func(other request) bool { return other.what == acquire && other.req.Owner == r.owner })
+		for k := range p.holds {
+			p.holds[k].dead = p.holds[k].dead || p.holds[k].req.Owner == r.owner
+		}
+	default:
+		p.requests = append(p.requests, r)
+	}
+	w.event(i, r.String(), func(l *lock.Lock) {
+		switch r.what {
+		case acquire:
+			req := r.req
+			req.ID, req.Ref = r.id, r.ref
+			l.Acquire(w.now, req)
+		case release:
+			id := r.hold
+			if r.owner != 0 {
+				id = 0
+			}
+			l.Release(w.now, id, r.owner, r.mode, r.ref)
+		case cancel:
+			l.Cancel(w.now, r.hold, r.owner, r.ref)
+		case ensure:
+			l.Ensure(w.now, r.hold, r.d, r.ref)
+		case forceRelease:
+			l.ForceRelease(w.now, r.mode, r.ref)
+		case suspect:
+			l.Suspect(w.now)
+		case closes:
+			l.Close(w.now)
+		case ownerDies:
+			l.OwnerGone(w.now, r.owner)
+		}
+	})
+}
+
+// releaseHold gives back a hold once, in a mode that it is held in; of both modes, either may
+// be first.
+func (w *world) releaseHold(i int, h hold, byOwner bool, mode lock.Mode) {
+	if h.dead {
+		return
+	}
+	if h.counts.in(mode) == 0 {
+		mode = lock.Shared - mode
+	}
+	r := request{ref: ref{what: release, caller: h.caller}, hold: h.id, mode: mode}
+	if byOwner {
+		r.owner = h.req.Owner
+	}
+	w.ask(i, r)
+}
+
+// follow lets a holder do with its hold as it has planned.
+func (w *world) follow(m message) {
+	h := w.holding(m.p, m.request.id)
+	if h == nil {
+		return
+	}
+	if !m.again || w.now >= w.processes[m.p].pausedUntil { // a client does not ask again and again before it is answered
+		w.releaseHold(m.p, *h, !m.again && w.tape.pick(2) == 1, w.anyMode())
+	}
+	if m.at = w.now + 10*ms; m.again {
+		w.send(m)
+	}
+}
+
+// anyMode is, seldom, the shared one.
+func (w *world) anyMode() lock.Mode {
+	if w.kind.Shares && w.tape.pick(3) == 1 {
+		return lock.Shared
+	}
+	return lock.Exclusive
+}
+
+// planned lets a new holder decide what becomes of its hold: it is released once, twice, or
+// until it is over, or forgotten.
+func (w *world) planned(i int, h request) {
+	if w.tape == nil {
+		return
+	}
+	m := message{kind: plan, p: i, request: h, at: w.now + oneOf(w.tape, ms, 0, 20*ms, 300*ms, 3*sec)}
+	switch w.tape.pick(4) {
+	case 1:
+		w.send(m)
+		w.send(m)
+	case 2:
+		m.again = true
+		fallthrough
+	case 0:
+		w.send(m)
+	}
+}
+
+// end is the end of a process.
+func (w *world) end(i int) {
+	p := &w.processes[i]
+	p.dead, p.requests, p.holds = true, nil, nil
+	w.redis.Hangup(p.client)
+	w.net = slices.DeleteFunc(w.net, func(m message) bool { return m.p == i && m.kind >= reply && m.kind <= plan && m.kind != unsubscribing })
+}
+
+// giveUp gives a lock up, as its actor does when it cannot go on: everyone is told, and what the
+// lock leaves in Redis is released, behind what was sent before.
+func (w *world) giveUp(i int) {
+	p := &w.processes[i]
+	w.checkOutstanding(i)
+	cleanup := p.lock.CleanupCommands(w.now)
+	w.end(i)
+	for _, c := range cleanup {
+		w.send(message{kind: command, p: i, command: c, at: w.now + 10*sec})
+	}
+	p.lock = lock.New(&w.config, &w.kind)
+}
+
+// holding finds a hold.
+func (w *world) holding(i int, id uint64) *hold {
+	holds := w.processes[i].holds
+	if k := slices.IndexFunc(holds, func(h hold) bool { return h.id == id }); k >= 0 {
+		return &holds[k]
+	}
+	return nil
+}
+
+// releasing reports whether a release of that hold is not answered yet.
+func (p *process) releasing(id uint64) bool {
+	return slices.ContainsFunc(p.requests, func(r request) bool { return r.what == release && r.hold == id })
+}
+
+// answered takes an answer to its request, and checks it.
+func (w *world) answered(i int, to ref, a lock.Answer) {
+	p := &w.processes[i]
+	w.logf("p%d: %s %d is answered: %s", i, doings[to.what].name, to.id, answerSentence(a))
+	k := slices.IndexFunc(p.requests, func(r request) bool { return r.id == to.id })
+	if k < 0 {
+		if a.Kind == lock.Granted || w.spent[death] == 0 {
+			w.violated("p%d: %v is answered %v twice, or is dead", i, to, a.Kind)
+		}
+		return // it was refused for another reason before its death was heard of
+	}
+	r := p.requests[k]
+	p.requests = slices.Delete(p.requests, k, k+1)
+	want := [...][2]lock.AnswerKind{
+		acquire: {lock.Granted, lock.NotGranted}, release: {lock.Freed, lock.NotFreed}, cancel: {lock.Withdrawn},
+		ensure: {lock.Ensured, lock.NotDone}, forceRelease: {lock.ForceReleased, lock.NotDone},
+	}[r.what]
+	if a.Kind != want[0] && a.Kind != want[1] {
+		w.violated("p%d: %v cannot be answered by %v", i, r, a.Kind)
+	}
+	if a.Kind == want[1] && (a.Reason == 0 || a.Detail == "") {
+		w.violated("p%d: %v is refused without a reason: %+v", i, r, a)
+	}
+	switch a.Kind {
+	case lock.Granted:
+		w.granted(i, r, a)
+	case lock.NotGranted:
+		w.refused(i, r, a)
+	case lock.Freed:
+		w.freed(i, r, a)
+	case lock.NotFreed:
+		w.gaveBack(i, r, a)
+	}
+}
+
+// told takes a notice of a loss to its holder: once, and only to the present one.
+func (w *world) told(i int, id uint64, a lock.Answer) {
+	w.logf("p%d: hold %d is lost: %v, %s", i, id, a.Reason, a.Detail)
+	h := w.holding(i, id)
+	if h == nil || h.lost {
+		w.violated("p%d: the loss of hold %d is told, but the holders are %v", i, id, w.processes[i].holds)
+	}
+	if a.Reason == 0 || a.Detail == "" {
+		w.violated("p%d: %v is lost without a reason", i, h)
+	}
+	robbed := w.any(deleted, forced, restart)
+	ailing := w.any(slow, lost, late, half, loading, rejected, frozen, paused, sleepy, crash)
+	if (a.Reason == lock.Gone || a.Reason == lock.Taken) && !robbed || a.Reason == lock.Expired && h.req.Lease == 0 && !ailing {
+		w.violated("p%d: %v is lost because of %v", i, h, a.Reason)
+	}
+	if w.now < h.good && (a.Reason == lock.Expired || a.Reason == lock.MaxHold) {
+		w.violated("p%d: %v is over, and was said to be good until %v", i, h, h.good)
+	}
+	h.lost = true
+}
+
+// over ends a hold.
+func (w *world) over(i int, id uint64) {
+	p, h := &w.processes[i], w.holding(i, id)
+	if h == nil {
+		w.violated("p%d: hold %d is over, but the holders are %v", i, id, p.holds)
+	}
+	p.ended = append(p.ended, ended{id, w.now, h.lost})
+	p.holds = slices.DeleteFunc(p.holds, func(h hold) bool { return h.id == id })
+}
+
+// endOf is how a hold ended, if it has.
+func (p *process) endOf(id uint64) (ended, bool) {
+	if k := slices.IndexFunc(p.ended, func(e ended) bool { return e.id == id }); k >= 0 {
+		return p.ended[k], true
+	}
+	return ended{}, false
+}

@@ -1,0 +1,221 @@
+package lock_test
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
+)
+
+// An exploration has two processes with two callers each.
+const processes, callers = 2, 2
+
+// move is one thing that can happen next: something that process (or part) p does, in an
+// exploration by its caller i; or message i meets its fate.
+type move struct {
+	does doing
+	p, i int8
+	fate fate
+}
+
+type doing byte
+
+const (
+	delivers doing = iota
+	acquire
+	release
+	releaseRead
+	reenter
+	cancel
+	ownerDies
+	ensure
+	forceRelease
+	suspect
+	closes
+	isKilled
+	givesUp
+	isPaused
+	ticks
+	restarts
+	deletes
+	empties
+	visits
+	freezes
+	fills
+	passes
+)
+
+// doings are what there is to do: what it counts as, and how often it is drawn at random.
+var doings = [...]struct {
+	name   string
+	counts fault
+	weight int
+}{
+	delivers: {"", free, 2}, acquire: {"acquire", free, 10}, release: {"release", free, 6}, releaseRead: {"release of a read hold", free, 1},
+	reenter: {"re-entry", reentry, 0}, cancel: {"cancel", cancels, 2}, ownerDies: {"death", death, 2}, ensure: {"ensure", ensures, 2},
+	forceRelease: {"force release", forced, 1}, suspect: {"suspicion", suspects, 1}, closes: {"close", closing, 1}, isKilled: {"killed", kill, 1},
+	givesUp: {"given up", giveUp, 1}, isPaused: {"paused", paused, 1}, ticks: {"tick", free, 0}, restarts: {"restarted", free, 0},
+	deletes: {"part deleted", deleted, 1}, empties: {"Redis comes back empty", restart, 1}, visits: {"a stranger comes", foreign, 2},
+	freezes: {"Redis frozen", frozen, 1}, fills: {"Redis full", full, 1}, passes: {"time passes", free, 0},
+}
+
+func (w *world) describe(a move) string {
+	text := fmt.Sprintf("%12v  ", w.now)
+	if a.does == delivers {
+		return text + w.net[a.i].String() + fateNames[a.fate]
+	}
+	return text + fmt.Sprintf("p%d, client %d: %s", a.p, a.i, doings[a.does].name)
+}
+
+// do lets a move happen. What it leaves open is drawn; the first of the choices is that of an
+// exploration.
+func (w *world) do(a move) {
+	t, i := w.tape, int(a.p)
+	p := &w.processes[min(i, len(w.processes)-1)]
+	h := w.someHold(p, a)
+	anything := uint64(t.pick(int(min(p.ids+1, 200)))) // the number of some request, or of none
+	r := request{ref: ref{caller: a.i, what: a.does}}
+	w.spent[doings[a.does].counts]++
+	switch a.does {
+	case delivers:
+		w.deliver(w.take(int(a.i)), a.fate)
+	case acquire, reenter:
+		r.req, r.what = w.wanted(i, a, h), acquire
+	case release, releaseRead:
+		// Seldom, what may never have been held.
+		r.what, r.hold, r.mode = release, 1+anything, max(w.anyMode(), lock.Mode(a.does-release))
+		if h.id != 0 && t.pick(8) < 7 {
+			w.releaseHold(i, h, t.pick(3) == 1, r.mode)
+			return
+		}
+	case cancel:
+		if n := len(p.requests); n > 0 {
+			k := t.pick(min(n, 256))
+			if t == nil {
+				k = slices.IndexFunc(p.requests, func(r request) bool { return r.caller == a.i })
+			}
+			if victim := p.requests[k]; victim.req.Owner != 0 && t.pick(2) == 1 {
+				r.owner = victim.req.Owner
+			} else {
+				r.hold = victim.id
+			}
+		}
+	case ownerDies:
+		if r.owner = w.callers[i%processes][a.i].Owner; t != nil {
+			r.owner = oneOf(t, 1, 2, 3, max(h.req.Owner, 1))
+		}
+	case ensure:
+		if r.hold = h.id; h.id == 0 {
+			r.hold = anything
+		}
+		whole := w.config.Watchdog
+		r.d = oneOf(t, whole/2, 0, whole-lock.Margin(whole), 100*ms, whole)
+	case forceRelease:
+		r.caller, r.mode = -1, w.anyMode()
+	case isKilled:
+		w.end(i)
+	case givesUp:
+		w.giveUp(i)
+	case isPaused:
+		if p.pausedUntil = max(p.pausedUntil, w.now+oneOf(t, 10*ms, 300*ms, 2000*ms, 20000*ms)); t == nil {
+			w.pass()
+			p.pausedUntil = w.now
+		}
+	case ticks:
+		w.tick(i)
+	case restarts:
+		w.carryOut(i, -1)
+		w.setTimer(i)
+	case deletes:
+		before := w.redis
+		w.redis.Delete(i % len(w.redis.Parts()))
+		if w.robbed(&before); t.pick(2) == 1 {
+			w.tell([]redismodel.Publication{{}})
+		}
+	case empties:
+		w.restart(oneOf(t, 0, 20*ms, ms, 500*ms))
+	case visits:
+		s := stranger{part: t.pick(len(w.redis.Parts())), mode: w.anyMode(), hold: oneOf(t, 100*ms, 20*ms, 3000*ms, 0), lease: oneOf(t, 300*ms, 1000*ms, 5000*ms)}
+		if t.pick(2) == 1 {
+			s.waiting, s.lease, s.hold = true, 10*sec, max(s.hold, ms)
+		}
+		w.visit(s)
+	case freezes:
+		w.frozenUntil = max(w.frozenUntil, w.now+oneOf(t, 100*ms, 800*ms, 4000*ms, 15000*ms))
+	case fills:
+		w.fullUntil = max(w.fullUntil, w.now+oneOf(t, 20000*ms, 300*ms, 3000*ms))
+		if t.pick(2) == 1 { // for long enough that whoever must not wait for it has not
+			if h.id != 0 {
+				w.releaseHold(i, h, false, w.anyMode())
+			}
+			w.runUntil(w.now + 8*sec)
+		}
+	case passes:
+		if w.pass(); w.times > 0 {
+			w.spent[times]++
+		}
+	}
+	if a.does >= acquire && a.does <= closes {
+		w.ask(i, r)
+	}
+}
+
+// pass lets time pass until something happens by itself.
+func (w *world) pass() {
+	w.now, _ = w.tomorrow()
+	w.redis.At(w.now)
+}
+
+// someHold is a hold of a caller's or, at random, of any; none has id 0.
+func (w *world) someHold(p *process, a move) (h hold) {
+	k := slices.IndexFunc(p.holds, func(h hold) bool { return h.caller == a.i })
+	if n := len(p.holds); n > 0 && w.tape != nil {
+		k = w.tape.pick(min(n, 256))
+	}
+	if k >= 0 {
+		h = p.holds[k]
+	}
+	return h
+}
+
+// wanted is what a caller asks for or, at random, anything that can be asked for.
+func (w *world) wanted(i int, a move, h hold) (req lock.Request) {
+	t := w.tape
+	if t == nil {
+		if req = w.callers[i][a.i]; a.does == reenter {
+			req.Mode = w.again
+		}
+		if req.Deadline > 0 {
+			req.Deadline += w.now
+		}
+		w.processes[i].asked[a.i] = true
+		return req
+	}
+	switch t.pick(4) {
+	case 1:
+		req.Owner = lock.Owner(1 + t.pick(3))
+	case 2, 3:
+		if req.Owner = 1; h.id != 0 {
+			req.Owner = h.req.Owner
+		}
+	}
+	req.NoReentry = req.Owner != 0 && t.pick(8) == 1
+	req.Fenced = w.kind.Parts || w.kind.Tokens > 0 && t.pick(2) == 1
+	if w.kind.Shares && t.pick(5) > 1 {
+		req.Mode = lock.Shared
+	}
+	if req.Lease = oneOf(t, 0, 0, 0, 0, 50*ms, 500*ms, 2*sec, 10*sec, 20*sec); req.Lease == 0 {
+		req.MaxHold = oneOf(t, 0, 0, 0, 10*ms, 300*ms, 4*sec)
+	}
+	if h.id != 0 && t.pick(2) == 1 { // what nearly every re-entry with them would be refused for
+		req.Lease, req.MaxHold = 0, 0
+	}
+	switch t.pick(6) {
+	case 1:
+		req.Try = true
+	case 2:
+		req.Deadline = w.now + oneOf(t, 300*ms, 0, ms, 20*ms, 2*sec)
+	}
+	return req
+}

@@ -1,0 +1,77 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// Good checks that holds are trusted.
+func Good(t testing.TB, holds ...*lockkeeper.Hold) {
+	t.Helper()
+	for _, hold := range holds {
+		if !hold.Valid() {
+			t.Errorf("a hold is not valid: %v", hold.Err())
+		}
+	}
+}
+
+// Refused checks that a try of each of the locks ends with an error.
+func Refused(t testing.TB, want error, locks ...*lockkeeper.Lock) {
+	t.Helper()
+	for _, l := range locks {
+		_, err := l.TryAcquire(Within(t))
+		IsError(t, err, want)
+	}
+}
+
+// Ends checks that a request ends with an error.
+func Ends(t testing.TB, granted <-chan Grant, want error) {
+	t.Helper()
+	if g := Await(t, "the refusal", granted); !errors.Is(g.Err, want) {
+		t.Errorf("the request ended with %v, want %v", g.Err, want)
+	}
+}
+
+// ForceRelease frees a lock by force, and checks whether it was held.
+func ForceRelease(t testing.TB, l *lockkeeper.Lock, held bool) {
+	t.Helper()
+	if was, err := l.ForceRelease(Within(t)); err != nil || was != held {
+		t.Errorf("a forced release of %s: held %v, %v, want held %v", l.Name(), was, err, held)
+	}
+}
+
+// Passes takes locks and gives them back.
+func Passes(t testing.TB, locks ...*lockkeeper.Lock) {
+	t.Helper()
+	for _, l := range locks {
+		Release(t, Acquire(t, l))
+	}
+}
+
+// Stop closes a System, which must confirm that nothing is left.
+func Stop(t testing.TB, s interface{ Close(context.Context) error }) {
+	t.Helper()
+	if err := s.Close(Within(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// Ensure checks that a hold can be made to last for that long.
+func Ensure(t testing.TB, hold *lockkeeper.Hold, d time.Duration) {
+	t.Helper()
+	if err := hold.Ensure(Within(t), d); err != nil {
+		t.Error(err)
+	}
+}
+
+// Renewed waits until a lease was renewed for that long.
+func (k Key) Renewed(t testing.TB, d time.Duration) {
+	t.Helper()
+	began := k.Expiry(t)
+	redistest.Eventually(t, "renewals", func() bool { return k.Expiry(t).Sub(began) > d })
+}

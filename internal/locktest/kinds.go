@@ -1,0 +1,45 @@
+package locktest
+
+import (
+	"context"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// Kinds makes a lock of each kind that one System has.
+var Kinds = map[string]func(s *Site, name string) *lockkeeper.Lock{
+	"plain":  func(s *Site, name string) *lockkeeper.Lock { return s.Lock(name) },
+	"fenced": func(s *Site, name string) *lockkeeper.Lock { return s.FencedLock(name) },
+	"fair":   func(s *Site, name string) *lockkeeper.Lock { return s.FairLock(name) },
+	"write":  func(s *Site, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Write() },
+	"read":   func(s *Site, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Read() },
+	"multi": func(s *Site, name string) *lockkeeper.Lock {
+		return lockkeeper.MultiLock(s.Lock(name), s.FairLock(name+" too"), s.ReadWriteLock(name+" read").Read())
+	},
+}
+
+// KindMessage names a lock of a kind in messages; there is none for a MultiLock.
+func KindMessage(kind, name string) *messages.Lock {
+	lock := &messages.Lock{Name: name}
+	switch kind {
+	case "fenced":
+		lock.Kind = messages.Kind_KIND_FENCED
+	case "fair":
+		lock.Kind = messages.Kind_KIND_FAIR
+	case "write":
+		lock.Kind = messages.Kind_KIND_READ_WRITE
+	case "read":
+		lock.Kind, lock.Mode = messages.Kind_KIND_READ_WRITE, messages.Mode_MODE_SHARED
+	}
+	return lock
+}
+
+// Errors makes every call about a lock, and gives their errors.
+func Errors(ctx context.Context, l *lockkeeper.Lock) map[string]error {
+	_, acquire := l.Acquire(ctx)
+	_, try := l.TryAcquire(ctx)
+	_, inspect := l.Inspect(ctx)
+	_, force := l.ForceRelease(ctx)
+	return map[string]error{"Acquire": acquire, "TryAcquire": try, "Inspect": inspect, "ForceRelease": force}
+}

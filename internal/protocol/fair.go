@@ -1,0 +1,48 @@
+package protocol
+
+import (
+	"strconv"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// fair is Redisson's fair lock: the reentrant lock, with a queue of its waiters in
+// Redis. How often a holder has it, and its TTL, are the reentrant lock's.
+type fair struct{ reentrant }
+
+func (f fair) call(l *Lock, c lock.Command) (redisio.Call, replyFormat) {
+	switch {
+	case c.Kind == lock.SyncQueue:
+		released := ""
+		if c.Term != 0 {
+			released = l.Owner(c.Term)
+		}
+		return l.line(released, c.Take, c.Top, c.Entries)
+	case c.Kind == lock.Acquire && c.Count == 1:
+		// As a member of a MultiLock, which does not queue.
+		return l.line("", true, 0, []lock.QueueEntry{{Term: c.Term, Lease: c.Lease, Try: true}})
+	case c.Kind == lock.Release && c.Count == 0:
+		call, _ := l.line(l.Owner(c.Term), false, 0, nil)
+		return call, passed
+	case c.Kind == lock.ForceRelease:
+		return redisio.Call{Script: scripts.FairForceRelease, Keys: l.hash(), Args: []string{l.queue, l.timeouts, l.Channel}}, forced
+	}
+	return f.reentrant.call(l, c)
+}
+
+// line is the one script about the queue.
+func (l *Lock) line(released string, take bool, top uint64, entries []lock.QueueEntry) (redisio.Call, replyFormat) {
+	args := make([]string, 0, 8+3*len(entries))
+	args = append(args, l.options.Client, released, digit(take), strconv.FormatUint(top, 10), ms(l.options.WaiterTimeout), l.queue, l.timeouts, l.Channel)
+	for _, e := range entries {
+		args = append(args, l.Owner(e.Term), ms(e.Lease), digit(!e.Try))
+	}
+	return redisio.Call{Script: scripts.SyncQueue, Keys: l.hash(), Args: args}, queueSynced
+}
+
+// inspect counts the queue where the others count their subscribers.
+func (fair) inspect(l *Lock) (redisio.Call, replyFormat) {
+	return redisio.Call{Script: scripts.FairInspect, Keys: l.hash(), Args: []string{l.queue}}, inspected
+}

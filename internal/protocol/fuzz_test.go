@@ -1,0 +1,167 @@
+package protocol
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+const clientID = "11111111-2222-3333-4444-555555555555"
+
+// question is something that Redis is asked about a lock, and how its reply is tagged.
+type question struct {
+	lock *Lock
+	tag  uint64
+	// kind is that of the command; 0: an inspection.
+	kind lock.CommandKind
+}
+
+func (q question) replyFormat() replyFormat { return replyFormat(q.tag & (1<<replyFormatBits - 1)) }
+
+const seqOfAll = 12345
+
+// questions are all that there are.
+func questions() (all []question) {
+	options := &Options{Client: clientID, WaiterTimeout: 5 * time.Second, Announcement: 2 * time.Second}
+	for _, kind := range []Kind{Reentrant, Fair, ReadWrite} {
+		l := New(kind, "orders", options)
+		commands := []lock.Command{
+			{Kind: lock.Acquire, Count: 1}, {Kind: lock.Acquire, Count: 1, Tokens: 1}, {Kind: lock.Acquire, Count: 2},
+			{Kind: lock.Release}, {Kind: lock.Release, Count: 1}, {Kind: lock.Yield}, {Kind: lock.ForceRelease},
+		}
+		switch kind {
+		case Fair:
+			commands = append(commands, lock.Command{Kind: lock.SyncQueue, Take: true, Entries: []lock.QueueEntry{{Term: 3, Lease: time.Second}}})
+		case ReadWrite:
+			commands = append(commands, lock.Command{Kind: lock.CountWaiters})
+		}
+		for _, c := range commands {
+			c.Seq, c.Term, c.Lease = seqOfAll, 3, 30*time.Second
+			all = append(all, question{l, l.Call(&c, time.Time{}).Seq, c.Kind})
+		}
+		c := lock.Command{Kind: lock.Acquire, Seq: seqOfAll, Term: 3, Lease: time.Second, Count: 1, Tokens: 1}
+		all = append(all,
+			question{l, l.Renewal(&c, time.Time{}).Seq, lock.Renew},
+			question{l, l.Inspect(time.Time{}).Seq, 0},
+			question{l, l.Vote(&c, time.Second, Memory{}, "", time.Time{}).Seq, lock.Acquire},
+			question{l, AcquireAll([]Member{{Lock: l}}, &c, time.Time{}).Seq, lock.Acquire})
+	}
+	return all
+}
+
+// Whatever a server, or a proxy before it, replies to a script, it is read as one of the
+// outcomes, and what comes along is nothing that no server can mean.
+func FuzzRead(f *testing.F) {
+	all := questions()
+	for i := range all {
+		for _, r := range []struct {
+			a, b, c int64
+			s, u    string
+			flags   uint8
+		}{
+			{flags: 1},
+			{s: "OK"},
+			{1, 7, 0, clientID + ":3", "1", 0},
+			{0, 29999, 1, "99999999-2222-3333-4444-555555555555:1:write", "0", 0},
+			{-1, -1, -1, clientID + ":18446744073709551616", "x", 0},
+			{-2, 0, 2, clientID + ":4:write", "9223372036854775808", 0},
+			{-3, 20000, 0, "5,9,x,", "-1", 0},
+			{1, 7, 0, "", "0", 0},
+			{a: 9223372036855, s: "x"}, // longer than a Duration
+			{b: 18446744073710, s: "x"},
+			{1, 0, 0, "5,9", "1", 0},
+			{flags: 6},
+		} {
+			f.Add(uint8(i), r.a, r.b, r.c, r.s, r.u, r.flags)
+		}
+	}
+	f.Fuzz(func(t *testing.T, which uint8, a, b, c int64, s, u string, flags uint8) {
+		q := all[int(which)%len(all)]
+		reply := redisio.Reply{Nil: flags&1 != 0, N: [3]int64{a, b, c}, S: [2]string{s, u}}
+		if reply.Nil {
+			reply.N, reply.S = [3]int64{}, [2]string{}
+		}
+		if flags&2 != 0 {
+			reply = redisio.Reply{Err: redisio.Sort(errors.New(s + "lost"))}
+			reply.Err.Transient = flags&4 != 0
+		}
+		if q.kind != 0 {
+			checkResult(t, q, reply)
+		} else if reply.Err == nil {
+			checkView(t, q, reply)
+		}
+	})
+}
+
+func checkResult(t *testing.T, q question, reply redisio.Reply) {
+	seq, r := q.lock.Read(q.tag, reply)
+	how, field := q.replyFormat(), reply.S[0]
+	check := func(ok bool, what string) {
+		if !ok {
+			t.Errorf("kind %d, reply format %d: %s: %+v was read as %+v", q.lock.Kind, how, what, reply, r)
+		}
+	}
+	check(seq == seqOfAll, "the reply is to another command")
+	check(r.Outcome >= lock.Done && r.Outcome <= lock.Failed && (r.Outcome == lock.Failed) == (r.Err != nil), "the outcome")
+	check(r.Err == nil || strings.TrimSpace(r.Err.Error()) != "", "the error says nothing")
+	if reply.Err != nil {
+		check(errors.Is(r.Err, reply.Err) && r.Transient == reply.Err.Transient && r.Unsure == reply.Err.Unsure, "the error")
+		return
+	}
+	check(r.Outcome == lock.Failed || !meaningless(how, reply), "no script replies that")
+	if r.OwnTerm != 0 {
+		number := strings.TrimLeft(strings.TrimPrefix(q.lock.Owner(r.OwnTerm), clientID+":"), "0")
+		check(strings.HasPrefix(field, clientID+":") && strings.HasSuffix(strings.TrimSuffix(field, ":write"), number), "the term is another's")
+	}
+	check(r.OwnTerm == 0 || r.Outcome == lock.Refused || how == queueSynced, "a term comes with it")
+	check(r.Outcome != lock.Kept || q.kind == lock.Yield, "only a yield keeps anything")
+	check(r.Outcome != lock.Done || how != queueSynced || r.OwnTerm != 0, "nobody has taken the lock")
+	check(len(r.Tokens) == 0 || r.Outcome == lock.Done && slices.Min(r.Tokens) > 0, "those are no tokens")
+	if r.Outcome == lock.Refused {
+		check(q.kind == lock.Acquire || q.kind == lock.SyncQueue || q.kind == lock.Release, "who is refused has asked for something")
+		left := reply.N[1]
+		if how == acquired {
+			left = reply.N[0]
+		}
+		check(sameTTL(r.TTL, left), "the TTL")
+		check(r.TTL <= math.MaxInt64/8*7, "the TTL overflows what it is added to")
+	}
+}
+
+// meaningless reports whether no script gives such a status, or such tokens.
+func meaningless(how replyFormat, reply redisio.Reply) bool {
+	status := reply.N[0]
+	switch how {
+	case tookToken, set, tookAll, voted:
+		if status == 1 {
+			return reply.S[0] == "" && reply.N[1] < 0 || strings.ContainsAny(reply.S[0], "x-")
+		}
+		return status != 0 && status != -1 && status != -3
+	case queueSynced:
+		return status == 1 && !strings.HasPrefix(reply.S[0], clientID+":")
+	}
+	return false
+}
+
+// sameTTL reports whether both are endless, or neither is too short; a hundred years suffice.
+func sameTTL(ttl time.Duration, ms int64) bool {
+	const century = int64(100 * 365 * 24 * time.Hour / time.Millisecond)
+	return (ttl < 0) == (ms < 0) && (ms < 0 || ttl >= time.Duration(min(ms, century))*time.Millisecond)
+}
+
+// A count that is none, and readers beyond number, are Redis's own words.
+func checkView(t *testing.T, q question, reply redisio.Reply) {
+	v := q.lock.View(q.tag, reply)
+	readWrite := q.lock.Kind == ReadWrite
+	if v.Locked != (reply.N[0] != -2) || !sameTTL(v.TTL, reply.N[0]) || !strings.HasPrefix(reply.S[0], v.Holder) ||
+		v.Mode != lock.Exclusive && (v.Mode != lock.Shared || !readWrite) ||
+		v.Locked && !readWrite && v.Holders != 1 || !v.Locked && v.Holders != 0 {
+		t.Errorf("kind %d: %+v was read as %+v", q.lock.Kind, reply, v)
+	}
+}

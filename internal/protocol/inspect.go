@@ -1,0 +1,54 @@
+package protocol
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// View is the state of a lock in Redis.
+type View struct {
+	Locked bool
+	Mode   lock.Mode
+	// TTL is negative if the key has none.
+	TTL time.Duration
+	// Holders is the number of holders; Holder is one of them, and Count its hold count.
+	Holders int
+	Holder  string
+	Count   int
+	// Subscribers is the number of clients subscribed to the channel; for a fair lock, the
+	// length of its queue.
+	Subscribers int
+}
+
+// Inspect returns the call that reads the state of the lock; View reads its reply.
+func (l *Lock) Inspect(deadline time.Time) redisio.Call {
+	call, how := l.format.inspect(l)
+	call.Deadline = deadline
+	return tagged(call, 0, how)
+}
+
+// View reads the reply to Inspect.
+func (l *Lock) View(tag uint64, reply redisio.Reply) View {
+	ttl := reply.N[0]
+	v := View{Locked: ttl != scripts.NoKey, TTL: -1, Subscribers: int(reply.N[1]), Holder: reply.S[0]}
+	v.Count, _ = strconv.Atoi(reply.S[1])
+	if ttl >= 0 {
+		v.TTL = milliseconds(ttl)
+	}
+	switch {
+	case !v.Locked:
+	case replyFormat(tag) == inspectedHolders:
+		v.Holders = int(reply.N[2])
+		if v.Holder, v.Locked = strings.CutSuffix(v.Holder, ":write"); !v.Locked {
+			v.Mode, v.Locked = lock.Shared, true
+		}
+	default:
+		v.Holders = 1
+	}
+	return v
+}

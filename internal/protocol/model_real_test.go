@@ -1,0 +1,186 @@
+package protocol_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// TestMain stops the redis-server and finds goroutines that were left behind.
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// real is the server that the model is compared with. Nobody else uses it.
+type real struct {
+	*redistest.Server
+	client  rueidis.Client
+	redis   *redisio.Redis
+	clients [clients]rueidis.DedicatedClient // they subscribe
+	replies replies
+	heard   chan string // what was published, as "channel payload"
+}
+
+type reply struct {
+	tag uint64
+	redisio.Reply
+}
+
+type replies chan reply
+
+// Replied implements redisio.Receiver.
+func (r replies) Replied(tag uint64, got redisio.Reply) { r <- reply{tag, got} }
+
+func startReal(t *testing.T) *real {
+	t.Helper()
+	server := redistest.Start(t)
+	r := &real{Server: server, client: server.Client(t), replies: make(replies, 1), heard: make(chan string, 100)}
+	r.redis = redisio.New(r.client, 0)
+	t.Cleanup(r.redis.Close)
+	dedicated := func() rueidis.DedicatedClient {
+		connection, giveBack := r.client.Dedicate()
+		t.Cleanup(giveBack)
+		return connection
+	}
+	for i := range r.clients {
+		r.clients[i] = dedicated()
+	}
+	listener := dedicated()
+	listener.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) { r.heard <- m.Channel + " " + m.Message }})
+	// A pattern, since PUBSUB NUMSUB does not count those.
+	if err := listener.Do(t.Context(), listener.B().Psubscribe().Pattern("redisson_*").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// run has one of the locks' members, or all of them, carry a command out.
+func (r *real) run(t *testing.T, members []protocol.Member, part int, command lock.Command) lock.Result {
+	t.Helper()
+	deadline := time.Now().Add(redistest.Limit)
+	member := members[max(part, 0)]
+	if part >= 0 {
+		command = member.Command(command)
+	}
+	if command.Kind == lock.Renew {
+		renewal := member.Renewal(&command, deadline)
+		renewal.To = r.replies
+		r.redis.Renew(renewal)
+	} else {
+		call := member.Call(&command, deadline)
+		if len(members) > 1 && part < 0 {
+			call = protocol.AcquireAll(members, &command, deadline)
+		}
+		call.To = r.replies
+		r.redis.Run(call)
+	}
+	got := <-r.replies
+	seq, result := member.Read(got.tag, got.Reply)
+	if seq != command.Seq {
+		t.Fatalf("the reply to command %d says that it is to %d", command.Seq, seq)
+	}
+	return result
+}
+
+// subscribe has a client subscribe to a channel, or unsubscribe.
+func (r *real) subscribe(t *testing.T, c redismodel.Client, channel string, comes bool) {
+	t.Helper()
+	command := r.client.B().Unsubscribe().Channel(channel).Build()
+	if comes {
+		command = r.client.B().Subscribe().Channel(channel).Build()
+	}
+	if err := r.clients[c].Do(t.Context(), command).Error(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pass makes it so much later on the server: whatever ends, ends so much sooner.
+func (r *real) pass(t *testing.T, d time.Duration) {
+	t.Helper()
+	r.Do(t, "EVAL", `
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  local left = redis.call('PTTL', key)
+  if left >= 0 and left <= tonumber(ARGV[1]) then
+    redis.call('DEL', key)
+  elseif left >= 0 then
+    redis.call('PEXPIRE', key, left - ARGV[1])
+  end
+  if redis.call('TYPE', key).ok == 'zset' then
+    for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do
+      redis.call('ZINCRBY', key, -ARGV[1], member)
+    end
+  end
+end`, "0", strconv.FormatInt(d.Milliseconds(), 10))
+}
+
+// state is what a server knows of a lock: its keys, and what is in them, each with how long
+// it has left.
+type state map[string]entry
+
+type entry struct {
+	value string
+	left  time.Duration
+}
+
+const endless = -time.Millisecond
+
+// endMark is published on a channel of the test's own: all that was published before it is
+// heard by then.
+const endMark = "redisson_end"
+
+var dump = rueidis.NewLuaScript(`
+redis.call('PUBLISH', ARGV[1], '')
+local clock, all = redis.call('TIME'), {}
+local function add(what, value, left)
+  all[#all + 1], all[#all + 2], all[#all + 3] = what, value, string.format('%.0f', left)
+end
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  local kind, value = redis.call('TYPE', key).ok, ''
+  if kind == 'hash' then
+    local fields = redis.call('HGETALL', key)
+    for i = 1, #fields, 2 do
+      add(key .. ' ' .. fields[i], fields[i + 1], -1)
+    end
+  elseif kind == 'zset' then
+    local scores = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+    for i = 1, #scores, 2 do
+      add(key .. ' ' .. scores[i], '', scores[i + 1] - clock[1] * 1000 - math.floor(clock[2] / 1000))
+    end
+  elseif kind == 'list' then
+    value = table.concat(redis.call('LRANGE', key, 0, -1), ' ')
+  else
+    value = redis.call('GET', key)
+  end
+  add(key, value, redis.call('PTTL', key))
+end
+return all`)
+
+// look returns what the server knows, and what was published since the last look.
+func (r *real) look(t *testing.T) (s state, heard []string) {
+	t.Helper()
+	words, err := dump.Exec(t.Context(), r.client, nil, []string{endMark}).AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = state{}
+	for i := 0; i < len(words); i += 3 {
+		left, err := strconv.ParseInt(words[i+2], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s[words[i]] = entry{words[i+1], time.Duration(left) * time.Millisecond}
+	}
+	for one := range r.heard {
+		if one == endMark+" " {
+			break
+		}
+		heard = append(heard, one)
+	}
+	return s, heard
+}

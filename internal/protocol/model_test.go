@@ -1,0 +1,254 @@
+package protocol_test
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+var (
+	modelSequences = flag.Int("model.sequences", 60, "how many random sequences of commands of each kind of lock to compare with the model")
+	modelSeed      = flag.Uint64("model.seed", 0, "compare only the sequence with this seed; choose a kind with -run TestModel/kind")
+)
+
+// In seconds. Time passes by multiples of ten, no TTL is a multiple of ten, and few sums
+// of them are: so that it never matters how long a sequence really takes.
+const (
+	silence      = 21 * time.Second
+	announcement = 23 * time.Second
+)
+
+var (
+	leases = []time.Duration{13 * time.Second, 33 * time.Second, 73 * time.Second}
+	jumps  = []time.Duration{10 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second}
+)
+
+// tooLong is when a sequence is broken off, since TTLs may be as close as that.
+const tooLong = 800 * time.Millisecond
+
+// Of a MultiLock, the members are chosen at random.
+var kindsOfLocks = map[string][]redismodel.Kind{
+	"plain and fenced": {redismodel.Reentrant}, "fair": {redismodel.Fair}, "readwrite": {redismodel.ReadWrite},
+	"multi": {redismodel.Reentrant, redismodel.Fenced, redismodel.Fair, redismodel.ReadPart, redismodel.WritePart},
+}
+
+// TestModel compares the model of Redis with Redis: random sequences of commands, of
+// each kind of lock, are run on both. They must reply and publish the same, and keep the
+// same state.
+func TestModel(t *testing.T) {
+	r := startReal(t)
+	for name, kinds := range kindsOfLocks {
+		t.Run(name, func(t *testing.T) {
+			sequences, steps, brokenOff := *modelSequences, 0, 0
+			if *modelSeed != 0 {
+				sequences = 1
+			}
+			for range sequences {
+				seed := cmp.Or(*modelSeed, 1+rand.Uint64N(1<<48))
+				s := newSequence(r, rand.New(rand.NewPCG(seed, 7)), kinds)
+				if err := s.play(t); err != nil {
+					t.Fatalf("with -model.seed=%d, kinds %v:\n\t%s\n%v", seed, s.setup.Kinds, strings.Join(s.story, "\n\t"), err)
+				}
+				if steps += len(s.story); s.tooLong() {
+					brokenOff++
+				}
+				r.Do(t, "FLUSHDB")
+			}
+			t.Logf("%d sequences with %d steps; %d took too long to be told to their end", sequences, steps, brokenOff)
+		})
+	}
+}
+
+// sequence is what happens to one lock on both sides.
+type sequence struct {
+	choices *rand.Rand
+	setup   *redismodel.Setup
+	model   redismodel.Server
+	real    *real
+	members [clients][]protocol.Member // the lock, or its parts, as each of the clients sees them
+	now     lock.Instant               // on the model's clock
+	begun   time.Time
+	seq     uint64
+	story   []string
+	named   string // the field that the server has named
+	onEdge  bool   // a time is left that is a multiple of the jumps
+}
+
+var locks int // how many there have been: each sequence has one of its own
+
+func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence {
+	if len(kinds) > 1 {
+		kinds = []redismodel.Kind{kinds[choices.IntN(len(kinds))], kinds[choices.IntN(len(kinds))]}
+	}
+	locks++
+	s := &sequence{choices: choices, real: r}
+	for c := range s.members {
+		options := &protocol.Options{Client: fmt.Sprintf("client-%d", c), WaiterTimeout: silence, Announcement: announcement}
+		for part, kind := range kinds {
+			m := protocol.Member{Lock: protocol.New(protocol.Kind(min(kind, redismodel.ReadWrite)), fmt.Sprintf("lock-%d-%d", locks, part), options)}
+			m.Fenced = kind == redismodel.Fenced
+			if kind == redismodel.ReadPart {
+				m.Mode = lock.Shared
+			}
+			s.members[c] = append(s.members[c], m)
+		}
+	}
+	s.setup = &redismodel.Setup{
+		Kinds: kinds, WaiterTimeout: silence, Announcement: announcement, Name: s.owner,
+		Pick: func(fields []redismodel.Field) int {
+			// The server chooses at random: the model chooses the same.
+			return max(0, slices.IndexFunc(fields, func(f redismodel.Field) bool {
+				return s.named == s.owner(f.Owner)+map[bool]string{true: ":write"}[f.Write]
+			}))
+		},
+	}
+	s.model = redismodel.New(s.setup)
+	return s
+}
+
+func (s *sequence) owner(o redismodel.Owner) string { return s.members[o.Client][0].Owner(o.Term) }
+
+// channel is that of a part, or of a waiter in its queue.
+func (s *sequence) channel(part int, of redismodel.Owner) string {
+	if of.Term != 0 {
+		return s.members[of.Client][part].ChannelOf(of.Term)
+	}
+	return s.members[0][part].Channel
+}
+
+func (s *sequence) tooLong() bool { return time.Since(s.begun) > tooLong }
+
+func (s *sequence) play(t *testing.T) error {
+	t.Helper()
+	s.begun = time.Now()
+	for range 60 {
+		copied := s.model
+		copied.Subscribe(clients, redismodel.Owner{})
+		before := fmt.Sprintf("%+v", copied)
+		told, err := s.step(t)
+		if after := fmt.Sprintf("%+v", copied); after != before {
+			return fmt.Errorf("a copy of the model was\n\t%s, and is\n\t%s", before, after)
+		}
+		state, heard := s.real.look(t)
+		if s.tooLong() {
+			return nil
+		}
+		var expected []string
+		for _, p := range told {
+			expected = append(expected, s.channel(p.Part, p.To)+" "+map[bool]string{true: "1", false: "0"}[p.All])
+		}
+		if err == nil && !slices.Equal(heard, expected) {
+			err = fmt.Errorf("%q is published, and in the model %q", heard, expected)
+		}
+		if err == nil {
+			err = s.compare(state)
+		}
+		if err != nil || s.onEdge {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *sequence) tell(format string, args ...any) {
+	s.story = append(s.story, fmt.Sprintf(format, args...))
+}
+
+// near reports whether times are the same, but for what has passed meanwhile and for rounding
+// to milliseconds. Those in a fair queue may have gained it: who moves up does so by what lies
+// between two of them, and they were set at different moments.
+func (s *sequence) near(wanted, got time.Duration) bool {
+	return (got - wanted).Abs() <= time.Since(s.begun)+5*time.Millisecond
+}
+
+// run runs a command on both sides, on one of several parts unless that is negative.
+func (s *sequence) run(t *testing.T, c redismodel.Client, part int, command lock.Command) ([]redismodel.Publication, error) {
+	t.Helper()
+	s.seq++
+	command.Seq = s.seq
+	got := s.real.run(t, s.members[c], part, command)
+	s.named = got.Holder
+	before := s.model
+	want, told := s.model.Run(c, part, command)
+	if !s.near(want.TTL, got.TTL) {
+		return nil, fmt.Errorf("the TTL is %v, and in the model %v", got.TTL, want.TTL)
+	}
+	got.TTL = want.TTL
+	if a, b := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); a != b {
+		return nil, fmt.Errorf("the result is\n\t%s, and in the model\n\t%s\nbefore, the model was %+v", a, b, before)
+	}
+	return told, nil
+}
+
+// compare finds out whether Redis and the model know the same.
+func (s *sequence) compare(got state) error {
+	want := state{}
+	for i := range s.model.Parts() {
+		s.expect(want, i)
+	}
+	same := len(got) == len(want)
+	for what, w := range want {
+		g, known := got[what]
+		same = same && known && g.value == w.value && s.near(w.left, g.left)
+		// What ends together with the next jump of time has ended before it, or after.
+		s.onEdge = s.onEdge || w.left > 0 && w.left%(10*time.Second) == 0
+	}
+	if !same {
+		return fmt.Errorf("Redis knows\n\t%v, and the model\n\t%v", got, want)
+	}
+	return nil
+}
+
+// expect adds what the keys of a part should be, as the model has it.
+func (s *sequence) expect(want state, part int) {
+	lock, name := s.model.Part(part), s.members[0][part].Key
+	field := func(of string, n int) {
+		if n > 0 {
+			want[name+" "+of] = entry{strconv.Itoa(n), endless}
+		}
+	}
+	readWrite := s.setup.Kinds[part] >= redismodel.ReadWrite
+	for _, h := range lock.Holders {
+		writer := s.owner(h.Owner)
+		if readWrite {
+			writer += ":write"
+		}
+		field(writer, h.Exclusive)
+		field(s.owner(h.Owner), h.Shared)
+	}
+	if !lock.Free() {
+		want[name] = entry{"", lock.ExpiresAt - s.now}
+		if readWrite {
+			want[name+" mode"] = entry{map[bool]string{true: "write", false: "read"}[lock.Written()], endless}
+		}
+	}
+	for _, r := range lock.ReadLeases {
+		want[fmt.Sprintf("%s:%s:rwlock_timeout:%d", redisio.Holds(name), s.owner(r.Owner), r.N)] = entry{"1", r.Until - s.now}
+	}
+	if lock.Writer != (redismodel.Owner{}) {
+		want[redisio.Writer(name)] = entry{s.owner(lock.Writer), lock.WriterUntil - s.now}
+	}
+	if lock.Tokens > 0 {
+		want[redisio.Token(name)] = entry{strconv.FormatInt(lock.Tokens, 10), endless}
+	}
+	var queue []string
+	for _, w := range lock.Queue {
+		queue = append(queue, s.owner(w.Owner))
+		want[redisio.Timeouts(name)+" "+s.owner(w.Owner)] = entry{"", w.Timeout - s.model.Clock()}
+	}
+	if len(queue) > 0 {
+		want[redisio.Queue(name)] = entry{strings.Join(queue, " "), lock.QueueEnds - s.now}
+		want[redisio.Timeouts(name)] = entry{"", lock.QueueEnds - s.now}
+	}
+}

@@ -1,0 +1,147 @@
+// Package protocol translates the commands of package lock to Redis: which script runs on which
+// keys with which arguments, and what its reply means. Keys, fields, channels and payloads are
+// Redisson's. Each kind of lock has a file.
+package protocol
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// Kind is the kind of a lock on one Redis. The numbers are those of the Kind enumeration in
+// package messages.
+type Kind uint8
+
+// The kinds.
+const (
+	Reentrant Kind = iota
+	_              // fenced: a reentrant lock, some of whose acquires draw a token
+	Fair
+	ReadWrite
+)
+
+// Options are the settings of the commands.
+type Options struct {
+	// Client is the client part of the owner fields, a UUID.
+	Client string
+	// WaiterTimeout is how long a waiter keeps its place in a fair lock's queue after its
+	// process's last sign of life.
+	WaiterTimeout time.Duration
+	// Announcement is how long a waiting writer's announcement lasts, unless it is repeated.
+	Announcement time.Duration
+}
+
+// Lock is one lock on one Redis.
+type Lock struct {
+	Kind Kind
+	Key  string
+	// Channel is the channel of its release; for a fair lock, the prefix of those channels.
+	Channel string
+	// Tokens is the key of its token counter, if it may have one.
+	Tokens string
+
+	options *Options
+	format  format
+	keys    [1]string // Key alone
+	// queue and timeouts are those of a fair lock. holds is the prefix of the keys of a
+	// read/write lock's read leases, writer the key of a waiting writer's announcement.
+	queue, timeouts string
+	holds, writer   string
+	// field is the owner field of the term fieldTerm, the last one that was needed.
+	field     string
+	fieldTerm uint64
+}
+
+// format is what differs between the kinds: how a kind's commands look in Redis.
+type format interface {
+	// call makes the command's call, and returns the format of its reply.
+	call(l *Lock, c lock.Command) (redisio.Call, replyFormat)
+	// inspect makes the call that reads the state of the lock.
+	inspect(l *Lock) (redisio.Call, replyFormat)
+	renewal() *scripts.Script
+}
+
+// New describes a lock. name is its key.
+func New(kind Kind, name string, options *Options) *Lock {
+	l := &Lock{Kind: kind, Key: name, Channel: redisio.Channel(name), options: options, keys: [1]string{name}}
+	switch kind {
+	case Fair:
+		l.format, l.queue, l.timeouts = fair{}, redisio.Queue(name), redisio.Timeouts(name)
+	case ReadWrite:
+		l.format, l.Channel = readWrite{}, redisio.ReadWriteChannel(name)
+		l.holds, l.writer = redisio.Holds(name), redisio.Writer(name)
+	default:
+		l.format, l.Tokens = reentrant{}, redisio.Token(name)
+	}
+	return l
+}
+
+// hash is all that a script names as its KEYS: the one key that is there whenever the lock is
+// held. While a cluster moves the slot, that key decides which server runs the script; with
+// several, of which some are missing, Redis would run it nowhere.
+func (l *Lock) hash() []string { return l.keys[:] }
+
+// Owner returns the owner field of a term.
+func (l *Lock) Owner(term uint64) string {
+	if term != l.fieldTerm {
+		l.field, l.fieldTerm = l.options.Client+":"+strconv.FormatUint(term, 10), term
+	}
+	return l.field
+}
+
+// ownTerm returns the term of an owner field of this client, and 0 for other fields.
+func (l *Lock) ownTerm(field string) uint64 {
+	number, ours := strings.CutPrefix(strings.TrimSuffix(field, ":write"), l.options.Client+":")
+	if !ours {
+		return 0
+	}
+	term, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return term
+}
+
+// ChannelOf returns the channel on which a waiter of that term hears of a release.
+func (l *Lock) ChannelOf(term uint64) string {
+	if l.Kind == Fair {
+		return l.Channel + ":" + l.Owner(term)
+	}
+	return l.Channel
+}
+
+// Call returns the command as a call of package redisio.
+func (l *Lock) Call(c *lock.Command, deadline time.Time) redisio.Call {
+	call, how := l.format.call(l, *c)
+	call.Deadline = deadline
+	call.Urgent = c.Kind != lock.Acquire && c.Kind != lock.SyncQueue
+	return tagged(call, c.Seq, how)
+}
+
+// Renewal returns a Renew command as a renewal of package redisio.
+func (l *Lock) Renewal(c *lock.Command, deadline time.Time) redisio.Renewal {
+	n := redisio.Renewal{
+		Script: l.format.renewal(), Key: l.Key, Owner: l.Owner(c.Term), Lease: c.Lease, Now: c.Hurry,
+		Deadline: deadline, Seq: c.Seq<<replyFormatBits | uint64(renewed),
+	}
+	if l.Kind == ReadWrite {
+		n.Extra = []string{l.holds}
+	}
+	return n
+}
+
+func ms(d time.Duration) string {
+	return strconv.FormatInt((d + time.Millisecond - 1).Milliseconds(), 10)
+}
+
+func digit(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}

@@ -1,0 +1,48 @@
+package protocol
+
+import (
+	"strconv"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// reentrant is Redisson's RLock: a hash with one field, owner -> hold count. An acquire
+// that draws tokens makes it Redisson's RFencedLock, which has a counter beside the hash.
+type reentrant struct{}
+
+func (reentrant) call(l *Lock, c lock.Command) (call redisio.Call, how replyFormat) {
+	call.Keys = l.hash()
+	switch {
+	case c.Kind == lock.Acquire && c.Tokens > 0 && l.Tokens != "":
+		call.Script, call.Rest, how = scripts.FencedAcquire, draw, tookToken
+		call.Args = []string{l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), strconv.FormatInt(c.Tokens, 10), l.Tokens}
+	case c.Kind == lock.Acquire:
+		call.Script, how = scripts.Acquire, acquired
+		call.Args = []string{l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease)}
+	case c.Kind == lock.Release:
+		call.Script, how = scripts.Release, released
+		call.Args = []string{l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), l.Channel}
+	case c.Kind == lock.Yield:
+		call.Script, how = scripts.Yield, yielded
+		call.Args = []string{l.Owner(c.Term), digit(c.Subscribed), ms(c.Lease), digit(c.Forced), l.Channel}
+	case c.Kind == lock.ForceRelease:
+		call.Script, how = scripts.ForceRelease, forced
+		call.Args = []string{l.Channel}
+	}
+	return call, how
+}
+
+// draw is what an acquire has left to do when the counter may be on another server. Its tokens
+// are higher than those of all who had the lock before; and if it is so late that the next has
+// drawn already, the lease is over, and nothing is granted.
+func draw(acquire *redisio.Call) redisio.Call {
+	return redisio.Call{Script: scripts.Draw, Keys: acquire.Args[4:5], Args: acquire.Args[3:4]}
+}
+
+func (reentrant) inspect(l *Lock) (redisio.Call, replyFormat) {
+	return redisio.Call{Script: scripts.Inspect, Keys: l.hash(), Args: []string{l.Channel}}, inspected
+}
+
+func (reentrant) renewal() *scripts.Script { return scripts.Renew }

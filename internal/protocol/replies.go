@@ -1,0 +1,160 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// replyFormat is the format of a reply. The headers of the scripts document them.
+type replyFormat uint8
+
+const (
+	acquired         replyFormat = iota // acquire
+	tookToken                           // fenced_acquire
+	set                                 // read_write_set
+	released                            // release, read_write_release
+	renewed                             // renew, read_write_renew
+	yielded                             // yield, read_write_yield
+	forced                              // force_release and its like
+	waitersCounted                      // count_waiters
+	queueSynced                         // sync_queue
+	passed                              // sync_queue, when it only releases
+	tookAll                             // acquire_all
+	voted                               // majority_acquire
+	inspected                           // inspect, fair_inspect
+	inspectedHolders                    // read_write_inspect
+
+	replyFormatBits = 4
+)
+
+// tagged notes in a call how its reply is to be read. Its Seq carries that, besides the
+// command's.
+func tagged(call redisio.Call, seq uint64, how replyFormat) redisio.Call {
+	call.Seq = seq<<replyFormatBits | uint64(how)
+	return call
+}
+
+// misfit is a reply of the right shape that means nothing.
+func misfit(reply redisio.Reply) lock.Result {
+	return lock.Result{Outcome: lock.Failed, Unsure: true, Err: fmt.Errorf("the reply %v %q means nothing", reply.N, reply.S)}
+}
+
+// Read returns the meaning of a reply to Call or Renewal.
+func (l *Lock) Read(tag uint64, reply redisio.Reply) (seq uint64, r lock.Result) {
+	seq = tag >> replyFormatBits
+	if err := reply.Err; err != nil {
+		return seq, lock.Result{Outcome: lock.Failed, Err: err, Transient: err.Transient, Unsure: err.Unsure}
+	}
+	r.Outcome = lock.Done
+	n := reply.N
+	switch replyFormat(tag & (1<<replyFormatBits - 1)) {
+	case acquired:
+		switch {
+		case reply.Nil:
+		case n[0] == scripts.NoKey:
+			r.Outcome = lock.Absent
+		default:
+			l.refused(&r, n[0], reply.S[0])
+		}
+	case tookToken, set, tookAll, voted:
+		l.status(&r, reply)
+	case released:
+		if n[0] < 0 {
+			r.Outcome = lock.Absent
+		}
+	case renewed:
+		if n[0] != scripts.Renewed {
+			r.Outcome, r.Taken = lock.Absent, n[0] == scripts.Taken
+		}
+	case yielded:
+		switch n[0] {
+		case scripts.Absent:
+			r.Outcome = lock.Absent
+		case scripts.Kept:
+			r.Outcome = lock.Kept
+		default:
+			r.Others = int(n[1])
+		}
+	case forced:
+		r.WasHeld = n[0] == 1
+	case waitersCounted:
+		r.Others = int(n[0])
+	case queueSynced:
+		r.OwnTerm = l.ownTerm(reply.S[0])
+		switch {
+		case n[0] != scripts.Granted:
+			l.refused(&r, n[1], reply.S[0])
+		case r.OwnTerm == 0:
+			return seq, misfit(reply)
+		}
+		r.Freed = reply.S[1] == "1"
+	case passed:
+		if reply.S[1] != "1" {
+			r.Outcome = lock.Absent
+		}
+	}
+	return seq, r
+}
+
+// status reads {status, value, text …}.
+func (l *Lock) status(r *lock.Result, reply redisio.Reply) {
+	switch status, value := reply.N[0], reply.N[1]; status {
+	case scripts.Granted:
+		tokens, ok := drawn(reply)
+		if !ok {
+			*r = misfit(reply)
+			return
+		}
+		r.Tokens = tokens
+	case scripts.Refused:
+		l.refused(r, value, reply.S[0])
+	case scripts.TooNew:
+		*r = lock.Result{Outcome: lock.Failed, Transient: true, Err: fmt.Errorf(
+			"%w, as far as is known: it may have forgotten locks, and stays out until it has been watched for another %v", ErrQuarantine, time.Duration(value)*time.Millisecond)}
+	case scripts.Absent:
+		r.Outcome = lock.Absent
+	default:
+		*r = misfit(reply)
+	}
+}
+
+// drawn are the tokens in a reply: one number, or those of all, as acquire_all lists them.
+func drawn(reply redisio.Reply) (tokens []int64, ok bool) {
+	if reply.S[0] == "" {
+		if reply.N[1] > 0 {
+			tokens = []int64{reply.N[1]}
+		}
+		return tokens, reply.N[1] >= 0
+	}
+	for _, text := range strings.Split(reply.S[0], ",") {
+		token, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || token <= 0 {
+			return nil, false
+		}
+		tokens = append(tokens, token)
+	}
+	return tokens, true
+}
+
+// ErrQuarantine is why a server with a new memory has no vote.
+var ErrQuarantine = errors.New("the server was recently started, flushed or promoted")
+
+// milliseconds is a TTL, or very long: Redis knows longer ones than a Duration does, and
+// there must be room for the time by the clock that it is added to.
+func milliseconds(ttl int64) time.Duration {
+	const most = 200 * 365 * 24 * time.Hour
+	return time.Duration(max(min(ttl, most.Milliseconds()), -1)) * time.Millisecond
+}
+
+func (l *Lock) refused(r *lock.Result, ttl int64, holder string) {
+	r.Outcome = lock.Refused
+	r.TTL = milliseconds(ttl)
+	r.Holder, r.OwnTerm = holder, l.ownTerm(holder)
+}

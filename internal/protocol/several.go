@@ -1,0 +1,105 @@
+package protocol
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// Member is a lock that is part of another lock, with the mode in which to take it.
+type Member struct {
+	*Lock
+	Mode lock.Mode
+	// Fenced says that the member draws a fencing token.
+	Fenced bool
+}
+
+// Command returns the command for this member.
+func (m Member) Command(c lock.Command) lock.Command {
+	if m.Kind == ReadWrite && m.Mode == lock.Shared {
+		c.Count, c.Shared = 0, c.Count
+	}
+	c.Mode = m.Mode
+	if !m.Fenced {
+		c.Tokens = 0
+	}
+	return c
+}
+
+// AcquireAll returns the call that takes all of several locks or none, in one script. They must
+// be in one slot.
+func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisio.Call {
+	first := members[0]
+	call := redisio.Call{
+		Script: scripts.AcquireAll, Deadline: deadline,
+		Args: []string{first.Owner(c.Term), ms(c.Lease), strconv.FormatInt(c.Tokens, 10)},
+	}
+	for _, m := range members {
+		kind, keys, holds, writer := "plain", []string{m.Key, m.Key, m.Key}, "", ""
+		switch {
+		case m.Fenced:
+			kind, keys[1] = "fenced", m.Tokens
+		case m.Kind == Fair:
+			kind, keys[1], keys[2] = "fair", m.queue, m.timeouts
+		case m.Kind == ReadWrite:
+			kind, holds, writer = "write", m.holds, m.writer
+			if m.Mode == lock.Shared {
+				kind = "read"
+			}
+		}
+		call.Keys = append(call.Keys, keys...)
+		call.Args = append(call.Args, kind, holds, writer)
+	}
+	return tagged(call, c.Seq, tookAll)
+}
+
+// Refuser returns the index of the member that refused an AcquireAll.
+func Refuser(reply redisio.Reply) int {
+	i, _ := strconv.Atoi(reply.S[1])
+	return i - 1
+}
+
+// Memory is what a process knows of the memory of a RedLock's server: its name, and how old it
+// is at least. Key is the key of the server's record.
+type Memory struct {
+	Key  string
+	Name string
+	Age  time.Duration
+}
+
+// Vote returns the call of an Acquire on one server of a RedLock. The server refuses if its
+// memory is not known to be as old as quarantine. fresh names a memory that is new.
+func (l *Lock) Vote(c *lock.Command, quarantine time.Duration, known Memory, fresh string, deadline time.Time) redisio.Call {
+	return tagged(redisio.Call{
+		Script: scripts.MajorityAcquire, Keys: []string{l.Key, known.Key}, Deadline: deadline,
+		Args: []string{
+			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), ms(quarantine),
+			fresh, known.Name, strconv.FormatInt(known.Age.Milliseconds(), 10),
+		},
+	}, c.Seq, voted)
+}
+
+// Voted returns the name of the server's memory from a reply to Vote, and how much longer the
+// server has no vote. The name is empty if the reply has none.
+func Voted(reply redisio.Reply) (memory string, out time.Duration) {
+	if reply.N[0] == scripts.TooNew {
+		out = milliseconds(reply.N[1])
+	}
+	return reply.S[1], out
+}
+
+// LookAtMemory returns the call that asks a server for the name and the age of its memory.
+func LookAtMemory(key, fresh string, deadline time.Time) redisio.Call {
+	return redisio.Call{Script: scripts.Memory, Keys: []string{key}, Args: []string{fresh}, Deadline: deadline}
+}
+
+// ReleaseOf returns the call that releases a lock with one owner at a time, if the given owner,
+// of any client, holds it.
+func (l *Lock) ReleaseOf(owner string, deadline time.Time) redisio.Call {
+	call := l.Call(&lock.Command{Kind: lock.Release}, deadline)
+	call.Args[0] = owner
+	return call
+}

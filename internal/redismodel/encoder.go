@@ -1,0 +1,122 @@
+package redismodel
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"slices"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// Encoder writes a state down so that two states that differ only in what can make no
+// difference read the same: in the time on the clock, and in the numbers of the terms.
+type Encoder struct {
+	buf    []byte
+	now    lock.Instant
+	client Client
+	terms  [][]uint64 // of each client, in the order in which they were met
+}
+
+var seed = maphash.MakeSeed()
+
+// Begin forgets what was written before.
+func (e *Encoder) Begin(now lock.Instant) {
+	e.buf, e.now = e.buf[:0], now
+	for i := range e.terms {
+		e.terms[i] = e.terms[i][:0]
+	}
+}
+
+// Sum is a hash of what was written.
+func (e *Encoder) Sum() uint64 { return maphash.Bytes(seed, e.buf) }
+
+// Number writes a number.
+func (e *Encoder) Number(n int64) { e.buf = binary.AppendVarint(e.buf, n) }
+
+// Bool writes a truth.
+func (e *Encoder) Bool(b bool) {
+	if b {
+		e.buf = append(e.buf, 1)
+	} else {
+		e.buf = append(e.buf, 0)
+	}
+}
+
+// Instant writes how long it is until then, in milliseconds; 0 is never, and what is over is just over.
+func (e *Encoder) Instant(t lock.Instant) {
+	if t == 0 {
+		e.Number(-2)
+		return
+	}
+	e.Number(max(int64((t-e.now+time.Millisecond-1)/time.Millisecond), 0))
+}
+
+// Age writes how long it is since then.
+func (e *Encoder) Age(t lock.Instant) { e.Number(int64((e.now - t) / time.Millisecond)) }
+
+// For says whose the terms are that follow.
+func (e *Encoder) For(c Client) {
+	for len(e.terms) <= int(c) {
+		e.terms = append(e.terms, nil)
+	}
+	e.client = c
+}
+
+// Term names a term by when it was first met.
+func (e *Encoder) Term(term uint64) {
+	if term == 0 {
+		e.Number(0)
+		return
+	}
+	known := e.terms[e.client]
+	i := slices.Index(known, term)
+	if i < 0 {
+		i = len(known)
+		e.terms[e.client] = append(known, term)
+	}
+	e.Number(int64(i + 1))
+}
+
+// Owner names an owner.
+func (e *Encoder) Owner(o Owner) {
+	e.For(o.Client)
+	e.Number(int64(o.Client))
+	e.Term(o.Term)
+}
+
+// Encode writes down all that can make a difference to what the server will reply. Of the
+// tokens only the differences count, and they are the processes' affair.
+func (s *Server) Encode(e *Encoder) {
+	for i := range s.Parts() {
+		l := &s.parts[i]
+		e.Number(int64(len(l.Holders)))
+		for _, h := range l.Holders {
+			e.Owner(h.Owner)
+			e.Number(int64(h.Exclusive))
+			e.Number(int64(h.Shared))
+		}
+		if !l.Free() {
+			e.Instant(l.ExpiresAt)
+		}
+		e.Number(int64(len(l.ReadLeases)))
+		for _, r := range l.ReadLeases {
+			e.Owner(r.Owner)
+			e.Number(int64(r.N))
+			e.Instant(r.Until)
+		}
+		if e.Owner(l.Writer); l.Writer != (Owner{}) {
+			e.Instant(l.WriterUntil)
+		}
+		e.Number(int64(len(l.Queue)))
+		for _, w := range l.Queue {
+			e.Owner(w.Owner)
+			e.Instant(e.now + max(w.Timeout-s.Clock(), 0))
+		}
+	}
+	e.Number(int64(len(s.subscriptions)))
+	for _, ear := range s.subscriptions {
+		e.Number(int64(ear.client))
+		e.Owner(ear.channel)
+	}
+}

@@ -1,0 +1,205 @@
+package redismodel
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// Waiter stands in the queue of a fair lock.
+type Waiter struct {
+	Owner
+	// Timeout is when it counts as dead, on the server's clock.
+	Timeout time.Duration
+}
+
+// queueReserve is how much longer the queue is kept than the last in it counts as alive.
+const queueReserve = 10 * time.Minute
+
+// latest is when the last of all waiters counts as dead.
+func latest(queue []Waiter, now time.Duration) time.Duration {
+	for _, w := range queue {
+		now = max(now, w.Timeout)
+	}
+	return now
+}
+
+// fair is the plain lock with a queue.
+func (r *run) fair(part int) lock.Result {
+	switch {
+	case r.Kind == lock.SyncQueue:
+		return r.syncQueue(part, Owner{r.client, r.Term}, r.Take, r.Top, r.Entries)
+	case r.Kind == lock.Acquire && r.Count == 1:
+		return r.syncQueue(part, Owner{}, true, 0, []lock.QueueEntry{{Term: r.Term, Lease: r.Lease, Try: true}})
+	case r.Kind == lock.Release && r.Count == 0:
+		if !r.syncQueue(part, r.owner, false, 0, nil).Freed {
+			return result(lock.Absent)
+		}
+		return result(lock.Done)
+	case r.Kind == lock.ForceRelease:
+		return r.forceFair(part)
+	}
+	return r.plain(part)
+}
+
+// queueSync is one run of the script about the queue.
+type queueRun struct {
+	*run
+	l *Lock
+	// mayTake: the lock may be taken. It is, by taken, or somebody else is the holder.
+	mayTake bool
+	holder  Owner
+	taken   Owner
+	left    time.Duration
+	// listed are the leases of those who wait, as the client says.
+	listed map[Owner]time.Duration
+	stay   []Waiter
+}
+
+func (r *run) syncQueue(part int, ends Owner, mayTake bool, top uint64, entries []lock.QueueEntry) lock.Result {
+	l, now := &r.parts[part], r.Clock()
+	e := &queueRun{run: r, l: l, mayTake: mayTake, listed: make(map[Owner]time.Duration, len(entries))}
+	freed := ends.Term != 0 && l.holds(ends)
+	if freed {
+		l.put(ends, Counts{})
+	}
+	if !l.Free() {
+		e.holder = l.Holders[0].Owner
+	}
+	e.left = r.pttl(l)
+	for _, entry := range entries {
+		e.listed[Owner{r.client, entry.Term}] = entry.Lease
+	}
+	if lease, ours := e.listed[e.holder]; ours { // the reply to an earlier take was lost
+		e.taken = e.holder
+		if e.left < lease {
+			e.left = lease
+			r.pexpire(l, lease)
+		}
+		delete(e.listed, e.holder)
+	}
+	before := l.Queue
+	last := e.walk(now, top)
+	e.join(now, last, entries)
+	l.Queue = e.stay
+	l.QueueEnds = r.end(latest(l.Queue, now) - now + queueReserve)
+
+	var head Waiter
+	if len(e.stay) > 0 {
+		head = e.stay[0]
+	}
+	_, ours := e.listed[head.Owner]
+	stranger := len(e.stay) > 0 && !ours
+	if stranger && e.holder == (Owner{}) && (freed || len(before) == 0 || head.Owner != before[0].Owner) {
+		r.publish(Publication{Part: part, To: head.Owner})
+	}
+	answer := lock.Result{Outcome: lock.Done, OwnTerm: e.taken.Term}
+	switch {
+	case e.taken != Owner{}:
+	case e.holder != Owner{}:
+		answer = r.refused(r.client, e.left, Field{Owner: e.holder})
+	case stranger:
+		answer = r.refused(r.client, max(head.Timeout-now, time.Millisecond), Field{})
+	default:
+		answer = r.refused(r.client, 0, Field{})
+	}
+	answer.Freed = freed
+	return answer
+}
+
+func (e *queueRun) open() bool { return len(e.stay) == 0 && e.holder == Owner{} && e.mayTake }
+
+func (e *queueRun) take(o Owner) {
+	e.l.put(o, Counts{Exclusive: 1})
+	e.left = e.listed[o]
+	e.pexpire(e.l, e.left)
+	e.holder, e.taken = o, o
+	delete(e.listed, o)
+}
+
+// walk goes along the queue: those who are dead, or wait no more, leave, and the others
+// move up by what the gaps leave them.
+func (e *queueRun) walk(now time.Duration, top uint64) (last time.Duration) {
+	patience := e.setup.WaiterTimeout
+	var dead []Client
+	last = now
+	var gap, shift time.Duration
+	for _, w := range e.l.Queue {
+		_, listed := e.listed[w.Owner]
+		w.Timeout -= shift
+		first, goes := len(e.stay) == 0, false
+		switch {
+		case listed:
+			if goes = e.open(); goes {
+				e.take(w.Owner)
+			}
+			w.Timeout = last + patience
+		case w.Client == e.client && w.Term <= top:
+			goes = true
+		case first && w.Timeout <= now:
+			goes, dead = true, append(dead, w.Client)
+		case slices.Contains(dead, w.Client):
+			goes = e.Subscribers(w.Owner) == 0
+		case first && e.holder == Owner{} && w.Client != e.client && w.Timeout > now+patience && e.Subscribers(w.Owner) == 0:
+			gap = math.MaxInt64 // its timeout may still count the TTL of a holder who has gone
+		}
+		if goes {
+			gap += patience
+			continue
+		}
+		if gap > 0 && !listed {
+			closed := min(gap, max(w.Timeout-last-patience, 0))
+			shift, gap = shift+closed, 0
+			w.Timeout -= closed
+		}
+		e.stay = append(e.stay, w)
+		last = max(last, w.Timeout)
+	}
+	return last
+}
+
+// join lets those in who are new, or take the lock.
+func (e *queueRun) join(now, last time.Duration, entries []lock.QueueEntry) {
+	for _, entry := range entries {
+		o := Owner{e.client, entry.Term}
+		if _, waits := e.listed[o]; entry.Try || !waits || slices.ContainsFunc(e.stay, func(w Waiter) bool { return w.Owner == o }) {
+			continue
+		}
+		if e.open() {
+			e.take(o)
+			continue
+		}
+		if last == now {
+			last = now + max(e.left, 0)
+		}
+		last += e.setup.WaiterTimeout
+		e.stay = append(e.stay, Waiter{o, last})
+	}
+	for _, entry := range entries {
+		if e.open() {
+			e.take(Owner{e.client, entry.Term})
+		}
+	}
+}
+
+func (r *run) forceFair(part int) lock.Result {
+	l := &r.parts[part]
+	held, evicted := !l.Free(), l.evict(r.Clock())
+	if held {
+		l.Holders = nil
+	}
+	if len(l.Queue) > 0 && (held || evicted) {
+		r.publish(Publication{Part: part, To: l.Queue[0].Owner})
+	}
+	return lock.Result{Outcome: lock.Done, WasHeld: held}
+}
+
+// evict removes the dead from the head of the queue.
+func (l *Lock) evict(now time.Duration) (evicted bool) {
+	for len(l.Queue) > 0 && l.Queue[0].Timeout <= now {
+		l.Queue, evicted = l.Queue[1:], true
+	}
+	return evicted
+}

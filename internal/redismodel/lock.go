@@ -1,0 +1,196 @@
+package redismodel
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// Counts say how often an owner holds a lock, in each mode.
+type Counts struct{ Exclusive, Shared int }
+
+// once is one hold, in that mode.
+func once(mode lock.Mode) Counts {
+	if mode == lock.Shared {
+		return Counts{Shared: 1}
+	}
+	return Counts{Exclusive: 1}
+}
+
+// Holder is an owner with its counts.
+type Holder struct {
+	Owner
+	Counts
+}
+
+// Field is one of the fields of the hash. A writer's in a read/write lock is not just its
+// owner's name.
+type Field struct {
+	Owner
+	Write bool
+}
+
+// ReadLease is a key beside the hash of a read/write lock, of the n-th read hold.
+type ReadLease struct {
+	Owner
+	N     int
+	Until lock.Instant
+}
+
+// Lock is what Redis keeps of one lock.
+type Lock struct {
+	// Holders are the fields of the hash, sorted; there is no hash without them. It runs out at
+	// ExpiresAt, on the processes' clock.
+	Holders   []Holder
+	ExpiresAt lock.Instant
+	// ReadLeases are the keys of the read holds, sorted.
+	ReadLeases []ReadLease
+	// Writer is the announcement of a waiting writer, until it expires.
+	Writer      Owner
+	WriterUntil lock.Instant
+	// Queue is that of a fair lock, in its order, and QueueEnds when Redis forgets it; 0 is never.
+	Queue     []Waiter
+	QueueEnds lock.Instant
+	// Tokens is the last fencing token.
+	Tokens int64
+}
+
+// Free reports whether nobody holds the lock.
+func (l *Lock) Free() bool { return len(l.Holders) == 0 }
+
+// Of is how often an owner holds the lock.
+func (l *Lock) Of(o Owner) Counts {
+	for _, h := range l.Holders {
+		if h.Owner == o {
+			return h.Counts
+		}
+	}
+	return Counts{}
+}
+
+// holds reports whether an owner has a field.
+func (l *Lock) holds(o Owner) bool { return l.Of(o) != Counts{} }
+
+// Lasts is until when what an owner holds lasts: of read holds, each has a lease besides.
+func (l *Lock) Lasts(o Owner) lock.Instant {
+	end, reads := l.ExpiresAt, l.Of(o).Shared
+	for _, r := range l.ReadLeases {
+		if r.Owner == o && r.N <= l.Of(o).Shared {
+			end = min(end, r.Until)
+			reads--
+		}
+	}
+	if reads > 0 {
+		return 0 // one has run out
+	}
+	return end
+}
+
+// put gives an owner its field, or takes it away.
+func (l *Lock) put(o Owner, c Counts) {
+	order := func(a, b Holder) int { return compare(a.Owner, b.Owner) }
+	l.Holders = with(l.Holders, Holder{o, c}, c != Counts{}, order)
+}
+
+// setLease sets the key of the n-th read hold of an owner; 0 deletes it.
+func (l *Lock) setLease(o Owner, n int, until lock.Instant) {
+	order := func(a, b ReadLease) int { return cmp.Or(compare(a.Owner, b.Owner), cmp.Compare(a.N, b.N)) }
+	l.ReadLeases = with(l.ReadLeases, ReadLease{o, n, until}, until != 0, order)
+}
+
+func compare(a, b Owner) int {
+	return cmp.Or(cmp.Compare(a.Client, b.Client), cmp.Compare(a.Term, b.Term))
+}
+
+// with is a copy of a sorted list that has the element, or has none like it.
+func with[T any](list []T, one T, has bool, order func(a, b T) int) []T {
+	i, found := slices.BinarySearchFunc(list, one, order)
+	rest := list[i:]
+	if found {
+		rest = rest[1:]
+	}
+	if !has {
+		return slices.Concat(list[:i], rest)
+	}
+	return slices.Concat(list[:i], []T{one}, rest)
+}
+
+// expire removes what has run out.
+func (l *Lock) expire(now lock.Instant) {
+	if len(l.Holders) > 0 && now >= l.ExpiresAt {
+		l.Holders = nil
+	}
+	if now >= l.WriterUntil {
+		l.Writer = Owner{}
+	}
+	if l.QueueEnds != 0 && now >= l.QueueEnds {
+		l.Queue, l.QueueEnds = nil, 0
+	}
+	for _, r := range l.ReadLeases {
+		if now >= r.Until {
+			l.setLease(r.Owner, r.N, 0)
+		}
+	}
+}
+
+// pexpire sets the hash's TTL.
+func (s *Server) pexpire(l *Lock, lease time.Duration) { l.ExpiresAt = s.end(lease) }
+
+// pttl is the hash's TTL, in whole milliseconds: -2 without a hash.
+func (s *Server) pttl(l *Lock) time.Duration {
+	if l.Free() {
+		return -2 * time.Millisecond
+	}
+	return s.left(l.ExpiresAt)
+}
+
+// some is the field that Redis names when it is asked for any.
+func (s *Server) some(l *Lock) Field {
+	if len(l.Holders) == 0 {
+		return Field{}
+	}
+	var fields []Field
+	for _, h := range l.Holders {
+		if h.Shared > 0 {
+			fields = append(fields, Field{Owner: h.Owner})
+		}
+		if h.Exclusive > 0 {
+			fields = append(fields, Field{h.Owner, s.writes(l)})
+		}
+	}
+	if s.setup.Pick == nil || len(fields) == 1 {
+		return fields[0]
+	}
+	return fields[s.setup.Pick(fields)]
+}
+
+// writes reports whether a holder in the exclusive mode is spelt as a writer.
+func (s *Server) writes(l *Lock) bool {
+	for i := range s.parts {
+		if l == &s.parts[i] {
+			return s.setup.Kinds[i] >= ReadWrite
+		}
+	}
+	return false
+}
+
+// refusal tells a client who holds the lock.
+func (s *Server) refusal(c Client, l *Lock) lock.Result {
+	return s.refused(c, s.pttl(l), s.some(l))
+}
+
+func (s *Server) refused(c Client, ttl time.Duration, by Field) lock.Result {
+	r := lock.Result{Outcome: lock.Refused, TTL: ttl}
+	if by.Owner == (Owner{}) {
+		return r
+	}
+	if r.Holder = s.setup.Name(by.Owner); by.Write {
+		r.Holder += ":write"
+	}
+	if by.Client == c {
+		r.OwnTerm = by.Term
+	}
+	return r
+}

@@ -1,0 +1,179 @@
+package redismodel
+
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// Written reports whether a writer holds the lock.
+func (l *Lock) Written() bool {
+	for _, h := range l.Holders {
+		if h.Exclusive > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// readWrite is the read/write lock: a hash with a field for each holder, a key beside it
+// for the lease of each read hold, and the announcement of a waiting writer.
+func (r *run) readWrite(part int) lock.Result {
+	l := &r.parts[part]
+	held := l.Of(r.owner)
+	ours := l.holds(r.owner)
+	switch {
+	case r.Kind == lock.Acquire, r.Kind == lock.Release && r.Count+r.Shared > 0:
+		return r.setReadWrite(part)
+	case r.Kind == lock.Release:
+		if r.withdraw(l); !ours {
+			return result(lock.Absent)
+		}
+		r.leave(part)
+		return result(lock.Done)
+	case r.Kind == lock.Renew:
+		if !ours {
+			return lock.Result{Outcome: lock.Absent, Taken: !l.Free()}
+		}
+		for n := range held.Shared {
+			l.setLease(r.owner, n+1, r.end(r.Lease))
+		}
+		r.pexpire(l, max(r.pttl(l), r.Lease))
+		return result(lock.Done)
+	case r.Kind == lock.Yield:
+		if !ours {
+			return result(lock.Absent)
+		}
+		if others := r.others(l); others > 0 || r.Forced {
+			r.withdraw(l)
+			r.leave(part)
+			return lock.Result{Outcome: lock.Done, Others: others}
+		}
+		r.hold(l, Counts{min(held.Exclusive, 1), 1 - min(held.Exclusive, 1)})
+		return result(lock.Kept)
+	case r.Kind == lock.CountWaiters:
+		return lock.Result{Outcome: lock.Done, Others: r.others(l)}
+	case r.Kind == lock.ForceRelease:
+		if l.Free() || l.Written() != (r.Mode == lock.Exclusive) {
+			return result(lock.Done)
+		}
+		r.publish(Publication{Part: part, All: l.Written()})
+		for _, h := range l.Holders {
+			l.dropLeases(h)
+		}
+		l.Holders = nil
+		return lock.Result{Outcome: lock.Done, WasHeld: true}
+	}
+	panic("no such command")
+}
+
+// setReadWrite is how an owner gets the lock, and how its counts change.
+func (r *run) setReadWrite(part int) lock.Result {
+	l, want := &r.parts[part], Counts{r.Count, r.Shared}
+	held := l.Of(r.owner)
+	ours, written, free := l.holds(r.owner), l.Written(), l.Free()
+	if r.Kind == lock.Release && !ours {
+		return result(lock.Absent)
+	}
+	upgrade := ours && held.Exclusive == 0 && want.Exclusive > 0
+	if upgrade {
+		free = r.empty(l, r.owner)
+	}
+	var granted bool
+	switch {
+	case free:
+		if !upgrade && want.Exclusive+want.Shared > 1 {
+			return result(lock.Absent)
+		}
+		granted = true
+	case ours:
+		granted = !upgrade
+	default:
+		granted = !written && want == Counts{Shared: 1} && !l.announced(r.client)
+	}
+	if granted {
+		r.withdraw(l)
+		r.hold(l, want)
+		if held.Exclusive > 0 && want.Exclusive == 0 {
+			r.publish(Publication{Part: part, All: true})
+		}
+		return result(lock.Done)
+	}
+	if want.Exclusive > 0 && r.Announce {
+		l.Writer, l.WriterUntil = r.owner, r.end(r.setup.Announcement)
+	}
+	return r.refusal(r.client, l)
+}
+
+// hold sets how often the command's owner holds the lock, and for how long.
+func (r *run) hold(l *Lock, c Counts) {
+	before, left := l.Of(r.owner).Shared, r.pttl(l)
+	l.put(r.owner, c)
+	for n := range max(c.Shared, before) {
+		if n < c.Shared {
+			l.setLease(r.owner, n+1, r.end(r.Lease))
+		} else {
+			l.setLease(r.owner, n+1, 0)
+		}
+	}
+	if len(l.Holders) == 1 {
+		r.pexpire(l, r.Lease)
+	} else {
+		r.pexpire(l, max(left, r.Lease))
+	}
+}
+
+// leave ends all that the command's owner holds.
+func (r *run) leave(part int) {
+	l := &r.parts[part]
+	if written := l.Of(r.owner).Exclusive > 0; r.empty(l, r.owner) {
+		r.publish(Publication{Part: part, All: written})
+	}
+}
+
+// empty ends all that an owner holds. It reports whether the lock is free now: without a
+// live lease all who are left are dead.
+func (s *Server) empty(l *Lock, o Owner) bool {
+	l.dropLeases(Holder{o, l.Of(o)})
+	l.put(o, Counts{})
+	var longest time.Duration
+	for _, r := range l.ReadLeases {
+		if r.N <= l.Of(r.Owner).Shared {
+			longest = max(longest, s.left(r.Until))
+		}
+	}
+	if longest > 0 {
+		s.pexpire(l, longest)
+		return false
+	}
+	l.Holders = nil
+	return true
+}
+
+func (l *Lock) dropLeases(h Holder) {
+	for n := range h.Shared {
+		l.setLease(h.Owner, n+1, 0)
+	}
+}
+
+// withdraw ends the owner's announcement.
+func (r *run) withdraw(l *Lock) {
+	if l.Writer == r.owner {
+		l.Writer = Owner{}
+	}
+}
+
+// announced reports whether a writer of another client waits.
+func (l *Lock) announced(mine Client) bool { return l.Writer != Owner{} && l.Writer.Client != mine }
+
+// others is how many other clients wait for the lock.
+func (r *run) others(l *Lock) int {
+	seen := r.Subscribers(Owner{})
+	if r.Subscribed {
+		seen--
+	}
+	if l.announced(r.client) {
+		return max(seen, 1)
+	}
+	return max(seen, 0)
+}

@@ -1,0 +1,91 @@
+package redismodel
+
+import "github.com/lockkeeper-go/lockkeeper/internal/lock"
+
+// reentrant is the plain lock, and the fenced one: an acquire that draws tokens has a
+// counter beside the hash.
+func (r *run) reentrant(part int) lock.Result {
+	answer := r.plain(part)
+	if r.Kind == lock.Acquire && answer.Outcome == lock.Done {
+		answer.Tokens = r.draw(part)
+	}
+	return answer
+}
+
+// plain is a hash with one field.
+func (r *run) plain(part int) lock.Result {
+	l := &r.parts[part]
+	ours := l.holds(r.owner)
+	switch r.Kind {
+	case lock.Acquire:
+		switch {
+		case l.Free() && r.Count != 1:
+			return result(lock.Absent)
+		case !l.Free() && !ours:
+			return r.refusal(r.client, l)
+		}
+		r.set(l, r.Count)
+		return result(lock.Done)
+	case lock.Release:
+		switch {
+		case !ours:
+			return result(lock.Absent)
+		case r.Count == 0:
+			l.put(r.owner, Counts{})
+			r.publish(Publication{Part: part})
+		default:
+			r.set(l, r.Count)
+		}
+		return result(lock.Done)
+	case lock.Renew:
+		if !ours {
+			return lock.Result{Outcome: lock.Absent, Taken: !l.Free()}
+		}
+		r.pexpire(l, r.Lease)
+		return result(lock.Done)
+	case lock.Yield:
+		return r.yield(part)
+	case lock.ForceRelease:
+		if l.Free() {
+			return result(lock.Done)
+		}
+		l.Holders = nil
+		r.publish(Publication{Part: part})
+		return lock.Result{Outcome: lock.Done, WasHeld: true}
+	}
+	panic("no such command")
+}
+
+// set has the owner hold the lock so often, for the lease.
+func (r *run) set(l *Lock, count int) {
+	l.put(r.owner, Counts{Exclusive: count})
+	r.pexpire(l, r.Lease)
+}
+
+func (r *run) yield(part int) lock.Result {
+	l := &r.parts[part]
+	if !l.holds(r.owner) {
+		return result(lock.Absent)
+	}
+	others := r.Subscribers(Owner{})
+	if r.Subscribed {
+		others--
+	}
+	if others > 0 || r.Forced {
+		l.put(r.owner, Counts{})
+		r.publish(Publication{Part: part})
+		return lock.Result{Outcome: lock.Done, Others: max(others, 0)}
+	}
+	r.set(l, 1)
+	return result(lock.Kept)
+}
+
+// draw reserves tokens; only the last is told.
+func (r *run) draw(part int) []int64 {
+	l := &r.parts[part]
+	if r.Command.Tokens == 0 {
+		return nil
+	}
+	l.Tokens += r.Command.Tokens
+	return []int64{l.Tokens}
+}

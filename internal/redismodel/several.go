@@ -1,0 +1,91 @@
+package redismodel
+
+import (
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// several carries a command out on all parts of a MultiLock: one script takes all or
+// none; anything else each of them does for itself.
+func (r *run) several() lock.Result {
+	switch {
+	case r.Kind == lock.Acquire && r.Count == 1:
+		return r.takeAll()
+	case r.Kind == lock.Yield: // who waits for which part is not asked
+		r.Kind, r.Count = lock.Release, 0
+	}
+	whole := result(lock.Done)
+	for i := range r.Parts() {
+		one := r.part(i)
+		whole.WasHeld = whole.WasHeld || one.WasHeld
+		if one.Outcome == lock.Absent || one.Outcome == lock.Refused {
+			whole.Outcome, whole.Taken = lock.Absent, whole.Taken || one.Taken || one.Outcome == lock.Refused
+		}
+	}
+	return whole
+}
+
+// part carries the command out on one part, as it has to see it.
+func (r *run) part(i int) lock.Result {
+	whole := r.Command
+	if r.Mode = lock.Exclusive; r.setup.Kinds[i] == ReadPart {
+		r.Mode, r.Count, r.Shared = lock.Shared, 0, r.Count
+	}
+	if r.setup.Kinds[i] != Fenced {
+		r.Tokens = 0
+	}
+	one := r.one(i)
+	r.Command = whole
+	return one
+}
+
+// takeAll takes all parts, or none. The first pass changes nothing.
+func (r *run) takeAll() lock.Result {
+	for i := range r.Parts() {
+		if refusal, refused := r.refuses(i); refused {
+			return refusal
+		}
+	}
+	answer := result(lock.Done)
+	for i := range r.Parts() {
+		l := &r.parts[i]
+		held, lease := l.Of(r.owner), r.Lease
+		switch kind := r.setup.Kinds[i]; {
+		case kind == ReadPart:
+			if !l.Free() {
+				lease = max(lease, r.pttl(l)) // others may read under a longer one
+			}
+			l.setLease(r.owner, 1, r.end(r.Lease))
+			held.Shared = 1
+		case kind == Fenced:
+			answer.Tokens = append(answer.Tokens, r.draw(i)...)
+		case kind == WritePart:
+			r.withdraw(l)
+		case kind == Fair && l.Free():
+			l.Queue = nil // all that is in it is dead
+		}
+		if r.setup.Kinds[i] != ReadPart {
+			held.Exclusive = 1
+		}
+		l.put(r.owner, held)
+		r.pexpire(l, lease)
+	}
+	return answer
+}
+
+// refuses reports whether somebody has a part, or waits for it in its queue.
+func (r *run) refuses(i int) (refusal lock.Result, refused bool) {
+	l, reads := &r.parts[i], r.setup.Kinds[i] == ReadPart
+	held := l.Of(r.owner)
+	switch {
+	case l.Free():
+		for _, w := range l.Queue {
+			if w.Timeout > r.Clock() {
+				return r.refused(r.client, w.Timeout-r.Clock(), Field{}), true
+			}
+		}
+		return lock.Result{}, false
+	case reads && (held.Shared > 0 || !l.Written() && !l.announced(r.client)), !reads && held.Exclusive > 0:
+		return lock.Result{}, false
+	}
+	return r.refusal(r.client, l), true
+}

@@ -1,0 +1,87 @@
+package redistest
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Impostor stands in for a server. It lets clients in, subscribes them, and replies to every
+// script what the test says.
+type Impostor struct {
+	listener net.Listener
+
+	mu    sync.Mutex
+	reply string
+	cut   int
+}
+
+// NewImpostor starts an impostor, which ends with the test. Its clients must end before.
+func NewImpostor(t testing.TB) *Impostor {
+	t.Helper()
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		t.Fatalf("redistest: impostor: %v", err)
+	}
+	i := &Impostor{listener: l}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+			wg.Go(func() { i.serve(conn) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		wg.Wait()
+	})
+	return i
+}
+
+// URL is the impostor's address as redis://host:port.
+func (i *Impostor) URL() string { return "redis://" + i.listener.Addr().String() }
+
+// Answer is what scripts are replied from now on. If cut is not 0, no more than so many bytes
+// of it are sent, and the connection ends.
+func (i *Impostor) Answer(reply string, cut int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.reply, i.cut = reply, cut
+}
+
+func (i *Impostor) serve(conn net.Conn) {
+	defer conn.Close()
+	for frames := newFrameReader(conn); ; {
+		f, err := frames.next()
+		if err != nil || len(f.elems) == 0 {
+			return
+		}
+		words, end := f.words(), false
+		reply := "+OK\r\n"
+		switch strings.ToUpper(words[0]) {
+		case "HELLO":
+			reply = "%2\r\n+version\r\n+7.2.0\r\n+proto\r\n:3\r\n"
+		case "PING":
+			reply = "+PONG\r\n"
+		case "CLUSTER":
+			reply = "-ERR This instance has cluster support disabled\r\n"
+		case "SUBSCRIBE":
+			reply = ""
+			for n, channel := range words[1:] {
+				reply += fmt.Sprintf(">3\r\n+subscribe\r\n$%d\r\n%s\r\n:%d\r\n", len(channel), channel, n+1)
+			}
+		case "EVAL", "EVALSHA":
+			i.mu.Lock()
+			reply = i.reply
+			if end = 0 < i.cut && i.cut < len(reply); end {
+				reply = reply[:i.cut]
+			}
+			i.mu.Unlock()
+		}
+		if _, err := io.WriteString(conn, reply); err != nil || end {
+			return
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package lockkeeper
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// OpenOption changes how Open connects, and tunes the System.
+type OpenOption func(*openRequest)
+
+// openRequest is what the options of an Open ask for.
+type openRequest struct {
+	client *rueidis.ClientOption
+	amend  []func(*rueidis.ClientOption)
+	config Config
+}
+
+// WithConfig sets the Config of the System. Its Logger also takes what proto.actor logs.
+func WithConfig(c Config) OpenOption { return func(r *openRequest) { r.config = c } }
+
+// WithTLS connects by TLS, also if the URL begins with redis://. For a private CA set RootCAs,
+// for client certificates Certificates, and ServerName if the certificate of the server has
+// another name than its address.
+func WithTLS(c *tls.Config) OpenOption {
+	return amends(func(o *rueidis.ClientOption) { o.TLSConfig = c })
+}
+
+// WithUser authenticates as an ACL user; without a name, as the default user.
+func WithUser(name, password string) OpenOption {
+	return amends(func(o *rueidis.ClientOption) { o.Username, o.Password = name, password })
+}
+
+// WithDatabase selects the database with that number.
+func WithDatabase(number int) OpenOption {
+	return amends(func(o *rueidis.ClientOption) { o.SelectDB = number })
+}
+
+// WithClientName sets the name of the connections, for CLIENT LIST.
+func WithClientName(name string) OpenOption {
+	return amends(func(o *rueidis.ClientOption) { o.ClientName = name })
+}
+
+func amends(f func(*rueidis.ClientOption)) OpenOption {
+	return func(r *openRequest) { r.amend = append(r.amend, f) }
+}
+
+// WithClientOption takes the options of the Redis client from o instead of from a URL, which
+// must be empty. Open disables retries and the client-side cache; the other options apply on
+// top of o. Sentinels that need TLS or a user have them in o.Sentinel.
+func WithClientOption(o rueidis.ClientOption) OpenOption {
+	return func(r *openRequest) { r.client = &o }
+}
+
+// Open connects to the Redis of a URL, and starts a System in an actor system of its own. It
+// is Connect and New in one, for programs without actors; see redisio.Connect for the URLs,
+// which may name Sentinels and clusters. Close also closes the client and the actor system.
+// Nothing is logged without a Config.Logger.
+//
+// ctx bounds the time to connect. The error is ErrInvalid if the URL or an option is wrong,
+// also if the URL is that of a Sentinel and lacks master_set. It is ErrUnavailable if Redis
+// does not answer, or ctx ends; trying again may help. It is ErrRejected if Redis refuses the
+// client, or one side does not accept the TLS certificate of the other.
+func Open(ctx context.Context, url string, options ...OpenOption) (*System, error) {
+	const op = "open"
+	var r openRequest
+	for _, option := range options {
+		option(&r)
+	}
+	client, err := r.connect(ctx, url)
+	if client, err = connected(op, client, err); err != nil {
+		return nil, err
+	}
+	o := &owned{client: client, actors: ownActors(r.config.Logger), closed: make(chan struct{})}
+	s, err := New(o.actors, client, r.config)
+	if err != nil {
+		o.close()
+		return nil, err
+	}
+	s.owned = o
+	return s, nil
+}
+
+func (r *openRequest) connect(ctx context.Context, url string) (rueidis.Client, error) {
+	var options rueidis.ClientOption
+	switch {
+	case r.client == nil:
+		var err error
+		if options, err = redisio.Options(url); err != nil {
+			return nil, err
+		}
+	case url != "":
+		return nil, errors.New("with WithClientOption the URL must be empty")
+	default:
+		options = *r.client
+	}
+	for _, amend := range r.amend {
+		amend(&options)
+	}
+	return redisio.ConnectWith(ctx, options)
+}
+
+// ownActors makes the actor system of an Open.
+func ownActors(logger *slog.Logger) *actor.ActorSystem {
+	logger = or(logger, slog.New(slog.DiscardHandler))
+	return actor.NewActorSystem(
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }),
+		actor.WithDeadLetterThrottleInterval(time.Millisecond)) // the throttle keeps a goroutine for that long
+}
+
+// owned is what an Open has made for its System, and its Close ends.
+type owned struct {
+	client rueidis.Client
+	actors *actor.ActorSystem
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (o *owned) close() {
+	o.client.Close()
+	o.actors.Shutdown()
+	close(o.closed)
+}
+
+// closeAfter closes it once the System has ended, and waits for that or for ctx.
+func (o *owned) closeAfter(ctx context.Context, ended <-chan struct{}) {
+	o.once.Do(func() {
+		go func() {
+			<-ended
+			o.close()
+		}()
+	})
+	select {
+	case <-o.closed:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,143 @@
+package scripts_test
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// db is a Redis that the scripts are tested on, with clients that hear what is published
+// on the channels of locks.
+type db struct {
+	rueidis.Client
+	// waiting are clients that subscribe to channels.
+	waiting [3]rueidis.DedicatedClient
+	heard   chan rueidis.PubSubMessage // has room for all that a test publishes
+}
+
+// eachRedis runs a test on a real server, in both protocols. All scripts are loaded.
+func eachRedis(t *testing.T, test func(t *testing.T, d *db)) {
+	t.Helper()
+	for name, resp2 := range map[string]bool{"RESP3": false, "RESP2": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, connect(t, rueidis.ClientOption{InitAddress: []string{redistest.Shared(t).Addr()}, AlwaysRESP2: resp2}))
+		})
+	}
+}
+
+func connect(t *testing.T, options rueidis.ClientOption) *db {
+	t.Helper()
+	options.DisableCache, options.DisableRetry, options.ForceSingleClient = true, true, true
+	client, err := rueidis.NewClient(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	d := &db{Client: client, heard: make(chan rueidis.PubSubMessage, 1<<15)}
+	dedicated := func() rueidis.DedicatedClient {
+		connection, giveBack := d.Dedicate()
+		t.Cleanup(giveBack)
+		return connection
+	}
+	listener := dedicated()
+	listener.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) { d.heard <- m }})
+	// A pattern, since PUBSUB NUMSUB does not count those.
+	if err := listener.Do(t.Context(), listener.B().Psubscribe().Pattern("redisson_*").Build()).Error(); err != nil {
+		t.Fatalf("PSUBSCRIBE: %v", err)
+	}
+	for i := range d.waiting {
+		d.waiting[i] = dedicated()
+	}
+	for _, s := range scripts.All {
+		if sha := d.do(t, "SCRIPT", "LOAD", s.Source); sha != s.SHA {
+			t.Errorf("%s: Redis says %s, we say %s", s.Name, sha, s.SHA)
+		}
+	}
+	return d
+}
+
+// listen has clients wait for a lock: so many, or those of a fair lock's queue.
+func (d *db) listen(t *testing.T, lock, who string) {
+	t.Helper()
+	channels := strings.Fields(names(lock).Replace("CHANNEL RWCHANNEL"))
+	n, err := strconv.Atoi(who)
+	if err != nil {
+		n, channels = min(len(who), 1), nil
+		for owner := range strings.FieldsSeq(who) {
+			channels = append(channels, names(lock).Replace("CHANNEL:")+owner)
+		}
+	}
+	for _, client := range d.waiting[:n] {
+		if err := client.Do(t.Context(), client.B().Subscribe().Channel(channels...).Build()).Error(); err != nil {
+			t.Fatalf("SUBSCRIBE: %v", err)
+		}
+	}
+}
+
+// told gives what was published on the channels of a lock since that was last asked for,
+// sorted: on its own, the payload, behind "rw" if it is that of a read/write lock; on that of
+// a waiter, the owner, and the payload unless it is "0".
+func (d *db) told(t *testing.T, lock string) string {
+	t.Helper()
+	const end = "redisson_end" // messages come in order: with the mark, all those before it are here
+	d.do(t, "PUBLISH", end, lock)
+	var told []string
+	for m := range d.heard {
+		kind, owner, ours := strings.Cut(m.Channel, "{"+lock+"}")
+		p := m.Message
+		if m.Channel == end && p == lock {
+			break
+		}
+		switch {
+		case owner != "":
+			p = strings.TrimSuffix(owner[1:]+" "+p, " 0")
+		case strings.HasPrefix(kind, "redisson_rwlock"):
+			p = "rw" + p
+		}
+		if ours {
+			told = append(told, p)
+		}
+	}
+	slices.Sort(told)
+	return strings.Join(told, " ")
+}
+
+// do runs a command and gives its reply as text: strings and numbers as they are, an error
+// with "-" before it, null as "(nil)", an array as "[a b]".
+func (d *db) do(t *testing.T, words ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)
+	defer cancel()
+	return text(d.Do(ctx, d.B().Arbitrary(words...).Build()).ToMessage())
+}
+
+func text(m rueidis.RedisMessage, err error) string {
+	if rueidis.IsRedisNil(err) {
+		return "(nil)"
+	}
+	if err != nil {
+		return "-" + err.Error()
+	}
+	if n, err := m.ToInt64(); err == nil {
+		return strconv.FormatInt(n, 10)
+	}
+	if s, err := m.ToString(); err == nil {
+		return s
+	}
+	elements, _ := m.ToArray()
+	texts := make([]string, len(elements))
+	for i, e := range elements {
+		texts[i] = text(e, e.Error())
+	}
+	return "[" + strings.Join(texts, " ") + "]"
+}

@@ -1,0 +1,204 @@
+-- Synchronises the queue of a fair lock with the waiters of one client, and takes the lock
+-- for one of them if it is next.
+--
+-- KEYS[1]  the lock's hash: owner -> hold count
+-- ARGV[1]  the client's uuid
+-- ARGV[2]  an owner of the client that releases the lock, or ""
+-- ARGV[3]  "1": the lock may be taken; otherwise only the queue is updated
+-- ARGV[4]  the client's owners up to this number leave the queue, unless they are listed
+-- ARGV[5]  the waiter timeout, ms: how long a waiter counts as alive after the last update by
+--          its client
+-- ARGV[6]  its queue, a list of owners
+-- ARGV[7]  its timeouts, a sorted set: owner -> when it counts as dead, epoch ms
+-- ARGV[8]  the prefix of its channels; each waiter listens on its own, ARGV[8]:owner
+-- ARGV[6+3i], ARGV[7+3i], ARGV[8+3i]
+--          an owner, its lease in ms, and "1" if it waits in the queue; "0" tries once, and
+--          gets the lock only if it is free and the queue is empty
+--
+-- Reply: {GRANTED, 0, owner, freed}     this owner of the client holds the lock
+--        {REFUSED, ttl, holder, freed}  no owner of the client does. If the lock is held, holder
+--                                       has it for ttl more ms (-1: no TTL). If it is free,
+--                                       holder is "", and the first waiter, of another client,
+--                                       counts as dead in ttl ms; 0 if there is none
+--        freed is "1" if ARGV[2] held the lock, "0" if not, and "" without ARGV[2].
+--
+-- While a cluster moves the slot, the queue may be on the other server. The script then
+-- ignores it: the lock is released, and taken if it is free, whoever waits.
+local hash, queue, timeouts, channel = KEYS[1], ARGV[6], ARGV[7], ARGV[8]
+local own, up_to, waiter_timeout = ARGV[1] .. ':', tonumber(ARGV[4]), tonumber(ARGV[5])
+
+-- How many ms the queue is kept after its last waiter counts as dead, since Redisson's clients
+-- may join it and set no TTL; at most a year.
+local extra = 600000
+local longest = 31536000000
+
+-- Commands that fail for a key of another type come before the first change.
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local known = beside('EXISTS', queue, timeouts) -- nil: out of reach
+local waiters, timed = {}, {}
+if known and known > 0 then
+  waiters = redis.call('LRANGE', queue, 0, -1)
+  timed = redis.call('ZRANGE', timeouts, 0, -1, 'WITHSCORES')
+end
+local freed = ''
+if ARGV[2] ~= '' then
+  freed = tostring(redis.call('HDEL', hash, ARGV[2]))
+end
+local holder = beside('HRANDFIELD', hash)
+local may_take = ARGV[3] == '1' and holder ~= nil -- nil: a key just deleted is made again on the new server
+local left = holder and redis.call('PTTL', hash) or -2
+
+local scores = {}
+for i = 1, #timed, 2 do
+  scores[timed[i]] = tonumber(timed[i + 1])
+end
+local leases = {} -- of the owners that the client lists
+for i = 9, #ARGV, 3 do
+  leases[ARGV[i]] = tonumber(ARGV[i + 1])
+end
+
+local taken
+if holder and leases[holder] then -- the reply to an earlier take was lost
+  taken = holder
+  if left < leases[holder] then
+    left = leases[holder]
+    redis.call('PEXPIRE', hash, left)
+  end
+  leases[holder] = nil -- it no longer waits
+end
+
+local function grant(owner)
+  take(hash, leases[owner], owner, '1')
+  holder, taken, left = owner, owner, leases[owner]
+  leases[owner] = nil
+end
+
+local function leaves(owner)
+  local number = string.sub(owner, 1, #own) == own and string.match(owner, '^%d+$', #own + 1)
+  return number and tonumber(number) <= up_to
+end
+
+local function client(owner)
+  return string.match(owner, '^[^:]*')
+end
+
+local function listens(owner)
+  return redis.call('PUBSUB', 'NUMSUB', channel .. ':' .. owner)[2] > 0
+end
+
+-- One walk along the queue. Each waiter gets its full timeout from when the one before it
+-- counts as dead. A waiter that leaves makes a gap, and those behind it move up by the gap, as
+-- far as each keeps its full timeout: Redisson's waiters do not refresh their timeouts, and
+-- would otherwise count as dead for having waited long.
+local stay, timeout = {}, {} -- who stays, in order, and their timeouts
+local dead = {}              -- clients
+local last, gap, shift = now, 0, 0
+for _, owner in ipairs(waiters) do
+  local listed, score = leases[owner], scores[owner]
+  local first, goes = #stay == 0, false
+  if score then
+    score = score - shift
+  end
+  if listed then
+    goes = first and not holder and may_take
+    if goes then
+      grant(owner)
+    end
+    score = last + waiter_timeout
+  elseif leaves(owner) then
+    goes = true
+  elseif first and (not score or score <= now) then
+    goes = true
+    dead[client(owner)] = true
+  elseif next(dead) and dead[client(owner)] then -- a dead process is waited for only once
+    goes = not listens(owner)
+  elseif first and not holder and client(owner) ~= ARGV[1] and score > now + waiter_timeout and not listens(owner) then
+    -- It is next, but cannot be woken. Its timeout may still include the TTL of a holder that
+    -- has gone since: it gets one full timeout from now, like all behind it.
+    gap = math.huge
+  end
+  if goes then
+    gap = gap + waiter_timeout
+    beside('LREM', queue, 0, owner)
+  else
+    if gap > 0 and score and not listed then
+      local closed = math.min(gap, math.max(score - last - waiter_timeout, 0))
+      shift, score, gap = shift + closed, score - closed, 0
+    end
+    stay[#stay + 1], timeout[owner] = owner, score
+    last = math.max(last, score or last)
+  end
+end
+
+local joined = {}
+for i = 9, #ARGV, 3 do
+  local owner = ARGV[i]
+  if ARGV[i + 2] == '1' and leases[owner] and not timeout[owner] then
+    if #stay == 0 and not holder and may_take then
+      grant(owner)
+    else
+      if last == now then
+        last = now + math.max(left, 0)
+      end
+      last = last + waiter_timeout
+      stay[#stay + 1], timeout[owner] = owner, last
+      joined[#joined + 1] = owner
+    end
+  end
+end
+for i = 9, #ARGV, 3 do
+  if #stay == 0 and not holder and may_take then
+    grant(ARGV[i])
+  end
+end
+
+-- Sets the TTL of a key. If Redis refuses that, a new key is deleted again: a queue whose
+-- clients have all died must not stay for ever.
+local function keep(key, new)
+  local ends = string.format('%.0f', math.min(last - now, longest) + extra)
+  if type(redis.pcall('PEXPIRE', key, ends)) == 'table' then
+    if new then
+      beside('DEL', key)
+    end
+    beside('PEXPIRE', key, ends)
+  end
+end
+
+local moved = {}
+for owner, score in pairs(timeout) do
+  if score ~= scores[owner] then
+    moved[#moved + 1], moved[#moved + 2] = score, owner
+  end
+end
+if known then
+  for i = 1, #moved, 1000 do -- Lua's stack takes no more than some thousands
+    beside('ZADD', timeouts, unpack(moved, i, math.min(i + 999, #moved)))
+  end
+  -- Also those that are not in the queue at all: Redisson never puts them there.
+  for owner in pairs(scores) do
+    if not timeout[owner] then
+      beside('ZREM', timeouts, owner)
+    end
+  end
+end
+if known and #stay > 0 then
+  keep(timeouts, #timed == 0)
+  for i = 1, #joined, 1000 do
+    beside('RPUSH', queue, unpack(joined, i, math.min(i + 999, #joined)))
+  end
+  keep(queue, #waiters == 0)
+end
+
+local head = stay[1]
+if head and not holder and not leases[head] and (freed == '1' or head ~= waiters[1]) then
+  redis.call('PUBLISH', channel .. ':' .. head, '0')
+end
+if taken then
+  return {GRANTED, 0, taken, freed}
+elseif holder then
+  return {REFUSED, left, holder, freed}
+elseif head and not leases[head] then
+  return {REFUSED, math.max(timeout[head] - now, 1), '', freed}
+end
+return {REFUSED, 0, '', freed}

@@ -1,0 +1,227 @@
+package scripts_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// A table has a part for each script: a line with its name, and the KEYS and ARGV that it
+// takes, in which ARG is one of the arguments of a row, and ARGS those that are left. Each row
+// is
+//
+//	name | the lock before, and <who waits for it | arguments | reply | the lock after | what is told
+//
+// Every script must be safe to send again after its reply was lost, so each row is run twice.
+// "x then y" is for runs that differ; what is told, only the first tells. An argument "-" is
+// empty, and a lock "same" is as it was. The locks of acquire_all have a ";" between them, and
+// before each stands its kind.
+type row struct {
+	script              *scripts.Script
+	name, waiting, args string
+	kinds, before       []string // of each lock
+	reply, told         string
+	after               []string // of each lock
+}
+
+var rows, forms = parse(plainRows + allRows() + fairRows + readWriteRows)
+
+func parse(tables string) (rows []row, forms map[*scripts.Script]string) {
+	forms = map[*scripts.Script]string{}
+	var of *scripts.Script
+	for line := range strings.Lines(tables) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		if !strings.Contains(line, "|") {
+			name, form, _ := strings.Cut(line, ":")
+			of = script(name)
+			forms[of] = form
+			continue
+		}
+		cells := append(split(line, "|"), "", "", "")[:6]
+		r := row{script: of, name: cells[0], args: cells[2], reply: cells[3], told: cells[5]}
+		cells[1], r.waiting, _ = strings.Cut(cells[1], "<")
+		r.before, r.after = split(cells[1], ";"), split(cells[4], ";")
+		if of == scripts.AcquireAll {
+			for i, lock := range r.before {
+				kind, state, _ := strings.Cut(lock, " ")
+				r.kinds, r.before[i] = append(r.kinds, kind), state
+			}
+		}
+		if cells[4] == "same" {
+			r.after = r.before
+		}
+		rows = append(rows, r)
+	}
+	return rows, forms
+}
+
+func split(text, by string) (parts []string) {
+	for part := range strings.SplitSeq(text, by) {
+		parts = append(parts, strings.TrimSpace(part))
+	}
+	return parts
+}
+
+// which is what a cell says of the first or of the second run.
+func which(run int, cell string) string {
+	first, second, differs := strings.Cut(cell, " then ")
+	if run == 0 || !differs {
+		return strings.TrimSuffix(first, " then")
+	}
+	return second
+}
+
+func script(name string) *scripts.Script {
+	i := slices.IndexFunc(scripts.All, func(s *scripts.Script) bool { return s.Name == name })
+	if i < 0 {
+		panic("no script is called " + name)
+	}
+	return scripts.All[i]
+}
+
+// call makes the keys and arguments of a script from those of a row.
+func call(s *scripts.Script, lock, args string) (keys, argv []string) {
+	before, after, _ := strings.Cut(forms[s], "/")
+	given := strings.Fields(args)
+	for word := range strings.FieldsSeq(after) {
+		switch word {
+		case "ARG":
+			argv, given = append(argv, given[0]), given[1:]
+		case "ARGS":
+			argv, given = append(argv, given...), nil
+		default:
+			argv = append(argv, names(lock).Replace(word))
+		}
+	}
+	for i, word := range argv {
+		if word == "-" {
+			argv[i] = ""
+		}
+	}
+	return strings.Fields(names(lock).Replace(before)), argv
+}
+
+// call names the locks of a row, and makes the keys and arguments of its script.
+func (r row) call(t *testing.T) (locks, keys, args []string) {
+	if r.script != scripts.AcquireAll {
+		lock := redistest.Name(t)
+		keys, args = call(r.script, lock, r.args)
+		return []string{lock}, keys, args
+	}
+	args = strings.Fields(r.args)
+	for _, kind := range r.kinds {
+		lock := redistest.Name(t)
+		form := map[string]string{"fenced": "NAME TOKENS NAME", "fair": "NAME QUEUE TIMEOUTS"}[kind]
+		if form == "" {
+			form = "NAME NAME NAME"
+		}
+		locks, keys = append(locks, lock), append(keys, strings.Fields(names(lock).Replace(form))...)
+		args = append(args, kind, names(lock).Replace("HOLDS"), names(lock).Replace("WRITER"))
+	}
+	return locks, keys, args
+}
+
+// put brings the locks of a row into their states before it.
+func (r row) put(t *testing.T, d *db, locks []string, start time.Time) {
+	t.Helper()
+	for i, lock := range locks {
+		d.put(t, lock, r.before[i], start)
+		d.listen(t, lock, r.waiting)
+	}
+}
+
+// run runs a script.
+func (d *db) run(t *testing.T, s *scripts.Script, keys, args []string) string {
+	t.Helper()
+	return d.do(t, slices.Concat([]string{"EVALSHA", s.SHA, strconv.Itoa(len(keys))}, keys, args)...)
+}
+
+// expect compares what a step of a lock replies, leaves and publishes with what is wanted.
+func (d *db) expect(t *testing.T, what, lock string, start time.Time, reply, wantReply, state, told string) {
+	t.Helper()
+	if !agree(reply, wantReply, time.Since(start)) {
+		t.Errorf("%s: reply %q, want %q", what, reply, wantReply)
+	}
+	d.expectState(t, what, lock, start, state)
+	if got := d.told(t, lock); got != told {
+		t.Errorf("%s: told %q, want %q", what, got, told)
+	}
+}
+
+func (d *db) expectState(t *testing.T, what, lock string, start time.Time, want string) {
+	t.Helper()
+	if got := d.state(t, lock, start, strings.Contains(want, "~")); !agree(got, want, time.Since(start)) {
+		t.Errorf("%s: the lock is %q, want %q", what, got, want)
+	}
+}
+
+func TestScripts(t *testing.T) {
+	eachRedis(t, func(t *testing.T, d *db) {
+		for _, r := range rows {
+			t.Run(r.script.Name+"/"+r.name, func(t *testing.T) {
+				start := time.Now()
+				locks, keys, args := r.call(t)
+				r.put(t, d, locks, start)
+				told := r.told
+				for run := range 2 {
+					reply := d.run(t, r.script, keys, args)
+					for i, lock := range locks {
+						d.expect(t, fmt.Sprintf("run %d, lock %d", run, i), lock, start, reply, which(run, r.reply), which(run, r.after[i]), told)
+					}
+					told = ""
+				}
+			})
+		}
+	})
+}
+
+// Each lock of a batch is renewed, or not, as it would be alone.
+func TestRenewMany(t *testing.T) {
+	eachRedis(t, func(t *testing.T, d *db) {
+		for _, s := range []*scripts.Script{scripts.Renew, scripts.ReadWriteRenew} {
+			start := time.Now()
+			of := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.script != s })
+			var keys, args, locks, replies []string
+			for _, r := range of {
+				l, k, a := r.call(t)
+				r.put(t, d, l, start)
+				keys, args, locks = append(keys, k...), append(args, a...), append(locks, l...)
+				replies = append(replies, strings.Trim(r.reply, "[]"))
+			}
+			for range 2 {
+				if reply, want := d.run(t, s, keys, args), fmt.Sprint(replies); reply != want {
+					t.Errorf("%s: reply %s, want %s", s.Name, reply, want)
+				}
+				for i, r := range of {
+					d.expectState(t, s.Name+", "+r.name, locks[i], start, r.after[0])
+				}
+			}
+			if reply := d.run(t, s, nil, nil); reply != "[]" {
+				t.Errorf("%s of none: reply %s", s.Name, reply)
+			}
+		}
+	})
+}
+
+// A script is a file that says what it takes and gives, and has rows.
+func TestHeaders(t *testing.T) {
+	for _, s := range scripts.All {
+		for _, word := range []string{"-- KEYS[", "-- ARGV[", "-- Reply"} {
+			if !strings.Contains(s.Source, word) {
+				t.Errorf("%s.lua: its header lacks %q", s.Name, word)
+			}
+		}
+		if s != scripts.Memory && !slices.ContainsFunc(rows, func(r row) bool { return r.script == s }) {
+			t.Errorf("%s: no table has it", s.Name)
+		}
+	}
+}

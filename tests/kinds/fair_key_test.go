@@ -1,0 +1,147 @@
+package kinds_test
+
+// A fair lock as a foreign client sees it, and plays on it.
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// fairKey is a fair lock as a foreign client sees it.
+type fairKey struct {
+	locktest.Key
+	queue, timeouts string
+}
+
+func newFairKey(t testing.TB, server *redistest.Server) fairKey {
+	k := locktest.NewKey(t, server)
+	return fairKey{k, "redisson_lock_queue:{" + k.Name + "}", "redisson_lock_timeout:{" + k.Name + "}"}
+}
+
+// sites opens processes on the key's server.
+func sites(t testing.TB, k locktest.Key, cfg lockkeeper.Config, n int) (all []*locktest.Site) {
+	t.Helper()
+	for range n {
+		all = append(all, locktest.Open(t, k.Server.URL(), cfg))
+	}
+	return all
+}
+
+func (k fairKey) of(s *locktest.Site) *lockkeeper.Lock { return s.FairLock(k.LockName) }
+
+// line is the queue in Redis.
+func (k fairKey) line(t testing.TB) []string {
+	t.Helper()
+	line, err := k.Do(t, "LRANGE", k.queue, "0", "-1").AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return line
+}
+
+func (k fairKey) awaitLine(t testing.TB, n int) []string {
+	t.Helper()
+	var line []string
+	redistest.Eventually(t, fmt.Sprintf("%d in the queue", n), func() bool {
+		line = k.line(t)
+		return len(line) == n
+	})
+	return line
+}
+
+// enqueue acquires on a goroutine, and gives the request's entry in the queue.
+func (k fairKey) enqueue(t testing.TB, ctx context.Context, s *locktest.Site, options ...lockkeeper.Option) (granted <-chan locktest.Grant, entry string) {
+	t.Helper()
+	n := len(k.line(t))
+	granted = locktest.AcquireSoon(ctx, k.of(s), options...)
+	return granted, k.awaitLine(t, n+1)[n]
+}
+
+// now is Redis's clock, in ms.
+func (k fairKey) now(t testing.TB) int64 {
+	t.Helper()
+	clock, err := k.Do(t, "TIME").AsIntSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return clock[0]*1000 + clock[1]/1000
+}
+
+// timeout is when a waiter counts as dead; 0 if it has no timeout.
+func (k fairKey) timeout(t testing.TB, owner string) int64 {
+	t.Helper()
+	score, err := k.Do(t, "ZSCORE", k.timeouts, owner).AsFloat64()
+	if err != nil {
+		return 0
+	}
+	return int64(score)
+}
+
+// lives checks that a waiter does not count as dead.
+func (k fairKey) lives(t testing.TB, owner string) (until int64) {
+	t.Helper()
+	now, until := k.now(t), k.timeout(t, owner)
+	if until <= now {
+		t.Fatalf("%s counts as dead since %d ms", owner, now-until)
+	}
+	return until
+}
+
+// awaitListener waits until a waiter listens, and can be told.
+func (k fairKey) awaitListener(t testing.TB, owner string) {
+	t.Helper()
+	redistest.Eventually(t, "the waiter to listen", func() bool { return k.Server.Subscribers(t, k.Channel+":"+owner) == 1 })
+}
+
+// awaitNothing waits until the lock has left nothing in Redis.
+func (k fairKey) awaitNothing(t testing.TB) {
+	t.Helper()
+	redistest.Eventually(t, "nothing to be left in Redis", func() bool {
+		return k.Number(t, "EXISTS", k.Name, k.queue, k.timeouts) == 0
+	})
+}
+
+// handOver releases the hold, after which the waiters get the lock in their order.
+func (k fairKey) handOver(t testing.TB, hold *lockkeeper.Hold, waiters ...<-chan locktest.Grant) {
+	t.Helper()
+	locktest.Release(t, hold)
+	for i, waiter := range waiters {
+		next := locktest.Got(t, waiter).Hold
+		for _, later := range waiters[i+1:] {
+			locktest.Pending(t, later, "it is not its turn")
+		}
+		locktest.Release(t, next)
+	}
+	k.awaitNothing(t)
+}
+
+// The patience of Redisson's waiters, ms.
+const javaWait = 300_000
+
+// stand puts a waiter of Redisson's at the end of the queue.
+func (k fairKey) stand(t testing.TB, owner string) {
+	t.Helper()
+	last := k.now(t)
+	if line := k.line(t); len(line) > 0 {
+		last = k.timeout(t, line[len(line)-1])
+	} else if left := k.Number(t, "PTTL", k.Name); left > 0 {
+		last += left
+	}
+	k.Atomically(t, `redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2]) redis.call('RPUSH', KEYS[2], ARGV[2])`,
+		[]string{k.timeouts, k.queue}, fmt.Sprint(last+javaWait), owner)
+}
+
+// pass frees the lock and tells the head of the queue, as Redisson does.
+func (k fairKey) pass(t testing.TB) {
+	t.Helper()
+	k.Atomically(t, `
+		redis.call('DEL', KEYS[1])
+		local head = redis.call('LINDEX', KEYS[2], 0)
+		if head then redis.call('PUBLISH', KEYS[3] .. ':' .. head, '0') end`,
+		[]string{k.Name, k.queue, k.Channel})
+}

@@ -1,0 +1,182 @@
+package kinds_test
+
+// MultiLocks whose members are lost, or whose servers do not answer.
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// distant are locks on different servers, behind proxies, with the MultiLock's home first:
+// its actor is in the System of the name that sorts first.
+func distant(t testing.TB, n int, cfg lockkeeper.Config) (links []*locktest.Remote, whole *lockkeeper.Lock) {
+	t.Helper()
+	var locks []*lockkeeper.Lock
+	for _, server := range redistest.SharedServers(t, n) {
+		links = append(links, locktest.Far(t, server, cfg))
+	}
+	slices.SortFunc(links, func(a, b *locktest.Remote) int { return strings.Compare(a.LockName, b.LockName) })
+	for _, r := range links {
+		locks = append(locks, r.Lock(r.LockName))
+	}
+	return links, lockkeeper.MultiLock(locks...)
+}
+
+// All members share one deadline: none begins afresh with each.
+func TestMultiSharedDeadline(t *testing.T) {
+	t.Parallel()
+	cfg := brisk
+	cfg.CallTimeout = 700 * time.Millisecond
+	links, whole := distant(t, 3, cfg)
+	for _, r := range links {
+		r.Proxy.Delay(150 * time.Millisecond) // each takes 300 ms, all of them longer than one may
+	}
+	locktest.Refused(t, lockkeeper.ErrUnavailable, whole)
+	for _, r := range links {
+		r.Proxy.Delay(0)
+		r.AwaitFree(t)
+	}
+	locktest.Passes(t, whole)
+}
+
+// What was taken is given back also when a later server hangs, or its reply is lost.
+func TestMultiRollBack(t *testing.T) {
+	t.Parallel()
+	for what, fault := range map[string]func(p *redistest.Proxy, on bool){
+		"hangs": (*redistest.Proxy).Freeze, "replies dropped": (*redistest.Proxy).DropReplies, "cut off": (*redistest.Proxy).Refuse,
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			cfg := locktest.NoPolling
+			cfg.CallTimeout = 500 * time.Millisecond
+			links, whole := distant(t, 2, cfg)
+			fault(links[1].Proxy, true)
+			locktest.Refused(t, lockkeeper.ErrUnavailable, whole)
+			links[0].AwaitFree(t) // long before its TTL is over
+			fault(links[1].Proxy, false)
+			links[1].AwaitFree(t)
+			locktest.Passes(t, whole)
+			links[0].IsFree(t)
+			links[1].IsFree(t)
+			// What is still to be confirmed needs the member's System: the MultiLock's own goes first.
+			locktest.Stop(t, links[0])
+		})
+	}
+}
+
+// A release that rolls back a try may arrive when a later try has taken the lock: it
+// must not take it away.
+func TestMultiLateRollBack(t *testing.T) {
+	t.Parallel()
+	links, whole := distant(t, 2, locktest.Impatient)
+	first, second := links[0], links[1]
+	second.TakeAs(t, locktest.Redisson, time.Minute)
+	late := first.Proxy.Hold(releases)
+	granted := locktest.AcquireSoon(locktest.Within(t), whole)
+	late.Wait(t)
+	second.Unlock(t)
+	hold := locktest.Got(t, granted).Hold
+	late.Release(t)
+	if err := hold.Ensure(locktest.Within(t), time.Second); err != nil || !first.Exists(t) || !second.Exists(t) {
+		t.Errorf("after the late roll-back: %v, and the locks are held by %v and %v", err, first.Owners(t), second.Owners(t))
+	}
+	locktest.Release(t, hold)
+	first.AwaitFree(t)
+	second.AwaitFree(t)
+}
+
+// When one member is lost, all are: the holder is told, and the others are freed.
+func TestMultiLoss(t *testing.T) {
+	t.Parallel()
+	b := newBundle(t, brisk, redistest.SharedServers(t, 2)...)
+	for i, m := range b.members {
+		hold := locktest.Acquire(t, b.Lock)
+		m.Do(t, append([]string{"DEL"}, left(t, m.Name, m.Server)...)...) // a read hold has a key beside the hash
+		locktest.EndedBy(t, hold, messages.Reason_REASON_GONE)
+		b.awaitLeft(t)
+		if i != len(memberKinds) {
+			continue
+		}
+		hold = locktest.Acquire(t, b.Lock)
+		m.Do(t, "DEL", m.Name)
+		m.TakeAs(t, locktest.Redisson, -1)
+		locktest.EndedBy(t, hold, messages.Reason_REASON_TAKEN)
+		b.awaitLeft(t, m.Name)
+		locktest.IsError(t, hold.Release(locktest.Within(t)), lockkeeper.ErrLost)
+		m.Do(t, "DEL", m.Name)
+	}
+	hold := locktest.Acquire(t, b.members[0].lock)
+	locktest.ForceRelease(t, b.Lock, true) // which is held as far as a member is
+	locktest.EndedBy(t, hold)
+}
+
+// The close of a member's System takes the member with it: the hold is lost, and the rest is freed.
+func TestMultiClose(t *testing.T) {
+	t.Parallel()
+	cfg := brisk
+	cfg.Watchdog, cfg.Renewal = 2*time.Second, 200*time.Millisecond
+	links, whole := distant(t, 2, cfg)
+	links[0].Lame, links[1].Lame = true, true // both say that the part on the other was not released
+	hold := locktest.Acquire(t, whole)
+	locktest.Stop(t, links[1].Site)
+	locktest.EndedBy(t, hold)
+	links[0].AwaitFree(t)
+	links[1].AwaitFree(t) // by its TTL
+	if hold, err := whole.Acquire(locktest.Within(t)); err == nil {
+		t.Errorf("granted without a member: %v", hold)
+	}
+	links[0].AwaitFree(t)
+	links[0].Passes(t, links[0].Key)
+}
+
+// A server that refuses for a while delays the release of its member. That the others have
+// released theirs meanwhile does not mean that they were lost.
+func TestMultiReleaseReachesEveryServer(t *testing.T) {
+	t.Parallel()
+	here, near := locktest.New(t, lockkeeper.Config{})
+	there, far := locktest.Alone(t, lockkeeper.Config{})
+	hold := locktest.Acquire(t, lockkeeper.MultiLock(here.Lock(near.LockName), there.Lock(far.LockName)))
+	far.Do(t, "REPLICAOF", "127.0.0.1", "1") // it becomes read-only
+	far.Server.ResetStats(t)
+	released := make(chan error, 1)
+	go func() { released <- hold.Release(locktest.Within(t)) }()
+	redistest.Eventually(t, "a refusal", func() bool { return far.Server.Calls(t)["evalsha"] > 0 })
+	near.AwaitFree(t)
+	far.Do(t, "REPLICAOF", "NO", "ONE")
+	if err := locktest.Await(t, "the release", released); err != nil {
+		t.Error(err)
+	}
+	near.IsFree(t)
+	far.IsFree(t)
+}
+
+// A release that leaves a count frees nothing, whatever comes of it on the servers: the outer
+// hold goes on.
+func TestMultiPartialReleaseFreesNoMember(t *testing.T) {
+	t.Parallel()
+	near := locktest.NewKey(t, redistest.Start(t))
+	near.Do(t, "ACL", "SETUSER", "no-hset", "reset", "on", ">pw", "~*", "&*", "+@all")
+	here := locktest.Open(t, locktest.As(near.Server, "no-hset", "pw"), brisk)
+	there, far := locktest.Alone(t, brisk)
+	whole := lockkeeper.MultiLock(here.Lock(near.LockName), there.Lock(far.LockName))
+	outer := locktest.Acquire(t, whole)
+	inner := locktest.AcquireIn(t, outer.Context(), whole)
+	near.Do(t, "ACL", "SETUSER", "no-hset", "-hset")
+	far.Do(t, "REPLICAOF", "127.0.0.1", "1") // it becomes read-only
+	locktest.IsError(t, inner.Release(locktest.Within(t)), lockkeeper.ErrRejected)
+	far.Do(t, "REPLICAOF", "NO", "ONE")
+	far.Renewed(t, 500*time.Millisecond)
+	locktest.Lasts(t, 100*time.Millisecond, outer)
+	locktest.Refused(t, lockkeeper.ErrHeld, locktest.Open(t, far.Server.URL(), brisk).Lock(far.LockName))
+	near.Do(t, "ACL", "SETUSER", "no-hset", "+hset")
+	locktest.Release(t, outer)
+	near.IsFree(t)
+	far.IsFree(t)
+}

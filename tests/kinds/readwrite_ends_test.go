@@ -1,0 +1,217 @@
+package kinds_test
+
+// How the holds of readers and writers end.
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// patient is renewed often, and outlives a busy machine.
+var patient = lockkeeper.Config{Watchdog: 8 * time.Second, Renewal: 300 * time.Millisecond, Poll: 300 * time.Millisecond}
+
+// A reader with a lease of its own, or a max hold, ends alone, whoever was first.
+func TestReadersEndAlone(t *testing.T) {
+	t.Parallel()
+	for what, test := range map[string]struct {
+		option lockkeeper.Option
+		reason messages.Reason
+	}{
+		"lease":    {lockkeeper.WithLease(time.Second), messages.Reason_REASON_EXPIRED},
+		"max hold": {lockkeeper.WithMaxHold(time.Second), messages.Reason_REASON_MAX_HOLD},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			k, s, other := readWrite(t, patient)
+			first := locktest.Acquire(t, k.read(s), test.option)
+			stays := []*lockkeeper.Hold{locktest.Acquire(t, k.read(s)), locktest.Acquire(t, k.read(other))}
+			last := locktest.Acquire(t, k.read(s), test.option)
+			for _, bounded := range []*lockkeeper.Hold{first, last} {
+				locktest.EndedBy(t, bounded, test.reason)
+				locktest.IsError(t, bounded.Release(locktest.Within(t)), lockkeeper.ErrLost)
+			}
+			for _, owner := range k.heldAs(t, "read", "1", s, other) {
+				k.leaseKey(owner, 1).Renewed(t, time.Second)
+			}
+			for _, hold := range stays {
+				locktest.Good(t, hold)
+				locktest.Release(t, hold)
+			}
+			k.awaitNothing(t)
+		})
+	}
+}
+
+// Every reader has a lease of its own: what becomes of one does not shorten another's, nor
+// does a living reader keep that of a dead process alive.
+func TestReadersLeasesAreTheirOwn(t *testing.T) {
+	t.Parallel()
+	const long, short = 1500 * time.Millisecond, 300 * time.Millisecond
+	t.Run("a shorter one ends or is released", func(t *testing.T) {
+		t.Parallel()
+		k, a, b := readWrite(t, patient)
+		began := time.Now()
+		longer := locktest.Acquire(t, k.read(a), lockkeeper.WithLease(long))
+		shorter := locktest.Acquire(t, k.read(b), lockkeeper.WithLease(short))
+		locktest.Release(t, locktest.Acquire(t, k.read(b), lockkeeper.WithLease(short)))
+		writer := locktest.AcquireSoon(locktest.Within(t), k.write(b))
+		locktest.EndedBy(t, shorter)
+		locktest.EndedBy(t, longer)
+		g := locktest.Got(t, writer)
+		if early := g.At.Sub(began); early < 9*long/10 { // a lease is given up a little before it ends
+			t.Errorf("a writer was let in %v after a reader that had the lock for %v", early, long)
+		}
+		locktest.Release(t, g.Hold)
+	})
+	t.Run("all enter when a writer's ends", func(t *testing.T) {
+		t.Parallel()
+		k, a, b := readWrite(t, patient)
+		hold := locktest.Acquire(t, k.write(a), lockkeeper.WithLease(short))
+		first, second := locktest.AcquireSoon(locktest.Within(t), k.read(a)), locktest.AcquireSoon(locktest.Within(t), k.read(b))
+		locktest.EndedBy(t, hold)
+		one := locktest.Got(t, first).Hold
+		locktest.Release(t, locktest.Got(t, second).Hold) // while the first reads
+		locktest.Release(t, one)
+	})
+	t.Run("a re-entry", func(t *testing.T) {
+		t.Parallel()
+		k, a, b := readWrite(t, patient)
+		hold := locktest.Acquire(t, k.read(a), lockkeeper.WithLease(long))
+		locktest.Release(t, locktest.AcquireIn(t, hold.Context(), k.read(a), lockkeeper.WithLease(long)))
+		locktest.Passes(t, k.write(b)) // when the first has ended
+		locktest.EndedBy(t, hold)
+	})
+	t.Run("a dead process", func(t *testing.T) {
+		t.Parallel()
+		k, a, b := readWrite(t, patient)
+		briefly := patient
+		briefly.Watchdog = 1500 * time.Millisecond
+		dead := locktest.Far(t, k.Server, briefly)
+		dead.Lame = true
+		lost := locktest.Acquire(t, k.read(dead.Site))
+		owner := k.heldAs(t, "read", "1", dead.Site)[0]
+		lives := locktest.Acquire(t, k.read(a))
+		dead.Proxy.Refuse(true)
+		locktest.EndedBy(t, lost)
+		k.leaseKey(owner, 1).AwaitFree(t)
+		k.Renewed(t, 500*time.Millisecond)
+		writer := locktest.AcquireSoon(locktest.Within(t), k.write(b))
+		locktest.AwaitWaiters(t, k.write(b), 1)
+		locktest.Pending(t, writer, "there is a reader")
+		locktest.Release(t, lives)
+		locktest.Release(t, locktest.Got(t, writer).Hold)
+		dead.Proxy.Heal()
+	})
+}
+
+// All who share the lock are told of its loss.
+func TestLossIsToldToAllReaders(t *testing.T) {
+	t.Parallel()
+	for what, test := range map[string]struct {
+		meddle func(t *testing.T, k rwKey, s *locktest.Site)
+		reason messages.Reason
+	}{
+		"deleted": {func(t *testing.T, k rwKey, _ *locktest.Site) { k.remove(t) }, messages.Reason_REASON_GONE},
+		"taken": {func(t *testing.T, k rwKey, _ *locktest.Site) {
+			k.remove(t)
+			k.Atomically(t, `redis.call('HSET', KEYS[1], 'mode', 'write', ARGV[1], 1) redis.call('PEXPIRE', KEYS[1], 1000)`,
+				[]string{k.Name}, locktest.Redisson+":write")
+		}, messages.Reason_REASON_TAKEN},
+		"forced": {func(t *testing.T, k rwKey, s *locktest.Site) { locktest.ForceRelease(t, k.read(s), true) }, messages.Reason_REASON_FORCED},
+		"closed": {func(t *testing.T, _ rwKey, s *locktest.Site) {
+			locktest.Stop(t, s)
+		}, messages.Reason_REASON_CLOSED},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			k, s, other := readWrite(t, patient)
+			holds := []*lockkeeper.Hold{locktest.Acquire(t, k.read(s)), locktest.Acquire(t, k.read(s))}
+			holds = append(holds, locktest.AcquireIn(t, holds[0].Context(), k.read(s)))
+			readers, ids := []*locktest.Probe{s.Probe(t), s.Probe(t)}, []string{}
+			for _, reader := range readers {
+				ids = append(ids, locktest.Ask[*messages.Acquired](t, reader, &messages.Acquire{Lock: k.message(shared)}).HoldId)
+			}
+			test.meddle(t, k, s)
+			for _, hold := range holds {
+				locktest.EndedBy(t, hold, test.reason)
+			}
+			for i, reader := range readers {
+				if lost := locktest.Next[*messages.LeaseLost](t, reader); lost.Reason != test.reason || lost.HoldId != ids[i] {
+					t.Errorf("told %v", lost)
+				}
+				if what == "closed" {
+					continue
+				}
+				late := locktest.Ask[*messages.NotReleased](t, reader, &messages.Release{Lock: k.message(shared), HoldId: ids[i]})
+				if late.Reason != messages.Reason_REASON_LOST {
+					t.Errorf("a release after the loss: %v", late)
+				}
+			}
+			locktest.Passes(t, k.write(other))
+			k.awaitNothing(t)
+		})
+	}
+}
+
+// A force release concerns one mode.
+func TestForceReleasePerMode(t *testing.T) {
+	t.Parallel()
+	k, a, b := readWrite(t, locktest.NoPolling)
+	writing := locktest.Acquire(t, k.write(a))
+	reading := locktest.AcquireIn(t, writing.Context(), k.read(a))
+	reader := locktest.AcquireSoon(locktest.Within(t), k.read(b))
+	k.AwaitSubscribers(t, 1)
+	locktest.ForceRelease(t, k.read(a), false)
+	locktest.ForceRelease(t, k.read(b), false)
+	locktest.Good(t, writing, reading)
+	locktest.ForceRelease(t, k.write(a), true)
+	locktest.EndedBy(t, writing, messages.Reason_REASON_FORCED)
+	locktest.EndedBy(t, reading, messages.Reason_REASON_FORCED)
+	next := locktest.Got(t, reader).Hold
+	locktest.ForceRelease(t, k.write(a), false)
+	locktest.ForceRelease(t, k.write(b), false)
+	locktest.Good(t, next)
+	writer := locktest.AcquireSoon(locktest.Within(t), k.write(a))
+	k.awaitAnnounced(t, 1)
+	locktest.ForceRelease(t, k.read(b), true)
+	locktest.EndedBy(t, next, messages.Reason_REASON_FORCED)
+	locktest.Release(t, locktest.Got(t, writer).Hold)
+	locktest.ForceRelease(t, k.read(a), false)
+	k.awaitNothing(t)
+}
+
+// What is done though nobody hears of it is done once.
+func TestReadWriteLostReplies(t *testing.T) {
+	t.Parallel()
+	locktest.Losing(t, scripts.ReadWriteSet, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
+		k := newRWKey(t, r.Server)
+		lose()
+		writing := locktest.AcquireIn(t, r.Context(t), k.write(r.Site))
+		lose()
+		reading := locktest.AcquireIn(t, context.WithoutCancel(writing.Context()), k.read(r.Site))
+		k.heldTwice(t, "1")
+		lose()
+		r.Release(t, writing)
+		// It stays a writer's in Redis: a late command might make it one again, and that
+		// must not end what a reader shares with others.
+		owner := k.heldTwice(t, "1")
+		lose()
+		again := locktest.AcquireIn(t, reading.Context(), k.read(r.Site))
+		k.heldTwice(t, "2")
+		lose()
+		r.Release(t, again)
+		k.heldTwice(t, "1")
+		if left := k.leaseKey(owner, 2).Ttl(t); left > 0 {
+			t.Errorf("the key of the second hold is left for %v", left)
+		}
+		r.Release(t, reading)
+		k.awaitNothing(t)
+	})
+}

@@ -1,0 +1,300 @@
+package kinds_test
+
+// RedLocks on servers that forget, are killed, or do not hear what they are told.
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// With two of five servers gone, even while the lock is being taken, everything goes on;
+// without a third nothing is granted, and a holder is told before its validity ends.
+func TestRedServersGone(t *testing.T) {
+	t.Parallel()
+	cfg := redConfig
+	cfg.Watchdog = 4 * time.Second
+	q := newQuorum(t, cfg)
+	p := q.party(t)
+	for _, proxy := range q.proxies {
+		proxy.Delay(50 * time.Millisecond)
+	}
+	granted := locktest.AcquireSoon(locktest.Within(t), p.Lock)
+	q.away(true, 0, 3)
+	hold := locktest.Got(t, granted).Hold
+	for _, proxy := range q.proxies {
+		proxy.Delay(0)
+	}
+	inner := locktest.AcquireIn(t, hold.Context(), p.Lock)
+	q.key(1).Renewed(t, time.Second)
+	locktest.Ensure(t, hold, cfg.Watchdog/2)
+	q.awaitHeld(t, "2", 1, 2, 4)
+	locktest.Release(t, inner)
+	locktest.Release(t, hold)
+	q.awaitFree(t, 1, 2, 4)
+
+	hold = locktest.Acquire(t, p.Lock)
+	expired := make(chan time.Time, 1)
+	context.AfterFunc(hold.Context(), func() { expired <- time.Now() })
+	q.away(true, 1)
+	end := q.key(2).Expiry(t) // not moved any more, or by a renewal that was under way
+	if reason := locktest.EndedBy(t, hold); reason != messages.Reason_REASON_EXPIRED {
+		t.Errorf("with three servers gone: the reason is %v", reason)
+	}
+	if told := <-expired; told.After(end.Add(cfg.Watchdog)) {
+		t.Errorf("told %v after the keys' end", told.Sub(end))
+	}
+	locktest.Refused(t, lockkeeper.ErrUnavailable, p.Lock)
+	_, err := p.Acquire(locktest.Within(t), lockkeeper.WithWait(500*time.Millisecond))
+	locktest.IsError(t, err, lockkeeper.ErrUnavailable)
+	q.awaitFree(t)
+}
+
+// Renewal needs a majority. A member that has forgotten the lock, or where it was freed by
+// force, is given it again; when a majority has, the lock is lost.
+func TestRedRenewal(t *testing.T) {
+	t.Parallel()
+	q := newQuorum(t, redConfig)
+	p := q.party(t)
+	hold := locktest.Acquire(t, p.Lock)
+	inner := locktest.AcquireIn(t, hold.Context(), p.Lock)
+	q.awaitHeld(t, "2")
+	q.key(1).Do(t, "DEL", q.name)
+	q.key(4).Do(t, "DEL", q.name)
+	q.awaitHeld(t, "2")
+	locktest.ForceRelease(t, p.sites[1].Lock(q.name), true) // the plain lock of that name, by which it is told at once
+	q.awaitHeld(t, "2")
+	locktest.Good(t, hold, inner)
+	locktest.Release(t, inner)
+	q.awaitHeld(t, "1")
+	for i := range 3 {
+		q.key(i).Do(t, "DEL", q.name)
+		q.takeAs(t, -1, i)
+	}
+	if reason := locktest.EndedBy(t, hold); reason != messages.Reason_REASON_TAKEN {
+		t.Errorf("taken by a majority: the reason is %v", reason)
+	}
+	q.awaitFree(t, 3, 4)
+	for i := range 3 {
+		if owners := q.key(i).Owners(t); owners[locktest.Redisson] != "1" {
+			t.Errorf("the new holder has been robbed of server %d: %v", i, owners)
+		}
+		q.unlock(t, i)
+	}
+}
+
+// A server that answers late is not given a lock that was released meanwhile.
+func TestRedHealsNoReleasedLock(t *testing.T) {
+	t.Parallel()
+	cfg := redConfig
+	cfg.Renewal = time.Second // the renewal is that of Ensure
+	q := newQuorum(t, cfg)
+	p := q.party(t)
+	hold := locktest.Acquire(t, p.Lock)
+	q.awaitHeld(t, "1")
+	q.key(4).Do(t, "DEL", q.name)
+	const delay = 150 * time.Millisecond
+	q.proxies[4].Delay(delay)
+	for first := q.key(0).Expiry(t); q.key(0).Expiry(t).Equal(first); { // until it is renewed: the late answer is on its way
+		locktest.Ensure(t, hold, cfg.Watchdog*9/10)
+	}
+	locktest.Release(t, hold)
+	q.awaitFree(t, 0, 1, 2, 3)
+	for end := time.Now().Add(6 * delay); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if q.key(4).Exists(t) {
+			t.Fatalf("after its release the lock is held by %v on the slow server", q.key(4).Owners(t))
+		}
+	}
+}
+
+// A try that a majority refuses gives back what the others have granted, or may yet
+// grant. That release must not hit a later try, however late it arrives.
+func TestRedLateGiveBack(t *testing.T) {
+	t.Parallel()
+	q := newQuorum(t, redConfig)
+	p, other := q.party(t), q.party(t)
+	q.takeAs(t, -1, 0, 1, 2)
+	q.proxies[4].Delay(50 * time.Millisecond) // its grant comes when the others have refused
+	late := q.proxies[4].Hold(releases)
+	granted := locktest.AcquireSoon(locktest.Within(t), p.Lock)
+	late.Wait(t)
+	q.proxies[4].Delay(0)
+	q.unlock(t, 0)
+	hold := locktest.Got(t, granted).Hold // by the first server and the last two
+	q.awaitHeld(t, "1", 0, 3, 4)
+	late.Release(t)
+	if owners := q.key(4).Owners(t); len(owners) == 0 {
+		t.Error("the late release has freed the lock on one server")
+	}
+	q.unlock(t, 1, 2)
+	locktest.Refused(t, lockkeeper.ErrHeld, other.Lock)
+	locktest.Release(t, hold)
+	q.awaitFree(t)
+}
+
+// Servers that were restarted or flushed may have forgotten locks: they have no vote until
+// those would have run out.
+func TestRedQuarantine(t *testing.T) {
+	t.Parallel()
+	cfg := redConfig
+	cfg.Watchdog = 2 * time.Second
+	q := ownQuorum(t, cfg, 5)
+	p, other := q.party(t), q.party(t)
+	for what, forget := range map[string]func(i int){
+		"restarted": func(i int) { q.servers[i].Restart(t) },
+		"flushed":   func(i int) { q.key(i).Do(t, "FLUSHALL") },
+	} {
+		locktest.Ripen(t, q.servers...)
+		hold := locktest.Acquire(t, p.Lock, lockkeeper.WithLease(cfg.Watchdog))
+		q.awaitHeld(t, "1")
+		until := q.key(3).Expiry(t) // as far as the holder knows
+		forgotten := time.Now()
+		for i := range 3 {
+			forget(i)
+		}
+		// Nobody else refuses from here on, however late the tries come.
+		q.key(3).Do(t, "DEL", q.name)
+		q.key(4).Do(t, "DEL", q.name)
+		said := false
+		redistest.Eventually(t, "the vote of those that have forgotten", func() bool {
+			second, err := other.TryAcquire(locktest.Within(t))
+			if err != nil {
+				said = said || errors.Is(err, lockkeeper.ErrUnavailable) && strings.Contains(err.Error(), "recently started")
+				return false
+			}
+			if now := time.Now(); now.Before(until) || now.Before(forgotten.Add(cfg.Watchdog)) {
+				t.Errorf("%s: granted %v after a majority had forgotten, and %v before the end of the lease of another holder", what, now.Sub(forgotten), until.Sub(now))
+			}
+			locktest.Release(t, second)
+			return true
+		})
+		if !said {
+			t.Errorf("%s: no refusal gave the reason", what)
+		}
+		locktest.EndedBy(t, hold)
+		q.awaitFree(t)
+	}
+}
+
+// A majority is enough to say that the lock is released, by force or not, but the other
+// servers are not forgotten: a key that is left on one of them keeps a released lock from
+// everybody as soon as another server is down.
+func TestRedReleaseReachesEveryServer(t *testing.T) {
+	t.Parallel()
+	type fault func(t *testing.T, p *redistest.Proxy) (end func())
+	command := func(match func([]string) bool) fault {
+		return func(t *testing.T, p *redistest.Proxy) func() {
+			lost := p.Hold(match)
+			return func() { lost.Wait(t) }
+		}
+	}
+	for what, test := range map[string]struct {
+		fault
+		forced bool
+	}{
+		"a command is lost":           {command(releases), false},
+		"a forced one is lost":        {command(releases), true},
+		"a forced one's look is lost": {command(redistest.Script(scripts.Inspect.SHA)), true},
+		"a reply is lost": {func(t *testing.T, p *redistest.Proxy) func() {
+			lost := p.DropRepliesTo(releases, 1)
+			return func() { lost.Wait(t) }
+		}, false},
+		"a server is cut off": {func(_ *testing.T, p *redistest.Proxy) func() { p.Refuse(true); return func() { p.Refuse(false) } }, false},
+		"a server hangs": {func(t *testing.T, p *redistest.Proxy) func() {
+			lost := p.Hold(releases, redistest.Silent)
+			return func() { lost.Wait(t); p.Cut() }
+		}, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			q := newQuorum(t, redConfig)
+			p := q.party(t)
+			beside := func(release func()) {
+				t.Helper()
+				first, second := test.fault(t, q.proxies[1]), test.fault(t, q.proxies[4])
+				release()
+				first()
+				second()
+				q.awaitGivenBack(t)
+			}
+			hold := locktest.Acquire(t, p.Lock)
+			q.awaitHeld(t, "1")
+			if !test.forced {
+				beside(func() { locktest.Release(t, hold) })
+				return
+			}
+			beside(func() { locktest.ForceRelease(t, p.Lock, true) })
+			locktest.EndedBy(t, hold)
+			q.takeAs(t, time.Minute, q.or(nil)...) // by another process
+			beside(func() { locktest.ForceRelease(t, p.Lock, true) })
+		})
+	}
+}
+
+// A forced release that arrives late must not hit whoever has got the lock since.
+func TestRedLateForceRelease(t *testing.T) {
+	t.Parallel()
+	q := newQuorum(t, redConfig)
+	p, other := q.party(t), q.party(t)
+	q.takeAs(t, time.Minute, q.or(nil)...)
+	var late []*redistest.Held
+	for i := range 2 {
+		late = append(late, q.proxies[i].Hold(redistest.Script(scripts.Release.SHA, scripts.ForceRelease.SHA)))
+	}
+	locktest.ForceRelease(t, p.Lock, true)
+	hold := locktest.Acquire(t, other.Lock)
+	q.awaitHeld(t, "1")
+	for i, each := range late {
+		each.Release(t)
+		if owners := q.key(i).Owners(t); len(owners) != 1 {
+			t.Errorf("server %d has been robbed: %v", i, owners)
+		}
+	}
+	locktest.Release(t, hold)
+	q.awaitGivenBack(t)
+}
+
+// Close tries once more what a server has not confirmed, and says so if it still does not:
+// because it is away, or because it refuses the release for good.
+func TestRedCloseWithAReleaseOwed(t *testing.T) {
+	t.Parallel()
+	for _, what := range []string{"the server is back", "the server is away", "the server refuses"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			q := newQuorum(t, redConfig)
+			refuses, back := what == "the server refuses", what == "the server is back"
+			if refuses { // which it would do to the others' tests, too
+				q = quorumOf(t, redConfig, append(redistest.SharedServers(t, 4), redistest.Start(t))...)
+			}
+			p := q.party(t)
+			hold := locktest.Acquire(t, p.Lock)
+			q.awaitHeld(t, "1")
+			if refuses {
+				q.key(4).Do(t, "ACL", "SETUSER", "default", "-hdel")
+			} else {
+				q.away(true, 4)
+			}
+			locktest.Release(t, hold)
+			q.awaitFree(t, 0, 1, 2, 3)
+			if back {
+				q.away(false, 4)
+			}
+			for i, site := range p.sites {
+				if err := site.Close(locktest.Within(t)); (err == nil) != (i < 4 || back) {
+					t.Errorf("system %d: %v", i, err)
+				}
+			}
+			if left := q.key(4).Exists(t); left == back {
+				t.Errorf("the key is left: %v", left)
+			}
+		})
+	}
+}

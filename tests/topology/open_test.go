@@ -1,0 +1,183 @@
+package topology_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// Whatever the Redis, Open is the only line that it takes, and Close leaves nothing behind.
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	locked := redistest.Start(t)
+	locked.Do(t, "ACL", "SETUSER", "locker", "on", ">p@ss/word", "+@all", "~*", "&*")
+	locked.Do(t, "ACL", "SETUSER", "default", "off")
+	server := redistest.Shared(t)
+	secure, config := redistest.TLS(t)
+	for name, open := range map[string]func(ctx context.Context) (*lockkeeper.System, error){
+		"by URL": func(ctx context.Context) (*lockkeeper.System, error) { return lockkeeper.Open(ctx, server.URL()) },
+		"as a user": func(ctx context.Context) (*lockkeeper.System, error) {
+			return lockkeeper.Open(ctx, locked.URL(), lockkeeper.WithUser("locker", "p@ss/word"))
+		},
+		"by TLS": func(ctx context.Context) (*lockkeeper.System, error) {
+			return lockkeeper.Open(ctx, "redis://"+secure, lockkeeper.WithTLS(config))
+		},
+		"by options": func(ctx context.Context) (*lockkeeper.System, error) {
+			return lockkeeper.Open(ctx, "", lockkeeper.WithClientOption(rueidis.ClientOption{InitAddress: []string{server.Addr()}}))
+		},
+		"Sentinel": func(ctx context.Context) (*lockkeeper.System, error) {
+			return lockkeeper.Open(ctx, redistest.Sentinel(t, server))
+		},
+		"cluster": func(ctx context.Context) (*lockkeeper.System, error) {
+			return lockkeeper.Open(ctx, redistest.Cluster(t, 1)[0].URL())
+		},
+	} {
+		ctx, cancel := context.WithCancel(locktest.Within(t))
+		s, err := open(ctx)
+		cancel() // it is for connecting alone
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		locktest.Passes(t, s.Lock(redistest.Name(t)))
+		locktest.Stop(t, s)
+		locktest.Stop(t, s)
+		locktest.Refused(t, lockkeeper.ErrClosed, s.Lock(redistest.Name(t)))
+	}
+}
+
+// The connections have the database and the name that were asked for, and go with the System.
+func TestOpenClosesItsClient(t *testing.T) {
+	t.Parallel()
+	server, log := redistest.Shared(t), &lines{}
+	const name = "orders-of-TestOpenClosesItsClient"
+	clients := func() string {
+		list, err := server.Do(t, "CLIENT", "LIST").ToString()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	s, err := lockkeeper.Open(locktest.Within(t), server.URL(), lockkeeper.WithDatabase(3), lockkeeper.WithClientName(name),
+		lockkeeper.WithConfig(lockkeeper.Config{Logger: slog.New(slog.NewTextHandler(log, nil))}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, line, _ := strings.Cut(clients(), " name="+name+" "); !strings.Contains(line, " db=3 ") {
+		t.Errorf("no client of that name in database 3:\n%s", clients())
+	}
+	if !strings.Contains(log.String(), "actor system started") {
+		t.Errorf("the logger was not given what the actor system logs: %s", log)
+	}
+	locktest.Stop(t, s)
+	redistest.Eventually(t, "the connections to be closed", func() bool { return !strings.Contains(clients(), name) })
+}
+
+// lines takes log lines.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// What cannot work is told at once, with what to do about it.
+func TestOpenErrors(t *testing.T) {
+	t.Parallel()
+	server := redistest.Shared(t)
+	secure, config := redistest.TLS(t)
+	sentinel, _, _ := strings.Cut(redistest.Sentinel(t, redistest.Start(t)), "?")
+	stranger, nobody := config.Clone(), config.Clone()
+	stranger.RootCAs, nobody.Certificates = nil, nil
+	for name, c := range map[string]struct {
+		url     string
+		options []lockkeeper.OpenOption
+		want    error
+		words   string
+	}{
+		"Sentinel without its master":      {sentinel, nil, lockkeeper.ErrInvalid, "master_set"},
+		"unknown option":                   {server.URL() + "?retries=3", nil, lockkeeper.ErrInvalid, `unknown option "retries"`},
+		"unknown CA":                       {"rediss://" + secure, nil, lockkeeper.ErrRejected, "x509: certificate signed by unknown authority"},
+		"another CA":                       {"rediss://" + secure, []lockkeeper.OpenOption{lockkeeper.WithTLS(stranger)}, lockkeeper.ErrRejected, "RootCAs"},
+		"no client certificate":            {"rediss://" + secure, []lockkeeper.OpenOption{lockkeeper.WithTLS(nobody)}, lockkeeper.ErrRejected, "certificate required"},
+		"wrong password":                   {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithUser("nobody", "s3cret")}, lockkeeper.ErrRejected, "WRONGPASS"},
+		"nobody there":                     {"redis://127.0.0.1:1", nil, lockkeeper.ErrUnavailable, "refused"},
+		"nobody there for a single client": {"", []lockkeeper.OpenOption{lockkeeper.WithClientOption(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:1"}, ForceSingleClient: true})}, lockkeeper.ErrUnavailable, "refused"},
+		"URL and options":                  {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithClientOption(rueidis.ClientOption{})}, lockkeeper.ErrInvalid, "must be empty"},
+		"options without an address":       {"", []lockkeeper.OpenOption{lockkeeper.WithClientOption(rueidis.ClientOption{})}, lockkeeper.ErrInvalid, "no address"},
+		"wrong Config":                     {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithConfig(lockkeeper.Config{Poll: 1})}, lockkeeper.ErrInvalid, "Poll"},
+	} {
+		locktest.InTime(t, name, func() {
+			s, err := lockkeeper.Open(locktest.Within(t), c.url, c.options...)
+			if err == nil {
+				locktest.Stop(t, s)
+			}
+			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("%s: error %v, want %v with %q", name, err, c.want, c.words)
+			}
+		})
+	}
+}
+
+// A server that accepts and keeps silent costs no more than the context allows.
+func TestOpenEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	for _, options := range [][]lockkeeper.OpenOption{nil, {lockkeeper.WithTLS(&tls.Config{})}} {
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		_, err = lockkeeper.Open(ctx, "redis://"+silent.Addr().String()+"?dial_timeout=1m&write_timeout=1m", options...)
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, lockkeeper.ErrUnavailable) || took > redistest.Limit/2 {
+			t.Errorf("after %v: %v", took, err)
+		}
+	}
+}
+
+// While Redis keeps silent, Close ends with its context, and what Open has made ends by itself.
+func TestCloseOfAnOpenSystemWithoutRedis(t *testing.T) {
+	before := runtime.NumGoroutine()
+	server := redistest.Start(t)
+	s, err := lockkeeper.Open(locktest.Within(t), server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	locktest.Acquire(t, s.Lock("held"))
+	server.Pause(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	locktest.InTime(t, "Close", func() {
+		if err := s.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("close: %v", err)
+		}
+	})
+	redistest.Eventually(t, "the goroutines to end", func() bool { return runtime.NumGoroutine() <= before+3 })
+}
