@@ -89,7 +89,12 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		ended:   make(chan struct{}),
 	}
 	r.metrics = newMetrics(cfg.Meter, r.host)
-	r.options = protocol.Options{Client: r.id, WaiterTimeout: cfg.WaiterTimeout, Announcement: 2 * cfg.Poll}
+	r.options = protocol.Options{
+		Client: r.id, WaiterTimeout: cfg.WaiterTimeout, Announcement: 2 * cfg.Poll,
+		Line: protocol.Line{
+			TransferTTL: cfg.TransferTTL(), PlaceTimeout: cfg.PlaceTimeout(), OpenTime: cfg.OpenTime(), SeesListeners: !r.redis.Cluster(),
+		},
+	}
 	r.locks.New, r.buffers.New = func() any { return new(lock.Lock) }, func() any { return new(effectBuffer) }
 	for i := range r.clocks {
 		r.clocks[i].rt, r.clocks[i].sooner = r, make(chan struct{}, 1)

@@ -24,6 +24,12 @@ func ReadWriteChannel(name string) string { return prefix("redisson_rwlock", nam
 // key.
 func Writer(name string) string { return prefix("lockkeeper_writer", name) }
 
+// Line returns the key of the line of processes that wait for a lock; Redisson has no such key.
+func Line(name string) string { return prefix("lockkeeper_line", name) }
+
+// TurnChannel returns the channel on which a client hears of the locks that are transferred to it.
+func TurnChannel(client string) string { return "lockkeeper_turn:" + client }
+
 // Memory returns the key of the record of how old the memory of a RedLock's server is; there is
 // one per key prefix.
 func Memory(keyPrefix string) string { return keyPrefix + "lockkeeper_memory" }

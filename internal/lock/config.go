@@ -26,6 +26,16 @@ type Config struct {
 	Seed uint64
 }
 
+// TransferTTL is the TTL that a transfer gives the key. It is short, so that a transfer to a process
+// that has just died costs little.
+func (c *Config) TransferTTL() time.Duration { return min(2*c.Poll, c.Watchdog) }
+
+// PlaceTimeout is how long a process keeps its place in the line after its last sign of life.
+func (c *Config) PlaceTimeout() time.Duration { return 2 * c.Poll }
+
+// OpenTime is for how long a lock that is left to clients outside the line is left to them.
+func (c *Config) OpenTime() time.Duration { return 2 * c.HandOffLimit }
+
 const (
 	// replyGrace is how long after a command's deadline its reply is awaited before it counts as
 	// lost.

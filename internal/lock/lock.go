@@ -25,6 +25,8 @@ type Kind struct {
 	Queued bool
 	// Shares: the lock can be held in Shared mode.
 	Shares bool
+	// Line: processes wait in a line in Redis, and transfer the lock to each other.
+	Line bool
 	// Parts: the lock consists of several. When one of them is lost, the others may still have
 	// to be released.
 	Parts bool

@@ -34,6 +34,16 @@ type Options struct {
 	WaiterTimeout time.Duration
 	// Announcement is how long a waiting writer's announcement lasts, unless it is repeated.
 	Announcement time.Duration
+	// Line are the settings of the line of processes.
+	Line Line
+}
+
+// Line are the settings of the line of processes that wait for a lock.
+type Line struct {
+	// TransferTTL, PlaceTimeout and OpenTime are those of lock.Config.
+	TransferTTL, PlaceTimeout, OpenTime time.Duration
+	// SeesListeners says that the server knows all subscribers: it is no cluster.
+	SeesListeners bool
 }
 
 // Lock is one lock on one Redis.
