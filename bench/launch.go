@@ -32,6 +32,15 @@ func launch(t task, s scenario, round int) (result, error) {
 		defer stop()
 		t.Addr = far
 	}
+	last := t.Addr // for the last process
+	if s.distance > 0 {
+		far, stop, err := delayed(addr, s.distance)
+		if err != nil {
+			return result{}, err
+		}
+		defer stop()
+		last = far
+	}
 	memory, err := os.CreateTemp("", "lockkeeper-bench")
 	if err != nil {
 		return result{}, err
@@ -48,6 +57,9 @@ func launch(t task, s scenario, round int) (result, error) {
 	children, outputs := make([]*exec.Cmd, s.processes), make([]bytes.Buffer, s.processes)
 	for i := range children {
 		t.Index = i
+		if i == len(children)-1 {
+			t.Addr = last
+		}
 		spec, err := json.Marshal(t)
 		if err != nil {
 			return result{}, err

@@ -58,8 +58,10 @@ func (l *locks) lock(name string) *lockkeeper.Lock {
 		return l.system.FencedLock(name)
 	case fair:
 		return l.system.FairLock(name)
-	case readWrite:
+	case readWrite, write, amongReaders, amongWriters:
 		return l.system.ReadWriteLock(name).Write()
+	case multi:
+		return lockkeeper.MultiLock(l.system.Lock(name), l.system.Lock(name+"-too"))
 	default:
 		return l.system.Lock(name)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 )
 
 // childVariable tells a child process what to do; the parent does not have it.
@@ -70,7 +71,9 @@ func (o options) measure() error {
 		return err
 	}
 	if o.quick {
-		chosen = slices.DeleteFunc(slices.Clone(chosen), func(s scenario) bool { return s.grows() && s.size > 1000 })
+		chosen = slices.DeleteFunc(slices.Clone(chosen), func(s scenario) bool {
+			return s.grows() && s.size > 1000 || s.distance > time.Millisecond
+		})
 	}
 	if o.libs != "" {
 		for lib := range strings.SplitSeq(o.libs, ",") {

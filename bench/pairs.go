@@ -15,11 +15,15 @@ func (t *task) pairs(c candidate, lib library, s scenario) (report, error) {
 		left atomic.Int64
 		all  sync.WaitGroup
 	)
-	clock := &phases{}
+	clock, mine := &phases{}, (*line)(nil)
+	if s.compares() {
+		mine = newLine(t, s, clock)
+	}
 	users := make([]*user, s.goroutines)
 	left.Store(int64(s.goroutines))
 	for i := range users {
 		u := newUser(t, s, clock, i)
+		u.line = mine
 		users[i] = u
 		all.Go(func() {
 			defer left.Add(-1)
@@ -33,6 +37,9 @@ func (t *task) pairs(c candidate, lib library, s scenario) (report, error) {
 	time.Sleep(t.span(0.25))
 	clock.begin()
 	r, err := t.window(c, func() { time.Sleep(t.span(1)) })
+	if mine != nil {
+		mine.report(&r)
+	}
 	clock.end()
 	if err != nil {
 		return r, err
@@ -97,6 +104,7 @@ type user struct {
 	t   *task
 	s   scenario
 	key string
+	i   int
 
 	dice    *rand.Rand // s8
 	reading bool       // in this turn
@@ -107,12 +115,16 @@ type user struct {
 	times  histogram
 	reads  *histogram // s8: the times of the reads, which are then not in the others
 	held   time.Duration
+	line   *line // s14, s15
 }
 
 func newUser(t *task, s scenario, p *phases, i int) *user {
-	u := &user{phases: p, t: t, s: s, key: theKey}
+	u := &user{phases: p, t: t, s: s, key: theKey, i: i}
 	if !s.oneKey {
 		u.key = fmt.Sprintf("%s%d", theKey, i)
+	}
+	if s.odd() {
+		u.reading = (s.kind == amongReaders) != t.last(s)
 	}
 	if s.kind == readWrite {
 		u.dice, u.reads = rand.New(rand.NewPCG(uint64(t.Index), uint64(i))), &histogram{}
@@ -148,6 +160,9 @@ func (u *user) loop(lib library) {
 // begin comes before the request.
 func (u *user) begin() {
 	u.began = time.Now()
+	if u.line != nil {
+		u.line.begin(u.i)
+	}
 	if u.dice != nil {
 		u.reading = u.dice.IntN(10) > 0
 	}
@@ -163,7 +178,10 @@ func (u *user) enter() {
 	if now := u.t.shared.holders.Add(u.weight()); u.reading && now >= writer || !u.reading && now != writer {
 		fail(fmt.Errorf("%s let in somebody who had to wait", u.t.Lib))
 	}
-	if u.s.work > 0 {
+	if u.line != nil {
+		u.line.enter(u.i)
+	}
+	if u.s.work > 0 && !(u.s.odd() && u.t.last(u.s)) {
 		time.Sleep(u.s.work)
 		u.held += u.part(granted, time.Now())
 	}
@@ -173,6 +191,9 @@ func (u *user) enter() {
 func (u *user) leave() {
 	if u.s.oneKey {
 		u.t.shared.holders.Add(-u.weight())
+	}
+	if u.line != nil {
+		u.line.leave()
 	}
 }
 
@@ -192,7 +213,7 @@ func (u *user) done() {
 		return
 	}
 	u.grants++
-	if u.reading {
+	if u.reading && u.reads != nil {
 		u.reads.add(u.took)
 	} else {
 		u.times.add(u.took)

@@ -20,6 +20,7 @@ type scenario struct {
 	oneKey       bool          // contended for by all, and not a key for each goroutine
 	pinned       bool          // client and Redis share one core
 	away         bool          // from Redis, by a proxy that delays
+	distance     time.Duration // s14, s15: each way from the last process to Redis; the others are beside it
 	work         time.Duration // done under the lock
 	size         int           // locks held, or requests that wait
 	handOffLimit time.Duration // of Lockkeeper; 0 is the default
@@ -38,6 +39,10 @@ const (
 	fenced
 	fair
 	readWrite
+	write
+	multi
+	amongReaders // read/write: the last process writes, all others read
+	amongWriters // the other way round
 )
 
 // theKey is what all contend for who contend.
@@ -140,7 +145,7 @@ var scenarios = slices.Concat([]scenario{
 		processes: 1, goroutines: 64, oneKey: true, away: true,
 		libs: contended, columns: waitColumns, bars: 2, run: (*task).pairs,
 	},
-}, handOffLimits())
+}, handOffLimits(), distances(), crowds())
 
 // growth is s10: ever more locks that are held, and ever more requests that wait.
 func growth() (list []scenario) {
@@ -183,6 +188,10 @@ func (s scenario) variant() string {
 		return figure{}.text(float64(s.size))
 	case s.handOffLimit > 0:
 		return s.handOffLimit.String()
+	case s.odd():
+		return "+" + s.distance.String()
+	case s.distance > 0:
+		return fmt.Sprintf("%v +%v", s.work, s.distance)
 	default:
 		return ""
 	}

@@ -28,6 +28,10 @@ func (c comparison) table() string {
 	switch {
 	case c.variants[0].grows():
 		c.growthTable(&b)
+	case c.variants[0].odd():
+		c.crowdTable(&b)
+	case c.variants[0].compares():
+		c.distanceTable(&b)
 	case c.variants[0].variant() != "":
 		c.handOffTable(&b)
 	default:

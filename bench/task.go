@@ -27,6 +27,7 @@ type shared struct {
 	round    atomic.Int64 // s6: the hand-over that was prepared; s10: 1 when the lock is held; negative at the end
 	released atomic.Int64 // s6: when the lock was released, on the clock of now
 	done     atomic.Int64 // s6: the hand-over that was seen
+	last     atomic.Int64 // s14: who was granted the key last, as the index of the process plus 1
 }
 
 // writer is what somebody who holds the key alone adds to shared.holders.
@@ -42,7 +43,11 @@ type report struct {
 	Held       float64   // s11: seconds for which somebody in this process held the lock
 	ClientCPU  float64   // seconds
 	Redis      usage
-	Stuck      int // goroutines that still waited for the lock after the end
+	Turns      int           // s14: grants that followed one of another process
+	Longest    time.Duration // s14, s15: the longest wait of a goroutine, be it over or not
+	Without    time.Duration // s14, s15: that of the process, with none of its goroutines granted
+	RoundTrip  time.Duration // s14, s15: to Redis and back
+	Stuck      int           // goroutines that still waited for the lock after the end
 	Memory     memory
 	Before     memory // s5, s10: when nothing was locked yet
 	Goroutines int
