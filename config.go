@@ -47,6 +47,12 @@ type Config struct {
 	// KeyPrefix and a lock's name make its key in Redis, like Redisson's NameMapper. Default:
 	// empty.
 	KeyPrefix string
+	// Application names the program in the record that the System keeps in Redis, by which
+	// others see which process holds a lock; see Process. At most 256 bytes of UTF-8. Default:
+	// the name of the program's file. The record also has the host's name and the process id.
+	Application string
+	// Anonymous keeps no record. It saves a script every 20 s.
+	Anonymous bool
 	// Logger receives what needs an operator's attention. Default: the logger of the actor
 	// system. Its handler runs on a goroutine of its own and may block or panic. Up to 1024
 	// lines wait for it; further lines are dropped, and a line reports how many. Close waits
@@ -92,6 +98,7 @@ func (c Config) withDefaults(system *actor.ActorSystem) Config {
 	c.WaiterTimeout = or(c.WaiterTimeout, max(5*time.Second, 3*min(c.Poll, longest)))
 	c.Idle = or(c.Idle, time.Minute)
 	c.QueueLimit = or(c.QueueLimit, 10_000)
+	c.Application = or(c.Application, programName())
 	c.Logger = or(c.Logger, system.Logger())
 	return c
 }
@@ -121,6 +128,7 @@ func (c Config) validate() error {
 	check(c.QueueLimit > 0, "QueueLimit is %d, and must be more than 0", c.QueueLimit)
 	check(utf8.ValidString(c.KeyPrefix), "KeyPrefix is %q, and must be valid UTF-8", c.KeyPrefix)
 	check(len(c.KeyPrefix) < actors.MaxNameLength, "KeyPrefix has %d bytes, and must have less than %d", len(c.KeyPrefix), actors.MaxNameLength)
+	check(len(c.Application) <= 256 && utf8.ValidString(c.Application), "Application is %q, and must be at most 256 bytes of UTF-8", c.Application)
 	if len(wrong) > 0 {
 		return fmt.Errorf("lockkeeper: config: %w: %w", ErrInvalid, errors.Join(wrong...))
 	}
@@ -138,5 +146,6 @@ func (c Config) actors(cluster bool) actors.Config {
 			CallTimeout: c.CallTimeout, QueueLimit: c.QueueLimit, Seed: rand.Uint64(),
 		},
 		KeyPrefix: c.KeyPrefix, WaiterTimeout: c.WaiterTimeout, Idle: c.Idle, Middleware: c.Middleware, Logger: c.Logger, Meter: c.Meter,
+		Record: c.record(),
 	}
 }

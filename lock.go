@@ -207,6 +207,8 @@ type Status struct {
 	// HoldCount is the hold count of that holder.
 	Holder    string
 	HoldCount int
+	// Process is the process of that holder.
+	Process Process
 	// TTL is the rest of the holder's lease; negative if the lock is free, or if its key
 	// has no TTL.
 	TTL time.Duration
@@ -219,7 +221,8 @@ type Status struct {
 	Token int64
 }
 
-// Inspect returns the state of the lock in Redis and in this System. It returns after at most
+// Inspect returns the state of the lock in Redis and in this System, also of a lock that other
+// processes hold. It returns after at most
 // Config.CallTimeout and 250 ms, even if ctx never ends.
 func (l *Lock) Inspect(ctx context.Context) (Status, error) {
 	out, err := l.ask(ctx, "inspect", actors.OpInspect)
@@ -230,7 +233,7 @@ func (l *Lock) Inspect(ctx context.Context) (Status, error) {
 	s := Status{
 		Locked: m.Locked, HeldHere: m.HeldHere, Holder: m.Holder, HoldCount: int(m.HoldCount),
 		TTL: -1, Waiters: int(m.Waiters), Subscribers: int(m.Subscribers), Token: m.Token,
-		Shared: m.Mode == messages.Mode_MODE_SHARED, Holders: int(m.Holders),
+		Shared: m.Mode == messages.Mode_MODE_SHARED, Holders: int(m.Holders), Process: processFrom(m.Process),
 	}
 	if m.Ttl != nil {
 		s.TTL = m.Ttl.AsDuration()

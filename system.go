@@ -125,7 +125,7 @@ func (s *System) inner() *actors.Runtime {
 }
 
 // ID returns the client part of the owner fields that this System writes to Redis, a UUID.
-// MultiLocks and RedLocks have UUIDs of their own.
+// MultiLocks and RedLocks have UUIDs of their own, whose first 18 characters are the same.
 func (s *System) ID() string {
 	if s.inner() == nil {
 		return ""

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 )
 
 // Config is the configuration that the actors of a system share. Package lockkeeper fills in the
@@ -19,6 +20,9 @@ type Config struct {
 	// WaiterTimeout is how long a fair lock's waiter keeps its place after its process's last
 	// sign of life.
 	WaiterTimeout time.Duration
+	// Record is what the system says of its process in Redis; nil if it says nothing. The Client
+	// and the times are filled in.
+	Record *Record
 	// Idle is how long an unused lock actor stays alive.
 	Idle time.Duration
 	// Middleware handles every request by message before its lock does; see middlewareActor.
@@ -27,3 +31,6 @@ type Config struct {
 	// Meter may be nil; then nothing is measured.
 	Meter metric.Meter
 }
+
+// Record is what a system says of its process; see protocol.Record.
+type Record = protocol.Record

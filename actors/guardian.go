@@ -264,6 +264,7 @@ func (r *Runtime) end(done <-chan struct{}) {
 	r.redis.Drain(done) // an answer that comes late may have to be followed up
 	r.server.Close(done)
 	close(r.left)
+	r.server.Leave(r.released(), done)
 	r.endBeat()
 	for i := range r.clocks {
 		r.clocks[i].close()

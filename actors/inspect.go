@@ -2,8 +2,10 @@ package actors
 
 import (
 	"errors"
+	"slices"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -19,7 +21,9 @@ func (s *lockState) inspect(source any, by replier) {
 	s.inspections[by] = struct{}{}
 	s.setAlarm()
 	deadline := time.Now().Add(s.rt.cfg.CallTimeout)
-	seen := func(v protocol.View, err error) { s.rt.deliver(s.pid, &inspection{by: by, view: v, err: err}) }
+	seen := func(v protocol.View, err error) {
+		s.rt.deliver(s.pid, &inspection{by: by, view: v, err: err, deadline: deadline})
+	}
 	s.backend.Inspect(deadline, seen)
 }
 
@@ -27,6 +31,10 @@ func (s *lockState) inspect(source any, by replier) {
 func (s *lockState) inspected(m *inspection) {
 	s.accepted = m
 	if _, owed := s.inspections[m.by]; !owed {
+		return
+	}
+	if m.err == nil && m.view.Locked && m.holder == nil {
+		s.lookUpHolder(m)
 		return
 	}
 	delete(s.inspections, m.by)
@@ -47,5 +55,34 @@ func (s *lockState) inspected(m *inspection) {
 	if len(here.Tokens) > 0 && !s.kind.Parts {
 		status.Token = here.Tokens[0]
 	}
+	if m.holder != nil {
+		status.Process = processOf(*m.holder)
+	}
 	m.by.inspected(s, status)
+}
+
+// lookUpHolder finds out which process the holder is in, and brings the inspection again.
+func (s *lockState) lookUpHolder(m *inspection) {
+	again := *m
+	found := func(r Record) {
+		again.holder = &r
+		s.rt.deliver(s.pid, &again)
+	}
+	client := protocol.ClientOf(m.view.Holder)
+	if own := s.rt.cfg.Record; own != nil && redisio.SystemOf(client) == redisio.SystemOf(own.Client) {
+		found(*own)
+		return
+	}
+	backend.RecordOf(client, s.servers(), m.deadline, found)
+}
+
+// servers are those that the lock is on.
+func (s *lockState) servers() []*backend.Server {
+	all := []*backend.Server{s.rt.server}
+	for _, each := range s.members {
+		if !slices.Contains(all, each.Runtime.server) {
+			all = append(all, each.Runtime.server)
+		}
+	}
+	return all
 }

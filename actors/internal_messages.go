@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"time"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -21,11 +23,14 @@ type (
 		channel backend.Channel
 		term    uint64
 	}
-	// inspection brings the reply of the inspect script.
+	// inspection brings the reply of the inspect script, and then once more with the holder's
+	// record, which is to be there by the deadline.
 	inspection struct {
-		by   replier
-		view protocol.View
-		err  error
+		by       replier
+		view     protocol.View
+		err      error
+		holder   *Record
+		deadline time.Time
 	}
 	// suspicion: a part of the lock, or a lock that it is a part of, was force-released.
 	suspicion struct{}

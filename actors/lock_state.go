@@ -11,6 +11,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // lockState is everything about a lock actor that outlives its instance: after a crash
@@ -110,7 +111,8 @@ func (s *lockState) renew() {
 // its own none of them takes its terms for forgotten ones of theirs, and releases them.
 func (r *Runtime) newClientOptions() *protocol.Options {
 	options := r.options
-	options.Client = uuid.NewString()
+	system := redisio.SystemOf(r.id) // by which it is found whose client that is
+	options.Client = system + uuid.NewString()[len(system):]
 	return &options
 }
 
@@ -186,6 +188,9 @@ func (s *lockState) perform(e *lock.Effect) {
 	case lock.Send:
 		s.send(*e.Command)
 	case lock.Reply:
+		if e.Answer.Kind == lock.Granted {
+			s.rt.server.Outlive(e.Answer.Until)
+		}
 		e.Ref.(replier).answered(s, e.Answer)
 		s.rt.metrics.answered(e.Answer)
 		if e.Answer.Kind == lock.ForceReleased && e.Answer.Count > 0 {

@@ -103,6 +103,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	r.server = backend.NewServer(r, r.redis, backend.Config{KeyPrefix: cfg.KeyPrefix, CallTimeout: cfg.CallTimeout, Quarantine: cfg.Watchdog})
 	r.channels = newChannels(r)
 	r.injected = faultinject.Of(system)
+	r.introduce()
 	r.startGuardian()
 	return r
 }

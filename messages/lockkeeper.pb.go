@@ -16,6 +16,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	slog "log/slog"
 	reflect "reflect"
 	sync "sync"
@@ -1119,7 +1120,9 @@ type Status struct {
 	// How the lock is held.
 	Mode Mode `protobuf:"varint,10,opt,name=mode,proto3,enum=lockkeeper.v1.Mode" json:"mode,omitempty"`
 	// How many clients hold the lock in Redis; the holders of one system share one lease.
-	Holders       int64 `protobuf:"varint,11,opt,name=holders,proto3" json:"holders,omitempty"`
+	Holders int64 `protobuf:"varint,11,opt,name=holders,proto3" json:"holders,omitempty"`
+	// The process of the holder; absent if the lock is free.
+	Process       *Process `protobuf:"bytes,12,opt,name=process,proto3" json:"process,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1236,6 +1239,126 @@ func (x *Status) GetHolders() int64 {
 	return 0
 }
 
+func (x *Status) GetProcess() *Process {
+	if x != nil {
+		return x.Process
+	}
+	return nil
+}
+
+// Process is who a client of Redis is, by the record that its Lockkeeper system keeps in Redis.
+// A client without a record, such as Redisson, is only a client.
+type Process struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The client part of the owner field, a UUID.
+	Client      string `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
+	Application string `protobuf:"bytes,2,opt,name=application,proto3" json:"application,omitempty"`
+	Host        string `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`
+	Pid         int64  `protobuf:"varint,4,opt,name=pid,proto3" json:"pid,omitempty"`
+	// When the system was started, by the host's clock.
+	Since *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=since,proto3" json:"since,omitempty"`
+	// The version of Lockkeeper.
+	Version string `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
+	// How long ago the system renewed its record.
+	Seen *durationpb.Duration `protobuf:"bytes,7,opt,name=seen,proto3" json:"seen,omitempty"`
+	// The system has missed two renewals of its record: it is dead, it hangs, or it does not reach
+	// Redis.
+	Overdue       bool `protobuf:"varint,8,opt,name=overdue,proto3" json:"overdue,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Process) Reset() {
+	*x = Process{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Process) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *Process) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*Process) ProtoMessage() {}
+
+func (x *Process) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Process.ProtoReflect.Descriptor instead.
+func (*Process) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Process) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+func (x *Process) GetApplication() string {
+	if x != nil {
+		return x.Application
+	}
+	return ""
+}
+
+func (x *Process) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Process) GetPid() int64 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *Process) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *Process) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *Process) GetSeen() *durationpb.Duration {
+	if x != nil {
+		return x.Seen
+	}
+	return nil
+}
+
+func (x *Process) GetOverdue() bool {
+	if x != nil {
+		return x.Overdue
+	}
+	return false
+}
+
 // Failed answers a Cancel, ForceRelease or Inspect that failed, and any message that is not a
 // request.
 type Failed struct {
@@ -1249,7 +1372,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[13]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1266,7 +1389,7 @@ func (x *Failed) LogValue() slog.Value {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[13]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1279,7 +1402,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{13}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Failed) GetLock() *Lock {
@@ -1319,7 +1442,7 @@ type LeaseLost struct {
 
 func (x *LeaseLost) Reset() {
 	*x = LeaseLost{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[14]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1336,7 +1459,7 @@ func (x *LeaseLost) LogValue() slog.Value {
 func (*LeaseLost) ProtoMessage() {}
 
 func (x *LeaseLost) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[14]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1349,7 +1472,7 @@ func (x *LeaseLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseLost.ProtoReflect.Descriptor instead.
 func (*LeaseLost) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{14}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LeaseLost) GetLock() *Lock {
@@ -1410,7 +1533,7 @@ type LeaseAtRisk struct {
 
 func (x *LeaseAtRisk) Reset() {
 	*x = LeaseAtRisk{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[15]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1427,7 +1550,7 @@ func (x *LeaseAtRisk) LogValue() slog.Value {
 func (*LeaseAtRisk) ProtoMessage() {}
 
 func (x *LeaseAtRisk) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[15]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1440,7 +1563,7 @@ func (x *LeaseAtRisk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseAtRisk.ProtoReflect.Descriptor instead.
 func (*LeaseAtRisk) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{15}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LeaseAtRisk) GetLock() *Lock {
@@ -1489,7 +1612,7 @@ var File_lockkeeper_v1_lockkeeper_proto protoreflect.FileDescriptor
 
 const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\n" +
-	"\x1elockkeeper/v1/lockkeeper.proto\x12\rlockkeeper.v1\x1a\vactor.proto\x1a\x1egoogle/protobuf/duration.proto\"\x9b\x01\n" +
+	"\x1elockkeeper/v1/lockkeeper.proto\x12\rlockkeeper.v1\x1a\vactor.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9b\x01\n" +
 	"\x04Lock\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x13.lockkeeper.v1.KindR\x04kind\x12'\n" +
@@ -1545,7 +1668,7 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x19\n" +
 	"\bwas_held\x18\x02 \x01(\bR\awasHeld\"2\n" +
 	"\aInspect\x12'\n" +
-	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\"\xdf\x02\n" +
+	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\"\x91\x03\n" +
 	"\x06Status\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x16\n" +
 	"\x06locked\x18\x02 \x01(\bR\x06locked\x12\x1b\n" +
@@ -1559,7 +1682,17 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x05token\x18\t \x01(\x03R\x05token\x12'\n" +
 	"\x04mode\x18\n" +
 	" \x01(\x0e2\x13.lockkeeper.v1.ModeR\x04mode\x12\x18\n" +
-	"\aholders\x18\v \x01(\x03R\aholders\"x\n" +
+	"\aholders\x18\v \x01(\x03R\aholders\x120\n" +
+	"\aprocess\x18\f \x01(\v2\x16.lockkeeper.v1.ProcessR\aprocess\"\xfe\x01\n" +
+	"\aProcess\x12\x16\n" +
+	"\x06client\x18\x01 \x01(\tR\x06client\x12 \n" +
+	"\vapplication\x18\x02 \x01(\tR\vapplication\x12\x12\n" +
+	"\x04host\x18\x03 \x01(\tR\x04host\x12\x10\n" +
+	"\x03pid\x18\x04 \x01(\x03R\x03pid\x120\n" +
+	"\x05since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x18\n" +
+	"\aversion\x18\x06 \x01(\tR\aversion\x12-\n" +
+	"\x04seen\x18\a \x01(\v2\x19.google.protobuf.DurationR\x04seen\x12\x18\n" +
+	"\aoverdue\x18\b \x01(\bR\aoverdue\"x\n" +
 	"\x06Failed\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12-\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x15.lockkeeper.v1.ReasonR\x06reason\x12\x16\n" +
@@ -1625,72 +1758,77 @@ func file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP() []byte {
 }
 
 var file_lockkeeper_v1_lockkeeper_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_lockkeeper_v1_lockkeeper_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_lockkeeper_v1_lockkeeper_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_lockkeeper_v1_lockkeeper_proto_goTypes = []any{
-	(Kind)(0),                   // 0: lockkeeper.v1.Kind
-	(Mode)(0),                   // 1: lockkeeper.v1.Mode
-	(Reason)(0),                 // 2: lockkeeper.v1.Reason
-	(*Lock)(nil),                // 3: lockkeeper.v1.Lock
-	(*Acquire)(nil),             // 4: lockkeeper.v1.Acquire
-	(*Acquired)(nil),            // 5: lockkeeper.v1.Acquired
-	(*NotAcquired)(nil),         // 6: lockkeeper.v1.NotAcquired
-	(*Release)(nil),             // 7: lockkeeper.v1.Release
-	(*Released)(nil),            // 8: lockkeeper.v1.Released
-	(*NotReleased)(nil),         // 9: lockkeeper.v1.NotReleased
-	(*Cancel)(nil),              // 10: lockkeeper.v1.Cancel
-	(*Cancelled)(nil),           // 11: lockkeeper.v1.Cancelled
-	(*ForceRelease)(nil),        // 12: lockkeeper.v1.ForceRelease
-	(*ForceReleased)(nil),       // 13: lockkeeper.v1.ForceReleased
-	(*Inspect)(nil),             // 14: lockkeeper.v1.Inspect
-	(*Status)(nil),              // 15: lockkeeper.v1.Status
-	(*Failed)(nil),              // 16: lockkeeper.v1.Failed
-	(*LeaseLost)(nil),           // 17: lockkeeper.v1.LeaseLost
-	(*LeaseAtRisk)(nil),         // 18: lockkeeper.v1.LeaseAtRisk
-	(*actor.PID)(nil),           // 19: actor.PID
-	(*durationpb.Duration)(nil), // 20: google.protobuf.Duration
+	(Kind)(0),                     // 0: lockkeeper.v1.Kind
+	(Mode)(0),                     // 1: lockkeeper.v1.Mode
+	(Reason)(0),                   // 2: lockkeeper.v1.Reason
+	(*Lock)(nil),                  // 3: lockkeeper.v1.Lock
+	(*Acquire)(nil),               // 4: lockkeeper.v1.Acquire
+	(*Acquired)(nil),              // 5: lockkeeper.v1.Acquired
+	(*NotAcquired)(nil),           // 6: lockkeeper.v1.NotAcquired
+	(*Release)(nil),               // 7: lockkeeper.v1.Release
+	(*Released)(nil),              // 8: lockkeeper.v1.Released
+	(*NotReleased)(nil),           // 9: lockkeeper.v1.NotReleased
+	(*Cancel)(nil),                // 10: lockkeeper.v1.Cancel
+	(*Cancelled)(nil),             // 11: lockkeeper.v1.Cancelled
+	(*ForceRelease)(nil),          // 12: lockkeeper.v1.ForceRelease
+	(*ForceReleased)(nil),         // 13: lockkeeper.v1.ForceReleased
+	(*Inspect)(nil),               // 14: lockkeeper.v1.Inspect
+	(*Status)(nil),                // 15: lockkeeper.v1.Status
+	(*Process)(nil),               // 16: lockkeeper.v1.Process
+	(*Failed)(nil),                // 17: lockkeeper.v1.Failed
+	(*LeaseLost)(nil),             // 18: lockkeeper.v1.LeaseLost
+	(*LeaseAtRisk)(nil),           // 19: lockkeeper.v1.LeaseAtRisk
+	(*actor.PID)(nil),             // 20: actor.PID
+	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
 }
 var file_lockkeeper_v1_lockkeeper_proto_depIdxs = []int32{
 	0,  // 0: lockkeeper.v1.Lock.kind:type_name -> lockkeeper.v1.Kind
 	1,  // 1: lockkeeper.v1.Lock.mode:type_name -> lockkeeper.v1.Mode
 	3,  // 2: lockkeeper.v1.Lock.members:type_name -> lockkeeper.v1.Lock
 	3,  // 3: lockkeeper.v1.Acquire.lock:type_name -> lockkeeper.v1.Lock
-	19, // 4: lockkeeper.v1.Acquire.owner:type_name -> actor.PID
-	20, // 5: lockkeeper.v1.Acquire.lease:type_name -> google.protobuf.Duration
-	20, // 6: lockkeeper.v1.Acquire.wait:type_name -> google.protobuf.Duration
-	20, // 7: lockkeeper.v1.Acquire.max_hold:type_name -> google.protobuf.Duration
+	20, // 4: lockkeeper.v1.Acquire.owner:type_name -> actor.PID
+	21, // 5: lockkeeper.v1.Acquire.lease:type_name -> google.protobuf.Duration
+	21, // 6: lockkeeper.v1.Acquire.wait:type_name -> google.protobuf.Duration
+	21, // 7: lockkeeper.v1.Acquire.max_hold:type_name -> google.protobuf.Duration
 	3,  // 8: lockkeeper.v1.Acquired.lock:type_name -> lockkeeper.v1.Lock
-	19, // 9: lockkeeper.v1.Acquired.owner:type_name -> actor.PID
-	20, // 10: lockkeeper.v1.Acquired.validity:type_name -> google.protobuf.Duration
+	20, // 9: lockkeeper.v1.Acquired.owner:type_name -> actor.PID
+	21, // 10: lockkeeper.v1.Acquired.validity:type_name -> google.protobuf.Duration
 	3,  // 11: lockkeeper.v1.NotAcquired.lock:type_name -> lockkeeper.v1.Lock
 	2,  // 12: lockkeeper.v1.NotAcquired.reason:type_name -> lockkeeper.v1.Reason
-	20, // 13: lockkeeper.v1.NotAcquired.ttl:type_name -> google.protobuf.Duration
+	21, // 13: lockkeeper.v1.NotAcquired.ttl:type_name -> google.protobuf.Duration
 	3,  // 14: lockkeeper.v1.Release.lock:type_name -> lockkeeper.v1.Lock
-	19, // 15: lockkeeper.v1.Release.owner:type_name -> actor.PID
+	20, // 15: lockkeeper.v1.Release.owner:type_name -> actor.PID
 	3,  // 16: lockkeeper.v1.Released.lock:type_name -> lockkeeper.v1.Lock
 	3,  // 17: lockkeeper.v1.NotReleased.lock:type_name -> lockkeeper.v1.Lock
 	2,  // 18: lockkeeper.v1.NotReleased.reason:type_name -> lockkeeper.v1.Reason
 	3,  // 19: lockkeeper.v1.Cancel.lock:type_name -> lockkeeper.v1.Lock
-	19, // 20: lockkeeper.v1.Cancel.owner:type_name -> actor.PID
+	20, // 20: lockkeeper.v1.Cancel.owner:type_name -> actor.PID
 	3,  // 21: lockkeeper.v1.Cancelled.lock:type_name -> lockkeeper.v1.Lock
 	3,  // 22: lockkeeper.v1.ForceRelease.lock:type_name -> lockkeeper.v1.Lock
 	3,  // 23: lockkeeper.v1.ForceReleased.lock:type_name -> lockkeeper.v1.Lock
 	3,  // 24: lockkeeper.v1.Inspect.lock:type_name -> lockkeeper.v1.Lock
 	3,  // 25: lockkeeper.v1.Status.lock:type_name -> lockkeeper.v1.Lock
-	20, // 26: lockkeeper.v1.Status.ttl:type_name -> google.protobuf.Duration
+	21, // 26: lockkeeper.v1.Status.ttl:type_name -> google.protobuf.Duration
 	1,  // 27: lockkeeper.v1.Status.mode:type_name -> lockkeeper.v1.Mode
-	3,  // 28: lockkeeper.v1.Failed.lock:type_name -> lockkeeper.v1.Lock
-	2,  // 29: lockkeeper.v1.Failed.reason:type_name -> lockkeeper.v1.Reason
-	3,  // 30: lockkeeper.v1.LeaseLost.lock:type_name -> lockkeeper.v1.Lock
-	19, // 31: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
-	2,  // 32: lockkeeper.v1.LeaseLost.reason:type_name -> lockkeeper.v1.Reason
-	3,  // 33: lockkeeper.v1.LeaseAtRisk.lock:type_name -> lockkeeper.v1.Lock
-	19, // 34: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
-	20, // 35: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	16, // 28: lockkeeper.v1.Status.process:type_name -> lockkeeper.v1.Process
+	22, // 29: lockkeeper.v1.Process.since:type_name -> google.protobuf.Timestamp
+	21, // 30: lockkeeper.v1.Process.seen:type_name -> google.protobuf.Duration
+	3,  // 31: lockkeeper.v1.Failed.lock:type_name -> lockkeeper.v1.Lock
+	2,  // 32: lockkeeper.v1.Failed.reason:type_name -> lockkeeper.v1.Reason
+	3,  // 33: lockkeeper.v1.LeaseLost.lock:type_name -> lockkeeper.v1.Lock
+	20, // 34: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
+	2,  // 35: lockkeeper.v1.LeaseLost.reason:type_name -> lockkeeper.v1.Reason
+	3,  // 36: lockkeeper.v1.LeaseAtRisk.lock:type_name -> lockkeeper.v1.Lock
+	20, // 37: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
+	21, // 38: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_lockkeeper_v1_lockkeeper_proto_init() }
@@ -1704,7 +1842,7 @@ func file_lockkeeper_v1_lockkeeper_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_lockkeeper_v1_lockkeeper_proto_rawDesc), len(file_lockkeeper_v1_lockkeeper_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

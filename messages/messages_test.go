@@ -73,8 +73,8 @@ func TestHoldIDNotShown(t *testing.T) {
 				if f.placeholder && strings.Contains(got, "[redacted]") != holdID {
 					t.Errorf("want [redacted] if there is a hold id: %s", got)
 				}
-				if !strings.Contains(got, "value of name") {
-					t.Errorf("lock's name not shown: %s", got)
+				if !strings.Contains(got, "value of name") && !strings.Contains(got, "value of host") {
+					t.Errorf("neither a lock's name nor a host shown: %s", got)
 				}
 				if !proto.Equal(m, before) {
 					t.Error("formatting changed the message")

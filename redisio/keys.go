@@ -34,6 +34,20 @@ func TurnChannel(client string) string { return "lockkeeper_turn:" + client }
 // one per key prefix.
 func Memory(keyPrefix string) string { return keyPrefix + "lockkeeper_memory" }
 
+// Systems returns the key of the list of all Systems that have a record; there is one per key
+// prefix.
+func Systems(keyPrefix string) string { return keyPrefix + "{lockkeeper_systems}" }
+
+// System returns the key of the record of a System, in the slot of Systems.
+func System(keyPrefix, system string) string { return Systems(keyPrefix) + ":" + system }
+
+// SystemOf returns the System of a client: the beginning of the client's UUID. A MultiLock or a
+// RedLock is a client of its own, of its System.
+func SystemOf(client string) string { return client[:min(len(client), systemLength)] }
+
+// systemLength is that of the first three groups of a UUID, which have 60 random bits.
+const systemLength = 18
+
 // Holds returns the prefix of the keys of a read lock's leases.
 func Holds(name string) string {
 	if strings.Contains(name, "{") {

@@ -136,6 +136,15 @@ var (
 	readWriteInspect string
 	//go:embed count_waiters.lua
 	countWaiters string
+
+	//go:embed system_renew.lua
+	systemRenew string
+	//go:embed system_remove.lua
+	systemRemove string
+	//go:embed system_inspect.lua
+	systemInspect string
+	//go:embed system_list.lua
+	systemList string
 )
 
 // The operations on the reentrant lock.
@@ -178,10 +187,19 @@ var (
 	CountWaiters          = script("count_waiters", readWriteCommon+countWaiters, Shape{Numbers: 1})
 )
 
+// The operations on the records in which Systems say who they are.
+var (
+	SystemRenew   = script("system_renew", systemRenew, Shape{Numbers: 1})
+	SystemRemove  = script("system_remove", systemRemove, Shape{Numbers: 1})
+	SystemInspect = script("system_inspect", systemInspect, Shape{Numbers: 1, Texts: 1})
+	SystemList    = script("system_list", systemList, Shape{Numbers: 1, Texts: 1})
+)
+
 // All lists every script, for tests and for loading them in advance.
 var All = []*Script{
 	Acquire, Release, Renew, Yield, ForceRelease, Inspect,
 	FencedAcquire, Draw, MajorityAcquire, Memory, AcquireAll,
 	SyncQueue, FairForceRelease, FairInspect,
 	ReadWriteSet, ReadWriteRelease, ReadWriteRenew, ReadWriteYield, ReadWriteForceRelease, ReadWriteInspect, CountWaiters,
+	SystemRenew, SystemRemove, SystemInspect, SystemList,
 }

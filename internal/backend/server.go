@@ -22,6 +22,8 @@ type Server struct {
 
 	memory   memory
 	cleanups cleanups
+	// record says who the System is; nil if it does not say so.
+	record *record
 	// leftUntil is when the last key expires whose release has failed for good.
 	leftUntil atomic.Int64
 }

@@ -78,6 +78,7 @@ func OpenIn(t testing.TB, actors *actor.ActorSystem, client rueidis.Client, err 
 	if err != nil {
 		t.Fatal(err)
 	}
+	cfg.Anonymous = cfg.Application == "" // tests count the commands and the keys of their locks
 	s := &Site{Client: client, Actors: actors}
 	if s.System, err = lockkeeper.New(s.Actors, client, cfg); err != nil {
 		client.Close()

@@ -235,7 +235,8 @@ func (w *World) Profile(dir string) error {
 	return nil
 }
 
-// Leftovers are what is in Redis: its keys but for the counters of tokens, which stay,
+// Leftovers are what is in Redis: its keys but for the counters of tokens, which stay, the records of Systems, which
+// outlive those that were killed,
 // and the channels that somebody is subscribed to.
 func (w *World) Leftovers() (keys, channels []string, err error) {
 	for _, s := range w.servers() {

@@ -132,6 +132,7 @@ func TestBadConfig(t *testing.T) {
 		{"QueueLimit is -1"}:                              {QueueLimit: -1},
 		{"KeyPrefix has 512 bytes"}:                       {KeyPrefix: strings.Repeat("x", 512)},
 		{"KeyPrefix", "UTF-8"}:                            {KeyPrefix: "\xff"},
+		{"Application", "UTF-8"}:                          {Application: "\xff"},
 		{"Poll is 1ns", "Idle is 1ns"} /* all at once */ : {Poll: 1, Idle: 1},
 	} {
 		s, err := lockkeeper.New(system, client, config)

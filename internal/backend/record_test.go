@@ -1,0 +1,121 @@
+package backend
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// kept is a Server whose System keeps a record, on a Redis of its own.
+func kept(t *testing.T, server *redistest.Server, ttl, every time.Duration) (s *Server, key string, refusals *atomic.Int64) {
+	t.Helper()
+	refusals = new(atomic.Int64)
+	s = NewServer(clock(0), connect(t, server.URL()), Config{})
+	client := uuid.NewString()
+	s.keep(protocol.Record{Client: client, Application: "app", Since: time.Now()}, ttl, every, func(error) { refusals.Add(1) })
+	t.Cleanup(func() { s.Leave(true, nil) })
+	return s, redisio.System("", redisio.SystemOf(client)), refusals
+}
+
+func left(t *testing.T, server *redistest.Server, key string) time.Duration {
+	t.Helper()
+	ms, err := server.Do(t, "PTTL", key).AsInt64()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
+// A record is renewed, with the TTL that it had, also after Redis has lost it.
+func TestRecordIsRenewed(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s, key, _ := kept(t, server, time.Minute, 20*time.Millisecond)
+	for range 3 {
+		redistest.Eventually(t, "the record", func() bool { return left(t, server, key) > 59*time.Second })
+		server.Do(t, "FLUSHALL")
+	}
+	s.Leave(true, nil)
+	if keys := server.Keys(t, "*"); len(keys) > 0 {
+		t.Errorf("left in Redis: %q", keys)
+	}
+}
+
+// The record outlives the longest lease; a lease that it outlives already costs nothing.
+func TestRecordOutlivesLeases(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s, key, _ := kept(t, server, time.Minute, time.Minute)
+	redistest.Eventually(t, "the record", func() bool { return s.record.covers.Load() > 0 })
+	server.ResetStats(t)
+	s.Outlive(50 * time.Second)
+	s.Outlive(lock.Instant(time.Hour))
+	redistest.Eventually(t, "a longer record", func() bool { return left(t, server, key) > time.Hour })
+	for range 100 {
+		s.Outlive(lock.Instant(time.Hour))
+	}
+	if n := server.Calls(t)["set"]; n != 1 {
+		t.Errorf("the record was written %d times", n)
+	}
+	s.Leave(false, nil)
+	if left(t, server, key) < time.Hour {
+		t.Error("the record is gone, though a lock is left in Redis")
+	}
+}
+
+// A refusal is told once, and nothing is asked of Redis for the sake of leases then.
+func TestRecordIsRefused(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	server.Do(t, "ACL", "SETUSER", "default", "-set")
+	s, _, refusals := kept(t, server, time.Minute, 10*time.Millisecond)
+	redistest.Eventually(t, "a few tries", func() bool { return server.Calls(t)["evalsha"] > 3 })
+	if n := refusals.Load(); n != 1 {
+		t.Errorf("refused %d times", n)
+	}
+	s.Outlive(lock.Instant(time.Hour))
+	server.Do(t, "ACL", "SETUSER", "default", "+set")
+	redistest.Eventually(t, "the record", func() bool { return s.record.covers.Load() < int64(2*time.Hour) })
+}
+
+// However many records there are, all of them are listed, and none of what is no record.
+func TestRecords(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := open(t, server.URL())
+	const n = 2*recordPage + 3
+	for i := range n {
+		client := fmt.Sprintf("%08d-0000-0000-%s", i, strings.Repeat("x", 17))
+		answered := make(chan redisio.Reply, 1)
+		call := protocol.Record{Client: client, PID: i, Since: time.Now(), Every: 1}.SystemRenew("", time.Minute, time.Now().Add(redistest.Limit))
+		call.To = receive(func(_ uint64, reply redisio.Reply) { answered <- reply })
+		s.redis.Run(call)
+		if reply := <-answered; reply.Err != nil {
+			t.Fatal(reply.Err)
+		}
+	}
+	server.Do(t, "SET", redisio.System("", fmt.Sprintf("%08d-0000-0000", 7)), "nonsense", "EX", "60")
+	server.Do(t, "DEL", redisio.System("", fmt.Sprintf("%08d-0000-0000", 8)))
+	found := make(chan []int, 1)
+	s.Records(nil, func(all []protocol.Record, err error) {
+		var pids []int
+		for _, r := range all {
+			pids = append(pids, r.PID)
+		}
+		slices.Sort(pids)
+		found <- pids
+	})
+	if pids := slices.Compact(<-found); len(pids) != n-2 || slices.Contains(pids, 7) || slices.Contains(pids, 8) {
+		t.Errorf("%d records: %v", len(pids), pids)
+	}
+}

@@ -1,0 +1,102 @@
+package protocol
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// Record is what a System says of its process in Redis. The record expires, unless it is
+// renewed every Every.
+type Record struct {
+	// Client is the client part of the owner fields.
+	Client      string    `json:"client"`
+	Application string    `json:"application"`
+	Host        string    `json:"host"`
+	PID         int       `json:"pid"`
+	Since       time.Time `json:"since"`
+	Version     string    `json:"version"`
+	// Every and TTL are in ms: how often the record is renewed, and its TTL at the last time.
+	Every int64 `json:"every"`
+	TTL   int64 `json:"ttl"`
+	// Seen is how long ago the record was renewed; not a part of what is written.
+	Seen time.Duration `json:"-"`
+}
+
+// Overdue reports whether a System has missed two renewals of its record: it is dead, it hangs,
+// or it does not reach Redis.
+func (r Record) Overdue() bool { return r.Seen > 2*milliseconds(r.Every)+time.Second }
+
+// SystemRenew returns the call that writes a record for so long.
+func (r Record) SystemRenew(keyPrefix string, ttl time.Duration, deadline time.Time) redisio.Call {
+	r.TTL = ttl.Milliseconds()
+	text, _ := json.Marshal(r) // of texts, numbers and a time of this era
+	call := r.call(scripts.SystemRenew, keyPrefix, deadline)
+	call.Args = append(call.Args, string(text), ms(ttl))
+	return call
+}
+
+// SystemRemove returns the call that removes the record.
+func (r Record) SystemRemove(keyPrefix string, deadline time.Time) redisio.Call {
+	return r.call(scripts.SystemRemove, keyPrefix, deadline)
+}
+
+func (r Record) call(script *scripts.Script, keyPrefix string, deadline time.Time) redisio.Call {
+	system := redisio.SystemOf(r.Client)
+	return redisio.Call{
+		Script: script, Keys: []string{redisio.Systems(keyPrefix), redisio.System(keyPrefix, system)}, Args: []string{system}, Deadline: deadline,
+	}
+}
+
+// ClientOf returns the client part of an owner field.
+func ClientOf(owner string) string {
+	client, _, _ := strings.Cut(owner, ":")
+	return client
+}
+
+// SystemInspect returns the call that reads the record of a client's System.
+func SystemInspect(keyPrefix, client string, deadline time.Time) redisio.Call {
+	return redisio.Call{
+		Script: scripts.SystemInspect, Keys: []string{redisio.Systems(keyPrefix)}, Args: []string{redisio.SystemOf(client)}, Deadline: deadline,
+	}
+}
+
+// Inspected reads the reply to SystemInspect. A client without a record is only a Client.
+func Inspected(client string, reply redisio.Reply) Record {
+	if r, ok := readRecord(reply.N[0], reply.S[0]); ok && reply.Err == nil {
+		return r
+	}
+	return Record{Client: client}
+}
+
+// SystemList returns the call that reads n records, from that one of the list on.
+func SystemList(keyPrefix string, first, n int, deadline time.Time) redisio.Call {
+	return redisio.Call{
+		Script: scripts.SystemList, Keys: []string{redisio.Systems(keyPrefix)}, Args: []string{strconv.Itoa(first), strconv.Itoa(first + n - 1)}, Deadline: deadline,
+	}
+}
+
+// Listed reads the reply to SystemList, and returns how many Systems are on the list.
+func Listed(reply redisio.Reply) (records []Record, all int) {
+	for line := range strings.Lines(reply.S[0]) {
+		left, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		ttl, _ := strconv.ParseInt(left, 10, 64)
+		if r, ok := readRecord(ttl, text); ok {
+			records = append(records, r)
+		}
+	}
+	return records, int(reply.N[0])
+}
+
+// readRecord reads a record that has so many ms left. Anybody may have written it.
+func readRecord(left int64, text string) (r Record, ok bool) {
+	if left < 0 || json.Unmarshal([]byte(text), &r) != nil {
+		return Record{}, false
+	}
+	r.Seen = milliseconds(max(r.TTL-left, 0))
+	return r, true
+}

@@ -1,0 +1,79 @@
+package scripts_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// A System is on the list for as long as it has a record, and both have an end.
+func TestSystemRecords(t *testing.T) {
+	eachRedis(t, func(t *testing.T, d *db) {
+		prefix := redistest.Name(t)
+		list := redisio.Systems(prefix)
+		keys := func(system string) []string { return []string{list, redisio.System(prefix, system)} }
+		renew := func(system, says, ttl string) {
+			if reply := d.run(t, scripts.SystemRenew, keys(system), []string{system, says, ttl}); reply != "1" {
+				t.Errorf("renewal of %s: reply %s", system, reply)
+			}
+		}
+		listed := func(want string) {
+			t.Helper()
+			if reply := d.run(t, scripts.SystemList, []string{list}, []string{"0", "9"}); !agree(reply, want, time.Minute) {
+				t.Errorf("listed %q, want %q", reply, want)
+			}
+		}
+		listed("[0 ]")
+		renew("long", "one", "300000")
+		renew("short", "two", "1")
+		redistest.Eventually(t, "the short record has expired", func() bool {
+			return d.run(t, scripts.SystemInspect, []string{list}, []string{"short"}) == "[-2 ]"
+		})
+		listed("[2 300000 one]")
+		renew("long", "three", "200000")
+		listed("[1 200000 three]")
+		if left := number(t, d.do(t, "PTTL", list)); left <= 200_000 || left > 300_000 {
+			t.Errorf("the list ends in %d ms: before the record did that had the longest TTL", left)
+		}
+		if reply := d.run(t, scripts.SystemInspect, []string{list}, []string{"long"}); !agree(reply, "[200000 three]", time.Minute) {
+			t.Errorf("inspected %s", reply)
+		}
+		for _, want := range []string{"1", "0"} {
+			if reply := d.run(t, scripts.SystemRemove, keys("long"), []string{"long"}); reply != want {
+				t.Errorf("removal: reply %s, want %s", reply, want)
+			}
+		}
+		if left := d.do(t, "EXISTS", keys("long")[0], keys("long")[1]); left != "0" {
+			t.Errorf("%s keys are left", left)
+		}
+	})
+}
+
+// Whatever command a user lacks, a refused renewal leaves nothing that has no end.
+func TestSystemRecordRefused(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	admin := connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}})
+	admin.must(t, "ACL", "SETUSER", "somebody", "on", ">secret", "~*", "&*", "+@all")
+	somebody := connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}, Username: "somebody", Password: "secret"})
+	keys := []string{redisio.Systems(""), redisio.System("", "one")}
+	for _, m := range inScript.FindAllStringSubmatch(scripts.SystemRenew.Source, -1) {
+		admin.must(t, "DEL", keys[0], keys[1])
+		admin.must(t, "ACL", "SETUSER", "somebody", "reset", "on", ">secret", "~*", "+@all", "-"+strings.ToLower(m[1]))
+		reply := somebody.run(t, scripts.SystemRenew, keys, []string{"one", "x", "300000"})
+		if !strings.HasPrefix(reply, "-") {
+			t.Errorf("without %s: reply %s", m[1], reply)
+		}
+		for _, key := range keys {
+			if admin.do(t, "PTTL", key) == "-1" {
+				t.Errorf("without %s: %s has no end", m[1], key)
+			}
+		}
+	}
+}

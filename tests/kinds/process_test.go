@@ -1,0 +1,143 @@
+package kinds_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// isThis checks that a process is that of the test, by the record of a System.
+func isThis(t *testing.T, p lockkeeper.Process, application string, since time.Time) {
+	t.Helper()
+	host, _ := os.Hostname()
+	if p.Application != application || p.Host != host || p.PID != os.Getpid() || p.Overdue || p.Seen > time.Minute ||
+		p.Since.Before(since.Add(-time.Second)) || p.Since.After(time.Now().Add(time.Second)) {
+		t.Errorf("the holder is %+v, want %s in pid %d on %s since %v", p, application, os.Getpid(), host, since)
+	}
+}
+
+// Whoever inspects a lock of any kind sees which process holds it, though a MultiLock and a
+// RedLock have clients of their own.
+func TestInspectTellsTheProcess(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	servers := redistest.SharedServers(t, 3)
+	locktest.Ripen(t, servers...)
+	site := func(application string) (all []*locktest.Site) {
+		for _, server := range servers {
+			all = append(all, locktest.Open(t, server.URL(), lockkeeper.Config{Application: application, Watchdog: locktest.Watchdog}))
+		}
+		return all
+	}
+	ours, theirs := site("ours"), site("theirs")
+	red := func(sites []*locktest.Site, name string) *lockkeeper.Lock {
+		home, other := sites[0], sites[1]
+		if home == theirs[0] { // whose record is on another server than ours
+			home, other = other, home
+		}
+		red, err := lockkeeper.RedLock(home.System, other.System, sites[2].System)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return red.Lock(name)
+	}
+	kinds := map[string]func(sites []*locktest.Site, name string) *lockkeeper.Lock{"red": red,
+		"multi of servers": func(sites []*locktest.Site, name string) *lockkeeper.Lock {
+			return lockkeeper.MultiLock(sites[1].Lock(name), sites[2].Lock(name+"2"))
+		},
+	}
+	for kind, lock := range locktest.Kinds {
+		kinds[kind] = func(sites []*locktest.Site, name string) *lockkeeper.Lock { return lock(sites[0], name) }
+	}
+	for kind, lock := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			name := redistest.Name(t)
+			hold := locktest.AcquireIn(t, locktest.Within(t), lock(theirs, name))
+			for _, from := range [][]*locktest.Site{theirs, ours} {
+				redistest.Eventually(t, "the holder's record", func() bool {
+					status, err := lock(from, name).Inspect(locktest.Within(t))
+					return err == nil && status.Process.Known()
+				})
+				status, _ := lock(from, name).Inspect(locktest.Within(t))
+				isThis(t, status.Process, "theirs", began)
+			}
+			if err := hold.Release(locktest.Within(t)); err != nil {
+				t.Fatal(err)
+			}
+			if status, err := lock(ours, name).Inspect(locktest.Within(t)); err != nil || status.Process != (lockkeeper.Process{}) {
+				t.Errorf("a free lock has the process %v, %v", status.Process, err)
+			}
+		})
+	}
+}
+
+// Who has no record is shown as a client: Java, and who wants none.
+func TestInspectOfStrangers(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	k.TakeAs(t, locktest.Redisson, time.Minute)
+	client := locktest.Redisson[:36]
+	if p := s.Inspect(t, k).Process; p != (lockkeeper.Process{Client: client}) || p.String() != "client "+client+", which has no record" {
+		t.Errorf("Java is %q: %+v", p, p)
+	}
+	answer := locktest.Future[*messages.Status](t, s, &messages.Inspect{Lock: k.Message()})
+	if p := answer.Process; p.GetClient() != client || p.Since != nil {
+		t.Errorf("by message, Java is %v", p)
+	}
+	k.Unlock(t)
+	hold := s.Acquire(t, k)
+	if p := s.Inspect(t, k).Process; p != (lockkeeper.Process{Client: s.ID()}) {
+		t.Errorf("an anonymous System is %+v", p)
+	}
+	s.Release(t, hold)
+}
+
+// Every System is listed as long as it is open, and its record outlives its longest lease.
+func TestSystems(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	a := locktest.Open(t, server.URL(), lockkeeper.Config{Application: "a"})
+	b := locktest.Open(t, server.URL(), lockkeeper.Config{Application: "b"})
+	locktest.Open(t, server.URL(), lockkeeper.Config{}) // Anonymous
+	listed := func() (names []string) {
+		all, err := a.Systems(locktest.Within(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range all {
+			names = append(names, p.Application)
+		}
+		slices.Sort(names)
+		return names
+	}
+	expect := func(want ...string) {
+		t.Helper()
+		redistest.Eventually(t, "the Systems are listed", func() bool { return slices.Equal(listed(), want) })
+	}
+	expect("a", "b")
+	k := locktest.NewKey(t, server)
+	hold := b.Acquire(t, k, lockkeeper.WithLease(time.Hour))
+	record := "{lockkeeper_systems}:" + b.ID()[:18]
+	redistest.Eventually(t, "the record to outlive the lease", func() bool {
+		return k.Number(t, "PTTL", record) > k.Number(t, "PTTL", k.Name)
+	})
+	b.Release(t, hold)
+	locktest.Stop(t, b.System)
+	if k.Number(t, "EXISTS", record) != 0 {
+		t.Error("the record is there after Close")
+	}
+	expect("a")
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := a.Systems(cancelled); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
