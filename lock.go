@@ -219,6 +219,9 @@ type Status struct {
 	Subscribers int
 	// Token is the fencing token of this System's hold; 0 if there is none.
 	Token int64
+	// HeldFor is how long this System has held the lock; of several holders, the first.
+	// WaitingFor is how long the first request that waits in this System has waited.
+	HeldFor, WaitingFor time.Duration
 }
 
 // Inspect returns the state of the lock in Redis and in this System, also of a lock that other
@@ -234,6 +237,7 @@ func (l *Lock) Inspect(ctx context.Context) (Status, error) {
 		Locked: m.Locked, HeldHere: m.HeldHere, Holder: m.Holder, HoldCount: int(m.HoldCount),
 		TTL: -1, Waiters: int(m.Waiters), Subscribers: int(m.Subscribers), Token: m.Token,
 		Shared: m.Mode == messages.Mode_MODE_SHARED, Holders: int(m.Holders), Process: processFrom(m.Process),
+		HeldFor: m.HeldFor.AsDuration(), WaitingFor: m.WaitingFor.AsDuration(),
 	}
 	if m.Ttl != nil {
 		s.TTL = m.Ttl.AsDuration()

@@ -20,6 +20,8 @@ const (
 	OpForceRelease
 	OpInspect
 	OpEnsure
+	// OpList asks only the lock actor, and only what it knows without Redis.
+	OpList
 )
 
 // Call is a request by a goroutine of this process. It spares the blocking API protobuf and
@@ -40,6 +42,9 @@ type Call struct {
 	Try     bool
 	// NoReentry refuses a re-entry.
 	NoReentry bool
+	// lends: the caller may run a command; withdrawn: it has left. Here they take no memory.
+	lends     bool
+	withdrawn atomic.Bool
 	// Owner makes an Acquire the re-entry of a hold that an earlier Call got.
 	Owner lock.Owner
 	// Holder is notified of what happens to the hold.
@@ -54,10 +59,10 @@ type Call struct {
 	// future takes the Outcome. If the caller lends its goroutine, it takes a command first: a
 	// caller that would only wait may as well run the command, which spares waking another
 	// goroutine.
-	future    future
-	id        atomic.Uint64
-	lends     bool
-	withdrawn atomic.Bool
+	future future
+	id     atomic.Uint64
+	// from is when an Acquire was asked for, and then when it was granted; the lock actor's.
+	from lock.Instant
 }
 
 // Outcome answers a Call.
@@ -71,7 +76,7 @@ type Outcome struct {
 	// Until is the end of the hold's validity, on the system's clock. It is kept up to date
 	// while the hold lasts.
 	Until *atomic.Int64
-	// Status answers an Inspect.
+	// Status answers an Inspect, and an OpList if the lock is in use.
 	Status *messages.Status
 }
 
@@ -83,9 +88,12 @@ type Holder interface {
 
 func (call *Call) asked() Op { return call.Op }
 
+func (call *Call) since() lock.Instant { return call.from }
+
 func (call *Call) answered(s *lockState, a lock.Answer) {
 	o := &Outcome{Answer: a}
 	if a.Kind == lock.Granted {
+		call.from = s.now
 		o.Owner, o.Until = call.Owner, s.until
 		if root, ok := a.FirstRef.(*Call); ok {
 			o.Holder = root.Holder

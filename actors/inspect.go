@@ -55,6 +55,8 @@ func (s *lockState) inspected(m *inspection) {
 	if len(here.Tokens) > 0 && !s.kind.Parts {
 		status.Token = here.Tokens[0]
 	}
+	holders, _ := s.lock.Outstanding()
+	s.addAges(status, holders)
 	if m.holder != nil {
 		status.Process = processOf(*m.holder)
 	}

@@ -116,6 +116,7 @@ func (s *lockState) called(call *Call) {
 		}
 		call.id.Store(req.ID)
 		s.handle(call, func(l *lock.Lock, now lock.Instant) {
+			call.from = now
 			req.Deadline = deadline(now, call.Wait)
 			l.Acquire(now, req)
 		})
@@ -130,6 +131,9 @@ func (s *lockState) called(call *Call) {
 		s.handle(call, func(l *lock.Lock, now lock.Instant) { l.Ensure(now, call.HoldID, call.Within, call) })
 	case OpInspect:
 		s.inspect(call, call)
+	case OpList:
+		s.accepted = call
+		call.complete(&Outcome{Status: s.listed()})
 	}
 }
 
@@ -173,6 +177,7 @@ func (s *lockState) acquire(m *messages.Acquire, sender *actor.PID) {
 	wait := m.Wait.AsDuration()
 	req.Try = m.Wait != nil && wait == 0
 	s.handle(m, func(l *lock.Lock, now lock.Instant) {
+		by.from = now
 		req.Deadline = deadline(now, wait)
 		l.Acquire(now, req)
 	})

@@ -50,8 +50,9 @@ type lockState struct {
 	// longer than its lock actor lives, so it is no part of the lockState.
 	until *atomic.Int64
 
-	// lock is replaced by every event.
+	// lock is replaced by every event; now is when the last one was.
 	lock   *lock.Lock
+	now    lock.Instant
 	owners owners
 	// inspections are the requesters who await Redis's word on the lock.
 	inspections map[replier]struct{}
@@ -132,7 +133,8 @@ func (s *lockState) step(event func(l *lock.Lock, now lock.Instant)) {
 	if !next.HasNextTerm() {
 		next.SetNextTerm(s.rt.terms.Add(1))
 	}
-	event(next, s.rt.Now())
+	s.now = s.rt.Now()
+	event(next, s.now)
 	before := s.lock
 	s.lock = next
 	s.rt.locks.Put(before)

@@ -23,6 +23,8 @@ type replier interface {
 	atRisk(s *lockState, a lock.Answer)
 	// over says that a granted hold has ended, however it did.
 	over(s *lockState)
+	// since is when a request was made, or a hold granted.
+	since() lock.Instant
 	// inspected answers an Inspect.
 	inspected(s *lockState, status *messages.Status)
 }
@@ -36,6 +38,8 @@ type messageRequest struct {
 	members *Members
 	// owner is nil for a request that belongs to nobody in particular.
 	owner *owner
+	// from is when an Acquire was asked for, and then when it was granted.
+	from lock.Instant
 }
 
 func (l *messageRequest) asked() Op { return l.op }
@@ -51,7 +55,12 @@ func (l *messageRequest) ownerPID() *actor.PID {
 	return l.owner.pid
 }
 
+func (l *messageRequest) since() lock.Instant { return l.from }
+
 func (l *messageRequest) answered(s *lockState, a lock.Answer) {
+	if a.Kind == lock.Granted {
+		l.from = s.now
+	}
 	if a.Kind == lock.NotGranted || a.Kind == lock.Granted && a.Count > 1 {
 		s.owners.done(s, l.owner) // a re-entry is part of the hold that it joined
 	}

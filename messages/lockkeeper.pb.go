@@ -1122,7 +1122,12 @@ type Status struct {
 	// How many clients hold the lock in Redis; the holders of one system share one lease.
 	Holders int64 `protobuf:"varint,11,opt,name=holders,proto3" json:"holders,omitempty"`
 	// The process of the holder; absent if the lock is free.
-	Process       *Process `protobuf:"bytes,12,opt,name=process,proto3" json:"process,omitempty"`
+	Process *Process `protobuf:"bytes,12,opt,name=process,proto3" json:"process,omitempty"`
+	// For how long this system has held the lock; of several holders, the first. Absent if it does
+	// not.
+	HeldFor *durationpb.Duration `protobuf:"bytes,13,opt,name=held_for,json=heldFor,proto3" json:"held_for,omitempty"`
+	// For how long the first of the requests that wait in this system has waited.
+	WaitingFor    *durationpb.Duration `protobuf:"bytes,14,opt,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1242,6 +1247,20 @@ func (x *Status) GetHolders() int64 {
 func (x *Status) GetProcess() *Process {
 	if x != nil {
 		return x.Process
+	}
+	return nil
+}
+
+func (x *Status) GetHeldFor() *durationpb.Duration {
+	if x != nil {
+		return x.HeldFor
+	}
+	return nil
+}
+
+func (x *Status) GetWaitingFor() *durationpb.Duration {
+	if x != nil {
+		return x.WaitingFor
 	}
 	return nil
 }
@@ -1668,7 +1687,7 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x19\n" +
 	"\bwas_held\x18\x02 \x01(\bR\awasHeld\"2\n" +
 	"\aInspect\x12'\n" +
-	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\"\x91\x03\n" +
+	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\"\x83\x04\n" +
 	"\x06Status\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x16\n" +
 	"\x06locked\x18\x02 \x01(\bR\x06locked\x12\x1b\n" +
@@ -1683,7 +1702,10 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x04mode\x18\n" +
 	" \x01(\x0e2\x13.lockkeeper.v1.ModeR\x04mode\x12\x18\n" +
 	"\aholders\x18\v \x01(\x03R\aholders\x120\n" +
-	"\aprocess\x18\f \x01(\v2\x16.lockkeeper.v1.ProcessR\aprocess\"\xfe\x01\n" +
+	"\aprocess\x18\f \x01(\v2\x16.lockkeeper.v1.ProcessR\aprocess\x124\n" +
+	"\bheld_for\x18\r \x01(\v2\x19.google.protobuf.DurationR\aheldFor\x12:\n" +
+	"\vwaiting_for\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"waitingFor\"\xfe\x01\n" +
 	"\aProcess\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\tR\x06client\x12 \n" +
 	"\vapplication\x18\x02 \x01(\tR\vapplication\x12\x12\n" +
@@ -1814,21 +1836,23 @@ var file_lockkeeper_v1_lockkeeper_proto_depIdxs = []int32{
 	21, // 26: lockkeeper.v1.Status.ttl:type_name -> google.protobuf.Duration
 	1,  // 27: lockkeeper.v1.Status.mode:type_name -> lockkeeper.v1.Mode
 	16, // 28: lockkeeper.v1.Status.process:type_name -> lockkeeper.v1.Process
-	22, // 29: lockkeeper.v1.Process.since:type_name -> google.protobuf.Timestamp
-	21, // 30: lockkeeper.v1.Process.seen:type_name -> google.protobuf.Duration
-	3,  // 31: lockkeeper.v1.Failed.lock:type_name -> lockkeeper.v1.Lock
-	2,  // 32: lockkeeper.v1.Failed.reason:type_name -> lockkeeper.v1.Reason
-	3,  // 33: lockkeeper.v1.LeaseLost.lock:type_name -> lockkeeper.v1.Lock
-	20, // 34: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
-	2,  // 35: lockkeeper.v1.LeaseLost.reason:type_name -> lockkeeper.v1.Reason
-	3,  // 36: lockkeeper.v1.LeaseAtRisk.lock:type_name -> lockkeeper.v1.Lock
-	20, // 37: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
-	21, // 38: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
-	39, // [39:39] is the sub-list for method output_type
-	39, // [39:39] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	21, // 29: lockkeeper.v1.Status.held_for:type_name -> google.protobuf.Duration
+	21, // 30: lockkeeper.v1.Status.waiting_for:type_name -> google.protobuf.Duration
+	22, // 31: lockkeeper.v1.Process.since:type_name -> google.protobuf.Timestamp
+	21, // 32: lockkeeper.v1.Process.seen:type_name -> google.protobuf.Duration
+	3,  // 33: lockkeeper.v1.Failed.lock:type_name -> lockkeeper.v1.Lock
+	2,  // 34: lockkeeper.v1.Failed.reason:type_name -> lockkeeper.v1.Reason
+	3,  // 35: lockkeeper.v1.LeaseLost.lock:type_name -> lockkeeper.v1.Lock
+	20, // 36: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
+	2,  // 37: lockkeeper.v1.LeaseLost.reason:type_name -> lockkeeper.v1.Reason
+	3,  // 38: lockkeeper.v1.LeaseAtRisk.lock:type_name -> lockkeeper.v1.Lock
+	20, // 39: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
+	21, // 40: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_lockkeeper_v1_lockkeeper_proto_init() }

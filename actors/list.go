@@ -1,0 +1,96 @@
+package actors
+
+import (
+	"context"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// listBatch is how many lock actors are asked before their answers are read.
+const listBatch = 256
+
+// Locks returns the state of every lock that the system holds or waits for, as far as it is
+// known without Redis. It asks each lock actor in turn. complete is false if ctx ends first.
+func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete bool) {
+	var asked []*Call
+	read := func() bool {
+		for _, call := range asked {
+			var out Outcome
+			if _, answered := call.future.await(ctx.Done(), &out); !answered {
+				return false
+			}
+			if out.Status != nil {
+				all = append(all, out.Status)
+			}
+		}
+		asked = asked[:0]
+		return true
+	}
+	for i := range r.table.states {
+		complete := true
+		r.table.states[i].Range(func(_, value any) bool {
+			s := value.(*lockState)
+			if !s.gate.enter() { // it is leaving, and was idle
+				return true
+			}
+			call := &Call{Op: OpList, Kind: s.format, Name: s.key.name}
+			asked = append(asked, call)
+			s.process.SendUserMessage(s.pid, call)
+			complete = len(asked) < listBatch || read()
+			return complete
+		})
+		if !complete {
+			return nil, false
+		}
+	}
+	return all, read()
+}
+
+// listed is the state of the lock without Redis; nil if it is neither held here nor waited for.
+func (s *lockState) listed() *messages.Status {
+	here := s.lock.Snapshot()
+	if !here.HeldHere && here.Waiters == 0 {
+		return nil
+	}
+	holders, _ := s.lock.Outstanding()
+	ref := s.lock.Next()
+	if len(holders) > 0 {
+		ref = holders[0].Ref
+	}
+	status := &messages.Status{
+		Lock: asRequested(ref, s.label), Locked: here.HeldHere, HeldHere: here.HeldHere, HoldCount: int64(here.Count),
+		Waiters: int64(here.Waiters), Holders: int64(len(holders)),
+	}
+	if status.Mode = status.Lock.Mode; here.HeldHere {
+		status.Ttl = duration(max(here.Until-s.rt.Now(), 0))
+	}
+	if len(here.Tokens) > 0 && !s.kind.Parts {
+		status.Token = here.Tokens[0]
+	}
+	s.addAges(status, holders)
+	return status
+}
+
+// asRequested is the lock as a request names it.
+func asRequested(ref any, label string) *messages.Lock {
+	named := &messages.Lock{Name: label}
+	switch by := ref.(type) {
+	case *Call:
+		named.Kind, named.Mode = kindOf(by), by.Mode
+	case *messageRequest:
+		named.Kind, named.Mode = by.lock.GetKind(), by.lock.GetMode()
+	}
+	return named
+}
+
+// addAges adds for how long the lock is held here, and for how long the first waiter waits.
+func (s *lockState) addAges(status *messages.Status, holders []lock.Holder) {
+	age := func(ref any) lock.Instant { return max(s.rt.Now()-ref.(replier).since(), 0) }
+	if len(holders) > 0 {
+		status.HeldFor = duration(age(holders[0].Ref))
+	}
+	if waiter := s.lock.Next(); waiter != nil {
+		status.WaitingFor = duration(age(waiter))
+	}
+}

@@ -1,0 +1,65 @@
+package lockkeeper
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// LockInfo is a lock that a System holds or waits for, as far as the System knows it without
+// asking Redis.
+type LockInfo struct {
+	// Name is the name of the lock, without the key prefix; for a MultiLock, the names of its
+	// members.
+	Name string
+	Kind messages.Kind
+	// Held reports whether this System holds the lock. Shared reports whether that is for
+	// reading. Holders is the number of holders in this System, which share one lease.
+	Held, Shared bool
+	Holders      int
+	// Count, Token and Age are those of the first holder: its hold count, its fencing token (0
+	// if it has none), and how long it has held the lock.
+	Count int
+	Token int64
+	Age   time.Duration
+	// Lease is how long the lease is valid if nothing is renewed.
+	Lease time.Duration
+	// Waiters is the number of requests that wait in this System, and Waiting is how long the
+	// first of them has waited.
+	Waiters int
+	Waiting time.Duration
+}
+
+// Locks lists the locks that this System holds or waits for, by name. It asks each lock actor,
+// and not Redis: a MultiLock is listed as a whole, a RedLock by the first of its Systems. The
+// error is ErrInvalid for a nil System, ErrClosed, or the cause of ctx.
+func (s *System) Locks(ctx context.Context) ([]LockInfo, error) {
+	const text = "lockkeeper: locks: %w"
+	switch {
+	case s.inner() == nil:
+		return nil, fmt.Errorf(text+": the System is nil", ErrInvalid)
+	case s.runtime.Closed():
+		return nil, fmt.Errorf(text, ErrClosed)
+	}
+	states, complete := s.runtime.Locks(ctx)
+	if !complete {
+		return nil, fmt.Errorf(text, context.Cause(ctx))
+	}
+	all := make([]LockInfo, len(states))
+	for i, m := range states {
+		all[i] = LockInfo{
+			Name: m.Lock.Name, Kind: m.Lock.Kind, Held: m.HeldHere, Shared: m.HeldHere && m.Mode == messages.Mode_MODE_SHARED, Holders: int(m.Holders),
+			Count: int(m.HoldCount), Token: m.Token, Age: m.HeldFor.AsDuration(), Lease: m.Ttl.AsDuration(),
+			Waiters: int(m.Waiters), Waiting: m.WaitingFor.AsDuration(),
+		}
+	}
+	slices.SortFunc(all, func(a, b LockInfo) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
+	})
+	return all, nil
+}

@@ -1,0 +1,122 @@
+package locks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// listed gives the one lock of that name on the site's list; its times must be those of a lock
+// that was taken, and of waiters that came, after began.
+func listed(t *testing.T, s *locktest.Site, name string, began time.Time) lockkeeper.LockInfo {
+	t.Helper()
+	all, err := s.Locks(locktest.Within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []lockkeeper.LockInfo
+	for _, one := range all {
+		if one.Name == name {
+			found = append(found, one)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%q is listed %d times: %+v", name, len(found), all)
+	}
+	one := found[0]
+	for what, d := range map[string]time.Duration{"age": one.Age, "wait": one.Waiting} {
+		if is := what == "age" && one.Held || what == "wait" && one.Waiters > 0; d > time.Since(began) || is != (d > 0) {
+			t.Errorf("%s has an %s of %v, %v after the test began", name, what, d, time.Since(began))
+		}
+	}
+	one.Age, one.Waiting = 0, 0
+	return one
+}
+
+// What a System lists is what Redis says of it, for each kind and however the lock was taken.
+func TestLocks(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+	expect := func(name string, want lockkeeper.LockInfo) {
+		t.Helper()
+		got := listed(t, s, name, began)
+		lease := got.Lease
+		got.Lease, want.Name = 0, name
+		if got != want || (lease > 0) != want.Held || lease > 30*time.Second {
+			t.Errorf("listed %+v with a lease of %v, want %+v", got, lease, want)
+		}
+	}
+
+	hold := s.Acquire(t, k)
+	again := s.AcquireIn(t, hold.Context(), k)
+	waits := s.AcquireSoon(t, k)
+	s.AwaitWaiters(t, k, 1)
+	count, _ := strconv.Atoi(k.Owners(t)[k.HeldBy(t, s, "2")])
+	expect(k.LockName, lockkeeper.LockInfo{Held: true, Holders: 1, Count: count, Waiters: 1})
+	if one := listed(t, s, k.LockName, began); one.Lease > k.Ttl(t)+time.Second {
+		t.Errorf("the lease is said to be %v, and in Redis it is %v", one.Lease, k.Ttl(t))
+	}
+
+	fenced := redistest.Name(t)
+	k.Do(t, "SET", "redisson_lock_token:{"+fenced+"}", "41")
+	locktest.AcquireIn(t, locktest.Within(t), s.FencedLock(fenced))
+	expect(fenced, lockkeeper.LockInfo{Kind: messages.Kind_KIND_FENCED, Held: true, Holders: 1, Count: 1, Token: 42})
+
+	read := redistest.Name(t)
+	for range 2 {
+		locktest.AcquireIn(t, locktest.Within(t), s.ReadWriteLock(read).Read())
+	}
+	expect(read, lockkeeper.LockInfo{Kind: messages.Kind_KIND_READ_WRITE, Held: true, Shared: true, Holders: 2, Count: 1})
+
+	multi := lockkeeper.MultiLock(s.Lock(read+"a"), s.Lock(read+"b"))
+	locktest.AcquireIn(t, locktest.Within(t), multi)
+	expect(multi.Name(), lockkeeper.LockInfo{Kind: messages.Kind_KIND_MULTI, Held: true, Holders: 1, Count: 1})
+
+	probe, fair := s.Probe(t), redistest.Name(t)
+	locktest.AcquireIn(t, locktest.Within(t), other.FairLock(fair))
+	probe.Send(&messages.Acquire{Lock: &messages.Lock{Name: fair, Kind: messages.Kind_KIND_FAIR}})
+	locktest.AwaitWaiters(t, s.FairLock(fair), 1)
+	expect(fair, lockkeeper.LockInfo{Kind: messages.Kind_KIND_FAIR, Waiters: 1})
+	began = time.Now() // each hold has an age of its own
+	s.Release(t, again)
+	s.Release(t, hold)
+	second := locktest.Got(t, waits)
+	expect(k.LockName, lockkeeper.LockInfo{Held: true, Holders: 1, Count: 1})
+	s.Release(t, second.Hold)
+	if all, err := other.Locks(locktest.Within(t)); err != nil || len(all) != 1 || all[0].Name != fair {
+		t.Errorf("the other lists %+v, %v", all, err)
+	}
+}
+
+// However many locks there are, they are listed, until the caller does not want to know.
+func TestManyLocks(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	const n = 600
+	for i := range n {
+		locktest.AcquireIn(t, locktest.Within(t), s.Lock(fmt.Sprintf("%s/%03d", k.LockName, i)))
+	}
+	all, err := s.Locks(locktest.Within(t))
+	if err != nil || len(all) != n || all[7].Name != k.LockName+"/007" {
+		t.Fatalf("%d locks, %v", len(all), err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Locks(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	locktest.Stop(t, s.System)
+	if _, err := s.Locks(locktest.Within(t)); !errors.Is(err, lockkeeper.ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+}
