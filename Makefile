@@ -53,12 +53,14 @@ bench-peers: redis ## Compare with other libraries; see bench/README.md
 robustness: redis faketime ## Real processes under faults, judged: a short round
 	$(GO) test -C robustness ./controls ./faults ./history ./judge ./model
 	$(GO) run -C robustness . -time 150s -round 50s
+	$(GO) run -C robustness . -world zones -time 30s -round 30s -soak=false
 	$(GO) run -C robustness . -world several -time 30s -round 30s -soak=false
 	$(GO) run -C robustness . -world cluster -time 30s -round 30s -soak=false
 
 .PHONY: robustness-long
 robustness-long: redis faketime ## The same for longer, with a look at leaks: make robustness-long TIME=30m
 	$(GO) run -C robustness . -time $(or $(TIME),30m) -round 60s
+	$(GO) run -C robustness . -world zones -time 3m -round 30s -soak=false
 	$(GO) run -C robustness . -world several -time 3m -round 30s -soak=false
 	$(GO) run -C robustness . -world cluster -time 3m -round 60s -soak=false
 

@@ -3,6 +3,7 @@
 //
 //	go run .                     a short run over all kinds of locks and all faults
 //	go run . -world cluster      the same on a cluster, or on several servers
+//	go run . -world zones        the same with a client that is further away than the others
 //	go run . -time 30m           a long one, which ends by looking for leaks
 //	go run . -controls all       breaks one safety rule after another, and must notice; does -fencing as well
 //	go run . -fencing            loses an update under a paused holder, and with a fencing token does not
@@ -61,7 +62,8 @@ func command(args []string) error {
 	keep := flags.Bool("keep", false, "keep the histories of rounds in which nothing was wrong")
 	soak := flags.Bool("soak", true, "look for leaks at the end")
 	fencing := flags.Bool("fencing", false, "show that a paused holder loses an update without fencing, and not with it")
-	world := flags.String("world", "one", "what Redis is: one server, a cluster of two, or several that know nothing of each other (RedLock, MultiLock)")
+	world := flags.String("world", "one", "what Redis is: one server, zones (one server, from which a client is further away than the others), a cluster of two, or several that know nothing of each other (RedLock, MultiLock)")
+	turns := flags.Bool("turns", turnsPromised, "judge whether processes get their turns one after another")
 	broken := flags.String("controls", "", "which safety rules to break, by name, separated by commas, or all of them")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -88,19 +90,21 @@ func command(args []string) error {
 	plan, all := mixed(), faults.All
 	switch *world {
 	case "one":
+	case "zones":
+		plan = zones()
 	case "cluster":
 		plan, all = cluster(), faults.InACluster
 	case "several":
 		plan, all = several(), faults.OfSeveral
 	default:
-		return fmt.Errorf("there is no world %q: one, cluster or several", *world)
+		return fmt.Errorf("there is no world %q: one, zones, cluster or several", *world)
 	}
 	if *which == "all" {
 		chosen = all
 	}
 	r := &run{
 		binary: self, plan: plan, faults: chosen, pause: traffic.Range{From: 100 * time.Millisecond, To: 2 * time.Second},
-		clients: *clients, seed: *seed, length: *round, limits: limitsFor(plan), dir: *dir, keep: *keep,
+		clients: *clients, seed: *seed, length: *round, limits: limitsFor(plan, *turns), dir: *dir, keep: *keep,
 	}
 	into := report.New(*seed, *clients)
 	switch {

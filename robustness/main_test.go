@@ -33,7 +33,7 @@ func shortRun(t *testing.T, which string) *run {
 	plan := mixed()
 	return &run{
 		binary: self, plan: plan, faults: chosen, pause: traffic.Range{From: 100 * time.Millisecond, To: 500 * time.Millisecond},
-		clients: 2, seed: 1, length: 8 * time.Second, limits: limitsFor(plan), dir: t.TempDir(), keep: true,
+		clients: 2, seed: 1, length: 8 * time.Second, limits: limitsFor(plan, turnsPromised), dir: t.TempDir(), keep: true,
 	}
 }
 

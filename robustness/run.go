@@ -71,12 +71,34 @@ func several() traffic.Plan {
 	}
 }
 
-// limitsFor are what the judge goes by.
-func limitsFor(p traffic.Plan) judge.Limits {
-	return judge.Limits{
-		Lease: p.Lease(), Silence: p.Silence(), Slack: 500 * time.Millisecond, Idle: 2*p.Poll + 1500*time.Millisecond,
-		Order: 400 * time.Millisecond, Checker: 30 * time.Second,
+// zones is the traffic of processes of which one is further away from Redis, with holds that are
+// longer than a turn.
+func zones() traffic.Plan {
+	p := mixed()
+	p.Far, p.Mixed, p.Styles = time.Millisecond, false, nil
+	for _, kind := range []traffic.Kind{traffic.Plain, traffic.Fenced, traffic.ReadWrite, traffic.Actor} {
+		ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+		p.Styles = append(p.Styles, traffic.Style{
+			Kind: kind, Workers: 4, Hold: traffic.Range{From: ms(20), To: ms(25)}, Think: traffic.Range{To: ms(5)}, Impatient: 0.1, GiveUp: traffic.Range{To: ms(50)},
+		})
 	}
+	return p
+}
+
+// turnsPromised: a process that waits is overtaken by each other one in a bounded number of
+// turns. It is the one switch for all runs but those of -turns and of the controls.
+const turnsPromised = false
+
+// limitsFor are what the judge goes by. Nobody promises turns for locks on several servers.
+func limitsFor(p traffic.Plan, turns bool) judge.Limits {
+	l := judge.Limits{
+		Lease: p.Lease(), Silence: p.Silence(), Slack: 500 * time.Millisecond, Idle: 2*p.Poll + 1500*time.Millisecond,
+		Order: 400 * time.Millisecond, Checker: 30 * time.Second, Turn: p.Turn() + 100*time.Millisecond, Join: 100*time.Millisecond + 2*p.Far,
+	}
+	if turns && (p.Servers < 2 || p.Cluster) {
+		l.Overtakes = 1
+	}
+	return l
 }
 
 // rounds does one round after another until it is time, or enough says so.

@@ -12,6 +12,7 @@ import (
 type Proxy struct {
 	listener net.Listener
 	wg       sync.WaitGroup
+	far      time.Duration // what everything takes in each direction, without a fault
 
 	mu      sync.Mutex // guards what follows
 	target  string
@@ -46,12 +47,12 @@ const (
 	underWay   = 4096 // pieces, in one direction of a connection
 )
 
-func newProxy(target string) (*Proxy, error) {
+func newProxy(target string, far time.Duration) (*Proxy, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{listener: listener, target: target, changed: make(chan struct{}), links: map[*link]struct{}{}}
+	p := &Proxy{listener: listener, far: far, target: target, changed: make(chan struct{}), links: map[*link]struct{}{}}
 	p.wg.Go(p.accept)
 	return p, nil
 }
@@ -200,7 +201,7 @@ func (l *link) read(from net.Conn, to chan<- piece, which func(*rules) *way) {
 		}
 		r, _ := l.p.now()
 		select {
-		case to <- piece{frame, time.Now().Add(which(&r).delay)}:
+		case to <- piece{frame, time.Now().Add(l.p.far + which(&r).delay)}:
 		case <-l.done:
 			return
 		}

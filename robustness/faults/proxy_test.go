@@ -15,12 +15,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // rig is a Redis behind a proxy.
 func rig(t *testing.T) (*server, *Proxy) {
 	t.Helper()
+	return farRig(t, 0)
+}
+
+// farRig is one that is so far away in each direction.
+func farRig(t *testing.T, far time.Duration) (*server, *Proxy) {
+	t.Helper()
 	s, err := startServer(clock{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.kill)
-	p, err := newProxy(s.addr)
+	p, err := newProxy(s.addr, far)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,6 +138,21 @@ func TestDelayAndTrickle(t *testing.T) {
 	}
 	if took := time.Since(began); took < 2*soon {
 		t.Errorf("it took %v, less than the delay of both ways", took)
+	}
+}
+
+// Who is far away is so without a fault as well, and when one has healed.
+func TestFar(t *testing.T) {
+	_, p := farRig(t, soon)
+	p.set(func(r *rules) { *r = rules{} })
+	say, next := dial(t, p)
+	began := time.Now()
+	say("PING")
+	if got := next(limit); got != "+PONG\r\n" {
+		t.Errorf("got %q", got)
+	}
+	if took := time.Since(began); took < 2*soon {
+		t.Errorf("it took %v, less than both ways", took)
 	}
 }
 

@@ -50,9 +50,13 @@ type round struct {
 func New(binary string, plan traffic.Plan, n int, seed uint64) (*World, error) {
 	w := &World{moved: map[string]*server{}, binary: binary, plan: plan, random: rand.New(rand.NewPCG(seed, 1))}
 	err := w.startServers()
-	for range n {
+	for i := range n {
 		if err == nil {
-			err = w.join()
+			far := time.Duration(0)
+			if i == n-1 {
+				far = plan.Far
+			}
+			err = w.join(far)
 		}
 	}
 	if err != nil {
@@ -66,17 +70,17 @@ func New(binary string, plan traffic.Plan, n int, seed uint64) (*World, error) {
 	return w, nil
 }
 
-// join adds a client, behind a proxy for each server. Clients of a cluster find the servers
+// join adds a client, behind a proxy for each server, each of them that far away. Clients of a cluster find the servers
 // themselves, past the proxies.
-func (w *World) join() error {
+func (w *World) join(far time.Duration) error {
 	c := &client{}
 	var err error
-	if c.proxy, err = newProxy(w.server.addr); err != nil {
+	if c.proxy, err = newProxy(w.server.addr, far); err != nil {
 		return err
 	}
 	w.clients = append(w.clients, c)
 	for _, s := range w.more {
-		proxy, err := newProxy(s.addr)
+		proxy, err := newProxy(s.addr, far)
 		if err != nil {
 			return err
 		}

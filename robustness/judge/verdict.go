@@ -25,6 +25,11 @@ type Limits struct {
 	// Order is how much earlier than another's a request for a fair lock must have been
 	// made to be certain to come first.
 	Order time.Duration
+	// Overtakes is in how many turns one process may overtake another that waits; 0 if that is
+	// not promised. Turn is how long a turn is at most, from its first grant to its last, and Join
+	// how long a request may take until it is in the line.
+	Overtakes  int
+	Turn, Join time.Duration
 	// Checker bounds the time for each lock's linearizability.
 	Checker time.Duration
 }
@@ -74,6 +79,10 @@ type Verdict struct {
 	// LongestUnhindered the same without the time for which faults are an excuse.
 	LongestIdle       time.Duration `json:"longest_without_holder"`
 	LongestUnhindered time.Duration `json:"longest_without_holder_or_excuse"`
+	// Waits is how many waits of processes were judged by how often they were overtaken, and
+	// MostOvertaken the most turns of one other process.
+	Waits         int `json:"waits_in_line"`
+	MostOvertaken int `json:"most_overtaken"`
 	// LatestLoss is the longest between the end of the trust and the news of the loss,
 	// without the time for which the process did not run.
 	LatestLoss time.Duration `json:"latest_loss"`
@@ -117,6 +126,7 @@ func Judge(spans history.Span, processes []*history.Process, faults []history.Fa
 		j.tokens(lock)
 		j.order(lock)
 		j.idle(lock)
+		j.bounded(lock)
 		j.linearizable(lock)
 	}
 	j.losses()

@@ -31,6 +31,8 @@ type Report struct {
 	Losses       map[string]int           `json:"losses_told"`
 	LongestIdle  map[string]time.Duration `json:"longest_without_holder"`
 	LatestLoss   time.Duration            `json:"latest_loss"`
+	Waits        int                      `json:"waits_in_line"`
+	Overtaken    int                      `json:"most_overtaken"`
 	Robbed       time.Duration            `json:"overlap_after_robbery"`
 	Undecided    []string                 `json:"undecided,omitempty"`
 	Violations   []judge.Violation        `json:"violations,omitempty"`
@@ -69,6 +71,8 @@ func (r *Report) Add(v *judge.Verdict, faults []string) {
 	r.LongestIdle[anyIdle] = max(r.LongestIdle[anyIdle], v.LongestIdle)
 	r.LongestIdle[noExcuse] = max(r.LongestIdle[noExcuse], v.LongestUnhindered)
 	r.LatestLoss = max(r.LatestLoss, v.LatestLoss)
+	r.Waits += v.Waits
+	r.Overtaken = max(r.Overtaken, v.MostOvertaken)
 	r.Robbed += v.Robbed
 	r.Undecided = append(r.Undecided, v.Undecided...)
 	r.Violations = append(r.Violations, v.Violations...)
@@ -138,6 +142,9 @@ func (r *Report) Print(to io.Writer) {
 		line("latest news of a loss\t%v", r.LatestLoss.Round(durationTo))
 		line("longest without a holder while somebody waited\t%v; %v without an excuse",
 			r.LongestIdle[anyIdle].Round(durationTo), r.LongestIdle[noExcuse].Round(durationTo))
+		if r.Waits > 0 {
+			line("most turns of another while a process waited\t%d, in %d waits without a fault", r.Overtaken, r.Waits)
+		}
 		line("trusted by two after a robbery (not promised)\t%v", r.Robbed.Round(durationTo))
 	}
 	if r.Soak != nil {

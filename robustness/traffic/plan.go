@@ -3,6 +3,7 @@
 package traffic
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"time"
 
@@ -18,6 +19,9 @@ type Plan struct {
 	// Mixed: the processes differ in their configuration; see Variant.
 	Mixed  bool
 	Styles []Style
+	// Far is how much longer the way from the last process to Redis is, in each direction. The
+	// processes of a Cluster are all alike.
+	Far time.Duration
 	// Servers is how many there are, which know nothing of each other unless they are a
 	// Cluster; 0 for one.
 	Servers int
@@ -43,13 +47,27 @@ func (p Plan) Variant(random *rand.Rand) Plan {
 		p.Watchdog *= 1 + time.Duration(random.IntN(longestWatchdog))
 		p.Poll /= 1 + time.Duration(random.IntN(3))
 		p.CallTimeout *= 1 + time.Duration(random.IntN(4))
-		p.HandOffLimit = []time.Duration{0, time.Millisecond, 50 * time.Millisecond}[random.IntN(3)]
+		p.HandOffLimit = []time.Duration{0, time.Millisecond, longestHandOffLimit}[random.IntN(3)]
 	}
 	return p
 }
 
 // longestWatchdog is how much longer a Variant's Watchdog is at most.
 const longestWatchdog = 2
+
+// defaultHandOffLimit is Lockkeeper's, and longestHandOffLimit that of some Variants.
+const (
+	defaultHandOffLimit = 5 * time.Millisecond
+	longestHandOffLimit = 50 * time.Millisecond
+)
+
+// Turn is the longest hand-off limit that is in use.
+func (p *Plan) Turn() time.Duration {
+	if p.Mixed {
+		return longestHandOffLimit
+	}
+	return cmp.Or(p.HandOffLimit, defaultHandOffLimit)
+}
 
 // Lease is the longest TTL that is in use.
 func (p *Plan) Lease() time.Duration {
