@@ -157,27 +157,27 @@ func refusal(op Op, reason lock.Reason, detail string) lock.Answer {
 	return lock.Answer{Kind: kind, Reason: reason, TTL: -1, Detail: detail}
 }
 
-// unbounded reports whether the caller waits longer than any command takes, so that it may run
-// one. A command has a deadline, but the client ignores it while it waits for a connection that
-// it opens for another command.
-func (call *Call) unbounded(lease time.Duration) bool {
+// mayRun reports whether the caller waits longer than any command takes, so that it may run one;
+// left is the rest of the lease. A command has a deadline, but the client ignores it while it waits
+// for a connection that it opens for another command.
+func (call *Call) mayRun(left time.Duration) bool {
 	switch call.Op {
 	case OpAcquire:
 		return !call.Try && call.Wait == 0
 	case OpRelease:
-		return lease >= longestDial // that is when it returns at the latest
+		return left >= longestDial // it returns when the lease ends, at the latest
 	}
 	return false
 }
 
-// longestDial is more than rueidis gives a connection to be opened, 5 s, unless its user
-// has said otherwise.
-const longestDial = 10 * time.Second
+// longestDial is how long rueidis gives a connection to be opened, unless its user has said
+// otherwise.
+const longestDial = 5 * time.Second
 
 // Do submits a call and waits for its outcome; answered is false if ctx ends first.
 func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered bool) {
 	ended := ctx.Done()
-	call.lends = ended == nil && call.unbounded(r.cfg.Watchdog)
+	call.lends = ended == nil
 	r.submit(call)
 	for {
 		job, answered := call.future.await(ended, &out)

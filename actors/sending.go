@@ -37,7 +37,7 @@ func (s *lockState) Lend(kind lock.CommandKind, call redisio.Call) bool {
 	if lender == nil && (kind == lock.Acquire || kind == lock.SyncQueue) {
 		lender, waiting = s.lock.Next().(*Call)
 	}
-	if lender == nil || !lender.lends || !s.rt.borrow() {
+	if lender == nil || !lender.lends || !lender.mayRun(s.lock.LeaseUntil()-s.now) || !s.rt.borrow() {
 		return false
 	}
 	if !lender.future.lend(&loan{rt: s.rt, call: call}, waiting) {

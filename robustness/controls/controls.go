@@ -173,7 +173,7 @@ var All = []Control{
 	},
 	{
 		Name: "unbounded loan", Rule: "14 every call is bounded", Broken: "a caller runs a command that takes longer than it would wait",
-		Edits: []Edit{{"actors/call.go", "call.lends = ended == nil && call.unbounded(r.cfg.Watchdog)", "call.lends = ended == nil"}},
+		Edits: []Edit{{"actors/sending.go", " || !lender.mayRun(s.lock.LeaseUntil()-s.now)", ""}},
 		Plan: traffic.Plan{
 			Watchdog: 6 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: 1500 * time.Millisecond, Idle: time.Second,
 			Styles: []traffic.Style{{Kind: traffic.Plain, Workers: 3, Hold: ms(0, 25), Think: ms(0, 30), Impatient: 0.8, GiveUp: ms(0, 50)}},

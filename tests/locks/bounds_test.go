@@ -116,23 +116,31 @@ func TestCallsAreBounded(t *testing.T) {
 	}
 }
 
-// A caller that has a bound runs no command itself: rueidis has it wait for a connection
-// that is being opened for somebody else, whatever the command's deadline.
-func TestBoundedCallWaitsForNoOtherDial(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	options, err := rueidis.ParseURL(server.URL())
+// stuckDials opens a System whose client, once stick is called, has no connection, and waits to
+// open one until the context of whoever asked first ends, or the test.
+func stuckDials(t *testing.T, cfg lockkeeper.Config) (s *locktest.Site, client rueidis.Client, stick func(), dialing chan struct{}) {
+	t.Helper()
+	options, err := rueidis.ParseURL(redistest.Start(t).URL())
 	if err != nil {
 		t.Fatal(err)
 	}
 	options.DisableRetry, options.DisableCache, options.PipelineMultiplex = true, true, -1
 	var mu sync.Mutex
 	var connections []net.Conn
-	var hangs atomic.Bool
+	var sticks atomic.Bool
+	over := make(chan struct{})
+	dialing = make(chan struct{}, 1)
 	options.DialCtxFn = func(ctx context.Context, address string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
-		if hangs.Load() {
-			<-ctx.Done()
-			return nil, &net.OpError{Op: "dial", Err: ctx.Err()}
+		if sticks.Load() {
+			select {
+			case dialing <- struct{}{}:
+			default:
+			}
+			select {
+			case <-ctx.Done():
+				return nil, &net.OpError{Op: "dial", Err: ctx.Err()}
+			case <-over:
+			}
 		}
 		c, err := dialer.DialContext(ctx, "tcp", address)
 		mu.Lock()
@@ -140,27 +148,68 @@ func TestBoundedCallWaitsForNoOtherDial(t *testing.T) {
 		connections = append(connections, c)
 		return c, err
 	}
-	client, err := rueidis.NewClient(options)
-	s := locktest.OpenWith(t, client, err, lockkeeper.Config{})
+	client, err = rueidis.NewClient(options)
+	s = locktest.OpenWith(t, client, err, cfg)
 	s.Lame = true
-	t.Cleanup(func() { hangs.Store(false) })
-	hangs.Store(true)
-	mu.Lock()
-	for _, c := range connections {
-		c.Close()
-	}
-	mu.Unlock()
-	began, dialing := time.Now(), make(chan struct{})
+	t.Cleanup(func() {
+		sticks.Store(false)
+		close(over)
+	})
+	return s, client, func() {
+		sticks.Store(true)
+		mu.Lock()
+		defer mu.Unlock()
+		for _, c := range connections {
+			c.Close()
+		}
+	}, dialing
+}
+
+// A caller that has a bound runs no command itself: rueidis has it wait for a connection
+// that is being opened for somebody else, whatever the command's deadline.
+func TestBoundedCallWaitsForNoOtherDial(t *testing.T) {
+	t.Parallel()
+	s, _, stick, _ := stuckDials(t, lockkeeper.Config{})
+	stick()
+	began, asking := time.Now(), make(chan struct{})
 	go func() {
-		close(dialing)
+		close(asking)
 		_, _ = s.Lock(redistest.Name(t) + "other").TryAcquire(context.Background())
 	}()
-	<-dialing
+	<-asking
 	for time.Since(began) < 3*time.Second { // the others' dial lasts for 2 s
 		asked := time.Now()
-		_, err = s.Lock(redistest.Name(t)).Acquire(context.Background(), lockkeeper.WithWait(300*time.Millisecond), lockkeeper.WithLease(time.Second))
+		_, err := s.Lock(redistest.Name(t)).Acquire(context.Background(), lockkeeper.WithWait(300*time.Millisecond), lockkeeper.WithLease(time.Second))
 		if took := time.Since(asked); err == nil || took > 300*time.Millisecond+boundSlack {
 			t.Fatalf("a wait of 300 ms ended after %v: %v", took, err)
 		}
+	}
+}
+
+// Nor does one that releases a lease that ends before a connection may be open: Release returns
+// at the end of the lease, and of the call under way then.
+func TestReleaseOfAShortLeaseWaitsForNoOtherDial(t *testing.T) {
+	t.Parallel()
+	var others sync.WaitGroup
+	t.Cleanup(others.Wait)
+	s, client, stick, dialing := stuckDials(t, lockkeeper.Config{CallTimeout: 300 * time.Millisecond})
+	const lease = 2 * time.Second
+	hold := locktest.Acquire(t, s.Lock(redistest.Name(t)), lockkeeper.WithLease(lease))
+	stick()
+	others.Go(func() {
+		for t.Context().Err() == nil {
+			_ = client.Do(context.Background(), client.B().Ping().Build()).Error()
+		}
+	})
+	<-dialing
+	released := make(chan error, 1)
+	go func() { released <- hold.Release(context.Background()) }()
+	select {
+	case err := <-released:
+		if err == nil {
+			t.Error("a release is confirmed without a connection")
+		}
+	case <-time.After(lease + 300*time.Millisecond + boundLate + boundSlack):
+		t.Error("Release waits for a connection that somebody else opens")
 	}
 }
