@@ -3,7 +3,7 @@
 // # The tree
 //
 //	guardian            one per System; the address for all requests
-//	├── subscriber      one; owns the pub/sub connection
+//	├── subscriber      one; owns the pub/sub connection, hears of releases and transfers
 //	├── lock actor      one per key in Redis that is in use
 //	├── lock actor
 //	└── …
@@ -18,13 +18,21 @@
 // notifications of a loss. It never waits: a command goes out through package backend, and its
 // reply comes back as a message.
 //
+// # Releases and transfers
+//
+// The subscriber tells a lock actor that waits of every message on the channels of its lock: the
+// lock may be free. It subscribes to the turn channel too, on the same connection and before all
+// others, and until Close: there another process says that it has transferred a lock to this
+// system. A message of either sort is a hint. Who misses one finds out with its next try.
+//
 // # Supervision
 //
 // The guardian is resumed when it panics. It is never restarted, since that would stop its
-// children. The subscriber is resumed; it has no state of its own. A lock actor is restarted
-// around the same lockState. A lock actor that crashes more than 10 times within 10 s is given
-// up: its holders are notified of the loss, its waiters are refused, its key is released, and
-// then it stops. No failure is escalated to the host's actors.
+// children. The subscriber is resumed; it has no state of its own, and loses no more than the
+// hint that it crashed over. A lock actor is restarted around the same lockState. A lock actor
+// that crashes more than 10 times within 10 s is given up: its holders are notified of the loss,
+// its waiters are refused, its key is released, and then it stops. No failure is escalated to the
+// host's actors.
 //
 // # What survives a crash of a lock actor
 //

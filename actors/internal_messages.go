@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -23,6 +24,8 @@ type (
 		channel backend.Channel
 		term    uint64
 	}
+	// transferred: another process has made this one the holder.
+	transferred struct{ transfer lock.Transfer }
 	// inspection brings the reply of the inspect script, and then once more with the holder's
 	// record, which is to be there by the deadline.
 	inspection struct {
@@ -67,7 +70,7 @@ type (
 		channel string
 	}
 	// published and confirmed come from the connection.
-	published struct{ channel string }
+	published struct{ channel, payload string }
 	confirmed struct{ channel string }
 )
 
@@ -77,6 +80,7 @@ func (*Call) IgnoreDeadLetterLogging() {}
 func (tick) IgnoreDeadLetterLogging()         {}
 func (unlocked) IgnoreDeadLetterLogging()     {}
 func (listening) IgnoreDeadLetterLogging()    {}
+func (*transferred) IgnoreDeadLetterLogging() {}
 func (*inspection) IgnoreDeadLetterLogging()  {}
 func (*again) IgnoreDeadLetterLogging()       {}
 func (suspicion) IgnoreDeadLetterLogging()    {}

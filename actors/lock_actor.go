@@ -58,6 +58,8 @@ func (a *lockActor) Receive(ctx actor.Context) {
 		if s.relevant(m.channel) {
 			s.handle(m, func(l *lock.Lock, now lock.Instant) { l.Subscribed(now, m.term) })
 		}
+	case *transferred:
+		s.handle(m, func(l *lock.Lock, now lock.Instant) { l.Transferred(now, m.transfer) })
 	case *messages.Acquire:
 		s.acquire(m, ctx.Sender())
 	case *messages.Release:

@@ -83,7 +83,7 @@ func (s *lockState) crashed(swallowed any, sender *actor.PID, reason any) {
 func (s *lockState) repeat(swallowed any, sender *actor.PID) bool {
 	m := unrepeated(swallowed)
 	switch m.(type) {
-	case *replied, *actor.Terminated, unlocked, listening, suspicion, shutdown, abandon:
+	case *replied, *actor.Terminated, unlocked, listening, *transferred, suspicion, shutdown, abandon:
 		return s.rt.deliver(s.pid, &again{m})
 	}
 	return frees(m) && s.gate.enter() && // it counts as one more request

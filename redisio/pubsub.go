@@ -38,6 +38,9 @@ func (p *pubsub) has(channel string) bool {
 	return asked
 }
 
+// confirmed reports whether Redis has confirmed a subscription of the connection's.
+func (p *pubsub) confirmed(channel string) bool { return p != nil && p.asked[channel] }
+
 // end closes the connection after reading what has come before. It must not go back to
 // the client's pool open: rueidis would unsubscribe it there.
 func (p *pubsub) end() {
@@ -61,7 +64,7 @@ func (s *Subscriptions) open(ctx context.Context) (*pubsub, error) {
 	select {
 	case p := <-opened:
 		p.broken = p.client.SetPubSubHooks(rueidis.PubSubHooks{
-			OnMessage: func(m rueidis.PubSubMessage) { s.listener.Message(m.Channel) },
+			OnMessage: func(m rueidis.PubSubMessage) { s.listener.Message(m.Channel, m.Message) },
 			OnSubscription: func(c rueidis.PubSubSubscription) {
 				if c.Kind == "subscribe" {
 					s.confirmed(p, c.Channel)
@@ -113,7 +116,7 @@ func (s *Subscriptions) begin(current, next *pubsub) (channels []string) {
 		return nil // which has ended
 	}
 	s.next = next
-	for channel := range s.want {
+	for _, channel := range s.wanted() {
 		if current.has(channel) {
 			next.asked[channel] = false
 			channels = append(channels, channel)

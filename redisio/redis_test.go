@@ -177,7 +177,10 @@ func (e *ears) tell(what string) {
 	e.told[what]++
 }
 
-func (e *ears) Message(channel string) { e.tell("heard " + channel) }
+func (e *ears) Message(channel, payload string) {
+	e.tell("heard " + channel)
+	e.tell("heard " + channel + ": " + payload)
+}
 
 func (e *ears) Subscribed(channel string) {
 	if e.onSubscribed != nil {
@@ -207,6 +210,9 @@ func (e *ears) await(t testing.TB, what string, n int) {
 	redistest.Eventually(t, fmt.Sprint(what, ", ", n, " times"), func() bool { return e.count(what) >= n })
 }
 
+// first is the channel that comes first in all subscriptions of the tests.
+const first = "ok, the first"
+
 // subscribe opens subscriptions to channels, which are closed when the test ends.
 func subscribe(t *testing.T, client rueidis.Client, channels ...string) (*Subscriptions, *ears) {
 	t.Helper()
@@ -216,7 +222,7 @@ func subscribe(t *testing.T, client rueidis.Client, channels ...string) (*Subscr
 func subscribeOver(t *testing.T, r *Redis, channels ...string) (*Subscriptions, *ears) {
 	t.Helper()
 	e := &ears{told: map[string]int{}}
-	subs := r.NewSubscriptions(e)
+	subs := r.NewSubscriptions(e, first)
 	t.Cleanup(subs.Close)
 	listen(t, subs, e, channels...)
 	return subs, e

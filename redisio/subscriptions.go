@@ -2,9 +2,7 @@ package redisio
 
 import (
 	"context"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -28,9 +26,10 @@ const (
 type Listener interface {
 	// Message reports a message on the channel. It may be called twice for one message, and for
 	// a channel that was removed a moment ago.
-	Message(channel string)
+	Message(channel, payload string)
 	// Subscribed reports that from now on no message on the channel is missed. It is called
-	// again after every reconnect, since messages may have been missed before.
+	// again after every reconnect, since messages may have been missed before. For the first
+	// channel it is called before it is called for any other one, unless that was refused.
 	Subscribed(channel string)
 	// Refused reports that Redis does not let this client subscribe to the channels.
 	Refused(channels []string, err *Error)
@@ -38,6 +37,10 @@ type Listener interface {
 
 // Subscriptions keeps any number of channels subscribed over one connection. It opens the
 // connection for the first channel, and reopens it whenever it breaks.
+//
+// One channel comes first: every connection subscribes to it before all others, and it stays until
+// Close. Whoever is subscribed to another channel is therefore subscribed to this one too, unless
+// Redis refuses it. It is then asked for again on the next connection that is opened after a break.
 //
 // It never sends UNSUBSCRIBE: if Redis answers that, or the PING that rueidis sends with it,
 // with an error, rueidis panics on a goroutine of its own; and Redis refuses both while a script
@@ -47,6 +50,7 @@ type Listener interface {
 type Subscriptions struct {
 	client   rueidis.Client
 	listener Listener
+	first    string
 
 	mu      sync.Mutex // guards what follows, and what is asked of the connections
 	want    map[string]struct{}
@@ -67,12 +71,14 @@ type Subscriptions struct {
 	others  sync.WaitGroup // goroutines that open or close connections
 }
 
-// NewSubscriptions returns Subscriptions without a connection; the first Add opens it.
-func (r *Redis) NewSubscriptions(listener Listener) *Subscriptions {
+// NewSubscriptions returns Subscriptions without a connection; the first Add opens it. first is the
+// channel that comes first, and is never added or removed.
+func (r *Redis) NewSubscriptions(listener Listener, first string) *Subscriptions {
 	s := &Subscriptions{
 		client:    r.client,
 		listener:  listener,
-		want:      map[string]struct{}{},
+		first:     first,
+		want:      map[string]struct{}{first: {}},
 		lingering: map[string]struct{}{},
 		changed:   make(chan struct{}, 1),
 		done:      make(chan struct{}),
@@ -114,6 +120,14 @@ func (s *Subscriptions) Subscribed(channel string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current.has(channel) || s.next.has(channel)
+}
+
+// Confirmed reports whether Redis has confirmed the subscription to the channel, on a connection
+// that is not known to be broken.
+func (s *Subscriptions) Confirmed(channel string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current.confirmed(channel) || s.next.confirmed(channel)
 }
 
 // replace has the connection replaced soon, though nothing lingers.
@@ -178,7 +192,7 @@ func (s *Subscriptions) serve(connection *pubsub) {
 	s.mu.Lock()
 	s.current, s.stale = connection, false
 	clear(s.lingering)
-	s.touched = slices.Collect(maps.Keys(s.want))
+	s.touched = s.wanted()
 	s.mu.Unlock()
 	ctx, cancel := context.WithCancel(s.ctx)
 	replacements, preparing := make(chan replacement), false
@@ -231,6 +245,17 @@ func (s *Subscriptions) serve(connection *pubsub) {
 			return
 		}
 	}
+}
+
+// wanted are the channels to subscribe to, the first one first; mu is held.
+func (s *Subscriptions) wanted() []string {
+	channels := append(make([]string, 0, len(s.want)), s.first)
+	for channel := range s.want {
+		if channel != s.first {
+			channels = append(channels, channel)
+		}
+	}
+	return channels
 }
 
 func later(a, b time.Time) time.Time {

@@ -94,7 +94,7 @@ func TestSubscribedIsNotToldTooEarly(t *testing.T) {
 	channel := redistest.Name(t)
 	subs, e := subscribe(t, connect(t, p.URL()), channel+"first")
 	watch(p, func(cmd []string) {
-		if slices.Contains(cmd, channel) && e.count("subscribed "+channel) > 0 {
+		if slices.Contains(cmd, channel) && (e.count("subscribed "+channel) > 0 || subs.Confirmed(channel)) {
 			t.Error("told before Redis confirmed")
 		}
 	})
@@ -104,6 +104,110 @@ func TestSubscribedIsNotToldTooEarly(t *testing.T) {
 	subs.wake()
 	subs.mu.Unlock()
 	e.await(t, "subscribed "+channel, 1)
+	if !subs.Confirmed(channel) || subs.Confirmed("never added") {
+		t.Error("what is confirmed")
+	}
+}
+
+// Whoever is subscribed to a channel is subscribed to the first one too, at every moment: as
+// the server has it, and as the listener is told.
+func TestOneChannelComesFirst(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := redistest.NewProxy(t, s.Addr())
+	watch(p, func(cmd []string) {
+		if slices.Index(cmd, first) > 1 {
+			t.Errorf("the first channel stands behind %s", cmd[1])
+		}
+	})
+	subs, e := subscribe(t, connect(t, p.URL()))
+	e.onSubscribed = func(channel string) {
+		if !subs.Confirmed(first) {
+			t.Errorf("told of %s before the first channel was confirmed", channel)
+		}
+	}
+	if subs.Confirmed(first) {
+		t.Error("the first channel is confirmed before anything was added")
+	}
+	numsub := []string{"PUBSUB", "NUMSUB", first}
+	for i := range subscribeBatch + 100 {
+		channel := fmt.Sprint("c", i)
+		subs.Add(channel)
+		numsub = append(numsub, channel)
+	}
+	check := func() {
+		t.Helper()
+		counts, err := s.Do(t, numsub...).AsIntMap()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for channel, n := range counts {
+			if n > counts[first] {
+				t.Errorf("%s has %d subscribers, and the first channel has %d", channel, n, counts[first])
+			}
+		}
+	}
+	for n := range 10 {
+		// No confirmation is under way when the connection breaks: it would come too late.
+		for _, channel := range numsub[3:] {
+			for e.count("subscribed "+channel) <= n {
+				check()
+			}
+		}
+		if n%2 == 0 { // a replacement, without a gap
+			listen(t, subs, e, "gone")
+			subs.Remove("gone")
+			for s.Subscribers(t, "gone") > 0 {
+				check()
+			}
+		}
+		s.KillClients(t, "pubsub")
+	}
+	e.await(t, "subscribed "+first, 11)
+	hears(t, s, e, first)
+}
+
+// The first channel stays when no other one is left, and ends with Close.
+func TestTheFirstChannelStays(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	subs, e := subscribe(t, connect(t, s.URL()))
+	awaitSubscribers(t, s, first, 0)
+	for range 3 {
+		listen(t, subs, e, "goes")
+		subs.Remove("goes")
+		awaitSubscribers(t, s, "goes", 0)
+		awaitSubscribers(t, s, first, 1)
+	}
+	do(t, s, "PUBLISH", first, "a payload")
+	e.await(t, "heard "+first+": a payload", 1)
+	if n := e.count("subscribed " + first); n != 1 {
+		t.Errorf("told %d times of the first channel, want once: there was a gap", n)
+	}
+	subs.Close()
+	awaitSubscribers(t, s, first, 0)
+	if subs.Confirmed(first) {
+		t.Error("it is confirmed after Close")
+	}
+}
+
+// A first channel that the ACL forbids keeps nobody from the others, and is asked for again on the
+// next connection.
+func TestTheFirstChannelIsRefused(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	subs, e := subscribe(t, connect(t, user(t, s, "+@all ~* resetchannels &c*")), "c0")
+	for i := 1; i < 5; i++ {
+		listen(t, subs, e, fmt.Sprint("c", i))
+	}
+	if n := e.count("refused " + first); n != 1 || subs.Confirmed(first) {
+		t.Errorf("refused %d times, confirmed: %v", n, subs.Confirmed(first))
+	}
+	do(t, s, "ACL", "SETUSER", "user", "allchannels")
+	s.KillClients(t, "pubsub")
+	e.await(t, "subscribed "+first, 1)
+	e.await(t, "subscribed c4", 2)
+	hears(t, s, e, first, "c0", "c4")
 }
 
 func TestSubscriptionsInACluster(t *testing.T) {

@@ -106,6 +106,14 @@ func (s *Server) Subscribers(t testing.TB, channel string) int64 {
 	return numbers[channel]
 }
 
+// Channels lists the channels that somebody is subscribed to, except those on which a client
+// hears of the locks that are transferred to it: these stay for as long as the client runs.
+func (s *Server) Channels(t testing.TB) []string {
+	t.Helper()
+	all := must[[]string](t, "PUBSUB CHANNELS")(s.Do(t, "PUBSUB", "CHANNELS").AsStrSlice())
+	return slices.DeleteFunc(all, func(channel string) bool { return strings.HasPrefix(channel, "lockkeeper_turn:") })
+}
+
 // KillClients cuts the connections of a kind, "normal" or "pubsub", except that of
 // the test's own client, on the server's side. It returns how many there were.
 func (s *Server) KillClients(t testing.TB, kind string) int64 {

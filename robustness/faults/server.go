@@ -126,7 +126,8 @@ func (s *server) signal(sig os.Signal) error { return s.cmd.Process.Signal(sig) 
 func (s *server) list(args ...string) (names []string, err error) {
 	lines, err := s.do(args...)
 	for i := 2; i < len(lines); i += 2 {
-		if !strings.HasPrefix(lines[i], "redisson_lock_token:") && lines[i] != "lockkeeper_memory" && !strings.HasPrefix(lines[i], "{lockkeeper_systems}") {
+		if !strings.HasPrefix(lines[i], "redisson_lock_token:") && lines[i] != "lockkeeper_memory" && !strings.HasPrefix(lines[i], "{lockkeeper_systems}") &&
+			!strings.HasPrefix(lines[i], "lockkeeper_turn:") {
 			names = append(names, lines[i])
 		}
 	}

@@ -239,9 +239,9 @@ func (w *World) Profile(dir string) error {
 	return nil
 }
 
-// Leftovers are what is in Redis: its keys but for the counters of tokens, which stay, the records of Systems, which
-// outlive those that were killed,
-// and the channels that somebody is subscribed to.
+// Leftovers are what is in Redis: its keys but for the counters of tokens, which stay, and the records of Systems, which
+// outlive those that were killed; and the channels that somebody is subscribed to, but for the Systems' turn channels,
+// which end with them.
 func (w *World) Leftovers() (keys, channels []string, err error) {
 	for _, s := range w.servers() {
 		more, err := s.list("KEYS", "*")

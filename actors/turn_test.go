@@ -1,0 +1,321 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// observed is a system that does not poll, behind a proxy, and what is seen of it.
+type observed struct {
+	*Runtime
+	server *redistest.Server
+	turns  string
+
+	mu        sync.Mutex // guards what follows
+	owner     string     // the owner field of the last command
+	refused   []uint64   // the commands that were refused
+	transfers []lock.Transfer
+	crash     func(m any) bool // before which message; may be nil
+}
+
+func observe(t *testing.T, url func(addr string) string) *observed {
+	t.Helper()
+	o := &observed{server: redistest.Shared(t)}
+	proxy := redistest.NewProxy(t, o.server.Addr())
+	client, err := redisio.Connect(url(proxy.Addr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	logger := slog.New(slog.DiscardHandler)
+	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
+	faultinject.Into(system, o.middleware)
+	o.Runtime = Start(system, client, Config{
+		Config: lock.Config{
+			Watchdog: time.Minute, Renewal: 20 * time.Second, HandOffLimit: 5 * time.Millisecond, ForcedYield: time.Second, Poll: time.Hour,
+			CallTimeout: time.Minute, QueueLimit: 100,
+		},
+		KeyPrefix: "app: ", WaiterTimeout: 5 * time.Second, Idle: time.Minute, Logger: logger,
+	})
+	o.turns = redisio.TurnChannel(o.id)
+	t.Cleanup(func() { o.Close(nil); client.Close() })
+	proxy.DropRepliesTo(func(cmd []string) bool {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		for _, word := range cmd {
+			if strings.HasPrefix(word, o.id+":") {
+				o.owner = word
+			}
+		}
+		return false
+	}, 1)
+	return o
+}
+
+func plain(addr string) string { return "redis://" + addr }
+
+func (o *observed) middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
+	return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
+		o.mu.Lock()
+		crashes := o.crash != nil && o.crash(e.Message)
+		if crashes {
+			o.crash = nil
+		}
+		o.mu.Unlock()
+		if crashes {
+			panic(fmt.Sprintf("before %T", e.Message))
+		}
+		o.mu.Lock()
+		switch m := unrepeated(e.Message).(type) {
+		case *replied:
+			if m.result.Outcome == lock.Refused {
+				o.refused = append(o.refused, m.seq)
+			}
+		case *transferred:
+			o.transfers = append(o.transfers, m.transfer)
+		}
+		o.mu.Unlock()
+		next(c, e)
+	}
+}
+
+// crashOnce makes the actor crash that is about to handle such a message.
+func (o *observed) crashOnce(before func(m any) bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.crash = before
+}
+
+func (o *observed) do(t *testing.T, args ...string) {
+	t.Helper()
+	if err := o.server.Do(t, args...).Error(); err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+}
+
+func (o *observed) awaitSubscribers(t *testing.T, channel string, n int64) {
+	t.Helper()
+	redistest.Eventually(t, fmt.Sprint(n, " subscribers of ", channel), func() bool { return o.server.Subscribers(t, channel) == n })
+}
+
+// wait acquires a lock that another has for ever, and returns when nothing but a message brings
+// the next try.
+func (o *observed) wait(t *testing.T, name string) (granted <-chan Outcome, call *Call) {
+	t.Helper()
+	key, result := o.cfg.KeyPrefix+name, make(chan Outcome, 1)
+	o.do(t, "HSET", key, "another", "1")
+	call = &Call{Op: OpAcquire, Name: name}
+	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)
+	go func() {
+		defer cancel()
+		answer, _ := o.Do(ctx, call)
+		result <- answer
+	}()
+	redistest.Eventually(t, "a refusal after the subscription", func() bool {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return len(o.refused) >= 2
+	})
+	return result, call
+}
+
+// transfer has the waiter be the owner in Redis, and tells it.
+func (o *observed) transfer(t *testing.T, name string) lock.Transfer {
+	t.Helper()
+	o.mu.Lock()
+	owner, transfer := o.owner, lock.Transfer{Seq: o.refused[len(o.refused)-1]}
+	o.mu.Unlock()
+	if _, err := fmt.Sscan(strings.TrimPrefix(owner, o.id+":"), &transfer.Term); err != nil {
+		t.Fatalf("%q: %v", owner, err)
+	}
+	script := `redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], ARGV[1], 1) redis.call('PEXPIRE', KEYS[1], 60000)
+		return redis.call('PUBLISH', ARGV[2], ARGV[3] .. ' 0 ' .. KEYS[1])`
+	o.do(t, "EVAL", script, "1", o.cfg.KeyPrefix+name, owner, o.turns, fmt.Sprint(transfer.Term, " ", transfer.Seq))
+	return transfer
+}
+
+func (o *observed) heard() []lock.Transfer {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.transfers
+}
+
+// frees takes a grant and gives the lock back.
+func (o *observed) frees(t *testing.T, granted <-chan Outcome, call *Call) {
+	t.Helper()
+	select {
+	case answer := <-granted:
+		if answer.Kind != lock.Granted {
+			t.Fatalf("%+v", answer)
+		}
+		if freed, _ := o.Do(t.Context(), call.about(OpRelease, answer.HoldID)); freed.Kind != lock.Freed {
+			t.Fatalf("%+v", freed)
+		}
+	case <-time.After(redistest.Limit):
+		t.Fatal("the lock was not granted")
+	}
+}
+
+// Nothing but a well-formed message about a lock of this system's reaches a lock actor, and that
+// one is granted the lock.
+func TestATransferReachesItsLockActor(t *testing.T) {
+	o := observe(t, plain)
+	name := redistest.Name(t) + " with spaces"
+	granted, call := o.wait(t, name)
+	key := o.cfg.KeyPrefix + name
+	for _, payload := range []string{"", "0", "1 1 0", "1 1 0 ", "1 x 0 " + key, "0 1 0 " + key, "1 1 0 " + name, "1 1 0 other", "1 1 0 " + key + " "} {
+		o.do(t, "PUBLISH", o.turns, payload)
+	}
+	o.do(t, "PUBLISH", redisio.TurnChannel("another"), "1 1 0 "+key)
+	want := o.transfer(t, name)
+	o.frees(t, granted, call)
+	if heard := o.heard(); len(heard) != 1 || !reflect.DeepEqual(heard[0], want) {
+		t.Errorf("transfers %+v, want %+v", heard, want)
+	}
+	o.do(t, "PUBLISH", o.turns, "77 78 79 "+key)
+	redistest.Eventually(t, "the next transfer", func() bool { return len(o.heard()) == 2 })
+	if got, want := o.heard()[1], (lock.Transfer{Term: 77, Seq: 78, Tokens: []int64{79}}); !reflect.DeepEqual(got, want) {
+		t.Errorf("transferred %+v, want %+v", got, want)
+	}
+}
+
+// A lock actor that crashes over a transfer handles it again. A subscriber that does so loses
+// that one, and brings the next.
+func TestCrashOverATransfer(t *testing.T) {
+	for who, before := range map[string]func(m any) bool{
+		"lock actor": func(m any) bool { _, ok := m.(*transferred); return ok },
+		"subscriber": func(m any) bool { _, ok := m.(*published); return ok },
+	} {
+		t.Run(who, func(t *testing.T) {
+			o := observe(t, plain)
+			name := redistest.Name(t)
+			granted, call := o.wait(t, name)
+			o.crashOnce(before)
+			if who == "subscriber" {
+				o.do(t, "PUBLISH", o.turns, "1 1 0 "+o.cfg.KeyPrefix+name)
+			}
+			o.transfer(t, name)
+			o.frees(t, granted, call)
+			if n := len(o.heard()); n != 1 {
+				t.Errorf("%d transfers were heard of, want 1", n)
+			}
+		})
+	}
+}
+
+// The turn channel is subscribed with the first channel of a lock's, and then until Close.
+func TestTheTurnChannelStays(t *testing.T) {
+	o := observe(t, plain)
+	name := redistest.Name(t)
+	o.use(t, "uncontended "+name)
+	if n := o.server.Subscribers(t, o.turns); n != 0 {
+		t.Errorf("%d subscribers before anybody has waited", n)
+	}
+	granted, call := o.wait(t, name)
+	channel := redisio.Channel(o.cfg.KeyPrefix + name)
+	o.awaitSubscribers(t, channel, 1)
+	o.awaitSubscribers(t, o.turns, 1)
+	o.transfer(t, name)
+	o.frees(t, granted, call)
+	o.awaitSubscribers(t, channel, 0)
+	o.awaitSubscribers(t, o.turns, 1)
+	o.Close(nil)
+	o.awaitSubscribers(t, o.turns, 0)
+}
+
+// recorder is a backend that keeps the commands to itself.
+type recorder struct {
+	backend.Backend
+	last lock.Command
+}
+
+func (r *recorder) Run(c lock.Command, _ time.Time) { r.last = c }
+
+// says tells for which commands a lock says that it is counted among the subscribers.
+func (r *recorder) says(s *lockState) (subscribed []string) {
+	for _, c := range []struct {
+		what string
+		kind lock.CommandKind
+		term uint64
+	}{
+		{"acquire", lock.Acquire, 0}, {"place", lock.Acquire, 1}, {"release", lock.Release, 0},
+		{"yield", lock.Yield, 0}, {"yield to the end of the line", lock.Yield, 1}, {"count", lock.CountWaiters, 0},
+	} {
+		s.send(lock.Command{Kind: c.kind, Term: 1, Place: lock.Place{Term: c.term}})
+		if r.last.Subscribed {
+			subscribed = append(subscribed, c.what)
+		}
+	}
+	return subscribed
+}
+
+// What a command says of the subscription is what Redis counts, and a place needs the turn
+// channel, too.
+func TestSubscribedCommands(t *testing.T) {
+	expect := func(t *testing.T, when string, got []string, want ...string) {
+		t.Helper()
+		if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
+			t.Errorf("%s: %q say that they are subscribed, want %q", when, got, want)
+		}
+	}
+	record := func(o *observed, name string, made making) (*lockState, *recorder) {
+		s := newLockState(o.Runtime, lockKey{name: name, made: made}, messages.Kind_KIND_REENTRANT, nil)
+		r := &recorder{Backend: backend.Single(o.Runtime.server, protocol.Reentrant, name, &o.options, s)}
+		s.pid, s.backend = actor.NewPID("nonhost", "nobody"), r
+		return s, r
+	}
+	t.Run("in turn", func(t *testing.T) {
+		o := observe(t, plain)
+		name := redistest.Name(t)
+		s, r := record(o, name, ofOneKey)
+		expect(t, "never listened", r.says(s))
+		s.listen(1)
+		channel := redisio.Channel(o.cfg.KeyPrefix + name)
+		redistest.Eventually(t, "the confirmation", func() bool { return o.channels.subscriptions.Confirmed(channel) })
+		expect(t, "listening", r.says(s), "place", "release", "yield", "yield to the end of the line", "count")
+		other, _ := record(o, name, ofOneKey)
+		other.listen(1)
+		redistest.Eventually(t, "the other to listen", func() bool { return o.channels.shared(s, channel) })
+		expect(t, "with another", r.says(s))
+		other.stopListening()
+		redistest.Eventually(t, "the other to go", func() bool { return !o.channels.shared(s, channel) })
+		expect(t, "alone again", r.says(s), "place", "release", "yield", "yield to the end of the line", "count")
+		s.stopListening()
+		expect(t, "a moment later", r.says(s), "place", "release", "yield", "yield to the end of the line", "count")
+		redistest.Eventually(t, "the channel to go", func() bool { return !o.channels.subscribed(channel) })
+		expect(t, "afterwards", r.says(s))
+		if s.listened {
+			t.Error("a release looks for subscribers that there are not")
+		}
+	})
+	t.Run("without the turn channel", func(t *testing.T) {
+		user := strings.NewReplacer("/", "", " ", "").Replace(redistest.Name(t))
+		server := redistest.Shared(t)
+		if err := server.Do(t, "ACL", "SETUSER", user, "on", ">secret", "+@all", "~*", "resetchannels", "&redisson_*").Error(); err != nil {
+			t.Fatal(err)
+		}
+		o := observe(t, func(addr string) string { return "redis://" + user + ":secret@" + addr })
+		name := redistest.Name(t)
+		s, r := record(o, name, ofOneKey)
+		s.listen(1)
+		redistest.Eventually(t, "the confirmation", func() bool {
+			return o.channels.subscriptions.Confirmed(redisio.Channel(o.cfg.KeyPrefix + name))
+		})
+		expect(t, "listening", r.says(s), "release", "yield", "count")
+	})
+}
