@@ -21,7 +21,7 @@ func distances() (list []scenario) {
 			for _, away := range []int{1, 5, 20} {
 				s := scenario{
 					name: fmt.Sprintf("s14-%s-%dms-%dms", k.name, hold, away), section: "s14-" + k.name,
-					title:     "distance, " + k.title + ": 2 processes beside Redis and 1 far away, with 4 goroutines each",
+					title:     "distance, " + k.title + ": 2 processes beside Redis and 1 far away, with 4 goroutines each; hold + distance",
 					processes: 3, goroutines: 4, kind: k.kind, oneKey: true, stretch: 2,
 					work: time.Duration(hold) * time.Millisecond, distance: time.Duration(away) * time.Millisecond,
 					libs: []string{ours}, columns: distanceColumns, bars: 2, run: (*task).compare,
@@ -106,6 +106,7 @@ func roundTrip(addr string) (time.Duration, error) {
 type line struct {
 	*phases
 	task *task
+	turn time.Duration // what is longer is two turns
 
 	mu      sync.Mutex
 	asked   []time.Time // when each user began to wait; zero if it does not
@@ -113,11 +114,13 @@ type line struct {
 	since   time.Time     // when the process began to wait; zero if it holds the lock or does not want it
 	longest time.Duration // wait of a user
 	without time.Duration // longest wait of the process, with none of its users granted
-	turns   int           // grants that followed one of another process
+	turns   int           // a grant begins one if another process had the lock before, or the turn was long enough
+	began   time.Time     // when the present one did
+	changes int           // of the process that has the lock, to this one
 }
 
 func newLine(t *task, s scenario, p *phases) *line {
-	return &line{phases: p, task: t, asked: make([]time.Time, s.goroutines)}
+	return &line{phases: p, task: t, turn: s.turn(t.Lib), asked: make([]time.Time, s.goroutines)}
 }
 
 func (l *line) begin(user int) {
@@ -140,10 +143,18 @@ func (l *line) enter(user int) {
 	before := l.task.shared.last.Swap(me)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	changed := before != me
+	another := changed || time.Since(l.began) >= l.turn
+	if another {
+		l.began = time.Now()
+	}
 	if l.counts() {
 		l.measure(user)
-		if before != me {
+		if another {
 			l.turns++
+		}
+		if changed {
+			l.changes++
 		}
 	}
 	l.asked[user], l.since = time.Time{}, time.Time{}
@@ -175,11 +186,28 @@ func (l *line) report(r *report) {
 	for i := range l.asked {
 		l.measure(i)
 	}
-	r.Turns, r.Longest, r.Without = l.turns, l.longest, l.without
+	r.Turns, r.Changes, r.Longest, r.Without = l.turns, l.changes, l.longest, l.without
 }
 
-// handOffLimit is Lockkeeper's default.
-const handOffLimit = 5 * time.Millisecond
+// handOffLimit is Lockkeeper's default, and late how much later the last grant may be seen that
+// it allows.
+const (
+	handOffLimit = 5 * time.Millisecond
+	late         = time.Millisecond
+)
+
+// tenure is for how long a process of a library passes the lock on in memory.
+func tenure(lib string) time.Duration {
+	if isPeer(lib) || lib == limitQueue {
+		return 0
+	}
+	return handOffLimit
+}
+
+// turn is how long after the first grant of a turn another one begins, if not before.
+func (s scenario) turn(lib string) time.Duration {
+	return max(s.work, tenure(lib)+late)
+}
 
 // compare adds what the processes have got, and what would be right.
 //
@@ -192,11 +220,7 @@ const handOffLimit = 5 * time.Millisecond
 // trip take, even if nobody else wants the lock. It is told apart from others by its turns, as
 // what it has within one of them costs no round trip.
 func (r *result) compare(t task, s scenario, reports []report) {
-	last, tenure := reports[s.processes-1], time.Duration(0)
-	if !isPeer(t.Lib) && t.Lib != limitQueue {
-		tenure = handOffLimit
-	}
-	turns := 0
+	last, changes := reports[s.processes-1], 0
 	for i := range reports {
 		grants := 0
 		for _, n := range reports[i].Grants {
@@ -204,11 +228,11 @@ func (r *result) compare(t task, s scenario, reports []report) {
 		}
 		r.GrantsEach = append(r.GrantsEach, grants)
 		r.TurnsEach = append(r.TurnsEach, reports[i].Turns)
-		turns += reports[i].Turns
+		changes += reports[i].Changes
 		r.Longest = max(r.Longest, micros(reports[i].Longest))
 		r.Without = max(r.Without, micros(reports[i].Without))
 	}
-	turn := max(s.work, tenure)
+	turn := max(s.work, tenure(t.Lib))
 	r.RoundTrip = micros(last.RoundTrip)
 	r.Bound = float64(s.processes+1) * (micros(turn) + r.RoundTrip)
 	if s.odd() {
@@ -220,8 +244,8 @@ func (r *result) compare(t task, s scenario, reports []report) {
 		return
 	}
 	r.Possible = last.Seconds * 1e6 / (micros(turn) + r.RoundTrip)
-	r.SentPerTurn = float64(reports[0].Redis.Sent) / float64(max(turns, 1))
-	r.AllPerTurn = float64(reports[0].Redis.All) / float64(max(turns, 1))
+	r.SentPerTurn = float64(reports[0].Redis.Sent) / float64(max(changes, 1))
+	r.AllPerTurn = float64(reports[0].Redis.All) / float64(max(changes, 1))
 }
 
 func micros(d time.Duration) float64 { return float64(d) / 1e3 }

@@ -18,7 +18,7 @@ func measured(t *testing.T, name string, roundTrip time.Duration, turns ...int) 
 	}
 	var reports []report
 	for i, n := range turns {
-		r := report{Seconds: 2, Grants: []int{n, n}, Turns: n, Longest: 50 * time.Millisecond, Without: time.Duration(i) * 10 * time.Millisecond}
+		r := report{Seconds: 2, Grants: []int{n, n}, Turns: n, Changes: n, Longest: 50 * time.Millisecond, Without: time.Duration(i) * 10 * time.Millisecond}
 		if i == len(turns)-1 {
 			r.RoundTrip = roundTrip
 		}
@@ -85,7 +85,7 @@ func TestLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ms = time.Millisecond
 		clock, shared := &phases{}, &shared{}
-		one, other := newLine(&task{shared: shared}, scenario{goroutines: 2}, clock), newLine(&task{shared: shared, Index: 1}, scenario{goroutines: 1}, clock)
+		one, other := newLine(&task{shared: shared}, scenario{goroutines: 2, work: 35 * ms}, clock), newLine(&task{shared: shared, Index: 1}, scenario{goroutines: 1}, clock)
 		clock.begin()
 		one.begin(0)
 		one.begin(1)
@@ -108,6 +108,36 @@ func TestLine(t *testing.T) {
 		}
 		if second.Turns != 1 || second.Longest != 40*ms || second.Without != 40*ms {
 			t.Errorf("the other process has %d turns, and waited %v and %v", second.Turns, second.Longest, second.Without)
+		}
+	})
+}
+
+// A turn is over when another process has had the lock, or when it has lasted long enough.
+func TestTurnOfAProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock, shared := &phases{}, &shared{}
+		one := newLine(&task{Lib: ours, shared: shared}, scenario{goroutines: 1}, clock)
+		other := newLine(&task{Lib: ours, shared: shared, Index: 1}, scenario{goroutines: 1}, clock)
+		clock.begin()
+		grant := func(l *line, after time.Duration) {
+			l.begin(0)
+			time.Sleep(after)
+			l.enter(0)
+			l.leave()
+		}
+		const ms = time.Millisecond
+		grant(one, 0)
+		grant(one, 5*ms) // the same turn
+		grant(one, 1*ms) // another
+		grant(one, 5*ms) // the same
+		grant(other, 0)
+		grant(one, 0)
+		grant(one, 6*ms)
+		var first, second report
+		one.report(&first)
+		other.report(&second)
+		if first.Turns != 4 || first.Changes != 2 || second.Turns != 1 || second.Changes != 1 {
+			t.Errorf("%d turns after %d changes, and %d after %d", first.Turns, first.Changes, second.Turns, second.Changes)
 		}
 	})
 }

@@ -40,7 +40,7 @@ type result struct {
 
 	// s14 and s15, and the lists have the processes in their order, the far or odd one last.
 	GrantsEach  []int   `json:"grants_each,omitempty"`
-	TurnsEach   []int   `json:"turns_each,omitempty"`              // s14: grants that followed one of another process
+	TurnsEach   []int   `json:"turns_each,omitempty"`              // s14
 	Longest     float64 `json:"longest_wait_us,omitempty"`         // of a goroutine; s15: of the odd process
 	Without     float64 `json:"longest_process_wait_us,omitempty"` // with none of its goroutines granted
 	RoundTrip   float64 `json:"round_trip_us,omitempty"`           // of the last process

@@ -191,7 +191,7 @@ func (s scenario) variant() string {
 	case s.odd():
 		return "+" + s.distance.String()
 	case s.distance > 0:
-		return fmt.Sprintf("%v +%v", s.work, s.distance)
+		return fmt.Sprintf("%d+%d ms", s.work.Milliseconds(), s.distance.Milliseconds())
 	default:
 		return ""
 	}

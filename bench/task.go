@@ -43,7 +43,8 @@ type report struct {
 	Held       float64   // s11: seconds for which somebody in this process held the lock
 	ClientCPU  float64   // seconds
 	Redis      usage
-	Turns      int           // s14: grants that followed one of another process
+	Turns      int           // s14; see line
+	Changes    int           // s14: of the process that has the lock, to this one
 	Longest    time.Duration // s14, s15: the longest wait of a goroutine, be it over or not
 	Without    time.Duration // s14, s15: that of the process, with none of its goroutines granted
 	RoundTrip  time.Duration // s14, s15: to Redis and back
