@@ -131,7 +131,7 @@ var kinds = map[messages.Kind]lock.Kind{
 func (s *lockState) step(event func(l *lock.Lock, now lock.Instant)) {
 	next := s.rt.locks.Get().(*lock.Lock)
 	*next = *s.lock
-	next.SetBuffer(s.rt.buffers.Get().(*effectBuffer)[:0])
+	next.SetBuffer(s.rt.buffers.Get().(*lock.Buffer))
 	if !next.HasNextTerm() {
 		next.SetNextTerm(s.rt.terms.Add(1))
 	}
@@ -141,9 +141,6 @@ func (s *lockState) step(event func(l *lock.Lock, now lock.Instant)) {
 	s.lock = next
 	s.rt.locks.Put(before)
 }
-
-// effectBuffer is for the effects that most events have. A lock needs it for a moment only.
-type effectBuffer [4]lock.Effect
 
 // handle applies an event and carries out what follows from it. source is the
 // message that the event came from.
@@ -173,8 +170,8 @@ func (s *lockState) carryOut() {
 		}
 		s.perform(&e)
 	}
-	if effects := s.lock.TakeBuffer(); effects != nil {
-		s.rt.buffers.Put((*effectBuffer)(effects[:len(effectBuffer{})]))
+	if buffer := s.lock.TakeBuffer(); buffer != nil {
+		s.rt.buffers.Put(buffer)
 	}
 	if s.closing && s.idle() {
 		s.retire()

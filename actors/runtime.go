@@ -95,7 +95,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 			TransferTTL: cfg.TransferTTL(), PlaceTimeout: cfg.PlaceTimeout(), OpenTime: cfg.OpenTime(), SeesListeners: !r.redis.Cluster(),
 		},
 	}
-	r.locks.New, r.buffers.New = func() any { return new(lock.Lock) }, func() any { return new(effectBuffer) }
+	r.locks.New, r.buffers.New = func() any { return new(lock.Lock) }, func() any { return new(lock.Buffer) }
 	for i := range r.clocks {
 		r.clocks[i].rt, r.clocks[i].sooner = r, make(chan struct{}, 1)
 	}
@@ -129,8 +129,3 @@ func (r *Runtime) borrow() bool {
 
 // Now returns the time on the system's clock, which counts the time the machine sleeps.
 func (r *Runtime) Now() lock.Instant { return r.present.Now() }
-
-// callBy is when a call to Redis must be answered, for the timers of package time.
-func (r *Runtime) callBy(deadline lock.Instant) time.Time {
-	return time.Now().Add(deadline - r.Now())
-}

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"slices"
+	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
@@ -22,7 +23,7 @@ func (s *lockState) send(command lock.Command) {
 	case lock.Yield, lock.CountWaiters:
 		command.Subscribed = s.isCounted(&command)
 	}
-	s.backend.Run(command, s.rt.callBy(command.Deadline))
+	s.backend.Run(command, time.Now().Add(command.Deadline-s.now)) // for the timers of package time
 }
 
 // isCounted reports whether Redis counts this lock among the subscribers of its channels. The

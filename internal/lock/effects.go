@@ -230,22 +230,32 @@ const (
 	Reentry
 )
 
-// SetBuffer gives the lock a buffer for its effects, if it has none. An idle lock needs none,
-// and there may be many idle locks.
-func (l *Lock) SetBuffer(buffer []Effect) {
+// Buffer is memory for what most events have: a few effects, and one command. An idle lock needs
+// none, and there may be many idle locks.
+type Buffer struct {
+	effects [4]Effect
+	command Command
+}
+
+// SetBuffer gives the lock a buffer, if it has none.
+func (l *Lock) SetBuffer(b *Buffer) {
 	if l.effects == nil {
-		l.effects = buffer[:0]
+		l.buffer, l.effects, l.spare = b, b.effects[:0], &b.command
 	}
 }
 
-// TakeBuffer takes the buffer back once all effects are taken; it returns nil before.
-func (l *Lock) TakeBuffer() []Effect {
+// TakeBuffer takes the buffer back once all effects are taken and carried out, since their command
+// is part of it. It returns nil before, and if the buffer was too small.
+func (l *Lock) TakeBuffer() *Buffer {
 	if l.taken < len(l.effects) {
 		return nil
 	}
-	buffer := l.effects
-	l.effects, l.taken = nil, 0
-	return buffer
+	b := l.buffer
+	if cap(l.effects) > len(b.effects) {
+		b = nil // it still refers to the effects that have moved
+	}
+	l.buffer, l.effects, l.spare, l.taken = nil, nil, nil, 0
+	return b
 }
 
 // Effects returns the next effect, if there is one. The lock forgets an effect once it is taken.

@@ -79,6 +79,9 @@ type Lock struct {
 
 	effects []Effect
 	taken   int
+	// spare is memory of the buffer for a command, nil when it is used.
+	buffer *Buffer
+	spare  *Command
 }
 
 // New returns a free lock. Before every event, SetNextTerm must have given it a number higher

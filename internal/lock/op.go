@@ -87,7 +87,11 @@ func (l *Lock) inBackground(o op) {
 
 // send issues the op's command, for the first time or again.
 func (l *Lock) send(o *op) {
-	c := new(Command)
+	c := l.spare
+	if c == nil {
+		c = new(Command)
+	}
+	*c, l.spare = Command{}, nil
 	l.effects = append(l.effects, Effect{Kind: Send, Command: c})
 	l.command(o, c)
 	if o.term != 0 && o.term == l.lease.term {

@@ -185,3 +185,42 @@ func TestEnrolmentThatIsNeverAnswered(t *testing.T) {
 	}
 	r.play("idle")
 }
+
+// The buffer has room for one command; further ones have memory of their own.
+func TestBufferHoldsOneCommand(t *testing.T) {
+	l := newBench(&lock.Kind{}).now
+	l.SetNextTerm(1)
+	buffer := new(lock.Buffer)
+	l.SetBuffer(buffer)
+	l.Acquire(0, lock.Request{ID: 1, Ref: t})
+	l.ForceRelease(0, lock.Exclusive, t)
+	if l.TakeBuffer() != nil {
+		t.Error("the buffer is given back while it has effects")
+	}
+	var sent []lock.CommandKind
+	for {
+		e, more := l.Effects()
+		if !more {
+			break
+		}
+		if e.Kind == lock.Send {
+			sent = append(sent, e.Command.Kind)
+		}
+	}
+	if want := []lock.CommandKind{lock.Acquire, lock.ForceRelease}; !slices.Equal(sent, want) {
+		t.Errorf("sent %v, not %v", sent, want)
+	}
+	if l.TakeBuffer() != buffer {
+		t.Error("the buffer is not given back")
+	}
+	l.SetBuffer(buffer)
+	for range 5 {
+		l.ForceRelease(0, lock.Exclusive, t)
+	}
+	for more := true; more; {
+		_, more = l.Effects()
+	}
+	if l.TakeBuffer() != nil {
+		t.Error("a buffer is used again that refers to effects")
+	}
+}
