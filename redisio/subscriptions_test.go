@@ -2,6 +2,7 @@ package redisio
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
