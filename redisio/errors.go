@@ -76,7 +76,7 @@ var permanent = []struct{ words, hint string }{
 	{"WRONGTYPE", "the key is used for something else than this kind of lock; choose another name or key prefix"},
 	{"NOAUTH", "give the client a user name and password"},
 	{"WRONGPASS", "check the user name and password"},
-	{"NOPERM", "the ACL user needs +eval +evalsha +subscribe, the commands inside the scripts, access to the locks' keys, and to the channels redisson_lock__channel:* and redisson_rwlock:*"},
+	{"NOPERM", "the ACL user needs +eval +evalsha +subscribe, the commands inside the scripts, access to the locks' keys, and to the channels redisson_lock__channel:*, redisson_rwlock:* and lockkeeper_turn:*"},
 	{"ACL failure", "the ACL user lacks a command, key or channel that the scripts use"},
 	{"The user executing the script", "the ACL user lacks a command, key or channel that the scripts use"},
 	{"CROSSSLOT", "in a cluster all keys of a lock must lie in one slot; check the braces in its name"},

@@ -111,6 +111,54 @@ func failToSave(t *testing.T, s *redistest.Server) {
 	redistest.Eventually(t, "the snapshot to fail", func() bool { return s.Do(t, "PING").Error() != nil })
 }
 
+// A server that refuses a script, which then has changed nothing. What is missing is told,
+// whether the command, the key or the channel.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		args  []string
+		rules string // of the user; "" for the default user
+		want  Error
+	}{
+		"no EVALSHA":              {args: []string{"--rename-command", "EVALSHA", ""}, want: lasting},
+		"a replica":               {args: []string{"--replicaof", "127.0.0.1 1"}, want: passing},
+		"without its master":      {args: []string{"--replicaof", "127.0.0.1 1", "--replica-serve-stale-data", "no"}, want: passing},
+		"too few replicas":        {args: []string{"--min-replicas-to-write", "1"}, want: passing},
+		"full":                    {args: []string{"--maxmemory", "1"}, want: passing},
+		"no right to scripts":     {rules: "-evalsha ~* &*", want: hinted("+evalsha")},
+		"no right to a command":   {rules: "-hset ~* &*", want: hinted("lacks a command")},
+		"no right to the key":     {rules: "~other* &*", want: hinted("access to the locks' keys")},
+		"no right to the channel": {rules: "~* resetchannels", want: hinted("channel")},
+		"cannot save":             {want: passing},
+		"busy":                    {args: []string{"--lua-time-limit", "10"}, want: passing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t, test.args...)
+			url, end := s.URL(), func() {}
+			if test.rules != "" {
+				url = user(t, s, "+@all", test.rules)
+			}
+			r := open(t, connect(t, url))
+			switch name {
+			case "cannot save":
+				failToSave(t, s)
+			case "busy":
+				end = keepBusy(t, s)
+			}
+			reply := acquire(t, r, "k")
+			if reply.Err == nil {
+				reply = run(t, r, scripts.Release, []string{"k"}, "a", "0", "30000", Channel("k"), Line("k"), "", "", "0")
+			}
+			expect(t, name, reply.Err, test.want)
+			end()
+			if n, err := s.Do(t, "EXISTS", "k").AsInt64(); err == nil && n != 0 {
+				t.Error("the script has run")
+			}
+		})
+	}
+}
+
 // user adds a user to the server, and gives the URL to log in by.
 func user(t *testing.T, s *redistest.Server, rules ...string) (url string) {
 	t.Helper()
@@ -122,20 +170,28 @@ func user(t *testing.T, s *redistest.Server, rules ...string) (url string) {
 func TestNeededRights(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	const needed = "+eval +evalsha +subscribe +pttl +hexists +hrandfield +hset +pexpire +hdel +hlen +del +exists +publish +pubsub|numsub"
-	client := connect(t, user(t, s, needed, "~lock &redisson_lock__channel:{lock}"))
+	const needed = "+eval +evalsha +subscribe +pttl +hexists +hgetall +hrandfield +hset +pexpire +hdel +hlen +del +exists +time +publish +pubsub|numsub"
+	client := connect(t, user(t, s, needed, "~lock ~lockkeeper_line:{lock} &redisson_lock__channel:{lock} &lockkeeper_turn:*"))
 	r, channel := open(t, client), Channel("lock")
 	_, e := subscribe(t, client, channel)
+	// CHANNEL and LINE are names, and b takes a place in the line.
+	arguments := strings.NewReplacer("CHANNEL", channel, "LINE", Line("lock"), "SETTINGS", "9000 20000 5000 0", "PLACE", "1 1 0 0 1", "-", "")
 	for _, call := range []struct {
 		script *scripts.Script
 		args   string
 	}{
-		{scripts.Acquire, "a 1 30000"}, {scripts.Acquire, "b 1 30000"}, {scripts.Renew, "a 30000"}, {scripts.Renew, "b 30000"},
-		{scripts.Inspect, channel}, {scripts.Release, "a 1 30000 " + channel}, {scripts.Yield, "a 1 30000 0 " + channel},
-		{scripts.Release, "a 0 30000 " + channel}, {scripts.Acquire, "a 1 30000"}, {scripts.Yield, "a 1 30000 1 " + channel},
-		{scripts.Acquire, "a 1 30000"}, {scripts.ForceRelease, channel},
+		{scripts.Acquire, "a:1 1 30000 LINE SETTINGS - - 0"}, {scripts.Acquire, "b:1 1 30000 LINE SETTINGS - PLACE 0"},
+		{scripts.Renew, "a:1 30000"}, {scripts.Renew, "b:1 30000"}, {scripts.Inspect, "CHANNEL"},
+		{scripts.Release, "a:1 1 30000 CHANNEL LINE SETTINGS - 0"}, {scripts.Yield, "a:1 0 30000 0 CHANNEL LINE SETTINGS - -"},
+		{scripts.Release, "b:1 0 30000 CHANNEL LINE SETTINGS - 0"},
+		{scripts.Acquire, "a:1 1 30000 LINE SETTINGS - - 0"}, {scripts.Yield, "a:1 0 30000 1 CHANNEL LINE SETTINGS - -"},
+		{scripts.Acquire, "a:1 1 30000 LINE SETTINGS - - 0"}, {scripts.ForceRelease, "CHANNEL"},
 	} {
-		if reply := run(t, r, call.script, []string{"lock"}, strings.Fields(call.args)...); reply.Err != nil {
+		words := strings.Fields(call.args)
+		for i := range words {
+			words[i] = arguments.Replace(words[i])
+		}
+		if reply := run(t, r, call.script, []string{"lock"}, words...); reply.Err != nil {
 			t.Errorf("%s: %v", call.script.Name, reply.Err)
 		}
 	}

@@ -58,6 +58,14 @@ func open(t testing.TB, client rueidis.Client) *Redis {
 // soon is a deadline that only a test that fails sees pass.
 func soon() time.Time { return time.Now().Add(redistest.Limit) }
 
+// took expects that something that began then has lasted so long, and not much longer.
+func took(t *testing.T, began time.Time, least, most time.Duration) {
+	t.Helper()
+	if d := time.Since(began); d < least || d > most {
+		t.Errorf("it took %v, and should take %v to %v", d, least, most)
+	}
+}
+
 func lua(source string, reply scripts.Shape) *scripts.Script {
 	return scripts.New("test", source, reply)
 }
@@ -93,7 +101,7 @@ func run(t *testing.T, r *Redis, script *scripts.Script, keys []string, args ...
 
 func acquire(t *testing.T, r *Redis, key string) Reply {
 	t.Helper()
-	return run(t, r, scripts.Acquire, []string{key}, "a", "1", "30000")
+	return run(t, r, scripts.Acquire, []string{key}, "a", "1", "30000", Line(key), "", "", "", "0")
 }
 
 // do has the server do something for the test.

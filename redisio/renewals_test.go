@@ -78,7 +78,7 @@ func TestRenewalsWaitForCompany(t *testing.T) {
 		renew  int
 		now    bool // the last one
 	}{
-		{"but not for ever", 5 * time.Millisecond, 1, false},
+		{"but not for ever", 5 * time.Millisecond, 2, false},
 		{"as long as they are not full", time.Hour, renewalBatch, false},
 		{"unless one is in a hurry", time.Hour, 3, true},
 		{"unless they need not", 0, 1, false},
@@ -132,6 +132,21 @@ func TestRenewalsShareAnError(t *testing.T) {
 	}
 }
 
+// A reply that does not fit the request is nobody's.
+func TestRenewalsShortReply(t *testing.T) {
+	t.Parallel()
+	r := open(t, connect(t, redistest.Shared(t).URL()))
+	for source, want := range map[string]error{"return {1}": errShortReply, "return {1, {}}": errMisfit.err, "return {1, '1'}": errMisfit.err} {
+		in := newInbox()
+		r.Run(Call{Script: lua(source, number), Deadline: soon(), To: renewalBatchCall{renewal("a", in, 0), renewal("b", in, 1)}})
+		for i, reply := range in.awaitAll(t, 2) {
+			if reply.Err == nil || reply.Err.Unwrap() != want {
+				t.Errorf("%s: renewal %d: %+v", source, i, reply)
+			}
+		}
+	}
+}
+
 // In a cluster the keys of a script must lie in one slot, and on one server: while the slot
 // is being moved, each lease is renewed by itself.
 func TestRenewalsInACluster(t *testing.T) {
@@ -165,7 +180,7 @@ func TestRenewalsInACluster(t *testing.T) {
 	}
 	r := open(t, connect(t, servers[0].URL()))
 	for _, key := range keys {
-		if reply := run(t, r, scripts.Acquire, []string{key}, "a", "1", "59000"); reply.Err != nil {
+		if reply := run(t, r, scripts.Acquire, []string{key}, "a", "1", "59000", Line(key), "", "", "", "0"); reply.Err != nil {
 			t.Fatal(reply.Err)
 		}
 	}

@@ -1,24 +1,27 @@
 -- Takes a lock for its owner, or sets its hold count. Setting the count, instead of adding
--- to it, makes the script safe to send again after a lost reply.
+-- to it, makes the script safe to send again after a lost reply. If it is another's turn, that one
+-- gets the free lock.
 --
 -- KEYS[1]  the lock's hash: owner -> hold count
 -- ARGV[1]  owner, "<client uuid>:<number>"
 -- ARGV[2]  the hold count wanted; 1 takes a free lock, more needs a lock that is held
 -- ARGV[3]  lease, ms
+-- ARGV[4]  the key of the line
+-- ARGV[5]  the settings of the line
+-- ARGV[6]  the key of the counter of its tokens
+-- ARGV[7]  the place in the line that a client takes if it is refused, or ""
+-- ARGV[8]  "1": the client has heard that the lock was released since it was last refused
 --
 -- Reply: nil           the owner holds the lock with that count; the lease starts now
---        {ttl, other}  another owner holds it, for ttl more ms (-1: no TTL)
+--        {ttl, other}  another owner holds it, for ttl more ms (-1: no TTL); or it is left to
+--                      clients outside the line for so long, and other is ""
 --        {-2, ""}      nobody holds it, so there is nothing to re-enter
-local left = redis.call('PTTL', KEYS[1])
-if left == -2 then
-  if ARGV[2] ~= '1' then
-    return {-2, ''}
-  end
+local left, ttl, other = admit(KEYS[1], ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8])
+if ttl then
+  return {ttl, other}
+elseif left == -2 then
   take(KEYS[1], ARGV[3], ARGV[1], '1')
   return nil
-end
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
-  return {left, redis.call('HRANDFIELD', KEYS[1])}
 end
 -- Before the count: a server out of memory refuses no write after the first.
 redis.call('PEXPIRE', KEYS[1], ARGV[3])

@@ -9,9 +9,10 @@
 -- ARGV[1]  owner, "<client uuid>:<number>"
 -- ARGV[2]  lease, ms
 -- ARGV[3]  how many tokens to reserve of each fenced lock
--- ARGV[1+3i], ARGV[2+3i], ARGV[3+3i]
+-- ARGV[4]  the settings of the lines
+-- ARGV[1+4i], ARGV[2+4i], ARGV[3+4i], ARGV[4+4i]
 --          the kind of the i-th lock; for a read/write lock also the prefix of the keys of its
---          read leases, and the key of a waiting writer's announcement
+--          read leases, the key of a waiting writer's announcement, and the key of its line
 --
 -- Reply: {GRANTED, 0, tokens, ""}      the owner holds all; the lease starts now. tokens lists the
 --                                      last token reserved of each fenced lock, in order: "5,9"
@@ -37,12 +38,21 @@ local function queued(queue, timeouts)
   end
 end
 
+-- Reports whether a writer of another client waits for the lock.
+local function writer_waits(lock)
+  if lock.writer and client(lock.writer) ~= client(owner) then
+    return true
+  end
+  local fields = beside('HGETALL', lock.line)
+  return fields and fields[1] and line_of(fields, lock.line, ARGV[4], lock.hash, owner, '').writer_waits()
+end
+
 -- The first pass changes nothing. It also fails if a key is of another type.
 local locks = {}
 for i = 1, #KEYS / 3 do
   local lock = {
     hash = KEYS[3 * i - 2], second = KEYS[3 * i - 1], third = KEYS[3 * i],
-    kind = ARGV[1 + 3 * i], prefix = ARGV[2 + 3 * i], announcement = ARGV[3 + 3 * i], field = owner,
+    kind = ARGV[1 + 4 * i], prefix = ARGV[2 + 4 * i], announcement = ARGV[3 + 4 * i], line = ARGV[4 + 4 * i], field = owner,
   }
   locks[i] = lock
   if lock.kind == 'write' then
@@ -63,7 +73,7 @@ for i = 1, #KEYS / 3 do
     end
   elseif redis.call('HEXISTS', lock.hash, lock.field) == 0 then
     local shared = lock.kind == 'read' and redis.call('HGET', lock.hash, 'mode') == 'read'
-    if not shared or lock.writer and client(lock.writer) ~= client(owner) then
+    if not shared or writer_waits(lock) then
       local some = redis.call('HRANDFIELD', lock.hash, 2)
       return {REFUSED, left, some[1] == 'mode' and some[2] or some[1], tostring(i)}
     end

@@ -13,6 +13,7 @@ a counter that would end     | fenced /'7' 60000 | u:1 30000 5 | [1 0 12 ] then 
 a queue of the dead          | fair /v:1@-5 w:1 x:1@-7 | u:1 30000 5 | [1 0  ] | u:1=1 30000
 among longer readers         | read mode=read v:1=1 60000, v:1#1 60000 | u:1 30000 5 | [1 0  ] | mode=read u:1=1 v:1=1 60000, u:1#1 30000, v:1#1 60000
 among shorter readers        | read mode=read v:1=1 20000, v:1#1 20000, !u:9 5000 | u:1 30000 5 | [1 0  ] | mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 20000, !u:9 5000
+among readers, none waits    | read mode=read v:1=1 20000, v:1#1 20000, >w=1.1.1.0.1@-4 ^@-1 >x=1.1.0.0.0@-3 ^@-1 >u=9.9.0.0.1@-2 ^@-1 >15000 | u:1 30000 5 | [1 0  ] | mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 20000, >w=1.1.1.0.1@-4 ^@-1 >x=1.1.0.0.0@-3 ^@-1 >u=9.9.0.0.1@-2 ^@-1 >15000
 had announced itself         | write !u:1 5000; write !v:1 5000 | u:1 30000 5 | [1 0  ] | mode=write u:1:write=1 30000; mode=write u:1:write=1 30000, !v:1 5000
 `
 
@@ -26,6 +27,7 @@ fair v:1=2 40000                                      | [0 40000 v:1 %d]
 fair /v:2@-5 v:1@60                                   | [0 60000  %d]
 read mode=write v:1:write=1 40000                     | [0 40000 v:1:write %d]
 read mode=read v:1=1 40000, v:1#1 40000, !w:1 5000    | [0 40000 v:1 %d]
+read mode=read v:1=1 40000, v:1#1 40000, >w=1.1.0.0.1@-2 ^@-1 >15000 | [0 40000 v:1 %d]
 read v:1=1 40000                                      | [0 40000 v:1 %d]
 write mode=write v:1:write=1 40000                    | [0 40000 v:1:write %d]
 write mode=read u:1=1 40000, u:1#1 40000              | [0 40000 u:1 %d]

@@ -5,6 +5,10 @@
 -- ARGV[2]  how many of the channel's subscribers are this client
 -- ARGV[3]  the lock's channel
 -- ARGV[4]  the key of a waiting writer's announcement
+-- ARGV[5]  the key of the line
+-- ARGV[6]  the settings of the line
 --
 -- Reply: {others}  how many wait
-return {others(ARGV[3], ARGV[4], ARGV[1], ARGV[2])}
+local line = line_of(beside('HGETALL', ARGV[5]) or {}, ARGV[5], ARGV[6], KEYS[1], ARGV[1], '')
+local others = line.length(ARGV[1]) + line.strangers(ARGV[3], ARGV[2])
+return {math.max(others, announced(ARGV[4], ARGV[1]) and 1 or 0)}

@@ -1,5 +1,6 @@
 -- Takes a fenced lock for its owner, or sets its hold count, and reserves fencing tokens. The
--- tokens of a lost reply are wasted: sent again, the script reserves later ones.
+-- tokens of a lost reply are wasted: sent again, the script reserves later ones. If it is another's
+-- turn, that one gets the free lock.
 --
 -- KEYS[1]  the lock's hash: owner -> hold count
 -- ARGV[1]  owner, "<client uuid>:<number>"
@@ -7,19 +8,22 @@
 -- ARGV[3]  lease, ms
 -- ARGV[4]  how many tokens to reserve
 -- ARGV[5]  the key of the counter of its tokens
+-- ARGV[6]  the key of the line
+-- ARGV[7]  the settings of the line
+-- ARGV[8]  the place in the line that a client takes if it is refused, or ""
+-- ARGV[9]  "1": the client has heard that the lock was released since it was last refused
 --
 -- Reply: {GRANTED, token, ""}   the owner holds the lock; the last token reserved, 0 if none was
 --        {TOKENS_LEFT, 0, ""}   the owner holds the lock; draw.lua must still reserve its tokens,
 --                               since the counter may be on another server
---        {REFUSED, ttl, other}  another owner holds it, for ttl more ms (-1: no TTL)
+--        {REFUSED, ttl, other}  another owner holds it, for ttl more ms (-1: no TTL); or it is left
+--                               to clients outside the line for so long, and other is ""
 --        {ABSENT, 0, ""}        nobody holds it, so there is nothing to re-enter
-local left = redis.call('PTTL', KEYS[1])
-if left == -2 then
-  if ARGV[2] ~= '1' then
-    return {ABSENT, 0, ''}
-  end
-elseif redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
-  return {REFUSED, left, redis.call('HRANDFIELD', KEYS[1])}
+local left, ttl, other = admit(KEYS[1], ARGV[1], ARGV[2], ARGV[6], ARGV[7], ARGV[5], ARGV[8], ARGV[9])
+if ttl == -2 then
+  return {ABSENT, 0, ''}
+elseif ttl then
+  return {REFUSED, ttl, other}
 end
 -- The counter comes first: if it is of another type, the lock stays as it is.
 local status, token = GRANTED, 0

@@ -1,7 +1,7 @@
 package scripts_test
 
 const plainRows = `
-acquire: NAME / ARGS
+acquire: NAME / ARG ARG ARG LINE SETTINGS TOKENS OR- OR0
 free                  |              | a 1 30000 | (nil)      | a=1 30000
 free, to re-enter     |              | a 2 30000 | [-2 ]
 own, one more         | a=1 30000    | a 2 60000 | (nil)      | a=2 60000
@@ -9,8 +9,33 @@ own, without a TTL    | a=1          | a 1 30000 | (nil)      | a=1 30000
 other                 | b=2 60000    | a 1 30000 | [60000 b]  | same
 other, without a TTL  | b=2          | a 1 30000 | [-1 b]     | same
 wrong type            | 'x'          | a 1 30000 | -WRONGTYPE | same
+# with a line
+free, the line is of the dead        | >v=2.7.0.0.1@-30 ^@-20 >15000                                 | u:1 1 30000 1.4.0.0.1   | (nil)         | u:1=1 30000
+free, the line does not listen       | >v=2.7.0.0.0@-3 ^@-1 >15000                                   | u:1 1 30000 1.4.0.0.1   | (nil)         | u:1=1 30000, >v=2.7.0.0.0@-3 ^@-1 >15000
+free, the line has gone              | >x=2.7.0.0.1@-3 ^@-1 >15000                                   | u:1 1 30000 1.4.0.0.1   | (nil)         | u:1=1 30000
+free, own turn                       | >u=1.3.0.0.1@-3 ^@-1 >v=2.7.0.0.1@-2 ^@-1 >15000              | u:1 1 30000 1.4.0.0.1   | (nil)         | u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >20000 then u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >20000
+free, own turn of a later term       | >u=2.3.0.0.1@-3 ^@-1 >15000                                   | u:1 1 30000 1.4.0.0.1   | (nil)         | u:1=1 30000, >u=2.3.0.0.1@-3 ^@-1 >15000
+free, another's turn                 | >v=2.7.0.0.1@-3 ^@-1 >15000                                   | u:1 1 30000 1.4.0.0.1   | [9000 v:2]    | v:2=1 9000, >u=1.4.0.0.1@0 ^@0 >20000 | v>2.7.0
+free, another's turn, a try          | >v=2.7.0.0.1@-3 ^@-1 >15000                                   | u:1 1 30000             | [9000 v:2]    | v:2=1 9000 | v>2.7.0
+free, the turn of one in a fenced    | >v=2.7.0.3.1@-3 ^@-1 >15000 /'7'                              | u:1 1 30000             | [9000 v:2]    | v:2=1 9000 /'10' | v>2.7.10
+free, behind one who has gone        | >x=9.7.0.0.1@-4 ^@-1 >v=2.7.0.0.1@-3 ^@-1 >w=1.1.0.0.1@-2 ^@-1 >15000 | u:1 1 30000     | [9000 v:2]    | v:2=1 9000, >w=1.1.0.0.1@-2 ^@-1 >20000 | v>2.7.0
+free, another's turn, then own       | >v=2.7.0.0.1@-3 ^@-1 >u=1.3.0.0.1@-2 ^@-1 >15000              | u:1 1 30000 1.4.0.0.1   | [9000 v:2]    | v:2=1 9000, >u=1.4.0.0.1@-2 ^@0 >20000 | v>2.7.0
+left to others                       | >v=2.7.0.0.1@-3 ^@-1 >open@3 >15000                           | u:1 1 30000 1.4.0.0.1   | [3000 ]       | >v=2.7.0.0.1@-3 ^@-1 >u=1.4.0.0.1@0 ^@0 >open@3 >20000
+left to others, a try                | >open@3 >15000                                                | u:1 1 30000             | [3000 ]       | same
+left to others, and released         | >u=1.3.0.0.1@-3 ^@-1 >open@3 >turns=2 >15000                  | u:1 1 30000 1.4.0.0.1 1 | (nil)         | u:1=1 30000, >turns=2 >20000
+left to others once                  | >open@-1 >15000                                               | u:1 1 30000 1.4.0.0.1   | (nil)         | u:1=1 30000, >open@-1 >15000
+other, a place                       | v:2=1 40000                                                     | u:1 1 30000 1.4.0.5.0   | [40000 v:2]   | v:2=1 40000, >u=1.4.0.5.0@0 ^@0 >20000
+other, a try                         | v:2=1 40000, >w=1.1.0.0.1@-3 ^@-1 >15000                        | u:1 1 30000             | [40000 v:2]   | same
+other, the place confirmed           | v:2=1 40000, >u=1.3.0.0.0@-3 ^@-1 >15000                        | u:1 1 30000 1.4.0.0.1   | [40000 v:2]   | v:2=1 40000, >u=1.4.0.0.1@-3 ^@0 >20000
+other, the place confirmed too late  | v:2=1 40000, >u=1.3.0.0.1@-30 ^@-20 >15000                      | u:1 1 30000 1.4.0.0.1   | [40000 v:2]   | v:2=1 40000, >u=1.4.0.0.1@0 ^@0 >20000
+other, a late command                | v:2=1 40000, >u=3.3.0.0.1@-3 ^@-1 >15000                        | u:1 1 30000 1.4.0.0.1   | [40000 v:2]   | same
+other, it was left to               | v:2=1 40000, >w=1.1.0.0.1@-3 ^@-1 >open@3 >15000                | u:1 1 30000             | [40000 v:2]   | v:2=1 40000, >w=1.1.0.0.1@-3 ^@-1 >20000
+own, a transfer that was not heard   | u:1=1 9000, >v=2.7.0.0.1@-3 ^@-1 >15000                         | u:1 1 30000 1.4.0.0.1   | (nil)         | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000
+own, in line                         | u:1=1 9000, >u=1.7.0.0.1@-3 ^@-1 >turns=1 >15000                | u:1 1 30000 1.4.0.0.1   | (nil)         | u:1=1 30000, >turns=1 >20000
+no place in it                       | >v=what@-3 ^@-1 >15000                                        | u:1 1 30000             | (nil)         | u:1=1 30000
+a line of another type               | line 'x' 30000                                                  | u:1 1 30000             | -WRONGTYPE    | same
 
-release: NAME / ARGS CHANNEL
+release: NAME / ARG ARG ARG CHANNEL LINE SETTINGS TOKENS OR0
 own, wholly at once         | a=3 30000    | a 0 60000 | 0 then -1  |           | 0
 own, without a TTL          | a=1          | a 0 60000 | 0 then -1  |           | 0
 own, one less without a TTL | a=3          | a 2 60000 | 2          | a=2 60000
@@ -18,6 +43,22 @@ other, one less             | b=1 30000    | a 1 60000 | -1         | same
 free                        |              | a 0 60000 | -1
 wrong type                  | 'x'          | a 0 60000 | -WRONGTYPE | same
 wrong type, one less        | 'x' 30000    | a 1 60000 | -WRONGTYPE | same
+# with a line
+nobody listens                  | u:1=1 30000, >v=2.7.0.0.0@-3 ^@-1 >15000                                              | u:1 0 60000   | 0 then -1 | >v=2.7.0.0.0@-3 ^@-1 >15000 | 0
+all have gone                   | u:1=1 30000, >x=2.7.0.0.1@-3 ^@-1 >15000                                              | u:1 0 60000   | 0 then -1 |                              | 0
+the next                        | u:1=1 30000, >x=9.9.0.0.1@-3 ^@-1 >w=2.7.0.0.1@-2 ^@-1 >v=8.8.0.0.1@-1 ^@-1 >15000    | u:1 0 60000   | 0 then -1 | w:2=1 9000, >v=8.8.0.0.1@-1 ^@-1 >turns=1 >20000 | w>2.7.0
+the next, with tokens           | u:1=1 30000, >v=2.7.0.3.1@-2 ^@-1 >15000 /'7' 60000                                   | u:1 0 60000   | 0 then -1 | v:2=1 9000, >turns=1 >20000 /'10' | v>2.7.10
+the next, a counter of no kind  | u:1=1 30000, >v=2.7.0.3.1@-2 ^@-1 >15000 /a=1                                         | u:1 0 60000   | 0 then -1 | >v=2.7.0.3.1@-2 ^@-1 >turns=1 >20000 /a=1 | 0
+the next is the same client     | u:1=1 30000, >u=2.7.0.0.1@-2 ^@-1 >15000                                              | u:1 0 60000   | 0 then -1 | u:2=1 9000, >turns=1 >20000 | u>2.7.0
+leaves the line                 | u:3=1 30000, >u=2.7.0.0.1@-2 ^@-1 >15000                                              | u:3 0 60000   | 0 then -1 |                              | 0
+leaves the line without the lock | w:1=1 30000, >u=2.7.0.0.1@-2 ^@-1 >v=8.8.0.0.1@-1 ^@-1 >15000                        | u:2 0 60000   | -1        | w:1=1 30000, >v=8.8.0.0.1@-1 ^@-1 >20000
+a late one                      | w:1=1 30000, >u=2.7.0.0.1@-2 ^@-1 >15000                                              | u:1 0 60000   | -1        | same
+one less                        | u:1=2 30000, >v=2.7.0.0.1@-2 ^@-1 >15000                                              | u:1 1 60000   | 1         | u:1=1 60000, >v=2.7.0.0.1@-2 ^@-1 >15000
+a stranger of two, first turn   | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >15000 <3                      | u:1 0 60000   | 0 then -1 | v:2=1 9000, >w=8.8.0.0.1@-2 ^@-1 >turns=1 >20000 | v>2.7.0
+a stranger of two, third turn   | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >turns=2 >15000 <3             | u:1 0 60000   | 0 then -1 | >v=2.7.0.0.1@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >open@5 >20000 | 0
+the stranger is itself          | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >turns=2 >15000 <3             | u:1 0 60000 1 | 0 then -1 | v:2=1 9000, >w=8.8.0.0.1@-2 ^@-1 >turns=3 >20000 | v>2.7.0
+a stranger for all who have gone | u:1=1 30000, >x=2.7.0.0.1@-3 ^@-1 >turns=2 >15000 <1                                 | u:1 0 60000   | 0 then -1 | >turns=2 >20000 | 0
+a line of another type          | u:1=1 30000, line 'x' 30000                                                           | u:1 0 60000   | 0 then -1 | line 'x' 30000  | 0
 
 renew: NAME / ARGS
 own                      | a=1 30000 | a 60000 | [1]  | a=1 60000
@@ -27,7 +68,7 @@ other                    | b=1 30000 | a 60000 | [-1] | same
 wrong type               | 'x' 30000 | a 60000 | [-1] | same
 own, behind the bad ones | a=1 30000 | a 60000 | [1]  | a=1 60000
 
-yield: NAME / ARGS CHANNEL
+yield: NAME / ARG ARG ARG ARG CHANNEL LINE SETTINGS TOKENS OR-
 only the owner                       | a=1 30000 <1 | a 1 60000 0 | [0 0]             | a=1 60000
 the owner not yet                    | a=1 30000    | a 1 60000 0 | [0 0]             | a=1 60000
 without a TTL                        | a=1          | a 0 60000 0 | [0 0]             | a=1 60000
@@ -35,6 +76,18 @@ others                               | a=1 30000 <2 | a 0 60000 0 | [1 2] then [
 opened for nobody                    | a=1 30000    | a 0 60000 1 | [1 0] then [-1 0] |           | 0
 other                                | b=1 30000 <2 | a 0 60000 1 | [-1 0]            | same
 wrong type                           | 'x' 30000 <2 | a 0 60000 1 | -WRONGTYPE        | same
+# with a line or a place
+nobody, for a place          | u:1=1 30000                                                                     | u:1 0 60000 0 2.7.0.0.1 | [0 0]             | u:1=1 60000
+only its own place           | u:1=1 30000, >u=2.7.0.0.1@-2 ^@-1 >15000 <1                                     | u:1 1 60000 0 2.7.0.0.1 | [0 0]             | u:1=1 60000, >u=2.7.0.0.1@-2 ^@-1 >15000
+to the next                  | u:1=1 30000, >x=9.9.0.0.1@-3 ^@-1 >v=2.7.0.0.1@-2 ^@-1 >w=8.8.0.0.1@-1 ^@-1 >15000 | u:1 0 60000 0 2.7.0.0.1 | [1 0] then [-1 0] | v:2=1 9000, >w=8.8.0.0.1@-1 ^@-1 >u=2.7.0.0.1@0 ^@0 >turns=1 >20000 | v>2.7.0
+to the next, not to itself   | u:1=1 30000, >u=2.6.0.0.1@-3 ^@-1 >v=2.7.0.0.1@-2 ^@-1 >15000                   | u:1 0 60000 0 2.7.0.0.1 | [1 0] then [-1 0] | v:2=1 9000, >u=2.7.0.0.1@0 ^@0 >turns=1 >20000 | v>2.7.0
+to the next, with no place   | u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >15000                                        | u:1 0 60000 0           | [1 0] then [-1 0] | v:2=1 9000, >turns=1 >20000 | v>2.7.0
+to a stranger, for all who have gone | u:1=1 30000, >x=2.7.0.0.1@-3 ^@-1 >15000 <1                             | u:1 0 60000 0 2.7.0.0.1 | [1 1] then [-1 0] | >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
+to a stranger                | u:1=1 30000 <2                                                                  | u:1 1 60000 0 2.7.0.0.1 | [1 1] then [-1 0] | >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
+to the line before a stranger | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000 <2                                     | u:1 0 60000 0 2.7.0.0.1 | [1 0] then [-1 0] | v:2=1 9000, >u=2.7.0.0.1@0 ^@0 >turns=1 >20000 | v>2.7.0
+to a stranger after the line | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >turns=1 >15000 <2                            | u:1 0 60000 0 2.7.0.0.1 | [1 1] then [-1 0] | >v=2.7.0.0.1@-3 ^@-1 >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
+forced                       | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >turns=1 >15000                               | u:1 0 60000 1 2.7.0.0.1 | [1 1] then [-1 0] | >v=2.7.0.0.1@-3 ^@-1 >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
+forced, to nobody            | u:1=1 30000                                                                     | u:1 0 60000 1 2.7.0.0.1 | [1 1] then [-1 0] | >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
 
 force_release: NAME / CHANNEL
 held without a TTL | a=1       |  | 1 then 0   |      | 0
@@ -48,7 +101,7 @@ waited for          | a=1 30000 <2 |  | [30000 2 a 1] | same
 free                |              |  | [-2 0  ]
 wrong type          | 'x' 30000    |  | -WRONGTYPE    | same
 
-fenced_acquire: NAME / ARGS TOKENS
+fenced_acquire: NAME / ARG ARG ARG ARG TOKENS LINE SETTINGS OR- OR0
 free                              |                      | a 1 30000 1  | [1 1 ] then [1 2 ]   | a=1 30000 /'1' then a=1 30000 /'2'
 free, many tokens                 | /'7'                 | a 1 30000 10 | [1 17 ] then [1 27 ] | a=1 30000 /'17' then a=1 30000 /'27'
 free, to re-enter                 | /'7'                 | a 2 30000 1  | [-1 0 ]              | same
@@ -60,6 +113,10 @@ re-entered, the counter would end | a=1 30000 /'7' 60000 | a 2 30000 0  | [1 0 ]
 wrong type                        | 'x' /'7'             | a 1 30000 1  | -WRONGTYPE           | same
 counter of another type           | /a=1                 | a 1 30000 1  | -WRONGTYPE           | same
 counter that does not count       | /'x'                 | a 1 30000 1  | -                    | same
+# with a line
+free, another's turn    | >v=2.7.0.3.1@-3 ^@-1 >15000 /'7'  | u:1 1 30000 2 1.4.0.2.1 | [0 9000 v:2]  | v:2=1 9000, >u=1.4.0.2.1@0 ^@0 >20000 /'10' | v>2.7.10
+free, left to others    | >open@3 >15000 /'7'               | u:1 1 30000 2 1.4.0.2.1 | [0 3000 ]     | >u=1.4.0.2.1@0 ^@0 >open@3 >20000 /'7'
+free, and released      | >open@3 >15000 /'7'               | u:1 1 30000 2 1.4.0.2.1 1 | [1 9 ] then [1 11 ] | u:1=1 30000 /'9' then u:1=1 30000 /'11'
 
 draw: TOKENS / ARGS
 reserves                 | /'7'       | 3 | [1 10 ] then [1 13 ] | /'10' then /'13'

@@ -96,9 +96,9 @@ local function announced(announcement, mine)
   return writer and client(writer) ~= mine
 end
 
--- Returns how many clients besides this one wait for the lock. An announced writer counts even
--- if it is not subscribed to the channel.
-local function others(channel, announcement, mine, subscribers)
-  local seen = redis.call('PUBSUB', 'NUMSUB', channel)[2] - subscribers
-  return math.max(seen, announced(announcement, mine) and 1 or 0)
+-- Makes a waiter the owner of a lock, alone or, with joins, beside the readers that hold it.
+local function give_to(hash, prefix)
+  return function(owner, mode, ttl, joins)
+    hold(hash, owner, mode == '0' and 1 or 0, mode == '1' and 1 or 0, ttl, prefix, not joins)
+  end
 end

@@ -1,6 +1,6 @@
 -- Takes a read/write lock for its owner, or sets its hold counts as a writer, as a reader, or
 -- as both. Setting the counts, instead of adding to them, makes the script safe to send again
--- after a lost reply.
+-- after a lost reply. If it is another's turn, that one gets the free lock.
 --
 -- KEYS[1]  the lock's hash
 -- ARGV[1]  owner, "<client uuid>:<number>"
@@ -12,9 +12,14 @@
 -- ARGV[7]  "1": the owner releases some of its holds, and gets none if it has none
 -- ARGV[8]  the lock's channel
 -- ARGV[9]  the key of a waiting writer's announcement
+-- ARGV[10] the key of the line
+-- ARGV[11] the settings of the line
+-- ARGV[12] the place in the line that a client takes if it is refused, or ""
+-- ARGV[13] "1": the client has heard that the lock was released since it was last refused
 --
 -- Reply: {GRANTED, 0, ""}       the owner holds the lock with these counts; the lease starts now
---        {REFUSED, ttl, other}  another owner holds it, for ttl more ms (-1: no TTL). An owner
+--        {REFUSED, ttl, other}  another owner holds it, for ttl more ms (-1: no TTL); or it is left
+--                               to clients outside the line for so long, and other is "". An owner
 --                               that read and wanted to write has lost its read holds
 --        {ABSENT, 0, ""}        nobody holds it, so there is nothing to re-enter; or, with
 --                               ARGV[7], the owner has no hold to release
@@ -35,18 +40,24 @@ if upgrade then
   reading = nil
 end
 
-local granted
-if free then
-  if not upgrade and writes + reads > 1 then
-    return {ABSENT, 0, ''}
+if free and not upgrade and writes + reads > 1 then
+  return {ABSENT, 0, ''}
+end
+local ours = (reading or writing or upgrade and free) and true
+local joins = writes == 0 and reads == 1 and (free or mode == 'read') and not announced(announcement, client(owner))
+local granted, rest = ours or not upgrade and (free or joins), nil
+local line
+if ARGV[7] ~= '1' or writing and writes == 0 then
+  local fields = beside('HGETALL', ARGV[10])
+  if fields and (fields[1] or not granted and ARGV[12] ~= '') then
+    line = line_of(fields, ARGV[10], ARGV[11], hash, owner, '', give_to(hash, prefix))
+    if not ours then
+      granted, rest = line.claim(free, joins, ARGV[13], ARGV[12])
+      free = free and redis.call('EXISTS', hash) == 0
+    elseif ARGV[7] ~= '1' then
+      line.leave()
+    end
   end
-  granted = true
-elseif upgrade then
-  granted = false
-elseif reading or writing then
-  granted = true
-else
-  granted = mode == 'read' and writes == 0 and reads == 1 and not announced(announcement, client(owner))
 end
 
 if granted then
@@ -54,8 +65,13 @@ if granted then
   hold(hash, owner, writes, reads, lease, prefix, free, reading)
   if writing and writes == 0 then
     redis.call('PUBLISH', channel, '1') -- readers may join now; Redisson does not publish this
+    if line then
+      pcall(line.pass_on, true) -- not even what is wrong with the line keeps a hold from ending
+    end
   end
   return {GRANTED, 0, ''}
+elseif rest then
+  return {REFUSED, rest, ''}
 end
 -- Not while the slot is being moved: a new key here would stop the move of the old one.
 if writes > 0 and ARGV[5] ~= '0' and beside('EXISTS', hash, announcement) then

@@ -5,27 +5,41 @@
 -- ARGV[1]  owner
 -- ARGV[2]  how many of the channel's subscribers are this client
 -- ARGV[3]  lease, ms
--- ARGV[4]  "1" forces the yield, even if nobody is seen to wait: some wait without subscribing
+-- ARGV[4]  "1" forces the yield to clients outside the line, even if none is seen to wait: some
+--          wait without subscribing
 -- ARGV[5]  the prefix of the keys of read leases
 -- ARGV[6]  the lock's channel
 -- ARGV[7]  the key of a waiting writer's announcement
+-- ARGV[8]  the key of the line
+-- ARGV[9]  the settings of the line
+-- ARGV[10] the place at the end of the line that the client takes, or ""
 --
--- Reply: {ABSENT, 0}         the owner does not hold the lock
---        {KEPT, 0}           it keeps the lock in its mode, with hold count 1; the lease starts
---                            now
---        {RELEASED, others}  it has released the lock; others is how many wait
-local hash, owner, prefix = KEYS[1], ARGV[1], ARGV[5]
+-- Reply: {ABSENT, 0}       the owner does not hold the lock
+--        {KEPT, 0}         it keeps the lock in its mode, with hold count 1; the lease starts now
+--        {RELEASED, open}  it has released the lock; open is 1 if the lock is free now and left to
+--                          clients outside the line, else 0. Without a place, it is how many of
+--                          those wait
+local hash, owner, prefix, channel, place = KEYS[1], ARGV[1], ARGV[5], ARGV[6], ARGV[10]
 local held = redis.call('HMGET', hash, owner, owner .. ':write')
 if not held[1] and not held[2] then
   return {ABSENT, 0}
 end
-local waiting = others(ARGV[6], ARGV[7], client(owner), ARGV[2])
-if waiting > 0 or ARGV[4] == '1' then
+local fields = beside('HGETALL', ARGV[8]) or {}
+local line = line_of(fields, ARGV[8], ARGV[9], hash, owner, '', give_to(hash, prefix))
+local length, strangers = line.length(line.client), line.strangers(channel, ARGV[2])
+if announced(ARGV[7], line.client) then
+  strangers = math.max(strangers, 1)
+end
+if length > 0 or strangers > 0 or ARGV[4] == '1' then
   withdraw(ARGV[7], owner)
-  if leave(hash, owner, prefix, held[1]) then
-    redis.call('PUBLISH', ARGV[6], held[2] and '1' or '0')
+  local free, open = leave(hash, owner, prefix, held[1]), 0
+  line.leave(string.match(place, '^%d+'))
+  if free and not line.hand_over(length, strangers, ARGV[4] == '1', place ~= '') then
+    redis.call('PUBLISH', channel, held[2] and '1' or '0')
+    open = 1
   end
-  return {RELEASED, waiting}
+  line.enter(place, true)
+  return {RELEASED, place == '' and strangers or open}
 end
 hold(hash, owner, held[2] and 1 or 0, held[2] and 0 or 1, tonumber(ARGV[3]), prefix, false, held[1])
 return {KEPT, 0}

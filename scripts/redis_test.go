@@ -52,8 +52,13 @@ func connect(t *testing.T, options rueidis.ClientOption) *db {
 	listener := dedicated()
 	listener.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) { d.heard <- m }})
 	// A pattern, since PUBSUB NUMSUB does not count those.
-	if err := listener.Do(t.Context(), listener.B().Psubscribe().Pattern("redisson_*").Build()).Error(); err != nil {
+	if err := listener.Do(t.Context(), listener.B().Psubscribe().Pattern("redisson_*", "lockkeeper_*").Build()).Error(); err != nil {
 		t.Fatalf("PSUBSCRIBE: %v", err)
+	}
+	// These clients listen for their turns; others do not.
+	turns := dedicated()
+	if err := turns.Do(t.Context(), turns.B().Subscribe().Channel("lockkeeper_turn:u", "lockkeeper_turn:v", "lockkeeper_turn:w").Build()).Error(); err != nil {
+		t.Fatalf("SUBSCRIBE: %v", err)
 	}
 	for i := range d.waiting {
 		d.waiting[i] = dedicated()
@@ -86,7 +91,8 @@ func (d *db) listen(t *testing.T, lock, who string) {
 
 // told gives what was published on the channels of a lock since that was last asked for,
 // sorted: on its own, the payload, behind "rw" if it is that of a read/write lock; on that of
-// a waiter, the owner, and the payload unless it is "0".
+// a waiter, the owner, and the payload unless it is "0"; of a transfer, the client, and the payload
+// behind ">", with dots.
 func (d *db) told(t *testing.T, lock string) string {
 	t.Helper()
 	const end = "redisson_end" // messages come in order: with the mark, all those before it are here
@@ -98,7 +104,10 @@ func (d *db) told(t *testing.T, lock string) string {
 		if m.Channel == end && p == lock {
 			break
 		}
+		turn, isTurn := strings.CutSuffix(p, " "+lock)
 		switch {
+		case isTurn:
+			p, ours = strings.TrimPrefix(m.Channel, "lockkeeper_turn:")+">"+strings.ReplaceAll(turn, " ", "."), true
 		case owner != "":
 			p = strings.TrimSuffix(owner[1:]+" "+p, " 0")
 		case strings.HasPrefix(kind, "redisson_rwlock"):

@@ -1,18 +1,36 @@
--- Releases a lock, or sets the hold count that is left.
+-- Releases a lock, or sets the hold count that is left. Whoever is next in the line gets it.
 --
 -- KEYS[1]  the lock's hash: owner -> hold count
 -- ARGV[1]  owner
--- ARGV[2]  the hold count wanted; 0 frees the lock and publishes that on the channel
+-- ARGV[2]  the hold count wanted; 0 frees the lock, and takes the client out of the line
 -- ARGV[3]  lease in ms for a lock that stays held
 -- ARGV[4]  the lock's channel
+-- ARGV[5]  the key of the line
+-- ARGV[6]  the settings of the line
+-- ARGV[7]  the key of the counter of its tokens
+-- ARGV[8]  how many of the channel's subscribers are this client
 --
--- Reply: the hold count that is left, or -1 if the owner does not hold the lock.
+-- Reply: the hold count that is left, or -1 if the owner does not hold the lock. If nobody in the
+-- line gets the lock, its release is published on the channel.
 -- The hash has only one field, so deleting the field deletes the key.
 if ARGV[2] == '0' then
-  if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then
-    return -1
+  local held = redis.call('HDEL', KEYS[1], ARGV[1]) == 1
+  local fields = redis.pcall('HGETALL', ARGV[5])
+  -- Whatever is wrong with the line, the lock is released.
+  local ok, passed = true, false
+  if fields[1] then
+    ok, passed = pcall(function()
+      local line = line_of(fields, ARGV[5], ARGV[6], KEYS[1], ARGV[1], ARGV[7], give_to(KEYS[1]))
+      line.leave()
+      local length = held and line.length() or 0
+      return length > 0 and line.hand_over(length, line.strangers(ARGV[4], ARGV[8]))
+    end)
   end
-  redis.call('PUBLISH', ARGV[4], '0')
+  if not held then
+    return -1
+  elseif not ok or not passed then
+    redis.call('PUBLISH', ARGV[4], '0')
+  end
   return 0
 end
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then

@@ -89,6 +89,11 @@ var (
 	//go:embed beside.lua
 	beside string
 
+	//go:embed line.lua
+	line string
+	//go:embed admit.lua
+	admit string
+
 	//go:embed acquire.lua
 	acquire string
 	//go:embed release.lua
@@ -147,12 +152,20 @@ var (
 	systemList string
 )
 
+// What is put before the scripts that know the line: of the plain and the fenced lock, and of the
+// read/write lock.
+var (
+	lineCommon      = take + beside + line
+	plainCommon     = lineCommon + admit
+	readWriteCommon = lineCommon + readWrite
+)
+
 // The operations on the reentrant lock.
 var (
-	Acquire      = script("acquire", take+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
-	Release      = script("release", release, Shape{Numbers: 1})
+	Acquire      = script("acquire", plainCommon+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
+	Release      = script("release", plainCommon+release, Shape{Numbers: 1})
 	Renew        = script("renew", renew, Shape{Numbers: 1})
-	Yield        = script("yield", yield, Shape{Numbers: 2})
+	Yield        = script("yield", plainCommon+yield, Shape{Numbers: 2})
 	ForceRelease = script("force_release", forceRelease, Shape{Numbers: 1})
 	Inspect      = script("inspect", inspect, Shape{Numbers: 2, Texts: 2})
 )
@@ -160,11 +173,11 @@ var (
 // The operations that take a lock with fencing tokens, a lock on one server of a RedLock, and
 // several locks of any kind.
 var (
-	FencedAcquire   = script("fenced_acquire", take+beside+fencedAcquire, Shape{Numbers: 2, Texts: 1})
+	FencedAcquire   = script("fenced_acquire", plainCommon+fencedAcquire, Shape{Numbers: 2, Texts: 1})
 	Draw            = script("draw", draw, Shape{Numbers: 2, Texts: 1})
 	MajorityAcquire = script("majority_acquire", take+majorityAcquire, Shape{Numbers: 2, Texts: 2})
 	Memory          = script("memory", memory, Shape{Numbers: 1, Texts: 1})
-	AcquireAll      = script("acquire_all", take+beside+acquireAll, Shape{Numbers: 2, Texts: 2})
+	AcquireAll      = script("acquire_all", lineCommon+acquireAll, Shape{Numbers: 2, Texts: 2})
 )
 
 // The operations on the fair lock that differ from the reentrant lock's.
@@ -173,8 +186,6 @@ var (
 	FairForceRelease = script("fair_force_release", beside+fairForceRelease, Shape{Numbers: 1})
 	FairInspect      = script("fair_inspect", beside+fairInspect, Shape{Numbers: 2, Texts: 2})
 )
-
-var readWriteCommon = take + beside + readWrite
 
 // The operations on the read/write lock.
 var (

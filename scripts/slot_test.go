@@ -26,11 +26,20 @@ sync_queue         | u:1=1 30000                                     |          
 sync_queue         | u:1=1 30000 /u:2@300 v:1@600                    |                | u u:1 1 9 u:2 30000 1 | [0 0  1]       | /u:2@300 v:1@600                                |
 read_write_set     | mode=write u:1:write=1 u:1=1 30000, u:1#1 30000 |                | u:1 2 1 30000 0 0     | [1 0 ]         | mode=write u:1:write=2 u:1=1 30000, u:1#1 30000 |
 fenced_acquire     | u:1=1 30000 /'7'                                | TOKENS         | u:1 2 30000 1         | [2 0 ]         | u:1=2 30000 /'7'                                |
+release            | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000        | LINE           | u:1 0 30000           | 0              | >v=2.7.0.0.1@-3 ^@-1 >15000                     | 0
+release            | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000        |                | u:1 0 30000           | 0              | >v=2.7.0.0.1@-3 ^@-1 >turns=1 >20000            | 0
+release            | u:1=1 30000, >v=2.7.0.1.1@-3 ^@-1 >15000 /'7'   | TOKENS         | u:1 0 30000           | 0              | >v=2.7.0.1.1@-3 ^@-1 >turns=1 >20000 /'7'       | 0
+read_write_release | mode=write u:1:write=1 30000, >v=2.7.1.0.1@-3 ^@-1 >15000 |      | u:1                   | 0              | >v=2.7.1.0.1@-3 ^@-1 >turns=1 >20000            | rw1
+yield              | u:1=1 30000                                     |                | u:1 0 30000 1 2.7.0.0.1 | [1 1]        |                                                 | 0
+acquire            | v:1=1 30000                                     |                | u:1 1 30000 1.4.0.0.1 | [30000 v:1]    | v:1=1 30000                                     |
+acquire            | v:1=1 30000, >w=2.7.0.0.1@-3 ^@-1 >15000        | LINE           | u:1 1 30000 1.4.0.0.1 | [30000 v:1]    | v:1=1 30000, >w=2.7.0.0.1@-3 ^@-1 >15000        |
+acquire            | v:1=1 30000, >u=1.3.0.0.1@-3 ^@-1 >15000        |                | u:1 1 30000 1.4.0.0.1 | [30000 v:1]    | v:1=1 30000, >u=1.4.0.0.1@-3 ^@0 >20000         |
+read_write_set     | mode=read v:1=1 30000, v:1#1 30000, >w=2.7.0.0.1@-3 ^@-1 >15000 | LINE | v:1 0 1 30000 0 1 | [1 0 ]     | mode=read v:1=1 30000, v:1#1 30000, >w=2.7.0.0.1@-3 ^@-1 >15000 |
 `
 
 // While a cluster moves the slot of a lock, the hash may still be here and what is beside it
 // elsewhere: that is left as it is. A hash that has just gone cannot be made here again, so a
-// hold that ends is not passed on, and a writer that reads re-enters the hold that it has.
+// hold that ends is not passed on, nobody gets a place in a line that is elsewhere, and a writer that reads re-enters the hold that it has.
 func TestSlotBetweenServers(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)

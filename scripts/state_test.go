@@ -12,7 +12,9 @@ import (
 // A lock is written as its hash, the fields sorted, and its TTL in ms, if it has one:
 // "a=1 b=2 30000". A string in its place is "'text'". Then come, each behind a comma, what a
 // read/write lock has beside its hash: its read leases, "u:1#1 60000", and a writer's
-// announcement, "!u:1 5000". Behind a slash stands what else a lock has beside its hash: the
+// announcement, "!u:1 5000"; and the line: each place as "<client>=<term>.<seq>.<mode>.<tokens>.<listens>"
+// with when it came and when it was seen, in seconds from the start of the test, then the two special
+// fields and the TTL, ">v=2.7.0.0.1@-3 ^@-1 >open@5 >turns=2 >20000". Behind a slash stands what else a lock has beside its hash: the
 // counter of a fenced one, "'7'"; or the queue of a fair one, each owner with the seconds from
 // the start of the test to its timeout, "v:1@300 v:2" (the second has none), a timeout of
 // somebody who is not in the queue, "+v:3@50", and the TTL of the queue, "~60000".
@@ -22,7 +24,56 @@ func names(lock string) *strings.Replacer {
 	tag := "{" + lock + "}"
 	return strings.NewReplacer("NAME", lock, "HOLDS", tag, "RECORD", "record "+tag,
 		"RWCHANNEL", "redisson_rwlock:"+tag, "CHANNEL", "redisson_lock__channel:"+tag, "TOKENS", "redisson_lock_token:"+tag,
-		"QUEUE", "redisson_lock_queue:"+tag, "TIMEOUTS", "redisson_lock_timeout:"+tag, "WRITER", "lockkeeper_writer:"+tag)
+		"QUEUE", "redisson_lock_queue:"+tag, "TIMEOUTS", "redisson_lock_timeout:"+tag, "WRITER", "lockkeeper_writer:"+tag,
+		"LINE", "lockkeeper_line:"+tag, "SETTINGS", "9000 20000 5000 1", "CLUSTERED", "9000 20000 5000 0")
+}
+
+// lineWord puts a word of the line; place is the last one that came before it.
+func (d *db) lineWord(t *testing.T, line, word, place string, start time.Time) {
+	t.Helper()
+	at := func(seconds string) string { return strconv.Itoa(int(start.UnixMicro()) + 1e6*number(t, seconds)) }
+	if seen, isSeen := strings.CutPrefix(word, "^@"); isSeen {
+		place, arrived, _ := strings.Cut(place, "@")
+		client, rest, _ := strings.Cut(place, "=")
+		d.must(t, "HSET", line, client[1:], at(arrived)+" "+at(seen)+" "+strings.ReplaceAll(rest, ".", " "))
+		return
+	}
+	field, value, isPlace := strings.Cut(word[1:], "=")
+	until, isOpen := strings.CutPrefix(word, ">open@")
+	switch {
+	case isOpen:
+		d.must(t, "HSET", line, "open", at(until))
+	case field == "turns":
+		d.must(t, "HSET", line, field, value)
+	case !isPlace:
+		d.must(t, "PEXPIRE", line, field)
+	}
+}
+
+// lineWords are the words of a line.
+func lineWords(t *testing.T, fields []string, ttl string, start time.Time) string {
+	t.Helper()
+	since := func(micros string) string { return strconv.Itoa(number(t, micros)/1000 - int(start.UnixMilli())) }
+	var places []string // each behind when it came
+	var open, turns string
+	for i := 0; i < len(fields); i += 2 {
+		field, value := fields[i], strings.Fields(fields[i+1])
+		switch field {
+		case "open":
+			open = " >open@" + since(value[0])
+		case "turns":
+			turns = " >turns=" + value[0]
+		default:
+			places = append(places, value[0]+" >"+field+"="+strings.Join(value[2:], ".")+"@"+since(value[0])+" ^@"+since(value[1]))
+		}
+	}
+	slices.Sort(places)
+	words := ","
+	for _, place := range places {
+		_, place, _ = strings.Cut(place, " ")
+		words += " " + place
+	}
+	return words + open + turns + " >" + ttl
 }
 
 // put brings a lock into a state.
@@ -30,12 +81,17 @@ func (d *db) put(t *testing.T, lock, state string, start time.Time) {
 	t.Helper()
 	what := names(lock).Replace
 	key, queue, timeouts := lock, what("QUEUE"), what("TIMEOUTS") // key: of what the next TTL is
+	place := ""
 	for word := range strings.FieldsSeq(strings.NewReplacer(",", " ", "/", " / ").Replace(state)) {
 		owner, value, isField := strings.Cut(word, "=")
 		switch reader, i, isLease := strings.Cut(word, "#"); {
+		case word[0] == '>' && isField && strings.Contains(word, "@"):
+			place = word
+		case word[0] == '>', word[0] == '^':
+			d.lineWord(t, what("LINE"), word, place, start)
 		case word == "/":
 			key = what("TOKENS")
-		case word == "queue", word == "timeouts":
+		case word == "queue", word == "timeouts", word == "line":
 			key = what(strings.ToUpper(word))
 		case isField:
 			d.must(t, "HSET", key, owner, value)
@@ -99,7 +155,7 @@ return table.concat(lines, '\n')`
 // unless they are wanted.
 func (d *db) state(t *testing.T, lock string, start time.Time, wantTTLs bool) string {
 	t.Helper()
-	var hash, leases, announced, beside string
+	var hash, leases, announced, places, beside string
 	var queue []string
 	var ttls []int // of the queue
 	timeouts := map[string]string{}
@@ -128,6 +184,10 @@ func (d *db) state(t *testing.T, lock string, start time.Time, wantTTLs bool) st
 			leases += ", " + strings.Replace(reader, ":rwlock_timeout:", "#", 1) + ends
 		case key == what("WRITER"):
 			announced = ", !" + value[0] + ends
+		case key == what("LINE") && kind == "hash":
+			places = lineWords(t, value, ttl, start)
+		case key == what("LINE"):
+			places = ", line " + state
 		case key == what("TOKENS"):
 			beside += state
 		case key == what("QUEUE") && kind == "list":
@@ -161,7 +221,7 @@ func (d *db) state(t *testing.T, lock string, start time.Time, wantTTLs bool) st
 	if beside += strings.Join(queue, " "); beside != "" {
 		beside = " /" + beside
 	}
-	return strings.TrimSpace(strings.TrimPrefix(hash+leases+announced, ", ") + beside)
+	return strings.TrimSpace(strings.TrimPrefix(hash+leases+announced+places, ", ") + beside)
 }
 
 // agree reports whether two states, or replies, are the same, but for the time that has
@@ -189,8 +249,8 @@ func agree(got, want string, passed time.Duration) bool {
 			}
 			gots[i], w = strings.TrimPrefix(gots[i], owner+"@"), seconds+"000"
 		}
-		wanted, err := strconv.Atoi(strings.Trim(w, "[],~"))
-		ours, err2 := strconv.Atoi(strings.Trim(gots[i], "[],~"))
+		wanted, err := strconv.Atoi(strings.Trim(w, "[],~>"))
+		ours, err2 := strconv.Atoi(strings.Trim(gots[i], "[],~>"))
 		if err != nil || err2 != nil || wanted < 1000 && !timed || ours < wanted-least || ours > wanted+most {
 			return false
 		}

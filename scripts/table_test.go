@@ -2,6 +2,7 @@ package scripts_test
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +14,8 @@ import (
 )
 
 // A table has a part for each script: a line with its name, and the KEYS and ARGV that it
-// takes, in which ARG is one of the arguments of a row, and ARGS those that are left. Each row
+// takes, in which ARG is one of the arguments of a row, ARGS those that are left, and OR what
+// is behind it unless one is left; the dots in a place in the line are spaces. Each row
 // is
 //
 //	name | the lock before, and <who waits for it | arguments | reply | the lock after | what is told
@@ -88,6 +90,8 @@ func script(name string) *scripts.Script {
 	return scripts.All[i]
 }
 
+var isPlace = regexp.MustCompile(`^\d+\.\d+\.\d\.\d+\.\d$`)
+
 // call makes the keys and arguments of a script from those of a row.
 func call(s *scripts.Script, lock, args string) (keys, argv []string) {
 	before, after, _ := strings.Cut(forms[s], "/")
@@ -96,6 +100,11 @@ func call(s *scripts.Script, lock, args string) (keys, argv []string) {
 		switch word {
 		case "ARG":
 			argv, given = append(argv, given[0]), given[1:]
+		case "OR-", "OR0":
+			if len(given) == 0 {
+				given = []string{word[2:]}
+			}
+			argv, given = append(argv, given[0]), given[1:]
 		case "ARGS":
 			argv, given = append(argv, given...), nil
 		default:
@@ -103,8 +112,11 @@ func call(s *scripts.Script, lock, args string) (keys, argv []string) {
 		}
 	}
 	for i, word := range argv {
-		if word == "-" {
+		switch {
+		case word == "-":
 			argv[i] = ""
+		case isPlace.MatchString(word):
+			argv[i] = strings.ReplaceAll(word, ".", " ")
 		}
 	}
 	return strings.Fields(names(lock).Replace(before)), argv
@@ -117,7 +129,7 @@ func (r row) call(t *testing.T) (locks, keys, args []string) {
 		keys, args = call(r.script, lock, r.args)
 		return []string{lock}, keys, args
 	}
-	args = strings.Fields(r.args)
+	args = append(strings.Fields(r.args), names("").Replace("SETTINGS"))
 	for _, kind := range r.kinds {
 		lock := redistest.Name(t)
 		form := map[string]string{"fenced": "NAME TOKENS NAME", "fair": "NAME QUEUE TIMEOUTS"}[kind]
@@ -125,7 +137,7 @@ func (r row) call(t *testing.T) (locks, keys, args []string) {
 			form = "NAME NAME NAME"
 		}
 		locks, keys = append(locks, lock), append(keys, strings.Fields(names(lock).Replace(form))...)
-		args = append(args, kind, names(lock).Replace("HOLDS"), names(lock).Replace("WRITER"))
+		args = append(args, kind, names(lock).Replace("HOLDS"), names(lock).Replace("WRITER"), names(lock).Replace("LINE"))
 	}
 	return locks, keys, args
 }

@@ -19,12 +19,12 @@ func (f fair) call(l *Lock, c lock.Command) (redisio.Call, replyFormat) {
 		if c.Term != 0 {
 			released = l.Owner(c.Term)
 		}
-		return l.line(released, c.Take, c.Top, c.Entries)
+		return l.syncQueue(released, c.Take, c.Top, c.Entries)
 	case c.Kind == lock.Acquire && c.Count == 1:
 		// As a member of a MultiLock, which does not queue.
-		return l.line("", true, 0, []lock.QueueEntry{{Term: c.Term, Lease: c.Lease, Try: true}})
+		return l.syncQueue("", true, 0, []lock.QueueEntry{{Term: c.Term, Lease: c.Lease, Try: true}})
 	case c.Kind == lock.Release && c.Count == 0:
-		call, _ := l.line(l.Owner(c.Term), false, 0, nil)
+		call, _ := l.syncQueue(l.Owner(c.Term), false, 0, nil)
 		return call, passed
 	case c.Kind == lock.ForceRelease:
 		return redisio.Call{Script: scripts.FairForceRelease, Keys: l.hash(), Args: []string{l.queue, l.timeouts, l.Channel}}, forced
@@ -32,8 +32,8 @@ func (f fair) call(l *Lock, c lock.Command) (redisio.Call, replyFormat) {
 	return f.reentrant.call(l, c)
 }
 
-// line is the one script about the queue.
-func (l *Lock) line(released string, take bool, top uint64, entries []lock.QueueEntry) (redisio.Call, replyFormat) {
+// syncQueue is the one script about the queue.
+func (l *Lock) syncQueue(released string, take bool, top uint64, entries []lock.QueueEntry) (redisio.Call, replyFormat) {
 	args := make([]string, 0, 8+3*len(entries))
 	args = append(args, l.options.Client, released, digit(take), strconv.FormatUint(top, 10), ms(l.options.WaiterTimeout), l.queue, l.timeouts, l.Channel)
 	for _, e := range entries {

@@ -54,7 +54,7 @@ func startReal(t *testing.T) *real {
 	listener := dedicated()
 	listener.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) { r.heard <- m.Channel + " " + m.Message }})
 	// A pattern, since PUBSUB NUMSUB does not count those.
-	if err := listener.Do(t.Context(), listener.B().Psubscribe().Pattern("redisson_*").Build()).Error(); err != nil {
+	if err := listener.Do(t.Context(), listener.B().Psubscribe().Pattern("redisson_*", "lockkeeper_turn:*").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
 	return r

@@ -29,6 +29,8 @@ const (
 	announcement = 23 * time.Second
 )
 
+var lineSettings = protocol.Line{TransferTTL: 8 * time.Second, PlaceTimeout: 26 * time.Second, OpenTime: 15 * time.Second, SeesListeners: true}
+
 var (
 	leases = []time.Duration{13 * time.Second, 33 * time.Second, 73 * time.Second}
 	jumps  = []time.Duration{10 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second}
@@ -94,7 +96,7 @@ func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence
 	locks++
 	s := &sequence{choices: choices, real: r}
 	for c := range s.members {
-		options := &protocol.Options{Client: fmt.Sprintf("client-%d", c), WaiterTimeout: silence, Announcement: announcement}
+		options := &protocol.Options{Client: fmt.Sprintf("client-%d", c), WaiterTimeout: silence, Announcement: announcement, Line: lineSettings}
 		for part, kind := range kinds {
 			m := protocol.Member{Lock: protocol.New(protocol.Kind(min(kind, redismodel.ReadWrite)), fmt.Sprintf("lock-%d-%d", locks, part), options)}
 			m.Fenced = kind == redismodel.Fenced

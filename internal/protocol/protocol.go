@@ -38,14 +38,6 @@ type Options struct {
 	Line Line
 }
 
-// Line are the settings of the line of processes that wait for a lock.
-type Line struct {
-	// TransferTTL, PlaceTimeout and OpenTime are those of lock.Config.
-	TransferTTL, PlaceTimeout, OpenTime time.Duration
-	// SeesListeners says that the server knows all subscribers: it is no cluster.
-	SeesListeners bool
-}
-
 // Lock is one lock on one Redis.
 type Lock struct {
 	Kind Kind
@@ -58,6 +50,8 @@ type Lock struct {
 	options *Options
 	format  format
 	keys    [1]string // Key alone
+	// line is the key of its line of processes, and settings how the scripts take Options.Line.
+	line, settings string
 	// queue and timeouts are those of a fair lock. holds is the prefix of the keys of a
 	// read/write lock's read leases, writer the key of a waiting writer's announcement.
 	queue, timeouts string
@@ -78,7 +72,7 @@ type format interface {
 
 // New describes a lock. name is its key.
 func New(kind Kind, name string, options *Options) *Lock {
-	l := &Lock{Kind: kind, Key: name, Channel: redisio.Channel(name), options: options, keys: [1]string{name}}
+	l := &Lock{Kind: kind, Key: name, Channel: redisio.Channel(name), line: redisio.Line(name), options: options, keys: [1]string{name}}
 	switch kind {
 	case Fair:
 		l.format, l.queue, l.timeouts = fair{}, redisio.Queue(name), redisio.Timeouts(name)

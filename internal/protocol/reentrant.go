@@ -17,16 +17,25 @@ func (reentrant) call(l *Lock, c lock.Command) (call redisio.Call, how replyForm
 	switch {
 	case c.Kind == lock.Acquire && c.Tokens > 0 && l.Tokens != "":
 		call.Script, call.Rest, how = scripts.FencedAcquire, draw, tookToken
-		call.Args = []string{l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), strconv.FormatInt(c.Tokens, 10), l.Tokens}
+		call.Args = []string{
+			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), strconv.FormatInt(c.Tokens, 10), l.Tokens,
+			l.line, l.lineSettings(), place(&c), digit(c.Heard),
+		}
 	case c.Kind == lock.Acquire:
 		call.Script, how = scripts.Acquire, acquired
-		call.Args = []string{l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease)}
+		call.Args = []string{
+			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), l.line, l.lineSettings(), l.Tokens, place(&c), digit(c.Heard),
+		}
 	case c.Kind == lock.Release:
 		call.Script, how = scripts.Release, released
-		call.Args = []string{l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), l.Channel}
+		call.Args = []string{
+			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), l.Channel, l.line, l.lineSettings(), l.Tokens, digit(c.Subscribed),
+		}
 	case c.Kind == lock.Yield:
 		call.Script, how = scripts.Yield, yielded
-		call.Args = []string{l.Owner(c.Term), digit(c.Subscribed), ms(c.Lease), digit(c.Forced), l.Channel}
+		call.Args = []string{
+			l.Owner(c.Term), digit(c.Subscribed), ms(c.Lease), digit(c.Forced), l.Channel, l.line, l.lineSettings(), l.Tokens, place(&c),
+		}
 	case c.Kind == lock.ForceRelease:
 		call.Script, how = scripts.ForceRelease, forced
 		call.Args = []string{l.Channel}

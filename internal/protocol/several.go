@@ -35,7 +35,7 @@ func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisio.C
 	first := members[0]
 	call := redisio.Call{
 		Script: scripts.AcquireAll, Deadline: deadline,
-		Args: []string{first.Owner(c.Term), ms(c.Lease), strconv.FormatInt(c.Tokens, 10)},
+		Args: []string{first.Owner(c.Term), ms(c.Lease), strconv.FormatInt(c.Tokens, 10), first.lineSettings()},
 	}
 	for _, m := range members {
 		kind, keys, holds, writer := "plain", []string{m.Key, m.Key, m.Key}, "", ""
@@ -51,7 +51,7 @@ func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisio.C
 			}
 		}
 		call.Keys = append(call.Keys, keys...)
-		call.Args = append(call.Args, kind, holds, writer)
+		call.Args = append(call.Args, kind, holds, writer, m.line)
 	}
 	return tagged(call, c.Seq, tookAll)
 }

@@ -1,0 +1,39 @@
+package protocol
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// Line are the settings of the line of processes that wait for a lock.
+type Line struct {
+	// TransferTTL, PlaceTimeout and OpenTime are those of lock.Config.
+	TransferTTL, PlaceTimeout, OpenTime time.Duration
+	// SeesListeners says that the server knows all subscribers: it is no cluster.
+	SeesListeners bool
+}
+
+// lineSettings is how the scripts take the settings of the line: one argument, since they seldom
+// need it.
+func (l *Lock) lineSettings() string {
+	if l.settings == "" {
+		o := &l.options.Line
+		l.settings = ms(o.TransferTTL) + " " + ms(o.PlaceTimeout) + " " + ms(o.OpenTime) + " " + digit(o.SeesListeners)
+	}
+	return l.settings
+}
+
+// place is how the scripts take the place that a command takes or confirms.
+func place(c *lock.Command) string {
+	if c.Place.Term == 0 {
+		return ""
+	}
+	text := make([]byte, 0, 32)
+	text = append(strconv.AppendUint(text, c.Place.Term, 10), ' ')
+	text = append(strconv.AppendUint(text, c.Seq, 10), ' ')
+	text = append(text, digit(c.Place.Mode == lock.Shared)+" "...)
+	text = append(strconv.AppendInt(text, c.Place.Tokens, 10), ' ')
+	return string(append(text, digit(c.Subscribed)...))
+}

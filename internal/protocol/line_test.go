@@ -1,0 +1,76 @@
+package protocol_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// A lock goes from its holder to the client that waits in line, by every command that ends a hold;
+// and the message says under which term, in reply to which command, and with which tokens.
+func TestTransfer(t *testing.T) {
+	r := startReal(t)
+	shared := lock.Command{Shared: 1, Place: lock.Place{Mode: lock.Shared}}
+	fenced := lock.Command{Count: 1, Tokens: 3, Place: lock.Place{Tokens: 4}}
+	once := lock.Command{Count: 1}
+	for name, test := range map[string]struct {
+		kind  protocol.Kind
+		waits lock.Command
+		ends  lock.Command
+		turn  lock.Transfer
+	}{
+		"plain":       {protocol.Reentrant, once, lock.Command{Kind: lock.Release}, lock.Transfer{}},
+		"fenced":      {protocol.Reentrant, fenced, lock.Command{Kind: lock.Release}, lock.Transfer{Tokens: []int64{7}}},
+		"plain yield": {protocol.Reentrant, once, lock.Command{Kind: lock.Yield}, lock.Transfer{}},
+		"reader":      {protocol.ReadWrite, shared, lock.Command{Kind: lock.Release}, lock.Transfer{}},
+		"downgrade":   {protocol.ReadWrite, shared, lock.Command{Kind: lock.Release, Shared: 1}, lock.Transfer{}},
+		"writer":      {protocol.ReadWrite, once, lock.Command{Kind: lock.Yield}, lock.Transfer{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			key := "a lock, " + name
+			var clients [2]protocol.Member
+			for i := range clients {
+				options := &protocol.Options{Client: fmt.Sprintf("client-%d", i), Line: lineSettings}
+				clients[i] = protocol.Member{Lock: protocol.New(test.kind, key, options), Fenced: true}
+			}
+			run := func(client int, c lock.Command, want lock.Outcome) {
+				t.Helper()
+				c.Lease = time.Minute
+				if got := r.run(t, clients[client:client+1], -1, c); got.Outcome != want {
+					t.Fatalf("%+v: %+v", c, got)
+				}
+			}
+			channel := redisio.TurnChannel("client-1")
+			r.subscribe(t, 1, channel, true)
+			defer r.subscribe(t, 1, channel, false)
+			first := once
+			first.Kind, first.Seq, first.Term, first.Tokens = lock.Acquire, 1, 1, test.waits.Tokens
+			run(0, first, lock.Done)
+			test.waits.Kind, test.waits.Seq, test.waits.Term, test.waits.Place.Term, test.waits.Subscribed = lock.Acquire, 2, 5, 5, true
+			run(1, test.waits, lock.Refused)
+			test.waits.Seq = 9
+			run(1, test.waits, lock.Refused)
+			test.ends.Seq, test.ends.Term = 3, 1
+			run(0, test.ends, lock.Done)
+
+			var payload string
+			_, heard := r.look(t)
+			for _, message := range heard {
+				if rest, ok := strings.CutPrefix(message, channel+" "); ok {
+					payload = rest
+				}
+			}
+			got, turn, ok := protocol.ParseTurn(payload)
+			test.turn.Term, test.turn.Seq = 5, 9
+			if !ok || got != key || fmt.Sprint(turn) != fmt.Sprint(test.turn) {
+				t.Errorf("%q was read as %q, %+v, %v; want %+v", heard, got, turn, ok, test.turn)
+			}
+			run(1, lock.Command{Kind: lock.Renew, Seq: 10, Term: 5}, lock.Done)
+		})
+	}
+}

@@ -1,0 +1,37 @@
+-- Common part of the scripts that take a plain or a fenced lock; it is put before each of them,
+-- behind line.lua.
+
+-- Makes a waiter the only owner of a free lock.
+local function give_to(hash)
+  return function(owner, _, ttl)
+    take(hash, ttl, owner, '1')
+  end
+end
+
+-- Decides whether an owner may take a lock (count is 1), or set its hold count. Returns the lock's TTL
+-- (-2: it is free) and, if the owner may not, for how long the lock is another's, and whose; if that
+-- is nobody, then it is left to clients outside the line, or (-2) there is nothing to re-enter.
+local function admit(hash, owner, count, key, settings, counter, place, heard)
+  local left = redis.call('PTTL', hash)
+  local free = left == -2
+  if free and count ~= '1' then
+    return left, left, ''
+  end
+  local ours = not free and redis.call('HEXISTS', hash, owner) == 1
+  local granted, rest = free or ours, nil
+  local fields = beside('HGETALL', key)
+  if fields and (fields[1] or not granted and place ~= '') then
+    local line = line_of(fields, key, settings, hash, owner, counter, give_to(hash))
+    if ours then
+      line.leave()
+    else
+      granted, rest = line.claim(free, false, heard, place)
+    end
+  end
+  if granted then
+    return left
+  elseif rest then
+    return left, rest, ''
+  end
+  return left, redis.call('PTTL', hash), redis.call('HRANDFIELD', hash)
+end
