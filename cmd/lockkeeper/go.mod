@@ -2,7 +2,11 @@ module github.com/lockkeeper-go/lockkeeper/cmd/lockkeeper
 
 go 1.25.0
 
-require github.com/lockkeeper-go/lockkeeper v0.0.0
+require (
+	github.com/lockkeeper-go/lockkeeper v0.0.0
+	github.com/redis/rueidis v1.0.79
+	golang.org/x/sys v0.47.0
+)
 
 require (
 	github.com/Workiva/go-datastructures v1.1.3 // indirect
@@ -22,7 +26,6 @@ require (
 	github.com/prometheus/client_model v0.5.0 // indirect
 	github.com/prometheus/common v0.44.0 // indirect
 	github.com/prometheus/procfs v0.11.1 // indirect
-	github.com/redis/rueidis v1.0.79 // indirect
 	github.com/twmb/murmur3 v1.1.8 // indirect
 	go.opentelemetry.io/otel v1.21.0 // indirect
 	go.opentelemetry.io/otel/exporters/prometheus v0.44.0 // indirect
@@ -31,7 +34,6 @@ require (
 	go.opentelemetry.io/otel/sdk/metric v1.21.0 // indirect
 	go.opentelemetry.io/otel/trace v1.21.0 // indirect
 	go.uber.org/goleak v1.3.0 // indirect
-	golang.org/x/sys v0.47.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
 

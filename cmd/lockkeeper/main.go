@@ -1,13 +1,16 @@
 //go:build unix
 
-// Lockkeeper is the command of the library of that name. So far it runs commands under locks:
+// Lockkeeper is the command of the library of that name. It runs commands under locks, and shows
+// operators who has which lock:
 //
 //	lockkeeper run -redis redis://127.0.0.1:6379 -lock nightly-report -wait 5s -- ./report --all
+//	lockkeeper inspect nightly-report
 //
 // `lockkeeper help` lists the subcommands, and `lockkeeper help run` has the flags of one.
 package main
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -17,6 +20,7 @@ import (
 // The exit codes, besides those of a command that is run. Those below 100 are from
 // sysexits.h, the others are what shells use.
 const (
+	exitNo          = 1   // the lock is free (inspect, release), or something must be changed (doctor)
 	exitUsage       = 64  // the command line is wrong
 	exitUnavailable = 69  // Redis cannot be reached, or refuses
 	exitHeld        = 75  // somebody else has the lock, and the wait is over
@@ -39,14 +43,26 @@ type subcommand struct {
 	name, summary string
 	// help is what `lockkeeper help <name>` prints.
 	help string
+	// flags are those of the command line, for completion.
+	flags func() *flag.FlagSet
 	// run gets the arguments after the name, and returns the exit code.
 	run func(args []string, env environment) int
 }
 
-var subcommands = []subcommand{
-	{"run", "run a command while holding a lock", runHelp, runUnderLock},
-	{"version", "print the version", versionHelp, printVersion},
+func subcommands() []subcommand {
+	return []subcommand{
+		{"run", "run a command while holding a lock", runHelp, func() *flag.FlagSet { return new(options).flags(nil) }, runUnderLock},
+		{"ls", "list the locks that are held, and who has them", listHelp, new(listOptions).flags, list},
+		{"inspect", "show who has a lock, in which process", inspectHelp, func() *flag.FlagSet { return new(access).flags("inspect") }, inspect},
+		{"watch", "print who has which lock, whenever that changes", watchHelp, new(watchOptions).flags, watch},
+		{"release", "free a lock whose process is dead", releaseHelp, new(releaseOptions).flags, release},
+		{"doctor", "check whether this Redis suits locks, and say what to change", doctorHelp, new(doctor).flags, examine},
+		{"completion", "print the completion of the command line for a shell", completionHelp, noFlags, complete},
+		{"version", "print the version", versionHelp, noFlags, printVersion},
+	}
 }
+
+func noFlags() *flag.FlagSet { return flag.NewFlagSet("", flag.ContinueOnError) }
 
 func main() {
 	os.Exit(dispatch(os.Args[1:], environment{os.Environ(), os.Stdin, os.Stdout, os.Stderr}))
@@ -72,6 +88,8 @@ func dispatch(args []string, env environment) int {
 			return 0
 		}
 		name = rest[0]
+	case "-version", "--version":
+		return printVersion(rest, env)
 	default:
 		if c := find(name); c != nil {
 			return c.run(rest, env)
@@ -82,9 +100,9 @@ func dispatch(args []string, env environment) int {
 }
 
 func find(name string) *subcommand {
-	for i := range subcommands {
-		if subcommands[i].name == name {
-			return &subcommands[i]
+	for _, c := range subcommands() {
+		if c.name == name {
+			return &c
 		}
 	}
 	return nil
@@ -93,9 +111,9 @@ func find(name string) *subcommand {
 func overview() string {
 	var b strings.Builder
 	b.WriteString("usage: lockkeeper <subcommand> [flag …] [argument …]\n\n")
-	for _, c := range subcommands {
-		fmt.Fprintf(&b, "  %-9s%s\n", c.name, c.summary)
+	for _, c := range subcommands() {
+		fmt.Fprintf(&b, "  %-11s%s\n", c.name, c.summary)
 	}
-	b.WriteString("  help     print the help of a subcommand: lockkeeper help run\n")
+	b.WriteString("  help       print the help of a subcommand: lockkeeper help run\n")
 	return b.String()
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -38,6 +37,8 @@ other commands under this one, Go programs with Lockkeeper, Java programs with R
   -watchdog 30s  how long the lock stays held after a crash of lockkeeper; renewed until then
   -grace 10s     how long the command has to end when the lock is lost, before it is killed
   -v             say what happens
+
+While it waits, a terminal is shown who has the lock, and for how long.
 
 The command gets a process group of its own, so that signals reach all of it; hence it
 cannot read from a terminal. Signals that lockkeeper is sent are passed on. If the lock is
@@ -85,23 +86,8 @@ type options struct {
 }
 
 func parse(args, env []string) (options, error) {
-	o := options{redis: "redis://127.0.0.1:6379", kind: defaultKind}
-	for _, variable := range slices.Backward(env) { // the last of a name is the one that counts
-		if url, ok := strings.CutPrefix(variable, "REDIS_URL="); ok && url != "" {
-			o.redis = url
-			break
-		}
-	}
-	flags := flag.NewFlagSet("run", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // runUnderLock says what is wrong
-	flags.StringVar(&o.redis, "redis", o.redis, "")
-	flags.Func("lock", "", o.addLock)
-	flags.Func("kind", "", parseKind(&o.kind))
-	flags.Func("wait", "", duration(&o.wait))
-	flags.Func("lease", "", duration(&o.lease))
-	flags.DurationVar(&o.watchdog, "watchdog", 30*time.Second, "")
-	flags.DurationVar(&o.grace, "grace", 10*time.Second, "")
-	flags.BoolVar(&o.verbose, "v", false, "")
+	o := options{kind: defaultKind}
+	flags := o.flags(env)
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -117,6 +103,20 @@ func parse(args, env []string) (options, error) {
 		return o, errors.New("-grace must not be negative")
 	}
 	return o, nil
+}
+
+func (o *options) flags(env []string) *flag.FlagSet {
+	flags := flag.NewFlagSet("run", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // runUnderLock says what is wrong
+	flags.StringVar(&o.redis, "redis", redisOf(env), "")
+	flags.Func("lock", "", o.addLock)
+	flags.Func("kind", "", parseKind(&o.kind))
+	flags.Func("wait", "", duration(&o.wait))
+	flags.Func("lease", "", duration(&o.lease))
+	flags.DurationVar(&o.watchdog, "watchdog", 30*time.Second, "")
+	flags.DurationVar(&o.grace, "grace", 10*time.Second, "")
+	flags.BoolVar(&o.verbose, "v", false, "")
+	return flags
 }
 
 // addLock adds one more lock to hold.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -59,7 +60,9 @@ func (r *runner) run() int {
 
 	// Its errors do not show the URL, and so no password. It logs nothing: this program has words
 	// of its own for what happens to its lock.
-	locks, err := lockkeeper.Open(context.Background(), r.redis, lockkeeper.WithConfig(lockkeeper.Config{Watchdog: r.watchdog}))
+	locks, err := lockkeeper.Open(context.Background(), r.redis, lockkeeper.WithConfig(lockkeeper.Config{
+		Watchdog: r.watchdog, Application: r.application(),
+	}))
 	if err != nil {
 		r.report(err)
 		return exitCode(err)
@@ -97,6 +100,13 @@ func (r *runner) run() int {
 	return r.release(hold, r.supervise(command, hold))
 }
 
+// application names the command in the record that operators see: not its arguments, which may be
+// secret.
+func (r *runner) application() string {
+	name := filepath.Base(r.command[0])
+	return "lockkeeper run " + strings.ToValidUTF8(name[:min(len(name), 100)], "")
+}
+
 // caught is why a wait ends when a signal comes.
 type caught struct{ syscall.Signal }
 
@@ -122,8 +132,10 @@ func (r *runner) acquire(ctx context.Context, cancel context.CancelCauseFunc, lo
 		hold, err = lock.Acquire(ctx, options...)
 		answered <- err
 	}()
+	endProgress := r.showProgress(lock)
 	select {
 	case s := <-r.signals:
+		endProgress()
 		cancel(caught{s.(syscall.Signal)})
 		if err := <-answered; err != nil {
 			return nil, err
@@ -131,6 +143,7 @@ func (r *runner) acquire(ctx context.Context, cancel context.CancelCauseFunc, lo
 		r.release(hold, 0) // it was granted at the same moment
 		return nil, context.Cause(ctx)
 	case err := <-answered:
+		endProgress()
 		if err == nil {
 			r.tell.Printf("has the lock %q, after %v", r.name, time.Since(began).Round(time.Millisecond))
 		}

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"flag"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -13,15 +15,22 @@ func TestSubcommands(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		"":              {exitUsage, "", overview()},
-		"help":          {0, overview(), ""},
-		"--help":        {0, overview(), ""},
-		"help run":      {0, runHelp, ""},
-		"run -h":        {0, runHelp, ""},
-		"help nothing":  {exitUsage, "", "lockkeeper: unknown subcommand \"nothing\"\n" + overview()},
-		"nothing":       {exitUsage, "", "lockkeeper: unknown subcommand \"nothing\"\n" + overview()},
-		"version extra": {exitUsage, "", versionHelp},
-		"run":           {exitUsage, "", "lockkeeper: -lock is missing\n" + runUsage + "\n"},
+		"":               {exitUsage, "", overview()},
+		"help":           {0, overview(), ""},
+		"--help":         {0, overview(), ""},
+		"help run":       {0, runHelp, ""},
+		"run -h":         {0, runHelp, ""},
+		"help nothing":   {exitUsage, "", "lockkeeper: unknown subcommand \"nothing\"\n" + overview()},
+		"nothing":        {exitUsage, "", "lockkeeper: unknown subcommand \"nothing\"\n" + overview()},
+		"version extra":  {exitUsage, "", versionHelp},
+		"run":            {exitUsage, "", "lockkeeper: -lock is missing\n" + runUsage + "\n"},
+		"ls a b":         {exitUsage, "", "lockkeeper: \"a\" is not expected\n" + usageOf(listHelp) + "\n"},
+		"ls -systems a":  {exitUsage, "", "lockkeeper: \"a\" is not expected\n" + usageOf(listHelp) + "\n"},
+		"inspect":        {exitUsage, "", "lockkeeper: the name of one lock is expected\n" + usageOf(inspectHelp) + "\n"},
+		"inspect a b":    {exitUsage, "", "lockkeeper: the name of one lock is expected\n" + usageOf(inspectHelp) + "\n"},
+		"watch -every 0": {exitUsage, "", "lockkeeper: -every must be at least 10ms\n" + usageOf(watchHelp) + "\n"},
+		"release a": {exitUsage, "", "lockkeeper: --force is missing: the holder would go on without the lock, if it lives\n" +
+			usageOf(releaseHelp) + "\n"},
 	} {
 		var stdout, stderr strings.Builder
 		code := dispatch(strings.Fields(line), environment{stdout: &stdout, stderr: &stderr})
@@ -29,9 +38,26 @@ func TestSubcommands(t *testing.T) {
 			t.Errorf("%q: exit code %d\n%s%s", line, code, &stdout, &stderr)
 		}
 	}
-	var stdout strings.Builder
-	if code := dispatch([]string{"version"}, environment{stdout: &stdout}); code != 0 || !strings.HasPrefix(stdout.String(), "lockkeeper ") {
-		t.Errorf("version: exit code %d: %s", code, &stdout)
+	for _, name := range []string{"version", "--version"} {
+		var stdout strings.Builder
+		if code := dispatch([]string{name}, environment{stdout: &stdout}); code != 0 || !strings.HasPrefix(stdout.String(), "lockkeeper ") {
+			t.Errorf("%s: exit code %d: %s", name, code, &stdout)
+		}
+	}
+}
+
+// The help of a subcommand begins with its usage, and has all of its flags.
+func TestHelp(t *testing.T) {
+	for _, c := range subcommands() {
+		if !strings.HasPrefix(c.help, "usage: lockkeeper "+c.name) || !strings.Contains(overview(), c.summary) {
+			t.Errorf("%s: %s", c.name, c.help)
+		}
+		usage, text, _ := strings.Cut(c.help, "\n")
+		c.flags().VisitAll(func(f *flag.Flag) {
+			if word := regexp.MustCompile(`-` + f.Name + `\b`); !word.MatchString(usage) || !word.MatchString(text) {
+				t.Errorf("%s: the help lacks -%s", c.name, f.Name)
+			}
+		})
 	}
 }
 

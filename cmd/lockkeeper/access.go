@@ -1,0 +1,119 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper"
+)
+
+// access is how a subcommand for operators reaches Redis, and how it prints: what their command
+// lines have in common.
+type access struct {
+	environment
+	redis, prefix string
+	json          bool
+	args          []string // behind the flags
+}
+
+// accessHelp describes the flags of an access.
+const accessHelp = `  -redis URL     redis[s]://[user[:password]@]host[:port][/database]; without it
+                 the environment's REDIS_URL, else redis://127.0.0.1:6379
+  -prefix P      the Config.KeyPrefix of the Systems; names are without it
+  --json         print JSON, an object a line; times are in milliseconds
+`
+
+// redisOf is the Redis that the environment names; of several variables, the last counts.
+func redisOf(variables []string) string {
+	for _, variable := range slices.Backward(variables) {
+		if url, ok := strings.CutPrefix(variable, "REDIS_URL="); ok && url != "" {
+			return url
+		}
+	}
+	return "redis://127.0.0.1:6379"
+}
+
+// flags are those of an access, for a subcommand that may add its own.
+func (a *access) flags(name string) *flag.FlagSet {
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // refused says what is wrong
+	flags.StringVar(&a.redis, "redis", redisOf(a.variables), "")
+	flags.StringVar(&a.prefix, "prefix", "", "")
+	flags.BoolVar(&a.json, "json", false, "")
+	return flags
+}
+
+// parse reads a command line, in which flags may also stand behind other arguments. If the
+// subcommand is to go no further, it returns false and the exit code.
+func (a *access) parse(flags *flag.FlagSet, args []string, help string, check func() error) (code int, ok bool) {
+	err := flags.Parse(args)
+	for err == nil && flags.NArg() > 0 {
+		a.args = append(a.args, flags.Arg(0))
+		err = flags.Parse(flags.Args()[1:])
+	}
+	if err == nil {
+		err = check()
+	}
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(a.stdout, help)
+		return 0, false
+	case err != nil:
+		fmt.Fprintf(a.stderr, "lockkeeper: %v\n%s\n", err, usageOf(help))
+		return exitUsage, false
+	}
+	return 0, true
+}
+
+// usageOf is the first line of a help text.
+func usageOf(help string) string {
+	usage, _, _ := strings.Cut(help, "\n")
+	return usage
+}
+
+// oneName checks that the arguments are one name.
+func (a *access) oneName() error {
+	if len(a.args) != 1 || a.args[0] == "" {
+		return errors.New("the name of one lock is expected")
+	}
+	return nil
+}
+
+// none checks that there are no arguments.
+func (a *access) none() error {
+	if len(a.args) > 0 {
+		return fmt.Errorf("%q is not expected", a.args[0])
+	}
+	return nil
+}
+
+// with connects, and runs f until a signal comes. It prints the error, and returns the exit code.
+func (a *access) with(f func(ctx context.Context, client rueidis.Client) (code int, err error)) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	client, err := lockkeeper.Connect(a.redis)
+	if err == nil {
+		defer client.Close()
+		var code int
+		if code, err = f(ctx, client); err == nil {
+			return code
+		}
+	}
+	fmt.Fprintf(a.stderr, "lockkeeper: %s\n", strings.TrimPrefix(err.Error(), "lockkeeper: "))
+	return exitCode(err)
+}
+
+// print prints a value as a line of JSON.
+func (a *access) print(value any) error { return json.NewEncoder(a.stdout).Encode(value) }

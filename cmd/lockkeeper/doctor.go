@@ -1,0 +1,282 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+const doctorHelp = `usage: lockkeeper doctor [-redis URL] [-prefix P] [--json]
+
+Checks whether this Redis, as this user, suits locks, and says what to change: version,
+permissions, eviction, memory, persistence, replicas, clock, round trips, the state of a cluster,
+and the records of Systems. To see that locks work it takes and releases one of each kind, with
+names that begin with lockkeeper_doctor. It changes nothing else.
+
+` + accessHelp + `
+ok: as it should be. warn: locks work, but may be lost. fail: this must be changed. unknown: the
+user may not look; +info, +config|get, +role and +time are for doctor alone.
+
+The exit code is 0, or 1 if something must be changed. 64: the command line is wrong. 69: Redis
+cannot be reached, or refuses.
+
+  lockkeeper doctor -redis rediss://locker:secret@redis.example.org
+`
+
+// doctor is the subcommand of that name.
+type doctor struct {
+	access
+	client   rueidis.Client
+	findings []finding
+}
+
+// finding is what one check has found.
+type finding struct {
+	Check  string `json:"check"`
+	Status string `json:"status"`
+	Found  string `json:"found"`
+	Advice string `json:"advice,omitempty"`
+	// Server is set if there are several.
+	Server string `json:"server,omitempty"`
+}
+
+const (
+	isOK      = "ok"
+	isWarning = "warn"
+	isFailure = "fail"
+	isUnknown = "unknown"
+)
+
+func (d *doctor) flags() *flag.FlagSet { return d.access.flags("doctor") }
+
+// examine is the subcommand doctor.
+func examine(args []string, env environment) int {
+	d := doctor{access: access{environment: env}}
+	if code, ok := d.parse(d.flags(), args, doctorHelp, d.none); !ok {
+		return code
+	}
+	return d.with(func(ctx context.Context, client rueidis.Client) (int, error) {
+		d.client = client
+		nodes := client.Nodes()
+		for _, address := range slices.Sorted(maps.Keys(nodes)) {
+			node := nodes[address]
+			err := node.Do(ctx, node.B().Ping().Build()).Error()
+			if _, refused := rueidis.IsRedisErr(err); refused {
+				d.add("ping", isFailure, err.Error(), "the ACL user needs +ping, by which a dead connection is noticed")
+			} else if err != nil {
+				return 0, redisio.Sort(err)
+			}
+			from := len(d.findings)
+			d.checkServer(ctx, node)
+			for i := range d.findings[from:] {
+				if len(nodes) > 1 {
+					d.findings[from+i].Server = address
+				}
+			}
+		}
+		if client.Mode() == rueidis.ClientModeCluster {
+			d.checkCluster(ctx)
+		}
+		d.checkLocks(ctx)
+		d.checkSystems(ctx)
+		return d.report()
+	})
+}
+
+// add adds what a check has found; without an advice there is nothing to do.
+func (d *doctor) add(check, status, found, advice string) {
+	d.findings = append(d.findings, finding{Check: check, Status: status, Found: found, Advice: advice})
+}
+
+func (d *doctor) report() (code int, err error) {
+	if slices.ContainsFunc(d.findings, func(f finding) bool { return f.Status == isFailure }) {
+		code = exitNo
+	}
+	if d.json {
+		return code, printEach(d.access, d.findings)
+	}
+	for _, f := range d.findings {
+		where := ""
+		if f.Server != "" {
+			where = " (" + f.Server + ")"
+		}
+		fmt.Fprintf(d.stdout, "%-8s%-16s%s%s\n", f.Status, f.Check, shown(f.Found), where)
+		if f.Advice != "" {
+			fmt.Fprintf(d.stdout, "%24s%s\n", "", f.Advice)
+		}
+	}
+	return code, nil
+}
+
+// checkServer checks one server.
+func (d *doctor) checkServer(ctx context.Context, node rueidis.Client) {
+	text, err := node.Do(ctx, node.B().Info().Build()).ToString()
+	if err != nil {
+		d.add("info", isUnknown, err.Error(), "+info lets doctor check version, eviction, persistence and replicas")
+	} else {
+		info := infoOf(text)
+		d.checkVersion(info)
+		d.checkReplication(info)
+		d.checkMemory(info)
+		d.checkPersistence(info)
+	}
+	d.checkClock(ctx, node)
+}
+
+// infoOf reads the reply to INFO.
+func infoOf(text string) map[string]string {
+	info := map[string]string{}
+	for line := range strings.Lines(strings.TrimPrefix(text, "txt:")) { // RESP3's mark of a text
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			info[name] = value
+		}
+	}
+	return info
+}
+
+func (d *doctor) checkVersion(info map[string]string) {
+	var major, minor int
+	version := info["redis_version"]
+	_, _ = fmt.Sscanf(version, "%d.%d", &major, &minor)
+	if major < 6 || major == 6 && minor < 2 {
+		d.add("version", isFailure, version, "Lockkeeper needs Redis 6.2 or later")
+		return
+	}
+	d.add("version", isOK, fmt.Sprintf("%s, %s", version, info["redis_mode"]), "")
+}
+
+func (d *doctor) checkReplication(info map[string]string) {
+	replicas, _ := strconv.Atoi(info["connected_slaves"])
+	switch {
+	case info["role"] == "slave" && d.client.Mode() == rueidis.ClientModeCluster: // its master is checked
+	case info["role"] == "slave":
+		d.add("replicas", isFailure, "this server is a replica", "connect to the master, or to a Sentinel with master_set")
+	case replicas == 0:
+		d.add("replicas", isOK, "none: while this server is down, nobody gets a lock", "")
+	default:
+		d.add("replicas", isWarning, fmt.Sprintf("%d: a failover may forget the locks of the last moments", replicas),
+			"protect data by fencing tokens, or use a RedLock; min-replicas-to-write bounds what a lone master accepts")
+	}
+}
+
+func (d *doctor) checkMemory(info map[string]string) {
+	policy, most, used := info["maxmemory_policy"], number(info["maxmemory"]), number(info["used_memory"])
+	const advice = "maxmemory-policy noeviction, or a Redis of their own for the locks"
+	switch {
+	case policy != "noeviction" && most > 0:
+		d.add("eviction", isFailure, policy+": a lock may be evicted while it is held", advice)
+	case policy != "noeviction":
+		d.add("eviction", isWarning, policy+", but there is no maxmemory", advice+", before a maxmemory is set")
+	default:
+		d.add("eviction", isOK, policy, "")
+	}
+	switch {
+	case most > 0 && used >= most:
+		d.add("memory", isFailure, fmt.Sprintf("%d of %d bytes are used: no lock can be acquired", used, most), "a higher maxmemory, or fewer keys")
+	case most > 0 && used > most/10*9:
+		d.add("memory", isWarning, fmt.Sprintf("%d of %d bytes are used: when it is full, no lock can be acquired", used, most), "a higher maxmemory, or fewer keys")
+	case most > 0:
+		d.add("memory", isOK, fmt.Sprintf("%d of %d bytes are used", used, most), "")
+	default:
+		d.add("memory", isOK, fmt.Sprintf("%d bytes are used, there is no maxmemory", used), "")
+	}
+}
+
+func (d *doctor) checkPersistence(info map[string]string) {
+	switch {
+	case info["loading"] == "1":
+		d.add("persistence", isWarning, "the server is loading its data", "locks have to wait for that")
+	case info["aof_last_write_status"] == "err" || info["rdb_last_bgsave_status"] == "err":
+		d.add("persistence", isFailure, "the server cannot save, and refuses writes (MISCONF)", "look at its log: is the disk full?")
+	case info["aof_enabled"] == "1":
+		d.add("persistence", isOK, "appendonly: a restart keeps the locks, but for those of the last second unless appendfsync is always", "")
+	default:
+		d.add("persistence", isWarning, "no append-only file: a restart forgets the locks of living holders",
+			"appendonly yes; or start the server again only after the longest lease")
+	}
+}
+
+func number(text string) int64 {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
+}
+
+// mostSkew is how much the clock of the server may differ from ours.
+const mostSkew = time.Second
+
+// checkClock compares the server's clock with ours, by the fastest of a few round trips.
+func (d *doctor) checkClock(ctx context.Context, node rueidis.Client) {
+	fastest, skew := time.Duration(-1), time.Duration(0)
+	for range 10 {
+		sent := time.Now()
+		parts, err := node.Do(ctx, node.B().Time().Build()).AsIntSlice()
+		trip := time.Since(sent)
+		if err != nil || len(parts) != 2 {
+			d.add("clock", isUnknown, fmt.Sprint(err), "+time lets doctor compare the clocks")
+			return
+		}
+		if fastest < 0 || trip < fastest {
+			fastest, skew = trip, time.Unix(parts[0], parts[1]*1000).Sub(sent.Add(trip/2))
+		}
+	}
+	text := fmt.Sprintf("within %v of ours", (skew.Abs() + time.Millisecond).Round(time.Millisecond))
+	if skew.Abs() > mostSkew {
+		d.add("clock", isWarning, text, "synchronize the clocks (NTP): a fair lock shared with Java compares them; leases do not depend on them")
+	} else {
+		d.add("clock", isOK, text, "")
+	}
+	if text := fmt.Sprintf("%v", fastest.Round(10*time.Microsecond)); fastest > 50*time.Millisecond {
+		d.add("round trip", isWarning, text, "every grant takes one: is there a server nearer by?")
+	} else {
+		d.add("round trip", isOK, text, "")
+	}
+}
+
+// checkCluster checks what only a cluster has.
+func (d *doctor) checkCluster(ctx context.Context) {
+	if err := d.client.Do(ctx, d.client.B().ClusterSlots().Build()).Error(); err != nil {
+		d.add("cluster", isFailure, err.Error(), "the ACL user needs +cluster|slots, to find the servers, and +asking, while slots move")
+		return
+	}
+	text, err := d.client.Do(ctx, d.client.B().ClusterInfo().Build()).ToString()
+	switch state := infoOf(text)["cluster_state"]; {
+	case err != nil:
+		d.add("cluster", isUnknown, err.Error(), "+cluster|info lets doctor see the state of the cluster")
+	case state != "ok":
+		d.add("cluster", isFailure, "the state is "+state, "CLUSTER INFO and CLUSTER NODES say which slots are not served")
+	default:
+		d.add("cluster", isOK, "all slots are served", "")
+	}
+}
+
+// checkSystems looks for Systems that have stopped to renew their records.
+func (d *doctor) checkSystems(ctx context.Context) {
+	all, err := looker{d.client, d.prefix}.systems(ctx)
+	if err != nil {
+		d.add("systems", isUnknown, err.Error(), "+zrange +get +pttl on {lockkeeper_systems}* let doctor list the Systems")
+		return
+	}
+	var overdue []string
+	for _, v := range all {
+		if v.Overdue {
+			overdue = append(overdue, fmt.Sprintf("%s on %s, pid %d", v.Application, v.Host, v.PID))
+		}
+	}
+	if len(overdue) > 0 {
+		d.add("systems", isWarning, fmt.Sprintf("%d of %d are overdue: %s", len(overdue), len(all), strings.Join(overdue[:min(len(overdue), 3)], "; ")),
+			"they are dead, hang, or do not reach Redis: lockkeeper ls -systems")
+		return
+	}
+	d.add("systems", isOK, fmt.Sprintf("%d have a record", len(all)), "")
+}

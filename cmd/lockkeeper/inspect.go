@@ -1,0 +1,88 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/redis/rueidis"
+)
+
+const inspectHelp = `usage: lockkeeper inspect [-redis URL] [-prefix P] [--json] NAME
+
+Shows who has a lock: the owner field in Redis, and the application, host, process id and start
+of the process behind it, as its System's record says; also for a while after that process was
+killed. An owner without a record is a Redisson client, or a System that keeps none.
+
+` + accessHelp + `
+The exit code is 0 if the lock is held, and 1 if it is free. 64: the command line is wrong. 69:
+Redis cannot be reached, or refuses, or the name is that of another key.
+
+  lockkeeper inspect nightly-report
+  lockkeeper inspect --json nightly-report | jq '.owners[0].process.pid'
+`
+
+// inspect is the subcommand of that name.
+func inspect(args []string, env environment) int {
+	a := access{environment: env}
+	if code, ok := a.parse(a.flags("inspect"), args, inspectHelp, a.oneName); !ok {
+		return code
+	}
+	return a.with(func(ctx context.Context, client rueidis.Client) (int, error) {
+		v, err := looker{client, a.prefix}.one(ctx, a.args[0])
+		if err != nil {
+			return 0, err
+		}
+		code := 0
+		if !v.Held {
+			code = exitNo
+		}
+		if a.json {
+			return code, a.print(v)
+		}
+		fmt.Fprint(a.stdout, v.text())
+		return code, nil
+	})
+}
+
+// one reads the lock of that name.
+func (l looker) one(ctx context.Context, name string) (lockView, error) {
+	views, err := l.look(ctx, []string{l.prefix + name}, true)
+	if err != nil {
+		return lockView{}, err
+	}
+	return views[0], l.identify(ctx, views)
+}
+
+// text describes a lock in a few lines.
+func (v lockView) text() string {
+	var b strings.Builder
+	line := func(what string, value any) { fmt.Fprintf(&b, "%-9s%v\n", what, value) }
+	line("lock", shown(v.Name))
+	if v.Held {
+		line("kind", v.Kind)
+	} else {
+		line("state", "free")
+	}
+	for _, o := range v.Owners {
+		has := shown(o.Field)
+		if o.Count != 1 || o.Mode != "" {
+			has += fmt.Sprintf(" (%s%d times)", strings.TrimLeft(o.Mode+" ", " "), o.Count)
+		}
+		line("owner", has)
+		line("held by", o.Process.process())
+	}
+	if v.Held {
+		line("ttl", ttl(v.TTL))
+	}
+	if v.Token > 0 {
+		line("token", v.Token)
+	}
+	line("waiters", v.Waiters)
+	for i, waiter := range v.Queue {
+		line("", fmt.Sprintf("%d. %s", i+1, shown(waiter)))
+	}
+	return b.String()
+}

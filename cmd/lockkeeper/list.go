@@ -1,0 +1,153 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"strconv"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/redis/rueidis"
+)
+
+const listHelp = `usage: lockkeeper ls [-redis URL] [-prefix P] [--json] [-systems] [PATTERN]
+
+Lists the locks that are held, of any kind, by Lockkeeper or Redisson, and the process that
+holds each. The PATTERN is one of Redis: orders:*. To find the locks, ls looks at all keys of
+type hash, some 500 at a time (SCAN); it changes nothing. A RedLock is listed on each of its
+servers.
+
+` + accessHelp + `  -systems       list the processes of all Systems instead; this looks at their records alone
+
+A kind is told by what is in Redis: a fair lock that nobody waits for looks like a plain one.
+WAITERS are the clients that listen for the release, or the length of a fair lock's queue; in
+a cluster some are not seen. A System that is overdue is dead, hangs, or does not reach Redis.
+
+The exit code is 0, also if there are no locks. 64: the command line is wrong. 69: Redis cannot
+be reached, or refuses.
+
+  lockkeeper ls
+  lockkeeper ls --json 'orders:*' | jq -r 'select(.owners[0].process.overdue).name'
+`
+
+// listOptions are the command line of ls.
+type listOptions struct {
+	access
+	systems bool
+}
+
+func (o *listOptions) flags() *flag.FlagSet {
+	flags := o.access.flags("ls")
+	flags.BoolVar(&o.systems, "systems", false, "")
+	return flags
+}
+
+// list is the subcommand ls.
+func list(args []string, env environment) int {
+	o := listOptions{access: access{environment: env}}
+	pattern := "*"
+	code, ok := o.parse(o.flags(), args, listHelp, func() error {
+		if len(o.args) == 1 && !o.systems {
+			pattern, o.args = o.args[0], nil
+		}
+		return o.none()
+	})
+	if !ok {
+		return code
+	}
+	return o.with(func(ctx context.Context, client rueidis.Client) (int, error) {
+		l := looker{client, o.prefix}
+		if o.systems {
+			all, err := l.systems(ctx)
+			if err != nil {
+				return 0, err
+			}
+			return 0, o.printSystems(all)
+		}
+		all, err := l.list(ctx, pattern)
+		if err != nil {
+			return 0, err
+		}
+		return 0, o.printLocks(all)
+	})
+}
+
+func (o *listOptions) printLocks(all []lockView) error {
+	if o.json {
+		return printEach(o.access, all)
+	}
+	return o.table("NAME\tKIND\tCOUNT\tTTL\tWAITERS\tHOLDER", func(row func(cells ...any)) {
+		for _, v := range all {
+			for i, owner := range v.Owners {
+				name := shown(v.Name)
+				if i > 0 {
+					name = ""
+				}
+				row(name, v.kind(i), owner.Count, ttl(v.TTL), v.Waiters, owner.Process.process())
+			}
+		}
+	})
+}
+
+// kind is the kind of a lock, and how that owner has it.
+func (v lockView) kind(owner int) string {
+	if mode := v.Owners[owner].Mode; mode != "" {
+		return mode
+	}
+	return v.Kind
+}
+
+func (o *listOptions) printSystems(all []processView) error {
+	if o.json {
+		return printEach(o.access, all)
+	}
+	return o.table("APPLICATION\tHOST\tPID\tSINCE\tVERSION\tSEEN\tCLIENT", func(row func(cells ...any)) {
+		for _, v := range all {
+			seen := (time.Duration(v.Seen) * time.Millisecond).Round(time.Second).String() + " ago"
+			if v.Overdue {
+				seen += ", overdue"
+			}
+			row(shown(v.Application), shown(v.Host), v.PID, v.Since.UTC().Format(time.RFC3339), shown(v.Version), seen, shown(v.Client))
+		}
+	})
+}
+
+// printEach prints a line of JSON for each value.
+func printEach[T any](a access, all []T) error {
+	for _, v := range all {
+		if err := a.print(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// table prints rows under a header, in columns.
+func (a *access) table(header string, each func(row func(cells ...any))) error {
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, header)
+	each(func(cells ...any) {
+		for i, cell := range cells {
+			if i > 0 {
+				fmt.Fprint(w, "\t")
+			}
+			fmt.Fprint(w, cell)
+		}
+		fmt.Fprintln(w)
+	})
+	return w.Flush()
+}
+
+// shown is a text of Redis for a terminal and a table: quoted, if it would do more than be read.
+func shown(text string) string {
+	for _, r := range text {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+			return strconv.Quote(text)
+		}
+	}
+	return text
+}

@@ -1,0 +1,238 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// says runs a subcommand in this process, and gives what it prints.
+func says(t *testing.T, server *redistest.Server, code int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	var out, errs strings.Builder
+	env := environment{variables: []string{"REDIS_URL=" + server.URL()}, stdout: &out, stderr: &errs}
+	if got := dispatch(args, env); got != code {
+		t.Errorf("%q: exit code %d, want %d: %s%s", args, got, code, &out, &errs)
+	}
+	return out.String(), errs.String()
+}
+
+// read reads the lines of JSON that a subcommand prints.
+func read[T any](t *testing.T, server *redistest.Server, code int, args ...string) (all []T) {
+	t.Helper()
+	out, _ := says(t, server, code, args...)
+	for line := range strings.Lines(out) {
+		var one T
+		if err := json.Unmarshal([]byte(line), &one); err != nil {
+			t.Fatalf("%q printed %q: %v", args, line, err)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// One command tells the host, the process id and the start of the process that had a lock and was
+// killed, whatever the kind of the lock.
+func TestDeadHolderIsTraced(t *testing.T) {
+	t.Parallel()
+	server := redistest.Shared(t)
+	host, _ := os.Hostname()
+	for kind := range kinds {
+		for _, prefix := range []string{"", "app:"} { // which the operator need not know
+			t.Run(kind+prefix, func(t *testing.T) {
+				t.Parallel()
+				name, began := prefix+redistest.Name(t), time.Now()
+				p := under(t, server, "-lock", name, "-lock", name+"2", "-kind", kind, "sh", "-c", patient)
+				p.expectLine("ready")
+				check(p.cmd.Process.Kill())
+				for _, lock := range []string{name, name + "2"} {
+					v := read[lockView](t, server, 0, "inspect", "--json", lock)[0]
+					who := v.Owners[0].Process
+					if who.PID != p.cmd.Process.Pid || who.Host != host || who.Application != "lockkeeper run sh" ||
+						who.Since.Before(began.Add(-time.Second)) || who.Since.After(time.Now()) {
+						t.Errorf("the holder of %s is said to be %+v, and was pid %d, started after %v", lock, who, p.cmd.Process.Pid, began)
+					}
+				}
+				text, _ := says(t, server, 0, "inspect", name)
+				for _, want := range []string{"lockkeeper run sh on " + host, fmt.Sprintf("pid %d,", p.cmd.Process.Pid), "since " + began.UTC().Format("2006-01-02T15:")} {
+					if !strings.Contains(text, want) {
+						t.Errorf("inspect does not say %q: %s", want, text)
+					}
+				}
+				for _, lock := range []string{name, name + "2"} {
+					says(t, server, 0, "release", "--force", lock)
+					says(t, server, exitNo, "release", "--force", lock)
+					says(t, server, exitNo, "inspect", lock)
+				}
+			})
+		}
+	}
+}
+
+// inRedis is a lock as plain commands to Redis tell it.
+func inRedis(t *testing.T, server *redistest.Server, name, kind string) lockView {
+	t.Helper()
+	number := func(args ...string) int64 {
+		n, err := server.Do(t, args...).AsInt64()
+		if err != nil && !rueidis.IsRedisNil(err) {
+			t.Fatal(args, err)
+		}
+		return n
+	}
+	fields, _ := server.Do(t, "HGETALL", name).AsStrMap()
+	v := lockView{Name: name, Kind: kind, Held: true, TTL: number("PTTL", name), Token: number("GET", "redisson_lock_token:{"+name+"}")}
+	switch kind {
+	case "fair":
+		v.Queue, _ = server.Do(t, "LRANGE", "redisson_lock_queue:{"+name+"}", "0", "-1").AsStrSlice()
+		v.Waiters = int64(len(v.Queue))
+	case "read/write":
+		v.Waiters = server.Subscribers(t, "redisson_rwlock:{"+name+"}")
+	default:
+		v.Waiters = server.Subscribers(t, "redisson_lock__channel:{"+name+"}")
+	}
+	for field, count := range fields {
+		n, _ := strconv.ParseInt(count, 10, 64)
+		owner := ownerView{Field: field, Count: n}
+		switch f, writes := strings.CutSuffix(field, ":write"); {
+		case field == "mode":
+			continue
+		case writes:
+			owner.Field, owner.Mode = f, "write"
+		case kind == "read/write":
+			owner.Mode = "read"
+		}
+		v.Owners = append(v.Owners, owner)
+	}
+	slices.SortFunc(v.Owners, func(a, b ownerView) int { return strings.Compare(b.Mode+a.Field, a.Mode+b.Field) })
+	return v
+}
+
+// What ls and inspect print is what is in Redis, and nothing else is taken for a lock.
+func TestListIsWhatRedisSays(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)
+	defer cancel()
+	open := func(application string) *lockkeeper.System {
+		s := must(lockkeeper.Open(ctx, server.URL(), lockkeeper.WithConfig(lockkeeper.Config{Application: application})))
+		t.Cleanup(func() { check(s.Close(context.WithoutCancel(ctx))) })
+		return s
+	}
+	a, b := open("a"), open("b")
+	first := must(a.Lock("plain").Acquire(ctx))
+	must(a.Lock("plain").Acquire(first.Context()))
+	must(a.FencedLock("fenced").Acquire(ctx))
+	must(a.FairLock("fair").Acquire(ctx))
+	writer := must(a.ReadWriteLock("written").Write().Acquire(ctx))
+	must(a.ReadWriteLock("written").Read().Acquire(writer.Context()))
+	must(a.ReadWriteLock("read").Read().Acquire(ctx))
+	must(b.ReadWriteLock("read").Read().Acquire(ctx))
+	for _, l := range []*lockkeeper.Lock{b.Lock("plain"), b.FairLock("fair"), b.ReadWriteLock("written").Write()} {
+		wait, stop := context.WithCancel(ctx)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = l.Acquire(wait)
+		}()
+		t.Cleanup(func() { stop(); <-done })
+		redistest.Eventually(t, "it waits", func() bool { s, err := l.Inspect(ctx); return err == nil && s.Waiters == 1 && s.Subscribers == 1 })
+	}
+	for _, command := range []string{"HSET java 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:57 2", "HSET user 1 2", "HSET mode mode read x y", "SET text x",
+		"HSET counts 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:57 1 other 1", "HSET words 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:57 many"} {
+		server.Do(t, strings.Fields(command)...)
+	}
+	for i := range 2 * pageSize { // so that it takes several pages to find them all
+		server.Do(t, "HSET", "more"+strconv.Itoa(i), "x", "1")
+	}
+
+	var want []lockView
+	for name, kind := range map[string]string{"plain": "plain", "fenced": "fenced", "fair": "fair", "written": "read/write", "read": "read/write", "java": "plain"} {
+		want = append(want, inRedis(t, server, name, kind))
+	}
+	slices.SortFunc(want, func(a, b lockView) int { return strings.Compare(a.Name, b.Name) })
+	applications := map[string]string{a.ID(): "a", b.ID(): "b", "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88": ""}
+	compare := func(got, want []lockView) {
+		t.Helper()
+		for i := range got {
+			if late := want[min(i, len(want)-1)].TTL - got[i].TTL; late < -10_000 || late > 10_000 {
+				t.Errorf("%s: TTL %d ms", got[i].Name, got[i].TTL)
+			} else {
+				got[i].TTL += late // time has passed, or it was renewed
+			}
+			for j := range got[i].Owners {
+				o := &got[i].Owners[j]
+				if application, known := applications[o.Process.Client]; !known || !strings.HasPrefix(o.Field, o.Process.Client+":") || o.Process.Application != application {
+					t.Errorf("%s: the process of %s is %+v", got[i].Name, o.Field, o.Process)
+				}
+				o.Process = processView{}
+			}
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("printed\n%+v\nand in Redis is\n%+v", got, want)
+		}
+	}
+	compare(read[lockView](t, server, 0, "ls", "--json"), want)
+	compare(read[lockView](t, server, 0, "ls", "--json", "f*"), want[:2])
+	for i := range want {
+		compare(read[lockView](t, server, 0, "inspect", want[i].Name, "--json"), want[i:i+1])
+	}
+	table, _ := says(t, server, 0, "ls")
+	for _, v := range want {
+		row := fmt.Sprintf(`(?m)^%s +%s +%d +(\d+s|never) +%d +`, v.Name, v.kind(0), v.Owners[0].Count, v.Waiters)
+		if !regexp.MustCompile(row).MatchString(table) {
+			t.Errorf("ls prints no %s:\n%s", row, table)
+		}
+	}
+	if lines := strings.Count(table, "\n"); lines != 1+6+2 { // two locks have two owners
+		t.Errorf("ls printed %d lines:\n%s", lines, table)
+	}
+	for _, other := range []string{"text", "user"} {
+		says(t, server, exitUnavailable, "inspect", other)
+		says(t, server, exitUnavailable, "release", "--force", other)
+	}
+	systems := read[processView](t, server, 0, "ls", "-systems", "--json")
+	if len(systems) != 2 || systems[0].Application != "a" || systems[1].Client != b.ID() || systems[0].PID != os.Getpid() {
+		t.Errorf("the Systems are %+v", systems)
+	}
+}
+
+// watch prints each change once, until it is interrupted.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	server, name := redistest.Shared(t), redistest.Name(t)
+	cmd := program(t, "program", "watch", "-every", "10ms", name)
+	cmd.Env = append(cmd.Env, "REDIS_URL="+server.URL())
+	p := start(t, cmd)
+	expect := func(want string) {
+		t.Helper()
+		if line, _ := p.line(); len(line) < 10 || line[10:] != name+"  "+want {
+			t.Fatalf("printed %q, want %q; stderr: %s", line, want, p.said())
+		}
+	}
+	const one, two = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88", "00000000-6b1d-4a53-9a5e-2f4b7c1d0e88"
+	expect("is free")
+	server.Do(t, "HSET", name, one+":1", "1")
+	expect("is held by client " + one + ", which has no record")
+	server.Do(t, "PEXPIRE", name, "1000000")
+	server.Do(t, "EVAL", `redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], ARGV[1], 1)`, "1", name, two+":1")
+	expect("is held by client " + two + ", which has no record")
+	server.Do(t, "DEL", name)
+	expect("is free")
+	p.signal("INT")
+	p.expectExit(0)
+}

@@ -1,0 +1,54 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+var (
+	// refusedAt is where Redis says that it has refused a command: in which script, on which line.
+	refusedAt = regexp.MustCompile(`\b(?:f_)?([0-9a-f]{40})\b.*?@?user_script:(\d+)`)
+	called    = regexp.MustCompile(`(?:redis\.p?call|beside)\('([A-Z]+)'(?:, '([A-Z]+)')?`)
+)
+
+// lacking says what a user lacks whose script was refused: Redis names only the line.
+func lacking(text string) string {
+	m := refusedAt.FindStringSubmatch(text)
+	if m == nil || !strings.Contains(text, "executing the script") && !strings.Contains(text, "ACL failure") {
+		return ""
+	}
+	i := slices.IndexFunc(scripts.All, func(s *scripts.Script) bool { return s.SHA == m[1] })
+	line, err := strconv.Atoi(m[2])
+	if i < 0 || err != nil {
+		return ""
+	}
+	script := scripts.All[i]
+	advice := fmt.Sprintf("the script %s needs %s", script.Name, strings.Join(commands(script.Source), " "))
+	if lines := strings.Split(script.Source, "\n"); line >= 1 && line <= len(lines) {
+		if here := commands(lines[line-1]); len(here) > 0 {
+			advice = fmt.Sprintf("the user lacks %s, or the key or channel that it is for; %s", strings.Join(here, " or "), advice)
+		}
+	}
+	return advice
+}
+
+// commands are the rules for an ACL user that allow the commands in a script.
+func commands(source string) (rules []string) {
+	for _, m := range called.FindAllStringSubmatch(source, -1) {
+		rule := "+" + strings.ToLower(m[1])
+		if m[1] == "PUBSUB" {
+			rule += "|" + strings.ToLower(m[2])
+		}
+		if !slices.Contains(rules, rule) {
+			rules = append(rules, rule)
+		}
+	}
+	return rules
+}

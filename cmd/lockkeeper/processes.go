@@ -1,0 +1,147 @@
+//go:build unix
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// processView is a process as its System's record has it; a client without a record is only a
+// client.
+type processView struct {
+	Client      string     `json:"client"`
+	Application string     `json:"application,omitempty"`
+	Host        string     `json:"host,omitempty"`
+	PID         int        `json:"pid,omitempty"`
+	Since       *time.Time `json:"since,omitempty"`
+	Version     string     `json:"version,omitempty"`
+	// Seen is how many ms ago the record was renewed.
+	Seen    int64 `json:"seen,omitempty"`
+	Overdue bool  `json:"overdue,omitempty"`
+}
+
+func viewOf(p lockkeeper.Process) processView {
+	v := processView{
+		Client: p.Client, Application: p.Application, Host: p.Host, PID: p.PID, Version: p.Version, Seen: p.Seen.Milliseconds(), Overdue: p.Overdue,
+	}
+	if p.Known() {
+		v.Since = &p.Since
+	}
+	return v
+}
+
+// process is the record behind a view.
+func (v processView) process() lockkeeper.Process {
+	p := lockkeeper.Process{
+		Client: v.Client, Application: v.Application, Host: v.Host, PID: v.PID, Version: v.Version,
+		Seen: time.Duration(v.Seen) * time.Millisecond, Overdue: v.Overdue,
+	}
+	if v.Since != nil {
+		p.Since = *v.Since
+	}
+	return p
+}
+
+// viewOfRecord is a view of what a record says.
+func viewOfRecord(r protocol.Record) processView {
+	return viewOf(lockkeeper.Process{
+		Client: r.Client, Application: r.Application, Host: r.Host, PID: r.PID, Since: r.Since, Version: r.Version, Seen: r.Seen, Overdue: r.Overdue(),
+	})
+}
+
+// identify looks for the processes of the owners.
+func (l looker) identify(ctx context.Context, views []lockView) error {
+	known := map[string]processView{} // by the key of the record
+	var keys []string
+	for _, v := range views {
+		for _, o := range v.Owners {
+			client := protocol.ClientOf(o.Field)
+			for _, key := range l.records(v.Name, client) {
+				if _, listed := known[key]; !listed {
+					known[key] = processView{}
+					keys = append(keys, key)
+				}
+			}
+		}
+	}
+	for i, v := range l.read(ctx, keys) {
+		known[keys[i]] = v
+	}
+	for _, v := range views {
+		for i := range v.Owners {
+			o := &v.Owners[i]
+			o.Process.Client = protocol.ClientOf(o.Field)
+			for _, key := range l.records(v.Name, o.Process.Client) {
+				if known[key].Since != nil {
+					o.Process = known[key]
+					break
+				}
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// mostPrefixes bounds the prefixes of a name at which a record is looked for.
+const mostPrefixes = 8
+
+// records are the keys at which the record of a client may be that has a lock. Unless a key
+// prefix is given, it may be any beginning of the lock's key that ends as prefixes do: "app:".
+func (l looker) records(name, client string) []string {
+	prefixes := []string{l.prefix}
+	for i, b := range []byte(name) {
+		if l.prefix == "" && b < utf8.RuneSelf && !unicode.IsLetter(rune(b)) && !unicode.IsDigit(rune(b)) && len(prefixes) < mostPrefixes {
+			prefixes = append(prefixes, name[:i+1])
+		}
+	}
+	for i, prefix := range prefixes {
+		prefixes[i] = redisio.System(prefix, redisio.SystemOf(client))
+	}
+	return prefixes
+}
+
+// read reads the records with these keys. One that is not there has no Since.
+func (l looker) read(ctx context.Context, keys []string) (all []processView) {
+	for page := range slices.Chunk(keys, pageSize) {
+		var commands []rueidis.Completed
+		for _, key := range page {
+			commands = append(commands, l.command("PTTL", key), l.command("GET", key))
+		}
+		results := l.all(ctx, commands)
+		for i := range page {
+			left, _ := results[2*i].AsInt64()
+			says, _ := results[2*i+1].ToString()
+			all = append(all, viewOfRecord(protocol.Inspected("", redisio.Reply{N: [3]int64{left}, S: [2]string{says}})))
+		}
+	}
+	return all
+}
+
+// systems lists the processes of all Systems.
+func (l looker) systems(ctx context.Context) (all []processView, err error) {
+	list := redisio.Systems(l.prefix)
+	ids, err := l.client.Do(ctx, l.command("ZRANGE", list, "0", "-1")).AsStrSlice()
+	if err != nil {
+		return nil, redisio.Sort(err)
+	}
+	for i, id := range ids {
+		ids[i] = list + ":" + id
+	}
+	all = slices.DeleteFunc(l.read(ctx, ids), func(v processView) bool { return v.Since == nil })
+	slices.SortFunc(all, func(a, b processView) int {
+		return cmp.Or(strings.Compare(a.Application, b.Application), strings.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), strings.Compare(a.Client, b.Client))
+	})
+	return all, ctx.Err()
+}

@@ -1,0 +1,99 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lockkeeper-go/lockkeeper"
+)
+
+// progressEvery is how often a terminal is told who has the lock that is waited for.
+const progressEvery = time.Second
+
+// isTerminal reports whether a stream is a terminal, which has a size.
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	_, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
+	return err == nil
+}
+
+// showProgress keeps a line of a terminal up to date while a lock is waited for: who has it, and
+// for how long that has been seen, at least. The function that it returns erases the line.
+func (r *runner) showProgress(lock *lockkeeper.Lock) (end func()) {
+	if !isTerminal(r.stderr) {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p := progress{began: time.Now()}
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				if p.shown {
+					fmt.Fprint(r.stderr, "\r\x1b[K")
+				}
+				return
+			}
+			if status, err := lock.Inspect(ctx); err == nil {
+				p.shown = true
+				fmt.Fprintf(r.stderr, "\r\x1b[K%s", p.line(shown(r.name), status, time.Now(), width(r.stderr)))
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+// width is that of a terminal, in columns.
+func width(terminal any) int {
+	if size, err := unix.IoctlGetWinsize(int(terminal.(*os.File).Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
+		return int(size.Col)
+	}
+	return 80
+}
+
+// progress is what has been seen of a lock that is waited for.
+type progress struct {
+	began time.Time
+	// holder is the owner that was seen last, and since when.
+	holder string
+	since  time.Time
+	shown  bool
+}
+
+// line is what to show, in so many columns.
+func (p *progress) line(name string, status lockkeeper.Status, now time.Time, columns int) string {
+	if status.Holder != p.holder {
+		p.holder, p.since = status.Holder, now
+	}
+	text := fmt.Sprintf("waiting for %s for %v: ", name, now.Sub(p.began).Round(time.Second))
+	if status.Locked {
+		left := status.TTL.Milliseconds()
+		if status.TTL < 0 {
+			left = -1
+		}
+		text += fmt.Sprintf("held for %v or more by %v; ttl %s", now.Sub(p.since).Round(time.Second), status.Process, ttl(left))
+	} else {
+		text += "free, and others are before us"
+	}
+	if letters := []rune(text); len(letters) >= columns {
+		text = string(letters[:max(columns-2, 0)]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// terminal is a new terminal, and a function that gives what was written to it so far.
+func terminal(t *testing.T) (slave *os.File, written func() string) {
+	t.Helper()
+	master := must(os.OpenFile("/dev/ptmx", os.O_RDWR, 0))
+	check(unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
+	n := must(unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN))
+	slave = must(os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0))
+	check(unix.IoctlSetWinsize(int(slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: 200}))
+	var mu sync.Mutex
+	var text strings.Builder
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		buffer := make([]byte, 1024)
+		for {
+			n, err := master.Read(buffer)
+			if err != nil { // nobody has the other end any more
+				return
+			}
+			mu.Lock()
+			text.Write(buffer[:n])
+			mu.Unlock()
+		}
+	}()
+	t.Cleanup(func() { slave.Close(); <-ended; master.Close() })
+	return slave, func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return text.String()
+	}
+}
+
+// On a terminal, whoever waits sees who has the lock; the line is gone when it is granted.
+func TestProgressOnATerminal(t *testing.T) {
+	t.Parallel()
+	server, lock := redistest.Shared(t), redistest.Name(t)
+	holder := under(t, server, "-lock", lock, "sh", "-c", patient)
+	holder.expectLine("ready")
+	cmd := program(t, "program", "run", "-v", "-redis", server.URL(), "-lock", lock, "true")
+	tty, written := terminal(t)
+	cmd.Stderr = tty
+	check(cmd.Start())
+	redistest.Eventually(t, "the holder is shown", func() bool {
+		return strings.Contains(written(), "held for 0s or more by lockkeeper run sh on ") &&
+			strings.Contains(written(), fmt.Sprintf(", pid %d,", holder.cmd.Process.Pid))
+	})
+	holder.stdin.Close()
+	check(cmd.Wait())
+	redistest.Eventually(t, "the line is erased, and then the grant is told", func() bool {
+		_, after, _ := strings.Cut(written(), ", pid ")
+		return strings.Contains(after, "\r\x1b[Klockkeeper: has the lock")
+	})
+}

@@ -1,0 +1,107 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper"
+)
+
+const releaseHelp = `usage: lockkeeper release [-redis URL] [-prefix P] [--json] --force NAME
+
+Frees a lock, whoever has it, and says who had it. The holder is not asked: if it lives, it goes
+on as if it had the lock, until its next renewal (10 s, by default) or, in Java, for as long as
+it likes, beside the next holder. So release a lock only if its process is known to be dead;
+inspect says which process that is. A lock whose process is dead frees itself when its TTL ends.
+
+A RedLock must be released on each of its servers, a MultiLock member by member.
+
+` + accessHelp + `  --force        must be there
+
+The exit code is 0 if the lock was released, and 1 if it was free. 64: the command line is
+wrong. 69: Redis cannot be reached, or refuses.
+
+  lockkeeper release --force nightly-report
+`
+
+// releaseOptions are the command line of release.
+type releaseOptions struct {
+	access
+	force bool
+}
+
+func (o *releaseOptions) flags() *flag.FlagSet {
+	flags := o.access.flags("release")
+	flags.BoolVar(&o.force, "force", false, "")
+	return flags
+}
+
+// release is the subcommand of that name.
+func release(args []string, env environment) int {
+	o := releaseOptions{access: access{environment: env}}
+	code, ok := o.parse(o.flags(), args, releaseHelp, func() error {
+		if !o.force {
+			return errors.New("--force is missing: the holder would go on without the lock, if it lives")
+		}
+		return o.oneName()
+	})
+	if !ok {
+		return code
+	}
+	return o.with(func(ctx context.Context, client rueidis.Client) (int, error) {
+		before, err := looker{client, o.prefix}.one(ctx, o.args[0])
+		if err != nil {
+			return 0, err
+		}
+		was := false
+		if before.Held {
+			if was, err = o.free(ctx, before); err != nil {
+				return 0, err
+			}
+		}
+		code := 0
+		if !was {
+			code = exitNo
+		}
+		switch {
+		case o.json:
+			err = o.print(released{was, before})
+		case was:
+			_, err = fmt.Fprintf(o.stdout, "%s is free; it was held by %s\n", shown(before.Name), before.holder())
+		default:
+			_, err = fmt.Fprintf(o.stdout, "%s was free\n", shown(before.Name))
+		}
+		return code, err
+	})
+}
+
+// released is what release prints as JSON: the lock as it was before.
+type released struct {
+	Released bool `json:"released"`
+	lockView
+}
+
+// free force-releases a lock as the kind that it is.
+func (o *releaseOptions) free(ctx context.Context, v lockView) (was bool, err error) {
+	locks, err := lockkeeper.Open(ctx, o.redis, lockkeeper.WithConfig(lockkeeper.Config{KeyPrefix: o.prefix, Anonymous: true}))
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = locks.Close(context.WithoutCancel(ctx)) }() // it holds nothing
+	lock := locks.Lock(v.Name)
+	switch v.Kind {
+	case kindFair:
+		lock = locks.FairLock(v.Name)
+	case kindReadWrite:
+		if lock = locks.ReadWriteLock(v.Name).Write(); v.Owners[0].Mode == "read" {
+			lock = locks.ReadWriteLock(v.Name).Read()
+		}
+	}
+	return lock.ForceRelease(ctx)
+}

@@ -1,0 +1,156 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+const watchHelp = `usage: lockkeeper watch [-redis URL] [-prefix P] [--json] [-every 2s] [NAME …]
+
+Prints who holds each lock, and then a line whenever that changes, until it is interrupted.
+With names it looks at these locks alone; without, at all of them, as ls does. What happens
+between two looks is not seen.
+
+` + accessHelp + `  -every 2s      how often to look
+
+The exit code is 0 after SIGINT and SIGTERM. 64: the command line is wrong. 69: Redis cannot be
+reached, or refuses.
+
+  lockkeeper watch nightly-report
+`
+
+// watchOptions are the command line of watch.
+type watchOptions struct {
+	access
+	every time.Duration
+	last  map[string]lockView
+}
+
+func (o *watchOptions) flags() *flag.FlagSet {
+	flags := o.access.flags("watch")
+	flags.DurationVar(&o.every, "every", 2*time.Second, "")
+	return flags
+}
+
+// watch is the subcommand of that name.
+func watch(args []string, env environment) int {
+	o := watchOptions{access: access{environment: env}}
+	code, ok := o.parse(o.flags(), args, watchHelp, func() error {
+		if o.every < 10*time.Millisecond {
+			return errors.New("-every must be at least 10ms")
+		}
+		return nil
+	})
+	if !ok {
+		return code
+	}
+	return o.with(func(ctx context.Context, client rueidis.Client) (int, error) {
+		tick := time.NewTicker(o.every)
+		defer tick.Stop()
+		for {
+			all, err := o.look(ctx, looker{client, o.prefix})
+			if err == nil {
+				err = o.tell(all)
+			}
+			if ctx.Err() != nil {
+				return 0, nil
+			}
+			if err != nil {
+				return 0, err
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return 0, nil
+			}
+		}
+	})
+}
+
+func (o *watchOptions) look(ctx context.Context, l looker) ([]lockView, error) {
+	if len(o.args) == 0 {
+		return l.list(ctx, "*")
+	}
+	var keys []string
+	for _, name := range o.args {
+		keys = append(keys, o.prefix+name)
+	}
+	all, err := l.look(ctx, keys, true)
+	if err != nil {
+		return nil, err
+	}
+	return all, l.identify(ctx, all)
+}
+
+// change is a lock whose owners are others than at the last look.
+type change struct {
+	At time.Time `json:"at"`
+	lockView
+}
+
+// tell prints the locks that have changed.
+func (o *watchOptions) tell(all []lockView) error {
+	now := map[string]lockView{}
+	var changed []lockView
+	for _, v := range all {
+		now[v.Name] = v
+		if before, known := o.last[v.Name]; !known && (v.Held || len(o.args) > 0) || v.holders() != before.holders() {
+			changed = append(changed, v)
+		}
+	}
+	for name, before := range o.last {
+		if _, held := now[name]; !held && before.Held {
+			changed = append(changed, lockView{Name: name, Kind: before.Kind})
+		}
+	}
+	o.last = now
+	slices.SortFunc(changed, func(a, b lockView) int { return strings.Compare(a.Name, b.Name) })
+	at := time.Now()
+	for _, v := range changed {
+		if o.json {
+			if err := o.print(change{at, v}); err != nil {
+				return err
+			}
+			continue
+		}
+		if _, err := fmt.Fprintf(o.stdout, "%s  %s  %s\n", at.Format(time.TimeOnly), shown(v.Name), v.heldBy()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holders identifies the owners of a lock.
+func (v lockView) holders() string {
+	var fields []string
+	for _, o := range v.Owners {
+		fields = append(fields, o.Mode+o.Field)
+	}
+	return strings.Join(fields, " ")
+}
+
+// holder is the process of the first owner, and how many there are besides.
+func (v lockView) holder() string {
+	text := v.Owners[0].Process.process().String()
+	if more := len(v.Owners) - 1; more > 0 {
+		text += fmt.Sprintf(", and by %d more", more)
+	}
+	return text
+}
+
+// heldBy says in one line who has the lock.
+func (v lockView) heldBy() string {
+	if !v.Held {
+		return "is free"
+	}
+	return "is held by " + v.holder()
+}
