@@ -115,19 +115,6 @@ func ExampleLock_TryAcquire() {
 	// Output: true
 }
 
-// Wait for a while, and no longer.
-func ExampleWithWait() {
-	sys, _, stop := start()
-	defer stop()
-	ctx := context.Background()
-	held, _ := sys.Lock("import").Acquire(ctx)
-	defer held.Release(ctx)
-
-	_, err := sys.Lock("import").Acquire(ctx, lockkeeper.WithWait(50*time.Millisecond))
-	fmt.Println(errors.Is(err, lockkeeper.ErrTimeout))
-	// Output: true
-}
-
 // A fixed lease ends by itself, and its holder is told.
 func ExampleWithLease() {
 	sys, _, stop := start()

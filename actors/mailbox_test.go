@@ -1,8 +1,10 @@
 package actors
 
 import (
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -186,5 +188,28 @@ func TestFifoGivesBackTheMemoryOfABurst(t *testing.T) {
 	}
 	if cap(f.messages) > 1024 {
 		t.Errorf("room for %d messages is kept for one", cap(f.messages))
+	}
+}
+
+// Every job is run once, also beyond the goroutines that stay, and while they are being ended.
+func TestCrewRunsEveryJobOnce(t *testing.T) {
+	var k goroutines
+	var ran atomic.Int32
+	var jobs sync.WaitGroup
+	const n = 5000
+	for i := range n {
+		jobs.Add(1)
+		k.Schedule(func() {
+			defer jobs.Done()
+			ran.Add(1)
+			runtime.Gosched()
+		})
+		if i == n/2 {
+			k.close()
+		}
+	}
+	jobs.Wait()
+	if ran.Load() != n {
+		t.Fatalf("%d of %d jobs ran", ran.Load(), n)
 	}
 }

@@ -1,9 +1,7 @@
 package actors
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/redis/rueidis"
@@ -82,29 +80,5 @@ func TestMembersIdentity(t *testing.T) {
 			t.Errorf("%s has the id of %s: %q", what, other, m.ID())
 		}
 		known[m.ID()] = what
-	}
-}
-
-func TestMembersRefused(t *testing.T) {
-	rt := home("1", rueidis.ClientModeStandalone)
-	var many []Member
-	for i := range MaxMembers + 1 {
-		many = append(many, Member{Runtime: rt, Name: fmt.Sprint(i)})
-	}
-	if _, err := NewMembers(many[1:]); err != nil {
-		t.Errorf("%d members: %v", MaxMembers, err)
-	}
-	for words, members := range map[string][]Member{
-		"0 locks": nil, fmt.Sprintf("%d locks", MaxMembers+1): many,
-		"named twice":        {{Runtime: rt, Name: "a"}, {Runtime: rt, Name: "b"}, {Runtime: rt, Name: "a", Kind: messages.Kind_KIND_FAIR}},
-		"cannot be a member": {{Runtime: rt, Name: "a"}, {Runtime: rt, Kind: messages.Kind_KIND_MULTI}},
-		"is empty":           {{Runtime: rt, Name: ""}},
-		"unknown":            {{Runtime: rt, Name: "a", Kind: 99}},
-		"is for":             {{Runtime: rt, Name: "a", Mode: messages.Mode_MODE_SHARED}},
-		"no RedLock":         {{Runtime: rt, Name: "a", Kind: messages.Kind_KIND_RED}},
-	} {
-		if _, err := NewMembers(members); err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("%v, want something with %q", err, words)
-		}
 	}
 }

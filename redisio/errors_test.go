@@ -111,54 +111,6 @@ func failToSave(t *testing.T, s *redistest.Server) {
 	redistest.Eventually(t, "the snapshot to fail", func() bool { return s.Do(t, "PING").Error() != nil })
 }
 
-// A server that refuses a script, which then has changed nothing. What is missing is told,
-// whether the command, the key or the channel.
-func TestRefusals(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		args  []string
-		rules string // of the user; "" for the default user
-		want  Error
-	}{
-		"no EVALSHA":              {args: []string{"--rename-command", "EVALSHA", ""}, want: lasting},
-		"a replica":               {args: []string{"--replicaof", "127.0.0.1 1"}, want: passing},
-		"without its master":      {args: []string{"--replicaof", "127.0.0.1 1", "--replica-serve-stale-data", "no"}, want: passing},
-		"too few replicas":        {args: []string{"--min-replicas-to-write", "1"}, want: passing},
-		"full":                    {args: []string{"--maxmemory", "1"}, want: passing},
-		"no right to scripts":     {rules: "-evalsha ~* &*", want: hinted("+evalsha")},
-		"no right to a command":   {rules: "-hset ~* &*", want: hinted("lacks a command")},
-		"no right to the key":     {rules: "~other* &*", want: hinted("access to the locks' keys")},
-		"no right to the channel": {rules: "~* resetchannels", want: hinted("channel")},
-		"cannot save":             {want: passing},
-		"busy":                    {args: []string{"--lua-time-limit", "10"}, want: passing},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := redistest.Start(t, test.args...)
-			url, end := s.URL(), func() {}
-			if test.rules != "" {
-				url = user(t, s, "+@all", test.rules)
-			}
-			r := open(t, connect(t, url))
-			switch name {
-			case "cannot save":
-				failToSave(t, s)
-			case "busy":
-				end = keepBusy(t, s)
-			}
-			reply := acquire(t, r, "k")
-			if reply.Err == nil {
-				reply = run(t, r, scripts.Release, []string{"k"}, "a", "0", "30000", Channel("k"), Line("k"), "", "", "0")
-			}
-			expect(t, name, reply.Err, test.want)
-			end()
-			if n, err := s.Do(t, "EXISTS", "k").AsInt64(); err == nil && n != 0 {
-				t.Error("the script has run")
-			}
-		})
-	}
-}
-
 // user adds a user to the server, and gives the URL to log in by.
 func user(t *testing.T, s *redistest.Server, rules ...string) (url string) {
 	t.Helper()

@@ -66,6 +66,9 @@ func FuzzReplies(f *testing.F) {
 	f.Add("*:::", int64(2), "", uint16(0), uint8(1))       // for two leases
 	f.Add("*:+", int64(5), "other", uint16(0), uint8(128)) // as acquire gives
 	f.Add("*:", int64(5), "", uint16(0), uint8(128))
+	for _, parts := range []string{"_", "n", "+", "*", "*::", "*+", "*-:", "*::::"} { // for a number
+		f.Add(parts, int64(1), "OK", uint16(0), uint8(192))
+	}
 	f.Add("-", int64(0), "NOSCRIPT no matching script", uint16(0), uint8(1))
 	f.Add("-", int64(0), "WRONGTYPE of key", uint16(0), uint8(2))
 	f.Add("-", int64(0), "MOVED 1 127.0.0.1:1", uint16(0), uint8(2))
@@ -76,7 +79,10 @@ func FuzzReplies(f *testing.F) {
 		server.Answer(raw, int(cut))
 		whole := cut == 0 || int(cut) >= len(raw)
 		script := lua("return 1", shape)
-		if renewals >= 128 {
+		switch {
+		case renewals >= 192:
+			script.Reply = scripts.Release.Reply
+		case renewals >= 128:
 			script.Reply = scripts.Acquire.Reply
 		}
 		fits := whole && want.Err == nil && shape.Numbers == script.Reply.Numbers && shape.Texts == script.Reply.Texts

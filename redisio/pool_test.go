@@ -88,7 +88,9 @@ func TestDeadlinesWhileRedisIsSilent(t *testing.T) {
 	}
 	r.pool.mu.Unlock()
 	replies := in.awaitAll(t, calls)
-	took(t, start, 300*time.Millisecond, 5*time.Second)
+	if d := time.Since(start); d < 300*time.Millisecond {
+		t.Errorf("all were answered after %v", d)
+	}
 	s.Resume(t)
 	run(t, r, count, []string{"h"}, "-2")
 	ran, sent := runs(t, s, "h"), 0
@@ -225,15 +227,16 @@ func TestSilentlyDeadConnection(t *testing.T) {
 	p := redistest.NewProxy(t, s.Addr())
 	r, in := open(t, connect(t, p.URL())), newInbox()
 	held := p.Hold(redistest.Command("EVAL"), redistest.Silent)
-	start := time.Now()
-	r.Run(counted(in, "h", 0, start.Add(500*time.Millisecond)))
-	expect(t, "silence", in.await(t, 0).Err, doubtful)
+	r.Run(counted(in, "h", 0, time.Now().Add(500*time.Millisecond)))
+	err := in.await(t, 0).Err
+	if expect(t, "silence", err, doubtful); err.Unwrap() != errTimeout { // and not that of the connection
+		t.Error(err)
+	}
 	held.Wait(t)
-	took(t, start, 500*time.Millisecond, deadConnection)
 	next := 1
 	redistest.Eventually(t, "twenty answers in a row", func() bool {
 		for range 20 {
-			r.Run(counted(in, "h", next, time.Now().Add(100*time.Millisecond)))
+			r.Run(counted(in, "h", next, time.Now().Add(time.Second)))
 			next++
 			if in.await(t, uint64(next-1)).Err != nil {
 				return false
@@ -241,5 +244,4 @@ func TestSilentlyDeadConnection(t *testing.T) {
 		}
 		return true
 	})
-	took(t, start, 0, 4*deadConnection)
 }

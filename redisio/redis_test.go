@@ -58,14 +58,6 @@ func open(t testing.TB, client rueidis.Client) *Redis {
 // soon is a deadline that only a test that fails sees pass.
 func soon() time.Time { return time.Now().Add(redistest.Limit) }
 
-// took expects that something that began then has lasted so long, and not much longer.
-func took(t *testing.T, began time.Time, least, most time.Duration) {
-	t.Helper()
-	if d := time.Since(began); d < least || d > most {
-		t.Errorf("it took %v, and should take %v to %v", d, least, most)
-	}
-}
-
 func lua(source string, reply scripts.Shape) *scripts.Script {
 	return scripts.New("test", source, reply)
 }

@@ -210,16 +210,6 @@ func TestTheFirstChannelIsRefused(t *testing.T) {
 	hears(t, s, e, first, "c0", "c4")
 }
 
-func TestSubscriptionsInACluster(t *testing.T) {
-	t.Parallel()
-	s := redistest.Cluster(t, 1)[0]
-	subs, e := subscribe(t, connect(t, s.URL()))
-	for i := range 20 { // in all slots
-		listen(t, subs, e, fmt.Sprint("c", i))
-		hears(t, s, e, fmt.Sprint("c", i))
-	}
-}
-
 // After every break of the connection the channels are subscribed again, and the
 // listener is told so. Those that come and go meanwhile do not matter.
 func TestSubscriptionsSurvive(t *testing.T) {
@@ -410,20 +400,6 @@ func TestReplacedConnections(t *testing.T) {
 	}
 }
 
-// However long it took to replace a connection, another is replaced soon.
-func TestReplacedSlowly(t *testing.T) {
-	t.Parallel()
-	s := redistest.Start(t)
-	p := redistest.NewProxy(t, s.Addr())
-	subs, e := subscribe(t, connect(t, p.URL()), "stays", "first", "second")
-	p.Delay(300 * time.Millisecond) // so that it takes longer than a twentieth of redistest.Limit
-	for _, channel := range []string{"first", "second"} {
-		subs.Remove(channel)
-		awaitSubscribers(t, s, channel, 0)
-	}
-	hears(t, s, e, "stays")
-}
-
 // A client whose pool has room for few connections only gets along: a broken one does not use
 // it up, and where there is no room for two, one is replaced with a gap.
 func TestFewConnections(t *testing.T) {
@@ -480,7 +456,9 @@ func TestCloseSubscriptions(t *testing.T) {
 			use(t, s, subs, e)
 			start := time.Now()
 			subs.Close()
-			took(t, start, 0, 3*time.Second)
+			if d := time.Since(start); d > 8*time.Second { // the client would give up a connection after 10 s
+				t.Errorf("Close took %v", d)
+			}
 			s.Resume(t)
 			subs.Add("c")
 			subs.Remove("c")

@@ -19,16 +19,12 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// The test binary is the program itself if roleEnv is "program", and counts if it is "worker".
-const roleEnv = "LOCKKEEPER_TEST_ROLE"
+// The test binary is the program itself if this variable is set.
+const programEnv = "LOCKKEEPER_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(roleEnv) {
-	case "program":
+	if os.Getenv(programEnv) != "" {
 		main()
-	case "worker":
-		worker(os.Args[1], os.Args[2], os.Args[3], os.Args[4])
-		os.Exit(0)
 	}
 	for _, s := range passedOn {
 		if signal.Ignored(s) { // as in the background of a shell; the program would leave it so
@@ -47,14 +43,14 @@ type process struct {
 	stderr string      // a file
 }
 
-// program is a command that runs the test binary in a role.
-func program(t *testing.T, role string, args ...string) *exec.Cmd {
+// program is the program as a command.
+func program(t *testing.T, args ...string) *exec.Cmd {
 	path, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(path, args...)
-	cmd.Env = append(os.Environ(), roleEnv+"="+role, "GORACE=atexit_sleep_ms=0",
+	cmd.Env = append(os.Environ(), programEnv+"=1", "GORACE=atexit_sleep_ms=0",
 		"LOCK_TOKEN=99", "LOCK_TOKENS=99") // as if under another lock
 	return cmd
 }
@@ -62,7 +58,7 @@ func program(t *testing.T, role string, args ...string) *exec.Cmd {
 // under starts `lockkeeper run` with these arguments, on the server.
 func under(t *testing.T, server *redistest.Server, args ...string) *process {
 	t.Helper()
-	cmd := program(t, "program", append([]string{"run"}, args...)...)
+	cmd := program(t, append([]string{"run"}, args...)...)
 	cmd.Env = append(cmd.Env, "REDIS_URL="+server.URL())
 	return start(t, cmd)
 }
@@ -143,7 +139,9 @@ func (p *process) expectExit(code int, texts ...string) {
 }
 
 func (p *process) signal(name string) {
-	check(exec.Command("sh", "-c", fmt.Sprintf("kill -s %s %d", name, p.cmd.Process.Pid)).Run())
+	if err := exec.Command("sh", "-c", fmt.Sprintf("kill -s %s %d", name, p.cmd.Process.Pid)).Run(); err != nil {
+		p.t.Error(err)
+	}
 }
 
 func awaitWaiters(t *testing.T, server *redistest.Server, lock string, n int64) {

@@ -3,11 +3,16 @@ package backend
 import (
 	"errors"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // fake is a part that answers as it is told, and notes what it was asked.
@@ -115,48 +120,6 @@ func TestAllAcquire(t *testing.T) {
 	}
 }
 
-// The tokens come in the order of the parts, and those of one try do not show up in another's.
-func TestAllTokens(t *testing.T) {
-	tokens := func(n ...int64) map[lock.CommandKind]Reply {
-		return map[lock.CommandKind]Reply{lock.Acquire: {Result: lock.Result{Outcome: lock.Done, Tokens: n}}}
-	}
-	parts := []*fake{{answers: tokens(3, 8)}, {}, {answers: tokens(5)}}
-	v := ranAll(t, parts, lock.Command{Kind: lock.Acquire, Count: 1}, time.Now().Add(time.Minute))
-	if want := []int64{3, 8, 5}; !slices.Equal(v.Tokens, want) {
-		t.Errorf("tokens %v, want %v", v.Tokens, want)
-	}
-}
-
-// A yield is a release of all parts, and nobody counts who else waits.
-func TestAllYield(t *testing.T) {
-	parts := []*fake{{}, {}}
-	if v := ranAll(t, parts, lock.Command{Kind: lock.Yield, Count: 1}, time.Now().Add(time.Minute)); v.Outcome != lock.Done {
-		t.Errorf("outcome %v", v.Outcome)
-	}
-	for i, part := range parts {
-		if want := []lock.CommandKind{lock.Release}; !slices.Equal(part.asked, want) {
-			t.Errorf("part %d was asked %v, want %v", i, part.asked, want)
-		}
-	}
-}
-
-// Whatever the order of the answers: one reply, after the last.
-func TestAllLateAnswers(t *testing.T) {
-	parts := []*fake{{late: true}, {late: true}, {late: true}}
-	multi, replies := &all{parts: []part{parts[0], parts[1], parts[2]}}, 0
-	multi.run(lock.Command{Kind: lock.Renew}, time.Now().Add(time.Minute), func(Reply) { replies++ })
-	for i, part := range []*fake{parts[2], parts[0], parts[1]} {
-		part.pending[0]()
-		want := 0
-		if i == 2 {
-			want = 1
-		}
-		if replies != want {
-			t.Errorf("%d replies after %d answers", replies, i+1)
-		}
-	}
-}
-
 func TestSum(t *testing.T) {
 	done, absent, refused := outcome(lock.Done), outcome(lock.Absent), outcome(lock.Refused)
 	taken := outcome(lock.Absent)
@@ -229,6 +192,78 @@ func TestAllIsCleanedUp(t *testing.T) {
 		(&all{test.parts}).cleanUp(lock.Command{Kind: lock.Release}, func(certain bool) { ended = append(ended, certain) })
 		if !slices.Equal(ended, []bool{test.want}) {
 			t.Errorf("%s: %v", what, ended)
+		}
+	}
+}
+
+// However many answers come at once: enough is said once, and the last is known as such.
+func TestCollect(t *testing.T) {
+	const n = 64
+	for enough := 1; enough <= n; enough *= 2 {
+		calls, said, lasts := 0, 0, 0
+		g := &collect[int]{n: n, judge: func(answers []int, last bool) (func(), bool) {
+			if calls++; len(answers) != calls {
+				t.Errorf("call %d has %d answers", calls, len(answers))
+			}
+			if last {
+				lasts++
+			}
+			if len(answers) < enough {
+				return nil, false
+			}
+			return func() { said++ }, true
+		}}
+		var all sync.WaitGroup
+		var late atomic.Int64
+		for i := range n {
+			all.Go(func() {
+				if g.add(i) {
+					late.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if late := int(late.Load()); late != n-enough {
+			t.Errorf("enough with %d of %d: %d are late", enough, n, late)
+		}
+		want := 0
+		if enough == n {
+			want = 1
+		}
+		if said != 1 || calls != enough || lasts != want {
+			t.Errorf("enough with %d: said %d times in %d calls, %d of them the last", enough, said, calls, lasts)
+		}
+	}
+}
+
+// client is one that is never asked anything but how it is set up.
+type client struct {
+	rueidis.Client
+	mode rueidis.ClientMode
+}
+
+func (c client) Mode() rueidis.ClientMode { return c.mode }
+
+// One script takes what lies on one server, and in a cluster in one slot. A RedLock is by itself.
+func TestBatches(t *testing.T) {
+	serverOf := func(mode rueidis.ClientMode) *Server {
+		return NewServer(clock(0), redisio.New(client{mode: mode}, 0), Config{})
+	}
+	one, two := serverOf(rueidis.ClientModeStandalone), serverOf(rueidis.ClientModeStandalone)
+	cluster := serverOf(rueidis.ClientModeCluster)
+	for what, test := range map[string]struct {
+		parts []Part
+		want  [][]int
+	}{
+		"one server":  {[]Part{{Server: one, Name: "a"}, {Server: one, Name: "b"}}, [][]int{{0, 1}}},
+		"two servers": {[]Part{{Server: one, Name: "a"}, {Server: two, Name: "a"}, {Server: one, Name: "b"}}, [][]int{{0, 2}, {1}}},
+		"a RedLock": {
+			[]Part{{Server: one, Name: "a"}, {Server: one, Name: "b", Majority: []*Server{one, two}}, {Server: one, Name: "c"}}, [][]int{{0, 2}, {1}},
+		},
+		"a cluster": {[]Part{{Server: cluster, Name: "{x}1"}, {Server: cluster, Name: "{y}1"}, {Server: cluster, Name: "{x}2"}}, [][]int{{0, 2}, {1}}},
+	} {
+		if got := Batches(test.parts); !slices.EqualFunc(got, test.want, slices.Equal) {
+			t.Errorf("%s: %v, want %v", what, got, test.want)
 		}
 	}
 }

@@ -18,14 +18,6 @@ func servers(n int) *majority {
 	return m
 }
 
-func TestQuorum(t *testing.T) {
-	for n, want := range map[int]int{3: 2, 4: 3, 5: 3, 6: 4, 7: 4} {
-		if got := servers(n).quorum(); got != want {
-			t.Errorf("of %d: %d, want %d", n, got, want)
-		}
-	}
-}
-
 // held is a refusal by that holder, for ttl more.
 func held(holder string, ttl time.Duration) vote {
 	return vote{Reply: Reply{Result: lock.Result{Outcome: lock.Refused, Holder: holder, TTL: ttl}}}

@@ -1,7 +1,7 @@
 package backend
 
 import (
-	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -41,45 +41,10 @@ func options() *protocol.Options {
 	return &protocol.Options{Client: uuid.NewString(), WaiterTimeout: time.Second}
 }
 
-// inbox is a Receiver that keeps what comes.
-type inbox struct {
-	replies chan Reply
-	// lent takes a call, unless it is nil.
-	lent func(redisio.Call)
-}
-
-func (in *inbox) Replied(seq uint64, r Reply) {
-	if seq != take.Seq {
-		r.Err = errDown
-	}
-	in.replies <- r
-}
-
-func (in *inbox) Lend(_ lock.CommandKind, call redisio.Call) bool {
-	if in.lent == nil {
-		return false
-	}
-	in.lent(call)
-	return true
-}
-
 func soon() time.Time { return time.Now().Add(redistest.Limit) }
 
 // take is a command that takes a lock.
 var take = lock.Command{Kind: lock.Acquire, Seq: 12, Term: 7, Count: 1, Lease: time.Minute, Tokens: 1}
-
-// taken is a lock on a Redis that is held, and its key.
-func taken(t *testing.T, s *Server) (b Backend, key string) {
-	t.Helper()
-	key = redistest.Name(t)
-	in := &inbox{replies: make(chan Reply, 1)}
-	b = Single(s, protocol.Reentrant, key, options(), in)
-	b.Run(take, soon())
-	if r := <-in.replies; r.Outcome != lock.Done || r.Err != nil {
-		t.Fatalf("%+v", r)
-	}
-	return b, key
-}
 
 // ran is the reply of a part to a command.
 func ran(t *testing.T, p part, c lock.Command) Reply {
@@ -87,30 +52,6 @@ func ran(t *testing.T, p part, c lock.Command) Reply {
 	replies := make(chan Reply, 1)
 	p.run(c, soon(), func(r Reply) { replies <- r })
 	return <-replies
-}
-
-// A call that the Receiver takes over is run by nobody else, and answered like any other. A
-// renewal is none that could be lent.
-func TestLentCalls(t *testing.T) {
-	s := open(t, redistest.Shared(t).URL())
-	var calls []redisio.Call
-	in := &inbox{replies: make(chan Reply, 3), lent: func(call redisio.Call) { calls = append(calls, call) }}
-	b := Single(s, protocol.Reentrant, redistest.Name(t), options(), in)
-	b.Run(take, soon())
-	renewal := take
-	renewal.Kind, renewal.Hurry = lock.Renew, true
-	b.Run(renewal, soon())
-	s.redis.Drain(nil)
-	if r := <-in.replies; r.Outcome != lock.Absent {
-		t.Errorf("renewed before it is taken: %+v", r)
-	}
-	if len(calls) != 1 || len(in.replies) > 0 {
-		t.Fatalf("%d calls were lent, want the acquire alone; %d more replies", len(calls), len(in.replies))
-	}
-	s.redis.RunHere(&calls[0])
-	if r := <-in.replies; r.Outcome != lock.Done || r.Err != nil {
-		t.Errorf("the lent call: %+v", r)
-	}
 }
 
 // A part of any kind is taken as it is asked for, and what it holds is released in the background.
@@ -134,82 +75,6 @@ func TestParts(t *testing.T) {
 			}
 			m.retryRelease(take)
 			redistest.Eventually(t, "the release", func() bool { return len(redis.Keys(t, of.Name)) == 0 })
-		})
-	}
-}
-
-// Those parts are busy that somebody else holds, and no others.
-func TestBusyParts(t *testing.T) {
-	s := open(t, redistest.Shared(t).URL())
-	_, key := taken(t, s)
-	free, busy := Part{Server: s, Name: redistest.Name(t)}, Part{Server: s, Name: key}
-	for what, p := range map[string]part{
-		"one": newMember(busy, options()), "the second of a batch": newAll([]Part{free, busy}, options()),
-	} {
-		r := ran(t, p, take)
-		if r.Outcome != lock.Refused || !slices.Equal(r.Busy, []Channel{{s, redisio.Channel(key)}}) {
-			t.Errorf("%s: %+v", what, r)
-		}
-	}
-}
-
-// A release that the server does not take is sent until it does, and then that is told.
-func TestCleanUpGoesOn(t *testing.T) {
-	redis := redistest.Shared(t)
-	proxy := redistest.NewProxy(t, redis.Addr())
-	s := open(t, proxy.URL())
-	b, key := taken(t, s)
-	proxy.Refuse(true)
-	proxy.Cut()
-	ended := make(chan bool, 1)
-	b.CleanUp(asRelease(take), func(certain bool) { ended <- certain })
-	redistest.Eventually(t, "a try that fails", func() bool {
-		s.cleanups.mu.Lock()
-		defer s.cleanups.mu.Unlock()
-		return len(s.cleanups.queue) == 1
-	})
-	if len(ended) > 0 || s.Released() {
-		t.Error("it is done with, and the lock is held")
-	}
-	proxy.Refuse(false)
-	if certain := <-ended; !certain || !s.Released() || len(redis.Keys(t, key)) > 0 {
-		t.Errorf("certain: %v, and the keys are %q", certain, redis.Keys(t, key))
-	}
-}
-
-// A release that the server refuses for good is left behind, and Released knows.
-func TestCleanUpRefusedForGood(t *testing.T) {
-	redis := redistest.Shared(t)
-	s := open(t, redis.URL())
-	b, key := taken(t, s)
-	redis.Do(t, "SET", key, "no lock")
-	ended := make(chan bool, 1)
-	b.CleanUp(asRelease(take), func(certain bool) { ended <- certain })
-	if <-ended || s.Released() {
-		t.Error("it counts as released")
-	}
-}
-
-// Close sends once more what is left, and says whether that has helped.
-func TestCloseSendsWhatIsLeft(t *testing.T) {
-	redis := redistest.Shared(t)
-	for what, away := range map[string]bool{"there": false, "away": true} {
-		t.Run(what, func(t *testing.T) {
-			proxy := redistest.NewProxy(t, redis.Addr())
-			s := open(t, proxy.URL())
-			m := newMember(Part{Server: s, Name: redistest.Name(t)}, options())
-			if r := ran(t, m, take); r.Outcome != lock.Done {
-				t.Fatalf("%+v", r)
-			}
-			proxy.Refuse(away)
-			if away {
-				proxy.Cut()
-			}
-			m.retryRelease(take)
-			s.Close(nil)
-			if left := len(redis.Keys(t, m.lock.Key)) > 0; left != away || s.Released() == away {
-				t.Errorf("left: %v, released: %v", left, s.Released())
-			}
 		})
 	}
 }
@@ -249,14 +114,109 @@ func TestMajorityIsCleanedUp(t *testing.T) {
 			}
 			ended := make(chan bool, 1)
 			m.cleanUp(asRelease(take), func(certain bool) { ended <- certain })
-			select {
-			case certain := <-ended:
-				if certain != want {
-					t.Errorf("certain: %v, want %v", certain, want)
-				}
-			case <-time.After(redistest.Limit):
-				t.Error("it does not end")
+			redistest.Eventually(t, "the end", func() bool { return len(ended) > 0 })
+			if certain := <-ended; certain != want {
+				t.Errorf("certain: %v, want %v", certain, want)
 			}
 		})
+	}
+}
+
+// TestMain stops the shared redis-server and finds goroutines that were left behind.
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// clock is a System that stands still.
+type clock lock.Instant
+
+func (c clock) Now() lock.Instant { return lock.Instant(c) }
+
+// A server that is down for long is sent a few releases at a time, those that have waited
+// longest first, and none whose TTL is over.
+func TestCleanupsAreTakenInTurn(t *testing.T) {
+	const now = time.Hour
+	k := &NewServer(clock(now), nil, Config{}).cleanups
+	k.running = true // no timer
+	tried, ended := "", ""
+	replies := map[string]Reply{"1": failing(true, true), "3": outcome(lock.Absent), "5": failing(false, false)}
+	for i := range 10 {
+		name, until := strconv.Itoa(i), now+time.Minute
+		if i%2 == 0 {
+			until = now
+		}
+		try := func(_ time.Time, done func(Reply)) {
+			tried += name
+			done(replies[name])
+		}
+		k.add(cleanup{try: try, until: until, done: func(certain bool) {
+			if ended += name; certain == (name == "5") {
+				t.Errorf("%s ended, certain: %v", name, certain)
+			}
+		}})
+	}
+	k.send(k.take(6), func(confirmed bool) {
+		if !confirmed {
+			t.Error("nothing was confirmed")
+		}
+	})
+	if tried != "135" || ended != "02345" {
+		t.Errorf("tried %s, and %s have ended", tried, ended)
+	}
+	if until := time.Duration(k.server.leftUntil.Load()); until != now+time.Minute {
+		t.Errorf("what has failed for good is left behind until %v", until)
+	}
+	replies["1"], replies["7"], replies["9"] = Reply{}, failing(true, false), Reply{}
+	k.send(k.take(5), func(bool) {})
+	if tried != "135791" || ended != "023456891" {
+		t.Errorf("then tried %s, and %s have ended", tried, ended)
+	}
+	if k.complete() {
+		t.Error("complete, with one left")
+	}
+	k.take(1)
+	if k.complete() {
+		t.Error("complete, with one under way")
+	}
+}
+
+// However many releases a server owes: while it is away, a few are sent again at a time.
+func TestCleanupsAreFewAtATime(t *testing.T) {
+	k := &NewServer(clock(0), nil, Config{}).cleanups
+	k.running = true // no timer
+	var waiting []func(Reply)
+	for range 10 * cleanupBatch {
+		k.add(cleanup{try: func(_ time.Time, done func(Reply)) { waiting = append(waiting, done) }, until: time.Hour})
+	}
+	for range 3 {
+		k.round()
+		if len(waiting) != cleanupBatch {
+			t.Fatalf("%d are under way, want %d", len(waiting), cleanupBatch)
+		}
+		for _, done := range waiting {
+			done(failing(true, false))
+		}
+		k.timer.Stop()
+		waiting = nil
+	}
+	if len(k.queue) != 10*cleanupBatch {
+		t.Errorf("%d are left", len(k.queue))
+	}
+}
+
+// Whoever waits for a release is told when its server is closed before it was confirmed.
+func TestClosedServerRetriesNothing(t *testing.T) {
+	s := NewServer(clock(0), nil, Config{})
+	told := 0
+	s.cleanups.add(cleanup{
+		try:   func(_ time.Time, done func(Reply)) { done(failing(true, false)) },
+		until: time.Hour,
+		done: func(certain bool) {
+			if told++; certain {
+				t.Error("the release failed, and is said to be certain")
+			}
+		},
+	})
+	s.Close(nil)
+	if told != 1 || s.Released() {
+		t.Errorf("told %d times; released %v", told, s.Released())
 	}
 }

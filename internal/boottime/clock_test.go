@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
 
 // machine is a machine whose clocks move when they are read.
@@ -64,21 +66,6 @@ func TestNow(t *testing.T) {
 	}
 }
 
-// A beat that does not end with stop is a goroutine that is left over.
-func TestBeat(t *testing.T) {
-	t.Parallel()
-	beats := make(chan struct{}, 100)
-	stop := New().Beat(func() { beats <- struct{}{} })
-	for range 2 {
-		select {
-		case <-beats:
-		case <-time.After(20 * time.Second):
-			t.Fatal("no beat")
-		}
-	}
-	stop()
-}
-
 // What the wall clock gains has passed, however it did; what it loses has not unpassed.
 func TestComparedCountsWhatTheWallClockGains(t *testing.T) {
 	var least time.Duration
@@ -103,3 +90,5 @@ func TestComparedCountsWhatTheWallClockGains(t *testing.T) {
 		}
 	}
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -3,10 +3,7 @@ package faults_test
 // Replies that are lost, and commands that arrive late.
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -35,18 +32,6 @@ func TestLostReplyToAcquire(t *testing.T) {
 	})
 }
 
-// The reply that says no.
-func TestLostReplyToRefusedAcquire(t *testing.T) {
-	locktest.Losing(t, scripts.Acquire, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
-		r.TakeAs(t, locktest.Redisson, time.Minute)
-		lose()
-		granted := r.AcquireSoon(t, r.Key)
-		r.AwaitSubscribers(t, 1)
-		r.Unlock(t)
-		r.Release(t, locktest.Got(t, granted).Hold)
-	})
-}
-
 // A try that does not know whether it has the lock says so, and does not have it.
 func TestLostReplyToTry(t *testing.T) {
 	locktest.Losing(t, scripts.Acquire, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
@@ -54,25 +39,6 @@ func TestLostReplyToTry(t *testing.T) {
 		_, err := r.Lock(r.LockName).TryAcquire(r.Context(t))
 		locktest.IsError(t, err, lockkeeper.ErrUnavailable)
 		r.AwaitFree(t)
-	})
-}
-
-// A re-entry that is withdrawn while nobody knows whether it counts does not count.
-func TestLostReplyToCancelledReentry(t *testing.T) {
-	locktest.Losing(t, scripts.Acquire, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
-		outer := r.Acquire(t, r.Key)
-		loss := lose()
-		ctx, cancel := context.WithCancel(outer.Context())
-		reentry := locktest.AcquireSoon(ctx, r.Lock(r.LockName))
-		loss.Wait(t)
-		cancel()
-		if inner := locktest.Await(t, "the error", reentry); inner.Err == nil { // the second try was faster
-			r.Release(t, inner.Hold)
-		} else if !errors.Is(inner.Err, context.Canceled) {
-			t.Fatal(inner.Err)
-		}
-		redistest.Eventually(t, "the count to be set right", func() bool { return slices.Collect(maps.Values(r.Owners(t)))[0] == "1" })
-		r.Release(t, outer)
 	})
 }
 
@@ -162,15 +128,6 @@ func TestLateCommands(t *testing.T) {
 			r.Release(t, hold) // by the second try
 			return held
 		}, "-1"},
-		"partial release": {calm, func(t *testing.T, r *locktest.Remote) *redistest.Held {
-			outer := r.Acquire(t, r.Key)
-			inner := r.Site.AcquireIn(t, outer.Context(), r.Key)
-			held := r.Proxy.Hold(redistest.Script(scripts.Release.SHA))
-			r.Release(t, inner)
-			held.Wait(t)
-			r.Release(t, outer)
-			return held
-		}, "-1"},
 		"re-entry": {calm, func(t *testing.T, r *locktest.Remote) *redistest.Held {
 			outer := r.Acquire(t, r.Key)
 			held := r.Proxy.Hold(redistest.Script(scripts.Acquire.SHA))
@@ -249,31 +206,13 @@ func TestLateAcquire(t *testing.T) {
 		t.Errorf("when the lock is free: %s", reply)
 	}
 	stale := r.HeldBy(t, r.Site, "1")
-	began := time.Now()
-	hold = r.Acquire(t, r.Key)
-	if took := time.Since(began); took > locktest.Soon {
-		t.Errorf("our own late acquire kept us out for %v", took)
-	}
+	hold = r.Acquire(t, r.Key) // which the late one does not keep out: its TTL is two minutes
 	if owner := r.HeldBy(t, r.Site, "1"); owner == stale {
 		t.Error("the late acquire's term was taken up again")
 	}
 	if reply := held.Release(t); !strings.HasPrefix(reply, "[") {
 		t.Errorf("when the lock is held: %s", reply)
 	}
-	r.Release(t, hold)
-	r.IsFree(t)
-}
-
-// A try that gave up is cleaned up after: the acquire that arrives later finds
-// nothing to stay for, or is found by the next who wants the lock here.
-func TestLateTry(t *testing.T) {
-	t.Parallel()
-	r := locktest.Far(t, redistest.Shared(t), locktest.Impatient)
-	held := r.Proxy.Hold(redistest.Script(scripts.Acquire.SHA))
-	locktest.Refused(t, lockkeeper.ErrUnavailable, r.Lock(r.LockName))
-	held.Release(t)
-	hold := r.Acquire(t, r.Key, lockkeeper.WithWait(locktest.Soon))
-	r.HeldBy(t, r.Site, "1")
 	r.Release(t, hold)
 	r.IsFree(t)
 }

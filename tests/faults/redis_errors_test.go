@@ -3,7 +3,6 @@ package faults_test
 // What Redis may refuse. The errors themselves are redisio's; here is what becomes of locks.
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -88,47 +87,6 @@ func TestNoPermission(t *testing.T) {
 		server.Do(t, "ACL", "SETUSER", "fallen", "+@all")
 		s.Passes(t, held[0].Key)
 	})
-}
-
-// The password is changed under way.
-func TestPasswordChanged(t *testing.T) {
-	t.Parallel()
-	k := locktest.NewKey(t, redistest.Start(t, "--requirepass", "secret"))
-	s := locktest.Open(t, locktest.As(k.Server, "default", "secret"), lockkeeper.Config{})
-	s.Lame = true // what a refused try may have left is not known at Close
-	s.Passes(t, k)
-	k.Do(t, "CONFIG", "SET", "requirepass", "other")
-	k.Server.KillClients(t, "normal")
-	redistest.Eventually(t, "a refusal", func() bool {
-		_, err := s.Lock(k.LockName).TryAcquire(locktest.Within(t))
-		return errors.Is(err, lockkeeper.ErrRejected) && strings.Contains(err.Error(), "WRONGPASS")
-	})
-	k.Do(t, "CONFIG", "SET", "requirepass", "secret")
-	s.Passes(t, k)
-}
-
-func TestNoServer(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.Alone(t, lockkeeper.Config{Watchdog: time.Second, CallTimeout: 300 * time.Millisecond})
-	hold := s.Acquire(t, k)
-	k.Server.Kill(t)
-	locktest.InTime(t, "to be refused", func() {
-		lock := s.Lock(k.LockName + " another")
-		_, acquire := lock.Acquire(locktest.Within(t), lockkeeper.WithWait(100*time.Millisecond))
-		_, try := lock.TryAcquire(locktest.Within(t))
-		_, inspect := lock.Inspect(locktest.Within(t))
-		_, force := lock.ForceRelease(locktest.Within(t))
-		for _, err := range []error{acquire, try, inspect, force} {
-			locktest.IsError(t, err, lockkeeper.ErrUnavailable)
-		}
-	})
-	locktest.InTime(t, "the release", func() {
-		if err := hold.Release(locktest.Within(t)); !errors.Is(err, lockkeeper.ErrUnavailable) && !errors.Is(err, lockkeeper.ErrLost) {
-			t.Errorf("the release from a dead Redis: %v", err)
-		}
-	})
-	k.Server.Restart(t)
-	s.Passes(t, k)
 }
 
 // Redis refuses for now: a try says so, a wait outlasts it.

@@ -147,12 +147,6 @@ func TestReleaseWhileRedisIsFull(t *testing.T) {
 	for range 3 {
 		locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: byMessage.Message()})
 	}
-	var outer, inner []*lockkeeper.Hold
-	for kind, of := range locktest.Kinds {
-		lock := of(s, k.LockName+kind)
-		outer = append(outer, locktest.Acquire(t, lock))
-		inner = append(inner, locktest.AcquireIn(t, outer[len(outer)-1].Context(), lock))
-	}
 	k.Do(t, "CONFIG", "SET", "maxmemory", "1")
 	for range 3 {
 		p.Send(&messages.Release{Lock: byMessage.Message()})
@@ -161,18 +155,21 @@ func TestReleaseWhileRedisIsFull(t *testing.T) {
 		locktest.Next[*messages.Released](t, p)
 	}
 	byMessage.IsFree(t)
-	for i := range outer {
-		first, second := make(chan error, 1), make(chan error, 1)
-		go func() { first <- inner[i].Release(locktest.Within(t)) }()
-		go func() { second <- outer[i].Release(locktest.Within(t)) }()
-		for _, released := range []<-chan error{first, second} {
+	for kind, of := range locktest.Kinds {
+		k.Do(t, "CONFIG", "SET", "maxmemory", "0")
+		lock, released := of(s, k.LockName+kind), make(chan error, 2)
+		outer := locktest.Acquire(t, lock)
+		inner := locktest.AcquireIn(t, outer.Context(), lock)
+		k.Do(t, "CONFIG", "SET", "maxmemory", "1")
+		for _, hold := range []*lockkeeper.Hold{inner, outer} {
+			go func() { released <- hold.Release(locktest.Within(t)) }()
+		}
+		for range 2 {
 			if err := locktest.Await(t, "the release", released); err != nil {
-				t.Error(err)
+				t.Errorf("%s: %v", kind, err)
 			}
 		}
-	}
-	for kind, of := range locktest.Kinds {
-		if status, err := of(s, k.LockName+kind).Inspect(locktest.Within(t)); err != nil || status.Locked {
+		if status, err := lock.Inspect(locktest.Within(t)); err != nil || status.Locked {
 			t.Errorf("%s: after the release it is %+v (%v)", kind, status, err)
 		}
 	}
@@ -194,4 +191,9 @@ func TestReleaseAfterARejectedOne(t *testing.T) {
 	locktest.Release(t, outer)
 	k.IsFree(t)
 	locktest.IsError(t, outer.Release(locktest.Within(t)), lockkeeper.ErrNotHeld)
+}
+
+func TestMain(m *testing.M) {
+	locktest.Overlap()
+	locktest.Main(m)
 }

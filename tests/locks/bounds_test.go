@@ -3,6 +3,7 @@ package locks_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -17,11 +18,12 @@ import (
 )
 
 const (
-	boundWatchdog = 3 * time.Second
-	boundAnswer   = time.Second            // CallTimeout
-	boundLate     = 250 * time.Millisecond // for a reply that is late
-	boundShort    = 200 * time.Millisecond // of WithWait, and of contexts that end
-	boundSlack    = 700 * time.Millisecond // for a busy machine
+	boundWatchdog = 12 * time.Second
+	boundTrusted  = boundWatchdog - boundWatchdog/100 - 2*time.Millisecond // what is never left of a lease
+	boundAnswer   = 3 * time.Second                                        // CallTimeout, and no more than a quarter of the lease
+	boundLate     = 250 * time.Millisecond                                 // for a reply that is late
+	boundShort    = 200 * time.Millisecond                                 // of WithWait, and of contexts that end
+	boundSlack    = 2500 * time.Millisecond                                // for a busy machine; one call to Redis too many takes longer
 )
 
 // bounded is a call, and how long it may take while Redis does not answer, if its context
@@ -29,7 +31,7 @@ const (
 type bounded struct {
 	what  string
 	bound time.Duration
-	call  func(ctx context.Context)
+	call  func(ctx context.Context) error
 }
 
 // boundedCalls are all calls of the API about locks of some kind, on locks of their own.
@@ -47,54 +49,67 @@ func boundedCalls(t *testing.T, lock func() *lockkeeper.Lock) []bounded {
 		return context.WithoutCancel(tree), func() {}
 	}
 	return []bounded{
-		{"Acquire with a wait", boundShort, func(ctx context.Context) { _, _ = free.Acquire(ctx, lockkeeper.WithWait(boundShort)) }},
-		{"TryAcquire", boundAnswer + boundLate, func(ctx context.Context) { _, _ = tried.TryAcquire(ctx) }},
-		{"TryAcquire behind a release", boundAnswer + boundLate, func(ctx context.Context) {
+		{"Acquire with a wait", boundShort, func(ctx context.Context) error {
+			_, err := free.Acquire(ctx, lockkeeper.WithWait(boundShort))
+			return err
+		}},
+		{"TryAcquire", boundAnswer + boundLate, func(ctx context.Context) error { _, err := tried.TryAcquire(ctx); return err }},
+		{"TryAcquire behind a release", boundAnswer + boundLate, func(ctx context.Context) error {
 			go func() { _ = unconfirmed.Release(context.Background()) }()
-			_, _ = pending.TryAcquire(ctx)
+			_, err := pending.TryAcquire(ctx)
+			return err
 		}},
-		{"Acquire of a re-entry with a wait", boundShort, func(ctx context.Context) {
+		{"Acquire of a re-entry with a wait", boundShort, func(ctx context.Context) error {
 			ctx, cancel := inTree(ctx)
 			defer cancel()
-			_, _ = reentered.Acquire(ctx, lockkeeper.WithWait(boundShort))
+			_, err := reentered.Acquire(ctx, lockkeeper.WithWait(boundShort))
+			return err
 		}},
-		{"TryAcquire of a re-entry", boundAnswer + boundLate, func(ctx context.Context) {
+		{"TryAcquire of a re-entry", boundAnswer + boundLate, func(ctx context.Context) error {
 			ctx, cancel := inTree(ctx)
 			defer cancel()
-			_, _ = reentered.TryAcquire(ctx)
+			_, err := reentered.TryAcquire(ctx)
+			return err
 		}},
-		{"Release", boundWatchdog + boundAnswer + boundLate, func(ctx context.Context) { _ = released.Release(ctx) }},
-		{"Release of a re-entry", boundWatchdog + boundAnswer + boundLate, func(ctx context.Context) { _ = inner.Release(ctx) }},
-		{"Ensure", boundAnswer + boundLate, func(ctx context.Context) { _ = ensured.Ensure(ctx, boundWatchdog*9/10) }},
-		{"Inspect", boundAnswer + boundLate, func(ctx context.Context) { _, _ = inspected.Inspect(ctx) }},
-		{"ForceRelease", boundAnswer + boundLate, func(ctx context.Context) { _, _ = forced.ForceRelease(ctx) }},
+		{"Release", boundWatchdog + boundAnswer + boundLate, func(ctx context.Context) error { return released.Release(ctx) }},
+		{"Release of a re-entry", boundWatchdog + boundAnswer + boundLate, func(ctx context.Context) error { return inner.Release(ctx) }},
+		{"Ensure", boundAnswer + boundLate, func(ctx context.Context) error { return ensured.Ensure(ctx, boundTrusted) }},
+		{"Inspect", boundAnswer + boundLate, func(ctx context.Context) error { _, err := inspected.Inspect(ctx); return err }},
+		{"ForceRelease", boundAnswer + boundLate, func(ctx context.Context) error { _, err := forced.ForceRelease(ctx); return err }},
 	}
 }
 
-// Every call ends with its context, with its wait, or after a documented time, also while
+// Every call ends in an error with its context, with its wait, or after a documented time, while
 // Redis does not answer: right after it has stopped, and when connections have broken.
 func TestCallsAreBounded(t *testing.T) {
 	for _, kind := range []string{"plain", "fair", "write", "multi"} {
 		for when, broken := range map[string]bool{"just stopped": false, "connections broken": true} {
 			t.Run(kind+", "+when, func(t *testing.T) {
 				t.Parallel()
-				s, k := locktest.Alone(t, lockkeeper.Config{Watchdog: boundWatchdog, CallTimeout: boundAnswer})
+				server := redistest.Start(t)
+				url := server.URL()
+				if !broken {
+					url += "?write_timeout=1m" // or the client would give up its connections
+				}
+				s := locktest.Open(t, url, lockkeeper.Config{Watchdog: boundWatchdog, CallTimeout: boundAnswer})
 				s.Lame = true
 				lock := func() *lockkeeper.Lock { return locktest.Kinds[kind](s, redistest.Name(t)) }
 				endless, ending := boundedCalls(t, lock), boundedCalls(t, lock)
 				dead := lock()
-				k.Server.Pause(t)
-				defer k.Server.Resume(t)
+				server.Pause(t)
+				defer server.Resume(t)
 				if broken { // a second call has its timeout only when the connection of the first was given up
 					for range 2 {
 						_, _ = dead.TryAcquire(context.Background())
 					}
 				}
 				var all sync.WaitGroup
-				check := func(ctx context.Context, what string, bound time.Duration, call func(context.Context)) {
+				check := func(ctx context.Context, what string, bound time.Duration, call func(context.Context) error) {
 					all.Go(func() {
 						began := time.Now()
-						call(ctx)
+						if err := call(ctx); err == nil || errors.Is(err, lockkeeper.ErrRejected) {
+							t.Errorf("%s: error %v", what, err)
+						}
 						if took := time.Since(began); took > bound+boundSlack {
 							t.Errorf("%s took %v, and its bound is %v", what, took, bound)
 						}
@@ -109,44 +124,36 @@ func TestCallsAreBounded(t *testing.T) {
 					check(short, c.what+" with a context that ends", boundShort, c.call)
 				}
 				all.Wait()
-				check(short, "Close", 0, func(ctx context.Context) { _ = s.Close(ctx) })
+				for range 2 { // neither waits for the other
+					check(short, "Close", 0, s.Close)
+				}
 				all.Wait()
 			})
 		}
 	}
 }
 
-// stuckDials opens a System whose client, once stick is called, has no connection, and waits to
-// open one until the context of whoever asked first ends, or the test.
+// stuckDials opens a System whose client, once stick is called, has no connection, and gets
+// none before the test is over.
 func stuckDials(t *testing.T, cfg lockkeeper.Config) (s *locktest.Site, client rueidis.Client, stick func(), dialing chan struct{}) {
 	t.Helper()
-	options, err := rueidis.ParseURL(redistest.Start(t).URL())
+	server := redistest.Start(t)
+	options, err := rueidis.ParseURL(server.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
 	options.DisableRetry, options.DisableCache, options.PipelineMultiplex = true, true, -1
-	var mu sync.Mutex
-	var connections []net.Conn
 	var sticks atomic.Bool
-	over := make(chan struct{})
-	dialing = make(chan struct{}, 1)
+	dialing, over := make(chan struct{}, 1), make(chan struct{})
 	options.DialCtxFn = func(ctx context.Context, address string, dialer *net.Dialer, _ *tls.Config) (net.Conn, error) {
 		if sticks.Load() {
 			select {
 			case dialing <- struct{}{}:
 			default:
 			}
-			select {
-			case <-ctx.Done():
-				return nil, &net.OpError{Op: "dial", Err: ctx.Err()}
-			case <-over:
-			}
+			<-over
 		}
-		c, err := dialer.DialContext(ctx, "tcp", address)
-		mu.Lock()
-		defer mu.Unlock()
-		connections = append(connections, c)
-		return c, err
+		return dialer.DialContext(ctx, "tcp", address)
 	}
 	client, err = rueidis.NewClient(options)
 	s = locktest.OpenWith(t, client, err, cfg)
@@ -157,11 +164,7 @@ func stuckDials(t *testing.T, cfg lockkeeper.Config) (s *locktest.Site, client r
 	})
 	return s, client, func() {
 		sticks.Store(true)
-		mu.Lock()
-		defer mu.Unlock()
-		for _, c := range connections {
-			c.Close()
-		}
+		server.KillClients(t, "normal")
 	}, dialing
 }
 
@@ -169,19 +172,19 @@ func stuckDials(t *testing.T, cfg lockkeeper.Config) (s *locktest.Site, client r
 // that is being opened for somebody else, whatever the command's deadline.
 func TestBoundedCallWaitsForNoOtherDial(t *testing.T) {
 	t.Parallel()
-	s, _, stick, _ := stuckDials(t, lockkeeper.Config{})
+	var other sync.WaitGroup
+	t.Cleanup(other.Wait)
+	s, _, stick, dialing := stuckDials(t, lockkeeper.Config{})
 	stick()
-	began, asking := time.Now(), make(chan struct{})
-	go func() {
-		close(asking)
-		_, _ = s.Lock(redistest.Name(t) + "other").TryAcquire(context.Background())
-	}()
-	<-asking
-	for time.Since(began) < 3*time.Second { // the others' dial lasts for 2 s
-		asked := time.Now()
-		_, err := s.Lock(redistest.Name(t)).Acquire(context.Background(), lockkeeper.WithWait(300*time.Millisecond), lockkeeper.WithLease(time.Second))
-		if took := time.Since(asked); err == nil || took > 300*time.Millisecond+boundSlack {
-			t.Fatalf("a wait of 300 ms ended after %v: %v", took, err)
+	other.Go(func() { _, _ = s.Lock(redistest.Name(t) + "other").TryAcquire(context.Background()) })
+	locktest.Await(t, "the other's dial", dialing)
+	for range 3 {
+		err := locktest.Limited(t, "a wait of 300 ms to end", func() error {
+			_, err := s.Lock(redistest.Name(t)).Acquire(context.Background(), lockkeeper.WithWait(300*time.Millisecond), lockkeeper.WithLease(time.Second))
+			return err
+		})
+		if err == nil {
+			t.Fatal("granted without a connection")
 		}
 	}
 }
@@ -193,23 +196,15 @@ func TestReleaseOfAShortLeaseWaitsForNoOtherDial(t *testing.T) {
 	var others sync.WaitGroup
 	t.Cleanup(others.Wait)
 	s, client, stick, dialing := stuckDials(t, lockkeeper.Config{CallTimeout: 300 * time.Millisecond})
-	const lease = 2 * time.Second
-	hold := locktest.Acquire(t, s.Lock(redistest.Name(t)), lockkeeper.WithLease(lease))
+	hold := locktest.Acquire(t, s.Lock(redistest.Name(t)), lockkeeper.WithLease(2*time.Second))
 	stick()
 	others.Go(func() {
 		for t.Context().Err() == nil {
 			_ = client.Do(context.Background(), client.B().Ping().Build()).Error()
 		}
 	})
-	<-dialing
-	released := make(chan error, 1)
-	go func() { released <- hold.Release(context.Background()) }()
-	select {
-	case err := <-released:
-		if err == nil {
-			t.Error("a release is confirmed without a connection")
-		}
-	case <-time.After(lease + 300*time.Millisecond + boundLate + boundSlack):
-		t.Error("Release waits for a connection that somebody else opens")
+	locktest.Await(t, "the other's dial", dialing)
+	if err := locktest.Limited(t, "the release", func() error { return hold.Release(context.Background()) }); err == nil {
+		t.Error("a release is confirmed without a connection")
 	}
 }

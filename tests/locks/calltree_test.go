@@ -172,24 +172,6 @@ func TestReleaseOfALockThatIsGoneIsALoss(t *testing.T) {
 	}
 }
 
-// After a downgrade the work goes on under the context of the read hold.
-func TestDowngradeKeepsTheContext(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
-	lock := s.ReadWriteLock(k.LockName)
-	writing := locktest.Acquire(t, lock.Write())
-	reading := locktest.AcquireIn(t, writing.Context(), lock.Read())
-	work := reading.Context()
-	locktest.Release(t, writing)
-	if work.Err() != nil {
-		t.Errorf("the read hold lasts, and its context does not: %v", context.Cause(work))
-	}
-	locktest.Release(t, reading)
-	if work.Err() == nil {
-		t.Error("the context goes on after the last release")
-	}
-}
-
 // The work under a lock ends when a lock is lost that was taken around it, in whichever
 // System, and goes on when that is released.
 func TestLossReachesTheLocksWithin(t *testing.T) {

@@ -82,89 +82,49 @@ func TestUnusedLocksLeaveNothingBehind(t *testing.T) {
 	s.Passes(t, foreign)
 }
 
-func TestPassivationLosesNoRequest(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{Idle: 10 * time.Millisecond})
-	ctx := locktest.Within(t)
-	var work sync.WaitGroup
-	for i := range 16 {
-		work.Go(func() {
-			for n := range 120 {
-				hold, err := s.Lock(fmt.Sprint(k.LockName, i%4)).Acquire(ctx)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if err := hold.Release(ctx); err != nil {
-					t.Error(err)
-				}
-				<-time.After(time.Duration(n%15) * time.Millisecond) // about as long as the actor may idle
-			}
-		})
-	}
-	work.Wait()
-}
-
-// Whoever waits is woken by his context, whatever the lock does, and told its cause; the
-// others go on waiting.
-func TestCancelledWithACause(t *testing.T) {
+// Whoever waits is woken by his context, and told its cause, also if it had ended before; a
+// deadline that is over is a time-out as well.
+func TestCauseOfTheContext(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.NoPolling)
-	hold := s.Acquire(t, k)
+	lock := s.Lock(k.LockName)
+	defer s.Release(t, s.Acquire(t, k))
 	why := errors.New("because")
 	ctx, cancel := context.WithCancelCause(context.Background())
-	failed := locktest.AcquireSoon(ctx, s.Lock(k.LockName))
+	failed := locktest.AcquireSoon(ctx, lock)
 	s.AwaitWaiters(t, k, 1)
-	granted := s.AcquireSoon(t, k)
-	s.AwaitWaiters(t, k, 2)
 	cancel(why)
-	err := locktest.Await(t, "the error", failed).Err
-	if locktest.IsError(t, err, why) != messages.Reason_REASON_CANCELLED {
-		t.Errorf("error %v, want the context's cause", err)
+	late, stop := context.WithTimeoutCause(context.Background(), 20*time.Millisecond, why)
+	defer stop()
+	for range 2 { // while it waits, and before
+		if locktest.IsError(t, locktest.Await(t, "the error", failed).Err, why) != messages.Reason_REASON_CANCELLED {
+			t.Error("cancelled for another reason")
+		}
+		failed = locktest.AcquireSoon(ctx, lock)
+		_, err := lock.Acquire(late)
+		for _, want := range []error{lockkeeper.ErrTimeout, context.DeadlineExceeded, why} {
+			if reason := locktest.IsError(t, err, want); reason != messages.Reason_REASON_TIMED_OUT {
+				t.Errorf("reason %v", reason)
+			}
+		}
 	}
-	if _, err := s.Lock(k.LockName).TryAcquire(ctx); !errors.Is(err, why) {
-		t.Errorf("error %v of a context that had ended, want its cause", err)
-	}
-	s.AwaitWaiters(t, k, 1)
-	locktest.Release(t, hold)
-	locktest.Release(t, locktest.Got(t, granted).Hold)
-	k.IsFree(t)
 }
 
 // An acquire that is under way when its context ends does not wait for Redis, and what it
-// gets, now or by the command that is sent again, is given back.
+// gets by the command that is sent again is given back.
 func TestCancelledWhileUnderWay(t *testing.T) {
 	t.Parallel()
-	for what, begin := range map[string]func(r *locktest.Remote) (underWay func()){
-		"granted": func(r *locktest.Remote) func() {
-			r.Proxy.Delay(500 * time.Millisecond)
-			return func() { redistest.Eventually(t, "Redis to grant the lock", func() bool { return r.Exists(t) }) }
-		},
-		"of unknown outcome": func(r *locktest.Remote) func() {
-			loss := r.Proxy.DropRepliesTo(redistest.Script(scripts.Acquire.SHA), 1, redistest.Silent)
-			return func() { loss.Wait(t) }
-		},
-	} {
-		cfg := locktest.NoPolling
-		cfg.CallTimeout = locktest.Soon
-		if what != "granted" { // the command is sent again
-			cfg = locktest.Impatient
-		}
-		r := locktest.Far(t, redistest.Shared(t), cfg)
-		underWay := begin(r)
-		ctx, cancel := context.WithCancel(context.Background())
-		failed := locktest.AcquireSoon(ctx, r.Lock(r.LockName))
-		underWay()
-		cancel()
-		if err := locktest.Await(t, "the error", failed).Err; !errors.Is(err, context.Canceled) {
-			t.Fatalf("%s: %v", what, err)
-		}
-		if !r.Exists(t) {
-			t.Errorf("%s: the acquire waited for Redis though its context had ended", what)
-		}
-		r.Proxy.Heal()
-		r.AwaitFree(t)
+	r := locktest.Far(t, redistest.Shared(t), locktest.Impatient)
+	loss := r.Proxy.DropRepliesTo(redistest.Script(scripts.Acquire.SHA), 0, redistest.Silent)
+	ctx, cancel := context.WithCancel(context.Background())
+	failed := locktest.AcquireSoon(ctx, r.Lock(r.LockName))
+	loss.Wait(t)
+	cancel()
+	if err := locktest.Await(t, "the error", failed).Err; !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
 	}
+	r.Proxy.Heal()
+	r.AwaitFree(t)
 }
 
 // The end of a context ends the wait that it was given for, neither the hold nor the work
@@ -190,24 +150,6 @@ func TestContextEndsTheWaitAlone(t *testing.T) {
 		}
 	}
 	k.AwaitFree(t)
-}
-
-// A deadline that is over is a time-out, and keeps its own cause.
-func TestDeadlineIsATimeout(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.New(t, locktest.NoPolling)
-	defer s.Release(t, s.Acquire(t, k))
-	why := errors.New("because")
-	ctx, cancel := context.WithTimeoutCause(context.Background(), 20*time.Millisecond, why)
-	defer cancel()
-	for range 2 { // while it waits, and before
-		_, err := s.Lock(k.LockName).Acquire(ctx)
-		for _, want := range []error{lockkeeper.ErrTimeout, context.DeadlineExceeded, why} {
-			if reason := locktest.IsError(t, err, want); reason != messages.Reason_REASON_TIMED_OUT {
-				t.Errorf("reason %v", reason)
-			}
-		}
-	}
 }
 
 // Cancel withdraws what an actor waits for, and nothing that it has.
@@ -236,4 +178,67 @@ func TestCancelByMessage(t *testing.T) {
 	}
 	k.HeldBy(t, s, "1")
 	locktest.Ask[*messages.Released](t, other, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId})
+}
+
+// The cause with which a caller's context ends may wrap any error of Lockkeeper's, for example
+// in an errgroup. It says nothing about the lock that is asked.
+
+func TestElectEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	held := s.Acquire(t, k)
+	defer s.Release(t, held)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Lock(k.LockName).Elect(ctx, func(context.Context) error { return nil }) }()
+	s.AwaitWaiters(t, k, 1)
+	cancel(fmt.Errorf("another: %w", lockkeeper.ErrUnavailable))
+	if err := locktest.Await(t, "the end of Elect", ended); !errors.Is(err, lockkeeper.ErrUnavailable) {
+		t.Error(err)
+	}
+}
+
+func TestReleaseWithACauseOfItsContext(t *testing.T) {
+	t.Parallel()
+	for _, why := range []error{lockkeeper.ErrCrashed, lockkeeper.ErrLost} {
+		s, k := locktest.New(t, lockkeeper.Config{HandOffLimit: time.Nanosecond}) // so that the release asks Redis
+		hold := s.Acquire(t, k)
+		next := s.AcquireSoon(t, k)
+		s.AwaitWaiters(t, k, 1)
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(why)
+		err := hold.Release(ctx)
+		granted := <-next
+		if hold.Valid() || !errors.Is(hold.Err(), lockkeeper.ErrNotHeld) || !granted.Hold.Valid() {
+			t.Errorf("release: %v; the old hold is valid: %v, and over because of %v; the next one is valid: %v",
+				err, hold.Valid(), hold.Err(), granted.Hold.Valid())
+		}
+		s.Release(t, granted.Hold)
+	}
+}
+
+// What ends the context of a Do that a hold was acquired beneath is no loss of the lock, and
+// hides none that comes later.
+func TestInnerHoldFollowsTheLossAlone(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	ctx, cancel := context.WithCancelCause(context.Background())
+	err := s.Lock(k.LockName).Do(ctx, func(in context.Context) error {
+		inner, err := s.Lock(k.LockName + " inner").Acquire(in)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = inner.Release(context.Background()) }()
+		cancel(fmt.Errorf("a third lock: %w", lockkeeper.ErrLost))
+		<-in.Done()
+		if why := context.Cause(inner.Context()); why != nil {
+			t.Errorf("both locks are held, and the context of the inner is cancelled: %v", why)
+		}
+		locktest.Force(t, s, k)
+		locktest.Await(t, "the end of the inner context, since the outer lock is lost", inner.Context().Done())
+		return nil
+	})
+	if !errors.Is(err, lockkeeper.ErrLost) {
+		t.Error(err)
+	}
 }

@@ -67,46 +67,18 @@ func TestFixedReaderKeepsItsEndWhenAnotherJoins(t *testing.T) {
 	locktest.Release(t, joined)
 }
 
-// A re-entry joins the hold. What it asks for besides is had, or refused.
+// A re-entry joins the hold. What it asks for besides is had, or refused: TestDecisions has every
+// case, and this how it looks by call and by message.
 func TestOptionsOfAReentry(t *testing.T) {
 	t.Parallel()
-	type options = []lockkeeper.Option
-	lease, maxHold := lockkeeper.WithLease, lockkeeper.WithMaxHold
 	const short, long = 5 * time.Second, 20 * time.Second
-	for name, c := range map[string]struct {
-		outer, inner options
-		refused      string // what the refusal says; "" if there is none
-	}{
-		"a longer lease on a fixed hold":         {options{lease(short)}, options{lease(long)}, ""},
-		"the same max hold":                      {options{maxHold(long)}, options{maxHold(long)}, ""},
-		"a max hold beyond the end of the lease": {options{lease(short)}, options{maxHold(long)}, ""},
-		"a shorter lease on a fixed hold":        {options{lease(long)}, options{lease(short)}, "at least"},
-		"a lease on a watchdog hold":             {nil, options{lease(long)}, "watchdog"},
-		"a lease on a hold with a max hold":      {options{maxHold(short)}, options{lease(long)}, "watchdog"},
-		"a max hold on a watchdog hold":          {nil, options{maxHold(long)}, "max hold"},
-		"a shorter max hold":                     {options{maxHold(long)}, options{maxHold(short)}, "max hold"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, k := locktest.New(t, lockkeeper.Config{})
-			outer := s.Acquire(t, k, c.outer...)
-			inner, err := s.Lock(k.LockName).Acquire(outer.Context(), c.inner...)
-			switch {
-			case c.refused != "":
-				locktest.IsError(t, err, lockkeeper.ErrInvalid, c.refused)
-			case err != nil:
-				t.Fatal(err)
-			default:
-				locktest.Release(t, inner)
-			}
-			k.HeldBy(t, s, "1")
-			locktest.Release(t, outer)
-		})
-	}
-
-	// A longer lease prolongs the hold, and so every Hold of its call tree.
 	s, k := locktest.New(t, lockkeeper.Config{})
-	outer := s.Acquire(t, k, lease(short))
-	inner := s.AcquireIn(t, outer.Context(), k, lease(long))
+	outer := s.Acquire(t, k, lockkeeper.WithLease(short))
+	_, err := s.Lock(k.LockName).Acquire(outer.Context(), lockkeeper.WithLease(time.Second))
+	locktest.IsError(t, err, lockkeeper.ErrInvalid, "at least")
+	k.HeldBy(t, s, "1")
+	// A longer lease prolongs the hold, and so every Hold of its call tree.
+	inner := s.AcquireIn(t, outer.Context(), k, lockkeeper.WithLease(long))
 	for _, hold := range []*lockkeeper.Hold{outer, inner} {
 		locktest.Ensure(t, hold, long*3/4)
 		locktest.Release(t, hold)

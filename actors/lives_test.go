@@ -1,0 +1,183 @@
+package actors
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// start brings up a system on the shared server, whose lock actors leave when they were idle
+// for so long.
+func start(t *testing.T, idle time.Duration) *Runtime {
+	t.Helper()
+	client, err := redisio.Connect(redistest.Shared(t).URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	system := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	r := Start(system, client, Config{
+		Config: lock.Config{
+			Watchdog: time.Minute, Renewal: 20 * time.Second, HandOffLimit: 5 * time.Millisecond, ForcedYield: time.Second,
+			Poll: time.Second, CallTimeout: 2 * time.Second, QueueLimit: 100,
+		},
+		WaiterTimeout: 5 * time.Second, Idle: idle, Logger: system.Logger(),
+	})
+	t.Cleanup(func() {
+		r.Close(nil)
+		client.Close()
+	})
+	return r
+}
+
+// call has a call answered.
+func (r *Runtime) call(t *testing.T, call *Call) Outcome {
+	t.Helper()
+	out, _ := r.Do(t.Context(), call)
+	return out
+}
+
+// use takes and gives back a lock.
+func (r *Runtime) use(t *testing.T, name string) (granted Outcome) {
+	t.Helper()
+	acquire := &Call{Op: OpAcquire, Name: name}
+	if granted = r.call(t, acquire); granted.Kind != lock.Granted {
+		t.Fatalf("%s: %+v", name, granted)
+	}
+	if freed := r.call(t, acquire.about(OpRelease, granted.HoldID)); freed.Kind != lock.Freed {
+		t.Fatalf("%s: %+v", name, freed)
+	}
+	return granted
+}
+
+// proto.actor's list of the guardian's children keeps the PIDs of those that have gone, in
+// the part of its array that it does not use. They must not keep anything alive.
+func TestRetiredLocksAreCollected(t *testing.T) {
+	r := start(t, time.Second) // longer than from its last use to the look at it
+	const locks = 300
+	var collected atomic.Int64
+	for i := range locks {
+		name := fmt.Sprint("lock ", i)
+		r.use(t, name)
+		s := r.table.get(lockKey{name: name})
+		runtime.AddCleanup(s, func(int) { collected.Add(1) }, 0)
+	}
+	redistest.Eventually(t, "the lock actors to be collected", func() bool {
+		runtime.GC()
+		return collected.Load() == locks
+	})
+	r.use(t, "lock 0") // and a new one takes the place of the old one
+}
+
+// A request may name an owner of a hold that is over by the time it arrives. If the lock
+// actor has left meanwhile, that number must fit nobody in its successor's life.
+func TestOwnerOfAnEarlierLockActorReentersNobody(t *testing.T) {
+	r, name := start(t, 10*time.Millisecond), redistest.Name(t)
+	first := r.use(t, name)
+	redistest.Eventually(t, "the lock actor to leave", func() bool { return r.table.get(lockKey{name: name}) == nil })
+	r.call(t, &Call{Op: OpAcquire, Name: name})
+	late := r.call(t, &Call{Op: OpAcquire, Name: name, Owner: first.Owner, Try: true})
+	if late.Kind != lock.NotGranted || late.Reason != lock.Held {
+		t.Fatalf("it is answered %+v", late)
+	}
+}
+
+// wiretap copies the replies that a lockState gets.
+type wiretap struct {
+	*lockState
+	replies chan<- backend.Reply
+}
+
+func (w wiretap) Replied(seq uint64, r backend.Reply) {
+	w.replies <- r
+	w.lockState.Replied(seq, r)
+}
+
+func (wiretap) Lend(lock.CommandKind, redisio.Call) bool { return false }
+
+// An acquire that is under way when its lock actor is given up may be carried out behind
+// the last release: its reply has what it took released again.
+func TestAcquireThatIsLaterThanTheLastRelease(t *testing.T) {
+	for what, giveUp := range map[string]func(r *Runtime, s *lockState){
+		"given up": func(r *Runtime, s *lockState) { r.deliver(s.pid, abandon{}) },
+		"stopped":  func(r *Runtime, s *lockState) { _ = r.root.StopFuture(s.pid).Wait() },
+	} {
+		t.Run(what, func(t *testing.T) {
+			r, server, name := start(t, time.Minute), redistest.Shared(t), redistest.Name(t)
+			call := &Call{Op: OpAcquire, Name: name}
+			if out := r.call(t, call); out.Kind != lock.Granted {
+				t.Fatalf("%+v", out)
+			}
+			s := r.table.get(call.key())
+			giveUp(r, s)
+			redistest.Eventually(t, "the last release", func() bool { return len(server.Keys(t, name)) == 0 })
+			late := lock.Command{Kind: lock.Acquire, Term: 1, Count: 1, Lease: time.Minute}
+			replied := make(chan backend.Reply, 1)
+			backend.Single(r.server, protocol.Reentrant, name, &r.options, wiretap{s, replied}).Run(late, time.Now().Add(redistest.Limit))
+			if reply := <-replied; reply.Outcome != lock.Done {
+				t.Fatalf("the late acquire has taken nothing: %+v", reply)
+			}
+			redistest.Eventually(t, "what the late acquire took to be released", func() bool { return len(server.Keys(t, name)) == 0 })
+		})
+	}
+}
+
+// TestMain stops the shared redis-server and finds goroutines that were left behind.
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+func TestGateClosesOnlyWhenAllIsSeen(t *testing.T) {
+	var g gate
+	for range 2 {
+		if !g.enter() {
+			t.Fatal("a new gate is closed")
+		}
+	}
+	if g.closeIf(1) {
+		t.Error("closed though a request is on its way")
+	}
+	if !g.enter() || !g.closeIf(3) {
+		t.Error("did not close though all was seen")
+	}
+	if g.enter() {
+		t.Error("entered a closed gate")
+	}
+	if g.closeIf(3) {
+		t.Error("closed a second time")
+	}
+	if sent := g.close(); sent != 3 {
+		t.Errorf("%d were sent, expected 3", sent)
+	}
+}
+
+// Whoever entered is counted before the gate closes, and nobody enters after.
+func TestGateCountsEverybody(t *testing.T) {
+	for range 200 {
+		var g gate
+		var entered [4]uint64
+		var work sync.WaitGroup
+		for i := range entered {
+			work.Go(func() {
+				for g.enter() {
+					entered[i]++
+				}
+			})
+		}
+		sent := g.close()
+		work.Wait()
+		if sum := entered[0] + entered[1] + entered[2] + entered[3]; sum != sent {
+			t.Fatalf("%d entered, and %d were counted", sum, sent)
+		}
+	}
+}
