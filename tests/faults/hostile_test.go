@@ -61,23 +61,12 @@ func (m meter) Int64Counter(string, ...metric.Int64CounterOption) (metric.Int64C
 	return counter{misdeed: m.misdeed}, nil
 }
 
-func (m meter) Int64UpDownCounter(string, ...metric.Int64UpDownCounterOption) (metric.Int64UpDownCounter, error) {
-	return upDownCounter{misdeed: m.misdeed}, nil
-}
-
 type counter struct {
 	noop.Int64Counter
 	*misdeed
 }
 
 func (c counter) Add(context.Context, int64, ...metric.AddOption) { c.commit() }
-
-type upDownCounter struct {
-	noop.Int64UpDownCounter
-	*misdeed
-}
-
-func (c upDownCounter) Add(context.Context, int64, ...metric.AddOption) { c.commit() }
 
 // hostile is a site whose host misbehaves in one way.
 type hostile struct {

@@ -56,7 +56,7 @@ func TestFixedReaderKeepsItsEndWhenAnotherJoins(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	lock := s.ReadWriteLock(k.LockName).Read()
-	fixed := locktest.Acquire(t, lock, lockkeeper.WithLease(time.Second))
+	fixed := locktest.Acquire(t, lock, lockkeeper.WithLease(3*time.Second))
 	joined := locktest.Acquire(t, lock)
 	locktest.IsError(t, fixed.Ensure(locktest.Within(t), 10*time.Second), lockkeeper.ErrInvalid)
 	locktest.Ensure(t, joined, 10*time.Second)

@@ -154,7 +154,7 @@ func TestCutConnectionEndsNoHold(t *testing.T) {
 	t.Parallel()
 	n, s, k, there := apart(t, locktest.NoPolling)
 	owner := there.Probe(t)
-	granted := locktest.Ask[*messages.Acquired](t, owner, &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(time.Second)})
+	granted := locktest.Ask[*messages.Acquired](t, owner, &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(locktest.Watchdog)})
 	field := k.HeldBy(t, s, "1")
 	heir := s.AcquireSoon(t, k)
 	s.AwaitWaiters(t, k, 1)
@@ -177,7 +177,7 @@ func TestCutConnectionEndsNoHold(t *testing.T) {
 func TestNamesakeOnAnotherNodeIsNotTheOwner(t *testing.T) {
 	t.Parallel()
 	n, s, k, there := apart(t, locktest.NoPolling)
-	acquire := &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(time.Second)}
+	acquire := &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(locktest.Watchdog)}
 	first := there.Probe(t)
 	granted := locktest.Ask[*messages.Acquired](t, first, acquire)
 	second := n.node(s, "there:1").Probe(t)

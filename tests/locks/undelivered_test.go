@@ -76,7 +76,7 @@ func TestGrantToAFutureThatTimesOut(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.NoPolling)
 	owner, registry := s.Probe(t), s.Actors.ProcessRegistry
-	future := actor.NewFuture(s.Actors, 10*time.Millisecond)
+	future := actor.NewFuture(s.Actors, 200*time.Millisecond)
 	process, there := registry.GetLocal(future.PID().Id)
 	if !there {
 		t.Fatal("the future has timed out before it was found")
