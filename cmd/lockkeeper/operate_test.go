@@ -215,7 +215,7 @@ func TestListIsWhatRedisSays(t *testing.T) {
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Shared(t), redistest.Name(t)
-	cmd := program(t, "program", "watch", "-every", "10ms", name)
+	cmd := program(t, "watch", "-every", "10ms", name)
 	cmd.Env = append(cmd.Env, "REDIS_URL="+server.URL())
 	p := start(t, cmd)
 	expect := func(want string) {

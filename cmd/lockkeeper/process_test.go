@@ -34,6 +34,17 @@ func TestMain(m *testing.M) {
 	redistest.Main(m)
 }
 
+func must[T any](value T, err error) T {
+	check(err)
+	return value
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
 // process is a program that a test has started.
 type process struct {
 	t      *testing.T
@@ -45,11 +56,8 @@ type process struct {
 
 // program is the program as a command.
 func program(t *testing.T, args ...string) *exec.Cmd {
-	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(path, args...)
+	t.Helper()
+	cmd := exec.Command(must(os.Executable()), args...)
 	cmd.Env = append(os.Environ(), programEnv+"=1", "GORACE=atexit_sleep_ms=0",
 		"LOCK_TOKEN=99", "LOCK_TOKENS=99") // as if under another lock
 	return cmd
@@ -139,9 +147,7 @@ func (p *process) expectExit(code int, texts ...string) {
 }
 
 func (p *process) signal(name string) {
-	if err := exec.Command("sh", "-c", fmt.Sprintf("kill -s %s %d", name, p.cmd.Process.Pid)).Run(); err != nil {
-		p.t.Error(err)
-	}
+	check(exec.Command("sh", "-c", fmt.Sprintf("kill -s %s %d", name, p.cmd.Process.Pid)).Run())
 }
 
 func awaitWaiters(t *testing.T, server *redistest.Server, lock string, n int64) {

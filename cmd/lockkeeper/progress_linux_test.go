@@ -50,7 +50,7 @@ func TestProgressOnATerminal(t *testing.T) {
 	server, lock := redistest.Shared(t), redistest.Name(t)
 	holder := under(t, server, "-lock", lock, "sh", "-c", patient)
 	holder.expectLine("ready")
-	cmd := program(t, "program", "run", "-v", "-redis", server.URL(), "-lock", lock, "true")
+	cmd := program(t, "run", "-v", "-redis", server.URL(), "-lock", lock, "true")
 	tty, written := terminal(t)
 	cmd.Stderr = tty
 	check(cmd.Start())
