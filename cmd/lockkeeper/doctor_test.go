@@ -33,7 +33,7 @@ func TestDoctor(t *testing.T) {
 		"no publish": {"--appendonly yes", "~* &* +@all -publish", exitNo, []string{
 			"reentrant_lock fail +publish,", "fenced_lock fail +publish,", "fair_lock fail +publish,", "write_lock fail +publish,", "read_lock fail +publish,"}},
 		"no ping":    {"--appendonly yes", "~* &* +@all -ping", exitNo, []string{"ping fail +ping"}},
-		"no records": {"--appendonly yes", "~lockkeeper_doctor* ~*redisson_* ~*lockkeeper_writer* ~{lockkeeper_doctor* &* +@all", 0, []string{"reentrant_lock warn record", "systems unknown +zrange"}},
+		"no records": {"--appendonly yes", "~lockkeeper_doctor* ~*redisson_* ~*lockkeeper_writer* ~*lockkeeper_line* ~{lockkeeper_doctor* &* +@all", 0, []string{"reentrant_lock warn record", "systems unknown +zrange"}},
 		"no channels": {"--appendonly yes", "~* resetchannels +@all", exitNo, []string{
 			"reentrant_lock fail +publish", "fenced_lock fail +publish", "fair_lock fail +publish", "write_lock fail +publish", "read_lock fail +publish"}},
 		"no info": {"--appendonly yes", "~* &* +@all -info", 0, []string{"info unknown +info"}},
