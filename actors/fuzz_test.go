@@ -193,7 +193,7 @@ func FuzzCheckName(f *testing.F) {
 		slot := redisio.Slot(full)
 		for _, derived := range []string{
 			redisio.Channel(full), redisio.Token(full), redisio.Queue(full), redisio.Timeouts(full),
-			redisio.ReadWriteChannel(full), redisio.Writer(full), redisio.Holds(full) + ":field",
+			redisio.ReadWriteChannel(full), redisio.Line(full), redisio.Holds(full) + ":field",
 		} {
 			if redisio.Slot(derived) != slot {
 				t.Errorf("%q passed, and %q is in another slot", full, derived)

@@ -90,7 +90,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	}
 	r.metrics = newMetrics(cfg.Meter, r.host)
 	r.options = protocol.Options{
-		Client: r.id, WaiterTimeout: cfg.WaiterTimeout, Announcement: 2 * cfg.Poll,
+		Client: r.id, WaiterTimeout: cfg.WaiterTimeout,
 		Line: protocol.Line{
 			TransferTTL: cfg.TransferTTL(), PlaceTimeout: cfg.PlaceTimeout(), OpenTime: cfg.OpenTime(), SeesListeners: !r.redis.Cluster(),
 		},

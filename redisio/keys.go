@@ -20,10 +20,6 @@ func Timeouts(name string) string { return prefix("redisson_lock_timeout", name)
 // ReadWriteChannel returns the pub/sub channel for the release of a read/write lock.
 func ReadWriteChannel(name string) string { return prefix("redisson_rwlock", name) }
 
-// Writer returns the key of a waiting writer's announcement to readers; Redisson has no such
-// key.
-func Writer(name string) string { return prefix("lockkeeper_writer", name) }
-
 // Line returns the key of the line of processes that wait for a lock; Redisson has no such key.
 func Line(name string) string { return prefix("lockkeeper_line", name) }
 

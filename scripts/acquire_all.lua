@@ -10,9 +10,9 @@
 -- ARGV[2]  lease, ms
 -- ARGV[3]  how many tokens to reserve of each fenced lock
 -- ARGV[4]  the settings of the lines
--- ARGV[1+4i], ARGV[2+4i], ARGV[3+4i], ARGV[4+4i]
+-- ARGV[2+3i], ARGV[3+3i], ARGV[4+3i]
 --          the kind of the i-th lock; for a read/write lock also the prefix of the keys of its
---          read leases, the key of a waiting writer's announcement, and the key of its line
+--          read leases; and the key of its line
 --
 -- Reply: {GRANTED, 0, tokens, ""}      the owner holds all; the lease starts now. tokens lists the
 --                                      last token reserved of each fenced lock, in order: "5,9"
@@ -23,10 +23,6 @@
 local owner, lease, tokens = ARGV[1], tonumber(ARGV[2]), {}
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-
-local function client(of)
-  return string.match(of, '^[^:]*')
-end
 
 -- In how many ms the first live waiter of the queue counts as dead; nil if there is none.
 local function queued(queue, timeouts)
@@ -40,9 +36,6 @@ end
 
 -- Reports whether a writer of another client waits for the lock.
 local function writer_waits(lock)
-  if lock.writer and client(lock.writer) ~= client(owner) then
-    return true
-  end
   local fields = beside('HGETALL', lock.line)
   return fields and fields[1] and line_of(fields, lock.line, ARGV[4], lock.hash, owner, '').writer_waits()
 end
@@ -52,14 +45,11 @@ local locks = {}
 for i = 1, #KEYS / 3 do
   local lock = {
     hash = KEYS[3 * i - 2], second = KEYS[3 * i - 1], third = KEYS[3 * i],
-    kind = ARGV[1 + 4 * i], prefix = ARGV[2 + 4 * i], announcement = ARGV[3 + 4 * i], line = ARGV[4 + 4 * i], field = owner,
+    kind = ARGV[2 + 3 * i], prefix = ARGV[3 + 3 * i], line = ARGV[4 + 3 * i], field = owner,
   }
   locks[i] = lock
   if lock.kind == 'write' then
     lock.field = owner .. ':write'
-  end
-  if lock.kind == 'write' or lock.kind == 'read' then
-    lock.writer = beside('GET', lock.announcement)
   end
   local left = redis.call('PTTL', lock.hash)
   if left == -2 then
@@ -93,9 +83,6 @@ for _, lock in ipairs(locks) do
     redis.call('DEL', lock.second, lock.third)
   elseif lock.kind == 'write' then
     fields[3], fields[4] = 'mode', 'write'
-    if lock.writer == owner then
-      beside('DEL', lock.announcement)
-    end
   elseif lock.kind == 'read' then
     if lock.free then
       fields[3], fields[4] = 'mode', 'read'

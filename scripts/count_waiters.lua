@@ -4,11 +4,9 @@
 -- ARGV[1]  the client's uuid
 -- ARGV[2]  how many of the channel's subscribers are this client
 -- ARGV[3]  the lock's channel
--- ARGV[4]  the key of a waiting writer's announcement
--- ARGV[5]  the key of the line
--- ARGV[6]  the settings of the line
+-- ARGV[4]  the key of the line
+-- ARGV[5]  the settings of the line
 --
 -- Reply: {others}  how many wait
-local line = line_of(beside('HGETALL', ARGV[5]) or {}, ARGV[5], ARGV[6], KEYS[1], ARGV[1], '')
-local others = line.length(ARGV[1]) + line.strangers(ARGV[3], ARGV[2])
-return {math.max(others, announced(ARGV[4], ARGV[1]) and 1 or 0)}
+local line = line_of(beside('HGETALL', ARGV[4]) or {}, ARGV[4], ARGV[5], KEYS[1], ARGV[1], '')
+return {line.length(ARGV[1]) + line.strangers(ARGV[3], ARGV[2])}

@@ -2,11 +2,7 @@
 --
 -- The lock is a hash: "mode" -> "read" or "write", owner -> its read holds, owner:write ->
 -- its write holds. Each read hold has a key beside the hash that lives as long as its
--- lease. A waiting writer announces itself in a key that Redisson does not use.
-
-local function client(owner)
-  return string.match(owner, '^[^:]*')
-end
+-- lease.
 
 local function lease_key(prefix, owner, i)
   return prefix .. ':' .. owner .. ':rwlock_timeout:' .. i
@@ -81,19 +77,6 @@ local function leave(hash, owner, prefix, reads)
   end
   redis.call('DEL', hash)
   return true
-end
-
--- Withdraws the owner's announcement.
-local function withdraw(announcement, owner)
-  if beside('GET', announcement) == owner then
-    beside('DEL', announcement)
-  end
-end
-
--- Reports whether a writer of another client has announced itself.
-local function announced(announcement, mine)
-  local writer = beside('GET', announcement)
-  return writer and client(writer) ~= mine
 end
 
 -- Makes a waiter the owner of a lock, alone or, with joins, beside the readers that hold it.

@@ -1,5 +1,4 @@
--- Frees a read/write lock that is held in the given mode, whoever holds it. Keeps the
--- announcement of a waiting writer.
+-- Frees a read/write lock that is held in the given mode, whoever holds it.
 --
 -- KEYS[1]  the lock's hash
 -- ARGV[1]  the prefix of the keys of read leases

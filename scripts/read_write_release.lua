@@ -5,30 +5,28 @@
 -- ARGV[1]  owner
 -- ARGV[2]  the prefix of the keys of read leases
 -- ARGV[3]  the lock's channel
--- ARGV[4]  the key of a waiting writer's announcement
--- ARGV[5]  the key of the line
--- ARGV[6]  the settings of the line
--- ARGV[7]  how many of the channel's subscribers are this client
+-- ARGV[4]  the key of the line
+-- ARGV[5]  the settings of the line
+-- ARGV[6]  how many of the channel's subscribers are this client
 --
 -- Reply: 0 if the owner held the lock, else -1. When the lock becomes free and nobody in the line
 -- gets it, "1" (wake all) is published after a writer, and "0" (wake one) after the last reader.
 local hash, prefix = KEYS[1], ARGV[2]
 local held = redis.call('HMGET', hash, 'mode', ARGV[1], ARGV[1] .. ':write')
 local ours = held[2] or held[3]
-withdraw(ARGV[4], ARGV[1])
 local free = ours and leave(hash, ARGV[1], prefix, held[2])
-local fields = redis.pcall('HGETALL', ARGV[5])
+local fields = redis.pcall('HGETALL', ARGV[4])
 -- Whatever is wrong with the line, the lock is released.
 local ok, passed = true, false
 if fields[1] then
   ok, passed = pcall(function()
-    local line = line_of(fields, ARGV[5], ARGV[6], hash, ARGV[1], '', give_to(hash, prefix))
+    local line = line_of(fields, ARGV[4], ARGV[5], hash, ARGV[1], '', give_to(hash, prefix))
     local left = line.leave()
     if not ours and left and held[1] == 'read' then
       line.pass_on(true) -- it was a writer that kept them back
     end
     local length = free and line.length() or 0
-    return length > 0 and line.hand_over(length, line.strangers(ARGV[3], ARGV[7]))
+    return length > 0 and line.hand_over(length, line.strangers(ARGV[3], ARGV[6]))
   end)
 end
 if not ours then

@@ -1,70 +1,62 @@
 package scripts_test
 
 const readWriteRows = `
-read_write_set: NAME / ARG ARG ARG ARG ARG HOLDS ARG RWCHANNEL WRITER LINE SETTINGS OR- OR0
+read_write_set: NAME / ARG ARG ARG ARG HOLDS ARG RWCHANNEL LINE SETTINGS OR- OR0
 # a writer
-free                         |                                                              | u:1 1 0 30000 0 0    | [1 0 ]              | mode=write u:1:write=1 30000
-free, to re-enter            |                                                              | u:1 2 0 30000 5000 0 | [-1 0 ]
-own, once more               | mode=write u:1:write=1 30000                                 | u:1 2 0 40000 0 0    | [1 0 ]              | mode=write u:1:write=2 40000
-own, and read                | mode=write u:1:write=1 30000                                 | u:1 1 2 40000 0 0    | [1 0 ]              | mode=write u:1:write=1 u:1=2 40000, u:1#1 40000, u:1#2 40000
-own, and read no more        | mode=write u:1:write=1 u:1=1 30000, u:1#1 30000              | u:1 1 0 40000 0 0    | [1 0 ]              | mode=write u:1:write=1 40000
-other, without end           | mode=write v:1:write=1                                       | u:1 1 0 30000 0 0    | [0 -1 v:1:write]    | same
-other reads, announced       | mode=read v:1=1 40000, v:1#1 40000                           | u:1 1 0 30000 5000 0 | [0 40000 v:1]       | mode=read v:1=1 40000, v:1#1 40000, !u:1 5000
-announced after another      | mode=read v:1=1 40000, v:1#1 40000, !w:1 9000                | u:1 1 0 30000 5000 0 | [0 40000 v:1]       | mode=read v:1=1 40000, v:1#1 40000, !u:1 5000
-had announced itself         | !u:1 5000                                                    | u:1 1 0 30000 5000 0 | [1 0 ]              | mode=write u:1:write=1 30000
-another had announced itself | !u:2 5000                                                    | u:1 1 0 30000 5000 0 | [1 0 ]              | mode=write u:1:write=1 30000, !u:2 5000
-a plain lock                 | v:1=1 40000                                                  | u:1 1 0 30000 0 0    | [0 40000 v:1]       | same
-wrong type                   | 'x'                                                          | u:1 1 0 30000 5000 0 | -WRONGTYPE          | same
+free                         |                                                              | u:1 1 0 30000 0    | [1 0 ]              | mode=write u:1:write=1 30000
+free, to re-enter            |                                                              | u:1 2 0 30000 0 | [-1 0 ]
+own, once more               | mode=write u:1:write=1 30000                                 | u:1 2 0 40000 0    | [1 0 ]              | mode=write u:1:write=2 40000
+own, and read                | mode=write u:1:write=1 30000                                 | u:1 1 2 40000 0    | [1 0 ]              | mode=write u:1:write=1 u:1=2 40000, u:1#1 40000, u:1#2 40000
+own, and read no more        | mode=write u:1:write=1 u:1=1 30000, u:1#1 30000              | u:1 1 0 40000 0    | [1 0 ]              | mode=write u:1:write=1 40000
+other, without end           | mode=write v:1:write=1                                       | u:1 1 0 30000 0    | [0 -1 v:1:write]    | same
+other reads                  | mode=read v:1=1 40000, v:1#1 40000                           | u:1 1 0 30000 0 | [0 40000 v:1]       | mode=read v:1=1 40000, v:1#1 40000
+a plain lock                 | v:1=1 40000                                                  | u:1 1 0 30000 0    | [0 40000 v:1]       | same
+wrong type                   | 'x'                                                          | u:1 1 0 30000 0 | -WRONGTYPE          | same
 # who gives back a part of what it holds gets nothing if it holds nothing
-free, of a writer              |                                                 | u:1 1 0 30000 0 1 | [-1 0 ]
-others read                    | mode=read v:1=1 40000, v:1#1 40000              | u:1 0 1 30000 0 1 | [-1 0 ] | same
-own                            | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000 | u:1 0 1 30000 0 1 | [1 0 ]  | mode=read u:1=1 30000, u:1#1 30000
-own, of a writer that reads on | mode=write u:1:write=1 u:1=1 20000, u:1#1 20000 | u:1 0 1 30000 0 1 | [1 0 ]  | mode=read u:1=1 30000, u:1#1 30000 | rw1
+free, of a writer              |                                                 | u:1 1 0 30000 1 | [-1 0 ]
+others read                    | mode=read v:1=1 40000, v:1#1 40000              | u:1 0 1 30000 1 | [-1 0 ] | same
+own                            | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000 | u:1 0 1 30000 1 | [1 0 ]  | mode=read u:1=1 30000, u:1#1 30000
+own, of a writer that reads on | mode=write u:1:write=1 u:1=1 20000, u:1#1 20000 | u:1 0 1 30000 1 | [1 0 ]  | mode=read u:1=1 30000, u:1#1 30000 | rw1
 # a reader that wants to write, too
-the only reader, instead  | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000                  | u:1 1 0 30000 0 0    | [1 0 ]        | mode=write u:1:write=1 30000
-one of two                | mode=read u:1=2 v:1=1 90000, u:1#1 20000, u:1#2 90000, v:1#1 40000 | u:1 1 2 30000 5000 0 | [0 40000 v:1] | mode=read v:1=1 40000, v:1#1 40000, !u:1 5000
-besides one who is dead   | mode=read u:1=1 v:1=1 20000, u:1#1 20000                         | u:1 1 1 30000 5000 0 | [1 0 ]        | mode=write u:1:write=1 u:1=1 30000, u:1#1 30000
-had announced itself      | mode=read u:1=1 20000, u:1#1 20000, !u:1 5000                    | u:1 1 1 30000 5000 0 | [1 0 ]        | mode=write u:1:write=1 u:1=1 30000, u:1#1 30000
+the only reader, instead  | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000                  | u:1 1 0 30000 0    | [1 0 ]        | mode=write u:1:write=1 30000
+one of two                | mode=read u:1=2 v:1=1 90000, u:1#1 20000, u:1#2 90000, v:1#1 40000 | u:1 1 2 30000 0 | [0 40000 v:1] | mode=read v:1=1 40000, v:1#1 40000
+besides one who is dead   | mode=read u:1=1 v:1=1 20000, u:1#1 20000                         | u:1 1 1 30000 0 | [1 0 ]        | mode=write u:1:write=1 u:1=1 30000, u:1#1 30000
 # a reader
-own, more                         | mode=read u:1=1 30000, u:1#1 30000                               | u:1 0 3 20000 0 0    | [1 0 ]              | mode=read u:1=3 20000, u:1#1 20000, u:1#2 20000, u:1#3 20000
-own, less                         | mode=read u:1=3 30000, u:1#1 30000, u:1#2 30000, u:1#3 30000     | u:1 0 1 40000 0 0    | [1 0 ]              | mode=read u:1=1 40000, u:1#1 40000
-own, among others, past a writer  | mode=read u:1=1 v:1=1 40000, u:1#1 20000, v:1#1 40000, !w:1 5000 | u:1 0 2 30000 0 0    | [1 0 ]              | mode=read u:1=2 v:1=1 40000, u:1#1 30000, u:1#2 30000, v:1#1 40000, !w:1 5000
-joins for more                    | mode=read v:1=1 40000, v:1#1 40000                               | u:1 0 1 60000 0 0    | [1 0 ]              | mode=read u:1=1 v:1=1 60000, u:1#1 60000, v:1#1 40000
-does not join to re-enter         | mode=read v:1=1 40000, v:1#1 40000                               | u:1 0 2 30000 0 0    | [0 40000 v:1]       | same
-does not join past a writer       | mode=read v:1=1 40000, v:1#1 40000, !w:1 5000                    | u:1 0 1 30000 0 0    | [0 40000 v:1]       | same
-joins past a writer of the client | mode=read v:1=1 40000, v:1#1 40000, !u:2 5000                    | u:1 0 1 30000 0 0    | [1 0 ]              | mode=read u:1=1 v:1=1 40000, u:1#1 30000, v:1#1 40000, !u:2 5000
-other writes                      | mode=write v:1:write=1 40000                                     | u:1 0 1 30000 5000 0 | [0 40000 v:1:write] | same
-downgrade of both                 | mode=write u:1:write=1 u:1=1 20000, u:1#1 20000                  | u:1 0 1 30000 0 0    | [1 0 ]              | mode=read u:1=1 30000, u:1#1 30000                               | rw1
-a plain lock                      | v:1=1 40000                                                      | u:1 0 1 30000 0 0    | [0 40000 v:1]       | same
-wrong type                        | 'x' 30000                                                        | u:1 0 1 30000 0 0    | -WRONGTYPE          | same
+own, more                         | mode=read u:1=1 30000, u:1#1 30000                               | u:1 0 3 20000 0    | [1 0 ]              | mode=read u:1=3 20000, u:1#1 20000, u:1#2 20000, u:1#3 20000
+own, less                         | mode=read u:1=3 30000, u:1#1 30000, u:1#2 30000, u:1#3 30000     | u:1 0 1 40000 0    | [1 0 ]              | mode=read u:1=1 40000, u:1#1 40000
+own, among others                  | mode=read u:1=1 v:1=1 40000, u:1#1 20000, v:1#1 40000 | u:1 0 2 30000 0    | [1 0 ]              | mode=read u:1=2 v:1=1 40000, u:1#1 30000, u:1#2 30000, v:1#1 40000
+joins for more                    | mode=read v:1=1 40000, v:1#1 40000                               | u:1 0 1 60000 0    | [1 0 ]              | mode=read u:1=1 v:1=1 60000, u:1#1 60000, v:1#1 40000
+does not join to re-enter         | mode=read v:1=1 40000, v:1#1 40000                               | u:1 0 2 30000 0    | [0 40000 v:1]       | same
+other writes                      | mode=write v:1:write=1 40000                                     | u:1 0 1 30000 0 | [0 40000 v:1:write] | same
+downgrade of both                 | mode=write u:1:write=1 u:1=1 20000, u:1#1 20000                  | u:1 0 1 30000 0    | [1 0 ]              | mode=read u:1=1 30000, u:1#1 30000                               | rw1
+a plain lock                      | v:1=1 40000                                                      | u:1 0 1 30000 0    | [0 40000 v:1]       | same
+wrong type                        | 'x' 30000                                                        | u:1 0 1 30000 0    | -WRONGTYPE          | same
 # with a line
-free, another writer's turn       | >v=2.7.0.0.1@-3 ^@-1 >15000                                     | u:1 1 0 30000 0 0 1.4.0.0.1   | [0 9000 v:2:write] | mode=write v:2:write=1 9000, >u=1.4.0.0.1@0 ^@0 >20000 | v>2.7.0
-free, a writer's turn, not to read | >v=2.7.0.0.1@-3 ^@-1 >15000                                    | u:1 0 1 30000 0 0 1.4.1.0.1   | [0 9000 v:2:write] | mode=write v:2:write=1 9000, >u=1.4.1.0.1@0 ^@0 >20000 | v>2.7.0
-free, a reader's turn, to read too | >v=2.7.1.0.1@-3 ^@-1 >u=1.3.1.0.1@-2 ^@-1 >15000               | u:1 0 1 30000 0 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 9000 | v>2.7.0
-free, a reader's turn, then a writer's | >v=2.7.1.0.1@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >15000           | u:1 0 1 30000 0 0 1.4.1.0.1   | [0 9000 v:2]  | mode=read v:2=1 9000, v:2#1 9000, >w=8.8.0.0.1@-2 ^@-1 >u=1.4.1.0.1@0 ^@0 >20000 | v>2.7.0
-free, readers' turn, past who has gone | >v=2.7.1.0.1@-4 ^@-1 >x=1.1.0.0.1@-3 ^@-1 >u=1.3.1.0.1@-2 ^@-1 >15000 | u:1 0 1 30000 0 0 | [1 0 ]    | mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 9000 | v>2.7.0
-free, readers' turn, to its own   | >v=2.7.1.0.1@-4 ^@-1 >u=1.3.0.0.1@-3 ^@-1 >w=8.8.1.0.1@-2 ^@-1 >15000 | u:1 1 0 30000 0 0 1.4.0.0.1 | [0 9000 v:2] | mode=read v:2=1 9000, v:2#1 9000, >u=1.4.0.0.1@-3 ^@0 >w=8.8.1.0.1@-2 ^@-1 >20000 | v>2.7.0
-free, own turn to read            | >u=1.3.1.0.1@-3 ^@-1 >v=2.7.0.0.1@-2 ^@-1 >15000                | u:1 0 1 30000 0 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 30000, u:1#1 30000, >v=2.7.0.0.1@-2 ^@-1 >20000
-free, left to others              | >open@3 >15000                                                  | u:1 0 1 30000 0 0 1.4.1.0.1   | [0 3000 ]     | >u=1.4.1.0.1@0 ^@0 >open@3 >20000
-free, left to others, and released | >open@3 >15000                                                 | u:1 0 1 30000 0 0 1.4.1.0.1 1 | [1 0 ]        | mode=read u:1=1 30000, u:1#1 30000
-readers, a writer takes a place   | mode=read w:1=1 40000, w:1#1 40000                                                             | u:1 1 0 30000 0 0 1.4.0.0.1   | [0 40000 w:1] | mode=read w:1=1 40000, w:1#1 40000, >u=1.4.0.0.1@0 ^@0 >20000
-does not read past a writer in line | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.0.0.1@-3 ^@-1 >15000                              | u:1 0 1 30000 0 0 1.4.1.0.1   | [0 40000 w:1] | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.0.0.1@-3 ^@-1 >u=1.4.1.0.1@0 ^@0 >20000
-reads before a writer in line     | mode=read w:1=1 40000, w:1#1 40000, >u=1.3.1.0.1@-4 ^@-1 >v=2.7.0.0.1@-3 ^@-1 >15000           | u:1 0 1 30000 0 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >v=2.7.0.0.1@-3 ^@-1 >20000
-reads past a writer who has gone  | mode=read w:1=1 40000, w:1#1 40000, >x=2.7.0.0.1@-3 ^@-1 >15000                                | u:1 0 1 30000 0 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000
-reads past readers, and whom it was left to | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.1.0.1@-3 ^@-1 >open@3 >15000              | u:1 0 1 30000 0 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >v=2.7.1.0.1@-3 ^@-1 >20000
-reads past a writer of the client | mode=read w:1=1 40000, w:1#1 40000, >u=2.7.0.0.1@-3 ^@-1 >15000                                | u:1 0 1 30000 0 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >u=2.7.0.0.1@-3 ^@-1 >15000
-the only reader writes past a line | mode=read u:1=1 40000, u:1#1 40000, >v=2.7.0.0.1@-3 ^@-1 >15000 | u:1 1 0 30000 0 0 1.4.0.0.1  | [1 0 ]        | mode=write u:1:write=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000
-one of two readers wants to write | mode=read u:1=1 w:1=1 40000, u:1#1 40000, w:1#1 40000           | u:1 1 0 30000 0 0 1.4.0.0.1   | [0 40000 w:1] | mode=read w:1=1 40000, w:1#1 40000, >u=1.4.0.0.1@0 ^@0 >20000
-downgrade, for readers before a writer | mode=write u:1:write=1 u:1=1 30000, u:1#1 30000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.0.0.1@-3 ^@-1 >15000 | u:1 0 1 40000 0 1  | [1 0 ]        | mode=read u:1=1 v:2=1 40000, u:1#1 40000, v:2#1 9000, >w=8.8.0.0.1@-3 ^@-1 >20000 | rw1 v>2.7.0
-downgrade, for a writer           | mode=write u:1:write=1 30000, >w=8.8.0.0.1@-3 ^@-1 >15000       | u:1 0 1 40000 0 0             | [1 0 ]        | mode=read u:1=1 40000, u:1#1 40000, >w=8.8.0.0.1@-3 ^@-1 >15000 | rw1
+free, another writer's turn       | >v=2.7.0.0.1@-3 ^@-1 >15000                                     | u:1 1 0 30000 0 1.4.0.0.1   | [0 9000 v:2:write] | mode=write v:2:write=1 9000, >u=1.4.0.0.1@0 ^@0 >20000 | v>2.7.0
+free, a writer's turn, not to read | >v=2.7.0.0.1@-3 ^@-1 >15000                                    | u:1 0 1 30000 0 1.4.1.0.1   | [0 9000 v:2:write] | mode=write v:2:write=1 9000, >u=1.4.1.0.1@0 ^@0 >20000 | v>2.7.0
+free, a reader's turn, to read too | >v=2.7.1.0.1@-3 ^@-1 >u=1.3.1.0.1@-2 ^@-1 >15000               | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 9000 | v>2.7.0
+free, a reader's turn, then a writer's | >v=2.7.1.0.1@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >15000           | u:1 0 1 30000 0 1.4.1.0.1   | [0 9000 v:2]  | mode=read v:2=1 9000, v:2#1 9000, >w=8.8.0.0.1@-2 ^@-1 >u=1.4.1.0.1@0 ^@0 >20000 | v>2.7.0
+free, readers' turn, past who has gone | >v=2.7.1.0.1@-4 ^@-1 >x=1.1.0.0.1@-3 ^@-1 >u=1.3.1.0.1@-2 ^@-1 >15000 | u:1 0 1 30000 0 | [1 0 ]    | mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 9000 | v>2.7.0
+free, readers' turn, to its own   | >v=2.7.1.0.1@-4 ^@-1 >u=1.3.0.0.1@-3 ^@-1 >w=8.8.1.0.1@-2 ^@-1 >15000 | u:1 1 0 30000 0 1.4.0.0.1 | [0 9000 v:2] | mode=read v:2=1 9000, v:2#1 9000, >u=1.4.0.0.1@-3 ^@0 >w=8.8.1.0.1@-2 ^@-1 >20000 | v>2.7.0
+free, own turn to read            | >u=1.3.1.0.1@-3 ^@-1 >v=2.7.0.0.1@-2 ^@-1 >15000                | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 30000, u:1#1 30000, >v=2.7.0.0.1@-2 ^@-1 >20000
+free, left to others              | >open@3 >15000                                                  | u:1 0 1 30000 0 1.4.1.0.1   | [0 3000 ]     | >u=1.4.1.0.1@0 ^@0 >open@3 >20000
+free, left to others, and released | >open@3 >15000                                                 | u:1 0 1 30000 0 1.4.1.0.1 1 | [1 0 ]        | mode=read u:1=1 30000, u:1#1 30000
+readers, a writer takes a place   | mode=read w:1=1 40000, w:1#1 40000                                                             | u:1 1 0 30000 0 1.4.0.0.1   | [0 40000 w:1] | mode=read w:1=1 40000, w:1#1 40000, >u=1.4.0.0.1@0 ^@0 >20000
+does not read past a writer in line | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.0.0.1@-3 ^@-1 >15000                              | u:1 0 1 30000 0 1.4.1.0.1   | [0 40000 w:1] | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.0.0.1@-3 ^@-1 >u=1.4.1.0.1@0 ^@0 >20000
+reads before a writer in line     | mode=read w:1=1 40000, w:1#1 40000, >u=1.3.1.0.1@-4 ^@-1 >v=2.7.0.0.1@-3 ^@-1 >15000           | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >v=2.7.0.0.1@-3 ^@-1 >20000
+reads past a writer who has gone  | mode=read w:1=1 40000, w:1#1 40000, >x=2.7.0.0.1@-3 ^@-1 >15000                                | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000
+reads past readers, and whom it was left to | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.1.0.1@-3 ^@-1 >open@3 >15000              | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >v=2.7.1.0.1@-3 ^@-1 >20000
+reads past a writer of the client | mode=read w:1=1 40000, w:1#1 40000, >u=2.7.0.0.1@-3 ^@-1 >15000                                | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >u=2.7.0.0.1@-3 ^@-1 >15000
+the only reader writes past a line | mode=read u:1=1 40000, u:1#1 40000, >v=2.7.0.0.1@-3 ^@-1 >15000 | u:1 1 0 30000 0 1.4.0.0.1  | [1 0 ]        | mode=write u:1:write=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000
+one of two readers wants to write | mode=read u:1=1 w:1=1 40000, u:1#1 40000, w:1#1 40000           | u:1 1 0 30000 0 1.4.0.0.1   | [0 40000 w:1] | mode=read w:1=1 40000, w:1#1 40000, >u=1.4.0.0.1@0 ^@0 >20000
+downgrade, for readers before a writer | mode=write u:1:write=1 u:1=1 30000, u:1#1 30000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.0.0.1@-3 ^@-1 >15000 | u:1 0 1 40000 1  | [1 0 ]        | mode=read u:1=1 v:2=1 40000, u:1#1 40000, v:2#1 9000, >w=8.8.0.0.1@-3 ^@-1 >20000 | rw1 v>2.7.0
+downgrade, for a writer           | mode=write u:1:write=1 30000, >w=8.8.0.0.1@-3 ^@-1 >15000       | u:1 0 1 40000 0             | [1 0 ]        | mode=read u:1=1 40000, u:1#1 40000, >w=8.8.0.0.1@-3 ^@-1 >15000 | rw1
 
-read_write_release: NAME / ARG HOLDS RWCHANNEL WRITER LINE SETTINGS OR0
+read_write_release: NAME / ARG HOLDS RWCHANNEL LINE SETTINGS OR0
 a writer that reads             | mode=write u:1:write=1 u:1=2 30000, u:1#1 30000, u:1#2 30000     | u:1 | 0 then -1  |                                                                  | rw1
 the last reader                 | mode=read u:1=2 30000, u:1#1 30000, u:1#2 20000                  | u:1 | 0 then -1  |                                                                  | rw0
 a reader with the longest lease | mode=read u:1=1 v:1=2 w:1=1 90000, u:1#1 90000, v:1#1 20000, v:1#2 40000, w:1#1 30000 | u:1 | 0 then -1  | mode=read v:1=2 w:1=1 40000, v:1#1 20000, v:1#2 40000, w:1#1 30000
 the last reader alive           | mode=read u:1=1 v:1=2 40000, u:1#1 20000                         | u:1 | 0 then -1  |                                                                  | rw0
-what it announced               | mode=read v:1=1 40000, v:1#1 40000, !u:1 5000                    | u:1 | -1         | mode=read v:1=1 40000, v:1#1 40000
-and not what another announced  | mode=write u:1:write=1 30000, !u:2 5000                          | u:1 | 0 then -1  | !u:2 5000                                                        | rw1
 free                            |                                                                  | u:1 | -1
 wrong type                      | 'x'                                                              | u:1 | -WRONGTYPE | same
 # with a line
@@ -89,17 +81,13 @@ other                       | mode=read v:1=1 30000, v:1#1 30000                
 wrong type                  | 'x' 30000                                             | u:1 60000 | [-1] | same
 read, behind the bad ones   | mode=read u:1=1 30000, u:1#1 30000                    | u:1 60000 | [1]  | mode=read u:1=1 60000, u:1#1 60000
 
-read_write_yield: NAME / ARG ARG ARG ARG HOLDS RWCHANNEL WRITER LINE SETTINGS OR-
+read_write_yield: NAME / ARG ARG ARG ARG HOLDS RWCHANNEL LINE SETTINGS OR-
 only itself waits                       | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000 <1            | u:1 1 30000 0 | [0 0]             | mode=read u:1=1 30000, u:1#1 30000
 not yet itself                          | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000               | u:1 1 30000 0 | [0 0]             | mode=read u:1=1 30000, u:1#1 30000
 both                                    | mode=write u:1:write=1 u:1=1 20000, u:1#1 20000               | u:1 0 30000 0 | [0 0]             | mode=write u:1:write=1 30000
 among longer readers                    | mode=read u:1=1 v:1=1 40000, u:1#1 20000, v:1#1 40000         | u:1 0 30000 0 | [0 0]             | mode=read u:1=1 v:1=1 40000, u:1#1 30000, v:1#1 40000
 others wait                             | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000 <3            | u:1 1 30000 0 | [1 2] then [-1 0] |                                                       | rw0
 others wait, others read                | mode=read u:1=1 v:1=1 90000, u:1#1 90000, v:1#1 40000 <1      | u:1 0 30000 0 | [1 1] then [-1 0] | mode=read v:1=1 40000, v:1#1 40000
-a writer is announced, and others wait  | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000, !v:1 5000 <2 | u:1 0 30000 0 | [1 2] then [-1 0] | !v:1 5000                                             | rw0
-a writer is announced, not yet itself   | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000, !v:1 5000    | u:1 1 30000 0 | [1 1] then [-1 0] | !v:1 5000                                             | rw0
-a writer of its own client is announced | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000, !u:2 5000    | u:1 0 30000 0 | [0 0]             | mode=read u:1=1 30000, u:1#1 30000, !u:2 5000
-what it announced                       | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000, !u:1 5000    | u:1 0 30000 1 | [1 0] then [-1 0] |                                                       | rw0
 other                                   | mode=write v:1:write=1 40000 <1                               | u:1 0 30000 1 | [-1 0]            | same
 wrong type                              | 'x'                                                           | u:1 0 30000 1 | -WRONGTYPE        | same
 # with a line or a place
@@ -113,7 +101,6 @@ readers                   | mode=read u:1=2 v:1=1 40000, u:1#1 20000, u:1#2 3000
 a writer                  | mode=write v:1:write=2 v:1=1 40000, v:1#1 40000                  | write | 1 then 0   |           | rw1
 readers, as a writer      | mode=read u:1=2 v:1=1 40000, u:1#1 20000, u:1#2 30000, v:1#1 40000 | write | 0          | same
 a writer, as readers      | mode=write v:1:write=2 v:1=1 40000, v:1#1 40000                  | read  | 0          | same
-who waits stays announced | mode=write v:1:write=1 40000, !u:1 5000                          | write | 1 then 0   | !u:1 5000 | rw1
 a plain lock              | v:1=1 40000                                                      | read  | 0          | same
 wrong type                | 'x'                                                              | read  | -WRONGTYPE | same
 
@@ -126,12 +113,8 @@ many             | mode=read u:1=7 u:2=7 u:3=7  |  | [-1 0 3 u:1 7]       | same
 free             | <1                           |  | [-2 1 0  ]
 wrong type       | 'x' 30000                    |  | -WRONGTYPE           | same
 
-count_waiters: NAME / ARGS RWCHANNEL WRITER LINE SETTINGS
+count_waiters: NAME / ARGS RWCHANNEL LINE SETTINGS
 not yet itself          |              | u 1 | [0]
-a writer                | !v:1 5000    | u 1 | [1] | same
-a writer besides others | !v:1 5000 <2 | u 0 | [2] | same
-an own writer           | !u:1 5000    | u 0 | [0] | same
-one with a longer name  | !uu:1 5000   | u 0 | [1] | same
 in line                 | >v=1.1.0.0.1@-5 ^@-1 >x=1.1.1.0.1@-4 ^@-1 >u=1.1.1.0.1@-3 ^@-1 >w=1.1.1.0.0@-2 ^@-1 >15000 | u 0 | [2] | same
 dead in line            | >v=1.1.0.0.1@-30 ^@-20 >15000                                 | u 0 | [0] | same
 in line, and a stranger | >v=1.1.0.0.1@-2 ^@-1 >w=1.1.0.0.0@-2 ^@-1 >15000 <3           | u 1 | [2] | same

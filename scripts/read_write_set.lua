@@ -7,28 +7,26 @@
 -- ARGV[2]  write holds wanted
 -- ARGV[3]  read holds wanted. An owner without a hold gets only one, of one of the modes
 -- ARGV[4]  lease, ms
--- ARGV[5]  for how many ms a writer that is refused announces itself; 0: not at all
--- ARGV[6]  the prefix of the keys of read leases
--- ARGV[7]  "1": the owner releases some of its holds, and gets none if it has none
--- ARGV[8]  the lock's channel
--- ARGV[9]  the key of a waiting writer's announcement
--- ARGV[10] the key of the line
--- ARGV[11] the settings of the line
--- ARGV[12] the place in the line that a client takes if it is refused, or ""
--- ARGV[13] "1": the client has heard that the lock was released since it was last refused
+-- ARGV[5]  the prefix of the keys of read leases
+-- ARGV[6]  "1": the owner releases some of its holds, and gets none if it has none
+-- ARGV[7]  the lock's channel
+-- ARGV[8]  the key of the line
+-- ARGV[9]  the settings of the line
+-- ARGV[10] the place in the line that a client takes if it is refused, or ""
+-- ARGV[11] "1": the client has heard that the lock was released since it was last refused
 --
 -- Reply: {GRANTED, 0, ""}       the owner holds the lock with these counts; the lease starts now
 --        {REFUSED, ttl, other}  another owner holds it, for ttl more ms (-1: no TTL); or it is left
 --                               to clients outside the line for so long, and other is "". An owner
 --                               that read and wanted to write has lost its read holds
 --        {ABSENT, 0, ""}        nobody holds it, so there is nothing to re-enter; or, with
---                               ARGV[7], the owner has no hold to release
-local hash, channel, announcement, owner, prefix = KEYS[1], ARGV[8], ARGV[9], ARGV[1], ARGV[6]
+--                               ARGV[6], the owner has no hold to release
+local hash, owner, prefix, releases, place = KEYS[1], ARGV[1], ARGV[5], ARGV[6] == '1', ARGV[10]
 local writes, reads, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local held = redis.call('HMGET', hash, 'mode', owner, owner .. ':write')
 local mode, reading, writing = held[1], held[2], held[3]
 local free = redis.call('EXISTS', hash) == 0
-if ARGV[7] == '1' and not reading and not writing then
+if releases and not reading and not writing then
   return {ABSENT, 0, ''}
 end
 
@@ -44,27 +42,26 @@ if free and not upgrade and writes + reads > 1 then
   return {ABSENT, 0, ''}
 end
 local ours = (reading or writing or upgrade and free) and true
-local joins = writes == 0 and reads == 1 and (free or mode == 'read') and not announced(announcement, client(owner))
+local joins = writes == 0 and reads == 1 and (free or mode == 'read')
 local granted, rest = ours or not upgrade and (free or joins), nil
 local line
-if ARGV[7] ~= '1' or writing and writes == 0 then
-  local fields = beside('HGETALL', ARGV[10])
-  if fields and (fields[1] or not granted and ARGV[12] ~= '') then
-    line = line_of(fields, ARGV[10], ARGV[11], hash, owner, '', give_to(hash, prefix))
+if not releases or writing and writes == 0 then
+  local fields = beside('HGETALL', ARGV[8])
+  if fields and (fields[1] or not granted and place ~= '') then
+    line = line_of(fields, ARGV[8], ARGV[9], hash, owner, '', give_to(hash, prefix))
     if not ours then
-      granted, rest = line.claim(free, joins, ARGV[13], ARGV[12])
+      granted, rest = line.claim(free, joins, ARGV[11], place)
       free = free and redis.call('EXISTS', hash) == 0
-    elseif ARGV[7] ~= '1' then
+    elseif not releases then
       line.leave()
     end
   end
 end
 
 if granted then
-  withdraw(announcement, owner)
   hold(hash, owner, writes, reads, lease, prefix, free, reading)
   if writing and writes == 0 then
-    redis.call('PUBLISH', channel, '1') -- readers may join now; Redisson does not publish this
+    redis.call('PUBLISH', ARGV[7], '1') -- readers may join now; Redisson does not publish this
     if line then
       pcall(line.pass_on, true) -- not even what is wrong with the line keeps a hold from ending
     end
@@ -72,10 +69,6 @@ if granted then
   return {GRANTED, 0, ''}
 elseif rest then
   return {REFUSED, rest, ''}
-end
--- Not while the slot is being moved: a new key here would stop the move of the old one.
-if writes > 0 and ARGV[5] ~= '0' and beside('EXISTS', hash, announcement) then
-  redis.call('SET', announcement, owner, 'PX', ARGV[5])
 end
 local some = redis.call('HRANDFIELD', hash, 2)
 local other = some[1] == 'mode' and some[2] or some[1]

@@ -132,30 +132,30 @@ var stories = map[string]string{
 		sync_queue UUID - 1 9 U:5 30000 1   | [1 0 U:5 ]     | U:5=1 30000
 		sync_queue UUID U:5 0 9             |                | free`,
 	"readers": `
-		read_write_set U:1 0 1 20000 5000 0  | [1 0 ]        | U:1=1 mode=read 20000, U:1#1 20000
-		read_write_set U:1 0 2 20000 5000 0  | [1 0 ]        | U:1=2 mode=read 20000, U:1#1 20000, U:1#2 20000
+		read_write_set U:1 0 1 20000 0  | [1 0 ]        | U:1=1 mode=read 20000, U:1#1 20000
+		read_write_set U:1 0 2 20000 0  | [1 0 ]        | U:1=2 mode=read 20000, U:1#1 20000, U:1#2 20000
 		Redisson readLock                    |               | U:1=2 V:1=1 mode=read 600000, U:1#1 20000, U:1#2 20000, V:1#1 600000
 		read_write_release U:1               | 0             | V:1=1 mode=read 600000, V:1#1 600000
-		read_write_set U:2 1 0 30000 5000 0  | [0 600000 V:1] | V:1=1 mode=read 600000, V:1#1 600000, !U:2 5000
-		Redisson readUnlock                  |               | !U:2 5000
-		read_write_set U:2 1 0 30000 5000 0  | [1 0 ]        | U:2:write=1 mode=write 30000
-		read_write_set U:2 0 1 30000 5000 0  | [1 0 ]        | U:2=1 mode=read 30000, U:2#1 30000 | rw1
+		read_write_set U:2 1 0 30000 0  | [0 600000 V:1] | V:1=1 mode=read 600000, V:1#1 600000
+		Redisson readUnlock                  |               | free 
+		read_write_set U:2 1 0 30000 0  | [1 0 ]        | U:2:write=1 mode=write 30000
+		read_write_set U:2 0 1 30000 0  | [1 0 ]        | U:2=1 mode=read 30000, U:2#1 30000 | rw1
 		Redisson readLock                    |               | U:2=1 V:1=1 mode=read 30000, U:2#1 30000, V:1#1 30000
-		read_write_set U:2 1 1 30000 5000 0  | [0 30000 V:1] | V:1=1 mode=read 30000, V:1#1 30000, !U:2 5000
-		Redisson readUnlock                  |               | !U:2 5000
+		read_write_set U:2 1 1 30000 0  | [0 30000 V:1] | V:1=1 mode=read 30000, V:1#1 30000
+		Redisson readUnlock                  |               | free 
 		read_write_release U:2               | -1            | free`,
 	"writers": `
-		read_write_set U:1 1 0 30000 5000 0 | [1 0 ] | U:1:write=1 mode=write 30000
-		read_write_set U:1 1 1 30000 5000 0 | [1 0 ] | U:1:write=1 U:1=1 mode=write 30000, U:1#1 30000
-		read_write_set U:2 0 1 30000 5000 0 |        | U:1:write=1 U:1=1 mode=write 30000, U:1#1 30000
-		read_write_set U:1 0 1 30000 5000 0 | [1 0 ] | U:1=1 mode=read 30000, U:1#1 30000 | rw1
+		read_write_set U:1 1 0 30000 0 | [1 0 ] | U:1:write=1 mode=write 30000
+		read_write_set U:1 1 1 30000 0 | [1 0 ] | U:1:write=1 U:1=1 mode=write 30000, U:1#1 30000
+		read_write_set U:2 0 1 30000 0 |        | U:1:write=1 U:1=1 mode=write 30000, U:1#1 30000
+		read_write_set U:1 0 1 30000 0 | [1 0 ] | U:1=1 mode=read 30000, U:1#1 30000 | rw1
 		read_write_release U:1              | 0      | free | rw0
 		Redisson writeLock and readLock     |        | V:1:write=1 V:1=1 mode=write 30000, V:1#1 30000
-		read_write_set U:1 0 1 30000 5000 0 |        | V:1:write=1 V:1=1 mode=write 30000, V:1#1 30000
+		read_write_set U:1 0 1 30000 0 |        | V:1:write=1 V:1=1 mode=write 30000, V:1#1 30000
 		Redisson writeUnlock                |        | V:1=1 mode=read 30000, V:1#1 30000
-		read_write_set U:1 0 1 30000 5000 0 | [1 0 ] | U:1=1 V:1=1 mode=read 30000, U:1#1 30000, V:1#1 30000
+		read_write_set U:1 0 1 30000 0 | [1 0 ] | U:1=1 V:1=1 mode=read 30000, U:1#1 30000, V:1#1 30000
 		Redisson readUnlock                 |        | U:1=1 mode=read 30000, U:1#1 30000
-		read_write_set U:1 1 1 30000 5000 0 | [1 0 ] | U:1:write=1 U:1=1 mode=write 30000, U:1#1 30000
+		read_write_set U:1 1 1 30000 0 | [1 0 ] | U:1:write=1 U:1=1 mode=write 30000, U:1#1 30000
 		read_write_release U:1              | 0      | free | rw1`,
 }
 

@@ -11,9 +11,8 @@ import (
 
 // A lock is written as its hash, the fields sorted, and its TTL in ms, if it has one:
 // "a=1 b=2 30000". A string in its place is "'text'". Then come, each behind a comma, what a
-// read/write lock has beside its hash: its read leases, "u:1#1 60000", and a writer's
-// announcement, "!u:1 5000"; and the line: each place as "<client>=<term>.<seq>.<mode>.<tokens>.<listens>"
-// with when it came and when it was seen, in seconds from the start of the test, then the two special
+// read/write lock has beside its hash: its read leases, "u:1#1 60000"; and the line: each place as
+// "<client>=<term>.<seq>.<mode>.<tokens>.<listens>" with when it came and when it was seen, in seconds from the start of the test, then the two special
 // fields and the TTL, ">v=2.7.0.0.1@-3 ^@-1 >open@5 >turns=2 >20000". Behind a slash stands what else a lock has beside its hash: the
 // counter of a fenced one, "'7'"; or the queue of a fair one, each owner with the seconds from
 // the start of the test to its timeout, "v:1@300 v:2" (the second has none), a timeout of
@@ -24,7 +23,7 @@ func names(lock string) *strings.Replacer {
 	tag := "{" + lock + "}"
 	return strings.NewReplacer("NAME", lock, "HOLDS", tag, "RECORD", "record "+tag,
 		"RWCHANNEL", "redisson_rwlock:"+tag, "CHANNEL", "redisson_lock__channel:"+tag, "TOKENS", "redisson_lock_token:"+tag,
-		"QUEUE", "redisson_lock_queue:"+tag, "TIMEOUTS", "redisson_lock_timeout:"+tag, "WRITER", "lockkeeper_writer:"+tag,
+		"QUEUE", "redisson_lock_queue:"+tag, "TIMEOUTS", "redisson_lock_timeout:"+tag,
 		"LINE", "lockkeeper_line:"+tag, "SETTINGS", "9000 20000 5000 1", "CLUSTERED", "9000 20000 5000 0")
 }
 
@@ -98,9 +97,6 @@ func (d *db) put(t *testing.T, lock, state string, start time.Time) {
 		case isLease:
 			key = what("HOLDS:") + reader + ":rwlock_timeout:" + i
 			d.must(t, "SET", key, "1")
-		case word[0] == '!':
-			key = what("WRITER")
-			d.must(t, "SET", key, word[1:])
 		case word[0] == '\'':
 			d.must(t, "SET", key, strings.Trim(word, "'"))
 		case word[0] == '~':
@@ -155,7 +151,7 @@ return table.concat(lines, '\n')`
 // unless they are wanted.
 func (d *db) state(t *testing.T, lock string, start time.Time, wantTTLs bool) string {
 	t.Helper()
-	var hash, leases, announced, places, beside string
+	var hash, leases, places, beside string
 	var queue []string
 	var ttls []int // of the queue
 	timeouts := map[string]string{}
@@ -182,8 +178,6 @@ func (d *db) state(t *testing.T, lock string, start time.Time, wantTTLs bool) st
 			hash = state
 		case isLease && value[0] == "1":
 			leases += ", " + strings.Replace(reader, ":rwlock_timeout:", "#", 1) + ends
-		case key == what("WRITER"):
-			announced = ", !" + value[0] + ends
 		case key == what("LINE") && kind == "hash":
 			places = lineWords(t, value, ttl, start)
 		case key == what("LINE"):
@@ -221,7 +215,7 @@ func (d *db) state(t *testing.T, lock string, start time.Time, wantTTLs bool) st
 	if beside += strings.Join(queue, " "); beside != "" {
 		beside = " /" + beside
 	}
-	return strings.TrimSpace(strings.TrimPrefix(hash+leases+announced+places, ", ") + beside)
+	return strings.TrimSpace(strings.TrimPrefix(hash+leases+places, ", ") + beside)
 }
 
 // agree reports whether two states, or replies, are the same, but for the time that has

@@ -137,7 +137,7 @@ func (r row) call(t *testing.T) (locks, keys, args []string) {
 			form = "NAME NAME NAME"
 		}
 		locks, keys = append(locks, lock), append(keys, strings.Fields(names(lock).Replace(form))...)
-		args = append(args, kind, names(lock).Replace("HOLDS"), names(lock).Replace("WRITER"), names(lock).Replace("LINE"))
+		args = append(args, kind, names(lock).Replace("HOLDS"), names(lock).Replace("LINE"))
 	}
 	return locks, keys, args
 }

@@ -28,7 +28,7 @@ const seqOfAll = 12345
 
 // questions are all that there are.
 func questions() (all []question) {
-	options := &Options{Client: clientID, WaiterTimeout: 5 * time.Second, Announcement: 2 * time.Second}
+	options := &Options{Client: clientID, WaiterTimeout: 5 * time.Second}
 	for _, kind := range []Kind{Reentrant, Fair, ReadWrite} {
 		l := New(kind, "orders", options)
 		commands := []lock.Command{

@@ -125,7 +125,6 @@ func (s *sequence) command(t *testing.T) ([]redismodel.Publication, error) {
 		case 2:
 			c.Shared = s.choices.IntN(3)
 		}
-		c.Announce = c.Kind == lock.Acquire && c.Count > 0 && s.chance(60)
 	}
 	s.tell("client %d, part %d: %+v", who.Client, part, c)
 	return s.run(t, who.Client, part, c)

@@ -25,8 +25,7 @@ var (
 // In seconds. Time passes by multiples of ten, no TTL is a multiple of ten, and few sums
 // of them are: so that it never matters how long a sequence really takes.
 const (
-	silence      = 21 * time.Second
-	announcement = 23 * time.Second
+	silence = 21 * time.Second
 )
 
 var lineSettings = protocol.Line{TransferTTL: 8 * time.Second, PlaceTimeout: 26 * time.Second, OpenTime: 15 * time.Second, SeesListeners: true}
@@ -96,7 +95,7 @@ func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence
 	locks++
 	s := &sequence{choices: choices, real: r}
 	for c := range s.members {
-		options := &protocol.Options{Client: fmt.Sprintf("client-%d", c), WaiterTimeout: silence, Announcement: announcement, Line: lineSettings}
+		options := &protocol.Options{Client: fmt.Sprintf("client-%d", c), WaiterTimeout: silence, Line: lineSettings}
 		for part, kind := range kinds {
 			m := protocol.Member{Lock: protocol.New(protocol.Kind(min(kind, redismodel.ReadWrite)), fmt.Sprintf("lock-%d-%d", locks, part), options)}
 			m.Fenced = kind == redismodel.Fenced
@@ -107,7 +106,7 @@ func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence
 		}
 	}
 	s.setup = &redismodel.Setup{
-		Kinds: kinds, WaiterTimeout: silence, Announcement: announcement, Name: s.owner,
+		Kinds: kinds, WaiterTimeout: silence, Name: s.owner,
 		Pick: func(fields []redismodel.Field) int {
 			// The server chooses at random: the model chooses the same.
 			return max(0, slices.IndexFunc(fields, func(f redismodel.Field) bool {
@@ -237,9 +236,6 @@ func (s *sequence) expect(want state, part int) {
 	}
 	for _, r := range lock.ReadLeases {
 		want[fmt.Sprintf("%s:%s:rwlock_timeout:%d", redisio.Holds(name), s.owner(r.Owner), r.N)] = entry{"1", r.Until - s.now}
-	}
-	if lock.Writer != (redismodel.Owner{}) {
-		want[redisio.Writer(name)] = entry{s.owner(lock.Writer), lock.WriterUntil - s.now}
 	}
 	if lock.Tokens > 0 {
 		want[redisio.Token(name)] = entry{strconv.FormatInt(lock.Tokens, 10), endless}

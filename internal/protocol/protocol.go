@@ -32,8 +32,6 @@ type Options struct {
 	// WaiterTimeout is how long a waiter keeps its place in a fair lock's queue after its
 	// process's last sign of life.
 	WaiterTimeout time.Duration
-	// Announcement is how long a waiting writer's announcement lasts, unless it is repeated.
-	Announcement time.Duration
 	// Line are the settings of the line of processes.
 	Line Line
 }
@@ -53,9 +51,8 @@ type Lock struct {
 	// line is the key of its line of processes, and settings how the scripts take Options.Line.
 	line, settings string
 	// queue and timeouts are those of a fair lock. holds is the prefix of the keys of a
-	// read/write lock's read leases, writer the key of a waiting writer's announcement.
-	queue, timeouts string
-	holds, writer   string
+	// read/write lock's read leases.
+	queue, timeouts, holds string
 	// field is the owner field of the term fieldTerm, the last one that was needed.
 	field     string
 	fieldTerm uint64
@@ -78,7 +75,7 @@ func New(kind Kind, name string, options *Options) *Lock {
 		l.format, l.queue, l.timeouts = fair{}, redisio.Queue(name), redisio.Timeouts(name)
 	case ReadWrite:
 		l.format, l.Channel = readWrite{}, redisio.ReadWriteChannel(name)
-		l.holds, l.writer = redisio.Holds(name), redisio.Writer(name)
+		l.holds = redisio.Holds(name)
 	default:
 		l.format, l.Tokens = reentrant{}, redisio.Token(name)
 	}

@@ -16,28 +16,24 @@ func (readWrite) call(l *Lock, c lock.Command) (call redisio.Call, how replyForm
 	call.Keys = l.hash()
 	switch {
 	case c.Kind == lock.Acquire, c.Kind == lock.Release && c.Count+c.Shared > 0:
-		announce := "0"
-		if c.Announce {
-			announce = ms(l.options.Announcement)
-		}
 		call.Script = scripts.ReadWriteSet
 		call.Args = []string{
-			l.Owner(c.Term), strconv.Itoa(c.Count), strconv.Itoa(c.Shared), ms(c.Lease), announce, l.holds, digit(c.Kind == lock.Release), l.Channel, l.writer,
+			l.Owner(c.Term), strconv.Itoa(c.Count), strconv.Itoa(c.Shared), ms(c.Lease), l.holds, digit(c.Kind == lock.Release), l.Channel,
 			l.line, l.lineSettings(), place(&c), digit(c.Heard),
 		}
 		return call, set
 	case c.Kind == lock.Release:
 		call.Script, how = scripts.ReadWriteRelease, released
-		call.Args = []string{l.Owner(c.Term), l.holds, l.Channel, l.writer, l.line, l.lineSettings(), digit(c.Subscribed)}
+		call.Args = []string{l.Owner(c.Term), l.holds, l.Channel, l.line, l.lineSettings(), digit(c.Subscribed)}
 	case c.Kind == lock.Yield:
 		call.Script, how = scripts.ReadWriteYield, yielded
 		call.Args = []string{
-			l.Owner(c.Term), digit(c.Subscribed), ms(c.Lease), digit(c.Forced), l.holds, l.Channel, l.writer,
+			l.Owner(c.Term), digit(c.Subscribed), ms(c.Lease), digit(c.Forced), l.holds, l.Channel,
 			l.line, l.lineSettings(), place(&c),
 		}
 	case c.Kind == lock.CountWaiters:
 		call.Script, how = scripts.CountWaiters, waitersCounted
-		call.Args = []string{l.options.Client, digit(c.Subscribed), l.Channel, l.writer, l.line, l.lineSettings()}
+		call.Args = []string{l.options.Client, digit(c.Subscribed), l.Channel, l.line, l.lineSettings()}
 	case c.Kind == lock.ForceRelease:
 		mode := "write"
 		if c.Mode == lock.Shared {

@@ -38,20 +38,20 @@ func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisio.C
 		Args: []string{first.Owner(c.Term), ms(c.Lease), strconv.FormatInt(c.Tokens, 10), first.lineSettings()},
 	}
 	for _, m := range members {
-		kind, keys, holds, writer := "plain", []string{m.Key, m.Key, m.Key}, "", ""
+		kind, keys, holds := "plain", []string{m.Key, m.Key, m.Key}, ""
 		switch {
 		case m.Fenced:
 			kind, keys[1] = "fenced", m.Tokens
 		case m.Kind == Fair:
 			kind, keys[1], keys[2] = "fair", m.queue, m.timeouts
 		case m.Kind == ReadWrite:
-			kind, holds, writer = "write", m.holds, m.writer
+			kind, holds = "write", m.holds
 			if m.Mode == lock.Shared {
 				kind = "read"
 			}
 		}
 		call.Keys = append(call.Keys, keys...)
-		call.Args = append(call.Args, kind, holds, writer, m.line)
+		call.Args = append(call.Args, kind, holds, m.line)
 	}
 	return tagged(call, c.Seq, tookAll)
 }
