@@ -33,6 +33,10 @@ test-long: ## What needs more time: small worlds exhaustively, random worlds, re
 	$(GO) test ./internal/lock -run '^$$' -fuzz FuzzWorlds -fuzztime 20s
 	$(MAKE) robustness
 
+.PHONY: acl
+acl: ## Write the rules for ACL users into docs/acl.md, as the scripts need them
+	$(GO) test ./redisio -run TestACLDocument -acl.update
+
 .PHONY: quickstart
 quickstart: ## Run the quickstart on an embedded Redis
 	$(GO) run ./examples/quickstart

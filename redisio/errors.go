@@ -72,15 +72,24 @@ var transientWords = []string{
 // permanent lists what Redis says when the same call will fail again, and what
 // the user can do about it. Redis before 7 wraps errors of a script into a longer
 // text, so the words are looked for anywhere in it.
-var permanent = []struct{ words, hint string }{
-	{"WRONGTYPE", "the key is used for something else than this kind of lock; choose another name or key prefix"},
-	{"NOAUTH", "give the client a user name and password"},
-	{"WRONGPASS", "check the user name and password"},
-	{"NOPERM", "the ACL user needs +eval +evalsha +subscribe, the commands inside the scripts, access to the locks' keys, and to the channels redisson_lock__channel:*, redisson_rwlock:* and lockkeeper_turn:*"},
-	{"ACL failure", "the ACL user lacks a command, key or channel that the scripts use"},
-	{"The user executing the script", "the ACL user lacks a command, key or channel that the scripts use"},
-	{"CROSSSLOT", "in a cluster all keys of a lock must lie in one slot; check the braces in its name"},
+var permanent = []struct {
+	words string
+	hint  func() string
+}{
+	{"WRONGTYPE", says("the key is used for something else than this kind of lock; choose another name or key prefix")},
+	{"NOAUTH", says("give the client a user name and password; Sentinels have their own")},
+	{"WRONGPASS", says("check the user name and password")},
+	{"NOPERM", aclHint},
+	{"ACL failure", aclHint},
+	{"The user executing the script", aclHint},
+	{"cluster support disabled", says("redis-cluster, and several addresses without master_set, are for clusters; this server is not one of a cluster")},
+	{"with args beginning with: 'SLOTS'", says("if this is a Sentinel, the URL needs the option master_set=NAME")},
+	{"with args beginning with: 'SENTINELS'", says("master_set is for Sentinels, and this is none; the URL of a server goes without it")},
+	{"No such master with that name", says("check master_set, the name that the Sentinels have for the master")},
+	{"CROSSSLOT", says("in a cluster all keys of a lock must lie in one slot; check the braces in its name")},
 }
+
+func says(hint string) func() string { return func() string { return hint } }
 
 // Sort classifies an error of the client; it returns nil for nil.
 func Sort(err error) *Error {
@@ -95,7 +104,7 @@ func Sort(err error) *Error {
 	if _, fromRedis := rueidis.IsRedisErr(err); fromRedis || strings.HasPrefix(text, "WRONGPASS") || strings.HasPrefix(text, "NOAUTH") {
 		for _, p := range permanent {
 			if strings.Contains(text, p.words) {
-				return &Error{Hint: p.hint, err: err}
+				return &Error{Hint: p.hint(), err: err}
 			}
 		}
 		for _, word := range transientWords {

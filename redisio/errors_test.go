@@ -13,7 +13,6 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
 // The words of Redis 7, and those of Redis 6 where they differ, as replies of the
@@ -116,36 +115,4 @@ func user(t *testing.T, s *redistest.Server, rules ...string) (url string) {
 	t.Helper()
 	do(t, s, append(strings.Fields("ACL SETUSER user reset on >secret"), strings.Fields(strings.Join(rules, " "))...)...)
 	return "redis://user:secret@" + s.Addr()
-}
-
-// A user that may do nothing but what the hint of NOPERM says can do everything.
-func TestNeededRights(t *testing.T) {
-	t.Parallel()
-	s := redistest.Start(t)
-	const needed = "+eval +evalsha +subscribe +pttl +hexists +hgetall +hrandfield +hset +pexpire +hdel +hlen +del +exists +time +publish +pubsub|numsub"
-	client := connect(t, user(t, s, needed, "~lock ~lockkeeper_line:{lock} &redisson_lock__channel:{lock} &lockkeeper_turn:*"))
-	r, channel := open(t, client), Channel("lock")
-	_, e := subscribe(t, client, channel)
-	// CHANNEL and LINE are names, and b takes a place in the line.
-	arguments := strings.NewReplacer("CHANNEL", channel, "LINE", Line("lock"), "SETTINGS", "9000 20000 5000 0", "PLACE", "1 1 0 0 1", "-", "")
-	for _, call := range []struct {
-		script *scripts.Script
-		args   string
-	}{
-		{scripts.Acquire, "a:1 1 30000 LINE SETTINGS - - 0"}, {scripts.Acquire, "b:1 1 30000 LINE SETTINGS - PLACE 0"},
-		{scripts.Renew, "a:1 30000"}, {scripts.Renew, "b:1 30000"}, {scripts.Inspect, "CHANNEL"},
-		{scripts.Release, "a:1 1 30000 CHANNEL LINE SETTINGS - 0"}, {scripts.Yield, "a:1 0 30000 0 CHANNEL LINE SETTINGS - -"},
-		{scripts.Release, "b:1 0 30000 CHANNEL LINE SETTINGS - 0"},
-		{scripts.Acquire, "a:1 1 30000 LINE SETTINGS - - 0"}, {scripts.Yield, "a:1 0 30000 1 CHANNEL LINE SETTINGS - -"},
-		{scripts.Acquire, "a:1 1 30000 LINE SETTINGS - - 0"}, {scripts.ForceRelease, "CHANNEL"},
-	} {
-		words := strings.Fields(call.args)
-		for i := range words {
-			words[i] = arguments.Replace(words[i])
-		}
-		if reply := run(t, r, call.script, []string{"lock"}, words...); reply.Err != nil {
-			t.Errorf("%s: %v", call.script.Name, reply.Err)
-		}
-	}
-	e.await(t, "heard "+channel, 3)
 }

@@ -246,7 +246,7 @@ func (d *doctor) checkClock(ctx context.Context, node rueidis.Client) {
 // checkCluster checks what only a cluster has.
 func (d *doctor) checkCluster(ctx context.Context) {
 	if err := d.client.Do(ctx, d.client.B().ClusterSlots().Build()).Error(); err != nil {
-		d.add("cluster", isFailure, err.Error(), "the ACL user needs +cluster|slots, to find the servers, and +asking, while slots move")
+		d.add("cluster", isFailure, err.Error(), "the ACL user needs +cluster|slots (Redis 8: +cluster|shards), to find the servers, and +asking, while slots move")
 		return
 	}
 	text, err := d.client.Do(ctx, d.client.B().ClusterInfo().Build()).ToString()

@@ -52,7 +52,7 @@ func (d *doctor) checkLocks(ctx context.Context) {
 		case err != nil:
 			d.add(kind+" lock", isFailure, strings.TrimPrefix(err.Error(), "lockkeeper: "), cmp.Or(lacking(err.Error()), heard))
 		case heard != "":
-			d.add(kind+" lock", isWarning, "works, but: "+heard, cmp.Or(lacking(heard), "docs/operate.md lists what the ACL user needs"))
+			d.add(kind+" lock", isWarning, "works, but: "+heard, cmp.Or(lacking(heard), "docs/acl.md lists what the ACL user needs"))
 		default:
 			d.add(kind+" lock", isOK, "works", "")
 		}

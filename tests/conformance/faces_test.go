@@ -54,12 +54,12 @@ func (a adapter) Open(t testing.TB) suite.Client {
 	faultinject.Into(p.actors, p.Middleware)
 	var systems []*lockkeeper.System
 	for _, server := range a.servers {
-		client, err := lockkeeper.Connect(server.URL())
+		client, err := lockkeeper.Connect(a.url(server))
 		if err != nil {
 			t.Fatal(err)
 		}
 		system, err := lockkeeper.New(p.actors, client, lockkeeper.Config{
-			Watchdog: locktest.Watchdog, Poll: 300 * time.Millisecond, WaiterTimeout: locktest.Watchdog,
+			KeyPrefix: keyPrefix, Watchdog: locktest.Watchdog, Poll: 300 * time.Millisecond, WaiterTimeout: locktest.Watchdog,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -1,0 +1,164 @@
+package redisio
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// Topology is what a client talks to.
+type Topology uint8
+
+// The topologies.
+const (
+	OneServer Topology = iota
+	Sentinels
+	InCluster
+)
+
+// beyond are the commands of each topology that no script runs: those that send the scripts, and
+// those with which the client finds its servers (it asks a single one for a cluster, too) and sees
+// that they live.
+var beyond = map[Topology][]string{
+	OneServer: {"cluster|shards", "cluster|slots", "eval", "evalsha", "ping", "pttl", "subscribe"},
+	Sentinels: {"role"},
+	InCluster: {"asking"},
+}
+
+// SentinelRules are the ACL rules for the client's user on the Sentinels themselves.
+const SentinelRules = "+ping +sentinel|get-master-addr-by-name +sentinel|sentinels +subscribe +unsubscribe &*"
+
+// Rights is what the ACL user of a client needs for a kind of lock.
+type Rights struct {
+	Kind           string
+	scripts        []*scripts.Script
+	keys, channels []derived // besides the key of the lock's name
+}
+
+// derived is a pattern of names that are derived from the lock's.
+type derived struct {
+	from func(name string) string
+	more string // what stands behind that
+	// ofClient: it is derived from a client's UUID instead.
+	ofClient bool
+}
+
+// system is what every kind needs: the record of the process, the lines in which processes wait,
+// and the channel of the process's turns.
+var system = Rights{
+	scripts:  []*scripts.Script{scripts.SystemRenew, scripts.SystemRemove, scripts.SystemInspect, scripts.SystemList},
+	keys:     []derived{{from: Systems, more: "*"}, {from: Line}},
+	channels: []derived{{from: TurnChannel, ofClient: true}},
+}
+
+var plainScripts = []*scripts.Script{
+	scripts.Acquire, scripts.Release, scripts.Renew, scripts.Yield, scripts.ForceRelease, scripts.Inspect,
+}
+
+// plain has what is for fencing tokens, too: who releases a lock draws the token of the process
+// that gets it.
+var plain = system.and(Rights{
+	Kind:     "plain and fenced",
+	scripts:  append([]*scripts.Script{scripts.FencedAcquire, scripts.Draw}, plainScripts...),
+	keys:     []derived{{from: Token}},
+	channels: []derived{{from: Channel}},
+})
+
+// kinds are those of a lock on one Redis.
+var kinds = []Rights{
+	plain,
+	system.and(Rights{
+		Kind:     "fair",
+		scripts:  append([]*scripts.Script{scripts.SyncQueue, scripts.FairForceRelease, scripts.FairInspect}, plainScripts...),
+		keys:     []derived{{from: Queue}, {from: Timeouts}},
+		channels: []derived{{from: Channel, more: ":*"}}, // one for each waiter
+	}),
+	system.and(Rights{
+		Kind: "read/write",
+		scripts: []*scripts.Script{
+			scripts.ReadWriteSet, scripts.ReadWriteRelease, scripts.ReadWriteRenew, scripts.ReadWriteYield,
+			scripts.ReadWriteForceRelease, scripts.ReadWriteInspect, scripts.CountWaiters,
+		},
+		keys:     []derived{{from: Holds, more: ":*"}}, // the leases of the readers
+		channels: []derived{{from: ReadWriteChannel}},
+	}),
+}
+
+// ACL returns the rights for the kinds of locks: each kind on one Redis, MultiLocks of any of
+// these, RedLocks, and all that there are.
+func ACL() []Rights {
+	multi := Rights{scripts: []*scripts.Script{scripts.AcquireAll}}
+	for _, k := range kinds {
+		multi = multi.and(k)
+	}
+	multi.Kind = "MultiLock"
+	red := plain.and(Rights{
+		Kind:    "RedLock",
+		scripts: []*scripts.Script{scripts.MajorityAcquire, scripts.Memory},
+		keys:    []derived{{from: Memory}},
+	})
+	all := multi.and(red)
+	all.Kind = "all kinds"
+	return append(slices.Clone(kinds), multi, red, all)
+}
+
+// and returns the rights of other, with those of r added.
+func (r Rights) and(other Rights) Rights {
+	return Rights{
+		Kind: other.Kind, scripts: slices.Concat(r.scripts, other.scripts),
+		keys: slices.Concat(r.keys, other.keys), channels: slices.Concat(r.channels, other.channels),
+	}
+}
+
+// Rules returns the ACL rules for locks whose names begin with keyPrefix, to be added to those of
+// a user who may do nothing.
+func (r Rights) Rules(on Topology, keyPrefix string) string {
+	commands := slices.Concat(beyond[OneServer], beyond[on])
+	for _, s := range r.scripts {
+		commands = append(commands, s.Commands()...)
+	}
+	begin := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(keyPrefix)
+	keys := slices.DeleteFunc(patterns(begin, r.keys), func(p string) bool { return strings.HasPrefix(p, begin) })
+	keys = append(keys, begin+"*")
+	var rules []string
+	for _, part := range []struct {
+		sign string
+		of   []string
+	}{{"+", commands}, {"~", keys}, {"&", patterns(begin, r.channels)}} {
+		slices.Sort(part.of)
+		for _, rule := range slices.Compact(part.of) {
+			rules = append(rules, part.sign+rule)
+		}
+	}
+	return strings.Join(rules, " ")
+}
+
+// patterns are those of the names that are derived from locks' names that begin so: of names
+// without a brace, and of names that bring their own.
+func patterns(begin string, names []derived) (all []string) {
+	for _, name := range names {
+		switch {
+		case name.ofClient:
+			all = append(all, name.from("*")+name.more)
+		case begin == "":
+			before, _, _ := strings.Cut(name.from("*{"), "*")
+			all = append(all, before+"*")
+		case strings.Contains(begin, "{"):
+			all = append(all, name.from(begin+"*")+name.more)
+		default:
+			all = append(all, name.from(begin+"*")+name.more, name.from(begin+"*{*")+name.more)
+		}
+	}
+	return all
+}
+
+// aclHint says what an ACL user lacks who lacks something.
+var aclHint = sync.OnceValue(func() string {
+	all := ACL()
+	needed := all[len(all)-1]
+	more := func(on Topology) string { return "+" + strings.Join(beyond[on], " +") }
+	return "the ACL user lacks a command, key or channel; these rules are enough for all kinds of locks: " + needed.Rules(OneServer, "") +
+		" and with Sentinel " + more(Sentinels) + " and in a cluster " + more(InCluster) + "; docs/acl.md has what each kind needs"
+})

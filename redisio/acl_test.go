@@ -1,0 +1,109 @@
+package redisio
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+var update = flag.Bool("acl.update", false, "write the rules into docs/acl.md")
+
+// The document has the rules that follow from the scripts; `make acl` writes them.
+func TestACLDocument(t *testing.T) {
+	const file, begin, end = "../docs/acl.md", "<!-- rules -->\n", "<!-- end of rules -->"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(text), begin)
+	_, after, found := strings.Cut(rest, end)
+	if !found {
+		t.Fatalf("%s has no place for rules", file)
+	}
+	var rules strings.Builder
+	for _, r := range ACL() {
+		fmt.Fprintf(&rules, "\n%s:\n\n```\nACL SETUSER locker on >PASSWORD %s\n```\n", r.Kind, r.Rules(OneServer, "locks:"))
+	}
+	fmt.Fprintf(&rules, "\nWith Sentinel, on the servers and on the Sentinels:\n\n```\nACL SETUSER locker +%s\nACL SETUSER watcher on >PASSWORD %s\n```\n", strings.Join(beyond[Sentinels], " +"), SentinelRules)
+	fmt.Fprintf(&rules, "\nIn a cluster, on every server:\n\n```\nACL SETUSER locker +%s\n```\n", strings.Join(beyond[InCluster], " +"))
+	want := before + begin + rules.String() + "\n" + end + after
+	if *update {
+		err = os.WriteFile(file, []byte(want), 0o644)
+	} else if string(text) != want {
+		err = fmt.Errorf("%s is not up to date: run `make acl`", file)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Nothing is left out: no script, no command of a script, no name that is derived from a lock's.
+func TestACLIsComplete(t *testing.T) {
+	all := ACL()[len(ACL())-1]
+	var known []string
+	for _, name := range slices.Concat(all.keys, all.channels) {
+		f := runtime.FuncForPC(reflect.ValueOf(name.from).Pointer()).Name()
+		known = append(known, f[strings.LastIndex(f, ".")+1:])
+	}
+	var used string
+	files, _ := filepath.Glob("../internal/*/*.go")
+	users, _ := filepath.Glob("../actors/*.go")
+	for _, file := range append(files, users...) {
+		text, _ := os.ReadFile(file)
+		used += string(text)
+	}
+	keys, err := parser.ParseFile(token.NewFileSet(), "keys.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range keys.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || !f.Name.IsExported() || f.Name.Name == "Slot" || f.Name.Name == "SystemOf" || len(f.Type.Params.List[0].Names) > 1 {
+			continue // this makes no name, or one that begins as another
+		}
+		if strings.Contains(used, "redisio."+f.Name.Name+"(") && !slices.Contains(known, f.Name.Name) {
+			t.Errorf("no kind of lock in acl.go has the names of %s", f.Name.Name)
+		}
+	}
+	anyCall := regexp.MustCompile(`(?:redis\.p?call|beside\)?)\((.{6})`)
+	for _, s := range scripts.All {
+		if !slices.Contains(all.scripts, s) {
+			t.Errorf("no kind of lock in acl.go has the script %s", s.Name)
+		}
+		for _, m := range anyCall.FindAllStringSubmatch(regexp.MustCompile(`--[^\n]*`).ReplaceAllString(s.Source, ""), -1) {
+			if !regexp.MustCompile(`^('[A-Z]|\.\.\.\))`).MatchString(m[1]) {
+				t.Errorf("%s: the command of a call is not in the text: %s", s.Name, m[0])
+			}
+		}
+	}
+}
+
+func TestACLRules(t *testing.T) {
+	rights := map[string]Rights{}
+	for _, r := range ACL() {
+		rights[r.Kind] = r
+	}
+	for _, c := range []struct{ kind, prefix, want string }{
+		{"plain and fenced", "a:", "~a:* ~lockkeeper_line:a:*{* ~lockkeeper_line:{a:*} ~redisson_lock_token:a:*{* ~redisson_lock_token:{a:*} &lockkeeper_turn:* &redisson_lock__channel:a:*{* &redisson_lock__channel:{a:*}"},
+		{"plain and fenced", "", "~* &lockkeeper_turn:* &redisson_lock__channel:*"},
+		{"plain and fenced", "{a}", "~lockkeeper_line:{a}* ~redisson_lock_token:{a}* ~{a}* &lockkeeper_turn:* &redisson_lock__channel:{a}*"},
+		{"fair", "a?", `~a\?* ~lockkeeper_line:a\?*{* ~lockkeeper_line:{a\?*} ~redisson_lock_queue:a\?*{* ~redisson_lock_queue:{a\?*} ~redisson_lock_timeout:a\?*{* ~redisson_lock_timeout:{a\?*} &lockkeeper_turn:* &redisson_lock__channel:a\?*{*:* &redisson_lock__channel:{a\?*}:*`},
+		{"read/write", "a:", "~a:* ~lockkeeper_line:a:*{* ~lockkeeper_line:{a:*} ~{a:*}:* &lockkeeper_turn:* &redisson_rwlock:a:*{* &redisson_rwlock:{a:*}"},
+	} {
+		if rules := rights[c.kind].Rules(OneServer, c.prefix); !strings.HasSuffix(rules, c.want) {
+			t.Errorf("%s, %q: %s", c.kind, c.prefix, rules)
+		}
+	}
+}
