@@ -21,20 +21,34 @@ type OpenOption func(*openRequest)
 type openRequest struct {
 	client *rueidis.ClientOption
 	amend  []func(*rueidis.ClientOption)
-	config Config
+	// sentinels is what to amend after that.
+	sentinels []func(*rueidis.SentinelOption)
+	config    Config
 }
 
 // WithConfig sets the Config of the System. Its Logger also takes what proto.actor logs.
 func WithConfig(c Config) OpenOption { return func(r *openRequest) { r.config = c } }
 
-// WithTLS connects by TLS, also if the URL begins with redis://. For a private CA set RootCAs,
-// for client certificates Certificates, and ServerName if the certificate of the server has
-// another name than its address.
+// WithTLS connects by TLS, to Sentinels as well, also if the URL begins with redis://. For a
+// private CA set RootCAs, for client certificates Certificates. Without a ServerName, each server
+// proves the name in its address, or one of the names in the URL.
 func WithTLS(c *tls.Config) OpenOption {
-	return amends(func(o *rueidis.ClientOption) { o.TLSConfig = c })
+	return amends(func(o *rueidis.ClientOption) { o.TLSConfig, o.Sentinel.TLSConfig = c, c })
 }
 
-// WithUser authenticates as an ACL user; without a name, as the default user.
+// WithSentinelTLS connects to Sentinels otherwise than to the servers; nil is without TLS.
+func WithSentinelTLS(c *tls.Config) OpenOption {
+	return amendsSentinels(func(o *rueidis.SentinelOption) { o.TLSConfig = c })
+}
+
+// WithSentinelUser authenticates to Sentinels as a user of theirs; without a name, as the default
+// user. Without this option they are not given a password.
+func WithSentinelUser(name, password string) OpenOption {
+	return amendsSentinels(func(o *rueidis.SentinelOption) { o.Username, o.Password = name, password })
+}
+
+// WithUser authenticates as an ACL user; without a name, as the default user. It is for the
+// servers, not for Sentinels.
 func WithUser(name, password string) OpenOption {
 	return amends(func(o *rueidis.ClientOption) { o.Username, o.Password = name, password })
 }
@@ -53,9 +67,13 @@ func amends(f func(*rueidis.ClientOption)) OpenOption {
 	return func(r *openRequest) { r.amend = append(r.amend, f) }
 }
 
+func amendsSentinels(f func(*rueidis.SentinelOption)) OpenOption {
+	return func(r *openRequest) { r.sentinels = append(r.sentinels, f) }
+}
+
 // WithClientOption takes the options of the Redis client from o instead of from a URL, which
 // must be empty. Open disables retries and the client-side cache; the other options apply on
-// top of o. Sentinels that need TLS or a user have them in o.Sentinel.
+// top of o.
 func WithClientOption(o rueidis.ClientOption) OpenOption {
 	return func(r *openRequest) { r.client = &o }
 }
@@ -68,7 +86,8 @@ func WithClientOption(o rueidis.ClientOption) OpenOption {
 // ctx bounds the time to connect. The error is ErrInvalid if the URL or an option is wrong,
 // also if the URL is that of a Sentinel and lacks master_set. It is ErrUnavailable if Redis
 // does not answer, or ctx ends; trying again may help. It is ErrRejected if Redis refuses the
-// client, or one side does not accept the TLS certificate of the other.
+// client, or one side does not accept the TLS certificate of the other, or a server of a cluster
+// does not let the client know the others.
 func Open(ctx context.Context, url string, options ...OpenOption) (*System, error) {
 	const op = "open"
 	var r openRequest
@@ -104,6 +123,9 @@ func (r *openRequest) connect(ctx context.Context, url string) (rueidis.Client, 
 	}
 	for _, amend := range r.amend {
 		amend(&options)
+	}
+	for _, amend := range r.sentinels {
+		amend(&options.Sentinel)
 	}
 	return redisio.ConnectWith(ctx, options)
 }

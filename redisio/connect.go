@@ -1,13 +1,11 @@
 package redisio
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -22,10 +20,26 @@ const deadConnection = 2 * time.Second
 const helloTimeout = 2 * time.Second
 
 // Connect opens a client for a Redis URL,
-// redis[s]://[user[:password]@]host[:port][/database][?option=value…]. The options are those of
-// rueidis.ParseURL (client_name, dial_timeout, addr, master_set for Sentinel, …); any other is
-// refused. The client has the settings that suit Lockkeeper: no retries and no client-side
-// cache. The caller closes it.
+//
+//	redis://[user[:password]@]host[:port][/database][?option=value…]
+//
+// The scheme says what is there: redis is one server, or one of a cluster. redis-cluster is a
+// cluster, also with a single address; anything else is refused. redis-sentinel are Sentinels, as
+// is redis with master_set, the name that they have for the master. rediss, rediss-cluster and
+// rediss-sentinel connect by TLS, to the Sentinels, too. A cluster and Sentinels may have several
+// addresses, host:port,host:port, of which one must answer.
+//
+// The options are those of rueidis.ParseURL (client_name, dial_timeout, addr, master_set, …), and
+//
+//	sentinel_username, sentinel_password  for the Sentinels; the user and the password in front of
+//	                                      the host are for the servers
+//	tls_ca                                a file with the CAs to trust, instead of the system's
+//	tls_cert, tls_key                     files with the certificate of this client, and its key
+//	tls_server_name                       the name in the certificates of the servers. By default
+//	                                      that in the server's address, or in one of the URL's
+//
+// Any other option is refused. The client has the settings that suit Lockkeeper: no retries and
+// no client-side cache. The caller closes it.
 //
 // The error never contains the URL, which may contain a password.
 func Connect(redisURL string) (rueidis.Client, error) {
@@ -54,7 +68,7 @@ func ConnectLater(redisURL string) (rueidis.Client, error) {
 	client, err := rueidis.NewClient(options)
 	switch {
 	case err == nil:
-		return serverOnly(context.Background(), client, options)
+		return asMeant(context.Background(), client, options)
 	case client == nil:
 	case sortDial(err).Transient:
 		return client, nil
@@ -65,7 +79,7 @@ func ConnectLater(redisURL string) (rueidis.Client, error) {
 }
 
 func cannotConnect(options rueidis.ClientOption, err error) error {
-	return fmt.Errorf("cannot connect to Redis at %v: %w", options.InitAddress, sortDial(err))
+	return fmt.Errorf("cannot connect to Redis at %v: %w", slices.Compact(slices.Clone(options.InitAddress)), sortDial(err))
 }
 
 // sortDial is Sort for a client that has never been connected: what TLS does not trust then,
@@ -75,63 +89,6 @@ func sortDial(err error) *Error {
 		return &Error{Hint: "check RootCAs, Certificates and ServerName of the tls.Config", err: err}
 	}
 	return Sort(err)
-}
-
-// urlOptions are what rueidis.ParseURL reads of a URL's query, and the values that we
-// accept, if not any: Lockkeeper needs a client without retries and cache.
-var urlOptions = map[string][]string{
-	"addr": nil, "client_cache": {"0"}, "client_name": nil, "db": nil, "dial_timeout": nil, "master_set": nil,
-	"max_retries": {"0"}, "protocol": {"2", "3"}, "skip_verify": nil, "write_timeout": nil,
-}
-
-// checkOptions refuses a query that rueidis, or we, would ignore.
-func checkOptions(u *url.URL, options *rueidis.ClientOption) error {
-	query, err := url.ParseQuery(u.RawQuery)
-	if err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(query)) {
-		values, known := urlOptions[name]
-		switch {
-		case !known:
-			return fmt.Errorf("unknown option %q", name)
-		case values != nil && slices.ContainsFunc(query[name], func(v string) bool { return !slices.Contains(values, v) }):
-			return fmt.Errorf("option %s can only be %s", name, strings.Join(values, " or "))
-		}
-	}
-	if query.Has("skip_verify") && options.TLSConfig == nil {
-		return errors.New("option skip_verify is for rediss")
-	}
-	return nil
-}
-
-// Options reads a Redis URL; see Connect.
-func Options(redisURL string) (options rueidis.ClientOption, err error) {
-	u, err := url.Parse(redisURL)
-	if err == nil {
-		options, err = rueidis.ParseURL(redisURL)
-	}
-	if err == nil {
-		err = checkOptions(u, &options)
-	}
-	// A password whose special characters were not encoded is taken for a port, a
-	// path, even a host: with an @ in the URL, nothing of it may be quoted. Nor if it
-	// is encoded, which too much of the URL may be.
-	at, encoded := strings.Contains(redisURL, "@"), strings.Contains(redisURL, "%40")
-	if (at || encoded) && (err != nil || u.Fragment != "") || at && strings.Contains(u.EscapedPath()+u.RawQuery, "@") ||
-		encoded && strings.Contains(strings.Join(options.InitAddress, ","), "@") {
-		err = errors.New("what is wrong is not shown, for the sake of the password")
-	}
-	if err != nil {
-		var parseError *url.Error
-		if errors.As(err, &parseError) {
-			err = parseError.Err // without the URL
-		}
-		return options, fmt.Errorf("redis URL cannot be used: %w (expected redis[s]://[user[:password]@]host[:port]"+
-			"[/database number][?option=value], with special characters percent-encoded; the options are %s)", err,
-			strings.Join(slices.Sorted(maps.Keys(urlOptions)), ", "))
-	}
-	return options, nil
 }
 
 // suited sets what Lockkeeper needs: no retries below the lock, and no client-side cache.
@@ -145,5 +102,9 @@ func suited(options rueidis.ClientOption) rueidis.ClientOption {
 	if options.ConnWriteTimeout == 0 {
 		options.ConnWriteTimeout = deadConnection
 	}
+	// rueidis has no defaults for the connections to Sentinels: it would wait for minutes for one
+	// that does not answer, and never notice that one has died.
+	options.Sentinel.Dialer.Timeout = cmp.Or(options.Sentinel.Dialer.Timeout, options.Dialer.Timeout, rueidis.DefaultDialTimeout)
+	options.Sentinel.Dialer.KeepAlive = cmp.Or(options.Sentinel.Dialer.KeepAlive, options.Dialer.KeepAlive, rueidis.DefaultTCPKeepAlive)
 	return options
 }

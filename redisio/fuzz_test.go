@@ -11,8 +11,8 @@ import (
 )
 
 // expected is what every error of a URL says.
-const expected = "redis URL cannot be used: redis[s]://[user[:password]@]host[:port][/database number][?option=value], with special characters percent-encoded; " +
-	"the options are addr, client_cache, client_name, db, dial_timeout, master_set, max_retries, protocol, skip_verify, write_timeout"
+const expected = "redis URL cannot be used: redis[s]://[user[:password]@]host[:port][,host[:port]…][/database number][?option=value], with special characters percent-encoded; " +
+	"the scheme may end in -cluster or -sentinel; the options are addr, client_cache, client_name, db, dial_timeout, master_set, max_retries, protocol, sentinel_password, sentinel_username, skip_verify, tls_ca, tls_cert, tls_key, tls_server_name, write_timeout"
 
 // A password is never told: not by the error, and not by the addresses, which the error
 // of a connection that fails does tell.
@@ -22,11 +22,13 @@ func FuzzPassword(f *testing.F) {
 		{"redis", "user", "a@127.0.0.1:1?", "", "host"}, {"unix", "user", "12/", "", "/socket"}, {"http", "u", "", "", "h"},
 		{"redis", "user", "%", "%zz", "host"}, {"redis", "user", "", "", "ho st:port"}, {"redis", "user", "a@", "/b?c#d", "[::1"},
 		{"redis", "user", "", "", "host/1?addr=other:2&client_name=x"}, {"", "user", "", "", "host"}, {"redis", "u", "\\", "\x00", "host"},
+		{"redis", "user", "1,", "/c", "host"}, {"redis-cluster", "user", ",", ":1", "host,h"}, {"rediss+sentinel", "u", "", "/x", "host?master_set=m"},
 		{"redis", "u", "?addr=", ":1", "host"}, {"redis", "u", "?client_name=", "", "host"}, {"redis", "u", "1#", "", "host"},
 	} {
 		f.Add(s[0], s[1], s[2], s[3], s[4], false)
 		f.Add(s[0], s[1], s[2], s[3], s[4], true)
 	}
+	f.Add("redis-sentinel", "host?master_set=m&sentinel_username=u&sentinel_password=", "", "&x", "", true)
 	f.Add("redis", "host/user", "", "", "h", true)
 	f.Add("redis", "host?addr=", "", "", "h:1", true)
 	const secret = "s3cret"

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"strings"
 	"sync"
 
 	"github.com/redis/rueidis"
@@ -22,7 +21,7 @@ func ConnectWith(ctx context.Context, options rueidis.ClientOption) (rueidis.Cli
 	options.DialCtxFn = o.dialServer
 	client, err := rueidis.NewClient(options)
 	if err == nil {
-		client, err = serverOnly(ctx, client, options)
+		client, err = asMeant(ctx, client, options)
 	} else {
 		if client != nil { // such as a ForceSingleClient, which would go on trying
 			client.Close()
@@ -62,7 +61,7 @@ func dialer(options rueidis.ClientOption) dialFunc {
 		case options.DialFn != nil:
 			return options.DialFn(address, d, config)
 		case config != nil:
-			return (&tls.Dialer{NetDialer: d, Config: config}).DialContext(ctx, "tcp", address)
+			return dialTLS(ctx, address, d, config, options.InitAddress)
 		}
 		return d.DialContext(ctx, "tcp", address)
 	}
@@ -99,55 +98,4 @@ func (o *opening) end() {
 		stop()
 	}
 	o.stops = nil
-}
-
-// serverOnly returns the client, unless it has connected to a Sentinel that was taken for a
-// server: then it closes the client. A server that does not say what it is passes.
-func serverOnly(ctx context.Context, client rueidis.Client, options rueidis.ClientOption) (rueidis.Client, error) {
-	if options.Sentinel.MasterSet != "" || client.Mode() != rueidis.ClientModeStandalone {
-		return client, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
-	defer cancel()
-	hello, err := client.Do(ctx, client.B().Arbitrary("HELLO").Build()).AsMap()
-	if err != nil {
-		return client, nil
-	}
-	mode := hello["mode"]
-	if name, err := mode.ToString(); err == nil && name == "sentinel" {
-		client.Close()
-		return nil, errors.New("this is a Sentinel: its URL needs the option master_set=NAME, the name of the master")
-	}
-	return client, nil
-}
-
-// untrusted reports whether one side of a TLS connection does not accept the certificate of the
-// other, which trying again does not mend.
-func untrusted(err error) bool {
-	var (
-		verification *tls.CertificateVerificationError
-		remote       *net.OpError
-	)
-	return errors.As(err, &verification) ||
-		errors.As(err, &remote) && remote.Op == "remote error" && strings.Contains(remote.Error(), "certificate")
-}
-
-// refusal returns why the server has refused the client's certificate, or err if it has not. In
-// TLS 1.3 it does so after the handshake, and its words are lost if the client writes first.
-func (o *opening) refusal(options rueidis.ClientOption, err error) error {
-	if options.TLSConfig == nil || untrusted(err) {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(o.ctx, helloTimeout)
-	defer cancel()
-	conn, failed := o.dial(ctx, options.InitAddress[0], &net.Dialer{}, options.TLSConfig)
-	if failed != nil {
-		return err
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	if _, failed = conn.Read(make([]byte, 1)); untrusted(failed) {
-		return failed
-	}
-	return err
 }

@@ -21,8 +21,9 @@ const (
 // more and stay until the pool is closed: a fresh goroutine would have to grow its
 // stack for every call. Submitting never blocks.
 type pool struct {
-	client rueidis.Client
-	stale  *reconnector
+	client  rueidis.Client
+	cluster bool
+	stale   *reconnector
 
 	mu     sync.Mutex
 	urgent lane
@@ -46,7 +47,7 @@ type lane struct {
 }
 
 func newPool(client rueidis.Client, stale *reconnector) *pool {
-	p := &pool{client: client, stale: stale, urgent: lane{max: urgentWorkers}, normal: lane{max: workers}}
+	p := &pool{client: client, cluster: client.Mode() == rueidis.ClientModeCluster, stale: stale, urgent: lane{max: urgentWorkers}, normal: lane{max: workers}}
 	p.urgent.more.L, p.normal.more.L = &p.mu, &p.mu
 	return p
 }
@@ -222,6 +223,7 @@ func (p *pool) deliver(c *Call, result rueidis.RedisResult) {
 		return
 	}
 	reply := c.read(result)
+	reply.Err = p.moved(reply.Err)
 	if c.Rest != nil && reply.Err == nil && reply.N[0] == scripts.TokensLeft {
 		reply = p.rest(c)
 	}

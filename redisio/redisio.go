@@ -25,7 +25,7 @@ type Redis struct {
 func New(client rueidis.Client, linger time.Duration) *Redis {
 	stale := &reconnector{client: client}
 	p := newPool(client, stale)
-	return &Redis{client: client, stale: stale, pool: p, renewals: newRenewals(p, linger, client.Mode() == rueidis.ClientModeCluster)}
+	return &Redis{client: client, stale: stale, pool: p, renewals: newRenewals(p, linger, p.cluster)}
 }
 
 // Cluster reports whether the client talks to a Redis Cluster, where all keys of a lock must be

@@ -162,7 +162,7 @@ func (b renewalBatchCall) repliedBatch(p *pool, result rueidis.RedisResult) {
 			}
 			return
 		}
-		b.Replied(0, Reply{Err: sorted})
+		b.Replied(0, Reply{Err: p.moved(sorted)})
 		return
 	}
 	for i, n := range b {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -12,14 +14,21 @@ const silence = 1000
 
 // Sentinel starts a redis-sentinel that watches a server and the replicas that it has
 // by now, and is alone in deciding on a failover. It gives the URL for clients that
-// follow the master. It is stopped when the test ends.
-func Sentinel(t testing.TB, master *Server) (url string) {
+// follow the master. It is stopped when the test ends. lines are further lines of its
+// configuration.
+func Sentinel(t testing.TB, master *Server, lines ...string) (url string) {
+	t.Helper()
+	return fmt.Sprintf("redis://%s:%s?master_set=master", host, startSentinel(t, "port", master.Addr(), lines...))
+}
+
+// startSentinel starts one that has its port by that option.
+func startSentinel(t testing.TB, option, master string, lines ...string) (port string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "sentinel.conf")
 	var proc *process
-	port, err := onFreePort(func(port int) (err error) {
-		conf := fmt.Sprintf("bind %s\nport %d\nsentinel monitor master %s %d 1\nsentinel down-after-milliseconds master %d\n",
-			host, port, host, master.port, silence)
+	number, err := onFreePort(func(port int) (err error) {
+		conf := fmt.Sprintf("bind %s\n%s %d\nsentinel monitor master %s 1\nsentinel down-after-milliseconds master %d\n%s\n",
+			host, option, port, strings.Replace(master, ":", " ", 1), silence, strings.Join(lines, "\n"))
 		if err = os.WriteFile(file, []byte(conf), 0o600); err == nil {
 			proc, err = spawn("+monitor master", file, "--sentinel")
 		}
@@ -29,5 +38,5 @@ func Sentinel(t testing.TB, master *Server) (url string) {
 		t.Fatalf("redistest: sentinel: %v", err)
 	}
 	t.Cleanup(proc.kill)
-	return fmt.Sprintf("redis://%s:%d?master_set=master", host, port)
+	return strconv.Itoa(number)
 }

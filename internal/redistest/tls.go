@@ -10,52 +10,106 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
 
-// TLS starts a redis-server that speaks TLS alone, with a certificate of a CA of its own, and
-// asks its clients for one. It gives the server's host:port, and what a client needs.
-func TLS(t testing.TB, args ...string) (addr string, client *tls.Config) {
+// Authority is a CA of the tests' own, with what servers and clients need.
+type Authority struct {
+	ca  tls.Certificate
+	dir string
+	// Client trusts the CA, and has a certificate of it. CA, Cert and Key are the same as files.
+	Client        *tls.Config
+	CA, Cert, Key string
+}
+
+// NewAuthority makes a CA.
+func NewAuthority(t testing.TB) *Authority {
 	t.Helper()
-	ca := issue(t, nil)
+	a := &Authority{ca: issue(t, nil), dir: t.TempDir()}
 	roots := x509.NewCertPool()
-	roots.AddCert(ca.Leaf)
-	dir, server := t.TempDir(), issue(t, &ca)
-	key, err := x509.MarshalPKCS8PrivateKey(server.PrivateKey)
+	roots.AddCert(a.ca.Leaf)
+	a.CA = a.file(t, "ca", "CERTIFICATE", a.ca.Certificate[0])
+	client := issue(t, &a.ca)
+	a.Client = &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{client}}
+	a.Cert, a.Key = a.files(t, "client", client)
+	return a
+}
+
+func (a *Authority) file(t testing.TB, name, kind string, der []byte) string {
+	t.Helper()
+	path := filepath.Join(a.dir, name)
+	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func (a *Authority) files(t testing.TB, name string, c tls.Certificate) (cert, key string) {
+	t.Helper()
+	der, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := func(name, kind string, der []byte) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
+	return a.file(t, name+" cert", "CERTIFICATE", c.Certificate[0]), a.file(t, name+" key", "PRIVATE KEY", der)
+}
+
+// options are those of a redis-server or a Sentinel that speaks TLS alone, by the given names,
+// and asks its clients for a certificate.
+func (a *Authority) options(t testing.TB, names ...string) [][2]string {
+	t.Helper()
+	cert, key := a.files(t, "server "+strings.Join(names, " "), issue(t, &a.ca, names...))
+	return [][2]string{{"tls-ca-cert-file", a.CA}, {"tls-cert-file", cert}, {"tls-key-file", key}, {"tls-replication", "yes"}, {"tls-cluster", "yes"}}
+}
+
+// Start starts a redis-server that speaks TLS alone, with a certificate for the names, by default
+// its IP address. It gives its host:port.
+func (a *Authority) Start(t testing.TB, names []string, args ...string) (addr string) {
+	t.Helper()
+	args = append([]string{"--port", "0"}, args...)
+	for _, option := range a.options(t, names...) {
+		args = append(args, "--"+option[0], option[1])
 	}
-	args = append([]string{
-		"--tls-ca-cert-file", file("ca", "CERTIFICATE", ca.Certificate[0]), "--tls-cert-file", file("cert", "CERTIFICATE", server.Certificate[0]),
-		"--tls-key-file", file("key", "PRIVATE KEY", key), "--port", "0",
-	}, args...)
 	var proc *process
 	port, err := onFreePort(func(port int) (err error) {
-		proc, err = launch(port, dir, append(args, "--tls-port", strconv.Itoa(port)))
+		proc, err = launch(port, a.dir, append(args, "--tls-port", strconv.Itoa(port)))
 		return err
 	})
 	if err != nil {
 		t.Fatalf("redistest: TLS: %v", err)
 	}
 	t.Cleanup(proc.kill)
-	return net.JoinHostPort(host, strconv.Itoa(port)), &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{issue(t, &ca)}}
+	return net.JoinHostPort(host, strconv.Itoa(port))
 }
 
-// issue makes a certificate for the host of the tests; of a CA if there is none to sign it.
-func issue(t testing.TB, ca *tls.Certificate) tls.Certificate {
+// Sentinel is [Sentinel], by TLS, with a certificate for the names, and further lines of its
+// configuration. It gives the Sentinel's port; its master is named "master".
+func (a *Authority) Sentinel(t testing.TB, master string, names []string, lines ...string) (port string) {
+	t.Helper()
+	for _, option := range a.options(t, names...) {
+		lines = append(lines, fmt.Sprintf("%s %q", option[0], option[1]))
+	}
+	return startSentinel(t, "port 0\ntls-port", master, lines...)
+}
+
+// TLS starts a redis-server that speaks TLS alone, with a certificate of a CA of its own, and
+// asks its clients for one. It gives the server's host:port, and what a client needs.
+func TLS(t testing.TB, args ...string) (addr string, client *tls.Config) {
+	t.Helper()
+	a := NewAuthority(t)
+	return a.Start(t, nil, args...), a.Client
+}
+
+// issue makes a certificate for DNS names, or for the host of the tests; of a CA if there is none
+// to sign it.
+func issue(t testing.TB, ca *tls.Certificate, names ...string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -64,8 +118,11 @@ func issue(t testing.TB, ca *tls.Certificate) tls.Certificate {
 	now := time.Now()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "redistest CA"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour), IPAddresses: []net.IP{net.ParseIP(host)},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour), DNSNames: names,
 		IsCA: ca == nil, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	if len(names) == 0 {
+		template.IPAddresses = []net.IP{net.ParseIP(host)}
 	}
 	parent, signer := template, any(key)
 	if ca != nil {

@@ -1,0 +1,160 @@
+package redisio
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/redis/rueidis"
+)
+
+// urlOptions are the options of a URL, and the values that we accept, if not any: Lockkeeper
+// needs a client without retries and cache.
+var urlOptions = map[string][]string{
+	"addr": nil, "client_cache": {"0"}, "client_name": nil, "db": nil, "dial_timeout": nil, "master_set": nil,
+	"max_retries": {"0"}, "protocol": {"2", "3"}, "sentinel_password": nil, "sentinel_username": nil, "skip_verify": nil,
+	"tls_ca": nil, "tls_cert": nil, "tls_key": nil, "tls_server_name": nil, "write_timeout": nil,
+}
+
+// The options that need TLS, and those that need Sentinels.
+var (
+	tlsOptions      = []string{"skip_verify", "tls_ca", "tls_cert", "tls_key", "tls_server_name"}
+	sentinelOptions = []string{"sentinel_password", "sentinel_username"}
+)
+
+// The ports of addresses without one.
+const (
+	serverPort   = "6379"
+	sentinelPort = "26379"
+)
+
+// Options reads a Redis URL; see Connect.
+func Options(redisURL string) (options rueidis.ClientOption, err error) {
+	options, err = parse(redisURL)
+	// A password whose special characters were not encoded is taken for a port, a
+	// path, even a host: with an @ in the URL, nothing of it may be quoted. Nor if it
+	// is encoded, which too much of the URL may be.
+	_, _, rest := split(redisURL)
+	addresses := strings.Join(options.InitAddress, ",")
+	at, encoded := strings.Contains(redisURL, "@"), strings.Contains(redisURL, "%40")
+	if (at || encoded || strings.Contains(redisURL, "sentinel_password")) && err != nil ||
+		(at || encoded) && strings.Contains(redisURL, "#") || strings.Contains(rest, "@") ||
+		encoded && (strings.Contains(addresses, "@") || strings.Contains(addresses, "%40")) {
+		err = errors.New("what is wrong is not shown, for the sake of the password")
+	}
+	if err != nil {
+		var parseError *url.Error
+		if errors.As(err, &parseError) {
+			err = parseError.Err // without the URL
+		}
+		return options, fmt.Errorf("redis URL cannot be used: %w (expected redis[s]://[user[:password]@]host[:port]"+
+			"[,host[:port]…][/database number][?option=value], with special characters percent-encoded; "+
+			"the scheme may end in -cluster or -sentinel; the options are %s)", err,
+			strings.Join(slices.Sorted(maps.Keys(urlOptions)), ", "))
+	}
+	return options, nil
+}
+
+func parse(redisURL string) (rueidis.ClientOption, error) {
+	plain, of := form(redisURL)
+	u, err := url.Parse(plain)
+	if err != nil {
+		return rueidis.ClientOption{}, err
+	}
+	options, err := rueidis.ParseURL(plain)
+	if err != nil {
+		return options, err
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return options, err
+	}
+	switch options.Sentinel.Username, options.Sentinel.Password = query.Get("sentinel_username"), query.Get("sentinel_password"); {
+	case of == "sentinel" && options.Sentinel.MasterSet == "":
+		return options, errNoMaster
+	case of == "cluster" && options.Sentinel.MasterSet != "":
+		return options, errors.New("option master_set is for Sentinels")
+	case of == "cluster" && len(options.InitAddress) == 1:
+		// For a single address, rueidis takes a server that refuses CLUSTER for one without a
+		// cluster. For two, it does not.
+		options.InitAddress = append(options.InitAddress, options.InitAddress[0])
+	}
+	if err = checkOptions(query, &options); err != nil || options.TLSConfig == nil {
+		return options, err
+	}
+	if err = readTLS(query, options.TLSConfig); err == nil && options.Sentinel.MasterSet != "" {
+		options.Sentinel.TLSConfig = options.TLSConfig
+	}
+	return options, err
+}
+
+// split takes a URL apart: what stands before "://", from there to the path, and from there on.
+func split(redisURL string) (scheme, authority, rest string) {
+	scheme, rest, _ = strings.Cut(redisURL, "://")
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		return scheme, rest[:i], rest[i:]
+	}
+	return scheme, rest, ""
+}
+
+// form translates the forms of a URL that rueidis does not know: a scheme with "-cluster" or
+// "-sentinel" (also with a "+"), which is returned as of, and a list of addresses.
+func form(redisURL string) (plain, of string) {
+	scheme, authority, rest := split(redisURL)
+	if !strings.Contains(redisURL, "://") {
+		return redisURL, ""
+	}
+	if noPath, slash := strings.CutPrefix(rest, "/"); slash && (noPath == "" || strings.Contains("?#", noPath[:1])) {
+		rest = noPath
+	}
+	if i := strings.IndexAny(scheme, "+-"); i > 0 && slices.Contains([]string{"cluster", "sentinel"}, scheme[i+1:]) {
+		scheme, of = scheme[:i], scheme[i+1:]
+	}
+	user := strings.LastIndex(authority, "@") + 1
+	hosts := strings.Split(authority[user:], ",")
+	rest, fragment, hasFragment := strings.Cut(rest, "#")
+	join, port := "?", serverPort
+	if strings.Contains(rest, "?") {
+		join = "&"
+	}
+	if of == "sentinel" {
+		port = sentinelPort
+	}
+	for i, host := range hosts {
+		if _, _, err := net.SplitHostPort(host); err != nil && host != "" {
+			hosts[i] = host + ":" + port
+		}
+		if i > 0 {
+			rest += join + "addr=" + url.QueryEscape(hosts[i])
+			join = "&"
+		}
+	}
+	if hasFragment {
+		rest += "#" + fragment
+	}
+	return scheme + "://" + authority[:user] + hosts[0] + rest, of
+}
+
+// checkOptions refuses a query that rueidis, or we, would ignore.
+func checkOptions(query url.Values, options *rueidis.ClientOption) error {
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		values, known := urlOptions[name]
+		switch {
+		case !known:
+			return fmt.Errorf("unknown option %q", name)
+		case name == "addr" && slices.ContainsFunc(query[name], func(v string) bool { host, _, err := net.SplitHostPort(v); return err != nil || host == "" }):
+			return errors.New("option addr can only be host:port") // rueidis would take the first host
+		case values != nil && slices.ContainsFunc(query[name], func(v string) bool { return !slices.Contains(values, v) }):
+			return fmt.Errorf("option %s can only be %s", name, strings.Join(values, " or "))
+		case options.TLSConfig == nil && slices.Contains(tlsOptions, name):
+			return fmt.Errorf("option %s is for rediss", name)
+		case options.Sentinel.MasterSet == "" && slices.Contains(sentinelOptions, name):
+			return fmt.Errorf("option %s is for Sentinels, which need master_set", name)
+		}
+	}
+	return nil
+}

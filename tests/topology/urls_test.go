@@ -1,0 +1,196 @@
+package topology_test
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// dead is the address of nobody.
+const dead = "127.0.0.1:1"
+
+// after is the part of a URL behind its scheme.
+func after(url string) string {
+	_, rest, _ := strings.Cut(url, "://")
+	return rest
+}
+
+// tlsCluster starts a cluster of one server, which announces its IP address; its certificate has
+// only a name.
+func tlsCluster(t *testing.T, a *redistest.Authority) (port string) {
+	t.Helper()
+	addr := a.Start(t, []string{"localhost"}, "--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1")
+	config := a.Client.Clone()
+	config.ServerName = "localhost"
+	c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}, TLSConfig: config, ForceSingleClient: true, DisableCache: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.Do(t.Context(), c.B().Arbitrary("CLUSTER", "ADDSLOTSRANGE", "0", "16383").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	redistest.Eventually(t, "the cluster to be up", func() bool {
+		info, err := c.Do(t.Context(), c.B().Arbitrary("CLUSTER", "INFO").Build()).ToString()
+		return err == nil && strings.Contains(info, "cluster_state:ok")
+	})
+	_, port, _ = strings.Cut(addr, ":")
+	return port
+}
+
+// A URL says all that there is to say, in the forms that other clients have.
+func TestURLs(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Cluster(t, 2)
+	seeds := servers[0].Addr() + "," + servers[1].Addr()
+	master := redistest.Start(t, "--requirepass", "s3rver")
+	guarded := "sentinel auth-pass master s3rver\nuser default off\nuser watcher on >p@ss resetchannels &* +subscribe +unsubscribe +ping +sentinel|sentinels +sentinel|get-master-addr-by-name"
+	sentinel, _, _ := strings.Cut(after(redistest.Sentinel(t, master, guarded)), "?")
+	a := redistest.NewAuthority(t)
+	files := url.Values{"tls_ca": {a.CA}, "tls_cert": {a.Cert}, "tls_key": {a.Key}}.Encode()
+	secure, cluster := a.Start(t, nil), tlsCluster(t, a)
+	own := a.Sentinel(t, secure, []string{"localhost"})
+	plain, _, _ := strings.Cut(after(redistest.Sentinel(t, redistest.Start(t))), "?")
+	user := lockkeeper.WithSentinelUser("watcher", "p@ss")
+	for _, c := range []struct {
+		url     string
+		options []lockkeeper.OpenOption
+		mode    rueidis.ClientMode
+	}{
+		{"redis://" + seeds, nil, rueidis.ClientModeCluster},
+		{"redis://" + dead + "," + seeds + "?client_name=x", nil, rueidis.ClientModeCluster},
+		{"redis-cluster://" + servers[1].Addr(), nil, rueidis.ClientModeCluster},
+		{"redis+cluster://" + seeds + "," + dead, nil, rueidis.ClientModeCluster},
+		{"rediss-cluster://localhost:" + cluster + "/?" + files, nil, rueidis.ClientModeCluster},
+		{"rediss://localhost:" + cluster + "," + dead + "?" + files, nil, rueidis.ClientModeCluster},
+		{"rediss://" + secure + "/3?" + files, nil, rueidis.ClientModeStandalone},
+		{"rediss://" + secure + "?tls_server_name=127.0.0.1&" + files, nil, rueidis.ClientModeStandalone},
+		{"redis-sentinel://" + dead + "," + plain + "/2?master_set=master", nil, rueidis.ClientModeSentinel},
+		{"rediss-sentinel://" + dead + ",localhost:" + own + "?master_set=master&" + files, nil, rueidis.ClientModeSentinel},
+		{"redis://localhost:" + own + "?master_set=master", []lockkeeper.OpenOption{lockkeeper.WithTLS(a.Client)}, rueidis.ClientModeSentinel},
+		{"redis://:s3rver@" + sentinel + "?master_set=master&sentinel_username=watcher&sentinel_password=p%40ss", nil, rueidis.ClientModeSentinel},
+		{"redis://:s3rver@" + sentinel + "?master_set=master", []lockkeeper.OpenOption{lockkeeper.WithSentinelTLS(nil), user}, rueidis.ClientModeSentinel},
+	} {
+		s, err := lockkeeper.Open(locktest.Within(t), c.url, c.options...)
+		if err != nil {
+			t.Errorf("%s: %v", c.url, err)
+			continue
+		}
+		for range 3 {
+			locktest.Passes(t, s.Lock(redistest.Name(t)))
+		}
+		locktest.Stop(t, s)
+		if c.options == nil {
+			client, err := lockkeeper.Connect(c.url)
+			if err != nil {
+				t.Errorf("%s: %v", c.url, err)
+				continue
+			}
+			if client.Mode() != c.mode {
+				t.Errorf("%s: a client for %s", c.url, client.Mode())
+			}
+			client.Close()
+		}
+	}
+}
+
+// What a URL or a server lacks is told at once, with what to do about it: a client that would
+// reach only some of the locks is none.
+func TestURLErrors(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Cluster(t, 2)
+	for name, lacks := range map[string]string{"blind": "-cluster|slots -cluster|shards", "stiff": "-asking"} {
+		for _, s := range servers {
+			s.Do(t, strings.Fields("ACL SETUSER "+name+" on >pw ~* &* +@all "+lacks)...)
+		}
+	}
+	server, seed := redistest.Shared(t), servers[0].Addr()
+	sentinel, _, _ := strings.Cut(after(redistest.Sentinel(t, redistest.Start(t))), "?")
+	guarded, _, _ := strings.Cut(after(redistest.Sentinel(t, redistest.Start(t), "requirepass pw")), "?")
+	secure, _ := redistest.TLS(t)
+	later := func(url string) (func(), error) {
+		c, err := lockkeeper.ConnectLater(url)
+		if err != nil {
+			return nil, err
+		}
+		return c.Close, nil
+	}
+	open := func(url string) (func(), error) {
+		s, err := lockkeeper.Open(locktest.Within(t), url)
+		return func() { locktest.Stop(t, s) }, err
+	}
+	for _, c := range []struct {
+		open  func(url string) (func(), error)
+		url   string
+		want  error
+		words string
+	}{
+		{open, "redis://blind:pw@" + seed, lockkeeper.ErrRejected, "+cluster|slots"},
+		{open, "redis-cluster://blind:pw@" + seed, lockkeeper.ErrRejected, "+cluster|slots"},
+		{open, "redis://stiff:pw@" + seed, lockkeeper.ErrRejected, "+asking"},
+		{later, servers[1].URL(), lockkeeper.ErrInvalid, "cluster"},
+		{open, "redis-cluster://" + server.Addr(), lockkeeper.ErrRejected, "not one of a cluster"},
+		{open, "redis://" + server.Addr() + "," + server.Addr(), lockkeeper.ErrRejected, "not one of a cluster"},
+		{open, "redis://" + sentinel, lockkeeper.ErrInvalid, "master_set"},
+		{open, "redis://" + dead + "," + sentinel, lockkeeper.ErrRejected, "master_set"},
+		{open, "redis-sentinel://" + sentinel, lockkeeper.ErrInvalid, "master_set"},
+		{open, "redis-sentinel://" + sentinel + "?master_set=other", lockkeeper.ErrRejected, "check master_set"},
+		{open, server.URL() + "?master_set=master", lockkeeper.ErrRejected, "without it"},
+		{open, "redis://" + guarded + "?master_set=master", lockkeeper.ErrRejected, "NOAUTH"},
+		{open, "redis-cluster://" + seed + "?master_set=master", lockkeeper.ErrInvalid, "for Sentinels"},
+		{open, "redis://" + seed + "?sentinel_username=x", lockkeeper.ErrInvalid, "need master_set"},
+		{open, "redis://" + seed + "?tls_ca=ca.pem", lockkeeper.ErrInvalid, "for rediss"},
+		{open, "rediss://" + secure + "?tls_ca=/nowhere", lockkeeper.ErrInvalid, "tls_ca"},
+		{open, "rediss://" + secure + "?tls_ca=urls_test.go", lockkeeper.ErrInvalid, "PEM"},
+		{open, "rediss://" + secure + "?tls_cert=urls_test.go", lockkeeper.ErrInvalid, "tls_key"},
+		{open, "rediss-sentinel://" + secure + "?master_set=master", lockkeeper.ErrRejected, "x509"},
+	} {
+		locktest.InTime(t, c.url, func() {
+			end, err := c.open(c.url)
+			if err == nil {
+				end()
+			}
+			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.words) {
+				t.Errorf("%s: error %v, want %v with %q", c.url, err, c.want, c.words)
+			}
+		})
+	}
+}
+
+// A client of the caller's own that takes a server of a cluster for the only one is told so, when
+// the first lock is out of reach, instead of waiting for ever.
+func TestSingleClientOfACluster(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Cluster(t, 2)
+	name, _ := firstHalf(t)
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{servers[1].Addr()}, ForceSingleClient: true, DisableCache: true})
+	s := locktest.OpenWith(t, client, err, lockkeeper.Config{})
+	locktest.InTime(t, "to be refused", func() {
+		_, err := s.Lock(name).Acquire(locktest.Within(t))
+		locktest.IsError(t, err, lockkeeper.ErrRejected, "+cluster|slots")
+	})
+}
+
+// The Sentinel that a client listens to falls silent: the client turns to the next.
+func TestSilentSentinel(t *testing.T) {
+	t.Parallel()
+	sentinel, _, _ := strings.Cut(after(redistest.Sentinel(t, redistest.Start(t))), "?")
+	first, second := redistest.NewProxy(t, sentinel), redistest.NewProxy(t, sentinel)
+	client, err := lockkeeper.Connect("redis-sentinel://" + first.Addr() + "," + second.Addr() + "?master_set=master")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	if first.Conns() == 0 || second.Conns() != 0 {
+		t.Fatalf("%d connections to the first, %d to the second", first.Conns(), second.Conns())
+	}
+	first.Freeze(true)
+	redistest.Eventually(t, "the client to turn to the next Sentinel", func() bool { return second.Conns() > 0 })
+}
