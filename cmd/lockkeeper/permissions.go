@@ -12,11 +12,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-var (
-	// refusedAt is where Redis says that it has refused a command: in which script, on which line.
-	refusedAt = regexp.MustCompile(`\b(?:f_)?([0-9a-f]{40})\b.*?@?user_script:(\d+)`)
-	called    = regexp.MustCompile(`(?:redis\.p?call|beside)\('([A-Z]+)'(?:, '([A-Z]+)')?`)
-)
+// refusedAt is where Redis says that it has refused a command: in which script, on which line.
+var refusedAt = regexp.MustCompile(`\b(?:f_)?([0-9a-f]{40})\b.*?@?user_script:(\d+)`)
 
 // lacking says what a user lacks whose script was refused: Redis names only the line.
 func lacking(text string) string {
@@ -30,9 +27,9 @@ func lacking(text string) string {
 		return ""
 	}
 	script := scripts.All[i]
-	advice := fmt.Sprintf("the script %s needs %s", script.Name, strings.Join(commands(script.Source), " "))
+	advice := fmt.Sprintf("the script %s needs %s", script.Name, strings.Join(commands(script), " "))
 	if lines := strings.Split(script.Source, "\n"); line >= 1 && line <= len(lines) {
-		if here := commands(lines[line-1]); len(here) > 0 {
+		if here := commands(scripts.New("", lines[line-1], scripts.Shape{})); len(here) > 0 {
 			advice = fmt.Sprintf("the user lacks %s, or the key or channel that it is for; %s", strings.Join(here, " or "), advice)
 		}
 	}
@@ -40,15 +37,9 @@ func lacking(text string) string {
 }
 
 // commands are the rules for an ACL user that allow the commands in a script.
-func commands(source string) (rules []string) {
-	for _, m := range called.FindAllStringSubmatch(source, -1) {
-		rule := "+" + strings.ToLower(m[1])
-		if m[1] == "PUBSUB" {
-			rule += "|" + strings.ToLower(m[2])
-		}
-		if !slices.Contains(rules, rule) {
-			rules = append(rules, rule)
-		}
+func commands(script *scripts.Script) (rules []string) {
+	for _, command := range script.Commands() {
+		rules = append(rules, "+"+command)
 	}
 	return rules
 }

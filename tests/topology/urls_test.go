@@ -11,6 +11,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // dead is the address of nobody.
@@ -51,7 +52,7 @@ func TestURLs(t *testing.T) {
 	servers := redistest.Cluster(t, 2)
 	seeds := servers[0].Addr() + "," + servers[1].Addr()
 	master := redistest.Start(t, "--requirepass", "s3rver")
-	guarded := "sentinel auth-pass master s3rver\nuser default off\nuser watcher on >p@ss resetchannels &* +subscribe +unsubscribe +ping +sentinel|sentinels +sentinel|get-master-addr-by-name"
+	guarded := "sentinel auth-pass master s3rver\nuser default off\nuser watcher on >p@ss " + redisio.SentinelRules + "\nuser root on >pw +@all &*"
 	sentinel, _, _ := strings.Cut(after(redistest.Sentinel(t, master, guarded)), "?")
 	a := redistest.NewAuthority(t)
 	files := url.Values{"tls_ca": {a.CA}, "tls_cert": {a.Cert}, "tls_key": {a.Key}}.Encode()
@@ -98,6 +99,14 @@ func TestURLs(t *testing.T) {
 			}
 			client.Close()
 		}
+	}
+	root, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{sentinel}, Username: "root", Password: "pw", ForceSingleClient: true, DisableCache: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if log, err := root.Do(t.Context(), root.B().Arbitrary("ACL", "LOG").Build()).ToArray(); err != nil || len(log) != 0 {
+		t.Errorf("the Sentinel has refused %v (%v)", log, err)
 	}
 }
 
