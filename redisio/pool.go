@@ -47,7 +47,7 @@ type lane struct {
 }
 
 func newPool(client rueidis.Client, stale *reconnector) *pool {
-	p := &pool{client: client, cluster: client.Mode() == rueidis.ClientModeCluster, stale: stale, urgent: lane{max: urgentWorkers}, normal: lane{max: workers}}
+	p := &pool{client: client, stale: stale, urgent: lane{max: urgentWorkers}, normal: lane{max: workers}}
 	p.urgent.more.L, p.normal.more.L = &p.mu, &p.mu
 	return p
 }

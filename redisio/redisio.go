@@ -25,6 +25,7 @@ type Redis struct {
 func New(client rueidis.Client, linger time.Duration) *Redis {
 	stale := &reconnector{client: client}
 	p := newPool(client, stale)
+	p.cluster = client.Mode() == rueidis.ClientModeCluster
 	return &Redis{client: client, stale: stale, pool: p, renewals: newRenewals(p, linger, p.cluster)}
 }
 
