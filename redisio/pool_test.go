@@ -1,7 +1,6 @@
 package redisio
 
 import (
-	"runtime"
 	"slices"
 	"strconv"
 	"testing"
@@ -193,9 +192,7 @@ func TestEveryCallIsAnsweredOnce(t *testing.T) {
 				call.Urgent = i%3 == 0
 				r.Run(call)
 				if i%500 == 499 {
-					for in.count() < i-250 { // some are done, others under way
-						runtime.Gosched()
-					}
+					redistest.Eventually(t, "some to be done, and others under way", func() bool { return in.count() >= i-250 })
 					trouble.do(t, s, p)
 				}
 			}
