@@ -217,11 +217,6 @@ func (l looker) lookBeside(ctx context.Context, views []lockView) error {
 // scan calls page with the keys of each SCAN that match the pattern, on every master.
 func (l looker) scan(ctx context.Context, pattern, kind string, page func(keys []string) error) error {
 	for _, node := range l.client.Nodes() {
-		if role, err := node.Do(ctx, node.B().Role().Build()).ToArray(); err == nil && len(role) > 0 {
-			if name, _ := role[0].ToString(); name != "master" {
-				continue
-			}
-		}
 		for cursor := uint64(0); ; {
 			entry, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Match(pattern).Count(pageSize).Type(kind).Build()).AsScanEntry()
 			if err != nil {
