@@ -96,12 +96,22 @@ func inRedis(t *testing.T, server *redistest.Server, name, kind string) lockView
 	v := lockView{Name: name, Kind: kind, Held: true, TTL: number("PTTL", name), Token: number("GET", "redisson_lock_token:{"+name+"}")}
 	switch kind {
 	case "fair":
-		v.Queue, _ = server.Do(t, "LRANGE", "redisson_lock_queue:{"+name+"}", "0", "-1").AsStrSlice()
+		queue, _ := server.Do(t, "LRANGE", "redisson_lock_queue:{"+name+"}", "0", "-1").AsStrSlice()
+		for _, owner := range queue {
+			v.Queue = append(v.Queue, waiterView{Field: owner})
+		}
 		v.Waiters = int64(len(v.Queue))
 	case "read/write":
 		v.Waiters = server.Subscribers(t, "redisson_rwlock:{"+name+"}")
 	default:
 		v.Waiters = server.Subscribers(t, "redisson_lock__channel:{"+name+"}")
+	}
+	clients, _ := server.Do(t, "HKEYS", "lockkeeper_line:{"+name+"}").AsStrSlice()
+	for _, client := range clients {
+		if client != "open" && client != "turns" {
+			v.Queue = append(v.Queue, waiterView{Field: client})
+			v.Waiters = max(v.Waiters, int64(len(v.Queue)))
+		}
 	}
 	for field, count := range fields {
 		n, _ := strconv.ParseInt(count, 10, 64)
@@ -155,6 +165,8 @@ func TestListIsWhatRedisSays(t *testing.T) {
 		"HSET counts 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:57 1 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:58 1", "HSET words 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:57 many"} {
 		server.Do(t, strings.Fields(command)...)
 	}
+	now := time.Now().UnixMicro()
+	server.Do(t, "HSET", "lockkeeper_line:{java}", b.ID(), fmt.Sprintf("%d %d 7 1 0 0 1", now, now), "open", "1", "turns", "2")
 	for i := range 2 * pageSize { // so that it takes several pages to find them all
 		server.Do(t, "HSET", "more"+strconv.Itoa(i), "x", "1")
 	}
@@ -179,6 +191,13 @@ func TestListIsWhatRedisSays(t *testing.T) {
 					t.Errorf("%s: the process of %s is %+v", got[i].Name, o.Field, o.Process)
 				}
 				o.Process = processView{}
+			}
+			for j := range got[i].Queue {
+				w := &got[i].Queue[j]
+				if w.Process.Client != b.ID() || w.Process.Application != "b" || w.Since != nil && time.Since(*w.Since).Abs() > time.Minute {
+					t.Errorf("%s: there waits %+v", got[i].Name, w)
+				}
+				w.Process, w.Since = processView{}, nil
 			}
 		}
 		if !reflect.DeepEqual(got, want) {
