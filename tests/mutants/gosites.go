@@ -8,7 +8,7 @@ import (
 )
 
 // goSites finds what to mutate in a Go file.
-func goSites(src []byte) ([]site, error) {
+func goSites(src string) ([]site, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", src, parser.SkipObjectResolution)
 	if err != nil {
@@ -20,7 +20,7 @@ func goSites(src []byte) ([]site, error) {
 }
 
 type goFinder struct {
-	src     []byte
+	src     string
 	file    *token.File
 	found   []site
 	negated map[ast.Expr]bool // conditions: another == in place of != would be the same mutant
@@ -30,61 +30,31 @@ func (f *goFinder) replace(kind string, from, to token.Pos, replacement string) 
 	f.found = append(f.found, in(f.src, kind, f.file.Offset(from), f.file.Offset(to), replacement))
 }
 
-func (f *goFinder) text(n ast.Node) string {
-	return string(f.src[f.file.Offset(n.Pos()):f.file.Offset(n.End())])
-}
-
 func (f *goFinder) negate(condition ast.Expr) {
 	f.negated[condition] = true
-	f.replace("negate", condition.Pos(), condition.End(), "!("+f.text(condition)+")")
+	text := f.src[f.file.Offset(condition.Pos()):f.file.Offset(condition.End())]
+	f.replace("negate", condition.Pos(), condition.End(), "!("+text+")")
 }
 
-// swapped is what an operator becomes, and the kind of that mutation.
-var swapped = map[token.Token]struct{ kind, operator string }{
-	token.LAND: {"logic", "||"}, token.LOR: {"logic", "&&"},
-	token.LSS: {"boundary", "<="}, token.LEQ: {"boundary", "<"},
-	token.GTR: {"boundary", ">="}, token.GEQ: {"boundary", ">"},
-	token.EQL: {"negate", "!="}, token.NEQ: {"negate", "=="},
-	token.ADD: {"arithmetic", "-"}, token.SUB: {"arithmetic", "+"},
-	token.ADD_ASSIGN: {"arithmetic", "-="}, token.SUB_ASSIGN: {"arithmetic", "+="},
-	token.INC: {"arithmetic", "--"}, token.DEC: {"arithmetic", "++"},
+var goSwap = map[token.Token]string{
+	token.LAND: "||", token.LOR: "&&", token.EQL: "!=", token.NEQ: "==",
+	token.LSS: "<=", token.LEQ: "<", token.GTR: ">=", token.GEQ: ">",
+	token.ADD: "-", token.SUB: "+", token.ADD_ASSIGN: "-=", token.SUB_ASSIGN: "+=", token.INC: "--", token.DEC: "++",
 }
 
 func (f *goFinder) swap(operator token.Token, at token.Pos) {
-	if to, ok := swapped[operator]; ok {
-		f.replace(to.kind, at, at+token.Pos(len(operator.String())), to.operator)
+	if to, ok := goSwap[operator]; ok {
+		f.replace("swap", at, at+token.Pos(len(operator.String())), to)
 	}
 }
 
 func (f *goFinder) visit(n ast.Node) bool {
 	switch n := n.(type) {
-	case *ast.ImportSpec:
-		return false
-	case *ast.Field: // the length of an array, and a tag
-		return false
-	case *ast.FuncDecl:
-		if n.Body != nil {
-			f.returnEarly(n)
-			ast.Inspect(n.Body, f.visit)
-		}
+	case *ast.ImportSpec, *ast.Field: // a field has the length of an array, and a tag
 		return false
 	case *ast.IfStmt:
 		f.negate(n.Cond)
-		if len(n.Body.List) > 1 {
-			f.replace("delete", n.Body.Lbrace+1, n.Body.Rbrace, "")
-		}
-	case *ast.SwitchStmt:
-		if n.Tag == nil {
-			for _, clause := range n.Body.List {
-				for _, condition := range clause.(*ast.CaseClause).List {
-					f.negate(condition)
-				}
-			}
-		}
 	case *ast.CaseClause:
-		if n.List != nil {
-			f.replace("case", n.Pos(), n.End(), "")
-		}
 		f.deleteAny(n.Body)
 	case *ast.CommClause:
 		f.deleteAny(n.Body)
@@ -110,49 +80,13 @@ func (f *goFinder) visit(n ast.Node) bool {
 	return true
 }
 
-// deleteAny deletes each of the statements whose absence may compile.
+// deleteAny deletes each of the statements, unless they declare what the next ones use.
 func (f *goFinder) deleteAny(statements []ast.Stmt) {
 	for _, s := range statements {
-		switch s := s.(type) {
-		case *ast.AssignStmt:
-			if s.Tok == token.DEFINE {
-				continue
-			}
-		case *ast.ExprStmt, *ast.IncDecStmt, *ast.SendStmt, *ast.GoStmt, *ast.DeferStmt, *ast.ReturnStmt, *ast.BranchStmt:
-		default:
-			continue
+		assign, _ := s.(*ast.AssignStmt)
+		_, declares := s.(*ast.DeclStmt)
+		if !declares && (assign == nil || assign.Tok != token.DEFINE) {
+			f.replace("delete", s.Pos(), s.End(), "")
 		}
-		f.replace("delete", s.Pos(), s.End(), "")
-	}
-}
-
-// returnEarly has a function do nothing, if a value that it may return is plain from its
-// signature.
-func (f *goFinder) returnEarly(fn *ast.FuncDecl) {
-	if len(fn.Body.List) == 0 {
-		return
-	}
-	var values []string
-	switch results := fn.Type.Results; {
-	case results.NumFields() == 0:
-		values = []string{""}
-	case results.NumFields() > 1:
-	default:
-		switch result := results.List[0].Type.(type) {
-		case *ast.StarExpr, *ast.MapType, *ast.FuncType, *ast.InterfaceType, *ast.ChanType:
-			values = []string{"nil"}
-		case *ast.ArrayType:
-			if result.Len == nil {
-				values = []string{"nil"}
-			}
-		case *ast.Ident:
-			values = map[string][]string{
-				"bool": {"true", "false"}, "error": {"nil"}, "any": {"nil"}, "string": {`""`},
-				"int": {"0"}, "int32": {"0"}, "int64": {"0"}, "uint32": {"0"}, "uint64": {"0"},
-			}[result.Name]
-		}
-	}
-	for _, v := range values {
-		f.replace("return", fn.Body.Lbrace+1, fn.Body.Lbrace+1, " return "+v+";")
 	}
 }

@@ -1,18 +1,34 @@
+// Mutants measures the tests: it breaks the code of a package in one place at a time and
+// runs the tests that should notice.
+//
+//	go run ./tests/mutants -pkg ./internal/lock -n 120 -seed 1
+//	go run ./tests/mutants -pkg ./scripts -only release.lua
+//
+// It mutates the Lua files of a package that has any, and the Go files without the tests
+// of any other. The tree is never written to: go test reads the mutated file by way of
+// -overlay, which covers embedded files as well. The seed chooses the mutants; one that
+// does not compile is replaced by the next.
+//
+// A survivor is either equivalent to the original, or a rule that no test holds: read it.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
-// suites are the commands of go test, by the package that is mutated, which should notice:
+// suites are the arguments of go test, by the package that is mutated, which should notice:
 // what is quick first. Any other package has its own tests.
 var suites = map[string][]string{
 	"internal/lock": {
@@ -26,12 +42,6 @@ var suites = map[string][]string{
 	},
 }
 
-// repeated is a flag that may be given several times.
-type repeated []string
-
-func (r *repeated) String() string     { return strings.Join(*r, "; ") }
-func (r *repeated) Set(s string) error { *r = append(*r, s); return nil }
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -42,65 +52,115 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	var tests repeated
-	module := flag.String("C", ".", "the `directory` of the module to mutate")
-	pkg := flag.String("pkg", "./internal/lock", "the `package` to mutate, as a path in the module")
+	pkg := flag.String("pkg", "./internal/lock", "the `package` to mutate")
 	n := flag.Int("n", 120, "how many mutants that compile to try; 0: all there are")
 	seed := flag.Uint64("seed", 1, "which mutants are chosen")
-	only := flag.String("only", "", "mutate only the places whose line of -list contains this `text`, such as lock.go:97")
-	list := flag.Bool("list", false, "only list the places in the order of the seed")
-	file := flag.String("json", "", "write the report to this `file` as well")
-	flag.Var(&tests, "test", "the `arguments` of a go test that should notice; may be given several times, the quick one first")
+	only := flag.String("only", "", "mutate only the places whose description contains this `text`, such as lock.go:97")
 	flag.Parse()
 
-	dir, err := filepath.Abs(*module)
-	if err != nil {
-		return err
-	}
-	all, err := sites(dir, *pkg)
-	if err != nil {
-		return err
-	}
-	all = slices.DeleteFunc(shuffle(all, *seed), func(s site) bool { return !strings.Contains(s.String(), *only) })
-	if *list {
-		for _, s := range all {
-			fmt.Println(&s)
-		}
-		return nil
-	}
+	tests := suites[filepath.Clean(*pkg)]
 	if tests == nil {
-		if tests = suites[filepath.Clean(*pkg)]; tests == nil {
-			tests = repeated{*pkg}
-		}
+		tests = []string{*pkg}
 	}
-	work, err := os.MkdirTemp("", "mutants")
+	all, err := sites(*pkg)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work)
-	r := &runner{module: dir, work: work}
-	for _, t := range tests {
-		r.commands = append(r.commands, command{arguments: strings.Fields(t)})
-	}
-	if err := r.clean(ctx); err != nil {
+	all = slices.DeleteFunc(all, func(s site) bool { return !strings.Contains(s.String(), *only) })
+	rand.New(rand.NewPCG(*seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	limits, err := clean(ctx, tests)
+	if err != nil {
 		return err
 	}
-	is := &report{Package: *pkg, Seed: *seed, Tests: tests, Sites: len(all), Total: map[outcome]int{}}
+	total := map[outcome]int{}
+	var survivors []site
 	for _, s := range all {
-		if *n > 0 && is.built() == *n {
+		if *n > 0 && total[killed]+total[survived] == *n {
 			break
 		}
-		m, err := r.mutate(ctx, s)
+		made, output, err := mutate(ctx, s, tests, limits)
 		if errors.Is(err, context.Canceled) {
 			break // the report is about what has been tried so far
 		} else if err != nil {
 			return err
 		}
-		is.add(m)
+		total[made]++
+		if made == survived {
+			survivors = append(survivors, s)
+		}
+		_, failed, _ := strings.Cut(output, "--- FAIL: ")
+		test, _, _ := strings.Cut(failed, "\n")
+		fmt.Fprintf(os.Stderr, "%-9s  %s  %s\n", made, s, test)
 	}
-	is.print(os.Stdout)
-	if *file != "" {
-		return is.save(*file)
+	fmt.Printf("%s, seed %d, %d places: %v\n", *pkg, *seed, len(all), total)
+	for _, s := range survivors {
+		fmt.Println("survived:", s)
 	}
 	return nil
+}
+
+// An outcome is what the tests made of a mutant. One that they do not end on is killed.
+type outcome string
+
+const (
+	killed   outcome = "killed"
+	survived outcome = "survived"
+	notBuilt outcome = "not built"
+)
+
+// clean runs the tests on the code as it is, and returns how long each may take on a mutant.
+func clean(ctx context.Context, tests []string) (limits []time.Duration, err error) {
+	for _, test := range tests {
+		start := time.Now()
+		if output, err := goTest(ctx, time.Hour, test); err != nil {
+			return nil, fmt.Errorf("go test %s fails without a mutation: %w\n%s", test, err, output)
+		}
+		limits = append(limits, 4*time.Since(start)+10*time.Second)
+	}
+	return limits, nil
+}
+
+// mutate runs the tests on one mutant, up to the first that fails, and returns its output.
+func mutate(ctx context.Context, s site, tests []string, limits []time.Duration) (outcome, string, error) {
+	work, err := os.MkdirTemp("", "mutants")
+	if err != nil {
+		return "", "", err
+	}
+	defer os.RemoveAll(work)
+	original, err := filepath.Abs(s.file)
+	if err != nil {
+		return "", "", err
+	}
+	src, err := os.ReadFile(original)
+	if err != nil {
+		return "", "", err
+	}
+	mutant, overlay := filepath.Join(work, "mutant"+filepath.Ext(s.file)), filepath.Join(work, "overlay.json")
+	replace, err := json.Marshal(map[string]any{"Replace": map[string]string{original: mutant}})
+	if err = errors.Join(err, os.WriteFile(mutant, s.apply(src), 0o600), os.WriteFile(overlay, replace, 0o600)); err != nil {
+		return "", "", err
+	}
+	for i, test := range tests {
+		output, err := goTest(ctx, limits[i], "-overlay="+overlay+" "+test)
+		switch {
+		case ctx.Err() != nil:
+			return "", "", ctx.Err()
+		case strings.Contains(output, "[build failed]"), strings.Contains(output, "Error compiling script"):
+			return notBuilt, output, nil
+		case err != nil:
+			return killed, output, nil
+		}
+	}
+	return survived, "", nil
+}
+
+// goTest runs go test with a bound on its memory, in KiB: a mutant may never stop to append.
+func goTest(ctx context.Context, limit time.Duration, arguments string) (output string, err error) {
+	all := []string{"-c", `ulimit -v 6291456 && exec go test "$@"`, "sh", "-count=1", "-vet=off", "-failfast", "-timeout=" + limit.String()}
+	cmd := exec.CommandContext(ctx, "sh", append(all, strings.Fields(arguments)...)...)
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	text, err := cmd.CombinedOutput()
+	return string(text), err
 }
