@@ -1,36 +1,37 @@
+// Package conformance_test has one suite of cases for every kind of lock, by the Go API and by
+// message. Each kind is used by an ACL user who has no right but those that docs/acl.md gives for
+// it.
+//
+// Every case uses a lock and processes of its own, and the cases run beside each other. After
+// each, nothing of its lock may be left in Redis; after all of them, no goroutine. No case
+// asserts how fast something is.
 package conformance_test
 
-// The conformance suite over every kind of lock, by the Go API and by message. Each kind is used
-// by an ACL user who has no right but those that docs/acl.md gives for it.
-
 import (
+	"context"
+	"flag"
 	"fmt"
-	"os"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
-	"github.com/lockkeeper-go/lockkeeper/tests/conformance/suite"
 )
 
-func TestMain(m *testing.M) { locktest.Main(m) }
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "32") // the cases mainly wait
+	locktest.Main(m)
+}
 
 func TestConformance(t *testing.T) {
-	if os.Getenv(flawVariable) != "" {
-		suite.Limit = 4 * time.Second // what never comes need not be waited for so long
-	}
 	servers := redistest.SharedServers(t, 3)
-	locktest.Ripen(t, servers...) // and their own clients are there before the suite counts goroutines
+	locktest.Ripen(t, servers...)
 	for _, s := range servers {
 		s.Do(t, "COPY", redisio.Memory(""), redisio.Memory(keyPrefix))
 	}
-	adapters := map[string]suite.Adapter{}
 	for name, k := range kinds {
 		k.servers = servers[:max(k.systems, 1)]
 		switch k.topology {
@@ -40,39 +41,85 @@ func TestConformance(t *testing.T) {
 			k.sentinel = redistest.Sentinel(t, servers[0])
 		}
 		k.allow(t)
-		adapters[name] = k
+		t.Cleanup(func() { k.wasRefusedNothing(t) })
+		t.Run(name, k.conforms)
 		if k.byMessage = k.message != nil; k.byMessage {
-			adapters[name+" by message"] = k
-		}
-	}
-	suite.RunAll(t, adapters)
-	for _, a := range adapters {
-		a.(adapter).wasRefusedNothing(t)
-	}
-}
-
-// wasRefusedNothing sees what the clients bear in silence, such as a refused SUBSCRIBE: they poll.
-func (a adapter) wasRefusedNothing(t *testing.T) {
-	t.Helper()
-	for _, s := range a.servers {
-		log, err := s.Do(t, "ACL", "LOG").ToArray()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, entry := range log {
-			e, _ := entry.AsMap()
-			what, user := e["object"], e["username"]
-			object, _ := what.ToString()
-			// Not every Redis knows the name of a client's library; rueidis tells it if it may.
-			if name, _ := user.ToString(); name == a.user() && object != "client|setinfo" {
-				t.Errorf("%s was refused %q", name, object)
-			}
+			t.Run(name+" by message", k.conforms)
 		}
 	}
 }
 
-// adapter makes a kind of lock known to the suite.
-type adapter struct {
+// cases are all there are, in the order in which they begin: the longest first.
+var cases = []struct {
+	name  string
+	run   func(t *trial, a, b *process)
+	needs func(kind) bool // nil: any kind has it
+}{
+	{"a hold is kept beyond its TTL", keptAlive, nil},
+	{"a crash while held", crash, nil},
+	{"a hold is kept for the next holder too", keptAliveForTheNext, nil},
+	{"a client is killed", killed, nil},
+	{"a fixed lease is released early", leaseReleased, nil},
+	{"the lease of a re-entry", leaseOfAReentry, nil},
+	{"a fixed lease ends and is told", leaseEnds, nil},
+	{"mutual exclusion", mutualExclusion, nil},
+	{"mutual exclusion with tries and waits", mutualExclusionByTries, nil},
+	{"a state as it is told", inspection, nil},
+	{"a re-entry", reentry, nil},
+	{"a re-entry that is refused", reentryRefused, nil},
+	{"a re-entry outlives the first hold", reentryOutOfOrder, nil},
+	{"a re-entry is held to the end", reentryToTheEnd, nil},
+	{"a try", try, nil},
+	{"a wait that is over", waitOver, nil},
+	{"a wait that is rewarded", waitRewarded, nil},
+	{"cancelled before", cancelledBefore, nil},
+	{"cancelled while waiting", cancelledWhileWaiting, nil},
+	{"cancelled when granted", cancelledWhenGranted, nil},
+	{"cancelled at random", cancelledAtRandom, nil},
+	{"a lock is deleted", deleted, nil},
+	{"a late release does not free the next holder's lock", lateRelease, nil},
+	{"a second release does not free the next holder's lock", secondRelease, nil},
+	{"passed on in one client", passedOn, nil},
+	{"passed on to another client", passedOnElsewhere, nil},
+	{"granted in order", order, nil},
+	{"the death of a holder", deathOfAHolder, kind.ofActors},
+	{"the death of a waiter", deathOfAWaiter, kind.ofActors},
+	{"a forced release is told here", forcedHere, nil},
+	{"a forced release is told elsewhere", forcedElsewhere, nil},
+	{"a forced release of a free lock", forcedFree, nil},
+	{"a client is closed", closed, nil},
+	{"a waiting client is killed", waiterKilled, nil},
+	{"tokens grow", tokensGrow, kind.hasTokens},
+	{"tokens grow after a loss", tokensGrowAfterALoss, kind.hasTokens},
+	{"tokens of a re-entry", tokensOfAReentry, kind.hasTokens},
+}
+
+func (k kind) ofActors() bool  { return k.byMessage } // a goroutine's end is not seen
+func (k kind) hasTokens() bool { return k.fenced }
+
+func (k kind) conforms(t *testing.T) {
+	t.Parallel()
+	for _, c := range cases {
+		if c.needs != nil && !c.needs(k) {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(context.Background(), 6*redistest.Limit) // what should end sooner is seen to
+			tr := &trial{T: t, kind: k, ctx: ctx, lock: redistest.Name(t) + "."}        // no name begins as another does
+			t.Cleanup(func() {
+				cancel()
+				if !t.Failed() {
+					redistest.Eventually(t, "nothing to be left in Redis", func() bool { return k.left(t, tr.lock) == 0 })
+				}
+			})
+			c.run(tr, k.open(t), k.open(t))
+		})
+	}
+}
+
+// A kind of lock, as the suite uses it.
+type kind struct {
 	// systems is how many it takes, each on a server of its own; home is which of them has
 	// the lock actor.
 	systems, home int
@@ -84,9 +131,9 @@ type adapter struct {
 	lock func(p *process, name string) *lockkeeper.Lock
 	// message is the same lock by message; nil if messages cannot name it.
 	message func(name string) *messages.Lock
-	// keys, one of them per server and the last again for further servers, are what to
-	// delete so that the lock is gone. Default: its name, on every server.
-	keys func(name string) []string
+	// gone, one of them per server, is what to add to the name for a key whose loss is that of
+	// the lock; "-" deletes nothing.
+	gone []string
 
 	// rights is what docs/acl.md calls the kind, in a topology.
 	rights   string
@@ -101,49 +148,69 @@ type adapter struct {
 const keyPrefix = "locks:"
 
 // user is the name of the kind's ACL user.
-func (a adapter) user() string {
-	return fmt.Sprint(strings.ReplaceAll(a.rights, " ", "-"), "-", a.topology)
+func (k kind) user() string {
+	return fmt.Sprint(strings.ReplaceAll(k.rights, " ", "-"), "-", k.topology)
 }
 
 // allow makes the kind's user, who may do what it needs and nothing else.
-func (a adapter) allow(t *testing.T) {
+func (k kind) allow(t *testing.T) {
 	t.Helper()
 	for _, r := range redisio.ACL() {
-		if r.Kind != a.rights {
+		if r.Kind != k.rights {
 			continue
 		}
-		for _, s := range a.servers {
-			rules := strings.Fields(r.Rules(a.topology, keyPrefix))
-			if err := s.Do(t, append([]string{"ACL", "SETUSER", a.user(), "reset", "on", ">pw"}, rules...)...).Error(); err != nil {
+		for _, s := range k.servers {
+			rules := strings.Fields(r.Rules(k.topology, keyPrefix))
+			if err := s.Do(t, append([]string{"ACL", "SETUSER", k.user(), "reset", "on", ">pw"}, rules...)...).Error(); err != nil {
 				t.Fatal(err)
 			}
-			s.Client(t) // before the suite counts goroutines
 		}
 		return
 	}
-	t.Fatalf("there are no rights for %q", a.rights)
+	t.Fatalf("there are no rights for %q", k.rights)
 }
 
 // url is where the kind's user finds a server.
-func (a adapter) url(server *redistest.Server) string {
-	url := locktest.As(server, a.user(), "pw")
-	if a.sentinel != "" {
-		url = strings.ReplaceAll(url, server.Addr(), strings.TrimPrefix(a.sentinel, "redis://"))
+func (k kind) url(server *redistest.Server) string {
+	url := locktest.As(server, k.user(), "pw")
+	if k.sentinel != "" {
+		url = strings.ReplaceAll(url, server.Addr(), strings.TrimPrefix(k.sentinel, "redis://"))
 	}
 	return url
 }
 
-// ofKind is a lock of one System.
-func ofKind(kind string, a adapter) adapter {
-	a.lock = func(p *process, name string) *lockkeeper.Lock { return locktest.Kinds[kind](p.sites[0], name) }
-	a.message = func(name string) *messages.Lock { return locktest.KindMessage(kind, name) }
-	return a
+// wasRefusedNothing sees what the clients bear in silence, such as a refused SUBSCRIBE: they poll.
+func (k kind) wasRefusedNothing(t *testing.T) {
+	t.Helper()
+	for _, s := range k.servers {
+		log, err := s.Do(t, "ACL", "LOG").ToArray()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range log {
+			e, _ := entry.AsMap()
+			what, user := e["object"], e["username"]
+			object, _ := what.ToString()
+			// Not every Redis knows the name of a client's library; rueidis tells it if it may.
+			if name, _ := user.ToString(); name == k.user() && object != "client|setinfo" {
+				t.Errorf("%s was refused %q", name, object)
+			}
+		}
+	}
+}
+
+// ofOneSystem is a lock of one System.
+func ofOneSystem(name string, k kind) kind {
+	k.lock = func(p *process, lock string) *lockkeeper.Lock { return locktest.Kinds[name](p.sites[0], lock) }
+	k.message = func(lock string) *messages.Lock { return locktest.KindMessage(name, lock) }
+	k.gone = []string{""}
+	return k
 }
 
 // inTopology has no messages, which are the same everywhere.
-func inTopology(on redisio.Topology, a adapter) adapter {
-	a.topology, a.message = on, nil
-	return a
+func inTopology(on redisio.Topology, k kind) kind {
+	k.topology, k.message = on, nil
+	return k
 }
 
 // mixed are the members of a MultiLock: their kinds, and how their names end.
@@ -158,13 +225,13 @@ func multi(p *process, name string) *lockkeeper.Lock {
 	return lockkeeper.MultiLock(locks...)
 }
 
-var kinds = map[string]adapter{
-	"plain":             ofKind("plain", adapter{rights: "plain and fenced"}),
-	"fenced":            ofKind("fenced", adapter{fenced: true, rights: "plain and fenced"}),
-	"fair":              ofKind("fair", adapter{ordered: true, rights: "fair"}),
-	"write":             ofKind("write", adapter{rights: "read/write"}),
-	"fair in a cluster": inTopology(redisio.InCluster, ofKind("fair", adapter{ordered: true, rights: "fair"})),
-	"write by Sentinel": inTopology(redisio.Sentinels, ofKind("write", adapter{rights: "read/write"})),
+var kinds = map[string]kind{
+	"plain":             ofOneSystem("plain", kind{rights: "plain and fenced"}),
+	"fenced":            ofOneSystem("fenced", kind{fenced: true, rights: "plain and fenced"}),
+	"fair":              ofOneSystem("fair", kind{ordered: true, rights: "fair"}),
+	"write":             ofOneSystem("write", kind{rights: "read/write"}),
+	"fair in a cluster": inTopology(redisio.InCluster, ofOneSystem("fair", kind{ordered: true, rights: "fair"})),
+	"write by Sentinel": inTopology(redisio.Sentinels, ofOneSystem("write", kind{rights: "read/write"})),
 	"multi": {
 		rights: "MultiLock",
 		fenced: true, lock: multi,
@@ -175,74 +242,51 @@ var kinds = map[string]adapter{
 			}
 			return m
 		},
-		keys: func(name string) []string { return []string{name + "fair"} }, // one of them is the end of all
+		gone: []string{"fair"}, // one of them is the end of all
 	},
 	"multi on two servers": {
 		rights:  "MultiLock",
 		systems: 2, home: 1, // that of the member whose name comes first
 		fenced: true, lock: multi,
-		keys: func(name string) []string { return []string{"", name + "fenced"} },
+		gone: []string{"-", "fenced"},
 	},
 	"red": {
 		rights:  "RedLock",
 		systems: 3,
 		lock:    func(p *process, name string) *lockkeeper.Lock { return p.red.Lock(name) },
 		message: func(name string) *messages.Lock { return &messages.Lock{Name: name, Kind: messages.Kind_KIND_RED} },
-		keys:    func(name string) []string { return []string{"", name} }, // on a majority
+		gone:    []string{"-", "", ""}, // on a majority
 	},
 }
 
-// Traits implements suite.Adapter.
-func (a adapter) Traits() suite.Traits {
-	traits := suite.Traits{TTL: locktest.Watchdog, Ordered: a.ordered}
-	if !a.fenced {
-		traits.Lacks = append(traits.Lacks, suite.Tokens)
-	}
-	if !a.byMessage { // a goroutine's end is not seen
-		traits.Lacks = append(traits.Lacks, suite.Death)
-	}
-	return traits
-}
-
-// looking keeps the cases from using a server's own client together: it would start
-// goroutines for that, which stay.
-var looking sync.Mutex
-
-// Left implements suite.Adapter: every key and every channel that has the lock's
-// name in it. The counters of the tokens stay for ever, so that no token comes again.
-func (a adapter) Left(t testing.TB, lock string) (left []string) {
-	looking.Lock()
-	defer looking.Unlock()
-	for _, s := range a.servers {
+// left counts the keys and channels that have the lock's name in them. The counters of the
+// tokens stay for ever, so that no token comes again.
+func (k kind) left(t testing.TB, lock string) (n int) {
+	for _, s := range k.servers {
 		for _, key := range s.Keys(t, "*"+lock+"*") {
 			if !strings.HasPrefix(key, "redisson_lock_token:") {
-				left = append(left, key)
+				n++
 			}
 		}
 		channels, err := s.Do(t, "PUBSUB", "CHANNELS", "*"+lock+"*").AsStrSlice()
 		if err != nil {
 			t.Fatal(err)
 		}
-		left = append(left, channels...)
+		n += len(channels)
 	}
-	return left
+	return n
 }
 
-// Delete implements suite.Adapter.
-func (a adapter) Delete(t testing.TB, lock string) {
-	looking.Lock()
-	defer looking.Unlock()
-	keys := []string{lock}
-	if a.keys != nil {
-		keys = a.keys(lock)
-	}
-	for i, s := range a.servers {
-		if key := keys[min(i, len(keys)-1)]; key != "" {
-			// A RedLock is granted by a majority; the others' votes may still be on their way.
-			redistest.Eventually(t, key+" to be there and deleted", func() bool {
-				n, err := s.Do(t, "DEL", keyPrefix+key).AsInt64()
-				return err == nil && n == 1
-			})
+// delete deletes the lock from Redis, behind the processes' backs.
+func (k kind) delete(t testing.TB, lock string) {
+	for i, s := range k.servers {
+		if k.gone[i] == "-" {
+			continue
 		}
+		// A RedLock is granted by a majority; the others' votes may still be on their way.
+		redistest.Eventually(t, "the key to be there and deleted", func() bool {
+			n, err := s.Do(t, "DEL", keyPrefix+lock+k.gone[i]).AsInt64()
+			return err == nil && n == 1
+		})
 	}
 }

@@ -1,0 +1,296 @@
+package conformance_test
+
+// A process under test, and its two faces: calls, and messages.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// process has an actor system, and a System on each server.
+type process struct {
+	locktest.Saboteur
+	kind
+	actors *actor.ActorSystem
+	sites  []*locktest.Site
+	red    *lockkeeper.Red
+}
+
+// request is how a lock is to be acquired.
+type request struct {
+	lease, wait time.Duration
+	try, once   bool
+	death       <-chan struct{} // closed when the holder, an actor, dies
+}
+
+// hold is a granted lock, by either face.
+type hold struct {
+	release func(context.Context) error
+	reenter func(context.Context, request) (*hold, error)
+	lost    <-chan struct{} // closed when the holder is told of its loss
+	count   int
+	tokens  []int64 // one for each member
+}
+
+// open opens a process that is closed at the end.
+func (k kind) open(t testing.TB) *process {
+	t.Helper()
+	p := &process{kind: k, actors: locktest.QuietActorSystem()}
+	faultinject.Into(p.actors, p.Middleware)
+	cfg := locktest.Briefly
+	cfg.WaiterTimeout, cfg.KeyPrefix, cfg.Application = ttl, keyPrefix, "conformance"
+	var systems []*lockkeeper.System
+	for _, server := range k.servers {
+		client, err := lockkeeper.Connect(k.url(server))
+		s := locktest.OpenIn(t, p.actors, client, err, cfg)
+		p.sites, systems = append(p.sites, s), append(systems, s.System)
+	}
+	if len(systems) == 3 {
+		var err error
+		if p.red, err = lockkeeper.RedLock(systems...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		if err := p.close(locktest.Within(t)); err != nil && !p.sites[0].Lame {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return p
+}
+
+func (p *process) close(ctx context.Context) error {
+	all := p.sites[p.home].Close(ctx) // first, while it can still release what it has on the others
+	for _, s := range p.sites {
+		all = errors.Join(all, s.Close(ctx))
+	}
+	return all
+}
+
+// kill cuts the process off from Redis for good.
+func (p *process) kill() {
+	for _, s := range p.sites {
+		s.Lame = true
+		s.Client.Close()
+	}
+}
+
+func (p *process) the(name string) *lockkeeper.Lock { return p.lock(p, name) }
+
+func (p *process) acquire(ctx context.Context, name string, r request) (*hold, error) {
+	if p.byMessage {
+		return p.holder(name, r.death).acquire(ctx, r)
+	}
+	var options []lockkeeper.Option
+	if r.lease != 0 {
+		options = append(options, lockkeeper.WithLease(r.lease))
+	}
+	if r.wait != 0 {
+		options = append(options, lockkeeper.WithWait(r.wait))
+	}
+	if r.once {
+		options = append(options, lockkeeper.WithoutReentry())
+	}
+	acquire := p.the(name).Acquire
+	if r.try {
+		acquire = p.the(name).TryAcquire
+	}
+	h, err := acquire(ctx, options...)
+	if err != nil {
+		return nil, err
+	}
+	lost := make(chan struct{})
+	context.AfterFunc(h.Context(), func() {
+		if errors.Is(h.Err(), lockkeeper.ErrLost) {
+			close(lost)
+		}
+	})
+	tokens := h.MemberTokens()
+	if tokens == nil {
+		tokens = []int64{h.Token()}
+	}
+	reenter := func(_ context.Context, r request) (*hold, error) { return p.acquire(h.Context(), name, r) }
+	return &hold{release: h.Release, reenter: reenter, lost: lost, count: h.Count(), tokens: tokens}, nil
+}
+
+// state is how things stand with a lock, as seen by one process.
+type state struct {
+	locked, heldHere      bool
+	count, waiters, queue int
+}
+
+func (p *process) inspect(ctx context.Context, name string) (state, error) {
+	if !p.byMessage {
+		s, err := p.the(name).Inspect(ctx)
+		return state{s.Locked, s.HeldHere, s.HoldCount, s.Waiters, s.Subscribers}, err
+	}
+	answer := p.ask(&messages.Inspect{Lock: p.message(name)})
+	s, ok := answer.(*messages.Status)
+	if !ok {
+		return state{}, refusal(answer)
+	}
+	return state{s.Locked, s.HeldHere, int(s.HoldCount), int(s.Waiters), int(s.Subscribers)}, nil
+}
+
+func (p *process) forceRelease(ctx context.Context, name string) (wasHeld bool, err error) {
+	if !p.byMessage {
+		return p.the(name).ForceRelease(ctx)
+	}
+	answer := p.ask(&messages.ForceRelease{Lock: p.message(name)})
+	if released, ok := answer.(*messages.ForceReleased); ok {
+		return released.WasHeld, nil
+	}
+	return false, refusal(answer)
+}
+
+// crash has the lock actor crash over a message, before and after it is handled.
+func (p *process) crash(t *trial, message string, provoke func()) {
+	for _, hit := range []func(which func(any) bool){
+		func(which func(any) bool) { p.Hit(which, nil) },
+		func(which func(any) bool) { p.Hit(nil, which) },
+	} {
+		crashes := p.Count.Load()
+		hit(locktest.Once(message))
+		redistest.Eventually(t, "a crash over "+message, func() bool {
+			provoke()
+			return p.Count.Load() > crashes
+		})
+		p.Hit(nil, nil)
+	}
+}
+
+func (p *process) guardian() *actor.PID { return p.sites[p.home].Guardian() }
+
+// ask sends a request that is about no hold.
+func (p *process) ask(request any) any {
+	answer, err := p.actors.Root.RequestFuture(p.guardian(), request, redistest.Limit).Result()
+	if err != nil {
+		return err
+	}
+	return answer
+}
+
+// holder is an actor that asks for a lock.
+type holder struct {
+	process *process
+	lock    *messages.Lock
+	pid     *actor.PID
+	answers chan any
+	lost    chan struct{}
+}
+
+func (p *process) holder(name string, death <-chan struct{}) *holder {
+	h := &holder{process: p, lock: p.message(name), answers: make(chan any, 16), lost: make(chan struct{})}
+	lose := sync.OnceFunc(func() { close(h.lost) })
+	h.pid = p.actors.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+		switch message := c.Message().(type) {
+		case *messages.LeaseLost:
+			lose()
+		case *messages.Cancelled, *messages.LeaseAtRisk:
+		case proto.Message:
+			h.answers <- message
+		}
+	}))
+	if death != nil {
+		go func() {
+			<-death
+			p.actors.Root.Stop(h.pid)
+		}()
+	}
+	return h
+}
+
+func (h *holder) send(m proto.Message) {
+	h.process.actors.Root.RequestWithCustomSender(h.process.guardian(), m, h.pid)
+}
+
+func (h *holder) acquire(ctx context.Context, r request) (*hold, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	acquire := &messages.Acquire{Lock: h.lock, NoReentry: r.once}
+	if r.lease != 0 {
+		acquire.Lease = durationpb.New(r.lease)
+	}
+	if r.wait != 0 || r.try {
+		acquire.Wait = durationpb.New(r.wait)
+	}
+	h.send(acquire)
+	select {
+	case answer := <-h.answers:
+		return h.granted(answer)
+	case <-r.death:
+		return nil, errors.New("the holder is dead")
+	case <-ctx.Done():
+		h.send(&messages.Cancel{Lock: h.lock})
+	}
+	granted, err := h.granted(<-h.answers)
+	if err != nil {
+		return nil, ctx.Err()
+	}
+	return granted, nil
+}
+
+func (h *holder) granted(answer any) (*hold, error) {
+	m, ok := answer.(*messages.Acquired)
+	if !ok {
+		return nil, refusal(answer)
+	}
+	tokens := m.MemberTokens
+	if len(tokens) == 0 {
+		tokens = []int64{m.Token}
+	}
+	release := func(ctx context.Context) error { return h.release(ctx, m.HoldId) }
+	return &hold{release: release, reenter: h.acquire, lost: h.lost, count: int(m.HoldCount), tokens: tokens}, nil
+}
+
+func (h *holder) release(ctx context.Context, id string) error {
+	h.send(&messages.Release{Lock: h.lock, HoldId: id})
+	select {
+	case answer := <-h.answers:
+		if _, ok := answer.(*messages.Released); ok {
+			return nil
+		}
+		return refusal(answer)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// errorsOf are the errors of the Go API for the reasons of the messages.
+var errorsOf = map[messages.Reason]error{
+	messages.Reason_REASON_HELD:        lockkeeper.ErrHeld,
+	messages.Reason_REASON_TIMED_OUT:   lockkeeper.ErrTimeout,
+	messages.Reason_REASON_CLOSED:      lockkeeper.ErrClosed,
+	messages.Reason_REASON_REENTRY:     lockkeeper.ErrReentry,
+	messages.Reason_REASON_INVALID:     lockkeeper.ErrInvalid,
+	messages.Reason_REASON_LOST:        lockkeeper.ErrLost,
+	messages.Reason_REASON_NOT_HELD:    lockkeeper.ErrNotHeld,
+	messages.Reason_REASON_UNAVAILABLE: lockkeeper.ErrUnavailable,
+}
+
+// refusal is what an answer says that is not what was asked for.
+func refusal(answer any) error {
+	err := fmt.Errorf("answered %T{%v}", answer, answer)
+	switch m := answer.(type) {
+	case locktest.Refusal:
+		return errors.Join(err, errorsOf[m.GetReason()])
+	case *actor.DeadLetterResponse: // Close has stopped the guardian
+		return lockkeeper.ErrClosed
+	}
+	return err
+}

@@ -1,0 +1,206 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+const (
+	ttl   = locktest.Watchdog // how long a hold outlives its process
+	lease = ttl / 3           // a fixed one
+)
+
+// trial is one run of one case: a lock of its own, and processes that it opens.
+type trial struct {
+	*testing.T
+	kind
+	lock string
+	ctx  context.Context
+}
+
+func (t *trial) open() *process {
+	t.Helper()
+	return t.kind.open(t.T)
+}
+
+// grant is how an acquire ended.
+type grant struct {
+	hold *hold
+	err  error
+}
+
+// soon acquires on a goroutine.
+func (t *trial) soon(ctx context.Context, p *process, r request) <-chan grant {
+	granted := make(chan grant, 1)
+	go func() {
+		h, err := p.acquire(ctx, t.lock, r)
+		granted <- grant{h, err}
+	}()
+	return granted
+}
+
+// settled is how a request ended.
+func (t *trial) settled(granted <-chan grant) grant {
+	t.Helper()
+	return locktest.Await(t, "the answer to a request", granted)
+}
+
+func (t *trial) got(granted <-chan grant) *hold {
+	t.Helper()
+	g := t.settled(granted)
+	if g.err != nil {
+		t.Fatalf("acquire: %v", g.err)
+	}
+	return g.hold
+}
+
+func (t *trial) acquire(p *process, r request) *hold {
+	t.Helper()
+	return t.got(t.soon(t.ctx, p, r))
+}
+
+// refused checks that a request ends with an error.
+func (t *trial) refused(granted <-chan grant, want error) {
+	t.Helper()
+	if g := t.settled(granted); !errors.Is(g.err, want) {
+		t.Fatalf("error %v, want %v", g.err, want)
+	}
+}
+
+// pending checks that a request has no answer yet.
+func (t *trial) pending(granted ...<-chan grant) {
+	t.Helper()
+	for _, each := range granted {
+		select {
+		case g := <-each:
+			t.Fatalf("somebody was granted the lock out of turn: %v", g.err)
+		default:
+		}
+	}
+}
+
+// answered makes a request that is not to wait long. On a loaded machine it may have no answer
+// in that time, and is made again.
+func (t *trial) answered(ask func() (*hold, error)) (h *hold, err error) {
+	t.Helper()
+	redistest.Eventually(t, "an answer of Redis", func() bool {
+		h, err = ask()
+		return !errors.Is(err, lockkeeper.ErrUnavailable)
+	})
+	return h, err
+}
+
+func (t *trial) ask(p *process, r request) <-chan grant {
+	t.Helper()
+	answer := make(chan grant, 1)
+	h, err := t.answered(func() (*hold, error) {
+		g := t.settled(t.soon(t.ctx, p, r))
+		return g.hold, g.err
+	})
+	answer <- grant{h, err}
+	return answer
+}
+
+// isHeld checks that nobody else gets the lock.
+func (t *trial) isHeld(processes ...*process) {
+	t.Helper()
+	for _, p := range processes {
+		t.refused(t.ask(p, request{try: true}), lockkeeper.ErrHeld)
+	}
+}
+
+// isFree checks that each process gets the lock at once.
+func (t *trial) isFree(processes ...*process) {
+	t.Helper()
+	for _, p := range processes {
+		t.release(t.got(t.ask(p, request{try: true})))
+	}
+}
+
+// passes checks that each process gets the lock, which is free or about to be.
+func (t *trial) passes(processes ...*process) {
+	t.Helper()
+	for _, p := range processes {
+		t.release(t.acquire(p, request{}))
+	}
+}
+
+// released is the outcome of a release.
+func (t *trial) released(h *hold) error {
+	t.Helper()
+	return locktest.Limited(t, "the answer to a release", func() error { return h.release(t.ctx) })
+}
+
+// release gives a hold back. On a loaded machine Redis may be late to confirm it; the lock is
+// free all the same when its TTL is over.
+func (t *trial) release(h *hold) {
+	t.Helper()
+	switch err := t.released(h); {
+	case errors.Is(err, lockkeeper.ErrUnavailable):
+		time.Sleep(ttl)
+	case err != nil:
+		t.Fatalf("release: %v", err)
+	}
+}
+
+// notReleased checks that a hold cannot be released, for one of these reasons.
+func (t *trial) notReleased(h *hold, want ...error) {
+	t.Helper()
+	if err := t.released(h); !slices.ContainsFunc(want, func(w error) bool { return errors.Is(err, w) }) {
+		t.Fatalf("release of what is over: error %v, want %v", err, want)
+	}
+}
+
+// isLost waits until the holder is told of its loss.
+func (t *trial) isLost(h *hold) {
+	t.Helper()
+	locktest.Await(t, "the news of a loss", h.lost)
+}
+
+// lasts checks that the holder was not told of a loss.
+func (t *trial) lasts(h *hold) {
+	t.Helper()
+	select {
+	case <-h.lost:
+		t.Fatal("the hold was lost")
+	default:
+	}
+}
+
+// stays checks that a hold lasts for that long, and that nobody else gets the lock.
+func (t *trial) stays(h *hold, other *process, d time.Duration) {
+	t.Helper()
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(ttl / 10) {
+		t.lasts(h)
+		t.isHeld(other)
+	}
+	t.lasts(h)
+}
+
+// waiting waits until so many requests of a process wait.
+func (t *trial) waiting(p *process, n int) {
+	t.Helper()
+	redistest.Eventually(t, fmt.Sprintf("%d requests wait", n), func() bool {
+		s, err := p.inspect(t.ctx, t.lock)
+		return err == nil && s.waiters == n
+	})
+}
+
+// queued waits until so many requests of all processes stand in line, if there is one.
+func (t *trial) queued(p *process, n int) {
+	t.Helper()
+	if t.ordered {
+		redistest.Eventually(t, fmt.Sprintf("%d requests stand in line", n), func() bool {
+			s, err := p.inspect(t.ctx, t.lock)
+			return err == nil && s.queue == n
+		})
+	}
+}
