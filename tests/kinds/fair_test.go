@@ -4,6 +4,8 @@ package kinds_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -11,7 +13,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
@@ -42,32 +43,6 @@ func TestFairMoreWaitersThanEntries(t *testing.T) {
 		}
 	}
 	locktest.Release(t, hold)
-	k.awaitNothing(t)
-}
-
-// The head has not heard that the lock is free, and gives up: it is for the next now.
-func TestFairHeadThatGivesUpWakesTheNext(t *testing.T) {
-	t.Parallel()
-	r := locktest.Far(t, redistest.Shared(t), locktest.NoPolling)
-	next := locktest.Far(t, r.Server, locktest.NoPolling)
-	k := newFairKey(t, r.Server)
-	hold := locktest.Acquire(t, k.of(locktest.Open(t, r.Server.URL(), locktest.NoPolling)))
-	ctx, giveUp := context.WithCancel(locktest.Within(t))
-	wait := func(ctx context.Context, r *locktest.Remote) <-chan locktest.Grant {
-		tries := counted(r.Proxy, redistest.Script(scripts.SyncQueue.SHA))
-		granted, entry := k.enqueue(t, ctx, r.Site)
-		k.awaitListener(t, entry) // a try of its own after it has begun to listen would find the lock free
-		redistest.Eventually(t, "two tries", func() bool { return tries.Load() >= 2 })
-		return granted
-	}
-	head, second := wait(ctx, r), wait(locktest.Within(t), next)
-	r.Proxy.DropMessages(true)
-	locktest.Release(t, hold)
-	locktest.Pending(t, head, "it was not told")
-	locktest.Pending(t, second, "it is not its turn")
-	giveUp()
-	locktest.Ends(t, head, context.Canceled)
-	locktest.Release(t, locktest.Got(t, second).Hold) // which does not look by itself
 	k.awaitNothing(t)
 }
 
@@ -114,35 +89,6 @@ func TestFairWaitersDoNotSpin(t *testing.T) {
 	}
 }
 
-// With nothing but ended leases to move it on, a fair lock goes round in order; what Redis
-// keeps is the lease of whom it was passed on to.
-func TestFairLeasesEndInOrder(t *testing.T) {
-	t.Parallel()
-	const lease = 400 * time.Millisecond
-	k := newFairKey(t, redistest.Shared(t))
-	s := sites(t, k.Key, brisk, 2)
-	hold := locktest.Acquire(t, k.of(s[0]))
-	var waiters []<-chan locktest.Grant
-	for i := range 4 {
-		waiter, _ := k.enqueue(t, locktest.Within(t), s[i/2], lockkeeper.WithLease(lease)) // passed on here, and there
-		waiters = append(waiters, waiter)
-	}
-	last, _ := k.enqueue(t, locktest.Within(t), s[0])
-	locktest.Release(t, hold)
-	for i, waiter := range waiters {
-		leased := locktest.Got(t, waiter).Hold
-		if ttl := k.Ttl(t); ttl > lease {
-			t.Errorf("the TTL is %v, and the lease %v", ttl, lease)
-		}
-		locktest.EndedBy(t, leased, messages.Reason_REASON_EXPIRED)
-		for _, later := range append(waiters[i+1:], last)[1:] {
-			locktest.Pending(t, later, "it is not its turn")
-		}
-	}
-	locktest.Release(t, locktest.Got(t, last).Hold)
-	k.awaitNothing(t)
-}
-
 // Waiters that live keep their places for longer than a dead one would.
 func TestFairEntriesAreKeptAlive(t *testing.T) {
 	t.Parallel()
@@ -161,4 +107,83 @@ func TestFairEntriesAreKeptAlive(t *testing.T) {
 	}
 	k.pass(t)
 	k.handOver(t, locktest.Got(t, first).Hold, second)
+}
+
+// What is done though nobody hears of it is done once.
+func TestFairLostReplies(t *testing.T) {
+	t.Parallel()
+	locktest.Losing(t, scripts.SyncQueue, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
+		k, ctx := newFairKey(t, r.Server), r.Context(t)
+		lose()
+		hold := locktest.AcquireIn(t, ctx, k.of(r.Site))
+		k.HeldBy(t, r.Site, "1")
+		lose()
+		r.Release(t, hold)
+		k.awaitNothing(t)
+
+		k.TakeAs(t, locktest.Redisson, time.Minute)
+		lose()
+		first, entry := k.enqueue(t, ctx, r.Site)
+		k.awaitListener(t, entry)
+		if line := k.line(t); len(line) != 1 {
+			t.Errorf("one waiter, and the queue is %v", line)
+		}
+		second, _ := k.enqueue(t, ctx, r.Site)
+		k.pass(t)
+		hold = locktest.Got(t, first).Hold
+		lose() // while it is passed on
+		r.Release(t, hold)
+		hold = locktest.Got(t, second).Hold
+		k.HeldBy(t, r.Site, "1")
+		r.Release(t, hold)
+		k.awaitNothing(t)
+	})
+}
+
+// A waiter that gives up while Redis is silent leaves its place in the queue.
+func TestFairWaiterGivesUpWhileRedisIsSilent(t *testing.T) {
+	t.Parallel()
+	cfg := lockkeeper.Config{Watchdog: 2 * redistest.Limit, CallTimeout: 200 * time.Millisecond, Poll: 300 * time.Millisecond}
+	r := locktest.Far(t, redistest.Shared(t), cfg)
+	k := newFairKey(t, r.Server)
+	hold := locktest.Acquire(t, k.of(r.Site))
+	first, entry := k.enqueue(t, locktest.Within(t), locktest.Open(t, k.Server.URL(), cfg))
+	r.Proxy.Freeze(true)
+	_, err := k.of(r.Site).Acquire(locktest.Within(t), lockkeeper.WithWait(500*time.Millisecond))
+	r.Proxy.Freeze(false)
+	if !errors.Is(err, lockkeeper.ErrTimeout) && !errors.Is(err, lockkeeper.ErrUnavailable) {
+		t.Errorf("error %v", err)
+	}
+	redistest.Eventually(t, "the first to be alone in the queue", func() bool { return slices.Equal(k.line(t), []string{entry}) })
+	k.handOver(t, hold, first)
+}
+
+// A foreign head that does not come keeps its place until its timeout, and no longer. If
+// nobody can tell it, since its process is dead, it costs no more than one of ours, whatever
+// its timeout; one without a timeout, which would stand there for ever, costs nothing.
+func TestFairForeignHeadThatDoesNotCome(t *testing.T) {
+	t.Parallel()
+	k := newFairKey(t, redistest.Shared(t))
+	briefly := lockkeeper.Config{Poll: 200 * time.Millisecond, WaiterTimeout: time.Second}
+	waited := func(cfg lockkeeper.Config, until int64) {
+		t.Helper()
+		hold := locktest.Acquire(t, k.of(locktest.Open(t, k.Server.URL(), cfg)))
+		if early := until - k.now(t); early > 1 {
+			t.Errorf("granted %d ms before the foreign waiter's time was over", early)
+		}
+		if line := k.line(t); len(line) != 0 {
+			t.Errorf("the queue is %v", line)
+		}
+		k.handOver(t, hold)
+	}
+	k.stand(t, locktest.Redisson)
+	until := k.now(t) + 1000
+	k.Do(t, "ZADD", k.timeouts, fmt.Sprint(until), locktest.Redisson)
+	waited(locktest.NoPolling, until)
+
+	k.stand(t, locktest.Redisson) // for five minutes
+	waited(briefly, k.now(t)+briefly.WaiterTimeout.Milliseconds())
+
+	k.Do(t, "RPUSH", k.queue, locktest.Redisson)
+	waited(locktest.NoPolling, 0)
 }

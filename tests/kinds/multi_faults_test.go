@@ -29,23 +29,6 @@ func distant(t testing.TB, n int, cfg lockkeeper.Config) (links []*locktest.Remo
 	return links, lockkeeper.MultiLock(locks...)
 }
 
-// All members share one deadline: none begins afresh with each.
-func TestMultiSharedDeadline(t *testing.T) {
-	t.Parallel()
-	cfg := brisk
-	cfg.CallTimeout = 700 * time.Millisecond
-	links, whole := distant(t, 3, cfg)
-	for _, r := range links {
-		r.Proxy.Delay(150 * time.Millisecond) // each takes 300 ms, all of them longer than one may
-	}
-	locktest.Refused(t, lockkeeper.ErrUnavailable, whole)
-	for _, r := range links {
-		r.Proxy.Delay(0)
-		r.AwaitFree(t)
-	}
-	locktest.Passes(t, whole)
-}
-
 // What was taken is given back also when a later server hangs, or its reply is lost.
 func TestMultiRollBack(t *testing.T) {
 	t.Parallel()

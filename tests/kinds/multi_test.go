@@ -3,6 +3,7 @@ package kinds_test
 // MultiLocks of all kinds of members, on several servers.
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/types/known/durationpb"
-
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // memberKinds are the kinds that a MultiLock may have as members. A reader keeps no other out.
@@ -89,10 +90,6 @@ func (b *bundle) heldTimes(t testing.TB, count string) {
 	}
 }
 
-func multiMessage(members ...*messages.Lock) *messages.Lock {
-	return &messages.Lock{Kind: messages.Kind_KIND_MULTI, Members: members}
-}
-
 // Whichever member is held elsewhere: none of the others is held meanwhile. What is held is
 // held as often, and for as long, by each of them.
 func TestMultiAllOrNothing(t *testing.T) {
@@ -129,24 +126,6 @@ func TestMultiAllOrNothing(t *testing.T) {
 	here.awaitLeft(t)
 }
 
-// Locks on one Redis are taken by one command, whatever their kinds.
-func TestMultiOneScript(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	b := newBundle(t, locktest.NoPolling, server)
-	locktest.Passes(t, b.Lock) // the server knows the scripts
-	server.ResetStats(t)
-	hold := locktest.Acquire(t, b.Lock)
-	calls := server.Calls(t)
-	if n := calls["evalsha"] + calls["eval"]; n != 1 {
-		t.Errorf("%d members were taken by %d scripts, want 1", len(b.members), n)
-	}
-	locktest.Release(t, hold)
-	if n := server.Calls(t)["evalsha"] - 1; n > int64(len(b.members)) {
-		t.Errorf("%d members were given back by %d scripts", len(b.members), n)
-	}
-}
-
 // The order in which the members are named does not matter, except for the tokens.
 func TestMultiOrder(t *testing.T) {
 	t.Parallel()
@@ -170,17 +149,10 @@ func TestMultiOrder(t *testing.T) {
 	}
 	locktest.Release(t, inner)
 	locktest.Release(t, hold)
+}
 
-	p := s.Probe(t)
-	ma, mb, mc := locktest.KindMessage("fenced", k.Name+".a"), locktest.KindMessage("plain", k.Name+".b"), locktest.KindMessage("fenced", k.Name+".c")
-	first := locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: multiMessage(ma, mb, mc)})
-	second := locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: multiMessage(mc, mb, ma)})
-	if !slices.Equal(first.MemberTokens, []int64{2, 0, 5}) || second.HoldCount != 2 || !slices.Equal(second.MemberTokens, []int64{5, 0, 2}) {
-		t.Errorf("by message: tokens %v, and in another order %v, with a count of %d", first.MemberTokens, second.MemberTokens, second.HoldCount)
-	}
-	for range 2 {
-		locktest.Ask[*messages.Released](t, p, &messages.Release{Lock: multiMessage(mb, ma, mc)})
-	}
+func multiMessage(members ...*messages.Lock) *messages.Lock {
+	return &messages.Lock{Kind: messages.Kind_KIND_MULTI, Members: members}
 }
 
 func TestMultiInput(t *testing.T) {
@@ -225,4 +197,89 @@ func TestMultiInput(t *testing.T) {
 	if keys := left(t, k.Name, k.Server); len(keys) > 0 {
 		t.Errorf("left behind: %q", keys)
 	}
+}
+
+// A holder of one member in the same process is a stranger like any other, whom a refusal
+// leaves alone.
+func TestMultiBesideItsMembers(t *testing.T) {
+	t.Parallel()
+	for _, kind := range memberKinds[:4] {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s, a := locktest.New(t, brisk)
+			member := locktest.Kinds[kind](s, a.LockName)
+			one, two := lockkeeper.MultiLock(member, s.Lock(a.Name+"b")), lockkeeper.MultiLock(s.Lock(a.Name+"c"), member)
+			for what, turn := range map[string]struct{ holder, wait *lockkeeper.Lock }{
+				"a member, then the MultiLock": {member, one}, "the MultiLock, then a member": {one, member}, "two MultiLocks": {one, two},
+			} {
+				hold := locktest.Acquire(t, turn.holder)
+				owners := a.Owners(t)
+				for range 10 {
+					locktest.Refused(t, lockkeeper.ErrHeld, turn.wait)
+				}
+				granted := locktest.AcquireSoon(locktest.Within(t), turn.wait)
+				locktest.AwaitWaiters(t, turn.wait, 1)
+				if err := hold.Ensure(locktest.Within(t), brisk.Watchdog*989/1000); err != nil { // behind whatever the waiter has sent
+					t.Errorf("%s: %v", what, err)
+				}
+				if now := a.Owners(t); !maps.Equal(now, owners) {
+					t.Errorf("%s: held by %v, and now by %v", what, owners, now)
+				}
+				locktest.Release(t, hold)
+				locktest.Release(t, locktest.Got(t, granted).Hold)
+			}
+			redistest.Eventually(t, "nothing to be left", func() bool { return len(left(t, a.Name, a.Server)) == 0 })
+		})
+	}
+}
+
+// While a member is held elsewhere, the messages about those that a try takes and
+// gives back are no reason to try again.
+func TestMultiNoEcho(t *testing.T) {
+	t.Parallel()
+	const poll, tries = 200 * time.Millisecond, 6
+	for what, names := range map[string][2]string{"other names": {"a", "b"}, "names reversed": {"b", "a"}, "one name": {"a", "a"}} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			var links []*locktest.Remote
+			var members []*lockkeeper.Lock
+			base := redistest.Name(t)
+			for i, server := range redistest.SharedServers(t, 2) {
+				r := locktest.Far(t, server, lockkeeper.Config{Poll: poll})
+				r.Name = base + names[i]
+				r.Channel = "redisson_lock__channel:{" + r.Name + "}"
+				links, members = append(links, r), append(members, r.Lock(r.Name), r.FencedLock(r.Name+"+"))
+			}
+			whole := lockkeeper.MultiLock(members...)
+			for i, r := range links {
+				r.TakeAs(t, locktest.Redisson, -1)
+				ctx, cancel := context.WithCancel(context.Background())
+				granted := locktest.AcquireSoon(ctx, whole)
+				locktest.AwaitWaiters(t, whole, 1)
+				r.AwaitSubscribers(t, 1)
+				looks, began := counted(r.Proxy, redistest.Script(scripts.AcquireAll.SHA)), time.Now()
+				redistest.Eventually(t, "a few refusals", func() bool { return looks.Load() >= tries })
+				// One may have been under way, and one was due.
+				if took := time.Since(began); took < (tries-3)*poll/2 {
+					t.Errorf("held on server %d: %d tries in %v, with a poll bound of %v", i, tries, took, poll)
+				}
+				cancel()
+				locktest.Ends(t, granted, context.Canceled)
+				r.Unlock(t)
+			}
+			locktest.Passes(t, whole)
+		})
+	}
+}
+
+// The subscriber of one System is known to the actors of another as soon as there is one.
+func TestMultiWaitsOnANewSystem(t *testing.T) {
+	t.Parallel()
+	k := locktest.NewKey(t, redistest.Shared(t))
+	k.TakeAs(t, locktest.Redisson, time.Minute)
+	s := sites(t, k, lockkeeper.Config{}, 2)
+	granted := locktest.AcquireSoon(locktest.Within(t), lockkeeper.MultiLock(s[0].Lock(k.Name+"0"), s[1].Lock(k.LockName), s[1].Lock(k.Name+"1")))
+	k.AwaitSubscribers(t, 1)
+	k.Unlock(t)
+	locktest.Release(t, locktest.Got(t, granted).Hold)
 }

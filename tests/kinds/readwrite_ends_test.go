@@ -17,38 +17,6 @@ import (
 // patient is renewed often, and outlives a busy machine.
 var patient = lockkeeper.Config{Watchdog: 8 * time.Second, Renewal: 300 * time.Millisecond, Poll: 300 * time.Millisecond}
 
-// A reader with a lease of its own, or a max hold, ends alone, whoever was first.
-func TestReadersEndAlone(t *testing.T) {
-	t.Parallel()
-	for what, test := range map[string]struct {
-		option lockkeeper.Option
-		reason messages.Reason
-	}{
-		"lease":    {lockkeeper.WithLease(time.Second), messages.Reason_REASON_EXPIRED},
-		"max hold": {lockkeeper.WithMaxHold(time.Second), messages.Reason_REASON_MAX_HOLD},
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			k, s, other := readWrite(t, patient)
-			first := locktest.Acquire(t, k.read(s), test.option)
-			stays := []*lockkeeper.Hold{locktest.Acquire(t, k.read(s)), locktest.Acquire(t, k.read(other))}
-			last := locktest.Acquire(t, k.read(s), test.option)
-			for _, bounded := range []*lockkeeper.Hold{first, last} {
-				locktest.EndedBy(t, bounded, test.reason)
-				locktest.IsError(t, bounded.Release(locktest.Within(t)), lockkeeper.ErrLost)
-			}
-			for _, owner := range k.heldAs(t, "read", "1", s, other) {
-				k.leaseKey(owner, 1).Renewed(t, time.Second)
-			}
-			for _, hold := range stays {
-				locktest.Good(t, hold)
-				locktest.Release(t, hold)
-			}
-			k.awaitNothing(t)
-		})
-	}
-}
-
 // Every reader has a lease of its own: what becomes of one does not shorten another's, nor
 // does a living reader keep that of a dead process alive.
 func TestReadersLeasesAreTheirOwn(t *testing.T) {
@@ -118,11 +86,9 @@ func TestLossIsToldToAllReaders(t *testing.T) {
 		meddle func(t *testing.T, k rwKey, s *locktest.Site)
 		reason messages.Reason
 	}{
-		"deleted": {func(t *testing.T, k rwKey, _ *locktest.Site) { k.remove(t) }, messages.Reason_REASON_GONE},
+		"deleted": {func(t *testing.T, k rwKey, _ *locktest.Site) { k.remove(t, "") }, messages.Reason_REASON_GONE},
 		"taken": {func(t *testing.T, k rwKey, _ *locktest.Site) {
-			k.remove(t)
-			k.Atomically(t, `redis.call('HSET', KEYS[1], 'mode', 'write', ARGV[1], 1) redis.call('PEXPIRE', KEYS[1], 1000)`,
-				[]string{k.Name}, locktest.Redisson+":write")
+			k.remove(t, `redis.call('HSET', KEYS[1], 'mode', 'write', ARGV[1], 1) redis.call('PEXPIRE', KEYS[1], 1000)`)
 		}, messages.Reason_REASON_TAKEN},
 		"forced": {func(t *testing.T, k rwKey, s *locktest.Site) { locktest.ForceRelease(t, k.read(s), true) }, messages.Reason_REASON_FORCED},
 		"closed": {func(t *testing.T, _ rwKey, s *locktest.Site) {
@@ -136,7 +102,7 @@ func TestLossIsToldToAllReaders(t *testing.T) {
 			holds = append(holds, locktest.AcquireIn(t, holds[0].Context(), k.read(s)))
 			readers, ids := []*locktest.Probe{s.Probe(t), s.Probe(t)}, []string{}
 			for _, reader := range readers {
-				ids = append(ids, locktest.Ask[*messages.Acquired](t, reader, &messages.Acquire{Lock: k.message(shared)}).HoldId)
+				ids = append(ids, locktest.Ask[*messages.Acquired](t, reader, &messages.Acquire{Lock: k.message()}).HoldId)
 			}
 			test.meddle(t, k, s)
 			for _, hold := range holds {
@@ -149,7 +115,7 @@ func TestLossIsToldToAllReaders(t *testing.T) {
 				if what == "closed" {
 					continue
 				}
-				late := locktest.Ask[*messages.NotReleased](t, reader, &messages.Release{Lock: k.message(shared), HoldId: ids[i]})
+				late := locktest.Ask[*messages.NotReleased](t, reader, &messages.Release{Lock: k.message(), HoldId: ids[i]})
 				if late.Reason != messages.Reason_REASON_LOST {
 					t.Errorf("a release after the loss: %v", late)
 				}
@@ -158,33 +124,6 @@ func TestLossIsToldToAllReaders(t *testing.T) {
 			k.awaitNothing(t)
 		})
 	}
-}
-
-// A force release concerns one mode.
-func TestForceReleasePerMode(t *testing.T) {
-	t.Parallel()
-	k, a, b := readWrite(t, locktest.NoPolling)
-	writing := locktest.Acquire(t, k.write(a))
-	reading := locktest.AcquireIn(t, writing.Context(), k.read(a))
-	reader := locktest.AcquireSoon(locktest.Within(t), k.read(b))
-	k.AwaitSubscribers(t, 1)
-	locktest.ForceRelease(t, k.read(a), false)
-	locktest.ForceRelease(t, k.read(b), false)
-	locktest.Good(t, writing, reading)
-	locktest.ForceRelease(t, k.write(a), true)
-	locktest.EndedBy(t, writing, messages.Reason_REASON_FORCED)
-	locktest.EndedBy(t, reading, messages.Reason_REASON_FORCED)
-	next := locktest.Got(t, reader).Hold
-	locktest.ForceRelease(t, k.write(a), false)
-	locktest.ForceRelease(t, k.write(b), false)
-	locktest.Good(t, next)
-	writer := locktest.AcquireSoon(locktest.Within(t), k.write(a))
-	k.awaitAnnounced(t, 1)
-	locktest.ForceRelease(t, k.read(b), true)
-	locktest.EndedBy(t, next, messages.Reason_REASON_FORCED)
-	locktest.Release(t, locktest.Got(t, writer).Hold)
-	locktest.ForceRelease(t, k.read(a), false)
-	k.awaitNothing(t)
 }
 
 // What is done though nobody hears of it is done once.

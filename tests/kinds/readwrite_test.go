@@ -42,14 +42,7 @@ func (k rwKey) read(s *locktest.Site) *lockkeeper.Lock { return s.ReadWriteLock(
 
 func (k rwKey) write(s *locktest.Site) *lockkeeper.Lock { return s.ReadWriteLock(k.LockName).Write() }
 
-func (k rwKey) message(mode messages.Mode) *messages.Lock {
-	return &messages.Lock{Name: k.LockName, Kind: messages.Kind_KIND_READ_WRITE, Mode: mode}
-}
-
-const (
-	shared    = messages.Mode_MODE_SHARED
-	exclusive = messages.Mode(0)
-)
+func (k rwKey) message() *messages.Lock { return locktest.KindMessage("read", k.LockName) }
 
 // leaseKey tells of an owner's i-th read hold.
 func (k rwKey) leaseKey(owner string, i int) locktest.Key {
@@ -96,10 +89,10 @@ func (k rwKey) heldTwice(t testing.TB, reads string) (owner string) {
 	return owner
 }
 
-// remove deletes the lock, and the keys of its leases.
-func (k rwKey) remove(t testing.TB) {
+// remove deletes the lock and the keys of its leases, and then runs a script, all at once.
+func (k rwKey) remove(t testing.TB, then string) {
 	t.Helper()
-	k.Do(t, append([]string{"DEL", k.Name}, k.Server.Keys(t, "*{"+k.Name+"}*")...)...)
+	k.Atomically(t, "redis.call('DEL', unpack(KEYS)) "+then, append([]string{k.Name}, k.Server.Keys(t, "*{"+k.Name+"}*")...), locktest.Redisson+":write")
 }
 
 // awaitNothing waits until the lock has left nothing in Redis, and nobody listens.
@@ -115,29 +108,6 @@ func (k rwKey) awaitNothing(t testing.TB) {
 func (k rwKey) awaitAnnounced(t testing.TB, want int64) {
 	t.Helper()
 	redistest.Eventually(t, "the announcement", func() bool { return k.Number(t, "EXISTS", k.writer) == want })
-}
-
-// A reader that comes to others of its process asks nobody.
-func TestReadersShareWithoutRoundTrips(t *testing.T) {
-	t.Parallel()
-	k := newRWKey(t, redistest.Start(t))
-	s := locktest.Open(t, k.Server.URL(), lockkeeper.Config{HandOffLimit: 10 * time.Second})
-	first := locktest.Acquire(t, k.read(s))
-	k.Server.ResetStats(t)
-	var holds []*lockkeeper.Hold
-	for range 100 {
-		holds = append(holds, locktest.Acquire(t, k.read(s)))
-	}
-	k.heldAs(t, "read", "1", s)
-	for _, hold := range holds {
-		locktest.Release(t, hold)
-	}
-	if calls := k.Server.Calls(t); calls["evalsha"]+calls["eval"] > 0 {
-		t.Errorf("100 readers that joined another made %v", calls)
-	}
-	locktest.Good(t, first)
-	locktest.Release(t, first)
-	k.awaitNothing(t)
 }
 
 // Nobody who reads for longer than a process may keep a lock keeps others from reading.
@@ -296,69 +266,22 @@ func TestDowngradeWakesReaders(t *testing.T) {
 	k.awaitNothing(t)
 }
 
-func TestReadWriteByMessage(t *testing.T) {
-	t.Parallel()
-	k, s, _ := readWrite(t, locktest.NoPolling)
-	readers, writer := []*locktest.Probe{s.Probe(t), s.Probe(t)}, s.Probe(t)
-	acquire := func(p *locktest.Probe, mode messages.Mode) {
-		t.Helper()
-		if granted := locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: k.message(mode)}); granted.HoldCount != 1 || granted.Lock.Mode != mode {
-			t.Errorf("granted %v", granted)
-		}
-	}
-	release := func(p *locktest.Probe, mode messages.Mode, left int64) {
-		t.Helper()
-		if released := locktest.Ask[*messages.Released](t, p, &messages.Release{Lock: k.message(mode)}); released.HoldCount != left {
-			t.Errorf("released %v, want a count of %d", released, left)
-		}
-	}
-	for _, reader := range readers {
-		acquire(reader, shared)
-	}
-	k.heldAs(t, "read", "1", s)
-	upgrade := locktest.Ask[*messages.NotAcquired](t, readers[0], &messages.Acquire{Lock: k.message(exclusive)})
-	if upgrade.Reason != messages.Reason_REASON_REENTRY {
-		t.Errorf("refused with %v", upgrade)
-	}
-	writer.Send(&messages.Acquire{Lock: k.message(exclusive)})
-	locktest.AwaitWaiters(t, k.write(s), 1)
-	for _, reader := range readers {
-		if len(writer.Mail) > 0 {
-			t.Error("the writer has an answer while somebody reads")
-		}
-		release(reader, shared, 0)
-	}
-	locktest.Next[*messages.Acquired](t, writer)
-	acquire(writer, shared)
-	release(writer, exclusive, 1) // it still reads
-	k.heldAs(t, "read", "1", s)
-	if refused := locktest.Ask[*messages.NotReleased](t, writer, &messages.Release{Lock: k.message(exclusive)}); refused.Reason != messages.Reason_REASON_NOT_HELD {
-		t.Errorf("a reader released what it does not write: %v", refused)
-	}
-	release(writer, shared, 0)
-	k.awaitNothing(t)
-}
-
 // The death of a reader ends its hold, however often it has it, and nobody else's.
 func TestDeathOfAReader(t *testing.T) {
 	t.Parallel()
 	k, s, other := readWrite(t, locktest.NoPolling)
-	dies, stays, waits := s.Probe(t), s.Probe(t), s.Probe(t)
+	dies, stays := s.Probe(t), s.Probe(t)
 	for _, p := range []*locktest.Probe{dies, dies, stays} {
-		locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: k.message(shared)})
+		locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: k.message()})
 	}
 	k.heldAs(t, "read", "2", s)
-	waits.Send(&messages.Acquire{Lock: k.message(exclusive)})
-	locktest.AwaitWaiters(t, k.write(s), 1)
-	waits.Die()
-	locktest.AwaitWaiters(t, k.write(s), 0)
 	dies.Die()
 	redistest.Eventually(t, "the dead reader's holds to be gone", func() bool {
 		_, holders := k.holders(t)
 		return slices.Equal(slices.Collect(maps.Values(holders)), []string{"1"})
 	})
-	status := locktest.Ask[*messages.Status](t, s.Probe(t), &messages.Inspect{Lock: k.message(shared)})
-	if !status.Locked || !status.HeldHere || status.Mode != shared || status.Holders != 1 || len(stays.Mail) > 0 {
+	status := locktest.Ask[*messages.Status](t, s.Probe(t), &messages.Inspect{Lock: k.message()})
+	if !status.Locked || !status.HeldHere || status.Mode != messages.Mode_MODE_SHARED || status.Holders != 1 || len(stays.Mail) > 0 {
 		t.Errorf("status %v, and who stays has %d messages", status, len(stays.Mail))
 	}
 	writer := locktest.AcquireSoon(locktest.Within(t), k.write(other))

@@ -35,11 +35,6 @@ func TestRedValidity(t *testing.T) {
 		t.Errorf("a lease of %v has a validity of %v, and at most %v are left of it", lease, v, most)
 	}
 	locktest.Next[*messages.LeaseLost](t, probe)
-
-	hold := locktest.Acquire(t, p.Lock)
-	locktest.IsError(t, hold.Ensure(locktest.Within(t), redConfig.Watchdog), lockkeeper.ErrInvalid)
-	locktest.Ensure(t, hold, redConfig.Watchdog/2)
-	locktest.Release(t, hold)
 	q.awaitFree(t)
 }
 
@@ -212,12 +207,6 @@ func TestRedStartsWithoutAServer(t *testing.T) {
 	t.Parallel()
 	q := ownQuorum(t, redConfig, 3)
 	q.servers[2].Kill(t)
-	if client, err := lockkeeper.Connect(q.servers[2].URL()); err == nil {
-		client.Close()
-		t.Error("Connect has reached a server that is away")
-	} else if !errors.Is(err, lockkeeper.ErrUnavailable) {
-		t.Errorf("connect: %v", err)
-	}
 	var sites []*locktest.Site
 	for _, server := range q.servers {
 		client, err := lockkeeper.ConnectLater(server.URL())

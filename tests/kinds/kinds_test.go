@@ -1,3 +1,6 @@
+// Package kinds_test has what sets the kinds of lock apart: the order of a fair lock, readers and
+// writers, the members of a MultiLock, the majority of a RedLock. What they have in common is
+// tested in tests/conformance.
 package kinds_test
 
 import (
@@ -8,6 +11,11 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
+
+func TestMain(m *testing.M) {
+	locktest.Overlap()
+	locktest.Main(m)
+}
 
 // A forced release, in the holder's process or elsewhere, wakes a waiter that does not look by
 // itself, and the hold is lost.
