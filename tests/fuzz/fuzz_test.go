@@ -1,24 +1,20 @@
 package fuzz_test
 
 import (
-	"context"
 	"errors"
-	"log/slog"
 	"math"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
-
-	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/actors"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
+
+func TestMain(m *testing.M) { locktest.Main(m) }
 
 const decade = 10 * 365 * 24 * time.Hour
 
@@ -48,7 +44,7 @@ func FuzzConfig(f *testing.F) {
 			Watchdog: d(watchdog), Renewal: d(renewal), HandOffLimit: d(handOffLimit), Poll: d(poll), CallTimeout: d(callTimeout),
 			WaiterTimeout: d(waiterTimeout), Idle: d(idle), QueueLimit: queueLimit, KeyPrefix: prefix,
 		}
-		system := quietly(&journal{})
+		system := locktest.QuietActorSystem()
 		locks, err := lockkeeper.New(system, client, c)
 		if err != nil {
 			refused(t, c, err)
@@ -151,20 +147,7 @@ func FuzzLocks(f *testing.F) {
 		}
 	}
 	server := redistest.Shared(f)
-	client, err := lockkeeper.Connect(server.URL())
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(client.Close)
-	locks, err := lockkeeper.New(quietly(&journal{}), client, lockkeeper.Config{KeyPrefix: "fuzz", Idle: 10 * time.Millisecond})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(func() {
-		if err := locks.Close(locktest.Within(f)); err != nil {
-			f.Error(err)
-		}
-	})
+	locks := locktest.Open(f, server.URL(), lockkeeper.Config{KeyPrefix: "fuzz", Idle: 10 * time.Millisecond})
 	f.Fuzz(func(t *testing.T, name string, kind, given uint8, lease, wait, maxHold int64) {
 		rw := locks.ReadWriteLock(name)
 		lock := []*lockkeeper.Lock{locks.Lock(name), locks.FencedLock(name), locks.FairLock(name), rw.Read(), rw.Write(), lockkeeper.MultiLock(locks.Lock(name))}[kind%6]
@@ -213,136 +196,4 @@ func FuzzLocks(f *testing.F) {
 			t.Errorf("%q is left, %v", name, err)
 		}
 	})
-}
-
-// A server, or a proxy before it, that replies something else than the scripts do crashes
-// no lock actor: every call is answered in time.
-func FuzzServer(f *testing.F) {
-	for i, reply := range []string{
-		"", "_\r\n", "$-1\r\n", "+OK\r\n", "-ERR unknown command 'EVALSHA'\r\n", "-NOPERM no\r\n", "-BUSY later\r\n", "*0\r\n", ":0\r\n", ":1\r\n", ":-1\r\n", ":-2\r\n",
-		"*2\r\n:9223372036854775807\r\n+x\r\n", "*2\r\n:-9223372036854775808\r\n+x\r\n", "*3\r\n:1\r\n:0\r\n+\r\n", "*4\r\n:1\r\n:5\r\n+5,9\r\n+2\r\n",
-		"*4\r\n:0\r\n:1\r\n+\r\n+1\r\n", "*3\r\n:-1\r\n:0\r\n+\r\n", "*3\r\n:7\r\n:7\r\n:7\r\n", "*2\r\n:1\r\n:9223372036854775807\r\n", "*1\r\n-ERR inside\r\n",
-		"*2\r\n*1\r\n:1\r\n+x\r\n", "%1\r\n+k\r\n:1\r\n", ",1.5\r\n", "#t\r\n", "*3\r\n:-3\r\n:20000\r\n+\r\n", "*3\r\n_\r\n_\r\n_\r\n",
-	} {
-		f.Add([]byte(reply), uint8(i)) // all kinds with all of them would take a while
-	}
-	s := redistest.NewImpostor(f)
-	client, err := lockkeeper.Connect(s.URL())
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Cleanup(client.Close)
-	f.Fuzz(func(t *testing.T, reply []byte, kind uint8) {
-		if !oneFrame(string(reply)) {
-			return // rueidis gives up the process over replies to nothing
-		}
-		s.Answer(string(reply), 0)
-		var log journal
-		locks, err := lockkeeper.New(quietly(&log), client, lockkeeper.Config{Watchdog: time.Second, CallTimeout: 50 * time.Millisecond, Poll: 10 * time.Millisecond})
-		if err != nil {
-			t.Fatal(err)
-		}
-		rw := locks.ReadWriteLock("f")
-		lock := []*lockkeeper.Lock{
-			locks.Lock("f"), locks.FencedLock("f"), locks.FairLock("f"), rw.Read(), rw.Write(),
-			lockkeeper.MultiLock(locks.FencedLock("f"), locks.Lock("g")), lockkeeper.MultiLock(locks.FairLock("f")),
-		}[kind%7]
-		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
-		defer cancel()
-		locktest.InTime(t, "all of it", func() {
-			hold, err := lock.Acquire(ctx, lockkeeper.WithWait(20*time.Millisecond))
-			check := func(what string, err error) {
-				if errors.Is(err, lockkeeper.ErrCrashed) || err != nil && (strings.TrimSpace(err.Error()) == "" || strings.Contains(err.Error(), "%!")) {
-					t.Errorf("%q: %s: %v", reply, what, err)
-				}
-			}
-			check("acquire", err)
-			_, err = lock.Inspect(ctx)
-			check("inspect", err)
-			if hold != nil {
-				check("release", hold.Release(ctx))
-			}
-			_, err = lock.ForceRelease(ctx)
-			check("force", err)
-			check("close", locks.Close(ctx)) // what Redis has not confirmed is left to expire
-			check("close again", locks.Close(locktest.Within(t)))
-		})
-		if text := log.String(); strings.Contains(text, "panic") {
-			t.Errorf("%q: %s", reply, text)
-		}
-	})
-}
-
-// quietly is an actor system that logs to a journal.
-func quietly(to *journal) *actor.ActorSystem {
-	return actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
-		return slog.New(slog.NewTextHandler(to, nil))
-	}))
-}
-
-// journal keeps what is logged.
-type journal struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (j *journal) Write(line []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(line)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
-// oneFrame reports whether the text is one reply, and whole.
-func oneFrame(text string) bool {
-	rest, ok := frame(text, 0)
-	return ok && rest == ""
-}
-
-func frame(text string, depth int) (rest string, ok bool) {
-	line, rest, ok := strings.Cut(text, "\r\n")
-	if !ok || line == "" || depth > 4 || strings.ContainsAny(line, "\r\n") {
-		return "", false
-	}
-	n, err := strconv.ParseInt(line[1:], 10, 64)
-	switch line[0] {
-	case ':':
-		return rest, err == nil && strconv.FormatInt(n, 10) == line[1:]
-	case '_':
-		return rest, line == "_"
-	case '#':
-		return rest, line == "#t" || line == "#f"
-	case ',':
-		_, err := strconv.ParseFloat(line[1:], 64)
-		return rest, err == nil
-	case '+':
-		return rest, true
-	case '-': // not sent elsewhere
-		return rest, len(line) > 1 && !strings.Contains(line, "MOVED") && !strings.Contains(line, "ASK") && !strings.Contains(line, "REDIRECT")
-	case '$':
-		if line == "$-1" {
-			return rest, true
-		}
-		if err != nil || n < 0 || n > int64(len(rest)-2) || rest[n:n+2] != "\r\n" || line[1:] != strconv.FormatInt(n, 10) {
-			return "", false
-		}
-		return rest[n+2:], true
-	case '*', '%', '~':
-		if err != nil || n < 0 || n > 16 || line[1:] != strconv.FormatInt(n, 10) {
-			return "", false
-		}
-		if line[0] == '%' {
-			n *= 2
-		}
-		for ok = true; ok && n > 0; n-- {
-			rest, ok = frame(rest, depth+1)
-		}
-		return rest, ok
-	}
-	return "", false
 }

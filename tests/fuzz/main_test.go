@@ -1,9 +1,0 @@
-package fuzz_test
-
-import (
-	"testing"
-
-	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
-)
-
-func TestMain(m *testing.M) { locktest.Main(m) }
