@@ -57,10 +57,7 @@ func (s *Saboteur) Hit(before, after func(m any) bool) {
 }
 
 // Once hits the first message of a type that fmt prints like this.
-func Once(typeName string) func(any) bool {
-	var done atomic.Bool
-	return func(m any) bool { return fmt.Sprintf("%T", m) == typeName && done.CompareAndSwap(false, true) }
-}
+func Once(typeName string) func(any) bool { return InTurn(typeName) }
 
 // Sabotaged is New with actors that can be made to crash, until the test ends.
 func Sabotaged(t testing.TB, cfg lockkeeper.Config) (*Saboteur, *Site, Key) {

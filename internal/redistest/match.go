@@ -20,12 +20,8 @@ func Script(sha ...string) func(cmd []string) bool {
 		case "EVALSHA":
 			return len(sha) == 0 || slices.Contains(sha, cmd[1])
 		case "EVAL":
-			return len(sha) == 0 || slices.Contains(sha, digest(cmd[1]))
+			return len(sha) == 0 || slices.Contains(sha, fmt.Sprintf("%x", sha1.Sum([]byte(cmd[1]))))
 		}
 		return false
 	}
-}
-
-func digest(body string) string {
-	return fmt.Sprintf("%x", sha1.Sum([]byte(body)))
 }
