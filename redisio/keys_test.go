@@ -36,10 +36,7 @@ func TestNames(t *testing.T) {
 func TestSlotIsThatOfTheServer(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, "--cluster-enabled", "yes")
-	keys := []string{
-		"", "123456789", "foo", "{}", "{}x", "a{}b", "a{}{b}", "a{b}c", "a{b}{c}", "a{b", "a}b", "{a}", "}{a}", "{{a}}",
-		"redisson_lock__channel:{foo}", "ключ{тег}", "\x00\xff{\xfe}", strings.Repeat("long", 1000),
-	}
+	keys := []string{"", "123456789", "redisson_lock__channel:{foo}", "ключ{тег}", "\x00\xff{\xfe}", strings.Repeat("long", 1000)}
 	for range 200 {
 		random := make([]byte, rand.IntN(12))
 		for i := range random {

@@ -109,11 +109,8 @@ var stories = map[string]string{
 		acquire U:1 2 30000 | (nil)       | U:1=2 30000
 		acquire U:2 1 30000 | [30000 U:1] | U:1=2 30000
 		release U:2 0 30000 | -1          | U:1=2 30000
-		renew U:1 40000     | [1]         | U:1=2 40000
 		release U:1 1 30000 | 1           | U:1=1 30000
 		release U:1 0 30000 | 0           | free        | 0
-		renew U:1 30000     | [0]         | free
-		force_release       | 0           | free
 		Redisson lock       |             | V:1=1 30000
 		acquire U:1 1 30000 | [30000 V:1] | V:1=1 30000
 		yield U:1 0 60000 1 | [-1 0]      | V:1=1 30000

@@ -321,10 +321,6 @@ func TestCloseAfterItsClient(t *testing.T) {
 		use   func(t *testing.T, s *locktest.Site, k locktest.Key)
 		clean bool
 	}{
-		"a lock is held": {use: func(t *testing.T, s *locktest.Site, k locktest.Key) {
-			s.Acquire(t, k)
-			s.Client.Close()
-		}},
 		"a release has failed": {use: func(t *testing.T, s *locktest.Site, k locktest.Key) {
 			hold := s.Acquire(t, k)
 			s.Client.Close()

@@ -81,9 +81,6 @@ func TestForeignHolder(t *testing.T) {
 	if !status.Locked || status.HeldHere || status.Holder != locktest.Redisson || status.HoldCount != 1 || status.TTL < 20*time.Second {
 		t.Errorf("status %+v", status)
 	}
-	if owners := k.Owners(t); len(owners) != 1 || owners[locktest.Redisson] != "1" {
-		t.Errorf("owners %v", owners)
-	}
 }
 
 // The message of a release lets us in, long before we would look again: Redisson's, and
