@@ -201,7 +201,7 @@ func TestAnActorNamedAsOwnerIsTheHolder(t *testing.T) {
 	s, k := locktest.New(t, lockkeeper.Config{})
 	owner := s.Probe(t)
 	locktest.Future[*messages.Acquired](t, s, &messages.Acquire{Lock: k.Message(), Owner: owner.Pid, Wait: durationpb.New(time.Second)})
-	locktest.Force(t, s, k)
+	locktest.ForceRelease(t, s.Lock(k.LockName), true)
 	if lost := locktest.Next[*messages.LeaseLost](t, owner); lost.Reason != messages.Reason_REASON_FORCED {
 		t.Errorf("the owner was told %v", lost)
 	}

@@ -141,13 +141,6 @@ func (k Key) AwaitListener(t testing.TB) {
 
 func (k Key) Message() *messages.Lock { return &messages.Lock{Name: k.LockName} }
 
-func Force(t testing.TB, s *Site, k Key) {
-	t.Helper()
-	if was, err := s.Lock(k.LockName).ForceRelease(Within(t)); err != nil || !was {
-		t.Fatalf("ForceRelease: %v, %v", was, err)
-	}
-}
-
 // Ripen makes servers of a RedLock old enough to have a vote: one that has just started may
 // have forgotten locks.
 func Ripen(t testing.TB, servers ...*redistest.Server) {

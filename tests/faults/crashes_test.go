@@ -75,7 +75,7 @@ func TestForcedReleaseIsToldThoughItsWordCrashes(t *testing.T) {
 	saboteur, s, member := locktest.Sabotaged(t, lockkeeper.Config{Watchdog: 3 * time.Minute})
 	hold := locktest.Acquire(t, lockkeeper.MultiLock(s.Lock(member.LockName), s.Lock(member.LockName+" too")))
 	saboteur.Hit(locktest.InTurn("actors.suspicion", "*actors.again"), nil)
-	locktest.Force(t, s, member)
+	locktest.ForceRelease(t, s.Lock(member.LockName), true)
 	locktest.EndedBy(t, hold)
 }
 

@@ -38,16 +38,6 @@ func TestReadersLeasesAreTheirOwn(t *testing.T) {
 		}
 		locktest.Release(t, g.Hold)
 	})
-	t.Run("all enter when a writer's ends", func(t *testing.T) {
-		t.Parallel()
-		k, a, b := readWrite(t, patient)
-		hold := locktest.Acquire(t, k.write(a), lockkeeper.WithLease(short))
-		first, second := locktest.AcquireSoon(locktest.Within(t), k.read(a)), locktest.AcquireSoon(locktest.Within(t), k.read(b))
-		locktest.EndedBy(t, hold)
-		one := locktest.Got(t, first).Hold
-		locktest.Release(t, locktest.Got(t, second).Hold) // while the first reads
-		locktest.Release(t, one)
-	})
 	t.Run("a re-entry", func(t *testing.T) {
 		t.Parallel()
 		k, a, b := readWrite(t, patient)

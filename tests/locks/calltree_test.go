@@ -31,7 +31,7 @@ func TestCallTreeInEveryOrder(t *testing.T) {
 		}
 		c.check(t, fmt.Sprintf("after the releases %v", order))
 		if len(order) < len(branches) {
-			locktest.Force(t, s, c.key)
+			locktest.ForceRelease(t, s.Lock(c.key.LockName), true)
 			c.lost = true
 			c.check(t, fmt.Sprintf("after the releases %v and the loss", order))
 		}
@@ -154,7 +154,7 @@ func TestContextOfAHoldThatIsOver(t *testing.T) {
 	tree := context.WithoutCancel(outer.Context())
 	inner, again := s.AcquireIn(t, tree, k), s.AcquireIn(t, tree, k)
 	locktest.Release(t, inner)
-	locktest.Force(t, s, k)
+	locktest.ForceRelease(t, s.Lock(k.LockName), true)
 	for hold, want := range map[*lockkeeper.Hold]error{first: lockkeeper.ErrNotHeld, inner: lockkeeper.ErrNotHeld, again: lockkeeper.ErrLost, outer: lockkeeper.ErrLost} {
 		locktest.IsError(t, context.Cause(hold.Context()), want)
 	}
@@ -188,7 +188,7 @@ func TestLossReachesTheLocksWithin(t *testing.T) {
 		work := inner.Context()
 		locktest.Release(t, middle)
 		if lose {
-			locktest.Force(t, s, k)
+			locktest.ForceRelease(t, s.Lock(k.LockName), true)
 			locktest.Await(t, "the end of the work", work.Done())
 			locktest.IsError(t, context.Cause(work), lockkeeper.ErrLost, k.LockName)
 			locktest.Good(t, inner)

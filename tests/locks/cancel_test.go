@@ -234,7 +234,7 @@ func TestInnerHoldFollowsTheLossAlone(t *testing.T) {
 		if why := context.Cause(inner.Context()); why != nil {
 			t.Errorf("both locks are held, and the context of the inner is cancelled: %v", why)
 		}
-		locktest.Force(t, s, k)
+		locktest.ForceRelease(t, s.Lock(k.LockName), true)
 		locktest.Await(t, "the end of the inner context, since the outer lock is lost", inner.Context().Done())
 		return nil
 	})

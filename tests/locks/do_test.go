@@ -81,7 +81,7 @@ func TestDoTellsOfALoss(t *testing.T) {
 	} {
 		var returned error
 		err := s.Lock(k.LockName).Do(locktest.Within(t), func(ctx context.Context) error {
-			locktest.Force(t, s, k)
+			locktest.ForceRelease(t, s.Lock(k.LockName), true)
 			locktest.Await(t, "the loss", ctx.Done())
 			returned = result(ctx)
 			return returned
@@ -149,7 +149,7 @@ func TestElect(t *testing.T) {
 		t.Errorf("the leader that was told to stop: %v", err)
 	}
 
-	locktest.Force(t, other, k)
+	locktest.ForceRelease(t, other.Lock(k.LockName), true)
 	locktest.Await(t, "the loss", second.ctx.Done())
 	third := locktest.Await(t, "another term", bert)
 	if cause := context.Cause(second.ctx); !errors.Is(cause, lockkeeper.ErrLost) || third.ctx.Err() != nil {
