@@ -26,7 +26,7 @@ names that begin with lockkeeper_doctor. It changes nothing else.
 
 ` + accessHelp + `
 ok: as it should be. warn: locks work, but may be lost. fail: this must be changed. unknown: the
-user may not look; +info, +config|get, +role and +time are for doctor alone.
+user may not look; +info and +time are for doctor alone.
 
 The exit code is 0, or 1 if something must be changed. 64: the command line is wrong. 69: Redis
 cannot be reached, or refuses.
@@ -159,7 +159,6 @@ func (d *doctor) checkVersion(info map[string]string) {
 func (d *doctor) checkReplication(info map[string]string) {
 	replicas, _ := strconv.Atoi(info["connected_slaves"])
 	switch {
-	case info["role"] == "slave" && d.client.Mode() == rueidis.ClientModeCluster: // its master is checked
 	case info["role"] == "slave":
 		d.add("replicas", isFailure, "this server is a replica", "connect to the master, or to a Sentinel with master_set")
 	case replicas == 0:

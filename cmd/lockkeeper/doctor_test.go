@@ -75,6 +75,7 @@ func TestDoctor(t *testing.T) {
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
+	replica := redistest.ClusterReplica(t, servers)
 	findings := read[finding](t, servers[0], 0, "doctor", "--json") // there is no append-only file, which is a warning
 	for _, want := range []struct {
 		check string
@@ -104,8 +105,8 @@ func TestCluster(t *testing.T) {
 			t.Errorf("%+v", v)
 		}
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("listed %q", got)
+	if n := replica.Calls(t)["scan"]; !slices.Equal(got, want) || n > 0 {
+		t.Errorf("listed %q, with %d questions to a replica", got, n)
 	}
 }
 

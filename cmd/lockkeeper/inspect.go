@@ -81,8 +81,8 @@ func (v lockView) text() string {
 		line("token", v.Token)
 	}
 	line("waiters", v.Waiters)
-	for i, waiter := range v.Queue {
-		line("", fmt.Sprintf("%d. %s", i+1, shown(waiter)))
+	for i, w := range v.Queue {
+		line("", fmt.Sprintf("%d. %v", i+1, w.Process.process()))
 	}
 	return b.String()
 }

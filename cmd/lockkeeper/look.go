@@ -30,8 +30,18 @@ type lockView struct {
 	// Waiters is how many clients listen for the release; of a fair lock, the length of its queue.
 	Waiters int64 `json:"waiters"`
 	// Token is the last that was drawn.
-	Token int64    `json:"token,omitempty"`
-	Queue []string `json:"queue,omitempty"`
+	Token int64 `json:"token,omitempty"`
+	// Queue are those who wait in the order of their turns: owners in the queue of a fair lock,
+	// clients in the line of another. Redisson's clients stand in no line.
+	Queue []waiterView `json:"queue,omitempty"`
+}
+
+// waiterView is one who waits. Since is when it came, by the clock of Redis; nil if that is not
+// known.
+type waiterView struct {
+	Field   string      `json:"field"`
+	Since   *time.Time  `json:"since,omitempty"`
+	Process processView `json:"process"`
 }
 
 // ownerView is one owner of a lock.
@@ -141,8 +151,13 @@ func pairs(result rueidis.RedisResult) (fields [][2]string, err error) {
 	return fields, nil
 }
 
-// ownerField is the form of an owner.
-var ownerField = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}:\d+(:write)?$`)
+// The forms of a client and of an owner.
+const clientForm = `^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`
+
+var (
+	clientID   = regexp.MustCompile(clientForm + `$`)
+	ownerField = regexp.MustCompile(clientForm + `:\d+(:write)?$`)
+)
 
 // read takes the fields of a hash for owners, and reports whether they are.
 func (v *lockView) read(fields [][2]string, n int64) bool {
@@ -193,13 +208,18 @@ func (l looker) lookBeside(ctx context.Context, views []lockView) error {
 			channels[i] = redisio.ReadWriteChannel(key)
 		}
 		commands = append(commands, l.command("GET", redisio.Token(key)), l.command("LLEN", redisio.Queue(key)),
-			l.command("LRANGE", redisio.Queue(key), "0", strconv.Itoa(mostOwners-1)))
+			l.command("LRANGE", redisio.Queue(key), "0", strconv.Itoa(mostOwners-1)),
+			l.command("HRANDFIELD", redisio.Line(key), strconv.Itoa(mostOwners), "WITHVALUES"))
 	}
 	results := l.all(ctx, commands)
 	listeners, _ := l.client.Do(ctx, l.client.B().PubsubNumsub().Channel(channels...).Build()).AsIntMap()
 	for i := range views {
-		v, got := &views[i], results[3*i:]
+		v, got := &views[i], results[4*i:]
 		v.Waiters = listeners[channels[i]]
+		if fields, err := pairs(got[3]); err == nil {
+			v.Queue = line(fields)
+			v.Waiters = max(v.Waiters, int64(len(v.Queue)))
+		}
 		if v.Kind != kindPlain {
 			continue
 		}
@@ -207,21 +227,33 @@ func (l looker) lookBeside(ctx context.Context, views []lockView) error {
 			v.Token, v.Kind = token, "fenced"
 		}
 		if n, err := got[1].AsInt64(); err == nil && n > 0 {
-			v.Waiters, v.Kind = n, kindFair
-			v.Queue, _ = got[2].AsStrSlice()
+			v.Waiters, v.Kind, v.Queue = n, kindFair, nil
+			owners, _ := got[2].AsStrSlice()
+			for _, owner := range owners {
+				v.Queue = append(v.Queue, waiterView{Field: owner})
+			}
 		}
 	}
 	return ctx.Err()
 }
 
+// line reads the line of a lock; see scripts/line.lua.
+func line(fields [][2]string) (waiters []waiterView) {
+	for _, f := range fields {
+		arrived, _, _ := strings.Cut(f[1], " ")
+		micros, err := strconv.ParseInt(arrived, 10, 64)
+		if err == nil && clientID.MatchString(f[0]) {
+			since := time.UnixMicro(micros)
+			waiters = append(waiters, waiterView{Field: f[0], Since: &since})
+		}
+	}
+	slices.SortFunc(waiters, func(a, b waiterView) int { return cmp.Or(a.Since.Compare(*b.Since), strings.Compare(a.Field, b.Field)) })
+	return waiters
+}
+
 // scan calls page with the keys of each SCAN that match the pattern, on every master.
 func (l looker) scan(ctx context.Context, pattern, kind string, page func(keys []string) error) error {
 	for _, node := range l.client.Nodes() {
-		if role, err := node.Do(ctx, node.B().Role().Build()).ToArray(); err == nil && len(role) > 0 {
-			if name, _ := role[0].ToString(); name != "master" {
-				continue
-			}
-		}
 		for cursor := uint64(0); ; {
 			entry, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Match(pattern).Count(pageSize).Type(kind).Build()).AsScanEntry()
 			if err != nil {

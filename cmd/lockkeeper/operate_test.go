@@ -53,34 +53,32 @@ func TestDeadHolderIsTraced(t *testing.T) {
 	server := redistest.Shared(t)
 	host, _ := os.Hostname()
 	for kind := range kinds {
-		for _, prefix := range []string{"", "app:"} { // which the operator need not know
-			t.Run(kind+prefix, func(t *testing.T) {
-				t.Parallel()
-				name, began := prefix+redistest.Name(t), time.Now()
-				p := under(t, server, "-lock", name, "-lock", name+"2", "-kind", kind, "sh", "-c", patient)
-				p.expectLine("ready")
-				check(p.cmd.Process.Kill())
-				for _, lock := range []string{name, name + "2"} {
-					v := read[lockView](t, server, 0, "inspect", "--json", lock)[0]
-					who := v.Owners[0].Process
-					if who.PID != p.cmd.Process.Pid || who.Host != host || who.Application != "lockkeeper run sh" ||
-						who.Since.Before(began.Add(-time.Second)) || who.Since.After(time.Now()) {
-						t.Errorf("the holder of %s is said to be %+v, and was pid %d, started after %v", lock, who, p.cmd.Process.Pid, began)
-					}
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			name, began := redistest.Name(t), time.Now()
+			p := under(t, server, "-lock", name, "-lock", name+"2", "-kind", kind, "sh", "-c", patient)
+			p.expectLine("ready")
+			check(p.cmd.Process.Kill())
+			for _, lock := range []string{name, name + "2"} {
+				v := read[lockView](t, server, 0, "inspect", "--json", lock)[0]
+				who := v.Owners[0].Process
+				if who.PID != p.cmd.Process.Pid || who.Host != host || who.Application != "lockkeeper run sh" ||
+					who.Since.Before(began.Add(-time.Second)) || who.Since.After(time.Now()) {
+					t.Errorf("the holder of %s is said to be %+v, and was pid %d, started after %v", lock, who, p.cmd.Process.Pid, began)
 				}
-				text, _ := says(t, server, 0, "inspect", name)
-				for _, want := range []string{"lockkeeper run sh on " + host, fmt.Sprintf("pid %d,", p.cmd.Process.Pid), "since " + began.UTC().Format("2006-01-02T15:")} {
-					if !strings.Contains(text, want) {
-						t.Errorf("inspect does not say %q: %s", want, text)
-					}
+			}
+			text, _ := says(t, server, 0, "inspect", name)
+			for _, want := range []string{"lockkeeper run sh on " + host, fmt.Sprintf("pid %d,", p.cmd.Process.Pid), "since " + began.UTC().Format("2006-01-02T15:")} {
+				if !strings.Contains(text, want) {
+					t.Errorf("inspect does not say %q: %s", want, text)
 				}
-				for _, lock := range []string{name, name + "2"} {
-					says(t, server, 0, "release", "--force", lock)
-					says(t, server, exitNo, "release", "--force", lock)
-					says(t, server, exitNo, "inspect", lock)
-				}
-			})
-		}
+			}
+			for _, lock := range []string{name, name + "2"} {
+				says(t, server, 0, "release", "--force", lock)
+				says(t, server, exitNo, "release", "--force", lock)
+				says(t, server, exitNo, "inspect", lock)
+			}
+		})
 	}
 }
 
@@ -98,12 +96,22 @@ func inRedis(t *testing.T, server *redistest.Server, name, kind string) lockView
 	v := lockView{Name: name, Kind: kind, Held: true, TTL: number("PTTL", name), Token: number("GET", "redisson_lock_token:{"+name+"}")}
 	switch kind {
 	case "fair":
-		v.Queue, _ = server.Do(t, "LRANGE", "redisson_lock_queue:{"+name+"}", "0", "-1").AsStrSlice()
+		queue, _ := server.Do(t, "LRANGE", "redisson_lock_queue:{"+name+"}", "0", "-1").AsStrSlice()
+		for _, owner := range queue {
+			v.Queue = append(v.Queue, waiterView{Field: owner})
+		}
 		v.Waiters = int64(len(v.Queue))
 	case "read/write":
 		v.Waiters = server.Subscribers(t, "redisson_rwlock:{"+name+"}")
 	default:
 		v.Waiters = server.Subscribers(t, "redisson_lock__channel:{"+name+"}")
+	}
+	clients, _ := server.Do(t, "HKEYS", "lockkeeper_line:{"+name+"}").AsStrSlice()
+	for _, client := range clients {
+		if client != "open" && client != "turns" {
+			v.Queue = append(v.Queue, waiterView{Field: client})
+			v.Waiters = max(v.Waiters, int64(len(v.Queue)))
+		}
 	}
 	for field, count := range fields {
 		n, _ := strconv.ParseInt(count, 10, 64)
@@ -128,12 +136,13 @@ func TestListIsWhatRedisSays(t *testing.T) {
 	server := redistest.Start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)
 	defer cancel()
-	open := func(application string) *lockkeeper.System {
-		s := must(lockkeeper.Open(ctx, server.URL(), lockkeeper.WithConfig(lockkeeper.Config{Application: application})))
+	open := func(application, prefix string) *lockkeeper.System {
+		s := must(lockkeeper.Open(ctx, server.URL(), lockkeeper.WithConfig(lockkeeper.Config{Application: application, KeyPrefix: prefix})))
 		t.Cleanup(func() { check(s.Close(context.WithoutCancel(ctx))) })
 		return s
 	}
-	a, b := open("a"), open("b")
+	a, b, c := open("a", ""), open("b", ""), open("c", "app:")
+	must(c.Lock("of c").Acquire(ctx))
 	first := must(a.Lock("plain").Acquire(ctx))
 	must(a.Lock("plain").Acquire(first.Context()))
 	must(a.FencedLock("fenced").Acquire(ctx))
@@ -153,19 +162,21 @@ func TestListIsWhatRedisSays(t *testing.T) {
 		redistest.Eventually(t, "it waits", func() bool { s, err := l.Inspect(ctx); return err == nil && s.Waiters == 1 && s.Subscribers == 1 })
 	}
 	for _, command := range []string{"HSET java 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:57 2", "HSET user 1 2", "HSET mode mode read x y", "SET text x",
-		"HSET counts 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:57 1 other 1", "HSET words 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:57 many"} {
+		"HSET counts 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:57 1 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:58 1", "HSET words 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:57 many"} {
 		server.Do(t, strings.Fields(command)...)
 	}
+	now := time.Now().UnixMicro()
+	server.Do(t, "HSET", "lockkeeper_line:{java}", b.ID(), fmt.Sprintf("%d %d 7 1 0 0 1", now, now), "open", "1", "turns", "2")
 	for i := range 2 * pageSize { // so that it takes several pages to find them all
 		server.Do(t, "HSET", "more"+strconv.Itoa(i), "x", "1")
 	}
 
 	var want []lockView
-	for name, kind := range map[string]string{"plain": "plain", "fenced": "fenced", "fair": "fair", "written": "read/write", "read": "read/write", "java": "plain"} {
+	for name, kind := range map[string]string{"plain": "plain", "fenced": "fenced", "fair": "fair", "written": "read/write", "read": "read/write", "java": "plain", "app:of c": "plain"} {
 		want = append(want, inRedis(t, server, name, kind))
 	}
 	slices.SortFunc(want, func(a, b lockView) int { return strings.Compare(a.Name, b.Name) })
-	applications := map[string]string{a.ID(): "a", b.ID(): "b", "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88": ""}
+	applications := map[string]string{a.ID(): "a", b.ID(): "b", c.ID(): "c", "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88": ""}
 	compare := func(got, want []lockView) {
 		t.Helper()
 		for i := range got {
@@ -181,16 +192,27 @@ func TestListIsWhatRedisSays(t *testing.T) {
 				}
 				o.Process = processView{}
 			}
+			for j := range got[i].Queue {
+				w := &got[i].Queue[j]
+				if w.Process.Client != b.ID() || w.Process.Application != "b" || w.Since != nil && time.Since(*w.Since).Abs() > time.Minute {
+					t.Errorf("%s: there waits %+v", got[i].Name, w)
+				}
+				w.Process, w.Since = processView{}, nil
+			}
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("printed\n%+v\nand in Redis is\n%+v", got, want)
 		}
 	}
 	compare(read[lockView](t, server, 0, "ls", "--json"), want)
-	compare(read[lockView](t, server, 0, "ls", "--json", "f*"), want[:2])
+	compare(read[lockView](t, server, 0, "ls", "--json", "f*"), want[1:3])
 	for i := range want {
 		compare(read[lockView](t, server, 0, "inspect", want[i].Name, "--json"), want[i:i+1])
 	}
+	prefixed := want[0]
+	prefixed.Name = "of c"
+	compare(read[lockView](t, server, 0, "ls", "--json", "-prefix", "app:"), []lockView{prefixed})
+	compare(read[lockView](t, server, 0, "inspect", "--json", "-prefix", "app:", "of c"), []lockView{prefixed})
 	table, _ := says(t, server, 0, "ls")
 	for _, v := range want {
 		row := fmt.Sprintf(`(?m)^%s +%s +%d +(\d+s|never) +%d +`, v.Name, v.kind(0), v.Owners[0].Count, v.Waiters)
@@ -198,7 +220,7 @@ func TestListIsWhatRedisSays(t *testing.T) {
 			t.Errorf("ls prints no %s:\n%s", row, table)
 		}
 	}
-	if lines := strings.Count(table, "\n"); lines != 1+6+2 { // two locks have two owners
+	if lines := strings.Count(table, "\n"); lines != 1+7+2 { // two locks have two owners
 		t.Errorf("ls printed %d lines:\n%s", lines, table)
 	}
 	for _, other := range []string{"text", "user"} {

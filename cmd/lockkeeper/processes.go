@@ -61,36 +61,40 @@ func viewOfRecord(r protocol.Record) processView {
 	})
 }
 
-// identify looks for the processes of the owners.
+// identify looks for the processes of the owners, and of those who wait.
 func (l looker) identify(ctx context.Context, views []lockView) error {
 	known := map[string]processView{} // by the key of the record
 	var keys []string
-	for _, v := range views {
-		for _, o := range v.Owners {
-			client := protocol.ClientOf(o.Field)
-			for _, key := range l.records(v.Name, client) {
-				if _, listed := known[key]; !listed {
-					known[key] = processView{}
-					keys = append(keys, key)
-				}
+	each := func(f func(name, client string, to *processView)) {
+		for _, v := range views {
+			for i := range v.Owners {
+				f(v.Name, protocol.ClientOf(v.Owners[i].Field), &v.Owners[i].Process)
+			}
+			for i := range v.Queue {
+				f(v.Name, protocol.ClientOf(v.Queue[i].Field), &v.Queue[i].Process)
 			}
 		}
 	}
+	each(func(name, client string, _ *processView) {
+		for _, key := range l.records(name, client) {
+			if _, listed := known[key]; !listed {
+				known[key] = processView{}
+				keys = append(keys, key)
+			}
+		}
+	})
 	for i, v := range l.read(ctx, keys) {
 		known[keys[i]] = v
 	}
-	for _, v := range views {
-		for i := range v.Owners {
-			o := &v.Owners[i]
-			o.Process.Client = protocol.ClientOf(o.Field)
-			for _, key := range l.records(v.Name, o.Process.Client) {
-				if known[key].Since != nil {
-					o.Process = known[key]
-					break
-				}
+	each(func(name, client string, to *processView) {
+		to.Client = client
+		for _, key := range l.records(name, client) {
+			if known[key].Since != nil {
+				*to = known[key]
+				break
 			}
 		}
-	}
+	})
 	return ctx.Err()
 }
 

@@ -24,6 +24,7 @@ func TestSubcommands(t *testing.T) {
 		"nothing":        {exitUsage, "", "lockkeeper: unknown subcommand \"nothing\"\n" + overview()},
 		"version extra":  {exitUsage, "", versionHelp},
 		"run":            {exitUsage, "", "lockkeeper: -lock is missing\n" + runUsage + "\n"},
+		"ls -h":          {0, listHelp, ""},
 		"ls a b":         {exitUsage, "", "lockkeeper: \"a\" is not expected\n" + usageOf(listHelp) + "\n"},
 		"ls -systems a":  {exitUsage, "", "lockkeeper: \"a\" is not expected\n" + usageOf(listHelp) + "\n"},
 		"inspect":        {exitUsage, "", "lockkeeper: the name of one lock is expected\n" + usageOf(inspectHelp) + "\n"},

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
@@ -53,13 +54,14 @@ func main() {
 	hold, err := desks[0].Acquire(ctx)
 	demo.Check(err)
 	said := make(chan string)
+	var all sync.WaitGroup
 	impatient, leave := context.WithCancel(ctx)
 	for i, who := range []string{"anna", "bert", "carl", "dora", "emil", "fred"} {
 		ctx := ctx
 		if who == "carl" {
 			ctx = impatient
 		}
-		go serve(ctx, desks[i%2], who, said)
+		all.Go(func() { serve(ctx, desks[i%2], who, said) })
 		queued(ctx, desks[0], i+1)
 		fmt.Println(who, "comes")
 	}
@@ -69,4 +71,5 @@ func main() {
 	for range 5 {
 		fmt.Println(<-said)
 	}
+	all.Wait() // the last has given the lock back
 }
