@@ -46,12 +46,14 @@ func read[T any](t *testing.T, server *redistest.Server, code int, args ...strin
 	return all
 }
 
-// One command tells the host, the process id and the start of the process that had a lock and was
+// One command, or Inspect, tells the host, the process id and the start of the process that had a lock and was
 // killed, whatever the kind of the lock.
 func TestDeadHolderIsTraced(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
 	host, _ := os.Hostname()
+	ours := must(lockkeeper.Open(t.Context(), server.URL()))
+	t.Cleanup(func() { check(ours.Close(context.Background())) })
 	for kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -66,6 +68,9 @@ func TestDeadHolderIsTraced(t *testing.T) {
 					who.Since.Before(began.Add(-time.Second)) || who.Since.After(time.Now()) {
 					t.Errorf("the holder of %s is said to be %+v, and was pid %d, started after %v", lock, who, p.cmd.Process.Pid, began)
 				}
+			}
+			if status, err := kinds[kind](ours, name).Inspect(t.Context()); err != nil || status.Process.PID != p.cmd.Process.Pid || status.Process.Host != host {
+				t.Errorf("Inspect says that the holder is %v, %v", status.Process, err)
 			}
 			text, _ := says(t, server, 0, "inspect", name)
 			for _, want := range []string{"lockkeeper run sh on " + host, fmt.Sprintf("pid %d,", p.cmd.Process.Pid), "since " + began.UTC().Format("2006-01-02T15:")} {
