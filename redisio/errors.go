@@ -83,11 +83,16 @@ var permanent = []struct {
 	{"ACL failure", aclHint},
 	{"The user executing the script", aclHint},
 	{"cluster support disabled", says("redis-cluster, and several addresses without master_set, are for clusters; this server is not one of a cluster")},
-	{"with args beginning with: 'SLOTS'", says("if this is a Sentinel, the URL needs the option master_set=NAME")},
-	{"with args beginning with: 'SENTINELS'", says("master_set is for Sentinels, and this is none; the URL of a server goes without it")},
+	{"beginning with: 'SLOTS'", notACluster}, {"beginning with: `SLOTS`", notACluster}, // Redis before 7
+	{"beginning with: 'SENTINELS'", noSentinel}, {"beginning with: `SENTINELS`", noSentinel},
 	{"No such master with that name", says("check master_set, the name that the Sentinels have for the master")},
 	{"CROSSSLOT", says("in a cluster all keys of a lock must lie in one slot; check the braces in its name")},
 }
+
+var (
+	notACluster = says("if this is a Sentinel, the URL needs the option master_set=NAME")
+	noSentinel  = says("master_set is for Sentinels, and this is none; the URL of a server goes without it")
+)
 
 func says(hint string) func() string { return func() string { return hint } }
 

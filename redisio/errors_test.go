@@ -47,6 +47,7 @@ func TestSortRepliesOfRedis(t *testing.T) {
 		"ERR The user executing the script can't publish to the channel mentioned in the command script: 71de, on @user_script:15.": hinted("lacks a command"),
 		"ERR Script attempted to access a non local key in a cluster node script: 71de, on @user_script:15.":                        doubtful,
 		inScript + "@user_script: 20: Lua script attempted to access a non local key in a cluster node":                             doubtful,
+		"ERR unknown command `SENTINEL`, with args beginning with: `SENTINELS`, `m`, ":                                              hinted("none"),
 		"CROSSSLOT Keys in request don't hash to the same slot":                                                                     hinted("braces"),
 		"ERR Error compiling script (new function): user_script:1: '=' expected near 'is'":                                          lasting,
 		// Words of the user's own that look like codes.
