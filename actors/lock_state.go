@@ -121,9 +121,9 @@ func (r *Runtime) newClientOptions() *protocol.Options {
 
 // kinds is how the formats of a lock on one key differ in what they decide by.
 var kinds = map[messages.Kind]lock.Kind{
-	messages.Kind_KIND_REENTRANT:  {Tokens: 1},
+	messages.Kind_KIND_REENTRANT:  {Tokens: 1, Line: true},
 	messages.Kind_KIND_FAIR:       {Queued: true},
-	messages.Kind_KIND_READ_WRITE: {Shares: true},
+	messages.Kind_KIND_READ_WRITE: {Shares: true, Line: true},
 }
 
 // step applies an event to a copy of the lock and, if that went well, replaces the

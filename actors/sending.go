@@ -14,13 +14,14 @@ func (s *lockState) send(command lock.Command) {
 	switch command.Kind {
 	case lock.Acquire:
 		s.staleSignals = nil
-		command.Subscribed = command.Place.Term != 0 && s.isCounted(&command)
+		command.Place.Listens = command.Place.Term != 0 && s.rt.channels.hearsTransfers()
 	case lock.Release:
 		if s.listened { // which a lock that nobody contends for never has
 			command.Subscribed = s.isCounted(&command)
 			s.listened = command.Subscribed || len(s.subscribed) > 0
 		}
 	case lock.Yield, lock.CountWaiters:
+		command.Place.Listens = command.Place.Term != 0 && s.rt.channels.hearsTransfers()
 		command.Subscribed = s.isCounted(&command)
 	}
 	s.backend.Run(command, time.Now().Add(command.Deadline-s.now)) // for the timers of package time
@@ -28,12 +29,11 @@ func (s *lockState) send(command lock.Command) {
 
 // isCounted reports whether Redis counts this lock among the subscribers of its channels. The
 // subscription is the system's: it lingers when the lock does not listen any more, and others
-// here that wait too have the same one. A command that takes a place in the line needs the turn
-// channel as well: what is transferred to it would not be heard of.
+// here that wait too have the same one.
 func (s *lockState) isCounted(c *lock.Command) bool {
 	return !slices.ContainsFunc(s.backend.Channels(c.Term), func(e backend.Channel) bool {
 		on := systemOf(e).channels
-		return !on.subscribed(e.Name) || on.shared(s, e.Name) || c.Place.Term != 0 && !on.hearsTransfers()
+		return !on.subscribed(e.Name) || on.shared(s, e.Name)
 	})
 }
 

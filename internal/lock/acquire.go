@@ -19,6 +19,7 @@ func (l *Lock) attempt() {
 	o := l.opFor(opAcquire, req)
 	l.wait.again = false
 	l.wait.deferUntil = 0
+	l.wait.transfer = Transfer{}
 	switch again := l.kind.Parts && l.wait.tried; {
 	case l.mayBeCutShort(o.lease) || l.modeMayChange(req.Mode) || again && l.wait.unsure:
 		// An earlier try, for somebody with a shorter lease or another mode, may still arrive.
@@ -31,7 +32,6 @@ func (l *Lock) attempt() {
 		l.lease = lease{term: l.takeTerm()}
 	}
 	l.wait.tried = true
-	l.wait.announced = l.wait.announced || l.kind.Shares && req.Mode == Exclusive
 	l.start(o)
 }
 
@@ -40,8 +40,10 @@ func (l *Lock) acquireCommand(o *op, c *Command) {
 	l.suspected = false
 	o.reserved = l.reserve()
 	c.Kind, c.Tokens = Acquire, o.reserved
-	// A term that is over after a refusal would leave its announcement behind.
-	c.Announce = o.kind == opAcquire && o.mode == Exclusive && !o.request.Try
+	if o.kind == opAcquire {
+		l.takePlace(c, o.term)
+		c.Heard = l.kind.Line && l.wait.heard
+	}
 }
 
 func (l *Lock) acquireReplied(o op, r Result) {
@@ -51,16 +53,20 @@ func (l *Lock) acquireReplied(o op, r Result) {
 		l.phase = owned
 		l.order.taken(l, o, r)
 		l.wait = waiting{}
+		return
 	case Refused, Absent:
 		l.refusedBy(r)
 	case Failed:
 		l.attemptFailed(o, r)
 	}
+	if l.wait.transfer.Term != 0 {
+		l.takeTransfer(l.wait.transfer)
+	}
 }
 
 // refusedBy takes note of who holds the lock, and waits.
 func (l *Lock) refusedBy(r Result) {
-	l.wait.refused = true
+	l.wait.refused, l.wait.heard = true, false
 	l.wait.tries, l.wait.lastErr = 0, ""
 	l.wait.holder = r.Holder
 	l.wait.unending = r.TTL < 0
@@ -69,6 +75,9 @@ func (l *Lock) refusedBy(r Result) {
 	if r.TTL >= 0 {
 		// Redis rounds the TTL down.
 		l.wait.nextAt = min(l.wait.nextAt, l.wait.freeAt+time.Millisecond)
+	}
+	if l.kind.Line && r.Outcome == Refused && r.Holder == "" {
+		l.standBack(1, r.TTL)
 	}
 	if l.wait.again {
 		l.wait.nextAt = l.now
@@ -84,6 +93,9 @@ func (l *Lock) refusedBy(r Result) {
 	}
 	for _, req := range l.queue.remove((*Request).tries) {
 		l.answer(req.Ref, l.held())
+	}
+	if l.kind.Line && len(l.wait.sent) == 0 && !l.standsBack() {
+		l.wait.nextAt = l.now // to take a place, which a mere try does not
 	}
 }
 
@@ -104,7 +116,10 @@ func (l *Lock) attemptFailed(o op, r Result) {
 
 // stopContending leaves the lock to others.
 func (l *Lock) stopContending() {
-	if l.wait.unsure && l.lease.term != 0 || l.wait.announced {
+	// A place that is left behind is given back when its transfer comes; but a closed lock hears
+	// of none, and a place may keep readers out.
+	left := len(l.wait.sent) > 0 && (l.closing || l.kind.Shares)
+	if (l.wait.unsure || left) && l.lease.term != 0 {
 		l.cleanUp(l.lease.term)
 	}
 	l.afterRelease()

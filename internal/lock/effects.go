@@ -72,9 +72,6 @@ type Command struct {
 	Shared int
 	Mode   Mode
 	Lease  time.Duration
-	// Announce makes an Acquire that is refused announce the waiting writer, so that readers of
-	// other processes do not join past it.
-	Announce bool
 	// Place is this process's place in the line of processes, if its Term is not 0. An Acquire that
 	// is refused takes that place, or confirms it; a Yield that releases the lock takes it at the
 	// end of the line.
@@ -88,8 +85,7 @@ type Command struct {
 	Entries []QueueEntry
 	Take    bool
 	Top     uint64
-	// Subscribed says that this system is one of the channel's subscribers: for Acquire, Release,
-	// Yield and CountWaiters.
+	// Subscribed says that this system is one of the channel's subscribers. The lock actor fills it in.
 	Subscribed bool
 	// Forced makes a Yield release the lock even if nobody is seen to wait.
 	Forced bool
@@ -100,16 +96,6 @@ type Command struct {
 	// It bounds the cleanup; no script gets it. It is not an Instant, since each system of a
 	// RedLock has its own clock.
 	MaxTTL time.Duration
-}
-
-// Place is a process's place in the line of processes that wait for a lock. The process whose turn
-// it is gets the lock by a transfer.
-type Place struct {
-	// Term is the term under which the process waits.
-	Term uint64
-	// Mode is how it wants the lock, and Tokens how many fencing tokens a transfer draws for it.
-	Mode   Mode
-	Tokens int64
 }
 
 // QueueEntry is a waiter's entry in the queue in Redis.

@@ -45,7 +45,7 @@ var scenariosOf = []struct {
 	parts     []redismodel.Kind
 	scenarios []scenario
 }{
-	{"plain", lock.Kind{Tokens: 1}, []redismodel.Kind{redismodel.Reentrant}, []scenario{
+	{"plain", lock.Kind{Tokens: 1, Line: true}, []redismodel.Kind{redismodel.Reentrant}, []scenario{
 		{name: "a fault on a prompt network", callers: oneEach, may: tally{network: 1}, times: 6},
 		{name: "four clients", callers: twoEach},
 		{name: "lost and late replies", callers: oneEach, may: tally{network: 2}},
@@ -69,7 +69,7 @@ var scenariosOf = []struct {
 		{name: "given up", callers: twoAndOne, may: tally{giveUp: 1, network: 1}},
 		{name: "a stranger comes", callers: twoAndOne, may: tally{foreign: 1, network: 1}},
 	}},
-	{"plain and fenced", lock.Kind{Tokens: 1}, []redismodel.Kind{redismodel.Reentrant}, []scenario{
+	{"plain and fenced", lock.Kind{Tokens: 1, Line: true}, []redismodel.Kind{redismodel.Reentrant}, []scenario{
 		{name: "a fault on a prompt network", callers: oneFenced, may: tally{network: 1}, times: 6},
 		{name: "four clients", callers: fourFaces},
 		{name: "faults", callers: twoFaces, may: tally{network: 2}},
@@ -89,7 +89,7 @@ var scenariosOf = []struct {
 		{name: "given up", callers: twoAndOne, may: tally{giveUp: 1}},
 		{name: "a stranger comes", callers: twoAndOne, may: tally{foreign: 1, suspects: 1}},
 	}},
-	{"readwrite", lock.Kind{Shares: true}, []redismodel.Kind{redismodel.ReadWrite}, []scenario{
+	{"readwrite", lock.Kind{Shares: true, Line: true}, []redismodel.Kind{redismodel.ReadWrite}, []scenario{
 		{name: "a fault on a prompt network", callers: "1 shared | 1", may: tally{network: 1}, times: 6},
 		{name: "readers", callers: readers, may: tally{network: 1}},
 		{name: "readers and a writer", callers: writers, may: tally{network: 1}},
@@ -102,7 +102,7 @@ var scenariosOf = []struct {
 		{name: "re-entered and deleted", callers: "1 shared | 1", again: lock.Shared, may: tally{reentry: 1, deleted: 1}, times: 6},
 		{name: "a stranger comes", callers: writers, may: tally{foreign: 1, ensures: 1, suspects: 1}},
 	}},
-	{"multi", lock.Kind{Parts: true, Tokens: 1}, []redismodel.Kind{redismodel.Reentrant, redismodel.Fenced}, []scenario{
+	{"multi", lock.Kind{Parts: true, Tokens: 1, Line: true}, []redismodel.Kind{redismodel.Reentrant, redismodel.Fenced}, []scenario{
 		{name: "a fault on a prompt network", callers: oneEach, may: tally{network: 1}, times: 6},
 		{name: "four clients", callers: twoEach},
 		{name: "faults", callers: twoAndOne, may: tally{network: 1}},
@@ -116,13 +116,18 @@ var tinyConfig = lock.Config{
 	Watchdog: 1000 * ms, Renewal: 400 * ms, HandOffLimit: 50 * ms, ForcedYield: time.Hour, Poll: 600 * ms, CallTimeout: 200 * ms, QueueLimit: 10,
 }
 
+// lineOf are the settings of the line in Redis.
+func lineOf(c *lock.Config) redismodel.Line {
+	return redismodel.Line{TransferTTL: c.TransferTTL(), PlaceTimeout: c.PlaceTimeout(), OpenTime: c.OpenTime(), SeesListeners: true}
+}
+
 // scenarios are the settings of all small worlds.
 func scenarios() (all []*setting) {
 	for _, of := range scenariosOf {
 		for _, s := range of.scenarios {
 			set := &setting{
 				name: of.name + ", " + s.name, kind: of.kind, config: tinyConfig, most: s.may, again: s.again, times: s.times,
-				setup: redismodel.Setup{Kinds: of.parts, WaiterTimeout: 5 * sec, Announcement: 2 * tinyConfig.Poll, Name: redismodel.Owner.String},
+				setup: redismodel.Setup{Kinds: of.parts, WaiterTimeout: 5 * sec, Line: lineOf(&tinyConfig), Name: redismodel.Owner.String},
 			}
 			for _, f := range []fault{late, half, deaf} {
 				set.most[f] = s.may[network]

@@ -290,6 +290,14 @@ func (e *scribe) Ref(of any) {
 // hash tells worlds apart that may go on in different ways.
 func (w *world) hash(e *scribe) uint64 {
 	e.Begin(w.now)
+	e.Placed = func(c redismodel.Client, seq uint64) int64 {
+		for i := range w.processes {
+			if p := &w.processes[i]; p.client == c {
+				return p.lock.Placed(seq)
+			}
+		}
+		return -1
+	}
 	w.redis.Encode(&e.Encoder)
 	for f := range free {
 		e.Number(int64(w.used(f)))
@@ -325,14 +333,22 @@ func (w *world) encode(e *scribe, m *message) {
 			e.Number(n)
 		}
 		e.Term(c.Term)
-		for _, b := range []bool{c.Announce, c.Subscribed, c.Forced, c.Take} {
+		for _, b := range []bool{c.Heard, c.Place.Listens, c.Forced, c.Take} {
 			e.Bool(b)
+		}
+		if e.Term(c.Place.Term); c.Place.Term != 0 {
+			e.Number(int64(c.Place.Mode))
+			e.Number(c.Place.Tokens)
+			e.Number(p.lock.Placed(c.Seq))
 		}
 		for _, entry := range c.Entries {
 			e.Term(entry.Term)
 			e.Number(int64(entry.Lease))
 			e.Bool(entry.Try)
 		}
+	case transferred:
+		e.Term(m.transfer.Term)
+		e.Number(p.lock.Placed(m.transfer.Seq))
 	case reply:
 		r := &m.result
 		for _, n := range []int64{int64(p.lock.LastSeq() - m.command.Seq), int64(r.Outcome), int64(r.TTL / ms), int64(r.Others)} {
@@ -346,7 +362,7 @@ func (w *world) encode(e *scribe, m *message) {
 }
 
 func (p *process) encode(e *scribe, robbed bool) {
-	for _, b := range []bool{p.closed, p.stalled, robbed, p.asked[0], p.asked[1], p.listening} {
+	for _, b := range []bool{p.closed, p.stalled, robbed, p.asked[0], p.asked[1], p.listening, p.hears} {
 		e.Bool(b)
 	}
 	e.Term(p.channel)

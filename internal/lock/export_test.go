@@ -134,12 +134,30 @@ func (x encoding) waiting(w *waiting) {
 	x.Bool(w.refused)
 	x.Bool(w.unsure)
 	x.Bool(w.tried)
-	x.Bool(w.announced)
+	x.Number(int64(len(w.sent)))
+	for _, p := range w.sent {
+		x.Age(p.sentAt)
+		x.Number(int64(p.mode))
+		x.Number(p.tokens)
+	}
+	x.transfer(w.transfer)
+	x.Bool(w.heard)
 	x.Number(int64(w.turns))
 	x.Instant(w.deferUntil)
 	x.Number(int64(min(w.tries, 10)))
 	x.Bool(w.lastErr != "")
 	x.Bool(w.holder != "")
+}
+
+func (x encoding) transfer(t Transfer) {
+	if x.Term(t.Term); t.Term != 0 {
+		x.Number(x.l.Placed(t.Seq))
+	}
+}
+
+// Placed says which of the commands that are remembered a place names; -1 is none of them.
+func (l *Lock) Placed(seq uint64) int64 {
+	return int64(slices.IndexFunc(l.wait.sent, func(p placed) bool { return p.seq == seq }))
 }
 
 func (x encoding) redisOrder(q *redisOrder) {
@@ -162,6 +180,7 @@ func (x encoding) op(o *op) {
 	x.Bool(o.unsure)
 	x.Bool(o.hurry)
 	x.Term(o.term)
+	x.Term(o.next)
 	x.counts(o.counts)
 	x.Number(int64(o.lease))
 	x.Number(int64(x.last - o.hold))
@@ -183,6 +202,11 @@ func (x encoding) op(o *op) {
 	x.Instant(o.due)
 	x.Number(int64(min(o.tries, 10)))
 	x.Instant(o.until)
+}
+
+// Contends reports whether the process contends with others, and no command is under way.
+func (l *Lock) Contends() bool {
+	return l.phase == contending && l.main.kind == opNone && l.wait.refused && !l.standsBack()
 }
 
 // Waits reports whether a request stands in the queue as that term.

@@ -5,7 +5,7 @@ import "fmt"
 // canHandOn reports whether the lease can pass to a waiter here as it is.
 func (l *Lock) canHandOn(req *Request) bool {
 	return l.order.inMemory() && req.Lease == 0 && !l.lease.fixed && l.lease.counts == once(req.Mode) && l.hasToken(req) &&
-		l.lease.until-l.now > l.cfg.Watchdog/3
+		l.fresh()
 }
 
 // grantNext gives the lease, which has no holder, to the next waiter or back.
@@ -51,8 +51,8 @@ func (l *Lock) grantReplied(o op, r Result) {
 		l.contend()
 		l.wait.again = again
 		l.refusedBy(r)
-		if l.kind.Shares && o.mode == Exclusive {
-			l.wait.nextAt = l.now // to announce the writer under its own term
+		if l.kind.Line {
+			l.wait.nextAt = l.now // to take a place in the line
 		}
 	case Failed:
 		l.releaseInstead(r) // the term may or may not be good for another lease

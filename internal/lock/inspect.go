@@ -93,6 +93,9 @@ func (l *Lock) CleanupCommands(now Instant) []Command {
 	if l.phase != free && l.lease.term != 0 {
 		leave(l.lease.term, l.maxTTL())
 	}
+	if l.main.next != 0 {
+		leave(l.main.next, l.maxTTL())
+	}
 	for _, o := range l.background {
 		if o.term != 0 {
 			leave(o.term, max(l.maxTTL(), o.until-now))

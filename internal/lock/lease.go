@@ -43,6 +43,11 @@ func (l *Lock) extend(o op) {
 	}
 }
 
+// fresh reports whether enough is left of the lease to give it to another holder as it is.
+func (l *Lock) fresh() bool {
+	return l.lease.until-l.now > min(l.lease.length, l.cfg.Watchdog)/3
+}
+
 // holdUntil is how long a hold is good for if nothing is renewed.
 func (l *Lock) holdUntil(own hold) Instant {
 	if own.until != 0 {

@@ -90,12 +90,19 @@ func (l *Lock) yield(ref any) {
 		l.release(ref)
 		return
 	}
-	l.start(op{kind: opYield, mode: l.lease.mode, counts: once(l.lease.mode), lease: l.cfg.Watchdog, ref: ref})
+	o := op{kind: opYield, mode: l.lease.mode, counts: once(l.lease.mode), lease: l.cfg.Watchdog, ref: ref}
+	if l.kind.Line && !l.kind.Parts {
+		o.next = l.takeTerm()
+	}
+	l.start(o)
 }
 
-func (l *Lock) yieldCommand(c *Command) {
+func (l *Lock) yieldCommand(o *op, c *Command) {
 	l.suspected = false
-	c.Kind, c.Subscribed, c.Forced = Yield, l.sub.state == listening, l.now >= l.lease.forcedYieldAt
+	c.Kind, c.Forced = Yield, l.now >= l.lease.forcedYieldAt
+	if o.next != 0 {
+		l.takePlace(c, o.next)
+	}
 }
 
 // yieldReplied ends the turn: others get the lock, or another turn begins.
@@ -103,14 +110,14 @@ func (l *Lock) yieldReplied(o op, r Result) {
 	switch r.Outcome {
 	case Kept:
 		l.main = op{}
+		l.wait.sent = nil
 		l.answer(o.ref, Answer{Kind: Freed, HandedOn: true})
 		l.lease.handOffUntil = l.now + l.cfg.HandOffLimit
 		l.leased(o, r)
 	case Done:
 		l.answer(o.ref, Answer{Kind: Freed})
 		l.afterRelease()
-		l.contend()
-		l.standBack(r.Others)
+		l.contendAgain(o, r)
 	case Absent:
 		l.answerRelease(o)
 		l.afterRelease()
@@ -121,10 +128,6 @@ func (l *Lock) yieldReplied(o op, r Result) {
 
 // countWaiters asks Redis whether others wait, while readers here hold the lock.
 func (l *Lock) countWaiters() { l.start(op{kind: opCountWaiters, lease: l.cfg.Watchdog}) }
-
-func (l *Lock) countWaitersCommand(c *Command) {
-	c.Kind, c.Subscribed = CountWaiters, l.sub.state == listening
-}
 
 // waitersCounted begins another turn if nobody else waits.
 func (l *Lock) waitersCounted(r Result) {
@@ -160,21 +163,47 @@ func (l *Lock) drain() {
 	l.refuseTries(Held, "others wait for the lock already")
 }
 
+// contendAgain waits for the lock that the process has yielded.
+func (l *Lock) contendAgain(o op, r Result) {
+	if o.next == 0 || len(l.wait.sent) == 0 {
+		if l.contend(); !l.kind.Line {
+			l.leaveToOthers(r.Others, time.Duration(max(r.Others, 1))*l.cfg.HandOffLimit)
+		}
+		return
+	}
+	transfer := l.wait.transfer
+	l.phase = contending
+	l.lease = lease{term: o.next}
+	l.wait = waiting{refused: true, nextAt: l.now + l.jitter(l.cfg.Poll), sent: l.wait.sent}
+	switch {
+	case transfer.Term != 0:
+		l.takeTransfer(transfer) // which has overtaken the reply
+	case r.Others > 0:
+		l.leaveToOthers(r.Others, l.cfg.OpenTime())
+	}
+}
+
 // standsBack reports whether others are to have their go first.
 func (l *Lock) standsBack() bool { return l.now < l.wait.deferUntil }
 
-// standBack lets the others have their go after a turn of ours. Our own message about it
+// leaveToOthers lets the others have their go after a turn of ours. Our own message about it
 // comes back to us too if we listen.
-func (l *Lock) standBack(others int) {
+func (l *Lock) leaveToOthers(others int, d time.Duration) {
 	l.wait.refused = true
-	l.wait.deferUntil = l.now + time.Duration(max(others, 1))*l.cfg.HandOffLimit
+	turns := others
+	switch {
+	case others == 0:
+		turns = math.MaxInt // only time ends it
+	case l.sub.state == listening:
+		turns++
+	}
+	l.standBack(turns, d)
+}
+
+// standBack lets others have the lock for that long, or until so many messages have come.
+func (l *Lock) standBack(turns int, d time.Duration) {
+	l.wait.turns, l.wait.deferUntil = turns, l.now+d
 	l.wait.nextAt = l.wait.deferUntil
-	if l.wait.turns = others; l.sub.state == listening {
-		l.wait.turns++
-	}
-	if others == 0 {
-		l.wait.turns = math.MaxInt // only time ends it
-	}
 }
 
 // othersHadTheirs takes note of a message that the lock was released, and reports whether the
@@ -189,6 +218,6 @@ func (l *Lock) othersHadTheirs() bool {
 	if l.wait.turns--; l.wait.turns > 0 {
 		return false
 	}
-	l.wait.deferUntil = 0
+	l.wait.deferUntil, l.wait.heard = 0, true
 	return true
 }

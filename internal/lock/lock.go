@@ -158,8 +158,10 @@ type waiting struct {
 	unsure bool
 	// tried: a try of this term has ended; of several parts, what it took was given back.
 	tried bool
-	// announced: a try has told other readers that a writer waits.
-	announced bool
+	// sent are the last commands that may have given the process its place in the line.
+	sent []placed
+	// transfer came while an acquire was under way, whose reply is awaited first.
+	transfer Transfer
 	standBack
 	tries int
 	// What the last try found.
@@ -169,11 +171,12 @@ type waiting struct {
 	unending bool
 }
 
-// standBack lets the others have a turn each after ours: the process does not try before
-// deferUntil, or before so many messages have come.
+// standBack leaves the lock to others: the process does not try before deferUntil, or before so
+// many messages have come. heard: they have come.
 type standBack struct {
 	turns      int
 	deferUntil Instant
+	heard      bool
 }
 
 // subscription is how the lock stands to its channel. Where the queue is in Redis,

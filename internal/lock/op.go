@@ -57,6 +57,8 @@ type op struct {
 
 	// reserved is how many tokens are drawn.
 	reserved int64
+	// next is the term under which a yield takes a place in the line.
+	next uint64
 	// listed are the waiters that it has told Redis of.
 	listed []QueueEntry
 
@@ -103,6 +105,9 @@ func (l *Lock) send(o *op) {
 	o.due = l.now + timeout + replyGrace
 	c.Seq, c.Term, c.Mode, c.Count, c.Shared = o.seq, o.term, o.mode, o.counts.exclusive, o.counts.shared
 	c.Lease, c.Deadline, c.MaxTTL = o.lease, l.now+timeout, max(c.MaxTTL, l.maxTTL())
+	if c.Place.Term != 0 {
+		l.placeSent(o, c)
+	}
 	l.order.tell(l, o, c)
 }
 

@@ -28,10 +28,10 @@ var kindsOfLocks = []struct {
 	kind  lock.Kind
 	parts []redismodel.Kind
 }{
-	{"plain and fenced", lock.Kind{Tokens: 1}, []redismodel.Kind{redismodel.Reentrant}},
+	{"plain and fenced", lock.Kind{Tokens: 1, Line: true}, []redismodel.Kind{redismodel.Reentrant}},
 	{"fair", lock.Kind{Queued: true}, []redismodel.Kind{redismodel.Fair}},
-	{"readwrite", lock.Kind{Shares: true}, []redismodel.Kind{redismodel.ReadWrite}},
-	{"multi", lock.Kind{Parts: true, Tokens: 2}, []redismodel.Kind{redismodel.Fenced, redismodel.Fenced}},
+	{"readwrite", lock.Kind{Shares: true, Line: true}, []redismodel.Kind{redismodel.ReadWrite}},
+	{"multi", lock.Kind{Parts: true, Tokens: 2, Line: true}, []redismodel.Kind{redismodel.Fenced, redismodel.Fenced}},
 }
 
 // TestRandomWorlds runs worlds with other choices every time. A failure tells the seed
@@ -115,10 +115,11 @@ func randomWorld(kind int, t *tape) *world {
 	)
 	s.config.Seed = uint64(t.pick(256))
 	s.setup = redismodel.Setup{
-		Kinds: kindsOfLocks[kind].parts, WaiterTimeout: max(5*sec, 3*s.config.Poll), Announcement: 2 * s.config.Poll,
+		Kinds: kindsOfLocks[kind].parts, WaiterTimeout: max(5*sec, 3*s.config.Poll), Line: lineOf(&s.config),
 		Rate: oneOf(t, 1, 1.009, 0.991), Name: redismodel.Owner.String,
 		Pick: func(fields []redismodel.Field) int { return t.pick(len(fields)) },
 	}
+	s.setup.Line.SeesListeners = t.pick(4) != 1
 	return newWorld(s, t, 1+oneOf(t, 1, 0, 2))
 }
 

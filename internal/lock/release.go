@@ -14,7 +14,11 @@ func (l *Lock) release(ref any) {
 // releaseInstead releases the lease after a command that failed and may have been carried
 // out, or not.
 func (l *Lock) releaseInstead(r Result) {
-	l.main.kind, l.main.counts, l.main.request = opRelease, counts{}, nil
+	if l.wait.transfer.Term != 0 {
+		l.cleanUp(l.wait.transfer.Term) // of a yield that has been carried out
+		l.wait.transfer = Transfer{}
+	}
+	l.main.kind, l.main.counts, l.main.request, l.main.next = opRelease, counts{}, nil, 0
 	l.again(&l.main, r)
 	l.phase = releasing
 }

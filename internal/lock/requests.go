@@ -177,23 +177,6 @@ func (l *Lock) Signal(now Instant) {
 	}
 }
 
-// Transfer says that another process has made this one the holder of the lock, under the term of
-// its place in the line.
-type Transfer struct {
-	Term uint64
-	// Seq is the number of the command that took the place or confirmed it last.
-	Seq uint64
-	// Tokens are the highest tokens drawn, one per counter.
-	Tokens []int64
-}
-
-// Transferred takes over a lock that another process has transferred to this one.
-func (l *Lock) Transferred(now Instant, t Transfer) {
-	l.begin(now)
-	defer l.settle()
-	l.attemptSoon()
-}
-
 // Subscribed says that from now on no message of the channel is missed; earlier ones may have
 // been. term is what the Subscribe named.
 func (l *Lock) Subscribed(now Instant, term uint64) {

@@ -253,6 +253,12 @@ func (r *rig) request(verb string, words []string) bool {
 		r.do(func(l *lock.Lock) { l.Close(r.now) })
 	case "signal":
 		r.do(func(l *lock.Lock) { l.Signal(r.now) })
+	case "transferred":
+		transfer := lock.Transfer{Term: number(strings.TrimPrefix(first, "#")), Seq: number(words[2])}
+		if len(words) > 3 {
+			transfer.Tokens = []int64{int64(number(words[3]))}
+		}
+		r.do(func(l *lock.Lock) { l.Transferred(r.now, transfer) })
 	case "suspect":
 		r.do(func(l *lock.Lock) { l.Suspect(r.now) })
 	case "subscribed":
@@ -281,7 +287,7 @@ func (r *rig) check(verb string, words []string) bool {
 		r.wakes(words[0])
 	case "last": // about a command under way
 		c := r.command(words[0])
-		got := fmt.Sprintf(" tokens=%d deadline=%v lease=%v maxttl=%v announce=%v ", c.Tokens, c.Deadline, c.Lease, c.MaxTTL, c.Announce)
+		got := fmt.Sprintf(" tokens=%d deadline=%v lease=%v maxttl=%v place=%d ", c.Tokens, c.Deadline, c.Lease, c.MaxTTL, c.Place.Term)
 		r.must(strings.Contains(got, " "+words[1]+" "), "%s is under way with%s", words[0], got)
 	case "sees":
 		s := r.lock.Snapshot()
@@ -322,7 +328,9 @@ func (r *rig) configure(words []string) {
 		case "fair":
 			r.kind.Queued = true
 		case "readwrite":
-			r.kind.Shares = true
+			r.kind.Shares, r.kind.Line = true, true
+		case "line":
+			r.kind.Line = true
 		case "multi":
 			r.kind.Parts = true
 		case "tokens":

@@ -148,7 +148,7 @@ func commandSentence(c lock.Command) string {
 		add(c.Kind == lock.Acquire, " %s for %v", count, c.Lease)
 		add(c.Kind == lock.Release && c.Count+c.Shared > 0, " to %s for %v", count, c.Lease)
 		add(c.Hurry, " now")
-		add(c.Kind == lock.Yield && c.Subscribed, " subscribed")
+		add(c.Heard, " heard")
 		add(c.Forced, " open")
 	}
 	return text

@@ -25,7 +25,7 @@ func (l *Lock) join() bool {
 	case l.lease.fixed:
 		// From now on it is renewed, for the new reader's sake.
 		l.start(op{kind: opCount, counts: l.lease.counts, mode: Shared, request: l.queue.take(req.ID)})
-	case l.lease.until-l.now <= l.cfg.Watchdog/3:
+	case !l.fresh():
 		if l.renewal.kind == opNone {
 			l.startRenewal(true)
 		}

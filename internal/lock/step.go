@@ -70,7 +70,7 @@ func (l *Lock) command(o *op, c *Command) {
 	case opCount:
 		l.countCommand(o, c)
 	case opYield:
-		l.yieldCommand(c)
+		l.yieldCommand(o, c)
 	case opRelease:
 		l.releaseCommand(o, c)
 	case opRenew:
@@ -78,7 +78,7 @@ func (l *Lock) command(o *op, c *Command) {
 	case opForce:
 		c.Kind = ForceRelease
 	case opCountWaiters:
-		l.countWaitersCommand(c)
+		c.Kind = CountWaiters
 	default:
 		c.Kind = SyncQueue
 	}

@@ -15,14 +15,15 @@ import (
 // Every command is carried out at most once, as TCP has it; but it may be carried out after
 // it was given up, and in another order than it was sent.
 type message struct {
-	kind    messageKind
-	p       int // whose, or which stranger's
-	at      lock.Instant
-	command lock.Command
-	result  lock.Result
-	term    uint64 // of a channel
-	request request
-	again   bool // of a plan: until the hold is over
+	kind     messageKind
+	p        int // whose, or which stranger's
+	at       lock.Instant
+	command  lock.Command
+	result   lock.Result
+	term     uint64 // of a channel
+	transfer lock.Transfer
+	request  request
+	again    bool // of a plan: until the hold is over
 }
 
 type messageKind byte
@@ -35,6 +36,7 @@ const (
 	subscribing
 	subscribed
 	unsubscribing
+	transferred
 	wish // of a client whose process is paused
 	plan // to give a hold back
 	strange
@@ -53,7 +55,7 @@ func (m message) String() string {
 		}
 		return text
 	}
-	return fmt.Sprintf("%s of %d", [...]string{signal: "message", subscribing: "subscription", subscribed: "confirmation", unsubscribing: "end of the subscription",
+	return fmt.Sprintf("%s of %d", [...]string{signal: "message", subscribing: "subscription", subscribed: "confirmation", unsubscribing: "end of the subscription", transferred: "transfer",
 		wish: "wish", plan: "plan", strange: "stranger"}[m.kind], m.p)
 }
 
@@ -82,7 +84,7 @@ var fateNames = [...]string{
 // fault is what a fate of a message counts as, if it may meet it.
 func (f fate) fault(m *message, kind *lock.Kind) (fault, bool) {
 	switch {
-	case f == requestLost && (m.kind == signal || m.kind == subscribing):
+	case f == requestLost && (m.kind == signal || m.kind == subscribing || m.kind == transferred):
 		return deaf, true
 	case m.kind == reply:
 		return crash, f >= crashBefore
@@ -143,14 +145,22 @@ func (w *world) deliver(m message, f fate) {
 		if f == fine {
 			w.event(m.p, "signal", func(l *lock.Lock) { l.Signal(w.now) })
 		}
+	case transferred:
+		if f == fine {
+			w.event(m.p, fmt.Sprintf("transferred to term %d by #%d", m.transfer.Term, m.transfer.Seq), func(l *lock.Lock) { l.Transferred(w.now, m.transfer) })
+		}
 	case subscribing:
 		if f == fine && !p.dead {
+			w.redis.Subscribe(p.client, redismodel.TurnChannel(p.client))
+			w.redis.Subscribe(p.client, redismodel.Waiters)
 			w.redis.Subscribe(p.client, w.channel(m.p, m.term))
 			w.send(message{kind: subscribed, p: m.p, term: m.term, at: w.now + w.latency()})
 		}
 	case subscribed:
+		p.hears = true
 		w.event(m.p, "subscribed", func(l *lock.Lock) { l.Subscribed(w.now, m.term) })
 	case unsubscribing:
+		w.redis.Unsubscribe(p.client, redismodel.Waiters)
 		w.redis.Unsubscribe(p.client, w.channel(m.p, m.term))
 	case wish:
 		w.perform(m.p, m.request)
@@ -258,7 +268,14 @@ func (w *world) tell(told []redismodel.Publication) {
 				continue
 			}
 			for i := range w.processes {
-				if p := &w.processes[i]; p.client == c && !p.dead && (w.tape != nil || w.underWay(i, signal) < 2) {
+				p := &w.processes[i]
+				if t.Transfer.Term != 0 {
+					if p.client == c && !p.dead {
+						w.send(message{kind: transferred, p: i, transfer: t.Transfer, at: w.now + w.latency()})
+					}
+					continue
+				}
+				if p.client == c && !p.dead && (w.tape != nil || w.underWay(i, signal) < 2) {
 					w.send(message{kind: signal, p: i, at: w.now + w.latency()})
 				}
 			}
@@ -300,6 +317,7 @@ func (w *world) run(i int, c lock.Command, part int) lock.Result {
 		top = c.Top
 	}
 	w.watchQueue(&before, func(o redismodel.Owner) bool { return o.Client == owner.Client && o.Term <= top })
+	w.watchLine(&before)
 	w.tell(told)
 	return result
 }

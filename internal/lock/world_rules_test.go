@@ -219,7 +219,8 @@ func (w *world) checkProcess(i int) {
 }
 
 // checkTidy checks that a process that has nothing left to do holds nothing in Redis, except
-// what a late command has taken, or what Redis does not let it release.
+// what a late command has taken, or what Redis does not let it release, or what was transferred to
+// waiters that have left.
 func (w *world) checkTidy(i int) {
 	p := &w.processes[i]
 	if !p.lock.Idle() || w.any(rejected) || w.underWay(i, command, reply) > 0 {
@@ -227,7 +228,9 @@ func (w *world) checkTidy(i int) {
 	}
 	for k := range w.redis.Parts() {
 		for _, h := range w.redis.Part(k).Holders {
-			if h.Client == p.client && !w.of(h.Owner).late {
+			ttl := w.config.TransferTTL()
+			transferred := w.kind.Line && w.redis.Part(k).Lasts(h.Owner) <= w.now+ttl+lock.Margin(ttl)
+			if h.Client == p.client && !w.of(h.Owner).late && !transferred {
 				w.violated("p%d has come to rest, but in Redis %v holds the lock", i, h.Owner)
 			}
 		}

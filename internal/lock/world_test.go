@@ -164,6 +164,8 @@ type process struct {
 	// stalled: its lock actor has crashed, with effects that are still to be carried out.
 	stalled bool
 	// It wants messages, of the channel that the term has, or will.
+	// hears: its subscription to transfers has been confirmed once.
+	hears          bool
 	listening      bool
 	channel        uint64
 	subscriptionAt lock.Instant
@@ -173,6 +175,7 @@ type process struct {
 	lastSeq        uint64
 	ranSync        uint64 // the last command about the queue that was carried out
 	grants, events int
+	overtaken      overtakes
 }
 
 const never = lock.Instant(-1)
@@ -376,6 +379,7 @@ func (w *world) carryOut(i, most int) {
 		switch e.Kind {
 		case lock.Send:
 			w.checkSend(i, *e.Command)
+			e.Command.Place.Listens = e.Command.Place.Term != 0 && p.hears
 			w.send(message{kind: command, p: i, command: *e.Command, at: w.now + w.latency()})
 		case lock.Reply:
 			w.answered(i, e.Ref.(ref), e.Answer)

@@ -57,6 +57,7 @@ func (w *world) check() {
 		w.violated("%v is exclusive, but %d trust their holds", exclusive, trusted)
 	}
 	w.checkQueue()
+	w.checkPlaces()
 }
 
 // writes reports whether a holder believes to be alone. While it gives that up it does not.

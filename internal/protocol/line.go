@@ -35,5 +35,5 @@ func place(c *lock.Command) string {
 	text = append(strconv.AppendUint(text, c.Seq, 10), ' ')
 	text = append(text, digit(c.Place.Mode == lock.Shared)+" "...)
 	text = append(strconv.AppendInt(text, c.Place.Tokens, 10), ' ')
-	return string(append(text, digit(c.Subscribed)...))
+	return string(append(text, digit(c.Place.Listens)...))
 }

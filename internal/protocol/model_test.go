@@ -106,7 +106,7 @@ func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence
 		}
 	}
 	s.setup = &redismodel.Setup{
-		Kinds: kinds, WaiterTimeout: silence, Name: s.owner,
+		Kinds: kinds, WaiterTimeout: silence, Line: redismodel.Line(lineSettings), Name: s.owner,
 		Pick: func(fields []redismodel.Field) int {
 			// The server chooses at random: the model chooses the same.
 			return max(0, slices.IndexFunc(fields, func(f redismodel.Field) bool {

@@ -12,6 +12,9 @@ import (
 // Encoder writes a state down so that two states that differ only in what can make no
 // difference read the same: in the time on the clock, and in the numbers of the terms.
 type Encoder struct {
+	// Placed says what the number of a command that a place names means to its client.
+	Placed func(c Client, seq uint64) int64
+
 	buf    []byte
 	now    lock.Instant
 	client Client
@@ -80,7 +83,7 @@ func (e *Encoder) Term(term uint64) {
 
 // Owner names an owner.
 func (e *Encoder) Owner(o Owner) {
-	e.For(o.Client)
+	e.For(max(o.Client, 0))
 	e.Number(int64(o.Client))
 	e.Term(o.Term)
 }
@@ -105,9 +108,7 @@ func (s *Server) Encode(e *Encoder) {
 			e.Number(int64(r.N))
 			e.Instant(r.Until)
 		}
-		if e.Owner(l.Writer); l.Writer != (Owner{}) {
-			e.Instant(l.WriterUntil)
-		}
+		e.line(l)
 		e.Number(int64(len(l.Queue)))
 		for _, w := range l.Queue {
 			e.Owner(w.Owner)

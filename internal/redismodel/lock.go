@@ -47,9 +47,13 @@ type Lock struct {
 	ExpiresAt lock.Instant
 	// ReadLeases are the keys of the read holds, sorted.
 	ReadLeases []ReadLease
-	// Writer is the announcement of a waiting writer, until it expires.
-	Writer      Owner
-	WriterUntil lock.Instant
+	// Line are the processes that wait, in their order. The free lock is left to clients outside
+	// the line until OpenUntil, and Turns counts the transfers since the last time that it was.
+	// Redis forgets all of it at LineEnds.
+	Line      []Place
+	OpenUntil lock.Instant
+	Turns     int
+	LineEnds  lock.Instant
 	// Queue is that of a fair lock, in its order, and QueueEnds when Redis forgets it; 0 is never.
 	Queue     []Waiter
 	QueueEnds lock.Instant
@@ -122,9 +126,7 @@ func (l *Lock) expire(now lock.Instant) {
 	if len(l.Holders) > 0 && now >= l.ExpiresAt {
 		l.Holders = nil
 	}
-	if now >= l.WriterUntil {
-		l.Writer = Owner{}
-	}
+	l.expireLine(now)
 	if l.QueueEnds != 0 && now >= l.QueueEnds {
 		l.Queue, l.QueueEnds = nil, 0
 	}

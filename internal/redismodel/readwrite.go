@@ -16,8 +16,8 @@ func (l *Lock) Written() bool {
 	return false
 }
 
-// readWrite is the read/write lock: a hash with a field for each holder, a key beside it
-// for the lease of each read hold, and the announcement of a waiting writer.
+// readWrite is the read/write lock: a hash with a field for each holder, and a key beside it
+// for the lease of each read hold.
 func (r *run) readWrite(part int) lock.Result {
 	l := &r.parts[part]
 	held := l.Of(r.owner)
@@ -26,10 +26,15 @@ func (r *run) readWrite(part int) lock.Result {
 	case r.Kind == lock.Acquire, r.Kind == lock.Release && r.Count+r.Shared > 0:
 		return r.setReadWrite(part)
 	case r.Kind == lock.Release:
-		if r.withdraw(l); !ours {
+		if left := r.leaveLine(l); !ours {
+			if left && !l.Free() && !l.Written() {
+				r.passOn(part, false) // it may have kept readers out
+			}
 			return result(lock.Absent)
 		}
-		r.leave(part)
+		if written := held.Exclusive > 0; r.empty(l, r.owner) {
+			r.passOnOrOpen(part, written)
+		}
 		return result(lock.Done)
 	case r.Kind == lock.Renew:
 		if !ours {
@@ -44,10 +49,12 @@ func (r *run) readWrite(part int) lock.Result {
 		if !ours {
 			return result(lock.Absent)
 		}
-		if others := r.others(l); others > 0 || r.Forced {
-			r.withdraw(l)
-			r.leave(part)
-			return lock.Result{Outcome: lock.Done, Others: others}
+		if r.others(l) > 0 || r.Forced {
+			if written := held.Exclusive > 0; r.empty(l, r.owner) {
+				return r.yielded(part, written)
+			}
+			r.enterAtEnd(l)
+			return result(lock.Done)
 		}
 		r.hold(l, Counts{min(held.Exclusive, 1), 1 - min(held.Exclusive, 1)})
 		return result(lock.Kept)
@@ -81,28 +88,31 @@ func (r *run) setReadWrite(part int) lock.Result {
 	}
 	var granted bool
 	switch {
+	case free && upgrade:
+		granted = true
 	case free:
-		if !upgrade && want.Exclusive+want.Shared > 1 {
+		if want.Exclusive+want.Shared > 1 {
 			return result(lock.Absent)
 		}
-		granted = true
+		granted = r.mayTake(part, want.Shared > 0)
 	case ours:
 		granted = !upgrade
 	default:
-		granted = !written && want == Counts{Shared: 1} && !l.announced(r.client)
-	}
-	if granted {
-		r.withdraw(l)
-		r.hold(l, want)
-		if held.Exclusive > 0 && want.Exclusive == 0 {
-			r.publish(Publication{Part: part, All: true})
+		granted = !written && want == (Counts{Shared: 1}) && !r.writerAhead(l)
+		if granted && r.ahead(l) {
+			r.passOn(part, false) // those before it are readers, who may come in, too
 		}
-		return result(lock.Done)
 	}
-	if want.Exclusive > 0 && r.Announce {
-		l.Writer, l.WriterUntil = r.owner, r.end(r.setup.Announcement)
+	if !granted {
+		return r.refuseAndEnter(l)
 	}
-	return r.refusal(r.client, l)
+	r.leaveLine(l)
+	r.hold(l, want)
+	if held.Exclusive > 0 && want.Exclusive == 0 {
+		r.publish(Publication{Part: part, All: true})
+		r.passOn(part, false)
+	}
+	return result(lock.Done)
 }
 
 // hold sets how often the command's owner holds the lock, and for how long.
@@ -120,14 +130,6 @@ func (r *run) hold(l *Lock, c Counts) {
 		r.pexpire(l, r.Lease)
 	} else {
 		r.pexpire(l, max(left, r.Lease))
-	}
-}
-
-// leave ends all that the command's owner holds.
-func (r *run) leave(part int) {
-	l := &r.parts[part]
-	if written := l.Of(r.owner).Exclusive > 0; r.empty(l, r.owner) {
-		r.publish(Publication{Part: part, All: written})
 	}
 }
 
@@ -154,26 +156,4 @@ func (l *Lock) dropLeases(h Holder) {
 	for n := range h.Shared {
 		l.setLease(h.Owner, n+1, 0)
 	}
-}
-
-// withdraw ends the owner's announcement.
-func (r *run) withdraw(l *Lock) {
-	if l.Writer == r.owner {
-		l.Writer = Owner{}
-	}
-}
-
-// announced reports whether a writer of another client waits.
-func (l *Lock) announced(mine Client) bool { return l.Writer != Owner{} && l.Writer.Client != mine }
-
-// others is how many other clients wait for the lock.
-func (r *run) others(l *Lock) int {
-	seen := r.Subscribers(Owner{})
-	if r.Subscribed {
-		seen--
-	}
-	if l.announced(r.client) {
-		return max(seen, 1)
-	}
-	return max(seen, 0)
 }

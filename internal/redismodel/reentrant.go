@@ -21,18 +21,22 @@ func (r *run) plain(part int) lock.Result {
 		switch {
 		case l.Free() && r.Count != 1:
 			return result(lock.Absent)
-		case !l.Free() && !ours:
-			return r.refusal(r.client, l)
+		case l.Free() && !r.mayTake(part, false), !l.Free() && !ours:
+			return r.refuseAndEnter(l)
 		}
+		r.leaveLine(l)
 		r.set(l, r.Count)
 		return result(lock.Done)
 	case lock.Release:
+		if r.Count == 0 {
+			r.leaveLine(l)
+		}
 		switch {
 		case !ours:
 			return result(lock.Absent)
 		case r.Count == 0:
 			l.put(r.owner, Counts{})
-			r.publish(Publication{Part: part})
+			r.passOnOrOpen(part, false)
 		default:
 			r.set(l, r.Count)
 		}
@@ -67,17 +71,12 @@ func (r *run) yield(part int) lock.Result {
 	if !l.holds(r.owner) {
 		return result(lock.Absent)
 	}
-	others := r.Subscribers(Owner{})
-	if r.Subscribed {
-		others--
+	if r.others(l) == 0 && !r.Forced {
+		r.set(l, 1)
+		return result(lock.Kept)
 	}
-	if others > 0 || r.Forced {
-		l.put(r.owner, Counts{})
-		r.publish(Publication{Part: part})
-		return lock.Result{Outcome: lock.Done, Others: max(others, 0)}
-	}
-	r.set(l, 1)
-	return result(lock.Kept)
+	l.put(r.owner, Counts{})
+	return r.yielded(part, false)
 }
 
 // draw reserves tokens; only the last is told.

@@ -50,8 +50,9 @@ func (o Owner) String() string { return fmt.Sprintf("%d:%d", o.Client, o.Term) }
 type Setup struct {
 	// Kinds has one kind, or those of a MultiLock's parts.
 	Kinds []Kind
-	// WaiterTimeout and Announcement are those of protocol.Options.
-	WaiterTimeout, Announcement time.Duration
+	// WaiterTimeout and Line are those of protocol.Options.
+	WaiterTimeout time.Duration
+	Line          Line
 	// Rate is how fast the server's clock runs compared with that of the processes; 0 is 1.
 	Rate float64
 	// Name spells a field as replies do.
@@ -75,12 +76,14 @@ type subscription struct {
 }
 
 // Publication is a message about a lock. Its channel is the lock's own or, if To is
-// somebody, that of a waiter in a fair lock's queue.
+// somebody, that of a waiter in a fair lock's queue, or of a client that gets a transfer.
 type Publication struct {
 	Part int
 	To   Owner
 	// All wakes all who wait, and not only one: how Redisson spells it.
 	All bool
+	// Transfer is what a client is told on its turn channel.
+	Transfer lock.Transfer
 }
 
 // New is an empty server.
@@ -107,8 +110,11 @@ func (s *Server) NextEnd() (at lock.Instant, ok bool) {
 		if !l.Free() {
 			ends = append(ends, l.ExpiresAt)
 		}
-		if l.Writer != (Owner{}) {
-			ends = append(ends, l.WriterUntil)
+		for _, p := range l.Line {
+			ends = append(ends, p.Until)
+		}
+		if l.OpenUntil > s.now {
+			ends = append(ends, l.OpenUntil)
 		}
 		for _, r := range l.ReadLeases {
 			ends = append(ends, r.Until)
@@ -161,8 +167,15 @@ func (s *Server) Hangup(c Client) {
 // Subscribers is how many listen to a channel: how PUBSUB NUMSUB counts them.
 func (s *Server) Subscribers(channel Owner) int { return len(s.Hearers(Publication{To: channel})) }
 
-// Subscriptions is how many subscriptions there are in all.
-func (s *Server) Subscriptions() int { return len(s.subscriptions) }
+// Subscriptions is how many subscriptions to channels of locks there are in all.
+func (s *Server) Subscriptions() (n int) {
+	for _, e := range s.subscriptions {
+		if e.channel.Term != turns {
+			n++
+		}
+	}
+	return n
+}
 
 // Hearers lists who is sent a publication, in the order in which they have subscribed.
 func (s *Server) Hearers(p Publication) (all []Client) {

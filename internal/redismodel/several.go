@@ -1,6 +1,8 @@
 package redismodel
 
 import (
+	"time"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
@@ -42,6 +44,7 @@ func (r *run) part(i int) lock.Result {
 func (r *run) takeAll() lock.Result {
 	for i := range r.Parts() {
 		if refusal, refused := r.refuses(i); refused {
+			r.enterAll()
 			return refusal
 		}
 	}
@@ -49,6 +52,7 @@ func (r *run) takeAll() lock.Result {
 	for i := range r.Parts() {
 		l := &r.parts[i]
 		held, lease := l.Of(r.owner), r.Lease
+		r.leaveLine(l)
 		switch kind := r.setup.Kinds[i]; {
 		case kind == ReadPart:
 			if !l.Free() {
@@ -58,8 +62,6 @@ func (r *run) takeAll() lock.Result {
 			held.Shared = 1
 		case kind == Fenced:
 			answer.Tokens = append(answer.Tokens, r.draw(i)...)
-		case kind == WritePart:
-			r.withdraw(l)
 		case kind == Fair && l.Free():
 			l.Queue = nil // all that is in it is dead
 		}
@@ -83,8 +85,15 @@ func (r *run) refuses(i int) (refusal lock.Result, refused bool) {
 				return r.refused(r.client, w.Timeout-r.Clock(), Field{}), true
 			}
 		}
-		return lock.Result{}, false
-	case reads && (held.Shared > 0 || !l.Written() && !l.announced(r.client)), !reads && held.Exclusive > 0:
+		if r.mayTake(i, reads) {
+			return lock.Result{}, false
+		}
+		refusal = r.refusal(r.client, l)
+		if l.Free() {
+			refusal.TTL = max(r.left(r.keptUntil(l)), time.Millisecond)
+		}
+		return refusal, true
+	case reads && (held.Shared > 0 || !l.Written() && !r.writerAhead(l)), !reads && held.Exclusive > 0:
 		return lock.Result{}, false
 	}
 	return r.refusal(r.client, l), true

@@ -10,7 +10,7 @@ import (
 // Clients of another kind, which do as Redisson does: roughly, as far as it concerns ours.
 
 // Seize has a stranger hold a part, once, if it is free, or if readers have it and it wants
-// to read. Announcements do not stop it, but a fair lock's queue does.
+// to read. The line does not stop it, but a fair lock's queue does.
 func (s *Server) Seize(part int, o Owner, mode lock.Mode, lease time.Duration) bool {
 	l := &s.parts[part]
 	reads := mode == lock.Shared

@@ -1,0 +1,96 @@
+package lock
+
+import "slices"
+
+// Place is a process's place in the line of processes that wait for a lock. The process whose turn
+// it is gets the lock by a transfer.
+type Place struct {
+	// Term is the term under which the process waits.
+	Term uint64
+	// Mode is how it wants the lock, and Tokens how many fencing tokens a transfer draws for it.
+	Mode   Mode
+	Tokens int64
+	// Listens says that the process hears of transfers. The lock actor fills it in.
+	Listens bool
+}
+
+// Transfer says that another process has made this one the holder of the lock, under the term of
+// its place in the line.
+type Transfer struct {
+	Term uint64
+	// Seq is the number of the command that took the place or confirmed it last.
+	Seq uint64
+	// Tokens are the highest tokens drawn, one per counter.
+	Tokens []int64
+}
+
+// placed is a command that may have taken a place in the line, or confirmed it.
+type placed struct {
+	seq    uint64
+	sentAt Instant
+	mode   Mode
+	tokens int64
+}
+
+// mostPlaced is how many of those commands are remembered. A transfer that names an older one is
+// not trusted, and the next try finds the lock held.
+const mostPlaced = 3
+
+// takePlace makes a command take a place in the line as that term, for the first request that
+// waits for more than one reply.
+func (l *Lock) takePlace(c *Command, term uint64) {
+	if !l.kind.Line {
+		return
+	}
+	i := slices.IndexFunc(l.queue.requests, func(req *Request) bool { return !req.Try })
+	if i < 0 {
+		return
+	}
+	c.Place = Place{Term: term, Mode: l.queue.requests[i].Mode, Tokens: l.reserve()}
+}
+
+// placeSent remembers a command that takes a place.
+func (l *Lock) placeSent(o *op, c *Command) {
+	sent := l.wait.sent
+	if o.kind == opYield {
+		sent = nil // the place is that of another term
+	}
+	sent = sent[max(len(sent)-mostPlaced+1, 0):]
+	l.wait.sent = append(slices.Clip(sent), placed{seq: o.seq, sentAt: o.sentAt, mode: c.Place.Mode, tokens: c.Place.Tokens})
+}
+
+// Transferred takes over a lock that another process has transferred to this one.
+func (l *Lock) Transferred(now Instant, t Transfer) {
+	l.begin(now)
+	defer l.settle()
+	switch {
+	case t.Term != l.lease.term && t.Term != l.main.next:
+		// It was for waiters that have left, or for a term that was given up.
+		if !slices.ContainsFunc(l.background, func(o op) bool { return o.term == t.Term }) {
+			l.cleanUp(t.Term)
+		}
+	case l.phase == contending && l.main.inFlight, t.Term != l.lease.term:
+		l.wait.transfer = t
+	case l.phase == contending:
+		l.takeTransfer(t)
+	}
+}
+
+// takeTransfer makes the lease ours. The transfer was made after the command that it names was
+// carried out, so the key lives for the TTL of a transfer from when that command was sent.
+// Anything later would not be safe: a transfer may have expired, and another process taken the
+// lock, before the message about it arrives.
+func (l *Lock) takeTransfer(t Transfer) {
+	l.wait.transfer = Transfer{}
+	i := slices.IndexFunc(l.wait.sent, func(p placed) bool { return p.seq == t.Seq })
+	lease := l.cfg.TransferTTL()
+	if i < 0 || l.wait.sent[i].sentAt+lease-Margin(lease) <= l.now || l.mayBeCutShort(lease) || l.modeMayChange(l.wait.sent[i].mode) {
+		l.attemptSoon() // which finds the lock held, and gets a lease that can be trusted
+		return
+	}
+	by := l.wait.sent[i]
+	l.phase = owned
+	l.order.taken(l, op{kind: opAcquire, mode: by.mode, lease: lease, sentAt: by.sentAt, reserved: by.tokens}, Result{Outcome: Done, Tokens: t.Tokens})
+	l.wait = waiting{}
+	l.lease.renewAt = l.now + (l.lease.until-l.now)/3 // the TTL of a transfer is short
+}
