@@ -1,0 +1,252 @@
+// Package turns_test has the tests of who gets a lock next, of several processes.
+package turns_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+const (
+	// hold is longer than the hand-off limit: every hold is a turn.
+	hold = 20 * time.Millisecond
+	// away is how far the far process is from Redis, in each direction.
+	away = time.Millisecond
+	// workers are how many goroutines or actors of each process want the lock.
+	workers = 4
+	// enough turns are counted; before that, so many are not: those of processes that have
+	// nobody to wait for yet.
+	enough, first = 60, 6
+	// apart is how many times the turns of the least one has who has the most.
+	apart = 1.3
+)
+
+// register counts the turns of processes.
+type register struct {
+	t *testing.T
+
+	mu      sync.Mutex
+	holding int
+	all     int
+	turns   []int
+	done    chan struct{} // closed when enough were counted
+}
+
+func newRegister(t *testing.T, processes int) *register {
+	return &register{t: t, turns: make([]int, processes), done: make(chan struct{})}
+}
+
+func (r *register) over() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// held is what a holder does: nobody else does it at the same time.
+func (r *register) held(process int) {
+	r.enter(process)
+	<-time.After(hold)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.holding--
+}
+
+func (r *register) enter(process int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.holding++; r.holding > 1 {
+		r.t.Error("two processes hold the lock")
+	}
+	if r.all++; r.all > first && r.all <= first+enough {
+		r.turns[process]++
+	}
+	if r.all == first+enough {
+		close(r.done)
+	}
+}
+
+// alike checks that processes had as many turns as others.
+func alike(t *testing.T, turns []int) {
+	t.Helper()
+	if least, most := slices.Min(turns), slices.Max(turns); float64(most) > apart*float64(least) {
+		t.Errorf("the processes had %v turns: the most has more than %v times the least", turns, apart)
+	}
+}
+
+// near and far are processes of which the last is further away from Redis, and their lock.
+func nearAndFar(t *testing.T) ([]*locktest.Site, locktest.Key) {
+	one, k := locktest.New(t, lockkeeper.Config{})
+	far := locktest.Far(t, k.Server, lockkeeper.Config{})
+	far.Proxy.Delay(away)
+	return []*locktest.Site{one, locktest.Open(t, k.Server.URL(), lockkeeper.Config{}), far.Site}, k
+}
+
+// byGoroutine takes a lock again and again, until enough turns are counted.
+func byGoroutine(ctx context.Context, t *testing.T, r *register, process int, s *locktest.Site, kind, name string) {
+	l := locktest.Kinds[kind](s, name)
+	for !r.over() {
+		granted, err := l.Acquire(ctx)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		r.held(process)
+		if err := granted.Release(ctx); err != nil {
+			t.Error(err)
+			return
+		}
+	}
+}
+
+// byMessage is an actor that does the same.
+func byMessage(ctx context.Context, t *testing.T, r *register, process int, s *locktest.Site, kind, name string) {
+	lock, answers := locktest.KindMessage(kind, name), make(chan any, 8)
+	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+		switch m := c.Message().(type) {
+		case *messages.Acquire, *messages.Release:
+			c.Request(s.Guardian(), m)
+		case *messages.Acquired, *messages.Released, *messages.NotAcquired, *messages.NotReleased, *messages.LeaseLost:
+			answers <- m
+		}
+	}))
+	defer s.Actors.Root.Stop(pid)
+	answer := func(request any) any {
+		s.Actors.Root.Send(pid, request)
+		select {
+		case m := <-answers:
+			return m
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	for !r.over() {
+		m := answer(&messages.Acquire{Lock: lock})
+		granted, ok := m.(*messages.Acquired)
+		if !ok {
+			t.Errorf("answered %T{%v}", m, m)
+			return
+		}
+		r.held(process)
+		if m := answer(&messages.Release{Lock: lock, HoldId: granted.HoldId}); !isReleased(m) {
+			t.Errorf("answered %T{%v}", m, m)
+			return
+		}
+	}
+}
+
+func isReleased(m any) bool {
+	_, ok := m.(*messages.Released)
+	return ok
+}
+
+// contend has workers of all processes take the lock until enough turns are counted.
+func contend(t *testing.T, r *register, sites []*locktest.Site, face func(context.Context, *testing.T, *register, int, *locktest.Site, string, string), kind, name string) *sync.WaitGroup {
+	ctx, work := locktest.Within(t), &sync.WaitGroup{}
+	for process, s := range sites {
+		for range workers {
+			work.Go(func() { face(ctx, t, r, process, s, kind, name) })
+		}
+	}
+	return work
+}
+
+// Processes have their turns one after another, however far away from Redis they are.
+func TestTurns(t *testing.T) {
+	for how, face := range map[string]func(context.Context, *testing.T, *register, int, *locktest.Site, string, string){
+		"by goroutine": byGoroutine, "by message": byMessage,
+	} {
+		for _, kind := range []string{"plain", "fenced", "write", "fair"} {
+			t.Run(kind+" "+how, func(t *testing.T) {
+				t.Parallel()
+				sites, k := nearAndFar(t)
+				r := newRegister(t, len(sites))
+				contend(t, r, sites, face, kind, k.LockName).Wait()
+				alike(t, r.turns)
+				k.AwaitFree(t)
+			})
+		}
+	}
+}
+
+// A client like Redisson's, which does not know of the line, has its share beside them, and they
+// have theirs. Between its release and its next try it is not there, so it may have fewer turns.
+func TestTurnsBesideAStranger(t *testing.T) {
+	t.Parallel()
+	sites, k := nearAndFar(t)
+	r := newRegister(t, len(sites)+1)
+	work := contend(t, r, sites, byGoroutine, "plain", k.LockName)
+	stranger := newStranger(t, k)
+	for !r.over() {
+		stranger.lock(t)
+		r.held(len(sites))
+		k.Unlock(t)
+	}
+	work.Wait()
+	ours, its := r.turns[:len(sites)], r.turns[len(sites)]
+	alike(t, ours)
+	if most := slices.Max(ours); most > 2*its {
+		t.Errorf("the stranger had %d turns, a process %d", its, most)
+	}
+	k.AwaitFree(t)
+}
+
+// stranger waits as a lock of Redisson's does: it is subscribed, and tries again at every message
+// and when the holder's TTL is over.
+type stranger struct {
+	locktest.Key
+	woken chan struct{}
+}
+
+func newStranger(t *testing.T, k locktest.Key) *stranger {
+	t.Helper()
+	s := &stranger{k, make(chan struct{}, 1)}
+	client, err := lockkeeper.Connect(k.Server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, giveBack := client.Dedicate()
+	t.Cleanup(func() { giveBack(); client.Close() })
+	connection.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(rueidis.PubSubMessage) {
+		select {
+		case s.woken <- struct{}{}:
+		default:
+		}
+	}})
+	if err := connection.Do(locktest.Within(t), connection.B().Subscribe().Channel(k.Channel).Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// lock is Redisson's tryLock and what it does between two of them.
+func (s *stranger) lock(t *testing.T) {
+	t.Helper()
+	const attempt = `if redis.call('EXISTS', KEYS[1]) == 0 or redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1 then
+		redis.call('HINCRBY', KEYS[1], ARGV[2], 1) redis.call('PEXPIRE', KEYS[1], ARGV[1]) return nil
+	end return redis.call('PTTL', KEYS[1])`
+	for limit := time.After(redistest.Limit); ; {
+		ttl, err := s.Do(t, "EVAL", attempt, "1", s.Name, "30000", locktest.Redisson).AsInt64()
+		if rueidis.IsRedisNil(err) {
+			return
+		}
+		select {
+		case <-s.woken:
+		case <-time.After(time.Duration(ttl) * time.Millisecond):
+		case <-limit:
+			t.Fatalf("the stranger did not get the lock within %v", redistest.Limit)
+		}
+	}
+}
