@@ -51,20 +51,44 @@
 //
 // The first try is made at once. After a refusal the lock subscribes to its channel. It tries again
 // when that is confirmed, when a message comes, when the other holder's TTL ends, and at the latest
-// after Poll. A message is only a hint.
+// after Poll. A message on that channel is only a hint.
+//
+// # Line
+//
+// The processes that wait for a lock stand in a line in Redis, one place a process. The acquire that
+// is refused takes the place, and every later one confirms it. Whoever releases the lock, or finds
+// it free out of turn, transfers it: the script makes the first in the line the owner, under the term
+// of its place, and tells it so. Transferred is that message. Its process then has the lease,
+// without another command.
+//
+// A transfer is trusted like a lease, but it was sent by somebody else. So it names the command that
+// took or confirmed the place. The transfer was made after that command was carried out, and the key
+// lives for the TTL of a transfer from then on: until
+//
+//	when that command was sent + TransferTTL − margin
+//
+// the lease can be trusted. Nothing later would be safe: the message may arrive when the transfer has
+// expired and another process has the lock. If the process does not remember the command, or that
+// time is over, the next try finds the lock held by its own term, and gets a lease to be trusted.
+//
+// A place that nobody confirms is skipped after PlaceTimeout. A transfer to a term that is over is
+// given back when its message arrives.
 //
 // # Order
 //
-// The order decides who is next; it is a value of its own, and nothing else depends on which one it
-// is. There are two: the queue of this process with a hand-off limit (localOrder), and one queue of
-// all processes in Redis (redisOrder).
+// The order decides who is next here; it is a value of its own, and nothing else depends on which one
+// it is. There are two: the queue of this process with a hand-off limit (localOrder), and one queue
+// of all processes in Redis (redisOrder).
 //
 // # Hand-off limit
 //
 // While waiters queue in localOrder, the lease passes from one to the next in memory. At the hand-off
-// limit, a yield asks whether others are subscribed. If so, it releases the lock, and the process
-// stands back until each of them has had a turn, or the time for that is over. Otherwise it renews
-// the lease. Since some clients wait without subscribing, a yield is forced now and then.
+// limit, a yield asks Redis whether others wait. If so, it transfers the lock to the first in the line
+// and takes the last place there. Otherwise it renews the lease.
+//
+// Clients of another kind, as Redisson's, do not know the line. When they wait as well, the lock is
+// left to them now and then: it is freed, and for a moment nobody in the line may take it. Since some
+// of them wait without subscribing, a yield leaves the lock to them now and then in any case.
 //
 // # Sharing
 //
@@ -100,7 +124,8 @@
 //	acquire.go grant.go count.go renewal.go release.go
 //	                             the commands: each with the handling of its reply
 //	order.go local_order.go redis_order.go
-//	                             who is next, with the commands for that
+//	                             who is next here, with the commands for that
+//	line.go                      the line of processes, and transfers
 //	pending.go waiters.go        changes and requests that wait
 //	lease.go end.go share.go token.go
 //	                             trust, the end of holds and leases, readers, fencing tokens
