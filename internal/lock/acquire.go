@@ -71,7 +71,7 @@ func (l *Lock) refusedBy(r Result) {
 	l.wait.holder = r.Holder
 	l.wait.unending = r.TTL < 0
 	l.wait.freeAt = l.now + r.TTL
-	l.wait.nextAt = l.now + l.jitter(l.cfg.Poll)
+	l.wait.nextAt = l.now + l.jitter(l.poll())
 	if r.TTL >= 0 {
 		// Redis rounds the TTL down.
 		l.wait.nextAt = min(l.wait.nextAt, l.wait.freeAt+time.Millisecond)

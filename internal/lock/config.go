@@ -31,7 +31,7 @@ type Config struct {
 func (c *Config) TransferTTL() time.Duration { return min(2*c.Poll, c.Watchdog) }
 
 // PlaceTimeout is how long a process keeps its place in the line after its last sign of life.
-func (c *Config) PlaceTimeout() time.Duration { return 2 * c.Poll }
+func (c *Config) PlaceTimeout() time.Duration { return c.TransferTTL() }
 
 // OpenTime is for how long a lock that is left to clients outside the line is left to them.
 func (c *Config) OpenTime() time.Duration { return 2 * c.HandOffLimit }

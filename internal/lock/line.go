@@ -1,6 +1,9 @@
 package lock
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Place is a process's place in the line of processes that wait for a lock. The process whose turn
 // it is gets the lock by a transfer.
@@ -47,6 +50,15 @@ func (l *Lock) takePlace(c *Command, term uint64) {
 		return
 	}
 	c.Place = Place{Term: term, Mode: l.queue.requests[i].Mode, Tokens: l.reserve()}
+}
+
+// poll is the longest time between two tries of a waiter. Its place in the line must be confirmed
+// before it is lost.
+func (l *Lock) poll() time.Duration {
+	if l.kind.Line {
+		return l.cfg.PlaceTimeout() / 2
+	}
+	return l.cfg.Poll
 }
 
 // placeSent remembers a command that takes a place.

@@ -174,7 +174,7 @@ func (l *Lock) contendAgain(o op, r Result) {
 	transfer := l.wait.transfer
 	l.phase = contending
 	l.lease = lease{term: o.next}
-	l.wait = waiting{refused: true, nextAt: l.now + l.jitter(l.cfg.Poll), sent: l.wait.sent}
+	l.wait = waiting{refused: true, nextAt: l.now + l.jitter(l.poll()), sent: l.wait.sent}
 	switch {
 	case transfer.Term != 0:
 		l.takeTransfer(transfer) // which has overtaken the reply

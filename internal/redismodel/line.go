@@ -50,8 +50,14 @@ func (l *Lock) expireLine(now lock.Instant) {
 	}
 }
 
-// touch is a write to the line.
-func (r *run) touch(l *Lock) { l.LineEnds = r.end(r.setup.Line.PlaceTimeout) }
+// touch is a write to the line. Redis soon forgets a line in which nobody stands.
+func (r *run) touch(l *Lock) {
+	if len(l.Line) > 0 {
+		l.LineEnds = r.end(r.setup.Line.PlaceTimeout)
+	} else {
+		l.LineEnds = r.end(r.setup.Line.OpenTime + time.Second)
+	}
+}
 
 func (r *run) dropPlace(l *Lock, c Client) {
 	l.Line = slices.DeleteFunc(slices.Clone(l.Line), func(p Place) bool { return p.Client == c })

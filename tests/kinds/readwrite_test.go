@@ -21,13 +21,13 @@ import (
 // rwKey is a read/write lock as a foreign client sees it.
 type rwKey struct {
 	locktest.Key
-	writer string // where a writer announces itself
+	line string // the key of the line of processes
 }
 
 func newRWKey(t testing.TB, server *redistest.Server) rwKey {
 	k := locktest.NewKey(t, server)
 	k.Channel = "redisson_rwlock:{" + k.Name + "}"
-	return rwKey{k, "lockkeeper_writer:{" + k.Name + "}"}
+	return rwKey{k, "lockkeeper_line:{" + k.Name + "}"}
 }
 
 // readWrite gives a lock on the shared server, and processes that use it.
@@ -104,10 +104,13 @@ func (k rwKey) awaitNothing(t testing.TB) {
 	k.AwaitSubscribers(t, 0)
 }
 
-// awaitAnnounced waits until a writer has announced itself, or does not any more.
-func (k rwKey) awaitAnnounced(t testing.TB, want int64) {
+// awaitPlaces waits until so many processes stand in the line.
+func (k rwKey) awaitPlaces(t testing.TB, want int) {
 	t.Helper()
-	redistest.Eventually(t, "the announcement", func() bool { return k.Number(t, "EXISTS", k.writer) == want })
+	redistest.Eventually(t, "the places in the line", func() bool {
+		fields, err := k.Server.Do(t, "HKEYS", k.line).AsStrSlice()
+		return err == nil && len(slices.DeleteFunc(fields, func(field string) bool { return len(field) < 10 })) == want
+	})
 }
 
 // Nobody who reads for longer than a process may keep a lock keeps others from reading.
@@ -172,8 +175,8 @@ func TestReadersDoNotOvertakeAWriter(t *testing.T) {
 	k.awaitNothing(t)
 }
 
-// A writer announces itself to readers elsewhere; wherever it goes, that is over.
-func TestWriterIsAnnounced(t *testing.T) {
+// A writer that waits keeps readers elsewhere out; wherever it goes, that is over.
+func TestWriterKeepsReadersOut(t *testing.T) {
 	t.Parallel()
 	for what, leave := range map[string]func(t *testing.T, writer *locktest.Site, reading *lockkeeper.Hold, giveUp func()) (want error){
 		"granted": func(t *testing.T, _ *locktest.Site, reading *lockkeeper.Hold, _ func()) error {
@@ -205,7 +208,7 @@ func TestWriterIsAnnounced(t *testing.T) {
 					locktest.AwaitWaiters(t, k.write(b), 1)
 					locktest.Release(t, also)
 				}
-				k.awaitAnnounced(t, 1)
+				k.awaitPlaces(t, 1)
 				late := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
 				locktest.Refused(t, lockkeeper.ErrHeld, k.read(late))
 				want := leave(t, b, reading, giveUp)
@@ -216,7 +219,7 @@ func TestWriterIsAnnounced(t *testing.T) {
 				if g.Err == nil {
 					locktest.Release(t, g.Hold)
 				}
-				k.awaitAnnounced(t, 0)
+				k.awaitPlaces(t, 0)
 				locktest.Passes(t, k.read(late))
 				if want != nil {
 					locktest.Release(t, reading)
@@ -285,7 +288,7 @@ func TestDeathOfAReader(t *testing.T) {
 		t.Errorf("status %v, and who stays has %d messages", status, len(stays.Mail))
 	}
 	writer := locktest.AcquireSoon(locktest.Within(t), k.write(other))
-	k.awaitAnnounced(t, 1)
+	k.awaitPlaces(t, 1)
 	stays.Die()
 	locktest.Release(t, locktest.Got(t, writer).Hold)
 	k.awaitNothing(t)
