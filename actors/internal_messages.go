@@ -62,12 +62,12 @@ type (
 type (
 	subscribe struct {
 		state   *lockState
-		channel string
+		channel backend.Channel
 		term    uint64
 	}
 	unsubscribe struct {
 		state   *lockState
-		channel string
+		channel backend.Channel
 	}
 	// published and confirmed come from the connection.
 	published struct{ channel, payload string }

@@ -9,17 +9,17 @@ import (
 // listen subscribes to the channels where the release of the lock is told to a waiter of
 // that term.
 func (s *lockState) listen(term uint64) {
-	s.subscribed, s.listened = s.backend.Channels(term), true
+	s.subscribed = s.backend.Channels(term)
 	for _, e := range s.subscribed {
 		on := systemOf(e)
-		on.deliver(on.subscriber, &subscribe{state: s, channel: e.Name, term: term})
+		on.deliver(on.subscriber, &subscribe{state: s, channel: e, term: term})
 	}
 }
 
 func (s *lockState) stopListening() {
 	for _, e := range s.subscribed {
 		on := systemOf(e)
-		on.deliver(on.subscriber, &unsubscribe{state: s, channel: e.Name})
+		on.deliver(on.subscriber, &unsubscribe{state: s, channel: e})
 	}
 	s.subscribed = nil
 }

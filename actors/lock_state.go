@@ -39,8 +39,6 @@ type lockState struct {
 	// others; subscribed are those that are subscribed.
 	busy       []backend.Channel
 	subscribed []backend.Channel
-	// listened: the lock listens, or has listened and may still be counted among the subscribers.
-	listened bool
 	// staleSignals are other channels of the lock's, of which something was heard since its
 	// last try was sent: a refusal because of them may be stale.
 	staleSignals []backend.Channel

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"slices"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
@@ -15,26 +14,10 @@ func (s *lockState) send(command lock.Command) {
 	case lock.Acquire:
 		s.staleSignals = nil
 		command.Place.Listens = command.Place.Term != 0 && s.rt.channels.hearsTransfers()
-	case lock.Release:
-		if s.listened { // which a lock that nobody contends for never has
-			command.Subscribed = s.isCounted(&command)
-			s.listened = command.Subscribed || len(s.subscribed) > 0
-		}
-	case lock.Yield, lock.CountWaiters:
+	case lock.Yield:
 		command.Place.Listens = command.Place.Term != 0 && s.rt.channels.hearsTransfers()
-		command.Subscribed = s.isCounted(&command)
 	}
 	s.backend.Run(command, time.Now().Add(command.Deadline-s.now)) // for the timers of package time
-}
-
-// isCounted reports whether Redis counts this lock among the subscribers of its channels. The
-// subscription is the system's: it lingers when the lock does not listen any more, and others
-// here that wait too have the same one.
-func (s *lockState) isCounted(c *lock.Command) bool {
-	return !slices.ContainsFunc(s.backend.Channels(c.Term), func(e backend.Channel) bool {
-		on := systemOf(e).channels
-		return !on.subscribed(e.Name) || on.shared(s, e.Name)
-	})
 }
 
 // Lend implements backend.Receiver: a call runs on the goroutine of a caller that still waits

@@ -8,7 +8,6 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -26,13 +25,13 @@ type channels struct {
 	turns string
 
 	mu sync.Mutex // guards what follows
-	// listeners are counted references: a channel is subscribed while it has any. The
-	// number is the term that the listener named.
-	listeners map[string]map[*lockState]uint64
+	// listeners are counted references: a channel is subscribed while it has any. They are what
+	// the listeners have asked for.
+	listeners map[string]map[*lockState]*subscribe
 }
 
 func newChannels(rt *Runtime) *channels {
-	c := &channels{rt: rt, turns: redisio.TurnChannel(rt.id), listeners: map[string]map[*lockState]uint64{}}
+	c := &channels{rt: rt, turns: redisio.TurnChannel(rt.id), listeners: map[string]map[*lockState]*subscribe{}}
 	c.subscriptions = rt.redis.NewSubscriptions(c, c.turns)
 	return c
 }
@@ -44,16 +43,19 @@ func (s *subscriber) Receive(ctx actor.Context) {
 			s.transferred(m.payload)
 			return
 		}
-		for state := range s.who(m.channel) {
-			state.rt.deliver(state.pid, unlocked{channel: backend.Channel{Server: s.rt.server, Name: m.channel}})
+		for state, asked := range s.who(m.channel) {
+			state.rt.deliver(state.pid, unlocked{channel: asked.channel})
 		}
 	case *confirmed:
-		for state, term := range s.who(m.channel) {
-			state.rt.deliver(state.pid, listening{channel: backend.Channel{Server: s.rt.server, Name: m.channel}, term: term})
+		for state, asked := range s.who(m.channel) {
+			state.rt.deliver(state.pid, listening{channel: asked.channel, term: asked.term})
 		}
 	case *subscribe:
 		s.add(m)
-		s.subscriptions.Add(m.channel)
+		if m.channel.Waiters != "" {
+			s.subscriptions.Add(m.channel.Waiters) // first, or this process counts as a stranger
+		}
+		s.subscriptions.Add(m.channel.Name)
 	case *unsubscribe:
 		s.end(m)
 	}
@@ -78,12 +80,13 @@ func (c *channels) transferred(payload string) {
 
 func (c *channels) end(m *unsubscribe) {
 	if c.drop(m) {
-		c.subscriptions.Remove(m.channel)
+		c.subscriptions.Remove(m.channel.Name)
+		c.subscriptions.Remove(m.channel.Waiters)
 	}
 }
 
 // who listens on a channel.
-func (c *channels) who(channel string) map[*lockState]uint64 {
+func (c *channels) who(channel string) map[*lockState]*subscribe {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.listeners[channel])
@@ -92,19 +95,19 @@ func (c *channels) who(channel string) map[*lockState]uint64 {
 func (c *channels) add(m *subscribe) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	states := c.listeners[m.channel]
+	states := c.listeners[m.channel.Name]
 	if states == nil {
-		states = map[*lockState]uint64{}
-		c.listeners[m.channel] = states
+		states = map[*lockState]*subscribe{}
+		c.listeners[m.channel.Name] = states
 	}
-	states[m.state] = m.term
+	states[m.state] = m
 }
 
 // drop reports whether it was the last on its channel.
 func (c *channels) drop(m *unsubscribe) (last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	states := c.listeners[m.channel]
+	states := c.listeners[m.channel.Name]
 	if _, listened := states[m.state]; !listened {
 		return false
 	}
@@ -112,23 +115,9 @@ func (c *channels) drop(m *unsubscribe) (last bool) {
 	if len(states) > 0 {
 		return false
 	}
-	delete(c.listeners, m.channel)
+	delete(c.listeners, m.channel.Name)
 	return true
 }
-
-// shared reports whether others in this system listen on a channel besides that one.
-func (c *channels) shared(but *lockState, channel string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	states := c.listeners[channel]
-	if _, listens := states[but]; listens {
-		return len(states) > 1
-	}
-	return len(states) > 0
-}
-
-// subscribed reports whether Redis may count this system among a channel's subscribers.
-func (c *channels) subscribed(channel string) bool { return c.subscriptions.Subscribed(channel) }
 
 // hearsTransfers reports whether Redis has confirmed the subscription to the turn channel.
 func (c *channels) hearsTransfers() bool { return c.subscriptions.Confirmed(c.turns) }

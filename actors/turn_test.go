@@ -227,12 +227,14 @@ func TestTheTurnChannelStays(t *testing.T) {
 		t.Errorf("%d subscribers before anybody has waited", n)
 	}
 	granted, call := o.wait(t, name)
-	channel := redisio.Channel(o.cfg.KeyPrefix + name)
+	channel, waiters := redisio.Channel(o.cfg.KeyPrefix+name), redisio.Waiters(o.cfg.KeyPrefix+name)
 	o.awaitSubscribers(t, channel, 1)
+	o.awaitSubscribers(t, waiters, 1)
 	o.awaitSubscribers(t, o.turns, 1)
 	o.transfer(t, name)
 	o.frees(t, granted, call)
 	o.awaitSubscribers(t, channel, 0)
+	o.awaitSubscribers(t, waiters, 0)
 	o.awaitSubscribers(t, o.turns, 1)
 	o.Close(nil)
 	o.awaitSubscribers(t, o.turns, 0)
@@ -246,31 +248,29 @@ type recorder struct {
 
 func (r *recorder) Run(c lock.Command, _ time.Time) { r.last = c }
 
-// says tells for which commands a lock says that it is counted among the subscribers.
-func (r *recorder) says(s *lockState) (subscribed []string) {
+// says tells with which commands a lock says that it hears of its turn.
+func (r *recorder) says(s *lockState) (listens []string) {
 	for _, c := range []struct {
 		what string
 		kind lock.CommandKind
 		term uint64
 	}{
-		{"acquire", lock.Acquire, 0}, {"place", lock.Acquire, 1}, {"release", lock.Release, 0},
-		{"yield", lock.Yield, 0}, {"yield to the end of the line", lock.Yield, 1}, {"count", lock.CountWaiters, 0},
+		{"acquire", lock.Acquire, 0}, {"place", lock.Acquire, 1}, {"yield", lock.Yield, 0}, {"yield to the end of the line", lock.Yield, 1},
 	} {
 		s.send(lock.Command{Kind: c.kind, Term: 1, Place: lock.Place{Term: c.term}})
-		if r.last.Subscribed {
-			subscribed = append(subscribed, c.what)
+		if r.last.Place.Listens {
+			listens = append(listens, c.what)
 		}
 	}
-	return subscribed
+	return listens
 }
 
-// What a command says of the subscription is what Redis counts, and a place needs the turn
-// channel, too.
-func TestSubscribedCommands(t *testing.T) {
+// A place says that it listens as soon as the turn channel is confirmed.
+func TestPlacesListen(t *testing.T) {
 	expect := func(t *testing.T, when string, got []string, want ...string) {
 		t.Helper()
 		if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
-			t.Errorf("%s: %q say that they are subscribed, want %q", when, got, want)
+			t.Errorf("%s: %q say that they listen, want %q", when, got, want)
 		}
 	}
 	record := func(o *observed, name string, made making) (*lockState, *recorder) {
@@ -285,28 +285,15 @@ func TestSubscribedCommands(t *testing.T) {
 		s, r := record(o, name, ofOneKey)
 		expect(t, "never listened", r.says(s))
 		s.listen(1)
-		channel := redisio.Channel(o.cfg.KeyPrefix + name)
-		redistest.Eventually(t, "the confirmation", func() bool { return o.channels.subscriptions.Confirmed(channel) })
-		expect(t, "listening", r.says(s), "place", "release", "yield", "yield to the end of the line", "count")
-		other, _ := record(o, name, ofOneKey)
-		other.listen(1)
-		redistest.Eventually(t, "the other to listen", func() bool { return o.channels.shared(s, channel) })
-		expect(t, "with another", r.says(s))
-		other.stopListening()
-		redistest.Eventually(t, "the other to go", func() bool { return !o.channels.shared(s, channel) })
-		expect(t, "alone again", r.says(s), "place", "release", "yield", "yield to the end of the line", "count")
+		redistest.Eventually(t, "the confirmation", func() bool { return o.channels.hearsTransfers() })
+		expect(t, "listening", r.says(s), "place", "yield to the end of the line")
 		s.stopListening()
-		expect(t, "a moment later", r.says(s), "place", "release", "yield", "yield to the end of the line", "count")
-		redistest.Eventually(t, "the channel to go", func() bool { return !o.channels.subscribed(channel) })
-		expect(t, "afterwards", r.says(s))
-		if s.listened {
-			t.Error("a release looks for subscribers that there are not")
-		}
+		expect(t, "afterwards", r.says(s), "place", "yield to the end of the line")
 	})
 	t.Run("without the turn channel", func(t *testing.T) {
 		user := strings.NewReplacer("/", "", " ", "").Replace(redistest.Name(t))
 		server := redistest.Shared(t)
-		if err := server.Do(t, "ACL", "SETUSER", user, "on", ">secret", "+@all", "~*", "resetchannels", "&redisson_*").Error(); err != nil {
+		if err := server.Do(t, "ACL", "SETUSER", user, "on", ">secret", "+@all", "~*", "resetchannels", "&redisson_*", "&lockkeeper_waiters:*").Error(); err != nil {
 			t.Fatal(err)
 		}
 		o := observe(t, func(addr string) string { return "redis://" + user + ":secret@" + addr })
@@ -316,6 +303,6 @@ func TestSubscribedCommands(t *testing.T) {
 		redistest.Eventually(t, "the confirmation", func() bool {
 			return o.channels.subscriptions.Confirmed(redisio.Channel(o.cfg.KeyPrefix + name))
 		})
-		expect(t, "listening", r.says(s), "release", "yield", "count")
+		expect(t, "listening", r.says(s))
 	})
 }

@@ -46,11 +46,11 @@ type derived struct {
 }
 
 // system is what every kind needs: the record of the process, the lines in which processes wait,
-// and the channel of the process's turns.
+// the channel of the process's turns, and that on which those who know the line listen.
 var system = Rights{
 	scripts:  []*scripts.Script{scripts.SystemRenew, scripts.SystemRemove, scripts.SystemInspect, scripts.SystemList},
 	keys:     []derived{{from: Systems, more: "*"}, {from: Line}},
-	channels: []derived{{from: TurnChannel, ofClient: true}},
+	channels: []derived{{from: TurnChannel, ofClient: true}, {from: Waiters}},
 }
 
 var plainScripts = []*scripts.Script{

@@ -23,6 +23,10 @@ func ReadWriteChannel(name string) string { return prefix("redisson_rwlock", nam
 // Line returns the key of the line of processes that wait for a lock; Redisson has no such key.
 func Line(name string) string { return prefix("lockkeeper_line", name) }
 
+// Waiters returns the channel to which a client subscribes besides the channel of a lock's release,
+// so that the others on that one can be told: they do not know the line.
+func Waiters(name string) string { return prefix("lockkeeper_waiters", name) }
+
 // TurnChannel returns the channel on which a client hears of the locks that are transferred to it.
 func TurnChannel(client string) string { return "lockkeeper_turn:" + client }
 

@@ -3,6 +3,7 @@ package redisio
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -112,14 +113,6 @@ func (s *Subscriptions) Remove(channel string) {
 		s.lingers(channel)
 		s.wake()
 	}
-}
-
-// Subscribed reports whether this client is, or may be, subscribed to the channel, whether it
-// was removed or not.
-func (s *Subscriptions) Subscribed(channel string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.current.has(channel) || s.next.has(channel)
 }
 
 // Confirmed reports whether Redis has confirmed the subscription to the channel, on a connection
@@ -247,7 +240,8 @@ func (s *Subscriptions) serve(connection *pubsub) {
 	}
 }
 
-// wanted are the channels to subscribe to, the first one first; mu is held.
+// wanted are the channels to subscribe to, the first one first, and then by their names: so those
+// of Waiters come before those of the locks, and nobody counts as a stranger meanwhile. mu is held.
 func (s *Subscriptions) wanted() []string {
 	channels := append(make([]string, 0, len(s.want)), s.first)
 	for channel := range s.want {
@@ -255,6 +249,7 @@ func (s *Subscriptions) wanted() []string {
 			channels = append(channels, channel)
 		}
 	}
+	slices.Sort(channels[1:])
 	return channels
 }
 

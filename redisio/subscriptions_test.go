@@ -368,9 +368,6 @@ func TestReplacedConnections(t *testing.T) {
 		gone := fmt.Sprint("gone", round)
 		listen(t, subs, e, gone)
 		subs.Remove(gone)
-		if !subs.Subscribed(gone) {
-			t.Error("a channel that lingers does not count")
-		}
 		redistest.Eventually(t, "the channel to go", func() bool {
 			for _, channel := range wanted {
 				do(t, s, "PUBLISH", channel, "0")
@@ -378,7 +375,6 @@ func TestReplacedConnections(t *testing.T) {
 			published++
 			return s.Subscribers(t, gone) == 0
 		})
-		redistest.Eventually(t, "the channel not to count", func() bool { return !subs.Subscribed(gone) })
 	}
 	for _, channel := range wanted {
 		e.await(t, "heard "+channel, published)

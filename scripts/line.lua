@@ -20,16 +20,16 @@
 
 -- Opens a line. fields are what HGETALL has replied, owner is the one that the command is about,
 -- and counter the key of the lock's tokens, "" if it has none. give(owner, mode, ttl, joins)
--- makes a waiter the owner of the lock, which is free, or, with joins, held by readers. Without
--- give, the line is only read.
+-- makes a waiter the owner of the lock, which is free, or, with joins, held by readers.
 local function line_of(fields, key, settings, hash, owner, counter, give)
   local clock = redis.call('TIME')
   local now = clock[1] * 1000000 + clock[2]
   local ttl, timeout, open_time, sees = string.match(settings, '^(%d+) (%d+) (%d+) ([01])$')
   local client, number = string.match(owner, '^([^:]*):?(%d*)')
   local line, places, mine, open, turns = {}, {}, nil, nil, 0
+  local asker -- the client's own place, while it asks for the lock
 
-  -- The next two are the only ones that write. What is out of reach stays as it is.
+  -- What is out of reach stays as it is.
   local function drop(field)
     beside('HDEL', key, field)
     beside('PEXPIRE', key, timeout)
@@ -44,11 +44,6 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     if text and not string.find(text, 'OOM', 1, true) and not string.find(text, 'non local key', 1, true) then
       error(problem, 0)
     end
-  end
-
-  local function remove(place)
-    place.gone = true
-    drop(place.client)
   end
 
   for i = 1, #fields, 2 do
@@ -69,8 +64,8 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
         if field == client then
           mine = place
         end
-      elseif give then
-        drop(field)
+      else
+        beside('HDEL', key, field)
       end
     end
   end
@@ -79,30 +74,32 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     return x < y or x == y and a.client < b.client
   end)
 
-  -- Reports whether a transfer would be heard, as far as the server can tell. Who has gone loses
-  -- its place.
-  local function hears(place)
-    if place.gone or not place.listens then
-      return false
+  -- Returns the first place from the i-th on that counts, and which it is. Those who do not listen
+  -- yet get no transfer, and keep nobody waiting. Who does not listen any more loses its place.
+  local function from(i)
+    for j = i, #places do
+      local place = places[j]
+      if not place.gone and (place.listens or place == asker) then
+        local channel = 'lockkeeper_turn:' .. place.client
+        if place == asker or place.heard or sees == '0' or redis.call('PUBSUB', 'NUMSUB', channel)[2] > 0 then
+          place.heard = true
+          return place, j
+        end
+        place.gone = true
+        drop(place.client)
+      end
     end
-    local channel = 'lockkeeper_turn:' .. place.client
-    if sees == '1' and not place.heard and redis.call('PUBSUB', 'NUMSUB', channel)[2] == 0 then
-      remove(place)
-      return false
-    end
-    place.heard = true
-    return true
   end
 
-  -- Reports whether somebody who listens is before the client in the line; exclusive: somebody
-  -- who does not want to share.
+  -- Reports whether somebody is before the client that asks; exclusive: somebody who does not want
+  -- to share.
   local function ahead(exclusive)
-    for _, place in ipairs(places) do
-      if place == mine then
-        return false
-      elseif (place.mode == '0' or not exclusive) and hears(place) then
+    local place, i = from(1)
+    while place and place ~= asker do
+      if place.mode == '0' or not exclusive then
         return true
       end
+      place, i = from(i + 1)
     end
     return false
   end
@@ -121,7 +118,8 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
         redis.call('PERSIST', counter)
       end
     end
-    remove(place)
+    place.gone = true
+    drop(place.client)
     give(place.client .. ':' .. place.term, place.mode, tonumber(ttl), joins)
     local message = string.format('%s %s %.0f %s', place.term, place.seq, token, hash)
     redis.call('PUBLISH', 'lockkeeper_turn:' .. place.client, message)
@@ -129,21 +127,22 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   end
 
   -- Gives the lock to those whose turn it is: to the first, or to all readers before the first who
-  -- does not want to share. joins: readers hold the lock. spare: a place that gets nothing. Returns
-  -- the mode in which the lock is held then, nil if nobody got it.
-  function line.pass_on(joins, spare)
+  -- does not want to share. joins: readers hold the lock. Whoever asks gets nothing: the script does
+  -- that. Returns the mode in which the lock is held then, nil if nobody got it.
+  function line.pass_on(joins)
     local passed
-    for _, place in ipairs(places) do
-      if place == spare and place.listens or hears(place) then
-        if place.mode == '0' then
-          if place ~= spare and not passed and not joins and transfer(place) then
-            passed = '0'
-          end
-          break
-        elseif place ~= spare and transfer(place, joins or passed) then
-          passed = '1'
-        end
+    local place, i = from(1)
+    while place do
+      local alone = place.mode == '0' and place.listens
+      if alone and (place == asker or joins or passed) or place ~= asker and not transfer(place, joins or passed) then
+        break
+      elseif place ~= asker then
+        passed = place.mode
       end
+      if passed == '0' then
+        break
+      end
+      place, i = from(i + 1)
     end
     return passed
   end
@@ -153,21 +152,33 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     if not mine or mine.gone or tonumber(mine.term) > tonumber(term or number) then
       return false
     end
-    remove(mine)
+    mine.gone = true
+    drop(client)
     return true
   end
 
   -- Gives the client a place, or confirms the one that it has; last: at the end of the line.
   function line.enter(wanted, last)
-    if wanted == '' then
-      return
-    end
     local old = mine and not mine.gone and mine
-    if old and tonumber(old.term) > tonumber(string.match(wanted, '^%d+')) then
-      return -- a late command
+    if wanted == '' or old and tonumber(old.term) > tonumber(string.match(wanted, '^%d+')) then
+      return -- it does not wait, or this is a late command
     end
     local seen = string.format('%.0f', now)
     set(client, (old and not last and old.arrived or seen) .. ' ' .. seen .. ' ' .. wanted)
+  end
+
+  -- Reports whether it is the client's turn to take the free lock; shared: with those who get it
+  -- before. If the lock is left to others, rest is for how many ms.
+  local function may_take(shared, heard)
+    if open and open > now then
+      if heard ~= '1' then
+        return false, math.ceil((open - now) / 1000)
+      end
+      drop('open')
+      open = nil
+    end
+    local passed = ahead() and line.pass_on()
+    return not passed or shared and passed == '1' and not ahead(true)
   end
 
   -- Decides whether the client may take a lock that it does not hold. free: nobody holds it. joins:
@@ -175,32 +186,36 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   -- the client was told since that the lock is free. Reports whether it may; if not, it takes its
   -- place, and rest is for how many ms the free lock is left to others.
   function line.claim(free, joins, heard, place)
-    local passed, rest
-    if free and open and open > now and heard ~= '1' then
-      rest = math.ceil((open - now) / 1000)
+    local may, rest
+    asker = mine
+    if free then
+      may, rest = may_take(joins, heard)
     else
-      if open and (not free or heard == '1') then
-        drop('open') -- others have had their turn
-        open = nil
+      may = joins and not ahead(true)
+      if may and ahead() then
+        line.pass_on(true) -- readers are before it
       end
-      if free and ahead() then
-        passed = line.pass_on(false, mine)
-      end
-      if free and not passed or joins and passed ~= '0' and not ahead(true) then
-        line.leave()
-        return true
-      end
+    end
+    if open and not rest and not (free and may) then
+      drop('open') -- others have had their turn
+    end
+    if may then
+      line.leave()
+      return true
     end
     line.enter(place)
     return false, rest
   end
 
-  -- Returns how many listen in the line, without the given client. If somebody does, the first of
-  -- them is there.
-  function line.length(without)
+  -- Returns how many other clients have a place and listen. The first of them is there.
+  function line.length()
+    local place, i = from(1)
+    while place and place == mine do
+      place, i = from(i + 1)
+    end
     local n = 0
-    for _, place in ipairs(places) do
-      if place.client ~= without and place.listens and not place.gone and (n > 0 or not give or hears(place)) then
+    for _, other in ipairs(places) do
+      if other ~= mine and other.listens and not other.gone then
         n = n + 1
       end
     end
@@ -217,38 +232,32 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     return false
   end
 
-  -- Returns how many clients outside the line wait on the lock's channel; subscribed: "1" if the
-  -- client itself is on it.
-  function line.strangers(channel, subscribed)
+  -- Returns how many clients that do not know the line wait on the lock's channel: those that do
+  -- are on a second one besides.
+  function line.strangers(channel)
     if sees ~= '1' then
       return 0
     end
-    local n = redis.call('PUBSUB', 'NUMSUB', channel)[2] - subscribed
-    for _, place in ipairs(places) do
-      if place.listens and not place.gone and place.client ~= client then
-        n = n - 1
-      end
-    end
-    return math.max(n, 0)
+    local ours = 'lockkeeper_waiters' .. string.sub(key, #'lockkeeper_line' + 1)
+    local n = redis.call('PUBSUB', 'NUMSUB', channel, ours)
+    return math.max(n[2] - n[4], 0)
   end
 
   -- Passes on a lock that has just become free, or leaves it to those outside the line: in
-  -- proportion, or because that is forced. length and strangers are the numbers of both. stays: the
-  -- client stays in the line. Reports whether somebody has the lock.
-  function line.hand_over(length, strangers, forced, stays)
-    if forced or strangers > 0 and turns * strangers >= length then
-      if length > 0 or stays then
-        set('open', string.format('%.0f', now + open_time * 1000))
-      end
+  -- proportion, or because that is forced. length and strangers are the numbers of both. yields: its
+  -- holder wants it again. Reports whether somebody has the lock, and whether it is left to those.
+  function line.hand_over(length, strangers, yields, forced)
+    if forced or strangers > 0 and (length > 0 or yields) and turns * strangers >= length then
+      set('open', string.format('%.0f', now + open_time * 1000))
       if turns > 0 then
         drop('turns')
       end
-      return false
+      return false, true
+    elseif length > 0 then
+      set('turns', string.format('%.0f', turns + 1))
     end
-    set('turns', string.format('%.0f', turns + 1))
-    return line.pass_on() ~= nil
+    return line.pass_on() ~= nil, false
   end
 
-  line.client = client
   return line
 end

@@ -35,7 +35,7 @@ own, in line                         | u:1=1 9000, >u=1.7.0.0.1@-3 ^@-1 >turns=1
 no place in it                       | >v=what@-3 ^@-1 >15000                                        | u:1 1 30000             | (nil)         | u:1=1 30000
 a line of another type               | line 'x' 30000                                                  | u:1 1 30000             | -WRONGTYPE    | same
 
-release: NAME / ARG ARG ARG CHANNEL LINE SETTINGS TOKENS OR0
+release: NAME / ARG ARG ARG CHANNEL LINE SETTINGS TOKENS
 own, wholly at once         | a=3 30000    | a 0 60000 | 0 then -1  |           | 0
 own, without a TTL          | a=1          | a 0 60000 | 0 then -1  |           | 0
 own, one less without a TTL | a=3          | a 2 60000 | 2          | a=2 60000
@@ -49,14 +49,13 @@ all have gone                   | u:1=1 30000, >x=2.7.0.0.1@-3 ^@-1 >15000      
 the next                        | u:1=1 30000, >x=9.9.0.0.1@-3 ^@-1 >w=2.7.0.0.1@-2 ^@-1 >v=8.8.0.0.1@-1 ^@-1 >15000    | u:1 0 60000   | 0 then -1 | w:2=1 9000, >v=8.8.0.0.1@-1 ^@-1 >turns=1 >20000 | w>2.7.0
 the next, with tokens           | u:1=1 30000, >v=2.7.0.3.1@-2 ^@-1 >15000 /'7' 60000                                   | u:1 0 60000   | 0 then -1 | v:2=1 9000, >turns=1 >20000 /'10' | v>2.7.10
 the next, a counter of no kind  | u:1=1 30000, >v=2.7.0.3.1@-2 ^@-1 >15000 /a=1                                         | u:1 0 60000   | 0 then -1 | >v=2.7.0.3.1@-2 ^@-1 >turns=1 >20000 /a=1 | 0
-the next is the same client     | u:1=1 30000, >u=2.7.0.0.1@-2 ^@-1 >15000                                              | u:1 0 60000   | 0 then -1 | u:2=1 9000, >turns=1 >20000 | u>2.7.0
+the next is the same client     | u:1=1 30000, >u=2.7.0.0.1@-2 ^@-1 >15000                                              | u:1 0 60000   | 0 then -1 | u:2=1 9000 | u>2.7.0
 leaves the line                 | u:3=1 30000, >u=2.7.0.0.1@-2 ^@-1 >15000                                              | u:3 0 60000   | 0 then -1 |                              | 0
 leaves the line without the lock | w:1=1 30000, >u=2.7.0.0.1@-2 ^@-1 >v=8.8.0.0.1@-1 ^@-1 >15000                        | u:2 0 60000   | -1        | w:1=1 30000, >v=8.8.0.0.1@-1 ^@-1 >20000
 a late one                      | w:1=1 30000, >u=2.7.0.0.1@-2 ^@-1 >15000                                              | u:1 0 60000   | -1        | same
 one less                        | u:1=2 30000, >v=2.7.0.0.1@-2 ^@-1 >15000                                              | u:1 1 60000   | 1         | u:1=1 60000, >v=2.7.0.0.1@-2 ^@-1 >15000
-a stranger of two, first turn   | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >15000 <3                      | u:1 0 60000   | 0 then -1 | v:2=1 9000, >w=8.8.0.0.1@-2 ^@-1 >turns=1 >20000 | v>2.7.0
-a stranger of two, third turn   | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >turns=2 >15000 <3             | u:1 0 60000   | 0 then -1 | >v=2.7.0.0.1@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >open@5 >20000 | 0
-the stranger is itself          | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >turns=2 >15000 <3             | u:1 0 60000 1 | 0 then -1 | v:2=1 9000, >w=8.8.0.0.1@-2 ^@-1 >turns=3 >20000 | v>2.7.0
+a stranger of two, first turn   | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >15000 <3-2                      | u:1 0 60000   | 0 then -1 | v:2=1 9000, >w=8.8.0.0.1@-2 ^@-1 >turns=1 >20000 | v>2.7.0
+a stranger of two, third turn   | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >turns=2 >15000 <3-2             | u:1 0 60000   | 0 then -1 | >v=2.7.0.0.1@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >open@5 >20000 | 0
 a stranger for all who have gone | u:1=1 30000, >x=2.7.0.0.1@-3 ^@-1 >turns=2 >15000 <1                                 | u:1 0 60000   | 0 then -1 | >turns=2 >20000 | 0
 a line of another type          | u:1=1 30000, line 'x' 30000                                                           | u:1 0 60000   | 0 then -1 | line 'x' 30000  | 0
 
@@ -68,26 +67,26 @@ other                    | b=1 30000 | a 60000 | [-1] | same
 wrong type               | 'x' 30000 | a 60000 | [-1] | same
 own, behind the bad ones | a=1 30000 | a 60000 | [1]  | a=1 60000
 
-yield: NAME / ARG ARG ARG ARG CHANNEL LINE SETTINGS TOKENS OR-
-only the owner                       | a=1 30000 <1 | a 1 60000 0 | [0 0]             | a=1 60000
-the owner not yet                    | a=1 30000    | a 1 60000 0 | [0 0]             | a=1 60000
-without a TTL                        | a=1          | a 0 60000 0 | [0 0]             | a=1 60000
-others                               | a=1 30000 <2 | a 0 60000 0 | [1 2] then [-1 0] |           | 0
-opened for nobody                    | a=1 30000    | a 0 60000 1 | [1 0] then [-1 0] |           | 0
-other                                | b=1 30000 <2 | a 0 60000 1 | [-1 0]            | same
-wrong type                           | 'x' 30000 <2 | a 0 60000 1 | -WRONGTYPE        | same
+yield: NAME / ARG ARG ARG CHANNEL LINE SETTINGS TOKENS OR-
+all who listen know the line         | a=1 30000 <2-2 | a 60000 0 | [0 0]             | a=1 60000
+the owner not yet                    | a=1 30000    | a 60000 0 | [0 0]             | a=1 60000
+without a TTL                        | a=1          | a 60000 0 | [0 0]             | a=1 60000
+others                               | a=1 30000 <2 | a 60000 0 | [1 1] then [-1 0] | >open@5 >20000 | 0
+opened for nobody                    | a=1 30000    | a 60000 1 | [1 1] then [-1 0] | >open@5 >20000 | 0
+other                                | b=1 30000 <2 | a 60000 1 | [-1 0]            | same
+wrong type                           | 'x' 30000 <2 | a 60000 1 | -WRONGTYPE        | same
 # with a line or a place
-nobody, for a place          | u:1=1 30000                                                                     | u:1 0 60000 0 2.7.0.0.1 | [0 0]             | u:1=1 60000
-only its own place           | u:1=1 30000, >u=2.7.0.0.1@-2 ^@-1 >15000 <1                                     | u:1 1 60000 0 2.7.0.0.1 | [0 0]             | u:1=1 60000, >u=2.7.0.0.1@-2 ^@-1 >15000
-to the next                  | u:1=1 30000, >x=9.9.0.0.1@-3 ^@-1 >v=2.7.0.0.1@-2 ^@-1 >w=8.8.0.0.1@-1 ^@-1 >15000 | u:1 0 60000 0 2.7.0.0.1 | [1 0] then [-1 0] | v:2=1 9000, >w=8.8.0.0.1@-1 ^@-1 >u=2.7.0.0.1@0 ^@0 >turns=1 >20000 | v>2.7.0
-to the next, not to itself   | u:1=1 30000, >u=2.6.0.0.1@-3 ^@-1 >v=2.7.0.0.1@-2 ^@-1 >15000                   | u:1 0 60000 0 2.7.0.0.1 | [1 0] then [-1 0] | v:2=1 9000, >u=2.7.0.0.1@0 ^@0 >turns=1 >20000 | v>2.7.0
-to the next, with no place   | u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >15000                                        | u:1 0 60000 0           | [1 0] then [-1 0] | v:2=1 9000, >turns=1 >20000 | v>2.7.0
-to a stranger, for all who have gone | u:1=1 30000, >x=2.7.0.0.1@-3 ^@-1 >15000 <1                             | u:1 0 60000 0 2.7.0.0.1 | [1 1] then [-1 0] | >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
-to a stranger                | u:1=1 30000 <2                                                                  | u:1 1 60000 0 2.7.0.0.1 | [1 1] then [-1 0] | >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
-to the line before a stranger | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000 <2                                     | u:1 0 60000 0 2.7.0.0.1 | [1 0] then [-1 0] | v:2=1 9000, >u=2.7.0.0.1@0 ^@0 >turns=1 >20000 | v>2.7.0
-to a stranger after the line | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >turns=1 >15000 <2                            | u:1 0 60000 0 2.7.0.0.1 | [1 1] then [-1 0] | >v=2.7.0.0.1@-3 ^@-1 >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
-forced                       | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >turns=1 >15000                               | u:1 0 60000 1 2.7.0.0.1 | [1 1] then [-1 0] | >v=2.7.0.0.1@-3 ^@-1 >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
-forced, to nobody            | u:1=1 30000                                                                     | u:1 0 60000 1 2.7.0.0.1 | [1 1] then [-1 0] | >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
+nobody, for a place          | u:1=1 30000                                                                     | u:1 60000 0 2.7.0.0.1 | [0 0]             | u:1=1 60000
+only its own place           | u:1=1 30000, >u=2.7.0.0.1@-2 ^@-1 >15000 <1-1                                   | u:1 60000 0 2.7.0.0.1 | [0 0]             | u:1=1 60000, >u=2.7.0.0.1@-2 ^@-1 >15000
+to the next                  | u:1=1 30000, >x=9.9.0.0.1@-3 ^@-1 >v=2.7.0.0.1@-2 ^@-1 >w=8.8.0.0.1@-1 ^@-1 >15000 | u:1 60000 0 2.7.0.0.1 | [1 0] then [-1 0] | v:2=1 9000, >w=8.8.0.0.1@-1 ^@-1 >u=2.7.0.0.1@0 ^@0 >turns=1 >20000 | v>2.7.0
+to the next, not to itself   | u:1=1 30000, >u=2.6.0.0.1@-3 ^@-1 >v=2.7.0.0.1@-2 ^@-1 >15000                   | u:1 60000 0 2.7.0.0.1 | [1 0] then [-1 0] | v:2=1 9000, >u=2.7.0.0.1@0 ^@0 >turns=1 >20000 | v>2.7.0
+to the next, with no place   | u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >15000                                        | u:1 60000 0           | [1 0] then [-1 0] | v:2=1 9000, >turns=1 >20000 | v>2.7.0
+to a stranger, for all who have gone | u:1=1 30000, >x=2.7.0.0.1@-3 ^@-1 >15000 <1                             | u:1 60000 0 2.7.0.0.1 | [1 1] then [-1 0] | >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
+to a stranger                | u:1=1 30000 <2                                                                  | u:1 60000 0 2.7.0.0.1 | [1 1] then [-1 0] | >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
+to the line before a stranger | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000 <3-2                                     | u:1 60000 0 2.7.0.0.1 | [1 0] then [-1 0] | v:2=1 9000, >u=2.7.0.0.1@0 ^@0 >turns=1 >20000 | v>2.7.0
+to a stranger after the line | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >turns=1 >15000 <3-2                            | u:1 60000 0 2.7.0.0.1 | [1 1] then [-1 0] | >v=2.7.0.0.1@-3 ^@-1 >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
+forced                       | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >turns=1 >15000                               | u:1 60000 1 2.7.0.0.1 | [1 1] then [-1 0] | >v=2.7.0.0.1@-3 ^@-1 >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
+forced, to nobody            | u:1=1 30000                                                                     | u:1 60000 1 2.7.0.0.1 | [1 1] then [-1 0] | >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
 
 force_release: NAME / CHANNEL
 held without a TTL | a=1       |  | 1 then 0   |      | 0

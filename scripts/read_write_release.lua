@@ -7,7 +7,6 @@
 -- ARGV[3]  the lock's channel
 -- ARGV[4]  the key of the line
 -- ARGV[5]  the settings of the line
--- ARGV[6]  how many of the channel's subscribers are this client
 --
 -- Reply: 0 if the owner held the lock, else -1. When the lock becomes free and nobody in the line
 -- gets it, "1" (wake all) is published after a writer, and "0" (wake one) after the last reader.
@@ -25,8 +24,7 @@ if fields[1] then
     if not ours and left and held[1] == 'read' then
       line.pass_on(true) -- it was a writer that kept them back
     end
-    local length = free and line.length() or 0
-    return length > 0 and line.hand_over(length, line.strangers(ARGV[3], ARGV[6]))
+    return free and line.hand_over(line.length(), line.strangers(ARGV[3]))
   end)
 end
 if not ours then

@@ -45,14 +45,14 @@ readers, a writer takes a place   | mode=read w:1=1 40000, w:1#1 40000          
 does not read past a writer in line | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.0.0.1@-3 ^@-1 >15000                              | u:1 0 1 30000 0 1.4.1.0.1   | [0 40000 w:1] | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.0.0.1@-3 ^@-1 >u=1.4.1.0.1@0 ^@0 >20000
 reads before a writer in line     | mode=read w:1=1 40000, w:1#1 40000, >u=1.3.1.0.1@-4 ^@-1 >v=2.7.0.0.1@-3 ^@-1 >15000           | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >v=2.7.0.0.1@-3 ^@-1 >20000
 reads past a writer who has gone  | mode=read w:1=1 40000, w:1#1 40000, >x=2.7.0.0.1@-3 ^@-1 >15000                                | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000
-reads past readers, and whom it was left to | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.1.0.1@-3 ^@-1 >open@3 >15000              | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >v=2.7.1.0.1@-3 ^@-1 >20000
+reads together with readers before it | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.1.0.1@-3 ^@-1 >open@3 >15000             | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 v:2=1 w:1=1 40000, u:1#1 30000, v:2#1 9000, w:1#1 40000 | v>2.7.0
 reads past a writer of the client | mode=read w:1=1 40000, w:1#1 40000, >u=2.7.0.0.1@-3 ^@-1 >15000                                | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >u=2.7.0.0.1@-3 ^@-1 >15000
 the only reader writes past a line | mode=read u:1=1 40000, u:1#1 40000, >v=2.7.0.0.1@-3 ^@-1 >15000 | u:1 1 0 30000 0 1.4.0.0.1  | [1 0 ]        | mode=write u:1:write=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000
 one of two readers wants to write | mode=read u:1=1 w:1=1 40000, u:1#1 40000, w:1#1 40000           | u:1 1 0 30000 0 1.4.0.0.1   | [0 40000 w:1] | mode=read w:1=1 40000, w:1#1 40000, >u=1.4.0.0.1@0 ^@0 >20000
 downgrade, for readers before a writer | mode=write u:1:write=1 u:1=1 30000, u:1#1 30000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.0.0.1@-3 ^@-1 >15000 | u:1 0 1 40000 1  | [1 0 ]        | mode=read u:1=1 v:2=1 40000, u:1#1 40000, v:2#1 9000, >w=8.8.0.0.1@-3 ^@-1 >20000 | rw1 v>2.7.0
 downgrade, for a writer           | mode=write u:1:write=1 30000, >w=8.8.0.0.1@-3 ^@-1 >15000       | u:1 0 1 40000 0             | [1 0 ]        | mode=read u:1=1 40000, u:1#1 40000, >w=8.8.0.0.1@-3 ^@-1 >15000 | rw1
 
-read_write_release: NAME / ARG HOLDS RWCHANNEL LINE SETTINGS OR0
+read_write_release: NAME / ARG HOLDS RWCHANNEL LINE SETTINGS
 a writer that reads             | mode=write u:1:write=1 u:1=2 30000, u:1#1 30000, u:1#2 30000     | u:1 | 0 then -1  |                                                                  | rw1
 the last reader                 | mode=read u:1=2 30000, u:1#1 30000, u:1#2 20000                  | u:1 | 0 then -1  |                                                                  | rw0
 a reader with the longest lease | mode=read u:1=1 v:1=2 w:1=1 90000, u:1#1 90000, v:1#1 20000, v:1#2 40000, w:1#1 30000 | u:1 | 0 then -1  | mode=read v:1=2 w:1=1 40000, v:1#1 20000, v:1#2 40000, w:1#1 30000
@@ -64,8 +64,7 @@ the next writes                 | mode=read u:1=1 30000, u:1#1 30000, >v=2.7.0.0
 the next read                   | mode=write u:1:write=1 30000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000       | u:1   | 0 then -1 | mode=read v:2=1 w:8=1 9000, v:2#1 9000, w:8#1 9000, >turns=1 >20000 | v>2.7.0 w>8.8.0
 others still read               | mode=read u:1=1 w:1=1 40000, u:1#1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >15000   | u:1   | 0 then -1 | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >15000
 nobody listens                  | mode=write u:1:write=1 30000, >v=2.7.1.0.0@-4 ^@-1 >15000                            | u:1   | 0 then -1 | >v=2.7.1.0.0@-4 ^@-1 >15000 | rw1
-it is a stranger's turn         | mode=write u:1:write=1 30000, >v=2.7.1.0.1@-4 ^@-1 >turns=1 >15000 <2                | u:1   | 0 then -1 | >v=2.7.1.0.1@-4 ^@-1 >open@5 >20000 | rw1
-the stranger is itself          | mode=write u:1:write=1 30000, >v=2.7.1.0.1@-4 ^@-1 >turns=1 >15000 <2                | u:1 1 | 0 then -1 | mode=read v:2=1 9000, v:2#1 9000, >turns=2 >20000 | v>2.7.0
+it is a stranger's turn         | mode=write u:1:write=1 30000, >v=2.7.1.0.1@-4 ^@-1 >turns=1 >15000 <2-1                | u:1   | 0 then -1 | >v=2.7.1.0.1@-4 ^@-1 >open@5 >20000 | rw1
 a writer leaves the line        | mode=read w:1=1 40000, w:1#1 40000, >u=1.4.0.0.1@-4 ^@-1 >v=2.7.1.0.1@-3 ^@-1 >15000                                | u:1   | -1        | mode=read v:2=1 w:1=1 40000, v:2#1 9000, w:1#1 40000 | v>2.7.0
 it leaves the line of a writer  | mode=write w:1:write=1 40000, >u=1.4.0.0.1@-4 ^@-1 >v=2.7.1.0.1@-3 ^@-1 >15000       | u:1   | -1        | mode=write w:1:write=1 40000, >v=2.7.1.0.1@-3 ^@-1 >20000
 a late one                      | mode=read w:1=1 40000, w:1#1 40000, >u=2.4.0.0.1@-4 ^@-1 >v=2.7.1.0.1@-3 ^@-1 >15000                                | u:1   | -1        | same
@@ -81,20 +80,20 @@ other                       | mode=read v:1=1 30000, v:1#1 30000                
 wrong type                  | 'x' 30000                                             | u:1 60000 | [-1] | same
 read, behind the bad ones   | mode=read u:1=1 30000, u:1#1 30000                    | u:1 60000 | [1]  | mode=read u:1=1 60000, u:1#1 60000
 
-read_write_yield: NAME / ARG ARG ARG ARG HOLDS RWCHANNEL LINE SETTINGS OR-
-only itself waits                       | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000 <1            | u:1 1 30000 0 | [0 0]             | mode=read u:1=1 30000, u:1#1 30000
-not yet itself                          | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000               | u:1 1 30000 0 | [0 0]             | mode=read u:1=1 30000, u:1#1 30000
-both                                    | mode=write u:1:write=1 u:1=1 20000, u:1#1 20000               | u:1 0 30000 0 | [0 0]             | mode=write u:1:write=1 30000
-among longer readers                    | mode=read u:1=1 v:1=1 40000, u:1#1 20000, v:1#1 40000         | u:1 0 30000 0 | [0 0]             | mode=read u:1=1 v:1=1 40000, u:1#1 30000, v:1#1 40000
-others wait                             | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000 <3            | u:1 1 30000 0 | [1 2] then [-1 0] |                                                       | rw0
-others wait, others read                | mode=read u:1=1 v:1=1 90000, u:1#1 90000, v:1#1 40000 <1      | u:1 0 30000 0 | [1 1] then [-1 0] | mode=read v:1=1 40000, v:1#1 40000
-other                                   | mode=write v:1:write=1 40000 <1                               | u:1 0 30000 1 | [-1 0]            | same
-wrong type                              | 'x'                                                           | u:1 0 30000 1 | -WRONGTYPE        | same
+read_write_yield: NAME / ARG ARG ARG HOLDS RWCHANNEL LINE SETTINGS OR-
+only itself waits                       | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000 <1-1            | u:1 30000 0 | [0 0]             | mode=read u:1=1 30000, u:1#1 30000
+not yet itself                          | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000               | u:1 30000 0 | [0 0]             | mode=read u:1=1 30000, u:1#1 30000
+both                                    | mode=write u:1:write=1 u:1=1 20000, u:1#1 20000               | u:1 30000 0 | [0 0]             | mode=write u:1:write=1 30000
+among longer readers                    | mode=read u:1=1 v:1=1 40000, u:1#1 20000, v:1#1 40000         | u:1 30000 0 | [0 0]             | mode=read u:1=1 v:1=1 40000, u:1#1 30000, v:1#1 40000
+others wait                             | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000 <3            | u:1 30000 0 | [1 1] then [-1 0] | >open@5 >20000 | rw0
+others wait, others read                | mode=read u:1=1 v:1=1 90000, u:1#1 90000, v:1#1 40000 <1      | u:1 30000 0 | [1 0] then [-1 0] | mode=read v:1=1 40000, v:1#1 40000
+other                                   | mode=write v:1:write=1 40000 <1                               | u:1 30000 1 | [-1 0]            | same
+wrong type                              | 'x'                                                           | u:1 30000 1 | -WRONGTYPE        | same
 # with a line or a place
-nobody, for a place      | mode=read u:1=1 20000, u:1#1 20000                                                         | u:1 0 30000 0 2.7.1.0.1 | [0 0]             | mode=read u:1=1 30000, u:1#1 30000
-to readers               | mode=write u:1:write=1 20000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000             | u:1 0 30000 0 2.7.0.0.1 | [1 0] then [-1 0] | mode=read v:2=1 w:8=1 9000, v:2#1 9000, w:8#1 9000, >u=2.7.0.0.1@0 ^@0 >turns=1 >20000 | v>2.7.0 w>8.8.0
-among readers            | mode=read u:1=1 w:1=1 40000, u:1#1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >15000         | u:1 0 30000 0 2.7.1.0.1 | [1 0] then [-1 0] | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >u=2.7.1.0.1@0 ^@0 >20000
-to a stranger            | mode=write u:1:write=1 20000 <1                                                            | u:1 0 30000 0 2.7.0.0.1 | [1 1] then [-1 0] | >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | rw1
+nobody, for a place      | mode=read u:1=1 20000, u:1#1 20000                                                         | u:1 30000 0 2.7.1.0.1 | [0 0]             | mode=read u:1=1 30000, u:1#1 30000
+to readers               | mode=write u:1:write=1 20000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000             | u:1 30000 0 2.7.0.0.1 | [1 0] then [-1 0] | mode=read v:2=1 w:8=1 9000, v:2#1 9000, w:8#1 9000, >u=2.7.0.0.1@0 ^@0 >turns=1 >20000 | v>2.7.0 w>8.8.0
+among readers            | mode=read u:1=1 w:1=1 40000, u:1#1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >15000         | u:1 30000 0 2.7.1.0.1 | [1 0] then [-1 0] | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >u=2.7.1.0.1@0 ^@0 >20000
+to a stranger            | mode=write u:1:write=1 20000 <1                                                            | u:1 30000 0 2.7.0.0.1 | [1 1] then [-1 0] | >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | rw1
 
 read_write_force_release: NAME / HOLDS ARGS RWCHANNEL
 readers                   | mode=read u:1=2 v:1=1 40000, u:1#1 20000, u:1#2 30000, v:1#1 40000 | read  | 1 then 0   |           | rw0
@@ -114,8 +113,8 @@ free             | <1                           |  | [-2 1 0  ]
 wrong type       | 'x' 30000                    |  | -WRONGTYPE           | same
 
 count_waiters: NAME / ARGS RWCHANNEL LINE SETTINGS
-not yet itself          |              | u 1 | [0]
-in line                 | >v=1.1.0.0.1@-5 ^@-1 >x=1.1.1.0.1@-4 ^@-1 >u=1.1.1.0.1@-3 ^@-1 >w=1.1.1.0.0@-2 ^@-1 >15000 | u 0 | [2] | same
-dead in line            | >v=1.1.0.0.1@-30 ^@-20 >15000                                 | u 0 | [0] | same
-in line, and a stranger | >v=1.1.0.0.1@-2 ^@-1 >w=1.1.0.0.0@-2 ^@-1 >15000 <3           | u 1 | [2] | same
+not yet itself          |              | u | [0]
+in line                 | >x=1.1.0.0.1@-5 ^@-1 >v=1.1.1.0.1@-4 ^@-1 >u=1.1.1.0.1@-3 ^@-1 >w=1.1.1.0.0@-2 ^@-1 >15000 | u | [1] | >v=1.1.1.0.1@-4 ^@-1 >u=1.1.1.0.1@-3 ^@-1 >w=1.1.1.0.0@-2 ^@-1 >20000
+dead in line            | >v=1.1.0.0.1@-30 ^@-20 >15000                                 | u | [0] |
+in line, and a stranger | >v=1.1.0.0.1@-2 ^@-1 >w=1.1.0.0.0@-2 ^@-1 >15000 <3-2           | u | [2] | same
 `

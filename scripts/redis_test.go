@@ -71,18 +71,25 @@ func connect(t *testing.T, options rueidis.ClientOption) *db {
 	return d
 }
 
-// listen has clients wait for a lock: so many, or those of a fair lock's queue.
+// listen has clients wait for a lock: so many, or those of a fair lock's queue. Of "3-2", two of the
+// three know the line.
 func (d *db) listen(t *testing.T, lock, who string) {
 	t.Helper()
 	channels := strings.Fields(names(lock).Replace("CHANNEL RWCHANNEL"))
-	n, err := strconv.Atoi(who)
+	all, knowing, _ := strings.Cut(who, "-")
+	n, err := strconv.Atoi(all)
+	know, _ := strconv.Atoi(knowing)
 	if err != nil {
 		n, channels = min(len(who), 1), nil
 		for owner := range strings.FieldsSeq(who) {
 			channels = append(channels, names(lock).Replace("CHANNEL:")+owner)
 		}
 	}
-	for _, client := range d.waiting[:n] {
+	for i, client := range d.waiting[:n] {
+		channels := channels
+		if i < know {
+			channels = append(slices.Clone(channels), names(lock).Replace("WAITERS"))
+		}
 		if err := client.Do(t.Context(), client.B().Subscribe().Channel(channels...).Build()).Error(); err != nil {
 			t.Fatalf("SUBSCRIBE: %v", err)
 		}

@@ -8,7 +8,6 @@
 -- ARGV[5]  the key of the line
 -- ARGV[6]  the settings of the line
 -- ARGV[7]  the key of the counter of its tokens
--- ARGV[8]  how many of the channel's subscribers are this client
 --
 -- Reply: the hold count that is left, or -1 if the owner does not hold the lock. If nobody in the
 -- line gets the lock, its release is published on the channel.
@@ -22,8 +21,7 @@ if ARGV[2] == '0' then
     ok, passed = pcall(function()
       local line = line_of(fields, ARGV[5], ARGV[6], KEYS[1], ARGV[1], ARGV[7], give_to(KEYS[1]))
       line.leave()
-      local length = held and line.length() or 0
-      return length > 0 and line.hand_over(length, line.strangers(ARGV[4], ARGV[8]))
+      return held and line.hand_over(line.length(), line.strangers(ARGV[4]))
     end)
   end
   if not held then

@@ -58,6 +58,8 @@ func (r Reply) failed() bool { return r.Outcome == lock.Failed }
 type Channel struct {
 	Server *Server
 	Name   string
+	// Waiters is the channel of redisio.Waiters, "" for a lock without a line.
+	Waiters string
 }
 
 // part is a lock that may be a part of others.

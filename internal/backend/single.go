@@ -51,10 +51,10 @@ func (s *single) Inspect(deadline time.Time, done func(protocol.View, error)) {
 func (s *single) Channels(term uint64) []Channel {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return []Channel{{s.server, s.lock.ChannelOf(term)}}
+	return []Channel{{s.server, s.lock.ChannelOf(term), s.lock.Waiters()}}
 }
 
-func (s *single) channels() []Channel { return []Channel{{s.server, s.lock.Channel}} }
+func (s *single) channels() []Channel { return []Channel{{s.server, s.lock.Channel, s.lock.Waiters()}} }
 
 // try returns a function that makes one try of a cleanup.
 func (s *single) try(c lock.Command) func(time.Time, func(Reply)) {

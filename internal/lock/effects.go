@@ -85,8 +85,6 @@ type Command struct {
 	Entries []QueueEntry
 	Take    bool
 	Top     uint64
-	// Subscribed says that this system is one of the channel's subscribers. The lock actor fills it in.
-	Subscribed bool
 	// Forced makes a Yield release the lock even if nobody is seen to wait.
 	Forced bool
 	// Hurry sends a Renew at once, without waiting for others to share a script with.

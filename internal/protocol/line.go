@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // Line are the settings of the line of processes that wait for a lock.
@@ -23,6 +24,14 @@ func (l *Lock) lineSettings() string {
 		l.settings = ms(o.TransferTTL) + " " + ms(o.PlaceTimeout) + " " + ms(o.OpenTime) + " " + digit(o.SeesListeners)
 	}
 	return l.settings
+}
+
+// Waiters returns the channel to which a waiter subscribes besides that of the release, or "".
+func (l *Lock) Waiters() string {
+	if l.Kind == Fair {
+		return ""
+	}
+	return redisio.Waiters(l.Key)
 }
 
 // place is how the scripts take the place that a command takes or confirms.

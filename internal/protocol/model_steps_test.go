@@ -112,11 +112,11 @@ func (s *sequence) command(t *testing.T) ([]redismodel.Publication, error) {
 	case n < acquire+40:
 		c.Kind, c.Mode = lock.ForceRelease, lock.Mode(s.choices.IntN(2))
 	case kind == redismodel.ReadWrite && s.chance(30):
-		c.Kind, c.Subscribed = lock.CountWaiters, s.chance(30)
+		c.Kind = lock.CountWaiters
 	case several, kind == redismodel.Fair:
 		c.Kind = lock.Renew
 	default:
-		c.Kind, c.Subscribed, c.Forced = lock.Yield, s.chance(40), s.chance(30)
+		c.Kind, c.Forced = lock.Yield, s.chance(30)
 	}
 	if kind == redismodel.ReadWrite && c.Count > 0 {
 		switch s.choices.IntN(4) {

@@ -24,16 +24,16 @@ func (readWrite) call(l *Lock, c lock.Command) (call redisio.Call, how replyForm
 		return call, set
 	case c.Kind == lock.Release:
 		call.Script, how = scripts.ReadWriteRelease, released
-		call.Args = []string{l.Owner(c.Term), l.holds, l.Channel, l.line, l.lineSettings(), digit(c.Subscribed)}
+		call.Args = []string{l.Owner(c.Term), l.holds, l.Channel, l.line, l.lineSettings()}
 	case c.Kind == lock.Yield:
 		call.Script, how = scripts.ReadWriteYield, yielded
 		call.Args = []string{
-			l.Owner(c.Term), digit(c.Subscribed), ms(c.Lease), digit(c.Forced), l.holds, l.Channel,
+			l.Owner(c.Term), ms(c.Lease), digit(c.Forced), l.holds, l.Channel,
 			l.line, l.lineSettings(), place(&c),
 		}
 	case c.Kind == lock.CountWaiters:
 		call.Script, how = scripts.CountWaiters, waitersCounted
-		call.Args = []string{l.options.Client, digit(c.Subscribed), l.Channel, l.line, l.lineSettings()}
+		call.Args = []string{l.options.Client, l.Channel, l.line, l.lineSettings()}
 	case c.Kind == lock.ForceRelease:
 		mode := "write"
 		if c.Mode == lock.Shared {

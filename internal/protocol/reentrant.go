@@ -29,12 +29,12 @@ func (reentrant) call(l *Lock, c lock.Command) (call redisio.Call, how replyForm
 	case c.Kind == lock.Release:
 		call.Script, how = scripts.Release, released
 		call.Args = []string{
-			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), l.Channel, l.line, l.lineSettings(), l.Tokens, digit(c.Subscribed),
+			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), l.Channel, l.line, l.lineSettings(), l.Tokens,
 		}
 	case c.Kind == lock.Yield:
 		call.Script, how = scripts.Yield, yielded
 		call.Args = []string{
-			l.Owner(c.Term), digit(c.Subscribed), ms(c.Lease), digit(c.Forced), l.Channel, l.line, l.lineSettings(), l.Tokens, place(&c),
+			l.Owner(c.Term), ms(c.Lease), digit(c.Forced), l.Channel, l.line, l.lineSettings(), l.Tokens, place(&c),
 		}
 	case c.Kind == lock.ForceRelease:
 		call.Script, how = scripts.ForceRelease, forced
