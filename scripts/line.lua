@@ -12,8 +12,9 @@
 --   turns       -> how many transfers there were since it was last left to them
 --
 -- A script has a place in its ARGV as "<term> <seq> <mode> <tokens> <listens>", and "" for none;
--- and the settings as "<transfer TTL> <place timeout> <open time> <sees>", all in ms, and "1" if
--- the server knows all subscribers.
+-- and the settings as "<TTL> <open time> <sees>": the TTL of a transfer, and of a place after its
+-- client was last heard of, and for how long a lock is left to others, in ms; and "1" if the server
+-- knows all subscribers.
 --
 -- Most lines are empty. A script asks HGETALL, and goes on to line_of only if it must, so that
 -- an empty line costs that one command.
@@ -24,22 +25,32 @@
 local function line_of(fields, key, settings, hash, owner, counter, give)
   local clock = redis.call('TIME')
   local now = clock[1] * 1000000 + clock[2]
-  local ttl, timeout, open_time, sees = string.match(settings, '^(%d+) (%d+) (%d+) ([01])$')
+  local ttl, open_time, sees = string.match(settings, '^(%d+) (%d+) ([01])$')
   local client, number = string.match(owner, '^([^:]*):?(%d*)')
   local line, places, mine, open, turns = {}, {}, nil, nil, 0
+  local alive = 0 -- places
   local asker -- the client's own place, while it asks for the lock
 
+  -- How long the line lasts: soon nothing is left of one in which nobody stands.
+  local function lasts()
+    return alive > 0 and ttl or open_time + 1000
+  end
   -- What is out of reach stays as it is.
   local function drop(field)
     beside('HDEL', key, field)
-    beside('PEXPIRE', key, timeout)
+    beside('PEXPIRE', key, lasts())
+  end
+  local function remove(place)
+    place.gone = true
+    alive = alive - 1
+    drop(place.client)
   end
   -- A server out of memory keeps nothing; who has no place then polls.
   local function set(field, value)
     if not fields[1] and not beside('EXISTS', hash, key) then
       return -- a new key here would stop the move of the old one
     end
-    local ok, problem = pcall(take, key, timeout, field, value)
+    local ok, problem = pcall(take, key, lasts(), field, value)
     local text = not ok and (type(problem) == 'table' and problem.err or tostring(problem))
     if text and not string.find(text, 'OOM', 1, true) and not string.find(text, 'non local key', 1, true) then
       error(problem, 0)
@@ -56,11 +67,12 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
       local arrived, seen, term, seq, mode, tokens, listens =
         string.match(value, '^(%d+) (%d+) (%d+) (%d+) ([01]) (%d+) ([01])$')
       -- A clock that was set back must not keep a place for long.
-      if arrived and math.abs(now - seen) < timeout * 1000 then
+      if arrived and math.abs(now - seen) < ttl * 1000 then
         local place = {
           client = field, arrived = arrived, term = term, seq = seq, mode = mode, tokens = tokens, listens = listens == '1',
         }
-        places[#places + 1] = place
+        alive = alive + 1
+        places[alive] = place
         if field == client then
           mine = place
         end
@@ -85,8 +97,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
           place.heard = true
           return place, j
         end
-        place.gone = true
-        drop(place.client)
+        remove(place)
       end
     end
   end
@@ -118,8 +129,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
         redis.call('PERSIST', counter)
       end
     end
-    place.gone = true
-    drop(place.client)
+    remove(place)
     give(place.client .. ':' .. place.term, place.mode, tonumber(ttl), joins)
     local message = string.format('%s %s %.0f %s', place.term, place.seq, token, hash)
     redis.call('PUBLISH', 'lockkeeper_turn:' .. place.client, message)
@@ -127,10 +137,11 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   end
 
   -- Gives the lock to those whose turn it is: to the first, or to all readers before the first who
-  -- does not want to share. joins: readers hold the lock. Whoever asks gets nothing: the script does
-  -- that. Returns the mode in which the lock is held then, nil if nobody got it.
-  function line.pass_on(joins)
+  -- does not want to share. joins: readers hold the lock. asks: the client asks for the lock, and gets
+  -- it from the script itself. Returns the mode in which the lock is held then, nil if nobody got it.
+  function line.pass_on(joins, asks)
     local passed
+    asker = asks and mine or asker
     local place, i = from(1)
     while place do
       local alone = place.mode == '0' and place.listens
@@ -152,8 +163,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     if not mine or mine.gone or tonumber(mine.term) > tonumber(term or number) then
       return false
     end
-    mine.gone = true
-    drop(client)
+    remove(mine)
     return true
   end
 
@@ -164,6 +174,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
       return -- it does not wait, or this is a late command
     end
     local seen = string.format('%.0f', now)
+    alive = old and alive or alive + 1
     set(client, (old and not last and old.arrived or seen) .. ' ' .. seen .. ' ' .. wanted)
   end
 

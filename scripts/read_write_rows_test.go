@@ -32,12 +32,12 @@ downgrade of both                 | mode=write u:1:write=1 u:1=1 20000, u:1#1 20
 a plain lock                      | v:1=1 40000                                                      | u:1 0 1 30000 0    | [0 40000 v:1]       | same
 wrong type                        | 'x' 30000                                                        | u:1 0 1 30000 0    | -WRONGTYPE          | same
 # with a line
-free, another writer's turn       | >v=2.7.0.0.1@-3 ^@-1 >15000                                     | u:1 1 0 30000 0 1.4.0.0.1   | [0 9000 v:2:write] | mode=write v:2:write=1 9000, >u=1.4.0.0.1@0 ^@0 >20000 | v>2.7.0
-free, a writer's turn, not to read | >v=2.7.0.0.1@-3 ^@-1 >15000                                    | u:1 0 1 30000 0 1.4.1.0.1   | [0 9000 v:2:write] | mode=write v:2:write=1 9000, >u=1.4.1.0.1@0 ^@0 >20000 | v>2.7.0
-free, a reader's turn, to read too | >v=2.7.1.0.1@-3 ^@-1 >u=1.3.1.0.1@-2 ^@-1 >15000               | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 9000 | v>2.7.0
-free, a reader's turn, then a writer's | >v=2.7.1.0.1@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >15000           | u:1 0 1 30000 0 1.4.1.0.1   | [0 9000 v:2]  | mode=read v:2=1 9000, v:2#1 9000, >w=8.8.0.0.1@-2 ^@-1 >u=1.4.1.0.1@0 ^@0 >20000 | v>2.7.0
-free, readers' turn, past who has gone | >v=2.7.1.0.1@-4 ^@-1 >x=1.1.0.0.1@-3 ^@-1 >u=1.3.1.0.1@-2 ^@-1 >15000 | u:1 0 1 30000 0 | [1 0 ]    | mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 9000 | v>2.7.0
-free, readers' turn, to its own   | >v=2.7.1.0.1@-4 ^@-1 >u=1.3.0.0.1@-3 ^@-1 >w=8.8.1.0.1@-2 ^@-1 >15000 | u:1 1 0 30000 0 1.4.0.0.1 | [0 9000 v:2] | mode=read v:2=1 9000, v:2#1 9000, >u=1.4.0.0.1@-3 ^@0 >w=8.8.1.0.1@-2 ^@-1 >20000 | v>2.7.0
+free, another writer's turn       | >v=2.7.0.0.1@-3 ^@-1 >15000                                     | u:1 1 0 30000 0 1.4.0.0.1   | [0 20000 v:2:write] | mode=write v:2:write=1 20000, >u=1.4.0.0.1@0 ^@0 >20000 | v>2.7.0
+free, a writer's turn, not to read | >v=2.7.0.0.1@-3 ^@-1 >15000                                    | u:1 0 1 30000 0 1.4.1.0.1   | [0 20000 v:2:write] | mode=write v:2:write=1 20000, >u=1.4.1.0.1@0 ^@0 >20000 | v>2.7.0
+free, a reader's turn, to read too | >v=2.7.1.0.1@-3 ^@-1 >u=1.3.1.0.1@-2 ^@-1 >15000               | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 20000 | v>2.7.0
+free, a reader's turn, then a writer's | >v=2.7.1.0.1@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >15000           | u:1 0 1 30000 0 1.4.1.0.1   | [0 20000 v:2]  | mode=read v:2=1 20000, v:2#1 20000, >w=8.8.0.0.1@-2 ^@-1 >u=1.4.1.0.1@0 ^@0 >20000 | v>2.7.0
+free, readers' turn, past who has gone | >v=2.7.1.0.1@-4 ^@-1 >x=1.1.0.0.1@-3 ^@-1 >u=1.3.1.0.1@-2 ^@-1 >15000 | u:1 0 1 30000 0 | [1 0 ]    | mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 20000 | v>2.7.0
+free, readers' turn, to its own   | >v=2.7.1.0.1@-4 ^@-1 >u=1.3.0.0.1@-3 ^@-1 >w=8.8.1.0.1@-2 ^@-1 >15000 | u:1 1 0 30000 0 1.4.0.0.1 | [0 20000 v:2] | mode=read v:2=1 20000, v:2#1 20000, >u=1.4.0.0.1@-3 ^@0 >w=8.8.1.0.1@-2 ^@-1 >20000 | v>2.7.0
 free, own turn to read            | >u=1.3.1.0.1@-3 ^@-1 >v=2.7.0.0.1@-2 ^@-1 >15000                | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 30000, u:1#1 30000, >v=2.7.0.0.1@-2 ^@-1 >20000
 free, left to others              | >open@3 >15000                                                  | u:1 0 1 30000 0 1.4.1.0.1   | [0 3000 ]     | >u=1.4.1.0.1@0 ^@0 >open@3 >20000
 free, left to others, and released | >open@3 >15000                                                 | u:1 0 1 30000 0 1.4.1.0.1 1 | [1 0 ]        | mode=read u:1=1 30000, u:1#1 30000
@@ -45,11 +45,11 @@ readers, a writer takes a place   | mode=read w:1=1 40000, w:1#1 40000          
 does not read past a writer in line | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.0.0.1@-3 ^@-1 >15000                              | u:1 0 1 30000 0 1.4.1.0.1   | [0 40000 w:1] | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.0.0.1@-3 ^@-1 >u=1.4.1.0.1@0 ^@0 >20000
 reads before a writer in line     | mode=read w:1=1 40000, w:1#1 40000, >u=1.3.1.0.1@-4 ^@-1 >v=2.7.0.0.1@-3 ^@-1 >15000           | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >v=2.7.0.0.1@-3 ^@-1 >20000
 reads past a writer who has gone  | mode=read w:1=1 40000, w:1#1 40000, >x=2.7.0.0.1@-3 ^@-1 >15000                                | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000
-reads together with readers before it | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.1.0.1@-3 ^@-1 >open@3 >15000             | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 v:2=1 w:1=1 40000, u:1#1 30000, v:2#1 9000, w:1#1 40000 | v>2.7.0
+reads together with readers before it | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.1.0.1@-3 ^@-1 >open@3 >15000             | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 v:2=1 w:1=1 40000, u:1#1 30000, v:2#1 20000, w:1#1 40000 | v>2.7.0
 reads past a writer of the client | mode=read w:1=1 40000, w:1#1 40000, >u=2.7.0.0.1@-3 ^@-1 >15000                                | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >u=2.7.0.0.1@-3 ^@-1 >15000
 the only reader writes past a line | mode=read u:1=1 40000, u:1#1 40000, >v=2.7.0.0.1@-3 ^@-1 >15000 | u:1 1 0 30000 0 1.4.0.0.1  | [1 0 ]        | mode=write u:1:write=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000
 one of two readers wants to write | mode=read u:1=1 w:1=1 40000, u:1#1 40000, w:1#1 40000           | u:1 1 0 30000 0 1.4.0.0.1   | [0 40000 w:1] | mode=read w:1=1 40000, w:1#1 40000, >u=1.4.0.0.1@0 ^@0 >20000
-downgrade, for readers before a writer | mode=write u:1:write=1 u:1=1 30000, u:1#1 30000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.0.0.1@-3 ^@-1 >15000 | u:1 0 1 40000 1  | [1 0 ]        | mode=read u:1=1 v:2=1 40000, u:1#1 40000, v:2#1 9000, >w=8.8.0.0.1@-3 ^@-1 >20000 | rw1 v>2.7.0
+downgrade, for readers before a writer | mode=write u:1:write=1 u:1=1 30000, u:1#1 30000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.0.0.1@-3 ^@-1 >15000 | u:1 0 1 40000 1  | [1 0 ]        | mode=read u:1=1 v:2=1 40000, u:1#1 40000, v:2#1 20000, >w=8.8.0.0.1@-3 ^@-1 >20000 | rw1 v>2.7.0
 downgrade, for a writer           | mode=write u:1:write=1 30000, >w=8.8.0.0.1@-3 ^@-1 >15000       | u:1 0 1 40000 0             | [1 0 ]        | mode=read u:1=1 40000, u:1#1 40000, >w=8.8.0.0.1@-3 ^@-1 >15000 | rw1
 
 read_write_release: NAME / ARG HOLDS RWCHANNEL LINE SETTINGS
@@ -60,12 +60,12 @@ the last reader alive           | mode=read u:1=1 v:1=2 40000, u:1#1 20000      
 free                            |                                                                  | u:1 | -1
 wrong type                      | 'x'                                                              | u:1 | -WRONGTYPE | same
 # with a line
-the next writes                 | mode=read u:1=1 30000, u:1#1 30000, >v=2.7.0.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000 | u:1   | 0 then -1 | mode=write v:2:write=1 9000, >w=8.8.1.0.1@-3 ^@-1 >turns=1 >20000 | v>2.7.0
-the next read                   | mode=write u:1:write=1 30000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000       | u:1   | 0 then -1 | mode=read v:2=1 w:8=1 9000, v:2#1 9000, w:8#1 9000, >turns=1 >20000 | v>2.7.0 w>8.8.0
+the next writes                 | mode=read u:1=1 30000, u:1#1 30000, >v=2.7.0.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000 | u:1   | 0 then -1 | mode=write v:2:write=1 20000, >w=8.8.1.0.1@-3 ^@-1 >turns=1 >20000 | v>2.7.0
+the next read                   | mode=write u:1:write=1 30000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000       | u:1   | 0 then -1 | mode=read v:2=1 w:8=1 20000, v:2#1 20000, w:8#1 20000, >turns=1 >6000 | v>2.7.0 w>8.8.0
 others still read               | mode=read u:1=1 w:1=1 40000, u:1#1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >15000   | u:1   | 0 then -1 | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >15000
 nobody listens                  | mode=write u:1:write=1 30000, >v=2.7.1.0.0@-4 ^@-1 >15000                            | u:1   | 0 then -1 | >v=2.7.1.0.0@-4 ^@-1 >15000 | rw1
 it is a stranger's turn         | mode=write u:1:write=1 30000, >v=2.7.1.0.1@-4 ^@-1 >turns=1 >15000 <2-1                | u:1   | 0 then -1 | >v=2.7.1.0.1@-4 ^@-1 >open@5 >20000 | rw1
-a writer leaves the line        | mode=read w:1=1 40000, w:1#1 40000, >u=1.4.0.0.1@-4 ^@-1 >v=2.7.1.0.1@-3 ^@-1 >15000                                | u:1   | -1        | mode=read v:2=1 w:1=1 40000, v:2#1 9000, w:1#1 40000 | v>2.7.0
+a writer leaves the line        | mode=read w:1=1 40000, w:1#1 40000, >u=1.4.0.0.1@-4 ^@-1 >v=2.7.1.0.1@-3 ^@-1 >15000                                | u:1   | -1        | mode=read v:2=1 w:1=1 40000, v:2#1 20000, w:1#1 40000 | v>2.7.0
 it leaves the line of a writer  | mode=write w:1:write=1 40000, >u=1.4.0.0.1@-4 ^@-1 >v=2.7.1.0.1@-3 ^@-1 >15000       | u:1   | -1        | mode=write w:1:write=1 40000, >v=2.7.1.0.1@-3 ^@-1 >20000
 a late one                      | mode=read w:1=1 40000, w:1#1 40000, >u=2.4.0.0.1@-4 ^@-1 >v=2.7.1.0.1@-3 ^@-1 >15000                                | u:1   | -1        | same
 a line of another type          | mode=write u:1:write=1 30000, line 'x' 30000                                         | u:1   | 0 then -1 | line 'x' 30000 | rw1
@@ -85,13 +85,13 @@ only itself waits                       | mode=read u:1=2 20000, u:1#1 20000, u:
 not yet itself                          | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000               | u:1 30000 0 | [0 0]             | mode=read u:1=1 30000, u:1#1 30000
 both                                    | mode=write u:1:write=1 u:1=1 20000, u:1#1 20000               | u:1 30000 0 | [0 0]             | mode=write u:1:write=1 30000
 among longer readers                    | mode=read u:1=1 v:1=1 40000, u:1#1 20000, v:1#1 40000         | u:1 30000 0 | [0 0]             | mode=read u:1=1 v:1=1 40000, u:1#1 30000, v:1#1 40000
-others wait                             | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000 <3            | u:1 30000 0 | [1 1] then [-1 0] | >open@5 >20000 | rw0
+others wait                             | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000 <3            | u:1 30000 0 | [1 1] then [-1 0] | >open@5 >6000 | rw0
 others wait, others read                | mode=read u:1=1 v:1=1 90000, u:1#1 90000, v:1#1 40000 <1      | u:1 30000 0 | [1 0] then [-1 0] | mode=read v:1=1 40000, v:1#1 40000
 other                                   | mode=write v:1:write=1 40000 <1                               | u:1 30000 1 | [-1 0]            | same
 wrong type                              | 'x'                                                           | u:1 30000 1 | -WRONGTYPE        | same
 # with a line or a place
 nobody, for a place      | mode=read u:1=1 20000, u:1#1 20000                                                         | u:1 30000 0 2.7.1.0.1 | [0 0]             | mode=read u:1=1 30000, u:1#1 30000
-to readers               | mode=write u:1:write=1 20000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000             | u:1 30000 0 2.7.0.0.1 | [1 0] then [-1 0] | mode=read v:2=1 w:8=1 9000, v:2#1 9000, w:8#1 9000, >u=2.7.0.0.1@0 ^@0 >turns=1 >20000 | v>2.7.0 w>8.8.0
+to readers               | mode=write u:1:write=1 20000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000             | u:1 30000 0 2.7.0.0.1 | [1 0] then [-1 0] | mode=read v:2=1 w:8=1 20000, v:2#1 20000, w:8#1 20000, >u=2.7.0.0.1@0 ^@0 >turns=1 >20000 | v>2.7.0 w>8.8.0
 among readers            | mode=read u:1=1 w:1=1 40000, u:1#1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >15000         | u:1 30000 0 2.7.1.0.1 | [1 0] then [-1 0] | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >u=2.7.1.0.1@0 ^@0 >20000
 to a stranger            | mode=write u:1:write=1 20000 <1                                                            | u:1 30000 0 2.7.0.0.1 | [1 1] then [-1 0] | >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | rw1
 

@@ -63,7 +63,7 @@ if granted then
   if writing and writes == 0 then
     redis.call('PUBLISH', ARGV[7], '1') -- readers may join now; Redisson does not publish this
     if line then
-      pcall(line.pass_on, true) -- not even what is wrong with the line keeps a hold from ending
+      pcall(line.pass_on, true, not releases) -- not even what is wrong with the line keeps a hold from ending
     end
   end
   return {GRANTED, 0, ''}

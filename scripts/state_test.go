@@ -24,7 +24,7 @@ func names(lock string) *strings.Replacer {
 	return strings.NewReplacer("NAME", lock, "HOLDS", tag, "RECORD", "record "+tag,
 		"RWCHANNEL", "redisson_rwlock:"+tag, "CHANNEL", "redisson_lock__channel:"+tag, "TOKENS", "redisson_lock_token:"+tag,
 		"QUEUE", "redisson_lock_queue:"+tag, "TIMEOUTS", "redisson_lock_timeout:"+tag,
-		"LINE", "lockkeeper_line:"+tag, "WAITERS", "lockkeeper_waiters:"+tag, "SETTINGS", "9000 20000 5000 1")
+		"LINE", "lockkeeper_line:"+tag, "WAITERS", "lockkeeper_waiters:"+tag, "SETTINGS", "20000 5000 1")
 }
 
 // lineWord puts a word of the line; place is the last one that came before it.

@@ -10,8 +10,8 @@ import (
 
 // Line are the settings of the line of processes that wait for a lock.
 type Line struct {
-	// TransferTTL, PlaceTimeout and OpenTime are those of lock.Config.
-	TransferTTL, PlaceTimeout, OpenTime time.Duration
+	// TransferTTL and OpenTime are those of lock.Config; PlaceTimeout is the TransferTTL.
+	TransferTTL, OpenTime time.Duration
 	// SeesListeners says that the server knows all subscribers: it is no cluster.
 	SeesListeners bool
 }
@@ -21,7 +21,7 @@ type Line struct {
 func (l *Lock) lineSettings() string {
 	if l.settings == "" {
 		o := &l.options.Line
-		l.settings = ms(o.TransferTTL) + " " + ms(o.PlaceTimeout) + " " + ms(o.OpenTime) + " " + digit(o.SeesListeners)
+		l.settings = ms(o.TransferTTL) + " " + ms(o.OpenTime) + " " + digit(o.SeesListeners)
 	}
 	return l.settings
 }

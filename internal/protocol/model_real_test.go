@@ -111,6 +111,18 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
   elseif left >= 0 then
     redis.call('PEXPIRE', key, left - ARGV[1])
   end
+  if string.find(key, '^lockkeeper_line') and redis.call('EXISTS', key) == 1 then
+    local fields = redis.call('HGETALL', key)
+    for i = 1, #fields, 2 do
+      local earlier = function(t) return string.format('%.0f', t - ARGV[1] * 1000) end
+      if fields[i] == 'open' then
+        redis.call('HSET', key, 'open', earlier(fields[i + 1]))
+      elseif fields[i] ~= 'turns' then
+        local arrived, seen, rest = string.match(fields[i + 1], '^(%d+) (%d+) (.*)$')
+        redis.call('HSET', key, fields[i], earlier(arrived) .. ' ' .. earlier(seen) .. ' ' .. rest)
+      end
+    end
+  end
   if redis.call('TYPE', key).ok == 'zset' then
     for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do
       redis.call('ZINCRBY', key, -ARGV[1], member)
@@ -140,9 +152,41 @@ local clock, all = redis.call('TIME'), {}
 local function add(what, value, left)
   all[#all + 1], all[#all + 2], all[#all + 3] = what, value, string.format('%.0f', left)
 end
+-- Of the line, what is over is left out: Redis keeps it until it is met.
+local function line(key)
+  local fields, order, known = redis.call('HGETALL', key), {}, false
+  local now = clock[1] * 1000000 + clock[2]
+  for i = 1, #fields, 2 do
+    local field, value = fields[i], fields[i + 1]
+    local arrived, seen, rest = string.match(value, '^(%d+) (%d+) (.*)$')
+    local left = -1
+    if field == 'open' then
+      left, value = math.floor((value - now) / 1000), ''
+    elseif arrived then
+      left, value = math.floor((seen - now) / 1000) + ARGV[2], rest
+    end
+    if left > 0 or field == 'turns' then
+      add(key .. ' ' .. field, value, left)
+      known = true
+    end
+    if left > 0 and arrived then
+      order[#order + 1] = arrived .. ' ' .. field
+    end
+  end
+  table.sort(order)
+  for i, word in ipairs(order) do
+    order[i] = string.match(word, ' (.*)')
+  end
+  if known then
+    add(key, table.concat(order, ' '), redis.call('PTTL', key))
+  end
+end
 for _, key in ipairs(redis.call('KEYS', '*')) do
   local kind, value = redis.call('TYPE', key).ok, ''
-  if kind == 'hash' then
+  local isLine = string.find(key, '^lockkeeper_line')
+  if isLine then
+    line(key)
+  elseif kind == 'hash' then
     local fields = redis.call('HGETALL', key)
     for i = 1, #fields, 2 do
       add(key .. ' ' .. fields[i], fields[i + 1], -1)
@@ -157,14 +201,16 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
   else
     value = redis.call('GET', key)
   end
-  add(key, value, redis.call('PTTL', key))
+  if not isLine then
+    add(key, value, redis.call('PTTL', key))
+  end
 end
 return all`)
 
 // look returns what the server knows, and what was published since the last look.
 func (r *real) look(t *testing.T) (s state, heard []string) {
 	t.Helper()
-	words, err := dump.Exec(t.Context(), r.client, nil, []string{endMark}).AsStrSlice()
+	words, err := dump.Exec(t.Context(), r.client, nil, []string{endMark, strconv.FormatInt(lineSettings.TransferTTL.Milliseconds(), 10)}).AsStrSlice()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,8 +64,13 @@ func (s *sequence) subscription(t *testing.T) {
 	t.Helper()
 	c := s.client()
 	var channel redismodel.Owner
-	if slices.Contains(s.setup.Kinds, redismodel.Fair) && s.chance(80) {
+	switch n := s.choices.IntN(100); {
+	case slices.Contains(s.setup.Kinds, redismodel.Fair) && n < 80:
 		channel = redismodel.Owner{Client: c, Term: s.term()}
+	case n < 30:
+		channel = redismodel.Waiters
+	case n < 70:
+		channel = redismodel.TurnChannel(c)
 	}
 	comes := !slices.Contains(s.model.Hearers(redismodel.Publication{To: channel}), c)
 	s.tell("client %d comes to the channel of %v: %v", c, channel, comes)
@@ -74,8 +79,12 @@ func (s *sequence) subscription(t *testing.T) {
 	} else {
 		s.model.Unsubscribe(c, channel)
 	}
+	if channel == redismodel.TurnChannel(c) {
+		s.real.subscribe(t, c, s.channel(0, channel), comes)
+		return
+	}
 	for part, kind := range s.setup.Kinds {
-		if (kind == redismodel.Fair) == (channel.Term != 0) {
+		if (kind == redismodel.Fair) == (channel.Client >= 0 && channel.Term != 0) {
 			s.real.subscribe(t, c, s.channel(part, channel), comes)
 		}
 	}
@@ -126,8 +135,35 @@ func (s *sequence) command(t *testing.T) ([]redismodel.Publication, error) {
 			c.Shared = s.choices.IntN(3)
 		}
 	}
+	if !several && kind != redismodel.Fair {
+		s.place(who, &c)
+	}
 	s.tell("client %d, part %d: %+v", who.Client, part, c)
 	return s.run(t, who.Client, part, c)
+}
+
+// place has a command take a place in the line. Who yields, waits under a later term.
+func (s *sequence) place(who redismodel.Owner, c *lock.Command) {
+	c.Heard = s.chance(30)
+	later := who.Term
+	switch {
+	case s.chance(25):
+		return
+	case c.Kind == lock.Yield:
+		for later++; s.model.Part(0).Of(redismodel.Owner{Client: who.Client, Term: later}) != (redismodel.Counts{}); later++ {
+		}
+	case c.Kind != lock.Acquire || c.Count+c.Shared != 1:
+		return
+	}
+	c.Place = lock.Place{Term: later, Listens: s.chance(85)}
+	if s.setup.Kinds[0] == redismodel.ReadWrite {
+		c.Place.Mode = lock.Mode(c.Shared)
+		if c.Kind == lock.Yield {
+			c.Place.Mode = lock.Mode(s.choices.IntN(2))
+		}
+	} else {
+		c.Place.Tokens = s.choices.Int64N(3)
+	}
 }
 
 // syncQueue is a command about the queue.

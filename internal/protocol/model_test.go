@@ -28,7 +28,7 @@ const (
 	silence = 21 * time.Second
 )
 
-var lineSettings = protocol.Line{TransferTTL: 8 * time.Second, PlaceTimeout: 26 * time.Second, OpenTime: 15 * time.Second, SeesListeners: true}
+var lineSettings = protocol.Line{TransferTTL: 26 * time.Second, OpenTime: 15 * time.Second, SeesListeners: true}
 
 var (
 	leases = []time.Duration{13 * time.Second, 33 * time.Second, 73 * time.Second}
@@ -95,7 +95,7 @@ func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence
 	locks++
 	s := &sequence{choices: choices, real: r}
 	for c := range s.members {
-		options := &protocol.Options{Client: fmt.Sprintf("client-%d", c), WaiterTimeout: silence, Line: lineSettings}
+		options := &protocol.Options{Client: fmt.Sprintf("client-%d-%d", c, locks), WaiterTimeout: silence, Line: lineSettings}
 		for part, kind := range kinds {
 			m := protocol.Member{Lock: protocol.New(protocol.Kind(min(kind, redismodel.ReadWrite)), fmt.Sprintf("lock-%d-%d", locks, part), options)}
 			m.Fenced = kind == redismodel.Fenced
@@ -105,8 +105,11 @@ func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence
 			s.members[c] = append(s.members[c], m)
 		}
 	}
+	line := redismodel.Line{
+		TransferTTL: lineSettings.TransferTTL, PlaceTimeout: lineSettings.TransferTTL, OpenTime: lineSettings.OpenTime, SeesListeners: true,
+	}
 	s.setup = &redismodel.Setup{
-		Kinds: kinds, WaiterTimeout: silence, Line: redismodel.Line(lineSettings), Name: s.owner,
+		Kinds: kinds, WaiterTimeout: silence, Line: line, Name: s.owner,
 		Pick: func(fields []redismodel.Field) int {
 			// The server chooses at random: the model chooses the same.
 			return max(0, slices.IndexFunc(fields, func(f redismodel.Field) bool {
@@ -120,9 +123,16 @@ func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence
 
 func (s *sequence) owner(o redismodel.Owner) string { return s.members[o.Client][0].Owner(o.Term) }
 
-// channel is that of a part, or of a waiter in its queue.
+// channel is that of a part, or of a waiter in its queue; that of those who know the line; or that of
+// a client's turns.
 func (s *sequence) channel(part int, of redismodel.Owner) string {
-	if of.Term != 0 {
+	switch {
+	case of == redismodel.Waiters:
+		return s.members[0][part].Waiters()
+	case of.Client >= 0 && of == redismodel.TurnChannel(of.Client):
+		client, _, _ := strings.Cut(s.members[of.Client][0].Owner(1), ":")
+		return redisio.TurnChannel(client)
+	case of.Term != 0:
 		return s.members[of.Client][part].ChannelOf(of.Term)
 	}
 	return s.members[0][part].Channel
@@ -147,7 +157,7 @@ func (s *sequence) play(t *testing.T) error {
 		}
 		var expected []string
 		for _, p := range told {
-			expected = append(expected, s.channel(p.Part, p.To)+" "+map[bool]string{true: "1", false: "0"}[p.All])
+			expected = append(expected, s.channel(p.Part, p.To)+" "+s.payload(p))
 		}
 		if err == nil && !slices.Equal(heard, expected) {
 			err = fmt.Errorf("%q is published, and in the model %q", heard, expected)
@@ -160,6 +170,17 @@ func (s *sequence) play(t *testing.T) error {
 		}
 	}
 	return nil
+}
+
+// payload is how a publication is spelt.
+func (s *sequence) payload(p redismodel.Publication) string {
+	switch turn := p.Transfer; {
+	case turn.Term != 0:
+		return fmt.Sprint(turn.Term, " ", turn.Seq, " ", append(turn.Tokens, 0)[0], " ", s.members[0][p.Part].Key)
+	case p.All:
+		return "1"
+	}
+	return "0"
 }
 
 func (s *sequence) tell(format string, args ...any) {
@@ -237,6 +258,7 @@ func (s *sequence) expect(want state, part int) {
 	for _, r := range lock.ReadLeases {
 		want[fmt.Sprintf("%s:%s:rwlock_timeout:%d", redisio.Holds(name), s.owner(r.Owner), r.N)] = entry{"1", r.Until - s.now}
 	}
+	s.expectLine(want, redisio.Line(name), lock)
 	if lock.Tokens > 0 {
 		want[redisio.Token(name)] = entry{strconv.FormatInt(lock.Tokens, 10), endless}
 	}
@@ -248,5 +270,26 @@ func (s *sequence) expect(want state, part int) {
 	if len(queue) > 0 {
 		want[redisio.Queue(name)] = entry{strings.Join(queue, " "), lock.QueueEnds - s.now}
 		want[redisio.Timeouts(name)] = entry{"", lock.QueueEnds - s.now}
+	}
+}
+
+// expectLine adds what the line should be. Nobody can tell what is over.
+func (s *sequence) expectLine(want state, key string, l *redismodel.Lock) {
+	var order []string
+	for _, p := range l.Line {
+		client, _, _ := strings.Cut(s.members[p.Client][0].Owner(1), ":")
+		order = append(order, client)
+		digits := map[bool]string{true: "1", false: "0"}
+		words := fmt.Sprint(p.Term, " ", p.Seq, " ", digits[p.Mode == lock.Shared], " ", p.Tokens, " ", digits[p.Listens])
+		want[key+" "+client] = entry{words, p.Until - s.now}
+	}
+	if l.OpenUntil > s.now {
+		want[key+" open"] = entry{"", l.OpenUntil - s.now}
+	}
+	if l.Turns > 0 {
+		want[key+" turns"] = entry{strconv.Itoa(l.Turns), endless}
+	}
+	if len(order) > 0 || l.OpenUntil > s.now || l.Turns > 0 {
+		want[key] = entry{strings.Join(order, " "), l.LineEnds - s.now}
 	}
 }

@@ -121,7 +121,8 @@ func (r *run) enterAll() {
 }
 
 func (r *run) enterAtEnd(l *Lock) {
-	if r.Place.Term != 0 {
+	late := func(p Place) bool { return p.Client == r.client && p.Term > r.Place.Term }
+	if r.Place.Term != 0 && !slices.ContainsFunc(l.Line, late) {
 		r.dropPlace(l, r.client)
 		r.enter(l)
 	}
@@ -279,6 +280,11 @@ func (r *run) passOnOrOpen(part int, written bool) bool {
 // yielded passes on a lock that its holder has yielded, and puts the holder at the end of the line.
 func (r *run) yielded(part int, written bool) lock.Result {
 	answer := result(lock.Done)
+	// Nothing is passed on to the holder itself.
+	own := func(p Place) bool { return p.Client == r.client && p.Term <= max(r.owner.Term, r.Place.Term) }
+	if l := &r.parts[part]; slices.ContainsFunc(l.Line, own) {
+		r.dropPlace(l, r.client)
+	}
 	if r.passOnOrOpen(part, written) {
 		answer.Others = 1
 	}
@@ -293,7 +299,7 @@ func (r *run) passOn(part int, written bool) {
 	r.look(l, func(p Place) bool {
 		switch {
 		case r.asks(p):
-			return true
+			return !p.Reserves && (p.Mode == lock.Shared || !p.Listens)
 		case p.Reserves || p.Mode == lock.Exclusive && !l.Free():
 			return false
 		}

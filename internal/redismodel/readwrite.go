@@ -102,11 +102,17 @@ func (r *run) setReadWrite(part int) lock.Result {
 		if granted && r.ahead(l) {
 			r.passOn(part, false) // those before it are readers, who may come in, too
 		}
+		if granted && l.OpenUntil != 0 {
+			l.OpenUntil = 0 // somebody outside the line has had a turn
+			r.touch(l)
+		}
 	}
 	if !granted {
 		return r.refuseAndEnter(l)
 	}
-	r.leaveLine(l)
+	if r.Kind == lock.Acquire {
+		r.leaveLine(l)
+	}
 	r.hold(l, want)
 	if held.Exclusive > 0 && want.Exclusive == 0 {
 		r.publish(Publication{Part: part, All: true})
