@@ -116,11 +116,13 @@ func (l *Lock) attemptFailed(o op, r Result) {
 
 // stopContending leaves the lock to others.
 func (l *Lock) stopContending() {
-	// A place that is left behind is given back when its transfer comes; but a closed lock hears
-	// of none, and a place may keep readers out.
-	left := len(l.wait.sent) > 0 && (l.closing || l.kind.Shares)
-	if (l.wait.unsure || left) && l.lease.term != 0 {
+	placed := len(l.wait.sent) > 0
+	switch {
+	case l.lease.term == 0:
+	case l.wait.unsure, placed && (l.closing || l.kind.Shares || l.kind.Parts): // which would keep readers out, or all
 		l.cleanUp(l.lease.term)
+	case placed:
+		l.left = leftPlace{term: l.lease.term, until: l.now + l.cfg.PlaceTimeout()}
 	}
 	l.afterRelease()
 	l.wait = waiting{}

@@ -73,6 +73,7 @@ type Lock struct {
 	ensures       []ensure
 
 	wait waiting
+	left leftPlace
 	sub  subscription
 	// lost are the holds that were lost last, to explain it to a late Release.
 	lost loss

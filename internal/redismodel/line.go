@@ -269,7 +269,7 @@ func (r *run) passOnOrOpen(part int, written bool) bool {
 		r.touch(l)
 		r.publish(Publication{Part: part, All: written})
 		return true
-	case places > 0:
+	case places > 0 && strangers > 0:
 		l.Turns++
 		r.touch(l)
 	}
