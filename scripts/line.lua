@@ -265,7 +265,9 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
       end
       return false, true
     elseif length > 0 then
+      if strangers > 0 then
       set('turns', string.format('%.0f', turns + 1))
+    end
     end
     return line.pass_on() ~= nil, false
   end

@@ -60,8 +60,8 @@ the last reader alive           | mode=read u:1=1 v:1=2 40000, u:1#1 20000      
 free                            |                                                                  | u:1 | -1
 wrong type                      | 'x'                                                              | u:1 | -WRONGTYPE | same
 # with a line
-the next writes                 | mode=read u:1=1 30000, u:1#1 30000, >v=2.7.0.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000 | u:1   | 0 then -1 | mode=write v:2:write=1 20000, >w=8.8.1.0.1@-3 ^@-1 >turns=1 >20000 | v>2.7.0
-the next read                   | mode=write u:1:write=1 30000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000       | u:1   | 0 then -1 | mode=read v:2=1 w:8=1 20000, v:2#1 20000, w:8#1 20000, >turns=1 >6000 | v>2.7.0 w>8.8.0
+the next writes                 | mode=read u:1=1 30000, u:1#1 30000, >v=2.7.0.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000 | u:1   | 0 then -1 | mode=write v:2:write=1 20000, >w=8.8.1.0.1@-3 ^@-1 >20000 | v>2.7.0
+the next read                   | mode=write u:1:write=1 30000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000       | u:1   | 0 then -1 | mode=read v:2=1 w:8=1 20000, v:2#1 20000, w:8#1 20000 | v>2.7.0 w>8.8.0
 others still read               | mode=read u:1=1 w:1=1 40000, u:1#1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >15000   | u:1   | 0 then -1 | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >15000
 nobody listens                  | mode=write u:1:write=1 30000, >v=2.7.1.0.0@-4 ^@-1 >15000                            | u:1   | 0 then -1 | >v=2.7.1.0.0@-4 ^@-1 >15000 | rw1
 it is a stranger's turn         | mode=write u:1:write=1 30000, >v=2.7.1.0.1@-4 ^@-1 >turns=1 >15000 <2-1                | u:1   | 0 then -1 | >v=2.7.1.0.1@-4 ^@-1 >open@5 >20000 | rw1
@@ -91,7 +91,7 @@ other                                   | mode=write v:1:write=1 40000 <1       
 wrong type                              | 'x'                                                           | u:1 30000 1 | -WRONGTYPE        | same
 # with a line or a place
 nobody, for a place      | mode=read u:1=1 20000, u:1#1 20000                                                         | u:1 30000 0 2.7.1.0.1 | [0 0]             | mode=read u:1=1 30000, u:1#1 30000
-to readers               | mode=write u:1:write=1 20000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000             | u:1 30000 0 2.7.0.0.1 | [1 0] then [-1 0] | mode=read v:2=1 w:8=1 20000, v:2#1 20000, w:8#1 20000, >u=2.7.0.0.1@0 ^@0 >turns=1 >20000 | v>2.7.0 w>8.8.0
+to readers               | mode=write u:1:write=1 20000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000             | u:1 30000 0 2.7.0.0.1 | [1 0] then [-1 0] | mode=read v:2=1 w:8=1 20000, v:2#1 20000, w:8#1 20000, >u=2.7.0.0.1@0 ^@0 >20000 | v>2.7.0 w>8.8.0
 among readers            | mode=read u:1=1 w:1=1 40000, u:1#1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >15000         | u:1 30000 0 2.7.1.0.1 | [1 0] then [-1 0] | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >u=2.7.1.0.1@0 ^@0 >20000
 to a stranger            | mode=write u:1:write=1 20000 <1                                                            | u:1 30000 0 2.7.0.0.1 | [1 1] then [-1 0] | >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | rw1
 
