@@ -264,10 +264,8 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
         drop('turns')
       end
       return false, true
-    elseif length > 0 then
-      if strangers > 0 then
+    elseif length > 0 and strangers > 0 then
       set('turns', string.format('%.0f', turns + 1))
-    end
     end
     return line.pass_on() ~= nil, false
   end
