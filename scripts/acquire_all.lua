@@ -10,16 +10,19 @@
 -- ARGV[2]  lease, ms
 -- ARGV[3]  how many tokens to reserve of each fenced lock
 -- ARGV[4]  the settings of the lines
--- ARGV[2+3i], ARGV[3+3i], ARGV[4+3i]
---          the kind of the i-th lock; for a read/write lock also the prefix of the keys of its
---          read leases; and the key of its line
+-- ARGV[5]  the place that a client takes in all lines if it is refused, or ""
+-- ARGV[6]  "1": the client has heard that a lock was released since it was last refused
+-- ARGV[4+3i], ARGV[5+3i], ARGV[6+3i]
+--          the kind of the i-th lock; the prefix of the keys of its read leases, of a read/write
+--          lock, or the key of its counter of tokens; and the key of its line
 --
 -- Reply: {GRANTED, 0, tokens, ""}      the owner holds all; the lease starts now. tokens lists the
 --                                      last token reserved of each fenced lock, in order: "5,9"
 --        {REFUSED, ttl, other, index}  other holds the lock of that index, from 1, for ttl more ms
 --                                      (-1: no TTL). If the lock is free but its queue has a live
 --                                      waiter, other is "", and the first of these counts as dead
---                                      in ttl ms
+--                                      in ttl ms; or it is left for so long to clients outside the
+--                                      line or to the first in it
 local owner, lease, tokens = ARGV[1], tonumber(ARGV[2]), {}
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -34,38 +37,79 @@ local function queued(queue, timeouts)
   end
 end
 
--- Reports whether a writer of another client waits for the lock.
-local function writer_waits(lock)
-  local fields = beside('HGETALL', lock.line)
-  return fields and fields[1] and line_of(fields, lock.line, ARGV[4], lock.hash, owner, '').writer_waits()
-end
-
--- The first pass changes nothing. It also fails if a key is of another type.
 local locks = {}
 for i = 1, #KEYS / 3 do
   local lock = {
     hash = KEYS[3 * i - 2], second = KEYS[3 * i - 1], third = KEYS[3 * i],
-    kind = ARGV[2 + 3 * i], prefix = ARGV[3 + 3 * i], line = ARGV[4 + 3 * i], field = owner,
+    kind = ARGV[4 + 3 * i], prefix = ARGV[5 + 3 * i], key = ARGV[6 + 3 * i], field = owner,
   }
   locks[i] = lock
   if lock.kind == 'write' then
     lock.field = owner .. ':write'
   end
-  local left = redis.call('PTTL', lock.hash)
-  if left == -2 then
-    lock.free = true
+end
+
+-- Opens the line of a lock. If it is empty, that is done only if it must.
+local function open(lock, must)
+  local fields = not lock.line and lock.kind ~= 'fair' and beside('HGETALL', lock.key)
+  if fields and (must or fields[1]) then
+    local give, counter = give_to(lock.hash, lock.prefix), ''
+    if lock.kind == 'plain' or lock.kind == 'fenced' then
+      counter = lock.prefix
+      give = function(to, _, ttl)
+        take(lock.hash, ttl, to, '1')
+      end
+    end
+    lock.line = line_of(fields, lock.key, ARGV[4], lock.hash, owner, counter, give)
+  end
+  return lock.line
+end
+
+-- Refuses because of the i-th lock, and takes a place in all lines. Who has none in one of them goes
+-- to the end of all: in different orders, two of these would wait for each other.
+local function refuse(i, ttl, other)
+  local whole = true
+  for _, lock in ipairs(ARGV[5] ~= '' and locks or {}) do
+    local line = open(lock, true)
+    whole = whole and (not line or line.has())
+  end
+  for _, lock in ipairs(locks) do
+    if lock.line then
+      lock.line.enter(ARGV[5], not whole)
+    end
+  end
+  return {REFUSED, ttl, other, tostring(i)}
+end
+
+local function held(i, lock)
+  local some = redis.call('HRANDFIELD', lock.hash, 2)
+  return refuse(i, redis.call('PTTL', lock.hash), some[1] == 'mode' and some[2] or some[1])
+end
+
+-- The first pass takes nothing. It also fails if a key is of another type.
+for i, lock in ipairs(locks) do
+  local line = open(lock)
+  lock.free = redis.call('PTTL', lock.hash) == -2
+  if lock.free then
     if lock.kind == 'fair' then
       local alive = queued(lock.second, lock.third)
       if alive then
-        return {REFUSED, alive, '', tostring(i)}
+        return refuse(i, alive, '')
       end
       lock.queue_is_dead = true -- every waiter in it is dead
+    elseif line then
+      local may, rest = line.may_take(lock.kind == 'read', ARGV[6])
+      if rest then
+        return refuse(i, rest, '')
+      elseif not may then
+        return held(i, lock)
+      end
+      lock.free = redis.call('EXISTS', lock.hash) == 0
     end
   elseif redis.call('HEXISTS', lock.hash, lock.field) == 0 then
     local shared = lock.kind == 'read' and redis.call('HGET', lock.hash, 'mode') == 'read'
-    if not shared or writer_waits(lock) then
-      local some = redis.call('HRANDFIELD', lock.hash, 2)
-      return {REFUSED, left, some[1] == 'mode' and some[2] or some[1], tostring(i)}
+    if not shared or line and not line.may_join() then
+      return held(i, lock)
     end
   end
 end
@@ -79,6 +123,9 @@ for _, lock in ipairs(locks) do
 end
 for _, lock in ipairs(locks) do
   local fields = {lock.field, '1'}
+  if lock.line then
+    lock.line.leave()
+  end
   if lock.queue_is_dead then
     redis.call('DEL', lock.second, lock.third)
   elseif lock.kind == 'write' then

@@ -3,16 +3,18 @@
 --
 -- The line is a hash beside the lock's, which Redisson does not know:
 --
---   client uuid -> "<arrived> <seen> <term> <seq> <mode> <tokens> <listens>"
+--   client uuid -> "<arrived> <seen> <term> <seq> <mode> <tokens> <listens>[ <kept>]"
 --                  the place of a client: when it came and when it was last heard of (epoch, µs);
 --                  the term under which it waits, the command that took or confirmed the place,
 --                  the mode ("0" exclusive, "1" shared), how many fencing tokens a transfer draws
---                  for it, and "1" if it listens
+--                  for it, and "1" if it listens. The place of a MultiLock reserves the lock: it
+--                  gets no transfer, but a free lock is kept for it while it is the first, since
+--                  <kept>; "0" not yet, and "-" no longer, since that has lasted too long
 --   open        -> until when (epoch, µs) the free lock is left to clients outside the line
---   turns       -> how many transfers there were since it was last left to them
+--   turns       -> how many transfers there were since it was last left to them, while any waited
 --
--- A script has a place in its ARGV as "<term> <seq> <mode> <tokens> <listens>", and "" for none;
--- and the settings as "<TTL> <open time> <sees>": the TTL of a transfer, and of a place after its
+-- A script has a place in its ARGV as "<term> <seq> <mode> <tokens> <listens>", with " r" behind it
+-- if it reserves the lock, and "" for none; and the settings as "<TTL> <open time> <sees>": the TTL of a transfer, and of a place after its
 -- client was last heard of, and for how long a lock is left to others, in ms; and "1" if the server
 -- knows all subscribers.
 --
@@ -64,12 +66,13 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     elseif field == 'turns' then
       turns = tonumber(value)
     else
-      local arrived, seen, term, seq, mode, tokens, listens =
-        string.match(value, '^(%d+) (%d+) (%d+) (%d+) ([01]) (%d+) ([01])$')
+      local text, arrived, seen, term, seq, mode, tokens, listens, kept =
+        string.match(value, '^((%d+) (%d+) (%d+) (%d+) ([01]) (%d+) ([01])) ?([-%d]*)$')
       -- A clock that was set back must not keep a place for long.
       if arrived and math.abs(now - seen) < ttl * 1000 then
         local place = {
-          client = field, arrived = arrived, term = term, seq = seq, mode = mode, tokens = tokens, listens = listens == '1',
+          client = field, text = text, arrived = arrived, term = term, seq = seq, mode = mode, tokens = tokens,
+          listens = listens == '1', kept = kept ~= '' and kept,
         }
         alive = alive + 1
         places[alive] = place
@@ -86,20 +89,38 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     return x < y or x == y and a.client < b.client
   end)
 
-  -- Returns the first place from the i-th on that counts, and which it is. Those who do not listen
-  -- yet get no transfer, and keep nobody waiting. Who does not listen any more loses its place.
-  local function from(i)
-    for j = i, #places do
-      local place = places[j]
-      if not place.gone and (place.listens or place == asker) then
-        local channel = 'lockkeeper_turn:' .. place.client
-        if place == asker or place.heard or sees == '0' or redis.call('PUBSUB', 'NUMSUB', channel)[2] > 0 then
-          place.heard = true
-          return place, j
-        end
+  -- Reports whether a place counts. Those who do not listen yet get no transfer, and keep nobody
+  -- waiting. Who does not listen any more loses its place.
+  local function counts(place)
+    if place == asker or place.kept then
+      return place == asker or place.kept ~= '-'
+    elseif place.listens and not place.heard and sees == '1' then
+      place.heard = redis.call('PUBSUB', 'NUMSUB', 'lockkeeper_turn:' .. place.client)[2] > 0
+      if not place.heard then
         remove(place)
       end
+      return place.heard
     end
+    return place.listens
+  end
+
+  -- Returns the first place from the i-th on that counts, and which it is.
+  local function from(i)
+    for j = i, #places do
+      if not places[j].gone and counts(places[j]) then
+        return places[j], j
+      end
+    end
+  end
+
+  -- Returns the first place if it is that of a MultiLock, which does not ask.
+  local function reserving()
+    local place = from(1)
+    return place and place ~= asker and place.kept and place
+  end
+  local function keep(place, since)
+    place.kept = since
+    set(place.client, place.text .. ' ' .. since)
   end
 
   -- Reports whether somebody is before the client that asks; exclusive: somebody who does not want
@@ -107,7 +128,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   local function ahead(exclusive)
     local place, i = from(1)
     while place and place ~= asker do
-      if place.mode == '0' or not exclusive then
+      if place.mode == '0' or place.kept or not exclusive then
         return true
       end
       place, i = from(i + 1)
@@ -145,7 +166,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     local place, i = from(1)
     while place do
       local alone = place.mode == '0' and place.listens
-      if alone and (place == asker or joins or passed) or place ~= asker and not transfer(place, joins or passed) then
+      if place.kept or alone and (place == asker or joins or passed) or place ~= asker and not transfer(place, joins or passed) then
         break
       elseif place ~= asker then
         passed = place.mode
@@ -154,6 +175,10 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
         break
       end
       place, i = from(i + 1)
+    end
+    local first = not joins and not passed and reserving()
+    if first and first.kept == '0' then
+      keep(first, string.format('%.0f', now))
     end
     return passed
   end
@@ -174,13 +199,24 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
       return -- it does not wait, or this is a late command
     end
     local seen = string.format('%.0f', now)
-    alive = old and alive or alive + 1
-    set(client, (old and not last and old.arrived or seen) .. ' ' .. seen .. ' ' .. wanted)
+    old = not last and old
+    local text = (old and old.arrived or seen) .. ' ' .. seen .. ' ' .. wanted
+    if string.sub(text, -1) == 'r' then
+      text = string.sub(text, 1, -2) .. (old and old.kept and old.kept ~= '-' and old.kept or '0')
+    end
+    alive = mine and not mine.gone and alive or alive + 1
+    set(client, text)
+  end
+
+  -- Reports whether the client has a place.
+  function line.has()
+    return mine and not mine.gone
   end
 
   -- Reports whether it is the client's turn to take the free lock; shared: with those who get it
   -- before. If the lock is left to others, rest is for how many ms.
-  local function may_take(shared, heard)
+  function line.may_take(shared, heard)
+    asker = mine
     if open and open > now then
       if heard ~= '1' then
         return false, math.ceil((open - now) / 1000)
@@ -188,8 +224,22 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
       drop('open')
       open = nil
     end
+    local longest, first = ttl * 500, reserving()
+    if first and tonumber(first.kept) > 0 and now >= first.kept + longest then
+      keep(first, '-') -- its user may hold another of its locks, and wait for this one
+    end
     local passed = ahead() and line.pass_on()
+    first = passed == nil and reserving()
+    if first then
+      return false, math.max(math.ceil((first.kept + longest - now) / 1000), 1)
+    end
     return not passed or shared and passed == '1' and not ahead(true)
+  end
+
+  -- Reports whether the client may read together with those who do. Readers before it may, too.
+  function line.may_join()
+    asker = mine
+    return not ahead(true)
   end
 
   -- Decides whether the client may take a lock that it does not hold. free: nobody holds it. joins:
@@ -198,13 +248,12 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   -- place, and rest is for how many ms the free lock is left to others.
   function line.claim(free, joins, heard, place)
     local may, rest
-    asker = mine
     if free then
-      may, rest = may_take(joins, heard)
+      may, rest = line.may_take(joins, heard)
     else
-      may = joins and not ahead(true)
+      may = joins and line.may_join()
       if may and ahead() then
-        line.pass_on(true) -- readers are before it
+        line.pass_on(true)
       end
     end
     if open and not rest and not (free and may) then
@@ -218,7 +267,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     return false, rest
   end
 
-  -- Returns how many other clients have a place and listen. The first of them is there.
+  -- Returns how many other clients have a place, and listen or reserve. The first of them is there.
   function line.length()
     local place, i = from(1)
     while place and place == mine do
@@ -226,21 +275,11 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     end
     local n = 0
     for _, other in ipairs(places) do
-      if other ~= mine and other.listens and not other.gone then
+      if other ~= mine and (other.listens or other.kept) and not other.gone then
         n = n + 1
       end
     end
     return n
-  end
-
-  -- Reports whether somebody else in the line does not want to share the lock.
-  function line.writer_waits()
-    for _, place in ipairs(places) do
-      if place ~= mine and place.mode == '0' and place.listens then
-        return true
-      end
-    end
-    return false
   end
 
   -- Returns how many clients that do not know the line wait on the lock's channel: those that do

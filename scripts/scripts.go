@@ -177,7 +177,7 @@ var (
 	Draw            = script("draw", draw, Shape{Numbers: 2, Texts: 1})
 	MajorityAcquire = script("majority_acquire", take+majorityAcquire, Shape{Numbers: 2, Texts: 2})
 	Memory          = script("memory", memory, Shape{Numbers: 1, Texts: 1})
-	AcquireAll      = script("acquire_all", lineCommon+acquireAll, Shape{Numbers: 2, Texts: 2})
+	AcquireAll      = script("acquire_all", readWriteCommon+acquireAll, Shape{Numbers: 2, Texts: 2})
 )
 
 // The operations on the fair lock that differ from the reentrant lock's.

@@ -2,6 +2,7 @@ package scripts_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,9 +12,11 @@ import (
 
 // A lock is written as its hash, the fields sorted, and its TTL in ms, if it has one:
 // "a=1 b=2 30000". A string in its place is "'text'". Then come, each behind a comma, what a
-// read/write lock has beside its hash: its read leases, "u:1#1 60000"; and the line: each place as
-// "<client>=<term>.<seq>.<mode>.<tokens>.<listens>" with when it came and when it was seen, in seconds from the start of the test, then the two special
-// fields and the TTL, ">v=2.7.0.0.1@-3 ^@-1 >open@5 >turns=2 >20000". Behind a slash stands what else a lock has beside its hash: the
+// read/write lock has beside its hash: its read leases, "u:1#1 60000"; and the line, ">v=2.7.0.0.1@-3 ^@-1
+// >open@5 >turns=2 >20000": each place as "<client>=<term>.<seq>.<mode>.<tokens>.<listens>" with
+// when it came and when it was seen, in seconds from the start of the test; the two special
+// fields; and the TTL. A place that reserves the lock has another word, which is "k" and a time, too,
+// while the lock is kept for it. Behind a slash stands what else a lock has beside its hash: the
 // counter of a fenced one, "'7'"; or the queue of a fair one, each owner with the seconds from
 // the start of the test to its timeout, "v:1@300 v:2" (the second has none), a timeout of
 // somebody who is not in the queue, "+v:3@50", and the TTL of the queue, "~60000".
@@ -34,6 +37,9 @@ func (d *db) lineWord(t *testing.T, line, word, place string, start time.Time) {
 	if seen, isSeen := strings.CutPrefix(word, "^@"); isSeen {
 		place, arrived, _ := strings.Cut(place, "@")
 		client, rest, _ := strings.Cut(place, "=")
+		if text, since, isKept := strings.Cut(rest, ".k"); isKept {
+			rest = text + "." + at(since)
+		}
 		d.must(t, "HSET", line, client[1:], at(arrived)+" "+at(seen)+" "+strings.ReplaceAll(rest, ".", " "))
 		return
 	}
@@ -63,6 +69,9 @@ func lineWords(t *testing.T, fields []string, ttl string, start time.Time) strin
 		case "turns":
 			turns = " >turns=" + value[0]
 		default:
+			if len(value) == 8 && len(value[7]) > 1 {
+				value[7] = "k" + strconv.Itoa(int(math.Floor(float64(number(t, value[7])-int(start.UnixMicro()))/1e6)))
+			}
 			places = append(places, value[0]+" >"+field+"="+strings.Join(value[2:], ".")+"@"+since(value[0])+" ^@"+since(value[1]))
 		}
 	}

@@ -90,7 +90,18 @@ func script(name string) *scripts.Script {
 	return scripts.All[i]
 }
 
-var isPlace = regexp.MustCompile(`^\d+\.\d+\.\d\.\d+\.\d$`)
+var isPlace = regexp.MustCompile(`^\d+\.\d+\.\d\.\d+\.\d(\.r)?$`)
+
+// placeOf is an argument that may be a place.
+func placeOf(word string) string {
+	switch {
+	case word == "-":
+		return ""
+	case isPlace.MatchString(word):
+		return strings.ReplaceAll(word, ".", " ")
+	}
+	return word
+}
 
 // call makes the keys and arguments of a script from those of a row.
 func call(s *scripts.Script, lock, args string) (keys, argv []string) {
@@ -112,12 +123,7 @@ func call(s *scripts.Script, lock, args string) (keys, argv []string) {
 		}
 	}
 	for i, word := range argv {
-		switch {
-		case word == "-":
-			argv[i] = ""
-		case isPlace.MatchString(word):
-			argv[i] = strings.ReplaceAll(word, ".", " ")
-		}
+		argv[i] = placeOf(word)
 	}
 	return strings.Fields(names(lock).Replace(before)), argv
 }
@@ -129,7 +135,8 @@ func (r row) call(t *testing.T) (locks, keys, args []string) {
 		keys, args = call(r.script, lock, r.args)
 		return []string{lock}, keys, args
 	}
-	args = append(strings.Fields(r.args), names("").Replace("SETTINGS"))
+	given := append(strings.Fields(r.args), "-", "0")
+	args = append(given[:3:3], names("").Replace("SETTINGS"), placeOf(given[3]), given[4])
 	for _, kind := range r.kinds {
 		lock := redistest.Name(t)
 		form := map[string]string{"fenced": "NAME TOKENS NAME", "fair": "NAME QUEUE TIMEOUTS"}[kind]
@@ -137,7 +144,11 @@ func (r row) call(t *testing.T) (locks, keys, args []string) {
 			form = "NAME NAME NAME"
 		}
 		locks, keys = append(locks, lock), append(keys, strings.Fields(names(lock).Replace(form))...)
-		args = append(args, kind, names(lock).Replace("HOLDS"), names(lock).Replace("LINE"))
+		beside := "HOLDS"
+		if kind == "plain" || kind == "fenced" {
+			beside = "TOKENS"
+		}
+		args = append(args, kind, names(lock).Replace(beside), names(lock).Replace("LINE"))
 	}
 	return locks, keys, args
 }

@@ -15,6 +15,9 @@ type Place struct {
 	Tokens int64
 	// Listens says that the process hears of transfers. The lock actor fills it in.
 	Listens bool
+	// Reserves says that the lock is one of several that are taken together: it cannot be
+	// transferred, and is left free while this place is the first. Package protocol fills it in.
+	Reserves bool
 }
 
 // Transfer says that another process has made this one the holder of the lock, under the term of

@@ -44,5 +44,9 @@ func place(c *lock.Command) string {
 	text = append(strconv.AppendUint(text, c.Seq, 10), ' ')
 	text = append(text, digit(c.Place.Mode == lock.Shared)+" "...)
 	text = append(strconv.AppendInt(text, c.Place.Tokens, 10), ' ')
-	return string(append(text, digit(c.Place.Listens)...))
+	text = append(text, digit(c.Place.Listens)...)
+	if c.Place.Reserves {
+		text = append(text, " r"...)
+	}
+	return string(text)
 }

@@ -119,6 +119,10 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
         redis.call('HSET', key, 'open', earlier(fields[i + 1]))
       elseif fields[i] ~= 'turns' then
         local arrived, seen, rest = string.match(fields[i + 1], '^(%d+) (%d+) (.*)$')
+        local since = string.match(rest, ' (%d%d%d%d+)$')
+        if since then
+          rest = string.gsub(rest, '%d+$', earlier(since))
+        end
         redis.call('HSET', key, fields[i], earlier(arrived) .. ' ' .. earlier(seen) .. ' ' .. rest)
       end
     end
@@ -164,6 +168,11 @@ local function line(key)
       left, value = math.floor((value - now) / 1000), ''
     elseif arrived then
       left, value = math.floor((seen - now) / 1000) + ARGV[2], rest
+    end
+    local since = arrived and string.match(rest, ' (%d%d%d%d+)$')
+    if since and left > 0 then
+      value = string.gsub(rest, '%d+$', 'since')
+      add(key .. ' ' .. field .. ' since', '', math.floor((since - now) / 1000))
     end
     if left > 0 or field == 'turns' then
       add(key .. ' ' .. field, value, left)

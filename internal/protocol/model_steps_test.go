@@ -135,7 +135,7 @@ func (s *sequence) command(t *testing.T) ([]redismodel.Publication, error) {
 			c.Shared = s.choices.IntN(3)
 		}
 	}
-	if !several && kind != redismodel.Fair {
+	if several || kind != redismodel.Fair {
 		s.place(who, &c)
 	}
 	s.tell("client %d, part %d: %+v", who.Client, part, c)
@@ -156,12 +156,12 @@ func (s *sequence) place(who redismodel.Owner, c *lock.Command) {
 		return
 	}
 	c.Place = lock.Place{Term: later, Listens: s.chance(85)}
-	if s.setup.Kinds[0] == redismodel.ReadWrite {
+	switch {
+	case c.Kind == lock.Yield && s.setup.Kinds[0] == redismodel.ReadWrite, len(s.setup.Kinds) > 1:
+		c.Place.Mode = lock.Mode(s.choices.IntN(2))
+	case s.setup.Kinds[0] == redismodel.ReadWrite:
 		c.Place.Mode = lock.Mode(c.Shared)
-		if c.Kind == lock.Yield {
-			c.Place.Mode = lock.Mode(s.choices.IntN(2))
-		}
-	} else {
+	default:
 		c.Place.Tokens = s.choices.Int64N(3)
 	}
 }

@@ -118,6 +118,8 @@ func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence
 		},
 	}
 	s.model = redismodel.New(s.setup)
+	s.now = time.Hour // some time: 0 means that something never was
+	s.model.At(s.now)
 	return s
 }
 
@@ -281,6 +283,15 @@ func (s *sequence) expectLine(want state, key string, l *redismodel.Lock) {
 		order = append(order, client)
 		digits := map[bool]string{true: "1", false: "0"}
 		words := fmt.Sprint(p.Term, " ", p.Seq, " ", digits[p.Mode == lock.Shared], " ", p.Tokens, " ", digits[p.Listens])
+		switch {
+		case p.Lapsed:
+			words += " -"
+		case p.Reserves && p.Since == 0:
+			words += " 0"
+		case p.Reserves:
+			words += " since"
+			want[key+" "+client+" since"] = entry{"", p.Since - s.now}
+		}
 		want[key+" "+client] = entry{words, p.Until - s.now}
 	}
 	if l.OpenUntil > s.now {

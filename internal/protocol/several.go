@@ -22,7 +22,7 @@ func (m Member) Command(c lock.Command) lock.Command {
 	if m.Kind == ReadWrite && m.Mode == lock.Shared {
 		c.Count, c.Shared = 0, c.Count
 	}
-	c.Mode = m.Mode
+	c.Mode, c.Place.Reserves = m.Mode, true
 	if !m.Fenced {
 		c.Tokens = 0
 	}
@@ -33,25 +33,27 @@ func (m Member) Command(c lock.Command) lock.Command {
 // be in one slot.
 func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisio.Call {
 	first := members[0]
+	whole := lock.Command{Seq: c.Seq, Place: c.Place}
+	whole.Place.Reserves = true
 	call := redisio.Call{
 		Script: scripts.AcquireAll, Deadline: deadline,
-		Args: []string{first.Owner(c.Term), ms(c.Lease), strconv.FormatInt(c.Tokens, 10), first.lineSettings()},
+		Args: []string{first.Owner(c.Term), ms(c.Lease), strconv.FormatInt(c.Tokens, 10), first.lineSettings(), place(&whole), digit(c.Heard)},
 	}
 	for _, m := range members {
-		kind, keys, holds := "plain", []string{m.Key, m.Key, m.Key}, ""
+		kind, keys, beside := "plain", []string{m.Key, m.Key, m.Key}, m.Tokens
 		switch {
 		case m.Fenced:
 			kind, keys[1] = "fenced", m.Tokens
 		case m.Kind == Fair:
 			kind, keys[1], keys[2] = "fair", m.queue, m.timeouts
 		case m.Kind == ReadWrite:
-			kind, holds = "write", m.holds
+			kind, beside = "write", m.holds
 			if m.Mode == lock.Shared {
 				kind = "read"
 			}
 		}
 		call.Keys = append(call.Keys, keys...)
-		call.Args = append(call.Args, kind, holds, m.line)
+		call.Args = append(call.Args, kind, beside, m.line)
 	}
 	return tagged(call, c.Seq, tookAll)
 }
