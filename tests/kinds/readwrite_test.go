@@ -104,12 +104,12 @@ func (k rwKey) awaitNothing(t testing.TB) {
 	k.AwaitSubscribers(t, 0)
 }
 
-// awaitPlaces waits until so many processes stand in the line.
+// awaitPlaces waits until so many processes stand in the line, and listen: others keep nobody waiting.
 func (k rwKey) awaitPlaces(t testing.TB, want int) {
 	t.Helper()
 	redistest.Eventually(t, "the places in the line", func() bool {
-		fields, err := k.Server.Do(t, "HKEYS", k.line).AsStrSlice()
-		return err == nil && len(slices.DeleteFunc(fields, func(field string) bool { return len(field) < 10 })) == want
+		fields, err := k.Server.Do(t, "HVALS", k.line).AsStrSlice()
+		return err == nil && len(slices.DeleteFunc(fields, func(place string) bool { return !strings.HasSuffix(place, " 1") })) == want
 	})
 }
 
