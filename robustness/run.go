@@ -87,7 +87,7 @@ func zones() traffic.Plan {
 
 // turnsPromised: a process that waits is overtaken by each other one in a bounded number of
 // turns. It is the one switch for all runs but those of -turns and of the controls.
-const turnsPromised = false
+const turnsPromised = true
 
 // limitsFor are what the judge goes by. Nobody promises turns for locks on several servers.
 func limitsFor(p traffic.Plan, turns bool) judge.Limits {

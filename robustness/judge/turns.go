@@ -15,6 +15,10 @@ import (
 // By design it is one turn, of a process that is in the line before it, or has the lock already:
 // either may hand it on to requests of its own that come later. Later is what came when the
 // request of who waits was certainly in the line.
+//
+// A process has one place in the line, whoever waits for it in the process. Its own requests are
+// served in their order, so a reader may wait for as many turns as its process has writers
+// before it.
 func (j *judge) bounded(l *lock) {
 	const check = "bounded waiting"
 	several := func(s share) bool { return len(s.Parts) > 1 }
@@ -29,7 +33,7 @@ func (j *judge) bounded(l *lock) {
 			}
 			j.v.Waits++
 			for _, other := range line {
-				if other.proc == c.proc {
+				if other == c {
 					continue
 				}
 				overtaking := other.later(w)
@@ -43,22 +47,21 @@ func (j *judge) bounded(l *lock) {
 	}
 }
 
-// comer is a process that wants a lock, exclusively or shared: one place in the line.
+// comer is a process that wants a lock: one place in the line.
 type comer struct {
 	proc           int
-	shared         bool
 	asked, granted []share // in the order of the requests, and of the grants
-	// turns are the grants, up to one that ends the turn: another's, unless both are shared, or
-	// that after which the hand-off limit is over.
+	// turns are the grants, up to one that ends the turn: another's, unless it and the last are
+	// both shared, or that after which the hand-off limit is over.
 	turns [][]share
 	open  bool // the last of them goes on
 }
 
 func (j *judge) line(l *lock) (line []*comer) {
 	find := func(s share) *comer {
-		i := slices.IndexFunc(line, func(c *comer) bool { return c.proc == s.Proc && c.shared == s.shared })
+		i := slices.IndexFunc(line, func(c *comer) bool { return c.proc == s.Proc })
 		if i < 0 {
-			line, i = append(line, &comer{proc: s.Proc, shared: s.shared}), len(line)
+			line, i = append(line, &comer{proc: s.Proc}), len(line)
 		}
 		return line[i]
 	}
@@ -77,7 +80,7 @@ func (j *judge) line(l *lock) (line []*comer) {
 	for _, s := range granted {
 		c := find(s)
 		for _, other := range line {
-			if other != c && !(other.shared && c.shared) {
+			if other != c && !(other.open && other.granted[len(other.granted)-1].shared && s.shared) {
 				other.open = false
 			}
 		}

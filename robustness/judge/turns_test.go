@@ -142,7 +142,10 @@ func TestBoundedWaiting(t *testing.T) {
 		{"a writer after the readers of two turns", []*history.Process{first(240, "permits"), of(2, sharing(turns(2, 2, 115, 20, "permits"))), of(3, sharing(turns(3, 2, 116, 20, "permits")))}, nil, false},
 		{"a reader among writers", []*history.Process{of(1, sharing(one(kept(1, 1, 100, 240, 244, "permits")))), of(2, turns(2, 3, 115, 20, "permits"))}, nil, true},
 		{"a writer whose process reads", []*history.Process{
-			of(1, one(kept(1, 1, 100, 240, 244, "permits")), sharing(one(kept(1, 2, 100, 155, 158, "permits")))), of(2, sharing(turns(2, 4, 115, 20, "permits"))),
+			of(1, one(kept(1, 1, 100, 240, 244, "permits")), sharing(one(kept(1, 2, 100, 155, 158, "permits")))), of(2, sharing(append(turns(2, 2, 115, 20, "permits"), turns(2, 2, 175, 20, "permits")...))),
+		}, nil, false},
+		{"a writer whose process has read before", []*history.Process{
+			of(1, one(kept(1, 1, 100, 260, 264, "permits")), sharing(one(kept(1, 2, 100, 155, 158, "permits")))), of(2, sharing(turns(2, 3, 175, 20, "permits"))),
 		}, nil, true},
 		{"a writer behind the readers of its process", []*history.Process{of(1, one(kept(1, 1, 100, 240, 244, "permits")), sharing(turns(1, 5, 115, 20, "permits")))}, nil, false},
 		{"a reader beside a turn that goes on", []*history.Process{
