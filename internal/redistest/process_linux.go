@@ -2,9 +2,10 @@ package redistest
 
 import "syscall"
 
+// These pause a process, and let it go on.
 const (
-	sigPause  = syscall.SIGSTOP
-	sigResume = syscall.SIGCONT
+	SigPause  = syscall.SIGSTOP
+	SigResume = syscall.SIGCONT
 )
 
 // dieWithParent makes the kernel kill the server when the test process dies

@@ -6,8 +6,8 @@ import "syscall"
 
 // As macOS and the BSDs number them.
 const (
-	sigPause  = syscall.Signal(17)
-	sigResume = syscall.Signal(19)
+	SigPause  = syscall.Signal(17)
+	SigResume = syscall.Signal(19)
 )
 
 // dieWithParent has no counterpart outside Linux: a test process that dies without

@@ -102,13 +102,13 @@ func (s *Server) Restart(t testing.TB) {
 // is answered until [Server.Resume].
 func (s *Server) Pause(t testing.TB) {
 	t.Helper()
-	s.signal(t, sigPause)
+	s.signal(t, SigPause)
 }
 
 // Resume lets a paused server go on (SIGCONT).
 func (s *Server) Resume(t testing.TB) {
 	t.Helper()
-	s.signal(t, sigResume)
+	s.signal(t, SigResume)
 }
 
 func (s *Server) signal(t testing.TB, sig os.Signal) {

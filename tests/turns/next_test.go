@@ -1,0 +1,145 @@
+package turns_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// nextEnv makes the test binary a process that waits for a lock, and says what it does.
+const nextEnv = "LOCKKEEPER_TEST_NEXT"
+
+type errand struct {
+	URL, Lock string
+	Config    lockkeeper.Config
+}
+
+// beNext waits for a fenced lock, holds it until it reads a line, and ends.
+func beNext(what string) {
+	var e errand
+	if err := json.Unmarshal([]byte(what), &e); err != nil {
+		panic(err)
+	}
+	ctx := context.Background()
+	s, err := lockkeeper.Open(ctx, e.URL, lockkeeper.WithConfig(e.Config))
+	if err != nil {
+		panic(err)
+	}
+	orders := bufio.NewReader(os.Stdin)
+	fmt.Println("waits as", s.ID())
+	hold, err := s.FencedLock(e.Lock).Acquire(ctx)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("granted", hold.Token())
+	_, _ = orders.ReadString('\n') // or the end of the test
+	fmt.Println("was good:", hold.Err() == nil, hold.Release(ctx) == nil)
+	os.Exit(0)
+}
+
+// process is one that waits for a lock.
+type process struct {
+	*exec.Cmd
+	stdin io.Writer
+	id    string // of its System
+	lines chan string
+}
+
+// startNext starts a process that waits for the lock, and gives it when it says so.
+func startNext(t *testing.T, url, lock string, cfg lockkeeper.Config) *process {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	what, err := json.Marshal(errand{url, lock, cfg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{Cmd: exec.Command(self), lines: make(chan string, 3)}
+	p.Env, p.Stderr = append(os.Environ(), nextEnv+"="+string(what), "GORACE=atexit_sleep_ms=0"), os.Stderr
+	stdin, _ := p.StdinPipe()
+	stdout, _ := p.StdoutPipe()
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for out := bufio.NewScanner(stdout); out.Scan(); {
+			p.lines <- out.Text()
+		}
+		_ = p.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = p.Process.Kill()
+		<-ended
+	})
+	p.stdin = stdin
+	p.says(t, "waits as %s", &p.id)
+	return p
+}
+
+// says reads what is next on its output.
+func (p *process) says(t *testing.T, format string, into ...any) {
+	t.Helper()
+	line := locktest.Await(t, "a line of the process", p.lines)
+	if _, err := fmt.Sscanf(line, format, into...); err != nil {
+		t.Fatalf("it says %q, want %q", line, format)
+	}
+}
+
+// granted waits until it has the lock, and gives its token.
+func (p *process) granted(t *testing.T) (token int64) {
+	t.Helper()
+	p.says(t, "granted %d", &token)
+	return token
+}
+
+// release has it give back the lock, which it still has.
+func (p *process) release(t *testing.T) {
+	t.Helper()
+	if _, err := fmt.Fprintln(p.stdin); err != nil {
+		t.Fatal(err)
+	}
+	var good, released bool
+	if p.says(t, "was good: %t %t", &good, &released); !good || !released {
+		t.Errorf("its hold was good: %v, and released: %v", good, released)
+	}
+}
+
+// waitsStill checks that it has not got the lock.
+func (p *process) waitsStill(t *testing.T) {
+	t.Helper()
+	select {
+	case line := <-p.lines:
+		t.Errorf("the process says %q, and another holds the lock", line)
+	default:
+	}
+}
+
+// kill kills it, and waits until the server misses it.
+func (p *process) kill(t *testing.T, server *redistest.Server) {
+	t.Helper()
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	redistest.Eventually(t, "the server to miss the process", func() bool { return server.Subscribers(t, redisio.TurnChannel(p.id)) == 0 })
+}
+
+func (p *process) signal(t *testing.T, sig os.Signal) {
+	t.Helper()
+	if err := p.Process.Signal(sig); err != nil {
+		t.Fatal(err)
+	}
+}
