@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"regexp"
 	"slices"
@@ -119,6 +120,18 @@ func (s *Server) Channels(t testing.TB) []string {
 func (s *Server) KillClients(t testing.TB, kind string) int64 {
 	t.Helper()
 	return must[int64](t, "CLIENT KILL")(s.Do(t, "CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes").AsInt64())
+}
+
+// KillClientsOf ends the connections that have a name.
+func (s *Server) KillClientsOf(t testing.TB, name string) {
+	t.Helper()
+	list := must[string](t, "CLIENT LIST")(s.Do(t, "CLIENT", "LIST").ToString())
+	for line := range strings.Lines(list) {
+		var id int64
+		if _, err := fmt.Sscanf(line, "id=%d ", &id); err == nil && strings.Contains(line, " name="+name+" ") {
+			s.Do(t, "CLIENT", "KILL", "ID", strconv.FormatInt(id, 10))
+		}
+	}
 }
 
 // ScriptFlush makes the server forget all scripts.

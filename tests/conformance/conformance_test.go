@@ -171,12 +171,16 @@ func (k kind) allow(t *testing.T) {
 }
 
 // url is where the kind's user finds a server.
-func (k kind) url(server *redistest.Server) string {
+func (k kind) url(server *redistest.Server, client string) string {
 	url := locktest.As(server, k.user(), "pw")
 	if k.sentinel != "" {
 		url = strings.ReplaceAll(url, server.Addr(), strings.TrimPrefix(k.sentinel, "redis://"))
 	}
-	return url
+	mark := "?"
+	if strings.Contains(url, "?") {
+		mark = "&"
+	}
+	return url + mark + "client_name=" + client
 }
 
 // wasRefusedNothing sees what the clients bear in silence, such as a refused SUBSCRIBE: they poll.

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -26,6 +28,7 @@ type process struct {
 	locktest.Saboteur
 	kind
 	actors *actor.ActorSystem
+	name   string // of its connections to Redis
 	sites  []*locktest.Site
 	red    *lockkeeper.Red
 }
@@ -49,13 +52,13 @@ type hold struct {
 // open opens a process that is closed at the end.
 func (k kind) open(t testing.TB) *process {
 	t.Helper()
-	p := &process{kind: k, actors: locktest.QuietActorSystem()}
+	p := &process{kind: k, actors: locktest.QuietActorSystem(), name: uuid.NewString()}
 	faultinject.Into(p.actors, p.Middleware)
 	cfg := locktest.Briefly
 	cfg.WaiterTimeout, cfg.KeyPrefix, cfg.Application = ttl, keyPrefix, "conformance"
 	var systems []*lockkeeper.System
 	for _, server := range k.servers {
-		client, err := lockkeeper.Connect(k.url(server))
+		client, err := lockkeeper.Connect(k.url(server, p.name))
 		s := locktest.OpenIn(t, p.actors, client, err, cfg)
 		p.sites, systems = append(p.sites, s), append(systems, s.System)
 	}
@@ -81,11 +84,14 @@ func (p *process) close(ctx context.Context) error {
 	return all
 }
 
-// kill cuts the process off from Redis for good.
-func (p *process) kill() {
-	for _, s := range p.sites {
+// kill cuts the process off from Redis for good. Closing a client leaves the connection for messages
+// as it is.
+func (p *process) kill(t testing.TB) {
+	t.Helper()
+	for i, s := range p.sites {
 		s.Lame = true
 		s.Client.Close()
+		p.servers[i].KillClientsOf(t, p.name)
 	}
 }
 
