@@ -106,6 +106,8 @@ func (l *Lock) attemptFailed(o op, r Result) {
 	if r.Unsure {
 		l.wait.unsure = true
 		l.givenUp(&o)
+	} else {
+		l.placeRefused(o.seq)
 	}
 	for _, req := range l.queue.remove(func(req *Request) bool { return req.Try || !r.Transient }) {
 		l.refuse(req.Ref, reason, detail)

@@ -89,6 +89,11 @@ func (l *Lock) placeSent(o *op, c *Command) {
 	l.wait.sent = append(slices.Clip(sent), placed{seq: o.seq, sentAt: o.sentAt, mode: c.Place.Mode, tokens: c.Place.Tokens})
 }
 
+// placeRefused forgets a command that was certainly not carried out.
+func (l *Lock) placeRefused(seq uint64) {
+	l.wait.sent = slices.DeleteFunc(slices.Clone(l.wait.sent), func(p placed) bool { return p.seq == seq })
+}
+
 // Transferred takes over a lock that another process has transferred to this one.
 func (l *Lock) Transferred(now Instant, t Transfer) {
 	l.begin(now)
