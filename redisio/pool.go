@@ -2,6 +2,7 @@ package redisio
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -24,6 +25,9 @@ type pool struct {
 	client  rueidis.Client
 	cluster bool
 	stale   *reconnector
+
+	// along is a call that is to go along with the next one.
+	along atomic.Pointer[Call]
 
 	mu     sync.Mutex
 	urgent lane
@@ -87,6 +91,7 @@ func (p *pool) answered(n int) {
 // drain waits until every call is answered, those too that are made because of an answer,
 // or until done.
 func (p *pool) drain(done <-chan struct{}) {
+	p.sendAlone(p.along.Load())
 	p.mu.Lock()
 	if p.pending == 0 {
 		p.mu.Unlock()
@@ -105,6 +110,7 @@ func (p *pool) drain(done <-chan struct{}) {
 
 // close refuses further calls and waits for those that were submitted.
 func (p *pool) close() {
+	p.sendAlone(p.along.Load())
 	p.mu.Lock()
 	p.closed = true
 	p.urgent.more.Broadcast()
@@ -145,6 +151,7 @@ func (p *pool) work(l *lane) {
 			return
 		}
 		n := len(batch)
+		batch = p.withAlong(batch)
 		p.run(batch)
 		p.answered(n)
 		clear(batch)

@@ -38,7 +38,11 @@ func (r *Redis) Run(c Call) { r.pool.submit(c) }
 
 // RunHere runs a call on the caller's goroutine, and returns after its reply.
 func (r *Redis) RunHere(c *Call) {
-	if !c.tooLate(time.Now()) {
+	switch {
+	case c.tooLate(time.Now()):
+	case r.pool.along.Load() != nil:
+		r.pool.runWithAlong(c)
+	default:
 		r.pool.runOne(c)
 	}
 }

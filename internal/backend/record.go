@@ -94,7 +94,7 @@ func (r *record) write() {
 	r.mu.Unlock()
 	call := r.says.SystemRenew(r.server.prefix, ttl, time.Now().Add(r.server.callTimeout))
 	call.To = receive(func(_ uint64, reply redisio.Reply) { r.written(now+ttl-ttl/50, reply.Err) })
-	r.server.redis.Run(call)
+	r.server.redis.RunAlong(call)
 }
 
 // written takes the reply: the record outlives leases until then.

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
@@ -49,6 +51,41 @@ func TestRecordIsRenewed(t *testing.T) {
 	if keys := server.Keys(t, "*"); len(keys) > 0 {
 		t.Errorf("left in Redis: %q", keys)
 	}
+}
+
+// pipelines is a client that notes whether it has sent two calls in one pipeline.
+type pipelines struct {
+	rueidis.Client
+	two atomic.Bool
+}
+
+func (p *pipelines) DoMulti(ctx context.Context, commands ...rueidis.Completed) []rueidis.RedisResult {
+	p.two.Store(p.two.Load() || len(commands) == 2)
+	return p.Client.DoMulti(ctx, commands...)
+}
+
+// A record is written together with what is asked of Redis for a lock: two calls that overlap would
+// make every later one cost more.
+func TestRecordIsWrittenWithAnotherCall(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	connected, err := redisio.Connect(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(connected.Close)
+	client := &pipelines{Client: connected}
+	redis := redisio.New(client, time.Hour)
+	t.Cleanup(redis.Close)
+	s := NewServer(clock(0), redis, Config{})
+	s.keep(protocol.Record{Client: uuid.NewString()}, time.Minute, 20*time.Millisecond, nil)
+	t.Cleanup(func() { s.Leave(true, nil) })
+	redistest.Eventually(t, "two calls in one pipeline", func() bool {
+		call := protocol.SystemInspect("", uuid.NewString(), time.Now().Add(redistest.Limit))
+		call.To = receive(func(uint64, redisio.Reply) {})
+		redis.RunHere(&call)
+		return client.two.Load()
+	})
 }
 
 // The record outlives the longest lease; a lease that it outlives already costs nothing.

@@ -1,0 +1,118 @@
+package redisio
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// A call that nobody waits for goes in one pipeline with the next one, before it, whoever runs that.
+func TestCallGoesAlong(t *testing.T) {
+	t.Parallel()
+	order := lua("return redis.call('INCR', KEYS[1])", number)
+	for name, next := range map[string]func(r *Redis, c Call){
+		"a worker":   func(r *Redis, c Call) { r.Run(c) },
+		"its caller": func(r *Redis, c Call) { r.RunHere(&c) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := &spy{Client: connect(t, redistest.Shared(t).URL())}
+			r, in, key := open(t, client), newInbox(), redistest.Name(t)
+			run(t, r, order, []string{key})
+			c, seq := Call{Script: order, Keys: []string{key}, Deadline: soon(), To: in}, uint64(0)
+			redistest.Eventually(t, "two in one pipeline", func() bool {
+				before := len(client.sent())
+				c.Seq = seq
+				r.RunAlong(c)
+				c.Seq++
+				next(r, c)
+				first, second := in.await(t, seq), in.await(t, seq+1)
+				seq += 2
+				sent := client.sent()[before:]
+				if len(sent) > 1 {
+					return false // on a loaded machine, after 10 ms
+				}
+				if sent[0] != 2 || first.Err != nil || second.Err != nil || second.N[0] != first.N[0]+1 {
+					t.Errorf("pipelines of %v calls: %+v, then %+v", sent, first, second)
+				}
+				return true
+			})
+		})
+	}
+}
+
+// When no other call comes, it is sent alone.
+func TestNothingToGoAlongWith(t *testing.T) {
+	t.Parallel()
+	r, in, hash := open(t, connect(t, redistest.Shared(t).URL())), newInbox(), redistest.Name(t)
+	r.RunAlong(counted(in, hash, 0, soon()))
+	in.await(t, 0)
+	r.RunAlong(counted(in, hash, 1, soon()))
+	r.RunAlong(counted(in, hash, 2, soon())) // there is room for one
+	for i, reply := range in.awaitAll(t, 3) {
+		if reply != (Reply{N: [3]int64{int64(i)}}) {
+			t.Errorf("call %d: %+v", i, reply)
+		}
+	}
+}
+
+// Drain and Close do not leave it behind; after Close it is answered, and not sent.
+func TestCloseSendsWhatGoesAlong(t *testing.T) {
+	t.Parallel()
+	r, in, hash := New(connect(t, redistest.Shared(t).URL()), time.Hour), newInbox(), redistest.Name(t)
+	run(t, r, count, []string{hash}, "-1")
+	for i, end := range []func(){func() { r.Drain(nil) }, r.Close} {
+		r.RunAlong(counted(in, hash, i, soon()))
+		end()
+		if replies := in.to(uint64(i)); len(replies) != 1 || replies[0].Err != nil {
+			t.Errorf("call %d: %+v", i, replies)
+		}
+	}
+	r.RunAlong(counted(in, hash, 2, soon()))
+	if reply := in.await(t, 2); reply.Err != errClosed {
+		t.Errorf("after the end: %+v", reply)
+	}
+}
+
+// patient is a client that notes until when it was to wait for a pipeline.
+type patient struct {
+	rueidis.Client
+	until time.Time
+}
+
+func (p *patient) DoMulti(ctx context.Context, commands ...rueidis.Completed) []rueidis.RedisResult {
+	p.until, _ = ctx.Deadline()
+	return p.Client.DoMulti(ctx, commands...)
+}
+
+// Who runs a call on its own goroutine waits no longer because another goes along.
+func TestWhatGoesAlongHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	client := &patient{Client: connect(t, redistest.Shared(t).URL())}
+	r, in, hash := open(t, client), newInbox(), redistest.Name(t)
+	c := counted(in, hash, 1, soon())
+	redistest.Eventually(t, "a pipeline", func() bool {
+		r.RunAlong(counted(in, hash, 0, c.Deadline.Add(time.Minute)))
+		r.RunHere(&c)
+		return !client.until.IsZero()
+	})
+	if client.until != c.Deadline {
+		t.Errorf("it waits until %v, and its deadline is %v", client.until, c.Deadline)
+	}
+}
+
+// In a cluster the next call may be for another server.
+func TestNothingGoesAlongInACluster(t *testing.T) {
+	t.Parallel()
+	p := newPool(nil, &reconnector{})
+	p.cluster, p.normal.max = true, 0 // no workers
+	r := &Redis{pool: p}
+	r.RunAlong(Call{})
+	if p.along.Load() != nil || len(p.normal.queue) != 1 {
+		t.Error("the call waits for another")
+	}
+}
