@@ -33,5 +33,5 @@ local function admit(hash, owner, count, key, settings, counter, place, heard)
   elseif rest then
     return left, rest, ''
   end
-  return left, redis.call('PTTL', hash), redis.call('HRANDFIELD', hash)
+  return left, free and redis.call('PTTL', hash) or left, redis.call('HRANDFIELD', hash)
 end

@@ -14,9 +14,9 @@
 --   turns       -> how many transfers there were since it was last left to them, while any waited
 --
 -- A script has a place in its ARGV as "<term> <seq> <mode> <tokens> <listens>", with " r" behind it
--- if it reserves the lock, and "" for none; and the settings as "<TTL> <open time> <sees>": the TTL of a transfer, and of a place after its
--- client was last heard of, and for how long a lock is left to others, in ms; and "1" if the server
--- knows all subscribers.
+-- if it reserves the lock, and "" for none; and the settings as "<TTL> <open time> <sees>": the TTL
+-- of a transfer, and of a place after its client was last heard of, and for how long a lock is left
+-- to others, in ms; and "1" if the server knows all subscribers.
 --
 -- Most lines are empty. A script asks HGETALL, and goes on to line_of only if it must, so that
 -- an empty line costs that one command.
@@ -40,7 +40,14 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   -- What is out of reach stays as it is.
   local function drop(field)
     beside('HDEL', key, field)
-    beside('PEXPIRE', key, lasts())
+    if alive > 0 or open or turns > 0 then
+      beside('PEXPIRE', key, lasts())
+    end
+  end
+  -- Reports whether all of the lock's keys are here. A server that knows all subscribers is no
+  -- cluster, and has no slots to move.
+  local function whole()
+    return sees == '1' or beside('EXISTS', hash, key)
   end
   local function remove(place)
     place.gone = true
@@ -49,7 +56,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   end
   -- A server out of memory keeps nothing; who has no place then polls.
   local function set(field, value)
-    if not fields[1] and not beside('EXISTS', hash, key) then
+    if not fields[1] and not whole() then
       return -- a new key here would stop the move of the old one
     end
     local ok, problem = pcall(take, key, lasts(), field, value)
@@ -84,10 +91,12 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
       end
     end
   end
-  table.sort(places, function(a, b)
-    local x, y = tonumber(a.arrived), tonumber(b.arrived)
-    return x < y or x == y and a.client < b.client
-  end)
+  if alive > 1 then
+    table.sort(places, function(a, b)
+      local x, y = tonumber(a.arrived), tonumber(b.arrived)
+      return x < y or x == y and a.client < b.client
+    end)
+  end
 
   -- Reports whether a place counts. Those who do not listen yet get no transfer, and keep nobody
   -- waiting. Who does not listen any more loses its place.
@@ -139,7 +148,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   -- Makes a waiter the owner. Reports whether it has: not while the slot is being moved, since the
   -- hash cannot be made again on the old server, and the counter may be on the other.
   local function transfer(place, joins)
-    if not joins and not beside('EXISTS', hash, key) then
+    if not joins and not whole() then
       return false
     end
     local token = 0
@@ -221,8 +230,8 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
       if heard ~= '1' then
         return false, math.ceil((open - now) / 1000)
       end
-      drop('open')
       open = nil
+      drop('open')
     end
     local longest, first = ttl * 500, reserving()
     if first and tonumber(first.kept) > 0 and now >= first.kept + longest then
@@ -257,7 +266,8 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
       end
     end
     if open and not rest and not (free and may) then
-      drop('open') -- others have had their turn
+      open = nil -- others have had their turn
+      drop('open')
     end
     if may then
       line.leave()
@@ -298,13 +308,15 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   -- holder wants it again. Reports whether somebody has the lock, and whether it is left to those.
   function line.hand_over(length, strangers, yields, forced)
     if forced or strangers > 0 and (length > 0 or yields) and turns * strangers >= length then
-      set('open', string.format('%.0f', now + open_time * 1000))
+      open = now + open_time * 1000
+      set('open', string.format('%.0f', open))
       if turns > 0 then
         drop('turns')
       end
       return false, true
     elseif length > 0 and strangers > 0 then
-      set('turns', string.format('%.0f', turns + 1))
+      turns = turns + 1
+      set('turns', string.format('%.0f', turns))
     end
     return line.pass_on() ~= nil, false
   end
