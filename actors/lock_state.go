@@ -87,7 +87,7 @@ func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *Members
 	case ofMembers:
 		s.label, s.members = members.String(), members.sorted
 		s.backend = backend.All(members.parts(), rt.newClientOptions(), s)
-		s.kind = lock.Kind{Parts: true, Tokens: members.fenced}
+		s.kind = lock.Kind{Parts: true, Tokens: members.fenced, Line: true}
 	case ofServers:
 		s.backend = backend.Majority(serversOf(*rt.red.Load()), key.name, rt.newClientOptions(), s)
 		for _, each := range *rt.red.Load() {
