@@ -3,9 +3,9 @@
 --
 -- The line is a hash beside the lock's, which Redisson does not know:
 --
---   client uuid -> "<arrived> <seen> <term> <seq> <mode> <tokens> <listens>[ <kept>]"
+--   client uuid -> "<arrived> <seen> <ttl> <term> <seq> <mode> <tokens> <listens>[ <kept>]"
 --                  the place of a client: when it came and when it was last heard of (epoch, µs);
---                  the term under which it waits, the command that took or confirmed the place,
+--                  for how many ms it keeps its place then, and a transfer to it lasts; the term under which it waits, the command that took or confirmed the place,
 --                  the mode ("0" exclusive, "1" shared), how many fencing tokens a transfer draws
 --                  for it, and "1" if it listens. The place of a MultiLock reserves the lock: it
 --                  gets no transfer, but a free lock is kept for it while it is the first, since
@@ -13,10 +13,10 @@
 --   open        -> until when (epoch, µs) the free lock is left to clients outside the line
 --   turns       -> how many transfers there were since it was last left to them, while any waited
 --
--- A script has a place in its ARGV as "<term> <seq> <mode> <tokens> <listens>", with " r" behind it
--- if it reserves the lock, and "" for none; and the settings as "<TTL> <open time> <sees>": the TTL
--- of a transfer, and of a place after its client was last heard of, and for how long a lock is left
--- to others, in ms; and "1" if the server knows all subscribers.
+-- A script has a place in its ARGV as "<ttl> <term> <seq> <mode> <tokens> <listens>", with " r"
+-- behind it if it reserves the lock, and "" for none; and the settings as "<open time> <sees>": for
+-- how many ms a lock is left to others, and "1" if the server knows all subscribers. Clients may
+-- differ in their TTL, and trust a transfer for their own.
 --
 -- Most lines are empty. A script asks HGETALL, and goes on to line_of only if it must, so that
 -- an empty line costs that one command.
@@ -27,20 +27,29 @@
 local function line_of(fields, key, settings, hash, owner, counter, give)
   local clock = redis.call('TIME')
   local now = clock[1] * 1000000 + clock[2]
-  local ttl, open_time, sees = string.match(settings, '^(%d+) (%d+) ([01])$')
+  local open_time, sees = string.match(settings, '^(%d+) ([01])$')
   local client, number = string.match(owner, '^([^:]*):?(%d*)')
   local line, places, mine, open, turns = {}, {}, nil, nil, 0
-  local alive = 0 -- places
+  local entered = 0 -- the TTL of the place that the client has taken by now
   local asker -- the client's own place, while it asks for the lock
 
+  -- The longest TTL of a place; 0 if nobody stands in the line.
+  local function longest()
+    local ttl = entered
+    for _, place in ipairs(places) do
+      ttl = place.gone and ttl or math.max(ttl, place.ttl)
+    end
+    return ttl
+  end
   -- How long the line lasts: soon nothing is left of one in which nobody stands.
   local function lasts()
-    return alive > 0 and ttl or open_time + 1000
+    local ttl = longest()
+    return ttl > 0 and ttl or open_time + 1000
   end
   -- What is out of reach stays as it is.
   local function drop(field)
     beside('HDEL', key, field)
-    if alive > 0 or open or turns > 0 then
+    if longest() > 0 or open or turns > 0 then
       beside('PEXPIRE', key, lasts())
     end
   end
@@ -51,7 +60,6 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   end
   local function remove(place)
     place.gone = true
-    alive = alive - 1
     drop(place.client)
   end
   -- A server out of memory keeps nothing; who has no place then polls.
@@ -73,16 +81,15 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     elseif field == 'turns' then
       turns = tonumber(value)
     else
-      local text, arrived, seen, term, seq, mode, tokens, listens, kept =
-        string.match(value, '^((%d+) (%d+) (%d+) (%d+) ([01]) (%d+) ([01])) ?([-%d]*)$')
+      local text, arrived, seen, ttl, term, seq, mode, tokens, listens, kept =
+        string.match(value, '^((%d+) (%d+) (%d+) (%d+) (%d+) ([01]) (%d+) ([01])) ?([-%d]*)$')
       -- A clock that was set back must not keep a place for long.
       if arrived and math.abs(now - seen) < ttl * 1000 then
         local place = {
-          client = field, text = text, arrived = arrived, term = term, seq = seq, mode = mode, tokens = tokens,
-          listens = listens == '1', kept = kept ~= '' and kept,
+          client = field, text = text, arrived = arrived, ttl = tonumber(ttl), term = term, seq = seq, mode = mode,
+          tokens = tokens, listens = listens == '1', kept = kept ~= '' and kept,
         }
-        alive = alive + 1
-        places[alive] = place
+        places[#places + 1] = place
         if field == client then
           mine = place
         end
@@ -91,7 +98,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
       end
     end
   end
-  if alive > 1 then
+  if #places > 1 then
     table.sort(places, function(a, b)
       local x, y = tonumber(a.arrived), tonumber(b.arrived)
       return x < y or x == y and a.client < b.client
@@ -127,6 +134,9 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     local place = from(1)
     return place and place ~= asker and place.kept and place
   end
+  local function kept_until(place)
+    return place.kept + place.ttl * 500
+  end
   local function keep(place, since)
     place.kept = since
     set(place.client, place.text .. ' ' .. since)
@@ -160,7 +170,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
       end
     end
     remove(place)
-    give(place.client .. ':' .. place.term, place.mode, tonumber(ttl), joins)
+    give(place.client .. ':' .. place.term, place.mode, place.ttl, joins)
     local message = string.format('%s %s %.0f %s', place.term, place.seq, token, hash)
     redis.call('PUBLISH', 'lockkeeper_turn:' .. place.client, message)
     return true
@@ -192,6 +202,11 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     return passed
   end
 
+  -- Returns the term of a place that a client wants.
+  function line.term(wanted)
+    return tonumber(string.match(wanted, '^%d+ (%d+)'))
+  end
+
   -- Takes the client out of the line, unless it waits under a later term. Reports whether it has.
   function line.leave(term)
     if not mine or mine.gone or tonumber(mine.term) > tonumber(term or number) then
@@ -204,7 +219,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   -- Gives the client a place, or confirms the one that it has; last: at the end of the line.
   function line.enter(wanted, last)
     local old = mine and not mine.gone and mine
-    if wanted == '' or old and tonumber(old.term) > tonumber(string.match(wanted, '^%d+')) then
+    if wanted == '' or old and tonumber(old.term) > line.term(wanted) then
       return -- it does not wait, or this is a late command
     end
     local seen = string.format('%.0f', now)
@@ -213,7 +228,10 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     if string.sub(text, -1) == 'r' then
       text = string.sub(text, 1, -2) .. (old and old.kept and old.kept ~= '-' and old.kept or '0')
     end
-    alive = mine and not mine.gone and alive or alive + 1
+    entered = tonumber(string.match(wanted, '^%d+'))
+    if mine then
+      mine.ttl = 0 -- that was the old one's
+    end
     set(client, text)
   end
 
@@ -233,14 +251,14 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
       open = nil
       drop('open')
     end
-    local longest, first = ttl * 500, reserving()
-    if first and tonumber(first.kept) > 0 and now >= first.kept + longest then
+    local first = reserving()
+    if first and tonumber(first.kept) > 0 and now >= kept_until(first) then
       keep(first, '-') -- its user may hold another of its locks, and wait for this one
     end
     local passed = ahead() and line.pass_on()
     first = passed == nil and reserving()
     if first then
-      return false, math.max(math.ceil((first.kept + longest - now) / 1000), 1)
+      return false, math.max(math.ceil((kept_until(first) - now) / 1000), 1)
     end
     return not passed or shared and passed == '1' and not ahead(true)
   end

@@ -26,7 +26,7 @@ local line = line_of(fields, ARGV[6], ARGV[7], hash, owner, '', give_to(hash, pr
 local length, strangers = line.length(), line.strangers(channel)
 if length > 0 or strangers > 0 or forced then
   local free, passed, open = leave(hash, owner, prefix, held[1]), nil, nil
-  line.leave(string.match(place, '^%d+'))
+  line.leave(line.term(place))
   if free then
     passed, open = line.hand_over(length, strangers, true, forced)
     if not passed then

@@ -13,8 +13,8 @@ import (
 // A lock is written as its hash, the fields sorted, and its TTL in ms, if it has one:
 // "a=1 b=2 30000". A string in its place is "'text'". Then come, each behind a comma, what a
 // read/write lock has beside its hash: its read leases, "u:1#1 60000"; and the line, ">v=2.7.0.0.1@-3 ^@-1
-// >open@5 >turns=2 >20000": each place as "<client>=<term>.<seq>.<mode>.<tokens>.<listens>" with
-// when it came and when it was seen, in seconds from the start of the test; the two special
+// >open@5 >turns=2 >20000": each place as "<client>=<term>.<seq>.<mode>.<tokens>.<listens>",
+// before which stand its TTL and a colon unless that is 20000, with when it came and when it was seen, in seconds from the start of the test; the two special
 // fields; and the TTL. A place that reserves the lock has another word, which is "k" and a time, too,
 // while the lock is kept for it. Behind a slash stands what else a lock has beside its hash: the
 // counter of a fenced one, "'7'"; or the queue of a fair one, each owner with the seconds from
@@ -27,7 +27,16 @@ func names(lock string) *strings.Replacer {
 	return strings.NewReplacer("NAME", lock, "HOLDS", tag, "RECORD", "record "+tag,
 		"RWCHANNEL", "redisson_rwlock:"+tag, "CHANNEL", "redisson_lock__channel:"+tag, "TOKENS", "redisson_lock_token:"+tag,
 		"QUEUE", "redisson_lock_queue:"+tag, "TIMEOUTS", "redisson_lock_timeout:"+tag,
-		"LINE", "lockkeeper_line:"+tag, "WAITERS", "lockkeeper_waiters:"+tag, "SETTINGS", "20000 5000 1")
+		"LINE", "lockkeeper_line:"+tag, "WAITERS", "lockkeeper_waiters:"+tag, "SETTINGS", "5000 1")
+}
+
+// placeWords are the words that the scripts have for a place.
+func placeWords(place string) string {
+	ttl, rest, timed := strings.Cut(place, ":")
+	if !timed {
+		ttl, rest = "20000", place
+	}
+	return ttl + " " + strings.ReplaceAll(rest, ".", " ")
 }
 
 // lineWord puts a word of the line; place is the last one that came before it.
@@ -40,7 +49,7 @@ func (d *db) lineWord(t *testing.T, line, word, place string, start time.Time) {
 		if text, since, isKept := strings.Cut(rest, ".k"); isKept {
 			rest = text + "." + at(since)
 		}
-		d.must(t, "HSET", line, client[1:], at(arrived)+" "+at(seen)+" "+strings.ReplaceAll(rest, ".", " "))
+		d.must(t, "HSET", line, client[1:], at(arrived)+" "+at(seen)+" "+placeWords(rest))
 		return
 	}
 	field, value, isPlace := strings.Cut(word[1:], "=")
@@ -69,10 +78,11 @@ func lineWords(t *testing.T, fields []string, ttl string, start time.Time) strin
 		case "turns":
 			turns = " >turns=" + value[0]
 		default:
-			if len(value) == 8 && len(value[7]) > 1 {
-				value[7] = "k" + strconv.Itoa(int(math.Floor(float64(number(t, value[7])-int(start.UnixMicro()))/1e6)))
+			if len(value) == 9 && len(value[8]) > 1 {
+				value[8] = "k" + strconv.Itoa(int(math.Floor(float64(number(t, value[8])-int(start.UnixMicro()))/1e6)))
 			}
-			places = append(places, value[0]+" >"+field+"="+strings.Join(value[2:], ".")+"@"+since(value[0])+" ^@"+since(value[1]))
+			ttl := strings.TrimPrefix(value[2]+":", "20000:")
+			places = append(places, value[0]+" >"+field+"="+ttl+strings.Join(value[3:], ".")+"@"+since(value[0])+" ^@"+since(value[1]))
 		}
 	}
 	slices.Sort(places)

@@ -15,7 +15,7 @@ import (
 
 // A table has a part for each script: a line with its name, and the KEYS and ARGV that it
 // takes, in which ARG is one of the arguments of a row, ARGS those that are left, and OR what
-// is behind it unless one is left; the dots in a place in the line are spaces. Each row
+// is behind it unless one is left; a place in the line is as in states, without times. Each row
 // is
 //
 //	name | the lock before, and <who waits for it | arguments | reply | the lock after | what is told
@@ -90,7 +90,7 @@ func script(name string) *scripts.Script {
 	return scripts.All[i]
 }
 
-var isPlace = regexp.MustCompile(`^\d+\.\d+\.\d\.\d+\.\d(\.r)?$`)
+var isPlace = regexp.MustCompile(`^(\d+:)?\d+\.\d+\.\d\.\d+\.\d(\.r)?$`)
 
 // placeOf is an argument that may be a place.
 func placeOf(word string) string {
@@ -98,7 +98,7 @@ func placeOf(word string) string {
 	case word == "-":
 		return ""
 	case isPlace.MatchString(word):
-		return strings.ReplaceAll(word, ".", " ")
+		return placeWords(word)
 	}
 	return word
 }

@@ -25,7 +25,7 @@ local line = line_of(fields, ARGV[5], ARGV[6], KEYS[1], ARGV[1], ARGV[7], give_t
 local length, strangers = line.length(), line.strangers(channel)
 if length > 0 or strangers > 0 or forced then
   redis.call('HDEL', KEYS[1], ARGV[1])
-  line.leave(string.match(place, '^%d+'))
+  line.leave(line.term(place))
   local passed, open = line.hand_over(length, strangers, true, forced)
   if not passed then
     redis.call('PUBLISH', channel, '0')

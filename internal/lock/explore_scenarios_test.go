@@ -118,7 +118,7 @@ var tinyConfig = lock.Config{
 
 // lineOf are the settings of the line in Redis.
 func lineOf(c *lock.Config) redismodel.Line {
-	return redismodel.Line{TransferTTL: c.TransferTTL(), PlaceTimeout: c.PlaceTimeout(), OpenTime: c.OpenTime(), SeesListeners: true}
+	return redismodel.Line{OpenTime: c.OpenTime(), SeesListeners: true}
 }
 
 // scenarios are the settings of all small worlds.

@@ -13,6 +13,9 @@ type Place struct {
 	// Mode is how it wants the lock, and Tokens how many fencing tokens a transfer draws for it.
 	Mode   Mode
 	Tokens int64
+	// TTL is how long the place is kept without being confirmed, and how long a lease is that is
+	// transferred to it. Processes may differ in it, and each trusts a transfer for its own.
+	TTL time.Duration
 	// Listens says that the process hears of transfers. The lock actor fills it in.
 	Listens bool
 	// Reserves says that the lock is one of several that are taken together: it cannot be
@@ -67,7 +70,7 @@ func (l *Lock) takePlace(c *Command, term uint64) {
 	if i < 0 {
 		return
 	}
-	c.Place = Place{Term: term, Mode: l.queue.requests[i].Mode, Tokens: l.reserve()}
+	c.Place = Place{Term: term, Mode: l.queue.requests[i].Mode, Tokens: l.reserve(), TTL: l.cfg.TransferTTL()}
 }
 
 // poll is the longest time between two tries of a waiter. Its place in the line must be confirmed

@@ -10,8 +10,8 @@ import (
 
 // Line are the settings of the line of processes that wait for a lock.
 type Line struct {
-	// TransferTTL and OpenTime are those of lock.Config; PlaceTimeout is the TransferTTL.
-	TransferTTL, OpenTime time.Duration
+	// OpenTime is that of lock.Config.
+	OpenTime time.Duration
 	// SeesListeners says that the server knows all subscribers: it is no cluster.
 	SeesListeners bool
 }
@@ -21,7 +21,7 @@ type Line struct {
 func (l *Lock) lineSettings() string {
 	if l.settings == "" {
 		o := &l.options.Line
-		l.settings = ms(o.TransferTTL) + " " + ms(o.OpenTime) + " " + digit(o.SeesListeners)
+		l.settings = ms(o.OpenTime) + " " + digit(o.SeesListeners)
 	}
 	return l.settings
 }
@@ -39,7 +39,8 @@ func place(c *lock.Command) string {
 	if c.Place.Term == 0 {
 		return ""
 	}
-	text := make([]byte, 0, 32)
+	text := make([]byte, 0, 40)
+	text = append(strconv.AppendInt(text, c.Place.TTL.Milliseconds(), 10), ' ')
 	text = append(strconv.AppendUint(text, c.Place.Term, 10), ' ')
 	text = append(strconv.AppendUint(text, c.Seq, 10), ' ')
 	text = append(text, digit(c.Place.Mode == lock.Shared)+" "...)

@@ -51,7 +51,7 @@ func TestTransfer(t *testing.T) {
 			first := once
 			first.Kind, first.Seq, first.Term, first.Tokens = lock.Acquire, 1, 1, test.waits.Tokens
 			run(0, first, lock.Done)
-			test.waits.Kind, test.waits.Seq, test.waits.Term, test.waits.Place.Term, test.waits.Place.Listens = lock.Acquire, 2, 5, 5, true
+			test.waits.Kind, test.waits.Seq, test.waits.Term, test.waits.Place.Term, test.waits.Place.TTL, test.waits.Place.Listens = lock.Acquire, 2, 5, 5, time.Minute, true
 			run(1, test.waits, lock.Refused)
 			test.waits.Seq = 9
 			run(1, test.waits, lock.Refused)

@@ -28,7 +28,7 @@ const (
 	silence = 21 * time.Second
 )
 
-var lineSettings = protocol.Line{TransferTTL: 26 * time.Second, OpenTime: 15 * time.Second, SeesListeners: true}
+var lineSettings = protocol.Line{OpenTime: 15 * time.Second, SeesListeners: true}
 
 var (
 	leases = []time.Duration{13 * time.Second, 33 * time.Second, 73 * time.Second}
@@ -106,7 +106,7 @@ func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence
 		}
 	}
 	line := redismodel.Line{
-		TransferTTL: lineSettings.TransferTTL, PlaceTimeout: lineSettings.TransferTTL, OpenTime: lineSettings.OpenTime, SeesListeners: true,
+		OpenTime: lineSettings.OpenTime, SeesListeners: true,
 	}
 	s.setup = &redismodel.Setup{
 		Kinds: kinds, WaiterTimeout: silence, Line: line, Name: s.owner,
@@ -282,7 +282,7 @@ func (s *sequence) expectLine(want state, key string, l *redismodel.Lock) {
 		client, _, _ := strings.Cut(s.members[p.Client][0].Owner(1), ":")
 		order = append(order, client)
 		digits := map[bool]string{true: "1", false: "0"}
-		words := fmt.Sprint(p.Term, " ", p.Seq, " ", digits[p.Mode == lock.Shared], " ", p.Tokens, " ", digits[p.Listens])
+		words := fmt.Sprint(p.TTL.Milliseconds(), " ", p.Term, " ", p.Seq, " ", digits[p.Mode == lock.Shared], " ", p.Tokens, " ", digits[p.Listens])
 		switch {
 		case p.Lapsed:
 			words += " -"

@@ -10,8 +10,8 @@ import (
 
 // Line are the settings of the line, as protocol.Line has them.
 type Line struct {
-	TransferTTL, PlaceTimeout, OpenTime time.Duration
-	SeesListeners                       bool
+	OpenTime      time.Duration
+	SeesListeners bool
 }
 
 // Place is a client's place in the line of processes.
@@ -52,11 +52,14 @@ func (l *Lock) expireLine(now lock.Instant) {
 
 // touch is a write to the line. Redis soon forgets a line in which nobody stands.
 func (r *run) touch(l *Lock) {
-	if len(l.Line) > 0 {
-		l.LineEnds = r.end(r.setup.Line.PlaceTimeout)
-	} else {
-		l.LineEnds = r.end(r.setup.Line.OpenTime + time.Second)
+	var lasts time.Duration
+	for _, p := range l.Line {
+		lasts = max(lasts, p.TTL)
 	}
+	if len(l.Line) == 0 {
+		lasts = r.setup.Line.OpenTime + time.Second
+	}
+	l.LineEnds = r.end(lasts)
 }
 
 func (r *run) dropPlace(l *Lock, c Client) {
@@ -82,7 +85,7 @@ func (r *run) enter(l *Lock) {
 		return
 	}
 	p := Place{
-		Client: r.client, Place: r.Place, Seq: r.Seq, Until: r.end(r.setup.Line.PlaceTimeout),
+		Client: r.client, Place: r.Place, Seq: r.Seq, Until: r.end(r.Place.TTL),
 		Reserves: len(r.setup.Kinds) > 1,
 	}
 	i := slices.IndexFunc(l.Line, func(p Place) bool { return p.Client == r.client })
@@ -217,7 +220,7 @@ func (r *run) reserving(l *Lock) (i int, ok bool) {
 // wait for this one.
 func (r *run) endReservation(l *Lock) {
 	i, ok := r.reserving(l)
-	if !ok || l.Line[i].Since == 0 || r.now < l.Line[i].Since+r.setup.Line.PlaceTimeout/2 {
+	if !ok || l.Line[i].Since == 0 || r.now < l.Line[i].Since+l.Line[i].TTL/2 {
 		return
 	}
 	l.Line = slices.Clone(l.Line)
@@ -231,7 +234,7 @@ func (r *run) keptUntil(l *Lock) lock.Instant {
 		return l.OpenUntil
 	}
 	if i, ok := r.reserving(l); ok {
-		return l.Line[i].Since + r.setup.Line.PlaceTimeout/2
+		return l.Line[i].Since + l.Line[i].TTL/2
 	}
 	return r.now
 }
@@ -322,7 +325,7 @@ func (r *run) passOn(part int, written bool) {
 // transfer makes a place's client the holder.
 func (r *run) transfer(part int, p Place) {
 	l := &r.parts[part]
-	to := run{Server: r.Server, client: p.Client, owner: Owner{p.Client, p.Term}, Command: lock.Command{Lease: r.setup.Line.TransferTTL, Tokens: p.Tokens}}
+	to := run{Server: r.Server, client: p.Client, owner: Owner{p.Client, p.Term}, Command: lock.Command{Lease: p.TTL, Tokens: p.Tokens}}
 	if r.setup.Kinds[part] == ReadWrite {
 		to.hold(l, once(p.Mode))
 	} else {
@@ -339,6 +342,7 @@ func (e *Encoder) line(l *Lock) {
 		e.Owner(Owner{p.Client, p.Term})
 		e.Number(int64(p.Mode))
 		e.Number(p.Tokens)
+		e.Number(int64(p.TTL))
 		e.Bool(p.Listens)
 		e.Bool(p.Reserves)
 		e.Bool(p.Lapsed)

@@ -56,7 +56,7 @@ func (q *queued) awaitPlace(t *testing.T, id string) {
 	redistest.Eventually(t, "a place in the line", func() bool {
 		place, err := q.Do(t, "HGET", redisio.Line(q.Name), id).ToString()
 		words := strings.Fields(place)
-		return err == nil && len(words) > 6 && words[6] == "1"
+		return err == nil && len(words) > 7 && words[7] == "1"
 	})
 }
 
@@ -143,6 +143,31 @@ func TestWhoIsNext(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Processes differ in how often they look. Who looks seldom keeps its place beside who looks often,
+// and has what it gets from that one for as long as it trusts it.
+func TestTurnsOfUnequals(t *testing.T) {
+	t.Parallel()
+	often := lockkeeper.Config{Watchdog: locktest.NoPolling.Watchdog, Poll: 50 * time.Millisecond}
+	hasty, k := locktest.New(t, often)
+	slow, late := locktest.Open(t, k.Server.URL(), locktest.NoPolling), locktest.Open(t, k.Server.URL(), often)
+	first := hasty.Acquire(t, k)
+	granted := slow.AcquireSoon(t, k)
+	q := &queued{Key: k}
+	q.awaitPlace(t, slow.ID())
+	entered := time.Now()
+	after := late.AcquireSoon(t, k)
+	q.awaitPlace(t, late.ID())
+	redistest.Eventually(t, "more time than the hasty would wait for anybody", func() bool { return time.Since(entered) > 4*often.Poll })
+	hasty.Release(t, first)
+	hold := locktest.Got(t, granted).Hold
+	if left := k.Ttl(t); left < locktest.NoPolling.Watchdog/2 {
+		t.Errorf("Redis drops the lock in %v, long before its holder looks", left)
+	}
+	locktest.Pending(t, after, "another holds the lock")
+	slow.Release(t, hold)
+	late.Release(t, locktest.Got(t, after).Hold)
 }
 
 // A Redis that forgets the line as well as the lock lets everybody in, one after another.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
@@ -20,8 +21,8 @@ import (
 const nextEnv = "LOCKKEEPER_TEST_NEXT"
 
 type errand struct {
-	URL, Lock string
-	Config    lockkeeper.Config
+	URL, Lock      string
+	Watchdog, Poll time.Duration
 }
 
 // beNext waits for a fenced lock, holds it until it reads a line, and ends.
@@ -31,7 +32,7 @@ func beNext(what string) {
 		panic(err)
 	}
 	ctx := context.Background()
-	s, err := lockkeeper.Open(ctx, e.URL, lockkeeper.WithConfig(e.Config))
+	s, err := lockkeeper.Open(ctx, e.URL, lockkeeper.WithConfig(lockkeeper.Config{Watchdog: e.Watchdog, Poll: e.Poll}))
 	if err != nil {
 		panic(err)
 	}
@@ -62,7 +63,7 @@ func startNext(t *testing.T, url, lock string, cfg lockkeeper.Config) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	what, err := json.Marshal(errand{url, lock, cfg})
+	what, err := json.Marshal(errand{url, lock, cfg.Watchdog, cfg.Poll})
 	if err != nil {
 		t.Fatal(err)
 	}
