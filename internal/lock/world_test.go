@@ -50,6 +50,8 @@ type setting struct {
 	times   int
 	// siblings: the first two are lock actors of one process, with one client id, on one key.
 	siblings bool
+	// unequal: every other process polls more often, and so has less time in the line.
+	unequal bool
 }
 
 // longest is the longest lease that anybody asks for.
@@ -261,6 +263,9 @@ func (w *world) join() int {
 	i := len(w.processes)
 	cfg := w.config
 	cfg.Seed += uint64(i)
+	if w.unequal && i%2 == 1 {
+		cfg.Poll /= 3
+	}
 	p := process{client: redismodel.Client(i), lock: lock.New(&cfg, &w.kind), wakeAt: never}
 	if w.siblings && i == 1 {
 		p.client, p.terms = 0, 1<<20
