@@ -61,7 +61,7 @@ func runControl(c controls.Control, edits []controls.Edit, dir string, clients i
 	}
 	r := &run{
 		binary: binary, plan: c.Plan, faults: chosen, pause: traffic.Range{From: 100 * time.Millisecond, To: 400 * time.Millisecond},
-		clients: clients, seed: seed, length: controlRound, limits: limitsFor(c.Plan, false), dir: dir,
+		clients: clients, seed: seed, length: controlRound, limits: limitsFor(c.Plan, c.Turns), dir: dir,
 	}
 	w, err := faults.New(r.binary, r.plan, r.clients, r.seed)
 	if err != nil {
