@@ -89,7 +89,7 @@ var kinds = []Rights{
 // ACL returns the rights for the kinds of locks: each kind on one Redis, MultiLocks of any of
 // these, RedLocks, and all that there are.
 func ACL() []Rights {
-	multi := Rights{scripts: []*scripts.Script{scripts.AcquireAll}}
+	multi := Rights{scripts: []*scripts.Script{scripts.AcquireAll, scripts.YieldAll}}
 	for _, k := range kinds {
 		multi = multi.and(k)
 	}

@@ -24,6 +24,17 @@ refused, left to others      | plain; write >open@3 >15000 | u:1 30000 5 | [0 30
 among readers, none waits    | read mode=read v:1=1 20000, v:1#1 20000, >w=1.1.1.0.1@-4 ^@-1 >x=1.1.0.0.0@-3 ^@-1 >u=9.9.0.0.1@-2 ^@-1 >15000 | u:1 30000 5 | [1 0  ] | mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 20000, >w=1.1.1.0.1@-4 ^@-1 >x=1.1.0.0.0@-3 ^@-1 >u=9.9.0.0.1@-2 ^@-1 >15000
 `
 
+// yieldRows: a place at the end of all lines comes last.
+const yieldRows = `
+yield_all:
+all kinds, alone        | plain u:1=1 30000; fenced u:1=1 30000 /'7'; read mode=read u:1=1 30000, u:1#1 30000; write mode=write u:1:write=1 30000 | u:1 1.4.0.0.0.r | [1 0] then [-1 0] | >u=1.4.0.0.0.0@0 ^@0 >20000; >u=1.4.0.0.0.0@0 ^@0 >20000 /'7'; >u=1.4.0.0.0.0@0 ^@0 >20000; >u=1.4.0.0.0.0@0 ^@0 >20000 | 0
+without a place         | plain u:1=1 30000; write mode=write u:1:write=1 30000 | u:1 | [1 0] then [-1 0] | ; | 0
+to the next             | plain u:1=1 30000, >u=1.3.0.0.0.0@-5 ^@-1 >v=2.7.0.0.1@-3 ^@-1 >15000; plain u:1=1 30000 | u:1 1.4.0.0.0.r | [1 0] then [-1 0] | v:2=1 20000, >u=1.4.0.0.0.0@0 ^@0 >20000; >u=1.4.0.0.0.0@0 ^@0 >20000 | v>2.7.0
+to another MultiLock    | plain u:1=1 30000, >v=2.7.0.0.0.0@-3 ^@-1 >15000; plain u:1=1 30000, >v=2.7.0.0.0.0@-3 ^@-1 >15000 | u:1 1.4.0.0.0.r | [1 0] then [-1 0] | >v=2.7.0.0.0.k0@-3 ^@-1 >u=1.4.0.0.0.0@0 ^@0 >20000; >v=2.7.0.0.0.k0@-3 ^@-1 >u=1.4.0.0.0.0@0 ^@0 >20000 | 0
+held in part            | plain u:1=1 30000; plain v:1=1 30000 | u:1 1.4.0.0.0.r | [-1 0] | >u=1.4.0.0.0.0@0 ^@0 >20000; v:1=1 30000, >u=1.4.0.0.0.0@0 ^@0 >20000 | 0
+among readers           | read mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 30000 | u:1 1.4.0.0.0.r | [1 0] then [-1 0] | mode=read v:1=1 30000, v:1#1 30000, >u=1.4.0.0.0.0@0 ^@0 >20000
+`
+
 // refusals are locks that refuse, and the reply; %d is which of all it is.
 const refusals = `
 plain v:1=2 40000                                     | [0 40000 v:1 %d]

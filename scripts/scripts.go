@@ -117,6 +117,8 @@ var (
 	memory string
 	//go:embed acquire_all.lua
 	acquireAll string
+	//go:embed yield_all.lua
+	yieldAll string
 
 	//go:embed sync_queue.lua
 	syncQueue string
@@ -178,6 +180,7 @@ var (
 	MajorityAcquire = script("majority_acquire", take+majorityAcquire, Shape{Numbers: 2, Texts: 2})
 	Memory          = script("memory", memory, Shape{Numbers: 1, Texts: 1})
 	AcquireAll      = script("acquire_all", readWriteCommon+acquireAll, Shape{Numbers: 2, Texts: 2})
+	YieldAll        = script("yield_all", readWriteCommon+yieldAll, Shape{Numbers: 2})
 )
 
 // The operations on the fair lock that differ from the reentrant lock's.
@@ -209,7 +212,7 @@ var (
 // All lists every script, for tests and for loading them in advance.
 var All = []*Script{
 	Acquire, Release, Renew, Yield, ForceRelease, Inspect,
-	FencedAcquire, Draw, MajorityAcquire, Memory, AcquireAll,
+	FencedAcquire, Draw, MajorityAcquire, Memory, AcquireAll, YieldAll,
 	SyncQueue, FairForceRelease, FairInspect,
 	ReadWriteSet, ReadWriteRelease, ReadWriteRenew, ReadWriteYield, ReadWriteForceRelease, ReadWriteInspect, CountWaiters,
 	SystemRenew, SystemRemove, SystemInspect, SystemList,

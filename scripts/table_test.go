@@ -32,7 +32,7 @@ type row struct {
 	after               []string // of each lock
 }
 
-var rows, forms = parse(plainRows + allRows() + fairRows + readWriteRows)
+var rows, forms = parse(plainRows + allRows() + yieldRows + fairRows + readWriteRows)
 
 func parse(tables string) (rows []row, forms map[*scripts.Script]string) {
 	forms = map[*scripts.Script]string{}
@@ -52,7 +52,7 @@ func parse(tables string) (rows []row, forms map[*scripts.Script]string) {
 		r := row{script: of, name: cells[0], args: cells[2], reply: cells[3], told: cells[5]}
 		cells[1], r.waiting, _ = strings.Cut(cells[1], "<")
 		r.before, r.after = split(cells[1], ";"), split(cells[4], ";")
-		if of == scripts.AcquireAll {
+		if several(of) {
 			for i, lock := range r.before {
 				kind, state, _ := strings.Cut(lock, " ")
 				r.kinds, r.before[i] = append(r.kinds, kind), state
@@ -130,28 +130,40 @@ func call(s *scripts.Script, lock, args string) (keys, argv []string) {
 
 // call names the locks of a row, and makes the keys and arguments of its script.
 func (r row) call(t *testing.T) (locks, keys, args []string) {
-	if r.script != scripts.AcquireAll {
+	if !several(r.script) {
 		lock := redistest.Name(t)
 		keys, args = call(r.script, lock, r.args)
 		return []string{lock}, keys, args
 	}
 	given := append(strings.Fields(r.args), "-", "0")
-	args = append(given[:3:3], names("").Replace("SETTINGS"), placeOf(given[3]), given[4])
+	yields := r.script == scripts.YieldAll
+	if yields {
+		args = []string{given[0], names("").Replace("SETTINGS"), placeOf(given[1])}
+	} else {
+		args = append(given[:3:3], names("").Replace("SETTINGS"), placeOf(given[3]), given[4])
+	}
 	for _, kind := range r.kinds {
 		lock := redistest.Name(t)
 		form := map[string]string{"fenced": "NAME TOKENS NAME", "fair": "NAME QUEUE TIMEOUTS"}[kind]
 		if form == "" {
 			form = "NAME NAME NAME"
 		}
-		locks, keys = append(locks, lock), append(keys, strings.Fields(names(lock).Replace(form))...)
-		beside := "HOLDS"
+		beside, channel := "HOLDS", "RWCHANNEL"
 		if kind == "plain" || kind == "fenced" {
-			beside = "TOKENS"
+			beside, channel = "TOKENS", "CHANNEL"
 		}
-		args = append(args, kind, names(lock).Replace(beside), names(lock).Replace("LINE"))
+		locks, args = append(locks, lock), append(args, kind, names(lock).Replace(beside), names(lock).Replace("LINE"))
+		if yields {
+			keys, args = append(keys, lock), append(args, names(lock).Replace(channel))
+		} else {
+			keys = append(keys, strings.Fields(names(lock).Replace(form))...)
+		}
 	}
 	return locks, keys, args
 }
+
+// several reports whether a script is about several locks.
+func several(s *scripts.Script) bool { return s == scripts.AcquireAll || s == scripts.YieldAll }
 
 // put brings the locks of a row into their states before it.
 func (r row) put(t *testing.T, d *db, locks []string, start time.Time) {
@@ -199,8 +211,8 @@ func TestScripts(t *testing.T) {
 					reply := d.run(t, r.script, keys, args)
 					for i, lock := range locks {
 						d.expect(t, fmt.Sprintf("run %d, lock %d", run, i), lock, start, reply, which(run, r.reply), which(run, r.after[i]), told)
+						told = "" // by the other locks, and again
 					}
-					told = ""
 				}
 			})
 		}

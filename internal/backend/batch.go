@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
@@ -23,24 +24,35 @@ func newBatch(members []*member) *batch {
 }
 
 func (b *batch) run(c lock.Command, deadline time.Time, done func(Reply)) {
-	if c.Kind != lock.Acquire || c.Count != 1 {
+	var call redisio.Call
+	switch {
+	case c.Kind == lock.Acquire && c.Count == 1:
+		call = b.call(protocol.AcquireAll, &c, deadline)
+		call.To = b.read(done)
+	case c.Kind == lock.Yield && !b.fair():
+		call = b.call(protocol.YieldAll, &c, deadline)
+		call.To = b.members[0].read(done)
+	default:
 		b.all.run(c, deadline, done)
 		return
 	}
-	call := b.call(&c, deadline)
-	call.To = b.read(done)
 	b.members[0].server.redis.Run(call)
 }
 
-// call takes them all. The term's owner is the first one's.
-func (b *batch) call(c *lock.Command, deadline time.Time) redisio.Call {
+// fair reports whether one of them is a fair lock.
+func (b *batch) fair() bool {
+	return slices.ContainsFunc(b.members, func(m *member) bool { return m.as.Kind == protocol.Fair })
+}
+
+// call makes a call about them all. The term's owner is the first one's.
+func (b *batch) call(of func([]protocol.Member, *lock.Command, time.Time) redisio.Call, c *lock.Command, deadline time.Time) redisio.Call {
 	members := make([]protocol.Member, len(b.members))
 	for i, m := range b.members {
 		members[i] = m.as
 	}
 	b.members[0].mu.Lock()
 	defer b.members[0].mu.Unlock()
-	return protocol.AcquireAll(members, c, deadline)
+	return of(members, c, deadline)
 }
 
 func (b *batch) read(done func(Reply)) receive {

@@ -91,7 +91,7 @@ func (l *Lock) yield(ref any) {
 		return
 	}
 	o := op{kind: opYield, mode: l.lease.mode, counts: once(l.lease.mode), lease: l.cfg.Watchdog, ref: ref}
-	if l.kind.Line && !l.kind.Parts {
+	if l.kind.Line {
 		o.next = l.takeTerm()
 	}
 	l.start(o)
@@ -178,6 +178,8 @@ func (l *Lock) contendAgain(o op, r Result) {
 	switch {
 	case transfer.Term != 0:
 		l.takeTransfer(transfer) // which has overtaken the reply
+	case l.kind.Parts:
+		l.wait.nextAt = l.now // to learn which part to wait for
 	case r.Others > 0:
 		l.leaveToOthers(r.Others, l.cfg.OpenTime())
 	}

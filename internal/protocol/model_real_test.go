@@ -76,6 +76,9 @@ func (r *real) run(t *testing.T, members []protocol.Member, part int, command lo
 		call := member.Call(&command, deadline)
 		if len(members) > 1 && part < 0 {
 			call = protocol.AcquireAll(members, &command, deadline)
+			if command.Kind == lock.Yield {
+				call = protocol.YieldAll(members, &command, deadline)
+			}
 		}
 		call.To = r.replies
 		r.redis.Run(call)

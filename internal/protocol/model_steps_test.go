@@ -103,6 +103,8 @@ func (s *sequence) command(t *testing.T) ([]redismodel.Publication, error) {
 		kind = s.setup.Kinds[part]
 	}
 	switch n := s.choices.IntN(100); {
+	case whole && s.chance(30) && !slices.Contains(s.setup.Kinds, redismodel.Fair):
+		c.Kind = lock.Yield
 	case whole:
 		// A MultiLock always draws what its members have.
 		c.Kind, c.Count, c.Tokens = lock.Acquire, 1, 1+s.choices.Int64N(3)

@@ -58,6 +58,33 @@ func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisio.C
 	return tagged(call, c.Seq, tookAll)
 }
 
+// YieldAll returns the call that releases all of several locks, and takes their owner's place at the
+// end of their lines, in one script. They must be in one slot, and none of them fair.
+func YieldAll(members []Member, c *lock.Command, deadline time.Time) redisio.Call {
+	first := members[0]
+	whole := lock.Command{Seq: c.Seq, Place: c.Place}
+	whole.Place.Reserves = true
+	call := redisio.Call{
+		Script: scripts.YieldAll, Deadline: deadline, Urgent: true,
+		Args: []string{first.Owner(c.Term), first.lineSettings(), place(&whole)},
+	}
+	for _, m := range members {
+		kind, beside := "plain", m.Tokens
+		switch {
+		case m.Fenced:
+			kind = "fenced"
+		case m.Kind == ReadWrite:
+			kind, beside = "write", m.holds
+			if m.Mode == lock.Shared {
+				kind = "read"
+			}
+		}
+		call.Keys = append(call.Keys, m.Key)
+		call.Args = append(call.Args, kind, beside, m.line, m.Channel)
+	}
+	return tagged(call, c.Seq, yielded)
+}
+
 // Refuser returns the index of the member that refused an AcquireAll.
 func Refuser(reply redisio.Reply) int {
 	i, _ := strconv.Atoi(reply.S[1])

@@ -1,6 +1,7 @@
 package redismodel
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
@@ -9,10 +10,11 @@ import (
 // several carries a command out on all parts of a MultiLock: one script takes all or
 // none; anything else each of them does for itself.
 func (r *run) several() lock.Result {
+	yields := r.Kind == lock.Yield
 	switch {
 	case r.Kind == lock.Acquire && r.Count == 1:
 		return r.takeAll()
-	case r.Kind == lock.Yield: // who waits for which part is not asked
+	case yields: // who waits for which part is not asked
 		r.Kind, r.Count = lock.Release, 0
 	}
 	whole := result(lock.Done)
@@ -21,6 +23,11 @@ func (r *run) several() lock.Result {
 		whole.WasHeld = whole.WasHeld || one.WasHeld
 		if one.Outcome == lock.Absent || one.Outcome == lock.Refused {
 			whole.Outcome, whole.Taken = lock.Absent, whole.Taken || one.Taken || one.Outcome == lock.Refused
+		}
+	}
+	if yields && !slices.Contains(r.setup.Kinds, Fair) {
+		for i := range r.Parts() {
+			r.enterAtEnd(&r.parts[i])
 		}
 	}
 	return whole
