@@ -26,6 +26,7 @@ var loud = []act{
 	{"mutual exclusion under load", true, exclusive, load},
 	{"readers and writers under load", true, only(write), readersAndWriters},
 	{"a turn under load", false, only(plain, fenced, fair, write), turns},
+	{"everybody's share", true, only(plain, fenced, write), shares},
 	{"tokens under load", true, only(fenced), tokens},
 	{"in order of arrival", false, only(fair), order},
 	{"a killed waiter", false, only(fair), killedWaiter},

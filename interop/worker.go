@@ -176,6 +176,9 @@ func (w *worker) do(request, answer line) error {
 		answer.set(fmt.Sprint("torn=", torn))
 		return err
 
+	case "take":
+		return w.take(ctx, request, answer, lock)
+
 	case "bench":
 		return w.bench(request, answer)
 	}
@@ -235,6 +238,32 @@ func (w *worker) rounds(request, answer line, lock *lockkeeper.Lock, something f
 		time.Sleep(milliseconds(pause))
 	}
 	answer.set(fmt.Sprint("rounds=", rounds), fmt.Sprint("micros=", time.Since(began).Microseconds()))
+	return nil
+}
+
+// take takes the lock again and again until a given time, and keeps a list in Redis of who had it
+// from when to when.
+func (w *worker) take(ctx context.Context, request, answer line, lock *lockkeeper.Lock) error {
+	hold, err := strconv.Atoi(request.values["hold"])
+	until, wrong := strconv.ParseInt(request.values["until"], 10, 64)
+	if err = errors.Join(err, wrong); err != nil {
+		return err
+	}
+	redis, rounds := w.client(request).redis, 0
+	for ; time.Now().UnixMicro() < until; rounds++ {
+		h, err := lock.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		granted := time.Now()
+		time.Sleep(milliseconds(hold))
+		had := fmt.Sprint(request.values["as"], " ", granted.UnixMicro(), " ", time.Now().UnixMicro())
+		err = redis.Do(ctx, redis.B().Rpush().Key(request.values["key"]).Element(had).Build()).Error()
+		if err := errors.Join(err, h.Release(ctx)); err != nil {
+			return err
+		}
+	}
+	answer.set(fmt.Sprint("rounds=", rounds))
 	return nil
 }
 

@@ -31,7 +31,7 @@ final class Verbs {
             case "lock", "trylock", "unlock" -> operate(request, request.verb(), locks.single(request));
             case "multilock" -> operate(request, request.text("op"), locks.multi(request));
             case "redlock" -> operate(request, request.text("op"), locks.red(request));
-            case "rmw", "peek" -> operate(request, request.verb(), locks.single(request));
+            case "rmw", "peek", "take" -> operate(request, request.verb(), locks.single(request));
             case "force" -> ok.with("was", locks.single(request).forceUnlock());
             case "count" -> ok.with("count", locks.single(request).getHoldCount());
             case "ttl" -> ok.with("ttl", locks.single(request).remainTimeToLive());
@@ -61,6 +61,7 @@ final class Verbs {
             }
             case "rmw" -> Increment.run(locks.client(request), lock, request);
             case "peek" -> Peek.run(locks.client(request), lock, request);
+            case "take" -> Taking.run(locks.client(request), lock, request);
             default -> throw new IllegalArgumentException("unknown op: " + op);
         };
     }
