@@ -71,8 +71,9 @@
 // expired and another process has the lock. If the process does not remember the command, or that
 // time is over, the next try finds the lock held by its own term, and gets a lease to be trusted.
 //
-// A place that nobody confirms is skipped after PlaceTimeout. A transfer to a term that is over is
-// given back when its message arrives.
+// Processes may differ in their configuration, so the place says how long a transfer to it lasts. A
+// place that nobody confirms for that long is skipped (PlaceTimeout). A transfer to a term that
+// is over is given back when its message arrives.
 //
 // # Order
 //
