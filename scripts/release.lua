@@ -11,9 +11,7 @@
 --
 -- Reply: the hold count that is left, or -1 if the owner does not hold the lock. If nobody in the
 -- line gets the lock, its release is published on the channel.
--- The hash has only one field, so deleting the field deletes the key.
 if ARGV[2] == '0' then
-  local held = redis.call('HDEL', KEYS[1], ARGV[1]) == 1
   local fields = redis.pcall('HGETALL', ARGV[5])
   -- Whatever is wrong with the line, the lock is released.
   local ok, passed = true, false
@@ -21,10 +19,10 @@ if ARGV[2] == '0' then
     ok, passed = pcall(function()
       local line = line_of(fields, ARGV[5], ARGV[6], KEYS[1], ARGV[1], ARGV[7], give_to(KEYS[1]))
       line.leave()
-      return held and line.hand_over(line.length(), line.strangers(ARGV[4]))
+      return freed and line.hand_over(line.length(), line.strangers(ARGV[4]))
     end)
   end
-  if not held then
+  if not freed then
     return -1
   elseif not ok or not passed then
     redis.call('PUBLISH', ARGV[4], '0')

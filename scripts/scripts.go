@@ -96,6 +96,10 @@ var (
 
 	//go:embed acquire.lua
 	acquire string
+	//go:embed acquire_free.lua
+	acquireFree string
+	//go:embed release_unwanted.lua
+	releaseUnwanted string
 	//go:embed release.lua
 	release string
 	//go:embed renew.lua
@@ -164,8 +168,8 @@ var (
 
 // The operations on the reentrant lock.
 var (
-	Acquire      = script("acquire", plainCommon+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
-	Release      = script("release", plainCommon+release, Shape{Numbers: 1})
+	Acquire      = script("acquire", take+acquireFree+beside+line+admit+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
+	Release      = script("release", releaseUnwanted+plainCommon+release, Shape{Numbers: 1})
 	Renew        = script("renew", renew, Shape{Numbers: 1})
 	Yield        = script("yield", plainCommon+yield, Shape{Numbers: 2})
 	ForceRelease = script("force_release", forceRelease, Shape{Numbers: 1})

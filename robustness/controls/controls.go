@@ -94,7 +94,7 @@ var All = []Control{
 	},
 	{
 		Name: "release of any owner's", Rule: "3, 5 a release names its term", Broken: "release deletes the lock, whosever it is",
-		Edits: []Edit{{"scripts/release.lua", "redis.call('HDEL', KEYS[1], ARGV[1]) == 1", "redis.call('DEL', KEYS[1]) == 1"}},
+		Edits: []Edit{{"scripts/release_unwanted.lua", "redis.call('HDEL', KEYS[1], ARGV[1]) == 1", "redis.call('DEL', KEYS[1]) == 1"}},
 		Plan:  plan(busyOn(traffic.Plain)), Faults: "pause a client",
 	},
 	{
