@@ -27,10 +27,16 @@ type Config struct {
 	Renewal time.Duration
 	// HandOffLimit is how long this process may hand a lock off to its own waiters before it
 	// yields to other processes. A longer limit means more grants per second, and longer
-	// waits for other processes. Default 5 ms; at most a third of Watchdog.
+	// waits for other processes: each of them waits for a turn of every other. When the lock is
+	// left to clients of another kind, such as Redisson, nobody else takes it for twice as long.
+	// Default 5 ms; at most a third of Watchdog.
 	HandOffLimit time.Duration
-	// Poll is the longest time between two tries of a waiter. It matters only when an unlock
-	// message is lost. Default 1 s; at least 10 ms.
+	// Poll is the longest time between two tries of a process that waits; half of Watchdog if
+	// that is shorter, except for fair locks. The tries make up for lost messages, and keep the
+	// process's place in the line. Without them a place is kept for twice as long. That is
+	// also the first TTL of a lock that is transferred to the process, and so the longest time
+	// for which a process that dies while it waits can keep others out. Default 1 s; at least
+	// 10 ms.
 	Poll time.Duration
 	// CallTimeout is how long Redis may take to answer before a call is repeated or given up;
 	// a quarter of the lease if that is shorter. Default 2 s; at least 10 ms.
@@ -74,7 +80,7 @@ const longest = 10 * 365 * 24 * time.Hour
 
 // forcedYield is how often a lock is released at the hand-off limit although nobody is seen to
 // wait, for those who wait without subscribing. In a cluster it is every clusterHandOffs hand-off
-// limits: most other waiters listen on another server, and are not seen.
+// limits: most clients outside the line listen on another server, and are not seen.
 const (
 	forcedYield     = time.Second
 	clusterHandOffs = 4
