@@ -78,12 +78,12 @@ type Config struct {
 // longest bounds the times that are added to each other, and to the clock: ten years.
 const longest = 10 * 365 * 24 * time.Hour
 
-// forcedYield is how often a lock is released at the hand-off limit although nobody is seen to
-// wait, for those who wait without subscribing. In a cluster it is every clusterHandOffs hand-off
-// limits: most clients outside the line listen on another server, and are not seen.
+// forcedYield is how often a lock is left to clients outside the line of which none is seen: some
+// wait without subscribing. In a cluster it is every clusterHandOffs hand-off limits: most of them
+// listen on another server.
 const (
 	forcedYield     = time.Second
-	clusterHandOffs = 4
+	clusterHandOffs = 20
 )
 
 func or[T comparable](value, byDefault T) T {

@@ -92,7 +92,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	r.options = protocol.Options{
 		Client: r.id, WaiterTimeout: cfg.WaiterTimeout,
 		Line: protocol.Line{
-			OpenTime: cfg.OpenTime(), SeesListeners: !r.redis.Cluster(),
+			OpenTime: cfg.OpenTime(), OpenEvery: cfg.ForcedYield, SeesListeners: !r.redis.Cluster(),
 		},
 	}
 	r.locks.New, r.buffers.New = func() any { return new(lock.Lock) }, func() any { return new(lock.Buffer) }

@@ -68,14 +68,16 @@ end
 -- Refuses because of the i-th lock, and takes a place in all lines. Who has none in one of them goes
 -- to the end of all: in different orders, two of these would wait for each other.
 local function refuse(i, ttl, other)
-  local whole = true
+  local whole, busy = true, 0
   for _, lock in ipairs(ARGV[5] ~= '' and locks or {}) do
     local line = open(lock, true)
     whole = whole and (not line or line.has())
+    lock.busy = redis.call('EXISTS', lock.hash) == 1 and redis.call('HEXISTS', lock.hash, lock.field) == 0
+    busy = busy + (lock.busy and 1 or 0)
   end
   for _, lock in ipairs(locks) do
     if lock.line then
-      lock.line.enter(ARGV[5], not whole)
+      lock.line.enter(ARGV[5], not whole, busy > (lock.busy and 1 or 0))
     end
   end
   return {REFUSED, ttl, other, tostring(i)}
@@ -98,7 +100,7 @@ for i, lock in ipairs(locks) do
       end
       lock.queue_is_dead = true -- every waiter in it is dead
     elseif line then
-      local may, rest = line.may_take(lock.kind == 'read', ARGV[6])
+      local may, rest = line.may_take(lock.kind == 'read', ARGV[6], ARGV[5] == '')
       if rest then
         return refuse(i, rest, '')
       elseif not may then

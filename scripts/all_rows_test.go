@@ -20,7 +20,7 @@ refused, a place was missing | plain v:1=2 40000, >u=1.3.0.0.0.0@-5 ^@-1 >15000;
 refused by the first in line | plain >v=2.7.0.3.1@-3 ^@-1 >15000 /'7' | u:1 30000 5 1.4.0.0.0.r | [0 20000 v:2 1] | v:2=1 20000, >u=1.4.0.0.0.0@0 ^@0 >20000 /'10' | v>2.7.10
 reads with the first in line | read >v=2.7.1.0.1@-3 ^@-1 >15000 | u:1 30000 5 | [1 0  ] | mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 20000 | v>2.7.0
 refused by another MultiLock | plain; plain >v=2.7.0.0.0.k-4@-5 ^@-1 >15000 | u:1 30000 5 | [0 6000  2] | same
-refused, left to others      | plain; write >open@3 >15000 | u:1 30000 5 | [0 3000  2] | same
+refused, left to others      | plain; write >open@3 >15000 | u:1 30000 5 1.4.0.0.0.r | [0 3000  2] | >u=1.4.0.0.0.0@0 ^@0 >20000; >u=1.4.0.0.0.0@0 ^@0 >open@3 >20000
 among readers, none waits    | read mode=read v:1=1 20000, v:1#1 20000, >w=1.1.1.0.1@-4 ^@-1 >x=1.1.0.0.0@-3 ^@-1 >u=9.9.0.0.1@-2 ^@-1 >15000 | u:1 30000 5 | [1 0  ] | mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 20000, >w=1.1.1.0.1@-4 ^@-1 >x=1.1.0.0.0@-3 ^@-1 >u=9.9.0.0.1@-2 ^@-1 >15000
 `
 

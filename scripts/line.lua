@@ -27,7 +27,8 @@
 local function line_of(fields, key, settings, hash, owner, counter, give)
   local clock = redis.call('TIME')
   local now = clock[1] * 1000000 + clock[2]
-  local open_time, sees = string.match(settings, '^(%d+) ([01])$')
+  local open_time, sees, every = string.match(settings, '^(%d+) ([01]) (%d+)$')
+  open_time, every = tonumber(open_time), tonumber(every)
   local client, number = string.match(owner, '^([^:]*):?(%d*)')
   local line, places, mine, open, turns = {}, {}, nil, nil, 0
   local entered = 0 -- the TTL of the place that the client has taken by now
@@ -78,6 +79,9 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     local field, value = fields[i], fields[i + 1]
     if field == 'open' then
       open = tonumber(value)
+      if open - now > open_time * 1000 then
+        open = nil -- the clock was set back
+      end
     elseif field == 'turns' then
       turns = tonumber(value)
     else
@@ -216,8 +220,10 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     return true
   end
 
-  -- Gives the client a place, or confirms the one that it has; last: at the end of the line.
-  function line.enter(wanted, last)
+  -- Gives the client a place, or confirms the one that it has; last: at the end of the line. busy:
+  -- it wants several locks, of which another is not free, so that a reservation that has lapsed
+  -- would keep this one free in vain.
+  function line.enter(wanted, last, busy)
     local old = mine and not mine.gone and mine
     if wanted == '' or old and tonumber(old.term) > line.term(wanted) then
       return -- it does not wait, or this is a late command
@@ -226,7 +232,8 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     old = not last and old
     local text = (old and old.arrived or seen) .. ' ' .. seen .. ' ' .. wanted
     if string.sub(text, -1) == 'r' then
-      text = string.sub(text, 1, -2) .. (old and old.kept and old.kept ~= '-' and old.kept or '0')
+      local kept = old and old.kept or '0'
+      text = string.sub(text, 1, -2) .. (kept == '-' and not busy and '0' or kept)
     end
     entered = tonumber(string.match(wanted, '^%d+'))
     if mine then
@@ -241,11 +248,14 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   end
 
   -- Reports whether it is the client's turn to take the free lock; shared: with those who get it
-  -- before. If the lock is left to others, rest is for how many ms.
-  function line.may_take(shared, heard)
+  -- before; outside: it does not stand in the line, or hears of no transfer. If the lock is left to
+  -- others, rest is for how many ms.
+  function line.may_take(shared, heard, outside)
     asker = mine
     if open and open > now then
-      if heard ~= '1' then
+      if outside then
+        return true
+      elseif heard ~= '1' then
         return false, math.ceil((open - now) / 1000)
       end
       open = nil
@@ -276,7 +286,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   function line.claim(free, joins, heard, place)
     local may, rest
     if free then
-      may, rest = line.may_take(joins, heard)
+      may, rest = line.may_take(joins, heard, place == '' or string.match(place, ' 0$'))
     else
       may = joins and line.may_join()
       if may and ahead() then
@@ -303,29 +313,42 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     end
     local n = 0
     for _, other in ipairs(places) do
-      if other ~= mine and (other.listens or other.kept) and not other.gone then
+      local counts = other.listens
+      if other.kept then
+        counts = other.kept ~= '-'
+      end
+      if other ~= mine and counts and not other.gone then
         n = n + 1
       end
     end
     return n
   end
 
-  -- Returns how many clients that do not know the line wait on the lock's channel: those that do
-  -- are on a second one besides.
+  -- Returns how many clients wait that can get no transfer: those in the line that hear of none,
+  -- and those that do not know it and listen on the lock's channel. Those that know the line are on a
+  -- second channel besides.
   function line.strangers(channel)
-    if sees ~= '1' then
-      return 0
+    local strangers = 0
+    for _, other in ipairs(places) do
+      if other ~= mine and not other.listens and not other.kept and not other.gone then
+        strangers = strangers + 1
+      end
     end
-    local ours = 'lockkeeper_waiters' .. string.sub(key, #'lockkeeper_line' + 1)
-    local n = redis.call('PUBSUB', 'NUMSUB', channel, ours)
-    return math.max(n[2] - n[4], 0)
+    if sees == '1' then
+      local ours = 'lockkeeper_waiters' .. string.sub(key, #'lockkeeper_line' + 1)
+      local n = redis.call('PUBSUB', 'NUMSUB', channel, ours)
+      strangers = strangers + math.max(n[2] - n[4], 0)
+    end
+    return strangers
   end
 
   -- Passes on a lock that has just become free, or leaves it to those outside the line: in
-  -- proportion, or because that is forced. length and strangers are the numbers of both. yields: its
-  -- holder wants it again. Reports whether somebody has the lock, and whether it is left to those.
+  -- proportion, or because that is forced, or at the beginning of every so many ms, since some of
+  -- them cannot be seen. length and strangers are the numbers of both. yields: its holder wants it
+  -- again. Reports whether somebody has the lock, and whether it is left to those.
   function line.hand_over(length, strangers, yields, forced)
-    if forced or strangers > 0 and (length > 0 or yields) and turns * strangers >= length then
+    local due = length > 0 and every > 0 and math.floor(now / 1000) % every < open_time
+    if forced or due or strangers > 0 and (length > 0 or yields) and turns * strangers >= length then
       open = now + open_time * 1000
       set('open', string.format('%.0f', open))
       if turns > 0 then

@@ -64,7 +64,7 @@ func TestSlotBetweenServers(t *testing.T) {
 			}
 			keys, argv := call(s, lock, args)
 			for i := range argv { // no server of a cluster knows all subscribers
-				argv[i] = strings.Replace(argv[i], names("").Replace("SETTINGS"), "5000 0", 1)
+				argv[i] = strings.Replace(argv[i], names("").Replace("SETTINGS"), "5000 0 0", 1)
 			}
 			reply := from.run(t, s, keys, argv)
 			servers[0].MigrateKeys(t, slot, servers[1])

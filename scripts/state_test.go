@@ -27,7 +27,7 @@ func names(lock string) *strings.Replacer {
 	return strings.NewReplacer("NAME", lock, "HOLDS", tag, "RECORD", "record "+tag,
 		"RWCHANNEL", "redisson_rwlock:"+tag, "CHANNEL", "redisson_lock__channel:"+tag, "TOKENS", "redisson_lock_token:"+tag,
 		"QUEUE", "redisson_lock_queue:"+tag, "TIMEOUTS", "redisson_lock_timeout:"+tag,
-		"LINE", "lockkeeper_line:"+tag, "WAITERS", "lockkeeper_waiters:"+tag, "SETTINGS", "5000 1")
+		"LINE", "lockkeeper_line:"+tag, "WAITERS", "lockkeeper_waiters:"+tag, "SETTINGS", "5000 1 0")
 }
 
 // placeWords are the words that the scripts have for a place.

@@ -34,7 +34,7 @@ func (c *Config) TransferTTL() time.Duration { return min(2*c.Poll, c.Watchdog) 
 func (c *Config) PlaceTimeout() time.Duration { return c.TransferTTL() }
 
 // OpenTime is for how long a lock that is left to clients outside the line is left to them.
-func (c *Config) OpenTime() time.Duration { return 2 * c.HandOffLimit }
+func (c *Config) OpenTime() time.Duration { return min(2*c.HandOffLimit, c.PlaceTimeout()/4) }
 
 const (
 	// replyGrace is how long after a command's deadline its reply is awaited before it counts as

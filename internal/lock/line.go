@@ -130,5 +130,6 @@ func (l *Lock) takeTransfer(t Transfer) {
 	l.phase = owned
 	l.order.taken(l, op{kind: opAcquire, mode: by.mode, lease: lease, sentAt: by.sentAt, reserved: by.tokens}, Result{Outcome: Done, Tokens: t.Tokens})
 	l.wait = waiting{}
-	l.lease.renewAt = l.now + (l.lease.until-l.now)/3 // the TTL of a transfer is short
+	// The TTL of a transfer is short: unless the turn is over soon, it is renewed at once.
+	l.lease.renewAt = l.now + min((l.lease.until-l.now)/6, 2*l.cfg.HandOffLimit)
 }

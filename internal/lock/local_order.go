@@ -205,7 +205,7 @@ func (l *Lock) leaveToOthers(others int, d time.Duration) {
 // standBack lets others have the lock for that long, or until so many messages have come.
 func (l *Lock) standBack(turns int, d time.Duration) {
 	l.wait.turns, l.wait.deferUntil = turns, l.now+d
-	l.wait.nextAt = l.wait.deferUntil
+	l.wait.nextAt = min(l.wait.deferUntil, l.now+l.poll())
 }
 
 // othersHadTheirs takes note of a message that the lock was released, and reports whether the

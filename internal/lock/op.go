@@ -102,6 +102,9 @@ func (l *Lock) send(o *op) {
 	l.seq++
 	o.seq, o.sentAt, o.inFlight = l.seq, l.now, true
 	timeout := l.cfg.timeout(o.lease)
+	if o.kind == opRenew {
+		timeout = l.cfg.timeout(max(l.lease.until-l.now, 0)) // another try must fit into what is left
+	}
 	o.due = l.now + timeout + replyGrace
 	c.Seq, c.Term, c.Mode, c.Count, c.Shared = o.seq, o.term, o.mode, o.counts.exclusive, o.counts.shared
 	c.Lease, c.Deadline, c.MaxTTL = o.lease, l.now+timeout, max(c.MaxTTL, l.maxTTL())

@@ -120,6 +120,7 @@ func randomWorld(kind int, t *tape) *world {
 		Pick: func(fields []redismodel.Field) int { return t.pick(len(fields)) },
 	}
 	s.setup.Line.SeesListeners = t.pick(4) != 1
+	s.setup.Line.OpenEvery = oneOf(t, 0, time.Second, 300*ms)
 	s.unequal = t.pick(2) == 1
 	return newWorld(s, t, 1+oneOf(t, 1, 0, 2))
 }

@@ -33,7 +33,7 @@ func (l *Lock) awaitRenewal(e ensure) {
 func (l *Lock) renewCommand(o *op, c *Command) {
 	l.suspected = false
 	o.lease = l.countLease(nil, false)
-	c.Kind, c.Hurry = Renew, o.hurry || o.tries > 0
+	c.Kind, c.Hurry = Renew, o.hurry || o.tries > 0 || !l.lease.fixed && l.lease.length < l.cfg.Watchdog
 }
 
 // suspect takes note that the key may have been taken away, also from what the command

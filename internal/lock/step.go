@@ -9,6 +9,9 @@ import (
 func (l *Lock) begin(now Instant) {
 	l.order = l.order.fresh()
 	l.now = max(l.now, now)
+	if l.now >= l.left.until {
+		l.left = leftPlace{}
+	}
 	l.lapse()
 	l.dropExpired()
 	l.overdue()
@@ -201,6 +204,9 @@ func (l *Lock) NextWake() (at Instant, ok bool) {
 	}
 	for i := range l.background {
 		wake(l.background[i].due)
+	}
+	if l.left.term != 0 {
+		wake(l.left.until)
 	}
 	if l.main.kind == opCount && l.main.request != nil && l.main.request.Deadline > 0 {
 		wake(l.main.request.Deadline)

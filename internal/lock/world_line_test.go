@@ -22,6 +22,9 @@ func (w *world) watchLine(before *redismodel.Server) {
 		return
 	}
 	was, is := before.Part(0), w.redis.Part(0)
+	if was.OpenUntil > w.now {
+		return // it was left to clients outside the line
+	}
 	for i := range w.processes {
 		p := &w.processes[i]
 		stands := slices.ContainsFunc(is.Line, func(place redismodel.Place) bool {

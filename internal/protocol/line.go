@@ -12,6 +12,9 @@ import (
 type Line struct {
 	// OpenTime is that of lock.Config.
 	OpenTime time.Duration
+	// OpenEvery is how often the lock is left to clients outside the line of whom nothing is seen; 0
+	// is never.
+	OpenEvery time.Duration
 	// SeesListeners says that the server knows all subscribers: it is no cluster.
 	SeesListeners bool
 }
@@ -21,7 +24,7 @@ type Line struct {
 func (l *Lock) lineSettings() string {
 	if l.settings == "" {
 		o := &l.options.Line
-		l.settings = ms(o.OpenTime) + " " + digit(o.SeesListeners)
+		l.settings = ms(o.OpenTime) + " " + digit(o.SeesListeners) + " " + ms(o.OpenEvery)
 	}
 	return l.settings
 }

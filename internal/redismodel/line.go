@@ -10,8 +10,8 @@ import (
 
 // Line are the settings of the line, as protocol.Line has them.
 type Line struct {
-	OpenTime      time.Duration
-	SeesListeners bool
+	OpenTime, OpenEvery time.Duration
+	SeesListeners       bool
 }
 
 // Place is a client's place in the line of processes.
@@ -78,9 +78,10 @@ func (r *run) leaveLine(l *Lock) bool {
 	return false
 }
 
-// enter takes the place that the command asks for, or confirms it. A late command of a term that
+// enter takes the place that the command asks for, or confirms it. busy: others hold another part of
+// a MultiLock. A late command of a term that
 // is over does not.
-func (r *run) enter(l *Lock) {
+func (r *run) enter(l *Lock, busy bool) {
 	if r.Place.Term == 0 {
 		return
 	}
@@ -95,8 +96,8 @@ func (r *run) enter(l *Lock) {
 	case l.Line[i].Term > p.Term:
 		return
 	default:
-		if !l.Line[i].Lapsed {
-			p.Since = l.Line[i].Since
+		if p.Since, p.Lapsed = l.Line[i].Since, l.Line[i].Lapsed; p.Lapsed && !busy {
+			p.Since, p.Lapsed = 0, false
 		}
 		l.Line = slices.Clone(l.Line)
 		l.Line[i] = p
@@ -107,8 +108,11 @@ func (r *run) enter(l *Lock) {
 // enterAll takes the places of a MultiLock in the lines of its parts. Whoever has no place in one
 // of the lines goes to the end of all: with different orders, MultiLocks would wait for each other.
 func (r *run) enterAll() {
-	whole := true
+	whole, busy := true, 0
 	for i := range r.Parts() {
+		if r.busy(i) {
+			busy++
+		}
 		has := func(p Place) bool { return p.Client == r.client }
 		whole = whole && (r.setup.Kinds[i] == Fair || slices.ContainsFunc(r.parts[i].Line, has))
 	}
@@ -116,18 +120,28 @@ func (r *run) enterAll() {
 		switch {
 		case r.setup.Kinds[i] == Fair:
 		case whole:
-			r.enter(&r.parts[i])
+			r.enter(&r.parts[i], busy > 1 || busy == 1 && !r.busy(i))
 		default:
 			r.enterAtEnd(&r.parts[i])
 		}
 	}
 }
 
+// busy reports whether others hold a part.
+func (r *run) busy(part int) bool {
+	l := &r.parts[part]
+	held := l.Of(r.owner)
+	if r.setup.Kinds[part] == WritePart {
+		return !l.Free() && held.Exclusive == 0
+	}
+	return !l.Free() && held == Counts{}
+}
+
 func (r *run) enterAtEnd(l *Lock) {
 	late := func(p Place) bool { return p.Client == r.client && p.Term > r.Place.Term }
 	if r.Place.Term != 0 && !slices.ContainsFunc(l.Line, late) {
 		r.dropPlace(l, r.client)
-		r.enter(l)
+		r.enter(l, false)
 	}
 }
 
@@ -140,7 +154,7 @@ func (r *run) refuseAndEnter(l *Lock) lock.Result {
 		l.OpenUntil = 0 // somebody outside the line has had a turn
 		r.touch(l)
 	}
-	r.enter(l)
+	r.enter(l, false)
 	return refusal
 }
 
@@ -187,12 +201,20 @@ func (r *run) writerAhead(l *Lock) (ahead bool) {
 	return ahead
 }
 
+// outside reports whether the command's client does not stand in the line, or hears of no transfer.
+func (r *run) outside() bool {
+	return r.Place.Term == 0 || !r.Place.Listens && len(r.setup.Kinds) == 1
+}
+
 // mayTake reports whether it is the client's turn to take a free lock. If not, the lock passes
 // on to those whose turn it is.
 func (r *run) mayTake(part int, shared bool) bool {
 	l := &r.parts[part]
 	if l.OpenUntil > r.now {
-		if !r.Heard {
+		switch {
+		case r.outside():
+			return true
+		case !r.Heard:
 			return false
 		}
 		l.OpenUntil = 0
@@ -250,12 +272,16 @@ func (r *run) others(l *Lock) int {
 func (r *run) waiting(l *Lock) (strangers, places int) {
 	r.look(l, func(p Place) bool { return p.Client == r.client })
 	for _, p := range l.Line {
-		if p.Client != r.client && (p.Listens || p.Reserves) {
+		switch {
+		case p.Client == r.client, p.Lapsed:
+		case p.Listens, p.Reserves:
 			places++
+		default:
+			strangers++
 		}
 	}
 	if r.setup.Line.SeesListeners {
-		strangers = max(r.Subscribers(Owner{})-r.Subscribers(Waiters), 0)
+		strangers += max(r.Subscribers(Owner{})-r.Subscribers(Waiters), 0)
 	}
 	return strangers, places
 }
@@ -267,7 +293,7 @@ func (r *run) passOnOrOpen(part int, written bool) bool {
 	strangers, places := r.waiting(l)
 	yields := r.Kind == lock.Yield
 	switch {
-	case yields && r.Forced, strangers > 0 && (places > 0 || yields) && l.Turns*strangers >= places:
+	case yields && r.Forced, places > 0 && r.isOpenTime(), strangers > 0 && (places > 0 || yields) && l.Turns*strangers >= places:
 		l.OpenUntil, l.Turns = r.end(r.setup.Line.OpenTime), 0
 		r.touch(l)
 		r.publish(Publication{Part: part, All: written})
@@ -278,6 +304,13 @@ func (r *run) passOnOrOpen(part int, written bool) bool {
 	}
 	r.passOn(part, written)
 	return false
+}
+
+// isOpenTime reports whether it is time to leave the lock to clients outside the line that cannot be
+// seen.
+func (r *run) isOpenTime() bool {
+	s := &r.setup.Line
+	return s.OpenEvery > 0 && r.Clock()%s.OpenEvery < s.OpenTime
 }
 
 // yielded passes on a lock that its holder has yielded, and puts the holder at the end of the line.

@@ -96,7 +96,10 @@ func nearAndFar(t *testing.T) ([]*locktest.Site, locktest.Key) {
 
 // byGoroutine takes a lock again and again, until enough turns are counted.
 func byGoroutine(ctx context.Context, t *testing.T, r *register, process int, s *locktest.Site, kind, name string) {
-	l := locktest.Kinds[kind](s, name)
+	l := both(s, name)
+	if kind != "MultiLock" {
+		l = locktest.Kinds[kind](s, name)
+	}
 	for !r.over() {
 		granted, err := l.Acquire(ctx)
 		if err != nil {
@@ -109,6 +112,11 @@ func byGoroutine(ctx context.Context, t *testing.T, r *register, process int, s 
 			return
 		}
 	}
+}
+
+// both is a MultiLock, which no message names.
+func both(s *locktest.Site, name string) *lockkeeper.Lock {
+	return lockkeeper.MultiLock(s.Lock(name), s.FencedLock(name+" too"))
 }
 
 // byMessage is an actor that does the same.
@@ -168,7 +176,10 @@ func TestTurns(t *testing.T) {
 	for how, face := range map[string]func(context.Context, *testing.T, *register, int, *locktest.Site, string, string){
 		"by goroutine": byGoroutine, "by message": byMessage,
 	} {
-		for _, kind := range []string{"plain", "fenced", "write", "fair"} {
+		for _, kind := range []string{"plain", "fenced", "write", "fair", "MultiLock"} {
+			if kind == "MultiLock" && how == "by message" {
+				continue
+			}
 			t.Run(kind+" "+how, func(t *testing.T) {
 				t.Parallel()
 				sites, k := nearAndFar(t)

@@ -1,0 +1,97 @@
+package turns_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// Who only tries now and then stands in no line, and is not seen to wait. It gets the lock all the
+// same, while two processes hand it to each other all the time.
+func TestTriesBesideTheLine(t *testing.T) {
+	const attempt = `if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+		redis.call('HINCRBY', KEYS[1], ARGV[2], 1) redis.call('PEXPIRE', KEYS[1], ARGV[1]) return 1`
+	spins := func(t *testing.T, k locktest.Key, _ *locktest.Site) bool {
+		got, err := k.Do(t, "EVAL", attempt, "1", k.Name, "30000", locktest.Redisson).AsInt64()
+		if got == 1 {
+			k.Unlock(t)
+		}
+		return err == nil && got == 1
+	}
+	tries := func(t *testing.T, k locktest.Key, s *locktest.Site) bool {
+		hold, err := s.Lock(k.LockName).TryAcquire(locktest.Within(t))
+		if err != nil && !errors.Is(err, lockkeeper.ErrHeld) {
+			t.Fatal(err)
+		}
+		if err == nil {
+			locktest.Release(t, hold)
+		}
+		return err == nil
+	}
+	for name, test := range map[string]struct {
+		cluster bool
+		try     func(*testing.T, locktest.Key, *locktest.Site) bool
+	}{
+		"Redisson's spin lock": {false, spins},
+		"in a cluster":         {true, spins},
+		"TryAcquire":           {false, tries},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Shared(t)
+			if test.cluster {
+				server = redistest.Cluster(t, 1)[0]
+			}
+			k := locktest.NewKey(t, server)
+			site := func() *locktest.Site { return locktest.Open(t, server.URL(), lockkeeper.Config{}) }
+			ctx, stop := context.WithCancel(locktest.Within(t))
+			var work sync.WaitGroup
+			defer work.Wait()
+			defer stop()
+			var turns atomic.Int64
+			for _, s := range []*locktest.Site{site(), site()} {
+				for range 2 {
+					work.Go(func() {
+						for ctx.Err() == nil {
+							if hold, err := s.Lock(k.LockName).Acquire(ctx); err == nil {
+								turns.Add(1)
+								hold.Release(context.WithoutCancel(ctx))
+							}
+						}
+					})
+				}
+			}
+			redistest.Eventually(t, "contention", func() bool { return turns.Load() > 1000 })
+			trying, pause := site(), time.NewTicker(3*time.Millisecond)
+			defer pause.Stop()
+			redistest.Eventually(t, "a turn", func() bool { <-pause.C; return test.try(t, k, trying) })
+		})
+	}
+}
+
+// A hold that came by a transfer is renewed before its short lease ends, also where that is very
+// short.
+func TestTransferredHoldLasts(t *testing.T) {
+	t.Parallel()
+	const poll = 50 * time.Millisecond
+	one, k := locktest.New(t, lockkeeper.Config{Poll: poll})
+	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{Poll: poll})
+	for range 5 {
+		hold := locktest.Acquire(t, one.Lock(k.LockName))
+		next := locktest.AcquireSoon(locktest.Within(t), other.Lock(k.LockName))
+		locktest.AwaitWaiters(t, other.Lock(k.LockName), 1)
+		k.AwaitSubscribers(t, 1)
+		locktest.Release(t, hold)
+		transferred := locktest.Got(t, next).Hold
+		k.Renewed(t, 10*poll)
+		locktest.Good(t, transferred)
+		locktest.Release(t, transferred)
+	}
+}
