@@ -100,7 +100,7 @@ for i, lock in ipairs(locks) do
       end
       lock.queue_is_dead = true -- every waiter in it is dead
     elseif line then
-      local may, rest = line.may_take(lock.kind == 'read', ARGV[6], ARGV[5] == '')
+      local may, rest = line.may_take(lock.kind == 'read', ARGV[6])
       if rest then
         return refuse(i, rest, '')
       elseif not may then

@@ -11,11 +11,13 @@
 --                  gets no transfer, but a free lock is kept for it while it is the first, since
 --                  <kept>; "0" not yet, and "-" no longer, since that has lasted too long
 --   open        -> until when (epoch, µs) the free lock is left to clients outside the line
+--   period      -> in which period it was last left to those who are not seen; once in each
 --   turns       -> how many transfers there were since it was last left to them, while any waited
 --
 -- A script has a place in its ARGV as "<ttl> <term> <seq> <mode> <tokens> <listens>", with " r"
--- behind it if it reserves the lock, and "" for none; and the settings as "<open time> <sees>": for
--- how many ms a lock is left to others, and "1" if the server knows all subscribers. Clients may
+-- behind it if it reserves the lock, and "" for none; and the settings as "<open time> <sees>
+-- <period>": for how many ms a lock is left to others, "1" if the server knows all subscribers, and
+-- the ms from one time to the next that it is left to those who are not seen (0: never). Clients may
 -- differ in their TTL, and trust a transfer for their own.
 --
 -- Most lines are empty. A script asks HGETALL, and goes on to line_of only if it must, so that
@@ -30,7 +32,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   local open_time, sees, every = string.match(settings, '^(%d+) ([01]) (%d+)$')
   open_time, every = tonumber(open_time), tonumber(every)
   local client, number = string.match(owner, '^([^:]*):?(%d*)')
-  local line, places, mine, open, turns = {}, {}, nil, nil, 0
+  local line, places, mine, open, turns, period = {}, {}, nil, nil, 0, nil
   local entered = 0 -- the TTL of the place that the client has taken by now
   local asker -- the client's own place, while it asks for the lock
 
@@ -50,7 +52,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   -- What is out of reach stays as it is.
   local function drop(field)
     beside('HDEL', key, field)
-    if longest() > 0 or open or turns > 0 then
+    if longest() > 0 or open or turns > 0 or period then
       beside('PEXPIRE', key, lasts())
     end
   end
@@ -84,6 +86,8 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
       end
     elseif field == 'turns' then
       turns = tonumber(value)
+    elseif field == 'period' then
+      period = tonumber(value)
     else
       local text, arrived, seen, ttl, term, seq, mode, tokens, listens, kept =
         string.match(value, '^((%d+) (%d+) (%d+) (%d+) (%d+) ([01]) (%d+) ([01])) ?([-%d]*)$')
@@ -248,8 +252,8 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   end
 
   -- Reports whether it is the client's turn to take the free lock; shared: with those who get it
-  -- before; outside: it does not stand in the line, or hears of no transfer. If the lock is left to
-  -- others, rest is for how many ms.
+  -- before; outside: it waits, and hears of no transfer. If the lock is left to others, rest is for how
+  -- many ms.
   function line.may_take(shared, heard, outside)
     asker = mine
     if open and open > now then
@@ -286,7 +290,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   function line.claim(free, joins, heard, place)
     local may, rest
     if free then
-      may, rest = line.may_take(joins, heard, place == '' or string.match(place, ' 0$'))
+      may, rest = line.may_take(joins, heard, string.match(place, ' 0$'))
     else
       may = joins and line.may_join()
       if may and ahead() then
@@ -347,7 +351,12 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   -- them cannot be seen. length and strangers are the numbers of both. yields: its holder wants it
   -- again. Reports whether somebody has the lock, and whether it is left to those.
   function line.hand_over(length, strangers, yields, forced)
-    local due = length > 0 and every > 0 and math.floor(now / 1000) % every < open_time
+    local ms = math.floor(now / 1000)
+    local due = length > 0 and every > 0 and ms % every < open_time and period ~= math.floor(ms / every)
+    if due then
+      period = math.floor(ms / every)
+      set('period', string.format('%.0f', period))
+    end
     if forced or due or strangers > 0 and (length > 0 or yields) and turns * strangers >= length then
       open = now + open_time * 1000
       set('open', string.format('%.0f', open))

@@ -2,7 +2,6 @@ package turns_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,40 +12,23 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// Who only tries now and then stands in no line, and is not seen to wait. It gets the lock all the
-// same, while two processes hand it to each other all the time.
+// A client like Redisson's spin lock tries now and then, and is not seen to wait. It gets the lock all
+// the same, while two processes hand it to each other all the time.
 func TestTriesBesideTheLine(t *testing.T) {
 	const attempt = `if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 		redis.call('HINCRBY', KEYS[1], ARGV[2], 1) redis.call('PEXPIRE', KEYS[1], ARGV[1]) return 1`
-	spins := func(t *testing.T, k locktest.Key, _ *locktest.Site) bool {
+	spins := func(t *testing.T, k locktest.Key) bool {
 		got, err := k.Do(t, "EVAL", attempt, "1", k.Name, "30000", locktest.Redisson).AsInt64()
 		if got == 1 {
 			k.Unlock(t)
 		}
 		return err == nil && got == 1
 	}
-	tries := func(t *testing.T, k locktest.Key, s *locktest.Site) bool {
-		hold, err := s.Lock(k.LockName).TryAcquire(locktest.Within(t))
-		if err != nil && !errors.Is(err, lockkeeper.ErrHeld) {
-			t.Fatal(err)
-		}
-		if err == nil {
-			locktest.Release(t, hold)
-		}
-		return err == nil
-	}
-	for name, test := range map[string]struct {
-		cluster bool
-		try     func(*testing.T, locktest.Key, *locktest.Site) bool
-	}{
-		"Redisson's spin lock": {false, spins},
-		"in a cluster":         {true, spins},
-		"TryAcquire":           {false, tries},
-	} {
+	for name, cluster := range map[string]bool{"one server": false, "a cluster": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Shared(t)
-			if test.cluster {
+			if cluster {
 				server = redistest.Cluster(t, 1)[0]
 			}
 			k := locktest.NewKey(t, server)
@@ -69,9 +51,9 @@ func TestTriesBesideTheLine(t *testing.T) {
 				}
 			}
 			redistest.Eventually(t, "contention", func() bool { return turns.Load() > 1000 })
-			trying, pause := site(), time.NewTicker(3*time.Millisecond)
+			pause := time.NewTicker(3 * time.Millisecond)
 			defer pause.Stop()
-			redistest.Eventually(t, "a turn", func() bool { <-pause.C; return test.try(t, k, trying) })
+			redistest.Eventually(t, "a turn", func() bool { <-pause.C; return spins(t, k) })
 		})
 	}
 }
