@@ -47,7 +47,7 @@ func TestNoPermission(t *testing.T) {
 		t.Helper()
 		k := locktest.NewKey(t, server)
 		k.Do(t, append([]string{"ACL", "SETUSER", name, "reset", "on", ">pw", "~*", "&*", "+@all"}, rules...)...)
-		s := locktest.Open(t, locktest.As(server, name, "pw"), lockkeeper.Config{Watchdog: 2 * time.Second, Poll: 50 * time.Millisecond})
+		s := locktest.Open(t, locktest.As(server, name, "pw"), lockkeeper.Config{Watchdog: 10 * time.Second, Poll: 50 * time.Millisecond})
 		s.Lame = true
 		return s, k
 	}
