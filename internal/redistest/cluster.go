@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -39,6 +40,13 @@ func ClusterReplica(t testing.TB, masters []*Server) *Server {
 	}
 	replica.ok(t, "CLUSTER", "REPLICATE", masters[0].id(t))
 	replica.awaitSync(t)
+	line := replica.id(t) + ` \S+ (myself,)?slave `
+	for _, s := range append(masters[:len(masters):len(masters)], replica) {
+		Eventually(t, "every server to know the replica as one", func() bool {
+			nodes, err := s.Do(t, "CLUSTER", "NODES").ToString()
+			return err == nil && regexp.MustCompile(line).MatchString(nodes)
+		})
+	}
 	return replica
 }
 
