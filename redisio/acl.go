@@ -86,8 +86,20 @@ var kinds = []Rights{
 	}),
 }
 
+// synchronizers are those that are no locks.
+var synchronizers = []Rights{
+	system.and(Rights{
+		Kind: "semaphore",
+		scripts: []*scripts.Script{
+			scripts.SemaphoreAcquire, scripts.SemaphoreAdd, scripts.SemaphoreSet, scripts.SemaphoreDrain, scripts.SemaphoreInspect,
+		},
+		keys:     []derived{{from: Calls, more: ":*"}},
+		channels: []derived{{from: PermitsChannel}},
+	}),
+}
+
 // ACL returns the rights for the kinds of locks: each kind on one Redis, MultiLocks of any of
-// these, RedLocks, and all that there are.
+// these, RedLocks; for the synchronizers; and for all that there are.
 func ACL() []Rights {
 	multi := Rights{scripts: []*scripts.Script{scripts.AcquireAll, scripts.YieldAll}}
 	for _, k := range kinds {
@@ -100,8 +112,11 @@ func ACL() []Rights {
 		keys:    []derived{{from: Memory}},
 	})
 	all := multi.and(red)
+	for _, s := range synchronizers {
+		all = all.and(s)
+	}
 	all.Kind = "all kinds"
-	return append(slices.Clone(kinds), multi, red, all)
+	return append(slices.Concat(kinds, []Rights{multi, red}, synchronizers), all)
 }
 
 // and returns the rights of other, with those of r added.

@@ -30,6 +30,13 @@ func Waiters(name string) string { return prefix("lockkeeper_waiters", name) }
 // TurnChannel returns the channel on which a client hears of the locks that are transferred to it.
 func TurnChannel(client string) string { return "lockkeeper_turn:" + client }
 
+// PermitsChannel returns the pub/sub channel of the permits of a semaphore.
+func PermitsChannel(name string) string { return prefix("redisson_sc", name) }
+
+// Calls returns the prefix of the keys in which clients keep their last commands about a name,
+// which must not be carried out twice; Redisson has no such keys.
+func Calls(name string) string { return prefix("lockkeeper_calls", name) }
+
 // Memory returns the key of the record of how old the memory of a RedLock's server is; there is
 // one per key prefix.
 func Memory(keyPrefix string) string { return keyPrefix + "lockkeeper_memory" }

@@ -148,6 +148,19 @@ var (
 	//go:embed count_waiters.lua
 	countWaiters string
 
+	//go:embed once.lua
+	once string
+	//go:embed semaphore_acquire.lua
+	semaphoreAcquire string
+	//go:embed semaphore_add.lua
+	semaphoreAdd string
+	//go:embed semaphore_set.lua
+	semaphoreSet string
+	//go:embed semaphore_drain.lua
+	semaphoreDrain string
+	//go:embed semaphore_inspect.lua
+	semaphoreInspect string
+
 	//go:embed system_renew.lua
 	systemRenew string
 	//go:embed system_remove.lua
@@ -205,6 +218,15 @@ var (
 	CountWaiters          = script("count_waiters", readWriteCommon+countWaiters, Shape{Numbers: 1})
 )
 
+// The operations on the semaphore.
+var (
+	SemaphoreAcquire = script("semaphore_acquire", once+semaphoreAcquire, Shape{Numbers: 2})
+	SemaphoreAdd     = script("semaphore_add", once+semaphoreAdd, Shape{Numbers: 2})
+	SemaphoreSet     = script("semaphore_set", once+semaphoreSet, Shape{Numbers: 2})
+	SemaphoreDrain   = script("semaphore_drain", once+semaphoreDrain, Shape{Numbers: 1})
+	SemaphoreInspect = script("semaphore_inspect", once+semaphoreInspect, Shape{Numbers: 2})
+)
+
 // The operations on the records in which Systems say who they are.
 var (
 	SystemRenew   = script("system_renew", systemRenew, Shape{Numbers: 1})
@@ -219,5 +241,6 @@ var All = []*Script{
 	FencedAcquire, Draw, MajorityAcquire, Memory, AcquireAll, YieldAll,
 	SyncQueue, FairForceRelease, FairInspect,
 	ReadWriteSet, ReadWriteRelease, ReadWriteRenew, ReadWriteYield, ReadWriteForceRelease, ReadWriteInspect, CountWaiters,
+	SemaphoreAcquire, SemaphoreAdd, SemaphoreSet, SemaphoreDrain, SemaphoreInspect,
 	SystemRenew, SystemRemove, SystemInspect, SystemList,
 }

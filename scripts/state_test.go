@@ -20,12 +20,17 @@ import (
 // counter of a fenced one, "'7'"; or the queue of a fair one, each owner with the seconds from
 // the start of the test to its timeout, "v:1@300 v:2" (the second has none), a timeout of
 // somebody who is not in the queue, "+v:3@50", and the TTL of the queue, "~60000".
+//
+// A synchronizer is a string. Behind a comma come the records of the clients' last commands, which
+// last for callTTL: each as "%<client>.<number of the command>.<reply, with dots>", unless it was none.
+
+const callTTL = "3600000"
 
 // names replaces what the keys and channels of a lock are called in the tables.
 func names(lock string) *strings.Replacer {
 	tag := "{" + lock + "}"
 	return strings.NewReplacer("NAME", lock, "HOLDS", tag, "RECORD", "record "+tag,
-		"RWCHANNEL", "redisson_rwlock:"+tag, "CHANNEL", "redisson_lock__channel:"+tag, "TOKENS", "redisson_lock_token:"+tag,
+		"RWCHANNEL", "redisson_rwlock:"+tag, "CHANNEL", "redisson_lock__channel:"+tag, "PERMITS", "redisson_sc:"+tag, "CALLS", "lockkeeper_calls:"+tag, "TOKENS", "redisson_lock_token:"+tag,
 		"QUEUE", "redisson_lock_queue:"+tag, "TIMEOUTS", "redisson_lock_timeout:"+tag,
 		"LINE", "lockkeeper_line:"+tag, "WAITERS", "lockkeeper_waiters:"+tag, "SETTINGS", "5000 1 0")
 }
@@ -107,6 +112,9 @@ func (d *db) put(t *testing.T, lock, state string, start time.Time) {
 			place = word
 		case word[0] == '>', word[0] == '^':
 			d.lineWord(t, what("LINE"), word, place, start)
+		case word[0] == '%':
+			record, said, _ := strings.Cut(word[1:], ".")
+			d.must(t, "SET", what("CALLS:")+record, strings.ReplaceAll(said, ".", " "), "PX", callTTL)
 		case word == "/":
 			key = what("TOKENS")
 		case word == "queue", word == "timeouts", word == "line":
@@ -197,6 +205,12 @@ func (d *db) state(t *testing.T, lock string, start time.Time, wantTTLs bool) st
 			hash = state
 		case isLease && value[0] == "1":
 			leases += ", " + strings.Replace(reader, ":rwlock_timeout:", "#", 1) + ends
+		case strings.HasPrefix(key, what("CALLS:")) && value[0] == "0":
+		case strings.HasPrefix(key, what("CALLS:")):
+			leases += ", %" + strings.TrimPrefix(key, what("CALLS:")) + "." + strings.Join(strings.Fields(value[0]), ".")
+			if !agree(ttl, callTTL, time.Since(start)) {
+				leases += " " + ttl
+			}
 		case key == what("LINE") && kind == "hash":
 			places = lineWords(t, value, ttl, start)
 		case key == what("LINE"):

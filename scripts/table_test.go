@@ -32,7 +32,7 @@ type row struct {
 	after               []string // of each lock
 }
 
-var rows, forms = parse(plainRows + allRows() + yieldRows + fairRows + readWriteRows)
+var rows, forms = parse(plainRows + allRows() + yieldRows + fairRows + readWriteRows + semaphoreRows)
 
 func parse(tables string) (rows []row, forms map[*scripts.Script]string) {
 	forms = map[*scripts.Script]string{}
@@ -250,7 +250,7 @@ func TestRenewMany(t *testing.T) {
 // A script is a file that says what it takes and gives, and has rows.
 func TestHeaders(t *testing.T) {
 	for _, s := range scripts.All {
-		for _, word := range []string{"-- KEYS[", "-- ARGV[", "-- Reply"} {
+		for _, word := range []string{"-- KEYS[", "-- ARGV", "-- Reply"} {
 			if !strings.Contains(s.Source, word) {
 				t.Errorf("%s.lua: its header lacks %q", s.Name, word)
 			}

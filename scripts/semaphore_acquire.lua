@@ -1,0 +1,21 @@
+-- Takes the permits for the first of those who wait in a process, in their order: for as many of
+-- them as the permits are enough for.
+--
+-- KEYS[1]  the semaphore, a string: the permits that are free
+-- KEYS[2]  the record of the client's last command
+-- ARGV[1]  the number of the command
+-- ARGV[2…] how many permits each of them wants
+--
+-- Reply: {how many of them have their permits, the permits that are free then}
+return once(KEYS[2], ARGV[1], function()
+  local free = count_of(KEYS[1]) or 0
+  local served, taken = 0, 0
+  for i = 2, #ARGV do
+    local wanted = tonumber(ARGV[i])
+    if taken + wanted > free then
+      break
+    end
+    served, taken = served + 1, taken + wanted
+  end
+  return {served, free - taken}, taken > 0 and function() redis.call('DECRBY', KEYS[1], taken) end
+end)

@@ -1,0 +1,11 @@
+-- Takes all permits that are free. A negative number of them becomes zero.
+--
+-- KEYS[1]  the semaphore, a string: the permits that are free
+-- KEYS[2]  the record of the client's last command
+-- ARGV[1]  the number of the command
+--
+-- Reply: how many were free
+return once(KEYS[2], ARGV[1], function()
+  local free = count_of(KEYS[1]) or 0
+  return {free}, free ~= 0 and function() redis.call('DECRBY', KEYS[1], free) end
+end)

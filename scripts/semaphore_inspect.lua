@@ -1,0 +1,8 @@
+-- Reads a semaphore.
+--
+-- KEYS[1]  the semaphore, a string: the permits that are free
+-- ARGV     nothing
+--
+-- Reply: {the permits that are free, the TTL of the semaphore in ms: -1: none, -2: there is no
+-- semaphore}
+return {count_of(KEYS[1]) or 0, redis.call('PTTL', KEYS[1])}
