@@ -176,6 +176,26 @@ func TestMasterDemotedBehindOneAddress(t *testing.T) {
 	}
 }
 
+// The address may lead to the new master only after the connections have been given up once: the
+// next call finds it, and so does the subscription.
+func TestAddressFollowsLate(t *testing.T) {
+	t.Parallel()
+	master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+	replica := redistest.Replica(t, master)
+	p := redistest.NewProxy(t, master.Addr())
+	r := open(t, customized(t, p.Addr(), rueidis.ClientOption{PipelineMultiplex: -1, DisableRetry: true}))
+	_, e := subscribeOver(t, r, "c")
+	do(t, replica, "REPLICAOF", "NO", "ONE")
+	replica.AwaitMaster(t)
+	do(t, master, "REPLICAOF", "127.0.0.1", replica.Addr()[len("127.0.0.1:"):])
+	expect(t, "before the address has followed", acquire(t, r, "k").Err, passing)
+	redistest.Eventually(t, "the subscription to be replaced", func() bool { return master.Calls(t)["subscribe"] > 1 && master.Calls(t)["quit"] > 0 })
+	p.Redirect(replica.Addr())
+	redistest.Eventually(t, "a call to reach the new master", func() bool { return acquire(t, r, "k").Err == nil })
+	awaitSubscribers(t, replica, "c", 1)
+	hears(t, replica, e, "c")
+}
+
 // A server that stays a replica is not troubled with more than a few new connections.
 func TestReplicaThatStaysOne(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,6 @@ package redisio
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +16,9 @@ const (
 	replaceMost  = 2 * time.Second
 	// replaceForgotten is after how long without such an answer it begins anew.
 	replaceForgotten = 5 * time.Second
+	// replaceLast is after how long without such an answer the calls have found the master. A
+	// subscription gets no such answer: it may have been replaced before the address led there.
+	replaceLast = 500 * time.Millisecond
 	// quitTimeout bounds the wait for the end of a connection.
 	quitTimeout = time.Second
 )
@@ -30,6 +32,7 @@ type reconnector struct {
 	mu            sync.Mutex // guards what follows
 	subscriptions []*Subscriptions
 	last          time.Time
+	found         *time.Timer // replaces the subscriptions once more
 	pause         time.Duration
 	closed        bool
 	wg            sync.WaitGroup
@@ -46,6 +49,9 @@ func (r *reconnector) add(s *Subscriptions) {
 func (r *reconnector) close() {
 	r.mu.Lock()
 	r.closed = true
+	if r.found != nil {
+		r.found.Stop()
+	}
 	r.mu.Unlock()
 	r.wg.Wait()
 }
@@ -67,7 +73,15 @@ func (r *reconnector) reconnect(key string) {
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed || r.client.Mode() == rueidis.ClientModeCluster || now.Before(r.last.Add(r.pause)) {
+	if r.closed || r.client.Mode() == rueidis.ClientModeCluster {
+		return
+	}
+	if r.found == nil {
+		r.found = time.AfterFunc(replaceLast, r.replace)
+	} else {
+		r.found.Reset(replaceLast)
+	}
+	if now.Before(r.last.Add(r.pause)) {
 		return
 	}
 	if now.After(r.last.Add(replaceForgotten)) {
@@ -77,8 +91,19 @@ func (r *reconnector) reconnect(key string) {
 	}
 	r.last = now
 	r.wg.Go(func() { r.quit(key) })
-	for _, s := range slices.Clone(r.subscriptions) {
+	for _, s := range r.subscriptions {
 		s.replace()
+	}
+}
+
+// replace has the subscriptions look for the master.
+func (r *reconnector) replace() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.subscriptions {
+		if !r.closed {
+			s.replace()
+		}
 	}
 }
 
