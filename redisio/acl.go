@@ -96,6 +96,14 @@ var synchronizers = []Rights{
 		keys:     []derived{{from: Calls, more: ":*"}},
 		channels: []derived{{from: PermitsChannel}},
 	}),
+	system.and(Rights{
+		Kind: "permits that expire",
+		scripts: []*scripts.Script{
+			scripts.PermitsAcquire, scripts.PermitsRelease, scripts.PermitsRenew, scripts.PermitsSet, scripts.PermitsInspect,
+		},
+		keys:     []derived{{from: Calls, more: ":*"}, {from: Taken}},
+		channels: []derived{{from: PermitsChannel}},
+	}),
 }
 
 // ACL returns the rights for the kinds of locks: each kind on one Redis, MultiLocks of any of

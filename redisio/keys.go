@@ -20,6 +20,9 @@ func Timeouts(name string) string { return prefix("redisson_lock_timeout", name)
 // ReadWriteChannel returns the pub/sub channel for the release of a read/write lock.
 func ReadWriteChannel(name string) string { return prefix("redisson_rwlock", name) }
 
+// Taken returns the key of the sorted set of the permits that are taken, and when they expire.
+func Taken(name string) string { return Holds(name) + ":timeout" }
+
 // Line returns the key of the line of processes that wait for a lock; Redisson has no such key.
 func Line(name string) string { return prefix("lockkeeper_line", name) }
 
@@ -30,7 +33,7 @@ func Waiters(name string) string { return prefix("lockkeeper_waiters", name) }
 // TurnChannel returns the channel on which a client hears of the locks that are transferred to it.
 func TurnChannel(client string) string { return "lockkeeper_turn:" + client }
 
-// PermitsChannel returns the pub/sub channel of the permits of a semaphore.
+// PermitsChannel returns the pub/sub channel of the permits of a semaphore, also of those that expire.
 func PermitsChannel(name string) string { return prefix("redisson_sc", name) }
 
 // Calls returns the prefix of the keys in which clients keep their last commands about a name,

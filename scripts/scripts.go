@@ -243,4 +243,5 @@ var All = []*Script{
 	ReadWriteSet, ReadWriteRelease, ReadWriteRenew, ReadWriteYield, ReadWriteForceRelease, ReadWriteInspect, CountWaiters,
 	SemaphoreAcquire, SemaphoreAdd, SemaphoreSet, SemaphoreDrain, SemaphoreInspect,
 	SystemRenew, SystemRemove, SystemInspect, SystemList,
+	PermitsAcquire, PermitsRelease, PermitsRenew, PermitsSet, PermitsInspect,
 }

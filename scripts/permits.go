@@ -1,0 +1,27 @@
+package scripts
+
+import _ "embed"
+
+var (
+	//go:embed permits.lua
+	permits string
+	//go:embed permits_acquire.lua
+	permitsAcquire string
+	//go:embed permits_release.lua
+	permitsRelease string
+	//go:embed permits_renew.lua
+	permitsRenew string
+	//go:embed permits_set.lua
+	permitsSet string
+	//go:embed permits_inspect.lua
+	permitsInspect string
+)
+
+// The operations on permits that expire.
+var (
+	PermitsAcquire = script("permits_acquire", once+permits+permitsAcquire, Shape{Numbers: 2})
+	PermitsRelease = script("permits_release", once+permits+permitsRelease, Shape{Numbers: 1})
+	PermitsRenew   = script("permits_renew", permits+permitsRenew, Shape{Texts: 1})
+	PermitsSet     = script("permits_set", once+permits+permitsSet, Shape{Numbers: 1})
+	PermitsInspect = script("permits_inspect", once+permits+permitsInspect, Shape{Numbers: 3})
+)

@@ -1,0 +1,39 @@
+-- Takes permits for the first of those who wait in a process, one for each, in their order, as long
+-- as there are any. Permits that have expired are free again.
+--
+-- KEYS[1]  the permits that are free, a string
+-- KEYS[2]  the permits that are taken, a sorted set: id, 16 bytes -> when it expires, in epoch ms
+-- KEYS[3]  the record of the client's last command
+-- ARGV[1]  the number of the command
+-- ARGV[2]  the channel, on which is published what is left of the permits that had expired
+-- ARGV[3…] the lease in ms and the id of each permit
+--
+-- Reply: {how many have their permits; in how many ms the next permit expires, -1 if none does}
+return once(KEYS[3], ARGV[1], function()
+  redis.call('ZADD', KEYS[2], 'XX', 0, NOBODY) -- first: a server out of memory refuses it
+  local now, free = epoch_ms(), count_of(KEYS[1]) or 0
+  local expired = redis.call('ZCOUNT', KEYS[2], 0, now)
+  local wanted = (#ARGV - 2) / 2
+  local served = math.max(math.min(free + expired, wanted), 0)
+  local first = redis.call('ZRANGE', KEYS[2], expired, expired, 'WITHSCORES')[2]
+  local reply = {served, first and tonumber(first) < NEVER and math.ceil(first - now) or -1}
+  if served + expired == 0 then
+    return reply
+  end
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], 1, 0)
+  local ttl = redis.call('PTTL', KEYS[1])
+  local left = free + expired - served
+  if expired > 0 and left > 0 then
+    redis.call('PUBLISH', ARGV[2], left)
+  end
+  return reply, function()
+    redis.call('INCRBY', KEYS[1], expired - served)
+    redis.call('ZREMRANGEBYSCORE', KEYS[2], 0, now)
+    for i = 3, 2 * served + 2, 2 do
+      redis.call('ZADD', KEYS[2], now + ARGV[i], ARGV[i + 1])
+    end
+    if ttl > 0 then
+      redis.call('PEXPIRE', KEYS[2], ttl) -- the permits end with what they are permits of
+    end
+  end
+end)

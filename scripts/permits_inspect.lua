@@ -1,0 +1,11 @@
+-- Counts permits. Those that have expired count as free.
+--
+-- KEYS[1]  the permits that are free, a string
+-- KEYS[2]  the permits that are taken, a sorted set: id, 16 bytes -> when it expires, in epoch ms
+-- ARGV     none
+--
+-- Reply: {free, taken, all}, three zeros if there are no permits
+local free = count_of(KEYS[1])
+local all = redis.call('ZCOUNT', KEYS[2], 0, '+inf')
+local taken = redis.call('ZCOUNT', KEYS[2], epoch_ms() + 1, '+inf')
+return {(free or 0) + all - taken, taken, free and free + all or 0}

@@ -1,0 +1,19 @@
+-- Gives the permits of a process a lease that starts now. A permit that has expired is not renewed,
+-- even if nobody has taken it since.
+--
+-- KEYS[1]  the permits that are taken, a sorted set: id, 16 bytes -> when it expires, in epoch ms
+-- ARGV[1]  the lease, ms
+-- ARGV[2…] the ids
+--
+-- Reply: a text that has for each of them "1" if it was renewed, or "0"
+redis.call('ZREM', KEYS[1], NOBODY) -- a server out of memory refuses no write after the first
+local now, renewed = epoch_ms(), {}
+for i = 2, #ARGV do
+  local until_ms = redis.call('ZSCORE', KEYS[1], ARGV[i])
+  local valid = until_ms and tonumber(until_ms) > now
+  if valid then
+    redis.call('ZADD', KEYS[1], 'XX', now + ARGV[1], ARGV[i])
+  end
+  renewed[i - 1] = valid and '1' or '0'
+end
+return table.concat(renewed)

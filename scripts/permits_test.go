@@ -1,0 +1,251 @@
+package scripts_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// A row of permits is
+//
+//	name | the permits before | arguments | reply | the permits after | what is told
+//
+// Permits are how many are free, if there is a number; those that are taken, each a letter with the
+// seconds from the start of the test until it expires, if it does; and the TTL of the number, "~60000",
+// and of those that are taken. The id of a permit is its letter, 16 times.
+const permitsRows = `
+permits_acquire
+enough                          | 3               | 30000 b 5000 a          | [2 -1]   | 1 a@5 b@30
+not for all                     | 1 z@40          | 30000 a 30000 b 30000 c | [1 40000] | 0 a@30 z@40
+none, and one never expires     | 0 a             | 30000 b                 | [0 -1]   | 0 a
+none since fewer were set       | -2 a@20         | 30000 b                 | [0 20000] | -2 a@20
+no permits                      |                 | 30000 b                 | [0 -1]   |
+expired                         | 0 a@-5 b@9 c@-1 | 30000 d                 | [1 9000] | 1 b@9 d@30 | 1
+expired, all taken again        | 0 a@-5 b        | 30000 d 30000 e         | [1 -1]   | 0 b d@30
+expired, since fewer were set   | -3 a@-5 b@-1    | 30000 d                 | [0 -1]   | -1
+expired, of no permits          | a@-5            | 30000 d                 | [1 -1]   | 0 d@30
+they end                        | 2 ~60000        | 30000 a                 | [1 -1]   | 1 a@30 ~60000 ~60000
+wrong type                      | x               | 30000 a                 | -WRONGTYPE | x
+
+permits_release
+one                             | 3 a@9 b         | a                       | [1]      | 4 b           | 4
+one that has expired            | 3 a@-9 b        | a                       | [1]      | 4 b           | 4
+several, some gone              | 3 a@9 b c       | a z c                   | [5]      | 5 b           | 2
+one twice                       | 3 a@9 b         | a a                     | [1]      | 4 b           | 4
+gone                            | 3 b             | a                       | [0]      | 3 b
+too many                        | -3 a@9 b        | a                       | [1]      | -2 b
+of no permits                   | a@9             | a                       | [1]      | 1             | 1
+32 at once                      | 0 a@9           | z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z a | [2147483648] | 1 | 1
+wrong type                      | x a@9           | a                       | -WRONGTYPE | x a@9
+
+permits_renew
+all                             | 1 a@9 b@40      | 30000 a b               | 11       | 1 a@30 b@30
+gone, expired, never expires    | 1 b@-1 c        | 30000 a b c             | 001      | 1 b@-1 c@30
+
+permits_set
+try                             |                 | try 10                  | [1]      | 10            | 10
+try, there are some             | 0 a             | try 10                  | [0]      | 0 a
+try nothing                     |                 | try 0                   | [1]      | 0
+more                            | 3 a b           | set 10                  | [1]      | 8 a b         | 10
+as many                         | 3 a b           | set 5                   | [1]      | 3 a b
+fewer than taken                | 3 a b           | set 1                   | [1]      | -1 a b        | 1
+none                            | 3 a b           | set 0                   | [1]      | -2 a b
+the first                       |                 | set 5                   | [1]      | 5             | 5
+add                             | 3 a b ~60000    | add 5                   | [1]      | 8 a b ~60000  | 5
+too many                        | 2147483640 a    | add 8                   | -ERR     | 2147483640 a
+add the first                   |                 | add 5                   | [1]      | 5             | 5
+subtract                        | 3 a b           | add -5                  | [1]      | -2 a b
+wrong type                      | x               | set 5                   | -WRONGTYPE | x
+
+permits_inspect
+some                            | 1 a@-1 b@9 c    |                         | [2 2 4]  | 1 a@-1 b@9 c
+none                            |                 |                         | [0 0 0]  |
+`
+
+type permitsRow struct {
+	script                                 *scripts.Script
+	name, before, args, reply, after, told string
+}
+
+func permitsTable() (rows []permitsRow) {
+	var of *scripts.Script
+	for line := range strings.Lines(permitsRows) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if !strings.Contains(line, "|") {
+			of = script(line)
+			continue
+		}
+		cells := append(split(line, "|"), "")[:6]
+		rows = append(rows, permitsRow{of, cells[0], cells[1], cells[2], cells[3], cells[4], cells[5]})
+	}
+	return rows
+}
+
+// numbered reports whether the script is one of those that have their effect once.
+func (r permitsRow) numbered() bool { return len(r.keys("")) == 3 }
+
+func (r permitsRow) keys(lock string) []string {
+	free, taken := lock, redisio.Taken(lock)
+	switch r.script {
+	case scripts.PermitsRenew:
+		return []string{taken}
+	case scripts.PermitsInspect:
+		return []string{free, taken}
+	}
+	return []string{free, taken, redisio.Calls(lock) + ":u"}
+}
+
+// run runs the script as the client's command of that number.
+func (r permitsRow) run(t *testing.T, d *db, lock string, number int) string {
+	t.Helper()
+	var args []string
+	if r.numbered() {
+		args = []string{strconv.Itoa(number), redisio.PermitsChannel(lock)}
+	}
+	for word := range strings.FieldsSeq(r.args) {
+		if len(word) == 1 && word[0] >= 'a' {
+			word = strings.Repeat(word, 16)
+		}
+		args = append(args, word)
+	}
+	return d.run(t, r.script, r.keys(lock), args)
+}
+
+func (d *db) putPermits(t *testing.T, lock, state string, start time.Time) {
+	t.Helper()
+	d.must(t, "DEL", lock, redisio.Taken(lock), redisio.Calls(lock)+":u")
+	for word := range strings.FieldsSeq(state) {
+		letter, seconds, ends := strings.Cut(word, "@")
+		switch _, err := strconv.Atoi(word); {
+		case word[0] == '~':
+			d.must(t, "PEXPIRE", lock, word[1:])
+		case err == nil, word == "x":
+			d.must(t, "SET", lock, word)
+		case ends:
+			d.must(t, "ZADD", redisio.Taken(lock), strconv.Itoa(int(start.UnixMilli())+1000*number(t, seconds)), strings.Repeat(letter, 16))
+		default:
+			d.must(t, "ZADD", redisio.Taken(lock), "922337203685477", strings.Repeat(letter, 16))
+		}
+	}
+}
+
+// permits reads what putPermits puts; the times are in ms.
+func (d *db) permits(t *testing.T, lock string, start time.Time) string {
+	t.Helper()
+	words := strings.Fields(strings.TrimSuffix(d.do(t, "GET", lock), "(nil)"))
+	taken := strings.Fields(strings.Trim(d.do(t, "EVAL", "return redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')", "1", redisio.Taken(lock)), "[]"))
+	for i := 0; i < len(taken); i += 2 {
+		word := taken[i][:1]
+		if taken[i] != strings.Repeat(word, 16) {
+			t.Errorf("the id %q is taken", taken[i])
+		}
+		if taken[i+1] != "922337203685477" {
+			word += fmt.Sprint("@", number(t, taken[i+1])-int(start.UnixMilli()))
+		}
+		taken[i/2] = word
+	}
+	taken = taken[:len(taken)/2]
+	slices.Sort(taken)
+	words = append(words, taken...)
+	for _, key := range []string{lock, redisio.Taken(lock)} {
+		if ttl := d.do(t, "PTTL", key); ttl[0] != '-' {
+			words = append(words, "~"+ttl)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func (r permitsRow) expect(t *testing.T, d *db, what, lock string, start time.Time, reply string) {
+	t.Helper()
+	if !agree(reply, r.reply, time.Since(start)) {
+		t.Errorf("%s: reply %q, want %q", what, reply, r.reply)
+	}
+	if got := d.permits(t, lock, start); !agree(got, r.after, time.Since(start)) {
+		t.Errorf("%s: the permits are %q, want %q", what, got, r.after)
+	}
+}
+
+func TestPermits(t *testing.T) {
+	eachRedis(t, func(t *testing.T, d *db) {
+		for _, r := range permitsTable() {
+			t.Run(r.script.Name+"/"+r.name, func(t *testing.T) {
+				lock, start, told := redistest.Name(t), time.Now(), r.told
+				d.putPermits(t, lock, r.before, start)
+				for _, what := range []string{"the command", "the command again"} {
+					r.expect(t, d, what, lock, start, r.run(t, d, lock, 7))
+					if got := d.told(t, lock); got != told {
+						t.Errorf("%s: told %q, want %q", what, got, told)
+					}
+					told = ""
+				}
+				if r.numbered() && r.reply[0] != '-' {
+					r.reply = "-LATE"
+					r.expect(t, d, "an earlier command", lock, start, r.run(t, d, lock, 6))
+				}
+			})
+		}
+	})
+}
+
+// A command of a permit's that is refused in the middle, whatever its user lacks, has done nothing:
+// when the user has all rights, it has its effect. Nor has one that is refused when the server is out
+// of memory; and then permits are given back and renewed all the same.
+func TestPermitsRefused(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	admin := connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}})
+	admin.must(t, "ACL", "SETUSER", "somebody", "on", ">secret", "~*", "&*", "+@all")
+	somebody := &db{Client: connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}, Username: "somebody", Password: "secret"}).Client}
+	refused := map[*scripts.Script]int{}
+	for _, r := range permitsTable() {
+		if r.reply[0] == '-' || r.script == scripts.PermitsInspect {
+			continue
+		}
+		lock := redistest.Name(t)
+		rules := []string{"~* resetchannels +@all"}
+		for _, command := range r.script.Commands() {
+			rules = append(rules, "~* &* +@all -"+command)
+		}
+		for i, key := range r.keys(lock) {
+			others := "~" + strings.Join(slices.Delete(r.keys(lock), i, i+1), " ~")
+			rules = append(rules, others+" &* +@all", others+" %R~"+key+" &* +@all")
+		}
+		try := func(what string, by *db, before, after func()) (refused bool) {
+			start := time.Now()
+			admin.putPermits(t, lock, r.before, start)
+			before()
+			reply := r.run(t, by, lock, 7)
+			after()
+			what = fmt.Sprintf("%s, %s, %s", r.script.Name, r.name, what)
+			if refused = strings.HasPrefix(reply, "-"); refused {
+				reply = r.run(t, admin, lock, 7)
+			}
+			r.expect(t, admin, what, lock, start, reply)
+			return refused
+		}
+		for _, rule := range rules {
+			if try("with "+rule, somebody, func() { admin.must(t, strings.Fields("ACL SETUSER somebody reset on >secret "+rule)...) }, func() {}) {
+				refused[r.script]++
+			}
+		}
+		full := func(most string) func() { return func() { admin.must(t, "CONFIG", "SET", "maxmemory", most) } }
+		if try("out of memory", admin, full("1"), full("0")) && regexp.MustCompile("release|renew").MatchString(r.script.Name) {
+			t.Errorf("%s, %s: refused for want of memory", r.script.Name, r.name)
+		}
+	}
+	if len(refused) != 4 {
+		t.Errorf("refused: %v", refused)
+	}
+}
