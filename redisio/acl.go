@@ -104,6 +104,12 @@ var synchronizers = []Rights{
 		keys:     []derived{{from: Calls, more: ":*"}, {from: Taken}},
 		channels: []derived{{from: PermitsChannel}},
 	}),
+	system.and(Rights{
+		Kind:     "latch",
+		scripts:  []*scripts.Script{scripts.LatchSet, scripts.LatchCountDown, scripts.LatchInspect},
+		keys:     []derived{{from: Calls, more: ":*"}, {from: Counted}},
+		channels: []derived{{from: LatchChannel}},
+	}),
 }
 
 // ACL returns the rights for the kinds of locks: each kind on one Redis, MultiLocks of any of

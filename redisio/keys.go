@@ -40,6 +40,14 @@ func PermitsChannel(name string) string { return prefix("redisson_sc", name) }
 // which must not be carried out twice; Redisson has no such keys.
 func Calls(name string) string { return prefix("lockkeeper_calls", name) }
 
+// LatchChannel returns the pub/sub channel of a latch. Redisson puts the name into braces even if it
+// brings its own.
+func LatchChannel(name string) string { return "redisson_countdownlatch__channel__{" + name + "}" }
+
+// Counted returns the key of the set of those who have counted a latch down by id; Redisson has no
+// such key.
+func Counted(name string) string { return prefix("lockkeeper_counted", name) }
+
 // Memory returns the key of the record of how old the memory of a RedLock's server is; there is
 // one per key prefix.
 func Memory(keyPrefix string) string { return keyPrefix + "lockkeeper_memory" }

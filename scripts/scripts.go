@@ -160,6 +160,12 @@ var (
 	semaphoreDrain string
 	//go:embed semaphore_inspect.lua
 	semaphoreInspect string
+	//go:embed latch_set.lua
+	latchSet string
+	//go:embed latch_count_down.lua
+	latchCountDown string
+	//go:embed latch_inspect.lua
+	latchInspect string
 
 	//go:embed system_renew.lua
 	systemRenew string
@@ -227,6 +233,13 @@ var (
 	SemaphoreInspect = script("semaphore_inspect", once+semaphoreInspect, Shape{Numbers: 2})
 )
 
+// The operations on the latch.
+var (
+	LatchSet       = script("latch_set", once+latchSet, Shape{Numbers: 2})
+	LatchCountDown = script("latch_count_down", once+latchCountDown, Shape{Numbers: 1})
+	LatchInspect   = script("latch_inspect", once+latchInspect, Shape{Numbers: 1})
+)
+
 // The operations on the records in which Systems say who they are.
 var (
 	SystemRenew   = script("system_renew", systemRenew, Shape{Numbers: 1})
@@ -242,6 +255,7 @@ var All = []*Script{
 	SyncQueue, FairForceRelease, FairInspect,
 	ReadWriteSet, ReadWriteRelease, ReadWriteRenew, ReadWriteYield, ReadWriteForceRelease, ReadWriteInspect, CountWaiters,
 	SemaphoreAcquire, SemaphoreAdd, SemaphoreSet, SemaphoreDrain, SemaphoreInspect,
+	LatchSet, LatchCountDown, LatchInspect,
 	SystemRenew, SystemRemove, SystemInspect, SystemList,
 	PermitsAcquire, PermitsRelease, PermitsRenew, PermitsSet, PermitsInspect,
 }

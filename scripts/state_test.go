@@ -22,15 +22,20 @@ import (
 // somebody who is not in the queue, "+v:3@50", and the TTL of the queue, "~60000".
 //
 // A synchronizer is a string. Behind a comma come the records of the clients' last commands, which
-// last for callTTL: each as "%<client>.<number of the command>.<reply, with dots>", unless it was none.
+// last for callTTL: each as "%<client>.<number of the command>.<reply, with dots>", unless it was none;
+// and the ids by which a latch was counted down, "&a &b", which last for idTTL.
 
-const callTTL = "3600000"
+const (
+	callTTL = "3600000"
+	idTTL   = "604800000"
+)
 
 // names replaces what the keys and channels of a lock are called in the tables.
 func names(lock string) *strings.Replacer {
 	tag := "{" + lock + "}"
 	return strings.NewReplacer("NAME", lock, "HOLDS", tag, "RECORD", "record "+tag,
-		"RWCHANNEL", "redisson_rwlock:"+tag, "CHANNEL", "redisson_lock__channel:"+tag, "PERMITS", "redisson_sc:"+tag, "CALLS", "lockkeeper_calls:"+tag, "TOKENS", "redisson_lock_token:"+tag,
+		"RWCHANNEL", "redisson_rwlock:"+tag, "CHANNEL", "redisson_lock__channel:"+tag, "PERMITS", "redisson_sc:"+tag, "LATCH", "redisson_countdownlatch__channel__"+tag,
+		"CALLS", "lockkeeper_calls:"+tag, "COUNTED", "lockkeeper_counted:"+tag, "TOKENS", "redisson_lock_token:"+tag,
 		"QUEUE", "redisson_lock_queue:"+tag, "TIMEOUTS", "redisson_lock_timeout:"+tag,
 		"LINE", "lockkeeper_line:"+tag, "WAITERS", "lockkeeper_waiters:"+tag, "SETTINGS", "5000 1 0")
 }
@@ -115,6 +120,9 @@ func (d *db) put(t *testing.T, lock, state string, start time.Time) {
 		case word[0] == '%':
 			record, said, _ := strings.Cut(word[1:], ".")
 			d.must(t, "SET", what("CALLS:")+record, strings.ReplaceAll(said, ".", " "), "PX", callTTL)
+		case word[0] == '&':
+			d.must(t, "SADD", what("COUNTED"), word[1:])
+			d.must(t, "PEXPIRE", what("COUNTED"), idTTL)
 		case word == "/":
 			key = what("TOKENS")
 		case word == "queue", word == "timeouts", word == "line":
@@ -168,7 +176,7 @@ table.sort(all)
 for _, key in ipairs(all) do
   local kind = redis.call('TYPE', key).ok
   if kind ~= 'none' then
-    local value = redis.call(unpack(({hash = {'HGETALL', key}, string = {'GET', key}, list = {'LRANGE', key, 0, -1}, zset = {'ZRANGE', key, 0, -1, 'WITHSCORES'}})[kind]))
+    local value = redis.call(unpack(({hash = {'HGETALL', key}, string = {'GET', key}, list = {'LRANGE', key, 0, -1}, set = {'SMEMBERS', key}, zset = {'ZRANGE', key, 0, -1, 'WITHSCORES'}})[kind]))
     table.insert(lines, table.concat({key, kind, redis.call('PTTL', key), type(value) == 'table' and table.concat(value, '\t') or value}, '\t'))
   end
 end
@@ -209,6 +217,12 @@ func (d *db) state(t *testing.T, lock string, start time.Time, wantTTLs bool) st
 		case strings.HasPrefix(key, what("CALLS:")):
 			leases += ", %" + strings.TrimPrefix(key, what("CALLS:")) + "." + strings.Join(strings.Fields(value[0]), ".")
 			if !agree(ttl, callTTL, time.Since(start)) {
+				leases += " " + ttl
+			}
+		case key == what("COUNTED"):
+			slices.Sort(value)
+			leases += ", &" + strings.Join(value, " &")
+			if !agree(ttl, idTTL, time.Since(start)) {
 				leases += " " + ttl
 			}
 		case key == what("LINE") && kind == "hash":

@@ -32,7 +32,7 @@ type row struct {
 	after               []string // of each lock
 }
 
-var rows, forms = parse(plainRows + allRows() + yieldRows + fairRows + readWriteRows + semaphoreRows)
+var rows, forms = parse(plainRows + allRows() + yieldRows + fairRows + readWriteRows + semaphoreRows + latchRows)
 
 func parse(tables string) (rows []row, forms map[*scripts.Script]string) {
 	forms = map[*scripts.Script]string{}

@@ -1,0 +1,64 @@
+-- Counts a latch down, for all who want to in a process. Who has an id is counted once.
+--
+-- The ids of those who were counted stand in a set beside the latch until it opens. Redisson does not
+-- know the set: it may open the latch, and close it again, and then the ids are those of another
+-- latch. So a latch that has been counted down by id has a TTL, of a century: counting down keeps the
+-- TTL, and a latch that is closed again has none.
+--
+-- KEYS[1]  the latch, a string: how many count-downs are missing
+-- KEYS[2]  the record of the client's last command
+-- KEYS[3]  the set of the ids; it lasts for a week after the last count-down by id
+-- ARGV[1]  the number of the command
+-- ARGV[2]  the latch's channel, on which it is published that the latch is open
+-- ARGV[3]  how many count down without an id
+-- ARGV[4…] the ids
+--
+-- Reply: {the count then; 0 if the latch is open}
+local WEEK, CENTURY = 604800000, 3155760000000 -- in ms
+return once(KEYS[2], ARGV[1], function()
+  local count = count_of(KEYS[1]) or 0
+  if count <= 0 then
+    return {0}
+  end
+  local known = redis.call('PTTL', KEYS[1]) >= 0 -- what is in the set
+  local stale = not known and redis.call('EXISTS', KEYS[3]) == 1
+  local down, seen, new = tonumber(ARGV[3]), {}, {}
+  for i = 4, #ARGV do
+    local id = ARGV[i]
+    if not seen[id] and not (known and redis.call('SISMEMBER', KEYS[3], id) == 1) then
+      seen[id] = true
+      table.insert(new, id)
+    end
+  end
+  count = count - down - #new
+  if down + #new == 0 then
+    return {count}
+  elseif count <= 0 then
+    redis.call('PUBLISH', ARGV[2], '0')
+    return {0}, function() redis.call('DEL', KEYS[1], KEYS[3]) end
+  end
+  return {count}, function()
+    redis.call('DECRBY', KEYS[1], down + #new)
+    if #new == 0 then
+      return
+    end
+    -- What may be refused comes first, since only the count is put back.
+    local ok, problem = pcall(function()
+      redis.call('PEXPIRE', KEYS[3], WEEK)
+      redis.call('SADD', KEYS[3], unpack(new))
+      redis.call('PEXPIRE', KEYS[3], WEEK)
+      if stale then
+        redis.call('DEL', KEYS[3])
+        redis.call('SADD', KEYS[3], unpack(new))
+        redis.call('PEXPIRE', KEYS[3], WEEK)
+      end
+      if not known then
+        redis.call('PEXPIRE', KEYS[1], CENTURY)
+      end
+    end)
+    if not ok then
+      redis.call('INCRBY', KEYS[1], down + #new)
+      error(problem, 0)
+    end
+  end
+end)
