@@ -1,0 +1,129 @@
+package lockkeeper.driver;
+
+import java.util.concurrent.TimeUnit;
+import org.redisson.api.RAtomicLong;
+import org.redisson.api.RCountDownLatch;
+import org.redisson.api.RPermitExpirableSemaphore;
+import org.redisson.api.RSemaphore;
+import org.redisson.api.RedissonClient;
+
+/** What is not a lock: semaphores, semaphores whose permits expire, and latches. */
+final class Synchronizers {
+    private Synchronizers() {
+    }
+
+    static Answer semaphore(RedissonClient client, Request request) throws InterruptedException {
+        RSemaphore semaphore = client.getSemaphore(request.text("name"));
+        Answer ok = Answer.ok(request.id());
+        int n = (int) request.number("n", 1);
+        return switch (request.text("op")) {
+            case "set" -> ok.with("done", semaphore.trySetPermits(n));
+            case "add" -> {
+                semaphore.addPermits(n);
+                yield ok;
+            }
+            case "drain" -> ok.with("n", semaphore.drainPermits());
+            case "available" -> ok.with("n", semaphore.availablePermits());
+            case "acquire" -> timed(ok, () -> {
+                semaphore.acquire(n);
+                return true;
+            });
+            case "tryacquire" -> timed(ok, () -> request.has("wait")
+                    ? semaphore.tryAcquire(n, request.number("wait"), TimeUnit.MILLISECONDS)
+                    : semaphore.tryAcquire(n));
+            case "release" -> {
+                ok.with("at", EpochClock.micros());
+                semaphore.release(n);
+                yield ok;
+            }
+            case "crowd" -> crowd(client, request, () -> {
+                semaphore.acquire();
+                return semaphore::release;
+            });
+            default -> throw new IllegalArgumentException("unknown op: " + request.text("op"));
+        };
+    }
+
+    static Answer permits(RedissonClient client, Request request) throws InterruptedException {
+        RPermitExpirableSemaphore permits = client.getPermitExpirableSemaphore(request.text("name"));
+        Answer ok = Answer.ok(request.id());
+        return switch (request.text("op")) {
+            case "set" -> ok.with("done", permits.trySetPermits((int) request.number("n")));
+            case "available" -> ok.with("n", permits.availablePermits());
+            case "acquire" -> {
+                String id = request.has("lease")
+                        ? permits.acquire(request.number("lease"), TimeUnit.MILLISECONDS)
+                        : permits.acquire();
+                yield ok.with("held", true).with("id", id).with("at", EpochClock.micros());
+            }
+            case "tryacquire" -> {
+                String id = permits.tryAcquire(request.number("wait", 0), request.number("lease", -1), TimeUnit.MILLISECONDS);
+                ok.with("held", id != null).with("at", EpochClock.micros());
+                yield id == null ? ok : ok.with("id", id);
+            }
+            case "release" -> {
+                ok.with("at", EpochClock.micros());
+                permits.release(request.text("id"));
+                yield ok;
+            }
+            case "crowd" -> crowd(client, request, () -> {
+                String id = permits.acquire();
+                return () -> permits.release(id);
+            });
+            default -> throw new IllegalArgumentException("unknown op: " + request.text("op"));
+        };
+    }
+
+    static Answer latch(RedissonClient client, Request request) throws InterruptedException {
+        RCountDownLatch latch = client.getCountDownLatch(request.text("name"));
+        Answer ok = Answer.ok(request.id());
+        return switch (request.text("op")) {
+            case "set" -> ok.with("done", latch.trySetCount(request.number("n")));
+            case "count" -> ok.with("n", latch.getCount());
+            case "down" -> {
+                ok.with("at", EpochClock.micros());
+                for (long i = request.number("n", 1); i > 0; i--) {
+                    latch.countDown();
+                }
+                yield ok;
+            }
+            case "wait" -> timed(ok, () -> {
+                if (request.has("wait")) {
+                    return latch.await(request.number("wait"), TimeUnit.MILLISECONDS);
+                }
+                latch.await();
+                return true;
+            });
+            default -> throw new IllegalArgumentException("unknown op: " + request.text("op"));
+        };
+    }
+
+    /** Takes one permit; what it returns gives it back. */
+    private interface Take {
+        Runnable take() throws InterruptedException;
+    }
+
+    /** Takes a permit again and again, and counts at key= how many have one at once. */
+    private static Answer crowd(RedissonClient client, Request request, Take permit) throws InterruptedException {
+        RAtomicLong inside = client.getAtomicLong(request.text("key"));
+        long most = 0;
+        for (long i = request.number("rounds"); i > 0; i--) {
+            Runnable giveBack = permit.take();
+            most = Math.max(most, inside.incrementAndGet());
+            inside.decrementAndGet();
+            giveBack.run();
+        }
+        return Answer.ok(request.id()).with("most", most);
+    }
+
+    private interface Attempt {
+        boolean run() throws InterruptedException;
+    }
+
+    private static Answer timed(Answer answer, Attempt attempt) throws InterruptedException {
+        long start = System.nanoTime();
+        boolean held = attempt.run();
+        long at = EpochClock.micros();
+        return answer.with("held", held).with("nanos", System.nanoTime() - start).with("at", at);
+    }
+}
