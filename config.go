@@ -64,8 +64,9 @@ type Config struct {
 	// lines wait for it; further lines are dropped, and a line reports how many. Close waits
 	// for it for at most a second.
 	Logger *slog.Logger
-	// Meter receives the metrics. Default: nothing is measured. Its instruments are used on a
-	// goroutine of their own and may block or panic; what is counted meanwhile is added later.
+	// Meter receives the metrics, which docs/operate.md lists. Default: nothing is measured. Its
+	// instruments are used on a goroutine of their own and may block or panic; what is counted
+	// meanwhile is added later, except for values of histograms beyond 4096.
 	Meter metric.Meter
 	// Middleware handles the requests by message before their lock does, outermost first: for
 	// tracing, or to refuse requests. It sees no requests of goroutines, no timers and no

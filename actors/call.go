@@ -88,6 +88,8 @@ type Holder interface {
 
 func (call *Call) asked() Op { return call.Op }
 
+func (call *Call) kind() messages.Kind { return kindOf(call) }
+
 func (call *Call) since() lock.Instant { return call.from }
 
 func (call *Call) answered(s *lockState, a lock.Answer) {

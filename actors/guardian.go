@@ -123,7 +123,7 @@ func (g *guardian) spawn(ctx actor.Context, key lockKey, kind messages.Kind, mem
 	g.children[pid.Id] = s
 	g.rt.table.put(s)
 	s.registerWithMembers()
-	g.rt.metrics.locks(1)
+	g.rt.metrics.changed(lockActors, 1)
 	return s
 }
 
@@ -148,9 +148,11 @@ func (r *Runtime) refuse(m any, sender *actor.PID, reason lock.Reason, detail st
 		r.host.warn("a request without a sender was refused", "lock", by.lock.GetName(), "detail", detail)
 	case by != nil:
 		r.deliver(by.replyTo, by.message(r, refusal(by.op, reason, detail)))
+		r.metrics.turnedAway(by, reason)
 	default:
 		if call, ok := m.(*Call); ok {
 			call.refuse(reason, detail)
+			r.metrics.turnedAway(call, reason)
 		}
 	}
 }
@@ -177,7 +179,7 @@ func (g *guardian) gone(pid *actor.PID) {
 	g.rt.table.drop(s)
 	s.unregisterWithMembers()
 	g.release(s.key)
-	g.rt.metrics.locks(-1)
+	g.rt.metrics.changed(lockActors, -1)
 	g.checkClosed()
 }
 

@@ -10,10 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/metric/noop"
-
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
@@ -126,52 +122,5 @@ func TestAPanickingRecipient(t *testing.T) {
 	h.drain()
 	if got := log.logged(); len(got) != 1 || !strings.Contains(got[0], "lock=orders panic=the recipient") {
 		t.Errorf("logged %q", got)
-	}
-}
-
-type countingMeter struct {
-	noop.Meter
-	add func(name string, n int64, attributes attribute.Set)
-}
-
-func (m countingMeter) Int64Counter(name string, _ ...metric.Int64CounterOption) (metric.Int64Counter, error) {
-	return countingCounter{add: func(n int64, a attribute.Set) { m.add(name, n, a) }}, nil
-}
-
-type countingCounter struct {
-	noop.Int64Counter
-	add func(n int64, attributes attribute.Set)
-}
-
-func (c countingCounter) Add(_ context.Context, n int64, options ...metric.AddOption) {
-	c.add(n, metric.NewAddConfig(options).Attributes())
-}
-
-// Whatever happens while the meter blocks is counted when it moves again.
-func TestABlockedMeterMissesNothing(t *testing.T) {
-	entered, gate := make(chan struct{}, 1), make(chan struct{})
-	counted := map[string]int64{}
-	var once sync.Once
-	h, _ := testHost(nil)
-	m := newMetrics(countingMeter{add: func(name string, n int64, a attribute.Set) {
-		once.Do(func() { entered <- struct{}{}; <-gate })
-		counted[name+" "+a.Encoded(attribute.DefaultEncoder())] += n
-	}}, h)
-	const n = 10 * hostQueueLimit
-	for i := range n {
-		m.answered(lock.Answer{Kind: lock.Granted, HandedOn: i%2 == 0})
-		if i == 0 {
-			await(t, "the meter is told", entered)
-		}
-		m.lost(lock.Expired)
-	}
-	close(gate)
-	await(t, "the meter has been told", h.meter.idle())
-	for what, want := range map[string]int64{
-		"lockkeeper.granted handed_on=true": n / 2, "lockkeeper.granted handed_on=false": n / 2, "lockkeeper.lost reason=expired": n,
-	} {
-		if counted[what] != want {
-			t.Errorf("%s: %d were counted, want %d", what, counted[what], want)
-		}
 	}
 }

@@ -44,6 +44,7 @@ func (s *lockState) giveUp(reason lock.Reason, detail string) {
 		s.perform(&lock.Effect{Kind: lock.Reply, Ref: by, Answer: refusal(OpInspect, reason, detail)})
 	}
 	s.inspections = nil
+	s.gauge()
 	s.stopListening()
 	s.cleanUp()
 	s.leaving.check(s)

@@ -37,7 +37,6 @@ func (a *lockActor) Receive(ctx actor.Context) {
 	case *Call:
 		s.called(m)
 	case *replied:
-		s.rt.metrics.replied(m.result)
 		stale := slices.ContainsFunc(m.busy, s.isStale)
 		if m.busy != nil {
 			s.busy = m.busy

@@ -63,6 +63,7 @@ type lockState struct {
 	wakeAt lock.Instant
 	// idleSince is when the lock became idle, 0 while it is not.
 	idleSince lock.Instant
+	gauges    gauges
 
 	// ctx is the context of the message being handled, nil between messages.
 	ctx actor.Context
@@ -171,6 +172,7 @@ func (s *lockState) carryOut() {
 	if buffer := s.lock.TakeBuffer(); buffer != nil {
 		s.rt.buffers.Put(buffer)
 	}
+	s.gauge()
 	if s.closing && s.idle() {
 		s.retire()
 		return
@@ -190,21 +192,25 @@ func (s *lockState) perform(e *lock.Effect) {
 		if e.Answer.Kind == lock.Granted {
 			s.rt.server.Outlive(e.Answer.Until)
 		}
-		e.Ref.(replier).answered(s, e.Answer)
-		s.rt.metrics.answered(e.Answer)
+		by := e.Ref.(replier)
+		since := by.since()
+		by.answered(s, e.Answer)
+		s.rt.metrics.answered(by, e.Answer, since, s.now)
 		if e.Answer.Kind == lock.ForceReleased && e.Answer.Count > 0 {
 			s.warnSharers()
 		}
 	case lock.TellLost:
 		e.Ref.(replier).lost(s, e.Answer)
-		s.rt.metrics.lost(e.Answer.Reason)
+		s.rt.metrics.lost(e.Ref.(replier), e.Answer.Reason)
 		s.rt.host.warn("lease lost", "lock", s.label, "reason", e.Answer.Reason.String(), "detail", e.Answer.Detail)
 	case lock.TellAtRisk:
 		e.Ref.(replier).atRisk(s, e.Answer)
-		s.rt.metrics.atRisk()
+		s.rt.metrics.atRisk(e.Ref.(replier))
 		s.rt.host.warn("lease at risk", "lock", s.label, "detail", e.Answer.Detail)
 	case lock.HoldEnded:
-		e.Ref.(replier).over(s)
+		by := e.Ref.(replier)
+		by.over(s)
+		s.rt.metrics.held(by, s.now-by.since())
 	case lock.Subscribe:
 		s.listen(e.Term)
 	case lock.Unsubscribe:

@@ -14,8 +14,9 @@ import (
 
 // replier is whoever made a request; to package lock it is the Ref of requests and answers.
 type replier interface {
-	// asked is what was requested.
+	// asked is what was requested, of a lock of that kind.
 	asked() Op
+	kind() messages.Kind
 	// answered delivers the one answer to a request.
 	answered(s *lockState, a lock.Answer)
 	// lost and atRisk tell a holder about its hold.
@@ -54,6 +55,8 @@ func (l *messageRequest) ownerPID() *actor.PID {
 	}
 	return l.owner.pid
 }
+
+func (l *messageRequest) kind() messages.Kind { return l.lock.GetKind() }
 
 func (l *messageRequest) since() lock.Instant { return l.from }
 

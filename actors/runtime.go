@@ -89,6 +89,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		ended:   make(chan struct{}),
 	}
 	r.metrics = newMetrics(cfg.Meter, r.host)
+	r.redis.Watch(r.metrics.watch())
 	r.options = protocol.Options{
 		Client: r.id, WaiterTimeout: cfg.WaiterTimeout,
 		Line: protocol.Line{

@@ -99,6 +99,7 @@ func (c *channels) add(m *subscribe) {
 	if states == nil {
 		states = map[*lockState]*subscribe{}
 		c.listeners[m.channel.Name] = states
+		c.rt.metrics.changed(subscriptions, 1)
 	}
 	states[m.state] = m
 }
@@ -116,6 +117,7 @@ func (c *channels) drop(m *unsubscribe) (last bool) {
 		return false
 	}
 	delete(c.listeners, m.channel.Name)
+	c.rt.metrics.changed(subscriptions, -1)
 	return true
 }
 

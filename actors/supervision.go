@@ -95,6 +95,7 @@ func (s *lockState) refuse(m any, sender *actor.PID, reason lock.Reason, detail 
 	switch m := m.(type) {
 	case *Call:
 		m.refuse(reason, detail)
+		s.rt.metrics.turnedAway(m, reason)
 	case *inspection:
 		if _, owed := s.inspections[m.by]; owed {
 			delete(s.inspections, m.by)
@@ -103,6 +104,7 @@ func (s *lockState) refuse(m any, sender *actor.PID, reason lock.Reason, detail 
 	default:
 		if by := messageRequestOf(m, sender); by != nil {
 			by.answered(s, refusal(by.op, reason, detail))
+			s.rt.metrics.turnedAway(by, reason)
 		}
 	}
 }

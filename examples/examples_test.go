@@ -96,6 +96,22 @@ bert leads no more: lockkeeper: hold "leader": lock was lost: the lock was force
 bert leads
 bert leads no more: the process is stopped
 `,
+	"metrics": `
+a second one is refused: true
+lockkeeper_actors 0
+lockkeeper_grants_total{lockkeeper_kind="plain",lockkeeper_way="redis"} 1
+lockkeeper_grants_total{lockkeeper_kind="plain",lockkeeper_way="reentry"} 1
+lockkeeper_hold_duration_seconds_count{lockkeeper_kind="plain"} 1
+lockkeeper_holds{lockkeeper_kind="plain"} 0
+lockkeeper_redis_call_duration_seconds_count{lockkeeper_result="done",lockkeeper_script="acquire"} 2
+lockkeeper_redis_call_duration_seconds_count{lockkeeper_result="done",lockkeeper_script="release"} 2
+lockkeeper_redis_call_duration_seconds_count{lockkeeper_result="done",lockkeeper_script="system_remove"} 1
+lockkeeper_redis_call_duration_seconds_count{lockkeeper_result="done",lockkeeper_script="system_renew"} …
+lockkeeper_refusals_total{lockkeeper_kind="plain",lockkeeper_reason="held"} 1
+lockkeeper_wait_duration_seconds_count{lockkeeper_kind="plain",lockkeeper_result="granted"} 2
+lockkeeper_wait_duration_seconds_count{lockkeeper_kind="plain",lockkeeper_result="refused"} 1
+lockkeeper_waiters{lockkeeper_kind="plain"} 0
+`,
 	"orders": `
 anna is packing order 1001
 bert skips order 1001: somebody is shipping it

@@ -25,6 +25,7 @@ type pool struct {
 	client  rueidis.Client
 	cluster bool
 	stale   *reconnector
+	watch   Watch
 
 	// along is a call that is to go along with the next one.
 	along atomic.Pointer[Call]
@@ -184,10 +185,12 @@ func (p *pool) run(batch []Call) {
 	for i := range live {
 		commands[i] = live[i].command(p.client.B())
 	}
+	began := p.watch.began()
 	for i, result := range p.client.DoMulti(ctx, commands...) {
 		if unknownScript(result) {
 			result = p.client.Do(ctx, live[i].withSource(p.client.B()))
 		}
+		p.watch.called(&live[i], began, result)
 		p.stale.look(&live[i], result)
 		p.deliver(&live[i], result)
 	}
@@ -202,10 +205,12 @@ func (p *pool) runOne(c *Call) {
 func (p *pool) ask(c *Call) rueidis.RedisResult {
 	ctx := newUntil(c.Deadline)
 	defer ctx.forget()
+	began := p.watch.began()
 	result := p.client.Do(ctx, c.command(p.client.B()))
 	if unknownScript(result) {
 		result = p.client.Do(ctx, c.withSource(p.client.B()))
 	}
+	p.watch.called(c, began, result)
 	p.stale.look(c, result)
 	return result
 }

@@ -162,10 +162,15 @@ func (b renewalBatchCall) repliedBatch(p *pool, result rueidis.RedisResult) {
 			}
 			return
 		}
-		b.Replied(0, Reply{Err: p.moved(sorted)})
+		sorted = p.moved(sorted)
+		for range b {
+			p.watch.renewed(0, sorted)
+		}
+		b.Replied(0, Reply{Err: sorted})
 		return
 	}
 	for i, n := range b {
+		p.watch.renewed(renewed[i], nil)
 		n.To.Replied(n.Seq, Reply{N: [3]int64{renewed[i]}})
 	}
 }

@@ -52,6 +52,7 @@ type Subscriptions struct {
 	client   rueidis.Client
 	listener Listener
 	first    string
+	watch    *Watch
 
 	mu      sync.Mutex // guards what follows, and what is asked of the connections
 	want    map[string]struct{}
@@ -63,6 +64,7 @@ type Subscriptions struct {
 	lingering map[string]struct{}
 	since     time.Time
 	stale     bool // current is to be replaced at once
+	broke     bool // and nothing is confirmed since
 	started   bool
 
 	changed chan struct{}
@@ -79,6 +81,7 @@ func (r *Redis) NewSubscriptions(listener Listener, first string) *Subscriptions
 		client:    r.client,
 		listener:  listener,
 		first:     first,
+		watch:     &r.pool.watch,
 		want:      map[string]struct{}{first: {}},
 		lingering: map[string]struct{}{},
 		changed:   make(chan struct{}, 1),
@@ -195,7 +198,7 @@ func (s *Subscriptions) serve(connection *pubsub) {
 		timer.Stop()
 		cancel() // which ends the connection that is being prepared
 		s.mu.Lock()
-		s.current = nil
+		s.current, s.broke = nil, true
 		s.mu.Unlock()
 		s.others.Go(connection.end)
 	}()
@@ -311,7 +314,12 @@ func (s *Subscriptions) confirmed(by *pubsub, channel string) {
 	}
 	_, wanted := s.want[channel]
 	tell := wanted && asked && !told && (other == nil || !other.asked[channel])
+	again := s.broke
+	s.broke = false
 	s.mu.Unlock()
+	if again && s.watch.Reconnected != nil {
+		s.watch.Reconnected()
+	}
 	if tell {
 		s.listener.Subscribed(channel)
 	}

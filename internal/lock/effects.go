@@ -181,9 +181,10 @@ type Answer struct {
 	// FirstRef is the Ref of the hold's first request.
 	FirstRef any
 	Tokens   []int64
-	// HandedOn says that the lock was handed off inside this process.
-	HandedOn bool
-	Reason   Reason
+	// HandedOn says that the lock was handed off inside this process, Transferred that another
+	// process has transferred it.
+	HandedOn, Transferred bool
+	Reason                Reason
 	// TTL is the rest of the other holder's lease when last seen; negative if not known.
 	TTL    time.Duration
 	Detail string

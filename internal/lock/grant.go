@@ -103,8 +103,10 @@ func (l *Lock) grant(req *Request, handedOn bool) {
 	}
 	l.holds.add(own)
 	l.answer(req.Ref, Answer{
-		Kind: Granted, HoldID: req.ID, Count: 1, Until: l.holdUntil(own), Bound: own.until, FirstRef: own.ref, Tokens: own.tokens, HandedOn: handedOn,
+		Kind: Granted, HoldID: req.ID, Count: 1, Until: l.holdUntil(own), Bound: own.until, FirstRef: own.ref, Tokens: own.tokens,
+		HandedOn: handedOn, Transferred: l.lease.transferred,
 	})
+	l.lease.transferred = false
 	if l.repeats && req.Owner != 0 {
 		// Its owner's other requests would wait for itself: they are re-entries now.
 		for _, again := range l.queue.remove(func(w *Request) bool { return w.Owner == req.Owner }) {

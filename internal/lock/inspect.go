@@ -17,6 +17,16 @@ func (l *Lock) Next() any {
 	return l.queue.head().Ref
 }
 
+// Load returns how many holds there are and how many requests wait, and the Ref of the first of
+// them, nil if there is none.
+func (l *Lock) Load() (holds, waiters int, first any) {
+	holds, waiters = l.holds.len(), l.queue.len()
+	if first = l.holds.first.ref; holds == 0 {
+		first = l.Next()
+	}
+	return holds, waiters, first
+}
+
 // Snapshot is what this process knows of a lock, without asking Redis.
 type Snapshot struct {
 	HeldHere bool

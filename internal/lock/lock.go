@@ -122,6 +122,8 @@ type lease struct {
 	fixed bool
 	// atRisk: the last renewal has failed, and the holders are notified.
 	atRisk bool
+	// transferred: another process has transferred it, and it is not granted yet.
+	transferred bool
 	// lateMode: a command that was given up may still make it exclusive, or shared; by that mode.
 	lateMode [2]bool
 	// unackedTTL is the shortest TTL that such a command may still set; 0 if there is none.

@@ -1,0 +1,112 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// The table in docs/operate.md has every metric as it is made.
+func TestMetricsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../docs/operate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented string
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "| `lockkeeper.") {
+			documented += line
+		}
+	}
+	var made string
+	for _, d := range described {
+		attributes := map[string]bool{kindAttribute: d.kinded, scriptAttribute: d.script, d.what: d.what != ""}
+		var names []string
+		for _, name := range []string{kindAttribute, scriptAttribute, wayAttribute, reasonAttribute, resultAttribute} {
+			if attributes[name] {
+				names = append(names, "`"+strings.TrimPrefix(name, "lockkeeper.")+"` ")
+			}
+		}
+		form := [...]string{counter: "counter", upDown: "up-down counter", seconds: "histogram"}[d.form]
+		made += fmt.Sprintf("| `lockkeeper.%s` | %s | `%s` | %s| %s |\n", d.name, form, d.unit, strings.ReplaceAll(strings.Join(names, ", "), " , ", ", "), d.text)
+	}
+	if documented != made {
+		t.Errorf("docs/operate.md has\n%s\nand should have\n%s", documented, made)
+	}
+}
+
+type countingMeter struct {
+	noop.Meter
+	add func(name string, n int64, attributes attribute.Set)
+}
+
+func (m countingMeter) Int64Counter(name string, _ ...metric.Int64CounterOption) (metric.Int64Counter, error) {
+	return countingCounter{add: func(n int64, a attribute.Set) { m.add(name, n, a) }}, nil
+}
+
+func (m countingMeter) Float64Histogram(name string, _ ...metric.Float64HistogramOption) (metric.Float64Histogram, error) {
+	return countingHistogram{add: func(a attribute.Set) { m.add(name, 1, a) }}, nil
+}
+
+type countingCounter struct {
+	noop.Int64Counter
+	add func(n int64, attributes attribute.Set)
+}
+
+func (c countingCounter) Add(_ context.Context, n int64, options ...metric.AddOption) {
+	c.add(n, metric.NewAddConfig(options).Attributes())
+}
+
+type countingHistogram struct {
+	noop.Float64Histogram
+	add func(attributes attribute.Set)
+}
+
+func (c countingHistogram) Record(_ context.Context, _ float64, options ...metric.RecordOption) {
+	c.add(metric.NewRecordConfig(options).Attributes())
+}
+
+// Whatever happens while the meter blocks is counted when it moves again; of the values of
+// histograms a bounded number is kept, and the others are counted.
+func TestABlockedMeterMissesNothing(t *testing.T) {
+	entered, gate := make(chan struct{}, 1), make(chan struct{})
+	counted := map[string]int64{}
+	var once sync.Once
+	h, _ := testHost(nil)
+	m := newMetrics(countingMeter{add: func(name string, n int64, a attribute.Set) {
+		once.Do(func() { entered <- struct{}{}; <-gate })
+		counted[name+" "+a.Encoded(attribute.DefaultEncoder())] += n
+	}}, h)
+	by := &messageRequest{op: OpAcquire, lock: &messages.Lock{Kind: messages.Kind_KIND_READ_WRITE}}
+	const n = 2 * mostValues
+	m.lost(by, lock.Expired)
+	await(t, "the meter is told", entered)
+	for i := range n {
+		m.answered(by, lock.Answer{Kind: lock.Granted, HandedOn: i%2 == 0}, 0, time.Second)
+		m.lost(by, lock.QueueFull)
+		m.lost(by, lock.Closed)
+	}
+	close(gate)
+	await(t, "the meter has been told", h.meter.idle())
+	kind := "lockkeeper.kind=read_write,lockkeeper."
+	for what, want := range map[string]int64{
+		"lockkeeper.grants " + kind + "way=hand_off": n / 2, "lockkeeper.grants " + kind + "way=redis": n / 2,
+		"lockkeeper.losses " + kind + "reason=queue_full": n, "lockkeeper.losses " + kind + "reason=closed": 0,
+		"lockkeeper.wait.duration " + kind + "result=granted": mostValues, "lockkeeper.missed ": n - mostValues,
+	} {
+		if counted[what] != want {
+			t.Errorf("%s: %d were counted, want %d", what, counted[what], want)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package monitoring_test
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// measured is a System whose metrics a test reads.
+type measured struct {
+	*locktest.Site
+	reader *metric.ManualReader
+}
+
+func measure(t *testing.T, url string, cfg lockkeeper.Config) measured {
+	reader := metric.NewManualReader()
+	cfg.Meter = metric.NewMeterProvider(metric.WithReader(reader)).Meter("lockkeeper")
+	return measured{locktest.Open(t, url, cfg), reader}
+}
+
+// sums gives the sums of all metrics by name and values of the attributes, and of a histogram how
+// many values it has.
+func (m measured) sums(t *testing.T) map[string]int64 {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := m.reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	sums := map[string]int64{}
+	add := func(name string, attributes attribute.Set, n int64) {
+		for _, a := range attributes.ToSlice() { // sorted by their keys
+			name += " " + a.Value.Emit()
+		}
+		sums[name] += n
+	}
+	for _, scope := range all.ScopeMetrics {
+		for _, one := range scope.Metrics {
+			switch data := one.Data.(type) {
+			case metricdata.Sum[int64]:
+				for _, p := range data.DataPoints {
+					add(one.Name, p.Attributes, p.Value)
+				}
+			case metricdata.Histogram[float64]:
+				for _, p := range data.DataPoints {
+					add(one.Name, p.Attributes, int64(p.Count))
+				}
+			}
+		}
+	}
+	return sums
+}
+
+// expect waits until the metrics are as they should be.
+func (m measured) expect(t *testing.T, want map[string]int64) {
+	t.Helper()
+	var wrong map[string][2]int64
+	defer func() {
+		for name, n := range wrong {
+			t.Errorf("%s is %d, want %d", name, n[0], n[1])
+		}
+	}()
+	redistest.Eventually(t, "the metrics", func() bool {
+		got := m.sums(t)
+		wrong = map[string][2]int64{}
+		for name, n := range want {
+			if got[name] != n {
+				wrong[name] = [2]int64{got[name], n}
+			}
+		}
+		return len(wrong) == 0
+	})
+}
+
+// A lock is counted from its request to its end, whichever way it comes.
+func TestMetricsOfGrants(t *testing.T) {
+	s, k := locktest.New(t, locktest.NoPolling)
+	cfg := locktest.NoPolling
+	cfg.QueueLimit, cfg.HandOffLimit = 1, 30*time.Second
+	m := measure(t, k.Server.URL(), cfg)
+	plain := m.Lock(k.LockName)
+
+	first := locktest.Acquire(t, plain)
+	again := locktest.AcquireIn(t, first.Context(), plain)
+	locktest.Refused(t, lockkeeper.ErrHeld, plain)
+	granted := locktest.AcquireSoon(t.Context(), plain)
+	locktest.AwaitWaiters(t, plain, 1)
+	if _, err := plain.Acquire(t.Context()); err == nil {
+		t.Error("a request beyond the queue limit was granted")
+	}
+	want := map[string]int64{
+		"lockkeeper.holds plain": 1, "lockkeeper.waiters plain": 1, "lockkeeper.actors": 1,
+		"lockkeeper.grants plain redis": 1, "lockkeeper.grants plain reentry": 1,
+		"lockkeeper.refusals plain held": 1, "lockkeeper.refusals plain queue_full": 1,
+		"lockkeeper.wait.duration plain granted": 2, "lockkeeper.wait.duration plain refused": 2,
+		"lockkeeper.redis.call.duration done acquire": 2, "lockkeeper.hold.duration plain": 0,
+	}
+	m.expect(t, want)
+
+	locktest.Release(t, again)
+	locktest.Release(t, first)
+	handedOff := locktest.Got(t, granted).Hold
+	maps.Copy(want, map[string]int64{"lockkeeper.waiters plain": 0, "lockkeeper.hold.duration plain": 1, "lockkeeper.wait.duration plain granted": 3,
+		"lockkeeper.grants plain hand_off": 1})
+	m.expect(t, want)
+	locktest.Release(t, handedOff)
+
+	other := locktest.Acquire(t, s.Lock(k.LockName))
+	granted = locktest.AcquireSoon(t.Context(), plain)
+	k.AwaitListener(t)
+	m.expect(t, map[string]int64{"lockkeeper.subscriptions": 1, "lockkeeper.waiters plain": 1, "lockkeeper.holds plain": 0})
+	locktest.Release(t, other)
+	locktest.Release(t, locktest.Got(t, granted).Hold)
+	delete(want, "lockkeeper.redis.call.duration done acquire") // some were refused
+	fair := locktest.Acquire(t, m.FairLock(k.LockName))
+	locktest.Stop(t, m)
+	maps.Copy(want, map[string]int64{
+		"lockkeeper.holds plain": 0, "lockkeeper.holds fair": 0, "lockkeeper.subscriptions": 0, "lockkeeper.actors": 0,
+		"lockkeeper.grants plain redis": 1, "lockkeeper.grants plain transfer": 1, "lockkeeper.grants fair redis": 1,
+		"lockkeeper.hold.duration plain": 3, "lockkeeper.hold.duration fair": 1,
+		"lockkeeper.losses fair closed": 0, "lockkeeper.wait.duration plain granted": 4, "lockkeeper.missed": 0,
+	})
+	m.expect(t, want)
+	if fair.Err() == nil {
+		t.Error("Close has left a hold")
+	}
+}
+
+// Losses and what leads to them are counted, and so are the pub/sub connections that broke.
+func TestMetricsOfFaults(t *testing.T) {
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	m := measure(t, proxy.URL(), lockkeeper.Config{Watchdog: 2 * time.Second, Renewal: 100 * time.Millisecond, CallTimeout: 300 * time.Millisecond})
+	m.Lame = true
+	deleted, expired, held := locktest.NewKey(t, server), locktest.NewKey(t, server), locktest.NewKey(t, server)
+	byOwner := locktest.Acquire(t, m.FencedLock(deleted.LockName))
+	cutOff := locktest.Acquire(t, m.Lock(expired.LockName))
+	held.TakeAs(t, "another", time.Minute)
+	waiting := locktest.AcquireSoon(t.Context(), m.Lock(held.LockName))
+	held.AwaitListener(t)
+
+	server.Do(t, "DEL", deleted.Name)
+	locktest.EndedBy(t, byOwner, messages.Reason_REASON_GONE)
+	m.expect(t, map[string]int64{"lockkeeper.losses fenced gone": 1, "lockkeeper.renewals gone": 1, "lockkeeper.at_risk plain": 0, "lockkeeper.reconnects": 0})
+	proxy.Cut()
+	m.expect(t, map[string]int64{"lockkeeper.reconnects": 1})
+	proxy.Freeze(true)
+	locktest.EndedBy(t, cutOff, messages.Reason_REASON_EXPIRED)
+	m.expect(t, map[string]int64{"lockkeeper.losses plain expired": 1, "lockkeeper.losses fenced gone": 1, "lockkeeper.holds plain": 0})
+	sums := m.sums(t)
+	for _, name := range []string{"lockkeeper.at_risk plain", "lockkeeper.renewals renewed", "lockkeeper.renewals unavailable", "lockkeeper.redis.call.duration unavailable renew"} {
+		if sums[name] == 0 {
+			t.Errorf("%s is 0", name)
+		}
+	}
+	proxy.Heal()
+	held.Unlock(t)
+	locktest.Release(t, locktest.Got(t, waiting).Hold)
+}
