@@ -25,7 +25,7 @@ faketime: ## Install a library that changes a server's clock, if it is missing (
 
 .PHONY: test
 test: redis ## Run all tests, with the race detector
-	$(GO) test -race -p 3 -timeout 10m ./... ./cmd/lockkeeper/... ./examples/... ./interop/...
+	$(GO) test -race -p 3 -timeout 10m ./... ./cmd/lockkeeper/... ./examples/... ./interop/... ./lockkeepertest
 
 .PHONY: test-long
 test-long: ## What needs more time: small worlds exhaustively, random worlds, real processes under faults
@@ -94,7 +94,7 @@ generate: ## Generate the Go of the messages
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck, and the generated code is up to date
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted"; exit 1; }
-	@set -e; for m in . cmd/lockkeeper examples interop robustness bench messages/internal/gen; do echo "== $$m"; \
+	@set -e; for m in . cmd/lockkeeper examples interop lockkeepertest robustness bench messages/internal/gen; do echo "== $$m"; \
 	  (cd $$m && $(ALONE) vet ./... && $(ALONE) run $(STATICCHECK) ./... && $(ALONE) mod tidy -diff); done
 	cd bench && $(ALONE) run $(STATICCHECK) -tags gozero .
 	$(GO) generate ./messages && git diff --exit-code -- messages

@@ -1,0 +1,31 @@
+package lockkeepertest_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/lockkeepertest"
+)
+
+// ship is a part of some program: it works under a lock, and stops when the lock is lost.
+func ship(ctx context.Context, locks *lockkeeper.System) error {
+	return locks.Lock("orders").Do(ctx, func(ctx context.Context) error {
+		<-ctx.Done() // the work takes long
+		return context.Cause(ctx)
+	})
+}
+
+// The example: a test of what the program does when it loses the lock.
+func TestShippingStops(t *testing.T) {
+	locks := lockkeepertest.Open(t, lockkeeper.Config{})
+	done := make(chan error, 1)
+	go func() { done <- ship(t.Context(), locks) }()
+
+	lockkeepertest.Lose(t, locks.Lock("orders"))
+
+	if err := <-done; !errors.Is(err, lockkeeper.ErrLost) {
+		t.Errorf("it ends with %v", err)
+	}
+}

@@ -1,0 +1,109 @@
+package lockkeepertest_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/lockkeepertest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func acquire(t *testing.T, lock *lockkeeper.Lock, options ...lockkeeper.Option) *lockkeeper.Hold {
+	t.Helper()
+	hold, err := lock.Acquire(t.Context(), options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hold
+}
+
+// await waits for something that a broken package would not do.
+func await[T any](t *testing.T, c <-chan T) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(30 * time.Second):
+		t.Fatal("it does not come")
+	}
+}
+
+// Two Systems on one Redis exclude each other, and take over from each other; every kind works
+// on the embedded Redis.
+func TestTwoProcesses(t *testing.T) {
+	redis := lockkeepertest.Start(t)
+	here, there := redis.Open(t, lockkeeper.Config{}), redis.Open(t, lockkeeper.Config{})
+	for kind, of := range map[string]func(*lockkeeper.System, string) *lockkeeper.Lock{
+		"plain": (*lockkeeper.System).Lock, "fenced": (*lockkeeper.System).FencedLock, "fair": (*lockkeeper.System).FairLock,
+		"write": func(s *lockkeeper.System, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Write() },
+	} {
+		hold := acquire(t, of(here, kind))
+		if _, err := of(there, kind).TryAcquire(t.Context()); !errors.Is(err, lockkeeper.ErrHeld) {
+			t.Errorf("%s: the other process is refused with %v", kind, err)
+		}
+		if err := hold.Release(t.Context()); err != nil {
+			t.Error(kind, err)
+		}
+		if err := acquire(t, of(there, kind)).Release(t.Context()); err != nil {
+			t.Error(kind, err)
+		}
+	}
+}
+
+// Lose waits for a holder, and the holder has been told when it returns.
+func TestLose(t *testing.T) {
+	locks := lockkeepertest.Open(t, lockkeeper.Config{})
+	began := make(chan *lockkeeper.Hold, 1)
+	go func() {
+		hold, _ := locks.FencedLock("orders").Acquire(t.Context())
+		began <- hold
+	}()
+	lockkeepertest.Lose(t, locks.FencedLock("orders"))
+	if hold := <-began; hold == nil || !errors.Is(hold.Err(), lockkeeper.ErrLost) {
+		t.Errorf("%v is still good", hold)
+	}
+}
+
+// When Redis fails, a holder is warned, and then loses the lock; after that Redis may recover.
+func TestFail(t *testing.T) {
+	redis := lockkeepertest.Start(t)
+	locks := redis.Open(t, lockkeeper.Config{Watchdog: 300 * time.Millisecond})
+	warned := make(chan time.Duration, 8)
+	hold := acquire(t, locks.Lock("orders"), lockkeeper.WithAtRisk(func(left time.Duration) { warned <- left }))
+	redis.Fail()
+	await(t, warned)
+	await(t, hold.Context().Done())
+	if cause := context.Cause(hold.Context()); !errors.Is(cause, lockkeeper.ErrLost) {
+		t.Errorf("the cause is %v", cause)
+	}
+	if _, err := locks.Lock("invoices").TryAcquire(t.Context()); !errors.Is(err, lockkeeper.ErrUnavailable) {
+		t.Errorf("a Redis that fails grants a lock: %v", err)
+	}
+	redis.Recover()
+	acquire(t, locks.Lock("orders"), lockkeeper.WithLease(time.Hour))
+	redis.Fail() // the System is closed all the same
+}
+
+// Advance ends what is over by then, and nothing else, in all Systems.
+func TestAdvance(t *testing.T) {
+	redis := lockkeepertest.Start(t)
+	here, there := redis.Open(t, lockkeeper.Config{Watchdog: 3 * time.Hour}), redis.Open(t, lockkeeper.Config{})
+	kept, ended := acquire(t, here.Lock("kept")), acquire(t, there.Lock("ended"), lockkeeper.WithLease(time.Hour))
+	ctx := ended.Context()
+	redis.Advance(2 * time.Hour)
+	await(t, ctx.Done())
+	if ended.Valid() || !kept.Valid() {
+		t.Errorf("of a lease of 1 h and one of 3 h, after 2 h: %v, %v", ended.Valid(), kept.Valid())
+	}
+	if _, err := here.Lock("ended").TryAcquire(t.Context()); err != nil {
+		t.Errorf("the key of a lease that is over: %v", err)
+	}
+	if _, err := there.Lock("kept").TryAcquire(t.Context()); !errors.Is(err, lockkeeper.ErrHeld) {
+		t.Errorf("the key of a lease that goes on: %v", err)
+	}
+}
