@@ -275,6 +275,7 @@ func (r *Runtime) end(done <-chan struct{}) {
 	if r.deliverSystem(r.guardian, &actor.Stop{}) { // and with it the subscriber
 		<-r.stopped
 	}
+	r.forgetMoves()
 	r.redis.Close()
 	r.goroutines.close()
 	r.host.drain()

@@ -35,7 +35,8 @@ type (
 		holder   *Record
 		deadline time.Time
 	}
-	// suspicion: a part of the lock, or a lock that it is a part of, was force-released.
+	// suspicion: a part of the lock, or a lock that it is a part of, was force-released, or another
+	// server has become the master.
 	suspicion struct{}
 	// shutdown: release everything and leave.
 	shutdown struct{}

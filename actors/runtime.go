@@ -25,6 +25,8 @@ type Runtime struct {
 	actor   *actor.ActorSystem
 	root    *actor.RootContext
 	redis   *redisio.Redis
+	// forgetMoves has examine called no more.
+	forgetMoves func()
 	// server is that Redis, as locks use it.
 	server *backend.Server
 
@@ -105,6 +107,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	r.channels = newChannels(r)
 	r.injected = faultinject.Of(system)
 	r.introduce()
+	r.forgetMoves = r.redis.OnMove(r.examine)
 	r.startGuardian()
 	return r
 }

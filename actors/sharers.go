@@ -46,3 +46,18 @@ func has(members []Member, key Member) bool {
 	}
 	return false
 }
+
+// examine has every lock that is held here looked for in Redis: another server has become the
+// master, and may not know what the old one has granted last.
+func (r *Runtime) examine() {
+	for i := range r.table.states {
+		for _, state := range r.table.states[i].Range {
+			r.deliver(state.(*lockState).pid, suspicion{})
+		}
+	}
+	for state := range r.composites.Range {
+		if state := state.(*lockState); state.rt != r {
+			r.deliver(state.pid, suspicion{})
+		}
+	}
+}

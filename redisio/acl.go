@@ -28,7 +28,7 @@ var beyond = map[Topology][]string{
 }
 
 // SentinelRules are the ACL rules for the client's user on the Sentinels themselves.
-const SentinelRules = "+ping +sentinel|get-master-addr-by-name +sentinel|sentinels +subscribe +unsubscribe &*"
+const SentinelRules = "+ping +sentinel|get-master-addr-by-name +sentinel|master +sentinel|sentinels +subscribe +unsubscribe &*"
 
 // Rights is what the ACL user of a client needs for a kind of lock.
 type Rights struct {
@@ -189,5 +189,5 @@ var aclHint = sync.OnceValue(func() string {
 	needed := all[len(all)-1]
 	more := func(on Topology) string { return "+" + strings.Join(beyond[on], " +") }
 	return "the ACL user lacks a command, key or channel; these rules are enough for all kinds of locks: " + needed.Rules(OneServer, "") +
-		" and with Sentinel " + more(Sentinels) + " and in a cluster " + more(InCluster) + "; docs/acl.md has what each kind needs"
+		" and with Sentinel " + more(Sentinels) + ", and " + SentinelRules + " on the Sentinels themselves, and in a cluster " + more(InCluster) + "; docs/acl.md has what each kind needs"
 })

@@ -19,7 +19,13 @@ func ConnectWith(ctx context.Context, options rueidis.ClientOption) (rueidis.Cli
 	options = suited(options)
 	o := &opening{ctx: ctx, dial: dialer(options)}
 	options.DialCtxFn = o.dialServer
-	client, err := rueidis.NewClient(options)
+	var client rueidis.Client
+	var err error
+	if options.Sentinel.MasterSet != "" {
+		client, err = follow(ctx, options, o.dialServer)
+	} else {
+		client, err = rueidis.NewClient(options)
+	}
 	if err == nil {
 		client, err = asMeant(ctx, client, options)
 	} else {

@@ -26,6 +26,8 @@ type pool struct {
 	cluster bool
 	stale   *reconnector
 	watch   Watch
+	// cuts is how often all connections to a master were closed, since it is one no more.
+	cuts *atomic.Uint64
 
 	// along is a call that is to go along with the next one.
 	along atomic.Pointer[Call]
@@ -52,7 +54,7 @@ type lane struct {
 }
 
 func newPool(client rueidis.Client, stale *reconnector) *pool {
-	p := &pool{client: client, stale: stale, urgent: lane{max: urgentWorkers}, normal: lane{max: workers}}
+	p := &pool{client: client, stale: stale, cuts: new(atomic.Uint64), urgent: lane{max: urgentWorkers}, normal: lane{max: workers}}
 	p.urgent.more.L, p.normal.more.L = &p.mu, &p.mu
 	return p
 }
@@ -186,19 +188,21 @@ func (p *pool) run(batch []Call) {
 		commands[i] = live[i].command(p.client.B())
 	}
 	began := p.watch.began()
+	cuts := p.cuts.Load()
 	for i, result := range p.client.DoMulti(ctx, commands...) {
 		if unknownScript(result) {
 			result = p.client.Do(ctx, live[i].withSource(p.client.B()))
 		}
 		p.watch.called(&live[i], began, result)
 		p.stale.look(&live[i], result)
-		p.deliver(&live[i], result)
+		p.deliver(&live[i], result, cuts)
 	}
 }
 
 // runOne sends one call, and delivers the reply.
 func (p *pool) runOne(c *Call) {
-	p.deliver(c, p.ask(c))
+	cuts := p.cuts.Load()
+	p.deliver(c, p.ask(c), cuts)
 }
 
 // ask sends one call, and waits for the reply.
@@ -229,7 +233,12 @@ func unknownScript(result rueidis.RedisResult) bool {
 	return isRedis && err.IsNoScript()
 }
 
-func (p *pool) deliver(c *Call, result rueidis.RedisResult) {
+// deliver delivers the reply to a call that was made after so many cuts.
+func (p *pool) deliver(c *Call, result rueidis.RedisResult, cuts uint64) {
+	if p.cuts.Load() != cuts {
+		c.To.Replied(c.Seq, Reply{Err: errMoved})
+		return
+	}
 	if many, ok := c.To.(batchReceiver); ok {
 		many.repliedBatch(p, result)
 		return

@@ -27,7 +27,8 @@ const (
 // address (a DNS name, a load balancer) a new connection may lead to the new master, and
 // the present one never will: Redis keeps it open.
 type reconnector struct {
-	client rueidis.Client
+	client   rueidis.Client
+	follower *follower // or nil
 
 	mu            sync.Mutex // guards what follows
 	subscriptions []*Subscriptions
@@ -90,6 +91,9 @@ func (r *reconnector) reconnect(key string) {
 		r.pause = min(2*r.pause, replaceMost)
 	}
 	r.last = now
+	if r.follower != nil {
+		r.follower.doubt()
+	}
 	r.wg.Go(func() { r.quit(key) })
 	for _, s := range r.subscriptions {
 		s.replace()

@@ -3,7 +3,8 @@
 // decisions and never repeats a command by itself: the lock decides whether to send it again.
 //
 // Its goroutines are few and do not grow with the number of locks: up to 24
-// workers, and one or two for the pub/sub connection.
+// workers, and one or two for the pub/sub connection. A client that asks Sentinels has two for
+// each of them, besides those of rueidis.
 package redisio
 
 import (
@@ -18,6 +19,7 @@ type Redis struct {
 	stale    *reconnector
 	pool     *pool
 	renewals *renewals
+	follower *follower // nil if the client asks no Sentinels, or is not of Connect or ConnectWith
 }
 
 // New returns a Redis. Goroutines come and go with the calls. linger is how long a renewal may
@@ -26,7 +28,21 @@ func New(client rueidis.Client, linger time.Duration) *Redis {
 	stale := &reconnector{client: client}
 	p := newPool(client, stale)
 	p.cluster = client.Mode() == rueidis.ClientModeCluster
-	return &Redis{client: client, stale: stale, pool: p, renewals: newRenewals(p, linger, p.cluster)}
+	r := &Redis{client: client, stale: stale, pool: p, renewals: newRenewals(p, linger, p.cluster)}
+	if c, ok := client.(*following); ok {
+		r.follower, stale.follower, p.cuts = c.follower, c.follower, &c.follower.cuts
+	}
+	return r
+}
+
+// OnMove has a function called whenever another server has become the master, until stop is
+// called. The new one may not have what the old one has confirmed last. The function must not
+// block. It is called for clients of Connect and ConnectWith with Sentinels.
+func (r *Redis) OnMove(moved func()) (stop func()) {
+	if r.follower == nil {
+		return func() {}
+	}
+	return r.follower.tell(moved)
 }
 
 // Cluster reports whether the client talks to a Redis Cluster, where all keys of a lock must be

@@ -36,3 +36,14 @@ func (s *Server) awaitRole(t testing.TB, what string, place int, want string) {
 		return err == nil && got == want
 	})
 }
+
+// IsMaster reports whether a server says that it is one.
+func (s *Server) IsMaster(t testing.TB) bool {
+	t.Helper()
+	role, err := s.Do(t, "ROLE").ToArray()
+	if err != nil || len(role) == 0 {
+		return false
+	}
+	name, _ := role[0].ToString()
+	return name == "master"
+}

@@ -21,6 +21,29 @@ func Sentinel(t testing.TB, master *Server, lines ...string) (url string) {
 	return fmt.Sprintf("redis://%s:%s?master_set=master", host, startSentinel(t, "port", master.Addr(), lines...))
 }
 
+// Sentinels starts three that watch a server and its replicas, of which two must agree, and waits
+// until they know each other and so many replicas. They answer commands like servers.
+func Sentinels(t testing.TB, master *Server, replicas int) (url string, all []*Server) {
+	t.Helper()
+	for range 3 {
+		port, err := strconv.Atoi(startSentinel(t, "port", master.Addr(), "sentinel failover-timeout master 20000"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &Server{port: port}
+		t.Cleanup(s.Stop)
+		all = append(all, s)
+		url += "," + s.Addr()
+	}
+	for _, s := range all {
+		Eventually(t, "a Sentinel to know all others", func() bool {
+			state, err := s.Do(t, "SENTINEL", "MASTER", "master").AsStrMap()
+			return err == nil && state["num-other-sentinels"] == "2" && state["num-slaves"] == strconv.Itoa(replicas)
+		})
+	}
+	return "redis-sentinel://" + url[1:] + "?master_set=master", all
+}
+
 // startSentinel starts one that has its port by that option.
 func startSentinel(t testing.TB, option, master string, lines ...string) (port string) {
 	t.Helper()

@@ -1,0 +1,203 @@
+package redisio
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+const (
+	// askEvery is how often a Sentinel is asked for the master, besides whenever it says that
+	// something has changed.
+	askEvery = time.Second
+	// askAgain is how soon it is asked again if the server that it names is not the master yet;
+	// after that less and less often.
+	askAgain = 100 * time.Millisecond
+	// askTimeout is how long a Sentinel may take to answer.
+	askTimeout = 2 * time.Second
+)
+
+// chosen is the channel on which a Sentinel says which replica it is about to promote.
+const chosen = "+selected-slave"
+
+// changes are the channels on which it says that the master may have changed.
+var changes = []string{chosen, "+promoted-slave", "+switch-master", "+config-update-from", "+reboot", "+sentinel"}
+
+// sentinel is one of those that a follower asks. The follower's mutex guards its fields.
+type sentinel struct {
+	configured bool // by the user; the others have been named by Sentinels
+	// master is what it has answered last, "" if it does not answer; epoch is the number of
+	// the configuration, which grows with every failover.
+	master string
+	epoch  uint64
+	others []string
+	failed bool
+
+	soon chan struct{}
+}
+
+// askSoon has it asked at once.
+func (s *sentinel) askSoon() {
+	select {
+	case s.soon <- struct{}{}:
+	default:
+	}
+}
+
+// ofSentinels are the options for connections to Sentinels.
+func ofSentinels(options rueidis.ClientOption) rueidis.ClientOption {
+	s := options.Sentinel
+	options.Username, options.Password, options.ClientName, options.AuthCredentialsFn = s.Username, s.Password, s.ClientName, nil
+	options.Dialer, options.TLSConfig, options.SelectDB = s.Dialer, s.TLSConfig, 0
+	options.Sentinel, options.ForceSingleClient = rueidis.SentinelOption{}, true
+	return options
+}
+
+// watch begins to ask Sentinels that are not asked yet, and returns which.
+func (f *follower) watch(addresses []string, configured bool) (added []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, address := range addresses {
+		if f.sentinels[address] == nil && f.ctx.Err() == nil {
+			s := &sentinel{configured: configured, soon: make(chan struct{}, 1)}
+			f.sentinels[address] = s
+			f.wg.Go(func() { f.keepAsking(address, s) })
+			added = append(added, address)
+		}
+	}
+	return added
+}
+
+// keepAsking asks a Sentinel until the end, or until it does not answer, and nobody names it.
+func (f *follower) keepAsking(address string, s *sentinel) {
+	for {
+		err := f.attend(address, s)
+		if f.ctx.Err() != nil || f.forgets(address, s, err) {
+			return
+		}
+		select {
+		case <-time.After(askEvery/2 + rand.N(askEvery)):
+		case <-f.ctx.Done():
+			return
+		}
+	}
+}
+
+// forgets takes note that a Sentinel does not answer, and reports whether it is asked no more.
+func (f *follower) forgets(address string, s *sentinel, err error) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.master, s.others = "", nil
+	if s.configured {
+		if !s.failed {
+			f.failed <- err // which has room for each
+		}
+		s.failed = true
+		return false
+	}
+	for _, other := range f.sentinels {
+		if slices.Contains(other.others, address) {
+			return false
+		}
+	}
+	delete(f.sentinels, address)
+	return true
+}
+
+// attend asks a Sentinel over one connection, and listens to it, until that breaks.
+func (f *follower) attend(address string, s *sentinel) error {
+	ctx, cancel := context.WithCancel(f.ctx)
+	defer cancel()
+	client, err := connectWithin(ctx, f.watchers, f.dial, address)
+	if err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	defer func() {
+		cancel() // it closes the connection first: rueidis must not unsubscribe, see Subscriptions
+		<-done
+		client.Close()
+	}()
+	go func() {
+		defer close(done)
+		defer cancel()
+		_ = client.Receive(context.Background(), client.B().Subscribe().Channel(changes...).Build(), func(m rueidis.PubSubMessage) {
+			f.heard(m)
+			s.askSoon()
+		})
+	}()
+	for pause := askEvery; ; {
+		if err := f.ask(ctx, client, s); err != nil {
+			return err
+		}
+		switch err := f.settle(); {
+		case err == nil:
+			pause = askEvery
+		case !f.hasMaster():
+			return err
+		case pause == askEvery:
+			pause = askAgain
+		default:
+			pause = min(2*pause, askEvery-1)
+		}
+		select {
+		case <-s.soon:
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// heard takes note of what a Sentinel says of itself. Its message on the channel of the chosen
+// replica is "slave <name> <host> <port> @ <set> <host> <port>", of the replica and the master.
+func (f *follower) heard(m rueidis.PubSubMessage) {
+	if words := strings.Fields(m.Message); m.Channel == chosen && len(words) == 8 && words[5] == f.set {
+		f.hold(net.JoinHostPort(words[6], words[7]), net.JoinHostPort(words[2], words[3]))
+	}
+}
+
+// ask takes note of the master that a Sentinel names, and of the other Sentinels. Its own
+// configuration names the old master until the failover has ended, but has the new number before.
+func (f *follower) ask(ctx context.Context, client rueidis.Client, s *sentinel) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	b := client.B()
+	replies := client.DoMulti(ctx,
+		b.SentinelSentinels().Master(f.set).Build(),
+		b.Arbitrary("SENTINEL", "MASTER").Args(f.set).Build(),
+		b.SentinelGetMasterAddrByName().Master(f.set).Build())
+	others, err := replies[0].ToArray()
+	if err != nil {
+		return err
+	}
+	configuration, err := replies[1].AsStrMap()
+	if err != nil {
+		return err
+	}
+	master, err := replies[2].AsStrSlice()
+	if err != nil {
+		return err
+	}
+	epoch, err := strconv.ParseUint(configuration["config-epoch"], 10, 64)
+	if err != nil || len(master) != 2 {
+		return errMisfit
+	}
+	var named []string
+	for i := range others {
+		if other, err := others[i].AsStrMap(); err == nil {
+			named = append(named, net.JoinHostPort(other["ip"], other["port"]))
+		}
+	}
+	f.mu.Lock()
+	s.master, s.epoch, s.others = net.JoinHostPort(master[0], master[1]), epoch, named
+	f.mu.Unlock()
+	f.watch(named, false)
+	return nil
+}
