@@ -64,6 +64,13 @@ type Config struct {
 	// lines wait for it; further lines are dropped, and a line reports how many. Close waits
 	// for it for at most a second.
 	Logger *slog.Logger
+	// LongWait has a line logged when a request has waited for so long, with who holds the lock, and
+	// LongHold when a lock has been held for so long. There is another line whenever it has lasted
+	// twice as long. Default: neither is logged; else at least 10 ms.
+	LongWait, LongHold time.Duration
+	// HoldStacks keeps the stack of each goroutine that takes a lock, for the line of LongHold. It
+	// costs a few microseconds and 256 bytes a hold.
+	HoldStacks bool
 	// Meter receives the metrics, which docs/operate.md lists. Default: nothing is measured. Its
 	// instruments are used on a goroutine of their own and may block or panic; what is counted
 	// meanwhile is added later, except for values of histograms beyond 4096.
@@ -132,6 +139,13 @@ func (c Config) validate() error {
 	check(c.WaiterTimeout/3 >= c.Poll && c.WaiterTimeout <= 3*longest,
 		"WaiterTimeout is %v, and must be at least three times Poll, which is %v, and at most %v", c.WaiterTimeout, c.Poll, 3*longest)
 	between("Idle", c.Idle)
+	long := func(name string, d time.Duration) {
+		if d != 0 {
+			between(name, d)
+		}
+	}
+	long("LongWait", c.LongWait)
+	long("LongHold", c.LongHold)
 	check(c.QueueLimit > 0, "QueueLimit is %d, and must be more than 0", c.QueueLimit)
 	check(utf8.ValidString(c.KeyPrefix), "KeyPrefix is %q, and must be valid UTF-8", c.KeyPrefix)
 	check(len(c.KeyPrefix) < actors.MaxNameLength, "KeyPrefix has %d bytes, and must have less than %d", len(c.KeyPrefix), actors.MaxNameLength)
@@ -153,6 +167,6 @@ func (c Config) actors(cluster bool) actors.Config {
 			CallTimeout: c.CallTimeout, QueueLimit: c.QueueLimit, Seed: rand.Uint64(),
 		},
 		KeyPrefix: c.KeyPrefix, WaiterTimeout: c.WaiterTimeout, Idle: c.Idle, Middleware: c.Middleware, Logger: c.Logger, Meter: c.Meter,
-		Record: c.record(),
+		Record: c.record(), LongWait: c.LongWait, LongHold: c.LongHold, HoldStacks: c.HoldStacks,
 	}
 }

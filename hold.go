@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,8 +20,9 @@ type Hold struct {
 	lock   *Lock
 	parent context.Context
 	// outer is the innermost hold, of whichever lock and System, that parent belongs to.
-	outer  *Hold
-	onRisk func(left time.Duration)
+	outer *Hold
+	// seldom is nil for most holds, to which it is to cost no memory.
+	seldom *seldom
 
 	id     uint64
 	count  int
@@ -44,6 +46,25 @@ type Hold struct {
 	cancel       context.CancelCauseFunc
 	unfollow     []func() bool
 	callTree     // the root's
+}
+
+// seldom is what few holds have.
+type seldom struct {
+	onRisk func(left time.Duration)
+	// stack are the program counters of the goroutine that asked for it, with Config.HoldStacks.
+	stack []uintptr
+}
+
+// takeNote keeps what few holds have.
+func (h *Hold) takeNote(onRisk func(left time.Duration)) {
+	var stack []uintptr
+	if h.lock.runtime.KeepsStacks() {
+		stack = make([]uintptr, 32)
+		stack = stack[:runtime.Callers(4, stack)]
+	}
+	if onRisk != nil || stack != nil {
+		h.seldom = &seldom{onRisk: onRisk, stack: stack}
+	}
 }
 
 // Context returns the context for the work under the lock. It has the values of the context
@@ -97,12 +118,20 @@ func (h *Hold) LeaseLost(reason lock.Reason, detail string) {
 	h.lose(lost(h.lock.Name(), reason, detail))
 }
 
+// Stack implements actors.Holder; it is for the lock actor.
+func (h *Hold) Stack() []uintptr {
+	if h.seldom == nil {
+		return nil
+	}
+	return h.seldom.stack
+}
+
 // LeaseAtRisk implements actors.Holder; it is for the lock actor.
 func (h *Hold) LeaseAtRisk(until lock.Instant, _ string) {
 	left := max(until-h.lock.runtime.Now(), 0)
 	for _, hold := range h.tree() {
-		if hold.onRisk != nil && hold.active() {
-			h.lock.runtime.CallHost("the function of WithAtRisk", func() { hold.onRisk(left) })
+		if s := hold.seldom; s != nil && s.onRisk != nil && hold.active() {
+			h.lock.runtime.CallHost("the function of WithAtRisk", func() { s.onRisk(left) })
 		}
 	}
 }

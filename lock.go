@@ -147,6 +147,7 @@ func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
 	call := l.about(actors.OpAcquire)
 	call.Holder = hold
 	if len(options) == 0 {
+		hold.takeNote(nil)
 		return call, nil
 	}
 	var r request
@@ -161,7 +162,8 @@ func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
 	}
 	call.Lease, call.MaxHold, call.Wait = value(r.lease), value(r.maxHold), value(r.wait)
 	call.Try = r.wait != nil && *r.wait == 0
-	call.NoReentry, hold.onRisk = r.once, r.atRisk
+	call.NoReentry = r.once
+	hold.takeNote(r.atRisk)
 	if r.lease != nil && *r.lease == 0 || r.maxHold != nil && *r.maxHold == 0 {
 		return nil, errors.New("a lease or a max hold of zero would be over at once; leave the option out for none")
 	}

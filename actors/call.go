@@ -84,6 +84,8 @@ type Outcome struct {
 type Holder interface {
 	LeaseLost(reason lock.Reason, detail string)
 	LeaseAtRisk(until lock.Instant, detail string)
+	// Stack returns the program counters of whoever took the lock; nil if they are not kept.
+	Stack() []uintptr
 }
 
 func (call *Call) asked() Op { return call.Op }

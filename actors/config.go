@@ -28,6 +28,10 @@ type Config struct {
 	// Middleware handles every request by message before its lock does; see middlewareActor.
 	Middleware []actor.ReceiverMiddleware
 	Logger     *slog.Logger
+	// LongWait and LongHold are how long a wait and a hold last before they are logged; 0: never.
+	LongWait, LongHold time.Duration
+	// HoldStacks has holders keep their stacks; see Holder.
+	HoldStacks bool
 	// Meter may be nil; then nothing is measured.
 	Meter metric.Meter
 }

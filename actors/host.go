@@ -28,6 +28,12 @@ func (h *host) log(level slog.Level, message string, args ...any) {
 	h.logs.add(func() { h.logger.Log(context.Background(), level, message, args...) }, h.logsDropped)
 }
 
+// report logs a line whose arguments take a while to find out; that may block and panic like the
+// handler.
+func (h *host) report(level slog.Level, message string, args func() []any) {
+	h.logs.add(func() { h.logger.Log(context.Background(), level, message, args()...) }, h.logsDropped)
+}
+
 func (h *host) warn(message string, args ...any)  { h.log(slog.LevelWarn, message, args...) }
 func (h *host) error(message string, args ...any) { h.log(slog.LevelError, message, args...) }
 

@@ -27,7 +27,7 @@ type leaving struct {
 // lets the actor leave. It needs nothing of the lock but its lists.
 func (s *lockState) giveUp(reason lock.Reason, detail string) {
 	holders, pending := s.lock.Outstanding()
-	cleanup := s.lock.CleanupCommands(s.rt.Now())
+	cleanup, term := s.lock.CleanupCommands(s.rt.Now()), s.lock.Term()
 	s.renew()
 	s.stopAlarm()
 	s.rt.table.drop(s)
@@ -35,7 +35,7 @@ func (s *lockState) giveUp(reason lock.Reason, detail string) {
 
 	s.until.Store(0)
 	for _, holder := range holders {
-		s.perform(&lock.Effect{Kind: lock.TellLost, Ref: holder.Ref, Answer: lock.Answer{HoldID: holder.ID, Reason: reason, Detail: detail}})
+		s.perform(&lock.Effect{Kind: lock.TellLost, Ref: holder.Ref, Term: term, Answer: lock.Answer{HoldID: holder.ID, Reason: reason, Detail: detail}})
 	}
 	for _, ref := range pending {
 		s.perform(&lock.Effect{Kind: lock.Reply, Ref: ref, Answer: refusal(ref.(replier).asked(), reason, detail)})

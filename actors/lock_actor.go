@@ -209,6 +209,7 @@ func (s *lockState) ticked() {
 		s.idleSince = now // a request is on its way
 	}
 	s.handle(tick{}, func(l *lock.Lock, now lock.Instant) { l.Tick(now) })
+	s.remind()
 }
 
 // stopping handles a stop that the guardian may not have asked for: nobody is to come

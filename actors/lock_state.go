@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"log/slog"
 	"math/rand/v2"
 	"sync/atomic"
 
@@ -27,7 +28,9 @@ type lockState struct {
 	format messages.Kind
 	// label names the lock to people.
 	label string
-	pid   *actor.PID
+	// client is the client part of the owner field.
+	client string
+	pid    *actor.PID
 	// process is what runs behind the PID; goroutines send to it without looking it up.
 	process actor.Process
 	// kind is what the lock decides by; backend is what it is in Redis.
@@ -64,6 +67,7 @@ type lockState struct {
 	// idleSince is when the lock became idle, 0 while it is not.
 	idleSince lock.Instant
 	gauges    gauges
+	longs     longs
 
 	// ctx is the context of the message being handled, nil between messages.
 	ctx actor.Context
@@ -82,15 +86,15 @@ type lockState struct {
 func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *Members) *lockState {
 	s := &lockState{
 		rt: rt, key: key, format: formatOf(kind), label: key.name,
-		until: new(atomic.Int64), clock: &rt.clocks[rt.spawned.Add(1)%clocks],
+		client: rt.id, until: new(atomic.Int64), clock: &rt.clocks[rt.spawned.Add(1)%clocks],
 	}
 	switch key.made {
 	case ofMembers:
 		s.label, s.members = members.String(), members.sorted
-		s.backend = backend.All(members.parts(), rt.newClientOptions(), s)
+		s.backend = backend.All(members.parts(), s.newClientOptions(), s)
 		s.kind = lock.Kind{Parts: true, Tokens: members.fenced, Line: true}
 	case ofServers:
-		s.backend = backend.Majority(serversOf(*rt.red.Load()), key.name, rt.newClientOptions(), s)
+		s.backend = backend.Majority(serversOf(*rt.red.Load()), key.name, s.newClientOptions(), s)
 		for _, each := range *rt.red.Load() {
 			s.members = append(s.members, Member{Runtime: each, Name: key.name})
 		}
@@ -111,10 +115,11 @@ func (s *lockState) renew() {
 
 // newClientOptions are for a lock actor whose keys are other lock actors' too: with a client id of
 // its own none of them takes its terms for forgotten ones of theirs, and releases them.
-func (r *Runtime) newClientOptions() *protocol.Options {
-	options := r.options
-	system := redisio.SystemOf(r.id) // by which it is found whose client that is
+func (s *lockState) newClientOptions() *protocol.Options {
+	options := s.rt.options
+	system := redisio.SystemOf(s.rt.id) // by which it is found whose client that is
 	options.Client = system + uuid.NewString()[len(system):]
+	s.client = options.Client
 	return &options
 }
 
@@ -202,11 +207,11 @@ func (s *lockState) perform(e *lock.Effect) {
 	case lock.TellLost:
 		e.Ref.(replier).lost(s, e.Answer)
 		s.rt.metrics.lost(e.Ref.(replier), e.Answer.Reason)
-		s.rt.host.warn("lease lost", "lock", s.label, "reason", e.Answer.Reason.String(), "detail", e.Answer.Detail)
+		s.logLoss(e)
 	case lock.TellAtRisk:
 		e.Ref.(replier).atRisk(s, e.Answer)
 		s.rt.metrics.atRisk(e.Ref.(replier))
-		s.rt.host.warn("lease at risk", "lock", s.label, "detail", e.Answer.Detail)
+		s.rt.host.warn("lease at risk", append(s.describe(e.Ref.(replier), e.Term, s.now), "left", rounded(e.Answer.Until-s.now), "detail", e.Answer.Detail)...)
 	case lock.HoldEnded:
 		by := e.Ref.(replier)
 		by.over(s)
@@ -218,6 +223,16 @@ func (s *lockState) perform(e *lock.Effect) {
 	case lock.LeaveToExpire:
 		s.rt.server.LeaveToExpire(e.Answer.Until)
 	}
+}
+
+// logLoss logs that a hold was lost. That of a hold that Close ended needs nobody's attention.
+func (s *lockState) logLoss(e *lock.Effect) {
+	level := slog.LevelWarn
+	if e.Answer.Reason == lock.Closed {
+		level = slog.LevelInfo
+	}
+	args := s.describe(e.Ref.(replier), e.Term, s.rt.Now())
+	s.rt.host.log(level, "lease lost", append(args, "reason", messages.Reason(e.Answer.Reason), "detail", e.Answer.Detail)...)
 }
 
 // survive, deferred, ends a panic, and has it logged.
@@ -246,6 +261,9 @@ func (s *lockState) retire() bool {
 // is only ever moved forward, which spares most steps from touching it.
 func (s *lockState) setAlarm() {
 	at, wanted := s.lock.NextWake()
+	if remindAt, too := s.remindAt(); too && (!wanted || remindAt < at) {
+		at, wanted = remindAt, true
+	}
 	if s.idle() && !s.owners.inUse() {
 		if s.idleSince == 0 {
 			s.idleSince = s.rt.Now()

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -201,7 +200,7 @@ func (m *metrics) attributes(s sample) metric.MeasurementOption {
 		var all []attribute.KeyValue
 		d := described[s.instrument]
 		if d.kinded {
-			all = append(all, attribute.String(kindAttribute, kindWord(s.kind)))
+			all = append(all, attribute.String(kindAttribute, s.kind.LogValue().String()))
 		}
 		if d.script {
 			all = append(all, attribute.String(scriptAttribute, s.script))
@@ -215,18 +214,8 @@ func (m *metrics) attributes(s sample) metric.MeasurementOption {
 	return option
 }
 
-// kindWord is the glossary's word for a kind, in one piece.
-func kindWord(k messages.Kind) string {
-	if k == messages.Kind_KIND_REENTRANT {
-		return "plain"
-	}
-	return strings.ToLower(strings.TrimPrefix(k.String(), "KIND_"))
-}
-
-// reasonWord is a reason as the enumeration spells it, in lower case.
-func reasonWord(r lock.Reason) string {
-	return strings.ToLower(strings.TrimPrefix(messages.Reason(r).String(), "REASON_"))
-}
+// reasonWord is a reason as it is logged.
+func reasonWord(r lock.Reason) string { return messages.Reason(r).LogValue().String() }
 
 // answered measures the answer to a request that was made at a time.
 func (m *metrics) answered(by replier, a lock.Answer, since, now lock.Instant) {

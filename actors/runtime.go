@@ -47,6 +47,7 @@ type Runtime struct {
 	red     atomic.Pointer[[]*Runtime]
 	host    *host
 	metrics *metrics
+	outages outages
 	// locks and buffers hold what events need for a moment.
 	locks, buffers sync.Pool
 
@@ -91,7 +92,9 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		ended:   make(chan struct{}),
 	}
 	r.metrics = newMetrics(cfg.Meter, r.host)
-	r.redis.Watch(r.metrics.watch())
+	watch := r.metrics.watch()
+	watch.Reached = r.reached
+	r.redis.Watch(watch)
 	r.options = protocol.Options{
 		Client: r.id, WaiterTimeout: cfg.WaiterTimeout,
 		Line: protocol.Line{

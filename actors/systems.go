@@ -23,6 +23,9 @@ func (r *Runtime) introduce() {
 	})
 }
 
+// KeepsStacks reports whether holders are to keep their stacks.
+func (r *Runtime) KeepsStacks() bool { return r.cfg.HoldStacks }
+
 // Closed reports whether Close was called.
 func (r *Runtime) Closed() bool { return r.closed.Load() }
 

@@ -13,6 +13,9 @@ import (
 type Watch struct {
 	// Called reports the reply to a script that was sent, and how long that took.
 	Called func(script string, took time.Duration, err *Error)
+	// Reached reports a call that was sent: err is an error that may pass, or nil. While a cluster
+	// moves a slot is no such error.
+	Reached func(err *Error)
 	// Renewed reports what became of one lease: "renewed", "gone" or "taken", unless there is an
 	// error.
 	Renewed func(result string, err *Error)
@@ -32,14 +35,19 @@ func (w *Watch) began() (at time.Time) {
 }
 
 func (w *Watch) called(c *Call, began time.Time, result rueidis.RedisResult) {
-	if w.Called == nil {
-		return
+	var err *Error
+	if failed := result.Error(); !rueidis.IsRedisNil(failed) {
+		err = Sort(failed)
 	}
-	took, err := time.Since(began), result.Error()
-	if rueidis.IsRedisNil(err) {
-		err = nil
+	if w.Called != nil {
+		w.Called(c.Script.Name, time.Since(began), err)
 	}
-	w.Called(c.Script.Name, took, Sort(err))
+	if w.Reached != nil {
+		if err != nil && (!err.Transient || err.moving()) {
+			err = nil
+		}
+		w.Reached(err)
+	}
 }
 
 func (w *Watch) renewed(number int64, err *Error) {

@@ -40,7 +40,8 @@ type Effect struct {
 	Ref     any
 	Answer  Answer
 	Command *Command // of a Send
-	Term    uint64
+	// Term is that of the channel, or of the lease that is lost or at risk.
+	Term uint64
 }
 
 // CommandKind is the operation of a Command.

@@ -22,9 +22,6 @@ func (l *Lock) Detach() {
 	l.lost.ids, l.holds.more, l.background = slices.Clip(l.lost.ids), slices.Clip(l.holds.more), slices.Clip(l.background)
 }
 
-// Term is that of the lease, 0 if there is none.
-func (l *Lock) Term() uint64 { return l.lease.term }
-
 // StaysWriter reports whether a writer that becomes a reader stays one in Redis, since a late
 // command might make it a writer again.
 func (l *Lock) StaysWriter() bool { return l.modeMayChange(Shared) }

@@ -47,6 +47,9 @@ func (l *Lock) Snapshot() Snapshot {
 // LeaseUntil returns the end of the lease's validity if it is not renewed.
 func (l *Lock) LeaseUntil() Instant { return l.lease.until }
 
+// Term returns the term of the lease, 0 if there is none.
+func (l *Lock) Term() uint64 { return l.lease.term }
+
 // Holder is a hold, as the lock actor knows it.
 type Holder struct {
 	Ref any

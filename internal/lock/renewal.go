@@ -81,7 +81,7 @@ func (l *Lock) renewalReplied(r Result) {
 		}
 		l.lease.atRisk = true
 		for own := range l.holds.all() {
-			l.effects = append(l.effects, Effect{Kind: TellAtRisk, Ref: own.ref, Answer: Answer{
+			l.effects = append(l.effects, Effect{Kind: TellAtRisk, Ref: own.ref, Term: l.lease.term, Answer: Answer{
 				HoldID: own.id, Until: l.holdUntil(own), Tokens: own.tokens, Detail: "the lease could not be renewed: " + detail,
 			}})
 		}

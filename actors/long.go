@@ -1,0 +1,135 @@
+package actors
+
+import (
+	"fmt"
+	"log/slog"
+	"path"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// long says when to log that something lasts long: when it has lasted for the limit, and again
+// whenever it has lasted for twice as long as the last time. What comes after it is not logged
+// before that either, so that a long queue does not fill the log.
+type long struct{ next lock.Instant }
+
+func (l long) due(since lock.Instant, limit time.Duration) lock.Instant {
+	return max(since+limit, l.next)
+}
+
+func (l long) told(now, since lock.Instant) long { return long{next: now + (now - since)} }
+
+// longs are those of one lock: of its first waiter and of its first holder.
+type longs struct{ wait, hold long }
+
+// remindAt is when something about the lock will have lasted long, if it goes on.
+func (s *lockState) remindAt() (at lock.Instant, wanted bool) {
+	sooner := func(due lock.Instant) {
+		if !wanted || due < at {
+			at, wanted = due, true
+		}
+	}
+	if s.rt.cfg.LongWait > 0 {
+		if waiter := s.lock.Next(); waiter != nil {
+			sooner(s.longs.wait.due(waiter.(replier).since(), s.rt.cfg.LongWait))
+		}
+	}
+	if s.rt.cfg.LongHold > 0 {
+		if holds, _, holder := s.lock.Load(); holds > 0 {
+			sooner(s.longs.hold.due(holder.(replier).since(), s.rt.cfg.LongHold))
+		}
+	}
+	return at, wanted
+}
+
+// remind logs what has lasted long.
+func (s *lockState) remind() {
+	now := s.rt.Now()
+	if at, wanted := s.remindAt(); !wanted || now < at {
+		return
+	}
+	if waiter := s.lock.Next(); waiter != nil && s.rt.cfg.LongWait > 0 {
+		if since := waiter.(replier).since(); now >= s.longs.wait.due(since, s.rt.cfg.LongWait) {
+			s.longs.wait = s.longs.wait.told(now, since)
+			s.inspect(tick{}, &longWait{})
+		}
+	}
+	if holds, _, holder := s.lock.Load(); holds > 0 && s.rt.cfg.LongHold > 0 {
+		by := holder.(replier)
+		if now >= s.longs.hold.due(by.since(), s.rt.cfg.LongHold) {
+			s.longs.hold = s.longs.hold.told(now, by.since())
+			args := s.describe(by, s.lock.Term(), now)
+			s.rt.host.report(slog.LevelWarn, "a lock is held for long", func() []any {
+				if call, ok := by.(*Call); ok && call.Holder != nil {
+					if stack := call.Holder.Stack(); stack != nil {
+						args = append(args, "stack", frames(stack))
+					}
+				}
+				return args
+			})
+		}
+	}
+	s.setAlarm()
+}
+
+// describe are the attributes of a line about a hold.
+func (s *lockState) describe(by replier, term uint64, now lock.Instant) []any {
+	args := []any{"lock", s.label, "kind", by.kind(), "owner", fmt.Sprintf("%s:%d", s.client, term), "term", term, "age", rounded(now - by.since())}
+	if m, ok := by.(*messageRequest); ok && m.owner != nil {
+		args = append(args, "holder", m.owner.pid.String())
+	}
+	return args
+}
+
+// longWait asks who holds the lock that requests wait for, to log it.
+type longWait struct{ messageRequest }
+
+func (*longWait) asked() Op { return OpInspect }
+
+// answered logs that nobody knows who holds it.
+func (w *longWait) answered(s *lockState, a lock.Answer) {
+	w.log(s, "reason", messages.Reason(a.Reason), "error", a.Detail)
+}
+
+func (w *longWait) inspected(s *lockState, status *messages.Status) {
+	args := []any{"locked", status.Locked, "held_here", status.HeldHere}
+	if status.Locked {
+		args = append(args, "owner", status.Holder)
+	}
+	if status.HeldHere {
+		args = append(args, "held_for", rounded(status.HeldFor.AsDuration()))
+	}
+	if status.Ttl != nil {
+		args = append(args, "ttl", status.Ttl.AsDuration())
+	}
+	if p := status.Process; p != nil {
+		args = append(args, "application", p.Application, "host", p.Host, "pid", p.Pid, "overdue", p.Overdue)
+	}
+	w.log(s, args...)
+}
+
+func (*longWait) log(s *lockState, args ...any) {
+	if waiter := s.lock.Next(); waiter != nil { // it has not got the lock meanwhile
+		by := waiter.(replier)
+		s.rt.host.warn("a request waits for long", append([]any{"lock", s.label, "kind", by.kind(),
+			"waiting", rounded(s.rt.Now() - by.since()), "waiters", s.lock.Snapshot().Waiters}, args...)...)
+	}
+}
+
+// frames is a stack on one line, the innermost function first, without our own.
+func frames(pcs []uintptr) string {
+	var text strings.Builder
+	for all := runtime.CallersFrames(pcs); ; {
+		frame, more := all.Next()
+		if name := path.Base(frame.Function); !strings.HasPrefix(name, "lockkeeper.(*") {
+			fmt.Fprintf(&text, "%s (%s:%d) < ", name, path.Base(frame.File), frame.Line)
+		}
+		if !more {
+			return strings.TrimSuffix(text.String(), " < ")
+		}
+	}
+}

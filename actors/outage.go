@@ -1,0 +1,120 @@
+package actors
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+const (
+	// outageTold is how often an outage is logged while it lasts.
+	outageTold = time.Minute
+	// outageCalm is for how long no call must have failed before the outage is over: while some
+	// of several servers are away, other calls succeed.
+	outageCalm = 3 * time.Second
+)
+
+// outage is a time in which calls to Redis fail that may succeed later. The zero value is none.
+type outage struct {
+	// began is when the first call failed, failed when the last one did, and back when the first
+	// call after that succeeded, 0 before.
+	began, failed, back lock.Instant
+	// told is when it was logged last.
+	told  lock.Instant
+	calls int
+}
+
+// news is what is to be logged of an outage.
+type news uint8
+
+const (
+	noNews news = iota
+	outageBegins
+	outageLasts
+	outageEnds
+)
+
+// after takes note of a call that has failed, or has not.
+func (o outage) after(now lock.Instant, failed bool) (outage, news) {
+	switch {
+	case failed && o.calls == 0:
+		return outage{began: now, failed: now, told: now, calls: 1}, outageBegins
+	case failed:
+		o.failed, o.back = now, 0
+		o.calls++
+		if now < o.told+outageTold {
+			return o, noNews
+		}
+		o.told = now
+		return o, outageLasts
+	case o.calls == 0:
+		return o, noNews
+	}
+	if o.back == 0 {
+		o.back = now
+	}
+	if now < o.failed+outageCalm {
+		return o, noNews
+	}
+	return o, outageEnds
+}
+
+// outages logs the outages of a system's Redis.
+type outages struct {
+	// on is set during one, so that nothing else is asked outside.
+	on atomic.Bool
+	mu sync.Mutex // guards the outage
+	outage
+}
+
+// reached takes note of a call to Redis; err is nil if Redis has served it, or never will.
+func (r *Runtime) reached(err *redisio.Error) {
+	o := &r.outages
+	if err == nil && !o.on.Load() {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	next, what := o.after(r.Now(), err != nil)
+	o.outage = next
+	switch what {
+	case outageBegins:
+		o.on.Store(true)
+		r.logLoad(slog.LevelWarn, "Redis does not serve", "error", err)
+	case outageLasts:
+		r.logLoad(slog.LevelWarn, "Redis still does not serve", "for", rounded(next.failed-next.began), "failed", next.calls, "error", err)
+	case outageEnds:
+		r.logLoad(slog.LevelInfo, "Redis serves again", "after", rounded(next.back-next.began), "failed", next.calls)
+		o.outage = outage{}
+		o.on.Store(false)
+	}
+}
+
+// logLoad logs a line, with how many requests wait and how many locks are held.
+func (r *Runtime) logLoad(level slog.Level, message string, args ...any) {
+	r.host.report(level, message, func() []any {
+		ctx, cancel := context.WithTimeout(context.Background(), closeGrace/2)
+		defer cancel()
+		states, complete := r.Locks(ctx)
+		if !complete {
+			return args
+		}
+		var waiting int64
+		held := 0
+		for _, each := range states {
+			waiting += each.Waiters
+			if each.HeldHere {
+				held++
+			}
+		}
+		return append(args, "waiting", waiting, "held", held)
+	})
+}
+
+// rounded is a time as people want to read it.
+func rounded(d time.Duration) time.Duration { return d.Round(time.Millisecond) }

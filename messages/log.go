@@ -1,0 +1,19 @@
+package messages
+
+import (
+	"log/slog"
+	"strings"
+)
+
+// LogValue implements slog.LogValuer: the name in lower case, such as "timed_out".
+func (x Reason) LogValue() slog.Value {
+	return slog.StringValue(strings.ToLower(strings.TrimPrefix(x.String(), "REASON_")))
+}
+
+// LogValue implements slog.LogValuer: the word of the glossary, such as "plain" or "read_write".
+func (x Kind) LogValue() slog.Value {
+	if x == Kind_KIND_REENTRANT {
+		return slog.StringValue("plain")
+	}
+	return slog.StringValue(strings.ToLower(strings.TrimPrefix(x.String(), "KIND_")))
+}

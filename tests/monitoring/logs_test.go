@@ -1,0 +1,115 @@
+package monitoring_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// journal keeps what is logged, as text.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(line []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(line)
+}
+
+func (j *journal) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
+
+// lines are those with that message.
+func (j *journal) lines(message string) (lines []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for line := range strings.Lines(j.text.String()) {
+		if strings.Contains(line, fmt.Sprintf("msg=%q", message)) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// await waits for a line with that message, and expects words in the first one.
+func (j *journal) await(t *testing.T, message string, words ...string) {
+	t.Helper()
+	redistest.Eventually(t, "the line "+message, func() bool { return len(j.lines(message)) > 0 })
+	for _, word := range words {
+		if line := j.lines(message)[0]; !strings.Contains(line, word) {
+			t.Errorf("the line lacks %q: %s", word, line)
+		}
+	}
+}
+
+// A loss is logged with the hold that it was, in words. The end by Close is for information.
+func TestLogOfALoss(t *testing.T) {
+	var j journal
+	s, k := locktest.New(t, lockkeeper.Config{Logger: j.logger(), Renewal: 100 * time.Millisecond, Watchdog: locktest.Watchdog})
+	hold, holder := locktest.Acquire(t, s.Lock(k.LockName)), s.Probe(t)
+	owner := k.HeldBy(t, s, "1")
+	other := locktest.NewKey(t, k.Server)
+	locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: other.Message()})
+	k.Do(t, "DEL", k.Name)
+	locktest.EndedBy(t, hold, messages.Reason_REASON_GONE)
+	j.await(t, "lease lost", "level=WARN", "lock="+k.LockName+" ", "kind=plain", "owner="+owner+" ", "term="+owner[strings.Index(owner, ":")+1:]+" ", "age=", "reason=gone")
+	locktest.Stop(t, s)
+	redistest.Eventually(t, "both lines", func() bool { return len(j.lines("lease lost")) == 2 })
+	if line := j.lines("lease lost")[1]; !strings.Contains(line, "level=INFO") || !strings.Contains(line, "reason=closed") || !strings.Contains(line, " holder=") {
+		t.Errorf("of Close was logged: %s", line)
+	}
+}
+
+// A long wait says which process holds the lock, and a long hold which code has taken it.
+func TestLogOfWhatLastsLong(t *testing.T) {
+	var waits, holds journal
+	holder, k := locktest.New(t, lockkeeper.Config{Logger: holds.logger(), Application: "billing", LongHold: 50 * time.Millisecond, HoldStacks: true})
+	waiter := locktest.Open(t, k.Server.URL(), lockkeeper.Config{Logger: waits.logger(), LongWait: 100 * time.Millisecond})
+	held := locktest.Acquire(t, holder.Lock(k.LockName))
+	owner := k.HeldBy(t, holder, "1")
+	redistest.Eventually(t, "the record", func() bool {
+		status, err := waiter.Lock(k.LockName).Inspect(t.Context())
+		return err == nil && status.Process.Application == "billing"
+	})
+	granted := locktest.AcquireSoon(t.Context(), waiter.Lock(k.LockName))
+	waits.await(t, "a request waits for long", "level=WARN", "lock="+k.LockName+" ", "kind=plain", "waiting=", "waiters=1", "owner="+owner+" ",
+		"held_here=false", "application=billing", fmt.Sprint("pid=", os.Getpid()), "host=")
+	holds.await(t, "a lock is held for long", "lock="+k.LockName+" ", "owner="+owner+" ", "age=", `stack="locktest.AcquireSoon.func1 (hold.go:`)
+	locktest.Release(t, held)
+	locktest.Release(t, locktest.Got(t, granted).Hold)
+	if n := len(waits.lines("a lock is held for long")); n > 0 {
+		t.Errorf("%d long holds were logged without being asked for", n)
+	}
+}
+
+// An outage is one line when it begins, with what waits, and one when it is over.
+func TestLogOfAnOutage(t *testing.T) {
+	var j journal
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	s := locktest.Open(t, proxy.URL(), lockkeeper.Config{Logger: j.logger(), CallTimeout: 100 * time.Millisecond, Poll: 100 * time.Millisecond})
+	k := locktest.NewKey(t, server)
+	k.TakeAs(t, "another", time.Minute)
+	granted := locktest.AcquireSoon(t.Context(), s.Lock(k.LockName))
+	k.AwaitListener(t)
+	proxy.Freeze(true)
+	j.await(t, "Redis does not serve", "level=WARN", "error=", "waiting=1", "held=0")
+	proxy.Heal()
+	j.await(t, "Redis serves again", "level=INFO", "after=", "failed=")
+	k.Unlock(t)
+	locktest.Release(t, locktest.Got(t, granted).Hold)
+	if n := len(j.lines("Redis does not serve")); n != 1 {
+		t.Errorf("the outage was logged %d times", n)
+	}
+}
