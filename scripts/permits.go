@@ -20,7 +20,7 @@ var (
 // The operations on permits that expire.
 var (
 	PermitsAcquire = script("permits_acquire", once+permits+permitsAcquire, Shape{Numbers: 2})
-	PermitsRelease = script("permits_release", once+permits+permitsRelease, Shape{Numbers: 1})
+	PermitsRelease = script("permits_release", once+permits+permitsRelease, Shape{Numbers: 2})
 	PermitsRenew   = script("permits_renew", permits+permitsRenew, Shape{Texts: 1})
 	PermitsSet     = script("permits_set", once+permits+permitsSet, Shape{Numbers: 1})
 	PermitsInspect = script("permits_inspect", once+permits+permitsInspect, Shape{Numbers: 3})

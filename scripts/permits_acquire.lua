@@ -8,7 +8,8 @@
 -- ARGV[2]  the channel, on which is published what is left of the permits that had expired
 -- ARGV[3…] the lease in ms and the id of each permit
 --
--- Reply: {how many have their permits; in how many ms the next permit expires, -1 if none does}
+-- Reply: {how many have their permits; in how many ms the next expires of those that were taken
+-- before, -1 if none does}
 return once(KEYS[3], ARGV[1], function()
   redis.call('ZADD', KEYS[2], 'XX', 0, NOBODY) -- first: a server out of memory refuses it
   local now, free = epoch_ms(), count_of(KEYS[1]) or 0

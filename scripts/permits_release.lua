@@ -8,7 +8,8 @@
 --          now, of several how many they are; nothing if none is free
 -- ARGV[3…] the ids, at most 32
 --
--- Reply: which of them were taken until now, 1 for the first, plus 2 for the second, plus 4 …
+-- Reply: {which of them were taken until now, 1 for the first, plus 2 for the second, plus 4 …; how
+-- many clients have heard of it}
 return once(KEYS[3], ARGV[1], function()
   local taken, ids, bit = 0, {}, 1
   for i = 3, #ARGV do
@@ -19,14 +20,15 @@ return once(KEYS[3], ARGV[1], function()
     bit = 2 * bit
   end
   if taken == 0 then
-    return {0}
+    return {0, 0}
   end
   redis.call('ZREM', KEYS[2], NOBODY)
   local free = (count_of(KEYS[1]) or 0) + #ids
+  local heard = 0
   if free > 0 then
-    redis.call('PUBLISH', ARGV[2], #ids == 1 and free or #ids)
+    heard = redis.call('PUBLISH', ARGV[2], #ids == 1 and free or #ids)
   end
-  return {taken}, function()
+  return {taken, heard}, function()
     redis.call('INCRBY', KEYS[1], #ids)
     redis.call('ZREM', KEYS[2], unpack(ids))
   end

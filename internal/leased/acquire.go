@@ -1,0 +1,100 @@
+package leased
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// acquireBatch bounds how many permits one command takes.
+const acquireBatch = 100
+
+// leases are those of an acquire's permits.
+func (p *Permits) leases(o *op) (all []time.Duration) {
+	for _, req := range o.requests {
+		all = append(all, p.lease(req))
+	}
+	return all
+}
+
+func (p *Permits) lease(req *Request) time.Duration {
+	if req.Lease > 0 {
+		return req.Lease
+	}
+	return p.cfg.Watchdog
+}
+
+// tryAt sets when the next try is, unless something comes before.
+func (p *Permits) tryAt(at Instant) {
+	p.wait.nextAt = at
+	if at > p.now {
+		p.wakeAt.sooner(at)
+	}
+}
+
+// acquired gives those who were served their permits. A permit of one who has left goes back.
+func (p *Permits) acquired(o op, r Result) {
+	p.wait.tries, p.wait.lastErr = 0, ""
+	if r.Served > 0 {
+		p.turnUntil = p.now + p.cfg.HandOffLimit
+		if p.forcedYieldAt == 0 {
+			p.forcedYieldAt = p.now + p.cfg.ForcedYield
+		}
+	}
+	for _, req := range o.requests[:min(r.Served, len(o.requests))] {
+		h := hold{permit: o.permit(req), fixed: req.Lease > 0, sentAt: o.sentAt, until: trust(o.sentAt, p.lease(req))}
+		if !slices.Contains(p.queue, req) || p.now >= h.until {
+			p.giveBack(giveBack{permit: h.permit, until: h.until})
+			continue
+		}
+		p.queue = without(p.queue, req)
+		p.grant(req, h)
+		if !h.fixed {
+			p.renewBy(h.sentAt + p.cfg.Renewal)
+		}
+	}
+	if r.Served >= len(o.requests) {
+		p.tryAt(p.now)
+		return
+	}
+	p.wait.refused = true
+	for _, req := range p.leave(func(req *Request) bool { return req.Try }) {
+		p.refuse(req, lock.Held, noneFree)
+	}
+	next := p.now + min(p.cfg.Poll, p.cfg.Watchdog/2)
+	if r.Wait >= 0 {
+		next = min(next, p.now+r.Wait+time.Millisecond) // Redis's time is rounded down
+	}
+	if p.wait.again {
+		next = p.now
+	}
+	p.tryAt(next)
+	if p.sub == asked {
+		// Not confirmed since the last try: ask again, in case the first got lost.
+		p.effects = append(p.effects, Effect{Kind: lock.Subscribe})
+	}
+}
+
+// acquireFailed tries again later, or refuses everybody if that has no use. It reports whether the
+// command is over: one that may have been carried out is repeated.
+func (p *Permits) acquireFailed(o *op, r Result) (over bool) {
+	reason, detail := failure(r)
+	for _, req := range p.leave(func(req *Request) bool { return req.Try || !r.Transient }) {
+		p.refuse(req, reason, detail)
+	}
+	p.tryAt(p.now + p.backoff(p.wait.tries))
+	p.wait.tries++
+	if !o.unsure {
+		return true
+	}
+	waits := func(req *Request) bool { return slices.Contains(p.queue, req) }
+	if slices.ContainsFunc(o.requests, waits) && p.now < trust(o.sentAt, slices.Min(p.leases(o))) {
+		return false
+	}
+	// What it may have taken goes back, which also keeps a late copy from taking it.
+	for _, req := range o.requests {
+		p.giveBack(giveBack{permit: o.permit(req), until: p.now + p.lease(req)})
+	}
+	return true
+}

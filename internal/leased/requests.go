@@ -1,0 +1,232 @@
+package leased
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// Acquire asks for a permit.
+func (p *Permits) Acquire(now Instant, req Request) {
+	p.begin(now)
+	defer p.settle()
+	if req.Try {
+		req.Deadline = now + p.cfg.TryTime()
+	}
+	switch {
+	case p.closing:
+		p.refuse(&req, lock.Closed, closing)
+	case req.Try && len(p.queue) > 0:
+		p.refuse(&req, lock.Held, noneFree)
+	case len(p.queue) >= p.cfg.QueueLimit:
+		p.refuse(&req, lock.QueueFull, fmt.Sprintf("%d requests wait for a permit already, and the limit is %d", len(p.queue), p.cfg.QueueLimit))
+	default:
+		p.queue = append(p.queue, &req)
+		if req.Deadline > 0 {
+			p.wakeAt.sooner(req.Deadline)
+		}
+	}
+}
+
+const (
+	closing  = "the system is closing"
+	noneFree = "no permit is free"
+)
+
+// Release gives back the permit of a hold. shown says that its id was shown since it was granted.
+func (p *Permits) Release(now Instant, id uint64, shown bool, ref any) {
+	p.begin(now)
+	defer p.settle()
+	h := p.holdByID(id)
+	switch {
+	case h != nil:
+		p.release(h, h.shown || shown, ref)
+	case slices.Contains(p.lost.ids, id):
+		p.answer(ref, lock.Answer{Kind: lock.NotFreed, Reason: lock.Lost, Detail: "the permit was lost before: " + p.lost.reason.String()})
+	default:
+		p.answer(ref, lock.Answer{Kind: lock.NotFreed, Reason: lock.NotHeld, Detail: "there is no such permit: it was never granted, or was released before"})
+	}
+}
+
+// ReleaseID gives back a permit by its id, whoever holds it. A holder here is told.
+func (p *Permits) ReleaseID(now Instant, permit ID, ref any) {
+	p.begin(now)
+	defer p.settle()
+	if p.closing {
+		p.answer(ref, lock.Answer{Kind: lock.NotFreed, Reason: lock.Closed, Detail: closing})
+		return
+	}
+	b := giveBack{permit: permit, ref: ref, stranger: true, until: now + p.cfg.TryTime()}
+	if i := slices.IndexFunc(p.holds, func(h *hold) bool { return h.permit == permit }); i >= 0 {
+		b.stranger, b.until = false, p.holds[i].until
+		p.end(p.holds[i], lock.Forced, "it was released by its id")
+	}
+	p.giveBack(b)
+}
+
+// Cancel withdraws the waiting requests of an owner, or the request with that id.
+func (p *Permits) Cancel(now Instant, id uint64, owner lock.Owner, ref any) {
+	p.begin(now)
+	defer p.settle()
+	withdrawn := p.leave(func(req *Request) bool { return req.ID == id || id == 0 && owner != 0 && req.Owner == owner })
+	for _, req := range withdrawn {
+		p.refuse(req, lock.CancelledByRequest, "the request was withdrawn")
+	}
+	p.answer(ref, lock.Answer{Kind: lock.Withdrawn, Count: len(withdrawn)})
+}
+
+// OwnerGone says that an owner has died: its requests leave the queue unanswered, and its permits
+// are given back.
+func (p *Permits) OwnerGone(now Instant, owner lock.Owner) {
+	p.begin(now)
+	defer p.settle()
+	p.leave(func(req *Request) bool { return owner != 0 && req.Owner == owner })
+	for _, h := range p.holds {
+		if owner != 0 && h.owner == owner {
+			p.release(h, h.shown, nil)
+		}
+	}
+}
+
+// Set sets how many permits there are.
+func (p *Permits) Set(now Instant, how How, count int, ref any) {
+	p.begin(now)
+	defer p.settle()
+	if p.closing {
+		p.answer(ref, lock.Answer{Kind: lock.NotDone, Reason: lock.Closed, Detail: closing})
+		return
+	}
+	p.sets = append(p.sets, set{how: how, count: count, ref: ref, until: now + p.cfg.TryTime()})
+	p.wakeAt.sooner(now + p.cfg.TryTime())
+}
+
+// Tick lets time pass.
+func (p *Permits) Tick(now Instant) {
+	p.begin(now)
+	p.settle()
+}
+
+// Close refuses the waiters, takes the permits from their holders, and gives them back.
+func (p *Permits) Close(now Instant) {
+	p.begin(now)
+	defer p.settle()
+	p.closing = true
+	for _, req := range p.leave(func(*Request) bool { return true }) {
+		p.refuse(req, lock.Closed, closing)
+	}
+	for _, h := range p.holds {
+		p.lose(h, lock.Closed, closing)
+	}
+}
+
+// Signal says that permits may have become free.
+func (p *Permits) Signal(now Instant) {
+	p.begin(now)
+	defer p.settle()
+	if p.main.kind == Acquire {
+		p.wait.again = true
+	} else if !p.wait.standsBack && len(p.queue) > 0 {
+		p.tryAt(p.now)
+	}
+}
+
+// Subscribed says that from now on no message of the channel is missed; earlier ones may have been.
+func (p *Permits) Subscribed(now Instant) {
+	if p.sub != unsubscribed {
+		p.sub = listening
+		p.Signal(now)
+	}
+}
+
+// leave takes out the requests that match, and returns them.
+func (p *Permits) leave(match func(*Request) bool) (left []*Request) {
+	var stay []*Request
+	for _, req := range p.queue {
+		if match(req) {
+			left = append(left, req)
+		} else {
+			stay = append(stay, req)
+		}
+	}
+	if left != nil {
+		p.queue = stay
+	}
+	return left
+}
+
+// Idle reports whether there is nothing to do and no state to keep.
+func (p *Permits) Idle() bool {
+	return len(p.holds)+len(p.queue)+len(p.back)+len(p.sets) == 0 && p.main.kind == 0 && p.renewal.kind == 0 &&
+		p.sub == unsubscribed && p.taken == len(p.effects)
+}
+
+// Snapshot is what this process knows without asking Redis: how many permits it holds, how many
+// requests wait, and until when the first of the permits is valid if it is not renewed.
+func (p *Permits) Snapshot() (held, waiters int, until Instant) {
+	for _, h := range p.holds {
+		if until == 0 || h.end() < until {
+			until = h.end()
+		}
+	}
+	return len(p.holds), len(p.queue), until
+}
+
+// Until is how long a hold is good for if nothing is renewed; 0 if there is no such hold.
+func (p *Permits) Until(id uint64) Instant {
+	if h := p.holdByID(id); h != nil {
+		return h.end()
+	}
+	return 0
+}
+
+// Outstanding returns the holders, and the requests that await an answer. It is for Permits that
+// are given up.
+func (p *Permits) Outstanding() (holders []lock.Holder, pending []any) {
+	for _, h := range p.holds {
+		holders = append(holders, lock.Holder{Ref: h.ref, ID: h.id})
+	}
+	add := func(ref any) {
+		if ref != nil {
+			pending = append(pending, ref)
+		}
+	}
+	for _, req := range p.queue {
+		add(req.Ref)
+	}
+	for _, b := range p.back {
+		add(b.ref)
+	}
+	for _, s := range p.sets {
+		add(s.ref)
+	}
+	for _, e := range p.effects[p.taken:] {
+		if e.Kind == lock.Reply {
+			add(e.Ref)
+		}
+	}
+	return holders, pending
+}
+
+// Cleanup returns the command that gives back everything of this process, and how long it has a
+// use. It is for Permits that are given up, and for the commands after the last of them.
+func (p *Permits) Cleanup(now Instant) (all []Command, until Instant) {
+	ids := p.main.ids()
+	for _, h := range p.holds {
+		ids = append(ids, h.permit)
+		until = max(until, h.until)
+	}
+	for _, b := range p.back {
+		ids = append(ids, b.permit)
+		until = max(until, b.until)
+	}
+	for batch := range slices.Chunk(ids, releaseBatch) {
+		all = append(all, Command{Kind: Release, IDs: batch})
+	}
+	for i := range all {
+		p.numbered(now)
+		all[i].Number = p.number
+	}
+	return all, max(until, now+p.cfg.Watchdog) + time.Second
+}

@@ -1,0 +1,90 @@
+package protocol
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/leased"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// Permits are the permits of one name that expire, on one Redis.
+type Permits struct {
+	// Channel is where it is told that permits are free.
+	Channel string
+
+	keys []string
+}
+
+// NewPermits describes permits. name is the key of how many are free.
+func NewPermits(name, client string) *Permits {
+	return &Permits{
+		Channel: redisio.PermitsChannel(name),
+		keys:    []string{name, redisio.Taken(name), redisio.Calls(name) + ":" + client},
+	}
+}
+
+// Call makes the call of a command.
+func (p *Permits) Call(c *leased.Command, deadline time.Time) redisio.Call {
+	call := redisio.Call{Keys: p.keys, Args: []string{strconv.FormatUint(c.Number, 10), p.Channel}, Deadline: deadline, Seq: c.Seq}
+	switch c.Kind {
+	case leased.Acquire:
+		call.Script = scripts.PermitsAcquire
+		for i, id := range c.IDs {
+			call.Args = append(call.Args, ms(c.Leases[i]), string(id[:]))
+		}
+		return call
+	case leased.Release:
+		call.Script, call.Urgent = scripts.PermitsRelease, true
+	case leased.Renew:
+		call.Script, call.Urgent, call.Keys, call.Args = scripts.PermitsRenew, true, p.keys[1:2], []string{ms(c.Lease)}
+	case leased.Set:
+		call.Script = scripts.PermitsSet
+		call.Args = append(call.Args, string(c.How), strconv.Itoa(c.Count))
+	}
+	for _, id := range c.IDs {
+		call.Args = append(call.Args, string(id[:]))
+	}
+	return call
+}
+
+// ReadPermits returns the meaning of the reply to a command.
+func ReadPermits(c *leased.Command, reply redisio.Reply) (r leased.Result) {
+	if err := reply.Err; err != nil {
+		return leased.Result{Err: err, Transient: err.Transient, Unsure: err.Unsure}
+	}
+	switch c.Kind {
+	case leased.Acquire:
+		r.Served, r.Wait = int(reply.N[0]), milliseconds(reply.N[1])
+	case leased.Release:
+		for i := range c.IDs {
+			r.Valid = append(r.Valid, reply.N[0]>>i&1 == 1)
+		}
+		r.Heard = int(reply.N[1])
+	case leased.Renew:
+		if len(reply.S[0]) != len(c.IDs) {
+			misfit := misfit(reply)
+			return leased.Result{Err: misfit.Err, Transient: true, Unsure: true}
+		}
+		for _, digit := range reply.S[0] {
+			r.Valid = append(r.Valid, digit == '1')
+		}
+	case leased.Set:
+		r.Done = reply.N[0] == 1
+	}
+	return r
+}
+
+// PermitsView is how many permits there are: those that are free, those that are taken, and all.
+type PermitsView struct{ Free, Taken, All int64 }
+
+// Inspect makes the call that counts the permits.
+func (p *Permits) Inspect(deadline time.Time) redisio.Call {
+	return redisio.Call{Script: scripts.PermitsInspect, Keys: p.keys[:2], Deadline: deadline}
+}
+
+// ViewPermits reads the reply to Inspect.
+func ViewPermits(reply redisio.Reply) PermitsView {
+	return PermitsView{Free: reply.N[0], Taken: reply.N[1], All: reply.N[2]}
+}
