@@ -91,7 +91,8 @@ var synchronizers = []Rights{
 	system.and(Rights{
 		Kind: "semaphore",
 		scripts: []*scripts.Script{
-			scripts.SemaphoreAcquire, scripts.SemaphoreAdd, scripts.SemaphoreSet, scripts.SemaphoreDrain, scripts.SemaphoreInspect,
+			scripts.SemaphoreAcquire, scripts.SemaphoreAdd, scripts.SemaphoreYield, scripts.SemaphoreSet, scripts.SemaphoreDrain,
+			scripts.SemaphoreInspect,
 		},
 		keys:     []derived{{from: Calls, more: ":*"}},
 		channels: []derived{{from: PermitsChannel}},

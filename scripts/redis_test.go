@@ -75,7 +75,7 @@ func connect(t *testing.T, options rueidis.ClientOption) *db {
 // three know the line.
 func (d *db) listen(t *testing.T, lock, who string) {
 	t.Helper()
-	channels := strings.Fields(names(lock).Replace("CHANNEL RWCHANNEL"))
+	channels := strings.Fields(names(lock).Replace("CHANNEL RWCHANNEL PERMITS"))
 	all, knowing, _ := strings.Cut(who, "-")
 	n, err := strconv.Atoi(all)
 	know, _ := strconv.Atoi(knowing)

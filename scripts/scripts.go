@@ -150,10 +150,14 @@ var (
 
 	//go:embed once.lua
 	once string
+	//go:embed add.lua
+	add string
 	//go:embed semaphore_acquire.lua
 	semaphoreAcquire string
 	//go:embed semaphore_add.lua
 	semaphoreAdd string
+	//go:embed semaphore_yield.lua
+	semaphoreYield string
 	//go:embed semaphore_set.lua
 	semaphoreSet string
 	//go:embed semaphore_drain.lua
@@ -227,7 +231,8 @@ var (
 // The operations on the semaphore.
 var (
 	SemaphoreAcquire = script("semaphore_acquire", once+semaphoreAcquire, Shape{Numbers: 2})
-	SemaphoreAdd     = script("semaphore_add", once+semaphoreAdd, Shape{Numbers: 2})
+	SemaphoreAdd     = script("semaphore_add", once+add+semaphoreAdd, Shape{Numbers: 2})
+	SemaphoreYield   = script("semaphore_yield", once+add+semaphoreYield, Shape{Numbers: 2})
 	SemaphoreSet     = script("semaphore_set", once+semaphoreSet, Shape{Numbers: 2})
 	SemaphoreDrain   = script("semaphore_drain", once+semaphoreDrain, Shape{Numbers: 1})
 	SemaphoreInspect = script("semaphore_inspect", once+semaphoreInspect, Shape{Numbers: 2})
@@ -254,7 +259,7 @@ var All = []*Script{
 	FencedAcquire, Draw, MajorityAcquire, Memory, AcquireAll, YieldAll,
 	SyncQueue, FairForceRelease, FairInspect,
 	ReadWriteSet, ReadWriteRelease, ReadWriteRenew, ReadWriteYield, ReadWriteForceRelease, ReadWriteInspect, CountWaiters,
-	SemaphoreAcquire, SemaphoreAdd, SemaphoreSet, SemaphoreDrain, SemaphoreInspect,
+	SemaphoreAcquire, SemaphoreAdd, SemaphoreYield, SemaphoreSet, SemaphoreDrain, SemaphoreInspect,
 	LatchSet, LatchCountDown, LatchInspect,
 	SystemRenew, SystemRemove, SystemInspect, SystemList,
 	PermitsAcquire, PermitsRelease, PermitsRenew, PermitsSet, PermitsInspect,

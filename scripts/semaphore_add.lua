@@ -10,16 +10,5 @@
 --
 -- Reply: {1: added, 0: there is no such semaphore; the permits that are free then}
 return once(KEYS[2], ARGV[1], function()
-  local free = count_of(KEYS[1])
-  if not free and ARGV[3] == '1' then
-    return {0, 0}
-  end
-  free = (free or 0) + tonumber(ARGV[2])
-  if free > 2147483647 then -- Redisson reads no greater one
-    error('ERR there would be more than 2147483647 permits', 0)
-  end
-  if free >= 0 then -- Redisson fails over a negative one
-    redis.call('PUBLISH', ARGV[4], free)
-  end
-  return {1, free}, function() redis.call('INCRBY', KEYS[1], ARGV[2]) end
+  return add(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
 end)

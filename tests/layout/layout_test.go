@@ -22,20 +22,21 @@ func TestImportsRunOneWay(t *testing.T) {
 	may := map[string][]string{
 		"internal/lock":     {},
 		"internal/leased":   {"internal/lock"},
+		"internal/permit":   {"internal/lock"},
 		"scripts":           {},
 		"messages":          {},
 		"redisio":           {"scripts"},
-		"internal/protocol": {"internal/lock", "internal/leased", "redisio", "scripts"},
-		"internal/backend":  {"internal/lock", "internal/leased", "redisio", "internal/protocol"},
-		"actors":            {"internal/lock", "internal/leased", "messages", "redisio", "internal/protocol", "internal/backend", "internal/boottime", "internal/faultinject"},
-		".":                 {"actors", "internal/lock", "internal/leased", "messages", "redisio"},
+		"internal/protocol": {"internal/lock", "internal/leased", "internal/permit", "redisio", "scripts"},
+		"internal/backend":  {"internal/lock", "internal/leased", "internal/permit", "redisio", "internal/protocol"},
+		"actors":            {"internal/lock", "internal/leased", "internal/permit", "messages", "redisio", "internal/protocol", "internal/backend", "internal/boottime", "internal/faultinject"},
+		".":                 {"actors", "internal/lock", "internal/leased", "internal/permit", "messages", "redisio"},
 	}
 	foreign := map[string][]string{
 		"github.com/redis/rueidis":            {"redisio", "actors", "."}, // above redisio only the client's type
 		"github.com/asynkron/protoactor-go":   {"messages", "actors", "."},
 		"google.golang.org/protobuf":          {"messages", "actors"},
 		"go.opentelemetry.io/otel":            {"actors", "."},
-		"github.com/lockkeeper-go/lockkeeper": {"internal/lock", "internal/leased", "scripts", "messages", "redisio", "internal/protocol", "internal/backend", "actors", "."},
+		"github.com/lockkeeper-go/lockkeeper": {"internal/lock", "internal/leased", "internal/permit", "scripts", "messages", "redisio", "internal/protocol", "internal/backend", "actors", "."},
 	}
 	for dir, allowed := range may {
 		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))

@@ -1,0 +1,126 @@
+package permit
+
+import (
+	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// debt is permits that are to be given back.
+type debt struct {
+	n int
+	// ifExists makes no semaphore if there is none.
+	ifExists bool
+	// ref is the request that gives them back; nil if it is answered, or if there is none.
+	ref any
+	// until is when it is answered in any case.
+	until Instant
+}
+
+// firstUntil is when the first of the debts is to be answered whose request is not; 0 if all are.
+func firstUntil(debts []debt) Instant {
+	for _, d := range debts {
+		if d.ref != nil {
+			return d.until
+		}
+	}
+	return 0
+}
+
+// unconfirmed answers those debts whose time is over. They are given back all the same.
+func (p *Pool) unconfirmed(debts []debt) []debt {
+	if until := firstUntil(debts); until == 0 || p.now < until {
+		return debts
+	}
+	debts = slices.Clone(debts)
+	for i, d := range debts {
+		if d.ref != nil && p.now >= d.until {
+			p.refuse(d.ref, lock.Unavailable, p.lastError()+"; the permits are given back in the background")
+			debts[i].ref = nil
+		}
+	}
+	return debts
+}
+
+// handOver gives permits that come back to those who wait here, while the process has its turn.
+func (p *Pool) handOver() {
+	if len(p.owed) == 0 || p.queue.len() == 0 || p.call.kind == Yield || p.now < p.wait.deferUntil {
+		return
+	}
+	if !p.turn.running {
+		p.turn.running, p.turn.until = true, p.now+p.cfg.HandOffLimit
+		if p.turn.forcedAt == 0 {
+			p.turn.forcedAt = p.now + p.jitter(p.cfg.ForcedYield)
+		}
+	}
+	if p.now >= p.turn.until {
+		return
+	}
+	n := 0
+	for _, d := range p.owed {
+		n += d.n
+	}
+	n = p.serve(n, true)
+	for n > 0 {
+		d := p.owed[0]
+		if d.n > n {
+			d.n -= n
+			p.owed = slices.Concat([]debt{d}, p.owed[1:])
+			return
+		}
+		n -= d.n
+		p.owed = p.owed[1:]
+		p.answer(d.ref, Answer{Kind: Returned, Done: true, HandedOn: true})
+	}
+}
+
+// give gives back what is owed; at the end of a turn, only if others wait.
+func (p *Pool) give() {
+	c := call{command: Command{Kind: Give, IfExists: p.owed[0].ifExists}}
+	if p.turn.running && p.now >= p.turn.until && p.now >= p.wait.deferUntil && p.queue.len() > 0 {
+		c.command = Command{Kind: Yield, IfExists: p.owed[0].ifExists, Listening: p.sub == listening, Forced: p.now >= p.turn.forcedAt}
+	}
+	same := 0
+	for same < len(p.owed) && p.owed[same].ifExists == c.command.IfExists && c.command.N <= mostPermits-p.owed[same].n {
+		c.command.N += p.owed[same].n
+		same++
+	}
+	c.debts, p.owed = p.owed[:same:same], p.owed[same:]
+	p.start(c)
+}
+
+// mostPermits is the largest number of permits, as Redisson has it.
+const mostPermits = 1<<31 - 1
+
+// gaveReply handles the reply to a Give or a Yield.
+func (p *Pool) gaveReply(r *Result) {
+	c := p.call
+	switch {
+	case r.Err == nil && c.kind == Yield && r.N[0] == 0:
+		p.end()
+		p.owed = slices.Concat(c.debts, p.owed)
+		p.turn.until = p.now + p.cfg.HandOffLimit
+	case r.Err == nil:
+		p.end()
+		for _, d := range c.debts {
+			p.answer(d.ref, Answer{Kind: Returned, Done: r.N[0] == 1})
+		}
+		if c.kind == Yield {
+			p.turn = turn{}
+			p.wait.deferUntil = p.now + p.cfg.OpenTime()
+			p.trySoon()
+		} else {
+			p.wait.free = r.N[1]
+		}
+	case r.Transient && !c.expired:
+		p.again(r)
+	default:
+		p.end()
+		for _, d := range c.debts {
+			p.refuse(d.ref, lock.Rejected, r.Err.Error())
+		}
+		if slices.ContainsFunc(c.debts, func(d debt) bool { return d.ref == nil }) {
+			p.effect(Effect{Kind: Forgotten, Answer: Answer{Detail: r.Err.Error()}})
+		}
+	}
+}

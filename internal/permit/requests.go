@@ -1,0 +1,153 @@
+package permit
+
+import (
+	"fmt"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// Acquire asks for permits. The request joins the queue, unless it does not wait and others do.
+func (p *Pool) Acquire(now Instant, req Request) {
+	p.begin(now)
+	defer p.settle()
+	if req.Try {
+		req.Deadline = p.now + p.cfg.TryTime()
+	}
+	switch {
+	case p.closing:
+		p.refuse(req.Ref, lock.Closed, "the system is closing")
+	case req.Try && p.queue.len() > 0 && p.wait.refused:
+		p.refuse(req.Ref, lock.Held, "others wait for permits already")
+	case p.queue.len() >= p.cfg.QueueLimit:
+		p.refuse(req.Ref, lock.QueueFull, fmt.Sprintf("%d requests wait for these permits already, and their limit is %d", p.queue.len(), p.cfg.QueueLimit))
+	default:
+		p.queue.push(&req)
+	}
+}
+
+// Release gives permits back; with ifExists, only if there is such a semaphore.
+func (p *Pool) Release(now Instant, n int, ifExists bool, ref any) {
+	p.begin(now)
+	defer p.settle()
+	p.owed = append(p.owed, debt{n: n, ifExists: ifExists, ref: ref, until: p.now + p.cfg.TryTime()})
+}
+
+// Change asks for a command that does not wait for permits: Add, Set, Drain or Inspect.
+func (p *Pool) Change(now Instant, c Change) {
+	p.begin(now)
+	defer p.settle()
+	if p.closing {
+		p.refuse(c.Ref, lock.Closed, "the system is closing")
+		return
+	}
+	c.until = p.now + p.cfg.TryTime()
+	p.changes = append(p.changes, c)
+}
+
+// Cancel withdraws the waiting requests of an owner, or the request with that id.
+func (p *Pool) Cancel(now Instant, id uint64, owner lock.Owner, ref any) {
+	p.begin(now)
+	defer p.settle()
+	withdrawn := p.queue.remove(func(req *Request) bool {
+		return id != 0 && req.ID == id || id == 0 && owner != 0 && req.Owner == owner
+	})
+	detail := "the request was withdrawn"
+	if p.wait.lastErr != "" {
+		detail += "; the last try failed: " + p.wait.lastErr
+	}
+	for _, req := range withdrawn {
+		p.refuse(req.Ref, lock.CancelledByRequest, detail)
+	}
+	p.answer(ref, Answer{Kind: Withdrawn, N: int64(len(withdrawn))})
+}
+
+// OwnerGone says that an owner has died: its requests leave the queue unanswered.
+func (p *Pool) OwnerGone(now Instant, owner lock.Owner) {
+	p.begin(now)
+	defer p.settle()
+	p.queue.remove(func(req *Request) bool { return owner != 0 && req.Owner == owner })
+}
+
+// Close refuses all who wait, for that reason. What has to be given back is given back, until the
+// watchdog's TTL is over: then the pool is idle in any case.
+func (p *Pool) Close(now Instant, reason lock.Reason, detail string) {
+	p.begin(now)
+	defer p.settle()
+	if p.closing {
+		return
+	}
+	p.closing, p.closeAt = true, p.now+p.cfg.Watchdog
+	p.refuseAll(reason, detail)
+}
+
+// Abandon ends everything at once; what is not given back is forgotten.
+func (p *Pool) Abandon(now Instant, reason lock.Reason, detail string) {
+	p.begin(now)
+	defer p.settle()
+	p.refuseAll(reason, detail)
+	p.abandon(reason, detail)
+}
+
+func (p *Pool) abandon(reason lock.Reason, detail string) {
+	p.closing = true
+	for _, d := range append(p.call.debts, p.owed...) {
+		p.refuse(d.ref, reason, detail)
+	}
+	if len(p.owed) > 0 || p.call.kind != 0 && p.call.kind != Inspect {
+		p.effect(Effect{Kind: Forgotten, Answer: Answer{Detail: detail}})
+	}
+	p.refuse(p.call.change.Ref, reason, detail)
+	p.call, p.owed = call{}, nil
+}
+
+// refuseAll refuses those who wait for permits, and the changes that are not under way.
+func (p *Pool) refuseAll(reason lock.Reason, detail string) {
+	for _, req := range p.queue.remove(func(*Request) bool { return true }) {
+		p.refuse(req.Ref, reason, detail)
+	}
+	for _, c := range p.changes {
+		p.refuse(c.Ref, reason, detail)
+	}
+	p.changes = nil
+}
+
+// dropExpired refuses those whose time is over.
+func (p *Pool) dropExpired() {
+	if p.closing && p.now >= p.closeAt && !p.Idle() {
+		p.abandon(lock.Unavailable, "Redis has not confirmed it in time")
+	}
+	if p.queue.nextDeadline != 0 && p.now >= p.queue.nextDeadline {
+		for _, req := range p.queue.remove(func(req *Request) bool { return req.Deadline > 0 && p.now >= req.Deadline }) {
+			switch {
+			case p.wait.lastErr != "":
+				p.refuse(req.Ref, lock.Unavailable, p.wait.lastErr)
+			case req.Try && p.wait.refused:
+				p.refuse(req.Ref, lock.Held, "there are too few permits")
+			case !p.wait.refused:
+				p.refuse(req.Ref, lock.Unavailable, "Redis has not answered within the wait")
+			default:
+				p.refuse(req.Ref, lock.TimedOut, "there were too few permits")
+			}
+		}
+	}
+	p.call.debts = p.unconfirmed(p.call.debts)
+	p.owed = p.unconfirmed(p.owed)
+	for len(p.changes) > 0 && p.now >= p.changes[0].until {
+		p.refuse(p.changes[0].Ref, lock.Unavailable, "it was not carried out: "+p.lastError())
+		p.changes = p.changes[1:]
+	}
+	if p.call.change.until > 0 && p.now >= p.call.change.until {
+		p.changeLate()
+	}
+}
+
+// lastError says why it takes so long.
+func (p *Pool) lastError() string {
+	switch {
+	case p.call.lastErr != "":
+		return p.call.lastErr
+	case p.wait.lastErr != "":
+		return p.wait.lastErr
+	}
+	return "Redis has not answered in time"
+}

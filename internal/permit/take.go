@@ -1,0 +1,85 @@
+package permit
+
+import "github.com/lockkeeper-go/lockkeeper/internal/lock"
+
+// take asks for the permits of the first who wait.
+func (p *Pool) take() {
+	first := p.queue.requests[:min(p.queue.len(), batch)]
+	wanted := make([]int, len(first))
+	for i, req := range first {
+		wanted[i] = req.N
+	}
+	p.wait.again, p.wait.free = false, 0
+	p.start(call{command: Command{Kind: Take, Wanted: wanted}, last: first[len(first)-1].ID})
+}
+
+// trySoon has the next try made at once, unless the process stands back.
+func (p *Pool) trySoon() { p.wait.nextAt = p.wait.deferUntil }
+
+// tookReply handles the reply to a Take.
+func (p *Pool) tookReply(r *Result) {
+	c := p.call
+	switch {
+	case r.Err == nil:
+		p.end()
+		p.took(&c, r)
+	case r.Transient && c.unsure:
+		p.wait.lastErr = r.Err.Error()
+		p.again(r)
+	case r.Transient:
+		p.end()
+		p.wait.lastErr = r.Err.Error()
+		p.wait.nextAt = p.now + p.pause(p.wait.tries)
+		p.wait.tries++
+	default:
+		p.end()
+		for _, req := range p.queue.remove(func(*Request) bool { return true }) {
+			p.refuse(req.Ref, lock.Rejected, r.Err.Error())
+		}
+	}
+}
+
+// took gives out what a Take has taken: so many of those whom it named are served.
+func (p *Pool) took(c *call, r *Result) {
+	served := int(r.N[0])
+	p.wait.tries, p.wait.lastErr = 0, ""
+	n := 0
+	for _, wanted := range c.command.Wanted[:min(served, len(c.command.Wanted))] {
+		n += wanted
+	}
+	n -= p.serve(n, false)
+	if n > 0 { // some have left
+		p.owed = append([]debt{{n: n, ifExists: true}}, p.owed...)
+	}
+	if served == len(c.command.Wanted) {
+		p.trySoon()
+		return
+	}
+	p.wait.refused, p.wait.free = true, r.N[1]
+	p.refuseTries(c.last)
+	if p.wait.nextAt = p.now + p.jitter(p.cfg.Poll); p.wait.again {
+		p.trySoon()
+	}
+}
+
+// serve gives permits to those who wait, from the head, and returns how many it has given.
+func (p *Pool) serve(n int, handedOn bool) (given int) {
+	for p.queue.len() > 0 && given+p.queue.head().N <= n {
+		req := p.queue.pop()
+		given += req.N
+		p.answer(req.Ref, Answer{Kind: Granted, N: int64(req.N), HandedOn: handedOn})
+	}
+	return given
+}
+
+// refuseTries refuses those who do not wait: those whom a Take has named that was refused, up to
+// last, and those behind somebody who waits.
+func (p *Pool) refuseTries(last uint64) {
+	behind := false
+	for _, req := range p.queue.remove(func(req *Request) bool {
+		behind = behind || !req.Try
+		return req.Try && (behind || req.ID <= last)
+	}) {
+		p.refuse(req.Ref, lock.Held, "there are too few permits")
+	}
+}

@@ -1,0 +1,21 @@
+-- Gives permits back at the hand-off limit, if others than the client wait for permits.
+--
+-- KEYS[1]  the semaphore, a string: the permits that are free
+-- KEYS[2]  the record of the client's last command
+-- ARGV[1]  the number of the command
+-- ARGV[2]  how many permits
+-- ARGV[3]  "1": only if there is such a semaphore; else it is made
+-- ARGV[4]  the semaphore's channel, on which the free permits are published
+-- ARGV[5]  how many connections of the client listen on that channel
+-- ARGV[6]  "1" gives them back even if nobody else is seen to wait: some wait without subscribing
+--
+-- Reply: {1: given back, 0: nobody else waits; the permits that are free then}
+return once(KEYS[2], ARGV[1], function()
+  local free = count_of(KEYS[1])
+  local listeners = redis.call('PUBSUB', 'NUMSUB', ARGV[4])[2]
+  if free and free >= 0 and listeners <= tonumber(ARGV[5]) and ARGV[6] ~= '1' then
+    return {KEPT, free}
+  end
+  local reply, change = add(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
+  return {RELEASED, reply[2]}, change
+end)
