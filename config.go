@@ -45,6 +45,9 @@ type Config struct {
 	// after the last sign of life of its process, and so the longest time that a dead process
 	// delays those behind it. Default 5 s (in Redisson 5 min); at least three times Poll.
 	WaiterTimeout time.Duration
+	// ShardedPubSub says when the locks in a Redis Cluster use sharded pub/sub. All processes that use
+	// the same locks must do the same. Default ShardedAuto, as in Redisson (shardedSubscriptionMode).
+	ShardedPubSub ShardedPubSub
 	// Idle is how long an unused lock actor stays alive. Default 1 min; at least 10 ms.
 	Idle time.Duration
 	// QueueLimit is how many requests may wait for one lock in this process. Further requests
@@ -87,11 +90,11 @@ type Config struct {
 const longest = 10 * 365 * 24 * time.Hour
 
 // forcedYield is how often a lock is left to clients outside the line of which none is seen: some
-// wait without subscribing. In a cluster it is every clusterHandOffs hand-off limits: most of them
-// listen on another server.
+// wait without subscribing. In a cluster without sharded pub/sub it is every blindHandOffs hand-off
+// limits: most of them listen on another server.
 const (
-	forcedYield     = time.Second
-	clusterHandOffs = 20
+	forcedYield   = time.Second
+	blindHandOffs = 20
 )
 
 func or[T comparable](value, byDefault T) T {
@@ -146,6 +149,7 @@ func (c Config) validate() error {
 	}
 	long("LongWait", c.LongWait)
 	long("LongHold", c.LongHold)
+	check(c.ShardedPubSub <= ShardedOff, "ShardedPubSub is %d, and must be ShardedAuto, ShardedOn or ShardedOff", c.ShardedPubSub)
 	check(c.QueueLimit > 0, "QueueLimit is %d, and must be more than 0", c.QueueLimit)
 	check(utf8.ValidString(c.KeyPrefix), "KeyPrefix is %q, and must be valid UTF-8", c.KeyPrefix)
 	check(len(c.KeyPrefix) < actors.MaxNameLength, "KeyPrefix has %d bytes, and must have less than %d", len(c.KeyPrefix), actors.MaxNameLength)
@@ -156,17 +160,19 @@ func (c Config) validate() error {
 	return nil
 }
 
-func (c Config) actors(cluster bool) actors.Config {
+// actors are the settings for a server that is, or is not, a cluster with sharded pub/sub, or one that
+// does not see all who listen.
+func (c Config) actors(sharded, blind bool) actors.Config {
 	yield := forcedYield
-	if cluster {
-		yield = min(yield, clusterHandOffs*c.HandOffLimit)
+	if blind {
+		yield = min(yield, blindHandOffs*c.HandOffLimit)
 	}
 	return actors.Config{
 		Config: lock.Config{
 			Watchdog: c.Watchdog, Renewal: c.Renewal, HandOffLimit: c.HandOffLimit, ForcedYield: yield, Poll: c.Poll,
 			CallTimeout: c.CallTimeout, QueueLimit: c.QueueLimit, Seed: rand.Uint64(),
 		},
-		KeyPrefix: c.KeyPrefix, WaiterTimeout: c.WaiterTimeout, Idle: c.Idle, Middleware: c.Middleware, Logger: c.Logger, Meter: c.Meter,
+		KeyPrefix: c.KeyPrefix, Sharded: sharded, WaiterTimeout: c.WaiterTimeout, Idle: c.Idle, Middleware: c.Middleware, Logger: c.Logger, Meter: c.Meter,
 		Record: c.record(), LongWait: c.LongWait, LongHold: c.LongHold, HoldStacks: c.HoldStacks,
 	}
 }

@@ -81,7 +81,9 @@ func connected(op string, client rueidis.Client, err error) (rueidis.Client, err
 // With proto.actor's remote, start the remote first: the guardian's address is fixed when New
 // is called.
 //
-// The error is ErrInvalid if system or client is nil, or if config is not valid.
+// The error is ErrInvalid if system or client is nil, or if config is not valid. New asks a cluster
+// whether it has sharded pub/sub, unless Config.ShardedPubSub says so: the error is ErrUnavailable if
+// no server answers within Config.CallTimeout, and ErrRejected if Redis refuses to answer.
 func New(system *actor.ActorSystem, client rueidis.Client, config Config) (*System, error) {
 	if system == nil {
 		return nil, fmt.Errorf("lockkeeper: new: %w: the actor system is nil", ErrInvalid)
@@ -93,7 +95,12 @@ func New(system *actor.ActorSystem, client rueidis.Client, config Config) (*Syst
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
-	s := &System{runtime: actors.Start(system, client, config.actors(client.Mode() == rueidis.ClientModeCluster))}
+	sharded, err := config.shards(client)
+	if err != nil {
+		return nil, err
+	}
+	blind := client.Mode() == rueidis.ClientModeCluster && !sharded
+	s := &System{runtime: actors.Start(system, client, config.actors(sharded, blind))}
 	system.Extensions.Register(s)
 	return s, nil
 }

@@ -17,6 +17,8 @@ type Config struct {
 	lock.Config
 	// KeyPrefix is put before every lock's name.
 	KeyPrefix string
+	// Sharded says that the server is a cluster with sharded pub/sub, which is used.
+	Sharded bool
 	// WaiterTimeout is how long a fair lock's waiter keeps its place after its process's last
 	// sign of life.
 	WaiterTimeout time.Duration

@@ -25,6 +25,9 @@
 // others, and until Close: there another process says that it has transferred a lock to this
 // system. A message of either sort is a hint. Who misses one finds out with its next try.
 //
+// In a cluster with sharded pub/sub there is a connection to each master that has channels, and a turn
+// channel for each lock that is waited for, since a channel belongs to a slot there.
+//
 // # Supervision
 //
 // The guardian is resumed when it panics. It is never restarted, since that would stop its
@@ -61,8 +64,8 @@
 //	clocks         4; they send ticks to the lock actors that have asked for one
 //	beat           1; it makes the clocks read the time again when the machine wakes up
 //	host queues    up to 3; they run the host's log handler, meter and event subscribers
-//	redisio        up to 24 workers, and 1 for the pub/sub connection; the client's own, which with
-//	               Sentinel are 4 for each Sentinel
+//	redisio        up to 24 workers, and 1 for the pub/sub connection, with sharded pub/sub 1 and 1
+//	               for each master; the client's own, which with Sentinel are 4 for each Sentinel
 //
 // Host code (middleware, log handler, meter, event-stream subscribers) may block or panic. It
 // runs where nothing waits for it, and after holders are notified.

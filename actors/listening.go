@@ -24,6 +24,17 @@ func (s *lockState) stopListening() {
 	s.subscribed = nil
 }
 
+// hearsTransfers reports whether the process hears of transfers of the lock to that term.
+func (s *lockState) hearsTransfers(term uint64) bool {
+	if !s.rt.channels.sharded {
+		return s.rt.channels.hearsTransfers()
+	}
+	return !slices.ContainsFunc(s.backend.Channels(term), func(e backend.Channel) bool {
+		on := systemOf(e).channels
+		return !on.subscriptions.Confirmed(on.of(e)[0])
+	})
+}
+
 // systemOf is the system whose subscriber listens on a channel.
 func systemOf(e backend.Channel) *Runtime { return e.Server.System.(*Runtime) }
 

@@ -91,6 +91,9 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		left:    make(chan struct{}),
 		ended:   make(chan struct{}),
 	}
+	if cfg.Sharded {
+		r.redis.Shard()
+	}
 	r.metrics = newMetrics(cfg.Meter, r.host)
 	watch := r.metrics.watch()
 	watch.Reached = r.reached

@@ -10,12 +10,11 @@ import (
 
 // send has a command of the lock run in Redis; the reply comes back as a message.
 func (s *lockState) send(command lock.Command) {
-	switch command.Kind {
-	case lock.Acquire:
+	if command.Kind == lock.Acquire {
 		s.staleSignals = nil
-		command.Place.Listens = command.Place.Term != 0 && s.rt.channels.hearsTransfers()
-	case lock.Yield:
-		command.Place.Listens = command.Place.Term != 0 && s.rt.channels.hearsTransfers()
+	}
+	if place := &command.Place; place.Term != 0 {
+		place.Listens = s.hearsTransfers(place.Term)
 	}
 	s.backend.Run(command, time.Now().Add(command.Deadline-s.now)) // for the timers of package time
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -20,9 +21,11 @@ type subscriber struct{ *channels }
 // channels is what the subscriber knows; a crash of the subscriber does not touch it.
 type channels struct {
 	rt            *Runtime
-	subscriptions *redisio.Subscriptions
-	// turns is the turn channel. It comes first in the subscriptions.
-	turns string
+	subscriptions keeper
+	// turns is the turn channel. It comes first in the subscriptions. With sharded pub/sub it is how
+	// the turn channels of all locks begin.
+	turns   string
+	sharded bool
 
 	mu sync.Mutex // guards what follows
 	// listeners are counted references: a channel is subscribed while it has any. They are what
@@ -30,16 +33,40 @@ type channels struct {
 	listeners map[string]map[*lockState]*subscribe
 }
 
+// keeper keeps channels subscribed: a redisio.Subscriptions, or a redisio.Shards.
+type keeper interface {
+	Add(channels ...string)
+	Remove(channels ...string)
+	Confirmed(channel string) bool
+	Close()
+}
+
 func newChannels(rt *Runtime) *channels {
-	c := &channels{rt: rt, turns: redisio.TurnChannel(rt.id), listeners: map[string]map[*lockState]*subscribe{}}
-	c.subscriptions = rt.redis.NewSubscriptions(c, c.turns)
+	c := &channels{rt: rt, turns: redisio.TurnChannel(rt.id), sharded: rt.redis.Sharded(), listeners: map[string]map[*lockState]*subscribe{}}
+	if c.sharded {
+		c.subscriptions = rt.redis.NewShards(c)
+	} else {
+		c.subscriptions = rt.redis.NewSubscriptions(c, c.turns)
+	}
 	return c
+}
+
+// of are the channels for those who wait for a release on that one. The others come first: who is on
+// that channel alone counts as a stranger.
+func (c *channels) of(e backend.Channel) []string {
+	switch {
+	case e.Waiters == "":
+		return []string{e.Name}
+	case c.sharded:
+		return []string{redisio.ShardTurnChannel(c.rt.id, e.Waiters), e.Waiters, e.Name}
+	}
+	return []string{e.Waiters, e.Name}
 }
 
 func (s *subscriber) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *published:
-		if m.channel == s.turns {
+		if m.channel == s.turns || s.sharded && strings.HasPrefix(m.channel, s.turns) {
 			s.transferred(m.payload)
 			return
 		}
@@ -52,10 +79,7 @@ func (s *subscriber) Receive(ctx actor.Context) {
 		}
 	case *subscribe:
 		s.add(m)
-		if m.channel.Waiters != "" {
-			s.subscriptions.Add(m.channel.Waiters) // first, or this process counts as a stranger
-		}
-		s.subscriptions.Add(m.channel.Name)
+		s.subscriptions.Add(s.of(m.channel)...)
 	case *unsubscribe:
 		s.end(m)
 	}
@@ -80,8 +104,7 @@ func (c *channels) transferred(payload string) {
 
 func (c *channels) end(m *unsubscribe) {
 	if c.drop(m) {
-		c.subscriptions.Remove(m.channel.Name)
-		c.subscriptions.Remove(m.channel.Waiters)
+		c.subscriptions.Remove(c.of(m.channel)...)
 	}
 }
 
@@ -142,7 +165,7 @@ func (c *channels) Message(channel, payload string) {
 
 // Subscribed implements redisio.Listener.
 func (c *channels) Subscribed(channel string) {
-	if channel == c.turns {
+	if strings.HasPrefix(channel, c.turns) {
 		return // who waits for it hears of another channel, which comes later
 	}
 	c.rt.deliver(c.rt.subscriber, &confirmed{channel: channel})
@@ -151,7 +174,7 @@ func (c *channels) Subscribed(channel string) {
 // Refused implements redisio.Listener.
 func (c *channels) Refused(names []string, err *redisio.Error) {
 	consequence := "waiters have to poll"
-	if slices.Contains(names, c.turns) {
+	if slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, c.turns) }) {
 		consequence = "no lock is transferred to this process"
 	}
 	c.rt.host.warn("Redis refuses a subscription: "+consequence, "channels", names, "error", err)

@@ -24,7 +24,7 @@ const (
 var beyond = map[Topology][]string{
 	OneServer: {"cluster|shards", "cluster|slots", "eval", "evalsha", "ping", "pttl", "subscribe"},
 	Sentinels: {"role"},
-	InCluster: {"asking"},
+	InCluster: {"asking", "pubsub|shardnumsub", "spublish", "ssubscribe"},
 }
 
 // SentinelRules are the ACL rules for the client's user on the Sentinels themselves.

@@ -33,6 +33,12 @@ func Waiters(name string) string { return prefix("lockkeeper_waiters", name) }
 // TurnChannel returns the channel on which a client hears of the locks that are transferred to it.
 func TurnChannel(client string) string { return "lockkeeper_turn:" + client }
 
+// ShardTurnChannel is what TurnChannel is in a cluster with sharded pub/sub: there a client has one for
+// each lock, in its slot. waiters is the lock's channel of Waiters.
+func ShardTurnChannel(client, waiters string) string {
+	return TurnChannel(client) + strings.TrimPrefix(waiters, "lockkeeper_waiters")
+}
+
 // PermitsChannel returns the pub/sub channel of the permits of a semaphore, also of those that expire.
 func PermitsChannel(name string) string { return prefix("redisson_sc", name) }
 

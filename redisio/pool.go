@@ -24,6 +24,8 @@ const (
 type pool struct {
 	client  rueidis.Client
 	cluster bool
+	// sharded says that the scripts use sharded pub/sub.
+	sharded bool
 	stale   *reconnector
 	watch   Watch
 	// cuts is how often all connections to a master were closed, since it is one no more.
@@ -59,7 +61,15 @@ func newPool(client rueidis.Client, stale *reconnector) *pool {
 	return p
 }
 
+// fit chooses the form of a call's script for this server.
+func (p *pool) fit(c *Call) {
+	if p.sharded && c.Script.Sharded != nil {
+		c.Script = c.Script.Sharded
+	}
+}
+
 func (p *pool) submit(c Call) {
+	p.fit(&c)
 	l := &p.normal
 	if c.Urgent {
 		l = &p.urgent

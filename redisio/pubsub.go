@@ -2,6 +2,7 @@ package redisio
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -48,26 +49,38 @@ func (p *pubsub) end() {
 	p.giveBack()
 }
 
+var errNoServer = errors.New("the client does not know the server, or knows it no more")
+
 // open takes a connection of the client's, for as long as ctx lasts. The client itself
 // takes its time: what a dial takes, or until its pool has room.
 func (s *Subscriptions) open(ctx context.Context) (*pubsub, error) {
 	opened := make(chan *pubsub)
 	go func() {
-		p := &pubsub{asked: map[string]bool{}}
-		p.client, p.giveBack = s.client.Dedicate()
+		p, ok := &pubsub{asked: map[string]bool{}}, false
+		if p.client, p.giveBack, ok = s.dedicate(); !ok {
+			p = nil
+		}
 		select {
 		case opened <- p:
 		case <-ctx.Done():
-			p.end()
+			if ok {
+				p.end()
+			}
 		}
 	}()
 	select {
 	case p := <-opened:
+		if p == nil {
+			return nil, errNoServer
+		}
 		p.broken = p.client.SetPubSubHooks(rueidis.PubSubHooks{
 			OnMessage: func(m rueidis.PubSubMessage) { s.listener.Message(m.Channel, m.Message) },
 			OnSubscription: func(c rueidis.PubSubSubscription) {
-				if c.Kind == "subscribe" {
+				switch c.Kind {
+				case "subscribe", "ssubscribe":
 					s.confirmed(p, c.Channel)
+				case "sunsubscribe": // unasked: the slot has left the server
+					s.dismissed(p, []string{c.Channel}, "")
 				}
 			},
 		})
@@ -164,28 +177,52 @@ func (s *Subscriptions) adopt(next *pubsub) {
 // subscribe returns an error if the connection is of no use any more.
 func (s *Subscriptions) subscribe(ctx context.Context, connection *pubsub, channels []string) error {
 	for batch := range slices.Chunk(channels, subscribeBatch) {
-		if err := s.subscribeTo(ctx, connection, batch); err != nil {
-			return err
+		groups, commands := [][]string{batch}, rueidis.Commands{}
+		if s.home != nil {
+			groups = bySlot(batch)
+		}
+		for _, group := range groups {
+			commands = append(commands, s.command(connection, group))
+		}
+		inTime, cancel := context.WithTimeout(ctx, subscribeTimeout)
+		results := connection.client.DoMulti(inTime, commands...)
+		cancel()
+		for i, result := range results {
+			if err := s.subscribed(ctx, connection, groups[i], result.Error()); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// subscribeTo sends one SUBSCRIBE. Redis refuses all of its channels because of one, so
+// command subscribes to channels; those of shards are in one slot.
+func (s *Subscriptions) command(connection *pubsub, channels []string) rueidis.Completed {
+	if s.home != nil {
+		return connection.client.B().Ssubscribe().Channel(channels...).Build()
+	}
+	return connection.client.B().Subscribe().Channel(channels...).Build()
+}
+
+// subscribed takes the reply to one SUBSCRIBE. Redis refuses all of its channels because of one, so
 // they are halved until that is found: its refusal is told to the listener and leaves the
 // others alone.
-func (s *Subscriptions) subscribeTo(ctx context.Context, connection *pubsub, channels []string) error {
-	inTime, cancel := context.WithTimeout(ctx, subscribeTimeout)
-	err := connection.client.Do(inTime, connection.client.B().Subscribe().Channel(channels...).Build()).Error()
-	cancel()
-	if _, refused := rueidis.IsRedisErr(err); !refused || Sort(err).Transient {
+func (s *Subscriptions) subscribed(ctx context.Context, connection *pubsub, channels []string, err error) error {
+	refusal, refused := rueidis.IsRedisErr(err)
+	if refused && s.home != nil {
+		if master, moved := refusal.IsMoved(); moved {
+			s.dismissed(connection, channels, master)
+			return nil
+		}
+	}
+	if !refused || Sort(err).Transient {
 		return err
 	}
 	if half := len(channels) / 2; half > 0 {
-		if err := s.subscribeTo(ctx, connection, channels[:half]); err != nil {
+		if err := s.subscribe(ctx, connection, channels[:half]); err != nil {
 			return err
 		}
-		return s.subscribeTo(ctx, connection, channels[half:])
+		return s.subscribe(ctx, connection, channels[half:])
 	}
 	s.mu.Lock()
 	delete(connection.asked, channels[0]) // so that the next Add asks again

@@ -3,8 +3,8 @@
 // decisions and never repeats a command by itself: the lock decides whether to send it again.
 //
 // Its goroutines are few and do not grow with the number of locks: up to 24
-// workers, and one or two for the pub/sub connection. A client that asks Sentinels has two for
-// each of them, besides those of rueidis.
+// workers, and one or two for the pub/sub connection, or for that to each master of a cluster. A
+// client that asks Sentinels has two for each of them, besides those of rueidis.
 package redisio
 
 import (
@@ -45,6 +45,12 @@ func (r *Redis) OnMove(moved func()) (stop func()) {
 	return r.follower.tell(moved)
 }
 
+// Shard makes the scripts use sharded pub/sub. It is called before anything else, or never.
+func (r *Redis) Shard() { r.pool.sharded = true }
+
+// Sharded reports whether Shard was called.
+func (r *Redis) Sharded() bool { return r.pool.sharded }
+
 // Cluster reports whether the client talks to a Redis Cluster, where all keys of a lock must be
 // in one slot.
 func (r *Redis) Cluster() bool { return r.client.Mode() == rueidis.ClientModeCluster }
@@ -54,6 +60,7 @@ func (r *Redis) Run(c Call) { r.pool.submit(c) }
 
 // RunHere runs a call on the caller's goroutine, and returns after its reply.
 func (r *Redis) RunHere(c *Call) {
+	r.pool.fit(c)
 	switch {
 	case c.tooLate(time.Now()):
 	case r.pool.along.Load() != nil:

@@ -2,8 +2,10 @@ package redisio
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,11 +50,16 @@ type Listener interface {
 // does not end (BUSY) or while it cannot save (MISCONF). Instead, a connection with unused
 // channels is soon replaced by one without them. The new connection is subscribed before the old
 // one is closed, and the old one is read to its end, so no message is missed.
+//
+// Shards keeps shard channels in this way, over one such connection to each master.
 type Subscriptions struct {
-	client   rueidis.Client
+	// dedicate gives a connection; false: there is none, for now.
+	dedicate func() (connection rueidis.DedicatedClient, giveBack func(), ok bool)
 	listener Listener
 	first    string
 	watch    *Watch
+	// home is the shard, of shard channels; nil for others.
+	home *shard
 
 	mu      sync.Mutex // guards what follows, and what is asked of the connections
 	want    map[string]struct{}
@@ -77,29 +84,39 @@ type Subscriptions struct {
 // NewSubscriptions returns Subscriptions without a connection; the first Add opens it. first is the
 // channel that comes first, and is never added or removed.
 func (r *Redis) NewSubscriptions(listener Listener, first string) *Subscriptions {
+	s := newSubscriptions(listener, &r.pool.watch)
+	s.first, s.want[first] = first, struct{}{}
+	s.dedicate = func() (rueidis.DedicatedClient, func(), bool) {
+		connection, giveBack := r.client.Dedicate()
+		return connection, giveBack, true
+	}
+	r.stale.add(s)
+	return s
+}
+
+func newSubscriptions(listener Listener, watch *Watch) *Subscriptions {
 	s := &Subscriptions{
-		client:    r.client,
 		listener:  listener,
-		first:     first,
-		watch:     &r.pool.watch,
-		want:      map[string]struct{}{first: {}},
+		watch:     watch,
+		want:      map[string]struct{}{},
 		lingering: map[string]struct{}{},
 		changed:   make(chan struct{}, 1),
 		done:      make(chan struct{}),
 	}
 	s.ctx, s.close = context.WithCancel(context.Background())
-	r.stale.add(s)
 	return s
 }
 
-// Add subscribes to a channel and returns at once. It calls Listener.Subscribed when Redis has
-// confirmed, even if the channel was subscribed before.
-func (s *Subscriptions) Add(channel string) {
+// Add subscribes to channels, in that order, and returns at once. It calls Listener.Subscribed for
+// each when Redis has confirmed, even if the channel was subscribed before.
+func (s *Subscriptions) Add(channels ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.want[channel] = struct{}{}
-	delete(s.lingering, channel)
-	s.touched = append(s.touched, channel)
+	for _, channel := range channels {
+		s.want[channel] = struct{}{}
+		delete(s.lingering, channel)
+		s.touched = append(s.touched, channel)
+	}
 	if !s.started {
 		s.started = true
 		go s.run()
@@ -107,14 +124,16 @@ func (s *Subscriptions) Add(channel string) {
 	s.wake()
 }
 
-// Remove gives up a channel and returns at once. The channel stays subscribed for a while.
-func (s *Subscriptions) Remove(channel string) {
+// Remove gives up channels and returns at once. They stay subscribed for a while.
+func (s *Subscriptions) Remove(channels ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.want, channel)
-	if s.current.has(channel) {
-		s.lingers(channel)
-		s.wake()
+	for _, channel := range channels {
+		delete(s.want, channel)
+		if s.current.has(channel) {
+			s.lingers(channel)
+			s.wake()
+		}
 	}
 }
 
@@ -170,6 +189,9 @@ func (s *Subscriptions) run() {
 		began := time.Now()
 		if connection, err := s.open(s.ctx); err == nil {
 			s.serve(connection)
+		}
+		if s.home != nil {
+			s.home.broke()
 		}
 		if time.Since(began) > reconnectMost {
 			backoff = reconnectFirst
@@ -246,14 +268,21 @@ func (s *Subscriptions) serve(connection *pubsub) {
 // wanted are the channels to subscribe to, the first one first, and then by their names: so those
 // of Waiters come before those of the locks, and nobody counts as a stranger meanwhile. mu is held.
 func (s *Subscriptions) wanted() []string {
-	channels := append(make([]string, 0, len(s.want)), s.first)
-	for channel := range s.want {
-		if channel != s.first {
-			channels = append(channels, channel)
+	return slices.SortedFunc(maps.Keys(s.want), func(a, b string) int {
+		if a == b || a != s.first && b != s.first {
+			return strings.Compare(a, b)
+		} else if a == s.first {
+			return -1
 		}
-	}
-	slices.Sort(channels[1:])
-	return channels
+		return 1
+	})
+}
+
+// channels are those that are wanted.
+func (s *Subscriptions) channels() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wanted()
 }
 
 func later(a, b time.Time) time.Time {
@@ -323,4 +352,15 @@ func (s *Subscriptions) confirmed(by *pubsub, channel string) {
 	if tell {
 		s.listener.Subscribed(channel)
 	}
+}
+
+// dismissed takes note that the slots of channels are not at this server any more. master is where
+// they are, "" if that was not said.
+func (s *Subscriptions) dismissed(by *pubsub, channels []string, master string) {
+	s.mu.Lock()
+	for _, channel := range channels {
+		delete(by.asked, channel)
+	}
+	s.mu.Unlock()
+	s.home.left(channels, master)
 }

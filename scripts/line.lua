@@ -16,12 +16,16 @@
 --
 -- A script has a place in its ARGV as "<ttl> <term> <seq> <mode> <tokens> <listens>", with " r"
 -- behind it if it reserves the lock, and "" for none; and the settings as "<open time> <sees>
--- <period>": for how many ms a lock is left to others, "1" if the server knows all subscribers, and
--- the ms from one time to the next that it is left to those who are not seen (0: never). Clients may
--- differ in their TTL, and trust a transfer for their own.
+-- <period>": for how many ms a lock is left to others, "1" if the server is alone, and so knows all
+-- subscribers, and the ms from one time to the next that it is left to those who are not seen (0:
+-- never). Clients may differ in their TTL, and trust a transfer for their own.
 --
 -- Most lines are empty. A script asks HGETALL, and goes on to line_of only if it must, so that
 -- an empty line costs that one command.
+
+-- True in a cluster with sharded pub/sub: the server knows all subscribers of the lock's channels,
+-- and each lock has a turn channel of its own for each client, since that must have the lock's slot.
+local SHARDED = false
 
 -- Opens a line. fields are what HGETALL has replied, owner is the one that the command is about,
 -- and counter the key of the lock's tokens, "" if it has none. give(owner, mode, ttl, joins)
@@ -29,8 +33,9 @@
 local function line_of(fields, key, settings, hash, owner, counter, give)
   local clock = redis.call('TIME')
   local now = clock[1] * 1000000 + clock[2]
-  local open_time, sees, every = string.match(settings, '^(%d+) ([01]) (%d+)$')
+  local open_time, alone, every = string.match(settings, '^(%d+) ([01]) (%d+)$')
   open_time, every = tonumber(open_time), tonumber(every)
+  local sees, of_lock = SHARDED or alone == '1', string.sub(key, #'lockkeeper_line' + 1)
   local client, number = string.match(owner, '^([^:]*):?(%d*)')
   local line, places, mine, open, turns, period = {}, {}, nil, nil, 0, nil
   local entered = 0 -- the TTL of the place that the client has taken by now
@@ -56,10 +61,12 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
       beside('PEXPIRE', key, lasts())
     end
   end
-  -- Reports whether all of the lock's keys are here. A server that knows all subscribers is no
-  -- cluster, and has no slots to move.
+  -- Reports whether all of the lock's keys are here. A server that is alone has no slots to move.
   local function whole()
-    return sees == '1' or beside('EXISTS', hash, key)
+    return alone == '1' or beside('EXISTS', hash, key)
+  end
+  local function turns_of(place)
+    return 'lockkeeper_turn:' .. place.client .. (SHARDED and of_lock or '')
   end
   local function remove(place)
     place.gone = true
@@ -118,8 +125,8 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   local function counts(place)
     if place == asker or place.kept then
       return place == asker or place.kept ~= '-'
-    elseif place.listens and not place.heard and sees == '1' then
-      place.heard = redis.call('PUBSUB', 'NUMSUB', 'lockkeeper_turn:' .. place.client)[2] > 0
+    elseif place.listens and not place.heard and sees then
+      place.heard = redis.call('PUBSUB', 'NUMSUB', turns_of(place))[2] > 0
       if not place.heard then
         remove(place)
       end
@@ -180,7 +187,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     remove(place)
     give(place.client .. ':' .. place.term, place.mode, place.ttl, joins)
     local message = string.format('%s %s %.0f %s', place.term, place.seq, token, hash)
-    redis.call('PUBLISH', 'lockkeeper_turn:' .. place.client, message)
+    redis.call('PUBLISH', turns_of(place), message)
     return true
   end
 
@@ -192,8 +199,8 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     asker = asks and mine or asker
     local place, i = from(1)
     while place do
-      local alone = place.mode == '0' and place.listens
-      if place.kept or alone and (place == asker or joins or passed) or place ~= asker and not transfer(place, joins or passed) then
+      local exclusive = place.mode == '0' and place.listens
+      if place.kept or exclusive and (place == asker or joins or passed) or place ~= asker and not transfer(place, joins or passed) then
         break
       elseif place ~= asker then
         passed = place.mode
@@ -338,9 +345,8 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
         strangers = strangers + 1
       end
     end
-    if sees == '1' then
-      local ours = 'lockkeeper_waiters' .. string.sub(key, #'lockkeeper_line' + 1)
-      local n = redis.call('PUBSUB', 'NUMSUB', channel, ours)
+    if sees then
+      local n = redis.call('PUBSUB', 'NUMSUB', channel, 'lockkeeper_waiters' .. of_lock)
       strangers = strangers + math.max(n[2] - n[4], 0)
     end
     return strangers

@@ -64,8 +64,10 @@ func connect(t *testing.T, options rueidis.ClientOption) *db {
 		d.waiting[i] = dedicated()
 	}
 	for _, s := range scripts.All {
-		if sha := d.do(t, "SCRIPT", "LOAD", s.Source); sha != s.SHA {
-			t.Errorf("%s: Redis says %s, we say %s", s.Name, sha, s.SHA)
+		for _, s := range []*scripts.Script{s, s.Sharded} {
+			if sha := d.do(t, "SCRIPT", "LOAD", s.Source); sha != s.SHA {
+				t.Errorf("%s: Redis says %s, we say %s", s.Name, sha, s.SHA)
+			}
 		}
 	}
 	return d

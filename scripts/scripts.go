@@ -22,6 +22,8 @@ type Script struct {
 	Source string
 	SHA    string
 	Reply  Shape
+	// Sharded is the same operation for a cluster with sharded pub/sub.
+	Sharded *Script
 }
 
 // Shape describes a reply: an array of Numbers and Texts, in any order, or a single number
@@ -74,8 +76,14 @@ func script(name, source string, reply Shape) *Script {
 			source = fmt.Sprintf("local %s = %d\n", n.name, n.value) + source
 		}
 	}
-	return New(name, source, reply)
+	s := New(name, source, reply)
+	s.Sharded = New(name, sharded.Replace(source), reply)
+	return s
 }
+
+// sharded turns the source of a script into that for sharded pub/sub, which has commands of its own:
+// a channel has a slot, as a key has, and its messages and its subscribers stay on the slot's server.
+var sharded = strings.NewReplacer("'PUBLISH'", "'SPUBLISH'", "'NUMSUB'", "'SHARDNUMSUB'", "local SHARDED = false", "local SHARDED = true")
 
 // New returns a script with the given source.
 func New(name, source string, reply Shape) *Script {

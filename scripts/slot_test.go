@@ -10,6 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
 // slotRows are as those of the other tables, but that the third cell has the keys that are on
@@ -49,30 +50,40 @@ func TestSlotBetweenServers(t *testing.T) {
 	}
 	for line := range strings.Lines(strings.TrimSpace(slotRows)) {
 		cells := split(line, "|")
-		s, before, moved, args := script(cells[0]), cells[1], cells[2], cells[3]
-		t.Run(s.Name+"/"+before+"/"+moved, func(t *testing.T) {
-			lock := redistest.Name(t)
-			slot := number(t, from.do(t, "CLUSTER", "KEYSLOT", lock))
-			for ; slot >= 8192; slot = number(t, from.do(t, "CLUSTER", "KEYSLOT", lock)) {
-				lock += "x"
-			}
-			start := time.Now()
-			from.put(t, lock, before, start)
-			servers[0].BeginMove(t, slot, servers[1])
-			if moved != "" {
-				servers[0].MigrateKeys(t, slot, servers[1], strings.Fields(names(lock).Replace(moved))...)
-			}
-			keys, argv := call(s, lock, args)
-			for i := range argv { // no server of a cluster knows all subscribers
-				argv[i] = strings.Replace(argv[i], names("").Replace("SETTINGS"), "5000 0 0", 1)
-			}
-			reply := from.run(t, s, keys, argv)
-			servers[0].MigrateKeys(t, slot, servers[1])
-			servers[0].EndMove(t, slot, servers[1])
-			to.expectState(t, "after the move", lock, start, cells[5])
-			if told := from.told(t, lock); !agree(reply, cells[4], time.Since(start)) || told != cells[6] {
-				t.Errorf("reply %q, want %q; told %q, want %q", reply, cells[4], told, cells[6])
-			}
-		})
+		s, before, moved := script(cells[0]), cells[1], cells[2]
+		forms := map[string]*scripts.Script{"": s}
+		if !strings.Contains(before, ">") { // who stands in the line there listens to no shard
+			forms["sharded"] = s.Sharded
+		}
+		for form, run := range forms {
+			t.Run(s.Name+"/"+before+"/"+moved+"/"+form, func(t *testing.T) { between(t, servers, from, to, run, cells) })
+		}
+	}
+}
+
+// between runs a script while the slot of its lock is between two servers.
+func between(t *testing.T, servers []*redistest.Server, from, to *db, s *scripts.Script, cells []string) {
+	before, moved, args := cells[1], cells[2], cells[3]
+	lock := redistest.Name(t)
+	slot := number(t, from.do(t, "CLUSTER", "KEYSLOT", lock))
+	for ; slot >= 8192; slot = number(t, from.do(t, "CLUSTER", "KEYSLOT", lock)) {
+		lock += "x"
+	}
+	start := time.Now()
+	from.put(t, lock, before, start)
+	servers[0].BeginMove(t, slot, servers[1])
+	if moved != "" {
+		servers[0].MigrateKeys(t, slot, servers[1], strings.Fields(names(lock).Replace(moved))...)
+	}
+	keys, argv := call(script(s.Name), lock, args)
+	for i := range argv { // no server of a cluster knows all subscribers
+		argv[i] = strings.Replace(argv[i], names("").Replace("SETTINGS"), "5000 0 0", 1)
+	}
+	reply := from.run(t, s, keys, argv)
+	servers[0].MigrateKeys(t, slot, servers[1])
+	servers[0].EndMove(t, slot, servers[1])
+	to.expectState(t, "after the move", lock, start, cells[5])
+	if told := from.told(t, lock); !agree(reply, cells[4], time.Since(start)) || told != cells[6] && s.Sharded != nil {
+		t.Errorf("reply %q, want %q; told %q, want %q", reply, cells[4], told, cells[6])
 	}
 }

@@ -15,7 +15,7 @@ type Line struct {
 	// OpenEvery is how often the lock is left to clients outside the line of whom nothing is seen; 0
 	// is never.
 	OpenEvery time.Duration
-	// SeesListeners says that the server knows all subscribers: it is no cluster.
+	// SeesListeners says that the server is alone, and so knows all subscribers: it is no cluster.
 	SeesListeners bool
 }
 

@@ -107,6 +107,13 @@ func (s *Server) Subscribers(t testing.TB, channel string) int64 {
 	return numbers[channel]
 }
 
+// ShardSubscribers is Subscribers for a shard channel of a cluster.
+func (s *Server) ShardSubscribers(t testing.TB, channel string) int64 {
+	t.Helper()
+	numbers := must[map[string]int64](t, "PUBSUB SHARDNUMSUB")(s.Do(t, "PUBSUB", "SHARDNUMSUB", channel).AsIntMap())
+	return numbers[channel]
+}
+
 // Channels lists the channels that somebody is subscribed to, except those on which a client
 // hears of the locks that are transferred to it: these stay for as long as the client runs.
 func (s *Server) Channels(t testing.TB) []string {

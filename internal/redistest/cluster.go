@@ -108,3 +108,13 @@ func (s *Server) EndMove(t testing.TB, slot int, to *Server) {
 	to.ok(t, "CLUSTER", "SETSLOT", name, "NODE", to.id(t))
 	s.ok(t, "CLUSTER", "SETSLOT", name, "NODE", to.id(t))
 }
+
+// Leave has a server that has no slots leave its cluster, and stay alive. The others forget it.
+func (s *Server) Leave(t testing.TB, others ...*Server) {
+	t.Helper()
+	id := s.id(t)
+	for _, other := range others {
+		other.ok(t, "CLUSTER", "FORGET", id)
+	}
+	s.ok(t, "CLUSTER", "RESET")
+}

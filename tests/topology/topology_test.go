@@ -84,13 +84,13 @@ func TestClusterMovesASlot(t *testing.T) {
 	})
 }
 
-// In a cluster a waiter may listen on another server, where it is not seen. It need not wait
+// In a cluster without sharded pub/sub a waiter may listen on another server, where it is not seen. It need not wait
 // each time for the second that a lock is kept which nobody is seen to wait for.
 func TestClusterWaitersOnAnotherServer(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	name, _ := firstHalf(t)
-	greedy, guest := locktest.Open(t, servers[0].URL(), lockkeeper.Config{}), listensOnSecond(t, servers, name)
+	greedy, guest := locktest.Open(t, servers[0].URL(), lockkeeper.Config{ShardedPubSub: lockkeeper.ShardedOff}), listensOnSecond(t, servers, name)
 	ctx, stop := context.WithCancel(locktest.Within(t))
 	var crowd sync.WaitGroup
 	defer crowd.Wait()
@@ -118,11 +118,11 @@ func TestClusterWaitersOnAnotherServer(t *testing.T) {
 // listensOnSecond is a site that listens on the second of two servers, which chance decides.
 func listensOnSecond(t *testing.T, servers []*redistest.Server, name string) *locktest.Site {
 	channel := redisio.Channel(name)
-	holder := locktest.Open(t, servers[0].URL(), lockkeeper.Config{})
+	holder := locktest.Open(t, servers[0].URL(), lockkeeper.Config{ShardedPubSub: lockkeeper.ShardedOff})
 	hold := locktest.Acquire(t, holder.Lock(name))
 	defer locktest.Release(t, hold)
 	for {
-		s := locktest.Open(t, servers[0].URL(), lockkeeper.Config{Poll: time.Minute})
+		s := locktest.Open(t, servers[0].URL(), lockkeeper.Config{Poll: time.Minute, ShardedPubSub: lockkeeper.ShardedOff})
 		ctx, giveUp := context.WithCancel(locktest.Within(t))
 		waiter := locktest.AcquireSoon(ctx, s.Lock(name))
 		redistest.Eventually(t, "it to listen", func() bool {

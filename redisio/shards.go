@@ -1,0 +1,305 @@
+package redisio
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// lookAgain is how often Shards looks whether the client has come to know other servers.
+const lookAgain = time.Second
+
+// Shards keeps shard channels subscribed, in a cluster with sharded pub/sub: each on the master of its
+// slot, over one connection to each master. A channel follows its slot to another master. Its Listener
+// is told Message without a payload when the slot leaves, and Subscribed when the channel is there:
+// messages may have been missed before either.
+type Shards struct {
+	client   rueidis.Client
+	listener Listener
+	watch    *Watch
+
+	mu sync.Mutex // guards what follows
+	// on says where each wanted channel is; nil if that has to be found out.
+	on map[string]*shard
+	// refused are channels that Redis does not let this client subscribe to.
+	refused map[string]struct{}
+	shards  map[string]*shard // by address
+	masters masters
+	// doubt says that not all channels may be where they should, and adviser who may know why.
+	doubt   bool
+	adviser string
+	nodes   []string
+	started bool
+
+	changed chan struct{}
+	ctx     context.Context // ends with Close
+	close   context.CancelFunc
+	done    chan struct{}
+	others  sync.WaitGroup // goroutines that close shards
+}
+
+// shard is one master, with the channels that are subscribed there.
+type shard struct {
+	*Subscriptions
+	of      *Shards
+	address string
+}
+
+// NewShards returns Shards without connections.
+func (r *Redis) NewShards(listener Listener) *Shards {
+	s := &Shards{
+		client: r.client, listener: listener, watch: &r.pool.watch,
+		on: map[string]*shard{}, refused: map[string]struct{}{}, shards: map[string]*shard{},
+		changed: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	s.ctx, s.close = context.WithCancel(context.Background())
+	return s
+}
+
+// Add subscribes to channels of one slot, in that order, as Subscriptions.Add does.
+func (s *Shards) Add(channels ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return
+	}
+	if !s.started {
+		s.started = true
+		go s.run()
+	}
+	at := s.at(channels[0])
+	for _, channel := range channels {
+		s.on[channel] = at
+		delete(s.refused, channel)
+	}
+	if at == nil {
+		s.wake()
+		return
+	}
+	at.Add(channels...)
+}
+
+// Remove gives up channels and returns at once, as Subscriptions.Remove does.
+func (s *Shards) Remove(channels ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, channel := range channels {
+		if at := s.on[channel]; at != nil {
+			at.Remove(channel)
+		}
+		delete(s.on, channel)
+		delete(s.refused, channel)
+	}
+}
+
+// Confirmed reports whether the master of the channel's slot, as far as it is known, has confirmed the
+// subscription, on a connection that is not known to be broken.
+func (s *Shards) Confirmed(channel string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.shards[s.masters.of(Slot(channel))]
+	return at != nil && at.Confirmed(channel)
+}
+
+// Close ends the connections, as Subscriptions.Close does.
+func (s *Shards) Close() {
+	s.mu.Lock()
+	s.close()
+	if !s.started {
+		s.started = true
+		close(s.done)
+	}
+	for _, at := range s.shards {
+		s.others.Go(at.Close)
+	}
+	clear(s.shards)
+	s.mu.Unlock()
+	<-s.done
+	s.others.Wait()
+}
+
+// at is the shard of a channel, nil if it is not known; mu is held.
+func (s *Shards) at(channel string) *shard {
+	address := s.masters.of(Slot(channel))
+	if address == "" || s.ctx.Err() != nil {
+		return nil
+	}
+	if s.shards[address] == nil {
+		at := &shard{newSubscriptions(nil, s.watch), s, address}
+		at.listener, at.home = at, at
+		at.dedicate = at.connect
+		s.shards[address] = at
+	}
+	return s.shards[address]
+}
+
+// connect is the shard's dedicate.
+func (at *shard) connect() (connection rueidis.DedicatedClient, giveBack func(), ok bool) {
+	client := at.of.client
+	node, known := client.Nodes()[at.address]
+	if known {
+		connection, giveBack = node.Dedicate()
+		return connection, giveBack, true
+	}
+	// The client comes to know a server when a command is redirected there, or fails elsewhere. This
+	// one tells nobody anything: the first of a lock's channels is for this process alone.
+	if channels := at.channels(); len(channels) > 0 {
+		ctx, cancel := context.WithTimeout(at.ctx, locateTimeout)
+		defer cancel()
+		client.Do(ctx, client.B().Spublish().Channel(channels[0]).Message("").Build())
+	}
+	return nil, nil, false
+}
+
+// wake has the goroutine find out where channels belong; mu is held.
+func (s *Shards) wake() {
+	s.doubt = true
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Message implements Listener.
+func (at *shard) Message(channel, payload string) { at.of.listener.Message(channel, payload) }
+
+// Subscribed implements Listener.
+func (at *shard) Subscribed(channel string) { at.of.listener.Subscribed(channel) }
+
+// Refused implements Listener.
+func (at *shard) Refused(channels []string, err *Error) {
+	at.of.mu.Lock()
+	for _, channel := range channels {
+		at.of.refused[channel] = struct{}{}
+	}
+	at.of.mu.Unlock()
+	at.of.listener.Refused(channels, err)
+}
+
+// broke takes note that the shard has no connection.
+func (at *shard) broke() {
+	at.of.mu.Lock()
+	defer at.of.mu.Unlock()
+	at.of.wake()
+}
+
+// left takes note that the slots of channels are not at this shard any more. master is where they are,
+// "" if that is not known.
+func (at *shard) left(channels []string, master string) {
+	s := at.of
+	var lost []string
+	s.mu.Lock()
+	for _, channel := range channels {
+		if s.masters.of(Slot(channel)) == at.address {
+			s.masters = s.masters.with(Slot(channel), master)
+		}
+		if s.on[channel] == at {
+			s.on[channel] = nil
+			lost = append(lost, channel)
+		}
+	}
+	s.adviser = at.address
+	s.wake()
+	s.mu.Unlock()
+	at.Remove(lost...)
+	for _, channel := range lost {
+		s.listener.Message(channel, "")
+	}
+}
+
+// run finds out where channels belong whenever that is in doubt, until all are there.
+func (s *Shards) run() {
+	defer close(s.done)
+	for pause := time.Duration(0); ; {
+		wait, changed := lookAgain, s.changed
+		if s.settle() {
+			pause = 0
+		} else { // what happens meanwhile may be a part of the same change
+			pause = min(max(2*pause, reconnectFirst), reconnectMost)
+			wait, changed = pause/2+rand.N(pause/2), nil
+		}
+		select {
+		case <-changed:
+		case <-time.After(wait):
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// settle puts channels where they belong, and reports whether all had been there.
+func (s *Shards) settle() bool {
+	nodes := slices.Sorted(maps.Keys(s.client.Nodes()))
+	s.mu.Lock()
+	known := slices.Equal(nodes, s.nodes)
+	s.nodes = nodes
+	lost, placed := s.place()
+	if known && lost+placed == 0 && (!s.doubt || s.allConfirmed()) {
+		s.doubt, s.adviser = false, ""
+		s.mu.Unlock()
+		return true
+	}
+	asked := slices.Concat([]string{s.adviser}, slices.Sorted(maps.Keys(s.shards)), nodes)
+	s.doubt = true
+	s.mu.Unlock()
+	if known && lost == 0 && placed > 0 {
+		return false // which is not confirmed yet
+	}
+	if found := s.locate(asked); found != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.masters = found
+		s.place()
+		s.giveUp()
+	}
+	return false
+}
+
+// place moves channels to the masters of their slots, as far as they are known. It returns how many
+// have none, and how many have moved; mu is held.
+func (s *Shards) place() (lost, moved int) {
+	more := map[*shard][]string{}
+	for channel, was := range s.on {
+		switch at := s.at(channel); {
+		case at == nil:
+			lost++
+		case at != was:
+			if was != nil {
+				was.Remove(channel)
+			}
+			s.on[channel] = at
+			more[at] = append(more[at], channel)
+			moved++
+		}
+	}
+	for at, channels := range more {
+		slices.Sort(channels) // as Subscriptions.wanted does
+		at.Add(channels...)
+	}
+	return lost, moved
+}
+
+// allConfirmed reports whether Redis has confirmed or refused all channels; mu is held.
+func (s *Shards) allConfirmed() bool {
+	for channel, at := range s.on {
+		if _, refused := s.refused[channel]; !refused && !at.Confirmed(channel) {
+			return false
+		}
+	}
+	return true
+}
+
+// giveUp closes the shards that have no slots any more; mu is held.
+func (s *Shards) giveUp() {
+	for address, at := range s.shards {
+		if !s.masters.have(address) {
+			delete(s.shards, address)
+			s.others.Go(at.Close)
+		}
+	}
+}
