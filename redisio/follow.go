@@ -18,7 +18,6 @@ const holdMost = 3 * time.Second
 
 var (
 	errNotMaster = &Error{Transient: true, err: errors.New("the server that the Sentinels name as the master is none")}
-	errNotFollow = &Error{err: errors.New("the client was closed")}
 	errMoved     = &Error{Transient: true, Unsure: true, err: errors.New("a failover came before the reply")}
 )
 
@@ -142,7 +141,7 @@ func (f *follower) dialMaster(ctx context.Context, _ string, d *net.Dialer, conf
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-f.ctx.Done():
-			return nil, errNotFollow
+			return nil, rueidis.ErrClosing
 		}
 	}
 }

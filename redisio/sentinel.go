@@ -53,7 +53,7 @@ func (s *sentinel) askSoon() {
 // ofSentinels are the options for connections to Sentinels.
 func ofSentinels(options rueidis.ClientOption) rueidis.ClientOption {
 	s := options.Sentinel
-	options.Username, options.Password, options.ClientName, options.AuthCredentialsFn = s.Username, s.Password, s.ClientName, nil
+	options.Username, options.Password, options.ClientName = s.Username, s.Password, s.ClientName
 	options.Dialer, options.TLSConfig, options.SelectDB = s.Dialer, s.TLSConfig, 0
 	options.Sentinel, options.ForceSingleClient = rueidis.SentinelOption{}, true
 	return options
