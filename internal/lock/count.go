@@ -19,7 +19,7 @@ func (l *Lock) setCounts(own hold, c countChange, by int) {
 	next.update(own)
 	o := op{kind: opCount, counts: l.wanted(&next), mode: c.mode, hold: c.hold, request: c.request, ref: c.ref, until: c.until}
 	if c.request != nil && own.tokens == nil && !l.hasToken(c.request) {
-		o.reserved = 1 // the hold was taken without a token, and its re-entry asks for one
+		o.reserved = 1 + l.lag // the hold was taken without a token, and its re-entry asks for one
 	}
 	l.start(o)
 }
@@ -54,7 +54,11 @@ func (l *Lock) countReplied(o op, r Result) {
 			l.lease.mode = Shared // a writer has become a reader
 		}
 		l.wait.lastErr = ""
-		l.drawTokens(o, r)
+		if l.drawTokens(o, r); o.reserved > 0 && l.lease.tokens.fell {
+			o.reserved = 1 + l.lag
+			l.start(o)
+			return
+		}
 		if o.joins() {
 			l.converted(o)
 			return

@@ -108,6 +108,9 @@
 // else can draw a token before the term ends, so local hand-offs get higher tokens than all earlier
 // holds, and lower ones than all later holds.
 //
+// The lock remembers its highest token. If a counter gives out a lower one, Redis has lost some, as
+// in a failover: it is drawn from again, beyond what was lost.
+//
 // # A queue in Redis
 //
 // For the order of arrival across all processes (redisOrder), every waiter has a term of its own from

@@ -92,6 +92,7 @@ func (x encoding) lease(l *lease) {
 	x.Instant(l.recountAt)
 	x.Number(int64(min(l.recounts, 10)))
 	x.Number(l.tokens.left)
+	x.Bool(l.tokens.fell)
 	x.Instant(l.until)
 	x.Instant(l.renewAt)
 	x.Bool(l.atRisk)

@@ -24,8 +24,8 @@ func (localOrder) taken(l *Lock, o op, r Result) {
 		l.lease.turn = turn{handOffUntil: l.now + l.cfg.HandOffLimit, forcedYieldAt: l.now + l.cfg.ForcedYield}
 	}
 	l.leased(o, r)
-	if l.queue.len() > 0 && l.queue.head() == o.request {
-		l.grantTaken(o) // else it is for whoever is next by now
+	if l.queue.len() > 0 && l.queue.head() == o.request && !l.lease.tokens.fell {
+		l.grantTaken(o) // else it is for whoever is next by now, who may have to draw
 	}
 }
 

@@ -52,6 +52,10 @@ type Lock struct {
 	// suspected: the key may have been taken away, and no command sent since can reveal it.
 	suspected bool
 
+	// seen are the highest tokens that it has had, and lag is by how much a counter was behind.
+	seen []int64
+	lag  int64
+
 	lease lease
 	holds holds
 	// queue are those who wait, and order says who of them is next.

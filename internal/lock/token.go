@@ -1,5 +1,7 @@
 package lock
 
+import "slices"
+
 // tokens are fencing tokens that Redis has given out to a term, and that are not yet
 // given to its holds: a hold that is handed on gets one without asking Redis. Tokens
 // of others are higher than these only when the term is over.
@@ -7,13 +9,17 @@ type tokens struct {
 	// last of each counter's block, and how many of each are left.
 	last []int64
 	left int64
+	// fell: none is left because the lock has had higher ones. Redis has lost some, as in a
+	// failover.
+	fell bool
 }
 
 // mostTokens bounds how many are drawn at once.
 const mostTokens = 1000
 
 // reserve is how many tokens to draw for the lease: one for each of those who wait and
-// have asked for one. The one that the lease is for is the first of them.
+// have asked for one. The one that the lease is for is the first of them. What a counter has lost
+// is drawn besides.
 func (l *Lock) reserve() int64 {
 	if l.kind.Tokens == 0 {
 		return 0
@@ -24,13 +30,24 @@ func (l *Lock) reserve() int64 {
 			n++
 		}
 	}
+	if n > 0 {
+		n += l.lag
+	}
 	return n
 }
 
+// drawTokens takes those that are higher than all that the lock has had.
 func (l *Lock) drawTokens(o op, r Result) {
-	if len(r.Tokens) == l.kind.Tokens && l.kind.Tokens > 0 {
-		l.lease.tokens = tokens{last: r.Tokens, left: o.reserved}
+	if len(r.Tokens) != l.kind.Tokens || l.kind.Tokens == 0 {
+		return
 	}
+	left, seen := o.reserved, slices.Clone(r.Tokens)
+	l.lag = 0
+	for i, had := range l.seen {
+		left, l.lag, seen[i] = min(left, seen[i]-had), max(l.lag, had-seen[i]), max(had, seen[i])
+	}
+	l.seen = seen
+	l.lease.tokens = tokens{last: r.Tokens, left: max(left, 0), fell: o.reserved > 0 && left <= 0}
 }
 
 // hasToken reports whether a request that asks for a token can be given one.

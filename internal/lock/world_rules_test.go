@@ -90,7 +90,8 @@ func (w *world) reentered(i int, r request, a lock.Answer) {
 	}
 }
 
-// checkTokens checks that tokens grow from hold to hold, unless the lock was robbed.
+// checkTokens checks that tokens grow from hold to hold, unless the lock was robbed, and in each
+// process even if Redis has lost its counter.
 func (w *world) checkTokens(i int, r request, a lock.Answer) {
 	want := 0
 	if r.req.Fenced {
@@ -99,7 +100,16 @@ func (w *world) checkTokens(i int, r request, a lock.Answer) {
 	if len(a.Tokens) != want {
 		w.violated("p%d: %v is granted with tokens %v", i, r, a.Tokens)
 	}
-	if want == 0 || w.forgetful {
+	if want == 0 {
+		return
+	}
+	p := &w.processes[i]
+	for n, had := range p.tokens {
+		if a.Tokens[n] <= had {
+			w.violated("p%d: %v is granted with tokens %v after %v", i, r, a.Tokens, p.tokens)
+		}
+	}
+	if p.tokens = a.Tokens; w.forgetful {
 		return
 	}
 	token := a.Tokens[0]

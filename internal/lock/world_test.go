@@ -177,6 +177,7 @@ type process struct {
 	lastSeq        uint64
 	ranSync        uint64 // the last command about the queue that was carried out
 	grants, events int
+	tokens         []int64 // the highest that its lock has given
 	overtaken      overtakes
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 func TestPlainAndFencedExcludeEachOther(t *testing.T) {
@@ -112,5 +113,30 @@ func TestForcedReleaseIsToldToNeighboursAtOnce(t *testing.T) {
 		locktest.ForceRelease(t, test.release(releaser, k.LockName), true)
 		locktest.Await(t, "the loss by "+what, hold.Context().Done())
 		locktest.IsError(t, hold.Err(), lockkeeper.ErrLost)
+	}
+}
+
+// Tokens grow although their counter has lost some, as in a failover. Whoever waits gets a token by
+// a transfer.
+func TestTokensOutliveTheirCounter(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+	last := map[*locktest.Site]int64{}
+	grown := func(site *locktest.Site, hold *lockkeeper.Hold) {
+		t.Helper()
+		if hold.Token() <= last[site] {
+			t.Errorf("token %d comes after %d", hold.Token(), last[site])
+		}
+		last[site] = hold.Token()
+		k.Do(t, "DEL", redisio.Token(k.LockName))
+		locktest.Release(t, hold)
+	}
+	for range 3 {
+		hold := locktest.Acquire(t, s.FencedLock(k.LockName))
+		next := locktest.AcquireSoon(locktest.Within(t), other.FencedLock(k.LockName))
+		other.AwaitWaiters(t, k, 1)
+		grown(s, hold)
+		grown(other, locktest.Got(t, next).Hold)
 	}
 }
