@@ -93,7 +93,7 @@ const longest = 10 * 365 * 24 * time.Hour
 // wait without subscribing. In a cluster without sharded pub/sub it is every blindHandOffs hand-off
 // limits: most of them listen on another server.
 const (
-	forcedYield   = time.Second
+	forcedYield   = 2 * time.Second
 	blindHandOffs = 20
 )
 

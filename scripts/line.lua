@@ -5,11 +5,12 @@
 --
 --   client uuid -> "<arrived> <seen> <ttl> <term> <seq> <mode> <tokens> <listens>[ <kept>]"
 --                  the place of a client: when it came and when it was last heard of (epoch, µs);
---                  for how many ms it keeps its place then, and a transfer to it lasts; the term under which it waits, the command that took or confirmed the place,
---                  the mode ("0" exclusive, "1" shared), how many fencing tokens a transfer draws
---                  for it, and "1" if it listens. The place of a MultiLock reserves the lock: it
---                  gets no transfer, but a free lock is kept for it while it is the first, since
---                  <kept>; "0" not yet, and "-" no longer, since that has lasted too long
+--                  for how many ms it keeps its place then, and a transfer to it lasts; the term
+--                  under which it waits; the command that took or confirmed the place; the mode
+--                  ("0" exclusive, "1" shared); how many fencing tokens a transfer draws for it;
+--                  and "1" if it listens. The place of a MultiLock reserves the lock: it gets no
+--                  transfer, but a free lock is kept for it while it is the first, since <kept>;
+--                  "0" not yet, and "-" no longer, since that has lasted too long
 --   open        -> until when (epoch, µs) the free lock is left to clients outside the line
 --   period      -> in which period it was last left to those who are not seen; once in each
 --   turns       -> how many transfers there were since it was last left to them, while any waited

@@ -12,7 +12,6 @@
 -- Reply: the hold count that is left, or -1 if the owner does not hold the lock. If nobody in the
 -- line gets the lock, its release is published on the channel.
 if ARGV[2] == '0' then
-  local fields = redis.pcall('HGETALL', ARGV[5])
   -- Whatever is wrong with the line, the lock is released.
   local ok, passed = true, false
   if fields[1] then

@@ -108,6 +108,8 @@ var (
 	acquireFree string
 	//go:embed release_unwanted.lua
 	releaseUnwanted string
+	//go:embed release_to_next.lua
+	releaseToNext string
 	//go:embed release.lua
 	release string
 	//go:embed renew.lua
@@ -200,7 +202,7 @@ var (
 // The operations on the reentrant lock.
 var (
 	Acquire      = script("acquire", take+acquireFree+beside+line+admit+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
-	Release      = script("release", releaseUnwanted+plainCommon+release, Shape{Numbers: 1})
+	Release      = script("release", releaseUnwanted+take+releaseToNext+beside+line+admit+release, Shape{Numbers: 1})
 	Renew        = script("renew", renew, Shape{Numbers: 1})
 	Yield        = script("yield", plainCommon+yield, Shape{Numbers: 2})
 	ForceRelease = script("force_release", forceRelease, Shape{Numbers: 1})
