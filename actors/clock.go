@@ -8,13 +8,13 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// clock wakes lock actors at the times for which they have asked. A timer for each of
+// clock wakes actors at the times for which they have asked. A timer for each of
 // them would ring on a fresh goroutine every time, whose stack has to grow first: with
 // many locks under watchdog that was most of the work.
 type clock struct {
 	rt *Runtime
 
-	mu      sync.Mutex // guards what follows, and the lock states' alarms
+	mu      sync.Mutex // guards what follows, and the children's alarms
 	alarms  alarms
 	running bool
 	closed  bool
@@ -25,15 +25,15 @@ type clock struct {
 // clocks is how many there are for one system, to share its processors.
 const clocks = 4
 
-// alarm is when a lockState is to be woken; its place among the alarms counts from 1, and is 0
+// alarm is when a child is to be woken; its place among the alarms counts from 1, and is 0
 // while it is not set.
 type alarm struct {
 	at    lock.Instant
 	place int
 }
 
-// set has a lockState woken at a time, and not at one that was set before.
-func (k *clock) set(s *lockState, at lock.Instant) {
+// set has a child woken at a time, and not at one that was set before.
+func (k *clock) set(s *child, at lock.Instant) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
@@ -53,7 +53,7 @@ func (k *clock) set(s *lockState, at lock.Instant) {
 	}
 }
 
-func (k *clock) cancel(s *lockState) {
+func (k *clock) cancel(s *child) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if s.alarm.place == 0 {
@@ -104,7 +104,7 @@ func (k *clock) notify() {
 func (k *clock) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var due []*lockState
+	var due []*child
 	for {
 		var sleep time.Duration
 		var more bool
@@ -128,11 +128,11 @@ func (k *clock) run() {
 }
 
 // due takes out whoever is to be woken now; if nobody is, it says when the next one is.
-func (k *clock) due(now lock.Instant, list []*lockState) (due []*lockState, sleep time.Duration, more bool) {
+func (k *clock) due(now lock.Instant, list []*child) (due []*child, sleep time.Duration, more bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for len(k.alarms) > 0 && k.alarms[0].alarm.at <= now {
-		list = append(list, heap.Pop(&k.alarms).(*lockState))
+		list = append(list, heap.Pop(&k.alarms).(*child))
 	}
 	if len(list)+len(k.alarms) == 0 {
 		k.running = false
@@ -144,8 +144,8 @@ func (k *clock) due(now lock.Instant, list []*lockState) (due []*lockState, slee
 	return list, sleep, true
 }
 
-// alarms is a heap of lock states, the next one to be woken first.
-type alarms []*lockState
+// alarms is a heap of children, the next one to be woken first.
+type alarms []*child
 
 func (a alarms) Len() int           { return len(a) }
 func (a alarms) Less(i, j int) bool { return a[i].alarm.at < a[j].alarm.at }
@@ -156,7 +156,7 @@ func (a alarms) Swap(i, j int) {
 }
 
 func (a *alarms) Push(x any) {
-	s := x.(*lockState)
+	s := x.(*child)
 	*a = append(*a, s)
 	s.alarm.place = len(*a)
 }

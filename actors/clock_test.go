@@ -17,7 +17,7 @@ func newTestClock(t *testing.T) *clock {
 }
 
 // pass lets time pass until nobody is left, and gives all who were woken.
-func (k *clock) pass(t *testing.T, now lock.Instant) (order []*lockState) {
+func (k *clock) pass(t *testing.T, now lock.Instant) (order []*child) {
 	t.Helper()
 	for {
 		due, sleep, more := k.due(now, nil)
@@ -41,11 +41,11 @@ func (k *clock) pass(t *testing.T, now lock.Instant) (order []*lockState) {
 func TestClockWakesInOrder(t *testing.T) {
 	k := newTestClock(t)
 	const n = 1000
-	var states []*lockState
-	var want []*lockState
+	var states []*child
+	var want []*child
 	random := func() lock.Instant { return rand.N(time.Hour) }
 	for range n {
-		s := &lockState{}
+		s := &child{}
 		states = append(states, s)
 		k.set(s, random())
 	}
@@ -60,7 +60,7 @@ func TestClockWakesInOrder(t *testing.T) {
 		}
 		want = append(want, s)
 	}
-	slices.SortStableFunc(want, func(a, b *lockState) int { return int(a.alarm.at - b.alarm.at) })
+	slices.SortStableFunc(want, func(a, b *child) int { return int(a.alarm.at - b.alarm.at) })
 	got := k.pass(t, 0)
 	if len(got) != len(want) {
 		t.Fatalf("%d were woken, want %d", len(got), len(want))
@@ -91,7 +91,7 @@ func TestClockIsTold(t *testing.T) {
 			}
 		}
 	}
-	a, b := &lockState{}, &lockState{}
+	a, b := &child{}, &child{}
 	k.set(a, time.Hour)
 	told("the first", true)
 	k.set(b, 2*time.Hour)

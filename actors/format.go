@@ -46,9 +46,9 @@ func (s *lockState) otherFormat(m any, sender *actor.PID) {
 			s.key.name, kindName[s.format], kindName[formatOf(kindOf(m))]))
 		return
 	}
-	s.owners.forget(s, len(s.owners.resting))
+	s.owners.forget(&s.child, len(s.owners.resting))
 	s.stopAlarm()
-	s.rt.table.drop(s)
+	s.rt.table.drop(&s.child)
 	s.leaving = &leaving{moving: true, sent: s.gate.close()}
 	s.leaving.receive(s, m, sender)
 }

@@ -17,7 +17,7 @@ import (
 type guardian struct {
 	rt *Runtime
 	// children are the lock actors by the id of their PID, including those that are leaving.
-	children map[string]*lockState
+	children map[string]*child
 	// middleware runs the host's middleware.
 	middleware middlewareActors
 	// closing is closed when the last lock actor has left; nil until Close is called.
@@ -32,7 +32,7 @@ type guardian struct {
 var resume = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.ResumeDirective })
 
 func (r *Runtime) startGuardian() {
-	g := &guardian{rt: r, children: map[string]*lockState{}, middleware: middlewareActors{}, started: make(chan struct{})}
+	g := &guardian{rt: r, children: map[string]*child{}, middleware: middlewareActors{}, started: make(chan struct{})}
 	// It must not run inside a lock actor that sends to it.
 	props := actor.PropsFromProducer(func() actor.Actor { return g },
 		actor.WithGuardian(resume), actor.WithSupervisor(&supervision{guardian: g}), r.answers(newSeparateMailbox, nil), actor.WithDispatcher(&r.goroutines))
@@ -112,17 +112,18 @@ func (g *guardian) pass(ctx actor.Context, m any, sender *actor.PID, isAdmitted 
 
 // spawn starts an actor for a lock and its first request. An actor that is still leaving was
 // idle, or is given up; either way it does not interfere with the new one.
-func (g *guardian) spawn(ctx actor.Context, key lockKey, kind messages.Kind, members *Members) *lockState {
-	s := newLockState(g.rt, key, kind, members)
+func (g *guardian) spawn(ctx actor.Context, key lockKey, kind messages.Kind, members *Members) *child {
+	made := newLockState(g.rt, key, kind, members)
+	s := &made.child
 	s.gate.enter() // it must not retire before the request has come
-	pid := ctx.Spawn(g.rt.props(func() actor.Actor { return &lockActor{s} }, s.crashed))
+	pid := ctx.Spawn(g.rt.props(s.state.actor, s.crashed))
 	if s.pid == nil { // Started, on this very goroutine, has crashed
 		s.pid = pid
 	}
 	s.process, _ = g.rt.actor.ProcessRegistry.GetLocal(pid.Id)
 	g.children[pid.Id] = s
 	g.rt.table.put(s)
-	s.registerWithMembers()
+	made.registerWithMembers()
 	g.rt.metrics.changed(lockActors, 1)
 	return s
 }
@@ -177,7 +178,7 @@ func (g *guardian) gone(pid *actor.PID) {
 	}
 	delete(g.children, pid.Id)
 	g.rt.table.drop(s)
-	s.unregisterWithMembers()
+	s.state.gone()
 	g.release(s.key)
 	g.rt.metrics.changed(lockActors, -1)
 	g.checkClosed()

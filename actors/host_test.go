@@ -117,7 +117,7 @@ func (*recipient) lost(*lockState, lock.Answer) { panic("the recipient") }
 // A recipient that panics keeps nothing else of the lock's from being done.
 func TestAPanickingRecipient(t *testing.T) {
 	h, log := testHost(nil)
-	s := &lockState{rt: &Runtime{host: h}, label: "orders"}
+	s := &lockState{child: child{rt: &Runtime{host: h}, label: "orders"}}
 	s.perform(&lock.Effect{Kind: lock.TellLost, Ref: &recipient{}})
 	h.drain()
 	if got := log.logged(); len(got) != 1 || !strings.Contains(got[0], "lock=orders panic=the recipient") {

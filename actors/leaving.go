@@ -30,7 +30,7 @@ func (s *lockState) giveUp(reason lock.Reason, detail string) {
 	cleanup, term := s.lock.CleanupCommands(s.rt.Now()), s.lock.Term()
 	s.renew()
 	s.stopAlarm()
-	s.rt.table.drop(s)
+	s.rt.table.drop(&s.child)
 	s.leaving = &leaving{reason: reason, detail: detail, sent: s.gate.close(), cleanup: cleanup, releases: len(cleanup)}
 
 	s.until.Store(0)
@@ -99,6 +99,6 @@ func (l *leaving) abandon(s *lockState) {
 func (l *leaving) check(s *lockState) {
 	if l.releases <= 0 && s.seen >= l.sent && !l.gone {
 		l.gone = true
-		s.rt.deliver(s.rt.guardian, &retired{state: s})
+		s.rt.deliver(s.rt.guardian, &retired{state: &s.child})
 	}
 }

@@ -30,11 +30,11 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 	for i := range r.table.states {
 		complete := true
 		r.table.states[i].Range(func(_, value any) bool {
-			s := value.(*lockState)
+			s := value.(*child)
 			if !s.gate.enter() { // it is leaving, and was idle
 				return true
 			}
-			call := &Call{Op: OpList, Kind: s.format, Name: s.key.name}
+			call := &Call{Op: OpList, Kind: s.state.(*lockState).format, Name: s.key.name}
 			asked = append(asked, call)
 			s.process.SendUserMessage(s.pid, call)
 			complete = len(asked) < listBatch || read()

@@ -120,7 +120,7 @@ func TestAcquireThatIsLaterThanTheLastRelease(t *testing.T) {
 			if out := r.call(t, call); out.Kind != lock.Granted {
 				t.Fatalf("%+v", out)
 			}
-			s := r.table.get(call.key())
+			s := r.table.get(call.key()).state.(*lockState)
 			giveUp(r, s)
 			redistest.Eventually(t, "the last release", func() bool { return len(server.Keys(t, name)) == 0 })
 			late := lock.Command{Kind: lock.Acquire, Term: 1, Count: 1, Lease: time.Minute}

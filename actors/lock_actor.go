@@ -17,14 +17,9 @@ type lockActor struct{ state *lockState }
 
 func (a *lockActor) Receive(ctx actor.Context) {
 	s := a.state
-	s.ctx = ctx
+	m := s.began(ctx)
 	defer func() { s.ctx = nil }()
-	m := unrepeated(ctx.Message())
-	s.accepted, s.lender = nil, nil
-	if isRequest(m) {
-		s.counted = ctx.Message()
-		s.seen++
-	}
+	s.lender = nil
 	if s.leaving != nil {
 		s.leaving.receive(s, m, ctx.Sender())
 		return
@@ -77,7 +72,7 @@ func (a *lockActor) Receive(ctx actor.Context) {
 	case suspicion:
 		s.handle(m, func(l *lock.Lock, now lock.Instant) { l.Suspect(now) })
 	case *actor.Terminated:
-		s.owners.terminated(s, m.Who)
+		s.owners.terminated(&s.child, m.Who)
 		s.carryOut()
 	case shutdown:
 		s.closing = true
@@ -168,7 +163,7 @@ func (s *lockState) acquire(m *messages.Acquire, sender *actor.PID) {
 		Lease: m.Lease.AsDuration(), MaxHold: m.MaxHold.AsDuration(),
 	}
 	if pid := requestOwner(m.Owner, sender); pid != nil {
-		by.owner = s.owners.of(s, pid)
+		by.owner = s.owners.of(&s.child, pid)
 		req.Owner = by.owner.id
 		req.NoReentry = req.NoReentry || s.rt.foreign(pid)
 		if sender == nil {
@@ -201,12 +196,8 @@ func (s *lockState) release(m *messages.Release, sender *actor.PID) {
 
 // ticked handles the alarm.
 func (s *lockState) ticked() {
-	s.wakeAt = 0
-	if now := s.rt.Now(); s.idleSince != 0 && now >= s.idleSince+s.rt.cfg.Idle {
-		if s.retire() {
-			return
-		}
-		s.idleSince = now // a request is on its way
+	if s.retireIfIdle() {
+		return
 	}
 	s.handle(tick{}, func(l *lock.Lock, now lock.Instant) { l.Tick(now) })
 	s.remind()
@@ -220,6 +211,6 @@ func (s *lockState) stopping() {
 		s.giveUp(lock.Closed, "the lock actor was stopped")
 		return
 	}
-	s.rt.table.drop(s)
+	s.rt.table.drop(&s.child)
 	s.gate.close()
 }

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"log/slog"
-	"math/rand/v2"
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -15,24 +14,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// lockState is everything about a lock actor that outlives its instance: after a crash
-// the supervisor makes a new instance around the same lockState.
-//
-// The actor alone touches it, while it handles a message or after that has crashed.
-// What is shared with others is marked; what never changes may be read by all.
+// lockState is the state of a lock actor; see child.
 type lockState struct {
-	rt  *Runtime
-	key lockKey
+	child
 	// format is how the lock is written in Redis. Requests for another format of the
 	// same key are refused while this one is in use.
 	format messages.Kind
-	// label names the lock to people.
-	label string
 	// client is the client part of the owner field.
 	client string
-	pid    *actor.PID
-	// process is what runs behind the PID; goroutines send to it without looking it up.
-	process actor.Process
 	// kind is what the lock decides by; backend is what it is in Redis.
 	kind    lock.Kind
 	backend backend.Backend
@@ -46,48 +35,27 @@ type lockState struct {
 	// last try was sent: a refusal because of them may be stale.
 	staleSignals []backend.Channel
 
-	// gate is shared with whoever sends to the actor; seen is the actor's side of it.
-	gate gate
-	seen uint64
 	// until is shared with the holder: how long the hold is good for. A Hold may be kept for
 	// longer than its lock actor lives, so it is no part of the lockState.
 	until *atomic.Int64
 
 	// lock is replaced by every event; now is when the last one was.
-	lock   *lock.Lock
-	now    lock.Instant
-	owners owners
+	lock *lock.Lock
+	now  lock.Instant
 	// inspections are the requesters who await Redis's word on the lock.
 	inspections map[replier]struct{}
+	gauges      gauges
+	longs       longs
 
-	clock *clock
-	alarm alarm // is the clock's
-	// wakeAt is when the alarm will go off, 0 when it is not set.
-	wakeAt lock.Instant
-	// idleSince is when the lock became idle, 0 while it is not.
-	idleSince lock.Instant
-	gauges    gauges
-	longs     longs
-
-	// ctx is the context of the message being handled, nil between messages.
-	ctx actor.Context
 	// lender is the Call being handled, if its goroutine may be used for one command.
 	lender *Call
-	// counted and accepted are the last message that was counted as seen, and the
-	// last that the lock has taken over: what a crash must not do again, or undo.
-	counted, accepted any
-	crashes           []lock.Instant
-	// closing: the actor is to leave as soon as its lock is released.
-	closing bool
 	// leaving is set once the lock is given up.
 	leaving *leaving
 }
 
 func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *Members) *lockState {
-	s := &lockState{
-		rt: rt, key: key, format: formatOf(kind), label: key.name,
-		client: rt.id, until: new(atomic.Int64), clock: &rt.clocks[rt.spawned.Add(1)%clocks],
-	}
+	s := &lockState{format: formatOf(kind), client: rt.id, until: new(atomic.Int64)}
+	s.child = rt.newChild(key, s)
 	switch key.made {
 	case ofMembers:
 		s.label, s.members = members.String(), members.sorted
@@ -235,55 +203,28 @@ func (s *lockState) logLoss(e *lock.Effect) {
 	s.rt.host.log(level, "lease lost", append(args, "reason", messages.Reason(e.Answer.Reason), "detail", e.Answer.Detail)...)
 }
 
-// survive, deferred, ends a panic, and has it logged.
-func (s *lockState) survive() {
-	if panicked := recover(); panicked != nil {
-		s.rt.host.error("panic while a lock's decision was carried out", "lock", s.label, "panic", panicked)
-	}
-}
-
 // idle reports whether no request awaits an answer.
 func (s *lockState) idle() bool { return s.lock.Idle() && len(s.inspections) == 0 }
 
-// retire asks the guardian to stop the actor, unless requests are on their way to it.
-func (s *lockState) retire() bool {
-	if !s.gate.closeIf(s.seen) {
-		return false
-	}
-	s.owners.forget(s, len(s.owners.resting))
-	s.stopAlarm()
-	s.rt.deliver(s.rt.guardian, &retired{state: s})
-	return true
-}
-
-// setAlarm sees to it that a tick comes when the lock wants one, or when it has
-// been idle for long enough. An alarm that goes off too early costs one tick; so it
-// is only ever moved forward, which spares most steps from touching it.
+// setAlarm sees to it that a tick comes when the lock wants one.
 func (s *lockState) setAlarm() {
 	at, wanted := s.lock.NextWake()
 	if remindAt, too := s.remindAt(); too && (!wanted || remindAt < at) {
 		at, wanted = remindAt, true
 	}
-	if s.idle() && !s.owners.inUse() {
-		if s.idleSince == 0 {
-			s.idleSince = s.rt.Now()
-		}
-		at, wanted = s.idleSince+s.rt.cfg.Idle, true
-	} else {
-		s.idleSince = 0
-	}
-	if !wanted || s.wakeAt != 0 && s.wakeAt <= at {
-		return
-	}
-	s.wakeAt = at
-	s.clock.set(s, at)
+	s.child.setAlarm(at, wanted, s.idle())
 }
 
-func (s *lockState) stopAlarm() {
-	s.clock.cancel(s)
-	s.wakeAt = 0
+func (s *lockState) actor() actor.Actor { return &lockActor{s} }
+
+func (s *lockState) ownerGone(owner lock.Owner) {
+	s.step(func(l *lock.Lock, now lock.Instant) { l.OwnerGone(now, owner) })
 }
 
-// newID numbers a request. Numbers grow over the whole system, and their lower half is
-// random: an id from a lock actor's earlier life fits nothing in a later one.
-func (s *lockState) newID() uint64 { return s.rt.requests.Add(1)<<20 | rand.Uint64N(1<<20) }
+func (s *lockState) gone() { s.unregisterWithMembers() }
+
+func (s *lockState) isLeaving() bool { return s.leaving != nil }
+
+func (s *lockState) receiveLast(m any, sender *actor.PID) { s.leaving.receive(s, m, sender) }
+
+func (s *lockState) checkLeft() { s.leaving.check(s) }

@@ -46,7 +46,7 @@ func pidKeyOf(pid *actor.PID) pidKey { return pidKey{pid.GetAddress(), pid.GetId
 func (r *Runtime) newOwner() lock.Owner { return lock.Owner(r.owners.Add(1)) }
 
 // of finds or begins the record of an owner that makes a request, and watches it.
-func (o *owners) of(s *lockState, pid *actor.PID) *owner {
+func (o *owners) of(s *child, pid *actor.PID) *owner {
 	process := s.rt.localProcess(pid)
 	known := o.byPID[pidKeyOf(pid)]
 	if known != nil && known.process != process {
@@ -96,7 +96,7 @@ func (o *owners) number(pid *actor.PID) lock.Owner {
 }
 
 // done ends one use of an owner.
-func (o *owners) done(s *lockState, w *owner) {
+func (o *owners) done(s *child, w *owner) {
 	if w == nil || s.ctx == nil {
 		return // without a context the actor is being given up, and its watches with it
 	}
@@ -112,7 +112,7 @@ func (o *owners) done(s *lockState, w *owner) {
 }
 
 // forget ends the watch of the first n of those who rest.
-func (o *owners) forget(s *lockState, n int) {
+func (o *owners) forget(s *child, n int) {
 	for range n {
 		w := o.resting[0]
 		o.resting = slices.Delete(o.resting, 0, 1)
@@ -122,7 +122,7 @@ func (o *owners) forget(s *lockState, n int) {
 }
 
 // terminated handles the death of an owner, unless it is that of an earlier life.
-func (o *owners) terminated(s *lockState, pid *actor.PID) {
+func (o *owners) terminated(s *child, pid *actor.PID) {
 	w := o.find(pid)
 	if w == nil || s.rt.foreign(pid) || w.process != nil && s.rt.localProcess(pid) == w.process {
 		return
@@ -130,10 +130,10 @@ func (o *owners) terminated(s *lockState, pid *actor.PID) {
 	o.gone(s, w)
 }
 
-func (o *owners) gone(s *lockState, w *owner) {
+func (o *owners) gone(s *child, w *owner) {
 	o.wake(w)
 	delete(o.byPID, pidKeyOf(w.pid))
-	s.step(func(l *lock.Lock, now lock.Instant) { l.OwnerGone(now, w.id) })
+	s.state.ownerGone(w.id)
 }
 
 // localProcess is what runs behind a local PID, nil for a dead or a remote one.

@@ -65,7 +65,7 @@ func (l *messageRequest) answered(s *lockState, a lock.Answer) {
 		l.from = s.now
 	}
 	if a.Kind == lock.NotGranted || a.Kind == lock.Granted && a.Count > 1 {
-		s.owners.done(s, l.owner) // a re-entry is part of the hold that it joined
+		s.owners.done(&s.child, l.owner) // a re-entry is part of the hold that it joined
 	}
 	if !l.reply(s, l.message(s.rt, a)) && a.Kind == lock.Granted {
 		s.giveBack(a.HoldID, l.lock.Mode)
@@ -131,7 +131,7 @@ func (l *messageRequest) memberTokens(drawn []int64) []int64 {
 	return l.members.Tokens(drawn)
 }
 
-func (l *messageRequest) over(s *lockState) { s.owners.done(s, l.owner) }
+func (l *messageRequest) over(s *lockState) { s.owners.done(&s.child, l.owner) }
 
 func (l *messageRequest) inspected(s *lockState, status *messages.Status) {
 	status.Lock = l.lock

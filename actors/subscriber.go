@@ -30,7 +30,7 @@ type channels struct {
 	mu sync.Mutex // guards what follows
 	// listeners are counted references: a channel is subscribed while it has any. They are what
 	// the listeners have asked for.
-	listeners map[string]map[*lockState]*subscribe
+	listeners map[string]map[*child]*subscribe
 }
 
 // keeper keeps channels subscribed: a redisio.Subscriptions, or a redisio.Shards.
@@ -42,7 +42,7 @@ type keeper interface {
 }
 
 func newChannels(rt *Runtime) *channels {
-	c := &channels{rt: rt, turns: redisio.TurnChannel(rt.id), sharded: rt.redis.Sharded(), listeners: map[string]map[*lockState]*subscribe{}}
+	c := &channels{rt: rt, turns: redisio.TurnChannel(rt.id), sharded: rt.redis.Sharded(), listeners: map[string]map[*child]*subscribe{}}
 	if c.sharded {
 		c.subscriptions = rt.redis.NewShards(c)
 	} else {
@@ -109,7 +109,7 @@ func (c *channels) end(m *unsubscribe) {
 }
 
 // who listens on a channel.
-func (c *channels) who(channel string) map[*lockState]*subscribe {
+func (c *channels) who(channel string) map[*child]*subscribe {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.listeners[channel])
@@ -120,7 +120,7 @@ func (c *channels) add(m *subscribe) {
 	defer c.mu.Unlock()
 	states := c.listeners[m.channel.Name]
 	if states == nil {
-		states = map[*lockState]*subscribe{}
+		states = map[*child]*subscribe{}
 		c.listeners[m.channel.Name] = states
 		c.rt.metrics.changed(subscriptions, 1)
 	}

@@ -49,45 +49,45 @@ func (r *Runtime) surviveTheEnd(next actor.ReceiverFunc) actor.ReceiverFunc {
 }
 
 // crashed settles what a crash leaves open: the message that was being handled is
-// answered or repeated unless the lock had already taken it over, and an actor that does
+// answered or repeated unless it had already been taken over, and an actor that does
 // nothing but crash is given up.
-func (s *lockState) crashed(swallowed any, sender *actor.PID, reason any) {
-	s.rt.host.error("a lock actor crashed", "lock", s.label, "panic", reason)
+func (c *child) crashed(swallowed any, sender *actor.PID, reason any) {
+	c.rt.host.error("a lock actor crashed", "lock", c.label, "panic", reason)
 	m := unrepeated(swallowed)
-	if isRequest(m) && s.counted != swallowed {
-		s.counted = swallowed // the crash came before the actor itself saw it
-		s.seen++
+	if isRequest(m) && c.counted != swallowed {
+		c.counted = swallowed // the crash came before the actor itself saw it
+		c.seen++
 	}
 	switch {
-	case s.accepted == m:
-	case s.leaving != nil:
-		s.leaving.receive(s, m, sender) // which needs no instance
-	case !s.repeat(swallowed, sender):
-		s.refuse(m, sender, lock.Crashed, "the lock actor crashed while it handled the request")
+	case c.accepted == m:
+	case c.state.isLeaving():
+		c.state.receiveLast(m, sender)
+	case !c.repeat(swallowed, sender):
+		c.state.refuse(m, sender, lock.Crashed, "the lock actor crashed while it handled the request")
 	}
-	s.accepted = nil // the same message may be swallowed again
-	now := s.rt.Now()
-	s.crashes = append(slices.DeleteFunc(s.crashes, func(at lock.Instant) bool { return at < now-crashWindow }), now)
+	c.accepted = nil // the same message may be swallowed again
+	now := c.rt.Now()
+	c.crashes = append(slices.DeleteFunc(c.crashes, func(at lock.Instant) bool { return at < now-crashWindow }), now)
 	switch {
-	case s.leaving != nil:
-		s.leaving.check(s)
-	case len(s.crashes) > crashLimit:
-		s.rt.host.error("a lock actor crashes again and again, and is given up", "lock", s.label, "crashes", len(s.crashes))
-		s.giveUp(lock.Crashed, "the lock actor crashed too often and was given up")
+	case c.state.isLeaving():
+		c.state.checkLeft()
+	case len(c.crashes) > crashLimit:
+		c.rt.host.error("a lock actor crashes again and again, and is given up", "lock", c.label, "crashes", len(c.crashes))
+		c.state.giveUp(lock.Crashed, "the lock actor crashed too often and was given up")
 	}
 }
 
 // repeat has a message handled once more that nobody else will repeat, and reports whether
 // it did: what Redis, others and the guardian have said, and what frees the lock, whose
 // sender may have gone. It is repeated until it is handled, or the actor is given up.
-func (s *lockState) repeat(swallowed any, sender *actor.PID) bool {
+func (c *child) repeat(swallowed any, sender *actor.PID) bool {
 	m := unrepeated(swallowed)
 	switch m.(type) {
 	case *replied, *actor.Terminated, unlocked, listening, *transferred, suspicion, shutdown, abandon:
-		return s.rt.deliver(s.pid, &again{m})
+		return c.rt.deliver(c.pid, &again{m})
 	}
-	return frees(m) && s.gate.enter() && // it counts as one more request
-		s.rt.deliver(s.pid, &actor.MessageEnvelope{Message: &again{m}, Sender: sender})
+	return frees(m) && c.gate.enter() && // it counts as one more request
+		c.rt.deliver(c.pid, &actor.MessageEnvelope{Message: &again{m}, Sender: sender})
 }
 
 // refuse answers a request that is not carried out, whatever it was.

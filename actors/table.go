@@ -40,23 +40,23 @@ func formatOf(kind messages.Kind) messages.Kind {
 	return kind
 }
 
-// table is the guardian's list of lock actors. The guardian alone adds and removes;
+// table is the guardian's list of the actors of keys. The guardian alone adds and removes;
 // anybody may look up, so that goroutines need not pass through the guardian's mailbox.
 type table struct {
 	// states are those of each making, by name: a string is hashed faster than a struct.
 	states [ofServers + 1]sync.Map
 }
 
-func (t *table) get(key lockKey) *lockState {
+func (t *table) get(key lockKey) *child {
 	if c, ok := t.states[key.made].Load(key.name); ok {
-		return c.(*lockState)
+		return c.(*child)
 	}
 	return nil
 }
 
-func (t *table) put(s *lockState) { t.states[s.key.made].Store(s.key.name, s) }
+func (t *table) put(s *child) { t.states[s.key.made].Store(s.key.name, s) }
 
-func (t *table) drop(s *lockState) { t.states[s.key.made].CompareAndDelete(s.key.name, s) }
+func (t *table) drop(s *child) { t.states[s.key.made].CompareAndDelete(s.key.name, s) }
 
 // gate counts the requests sent to a lock actor and closes without losing one: a
 // stopping actor drops its mail silently, so an actor may stop only when it has
