@@ -46,10 +46,10 @@ func (p *Pool) changeReply(r *Result) {
 		}
 	case Inspect:
 		answer.TTL = time.Duration(max(r.N[1], -1)) * time.Millisecond
-		p.wait.free = r.N[0]
+		p.know(r.N[0])
 	default:
 		answer.Done, answer.N = r.N[0] == 1, r.N[1]
-		p.wait.free = r.N[1]
+		p.know(r.N[1])
 	}
 	p.answer(c.change.Ref, answer)
 }

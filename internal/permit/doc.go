@@ -39,6 +39,12 @@
 // The first try is made at once. After a refusal the pool subscribes to its channel. It tries again
 // when that is confirmed, when a message comes, and at the latest after Poll.
 //
+// # Latches
+//
+// The count of a latch is decided about by the same rules: those who wait until it is zero contend as
+// if for permits, and count-downs are given back. All who wait go on together, and nothing is handed
+// over.
+//
 // # Files
 //
 //	pool.go      the state, and what every event does
@@ -46,6 +52,7 @@
 //	call.go      the command: sending it, and sending it again
 //	take.go      contending for permits
 //	give.go      giving permits back, handing them over, and turns
+//	latch.go     what is different for a latch
 //	change.go    commands that do not wait for permits
 //	queue.go     those who wait
 //	effects.go   effects, commands and answers

@@ -67,6 +67,8 @@ type Command struct {
 	// N is how many permits are meant; Wanted is that of each waiter, for Take.
 	N      int
 	Wanted []int
+	// IDs are those of count-downs that have one, for Give; N is how many have none.
+	IDs []string
 	// IfExists makes no semaphore if there is none.
 	IfExists bool
 	// TTL is that of Set; 0 for none.

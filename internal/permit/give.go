@@ -9,6 +9,8 @@ import (
 // debt is permits that are to be given back.
 type debt struct {
 	n int
+	// id is that of a count-down which has one; see CountDown.
+	id string
 	// ifExists makes no semaphore if there is none.
 	ifExists bool
 	// ref is the request that gives them back; nil if it is answered, or if there is none.
@@ -35,7 +37,7 @@ func (p *Pool) unconfirmed(debts []debt) []debt {
 	debts = slices.Clone(debts)
 	for i, d := range debts {
 		if d.ref != nil && p.now >= d.until {
-			p.refuse(d.ref, lock.Unavailable, p.lastError()+"; the permits are given back in the background")
+			p.refuse(d.ref, lock.Unavailable, p.lastError()+"; "+p.words("the permits are given back", "it is counted down")+" in the background")
 			debts[i].ref = nil
 		}
 	}
@@ -44,7 +46,7 @@ func (p *Pool) unconfirmed(debts []debt) []debt {
 
 // handOver gives permits that come back to those who wait here, while the process has its turn.
 func (p *Pool) handOver() {
-	if len(p.owed) == 0 || p.queue.len() == 0 || p.call.kind == Yield || p.now < p.wait.deferUntil {
+	if p.latch || len(p.owed) == 0 || p.queue.len() == 0 || p.call.kind == Yield || p.now < p.wait.deferUntil {
 		return
 	}
 	if !p.turn.running {
@@ -76,6 +78,10 @@ func (p *Pool) handOver() {
 
 // give gives back what is owed; at the end of a turn, only if others wait.
 func (p *Pool) give() {
+	if p.latch {
+		p.countDown()
+		return
+	}
 	c := call{command: Command{Kind: Give, IfExists: p.owed[0].ifExists}}
 	if p.turn.running && p.now >= p.turn.until && p.now >= p.wait.deferUntil && p.queue.len() > 0 {
 		c.command = Command{Kind: Yield, IfExists: p.owed[0].ifExists, Listening: p.sub == listening, Forced: p.now >= p.turn.forcedAt}
@@ -100,6 +106,9 @@ func (p *Pool) gaveReply(r *Result) {
 		p.end()
 		p.owed = slices.Concat(c.debts, p.owed)
 		p.turn.until = p.now + p.cfg.HandOffLimit
+	case r.Err == nil && p.latch:
+		p.end()
+		p.countedDown(&c, r.N[0])
 	case r.Err == nil:
 		p.end()
 		for _, d := range c.debts {

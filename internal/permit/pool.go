@@ -14,7 +14,9 @@ import (
 // changed, only replaced or appended to.
 type Pool struct {
 	cfg *lock.Config
-	now Instant
+	// latch: it is the count of a latch; see NewLatch.
+	latch bool
+	now   Instant
 	// nextNumber is that of the next command.
 	nextNumber uint64
 

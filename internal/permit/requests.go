@@ -17,7 +17,7 @@ func (p *Pool) Acquire(now Instant, req Request) {
 	case p.closing:
 		p.refuse(req.Ref, lock.Closed, "the system is closing")
 	case req.Try && p.queue.len() > 0 && p.wait.refused:
-		p.refuse(req.Ref, lock.Held, "others wait for permits already")
+		p.refuse(req.Ref, lock.Held, "others wait already: "+p.few())
 	case p.queue.len() >= p.cfg.QueueLimit:
 		p.refuse(req.Ref, lock.QueueFull, fmt.Sprintf("%d requests wait for these permits already, and their limit is %d", p.queue.len(), p.cfg.QueueLimit))
 	default:
@@ -122,11 +122,11 @@ func (p *Pool) dropExpired() {
 			case p.wait.lastErr != "":
 				p.refuse(req.Ref, lock.Unavailable, p.wait.lastErr)
 			case req.Try && p.wait.refused:
-				p.refuse(req.Ref, lock.Held, "there are too few permits")
+				p.refuse(req.Ref, lock.Held, p.few())
 			case !p.wait.refused:
 				p.refuse(req.Ref, lock.Unavailable, "Redis has not answered within the wait")
 			default:
-				p.refuse(req.Ref, lock.TimedOut, "there were too few permits")
+				p.refuse(req.Ref, lock.TimedOut, p.few())
 			}
 		}
 	}

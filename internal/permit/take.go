@@ -4,6 +4,10 @@ import "github.com/lockkeeper-go/lockkeeper/internal/lock"
 
 // take asks for the permits of the first who wait.
 func (p *Pool) take() {
+	if p.latch {
+		p.look()
+		return
+	}
 	first := p.queue.requests[:min(p.queue.len(), batch)]
 	wanted := make([]int, len(first))
 	for i, req := range first {
@@ -20,6 +24,9 @@ func (p *Pool) trySoon() { p.wait.nextAt = p.wait.deferUntil }
 func (p *Pool) tookReply(r *Result) {
 	c := p.call
 	switch {
+	case r.Err == nil && p.latch:
+		p.end()
+		p.looked(&c, r.N[0])
 	case r.Err == nil:
 		p.end()
 		p.took(&c, r)
@@ -55,8 +62,14 @@ func (p *Pool) took(c *call, r *Result) {
 		p.trySoon()
 		return
 	}
-	p.wait.refused, p.wait.free = true, r.N[1]
-	p.refuseTries(c.last)
+	p.wait.free = r.N[1]
+	p.refused(c.last)
+}
+
+// refused has those wait whom a command up to that request could not help.
+func (p *Pool) refused(last uint64) {
+	p.wait.refused = true
+	p.refuseTries(last)
 	if p.wait.nextAt = p.now + p.jitter(p.cfg.Poll); p.wait.again {
 		p.trySoon()
 	}
@@ -80,6 +93,6 @@ func (p *Pool) refuseTries(last uint64) {
 		behind = behind || !req.Try
 		return req.Try && (behind || req.ID <= last)
 	}) {
-		p.refuse(req.Ref, lock.Held, "there are too few permits")
+		p.refuse(req.Ref, lock.Held, p.few())
 	}
 }

@@ -23,6 +23,8 @@ type world struct {
 	// loss is how many of 100 commands or replies are lost, and deaf how many messages.
 	loss, deaf int
 	exists     bool
+	// latch is what Redis has instead of permits in the world of a latch.
+	latch      *latch
 	free, made int
 	processes  []*process
 	numbers    uint64
@@ -58,6 +60,8 @@ type request struct {
 	id   uint64
 	n    int
 	gone bool
+	// asked is when somebody asked to wait for a latch.
+	asked Instant
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -76,6 +80,9 @@ func (w *world) join(i int) {
 		CallTimeout: 100 * time.Millisecond, QueueLimit: 20, Seed: w.rand.Uint64(),
 	}
 	p := &process{w: w, id: i, pool: New(cfg), ends: map[uint64]string{}}
+	if w.latch != nil {
+		p.pool = NewLatch(cfg)
+	}
 	w.processes = append(w.processes, p)
 }
 
@@ -120,6 +127,10 @@ func (w *world) run(d time.Duration) {
 
 // check compares what the processes have with what Redis has given them.
 func (w *world) check() {
+	if w.latch != nil {
+		w.latch.check(w)
+		return
+	}
 	sum := w.free
 	for _, p := range w.processes {
 		sum += p.taken
@@ -191,7 +202,9 @@ func (p *process) send(c Command) {
 	w.commands++
 	fail := func(err string, unsure bool) {
 		w.after(w.delay(), func() {
-			p.step(func(pool *Pool) { pool.Replied(w.now, c.Number, Result{Err: errors.New(err), Transient: true, Unsure: unsure}) })
+			p.step(func(pool *Pool) {
+				pool.Replied(w.now, c.Number, Result{Err: errors.New(err), Transient: true, Unsure: unsure})
+			})
 		})
 	}
 	if w.chance(w.loss) {
@@ -223,13 +236,25 @@ func (w *world) execute(p *process, c Command) (r Result, ok bool) {
 	if c.Number <= p.number {
 		return p.reply, c.Number == p.number
 	}
-	add := func(n int) {
-		w.free += n
+	publish := func() {
 		for _, other := range w.processes {
 			if other.listens && !w.chance(w.deaf) {
 				w.after(w.delay(), func() { other.step(func(pool *Pool) { pool.Signal(w.now) }) })
 			}
 		}
+	}
+	if w.latch != nil {
+		r, news := w.latch.execute(w, c)
+		if news {
+			publish()
+		}
+		p.number, p.reply = c.Number, r
+		w.logf("%d has %+v carried out, %+v", p.id, c, r)
+		return r, true
+	}
+	add := func(n int) {
+		w.free += n
+		publish()
 		r.N = [2]int64{1, int64(w.free)}
 	}
 	switch c.Kind {
@@ -279,6 +304,14 @@ func (p *process) answered(ref any, a Answer) {
 	}
 	p.ends[req.id] = fmt.Sprintf("%+v", a)
 	p.w.logf("%d's request %d for %d: %+v", p.id, req.id, req.n, a)
+	switch {
+	case p.w.latch == nil:
+	case a.Kind == Granted && p.w.latch.lastOpen < req.asked:
+		p.w.fail("request %d passes a latch that has been closed since before it came", req.id)
+		fallthrough
+	default:
+		return
+	}
 	switch a.Kind {
 	case Granted:
 		if req.id < p.granted {
