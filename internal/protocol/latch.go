@@ -1,0 +1,43 @@
+package protocol
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/permit"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// Latch is a latch on one Redis.
+type Latch struct {
+	// Channel is where it is told that the latch is open, or closed.
+	Channel string
+
+	keys []string
+}
+
+// NewLatch describes a latch. name is the key of its count.
+func NewLatch(name, client string) *Latch {
+	return &Latch{
+		Channel: redisio.LatchChannel(name),
+		keys:    []string{name, redisio.Calls(name) + ":" + client, redisio.Counted(name)},
+	}
+}
+
+// Call makes the call of a command.
+func (l *Latch) Call(c *permit.Command, deadline time.Time) redisio.Call {
+	call := redisio.Call{Keys: l.keys, Deadline: deadline, Seq: c.Number}
+	number := strconv.FormatUint(c.Number, 10)
+	switch c.Kind {
+	case permit.Give:
+		call.Script, call.Urgent = scripts.LatchCountDown, true
+		call.Args = append([]string{number, l.Channel, strconv.Itoa(c.N)}, c.IDs...)
+	case permit.Set:
+		call.Script, call.Keys = scripts.LatchSet, l.keys[:2]
+		call.Args = []string{number, strconv.Itoa(c.N), l.Channel}
+	default:
+		call.Script, call.Keys = scripts.LatchInspect, []string{l.keys[0], l.keys[2]}
+	}
+	return call
+}

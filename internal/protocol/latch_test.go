@@ -1,0 +1,47 @@
+package protocol_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/permit"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// What Redis says to each command on a latch; and when it opens, nothing is left in Redis but the
+// last command, which expires.
+func TestLatchCommands(t *testing.T) {
+	r := startReal(t)
+	latch := protocol.NewLatch("latch", "client")
+	deadline := time.Now().Add(redistest.Limit)
+	for i, step := range []struct {
+		command permit.Command
+		want    [2]int64
+	}{
+		{permit.Command{Kind: permit.Take}, [2]int64{0}},
+		{permit.Command{Kind: permit.Set, N: 4}, [2]int64{1, 4}},
+		{permit.Command{Kind: permit.Set, N: 9}, [2]int64{0, 4}},
+		{permit.Command{Kind: permit.Give, N: 1}, [2]int64{3}},
+		{permit.Command{Kind: permit.Give, IDs: []string{"a b", "c", "a b"}}, [2]int64{1}},
+		{permit.Command{Kind: permit.Give, IDs: []string{"c"}}, [2]int64{1}},
+		{permit.Command{Kind: permit.Inspect}, [2]int64{1}},
+		{permit.Command{Kind: permit.Give, N: 1, IDs: []string{"d"}}, [2]int64{0}},
+		{permit.Command{Kind: permit.Give, N: 1}, [2]int64{0}},
+	} {
+		step.command.Number = uint64(i + 1)
+		for range 2 {
+			call := latch.Call(&step.command, deadline)
+			call.To = r.replies
+			r.redis.Run(call)
+			reply := (<-r.replies).Reply
+			if reply.Err != nil || reply.N[0] != step.want[0] || reply.N[1] != step.want[1] {
+				t.Errorf("%+v: %+v", step.command, reply)
+			}
+		}
+	}
+	if left, err := r.Do(t, "KEYS", "*latch*").AsStrSlice(); err != nil || !slices.Equal(left, []string{"lockkeeper_calls:{latch}:client"}) {
+		t.Errorf("left are %q, %v", left, err)
+	}
+}
