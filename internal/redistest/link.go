@@ -13,6 +13,7 @@ import (
 type link struct {
 	p              *Proxy
 	client, server *net.TCPConn
+	stream         bool
 	done           chan struct{} // closed with the link
 	closing        sync.Once
 
@@ -55,8 +56,13 @@ func (l *link) run() {
 }
 
 func (l *link) read(from net.Conn, to chan<- parcel) {
-	for frames, end := newFrameReader(from), false; !end; {
-		f, err := frames.next()
+	frames := newFrameReader(from)
+	next := frames.next
+	if l.stream {
+		next = frames.some
+	}
+	for end := false; !end; {
+		f, err := next()
 		if errors.Is(err, errProtocol) {
 			l.p.t.Errorf("redistest: proxy: from %v: %v", from.RemoteAddr(), err)
 		}

@@ -12,7 +12,7 @@ import (
 // on and off. When a method that switches something returns, the switch is in
 // force: no byte passes any more in the old way.
 //
-// Not for replicas, inline commands or TLS.
+// Not for inline commands or TLS; a replica needs [ReplicaBehind].
 type Proxy struct {
 	t        testing.TB
 	listener net.Listener
@@ -24,6 +24,7 @@ type Proxy struct {
 	gate         sync.RWMutex
 	thaw         chan struct{} // not nil while frozen; closed by the end of that
 	target       string
+	stream       bool // bytes pass as they come, and not by frames
 	refuse       bool
 	dropReplies  bool
 	dropMessages bool
@@ -162,14 +163,14 @@ func (p *Proxy) accept() {
 
 func (p *Proxy) serve(client *net.TCPConn) {
 	p.gate.RLock()
-	target := p.target
+	target, stream := p.target, p.stream
 	p.gate.RUnlock()
 	server, err := net.DialTimeout("tcp", target, Limit)
 	if err != nil {
 		client.Close()
 		return
 	}
-	l := &link{p: p, client: client, server: server.(*net.TCPConn), done: make(chan struct{})}
+	l := &link{p: p, client: client, server: server.(*net.TCPConn), stream: stream, done: make(chan struct{})}
 	if !p.add(l) {
 		l.close()
 		return

@@ -1,14 +1,29 @@
 package redistest
 
 import (
-	"fmt"
+	"strings"
 	"testing"
 )
 
 // Replica starts a server that follows a master, and waits until it has what that has.
 func Replica(t testing.TB, master *Server) *Server {
 	t.Helper()
-	replica := Start(t, "--replicaof", fmt.Sprintf("%s %d", host, master.port))
+	return replicaOf(t, master, master.Addr())
+}
+
+// ReplicaBehind starts a server that follows a master through a proxy, which delays and stops what
+// is replicated, and its confirmations.
+func ReplicaBehind(t testing.TB, master *Server) (*Server, *Proxy) {
+	t.Helper()
+	proxy := NewProxy(t, master.Addr())
+	proxy.set(func() { proxy.stream = true })
+	return replicaOf(t, master, proxy.Addr()), proxy
+}
+
+func replicaOf(t testing.TB, master *Server, addr string) *Server {
+	t.Helper()
+	master.ok(t, "CONFIG", "SET", "repl-diskless-sync-delay", "0") // else it waits 5 s for more replicas
+	replica := Start(t, "--replicaof", strings.Replace(addr, ":", " ", 1))
 	replica.awaitSync(t)
 	return replica
 }

@@ -78,6 +78,13 @@ func (r *frameReader) next() (frame, error) {
 	return frame{value: v, raw: r.raw}, err
 }
 
+// some reads what has come, whatever it is.
+func (r *frameReader) some() (frame, error) {
+	raw := make([]byte, 16<<10)
+	n, err := r.in.Read(raw)
+	return frame{raw: raw[:n]}, err
+}
+
 func (r *frameReader) value() (value, error) {
 	line, err := r.in.ReadBytes('\n')
 	if err != nil {
