@@ -63,7 +63,7 @@ func (l *Lock) countReplied(o op, r Result) {
 			l.converted(o)
 			return
 		}
-		if o.request != nil || o.ref != nil || !l.lease.fixed { // whoever left prolongs no fixed lease
+		if o.request != nil { // a release is not confirmed by replicas
 			l.extend(o)
 		}
 		l.counted(o)
