@@ -31,6 +31,7 @@ test: redis ## Run all tests, with the race detector
 test-long: ## What needs more time: small worlds exhaustively, random worlds, real processes under faults
 	$(GO) test ./internal/lock -run TestExplore -explore.states=30000
 	$(GO) test ./internal/lock -run '^$$' -fuzz FuzzWorlds -fuzztime 20s
+	$(GO) test ./tests/topology -run TestReplicaTakesOver -replicas.kills=20
 	$(MAKE) robustness
 
 .PHONY: acl
@@ -47,7 +48,7 @@ interop: redis ## Share locks with Redisson (Java): needs a JDK 17 and Maven
 
 .PHONY: bench
 bench: redis ## Run the benchmarks of single operations
-	$(GO) test -run '^$$' -bench . -benchmem ./tests/locks
+	$(GO) test -run '^$$' -bench . -benchmem ./tests/locks ./tests/topology
 
 .PHONY: bench-peers
 bench-peers: redis ## Compare with other libraries; see bench/README.md

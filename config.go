@@ -41,6 +41,19 @@ type Config struct {
 	// CallTimeout is how long Redis may take to answer before a call is repeated or given up;
 	// a quarter of the lease if that is shorter. Default 2 s; at least 10 ms.
 	CallTimeout time.Duration
+	// Replicas is how many replicas of Redis must have a lease, and the fencing tokens drawn with
+	// it, before it is trusted: at a grant, a re-entry and a renewal. It is for a master whose
+	// replica takes over: without it the replica may not know the last grants. A grant that is not
+	// confirmed within ReplicaTimeout is taken back: a try is refused with ErrNotReplicated, and
+	// who waits longer tries again. A hold whose renewals are not confirmed is lost at its end.
+	// All processes must have the same number, less than that of the replicas if the locks are to
+	// be granted while one is missing, as after a failover; see docs/guarantees.md for that choice.
+	// It costs one round trip to the replicas for each grant, but none for a local hand-off.
+	// RedLocks do without it. Default 0: no replica is waited for.
+	Replicas int
+	// ReplicaTimeout is how long the replicas may take; less if the lease is short. Default: half
+	// of CallTimeout, which is also the most; at least 1 ms.
+	ReplicaTimeout time.Duration
 	// WaiterTimeout is how long a waiter for a fair lock keeps its place in the queue in Redis
 	// after the last sign of life of its process, and so the longest time that a dead process
 	// delays those behind it. Default 5 s (in Redisson 5 min); at least three times Poll.
@@ -112,6 +125,7 @@ func (c Config) withDefaults(system *actor.ActorSystem) Config {
 	c.HandOffLimit = or(c.HandOffLimit, 5*time.Millisecond)
 	c.Poll = or(c.Poll, time.Second)
 	c.CallTimeout = or(c.CallTimeout, 2*time.Second)
+	c.ReplicaTimeout = or(c.ReplicaTimeout, c.CallTimeout/2)
 	c.WaiterTimeout = or(c.WaiterTimeout, max(5*time.Second, 3*min(c.Poll, longest)))
 	c.Idle = or(c.Idle, time.Minute)
 	c.QueueLimit = or(c.QueueLimit, 10_000)
@@ -139,6 +153,9 @@ func (c Config) validate() error {
 	}
 	between("Poll", c.Poll)
 	between("CallTimeout", c.CallTimeout)
+	check(c.Replicas >= 0, "Replicas is %d, and must not be negative", c.Replicas)
+	check(c.ReplicaTimeout >= time.Millisecond && c.ReplicaTimeout <= c.CallTimeout/2,
+		"ReplicaTimeout is %v, and must be between 1ms and half of CallTimeout, which is %v", c.ReplicaTimeout, c.CallTimeout)
 	check(c.WaiterTimeout/3 >= c.Poll && c.WaiterTimeout <= 3*longest,
 		"WaiterTimeout is %v, and must be at least three times Poll, which is %v, and at most %v", c.WaiterTimeout, c.Poll, 3*longest)
 	between("Idle", c.Idle)
@@ -170,9 +187,10 @@ func (c Config) actors(sharded, blind bool) actors.Config {
 	return actors.Config{
 		Config: lock.Config{
 			Watchdog: c.Watchdog, Renewal: c.Renewal, HandOffLimit: c.HandOffLimit, ForcedYield: yield, Poll: c.Poll,
-			CallTimeout: c.CallTimeout, QueueLimit: c.QueueLimit, Seed: rand.Uint64(),
+			CallTimeout: c.CallTimeout, QueueLimit: c.QueueLimit, Seed: rand.Uint64(), Replicated: c.Replicas > 0,
 		},
 		KeyPrefix: c.KeyPrefix, Sharded: sharded, WaiterTimeout: c.WaiterTimeout, Idle: c.Idle, Middleware: c.Middleware, Logger: c.Logger, Meter: c.Meter,
 		Record: c.record(), LongWait: c.LongWait, LongHold: c.LongHold, HoldStacks: c.HoldStacks,
+		Replicas: c.Replicas, ReplicaTimeout: c.ReplicaTimeout,
 	}
 }

@@ -18,7 +18,7 @@ const (
 // It waits for the lock, calls lead as Do does, and returns what Do returns once lead has
 // returned. If the lock was lost meanwhile, it drops what lead returned, and waits for the
 // lock again after a back-off of up to 10 s. It does the same if Acquire fails with
-// ErrUnavailable, ErrQueueFull or ErrCrashed, and returns any other error of Acquire.
+// ErrUnavailable, ErrNotReplicated, ErrQueueFull or ErrCrashed, and returns any other error of Acquire.
 //
 // The context of lead is a child of ctx, and is also cancelled when the lock is lost. lead
 // must return when it ends: after a loss another process may lead already, and after the end
@@ -47,5 +47,5 @@ func (l *Lock) Elect(ctx context.Context, lead func(ctx context.Context) error, 
 
 // passing reports whether an Acquire that failed with this error may succeed later.
 func passing(err error) bool {
-	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrQueueFull) || errors.Is(err, ErrCrashed)
+	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrNotReplicated) || errors.Is(err, ErrQueueFull) || errors.Is(err, ErrCrashed)
 }

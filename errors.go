@@ -34,6 +34,9 @@ var (
 	// ErrReentry: the caller already holds the lock and may not re-enter it this way:
 	// WithoutReentry was given, or a reader wants to write.
 	ErrReentry = errors.New("lock cannot be re-entered")
+	// ErrNotReplicated: too few replicas of Redis have confirmed the grant in time; see
+	// Config.Replicas. It is taken back. Trying again may help.
+	ErrNotReplicated = errors.New("not replicated")
 	// ErrLost: the hold was lost before it was released.
 	ErrLost = errors.New("lock was lost")
 )
@@ -50,6 +53,8 @@ var sentinels = map[messages.Reason]error{
 	messages.Reason_REASON_NOT_HELD:    ErrNotHeld,
 	messages.Reason_REASON_LOST:        ErrLost,
 	messages.Reason_REASON_REENTRY:     ErrReentry,
+
+	messages.Reason_REASON_NOT_REPLICATED: ErrNotReplicated,
 }
 
 // Error describes what failed, for which lock, and why.

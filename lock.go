@@ -92,8 +92,8 @@ func WithAtRisk(f func(left time.Duration)) Option { return func(r *request) { r
 
 // Acquire waits until the lock is granted. When ctx ends it gives up with the cause of ctx
 // (and ErrTimeout if a deadline was exceeded), and withdraws the request. Its other errors are
-// ErrTimeout, ErrQueueFull, ErrReentry, ErrClosed, ErrUnavailable (only if WithWait bounds the
-// wait), ErrRejected, ErrInvalid and ErrCrashed.
+// ErrTimeout, ErrQueueFull, ErrReentry, ErrClosed, ErrUnavailable and ErrNotReplicated (only if
+// WithWait bounds the wait), ErrRejected, ErrInvalid and ErrCrashed.
 //
 // ctx bounds only the wait. The end of ctx does not release the lock, and does not cancel the
 // hold's Context; see Do for a function that ends with ctx.
@@ -107,7 +107,8 @@ func (l *Lock) Acquire(ctx context.Context, options ...Option) (*Hold, error) {
 }
 
 // TryAcquire tries once to acquire the lock and does not wait. It fails with ErrHeld if
-// another owner holds the lock, and with ErrUnavailable if Redis does not answer. It returns
+// another owner holds the lock, with ErrUnavailable if Redis does not answer, and with
+// ErrNotReplicated if the replicas of Config.Replicas do not confirm it. It returns
 // after at most Config.CallTimeout and 250 ms, even if ctx never ends.
 func (l *Lock) TryAcquire(ctx context.Context, options ...Option) (*Hold, error) {
 	return l.acquire(ctx, "try to acquire", append(options[:len(options):len(options)], WithWait(0)))

@@ -22,6 +22,10 @@ type Config struct {
 	// WaiterTimeout is how long a fair lock's waiter keeps its place after its process's last
 	// sign of life.
 	WaiterTimeout time.Duration
+	// Replicas is how many replicas must have a lease before it is trusted, and ReplicaTimeout how
+	// long they may take.
+	Replicas       int
+	ReplicaTimeout time.Duration
 	// Record is what the system says of its process in Redis; nil if it says nothing. The Client
 	// and the times are filled in.
 	Record *Record

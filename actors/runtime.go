@@ -98,6 +98,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	watch := r.metrics.watch()
 	watch.Reached = r.reached
 	r.redis.Watch(watch)
+	r.redis.AwaitReplicas(cfg.Replicas, cfg.ReplicaTimeout)
 	r.options = protocol.Options{
 		Client: r.id, WaiterTimeout: cfg.WaiterTimeout,
 		Line: protocol.Line{

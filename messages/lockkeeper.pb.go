@@ -187,6 +187,9 @@ const (
 	// The owner already holds the lock and may not re-enter it this way: the request had
 	// no_reentry, a reader wants to write, or the owner is on another node.
 	Reason_REASON_REENTRY Reason = 17
+	// Too few replicas of Redis have confirmed the grant in time; see Config.Replicas. It is taken
+	// back. Trying again may help.
+	Reason_REASON_NOT_REPLICATED Reason = 18
 )
 
 // Enum value maps for Reason.
@@ -210,26 +213,28 @@ var (
 		15: "REASON_FORCED",
 		16: "REASON_MAX_HOLD",
 		17: "REASON_REENTRY",
+		18: "REASON_NOT_REPLICATED",
 	}
 	Reason_value = map[string]int32{
-		"REASON_UNSPECIFIED": 0,
-		"REASON_INVALID":     1,
-		"REASON_HELD":        2,
-		"REASON_TIMED_OUT":   3,
-		"REASON_CANCELLED":   4,
-		"REASON_QUEUE_FULL":  5,
-		"REASON_CLOSED":      6,
-		"REASON_UNAVAILABLE": 7,
-		"REASON_REJECTED":    8,
-		"REASON_CRASHED":     9,
-		"REASON_NOT_HELD":    10,
-		"REASON_LOST":        11,
-		"REASON_EXPIRED":     12,
-		"REASON_GONE":        13,
-		"REASON_TAKEN":       14,
-		"REASON_FORCED":      15,
-		"REASON_MAX_HOLD":    16,
-		"REASON_REENTRY":     17,
+		"REASON_UNSPECIFIED":    0,
+		"REASON_INVALID":        1,
+		"REASON_HELD":           2,
+		"REASON_TIMED_OUT":      3,
+		"REASON_CANCELLED":      4,
+		"REASON_QUEUE_FULL":     5,
+		"REASON_CLOSED":         6,
+		"REASON_UNAVAILABLE":    7,
+		"REASON_REJECTED":       8,
+		"REASON_CRASHED":        9,
+		"REASON_NOT_HELD":       10,
+		"REASON_LOST":           11,
+		"REASON_EXPIRED":        12,
+		"REASON_GONE":           13,
+		"REASON_TAKEN":          14,
+		"REASON_FORCED":         15,
+		"REASON_MAX_HOLD":       16,
+		"REASON_REENTRY":        17,
+		"REASON_NOT_REPLICATED": 18,
 	}
 )
 
@@ -1745,7 +1750,7 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\bKIND_RED\x10\x05*+\n" +
 	"\x04Mode\x12\x12\n" +
 	"\x0eMODE_EXCLUSIVE\x10\x00\x12\x0f\n" +
-	"\vMODE_SHARED\x10\x01*\xf5\x02\n" +
+	"\vMODE_SHARED\x10\x01*\x90\x03\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eREASON_INVALID\x10\x01\x12\x0f\n" +
@@ -1765,7 +1770,8 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\fREASON_TAKEN\x10\x0e\x12\x11\n" +
 	"\rREASON_FORCED\x10\x0f\x12\x13\n" +
 	"\x0fREASON_MAX_HOLD\x10\x10\x12\x12\n" +
-	"\x0eREASON_REENTRY\x10\x11B7Z5github.com/lockkeeper-go/lockkeeper/messages;messagesb\x06proto3"
+	"\x0eREASON_REENTRY\x10\x11\x12\x19\n" +
+	"\x15REASON_NOT_REPLICATED\x10\x12B7Z5github.com/lockkeeper-go/lockkeeper/messages;messagesb\x06proto3"
 
 var (
 	file_lockkeeper_v1_lockkeeper_proto_rawDescOnce sync.Once

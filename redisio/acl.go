@@ -30,6 +30,9 @@ var beyond = map[Topology][]string{
 // SentinelRules are the ACL rules for the client's user on the Sentinels themselves.
 const SentinelRules = "+ping +sentinel|get-master-addr-by-name +sentinel|master +sentinel|sentinels +subscribe +unsubscribe &*"
 
+// replicaRules are the ACL rules for who waits for replicas.
+const replicaRules = "+wait"
+
 // Rights is what the ACL user of a client needs for a kind of lock.
 type Rights struct {
 	Kind           string
@@ -190,5 +193,6 @@ var aclHint = sync.OnceValue(func() string {
 	needed := all[len(all)-1]
 	more := func(on Topology) string { return "+" + strings.Join(beyond[on], " +") }
 	return "the ACL user lacks a command, key or channel; these rules are enough for all kinds of locks: " + needed.Rules(OneServer, "") +
-		" and with Sentinel " + more(Sentinels) + ", and " + SentinelRules + " on the Sentinels themselves, and in a cluster " + more(InCluster) + "; docs/acl.md has what each kind needs"
+		" and with Sentinel " + more(Sentinels) + ", and " + SentinelRules + " on the Sentinels themselves, and in a cluster " + more(InCluster) +
+		" and with Config.Replicas " + replicaRules + "; docs/acl.md has what each kind needs"
 })

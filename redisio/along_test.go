@@ -108,7 +108,7 @@ func TestWhatGoesAlongHoldsNobodyUp(t *testing.T) {
 // In a cluster the next call may be for another server.
 func TestNothingGoesAlongInACluster(t *testing.T) {
 	t.Parallel()
-	p := newPool(nil, &reconnector{})
+	p := newPool(nil, &reconnector{}, false)
 	p.cluster, p.normal.max = true, 0 // no workers
 	r := &Redis{pool: p}
 	r.RunAlong(Call{})

@@ -16,6 +16,9 @@ type Call struct {
 	// Urgent calls (renewals, releases) have workers of their own, so that many acquires cannot
 	// delay them.
 	Urgent bool
+	// Confirm: the reply counts only if the replicas of AwaitReplicas have what the script has
+	// written.
+	Confirm bool
 	// Deadline bounds the wait for the reply. A call that is still queued at the deadline is not
 	// sent.
 	Deadline time.Time
@@ -40,6 +43,9 @@ type Reply struct {
 	N   [3]int64
 	S   [2]string
 	Err *Error
+	// Unconfirmed is why it is not certain that the replicas have what the script has written; nil
+	// if they have, or the call did not ask.
+	Unconfirmed *Error
 }
 
 func (c *Call) command(b rueidis.Builder) rueidis.Completed {

@@ -1,6 +1,8 @@
 package redisio
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,9 +15,11 @@ import (
 const (
 	// maxBatch bounds how many calls one worker sends in one pipeline.
 	maxBatch = 64
-	// urgentWorkers and workers bound the goroutines that wait for Redis.
-	urgentWorkers = 8
-	workers       = 16
+	// urgentWorkers and workers bound the goroutines that wait for Redis; clusterWorkers those that
+	// wait for replicas in a cluster, with one call each.
+	urgentWorkers  = 8
+	workers        = 16
+	clusterWorkers = 64
 )
 
 // pool runs calls on a few goroutines, which are started when there is work for one
@@ -33,10 +37,15 @@ type pool struct {
 
 	// along is a call that is to go along with the next one.
 	along atomic.Pointer[Call]
+	// replicas is how many have to confirm a call that asks for it, and patience for how long they
+	// may take.
+	replicas int64
+	patience time.Duration
 
-	mu     sync.Mutex
-	urgent lane
-	normal lane
+	mu sync.Mutex
+	// Urgent calls have a lane of their own, and so have those that wait for replicas.
+	urgent, normal, urgentConfirmed, normalConfirmed lane
+
 	closed bool
 	wg     sync.WaitGroup
 	// pending is how many calls are not answered yet; drained is closed when there are
@@ -52,13 +61,8 @@ type lane struct {
 	more    sync.Cond
 	running int
 	idle    int // waiting for more, and not yet woken
-	max     int
-}
-
-func newPool(client rueidis.Client, stale *reconnector) *pool {
-	p := &pool{client: client, stale: stale, cuts: new(atomic.Uint64), urgent: lane{max: urgentWorkers}, normal: lane{max: workers}}
-	p.urgent.more.L, p.normal.more.L = &p.mu, &p.mu
-	return p
+	max     int // workers
+	batch   int // calls in one pipeline
 }
 
 // fit chooses the form of a call's script for this server.
@@ -68,12 +72,39 @@ func (p *pool) fit(c *Call) {
 	}
 }
 
+func newPool(client rueidis.Client, stale *reconnector, cluster bool) *pool {
+	p := &pool{client: client, stale: stale, cluster: cluster, cuts: new(atomic.Uint64)}
+	p.urgent.max, p.normal.max, p.urgentConfirmed.max, p.normalConfirmed.max = urgentWorkers, workers, urgentWorkers, workers
+	for _, l := range p.lanes() {
+		l.more.L, l.batch = &p.mu, maxBatch
+	}
+	if cluster { // where a WAIT is for the server of one slot
+		p.urgentConfirmed.max, p.urgentConfirmed.batch = clusterWorkers, 1
+		p.normalConfirmed.max, p.normalConfirmed.batch = clusterWorkers, 1
+	}
+	return p
+}
+
+func (p *pool) lanes() []*lane {
+	return []*lane{&p.urgent, &p.normal, &p.urgentConfirmed, &p.normalConfirmed}
+}
+
+// lane returns that of a call.
+func (p *pool) lane(c *Call) *lane {
+	switch confirm := p.confirms(c); {
+	case confirm && c.Urgent:
+		return &p.urgentConfirmed
+	case confirm:
+		return &p.normalConfirmed
+	case c.Urgent:
+		return &p.urgent
+	}
+	return &p.normal
+}
+
 func (p *pool) submit(c Call) {
 	p.fit(&c)
-	l := &p.normal
-	if c.Urgent {
-		l = &p.urgent
-	}
+	l := p.lane(&c)
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -126,8 +157,9 @@ func (p *pool) close() {
 	p.sendAlone(p.along.Load())
 	p.mu.Lock()
 	p.closed = true
-	p.urgent.more.Broadcast()
-	p.normal.more.Broadcast()
+	for _, l := range p.lanes() {
+		l.more.Broadcast()
+	}
 	p.mu.Unlock()
 	p.wg.Wait()
 }
@@ -141,7 +173,7 @@ func (p *pool) take(l *lane, batch []Call) []Call {
 		l.idle++
 		l.more.Wait()
 	}
-	n := min(len(l.queue)-l.head, maxBatch)
+	n := min(len(l.queue)-l.head, l.batch)
 	batch = append(batch[:0], l.queue[l.head:l.head+n]...)
 	clear(l.queue[l.head : l.head+n])
 	l.head += n
@@ -193,40 +225,59 @@ func (p *pool) run(batch []Call) {
 	}
 	ctx := newUntil(deadline)
 	defer ctx.forget()
-	commands := make(rueidis.Commands, len(live))
-	for i := range live {
-		commands[i] = live[i].command(p.client.B())
-	}
-	began := p.watch.began()
-	cuts := p.cuts.Load()
-	for i, result := range p.client.DoMulti(ctx, commands...) {
+	began, cuts := p.watch.began(), p.cuts.Load()
+	results, unconfirmed := p.send(ctx, live)
+	for i, result := range results {
+		c, why := &live[i], unconfirmed
 		if unknownScript(result) {
-			result = p.client.Do(ctx, live[i].withSource(p.client.B()))
+			result, why = p.sendOne(ctx, c, (*Call).withSource)
 		}
-		p.watch.called(&live[i], began, result)
-		p.stale.look(&live[i], result)
-		p.deliver(&live[i], result, cuts)
+		p.watch.called(c, began, result)
+		p.stale.look(c, result)
+		p.deliver(c, result, why, cuts)
 	}
+}
+
+// send sends calls in one pipeline.
+func (p *pool) send(ctx *until, calls []Call) (results []rueidis.RedisResult, unconfirmed *Error) {
+	if p.replicas > 0 && slices.ContainsFunc(calls, func(c Call) bool { return p.confirms(&c) }) {
+		return p.sendConfirmed(ctx, calls, (*Call).command)
+	}
+	commands := make(rueidis.Commands, len(calls))
+	for i := range calls {
+		commands[i] = calls[i].command(p.client.B())
+	}
+	return p.client.DoMulti(ctx, commands...), nil
 }
 
 // runOne sends one call, and delivers the reply.
 func (p *pool) runOne(c *Call) {
 	cuts := p.cuts.Load()
-	p.deliver(c, p.ask(c), cuts)
+	result, unconfirmed := p.ask(c)
+	p.deliver(c, result, unconfirmed, cuts)
 }
 
 // ask sends one call, and waits for the reply.
-func (p *pool) ask(c *Call) rueidis.RedisResult {
+func (p *pool) ask(c *Call) (result rueidis.RedisResult, unconfirmed *Error) {
 	ctx := newUntil(c.Deadline)
 	defer ctx.forget()
 	began := p.watch.began()
-	result := p.client.Do(ctx, c.command(p.client.B()))
+	result, unconfirmed = p.sendOne(ctx, c, (*Call).command)
 	if unknownScript(result) {
-		result = p.client.Do(ctx, c.withSource(p.client.B()))
+		result, unconfirmed = p.sendOne(ctx, c, (*Call).withSource)
 	}
 	p.watch.called(c, began, result)
 	p.stale.look(c, result)
-	return result
+	return result, unconfirmed
+}
+
+// sendOne sends one call as that command.
+func (p *pool) sendOne(ctx *until, c *Call, as asCommand) (result rueidis.RedisResult, unconfirmed *Error) {
+	if !p.confirms(c) {
+		return p.client.Do(ctx, as(c, p.client.B())), nil
+	}
+	results, unconfirmed := p.sendConfirmed(ctx, []Call{*c}, as)
+	return results[0], unconfirmed
 }
 
 // tooLate answers a call that need not be sent any more.
@@ -244,19 +295,20 @@ func unknownScript(result rueidis.RedisResult) bool {
 }
 
 // deliver delivers the reply to a call that was made after so many cuts.
-func (p *pool) deliver(c *Call, result rueidis.RedisResult, cuts uint64) {
+func (p *pool) deliver(c *Call, result rueidis.RedisResult, unconfirmed *Error, cuts uint64) {
 	if p.cuts.Load() != cuts {
 		c.To.Replied(c.Seq, Reply{Err: errMoved})
 		return
 	}
 	if many, ok := c.To.(batchReceiver); ok {
-		many.repliedBatch(p, result)
+		many.repliedBatch(p, result, unconfirmed)
 		return
 	}
 	reply := c.read(result)
-	reply.Err = p.moved(reply.Err)
+	reply.Err, reply.Unconfirmed = p.moved(reply.Err), unconfirmed
 	if c.Rest != nil && reply.Err == nil && reply.N[0] == scripts.TokensLeft {
 		reply = p.rest(c)
+		reply.Unconfirmed = cmp.Or(reply.Unconfirmed, unconfirmed)
 	}
 	c.To.Replied(c.Seq, reply)
 }
@@ -264,8 +316,10 @@ func (p *pool) deliver(c *Call, result rueidis.RedisResult, cuts uint64) {
 // rest runs what a call has left to do. If that fails, a part has been done all the same.
 func (p *pool) rest(c *Call) Reply {
 	rest := c.Rest(c)
-	rest.Deadline = c.Deadline
-	reply := rest.read(p.ask(&rest))
+	rest.Deadline, rest.Confirm = c.Deadline, c.Confirm
+	result, unconfirmed := p.ask(&rest)
+	reply := rest.read(result)
+	reply.Unconfirmed = unconfirmed
 	if reply.Err != nil {
 		err := *reply.Err
 		err.Unsure = true

@@ -48,7 +48,7 @@ func TestCallsAreBatched(t *testing.T) {
 // A queue that is never empty must not remember the calls that have left it.
 func TestQueueDoesNotGrowWithoutEnd(t *testing.T) {
 	t.Parallel()
-	p := newPool(nil, &reconnector{})
+	p := newPool(nil, &reconnector{}, false)
 	l := &p.normal
 	l.max = 0 // no workers
 	var batch []Call
@@ -114,7 +114,7 @@ func TestDeadlineOfAPipeline(t *testing.T) {
 	s := redistest.Start(t)
 	client := connect(t, s.URL())
 	run(t, open(t, client), count, []string{"h"}, "-1")
-	in, p := newInbox(), newPool(client, &reconnector{client: client})
+	in, p := newInbox(), newPool(client, &reconnector{client: client}, false)
 	impatient := time.Now().Add(20 * time.Millisecond)
 	s.Pause(t)
 	done := make(chan struct{})

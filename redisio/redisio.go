@@ -2,9 +2,10 @@
 // blocking them, sends them in batches, and returns the outcomes as plain values. It makes no
 // decisions and never repeats a command by itself: the lock decides whether to send it again.
 //
-// Its goroutines are few and do not grow with the number of locks: up to 24
-// workers, and one or two for the pub/sub connection, or for that to each master of a cluster. A
-// client that asks Sentinels has two for each of them, besides those of rueidis.
+// Its goroutines are few and do not grow with the number of locks: up to 24 workers, as many again
+// for calls that wait for replicas (in a cluster up to 128), and one or two for the pub/sub
+// connection, or for that to each master of a cluster. A client that asks Sentinels has two for each
+// of them, besides those of rueidis.
 package redisio
 
 import (
@@ -26,8 +27,7 @@ type Redis struct {
 // wait for others to share a script with.
 func New(client rueidis.Client, linger time.Duration) *Redis {
 	stale := &reconnector{client: client}
-	p := newPool(client, stale)
-	p.cluster = client.Mode() == rueidis.ClientModeCluster
+	p := newPool(client, stale, client.Mode() == rueidis.ClientModeCluster)
 	r := &Redis{client: client, stale: stale, pool: p, renewals: newRenewals(p, linger, p.cluster)}
 	if c, ok := client.(*following); ok {
 		r.follower, stale.follower, p.cuts = c.follower, c.follower, &c.follower.cuts

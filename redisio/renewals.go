@@ -24,6 +24,8 @@ type Renewal struct {
 	Owner  string
 	Lease  time.Duration
 	Extra  []string
+	// Confirm: the renewal counts only if the replicas have it.
+	Confirm bool
 	// Now sends the renewal at once instead of waiting for others.
 	Now      bool
 	Deadline time.Time
@@ -87,12 +89,13 @@ func (r *renewals) flush() {
 	pending := r.pending
 	r.pending = nil
 	type share struct {
-		script *scripts.Script
-		slot   uint16
+		script  *scripts.Script
+		slot    uint16
+		confirm bool
 	}
 	batches := map[share][]Renewal{}
 	for _, n := range pending {
-		by := share{script: n.Script}
+		by := share{script: n.Script, confirm: n.Confirm}
 		if r.cluster {
 			by.slot = Slot(n.Key)
 		}
@@ -107,7 +110,7 @@ func (r *renewals) flush() {
 type renewalBatchCall []Renewal
 
 type batchReceiver interface {
-	repliedBatch(p *pool, result rueidis.RedisResult)
+	repliedBatch(p *pool, result rueidis.RedisResult, unconfirmed *Error)
 }
 
 func renewalCall(batch []Renewal) Call {
@@ -122,7 +125,7 @@ func renewalCall(batch []Renewal) Call {
 			deadline = n.Deadline
 		}
 	}
-	return Call{Script: batch[0].Script, Keys: keys, Args: args, Urgent: true, Deadline: deadline, To: renewalBatchCall(batch)}
+	return Call{Script: batch[0].Script, Keys: keys, Args: args, Urgent: true, Confirm: batch[0].Confirm, Deadline: deadline, To: renewalBatchCall(batch)}
 }
 
 // Replied spreads an outcome that holds for the whole batch.
@@ -152,7 +155,7 @@ func (b renewalBatchCall) read(result rueidis.RedisResult) ([]int64, error) {
 
 // repliedBatch spreads a reply. While a cluster moves the slot, the keys of a batch may lie on
 // two servers, and Redis refuses it: each lease is renewed by itself then.
-func (b renewalBatchCall) repliedBatch(p *pool, result rueidis.RedisResult) {
+func (b renewalBatchCall) repliedBatch(p *pool, result rueidis.RedisResult, unconfirmed *Error) {
 	renewed, err := b.read(result)
 	if err != nil {
 		sorted := Sort(err)
@@ -171,6 +174,6 @@ func (b renewalBatchCall) repliedBatch(p *pool, result rueidis.RedisResult) {
 	}
 	for i, n := range b {
 		p.watch.renewed(renewed[i], nil)
-		n.To.Replied(n.Seq, Reply{N: [3]int64{renewed[i]}})
+		n.To.Replied(n.Seq, Reply{N: [3]int64{renewed[i]}, Unconfirmed: unconfirmed})
 	}
 }

@@ -165,7 +165,7 @@ func (d *doctor) checkReplication(info map[string]string) {
 		d.add("replicas", isOK, "none: while this server is down, nobody gets a lock", "")
 	default:
 		d.add("replicas", isWarning, fmt.Sprintf("%d: a failover may forget the locks of the last moments", replicas),
-			"protect data by fencing tokens, or use a RedLock; min-replicas-to-write bounds what a lone master accepts")
+			"set Config.Replicas, protect data by fencing tokens, or use a RedLock; min-replicas-to-write bounds what a lone master accepts")
 	}
 }
 

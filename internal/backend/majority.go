@@ -24,8 +24,10 @@ type majority struct {
 
 func newMajority(servers []*Server, name string, options *protocol.Options) *majority {
 	m := &majority{servers: servers, quarantine: servers[0].quarantine}
+	unconfirmed := *options
+	unconfirmed.Unconfirmed = true // the other servers have it
 	for _, s := range servers {
-		m.members = append(m.members, newMember(Part{Server: s, Name: name}, options))
+		m.members = append(m.members, newMember(Part{Server: s, Name: name}, &unconfirmed))
 	}
 	return m
 }

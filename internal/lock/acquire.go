@@ -67,7 +67,7 @@ func (l *Lock) acquireReplied(o op, r Result) {
 // refusedBy takes note of who holds the lock, and waits.
 func (l *Lock) refusedBy(r Result) {
 	l.wait.refused, l.wait.heard = true, false
-	l.wait.tries, l.wait.lastErr = 0, ""
+	l.wait.tries, l.wait.lastErr, l.wait.unconfirmed = 0, "", false
 	l.wait.holder = r.Holder
 	l.wait.unending = r.TTL < 0
 	l.wait.freeAt = l.now + r.TTL
@@ -102,7 +102,7 @@ func (l *Lock) refusedBy(r Result) {
 // attemptFailed tries again later, or refuses everybody if that has no use.
 func (l *Lock) attemptFailed(o op, r Result) {
 	reason, detail := failure(r)
-	l.wait.lastErr = detail
+	l.wait.lastErr, l.wait.unconfirmed = detail, r.Unconfirmed
 	if r.Unsure {
 		l.wait.unsure = true
 		l.givenUp(&o)

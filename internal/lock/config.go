@@ -20,6 +20,8 @@ type Config struct {
 	Poll time.Duration
 	// CallTimeout bounds the wait for Redis to answer.
 	CallTimeout time.Duration
+	// Replicated: a lease is trusted only if replicas of Redis have it.
+	Replicated bool
 	// QueueLimit bounds the number of waiters.
 	QueueLimit int
 	// Seed makes the jitter of this process differ from that of others.

@@ -141,10 +141,12 @@ type Result struct {
 	// WasHeld reports, for ForceRelease, whether the lock was held.
 	WasHeld bool
 	// Err is, for Failed, the error: temporary (Transient) or permanent. Unsure says that the
-	// script may have run all the same.
-	Err       error
-	Transient bool
-	Unsure    bool
+	// script may have run all the same; Unconfirmed that it has, but too few replicas are known to
+	// have what it wrote.
+	Err         error
+	Transient   bool
+	Unsure      bool
+	Unconfirmed bool
 }
 
 // AnswerKind is how a request ended.
@@ -214,6 +216,7 @@ const (
 	Forced
 	MaxHold
 	Reentry
+	NotReplicated
 )
 
 // Buffer is memory for what most events have: a few effects, and one command. An idle lock needs
@@ -278,7 +281,7 @@ func (l *Lock) refuse(ref any, reason Reason, detail string) {
 func (r Reason) String() string {
 	names := [...]string{
 		"unspecified", "invalid", "held", "timed out", "cancelled", "queue full", "closed", "unavailable", "rejected",
-		"crashed", "not held", "lost", "expired", "gone", "taken", "forced", "max hold", "re-entry",
+		"crashed", "not held", "lost", "expired", "gone", "taken", "forced", "max hold", "re-entry", "not replicated",
 	}
 	if int(r) < len(names) {
 		return names[r]
@@ -291,8 +294,11 @@ type refs []any
 
 // failure says why a command Failed.
 func failure(r Result) (Reason, string) {
-	if r.Transient {
-		return Unavailable, r.Err.Error()
+	switch {
+	case !r.Transient:
+		return Rejected, r.Err.Error()
+	case r.Unconfirmed:
+		return NotReplicated, r.Err.Error()
 	}
-	return Rejected, r.Err.Error()
+	return Unavailable, r.Err.Error()
 }

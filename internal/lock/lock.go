@@ -171,11 +171,12 @@ type waiting struct {
 	transfer Transfer
 	standBack
 	tries int
-	// What the last try found.
-	lastErr  string
-	holder   string
-	freeAt   Instant
-	unending bool
+	// What the last try found; unconfirmed: a lease that too few replicas have.
+	lastErr     string
+	unconfirmed bool
+	holder      string
+	freeAt      Instant
+	unending    bool
 }
 
 // standBack leaves the lock to others: the process does not try before deferUntil, or before so

@@ -10,6 +10,8 @@ func (l *Lock) dropExpired() {
 	refuse := func(req *Request) {
 		a := Answer{Kind: NotGranted, Reason: TimedOut, TTL: l.wait.ttl(l), Detail: l.heldBy()}
 		switch {
+		case l.wait.unconfirmed:
+			a.Reason, a.Detail = NotReplicated, l.wait.lastErr
 		case l.wait.lastErr != "":
 			a.Reason, a.Detail = Unavailable, l.wait.lastErr
 		case req.Try, l.phase == contending && !l.wait.refused: // nothing is known of the lock

@@ -32,6 +32,8 @@ type Options struct {
 	// WaiterTimeout is how long a waiter keeps its place in a fair lock's queue after its
 	// process's last sign of life.
 	WaiterTimeout time.Duration
+	// Unconfirmed: no command waits for replicas.
+	Unconfirmed bool
 	// Line are the settings of the line of processes.
 	Line Line
 }
@@ -121,13 +123,21 @@ func (l *Lock) Call(c *lock.Command, deadline time.Time) redisio.Call {
 	call, how := l.format.call(l, *c)
 	call.Deadline = deadline
 	call.Urgent = c.Kind != lock.Acquire && c.Kind != lock.SyncQueue
+	call.Confirm = !l.options.Unconfirmed && extendsTrust(c)
 	return tagged(call, c.Seq, how)
+}
+
+// extendsTrust reports whether a lease may be trusted for longer after the command, or a token be
+// given to a hold.
+func extendsTrust(c *lock.Command) bool {
+	return c.Kind == lock.Acquire || c.Kind == lock.Yield || c.Kind == lock.SyncQueue && c.Take
 }
 
 // Renewal returns a Renew command as a renewal of package redisio.
 func (l *Lock) Renewal(c *lock.Command, deadline time.Time) redisio.Renewal {
 	n := redisio.Renewal{
 		Script: l.format.renewal(), Key: l.Key, Owner: l.Owner(c.Term), Lease: c.Lease, Now: c.Hurry,
+		Confirm:  !l.options.Unconfirmed,
 		Deadline: deadline, Seq: c.Seq<<replyFormatBits | uint64(renewed),
 	}
 	if l.Kind == ReadWrite {

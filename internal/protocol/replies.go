@@ -53,8 +53,8 @@ func (l *Lock) Read(tag uint64, reply redisio.Reply) (seq uint64, r lock.Result)
 		return seq, lock.Result{Outcome: lock.Failed, Err: err, Transient: err.Transient, Unsure: err.Unsure}
 	}
 	r.Outcome = lock.Done
-	n := reply.N
-	switch replyFormat(tag & (1<<replyFormatBits - 1)) {
+	n, how := reply.N, replyFormat(tag&(1<<replyFormatBits-1))
+	switch how {
 	case acquired:
 		switch {
 		case reply.Nil:
@@ -99,6 +99,9 @@ func (l *Lock) Read(tag uint64, reply redisio.Reply) (seq uint64, r lock.Result)
 		if reply.S[1] != "1" {
 			r.Outcome = lock.Absent
 		}
+	}
+	if why := reply.Unconfirmed; why != nil && (r.Outcome == lock.Kept || r.Outcome == lock.Done && how != yielded) {
+		r = lock.Result{Outcome: lock.Failed, Err: why, Transient: why.Transient, Unsure: true, Unconfirmed: true}
 	}
 	return seq, r
 }

@@ -36,7 +36,7 @@ func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisio.C
 	whole := lock.Command{Seq: c.Seq, Place: c.Place}
 	whole.Place.Reserves = true
 	call := redisio.Call{
-		Script: scripts.AcquireAll, Deadline: deadline,
+		Script: scripts.AcquireAll, Confirm: true, Deadline: deadline,
 		Args: []string{first.Owner(c.Term), ms(c.Lease), strconv.FormatInt(c.Tokens, 10), first.lineSettings(), place(&whole), digit(c.Heard)},
 	}
 	for _, m := range members {

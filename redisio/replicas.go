@@ -1,0 +1,97 @@
+package redisio
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+// Redis replicates after it has replied. WAIT, sent behind a script on the same connection, replies
+// when the replicas have what was written before. It blocks its connection, so these calls go over
+// connections of their own; one WAIT is for all scripts of a pipeline. With 1000 goroutines and a
+// replica that lags by 10 ms, an acquire and a release take 25 µs; 170 µs with a WAIT for each call,
+// and 750 µs on the connection that all calls share.
+
+// AwaitReplicas has calls with Confirm wait until so many replicas have what they have written, or
+// that long; less if a call's deadline comes before. It goes before the first call. Without it no
+// call waits.
+func (r *Redis) AwaitReplicas(n int, patience time.Duration) {
+	r.pool.replicas, r.pool.patience = int64(n), patience
+}
+
+// confirms reports whether a call waits for replicas.
+func (p *pool) confirms(c *Call) bool { return c.Confirm && p.replicas > 0 }
+
+// asCommand makes a command of a call.
+type asCommand func(*Call, rueidis.Builder) rueidis.Completed
+
+// sendConfirmed sends calls in one pipeline, and waits for the replicas. In a cluster it takes one
+// call.
+func (p *pool) sendConfirmed(ctx *until, calls []Call, as asCommand) (results []rueidis.RedisResult, unconfirmed *Error) {
+	left := time.Until(ctx.at)
+	patience := max(min(p.patience, left-left/4).Milliseconds(), 1) // 0 would be without end
+	pipeline := func() rueidis.Commands {
+		b := p.client.B()
+		commands := make(rueidis.Commands, 0, len(calls)+2)
+		for i := range calls {
+			commands = append(commands, as(&calls[i], b))
+		}
+		return append(commands, b.Wait().Numreplicas(p.replicas).Timeout(patience).Build())
+	}
+	if p.cluster {
+		results = p.sendToSlot(ctx, pipeline)
+	} else {
+		results = p.client.DoMulti(ctx, pipeline()...)
+		if err := results[0].Error(); err != nil && byReplica(err.Error()) {
+			p.quitConfirmed(ctx)
+		}
+	}
+	return results[:len(calls)], p.enough(results[len(calls)])
+}
+
+// quitConfirmed ends the connection that was used last; see reconnector.
+func (p *pool) quitConfirmed(ctx *until) {
+	b := p.client.B()
+	p.client.DoMulti(ctx, b.Quit().Build(), b.Wait().Numreplicas(0).Timeout(1).Build())
+}
+
+// sendToSlot sends a pipeline to the server of its slot, and follows a redirection once. The client
+// would follow it with the script alone, and reply with the WAIT of the server that has done nothing.
+func (p *pool) sendToSlot(ctx *until, pipeline func() rueidis.Commands) (results []rueidis.RedisResult) {
+	_ = p.client.Dedicated(func(connection rueidis.DedicatedClient) error {
+		results = connection.DoMulti(ctx, pipeline()...)
+		if results[0].NonRedisError() != nil {
+			connection.Close() // a reply may still come
+		}
+		return nil
+	})
+	redirection, ok := rueidis.IsRedisErr(results[0].Error())
+	if !ok {
+		return results
+	}
+	address, asks := redirection.IsAsk()
+	if !asks {
+		address, _ = redirection.IsMoved()
+	}
+	switch node := p.client.Nodes()[address]; {
+	case node == nil:
+		return results // the client has yet to learn of that server
+	case asks:
+		return node.DoMulti(ctx, append(rueidis.Commands{p.client.B().Asking().Build()}, pipeline()...)...)[1:]
+	default:
+		return node.DoMulti(ctx, pipeline()...)
+	}
+}
+
+// enough returns an error if a WAIT has not found enough replicas.
+func (p *pool) enough(waited rueidis.RedisResult) *Error {
+	n, err := waited.AsInt64()
+	switch {
+	case err != nil:
+		return Sort(err)
+	case n < p.replicas:
+		return &Error{Transient: true, err: fmt.Errorf("%d of the %d replicas that must have it have confirmed it in time", n, p.replicas)}
+	}
+	return nil
+}

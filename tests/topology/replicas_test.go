@@ -1,0 +1,223 @@
+package topology_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+var kills = flag.Int("replicas.kills", 0, "how many masters to kill, with and without Config.Replicas")
+
+// lag is how long the replication takes, and its confirmation again.
+const lag = 30 * time.Millisecond
+
+var replicated = lockkeeper.Config{Replicas: 1}
+
+// What is granted is on the replica by then: the lease, its count, and the fencing token.
+func TestAGrantIsOnTheReplica(t *testing.T) {
+	t.Parallel()
+	for kind, lockOf := range locktest.Kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			master := redistest.Start(t)
+			replica, line := redistest.ReplicaBehind(t, master)
+			k := locktest.NewKey(t, replica)
+			url := master.URL()
+			if kind == "plain" {
+				url = redistest.Sentinel(t, master)
+			}
+			s, other := locktest.Open(t, url, replicated), locktest.Open(t, url, replicated)
+			line.Delay(lag)
+
+			hold := locktest.Acquire(t, lockOf(s, k.Name))
+			owners := k.Owners(t)
+			if len(owners) == 0 {
+				t.Error("granted, and the replica knows of no lease")
+			}
+			if token := hold.Token(); token > 0 && k.Number(t, "GET", "redisson_lock_token:{"+k.Name+"}") < int64(token) {
+				t.Error("granted, and the replica does not know of the token")
+			}
+			again := locktest.AcquireIn(t, hold.Context(), lockOf(s, k.Name))
+			if now := k.Owners(t); fmt.Sprint(now) == fmt.Sprint(owners) {
+				t.Errorf("re-entered, and the replica has the counts %v", now)
+			}
+			locktest.Release(t, again)
+			if kind == "read" {
+				locktest.Release(t, hold)
+				return
+			}
+			line.Delay(0) // no try is under way when the lock is released
+			waiting := locktest.AcquireSoon(locktest.Within(t), lockOf(other, k.Name))
+			redistest.Eventually(t, "it to stand in the line or the queue, and to listen", func() bool {
+				places, _ := master.Do(t, "HVALS", redisio.Line(k.Name)).AsStrSlice()
+				return len(places) == 1 && (kind == "multi" || strings.HasSuffix(places[0], " 1")) || len(master.Keys(t, redisio.Queue(k.Name))) == 1
+			})
+			line.Delay(lag)
+			locktest.Release(t, hold)
+			locktest.Got(t, waiting)
+			for owner := range k.Owners(t) {
+				if owner != "mode" && owner[:18] != other.ID()[:18] {
+					t.Errorf("granted elsewhere, and the replica has it as %s's", owner)
+				}
+			}
+		})
+	}
+}
+
+// While no replica is in reach, nothing is granted, and nothing is left of that. A hold ends before
+// its lease does on the replica, which may be a master by now.
+func TestReplicaOutOfReach(t *testing.T) {
+	t.Parallel()
+	master := redistest.Start(t)
+	replica, line := redistest.ReplicaBehind(t, master)
+	cfg := lockkeeper.Config{Replicas: 1, ReplicaTimeout: 100 * time.Millisecond, Watchdog: locktest.Watchdog, HandOffLimit: 1}
+	s, k := locktest.Open(t, master.URL(), cfg), locktest.NewKey(t, replica)
+	line.Freeze(true)
+	t.Run("kinds", func(t *testing.T) {
+		for kind, lockOf := range locktest.Kinds {
+			t.Run(kind, func(t *testing.T) {
+				t.Parallel()
+				l := lockOf(s, fmt.Sprint(k.Name, " ", kind))
+				locktest.InTime(t, "a try", func() { locktest.Refused(t, lockkeeper.ErrNotReplicated, l) })
+				locktest.InTime(t, "a wait", func() {
+					_, err := l.Acquire(locktest.Within(t), lockkeeper.WithWait(time.Second))
+					locktest.IsError(t, err, lockkeeper.ErrNotReplicated, "0 of the 1 replicas")
+				})
+			})
+		}
+	})
+	leavesNothing(t, master)
+
+	line.Freeze(false)
+	held, passedOn := locktest.GuardByContext(t, s, k), locktest.NewKey(t, master)
+	first, waiting := s.Acquire(t, passedOn), s.AcquireSoon(t, passedOn)
+	s.AwaitWaiters(t, passedOn, 1)
+	line.Freeze(true)
+	locktest.Release(t, first) // at the hand-off limit, which asks Redis
+	held.LostInTime(t, k.Expiry(t), true, messages.Reason_REASON_EXPIRED)
+	locktest.Pending(t, waiting, "no replica has confirmed it")
+	line.Freeze(false)
+	locktest.Release(t, locktest.Got(t, waiting).Hold)
+}
+
+// In a cluster the replicas are those of the server that has the lock. While the client follows a
+// slot to another server, the replicas of the former confirm nothing.
+func TestReplicasInACluster(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Cluster(t, 2)
+	replica := redistest.ClusterReplica(t, servers)
+	s, k := locktest.Open(t, servers[1].URL(), lockkeeper.Config{Replicas: 1, ReplicaTimeout: 50 * time.Millisecond}), locktest.Key{}
+	var slot int
+	k.LockName, slot = firstHalf(t)
+	locktest.Passes(t, s.FencedLock(k.LockName)) // the counter of its tokens stays where it is
+	refused := func() {
+		locktest.Refused(t, lockkeeper.ErrNotReplicated, s.Lock(k.LockName), s.FencedLock(k.LockName))
+		leavesNothing(t, servers[1])
+	}
+	servers[0].BeginMove(t, slot, servers[1])
+	refused() // by the server to which ASK leads
+	servers[0].EndMove(t, slot, servers[1])
+	refused() // by that to which MOVED leads
+	servers[1].MoveSlot(t, slot, servers[0])
+	redistest.Eventually(t, "the lock to be granted again", func() bool {
+		hold, err := s.Lock(k.LockName).TryAcquire(locktest.Within(t))
+		return err == nil && len(replica.Keys(t, k.LockName)) == 1 && hold.Release(locktest.Within(t)) == nil
+	})
+}
+
+// A user who may not wait for replicas is told.
+func TestReplicasNeedARight(t *testing.T) {
+	t.Parallel()
+	master := redistest.Start(t)
+	master.Do(t, "ACL", "SETUSER", "locker", "on", ">secret", "~*", "&*", "+@all", "-wait")
+	s := locktest.Open(t, locktest.As(master, "locker", "secret"), replicated)
+	_, err := s.Lock("a").Acquire(locktest.Within(t))
+	locktest.IsError(t, err, lockkeeper.ErrRejected, "+wait")
+	leavesNothing(t, master)
+}
+
+// leavesNothing waits until a server has nothing but counters of tokens.
+func leavesNothing(t *testing.T, s *redistest.Server) {
+	t.Helper()
+	redistest.Eventually(t, "nothing to be left", func() bool {
+		return !slices.ContainsFunc(s.Keys(t, "*"), func(key string) bool { return !strings.HasPrefix(key, "redisson_lock_token:") })
+	})
+}
+
+// A master dies, and its replica takes over, which lags behind it: nobody else gets what is trusted.
+func TestReplicaTakesOver(t *testing.T) {
+	t.Parallel()
+	if twice := takeOver(t, replicated); twice > 0 {
+		t.Errorf("%d locks have two holders", twice)
+	}
+	without := 0
+	for n := range *kills {
+		with := takeOver(t, replicated)
+		without += takeOver(t, lockkeeper.Config{})
+		t.Logf("%d killed: %d locks with two holders; without Replicas %d so far", n+1, with, without)
+		if with > 0 {
+			t.Errorf("%d locks have two holders", with)
+		}
+	}
+	if *kills > 0 && without == 0 {
+		t.Error("without Replicas no lock had two holders: nothing would have been seen")
+	}
+}
+
+// takeOver kills a master while many locks are taken, and counts those that are then trusted by two.
+func takeOver(t *testing.T, cfg lockkeeper.Config) (twice int) {
+	master := redistest.Start(t)
+	replica, line := redistest.ReplicaBehind(t, master)
+	before, after := locktest.Open(t, master.URL(), cfg), locktest.Open(t, replica.URL(), lockkeeper.Config{})
+	before.Lame = true
+	line.Delay(lag)
+
+	ctx, stop := context.WithCancel(locktest.Within(t))
+	defer stop()
+	var crowd sync.WaitGroup
+	var granted atomic.Int64
+	var holds sync.Map
+	for i := range 32 {
+		crowd.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				name := fmt.Sprint(i, "-", n)
+				if hold, err := before.Lock(name).Acquire(ctx); err == nil {
+					holds.Store(name, hold)
+					granted.Add(1)
+				}
+			}
+		})
+	}
+	redistest.Eventually(t, "many locks to be taken", func() bool { return granted.Load() > 500 })
+	master.Kill(t)
+	line.Refuse(true) // what was under way is lost
+	stop()
+	crowd.Wait()
+	replica.Do(t, "REPLICAOF", "NO", "ONE")
+	replica.AwaitMaster(t)
+	for name, hold := range holds.Range {
+		switch _, err := after.Lock(name.(string)).TryAcquire(locktest.Within(t)); {
+		case err == nil && hold.(*lockkeeper.Hold).Valid():
+			twice++
+		case err != nil && !errors.Is(err, lockkeeper.ErrHeld):
+			t.Error(err)
+		}
+	}
+	ctx, stop = context.WithTimeout(ctx, time.Millisecond)
+	defer stop()
+	_ = before.Close(ctx) // its Redis is gone
+	return twice
+}
