@@ -42,6 +42,16 @@ acl: ## Write the rules for ACL users into docs/acl.md, as the scripts need them
 quickstart: ## Run the quickstart on an embedded Redis
 	$(GO) run ./examples/quickstart
 
+.PHONY: screenshots
+screenshots: ## Photograph the console of examples/console for its document: needs chromium
+	@set -e; dir=$$(mktemp -d); $(GO) build -o $$dir/service ./examples/console; $$dir/service -http 127.0.0.1:8917 >/dev/null & service=$$!; \
+	  trap "kill $$service; rm -r $$dir" EXIT; timeout 12 curl -sN --retry 9 --retry-delay 1 --retry-connrefused http://127.0.0.1:8917/locks/events >/dev/null || true; \
+	  shot() { timeout 60 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir=$$dir/profile --timeout=3000 \
+	    --screenshot=docs/console-$$1.png "$${@:2}" http://127.0.0.1:8917/locks/ 2>/dev/null; }; \
+	  shot light --window-size=1100,860; \
+	  shot dark --window-size=1100,860 --blink-settings=preferredColorScheme=0; \
+	  shot phone --window-size=500,1180
+
 .PHONY: interop
 interop: redis ## Share locks with Redisson (Java): needs a JDK 17 and Maven
 	$(GO) run ./interop -bench

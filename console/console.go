@@ -1,0 +1,131 @@
+// Package console is a web page on the locks of a System, to be mounted in the service that runs
+// it: who holds what in which process, who waits, what was lost.
+//
+//	mux.Handle("/locks/", http.StripPrefix("/locks", console.Handler(sys)))
+//
+// The page is live: it is sent again every 2 s while somebody looks at it. Beside it, data.json
+// has the same for scripts; docs/operate.md describes both.
+//
+// # What is asked
+//
+// One goroutine asks for all viewers, and only while there are any: the System for its locks, and
+// Redis for the records of all Systems and for the state of at most 100 locks. What it finds out
+// lasts for an interval, so more viewers cost Redis nothing. Another lock than those of the System
+// is looked up by its name.
+//
+// # Who may look
+//
+// The console asks nobody for a password: mount it behind what protects the service's other
+// internal pages. It changes nothing, unless WithForceRelease is given.
+package console
+
+import (
+	"embed"
+	"net/http"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+)
+
+const (
+	// mostRows bounds the rows of each table, and the locks that Redis is asked for.
+	mostRows = 100
+	// mostViewers bounds those who look at the same time.
+	mostViewers = 100
+	// mostName bounds the names that are looked up, in bytes: no lock has a longer one.
+	mostName = 512
+)
+
+// Option changes what Handler does.
+type Option func(*console)
+
+// WithJournal shows what a Journal has written down: losses, and how many grants, refusals and
+// losses there are per second. Without it, what happens while nobody looks is not known.
+func WithJournal(j *Journal) Option { return func(c *console) { c.journal = j } }
+
+// WithForceRelease lets viewers free a lock, whoever holds it; see lockkeeper.Lock.ForceRelease.
+// The request is a POST, and is refused if a page of another origin has made it
+// (http.CrossOriginProtection).
+func WithForceRelease() Option { return func(c *console) { c.mayRelease = true } }
+
+// WithInterval sets how often the page is brought up to date. Default 2 s; at least 100 ms.
+func WithInterval(d time.Duration) Option {
+	return func(c *console) { c.watch.interval = max(d, 100*time.Millisecond) }
+}
+
+type console struct {
+	sys        *lockkeeper.System
+	journal    *Journal
+	mayRelease bool
+	watch      watch
+	history    history
+}
+
+//go:embed assets
+var assets embed.FS
+
+// Handler returns the console of a System. It expects paths without the prefix under which it is
+// mounted (http.StripPrefix), and a slash at the end of that prefix in the browser. It runs
+// nothing while no request is served. Streams of events end with the System, and
+// after a minute at the latest; browsers open them again.
+func Handler(sys *lockkeeper.System, options ...Option) http.Handler {
+	c := &console{sys: sys}
+	c.watch.interval, c.watch.sooner = 2*time.Second, make(chan struct{}, 1)
+	for _, option := range options {
+		option(c)
+	}
+	c.watch.look = c.look
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", c.page)
+	mux.HandleFunc("GET /lock", c.page)
+	mux.HandleFunc("GET /events", c.events)
+	mux.HandleFunc("GET /data.json", c.data)
+	mux.HandleFunc("POST /release", c.release)
+	for _, file := range []string{"style.css", "live.js"} {
+		mux.HandleFunc("GET /"+file, func(w http.ResponseWriter, r *http.Request) {
+			http.ServeFileFS(w, r, assets, "assets/"+file)
+		})
+	}
+	return guarded(http.NewCrossOriginProtection().Handler(mux))
+}
+
+// guarded keeps browsers from running, loading or framing anything that is not of the console.
+func guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// release is the request to free a lock.
+func (c *console) release(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, 16<<10)
+	v := viewOf(r)
+	lock := c.lock(v.Kind, v.Name)
+	switch {
+	case !c.mayRelease:
+		http.Error(w, "this console may not release locks: it was made without WithForceRelease", http.StatusForbidden)
+		return
+	case lock == nil:
+		http.Error(w, "there is no lock to release by this name and kind", http.StatusBadRequest)
+		return
+	}
+	was, err := lock.ForceRelease(r.Context())
+	if !was && err == nil && v.Kind == readWrite { // a writer does not hold it, but readers may
+		was, err = c.sys.ReadWriteLock(v.Name).Read().ForceRelease(r.Context())
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	text := "was free when it was to be force-released"
+	if was {
+		text = "was force-released"
+	}
+	c.history.add(Event{At: time.Now(), Lock: v.Name, Text: text + " with the console, from " + r.RemoteAddr, Grave: was})
+	http.Redirect(w, r, "lock?"+v.query(), http.StatusSeeOther)
+}

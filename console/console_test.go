@@ -1,0 +1,313 @@
+package console_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/console"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+func TestMain(m *testing.M) {
+	locktest.Overlap()
+	locktest.Main(m)
+}
+
+// data is what data.json is documented to have.
+type data struct {
+	Client  string
+	Systems []process
+	Locks   []struct {
+		Name, Kind, Owner         string
+		Held, Here, Shared, Asked bool
+		Process                   process
+		Since                     time.Time
+		Token, Lease              int64
+		Count, Waiters, Listeners int
+	}
+	Held, Waiters int
+	MoreLocks     int `json:"more_locks"`
+	Counts        struct{ Grants, Losses int64 }
+	Events        []struct{ Lock, Text string }
+	Errors        []string
+}
+
+type process struct {
+	Client, Application, Host string
+	PID                       int
+	Here                      bool
+}
+
+// web serves a console at /locks/.
+func web(t *testing.T, h http.Handler) (base string) {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.Handle("/locks/", http.StripPrefix("/locks", h))
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	t.Cleanup(server.CloseClientConnections)
+	return server.URL + "/locks/"
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	request, _ := http.NewRequestWithContext(locktest.Within(t), http.MethodGet, url, nil)
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v: %s", url, response.Status, err, body)
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	return string(body)
+}
+
+func read(t *testing.T, url string) (d data) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(get(t, url)), &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// quick looks anew for each request of a test.
+var quick = console.WithInterval(0)
+
+// What is on the page is what Redis says: of locks that are held here, and of those that others hold,
+// whether this System waits for them or only somebody looks them up.
+func TestPageSaysWhatRedisSays(t *testing.T) {
+	t.Parallel()
+	server := redistest.Shared(t)
+	prefix := redistest.Name(t)
+	here := locktest.Open(t, server.URL(), lockkeeper.Config{Application: "shop", KeyPrefix: prefix})
+	there := locktest.Open(t, server.URL(), lockkeeper.Config{Application: "billing", KeyPrefix: prefix})
+	base := web(t, console.Handler(here.System, quick))
+	locktest.Acquire(t, here.FencedLock("mine"))
+	hold := locktest.Acquire(t, here.FencedLock("mine2"))
+	locktest.AcquireIn(t, hold.Context(), here.FencedLock("mine2"))
+	locktest.Acquire(t, there.Lock("waited"))
+	locktest.Acquire(t, there.ReadWriteLock("looked up").Read())
+	ctx, cancel := context.WithCancel(locktest.Within(t))
+	waits := locktest.AcquireSoon(ctx, here.Lock("waited"))
+	locktest.AwaitWaiters(t, here.Lock("waited"), 1)
+
+	began := time.Now()
+	all := read(t, base+"data.json")
+	all.Locks = append(all.Locks, read(t, base+"data.json?kind=read_write&name=looked+up").Locks...)
+	host, _ := os.Hostname()
+	want := map[string]struct {
+		owner *locktest.Site
+		kind  string
+		count int
+		token int64
+	}{"mine": {here, "fenced", 1, 1}, "mine2": {here, "fenced", 2, 1}, "waited": {there, "plain", 1, 0}, "looked up": {there, "read_write", 1, 0}}
+	if len(all.Locks) != len(want) {
+		t.Errorf("there are %d locks: %+v", len(all.Locks), all.Locks)
+	}
+	page := get(t, base)
+	for _, l := range all.Locks {
+		w := want[l.Name]
+		ttl, _ := server.Do(t, "PTTL", prefix+l.Name).AsInt64()
+		fields, _ := server.Do(t, "HGETALL", prefix+l.Name).AsStrMap()
+		owner := fields[l.Owner] == fmt.Sprint(w.count) && strings.HasPrefix(l.Owner, w.owner.ID())
+		if !owner || !l.Held || l.Kind != w.kind || l.Count != w.count || l.Token != w.token || l.Here != (w.owner == here) {
+			t.Errorf("in Redis there is %v, and the page has %+v", fields, l)
+		}
+		if renewed := time.Since(began).Milliseconds() + 11_000; l.Lease < ttl-renewed || l.Lease > ttl+renewed || l.Since.After(time.Now()) {
+			t.Errorf("the TTL of %s is %d ms, and the page has %d ms, since %v", l.Name, ttl, l.Lease, l.Since)
+		}
+		application := map[bool]string{true: "shop", false: "billing"}[w.owner == here]
+		if l.Process.PID != os.Getpid() || l.Process.Host != host || l.Process.Application != application {
+			t.Errorf("%s is held by %+v", l.Name, l.Process)
+		}
+		if l.Name != "looked up" && !strings.Contains(page, ">"+l.Name+"</a>") {
+			t.Errorf("the page does not have %s", l.Name)
+		}
+	}
+	if len(all.Systems) != 2 || all.Systems[0].Application != "billing" || all.Systems[0].Client != there.ID() || !all.Systems[1].Here || all.Client != here.ID() {
+		t.Errorf("the Systems are %+v", all.Systems)
+	}
+	if all.Held != 2 || all.Waiters != 1 || !strings.Contains(page, "billing <small>on "+html.EscapeString(host)) {
+		t.Errorf("%d held, %d waiting: %s", all.Held, all.Waiters, page)
+	}
+	cancel()
+	locktest.Ends(t, waits, context.Canceled)
+}
+
+// Names and what Redis brings are text, on every page; and the link of a lock leads to it.
+func TestNamesAreEscaped(t *testing.T) {
+	t.Parallel()
+	server := redistest.Shared(t)
+	const evil = `"><script>alert('x')</script>&amp;{{.}}`
+	journal := console.NewJournal()
+	cfg := journal.Attach(lockkeeper.Config{Application: evil + "app", KeyPrefix: redistest.Name(t)})
+	s := locktest.Open(t, server.URL(), cfg)
+	base := web(t, console.Handler(s.System, quick, console.WithForceRelease(), console.WithJournal(journal)))
+	locktest.Acquire(t, s.Lock(evil+"lost"))
+	locktest.ForceRelease(t, s.Lock(evil+"lost"), true)
+	locktest.Acquire(t, s.Lock(evil))
+	pages := map[string]string{"all": get(t, base), "filtered": get(t, base+"?q="+url.QueryEscape(evil)), "events": stream(t, base+"events").next(t)}
+	link := regexp.MustCompile(`href="(lock\?[^"]*)">[^<]*\{\{\.}}</a>`).FindStringSubmatch(pages["all"])
+	if link == nil {
+		t.Fatalf("there is no link: %s", pages["all"])
+	}
+	pages["one"] = get(t, base+html.UnescapeString(link[1]))
+	for name, text := range pages {
+		if strings.Contains(text, "<script>") || strings.Contains(text, "alert('x')") || !strings.Contains(text, html.EscapeString(evil)) && !strings.Contains(text, "&#34;&gt;&lt;script&gt;alert(&#39;x&#39;)") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	if !strings.Contains(pages["one"], "this process") {
+		t.Errorf("the page of the lock does not say who holds it: %s", pages["one"])
+	}
+}
+
+// streaming is a browser's stream of events.
+type streaming struct {
+	body  io.ReadCloser
+	lines chan string
+}
+
+func stream(t *testing.T, url string) *streaming {
+	t.Helper()
+	request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	transport := &http.Transport{DisableKeepAlives: true}
+	response, err := transport.RoundTrip(request)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatal(response, err)
+	}
+	s := &streaming{response.Body, make(chan string, 1000)}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer close(s.lines)
+		var text strings.Builder
+		for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+			if line, more := strings.CutPrefix(lines.Text(), "data: "); more {
+				text.WriteString(line + "\n")
+			} else if lines.Text() == "" {
+				s.lines <- text.String()
+				text.Reset()
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = response.Body.Close()
+		<-ended
+	})
+	return s
+}
+
+func (s *streaming) next(t *testing.T) string {
+	t.Helper()
+	return locktest.Await(t, "the next event", s.lines)
+}
+
+// awaits waits for an event that matches.
+func (s *streaming) awaits(t *testing.T, pattern string) {
+	t.Helper()
+	for began := time.Now(); ; {
+		switch event := s.next(t); {
+		case regexp.MustCompile(pattern).MatchString(event):
+			return
+		case time.Since(began) > redistest.Limit:
+			t.Fatalf("no event matches %q: %s", pattern, event)
+		}
+	}
+}
+
+// A lock is force-released only with the option, and only for the console's own pages.
+func TestForceRelease(t *testing.T) {
+	t.Parallel()
+	server := redistest.Shared(t)
+	s := locktest.Open(t, server.URL(), lockkeeper.Config{KeyPrefix: redistest.Name(t)})
+	open, closed := web(t, console.Handler(s.System, quick, console.WithForceRelease())), web(t, console.Handler(s.System, quick))
+	post := func(base, kind string, header ...string) int {
+		request, _ := http.NewRequestWithContext(locktest.Within(t), http.MethodPost, base+"release", strings.NewReader(url.Values{"name": {kind}, "kind": {kind}}.Encode()))
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		for i := 0; i < len(header); i += 2 {
+			request.Header.Set(header[i], header[i+1])
+		}
+		response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		return response.StatusCode
+	}
+	for kind, l := range map[string]*lockkeeper.Lock{
+		"plain": s.Lock("plain"), "fenced": s.FencedLock("fenced"), "fair": s.FairLock("fair"), "read_write": s.ReadWriteLock("read_write").Write(),
+	} {
+		hold := locktest.Acquire(t, l)
+		own := strings.TrimSuffix(open, "/locks/")
+		for what, code := range map[string]int{
+			"without the option": post(closed, kind, "Origin", strings.TrimSuffix(closed, "/locks/")), "from another site": post(open, kind, "Sec-Fetch-Site", "cross-site"),
+			"from another origin": post(open, kind, "Origin", "http://evil.example"), "from a sibling": post(open, kind, "Sec-Fetch-Site", "same-site", "Origin", own),
+		} {
+			if code != http.StatusForbidden || !hold.Valid() {
+				t.Errorf("%s, %s: %d, and the hold is good: %v", kind, what, code, hold.Valid())
+			}
+		}
+		if code := post(open, kind, "Sec-Fetch-Site", "same-origin", "Origin", own); code != http.StatusSeeOther {
+			t.Errorf("%s: %d", kind, code)
+		}
+		locktest.Await(t, "the loss", hold.Context().Done())
+		locktest.IsError(t, hold.Err(), lockkeeper.ErrLost)
+	}
+	readers := locktest.Acquire(t, s.ReadWriteLock("read_write").Read())
+	post(open, "read_write")
+	locktest.IsError(t, readers.Err(), lockkeeper.ErrLost)
+	if code := post(open, "no kind"); code != http.StatusBadRequest {
+		t.Errorf("a kind that there is not: %d", code)
+	}
+	if page := get(t, open+"lock?name=plain"); !strings.Contains(page, `action="release"`) || !strings.Contains(page, "was force-released with the console") {
+		t.Errorf("the page of the lock: %s", page)
+	}
+	if page := get(t, closed+"lock?name=plain"); strings.Contains(page, "release\"") {
+		t.Errorf("the page offers what it may not do: %s", page)
+	}
+}
+
+// The journal knows of losses while nobody looks, and keeps nothing from the logger and the story of a lock
+// has them between what was seen.
+func TestJournalAndStory(t *testing.T) {
+	t.Parallel()
+	server := redistest.Shared(t)
+	var lines strings.Builder
+	journal := console.NewJournal()
+	cfg := journal.Attach(lockkeeper.Config{Logger: slog.New(slog.NewTextHandler(&lines, nil)), Application: "shop", KeyPrefix: redistest.Name(t)})
+	s := locktest.Open(t, server.URL(), cfg)
+	base := web(t, console.Handler(s.System, quick, console.WithJournal(journal)))
+	locktest.Acquire(t, s.Lock("orders"))
+	watching := stream(t, base+"events?name=orders")
+	watching.awaits(t, `is held by this process`)
+	locktest.ForceRelease(t, s.Lock("orders"), true)
+	watching.awaits(t, `(?s)is free.*lease lost: .*forced.*is held by this process`)
+	var d data
+	redistest.Eventually(t, "the loss", func() bool { d = read(t, base+"data.json"); return d.Counts.Losses == 1 })
+	if d.Counts.Grants != 1 || len(d.Events) != 1 || d.Events[0].Lock != "orders" {
+		t.Errorf("the journal has %+v, %+v", d.Counts, d.Events)
+	}
+	locktest.Stop(t, s)
+	locktest.Says(t, lines.String(), "lease lost", "orders")
+	for range watching.lines { // the stream ends with the System
+	}
+}

@@ -1,0 +1,154 @@
+package console_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/console"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// looks is how many commands of looks the server has had.
+func looks(t *testing.T, server *redistest.Server) int64 {
+	t.Helper()
+	return server.Calls(t)["evalsha"]
+}
+
+// All viewers share one look; who looks again within the interval costs nothing; and with nobody looking, nothing runs.
+func TestViewersShareALook(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.Alone(t, lockkeeper.Config{})
+	s.Acquire(t, k)
+	base := web(t, console.Handler(s.System, console.WithInterval(time.Hour)))
+	get(t, base)
+	first := looks(t, k.Server)
+	for range 20 {
+		stream(t, base+"events").next(t)
+		read(t, base+"data.json")
+	}
+	if more := looks(t, k.Server) - first; more != 0 {
+		t.Errorf("40 more viewers cost %d scripts", more)
+	}
+	if get(t, base+"lock?name=another"); looks(t, k.Server) == first {
+		t.Error("a lock that is looked up is not looked at")
+	}
+
+	s2 := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+	busy := web(t, console.Handler(s2.System, quick))
+	watching := stream(t, busy+"events")
+	watching.next(t)
+	watching.next(t)
+	_ = watching.body.Close()
+	redistest.Eventually(t, "an end of the looks", func() bool {
+		before := looks(t, k.Server)
+		time.Sleep(500 * time.Millisecond) // five intervals
+		return looks(t, k.Server) == before
+	})
+}
+
+// pipes is a listener whose connections hold no byte that the other side has not read.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	conn, ok := <-p
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+func (p pipes) Close() error { return nil }
+func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// A viewer that reads nothing holds up nobody, and is left.
+func TestSlowViewer(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	s.Acquire(t, k)
+	left := make(chan struct{})
+	h := console.Handler(s.System, quick)
+	listener := make(pipes)
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r)
+		close(left)
+	})}
+	serving := make(chan error, 1)
+	go func() { serving <- server.Serve(listener) }()
+	slow, conn := net.Pipe()
+	listener <- conn
+	if _, err := fmt.Fprintf(slow, "GET /events HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	others := stream(t, web(t, h)+"events")
+	for range 10 {
+		others.next(t)
+	}
+	locktest.Await(t, "the end of the viewer that reads nothing", left)
+	others.next(t)
+	_ = slow.Close()
+	close(listener)
+	_ = server.Close()
+	<-serving
+}
+
+// There is an end to the rows and to the viewers, and a filter for the rest.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.Alone(t, lockkeeper.Config{Application: "shop"})
+	for i := range 130 {
+		locktest.Acquire(t, s.Lock(fmt.Sprintf("lock-%03d", i)))
+	}
+	h := console.Handler(s.System, console.WithInterval(time.Hour))
+	base := web(t, h)
+	before := looks(t, k.Server)
+	d := read(t, base+"data.json")
+	if cost := looks(t, k.Server) - before; len(d.Locks) != 100 || d.MoreLocks != 30 || d.Held != 130 || cost > 120 {
+		t.Errorf("%d rows, and %d more, of %d, for %d scripts", len(d.Locks), d.MoreLocks, d.Held, cost)
+	}
+	if d = read(t, base+"data.json?q=lock-12"); len(d.Locks) != 10 || d.MoreLocks != 0 {
+		t.Errorf("the filter finds %d", len(d.Locks))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{}, 110)
+	for range 110 {
+		go func() {
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/events", nil))
+			ended <- struct{}{}
+		}()
+	}
+	redistest.Eventually(t, "a refusal of the viewer that is too many", func() bool {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/data.json", nil))
+		return w.Code == http.StatusServiceUnavailable
+	})
+	cancel()
+	for range 110 {
+		locktest.Await(t, "the end of a viewer", ended)
+	}
+	get(t, base)
+}
+
+// While Redis does not answer, the page says so, and what the System knows.
+func TestRedisIsAway(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.Alone(t, lockkeeper.Config{CallTimeout: 300 * time.Millisecond})
+	s.Acquire(t, k)
+	base := web(t, console.Handler(s.System, quick))
+	k.Server.Pause(t)
+	d := read(t, base+"data.json")
+	if len(d.Errors) == 0 || len(d.Locks) != 1 || !d.Locks[0].Here || d.Locks[0].Asked {
+		t.Errorf("it says %+v", d)
+	}
+	if page := get(t, base); !strings.Contains(page, `class="error"`) {
+		t.Errorf("the page does not say so: %s", page)
+	}
+	k.Server.Resume(t)
+	redistest.Eventually(t, "an end of the errors", func() bool { return len(read(t, base+"data.json").Errors) == 0 })
+}
