@@ -12,9 +12,9 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// holdMost bounds how long nothing is sent while a failover is under way. Sentinel promotes the
+// pauseMost bounds how long nothing is sent while a failover is under way. Sentinel promotes the
 // replica a tenth of a second after it has chosen it, and sees that within a second.
-const holdMost = 3 * time.Second
+const pauseMost = 3 * time.Second
 
 var (
 	errNotMaster = &Error{Transient: true, err: errors.New("the server that the Sentinels name as the master is none")}
@@ -51,7 +51,7 @@ type follower struct {
 	// present ends with the connections of the moment.
 	present context.Context
 	cut     context.CancelFunc
-	held    chan struct{} // closed when calls are let through again; nil if they are
+	paused  chan struct{} // closed when calls are let through again; nil if they are
 	client  rueidis.Client
 	onMove  map[*func()]struct{}
 }
@@ -127,9 +127,9 @@ func (f *follower) close() {
 func (f *follower) dialMaster(ctx context.Context, _ string, d *net.Dialer, config *tls.Config) (net.Conn, error) {
 	for {
 		f.mu.Lock()
-		master, present, held := f.master, f.present, f.held
+		master, present, paused := f.master, f.present, f.paused
 		f.mu.Unlock()
-		if held == nil {
+		if paused == nil {
 			conn, err := dialWithin(ctx, present, f.dial, master, d, config)
 			if present.Err() == nil || f.ctx.Err() != nil || ctx.Err() != nil {
 				return conn, err
@@ -137,7 +137,7 @@ func (f *follower) dialMaster(ctx context.Context, _ string, d *net.Dialer, conf
 			continue
 		}
 		select {
-		case <-held:
+		case <-paused:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-f.ctx.Done():
@@ -169,29 +169,29 @@ func (b *bound) Close() error {
 	return b.Conn.Close()
 }
 
-// hold keeps calls back, since a Sentinel has chosen the replica to promote, until there is
-// another master, or for holdMost.
-func (f *follower) hold(master, replica string) {
+// pause keeps calls back, since a Sentinel has chosen the replica to promote, until there is
+// another master, or for pauseMost.
+func (f *follower) pause(master, replica string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.held != nil || master != f.master || replica == master {
+	if f.paused != nil || master != f.master || replica == master {
 		return
 	}
-	held := make(chan struct{})
-	f.held = held
+	paused := make(chan struct{})
+	f.paused = paused
 	f.cutAll()
-	time.AfterFunc(holdMost, func() {
+	time.AfterFunc(pauseMost, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.letThrough(held)
+		f.resume(paused)
 	})
 }
 
-// letThrough ends a hold, unless that has ended; mu is held.
-func (f *follower) letThrough(held chan struct{}) {
-	if f.held == held && held != nil {
-		close(held)
-		f.held = nil
+// resume ends a pause, unless that has ended; mu is held.
+func (f *follower) resume(paused chan struct{}) {
+	if f.paused == paused && paused != nil {
+		close(paused)
+		f.paused = nil
 	}
 }
 
@@ -203,7 +203,7 @@ func (f *follower) cutAll() {
 	f.present, f.cut = context.WithCancel(f.ctx)
 	if client := f.client; client != nil && f.ctx.Err() == nil {
 		f.wg.Go(func() {
-			ctx := newUntil(time.Now().Add(holdMost + helloTimeout))
+			ctx := newUntil(time.Now().Add(pauseMost + helloTimeout))
 			defer ctx.forget()
 			client.Do(ctx, client.B().Ping().Build())
 		})
@@ -270,10 +270,10 @@ func (f *follower) settle() error {
 		f.mu.Unlock()
 		return nil
 	}
-	if f.held == nil {
+	if f.paused == nil {
 		f.cutAll()
 	}
-	f.letThrough(f.held) // there has been no connection since it began
+	f.resume(f.paused) // there has been no connection since it began
 	var tell []func()
 	for moved := range f.onMove {
 		tell = append(tell, *moved)

@@ -159,7 +159,7 @@ func (f *follower) attend(address string, s *sentinel) error {
 // replica is "slave <name> <host> <port> @ <set> <host> <port>", of the replica and the master.
 func (f *follower) heard(m rueidis.PubSubMessage) {
 	if words := strings.Fields(m.Message); m.Channel == chosen && len(words) == 8 && words[5] == f.set {
-		f.hold(net.JoinHostPort(words[6], words[7]), net.JoinHostPort(words[2], words[3]))
+		f.pause(net.JoinHostPort(words[6], words[7]), net.JoinHostPort(words[2], words[3]))
 	}
 }
 
