@@ -11,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // Each case is a server with options, the rules of a user of it, and what doctor finds there
@@ -71,7 +74,7 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// In a cluster, doctor looks at each server, and ls finds the locks of all.
+// In a cluster, doctor looks at each server, and ls finds the locks of all, and who listens there.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
@@ -94,14 +97,22 @@ func TestCluster(t *testing.T) {
 	s := must(lockkeeper.Open(t.Context(), servers[0].URL(), lockkeeper.WithConfig(lockkeeper.Config{Application: "spread"})))
 	t.Cleanup(func() { check(s.Close(context.Background())) })
 	var want []string
+	java := make([]rueidis.DedicatedClient, len(servers))
+	for i, server := range servers {
+		var giveBack func()
+		java[i], giveBack = server.Client(t).Dedicate()
+		t.Cleanup(func() { java[i].Close(); giveBack() })
+	}
 	for i := range 20 {
 		name := fmt.Sprintf("lock-%02d", i)
 		must(s.FencedLock(name).Acquire(t.Context()))
+		listener, channel := java[int(redisio.Slot(name))*len(servers)/16384], redisio.Channel(name)
+		check(listener.Do(t.Context(), listener.B().Ssubscribe().Channel(channel).Build()).Error())
 		want = append(want, name)
 	}
 	var got []string
 	for _, v := range read[lockView](t, servers[1], 0, "ls", "--json") {
-		if got = append(got, v.Name); v.Kind != "fenced" || v.Token != 1 || v.Owners[0].Process.Application != "spread" {
+		if got = append(got, v.Name); v.Kind != "fenced" || v.Token != 1 || v.Waiters != 1 || v.Owners[0].Process.Application != "spread" {
 			t.Errorf("%+v", v)
 		}
 	}

@@ -212,7 +212,7 @@ func (l looker) lookBeside(ctx context.Context, views []lockView) error {
 			l.command("HRANDFIELD", redisio.Line(key), strconv.Itoa(mostOwners), "WITHVALUES"))
 	}
 	results := l.all(ctx, commands)
-	listeners, _ := l.client.Do(ctx, l.client.B().PubsubNumsub().Channel(channels...).Build()).AsIntMap()
+	listeners := l.listeners(ctx, channels)
 	for i := range views {
 		v, got := &views[i], results[4*i:]
 		v.Waiters = listeners[channels[i]]
@@ -235,6 +235,29 @@ func (l looker) lookBeside(ctx context.Context, views []lockView) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// listeners counts who listens to channels. In a cluster that is told of shard channels, by the servers
+// of their slots, and of others by one server of those who are connected to it.
+func (l looker) listeners(ctx context.Context, channels []string) map[string]int64 {
+	all, _ := l.client.Do(ctx, l.client.B().PubsubNumsub().Channel(channels...).Build()).AsIntMap()
+	if l.client.Mode() != rueidis.ClientModeCluster {
+		return all
+	}
+	if all == nil {
+		all = map[string]int64{}
+	}
+	var commands []rueidis.Completed
+	for _, channel := range channels {
+		commands = append(commands, l.client.B().PubsubShardnumsub().Channel(channel).Build())
+	}
+	for _, result := range l.all(ctx, commands) {
+		counts, _ := result.AsIntMap()
+		for channel, n := range counts {
+			all[channel] += n
+		}
+	}
+	return all
 }
 
 // line reads the line of a lock; see scripts/line.lua.

@@ -1,0 +1,58 @@
+package redisio
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// Each channel is subscribed on the master of its slot, told again after every break, and given up.
+func TestShards(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Cluster(t, 3)
+	for _, s := range servers {
+		do(t, s, "ACL", "SETUSER", "user", "on", ">pw", "+@all", "~*", "resetchannels", "&c*")
+	}
+	masterOf := func(channel string) *redistest.Server { return servers[int(Slot(channel))*len(servers)/16384] }
+	e := &ears{told: map[string]int{}}
+	subs := open(t, connect(t, "redis://user:pw@"+servers[0].Addr())).NewShards(e)
+	t.Cleanup(subs.Close)
+	channels := make([]string, 40)
+	for i := range channels {
+		channels[i] = fmt.Sprint("c", i)
+		subs.Add(channels[i])
+	}
+	subs.Add("no{c}", "co{c}")
+	all := func(times int) {
+		t.Helper()
+		for _, channel := range channels {
+			e.await(t, "subscribed "+channel, times)
+			do(t, masterOf(channel), "SPUBLISH", channel, "0")
+			e.await(t, "heard "+channel, times)
+			if !subs.Confirmed(channel) {
+				t.Errorf("%s is subscribed, and not confirmed", channel)
+			}
+		}
+	}
+	all(1)
+	e.await(t, "subscribed co{c}", 1)
+	if n := e.count("refused no{c}"); n != 1 || subs.Confirmed("no{c}") || subs.Confirmed("never added") {
+		t.Errorf("refused %d times; what is confirmed", n)
+	}
+	for _, s := range servers {
+		s.KillClients(t, "pubsub")
+	}
+	all(2)
+	subs.Remove(channels...)
+	subs.Remove("never added")
+	for _, channel := range channels {
+		redistest.Eventually(t, channel+" to be given up", func() bool { return masterOf(channel).ShardSubscribers(t, channel) == 0 })
+	}
+	subs.Close()
+	redistest.Eventually(t, "the last to be given up", func() bool { return masterOf("co{c}").ShardSubscribers(t, "co{c}") == 0 })
+	subs.Add("c0")
+	if subs.Confirmed("c0") {
+		t.Error("added after Close")
+	}
+}
