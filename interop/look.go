@@ -71,14 +71,33 @@ func (r server) ttl(ctx context.Context, key string) time.Duration {
 }
 
 func (r server) keys(ctx context.Context, pattern string) (keys []string) {
-	for cursor := uint64(0); ; {
-		page, err := r.Do(ctx, r.B().Scan().Cursor(cursor).Match(pattern).Count(1000).Build()).AsScanEntry()
-		try(err)
-		keys = append(keys, page.Elements...)
-		if cursor = page.Cursor; cursor == 0 {
-			return keys
+	for _, node := range r.Nodes() {
+		for cursor, first := uint64(0), true; first || cursor != 0; first = false {
+			page, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Match(pattern).Count(1000).Build()).AsScanEntry()
+			try(err)
+			keys, cursor = append(keys, page.Elements...), page.Cursor
 		}
 	}
+	return keys
+}
+
+// cluster reports whether this is one. Its messages are those of shards.
+func (r server) cluster() bool { return r.Mode() == rueidis.ClientModeCluster }
+
+// channels are those of a pattern to which somebody listens.
+func (r server) channels(ctx context.Context, pattern string) (channels []string) {
+	for _, node := range r.Nodes() {
+		commands := rueidis.Commands{node.B().PubsubChannels().Pattern(pattern).Build()}
+		if r.cluster() {
+			commands = append(commands, node.B().PubsubShardchannels().Pattern(pattern).Build())
+		}
+		for _, result := range node.DoMulti(ctx, commands...) {
+			some, err := result.AsStrSlice()
+			try(err)
+			channels = append(channels, some...)
+		}
+	}
+	return channels
 }
 
 // info is what a server says of itself.
@@ -130,7 +149,11 @@ func (r server) listeners(ctx context.Context, channels ...string) (all int) {
 	if len(channels) == 0 {
 		return 0
 	}
-	counts, err := r.Do(ctx, r.B().PubsubNumsub().Channel(channels...).Build()).ToArray()
+	ask := r.B().PubsubNumsub().Channel(channels...).Build()
+	if r.cluster() {
+		ask = r.B().PubsubShardnumsub().Channel(channels...).Build()
+	}
+	counts, err := r.Do(ctx, ask).ToArray()
 	try(err)
 	for i := 1; i < len(counts); i += 2 {
 		n, err := counts[i].AsInt64()

@@ -4,8 +4,8 @@
 //	go run ./interop
 //
 // It needs a JDK (17 or later) and Maven for the Java driver in java/, which it builds when
-// that is due, and a redis-server, which it starts, or -redis redis://…; and three more for
-// the RedLock. Every case is played both ways: Java has the lock and Go waits, Go has it and
+// that is due, and a redis-server, which it starts, or -redis redis://…, or a -cluster; and three
+// more for the RedLock. Every case is played both ways: Java has the lock and Go waits, Go has it and
 // Java waits. The Go side, too, is made of other processes: this program, started once more
 // as a driver with the same protocol. With -bench it compares afterwards how fast they are.
 //
@@ -40,7 +40,8 @@ func main() {
 func run(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("redisson", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	url := flags.String("redis", "", "`URL` of a Redis; without it, a redis-server is started")
+	url := flags.String("redis", "", "`URL` of a Redis, also redis-cluster://…; without it, a redis-server is started")
+	cluster := flags.Bool("cluster", false, "without -redis, start a cluster of three")
 	version := flags.String("java-version", "", "`version` of Redisson, from 3.45 on; without it, that of java/pom.xml")
 	reds := flags.String("red", "", "`URLs` of three more, with commas between them, for the RedLock; without them, they are started")
 	only := flags.String("kind", "", "only the `kind` of this name, as in the table")
@@ -56,6 +57,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if *cluster && *url == "" {
+		of, stop, err := startCluster(3)
+		if err != nil {
+			fmt.Fprintln(stderr, "redisson:", err)
+			return 1
+		}
+		defer stop()
+		*url = of
+	}
 	ok, err := interop(ctx, *url, *reds, *version, *only, *chosen, *quick, *bench, *observed, stdout, stderr)
 	if err != nil {
 		fmt.Fprintln(stderr, "redisson:", err)

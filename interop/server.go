@@ -7,11 +7,37 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"time"
 )
 
+// startCluster starts a cluster of so many masters, without replicas. It needs redis-cli.
+func startCluster(masters int) (url string, stop func(), err error) {
+	var addresses []string
+	var stops []func()
+	stop = func() {
+		for _, one := range stops {
+			one()
+		}
+	}
+	for range masters {
+		url, one, err := startServer("--cluster-enabled", "yes")
+		if err != nil {
+			stop()
+			return "", nil, err
+		}
+		stops, addresses = append(stops, one), append(addresses, strings.TrimPrefix(url, "redis://"))
+	}
+	create := append([]string{"--cluster", "create", "--cluster-yes"}, addresses...)
+	if out, err := exec.Command("redis-cli", create...).CombinedOutput(); err != nil {
+		stop()
+		return "", nil, fmt.Errorf("redis-cli makes no cluster: %w\n%s", err, out)
+	}
+	return "redis-cluster://" + strings.Join(addresses, ","), stop, nil
+}
+
 // startServer starts a redis-server that keeps nothing on disk. stop ends it.
-func startServer() (url string, stop func(), err error) {
+func startServer(more ...string) (url string, stop func(), err error) {
 	dir, err := os.MkdirTemp("", "redisson")
 	if err != nil {
 		return "", nil, err
@@ -25,8 +51,8 @@ func startServer() (url string, stop func(), err error) {
 	_ = listener.Close()
 
 	log := &collected{}
-	server := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", strconv.Itoa(port),
-		"--save", "", "--appendonly", "no", "--dir", dir)
+	server := exec.Command("redis-server", append([]string{"--bind", "127.0.0.1", "--port", strconv.Itoa(port),
+		"--save", "", "--appendonly", "no", "--dir", dir}, more...)...)
 	server.Stdout = log
 	if err := server.Start(); err != nil {
 		return "", nil, errors.Join(fmt.Errorf("a redis-server is needed (apt-get install redis-server), or the -redis URL of one: %w", err), os.RemoveAll(dir))

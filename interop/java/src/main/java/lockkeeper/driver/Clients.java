@@ -12,6 +12,8 @@ import org.redisson.config.Config;
 
 /** One Redisson client for each -redis flag. Every client has an id of its own. */
 final class Clients {
+    private static final String CLUSTER = "redis-cluster://";
+
     private final List<RedissonClient> clients;
 
     private Clients(List<RedissonClient> clients) {
@@ -22,7 +24,13 @@ final class Clients {
         List<RedissonClient> clients = new ArrayList<>();
         for (String url : flags.redis()) {
             Config config = new Config();
-            config.useSingleServer().setAddress(url);
+            if (url.startsWith(CLUSTER)) {
+                for (String address : url.substring(CLUSTER.length()).split(",")) {
+                    config.useClusterServers().addNodeAddress("redis://" + address);
+                }
+            } else {
+                config.useSingleServer().setAddress(url);
+            }
             flags.watchdogMillis().ifPresent(config::setLockWatchdogTimeout);
             flags.fairWaitMillis().ifPresent(millis -> setFairWait(config, millis));
             clients.add(Redisson.create(config));
