@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -71,7 +72,19 @@ func CheckAcquire(lease, wait, maxHold time.Duration) error {
 }
 
 // check validates a request and finds its lock.
-func (r *Runtime) check(m any) (lockKey, *Members, error) {
+func (r *Runtime) check(m any, sender *actor.PID) (lockKey, *Members, error) {
+	if key, asked, err := r.checkPermits(m, sender); asked {
+		return key, nil, err
+	}
+	key, members, err := r.checkRequest(m)
+	if err == nil {
+		err = r.checkOwner(m, sender)
+	}
+	return key, members, err
+}
+
+// checkRequest validates a request for a lock, but for its owner.
+func (r *Runtime) checkRequest(m any) (lockKey, *Members, error) {
 	if call, ok := m.(*Call); ok {
 		if call.Members != nil {
 			return call.key(), call.Members, nil

@@ -63,7 +63,8 @@ type childState interface {
 	checkLeft()
 	// ownerGone says that an owner has died.
 	ownerGone(owner lock.Owner)
-	// gone says that the actor has stopped.
+	// spawned says that there is an actor now, and gone that it has stopped.
+	spawned()
 	gone()
 }
 

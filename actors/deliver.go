@@ -106,7 +106,7 @@ func (a *answering) InvokeUserMessage(message any) {
 		return
 	}
 	_, m, sender := actor.UnwrapEnvelope(message)
-	if late, ok := m.(*replied); ok {
+	if late, ok := m.(interface{ tooLate() }); ok { // a reply of Redis
 		late.tooLate()
 		return
 	}

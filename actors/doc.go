@@ -6,12 +6,17 @@
 //	├── subscriber      one; owns the pub/sub connection, hears of releases and transfers
 //	├── lock actor      one per key in Redis that is in use
 //	├── lock actor
+//	├── permit actor    one per semaphore that is in use
 //	└── …
 //	middleware actor    one per lock, if Config.Middleware is set; a child of the root
 //
 // The guardian spawns a lock actor at the first request for its key, passes requests to it,
 // and stops it when it has been idle for Config.Idle. Locks of different kinds with the same
 // key in Redis share one actor. A MultiLock and a RedLock have a lock actor of their own.
+//
+// What a permit actor is, and has in common with a lock actor, is in child: the guardian, the
+// clocks, the subscriber and the supervision treat them alike, and what is said of lock actors here
+// goes for both. Its decisions are those of a permit.Pool.
 //
 // A lock actor makes no decisions. It turns messages, timers and replies into events of a
 // lock.Lock, and carries out the effects that come back: commands to Redis, answers, and

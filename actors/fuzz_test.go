@@ -69,7 +69,7 @@ func FuzzRequests(f *testing.F) {
 			return
 		}
 		about := m.(lockRequest).GetLock()
-		key, members, err := r.check(m)
+		key, members, err := r.checkRequest(m)
 		if err == nil {
 			passed(t, r, m, key, members)
 			return

@@ -85,10 +85,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 // pass hands a request to the actor of its lock; one that comes by message passes the
 // host's middleware before, if there is any.
 func (g *guardian) pass(ctx actor.Context, m any, sender *actor.PID, isAdmitted bool) {
-	key, members, err := g.rt.check(m)
-	if err == nil {
-		err = g.rt.checkOwner(m, sender)
-	}
+	key, members, err := g.rt.check(m, sender)
 	if err != nil {
 		g.rt.refuse(m, sender, lock.Invalid, err.Error())
 		return
@@ -97,7 +94,7 @@ func (g *guardian) pass(ctx actor.Context, m any, sender *actor.PID, isAdmitted 
 		g.rt.tooLate(m, sender)
 		return
 	}
-	if _, isCall := m.(*Call); !isCall && !isAdmitted && len(g.rt.cfg.Middleware) > 0 {
+	if !isCall(m) && !isAdmitted && len(g.rt.cfg.Middleware) > 0 {
 		g.middleware.request(g.rt, key, ctx)
 		return
 	}
@@ -110,11 +107,18 @@ func (g *guardian) pass(ctx actor.Context, m any, sender *actor.PID, isAdmitted 
 	}
 }
 
+// newState is the state of a new actor for a key.
+func (r *Runtime) newState(key lockKey, kind messages.Kind, members *Members) *child {
+	if key.made == ofSemaphore {
+		return &newPermitState(r, key).child
+	}
+	return &newLockState(r, key, kind, members).child
+}
+
 // spawn starts an actor for a lock and its first request. An actor that is still leaving was
 // idle, or is given up; either way it does not interfere with the new one.
 func (g *guardian) spawn(ctx actor.Context, key lockKey, kind messages.Kind, members *Members) *child {
-	made := newLockState(g.rt, key, kind, members)
-	s := &made.child
+	s := g.rt.newState(key, kind, members)
 	s.gate.enter() // it must not retire before the request has come
 	pid := ctx.Spawn(g.rt.props(s.state.actor, s.crashed))
 	if s.pid == nil { // Started, on this very goroutine, has crashed
@@ -123,7 +127,7 @@ func (g *guardian) spawn(ctx actor.Context, key lockKey, kind messages.Kind, mem
 	s.process, _ = g.rt.actor.ProcessRegistry.GetLocal(pid.Id)
 	g.children[pid.Id] = s
 	g.rt.table.put(s)
-	made.registerWithMembers()
+	s.state.spawned()
 	g.rt.metrics.changed(lockActors, 1)
 	return s
 }
@@ -144,6 +148,9 @@ func (r *Runtime) refuse(m any, sender *actor.PID, reason lock.Reason, detail st
 		m, sender = a.message, a.sender
 	}
 	m = unrepeated(m)
+	if r.refusePermits(m, sender, reason, detail) {
+		return
+	}
 	switch by := messageRequestOf(m, sender); {
 	case by != nil && by.replyTo == nil:
 		r.host.warn("a request without a sender was refused", "lock", by.lock.GetName(), "detail", detail)

@@ -111,8 +111,12 @@ func frees(m any) bool {
 	switch m := m.(type) {
 	case *messages.Release, *messages.Cancel:
 		return true
+	case *messages.ReleasePermits, *messages.CancelPermits:
+		return true
 	case *Call:
 		return m.Op == OpRelease || m.Op == OpCancel
+	case *PermitCall:
+		return m.Op == PermitRelease || m.Op == PermitCancel
 	}
 	return false
 }
@@ -120,7 +124,18 @@ func frees(m any) bool {
 // isRequest reports whether a message is a request, which is counted and always answered.
 func isRequest(m any) bool {
 	switch m.(type) {
-	case *Call, *messages.Acquire, *messages.Release, *messages.Cancel, *messages.ForceRelease, *messages.Inspect:
+	case *Call, *messages.Acquire, *messages.Release, *messages.Cancel, *messages.ForceRelease, *messages.Inspect,
+		*PermitCall, *messages.AcquirePermits, *messages.ReleasePermits, *messages.CancelPermits, *messages.TrySetPermits, *messages.AddPermits,
+		*messages.DrainPermits, *messages.InspectPermits:
+		return true
+	}
+	return false
+}
+
+// isCall reports whether a request is that of a goroutine.
+func isCall(m any) bool {
+	switch m.(type) {
+	case *Call, *PermitCall:
 		return true
 	}
 	return false

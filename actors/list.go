@@ -27,7 +27,7 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 		asked = asked[:0]
 		return true
 	}
-	for i := range r.table.states {
+	for i := range ofServers + 1 {
 		complete := true
 		r.table.states[i].Range(func(_, value any) bool {
 			s := value.(*child)

@@ -221,6 +221,8 @@ func (s *lockState) ownerGone(owner lock.Owner) {
 	s.step(func(l *lock.Lock, now lock.Instant) { l.OwnerGone(now, owner) })
 }
 
+func (s *lockState) spawned() { s.registerWithMembers() }
+
 func (s *lockState) gone() { s.unregisterWithMembers() }
 
 func (s *lockState) isLeaving() bool { return s.leaving != nil }

@@ -83,7 +83,7 @@ func (c *child) crashed(swallowed any, sender *actor.PID, reason any) {
 func (c *child) repeat(swallowed any, sender *actor.PID) bool {
 	m := unrepeated(swallowed)
 	switch m.(type) {
-	case *replied, *actor.Terminated, unlocked, listening, *transferred, suspicion, shutdown, abandon:
+	case *replied, *permitReplied, *actor.Terminated, unlocked, listening, *transferred, suspicion, shutdown, abandon:
 		return c.rt.deliver(c.pid, &again{m})
 	}
 	return frees(m) && c.gate.enter() && // it counts as one more request

@@ -22,6 +22,8 @@ const (
 	ofOneKey making = iota
 	ofMembers
 	ofServers
+	// ofSemaphore is no lock.
+	ofSemaphore
 )
 
 func keyOf(kind messages.Kind, name string) lockKey {
@@ -44,7 +46,7 @@ func formatOf(kind messages.Kind) messages.Kind {
 // anybody may look up, so that goroutines need not pass through the guardian's mailbox.
 type table struct {
 	// states are those of each making, by name: a string is hashed faster than a struct.
-	states [ofServers + 1]sync.Map
+	states [ofSemaphore + 1]sync.Map
 }
 
 func (t *table) get(key lockKey) *child {

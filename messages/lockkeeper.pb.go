@@ -1632,6 +1632,729 @@ func (x *LeaseAtRisk) GetDetail() string {
 	return ""
 }
 
+// Semaphore names a semaphore: a number of permits, Redisson's RSemaphore. Permits have no owner:
+// whoever has acquired some may leave it to another to release them, and those of a process that has
+// died stay taken.
+type Semaphore struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 512 bytes of UTF-8, including the system's key prefix. Prefix and name make the key in
+	// Redis.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Semaphore) Reset() {
+	*x = Semaphore{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Semaphore) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *Semaphore) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*Semaphore) ProtoMessage() {}
+
+func (x *Semaphore) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Semaphore.ProtoReflect.Descriptor instead.
+func (*Semaphore) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Semaphore) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// AcquirePermits asks for permits, all of them or none. Answered by PermitsAcquired or
+// PermitsRefused. The requests of one system are served in their order. If the sender dies it waits
+// no longer. A request from another node is refused: nobody would learn that its sender has died, or
+// that the answer was lost.
+type AcquirePermits struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Semaphore *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
+	// At least 1; absent: 1.
+	Permits int32 `protobuf:"varint,2,opt,name=permits,proto3" json:"permits,omitempty"`
+	// The longest wait. Absent: no limit. Zero: try once.
+	Wait          *durationpb.Duration `protobuf:"bytes,3,opt,name=wait,proto3" json:"wait,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcquirePermits) Reset() {
+	*x = AcquirePermits{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcquirePermits) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *AcquirePermits) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*AcquirePermits) ProtoMessage() {}
+
+func (x *AcquirePermits) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcquirePermits.ProtoReflect.Descriptor instead.
+func (*AcquirePermits) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *AcquirePermits) GetSemaphore() *Semaphore {
+	if x != nil {
+		return x.Semaphore
+	}
+	return nil
+}
+
+func (x *AcquirePermits) GetPermits() int32 {
+	if x != nil {
+		return x.Permits
+	}
+	return 0
+}
+
+func (x *AcquirePermits) GetWait() *durationpb.Duration {
+	if x != nil {
+		return x.Wait
+	}
+	return nil
+}
+
+type PermitsAcquired struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Semaphore     *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
+	Permits       int32                  `protobuf:"varint,2,opt,name=permits,proto3" json:"permits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PermitsAcquired) Reset() {
+	*x = PermitsAcquired{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PermitsAcquired) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *PermitsAcquired) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*PermitsAcquired) ProtoMessage() {}
+
+func (x *PermitsAcquired) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PermitsAcquired.ProtoReflect.Descriptor instead.
+func (*PermitsAcquired) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *PermitsAcquired) GetSemaphore() *Semaphore {
+	if x != nil {
+		return x.Semaphore
+	}
+	return nil
+}
+
+func (x *PermitsAcquired) GetPermits() int32 {
+	if x != nil {
+		return x.Permits
+	}
+	return 0
+}
+
+// ReleasePermits gives permits back, whoever has acquired them. Answered by PermitsReleased or
+// PermitsRefused. With REASON_UNAVAILABLE the permits are given back in the background: do not send
+// it again. With any other reason they are not given back.
+type ReleasePermits struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Semaphore *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
+	// At least 1; absent: 1.
+	Permits int32 `protobuf:"varint,2,opt,name=permits,proto3" json:"permits,omitempty"`
+	// Does nothing if there is no such semaphore, which else is made.
+	IfExists      bool `protobuf:"varint,3,opt,name=if_exists,json=ifExists,proto3" json:"if_exists,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleasePermits) Reset() {
+	*x = ReleasePermits{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleasePermits) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *ReleasePermits) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*ReleasePermits) ProtoMessage() {}
+
+func (x *ReleasePermits) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleasePermits.ProtoReflect.Descriptor instead.
+func (*ReleasePermits) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ReleasePermits) GetSemaphore() *Semaphore {
+	if x != nil {
+		return x.Semaphore
+	}
+	return nil
+}
+
+func (x *ReleasePermits) GetPermits() int32 {
+	if x != nil {
+		return x.Permits
+	}
+	return 0
+}
+
+func (x *ReleasePermits) GetIfExists() bool {
+	if x != nil {
+		return x.IfExists
+	}
+	return false
+}
+
+type PermitsReleased struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Semaphore *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
+	// False if there was no such semaphore, and if_exists was given.
+	Released      bool `protobuf:"varint,2,opt,name=released,proto3" json:"released,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PermitsReleased) Reset() {
+	*x = PermitsReleased{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PermitsReleased) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *PermitsReleased) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*PermitsReleased) ProtoMessage() {}
+
+func (x *PermitsReleased) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PermitsReleased.ProtoReflect.Descriptor instead.
+func (*PermitsReleased) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *PermitsReleased) GetSemaphore() *Semaphore {
+	if x != nil {
+		return x.Semaphore
+	}
+	return nil
+}
+
+func (x *PermitsReleased) GetReleased() bool {
+	if x != nil {
+		return x.Released
+	}
+	return false
+}
+
+// CancelPermits withdraws the sender's waiting AcquirePermits, which is refused with
+// REASON_CANCELLED. Answered by PermitsChanged.
+type CancelPermits struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Semaphore     *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelPermits) Reset() {
+	*x = CancelPermits{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelPermits) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *CancelPermits) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*CancelPermits) ProtoMessage() {}
+
+func (x *CancelPermits) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelPermits.ProtoReflect.Descriptor instead.
+func (*CancelPermits) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *CancelPermits) GetSemaphore() *Semaphore {
+	if x != nil {
+		return x.Semaphore
+	}
+	return nil
+}
+
+// TrySetPermits makes a semaphore, unless there is one. Answered by PermitsChanged or
+// PermitsRefused.
+type TrySetPermits struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Semaphore *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
+	Permits   int32                  `protobuf:"varint,2,opt,name=permits,proto3" json:"permits,omitempty"`
+	// When the semaphore ends, at least 10 ms. Absent: never.
+	Ttl           *durationpb.Duration `protobuf:"bytes,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TrySetPermits) Reset() {
+	*x = TrySetPermits{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TrySetPermits) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *TrySetPermits) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*TrySetPermits) ProtoMessage() {}
+
+func (x *TrySetPermits) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TrySetPermits.ProtoReflect.Descriptor instead.
+func (*TrySetPermits) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *TrySetPermits) GetSemaphore() *Semaphore {
+	if x != nil {
+		return x.Semaphore
+	}
+	return nil
+}
+
+func (x *TrySetPermits) GetPermits() int32 {
+	if x != nil {
+		return x.Permits
+	}
+	return 0
+}
+
+func (x *TrySetPermits) GetTtl() *durationpb.Duration {
+	if x != nil {
+		return x.Ttl
+	}
+	return nil
+}
+
+// AddPermits changes the number of permits. Answered by PermitsChanged or PermitsRefused.
+type AddPermits struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Semaphore *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
+	// Negative: takes permits away, more than are free if need be.
+	Permits       int32 `protobuf:"varint,2,opt,name=permits,proto3" json:"permits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddPermits) Reset() {
+	*x = AddPermits{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddPermits) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *AddPermits) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*AddPermits) ProtoMessage() {}
+
+func (x *AddPermits) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddPermits.ProtoReflect.Descriptor instead.
+func (*AddPermits) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *AddPermits) GetSemaphore() *Semaphore {
+	if x != nil {
+		return x.Semaphore
+	}
+	return nil
+}
+
+func (x *AddPermits) GetPermits() int32 {
+	if x != nil {
+		return x.Permits
+	}
+	return 0
+}
+
+// DrainPermits acquires all permits that are free. Answered by PermitsChanged or PermitsRefused.
+type DrainPermits struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Semaphore     *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainPermits) Reset() {
+	*x = DrainPermits{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainPermits) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *DrainPermits) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*DrainPermits) ProtoMessage() {}
+
+func (x *DrainPermits) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainPermits.ProtoReflect.Descriptor instead.
+func (*DrainPermits) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *DrainPermits) GetSemaphore() *Semaphore {
+	if x != nil {
+		return x.Semaphore
+	}
+	return nil
+}
+
+// InspectPermits asks how many permits are free. Answered by PermitsChanged or PermitsRefused.
+type InspectPermits struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Semaphore     *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InspectPermits) Reset() {
+	*x = InspectPermits{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InspectPermits) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *InspectPermits) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*InspectPermits) ProtoMessage() {}
+
+func (x *InspectPermits) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InspectPermits.ProtoReflect.Descriptor instead.
+func (*InspectPermits) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *InspectPermits) GetSemaphore() *Semaphore {
+	if x != nil {
+		return x.Semaphore
+	}
+	return nil
+}
+
+// PermitsChanged answers what does not wait for permits.
+type PermitsChanged struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Semaphore *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
+	// Whether TrySetPermits has made the semaphore; true for the others.
+	Done bool `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"`
+	// How many permits are free then; for DrainPermits, how many were; for CancelPermits, how many
+	// requests were withdrawn.
+	Permits       int64 `protobuf:"varint,3,opt,name=permits,proto3" json:"permits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PermitsChanged) Reset() {
+	*x = PermitsChanged{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PermitsChanged) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *PermitsChanged) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*PermitsChanged) ProtoMessage() {}
+
+func (x *PermitsChanged) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PermitsChanged.ProtoReflect.Descriptor instead.
+func (*PermitsChanged) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *PermitsChanged) GetSemaphore() *Semaphore {
+	if x != nil {
+		return x.Semaphore
+	}
+	return nil
+}
+
+func (x *PermitsChanged) GetDone() bool {
+	if x != nil {
+		return x.Done
+	}
+	return false
+}
+
+func (x *PermitsChanged) GetPermits() int64 {
+	if x != nil {
+		return x.Permits
+	}
+	return 0
+}
+
+// PermitsRefused answers a request about a semaphore that was not carried out.
+type PermitsRefused struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Semaphore     *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
+	Reason        Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=lockkeeper.v1.Reason" json:"reason,omitempty"`
+	Detail        string                 `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PermitsRefused) Reset() {
+	*x = PermitsRefused{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PermitsRefused) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *PermitsRefused) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*PermitsRefused) ProtoMessage() {}
+
+func (x *PermitsRefused) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PermitsRefused.ProtoReflect.Descriptor instead.
+func (*PermitsRefused) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *PermitsRefused) GetSemaphore() *Semaphore {
+	if x != nil {
+		return x.Semaphore
+	}
+	return nil
+}
+
+func (x *PermitsRefused) GetReason() Reason {
+	if x != nil {
+		return x.Reason
+	}
+	return Reason_REASON_UNSPECIFIED
+}
+
+func (x *PermitsRefused) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
 var File_lockkeeper_v1_lockkeeper_proto protoreflect.FileDescriptor
 
 const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
@@ -1739,7 +2462,45 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	".actor.PIDR\x05owner\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\x03R\x05token\x125\n" +
 	"\bvalidity\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\bvalidity\x12\x16\n" +
-	"\x06detail\x18\x06 \x01(\tR\x06detail*m\n" +
+	"\x06detail\x18\x06 \x01(\tR\x06detail\"\x1f\n" +
+	"\tSemaphore\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x91\x01\n" +
+	"\x0eAcquirePermits\x126\n" +
+	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12\x18\n" +
+	"\apermits\x18\x02 \x01(\x05R\apermits\x12-\n" +
+	"\x04wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04wait\"c\n" +
+	"\x0fPermitsAcquired\x126\n" +
+	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12\x18\n" +
+	"\apermits\x18\x02 \x01(\x05R\apermits\"\x7f\n" +
+	"\x0eReleasePermits\x126\n" +
+	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12\x18\n" +
+	"\apermits\x18\x02 \x01(\x05R\apermits\x12\x1b\n" +
+	"\tif_exists\x18\x03 \x01(\bR\bifExists\"e\n" +
+	"\x0fPermitsReleased\x126\n" +
+	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12\x1a\n" +
+	"\breleased\x18\x02 \x01(\bR\breleased\"G\n" +
+	"\rCancelPermits\x126\n" +
+	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\"\x8e\x01\n" +
+	"\rTrySetPermits\x126\n" +
+	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12\x18\n" +
+	"\apermits\x18\x02 \x01(\x05R\apermits\x12+\n" +
+	"\x03ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"^\n" +
+	"\n" +
+	"AddPermits\x126\n" +
+	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12\x18\n" +
+	"\apermits\x18\x02 \x01(\x05R\apermits\"F\n" +
+	"\fDrainPermits\x126\n" +
+	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\"H\n" +
+	"\x0eInspectPermits\x126\n" +
+	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\"v\n" +
+	"\x0ePermitsChanged\x126\n" +
+	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12\x12\n" +
+	"\x04done\x18\x02 \x01(\bR\x04done\x12\x18\n" +
+	"\apermits\x18\x03 \x01(\x03R\apermits\"\x8f\x01\n" +
+	"\x0ePermitsRefused\x126\n" +
+	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12-\n" +
+	"\x06reason\x18\x02 \x01(\x0e2\x15.lockkeeper.v1.ReasonR\x06reason\x12\x16\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail*m\n" +
 	"\x04Kind\x12\x12\n" +
 	"\x0eKIND_REENTRANT\x10\x00\x12\x0f\n" +
 	"\vKIND_FENCED\x10\x01\x12\r\n" +
@@ -1786,7 +2547,7 @@ func file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP() []byte {
 }
 
 var file_lockkeeper_v1_lockkeeper_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_lockkeeper_v1_lockkeeper_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_lockkeeper_v1_lockkeeper_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_lockkeeper_v1_lockkeeper_proto_goTypes = []any{
 	(Kind)(0),                     // 0: lockkeeper.v1.Kind
 	(Mode)(0),                     // 1: lockkeeper.v1.Mode
@@ -1808,57 +2569,83 @@ var file_lockkeeper_v1_lockkeeper_proto_goTypes = []any{
 	(*Failed)(nil),                // 17: lockkeeper.v1.Failed
 	(*LeaseLost)(nil),             // 18: lockkeeper.v1.LeaseLost
 	(*LeaseAtRisk)(nil),           // 19: lockkeeper.v1.LeaseAtRisk
-	(*actor.PID)(nil),             // 20: actor.PID
-	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
+	(*Semaphore)(nil),             // 20: lockkeeper.v1.Semaphore
+	(*AcquirePermits)(nil),        // 21: lockkeeper.v1.AcquirePermits
+	(*PermitsAcquired)(nil),       // 22: lockkeeper.v1.PermitsAcquired
+	(*ReleasePermits)(nil),        // 23: lockkeeper.v1.ReleasePermits
+	(*PermitsReleased)(nil),       // 24: lockkeeper.v1.PermitsReleased
+	(*CancelPermits)(nil),         // 25: lockkeeper.v1.CancelPermits
+	(*TrySetPermits)(nil),         // 26: lockkeeper.v1.TrySetPermits
+	(*AddPermits)(nil),            // 27: lockkeeper.v1.AddPermits
+	(*DrainPermits)(nil),          // 28: lockkeeper.v1.DrainPermits
+	(*InspectPermits)(nil),        // 29: lockkeeper.v1.InspectPermits
+	(*PermitsChanged)(nil),        // 30: lockkeeper.v1.PermitsChanged
+	(*PermitsRefused)(nil),        // 31: lockkeeper.v1.PermitsRefused
+	(*actor.PID)(nil),             // 32: actor.PID
+	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
 }
 var file_lockkeeper_v1_lockkeeper_proto_depIdxs = []int32{
 	0,  // 0: lockkeeper.v1.Lock.kind:type_name -> lockkeeper.v1.Kind
 	1,  // 1: lockkeeper.v1.Lock.mode:type_name -> lockkeeper.v1.Mode
 	3,  // 2: lockkeeper.v1.Lock.members:type_name -> lockkeeper.v1.Lock
 	3,  // 3: lockkeeper.v1.Acquire.lock:type_name -> lockkeeper.v1.Lock
-	20, // 4: lockkeeper.v1.Acquire.owner:type_name -> actor.PID
-	21, // 5: lockkeeper.v1.Acquire.lease:type_name -> google.protobuf.Duration
-	21, // 6: lockkeeper.v1.Acquire.wait:type_name -> google.protobuf.Duration
-	21, // 7: lockkeeper.v1.Acquire.max_hold:type_name -> google.protobuf.Duration
+	32, // 4: lockkeeper.v1.Acquire.owner:type_name -> actor.PID
+	33, // 5: lockkeeper.v1.Acquire.lease:type_name -> google.protobuf.Duration
+	33, // 6: lockkeeper.v1.Acquire.wait:type_name -> google.protobuf.Duration
+	33, // 7: lockkeeper.v1.Acquire.max_hold:type_name -> google.protobuf.Duration
 	3,  // 8: lockkeeper.v1.Acquired.lock:type_name -> lockkeeper.v1.Lock
-	20, // 9: lockkeeper.v1.Acquired.owner:type_name -> actor.PID
-	21, // 10: lockkeeper.v1.Acquired.validity:type_name -> google.protobuf.Duration
+	32, // 9: lockkeeper.v1.Acquired.owner:type_name -> actor.PID
+	33, // 10: lockkeeper.v1.Acquired.validity:type_name -> google.protobuf.Duration
 	3,  // 11: lockkeeper.v1.NotAcquired.lock:type_name -> lockkeeper.v1.Lock
 	2,  // 12: lockkeeper.v1.NotAcquired.reason:type_name -> lockkeeper.v1.Reason
-	21, // 13: lockkeeper.v1.NotAcquired.ttl:type_name -> google.protobuf.Duration
+	33, // 13: lockkeeper.v1.NotAcquired.ttl:type_name -> google.protobuf.Duration
 	3,  // 14: lockkeeper.v1.Release.lock:type_name -> lockkeeper.v1.Lock
-	20, // 15: lockkeeper.v1.Release.owner:type_name -> actor.PID
+	32, // 15: lockkeeper.v1.Release.owner:type_name -> actor.PID
 	3,  // 16: lockkeeper.v1.Released.lock:type_name -> lockkeeper.v1.Lock
 	3,  // 17: lockkeeper.v1.NotReleased.lock:type_name -> lockkeeper.v1.Lock
 	2,  // 18: lockkeeper.v1.NotReleased.reason:type_name -> lockkeeper.v1.Reason
 	3,  // 19: lockkeeper.v1.Cancel.lock:type_name -> lockkeeper.v1.Lock
-	20, // 20: lockkeeper.v1.Cancel.owner:type_name -> actor.PID
+	32, // 20: lockkeeper.v1.Cancel.owner:type_name -> actor.PID
 	3,  // 21: lockkeeper.v1.Cancelled.lock:type_name -> lockkeeper.v1.Lock
 	3,  // 22: lockkeeper.v1.ForceRelease.lock:type_name -> lockkeeper.v1.Lock
 	3,  // 23: lockkeeper.v1.ForceReleased.lock:type_name -> lockkeeper.v1.Lock
 	3,  // 24: lockkeeper.v1.Inspect.lock:type_name -> lockkeeper.v1.Lock
 	3,  // 25: lockkeeper.v1.Status.lock:type_name -> lockkeeper.v1.Lock
-	21, // 26: lockkeeper.v1.Status.ttl:type_name -> google.protobuf.Duration
+	33, // 26: lockkeeper.v1.Status.ttl:type_name -> google.protobuf.Duration
 	1,  // 27: lockkeeper.v1.Status.mode:type_name -> lockkeeper.v1.Mode
 	16, // 28: lockkeeper.v1.Status.process:type_name -> lockkeeper.v1.Process
-	21, // 29: lockkeeper.v1.Status.held_for:type_name -> google.protobuf.Duration
-	21, // 30: lockkeeper.v1.Status.waiting_for:type_name -> google.protobuf.Duration
-	22, // 31: lockkeeper.v1.Process.since:type_name -> google.protobuf.Timestamp
-	21, // 32: lockkeeper.v1.Process.seen:type_name -> google.protobuf.Duration
+	33, // 29: lockkeeper.v1.Status.held_for:type_name -> google.protobuf.Duration
+	33, // 30: lockkeeper.v1.Status.waiting_for:type_name -> google.protobuf.Duration
+	34, // 31: lockkeeper.v1.Process.since:type_name -> google.protobuf.Timestamp
+	33, // 32: lockkeeper.v1.Process.seen:type_name -> google.protobuf.Duration
 	3,  // 33: lockkeeper.v1.Failed.lock:type_name -> lockkeeper.v1.Lock
 	2,  // 34: lockkeeper.v1.Failed.reason:type_name -> lockkeeper.v1.Reason
 	3,  // 35: lockkeeper.v1.LeaseLost.lock:type_name -> lockkeeper.v1.Lock
-	20, // 36: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
+	32, // 36: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
 	2,  // 37: lockkeeper.v1.LeaseLost.reason:type_name -> lockkeeper.v1.Reason
 	3,  // 38: lockkeeper.v1.LeaseAtRisk.lock:type_name -> lockkeeper.v1.Lock
-	20, // 39: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
-	21, // 40: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	32, // 39: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
+	33, // 40: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
+	20, // 41: lockkeeper.v1.AcquirePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	33, // 42: lockkeeper.v1.AcquirePermits.wait:type_name -> google.protobuf.Duration
+	20, // 43: lockkeeper.v1.PermitsAcquired.semaphore:type_name -> lockkeeper.v1.Semaphore
+	20, // 44: lockkeeper.v1.ReleasePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	20, // 45: lockkeeper.v1.PermitsReleased.semaphore:type_name -> lockkeeper.v1.Semaphore
+	20, // 46: lockkeeper.v1.CancelPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	20, // 47: lockkeeper.v1.TrySetPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	33, // 48: lockkeeper.v1.TrySetPermits.ttl:type_name -> google.protobuf.Duration
+	20, // 49: lockkeeper.v1.AddPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	20, // 50: lockkeeper.v1.DrainPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	20, // 51: lockkeeper.v1.InspectPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	20, // 52: lockkeeper.v1.PermitsChanged.semaphore:type_name -> lockkeeper.v1.Semaphore
+	20, // 53: lockkeeper.v1.PermitsRefused.semaphore:type_name -> lockkeeper.v1.Semaphore
+	2,  // 54: lockkeeper.v1.PermitsRefused.reason:type_name -> lockkeeper.v1.Reason
+	55, // [55:55] is the sub-list for method output_type
+	55, // [55:55] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_lockkeeper_v1_lockkeeper_proto_init() }
@@ -1872,7 +2659,7 @@ func file_lockkeeper_v1_lockkeeper_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_lockkeeper_v1_lockkeeper_proto_rawDesc), len(file_lockkeeper_v1_lockkeeper_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   17,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -8,6 +8,16 @@
 //	ForceRelease   ForceReleased or Failed
 //	Inspect        Status or Failed
 //
+// Requests about a semaphore, any of which may be answered by PermitsRefused:
+//
+//	AcquirePermits   PermitsAcquired
+//	ReleasePermits   PermitsReleased
+//	CancelPermits    PermitsChanged
+//	TrySetPermits    PermitsChanged
+//	AddPermits       PermitsChanged
+//	DrainPermits     PermitsChanged
+//	InspectPermits   PermitsChanged
+//
 // A holder receives LeaseAtRisk when renewals of its hold fail, and LeaseLost when the hold is
 // over although the holder did not release it.
 //

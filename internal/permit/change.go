@@ -41,6 +41,7 @@ func (p *Pool) changeReply(r *Result) {
 	p.end()
 	switch c.kind {
 	case Drain:
+		answer.Kind = Granted
 		if c.change.Ref == nil && r.N[0] > 0 { // who wanted it was told that Redis does not answer
 			p.owed = append([]debt{{n: int(r.N[0]), ifExists: true}}, p.owed...)
 		}

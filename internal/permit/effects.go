@@ -91,7 +91,7 @@ type Result struct {
 type AnswerKind uint8
 
 const (
-	// Granted: the requester has N permits.
+	// Granted: the requester has N permits. A Drain may grant none, or less than that.
 	Granted AnswerKind = iota + 1
 	// Returned: the permits are back, or handed over. Done is false if there was no semaphore.
 	Returned

@@ -314,15 +314,17 @@ func (p *process) answered(ref any, a Answer) {
 	}
 	switch a.Kind {
 	case Granted:
+		if req.n == 0 { // a Drain
+			if a.N > 0 {
+				p.hold(int(a.N))
+			}
+			return
+		}
 		if req.id < p.granted {
 			p.w.fail("request %d of process %d comes after %d", req.id, p.id, p.granted)
 		}
 		p.granted = req.id
 		p.hold(req.n)
-	case Changed:
-		if req.n == 0 && a.N > 0 {
-			p.hold(int(a.N))
-		}
 	}
 }
 

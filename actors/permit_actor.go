@@ -1,0 +1,281 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/permit"
+)
+
+// permitState is the state of the actor of a semaphore; see child.
+type permitState struct {
+	child
+	backend *backend.Semaphore
+	// pool is replaced by every event.
+	pool *permit.Pool
+	// leaving: it was given up. sent is how many requests were sent before the gate was closed, and
+	// left says that the guardian has been asked to stop the actor.
+	leaving, left bool
+	sent          uint64
+	reason        lock.Reason
+	detail        string
+	// stopped: nothing wakes it any more.
+	stopped bool
+}
+
+func newPermitState(rt *Runtime, key lockKey) *permitState {
+	s := &permitState{}
+	s.child = rt.newChild(key, s)
+	s.backend = backend.NewSemaphore(rt.server, key.name, rt.id, s)
+	pool := permit.New(&rt.cfg.Config)
+	s.pool = &pool
+	return s
+}
+
+// permitActor turns messages, timers and replies into events of its pool and carries out what
+// follows, as a lockActor does for its lock.
+type permitActor struct{ *permitState }
+
+func (s *permitState) actor() actor.Actor { return &permitActor{s} }
+
+func (s *permitActor) Receive(ctx actor.Context) {
+	m := s.began(ctx)
+	defer func() { s.ctx = nil }()
+	if s.leaving {
+		s.receiveLast(m, ctx.Sender())
+		return
+	}
+	switch m := m.(type) {
+	case *actor.Started:
+		if s.pid == nil {
+			s.pid = ctx.Self()
+		}
+		s.stopAlarm() // after a crash: whatever it was set to, it is set anew
+		s.carryOut()  // and what the crash has left undone
+	case *actor.Terminated:
+		s.owners.terminated(&s.child, m.Who)
+		s.carryOut()
+	case shutdown:
+		s.closing = true
+		s.handle(m, func(p *permit.Pool, now lock.Instant) { p.Close(now, lock.Closed, "the system is closing") })
+	case abandon:
+		s.abandon(m)
+	case *actor.Stopping:
+		s.stopping()
+	default:
+		s.receive(m, ctx.Sender())
+	}
+}
+
+// receive handles what comes as long as the actor lives.
+func (s *permitState) receive(m any, sender *actor.PID) {
+	switch m := m.(type) {
+	case *permitReplied:
+		s.handle(m, func(p *permit.Pool, now lock.Instant) { p.Replied(now, m.number, m.result) })
+	case tick:
+		if !s.retireIfIdle() {
+			s.handle(m, func(p *permit.Pool, now lock.Instant) { p.Tick(now) })
+		}
+	case unlocked:
+		s.handle(m, func(p *permit.Pool, now lock.Instant) { p.Signal(now) })
+	case listening:
+		s.handle(m, func(p *permit.Pool, now lock.Instant) { p.Subscribed(now) })
+	case *PermitCall:
+		if m.withdrawn.Load() {
+			s.accepted = m
+			m.complete(permit.Answer{Kind: permit.Refused, Reason: lock.CancelledByRequest})
+			return
+		}
+		id := s.newID()
+		m.id.Store(id)
+		var target uint64
+		if m.target != nil {
+			target = m.target.id.Load()
+		}
+		s.requested(m, &m.PermitRequest, m, permit.Request{ID: id}, target)
+	default:
+		p := permitMessageOf(m, sender)
+		if p == nil {
+			return
+		}
+		req := permit.Request{ID: s.newID()}
+		if sender != nil && !isFuture(sender) {
+			switch p.Op {
+			case PermitAcquire:
+				p.owner = s.owners.of(&s.child, sender)
+				req.Owner = p.owner.id
+			case PermitCancel:
+				req.Owner = s.owners.number(sender)
+			}
+		}
+		s.requested(m, &p.PermitRequest, p, req, 0)
+	}
+}
+
+// requested makes a request an event.
+func (s *permitState) requested(m any, q *PermitRequest, by permitReplier, req permit.Request, target uint64) {
+	req.N, req.Try, req.Ref = q.N, q.Try, by
+	s.handle(m, func(p *permit.Pool, now lock.Instant) {
+		switch q.Op {
+		case PermitAcquire:
+			req.Deadline = deadline(now, q.Wait)
+			p.Acquire(now, req)
+		case PermitRelease:
+			p.Release(now, q.N, q.IfExists, by)
+		case PermitCancel:
+			p.Cancel(now, target, req.Owner, by)
+		default:
+			p.Change(now, permit.Change{Kind: changes[q.Op], N: q.N, TTL: q.TTL, Ref: by})
+		}
+	})
+}
+
+var changes = map[PermitOp]permit.CommandKind{
+	PermitSet: permit.Set, PermitAdd: permit.Add, PermitDrain: permit.Drain, PermitInspect: permit.Inspect,
+}
+
+// step applies an event to a copy of the pool and, if that went well, replaces the pool by it.
+func (s *permitState) step(event func(p *permit.Pool, now lock.Instant)) {
+	next := *s.pool
+	if !next.HasNextNumber() {
+		next.SetNextNumber(s.rt.terms.Add(1))
+	}
+	event(&next, s.rt.Now())
+	s.pool = &next
+}
+
+// handle applies an event and carries out what follows from it. source is the message that the event
+// came from.
+func (s *permitState) handle(source any, event func(p *permit.Pool, now lock.Instant)) {
+	s.step(event)
+	s.accepted = source
+	s.carryOut()
+}
+
+// carryOut does what the pool wants done, also what a crash has left undone.
+func (s *permitState) carryOut() {
+	for e, more := s.pool.Effects(); more; e, more = s.pool.Effects() {
+		s.perform(&e)
+	}
+	switch {
+	case s.stopped:
+	case s.leaving:
+		s.checkLeft()
+	case s.closing && s.pool.Idle():
+		s.retire()
+		return
+	}
+	if !s.stopped && !s.left {
+		at, wanted := s.pool.NextWake()
+		s.setAlarm(at, wanted, s.pool.Idle())
+	}
+}
+
+// perform does one thing that the pool wants done. A panic on the way, as in a process of the host's
+// that is sent an answer, must not keep the others from being done.
+func (s *permitState) perform(e *permit.Effect) {
+	defer s.survive()
+	switch e.Kind {
+	case permit.Send:
+		s.backend.Run(e.Command, time.Now().Add(e.Command.Deadline-s.rt.Now())) // for the timers of package time
+	case permit.Reply:
+		if taken := e.Ref.(permitReplier).permitAnswered(s, e.Answer); !taken && e.Answer.Kind == permit.Granted && e.Answer.N > 0 {
+			s.step(func(p *permit.Pool, now lock.Instant) { p.Release(now, int(e.Answer.N), true, nil) })
+		}
+	case permit.Subscribe:
+		s.rt.deliver(s.rt.subscriber, &subscribe{state: &s.child, channel: s.backend.Channel()})
+	case permit.Unsubscribe:
+		s.rt.deliver(s.rt.subscriber, &unsubscribe{state: &s.child, channel: s.backend.Channel()})
+	case permit.Forgotten:
+		s.rt.server.LeaveToExpire(s.rt.Now() + MaxLease)
+		s.rt.host.error("permits may stay taken though nobody has them", "semaphore", s.label, "detail", e.Answer.Detail)
+	}
+}
+
+// permitReplied brings the outcome of a command back to its actor.
+type permitReplied struct {
+	state  *permitState
+	number uint64
+	result permit.Result
+}
+
+// IgnoreDeadLetterLogging implements a marker of proto.actor.
+func (*permitReplied) IgnoreDeadLetterLogging() {}
+
+// Replied implements backend.PermitReceiver.
+func (s *permitState) Replied(number uint64, r permit.Result) {
+	m := &permitReplied{state: s, number: number, result: r}
+	if !s.rt.deliver(s.pid, m) {
+		m.tooLate()
+	}
+}
+
+// tooLate handles a reply that comes when the actor has stopped: what a command took is given back.
+func (m *permitReplied) tooLate() { m.state.receive(m, nil) }
+
+func (s *permitState) refuse(m any, sender *actor.PID, reason lock.Reason, detail string) {
+	s.rt.refusePermits(m, sender, reason, detail)
+}
+
+// giveUp refuses all who wait. What has to be given back still is.
+func (s *permitState) giveUp(reason lock.Reason, detail string) {
+	s.rt.table.drop(&s.child)
+	s.leaving, s.sent, s.reason, s.detail = true, s.gate.close(), reason, detail
+	s.step(func(p *permit.Pool, now lock.Instant) { p.Close(now, reason, detail) })
+	s.carryOut()
+}
+
+func (s *permitState) isLeaving() bool { return s.leaving }
+
+func (s *permitState) receiveLast(m any, sender *actor.PID) {
+	s.accepted = m
+	switch m.(type) {
+	case *actor.Stopping:
+		s.stopping()
+	case abandon:
+		s.abandon(m)
+	case *permitReplied, tick:
+		s.receive(m, sender)
+	default:
+		s.refuse(m, sender, s.reason, s.detail)
+	}
+	s.checkLeft()
+}
+
+// checkLeft leaves as soon as no request awaits an answer, and nothing has to be given back.
+func (s *permitState) checkLeft() {
+	if s.pool.Idle() && s.seen >= s.sent && !s.left {
+		s.left = true
+		s.stopAlarm()
+		s.rt.deliver(s.rt.guardian, &retired{state: &s.child})
+	}
+}
+
+// abandon ends the wait for Redis.
+func (s *permitState) abandon(m any) {
+	s.closing = true
+	s.handle(m, func(p *permit.Pool, now lock.Instant) {
+		p.Abandon(now, lock.Closed, "the Lockkeeper system was closed before Redis confirmed it")
+	})
+}
+
+// stopping handles a stop that the guardian may not have asked for: nobody is to come any more, and
+// all who wait are refused. What has to be given back still is, once.
+func (s *permitState) stopping() {
+	s.stopAlarm()
+	s.stopped = true
+	s.rt.table.drop(&s.child)
+	s.gate.close()
+	s.handle(nil, func(p *permit.Pool, now lock.Instant) { p.Close(now, lock.Closed, "the actor was stopped") })
+}
+
+func (s *permitState) ownerGone(owner lock.Owner) {
+	s.step(func(p *permit.Pool, now lock.Instant) { p.OwnerGone(now, owner) })
+}
+
+func (s *permitState) spawned() {}
+
+func (s *permitState) gone() {}

@@ -1,0 +1,255 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/permit"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// PermitOp is what is asked of a semaphore.
+type PermitOp uint8
+
+// The operations.
+const (
+	PermitAcquire PermitOp = iota
+	PermitRelease
+	PermitCancel
+	PermitSet
+	PermitAdd
+	PermitDrain
+	PermitInspect
+)
+
+// PermitRequest is a request about a semaphore.
+type PermitRequest struct {
+	Op   PermitOp
+	Name string
+	// N is how many permits. TTL is that of a semaphore that is made, and Wait bounds the wait for
+	// permits; each is 0 for none. Try tries once and does not wait.
+	N         int
+	TTL, Wait time.Duration
+	Try       bool
+	// IfExists makes no semaphore.
+	IfExists bool
+}
+
+// Check returns an error if a request is not valid.
+func (q *PermitRequest) Check() error {
+	const most = math.MaxInt32 // Redisson's limit
+	switch {
+	case q.Op <= PermitRelease && (q.N < 1 || q.N > most):
+		return fmt.Errorf("%d permits: a request is for 1 to %d", q.N, most)
+	case q.Op == PermitSet && (q.N < 0 || q.N > most):
+		return fmt.Errorf("%d permits: a semaphore has 0 to %d", q.N, most)
+	case q.Op == PermitAdd && (q.N < -most || q.N > most):
+		return fmt.Errorf("%d more permits: at most %d can be added or taken away", q.N, most)
+	case q.TTL != 0 && (q.TTL < MinLease || q.TTL > MaxLease):
+		return fmt.Errorf("the TTL is %v, and must be between %v and %v", q.TTL, MinLease, MaxLease)
+	case q.Wait < 0:
+		return fmt.Errorf("the wait is %v, and must not be negative", q.Wait)
+	}
+	return nil
+}
+
+// PermitCall is such a request by a goroutine of this process.
+type PermitCall struct {
+	PermitRequest
+	// target is the acquire that a cancel withdraws.
+	target *PermitCall
+
+	id        atomic.Uint64
+	withdrawn atomic.Bool
+	// ended is set by whoever comes first: the answer, or the caller that leaves.
+	ended  atomic.Bool
+	answer chan permit.Answer
+}
+
+// complete delivers the answer, and reports whether the caller is still there.
+func (call *PermitCall) complete(a permit.Answer) (taken bool) {
+	if !call.ended.CompareAndSwap(false, true) {
+		return false
+	}
+	call.answer <- a
+	return true
+}
+
+func (call *PermitCall) permitAnswered(_ *permitState, a permit.Answer) (taken bool) {
+	return call.complete(a)
+}
+
+// AskPermits has a request about a semaphore carried out, and waits for its answer; answered is
+// false if ctx ends first. What is granted then is given back.
+func (r *Runtime) AskPermits(ctx context.Context, q PermitRequest) (a permit.Answer, answered bool) {
+	call := &PermitCall{PermitRequest: q, answer: make(chan permit.Answer, 1)}
+	r.submitPermits(call)
+	select {
+	case a = <-call.answer:
+		return a, true
+	case <-ctx.Done():
+	}
+	if q.Op == PermitAcquire {
+		call.withdrawn.Store(true) // in case the cancel overtakes the acquire
+		r.submitPermits(&PermitCall{PermitRequest: PermitRequest{Op: PermitCancel, Name: q.Name}, target: call, answer: make(chan permit.Answer, 1)})
+	}
+	if call.ended.CompareAndSwap(false, true) {
+		return permit.Answer{}, false
+	}
+	return <-call.answer, true // it came at the last moment
+}
+
+func (r *Runtime) submitPermits(call *PermitCall) {
+	if c := r.table.get(lockKey{name: call.Name, made: ofSemaphore}); c != nil && c.gate.enter() {
+		c.process.SendUserMessage(c.pid, call)
+		return
+	}
+	if !r.deliver(r.guardian, call) {
+		r.tooLate(call, nil)
+	}
+}
+
+// permitReplier is whoever made a request about a semaphore.
+type permitReplier interface {
+	// permitAnswered delivers the one answer, and reports whether there was anybody to take it.
+	permitAnswered(s *permitState, a permit.Answer) (taken bool)
+}
+
+// permitMessage is such a request that came as a message of package messages.
+type permitMessage struct {
+	PermitRequest
+	semaphore *messages.Semaphore
+	replyTo   *actor.PID
+	// owner is nil for a request of nobody in particular, as a future is.
+	owner *owner
+}
+
+// semaphoreRequest is what the request messages about a semaphore have in common.
+type semaphoreRequest interface {
+	GetSemaphore() *messages.Semaphore
+}
+
+// permitMessageOf reads a message; nil if it is no request about a semaphore.
+func permitMessageOf(m any, sender *actor.PID) *permitMessage {
+	request, ok := m.(semaphoreRequest)
+	if !ok {
+		return nil
+	}
+	p := &permitMessage{semaphore: request.GetSemaphore(), replyTo: sender}
+	p.Name = p.semaphore.GetName()
+	switch m := m.(type) {
+	case *messages.AcquirePermits:
+		p.Op, p.N, p.Wait = PermitAcquire, orOne(m.Permits), m.Wait.AsDuration()
+		p.Try = m.Wait != nil && p.Wait == 0
+	case *messages.ReleasePermits:
+		p.Op, p.N, p.IfExists = PermitRelease, orOne(m.Permits), m.IfExists
+	case *messages.CancelPermits:
+		p.Op = PermitCancel
+	case *messages.TrySetPermits:
+		p.Op, p.N, p.TTL = PermitSet, int(m.Permits), m.Ttl.AsDuration()
+	case *messages.AddPermits:
+		p.Op, p.N = PermitAdd, int(m.Permits)
+	case *messages.DrainPermits:
+		p.Op = PermitDrain
+	case *messages.InspectPermits:
+		p.Op = PermitInspect
+	default:
+		return nil
+	}
+	return p
+}
+
+func orOne(n int32) int {
+	if n == 0 {
+		return 1
+	}
+	return int(n)
+}
+
+func (p *permitMessage) permitAnswered(s *permitState, a permit.Answer) (taken bool) {
+	if p.owner != nil {
+		s.owners.done(&s.child, p.owner)
+	}
+	return s.rt.deliver(p.replyTo, p.message(a))
+}
+
+// message is an answer as package messages spells it.
+func (p *permitMessage) message(a permit.Answer) proto.Message {
+	switch {
+	case a.Kind == permit.Granted && p.Op == PermitAcquire:
+		return &messages.PermitsAcquired{Semaphore: p.semaphore, Permits: int32(a.N)}
+	case a.Kind == permit.Returned:
+		return &messages.PermitsReleased{Semaphore: p.semaphore, Released: a.Done}
+	case a.Kind == permit.Refused:
+		return &messages.PermitsRefused{Semaphore: p.semaphore, Reason: messages.Reason(a.Reason), Detail: a.Detail}
+	}
+	return &messages.PermitsChanged{Semaphore: p.semaphore, Done: a.Done, Permits: a.N}
+}
+
+// checkPermits validates a request about a semaphore, and finds its actor; asked is false for
+// another message.
+func (r *Runtime) checkPermits(m any, sender *actor.PID) (key lockKey, asked bool, err error) {
+	if call, ok := m.(*PermitCall); ok {
+		return lockKey{name: call.Name, made: ofSemaphore}, true, nil // it was checked before
+	}
+	p := permitMessageOf(m, sender)
+	if p == nil {
+		return lockKey{}, false, nil
+	}
+	switch {
+	case p.semaphore == nil:
+		err = errors.New("the request names no semaphore")
+	case p.Op == PermitAcquire && r.foreign(sender):
+		err = errors.New("the request comes from another node, whose death looks like a broken connection: run a Lockkeeper System on that node")
+	case p.Op == PermitAcquire && sender == nil:
+		err = errors.New("the request has no sender: nobody would receive the permits")
+	default:
+		err = errors.Join(p.Check(), checkDurations(m), r.CheckName(p.Name))
+	}
+	return lockKey{name: p.Name, made: ofSemaphore}, true, err
+}
+
+// checkDurations returns an error for a duration that is none, or that is zero and says nothing then.
+func checkDurations(m any) error {
+	switch m := m.(type) {
+	case *messages.AcquirePermits:
+		if m.Wait != nil {
+			return m.Wait.CheckValid()
+		}
+	case *messages.TrySetPermits:
+		if m.Ttl != nil && m.Ttl.CheckValid() == nil && m.Ttl.AsDuration() == 0 {
+			return errors.New("the ttl is zero: leave it out for none")
+		} else if m.Ttl != nil {
+			return m.Ttl.CheckValid()
+		}
+	}
+	return nil
+}
+
+// refusePermits answers a request about a semaphore that is not carried out; it reports whether m is
+// one.
+func (r *Runtime) refusePermits(m any, sender *actor.PID, reason lock.Reason, detail string) bool {
+	a := permit.Answer{Kind: permit.Refused, Reason: reason, Detail: detail}
+	if call, ok := m.(*PermitCall); ok {
+		call.complete(a)
+		return true
+	}
+	p := permitMessageOf(m, sender)
+	if p == nil {
+		return false
+	}
+	if sender == nil {
+		r.host.warn("a request without a sender was refused", "semaphore", p.Name, "detail", detail)
+		return true
+	}
+	r.deliver(sender, p.message(a))
+	return true
+}

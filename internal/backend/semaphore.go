@@ -1,0 +1,38 @@
+package backend
+
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/permit"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// PermitReceiver is the user of a Semaphore.
+type PermitReceiver interface {
+	// Replied gets the reply to the command of that number, once, on any goroutine. It must not block.
+	Replied(number uint64, r permit.Result)
+}
+
+// Semaphore is where a semaphore is. It works for one PermitReceiver. Its methods may be called on
+// any goroutine, and do not block.
+type Semaphore struct {
+	server    *Server
+	semaphore *protocol.Semaphore
+	to        PermitReceiver
+}
+
+// NewSemaphore returns the Semaphore of that name on one Redis, as a client sees it.
+func NewSemaphore(s *Server, name, client string, to PermitReceiver) *Semaphore {
+	return &Semaphore{server: s, semaphore: protocol.NewSemaphore(s.prefix+name, client), to: to}
+}
+
+// Run carries out a command by the deadline, and delivers the reply to the PermitReceiver.
+func (s *Semaphore) Run(c permit.Command, deadline time.Time) {
+	call := s.semaphore.Call(&c, deadline)
+	call.To = receive(func(number uint64, reply redisio.Reply) { s.to.Replied(number, s.semaphore.Read(reply)) })
+	s.server.redis.Run(call)
+}
+
+// Channel returns the channel on which a waiter hears of permits.
+func (s *Semaphore) Channel() Channel { return Channel{Server: s.server, Name: s.semaphore.Channel} }

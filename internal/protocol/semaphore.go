@@ -1,0 +1,60 @@
+package protocol
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/permit"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// Semaphore is a semaphore on one Redis, Redisson's RSemaphore: a number under its name.
+type Semaphore struct {
+	// Channel is where it is published how many permits are free.
+	Channel string
+	// keys are the semaphore, and the record of this client's last command.
+	keys [2]string
+}
+
+// NewSemaphore describes a semaphore. name is its key.
+func NewSemaphore(name, client string) *Semaphore {
+	return &Semaphore{Channel: redisio.PermitsChannel(name), keys: [2]string{name, redisio.Calls(name) + ":" + client}}
+}
+
+// Call returns the command as a call of package redisio. The record is in KEYS, though it may be
+// missing: while a cluster moves the slot, no server runs the script that does not have both, since
+// it could not tell whether it ran before.
+func (s *Semaphore) Call(c *permit.Command, deadline time.Time) redisio.Call {
+	number := strconv.FormatUint(c.Number, 10)
+	call := redisio.Call{Keys: s.keys[:], Deadline: deadline, Seq: c.Number, Args: []string{number}}
+	switch c.Kind {
+	case permit.Take:
+		call.Script = scripts.SemaphoreAcquire
+		for _, n := range c.Wanted {
+			call.Args = append(call.Args, strconv.Itoa(n))
+		}
+	case permit.Give, permit.Add:
+		call.Script, call.Urgent = scripts.SemaphoreAdd, true
+		call.Args = append(call.Args, strconv.Itoa(c.N), digit(c.IfExists), s.Channel)
+	case permit.Yield:
+		call.Script, call.Urgent = scripts.SemaphoreYield, true
+		call.Args = append(call.Args, strconv.Itoa(c.N), digit(c.IfExists), s.Channel, digit(c.Listening), digit(c.Forced))
+	case permit.Set:
+		call.Script = scripts.SemaphoreSet
+		call.Args = append(call.Args, strconv.Itoa(c.N), ms(c.TTL), s.Channel)
+	case permit.Drain:
+		call.Script = scripts.SemaphoreDrain
+	default:
+		call.Script, call.Keys, call.Args = scripts.SemaphoreInspect, s.keys[:1], nil
+	}
+	return call
+}
+
+// Read returns the meaning of a reply to Call.
+func (*Semaphore) Read(reply redisio.Reply) permit.Result {
+	if err := reply.Err; err != nil {
+		return permit.Result{Err: err, Transient: err.Transient, Unsure: err.Unsure}
+	}
+	return permit.Result{N: [2]int64{reply.N[0], reply.N[1]}}
+}

@@ -1,0 +1,143 @@
+package lockkeeper
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/actors"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/permit"
+)
+
+// Semaphore is a number of permits, shared with all Lockkeeper systems and Redisson clients that use
+// the same name on the same Redis; Redisson's RSemaphore. A Semaphore is only a name with methods:
+// make as many as needed, and use them from any goroutine.
+//
+// Permits have no owner. Anybody may release permits that another has acquired, and those of a process
+// that has died, or that has closed its System without releasing them, stay taken until somebody
+// releases them with Release or AddPermits.
+//
+// Permits are acquired in order of arrival within a System: who wants few does not overtake who wants
+// many. Processes compete for them, and each hands permits over to its own waiters for at most
+// Config.HandOffLimit while other processes wait, too.
+//
+// A method other than Acquire returns after at most Config.CallTimeout and 250 ms, even if ctx never
+// ends. Its errors are ErrUnavailable, ErrRejected, ErrInvalid, ErrClosed, ErrCrashed, and the cause
+// of ctx.
+type Semaphore struct {
+	runtime *actors.Runtime
+	name    string
+}
+
+// Semaphore returns the semaphore of that name. For what a name may be, see Lock.
+func (s *System) Semaphore(name string) *Semaphore {
+	return &Semaphore{runtime: s.inner(), name: name}
+}
+
+// Name returns the name of the semaphore, without the key prefix.
+func (s *Semaphore) Name() string {
+	if s == nil {
+		return ""
+	}
+	return s.name
+}
+
+// TrySetPermits makes the semaphore with n permits, unless there is one, and reports whether it did.
+// The semaphore ends after the ttl, however many permits are taken then; with a ttl of zero it lasts.
+func (s *Semaphore) TrySetPermits(ctx context.Context, n int, ttl time.Duration) (set bool, err error) {
+	a, err := s.ask(ctx, "set the permits of", actors.PermitRequest{Op: actors.PermitSet, N: n, TTL: ttl})
+	return a.Done, err
+}
+
+// AddPermits adds n permits to those that there are. A negative n takes permits away, more than are
+// free if need be: as many must be released then before anybody acquires one.
+func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
+	_, err := s.ask(ctx, "add permits to", actors.PermitRequest{Op: actors.PermitAdd, N: n})
+	return err
+}
+
+// Acquire waits until it has n permits. When ctx ends it gives up with the cause of ctx (and
+// ErrTimeout if a deadline was exceeded), and withdraws the request. WithWait also bounds the wait; no
+// other option is valid. The other errors are ErrTimeout, ErrQueueFull, ErrClosed, ErrUnavailable
+// (only if WithWait bounds the wait), ErrRejected, ErrInvalid and ErrCrashed.
+//
+// Nobody but the caller knows that it has the permits: it must release them, whatever happens.
+func (s *Semaphore) Acquire(ctx context.Context, n int, options ...Option) error {
+	var r request
+	for _, option := range options {
+		option(&r)
+	}
+	const op = "acquire permits of"
+	if r.lease != nil || r.maxHold != nil || r.once || r.atRisk != nil {
+		return invalid(op, s.Name(), errors.New("the permits of a semaphore have no owner and no lease: WithWait is the only option"))
+	}
+	q := actors.PermitRequest{Op: actors.PermitAcquire, N: n}
+	if r.wait != nil {
+		q.Wait, q.Try = *r.wait, *r.wait == 0
+	}
+	_, err := s.ask(ctx, op, q)
+	return err
+}
+
+// TryAcquire tries once to acquire n permits and does not wait. It fails with ErrHeld if there are too
+// few, or if others wait for permits in this System already.
+func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
+	_, err := s.ask(ctx, "try to acquire permits of", actors.PermitRequest{Op: actors.PermitAcquire, N: n, Try: true})
+	return err
+}
+
+// Release gives n permits back, whoever has acquired them; if there is no semaphore it makes one. With
+// ErrUnavailable, and if ctx ends, the permits are given back in the background: do not release
+// them again. With any other error they are not given back.
+func (s *Semaphore) Release(ctx context.Context, n int) error {
+	_, err := s.ask(ctx, "release permits of", actors.PermitRequest{Op: actors.PermitRelease, N: n})
+	return err
+}
+
+// ReleaseIfExists is like Release, but makes no semaphore. It reports whether there is one.
+func (s *Semaphore) ReleaseIfExists(ctx context.Context, n int) (released bool, err error) {
+	a, err := s.ask(ctx, "release permits of", actors.PermitRequest{Op: actors.PermitRelease, N: n, IfExists: true})
+	return a.Done, err
+}
+
+// Drain acquires all permits that are free, and returns how many that were. If more were taken away
+// than were free, it returns a negative number, and zero are free then.
+func (s *Semaphore) Drain(ctx context.Context) (n int, err error) {
+	a, err := s.ask(ctx, "drain", actors.PermitRequest{Op: actors.PermitDrain})
+	return int(a.N), err
+}
+
+// Available returns how many permits are free; less than zero if more were taken away than were free.
+func (s *Semaphore) Available(ctx context.Context) (n int, err error) {
+	a, err := s.ask(ctx, "look at", actors.PermitRequest{Op: actors.PermitInspect})
+	return int(a.N), err
+}
+
+// ask has a request carried out.
+func (s *Semaphore) ask(ctx context.Context, op string, q actors.PermitRequest) (permit.Answer, error) {
+	q.Name = s.Name()
+	if ctx.Err() != nil && q.Op != actors.PermitRelease {
+		return permit.Answer{}, ended(ctx, op, q.Name, "")
+	}
+	err := q.Check()
+	switch {
+	case s == nil:
+		err = errors.New("the semaphore is nil")
+	case s.runtime == nil:
+		err = errors.New("the System of the semaphore is nil: From gives nil where no New has succeeded")
+	case err == nil:
+		err = s.runtime.CheckName(q.Name)
+	}
+	if err != nil {
+		return permit.Answer{}, invalid(op, q.Name, err)
+	}
+	a, answered := s.runtime.AskPermits(ctx, q)
+	switch {
+	case !answered, a.Kind == permit.Refused && a.Reason == lock.CancelledByRequest:
+		return permit.Answer{}, ended(ctx, op, q.Name, a.Detail)
+	case a.Kind == permit.Refused:
+		return permit.Answer{}, failed(op, q.Name, lock.Answer{Reason: a.Reason, Detail: a.Detail})
+	}
+	return a, nil
+}

@@ -1,0 +1,157 @@
+package semaphore_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// use has permits acquired and released by several at once.
+func use(t *testing.T, f *lockkeeper.Semaphore, rounds int) {
+	t.Helper()
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range rounds {
+				err := f.Acquire(locktest.Within(t), 1)
+				if err == nil {
+					err = f.Release(locktest.Within(t), 1)
+				}
+				if err != nil && !strings.Contains(err.Error(), "crashed") {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// A reply that is lost neither creates permits nor loses them.
+func TestLostReplies(t *testing.T) {
+	t.Parallel()
+	k := locktest.NewKey(t, redistest.Shared(t))
+	k.Do(t, "SET", k.LockName, "3")
+	proxy := redistest.NewProxy(t, k.Server.Addr())
+	f := locktest.Open(t, proxy.URL(), locktest.Impatient).Semaphore(k.LockName)
+	for _, mode := range []redistest.Mode{redistest.Lost, redistest.Silent} {
+		loss := proxy.DropRepliesTo(func(cmd []string) bool { return strings.HasPrefix(strings.ToLower(cmd[0]), "eval") }, 3, mode)
+		use(t, f, 10)
+		loss.Wait(t)
+	}
+	redistest.Eventually(t, "all permits to be back", func() bool { return k.Number(t, "GET", k.LockName) == 3 })
+}
+
+// Nor does a crash of the actor, in whatever it handles; a release is carried out in any case.
+func TestCrashes(t *testing.T) {
+	t.Parallel()
+	for _, m := range []string{"*actors.PermitCall", "*actors.permitReplied", "actors.tick", "actors.unlocked", "actors.listening", "*actor.Started"} {
+		for _, when := range []string{"before", "after"} {
+			t.Run(when+" "+strings.TrimPrefix(m, "*"), func(t *testing.T) {
+				t.Parallel()
+				saboteur, s, k := locktest.Sabotaged(t, lockkeeper.Config{Poll: 50 * time.Millisecond})
+				f, other := s.Semaphore(k.LockName), locktest.Open(t, k.Server.URL(), lockkeeper.Config{}).Semaphore(k.LockName)
+				k.Do(t, "SET", k.LockName, "1")
+				if hit := locktest.InTurn(m, m, m); when == "before" {
+					saboteur.Hit(hit, nil)
+				} else {
+					saboteur.Hit(nil, hit)
+				}
+				redistest.Eventually(t, "all crashes", func() bool {
+					ok(t, other.Acquire(locktest.Within(t), 1))
+					waiting := soon(t, f, 1)
+					select {
+					case err := <-waiting: // it has crashed
+						locktest.IsError(t, err, lockkeeper.ErrCrashed)
+						ok(t, other.Release(locktest.Within(t), 1))
+					case <-time.After(100 * time.Millisecond):
+						ok(t, other.Release(locktest.Within(t), 1))
+						ok(t, locktest.Await(t, "the permit", waiting))
+						ok(t, f.Release(locktest.Within(t), 1))
+					}
+					return saboteur.Count.Load() == 3 || m == "*actor.Started" // there is one a life
+				})
+				redistest.Eventually(t, "the permit to be back", func() bool { return k.Number(t, "GET", k.LockName) == 1 })
+			})
+		}
+	}
+}
+
+// An actor that crashes all the time refuses all who wait, and leaves; the next one has no trouble.
+func TestGivenUp(t *testing.T) {
+	t.Parallel()
+	saboteur, s, k := locktest.Sabotaged(t, lockkeeper.Config{Poll: 20 * time.Millisecond})
+	f := s.Semaphore(k.LockName)
+	waiting := soon(t, f, 1)
+	listens(t, k, 1)
+	saboteur.Hit(func(m any) bool { _, is := m.(*messages.InspectPermits); return is }, nil)
+	p := s.Probe(t)
+	for range 11 {
+		locktest.Ask[*messages.PermitsRefused](t, p, &messages.InspectPermits{Semaphore: &messages.Semaphore{Name: k.LockName}})
+	}
+	locktest.IsError(t, locktest.Await(t, "the refusal", waiting), lockkeeper.ErrCrashed)
+	saboteur.Hit(nil, nil)
+	k.Do(t, "SET", k.LockName, "1")
+	use(t, f, 2)
+}
+
+// An actor that is idle leaves, and so do its subscription and its memory; another comes when it is
+// needed, and its commands count as new ones.
+func TestIdleActorLeaves(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{Idle: 20 * time.Millisecond})
+	f := s.Semaphore(k.LockName)
+	k.Do(t, "SET", k.LockName, "2")
+	before := s.Processes()
+	for range 3 {
+		use(t, f, 2)
+		redistest.Eventually(t, "the actor to leave", func() bool { return s.Processes() == before })
+		redistest.Eventually(t, "the end of the subscription", func() bool { return k.Server.Subscribers(t, "redisson_sc:{"+k.LockName+"}") == 0 })
+	}
+	if n := k.Number(t, "GET", k.LockName); n != 2 {
+		t.Errorf("%d are free in the end", n)
+	}
+}
+
+// Close refuses all who wait, gives back what nobody has got, and says if Redis does not confirm it.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	k := locktest.NewKey(t, redistest.Shared(t))
+	k.Do(t, "SET", k.LockName, "1")
+	proxy := redistest.NewProxy(t, k.Server.Addr())
+	s := locktest.Open(t, proxy.URL(), locktest.Impatient)
+	f := s.Semaphore(k.LockName)
+	ok(t, f.Acquire(locktest.Within(t), 1))
+	waiting := soon(t, f, 1)
+	listens(t, k, 1)
+	go func() { _ = f.Release(locktest.Within(t), 1) }() // it is handed over, or given back
+	if err := locktest.Await(t, "the permit", waiting); err != nil {
+		t.Error(err)
+	}
+	proxy.Freeze(true)
+	taking := soon(t, f, 1)
+	redistest.Eventually(t, "the waiter", func() bool { return f.TryAcquire(briefly(t), 1) != nil })
+	closed := make(chan error, 1)
+	ctx := locktest.Within(t)
+	go func() { closed <- s.Close(ctx) }()
+	locktest.IsError(t, locktest.Await(t, "the refusal", taking), lockkeeper.ErrClosed)
+	proxy.Freeze(false)
+	ok(t, locktest.Await(t, "the end", closed))
+	locktest.IsError(t, f.TryAcquire(ctx, 1), lockkeeper.ErrClosed)
+	if n := k.Number(t, "GET", k.LockName); n != 0 {
+		t.Errorf("%d are free, and one is taken", n)
+	}
+}
+
+// briefly is a context that ends soon.
+func briefly(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	t.Cleanup(cancel)
+	return ctx
+}

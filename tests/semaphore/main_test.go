@@ -1,0 +1,154 @@
+package semaphore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+func TestMain(m *testing.M) {
+	locktest.Overlap()
+	locktest.Main(m)
+}
+
+// face is a way to use a semaphore: as a goroutine, or by message.
+type face interface {
+	Acquire(ctx context.Context, n int, options ...lockkeeper.Option) error
+	TryAcquire(ctx context.Context, n int) error
+	Release(ctx context.Context, n int) error
+	ReleaseIfExists(ctx context.Context, n int) (bool, error)
+	TrySetPermits(ctx context.Context, n int, ttl time.Duration) (bool, error)
+	AddPermits(ctx context.Context, n int) error
+	Drain(ctx context.Context) (int, error)
+	Available(ctx context.Context) (int, error)
+}
+
+// eachFace runs a test by goroutine and by message.
+func eachFace(t *testing.T, test func(t *testing.T, s *locktest.Site, k locktest.Key, f face)) {
+	t.Helper()
+	for name, make := range map[string]func(s *locktest.Site, k locktest.Key) face{
+		"goroutine": func(s *locktest.Site, k locktest.Key) face { return s.Semaphore(k.LockName) },
+		"message": func(s *locktest.Site, k locktest.Key) face {
+			return &byMessage{s, &messages.Semaphore{Name: k.LockName}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, k := locktest.New(t, lockkeeper.Config{})
+			test(t, s, k, make(s, k))
+		})
+	}
+}
+
+// byMessage asks by message, from futures.
+type byMessage struct {
+	*locktest.Site
+	semaphore *messages.Semaphore
+}
+
+func (f *byMessage) ask(m any) (done bool, n int, err error) {
+	result, err := f.Actors.Root.RequestFuture(f.Guardian(), m, redistest.Limit).Result()
+	switch m := result.(type) {
+	case *messages.PermitsAcquired:
+		return true, int(m.Permits), err
+	case *messages.PermitsReleased:
+		return m.Released, 0, err
+	case *messages.PermitsChanged:
+		return m.Done, int(m.Permits), err
+	case *messages.PermitsRefused:
+		return false, 0, &lockkeeper.Error{Reason: m.Reason, Detail: m.Detail, Err: map[messages.Reason]error{
+			messages.Reason_REASON_HELD: lockkeeper.ErrHeld, messages.Reason_REASON_TIMED_OUT: lockkeeper.ErrTimeout,
+			messages.Reason_REASON_INVALID: lockkeeper.ErrInvalid, messages.Reason_REASON_REJECTED: lockkeeper.ErrRejected,
+		}[m.Reason]}
+	}
+	return false, 0, errors.Join(err, fmt.Errorf("the answer is %T", result))
+}
+
+func (f *byMessage) Acquire(_ context.Context, n int, options ...lockkeeper.Option) error {
+	m := &messages.AcquirePermits{Semaphore: f.semaphore, Permits: int32(n)}
+	if len(options) > 0 {
+		m.Wait = durationpb.New(10 * time.Millisecond)
+	}
+	_, got, err := f.ask(m)
+	if err == nil && got != n {
+		err = fmt.Errorf("got %d permits", got)
+	}
+	return err
+}
+
+func (f *byMessage) TryAcquire(context.Context, int) error {
+	_, _, err := f.ask(&messages.AcquirePermits{Semaphore: f.semaphore, Wait: durationpb.New(0)})
+	return err
+}
+
+func (f *byMessage) Release(_ context.Context, n int) error {
+	_, _, err := f.ask(&messages.ReleasePermits{Semaphore: f.semaphore, Permits: int32(n)})
+	return err
+}
+
+func (f *byMessage) ReleaseIfExists(_ context.Context, n int) (bool, error) {
+	done, _, err := f.ask(&messages.ReleasePermits{Semaphore: f.semaphore, Permits: int32(n), IfExists: true})
+	return done, err
+}
+
+func (f *byMessage) TrySetPermits(_ context.Context, n int, ttl time.Duration) (bool, error) {
+	m := &messages.TrySetPermits{Semaphore: f.semaphore, Permits: int32(n)}
+	if ttl != 0 {
+		m.Ttl = durationpb.New(ttl)
+	}
+	done, _, err := f.ask(m)
+	return done, err
+}
+
+func (f *byMessage) AddPermits(_ context.Context, n int) error {
+	_, _, err := f.ask(&messages.AddPermits{Semaphore: f.semaphore, Permits: int32(n)})
+	return err
+}
+
+func (f *byMessage) Drain(context.Context) (int, error) {
+	_, n, err := f.ask(&messages.DrainPermits{Semaphore: f.semaphore})
+	return n, err
+}
+
+func (f *byMessage) Available(context.Context) (int, error) {
+	_, n, err := f.ask(&messages.InspectPermits{Semaphore: f.semaphore})
+	return n, err
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// has checks how many permits are free.
+func has(t *testing.T, f face, want int) {
+	t.Helper()
+	if n, err := f.Available(locktest.Within(t)); n != want || err != nil {
+		t.Errorf("%d are free, %v; want %d", n, err, want)
+	}
+}
+
+// soon acquires on a goroutine.
+func soon(t *testing.T, f face, n int, options ...lockkeeper.Option) <-chan error {
+	t.Helper()
+	got, ctx := make(chan error, 1), locktest.Within(t)
+	go func() { got <- f.Acquire(ctx, n, options...) }()
+	return got
+}
+
+// listens waits until somebody waits for permits in vain, and hears of them.
+func listens(t *testing.T, k locktest.Key, processes int64) {
+	t.Helper()
+	redistest.Eventually(t, "a listener", func() bool { return k.Server.Subscribers(t, "redisson_sc:{"+k.LockName+"}") >= processes })
+}

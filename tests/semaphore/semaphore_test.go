@@ -1,0 +1,179 @@
+package semaphore_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// What Redisson's semaphore does, and its state in Redis, but for its flaws: a TTL lasts.
+func TestSemaphore(t *testing.T) {
+	eachFace(t, func(t *testing.T, _ *locktest.Site, k locktest.Key, f face) {
+		ctx := locktest.Within(t)
+		has(t, f, 0)
+		locktest.IsError(t, f.TryAcquire(ctx, 1), lockkeeper.ErrHeld)
+		if done, err := f.ReleaseIfExists(ctx, 2); done || err != nil || k.Exists(t) {
+			t.Errorf("released what is not there: %v, %v", done, err)
+		}
+		if done, err := f.TrySetPermits(ctx, 10, time.Hour); !done || err != nil {
+			t.Errorf("set: %v, %v", done, err)
+		}
+		if done, err := f.TrySetPermits(ctx, 15, 0); done || err != nil {
+			t.Errorf("set again: %v, %v", done, err)
+		}
+		ok(t, f.Acquire(ctx, 3))
+		has(t, f, 7)
+		if n, err := f.Drain(ctx); n != 7 || err != nil {
+			t.Errorf("drained %d, %v", n, err)
+		}
+		locktest.IsError(t, f.Acquire(ctx, 1, lockkeeper.WithWait(10*time.Millisecond)), lockkeeper.ErrTimeout)
+		ok(t, f.Release(ctx, 3))
+		if done, err := f.ReleaseIfExists(ctx, 7); !done || err != nil {
+			t.Errorf("released: %v, %v", done, err)
+		}
+		ok(t, f.AddPermits(ctx, -12))
+		has(t, f, -2)
+		if n, err := f.Drain(ctx); n != -2 || err != nil {
+			t.Errorf("drained %d, %v", n, err)
+		}
+		ok(t, f.AddPermits(ctx, 5))
+		ok(t, f.TryAcquire(ctx, 1))
+		if left := k.Number(t, "PTTL", k.LockName); left < 3000_000 || k.Do(t, "GET", k.LockName).Error() != nil {
+			t.Errorf("the semaphore ends in %d ms", left)
+		}
+		locktest.IsError(t, f.AddPermits(ctx, 1<<31-1), lockkeeper.ErrRejected)
+		_, err := f.TrySetPermits(ctx, -1, 0)
+		locktest.IsError(t, err, lockkeeper.ErrInvalid)
+		locktest.IsError(t, f.Release(ctx, -1), lockkeeper.ErrInvalid)
+	})
+}
+
+// Waiters are served in their order, whoever gives the permits back, and also one who wants many.
+func TestWaitersInOrder(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, locktest.NoPolling)
+	f, other := s.Semaphore(k.LockName), locktest.Open(t, k.Server.URL(), locktest.NoPolling).Semaphore(k.LockName)
+	ctx := locktest.Within(t)
+	k.Do(t, "SET", k.LockName, "5")
+	ok(t, f.Acquire(ctx, 3))
+	many := soon(t, f, 4)
+	listens(t, k, 1)
+	locktest.IsError(t, f.TryAcquire(ctx, 1), lockkeeper.ErrHeld)
+	one := soon(t, f, 1)
+	ok(t, f.Release(ctx, 1)) // here, but not enough
+	has(t, f, 3)
+	ok(t, other.Release(ctx, 1))
+	ok(t, locktest.Await(t, "four permits", many))
+	select {
+	case err := <-one:
+		t.Errorf("who came later was served: %v", err)
+	default:
+	}
+	k.Atomically(t, "redis.call('PUBLISH', ARGV[1], redis.call('INCRBY', KEYS[1], 1))", []string{k.LockName}, "redisson_sc:{"+k.LockName+"}") // as Redisson
+	ok(t, locktest.Await(t, "one permit", one))
+	has(t, f, 0)
+}
+
+// Never have more got in than there are permits, and none is lost, though processes compete.
+func TestProcessesCompete(t *testing.T) {
+	t.Parallel()
+	server := redistest.Shared(t)
+	k := locktest.NewKey(t, server)
+	k.Do(t, "SET", k.LockName, "4")
+	var inside, most atomic.Int64
+	var all sync.WaitGroup
+	for range 3 {
+		f := locktest.Open(t, server.URL(), lockkeeper.Config{}).Semaphore(k.LockName)
+		for i := range 12 {
+			all.Go(func() {
+				for range 20 {
+					n := 1 + i%2
+					if err := f.Acquire(locktest.Within(t), n); err != nil {
+						t.Error(err)
+						return
+					}
+					if now := inside.Add(int64(n)); now > most.Load() {
+						most.Store(now)
+					}
+					inside.Add(-int64(n))
+					if err := f.Release(locktest.Within(t), n); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	if n := k.Number(t, "GET", k.LockName); n != 4 || most.Load() > 4 {
+		t.Errorf("%d are free in the end, and up to %d were inside", n, most.Load())
+	}
+}
+
+// Within the hand-off limit, permits go from one to the next without Redis.
+func TestHandOverNeedsNoCommands(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.Alone(t, lockkeeper.Config{Watchdog: time.Hour, Poll: 10 * time.Minute, HandOffLimit: 10 * time.Minute})
+	p, named := s.Probe(t), &messages.Semaphore{Name: k.LockName}
+	p.Send(&messages.AcquirePermits{Semaphore: named})
+	listens(t, k, 1)
+	for range 99 {
+		p.Send(&messages.AcquirePermits{Semaphore: named})
+	}
+	locktest.Ask[*messages.PermitsChanged](t, p, &messages.InspectPermits{Semaphore: named})
+	k.Server.ResetStats(t)
+	for range 100 {
+		p.Send(&messages.ReleasePermits{Semaphore: named})
+	}
+	for range 100 {
+		locktest.Next[*messages.PermitsAcquired](t, p)
+		locktest.Next[*messages.PermitsReleased](t, p)
+	}
+	calls := k.Server.Calls(t)
+	if scripts := calls["evalsha"] + calls["eval"]; scripts > 0 {
+		t.Errorf("%d scripts for 100 grants", scripts)
+	}
+}
+
+// Who gives up, or dies, leaves nothing behind: no place in the queue, and no permit.
+func TestWhoLeavesTakesNothing(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	f, p := s.Semaphore(k.LockName), s.Probe(t)
+	k.Do(t, "SET", k.LockName, "1")
+	named := &messages.Semaphore{Name: k.LockName}
+	locktest.Ask[*messages.PermitsAcquired](t, p, &messages.AcquirePermits{Semaphore: named})
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := make(chan error, 1)
+	go func() { gone <- f.Acquire(ctx, 1) }()
+	p.Send(&messages.AcquirePermits{Semaphore: named})
+	listens(t, k, 1)
+	cancel()
+	locktest.IsError(t, locktest.Await(t, "the end", gone), context.Canceled)
+	p.Send(&messages.CancelPermits{Semaphore: named})
+	for range 2 { // in any order
+		switch m := (<-p.Mail).(type) {
+		case *messages.PermitsRefused:
+			if m.Reason != messages.Reason_REASON_CANCELLED {
+				t.Error(m)
+			}
+		case *messages.PermitsChanged:
+			if m.Permits != 1 {
+				t.Error(m)
+			}
+		default:
+			t.Error(m)
+		}
+	}
+	p.Send(&messages.AcquirePermits{Semaphore: named})
+	redistest.Eventually(t, "the waiter", func() bool { return f.TryAcquire(locktest.Within(t), 1) != nil })
+	p.Die()
+	ok(t, f.Release(locktest.Within(t), 1))
+	redistest.Eventually(t, "the permit to be free", func() bool { return k.Number(t, "GET", k.LockName) == 1 })
+}
