@@ -106,8 +106,10 @@ func TestPageSaysWhatRedisSays(t *testing.T) {
 	locktest.Acquire(t, there.Lock("waited"))
 	locktest.Acquire(t, there.ReadWriteLock("looked up").Read())
 	ctx, cancel := context.WithCancel(locktest.Within(t))
-	waits := locktest.AcquireSoon(ctx, here.Lock("waited"))
-	locktest.AwaitWaiters(t, here.Lock("waited"), 1)
+	waits, alsoWaits := locktest.AcquireSoon(ctx, here.Lock("waited")), locktest.AcquireSoon(ctx, here.Lock("waited"))
+	locktest.AwaitWaiters(t, here.Lock("waited"), 2)
+	channel := "redisson_lock__channel:{" + prefix + "waited}"
+	redistest.Eventually(t, "the subscription", func() bool { return server.Subscribers(t, channel) == 1 })
 
 	began := time.Now()
 	all := read(t, base+"data.json")
@@ -134,6 +136,9 @@ func TestPageSaysWhatRedisSays(t *testing.T) {
 		if renewed := time.Since(began).Milliseconds() + 11_000; l.Lease < ttl-renewed || l.Lease > ttl+renewed || l.Since.After(time.Now()) {
 			t.Errorf("the TTL of %s is %d ms, and the page has %d ms, since %v", l.Name, ttl, l.Lease, l.Since)
 		}
+		if waited := l.Name == "waited"; waited && (l.Waiters != 2 || l.Listeners != 1) || !waited && l.Waiters+l.Listeners > 0 {
+			t.Errorf("for %s there wait %d here, and %d processes", l.Name, l.Waiters, l.Listeners)
+		}
 		application := map[bool]string{true: "shop", false: "billing"}[w.owner == here]
 		if l.Process.PID != os.Getpid() || l.Process.Host != host || l.Process.Application != application {
 			t.Errorf("%s is held by %+v", l.Name, l.Process)
@@ -145,11 +150,12 @@ func TestPageSaysWhatRedisSays(t *testing.T) {
 	if len(all.Systems) != 2 || all.Systems[0].Application != "billing" || all.Systems[0].Client != there.ID() || !all.Systems[1].Here || all.Client != here.ID() {
 		t.Errorf("the Systems are %+v", all.Systems)
 	}
-	if all.Held != 2 || all.Waiters != 1 || !strings.Contains(page, "billing <small>on "+html.EscapeString(host)) {
+	if all.Held != 2 || all.Waiters != 2 || !strings.Contains(page, "billing <small>on "+html.EscapeString(host)) {
 		t.Errorf("%d held, %d waiting: %s", all.Held, all.Waiters, page)
 	}
 	cancel()
 	locktest.Ends(t, waits, context.Canceled)
+	locktest.Ends(t, alsoWaits, context.Canceled)
 }
 
 // Names and what Redis brings are text, on every page; and the link of a lock leads to it.
@@ -305,6 +311,14 @@ func TestJournalAndStory(t *testing.T) {
 	redistest.Eventually(t, "the loss", func() bool { d = read(t, base+"data.json"); return d.Counts.Losses == 1 })
 	if d.Counts.Grants != 1 || len(d.Events) != 1 || d.Events[0].Lock != "orders" {
 		t.Errorf("the journal has %+v, %+v", d.Counts, d.Events)
+	}
+	for range 25 {
+		locktest.Acquire(t, s.Lock("busy"))
+		locktest.ForceRelease(t, s.Lock("busy"), true)
+	}
+	redistest.Eventually(t, "the losses", func() bool { d = read(t, base+"data.json"); return d.Counts.Losses == 26 })
+	if busy := len(d.Events); busy != 21 || d.Events[20].Lock != "orders" {
+		t.Errorf("of a busy lock and another there are %d events", busy)
 	}
 	locktest.Stop(t, s)
 	locktest.Says(t, lines.String(), "lease lost", "orders")

@@ -20,8 +20,8 @@ const (
 	// those of one lock's changes, so that a busy lock does not drive out the others.
 	mostEvents  = 500
 	eventsOfOne = 20
-	// rateSpan is the number of looks over which a rate is measured.
-	rateSpan = 15
+	// rateSpan is the time over which a rate is measured, if there were two looks in it.
+	rateSpan = 30 * time.Second
 )
 
 // history is what the console has seen from one look to the next.
@@ -130,12 +130,12 @@ type rates struct {
 	Losses   float64 `json:"losses"`
 }
 
-// rates measures since the oldest of the last looks; nil at the first one.
+// rates measures since the oldest of the last looks, or since the last look; nil at the first one.
 func (h *history) rates(at time.Time, now counts) *rates {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.counted = append(h.counted, counted{at, now})
-	if len(h.counted) > rateSpan {
+	for len(h.counted) > 2 && at.Sub(h.counted[0].at) > rateSpan {
 		h.counted = slices.Delete(h.counted, 0, 1)
 	}
 	first := h.counted[0]
