@@ -88,6 +88,13 @@ mutants: redis ## Break the code in many places, one at a time: do the tests not
 	$(GO) run ./tests/mutants -pkg ./internal/lock -n $(or $(N),120) -seed $(or $(SEED),1)
 	$(GO) run ./tests/mutants -pkg ./scripts -n $(or $(N),80) -seed $(or $(SEED),1)
 
+.PHONY: release-check
+release-check: ## What those who import the modules get: documented packages, no replace in the library, and modules that build by themselves
+	@! grep -n '^replace' go.mod
+	@set -e; for p in $$($(ALONE) list ./... | grep -v -e /internal -e /tests); do \
+	  [ -n "$$($(ALONE) list -f '{{.Doc}}' $$p)" ] || { echo "$$p has no package comment"; exit 1; }; $(ALONE) doc -all $$p >/dev/null; done
+	@set -e; for m in . cmd/lockkeeper examples lockkeepertest; do (cd $$m && $(ALONE) build -o /dev/null ./... && $(ALONE) vet ./...); done
+
 .PHONY: fuzz
 fuzz: redis ## Fuzz whatever reads input, each target for a while: make fuzz TIME=1m
 	@set -e; for p in $$($(GO) list ./... ./cmd/lockkeeper); do for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
