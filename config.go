@@ -10,6 +10,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
@@ -91,6 +92,10 @@ type Config struct {
 	// instruments are used on a goroutine of their own and may block or panic; what is counted
 	// meanwhile is added later, except for values of histograms beyond 4096.
 	Meter metric.Meter
+	// Tracer makes spans of acquires, holds and releases, with those of the callers as parents;
+	// docs/operate.md lists them. Default: no spans. It runs on a goroutine of its own and may
+	// block or panic; up to 1024 spans wait for it, and further ones are dropped.
+	Tracer trace.Tracer
 	// Middleware handles the requests by message before their lock does, outermost first: for
 	// tracing, or to refuse requests. It sees no requests of goroutines, no timers and no
 	// replies of Redis. While it blocks, only further messages for the same lock wait. If it
@@ -189,7 +194,7 @@ func (c Config) actors(sharded, blind bool) actors.Config {
 			Watchdog: c.Watchdog, Renewal: c.Renewal, HandOffLimit: c.HandOffLimit, ForcedYield: yield, Poll: c.Poll,
 			CallTimeout: c.CallTimeout, QueueLimit: c.QueueLimit, Seed: rand.Uint64(), Replicated: c.Replicas > 0,
 		},
-		KeyPrefix: c.KeyPrefix, Sharded: sharded, WaiterTimeout: c.WaiterTimeout, Idle: c.Idle, Middleware: c.Middleware, Logger: c.Logger, Meter: c.Meter,
+		KeyPrefix: c.KeyPrefix, Sharded: sharded, WaiterTimeout: c.WaiterTimeout, Idle: c.Idle, Middleware: c.Middleware, Logger: c.Logger, Meter: c.Meter, Tracer: c.Tracer,
 		Record: c.record(), LongWait: c.LongWait, LongHold: c.LongHold, HoldStacks: c.HoldStacks,
 		Replicas: c.Replicas, ReplicaTimeout: c.ReplicaTimeout,
 	}

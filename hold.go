@@ -126,6 +126,17 @@ func (h *Hold) Stack() []uintptr {
 	return h.seldom.stack
 }
 
+// Parent implements actors.Holder; it is for the lock actor.
+func (h *Hold) Parent() context.Context { return h.parent }
+
+// releaser is a hold whose release has a span within another context.
+type releaser struct {
+	*Hold
+	within context.Context
+}
+
+func (r releaser) Parent() context.Context { return r.within }
+
 // LeaseAtRisk implements actors.Holder; it is for the lock actor.
 func (h *Hold) LeaseAtRisk(until lock.Instant, _ string) {
 	left := max(until-h.lock.runtime.Now(), 0)
@@ -223,6 +234,9 @@ func (h *Hold) Release(ctx context.Context) error {
 	}
 	call := h.lock.about(actors.OpRelease)
 	call.HoldID = h.id
+	if h.lock.runtime.Traces() {
+		call.Holder = releaser{h, ctx}
+	}
 	out, answered := h.lock.runtime.Do(ctx, call)
 	err := context.Cause(ctx)
 	switch {

@@ -47,7 +47,7 @@ type Call struct {
 	withdrawn atomic.Bool
 	// Owner makes an Acquire the re-entry of a hold that an earlier Call got.
 	Owner lock.Owner
-	// Holder is notified of what happens to the hold.
+	// Holder is notified of what happens to the hold. An OpRelease that is to have a span has one, too.
 	Holder Holder
 
 	// HoldID is the hold to release or to ensure; Within is how long it must stay valid.
@@ -61,7 +61,7 @@ type Call struct {
 	// goroutine.
 	future future
 	id     atomic.Uint64
-	// from is when an Acquire was asked for, and then when it was granted; the lock actor's.
+	// from is when an Acquire or a Release was asked for, and then when it was granted; the lock actor's.
 	from lock.Instant
 }
 
@@ -86,9 +86,18 @@ type Holder interface {
 	LeaseAtRisk(until lock.Instant, detail string)
 	// Stack returns the program counters of whoever took the lock; nil if they are not kept.
 	Stack() []uintptr
+	// Parent returns the context of the request, for its spans.
+	Parent() context.Context
 }
 
 func (call *Call) asked() Op { return call.Op }
+
+func (call *Call) parent() context.Context {
+	if call.Holder == nil {
+		return nil
+	}
+	return call.Holder.Parent()
+}
 
 func (call *Call) kind() messages.Kind { return kindOf(call) }
 
@@ -180,7 +189,10 @@ const longestDial = 5 * time.Second
 
 // Do submits a call and waits for its outcome; answered is false if ctx ends first.
 func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered bool) {
-	ended := ctx.Done()
+	ended, within := ctx.Done(), context.Background()
+	if r.Traces() {
+		within = ctx // the client may have spans of its own
+	}
 	call.lends = ended == nil
 	r.submit(call)
 	for {
@@ -188,7 +200,7 @@ func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered boo
 		if job == nil {
 			return out, answered
 		}
-		r.redis.RunHere(&job.call)
+		r.redis.RunHere(within, &job.call)
 		r.lenders.Add(-1)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
@@ -40,6 +41,8 @@ type Config struct {
 	HoldStacks bool
 	// Meter may be nil; then nothing is measured.
 	Meter metric.Meter
+	// Tracer may be nil; then no spans are made.
+	Tracer trace.Tracer
 }
 
 // Record is what a system says of its process; see protocol.Record.

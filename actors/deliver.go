@@ -42,13 +42,18 @@ func (r *Runtime) deliverSystem(pid *actor.PID, message any) (taken bool) {
 
 // forward hands on the message that an actor is handling, with its sender and headers.
 func (r *Runtime) forward(ctx actor.Context, pid *actor.PID) (taken bool) {
-	envelope := &actor.MessageEnvelope{Message: ctx.Message(), Sender: ctx.Sender()}
-	if header := ctx.MessageHeader(); header != nil {
+	return r.deliver(pid, envelope(ctx.Message(), ctx.Sender(), ctx.MessageHeader()))
+}
+
+// envelope has a message, its sender, and a copy of its header, which may be nil.
+func envelope(message any, sender *actor.PID, header actor.ReadonlyMessageHeader) *actor.MessageEnvelope {
+	e := &actor.MessageEnvelope{Message: message, Sender: sender}
+	if header != nil {
 		for _, key := range header.Keys() {
-			envelope.SetHeader(key, header.Get(key))
+			e.SetHeader(key, header.Get(key))
 		}
 	}
-	return r.deliver(pid, envelope)
+	return e
 }
 
 // answering is a mailbox, and the invoker behind it. It refuses the requests that its

@@ -68,12 +68,12 @@
 //	goroutines     up to 8 that stay for a second without work; they run mailboxes
 //	clocks         4; they send ticks to the lock actors that have asked for one
 //	beat           1; it makes the clocks read the time again when the machine wakes up
-//	host queues    up to 3; they run the host's log handler, meter and event subscribers
+//	host queues    up to 4; they run the host's log handler, meter, tracer and event subscribers
 //	redisio        up to 24 workers, with Replicas as many again (in a cluster up to 128), and 1 for
 //	               the pub/sub connection, with sharded pub/sub 1 and 1 for each master; the
 //	               client's own, which with Sentinel are 4 for each Sentinel
 //
-// Host code (middleware, log handler, meter, event-stream subscribers) may block or panic. It
+// Host code (middleware, log handler, meter, tracer, event-stream subscribers) may block or panic. It
 // runs where nothing waits for it, and after holders are notified.
 //
 // # Callers that are goroutines

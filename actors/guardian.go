@@ -58,7 +58,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 	case *actor.Terminated:
 		g.gone(m.Who)
 	case *admitted:
-		g.pass(ctx, m.message, m.sender, true)
+		g.pass(ctx, m.message, m.sender, m.header, true)
 		g.release(m.key)
 	case *drained:
 		g.release(m.key)
@@ -73,7 +73,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 		close(g.rt.stopped)
 	default:
 		if isRequest(m) {
-			g.pass(ctx, m, ctx.Sender(), false)
+			g.pass(ctx, m, ctx.Sender(), ctx.MessageHeader(), false)
 		} else if sender := ctx.Sender(); sender != nil {
 			g.rt.deliver(sender, &messages.Failed{
 				Reason: messages.Reason_REASON_INVALID, Detail: fmt.Sprintf("the guardian takes the requests of package messages, and not a %T", m),
@@ -84,7 +84,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 
 // pass hands a request to the actor of its lock; one that comes by message passes the
 // host's middleware before, if there is any.
-func (g *guardian) pass(ctx actor.Context, m any, sender *actor.PID, isAdmitted bool) {
+func (g *guardian) pass(ctx actor.Context, m any, sender *actor.PID, header actor.ReadonlyMessageHeader, isAdmitted bool) {
 	key, members, err := g.rt.check(m, sender)
 	if err != nil {
 		g.rt.refuse(m, sender, lock.Invalid, err.Error())
@@ -102,7 +102,10 @@ func (g *guardian) pass(ctx actor.Context, m any, sender *actor.PID, isAdmitted 
 	if s == nil || !s.gate.enter() {
 		s = g.spawn(ctx, key, kindOf(m), members)
 	}
-	if !g.rt.deliver(s.pid, &actor.MessageEnvelope{Message: m, Sender: sender}) {
+	if g.rt.cfg.Tracer == nil {
+		header = nil
+	}
+	if !g.rt.deliver(s.pid, envelope(m, sender, header)) {
 		g.rt.tooLate(m, sender) // somebody else has stopped it
 	}
 }

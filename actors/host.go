@@ -9,14 +9,14 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// host runs the code of the host program: its log handler, its meter, its subscribers to the
-// event stream. Each may block or panic, so it runs on a goroutine that does nothing else, and
+// host runs the code of the host program: its log handler, its meter, its tracer, its subscribers to
+// the event stream. Each may block or panic, so it runs on a goroutine that does nothing else, and
 // holders are notified of a loss before.
 type host struct {
 	actor  *actor.ActorSystem
 	logger *slog.Logger
 
-	logs, events, meter hostQueue
+	logs, events, meter, spans hostQueue
 }
 
 func newHost(system *actor.ActorSystem, logger *slog.Logger) *host {
@@ -46,6 +46,9 @@ func (h *host) logsDropped(n int, _ any) {
 func (h *host) publish(event any) {
 	h.events.add(func() { h.actor.EventStream.Publish(event) }, h.dropped("a subscriber of the event stream"))
 }
+
+// trace calls f, which makes a span.
+func (h *host) trace(f func()) { h.spans.add(f, h.dropped("the tracer")) }
 
 // measure calls f, which records a measurement.
 func (h *host) measure(f func()) { h.meter.add(f, h.dropped("the meter")) }
@@ -80,7 +83,7 @@ const closeGrace = time.Second
 func (h *host) drain() {
 	over := time.NewTimer(closeGrace)
 	defer over.Stop()
-	for _, l := range []*hostQueue{&h.meter, &h.events, &h.logs} { // the logs last: the others may add to them
+	for _, l := range []*hostQueue{&h.meter, &h.spans, &h.events, &h.logs} { // the logs last: the others may add to them
 		select {
 		case <-l.idle():
 		case <-over.C:

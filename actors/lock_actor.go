@@ -32,6 +32,7 @@ func (a *lockActor) Receive(ctx actor.Context) {
 	case *Call:
 		s.called(m)
 	case *replied:
+		s.noteReply(m.result)
 		stale := slices.ContainsFunc(m.busy, s.isStale)
 		if m.busy != nil {
 			s.busy = m.busy
@@ -50,9 +51,11 @@ func (a *lockActor) Receive(ctx actor.Context) {
 		}
 	case listening:
 		if s.relevant(m.channel) {
+			s.note(nil, "subscribed", "", "")
 			s.handle(m, func(l *lock.Lock, now lock.Instant) { l.Subscribed(now, m.term) })
 		}
 	case *transferred:
+		s.note(nil, "transferred", "", "")
 		s.handle(m, func(l *lock.Lock, now lock.Instant) { l.Transferred(now, m.transfer) })
 	case *messages.Acquire:
 		s.acquire(m, ctx.Sender())
@@ -117,7 +120,10 @@ func (s *lockState) called(call *Call) {
 			l.Acquire(now, req)
 		})
 	case OpRelease:
-		s.handle(call, func(l *lock.Lock, now lock.Instant) { l.Release(now, call.HoldID, 0, lock.Mode(call.Mode), call) })
+		s.handle(call, func(l *lock.Lock, now lock.Instant) {
+			call.from = now
+			l.Release(now, call.HoldID, 0, lock.Mode(call.Mode), call)
+		})
 	case OpCancel:
 		id := call.Target.id.Load()
 		s.handle(call, func(l *lock.Lock, now lock.Instant) { l.Cancel(now, id, 0, call) })
@@ -154,7 +160,7 @@ func requestOwner(named, sender *actor.PID) *actor.PID {
 }
 
 func (s *lockState) acquire(m *messages.Acquire, sender *actor.PID) {
-	by := &messageRequest{op: OpAcquire, lock: m.Lock, replyTo: sender}
+	by := &messageRequest{op: OpAcquire, lock: m.Lock, replyTo: sender, within: s.rt.parentIn(s.ctx.MessageHeader())}
 	if m.Lock.Kind == messages.Kind_KIND_MULTI {
 		_, by.members, _ = s.rt.named(m.Lock) // their order is this request's own
 	}
@@ -180,7 +186,7 @@ func (s *lockState) acquire(m *messages.Acquire, sender *actor.PID) {
 }
 
 func (s *lockState) release(m *messages.Release, sender *actor.PID) {
-	by := &messageRequest{op: OpRelease, lock: m.Lock, replyTo: sender}
+	by := &messageRequest{op: OpRelease, lock: m.Lock, replyTo: sender, within: s.rt.parentIn(s.ctx.MessageHeader())}
 	var id uint64
 	var owner lock.Owner
 	if m.HoldId != "" {
@@ -191,7 +197,10 @@ func (s *lockState) release(m *messages.Release, sender *actor.PID) {
 	if id == 0 && owner == 0 {
 		id = math.MaxUint64 // nobody's: the lock says so
 	}
-	s.handle(m, func(l *lock.Lock, now lock.Instant) { l.Release(now, id, owner, lock.Mode(m.Lock.Mode), by) })
+	s.handle(m, func(l *lock.Lock, now lock.Instant) {
+		by.from = now
+		l.Release(now, id, owner, lock.Mode(m.Lock.Mode), by)
+	})
 }
 
 // ticked handles the alarm.

@@ -46,6 +46,8 @@ type lockState struct {
 	inspections map[replier]struct{}
 	gauges      gauges
 	longs       longs
+	// events are the last ones, if there is a tracer.
+	events []event
 
 	// lender is the Call being handled, if its goroutine may be used for one command.
 	lender *Call
@@ -169,6 +171,7 @@ func (s *lockState) perform(e *lock.Effect) {
 		since := by.since()
 		by.answered(s, e.Answer)
 		s.rt.metrics.answered(by, e.Answer, since, s.now)
+		s.traceAnswer(by, e.Answer, since)
 		if e.Answer.Kind == lock.ForceReleased && e.Answer.Count > 0 {
 			s.warnSharers()
 		}
@@ -176,14 +179,17 @@ func (s *lockState) perform(e *lock.Effect) {
 		e.Ref.(replier).lost(s, e.Answer)
 		s.rt.metrics.lost(e.Ref.(replier), e.Answer.Reason)
 		s.logLoss(e)
+		s.note(e.Ref.(replier), "lost", reasonAttribute, reasonWord(e.Answer.Reason))
 	case lock.TellAtRisk:
 		e.Ref.(replier).atRisk(s, e.Answer)
 		s.rt.metrics.atRisk(e.Ref.(replier))
+		s.note(e.Ref.(replier), "at_risk", "", "")
 		s.rt.host.warn("lease at risk", append(s.describe(e.Ref.(replier), e.Term, s.now), "left", rounded(e.Answer.Until-s.now), "detail", e.Answer.Detail)...)
 	case lock.HoldEnded:
 		by := e.Ref.(replier)
 		by.over(s)
 		s.rt.metrics.held(by, s.now-by.since())
+		s.traceHold(by)
 	case lock.Subscribe:
 		s.listen(e.Term)
 	case lock.Unsubscribe:

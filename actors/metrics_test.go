@@ -25,7 +25,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	var documented string
 	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, "| `lockkeeper.") {
+		if strings.HasPrefix(line, "| `lockkeeper.") && strings.Count(line, "|") == 6 { // unlike the spans
 			documented += line
 		}
 	}

@@ -32,6 +32,7 @@ type admitted struct {
 	key     lockKey
 	message any
 	sender  *actor.PID
+	header  actor.ReadonlyMessageHeader
 }
 
 // drained says to the guardian that a middlewareActor may have handled all that was sent to it.
@@ -140,7 +141,7 @@ func (f *middlewareActor) Receive(ctx actor.Context) {
 		return
 	}
 	f.passed = true
-	if !f.rt.deliver(f.rt.guardian, &admitted{key: f.key, message: m, sender: ctx.Sender()}) {
+	if !f.rt.deliver(f.rt.guardian, &admitted{key: f.key, message: m, sender: ctx.Sender(), header: ctx.MessageHeader()}) {
 		f.rt.tooLate(m, ctx.Sender())
 	}
 }

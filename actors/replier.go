@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"strconv"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 
 // replier is whoever made a request; to package lock it is the Ref of requests and answers.
 type replier interface {
+	// parent is the context with the span that its spans belong to; nil if it has no spans.
+	parent() context.Context
 	// asked is what was requested, of a lock of that kind.
 	asked() Op
 	kind() messages.Kind
@@ -41,6 +44,8 @@ type messageRequest struct {
 	owner *owner
 	// from is when an Acquire was asked for, and then when it was granted.
 	from lock.Instant
+	// within is its parent.
+	within context.Context
 }
 
 func (l *messageRequest) asked() Op { return l.op }
@@ -55,6 +60,8 @@ func (l *messageRequest) ownerPID() *actor.PID {
 	}
 	return l.owner.pid
 }
+
+func (l *messageRequest) parent() context.Context { return l.within }
 
 func (l *messageRequest) kind() messages.Kind { return l.lock.GetKind() }
 

@@ -10,6 +10,9 @@ import (
 
 // send has a command of the lock run in Redis; the reply comes back as a message.
 func (s *lockState) send(command lock.Command) {
+	if command.Kind == lock.Acquire || command.Kind == lock.SyncQueue {
+		s.note(nil, "tried", "", "")
+	}
 	if command.Kind == lock.Acquire {
 		s.staleSignals = nil
 	}

@@ -16,7 +16,7 @@ func TestCallGoesAlong(t *testing.T) {
 	order := lua("return redis.call('INCR', KEYS[1])", number)
 	for name, next := range map[string]func(r *Redis, c Call){
 		"a worker":   func(r *Redis, c Call) { r.Run(c) },
-		"its caller": func(r *Redis, c Call) { r.RunHere(&c) },
+		"its caller": func(r *Redis, c Call) { r.RunHere(context.Background(), &c) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -97,7 +97,7 @@ func TestWhatGoesAlongHoldsNobodyUp(t *testing.T) {
 	c := counted(in, hash, 1, soon())
 	redistest.Eventually(t, "a pipeline", func() bool {
 		r.RunAlong(counted(in, hash, 0, c.Deadline.Add(time.Minute)))
-		r.RunHere(&c)
+		r.RunHere(context.Background(), &c)
 		return !client.until.IsZero()
 	})
 	if client.until != c.Deadline {

@@ -2,6 +2,7 @@ package redisio
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -219,7 +220,7 @@ func (p *pool) run(batch []Call) {
 	}
 	if len(live) < 2 {
 		for i := range live {
-			p.runOne(&live[i])
+			p.runOne(context.Background(), &live[i])
 		}
 		return
 	}
@@ -251,15 +252,16 @@ func (p *pool) send(ctx *until, calls []Call) (results []rueidis.RedisResult, un
 }
 
 // runOne sends one call, and delivers the reply.
-func (p *pool) runOne(c *Call) {
+func (p *pool) runOne(within context.Context, c *Call) {
 	cuts := p.cuts.Load()
-	result, unconfirmed := p.ask(c)
+	result, unconfirmed := p.ask(within, c)
 	p.deliver(c, result, unconfirmed, cuts)
 }
 
 // ask sends one call, and waits for the reply.
-func (p *pool) ask(c *Call) (result rueidis.RedisResult, unconfirmed *Error) {
+func (p *pool) ask(within context.Context, c *Call) (result rueidis.RedisResult, unconfirmed *Error) {
 	ctx := newUntil(c.Deadline)
+	ctx.Context = within
 	defer ctx.forget()
 	began := p.watch.began()
 	result, unconfirmed = p.sendOne(ctx, c, (*Call).command)
@@ -317,7 +319,7 @@ func (p *pool) deliver(c *Call, result rueidis.RedisResult, unconfirmed *Error, 
 func (p *pool) rest(c *Call) Reply {
 	rest := c.Rest(c)
 	rest.Deadline, rest.Confirm = c.Deadline, c.Confirm
-	result, unconfirmed := p.ask(&rest)
+	result, unconfirmed := p.ask(context.Background(), &rest)
 	reply := rest.read(result)
 	reply.Unconfirmed = unconfirmed
 	if reply.Err != nil {

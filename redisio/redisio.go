@@ -9,6 +9,7 @@
 package redisio
 
 import (
+	"context"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -58,15 +59,16 @@ func (r *Redis) Cluster() bool { return r.client.Mode() == rueidis.ClientModeClu
 // Run takes a call and returns at once. Its reply is delivered exactly once.
 func (r *Redis) Run(c Call) { r.pool.submit(c) }
 
-// RunHere runs a call on the caller's goroutine, and returns after its reply.
-func (r *Redis) RunHere(c *Call) {
+// RunHere runs a call on the caller's goroutine, and returns after its reply. The client gets the
+// values of a context, such as a span; the context's end does not end the call.
+func (r *Redis) RunHere(within context.Context, c *Call) {
 	r.pool.fit(c)
 	switch {
 	case c.tooLate(time.Now()):
 	case r.pool.along.Load() != nil:
 		r.pool.runWithAlong(c)
 	default:
-		r.pool.runOne(c)
+		r.pool.runOne(within, c)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// until is a context that ends at a point in time. rueidis asks for the end of nearly
+// until is a context with the values of another that ends at a point in time. rueidis asks for the end of nearly
 // every call, and seldom for a channel: only then is there one, and a timer.
 type until struct {
 	context.Context

@@ -83,7 +83,7 @@ func TestRecordIsWrittenWithAnotherCall(t *testing.T) {
 	redistest.Eventually(t, "two calls in one pipeline", func() bool {
 		call := protocol.SystemInspect("", uuid.NewString(), time.Now().Add(redistest.Limit))
 		call.To = receive(func(uint64, redisio.Reply) {})
-		redis.RunHere(&call)
+		redis.RunHere(t.Context(), &call)
 		return client.two.Load()
 	})
 }

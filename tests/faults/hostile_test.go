@@ -14,6 +14,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/trace"
+	nospans "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
@@ -68,6 +70,16 @@ type counter struct {
 
 func (c counter) Add(context.Context, int64, ...metric.AddOption) { c.commit() }
 
+type tracer struct {
+	nospans.Tracer
+	*misdeed
+}
+
+func (t tracer) Start(ctx context.Context, _ string, _ ...trace.SpanStartOption) (context.Context, trace.Span) {
+	t.commit()
+	return ctx, nospans.Span{}
+}
+
 // hostile is a site whose host misbehaves in one way.
 type hostile struct {
 	*locktest.Remote
@@ -92,6 +104,8 @@ func newHostile(t *testing.T, who string, blocks bool) *hostile {
 		logger = slog.New(logHandler{misdeed: h.misdeed})
 	case "meter":
 		cfg.Meter = meter{misdeed: h.misdeed}
+	case "tracer":
+		cfg.Tracer = tracer{misdeed: h.misdeed}
 	case "at-risk function":
 		h.options = []lockkeeper.Option{lockkeeper.WithAtRisk(func(time.Duration) { h.commit() })}
 	case "middleware":
@@ -122,7 +136,7 @@ func newHostile(t *testing.T, who string, blocks bool) *hostile {
 // Whatever the host does in its callbacks: who has lost a lock is told, locks are taken
 // and given back, and Close returns.
 func TestHostileHost(t *testing.T) {
-	for _, who := range []string{"logger", "meter", "event stream", "at-risk function", "middleware"} {
+	for _, who := range []string{"logger", "meter", "tracer", "event stream", "at-risk function", "middleware"} {
 		for how, blocks := range map[string]bool{"blocks": true, "panics": false} {
 			t.Run(who+" "+how, func(t *testing.T) {
 				t.Parallel()

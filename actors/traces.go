@@ -1,0 +1,148 @@
+package actors
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// Spans are made when what they tell of is over, with the times as they were, on a queue of the
+// host's: the tracer is the host's code, and so may be the context that has the parent.
+
+// event is something that happened to a lock.
+type event struct {
+	at   lock.Instant
+	name string
+	// of is the holder whom it concerns; nil for all who wait for the lock.
+	of        replier
+	attribute attribute.KeyValue
+}
+
+// mostEvents is how many of the last events of a lock are remembered for its spans.
+const mostEvents = 32
+
+// note remembers an event, if there is a tracer. A key of "" is no attribute.
+func (s *lockState) note(of replier, name, key, value string) {
+	if s.rt.cfg.Tracer == nil {
+		return
+	}
+	if len(s.events) == mostEvents {
+		s.events = append(s.events[:0], s.events[1:]...)
+	}
+	s.events = append(s.events, event{s.rt.Now(), name, of, attribute.String(key, value)})
+}
+
+// noteReply remembers what Redis has said to a try.
+func (s *lockState) noteReply(r lock.Result) {
+	if s.rt.cfg.Tracer == nil {
+		return
+	}
+	switch r.Outcome {
+	case lock.Refused:
+		s.note(nil, "held", "lockkeeper.owner", r.Holder)
+	case lock.Failed:
+		s.note(nil, "failed", "lockkeeper.error", r.Err.Error())
+	}
+}
+
+// traceAnswer makes the span of a request that has its answer.
+func (s *lockState) traceAnswer(by replier, a lock.Answer, since lock.Instant) {
+	if s.rt.cfg.Tracer == nil {
+		return
+	}
+	var result event
+	var failure string
+	switch a.Kind {
+	case lock.Granted:
+		result = event{name: "granted", attribute: attribute.String(wayAttribute, wayOf(a))}
+	case lock.NotGranted, lock.NotFreed:
+		result, failure = event{name: "refused", attribute: attribute.String(reasonAttribute, reasonWord(a.Reason))}, a.Detail
+	case lock.Freed:
+		result = event{name: "released"}
+	default:
+		return
+	}
+	result.at = s.rt.Now()
+	if a.Kind == lock.Freed || a.Kind == lock.NotFreed {
+		s.span("lockkeeper.release", by, []event{result}, since, failure)
+		return
+	}
+	events := s.since(since, nil)
+	if a.HandedOn || a.Transferred || slices.ContainsFunc(events, func(e event) bool { return e.name == "held" }) {
+		events = append([]event{{at: since, name: "queued"}}, events...)
+	}
+	s.span("lockkeeper.acquire", by, append(events, result), since, failure)
+}
+
+// traceHold makes the span of a hold that has ended.
+func (s *lockState) traceHold(by replier) {
+	if s.rt.cfg.Tracer == nil {
+		return
+	}
+	events, failure := s.since(by.since(), by), ""
+	for _, e := range events {
+		if e.name == "lost" {
+			failure = e.attribute.Value.AsString()
+		}
+	}
+	s.span("lockkeeper.hold", by, events, by.since(), failure)
+}
+
+// since are the events after a time that concern a holder, or those who wait.
+func (s *lockState) since(at lock.Instant, of replier) (events []event) {
+	for _, e := range s.events {
+		if e.at >= at && e.of == of {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// span has a span made, from a time until now, unless the request has no parent. It has failed if
+// there is a failure.
+func (s *lockState) span(name string, by replier, events []event, from lock.Instant, failure string) {
+	parent := by.parent()
+	if parent == nil {
+		return
+	}
+	attributes := []attribute.KeyValue{attribute.String("lockkeeper.lock", s.label), attribute.String(kindAttribute, by.kind().LogValue().String())}
+	now, end := s.rt.Now(), time.Now()
+	wall := func(at lock.Instant) trace.SpanEventOption { return trace.WithTimestamp(end.Add(at - now)) }
+	s.rt.host.trace(func() {
+		_, span := s.rt.cfg.Tracer.Start(parent, name, wall(from), trace.WithAttributes(attributes...))
+		for _, e := range events {
+			options := []trace.EventOption{wall(e.at)}
+			if e.attribute.Valid() {
+				options = append(options, trace.WithAttributes(e.attribute))
+			}
+			span.AddEvent(e.name, options...)
+		}
+		if failure != "" {
+			span.SetStatus(codes.Error, failure)
+		}
+		span.End(trace.WithTimestamp(end))
+	})
+}
+
+// parentIn is the context of the span that a message's header names, by the W3C's Trace Context;
+// nil without a tracer.
+func (r *Runtime) parentIn(header actor.ReadonlyMessageHeader) context.Context {
+	switch {
+	case r.cfg.Tracer == nil:
+		return nil
+	case header == nil:
+		return context.Background()
+	}
+	return propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier(header.ToMap()))
+}
+
+// Traces reports whether spans are made.
+func (r *Runtime) Traces() bool { return r.cfg.Tracer != nil }

@@ -1,0 +1,154 @@
+package monitoring_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/redis/rueidis"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// client keeps the spans in whose contexts its commands are sent.
+type client struct {
+	rueidis.Client
+	within chan trace.SpanContext
+}
+
+func (c *client) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		c.within <- span
+	}
+	return c.Client.Do(ctx, cmd)
+}
+
+// traced is a System whose spans a test reads.
+type traced struct {
+	*locktest.Site
+	spans  *tracetest.SpanRecorder
+	tracer trace.Tracer
+	within chan trace.SpanContext
+}
+
+func newTraced(t *testing.T, url string) traced {
+	recorder := tracetest.NewSpanRecorder()
+	tracer := sdk.NewTracerProvider(sdk.WithSpanProcessor(recorder)).Tracer("lockkeeper")
+	inner, err := lockkeeper.Connect(url)
+	c := &client{Client: inner, within: make(chan trace.SpanContext, 100)}
+	cfg := locktest.NoPolling
+	cfg.Tracer = tracer
+	return traced{locktest.OpenWith(t, c, err, cfg), recorder, tracer, c.within}
+}
+
+// span waits for a span of that name in a caller's span. The events are its own, with the values of
+// their attributes.
+func (s traced) span(t *testing.T, name string, parent trace.Span) (span sdk.ReadOnlySpan, events []string) {
+	t.Helper()
+	redistest.Eventually(t, "a span "+name, func() bool {
+		for _, one := range s.spans.Ended() {
+			if one.Name() == name && one.Parent().SpanID() == parent.SpanContext().SpanID() {
+				span = one
+			}
+		}
+		return span != nil
+	})
+	if span.SpanContext().TraceID() != parent.SpanContext().TraceID() {
+		t.Errorf("%s is in another trace", name)
+	}
+	last := span.StartTime()
+	for _, e := range span.Events() {
+		text := e.Name
+		for _, a := range e.Attributes {
+			text += " " + a.Value.Emit()
+		}
+		events = append(events, text)
+		if e.Time.Before(last) || e.Time.After(span.EndTime()) {
+			t.Errorf("%s: %s is not in its time", name, e.Name)
+		}
+		last = e.Time
+	}
+	return span, events
+}
+
+// A caller's spans show what its requests waited for, and until when it had the lock.
+func TestTraces(t *testing.T) {
+	other, k := locktest.Alone(t, locktest.NoPolling)
+	s := newTraced(t, k.Server.URL())
+	first := locktest.Acquire(t, other.Lock(k.LockName))
+	owner := k.HeldBy(t, other, "1")
+	ctx, caller := s.tracer.Start(t.Context(), "caller")
+	granted := locktest.AcquireSoon(ctx, s.Lock(k.LockName))
+	k.AwaitListener(t)
+	locktest.Release(t, first)
+	hold := locktest.Got(t, granted).Hold
+	ctx, second := s.tracer.Start(t.Context(), "another caller")
+	if err := hold.Release(ctx); err != nil {
+		t.Fatal(err)
+	}
+
+	acquire, events := s.span(t, "lockkeeper.acquire", caller)
+	for _, want := range []string{"queued", "tried", "held " + owner, "subscribed"} {
+		if !slices.Contains(events, want) {
+			t.Errorf("the events of the acquire are %q, without %q", events, want)
+		}
+	}
+	if last := events[len(events)-1]; last != "granted transfer" && last != "granted redis" { // now and then it is freed instead
+		t.Errorf("the last event of the acquire is %q", last)
+	}
+	if got := fmt.Sprint(acquire.Attributes()[0].Value.AsString(), acquire.Attributes()[1].Value.AsString(), acquire.Status().Code); got != fmt.Sprint(k.LockName, "plain", codes.Unset) {
+		t.Errorf("the acquire is of %s", got)
+	}
+	held, _ := s.span(t, "lockkeeper.hold", caller)
+	if release, events := s.span(t, "lockkeeper.release", second); !slices.Equal(events, []string{"released"}) || held.EndTime().Before(acquire.EndTime()) || release.StartTime().After(release.EndTime()) {
+		t.Errorf("the release: %q; the hold: %v to %v", events, held.StartTime(), held.EndTime())
+	}
+	ctx, caller = s.tracer.Start(context.WithoutCancel(t.Context()), "caller")
+	lent, err := s.Lock(k.LockName).Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	locktest.Release(t, lent)
+	if got := <-s.within; got.SpanID() != caller.SpanContext().SpanID() {
+		t.Error("the client got another context than the caller's")
+	}
+}
+
+// A request by message belongs to the span in its header; a refusal is an error, and so is a loss.
+func TestTracesByMessage(t *testing.T) {
+	k := locktest.NewKey(t, redistest.Shared(t))
+	s := newTraced(t, k.Server.URL())
+	holder, stranger := s.Probe(t), s.Probe(t)
+	send := func(p *locktest.Probe, m any) trace.Span {
+		ctx, caller := s.tracer.Start(t.Context(), "caller")
+		header := propagation.MapCarrier{}
+		propagation.TraceContext{}.Inject(ctx, header)
+		s.Actors.Root.Send(s.Guardian(), &actor.MessageEnvelope{Message: m, Sender: p.Pid, Header: map[string]string(header)})
+		return caller
+	}
+	caller := send(holder, &messages.Acquire{Lock: k.Message()})
+	locktest.Next[*messages.Acquired](t, holder)
+	if _, events := s.span(t, "lockkeeper.acquire", caller); !slices.Equal(events, []string{"tried", "granted redis"}) {
+		t.Errorf("the events of the acquire are %q", events)
+	}
+	refused := send(stranger, &messages.Release{Lock: k.Message()})
+	locktest.Next[*messages.NotReleased](t, stranger)
+	if span, events := s.span(t, "lockkeeper.release", refused); span.Status().Code != codes.Error || !slices.Equal(events, []string{"refused not_held"}) {
+		t.Errorf("the release that was refused: %v %q", span.Status(), events)
+	}
+	locktest.ForceRelease(t, s.Lock(k.LockName), true)
+	locktest.Next[*messages.LeaseLost](t, holder)
+	if span, events := s.span(t, "lockkeeper.hold", caller); span.Status().Code != codes.Error || !slices.Equal(events, []string{"lost forced"}) {
+		t.Errorf("the hold that was lost: %v %q", span.Status(), events)
+	}
+}
