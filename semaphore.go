@@ -116,23 +116,25 @@ func (s *Semaphore) Available(ctx context.Context) (n int, err error) {
 
 // ask has a request carried out.
 func (s *Semaphore) ask(ctx context.Context, op string, q actors.PermitRequest) (permit.Answer, error) {
-	q.Name = s.Name()
+	if s == nil {
+		return permit.Answer{}, invalid(op, "", errors.New("the semaphore is nil"))
+	}
+	q.Name = s.name
+	return askPermits(ctx, s.runtime, op, q)
+}
+
+// askPermits has a request about a semaphore or a latch carried out.
+func askPermits(ctx context.Context, runtime *actors.Runtime, op string, q actors.PermitRequest) (permit.Answer, error) {
 	if ctx.Err() != nil && q.Op != actors.PermitRelease {
 		return permit.Answer{}, ended(ctx, op, q.Name, "")
 	}
-	err := q.Check()
-	switch {
-	case s == nil:
-		err = errors.New("the semaphore is nil")
-	case s.runtime == nil:
-		err = errors.New("the System of the semaphore is nil: From gives nil where no New has succeeded")
-	case err == nil:
-		err = s.runtime.CheckName(q.Name)
+	if runtime == nil {
+		return permit.Answer{}, invalid(op, q.Name, errors.New("the System is nil: From gives nil where no New has succeeded"))
 	}
-	if err != nil {
+	if err := runtime.CheckPermits(&q); err != nil {
 		return permit.Answer{}, invalid(op, q.Name, err)
 	}
-	a, answered := s.runtime.AskPermits(ctx, q)
+	a, answered := runtime.AskPermits(ctx, q)
 	switch {
 	case !answered, a.Kind == permit.Refused && a.Reason == lock.CancelledByRequest:
 		return permit.Answer{}, ended(ctx, op, q.Name, a.Detail)

@@ -6,7 +6,7 @@
 //	├── subscriber      one; owns the pub/sub connection, hears of releases and transfers
 //	├── lock actor      one per key in Redis that is in use
 //	├── lock actor
-//	├── permit actor    one per semaphore that is in use
+//	├── permit actor    one per semaphore, and one per latch, that is in use
 //	└── …
 //	middleware actor    one per lock, if Config.Middleware is set; a child of the root
 //

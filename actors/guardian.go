@@ -112,7 +112,7 @@ func (g *guardian) pass(ctx actor.Context, m any, sender *actor.PID, header acto
 
 // newState is the state of a new actor for a key.
 func (r *Runtime) newState(key lockKey, kind messages.Kind, members *Members) *child {
-	if key.made == ofSemaphore {
+	if key.made == ofSemaphore || key.made == ofLatch {
 		return &newPermitState(r, key).child
 	}
 	return &newLockState(r, key, kind, members).child

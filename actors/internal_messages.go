@@ -111,7 +111,7 @@ func frees(m any) bool {
 	switch m := m.(type) {
 	case *messages.Release, *messages.Cancel:
 		return true
-	case *messages.ReleasePermits, *messages.CancelPermits:
+	case *messages.ReleasePermits, *messages.CancelPermits, *messages.CountDown, *messages.CancelAwait:
 		return true
 	case *Call:
 		return m.Op == OpRelease || m.Op == OpCancel
@@ -126,7 +126,8 @@ func isRequest(m any) bool {
 	switch m.(type) {
 	case *Call, *messages.Acquire, *messages.Release, *messages.Cancel, *messages.ForceRelease, *messages.Inspect,
 		*PermitCall, *messages.AcquirePermits, *messages.ReleasePermits, *messages.CancelPermits, *messages.TrySetPermits, *messages.AddPermits,
-		*messages.DrainPermits, *messages.InspectPermits:
+		*messages.DrainPermits, *messages.InspectPermits,
+		*messages.AwaitLatch, *messages.CountDown, *messages.CancelAwait, *messages.TrySetCount, *messages.InspectLatch:
 		return true
 	}
 	return false

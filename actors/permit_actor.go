@@ -10,7 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/permit"
 )
 
-// permitState is the state of the actor of a semaphore; see child.
+// permitState is the state of the actor of a semaphore or a latch; see child.
 type permitState struct {
 	child
 	backend *backend.Semaphore
@@ -29,8 +29,11 @@ type permitState struct {
 func newPermitState(rt *Runtime, key lockKey) *permitState {
 	s := &permitState{}
 	s.child = rt.newChild(key, s)
-	s.backend = backend.NewSemaphore(rt.server, key.name, rt.id, s)
 	pool := permit.New(&rt.cfg.Config)
+	if s.backend = backend.NewSemaphore(rt.server, key.name, rt.id, s); key.made == ofLatch {
+		pool = permit.NewLatch(&rt.cfg.Config)
+		s.backend = backend.NewLatch(rt.server, key.name, rt.id, s)
+	}
 	s.pool = &pool
 	return s
 }
@@ -119,13 +122,17 @@ func (s *permitState) receive(m any, sender *actor.PID) {
 func (s *permitState) requested(m any, q *PermitRequest, by permitReplier, req permit.Request, target uint64) {
 	req.N, req.Try, req.Ref = q.N, q.Try, by
 	s.handle(m, func(p *permit.Pool, now lock.Instant) {
-		switch q.Op {
-		case PermitAcquire:
-			req.Deadline = deadline(now, q.Wait)
+		req.Deadline = deadline(now, q.Wait)
+		switch {
+		case q.Op == PermitAcquire && q.Latch:
+			p.Wait(now, req)
+		case q.Op == PermitAcquire:
 			p.Acquire(now, req)
-		case PermitRelease:
+		case q.Op == PermitRelease && q.Latch:
+			p.CountDown(now, q.ID, by)
+		case q.Op == PermitRelease:
 			p.Release(now, q.N, q.IfExists, by)
-		case PermitCancel:
+		case q.Op == PermitCancel:
 			p.Cancel(now, target, req.Owner, by)
 		default:
 			p.Change(now, permit.Change{Kind: changes[q.Op], N: q.N, TTL: q.TTL, Ref: by})
@@ -191,6 +198,10 @@ func (s *permitState) perform(e *permit.Effect) {
 		s.rt.deliver(s.rt.subscriber, &unsubscribe{state: &s.child, channel: s.backend.Channel()})
 	case permit.Forgotten:
 		s.rt.server.LeaveToExpire(s.rt.Now() + MaxLease)
+		if s.key.made == ofLatch {
+			s.rt.host.error("count-downs may be missing", "latch", s.label, "detail", e.Answer.Detail)
+			return
+		}
 		s.rt.host.error("permits may stay taken though nobody has them", "semaphore", s.label, "detail", e.Answer.Detail)
 	}
 }

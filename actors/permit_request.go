@@ -16,10 +16,11 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// PermitOp is what is asked of a semaphore.
+// PermitOp is what is asked of a semaphore or a latch.
 type PermitOp uint8
 
-// The operations.
+// The operations. On a latch, PermitAcquire waits until it is open, PermitRelease counts down, and
+// PermitSet sets the count.
 const (
 	PermitAcquire PermitOp = iota
 	PermitRelease
@@ -30,10 +31,11 @@ const (
 	PermitInspect
 )
 
-// PermitRequest is a request about a semaphore.
+// PermitRequest is a request about a semaphore, or about a latch.
 type PermitRequest struct {
-	Op   PermitOp
-	Name string
+	Op    PermitOp
+	Latch bool
+	Name  string
 	// N is how many permits. TTL is that of a semaphore that is made, and Wait bounds the wait for
 	// permits; each is 0 for none. Try tries once and does not wait.
 	N         int
@@ -41,15 +43,36 @@ type PermitRequest struct {
 	Try       bool
 	// IfExists makes no semaphore.
 	IfExists bool
+	// ID is that of a count-down, if it has one.
+	ID string
 }
+
+// key finds the actor.
+func (q *PermitRequest) key() lockKey {
+	if q.Latch {
+		return lockKey{name: q.Name, made: ofLatch}
+	}
+	return lockKey{name: q.Name, made: ofSemaphore}
+}
+
+// The limits of a request about a latch. Lua's numbers are exact up to 2^53.
+const (
+	mostCount = 1_000_000_000_000
+	// mostID is in bytes.
+	mostID = 512
+)
 
 // Check returns an error if a request is not valid.
 func (q *PermitRequest) Check() error {
 	const most = math.MaxInt32 // Redisson's limit
 	switch {
-	case q.Op <= PermitRelease && (q.N < 1 || q.N > most):
+	case q.Latch && q.Op == PermitSet && (q.N < 1 || q.N > mostCount):
+		return fmt.Errorf("the count is %d, and must be between 1 and %d", q.N, mostCount)
+	case len(q.ID) > mostID:
+		return fmt.Errorf("the id has %d bytes, and %d are allowed", len(q.ID), mostID)
+	case q.Op <= PermitRelease && !q.Latch && (q.N < 1 || q.N > most):
 		return fmt.Errorf("%d permits: a request is for 1 to %d", q.N, most)
-	case q.Op == PermitSet && (q.N < 0 || q.N > most):
+	case q.Op == PermitSet && !q.Latch && (q.N < 0 || q.N > most):
 		return fmt.Errorf("%d permits: a semaphore has 0 to %d", q.N, most)
 	case q.Op == PermitAdd && (q.N < -most || q.N > most):
 		return fmt.Errorf("%d more permits: at most %d can be added or taken away", q.N, most)
@@ -99,7 +122,7 @@ func (r *Runtime) AskPermits(ctx context.Context, q PermitRequest) (a permit.Ans
 	}
 	if q.Op == PermitAcquire {
 		call.withdrawn.Store(true) // in case the cancel overtakes the acquire
-		r.submitPermits(&PermitCall{PermitRequest: PermitRequest{Op: PermitCancel, Name: q.Name}, target: call, answer: make(chan permit.Answer, 1)})
+		r.submitPermits(&PermitCall{PermitRequest: PermitRequest{Op: PermitCancel, Latch: q.Latch, Name: q.Name}, target: call, answer: make(chan permit.Answer, 1)})
 	}
 	if call.ended.CompareAndSwap(false, true) {
 		return permit.Answer{}, false
@@ -108,7 +131,7 @@ func (r *Runtime) AskPermits(ctx context.Context, q PermitRequest) (a permit.Ans
 }
 
 func (r *Runtime) submitPermits(call *PermitCall) {
-	if c := r.table.get(lockKey{name: call.Name, made: ofSemaphore}); c != nil && c.gate.enter() {
+	if c := r.table.get(call.key()); c != nil && c.gate.enter() {
 		c.process.SendUserMessage(c.pid, call)
 		return
 	}
@@ -127,6 +150,7 @@ type permitReplier interface {
 type permitMessage struct {
 	PermitRequest
 	semaphore *messages.Semaphore
+	latch     *messages.Latch
 	replyTo   *actor.PID
 	// owner is nil for a request of nobody in particular, as a future is.
 	owner *owner
@@ -137,11 +161,11 @@ type semaphoreRequest interface {
 	GetSemaphore() *messages.Semaphore
 }
 
-// permitMessageOf reads a message; nil if it is no request about a semaphore.
+// permitMessageOf reads a message; nil if it is no request about a semaphore or a latch.
 func permitMessageOf(m any, sender *actor.PID) *permitMessage {
 	request, ok := m.(semaphoreRequest)
 	if !ok {
-		return nil
+		return latchMessageOf(m, sender)
 	}
 	p := &permitMessage{semaphore: request.GetSemaphore(), replyTo: sender}
 	p.Name = p.semaphore.GetName()
@@ -183,6 +207,9 @@ func (p *permitMessage) permitAnswered(s *permitState, a permit.Answer) (taken b
 
 // message is an answer as package messages spells it.
 func (p *permitMessage) message(a permit.Answer) proto.Message {
+	if p.Latch {
+		return p.latchMessage(a)
+	}
 	switch {
 	case a.Kind == permit.Granted && p.Op == PermitAcquire:
 		return &messages.PermitsAcquired{Semaphore: p.semaphore, Permits: int32(a.N)}
@@ -198,29 +225,33 @@ func (p *permitMessage) message(a permit.Answer) proto.Message {
 // another message.
 func (r *Runtime) checkPermits(m any, sender *actor.PID) (key lockKey, asked bool, err error) {
 	if call, ok := m.(*PermitCall); ok {
-		return lockKey{name: call.Name, made: ofSemaphore}, true, nil // it was checked before
+		return call.key(), true, nil // it was checked before
 	}
 	p := permitMessageOf(m, sender)
 	if p == nil {
 		return lockKey{}, false, nil
 	}
 	switch {
-	case p.semaphore == nil:
-		err = errors.New("the request names no semaphore")
+	case p.semaphore == nil && p.latch == nil:
+		err = errors.New("the request names no semaphore, or no latch")
 	case p.Op == PermitAcquire && r.foreign(sender):
 		err = errors.New("the request comes from another node, whose death looks like a broken connection: run a Lockkeeper System on that node")
 	case p.Op == PermitAcquire && sender == nil:
-		err = errors.New("the request has no sender: nobody would receive the permits")
+		err = errors.New("the request has no sender: nobody would receive the answer")
 	default:
-		err = errors.Join(p.Check(), checkDurations(m), r.CheckName(p.Name))
+		err = errors.Join(checkDurations(m), r.CheckPermits(&p.PermitRequest))
 	}
-	return lockKey{name: p.Name, made: ofSemaphore}, true, err
+	return p.key(), true, err
 }
 
 // checkDurations returns an error for a duration that is none, or that is zero and says nothing then.
 func checkDurations(m any) error {
 	switch m := m.(type) {
 	case *messages.AcquirePermits:
+		if m.Wait != nil {
+			return m.Wait.CheckValid()
+		}
+	case *messages.AwaitLatch:
 		if m.Wait != nil {
 			return m.Wait.CheckValid()
 		}

@@ -22,8 +22,9 @@ const (
 	ofOneKey making = iota
 	ofMembers
 	ofServers
-	// ofSemaphore is no lock.
+	// ofSemaphore and ofLatch are no locks.
 	ofSemaphore
+	ofLatch
 )
 
 func keyOf(kind messages.Kind, name string) lockKey {
@@ -46,7 +47,7 @@ func formatOf(kind messages.Kind) messages.Kind {
 // anybody may look up, so that goroutines need not pass through the guardian's mailbox.
 type table struct {
 	// states are those of each making, by name: a string is hashed faster than a struct.
-	states [ofSemaphore + 1]sync.Map
+	states [ofLatch + 1]sync.Map
 }
 
 func (t *table) get(key lockKey) *child {

@@ -2355,6 +2355,525 @@ func (x *PermitsRefused) GetDetail() string {
 	return ""
 }
 
+// Latch names a latch, Redisson's RCountDownLatch. It is open, unless it has a count; it opens when
+// as many as that have counted down.
+type Latch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 512 bytes of UTF-8, including the system's key prefix. Prefix and name make the key in
+	// Redis.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Latch) Reset() {
+	*x = Latch{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Latch) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *Latch) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*Latch) ProtoMessage() {}
+
+func (x *Latch) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Latch.ProtoReflect.Descriptor instead.
+func (*Latch) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *Latch) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// AwaitLatch waits until a latch is open. Answered by LatchOpened or LatchRefused. If the sender dies
+// it waits no longer. A request from another node is refused: nobody would learn that its sender has
+// died.
+type AwaitLatch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Latch *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
+	// The longest wait. Absent: no limit. Zero: looks once; REASON_HELD says that the latch is closed.
+	Wait          *durationpb.Duration `protobuf:"bytes,2,opt,name=wait,proto3" json:"wait,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AwaitLatch) Reset() {
+	*x = AwaitLatch{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AwaitLatch) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *AwaitLatch) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*AwaitLatch) ProtoMessage() {}
+
+func (x *AwaitLatch) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AwaitLatch.ProtoReflect.Descriptor instead.
+func (*AwaitLatch) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *AwaitLatch) GetLatch() *Latch {
+	if x != nil {
+		return x.Latch
+	}
+	return nil
+}
+
+func (x *AwaitLatch) GetWait() *durationpb.Duration {
+	if x != nil {
+		return x.Wait
+	}
+	return nil
+}
+
+type LatchOpened struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Latch         *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LatchOpened) Reset() {
+	*x = LatchOpened{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LatchOpened) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *LatchOpened) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*LatchOpened) ProtoMessage() {}
+
+func (x *LatchOpened) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LatchOpened.ProtoReflect.Descriptor instead.
+func (*LatchOpened) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *LatchOpened) GetLatch() *Latch {
+	if x != nil {
+		return x.Latch
+	}
+	return nil
+}
+
+// CountDown counts a latch down by one. Answered by LatchChanged or LatchRefused. With
+// REASON_UNAVAILABLE it is counted down in the background: do not send it again, unless with an id.
+// With any other reason it is not counted down.
+type CountDown struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Latch *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
+	// At most 512 bytes. Whoever counts down with the same id is counted once, until the latch opens.
+	// Absent: every one is counted.
+	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CountDown) Reset() {
+	*x = CountDown{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CountDown) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *CountDown) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*CountDown) ProtoMessage() {}
+
+func (x *CountDown) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CountDown.ProtoReflect.Descriptor instead.
+func (*CountDown) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *CountDown) GetLatch() *Latch {
+	if x != nil {
+		return x.Latch
+	}
+	return nil
+}
+
+func (x *CountDown) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// CancelAwait withdraws the sender's waiting AwaitLatch, which is refused with REASON_CANCELLED.
+// Answered by LatchChanged.
+type CancelAwait struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Latch         *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CancelAwait) Reset() {
+	*x = CancelAwait{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CancelAwait) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *CancelAwait) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*CancelAwait) ProtoMessage() {}
+
+func (x *CancelAwait) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CancelAwait.ProtoReflect.Descriptor instead.
+func (*CancelAwait) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *CancelAwait) GetLatch() *Latch {
+	if x != nil {
+		return x.Latch
+	}
+	return nil
+}
+
+// TrySetCount gives a latch a count, unless it has one. Answered by LatchChanged or LatchRefused.
+type TrySetCount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Latch *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
+	// 1 to 10^12.
+	Count         int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TrySetCount) Reset() {
+	*x = TrySetCount{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TrySetCount) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *TrySetCount) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*TrySetCount) ProtoMessage() {}
+
+func (x *TrySetCount) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TrySetCount.ProtoReflect.Descriptor instead.
+func (*TrySetCount) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *TrySetCount) GetLatch() *Latch {
+	if x != nil {
+		return x.Latch
+	}
+	return nil
+}
+
+func (x *TrySetCount) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+// InspectLatch asks for the count. Answered by LatchChanged or LatchRefused.
+type InspectLatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Latch         *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InspectLatch) Reset() {
+	*x = InspectLatch{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InspectLatch) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *InspectLatch) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*InspectLatch) ProtoMessage() {}
+
+func (x *InspectLatch) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InspectLatch.ProtoReflect.Descriptor instead.
+func (*InspectLatch) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *InspectLatch) GetLatch() *Latch {
+	if x != nil {
+		return x.Latch
+	}
+	return nil
+}
+
+// LatchChanged answers what does not wait for a latch.
+type LatchChanged struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Latch *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
+	// Whether TrySetCount has set the count; true for the others.
+	Done bool `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"`
+	// The count then, 0 if the latch is open; for CancelAwait, how many requests were withdrawn.
+	Count         int64 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LatchChanged) Reset() {
+	*x = LatchChanged{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LatchChanged) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *LatchChanged) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*LatchChanged) ProtoMessage() {}
+
+func (x *LatchChanged) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LatchChanged.ProtoReflect.Descriptor instead.
+func (*LatchChanged) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *LatchChanged) GetLatch() *Latch {
+	if x != nil {
+		return x.Latch
+	}
+	return nil
+}
+
+func (x *LatchChanged) GetDone() bool {
+	if x != nil {
+		return x.Done
+	}
+	return false
+}
+
+func (x *LatchChanged) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+// LatchRefused answers a request about a latch that was not carried out.
+type LatchRefused struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Latch         *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
+	Reason        Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=lockkeeper.v1.Reason" json:"reason,omitempty"`
+	Detail        string                 `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LatchRefused) Reset() {
+	*x = LatchRefused{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LatchRefused) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *LatchRefused) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*LatchRefused) ProtoMessage() {}
+
+func (x *LatchRefused) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LatchRefused.ProtoReflect.Descriptor instead.
+func (*LatchRefused) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *LatchRefused) GetLatch() *Latch {
+	if x != nil {
+		return x.Latch
+	}
+	return nil
+}
+
+func (x *LatchRefused) GetReason() Reason {
+	if x != nil {
+		return x.Reason
+	}
+	return Reason_REASON_UNSPECIFIED
+}
+
+func (x *LatchRefused) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
 var File_lockkeeper_v1_lockkeeper_proto protoreflect.FileDescriptor
 
 const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
@@ -2500,6 +3019,32 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x0ePermitsRefused\x126\n" +
 	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12-\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x15.lockkeeper.v1.ReasonR\x06reason\x12\x16\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\"\x1b\n" +
+	"\x05Latch\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"g\n" +
+	"\n" +
+	"AwaitLatch\x12*\n" +
+	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\x12-\n" +
+	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04wait\"9\n" +
+	"\vLatchOpened\x12*\n" +
+	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\"G\n" +
+	"\tCountDown\x12*\n" +
+	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\"9\n" +
+	"\vCancelAwait\x12*\n" +
+	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\"O\n" +
+	"\vTrySetCount\x12*\n" +
+	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\":\n" +
+	"\fInspectLatch\x12*\n" +
+	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\"d\n" +
+	"\fLatchChanged\x12*\n" +
+	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\x12\x12\n" +
+	"\x04done\x18\x02 \x01(\bR\x04done\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\x03R\x05count\"\x81\x01\n" +
+	"\fLatchRefused\x12*\n" +
+	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\x12-\n" +
+	"\x06reason\x18\x02 \x01(\x0e2\x15.lockkeeper.v1.ReasonR\x06reason\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail*m\n" +
 	"\x04Kind\x12\x12\n" +
 	"\x0eKIND_REENTRANT\x10\x00\x12\x0f\n" +
@@ -2547,7 +3092,7 @@ func file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP() []byte {
 }
 
 var file_lockkeeper_v1_lockkeeper_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_lockkeeper_v1_lockkeeper_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_lockkeeper_v1_lockkeeper_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_lockkeeper_v1_lockkeeper_proto_goTypes = []any{
 	(Kind)(0),                     // 0: lockkeeper.v1.Kind
 	(Mode)(0),                     // 1: lockkeeper.v1.Mode
@@ -2581,71 +3126,90 @@ var file_lockkeeper_v1_lockkeeper_proto_goTypes = []any{
 	(*InspectPermits)(nil),        // 29: lockkeeper.v1.InspectPermits
 	(*PermitsChanged)(nil),        // 30: lockkeeper.v1.PermitsChanged
 	(*PermitsRefused)(nil),        // 31: lockkeeper.v1.PermitsRefused
-	(*actor.PID)(nil),             // 32: actor.PID
-	(*durationpb.Duration)(nil),   // 33: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
+	(*Latch)(nil),                 // 32: lockkeeper.v1.Latch
+	(*AwaitLatch)(nil),            // 33: lockkeeper.v1.AwaitLatch
+	(*LatchOpened)(nil),           // 34: lockkeeper.v1.LatchOpened
+	(*CountDown)(nil),             // 35: lockkeeper.v1.CountDown
+	(*CancelAwait)(nil),           // 36: lockkeeper.v1.CancelAwait
+	(*TrySetCount)(nil),           // 37: lockkeeper.v1.TrySetCount
+	(*InspectLatch)(nil),          // 38: lockkeeper.v1.InspectLatch
+	(*LatchChanged)(nil),          // 39: lockkeeper.v1.LatchChanged
+	(*LatchRefused)(nil),          // 40: lockkeeper.v1.LatchRefused
+	(*actor.PID)(nil),             // 41: actor.PID
+	(*durationpb.Duration)(nil),   // 42: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 43: google.protobuf.Timestamp
 }
 var file_lockkeeper_v1_lockkeeper_proto_depIdxs = []int32{
 	0,  // 0: lockkeeper.v1.Lock.kind:type_name -> lockkeeper.v1.Kind
 	1,  // 1: lockkeeper.v1.Lock.mode:type_name -> lockkeeper.v1.Mode
 	3,  // 2: lockkeeper.v1.Lock.members:type_name -> lockkeeper.v1.Lock
 	3,  // 3: lockkeeper.v1.Acquire.lock:type_name -> lockkeeper.v1.Lock
-	32, // 4: lockkeeper.v1.Acquire.owner:type_name -> actor.PID
-	33, // 5: lockkeeper.v1.Acquire.lease:type_name -> google.protobuf.Duration
-	33, // 6: lockkeeper.v1.Acquire.wait:type_name -> google.protobuf.Duration
-	33, // 7: lockkeeper.v1.Acquire.max_hold:type_name -> google.protobuf.Duration
+	41, // 4: lockkeeper.v1.Acquire.owner:type_name -> actor.PID
+	42, // 5: lockkeeper.v1.Acquire.lease:type_name -> google.protobuf.Duration
+	42, // 6: lockkeeper.v1.Acquire.wait:type_name -> google.protobuf.Duration
+	42, // 7: lockkeeper.v1.Acquire.max_hold:type_name -> google.protobuf.Duration
 	3,  // 8: lockkeeper.v1.Acquired.lock:type_name -> lockkeeper.v1.Lock
-	32, // 9: lockkeeper.v1.Acquired.owner:type_name -> actor.PID
-	33, // 10: lockkeeper.v1.Acquired.validity:type_name -> google.protobuf.Duration
+	41, // 9: lockkeeper.v1.Acquired.owner:type_name -> actor.PID
+	42, // 10: lockkeeper.v1.Acquired.validity:type_name -> google.protobuf.Duration
 	3,  // 11: lockkeeper.v1.NotAcquired.lock:type_name -> lockkeeper.v1.Lock
 	2,  // 12: lockkeeper.v1.NotAcquired.reason:type_name -> lockkeeper.v1.Reason
-	33, // 13: lockkeeper.v1.NotAcquired.ttl:type_name -> google.protobuf.Duration
+	42, // 13: lockkeeper.v1.NotAcquired.ttl:type_name -> google.protobuf.Duration
 	3,  // 14: lockkeeper.v1.Release.lock:type_name -> lockkeeper.v1.Lock
-	32, // 15: lockkeeper.v1.Release.owner:type_name -> actor.PID
+	41, // 15: lockkeeper.v1.Release.owner:type_name -> actor.PID
 	3,  // 16: lockkeeper.v1.Released.lock:type_name -> lockkeeper.v1.Lock
 	3,  // 17: lockkeeper.v1.NotReleased.lock:type_name -> lockkeeper.v1.Lock
 	2,  // 18: lockkeeper.v1.NotReleased.reason:type_name -> lockkeeper.v1.Reason
 	3,  // 19: lockkeeper.v1.Cancel.lock:type_name -> lockkeeper.v1.Lock
-	32, // 20: lockkeeper.v1.Cancel.owner:type_name -> actor.PID
+	41, // 20: lockkeeper.v1.Cancel.owner:type_name -> actor.PID
 	3,  // 21: lockkeeper.v1.Cancelled.lock:type_name -> lockkeeper.v1.Lock
 	3,  // 22: lockkeeper.v1.ForceRelease.lock:type_name -> lockkeeper.v1.Lock
 	3,  // 23: lockkeeper.v1.ForceReleased.lock:type_name -> lockkeeper.v1.Lock
 	3,  // 24: lockkeeper.v1.Inspect.lock:type_name -> lockkeeper.v1.Lock
 	3,  // 25: lockkeeper.v1.Status.lock:type_name -> lockkeeper.v1.Lock
-	33, // 26: lockkeeper.v1.Status.ttl:type_name -> google.protobuf.Duration
+	42, // 26: lockkeeper.v1.Status.ttl:type_name -> google.protobuf.Duration
 	1,  // 27: lockkeeper.v1.Status.mode:type_name -> lockkeeper.v1.Mode
 	16, // 28: lockkeeper.v1.Status.process:type_name -> lockkeeper.v1.Process
-	33, // 29: lockkeeper.v1.Status.held_for:type_name -> google.protobuf.Duration
-	33, // 30: lockkeeper.v1.Status.waiting_for:type_name -> google.protobuf.Duration
-	34, // 31: lockkeeper.v1.Process.since:type_name -> google.protobuf.Timestamp
-	33, // 32: lockkeeper.v1.Process.seen:type_name -> google.protobuf.Duration
+	42, // 29: lockkeeper.v1.Status.held_for:type_name -> google.protobuf.Duration
+	42, // 30: lockkeeper.v1.Status.waiting_for:type_name -> google.protobuf.Duration
+	43, // 31: lockkeeper.v1.Process.since:type_name -> google.protobuf.Timestamp
+	42, // 32: lockkeeper.v1.Process.seen:type_name -> google.protobuf.Duration
 	3,  // 33: lockkeeper.v1.Failed.lock:type_name -> lockkeeper.v1.Lock
 	2,  // 34: lockkeeper.v1.Failed.reason:type_name -> lockkeeper.v1.Reason
 	3,  // 35: lockkeeper.v1.LeaseLost.lock:type_name -> lockkeeper.v1.Lock
-	32, // 36: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
+	41, // 36: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
 	2,  // 37: lockkeeper.v1.LeaseLost.reason:type_name -> lockkeeper.v1.Reason
 	3,  // 38: lockkeeper.v1.LeaseAtRisk.lock:type_name -> lockkeeper.v1.Lock
-	32, // 39: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
-	33, // 40: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
+	41, // 39: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
+	42, // 40: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
 	20, // 41: lockkeeper.v1.AcquirePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	33, // 42: lockkeeper.v1.AcquirePermits.wait:type_name -> google.protobuf.Duration
+	42, // 42: lockkeeper.v1.AcquirePermits.wait:type_name -> google.protobuf.Duration
 	20, // 43: lockkeeper.v1.PermitsAcquired.semaphore:type_name -> lockkeeper.v1.Semaphore
 	20, // 44: lockkeeper.v1.ReleasePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
 	20, // 45: lockkeeper.v1.PermitsReleased.semaphore:type_name -> lockkeeper.v1.Semaphore
 	20, // 46: lockkeeper.v1.CancelPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
 	20, // 47: lockkeeper.v1.TrySetPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	33, // 48: lockkeeper.v1.TrySetPermits.ttl:type_name -> google.protobuf.Duration
+	42, // 48: lockkeeper.v1.TrySetPermits.ttl:type_name -> google.protobuf.Duration
 	20, // 49: lockkeeper.v1.AddPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
 	20, // 50: lockkeeper.v1.DrainPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
 	20, // 51: lockkeeper.v1.InspectPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
 	20, // 52: lockkeeper.v1.PermitsChanged.semaphore:type_name -> lockkeeper.v1.Semaphore
 	20, // 53: lockkeeper.v1.PermitsRefused.semaphore:type_name -> lockkeeper.v1.Semaphore
 	2,  // 54: lockkeeper.v1.PermitsRefused.reason:type_name -> lockkeeper.v1.Reason
-	55, // [55:55] is the sub-list for method output_type
-	55, // [55:55] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	32, // 55: lockkeeper.v1.AwaitLatch.latch:type_name -> lockkeeper.v1.Latch
+	42, // 56: lockkeeper.v1.AwaitLatch.wait:type_name -> google.protobuf.Duration
+	32, // 57: lockkeeper.v1.LatchOpened.latch:type_name -> lockkeeper.v1.Latch
+	32, // 58: lockkeeper.v1.CountDown.latch:type_name -> lockkeeper.v1.Latch
+	32, // 59: lockkeeper.v1.CancelAwait.latch:type_name -> lockkeeper.v1.Latch
+	32, // 60: lockkeeper.v1.TrySetCount.latch:type_name -> lockkeeper.v1.Latch
+	32, // 61: lockkeeper.v1.InspectLatch.latch:type_name -> lockkeeper.v1.Latch
+	32, // 62: lockkeeper.v1.LatchChanged.latch:type_name -> lockkeeper.v1.Latch
+	32, // 63: lockkeeper.v1.LatchRefused.latch:type_name -> lockkeeper.v1.Latch
+	2,  // 64: lockkeeper.v1.LatchRefused.reason:type_name -> lockkeeper.v1.Reason
+	65, // [65:65] is the sub-list for method output_type
+	65, // [65:65] is the sub-list for method input_type
+	65, // [65:65] is the sub-list for extension type_name
+	65, // [65:65] is the sub-list for extension extendee
+	0,  // [0:65] is the sub-list for field type_name
 }
 
 func init() { file_lockkeeper_v1_lockkeeper_proto_init() }
@@ -2659,7 +3223,7 @@ func file_lockkeeper_v1_lockkeeper_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_lockkeeper_v1_lockkeeper_proto_rawDesc), len(file_lockkeeper_v1_lockkeeper_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   29,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

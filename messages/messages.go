@@ -18,6 +18,14 @@
 //	DrainPermits     PermitsChanged
 //	InspectPermits   PermitsChanged
 //
+// Requests about a latch, any of which may be answered by LatchRefused:
+//
+//	AwaitLatch     LatchOpened
+//	CountDown      LatchChanged
+//	CancelAwait    LatchChanged
+//	TrySetCount    LatchChanged
+//	InspectLatch   LatchChanged
+//
 // A holder receives LeaseAtRisk when renewals of its hold fail, and LeaseLost when the hold is
 // over although the holder did not release it.
 //

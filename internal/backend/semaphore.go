@@ -14,25 +14,38 @@ type PermitReceiver interface {
 	Replied(number uint64, r permit.Result)
 }
 
-// Semaphore is where a semaphore is. It works for one PermitReceiver. Its methods may be called on
-// any goroutine, and do not block.
+// Semaphore is where a semaphore is, or a latch. It works for one PermitReceiver. Its methods may be
+// called on any goroutine, and do not block.
 type Semaphore struct {
-	server    *Server
-	semaphore *protocol.Semaphore
-	to        PermitReceiver
+	server  *Server
+	wire    wire
+	channel string
+	to      PermitReceiver
+}
+
+// wire is how its commands look in Redis.
+type wire interface {
+	Call(*permit.Command, time.Time) redisio.Call
 }
 
 // NewSemaphore returns the Semaphore of that name on one Redis, as a client sees it.
 func NewSemaphore(s *Server, name, client string, to PermitReceiver) *Semaphore {
-	return &Semaphore{server: s, semaphore: protocol.NewSemaphore(s.prefix+name, client), to: to}
+	semaphore := protocol.NewSemaphore(s.prefix+name, client)
+	return &Semaphore{server: s, wire: semaphore, channel: semaphore.Channel, to: to}
+}
+
+// NewLatch returns the latch of that name.
+func NewLatch(s *Server, name, client string, to PermitReceiver) *Semaphore {
+	latch := protocol.NewLatch(s.prefix+name, client)
+	return &Semaphore{server: s, wire: latch, channel: latch.Channel, to: to}
 }
 
 // Run carries out a command by the deadline, and delivers the reply to the PermitReceiver.
 func (s *Semaphore) Run(c permit.Command, deadline time.Time) {
-	call := s.semaphore.Call(&c, deadline)
-	call.To = receive(func(number uint64, reply redisio.Reply) { s.to.Replied(number, s.semaphore.Read(reply)) })
+	call := s.wire.Call(&c, deadline)
+	call.To = receive(func(number uint64, reply redisio.Reply) { s.to.Replied(number, protocol.ReadNumbers(reply)) })
 	s.server.redis.Run(call)
 }
 
 // Channel returns the channel on which a waiter hears of permits.
-func (s *Semaphore) Channel() Channel { return Channel{Server: s.server, Name: s.semaphore.Channel} }
+func (s *Semaphore) Channel() Channel { return Channel{Server: s.server, Name: s.channel} }

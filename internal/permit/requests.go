@@ -19,7 +19,7 @@ func (p *Pool) Acquire(now Instant, req Request) {
 	case req.Try && p.queue.len() > 0 && p.wait.refused:
 		p.refuse(req.Ref, lock.Held, "others wait already: "+p.few())
 	case p.queue.len() >= p.cfg.QueueLimit:
-		p.refuse(req.Ref, lock.QueueFull, fmt.Sprintf("%d requests wait for these permits already, and their limit is %d", p.queue.len(), p.cfg.QueueLimit))
+		p.refuse(req.Ref, lock.QueueFull, fmt.Sprintf("%d requests wait already, and their limit is %d", p.queue.len(), p.cfg.QueueLimit))
 	default:
 		p.queue.push(&req)
 	}

@@ -51,8 +51,8 @@ func (s *Semaphore) Call(c *permit.Command, deadline time.Time) redisio.Call {
 	return call
 }
 
-// Read returns the meaning of a reply to Call.
-func (*Semaphore) Read(reply redisio.Reply) permit.Result {
+// ReadNumbers returns the meaning of a reply to the Call of a Semaphore or a Latch.
+func ReadNumbers(reply redisio.Reply) permit.Result {
 	if err := reply.Err; err != nil {
 		return permit.Result{Err: err, Transient: err.Transient, Unsure: err.Unsure}
 	}

@@ -1,0 +1,177 @@
+package semaphore_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// closes sets the count of a latch, and checks whether that was done.
+func closes(t *testing.T, l *lockkeeper.Latch, n int64, want bool) {
+	t.Helper()
+	if done, err := l.TrySetCount(locktest.Within(t), n); done != want || err != nil {
+		t.Fatalf("closed: %v, %v", done, err)
+	}
+}
+
+func counts(t *testing.T, l *lockkeeper.Latch, want int64) {
+	t.Helper()
+	if n, err := l.Count(locktest.Within(t)); n != want || err != nil {
+		t.Errorf("the count is %d, %v; want %d", n, err, want)
+	}
+}
+
+// Nobody passes until all have counted down, in whatever process, each id once. However many wait in a
+// process cost one command; and at the end nothing is left in Redis that does not expire.
+func TestLatch(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.Alone(t, locktest.NoPolling)
+	here, there := s.Latch(k.LockName), locktest.Open(t, k.Server.URL(), locktest.NoPolling).Latch(k.LockName)
+	ctx := locktest.Within(t)
+	ok(t, here.Wait(ctx))
+	ok(t, here.CountDown(ctx))
+	closes(t, here, 3, true)
+	closes(t, there, 9, false)
+	locktest.IsError(t, there.Wait(ctx, lockkeeper.WithWait(0)), lockkeeper.ErrHeld)
+	locktest.IsError(t, here.Wait(ctx, lockkeeper.WithWait(10*time.Millisecond)), lockkeeper.ErrTimeout)
+	passed := make(chan error, 100)
+	for range 50 {
+		go func() { passed <- here.Wait(ctx) }()
+		go func() { passed <- there.Wait(ctx) }()
+	}
+	redistest.Eventually(t, "both to wait", func() bool {
+		return k.Server.Subscribers(t, "redisson_countdownlatch__channel__{"+k.LockName+"}") == 2
+	})
+	k.Server.ResetStats(t)
+	ok(t, here.CountDownOnce(ctx, "a"))
+	ok(t, there.CountDownOnce(ctx, "a"))
+	counts(t, there, 2)
+	ok(t, there.CountDown(ctx))
+	if len(passed) > 0 {
+		t.Error("somebody passes a closed latch")
+	}
+	ok(t, here.CountDown(ctx))
+	for range 100 {
+		ok(t, locktest.Await(t, "the latch to open", passed))
+	}
+	counts(t, here, 0)
+	calls := k.Server.Calls(t)
+	if scripts := calls["evalsha"] + calls["eval"]; scripts > 12 {
+		t.Errorf("%d scripts for 6 calls and 100 waiters", scripts)
+	}
+	left := slices.DeleteFunc(k.Server.Keys(t, "*"), func(key string) bool {
+		return strings.HasPrefix(key, "lockkeeper_calls:") && k.Number(t, "PTTL", key) > 0
+	})
+	if len(left) > 0 {
+		t.Errorf("left in Redis: %q", left)
+	}
+	closes(t, there, 1, true)
+	ok(t, here.CountDownOnce(ctx, "a")) // which is another latch's
+	ok(t, there.Wait(ctx))
+	_, err := here.TrySetCount(ctx, 0)
+	locktest.IsError(t, err, lockkeeper.ErrInvalid)
+	locktest.IsError(t, here.CountDownOnce(ctx, ""), lockkeeper.ErrInvalid)
+	locktest.IsError(t, here.CountDownOnce(ctx, strings.Repeat("x", 513)), lockkeeper.ErrInvalid)
+	locktest.IsError(t, here.Wait(ctx, lockkeeper.WithLease(time.Second)), lockkeeper.ErrInvalid)
+}
+
+// A reply that is lost counts nothing twice, and a count-down that fails is made up for.
+func TestLatchLostReplies(t *testing.T) {
+	t.Parallel()
+	k := locktest.NewKey(t, redistest.Shared(t))
+	proxy := redistest.NewProxy(t, k.Server.Addr())
+	l := locktest.Open(t, proxy.URL(), locktest.Impatient).Latch(k.LockName)
+	closes(t, l, 33, true)
+	for _, mode := range []redistest.Mode{redistest.Lost, redistest.Silent} {
+		loss := proxy.DropRepliesTo(func(cmd []string) bool { return strings.HasPrefix(strings.ToLower(cmd[0]), "eval") }, 3, mode)
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for range 4 {
+					_ = l.CountDown(locktest.Within(t)) // it goes on in the background if it fails
+				}
+			})
+		}
+		all.Wait()
+		loss.Wait(t)
+	}
+	redistest.Eventually(t, "all but one to be counted", func() bool { return k.Number(t, "GET", k.LockName) == 1 })
+	ok(t, l.CountDown(locktest.Within(t)))
+	ok(t, l.Wait(locktest.Within(t)))
+}
+
+// Who waits goes on though nothing is published, and though another count was set and counted down by
+// somebody who knows no ids.
+func TestLatchOfStrangers(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, locktest.Briefly)
+	l := s.Latch(k.LockName)
+	k.Do(t, "SET", k.LockName, "2")
+	ok(t, l.CountDownOnce(locktest.Within(t), "a"))
+	k.Do(t, "DEL", k.LockName)
+	k.Do(t, "SET", k.LockName, "2")
+	ok(t, l.CountDownOnce(locktest.Within(t), "a"))
+	counts(t, l, 1)
+	passed := make(chan error, 1)
+	go func() { passed <- l.Wait(locktest.Within(t)) }()
+	redistest.Eventually(t, "the waiter", func() bool {
+		return k.Server.Subscribers(t, "redisson_countdownlatch__channel__{"+k.LockName+"}") == 1
+	})
+	k.Do(t, "DEL", k.LockName)
+	ok(t, locktest.Await(t, "the next look", passed))
+}
+
+// By message all is the same; and a count-down counts once, in whatever moment the actor crashes over it.
+func TestLatchByMessage(t *testing.T) {
+	t.Parallel()
+	saboteur, s, k := locktest.Sabotaged(t, locktest.NoPolling)
+	p, named := s.Probe(t), &messages.Latch{Name: k.LockName}
+	changed := func(m any, done bool, count int64) {
+		t.Helper()
+		if got := locktest.Ask[*messages.LatchChanged](t, p, m); got.Done != done || got.Count != count || got.Latch.GetName() != k.LockName {
+			t.Errorf("%T is answered %v", m, got)
+		}
+	}
+	refused := func(m any, want messages.Reason) {
+		t.Helper()
+		if got := locktest.Ask[*messages.LatchRefused](t, p, m); got.Reason != want {
+			t.Errorf("%T is answered %v", m, got)
+		}
+	}
+	changed(&messages.TrySetCount{Latch: named, Count: 4}, true, 4)
+	changed(&messages.TrySetCount{Latch: named, Count: 9}, false, 4)
+	refused(&messages.TrySetCount{Latch: named}, messages.Reason_REASON_INVALID)
+	refused(&messages.CountDown{}, messages.Reason_REASON_INVALID)
+	refused(&messages.AwaitLatch{Latch: named, Wait: durationpb.New(0)}, messages.Reason_REASON_HELD)
+	p.Send(&messages.AwaitLatch{Latch: named})
+	p.Send(&messages.CancelAwait{Latch: named})
+	if got := locktest.Next[*messages.LatchRefused](t, p); got.Reason != messages.Reason_REASON_CANCELLED {
+		t.Errorf("the wait is answered %v", got)
+	}
+	if got := locktest.Next[*messages.LatchChanged](t, p); got.Count != 1 {
+		t.Errorf("the cancel is answered %v", got)
+	}
+	saboteur.Hit(locktest.InTurn("*messages.CountDown"), nil)
+	changed(&messages.CountDown{Latch: named}, true, 3)
+	saboteur.Hit(nil, locktest.InTurn("*messages.CountDown"))
+	changed(&messages.CountDown{Latch: named, Id: "a"}, true, 2)
+	saboteur.Hit(nil, nil)
+	changed(&messages.CountDown{Latch: named, Id: "a"}, true, 2)
+	changed(&messages.CountDown{Latch: named}, true, 1)
+	changed(&messages.InspectLatch{Latch: named}, true, 1)
+	p.Send(&messages.AwaitLatch{Latch: named})
+	p.Send(&messages.CountDown{Latch: named})
+	if got := locktest.Next[*messages.LatchChanged](t, p); got.Count != 0 {
+		t.Errorf("counted down to %v", got)
+	}
+	locktest.Next[*messages.LatchOpened](t, p)
+}
