@@ -136,6 +136,11 @@ anna gives it back, and bert has it
 a second one is killed: bert is told: true
 anna does not get it either: true
 `,
+	"startsignal": `
+some are missing: true
+all are ready
+all have run
+`,
 	"transfer": `
 anna has 1060
 bert has 1000
