@@ -27,7 +27,8 @@ const helloTimeout = 2 * time.Second
 // cluster, also with a single address; anything else is refused. redis-sentinel are Sentinels, as
 // is redis with master_set, the name that they have for the master. rediss, rediss-cluster and
 // rediss-sentinel connect by TLS, to the Sentinels, too. A cluster and Sentinels may have several
-// addresses, host:port,host:port, of which one must answer.
+// addresses, host:port,host:port, of which one must answer. A client of Sentinels listens to all of
+// them, and moves with all its connections as soon as one names another master.
 //
 // The options are those of rueidis.ParseURL (client_name, dial_timeout, addr, master_set, …), and
 //

@@ -2,11 +2,13 @@ package topology_test
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
@@ -83,28 +85,30 @@ func TestSentinelMoves(t *testing.T) {
 	}
 }
 
-// A Sentinel has chosen a replica, which does not get to be the master: clients go on with the
-// old one after a moment.
+// A Sentinel has chosen a replica, which does not get to be the master: clients leave the old one
+// alone for a while, and then go on with it.
 func TestSentinelFailoverThatFails(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
 	replica := redistest.Replica(t, master)
 	url, sentinels := redistest.Sentinels(t, master, 1)
-	s := locktest.Open(t, url, locktest.NoPolling)
+	s, other, k := locktest.Open(t, url, locktest.NoPolling), locktest.Open(t, url, locktest.NoPolling), locktest.NewKey(t, master)
+	hold := s.Acquire(t, k)
+	waiter := other.AcquireSoon(t, k)
+	k.AwaitSubscribers(t, 1)
 	replica.Pause(t)
 	if err := sentinels[0].Do(t, "SENTINEL", "FAILOVER", "master").Error(); err != nil {
 		t.Fatal(err)
 	}
-	redistest.Eventually(t, "the failover", func() bool {
-		state, _ := sentinels[0].Do(t, "SENTINEL", "MASTER", "master").AsStrMap()
-		return state["failover-state"] == "wait_promotion"
-	})
-	locktest.Release(t, locktest.Acquire(t, s.Lock(redistest.Name(t))))
+	k.AwaitSubscribers(t, 0)
+	locktest.Release(t, hold)
+	locktest.Release(t, locktest.Got(t, waiter).Hold)
 }
 
 // turnTaking is processes that take a fenced lock in turn.
 type turnTaking struct {
 	mu     sync.Mutex
+	holder *lockkeeper.Hold // who has not begun to release
 	tokens []int64
 	stop   func()
 }
@@ -124,7 +128,14 @@ func takeTurns(t *testing.T, name string, sites ...*locktest.Site) *turnTaking {
 				if n := len(turns.tokens); n > 0 && hold.Token() <= turns.tokens[n-1] {
 					t.Errorf("token %d after %d", hold.Token(), turns.tokens[n-1])
 				}
-				turns.tokens = append(turns.tokens, hold.Token())
+				if turns.holder != nil && turns.holder.Valid() && hold.Valid() {
+					t.Error("there are two holders")
+				}
+				turns.tokens, turns.holder = append(turns.tokens, hold.Token()), hold
+				turns.mu.Unlock()
+				runtime.Gosched()
+				turns.mu.Lock()
+				turns.holder = nil
 				turns.mu.Unlock()
 				_ = hold.Release(context.WithoutCancel(ctx))
 			}
