@@ -190,7 +190,7 @@ var All = []Control{
 		Plan: traffic.Plan{
 			Watchdog: 6 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: 1500 * time.Millisecond, Idle: time.Second,
 			Styles: []traffic.Style{{Kind: traffic.Plain, Workers: 3, Hold: ms(0, 25), Think: ms(0, 30), Impatient: 0.8, GiveUp: ms(0, 50)}},
-		}, Faults: "nothing comes back",
+		}, Faults: "new connections hear nothing",
 	},
 	{
 		Name: "demoted for ever", Rule: "11 errors are sorted", Broken: "a connection to a server that has become a replica is kept",

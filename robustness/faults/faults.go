@@ -34,6 +34,7 @@ var All = []Fault{
 	{"partition", network("partition", true, func(_ *World, r *rules) { r.refuse = true })},
 	{"nothing reaches Redis", network("nothing reaches Redis", true, func(_ *World, r *rules) { r.up.blocked = true })},
 	{"nothing comes back", network("nothing comes back", true, func(_ *World, r *rules) { r.down.blocked = true })},
+	{"new connections hear nothing", network("new connections hear nothing", true, func(_ *World, r *rules) { r.cut, r.down.blocked = true, true })},
 	{"lost replies", network("lost replies", true, func(_ *World, r *rules) { r.dropReplies = true })},
 	{"trickle", network("trickle", true, func(_ *World, r *rules) { r.up.trickle, r.down.trickle = true, true })},
 	{"lost messages", network("lost messages", false, func(_ *World, r *rules) { r.dropMessages = true })},

@@ -24,8 +24,8 @@ type Proxy struct {
 
 // rules are the faults of a network.
 type rules struct {
-	// refuse sends new connections away.
-	refuse bool
+	// refuse sends new connections away; cut closes those that there are.
+	refuse, cut bool
 	// up and down are the way to Redis and the way back.
 	up, down way
 	// dropReplies throws away all that comes back; dropMessages only what is published.
@@ -71,7 +71,7 @@ func (p *Proxy) set(change func(*rules)) {
 	if before.dropReplies && !p.rules.dropReplies {
 		p.cutLocked(func(l *link) bool { return l.robbed })
 	}
-	if p.rules.refuse {
+	if p.rules.refuse || p.rules.cut {
 		p.cutLocked(func(*link) bool { return true })
 	}
 }
