@@ -1,6 +1,10 @@
 package redisio
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
 
 // Which of several answers counts.
 func TestNextMaster(t *testing.T) {
@@ -31,5 +35,20 @@ func TestNextMaster(t *testing.T) {
 		if got, _ := f.next(); got != c.want {
 			t.Errorf("%s: moves to %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// A reply that comes although its connection was cut may be that of a former master.
+func TestReplyOfAFormerMaster(t *testing.T) {
+	client := &spy{Client: connect(t, redistest.Shared(t).URL())}
+	r, in, hash := open(t, client), newInbox(), redistest.Name(t)
+	letGo := client.hold(hash)
+	r.Run(counted(in, hash, 0, soon()))
+	redistest.Eventually(t, "the call to be under way", func() bool { return len(client.sent()) == 1 })
+	r.pool.cuts.Add(1)
+	letGo()
+	expect(t, "an old reply", in.await(t, 0).Err, doubtful)
+	if reply := acquire(t, r, hash+"after"); reply.Err != nil {
+		t.Error(reply.Err)
 	}
 }
