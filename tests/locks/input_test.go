@@ -116,11 +116,11 @@ func TestBadConfig(t *testing.T) {
 	}
 	defer client.Close()
 	system := locktest.QuietActorSystem()
-	s, err := lockkeeper.New(system, client, lockkeeper.Config{Poll: 1, Idle: 1, Application: "\xff"})
+	s, err := lockkeeper.New(system, client, lockkeeper.Config{Poll: 1, Idle: 1, Replicas: -1, ReplicaTimeout: time.Minute, Application: "\xff"})
 	if s != nil || lockkeeper.From(system) != nil || !errors.Is(err, lockkeeper.ErrInvalid) {
 		t.Fatalf("started: %v, registered: %v, error %v", s, lockkeeper.From(system), err)
 	}
-	locktest.Says(t, err.Error(), "Poll is 1ns", "Idle is 1ns", "Application", "UTF-8")
+	locktest.Says(t, err.Error(), "Poll is 1ns", "Idle is 1ns", "Replicas is -1", "half of CallTimeout, which is 2s", "Application", "UTF-8")
 	if s, err = lockkeeper.New(system, client, lockkeeper.Config{}); err != nil || lockkeeper.From(system) != s {
 		t.Errorf("From does not find the system (%v)", err)
 	}
