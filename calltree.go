@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // A call tree is a hold, the root, and all holds that have re-entered it. To the lock actor
@@ -30,6 +31,15 @@ type holdKey struct{}
 // a hold belongs to it, the context that Do or Elect passes to its function, and any context
 // derived from them. With several holds it is the innermost.
 func HoldFrom(ctx context.Context) *Hold {
+	hold := innermost(ctx)
+	for hold != nil && hold.permit() != nil {
+		hold = hold.outer
+	}
+	return hold
+}
+
+// innermost is HoldFrom, but for the holds of permits as well.
+func innermost(ctx context.Context) *Hold {
 	hold, _ := ctx.Value(holdKey{}).(*Hold)
 	return hold
 }
@@ -38,6 +48,9 @@ func HoldFrom(ctx context.Context) *Hold {
 // Acquire is a new holder. The outer hold may be released: what counts is whether any hold of its
 // tree still holds the lock, since the caller would then wait for itself.
 func (l *Lock) reentered(outer *Hold) *Hold {
+	if l.kind == messages.Kind_KIND_PERMITS {
+		return nil // everybody takes a permit of his own
+	}
 	for ; outer != nil; outer = outer.outer {
 		if outer.lock.runtime == l.runtime && outer.lock.same(l) && slices.ContainsFunc(outer.root.tree(), (*Hold).active) {
 			return outer.root

@@ -51,6 +51,8 @@ type Hold struct {
 // seldom is what few holds have.
 type seldom struct {
 	onRisk func(left time.Duration)
+	// permit is that of a Permit.
+	permit *actors.Permit
 	// stack are the program counters of the goroutine that asked for it, with Config.HoldStacks.
 	stack []uintptr
 }
@@ -62,9 +64,21 @@ func (h *Hold) takeNote(onRisk func(left time.Duration)) {
 		stack = make([]uintptr, 32)
 		stack = stack[:runtime.Callers(4, stack)]
 	}
-	if onRisk != nil || stack != nil {
-		h.seldom = &seldom{onRisk: onRisk, stack: stack}
+	var permit *actors.Permit
+	if h.lock.kind == messages.Kind_KIND_PERMITS {
+		permit = new(actors.Permit)
 	}
+	if onRisk != nil || stack != nil || permit != nil {
+		h.seldom = &seldom{onRisk: onRisk, permit: permit, stack: stack}
+	}
+}
+
+// permit is nil for a hold of a lock.
+func (h *Hold) permit() *actors.Permit {
+	if h.seldom == nil {
+		return nil
+	}
+	return h.seldom.permit
 }
 
 // Context returns the context for the work under the lock. It has the values of the context
@@ -233,7 +247,7 @@ func (h *Hold) Release(ctx context.Context) error {
 		return why
 	}
 	call := h.lock.about(actors.OpRelease)
-	call.HoldID = h.id
+	call.HoldID, call.Permit = h.id, h.permit()
 	if h.lock.runtime.Traces() {
 		call.Holder = releaser{h, ctx}
 	}

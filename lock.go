@@ -121,7 +121,7 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 	if err := l.unusable(); err != nil {
 		return nil, invalid(op, l.Name(), err)
 	}
-	hold := &Hold{lock: l, parent: ctx, outer: HoldFrom(ctx)}
+	hold := &Hold{lock: l, parent: ctx, outer: innermost(ctx)}
 	hold.root = hold
 	call, err := l.call(hold, options)
 	if err != nil {
@@ -149,6 +149,7 @@ func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
 	call.Holder = hold
 	if len(options) == 0 {
 		hold.takeNote(nil)
+		call.Permit = hold.permit()
 		return call, nil
 	}
 	var r request
@@ -165,6 +166,7 @@ func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
 	call.Try = r.wait != nil && *r.wait == 0
 	call.NoReentry = r.once
 	hold.takeNote(r.atRisk)
+	call.Permit = hold.permit()
 	if r.lease != nil && *r.lease == 0 || r.maxHold != nil && *r.maxHold == 0 {
 		return nil, errors.New("a lease or a max hold of zero would be over at once; leave the option out for none")
 	}

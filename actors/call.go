@@ -20,6 +20,9 @@ const (
 	OpForceRelease
 	OpInspect
 	OpEnsure
+	// OpReleaseID gives back a permit by its id, and OpSetPermits sets how many permits there are.
+	OpReleaseID
+	OpSetPermits
 	// OpList asks only the lock actor, and only what it knows without Redis.
 	OpList
 )
@@ -53,6 +56,8 @@ type Call struct {
 	// HoldID is the hold to release or to ensure; Within is how long it must stay valid.
 	HoldID uint64
 	Within time.Duration
+	// Permit is for the permits that expire; nil for a lock.
+	Permit *Permit
 	// Target is the Acquire that an OpCancel withdraws.
 	Target *Call
 
@@ -108,6 +113,9 @@ func (call *Call) answered(s *lockState, a lock.Answer) {
 	if a.Kind == lock.Granted {
 		call.from = s.now
 		o.Owner, o.Until = call.Owner, s.until
+		if call.Permit != nil {
+			o.Until = &call.Permit.Until
+		}
 		if root, ok := a.FirstRef.(*Call); ok {
 			o.Holder = root.Holder
 		}
@@ -164,7 +172,7 @@ func refusal(op Op, reason lock.Reason, detail string) lock.Answer {
 	switch op {
 	case OpAcquire:
 		kind = lock.NotGranted
-	case OpRelease:
+	case OpRelease, OpReleaseID:
 		kind = lock.NotFreed
 	}
 	return lock.Answer{Kind: kind, Reason: reason, TTL: -1, Detail: detail}

@@ -96,6 +96,9 @@ func (r *Runtime) checkRequest(m any) (lockKey, *Members, error) {
 		return lockKey{}, nil, errors.New("the request names no lock")
 	}
 	key, members, err := r.named(lock)
+	if err == nil {
+		err = checkPermits(m, lock.Kind)
+	}
 	if acquire, ok := m.(*messages.Acquire); ok && err == nil {
 		if acquire.Owner != nil && isFuture(acquire.Owner) {
 			err = errors.New("the owner is a future, which cannot be watched: name an actor, or no owner")

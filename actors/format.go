@@ -57,4 +57,5 @@ var kindName = map[messages.Kind]string{
 	messages.Kind_KIND_REENTRANT:  "plain or fenced lock",
 	messages.Kind_KIND_FAIR:       "fair lock",
 	messages.Kind_KIND_READ_WRITE: "read/write lock",
+	messages.Kind_KIND_PERMITS:    "semaphore whose permits expire",
 }

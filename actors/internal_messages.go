@@ -109,12 +109,12 @@ func unrepeated(m any) any {
 // gone, since it frees something.
 func frees(m any) bool {
 	switch m := m.(type) {
-	case *messages.Release, *messages.Cancel:
+	case *messages.Release, *messages.ReleaseByID, *messages.Cancel:
 		return true
 	case *messages.ReleasePermits, *messages.CancelPermits, *messages.CountDown, *messages.CancelAwait:
 		return true
 	case *Call:
-		return m.Op == OpRelease || m.Op == OpCancel
+		return m.Op == OpRelease || m.Op == OpReleaseID || m.Op == OpCancel
 	case *PermitCall:
 		return m.Op == PermitRelease || m.Op == PermitCancel
 	}
@@ -124,7 +124,7 @@ func frees(m any) bool {
 // isRequest reports whether a message is a request, which is counted and always answered.
 func isRequest(m any) bool {
 	switch m.(type) {
-	case *Call, *messages.Acquire, *messages.Release, *messages.Cancel, *messages.ForceRelease, *messages.Inspect,
+	case *Call, *messages.Acquire, *messages.Release, *messages.Cancel, *messages.ForceRelease, *messages.Inspect, *messages.ReleaseByID, *messages.SetTotal,
 		*PermitCall, *messages.AcquirePermits, *messages.ReleasePermits, *messages.CancelPermits, *messages.TrySetPermits, *messages.AddPermits,
 		*messages.DrainPermits, *messages.InspectPermits,
 		*messages.AwaitLatch, *messages.CountDown, *messages.CancelAwait, *messages.TrySetCount, *messages.InspectLatch:

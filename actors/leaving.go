@@ -1,8 +1,11 @@
 package actors
 
 import (
+	"time"
+
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/leased"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
@@ -17,6 +20,9 @@ type leaving struct {
 	// releases is how many of them are not known to have been carried out.
 	cleanup  []lock.Command
 	releases int
+	// permits are those commands, of permits, that have a use for ttl.
+	permits []leased.Command
+	ttl     time.Duration
 	// gone: the guardian has been asked to stop the actor.
 	gone bool
 	// moving: requests go back to the guardian, who has another lock actor take them.
@@ -27,11 +33,18 @@ type leaving struct {
 // lets the actor leave. It needs nothing of the lock but its lists.
 func (s *lockState) giveUp(reason lock.Reason, detail string) {
 	holders, pending := s.lock.Outstanding()
-	cleanup, term := s.lock.CleanupCommands(s.rt.Now()), s.lock.Term()
+	before, term := s.lock, s.lock.Term()
 	s.renew()
 	s.stopAlarm()
 	s.rt.table.drop(&s.child)
-	s.leaving = &leaving{reason: reason, detail: detail, sent: s.gate.close(), cleanup: cleanup, releases: len(cleanup)}
+	s.leaving = &leaving{reason: reason, detail: detail, sent: s.gate.close()}
+	switch before := before.(type) {
+	case *lock.Lock:
+		s.leaving.cleanup = before.CleanupCommands(s.rt.Now())
+	case *permits:
+		s.leaving.permits, s.leaving.ttl = before.Cleanup(s.rt.Now())
+	}
+	s.leaving.releases = s.leaving.commands()
 
 	s.until.Store(0)
 	for _, holder := range holders {
@@ -53,6 +66,7 @@ func (s *lockState) giveUp(reason lock.Reason, detail string) {
 // cleanUp has everything released that the lock may hold in Redis; the actor is told when that
 // is done, or has no use any more.
 func (s *lockState) cleanUp() {
+	s.cleanUpPermits()
 	for _, command := range s.leaving.cleanup {
 		s.backend.CleanUp(command, func(certain bool) {
 			if !certain {
@@ -63,6 +77,9 @@ func (s *lockState) cleanUp() {
 	}
 }
 
+// commands is how many commands clean up.
+func (l *leaving) commands() int { return len(l.cleanup) + len(l.permits) }
+
 // receive refuses a request.
 func (l *leaving) receive(s *lockState, m any, sender *actor.PID) {
 	if _, stopping := m.(*actor.Stopping); stopping {
@@ -72,7 +89,7 @@ func (l *leaving) receive(s *lockState, m any, sender *actor.PID) {
 	switch late := m.(type) {
 	case *replied:
 		if late.result.Outcome == lock.Done { // after the release that was sent when the lock was given up
-			l.releases += len(l.cleanup)
+			l.releases += l.commands()
 			s.cleanUp()
 		}
 	case *cleanedUp:

@@ -9,7 +9,7 @@ import (
 // listen subscribes to the channels where the release of the lock is told to a waiter of
 // that term.
 func (s *lockState) listen(term uint64) {
-	s.subscribed = s.backend.Channels(term)
+	s.subscribed = s.place.Channels(term)
 	for _, e := range s.subscribed {
 		on := systemOf(e)
 		on.deliver(on.subscriber, &subscribe{state: &s.child, channel: e, term: term})

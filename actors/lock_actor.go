@@ -32,13 +32,17 @@ func (a *lockActor) Receive(ctx actor.Context) {
 	case *Call:
 		s.called(m)
 	case *replied:
+		if m.permits != nil {
+			s.permitsReplied(m)
+			return
+		}
 		s.noteReply(m.result)
 		stale := slices.ContainsFunc(m.busy, s.isStale)
 		if m.busy != nil {
 			s.busy = m.busy
 		}
-		s.handle(m, func(l *lock.Lock, now lock.Instant) {
-			l.Replied(now, m.seq, m.result)
+		s.handle(m, func(l decider, now lock.Instant) {
+			l.(*lock.Lock).Replied(now, m.seq, m.result)
 			if stale {
 				l.Signal(now)
 			}
@@ -47,16 +51,16 @@ func (a *lockActor) Receive(ctx actor.Context) {
 		s.ticked()
 	case unlocked:
 		if s.relevant(m.channel) {
-			s.handle(m, func(l *lock.Lock, now lock.Instant) { l.Signal(now) })
+			s.handle(m, func(l decider, now lock.Instant) { l.Signal(now) })
 		}
 	case listening:
 		if s.relevant(m.channel) {
 			s.note(nil, "subscribed", "", "")
-			s.handle(m, func(l *lock.Lock, now lock.Instant) { l.Subscribed(now, m.term) })
+			s.handle(m, func(l decider, now lock.Instant) { l.Subscribed(now, m.term) })
 		}
 	case *transferred:
 		s.note(nil, "transferred", "", "")
-		s.handle(m, func(l *lock.Lock, now lock.Instant) { l.Transferred(now, m.transfer) })
+		s.handle(m, func(l decider, now lock.Instant) { l.Transferred(now, m.transfer) })
 	case *messages.Acquire:
 		s.acquire(m, ctx.Sender())
 	case *messages.Release:
@@ -64,22 +68,24 @@ func (a *lockActor) Receive(ctx actor.Context) {
 	case *messages.Cancel:
 		by := &messageRequest{op: OpCancel, lock: m.Lock, replyTo: ctx.Sender()}
 		owner := s.owners.number(requestOwner(m.Owner, ctx.Sender()))
-		s.handle(m, func(l *lock.Lock, now lock.Instant) { l.Cancel(now, 0, owner, by) })
+		s.handle(m, func(l decider, now lock.Instant) { l.Cancel(now, 0, owner, by) })
 	case *messages.ForceRelease:
 		by := &messageRequest{op: OpForceRelease, lock: m.Lock, replyTo: ctx.Sender()}
-		s.handle(m, func(l *lock.Lock, now lock.Instant) { l.ForceRelease(now, lock.Mode(m.Lock.Mode), by) })
+		s.handle(m, func(l decider, now lock.Instant) { l.ForceRelease(now, lock.Mode(m.Lock.Mode), by) })
+	case *messages.ReleaseByID, *messages.SetTotal:
+		s.permitsMessage(m, ctx.Sender())
 	case *messages.Inspect:
 		s.inspect(m, &messageRequest{op: OpInspect, lock: m.Lock, replyTo: ctx.Sender()})
 	case *inspection:
 		s.inspected(m)
 	case suspicion:
-		s.handle(m, func(l *lock.Lock, now lock.Instant) { l.Suspect(now) })
+		s.handle(m, func(l decider, now lock.Instant) { l.Suspect(now) })
 	case *actor.Terminated:
 		s.owners.terminated(&s.child, m.Who)
 		s.carryOut()
 	case shutdown:
 		s.closing = true
-		s.handle(m, func(l *lock.Lock, now lock.Instant) { l.Close(now) })
+		s.handle(m, func(l decider, now lock.Instant) { l.Close(now) })
 	case abandon:
 		s.giveUp(lock.Closed, "the Lockkeeper system was closed before Redis confirmed the release")
 		s.leaving.abandon(s)
@@ -114,23 +120,27 @@ func (s *lockState) called(call *Call) {
 			Lease: call.Lease, MaxHold: call.MaxHold, Try: call.Try, Ref: call,
 		}
 		call.id.Store(req.ID)
-		s.handle(call, func(l *lock.Lock, now lock.Instant) {
+		s.handle(call, func(l decider, now lock.Instant) {
 			call.from = now
 			req.Deadline = deadline(now, call.Wait)
 			l.Acquire(now, req)
 		})
 	case OpRelease:
-		s.handle(call, func(l *lock.Lock, now lock.Instant) {
+		s.handle(call, func(l decider, now lock.Instant) {
 			call.from = now
 			l.Release(now, call.HoldID, 0, lock.Mode(call.Mode), call)
 		})
 	case OpCancel:
 		id := call.Target.id.Load()
-		s.handle(call, func(l *lock.Lock, now lock.Instant) { l.Cancel(now, id, 0, call) })
+		s.handle(call, func(l decider, now lock.Instant) { l.Cancel(now, id, 0, call) })
 	case OpForceRelease:
-		s.handle(call, func(l *lock.Lock, now lock.Instant) { l.ForceRelease(now, lock.Mode(call.Mode), call) })
+		s.handle(call, func(l decider, now lock.Instant) { l.ForceRelease(now, lock.Mode(call.Mode), call) })
 	case OpEnsure:
-		s.handle(call, func(l *lock.Lock, now lock.Instant) { l.Ensure(now, call.HoldID, call.Within, call) })
+		s.handle(call, func(l decider, now lock.Instant) { l.Ensure(now, call.HoldID, call.Within, call) })
+	case OpReleaseID:
+		s.releaseID(call, call.Permit.ID, call)
+	case OpSetPermits:
+		s.setPermits(call, call.Permit.How, call.Permit.Count, call)
 	case OpInspect:
 		s.inspect(call, call)
 	case OpList:
@@ -160,7 +170,7 @@ func requestOwner(named, sender *actor.PID) *actor.PID {
 }
 
 func (s *lockState) acquire(m *messages.Acquire, sender *actor.PID) {
-	by := &messageRequest{op: OpAcquire, lock: m.Lock, replyTo: sender, within: s.rt.parentIn(s.ctx.MessageHeader())}
+	by := &messageRequest{op: OpAcquire, lock: m.Lock, replyTo: sender, showsPermit: m.ShowPermit, within: s.rt.parentIn(s.ctx.MessageHeader())}
 	if m.Lock.Kind == messages.Kind_KIND_MULTI {
 		_, by.members, _ = s.rt.named(m.Lock) // their order is this request's own
 	}
@@ -178,7 +188,7 @@ func (s *lockState) acquire(m *messages.Acquire, sender *actor.PID) {
 	}
 	wait := m.Wait.AsDuration()
 	req.Try = m.Wait != nil && wait == 0
-	s.handle(m, func(l *lock.Lock, now lock.Instant) {
+	s.handle(m, func(l decider, now lock.Instant) {
 		by.from = now
 		req.Deadline = deadline(now, wait)
 		l.Acquire(now, req)
@@ -197,7 +207,7 @@ func (s *lockState) release(m *messages.Release, sender *actor.PID) {
 	if id == 0 && owner == 0 {
 		id = math.MaxUint64 // nobody's: the lock says so
 	}
-	s.handle(m, func(l *lock.Lock, now lock.Instant) {
+	s.handle(m, func(l decider, now lock.Instant) {
 		by.from = now
 		l.Release(now, id, owner, lock.Mode(m.Lock.Mode), by)
 	})
@@ -208,7 +218,7 @@ func (s *lockState) ticked() {
 	if s.retireIfIdle() {
 		return
 	}
-	s.handle(tick{}, func(l *lock.Lock, now lock.Instant) { l.Tick(now) })
+	s.handle(tick{}, func(l decider, now lock.Instant) { l.Tick(now) })
 	s.remind()
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/leased"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -25,6 +26,9 @@ type lockState struct {
 	// kind is what the lock decides by; backend is what it is in Redis.
 	kind    lock.Kind
 	backend backend.Backend
+	// permits are what it is in Redis instead if it is permits, and place is either.
+	permits *backend.Permits
+	place   backend.Place
 	// members are the locks that it is made of; none if it is one lock on one key.
 	members []Member
 	// busy are those channels of a lock of several parts that matter while it is held by
@@ -40,7 +44,7 @@ type lockState struct {
 	until *atomic.Int64
 
 	// lock is replaced by every event; now is when the last one was.
-	lock *lock.Lock
+	lock decider
 	now  lock.Instant
 	// inspections are the requesters who await Redis's word on the lock.
 	inspections map[replier]struct{}
@@ -58,12 +62,17 @@ type lockState struct {
 func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *Members) *lockState {
 	s := &lockState{format: formatOf(kind), client: rt.id, until: new(atomic.Int64)}
 	s.child = rt.newChild(key, s)
-	switch key.made {
-	case ofMembers:
+	switch {
+	case s.format == messages.Kind_KIND_PERMITS:
+		s.permits = backend.NewPermits(rt.server, key.name, rt.id)
+		s.place = s.permits
+		s.renew()
+		return s
+	case key.made == ofMembers:
 		s.label, s.members = members.String(), members.sorted
 		s.backend = backend.All(members.parts(), s.newClientOptions(), s)
 		s.kind = lock.Kind{Parts: true, Tokens: members.fenced, Line: true}
-	case ofServers:
+	case key.made == ofServers:
 		s.backend = backend.Majority(serversOf(*rt.red.Load()), key.name, s.newClientOptions(), s)
 		for _, each := range *rt.red.Load() {
 			s.members = append(s.members, Member{Runtime: each, Name: key.name})
@@ -73,12 +82,17 @@ func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *Members
 		s.backend = backend.Single(rt.server, protocol.Kind(s.format), key.name, &rt.options, s)
 		s.kind = kinds[s.format]
 	}
+	s.place = s.backend
 	s.renew()
 	return s
 }
 
 // renew gives the lockState a lock that nobody wants yet.
 func (s *lockState) renew() {
+	if s.permits != nil {
+		s.lock = &permits{leased.New(&s.rt.cfg.Config)}
+		return
+	}
 	l := lock.New(&s.rt.cfg.Config, &s.kind)
 	s.lock = &l
 }
@@ -102,23 +116,29 @@ var kinds = map[messages.Kind]lock.Kind{
 
 // step applies an event to a copy of the lock and, if that went well, replaces the
 // lock by it. A panic on the way leaves the lock as it was.
-func (s *lockState) step(event func(l *lock.Lock, now lock.Instant)) {
+func (s *lockState) step(event func(l decider, now lock.Instant)) {
+	s.now = s.rt.Now()
+	before, isLock := s.lock.(*lock.Lock)
+	if !isLock {
+		next := *s.lock.(*permits)
+		event(&next, s.now)
+		s.lock = &next
+		return
+	}
 	next := s.rt.locks.Get().(*lock.Lock)
-	*next = *s.lock
+	*next = *before
 	next.SetBuffer(s.rt.buffers.Get().(*lock.Buffer))
 	if !next.HasNextTerm() {
 		next.SetNextTerm(s.rt.terms.Add(1))
 	}
-	s.now = s.rt.Now()
 	event(next, s.now)
-	before := s.lock
 	s.lock = next
 	s.rt.locks.Put(before)
 }
 
 // handle applies an event and carries out what follows from it. source is the
 // message that the event came from.
-func (s *lockState) handle(source any, event func(l *lock.Lock, now lock.Instant)) {
+func (s *lockState) handle(source any, event func(l decider, now lock.Instant)) {
 	s.step(event)
 	s.accepted = source
 	s.carryOut()
@@ -128,7 +148,7 @@ func (s *lockState) handle(source any, event func(l *lock.Lock, now lock.Instant
 // giveBack releases a hold whose grant reached nobody. It is for the event that granted it.
 func (s *lockState) giveBack(id uint64, mode messages.Mode) {
 	s.lender = nil // whose request was another
-	s.step(func(l *lock.Lock, now lock.Instant) {
+	s.step(func(l decider, now lock.Instant) {
 		l.Release(now, id, 0, lock.Mode(mode), &messageRequest{op: OpRelease})
 	})
 	s.until.Store(int64(s.lock.LeaseUntil()))
@@ -144,8 +164,10 @@ func (s *lockState) carryOut() {
 		}
 		s.perform(&e)
 	}
-	if buffer := s.lock.TakeBuffer(); buffer != nil {
-		s.rt.buffers.Put(buffer)
+	if l, isLock := s.lock.(*lock.Lock); isLock {
+		if buffer := l.TakeBuffer(); buffer != nil {
+			s.rt.buffers.Put(buffer)
+		}
 	}
 	s.gauge()
 	if s.closing && s.idle() {
@@ -162,6 +184,10 @@ func (s *lockState) perform(e *lock.Effect) {
 	defer s.survive()
 	switch e.Kind {
 	case lock.Send:
+		if c, ok := e.Ref.(*leased.Command); ok {
+			s.sendPermits(c)
+			return
+		}
 		s.send(*e.Command)
 	case lock.Reply:
 		if e.Answer.Kind == lock.Granted {
@@ -196,6 +222,10 @@ func (s *lockState) perform(e *lock.Effect) {
 		s.stopListening()
 	case lock.LeaveToExpire:
 		s.rt.server.LeaveToExpire(e.Answer.Until)
+	case leased.Renewed:
+		if call, ok := e.Ref.(*Call); ok {
+			call.Permit.Until.Store(int64(e.Answer.Until))
+		}
 	}
 }
 
@@ -224,7 +254,7 @@ func (s *lockState) setAlarm() {
 func (s *lockState) actor() actor.Actor { return &lockActor{s} }
 
 func (s *lockState) ownerGone(owner lock.Owner) {
-	s.step(func(l *lock.Lock, now lock.Instant) { l.OwnerGone(now, owner) })
+	s.step(func(l decider, now lock.Instant) { l.OwnerGone(now, owner) })
 }
 
 func (s *lockState) spawned() { s.registerWithMembers() }

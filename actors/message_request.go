@@ -25,6 +25,10 @@ func messageRequestOf(m any, sender *actor.PID) *messageRequest {
 		}
 	case *messages.Release:
 		by.op = OpRelease
+	case *messages.ReleaseByID:
+		by.op = OpReleaseID
+	case *messages.SetTotal:
+		by.op = OpSetPermits
 	case *messages.Cancel:
 		by.op = OpCancel
 	case *messages.ForceRelease:

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/leased"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -42,6 +43,9 @@ type messageRequest struct {
 	members *Members
 	// owner is nil for a request that belongs to nobody in particular.
 	owner *owner
+	// permit is the id of a permit, if showsPermit.
+	permit      leased.ID
+	showsPermit bool
 	// from is when an Acquire was asked for, and then when it was granted.
 	from lock.Instant
 	// within is its parent.
@@ -84,8 +88,12 @@ func (l *messageRequest) message(rt *Runtime, a lock.Answer) proto.Message {
 	reason := messages.Reason(a.Reason)
 	switch a.Kind {
 	case lock.Granted:
+		permit := ""
+		if l.showsPermit {
+			permit = l.permit.String()
+		}
 		return &messages.Acquired{
-			Lock: l.lock, HoldId: formatHoldID(a.HoldID), Owner: l.ownerPID(),
+			Lock: l.lock, HoldId: formatHoldID(a.HoldID), PermitId: permit, Owner: l.ownerPID(),
 			HoldCount: int64(a.Count), Validity: durationpb.New(l.validity(rt, a.Until)), Token: l.token(a.Tokens), MemberTokens: l.memberTokens(a.Tokens),
 		}
 	case lock.NotGranted:
@@ -99,6 +107,8 @@ func (l *messageRequest) message(rt *Runtime, a lock.Answer) proto.Message {
 		return &messages.NotReleased{Lock: l.lock, Reason: reason, Detail: a.Detail}
 	case lock.Withdrawn:
 		return &messages.Cancelled{Lock: l.lock, Withdrawn: int64(a.Count)}
+	case leased.Changed:
+		return &messages.TotalSet{Lock: l.lock, Set: a.Count > 0}
 	case lock.ForceReleased:
 		return &messages.ForceReleased{Lock: l.lock, WasHeld: a.Count > 0}
 	}

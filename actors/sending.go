@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/leased"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -44,7 +45,10 @@ func (s *lockState) Lend(kind lock.CommandKind, call redisio.Call) bool {
 // Replied implements backend.Receiver. It brings a reply to the lock actor, or what is left
 // of it.
 func (s *lockState) Replied(seq uint64, r backend.Reply) {
-	m := &replied{state: s, seq: seq, result: r.Result, busy: r.Busy}
+	s.replied(&replied{state: s, seq: seq, result: r.Result, busy: r.Busy})
+}
+
+func (s *lockState) replied(m *replied) {
 	if !s.rt.deliver(s.pid, m) {
 		m.tooLate()
 	}
@@ -64,4 +68,6 @@ type replied struct {
 	seq    uint64
 	result lock.Result
 	busy   []backend.Channel
+	// permits is the outcome of a command of permits; its result only says if it has taken any.
+	permits *leased.Result
 }

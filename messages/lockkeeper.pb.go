@@ -47,6 +47,11 @@ const (
 	// A lock on a majority of independent Redis servers. Send the request to the guardian of the
 	// RedLock's first system.
 	Kind_KIND_RED Kind = 5
+	// Permits that expire: as many holders as there are permits. Redisson's
+	// RPermitExpirableSemaphore. Acquire takes one permit. Permits are not re-entered: an owner may
+	// hold several, and then a Release without hold_id releases the one that it has had for longest.
+	// ForceRelease is not for them; see ReleaseByID.
+	Kind_KIND_PERMITS Kind = 6
 )
 
 // Enum value maps for Kind.
@@ -58,6 +63,7 @@ var (
 		3: "KIND_READ_WRITE",
 		4: "KIND_MULTI",
 		5: "KIND_RED",
+		6: "KIND_PERMITS",
 	}
 	Kind_value = map[string]int32{
 		"KIND_REENTRANT":  0,
@@ -66,6 +72,7 @@ var (
 		"KIND_READ_WRITE": 3,
 		"KIND_MULTI":      4,
 		"KIND_RED":        5,
+		"KIND_PERMITS":    6,
 	}
 )
 
@@ -265,6 +272,59 @@ func (Reason) EnumDescriptor() ([]byte, []int) {
 	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{2}
 }
 
+// PermitsHow is how SetTotal sets the number of permits.
+type PermitsHow int32
+
+const (
+	// That many, if the number was never set.
+	PermitsHow_PERMITS_HOW_TRY PermitsHow = 0
+	// That many in all, free and taken. If more are taken, those that are given back are gone.
+	PermitsHow_PERMITS_HOW_TOTAL PermitsHow = 1
+	// That many more, or fewer if the number is negative.
+	PermitsHow_PERMITS_HOW_ADD PermitsHow = 2
+)
+
+// Enum value maps for PermitsHow.
+var (
+	PermitsHow_name = map[int32]string{
+		0: "PERMITS_HOW_TRY",
+		1: "PERMITS_HOW_TOTAL",
+		2: "PERMITS_HOW_ADD",
+	}
+	PermitsHow_value = map[string]int32{
+		"PERMITS_HOW_TRY":   0,
+		"PERMITS_HOW_TOTAL": 1,
+		"PERMITS_HOW_ADD":   2,
+	}
+)
+
+func (x PermitsHow) Enum() *PermitsHow {
+	p := new(PermitsHow)
+	*p = x
+	return p
+}
+
+func (x PermitsHow) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PermitsHow) Descriptor() protoreflect.EnumDescriptor {
+	return file_lockkeeper_v1_lockkeeper_proto_enumTypes[3].Descriptor()
+}
+
+func (PermitsHow) Type() protoreflect.EnumType {
+	return &file_lockkeeper_v1_lockkeeper_proto_enumTypes[3]
+}
+
+func (x PermitsHow) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PermitsHow.Descriptor instead.
+func (PermitsHow) EnumDescriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{3}
+}
+
 // Lock names one lock.
 type Lock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -371,7 +431,9 @@ type Acquire struct {
 	MaxHold *durationpb.Duration `protobuf:"bytes,5,opt,name=max_hold,json=maxHold,proto3" json:"max_hold,omitempty"`
 	// If the owner already holds the lock, refuses the request with REASON_REENTRY instead of
 	// granting a re-entry.
-	NoReentry     bool `protobuf:"varint,6,opt,name=no_reentry,json=noReentry,proto3" json:"no_reentry,omitempty"`
+	NoReentry bool `protobuf:"varint,6,opt,name=no_reentry,json=noReentry,proto3" json:"no_reentry,omitempty"`
+	// For KIND_PERMITS: asks for Acquired.permit_id.
+	ShowPermit    bool `protobuf:"varint,7,opt,name=show_permit,json=showPermit,proto3" json:"show_permit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -453,6 +515,13 @@ func (x *Acquire) GetNoReentry() bool {
 	return false
 }
 
+func (x *Acquire) GetShowPermit() bool {
+	if x != nil {
+		return x.ShowPermit
+	}
+	return false
+}
+
 type Acquired struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
@@ -471,7 +540,10 @@ type Acquired struct {
 	Validity *durationpb.Duration `protobuf:"bytes,6,opt,name=validity,proto3" json:"validity,omitempty"`
 	// For KIND_MULTI: the fencing tokens of the members, in the order of the request; 0 for a
 	// member without tokens.
-	MemberTokens  []int64 `protobuf:"varint,7,rep,packed,name=member_tokens,json=memberTokens,proto3" json:"member_tokens,omitempty"`
+	MemberTokens []int64 `protobuf:"varint,7,rep,packed,name=member_tokens,json=memberTokens,proto3" json:"member_tokens,omitempty"`
+	// For KIND_PERMITS with show_permit: the id of the permit in Redis, 32 hexadecimal digits.
+	// Whoever knows it can release the permit, also with Redisson.
+	PermitId      string `protobuf:"bytes,8,opt,name=permit_id,json=permitId,proto3" json:"-"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -558,6 +630,13 @@ func (x *Acquired) GetMemberTokens() []int64 {
 		return x.MemberTokens
 	}
 	return nil
+}
+
+func (x *Acquired) GetPermitId() string {
+	if x != nil {
+		return x.PermitId
+	}
+	return ""
 }
 
 type NotAcquired struct {
@@ -828,6 +907,191 @@ func (x *NotReleased) GetDetail() string {
 	return ""
 }
 
+// ReleaseByID gives back a permit of KIND_PERMITS by its id, whoever holds it: for instance one that
+// a Java process has acquired. A holder in this system is sent LeaseLost. Answered by Released or
+// NotReleased.
+type ReleaseByID struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
+	// 32 hexadecimal digits.
+	PermitId      string `protobuf:"bytes,2,opt,name=permit_id,json=permitId,proto3" json:"-"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseByID) Reset() {
+	*x = ReleaseByID{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseByID) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *ReleaseByID) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*ReleaseByID) ProtoMessage() {}
+
+func (x *ReleaseByID) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseByID.ProtoReflect.Descriptor instead.
+func (*ReleaseByID) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ReleaseByID) GetLock() *Lock {
+	if x != nil {
+		return x.Lock
+	}
+	return nil
+}
+
+func (x *ReleaseByID) GetPermitId() string {
+	if x != nil {
+		return x.PermitId
+	}
+	return ""
+}
+
+// SetTotal sets how many permits of KIND_PERMITS there are. Answered by TotalSet or Failed.
+type SetTotal struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lock          *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
+	Permits       int64                  `protobuf:"varint,2,opt,name=permits,proto3" json:"permits,omitempty"`
+	How           PermitsHow             `protobuf:"varint,3,opt,name=how,proto3,enum=lockkeeper.v1.PermitsHow" json:"how,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetTotal) Reset() {
+	*x = SetTotal{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetTotal) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *SetTotal) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*SetTotal) ProtoMessage() {}
+
+func (x *SetTotal) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetTotal.ProtoReflect.Descriptor instead.
+func (*SetTotal) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *SetTotal) GetLock() *Lock {
+	if x != nil {
+		return x.Lock
+	}
+	return nil
+}
+
+func (x *SetTotal) GetPermits() int64 {
+	if x != nil {
+		return x.Permits
+	}
+	return 0
+}
+
+func (x *SetTotal) GetHow() PermitsHow {
+	if x != nil {
+		return x.How
+	}
+	return PermitsHow_PERMITS_HOW_TRY
+}
+
+type TotalSet struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
+	// False if the number was set before; only for PERMITS_HOW_TRY.
+	Set           bool `protobuf:"varint,2,opt,name=set,proto3" json:"set,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TotalSet) Reset() {
+	*x = TotalSet{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TotalSet) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *TotalSet) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*TotalSet) ProtoMessage() {}
+
+func (x *TotalSet) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TotalSet.ProtoReflect.Descriptor instead.
+func (*TotalSet) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *TotalSet) GetLock() *Lock {
+	if x != nil {
+		return x.Lock
+	}
+	return nil
+}
+
+func (x *TotalSet) GetSet() bool {
+	if x != nil {
+		return x.Set
+	}
+	return false
+}
+
 // Cancel withdraws an owner's waiting Acquire, which is answered by
 // NotAcquired{REASON_CANCELLED}. Cancel itself is answered by Cancelled or Failed.
 type Cancel struct {
@@ -841,7 +1105,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[7]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -858,7 +1122,7 @@ func (x *Cancel) LogValue() slog.Value {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[7]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -871,7 +1135,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{7}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Cancel) GetLock() *Lock {
@@ -899,7 +1163,7 @@ type Cancelled struct {
 
 func (x *Cancelled) Reset() {
 	*x = Cancelled{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[8]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -916,7 +1180,7 @@ func (x *Cancelled) LogValue() slog.Value {
 func (*Cancelled) ProtoMessage() {}
 
 func (x *Cancelled) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[8]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -929,7 +1193,7 @@ func (x *Cancelled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancelled.ProtoReflect.Descriptor instead.
 func (*Cancelled) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{8}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Cancelled) GetLock() *Lock {
@@ -957,7 +1221,7 @@ type ForceRelease struct {
 
 func (x *ForceRelease) Reset() {
 	*x = ForceRelease{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[9]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -974,7 +1238,7 @@ func (x *ForceRelease) LogValue() slog.Value {
 func (*ForceRelease) ProtoMessage() {}
 
 func (x *ForceRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[9]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -987,7 +1251,7 @@ func (x *ForceRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForceRelease.ProtoReflect.Descriptor instead.
 func (*ForceRelease) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{9}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ForceRelease) GetLock() *Lock {
@@ -1007,7 +1271,7 @@ type ForceReleased struct {
 
 func (x *ForceReleased) Reset() {
 	*x = ForceReleased{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[10]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1024,7 +1288,7 @@ func (x *ForceReleased) LogValue() slog.Value {
 func (*ForceReleased) ProtoMessage() {}
 
 func (x *ForceReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[10]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1037,7 +1301,7 @@ func (x *ForceReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForceReleased.ProtoReflect.Descriptor instead.
 func (*ForceReleased) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{10}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ForceReleased) GetLock() *Lock {
@@ -1064,7 +1328,7 @@ type Inspect struct {
 
 func (x *Inspect) Reset() {
 	*x = Inspect{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[11]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1081,7 +1345,7 @@ func (x *Inspect) LogValue() slog.Value {
 func (*Inspect) ProtoMessage() {}
 
 func (x *Inspect) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[11]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1094,7 +1358,7 @@ func (x *Inspect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inspect.ProtoReflect.Descriptor instead.
 func (*Inspect) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{11}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Inspect) GetLock() *Lock {
@@ -1132,14 +1396,20 @@ type Status struct {
 	// not.
 	HeldFor *durationpb.Duration `protobuf:"bytes,13,opt,name=held_for,json=heldFor,proto3" json:"held_for,omitempty"`
 	// For how long the first of the requests that wait in this system has waited.
-	WaitingFor    *durationpb.Duration `protobuf:"bytes,14,opt,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
+	WaitingFor *durationpb.Duration `protobuf:"bytes,14,opt,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
+	// For KIND_PERMITS, which has no holder and no ttl: how many permits are free, how many are taken
+	// and have not expired, and how many there are. free_permits is negative while more are taken
+	// than there should be.
+	FreePermits   int64 `protobuf:"varint,15,opt,name=free_permits,json=freePermits,proto3" json:"free_permits,omitempty"`
+	TakenPermits  int64 `protobuf:"varint,16,opt,name=taken_permits,json=takenPermits,proto3" json:"taken_permits,omitempty"`
+	AllPermits    int64 `protobuf:"varint,17,opt,name=all_permits,json=allPermits,proto3" json:"all_permits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[12]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1156,7 +1426,7 @@ func (x *Status) LogValue() slog.Value {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[12]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1169,7 +1439,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{12}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Status) GetLock() *Lock {
@@ -1270,6 +1540,27 @@ func (x *Status) GetWaitingFor() *durationpb.Duration {
 	return nil
 }
 
+func (x *Status) GetFreePermits() int64 {
+	if x != nil {
+		return x.FreePermits
+	}
+	return 0
+}
+
+func (x *Status) GetTakenPermits() int64 {
+	if x != nil {
+		return x.TakenPermits
+	}
+	return 0
+}
+
+func (x *Status) GetAllPermits() int64 {
+	if x != nil {
+		return x.AllPermits
+	}
+	return 0
+}
+
 // Process is who a client of Redis is, by the record that its Lockkeeper system keeps in Redis.
 // A client without a record, such as Redisson, is only a client.
 type Process struct {
@@ -1294,7 +1585,7 @@ type Process struct {
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[13]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1311,7 +1602,7 @@ func (x *Process) LogValue() slog.Value {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[13]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1324,7 +1615,7 @@ func (x *Process) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Process.ProtoReflect.Descriptor instead.
 func (*Process) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{13}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Process) GetClient() string {
@@ -1396,7 +1687,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[14]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1413,7 +1704,7 @@ func (x *Failed) LogValue() slog.Value {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[14]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1426,7 +1717,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{14}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Failed) GetLock() *Lock {
@@ -1466,7 +1757,7 @@ type LeaseLost struct {
 
 func (x *LeaseLost) Reset() {
 	*x = LeaseLost{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[15]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1483,7 +1774,7 @@ func (x *LeaseLost) LogValue() slog.Value {
 func (*LeaseLost) ProtoMessage() {}
 
 func (x *LeaseLost) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[15]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1496,7 +1787,7 @@ func (x *LeaseLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseLost.ProtoReflect.Descriptor instead.
 func (*LeaseLost) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{15}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LeaseLost) GetLock() *Lock {
@@ -1557,7 +1848,7 @@ type LeaseAtRisk struct {
 
 func (x *LeaseAtRisk) Reset() {
 	*x = LeaseAtRisk{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[16]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1574,7 +1865,7 @@ func (x *LeaseAtRisk) LogValue() slog.Value {
 func (*LeaseAtRisk) ProtoMessage() {}
 
 func (x *LeaseAtRisk) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[16]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1587,7 +1878,7 @@ func (x *LeaseAtRisk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseAtRisk.ProtoReflect.Descriptor instead.
 func (*LeaseAtRisk) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{16}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LeaseAtRisk) GetLock() *Lock {
@@ -1646,7 +1937,7 @@ type Semaphore struct {
 
 func (x *Semaphore) Reset() {
 	*x = Semaphore{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[17]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1663,7 +1954,7 @@ func (x *Semaphore) LogValue() slog.Value {
 func (*Semaphore) ProtoMessage() {}
 
 func (x *Semaphore) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[17]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1676,7 +1967,7 @@ func (x *Semaphore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Semaphore.ProtoReflect.Descriptor instead.
 func (*Semaphore) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{17}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Semaphore) GetName() string {
@@ -1703,7 +1994,7 @@ type AcquirePermits struct {
 
 func (x *AcquirePermits) Reset() {
 	*x = AcquirePermits{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[18]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1720,7 +2011,7 @@ func (x *AcquirePermits) LogValue() slog.Value {
 func (*AcquirePermits) ProtoMessage() {}
 
 func (x *AcquirePermits) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[18]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1733,7 +2024,7 @@ func (x *AcquirePermits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquirePermits.ProtoReflect.Descriptor instead.
 func (*AcquirePermits) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{18}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AcquirePermits) GetSemaphore() *Semaphore {
@@ -1767,7 +2058,7 @@ type PermitsAcquired struct {
 
 func (x *PermitsAcquired) Reset() {
 	*x = PermitsAcquired{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[19]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1784,7 +2075,7 @@ func (x *PermitsAcquired) LogValue() slog.Value {
 func (*PermitsAcquired) ProtoMessage() {}
 
 func (x *PermitsAcquired) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[19]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1797,7 +2088,7 @@ func (x *PermitsAcquired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermitsAcquired.ProtoReflect.Descriptor instead.
 func (*PermitsAcquired) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{19}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PermitsAcquired) GetSemaphore() *Semaphore {
@@ -1830,7 +2121,7 @@ type ReleasePermits struct {
 
 func (x *ReleasePermits) Reset() {
 	*x = ReleasePermits{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[20]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1847,7 +2138,7 @@ func (x *ReleasePermits) LogValue() slog.Value {
 func (*ReleasePermits) ProtoMessage() {}
 
 func (x *ReleasePermits) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[20]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1860,7 +2151,7 @@ func (x *ReleasePermits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePermits.ProtoReflect.Descriptor instead.
 func (*ReleasePermits) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{20}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReleasePermits) GetSemaphore() *Semaphore {
@@ -1895,7 +2186,7 @@ type PermitsReleased struct {
 
 func (x *PermitsReleased) Reset() {
 	*x = PermitsReleased{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[21]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1912,7 +2203,7 @@ func (x *PermitsReleased) LogValue() slog.Value {
 func (*PermitsReleased) ProtoMessage() {}
 
 func (x *PermitsReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[21]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1925,7 +2216,7 @@ func (x *PermitsReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermitsReleased.ProtoReflect.Descriptor instead.
 func (*PermitsReleased) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{21}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PermitsReleased) GetSemaphore() *Semaphore {
@@ -1953,7 +2244,7 @@ type CancelPermits struct {
 
 func (x *CancelPermits) Reset() {
 	*x = CancelPermits{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[22]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1970,7 +2261,7 @@ func (x *CancelPermits) LogValue() slog.Value {
 func (*CancelPermits) ProtoMessage() {}
 
 func (x *CancelPermits) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[22]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1983,7 +2274,7 @@ func (x *CancelPermits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelPermits.ProtoReflect.Descriptor instead.
 func (*CancelPermits) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{22}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CancelPermits) GetSemaphore() *Semaphore {
@@ -2007,7 +2298,7 @@ type TrySetPermits struct {
 
 func (x *TrySetPermits) Reset() {
 	*x = TrySetPermits{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[23]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2024,7 +2315,7 @@ func (x *TrySetPermits) LogValue() slog.Value {
 func (*TrySetPermits) ProtoMessage() {}
 
 func (x *TrySetPermits) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[23]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2037,7 +2328,7 @@ func (x *TrySetPermits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrySetPermits.ProtoReflect.Descriptor instead.
 func (*TrySetPermits) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{23}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TrySetPermits) GetSemaphore() *Semaphore {
@@ -2073,7 +2364,7 @@ type AddPermits struct {
 
 func (x *AddPermits) Reset() {
 	*x = AddPermits{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[24]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2090,7 +2381,7 @@ func (x *AddPermits) LogValue() slog.Value {
 func (*AddPermits) ProtoMessage() {}
 
 func (x *AddPermits) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[24]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2103,7 +2394,7 @@ func (x *AddPermits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddPermits.ProtoReflect.Descriptor instead.
 func (*AddPermits) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{24}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AddPermits) GetSemaphore() *Semaphore {
@@ -2130,7 +2421,7 @@ type DrainPermits struct {
 
 func (x *DrainPermits) Reset() {
 	*x = DrainPermits{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[25]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +2438,7 @@ func (x *DrainPermits) LogValue() slog.Value {
 func (*DrainPermits) ProtoMessage() {}
 
 func (x *DrainPermits) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[25]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2451,7 @@ func (x *DrainPermits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainPermits.ProtoReflect.Descriptor instead.
 func (*DrainPermits) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{25}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DrainPermits) GetSemaphore() *Semaphore {
@@ -2180,7 +2471,7 @@ type InspectPermits struct {
 
 func (x *InspectPermits) Reset() {
 	*x = InspectPermits{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[26]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2197,7 +2488,7 @@ func (x *InspectPermits) LogValue() slog.Value {
 func (*InspectPermits) ProtoMessage() {}
 
 func (x *InspectPermits) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[26]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2210,7 +2501,7 @@ func (x *InspectPermits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectPermits.ProtoReflect.Descriptor instead.
 func (*InspectPermits) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{26}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *InspectPermits) GetSemaphore() *Semaphore {
@@ -2235,7 +2526,7 @@ type PermitsChanged struct {
 
 func (x *PermitsChanged) Reset() {
 	*x = PermitsChanged{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[27]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2252,7 +2543,7 @@ func (x *PermitsChanged) LogValue() slog.Value {
 func (*PermitsChanged) ProtoMessage() {}
 
 func (x *PermitsChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[27]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2265,7 +2556,7 @@ func (x *PermitsChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermitsChanged.ProtoReflect.Descriptor instead.
 func (*PermitsChanged) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{27}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PermitsChanged) GetSemaphore() *Semaphore {
@@ -2301,7 +2592,7 @@ type PermitsRefused struct {
 
 func (x *PermitsRefused) Reset() {
 	*x = PermitsRefused{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[28]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2318,7 +2609,7 @@ func (x *PermitsRefused) LogValue() slog.Value {
 func (*PermitsRefused) ProtoMessage() {}
 
 func (x *PermitsRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[28]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2331,7 +2622,7 @@ func (x *PermitsRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermitsRefused.ProtoReflect.Descriptor instead.
 func (*PermitsRefused) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{28}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PermitsRefused) GetSemaphore() *Semaphore {
@@ -2368,7 +2659,7 @@ type Latch struct {
 
 func (x *Latch) Reset() {
 	*x = Latch{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[29]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2385,7 +2676,7 @@ func (x *Latch) LogValue() slog.Value {
 func (*Latch) ProtoMessage() {}
 
 func (x *Latch) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[29]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2398,7 +2689,7 @@ func (x *Latch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Latch.ProtoReflect.Descriptor instead.
 func (*Latch) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{29}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Latch) GetName() string {
@@ -2422,7 +2713,7 @@ type AwaitLatch struct {
 
 func (x *AwaitLatch) Reset() {
 	*x = AwaitLatch{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[30]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2439,7 +2730,7 @@ func (x *AwaitLatch) LogValue() slog.Value {
 func (*AwaitLatch) ProtoMessage() {}
 
 func (x *AwaitLatch) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[30]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2452,7 +2743,7 @@ func (x *AwaitLatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitLatch.ProtoReflect.Descriptor instead.
 func (*AwaitLatch) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{30}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *AwaitLatch) GetLatch() *Latch {
@@ -2478,7 +2769,7 @@ type LatchOpened struct {
 
 func (x *LatchOpened) Reset() {
 	*x = LatchOpened{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[31]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2495,7 +2786,7 @@ func (x *LatchOpened) LogValue() slog.Value {
 func (*LatchOpened) ProtoMessage() {}
 
 func (x *LatchOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[31]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2508,7 +2799,7 @@ func (x *LatchOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LatchOpened.ProtoReflect.Descriptor instead.
 func (*LatchOpened) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{31}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LatchOpened) GetLatch() *Latch {
@@ -2533,7 +2824,7 @@ type CountDown struct {
 
 func (x *CountDown) Reset() {
 	*x = CountDown{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[32]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2550,7 +2841,7 @@ func (x *CountDown) LogValue() slog.Value {
 func (*CountDown) ProtoMessage() {}
 
 func (x *CountDown) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[32]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2563,7 +2854,7 @@ func (x *CountDown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDown.ProtoReflect.Descriptor instead.
 func (*CountDown) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{32}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CountDown) GetLatch() *Latch {
@@ -2591,7 +2882,7 @@ type CancelAwait struct {
 
 func (x *CancelAwait) Reset() {
 	*x = CancelAwait{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[33]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2608,7 +2899,7 @@ func (x *CancelAwait) LogValue() slog.Value {
 func (*CancelAwait) ProtoMessage() {}
 
 func (x *CancelAwait) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[33]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2621,7 +2912,7 @@ func (x *CancelAwait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelAwait.ProtoReflect.Descriptor instead.
 func (*CancelAwait) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{33}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CancelAwait) GetLatch() *Latch {
@@ -2643,7 +2934,7 @@ type TrySetCount struct {
 
 func (x *TrySetCount) Reset() {
 	*x = TrySetCount{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[34]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2660,7 +2951,7 @@ func (x *TrySetCount) LogValue() slog.Value {
 func (*TrySetCount) ProtoMessage() {}
 
 func (x *TrySetCount) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[34]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2673,7 +2964,7 @@ func (x *TrySetCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrySetCount.ProtoReflect.Descriptor instead.
 func (*TrySetCount) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{34}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TrySetCount) GetLatch() *Latch {
@@ -2700,7 +2991,7 @@ type InspectLatch struct {
 
 func (x *InspectLatch) Reset() {
 	*x = InspectLatch{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[35]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2717,7 +3008,7 @@ func (x *InspectLatch) LogValue() slog.Value {
 func (*InspectLatch) ProtoMessage() {}
 
 func (x *InspectLatch) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[35]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2730,7 +3021,7 @@ func (x *InspectLatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectLatch.ProtoReflect.Descriptor instead.
 func (*InspectLatch) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{35}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *InspectLatch) GetLatch() *Latch {
@@ -2754,7 +3045,7 @@ type LatchChanged struct {
 
 func (x *LatchChanged) Reset() {
 	*x = LatchChanged{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[36]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2771,7 +3062,7 @@ func (x *LatchChanged) LogValue() slog.Value {
 func (*LatchChanged) ProtoMessage() {}
 
 func (x *LatchChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[36]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2784,7 +3075,7 @@ func (x *LatchChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LatchChanged.ProtoReflect.Descriptor instead.
 func (*LatchChanged) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{36}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *LatchChanged) GetLatch() *Latch {
@@ -2820,7 +3111,7 @@ type LatchRefused struct {
 
 func (x *LatchRefused) Reset() {
 	*x = LatchRefused{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[37]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2837,7 +3128,7 @@ func (x *LatchRefused) LogValue() slog.Value {
 func (*LatchRefused) ProtoMessage() {}
 
 func (x *LatchRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[37]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2850,7 +3141,7 @@ func (x *LatchRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LatchRefused.ProtoReflect.Descriptor instead.
 func (*LatchRefused) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{37}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *LatchRefused) GetLatch() *Latch {
@@ -2883,7 +3174,7 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x13.lockkeeper.v1.KindR\x04kind\x12'\n" +
 	"\x04mode\x18\x03 \x01(\x0e2\x13.lockkeeper.v1.ModeR\x04mode\x12-\n" +
-	"\amembers\x18\x04 \x03(\v2\x13.lockkeeper.v1.LockR\amembers\"\x89\x02\n" +
+	"\amembers\x18\x04 \x03(\v2\x13.lockkeeper.v1.LockR\amembers\"\xaa\x02\n" +
 	"\aAcquire\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12 \n" +
 	"\x05owner\x18\x02 \x01(\v2\n" +
@@ -2892,7 +3183,9 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x04wait\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x124\n" +
 	"\bmax_hold\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\amaxHold\x12\x1d\n" +
 	"\n" +
-	"no_reentry\x18\x06 \x01(\bR\tnoReentry\"\x84\x02\n" +
+	"no_reentry\x18\x06 \x01(\bR\tnoReentry\x12\x1f\n" +
+	"\vshow_permit\x18\a \x01(\bR\n" +
+	"showPermit\"\xa6\x02\n" +
 	"\bAcquired\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x1c\n" +
 	"\ahold_id\x18\x02 \x01(\tB\x03\x80\x01\x01R\x06holdId\x12 \n" +
@@ -2902,7 +3195,8 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"hold_count\x18\x04 \x01(\x03R\tholdCount\x12\x14\n" +
 	"\x05token\x18\x05 \x01(\x03R\x05token\x125\n" +
 	"\bvalidity\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\bvalidity\x12#\n" +
-	"\rmember_tokens\x18\a \x03(\x03R\fmemberTokens\"\xaa\x01\n" +
+	"\rmember_tokens\x18\a \x03(\x03R\fmemberTokens\x12 \n" +
+	"\tpermit_id\x18\b \x01(\tB\x03\x80\x01\x01R\bpermitId\"\xaa\x01\n" +
 	"\vNotAcquired\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12-\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x15.lockkeeper.v1.ReasonR\x06reason\x12+\n" +
@@ -2920,7 +3214,17 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\vNotReleased\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12-\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x15.lockkeeper.v1.ReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\"S\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\"X\n" +
+	"\vReleaseByID\x12'\n" +
+	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12 \n" +
+	"\tpermit_id\x18\x02 \x01(\tB\x03\x80\x01\x01R\bpermitId\"z\n" +
+	"\bSetTotal\x12'\n" +
+	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x18\n" +
+	"\apermits\x18\x02 \x01(\x03R\apermits\x12+\n" +
+	"\x03how\x18\x03 \x01(\x0e2\x19.lockkeeper.v1.PermitsHowR\x03how\"E\n" +
+	"\bTotalSet\x12'\n" +
+	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x10\n" +
+	"\x03set\x18\x02 \x01(\bR\x03set\"S\n" +
 	"\x06Cancel\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12 \n" +
 	"\x05owner\x18\x02 \x01(\v2\n" +
@@ -2934,7 +3238,7 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x19\n" +
 	"\bwas_held\x18\x02 \x01(\bR\awasHeld\"2\n" +
 	"\aInspect\x12'\n" +
-	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\"\x83\x04\n" +
+	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\"\xec\x04\n" +
 	"\x06Status\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x16\n" +
 	"\x06locked\x18\x02 \x01(\bR\x06locked\x12\x1b\n" +
@@ -2952,7 +3256,11 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\aprocess\x18\f \x01(\v2\x16.lockkeeper.v1.ProcessR\aprocess\x124\n" +
 	"\bheld_for\x18\r \x01(\v2\x19.google.protobuf.DurationR\aheldFor\x12:\n" +
 	"\vwaiting_for\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\n" +
-	"waitingFor\"\xfe\x01\n" +
+	"waitingFor\x12!\n" +
+	"\ffree_permits\x18\x0f \x01(\x03R\vfreePermits\x12#\n" +
+	"\rtaken_permits\x18\x10 \x01(\x03R\ftakenPermits\x12\x1f\n" +
+	"\vall_permits\x18\x11 \x01(\x03R\n" +
+	"allPermits\"\xfe\x01\n" +
 	"\aProcess\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\tR\x06client\x12 \n" +
 	"\vapplication\x18\x02 \x01(\tR\vapplication\x12\x12\n" +
@@ -3045,7 +3353,7 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\fLatchRefused\x12*\n" +
 	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\x12-\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x15.lockkeeper.v1.ReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail*m\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail*\x7f\n" +
 	"\x04Kind\x12\x12\n" +
 	"\x0eKIND_REENTRANT\x10\x00\x12\x0f\n" +
 	"\vKIND_FENCED\x10\x01\x12\r\n" +
@@ -3053,7 +3361,8 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x0fKIND_READ_WRITE\x10\x03\x12\x0e\n" +
 	"\n" +
 	"KIND_MULTI\x10\x04\x12\f\n" +
-	"\bKIND_RED\x10\x05*+\n" +
+	"\bKIND_RED\x10\x05\x12\x10\n" +
+	"\fKIND_PERMITS\x10\x06*+\n" +
 	"\x04Mode\x12\x12\n" +
 	"\x0eMODE_EXCLUSIVE\x10\x00\x12\x0f\n" +
 	"\vMODE_SHARED\x10\x01*\x90\x03\n" +
@@ -3077,7 +3386,12 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\rREASON_FORCED\x10\x0f\x12\x13\n" +
 	"\x0fREASON_MAX_HOLD\x10\x10\x12\x12\n" +
 	"\x0eREASON_REENTRY\x10\x11\x12\x19\n" +
-	"\x15REASON_NOT_REPLICATED\x10\x12B7Z5github.com/lockkeeper-go/lockkeeper/messages;messagesb\x06proto3"
+	"\x15REASON_NOT_REPLICATED\x10\x12*M\n" +
+	"\n" +
+	"PermitsHow\x12\x13\n" +
+	"\x0fPERMITS_HOW_TRY\x10\x00\x12\x15\n" +
+	"\x11PERMITS_HOW_TOTAL\x10\x01\x12\x13\n" +
+	"\x0fPERMITS_HOW_ADD\x10\x02B7Z5github.com/lockkeeper-go/lockkeeper/messages;messagesb\x06proto3"
 
 var (
 	file_lockkeeper_v1_lockkeeper_proto_rawDescOnce sync.Once
@@ -3091,125 +3405,133 @@ func file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP() []byte {
 	return file_lockkeeper_v1_lockkeeper_proto_rawDescData
 }
 
-var file_lockkeeper_v1_lockkeeper_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_lockkeeper_v1_lockkeeper_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_lockkeeper_v1_lockkeeper_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_lockkeeper_v1_lockkeeper_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_lockkeeper_v1_lockkeeper_proto_goTypes = []any{
 	(Kind)(0),                     // 0: lockkeeper.v1.Kind
 	(Mode)(0),                     // 1: lockkeeper.v1.Mode
 	(Reason)(0),                   // 2: lockkeeper.v1.Reason
-	(*Lock)(nil),                  // 3: lockkeeper.v1.Lock
-	(*Acquire)(nil),               // 4: lockkeeper.v1.Acquire
-	(*Acquired)(nil),              // 5: lockkeeper.v1.Acquired
-	(*NotAcquired)(nil),           // 6: lockkeeper.v1.NotAcquired
-	(*Release)(nil),               // 7: lockkeeper.v1.Release
-	(*Released)(nil),              // 8: lockkeeper.v1.Released
-	(*NotReleased)(nil),           // 9: lockkeeper.v1.NotReleased
-	(*Cancel)(nil),                // 10: lockkeeper.v1.Cancel
-	(*Cancelled)(nil),             // 11: lockkeeper.v1.Cancelled
-	(*ForceRelease)(nil),          // 12: lockkeeper.v1.ForceRelease
-	(*ForceReleased)(nil),         // 13: lockkeeper.v1.ForceReleased
-	(*Inspect)(nil),               // 14: lockkeeper.v1.Inspect
-	(*Status)(nil),                // 15: lockkeeper.v1.Status
-	(*Process)(nil),               // 16: lockkeeper.v1.Process
-	(*Failed)(nil),                // 17: lockkeeper.v1.Failed
-	(*LeaseLost)(nil),             // 18: lockkeeper.v1.LeaseLost
-	(*LeaseAtRisk)(nil),           // 19: lockkeeper.v1.LeaseAtRisk
-	(*Semaphore)(nil),             // 20: lockkeeper.v1.Semaphore
-	(*AcquirePermits)(nil),        // 21: lockkeeper.v1.AcquirePermits
-	(*PermitsAcquired)(nil),       // 22: lockkeeper.v1.PermitsAcquired
-	(*ReleasePermits)(nil),        // 23: lockkeeper.v1.ReleasePermits
-	(*PermitsReleased)(nil),       // 24: lockkeeper.v1.PermitsReleased
-	(*CancelPermits)(nil),         // 25: lockkeeper.v1.CancelPermits
-	(*TrySetPermits)(nil),         // 26: lockkeeper.v1.TrySetPermits
-	(*AddPermits)(nil),            // 27: lockkeeper.v1.AddPermits
-	(*DrainPermits)(nil),          // 28: lockkeeper.v1.DrainPermits
-	(*InspectPermits)(nil),        // 29: lockkeeper.v1.InspectPermits
-	(*PermitsChanged)(nil),        // 30: lockkeeper.v1.PermitsChanged
-	(*PermitsRefused)(nil),        // 31: lockkeeper.v1.PermitsRefused
-	(*Latch)(nil),                 // 32: lockkeeper.v1.Latch
-	(*AwaitLatch)(nil),            // 33: lockkeeper.v1.AwaitLatch
-	(*LatchOpened)(nil),           // 34: lockkeeper.v1.LatchOpened
-	(*CountDown)(nil),             // 35: lockkeeper.v1.CountDown
-	(*CancelAwait)(nil),           // 36: lockkeeper.v1.CancelAwait
-	(*TrySetCount)(nil),           // 37: lockkeeper.v1.TrySetCount
-	(*InspectLatch)(nil),          // 38: lockkeeper.v1.InspectLatch
-	(*LatchChanged)(nil),          // 39: lockkeeper.v1.LatchChanged
-	(*LatchRefused)(nil),          // 40: lockkeeper.v1.LatchRefused
-	(*actor.PID)(nil),             // 41: actor.PID
-	(*durationpb.Duration)(nil),   // 42: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 43: google.protobuf.Timestamp
+	(PermitsHow)(0),               // 3: lockkeeper.v1.PermitsHow
+	(*Lock)(nil),                  // 4: lockkeeper.v1.Lock
+	(*Acquire)(nil),               // 5: lockkeeper.v1.Acquire
+	(*Acquired)(nil),              // 6: lockkeeper.v1.Acquired
+	(*NotAcquired)(nil),           // 7: lockkeeper.v1.NotAcquired
+	(*Release)(nil),               // 8: lockkeeper.v1.Release
+	(*Released)(nil),              // 9: lockkeeper.v1.Released
+	(*NotReleased)(nil),           // 10: lockkeeper.v1.NotReleased
+	(*ReleaseByID)(nil),           // 11: lockkeeper.v1.ReleaseByID
+	(*SetTotal)(nil),              // 12: lockkeeper.v1.SetTotal
+	(*TotalSet)(nil),              // 13: lockkeeper.v1.TotalSet
+	(*Cancel)(nil),                // 14: lockkeeper.v1.Cancel
+	(*Cancelled)(nil),             // 15: lockkeeper.v1.Cancelled
+	(*ForceRelease)(nil),          // 16: lockkeeper.v1.ForceRelease
+	(*ForceReleased)(nil),         // 17: lockkeeper.v1.ForceReleased
+	(*Inspect)(nil),               // 18: lockkeeper.v1.Inspect
+	(*Status)(nil),                // 19: lockkeeper.v1.Status
+	(*Process)(nil),               // 20: lockkeeper.v1.Process
+	(*Failed)(nil),                // 21: lockkeeper.v1.Failed
+	(*LeaseLost)(nil),             // 22: lockkeeper.v1.LeaseLost
+	(*LeaseAtRisk)(nil),           // 23: lockkeeper.v1.LeaseAtRisk
+	(*Semaphore)(nil),             // 24: lockkeeper.v1.Semaphore
+	(*AcquirePermits)(nil),        // 25: lockkeeper.v1.AcquirePermits
+	(*PermitsAcquired)(nil),       // 26: lockkeeper.v1.PermitsAcquired
+	(*ReleasePermits)(nil),        // 27: lockkeeper.v1.ReleasePermits
+	(*PermitsReleased)(nil),       // 28: lockkeeper.v1.PermitsReleased
+	(*CancelPermits)(nil),         // 29: lockkeeper.v1.CancelPermits
+	(*TrySetPermits)(nil),         // 30: lockkeeper.v1.TrySetPermits
+	(*AddPermits)(nil),            // 31: lockkeeper.v1.AddPermits
+	(*DrainPermits)(nil),          // 32: lockkeeper.v1.DrainPermits
+	(*InspectPermits)(nil),        // 33: lockkeeper.v1.InspectPermits
+	(*PermitsChanged)(nil),        // 34: lockkeeper.v1.PermitsChanged
+	(*PermitsRefused)(nil),        // 35: lockkeeper.v1.PermitsRefused
+	(*Latch)(nil),                 // 36: lockkeeper.v1.Latch
+	(*AwaitLatch)(nil),            // 37: lockkeeper.v1.AwaitLatch
+	(*LatchOpened)(nil),           // 38: lockkeeper.v1.LatchOpened
+	(*CountDown)(nil),             // 39: lockkeeper.v1.CountDown
+	(*CancelAwait)(nil),           // 40: lockkeeper.v1.CancelAwait
+	(*TrySetCount)(nil),           // 41: lockkeeper.v1.TrySetCount
+	(*InspectLatch)(nil),          // 42: lockkeeper.v1.InspectLatch
+	(*LatchChanged)(nil),          // 43: lockkeeper.v1.LatchChanged
+	(*LatchRefused)(nil),          // 44: lockkeeper.v1.LatchRefused
+	(*actor.PID)(nil),             // 45: actor.PID
+	(*durationpb.Duration)(nil),   // 46: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 47: google.protobuf.Timestamp
 }
 var file_lockkeeper_v1_lockkeeper_proto_depIdxs = []int32{
 	0,  // 0: lockkeeper.v1.Lock.kind:type_name -> lockkeeper.v1.Kind
 	1,  // 1: lockkeeper.v1.Lock.mode:type_name -> lockkeeper.v1.Mode
-	3,  // 2: lockkeeper.v1.Lock.members:type_name -> lockkeeper.v1.Lock
-	3,  // 3: lockkeeper.v1.Acquire.lock:type_name -> lockkeeper.v1.Lock
-	41, // 4: lockkeeper.v1.Acquire.owner:type_name -> actor.PID
-	42, // 5: lockkeeper.v1.Acquire.lease:type_name -> google.protobuf.Duration
-	42, // 6: lockkeeper.v1.Acquire.wait:type_name -> google.protobuf.Duration
-	42, // 7: lockkeeper.v1.Acquire.max_hold:type_name -> google.protobuf.Duration
-	3,  // 8: lockkeeper.v1.Acquired.lock:type_name -> lockkeeper.v1.Lock
-	41, // 9: lockkeeper.v1.Acquired.owner:type_name -> actor.PID
-	42, // 10: lockkeeper.v1.Acquired.validity:type_name -> google.protobuf.Duration
-	3,  // 11: lockkeeper.v1.NotAcquired.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 2: lockkeeper.v1.Lock.members:type_name -> lockkeeper.v1.Lock
+	4,  // 3: lockkeeper.v1.Acquire.lock:type_name -> lockkeeper.v1.Lock
+	45, // 4: lockkeeper.v1.Acquire.owner:type_name -> actor.PID
+	46, // 5: lockkeeper.v1.Acquire.lease:type_name -> google.protobuf.Duration
+	46, // 6: lockkeeper.v1.Acquire.wait:type_name -> google.protobuf.Duration
+	46, // 7: lockkeeper.v1.Acquire.max_hold:type_name -> google.protobuf.Duration
+	4,  // 8: lockkeeper.v1.Acquired.lock:type_name -> lockkeeper.v1.Lock
+	45, // 9: lockkeeper.v1.Acquired.owner:type_name -> actor.PID
+	46, // 10: lockkeeper.v1.Acquired.validity:type_name -> google.protobuf.Duration
+	4,  // 11: lockkeeper.v1.NotAcquired.lock:type_name -> lockkeeper.v1.Lock
 	2,  // 12: lockkeeper.v1.NotAcquired.reason:type_name -> lockkeeper.v1.Reason
-	42, // 13: lockkeeper.v1.NotAcquired.ttl:type_name -> google.protobuf.Duration
-	3,  // 14: lockkeeper.v1.Release.lock:type_name -> lockkeeper.v1.Lock
-	41, // 15: lockkeeper.v1.Release.owner:type_name -> actor.PID
-	3,  // 16: lockkeeper.v1.Released.lock:type_name -> lockkeeper.v1.Lock
-	3,  // 17: lockkeeper.v1.NotReleased.lock:type_name -> lockkeeper.v1.Lock
+	46, // 13: lockkeeper.v1.NotAcquired.ttl:type_name -> google.protobuf.Duration
+	4,  // 14: lockkeeper.v1.Release.lock:type_name -> lockkeeper.v1.Lock
+	45, // 15: lockkeeper.v1.Release.owner:type_name -> actor.PID
+	4,  // 16: lockkeeper.v1.Released.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 17: lockkeeper.v1.NotReleased.lock:type_name -> lockkeeper.v1.Lock
 	2,  // 18: lockkeeper.v1.NotReleased.reason:type_name -> lockkeeper.v1.Reason
-	3,  // 19: lockkeeper.v1.Cancel.lock:type_name -> lockkeeper.v1.Lock
-	41, // 20: lockkeeper.v1.Cancel.owner:type_name -> actor.PID
-	3,  // 21: lockkeeper.v1.Cancelled.lock:type_name -> lockkeeper.v1.Lock
-	3,  // 22: lockkeeper.v1.ForceRelease.lock:type_name -> lockkeeper.v1.Lock
-	3,  // 23: lockkeeper.v1.ForceReleased.lock:type_name -> lockkeeper.v1.Lock
-	3,  // 24: lockkeeper.v1.Inspect.lock:type_name -> lockkeeper.v1.Lock
-	3,  // 25: lockkeeper.v1.Status.lock:type_name -> lockkeeper.v1.Lock
-	42, // 26: lockkeeper.v1.Status.ttl:type_name -> google.protobuf.Duration
-	1,  // 27: lockkeeper.v1.Status.mode:type_name -> lockkeeper.v1.Mode
-	16, // 28: lockkeeper.v1.Status.process:type_name -> lockkeeper.v1.Process
-	42, // 29: lockkeeper.v1.Status.held_for:type_name -> google.protobuf.Duration
-	42, // 30: lockkeeper.v1.Status.waiting_for:type_name -> google.protobuf.Duration
-	43, // 31: lockkeeper.v1.Process.since:type_name -> google.protobuf.Timestamp
-	42, // 32: lockkeeper.v1.Process.seen:type_name -> google.protobuf.Duration
-	3,  // 33: lockkeeper.v1.Failed.lock:type_name -> lockkeeper.v1.Lock
-	2,  // 34: lockkeeper.v1.Failed.reason:type_name -> lockkeeper.v1.Reason
-	3,  // 35: lockkeeper.v1.LeaseLost.lock:type_name -> lockkeeper.v1.Lock
-	41, // 36: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
-	2,  // 37: lockkeeper.v1.LeaseLost.reason:type_name -> lockkeeper.v1.Reason
-	3,  // 38: lockkeeper.v1.LeaseAtRisk.lock:type_name -> lockkeeper.v1.Lock
-	41, // 39: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
-	42, // 40: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
-	20, // 41: lockkeeper.v1.AcquirePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	42, // 42: lockkeeper.v1.AcquirePermits.wait:type_name -> google.protobuf.Duration
-	20, // 43: lockkeeper.v1.PermitsAcquired.semaphore:type_name -> lockkeeper.v1.Semaphore
-	20, // 44: lockkeeper.v1.ReleasePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	20, // 45: lockkeeper.v1.PermitsReleased.semaphore:type_name -> lockkeeper.v1.Semaphore
-	20, // 46: lockkeeper.v1.CancelPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	20, // 47: lockkeeper.v1.TrySetPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	42, // 48: lockkeeper.v1.TrySetPermits.ttl:type_name -> google.protobuf.Duration
-	20, // 49: lockkeeper.v1.AddPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	20, // 50: lockkeeper.v1.DrainPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	20, // 51: lockkeeper.v1.InspectPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	20, // 52: lockkeeper.v1.PermitsChanged.semaphore:type_name -> lockkeeper.v1.Semaphore
-	20, // 53: lockkeeper.v1.PermitsRefused.semaphore:type_name -> lockkeeper.v1.Semaphore
-	2,  // 54: lockkeeper.v1.PermitsRefused.reason:type_name -> lockkeeper.v1.Reason
-	32, // 55: lockkeeper.v1.AwaitLatch.latch:type_name -> lockkeeper.v1.Latch
-	42, // 56: lockkeeper.v1.AwaitLatch.wait:type_name -> google.protobuf.Duration
-	32, // 57: lockkeeper.v1.LatchOpened.latch:type_name -> lockkeeper.v1.Latch
-	32, // 58: lockkeeper.v1.CountDown.latch:type_name -> lockkeeper.v1.Latch
-	32, // 59: lockkeeper.v1.CancelAwait.latch:type_name -> lockkeeper.v1.Latch
-	32, // 60: lockkeeper.v1.TrySetCount.latch:type_name -> lockkeeper.v1.Latch
-	32, // 61: lockkeeper.v1.InspectLatch.latch:type_name -> lockkeeper.v1.Latch
-	32, // 62: lockkeeper.v1.LatchChanged.latch:type_name -> lockkeeper.v1.Latch
-	32, // 63: lockkeeper.v1.LatchRefused.latch:type_name -> lockkeeper.v1.Latch
-	2,  // 64: lockkeeper.v1.LatchRefused.reason:type_name -> lockkeeper.v1.Reason
-	65, // [65:65] is the sub-list for method output_type
-	65, // [65:65] is the sub-list for method input_type
-	65, // [65:65] is the sub-list for extension type_name
-	65, // [65:65] is the sub-list for extension extendee
-	0,  // [0:65] is the sub-list for field type_name
+	4,  // 19: lockkeeper.v1.ReleaseByID.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 20: lockkeeper.v1.SetTotal.lock:type_name -> lockkeeper.v1.Lock
+	3,  // 21: lockkeeper.v1.SetTotal.how:type_name -> lockkeeper.v1.PermitsHow
+	4,  // 22: lockkeeper.v1.TotalSet.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 23: lockkeeper.v1.Cancel.lock:type_name -> lockkeeper.v1.Lock
+	45, // 24: lockkeeper.v1.Cancel.owner:type_name -> actor.PID
+	4,  // 25: lockkeeper.v1.Cancelled.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 26: lockkeeper.v1.ForceRelease.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 27: lockkeeper.v1.ForceReleased.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 28: lockkeeper.v1.Inspect.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 29: lockkeeper.v1.Status.lock:type_name -> lockkeeper.v1.Lock
+	46, // 30: lockkeeper.v1.Status.ttl:type_name -> google.protobuf.Duration
+	1,  // 31: lockkeeper.v1.Status.mode:type_name -> lockkeeper.v1.Mode
+	20, // 32: lockkeeper.v1.Status.process:type_name -> lockkeeper.v1.Process
+	46, // 33: lockkeeper.v1.Status.held_for:type_name -> google.protobuf.Duration
+	46, // 34: lockkeeper.v1.Status.waiting_for:type_name -> google.protobuf.Duration
+	47, // 35: lockkeeper.v1.Process.since:type_name -> google.protobuf.Timestamp
+	46, // 36: lockkeeper.v1.Process.seen:type_name -> google.protobuf.Duration
+	4,  // 37: lockkeeper.v1.Failed.lock:type_name -> lockkeeper.v1.Lock
+	2,  // 38: lockkeeper.v1.Failed.reason:type_name -> lockkeeper.v1.Reason
+	4,  // 39: lockkeeper.v1.LeaseLost.lock:type_name -> lockkeeper.v1.Lock
+	45, // 40: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
+	2,  // 41: lockkeeper.v1.LeaseLost.reason:type_name -> lockkeeper.v1.Reason
+	4,  // 42: lockkeeper.v1.LeaseAtRisk.lock:type_name -> lockkeeper.v1.Lock
+	45, // 43: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
+	46, // 44: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
+	24, // 45: lockkeeper.v1.AcquirePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	46, // 46: lockkeeper.v1.AcquirePermits.wait:type_name -> google.protobuf.Duration
+	24, // 47: lockkeeper.v1.PermitsAcquired.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 48: lockkeeper.v1.ReleasePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 49: lockkeeper.v1.PermitsReleased.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 50: lockkeeper.v1.CancelPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 51: lockkeeper.v1.TrySetPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	46, // 52: lockkeeper.v1.TrySetPermits.ttl:type_name -> google.protobuf.Duration
+	24, // 53: lockkeeper.v1.AddPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 54: lockkeeper.v1.DrainPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 55: lockkeeper.v1.InspectPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 56: lockkeeper.v1.PermitsChanged.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 57: lockkeeper.v1.PermitsRefused.semaphore:type_name -> lockkeeper.v1.Semaphore
+	2,  // 58: lockkeeper.v1.PermitsRefused.reason:type_name -> lockkeeper.v1.Reason
+	36, // 59: lockkeeper.v1.AwaitLatch.latch:type_name -> lockkeeper.v1.Latch
+	46, // 60: lockkeeper.v1.AwaitLatch.wait:type_name -> google.protobuf.Duration
+	36, // 61: lockkeeper.v1.LatchOpened.latch:type_name -> lockkeeper.v1.Latch
+	36, // 62: lockkeeper.v1.CountDown.latch:type_name -> lockkeeper.v1.Latch
+	36, // 63: lockkeeper.v1.CancelAwait.latch:type_name -> lockkeeper.v1.Latch
+	36, // 64: lockkeeper.v1.TrySetCount.latch:type_name -> lockkeeper.v1.Latch
+	36, // 65: lockkeeper.v1.InspectLatch.latch:type_name -> lockkeeper.v1.Latch
+	36, // 66: lockkeeper.v1.LatchChanged.latch:type_name -> lockkeeper.v1.Latch
+	36, // 67: lockkeeper.v1.LatchRefused.latch:type_name -> lockkeeper.v1.Latch
+	2,  // 68: lockkeeper.v1.LatchRefused.reason:type_name -> lockkeeper.v1.Reason
+	69, // [69:69] is the sub-list for method output_type
+	69, // [69:69] is the sub-list for method input_type
+	69, // [69:69] is the sub-list for extension type_name
+	69, // [69:69] is the sub-list for extension extendee
+	0,  // [0:69] is the sub-list for field type_name
 }
 
 func init() { file_lockkeeper_v1_lockkeeper_proto_init() }
@@ -3222,8 +3544,8 @@ func file_lockkeeper_v1_lockkeeper_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_lockkeeper_v1_lockkeeper_proto_rawDesc), len(file_lockkeeper_v1_lockkeeper_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   38,
+			NumEnums:      4,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

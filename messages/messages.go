@@ -4,6 +4,8 @@
 //	request        answer
 //	Acquire        Acquired or NotAcquired
 //	Release        Released or NotReleased
+//	ReleaseByID    Released or NotReleased
+//	SetTotal       TotalSet or Failed
 //	Cancel         Cancelled or Failed
 //	ForceRelease   ForceReleased or Failed
 //	Inspect        Status or Failed

@@ -18,17 +18,22 @@ import (
 // Backend is where a lock lives. It works for one Receiver. Its methods may be called on any
 // goroutine, and do not block.
 type Backend interface {
+	Place
 	// Run carries out a command by the deadline, and delivers the reply to the Receiver.
 	Run(c lock.Command, deadline time.Time)
+	// CleanUp repeats a command that frees what a term may hold, in the background, until it is
+	// certain that nothing is left, or MaxTTL is over. At the end it calls done, which must not
+	// block, with whether that is certain. A Server that is closed tries once.
+	CleanUp(c lock.Command, done func(certain bool))
+}
+
+// Place is what the places of locks and of permits have in common.
+type Place interface {
 	// Inspect reads the state of the lock. It calls done once, on any goroutine; done must not
 	// block.
 	Inspect(deadline time.Time, done func(protocol.View, error))
 	// Channels returns the channels on which a waiter of that term hears of a release.
 	Channels(term uint64) []Channel
-	// CleanUp repeats a command that frees what a term may hold, in the background, until it is
-	// certain that nothing is left, or MaxTTL is over. At the end it calls done, which must not
-	// block, with whether that is certain. A Server that is closed tries once.
-	CleanUp(c lock.Command, done func(certain bool))
 }
 
 // Receiver is the user of a Backend: a lock actor.

@@ -173,14 +173,6 @@ func (p *Permits) Snapshot() (held, waiters int, until Instant) {
 	return len(p.holds), len(p.queue), until
 }
 
-// Until is how long a hold is good for if nothing is renewed; 0 if there is no such hold.
-func (p *Permits) Until(id uint64) Instant {
-	if h := p.holdByID(id); h != nil {
-		return h.end()
-	}
-	return 0
-}
-
 // Outstanding returns the holders, and the requests that await an answer. It is for Permits that
 // are given up.
 func (p *Permits) Outstanding() (holders []lock.Holder, pending []any) {
@@ -209,24 +201,49 @@ func (p *Permits) Outstanding() (holders []lock.Holder, pending []any) {
 	return holders, pending
 }
 
-// Cleanup returns the command that gives back everything of this process, and how long it has a
-// use. It is for Permits that are given up, and for the commands after the last of them.
-func (p *Permits) Cleanup(now Instant) (all []Command, until Instant) {
-	ids := p.main.ids()
+// Next returns the Ref of the first request that waits, or nil.
+func (p *Permits) Next() any {
+	if len(p.queue) == 0 {
+		return nil
+	}
+	return p.queue[0].Ref
+}
+
+// Load returns how many permits are held and how many requests wait, and the Ref of the first holder,
+// or else of the first that waits.
+func (p *Permits) Load() (holds, waiters int, first any) {
+	if first = p.Next(); len(p.holds) > 0 {
+		first = p.holds[0].ref
+	}
+	return len(p.holds), len(p.queue), first
+}
+
+// First returns the first hold of an owner; 0 if it has none.
+func (p *Permits) First(owner lock.Owner) uint64 {
 	for _, h := range p.holds {
-		ids = append(ids, h.permit)
-		until = max(until, h.until)
+		if owner != 0 && h.owner == owner {
+			return h.id
+		}
+	}
+	return 0
+}
+
+// Cleanup returns the commands that give back everything of this process, and for how long from now
+// they have a use. It is for Permits that are given up.
+func (p *Permits) Cleanup(now Instant) (all []Command, ttl time.Duration) {
+	ids, until := p.main.ids(), now+p.cfg.Watchdog
+	for _, req := range p.main.requests {
+		until = max(until, now+p.lease(req))
+	}
+	for _, h := range p.holds {
+		ids, until = append(ids, h.permit), max(until, h.until)
 	}
 	for _, b := range p.back {
-		ids = append(ids, b.permit)
-		until = max(until, b.until)
+		ids, until = append(ids, b.permit), max(until, b.until)
 	}
 	for batch := range slices.Chunk(ids, releaseBatch) {
-		all = append(all, Command{Kind: Release, IDs: batch})
-	}
-	for i := range all {
 		p.numbered(now)
-		all[i].Number = p.number
+		all = append(all, Command{Kind: Release, Number: p.number, IDs: batch})
 	}
-	return all, max(until, now+p.cfg.Watchdog) + time.Second
+	return all, until - now + p.cfg.CallTimeout
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// View is the state of a lock in Redis.
+// View is the state of a lock, or of permits, in Redis.
 type View struct {
 	Locked bool
 	Mode   lock.Mode
@@ -23,6 +23,8 @@ type View struct {
 	// Subscribers is the number of clients subscribed to the channel; for a fair lock, the
 	// length of its queue.
 	Subscribers int
+	// Of permits, only this is set: how many are free, how many are taken, and how many there are.
+	FreePermits, TakenPermits, AllPermits int64
 }
 
 // Inspect returns the call that reads the state of the lock; View reads its reply.

@@ -76,15 +76,12 @@ func ReadPermits(c *leased.Command, reply redisio.Reply) (r leased.Result) {
 	return r
 }
 
-// PermitsView is how many permits there are: those that are free, those that are taken, and all.
-type PermitsView struct{ Free, Taken, All int64 }
-
 // Inspect makes the call that counts the permits.
 func (p *Permits) Inspect(deadline time.Time) redisio.Call {
 	return redisio.Call{Script: scripts.PermitsInspect, Keys: p.keys[:2], Deadline: deadline}
 }
 
 // ViewPermits reads the reply to Inspect.
-func ViewPermits(reply redisio.Reply) PermitsView {
-	return PermitsView{Free: reply.N[0], Taken: reply.N[1], All: reply.N[2]}
+func ViewPermits(reply redisio.Reply) View {
+	return View{TTL: -1, FreePermits: reply.N[0], TakenPermits: reply.N[1], AllPermits: reply.N[2]}
 }

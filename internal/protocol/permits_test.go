@@ -45,7 +45,8 @@ func TestPermitsCommands(t *testing.T) {
 				t.Errorf("%+v: %+v", step.command, got)
 			}
 		}
-		if after := fmt.Sprint(protocol.ViewPermits(do(permits.Inspect(deadline)))); after != step.after {
+		v := protocol.ViewPermits(do(permits.Inspect(deadline)))
+		if after := fmt.Sprint("{", v.FreePermits, " ", v.TakenPermits, " ", v.AllPermits, "}"); after != step.after {
 			t.Errorf("after %+v there are %s, want %s", step.command, after, step.after)
 		}
 	}

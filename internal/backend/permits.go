@@ -1,0 +1,66 @@
+package backend
+
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/leased"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// Permits is where the permits of a name live that expire: on one Redis.
+type Permits struct {
+	server  *Server
+	permits *protocol.Permits
+}
+
+// NewPermits returns the place of the permits of that name. client is the client part of an owner
+// field.
+func NewPermits(s *Server, name, client string) *Permits {
+	return &Permits{server: s, permits: protocol.NewPermits(s.prefix+name, client)}
+}
+
+// Run carries out a command by the deadline. It calls done once, on any goroutine; done must not
+// block. lend may take over the call.
+func (p *Permits) Run(c *leased.Command, deadline time.Time, lend func(redisio.Call) bool, done func(leased.Result)) {
+	call := p.permits.Call(c, deadline)
+	call.To = receive(func(_ uint64, reply redisio.Reply) { done(protocol.ReadPermits(c, reply)) })
+	if !lend(call) {
+		p.server.redis.Run(call)
+	}
+}
+
+// Inspect implements Place.
+func (p *Permits) Inspect(deadline time.Time, done func(protocol.View, error)) {
+	call := p.permits.Inspect(deadline)
+	call.To = receive(func(_ uint64, reply redisio.Reply) {
+		if reply.Err != nil {
+			done(protocol.View{}, reply.Err)
+			return
+		}
+		done(protocol.ViewPermits(reply), nil)
+	})
+	p.server.redis.Run(call)
+}
+
+// Channels implements Place.
+func (p *Permits) Channels(uint64) []Channel {
+	return []Channel{{Server: p.server, Name: p.permits.Channel}}
+}
+
+// CleanUp repeats a Release in the background until it is certain that the permits are back, or ttl
+// is over; see Backend.CleanUp.
+func (p *Permits) CleanUp(c leased.Command, ttl time.Duration, done func(certain bool)) {
+	try := func(deadline time.Time, done func(Reply)) {
+		never := func(redisio.Call) bool { return false }
+		p.Run(&c, deadline, never, func(r leased.Result) {
+			reply := Reply{Result: lock.Result{Outcome: lock.Done}}
+			if r.Err != nil {
+				reply.Result = lock.Result{Outcome: lock.Failed, Err: r.Err, Transient: r.Transient, Unsure: r.Unsure}
+			}
+			done(reply)
+		})
+	}
+	p.server.cleanups.start(p.server.cleanup(try, lock.Command{MaxTTL: ttl}, done))
+}

@@ -1,0 +1,169 @@
+package lockkeeper
+
+import (
+	"context"
+
+	"github.com/lockkeeper-go/lockkeeper/actors"
+	"github.com/lockkeeper-go/lockkeeper/internal/leased"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// Permits are the permits that expire of a name, Redisson's RPermitExpirableSemaphore: as many
+// holders as there are permits, in all processes together. A permit is renewed as long as it is held,
+// it is free again when its holder dies, and its holder is told if it is lost. Permits is only a name
+// with methods, like a Lock.
+//
+// Some process must set how many permits there are, once, with TrySetPermits for instance. Before,
+// there is none, and Acquire waits.
+type Permits struct{ lock *Lock }
+
+// Permits returns the permits that expire of that name; see Lock for the names.
+func (s *System) Permits(name string) *Permits {
+	return &Permits{&Lock{runtime: s.inner(), kind: messages.Kind_KIND_PERMITS, name: name}}
+}
+
+// Name returns the name of the permits, without the key prefix.
+func (p *Permits) Name() string { return p.inner().Name() }
+
+// inner is nil if there are no Permits.
+func (p *Permits) inner() *Lock {
+	if p == nil {
+		return nil
+	}
+	return p.lock
+}
+
+// Acquire waits until it has a permit. The options and errors are those of Lock.Acquire, and ctx
+// bounds only the wait. Nothing is re-entered: whoever holds a permit and acquires gets another one,
+// and waits if none is free.
+//
+// Without WithLease the watchdog renews the permit until it is released or the process ends.
+func (p *Permits) Acquire(ctx context.Context, options ...Option) (*Permit, error) {
+	return asPermit(p.inner().Acquire(ctx, options...))
+}
+
+// TryAcquire takes a permit if one is free, and does not wait; see Lock.TryAcquire. It fails with
+// ErrHeld if no permit is free.
+func (p *Permits) TryAcquire(ctx context.Context, options ...Option) (*Permit, error) {
+	return asPermit(p.inner().TryAcquire(ctx, options...))
+}
+
+func asPermit(hold *Hold, err error) (*Permit, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Permit{hold}, nil
+}
+
+// Do acquires a permit, runs f, and releases the permit; see Lock.Do.
+func (p *Permits) Do(ctx context.Context, f func(ctx context.Context) error, options ...Option) error {
+	return p.inner().Do(ctx, f, options...)
+}
+
+// ReleaseID releases a permit by its id, whoever holds it: for instance one that a Java process has
+// acquired. A holder in this System is told that it has lost its permit, a holder in another finds
+// out with its next renewal. ReleaseID fails with ErrNotHeld if there is no such permit, and with
+// ErrInvalid if id does not consist of 32 hexadecimal digits. It returns after at most
+// Config.CallTimeout and 250 ms, even if ctx never ends.
+func (p *Permits) ReleaseID(ctx context.Context, id string) error {
+	const op = "release"
+	parsed, err := actors.ParsePermitID(id)
+	if err != nil {
+		return invalid(op, p.Name(), err)
+	}
+	_, err = p.ask(ctx, op, actors.OpReleaseID, &actors.Permit{ID: parsed})
+	return err
+}
+
+// TrySetPermits sets how many permits there are, unless that was set before, and reports whether it
+// did. n is at most 2147483647. It returns after at most twice Config.CallTimeout and a second, even
+// if ctx never ends. If it fails with ErrUnavailable, the number may have been set all the same. That
+// holds for SetPermits and AddPermits, too.
+func (p *Permits) TrySetPermits(ctx context.Context, n int) (set bool, err error) {
+	return p.set(ctx, leased.Try, n)
+}
+
+// SetPermits sets how many permits there are, free and taken together. While more are taken than
+// that, nobody gets a permit.
+func (p *Permits) SetPermits(ctx context.Context, n int) error {
+	_, err := p.set(ctx, leased.Total, n)
+	return err
+}
+
+// AddPermits makes n more permits, or fewer if n is negative. If fewer are free than are to go, the
+// rest goes as permits are released.
+func (p *Permits) AddPermits(ctx context.Context, n int) error {
+	_, err := p.set(ctx, leased.Add, n)
+	return err
+}
+
+func (p *Permits) set(ctx context.Context, how leased.How, n int) (set bool, err error) {
+	const op = "set permits"
+	if err := actors.CheckPermits(how, int64(n)); err != nil {
+		return false, invalid(op, p.Name(), err)
+	}
+	out, err := p.ask(ctx, op, actors.OpSetPermits, &actors.Permit{How: how, Count: int64(n)})
+	return out.Count > 0, err
+}
+
+// Available returns how many permits are free. It is negative while more are taken than there should
+// be, after SetPermits or AddPermits. It returns after at most Config.CallTimeout and 250 ms, even if
+// ctx never ends; that holds for Acquired and Total, too.
+func (p *Permits) Available(ctx context.Context) (int, error) {
+	s, err := p.count(ctx)
+	return int(s.GetFreePermits()), err
+}
+
+// Acquired returns how many permits are taken and have not expired, in all processes.
+func (p *Permits) Acquired(ctx context.Context) (int, error) {
+	s, err := p.count(ctx)
+	return int(s.GetTakenPermits()), err
+}
+
+// Total returns how many permits there are, free and taken; 0 if that was never set.
+func (p *Permits) Total(ctx context.Context) (int, error) {
+	s, err := p.count(ctx)
+	return int(s.GetAllPermits()), err
+}
+
+func (p *Permits) count(ctx context.Context) (*messages.Status, error) {
+	out, err := p.ask(ctx, "count permits", actors.OpInspect, nil)
+	return out.Status, err
+}
+
+func (p *Permits) ask(ctx context.Context, op string, what actors.Op, about *actors.Permit) (actors.Outcome, error) {
+	if err := p.inner().unusable(); err != nil {
+		return actors.Outcome{}, invalid(op, p.Name(), err)
+	}
+	call := p.lock.about(what)
+	call.Permit = about
+	return p.lock.submit(ctx, op, call)
+}
+
+// Permit is a permit that was acquired, until it is released or lost. Its methods may be called from
+// any goroutine.
+type Permit struct{ hold *Hold }
+
+// ID returns the id of the permit in Redis, 32 hexadecimal digits, by which others can release it, as
+// with ReleaseID or with Redisson. A permit whose ID was asked for is not handed on to the next waiter
+// of this process when it is released.
+func (p *Permit) ID() string {
+	permit := p.hold.permit()
+	permit.Shown.Store(true)
+	return permit.ID.String()
+}
+
+// Context returns the context for the work under the permit. It is cancelled when the permit is
+// released, and when it is lost, with a cause that wraps ErrLost; see Hold.Context.
+func (p *Permit) Context() context.Context { return p.hold.Context() }
+
+// Err returns nil while the permit is held, and then an error that wraps ErrLost or ErrNotHeld.
+func (p *Permit) Err() error { return p.hold.Err() }
+
+// Valid reports whether the permit is certainly held at this moment; see Hold.Valid.
+func (p *Permit) Valid() bool { return p.hold.Valid() }
+
+// Release releases the permit. It returns nil when Redis has confirmed that, or when the next waiter
+// of this process has the permit. Its errors are those of Hold.Release. It returns after at most
+// Config.CallTimeout and 250 ms, even if ctx never ends.
+func (p *Permit) Release(ctx context.Context) error { return p.hold.Release(ctx) }

@@ -1,0 +1,119 @@
+// Package permits_test has what users see of permits that expire.
+package permits_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// holderEnv makes the test binary a process that acquires a permit, and says so.
+const holderEnv = "LOCKKEEPER_TEST_PERMIT_HOLDER"
+
+func TestMain(m *testing.M) {
+	if what := os.Getenv(holderEnv); what != "" {
+		beHolder(what)
+	}
+	locktest.Overlap()
+	locktest.Main(m)
+}
+
+func beHolder(what string) {
+	var url, name string
+	_, _ = fmt.Sscan(what, &url, &name)
+	ctx := context.Background()
+	s, err := lockkeeper.Open(ctx, url, lockkeeper.WithConfig(lockkeeper.Config{Watchdog: watchdog}))
+	if err != nil {
+		panic(err)
+	}
+	if _, err := s.Permits(name).Acquire(ctx); err != nil {
+		panic(err)
+	}
+	fmt.Println("holds")
+	select {}
+}
+
+// watchdog is long enough for a machine that does a lot besides.
+const watchdog = 3 * time.Second
+
+// open opens a site on a server, and sets the number of permits of a name.
+func open(t *testing.T, url, name string, n int, cfg lockkeeper.Config) (*locktest.Site, *lockkeeper.Permits) {
+	t.Helper()
+	s := locktest.Open(t, url, cfg)
+	p := s.Permits(name)
+	if _, err := p.TrySetPermits(locktest.Within(t), n); err != nil {
+		t.Fatal(err)
+	}
+	return s, p
+}
+
+func acquire(t *testing.T, p *lockkeeper.Permits, options ...lockkeeper.Option) *lockkeeper.Permit {
+	t.Helper()
+	permit, err := p.Acquire(locktest.Within(t), options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return permit
+}
+
+func release(t *testing.T, permits ...*lockkeeper.Permit) {
+	t.Helper()
+	for _, p := range permits {
+		if err := p.Release(locktest.Within(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// soon acquires on a goroutine.
+func soon(ctx context.Context, p *lockkeeper.Permits, options ...lockkeeper.Option) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		permit, err := p.Acquire(ctx, options...)
+		if err == nil {
+			err = permit.Release(ctx)
+		}
+		done <- err
+	}()
+	return done
+}
+
+// are waits until there are so many free permits, and so many taken.
+func are(t *testing.T, p *lockkeeper.Permits, free, taken int) {
+	t.Helper()
+	redistest.Eventually(t, fmt.Sprintf("%d permits to be free, and %d taken", free, taken), func() bool {
+		f, err := p.Available(locktest.Within(t))
+		a, err2 := p.Acquired(locktest.Within(t))
+		total, err3 := p.Total(locktest.Within(t))
+		return err == nil && err2 == nil && err3 == nil && f == free && a == taken && total == free+taken
+	})
+}
+
+// waiting waits until so many requests of a site wait.
+func waiting(t *testing.T, s *locktest.Site, n int) {
+	t.Helper()
+	redistest.Eventually(t, fmt.Sprintf("%d waiters", n), func() bool {
+		all, err := s.Locks(locktest.Within(t))
+		return err == nil && len(all) == 1 && all[0].Waiters == n
+	})
+}
+
+// ends is when the permits that are taken expire, in ms.
+func ends(t *testing.T, server *redistest.Server, name string) (all []string) {
+	t.Helper()
+	all, err := server.Do(t, "EVAL", "return redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')", "1", redisio.Taken(name)).AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range len(all) / 2 {
+		all[i] = all[2*i+1]
+	}
+	return all[:len(all)/2]
+}

@@ -1,0 +1,130 @@
+package permits_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+func named(name string) *messages.Lock {
+	return &messages.Lock{Name: name, Kind: messages.Kind_KIND_PERMITS}
+}
+
+func count(t *testing.T, p *locktest.Probe, name string) string {
+	t.Helper()
+	s := locktest.Ask[*messages.Status](t, p, &messages.Inspect{Lock: named(name)})
+	return fmt.Sprint(s.FreePermits, " ", s.TakenPermits, " ", s.AllPermits, " ", s.Waiters)
+}
+
+// Everything that goroutines can do goes by message, too.
+func TestPermitsByMessage(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	name, holder, other := k.LockName, s.Probe(t), s.Probe(t)
+	for i, step := range []struct {
+		how  messages.PermitsHow
+		n    int64
+		want bool
+	}{{messages.PermitsHow_PERMITS_HOW_TRY, 3, true}, {messages.PermitsHow_PERMITS_HOW_TRY, 9, false}, {messages.PermitsHow_PERMITS_HOW_TOTAL, 1, true}, {messages.PermitsHow_PERMITS_HOW_ADD, 1, true}} {
+		if set := locktest.Ask[*messages.TotalSet](t, other, &messages.SetTotal{Lock: named(name), Permits: step.n, How: step.how}); set.Set != step.want {
+			t.Errorf("step %d: set %v", i, set.Set)
+		}
+	}
+	first := locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: named(name), ShowPermit: true})
+	second := locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: named(name)})
+	if len(first.PermitId) != 32 || second.PermitId != "" || first.HoldId == second.HoldId || second.HoldCount != 1 {
+		t.Errorf("granted %v %q and %v %q", first, first.PermitId, second, second.PermitId)
+	}
+	locktest.Refuses(t, other, &messages.Acquire{Lock: named(name), Wait: durationpb.New(0)}, messages.Reason_REASON_HELD)
+	other.Send(&messages.Acquire{Lock: named(name)})
+	waits := s.Probe(t)
+	redistest.Eventually(t, "the waiter", func() bool { return count(t, waits, name) == "0 2 2 1" })
+	locktest.Ask[*messages.Released](t, holder, &messages.Release{Lock: named(name)}) // the first
+	third := locktest.Next[*messages.Acquired](t, other)
+	locktest.Refuses(t, holder, &messages.Release{Lock: named(name), HoldId: first.HoldId}, messages.Reason_REASON_NOT_HELD)
+	locktest.Refuses(t, holder, &messages.ReleaseByID{Lock: named(name), PermitId: first.PermitId}, messages.Reason_REASON_NOT_HELD)
+	waits.Send(&messages.Acquire{Lock: named(name)})
+	redistest.Eventually(t, "the waiter", func() bool { return count(t, other, name) == "0 2 2 1" })
+	waits.Send(&messages.Cancel{Lock: named(name)})
+	locktest.Next[*messages.NotAcquired](t, waits)
+	locktest.Next[*messages.Cancelled](t, waits)
+	locktest.Ask[*messages.Released](t, other, &messages.Release{Lock: named(name), HoldId: third.HoldId})
+	shown := locktest.Ask[*messages.Acquired](t, other, &messages.Acquire{Lock: named(name), ShowPermit: true, Lease: durationpb.New(time.Minute)})
+	locktest.Ask[*messages.Released](t, waits, &messages.ReleaseByID{Lock: named(name), PermitId: shown.PermitId})
+	if lost := locktest.Next[*messages.LeaseLost](t, other); lost.HoldId != shown.HoldId || lost.Reason != messages.Reason_REASON_FORCED {
+		t.Errorf("told %v", lost)
+	}
+	for _, request := range []any{
+		&messages.ReleaseByID{Lock: named(name), PermitId: "x"}, &messages.SetTotal{Lock: named(name), Permits: -1},
+		&messages.SetTotal{Lock: named(name), How: 9}, &messages.SetTotal{Lock: k.Message(), Permits: 1}, &messages.ForceRelease{Lock: named(name)},
+		&messages.Acquire{Lock: k.Message()}, &messages.Acquire{Lock: &messages.Lock{Kind: messages.Kind_KIND_MULTI, Members: []*messages.Lock{named("a")}}},
+	} {
+		if answer := locktest.Ask[locktest.Refusal](t, waits, request); answer.GetReason() != messages.Reason_REASON_INVALID {
+			t.Errorf("%T: answered %v", request, answer)
+		}
+	}
+	holder.Die()
+	redistest.Eventually(t, "the permits of the dead", func() bool { return count(t, waits, name) == "2 0 2 0" })
+}
+
+// Permits outlive the crashes of their actor; and when it is given up, they are free, and everybody is
+// told.
+func TestPermitsSurviveCrashes(t *testing.T) {
+	t.Parallel()
+	for _, messageType := range []string{"*messages.Acquire", "*messages.Release", "*messages.ReleaseByID", "*messages.SetTotal", "*actors.replied", "actors.tick"} {
+		for _, when := range []string{"before", "after"} {
+			t.Run(when+" "+messageType, func(t *testing.T) {
+				t.Parallel()
+				saboteur, s, k := locktest.Sabotaged(t, lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
+				name, holder := k.LockName, s.Probe(t)
+				locktest.Ask[*messages.TotalSet](t, holder, &messages.SetTotal{Lock: named(name), Permits: 2})
+				kept := locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: named(name)})
+				if when == "before" {
+					saboteur.Hit(locktest.Once(messageType), nil)
+				} else {
+					saboteur.Hit(nil, locktest.Once(messageType))
+				}
+				for range 3 { // one of them may be answered with the crash
+					holder.Send(&messages.SetTotal{Lock: named(name), Permits: 2, How: messages.PermitsHow_PERMITS_HOW_TOTAL})
+					<-holder.Mail
+					if granted, ok := locktest.Ask[any](t, holder, &messages.Acquire{Lock: named(name), ShowPermit: true}).(*messages.Acquired); ok {
+						locktest.Ask[*messages.LeaseLost](t, holder, &messages.ReleaseByID{Lock: named(name), PermitId: granted.PermitId})
+						locktest.Next[*messages.Released](t, holder)
+					}
+					if granted, ok := locktest.Ask[any](t, holder, &messages.Acquire{Lock: named(name)}).(*messages.Acquired); ok {
+						locktest.Ask[*messages.Released](t, holder, &messages.Release{Lock: named(name), HoldId: granted.HoldId})
+					}
+				}
+				redistest.Eventually(t, "the crash", func() bool { return saboteur.Count.Load() == 1 })
+				time.Sleep(watchdog * 5 / 4)
+				if got := count(t, holder, name); got != "1 1 2 0" {
+					t.Errorf("there are %s", got)
+				}
+				waiter := s.Probe(t)
+				locktest.Ask[*messages.Acquired](t, waiter, &messages.Acquire{Lock: named(name)})
+				waiter.Send(&messages.Acquire{Lock: named(name)})
+				redistest.Eventually(t, "the waiter", func() bool { return count(t, holder, name) == "0 2 2 1" })
+				saboteur.Hit(func(m any) bool { _, ok := m.(*messages.Release); return ok }, nil)
+				stranger := s.Probe(t)
+				for range 20 {
+					stranger.Send(&messages.Release{Lock: named(name), HoldId: "z"})
+				}
+				if lost := locktest.Next[*messages.LeaseLost](t, holder); lost.HoldId != kept.HoldId || lost.Reason != messages.Reason_REASON_CRASHED {
+					t.Errorf("told %v", lost)
+				}
+				if refused, lost := locktest.Next[any](t, waiter), locktest.Next[any](t, waiter); fmt.Sprintf("%T %T", refused, lost) != "*messages.LeaseLost *messages.NotAcquired" {
+					t.Errorf("the waiter was told %T and %T", refused, lost)
+				}
+				saboteur.Hit(nil, nil)
+				redistest.Eventually(t, "the permits", func() bool { return count(t, holder, name) == "2 0 2 0" })
+			})
+		}
+	}
+}

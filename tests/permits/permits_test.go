@@ -1,0 +1,292 @@
+package permits_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// Never do more hold a permit than there are, whatever their leases, and none is lost. Between those
+// who wait in a process permits mostly pass without Redis.
+func TestAsManyAsThereAre(t *testing.T) {
+	t.Parallel()
+	const n, processes, goroutines, rounds = 3, 3, 8, 30
+	server, name := redistest.Start(t), redistest.Name(t)
+	var inside atomic.Int64
+	var all sync.WaitGroup
+	var last *lockkeeper.Permits
+	for range processes {
+		_, p := open(t, server.URL(), name, n, lockkeeper.Config{})
+		for i := range goroutines {
+			all.Go(func() {
+				for range rounds {
+					var options []lockkeeper.Option
+					if i == 0 {
+						options = append(options, lockkeeper.WithLease(time.Minute))
+					}
+					permit, err := p.Acquire(t.Context(), options...)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if now := inside.Add(1); now > n || !permit.Valid() {
+						t.Errorf("%d hold a permit, and this one is valid: %v", now, permit.Valid())
+					}
+					inside.Add(-1)
+					if err := permit.Release(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		last = p
+	}
+	all.Wait()
+	are(t, last, n, 0)
+}
+
+// The permits of a process pass among its waiters in memory.
+func TestHandedOnInMemory(t *testing.T) {
+	t.Parallel()
+	const goroutines, rounds = 64, 200
+	server, name := redistest.Start(t), redistest.Name(t)
+	_, p := open(t, server.URL(), name, 10, lockkeeper.Config{})
+	var all sync.WaitGroup
+	server.ResetStats(t)
+	for range goroutines {
+		all.Go(func() {
+			for range rounds {
+				permit, err := p.Acquire(t.Context())
+				if err == nil {
+					err = permit.Release(t.Context())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if calls := server.Calls(t)["evalsha"]; calls > goroutines*rounds/4 {
+		t.Errorf("%d commands for %d grants", calls, goroutines*rounds)
+	}
+	are(t, p, 10, 0)
+}
+
+func TestNumberOfPermits(t *testing.T) {
+	t.Parallel()
+	server, name := redistest.Shared(t), redistest.Name(t)
+	_, p := open(t, server.URL(), name, 2, lockkeeper.Config{})
+	ctx := locktest.Within(t)
+	if set, err := p.TrySetPermits(ctx, 5); set || err != nil {
+		t.Errorf("set again: %v, %v", set, err)
+	}
+	one, two := acquire(t, p), acquire(t, p)
+	_, err := p.TryAcquire(ctx)
+	locktest.IsError(t, err, lockkeeper.ErrHeld, "no permit is free")
+	_, err = p.Acquire(ctx, lockkeeper.WithWait(50*time.Millisecond))
+	locktest.IsError(t, err, lockkeeper.ErrTimeout)
+	if err := errors.Join(p.AddPermits(ctx, 3), p.SetPermits(ctx, 4), p.AddPermits(ctx, -3)); err != nil {
+		t.Error(err)
+	}
+	are(t, p, -1, 2)
+	release(t, one)
+	are(t, p, 0, 1)
+	release(t, two)
+	are(t, p, 1, 0)
+	locktest.IsError(t, one.Release(ctx), lockkeeper.ErrNotHeld)
+	for _, err := range []error{
+		p.SetPermits(ctx, -1), p.AddPermits(ctx, 1<<31), p.ReleaseID(ctx, "abc"), (*lockkeeper.Permits)(nil).SetPermits(ctx, 1),
+	} {
+		locktest.IsError(t, err, lockkeeper.ErrInvalid)
+	}
+	if err := p.Do(ctx, func(ctx context.Context) error {
+		if hold := lockkeeper.HoldFrom(ctx); hold != nil {
+			t.Error("a permit is no hold of a lock")
+		}
+		are(t, p, 0, 1)
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	are(t, p, 1, 0)
+}
+
+// The watchdog renews all permits of a process in one command, and who waits in another gets one when
+// it is released.
+func TestRenewedTogether(t *testing.T) {
+	t.Parallel()
+	server, name := redistest.Start(t), redistest.Name(t)
+	_, p := open(t, server.URL(), name, 5, lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
+	_, there := open(t, server.URL(), name, 0, locktest.NoPolling)
+	var held []*lockkeeper.Permit
+	for range 5 {
+		held = append(held, acquire(t, p))
+	}
+	waiter := soon(locktest.Within(t), there)
+	first := ends(t, server, name)
+	server.ResetStats(t)
+	redistest.Eventually(t, "renewals", func() bool { return ends(t, server, name)[0] > first[4] })
+	time.Sleep(watchdog) // a permit that is not renewed would have expired
+	calls := server.Calls(t)
+	for _, permit := range held {
+		if !permit.Valid() {
+			t.Error(permit.Err())
+		}
+	}
+	if renewals := calls["time"]; renewals > 30 {
+		t.Errorf("%d renewals in %v", renewals, watchdog)
+	}
+	release(t, held[0])
+	if err := locktest.Await(t, "the permit", waiter); err != nil {
+		t.Error(err)
+	}
+	release(t, held[1:]...)
+	are(t, p, 5, 0)
+}
+
+// A holder is told of every loss, and of the risk of one.
+func TestLossOfPermits(t *testing.T) {
+	t.Parallel()
+	r := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10, CallTimeout: watchdog / 10})
+	p := r.Permits(r.LockName)
+	ctx := locktest.Within(t)
+	if _, err := p.TrySetPermits(ctx, 9); err != nil {
+		t.Fatal(err)
+	}
+	lost := func(permit *lockkeeper.Permit, want messages.Reason) {
+		t.Helper()
+		locktest.Await(t, "the loss", permit.Context().Done())
+		if got := locktest.IsError(t, context.Cause(permit.Context()), lockkeeper.ErrLost); got != want {
+			t.Errorf("lost because of %v, want %v", got, want)
+		}
+		locktest.IsError(t, permit.Release(ctx), lockkeeper.ErrLost)
+	}
+	lost(acquire(t, p, lockkeeper.WithLease(100*time.Millisecond)), messages.Reason_REASON_EXPIRED)
+	lost(acquire(t, p, lockkeeper.WithMaxHold(100*time.Millisecond)), messages.Reason_REASON_MAX_HOLD)
+	here := acquire(t, p)
+	if err := p.ReleaseID(ctx, here.ID()); err != nil {
+		t.Error(err)
+	}
+	lost(here, messages.Reason_REASON_FORCED)
+	locktest.IsError(t, p.ReleaseID(ctx, here.ID()), lockkeeper.ErrNotHeld)
+	gone := acquire(t, p)
+	if _, err := r.Server.Do(t, "DEL", "{"+r.Name+"}:timeout").AsInt64(); err != nil {
+		t.Fatal(err)
+	}
+	lost(gone, messages.Reason_REASON_GONE)
+	if err := p.SetPermits(ctx, 9); err != nil {
+		t.Error(err)
+	}
+	atRisk := make(chan time.Duration, 1)
+	unreachable := acquire(t, p, lockkeeper.WithAtRisk(func(left time.Duration) { atRisk <- left }))
+	r.Proxy.Freeze(true)
+	if left := locktest.Await(t, "the warning", atRisk); left <= 0 || left > watchdog {
+		t.Errorf("%v are left", left)
+	}
+	lost(unreachable, messages.Reason_REASON_EXPIRED)
+	r.Proxy.Freeze(false)
+	are(t, p, 9, 0)
+}
+
+// Whatever reply is lost, no permit is created or lost.
+func TestLostRepliesOfPermits(t *testing.T) {
+	for name, script := range map[string]*scripts.Script{
+		"acquire": scripts.PermitsAcquire, "release": scripts.PermitsRelease, "set": scripts.PermitsSet, "renew": scripts.PermitsRenew,
+	} {
+		for how, mode := range map[string]redistest.Mode{"lost": redistest.Lost, "silent": redistest.Silent} {
+			t.Run(name+" "+how, func(t *testing.T) {
+				t.Parallel()
+				r := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{CallTimeout: 500 * time.Millisecond, Watchdog: watchdog, Renewal: watchdog / 10})
+				p, ctx := r.Permits(r.LockName), locktest.Within(t)
+				loss := r.Proxy.DropRepliesTo(redistest.Script(script.SHA), 1, mode)
+				if err := p.AddPermits(ctx, 3); err != nil {
+					t.Error(err)
+				}
+				held := []*lockkeeper.Permit{acquire(t, p), acquire(t, p)}
+				are(t, p, 1, 2)
+				if name == "renew" {
+					loss.Wait(t)
+				}
+				for _, permit := range held {
+					if err := permit.Err(); err != nil {
+						t.Error(err)
+					}
+				}
+				release(t, held...)
+				are(t, p, 3, 0)
+				if loss.Count() != 1 {
+					t.Error("no reply was lost")
+				}
+			})
+		}
+	}
+}
+
+// A process that is killed leaves its permits no longer than the watchdog's TTL, and does not wait for
+// anybody to look.
+func TestKilledHolder(t *testing.T) {
+	t.Parallel()
+	server, name := redistest.Shared(t), redistest.Name(t)
+	_, p := open(t, server.URL(), name, 1, locktest.NoPolling)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder := exec.Command(self)
+	holder.Env, holder.Stderr = append(os.Environ(), holderEnv+"="+server.URL()+" "+name), os.Stderr
+	out, _ := holder.StdoutPipe()
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = holder.Process.Kill()
+		_ = holder.Wait()
+	}()
+	if _, err := out.Read(make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	waiter := soon(locktest.Within(t), p)
+	time.Sleep(2 * watchdog) // the holder renews
+	select {
+	case err := <-waiter:
+		t.Fatalf("granted (%v), though the holder lives", err)
+	default:
+	}
+	_ = holder.Process.Kill()
+	if err := locktest.Await(t, "the permit", waiter); err != nil {
+		t.Error(err)
+	}
+	are(t, p, 1, 0)
+}
+
+// Close gives back what this process has, and refuses those who wait.
+func TestCloseGivesBackPermits(t *testing.T) {
+	t.Parallel()
+	server, name := redistest.Shared(t), redistest.Name(t)
+	s, p := open(t, server.URL(), name, 40, lockkeeper.Config{})
+	_, there := open(t, server.URL(), name, 40, lockkeeper.Config{})
+	var held []*lockkeeper.Permit
+	for range 40 {
+		held = append(held, acquire(t, p))
+	}
+	waiter := soon(locktest.Within(t), p)
+	waiting(t, s, 1)
+	locktest.Stop(t, s)
+	locktest.IsError(t, locktest.Await(t, "the refusal", waiter), lockkeeper.ErrClosed)
+	locktest.IsError(t, held[0].Err(), lockkeeper.ErrClosed)
+	_, err := p.TryAcquire(locktest.Within(t))
+	locktest.IsError(t, err, lockkeeper.ErrClosed)
+	are(t, there, 40, 0)
+}
