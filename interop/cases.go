@@ -319,9 +319,16 @@ func leftovers(s *scene) {
 	keys = slices.DeleteFunc(keys, func(key string) bool {
 		return strings.HasPrefix(key, "redisson_unlock_latch:") && s.redis.ttl(s.ctx, key) > 0
 	})
+	latches := found - len(keys)
+	keys = slices.DeleteFunc(keys, func(key string) bool {
+		return strings.HasPrefix(key, "lockkeeper_calls:") && s.redis.ttl(s.ctx, key) > 0
+	})
 	s.tell("%d keys, %d channels", len(keys), len(channels))
-	if latches := found - len(keys); latches > 0 {
+	if latches > 0 {
 		s.tell("%d unlock latches of Redisson's, which expire", latches)
+	}
+	if calls := found - latches - len(keys); calls > 0 {
+		s.tell("%d last commands of Lockkeeper's, which expire", calls)
 	}
 	s.tell("%d counters of tokens", counters)
 	check(len(keys)+len(channels) == 0, "left: %q, %q", keys, channels)

@@ -33,10 +33,16 @@ var (
 	write  = form{kind: "write"}
 	multi  = form{kind: "multi", several: "multilock", members: []string{"plain", "fenced", "write"}}
 	red    = form{kind: "red", several: "redlock", members: []string{"plain", "plain", "plain"}}
+
+	semaphore  = form{kind: "semaphore"}
+	permits    = form{kind: "permits"}
+	countLatch = form{kind: "latch"}
 )
 
+var plainKind = kind{name: "plain", held: plain, wanted: plain}
+
 var kinds = []kind{
-	{name: "plain", held: plain, wanted: plain},
+	plainKind,
 	{name: "fenced", held: fenced, wanted: fenced},
 	{name: "fair", held: fair, wanted: fair},
 	{name: "write", held: write, wanted: write},
@@ -44,7 +50,12 @@ var kinds = []kind{
 	{name: "write, read", held: write, wanted: read},
 	{name: "MultiLock", held: multi, wanted: multi},
 	{name: "RedLock", held: red, wanted: red, red: true},
+	{name: "semaphore", held: semaphore, wanted: semaphore},
+	{name: "latch", held: countLatch, wanted: countLatch},
 }
+
+// synchronizes reports whether it is a synchronizer, and no lock.
+func (k kind) synchronizes() bool { return k.held.synchronizes() }
 
 // exclusive kinds are the same on both sides, and nobody shares them.
 func exclusive(k kind) bool { return k.held.kind == k.wanted.kind }
@@ -56,6 +67,10 @@ func (k kind) watchdog() time.Duration {
 		return short
 	}
 	return long
+}
+
+func (f form) synchronizes() bool {
+	return slices.Contains([]string{semaphore.kind, permits.kind, countLatch.kind}, f.kind)
 }
 
 // writes reports whether a write lock is a part of it.
@@ -95,8 +110,13 @@ func (k kind) places(name string) (all []place) {
 
 // channel is where the release is told; of a fair lock, how those channels begin.
 func (p place) channel() string {
-	if p.kind == "read" || p.kind == "write" {
+	switch p.kind {
+	case "read", "write":
 		return prefixed("redisson_rwlock", p.name)
+	case semaphore.kind, permits.kind:
+		return prefixed("redisson_sc", p.name)
+	case countLatch.kind:
+		return "redisson_countdownlatch__channel__{" + p.name + "}"
 	}
 	return prefixed("redisson_lock__channel", p.name)
 }
@@ -138,6 +158,8 @@ func (p place) holder(hash map[string]string) (owner, count string) {
 // request is how a driver is asked for something about the lock.
 func (f form) request(verb, name string) (word string, values []string) {
 	switch {
+	case f.synchronizes():
+		return f.kind, []string{"op=" + verb, "name=" + name}
 	case f.several == "" || verb == "hello" || verb == "halt" || verb == "bench":
 		return verb, []string{"kind=" + f.kind, "name=" + name}
 	case f.several == red.several:

@@ -44,7 +44,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	cluster := flags.Bool("cluster", false, "without -redis, start a cluster of three")
 	version := flags.String("java-version", "", "`version` of Redisson, from 3.45 on; without it, that of java/pom.xml")
 	reds := flags.String("red", "", "`URLs` of three more, with commas between them, for the RedLock; without them, they are started")
-	only := flags.String("kind", "", "only the `kind` of this name, as in the table")
+	var only []string
+	flags.Func("kind", "only the `kind` of this name, as in the table; may be given more than once", func(name string) error {
+		only = append(only, name)
+		return nil
+	})
 	chosen := flags.String("case", "", "only the `case` of this name, as in the table")
 	quick := flags.Bool("quick", false, "fewer rounds")
 	bench := flags.Bool("bench", false, "after the cases, compare how fast the two are")
@@ -66,7 +70,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		defer stop()
 		*url = of
 	}
-	ok, err := interop(ctx, *url, *reds, *version, *only, *chosen, *quick, *bench, *observed, stdout, stderr)
+	ok, err := interop(ctx, *url, *reds, *version, *chosen, only, *quick, *bench, *observed, stdout, stderr)
 	if err != nil {
 		fmt.Fprintln(stderr, "redisson:", err)
 	}
@@ -77,7 +81,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 }
 
 // interop prepares the two sides and a Redis, and has everything played.
-func interop(ctx context.Context, url, reds, version, only, chosen string, quick, bench, observed bool, stdout, stderr io.Writer) (ok bool, err error) {
+func interop(ctx context.Context, url, reds, version, chosen string, only []string, quick, bench, observed bool, stdout, stderr io.Writer) (ok bool, err error) {
 	jar, err := jar(version, stderr)
 	if err != nil {
 		return false, err
@@ -110,9 +114,9 @@ func interop(ctx context.Context, url, reds, version, only, chosen string, quick
 	if observed {
 		return w.observe(), nil
 	}
-	played := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return only != "" && k.name != only })
-	if len(played) == 0 {
-		return false, fmt.Errorf("there is no kind %q", only)
+	played := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return len(only) > 0 && !slices.Contains(only, k.name) })
+	if len(played) < len(only) {
+		return false, fmt.Errorf("not all of these are kinds: %q", only)
 	}
 	w.chosen = chosen
 	ok = w.playAll(played)

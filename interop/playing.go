@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,13 +31,18 @@ func (w *world) playAll(kinds []kind) (ok bool) {
 				return false
 			}
 		}
-		for _, a := range loud {
+		acts := loud
+		if k.synchronizes() {
+			acts = synchronizing
+		}
+		for _, a := range acts {
 			ok = w.playBoth(k, a) && ok
 			if w.ctx.Err() != nil {
 				return false
 			}
 		}
 	}
+	kinds = slices.DeleteFunc(slices.Clone(kinds), kind.synchronizes)
 	results := make([]bool, len(kinds))
 	var playing sync.WaitGroup
 	for i, k := range kinds {
@@ -56,7 +62,7 @@ func (w *world) playAll(kinds []kind) (ok bool) {
 	if !ok {
 		w.restart()
 	}
-	ok = w.playBoth(kinds[0], leaving) && ok
+	ok = w.playBoth(plainKind, leaving) && ok
 	w.complaints()
 	fmt.Fprintf(w.out, "in %.0f s: %s\n", time.Since(began).Seconds(), map[bool]string{true: "all is well", false: "FAILED"}[ok])
 	return ok && w.ctx.Err() == nil
@@ -168,7 +174,7 @@ func (w *world) playKilled(kinds []kind, holding, waiting side) (ok bool) {
 
 // introduce starts what the cases share, and says which versions meet.
 func (w *world) introduce() error {
-	s := &scene{world: w, kind: kinds[0], name: w.mark}
+	s := &scene{world: w, kind: plainKind, name: w.mark}
 	return s.play(func(s *scene) {
 		var greetings []*request
 		greet := func(side side, red bool, watchdog time.Duration, n int) {

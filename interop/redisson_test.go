@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	redistest.Main(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
 }
 
-// TestInterop is the program in its quick form and for the plain lock, with the Redisson of
-// java/pom.xml. The other kinds, and more rounds, are for `make interop`.
+// TestInterop is the program in its quick form, for the plain lock and the synchronizers, with the
+// Redisson of java/pom.xml. The other kinds, and more rounds, are for `make interop`.
 func TestInterop(t *testing.T) {
 	for _, tool := range []string{"java", "mvn"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -40,24 +40,34 @@ func TestInterop(t *testing.T) {
 		reds = append(reds, redistest.Start(t).URL())
 	}
 	var stdout, stderr bytes.Buffer
-	code := run([]string{"-quick", "-kind", "plain", "-redis", server.URL(), "-red", strings.Join(reds, ",")}, &stdout, &stderr)
+	code := run([]string{"-quick", "-kind", "plain", "-kind", "semaphore", "-kind", "latch", "-redis", server.URL(), "-red", strings.Join(reds, ",")}, &stdout, &stderr)
 	t.Logf("\n%s%s", &stderr, &stdout)
 	if code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 	want := 1 + 2 // what is left, and those that were killed
-	for _, a := range slices.Concat(loud, quietly) {
-		if a.of == nil || a.of(kinds[0]) {
-			if want++; !a.together {
-				want++
+	count := func(acts []act, k kind) {
+		for _, a := range acts {
+			if a.of == nil || a.of(k) {
+				if want++; !a.together {
+					want++
+				}
 			}
+		}
+	}
+	count(slices.Concat(loud, quietly), plainKind)
+	for _, k := range kinds {
+		if k.synchronizes() {
+			count(synchronizing, k)
 		}
 	}
 	if rows := strings.Count(stdout.String(), " ok "); rows != want {
 		t.Errorf("%d rows are ok, want %d", rows, want)
 	}
-	if keys := server.Keys(t, "*"); len(keys) > 0 {
-		t.Errorf("left in Redis: %q", keys)
+	for _, key := range server.Keys(t, "*") {
+		if !strings.HasPrefix(key, "lockkeeper_calls:") { // which expire
+			t.Errorf("left in Redis: %q", key)
+		}
 	}
 }
 
@@ -94,6 +104,14 @@ func TestTwin(t *testing.T) {
 27 peek kind=read name=NAMErw key=NAMEkey rounds=2 thread=a
 28 bench kind=plain name=NAME scenario=s3 threads=4 seconds=1 thread=a
 29 bench kind=plain name=NAME scenario=s5 keys=3 seconds=1 thread=a
+30 semaphore op=set name=NAMEs n=2 thread=a
+31 semaphore op=acquire name=NAMEs thread=a
+32 semaphore op=tryacquire name=NAMEs n=2 thread=a
+33 semaphore op=drain name=NAMEs thread=a
+34 semaphore op=dance name=NAMEs thread=a
+35 latch op=set name=NAMEl n=2 thread=a
+36 latch op=down name=NAMEl n=2 thread=a
+37 latch op=wait name=NAMEl wait=1 thread=a
 nonsense
 `, "NAME", name))
 	var stdout, stderr bytes.Buffer
@@ -109,6 +127,8 @@ nonsense
 		"15 ok held=true", "16 ok held=true", "17 ok at=", "18 ok count=1 locked=true", "19 ok at=",
 		"20 ok held=true", "21 ok count=1", "22 ok locked=true", "23 ok at=", "24 ok token=2", "25 ok at=",
 		"26 err three", "27 ok rounds=2 torn=0", "28 ok mingrants= p99us=", "29 ok ops=3 lost=0",
+		"30 ok done=true", "31 ok at= held=true nanos=", "32 ok held=false", "33 ok n=1", "34 err unknown%20op",
+		"35 ok done=true", "36 ok at=", "37 ok held=true",
 	}
 	for _, words := range want {
 		id, _, _ := strings.Cut(words, " ")
@@ -122,8 +142,10 @@ nonsense
 		}
 	}
 	counter := "redisson_lock_token:{" + raw + "a}"
-	if keys := server.Keys(t, "*"); !slices.Equal(keys, []string{counter}) {
-		t.Errorf("left in Redis: %q, want %q", keys, counter)
+	keys := slices.DeleteFunc(server.Keys(t, "*"+raw+"*"), func(key string) bool { return strings.HasPrefix(key, "lockkeeper_calls:") })
+	slices.Sort(keys)
+	if want := []string{raw + "s", counter}; !slices.Equal(keys, want) {
+		t.Errorf("left in Redis: %q, want %q", keys, want)
 	}
 }
 

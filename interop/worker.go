@@ -111,6 +111,9 @@ func (w *worker) do(request, answer line) error {
 		answer.set("client="+w.client(request).locks.ID(), fmt.Sprint("pid=", os.Getpid()))
 		return nil
 	}
+	if (form{kind: request.word}).synchronizes() {
+		return w.synchronize(request, answer)
+	}
 	verb, lock, kind, about, err := w.lock(request)
 	if err != nil {
 		return err

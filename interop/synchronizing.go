@@ -1,0 +1,201 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// The cases of what is not a lock: semaphores, semaphores whose permits expire, and latches.
+
+var synchronizing = []act{
+	{"a release wakes the other side", false, only(semaphore, permits), permitWakes},
+	{"never more than there are", true, only(semaphore, permits), crowd},
+	{"given back by the other side", false, only(semaphore, permits), across},
+	{"what is set, added and drained", false, only(semaphore), counts},
+	{"a permit that expires", false, only(permits), permitExpires},
+	{"a latch that both wait for", false, only(countLatch), bothWait},
+	{"counted down under load", true, only(countLatch), countedDown},
+}
+
+// taken is a permit, or several of a semaphore.
+type taken struct {
+	*thread
+	values []string
+	at     time.Time
+}
+
+// took is the permit that a request was granted.
+func (r *request) took(n int) taken {
+	a := r.await().held(true)
+	p := taken{thread: r.thread, values: []string{fmt.Sprint("n=", n)}, at: a.at()}
+	if id := a.values["id"]; id != "" {
+		p.values = []string{"id=" + id}
+	}
+	return p
+}
+
+// giveBack has a thread, of whichever side, give the permit back, and returns when.
+func (p taken) giveBack(by *thread) time.Time { return by.do("release", p.values...).at() }
+
+// permits sets the number of permits. Nobody else removes the key.
+func (s *scene) permits(by *thread, n int) (remove func()) {
+	check(by.do("set", fmt.Sprint("n=", n)).values["done"] == "true", "there are permits already")
+	return func() { s.remove(s.name) }
+}
+
+// available checks that both sides see so many permits.
+func (s *scene) available(n int64) {
+	for _, t := range []*thread{s.holder(long), s.waiter(long)} {
+		seen := t.do("available").number("n")
+		check(seen == n, "%s sees %d permits instead of %d", t.side.name, seen, n)
+	}
+}
+
+// permitWakes: only the message of the release can wake the waiter within a second.
+func permitWakes(s *scene) {
+	holder, waiter := s.holder(long), s.waiter(long)
+	defer s.permits(holder, 1)()
+	var latencies []time.Duration
+	for range s.times(200, 50) {
+		held := holder.begin("acquire").took(1)
+		waits := waiter.begin("acquire")
+		s.untilWaiting()
+		check(waits.pending(), "%s got a permit that was taken", waiter.side.name)
+		released := held.giveBack(holder)
+		got := waits.took(1)
+		latencies = append(latencies, got.at.Sub(released))
+		got.giveBack(waiter)
+	}
+	s.tell("%d rounds: %s", len(latencies), quantiles(latencies))
+	check(slices.Max(latencies) < soon, "a waiter was woken only after %v", slices.Max(latencies))
+	s.available(1)
+}
+
+// crowd: of each side four take permits as fast as they can, and count how many have one at once.
+func crowd(s *scene) {
+	const permits = 3
+	key, began := s.name+":crowd", time.Now()
+	defer s.remove(key)
+	defer s.permits(s.crew(golang, 0), permits)()
+	var all []*request
+	for i := range 4 {
+		for _, side := range []side{java, golang} {
+			all = append(all, s.crew(side, i).begin("crowd", "key="+key, fmt.Sprint("rounds=", s.times(500, 100))))
+		}
+	}
+	most := int64(0)
+	for _, r := range all {
+		most = max(most, r.within(10*patience).number("most"))
+	}
+	s.tell("at most %d of %d at once, in %s", most, permits, inMS(time.Since(began)))
+	check(most <= permits, "there were %d at once, with %d permits", most, permits)
+	s.available(permits)
+}
+
+// across: a permit belongs to nobody: whoever knows it can give it back.
+func across(s *scene) {
+	holder, waiter := s.holder(long), s.waiter(long)
+	defer s.permits(holder, 2)()
+	first, second := holder.begin("acquire").took(1), holder.begin("acquire").took(1)
+	waiter.do("tryacquire").held(false)
+	first.giveBack(waiter)
+	s.available(1)
+	waiter.begin("tryacquire", "wait=10000").took(1).giveBack(holder)
+	second.giveBack(waiter)
+	s.available(2)
+}
+
+// counts: both sides see what the other one sets.
+func counts(s *scene) {
+	holder, waiter := s.holder(long), s.waiter(long)
+	defer s.permits(holder, 2)()
+	check(waiter.do("set", "n=9").values["done"] == "false", "%s has set what was set", waiter.side.name)
+	s.available(2)
+	waiter.do("add", "n=3")
+	s.available(5)
+	holder.do("acquire", "n=4").held(true)
+	waits := waiter.begin("acquire", "n=2")
+	s.untilWaiting()
+	holder.do("add", "n=1")
+	waits.took(2)
+	holder.do("release", "n=7") // more than were ever taken
+	drained := waiter.do("drain").number("n")
+	check(drained == 7, "%d were drained instead of 7", drained)
+	s.available(0)
+}
+
+// permitExpires: a permit whose lease is over is the other side's.
+func permitExpires(s *scene) {
+	const lease = 700 * time.Millisecond
+	holder, waiter := s.holder(long), s.waiter(long)
+	defer s.permits(holder, 1)()
+	asked := time.Now()
+	holder.begin("acquire", fmt.Sprint("lease=", lease.Milliseconds())).took(1)
+	got := waiter.begin("acquire").took(1)
+	s.tell("granted %s after a lease of %v began", inMS(got.at.Sub(asked)), lease)
+	check(got.at.Sub(asked) > s.holding.end(lease)-clockStep, "the other side got it %v after the lease began", got.at.Sub(asked))
+	got.giveBack(waiter)
+	s.available(1)
+}
+
+// bothWait: threads of both sides wait, and both sides count down.
+func bothWait(s *scene) {
+	holder, waiter := s.holder(long), s.waiter(long)
+	var latencies []time.Duration
+	for range s.times(50, 20) {
+		check(holder.do("set", "n=3").values["done"] == "true", "there is a count already")
+		check(waiter.do("set", "n=9").values["done"] == "false", "%s has set what was set", waiter.side.name)
+		var all []*request
+		for i := range 4 {
+			all = append(all, s.crew([]side{java, golang}[i%2], i/2).begin("wait"))
+		}
+		// Two clients of each side wait, with one subscription each.
+		s.untilListening(4)
+		waiter.do("down")
+		holder.do("down")
+		seen := waiter.do("count").number("n")
+		check(seen == 1, "%s sees a count of %d instead of 1", waiter.side.name, seen)
+		for _, r := range all {
+			check(r.pending(), "%s did not wait", r.thread.side.name)
+		}
+		opened := waiter.do("down").at()
+		for _, r := range all {
+			latencies = append(latencies, r.await().held(true).at().Sub(opened))
+		}
+		holder.do("wait").held(true)
+		waiter.do("down") // nothing, since the latch is open
+		seen = holder.do("count").number("n")
+		check(seen == 0, "%s sees a count of %d of an open latch", holder.side.name, seen)
+	}
+	s.tell("%d waits: %s", len(latencies), quantiles(latencies))
+	check(slices.Max(latencies) < soon, "a waiter was woken only after %v", slices.Max(latencies))
+}
+
+// countedDown: no count-down is lost, and none counts twice.
+func countedDown(s *scene) {
+	each, began := s.times(500, 100), time.Now()
+	s.crew(java, 0).do("set", fmt.Sprint("n=", 8*each+1))
+	var all, waits []*request
+	for i := range 4 {
+		for _, side := range []side{java, golang} {
+			all = append(all, s.crew(side, i).begin("down", fmt.Sprint("n=", each)))
+		}
+	}
+	for i, side := range []side{java, golang} {
+		waits = append(waits, s.crew(side, 4+i).begin("wait"))
+	}
+	for _, r := range all {
+		r.within(10 * patience)
+	}
+	s.tell("%d count-downs in %s", 8*each, inMS(time.Since(began)))
+	left := s.number(s.name)
+	check(left == 1, "%d are left instead of 1", left)
+	for _, r := range waits {
+		check(r.pending(), "%s did not wait", r.thread.side.name)
+	}
+	s.crew(golang, 0).do("down")
+	for _, r := range waits {
+		r.await().held(true)
+	}
+}
