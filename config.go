@@ -50,7 +50,7 @@ type Config struct {
 	// All processes must have the same number, less than that of the replicas if the locks are to
 	// be granted while one is missing, as after a failover; see docs/guarantees.md for that choice.
 	// It costs one round trip to the replicas for each grant, but none for a local hand-off.
-	// RedLocks do without it. Default 0: no replica is waited for.
+	// RedLocks, semaphores, permits and latches do without it. Default 0: no replica is waited for.
 	Replicas int
 	// ReplicaTimeout is how long the replicas may take; less if the lease is short. Default: half
 	// of CallTimeout, which is also the most; at least 1 ms.
