@@ -20,7 +20,7 @@ type host struct {
 }
 
 func newHost(system *actor.ActorSystem, logger *slog.Logger) *host {
-	return &host{actor: system, logger: logger}
+	return &host{actor: system, logger: logger, meter: hostQueue{linger: hostLinger}, spans: hostQueue{linger: hostLinger}}
 }
 
 // log logs a line. The arguments are as for slog, and must not change afterwards.
@@ -95,6 +95,9 @@ func (h *host) drain() {
 const (
 	// hostQueueLimit bounds the functions that wait in a hostQueue.
 	hostQueueLimit = 1024
+	// hostLinger is how long a measurement or a span may wait for others: waking a goroutine costs
+	// more than any of them.
+	hostLinger = 10 * time.Millisecond
 	// tellEvery is how often a hostQueue reports at most what it has dropped.
 	tellEvery = time.Second
 )
@@ -103,9 +106,15 @@ const (
 // never blocks whoever adds one: when a function blocks for long, what is added behind it
 // is dropped and counted.
 type hostQueue struct {
+	// linger is how long the goroutine is not started, unless it is asked to hurry or much waits.
+	linger time.Duration
+
 	mu      sync.Mutex // guards what follows
 	waiting []func()
-	ended   chan struct{} // closed when the goroutine ends; nil while there is none
+	ended   chan struct{} // closed when the goroutine ends; nil while nothing waits or runs
+	// timer starts the goroutine with run; nil if it has.
+	timer *time.Timer
+	run   func()
 	// dropped is how many were dropped, or panicked, of which nobody was told yet;
 	// panicked is the value of the last panic, and toldAt when somebody was told.
 	dropped  int
@@ -123,17 +132,41 @@ func (l *hostQueue) add(f func(), dropped func(n int, panicked any)) {
 		return
 	}
 	l.waiting = append(l.waiting, f)
-	if l.ended == nil {
+	switch {
+	case l.ended != nil && len(l.waiting) < hostQueueLimit/4:
+	case l.ended != nil:
+		l.startNow()
+	default:
 		l.ended = make(chan struct{})
-		go l.run(dropped)
+		l.run = func() { l.runAll(dropped) }
+		if l.linger == 0 {
+			go l.run()
+		} else {
+			l.timer = time.AfterFunc(l.linger, l.run)
+		}
 	}
 }
 
-func (l *hostQueue) run(dropped func(n int, panicked any)) {
+// hurry ends the lingering.
+func (l *hostQueue) hurry() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.startNow()
+}
+
+// startNow starts the goroutine that was to start later; mu is held.
+func (l *hostQueue) startNow() {
+	if l.timer != nil && l.timer.Stop() {
+		go l.run()
+	}
+	l.timer = nil
+}
+
+func (l *hostQueue) runAll(dropped func(n int, panicked any)) {
 	empty := false
 	defer func() {
 		if !empty { // a function has ended the goroutine: runtime.Goexit
-			go l.run(dropped)
+			go l.runAll(dropped)
 		}
 	}()
 	for {
@@ -194,13 +227,14 @@ func (l *hostQueue) untold() (n int, panicked any) {
 	return n, panicked
 }
 
-// idle is closed when nothing waits or runs.
+// idle is closed when nothing waits or runs. What waits does not linger.
 func (l *hostQueue) idle() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended == nil {
 		return closed
 	}
+	l.startNow()
 	return l.ended
 }
 

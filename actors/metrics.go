@@ -106,7 +106,7 @@ var described = [instruments]struct {
 	renewals:      {name: "renewals", unit: "{lease}", what: resultAttribute, text: "Leases that the watchdog was to renew."},
 	subscriptions: {name: "subscriptions", form: upDown, unit: "{channel}", text: "Channels on which this process waits for a release."},
 	reconnects:    {name: "reconnects", unit: "{connection}", text: "Connections for pub/sub that were opened after one had broken."},
-	lockActors:    {name: "actors", form: upDown, unit: "{actor}", text: "Lock actors alive."},
+	lockActors:    {name: "actors", form: upDown, unit: "{actor}", text: "Actors of locks and of semaphores alive."},
 	missed:        {name: "missed", unit: "{value}", text: "Values that histograms missed, since the meter was too slow."},
 }
 
@@ -164,9 +164,11 @@ func (m *metrics) time(s sample, d time.Duration) {
 		m.of(sample{instrument: missed}).n++
 		return
 	}
-	m.values++
 	t := m.of(s)
 	t.values = append(t.values, max(d, 0))
+	if m.values++; m.values == mostValues/4 {
+		m.host.meter.hurry()
+	}
 }
 
 func (m *metrics) of(s sample) *tally {
