@@ -28,6 +28,11 @@ func TestMain(m *testing.M) {
 	locktest.Main(m)
 }
 
+// patient is a Config for a machine that does a lot besides: no call is given up, and nothing is renewed.
+func patient(application string) lockkeeper.Config {
+	return lockkeeper.Config{Application: application, Watchdog: time.Hour, CallTimeout: time.Minute}
+}
+
 // data is what data.json is documented to have.
 type data struct {
 	Client  string
@@ -97,8 +102,12 @@ func TestPageSaysWhatRedisSays(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
 	prefix := redistest.Name(t)
-	here := locktest.Open(t, server.URL(), lockkeeper.Config{Application: "shop", KeyPrefix: prefix})
-	there := locktest.Open(t, server.URL(), lockkeeper.Config{Application: "billing", KeyPrefix: prefix})
+	open := func(application string) *locktest.Site {
+		cfg := patient(application)
+		cfg.KeyPrefix = prefix
+		return locktest.Open(t, server.URL(), cfg)
+	}
+	here, there := open("shop"), open("billing")
 	base := web(t, console.Handler(here.System, quick))
 	locktest.Acquire(t, here.FencedLock("mine"))
 	hold := locktest.Acquire(t, here.FencedLock("mine2"))
@@ -164,7 +173,8 @@ func TestNamesAreEscaped(t *testing.T) {
 	server := redistest.Shared(t)
 	const evil = `"><script>alert('x')</script>&amp;{{.}}`
 	journal := console.NewJournal()
-	cfg := journal.Attach(lockkeeper.Config{Application: evil + "app", KeyPrefix: redistest.Name(t)})
+	cfg := journal.Attach(patient(evil + "app"))
+	cfg.KeyPrefix = redistest.Name(t)
 	s := locktest.Open(t, server.URL(), cfg)
 	base := web(t, console.Handler(s.System, quick, console.WithForceRelease(), console.WithJournal(journal)))
 	locktest.Acquire(t, s.Lock(evil+"lost"))
@@ -244,7 +254,9 @@ func (s *streaming) awaits(t *testing.T, pattern string) {
 func TestForceRelease(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
-	s := locktest.Open(t, server.URL(), lockkeeper.Config{KeyPrefix: redistest.Name(t)})
+	cfg := patient("")
+	cfg.KeyPrefix = redistest.Name(t)
+	s := locktest.Open(t, server.URL(), cfg)
 	open, closed := web(t, console.Handler(s.System, quick, console.WithForceRelease())), web(t, console.Handler(s.System, quick))
 	post := func(base, kind string, header ...string) int {
 		request, _ := http.NewRequestWithContext(locktest.Within(t), http.MethodPost, base+"release", strings.NewReader(url.Values{"name": {kind}, "kind": {kind}}.Encode()))
@@ -299,7 +311,9 @@ func TestJournalAndStory(t *testing.T) {
 	server := redistest.Shared(t)
 	var lines strings.Builder
 	journal := console.NewJournal()
-	cfg := journal.Attach(lockkeeper.Config{Logger: slog.New(slog.NewTextHandler(&lines, nil)), Application: "shop", KeyPrefix: redistest.Name(t)})
+	cfg := patient("shop")
+	cfg.KeyPrefix, cfg.Logger = redistest.Name(t), slog.New(slog.NewTextHandler(&lines, nil))
+	cfg = journal.Attach(cfg)
 	s := locktest.Open(t, server.URL(), cfg)
 	base := web(t, console.Handler(s.System, quick, console.WithJournal(journal)))
 	locktest.Acquire(t, s.Lock("orders"))

@@ -25,7 +25,7 @@ func looks(t *testing.T, server *redistest.Server) int64 {
 // All viewers share one look; who looks again within the interval costs nothing; and with nobody looking, nothing runs.
 func TestViewersShareALook(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, lockkeeper.Config{})
+	s, k := locktest.Alone(t, patient(""))
 	s.Acquire(t, k)
 	base := web(t, console.Handler(s.System, console.WithInterval(time.Hour)))
 	get(t, base)
@@ -41,7 +41,7 @@ func TestViewersShareALook(t *testing.T) {
 		t.Error("a lock that is looked up is not looked at")
 	}
 
-	s2 := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+	s2 := locktest.Open(t, k.Server.URL(), patient(""))
 	busy := web(t, console.Handler(s2.System, quick))
 	watching := stream(t, busy+"events")
 	watching.next(t)
@@ -70,7 +70,7 @@ func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
 // A viewer that reads nothing holds up nobody, and is left.
 func TestSlowViewer(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
+	s, k := locktest.New(t, patient(""))
 	s.Acquire(t, k)
 	left := make(chan struct{})
 	h := console.Handler(s.System, quick)
@@ -101,7 +101,7 @@ func TestSlowViewer(t *testing.T) {
 // There is an end to the rows and to the viewers, and a filter for the rest.
 func TestBounds(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, lockkeeper.Config{Application: "shop"})
+	s, k := locktest.Alone(t, patient("shop"))
 	for i := range 130 {
 		locktest.Acquire(t, s.Lock(fmt.Sprintf("lock-%03d", i)))
 	}
