@@ -124,3 +124,25 @@ func TestAPanickingRecipient(t *testing.T) {
 		t.Errorf("logged %q", got)
 	}
 }
+
+// A measurement waits for others, but not when many wait, and not at the end.
+func TestMeasurementsLinger(t *testing.T) {
+	h, _ := testHost(nil)
+	h.meter.linger = time.Hour
+	ran := make(chan struct{}, hostQueueLimit)
+	measure := func() { h.measure(func() { ran <- struct{}{} }) }
+	for range hostQueueLimit/4 - 1 {
+		measure()
+	}
+	if len(ran) > 0 {
+		t.Error("the first measurements did not wait for more")
+	}
+	measure()
+	for range hostQueueLimit / 4 {
+		await(t, "many measurements", ran)
+	}
+	await(t, "the end of the goroutine", h.meter.idle())
+	measure()
+	h.drain()
+	await(t, "the last measurement", ran)
+}
