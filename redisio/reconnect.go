@@ -21,6 +21,9 @@ const (
 	replaceLast = 500 * time.Millisecond
 	// quitTimeout bounds the wait for the end of a connection.
 	quitTimeout = time.Second
+	// quitsEach is how many are given up at a time: of the four that rueidis opens by itself, one
+	// might else be the last for a minute.
+	quitsEach = 2
 )
 
 // reconnector gives up connections to a server that has become a replica. Behind one
@@ -111,7 +114,7 @@ func (r *reconnector) replace() {
 	}
 }
 
-// quit ends one connection of the client's. If it has several, the others will answer the
+// quit ends quitsEach connections of the client's. If it has more, the others will answer the
 // same in their turn; rueidis chooses one at random for a command with a key, which is why
 // one comes first. Redis closes a connection at QUIT, which needs no permission. The PING
 // behind it makes rueidis see that before a call of ours has to.
@@ -119,5 +122,7 @@ func (r *reconnector) quit(key string) {
 	ctx, cancel := context.WithTimeout(context.Background(), quitTimeout)
 	defer cancel()
 	b := r.client.B()
-	r.client.DoMulti(ctx, b.Pttl().Key(key).Build(), b.Quit().Build(), b.Ping().Build())
+	for range quitsEach {
+		r.client.DoMulti(ctx, b.Pttl().Key(key).Build(), b.Quit().Build(), b.Ping().Build())
+	}
 }
