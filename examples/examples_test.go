@@ -74,6 +74,12 @@ order:1003: held by shop, waited for by 0
 printer: held by billing, waited for by 1
 price-list: lease lost: forced: the lock was force-released (…)
 `,
+	"semaphore": `
+the semaphore is made: true
+the semaphore is made: false
+200 calls were served, more than 10 at once: false
+10 permits are free
+`,
 	"fairqueue": `
 anna comes
 bert comes
@@ -162,7 +168,7 @@ func TestExamples(t *testing.T) {
 			}
 		}
 	})
-	data := regexp.MustCompile(`^(balance:(anna|bert|carl)|stock:boxes|redisson_lock_token:\{(boxes|order:100\d)\}|lockkeeper_calls:.*)$`) // the last of which expires
+	data := regexp.MustCompile(`^(balance:(anna|bert|carl)|stock:boxes|redisson_lock_token:\{(boxes|order:100\d)\}|service|lockkeeper_calls:.*)$`) // the last of which expires
 	for _, key := range server.Keys(t, "*") {
 		if !data.MatchString(key) {
 			t.Errorf("left in Redis: %q", key)

@@ -138,11 +138,3 @@ func (p *Pool) answer(ref any, a Answer) {
 func (p *Pool) refuse(ref any, reason lock.Reason, detail string) {
 	p.answer(ref, Answer{Kind: Refused, Reason: reason, Detail: detail})
 }
-
-// reason is why a command failed.
-func (r *Result) reason() lock.Reason {
-	if r.Transient {
-		return lock.Unavailable
-	}
-	return lock.Rejected
-}

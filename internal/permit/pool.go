@@ -41,7 +41,7 @@ type Pool struct {
 type waiting struct {
 	// nextAt is when to try next if no message comes before.
 	nextAt Instant
-	// deferUntil is when the process may try again that stands back.
+	// deferUntil is the end of standing back: the process may try again.
 	deferUntil Instant
 	// again: a message came while a Take was under way, so its refusal may be stale.
 	again bool

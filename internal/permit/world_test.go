@@ -22,13 +22,12 @@ type world struct {
 
 	// loss is how many of 100 commands or replies are lost, and deaf how many messages.
 	loss, deaf int
-	exists     bool
+
 	// latch is what Redis has instead of permits in the world of a latch.
 	latch      *latch
 	free, made int
 	processes  []*process
 	numbers    uint64
-	commands   int
 }
 
 type event struct {
@@ -46,26 +45,25 @@ type process struct {
 	number uint64
 	reply  Result
 	taken  int
-	// held is what its clients have; owed what they are giving back.
-	held, owed int
-	listens    bool
-	granted    uint64
-	wakeAt     Instant
-	ends       map[uint64]string
-	free       Instant // since when the head could be served
+	// held is what its clients have.
+	held    int
+	listens bool
+	granted uint64
+	wakeAt  Instant
+	ends    map[uint64]string
+	free    Instant // since when the head could be served
 }
 
 // request is a client's request; its id is the pool's.
 type request struct {
-	id   uint64
-	n    int
-	gone bool
+	id uint64
+	n  int
 	// asked is when somebody asked to wait for a latch.
 	asked Instant
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{t: t, rand: rand.New(rand.NewPCG(seed, 1)), loss: 10, deaf: 20, exists: true}
+	w := &world{t: t, rand: rand.New(rand.NewPCG(seed, 1)), loss: 10, deaf: 20}
 	w.free = 1 + w.rand.IntN(6)
 	w.made = w.free
 	for i := range 3 {
@@ -199,7 +197,6 @@ func (p *process) perform(e Effect) {
 
 func (p *process) send(c Command) {
 	w := p.w
-	w.commands++
 	fail := func(err string, unsure bool) {
 		w.after(w.delay(), func() {
 			p.step(func(pool *Pool) {
@@ -384,8 +381,7 @@ func (w *world) act() {
 // Whatever is lost or comes late and whoever dies, permits neither come into being nor vanish; each
 // process serves its waiters in their order; and nobody sleeps while there are permits for him.
 func TestRandomWorlds(t *testing.T) {
-	commands, grants := 0, 0
-	for seed := range uint64(400) {
+	for seed := range uint64(150) {
 		w := newWorld(t, seed)
 		for range 300 {
 			w.act()
@@ -399,9 +395,6 @@ func TestRandomWorlds(t *testing.T) {
 			if !p.dead && (!p.pool.Idle() || p.taken != 0) {
 				w.fail("process %d has %d permits and %d waiters in the end: held %d, owed %v, call %+v, queue %v", p.id, p.taken, p.pool.Waiters(), p.held, p.pool.owed, p.pool.call, p.pool.queue)
 			}
-			grants += len(p.ends)
 		}
-		commands += w.commands
 	}
-	t.Logf("%d commands for %d requests", commands, grants)
 }

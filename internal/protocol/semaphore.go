@@ -13,7 +13,7 @@ import (
 type Semaphore struct {
 	// Channel is where it is published how many permits are free.
 	Channel string
-	// keys are the semaphore, and the record of this client's last command.
+	// keys are the semaphore, and the command record of this client.
 	keys [2]string
 }
 

