@@ -115,7 +115,7 @@ func TestURLs(t *testing.T) {
 func TestURLErrors(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
-	for name, lacks := range map[string]string{"blind": "-cluster|slots -cluster|shards", "stiff": "-asking"} {
+	for name, lacks := range map[string]string{"blind": "-cluster|slots -cluster|shards", "stiff": "-asking", "unsure": "-pubsub|shardnumsub"} {
 		for _, s := range servers {
 			s.Do(t, strings.Fields("ACL SETUSER "+name+" on >pw ~* &* +@all "+lacks)...)
 		}
@@ -144,6 +144,7 @@ func TestURLErrors(t *testing.T) {
 		{open, "redis://blind:pw@" + seed, lockkeeper.ErrRejected, "+cluster|slots"},
 		{open, "redis-cluster://blind:pw@" + seed, lockkeeper.ErrRejected, "+cluster|slots"},
 		{open, "redis://stiff:pw@" + seed, lockkeeper.ErrRejected, "+asking"},
+		{open, "redis://unsure:pw@" + seed, lockkeeper.ErrRejected, "+pubsub|shardnumsub"},
 		{later, servers[1].URL(), lockkeeper.ErrInvalid, "cluster"},
 		{open, "redis-cluster://" + server.Addr(), lockkeeper.ErrRejected, "not one of a cluster"},
 		{open, "redis://" + server.Addr() + "," + server.Addr(), lockkeeper.ErrRejected, "not one of a cluster"},
