@@ -2,7 +2,7 @@ package topology_test
 
 import (
 	"regexp"
-	"sync"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,32 +10,31 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// redisson plays a client of Redisson's in a cluster of Redis 7: it listens on the shard channel, on
-// the server that has the slot.
-type redisson struct {
-	locktest.Key
-	heard chan string
+// redisson plays a client of Redisson's in a cluster of Redis 7. The server has the slot of its lock.
+type redisson struct{ locktest.Key }
+
+func played(server *redistest.Server, name string) redisson {
+	return redisson{locktest.Key{Server: server, LockName: name, Name: name, Channel: redisio.Channel(name)}}
 }
 
-func played(server *redistest.Server, name string) *redisson {
-	return &redisson{locktest.Key{Server: server, LockName: name, Name: name, Channel: "redisson_lock__channel:{" + name + "}"}, make(chan string, 100)}
-}
-
-// listens is what Redisson does before it waits.
-func (r *redisson) listens(t *testing.T) {
+// hears listens to a shard channel, on the server that has its slot, as Redisson does before it waits.
+func hears(t *testing.T, server *redistest.Server, channel string) <-chan string {
 	t.Helper()
-	connection, giveBack := r.Server.Client(t).Dedicate()
+	heard := make(chan string, 1000)
+	connection, giveBack := server.Client(t).Dedicate()
 	t.Cleanup(func() { connection.Close(); giveBack() })
-	connection.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) { r.heard <- m.Message }})
-	if err := connection.Do(locktest.Within(t), connection.B().Ssubscribe().Channel(r.Channel).Build()).Error(); err != nil {
+	connection.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) { heard <- m.Message }})
+	if err := connection.Do(locktest.Within(t), connection.B().Ssubscribe().Channel(channel).Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
+	return heard
 }
 
 // frees is what Redisson's release does.
-func (r *redisson) frees(t *testing.T) {
+func (r redisson) frees(t *testing.T) {
 	t.Helper()
 	r.Atomically(t, `redis.call('DEL', KEYS[1]) redis.call('SPUBLISH', KEYS[2], '0')`, []string{r.Name, r.Channel})
 }
@@ -46,10 +45,10 @@ func TestClusterWithRedisson(t *testing.T) {
 	servers := redistest.Cluster(t, 2)
 	name, _ := firstHalf(t)
 	java := played(servers[0], name)
-	java.listens(t)
+	heard := hears(t, java.Server, java.Channel)
 	s := locktest.Open(t, servers[1].URL(), locktest.NoPolling)
 	locktest.Release(t, locktest.Acquire(t, s.Lock(name)))
-	if message := locktest.Await(t, "Redisson to be woken", java.heard); message != "0" {
+	if message := locktest.Await(t, "Redisson to be woken", heard); message != "0" {
 		t.Errorf("Redisson heard %q", message)
 	}
 	java.TakeAs(t, locktest.Redisson, time.Minute)
@@ -108,29 +107,27 @@ func TestClusterWaitersFollowTheSlot(t *testing.T) {
 	}
 }
 
-// Processes that hand a lock to each other cost the other servers of the cluster nothing: there is no
-// message on its bus.
+// Processes transfer a lock to each other, which costs the other servers of the cluster nothing: there is
+// no message on its bus.
 func TestClusterTurnsStayOnOneServer(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 3)
-	name, turns := redistest.Name(t), 30
-	var work sync.WaitGroup
+	name := redistest.Name(t)
+	master := servers[int(redisio.Slot(name))*len(servers)/16384]
+	hold := locktest.Acquire(t, locktest.Open(t, servers[0].URL(), locktest.NoPolling).Lock(name))
 	for _, from := range servers {
-		s := locktest.Open(t, from.URL(), locktest.NoPolling)
-		work.Go(func() {
-			for range turns {
-				hold, err := s.Lock(name).Acquire(locktest.Within(t))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if err := hold.Release(locktest.Within(t)); err != nil {
-					t.Error(err)
-				}
-			}
+		next := locktest.Open(t, from.URL(), locktest.NoPolling)
+		transferred := hears(t, master, redisio.ShardTurnChannel(next.ID(), redisio.Waiters(name)))
+		waiter := locktest.AcquireSoon(locktest.Within(t), next.Lock(name))
+		redistest.Eventually(t, "it to stand in the line, and listen", func() bool {
+			place, _ := master.Do(t, "HGET", redisio.Line(name), next.ID()).ToString()
+			return strings.HasSuffix(place, " 1")
 		})
+		locktest.Release(t, hold)
+		hold = locktest.Got(t, waiter).Hold
+		locktest.Await(t, "the transfer", transferred)
 	}
-	work.Wait()
+	locktest.Release(t, hold)
 	for _, s := range servers {
 		info, err := s.Do(t, "CLUSTER", "INFO").ToString()
 		if sent := busPublications.FindString(info); err != nil || sent != "" {
