@@ -190,7 +190,7 @@ func (m *metrics) flush() {
 	m.pending, m.values = map[sample]*tally{}, 0
 	m.mu.Unlock()
 	for s, t := range pending {
-		if tell := m.told[s.instrument]; tell != nil && (t.n != 0 || t.values != nil) {
+		if tell := m.told[s.instrument]; tell != nil { // also of 0: what went up and down again is known then
 			tell(context.Background(), t, m.attributes(s))
 		}
 	}
