@@ -76,7 +76,7 @@ func (f *byMessage) ask(m any) (done bool, n int, err error) {
 func (f *byMessage) Acquire(_ context.Context, n int, options ...lockkeeper.Option) error {
 	m := &messages.AcquirePermits{Semaphore: f.semaphore, Permits: int32(n)}
 	if len(options) > 0 {
-		m.Wait = durationpb.New(10 * time.Millisecond)
+		m.Wait = durationpb.New(time.Second)
 	}
 	_, got, err := f.ask(m)
 	if err == nil && got != n {
