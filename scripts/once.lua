@@ -19,6 +19,7 @@ local function once(record, number, decide)
   local before = redis.call('GET', record) or '0'
   local last, said = string.match(before, '^(%d+) ?(.*)$')
   if last == number then
+    redis.call('PEXPIRE', record, keep) -- replicas that have this write have those of the first time
     local reply = {}
     for n in string.gmatch(said, '-?%d+') do
       table.insert(reply, tonumber(n))

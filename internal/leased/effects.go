@@ -73,10 +73,11 @@ type Result struct {
 	// Done says, for a Set, that the number was set.
 	Done bool
 	// Err is the error, temporary (Transient) or permanent. Unsure says that the script may have
-	// run all the same.
-	Err       error
-	Transient bool
-	Unsure    bool
+	// run all the same; Unconfirmed that it has, but too few replicas are known to have what it wrote.
+	Err         error
+	Transient   bool
+	Unsure      bool
+	Unconfirmed bool
 }
 
 // Effects returns the next effect, if there is one. It is forgotten once it is taken.
@@ -117,8 +118,11 @@ func (p *Permits) grant(req *Request, h hold) {
 
 // failure says why a command has failed.
 func failure(r Result) (lock.Reason, string) {
-	if r.Transient {
-		return lock.Unavailable, r.Err.Error()
+	switch {
+	case !r.Transient:
+		return lock.Rejected, r.Err.Error()
+	case r.Unconfirmed:
+		return lock.NotReplicated, r.Err.Error()
 	}
-	return lock.Rejected, r.Err.Error()
+	return lock.Unavailable, r.Err.Error()
 }

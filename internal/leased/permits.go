@@ -122,7 +122,9 @@ type waiting struct {
 	// standsBack: no message brings the next try forward.
 	standsBack bool
 	tries      int
+	// lastErr is why the last try failed, "" if it has not, and lastReason the reason.
 	lastErr    string
+	lastReason lock.Reason
 }
 
 // listens says how the permits stand to their channel.

@@ -192,7 +192,7 @@ func (p *Permits) mainReplied(r Result) {
 	o := p.main
 	if r.Err != nil {
 		p.again(&p.main, r)
-		p.wait.lastErr = r.Err.Error()
+		p.wait.lastReason, p.wait.lastErr = failure(r)
 		if o = p.main; p.failed(&o, r) {
 			p.main = op{}
 		}
@@ -263,7 +263,7 @@ func (p *Permits) expire() {
 	for _, req := range p.leave(func(req *Request) bool { return req.Deadline > 0 && p.now >= req.Deadline }) {
 		switch {
 		case p.wait.lastErr != "":
-			p.refuse(req, lock.Unavailable, p.wait.lastErr)
+			p.refuse(req, p.wait.lastReason, p.wait.lastErr)
 		case req.Try, !p.wait.refused && len(p.holds) == 0:
 			p.refuse(req, lock.Unavailable, "Redis has not answered within the wait")
 		default:

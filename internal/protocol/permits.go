@@ -30,7 +30,7 @@ func (p *Permits) Call(c *leased.Command, deadline time.Time) redisio.Call {
 	call := redisio.Call{Keys: p.keys, Args: []string{strconv.FormatUint(c.Number, 10), p.Channel}, Deadline: deadline, Seq: c.Seq}
 	switch c.Kind {
 	case leased.Acquire:
-		call.Script = scripts.PermitsAcquire
+		call.Script, call.Confirm = scripts.PermitsAcquire, true
 		for i, id := range c.IDs {
 			call.Args = append(call.Args, ms(c.Leases[i]), string(id[:]))
 		}
@@ -38,7 +38,8 @@ func (p *Permits) Call(c *leased.Command, deadline time.Time) redisio.Call {
 	case leased.Release:
 		call.Script, call.Urgent = scripts.PermitsRelease, true
 	case leased.Renew:
-		call.Script, call.Urgent, call.Keys, call.Args = scripts.PermitsRenew, true, p.keys[1:2], []string{ms(c.Lease)}
+		call.Script, call.Urgent, call.Confirm = scripts.PermitsRenew, true, true
+		call.Keys, call.Args = p.keys[1:2], []string{ms(c.Lease)}
 	case leased.Set:
 		call.Script = scripts.PermitsSet
 		call.Args = append(call.Args, string(c.How), strconv.Itoa(c.Count))
@@ -72,6 +73,9 @@ func ReadPermits(c *leased.Command, reply redisio.Reply) (r leased.Result) {
 		}
 	case leased.Set:
 		r.Done = reply.N[0] == 1
+	}
+	if why := reply.Unconfirmed; why != nil && (r.Served > 0 || c.Kind == leased.Renew) {
+		return leased.Result{Err: why, Transient: why.Transient, Unsure: true, Unconfirmed: true}
 	}
 	return r
 }

@@ -1,0 +1,175 @@
+package permits_test
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// What Redisson does to permits, step by step, with its clock: KEYS are how many are free and those
+// that are taken, ARGV the channel, the id, the time, and when the permit is to expire.
+const redissonReclaim = `
+local expired = redis.call('ZRANGEBYSCORE', KEYS[2], 0, ARGV[3])
+if #expired > 0 then
+  redis.call('ZREM', KEYS[2], unpack(expired))
+  local free = redis.call('INCRBY', KEYS[1], #expired)
+  if free > 0 then
+    redis.call('PUBLISH', ARGV[1], free)
+  end
+end
+`
+
+const redissonAcquire = redissonReclaim + `
+local free = redis.call('GET', KEYS[1])
+if free and tonumber(free) >= 1 then
+  redis.call('DECRBY', KEYS[1], 1)
+  redis.call('ZADD', KEYS[2], ARGV[4], ARGV[2])
+  return 'OK'
+end
+local first = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
+return first[2] and first[2] ~= '922337203685477' and ':' .. first[2] or 'wait'
+`
+
+const redissonRelease = `
+local ends = redis.call('ZSCORE', KEYS[2], ARGV[2])
+if redis.call('ZREM', KEYS[2], ARGV[2]) == 0 then
+  return 'gone'
+end
+redis.call('PUBLISH', ARGV[1], redis.call('INCRBY', KEYS[1], 1))
+return tonumber(ends) <= tonumber(ARGV[3]) and 'late' or 'released'
+`
+
+type redisson struct {
+	*redistest.Server
+	name string
+	// fast is how much the clock is.
+	fast time.Duration
+}
+
+// run runs one of Redisson's scripts; a lease of 0 never ends.
+func (r redisson) run(t *testing.T, script, id string, lease time.Duration) string {
+	t.Helper()
+	raw, err := hex.DecodeString(id)
+	now := time.Now().Add(r.fast).UnixMilli()
+	ends := int64(922337203685477)
+	if lease > 0 {
+		ends = now + lease.Milliseconds()
+	}
+	reply, err2 := r.Do(t, "EVAL", script, "2", r.name, redisio.Taken(r.name), redisio.PermitsChannel(r.name), string(raw), strconv.FormatInt(now, 10), strconv.FormatInt(ends, 10)).ToString()
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	return reply
+}
+
+// Redisson's clients and ours share permits: each counts and releases those of the other, is woken by
+// it, and finds the ids, times and payloads that it knows.
+func TestPermitsWithRedisson(t *testing.T) {
+	t.Parallel()
+	const javas = "000102030405060708090a0b0c0d0e0f"
+	server, name := redistest.Start(t), redistest.Name(t)
+	java := redisson{Server: server, name: name}
+	s, p := open(t, server.URL(), name, 2, lockkeeper.Config{Poll: time.Minute, Watchdog: 2 * time.Minute, Renewal: 200 * time.Millisecond})
+	heard := make(chan string, 100)
+	listener, giveBack := server.Client(t).Dedicate()
+	defer giveBack()
+	listener.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) { heard <- m.Message }})
+	if err := listener.Do(t.Context(), listener.B().Subscribe().Channel("redisson_sc:{"+name+"}").Build()).Error(); err != nil {
+		t.Fatal(err)
+	}
+	is := func(got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	is(java.run(t, redissonAcquire, javas, 0), "OK")
+	are(t, p, 1, 1)
+	ours := acquire(t, p)
+	before := time.Now().UnixMilli()
+	refusal, ends := java.run(t, redissonAcquire, "ff"+javas[2:], time.Minute), int64(0)
+	if _, err := fmt.Sscanf(refusal, ":%d", &ends); err != nil || len(refusal) != 14 || ends < before || ends > before+240_000 {
+		t.Errorf("Redisson is told %q", refusal)
+	}
+	waiter := soon(locktest.Within(t), p)
+	waiting(t, s, 1)
+	redistest.Eventually(t, "us to listen", func() bool { return server.Subscribers(t, "redisson_sc:{"+name+"}") == 2 })
+	is(java.run(t, redissonRelease, javas, 0), "released")
+	if err := locktest.Await(t, "the permit", waiter); err != nil {
+		t.Error(err)
+	}
+	is(locktest.Await(t, "a message", heard), "1") // Redisson's
+	is(locktest.Await(t, "a message", heard), "1") // ours: one is free
+	is(java.run(t, redissonRelease, ours.ID(), 0), "released")
+	locktest.Await(t, "the loss", ours.Context().Done())
+	if got := locktest.IsError(t, ours.Err(), lockkeeper.ErrLost); got != messages.Reason_REASON_GONE {
+		t.Errorf("lost because of %v", got)
+	}
+	is(java.run(t, redissonAcquire, javas, time.Minute), "OK")
+	if err := p.ReleaseID(locktest.Within(t), javas); err != nil {
+		t.Error(err)
+	}
+	is(java.run(t, redissonRelease, javas, 0), "gone")
+	is(java.run(t, redissonAcquire, javas, time.Millisecond), "OK")
+	redistest.Eventually(t, "the end of Redisson's lease", func() bool {
+		permit, err := p.TryAcquire(locktest.Within(t))
+		another, err2 := p.TryAcquire(locktest.Within(t))
+		if err == nil {
+			release(t, permit)
+		}
+		if err2 == nil {
+			release(t, another)
+		}
+		return err == nil && err2 == nil
+	})
+	are(t, p, 2, 0)
+}
+
+// A client of Redisson's whose clock is fast takes our permit before its time: we tell its holder.
+func TestRedissonWithAFastClock(t *testing.T) {
+	t.Parallel()
+	server, name := redistest.Shared(t), redistest.Name(t)
+	_, p := open(t, server.URL(), name, 1, lockkeeper.Config{Renewal: 200 * time.Millisecond})
+	ours := acquire(t, p)
+	if got := (redisson{server, name, time.Hour}).run(t, redissonAcquire, "000102030405060708090a0b0c0d0e0f", time.Minute); got != "OK" {
+		t.Errorf("Redisson is told %q", got)
+	}
+	locktest.Await(t, "the loss", ours.Context().Done())
+	locktest.IsError(t, ours.Release(locktest.Within(t)), lockkeeper.ErrLost)
+	are(t, p, 0, 1)
+}
+
+// What is granted is on the replica by then; while none is in reach, nothing is granted, and nothing
+// is left of that.
+func TestPermitsOnReplicas(t *testing.T) {
+	t.Parallel()
+	master, name := redistest.Start(t), redistest.Name(t)
+	replica, line := redistest.ReplicaBehind(t, master)
+	_, p := open(t, master.URL(), name, 2, lockkeeper.Config{Replicas: 1, ReplicaTimeout: 100 * time.Millisecond})
+	line.Delay(30 * time.Millisecond)
+	permit := acquire(t, p)
+	if len(ends(t, replica, name)) != 1 {
+		t.Error("granted, and the replica does not know of the permit")
+	}
+	line.Delay(0)
+	release(t, permit)
+	line.Freeze(true)
+	_, err := p.TryAcquire(locktest.Within(t))
+	locktest.IsError(t, err, lockkeeper.ErrNotReplicated)
+	_, err = p.Acquire(locktest.Within(t), lockkeeper.WithWait(time.Second))
+	locktest.IsError(t, err, lockkeeper.ErrNotReplicated, "0 of the 1 replicas")
+	are(t, p, 2, 0)
+	line.Freeze(false)
+	release(t, acquire(t, p))
+}
