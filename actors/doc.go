@@ -18,6 +18,9 @@
 // clocks, the subscriber and the supervision treat them alike, and what is said of lock actors here
 // goes for both. Its decisions are those of a permit.Pool.
 //
+// The permits that expire of a name have a lock actor, which decides with leased.Permits instead of a
+// lock.Lock; see decider.
+//
 // A lock actor makes no decisions. It turns messages, timers and replies into events of a
 // lock.Lock, and carries out the effects that come back: commands to Redis, answers, and
 // notifications of a loss. It never waits: a command goes out through package backend, and its

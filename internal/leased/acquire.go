@@ -49,7 +49,7 @@ func (p *Permits) acquired(o op, r Result) {
 			continue
 		}
 		p.queue = without(p.queue, req)
-		p.grant(req, h)
+		p.grant(req, h, false)
 		if !h.fixed {
 			p.renewBy(h.sentAt + p.cfg.Renewal)
 		}

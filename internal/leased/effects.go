@@ -103,8 +103,8 @@ func (p *Permits) refuse(req *Request, reason lock.Reason, detail string) {
 	p.answer(req.Ref, lock.Answer{Kind: lock.NotGranted, Reason: reason, TTL: -1, Detail: detail})
 }
 
-// grant makes a request the holder of a permit.
-func (p *Permits) grant(req *Request, h hold) {
+// grant makes a request the holder of a permit, one that was handed on to it or one of its own.
+func (p *Permits) grant(req *Request, h hold, handedOn bool) {
 	h.id, h.owner, h.ref, h.shown = req.ID, req.Owner, req.Ref, req.Shown
 	if req.MaxHold > 0 {
 		h.ends = p.now + req.MaxHold
@@ -112,7 +112,7 @@ func (p *Permits) grant(req *Request, h hold) {
 	p.holds = append(p.holds, &h)
 	p.wakeAt.sooner(h.end())
 	p.effects = append(p.effects, Effect{Kind: lock.Reply, Ref: req.Ref, Permit: h.permit, Answer: lock.Answer{
-		Kind: lock.Granted, HoldID: h.id, Count: 1, Until: h.end(), Bound: h.bound(), FirstRef: h.ref,
+		Kind: lock.Granted, HoldID: h.id, Count: 1, Until: h.end(), Bound: h.bound(), FirstRef: h.ref, HandedOn: handedOn,
 	}})
 }
 

@@ -38,7 +38,7 @@ func (p *Permits) release(h *hold, shown bool, ref any) {
 		if next := p.queue[0]; next.Lease == 0 && !next.Shown {
 			if p.now < p.turnUntil {
 				p.queue = p.queue[1:]
-				p.grant(next, hold{permit: h.permit, sentAt: h.sentAt, until: h.until})
+				p.grant(next, hold{permit: h.permit, sentAt: h.sentAt, until: h.until}, true)
 				p.answer(ref, lock.Answer{Kind: lock.Freed, HandedOn: true})
 				return
 			}

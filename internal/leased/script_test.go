@@ -175,7 +175,7 @@ func (p *player) brings() string {
 			switch a.Kind {
 			case lock.Granted:
 				p.granted[int(e.Permit[0])] = e.Permit
-				text = fmt.Sprintf("granted %v by %d until %v", e.Ref, e.Permit[0], a.Until)
+				text = map[bool]string{true: "handed on: "}[a.HandedOn] + fmt.Sprintf("granted %v by %d until %v", e.Ref, e.Permit[0], a.Until)
 			case lock.NotGranted:
 				text = fmt.Sprintf("refused %v: %v", e.Ref, a.Reason)
 			case lock.Freed:
