@@ -49,6 +49,9 @@ func start(addr string, lease time.Duration, s scenario) (*actor.ActorSystem, *l
 
 func openLockkeeper(addr string, lease time.Duration, s scenario) (library, error) {
 	_, system, err := start(addr, lease, s)
+	if err == nil && s.kind == semaphore {
+		return openSemaphore(system, s)
+	}
 	return &locks{system: system, kind: s.kind}, err
 }
 

@@ -57,6 +57,9 @@ return 1`)
 )
 
 func openRaw(addr string, lease time.Duration, s scenario) (library, error) {
+	if s.kind == semaphore {
+		return openRawSemaphore(addr, s)
+	}
 	l, err := newRaw(addr, lease)
 	if err != nil {
 		return nil, err

@@ -49,6 +49,8 @@ var candidates = []candidate{
 	{"redsync-goredis", []string{"set", "evalsha", "eval", "ping"}, openRedsyncGoRedis},
 	{"redislock", []string{"evalsha", "eval", "ping"}, openRedislock},
 	{"go-zero", []string{"evalsha", "eval", "ping"}, openGoZero},
+	{"recipe-set", []string{"evalsha", "eval", "zrem", "ping"}, openSetSemaphore},
+	{"recipe-list", []string{"blpop", "lpush", "ping"}, openListSemaphore},
 }
 
 func find(name string) (candidate, error) {

@@ -175,7 +175,11 @@ func (u *user) enter() {
 	if !u.s.oneKey {
 		return
 	}
-	if now := u.t.shared.holders.Add(u.weight()); u.reading && now >= writer || !u.reading && now != writer {
+	if now := u.t.shared.holders.Add(u.weight()); u.s.permits > 0 {
+		if now > int64(u.s.permits) {
+			fail(fmt.Errorf("%s let in %d, with %d permits", u.t.Lib, now, u.s.permits))
+		}
+	} else if u.reading && now >= writer || !u.reading && now != writer {
 		fail(fmt.Errorf("%s let in somebody who had to wait", u.t.Lib))
 	}
 	if u.line != nil {
@@ -198,7 +202,7 @@ func (u *user) leave() {
 }
 
 func (u *user) weight() int64 {
-	if u.reading {
+	if u.reading || u.s.permits > 0 {
 		return 1
 	}
 	return writer

@@ -23,6 +23,7 @@ type scenario struct {
 	distance     time.Duration // s14, s15: each way from the last process to Redis; the others are beside it
 	work         time.Duration // done under the lock
 	size         int           // locks held, or requests that wait
+	permits      int           // of the semaphore
 	handOffLimit time.Duration // of Lockkeeper; 0 is the default
 	stretch      float64       // measured for so many times -seconds; 0 is once
 	libs         []string      // those that can take part
@@ -43,6 +44,7 @@ const (
 	multi
 	amongReaders // read/write: the last process writes, all others read
 	amongWriters // the other way round
+	semaphore
 )
 
 // theKey is what all contend for who contend.
@@ -61,6 +63,7 @@ var (
 	// The same with actors as users.
 	actorsFree      = append([]string{ours, oursByMessage, limit}, peers...)
 	actorsContended = append([]string{ours, oursByMessage, limit, limitQueue}, peers...)
+	semaphores      = []string{ours, limit, "recipe-set", "recipe-list"}
 )
 
 var scenarios = slices.Concat([]scenario{
@@ -145,7 +148,18 @@ var scenarios = slices.Concat([]scenario{
 		processes: 1, goroutines: 64, oneKey: true, away: true,
 		libs: contended, columns: waitColumns, bars: 2, run: (*task).pairs,
 	},
-}, handOffLimits(), distances(), crowds())
+}, handOffLimits(), distances(), crowds(), []scenario{
+	{
+		name: "s16", title: "a semaphore of 10 permits, 64 goroutines",
+		processes: 1, goroutines: 64, kind: semaphore, oneKey: true, permits: 10,
+		libs: semaphores, columns: waitColumns, bars: 2, run: (*task).pairs,
+	},
+	{
+		name: "s16x4", title: "a semaphore of 10 permits, 4 processes with 16 goroutines each",
+		processes: 4, goroutines: 16, kind: semaphore, oneKey: true, permits: 10,
+		libs: semaphores, columns: waitColumns, bars: 2, run: (*task).pairs,
+	},
+})
 
 // growth is s10: ever more locks that are held, and ever more requests that wait.
 func growth() (list []scenario) {
