@@ -47,9 +47,7 @@ func TestManyChannelsShareOneConnection(t *testing.T) {
 		if i%2 == 1 {
 			e.await(t, fmt.Sprint("subscribed c", i), 2)
 		}
-		if n := s.Subscribers(t, fmt.Sprint("c", i)); n != int64(i%2) {
-			t.Errorf("channel %d has %d subscribers", i, n)
-		}
+		awaitSubscribers(t, s, fmt.Sprint("c", i), int64(i%2)) // two connections may have been killed, one after the other
 	}
 }
 
