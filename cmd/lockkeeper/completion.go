@@ -5,7 +5,6 @@ package main
 import (
 	"flag"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -81,6 +80,6 @@ func complete(args []string, env environment) int {
 	}
 	all := strings.Join(names, " ")
 	fmt.Fprintf(&cases, "      help) "+template[1]+" ;;\n", all)
-	fmt.Fprintf(env.stdout, template[0], all, strings.Join(slices.Sorted(maps.Keys(kinds)), " "), cases.String())
+	fmt.Fprintf(env.stdout, template[0], all, strings.Join(kindNames(), " "), cases.String())
 	return 0
 }

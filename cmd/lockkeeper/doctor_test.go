@@ -130,7 +130,7 @@ func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		"lockkeeper ins":                "inspect",
 		"lockkeeper run -w":             "-wait -watchdog",
-		"lockkeeper run -lock x -kind ": "fair fenced read reentrant write",
+		"lockkeeper run -lock x -kind ": "fair fenced read reentrant write semaphore",
 		"lockkeeper release -f":         "-force",
 		"lockkeeper completion ":        "bash zsh",
 		"lockkeeper help doc":           "doctor",

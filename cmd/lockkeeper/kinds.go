@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,9 +16,11 @@ import (
 const (
 	defaultKind = "reentrant"
 	fencedKind  = "fenced"
+	// semaphoreKind is no lock: the command runs with a permit that expires.
+	semaphoreKind = "semaphore"
 )
 
-// kinds are what -kind may say.
+// kinds are the locks that -kind may say.
 var kinds = map[string]func(locks *lockkeeper.System, name string) *lockkeeper.Lock{
 	defaultKind: (*lockkeeper.System).Lock,
 	fencedKind:  (*lockkeeper.System).FencedLock,
@@ -26,10 +29,13 @@ var kinds = map[string]func(locks *lockkeeper.System, name string) *lockkeeper.L
 	"write":     func(s *lockkeeper.System, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Write() },
 }
 
+// kindNames are all that -kind may say.
+func kindNames() []string { return append(slices.Sorted(maps.Keys(kinds)), semaphoreKind) }
+
 func parseKind(to *string) func(string) error {
 	return func(kind string) error {
-		if kinds[kind] == nil {
-			return fmt.Errorf("the kinds are %s", strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
+		if kinds[kind] == nil && kind != semaphoreKind {
+			return fmt.Errorf("the kinds are %s", strings.Join(kindNames(), ", "))
 		}
 		*to = kind
 		return nil
@@ -48,6 +54,35 @@ func (o *options) lockOf(locks *lockkeeper.System) *lockkeeper.Lock {
 	return lockkeeper.MultiLock(all...)
 }
 
+// taking acquires the lock, or all of several, or a permit.
+type taking func(context.Context, []lockkeeper.Option) (holding, error)
+
+// asked is how that is done which was asked for, and how a terminal is told meanwhile who has it.
+func (r *runner) asked(locks *lockkeeper.System) (take taking, showProgress func() (end func())) {
+	if r.kind == semaphoreKind {
+		return r.takePermit(locks), func() func() { return func() {} }
+	}
+	lock := r.lockOf(locks)
+	r.name = lock.Name()
+	r.what = fmt.Sprintf("the lock %q", r.name)
+	return func(ctx context.Context, options []lockkeeper.Option) (holding, error) {
+		return lock.Acquire(ctx, options...)
+	}, func() func() { return r.showProgress(lock) }
+}
+
+// takePermit is how a permit is acquired. If there are none yet, it makes them.
+func (r *runner) takePermit(locks *lockkeeper.System) taking {
+	r.name = r.locks[0]
+	r.what = fmt.Sprintf("a permit of %q", r.name)
+	permits := locks.Permits(r.name)
+	return func(ctx context.Context, options []lockkeeper.Option) (holding, error) {
+		if _, err := permits.TrySetPermits(ctx, r.permits); err != nil {
+			return nil, err
+		}
+		return permits.Acquire(ctx, options...)
+	}
+}
+
 // The command's environment has the fencing tokens: that of the one lock, and those of
 // all in the order of -lock.
 const (
@@ -57,8 +92,9 @@ const (
 
 // withTokens adds the tokens to an environment. Those that a lockkeeper around this one has
 // left there go, since they are of other locks.
-func (o *options) withTokens(env []string, hold *lockkeeper.Hold) []string {
-	if o.kind != fencedKind {
+func (o *options) withTokens(env []string, holding holding) []string {
+	hold, isHold := holding.(*lockkeeper.Hold)
+	if o.kind != fencedKind || !isHold {
 		return env
 	}
 	env = slices.DeleteFunc(slices.Clone(env), func(variable string) bool {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-const runUsage = `usage: lockkeeper run [-redis URL] -lock NAME [-lock NAME …] [-kind reentrant] [-wait 5s] [-lease 10s] [-watchdog 30s] [-grace 10s] [-v] -- command [argument …]`
+const runUsage = `usage: lockkeeper run [-redis URL] -lock NAME [-lock NAME …] [-kind reentrant] [-permits N] [-wait 5s] [-lease 10s] [-watchdog 30s] [-grace 10s] [-v] -- command [argument …]`
 
 const runHelp = runUsage + `
 
@@ -31,7 +31,12 @@ other commands under this one, Go programs with Lockkeeper, Java programs with R
                    fair       one holder at a time, in the order in which they came
                    read       beside others that read
                    write      no other holder, for reading or for writing
+                   semaphore  beside others, as many as -permits says
                  whoever shares a name must use the same kind; read and write are one
+  -permits N     for a semaphore: how many commands may run at a time. The first sets the
+                 number, and later ones leave it as it is. The permits expire, as those
+                 of Redisson's RPermitExpirableSemaphore: a command whose lockkeeper was
+                 killed gives its place back after -watchdog
   -wait 5s       how long to wait for the lock; 0 tries once; without it there is no limit
   -lease 10s     hold the lock for that long at most: it is lost then, and not renewed
   -watchdog 30s  how long the lock stays held after a crash of lockkeeper; renewed until then
@@ -55,6 +60,7 @@ or found.
   lockkeeper run -lock prices -kind read -- ./report
   lockkeeper run -lock stock -kind fenced -- sh -c './count --token "$LOCK_TOKEN"'
   lockkeeper run -lock account-17 -lock account-4 -- ./transfer
+  lockkeeper run -lock encoder -kind semaphore -permits 3 -- ./encode film.mov
 `
 
 // runUnderLock is the subcommand run.
@@ -77,6 +83,7 @@ type options struct {
 	redis    string
 	locks    []string
 	kind     string
+	permits  int
 	wait     *time.Duration
 	lease    *time.Duration
 	watchdog time.Duration
@@ -97,6 +104,12 @@ func parse(args, env []string) (options, error) {
 		return o, errors.New("-lock is missing")
 	case len(o.command) == 0:
 		return o, errors.New("the command is missing")
+	case o.kind == semaphoreKind && o.permits < 1:
+		return o, errors.New("-kind semaphore needs -permits: how many may run at a time, from 1")
+	case o.kind != semaphoreKind && o.permits != 0:
+		return o, errors.New("-permits is for -kind semaphore")
+	case o.kind == semaphoreKind && len(o.locks) > 1:
+		return o, errors.New("-kind semaphore takes one -lock")
 	case o.watchdog == 0: // which Lockkeeper would take for its default
 		return o, errors.New("-watchdog must not be 0")
 	case o.grace < 0:
@@ -111,6 +124,7 @@ func (o *options) flags(env []string) *flag.FlagSet {
 	flags.StringVar(&o.redis, "redis", redisOf(env), "")
 	flags.Func("lock", "", o.addLock)
 	flags.Func("kind", "", parseKind(&o.kind))
+	flags.IntVar(&o.permits, "permits", 0, "")
 	flags.Func("wait", "", duration(&o.wait))
 	flags.Func("lease", "", duration(&o.lease))
 	flags.DurationVar(&o.watchdog, "watchdog", 30*time.Second, "")

@@ -97,6 +97,9 @@ var cases = []struct {
 	{"many locks", many(65) + "true", "", "", exitUsage, "a MultiLock of 65 locks: it has 1 to 64"},
 	{"unknown kind", "-lock x -kind exclusive true", "", "", exitUsage, "the kinds are fair, fenced, read, reentrant, write"},
 	{"no kind", "-lock x -kind= true", "", "", exitUsage, "flag -kind: the kinds are"},
+	{"no permits", "-lock x -kind semaphore true", "", "", exitUsage, "-kind semaphore needs -permits"},
+	{"permits of a lock", "-lock x -permits 2 true", "", "", exitUsage, "-permits is for -kind semaphore"},
+	{"two semaphores", "-lock x -lock y -kind semaphore -permits 2 true", "", "", exitUsage, "takes one -lock"},
 	{"wait without a unit", "-lock x -wait 5 true", "", "", exitUsage, "a duration is expected"},
 	{"negative wait", "-lock x -wait -1s true", "", "", exitUsage, "must not be negative"},
 	{"no lease", "-lock x -lease 0 true", "", "", exitUsage, "a lease"},
@@ -268,4 +271,26 @@ func TestKilledProgramTakesTheCommandAlong(t *testing.T) {
 	p.signal("KILL")
 	p.expectLine("told")
 	redistest.Eventually(t, "the lock has expired", func() bool { return len(server.Keys(t, lock)) == 0 })
+}
+
+// As many run as there are places, whose number the first has set; one that is killed gives its own
+// back.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	server, name := redistest.Shared(t), redistest.Name(t)
+	run := func(permits string, args ...string) *process {
+		return under(t, server, append([]string{"-lock", name, "-kind", "semaphore", "-watchdog", "1s", "-permits", permits}, args...)...)
+	}
+	first := run("1", "sh", "-c", patient)
+	first.expectLine("ready")
+	run("9", "-wait", "0", "echo", "ran").expectExit(exitHeld, "no permit is free")
+	second := run("9", "-v", "echo", "ran")
+	redistest.Eventually(t, "the second to wait", func() bool { return server.Subscribers(t, "redisson_sc:{"+name+"}") == 1 })
+	first.signal("KILL")
+	second.expectLine("ran")
+	second.expectExit(0, fmt.Sprintf("has given a permit of %q back", name))
+	if free, err := server.Do(t, "GET", name).AsInt64(); free != 1 || err != nil {
+		t.Errorf("%d places are free in the end, %v", free, err)
+	}
+	server.Do(t, "DEL", name)
 }

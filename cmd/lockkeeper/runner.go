@@ -40,6 +40,7 @@ type runner struct {
 	say     *log.Logger // what must be said
 	tell    *log.Logger // what -v wants to know
 	name    string      // of the lock, or of all locks
+	what    string      // is held: the lock with its name, or a permit
 	signals chan os.Signal
 	isLost  bool
 }
@@ -89,9 +90,7 @@ func (r *runner) run() int {
 
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	lock := r.lockOf(locks)
-	r.name = lock.Name()
-	hold, err := r.acquire(ctx, cancel, lock)
+	hold, err := r.acquire(ctx, cancel, locks)
 	if err != nil {
 		r.report(err)
 		return exitCode(err)
@@ -112,10 +111,18 @@ type caught struct{ syscall.Signal }
 
 func (c caught) Error() string { return "no longer waited for, after a signal: " + c.Signal.String() }
 
-// acquire waits for the lock, or for a signal.
-func (r *runner) acquire(ctx context.Context, cancel context.CancelCauseFunc, lock *lockkeeper.Lock) (*lockkeeper.Hold, error) {
+// holding is what the command runs under: a hold, or a permit.
+type holding interface {
+	Context() context.Context
+	Err() error
+	Release(context.Context) error
+}
+
+// acquire waits for the lock or the permit, or for a signal.
+func (r *runner) acquire(ctx context.Context, cancel context.CancelCauseFunc, locks *lockkeeper.System) (holding, error) {
+	take, showProgress := r.asked(locks)
 	options := []lockkeeper.Option{lockkeeper.WithAtRisk(func(left time.Duration) {
-		r.say.Printf("the lock %q cannot be renewed at present; unless that changes it is lost in %v", r.name, left.Round(time.Millisecond))
+		r.say.Printf("%s cannot be renewed at present; unless that changes it is lost in %v", r.what, left.Round(time.Millisecond))
 	})}
 	if r.wait != nil {
 		options = append(options, lockkeeper.WithWait(*r.wait))
@@ -123,16 +130,16 @@ func (r *runner) acquire(ctx context.Context, cancel context.CancelCauseFunc, lo
 	if r.lease != nil {
 		options = append(options, lockkeeper.WithLease(*r.lease))
 	}
-	r.tell.Printf("asks for the lock %q", r.name)
+	r.tell.Printf("asks for %s", r.what)
 	began := time.Now()
-	var hold *lockkeeper.Hold
+	var hold holding
 	answered := make(chan error, 1)
 	go func() {
 		var err error
-		hold, err = lock.Acquire(ctx, options...)
+		hold, err = take(ctx, options)
 		answered <- err
 	}()
-	endProgress := r.showProgress(lock)
+	endProgress := showProgress()
 	select {
 	case s := <-r.signals:
 		endProgress()
@@ -145,7 +152,7 @@ func (r *runner) acquire(ctx context.Context, cancel context.CancelCauseFunc, lo
 	case err := <-answered:
 		endProgress()
 		if err == nil {
-			r.tell.Printf("has the lock %q, after %v", r.name, time.Since(began).Round(time.Millisecond))
+			r.tell.Printf("has %s, after %v", r.what, time.Since(began).Round(time.Millisecond))
 		}
 		return hold, err
 	}
@@ -176,18 +183,18 @@ func (r *runner) lost(why error) {
 	}
 }
 
-// release gives the lock back. It passes on the exit code, unless the lock was lost.
-func (r *runner) release(hold *lockkeeper.Hold, code int) int {
+// release gives back what is held. It passes on the exit code, unless that was lost.
+func (r *runner) release(hold holding, code int) int {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	switch err := hold.Release(ctx); {
 	case err == nil:
-		r.tell.Printf("has given the lock %q back", r.name)
+		r.tell.Printf("has given %s back", r.what)
 	case errors.Is(err, lockkeeper.ErrLost):
 		r.lost(err)
 		return exitLost
 	default:
-		r.say.Printf("the lock %q may stay held for up to %v: %v", r.name, r.watchdog, err)
+		r.say.Printf("%s may stay held for up to %v: %v", r.what, r.watchdog, err)
 	}
 	return code
 }

@@ -85,7 +85,7 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q is refused without a word", args)
 		case err != nil:
 		case len(o.command) == 0 || !slices.Equal(o.command, args[len(args)-len(o.command):]),
-			len(o.locks) == 0 || slices.Contains(o.locks, "") || kinds[o.kind] == nil || o.watchdog == 0 || o.grace < 0:
+			len(o.locks) == 0 || slices.Contains(o.locks, "") || !slices.Contains(kindNames(), o.kind) || o.watchdog == 0 || o.grace < 0:
 			t.Errorf("%q: %+v", args, o)
 		}
 	})

@@ -9,13 +9,11 @@ import (
 	"runtime"
 	"syscall"
 	"time"
-
-	"github.com/lockkeeper-go/lockkeeper"
 )
 
 // supervise runs the command to its end, and gives its exit code. It passes signals
 // on, and ends the command if the lock is lost.
-func (r *runner) supervise(command *exec.Cmd, hold *lockkeeper.Hold) int {
+func (r *runner) supervise(command *exec.Cmd, hold holding) int {
 	command.SysProcAttr = attributes()
 	runtime.LockOSThread() // Linux takes the end of the thread that starts a process for the end of its parent
 	defer runtime.UnlockOSThread()
