@@ -2,6 +2,7 @@ package semaphore_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -147,6 +148,51 @@ func TestClose(t *testing.T) {
 	if n := k.Number(t, "GET", k.LockName); n != 0 {
 		t.Errorf("%d are free, and one is taken", n)
 	}
+}
+
+// An actor that somebody else stops while it takes a permit gives that back when it comes.
+func TestStoppedByOthers(t *testing.T) {
+	t.Parallel()
+	k := locktest.NewKey(t, redistest.Shared(t))
+	k.Do(t, "SET", k.LockName, "1")
+	proxy := redistest.NewProxy(t, k.Server.Addr())
+	s := locktest.Open(t, proxy.URL(), lockkeeper.Config{})
+	s.Lame = true // Close knows of nothing then
+	f := s.Semaphore(k.LockName)
+	use(t, f, 1)
+	proxy.Delay(300 * time.Millisecond)
+	waiting := soon(t, f, 1)
+	redistest.Eventually(t, "the permit to be taken", func() bool { return k.Number(t, "GET", k.LockName) == 0 })
+	ok(t, s.Actors.Root.StopFuture(s.Guardian()).Wait())
+	locktest.IsError(t, locktest.Await(t, "the refusal", waiting), lockkeeper.ErrClosed)
+	redistest.Eventually(t, "the permit to be back", func() bool { return k.Number(t, "GET", k.LockName) == 1 })
+}
+
+// Close with a Redis that does not answer ends in time, says that something may be left, and answers
+// those who give permits back.
+func TestCloseWithoutRedis(t *testing.T) {
+	t.Parallel()
+	k := locktest.NewKey(t, redistest.Shared(t))
+	k.Do(t, "SET", k.LockName, "1")
+	proxy := redistest.NewProxy(t, k.Server.Addr())
+	s := locktest.Open(t, proxy.URL(), lockkeeper.Config{})
+	s.Lame = true
+	f := s.Semaphore(k.LockName)
+	ok(t, f.Acquire(locktest.Within(t), 1))
+	proxy.Freeze(true)
+	released := make(chan error, 1)
+	go func() { released <- f.Release(locktest.Within(t), 1) }()
+	redistest.Eventually(t, "the release to be under way", func() bool {
+		_, err := f.Available(briefly(t))
+		return errors.Is(err, context.DeadlineExceeded)
+	})
+	if err := s.Close(briefly(t)); err == nil {
+		t.Error("closed without a word, and the permit may still be taken")
+	}
+	if err := locktest.Await(t, "the answer", released); err == nil {
+		t.Error("released, without Redis")
+	}
+	proxy.Freeze(false)
 }
 
 // briefly is a context that ends soon.
