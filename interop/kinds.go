@@ -51,6 +51,7 @@ var kinds = []kind{
 	{name: "MultiLock", held: multi, wanted: multi},
 	{name: "RedLock", held: red, wanted: red, red: true},
 	{name: "semaphore", held: semaphore, wanted: semaphore},
+	{name: "permits", held: permits, wanted: permits},
 	{name: "latch", held: countLatch, wanted: countLatch},
 }
 

@@ -23,6 +23,8 @@ func (w *worker) synchronize(request, answer line) error {
 	switch request.word {
 	case semaphore.kind:
 		return w.semaphore(system.Semaphore(name), request, answer, n)
+	case permits.kind:
+		return w.permits(system.Permits(name), request, answer, n)
 	default:
 		return w.latch(system.Latch(name), request, answer, n)
 	}
@@ -53,6 +55,37 @@ func (w *worker) semaphore(s *lockkeeper.Semaphore, request, answer line, n int)
 	case "crowd":
 		return w.crowd(request, answer, func() (giveBack func() error, err error) {
 			return func() error { return s.Release(ctx, 1) }, s.Acquire(ctx, 1)
+		})
+	}
+	return fmt.Errorf("unknown op: %q", request.values["op"])
+}
+
+func (w *worker) permits(p *lockkeeper.Permits, request, answer line, n int) error {
+	ctx := context.Background()
+	switch request.values["op"] {
+	case "set":
+		done, err := p.TrySetPermits(ctx, n)
+		answer.set(fmt.Sprint("done=", done))
+		return err
+	case "available":
+		available, err := p.Available(ctx)
+		answer.set(fmt.Sprint("n=", available))
+		return err
+	case "acquire", "tryacquire":
+		return waited(request, answer, func(options []lockkeeper.Option) error {
+			permit, err := p.Acquire(ctx, options...)
+			if err == nil {
+				answer.set("id=" + permit.ID())
+			}
+			return err
+		})
+	case "release":
+		answer.set(at())
+		return p.ReleaseID(ctx, request.values["id"])
+	case "crowd":
+		return w.crowd(request, answer, func() (giveBack func() error, err error) {
+			permit, err := p.Acquire(ctx)
+			return func() error { return permit.Release(ctx) }, err
 		})
 	}
 	return fmt.Errorf("unknown op: %q", request.values["op"])

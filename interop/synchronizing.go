@@ -14,6 +14,7 @@ var synchronizing = []act{
 	{"given back by the other side", false, only(semaphore, permits), across},
 	{"what is set, added and drained", false, only(semaphore), counts},
 	{"a permit that expires", false, only(permits), permitExpires},
+	{"a killed holder", false, only(permits), permitOfTheDead},
 	{"a latch that both wait for", false, only(countLatch), bothWait},
 	{"counted down under load", true, only(countLatch), countedDown},
 }
@@ -135,6 +136,27 @@ func permitExpires(s *scene) {
 	got := waiter.begin("acquire").took(1)
 	s.tell("granted %s after a lease of %v began", inMS(got.at.Sub(asked)), lease)
 	check(got.at.Sub(asked) > s.holding.end(lease)-clockStep, "the other side got it %v after the lease began", got.at.Sub(asked))
+	got.giveBack(waiter)
+	s.available(1)
+}
+
+// permitOfTheDead: the watchdog's permit is free when nobody renews it any more. Redisson has no
+// watchdog for permits: one without a lease, of a process that was killed, stays taken.
+func permitOfTheDead(s *scene) {
+	if s.holding == java {
+		s.tell("left out: a permit of Redisson's without a lease never expires")
+		return
+	}
+	waiter, process := s.waiter(long), s.launch(s.holding, false, short)
+	defer s.permits(waiter, 1)()
+	s.thread("doomed", s.holding, process).begin("acquire").took(1)
+	waits := waiter.begin("acquire")
+	s.untilWaiting()
+	process.kill()
+	killed := time.Now()
+	got := waits.took(1)
+	s.tell("granted %s after the kill, with a watchdog of %v", inMS(got.at.Sub(killed)), short)
+	check(got.at.Sub(killed) < short+soon, "the permit was free only after %v", got.at.Sub(killed))
 	got.giveBack(waiter)
 	s.available(1)
 }
