@@ -178,6 +178,9 @@ func TestWhoLeavesTakesNothing(t *testing.T) {
 	p.Send(&messages.AcquirePermits{Semaphore: named})
 	redistest.Eventually(t, "the waiter", func() bool { return f.TryAcquire(locktest.Within(t), 1) != nil })
 	p.Die()
+	if _, err := s.Actors.Root.RequestFuture(s.Guardian(), &messages.AcquirePermits{Semaphore: named}, time.Millisecond).Result(); err == nil {
+		t.Error("a permit that is taken was granted")
+	}
 	ok(t, f.Release(locktest.Within(t), 1))
 	redistest.Eventually(t, "the permit to be free", func() bool { return k.Number(t, "GET", k.LockName) == 1 })
 }
