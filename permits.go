@@ -146,7 +146,7 @@ type Permit struct{ hold *Hold }
 
 // ID returns the id of the permit in Redis, 32 hexadecimal digits, by which others can release it, as
 // with ReleaseID or with Redisson. A permit whose ID was asked for is not handed on to the next waiter
-// of this process when it is released.
+// of this process when it is released. Ask for it before: afterwards it may be that of another holder.
 func (p *Permit) ID() string {
 	permit := p.hold.permit()
 	permit.Shown.Store(true)

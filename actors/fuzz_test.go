@@ -23,14 +23,15 @@ func FuzzRequests(f *testing.F) {
 	kinds := []func() proto.Message{
 		func() proto.Message { return &messages.Acquire{} }, func() proto.Message { return &messages.Release{} },
 		func() proto.Message { return &messages.Cancel{} }, func() proto.Message { return &messages.ForceRelease{} },
-		func() proto.Message { return &messages.Inspect{} },
+		func() proto.Message { return &messages.Inspect{} }, func() proto.Message { return &messages.ReleaseByID{} },
+		func() proto.Message { return &messages.SetTotal{} },
 	}
 	owner := &actor.PID{Address: "nonhost", Id: "actor"}
 	for _, seed := range []*messages.Acquire{
 		{}, {Lock: &messages.Lock{}}, {Lock: &messages.Lock{Name: "orders"}, Owner: owner, Lease: durationpb.New(time.Second)},
 		{Lock: &messages.Lock{Name: "orders"}, Owner: &actor.PID{Id: "future$1"}, Wait: durationpb.New(0)},
 		{Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_RED}, Lease: durationpb.New(time.Minute)},
-		{Lock: &messages.Lock{Name: "orders", Kind: 6}}, {Lock: &messages.Lock{Name: "orders", Kind: -1, Mode: 77}},
+		{Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_PERMITS}}, {Lock: &messages.Lock{Name: "orders", Kind: 66}}, {Lock: &messages.Lock{Name: "orders", Kind: -1, Mode: 77}},
 		{Lock: &messages.Lock{Name: "orders", Mode: messages.Mode_MODE_SHARED}},
 		{Lock: &messages.Lock{Name: "orders", Members: []*messages.Lock{{Name: "a"}}}},
 		{Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_MULTI, Members: []*messages.Lock{{Name: "a"}}}},

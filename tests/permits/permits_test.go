@@ -290,3 +290,47 @@ func TestCloseGivesBackPermits(t *testing.T) {
 	locktest.IsError(t, err, lockkeeper.ErrClosed)
 	are(t, there, 40, 0)
 }
+
+// An actor that has been idle leaves, and the next one goes on, with permits of its own.
+func TestIdlePermits(t *testing.T) {
+	t.Parallel()
+	server, name := redistest.Shared(t), redistest.Name(t)
+	s, p := open(t, server.URL(), name, 1, lockkeeper.Config{Idle: 10 * time.Millisecond})
+	for range 3 {
+		held := acquire(t, p)
+		time.Sleep(50 * time.Millisecond) // it must not leave while it holds a permit
+		if !held.Valid() {
+			t.Error(held.Err())
+		}
+		release(t, held)
+		before := s.Processes()
+		redistest.Eventually(t, "the actor to leave", func() bool { return s.Processes() < before })
+		locktest.IsError(t, held.Release(locktest.Within(t)), lockkeeper.ErrNotHeld)
+	}
+	are(t, p, 1, 0)
+}
+
+// Close does not wait for ever for a Redis that does not answer; what it leaves expires.
+func TestCloseOfPermitsWithoutRedis(t *testing.T) {
+	t.Parallel()
+	r := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{Watchdog: watchdog, CallTimeout: 100 * time.Millisecond})
+	r.Lame = true
+	p := r.Permits(r.LockName)
+	if _, err := p.TrySetPermits(locktest.Within(t), 2); err != nil {
+		t.Fatal(err)
+	}
+	held, waiter := []*lockkeeper.Permit{acquire(t, p), acquire(t, p)}, soon(locktest.Within(t), p)
+	waiting(t, r.Site, 1)
+	r.Proxy.Freeze(true)
+	locktest.InTime(t, "Close", func() {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		if err := r.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("closed: %v", err)
+		}
+	})
+	locktest.IsError(t, locktest.Await(t, "the refusal", waiter), lockkeeper.ErrClosed)
+	locktest.IsError(t, held[0].Err(), lockkeeper.ErrClosed)
+	_, there := open(t, r.Server.URL(), r.LockName, 2, lockkeeper.Config{})
+	are(t, there, 2, 0)
+}
