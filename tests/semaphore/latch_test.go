@@ -1,6 +1,7 @@
 package semaphore_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // closes sets the count of a latch, and checks whether that was done.
@@ -174,4 +176,33 @@ func TestLatchByMessage(t *testing.T) {
 		t.Errorf("counted down to %v", got)
 	}
 	locktest.Next[*messages.LatchOpened](t, p)
+}
+
+// The rights that docs/acl.md has for latches are enough. In a cluster all keys are in one slot, and a
+// name is refused whose channel is not.
+func TestLatchElsewhere(t *testing.T) {
+	t.Parallel()
+	server, cluster := redistest.Start(t), redistest.Cluster(t, 2)
+	for _, r := range redisio.ACL() {
+		if r.Kind == "latch" {
+			server.Do(t, append([]string{"ACL", "SETUSER", "user", "on", ">pw"}, strings.Fields(r.Rules(redisio.OneServer, "locks:"))...)...)
+		}
+	}
+	for what, url := range map[string]string{"as an ACL user": locktest.As(server, "user", "pw"), "in a cluster": cluster[0].URL()} {
+		cfg := lockkeeper.Config{KeyPrefix: "locks:", Application: "test", Poll: time.Minute, Watchdog: 2 * time.Minute}
+		s, ctx := locktest.Open(t, url, cfg), locktest.Within(t)
+		l, other := s.Latch("a"), locktest.Open(t, url, cfg).Latch("a")
+		closes(t, l, 3, true)
+		passed := make(chan error, 1)
+		go func() { passed <- other.Wait(ctx) }()
+		ok(t, l.CountDownOnce(ctx, "x"))
+		ok(t, l.CountDownOnce(ctx, "x"))
+		ok(t, other.CountDown(ctx))
+		counts(t, l, 1)
+		ok(t, l.CountDownOnce(ctx, "y"))
+		ok(t, locktest.Await(t, what+": the latch to open", passed))
+		if err := s.Latch("a{b}c").CountDown(ctx); (what == "in a cluster") != errors.Is(err, lockkeeper.ErrInvalid) {
+			t.Errorf("%s: a latch whose channel is in another slot: %v", what, err)
+		}
+	}
 }
