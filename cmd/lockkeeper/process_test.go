@@ -23,6 +23,9 @@ import (
 const programEnv = "LOCKKEEPER_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
+	if name := os.Getenv(storyEnv); name != "" {
+		tellStory(name)
+	}
 	if os.Getenv(programEnv) != "" {
 		main()
 	}
