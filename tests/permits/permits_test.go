@@ -302,8 +302,8 @@ func TestIdlePermits(t *testing.T) {
 		if !held.Valid() {
 			t.Error(held.Err())
 		}
-		release(t, held)
 		before := s.Processes()
+		release(t, held)
 		redistest.Eventually(t, "the actor to leave", func() bool { return s.Processes() < before })
 		locktest.IsError(t, held.Release(locktest.Within(t)), lockkeeper.ErrNotHeld)
 	}
