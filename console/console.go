@@ -11,7 +11,7 @@
 // One goroutine asks for all viewers, and only while there are any: the System for its locks, and
 // Redis for the records of all Systems and for the state of at most 100 locks. What it finds out
 // lasts for an interval, so more viewers cost Redis nothing. Another lock than those of the System
-// is looked up by its name.
+// is looked up by its name, or listed by WithFleet.
 //
 // # Who may look
 //
@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/look"
 )
 
 const (
@@ -58,7 +59,10 @@ type console struct {
 	journal    *Journal
 	mayRelease bool
 	watch      watch
-	history    history
+	// looker looks at all locks in Redis, for fleet; nil without WithFleet.
+	looker  *look.Looker
+	fleet   watch
+	history history
 }
 
 //go:embed assets
@@ -75,6 +79,7 @@ func Handler(sys *lockkeeper.System, options ...Option) http.Handler {
 		option(c)
 	}
 	c.watch.look = c.look
+	c.fleet.look, c.fleet.interval, c.fleet.sooner = c.lookAtFleet, max(fleetPause, c.watch.interval), make(chan struct{}, 1)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", c.page)
 	mux.HandleFunc("GET /lock", c.page)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,6 +30,11 @@ type view struct {
 	// Filter is what the names of the locks contain. Name and Kind are those of the one lock
 	// on a lock's page.
 	Filter, Name, Kind string
+	// Fleet is set for the locks of all Systems, and Page counts from 0.
+	Fleet bool
+	Page  int
+	// HasFleet reports whether there is such a page.
+	HasFleet bool
 	// One is that lock, as it is.
 	One        *lock
 	Journal    bool
@@ -41,6 +47,10 @@ func viewOf(r *http.Request) *view {
 	if len(v.Name) > mostName {
 		v.Name = ""
 	}
+	v.Fleet = r.FormValue("fleet") != "" && v.Name == ""
+	if page, err := strconv.Atoi(r.FormValue("page")); err == nil && page > 0 && page < mostOfFleet {
+		v.Page = page
+	}
 	return v
 }
 
@@ -50,8 +60,16 @@ func (v *view) query() string {
 	if v.Name != "" {
 		q.Set("name", v.Name)
 		q.Set("kind", v.Kind)
-	} else if v.Filter != "" {
+		return q.Encode()
+	}
+	if v.Filter != "" {
 		q.Set("q", v.Filter)
+	}
+	if v.Fleet {
+		q.Set("fleet", "1")
+	}
+	if v.Page > 0 {
+		q.Set("page", strconv.Itoa(v.Page))
 	}
 	return q.Encode()
 }
@@ -70,7 +88,7 @@ func (c *console) show(v *view, s *snapshot) *view {
 	shown.Locks = slices.DeleteFunc(slices.Clone(s.Locks), func(l lock) bool {
 		return !strings.Contains(l.Name, v.Filter) || v.Name != "" && l.named() != (named{v.Kind, v.Name})
 	})
-	shown.Locks, shown.MoreLocks = first(shown.Locks)
+	shown.Locks, shown.MoreLocks = first(shown.Locks[min(v.Page*mostRows, len(shown.Locks)):])
 	shown.Systems, shown.MoreSystems = first(shown.Systems)
 	events := s.Events
 	if c.journal != nil {
@@ -80,7 +98,7 @@ func (c *console) show(v *view, s *snapshot) *view {
 	slices.SortStableFunc(shown.Events, func(a, b Event) int { return b.At.Compare(a.At) })
 	shown.Events, _ = first(shown.Events)
 	filled := *v
-	filled.snapshot, filled.Journal, filled.MayRelease = &shown, c.journal != nil, c.mayRelease
+	filled.snapshot, filled.Journal, filled.MayRelease, filled.HasFleet = &shown, c.journal != nil, c.mayRelease, c.looker != nil
 	if v.Name != "" && len(shown.Locks) > 0 {
 		filled.One = &shown.Locks[0]
 	}
@@ -93,12 +111,34 @@ func first[T any](rows []T) ([]T, int) {
 	return slices.Clip(rows[:len(rows)-more]), more
 }
 
+// Turn is the link to another page.
+func (v *view) Turn(by int) string {
+	turned := *v
+	turned.Page += by
+	return "?" + turned.query()
+}
+
+// join adds a viewer; if it returns nil, it has answered the request.
+func (c *console) join(w http.ResponseWriter, v *view) *viewer {
+	of := &c.watch
+	if v.Fleet {
+		if of = &c.fleet; c.looker == nil {
+			http.Error(w, "this console shows its own System alone: it was made without WithFleet", http.StatusNotFound)
+			return nil
+		}
+	}
+	viewer := of.join(c.wants(v))
+	if viewer == nil {
+		http.Error(w, "too many viewers", http.StatusServiceUnavailable)
+	}
+	return viewer
+}
+
 // once serves what a single look finds.
 func (c *console) once(w http.ResponseWriter, r *http.Request, serve func(*view)) {
 	v := viewOf(r)
-	viewer := c.watch.join(c.wants(v))
+	viewer := c.join(w, v)
 	if viewer == nil {
-		http.Error(w, "too many viewers", http.StatusServiceUnavailable)
 		return
 	}
 	s := viewer.next(r.Context())
@@ -133,9 +173,8 @@ func (c *console) page(w http.ResponseWriter, r *http.Request) {
 // events sends the live part of a page whenever there is another snapshot.
 func (c *console) events(w http.ResponseWriter, r *http.Request) {
 	v := viewOf(r)
-	viewer := c.watch.join(c.wants(v))
+	viewer := c.join(w, v)
 	if viewer == nil {
-		http.Error(w, "too many viewers", http.StatusServiceUnavailable)
 		return
 	}
 	defer viewer.leave()

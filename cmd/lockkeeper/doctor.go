@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/look"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -261,7 +262,7 @@ func (d *doctor) checkCluster(ctx context.Context) {
 
 // checkSystems looks for Systems that have stopped to renew their records.
 func (d *doctor) checkSystems(ctx context.Context) {
-	all, err := looker{d.client, d.prefix}.systems(ctx)
+	all, err := look.Looker{Client: d.client, Prefix: d.prefix}.Systems(ctx)
 	if err != nil {
 		d.add("systems", isUnknown, err.Error(), "+zrange +get +pttl on {lockkeeper_systems}* let doctor list the Systems")
 		return

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/look"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -111,7 +112,7 @@ func TestCluster(t *testing.T) {
 		want = append(want, name)
 	}
 	var got []string
-	for _, v := range read[lockView](t, servers[1], 0, "ls", "--json") {
+	for _, v := range read[look.Lock](t, servers[1], 0, "ls", "--json") {
 		if got = append(got, v.Name); v.Kind != "fenced" || v.Token != 1 || v.Waiters != 1 || v.Owners[0].Process.Application != "spread" {
 			t.Errorf("%+v", v)
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/look"
 )
 
 const inspectHelp = `usage: lockkeeper inspect [-redis URL] [-prefix P] [--json] NAME
@@ -31,7 +33,7 @@ func inspect(args []string, env environment) int {
 		return code
 	}
 	return a.with(func(ctx context.Context, client rueidis.Client) (int, error) {
-		v, err := looker{client, a.prefix}.one(ctx, a.args[0])
+		v, err := one(ctx, look.Looker{Client: client, Prefix: a.prefix}, a.args[0])
 		if err != nil {
 			return 0, err
 		}
@@ -42,22 +44,22 @@ func inspect(args []string, env environment) int {
 		if a.json {
 			return code, a.print(v)
 		}
-		fmt.Fprint(a.stdout, v.text())
+		fmt.Fprint(a.stdout, text(v))
 		return code, nil
 	})
 }
 
 // one reads the lock of that name.
-func (l looker) one(ctx context.Context, name string) (lockView, error) {
-	views, err := l.look(ctx, []string{l.prefix + name}, true)
+func one(ctx context.Context, l look.Looker, name string) (look.Lock, error) {
+	views, err := l.Look(ctx, []string{l.Prefix + name}, true)
 	if err != nil {
-		return lockView{}, err
+		return look.Lock{}, err
 	}
-	return views[0], l.identify(ctx, views)
+	return views[0], l.Identify(ctx, views)
 }
 
 // text describes a lock in a few lines.
-func (v lockView) text() string {
+func text(v look.Lock) string {
 	var b strings.Builder
 	line := func(what string, value any) { fmt.Fprintf(&b, "%-9s%v\n", what, value) }
 	line("lock", shown(v.Name))
@@ -72,7 +74,7 @@ func (v lockView) text() string {
 			has += fmt.Sprintf(" (%s%d times)", strings.TrimLeft(o.Mode+" ", " "), o.Count)
 		}
 		line("owner", has)
-		line("held by", o.Process.process())
+		line("held by", recordOf(o.Process))
 	}
 	if v.Held {
 		line("ttl", ttl(v.TTL))
@@ -82,7 +84,7 @@ func (v lockView) text() string {
 	}
 	line("waiters", v.Waiters)
 	for i, w := range v.Queue {
-		line("", fmt.Sprintf("%d. %v", i+1, w.Process.process()))
+		line("", fmt.Sprintf("%d. %v", i+1, recordOf(w.Process)))
 	}
 	return b.String()
 }

@@ -6,12 +6,16 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math"
 	"strconv"
 	"text/tabwriter"
 	"time"
 	"unicode"
 
 	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/look"
 )
 
 const listHelp = `usage: lockkeeper ls [-redis URL] [-prefix P] [--json] [-systems] [PATTERN]
@@ -60,15 +64,15 @@ func list(args []string, env environment) int {
 		return code
 	}
 	return o.with(func(ctx context.Context, client rueidis.Client) (int, error) {
-		l := looker{client, o.prefix}
+		l := look.Looker{Client: client, Prefix: o.prefix}
 		if o.systems {
-			all, err := l.systems(ctx)
+			all, err := l.Systems(ctx)
 			if err != nil {
 				return 0, err
 			}
 			return 0, o.printSystems(all)
 		}
-		all, err := l.list(ctx, pattern)
+		all, err := l.List(ctx, pattern, math.MaxInt)
 		if err != nil {
 			return 0, err
 		}
@@ -76,7 +80,7 @@ func list(args []string, env environment) int {
 	})
 }
 
-func (o *listOptions) printLocks(all []lockView) error {
+func (o *listOptions) printLocks(all []look.Lock) error {
 	if o.json {
 		return printEach(o.access, all)
 	}
@@ -87,21 +91,21 @@ func (o *listOptions) printLocks(all []lockView) error {
 				if i > 0 {
 					name = ""
 				}
-				row(name, v.kind(i), owner.Count, ttl(v.TTL), v.Waiters, owner.Process.process())
+				row(name, kindOf(v, i), owner.Count, ttl(v.TTL), v.Waiters, recordOf(owner.Process))
 			}
 		}
 	})
 }
 
 // kind is the kind of a lock, and how that owner has it.
-func (v lockView) kind(owner int) string {
+func kindOf(v look.Lock, owner int) string {
 	if mode := v.Owners[owner].Mode; mode != "" {
 		return mode
 	}
 	return v.Kind
 }
 
-func (o *listOptions) printSystems(all []processView) error {
+func (o *listOptions) printSystems(all []look.Process) error {
 	if o.json {
 		return printEach(o.access, all)
 	}
@@ -150,4 +154,28 @@ func shown(text string) string {
 		}
 	}
 	return text
+}
+
+// recordOf is a process as the library describes it.
+func recordOf(v look.Process) lockkeeper.Process {
+	p := lockkeeper.Process{
+		Client: v.Client, Application: v.Application, Host: v.Host, PID: v.PID, Version: v.Version,
+		Seen: time.Duration(v.Seen) * time.Millisecond, Overdue: v.Overdue,
+	}
+	if v.Since != nil {
+		p.Since = *v.Since
+	}
+	return p
+}
+
+// ttl is a TTL for people.
+func ttl(ms int64) string {
+	if ms < 0 {
+		return "never"
+	}
+	d := time.Duration(ms) * time.Millisecond
+	if d > 10*time.Second {
+		return d.Round(time.Second).String()
+	}
+	return d.Round(10 * time.Millisecond).String()
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/look"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -62,7 +63,7 @@ func TestDeadHolderIsTraced(t *testing.T) {
 			p.expectLine("ready")
 			check(p.cmd.Process.Kill())
 			for _, lock := range []string{name, name + "2"} {
-				v := read[lockView](t, server, 0, "inspect", "--json", lock)[0]
+				v := read[look.Lock](t, server, 0, "inspect", "--json", lock)[0]
 				who := v.Owners[0].Process
 				if who.PID != p.cmd.Process.Pid || who.Host != host || who.Application != "lockkeeper run sh" ||
 					who.Since.Before(began.Add(-time.Second)) || who.Since.After(time.Now()) {
@@ -88,7 +89,7 @@ func TestDeadHolderIsTraced(t *testing.T) {
 }
 
 // inRedis is a lock as plain commands to Redis tell it.
-func inRedis(t *testing.T, server *redistest.Server, name, kind string) lockView {
+func inRedis(t *testing.T, server *redistest.Server, name, kind string) look.Lock {
 	t.Helper()
 	number := func(args ...string) int64 {
 		n, err := server.Do(t, args...).AsInt64()
@@ -98,12 +99,12 @@ func inRedis(t *testing.T, server *redistest.Server, name, kind string) lockView
 		return n
 	}
 	fields, _ := server.Do(t, "HGETALL", name).AsStrMap()
-	v := lockView{Name: name, Kind: kind, Held: true, TTL: number("PTTL", name), Token: number("GET", "redisson_lock_token:{"+name+"}")}
+	v := look.Lock{Name: name, Kind: kind, Held: true, TTL: number("PTTL", name), Token: number("GET", "redisson_lock_token:{"+name+"}")}
 	switch kind {
 	case "fair":
 		queue, _ := server.Do(t, "LRANGE", "redisson_lock_queue:{"+name+"}", "0", "-1").AsStrSlice()
 		for _, owner := range queue {
-			v.Queue = append(v.Queue, waiterView{Field: owner})
+			v.Queue = append(v.Queue, look.Waiter{Field: owner})
 		}
 		v.Waiters = int64(len(v.Queue))
 	case "read/write":
@@ -114,13 +115,13 @@ func inRedis(t *testing.T, server *redistest.Server, name, kind string) lockView
 	clients, _ := server.Do(t, "HKEYS", "lockkeeper_line:{"+name+"}").AsStrSlice()
 	for _, client := range clients {
 		if client != "open" && client != "turns" {
-			v.Queue = append(v.Queue, waiterView{Field: client})
+			v.Queue = append(v.Queue, look.Waiter{Field: client})
 			v.Waiters = max(v.Waiters, int64(len(v.Queue)))
 		}
 	}
 	for field, count := range fields {
 		n, _ := strconv.ParseInt(count, 10, 64)
-		owner := ownerView{Field: field, Count: n}
+		owner := look.Owner{Field: field, Count: n}
 		switch f, writes := strings.CutSuffix(field, ":write"); {
 		case field == "mode":
 			continue
@@ -131,7 +132,7 @@ func inRedis(t *testing.T, server *redistest.Server, name, kind string) lockView
 		}
 		v.Owners = append(v.Owners, owner)
 	}
-	slices.SortFunc(v.Owners, func(a, b ownerView) int { return strings.Compare(b.Mode+a.Field, a.Mode+b.Field) })
+	slices.SortFunc(v.Owners, func(a, b look.Owner) int { return strings.Compare(b.Mode+a.Field, a.Mode+b.Field) })
 	return v
 }
 
@@ -172,17 +173,17 @@ func TestListIsWhatRedisSays(t *testing.T) {
 	}
 	now := time.Now().UnixMicro()
 	server.Do(t, "HSET", "lockkeeper_line:{java}", b.ID(), fmt.Sprintf("%d %d 7 1 0 0 1", now, now), "open", "1", "turns", "2")
-	for i := range 2 * pageSize { // so that it takes several pages to find them all
+	for i := range 2 * look.PageSize { // so that it takes several pages to find them all
 		server.Do(t, "HSET", "more"+strconv.Itoa(i), "x", "1")
 	}
 
-	var want []lockView
+	var want []look.Lock
 	for name, kind := range map[string]string{"plain": "plain", "fenced": "fenced", "fair": "fair", "written": "read/write", "read": "read/write", "java": "plain", "app:of c": "plain"} {
 		want = append(want, inRedis(t, server, name, kind))
 	}
-	slices.SortFunc(want, func(a, b lockView) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(want, func(a, b look.Lock) int { return strings.Compare(a.Name, b.Name) })
 	applications := map[string]string{a.ID(): "a", b.ID(): "b", c.ID(): "c", "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88": ""}
-	compare := func(got, want []lockView) {
+	compare := func(got, want []look.Lock) {
 		t.Helper()
 		for i := range got {
 			if late := want[min(i, len(want)-1)].TTL - got[i].TTL; late < -10_000 || late > 10_000 {
@@ -195,32 +196,32 @@ func TestListIsWhatRedisSays(t *testing.T) {
 				if application, known := applications[o.Process.Client]; !known || !strings.HasPrefix(o.Field, o.Process.Client+":") || o.Process.Application != application {
 					t.Errorf("%s: the process of %s is %+v", got[i].Name, o.Field, o.Process)
 				}
-				o.Process = processView{}
+				o.Process = look.Process{}
 			}
 			for j := range got[i].Queue {
 				w := &got[i].Queue[j]
 				if w.Process.Client != b.ID() || w.Process.Application != "b" || w.Since != nil && time.Since(*w.Since).Abs() > time.Minute {
 					t.Errorf("%s: there waits %+v", got[i].Name, w)
 				}
-				w.Process, w.Since = processView{}, nil
+				w.Process, w.Since = look.Process{}, nil
 			}
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("printed\n%+v\nand in Redis is\n%+v", got, want)
 		}
 	}
-	compare(read[lockView](t, server, 0, "ls", "--json"), want)
-	compare(read[lockView](t, server, 0, "ls", "--json", "f*"), want[1:3])
+	compare(read[look.Lock](t, server, 0, "ls", "--json"), want)
+	compare(read[look.Lock](t, server, 0, "ls", "--json", "f*"), want[1:3])
 	for i := range want {
-		compare(read[lockView](t, server, 0, "inspect", want[i].Name, "--json"), want[i:i+1])
+		compare(read[look.Lock](t, server, 0, "inspect", want[i].Name, "--json"), want[i:i+1])
 	}
 	prefixed := want[0]
 	prefixed.Name = "of c"
-	compare(read[lockView](t, server, 0, "ls", "--json", "-prefix", "app:"), []lockView{prefixed})
-	compare(read[lockView](t, server, 0, "inspect", "--json", "-prefix", "app:", "of c"), []lockView{prefixed})
+	compare(read[look.Lock](t, server, 0, "ls", "--json", "-prefix", "app:"), []look.Lock{prefixed})
+	compare(read[look.Lock](t, server, 0, "inspect", "--json", "-prefix", "app:", "of c"), []look.Lock{prefixed})
 	table, _ := says(t, server, 0, "ls")
 	for _, v := range want {
-		row := fmt.Sprintf(`(?m)^%s +%s +%d +(\d+s|never) +%d +`, v.Name, v.kind(0), v.Owners[0].Count, v.Waiters)
+		row := fmt.Sprintf(`(?m)^%s +%s +%d +(\d+s|never) +%d +`, v.Name, kindOf(v, 0), v.Owners[0].Count, v.Waiters)
 		if !regexp.MustCompile(row).MatchString(table) {
 			t.Errorf("ls prints no %s:\n%s", row, table)
 		}
@@ -232,7 +233,7 @@ func TestListIsWhatRedisSays(t *testing.T) {
 		says(t, server, exitUnavailable, "inspect", other)
 		says(t, server, exitUnavailable, "release", "--force", other)
 	}
-	systems := read[processView](t, server, 0, "ls", "-systems", "--json")
+	systems := read[look.Process](t, server, 0, "ls", "-systems", "--json")
 	if len(systems) != 2 || systems[0].Application != "a" || systems[1].Client != b.ID() || systems[0].PID != os.Getpid() {
 		t.Errorf("the Systems are %+v", systems)
 	}

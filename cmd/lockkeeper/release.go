@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/look"
 )
 
 const releaseHelp = `usage: lockkeeper release [-redis URL] [-prefix P] [--json] --force NAME
@@ -55,7 +56,7 @@ func release(args []string, env environment) int {
 		return code
 	}
 	return o.with(func(ctx context.Context, client rueidis.Client) (int, error) {
-		before, err := looker{client, o.prefix}.one(ctx, o.args[0])
+		before, err := one(ctx, look.Looker{Client: client, Prefix: o.prefix}, o.args[0])
 		if err != nil {
 			return 0, err
 		}
@@ -73,7 +74,7 @@ func release(args []string, env environment) int {
 		case o.json:
 			err = o.print(released{was, before})
 		case was:
-			_, err = fmt.Fprintf(o.stdout, "%s is free; it was held by %s\n", shown(before.Name), before.holder())
+			_, err = fmt.Fprintf(o.stdout, "%s is free; it was held by %s\n", shown(before.Name), holder(before))
 		default:
 			_, err = fmt.Fprintf(o.stdout, "%s was free\n", shown(before.Name))
 		}
@@ -84,11 +85,11 @@ func release(args []string, env environment) int {
 // released is what release prints as JSON: the lock as it was before.
 type released struct {
 	Released bool `json:"released"`
-	lockView
+	look.Lock
 }
 
 // free force-releases a lock as the kind that it is.
-func (o *releaseOptions) free(ctx context.Context, v lockView) (was bool, err error) {
+func (o *releaseOptions) free(ctx context.Context, v look.Lock) (was bool, err error) {
 	locks, err := lockkeeper.Open(ctx, o.redis, lockkeeper.WithConfig(lockkeeper.Config{KeyPrefix: o.prefix, Anonymous: true}))
 	if err != nil {
 		return false, err
@@ -96,9 +97,9 @@ func (o *releaseOptions) free(ctx context.Context, v lockView) (was bool, err er
 	defer func() { _ = locks.Close(context.WithoutCancel(ctx)) }() // it holds nothing
 	lock := locks.Lock(v.Name)
 	switch v.Kind {
-	case kindFair:
+	case look.KindFair:
 		lock = locks.FairLock(v.Name)
-	case kindReadWrite:
+	case look.KindReadWrite:
 		if lock = locks.ReadWriteLock(v.Name).Write(); v.Owners[0].Mode == "read" {
 			lock = locks.ReadWriteLock(v.Name).Read()
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/look"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -62,14 +63,14 @@ type event struct{ Lock, Text string }
 
 // consoleData is what data.json has.
 type consoleData struct {
-	Systems []processView
+	Systems []look.Process
 	Locks   []struct {
 		Name, Kind, Owner  string
 		Held, Here, Shared bool
 		Asked              bool
 		Holders, Waiters   int
 		Count, Token       int64
-		Process            *processView
+		Process            *look.Process
 	}
 	Held, Waiters int
 	Counts        struct{ Grants, Losses int64 }
@@ -111,7 +112,7 @@ func ownersIn(t *testing.T, server *redistest.Server) map[string]map[string]stri
 func (s service) of(field string) bool { return strings.HasPrefix(field, s.client[:18]) }
 
 // is reports whether a process is that of a service.
-func (s service) is(p processView) bool {
+func (s service) is(p look.Process) bool {
 	host, _ := os.Hostname()
 	return p.PID == s.cmd.Process.Pid && p.Host == host && p.Application == s.name && p.Since != nil && time.Since(*p.Since) < time.Hour
 }
@@ -120,7 +121,7 @@ func (s service) is(p processView) bool {
 func differences(t *testing.T, server *redistest.Server, all, living []service) (found []string) {
 	differs := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	redis := ownersIn(t, server)
-	listed := read[lockView](t, server, 0, "ls", "--json")
+	listed := read[look.Lock](t, server, 0, "ls", "--json")
 	if len(listed) != len(redis) {
 		differs("ls lists %d locks of %d", len(listed), len(redis))
 	}
@@ -230,7 +231,7 @@ func TestAllTellOneStory(t *testing.T) {
 		}()
 		redistest.Eventually(t, "all agree", func() bool { found = differences(t, server, all, living); return len(found) == 0 })
 	}
-	inspect := func(name string) lockView { return read[lockView](t, server, 0, "inspect", "--json", name)[0] }
+	inspect := func(name string) look.Lock { return read[look.Lock](t, server, 0, "inspect", "--json", name)[0] }
 	heldBy := func(name string, s service) bool { return s.is(inspect(name).Owners[0].Process) }
 	contended := []string{"a-reentrant-0", "a-fair-0", "a-write-0"}
 	for _, s := range []service{b, c} {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/look"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -44,8 +45,8 @@ func (d *doctor) checkLocks(ctx context.Context) {
 		name := "lockkeeper_doctor:" + systems[0].ID() + ":" + kind
 		err := try(ctx, kinds[kind](systems[0], name), kinds[kind](systems[1], name))
 		if kind == fencedKind { // its counter has no TTL
-			l := looker{d.client, d.prefix}
-			err = cmp.Or(err, d.client.Do(ctx, l.command("DEL", redisio.Token(d.prefix+name))).Error())
+			l := look.Looker{Client: d.client, Prefix: d.prefix}
+			err = cmp.Or(err, d.client.Do(ctx, l.Command("DEL", redisio.Token(d.prefix+name))).Error())
 		}
 		heard := log.take()
 		switch {

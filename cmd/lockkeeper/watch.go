@@ -7,11 +7,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/look"
 )
 
 const watchHelp = `usage: lockkeeper watch [-redis URL] [-prefix P] [--json] [-every 2s] [NAME …]
@@ -32,7 +35,7 @@ reached, or refuses.
 type watchOptions struct {
 	access
 	every time.Duration
-	last  map[string]lockView
+	last  map[string]look.Lock
 }
 
 func (o *watchOptions) flags() *flag.FlagSet {
@@ -57,7 +60,7 @@ func watch(args []string, env environment) int {
 		tick := time.NewTicker(o.every)
 		defer tick.Stop()
 		for {
-			all, err := o.look(ctx, looker{client, o.prefix})
+			all, err := o.look(ctx, look.Looker{Client: client, Prefix: o.prefix})
 			if err == nil {
 				err = o.tell(all)
 			}
@@ -76,44 +79,44 @@ func watch(args []string, env environment) int {
 	})
 }
 
-func (o *watchOptions) look(ctx context.Context, l looker) ([]lockView, error) {
+func (o *watchOptions) look(ctx context.Context, l look.Looker) ([]look.Lock, error) {
 	if len(o.args) == 0 {
-		return l.list(ctx, "*")
+		return l.List(ctx, "*", math.MaxInt)
 	}
 	var keys []string
 	for _, name := range o.args {
 		keys = append(keys, o.prefix+name)
 	}
-	all, err := l.look(ctx, keys, true)
+	all, err := l.Look(ctx, keys, true)
 	if err != nil {
 		return nil, err
 	}
-	return all, l.identify(ctx, all)
+	return all, l.Identify(ctx, all)
 }
 
 // change is a lock whose owners are others than at the last look.
 type change struct {
 	At time.Time `json:"at"`
-	lockView
+	look.Lock
 }
 
 // tell prints the locks that have changed.
-func (o *watchOptions) tell(all []lockView) error {
-	now := map[string]lockView{}
-	var changed []lockView
+func (o *watchOptions) tell(all []look.Lock) error {
+	now := map[string]look.Lock{}
+	var changed []look.Lock
 	for _, v := range all {
 		now[v.Name] = v
-		if before, known := o.last[v.Name]; !known && (v.Held || len(o.args) > 0) || v.holders() != before.holders() {
+		if before, known := o.last[v.Name]; !known && (v.Held || len(o.args) > 0) || holders(v) != holders(before) {
 			changed = append(changed, v)
 		}
 	}
 	for name, before := range o.last {
 		if _, held := now[name]; !held && before.Held {
-			changed = append(changed, lockView{Name: name, Kind: before.Kind})
+			changed = append(changed, look.Lock{Name: name, Kind: before.Kind})
 		}
 	}
 	o.last = now
-	slices.SortFunc(changed, func(a, b lockView) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(changed, func(a, b look.Lock) int { return strings.Compare(a.Name, b.Name) })
 	at := time.Now()
 	for _, v := range changed {
 		if o.json {
@@ -122,7 +125,7 @@ func (o *watchOptions) tell(all []lockView) error {
 			}
 			continue
 		}
-		if _, err := fmt.Fprintf(o.stdout, "%s  %s  %s\n", at.Format(time.TimeOnly), shown(v.Name), v.heldBy()); err != nil {
+		if _, err := fmt.Fprintf(o.stdout, "%s  %s  %s\n", at.Format(time.TimeOnly), shown(v.Name), heldBy(v)); err != nil {
 			return err
 		}
 	}
@@ -130,7 +133,7 @@ func (o *watchOptions) tell(all []lockView) error {
 }
 
 // holders identifies the owners of a lock.
-func (v lockView) holders() string {
+func holders(v look.Lock) string {
 	var fields []string
 	for _, o := range v.Owners {
 		fields = append(fields, o.Mode+o.Field)
@@ -139,8 +142,8 @@ func (v lockView) holders() string {
 }
 
 // holder is the process of the first owner, and how many there are besides.
-func (v lockView) holder() string {
-	text := v.Owners[0].Process.process().String()
+func holder(v look.Lock) string {
+	text := recordOf(v.Owners[0].Process).String()
 	if more := len(v.Owners) - 1; more > 0 {
 		text += fmt.Sprintf(", and by %d more", more)
 	}
@@ -148,9 +151,9 @@ func (v lockView) holder() string {
 }
 
 // heldBy says in one line who has the lock.
-func (v lockView) heldBy() string {
+func heldBy(v look.Lock) string {
 	if !v.Held {
 		return "is free"
 	}
-	return "is held by " + v.holder()
+	return "is held by " + holder(v)
 }

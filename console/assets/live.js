@@ -25,8 +25,11 @@ document.addEventListener("visibilitychange", () => (document.hidden ? stream.cl
 const filter = document.getElementById("filter");
 if (filter) {
   filter.addEventListener("input", () => {
-    const query = filter.value ? "?q=" + encodeURIComponent(filter.value) : "";
-    history.replaceState(null, "", location.pathname + query);
+    const query = new URLSearchParams(location.search);
+    query.delete("page");
+    if (filter.value) query.set("q", filter.value);
+    else query.delete("q");
+    history.replaceState(null, "", location.pathname + (query.size ? "?" + query : ""));
     clearTimeout(filter.timer);
     filter.timer = setTimeout(open, 150);
   });

@@ -1,6 +1,4 @@
-//go:build unix
-
-package main
+package look
 
 import (
 	"cmp"
@@ -13,14 +11,13 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// processView is a process as its System's record has it; a client without a record is only a
+// Process is a process as its System's record has it; a client without a record is only a
 // client.
-type processView struct {
+type Process struct {
 	Client      string     `json:"client"`
 	Application string     `json:"application,omitempty"`
 	Host        string     `json:"host,omitempty"`
@@ -32,40 +29,22 @@ type processView struct {
 	Overdue bool  `json:"overdue,omitempty"`
 }
 
-func viewOf(p lockkeeper.Process) processView {
-	v := processView{
-		Client: p.Client, Application: p.Application, Host: p.Host, PID: p.PID, Version: p.Version, Seen: p.Seen.Milliseconds(), Overdue: p.Overdue,
+// processOf is a process by what its record says.
+func processOf(r protocol.Record) Process {
+	p := Process{
+		Client: r.Client, Application: r.Application, Host: r.Host, PID: r.PID, Version: r.Version, Seen: r.Seen.Milliseconds(), Overdue: r.Overdue(),
 	}
-	if p.Known() {
-		v.Since = &p.Since
-	}
-	return v
-}
-
-// process is the record behind a view.
-func (v processView) process() lockkeeper.Process {
-	p := lockkeeper.Process{
-		Client: v.Client, Application: v.Application, Host: v.Host, PID: v.PID, Version: v.Version,
-		Seen: time.Duration(v.Seen) * time.Millisecond, Overdue: v.Overdue,
-	}
-	if v.Since != nil {
-		p.Since = *v.Since
+	if !r.Since.IsZero() {
+		p.Since = &r.Since
 	}
 	return p
 }
 
-// viewOfRecord is a view of what a record says.
-func viewOfRecord(r protocol.Record) processView {
-	return viewOf(lockkeeper.Process{
-		Client: r.Client, Application: r.Application, Host: r.Host, PID: r.PID, Since: r.Since, Version: r.Version, Seen: r.Seen, Overdue: r.Overdue(),
-	})
-}
-
-// identify looks for the processes of the owners, and of those who wait.
-func (l looker) identify(ctx context.Context, views []lockView) error {
-	known := map[string]processView{} // by the key of the record
+// Identify looks for the processes of the owners, and of those who wait.
+func (l Looker) Identify(ctx context.Context, views []Lock) error {
+	known := map[string]Process{} // by the key of the record
 	var keys []string
-	each := func(f func(name, client string, to *processView)) {
+	each := func(f func(name, client string, to *Process)) {
 		for _, v := range views {
 			for i := range v.Owners {
 				f(v.Name, protocol.ClientOf(v.Owners[i].Field), &v.Owners[i].Process)
@@ -75,10 +54,10 @@ func (l looker) identify(ctx context.Context, views []lockView) error {
 			}
 		}
 	}
-	each(func(name, client string, _ *processView) {
+	each(func(name, client string, _ *Process) {
 		for _, key := range l.records(name, client) {
 			if _, listed := known[key]; !listed {
-				known[key] = processView{}
+				known[key] = Process{}
 				keys = append(keys, key)
 			}
 		}
@@ -86,7 +65,7 @@ func (l looker) identify(ctx context.Context, views []lockView) error {
 	for i, v := range l.read(ctx, keys) {
 		known[keys[i]] = v
 	}
-	each(func(name, client string, to *processView) {
+	each(func(name, client string, to *Process) {
 		to.Client = client
 		for _, key := range l.records(name, client) {
 			if known[key].Since != nil {
@@ -103,10 +82,10 @@ const mostPrefixes = 8
 
 // records are the keys at which the record of a client may be that has a lock. Unless a key
 // prefix is given, it may be any beginning of the lock's key that ends as prefixes do: "app:".
-func (l looker) records(name, client string) []string {
-	prefixes := []string{l.prefix}
+func (l Looker) records(name, client string) []string {
+	prefixes := []string{l.Prefix}
 	for i, b := range []byte(name) {
-		if l.prefix == "" && b < utf8.RuneSelf && !unicode.IsLetter(rune(b)) && !unicode.IsDigit(rune(b)) && len(prefixes) < mostPrefixes {
+		if l.Prefix == "" && b < utf8.RuneSelf && !unicode.IsLetter(rune(b)) && !unicode.IsDigit(rune(b)) && len(prefixes) < mostPrefixes {
 			prefixes = append(prefixes, name[:i+1])
 		}
 	}
@@ -117,34 +96,34 @@ func (l looker) records(name, client string) []string {
 }
 
 // read reads the records with these keys. One that is not there has no Since.
-func (l looker) read(ctx context.Context, keys []string) (all []processView) {
-	for page := range slices.Chunk(keys, pageSize) {
+func (l Looker) read(ctx context.Context, keys []string) (all []Process) {
+	for page := range slices.Chunk(keys, PageSize) {
 		var commands []rueidis.Completed
 		for _, key := range page {
-			commands = append(commands, l.command("PTTL", key), l.command("GET", key))
+			commands = append(commands, l.Command("PTTL", key), l.Command("GET", key))
 		}
 		results := l.all(ctx, commands)
 		for i := range page {
 			left, _ := results[2*i].AsInt64()
 			says, _ := results[2*i+1].ToString()
-			all = append(all, viewOfRecord(protocol.Inspected("", redisio.Reply{N: [3]int64{left}, S: [2]string{says}})))
+			all = append(all, processOf(protocol.Inspected("", redisio.Reply{N: [3]int64{left}, S: [2]string{says}})))
 		}
 	}
 	return all
 }
 
-// systems lists the processes of all Systems.
-func (l looker) systems(ctx context.Context) (all []processView, err error) {
-	list := redisio.Systems(l.prefix)
-	ids, err := l.client.Do(ctx, l.command("ZRANGE", list, "0", "-1")).AsStrSlice()
+// Systems lists the processes of all Systems.
+func (l Looker) Systems(ctx context.Context) (all []Process, err error) {
+	list := redisio.Systems(l.Prefix)
+	ids, err := l.Client.Do(ctx, l.Command("ZRANGE", list, "0", "-1")).AsStrSlice()
 	if err != nil {
 		return nil, redisio.Sort(err)
 	}
 	for i, id := range ids {
 		ids[i] = list + ":" + id
 	}
-	all = slices.DeleteFunc(l.read(ctx, ids), func(v processView) bool { return v.Since == nil })
-	slices.SortFunc(all, func(a, b processView) int {
+	all = slices.DeleteFunc(l.read(ctx, ids), func(v Process) bool { return v.Since == nil })
+	slices.SortFunc(all, func(a, b Process) int {
 		return cmp.Or(strings.Compare(a.Application, b.Application), strings.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), strings.Compare(a.Client, b.Client))
 	})
 	return all, ctx.Err()

@@ -1,0 +1,60 @@
+package console
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+const (
+	// mostOfFleet bounds the locks of all Systems that are kept and shown, on pages of mostRows.
+	mostOfFleet = 10_000
+	// fleetPause is how long a look at all Systems is shown at least.
+	fleetPause = 10 * time.Second
+)
+
+// WithFleet also shows, behind ?fleet=1, all locks that are held in Redis, by whatever System or Redisson client.
+// To find them the console looks at all keys of type hash, some 500 at a time (SCAN), at most
+// once in 10 s for all viewers, for at most 5 s, and only while somebody looks at that page; it shows at most
+// 10,000 locks. The user of the client needs the rights that docs/operate.md lists for `lockkeeper ls`.
+// keyPrefix is the Config.KeyPrefix of the Systems.
+func WithFleet(client rueidis.Client, keyPrefix string) Option {
+	return func(c *console) { c.looker = &look.Looker{Client: client, Prefix: keyPrefix} }
+}
+
+// lookAtFleet finds the locks of all Systems.
+func (c *console) lookAtFleet(ctx context.Context, _ []named) *snapshot {
+	s := &snapshot{Client: c.sys.ID()}
+	all, err := c.looker.List(ctx, "*", mostOfFleet)
+	s.failed(err)
+	for _, v := range all {
+		s.Locks = append(s.Locks, s.lockOf(v))
+	}
+	s.At = time.Now()
+	return s
+}
+
+// lockOf is a lock as Redis has it.
+func (s *snapshot) lockOf(v look.Lock) lock {
+	first := v.Owners[0]
+	l := lock{
+		Name: v.Name, Kind: v.Kind, Held: true, Shared: first.Mode == "read", Holders: len(v.Owners), Owner: first.Field, Count: int(first.Count),
+		Token: v.Token, Lease: v.TTL, Listeners: int(v.Waiters), Asked: true,
+	}
+	if v.Kind == look.KindReadWrite {
+		l.Kind = readWrite
+	}
+	for _, o := range v.Owners {
+		l.Here = l.Here || redisio.SystemOf(o.Process.Client) == redisio.SystemOf(s.Client)
+	}
+	p := first.Process
+	l.Process = &system{
+		Client: p.Client, Application: p.Application, Host: p.Host, PID: p.PID, Since: p.Since, Version: p.Version,
+		Seen: p.Seen, Overdue: p.Overdue, Here: l.Here,
+	}
+	return l
+}

@@ -1,0 +1,83 @@
+package console_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/console"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// The page of all Systems has every lock with its holder, on pages, nothing that is no lock, and one look serves
+// all viewers.
+func TestFleet(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	open := func(application string) *locktest.Site {
+		cfg := patient(application)
+		cfg.KeyPrefix = "app:"
+		return locktest.Open(t, server.URL(), cfg)
+	}
+	here, there := open("shop"), open("billing")
+	base := web(t, console.Handler(here.System, quick, console.WithFleet(server.Client(t), "app:")))
+	type owner = struct {
+		of   *locktest.Site
+		kind string
+	}
+	want := map[string]owner{"fenced": {there, "fenced"}, "mine": {here, "plain"}, "read": {there, "read_write"}}
+	for i := range 120 {
+		want[fmt.Sprintf("many %03d", i)] = owner{there, "plain"}
+	}
+	for name, o := range want {
+		lock := map[string]*lockkeeper.Lock{"fenced": o.of.FencedLock(name), "plain": o.of.Lock(name), "read_write": o.of.ReadWriteLock(name).Read()}[o.kind]
+		locktest.Acquire(t, lock)
+	}
+	ctx := locktest.Within(t)
+	if _, err := there.Semaphore("semaphore").TrySetPermits(ctx, 2, 0); err != nil {
+		t.Error(err)
+	}
+	if _, err := there.Latch("latch").TrySetCount(ctx, 2); err != nil {
+		t.Error(err)
+	}
+	if _, err := there.Permits("permits").TrySetPermits(ctx, 2); err != nil {
+		t.Error(err)
+	}
+	if _, err := there.Permits("permits").Acquire(ctx); err != nil {
+		t.Error(err)
+	}
+
+	first := read(t, base+"data.json?fleet=1")
+	looks := server.Calls(t)["scan"]
+	second := read(t, base+"data.json?fleet=1&page=1")
+	if len(first.Locks) != 100 || first.MoreLocks != len(want)-100 || len(first.Errors) > 0 {
+		t.Errorf("the first page has %d locks, and there are %d more: %v", len(first.Locks), first.MoreLocks, first.Errors)
+	}
+	for _, l := range append(first.Locks, second.Locks...) {
+		w, ok := want[l.Name]
+		if !ok || !l.Held || l.Kind != w.kind || l.Shared != (w.kind == "read_write") || l.Here != (w.of == here) || !strings.HasPrefix(l.Owner, w.of.ID()) ||
+			l.Process.Application != map[bool]string{true: "shop", false: "billing"}[l.Here] || l.Lease <= 0 {
+			t.Errorf("%+v, want %+v", l, w)
+		}
+		delete(want, l.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("not shown: %v", want)
+	}
+	page := get(t, base+"?fleet=1&q=many")
+	for _, text := range []string{`href="?fleet=1&amp;page=1&amp;q=many"`, ">many 000<", "20 more"} {
+		if !strings.Contains(page, text) {
+			t.Errorf("the page has no %s: %s", text, page)
+		}
+	}
+	if again := server.Calls(t)["scan"]; looks == 0 || again != looks {
+		t.Errorf("%d SCANs for one viewer, %d for three", looks, again)
+	}
+	if response, err := http.Get(web(t, console.Handler(here.System)) + "?fleet=1"); err != nil || response.Body.Close() != nil || response.StatusCode != http.StatusNotFound {
+		t.Errorf("without WithFleet: %v, %v", response, err)
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+}

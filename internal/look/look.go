@@ -1,0 +1,197 @@
+// Package look reads in Redis who has which lock, whoever has written it: for operators, who have no System
+// that knows. It changes nothing.
+package look
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// Lock is a lock as Redis has it, whoever has written it.
+type Lock struct {
+	Name string `json:"name"`
+	// Kind is plain, fenced, fair or read/write. What is held as a plain lock is called fenced if
+	// it has a counter of tokens, and fair if it has a queue.
+	Kind   string  `json:"kind"`
+	Held   bool    `json:"held"`
+	Owners []Owner `json:"owners,omitempty"`
+	// TTL is in ms; -1 for a key that never expires.
+	TTL int64 `json:"ttl,omitempty"`
+	// Waiters is how many clients listen for the release; of a fair lock, the length of its queue.
+	Waiters int64 `json:"waiters"`
+	// Token is the last that was drawn.
+	Token int64 `json:"token,omitempty"`
+	// Queue are those who wait in the order of their turns: owners in the queue of a fair lock,
+	// clients in the line of another. Redisson's clients stand in no line.
+	Queue []Waiter `json:"queue,omitempty"`
+}
+
+// Waiter is one who waits. Since is when it came, by the clock of Redis; nil if that is not
+// known.
+type Waiter struct {
+	Field   string     `json:"field"`
+	Since   *time.Time `json:"since,omitempty"`
+	Process Process    `json:"process"`
+}
+
+// Owner is one owner of a lock.
+type Owner struct {
+	Field string `json:"field"`
+	// Mode is read or write, of a read/write lock.
+	Mode    string  `json:"mode,omitempty"`
+	Count   int64   `json:"count"`
+	Process Process `json:"process"`
+}
+
+const (
+	// PageSize is how many keys one SCAN looks at, and how many of them are looked into at once.
+	PageSize = 500
+	// mostOwners bounds the owners of a lock that are shown, and the waiters.
+	mostOwners = 32
+)
+
+// Kinds that are told by what is in Redis.
+const (
+	KindReadWrite = "read/write"
+	KindPlain     = "plain"
+	KindFair      = "fair"
+)
+
+// Looker reads locks by the commands of a client. The names of locks are without the prefix.
+type Looker struct {
+	Client rueidis.Client
+	Prefix string
+}
+
+// Command is a command whose second word is a key.
+func (l Looker) Command(words ...string) rueidis.Completed {
+	b := l.Client.B().Arbitrary(words[0])
+	if len(words) > 1 {
+		b = b.Keys(words[1]).Args(words[2:]...)
+	}
+	return b.Build()
+}
+
+// all runs commands in one pipeline.
+func (l Looker) all(ctx context.Context, commands []rueidis.Completed) []rueidis.RedisResult {
+	if len(commands) == 0 {
+		return nil
+	}
+	return l.Client.DoMulti(ctx, commands...)
+}
+
+// Look reads the locks with these keys. A key that is no lock is left out, unless it is named:
+// then it is free if there is no such key, and may have owners of any form.
+func (l Looker) Look(ctx context.Context, keys []string, named bool) (views []Lock, err error) {
+	var commands []rueidis.Completed
+	for _, key := range keys {
+		commands = append(commands, l.Command("HLEN", key),
+			l.Command("HRANDFIELD", key, strconv.Itoa(mostOwners+1), "WITHVALUES"), l.Command("PTTL", key))
+	}
+	results := l.all(ctx, commands)
+	for i, key := range keys {
+		v := Lock{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindPlain}
+		n, err := results[3*i].AsInt64()
+		if err != nil {
+			if _, refused := rueidis.IsRedisErr(err); refused && !named {
+				continue // it is another type by now, or not ours to look at
+			}
+			return nil, fmt.Errorf("%q: %w", key, redisio.Sort(err))
+		}
+		fields, err := pairs(results[3*i+1])
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", key, redisio.Sort(err))
+		}
+		if isLock := v.read(fields, n); !isLock && (!named || n > 0) {
+			if named {
+				return nil, fmt.Errorf("the key %q is a hash, but no lock", key)
+			}
+			continue
+		}
+		if v.TTL, err = results[3*i+2].AsInt64(); err != nil {
+			return nil, redisio.Sort(err)
+		}
+		if v.TTL == -2 { // expired since
+			v.Held, v.Owners, v.TTL = false, nil, 0
+		}
+		if named || v.Held {
+			views = append(views, v)
+		}
+	}
+	return views, l.lookBeside(ctx, views)
+}
+
+// pairs reads fields and values, in RESP2 or RESP3.
+func pairs(result rueidis.RedisResult) (fields [][2]string, err error) {
+	elements, err := result.ToArray()
+	if err != nil {
+		return nil, err
+	}
+	var flat []rueidis.RedisMessage
+	for _, e := range elements {
+		if pair, err := e.ToArray(); err == nil {
+			flat = append(flat, pair...)
+		} else {
+			flat = append(flat, e)
+		}
+	}
+	for i := 0; i+1 < len(flat); i += 2 {
+		field, _ := flat[i].ToString()
+		value, _ := flat[i+1].ToString()
+		fields = append(fields, [2]string{field, value})
+	}
+	return fields, nil
+}
+
+// The forms of a client and of an owner.
+const clientForm = `^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`
+
+var (
+	clientID   = regexp.MustCompile(clientForm + `$`)
+	ownerField = regexp.MustCompile(clientForm + `:\d+(:write)?$`)
+)
+
+// read takes the fields of a hash for owners, and reports whether they are.
+func (v *Lock) read(fields [][2]string, n int64) bool {
+	mode := ""
+	for _, f := range fields {
+		if f[0] == "mode" && (f[1] == "read" || f[1] == "write") {
+			mode, v.Kind = f[1], KindReadWrite
+		}
+	}
+	if n == 0 || n > 1 && mode == "" && n <= mostOwners {
+		return false
+	}
+	for _, f := range fields {
+		if mode != "" && f[0] == "mode" {
+			continue
+		}
+		count, err := strconv.ParseInt(f[1], 10, 64)
+		if err != nil || !ownerField.MatchString(f[0]) {
+			return false
+		}
+		field, writes := strings.CutSuffix(f[0], ":write")
+		owner := Owner{Field: field, Count: count}
+		if v.Kind == KindReadWrite {
+			if owner.Mode = "read"; writes {
+				owner.Mode = "write"
+			}
+		}
+		v.Owners = append(v.Owners, owner)
+	}
+	slices.SortFunc(v.Owners, func(a, b Owner) int {
+		return cmp.Or(strings.Compare(b.Mode, a.Mode), strings.Compare(a.Field, b.Field))
+	})
+	v.Held = len(v.Owners) > 0
+	return v.Held
+}
