@@ -89,8 +89,8 @@ type Config struct {
 	// costs a few microseconds and 256 bytes a hold.
 	HoldStacks bool
 	// Meter receives the metrics, which docs/operate.md lists. Default: nothing is measured. Its
-	// instruments are used on a goroutine of their own and may block or panic; what is counted
-	// meanwhile is added later, except for values of histograms beyond 4096.
+	// instruments are made by New, and used on a goroutine of their own, where they may block or
+	// panic; what is counted meanwhile is added later, except for values of histograms beyond 4096.
 	Meter metric.Meter
 	// Tracer makes spans of acquires, holds and releases, with those of the callers as parents;
 	// docs/operate.md lists them. Default: no spans. It runs on a goroutine of its own and may

@@ -25,6 +25,7 @@ type metrics struct {
 
 	mu      sync.Mutex // guards what follows
 	pending map[sample]*tally
+	asked   bool // flush is about to come
 	// values is how many of a histogram's wait in pending.
 	values int
 }
@@ -160,7 +161,7 @@ func (m *metrics) add(s sample, n int64) {
 func (m *metrics) time(s sample, d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.values == mostValues {
+	if m.values >= mostValues {
 		m.of(sample{instrument: missed}).n++
 		return
 	}
@@ -172,7 +173,8 @@ func (m *metrics) time(s sample, d time.Duration) {
 }
 
 func (m *metrics) of(s sample) *tally {
-	if len(m.pending) == 0 {
+	if !m.asked {
+		m.asked = true
 		m.host.measure(m.flush)
 	}
 	t := m.pending[s]
@@ -187,12 +189,28 @@ func (m *metrics) of(s sample) *tally {
 func (m *metrics) flush() {
 	m.mu.Lock()
 	pending := m.pending
-	m.pending, m.values = map[sample]*tally{}, 0
+	m.pending, m.values, m.asked = map[sample]*tally{}, 0, false
 	m.mu.Unlock()
+	defer m.putBack(pending)
 	for s, t := range pending {
 		if tell := m.told[s.instrument]; tell != nil { // also of 0: what went up and down again is known then
 			tell(context.Background(), t, m.attributes(s))
 		}
+		delete(pending, s)
+	}
+}
+
+// putBack keeps what a panic of the meter has left, for the next time.
+func (m *metrics) putBack(left map[sample]*tally) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for s, t := range left {
+		if now := m.pending[s]; now != nil {
+			t.n += now.n
+			t.values = append(t.values, now.values...)
+		}
+		m.pending[s] = t
+		m.values += len(t.values)
 	}
 }
 

@@ -110,3 +110,31 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 		}
 	}
 }
+
+// What a meter that panics has not taken it is told the next time.
+func TestAMeterThatPanicsMissesNothing(t *testing.T) {
+	panics := true
+	counted := map[string]int64{}
+	h, _ := testHost(nil)
+	m := newMetrics(countingMeter{add: func(name string, n int64, _ attribute.Set) {
+		if panics {
+			panics = false
+			panic("from the meter")
+		}
+		counted[name] += n
+	}}, h)
+	by := &messageRequest{op: OpAcquire, lock: &messages.Lock{}}
+	for range 3 {
+		m.answered(by, lock.Answer{Kind: lock.Granted}, 0, time.Second)
+		m.lost(by, lock.QueueFull)
+		await(t, "the meter has been told", h.meter.idle())
+	}
+	for what, n := range counted {
+		if n != 3 {
+			t.Errorf("%s: %d, want 3", what, n)
+		}
+	}
+	if len(counted) != 3 {
+		t.Errorf("counted %v", counted)
+	}
+}

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -64,7 +65,7 @@ func (s *lockState) traceAnswer(by replier, a lock.Answer, since lock.Instant) {
 	case lock.Granted:
 		result = event{name: "granted", attribute: attribute.String(wayAttribute, wayOf(a))}
 	case lock.NotGranted, lock.NotFreed:
-		result, failure = event{name: "refused", attribute: attribute.String(reasonAttribute, reasonWord(a.Reason))}, a.Detail
+		result, failure = event{name: "refused", attribute: attribute.String(reasonAttribute, reasonWord(a.Reason))}, cmp.Or(a.Detail, reasonWord(a.Reason))
 	case lock.Freed:
 		result = event{name: "released"}
 	default:
