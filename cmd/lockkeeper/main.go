@@ -57,6 +57,7 @@ func subcommands() []subcommand {
 		{"watch", "print who has which lock, whenever that changes", watchHelp, new(watchOptions).flags, watch},
 		{"release", "free a lock whose process is dead", releaseHelp, new(releaseOptions).flags, release},
 		{"doctor", "check whether this Redis suits locks, and say what to change", doctorHelp, new(doctor).flags, examine},
+		{"bench", "measure locks against this Redis", benchHelp, new(benchOptions).flags, bench},
 		{"completion", "print the completion of the command line for a shell", completionHelp, noFlags, complete},
 		{"version", "print the version", versionHelp, noFlags, printVersion},
 	}

@@ -264,3 +264,29 @@ func TestWatch(t *testing.T) {
 	p.signal("INT")
 	p.expectExit(0)
 }
+
+// bench measures everything, and leaves nothing in Redis.
+func TestBench(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	all := read[measurement](t, server, 0, "bench", "--json", "-for", "100ms")
+	if len(all) != 5 {
+		t.Fatalf("it measured %+v", all)
+	}
+	for i, m := range all {
+		if m.N == 0 || i < 4 && (m.P50 <= 0 || m.P99 < m.P50) || (i == 4) != (m.PerSecond > 0) {
+			t.Errorf("it measured %+v", m)
+		}
+	}
+	if keys := server.Keys(t, "*"); len(keys) > 0 {
+		t.Errorf("left in Redis: %q", keys)
+	}
+	if calls := server.Calls(t); calls["ping"] == 0 || calls["evalsha"] == 0 {
+		t.Errorf("the server was asked %v", calls)
+	}
+	table, _ := says(t, server, 0, "bench", "-for", "100ms")
+	if !regexp.MustCompile(`(?m)^hand-over between Systems +\d+ +\d+\.\d+ +\d+\.\d+`).MatchString(table) {
+		t.Errorf("it printed %s", table)
+	}
+	says(t, server, exitUsage, "bench", "-for", "0")
+}
