@@ -20,6 +20,7 @@
 package console
 
 import (
+	"context"
 	"embed"
 	"net/http"
 	"time"
@@ -54,8 +55,16 @@ func WithInterval(d time.Duration) Option {
 	return func(c *console) { c.watch.interval = max(d, 100*time.Millisecond) }
 }
 
+// WithContext ends the streams of events when ctx ends, so that http.Server.Shutdown need not wait
+// for viewers:
+//
+//	ctx, stop := context.WithCancel(ctx)
+//	server.RegisterOnShutdown(stop)
+func WithContext(ctx context.Context) Option { return func(c *console) { c.until = ctx } }
+
 type console struct {
 	sys        *lockkeeper.System
+	until      context.Context
 	journal    *Journal
 	mayRelease bool
 	watch      watch
@@ -70,10 +79,10 @@ var assets embed.FS
 
 // Handler returns the console of a System. It expects paths without the prefix under which it is
 // mounted (http.StripPrefix), and a slash at the end of that prefix in the browser. It runs
-// nothing while no request is served. Streams of events end with the System, and
+// nothing while no request is served. Streams of events end with the System or WithContext, and
 // after a minute at the latest; browsers open them again.
 func Handler(sys *lockkeeper.System, options ...Option) http.Handler {
-	c := &console{sys: sys}
+	c := &console{sys: sys, until: context.Background()}
 	c.watch.interval, c.watch.sooner = 2*time.Second, make(chan struct{}, 1)
 	for _, option := range options {
 		option(c)

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -182,8 +183,11 @@ func (c *console) events(w http.ResponseWriter, r *http.Request) {
 	defer func() { _ = out.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // for a proxy that would hold it back
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(c.until, cancel)()
 	for until := time.Now().Add(streamTime); time.Now().Before(until); {
-		s := viewer.next(r.Context())
+		s := viewer.next(ctx)
 		if s == nil {
 			return
 		}

@@ -54,6 +54,36 @@ func TestViewersShareALook(t *testing.T) {
 	})
 }
 
+// A server that shuts down does not wait for viewers.
+func TestStreamsEndWithTheServer(t *testing.T) {
+	t.Parallel()
+	s, _ := locktest.Alone(t, patient(""))
+	ctx, stop := context.WithCancel(t.Context())
+	server := httptest.NewServer(console.Handler(s.System, console.WithContext(ctx), console.WithInterval(time.Hour)))
+	server.Config.RegisterOnShutdown(stop)
+	stream(t, server.URL+"/events").next(t)
+	locktest.InTime(t, "Shutdown", func() {
+		if err := server.Config.Shutdown(locktest.Within(t)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Names that are made up cost no more than a few looks a second.
+func TestManyNamesShareLooks(t *testing.T) {
+	t.Parallel()
+	s, _ := locktest.Alone(t, patient(""))
+	base := web(t, console.Handler(s.System, console.WithInterval(time.Hour)))
+	get(t, base)
+	began := time.Now()
+	for i := range 6 {
+		read(t, fmt.Sprint(base, "data.json?name=", i))
+	}
+	if passed := time.Since(began); passed < time.Second {
+		t.Errorf("6 looks, one after the other, took %v", passed)
+	}
+}
+
 // pipes is a listener whose connections hold no byte that the other side has not read.
 type pipes chan net.Conn
 

@@ -36,8 +36,13 @@ type viewer struct {
 	seen *snapshot
 }
 
-// lookTimeout bounds a look. Whoever wants to see waits for no longer.
-const lookTimeout = 5 * time.Second
+const (
+	// lookTimeout bounds a look. Whoever wants to see waits for no longer.
+	lookTimeout = 5 * time.Second
+	// soonest is how soon after a look the next one is made for somebody who wants more than that
+	// has: names that are made up must not keep Redis busy.
+	soonest = 200 * time.Millisecond
+)
 
 // join adds a viewer; nil if there are too many. Who joins must leave.
 func (w *watch) join(wants named) *viewer {
@@ -105,8 +110,12 @@ func (w *watch) run() {
 		}
 		ctx := w.ctx
 		wait := time.Duration(0)
-		if w.last != nil && w.last.fresh(w.interval) && !w.wanted() {
-			wait = w.interval - time.Since(w.last.At)
+		if w.last != nil && w.last.fresh(w.interval) {
+			wait = w.interval
+			if w.wanted() {
+				wait = min(wait, soonest)
+			}
+			wait -= time.Since(w.last.At)
 		}
 		w.mu.Unlock()
 		timer := time.NewTimer(wait)
