@@ -135,3 +135,28 @@ func TestGlossaryHasTheWordsOfTheCode(t *testing.T) {
 		}
 	}
 }
+
+// TestRunbookIsComplete holds that docs/operate.md has each alert, and each warning and error that is logged.
+func TestRunbookIsComplete(t *testing.T) {
+	runbook := read(t, "operate.md")["docs/operate.md"]
+	alerts := regexp.MustCompile(`alert: (\w+)`).FindAllStringSubmatch(read(t, "alerts.yml")["docs/monitoring/alerts.yml"], -1)
+	lines := 0
+	logged := regexp.MustCompile(`(?:\.warn\(|\.error\(|LevelWarn, |logger\.Warn\()"([^":\n]+)`)
+	for name, source := range read(t, ".go") {
+		if strings.HasPrefix(name, "actors/") && !strings.HasSuffix(name, "_test.go") {
+			for _, m := range logged.FindAllStringSubmatch(source, -1) {
+				if lines++; !strings.Contains(runbook, m[1]) && !strings.Contains(m[1], "panic") && !strings.HasPrefix(m[1], "Redis refuses") {
+					t.Errorf("%s logs %q, which docs/operate.md does not have", name, m[1])
+				}
+			}
+		}
+	}
+	if len(alerts) < 5 || lines < 15 {
+		t.Errorf("there are %d alerts and %d log lines", len(alerts), lines)
+	}
+	for _, m := range alerts {
+		if !strings.Contains(runbook, "`"+m[1]+"`") {
+			t.Errorf("docs/operate.md does not have the alert %s", m[1])
+		}
+	}
+}
