@@ -39,6 +39,9 @@ func ShardTurnChannel(client, waiters string) string {
 	return TurnChannel(client) + strings.TrimPrefix(waiters, "lockkeeper_waiters")
 }
 
+// unheard returns a turn channel that no client has, in the slot of another channel.
+func unheard(channel string) string { return TurnChannel("{" + hashTag(channel) + "}") }
+
 // PermitsChannel returns the pub/sub channel of the permits of a semaphore, also of those that expire.
 func PermitsChannel(name string) string { return prefix("redisson_sc", name) }
 
@@ -89,14 +92,20 @@ func prefix(p, name string) string {
 	return p + ":{" + name + "}"
 }
 
+// hashTag returns the part of a key that decides on its slot.
+func hashTag(key string) string {
+	if open := strings.IndexByte(key, '{'); open >= 0 {
+		if end := strings.IndexByte(key[open+1:], '}'); end > 0 {
+			return key[open+1 : open+1+end]
+		}
+	}
+	return key
+}
+
 // Slot returns the cluster slot of a key: the CRC16 of its hash tag, or of the key if it has
 // none.
 func Slot(key string) uint16 {
-	if open := strings.IndexByte(key, '{'); open >= 0 {
-		if end := strings.IndexByte(key[open+1:], '}'); end > 0 {
-			key = key[open+1 : open+1+end]
-		}
-	}
+	key = hashTag(key)
 	var crc uint16
 	for i := range len(key) {
 		crc ^= uint16(key[i]) << 8

@@ -3,26 +3,70 @@ package redisio
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/redis/rueidis"
 )
 
+// askNext is how long one server may take to say whether it has sharded pub/sub, until another is
+// asked, too.
+const askNext = 100 * time.Millisecond
+
 // HasShards reports whether a client's server has sharded pub/sub: whether it is a cluster of Redis 7
 // or later, or of Valkey. It asks as Redisson does, since both must do the same: the first server that
-// answers does so for all. The error is an *Error.
+// answers does so for all. It fails if none does before ctx ends; a server that is silent is waited for
+// until then, in the background. The error is an *Error.
 func HasShards(ctx context.Context, client rueidis.Client) (bool, error) {
 	if client.Mode() != rueidis.ClientModeCluster {
 		return false, nil
 	}
+	type answer struct {
+		has bool
+		err *Error
+	}
+	nodes, waiting := client.Nodes(), 0
+	answers := make(chan answer, len(nodes))
 	last := &Error{Transient: true, err: errors.New("no server of the cluster is known")}
-	for _, node := range client.Nodes() {
-		err := node.Do(ctx, node.B().Arbitrary("PUBSUB", "SHARDNUMSUB", "0").Build()).Error()
-		if err == nil {
-			return true, nil
+	for len(nodes) > 0 || waiting > 0 {
+		var later <-chan time.Time
+		for address, node := range nodes {
+			delete(nodes, address)
+			waiting, later = waiting+1, time.After(askNext)
+			go func() {
+				has, err := hasShards(ctx, node)
+				answers <- answer{has, err}
+			}()
+			break
 		}
-		if last = Sort(err); !last.Transient && last.Hint == "" {
-			return false, nil // it does not know the subcommand
+		select {
+		case a := <-answers:
+			if a.err == nil {
+				return a.has, nil
+			}
+			waiting, last = waiting-1, a.err
+		case <-later:
 		}
 	}
 	return false, last
+}
+
+// hasShards asks one server.
+func hasShards(ctx context.Context, node rueidis.Client) (bool, *Error) {
+	err := Sort(node.Do(ctx, node.B().Arbitrary("PUBSUB", "SHARDNUMSUB", "0").Build()).Error())
+	switch {
+	case err == nil:
+		return true, nil
+	case err.Transient:
+		return false, err
+	case err.Hint == "": // it does not know the subcommand
+		return false, nil
+	}
+	// Redis 6.2 looks at the user's rights first, which need not be those for later ones.
+	major, _, _ := strings.Cut(hello(ctx, node, "version"), ".")
+	if n, unknown := strconv.Atoi(major); unknown == nil && n < 7 {
+		return false, nil
+	}
+	return false, err
 }

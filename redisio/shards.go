@@ -147,11 +147,11 @@ func (at *shard) connect() (connection rueidis.DedicatedClient, giveBack func(),
 		return connection, giveBack, true
 	}
 	// The client comes to know a server when a command is redirected there, or fails elsewhere. This
-	// one tells nobody anything: the first of a lock's channels is for this process alone.
+	// one tells nobody anything, and needs no further right.
 	if channels := at.channels(); len(channels) > 0 {
 		ctx, cancel := context.WithTimeout(at.ctx, locateTimeout)
 		defer cancel()
-		client.Do(ctx, client.B().Spublish().Channel(channels[0]).Message("").Build())
+		client.Do(ctx, client.B().Spublish().Channel(unheard(channels[0])).Message("").Build())
 	}
 	return nil, nil, false
 }

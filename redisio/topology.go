@@ -27,7 +27,7 @@ func asMeant(ctx context.Context, client rueidis.Client, options rueidis.ClientO
 	case client.Mode() == rueidis.ClientModeCluster:
 		err = mayFollow(ctx, client)
 	case options.Sentinel.MasterSet == "" && client.Mode() == rueidis.ClientModeStandalone:
-		switch serverMode(ctx, client) {
+		switch hello(ctx, client, "mode") {
 		case "sentinel":
 			err = errNoMaster
 		case "cluster":
@@ -41,15 +41,15 @@ func asMeant(ctx context.Context, client rueidis.Client, options rueidis.ClientO
 	return client, nil
 }
 
-// serverMode is what a server says that it is; "" if it does not say.
-func serverMode(ctx context.Context, client rueidis.Client) string {
-	hello, err := client.Do(ctx, client.B().Arbitrary("HELLO").Build()).AsMap()
+// hello is what a server says of itself, such as its mode, to whomever asks; "" if it does not say.
+func hello(ctx context.Context, client rueidis.Client, what string) string {
+	all, err := client.Do(ctx, client.B().Arbitrary("HELLO").Build()).AsMap()
 	if err != nil {
 		return ""
 	}
-	mode := hello["mode"]
-	name, _ := mode.ToString()
-	return name
+	said := all[what]
+	text, _ := said.ToString()
+	return text
 }
 
 // alone returns why a client is for a single server, though that is one of a cluster. rueidis

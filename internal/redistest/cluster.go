@@ -33,11 +33,7 @@ func Cluster(t testing.TB, servers int) []*Server {
 // until it has what that has, and all know of it.
 func ClusterReplica(t testing.TB, masters []*Server) *Server {
 	t.Helper()
-	replica := Start(t, "--cluster-enabled", "yes")
-	replica.meet(t, masters[0])
-	for _, s := range append(masters[:len(masters):len(masters)], replica) {
-		s.awaitCluster(t, len(masters)+1)
-	}
+	replica := Join(t, masters)
 	replica.ok(t, "CLUSTER", "REPLICATE", masters[0].id(t))
 	replica.awaitSync(t)
 	line := replica.id(t) + ` \S+ (myself,)?slave `
@@ -48,6 +44,17 @@ func ClusterReplica(t testing.TB, masters []*Server) *Server {
 		})
 	}
 	return replica
+}
+
+// Join adds a server without slots to a cluster, and waits until all know of it.
+func Join(t testing.TB, members []*Server) *Server {
+	t.Helper()
+	added := Start(t, "--cluster-enabled", "yes")
+	added.meet(t, members[0])
+	for _, s := range append(members[:len(members):len(members)], added) {
+		s.awaitCluster(t, len(members)+1)
+	}
+	return added
 }
 
 // id is the server's name in its cluster.

@@ -10,8 +10,11 @@ import (
 )
 
 // Impostor stands in for a server. It lets clients in, subscribes them, and replies to every
-// script what the test says.
+// script, and to PUBSUB, what the test says.
 type Impostor struct {
+	// Version is what it says that it is; a test may change it before the first client.
+	Version string
+
 	listener net.Listener
 
 	mu    sync.Mutex
@@ -26,7 +29,7 @@ func NewImpostor(t testing.TB) *Impostor {
 	if err != nil {
 		t.Fatalf("redistest: impostor: %v", err)
 	}
-	i := &Impostor{listener: l}
+	i := &Impostor{listener: l, Version: "7.2.0"}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
@@ -43,7 +46,7 @@ func NewImpostor(t testing.TB) *Impostor {
 // URL is the impostor's address as redis://host:port.
 func (i *Impostor) URL() string { return "redis://" + i.listener.Addr().String() }
 
-// Answer is what scripts are replied from now on. If cut is not 0, no more than so many bytes
+// Answer is what they are replied from now on. If cut is not 0, no more than so many bytes
 // of it are sent, and the connection ends.
 func (i *Impostor) Answer(reply string, cut int) {
 	i.mu.Lock()
@@ -62,7 +65,7 @@ func (i *Impostor) serve(conn net.Conn) {
 		reply := "+OK\r\n"
 		switch strings.ToUpper(words[0]) {
 		case "HELLO":
-			reply = "%2\r\n+version\r\n+7.2.0\r\n+proto\r\n:3\r\n"
+			reply = "%2\r\n+version\r\n+" + i.Version + "\r\n+proto\r\n:3\r\n"
 		case "PING":
 			reply = "+PONG\r\n"
 		case "CLUSTER":
@@ -72,7 +75,7 @@ func (i *Impostor) serve(conn net.Conn) {
 			for n, channel := range words[1:] {
 				reply += fmt.Sprintf(">3\r\n+subscribe\r\n$%d\r\n%s\r\n:%d\r\n", len(channel), channel, n+1)
 			}
-		case "EVAL", "EVALSHA":
+		case "EVAL", "EVALSHA", "PUBSUB":
 			i.mu.Lock()
 			reply = i.reply
 			if end = 0 < i.cut && i.cut < len(reply); end {

@@ -1,0 +1,69 @@
+package redisio
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// A server that hangs does not keep the others from answering.
+func TestHasShardsOfAClusterWithASilentServer(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Cluster(t, 3)
+	servers[2].Pause(t)
+	defer servers[2].Resume(t)
+	for range 8 { // which comes first is left to chance
+		const never = 2 * redistest.Limit
+		client := customized(t, servers[0].Addr(), rueidis.ClientOption{ConnWriteTimeout: never, Dialer: net.Dialer{Timeout: never, KeepAlive: never}})
+		ctx, cancel := context.WithDeadline(t.Context(), soon())
+		has, err := HasShards(ctx, client)
+		if cancel(); !has || err != nil {
+			t.Fatalf("has shards: %v, %v", has, err)
+		}
+	}
+}
+
+// Redis 6.2 refuses the question to a user who has the rights for Redis 6.2.
+func TestHasShardsWithoutTheRight(t *testing.T) {
+	t.Parallel()
+	for version, older := range map[string]bool{"6.2.14": true, "7.0.15": false, "10.0.0": false, "?": false} {
+		impostor := redistest.NewImpostor(t)
+		impostor.Version = version
+		impostor.Answer("-NOPERM this user has no permissions to run the 'pubsub' command or its subcommand\r\n", 0)
+		has, err := hasShards(t.Context(), connect(t, impostor.URL()))
+		if has || (err == nil) != older {
+			t.Errorf("%s: has shards: %v, %v", version, has, err)
+		}
+	}
+}
+
+// A server that the client does not know yet is found without telling those who listen anything.
+func TestShardsTellNobodyAnything(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Cluster(t, 2)
+	client, e := connect(t, servers[0].URL()), &ears{told: map[string]int{}}
+	subs := open(t, client).NewShards(e)
+	t.Cleanup(subs.Close)
+	channel := PermitsChannel(redistest.Name(t))
+	added := redistest.Join(t, servers)
+	slot := int(Slot(channel))
+	servers[slot*len(servers)/16384].MoveSlot(t, slot, added)
+	listener, heard := added.Client(t), make(chan string, 10)
+	listening := make(chan struct{})
+	ctx := rueidis.WithOnSubscriptionHook(t.Context(), func(rueidis.PubSubSubscription) { close(listening) })
+	go func() {
+		_ = listener.Receive(ctx, listener.B().Ssubscribe().Channel(channel).Build(), func(m rueidis.PubSubMessage) { heard <- m.Message })
+	}()
+	<-listening
+	subs.Add(channel)
+	e.await(t, "subscribed "+channel, 1)
+	do(t, added, "SPUBLISH", channel, "7")
+	if got := <-heard; got != "7" {
+		t.Errorf("others heard %s", strconv.Quote(got))
+	}
+}
