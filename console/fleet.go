@@ -31,6 +31,8 @@ func (c *console) lookAtFleet(ctx context.Context, _ []named) *snapshot {
 	s := &snapshot{Client: c.sys.ID()}
 	all, err := c.looker.List(ctx, "*", mostOfFleet)
 	s.failed(err)
+	_, err = c.sys.Locks(ctx) // asks no Redis
+	s.failed(err)             // the stream ends with the System
 	for _, v := range all {
 		s.Locks = append(s.Locks, s.lockOf(v))
 	}

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -78,6 +79,18 @@ func TestFleet(t *testing.T) {
 	}
 	if response, err := http.Get(web(t, console.Handler(here.System)) + "?fleet=1"); err != nil || response.Body.Close() != nil || response.StatusCode != http.StatusNotFound {
 		t.Errorf("without WithFleet: %v, %v", response, err)
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+
+	fleet := console.WithFleet(server.Client(t), "app:")
+	if err := here.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	request, _ := http.NewRequestWithContext(ctx, http.MethodGet, web(t, console.Handler(here.System, fleet))+"events?fleet=1", nil)
+	if response, err := http.DefaultTransport.RoundTrip(request); err != nil {
+		t.Error(err)
+	} else if body, err := io.ReadAll(response.Body); err != nil || response.Body.Close() != nil || !strings.Contains(string(body), "many 000") || !strings.Contains(string(body), "closed") {
+		t.Errorf("the stream did not end with the System: %v, %s", err, body)
 	}
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 }

@@ -2,8 +2,8 @@ package console
 
 import (
 	"bytes"
-	"context"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"html/template"
