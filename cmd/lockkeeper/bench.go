@@ -216,5 +216,5 @@ func (o *benchOptions) contend(ctx context.Context, lock *lockkeeper.Lock) (gran
 		})
 	}
 	all.Wait()
-	return int(granted.Load()), time.Since(began), errors.Join(errs...)
+	return int(granted.Load()), time.Since(began), cmp.Or(errs...)
 }
