@@ -16,6 +16,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/look"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -108,6 +109,18 @@ func bench(args []string, env environment) int {
 // measure takes all measurements, one after another.
 func (o *benchOptions) measure(ctx context.Context, client rueidis.Client) (all []measurement, err error) {
 	var systems [2]*lockkeeper.System
+	var name string
+	defer func() { // after Close: a place in a line outlives the wait by a moment
+		if name == "" {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+		defer cancel()
+		l := look.Looker{Client: client, Prefix: o.prefix}
+		for _, lock := range []string{name, name + ":64"} {
+			err = cmp.Or(err, client.Do(ctx, l.Command("DEL", redisio.Line(o.prefix+lock))).Error())
+		}
+	}()
 	for i := range systems {
 		if systems[i], err = lockkeeper.Open(ctx, o.redis, lockkeeper.WithConfig(lockkeeper.Config{
 			KeyPrefix: o.prefix, Application: "lockkeeper bench", Anonymous: i > 0,
@@ -120,7 +133,7 @@ func (o *benchOptions) measure(ctx context.Context, client rueidis.Client) (all 
 			err = cmp.Or(err, systems[i].Close(ctx))
 		}()
 	}
-	name := "lockkeeper_bench:" + systems[0].ID()
+	name = "lockkeeper_bench:" + systems[0].ID()
 	here, there := systems[0].Lock(name), systems[1].Lock(name)
 
 	var trips, acquires, releases, passes []time.Duration
