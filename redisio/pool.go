@@ -234,7 +234,7 @@ func (p *pool) run(batch []Call) {
 			result, why = p.sendOne(ctx, c, (*Call).withSource)
 		}
 		p.watch.called(c, began, result)
-		p.stale.look(c, result)
+		p.look(c, result, cuts)
 		p.deliver(c, result, why, cuts)
 	}
 }
@@ -258,18 +258,26 @@ func (p *pool) runOne(within context.Context, c *Call) {
 	p.deliver(c, result, unconfirmed, cuts)
 }
 
+// look takes note of what the reply to a call that was made after so many cuts says of its server,
+// unless that is a former master.
+func (p *pool) look(c *Call, result rueidis.RedisResult, cuts uint64) {
+	if p.cuts.Load() == cuts {
+		p.stale.look(c, result)
+	}
+}
+
 // ask sends one call, and waits for the reply.
 func (p *pool) ask(within context.Context, c *Call) (result rueidis.RedisResult, unconfirmed *Error) {
 	ctx := newUntil(c.Deadline)
 	ctx.Context = within
 	defer ctx.forget()
-	began := p.watch.began()
+	began, cuts := p.watch.began(), p.cuts.Load()
 	result, unconfirmed = p.sendOne(ctx, c, (*Call).command)
 	if unknownScript(result) {
 		result, unconfirmed = p.sendOne(ctx, c, (*Call).withSource)
 	}
 	p.watch.called(c, began, result)
-	p.stale.look(c, result)
+	p.look(c, result, cuts)
 	return result, unconfirmed
 }
 

@@ -1,12 +1,14 @@
 package redisio
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -110,31 +112,44 @@ func (f *follower) forgets(address string, s *sentinel, err error) bool {
 	return true
 }
 
-// attend asks a Sentinel over one connection, and listens to it, until that breaks.
+// attend asks a Sentinel over one connection, and listens to it, until that breaks. Who may not listen
+// gets no client, rather than one that moves late. If the right is taken away later, asking goes on.
 func (f *follower) attend(address string, s *sentinel) error {
-	ctx, cancel := context.WithCancel(f.ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(f.ctx)
+	defer cancel(nil)
 	client, err := connectWithin(ctx, f.watchers, f.dial, address)
 	if err != nil {
 		return err
 	}
-	done := make(chan struct{})
+	done, answered := make(chan struct{}), make(chan struct{})
+	answer := sync.OnceFunc(func() { close(answered) })
 	defer func() {
-		cancel() // it closes the connection first: rueidis must not unsubscribe, see Subscriptions
+		cancel(nil) // it closes the connection first: rueidis must not unsubscribe, see Subscriptions
 		<-done
 		client.Close()
 	}()
 	go func() {
 		defer close(done)
-		defer cancel()
-		_ = client.Receive(context.Background(), client.B().Subscribe().Channel(changes...).Build(), func(m rueidis.PubSubMessage) {
+		told := rueidis.WithOnSubscriptionHook(context.Background(), func(rueidis.PubSubSubscription) { answer() })
+		err := client.Receive(told, client.B().Subscribe().Channel(changes...).Build(), func(m rueidis.PubSubMessage) {
 			f.heard(m)
 			s.askSoon()
 		})
+		if _, refused := rueidis.IsRedisErr(err); !refused || Sort(err).Transient || !f.hasMaster() {
+			cancel(err)
+		}
+		answer()
 	}()
+	select {
+	case <-answered:
+	case <-time.After(askTimeout):
+		return errTimeout
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	for pause := askEvery; ; {
 		if err := f.ask(ctx, client, s); err != nil {
-			return err
+			return cmp.Or(context.Cause(ctx), err)
 		}
 		switch err := f.settle(); {
 		case err == nil:
@@ -150,7 +165,7 @@ func (f *follower) attend(address string, s *sentinel) error {
 		case <-s.soon:
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
 }
