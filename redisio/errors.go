@@ -67,6 +67,7 @@ var transientWords = []string{
 	"LOADING", "BUSY", severalKeys, "CLUSTERDOWN", "MASTERDOWN", "READONLY", "OOM",
 	"MISCONF", "NOREPLICAS", "UNBLOCKED", "MOVED", "ASK",
 	"max number of clients reached",
+	"WAIT cannot be used with replica instances", // the master has just become one
 }
 
 // permanent lists what Redis says when the same call will fail again, and what

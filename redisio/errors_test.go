@@ -36,9 +36,10 @@ func TestSortRepliesOfRedis(t *testing.T) {
 		sorts(inScript+"@user_script: 17: -"+code+" and so on", passing)
 	}
 	for text, want := range map[string]Error{
-		"ERR max number of clients reached": passing,
-		"WRONGTYPE Operation against a key holding the wrong kind of value script: 71de, on @user_script:13.": hinted("choose another name"),
-		inScript + "WRONGTYPE Operation against a key holding the wrong kind of value":                        hinted("choose another name"),
+		"ERR max number of clients reached":                                                                                         passing,
+		"ERR WAIT cannot be used with replica instances. Please also note":                                                          passing,
+		"WRONGTYPE Operation against a key holding the wrong kind of value script: 71de, on @user_script:13.":                       hinted("choose another name"),
+		inScript + "WRONGTYPE Operation against a key holding the wrong kind of value":                                              hinted("choose another name"),
 		"NOAUTH Authentication required.":                                                                                           hinted("give the client a user name and password"),
 		"WRONGPASS invalid username-password pair or user is disabled.":                                                             hinted("check the user name"),
 		"NOPERM this user has no permissions to run the 'evalsha' command":                                                          hinted("+evalsha"),

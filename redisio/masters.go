@@ -45,16 +45,16 @@ func (m masters) have(address string) bool {
 
 // locate asks servers in turn, of those that the client knows, until one knows the masters; nil if none
 // does.
-func (s *Shards) locate(addresses []string) masters {
-	nodes := s.client.Nodes()
+func locate(ctx context.Context, client rueidis.Client, addresses []string) masters {
+	nodes := client.Nodes()
 	for _, address := range addresses {
 		node, known := nodes[address]
-		if !known || s.ctx.Err() != nil {
+		if !known || ctx.Err() != nil {
 			continue
 		}
 		delete(nodes, address) // it is asked once
-		ctx, cancel := context.WithTimeout(s.ctx, locateTimeout)
-		ranges, _ := node.Do(ctx, node.B().ClusterSlots().Build()).ToArray()
+		within, cancel := context.WithTimeout(ctx, locateTimeout)
+		ranges, _ := node.Do(within, node.B().ClusterSlots().Build()).ToArray()
 		cancel()
 		var found masters
 		for i := range ranges {

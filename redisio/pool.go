@@ -35,6 +35,8 @@ type pool struct {
 	watch   Watch
 	// cuts is how often all connections to a master were closed, since it is one no more.
 	cuts *atomic.Uint64
+	// homes are where calls that wait for replicas go in a cluster.
+	homes homes
 
 	// along is a call that is to go along with the next one.
 	along atomic.Pointer[Call]
@@ -74,7 +76,7 @@ func (p *pool) fit(c *Call) {
 }
 
 func newPool(client rueidis.Client, stale *reconnector, cluster bool) *pool {
-	p := &pool{client: client, stale: stale, cluster: cluster, cuts: new(atomic.Uint64)}
+	p := &pool{client: client, stale: stale, cluster: cluster, cuts: new(atomic.Uint64), homes: homes{client: client}}
 	p.urgent.max, p.normal.max, p.urgentConfirmed.max, p.normalConfirmed.max = urgentWorkers, workers, urgentWorkers, workers
 	for _, l := range p.lanes() {
 		l.more.L, l.batch = &p.mu, maxBatch
@@ -227,26 +229,41 @@ func (p *pool) run(batch []Call) {
 	ctx := newUntil(deadline)
 	defer ctx.forget()
 	began, cuts := p.watch.began(), p.cuts.Load()
-	results, unconfirmed := p.send(ctx, live)
+	results, unconfirmed := p.send(ctx, live, (*Call).command)
+	again, againUnconfirmed := p.sendUnknown(ctx, live, results)
 	for i, result := range results {
 		c, why := &live[i], unconfirmed
 		if unknownScript(result) {
-			result, why = p.sendOne(ctx, c, (*Call).withSource)
+			result, why, again = again[0], againUnconfirmed, again[1:]
 		}
-		p.watch.called(c, began, result)
+		p.watch.called(c, began, result, why)
 		p.look(c, result, cuts)
 		p.deliver(c, result, why, cuts)
 	}
 }
 
+// sendUnknown sends those of the calls once more, in one pipeline, whose script the server did not know.
+func (p *pool) sendUnknown(ctx *until, calls []Call, results []rueidis.RedisResult) (again []rueidis.RedisResult, unconfirmed *Error) {
+	var unknown []Call
+	for i, result := range results {
+		if unknownScript(result) {
+			unknown = append(unknown, calls[i])
+		}
+	}
+	if unknown == nil {
+		return nil, nil
+	}
+	return p.send(ctx, unknown, (*Call).withSource)
+}
+
 // send sends calls in one pipeline.
-func (p *pool) send(ctx *until, calls []Call) (results []rueidis.RedisResult, unconfirmed *Error) {
+func (p *pool) send(ctx *until, calls []Call, as asCommand) (results []rueidis.RedisResult, unconfirmed *Error) {
 	if p.replicas > 0 && slices.ContainsFunc(calls, func(c Call) bool { return p.confirms(&c) }) {
-		return p.sendConfirmed(ctx, calls, (*Call).command)
+		return p.sendConfirmed(ctx, calls, as)
 	}
 	commands := make(rueidis.Commands, len(calls))
 	for i := range calls {
-		commands[i] = calls[i].command(p.client.B())
+		commands[i] = as(&calls[i], p.client.B())
 	}
 	return p.client.DoMulti(ctx, commands...), nil
 }
@@ -276,7 +293,7 @@ func (p *pool) ask(within context.Context, c *Call) (result rueidis.RedisResult,
 	if unknownScript(result) {
 		result, unconfirmed = p.sendOne(ctx, c, (*Call).withSource)
 	}
-	p.watch.called(c, began, result)
+	p.watch.called(c, began, result, unconfirmed)
 	p.look(c, result, cuts)
 	return result, unconfirmed
 }

@@ -29,9 +29,9 @@ type asCommand func(*Call, rueidis.Builder) rueidis.Completed
 // sendConfirmed sends calls in one pipeline, and waits for the replicas. In a cluster it takes one
 // call.
 func (p *pool) sendConfirmed(ctx *until, calls []Call, as asCommand) (results []rueidis.RedisResult, unconfirmed *Error) {
-	left := time.Until(ctx.at)
-	patience := max(min(p.patience, left-left/4).Milliseconds(), 1) // 0 would be without end
 	pipeline := func() rueidis.Commands {
+		left := time.Until(ctx.at)
+		patience := max(min(p.patience, left-left/4).Milliseconds(), 1) // 0 would be without end
 		b := p.client.B()
 		commands := make(rueidis.Commands, 0, len(calls)+2)
 		for i := range calls {
@@ -40,7 +40,7 @@ func (p *pool) sendConfirmed(ctx *until, calls []Call, as asCommand) (results []
 		return append(commands, b.Wait().Numreplicas(p.replicas).Timeout(patience).Build())
 	}
 	if p.cluster {
-		results = p.sendToSlot(ctx, pipeline)
+		results = p.sendToSlot(ctx, calls[0].Keys[0], pipeline)
 	} else {
 		results = p.client.DoMulti(ctx, pipeline()...)
 		if err := results[0].Error(); err != nil && byReplica(err.Error()) {
@@ -56,27 +56,33 @@ func (p *pool) quitConfirmed(ctx *until) {
 	p.client.DoMulti(ctx, b.Quit().Build(), b.Wait().Numreplicas(0).Timeout(1).Build())
 }
 
-// sendToSlot sends a pipeline to the server of its slot, and follows a redirection once. The client
+// sendToSlot sends a pipeline to the master of a key's slot, and follows a redirection once. The client
 // would follow it with the script alone, and reply with the WAIT of the server that has done nothing.
-func (p *pool) sendToSlot(ctx *until, pipeline func() rueidis.Commands) (results []rueidis.RedisResult) {
-	_ = p.client.Dedicated(func(connection rueidis.DedicatedClient) error {
-		results = connection.DoMulti(ctx, pipeline()...)
-		if results[0].NonRedisError() != nil {
-			connection.Close() // a reply may still come
-		}
-		return nil
-	})
+func (p *pool) sendToSlot(ctx *until, key string, pipeline func() rueidis.Commands) (results []rueidis.RedisResult) {
+	node := p.homes.of(ctx, Slot(key))
+	if node == nil {
+		return p.homes.introduce(ctx, key)
+	}
+	results = node.DoMulti(ctx, pipeline()...)
+	if results[0].NonRedisError() != nil {
+		p.homes.forget()
+		return results
+	}
 	redirection, ok := rueidis.IsRedisErr(results[0].Error())
 	if !ok {
 		return results
 	}
 	address, asks := redirection.IsAsk()
 	if !asks {
-		address, _ = redirection.IsMoved()
+		moved := false
+		if address, moved = redirection.IsMoved(); !moved {
+			return results
+		}
+		p.homes.forget()
 	}
-	switch node := p.client.Nodes()[address]; {
+	switch node = p.client.Nodes()[address]; {
 	case node == nil:
-		return results // the client has yet to learn of that server
+		return p.homes.introduce(ctx, key)
 	case asks:
 		return node.DoMulti(ctx, append(rueidis.Commands{p.client.B().Asking().Build()}, pipeline()...)...)[1:]
 	default:

@@ -250,7 +250,7 @@ func (s *Shards) settle() bool {
 	if known && lost == 0 && placed > 0 {
 		return false // which is not confirmed yet
 	}
-	if found := s.locate(asked); found != nil {
+	if found := locate(s.ctx, s.client, asked); found != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.masters = found

@@ -13,8 +13,8 @@ import (
 type Watch struct {
 	// Called reports the reply to a script that was sent, and how long that took.
 	Called func(script string, took time.Duration, err *Error)
-	// Reached reports a call that was sent: err is an error that may pass, or nil. While a cluster
-	// moves a slot is no such error.
+	// Reached reports a call that was sent: err is an error that may pass, or nil. That too few
+	// replicas have confirmed the call is one; that a cluster moves a slot is none.
 	Reached func(err *Error)
 	// Renewed reports what became of one lease: "renewed", "gone" or "taken", unless there is an
 	// error.
@@ -34,7 +34,7 @@ func (w *Watch) began() (at time.Time) {
 	return at
 }
 
-func (w *Watch) called(c *Call, began time.Time, result rueidis.RedisResult) {
+func (w *Watch) called(c *Call, began time.Time, result rueidis.RedisResult, unconfirmed *Error) {
 	var err *Error
 	if failed := result.Error(); !rueidis.IsRedisNil(failed) {
 		err = Sort(failed)
@@ -43,6 +43,9 @@ func (w *Watch) called(c *Call, began time.Time, result rueidis.RedisResult) {
 		w.Called(c.Script.Name, time.Since(began), err)
 	}
 	if w.Reached != nil {
+		if err == nil && c.Confirm {
+			err = unconfirmed
+		}
 		if err != nil && (!err.Transient || err.moving()) {
 			err = nil
 		}
