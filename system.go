@@ -1,5 +1,5 @@
-// Package lockkeeper provides distributed locks on Redis, built as supervised proto.actor
-// actors and wire-compatible with Redisson.
+// Package lockkeeper provides distributed locks, semaphores and latches on Redis, built as
+// supervised proto.actor actors and wire-compatible with Redisson.
 //
 // Actors send the messages of package messages to the guardian. Goroutines use the blocking
 // API of this package:
