@@ -7,8 +7,12 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// acquireBatch bounds how many permits one command takes.
-const acquireBatch = 100
+const (
+	// acquireBatch bounds how many permits one command takes.
+	acquireBatch = 100
+	// repeatTime is how long an Acquire is sent again. Redis remembers commands for twice as long.
+	repeatTime = 30 * time.Minute
+)
 
 // leases are those of an acquire's permits.
 func (p *Permits) leases(o *op) (all []time.Duration) {
@@ -58,21 +62,32 @@ func (p *Permits) acquired(o op, r Result) {
 		p.tryAt(p.now)
 		return
 	}
-	p.wait.refused = true
-	for _, req := range p.leave(func(req *Request) bool { return req.Try }) {
-		p.refuse(req, lock.Held, noneFree)
-	}
+	p.refuseTries(o.requests)
+	tries := len(p.queue) > 0 && p.queue[0].Try // they have come since
+	p.wait.refused = !tries
 	next := p.now + min(p.cfg.Poll, p.cfg.Watchdog/2)
 	if r.Wait >= 0 {
 		next = min(next, p.now+r.Wait+time.Millisecond) // Redis's time is rounded down
 	}
-	if p.wait.again {
+	if p.wait.again || tries {
 		next = p.now
 	}
 	p.tryAt(next)
 	if p.sub == asked {
 		// Not confirmed since the last try: ask again, in case the first got lost.
 		p.effects = append(p.effects, Effect{Kind: lock.Subscribe})
+	}
+}
+
+// refuseTries refuses those who do not wait: those of an acquire that was refused, and those behind
+// somebody who waits.
+func (p *Permits) refuseTries(asked []*Request) {
+	behind := false
+	for _, req := range p.leave(func(req *Request) bool {
+		behind = behind || !req.Try
+		return req.Try && (behind || slices.Contains(asked, req))
+	}) {
+		p.refuse(req, lock.Held, noneFree)
 	}
 }
 
@@ -89,7 +104,7 @@ func (p *Permits) acquireFailed(o *op, r Result) (over bool) {
 		return true
 	}
 	waits := func(req *Request) bool { return slices.Contains(p.queue, req) }
-	if slices.ContainsFunc(o.requests, waits) && p.now < trust(o.sentAt, slices.Min(p.leases(o))) {
+	if slices.ContainsFunc(o.requests, waits) && p.now < min(trust(o.sentAt, slices.Min(p.leases(o))), o.sentAt+repeatTime) {
 		return false
 	}
 	// What it may have taken goes back, which also keeps a late copy from taking it.

@@ -8,7 +8,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// Acquire asks for a permit.
+// Acquire asks for a permit. The request joins the queue, unless it does not wait and others do.
 func (p *Permits) Acquire(now Instant, req Request) {
 	p.begin(now)
 	defer p.settle()
@@ -18,7 +18,7 @@ func (p *Permits) Acquire(now Instant, req Request) {
 	switch {
 	case p.closing:
 		p.refuse(&req, lock.Closed, closing)
-	case req.Try && len(p.queue) > 0:
+	case req.Try && len(p.queue) > 0 && p.wait.refused:
 		p.refuse(&req, lock.Held, noneFree)
 	case len(p.queue) >= p.cfg.QueueLimit:
 		p.refuse(&req, lock.QueueFull, fmt.Sprintf("%d requests wait for a permit already, and the limit is %d", len(p.queue), p.cfg.QueueLimit))
