@@ -5,7 +5,8 @@
 -- repeats that one, under its number, until it knows the reply. What its last command was, and the
 -- reply, stands in a key beside, "<number> <reply>", in which the reply is numbers with spaces
 -- between them. A command that was carried out gets that reply again and does nothing. A command
--- that comes after a later one is late: nobody waits for its reply any more, and it fails.
+-- that comes after a later one is late: nobody waits for its reply any more, and it fails, unless it
+-- cannot have its effect twice anyway.
 --
 -- The key lasts for an hour after the client's last command. So a client must not repeat a command
 -- for longer than that.
@@ -13,8 +14,8 @@
 -- Carries out a command, unless it was carried out before. decide() reads, publishes, and returns
 -- the reply, a list of numbers, and change(), which does all the rest that writes; nil if there is
 -- nothing. Whatever is refused before change() has changed nothing, and what change() is refused it
--- must take back itself.
-local function once(record, number, decide)
+-- must take back itself. With late, a late command is carried out, and not remembered.
+local function once(record, number, decide, late)
   local keep = 3600000
   local before = redis.call('GET', record) or '0'
   local last, said = string.match(before, '^(%d+) ?(.*)$')
@@ -25,12 +26,14 @@ local function once(record, number, decide)
       table.insert(reply, tonumber(n))
     end
     return reply
-  elseif tonumber(last) > tonumber(number) then
+  end
+  local is_late = tonumber(last) > tonumber(number)
+  if is_late and not late then
     error('LATE the client has sent another command since', 0)
   end
   local reply, change = decide()
   redis.call('PEXPIRE', record, keep) -- a server out of memory refuses no write after the first
-  redis.call('SET', record, number .. ' ' .. table.concat(reply, ' '), 'PX', keep)
+  redis.call('SET', record, is_late and before or number .. ' ' .. table.concat(reply, ' '), 'PX', keep)
   if change then
     local ok, problem = pcall(change)
     if not ok then

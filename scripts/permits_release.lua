@@ -1,4 +1,6 @@
--- Gives permits back, whoever has taken them.
+-- Gives permits back, whoever has taken them. A late command does so, too: no permit is taken twice
+-- under an id, and one that is back is not given back again. Those of an actor that was given up may
+-- come after commands of the next.
 --
 -- KEYS[1]  the permits that are free, a string
 -- KEYS[2]  the permits that are taken, a sorted set: id, 16 bytes -> when it expires, in epoch ms
@@ -32,4 +34,4 @@ return once(KEYS[3], ARGV[1], function()
     redis.call('INCRBY', KEYS[1], #ids)
     redis.call('ZREM', KEYS[2], unpack(ids))
   end
-end)
+end, true)

@@ -194,9 +194,17 @@ func TestPermits(t *testing.T) {
 					}
 					told = ""
 				}
-				if r.numbered() && r.reply[0] != '-' {
+				if r.script == scripts.PermitsRelease {
+					d.putPermits(t, lock, r.before, start)
+					d.must(t, "SET", redisio.Calls(lock)+":u", "7 0 0")
+				} else if r.reply[0] != '-' {
 					r.reply = "-LATE"
+				}
+				if r.numbered() {
 					r.expect(t, d, "an earlier command", lock, start, r.run(t, d, lock, 6))
+				}
+				if got := d.do(t, "GET", redisio.Calls(lock)+":u"); r.script == scripts.PermitsRelease && got != "7 0 0" {
+					t.Errorf("a late command is remembered: %s", got)
 				}
 			})
 		}

@@ -163,7 +163,7 @@ func (p *process) redis(c Command) (r Result) {
 	switch {
 	case c.Kind != Renew && c.Number == p.last:
 		return p.reply
-	case c.Kind != Renew && c.Number < p.last:
+	case c.Kind != Renew && c.Kind != Release && c.Number < p.last:
 		return Result{Err: errors.New("LATE")}
 	case !w.calm && w.random.IntN(20) == 0:
 		return Result{Err: errors.New("busy"), Transient: true}
@@ -207,7 +207,9 @@ func (p *process) redis(c Command) (r Result) {
 		}
 		return r
 	}
-	p.last, p.reply = c.Number, r
+	if c.Number > p.last {
+		p.last, p.reply = c.Number, r
+	}
 	return r
 }
 

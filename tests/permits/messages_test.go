@@ -128,3 +128,54 @@ func TestPermitsSurviveCrashes(t *testing.T) {
 		}
 	}
 }
+
+// The permits of an actor that was given up come back, though they are many, and though the next actor
+// has sent commands before.
+func TestPermitsOfGivenUp(t *testing.T) {
+	t.Parallel()
+	const held = 100
+	saboteur := &locktest.Saboteur{}
+	r := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{CallTimeout: 300 * time.Millisecond}, saboteur.Middleware)
+	p, probe := r.Permits(r.LockName), r.Probe(t)
+	if err := p.AddPermits(locktest.Within(t), held+2); err != nil {
+		t.Fatal(err)
+	}
+	for range held {
+		acquire(t, p, lockkeeper.WithLease(time.Hour))
+	}
+	r.Proxy.Refuse(true)
+	r.Proxy.Cut()
+	saboteur.Hit(func(m any) bool { _, is := m.(*messages.Cancel); return is }, nil)
+	for range 20 {
+		probe.Send(&messages.Cancel{Lock: named(r.LockName)})
+		<-probe.Mail
+	}
+	saboteur.Hit(nil, nil)
+	next := soon(locktest.Within(t), p)
+	r.Proxy.Refuse(false)
+	if err := locktest.Await(t, "a permit", next); err != nil {
+		t.Error(err)
+	}
+	redistest.Eventually(t, "the permits", func() bool { return count(t, probe, r.LockName) == "102 0 102 0" })
+}
+
+// Those who do not wait get a permit each while there are some, however many ask at once.
+func TestTriesAtOnce(t *testing.T) {
+	t.Parallel()
+	r := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{})
+	p, probe := r.Permits(r.LockName), r.Probe(t)
+	if err := p.AddPermits(locktest.Within(t), 10); err != nil {
+		t.Fatal(err)
+	}
+	r.Proxy.Delay(5 * time.Millisecond)
+	for range 11 {
+		probe.Send(&messages.Acquire{Lock: named(r.LockName), Wait: durationpb.New(0)})
+	}
+	granted := map[string]int{}
+	for range 11 {
+		granted[fmt.Sprintf("%T", locktest.Next[any](t, probe))]++
+	}
+	if granted["*messages.Acquired"] != 10 || granted["*messages.NotAcquired"] != 1 {
+		t.Errorf("with 10 permits free, 11 tries were answered with %v", granted)
+	}
+}
