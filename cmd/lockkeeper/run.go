@@ -36,7 +36,8 @@ other commands under this one, Go programs with Lockkeeper, Java programs with R
   -permits N     for a semaphore: how many commands may run at a time. The first sets the
                  number, and later ones leave it as it is. The permits expire, as those
                  of Redisson's RPermitExpirableSemaphore: a command whose lockkeeper was
-                 killed gives its place back after -watchdog
+                 killed gives its place back after -watchdog. In Java, share them by
+                 getPermitExpirableSemaphore, never getSemaphore: it has the same key
   -wait 5s       how long to wait for the lock; 0 tries once; without it there is no limit
   -lease 10s     hold the lock for that long at most: it is lost then, and not renewed
   -watchdog 30s  how long the lock stays held after a crash of lockkeeper; renewed until then
