@@ -37,7 +37,7 @@ func (l *Latch) Name() string {
 // TrySetCount closes the latch with a count of n, from 1 to 10^12, unless it is closed already, and
 // reports whether it did.
 func (l *Latch) TrySetCount(ctx context.Context, n int64) (set bool, err error) {
-	a, err := l.ask(ctx, "set the count of", actors.PermitRequest{Op: actors.PermitSet, N: int(n)})
+	a, err := l.ask(ctx, "set the count of", actors.PermitRequest{Op: actors.PermitSet, N: n})
 	return a.Done, err
 }
 

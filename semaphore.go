@@ -46,14 +46,14 @@ func (s *Semaphore) Name() string {
 // TrySetPermits makes the semaphore with n permits, unless there is one, and reports whether it did.
 // The semaphore ends after the ttl, however many permits are taken then; with a ttl of zero it lasts.
 func (s *Semaphore) TrySetPermits(ctx context.Context, n int, ttl time.Duration) (set bool, err error) {
-	a, err := s.ask(ctx, "set the permits of", actors.PermitRequest{Op: actors.PermitSet, N: n, TTL: ttl})
+	a, err := s.ask(ctx, "set the permits of", actors.PermitRequest{Op: actors.PermitSet, N: int64(n), TTL: ttl})
 	return a.Done, err
 }
 
 // AddPermits adds n permits to those that there are. A negative n takes permits away, more than are
 // free if need be: as many must be released then before anybody acquires one.
 func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
-	_, err := s.ask(ctx, "add permits to", actors.PermitRequest{Op: actors.PermitAdd, N: n})
+	_, err := s.ask(ctx, "add permits to", actors.PermitRequest{Op: actors.PermitAdd, N: int64(n)})
 	return err
 }
 
@@ -72,7 +72,7 @@ func (s *Semaphore) Acquire(ctx context.Context, n int, options ...Option) error
 	if r.lease != nil || r.maxHold != nil || r.once || r.atRisk != nil {
 		return invalid(op, s.Name(), errors.New("the permits of a semaphore have no owner and no lease: WithWait is the only option"))
 	}
-	q := actors.PermitRequest{Op: actors.PermitAcquire, N: n}
+	q := actors.PermitRequest{Op: actors.PermitAcquire, N: int64(n)}
 	if r.wait != nil {
 		q.Wait, q.Try = *r.wait, *r.wait == 0
 	}
@@ -83,7 +83,7 @@ func (s *Semaphore) Acquire(ctx context.Context, n int, options ...Option) error
 // TryAcquire tries once to acquire n permits and does not wait. It fails with ErrHeld if there are too
 // few, or if others wait for permits in this System already.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
-	_, err := s.ask(ctx, "try to acquire permits of", actors.PermitRequest{Op: actors.PermitAcquire, N: n, Try: true})
+	_, err := s.ask(ctx, "try to acquire permits of", actors.PermitRequest{Op: actors.PermitAcquire, N: int64(n), Try: true})
 	return err
 }
 
@@ -91,13 +91,13 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 // ErrUnavailable, and if ctx ends, the permits are given back in the background: do not release
 // them again. With any other error they are not given back.
 func (s *Semaphore) Release(ctx context.Context, n int) error {
-	_, err := s.ask(ctx, "release permits of", actors.PermitRequest{Op: actors.PermitRelease, N: n})
+	_, err := s.ask(ctx, "release permits of", actors.PermitRequest{Op: actors.PermitRelease, N: int64(n)})
 	return err
 }
 
 // ReleaseIfExists is like Release, but makes no semaphore. It reports whether there is one.
 func (s *Semaphore) ReleaseIfExists(ctx context.Context, n int) (released bool, err error) {
-	a, err := s.ask(ctx, "release permits of", actors.PermitRequest{Op: actors.PermitRelease, N: n, IfExists: true})
+	a, err := s.ask(ctx, "release permits of", actors.PermitRequest{Op: actors.PermitRelease, N: int64(n), IfExists: true})
 	return a.Done, err
 }
 

@@ -29,7 +29,7 @@ func latchMessageOf(m any, sender *actor.PID) *permitMessage {
 	case *messages.CancelAwait:
 		p.Op = PermitCancel
 	case *messages.TrySetCount:
-		p.Op, p.N = PermitSet, int(m.Count)
+		p.Op, p.N = PermitSet, m.Count
 	case *messages.InspectLatch:
 		p.Op = PermitInspect
 	default:

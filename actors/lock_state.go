@@ -101,10 +101,15 @@ func (s *lockState) renew() {
 // its own none of them takes its terms for forgotten ones of theirs, and releases them.
 func (s *lockState) newClientOptions() *protocol.Options {
 	options := s.rt.options
-	system := redisio.SystemOf(s.rt.id) // by which it is found whose client that is
-	options.Client = system + uuid.NewString()[len(system):]
+	options.Client = s.rt.sibling()
 	s.client = options.Client
 	return &options
+}
+
+// sibling returns a new client id, of which it is seen that it is one of this system's.
+func (r *Runtime) sibling() string {
+	system := redisio.SystemOf(r.id)
+	return system + uuid.NewString()[len(system):]
 }
 
 // kinds is how the formats of a lock on one key differ in what they decide by.

@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -22,17 +24,17 @@ type permitState struct {
 	sent          uint64
 	reason        lock.Reason
 	detail        string
-	// stopped: nothing wakes it any more.
-	stopped bool
+	// remains is set when the actor has stopped, and is shared with those who bring replies then.
+	remains atomic.Pointer[permitRemains]
 }
 
 func newPermitState(rt *Runtime, key lockKey) *permitState {
 	s := &permitState{}
 	s.child = rt.newChild(key, s)
 	pool := permit.New(&rt.cfg.Config)
-	if s.backend = backend.NewSemaphore(rt.server, key.name, rt.id, s); key.made == ofLatch {
+	if s.backend = backend.NewSemaphore(rt.server, key.name, rt.commander(), s); key.made == ofLatch {
 		pool = permit.NewLatch(&rt.cfg.Config)
-		s.backend = backend.NewLatch(rt.server, key.name, rt.id, s)
+		s.backend = backend.NewLatch(rt.server, key.name, rt.commander(), s)
 	}
 	s.pool = &pool
 	return s
@@ -120,7 +122,7 @@ func (s *permitState) receive(m any, sender *actor.PID) {
 
 // requested makes a request an event.
 func (s *permitState) requested(m any, q *PermitRequest, by permitReplier, req permit.Request, target uint64) {
-	req.N, req.Try, req.Ref = q.N, q.Try, by
+	req.N, req.Try, req.Ref = int(q.N), q.Try, by
 	s.handle(m, func(p *permit.Pool, now lock.Instant) {
 		req.Deadline = deadline(now, q.Wait)
 		switch {
@@ -131,7 +133,7 @@ func (s *permitState) requested(m any, q *PermitRequest, by permitReplier, req p
 		case q.Op == PermitRelease && q.Latch:
 			p.CountDown(now, q.ID, by)
 		case q.Op == PermitRelease:
-			p.Release(now, q.N, q.IfExists, by)
+			p.Release(now, int(q.N), q.IfExists, by)
 		case q.Op == PermitCancel:
 			p.Cancel(now, target, req.Owner, by)
 		default:
@@ -164,20 +166,23 @@ func (s *permitState) handle(source any, event func(p *permit.Pool, now lock.Ins
 
 // carryOut does what the pool wants done, also what a crash has left undone.
 func (s *permitState) carryOut() {
-	for e, more := s.pool.Effects(); more; e, more = s.pool.Effects() {
-		s.perform(&e)
-	}
+	s.performAll()
 	switch {
-	case s.stopped:
 	case s.leaving:
 		s.checkLeft()
 	case s.closing && s.pool.Idle():
 		s.retire()
 		return
 	}
-	if !s.stopped && !s.left {
+	if !s.left {
 		at, wanted := s.pool.NextWake()
 		s.setAlarm(at, wanted, s.pool.Idle())
+	}
+}
+
+func (s *permitState) performAll() {
+	for e, more := s.pool.Effects(); more; e, more = s.pool.Effects() {
+		s.perform(&e)
 	}
 }
 
@@ -187,7 +192,7 @@ func (s *permitState) perform(e *permit.Effect) {
 	defer s.survive()
 	switch e.Kind {
 	case permit.Send:
-		s.backend.Run(e.Command, time.Now().Add(e.Command.Deadline-s.rt.Now())) // for the timers of package time
+		s.send(e.Command)
 	case permit.Reply:
 		if taken := e.Ref.(permitReplier).permitAnswered(s, e.Answer); !taken && e.Answer.Kind == permit.Granted && e.Answer.N > 0 {
 			s.step(func(p *permit.Pool, now lock.Instant) { p.Release(now, int(e.Answer.N), true, nil) })
@@ -197,13 +202,23 @@ func (s *permitState) perform(e *permit.Effect) {
 	case permit.Unsubscribe:
 		s.rt.deliver(s.rt.subscriber, &unsubscribe{state: &s.child, channel: s.backend.Channel()})
 	case permit.Forgotten:
-		s.rt.server.LeaveToExpire(s.rt.Now() + MaxLease)
-		if s.key.made == ofLatch {
-			s.rt.host.error("count-downs may be missing", "latch", s.label, "detail", e.Answer.Detail)
-			return
-		}
-		s.rt.host.error("permits may stay taken though nobody has them", "semaphore", s.label, "detail", e.Answer.Detail)
+		s.forgotten(e.Answer.Detail)
 	}
+}
+
+// send has a command carried out. It may be called on any goroutine, and so may forgotten.
+func (s *permitState) send(c permit.Command) {
+	s.backend.Run(c, time.Now().Add(c.Deadline-s.rt.Now())) // for the timers of package time
+}
+
+// forgotten says that something may not have been given back.
+func (s *permitState) forgotten(detail string) {
+	s.rt.server.LeaveToExpire(s.rt.Now() + MaxLease)
+	if s.key.made == ofLatch {
+		s.rt.host.error("count-downs may be missing", "latch", s.label, "detail", detail)
+		return
+	}
+	s.rt.host.error("permits may stay taken though nobody has them", "semaphore", s.label, "detail", detail)
 }
 
 // permitReplied brings the outcome of a command back to its actor.
@@ -225,7 +240,43 @@ func (s *permitState) Replied(number uint64, r permit.Result) {
 }
 
 // tooLate handles a reply that comes when the actor has stopped: what a command took is given back.
-func (m *permitReplied) tooLate() { m.state.receive(m, nil) }
+func (m *permitReplied) tooLate() {
+	if remains := m.state.remains.Load(); remains != nil {
+		remains.replied(m)
+	}
+}
+
+// permitRemains is what is left of a permitState when its actor has stopped: everybody is answered, and
+// only what has to be given back still is. Replies come on any goroutine then.
+type permitRemains struct {
+	mu   sync.Mutex // guards pool
+	pool permit.Pool
+}
+
+// replied handles a reply, and does what follows from it. Nothing wakes the pool after a failure, so
+// that it ends then.
+func (r *permitRemains) replied(m *permitReplied) {
+	s := m.state // of which nothing is used but what never changes
+	defer s.survive()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := s.rt.Now()
+	if !r.pool.HasNextNumber() {
+		r.pool.SetNextNumber(s.rt.terms.Add(1))
+	}
+	r.pool.Replied(now, m.number, m.result)
+	if err := m.result.Err; err != nil && !r.pool.Idle() {
+		r.pool.Abandon(now, lock.Closed, "the actor was stopped, and then: "+err.Error())
+	}
+	for e, more := r.pool.Effects(); more; e, more = r.pool.Effects() {
+		switch e.Kind {
+		case permit.Send:
+			s.send(e.Command)
+		case permit.Forgotten:
+			s.forgotten(e.Answer.Detail)
+		}
+	}
+}
 
 func (s *permitState) refuse(m any, sender *actor.PID, reason lock.Reason, detail string) {
 	s.rt.refusePermits(m, sender, reason, detail)
@@ -233,6 +284,7 @@ func (s *permitState) refuse(m any, sender *actor.PID, reason lock.Reason, detai
 
 // giveUp refuses all who wait. What has to be given back still is.
 func (s *permitState) giveUp(reason lock.Reason, detail string) {
+	s.rt.newCommander()
 	s.rt.table.drop(&s.child)
 	s.leaving, s.sent, s.reason, s.detail = true, s.gate.close(), reason, detail
 	s.step(func(p *permit.Pool, now lock.Instant) { p.Close(now, reason, detail) })
@@ -274,13 +326,27 @@ func (s *permitState) abandon(m any) {
 }
 
 // stopping handles a stop that the guardian may not have asked for: nobody is to come any more, and
-// all who wait are refused. What has to be given back still is, once.
+// all are answered. What has to be given back still is, once.
 func (s *permitState) stopping() {
 	s.stopAlarm()
-	s.stopped = true
+	if !s.pool.Idle() {
+		s.rt.newCommander()
+	}
 	s.rt.table.drop(&s.child)
 	s.gate.close()
-	s.handle(nil, func(p *permit.Pool, now lock.Instant) { p.Close(now, lock.Closed, "the actor was stopped") })
+	s.step(func(p *permit.Pool, now lock.Instant) { p.Stop(now, lock.Closed, "the actor was stopped") })
+	s.performAll()
+	s.remains.Store(&permitRemains{pool: *s.pool})
+}
+
+// commander is the client as whom new actors of semaphores and latches send their commands.
+func (r *Runtime) commander() string { return *r.commands.Load() }
+
+// newCommander is for an actor that leaves while a command of its is not confirmed: the commands of the
+// next one count as another client's, so that they do not make that one late.
+func (r *Runtime) newCommander() {
+	client := r.sibling()
+	r.commands.Store(&client)
 }
 
 func (s *permitState) ownerGone(owner lock.Owner) {

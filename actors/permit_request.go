@@ -38,7 +38,7 @@ type PermitRequest struct {
 	Name  string
 	// N is how many permits. TTL is that of a semaphore that is made, and Wait bounds the wait for
 	// permits; each is 0 for none. Try tries once and does not wait.
-	N         int
+	N         int64
 	TTL, Wait time.Duration
 	Try       bool
 	// IfExists makes no semaphore.
@@ -57,7 +57,7 @@ func (q *PermitRequest) key() lockKey {
 
 // The limits of a request about a latch. Lua's numbers are exact up to 2^53.
 const (
-	mostCount = 1_000_000_000_000
+	mostCount int64 = 1_000_000_000_000
 	// mostID is in bytes.
 	mostID = 512
 )
@@ -178,9 +178,9 @@ func permitMessageOf(m any, sender *actor.PID) *permitMessage {
 	case *messages.CancelPermits:
 		p.Op = PermitCancel
 	case *messages.TrySetPermits:
-		p.Op, p.N, p.TTL = PermitSet, int(m.Permits), m.Ttl.AsDuration()
+		p.Op, p.N, p.TTL = PermitSet, int64(m.Permits), m.Ttl.AsDuration()
 	case *messages.AddPermits:
-		p.Op, p.N = PermitAdd, int(m.Permits)
+		p.Op, p.N = PermitAdd, int64(m.Permits)
 	case *messages.DrainPermits:
 		p.Op = PermitDrain
 	case *messages.InspectPermits:
@@ -191,11 +191,11 @@ func permitMessageOf(m any, sender *actor.PID) *permitMessage {
 	return p
 }
 
-func orOne(n int32) int {
+func orOne(n int32) int64 {
 	if n == 0 {
 		return 1
 	}
-	return int(n)
+	return int64(n)
 }
 
 func (p *permitMessage) permitAnswered(s *permitState, a permit.Answer) (taken bool) {

@@ -35,6 +35,8 @@ type Runtime struct {
 	// present is the system's clock; endBeat ends its beat.
 	present boottime.Clock
 	endBeat func()
+	// commands is the client of the commands of semaphores and latches; see newCommander.
+	commands atomic.Pointer[string]
 	// terms numbers the terms of all locks: no number is used twice.
 	terms atomic.Uint64
 	// requests numbers the requests, and owners those who make them.
@@ -91,6 +93,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		left:    make(chan struct{}),
 		ended:   make(chan struct{}),
 	}
+	r.commands.Store(&r.id)
 	if cfg.Sharded {
 		r.redis.Shard()
 	}

@@ -10,7 +10,7 @@ import (
 type Change struct {
 	Kind CommandKind
 	// N is how many permits, and TTL that of Set.
-	N   int
+	N   int64
 	TTL time.Duration
 	// Ref identifies the request to the actor.
 	Ref any
@@ -55,15 +55,15 @@ func (p *Pool) changeReply(r *Result) {
 	p.answer(c.change.Ref, answer)
 }
 
-// changeLate answers a change whose time is over. It is not sent again, but for a Drain: what that has
-// taken is given back.
-func (p *Pool) changeLate() {
+// leaveChange answers a change whose reply is awaited no longer. It is not sent again, but for a Drain:
+// what that has taken is given back.
+func (p *Pool) leaveChange(reason lock.Reason, why string) {
 	c := p.call
 	detail := "it was not carried out: "
 	if c.inFlight || c.unsure {
 		detail = "it may have been carried out: "
 	}
-	p.refuse(c.change.Ref, lock.Unavailable, detail+p.lastError())
+	p.refuse(c.change.Ref, reason, detail+why)
 	p.call.change.Ref, p.call.change.until = nil, 0
 	if c.kind != Drain || !c.inFlight && !c.unsure {
 		p.end()

@@ -65,7 +65,7 @@ type Command struct {
 	// Number is the same for all tries of a command, and grows from one command to the next.
 	Number uint64
 	// N is how many permits are meant; Wanted is that of each waiter, for Take.
-	N      int
+	N      int64
 	Wanted []int
 	// IDs are those of count-downs that have one, for Give; N is how many have none.
 	IDs []string

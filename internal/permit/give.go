@@ -29,15 +29,15 @@ func firstUntil(debts []debt) Instant {
 	return 0
 }
 
-// unconfirmed answers those debts whose time is over. They are given back all the same.
-func (p *Pool) unconfirmed(debts []debt) []debt {
-	if until := firstUntil(debts); until == 0 || p.now < until {
+// unconfirmed answers those debts whose time is over by then. They are given back all the same.
+func (p *Pool) unconfirmed(debts []debt, now Instant, why string) []debt {
+	if until := firstUntil(debts); until == 0 || now < until {
 		return debts
 	}
 	debts = slices.Clone(debts)
 	for i, d := range debts {
-		if d.ref != nil && p.now >= d.until {
-			p.refuse(d.ref, lock.Unavailable, p.lastError()+"; "+p.words("the permits are given back", "it is counted down")+" in the background")
+		if d.ref != nil && now >= d.until {
+			p.refuse(d.ref, lock.Unavailable, why+"; "+p.words("the permits are given back", "it is counted down")+" in the background")
 			debts[i].ref = nil
 		}
 	}
@@ -87,8 +87,8 @@ func (p *Pool) give() {
 		c.command = Command{Kind: Yield, IfExists: p.owed[0].ifExists, Listening: p.sub == listening, Forced: p.now >= p.turn.forcedAt}
 	}
 	same := 0
-	for same < len(p.owed) && p.owed[same].ifExists == c.command.IfExists && c.command.N <= mostPermits-p.owed[same].n {
-		c.command.N += p.owed[same].n
+	for same < len(p.owed) && p.owed[same].ifExists == c.command.IfExists && c.command.N <= mostPermits-int64(p.owed[same].n) {
+		c.command.N += int64(p.owed[same].n)
 		same++
 	}
 	c.debts, p.owed = p.owed[:same:same], p.owed[same:]
@@ -128,7 +128,7 @@ func (p *Pool) gaveReply(r *Result) {
 		for _, d := range c.debts {
 			p.refuse(d.ref, lock.Rejected, r.Err.Error())
 		}
-		if slices.ContainsFunc(c.debts, func(d debt) bool { return d.ref == nil }) {
+		if !c.expired && slices.ContainsFunc(c.debts, func(d debt) bool { return d.ref == nil }) {
 			p.effect(Effect{Kind: Forgotten, Answer: Answer{Detail: r.Err.Error()}})
 		}
 	}

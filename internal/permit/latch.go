@@ -49,7 +49,7 @@ func (p *Pool) countDown() {
 		if d := p.owed[all]; d.id != "" {
 			c.command.IDs = append(c.command.IDs, d.id)
 		} else {
-			c.command.N += d.n
+			c.command.N += int64(d.n)
 		}
 		all++
 	}

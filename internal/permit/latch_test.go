@@ -24,12 +24,12 @@ func (l *latch) execute(w *world, c Command) (r Result, published bool) {
 	switch c.Kind {
 	case Set:
 		if l.count == 0 {
-			l.count, l.all, l.asked, l.ids = c.N, c.N, 0, map[string]bool{}
+			l.count, l.all, l.asked, l.ids = int(c.N), int(c.N), 0, map[string]bool{}
 			r.N[0] = 1
 		}
 		r.N[1] = int64(l.count)
 	case Give:
-		l.count -= c.N
+		l.count -= int(c.N)
 		for _, id := range c.IDs {
 			if !l.ids[id] && before > 0 {
 				l.ids[id] = true
@@ -107,7 +107,7 @@ func TestRandomLatches(t *testing.T) {
 		for round := range 5 {
 			n := 1 + w.rand.IntN(8)
 			for _, p := range w.processes {
-				p.step(func(pool *Pool) { pool.Change(w.now, Change{Kind: Set, N: n}) })
+				p.step(func(pool *Pool) { pool.Change(w.now, Change{Kind: Set, N: int64(n)}) })
 			}
 			w.run(3 * time.Second)
 			if l.count != n {
@@ -134,7 +134,7 @@ func TestRandomLatches(t *testing.T) {
 }
 
 // All who wait in a process cost one command and one subscription, and a message lets all of them in
-// who were there when it came. What is counted down meanwhile goes out in one command.
+// who were there when it came, also one who looks once. What is counted down meanwhile goes out in one command.
 func TestLatchCommands(t *testing.T) {
 	cfg := &lock.Config{Watchdog: 30 * time.Second, Poll: time.Second, CallTimeout: time.Second, QueueLimit: 1000}
 	p := NewLatch(cfg)
@@ -175,7 +175,7 @@ func TestLatchCommands(t *testing.T) {
 	step(func() { p.CountDown(0, "", "a") })
 	step(func() { p.CountDown(0, "x", "b") })
 	step(func() { p.CountDown(0, "", "c") })
-	if reply(0); len(answers) != 101 || answers["try"].Reason != lock.Held {
+	if reply(0); len(answers) != 101 || answers["try"].Kind != Granted {
 		t.Fatalf("%d answers, %+v", len(answers), answers["try"])
 	}
 	if c := sent[len(sent)-1]; c.Kind != Give || c.N != 2 || fmt.Sprint(c.IDs) != "[x]" || answers[uint64(102)].Kind != 0 {

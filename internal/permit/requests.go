@@ -2,11 +2,13 @@ package permit
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// Acquire asks for permits. The request joins the queue, unless it does not wait and others do.
+// Acquire asks for permits. The request joins the queue, unless it does not wait and others do. Who
+// passes a latch overtakes nobody, so that one is looked at all the same.
 func (p *Pool) Acquire(now Instant, req Request) {
 	p.begin(now)
 	defer p.settle()
@@ -16,12 +18,16 @@ func (p *Pool) Acquire(now Instant, req Request) {
 	switch {
 	case p.closing:
 		p.refuse(req.Ref, lock.Closed, "the system is closing")
-	case req.Try && p.queue.len() > 0 && p.wait.refused:
+	case req.Try && p.queue.len() > 0 && p.wait.refused && !p.latch:
 		p.refuse(req.Ref, lock.Held, "others wait already: "+p.few())
 	case p.queue.len() >= p.cfg.QueueLimit:
 		p.refuse(req.Ref, lock.QueueFull, fmt.Sprintf("%d requests wait already, and their limit is %d", p.queue.len(), p.cfg.QueueLimit))
 	default:
 		p.queue.push(&req)
+		if p.latch && req.Try {
+			p.wait.again = true
+			p.trySoon()
+		}
 	}
 }
 
@@ -80,6 +86,23 @@ func (p *Pool) Close(now Instant, reason lock.Reason, detail string) {
 	p.refuseAll(reason, detail)
 }
 
+// Stop is Close for a pool that gets no more Ticks: all are answered. The command under way is sent at
+// once if it was to be sent again, and what has to be given back is given back in the background.
+func (p *Pool) Stop(now Instant, reason lock.Reason, detail string) {
+	p.begin(now)
+	defer p.settle()
+	p.closing, p.closeAt = true, p.now+p.cfg.Watchdog
+	p.refuseAll(reason, detail)
+	p.call.debts = p.unconfirmed(p.call.debts, math.MaxInt64, detail)
+	p.owed = p.unconfirmed(p.owed, math.MaxInt64, detail)
+	if p.call.change.Ref != nil {
+		p.leaveChange(reason, detail)
+	}
+	if p.call.kind != 0 && !p.call.inFlight {
+		p.send()
+	}
+}
+
 // Abandon ends everything at once; what is not given back is forgotten.
 func (p *Pool) Abandon(now Instant, reason lock.Reason, detail string) {
 	p.begin(now)
@@ -130,14 +153,14 @@ func (p *Pool) dropExpired() {
 			}
 		}
 	}
-	p.call.debts = p.unconfirmed(p.call.debts)
-	p.owed = p.unconfirmed(p.owed)
+	p.call.debts = p.unconfirmed(p.call.debts, p.now, p.lastError())
+	p.owed = p.unconfirmed(p.owed, p.now, p.lastError())
 	for len(p.changes) > 0 && p.now >= p.changes[0].until {
 		p.refuse(p.changes[0].Ref, lock.Unavailable, "it was not carried out: "+p.lastError())
 		p.changes = p.changes[1:]
 	}
 	if p.call.change.until > 0 && p.now >= p.call.change.until {
-		p.changeLate()
+		p.leaveChange(lock.Unavailable, p.lastError())
 	}
 }
 

@@ -86,12 +86,12 @@ func (p *Pool) serve(n int, handedOn bool) (given int) {
 }
 
 // refuseTries refuses those who do not wait: those whom a Take has named that was refused, up to
-// last, and those behind somebody who waits.
+// last, and those behind somebody who waits, unless it is for a latch.
 func (p *Pool) refuseTries(last uint64) {
 	behind := false
 	for _, req := range p.queue.remove(func(req *Request) bool {
 		behind = behind || !req.Try
-		return req.Try && (behind || req.ID <= last)
+		return req.Try && (behind && !p.latch || req.ID <= last)
 	}) {
 		p.refuse(req.Ref, lock.Held, p.few())
 	}

@@ -275,11 +275,11 @@ func (w *world) execute(p *process, c Command) (r Result, ok bool) {
 		}
 		fallthrough
 	case Give:
-		p.taken -= c.N
-		add(c.N)
+		p.taken -= int(c.N)
+		add(int(c.N))
 	case Add:
-		w.made += c.N
-		add(c.N)
+		w.made += int(c.N)
+		add(int(c.N))
 	case Drain:
 		r.N[0] = int64(w.free)
 		p.taken += w.free

@@ -32,10 +32,10 @@ func (l *Latch) Call(c *permit.Command, deadline time.Time) redisio.Call {
 	switch c.Kind {
 	case permit.Give:
 		call.Script, call.Urgent = scripts.LatchCountDown, true
-		call.Args = append([]string{number, l.Channel, strconv.Itoa(c.N)}, c.IDs...)
+		call.Args = append([]string{number, l.Channel, strconv.FormatInt(c.N, 10)}, c.IDs...)
 	case permit.Set:
 		call.Script, call.Keys = scripts.LatchSet, l.keys[:2]
-		call.Args = []string{number, strconv.Itoa(c.N), l.Channel}
+		call.Args = []string{number, strconv.FormatInt(c.N, 10), l.Channel}
 	default:
 		call.Script, call.Keys = scripts.LatchInspect, []string{l.keys[0], l.keys[2]}
 	}

@@ -36,13 +36,13 @@ func (s *Semaphore) Call(c *permit.Command, deadline time.Time) redisio.Call {
 		}
 	case permit.Give, permit.Add:
 		call.Script, call.Urgent = scripts.SemaphoreAdd, true
-		call.Args = append(call.Args, strconv.Itoa(c.N), digit(c.IfExists), s.Channel)
+		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), digit(c.IfExists), s.Channel)
 	case permit.Yield:
 		call.Script, call.Urgent = scripts.SemaphoreYield, true
-		call.Args = append(call.Args, strconv.Itoa(c.N), digit(c.IfExists), s.Channel, digit(c.Listening), digit(c.Forced))
+		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), digit(c.IfExists), s.Channel, digit(c.Listening), digit(c.Forced))
 	case permit.Set:
 		call.Script = scripts.SemaphoreSet
-		call.Args = append(call.Args, strconv.Itoa(c.N), ms(c.TTL), s.Channel)
+		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), ms(c.TTL), s.Channel)
 	case permit.Drain:
 		call.Script = scripts.SemaphoreDrain
 	default:

@@ -107,7 +107,7 @@ func TestNumberOfPermits(t *testing.T) {
 	are(t, p, 1, 0)
 	locktest.IsError(t, one.Release(ctx), lockkeeper.ErrNotHeld)
 	for _, err := range []error{
-		p.SetPermits(ctx, -1), p.AddPermits(ctx, 1<<31), p.ReleaseID(ctx, "abc"), (*lockkeeper.Permits)(nil).SetPermits(ctx, 1),
+		p.SetPermits(ctx, -1), p.AddPermits(ctx, -1<<31), p.ReleaseID(ctx, "abc"), (*lockkeeper.Permits)(nil).SetPermits(ctx, 1),
 	} {
 		locktest.IsError(t, err, lockkeeper.ErrInvalid)
 	}

@@ -168,6 +168,68 @@ func TestStoppedByOthers(t *testing.T) {
 	redistest.Eventually(t, "the permit to be back", func() bool { return k.Number(t, "GET", k.LockName) == 1 })
 }
 
+// While Redis does not answer, all are answered all the same: those whose commands are under way, and
+// those behind them.
+func TestStoppedWithoutRedis(t *testing.T) {
+	t.Parallel()
+	for what, requests := range map[string]func(s *messages.Semaphore) []any{
+		"a look": func(s *messages.Semaphore) []any {
+			return []any{&messages.InspectPermits{Semaphore: s}, &messages.InspectPermits{Semaphore: s}}
+		},
+		"a release": func(s *messages.Semaphore) []any {
+			return []any{&messages.ReleasePermits{Semaphore: s}, &messages.ReleasePermits{Semaphore: s}}
+		},
+		"a drain": func(s *messages.Semaphore) []any {
+			return []any{&messages.DrainPermits{Semaphore: s}, &messages.AddPermits{Semaphore: s, Permits: 1}}
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			k := locktest.NewKey(t, redistest.Shared(t))
+			k.Do(t, "SET", k.LockName, "1")
+			proxy := redistest.NewProxy(t, k.Server.Addr())
+			s := locktest.Open(t, proxy.URL(), locktest.Impatient)
+			s.Lame = true
+			use(t, s.Semaphore(k.LockName), 1)
+			proxy.Freeze(true)
+			p, semaphore := s.Probe(t), &messages.Semaphore{Name: k.LockName}
+			for _, m := range requests(semaphore) {
+				p.Send(m)
+			}
+			locktest.Ask[*messages.PermitsChanged](t, p, &messages.CancelPermits{Semaphore: semaphore})
+			ok(t, s.Actors.Root.StopFuture(s.Guardian()).Wait())
+			for range 2 {
+				locktest.Next[*messages.PermitsRefused](t, p)
+			}
+			proxy.Freeze(false)
+		})
+	}
+}
+
+// An actor that is given up goes on with its release, which the commands of the next one do not undo.
+func TestGivenUpWithARelease(t *testing.T) {
+	t.Parallel()
+	saboteur := &locktest.Saboteur{}
+	k := locktest.NewKey(t, redistest.Shared(t))
+	k.Do(t, "SET", k.LockName, "1")
+	proxy := redistest.NewProxy(t, k.Server.Addr())
+	s := locktest.Open(t, proxy.URL(), locktest.Impatient, saboteur.Middleware)
+	f := s.Semaphore(k.LockName)
+	ok(t, f.Acquire(locktest.Within(t), 1))
+	proxy.Refuse(true)
+	proxy.Cut()
+	locktest.IsError(t, f.Release(locktest.Within(t), 1), lockkeeper.ErrUnavailable)
+	saboteur.Hit(func(m any) bool { _, is := m.(*messages.InspectPermits); return is }, nil)
+	p := s.Probe(t)
+	for range 11 {
+		locktest.Ask[*messages.PermitsRefused](t, p, &messages.InspectPermits{Semaphore: &messages.Semaphore{Name: k.LockName}})
+	}
+	saboteur.Hit(nil, nil)
+	proxy.Refuse(false)
+	ok(t, f.AddPermits(locktest.Within(t), 1)) // of the next actor
+	redistest.Eventually(t, "both permits", func() bool { return k.Number(t, "GET", k.LockName) == 2 })
+}
+
 // Close with a Redis that does not answer ends in time, says that something may be left, and answers
 // those who give permits back.
 func TestCloseWithoutRedis(t *testing.T) {
