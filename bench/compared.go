@@ -83,7 +83,7 @@ func (c comparison) distanceTable(b *strings.Builder) {
 	}
 }
 
-// allows says whether the far process can have as many turns as the others, in the median
+// allows reports whether the far process can have as many turns as the others, in the median
 // round by what it can have.
 func (c comparison) allows(lib string) string {
 	var all []result

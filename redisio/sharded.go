@@ -10,7 +10,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// askNext is how long one server may take to say whether it has sharded pub/sub, until another is
+// askNext is how long one server may take to report whether it has sharded pub/sub, until another is
 // asked, too.
 const askNext = 100 * time.Millisecond
 

@@ -16,10 +16,11 @@ import (
 
 const releaseHelp = `usage: lockkeeper release [-redis URL] [-prefix P] [--json] --force NAME
 
-Frees a lock, whoever has it, and says who had it. The holder is not asked: if it lives, it goes
-on as if it had the lock, until its next renewal (10 s, by default) or, in Java, for as long as
-it likes, beside the next holder. So release a lock only if its process is known to be dead;
-inspect says which process that is. A lock whose process is dead frees itself when its TTL ends.
+Frees a lock, no matter which process holds it, and prints the former holder. The holder is not
+notified. If its process is alive, it continues as if it held the lock: until its next renewal
+(10 s by default), or without limit in Java. Meanwhile another process may acquire the lock. So
+release a lock only if you know that its process is dead; inspect shows the process. A lock whose
+process is dead becomes free when its TTL ends.
 
 A RedLock must be released on each of its servers, a MultiLock member by member.
 

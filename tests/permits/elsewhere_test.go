@@ -59,13 +59,13 @@ func TestPermitsWhileASlotMoves(t *testing.T) {
 	servers, name := redistest.Cluster(t, 2), redistest.Name(t)
 	slot := int(redisio.Slot(name))
 	from, to := servers[slot/8192], servers[1-slot/8192]
-	_, p := open(t, servers[0].URL(), name, 3, lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
+	s, p := open(t, servers[0].URL(), name, 3, lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
 	held := []*lockkeeper.Permit{acquire(t, p), acquire(t, p)}
 	from.BeginMove(t, slot, to)
 	from.MigrateKeys(t, slot, to, redisio.Taken(name))
 	waiter, released := soon(locktest.Within(t), p), make(chan error, 1)
 	go func() { released <- held[0].Release(locktest.Within(t)) }()
-	time.Sleep(watchdog * 5 / 4) // nothing else may go on, but the renewals
+	outlasts(t, s.System, name, watchdog*5/4) // nothing else may go on, but the renewals
 	if !held[1].Valid() {
 		t.Error(held[1].Err())
 	}

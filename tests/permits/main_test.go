@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -105,15 +107,29 @@ func waiting(t *testing.T, s *locktest.Site, n int) {
 	})
 }
 
-// ends is when the permits that are taken expire, in ms.
-func ends(t *testing.T, server *redistest.Server, name string) (all []string) {
+// outlasts waits until the first holder of a name in a System has had it for so long.
+func outlasts(t *testing.T, s *lockkeeper.System, name string, d time.Duration) {
 	t.Helper()
-	all, err := server.Do(t, "EVAL", "return redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')", "1", redisio.Taken(name)).AsStrSlice()
+	redistest.Eventually(t, fmt.Sprint("a hold of ", d), func() bool {
+		all, err := s.Locks(locktest.Within(t))
+		i := slices.IndexFunc(all, func(l lockkeeper.LockInfo) bool { return l.Name == name })
+		return err == nil && i >= 0 && all[i].Age > d
+	})
+}
+
+// ends is when the permits that are taken expire, the first one first.
+func ends(t *testing.T, server *redistest.Server, name string) (all []time.Time) {
+	t.Helper()
+	taken, err := server.Do(t, "EVAL", "return redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')", "1", redisio.Taken(name)).AsStrSlice()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range len(all) / 2 {
-		all[i] = all[2*i+1]
+	for i := 1; i < len(taken); i += 2 {
+		ms, err := strconv.ParseInt(taken[i], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, time.UnixMilli(ms))
 	}
-	return all[:len(all)/2]
+	return all
 }

@@ -103,7 +103,7 @@ func TestPermitsSurviveCrashes(t *testing.T) {
 					}
 				}
 				redistest.Eventually(t, "the crash", func() bool { return saboteur.Count.Load() == 1 })
-				time.Sleep(watchdog * 5 / 4)
+				outlasts(t, s.System, name, watchdog*5/4)
 				if got := count(t, holder, name); got != "1 1 2 0" {
 					t.Errorf("there are %s", got)
 				}

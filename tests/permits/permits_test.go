@@ -128,7 +128,7 @@ func TestNumberOfPermits(t *testing.T) {
 func TestRenewedTogether(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Start(t), redistest.Name(t)
-	_, p := open(t, server.URL(), name, 5, lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
+	s, p := open(t, server.URL(), name, 5, lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
 	_, there := open(t, server.URL(), name, 0, locktest.NoPolling)
 	var held []*lockkeeper.Permit
 	for range 5 {
@@ -137,8 +137,8 @@ func TestRenewedTogether(t *testing.T) {
 	waiter := soon(locktest.Within(t), there)
 	first := ends(t, server, name)
 	server.ResetStats(t)
-	redistest.Eventually(t, "renewals", func() bool { return ends(t, server, name)[0] > first[4] })
-	time.Sleep(watchdog) // a permit that is not renewed would have expired
+	redistest.Eventually(t, "renewals", func() bool { return ends(t, server, name)[0].After(first[4]) })
+	outlasts(t, s.System, name, watchdog*5/4) // a permit that is not renewed has expired
 	calls := server.Calls(t)
 	for _, permit := range held {
 		if !permit.Valid() {
@@ -257,8 +257,8 @@ func TestKilledHolder(t *testing.T) {
 	if _, err := out.Read(make([]byte, 10)); err != nil {
 		t.Fatal(err)
 	}
-	waiter := soon(locktest.Within(t), p)
-	time.Sleep(2 * watchdog) // the holder renews
+	waiter, before := soon(locktest.Within(t), p), ends(t, server, name)[0]
+	redistest.Eventually(t, "renewals for longer than a lease", func() bool { return ends(t, server, name)[0].Sub(before) > watchdog*5/4 })
 	select {
 	case err := <-waiter:
 		t.Fatalf("granted (%v), though the holder lives", err)
@@ -298,7 +298,7 @@ func TestIdlePermits(t *testing.T) {
 	s, p := open(t, server.URL(), name, 1, lockkeeper.Config{Idle: 10 * time.Millisecond})
 	for range 3 {
 		held := acquire(t, p)
-		time.Sleep(50 * time.Millisecond) // it must not leave while it holds a permit
+		outlasts(t, s.System, name, 50*time.Millisecond) // it must not leave while it holds a permit
 		if !held.Valid() {
 			t.Error(held.Err())
 		}
