@@ -42,8 +42,7 @@ func (s *lockState) fenced(kind messages.Kind) bool {
 func (s *lockState) otherFormat(m any, sender *actor.PID) {
 	if !s.idle() || s.owners.inUse() {
 		s.accepted = m
-		s.refuse(m, sender, lock.Invalid, fmt.Sprintf("the name %q is in use in this system as a %s, and cannot be a %s at the same time; use another name",
-			s.key.name, kindName[s.format], kindName[formatOf(kindOf(m))]))
+		s.refuse(m, sender, lock.Invalid, inUse(&s.child, kindWord(s.key, kindOf(m))))
 		return
 	}
 	s.owners.forget(&s.child, len(s.owners.resting))
@@ -51,6 +50,26 @@ func (s *lockState) otherFormat(m any, sender *actor.PID) {
 	s.rt.table.drop(&s.child)
 	s.leaving = &leaving{moving: true, sent: s.gate.close()}
 	s.leaving.receive(s, m, sender)
+}
+
+// inUse says that the actor of a name cannot serve a request for a kind.
+func inUse(c *child, wanted string) string {
+	is := kindWord(c.key, messages.Kind_KIND_REENTRANT)
+	if s, ok := c.state.(*lockState); ok {
+		is = kindWord(c.key, s.format)
+	}
+	return fmt.Sprintf("the name %q is in use in this system as a %s, and cannot be a %s at the same time; use another name", c.key.name, is, wanted)
+}
+
+// kindWord names a kind to people; kind is that of a lock.
+func kindWord(key lockKey, kind messages.Kind) string {
+	switch key.made {
+	case ofSemaphore:
+		return "semaphore"
+	case ofLatch:
+		return "latch"
+	}
+	return kindName[formatOf(kind)]
 }
 
 var kindName = map[messages.Kind]string{

@@ -100,6 +100,10 @@ func (g *guardian) pass(ctx actor.Context, m any, sender *actor.PID, header acto
 	}
 	s := g.rt.table.get(key)
 	if s == nil || !s.gate.enter() {
+		if other := g.rt.table.another(key); other != nil && key.made != ofMembers && key.made != ofServers {
+			g.rt.refuse(m, sender, lock.Invalid, inUse(other, kindWord(key, kindOf(m))))
+			return
+		}
 		s = g.spawn(ctx, key, kindOf(m), members)
 	}
 	if g.rt.cfg.Tracer == nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // lockKey identifies a lock actor within a system. One actor owns one key in Redis: there
-// is none beside it for another kind of lock of the same name. Locks that are made of
+// is none beside it for another kind of the same name (see another). Locks that are made of
 // several have keys of their own; the name of a MultiLock lists its members.
 type lockKey struct {
 	name string
@@ -53,6 +53,17 @@ type table struct {
 func (t *table) get(key lockKey) *child {
 	if c, ok := t.states[key.made].Load(key.name); ok {
 		return c.(*child)
+	}
+	return nil
+}
+
+// another returns the actor that owns the same key in Redis as something else, a lock or a semaphore for
+// instance; nil if there is none, or it is leaving.
+func (t *table) another(key lockKey) *child {
+	for _, made := range []making{ofOneKey, ofSemaphore, ofLatch} {
+		if c := t.get(lockKey{name: key.name, made: made}); c != nil && made != key.made && !c.gate.closed() {
+			return c
+		}
 	}
 	return nil
 }

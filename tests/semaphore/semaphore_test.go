@@ -233,3 +233,35 @@ func TestOtherNodesAreRefused(t *testing.T) {
 	}
 	locktest.Ask[*messages.PermitsRefused](t, p, &messages.InspectPermits{})
 }
+
+// A name is one thing at a time: a lock, permits, a semaphore or a latch.
+func TestOneNameIsOneKind(t *testing.T) {
+	t.Parallel()
+	uses := map[string]func(ctx context.Context, s *locktest.Site, name string) error{
+		"lock": func(ctx context.Context, s *locktest.Site, name string) error {
+			_, err := s.Lock(name).Acquire(ctx)
+			return err
+		},
+		"permits": func(ctx context.Context, s *locktest.Site, name string) error {
+			_, err := s.Permits(name).TrySetPermits(ctx, 2)
+			return err
+		},
+		"semaphore": func(ctx context.Context, s *locktest.Site, name string) error {
+			_, err := s.Semaphore(name).TrySetPermits(ctx, 2, 0)
+			return err
+		},
+		"latch": func(ctx context.Context, s *locktest.Site, name string) error { return s.Latch(name).CountDown(ctx) },
+	}
+	for first, use := range uses {
+		s, k := locktest.New(t, lockkeeper.Config{})
+		if err := use(locktest.Within(t), s, k.LockName); err != nil {
+			t.Fatal(first, err)
+		}
+		for second, misuse := range uses {
+			locks := first == "permits" && second == "lock" // these make room for each other when idle
+			if second != first && !locks {
+				locktest.IsError(t, misuse(locktest.Within(t), s, k.LockName), lockkeeper.ErrInvalid)
+			}
+		}
+	}
+}
