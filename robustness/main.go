@@ -87,7 +87,7 @@ func command(args []string) error {
 	if err != nil {
 		return err
 	}
-	plan, all := mixed(), faults.All
+	plan, all := one(), faults.All
 	switch *world {
 	case "one":
 	case "zones":

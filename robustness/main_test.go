@@ -30,7 +30,7 @@ func shortRun(t *testing.T, which string) *run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := mixed()
+	plan := one()
 	return &run{
 		binary: self, plan: plan, faults: chosen, pause: traffic.Range{From: 100 * time.Millisecond, To: 500 * time.Millisecond},
 		clients: 2, seed: 1, length: 8 * time.Second, limits: limitsFor(plan, turnsPromised), dir: t.TempDir(), keep: true,
@@ -48,7 +48,7 @@ func TestAShortRun(t *testing.T) {
 		into.Print(&text)
 		t.Error(text.String())
 	}
-	for _, lock := range []string{"plain", "reentrant", "fenced", "fair", "readwrite", "multi-a", "multi-b", "multi-c", "actor", "faces", "faces-beside"} {
+	for _, lock := range []string{"plain", "reentrant", "fenced", "fair", "readwrite", "multi-a", "multi-b", "multi-c", "actor", "faces", "faces-beside", "leased", "semaphore"} {
 		if into.Grants[lock] == 0 {
 			t.Errorf("the lock %q was never granted", lock)
 		}

@@ -137,7 +137,7 @@ func (r *run) round(w *faults.World, n int) (*judge.Verdict, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	v := judge.Judge(happened.Span, happened.Processes, happened.Faults, happened.Stuck, happened.Ended, happened.Left, r.limits)
+	v := judge.Judge(happened.Span, happened.Processes, happened.Faults, happened.Stuck, happened.Ended, happened.Left, happened.Permits, r.limits)
 	for i := range v.Violations {
 		if err := v.Violations[i].Draw(filepath.Join(dir, fmt.Sprintf("violation-%d.html", i+1))); err != nil {
 			return nil, nil, err

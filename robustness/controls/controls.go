@@ -58,6 +58,13 @@ func busyOn(kind traffic.Kind) traffic.Style {
 	return traffic.Style{Kind: kind, Workers: 3, Hold: ms(0, 25), Think: ms(0, 30), Impatient: 0.1, GiveUp: ms(0, 50)}
 }
 
+// permits has workers that want permits, of all kinds.
+func permits() []traffic.Style {
+	kept := toTheEnd(600 * time.Millisecond)
+	kept.Kind = traffic.Leased
+	return []traffic.Style{busyOn(traffic.Leased), kept, busyOn(traffic.Semaphore)}
+}
+
 // toTheEnd has workers that keep a lock for as long as they may trust it.
 func toTheEnd(lease time.Duration) traffic.Style {
 	return traffic.Style{Kind: traffic.Plain, Workers: 2, Think: ms(0, 10), Fixed: lease, ToTheEnd: true}
@@ -234,6 +241,19 @@ var All = []Control{
 		Name: "an actor per kind", Rule: "12 one actor owns one key", Broken: "a plain and a fenced lock of one name have an actor each",
 		Edits: []Edit{{"actors/table.go", "	return lockKey{name: name}\n", "	return lockKey{name: name, made: ofServers + 1 + making(kind)}\n"}},
 		Plan:  plan(busyOn(traffic.Faces)),
+	},
+	{
+		Name: "a lost reply counts twice", Rule: "permits are neither made nor lost", Broken: "a command that was carried out is carried out again",
+		Edits: []Edit{{"scripts/once.lua", "if last == number then", "if false then"}},
+		Whole: true, Plan: plan(permits()...), Faults: "lost replies",
+	},
+	{
+		Name: "permits are free too early", Rule: "1 nobody gets what another trusts", Broken: "a permit is taken for expired before its lease is over",
+		Edits: []Edit{
+			{"scripts/permits_acquire.lua", "redis.call('ZCOUNT', KEYS[2], 0, now)", "redis.call('ZCOUNT', KEYS[2], 0, now + 300)"},
+			{"scripts/permits_acquire.lua", "redis.call('ZREMRANGEBYSCORE', KEYS[2], 0, now)", "redis.call('ZREMRANGEBYSCORE', KEYS[2], 0, now + 300)"},
+		},
+		Plan: plan(permits()...),
 	},
 	{
 		Name: "half a MultiLock", Rule: "a MultiLock has all of its members", Broken: "only the first member is taken",

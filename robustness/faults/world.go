@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
+	"github.com/lockkeeper-go/lockkeeper/robustness/judge"
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )
 
@@ -143,6 +144,8 @@ type Round struct {
 	Stuck, Ended []int
 	// Left are the keys that were still there soon after.
 	Left []string
+	// Permits are those of the semaphores and of permits that expire, by name.
+	Permits map[string]judge.Permits
 }
 
 // End stops the traffic, and gives what has happened.
@@ -189,6 +192,12 @@ func (w *World) End() (*Round, error) {
 	if len(w.more) > 0 && len(w.round.killed) == 0 {
 		var err error
 		if r.Left, err = w.audit(); err != nil {
+			return nil, err
+		}
+	}
+	if len(w.more) == 0 {
+		var err error
+		if r.Permits, err = w.permits(); err != nil {
 			return nil, err
 		}
 	}

@@ -40,9 +40,12 @@ const (
 type Part struct {
 	Lock string `json:"lock"`
 	// Kind is what the judge has to expect of it: "plain", "reentrant",
-	// "fenced", "fair" or "permits".
+	// "fenced", "fair", "permits", "leased" or "semaphore".
 	Kind   string `json:"kind"`
 	Shared bool   `json:"shared,omitempty"`
+	// Takes is how many permits are asked for, of that many.
+	Takes int `json:"takes,omitempty"`
+	Of    int `json:"of,omitempty"`
 }
 
 // Event is one line of a history.

@@ -49,7 +49,7 @@ func bounded(r *history.Request, ms int) *history.Request {
 }
 
 func judged(processes []*history.Process, faults ...history.Fault) *Verdict {
-	return Judge(history.Span{To: time.Second}, processes, faults, nil, nil, nil, limits)
+	return Judge(history.Span{To: time.Second}, processes, faults, nil, nil, nil, nil, limits)
 }
 
 func process(proc int, requests ...*history.Request) *history.Process {
@@ -169,8 +169,8 @@ func TestAVerdict(t *testing.T) {
 
 func TestAProcessThatDoesNotComeToRestOrHasEnded(t *testing.T) {
 	for check, v := range map[string]*Verdict{
-		"every request is answered": Judge(history.Span{}, nil, nil, []int{3}, nil, nil, limits),
-		"no process is ended":       Judge(history.Span{}, nil, nil, nil, []int{3}, nil, limits),
+		"every request is answered": Judge(history.Span{}, nil, nil, []int{3}, nil, nil, nil, limits),
+		"no process is ended":       Judge(history.Span{}, nil, nil, nil, []int{3}, nil, nil, limits),
 	} {
 		if v.OK() || v.Violations[0].Check != check || !strings.Contains(v.Violations[0].Detail, "process 3") {
 			t.Errorf("%s: the verdict is %v", check, v.Violations)

@@ -169,7 +169,7 @@ func TestBoundedWaiting(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			judge := func(l Limits) *Verdict {
-				return Judge(history.Span{To: time.Second}, c.processes, c.faults, nil, nil, nil, l)
+				return Judge(history.Span{To: time.Second}, c.processes, c.faults, nil, nil, nil, nil, l)
 			}
 			v := judge(inLine())
 			broken := false
@@ -195,7 +195,7 @@ func TestBoundedWaiting(t *testing.T) {
 func TestTheVerdictOnWaiting(t *testing.T) {
 	v := Judge(history.Span{To: time.Second}, []*history.Process{
 		of(1, one(kept(1, 1, 100, 240, 244, "plain"))), of(2, turns(2, 5, 115, 20, "plain")),
-	}, nil, nil, nil, nil, inLine())
+	}, nil, nil, nil, nil, nil, inLine())
 	if len(v.Violations) != 1 {
 		t.Fatal(v.Violations)
 	}

@@ -107,8 +107,8 @@ func (v *Verdict) Until(at time.Duration) int {
 // Judge looks at all that has happened.
 //
 // stuck are the processes that did not come to rest, ended those that have ended by themselves.
-// left are the keys that were found after the end.
-func Judge(spans history.Span, processes []*history.Process, faults []history.Fault, stuck, ended []int, left []string, limits Limits) *Verdict {
+// left are the keys that were found after the end, and found are the permits.
+func Judge(spans history.Span, processes []*history.Process, faults []history.Fault, stuck, ended []int, left []string, found map[string]Permits, limits Limits) *Verdict {
 	j := &judge{limits: limits, span: spans, processes: processes, faults: faults,
 		v: &Verdict{Grants: map[string]int{}, Refusals: map[string]int{}, Losses: map[string]int{}}}
 	j.collect()
@@ -122,6 +122,14 @@ func Judge(spans history.Span, processes []*history.Process, faults []history.Fa
 		j.violated("nothing is left on any server", "", spans.To, "all clients have come to rest, but %s", key)
 	}
 	for _, lock := range j.locks {
+		if lock.kind == leased || lock.kind == semaphore {
+			j.crowded(lock)
+			j.permits(lock, found)
+			if lock.kind == leased {
+				j.idle(lock)
+			}
+			continue
+		}
 		j.trust(lock)
 		j.tokens(lock)
 		j.order(lock)
@@ -207,7 +215,11 @@ func (j *judge) count(r *history.Request) {
 	switch {
 	case r.Granted:
 		for _, part := range r.Parts {
-			j.v.Grants[part.Lock]++
+			name := part.Lock
+			if part.Kind == semaphore {
+				name = semaphore // whichever
+			}
+			j.v.Grants[name]++
 		}
 	case r.Answered != 0:
 		j.v.Refusals[r.Err]++

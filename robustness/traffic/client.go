@@ -211,6 +211,7 @@ func (c *client) begin(file string) error {
 	r.ctx, r.end = context.WithCancel(context.Background())
 	c.round = r
 	r.workers.Go(func() { c.watch(r) })
+	r.workers.Go(func() { c.setPermits(r) })
 	number := 0
 	for _, style := range c.plan.Styles {
 		for range style.Workers {

@@ -32,7 +32,7 @@ type held struct {
 	w    *worker
 	id   int
 	lock choice
-	hold *lockkeeper.Hold
+	hold holding
 	// inner: its trust is that of the hold that it re-entered, which is looked at.
 	inner bool
 	// over: it was given back. uncertain: what Redis counts is not for sure.
@@ -108,10 +108,14 @@ func (h *held) count(want int) {
 
 // ensure asks for time.
 func (h *held) ensure() {
+	hold, ok := h.hold.(*lockkeeper.Hold)
+	if !ok {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), askFor)
 	defer cancel()
 	d, before := h.w.c.plan.Watchdog*3/4, history.Now()
-	err := h.hold.Ensure(ctx, d)
+	err := hold.Ensure(ctx, d)
 	h.w.called("ensure", h.id, before, askFor)
 	if err == nil {
 		h.w.r.out.Add(history.Event{Stage: history.EnsuredUntil, ID: h.id, Since: before, At: before + d})

@@ -115,6 +115,9 @@ const (
 	Actor     Kind = "actor"  // a plain lock, held by actors that may die
 	Spread    Kind = "spread" // a RedLock, or a MultiLock over servers; needs three of them
 	Faces     Kind = "faces"  // one name, plain and fenced, through every face; see faces.go
+	// Of synchronizers.
+	Leased    Kind = "leased" // permits that expire
+	Semaphore Kind = "semaphore"
 )
 
 // Kinds are all of those on one server.

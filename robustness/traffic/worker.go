@@ -32,6 +32,10 @@ func (w *worker) run() {
 			w.throughAFace()
 		case Spread:
 			w.once(w.onSeveral())
+		case Leased:
+			w.once(leased(w.c.system))
+		case Semaphore:
+			w.permitsOf()
 		default:
 			w.once(choose(w.c.system, w.style.Kind, w.random))
 		}
@@ -123,6 +127,10 @@ func (w *worker) once(what choice) {
 		options = append(options, lockkeeper.WithoutReentry())
 	}
 	id := w.asking(what.parts, 0, patient, bound)
+	if what.permits != nil {
+		w.keepPermit(ctx, id, what, options)
+		return
+	}
 	hold, err := what.lock.Acquire(ctx, options...)
 	w.answered(id, hold, err)
 	if err != nil {

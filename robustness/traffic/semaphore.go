@@ -1,0 +1,60 @@
+package traffic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/robustness/history"
+)
+
+const (
+	// SemaphorePermits is how many permits each semaphore has.
+	SemaphorePermits = 4
+	// semaphoreAge is how long a semaphore is in use: what a process had taken that was killed stays
+	// taken, and what Redis has forgotten is not made good.
+	semaphoreAge = 4 * time.Second
+)
+
+// permitsOf acquires permits of the semaphore of the moment, and releases them.
+func (w *worker) permitsOf() {
+	name := fmt.Sprintf("%s-%d", Semaphore, history.Now()/semaphoreAge)
+	s, n := w.c.system.Semaphore(name), 1+w.random.IntN(2)
+	if _, err := s.TrySetPermits(w.r.ctx, SemaphorePermits, 0); err != nil {
+		return // again, after a pause
+	}
+	ctx, cancel := context.WithCancel(w.r.ctx)
+	defer cancel()
+	var options []lockkeeper.Option
+	bound := w.style.GiveUp.Pick(w.random)
+	switch w.random.IntN(4) {
+	case 0:
+		options = append(options, lockkeeper.WithWait(bound))
+	case 1:
+		giveUp := time.AfterFunc(bound, cancel)
+		defer giveUp.Stop()
+	default:
+		bound = patience / 4 // those who wait for what a dead process has
+		options = append(options, lockkeeper.WithWait(bound))
+	}
+	id := w.asking([]history.Part{{Lock: name, Kind: string(Semaphore), Takes: n, Of: SemaphorePermits}}, 0, false, bound)
+	err := s.Acquire(ctx, n, options...)
+	w.granted(id, err)
+	if err != nil {
+		return
+	}
+	w.pause(w.style.Hold.Pick(w.random))
+	w.r.out.Add(history.Event{Stage: history.Releasing, ID: id, At: history.Now()})
+	for err = lockkeeper.ErrCrashed; errors.Is(err, lockkeeper.ErrCrashed) || errors.Is(err, lockkeeper.ErrRejected); {
+		before := history.Now()
+		err = s.Release(context.Background(), n)
+		w.called("release", id, before, w.c.plan.CallTimeout+250*time.Millisecond)
+	}
+	e := history.Event{Stage: history.Released, ID: id, At: history.Now()}
+	if err != nil {
+		e.Err, e.Doubtful = reason(err), true
+	}
+	w.r.out.Add(e)
+}
