@@ -84,6 +84,21 @@ func (c *child) began(ctx actor.Context) (m any) {
 	return m
 }
 
+// started notes who the actor is; a restart changes nothing about that.
+func (c *child) started(pid *actor.PID) {
+	if c.pid == nil {
+		c.process, _ = c.rt.actor.ProcessRegistry.GetLocal(pid.Id)
+		c.pid = pid
+	}
+}
+
+// post sends the actor a tick or a reply of Redis, as often as leases are renewed, and so without
+// looking it up. When it has stopped, its mailbox has the reply settled (see answering).
+func (c *child) post(m any) {
+	defer c.rt.survive("a recipient panicked")
+	c.process.SendUserMessage(c.pid, m)
+}
+
 // survive, deferred, ends a panic, and has it logged.
 func (c *child) survive() {
 	if panicked := recover(); panicked != nil {

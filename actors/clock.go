@@ -43,6 +43,7 @@ func (k *clock) set(s *child, at lock.Instant) {
 	if s.alarm.place == 0 {
 		heap.Push(&k.alarms, s)
 	} else {
+		k.alarms[s.alarm.place-1].at = at
 		heap.Fix(&k.alarms, s.alarm.place-1)
 	}
 	if !k.running {
@@ -113,7 +114,7 @@ func (k *clock) run() {
 			return
 		}
 		for i, s := range due {
-			k.rt.deliver(s.pid, tick{})
+			s.post(tick{})
 			due[i] = nil
 		}
 		if len(due) > 0 {
@@ -131,7 +132,7 @@ func (k *clock) run() {
 func (k *clock) due(now lock.Instant, list []*child) (due []*child, sleep time.Duration, more bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for len(k.alarms) > 0 && k.alarms[0].alarm.at <= now {
+	for len(k.alarms) > 0 && k.alarms[0].at <= now {
 		list = append(list, heap.Pop(&k.alarms).(*child))
 	}
 	if len(list)+len(k.alarms) == 0 {
@@ -139,32 +140,38 @@ func (k *clock) due(now lock.Instant, list []*child) (due []*child, sleep time.D
 		return nil, 0, false
 	}
 	if len(k.alarms) > 0 {
-		sleep = k.alarms[0].alarm.at - now
+		sleep = k.alarms[0].at - now
 	}
 	return list, sleep, true
 }
 
-// alarms is a heap of children, the next one to be woken first.
-type alarms []*child
+// alarms is a heap of children, the next one to be woken first. Each entry has its time: with many
+// locks, to look for it in the child costs more than the rest.
+type alarms []entry
+
+type entry struct {
+	at    lock.Instant
+	child *child
+}
 
 func (a alarms) Len() int           { return len(a) }
-func (a alarms) Less(i, j int) bool { return a[i].alarm.at < a[j].alarm.at }
+func (a alarms) Less(i, j int) bool { return a[i].at < a[j].at }
 
 func (a alarms) Swap(i, j int) {
 	a[i], a[j] = a[j], a[i]
-	a[i].alarm.place, a[j].alarm.place = i+1, j+1
+	a[i].child.alarm.place, a[j].child.alarm.place = i+1, j+1
 }
 
 func (a *alarms) Push(x any) {
 	s := x.(*child)
-	*a = append(*a, s)
+	*a = append(*a, entry{s.alarm.at, s})
 	s.alarm.place = len(*a)
 }
 
 func (a *alarms) Pop() any {
 	last := len(*a) - 1
-	s := (*a)[last]
-	(*a)[last] = nil
+	s := (*a)[last].child
+	(*a)[last] = entry{}
 	*a = (*a)[:last]
 	s.alarm.place = 0
 	return s

@@ -129,9 +129,8 @@ func (g *guardian) spawn(ctx actor.Context, key lockKey, kind messages.Kind, mem
 	s.gate.enter() // it must not retire before the request has come
 	pid := ctx.Spawn(g.rt.props(s.state.actor, s.crashed))
 	if s.pid == nil { // Started, on this very goroutine, has crashed
-		s.pid = pid
+		s.started(pid)
 	}
-	s.process, _ = g.rt.actor.ProcessRegistry.GetLocal(pid.Id)
 	g.children[pid.Id] = s
 	g.rt.table.put(s)
 	s.state.spawned()

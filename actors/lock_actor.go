@@ -90,9 +90,7 @@ func (a *lockActor) Receive(ctx actor.Context) {
 		s.giveUp(lock.Closed, "the Lockkeeper system was closed before Redis confirmed the release")
 		s.leaving.abandon(s)
 	case *actor.Started:
-		if s.pid == nil {
-			s.pid = ctx.Self()
-		}
+		s.started(ctx.Self())
 		s.stopAlarm() // after a crash: whatever it was set to, it is set anew
 		s.carryOut()  // and what the crash has left undone
 	case *actor.Stopping:

@@ -55,9 +55,7 @@ func (s *permitActor) Receive(ctx actor.Context) {
 	}
 	switch m := m.(type) {
 	case *actor.Started:
-		if s.pid == nil {
-			s.pid = ctx.Self()
-		}
+		s.started(ctx.Self())
 		s.stopAlarm() // after a crash: whatever it was set to, it is set anew
 		s.carryOut()  // and what the crash has left undone
 	case *actor.Terminated:
@@ -233,10 +231,7 @@ func (*permitReplied) IgnoreDeadLetterLogging() {}
 
 // Replied implements backend.PermitReceiver.
 func (s *permitState) Replied(number uint64, r permit.Result) {
-	m := &permitReplied{state: s, number: number, result: r}
-	if !s.rt.deliver(s.pid, m) {
-		m.tooLate()
-	}
+	s.post(&permitReplied{state: s, number: number, result: r})
 }
 
 // tooLate handles a reply that comes when the actor has stopped: what a command took is given back.

@@ -131,7 +131,7 @@ func (s *lockState) sendPermits(c *leased.Command) {
 		if c.Kind == leased.Acquire && r.Served > 0 {
 			reply.Outcome = lock.Done // something was taken
 		}
-		s.replied(&replied{state: s, seq: c.Seq, result: reply.Result, permits: &r})
+		s.post(&replied{state: s, seq: c.Seq, result: reply.Result, permits: &r})
 	})
 }
 

@@ -45,13 +45,7 @@ func (s *lockState) Lend(kind lock.CommandKind, call redisio.Call) bool {
 // Replied implements backend.Receiver. It brings a reply to the lock actor, or what is left
 // of it.
 func (s *lockState) Replied(seq uint64, r backend.Reply) {
-	s.replied(&replied{state: s, seq: seq, result: r.Result, busy: r.Busy})
-}
-
-func (s *lockState) replied(m *replied) {
-	if !s.rt.deliver(s.pid, m) {
-		m.tooLate()
-	}
+	s.post(&replied{state: s, seq: seq, result: r.Result, busy: r.Busy})
 }
 
 // tooLate handles a reply that comes when the actor has stopped: its state does not change

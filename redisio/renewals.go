@@ -40,23 +40,43 @@ type renewals struct {
 	linger  time.Duration
 	cluster bool
 
-	mu      sync.Mutex
-	pending []Renewal
-	timer   *time.Timer
+	mu sync.Mutex
+	// pending are the renewals of each script to come, and count is how many those are; usual is how
+	// many one script had the last time.
+	pending      map[batchKey][]Renewal
+	count, usual int
+	timer        *time.Timer
+}
+
+// batchKey is what the renewals of one script have in common. In a cluster a script's keys must
+// share a slot.
+type batchKey struct {
+	script  *scripts.Script
+	slot    uint16
+	confirm bool
 }
 
 func newRenewals(p *pool, linger time.Duration, cluster bool) *renewals {
-	return &renewals{pool: p, linger: linger, cluster: cluster}
+	return &renewals{pool: p, linger: linger, cluster: cluster, pending: map[batchKey][]Renewal{}}
 }
 
 func (r *renewals) add(n Renewal) {
+	by := batchKey{script: n.Script, confirm: n.Confirm}
+	if r.cluster {
+		by.slot = Slot(n.Key)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.pending = append(r.pending, n)
+	batch := r.pending[by]
+	if batch == nil {
+		batch = make([]Renewal, 0, r.usual)
+	}
+	r.pending[by] = append(batch, n)
+	r.count++
 	switch {
-	case n.Now || len(r.pending) >= renewalBatch || r.linger <= 0:
+	case n.Now || r.count >= renewalBatch || r.linger <= 0:
 		r.flush()
-	case len(r.pending) == 1:
+	case r.count == 1:
 		if r.timer == nil {
 			r.timer = time.AfterFunc(r.linger, r.lingerOver)
 		} else {
@@ -80,30 +100,17 @@ func (r *renewals) close() {
 	r.flush()
 }
 
-// flush sends what is pending; the caller holds the lock. In a cluster a script's
-// keys must share a slot, so there the batches are made by slot.
+// flush sends what is pending; the caller holds the lock.
 func (r *renewals) flush() {
-	if len(r.pending) == 0 {
+	if r.count == 0 {
 		return
 	}
-	pending := r.pending
-	r.pending = nil
-	type share struct {
-		script  *scripts.Script
-		slot    uint16
-		confirm bool
-	}
-	batches := map[share][]Renewal{}
-	for _, n := range pending {
-		by := share{script: n.Script, confirm: n.Confirm}
-		if r.cluster {
-			by.slot = Slot(n.Key)
-		}
-		batches[by] = append(batches[by], n)
-	}
-	for _, batch := range batches {
+	r.usual = r.count / len(r.pending)
+	for _, batch := range r.pending {
 		r.pool.submit(renewalCall(batch))
 	}
+	clear(r.pending)
+	r.count = 0
 }
 
 // renewalBatchCall spreads the reply of one script over the leases it renewed.
@@ -115,7 +122,7 @@ type batchReceiver interface {
 
 func renewalCall(batch []Renewal) Call {
 	keys := make([]string, len(batch))
-	args := make([]string, 0, 2*len(batch))
+	args := make([]string, 0, (2+len(batch[0].Extra))*len(batch))
 	deadline := batch[0].Deadline
 	for i, n := range batch {
 		keys[i] = n.Key

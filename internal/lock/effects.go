@@ -124,22 +124,22 @@ const (
 // Result is the outcome of a Command, with its details.
 type Result struct {
 	Outcome Outcome
+	// Freed says, for SyncQueue, that its Term held the lock and has released it.
+	Freed bool
+	// Taken says, for Absent, that the key belongs to another owner instead of being gone.
+	Taken bool
+	// WasHeld reports, for ForceRelease, whether the lock was held.
+	WasHeld bool
 	// TTL is, for Refused, the rest of the other owner's lease; negative: no TTL.
 	TTL time.Duration
 	// Holder is, for Refused, the owner field; OwnTerm is its term if it is this system's own,
 	// otherwise 0. For SyncQueue, Done says that OwnTerm has taken the lock.
 	Holder  string
 	OwnTerm uint64
-	// Freed says, for SyncQueue, that its Term held the lock and has released it.
-	Freed bool
 	// Tokens are the highest tokens drawn, one per counter.
 	Tokens []int64
-	// Taken says, for Absent, that the key belongs to another owner instead of being gone.
-	Taken bool
 	// Others is how many other clients Yield or CountWaiters saw waiting.
 	Others int
-	// WasHeld reports, for ForceRelease, whether the lock was held.
-	WasHeld bool
 	// Err is, for Failed, the error: temporary (Transient) or permanent. Unsure says that the
 	// script may have run all the same; Unconfirmed that it has, but too few replicas are known to
 	// have what it wrote.
