@@ -174,7 +174,9 @@ func (s *Subscriptions) adopt(next *pubsub) {
 	}
 }
 
-// subscribe returns an error if the connection is of no use any more.
+// subscribe returns an error if the connection is of no use any more. A replica confirms shard channels
+// as its master does, but the scripts do not count who listens there; so it is asked afterwards what it
+// is. A master that becomes a replica later dismisses its subscribers.
 func (s *Subscriptions) subscribe(ctx context.Context, connection *pubsub, channels []string) error {
 	for batch := range slices.Chunk(channels, subscribeBatch) {
 		groups, commands := [][]string{batch}, rueidis.Commands{}
@@ -185,12 +187,18 @@ func (s *Subscriptions) subscribe(ctx context.Context, connection *pubsub, chann
 			commands = append(commands, s.command(connection, group))
 		}
 		inTime, cancel := context.WithTimeout(ctx, subscribeTimeout)
-		results := connection.client.DoMulti(inTime, commands...)
+		results, role := connection.client.DoMulti(inTime, commands...), ""
+		if s.home != nil {
+			role = hello(inTime, connection.client, "role")
+		}
 		cancel()
 		for i, result := range results {
 			if err := s.subscribed(ctx, connection, groups[i], result.Error()); err != nil {
 				return err
 			}
+		}
+		if role == "replica" {
+			s.dismissed(connection, batch, "")
 		}
 	}
 	return nil

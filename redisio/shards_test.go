@@ -2,6 +2,7 @@ package redisio
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
@@ -55,4 +56,34 @@ func TestShards(t *testing.T) {
 	if subs.Confirmed("c0") {
 		t.Error("added after Close")
 	}
+}
+
+// A replica confirms subscriptions, too, and says nothing of its master: who has not heard of a failover,
+// since nobody listened there, finds the master all the same.
+func TestShardsAreNotLeftOnAReplica(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Cluster(t, 2)
+	former, master := servers[0], redistest.ClusterReplica(t, servers)
+	do(t, former, "SET", "{06S}", "x")
+	redistest.Eventually(t, "all to list the replica", func() bool {
+		listed := func(s *redistest.Server) bool {
+			shards, err := s.Do(t, "CLUSTER", "SLOTS").ToAny()
+			return err == nil && strings.Contains(fmt.Sprint(shards), strings.Split(master.Addr(), ":")[1])
+		}
+		return listed(former) && listed(servers[1])
+	})
+	e := &ears{told: map[string]int{}}
+	subs := open(t, connect(t, former.URL())).NewShards(e)
+	t.Cleanup(subs.Close)
+	subs.Add("c{06S}")
+	e.await(t, "subscribed c{06S}", 1)
+	subs.Remove("c{06S}")
+	redistest.Eventually(t, "it to be given up", func() bool { return former.ShardSubscribers(t, "c{06S}") == 0 })
+	do(t, master, "CLUSTER", "FAILOVER")
+	master.AwaitMaster(t)
+	redistest.Eventually(t, "the former master to follow", func() bool { return !former.IsMaster(t) })
+	subs.Add("c{06S}")
+	redistest.Eventually(t, "it to be subscribed on the master", func() bool { return master.ShardSubscribers(t, "c{06S}") == 1 })
+	redistest.Eventually(t, "that to be known", func() bool { return subs.Confirmed("c{06S}") })
+	e.await(t, "heard c{06S}", 1) // messages may have been missed
 }

@@ -42,7 +42,7 @@ func asMeant(ctx context.Context, client rueidis.Client, options rueidis.ClientO
 }
 
 // hello is what a server says of itself, such as its mode, to whomever asks; "" if it does not say.
-func hello(ctx context.Context, client rueidis.Client, what string) string {
+func hello(ctx context.Context, client rueidis.CoreClient, what string) string {
 	all, err := client.Do(ctx, client.B().Arbitrary("HELLO").Build()).AsMap()
 	if err != nil {
 		return ""
