@@ -25,7 +25,7 @@ var errPortTaken = errors.New("port is taken")
 // process is one run of redis-server.
 type process struct {
 	cmd  *exec.Cmd
-	log  *logBuffer
+	log  *Log
 	done chan struct{} // closed when the process has ended
 }
 
@@ -49,7 +49,7 @@ func spawn(ready string, args ...string) (*process, error) {
 		return nil, fmt.Errorf("the tests need a real redis-server: "+
 			"install it with `apt-get install redis-server`, or run `make test` (%w)", err)
 	}
-	log := &logBuffer{}
+	log := &Log{}
 	cmd := exec.Command(path, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = dieWithParent()
@@ -105,22 +105,22 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// logBuffer collects what a process writes.
-type logBuffer struct {
+// Log collects what a process, or a logger, writes.
+type Log struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
-func (l *logBuffer) Write(b []byte) (int, error) {
+func (l *Log) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.Write(b)
 }
 
-func (l *logBuffer) String() string {
+func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.String()
 }
 
-func (l *logBuffer) contains(line string) bool { return strings.Contains(l.String(), line) }
+func (l *Log) contains(line string) bool { return strings.Contains(l.String(), line) }

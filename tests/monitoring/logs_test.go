@@ -1,12 +1,10 @@
 package monitoring_test
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,24 +15,13 @@ import (
 )
 
 // journal keeps what is logged, as text.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(line []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(line)
-}
+type journal struct{ redistest.Log }
 
 func (j *journal) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
 
 // lines are those with that message.
 func (j *journal) lines(message string) (lines []string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for line := range strings.Lines(j.text.String()) {
+	for line := range strings.Lines(j.String()) {
 		if strings.Contains(line, fmt.Sprintf("msg=%q", message)) {
 			lines = append(lines, line)
 		}

@@ -37,16 +37,15 @@ func use(t *testing.T, f *lockkeeper.Semaphore, rounds int) {
 // A reply that is lost neither creates permits nor loses them.
 func TestLostReplies(t *testing.T) {
 	t.Parallel()
-	k := locktest.NewKey(t, redistest.Shared(t))
-	k.Do(t, "SET", k.LockName, "3")
-	proxy := redistest.NewProxy(t, k.Server.Addr())
-	f := locktest.Open(t, proxy.URL(), locktest.Impatient).Semaphore(k.LockName)
+	s := locktest.Far(t, redistest.Shared(t), locktest.Impatient)
+	s.Do(t, "SET", s.LockName, "3")
+	f := s.Semaphore(s.LockName)
 	for _, mode := range []redistest.Mode{redistest.Lost, redistest.Silent} {
-		loss := proxy.DropRepliesTo(func(cmd []string) bool { return strings.HasPrefix(strings.ToLower(cmd[0]), "eval") }, 3, mode)
+		loss := s.Proxy.DropRepliesTo(func(cmd []string) bool { return strings.HasPrefix(strings.ToLower(cmd[0]), "eval") }, 3, mode)
 		use(t, f, 10)
 		loss.Wait(t)
 	}
-	redistest.Eventually(t, "all permits to be back", func() bool { return k.Number(t, "GET", k.LockName) == 3 })
+	redistest.Eventually(t, "all permits to be back", func() bool { return s.Number(t, "GET", s.LockName) == 3 })
 }
 
 // Nor does a crash of the actor, in whatever it handles; a release is carried out in any case.
@@ -123,29 +122,27 @@ func TestIdleActorLeaves(t *testing.T) {
 // Close refuses all who wait, gives back what nobody has got, and says if Redis does not confirm it.
 func TestClose(t *testing.T) {
 	t.Parallel()
-	k := locktest.NewKey(t, redistest.Shared(t))
-	k.Do(t, "SET", k.LockName, "1")
-	proxy := redistest.NewProxy(t, k.Server.Addr())
-	s := locktest.Open(t, proxy.URL(), locktest.Impatient)
-	f := s.Semaphore(k.LockName)
+	s := locktest.Far(t, redistest.Shared(t), locktest.Impatient)
+	s.Do(t, "SET", s.LockName, "1")
+	f := s.Semaphore(s.LockName)
 	ok(t, f.Acquire(locktest.Within(t), 1))
 	waiting := soon(t, f, 1)
-	listens(t, k, 1)
+	listens(t, s.Key, 1)
 	go func() { _ = f.Release(locktest.Within(t), 1) }() // it is handed over, or given back
 	if err := locktest.Await(t, "the permit", waiting); err != nil {
 		t.Error(err)
 	}
-	proxy.Freeze(true)
+	s.Proxy.Freeze(true)
 	taking := soon(t, f, 1)
 	redistest.Eventually(t, "the waiter", func() bool { return f.TryAcquire(briefly(t), 1) != nil })
 	closed := make(chan error, 1)
 	ctx := locktest.Within(t)
 	go func() { closed <- s.Close(ctx) }()
 	locktest.IsError(t, locktest.Await(t, "the refusal", taking), lockkeeper.ErrClosed)
-	proxy.Freeze(false)
+	s.Proxy.Freeze(false)
 	ok(t, locktest.Await(t, "the end", closed))
 	locktest.IsError(t, f.TryAcquire(ctx, 1), lockkeeper.ErrClosed)
-	if n := k.Number(t, "GET", k.LockName); n != 0 {
+	if n := s.Number(t, "GET", s.LockName); n != 0 {
 		t.Errorf("%d are free, and one is taken", n)
 	}
 }
@@ -153,19 +150,17 @@ func TestClose(t *testing.T) {
 // An actor that somebody else stops while it takes a permit gives that back when it comes.
 func TestStoppedByOthers(t *testing.T) {
 	t.Parallel()
-	k := locktest.NewKey(t, redistest.Shared(t))
-	k.Do(t, "SET", k.LockName, "1")
-	proxy := redistest.NewProxy(t, k.Server.Addr())
-	s := locktest.Open(t, proxy.URL(), lockkeeper.Config{})
+	s := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{})
+	s.Do(t, "SET", s.LockName, "1")
 	s.Lame = true // Close knows of nothing then
-	f := s.Semaphore(k.LockName)
+	f := s.Semaphore(s.LockName)
 	use(t, f, 1)
-	proxy.Delay(300 * time.Millisecond)
+	s.Proxy.Delay(300 * time.Millisecond)
 	waiting := soon(t, f, 1)
-	redistest.Eventually(t, "the permit to be taken", func() bool { return k.Number(t, "GET", k.LockName) == 0 })
+	redistest.Eventually(t, "the permit to be taken", func() bool { return s.Number(t, "GET", s.LockName) == 0 })
 	ok(t, s.Actors.Root.StopFuture(s.Guardian()).Wait())
 	locktest.IsError(t, locktest.Await(t, "the refusal", waiting), lockkeeper.ErrClosed)
-	redistest.Eventually(t, "the permit to be back", func() bool { return k.Number(t, "GET", k.LockName) == 1 })
+	redistest.Eventually(t, "the permit to be back", func() bool { return s.Number(t, "GET", s.LockName) == 1 })
 }
 
 // While Redis does not answer, all are answered all the same: those whose commands are under way, and
@@ -185,14 +180,12 @@ func TestStoppedWithoutRedis(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			k := locktest.NewKey(t, redistest.Shared(t))
-			k.Do(t, "SET", k.LockName, "1")
-			proxy := redistest.NewProxy(t, k.Server.Addr())
-			s := locktest.Open(t, proxy.URL(), locktest.Impatient)
+			s := locktest.Far(t, redistest.Shared(t), locktest.Impatient)
+			s.Do(t, "SET", s.LockName, "1")
 			s.Lame = true
-			use(t, s.Semaphore(k.LockName), 1)
-			proxy.Freeze(true)
-			p, semaphore := s.Probe(t), &messages.Semaphore{Name: k.LockName}
+			use(t, s.Semaphore(s.LockName), 1)
+			s.Proxy.Freeze(true)
+			p, semaphore := s.Probe(t), &messages.Semaphore{Name: s.LockName}
 			for _, m := range requests(semaphore) {
 				p.Send(m)
 			}
@@ -201,7 +194,7 @@ func TestStoppedWithoutRedis(t *testing.T) {
 			for range 2 {
 				locktest.Next[*messages.PermitsRefused](t, p)
 			}
-			proxy.Freeze(false)
+			s.Proxy.Freeze(false)
 		})
 	}
 }
@@ -210,38 +203,34 @@ func TestStoppedWithoutRedis(t *testing.T) {
 func TestGivenUpWithARelease(t *testing.T) {
 	t.Parallel()
 	saboteur := &locktest.Saboteur{}
-	k := locktest.NewKey(t, redistest.Shared(t))
-	k.Do(t, "SET", k.LockName, "1")
-	proxy := redistest.NewProxy(t, k.Server.Addr())
-	s := locktest.Open(t, proxy.URL(), locktest.Impatient, saboteur.Middleware)
-	f := s.Semaphore(k.LockName)
+	s := locktest.Far(t, redistest.Shared(t), locktest.Impatient, saboteur.Middleware)
+	s.Do(t, "SET", s.LockName, "1")
+	f := s.Semaphore(s.LockName)
 	ok(t, f.Acquire(locktest.Within(t), 1))
-	proxy.Refuse(true)
-	proxy.Cut()
+	s.Proxy.Refuse(true)
+	s.Proxy.Cut()
 	locktest.IsError(t, f.Release(locktest.Within(t), 1), lockkeeper.ErrUnavailable)
 	saboteur.Hit(func(m any) bool { _, is := m.(*messages.InspectPermits); return is }, nil)
 	p := s.Probe(t)
 	for range 11 {
-		locktest.Ask[*messages.PermitsRefused](t, p, &messages.InspectPermits{Semaphore: &messages.Semaphore{Name: k.LockName}})
+		locktest.Ask[*messages.PermitsRefused](t, p, &messages.InspectPermits{Semaphore: &messages.Semaphore{Name: s.LockName}})
 	}
 	saboteur.Hit(nil, nil)
-	proxy.Refuse(false)
+	s.Proxy.Refuse(false)
 	ok(t, f.AddPermits(locktest.Within(t), 1)) // of the next actor
-	redistest.Eventually(t, "both permits", func() bool { return k.Number(t, "GET", k.LockName) == 2 })
+	redistest.Eventually(t, "both permits", func() bool { return s.Number(t, "GET", s.LockName) == 2 })
 }
 
 // Close with a Redis that does not answer ends in time, says that something may be left, and answers
 // those who give permits back.
 func TestCloseWithoutRedis(t *testing.T) {
 	t.Parallel()
-	k := locktest.NewKey(t, redistest.Shared(t))
-	k.Do(t, "SET", k.LockName, "1")
-	proxy := redistest.NewProxy(t, k.Server.Addr())
-	s := locktest.Open(t, proxy.URL(), lockkeeper.Config{})
+	s := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{})
+	s.Do(t, "SET", s.LockName, "1")
 	s.Lame = true
-	f := s.Semaphore(k.LockName)
+	f := s.Semaphore(s.LockName)
 	ok(t, f.Acquire(locktest.Within(t), 1))
-	proxy.Freeze(true)
+	s.Proxy.Freeze(true)
 	released := make(chan error, 1)
 	go func() { released <- f.Release(locktest.Within(t), 1) }()
 	redistest.Eventually(t, "the release to be under way", func() bool {
@@ -254,7 +243,7 @@ func TestCloseWithoutRedis(t *testing.T) {
 	if err := locktest.Await(t, "the answer", released); err == nil {
 		t.Error("released, without Redis")
 	}
-	proxy.Freeze(false)
+	s.Proxy.Freeze(false)
 }
 
 // briefly is a context that ends soon.

@@ -89,12 +89,11 @@ func TestLatch(t *testing.T) {
 // A reply that is lost counts nothing twice, and a count-down that fails is made up for.
 func TestLatchLostReplies(t *testing.T) {
 	t.Parallel()
-	k := locktest.NewKey(t, redistest.Shared(t))
-	proxy := redistest.NewProxy(t, k.Server.Addr())
-	l := locktest.Open(t, proxy.URL(), locktest.Impatient).Latch(k.LockName)
+	s := locktest.Far(t, redistest.Shared(t), locktest.Impatient)
+	l := s.Latch(s.LockName)
 	closes(t, l, 33, true)
 	for _, mode := range []redistest.Mode{redistest.Lost, redistest.Silent} {
-		loss := proxy.DropRepliesTo(func(cmd []string) bool { return strings.HasPrefix(strings.ToLower(cmd[0]), "eval") }, 3, mode)
+		loss := s.Proxy.DropRepliesTo(func(cmd []string) bool { return strings.HasPrefix(strings.ToLower(cmd[0]), "eval") }, 3, mode)
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
@@ -106,7 +105,7 @@ func TestLatchLostReplies(t *testing.T) {
 		all.Wait()
 		loss.Wait(t)
 	}
-	redistest.Eventually(t, "all but one to be counted", func() bool { return k.Number(t, "GET", k.LockName) == 1 })
+	redistest.Eventually(t, "all but one to be counted", func() bool { return s.Number(t, "GET", s.LockName) == 1 })
 	ok(t, l.CountDown(locktest.Within(t)))
 	ok(t, l.Wait(locktest.Within(t)))
 }
