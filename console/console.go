@@ -141,5 +141,7 @@ func (c *console) release(w http.ResponseWriter, r *http.Request) {
 		text = "was force-released"
 	}
 	c.history.add(Event{At: time.Now(), Lock: v.Name, Text: text + " with the console, from " + r.RemoteAddr, Grave: was})
-	http.Redirect(w, r, "lock?"+v.query(), http.StatusSeeOther)
+	// It is relative for the browser, which alone knows the prefix: http.Redirect would resolve it here.
+	w.Header().Set("Location", "lock?"+v.query())
+	w.WriteHeader(http.StatusSeeOther)
 }

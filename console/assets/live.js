@@ -3,13 +3,16 @@
 const live = document.getElementById("live");
 const state = document.getElementById("state");
 let stream;
+let pressed = false; // a click is a press and a release on the same link
 
 function open() {
   if (stream) stream.close();
   stream = new EventSource("events" + location.search);
   stream.onmessage = (event) => {
-    if (String(getSelection())) return; // not under the hands of somebody who copies
+    if (pressed || String(getSelection())) return; // not under the hands of somebody who clicks or copies
+    const focused = live.contains(document.activeElement) && document.activeElement.getAttribute("href");
     live.innerHTML = event.data;
+    if (focused) live.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
     state.textContent = "live";
     state.className = "state live";
   };
@@ -18,6 +21,9 @@ function open() {
     state.className = "state late";
   };
 }
+
+addEventListener("pointerdown", () => (pressed = true));
+for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => (pressed = false));
 
 // Nobody looks at a page that is hidden.
 document.addEventListener("visibilitychange", () => (document.hidden ? stream.close() : open()));
