@@ -23,9 +23,15 @@ faketime: ## Install a library that changes a server's clock, if it is missing (
 	  { echo "installing faketime"; sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
 	    $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq faketime >/dev/null; }
 
+.PHONY: chromium
+chromium: ## Install a browser for the tests of the console, if it is missing (Debian, Ubuntu)
+	@command -v chromium >/dev/null || \
+	  { echo "installing chromium"; sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+	    $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq chromium >/dev/null; }
+
 .PHONY: test
-test: redis ## Run all tests, with the race detector
-	$(GO) test -race -p 3 -timeout 10m ./... ./cmd/lockkeeper/... ./examples/... ./interop/... ./lockkeepertest
+test: redis chromium ## Run all tests, with the race detector
+	$(GO) test -race -p 3 -timeout 10m ./... ./cmd/lockkeeper/... ./examples/... ./interop/... ./lockkeepertest ./tests/browser
 
 .PHONY: test-long
 test-long: ## What needs more time: small worlds exhaustively, random worlds, real processes under faults
@@ -43,7 +49,7 @@ quickstart: ## Run the quickstart on an embedded Redis
 	$(GO) run ./examples/quickstart
 
 .PHONY: screenshots
-screenshots: ## Photograph the console of examples/console for its document: needs chromium
+screenshots: chromium ## Photograph the console of examples/console for its document
 	@set -e; dir=$$(mktemp -d); $(GO) build -o $$dir/service ./examples/console; $$dir/service -http 127.0.0.1:8917 >/dev/null & service=$$!; \
 	  trap "kill $$service; rm -r $$dir" EXIT; timeout 12 curl -sN --retry 9 --retry-delay 1 --retry-connrefused http://127.0.0.1:8917/locks/events >/dev/null || true; \
 	  shot() { timeout 60 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir=$$dir/profile --timeout=3000 \
@@ -112,7 +118,7 @@ generate: ## Generate the Go of the messages
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck, and the generated code is up to date
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted"; exit 1; }
-	@set -e; for m in . cmd/lockkeeper examples interop lockkeepertest robustness bench messages/internal/gen; do echo "== $$m"; \
+	@set -e; for m in . cmd/lockkeeper examples interop lockkeepertest tests/browser robustness bench messages/internal/gen; do echo "== $$m"; \
 	  (cd $$m && $(ALONE) vet ./... && $(ALONE) run $(STATICCHECK) ./... && $(ALONE) mod tidy -diff); done
 	cd bench && $(ALONE) run $(STATICCHECK) -tags gozero .
 	$(GO) generate ./messages && git diff --exit-code -- messages
