@@ -59,8 +59,10 @@ screenshots: chromium ## Photograph the console of examples/console for its docu
 	  shot phone --window-size=500,1180
 
 .PHONY: interop
-interop: redis ## Share locks with Redisson (Java): needs a JDK 17 and Maven
+interop: redis ## Share locks with Redisson (Java) on one server, a cluster, and with Sentinel: needs a JDK 17 and Maven
 	$(GO) run ./interop -bench
+	$(GO) run ./interop -cluster -quick
+	$(GO) run ./interop -sentinel -quick
 
 .PHONY: bench
 bench: redis ## Run the benchmarks of single operations

@@ -29,6 +29,7 @@ var loud = []act{
 	{"readers and writers under load", true, only(write), readersAndWriters},
 	{"a turn under load", false, only(plain, fenced, fair, write), turns},
 	{"everybody's share", true, only(plain, fenced, write), shares},
+	{"one thread beside four", true, only(plain, fenced, write), beside},
 	{"tokens under load", true, only(fenced), tokens},
 	{"in order of arrival", false, only(fair), order},
 	{"a killed waiter", false, only(fair), killedWaiter},

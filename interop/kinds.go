@@ -55,6 +55,8 @@ var kinds = []kind{
 	{name: "latch", held: countLatch, wanted: countLatch},
 }
 
+func isRed(k kind) bool { return k.red }
+
 // synchronizes reports whether it is a synchronizer, and no lock.
 func (k kind) synchronizes() bool { return k.held.synchronizes() }
 

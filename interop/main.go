@@ -4,8 +4,8 @@
 //	go run ./interop
 //
 // It needs a JDK (17 or later) and Maven for the Java driver in java/, which it builds when
-// that is due, and a redis-server, which it starts, or -redis redis://…, or a -cluster; and three
-// more for the RedLock. Every case is played both ways: Java has the lock and Go waits, Go has it and
+// that is due, and a redis-server, which it starts, or -redis redis://…, or a -cluster, or a master
+// with Sentinels (-sentinel); and three more for the RedLock. Every case is played both ways: Java has the lock and Go waits, Go has it and
 // Java waits. The Go side, too, is made of other processes: this program, started once more
 // as a driver with the same protocol. With -bench it compares afterwards how fast they are.
 //
@@ -23,6 +23,9 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
+
+	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
 )
@@ -42,6 +45,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	url := flags.String("redis", "", "`URL` of a Redis, also redis-cluster://…; without it, a redis-server is started")
 	cluster := flags.Bool("cluster", false, "without -redis, start a cluster of three")
+	sentinel := flags.Bool("sentinel", false, "without -redis, start a master, two replicas and three Sentinels")
+	replicas := flags.Int("replicas", 2, "`how many` replicas, with -sentinel")
+	toWrite := flags.Int("min-replicas-to-write", 1, "the servers' setting of that name, with -sentinel")
+	pause := flags.Duration("pause", 3*time.Second, "for how long the old master of a planned failover pauses writes, with -sentinel")
 	version := flags.String("java-version", "", "`version` of Redisson, from 3.45 on; without it, that of java/pom.xml")
 	reds := flags.String("red", "", "`URLs` of three more, with commas between them, for the RedLock; without them, they are started")
 	var only []string
@@ -59,9 +66,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		return 2
 	}
+	if *url != "" {
+		*cluster, *sentinel = false, false
+	}
+	var guarded *watched
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if *cluster && *url == "" {
+	switch {
+	case *cluster:
 		of, stop, err := startCluster(3)
 		if err != nil {
 			fmt.Fprintln(stderr, "redisson:", err)
@@ -69,8 +81,17 @@ func run(args []string, stdout, stderr io.Writer) int {
 		}
 		defer stop()
 		*url = of
+	case *sentinel:
+		var err error
+		if guarded, err = startWatched(ctx, *replicas, *toWrite); err != nil {
+			fmt.Fprintln(stderr, "redisson:", err)
+			return 1
+		}
+		defer guarded.stop()
+		guarded.pause = *pause
+		*url = guarded.url
 	}
-	ok, err := interop(ctx, *url, *reds, *version, *chosen, only, *quick, *bench, *observed, stdout, stderr)
+	ok, err := interop(ctx, guarded, *url, *reds, *version, *chosen, only, *quick, *bench, *observed, stdout, stderr)
 	if err != nil {
 		fmt.Fprintln(stderr, "redisson:", err)
 	}
@@ -81,7 +102,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 }
 
 // interop prepares the two sides and a Redis, and has everything played.
-func interop(ctx context.Context, url, reds, version, chosen string, only []string, quick, bench, observed bool, stdout, stderr io.Writer) (ok bool, err error) {
+func interop(ctx context.Context, guarded *watched, url, reds, version, chosen string, only []string, quick, bench, observed bool, stdout, stderr io.Writer) (ok bool, err error) {
 	jar, err := jar(version, stderr)
 	if err != nil {
 		return false, err
@@ -114,11 +135,16 @@ func interop(ctx context.Context, url, reds, version, chosen string, only []stri
 	if observed {
 		return w.observe(), nil
 	}
-	played := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return len(only) > 0 && !slices.Contains(only, k.name) })
+	played := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool {
+		if len(only) == 0 { // the RedLock's servers are the same wherever the other locks are
+			return k.red && w.redis.Mode() != rueidis.ClientModeStandalone
+		}
+		return !slices.Contains(only, k.name)
+	})
 	if len(played) < len(only) {
 		return false, fmt.Errorf("not all of these are kinds: %q", only)
 	}
-	w.chosen = chosen
+	w.chosen, w.guarded = chosen, guarded
 	ok = w.playAll(played)
 	return ok && (!bench || w.compare()), nil
 }

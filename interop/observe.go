@@ -107,7 +107,7 @@ var observations = []struct {
 
 // observe makes all observations, each with processes of its own.
 func (w *world) observe() (ok bool) {
-	if err := w.introduce(); err != nil {
+	if err := w.introduce(true); err != nil {
 		fmt.Fprintln(w.out, err)
 		return false
 	}

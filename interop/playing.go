@@ -17,7 +17,7 @@ const row = "%-11s %-32s %-22s %-4s %s\n"
 // playAll plays every case with every kind of lock, both ways, and prints a table.
 func (w *world) playAll(kinds []kind) (ok bool) {
 	began := time.Now()
-	if err := w.introduce(); err != nil {
+	if err := w.introduce(slices.ContainsFunc(kinds, isRed)); err != nil {
 		fmt.Fprintln(w.out, err)
 		return false
 	}
@@ -59,6 +59,11 @@ func (w *world) playAll(kinds []kind) (ok bool) {
 	}
 	ok = w.playKilled(kinds, java, golang) && ok
 	ok = w.playKilled(kinds, golang, java) && ok
+	if w.guarded != nil {
+		for _, k := range kinds {
+			ok = w.playBoth(k, failing) && ok
+		}
+	}
 	if !ok {
 		w.restart()
 	}
@@ -134,16 +139,19 @@ func (w *world) playKilled(kinds []kind, holding, waiting side) (ok bool) {
 	}
 	var all []*doomed
 	errs := make([]error, len(kinds))
-	one, three := w.launch(holding, false, short), w.launch(holding, true, short)
+	processes := []*driver{w.launch(holding, false, short)}
+	if slices.ContainsFunc(kinds, isRed) {
+		processes = append(processes, w.launch(holding, true, short))
+	}
 	for i, k := range kinds {
-		d := &doomed{scene: w.scene(k, killing, holding, waiting), process: one}
+		d := &doomed{scene: w.scene(k, killing, holding, waiting), process: processes[0]}
 		if k.red {
-			d.process = three
+			d.process = processes[1]
 		}
 		all = append(all, d)
 		errs[i] = d.play(func(*scene) { d.prepare() })
 	}
-	for _, process := range []*driver{one, three} {
+	for _, process := range processes {
 		for i, d := range all {
 			if d.process == process && errs[i] == nil {
 				errs[i] = d.play(func(*scene) { d.left = d.ttl() })
@@ -172,8 +180,8 @@ func (w *world) playKilled(kinds []kind, holding, waiting side) (ok bool) {
 	return ok
 }
 
-// introduce starts what the cases share, and says which versions meet.
-func (w *world) introduce() error {
+// introduce starts what the cases share, with or without a RedLock, and says which versions meet.
+func (w *world) introduce(red bool) error {
 	s := &scene{world: w, kind: plainKind, name: w.mark}
 	return s.play(func(s *scene) {
 		var greetings []*request
@@ -184,8 +192,10 @@ func (w *world) introduce() error {
 		for _, side := range []side{java, golang} { // they start at the same time
 			greet(side, false, long, 0)
 			greet(side, false, short, 0)
-			greet(side, true, long, 0)
-			greet(side, true, short, 0)
+			if red {
+				greet(side, true, long, 0)
+				greet(side, true, short, 0)
+			}
 		}
 		w.version = greetings[0].within(4 * patience).values["redisson"]
 		for _, g := range greetings[1:] {

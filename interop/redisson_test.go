@@ -220,6 +220,27 @@ func TestServer(t *testing.T) {
 	}
 }
 
+// TestJudge: who judges the failover sees two holders, and tokens that fall.
+func TestJudge(t *testing.T) {
+	promotion := time.Now()
+	hold := func(s side, lock string, granted, left int, token int64) trusted {
+		return trusted{had{s, s.name, promotion, promotion.Add(milliseconds(granted)), promotion.Add(milliseconds(left))}, lock, token}
+	}
+	other := []trusted{hold(java, "b", -30, 30, 9), hold(golang, "b", 40, 45, 10)}
+	for want, holds := range map[string][]trusted{
+		"":                     {hold(golang, "a", -10, -5, 1), hold(java, "a", -5, 5, 2), hold(golang, "a", 10, 20, 3), hold(java, "a", 20, 25, 4)},
+		"1 holds are trusted":  {hold(golang, "a", -10, 20, 1), hold(java, "a", 19, 25, 2)},
+		"1 tokens have fallen": {hold(java, "a", -10, 5, 5), hold(golang, "a", 10, 20, 4), hold(java, "a", 30, 40, 6)},
+		"2 tokens have fallen": {hold(java, "a", -10, 5, 5), hold(golang, "a", 10, 20, 5), hold(java, "a", 30, 40, 5)},
+	} {
+		s, c := &scene{}, &contention{holds: append(holds, other...)}
+		err := s.play(func(s *scene) { c.judge(s, promotion, promotion) })
+		if err == nil && want != "" || err != nil && (want == "" || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
 func TestUsage(t *testing.T) {
 	for _, c := range []struct {
 		code      int

@@ -38,6 +38,13 @@ func startCluster(masters int) (url string, stop func(), err error) {
 
 // startServer starts a redis-server that keeps nothing on disk. stop ends it.
 func startServer(more ...string) (url string, stop func(), err error) {
+	return start(func(port, dir string) ([]string, error) {
+		return append([]string{"--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", dir}, more...), nil
+	})
+}
+
+// start starts a redis-server with the arguments for a port, and for a directory of its own.
+func start(arguments func(port, dir string) ([]string, error)) (url string, stop func(), err error) {
 	dir, err := os.MkdirTemp("", "redisson")
 	if err != nil {
 		return "", nil, err
@@ -50,9 +57,12 @@ func startServer(more ...string) (url string, stop func(), err error) {
 	port := listener.Addr().(*net.TCPAddr).Port
 	_ = listener.Close()
 
+	args, err := arguments(strconv.Itoa(port), dir)
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
+	}
 	log := &collected{}
-	server := exec.Command("redis-server", append([]string{"--bind", "127.0.0.1", "--port", strconv.Itoa(port),
-		"--save", "", "--appendonly", "no", "--dir", dir}, more...)...)
+	server := exec.Command("redis-server", args...)
 	server.Stdout = log
 	if err := server.Start(); err != nil {
 		return "", nil, errors.Join(fmt.Errorf("a redis-server is needed (apt-get install redis-server), or the -redis URL of one: %w", err), os.RemoveAll(dir))

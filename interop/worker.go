@@ -133,6 +133,11 @@ func (w *worker) do(request, answer line) error {
 		answer.set(at())
 		return hold.Release(ctx)
 
+	case "heldbyme":
+		i := w.innermost(about, kind)
+		answer.set(fmt.Sprint("held=", i >= 0 && w.holds[about][i].Valid()))
+		return nil
+
 	case "lost": // waits until the holder is told so; Java has nothing like it
 		i := w.innermost(about, kind)
 		if i < 0 {
@@ -244,8 +249,8 @@ func (w *worker) rounds(request, answer line, lock *lockkeeper.Lock, something f
 	return nil
 }
 
-// take takes the lock again and again until a given time, and keeps a list in Redis of who had it
-// from when to when.
+// take takes the lock again and again until a given time, and keeps a list in Redis of who had it:
+// asked, granted, left.
 func (w *worker) take(ctx context.Context, request, answer line, lock *lockkeeper.Lock) error {
 	hold, err := strconv.Atoi(request.values["hold"])
 	until, wrong := strconv.ParseInt(request.values["until"], 10, 64)
@@ -254,13 +259,14 @@ func (w *worker) take(ctx context.Context, request, answer line, lock *lockkeepe
 	}
 	redis, rounds := w.client(request).redis, 0
 	for ; time.Now().UnixMicro() < until; rounds++ {
+		asked := time.Now()
 		h, err := lock.Acquire(ctx)
 		if err != nil {
 			return err
 		}
 		granted := time.Now()
 		time.Sleep(milliseconds(hold))
-		had := fmt.Sprint(request.values["as"], " ", granted.UnixMicro(), " ", time.Now().UnixMicro())
+		had := fmt.Sprint(request.values["as"], " ", asked.UnixMicro(), " ", granted.UnixMicro(), " ", time.Now().UnixMicro())
 		err = redis.Do(ctx, redis.B().Rpush().Key(request.values["key"]).Element(had).Build()).Error()
 		if err := errors.Join(err, h.Release(ctx)); err != nil {
 			return err

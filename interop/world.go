@@ -65,6 +65,8 @@ type world struct {
 	version string
 	// chosen is the only case to be played, if it is not empty.
 	chosen string
+	// guarded is the Redis with its Sentinels; nil if there are none.
+	guarded *watched
 
 	mu      sync.Mutex // guards what follows
 	drivers map[string]*driver

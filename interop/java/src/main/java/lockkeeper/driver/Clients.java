@@ -9,10 +9,13 @@ import java.util.concurrent.TimeUnit;
 import org.redisson.Redisson;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
+import org.redisson.config.ReadMode;
+import org.redisson.config.SentinelServersConfig;
 
 /** One Redisson client for each -redis flag. Every client has an id of its own. */
 final class Clients {
     private static final String CLUSTER = "redis-cluster://";
+    private static final String SENTINEL = "redis-sentinel://";
 
     private final List<RedissonClient> clients;
 
@@ -27,6 +30,13 @@ final class Clients {
             if (url.startsWith(CLUSTER)) {
                 for (String address : url.substring(CLUSTER.length()).split(",")) {
                     config.useClusterServers().addNodeAddress("redis://" + address);
+                }
+            } else if (url.startsWith(SENTINEL)) {
+                String[] parts = url.substring(SENTINEL.length()).split("\\?master_set=");
+                SentinelServersConfig sentinels = config.useSentinelServers().setMasterName(parts[1]);
+                sentinels.setReadMode(ReadMode.MASTER); // what a lock protects here is in this Redis, and replicas lag
+                for (String address : parts[0].split(",")) {
+                    sentinels.addSentinelAddress("redis://" + address);
                 }
             } else {
                 config.useSingleServer().setAddress(url);

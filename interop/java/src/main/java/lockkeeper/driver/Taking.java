@@ -6,7 +6,7 @@ import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.client.codec.StringCodec;
 
-/** Takes a lock again and again until a given time, and keeps a list in Redis of who had it from when to when. */
+/** Takes a lock again and again until a given time, and keeps a list in Redis of who had it: asked, granted, left. */
 final class Taking {
     private Taking() {
     }
@@ -15,11 +15,12 @@ final class Taking {
         RList<String> list = client.getList(request.text("key"), StringCodec.INSTANCE);
         long rounds = 0;
         for (; EpochClock.micros() < request.number("until"); rounds++) {
+            long asked = EpochClock.micros();
             lock.lock();
             try {
                 long granted = EpochClock.micros();
                 TimeUnit.MILLISECONDS.sleep(request.number("hold"));
-                list.add(request.text("as") + " " + granted + " " + EpochClock.micros());
+                list.add(request.text("as") + " " + asked + " " + granted + " " + EpochClock.micros());
             } finally {
                 lock.unlock();
             }
