@@ -147,9 +147,10 @@ func (q *redisOrder) synced(l *Lock, r Result) {
 }
 
 // emptied takes note that the command with that number left so many of ours in Redis's
-// queue, unless a later one is on its way.
+// queue, unless a later one is on its way, or an earlier one, which may be carried out later.
 func (q *redisOrder) emptied(l *Lock, seq uint64, entries int) {
-	if entries == 0 && seq == q.last && !q.changed(l) {
+	lists := func(o *op) bool { return o.inFlight && o.seq != seq && len(o.listed) > 0 }
+	if entries == 0 && seq == q.last && !q.changed(l) && !lists(&l.main) && !lists(&q.op) {
 		q.present, q.longestLease = false, 0
 	}
 }
