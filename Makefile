@@ -6,6 +6,7 @@ GO ?= go
 # Each module is checked with the dependencies that it asks for itself.
 ALONE := GOWORK=off $(GO)
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+APIDIFF := golang.org/x/exp/cmd/apidiff@v0.0.0-20261014143641-f0251eb4aa3e
 
 .PHONY: help
 help: ## List the commands
@@ -96,8 +97,15 @@ mutants: redis ## Break the code in many places, one at a time: do the tests not
 	$(GO) run ./tests/mutants -pkg ./internal/lock -n $(or $(N),120) -seed $(or $(SEED),1)
 	$(GO) run ./tests/mutants -pkg ./scripts -n $(or $(N),80) -seed $(or $(SEED),1)
 
+.PHONY: api-diff
+api-diff: ## How the library's API differs from that of the last tag; from v1 on, an incompatible change fails
+	@tag=$$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null) || { echo "no version is tagged yet: the API is compared with nothing"; exit 0; }; \
+	set -eo pipefail; quiet() { "$$@" 2> >(grep -v '^Ignoring internal package' >&2); }; echo "changes of the API since $$tag:"; dir=$$(mktemp -d); trap "rm -r $$dir" EXIT; git archive $$tag | tar x -C $$dir; \
+	(cd $$dir && GOWORK=off quiet $(GO) run $(APIDIFF) -m -w $$dir/api .); GOWORK=off quiet $(GO) run $(APIDIFF) -m $$dir/api . | tee $$dir/changes; \
+	case $$tag in v0.*) ;; *) ! grep -q '^Incompatible' $$dir/changes ;; esac
+
 .PHONY: release-check
-release-check: ## What those who import the modules get: documented packages, no replace in the library, and modules that build by themselves
+release-check: api-diff ## What those who import the modules get: the API's changes, documented packages, no replace in the library, and modules that build by themselves
 	@! grep -n '^replace' go.mod
 	@set -e; for p in $$($(ALONE) list ./... | grep -v -e /internal -e /tests); do \
 	  [ -n "$$($(ALONE) list -f '{{.Doc}}' $$p)" ] || { echo "$$p has no package comment"; exit 1; }; $(ALONE) doc -all $$p >/dev/null; done
