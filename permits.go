@@ -84,14 +84,15 @@ func (p *Permits) TrySetPermits(ctx context.Context, n int) (set bool, err error
 }
 
 // SetPermits sets how many permits there are, free and taken together. While more are taken than
-// that, nobody gets a permit.
+// that, nobody gets a permit from Redis. A process hands permits on to its own waiters meanwhile, but one
+// goes at every Config.HandOffLimit until none is too many.
 func (p *Permits) SetPermits(ctx context.Context, n int) error {
 	_, err := p.set(ctx, leased.Total, n)
 	return err
 }
 
 // AddPermits makes n more permits, or fewer if n is negative. If fewer are free than are to go, the
-// rest goes as permits are released.
+// rest goes as permits are released; see SetPermits.
 func (p *Permits) AddPermits(ctx context.Context, n int) error {
 	_, err := p.set(ctx, leased.Add, n)
 	return err

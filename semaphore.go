@@ -51,7 +51,8 @@ func (s *Semaphore) TrySetPermits(ctx context.Context, n int, ttl time.Duration)
 }
 
 // AddPermits adds n permits to those that there are. A negative n takes permits away, more than are
-// free if need be: as many must be released then before anybody acquires one.
+// free if need be: as many must come back then before anybody gets one. A process hands permits on to
+// its own waiters meanwhile, for at most Config.HandOffLimit.
 func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
 	_, err := s.ask(ctx, "add permits to", actors.PermitRequest{Op: actors.PermitAdd, N: int64(n)})
 	return err
