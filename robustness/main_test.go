@@ -48,7 +48,7 @@ func TestAShortRun(t *testing.T) {
 		into.Print(&text)
 		t.Error(text.String())
 	}
-	for _, lock := range []string{"plain", "reentrant", "fenced", "fair", "readwrite", "multi-a", "multi-b", "multi-c", "actor", "faces", "faces-beside", "leased", "semaphore"} {
+	for _, lock := range []string{"plain", "reentrant", "fenced", "fair", "readwrite", "multi-a", "multi-b", "multi-c", "actor", "faces", "faces-beside", "leased", "leased: add", "leased: resize", "semaphore", "semaphore: add", "latch", "latch: close", "latch: down"} {
 		if into.Grants[lock] == 0 {
 			t.Errorf("the lock %q was never granted", lock)
 		}

@@ -19,6 +19,8 @@ func one() traffic.Plan {
 	toTheEnd.Workers, toTheEnd.Fixed, toTheEnd.ToTheEnd, toTheEnd.Think = 1, ms(600), true, traffic.Range{From: ms(1000), To: ms(3000)}
 	semaphore.Kind = traffic.Semaphore
 	semaphore.Workers = 3
-	p.Styles = append(p.Styles, short, fixed, toTheEnd, semaphore)
+	latch := semaphore
+	latch.Kind = traffic.Latch
+	p.Styles = append(p.Styles, short, fixed, toTheEnd, semaphore, latch)
 	return p
 }

@@ -58,11 +58,11 @@ func busyOn(kind traffic.Kind) traffic.Style {
 	return traffic.Style{Kind: kind, Workers: 3, Hold: ms(0, 25), Think: ms(0, 30), Impatient: 0.1, GiveUp: ms(0, 50)}
 }
 
-// permits has workers that want permits, of all kinds.
-func permits() []traffic.Style {
+// synchronizers has workers at synchronizers of all kinds.
+func synchronizers() []traffic.Style {
 	kept := toTheEnd(600 * time.Millisecond)
 	kept.Kind = traffic.Leased
-	return []traffic.Style{busyOn(traffic.Leased), kept, busyOn(traffic.Semaphore)}
+	return []traffic.Style{busyOn(traffic.Leased), kept, busyOn(traffic.Semaphore), busyOn(traffic.Latch)}
 }
 
 // toTheEnd has workers that keep a lock for as long as they may trust it.
@@ -245,7 +245,7 @@ var All = []Control{
 	{
 		Name: "a lost reply counts twice", Rule: "permits are neither made nor lost", Broken: "a command that was carried out is carried out again",
 		Edits: []Edit{{"scripts/once.lua", "if last == number then", "if false then"}},
-		Whole: true, Plan: plan(permits()...), Faults: "lost replies",
+		Whole: true, Plan: plan(synchronizers()...), Faults: "lost replies",
 	},
 	{
 		Name: "permits are free too early", Rule: "1 nobody gets what another trusts", Broken: "a permit is taken for expired before its lease is over",
@@ -253,7 +253,17 @@ var All = []Control{
 			{"scripts/permits_acquire.lua", "redis.call('ZCOUNT', KEYS[2], 0, now)", "redis.call('ZCOUNT', KEYS[2], 0, now + 300)"},
 			{"scripts/permits_acquire.lua", "redis.call('ZREMRANGEBYSCORE', KEYS[2], 0, now)", "redis.call('ZREMRANGEBYSCORE', KEYS[2], 0, now + 300)"},
 		},
-		Plan: plan(permits()...),
+		Plan: plan(synchronizers()...),
+	},
+	{
+		Name: "an id counts twice", Rule: "a latch opens when all have counted down", Broken: "who counts down by an id is counted again each time",
+		Edits: []Edit{{"scripts/latch_count_down.lua", "if not seen[id] and not (known and redis.call('SISMEMBER', KEYS[3], id) == 1) then", "if not seen[id] then"}},
+		Whole: true, Plan: plan(busyOn(traffic.Latch)),
+	},
+	{
+		Name: "no poll at a latch", Rule: "6 every wait has a bounded poll", Broken: "who waits for a latch looks again only when a message comes",
+		Edits: []Edit{{"internal/permit/take.go", "if p.wait.nextAt = p.now + p.jitter(p.cfg.Poll); p.wait.again {", "if p.wait.nextAt = p.now + 1000*p.cfg.Poll; p.wait.again {"}},
+		Plan:  plan(busyOn(traffic.Latch)), Faults: "lost messages",
 	},
 	{
 		Name: "half a MultiLock", Rule: "a MultiLock has all of its members", Broken: "only the first member is taken",

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )
@@ -266,9 +267,10 @@ func deleteKey(lock string) func(*World) error {
 	return func(w *World) error {
 		key := lock
 		if key == "" {
-			key = w.one("plain", "reentrant", "fenced", "fair", "readwrite", "multi-a", "multi-b", "multi-c", "actor", "faces")
+			key = w.one("plain", "reentrant", "fenced", "fair", "readwrite", "multi-a", "multi-b", "multi-c", "actor", "faces", string(traffic.Leased))
 		}
-		return w.command(history.Fault{Name: "DEL", Proc: -1, Robs: true, Lock: key}, "DEL", key)
+		permits := key == string(traffic.Leased) // their number is gone, too
+		return w.command(history.Fault{Name: "DEL", Proc: -1, Robs: true, Wipes: permits, Lock: key}, "DEL", key, redisio.Taken(key))
 	}
 }
 

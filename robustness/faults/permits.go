@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,7 +12,7 @@ import (
 )
 
 // count gives the permits of a name that are free, those that have expired among them, and those
-// that are taken. KEYS are the free and the taken ones.
+// that are taken; the count of a latch is as those that are free. KEYS are the free and the taken ones.
 const count = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -19,38 +20,45 @@ local all = redis.call('ZCARD', KEYS[2])
 local taken = redis.call('ZCOUNT', KEYS[2], now + 1, '+inf')
 return (tonumber(redis.call('GET', KEYS[1])) + all - taken) .. ' ' .. taken`
 
-// permits gives the permits that Redis has soon after all clients have come to rest, when what was sent
-// in the background has arrived, and removes them.
-func (w *World) permits() (map[string]judge.Permits, error) {
+// permits gives what Redis has of synchronizers soon after all clients have come to rest, when what was
+// sent in the background has arrived, and what should not be there any more; and removes it all.
+func (w *World) permits() (found map[string]judge.Permits, left []string, err error) {
 	time.Sleep(300 * time.Millisecond)
 	keys, err := w.server.list("KEYS", "*")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	found, gone := map[string]judge.Permits{}, []string{"DEL"}
+	found = map[string]judge.Permits{}
+	gone := []string{"DEL", redisio.Taken(string(traffic.Leased))}
 	for _, key := range keys {
-		switch {
-		case key == string(traffic.Leased), strings.HasPrefix(key, string(traffic.Semaphore)+"-"):
+		switch kind, _, _ := strings.Cut(key, "-"); traffic.Kind(kind) {
+		case traffic.Leased, traffic.Semaphore, traffic.Latch:
 			text, err := last(w.server.do("EVAL", count, "2", key, redisio.Taken(key)))
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			free, taken, _ := strings.Cut(text, " ")
 			var p judge.Permits
 			if p.Free, err = strconv.Atoi(free); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			if p.Taken, err = strconv.Atoi(taken); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			found[key] = p
-		case !strings.HasPrefix(key, "lockkeeper_calls:") && key != redisio.Taken(string(traffic.Leased)):
-			continue
+			gone = append(gone, key, redisio.Counted(key))
+		default:
+			if strings.HasPrefix(key, "lockkeeper_calls:") {
+				gone = append(gone, key)
+			}
 		}
-		gone = append(gone, key)
 	}
-	if len(gone) > 1 {
-		_, err = w.server.do(gone...)
+	for _, key := range keys {
+		if strings.HasPrefix(key, "lockkeeper_counted:") && !slices.Contains(gone, key) {
+			left = append(left, key+" is there, and its latch is open")
+			gone = append(gone, key)
+		}
 	}
-	return found, err
+	_, err = w.server.do(gone...)
+	return found, left, err
 }

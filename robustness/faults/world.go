@@ -197,7 +197,7 @@ func (w *World) End() (*Round, error) {
 	}
 	if len(w.more) == 0 {
 		var err error
-		if r.Permits, err = w.permits(); err != nil {
+		if r.Permits, r.Left, err = w.permits(); err != nil {
 			return nil, err
 		}
 	}

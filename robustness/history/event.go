@@ -36,16 +36,32 @@ const (
 	Stalled Stage = "stalled"
 )
 
+// What is done to synchronizers: so many permits are added, or it is said how many there are; a latch
+// is closed with a count, or counted down.
+const (
+	Add    = "add"
+	Resize = "resize"
+	Close  = "close"
+	Down   = "down"
+)
+
+// Occupied is why a latch was not closed: it was already.
+const Occupied = "closed already"
+
 // Part is a lock that is asked for; a MultiLock has several.
 type Part struct {
 	Lock string `json:"lock"`
 	// Kind is what the judge has to expect of it: "plain", "reentrant",
-	// "fenced", "fair", "permits", "leased" or "semaphore".
+	// "fenced", "fair", "permits", "leased", "semaphore" or "latch".
 	Kind   string `json:"kind"`
 	Shared bool   `json:"shared,omitempty"`
-	// Takes is how many permits are asked for, of that many.
+	// Takes is how many permits are asked for, of that many when there are first some.
 	Takes int `json:"takes,omitempty"`
 	Of    int `json:"of,omitempty"`
+	// Does is Add, Resize, Close or Down if a synchronizer is changed, by Takes; By is the id of who
+	// counts down, 0 if he has none.
+	Does string `json:"does,omitempty"`
+	By   int    `json:"by,omitempty"`
 }
 
 // Event is one line of a history.

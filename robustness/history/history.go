@@ -192,7 +192,7 @@ type Fault struct {
 	// Jumps: more time has passed than the clock of the histories knows of.
 	Jumps bool `json:"jumps,omitempty"`
 	// Robs: locks were taken from their holders behind the back of Lockkeeper, only
-	// this one if Lock is given. Wipes: tokens begin anew.
+	// this one if Lock is given. Wipes: tokens begin anew, and synchronizers are forgotten.
 	Robs  bool   `json:"robs,omitempty"`
 	Lock  string `json:"lock,omitempty"`
 	Wipes bool   `json:"wipes,omitempty"`

@@ -23,6 +23,9 @@ const mixed = "mixed"
 
 const never = time.Duration(math.MaxInt64)
 
+// rest stands for when all clients have come to rest: before never, but after all answers.
+const rest = never - 3
+
 // linearizable checks that what has happened to a lock can be put into an order that a
 // lock allows, in which nothing comes before it was asked for or after it was answered.
 //
@@ -34,15 +37,20 @@ func (j *judge) linearizable(l *lock) {
 	if l.kind == "fenced" && !slices.ContainsFunc(l.shares, func(s share) bool { return !s.Outer() }) {
 		m = model.Fenced
 	}
-	checked := m.Model()
-	result, info := porcupine.CheckOperationsVerbose(checked, j.operations(l), j.limits.Checker)
+	j.ordered(l, m.Name, m.Model(), j.operations(l))
+}
+
+// ordered checks that a model allows the operations in some order.
+func (j *judge) ordered(l *lock, name string, m porcupine.Model, ops []porcupine.Operation) {
+	slices.SortStableFunc(ops, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	result, info := porcupine.CheckOperationsVerbose(m, ops, j.limits.Checker)
 	switch result {
 	case porcupine.Unknown:
 		j.v.Undecided = append(j.v.Undecided, l.name)
 	case porcupine.Illegal:
 		j.v.Violations = append(j.v.Violations, Violation{
-			Check: "linearizable: " + m.Name, Lock: l.name, At: j.firstIllegal(checked, l), Detail: "no order of the operations explains their answers",
-			model: &checked, info: &info,
+			Check: "linearizable: " + name, Lock: l.name, At: j.firstIllegal(m, ops), Detail: "no order of the operations explains their answers",
+			model: &m, info: &info,
 		})
 	}
 }
@@ -57,12 +65,9 @@ func (j *judge) operations(l *lock) (ops []porcupine.Operation) {
 	for _, tree := range trees {
 		ops = append(ops, operationsOf(tree, robbed)...)
 	}
-	for i := range j.faults {
-		if f := &j.faults[i]; f.Wipes {
-			ops = append(ops, porcupine.Operation{Input: model.Input{Op: model.Wipe}, Call: int64(f.From), Return: int64(f.To + j.limits.Lease)})
-		}
+	for _, s := range j.wiped(l.name) {
+		ops = append(ops, porcupine.Operation{Input: model.Input{Op: model.Wipe}, Call: int64(s.From), Return: int64(s.To)})
 	}
-	slices.SortStableFunc(ops, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	return ops
 }
 
@@ -81,7 +86,7 @@ func operationsOf(tree []share, robbed []history.Span) (ops []porcupine.Operatio
 	}
 	outer := tree[0]
 	for _, s := range tree {
-		in := model.Input{Op: model.Acquire, Owner: s.Owner(), Shared: s.shared, Count: s.Count, Token: s.token, Plain: s.kind == "plain"}
+		in := model.Input{Op: model.Acquire, Owner: s.Owner(), Shared: s.part.Shared, Count: s.Count, Token: s.token, Plain: s.part.Kind == "plain"}
 		op := porcupine.Operation{ClientId: s.Proc*100 + s.Worker, Call: int64(s.Asked), Return: int64(s.Answered)}
 		switch {
 		case s.Answered == 0:
@@ -103,7 +108,7 @@ func operationsOf(tree []share, robbed []history.Span) (ops []porcupine.Operatio
 			last = max(last, s.Releasing)
 			ops = append(ops, porcupine.Operation{
 				ClientId: op.ClientId, Call: int64(s.Releasing), Return: int64(s.Released),
-				Input: model.Input{Op: model.Release, Owner: s.Owner(), Shared: s.shared},
+				Input: model.Input{Op: model.Release, Owner: s.Owner(), Shared: s.part.Shared},
 			})
 			continue
 		}
@@ -125,8 +130,7 @@ func operationsOf(tree []share, robbed []history.Span) (ops []porcupine.Operatio
 
 // firstIllegal is when the history stops being possible: the end of the shortest part
 // of it that is not.
-func (j *judge) firstIllegal(m porcupine.Model, l *lock) time.Duration {
-	ops := j.operations(l)
+func (j *judge) firstIllegal(m porcupine.Model, ops []porcupine.Operation) time.Duration {
 	byReturn := slices.Clone(ops)
 	slices.SortFunc(byReturn, func(a, b porcupine.Operation) int { return cmp.Compare(a.Return, b.Return) })
 	until := func(n int) []porcupine.Operation {
@@ -137,9 +141,7 @@ func (j *judge) firstIllegal(m porcupine.Model, l *lock) time.Duration {
 				break
 			}
 			if op.Return > end { // it had not been answered by then
-				in := op.Input.(model.Input)
-				in.Unknown = true
-				op.Input, op.Return = in, int64(never)
+				op.Input, op.Return = op.Input.(model.Operation).Doubted(), int64(never)
 			}
 			part = append(part, op)
 		}
@@ -152,7 +154,7 @@ func (j *judge) firstIllegal(m porcupine.Model, l *lock) time.Duration {
 		}
 		return -1
 	})
-	if n >= len(byReturn) || byReturn[n].Return == int64(never) {
+	if n >= len(byReturn) || byReturn[n].Return >= int64(rest) {
 		return j.span.To
 	}
 	return time.Duration(byReturn[n].Return)

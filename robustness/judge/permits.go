@@ -1,110 +1,200 @@
 package judge
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
+	"github.com/anishathalye/porcupine"
+
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
+	"github.com/lockkeeper-go/lockkeeper/robustness/model"
 )
 
-// The kinds of permits.
+// The kinds of synchronizers.
 const (
 	leased    = "leased"    // permits that expire
-	semaphore = "semaphore" // those of a semaphore, which nobody gives back for a process that was killed
+	semaphore = "semaphore" // whose permits nobody gives back for a process that was killed
+	latch     = "latch"
 )
 
-// possession is a request that certainly has its permits from first to last.
-type possession struct {
-	share
-	first, last time.Duration
-	takes, of   int
-}
-
-func (j *judge) possessions(l *lock) (all []possession) {
-	for _, s := range l.shares {
-		p := possession{share: s, first: s.First, last: s.Last, takes: s.Parts[0].Takes, of: s.Parts[0].Of}
-		if l.kind == semaphore && s.Granted {
-			if p.first, p.last = s.Answered, s.Releasing; p.last == 0 {
-				p.last = j.span.To
-			}
-		}
-		if p.first != 0 && p.last > p.first {
-			all = append(all, p)
-		}
-	}
-	slices.SortFunc(all, func(a, b possession) int { return cmp.Compare(a.first, b.first) })
-	return all
-}
-
-// crowded checks that at no moment more permits are certainly held than there are. A semaphore has
-// no lease: if Redis has forgotten what was taken, that is so until its end.
-func (j *judge) crowded(l *lock) {
-	robbed := j.robbed(l.name)
-	if l.kind == semaphore {
-		robbed = j.forgotten(l)
-	}
-	var open []possession
-	for _, p := range j.possessions(l) {
-		open = append(slices.DeleteFunc(open, func(o possession) bool { return o.last <= p.first }), p)
-		held, last := 0, never
-		for _, o := range open {
-			held, last = held+o.takes, min(last, o.last)
-		}
-		excused := slices.ContainsFunc(robbed, func(s history.Span) bool { return s.From <= p.first && last <= s.To })
-		switch {
-		case held <= p.of:
-		case excused:
-			j.v.Robbed += last - p.first
-		default:
-			j.violated("no more permits are held than there are", l.name, p.first, "with %v, %d permits of %d are held, until %v at least", p, held, p.of, last)
-		}
-	}
-}
-
-// forgotten is from when on Redis does not know any more what it has confirmed of a semaphore.
-func (j *judge) forgotten(l *lock) (spans []history.Span) {
-	for i := range j.faults {
-		if f := &j.faults[i]; f.Wipes && f.To > l.shares[0].Asked {
-			spans = append(spans, history.Span{From: f.From, To: never})
-		}
-	}
-	return spans
-}
-
-// Permits are those that Redis has of a name when all clients have come to rest.
+// Permits are what Redis has of a name when all clients have come to rest: the permits that are free
+// and taken, or how many count-downs are missing.
 type Permits struct{ Free, Taken int }
 
-// permits checks that Redis has as many permits as were set, once all clients have come to rest: those
-// that expire to the last one; those of a semaphore but for what processes had taken that were killed.
+// over is an operation that may have had its effect at any time of a span.
+func over(s history.Span, in model.Count) porcupine.Operation {
+	return porcupine.Operation{Input: in, Call: int64(s.From), Return: int64(s.To)}
+}
+
+// since is one that has its effect then: an earlier effect could explain nothing that this does not.
+func since(at time.Duration, in model.Count) porcupine.Operation {
+	return over(history.Span{From: at, To: at + 1}, in)
+}
+
+// permits checks that never more permits that expire are trusted than there are at that moment, and
+// that Redis has all of them in the end, as many as were set. What was held around a robbery is left out.
 func (j *judge) permits(l *lock, found map[string]Permits) {
-	const check = "permits are neither made nor lost"
-	if !slices.ContainsFunc(l.shares, func(s share) bool { return s.Granted }) {
+	if len(l.shares) == 0 {
 		return
+	}
+	ops, robbed := append(j.changes(l), j.settled(l, leasedTurns*j.limits.Turn)...), j.robbed(l.name)
+	for _, s := range j.wiped(l.name) {
+		ops = append(ops, over(s, model.Count{Op: model.Forget}))
+	}
+	for _, s := range l.shares {
+		if !s.Granted || within(robbed, s.Asked, max(s.Ended(), s.Answered, s.Released, s.Last)) {
+			continue
+		}
+		n := s.part.Takes
+		ops = append(ops, over(history.Span{From: s.Asked, To: s.Answered}, model.Count{Op: model.Take, N: n}))
+		end := max(s.Last, s.Answered)
+		if s.Released != 0 && s.ReleaseErr == "" {
+			end = max(end, s.Releasing)
+		}
+		ops = append(ops, since(end, model.Count{Op: model.Give, N: n}))
 	}
 	got, there := found[l.name]
-	all := l.shares[0].Parts[0].Of
-	if l.kind == leased {
-		if !there || got.Free != all || got.Taken != 0 {
-			j.violated(check, l.name, j.span.To, "%d permits were set, and %d are free and %d taken", all, got.Free, got.Taken)
-		}
+	if !there || got.Taken != 0 {
+		j.violated("permits are neither made nor lost", l.name, j.span.To, "nobody holds any, but %d are free and %d taken in Redis", got.Free, got.Taken)
+	}
+	ops = append(ops, since(rest+1, model.Count{Op: model.All, N: got.Free + got.Taken}))
+	j.ordered(l, "permits that expire", model.Counting(l.shares[0].part.Of), ops)
+}
+
+// semaphore checks that never more permits are taken than there are at that moment, and that all
+// but those of processes that were killed are free in the end, unless Redis has forgotten some.
+func (j *judge) semaphore(l *lock, found map[string]Permits) {
+	if len(l.shares) == 0 || j.forgotten(l) {
 		return
 	}
-	if len(j.forgotten(l)) > 0 {
-		return
-	}
-	gone, perhaps := 0, 0
+	ops, gone, granted := append(j.changes(l), j.settled(l, j.limits.Turn)...), 0, false
 	for _, s := range l.shares {
-		takes, killed := s.Parts[0].Takes, s.proc.Killed != 0
-		switch {
-		case s.Released != 0 && s.ReleaseErr == "":
-		case s.Granted && s.Releasing == 0:
-			gone += takes
-		case killed:
-			perhaps += takes
+		n := s.part.Takes
+		if s.proc.Killed != 0 && (s.Released == 0 || s.ReleaseErr != "") && (!s.Granted || s.Releasing != 0) {
+			gone += n // perhaps
+		}
+		if !s.Granted {
+			continue
+		}
+		granted = true
+		ops = append(ops, over(history.Span{From: s.Asked, To: s.Answered}, model.Count{Op: model.Take, N: n}))
+		if s.Releasing != 0 {
+			ops = append(ops, since(s.Releasing, model.Count{Op: model.Give, N: n}))
 		}
 	}
-	if !there || got.Free > all-gone || got.Free < all-gone-perhaps {
-		j.violated(check, l.name, j.span.To, "%d permits were set, %d are gone with processes that were killed, and perhaps %d more: %d are free", all, gone, perhaps, got.Free)
+	if got, there := found[l.name]; there || granted {
+		ops = append(ops, since(rest+1, model.Count{Op: model.Free, N: got.Free, Most: got.Free + gone}))
+	}
+	j.ordered(l, semaphore, model.Counting(l.shares[0].part.Of), ops)
+}
+
+// latch checks that nobody passes a latch before it was counted down, nor finds it closed after, and
+// that no count-down is missing in the end, unless Redis has forgotten some.
+func (j *judge) latch(l *lock, found map[string]Permits) {
+	if j.forgotten(l) {
+		return
+	}
+	ops := j.changes(l)
+	for _, s := range l.shares {
+		if s.Granted || s.Err == "held" {
+			ops = append(ops, over(history.Span{From: s.Asked, To: s.Answered}, model.Count{Op: model.Pass, Refused: !s.Granted}))
+		}
+	}
+	ops = append(ops, since(rest+1, model.Count{Op: model.Missing, N: found[l.name].Free}))
+	j.ordered(l, latch, model.Counting(0), ops)
+}
+
+// changes are the operations of those who change a number of permits, or a latch.
+func (j *judge) changes(l *lock) (ops []porcupine.Operation) {
+	for i, s := range l.changes {
+		in := model.Count{N: s.part.Takes, ID: s.part.By, Refused: s.Err == history.Occupied}
+		in.Op = map[string]model.CountOp{history.Add: model.Add, history.Resize: model.Resize, history.Close: model.Close, history.Down: model.Down}[s.part.Does]
+		// A count-down whose reply was lost goes on; with another error it has ended.
+		goesOn := s.part.Does == history.Down && (s.Err == "unavailable" || s.Err == "cancelled")
+		when := history.Span{From: s.Asked, To: s.Answered}
+		switch {
+		case s.Granted || in.Refused:
+		case s.part.Does == history.Down && s.Answered != 0 && !goesOn:
+			continue
+		default:
+			// A process sends one command after another: when it has the reply to a later one, this
+			// one has had its effect, or has none.
+			in.Unknown = !goesOn || s.proc.Killed != 0
+			if when.To = rest; in.Unknown {
+				when.To = never
+			}
+			for _, later := range l.changes[i+1:] {
+				if later.proc == s.proc && later.Granted && s.Answered != 0 && later.Asked > s.Answered {
+					when.To = min(when.To, later.Answered)
+				}
+			}
+		}
+		ops = append(ops, over(when, in))
+	}
+	return ops
+}
+
+// leasedTurns is how many permits that expire there may be too many, at the end of a turn each of which
+// one goes.
+const leasedTurns = 4
+
+// settled are the moments at which nobody passes on to others of his process what was taken away: so
+// long after that, if nothing else was taken away meanwhile.
+func (j *judge) settled(l *lock, after time.Duration) (ops []porcupine.Operation) {
+	for _, s := range l.changes {
+		at := s.Answered + after + 1 // behind the change
+		if s.Granted && !slices.ContainsFunc(l.changes, func(o share) bool {
+			return o.Request != s.Request && o.Asked < at && (o.Answered == 0 || o.Answered >= s.Answered)
+		}) {
+			ops = append(ops, since(at, model.Count{Op: model.Settle}))
+		}
+	}
+	return ops
+}
+
+// forgotten reports whether Redis may not know any more what it has confirmed of a name that is used
+// for a while only.
+func (j *judge) forgotten(l *lock) bool {
+	asked := never
+	for _, all := range [][]share{l.shares, l.changes} {
+		if len(all) > 0 {
+			asked = min(asked, all[0].Asked)
+		}
+	}
+	return slices.ContainsFunc(j.wiped(l.name), func(s history.Span) bool { return s.To > asked })
+}
+
+// opened checks that nobody waits for long at a latch that is open, and will not be closed again.
+func (j *judge) opened(l *lock) {
+	closed, open := time.Duration(0), never
+	for _, s := range l.changes {
+		if s.part.Does == history.Close {
+			if closed = max(closed, s.Answered); !s.Granted && s.Err != history.Occupied {
+				return // nobody knows when it was closed
+			}
+		}
+	}
+	for _, s := range l.shares {
+		if s.Granted && s.Asked >= closed {
+			open = min(open, s.Answered)
+		}
+	}
+	for _, s := range l.shares {
+		end := s.Answered
+		if end == 0 {
+			if end = s.proc.Killed; end == 0 {
+				end = j.span.To
+			}
+		}
+		wait := history.Span{From: max(open, s.Asked), To: end}
+		waited := wait.To - wait.From
+		if waited <= 0 {
+			continue
+		}
+		waited -= j.hindered(wait, s.Proc, l.name)
+		j.v.LongestUnhindered = max(j.v.LongestUnhindered, waited)
+		if waited > j.limits.Idle {
+			j.violated("nobody waits for an open latch", l.name, end, "%v waits since %v for a latch that is open since %v at least", s, s.Asked, open)
+		}
 	}
 }

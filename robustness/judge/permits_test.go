@@ -8,7 +8,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-func TestAVerdictOnPermits(t *testing.T) {
+func TestAVerdictOnSynchronizers(t *testing.T) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	of := func(kind string, proc, asked, released int) *history.Request {
 		r := kept(proc, 1, asked, asked+1, released, kind)
@@ -18,11 +18,35 @@ func TestAVerdictOnPermits(t *testing.T) {
 	three := func(kind string, third int) []*history.Process {
 		return []*history.Process{process(1, of(kind, 1, 10, 50)), process(2, of(kind, 2, 10, 50)), process(3, of(kind, 3, third, third+40))}
 	}
+	does := func(r *history.Request, does string, n, by int) *history.Request {
+		r.Parts[0].Does, r.Parts[0].Takes, r.Parts[0].By = does, n, by
+		r.First, r.Last, r.Releasing, r.Released = 0, 0, 0, 0
+		return r
+	}
+	failed := func(r *history.Request, why string) *history.Request {
+		r.Granted, r.Err = false, why
+		return r
+	}
+	with := func(all []*history.Process, r *history.Request) []*history.Process {
+		return append(all, process(4, r))
+	}
 	unreleased := of(semaphore, 1, 10, 50)
 	unreleased.Releasing, unreleased.Released, unreleased.Died = 0, 0, ms(60)
 	killed := process(1, unreleased)
 	killed.Killed = ms(60)
 	wipe := history.Fault{Name: "FLUSHALL", Proc: -1, From: ms(30), To: ms(31), Robs: true, Wipes: true}
+	at := func(latch ...*history.Request) []*history.Process {
+		return []*history.Process{process(1, append(latch, does(of("latch", 1, 0, 2), history.Close, 2, 0))...)}
+	}
+	down := func(asked, by int) *history.Request {
+		return does(of("latch", 1, asked, asked+2), history.Down, 1, by)
+	}
+	wait := func(asked, answered int) *history.Request {
+		r := does(of("latch", 1, asked, answered), "", 0, 0)
+		r.Answered = ms(answered)
+		return r
+	}
+	const lost, permits = "permits are neither made nor lost", "linearizable: permits that expire"
 	for _, c := range []struct {
 		name      string
 		processes []*history.Process
@@ -31,17 +55,36 @@ func TestAVerdictOnPermits(t *testing.T) {
 		broken    string
 	}{
 		{"all come back", three(leased, 60), nil, 2, ""},
-		{"one too many is trusted", three(leased, 40), nil, 2, "no more permits are held than there are"},
+		{"one too many is trusted", three(leased, 40), nil, 2, permits},
+		{"one more, which was added", with(three(leased, 40), does(of(leased, 4, 20, 30), history.Add, 1, 0)), nil, 3, ""},
+		{"two that were perhaps set", with(three(leased, 60), failed(does(of(leased, 4, 20, 30), history.Resize, 5, 0), "unavailable")), nil, 2, ""},
 		{"one too many after a robbery", three(leased, 40), []history.Fault{wipe}, 2, ""},
-		{"one is lost", three(leased, 60), nil, 1, "permits are neither made nor lost"},
-		{"one too many of a semaphore", three(semaphore, 40), nil, 2, "no more permits are held than there are"},
-		{"one is made", three(semaphore, 60), nil, 3, "permits are neither made nor lost"},
+		{"one is lost", three(leased, 60), nil, 1, permits},
+		{"nobody knows how many", three(leased, 60), nil, -1, lost},
+		{"one too many of a semaphore", three(semaphore, 40), nil, 2, "linearizable: semaphore"},
+		{"one less, which was taken away", with(three(semaphore, 60), does(of(semaphore, 4, 20, 30), history.Add, -1, 0)), nil, 1, ""},
+		{"two, when one was taken away before", []*history.Process{process(1, of(semaphore, 1, 10, 50)), process(2, does(of(semaphore, 2, 20, 30), history.Add, -1, 0)),
+			process(3, of(semaphore, 3, 60, 100)), process(4, of(semaphore, 4, 60, 100))}, nil, 1, "linearizable: semaphore"},
+		{"one less than that", with(three(semaphore, 60), does(of(semaphore, 4, 20, 30), history.Add, -1, 0)), nil, 0, "linearizable: semaphore"},
+		{"one is made", three(semaphore, 60), nil, 3, "linearizable: semaphore"},
 		{"forgotten", three(semaphore, 60), []history.Fault{wipe}, 3, ""},
 		{"gone with its process", []*history.Process{killed}, nil, 1, ""},
-		{"back from the dead", []*history.Process{killed}, nil, 2, "permits are neither made nor lost"},
+		{"back from the dead", []*history.Process{killed}, nil, 2, "linearizable: semaphore"},
+		{"a latch that opens", at(down(10, 0), down(20, 1), wait(5, 22), failed(wait(11, 12), "held")), nil, 0, ""},
+		{"one that opens too early", at(down(10, 0), wait(5, 19), down(20, 1)), nil, 0, "linearizable: latch"},
+		{"one that opens after an id twice", at(down(10, 1), down(20, 1), wait(5, 22)), nil, 0, "linearizable: latch"},
+		{"one that opens after a doubtful count-down", at(down(10, 1), failed(down(20, 2), "unavailable"), wait(5, 30)), nil, 0, ""},
+		{"one whose doubtful count-down is lost", at(down(10, 1), failed(down(20, 2), "unavailable")), nil, 1, "linearizable: latch"},
+		{"one that is closed after the last", at(down(10, 1), down(20, 0), failed(wait(25, 26), "held")), nil, 0, "linearizable: latch"},
+		{"one that somebody sleeps at", at(down(10, 1), down(20, 0), wait(25, 26), wait(5, 300)), nil, 0, "nobody waits for an open latch"},
+		{"one that Redis has forgotten", at(down(10, 1), wait(5, 32)), []history.Fault{wipe}, 0, ""},
 	} {
-		v := Judge(history.Span{To: time.Second}, c.processes, c.faults, nil, nil, nil, map[string]Permits{"x": {Free: c.free}}, limits)
-		if got := slices.ContainsFunc(v.Violations, func(v Violation) bool { return v.Check == c.broken }); got != (c.broken != "") || len(v.Violations) > 1 {
+		found := map[string]Permits{"x": {Free: c.free}}
+		if c.free < 0 {
+			found = nil
+		}
+		v := Judge(history.Span{To: time.Second}, c.processes, c.faults, nil, nil, nil, found, limits)
+		if got := slices.ContainsFunc(v.Violations, func(v Violation) bool { return v.Check == c.broken }); got != (c.broken != "") || len(v.Violations) > 1 && c.free >= 0 {
 			t.Errorf("%s: the verdict is %v, want %q", c.name, v.Violations, c.broken)
 		}
 	}

@@ -22,7 +22,7 @@ func (j *judge) trust(l *lock) {
 	for _, b := range trusted {
 		open = slices.DeleteFunc(open, func(a share) bool { return a.Last <= b.First })
 		for _, a := range open {
-			if a.Owner() == b.Owner() || a.shared && b.shared {
+			if a.Owner() == b.Owner() || a.part.Shared && b.part.Shared {
 				continue
 			}
 			from, to := b.First, min(a.Last, b.Last)
@@ -44,16 +44,11 @@ func (j *judge) tokens(l *lock) {
 	if l.kind != "fenced" && l.kind != mixed {
 		return
 	}
-	var wiped []history.Span
-	for i := range j.faults {
-		if f := &j.faults[i]; f.Wipes {
-			wiped = append(wiped, history.Span{From: f.From, To: f.To + j.limits.Lease})
-		}
-	}
+	wiped := j.wiped(l.name)
 	var holds []share
 	first := map[string]share{}
 	for _, s := range l.shares {
-		if !s.Granted || s.kind != "fenced" {
+		if !s.Granted || s.part.Kind != "fenced" {
 			continue
 		}
 		if outer, known := first[s.Owner()]; known && outer.token != s.token {

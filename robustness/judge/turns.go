@@ -80,7 +80,7 @@ func (j *judge) line(l *lock) (line []*comer) {
 	for _, s := range granted {
 		c := find(s)
 		for _, other := range line {
-			if other != c && !(other.open && other.granted[len(other.granted)-1].shared && s.shared) {
+			if other != c && !(other.open && other.granted[len(other.granted)-1].part.Shared && s.part.Shared) {
 				other.open = false
 			}
 		}

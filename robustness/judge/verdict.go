@@ -122,12 +122,17 @@ func Judge(spans history.Span, processes []*history.Process, faults []history.Fa
 		j.violated("nothing is left on any server", "", spans.To, "all clients have come to rest, but %s", key)
 	}
 	for _, lock := range j.locks {
-		if lock.kind == leased || lock.kind == semaphore {
-			j.crowded(lock)
+		switch lock.kind {
+		case leased:
 			j.permits(lock, found)
-			if lock.kind == leased {
-				j.idle(lock)
-			}
+			j.idle(lock)
+			continue
+		case semaphore:
+			j.semaphore(lock, found)
+			continue
+		case latch:
+			j.latch(lock, found)
+			j.opened(lock)
 			continue
 		}
 		j.trust(lock)
@@ -157,15 +162,15 @@ type judge struct {
 type lock struct {
 	name, kind string
 	shares     []share // in the order of the requests
+	changes    []share // likewise, of a synchronizer: requests after which nobody has anything
 }
 
 // share is a request, as far as it is about one lock.
 type share struct {
 	*history.Request
-	kind   string
-	shared bool
-	token  int64
-	proc   *history.Process
+	part  history.Part
+	token int64
+	proc  *history.Process
 }
 
 // collect sorts what has happened by locks.
@@ -184,16 +189,22 @@ func (j *judge) collect() {
 				if l.kind != part.Kind {
 					l.kind = mixed
 				}
-				s := share{Request: r, kind: part.Kind, shared: part.Shared, proc: p}
+				s := share{Request: r, part: part, proc: p}
 				if i < len(r.Tokens) {
 					s.token = r.Tokens[i]
 				}
-				l.shares = append(l.shares, s)
+				if part.Does == "" {
+					l.shares = append(l.shares, s)
+				} else {
+					l.changes = append(l.changes, s)
+				}
 			}
 		}
 	}
 	for _, l := range j.locks {
-		slices.SortStableFunc(l.shares, func(a, b share) int { return int(a.Asked - b.Asked) })
+		for _, all := range [][]share{l.shares, l.changes} {
+			slices.SortStableFunc(all, func(a, b share) int { return int(a.Asked - b.Asked) })
+		}
 	}
 	slices.SortFunc(j.locks, func(a, b *lock) int {
 		if a.name < b.name {
@@ -216,8 +227,11 @@ func (j *judge) count(r *history.Request) {
 	case r.Granted:
 		for _, part := range r.Parts {
 			name := part.Lock
-			if part.Kind == semaphore {
-				name = semaphore // whichever
+			if part.Kind == semaphore || part.Kind == latch {
+				name = part.Kind // whichever
+			}
+			if part.Does != "" {
+				name += ": " + part.Does
 			}
 			j.v.Grants[name]++
 		}
@@ -278,6 +292,16 @@ func covered(s history.Span, by []history.Span) (sum time.Duration) {
 func (j *judge) robbed(lock string) (spans []history.Span) {
 	for i := range j.faults {
 		if f := &j.faults[i]; f.Robs && (f.Lock == "" || f.Lock == lock) {
+			spans = append(spans, history.Span{From: f.From, To: f.To + j.limits.Lease})
+		}
+	}
+	return spans
+}
+
+// wiped are the spans in which Redis has forgotten what it knew of a lock.
+func (j *judge) wiped(lock string) (spans []history.Span) {
+	for i := range j.faults {
+		if f := &j.faults[i]; f.Wipes && (f.Lock == "" || f.Lock == lock) {
 			spans = append(spans, history.Span{From: f.From, To: f.To + j.limits.Lease})
 		}
 	}

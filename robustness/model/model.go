@@ -39,6 +39,15 @@ type Input struct {
 	Unknown bool
 }
 
+// Uncertain implements Operation.
+func (in Input) Uncertain() bool { return in.Unknown }
+
+// Doubted implements Operation.
+func (in Input) Doubted() Operation {
+	in.Unknown = true
+	return in
+}
+
 func (in Input) String() string {
 	text := [...]string{"acquire", "release", "lose", "wipe"}[in.Op]
 	if in.Shared {
@@ -155,23 +164,5 @@ func (l Lock) step(s state, in Input) (next state, ok bool) {
 
 // Model gives the model to the checker.
 func (l Lock) Model() porcupine.Model {
-	nondeterministic := porcupine.NondeterministicModel{
-		Init: func() []any { return []any{state{}} },
-		Step: func(from, input, _ any) (next []any) {
-			s, in := from.(state), input.(Input)
-			if after, ok := l.step(s, in); ok {
-				next = append(next, after)
-			}
-			if in.Unknown {
-				next = append(next, s)
-			}
-			return next
-		},
-		Equal: func(a, b any) bool {
-			return a.(state).token == b.(state).token && slices.Equal(a.(state).holders, b.(state).holders)
-		},
-		DescribeOperation: func(input, _ any) string { return input.(Input).String() },
-		DescribeState:     func(s any) string { return fmt.Sprint(s) },
-	}
-	return nondeterministic.ToModel()
+	return checkable(state{}, l.step, func(a, b state) bool { return a.token == b.token && slices.Equal(a.holders, b.holders) })
 }

@@ -211,13 +211,16 @@ func (c *client) begin(file string) error {
 	r.ctx, r.end = context.WithCancel(context.Background())
 	c.round = r
 	r.workers.Go(func() { c.watch(r) })
-	r.workers.Go(func() { c.setPermits(r) })
 	number := 0
+	work := func(style Style, do func(*worker)) {
+		w := &worker{c: c, r: r, number: number, style: style, random: rand.New(rand.NewPCG(c.spec.Seed, uint64(c.spec.Proc*1000+number)))}
+		r.workers.Go(func() { do(w) })
+	}
+	work(Style{Think: Range{To: 3 * time.Second}}, (*worker).changePermits)
 	for _, style := range c.plan.Styles {
 		for range style.Workers {
 			number++
-			w := &worker{c: c, r: r, number: number, style: style, random: rand.New(rand.NewPCG(c.spec.Seed, uint64(c.spec.Proc*1000+number)))}
-			r.workers.Go(w.run)
+			work(style, (*worker).run)
 		}
 	}
 	return nil

@@ -9,12 +9,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-const (
-	// LeasedPermits is how many permits that expire there are.
-	LeasedPermits = 3
-	// setEvery is how often a process sets their number, in case Redis has come back empty.
-	setEvery = 100 * time.Millisecond
-)
+// LeasedPermits is how many permits that expire there are at first.
+const LeasedPermits = 3
 
 // holding is a hold of a lock, or a permit that expires.
 type holding interface {
@@ -29,19 +25,33 @@ func leased(s *lockkeeper.System) choice {
 	return choice{permits: s.Permits(string(Leased)), parts: []history.Part{{Lock: string(Leased), Kind: string(Leased), Takes: 1, Of: LeasedPermits}}}
 }
 
-// setPermits sees to it that there are permits that expire, if there is such a style.
-func (c *client) setPermits(r *round) {
-	if !slices.ContainsFunc(c.plan.Styles, func(s Style) bool { return s.Kind == Leased }) {
+// changePermits sets the permits that expire, if there is such a style, and changes their number again and again.
+func (w *worker) changePermits() {
+	if !slices.ContainsFunc(w.c.plan.Styles, func(s Style) bool { return s.Kind == Leased }) {
 		return
 	}
-	for r.ctx.Err() == nil {
-		// Whatever has failed is tried again.
-		_, _ = c.system.Permits(string(Leased)).TrySetPermits(r.ctx, LeasedPermits)
-		select {
-		case <-time.After(setEvery):
-		case <-r.ctx.Done():
+	permits, set := w.c.system.Permits(string(Leased)), false
+	for ; w.r.ctx.Err() == nil; w.pause(w.style.Think.Pick(w.random)) {
+		if !set {
+			_, err := permits.TrySetPermits(w.r.ctx, LeasedPermits)
+			set = err == nil
+			continue
 		}
+		part := history.Part{Lock: string(Leased), Kind: string(Leased)}
+		how := permits.SetPermits
+		if part.Does, part.Takes = history.Resize, LeasedPermits-1+w.random.IntN(3); w.random.IntN(2) == 0 {
+			part.Does, part.Takes, how = history.Add, 1-2*w.random.IntN(2), permits.AddPermits
+		}
+		_ = w.change(part, 2*w.c.plan.CallTimeout+time.Second, func() error { return how(context.Background(), part.Takes) })
 	}
+}
+
+// change makes a request after which nobody has anything, within a bound, and notes it.
+func (w *worker) change(part history.Part, bound time.Duration, do func() error) error {
+	id := w.asking([]history.Part{part}, 0, false, bound)
+	err := do()
+	w.granted(id, err)
+	return err
 }
 
 // keepPermit acquires a permit that was asked for, holds it for a while, and gives it back.
@@ -60,7 +70,7 @@ func (w *worker) keepPermit(ctx context.Context, id int, what choice, options []
 	_ = h.release() // noted in the history
 }
 
-// granted notes how a request for permits ended.
+// granted notes how a request about a synchronizer ended.
 func (w *worker) granted(id int, err error) {
 	e := history.Event{Stage: history.Granted, At: history.Now(), ID: id, Count: 1}
 	if err != nil {

@@ -118,6 +118,7 @@ const (
 	// Of synchronizers.
 	Leased    Kind = "leased" // permits that expire
 	Semaphore Kind = "semaphore"
+	Latch     Kind = "latch"
 )
 
 // Kinds are all of those on one server.

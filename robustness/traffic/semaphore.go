@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// SemaphorePermits is how many permits each semaphore has.
+	// SemaphorePermits is how many permits each semaphore has at first.
 	SemaphorePermits = 4
 	// semaphoreAge is how long a semaphore is in use: what a process had taken that was killed stays
 	// taken, and what Redis has forgotten is not made good.
@@ -24,6 +24,10 @@ func (w *worker) permitsOf() {
 	s, n := w.c.system.Semaphore(name), 1+w.random.IntN(2)
 	if _, err := s.TrySetPermits(w.r.ctx, SemaphorePermits, 0); err != nil {
 		return // again, after a pause
+	}
+	if w.random.IntN(50) == 0 {
+		w.addPermits(s)
+		return
 	}
 	ctx, cancel := context.WithCancel(w.r.ctx)
 	defer cancel()
@@ -57,4 +61,13 @@ func (w *worker) permitsOf() {
 		e.Err, e.Doubtful = reason(err), true
 	}
 	w.r.out.Add(e)
+}
+
+// addPermits makes another permit, and takes one away later.
+func (w *worker) addPermits(s *lockkeeper.Semaphore) {
+	for _, n := range []int{1, -1} {
+		part := history.Part{Lock: s.Name(), Kind: string(Semaphore), Does: history.Add, Takes: n}
+		_ = w.change(part, w.c.plan.CallTimeout+250*time.Millisecond, func() error { return s.AddPermits(context.Background(), n) })
+		w.pause(w.style.Hold.Pick(w.random))
+	}
 }

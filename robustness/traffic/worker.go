@@ -21,6 +21,9 @@ type worker struct {
 	number int
 	style  Style
 	random *rand.Rand
+	// counted is how often the worker has counted down a latch, that of that number.
+	latch   time.Duration
+	counted int
 }
 
 func (w *worker) run() {
@@ -36,6 +39,8 @@ func (w *worker) run() {
 			w.once(leased(w.c.system))
 		case Semaphore:
 			w.permitsOf()
+		case Latch:
+			w.atLatch()
 		default:
 			w.once(choose(w.c.system, w.style.Kind, w.random))
 		}
