@@ -133,7 +133,7 @@ func (s *Server) KillClients(t testing.TB, kind string) int64 {
 func (s *Server) KillClientsOf(t testing.TB, name string) {
 	t.Helper()
 	list := must[string](t, "CLIENT LIST")(s.Do(t, "CLIENT", "LIST").ToString())
-	for line := range strings.Lines(list) {
+	for line := range strings.Lines(strings.TrimPrefix(list, "txt:")) { // a verbatim string of RESP3
 		var id int64
 		if _, err := fmt.Sscanf(line, "id=%d ", &id); err == nil && strings.Contains(line, " name="+name+" ") {
 			s.Do(t, "CLIENT", "KILL", "ID", strconv.FormatInt(id, 10))
