@@ -2,7 +2,6 @@ package actors
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -37,10 +36,7 @@ func (a *lockActor) Receive(ctx actor.Context) {
 			return
 		}
 		s.noteReply(m.result)
-		stale := slices.ContainsFunc(m.busy, s.isStale)
-		if m.busy != nil {
-			s.busy = m.busy
-		}
+		stale := s.signals.replied(m.busy)
 		s.handle(m, func(l decider, now lock.Instant) {
 			l.(*lock.Lock).Replied(now, m.seq, m.result)
 			if stale {
@@ -50,11 +46,11 @@ func (a *lockActor) Receive(ctx actor.Context) {
 	case tick:
 		s.ticked()
 	case unlocked:
-		if s.relevant(m.channel) {
+		if s.signals.relevant(m.channel) {
 			s.handle(m, func(l decider, now lock.Instant) { l.Signal(now) })
 		}
 	case listening:
-		if s.relevant(m.channel) {
+		if s.signals.relevant(m.channel) {
 			s.note(nil, "subscribed", "", "")
 			s.handle(m, func(l decider, now lock.Instant) { l.Subscribed(now, m.term) })
 		}

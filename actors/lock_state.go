@@ -31,13 +31,9 @@ type lockState struct {
 	place   backend.Place
 	// members are the locks that it is made of; none if it is one lock on one key.
 	members []Member
-	// busy are those channels of a lock of several parts that matter while it is held by
-	// others; subscribed are those that are subscribed.
-	busy       []backend.Channel
+	// subscribed are the channels that are subscribed; signals says which of them matter, nil if all do.
 	subscribed []backend.Channel
-	// staleSignals are other channels of the lock's, of which something was heard since its
-	// last try was sent: a refusal because of them may be stale.
-	staleSignals []backend.Channel
+	signals    *signals
 
 	// until is shared with the holder: how long the hold is good for. A Hold may be kept for
 	// longer than its lock actor lives, so it is no part of the lockState.
@@ -71,13 +67,13 @@ func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *Members
 	case key.made == ofMembers:
 		s.label, s.members = members.String(), members.sorted
 		s.backend = backend.All(members.parts(), s.newClientOptions(), s)
-		s.kind = lock.Kind{Parts: true, Tokens: members.fenced, Line: true}
+		s.kind, s.signals = lock.Kind{Parts: true, Tokens: members.fenced, Line: true}, &signals{}
 	case key.made == ofServers:
 		s.backend = backend.Majority(serversOf(*rt.red.Load()), key.name, s.newClientOptions(), s)
 		for _, each := range *rt.red.Load() {
 			s.members = append(s.members, Member{Runtime: each, Name: key.name})
 		}
-		s.kind = lock.Kind{Parts: true}
+		s.kind, s.signals = lock.Kind{Parts: true}, &signals{}
 	default:
 		s.backend = backend.Single(rt.server, protocol.Kind(s.format), key.name, &rt.options, s)
 		s.kind = kinds[s.format]

@@ -15,7 +15,7 @@ func (s *lockState) send(command lock.Command) {
 		s.note(nil, "tried", "", "")
 	}
 	if command.Kind == lock.Acquire {
-		s.staleSignals = nil
+		s.signals.tried()
 	}
 	if place := &command.Place; place.Term != 0 {
 		place.Listens = s.hearsTransfers(place.Term)
