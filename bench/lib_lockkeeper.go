@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/lockkeeper-go/lockkeeper"
 )
@@ -39,12 +40,18 @@ func start(addr string, lease time.Duration, s scenario) (*actor.ActorSystem, *l
 	}
 	logger := slog.New(few{slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}), new(atomic.Int64)})
 	host := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
-	config := lockkeeper.Config{Watchdog: lease, HandOffLimit: s.handOffLimit}
+	config := lockkeeper.Config{Watchdog: lease, HandOffLimit: s.handOffLimit, Meter: s.meter}
 	if s.oneKey {
 		config.QueueLimit = s.size // 0 is the default
 	}
 	system, err := lockkeeper.New(host, client, config)
 	return host, system, err
+}
+
+// openMetered is Lockkeeper with the meter of OpenTelemetry's SDK, which nobody reads.
+func openMetered(addr string, lease time.Duration, s scenario) (library, error) {
+	s.meter = metric.NewMeterProvider(metric.WithReader(metric.NewManualReader())).Meter("lockkeeper")
+	return openLockkeeper(addr, lease, s)
 }
 
 func openLockkeeper(addr string, lease time.Duration, s scenario) (library, error) {

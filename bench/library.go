@@ -35,12 +35,14 @@ type candidate struct {
 const (
 	ours          = "lockkeeper"
 	oursByMessage = "lockkeeper-actors"
+	oursMetered   = "lockkeeper-metered"
 	limit         = "raw"
 	limitQueue    = "raw-queue"
 )
 
 var candidates = []candidate{
 	{ours, []string{"evalsha", "eval", "subscribe", "unsubscribe", "ping"}, openLockkeeper},
+	{oursMetered, []string{"evalsha", "eval", "subscribe", "unsubscribe", "ping"}, openMetered},
 	{oursByMessage, []string{"evalsha", "eval", "subscribe", "unsubscribe", "ping"}, openActors},
 	{limit, []string{"evalsha", "eval", "ping"}, openRaw},
 	{limitQueue, []string{"evalsha", "eval", "ping"}, openRawQueue},
@@ -62,7 +64,7 @@ func find(name string) (candidate, error) {
 }
 
 func isPeer(lib string) bool {
-	return !slices.Contains([]string{ours, oursByMessage, limit, limitQueue}, lib)
+	return !slices.Contains([]string{ours, oursByMessage, oursMetered, limit, limitQueue}, lib)
 }
 
 // retryDelay is how long the libraries that poll wait between two tries.

@@ -29,7 +29,7 @@ func main() {
 	}
 	var o options
 	flag.StringVar(&o.names, "scenario", "", "scenarios, with commas between them, or what comes before a hyphen in their names; all if empty")
-	flag.StringVar(&o.libs, "lib", "", "libraries, with commas between them; all but redsync-goredis if empty, and go-zero only with -tags gozero. Each takes part where it can")
+	flag.StringVar(&o.libs, "lib", "", "libraries, with commas between them; all but lockkeeper-metered and redsync-goredis if empty, and go-zero only with -tags gozero. Each takes part where it can")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often everything is measured")
 	flag.Float64Var(&o.seconds, "seconds", 2, "how long one measurement takes; some scenarios take a multiple, see README.md")
 	flag.StringVar(&o.file, "json", "", "append one JSON object for each measurement to this file")
@@ -133,7 +133,7 @@ func (o options) measure() error {
 func (o options) takePart(s scenario) (libs []string) {
 	for _, lib := range s.libs {
 		if o.libs != "" && !slices.Contains(strings.Split(o.libs, ","), lib) ||
-			o.libs == "" && (lib == "redsync-goredis" && !o.quick || lib == "go-zero" && !withGoZero) {
+			o.libs == "" && ((lib == oursMetered || lib == "redsync-goredis") && !o.quick || lib == "go-zero" && !withGoZero) {
 			continue
 		}
 		libs = append(libs, lib)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"go.opentelemetry.io/otel/metric"
 )
 
 // A scenario is how locks are used: by so many processes with so many goroutines each.
@@ -25,6 +27,7 @@ type scenario struct {
 	size         int           // locks held, or requests that wait
 	permits      int           // of the semaphore
 	handOffLimit time.Duration // of Lockkeeper; 0 is the default
+	meter        metric.Meter  // of Lockkeeper
 	stretch      float64       // measured for so many times -seconds; 0 is once
 	libs         []string      // those that can take part
 	columns      []figure      // of its table; the first compares the libraries
@@ -61,8 +64,8 @@ var (
 	free      = append([]string{ours, limit}, peers...)
 	contended = append([]string{ours, limit, limitQueue}, peers...)
 	// The same with actors as users.
-	actorsFree      = append([]string{ours, oursByMessage, limit}, peers...)
-	actorsContended = append([]string{ours, oursByMessage, limit, limitQueue}, peers...)
+	actorsFree      = append([]string{ours, oursByMessage, oursMetered, limit}, peers...)
+	actorsContended = append([]string{ours, oursByMessage, oursMetered, limit, limitQueue}, peers...)
 	semaphores      = []string{ours, limit, "recipe-set", "recipe-list"}
 )
 
