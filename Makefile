@@ -31,8 +31,12 @@ chromium: ## Install a browser for the tests of the console, if it is missing (D
 	    $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq chromium >/dev/null; }
 
 .PHONY: test
-test: redis chromium ## Run all tests, with the race detector
-	$(GO) test -race -p 3 -timeout 10m ./... ./cmd/lockkeeper/... ./examples/... ./interop/... ./lockkeepertest ./tests/browser
+test: redis ## Run all tests but those in a browser, with the race detector
+	$(GO) test -race -p 3 -timeout 10m ./... ./cmd/lockkeeper/... ./examples/... ./interop/... ./lockkeepertest
+
+.PHONY: test-browser
+test-browser: redis chromium ## The console in headless Chromium
+	$(GO) test -race ./tests/browser
 
 .PHONY: test-long
 test-long: ## What needs more time: small worlds exhaustively, random worlds, real processes under faults
