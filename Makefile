@@ -42,7 +42,7 @@ test-browser: redis chromium ## The console in headless Chromium
 test-long: ## What needs more time: small worlds exhaustively, random worlds, real processes under faults
 	$(GO) test ./internal/lock -run TestExplore -explore.states=30000
 	$(GO) test ./internal/lock -run '^$$' -fuzz FuzzWorlds -fuzztime 20s
-	$(GO) test ./tests/topology -run TestReplicaTakesOver -replicas.kills=20
+	$(GO) test ./tests/topology -run TestReplicaTakesOver -replicas.kills=20 -replicas.lag=10ms
 	$(MAKE) robustness
 
 .PHONY: acl

@@ -50,8 +50,9 @@ func shares(s *scene) {
 }
 
 // beside: one thread of Java wants the lock again and again, and so do four goroutines of a process, which
-// hand it to each other in memory. While Java waits, few turns of theirs begin. What they have while Java asks
-// for nothing is no matter: on a busy machine, or while it waits for replicas, it asks seldom.
+// hand it to each other in memory. While Java waits, one turn of theirs begins, for which they have waited
+// while Java had the lock; and on a busy machine one more before Java is seen to wait, and for each time that it comes
+// too late. What they have while Java asks for nothing is no matter: it may be waiting for replicas.
 func beside(s *scene) {
 	takers := []taker{{"Java", java, s.driver(java, s.kind.watchdog(), 0), 1}, {"Go", golang, s.driver(golang, s.kind.watchdog(), 0), 4}}
 	for _, hold := range []time.Duration{20 * time.Millisecond, 2 * time.Millisecond, 0} {
@@ -76,7 +77,7 @@ func beside(s *scene) {
 		check(len(waits) > 0, "Java had the lock once at most")
 		s.tell("with holds of %s: Java %d, and Go %d turns, of which %d began while Java waited; Java's wait %s, and %d times too late",
 			inMS(hold), len(waits), len(turns), overtaken, quantiles(waits), late)
-		check(overtaken <= len(waits)+late+2, "with holds of %v Java waited for too many turns", hold)
+		check(overtaken <= 2*(len(waits)+1)+late, "with holds of %v Java waited for too many turns", hold)
 	}
 }
 

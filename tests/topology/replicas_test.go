@@ -19,10 +19,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-var kills = flag.Int("replicas.kills", 0, "how many masters to kill, with and without Config.Replicas")
-
-// lag is how long the replication takes, and its confirmation again.
-const lag = 30 * time.Millisecond
+var (
+	kills = flag.Int("replicas.kills", 0, "how many masters to kill, with and without Config.Replicas")
+	lag   = flag.Duration("replicas.lag", 30*time.Millisecond, "how long the replication takes, and its confirmation again")
+)
 
 var replicated = lockkeeper.Config{Replicas: 1}
 
@@ -40,7 +40,7 @@ func TestAGrantIsOnTheReplica(t *testing.T) {
 				url = redistest.Sentinel(t, master)
 			}
 			s, other := locktest.Open(t, url, replicated), locktest.Open(t, url, replicated)
-			line.Delay(lag)
+			line.Delay(*lag)
 
 			hold := locktest.Acquire(t, lockOf(s, k.Name))
 			owners := k.Owners(t)
@@ -65,7 +65,7 @@ func TestAGrantIsOnTheReplica(t *testing.T) {
 				places, _ := master.Do(t, "HVALS", redisio.Line(k.Name)).AsStrSlice()
 				return len(places) == 1 && (kind == "multi" || strings.HasSuffix(places[0], " 1")) || len(master.Keys(t, redisio.Queue(k.Name))) == 1
 			})
-			line.Delay(lag)
+			line.Delay(*lag)
 			locktest.Release(t, hold)
 			locktest.Got(t, waiting)
 			for owner := range k.Owners(t) {
@@ -183,7 +183,7 @@ func takeOver(t *testing.T, cfg lockkeeper.Config) (twice int) {
 	replica, line := redistest.ReplicaBehind(t, master)
 	before, after := locktest.Open(t, master.URL(), cfg), locktest.Open(t, replica.URL(), lockkeeper.Config{})
 	before.Lame = true
-	line.Delay(lag)
+	line.Delay(*lag)
 
 	ctx, stop := context.WithCancel(locktest.Within(t))
 	defer stop()
