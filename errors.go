@@ -14,7 +14,8 @@ import (
 var (
 	// ErrInvalid: the request is not valid; the text says what is allowed.
 	ErrInvalid = errors.New("invalid request")
-	// ErrHeld: another owner holds the lock, and the call does not wait.
+	// ErrHeld: another owner holds the lock, too few permits are free, or the latch is closed, and
+	// the call does not wait.
 	ErrHeld = errors.New("lock is held")
 	// ErrTimeout: the wait of WithWait, or the deadline of the context, ended before the lock
 	// was granted.
@@ -83,6 +84,20 @@ func (e *Error) Unwrap() error { return e.Err }
 func failed(op, lock string, a lock.Answer) error {
 	reason := messages.Reason(a.Reason)
 	return &Error{Op: op, Lock: lock, Reason: reason, Detail: a.Detail, Err: sentinels[reason]}
+}
+
+// refused is ErrHeld of what is no lock: the detail says what was missing.
+type refused struct{}
+
+func (refused) Error() string { return "refused" }
+func (refused) Unwrap() error { return ErrHeld }
+
+// failedNoLock is failed for what is no lock.
+func failedNoLock(op, name string, a lock.Answer) error {
+	if messages.Reason(a.Reason) == messages.Reason_REASON_HELD {
+		return &Error{Op: op, Lock: name, Reason: messages.Reason_REASON_HELD, Detail: a.Detail, Err: refused{}}
+	}
+	return failed(op, name, a)
 }
 
 func invalid(op, lock string, err error) error {

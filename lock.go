@@ -137,6 +137,9 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 		return nil, ended(ctx, op, l.Name(), out.Detail)
 	}
 	if out.Kind != lock.Granted {
+		if l.kind == messages.Kind_KIND_PERMITS {
+			return nil, failedNoLock(op, l.Name(), out.Answer)
+		}
 		return nil, failed(op, l.Name(), out.Answer)
 	}
 	hold.granted(out)

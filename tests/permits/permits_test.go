@@ -94,7 +94,7 @@ func TestNumberOfPermits(t *testing.T) {
 	}
 	one, two := acquire(t, p), acquire(t, p)
 	_, err := p.TryAcquire(ctx)
-	locktest.IsError(t, err, lockkeeper.ErrHeld, "no permit is free")
+	locktest.IsError(t, err, lockkeeper.ErrHeld, ": refused: no permit is free")
 	_, err = p.Acquire(ctx, lockkeeper.WithWait(50*time.Millisecond))
 	locktest.IsError(t, err, lockkeeper.ErrTimeout)
 	if err := errors.Join(p.AddPermits(ctx, 3), p.SetPermits(ctx, 4), p.AddPermits(ctx, -3)); err != nil {

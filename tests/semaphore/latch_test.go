@@ -43,7 +43,7 @@ func TestLatch(t *testing.T) {
 	ok(t, here.CountDown(ctx))
 	closes(t, here, 3, true)
 	closes(t, there, 9, false)
-	locktest.IsError(t, there.Wait(ctx, lockkeeper.WithWait(0)), lockkeeper.ErrHeld)
+	locktest.IsError(t, there.Wait(ctx, lockkeeper.WithWait(0)), lockkeeper.ErrHeld, ": refused: the latch is closed")
 	locktest.IsError(t, here.Wait(ctx, lockkeeper.WithWait(time.Second)), lockkeeper.ErrTimeout)
 	passed := make(chan error, 100)
 	for range 50 {
