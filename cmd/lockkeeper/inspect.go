@@ -18,8 +18,12 @@ Shows who has a lock: the owner field in Redis, and the application, host, proce
 of the process behind it, as its System's record says; also for a while after that process was
 killed. An owner without a record is a Redisson client, or a System that keeps none.
 
+Of a semaphore, of permits that expire and of a latch it shows the count; of permits that expire,
+also those that are taken, and what is left of their leases. Redis does not know who has them. If
+nobody waits and no permit is taken, these look the same.
+
 ` + accessHelp + `
-The exit code is 0 if the lock is held, and 1 if it is free. 64: the command line is wrong. 69:
+The exit code is 0 if the lock is held, or it is no lock, and 1 if it is free. 64: the command line is wrong. 69:
 Redis cannot be reached, or refuses, or the name is that of another key.
 
   lockkeeper inspect nightly-report
@@ -33,8 +37,12 @@ func inspect(args []string, env environment) int {
 		return code
 	}
 	return a.with(func(ctx context.Context, client rueidis.Client) (int, error) {
-		v, err := one(ctx, look.Looker{Client: client, Prefix: a.prefix}, a.args[0])
+		looker := look.Looker{Client: client, Prefix: a.prefix}
+		v, err := one(ctx, looker, a.args[0])
 		if err != nil {
+			if c := looker.Counter(ctx, a.args[0]); c != nil {
+				return 0, a.printCounter(c)
+			}
 			return 0, err
 		}
 		code := 0
@@ -87,4 +95,28 @@ func text(v look.Lock) string {
 		line("", fmt.Sprintf("%d. %v", i+1, recordOf(w.Process)))
 	}
 	return b.String()
+}
+
+// printCounter prints what is no lock.
+func (a *access) printCounter(c *look.Counter) error {
+	if a.json {
+		return a.print(c)
+	}
+	line := func(what string, value any) { fmt.Fprintf(a.stdout, "%-9s%v\n", what, value) }
+	line("name", shown(c.Name))
+	line("kind", c.Kind)
+	what := "free"
+	if c.Kind == look.KindLatch || c.Kind == look.KindCounter {
+		what = "count"
+	}
+	line(what, c.Count)
+	if c.Kind == look.KindPermits {
+		line("taken", c.Taken)
+	}
+	for _, p := range c.Permits {
+		line("permit", p.ID+", lease left: "+ttl(p.Left))
+	}
+	line("ttl", ttl(c.TTL))
+	line("waiters", c.Waiters)
+	return nil
 }

@@ -57,8 +57,12 @@ func release(args []string, env environment) int {
 		return code
 	}
 	return o.with(func(ctx context.Context, client rueidis.Client) (int, error) {
-		before, err := one(ctx, look.Looker{Client: client, Prefix: o.prefix}, o.args[0])
+		looker := look.Looker{Client: client, Prefix: o.prefix}
+		before, err := one(ctx, looker, o.args[0])
 		if err != nil {
+			if c := looker.Counter(ctx, o.args[0]); c != nil {
+				return 0, fmt.Errorf("%q is no lock but a number in Redis (%s): release frees locks; permits of dead processes that expire become free by themselves", c.Name, c.Kind)
+			}
 			return 0, err
 		}
 		was := false
