@@ -43,6 +43,7 @@ test-long: ## What needs more time: small worlds exhaustively, random worlds, re
 	$(GO) test ./internal/lock -run TestExplore -explore.states=30000
 	$(GO) test ./internal/lock -run '^$$' -fuzz FuzzWorlds -fuzztime 20s
 	$(GO) test ./tests/topology -run TestReplicaTakesOver -replicas.kills=20 -replicas.lag=10ms
+	$(GO) test ./tests/semaphore -v -run TestLatchOfProcesses -latch.calls=1000000
 	$(MAKE) robustness
 
 .PHONY: acl
