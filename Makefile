@@ -84,14 +84,19 @@ robustness: redis faketime ## Real processes under faults, judged: a short round
 	$(GO) run -C robustness . -time 150s -round 50s
 	$(GO) run -C robustness . -world zones -time 30s -round 30s -soak=false
 	$(GO) run -C robustness . -world several -time 30s -round 30s -soak=false
-	$(GO) run -C robustness . -world cluster -time 30s -round 30s -soak=false
+	$(MAKE) topologies TIME=20s ROUND=20s
 
 .PHONY: robustness-long
 robustness-long: redis faketime ## The same for longer, with a look at leaks: make robustness-long TIME=30m
 	$(GO) run -C robustness . -time $(or $(TIME),30m) -round 60s
 	$(GO) run -C robustness . -world zones -time 3m -round 30s -soak=false
 	$(GO) run -C robustness . -world several -time 3m -round 30s -soak=false
-	$(GO) run -C robustness . -world cluster -time 3m -round 60s -soak=false
+	$(MAKE) topologies TIME=3m
+
+.PHONY: topologies
+topologies: redis ## The same while replicas take over, with Sentinels and in a cluster: make topologies TIME=10m
+	$(GO) run -C robustness . -world sentinel -time $(or $(TIME),3m) -round $(or $(ROUND),60s) -soak=false
+	$(GO) run -C robustness . -world cluster -time $(or $(TIME),3m) -round $(or $(ROUND),60s) -soak=false
 
 .PHONY: robustness-controls
 robustness-controls: redis faketime ## Break each safety rule in turn: the suite must notice

@@ -2,7 +2,7 @@
 // can, and judges whether Lockkeeper has kept its promises.
 //
 //	go run .                     a short run over all kinds of locks and all faults
-//	go run . -world cluster      the same on a cluster, or on several servers
+//	go run . -world cluster      the same on a cluster, with Sentinels, or on several servers
 //	go run . -world zones        the same with a client that is further away than the others
 //	go run . -time 30m           a long one, which ends by looking for leaks
 //	go run . -controls all       breaks one safety rule after another, and must notice; does -fencing as well
@@ -62,7 +62,7 @@ func command(args []string) error {
 	keep := flags.Bool("keep", false, "keep the histories of rounds in which nothing was wrong")
 	soak := flags.Bool("soak", true, "look for leaks at the end")
 	fencing := flags.Bool("fencing", false, "show that a paused holder loses an update without fencing, and not with it")
-	world := flags.String("world", "one", "what Redis is: one server, zones (one server, from which a client is further away than the others), a cluster of two, or several that know nothing of each other (RedLock, MultiLock)")
+	world := flags.String("world", "one", "what Redis is: one server, zones (one server, from which a client is further away than the others), a cluster, a master with replicas and Sentinels (sentinel), or several that know nothing of each other (RedLock, MultiLock)")
 	turns := flags.Bool("turns", turnsPromised, "judge whether processes get their turns one after another")
 	broken := flags.String("controls", "", "which safety rules to break, by name, separated by commas, or all of them")
 	if err := flags.Parse(args); err != nil {
@@ -94,16 +94,22 @@ func command(args []string) error {
 		plan = zones()
 	case "cluster":
 		plan, all = cluster(), faults.InACluster
+	case "sentinel":
+		plan, all = sentinel(), faults.OfSentinels
 	case "several":
 		plan, all = several(), faults.OfSeveral
 	default:
-		return fmt.Errorf("there is no world %q: one, zones, cluster or several", *world)
+		return fmt.Errorf("there is no world %q: one, zones, cluster, sentinel or several", *world)
 	}
 	if *which == "all" {
 		chosen = all
 	}
+	pause := traffic.Range{From: 100 * time.Millisecond, To: 2 * time.Second}
+	if plan.Replicas > 0 { // so that there is time without an excuse between them
+		pause.To = plan.Lease() + plan.Silence() + 3*time.Second
+	}
 	r := &run{
-		binary: self, plan: plan, faults: chosen, pause: traffic.Range{From: 100 * time.Millisecond, To: 2 * time.Second},
+		binary: self, plan: plan, faults: chosen, pause: pause,
 		clients: *clients, seed: *seed, length: *round, limits: limitsFor(plan, *turns), dir: *dir, keep: *keep,
 	}
 	into := report.New(*seed, *clients)

@@ -52,12 +52,31 @@ func mixed() traffic.Plan {
 	return p
 }
 
-// cluster is the traffic on a cluster of two servers. The leases are long enough for a release
-// to be refused by a slot that is half moved.
+// cluster is the traffic on a cluster of three servers with a replica each. The leases are long enough
+// for a release to be refused by a slot that is half moved, and to outlast a failover.
 func cluster() traffic.Plan {
-	p := mixed()
-	p.Servers, p.Cluster, p.ServerRate, p.Mixed, p.Watchdog = 2, true, 0, false, 6*time.Second
+	p := replicated()
+	p.Servers, p.Cluster, p.Replicas = 3, true, 1
 	p.Styles = slices.DeleteFunc(p.Styles, func(s traffic.Style) bool { return s.Kind == traffic.Multi || s.Kind == traffic.Faces })
+	return p
+}
+
+// sentinel is the traffic on a server with two replicas, watched by Sentinels.
+func sentinel() traffic.Plan {
+	p := replicated()
+	p.Replicas = 2
+	return p
+}
+
+// replicated is the traffic where replicas take over. Some locks are held across that.
+func replicated() traffic.Plan {
+	p := mixed()
+	p.ServerRate, p.Mixed, p.Watchdog = 0, false, 6*time.Second
+	for _, kind := range []traffic.Kind{traffic.Plain, traffic.Fenced, traffic.Reentrant} {
+		p.Styles = append(p.Styles, traffic.Style{
+			Kind: kind, Workers: 1, Hold: traffic.Range{From: time.Second, To: 4 * time.Second}, Think: traffic.Range{To: 5 * time.Second},
+		})
+	}
 	return p
 }
 

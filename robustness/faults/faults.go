@@ -62,8 +62,12 @@ var All = []Fault{
 
 // The faults of the other worlds.
 var (
-	InACluster = []Fault{{"a slot is half moved", moveSlot}}
-	OfSeveral  = []Fault{{"a server is out of reach", loseServer}}
+	InACluster = append([]Fault{
+		{"a slot is half moved", moveSlot},
+		takeover("a master leaves alive", planFailover, leaveAlive),
+	}, takeovers...)
+	OfSentinels = takeovers
+	OfSeveral   = []Fault{{"a server is out of reach", loseServer}}
 )
 
 // Named finds faults by their names, separated by commas; All for "all".

@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -27,18 +26,13 @@ func (w *World) replica() (*server, error) {
 
 // awaitReplication waits until the server says so of its replication.
 func (s *server) awaitReplication(what string) error {
-	for end := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
-		lines, err := s.do("INFO", "replication")
-		if err != nil {
-			return err
-		}
-		if strings.Contains(strings.Join(lines, "\n"), what) {
-			return nil
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("a server does not get to %s", what)
-		}
-	}
+	return await("a server says "+what, func() bool { return s.replicates(what) })
+}
+
+// replicates reports whether the server says so of its replication.
+func (s *server) replicates(what string) bool {
+	lines, err := s.do("INFO", "replication")
+	return err == nil && strings.Contains(strings.Join(lines, "\n"), what)
 }
 
 // changeRoles has a replica take over, which knows of every write. The former master stays,

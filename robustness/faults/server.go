@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,6 +27,8 @@ type server struct {
 	addr  string
 	dir   string
 	clock clock
+	args  []string
+	ready string // what it writes when it is
 	cmd   *exec.Cmd
 	done  chan struct{}
 }
@@ -34,12 +37,15 @@ var errTaken = errors.New("the port is taken")
 
 // startServer starts a redis-server on a port that is free.
 func startServer(clock clock, options ...string) (*server, error) {
-	var err error
+	return onFreePort(func(addr string) (*server, error) { return startServerOn(addr, clock, options...) })
+}
+
+// onFreePort starts something on a port that is free.
+func onFreePort(start func(addr string) (*server, error)) (s *server, err error) {
 	for range 10 {
-		// Below the ports that the kernel gives to connections.
+		// Below the ports that the kernel gives to connections; that of a cluster's bus is 10000 above.
 		port := 10000 + rand.IntN(20000)
-		var s *server
-		if s, err = startServerOn(net.JoinHostPort(host, strconv.Itoa(port)), clock, options...); !errors.Is(err, errTaken) {
+		if s, err = start(net.JoinHostPort(host, strconv.Itoa(port))); !errors.Is(err, errTaken) {
 			return s, err
 		}
 	}
@@ -52,18 +58,29 @@ func startServerOn(addr string, clock clock, options ...string) (*server, error)
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
+	_, port, _ := net.SplitHostPort(addr)
+	s := &server{addr: addr, dir: dir, clock: clock, ready: "Ready to accept connections"}
+	s.args = append([]string{"--bind", host, "--port", port, "--save", "", "--appendonly", "no",
+		"--dir", dir, "--busy-reply-threshold", "50", "--repl-diskless-sync-delay", "0", "--enable-protected-configs", "yes"}, options...)
+	if err := s.run(); err != nil {
 		return nil, err
 	}
+	return s, nil
+}
+
+// run starts the process of a server, also again after a crash, and waits until it is ready. If it
+// does not get to that, nothing is left of it.
+func (s *server) run(more ...string) error {
+	log, err := os.Create(filepath.Join(s.dir, "log"))
+	if err != nil {
+		return err
+	}
 	defer log.Close()
-	_, port, _ := net.SplitHostPort(addr)
-	s := &server{addr: addr, dir: dir, clock: clock, done: make(chan struct{})}
-	s.cmd = exec.Command("redis-server", append([]string{"--bind", host, "--port", port, "--save", "", "--appendonly", "no",
-		"--dir", dir, "--busy-reply-threshold", "50", "--repl-diskless-sync-delay", "0", "--enable-protected-configs", "yes"}, options...)...)
+	s.done = make(chan struct{})
+	s.cmd = exec.Command("redis-server", append(slices.Clone(s.args), more...)...)
 	s.cmd.Stdout, s.cmd.Stderr = log, log
-	if s.cmd.Env, err = s.clock.into(dir); err != nil {
-		return nil, err
+	if s.cmd.Env, err = s.clock.into(s.dir); err != nil {
+		return err
 	}
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
@@ -79,13 +96,13 @@ func startServerOn(addr string, clock clock, options ...string) (*server, error)
 		}
 	}()
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("the suite needs a redis-server on PATH: %w", err)
+		return fmt.Errorf("the suite needs a redis-server on PATH: %w", err)
 	}
 	if err := s.awaitReady(log.Name()); err != nil {
 		s.kill()
-		return nil, err
+		return err
 	}
-	return s, nil
+	return nil
 }
 
 // awaitReady looks for what only this very process can have written.
@@ -101,7 +118,7 @@ func (s *server) awaitReady(log string) error {
 		switch {
 		case err != nil:
 			return err
-		case strings.Contains(string(text), "Ready to accept connections"):
+		case strings.Contains(string(text), s.ready):
 			return nil
 		case strings.Contains(string(text), "Address already in use"):
 			return errTaken
@@ -111,11 +128,16 @@ func (s *server) awaitReady(log string) error {
 	}
 }
 
-// kill ends the server, paused or not; its data is lost.
-func (s *server) kill() {
+// crash ends the server, paused or not. Its data is lost, and what it knows of a cluster is not.
+func (s *server) crash() {
 	_ = s.cmd.Process.Kill() // fails only if it has ended already
 	<-s.done
 	s.clock.remove(s.cmd.Process.Pid)
+}
+
+// kill ends the server for good.
+func (s *server) kill() {
+	s.crash()
 	_ = os.RemoveAll(s.dir)
 }
 

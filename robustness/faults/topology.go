@@ -13,11 +13,15 @@ import (
 // slots are those of a Redis Cluster.
 const slots = 16384
 
-// startServers starts Redis: one server, several that know nothing of each other, or a cluster.
+// startServers starts Redis: one server, several that know nothing of each other, or a cluster;
+// and their replicas.
 func (w *World) startServers() (err error) {
 	var options []string
 	if w.plan.Cluster {
 		options = []string{"--cluster-enabled", "yes"}
+	}
+	if w.plan.Cluster && w.plan.Replicas > 0 {
+		options = append(options, "--cluster-node-timeout", strconv.Itoa(deadAfter))
 	}
 	if w.server, err = startServer(clock{rate: w.plan.ServerRate}, options...); err != nil {
 		return err
@@ -30,11 +34,17 @@ func (w *World) startServers() (err error) {
 		w.more = append(w.more, s)
 	}
 	if w.plan.Cluster {
-		return w.meet()
+		if err := w.meet(); err != nil {
+			return err
+		}
+	}
+	if w.plan.Replicas > 0 {
+		return w.replicate(options)
 	}
 	return nil
 }
 
+// servers are those that clients write to, replicas apart.
 func (w *World) servers() []*server { return append([]*server{w.server}, w.more...) }
 
 // meet makes a cluster of the servers, which share the slots evenly.
@@ -54,18 +64,30 @@ func (w *World) meet() error {
 		}
 	}
 	for _, s := range all {
-		for end := time.Now().Add(limit); ; time.Sleep(20 * time.Millisecond) {
-			lines, err := s.do("CLUSTER", "INFO")
-			if err != nil {
-				return err
-			}
-			info := strings.Join(lines, "\n")
-			if strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d", len(all))) {
-				break
-			}
-			if time.Now().After(end) {
-				return fmt.Errorf("the cluster does not come up:\n%s", info)
-			}
+		if err := s.awaitCluster(len(all)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitCluster waits until the server knows so many, and the cluster is up.
+func (s *server) awaitCluster(servers int) error {
+	return await("the cluster is up", func() bool {
+		lines, err := s.do("CLUSTER", "INFO")
+		info := strings.Join(lines, "\n") + "\n"
+		return err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d\n", servers))
+	})
+}
+
+// agreement is for what servers agree on among themselves. Sentinels ask replicas every 10 s.
+const agreement = time.Minute
+
+// await waits until something is so.
+func await(what string, cond func() bool) error {
+	for end := time.Now().Add(agreement); !cond(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			return fmt.Errorf("it does not come to it that %s", what)
 		}
 	}
 	return nil
@@ -89,18 +111,16 @@ func moveSlot(w *World) error {
 	}
 	slot = strings.TrimPrefix(slot, ":")
 	all := w.servers()
-	from := w.moved[lock]
-	if from == nil {
+	at, known := w.moved[lock]
+	if !known {
 		n, err := strconv.Atoi(slot)
 		if err != nil {
 			return err
 		}
-		from = all[n*len(all)/slots]
+		at = n * len(all) / slots
 	}
-	to := all[0]
-	if from == to {
-		to = all[1]
-	}
+	next := (at + 1) % len(all)
+	from, to := all[at], all[next]
 	fromID, err := last(from.do("CLUSTER", "MYID"))
 	if err != nil {
 		return err
@@ -147,7 +167,7 @@ func moveSlot(w *World) error {
 		}
 		return nil
 	})
-	w.moved[lock] = to
+	w.moved[lock] = next
 	return err
 }
 

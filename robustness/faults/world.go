@@ -23,9 +23,12 @@ type World struct {
 	plan   traffic.Plan
 	random *rand.Rand
 	server *server
-	// more are the servers beside it, and moved where the slots of locks are now.
-	more  []*server
-	moved map[string]*server
+	// more are the servers beside it, and moved the numbers of those that have the slots of locks
+	// now. replicas are those of each, if it has any, and sentinels who watches them.
+	more      []*server
+	moved     map[string]int
+	replicas  [][]*server
+	sentinels []*server
 	// demoted was the master before; nil if there is none.
 	demoted *server
 
@@ -49,7 +52,7 @@ type round struct {
 
 // New starts Redis and n clients of a binary.
 func New(binary string, plan traffic.Plan, n int, seed uint64) (*World, error) {
-	w := &World{moved: map[string]*server{}, binary: binary, plan: plan, random: rand.New(rand.NewPCG(seed, 1))}
+	w := &World{moved: map[string]int{}, binary: binary, plan: plan, random: rand.New(rand.NewPCG(seed, 1))}
 	err := w.startServers()
 	for i := range n {
 		if err == nil {
@@ -72,7 +75,7 @@ func New(binary string, plan traffic.Plan, n int, seed uint64) (*World, error) {
 }
 
 // join adds a client, behind a proxy for each server, each of them that far away. Clients of a cluster find the servers
-// themselves, past the proxies.
+// themselves, past the proxies, and so do those of Sentinels.
 func (w *World) join(far time.Duration) error {
 	c := &client{}
 	var err error
@@ -98,9 +101,12 @@ func (w *World) start(place int) error {
 	if w.plan.BadHosts {
 		spec.Host = traffic.RandomHost(w.random)
 	}
-	if w.plan.Cluster {
+	switch {
+	case w.plan.Cluster:
 		spec.Redis = "redis://" + w.server.addr
-	} else {
+	case len(w.sentinels) > 0:
+		spec.Redis = w.sentinelURL()
+	default:
 		for _, proxy := range before.others {
 			spec.Others = append(spec.Others, "redis://"+proxy.Addr())
 		}
@@ -189,7 +195,7 @@ func (w *World) End() (*Round, error) {
 		}
 		r.Processes = append(r.Processes, p)
 	}
-	if len(w.more) > 0 && len(w.round.killed) == 0 {
+	if len(w.more)+len(w.replicas) > 0 && len(w.round.killed) == 0 {
 		var err error
 		if r.Left, err = w.audit(); err != nil {
 			return nil, err
@@ -304,7 +310,7 @@ func (w *World) Kill() {
 			proxy.close()
 		}
 	}
-	for _, s := range w.servers() {
+	for _, s := range slices.Concat(w.servers(), slices.Concat(w.replicas...), w.sentinels) {
 		if s != nil {
 			s.kill()
 		}

@@ -26,6 +26,9 @@ type Plan struct {
 	// Cluster; 0 for one.
 	Servers int
 	Cluster bool
+	// Replicas is how many each server has, of which one takes over when it fails: by itself in a
+	// Cluster, else by the decision of three Sentinels. If there are any, trust waits for one of them.
+	Replicas int
 	// BadHosts: the callbacks of some processes block or panic.
 	BadHosts bool
 	// ServerRate is how much faster than time Redis's wall clock runs; 0 leaves it alone,
@@ -36,7 +39,7 @@ type Plan struct {
 // Config is the Systems' configuration.
 func (p *Plan) Config() lockkeeper.Config {
 	return lockkeeper.Config{
-		Watchdog: p.Watchdog, Poll: p.Poll, CallTimeout: p.CallTimeout, Idle: p.Idle, HandOffLimit: p.HandOffLimit, WaiterTimeout: p.Silence(),
+		Watchdog: p.Watchdog, Poll: p.Poll, CallTimeout: p.CallTimeout, Idle: p.Idle, HandOffLimit: p.HandOffLimit, WaiterTimeout: p.Silence(), Replicas: min(p.Replicas, 1),
 	}
 }
 
