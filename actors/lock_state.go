@@ -46,8 +46,8 @@ type lockState struct {
 	inspections map[replier]struct{}
 	gauges      gauges
 	longs       longs
-	// events are the last ones, if there is a tracer.
-	events []event
+	// events are for the spans, nil if there is no tracer.
+	events events
 
 	// lender is the Call being handled, if its goroutine may be used for one command.
 	lender *Call

@@ -20,14 +20,16 @@ import (
 
 // event is something that happened to a lock.
 type event struct {
-	at   lock.Instant
-	name string
-	// of is the holder whom it concerns; nil for all who wait for the lock.
-	of        replier
+	at        lock.Instant
+	name      string
 	attribute attribute.KeyValue
 }
 
-// mostEvents is how many of the last events of a lock are remembered for its spans.
+// events are remembered for the spans of a lock: by the holder whom they concern, and under nil
+// those that concern all who wait.
+type events map[replier][]event
+
+// mostEvents is how many of the last events are remembered, for each.
 const mostEvents = 32
 
 // note remembers an event, if there is a tracer. A key of "" is no attribute.
@@ -35,10 +37,14 @@ func (s *lockState) note(of replier, name, key, value string) {
 	if s.rt.cfg.Tracer == nil {
 		return
 	}
-	if len(s.events) == mostEvents {
-		s.events = append(s.events[:0], s.events[1:]...)
+	if s.events == nil {
+		s.events = events{}
 	}
-	s.events = append(s.events, event{s.rt.Now(), name, of, attribute.String(key, value)})
+	list := s.events[of]
+	if len(list) == mostEvents {
+		list = append(list[:0], list[1:]...)
+	}
+	s.events[of] = append(list, event{s.rt.Now(), name, attribute.String(key, value)})
 }
 
 // noteReply remembers what Redis has said to a try.
@@ -76,7 +82,7 @@ func (s *lockState) traceAnswer(by replier, a lock.Answer, since lock.Instant) {
 		s.span("lockkeeper.release", by, []event{result}, since, failure)
 		return
 	}
-	events := s.since(since, nil)
+	events := slices.DeleteFunc(slices.Clone(s.events[nil]), func(e event) bool { return e.at < since })
 	if a.HandedOn || a.Transferred || slices.ContainsFunc(events, func(e event) bool { return e.name == "held" }) {
 		events = append([]event{{at: since, name: "queued"}}, events...)
 	}
@@ -88,23 +94,14 @@ func (s *lockState) traceHold(by replier) {
 	if s.rt.cfg.Tracer == nil {
 		return
 	}
-	events, failure := s.since(by.since(), by), ""
+	events, failure := s.events[by], ""
+	delete(s.events, by)
 	for _, e := range events {
 		if e.name == "lost" {
 			failure = e.attribute.Value.AsString()
 		}
 	}
 	s.span("lockkeeper.hold", by, events, by.since(), failure)
-}
-
-// since are the events after a time that concern a holder, or those who wait.
-func (s *lockState) since(at lock.Instant, of replier) (events []event) {
-	for _, e := range s.events {
-		if e.at >= at && e.of == of {
-			events = append(events, e)
-		}
-	}
-	return events
 }
 
 // span has a span made, from a time until now, unless the request has no parent. It has failed if
