@@ -20,6 +20,7 @@ type world struct {
 	now    Instant
 	calm   bool // nothing is lost any more
 	free   int
+	made   int // how many there are
 	taken  map[ID]Instant
 	all    []*process
 	events []arrival
@@ -198,6 +199,11 @@ func (p *process) redis(c Command) (r Result) {
 				w.later(w.delay(), func() { other.event("signal", func(l *Permits) { l.Signal(w.now) }) })
 			}
 		}
+	case Set:
+		if w.made = c.Count; c.How == Add {
+			w.made = w.free + len(w.taken) + c.Count
+		}
+		w.free, r.Done = w.made-len(w.taken), true
 	case Renew:
 		for _, id := range c.IDs {
 			r.Valid = append(r.Valid, valid(id))
@@ -221,11 +227,9 @@ func (w *world) fail(format string, args ...any) {
 	w.t.Fatalf(format, args...)
 }
 
-const permitsInWorld = 3
-
 // check holds the world to its rules.
 func (w *world) check() {
-	if n := w.free + len(w.taken); n != permitsInWorld {
+	if n := w.free + len(w.taken); n != w.made {
 		w.fail("there are %d permits", n)
 	}
 	holders := map[ID]int{}
@@ -267,6 +271,13 @@ func (p *process) act() {
 		delete(p.holds, hold)
 		p.wants[id] = true
 		p.event(fmt.Sprint("release ", hold), func(l *Permits) { l.Release(w.now, hold, false, id) })
+	case n == 97:
+		how, count := Total, 2+w.random.IntN(3)
+		if w.made > 2 && w.random.IntN(2) == 0 {
+			how, count = Add, w.random.IntN(3)-1
+		}
+		p.wants[id] = true
+		p.event(fmt.Sprint("set ", how, count), func(l *Permits) { l.Set(w.now, how, count, id) })
 	case n == 98:
 		owner := lock.Owner(w.random.IntN(4))
 		for id := range p.wants {
@@ -295,7 +306,7 @@ func (w *world) newProcess() *process {
 // lost or made, and in the end all requests are answered and all permits are free.
 func TestWorlds(t *testing.T) {
 	for seed := range uint64(150) {
-		w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), free: permitsInWorld, taken: map[ID]Instant{}}
+		w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), free: 3, made: 3, taken: map[ID]Instant{}}
 		for range 3 {
 			w.all = append(w.all, w.newProcess())
 		}
