@@ -96,8 +96,8 @@ type doomed struct {
 	*scene
 	process *driver
 	waits   *request
-	left    time.Duration
-	killed  time.Time
+	// ends is when its TTL is over: not sooner than that from when Redis was asked for it.
+	ends, killed time.Time
 }
 
 func (d *doomed) prepare() {
@@ -110,8 +110,9 @@ func (d *doomed) prepare() {
 func (d *doomed) finish() {
 	granted := d.waits.await().at()
 	after := granted.Sub(d.killed)
-	d.tell("granted %s after the kill, with a TTL of %s left", inMS(after), inMS(d.left))
-	check(after > d.left-clockStep, "a TTL of %v was over after %v", d.left, after)
+	left := d.ends.Sub(d.killed)
+	d.tell("granted %s after the kill, with a TTL of %s left", inMS(after), inMS(left))
+	check(after > left-clockStep, "a TTL of %v was over after %v", left, after)
 	check(after < short+soon, "a TTL of %v was over only after %v", short, after)
 	d.waiter(long).do("unlock")
 }

@@ -154,7 +154,10 @@ func (w *world) playKilled(kinds []kind, holding, waiting side) (ok bool) {
 	for _, process := range processes {
 		for i, d := range all {
 			if d.process == process && errs[i] == nil {
-				errs[i] = d.play(func(*scene) { d.left = d.ttl() })
+				errs[i] = d.play(func(*scene) {
+					asked := time.Now()
+					d.ends = asked.Add(d.ttl())
+				})
 			}
 		}
 		killed := time.Now()
