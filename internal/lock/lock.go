@@ -51,6 +51,9 @@ type Lock struct {
 	repeats bool
 	// suspected: the key may have been taken away, and no command sent since can reveal it.
 	suspected bool
+	// doubted is the last command before the last suspicion. A transfer that names one so old may be
+	// that of a server that is the master no more.
+	doubted uint64
 
 	// seen are the highest tokens that it has had, and lag is by how much a counter was behind.
 	seen []int64

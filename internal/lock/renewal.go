@@ -39,7 +39,7 @@ func (l *Lock) renewCommand(o *op, c *Command) {
 // suspect takes note that the key may have been taken away, also from what the command
 // under way takes or renews: its reply may be older.
 func (l *Lock) suspect() {
-	l.suspected = l.phase == owned || l.main.inFlight
+	l.suspected, l.doubted = l.phase == owned || l.main.inFlight, l.seq
 }
 
 // findOut renews a lease that is suspected, if it has holders, to see whether it is still
