@@ -63,14 +63,14 @@ func inUse(c *child, wanted string) string {
 
 // kindWord names a kind to people; kind is that of a lock.
 func kindWord(key lockKey, kind messages.Kind) string {
-	switch key.made {
-	case ofSemaphore:
-		return "semaphore"
-	case ofLatch:
-		return "latch"
+	if word := synchronizerName[key.made]; word != "" {
+		return word
 	}
 	return kindName[formatOf(kind)]
 }
+
+// synchronizerName names what is no lock, to people and to the meter.
+var synchronizerName = map[making]string{ofSemaphore: "semaphore", ofLatch: "latch"}
 
 var kindName = map[messages.Kind]string{
 	messages.Kind_KIND_REENTRANT:  "plain or fenced lock",

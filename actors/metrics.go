@@ -13,7 +13,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// metrics counts what the locks do; a nil *metrics counts nothing. The meter is the
+// metrics counts what locks, semaphores and latches do; a nil *metrics counts nothing. The meter is the
 // host's: it is told on the host's queue, of what has been counted since the last time.
 //
 // No instrument carries a lock's name: names are without number.
@@ -40,11 +40,12 @@ type tally struct {
 	values []time.Duration
 }
 
-// sample is what is measured, and the attributes of that: kind is that of a lock, script names a
-// script, and what is the way, the reason or the result. An attribute that the instrument does
-// not have is the zero value.
+// sample is what is measured, and the attributes of that: kind is that of a lock, made says that it
+// is of a semaphore or a latch instead, script names a script, and what is the way, the reason or
+// the result. An attribute that the instrument does not have is the zero value.
 type sample struct {
 	instrument
+	made         making
 	kind         messages.Kind
 	script, what string
 }
@@ -95,19 +96,19 @@ var described = [instruments]struct {
 	kinded, script bool
 	what           string
 }{
-	holds:         {name: "holds", form: upDown, unit: "{hold}", kinded: true, text: "Holds of this process."},
-	waiters:       {name: "waiters", form: upDown, unit: "{request}", kinded: true, text: "Requests of this process that wait for a lock."},
-	grants:        {name: "grants", unit: "{grant}", kinded: true, what: wayAttribute, text: "Locks granted, by the way they came."},
-	refusals:      {name: "refusals", unit: "{request}", kinded: true, what: reasonAttribute, text: "Requests for a lock that were not granted."},
+	holds:         {name: "holds", form: upDown, unit: "{hold}", kinded: true, text: "Holds of this process. Permits of a semaphore have no owner, and are none."},
+	waiters:       {name: "waiters", form: upDown, unit: "{request}", kinded: true, text: "Requests of this process that wait for a lock, permits or a latch."},
+	grants:        {name: "grants", unit: "{grant}", kinded: true, what: wayAttribute, text: "Grants to requests for a lock, permits or a latch, by the way they came."},
+	refusals:      {name: "refusals", unit: "{request}", kinded: true, what: reasonAttribute, text: "Requests for a lock, permits or a latch that were not granted."},
 	losses:        {name: "losses", unit: "{hold}", kinded: true, what: reasonAttribute, text: "Holds that were lost. Those that Close ended are none of them."},
 	risks:         {name: "at_risk", unit: "{hold}", kinded: true, text: "Holds whose renewals began to fail."},
-	waitTime:      {name: "wait.duration", form: seconds, unit: "s", kinded: true, what: resultAttribute, text: "How long requests for a lock waited for their answer."},
+	waitTime:      {name: "wait.duration", form: seconds, unit: "s", kinded: true, what: resultAttribute, text: "How long requests for a lock, permits or a latch waited for their answer."},
 	holdTime:      {name: "hold.duration", form: seconds, unit: "s", kinded: true, text: "How long locks were held."},
 	callTime:      {name: "redis.call.duration", form: seconds, unit: "s", script: true, what: resultAttribute, text: "How long Redis took to answer the call of a script."},
 	renewals:      {name: "renewals", unit: "{lease}", what: resultAttribute, text: "Leases that the watchdog was to renew."},
 	subscriptions: {name: "subscriptions", form: upDown, unit: "{channel}", text: "Channels on which this process waits for a release."},
 	reconnects:    {name: "reconnects", unit: "{connection}", text: "Connections for pub/sub that were opened after one had broken."},
-	lockActors:    {name: "actors", form: upDown, unit: "{actor}", text: "Actors of locks and of semaphores alive."},
+	lockActors:    {name: "actors", form: upDown, unit: "{actor}", text: "Actors of locks, semaphores and latches alive."},
 	missed:        {name: "missed", unit: "{value}", text: "Values that histograms missed, since the meter was too slow."},
 }
 
@@ -220,7 +221,7 @@ func (m *metrics) attributes(s sample) metric.MeasurementOption {
 		var all []attribute.KeyValue
 		d := described[s.instrument]
 		if d.kinded {
-			all = append(all, attribute.String(kindAttribute, s.kind.LogValue().String()))
+			all = append(all, attribute.String(kindAttribute, s.kindWord()))
 		}
 		if d.script {
 			all = append(all, attribute.String(scriptAttribute, s.script))
@@ -232,6 +233,13 @@ func (m *metrics) attributes(s sample) metric.MeasurementOption {
 		m.options[s] = option
 	}
 	return option
+}
+
+func (s sample) kindWord() string {
+	if word := synchronizerName[s.made]; word != "" {
+		return word
+	}
+	return s.kind.LogValue().String()
 }
 
 // reasonWord is a reason as it is logged.

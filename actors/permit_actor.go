@@ -24,6 +24,8 @@ type permitState struct {
 	sent          uint64
 	reason        lock.Reason
 	detail        string
+	// waiters is how many of them the metrics were told of.
+	waiters int
 	// remains is set when the actor has stopped, and is shared with those who bring replies then.
 	remains atomic.Pointer[permitRemains]
 }
@@ -122,6 +124,7 @@ func (s *permitState) receive(m any, sender *actor.PID) {
 func (s *permitState) requested(m any, q *PermitRequest, by permitReplier, req permit.Request, target uint64) {
 	req.N, req.Try, req.Ref = int(q.N), q.Try, by
 	s.handle(m, func(p *permit.Pool, now lock.Instant) {
+		q.from = now
 		req.Deadline = deadline(now, q.Wait)
 		switch {
 		case q.Op == PermitAcquire && q.Latch:
@@ -182,6 +185,7 @@ func (s *permitState) performAll() {
 	for e, more := s.pool.Effects(); more; e, more = s.pool.Effects() {
 		s.perform(&e)
 	}
+	s.gauge()
 }
 
 // perform does one thing that the pool wants done. A panic on the way, as in a process of the host's
@@ -192,9 +196,11 @@ func (s *permitState) perform(e *permit.Effect) {
 	case permit.Send:
 		s.send(e.Command)
 	case permit.Reply:
-		if taken := e.Ref.(permitReplier).permitAnswered(s, e.Answer); !taken && e.Answer.Kind == permit.Granted && e.Answer.N > 0 {
+		by := e.Ref.(permitReplier)
+		if taken := by.permitAnswered(s, e.Answer); !taken && e.Answer.Kind == permit.Granted && e.Answer.N > 0 {
 			s.step(func(p *permit.Pool, now lock.Instant) { p.Release(now, int(e.Answer.N), true, nil) })
 		}
+		s.measure(by.request(), e.Answer)
 	case permit.Subscribe:
 		s.rt.deliver(s.rt.subscriber, &subscribe{state: &s.child, channel: s.backend.Channel()})
 	case permit.Unsubscribe:

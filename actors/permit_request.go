@@ -45,7 +45,12 @@ type PermitRequest struct {
 	IfExists bool
 	// ID is that of a count-down, if it has one.
 	ID string
+
+	// from is when it reached its actor.
+	from lock.Instant
 }
+
+func (q *PermitRequest) request() *PermitRequest { return q }
 
 // key finds the actor.
 func (q *PermitRequest) key() lockKey {
@@ -144,6 +149,8 @@ func (r *Runtime) submitPermits(call *PermitCall) {
 type permitReplier interface {
 	// permitAnswered delivers the one answer, and reports whether there was anybody to take it.
 	permitAnswered(s *permitState, a permit.Answer) (taken bool)
+	// request is what was asked.
+	request() *PermitRequest
 }
 
 // permitMessage is such a request that came as a message of package messages.
@@ -271,6 +278,7 @@ func (r *Runtime) refusePermits(m any, sender *actor.PID, reason lock.Reason, de
 	a := permit.Answer{Kind: permit.Refused, Reason: reason, Detail: detail}
 	if call, ok := m.(*PermitCall); ok {
 		call.complete(a)
+		r.metrics.permitsTurnedAway(&call.PermitRequest, reason)
 		return true
 	}
 	p := permitMessageOf(m, sender)
@@ -282,5 +290,6 @@ func (r *Runtime) refusePermits(m any, sender *actor.PID, reason lock.Reason, de
 		return true
 	}
 	r.deliver(sender, p.message(a))
+	r.metrics.permitsTurnedAway(&p.PermitRequest, reason)
 	return true
 }
