@@ -24,7 +24,7 @@ func (localOrder) taken(l *Lock, o op, r Result) {
 		l.lease.turn = turn{handOffUntil: l.now + l.cfg.HandOffLimit, forcedYieldAt: l.now + l.cfg.ForcedYield}
 	}
 	l.leased(o, r)
-	if l.queue.len() > 0 && l.queue.head() == o.request && !l.lease.tokens.fell {
+	if l.queue.len() > 0 && l.queue.head() == o.request && !(o.request.Fenced && l.lease.tokens.fell) {
 		l.grantTaken(o) // else it is for whoever is next by now, who may have to draw
 	}
 }
