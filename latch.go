@@ -70,17 +70,10 @@ func (l *Latch) CountDownOnce(ctx context.Context, id string) error {
 //
 // If the latch is closed again before the System has seen it open, Wait goes on waiting.
 func (l *Latch) Wait(ctx context.Context, options ...Option) error {
-	var r request
-	for _, option := range options {
-		option(&r)
-	}
 	const op = "wait for"
-	if r.lease != nil || r.maxHold != nil || r.once || r.atRisk != nil {
-		return invalid(op, l.Name(), errors.New("nobody holds a latch: WithWait is the only option"))
-	}
 	q := actors.PermitRequest{Op: actors.PermitAcquire}
-	if r.wait != nil {
-		q.Wait, q.Try = *r.wait, *r.wait == 0
+	if !waitOnly(options, &q) {
+		return invalid(op, l.Name(), errors.New("nobody holds a latch: WithWait is the only option"))
 	}
 	_, err := l.ask(ctx, op, q)
 	return err

@@ -65,20 +65,28 @@ func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
 //
 // Nobody but the caller knows that it has the permits: it must release them, whatever happens.
 func (s *Semaphore) Acquire(ctx context.Context, n int, options ...Option) error {
+	const op = "acquire permits of"
+	q := actors.PermitRequest{Op: actors.PermitAcquire, N: int64(n)}
+	if !waitOnly(options, &q) {
+		return invalid(op, s.Name(), errors.New("the permits of a semaphore have no owner and no lease: WithWait is the only option"))
+	}
+	_, err := s.ask(ctx, op, q)
+	return err
+}
+
+// waitOnly puts WithWait into a request, and reports whether there is no other option.
+func waitOnly(options []Option, q *actors.PermitRequest) bool {
+	if len(options) == 0 {
+		return true // without memory for what is not there
+	}
 	var r request
 	for _, option := range options {
 		option(&r)
 	}
-	const op = "acquire permits of"
-	if r.lease != nil || r.maxHold != nil || r.once || r.atRisk != nil {
-		return invalid(op, s.Name(), errors.New("the permits of a semaphore have no owner and no lease: WithWait is the only option"))
-	}
-	q := actors.PermitRequest{Op: actors.PermitAcquire, N: int64(n)}
 	if r.wait != nil {
 		q.Wait, q.Try = *r.wait, *r.wait == 0
 	}
-	_, err := s.ask(ctx, op, q)
-	return err
+	return r.lease == nil && r.maxHold == nil && !r.once && r.atRisk == nil
 }
 
 // TryAcquire tries once to acquire n permits and does not wait. It fails with ErrHeld if there are too

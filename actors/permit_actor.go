@@ -16,8 +16,8 @@ import (
 type permitState struct {
 	child
 	backend *backend.Semaphore
-	// pool is replaced by every event.
-	pool *permit.Pool
+	// pool is replaced by every event; spare is memory for the next one.
+	pool, spare *permit.Pool
 	// leaving: it was given up. sent is how many requests were sent before the gate was closed, and
 	// left says that the guardian has been asked to stop the actor.
 	leaving, left bool
@@ -38,7 +38,7 @@ func newPermitState(rt *Runtime, key lockKey) *permitState {
 		pool = permit.NewLatch(&rt.cfg.Config)
 		s.backend = backend.NewLatch(rt.server, key.name, rt.commander(), s)
 	}
-	s.pool = &pool
+	s.pool, s.spare = &pool, new(permit.Pool)
 	return s
 }
 
@@ -149,12 +149,13 @@ var changes = map[PermitOp]permit.CommandKind{
 
 // step applies an event to a copy of the pool and, if that went well, replaces the pool by it.
 func (s *permitState) step(event func(p *permit.Pool, now lock.Instant)) {
-	next := *s.pool
+	next := s.spare
+	*next = *s.pool
 	if !next.HasNextNumber() {
 		next.SetNextNumber(s.rt.terms.Add(1))
 	}
-	event(&next, s.rt.Now())
-	s.pool = &next
+	event(next, s.rt.Now())
+	s.pool, s.spare = next, s.pool
 }
 
 // handle applies an event and carries out what follows from it. source is the message that the event
@@ -194,7 +195,7 @@ func (s *permitState) perform(e *permit.Effect) {
 	defer s.survive()
 	switch e.Kind {
 	case permit.Send:
-		s.send(e.Command)
+		s.send(*e.Command)
 	case permit.Reply:
 		by := e.Ref.(permitReplier)
 		if taken := by.permitAnswered(s, e.Answer); !taken && e.Answer.Kind == permit.Granted && e.Answer.N > 0 {
@@ -272,7 +273,7 @@ func (r *permitRemains) replied(m *permitReplied) {
 	for e, more := r.pool.Effects(); more; e, more = r.pool.Effects() {
 		switch e.Kind {
 		case permit.Send:
-			s.send(e.Command)
+			s.send(*e.Command)
 		case permit.Forgotten:
 			s.forgotten(e.Answer.Detail)
 		}

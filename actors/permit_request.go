@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -118,12 +119,10 @@ func (call *PermitCall) permitAnswered(_ *permitState, a permit.Answer) (taken b
 // AskPermits has a request about a semaphore carried out, and waits for its answer; answered is
 // false if ctx ends first. What is granted then is given back.
 func (r *Runtime) AskPermits(ctx context.Context, q PermitRequest) (a permit.Answer, answered bool) {
-	call := &PermitCall{PermitRequest: q, answer: make(chan permit.Answer, 1)}
+	call := &PermitCall{PermitRequest: q, answer: permitAnswers.Get().(chan permit.Answer)}
 	r.submitPermits(call)
-	select {
-	case a = <-call.answer:
+	if call.await(ctx.Done(), &a) {
 		return a, true
-	case <-ctx.Done():
 	}
 	if q.Op == PermitAcquire {
 		call.withdrawn.Store(true) // in case the cancel overtakes the acquire
@@ -133,6 +132,24 @@ func (r *Runtime) AskPermits(ctx context.Context, q PermitRequest) (a permit.Ans
 		return permit.Answer{}, false
 	}
 	return <-call.answer, true // it came at the last moment
+}
+
+// permitAnswers are used again: what contention leaves to the garbage collector, its waiters wait for.
+var permitAnswers = sync.Pool{New: func() any { return make(chan permit.Answer, 1) }}
+
+// await waits for the answer, and reports whether it came before the caller's end.
+func (call *PermitCall) await(ended <-chan struct{}, a *permit.Answer) bool {
+	select {
+	case *a = <-call.answer: // mostly it is there, since actors run on their senders' goroutines
+	default:
+		select {
+		case *a = <-call.answer:
+		case <-ended:
+			return false
+		}
+	}
+	permitAnswers.Put(call.answer)
+	return true
 }
 
 func (r *Runtime) submitPermits(call *PermitCall) {

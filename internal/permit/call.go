@@ -56,7 +56,8 @@ func (p *Pool) send() {
 	p.call.inFlight = true
 	p.call.command.Deadline = p.now + p.cfg.CallTimeout
 	p.call.due = p.call.command.Deadline + replyGrace
-	p.effect(Effect{Kind: Send, Command: p.call.command})
+	command := p.call.command
+	p.effect(Effect{Kind: Send, Command: &command})
 }
 
 // end ends the command.

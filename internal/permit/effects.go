@@ -31,7 +31,7 @@ type Effect struct {
 	Kind    EffectKind
 	Ref     any
 	Answer  Answer
-	Command Command // of a Send
+	Command *Command // of a Send
 }
 
 // CommandKind is the operation of a Command.
@@ -119,12 +119,19 @@ type Answer struct {
 // Effects returns the next effect, if there is one. The pool forgets an effect once it is taken.
 func (p *Pool) Effects() (next Effect, ok bool) {
 	if p.taken == len(p.effects) {
-		p.effects, p.taken = nil, 0
+		if p.effects, p.taken = p.effects[:0], 0; cap(p.effects) > keptEffects {
+			p.effects = nil
+		}
 		return Effect{}, false
 	}
+	next = p.effects[p.taken]
+	p.effects[p.taken] = Effect{}
 	p.taken++
-	return p.effects[p.taken-1], true
+	return next, true
 }
+
+// keptEffects is for how many effects the memory is used again.
+const keptEffects = 8
 
 func (p *Pool) effect(e Effect) { p.effects = append(p.effects, e) }
 

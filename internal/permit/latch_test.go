@@ -149,7 +149,7 @@ func TestLatchCommands(t *testing.T) {
 		for e, ok := p.Effects(); ok; e, ok = p.Effects() {
 			switch e.Kind {
 			case Send:
-				sent = append(sent, e.Command)
+				sent = append(sent, *e.Command)
 			case Reply:
 				answers[e.Ref] = e.Answer
 			default:

@@ -179,8 +179,8 @@ func (p *process) step(event func(pool *Pool)) {
 func (p *process) perform(e Effect) {
 	switch e.Kind {
 	case Send:
-		p.w.logf("%d sends %+v", p.id, e.Command)
-		p.send(e.Command)
+		p.w.logf("%d sends %+v", p.id, *e.Command)
+		p.send(*e.Command)
 	case Reply:
 		p.answered(e.Ref, e.Answer)
 	case Subscribe:
