@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -36,17 +37,25 @@ func (e *Error) Error() string {
 // Unwrap returns the error of the client.
 func (e *Error) Unwrap() error { return e.err }
 
-// Redis says the first of a script with several KEYS, while a cluster moves their slot and not
-// all of them are on one server, and the other in the middle of a script.
-const (
-	severalKeys = "TRYAGAIN"
-	otherServer = "non local key"
-)
+// Redis says severalKeys of a script with several KEYS, while a cluster moves their slot and not
+// all of them are on one server, and otherServer in the middle of a script: of one key, and, from
+// Redis 7.4 and Valkey 8 on, of a command with several.
+const severalKeys = "TRYAGAIN"
+
+var otherServer = []string{"non local key", "during rehashing of the slot"}
+
+// midway is what Redis says in the middle of a script, which may have written by then, when the cluster
+// has just failed.
+var midway = []string{"while the cluster is down", "attempted to access a slot not served"}
+
+func contains(text string, words []string) bool {
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
+}
 
 // moving reports whether the keys of a script are on two servers, for the moment.
 func (e *Error) moving() bool {
 	text := e.err.Error()
-	return strings.Contains(text, severalKeys) || strings.Contains(text, otherServer)
+	return strings.Contains(text, severalKeys) || contains(text, otherServer)
 }
 
 // errNotSent answers calls whose deadline passed while they were queued.
@@ -119,7 +128,7 @@ func Sort(err error) *Error {
 				return &Error{Transient: true, err: err}
 			}
 		}
-		if strings.Contains(text, otherServer) {
+		if contains(text, otherServer) || contains(text, midway) {
 			return &Error{Transient: true, Unsure: true, err: err}
 		}
 		return &Error{err: err}
