@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"encoding/xml"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -153,6 +155,24 @@ func TestPublish(t *testing.T) {
 	}
 	if err := publish(file, folder, page); err != nil || read() != once {
 		t.Errorf("the second time makes another page (%v)", err)
+	}
+	results, err := readResults(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	growth := filepath.Join(dir, "growth.jsonl")
+	var lines strings.Builder
+	for _, r := range results {
+		if strings.HasPrefix(r.Scenario, "s10-held") {
+			line, _ := json.Marshal(r)
+			fmt.Fprintf(&lines, "%s\n", line)
+		}
+	}
+	if err := os.WriteFile(growth, []byte(lines.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := publish(growth, folder, page); err != nil || read() != once {
+		t.Errorf("without a scenario that has a target, the targets or the machine change (%v)", err)
 	}
 	if _, err := fill("# Page\n", map[string]string{"s3": "figures"}); err == nil {
 		t.Error("a page without a place for the figures was filled")

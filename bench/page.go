@@ -25,7 +25,10 @@ func publish(file, folder, page string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	parts := map[string]string{"machine": conditions(results), "targets": targetTable(results)}
+	parts := map[string]string{}
+	if table := targetTable(results); table != "" { // the machine is that of the run which the targets are about
+		parts["targets"], parts["machine"] = table, conditions(results)
+	}
 	for _, s := range scenarios {
 		c := compare(s.in(), results)
 		if len(c.variants) == 0 || parts[s.in()] != "" {

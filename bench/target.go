@@ -35,15 +35,17 @@ var targets = []target{
 	{"s6", "p99 below that of raw pub/sub", p99, toLimit, 1, false},
 }
 
-// targetTable says what of the targets was reached.
+// targetTable says what of the targets was reached; it is empty if nothing was measured that has one.
 func targetTable(results []result) string {
 	var b strings.Builder
-	row(&b, "", "target", "median", "reached")
-	b.WriteString("|---|---|---:|---|\n")
 	for _, t := range targets {
 		c := compare(t.section, results)
 		if len(c.variants) == 0 {
 			continue
+		}
+		if b.Len() == 0 {
+			row(&b, "", "target", "median", "reached")
+			b.WriteString("|---|---|---:|---|\n")
 		}
 		value, text := c.median(ours, t.of), ""
 		if t.to == nil {
