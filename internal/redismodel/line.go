@@ -150,7 +150,7 @@ func (r *run) refuseAndEnter(l *Lock) lock.Result {
 	refusal := r.refusal(r.client, l)
 	if l.Free() {
 		refusal.TTL = max(r.left(r.keptUntil(l)), time.Millisecond)
-	} else if l.OpenUntil != 0 {
+	} else if l.OpenUntil != 0 && r.Kind == lock.Acquire {
 		l.OpenUntil = 0 // somebody outside the line has had a turn
 		r.touch(l)
 	}
