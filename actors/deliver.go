@@ -111,7 +111,7 @@ func (a *answering) InvokeUserMessage(message any) {
 		return
 	}
 	_, m, sender := actor.UnwrapEnvelope(message)
-	if late, ok := m.(interface{ tooLate() }); ok { // a reply of Redis
+	if late, ok := unrepeated(m).(interface{ tooLate() }); ok { // a reply of Redis
 		late.tooLate()
 		return
 	}

@@ -100,7 +100,8 @@ func (g *guardian) pass(ctx actor.Context, m any, sender *actor.PID, header acto
 	}
 	s := g.rt.table.get(key)
 	if s == nil || !s.gate.enter() {
-		if other := g.rt.table.another(key); other != nil && key.made != ofMembers && key.made != ofServers {
+		// What gives something back must reach Redis, whoever has used the name by mistake.
+		if other := g.rt.table.another(key); other != nil && !frees(m) && key.made != ofMembers && key.made != ofServers {
 			g.rt.refuse(m, sender, lock.Invalid, inUse(other, kindWord(key, kindOf(m))))
 			return
 		}

@@ -22,7 +22,7 @@ function open() {
   };
 }
 
-addEventListener("pointerdown", () => (pressed = true));
+addEventListener("pointerdown", (e) => (pressed = e.button === 0)); // a menu swallows the end of another button's press
 for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => (pressed = false));
 
 // Nobody looks at a page that is hidden.

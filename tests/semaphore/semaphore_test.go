@@ -250,7 +250,10 @@ func TestOneNameIsOneKind(t *testing.T) {
 			_, err := s.Semaphore(name).TrySetPermits(ctx, 2, 0)
 			return err
 		},
-		"latch": func(ctx context.Context, s *locktest.Site, name string) error { return s.Latch(name).CountDown(ctx) },
+		"latch": func(ctx context.Context, s *locktest.Site, name string) error {
+			_, err := s.Latch(name).TrySetCount(ctx, 2)
+			return err
+		},
 	}
 	for first, use := range uses {
 		s, k := locktest.New(t, lockkeeper.Config{})
@@ -263,5 +266,19 @@ func TestOneNameIsOneKind(t *testing.T) {
 				locktest.IsError(t, misuse(locktest.Within(t), s, k.LockName), lockkeeper.ErrInvalid)
 			}
 		}
+	}
+}
+
+// What somebody has by that name can be given back all the same.
+func TestReleaseBesideAnotherKind(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	k.Do(t, "SET", k.LockName, "1")
+	if _, err := s.Lock(k.LockName).TryAcquire(locktest.Within(t)); err == nil {
+		t.Fatal("a semaphore is taken for a free lock")
+	}
+	ok(t, s.Semaphore(k.LockName).Release(locktest.Within(t), 1))
+	if n := k.Number(t, "GET", k.LockName); n != 2 {
+		t.Errorf("%d are free, and one of one was given back", n)
 	}
 }
