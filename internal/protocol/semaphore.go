@@ -22,9 +22,9 @@ func NewSemaphore(name, client string) *Semaphore {
 	return &Semaphore{Channel: redisio.PermitsChannel(name), keys: [2]string{name, redisio.Calls(name) + ":" + client}}
 }
 
-// Call returns the command as a call of package redisio. The record is in KEYS, though it may be
-// missing: while a cluster moves the slot, no server runs the script that does not have both, since
-// it could not tell whether it ran before.
+// Call returns the command as a call of package redisio. The record is in KEYS although
+// it may not exist. While a cluster moves the slot, a server then refuses the script unless it has both
+// keys: without the record, the script could not tell whether it had run before.
 func (s *Semaphore) Call(c *permit.Command, deadline time.Time) redisio.Call {
 	number := strconv.FormatUint(c.Number, 10)
 	call := redisio.Call{Keys: s.keys[:], Deadline: deadline, Seq: c.Number, Args: []string{number}}

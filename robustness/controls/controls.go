@@ -110,7 +110,7 @@ var All = []Control{
 		Plan:  plan(traffic.Style{Kind: traffic.Plain, Workers: 2, Hold: ms(1500, 4000), Think: ms(0, 30)}), Faults: "DEL plain",
 	},
 	{
-		Name: "grant for nobody", Rule: "4 a grant for nobody is released", Broken: "a grant that a cancelled request still gets is kept",
+		Name: "grant after a cancel", Rule: "4 a grant to a cancelled request is released", Broken: "a grant that arrives after the request was cancelled is kept",
 		Edits: []Edit{
 			{"actors/call.go", "	if !call.complete(o) && a.Kind == lock.Granted {", "	if !call.complete(o) && a.Kind == lock.Granted && false {"},
 			{"actors/call.go", "	if out.Kind == lock.Granted {\n		r.submit(acquire.about(OpRelease", "	if out.Kind == lock.Granted && false {\n		r.submit(acquire.about(OpRelease"},
