@@ -25,10 +25,10 @@
 //
 // The requests are answered in bounded time, whatever their command still has to do.
 //
-// # Hand-over
+// # Local hand-off
 //
 // While others wait in the process, permits that are given back go to them in memory. A turn begins
-// with the first hand-over. When it has lasted for the hand-off limit, the next permits that come
+// with the first hand-off. When it has lasted for the hand-off limit, the next permits that come
 // back ask Redis whether other processes listen for permits (Yield). If so they are given back, and
 // so is what comes after them, while the process stands back for lock.Config.OpenTime. Otherwise a
 // new turn begins. Some wait without listening, so a yield gives the permits back now and then in any

@@ -93,7 +93,7 @@ type AnswerKind uint8
 const (
 	// Granted: the requester has N permits. A Drain may grant none, or less than that.
 	Granted AnswerKind = iota + 1
-	// Returned: the permits are back, or handed over. Done is false if there was no semaphore.
+	// Returned: the permits are back, or handed off. Done is false if there was no semaphore.
 	Returned
 	// Changed: Done and N are what the command replied.
 	Changed
@@ -112,7 +112,7 @@ type Answer struct {
 	TTL    time.Duration
 	Reason lock.Reason
 	Detail string
-	// HandedOn says that permits were handed over inside this process.
+	// HandedOn says that permits were handed off inside this process.
 	HandedOn bool
 }
 

@@ -44,8 +44,8 @@ func (p *Pool) unconfirmed(debts []debt, now Instant, why string) []debt {
 	return debts
 }
 
-// handOver gives permits that come back to those who wait here, while the process has its turn.
-func (p *Pool) handOver() {
+// handOff gives permits that come back to those who wait here, while the process has its turn.
+func (p *Pool) handOff() {
 	if p.latch || len(p.owed) == 0 || p.queue.len() == 0 || p.call.kind == Yield || p.now < p.wait.deferUntil {
 		return
 	}

@@ -53,7 +53,7 @@ type waiting struct {
 	lastErr string
 }
 
-// turn is for how long permits are handed over within the process.
+// turn is for how long permits are handed off within the process.
 type turn struct {
 	running bool
 	// until is when other processes are to be asked about; forcedAt is when permits are given back
@@ -122,7 +122,7 @@ func (p *Pool) begin(now Instant) {
 
 // settle closes an event: whatever can be done next is begun.
 func (p *Pool) settle() {
-	p.handOver()
+	p.handOff()
 	if p.queue.len() == 0 {
 		p.wait, p.turn = waiting{deferUntil: p.wait.deferUntil, nextAt: p.wait.deferUntil}, turn{}
 	} else if p.wait.free >= int64(p.queue.head().N) {

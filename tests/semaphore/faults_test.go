@@ -128,7 +128,7 @@ func TestClose(t *testing.T) {
 	ok(t, f.Acquire(locktest.Within(t), 1))
 	waiting := soon(t, f, 1)
 	listens(t, s.Key, 1)
-	go func() { _ = f.Release(locktest.Within(t), 1) }() // it is handed over, or given back
+	go func() { _ = f.Release(locktest.Within(t), 1) }() // it is handed off, or given back
 	if err := locktest.Await(t, "the permit", waiting); err != nil {
 		t.Error(err)
 	}

@@ -121,7 +121,7 @@ func TestProcessesCompete(t *testing.T) {
 }
 
 // Within the hand-off limit, permits go from one to the next without Redis.
-func TestHandOverNeedsNoCommands(t *testing.T) {
+func TestHandOffNeedsNoCommands(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.Alone(t, lockkeeper.Config{Watchdog: time.Hour, Poll: 10 * time.Minute, HandOffLimit: 10 * time.Minute})
 	p, named := s.Probe(t), &messages.Semaphore{Name: k.LockName}
