@@ -213,3 +213,18 @@ func TestCrewRunsEveryJobOnce(t *testing.T) {
 		t.Fatalf("%d of %d jobs ran", ran.Load(), n)
 	}
 }
+
+// lateReply is a reply of Redis that counts how often it comes too late.
+type lateReply struct{ times int }
+
+func (l *lateReply) tooLate() { l.times++ }
+
+// A reply that comes when the actor has stopped is settled, also one that a crash has put back.
+func TestStoppedActorSettlesReplies(t *testing.T) {
+	m, reply := &answering{stopped: &actor.PID{}}, &lateReply{}
+	m.InvokeUserMessage(reply)
+	m.InvokeUserMessage(&again{reply})
+	if reply.times != 2 {
+		t.Errorf("%d of 2 are settled", reply.times)
+	}
+}

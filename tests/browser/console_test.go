@@ -111,6 +111,8 @@ func TestPageFollowsRedis(t *testing.T) {
 	p.awaits(t, "This process holds no lock and waits for none")
 	is[bool](t, p, `window.loadedOnce = true`)
 
+	is[bool](t, p, `dispatchEvent(new PointerEvent("pointerdown", { button: 2 }))`) // its end is the menu's
+
 	order := locktest.Acquire(t, f.shop.FencedLock("order:1"), lockkeeper.WithLease(10*time.Minute))
 	f.agree(t, p, "with a lock held here", 1)
 	invoices := locktest.Acquire(t, f.billing.Lock("invoices"))
