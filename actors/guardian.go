@@ -100,8 +100,8 @@ func (g *guardian) pass(ctx actor.Context, m any, sender *actor.PID, header acto
 	}
 	s := g.rt.table.get(key)
 	if s == nil || !s.gate.enter() {
-		// What gives something back must reach Redis, whoever has used the name by mistake.
-		if other := g.rt.table.another(key); other != nil && !frees(m) && key.made != ofMembers && key.made != ofServers {
+		// What gives something back must reach Redis, even if somebody has used the name by mistake.
+		if other := g.rt.table.another(key); other != nil && !frees(m) {
 			g.rt.refuse(m, sender, lock.Invalid, inUse(other, kindWord(key, kindOf(m))))
 			return
 		}
@@ -129,9 +129,7 @@ func (g *guardian) spawn(ctx actor.Context, key lockKey, kind messages.Kind, mem
 	s := g.rt.newState(key, kind, members)
 	s.gate.enter() // it must not retire before the request has come
 	pid := ctx.Spawn(g.rt.props(s.state.actor, s.crashed))
-	if s.pid == nil { // Started, on this very goroutine, has crashed
-		s.started(pid)
-	}
+	s.started(pid) // unless Started, on this very goroutine, has come so far
 	g.children[pid.Id] = s
 	g.rt.table.put(s)
 	s.state.spawned()

@@ -34,9 +34,9 @@ func newPermitState(rt *Runtime, key lockKey) *permitState {
 	s := &permitState{}
 	s.child = rt.newChild(key, s)
 	pool := permit.New(&rt.cfg.Config)
-	if s.backend = backend.NewSemaphore(rt.server, key.name, rt.commander(), s); key.made == ofLatch {
+	if s.backend = backend.NewSemaphore(rt.server, key.name, rt.commandClient(), s); key.made == ofLatch {
 		pool = permit.NewLatch(&rt.cfg.Config)
-		s.backend = backend.NewLatch(rt.server, key.name, rt.commander(), s)
+		s.backend = backend.NewLatch(rt.server, key.name, rt.commandClient(), s)
 	}
 	s.pool, s.spare = &pool, new(permit.Pool)
 	return s
@@ -286,7 +286,7 @@ func (s *permitState) refuse(m any, sender *actor.PID, reason lock.Reason, detai
 
 // giveUp refuses all who wait. What has to be given back still is.
 func (s *permitState) giveUp(reason lock.Reason, detail string) {
-	s.rt.newCommander()
+	s.rt.renewCommandClient()
 	s.rt.table.drop(&s.child)
 	s.leaving, s.sent, s.reason, s.detail = true, s.gate.close(), reason, detail
 	s.step(func(p *permit.Pool, now lock.Instant) { p.Close(now, reason, detail) })
@@ -332,7 +332,7 @@ func (s *permitState) abandon(m any) {
 func (s *permitState) stopping() {
 	s.stopAlarm()
 	if !s.pool.Idle() {
-		s.rt.newCommander()
+		s.rt.renewCommandClient()
 	}
 	s.rt.table.drop(&s.child)
 	s.gate.close()
@@ -341,12 +341,12 @@ func (s *permitState) stopping() {
 	s.remains.Store(&permitRemains{pool: *s.pool})
 }
 
-// commander is the client as whom new actors of semaphores and latches send their commands.
-func (r *Runtime) commander() string { return *r.commands.Load() }
+// commandClient is the client id under which new actors of semaphores and latches send their commands.
+func (r *Runtime) commandClient() string { return *r.commands.Load() }
 
-// newCommander is for an actor that leaves while a command of its is not confirmed: the commands of the
-// next one count as another client's, so that they do not make that one late.
-func (r *Runtime) newCommander() {
+// renewCommandClient is for an actor that leaves while one of its commands is not confirmed. The next
+// actor's commands then count as another client's, so that they do not make that command late.
+func (r *Runtime) renewCommandClient() {
 	client := r.sibling()
 	r.commands.Store(&client)
 }

@@ -35,7 +35,7 @@ type Runtime struct {
 	// present is the system's clock; endBeat ends its beat.
 	present boottime.Clock
 	endBeat func()
-	// commands is the client of the commands of semaphores and latches; see newCommander.
+	// commands is the client id of the commands of semaphores and latches; see renewCommandClient.
 	commands atomic.Pointer[string]
 	// terms numbers the terms of all locks: no number is used twice.
 	terms atomic.Uint64

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -57,10 +58,14 @@ func (t *table) get(key lockKey) *child {
 	return nil
 }
 
-// another returns the actor that owns the same key in Redis as something else, a lock or a semaphore for
-// instance; nil if there is none, or it is leaving.
+// another returns the actor that owns the same key in Redis as something else, such as a lock beside a
+// semaphore. It returns nil if there is none, if it is leaving, or if key is made of several.
 func (t *table) another(key lockKey) *child {
-	for _, made := range []making{ofOneKey, ofSemaphore, ofLatch} {
+	single := []making{ofOneKey, ofSemaphore, ofLatch}
+	if !slices.Contains(single, key.made) {
+		return nil
+	}
+	for _, made := range single {
 		if c := t.get(lockKey{name: key.name, made: made}); c != nil && made != key.made && !c.gate.closed() {
 			return c
 		}
