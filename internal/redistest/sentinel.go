@@ -23,10 +23,14 @@ func Sentinel(t testing.TB, master *Server, lines ...string) (url string) {
 
 // Sentinels starts three that watch a server and its replicas, of which two must agree, and waits
 // until they know each other and so many replicas. They answer commands like servers.
+//
+// Each takes a dead master for dead a few seconds after the one before it: three that do so at the
+// same time may each vote for themselves, and then there is no failover for a long while.
 func Sentinels(t testing.TB, master *Server, replicas int) (url string, all []*Server) {
 	t.Helper()
-	for range 3 {
-		port, err := strconv.Atoi(startSentinel(t, "port", master.Addr(), "sentinel failover-timeout master 20000"))
+	for i := range 3 {
+		port, err := strconv.Atoi(startSentinel(t, "port", master.Addr(), "sentinel failover-timeout master 20000",
+			fmt.Sprintf("sentinel down-after-milliseconds master %d", silence+i*5000)))
 		if err != nil {
 			t.Fatal(err)
 		}
