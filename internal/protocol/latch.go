@@ -25,9 +25,9 @@ func NewLatch(name, client string) *Latch {
 	}
 }
 
-// Call makes the call of a command.
+// Call makes the call of a command; see that of a Semaphore.
 func (l *Latch) Call(c *permit.Command, deadline time.Time) redisio.Call {
-	call := redisio.Call{Keys: l.keys, Deadline: deadline, Seq: c.Number}
+	call := redisio.Call{Keys: l.keys, Deadline: deadline, Seq: c.Number, Confirm: true}
 	number := strconv.FormatUint(c.Number, 10)
 	switch c.Kind {
 	case permit.Give:
@@ -37,7 +37,7 @@ func (l *Latch) Call(c *permit.Command, deadline time.Time) redisio.Call {
 		call.Script, call.Keys = scripts.LatchSet, l.keys[:2]
 		call.Args = []string{number, strconv.FormatInt(c.N, 10), l.Channel}
 	default:
-		call.Script, call.Keys = scripts.LatchInspect, []string{l.keys[0], l.keys[2]}
+		call.Script, call.Keys, call.Confirm = scripts.LatchInspect, []string{l.keys[0], l.keys[2]}, false
 	}
 	return call
 }

@@ -41,7 +41,7 @@ func (p *Permits) Call(c *leased.Command, deadline time.Time) redisio.Call {
 		call.Script, call.Urgent, call.Confirm = scripts.PermitsRenew, true, true
 		call.Keys, call.Args = p.keys[1:2], []string{ms(c.Lease)}
 	case leased.Set:
-		call.Script = scripts.PermitsSet
+		call.Script, call.Confirm = scripts.PermitsSet, true
 		call.Args = append(call.Args, string(c.How), strconv.Itoa(c.Count))
 	}
 	for _, id := range c.IDs {
@@ -74,7 +74,7 @@ func ReadPermits(c *leased.Command, reply redisio.Reply) (r leased.Result) {
 	case leased.Set:
 		r.Done = reply.N[0] == 1
 	}
-	if why := reply.Unconfirmed; why != nil && (r.Served > 0 || c.Kind == leased.Renew) {
+	if why := reply.Unconfirmed; why != nil && (r.Served > 0 || c.Kind == leased.Renew || c.Kind == leased.Set) {
 		return leased.Result{Err: why, Transient: why.Transient, Unsure: true, Unconfirmed: true}
 	}
 	return r

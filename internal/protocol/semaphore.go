@@ -25,9 +25,11 @@ func NewSemaphore(name, client string) *Semaphore {
 // Call returns the command as a call of package redisio. The record is in KEYS although
 // it may not exist. While a cluster moves the slot, a server then refuses the script unless it has both
 // keys: without the record, the script could not tell whether it had run before.
+// A command without a confirmation by replicas is sent again, like one without a reply: a master that
+// has forgotten it carries it out then.
 func (s *Semaphore) Call(c *permit.Command, deadline time.Time) redisio.Call {
 	number := strconv.FormatUint(c.Number, 10)
-	call := redisio.Call{Keys: s.keys[:], Deadline: deadline, Seq: c.Number, Args: []string{number}}
+	call := redisio.Call{Keys: s.keys[:], Deadline: deadline, Seq: c.Number, Args: []string{number}, Confirm: true}
 	switch c.Kind {
 	case permit.Take:
 		call.Script = scripts.SemaphoreAcquire
@@ -46,7 +48,7 @@ func (s *Semaphore) Call(c *permit.Command, deadline time.Time) redisio.Call {
 	case permit.Drain:
 		call.Script = scripts.SemaphoreDrain
 	default:
-		call.Script, call.Keys, call.Args = scripts.SemaphoreInspect, s.keys[:1], nil
+		call.Script, call.Keys, call.Args, call.Confirm = scripts.SemaphoreInspect, s.keys[:1], nil, false
 	}
 	return call
 }
@@ -55,6 +57,9 @@ func (s *Semaphore) Call(c *permit.Command, deadline time.Time) redisio.Call {
 func ReadNumbers(reply redisio.Reply) permit.Result {
 	if err := reply.Err; err != nil {
 		return permit.Result{Err: err, Transient: err.Transient, Unsure: err.Unsure}
+	}
+	if why := reply.Unconfirmed; why != nil {
+		return permit.Result{Err: why, Transient: why.Transient, Unsure: true}
 	}
 	return permit.Result{N: [2]int64{reply.N[0], reply.N[1]}}
 }

@@ -1,0 +1,56 @@
+package topology_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// What is done to a synchronizer is on the replica by then. What no replica confirms is not known to have
+// happened: permits that were taken are given back.
+func TestSynchronizersAreOnTheReplica(t *testing.T) {
+	t.Parallel()
+	master := redistest.Start(t)
+	replica, line := redistest.ReplicaBehind(t, master)
+	cfg := replicated
+	cfg.CallTimeout = 400 * time.Millisecond
+	s, ctx := locktest.Open(t, master.URL(), cfg), locktest.Within(t)
+	semaphore, latch, permits := s.Semaphore("semaphore"), s.Latch("latch"), s.Permits("permits")
+	line.Delay(*lag)
+	for _, step := range []struct {
+		name string
+		do   func(context.Context) error
+		key  string
+		want int64
+	}{
+		{"permits are set", func(ctx context.Context) error { _, err := semaphore.TrySetPermits(ctx, 5, 0); return err }, "semaphore", 5},
+		{"two are taken", func(ctx context.Context) error { return semaphore.Acquire(ctx, 2) }, "semaphore", 3},
+		{"one is given back", func(ctx context.Context) error { return semaphore.Release(ctx, 1) }, "semaphore", 4},
+		{"one is added", func(ctx context.Context) error { return semaphore.AddPermits(ctx, 1) }, "semaphore", 5},
+		{"a latch is closed", func(ctx context.Context) error { _, err := latch.TrySetCount(ctx, 3); return err }, "latch", 3},
+		{"it is counted down", latch.CountDown, "latch", 2},
+		{"it is counted down by id", func(ctx context.Context) error { return latch.CountDownOnce(ctx, "a") }, "latch", 1},
+		{"permits that expire are set", func(ctx context.Context) error { _, err := permits.TrySetPermits(ctx, 2); return err }, "permits", 2},
+		{"more of them are added", func(ctx context.Context) error { return permits.AddPermits(ctx, 2) }, "permits", 4},
+	} {
+		if err := step.do(ctx); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		if n, err := replica.Do(t, "GET", step.key).AsInt64(); err != nil || n != step.want {
+			t.Errorf("%s, and the replica has %d, want %d (%v)", step.name, n, step.want, err)
+		}
+	}
+
+	line.Freeze(true)
+	err := semaphore.Acquire(ctx, 1, lockkeeper.WithWait(time.Second))
+	locktest.IsError(t, err, lockkeeper.ErrUnavailable, "0 of the 1 replicas")
+	line.Freeze(false)
+	redistest.Eventually(t, "the permit to be given back, on the replica as well", func() bool {
+		n, err := replica.Do(t, "GET", "semaphore").AsInt64()
+		return err == nil && n == 5
+	})
+}
