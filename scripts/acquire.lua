@@ -16,10 +16,10 @@
 --        {ttl, other}  another owner holds it, for ttl more ms (-1: no TTL); or it is left to
 --                      clients outside the line for so long, and other is ""
 --        {-2, ""}      nobody holds it, so there is nothing to re-enter
-local left, ttl, other = admit(KEYS[1], ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8])
+local free, ttl, other = admit(KEYS[1], ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8])
 if ttl then
   return {ttl, other}
-elseif left == -2 then
+elseif free then
   take(KEYS[1], ARGV[3], ARGV[1], '1')
   return nil
 end

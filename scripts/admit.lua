@@ -8,16 +8,15 @@ local function give_to(hash)
   end
 end
 
--- Decides whether an owner may take a lock (count is 1), or set its hold count. Returns the lock's TTL
--- (-2: it is free) and, if the owner may not, for how long the lock is another's, and whose; if that
+-- Decides whether an owner may take a lock (count is 1), or set its hold count. Returns whether the
+-- lock is free and, if the owner may not, for how long the lock is another's, and whose; if that
 -- is nobody, then it is left to clients outside the line, or (-2) there is nothing to re-enter.
 local function admit(hash, owner, count, key, settings, counter, place, heard)
-  local left = redis.call('PTTL', hash)
-  local free = left == -2
+  local holder = redis.call('HRANDFIELD', hash) -- there is no other
+  local free, ours = not holder, holder == owner
   if free and count ~= '1' then
-    return left, left, ''
+    return free, -2, ''
   end
-  local ours = not free and redis.call('HEXISTS', hash, owner) == 1
   local granted, rest = free or ours, nil
   local fields = beside('HGETALL', key)
   if fields and (fields[1] or not granted and place ~= '') then
@@ -29,9 +28,9 @@ local function admit(hash, owner, count, key, settings, counter, place, heard)
     end
   end
   if granted then
-    return left
+    return free
   elseif rest then
-    return left, rest, ''
+    return free, rest, ''
   end
-  return left, free and redis.call('PTTL', hash) or left, redis.call('HRANDFIELD', hash)
+  return free, redis.call('PTTL', hash), free and redis.call('HRANDFIELD', hash) or holder
 end

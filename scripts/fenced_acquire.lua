@@ -19,7 +19,7 @@
 --        {REFUSED, ttl, other}  another owner holds it, for ttl more ms (-1: no TTL); or it is left
 --                               to clients outside the line for so long, and other is ""
 --        {ABSENT, 0, ""}        nobody holds it, so there is nothing to re-enter
-local left, ttl, other = admit(KEYS[1], ARGV[1], ARGV[2], ARGV[6], ARGV[7], ARGV[5], ARGV[8], ARGV[9])
+local free, ttl, other = admit(KEYS[1], ARGV[1], ARGV[2], ARGV[6], ARGV[7], ARGV[5], ARGV[8], ARGV[9])
 if ttl == -2 then
   return {ABSENT, 0, ''}
 elseif ttl then
@@ -40,7 +40,7 @@ else
     end
   end
 end
-if left == -2 then
+if free then
   take(KEYS[1], ARGV[3], ARGV[1], '1')
 else
   redis.call('PEXPIRE', KEYS[1], ARGV[3])

@@ -12,7 +12,6 @@
 --                  transfer, but a free lock is kept for it while it is the first, since <kept>;
 --                  "0" not yet, and "-" no longer, since that has lasted too long
 --   open        -> until when (epoch, µs) the free lock is left to clients outside the line
---   period      -> in which period it was last left to those who are not seen; once in each
 --   turns       -> how many transfers there were since it was last left to them, while any waited
 --
 -- A script has a place in its ARGV as "<ttl> <term> <seq> <mode> <tokens> <listens>", with " r"
@@ -38,7 +37,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   open_time, every = tonumber(open_time), tonumber(every)
   local sees, of_lock = SHARDED or alone == '1', string.sub(key, #'lockkeeper_line' + 1)
   local client, number = string.match(owner, '^([^:]*):?(%d*)')
-  local line, places, mine, open, turns, period = {}, {}, nil, nil, 0, nil
+  local line, places, mine, open, turns = {}, {}, nil, nil, 0
   local entered = 0 -- the TTL of the place that the client has taken by now
   local asker -- the client's own place, while it asks for the lock
 
@@ -58,7 +57,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   -- What is out of reach stays as it is.
   local function drop(field)
     beside('HDEL', key, field)
-    if longest() > 0 or open or turns > 0 or period then
+    if longest() > 0 or open or turns > 0 then
       beside('PEXPIRE', key, lasts())
     end
   end
@@ -94,8 +93,6 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
       end
     elseif field == 'turns' then
       turns = tonumber(value)
-    elseif field == 'period' then
-      period = tonumber(value)
     else
       local text, arrived, seen, ttl, term, seq, mode, tokens, listens, kept =
         string.match(value, '^((%d+) (%d+) (%d+) (%d+) (%d+) ([01]) (%d+) ([01])) ?([-%d]*)$')
@@ -359,11 +356,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   -- again. Reports whether somebody has the lock, and whether it is left to those.
   function line.hand_over(length, strangers, yields, forced)
     local ms = math.floor(now / 1000)
-    local due = length > 0 and every > 0 and ms % every < open_time and period ~= math.floor(ms / every)
-    if due then
-      period = math.floor(ms / every)
-      set('period', string.format('%.0f', period))
-    end
+    local due = length > 0 and every > 0 and ms % every < open_time
     if forced or due or strangers > 0 and (length > 0 or yields) and turns * strangers >= length then
       open = now + open_time * 1000
       set('open', string.format('%.0f', open))

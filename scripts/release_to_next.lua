@@ -3,11 +3,9 @@
 -- is left to that.
 if freed and fields[1] then
   local ok, done = pcall(function()
-    local client, place, period
+    local client, place
     for i = 1, #fields, 2 do
-      if fields[i] == 'period' then
-        period = fields[i + 1]
-      elseif client or fields[i] == 'open' or fields[i] == 'turns' then
+      if client or fields[i] == 'open' or fields[i] == 'turns' then
         return false
       else
         client, place = fields[i], fields[i + 1]
@@ -29,9 +27,6 @@ if freed and fields[1] then
       return false
     end
     redis.call('HDEL', ARGV[5], client)
-    if period then
-      redis.call('PEXPIRE', ARGV[5], open_time + 1000)
-    end
     take(KEYS[1], ttl, client .. ':' .. term, '1')
     redis.call('PUBLISH', turn, term .. ' ' .. seq .. ' 0 ' .. KEYS[1])
     return true

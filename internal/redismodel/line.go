@@ -42,7 +42,7 @@ var Waiters = Owner{-1, turns}
 // expireLine forgets dead places. Redis keeps them until it meets them; nobody can tell.
 func (l *Lock) expireLine(now lock.Instant) {
 	if l.LineEnds != 0 && now >= l.LineEnds {
-		l.Line, l.OpenUntil, l.Turns, l.Period, l.LineEnds = nil, 0, 0, 0, 0
+		l.Line, l.OpenUntil, l.Turns, l.LineEnds = nil, 0, 0, 0
 	}
 	dead := func(p Place) bool { return now >= p.Until }
 	if slices.ContainsFunc(l.Line, dead) {
@@ -293,7 +293,7 @@ func (r *run) passOnOrOpen(part int, written bool) bool {
 	strangers, places := r.waiting(l)
 	yields := r.Kind == lock.Yield
 	switch {
-	case yields && r.Forced, places > 0 && r.isOpenTime(l), strangers > 0 && (places > 0 || yields) && l.Turns*strangers >= places:
+	case yields && r.Forced, places > 0 && r.isOpenTime(), strangers > 0 && (places > 0 || yields) && l.Turns*strangers >= places:
 		l.OpenUntil, l.Turns = r.end(r.setup.Line.OpenTime), 0
 		r.touch(l)
 		r.publish(Publication{Part: part, All: written})
@@ -307,14 +307,10 @@ func (r *run) passOnOrOpen(part int, written bool) bool {
 }
 
 // isOpenTime reports whether it is time to leave the lock to clients outside the line that cannot be
-// seen: once in each period, at its beginning.
-func (r *run) isOpenTime(l *Lock) bool {
+// seen.
+func (r *run) isOpenTime() bool {
 	s := &r.setup.Line
-	if s.OpenEvery == 0 || r.Clock()%s.OpenEvery >= s.OpenTime || l.Period == r.Clock()/s.OpenEvery+1 {
-		return false
-	}
-	l.Period = r.Clock()/s.OpenEvery + 1
-	return true
+	return s.OpenEvery > 0 && r.Clock()%s.OpenEvery < s.OpenTime
 }
 
 // yielded passes on a lock that its holder has yielded, and puts the holder at the end of the line.

@@ -53,9 +53,7 @@ type Lock struct {
 	Line      []Place
 	OpenUntil lock.Instant
 	Turns     int
-	// Period is in which period it was last left to those who are not seen, from 1.
-	Period   time.Duration
-	LineEnds lock.Instant
+	LineEnds  lock.Instant
 	// Queue is that of a fair lock, in its order, and QueueEnds when Redis forgets it; 0 is never.
 	Queue     []Waiter
 	QueueEnds lock.Instant
