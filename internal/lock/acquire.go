@@ -130,12 +130,25 @@ func (l *Lock) stopContending() {
 	l.wait = waiting{}
 }
 
-// listen keeps the subscription while there are waiters that somebody else keeps waiting.
+// lingering is for how long a lock listens after its last waiter. Whoever waits again by then
+// misses no message, and has no need to try once more when the subscription is confirmed.
+const lingering = 100 * time.Millisecond
+
+// listen keeps the subscription while there are waiters that somebody else keeps waiting, and for a
+// while longer.
 func (l *Lock) listen() {
 	want := l.queue.len() > 0 && (l.wait.refused || l.sub.state != unsubscribed)
 	var term uint64
-	if want {
-		term = l.order.channel(l)
+	switch {
+	case want:
+		term, l.sub.until = l.order.channel(l), 0
+	case l.sub.state == listening && l.order.inMemory() && !l.closing:
+		if l.sub.until == 0 {
+			l.sub.until = l.now + lingering
+		}
+		if l.now < l.sub.until {
+			return
+		}
 	}
 	if l.sub.state != unsubscribed && (!want || term != l.sub.term) {
 		l.effects = append(l.effects, Effect{Kind: Unsubscribe, Term: l.sub.term})

@@ -195,6 +195,8 @@ type standBack struct {
 type subscription struct {
 	state listens
 	term  uint64
+	// until is when it ends though there is no waiter any more; 0 while there is.
+	until Instant
 }
 
 type listens uint8

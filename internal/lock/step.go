@@ -208,6 +208,9 @@ func (l *Lock) NextWake() (at Instant, ok bool) {
 	if l.left.term != 0 {
 		wake(l.left.until)
 	}
+	if l.sub.until != 0 {
+		wake(l.sub.until)
+	}
 	if l.main.kind == opCount && l.main.request != nil && l.main.request.Deadline > 0 {
 		wake(l.main.request.Deadline)
 	}
