@@ -94,9 +94,9 @@ robustness-long: redis faketime ## The same for longer, with a look at leaks: ma
 	$(MAKE) topologies TIME=3m
 
 .PHONY: topologies
-topologies: redis ## The same while replicas take over, with Sentinels and in a cluster: make topologies TIME=10m
-	$(GO) run -C robustness . -world sentinel -time $(or $(TIME),3m) -round $(or $(ROUND),60s) -soak=false
-	$(GO) run -C robustness . -world cluster -time $(or $(TIME),3m) -round $(or $(ROUND),60s) -soak=false
+topologies: redis ## The same while replicas that lag take over, with Sentinels and in a cluster, with Config.Replicas and without: make topologies TIME=10m
+	@set -e; for world in sentinel cluster; do for replicas in 1 0; do \
+	  echo "== $$world, Config.Replicas: $$replicas"; $(GO) run -C robustness . -world $$world -replicas $$replicas -time $(or $(TIME),3m) -round $(or $(ROUND),60s) -soak=false; done; done
 
 .PHONY: robustness-controls
 robustness-controls: redis faketime ## Break each safety rule in turn: the suite must notice

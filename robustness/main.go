@@ -63,6 +63,7 @@ func command(args []string) error {
 	soak := flags.Bool("soak", true, "look for leaks at the end")
 	fencing := flags.Bool("fencing", false, "show that a paused holder loses an update without fencing, and not with it")
 	world := flags.String("world", "one", "what Redis is: one server, zones (one server, from which a client is further away than the others), a cluster, a master with replicas and Sentinels (sentinel), or several that know nothing of each other (RedLock, MultiLock)")
+	replicas := flags.Int("replicas", 1, "how many replicas must have what is trusted (Config.Replicas), in a cluster and with Sentinels; with 0 nothing is promised about masters that fail")
 	turns := flags.Bool("turns", turnsPromised, "judge whether processes get their turns one after another")
 	broken := flags.String("controls", "", "which safety rules to break, by name, separated by commas, or all of them")
 	if err := flags.Parse(args); err != nil {
@@ -106,6 +107,7 @@ func command(args []string) error {
 	}
 	pause := traffic.Range{From: 100 * time.Millisecond, To: 2 * time.Second}
 	if plan.Replicas > 0 { // so that there is time without an excuse between them
+		plan.Confirm = *replicas
 		pause.To = plan.Lease() + plan.Silence() + 3*time.Second
 	}
 	r := &run{

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/robustness/faults"
@@ -57,7 +56,6 @@ func mixed() traffic.Plan {
 func cluster() traffic.Plan {
 	p := replicated()
 	p.Servers, p.Cluster, p.Replicas = 3, true, 1
-	p.Styles = slices.DeleteFunc(p.Styles, func(s traffic.Style) bool { return s.Kind == traffic.Multi || s.Kind == traffic.Faces })
 	return p
 }
 
@@ -68,15 +66,16 @@ func sentinel() traffic.Plan {
 	return p
 }
 
-// replicated is the traffic where replicas take over. Some locks are held across that.
+// replicated is the traffic where replicas take over, which lag. Some locks are held across that.
 func replicated() traffic.Plan {
-	p := mixed()
-	p.ServerRate, p.Mixed, p.Watchdog = 0, false, 6*time.Second
+	p := one()
+	p.ServerRate, p.Mixed, p.Watchdog, p.Lag, p.Confirm = 0, false, 6*time.Second, 10*time.Millisecond, 1
 	for _, kind := range []traffic.Kind{traffic.Plain, traffic.Fenced, traffic.Reentrant} {
 		p.Styles = append(p.Styles, traffic.Style{
 			Kind: kind, Workers: 1, Hold: traffic.Range{From: time.Second, To: 4 * time.Second}, Think: traffic.Range{To: 5 * time.Second},
 		})
 	}
+	p.Styles = append(p.Styles, traffic.Freshly)
 	return p
 }
 

@@ -238,6 +238,15 @@ var All = []Control{
 		}, Faults: "a slot is half moved",
 	},
 	{
+		Name: "replicas are not waited for", Rule: "with Config.Replicas, a replica that takes over knows what is trusted", Broken: "a grant counts although no replica has confirmed it",
+		Edits: []Edit{{"redisio/replicas.go", "case n < p.replicas:", "case n < 0:"}},
+		Plan: traffic.Plan{
+			Watchdog: 6 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second,
+			Servers: 3, Cluster: true, Replicas: 1, Lag: 10 * time.Millisecond, Confirm: 1,
+			Styles: []traffic.Style{traffic.Freshly, busyOn(traffic.Semaphore)},
+		}, Faults: "a master is killed",
+	},
+	{
 		Name: "an actor per kind", Rule: "12 one actor owns one key", Broken: "a plain and a fenced lock of one name have an actor each",
 		Edits: []Edit{{"actors/table.go", "	return lockKey{name: name}\n", "	return lockKey{name: name, made: ofServers + 1 + making(kind)}\n"}},
 		Plan:  plan(busyOn(traffic.Faces)),

@@ -64,7 +64,7 @@ var All = []Fault{
 var (
 	InACluster = append([]Fault{
 		{"a slot is half moved", moveSlot},
-		takeover("a master leaves alive", planFailover, leaveAlive),
+		takeover("a master leaves alive", false, planFailover, leaveAlive),
 	}, takeovers...)
 	OfSentinels = takeovers
 	OfSeveral   = []Fault{{"a server is out of reach", loseServer}}

@@ -24,29 +24,40 @@ return (tonumber(redis.call('GET', KEYS[1])) + all - taken) .. ' ' .. taken`
 // sent in the background has arrived, and what should not be there any more; and removes it all.
 func (w *World) permits() (found map[string]judge.Permits, left []string, err error) {
 	time.Sleep(300 * time.Millisecond)
-	keys, err := w.server.list("KEYS", "*")
-	if err != nil {
-		return nil, nil, err
-	}
 	found = map[string]judge.Permits{}
-	gone := []string{"DEL", redisio.Taken(string(traffic.Leased))}
+	for _, s := range w.servers() {
+		more, err := s.permits(found)
+		if err != nil {
+			return nil, nil, err
+		}
+		left = append(left, more...)
+	}
+	return found, left, nil
+}
+
+func (s *server) permits(found map[string]judge.Permits) (left []string, err error) {
+	keys, err := s.list("KEYS", "*")
+	if err != nil {
+		return nil, err
+	}
+	var gone []string
 	for _, key := range keys {
 		switch kind, _, _ := strings.Cut(key, "-"); traffic.Kind(kind) {
 		case traffic.Leased, traffic.Semaphore, traffic.Latch:
-			text, err := last(w.server.do("EVAL", count, "2", key, redisio.Taken(key)))
+			text, err := last(s.do("EVAL", count, "2", key, redisio.Taken(key)))
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			free, taken, _ := strings.Cut(text, " ")
 			var p judge.Permits
 			if p.Free, err = strconv.Atoi(free); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			if p.Taken, err = strconv.Atoi(taken); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			found[key] = p
-			gone = append(gone, key, redisio.Counted(key))
+			gone = append(gone, key, redisio.Counted(key), redisio.Taken(key))
 		default:
 			if strings.HasPrefix(key, "lockkeeper_calls:") {
 				gone = append(gone, key)
@@ -59,6 +70,10 @@ func (w *World) permits() (found map[string]judge.Permits, left []string, err er
 			gone = append(gone, key)
 		}
 	}
-	_, err = w.server.do(gone...)
-	return found, left, err
+	for _, key := range gone { // in a cluster they are in many slots
+		if _, err := s.do("DEL", key); err != nil {
+			return nil, err
+		}
+	}
+	return left, nil
 }

@@ -2,13 +2,16 @@ package faults
 
 import (
 	"bufio"
+	"bytes"
+	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// Proxy stands between one client process and Redis. Its faults can be switched at any
-// time, and change what passes from then on.
+// Proxy stands between one client process and Redis, or between a server and all others. Its faults can be
+// switched at any time, and change what passes from then on.
 type Proxy struct {
 	listener net.Listener
 	wg       sync.WaitGroup
@@ -26,8 +29,8 @@ type Proxy struct {
 type rules struct {
 	// refuse sends new connections away; cut closes those that there are.
 	refuse, cut bool
-	// up and down are the way to Redis and the way back.
-	up, down way
+	// up and down are the way to Redis and the way back, and stream is that to and from its replicas.
+	up, down, stream way
 	// dropReplies throws away all that comes back; dropMessages only what is published.
 	dropReplies, dropMessages bool
 }
@@ -163,7 +166,23 @@ type link struct {
 	client, server net.Conn
 	closing        sync.Once
 	done           chan struct{}
-	robbed         bool // guarded by the proxy's mu
+	robbed         bool        // guarded by the proxy's mu
+	replicates     atomic.Bool // the client is a replica
+}
+
+// towards and back are the two ways of the connection.
+func (l *link) towards(r *rules) *way {
+	if l.replicates.Load() {
+		return &r.stream
+	}
+	return &r.up
+}
+
+func (l *link) back(r *rules) *way {
+	if l.replicates.Load() {
+		return &r.stream
+	}
+	return &r.down
 }
 
 func (l *link) close() {
@@ -183,19 +202,41 @@ type piece struct {
 func (l *link) run() {
 	var wg sync.WaitGroup
 	up, down := make(chan piece, underWay), make(chan piece, underWay)
-	wg.Go(func() { l.read(l.client, up, func(r *rules) *way { return &r.up }) })
-	wg.Go(func() { l.read(l.server, down, func(r *rules) *way { return &r.down }) })
-	wg.Go(func() { l.deliver(up, l.server, func(r *rules) *way { return &r.up }, nil) })
-	wg.Go(func() { l.deliver(down, l.client, func(r *rules) *way { return &r.down }, l.loses) })
+	wg.Go(func() { l.read(l.client, up, l.towards, l.next) })
+	wg.Go(func() { l.read(l.server, down, l.back, l.nextBack) })
+	wg.Go(func() { l.deliver(up, l.server, l.towards, nil) })
+	wg.Go(func() { l.deliver(down, l.client, l.back, l.loses) })
 	wg.Wait()
 }
 
+// next gives the next frame of the client, and notices that it is a replica.
+func (l *link) next(from *bufio.Reader) ([]byte, error) {
+	frame, err := readFrame(from)
+	if bytes.Contains(frame, []byte("\r\nREPLCONF\r\n")) {
+		l.replicates.Store(true)
+	}
+	return frame, err
+}
+
+// nextBack gives the next frame of the server; to a replica whatever there is, since it gets what is no frame.
+func (l *link) nextBack(from *bufio.Reader) ([]byte, error) {
+	if !l.replicates.Load() {
+		return readFrame(from)
+	}
+	if _, err := from.Peek(1); err != nil {
+		return nil, err
+	}
+	some := make([]byte, from.Buffered())
+	_, err := io.ReadFull(from, some)
+	return some, err
+}
+
 // read takes frames in, with the delay that they have when they come.
-func (l *link) read(from net.Conn, to chan<- piece, which func(*rules) *way) {
+func (l *link) read(from net.Conn, to chan<- piece, which func(*rules) *way, next func(*bufio.Reader) ([]byte, error)) {
 	defer close(to)
 	frames := bufio.NewReader(from)
 	for {
-		frame, err := readFrame(frames)
+		frame, err := next(frames)
 		if err != nil {
 			return
 		}

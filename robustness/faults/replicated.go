@@ -20,11 +20,11 @@ const (
 )
 
 // replicate gives every server its replicas, and starts Sentinels if that is no cluster.
-func (w *World) replicate(options []string) error {
+func (w *World) replicate(start func() (*server, error)) error {
 	for i, master := range w.servers() {
 		w.replicas = append(w.replicas, nil)
 		for range w.plan.Replicas {
-			s, err := startServer(clock{}, options...)
+			s, err := start()
 			if err != nil {
 				return err
 			}
@@ -51,7 +51,7 @@ func (w *World) follow(s, master *server) error {
 		_, err := s.do("REPLICAOF", host, port)
 		return err
 	}
-	if _, err := s.do("CLUSTER", "MEET", host, port); err != nil {
+	if _, err := s.do(master.meeting()...); err != nil {
 		return err
 	}
 	id, err := last(master.do("CLUSTER", "MYID"))

@@ -31,6 +31,10 @@ type server struct {
 	ready string // what it writes when it is
 	cmd   *exec.Cmd
 	done  chan struct{}
+	// front is the proxy before it, whose address it has for all others, and bus the port for servers
+	// of its cluster; nil and empty without replicas.
+	front *Proxy
+	bus   string
 }
 
 var errTaken = errors.New("the port is taken")
@@ -50,6 +54,31 @@ func onFreePort(start func(addr string) (*server, error)) (s *server, err error)
 		}
 	}
 	return nil, err
+}
+
+// startBehind starts a redis-server behind a proxy, so that its replicas lag by a time.
+func startBehind(lag time.Duration, options ...string) (*server, error) {
+	front, err := newProxy("", 0)
+	if err != nil {
+		return nil, err
+	}
+	front.set(func(r *rules) { r.stream.delay = lag })
+	_, port, _ := net.SplitHostPort(front.Addr())
+	var bus string
+	s, err := onFreePort(func(addr string) (*server, error) {
+		_, own, _ := net.SplitHostPort(addr)
+		n, _ := strconv.Atoi(own)
+		bus = strconv.Itoa(n + 10000)
+		return startServerOn(addr, clock{}, append([]string{"--replica-announce-ip", host, "--replica-announce-port", port,
+			"--cluster-announce-ip", host, "--cluster-announce-port", port, "--cluster-announce-bus-port", bus}, options...)...)
+	})
+	if err != nil {
+		front.close()
+		return nil, err
+	}
+	front.redirect(s.addr)
+	s.addr, s.front, s.bus = front.Addr(), front, bus
+	return s, nil
 }
 
 // startServerOn starts a redis-server on an address, and waits until it is ready.
@@ -128,16 +157,23 @@ func (s *server) awaitReady(log string) error {
 	}
 }
 
-// crash ends the server, paused or not. Its data is lost, and what it knows of a cluster is not.
+// crash ends the server, paused or not. Its data is lost, with what was under way from it, and what it
+// knows of a cluster is not.
 func (s *server) crash() {
 	_ = s.cmd.Process.Kill() // fails only if it has ended already
 	<-s.done
+	if s.front != nil {
+		s.front.cut()
+	}
 	s.clock.remove(s.cmd.Process.Pid)
 }
 
 // kill ends the server for good.
 func (s *server) kill() {
 	s.crash()
+	if s.front != nil {
+		s.front.close()
+	}
 	_ = os.RemoveAll(s.dir)
 }
 

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -9,20 +10,28 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-// The faults of masters that have replicas. Locks are trusted only when a replica has them.
+// The faults of masters that have replicas.
 var takeovers = []Fault{
-	takeover("a master is killed", killMaster, startAsReplica),
-	takeover("a master hangs", hangMaster, wakeMaster),
-	takeover("planned failover", planFailover, nothing),
+	takeover("a master is killed", true, killMaster, startAsReplica),
+	takeover("a master hangs", true, hangMaster, wakeMaster),
+	takeover("planned failover", false, planFailover, nothing),
+	{"replicas lag", lag},
+	{"replicas hear nothing", separate},
 }
 
 // takeover has something happen to a master, so that a replica takes over. The fault is over when the
 // new master has a replica. Then it waits until all is as before, which is time without a fault.
-func takeover(name string, do, after func(w *World, i int, former *server) error) Fault {
+//
+// Where it loses, the new master does not know what the former has confirmed last, or the former goes on
+// confirming for a moment. That robs of what nobody has waited for replicas for, and of what other
+// replicas have than the one that takes over.
+func takeover(name string, loses bool, do, after func(w *World, i int, former *server) error) Fault {
 	return Fault{name, func(w *World) error {
 		i := w.random.IntN(len(w.replicas))
 		former := w.servers()[i]
-		err := w.during(history.Fault{Name: name, Proc: -1, Hinders: true}, func() error {
+		clear(w.reached)
+		lost := loses && w.plan.Confirm == 0
+		err := w.during(history.Fault{Name: name, Proc: -1, Hinders: true, Robs: lost, Wipes: lost}, func() error {
 			if err := do(w, i, former); err != nil {
 				return err
 			}
@@ -37,9 +46,41 @@ func takeover(name string, do, after func(w *World, i int, former *server) error
 		if err != nil {
 			return err
 		}
+		for _, n := range w.reached {
+			if f := &w.round.faults[len(w.round.faults)-1]; n > w.reached[w.servers()[i]] && !f.Robs {
+				f.Name, f.Robs, f.Wipes = f.Name+", and a replica that has less takes over", true, true
+			}
+		}
 		return w.healthy()
 	}}
 }
+
+// lag has all replicas fall behind.
+func lag(w *World) error {
+	return w.toReplicas(history.Fault{Name: "replicas lag", Proc: -1}, func(r *rules) { r.stream.delay = w.between(20, 80) })
+}
+
+// separate has all replicas hear nothing, for so long that nothing can be confirmed in time.
+func separate(w *World) error {
+	return w.toReplicas(history.Fault{Name: "replicas hear nothing", Proc: -1, Hinders: true}, func(r *rules) { r.stream.blocked = true })
+}
+
+// toReplicas changes the way to all replicas for a while.
+func (w *World) toReplicas(f history.Fault, change func(*rules)) error {
+	return w.during(f, func() error {
+		for _, s := range w.servers() {
+			s.front.set(change)
+		}
+		time.Sleep(w.ofLease(5, 40))
+		for _, s := range w.servers() {
+			s.front.set(w.asUsual)
+		}
+		return nil
+	})
+}
+
+// asUsual are the rules of the proxies before servers that have replicas.
+func (w *World) asUsual(r *rules) { *r = rules{stream: way{delay: w.plan.Lag}} }
 
 // awaitTakeover waits until a replica is the master, and goes by that.
 func (w *World) awaitTakeover(i int) error {
@@ -59,21 +100,21 @@ func (w *World) awaitTakeover(i int) error {
 
 func nothing(*World, int, *server) error { return nil }
 
-// killMaster kills a master. What it has confirmed last is on no replica: they did not listen.
+// killMaster kills a master. What it has confirmed last is on no replica. It notes how much each of them has.
 func killMaster(w *World, i int, master *server) error {
+	master.front.set(func(r *rules) { r.stream.blocked = true })
+	time.Sleep(w.between(500, 1500))
+	master.crash()
+	master.front.set(w.asUsual)
 	for _, s := range w.replicas[i] {
-		if err := s.signal(syscall.SIGSTOP); err != nil {
+		lines, err := s.do("INFO", "replication")
+		if err != nil {
 			return err
 		}
-	}
-	if _, err := master.do("CLIENT", "KILL", "TYPE", "replica"); err != nil {
-		return err
-	}
-	time.Sleep(w.between(0, 300))
-	master.crash()
-	for _, s := range w.replicas[i] {
-		if err := s.signal(syscall.SIGCONT); err != nil {
-			return err
+		for _, line := range lines {
+			if text, ok := strings.CutPrefix(line, "slave_repl_offset:"); ok {
+				w.reached[s], _ = strconv.Atoi(text)
+			}
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,11 +24,17 @@ func (w *World) startServers() (err error) {
 	if w.plan.Cluster && w.plan.Replicas > 0 {
 		options = append(options, "--cluster-node-timeout", strconv.Itoa(deadAfter))
 	}
-	if w.server, err = startServer(clock{rate: w.plan.ServerRate}, options...); err != nil {
+	start := func() (*server, error) {
+		if w.plan.Replicas > 0 {
+			return startBehind(w.plan.Lag, options...)
+		}
+		return startServer(clock{rate: w.plan.ServerRate}, options...)
+	}
+	if w.server, err = start(); err != nil {
 		return err
 	}
 	for n := 1; n < w.plan.Servers; n++ {
-		s, err := startServer(clock{rate: w.plan.ServerRate}, options...)
+		s, err := start()
 		if err != nil {
 			return err
 		}
@@ -39,7 +46,7 @@ func (w *World) startServers() (err error) {
 		}
 	}
 	if w.plan.Replicas > 0 {
-		return w.replicate(options)
+		return w.replicate(start)
 	}
 	return nil
 }
@@ -50,13 +57,12 @@ func (w *World) servers() []*server { return append([]*server{w.server}, w.more.
 // meet makes a cluster of the servers, which share the slots evenly.
 func (w *World) meet() error {
 	all := w.servers()
-	_, first, _ := strings.Cut(all[0].addr, ":")
 	for i, s := range all {
 		from, to := i*slots/len(all), (i+1)*slots/len(all)-1
 		for _, command := range [][]string{
 			{"CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(from), strconv.Itoa(to)},
 			{"CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i + 1)},
-			{"CLUSTER", "MEET", host, first},
+			all[0].meeting(),
 		} {
 			if _, err := s.do(command...); err != nil {
 				return err
@@ -69,6 +75,16 @@ func (w *World) meet() error {
 		}
 	}
 	return nil
+}
+
+// meeting is the command by which another server joins the server's cluster.
+func (s *server) meeting() []string {
+	_, port, _ := strings.Cut(s.addr, ":")
+	command := []string{"CLUSTER", "MEET", host, port}
+	if s.bus != "" {
+		command = append(command, s.bus)
+	}
+	return command
 }
 
 // awaitCluster waits until the server knows so many, and the cluster is up.
@@ -104,7 +120,7 @@ func last(lines []string, err error) (string, error) {
 // moveSlot moves the slot of a lock to another server of the cluster, and takes seconds
 // for it, as real tools do: some keys are here then, and some there.
 func moveSlot(w *World) error {
-	lock := w.one("plain", "reentrant", "fenced", "fair", "readwrite", "actor")
+	lock := w.one("plain", "reentrant", "fenced", "fair", "readwrite", "actor", "multi-a", string(traffic.Leased))
 	slot, err := last(w.server.do("CLUSTER", "KEYSLOT", lock))
 	if err != nil {
 		return err
@@ -144,7 +160,7 @@ func moveSlot(w *World) error {
 	}
 	f := history.Fault{Name: "a slot is half moved", Proc: -1, Lock: lock}
 	// What a lock has beside its hash may be on the other server; see docs/redisson.md.
-	f.Hinders = lock == "fair" || lock == "readwrite"
+	f.Hinders = slices.Contains([]string{"fair", "readwrite", "multi-a", string(traffic.Leased)}, lock)
 	err = w.during(f, func() error {
 		if _, err := to.do("CLUSTER", "SETSLOT", slot, "IMPORTING", fromID); err != nil {
 			return err

@@ -31,6 +31,8 @@ type World struct {
 	sentinels []*server
 	// demoted was the master before; nil if there is none.
 	demoted *server
+	// reached is how much of what a master has written each of its replicas had when it was killed.
+	reached map[*server]int
 
 	clients []*client
 	procs   int // numbers the processes
@@ -52,7 +54,7 @@ type round struct {
 
 // New starts Redis and n clients of a binary.
 func New(binary string, plan traffic.Plan, n int, seed uint64) (*World, error) {
-	w := &World{moved: map[string]int{}, binary: binary, plan: plan, random: rand.New(rand.NewPCG(seed, 1))}
+	w := &World{moved: map[string]int{}, reached: map[*server]int{}, binary: binary, plan: plan, random: rand.New(rand.NewPCG(seed, 1))}
 	err := w.startServers()
 	for i := range n {
 		if err == nil {
@@ -195,17 +197,16 @@ func (w *World) End() (*Round, error) {
 		}
 		r.Processes = append(r.Processes, p)
 	}
-	if len(w.more)+len(w.replicas) > 0 && len(w.round.killed) == 0 {
-		var err error
-		if r.Left, err = w.audit(); err != nil {
-			return nil, err
-		}
+	var err error
+	if r.Permits, r.Left, err = w.permits(); err != nil {
+		return nil, err
 	}
-	if len(w.more) == 0 {
-		var err error
-		if r.Permits, r.Left, err = w.permits(); err != nil {
+	if len(w.more)+len(w.replicas) > 0 && len(w.round.killed) == 0 {
+		left, err := w.audit()
+		if err != nil {
 			return nil, err
 		}
+		r.Left = append(r.Left, left...)
 	}
 	w.round = round{}
 	for place, c := range w.clients {

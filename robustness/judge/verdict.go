@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -226,10 +227,7 @@ func (j *judge) count(r *history.Request) {
 	switch {
 	case r.Granted:
 		for _, part := range r.Parts {
-			name := part.Lock
-			if part.Kind == semaphore || part.Kind == latch {
-				name = part.Kind // whichever
-			}
+			name := strings.TrimRight(part.Lock, "-0123456789") // whichever, of those that are in use for a while
 			if part.Does != "" {
 				name += ": " + part.Does
 			}

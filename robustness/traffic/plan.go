@@ -27,8 +27,11 @@ type Plan struct {
 	Servers int
 	Cluster bool
 	// Replicas is how many each server has, of which one takes over when it fails: by itself in a
-	// Cluster, else by the decision of three Sentinels. If there are any, trust waits for one of them.
+	// Cluster, else by the decision of three Sentinels. They are behind by Lag, and Confirm is how many
+	// must have what is trusted: Config.Replicas.
 	Replicas int
+	Lag      time.Duration
+	Confirm  int
 	// BadHosts: the callbacks of some processes block or panic.
 	BadHosts bool
 	// ServerRate is how much faster than time Redis's wall clock runs; 0 leaves it alone,
@@ -39,7 +42,7 @@ type Plan struct {
 // Config is the Systems' configuration.
 func (p *Plan) Config() lockkeeper.Config {
 	return lockkeeper.Config{
-		Watchdog: p.Watchdog, Poll: p.Poll, CallTimeout: p.CallTimeout, Idle: p.Idle, HandOffLimit: p.HandOffLimit, WaiterTimeout: p.Silence(), Replicas: min(p.Replicas, 1),
+		Watchdog: p.Watchdog, Poll: p.Poll, CallTimeout: p.CallTimeout, Idle: p.Idle, HandOffLimit: p.HandOffLimit, WaiterTimeout: p.Silence(), Replicas: p.Confirm,
 	}
 }
 
@@ -118,6 +121,7 @@ const (
 	Actor     Kind = "actor"  // a plain lock, held by actors that may die
 	Spread    Kind = "spread" // a RedLock, or a MultiLock over servers; needs three of them
 	Faces     Kind = "faces"  // one name, plain and fenced, through every face; see faces.go
+	Fresh     Kind = "fresh"  // plain locks of ever new names; see fresh.go
 	// Of synchronizers.
 	Leased    Kind = "leased" // permits that expire
 	Semaphore Kind = "semaphore"

@@ -41,6 +41,8 @@ func (w *worker) run() {
 			w.permitsOf()
 		case Latch:
 			w.atLatch()
+		case Fresh:
+			w.freshly()
 		default:
 			w.once(choose(w.c.system, w.style.Kind, w.random))
 		}
@@ -96,7 +98,7 @@ func reason(err error) string {
 	}{
 		{lockkeeper.ErrLost, "lost"}, {lockkeeper.ErrHeld, "held"}, {lockkeeper.ErrTimeout, "timed out"},
 		{lockkeeper.ErrUnavailable, "unavailable"}, {lockkeeper.ErrCrashed, "crashed"}, {lockkeeper.ErrClosed, "closed"},
-		{lockkeeper.ErrNotHeld, "not held"}, {lockkeeper.ErrReentry, "re-entry"},
+		{lockkeeper.ErrNotHeld, "not held"}, {lockkeeper.ErrReentry, "re-entry"}, {lockkeeper.ErrNotReplicated, "not replicated"},
 		{context.Canceled, "cancelled"}, {context.DeadlineExceeded, "cancelled"},
 	} {
 		if errors.Is(err, known.err) {
