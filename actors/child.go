@@ -43,6 +43,8 @@ type child struct {
 	// last that was taken over: what a crash must not do again, or undo.
 	counted, accepted any
 	crashes           []lock.Instant
+	// measured are the measurements of a step, for the metrics at its end.
+	measured []measurement
 	// closing: the actor is to leave as soon as it has given everything back.
 	closing bool
 }

@@ -95,9 +95,9 @@ func (h *host) drain() {
 const (
 	// hostQueueLimit bounds the functions that wait in a hostQueue.
 	hostQueueLimit = 1024
-	// hostLinger is how long a measurement or a span may wait for others: waking a goroutine costs
-	// more than any of them.
-	hostLinger = 10 * time.Millisecond
+	// hostLinger is how long a measurement or a span may wait for others: a timer every 10 ms, even one that
+	// does nothing, took a tenth of what one goroutine on one core got done with a lock.
+	hostLinger = 250 * time.Millisecond
 	// tellEvery is how often a hostQueue reports at most what it has dropped.
 	tellEvery = time.Second
 )
@@ -106,15 +106,19 @@ const (
 // never blocks whoever adds one: when a function blocks for long, what is added behind it
 // is dropped and counted.
 type hostQueue struct {
-	// linger is how long the goroutine is not started, unless it is asked to hurry or much waits.
+	// linger is how long the goroutine is not started, unless it is asked to hurry or much waits. It ends
+	// when it has run all that waited when it was started: what came meanwhile lingers again.
 	linger time.Duration
 
 	mu      sync.Mutex // guards what follows
 	waiting []func()
 	ended   chan struct{} // closed when the goroutine ends; nil while nothing waits or runs
-	// timer starts the goroutine with run; nil if it has.
-	timer *time.Timer
-	run   func()
+	// timer starts the goroutine with run; nil if it has. hurried: what comes meanwhile is not to linger.
+	timer   *time.Timer
+	run     func()
+	hurried bool
+	// round is how many of those waiting are run before what came after them may linger.
+	round int
 	// dropped is how many were dropped, or panicked, of which nobody was told yet;
 	// panicked is the value of the last panic, and toldAt when somebody was told.
 	dropped  int
@@ -156,6 +160,7 @@ func (l *hostQueue) hurry() {
 
 // startNow starts the goroutine that was to start later; mu is held.
 func (l *hostQueue) startNow() {
+	l.hurried = true
 	if l.timer != nil && l.timer.Stop() {
 		go l.run()
 	}
@@ -163,16 +168,17 @@ func (l *hostQueue) startNow() {
 }
 
 func (l *hostQueue) runAll(dropped func(n int, panicked any)) {
-	empty := false
+	over := false
 	defer func() {
-		if !empty { // a function has ended the goroutine: runtime.Goexit
+		if !over { // a function has ended the goroutine: runtime.Goexit
 			go l.runAll(dropped)
 		}
 	}()
+	l.begin()
 	for {
 		f := l.next()
 		if f == nil {
-			empty = true
+			over = true
 			return
 		}
 		l.try(f, 1)
@@ -182,15 +188,28 @@ func (l *hostQueue) runAll(dropped func(n int, panicked any)) {
 	}
 }
 
+// begin begins a round with all that wait.
+func (l *hostQueue) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.timer, l.hurried, l.round = nil, false, len(l.waiting)
+}
+
 // next takes out the next function; nil ends the goroutine.
 func (l *hostQueue) next() func() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.waiting) == 0 {
+	switch {
+	case len(l.waiting) == 0:
 		l.waiting = nil
 		close(l.ended)
 		l.ended = nil
 		return nil
+	case l.round == 0 && l.linger > 0 && !l.hurried && len(l.waiting) < hostQueueLimit/4:
+		l.timer = time.AfterFunc(l.linger, l.run)
+		return nil
+	case l.round > 0:
+		l.round--
 	}
 	f := l.waiting[0]
 	l.waiting[0] = nil

@@ -145,4 +145,23 @@ func TestMeasurementsLinger(t *testing.T) {
 	measure()
 	h.drain()
 	await(t, "the last measurement", ran)
+
+	entered, gate := make(chan struct{}), make(chan struct{})
+	h.measure(func() { entered <- struct{}{}; <-gate })
+	h.meter.hurry()
+	await(t, "a measurement that takes a while", entered)
+	measure()
+	close(gate)
+	for lingers := false; !lingers; {
+		select {
+		case <-ran:
+			t.Fatal("what came while others were made did not wait for more")
+		default:
+			h.meter.mu.Lock()
+			lingers = h.meter.timer != nil
+			h.meter.mu.Unlock()
+		}
+	}
+	h.drain()
+	await(t, "what came meanwhile", ran)
 }

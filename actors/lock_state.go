@@ -197,25 +197,25 @@ func (s *lockState) perform(e *lock.Effect) {
 		by := e.Ref.(replier)
 		since := by.since()
 		by.answered(s, e.Answer)
-		s.rt.metrics.answered(by, e.Answer, since, s.now)
+		s.measureAnswer(by, e.Answer, since)
 		s.traceAnswer(by, e.Answer, since)
 		if e.Answer.Kind == lock.ForceReleased && e.Answer.Count > 0 {
 			s.warnSharers()
 		}
 	case lock.TellLost:
 		e.Ref.(replier).lost(s, e.Answer)
-		s.rt.metrics.lost(e.Ref.(replier), e.Answer.Reason)
+		s.measureLoss(e.Ref.(replier), e.Answer.Reason)
 		s.logLoss(e)
 		s.note(e.Ref.(replier), "lost", reasonAttribute, reasonWord(e.Answer.Reason))
 	case lock.TellAtRisk:
 		e.Ref.(replier).atRisk(s, e.Answer)
-		s.rt.metrics.atRisk(e.Ref.(replier))
+		s.measure(risks, subjectOf(e.Ref.(replier).kind()), 0, 1)
 		s.note(e.Ref.(replier), "at_risk", "", "")
 		s.rt.host.warn("lease at risk", append(s.describe(e.Ref.(replier), e.Term, s.now), "left", rounded(e.Answer.Until-s.now), "detail", e.Answer.Detail)...)
 	case lock.HoldEnded:
 		by := e.Ref.(replier)
 		by.over(s)
-		s.rt.metrics.held(by, s.now-by.since())
+		s.measure(holdTime, subjectOf(by.kind()), 0, int64(s.now-by.since()))
 		s.traceHold(by)
 	case lock.Subscribe:
 		s.listen(e.Term)

@@ -1,54 +1,9 @@
 package actors
 
 import (
-	"context"
-	"sync"
-	"time"
-
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
-
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
-
-// metrics counts what locks, semaphores and latches do; a nil *metrics counts nothing. The meter is the
-// host's: it is told on the host's queue, of what has been counted since the last time.
-//
-// No instrument carries a lock's name: names are without number.
-type metrics struct {
-	host *host
-	// told belongs to the host's queue, as do the options.
-	told    [instruments]func(context.Context, *tally, metric.MeasurementOption)
-	options map[sample]metric.MeasurementOption
-
-	mu      sync.Mutex // guards what follows
-	pending map[sample]*tally
-	asked   bool // flush is about to come
-	// values is how many of a histogram's wait in pending.
-	values int
-}
-
-// mostValues bounds the values of histograms that wait for the meter. Those for which there is
-// no room are counted, and their number is a metric.
-const mostValues = 4096
-
-// tally is what the meter is to be told of one sample: a sum, or the values of a histogram.
-type tally struct {
-	n      int64
-	values []time.Duration
-}
-
-// sample is what is measured, and the attributes of that: kind is that of a lock, made says that it
-// is of a semaphore or a latch instead, script names a script, and what is the way, the reason or
-// the result. An attribute that the instrument does not have is the zero value.
-type sample struct {
-	instrument
-	made         making
-	kind         messages.Kind
-	script, what string
-}
 
 type instrument uint8
 
@@ -87,8 +42,8 @@ const (
 	resultAttribute = "lockkeeper.result"
 )
 
-// described are the instruments as docs/operate.md has them. what names the attribute of
-// sample.what.
+// described are the instruments as docs/operate.md has them. No instrument carries a lock's name: names
+// are without number. what names the attribute that a word is the value of.
 var described = [instruments]struct {
 	name string
 	form
@@ -118,248 +73,79 @@ var (
 	lockBoundaries = []float64{.0005, .001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 3600}
 )
 
-func newMetrics(meter metric.Meter, h *host) *metrics {
-	if meter == nil {
-		return nil
-	}
-	m := &metrics{host: h, options: map[sample]metric.MeasurementOption{}, pending: map[sample]*tally{}}
-	for i, d := range described {
-		name, text, unit := "lockkeeper."+d.name, metric.WithDescription(d.text), metric.WithUnit(d.unit)
-		switch d.form {
-		case counter:
-			if c, err := meter.Int64Counter(name, text, unit); err == nil {
-				m.told[i] = func(ctx context.Context, t *tally, o metric.MeasurementOption) { c.Add(ctx, t.n, o) }
-			}
-		case upDown:
-			if c, err := meter.Int64UpDownCounter(name, text, unit); err == nil {
-				m.told[i] = func(ctx context.Context, t *tally, o metric.MeasurementOption) { c.Add(ctx, t.n, o) }
-			}
-		case seconds:
-			boundaries := lockBoundaries
-			if instrument(i) == callTime {
-				boundaries = callBoundaries
-			}
-			if h, err := meter.Float64Histogram(name, text, unit, metric.WithExplicitBucketBoundaries(boundaries...)); err == nil {
-				m.told[i] = func(ctx context.Context, t *tally, o metric.MeasurementOption) {
-					for _, each := range t.values {
-						h.Record(ctx, each.Seconds(), o)
-					}
-				}
-			}
-		}
-	}
-	return m
+// measurement is a number of a sample: what a sum grows by, or a time of a histogram in nanoseconds.
+type measurement struct {
+	sample
+	n int64
 }
 
-// add counts n more, and has the meter told if it is not about to be.
-func (m *metrics) add(s sample, n int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.of(s).n += n
+// sample is what is measured, and the attributes of that. These are numbers, since every grant has some
+// five samples; an attribute that the instrument does not have is zero.
+type sample struct {
+	instrument
+	what word
+	of   subject
 }
 
-// time adds a value to a histogram.
-func (m *metrics) time(s sample, d time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.values >= mostValues {
-		m.of(sample{instrument: missed}).n++
-		return
+// subject is a kind, semaphores, latches, or a kind that this version does not know. Of calls it is the
+// place of the script in metrics.scripts.
+type subject uint16
+
+const (
+	semaphores = subject(messages.Kind_KIND_PERMITS) + 1 + iota
+	latches
+	unknownKind
+	subjects
+)
+
+func subjectOf(kind messages.Kind) subject {
+	if kind < 0 || kind > messages.Kind_KIND_PERMITS {
+		return unknownKind // in a message of a later version
 	}
-	t := m.of(s)
-	t.values = append(t.values, max(d, 0))
-	if m.values++; m.values == mostValues/4 {
-		m.host.meter.hurry()
-	}
+	return subject(kind)
 }
 
-func (m *metrics) of(s sample) *tally {
-	if !m.asked {
-		m.asked = true
-		m.host.measure(m.flush)
+// subject is that of a key that is no lock's.
+func (k lockKey) subject() subject {
+	if k.made == ofLatch {
+		return latches
 	}
-	t := m.pending[s]
-	if t == nil {
-		t = &tally{}
-		m.pending[s] = t
-	}
-	return t
+	return semaphores
 }
 
-// flush tells the meter.
-func (m *metrics) flush() {
-	m.mu.Lock()
-	pending := m.pending
-	m.pending, m.values, m.asked = map[sample]*tally{}, 0, false
-	m.mu.Unlock()
-	defer m.putBack(pending)
-	for s, t := range pending {
-		if tell := m.told[s.instrument]; tell != nil { // also of 0: what went up and down again is known then
-			tell(context.Background(), t, m.attributes(s))
-		}
-		delete(pending, s)
+func (s subject) kindWord() string {
+	switch s {
+	case semaphores:
+		return synchronizerName[ofSemaphore]
+	case latches:
+		return synchronizerName[ofLatch]
+	case unknownKind:
+		return "unknown"
 	}
+	return messages.Kind(s).LogValue().String()
 }
 
-// putBack keeps what a panic of the meter has left, for the next time.
-func (m *metrics) putBack(left map[sample]*tally) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for s, t := range left {
-		if now := m.pending[s]; now != nil {
-			t.n += now.n
-			t.values = append(t.values, now.values...)
-		}
-		m.pending[s] = t
-		m.values += len(t.values)
-	}
-}
+// word is a way, a reason or a result. Those that are reasons have their numbers.
+type word uint8
 
-func (m *metrics) attributes(s sample) metric.MeasurementOption {
-	option := m.options[s]
-	if option == nil {
-		var all []attribute.KeyValue
-		d := described[s.instrument]
-		if d.kinded {
-			all = append(all, attribute.String(kindAttribute, s.kindWord()))
-		}
-		if d.script {
-			all = append(all, attribute.String(scriptAttribute, s.script))
-		}
-		if d.what != "" {
-			all = append(all, attribute.String(d.what, s.what))
-		}
-		option = metric.WithAttributeSet(attribute.NewSet(all...))
-		m.options[s] = option
-	}
-	return option
-}
+const (
+	byRedis = word(lock.NotReplicated) + 1 + iota
+	byHandOff
+	byTransfer
+	byReentry
+	granted
+	refused
+	done
+	renewed
+	words // at most 32: see metrics.touched
+)
 
-func (s sample) kindWord() string {
-	if word := synchronizerName[s.made]; word != "" {
-		return word
+func (w word) String() string {
+	if w < byRedis {
+		return reasonWord(lock.Reason(w))
 	}
-	return s.kind.LogValue().String()
+	return [...]string{"redis", "hand_off", "transfer", "reentry", "granted", "refused", "done", "renewed"}[w-byRedis]
 }
 
 // reasonWord is a reason as it is logged.
 func reasonWord(r lock.Reason) string { return messages.Reason(r).LogValue().String() }
-
-// answered measures the answer to a request that was made at a time.
-func (m *metrics) answered(by replier, a lock.Answer, since, now lock.Instant) {
-	if m == nil {
-		return
-	}
-	kind := by.kind()
-	switch a.Kind {
-	case lock.Granted:
-		m.add(sample{instrument: grants, kind: kind, what: wayOf(a)}, 1)
-		m.time(sample{instrument: waitTime, kind: kind, what: "granted"}, now-since)
-	case lock.NotGranted:
-		m.refused(kind, a.Reason)
-		m.time(sample{instrument: waitTime, kind: kind, what: "refused"}, now-since)
-	}
-}
-
-// wayOf is the way in which a lock came to its holder.
-func wayOf(a lock.Answer) string {
-	switch {
-	case a.Count > 1:
-		return "reentry"
-	case a.HandedOn:
-		return "hand_off"
-	case a.Transferred:
-		return "transfer"
-	}
-	return "redis"
-}
-
-func (m *metrics) refused(kind messages.Kind, reason lock.Reason) {
-	m.add(sample{instrument: refusals, kind: kind, what: reasonWord(reason)}, 1)
-}
-
-// turnedAway counts a request that no lock has seen.
-func (m *metrics) turnedAway(by replier, reason lock.Reason) {
-	if m != nil && by.asked() == OpAcquire {
-		m.refused(by.kind(), reason)
-	}
-}
-
-func (m *metrics) lost(by replier, reason lock.Reason) {
-	if m != nil && reason != lock.Closed {
-		m.add(sample{instrument: losses, kind: by.kind(), what: reasonWord(reason)}, 1)
-	}
-}
-
-func (m *metrics) atRisk(by replier) {
-	if m != nil {
-		m.add(sample{instrument: risks, kind: by.kind()}, 1)
-	}
-}
-
-func (m *metrics) held(by replier, d time.Duration) {
-	if m != nil {
-		m.time(sample{instrument: holdTime, kind: by.kind()}, d)
-	}
-}
-
-// changed adds to what is counted up and down.
-func (m *metrics) changed(i instrument, n int64) {
-	if m != nil {
-		m.add(sample{instrument: i}, n)
-	}
-}
-
-// outcome is the result of what Redis was asked.
-func outcome(err *redisio.Error, otherwise string) string {
-	switch {
-	case err == nil:
-		return otherwise
-	case err.Transient:
-		return reasonWord(lock.Unavailable)
-	}
-	return reasonWord(lock.Rejected)
-}
-
-// watch has what becomes of the calls to Redis measured.
-func (m *metrics) watch() (w redisio.Watch) {
-	if m == nil {
-		return w
-	}
-	w.Called = func(script string, took time.Duration, err *redisio.Error) {
-		m.time(sample{instrument: callTime, script: script, what: outcome(err, "done")}, took)
-	}
-	w.Renewed = func(result string, err *redisio.Error) {
-		m.add(sample{instrument: renewals, what: outcome(err, result)}, 1)
-	}
-	w.Reconnected = func() { m.changed(reconnects, 1) }
-	return w
-}
-
-// gauges are what the metrics were told of the holds and the waiters of one lock.
-type gauges struct {
-	kind           messages.Kind
-	holds, waiters int
-}
-
-// gauge tells the metrics how many hold the lock and how many wait for it. It compares, since
-// holds and waiters come and go in many ways. Whoever uses a plain lock of that name as a
-// fenced one, too, is counted by the kind that was there first.
-func (s *lockState) gauge() {
-	m := s.rt.metrics
-	if m == nil {
-		return
-	}
-	held, waiting, first := s.lock.Load()
-	was := &s.gauges
-	if was.holds == 0 && was.waiters == 0 && first != nil {
-		was.kind = first.(replier).kind()
-	}
-	if held != was.holds {
-		m.add(sample{instrument: holds, kind: was.kind}, int64(held-was.holds))
-	}
-	if waiting != was.waiters {
-		m.add(sample{instrument: waiters, kind: was.kind}, int64(waiting-was.waiters))
-	}
-	was.holds, was.waiters = held, waiting
-}

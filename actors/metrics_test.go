@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -89,13 +88,15 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 		counted[name+" "+a.Encoded(attribute.DefaultEncoder())] += n
 	}}, h)
 	by := &messageRequest{op: OpAcquire, lock: &messages.Lock{Kind: messages.Kind_KIND_READ_WRITE}}
+	s := &lockState{child: child{rt: &Runtime{metrics: m}}}
 	const n = 2 * mostValues
-	m.lost(by, lock.Expired)
+	m.turnedAway(&messageRequest{op: OpAcquire, lock: &messages.Lock{Kind: 99}}, lock.Invalid)
 	await(t, "the meter is told", entered)
 	for i := range n {
-		m.answered(by, lock.Answer{Kind: lock.Granted, HandedOn: i%2 == 0}, 0, time.Second)
-		m.lost(by, lock.QueueFull)
-		m.lost(by, lock.Closed)
+		s.measureAnswer(by, lock.Answer{Kind: lock.Granted, HandedOn: i%2 == 0}, 0)
+		s.measureLoss(by, lock.QueueFull)
+		s.measureLoss(by, lock.Closed)
+		s.giveMeasured()
 	}
 	close(gate)
 	await(t, "the meter has been told", h.meter.idle())
@@ -104,6 +105,7 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 		"lockkeeper.grants " + kind + "way=hand_off": n / 2, "lockkeeper.grants " + kind + "way=redis": n / 2,
 		"lockkeeper.losses " + kind + "reason=queue_full": n, "lockkeeper.losses " + kind + "reason=closed": 0,
 		"lockkeeper.wait.duration " + kind + "result=granted": mostValues, "lockkeeper.missed ": n - mostValues,
+		"lockkeeper.refusals lockkeeper.kind=unknown,lockkeeper.reason=invalid": 1,
 	} {
 		if counted[what] != want {
 			t.Errorf("%s: %d were counted, want %d", what, counted[what], want)
@@ -124,9 +126,11 @@ func TestAMeterThatPanicsMissesNothing(t *testing.T) {
 		counted[name] += n
 	}}, h)
 	by := &messageRequest{op: OpAcquire, lock: &messages.Lock{}}
+	s := &lockState{child: child{rt: &Runtime{metrics: m}}}
 	for range 3 {
-		m.answered(by, lock.Answer{Kind: lock.Granted}, 0, time.Second)
-		m.lost(by, lock.QueueFull)
+		s.measureAnswer(by, lock.Answer{Kind: lock.Granted}, 0)
+		s.measureLoss(by, lock.QueueFull)
+		s.giveMeasured()
 		await(t, "the meter has been told", h.meter.idle())
 	}
 	for what, n := range counted {

@@ -1,0 +1,188 @@
+package actors
+
+import (
+	"context"
+	"math/bits"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// metrics counts what locks, semaphores and latches do; a nil *metrics counts nothing. The meter is the
+// host's: it is told on the host's queue, of what has been counted since the last time.
+type metrics struct {
+	host *host
+	// told is nil for an instrument that the meter has not made. It belongs to the host's queue, as do
+	// the options, and what is being told: telling, of which the first at have been.
+	told    [instruments]func(n int64, o *options)
+	options map[sample]*options
+	telling []measurement
+	at      int
+
+	mu sync.Mutex // guards what follows
+	// sums has what all but the histograms were added since the meter was told; touched has a bit for each
+	// word with a sum, also of 0, so that what went up and down again is known.
+	sums    [instruments][subjects][words]int64
+	touched [instruments][subjects]uint32
+	// values are those of the histograms.
+	values []measurement
+	asked  bool // flush is about to come
+	// scripts are the names of those that were called, and called is where they are in it.
+	scripts []string
+	called  map[string]subject
+}
+
+// mostValues bounds the values of histograms that wait for the meter. Those for which there is
+// no room are counted, and their number is a metric.
+const mostValues = 16384
+
+// manyValues is how many do not wait for more.
+const manyValues = mostValues / 4
+
+// options are the attributes of a sample, as the meter takes them.
+type options struct {
+	add    []metric.AddOption
+	record []metric.RecordOption
+}
+
+func newMetrics(meter metric.Meter, h *host) *metrics {
+	if meter == nil {
+		return nil
+	}
+	m := &metrics{host: h, options: map[sample]*options{}, called: map[string]subject{}}
+	ctx := context.Background()
+	for i, d := range described {
+		name, text, unit := "lockkeeper."+d.name, metric.WithDescription(d.text), metric.WithUnit(d.unit)
+		switch d.form {
+		case counter:
+			if c, err := meter.Int64Counter(name, text, unit); err == nil {
+				m.told[i] = func(n int64, o *options) { c.Add(ctx, n, o.add...) }
+			}
+		case upDown:
+			if c, err := meter.Int64UpDownCounter(name, text, unit); err == nil {
+				m.told[i] = func(n int64, o *options) { c.Add(ctx, n, o.add...) }
+			}
+		case seconds:
+			boundaries := lockBoundaries
+			if instrument(i) == callTime {
+				boundaries = callBoundaries
+			}
+			if h, err := meter.Float64Histogram(name, text, unit, metric.WithExplicitBucketBoundaries(boundaries...)); err == nil {
+				m.told[i] = func(n int64, o *options) { h.Record(ctx, time.Duration(n).Seconds(), o.record...) }
+			}
+		}
+	}
+	return m
+}
+
+// add counts measurements, and has the meter told if it is not about to be. Whoever has several gives
+// them together: the mutex is that of the System.
+func (m *metrics) add(all ...measurement) {
+	if m == nil || len(all) == 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := len(m.values)
+	for _, one := range all {
+		switch {
+		case described[one.instrument].form != seconds:
+			m.sum(one.sample, one.n)
+		case len(m.values) == mostValues:
+			m.sum(sample{instrument: missed}, 1)
+		default:
+			m.values = append(m.values, measurement{one.sample, max(one.n, 0)})
+		}
+	}
+	if !m.asked {
+		m.asked = true
+		m.host.measure(m.flush)
+	}
+	if before < manyValues && len(m.values) >= manyValues {
+		m.host.meter.hurry()
+	}
+}
+
+// subjectOf numbers a script.
+func (m *metrics) subjectOf(script string) subject {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	of, known := m.called[script]
+	if !known {
+		of = subject(len(m.scripts))
+		m.scripts = append(m.scripts, script)
+		m.called[script] = of
+	}
+	return of
+}
+
+func (m *metrics) sum(s sample, n int64) {
+	m.sums[s.instrument][s.of][s.what] += n
+	m.touched[s.instrument][s.of] |= 1 << s.what
+}
+
+// flush tells the meter: first what a panic of it has left.
+func (m *metrics) flush() {
+	m.mu.Lock()
+	m.asked = false
+	m.mu.Unlock()
+	m.tellAll()
+	m.collect()
+	m.tellAll()
+}
+
+func (m *metrics) tellAll() {
+	for ; m.at < len(m.telling); m.at++ {
+		m.tell(m.telling[m.at])
+	}
+}
+
+// collect takes what has been counted, when all has been told that was before.
+func (m *metrics) collect() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.telling, m.values, m.at = m.values, m.telling[:0], 0
+	for i := range m.touched {
+		for of, bit := range m.touched[i] {
+			for ; bit != 0; bit &= bit - 1 {
+				what := bits.TrailingZeros32(bit)
+				m.telling = append(m.telling, measurement{sample{instrument(i), word(what), subject(of)}, m.sums[i][of][what]})
+				m.sums[i][of][what] = 0
+			}
+			m.touched[i][of] = 0
+		}
+	}
+}
+
+func (m *metrics) tell(one measurement) {
+	tell := m.told[one.instrument]
+	if tell == nil {
+		return
+	}
+	o := m.options[one.sample]
+	if o == nil {
+		attributes := metric.WithAttributeSet(m.attributes(one.sample))
+		o = &options{[]metric.AddOption{attributes}, []metric.RecordOption{attributes}}
+		m.options[one.sample] = o
+	}
+	tell(one.n, o)
+}
+
+func (m *metrics) attributes(s sample) attribute.Set {
+	var all []attribute.KeyValue
+	d := described[s.instrument]
+	if d.kinded {
+		all = append(all, attribute.String(kindAttribute, s.of.kindWord()))
+	}
+	if d.script {
+		m.mu.Lock()
+		all = append(all, attribute.String(scriptAttribute, m.scripts[s.of]))
+		m.mu.Unlock()
+	}
+	if d.what != "" {
+		all = append(all, attribute.String(d.what, s.what.String()))
+	}
+	return attribute.NewSet(all...)
+}
