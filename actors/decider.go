@@ -37,7 +37,11 @@ type decider interface {
 var _, _ decider = (*lock.Lock)(nil), (*permits)(nil)
 
 // permits makes a decider of leased.Permits.
-type permits struct{ leased.Permits }
+type permits struct {
+	leased.Permits
+	// system is how the ids of its permits begin.
+	system [8]byte
+}
 
 // permitRequest is what a request for a permit says of it beyond what a request for a lock says.
 type permitRequest interface {
@@ -48,7 +52,7 @@ type permitRequest interface {
 }
 
 func (p *permits) Acquire(now lock.Instant, req lock.Request) {
-	p.Permits.Acquire(now, leased.Request{Request: req, Random: newPermitID(), Shown: req.Ref.(permitRequest).shows()})
+	p.Permits.Acquire(now, leased.Request{Request: req, Random: p.newPermitID(), Shown: req.Ref.(permitRequest).shows()})
 }
 
 func (p *permits) Release(now lock.Instant, id uint64, owner lock.Owner, _ lock.Mode, ref any) {

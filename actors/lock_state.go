@@ -86,7 +86,8 @@ func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *Members
 // renew gives the lockState a lock that nobody wants yet.
 func (s *lockState) renew() {
 	if s.permits != nil {
-		s.lock = &permits{leased.New(&s.rt.cfg.Config)}
+		client, _ := uuid.Parse(s.rt.id)
+		s.lock = &permits{leased.New(&s.rt.cfg.Config), [8]byte(client[:8])}
 		return
 	}
 	l := lock.New(&s.rt.cfg.Config, &s.kind)

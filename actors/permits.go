@@ -30,8 +30,11 @@ type Permit struct {
 	Count int64
 }
 
-func newPermitID() (id leased.ID) {
-	_, _ = rand.Read(id[:]) // it never fails
+// newPermitID makes an id that begins with the System (see redisio.PermitSystem), so that whoever looks
+// knows which process has the permit. The rest is random: 64 bits, which nobody guesses.
+func (p *permits) newPermitID() (id leased.ID) {
+	n := copy(id[:], p.system[:])
+	_, _ = rand.Read(id[n:]) // it never fails
 	return id
 }
 

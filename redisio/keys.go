@@ -57,6 +57,24 @@ func LatchChannel(name string) string { return "redisson_countdownlatch__channel
 // such key.
 func Counted(name string) string { return prefix("lockkeeper_counted", name) }
 
+// Patterns of what Calls, Taken, PermitsChannel and LatchChannel return for any name.
+const (
+	AnyCalls          = "lockkeeper_calls:*"
+	AnyTaken          = "*:timeout"
+	AnyPermitsChannel = "redisson_sc:*"
+	AnyLatchChannel   = "redisson_countdownlatch__channel__{*}"
+)
+
+// NamesIn returns the names that a key or a channel may be of that matches one of these patterns.
+func NamesIn(pattern, match string) []string {
+	before, after, _ := strings.Cut(pattern, "*")
+	name := strings.TrimSuffix(strings.TrimPrefix(match, before), after)
+	if inner := strings.Trim(name, "{}"); name == "{"+inner+"}" {
+		return []string{inner, name} // in braces, or with some of its own
+	}
+	return []string{name}
+}
+
 // Memory returns the key of the record of how old the memory of a RedLock's server is; there is
 // one per key prefix.
 func Memory(keyPrefix string) string { return keyPrefix + "lockkeeper_memory" }
@@ -74,6 +92,18 @@ func SystemOf(client string) string { return client[:min(len(client), systemLeng
 
 // systemLength is that of the first three groups of a UUID, which have 60 random bits.
 const systemLength = 18
+
+// systemDigits is how many hexadecimal digits they have.
+const systemDigits = 16
+
+// PermitSystem returns what System the id of a permit begins with, in hexadecimal digits: that which has
+// taken it, unless Redisson has, whose ids are random.
+func PermitSystem(id string) string {
+	if len(id) < systemDigits {
+		return ""
+	}
+	return id[:8] + "-" + id[8:12] + "-" + id[12:systemDigits]
+}
 
 // Holds returns the prefix of the keys of a read lock's leases.
 func Holds(name string) string {

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/look"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // What is no lock is shown as what it is, and is not released.
@@ -21,7 +23,7 @@ func TestInspectWhatIsNoLock(t *testing.T) {
 	server, prefix := redistest.Shared(t), redistest.Name(t)+":"
 	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)
 	defer cancel()
-	s := must(lockkeeper.Open(ctx, server.URL(), lockkeeper.WithConfig(lockkeeper.Config{KeyPrefix: prefix, Anonymous: true})))
+	s := must(lockkeeper.Open(ctx, server.URL(), lockkeeper.WithConfig(lockkeeper.Config{KeyPrefix: prefix, Application: "holder"})))
 	t.Cleanup(func() { check(s.Close(context.WithoutCancel(ctx))) })
 	must(s.Permits("permits").TrySetPermits(ctx, 4))
 	long := must(s.Permits("permits").Acquire(ctx, lockkeeper.WithLease(time.Hour)))
@@ -60,7 +62,74 @@ func TestInspectWhatIsNoLock(t *testing.T) {
 		}
 	}
 	got := read[look.Counter](t, server, 0, "inspect", "--json", "-prefix", prefix, "permits")[0].Permits
-	if len(got) != 3 || got[0].ID != long.ID() || got[0].Left > 3_600_000 || got[0].Left < 3_500_000 || got[1].Left < 7_100_000 || got[2].Left != -1 {
+	if len(got) != 3 || got[0].ID != long.ID() || got[0].Process == nil || got[0].Process.Client != s.ID() || got[2].Process != nil || got[0].Left > 3_600_000 || got[0].Left < 3_500_000 || got[1].Left < 7_100_000 || got[2].Left != -1 {
 		t.Errorf("the permits that are taken are %+v", got)
+	}
+	many := []string{"ZADD", "{" + prefix + "permits}:timeout"}
+	for i := range look.MostPermits {
+		many = append(many, "922337203685477", fmt.Sprintf("%016d", i))
+	}
+	server.Do(t, many...)
+	text, _ := says(t, server, 0, "inspect", "-prefix", prefix, "permits")
+	if n := strings.Count(text, "lease left"); n != look.MostPermits || !strings.Contains(text, "and 3 more\n") || strings.Count(text, "held by holder on ") != 2 {
+		t.Errorf("inspect prints %d permits: %.500s … %s", n, text, text[len(text)-100:])
+	}
+}
+
+// ls lists what is no lock as Redis has it, if it can be told from other numbers.
+func TestListWhatIsNoLock(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)
+	defer cancel()
+	s := must(lockkeeper.Open(ctx, server.URL(), lockkeeper.WithConfig(lockkeeper.Config{KeyPrefix: "app:"})))
+	t.Cleanup(func() { check(s.Close(context.WithoutCancel(ctx))) })
+	must(s.Semaphore("used/now").TrySetPermits(ctx, 7, time.Hour))
+	check(s.Semaphore("used/now").Acquire(ctx, 2))
+	must(s.Permits("{permits} now").TrySetPermits(ctx, 4))
+	for range 3 {
+		must(s.Permits("{permits} now").Acquire(ctx))
+	}
+	must(s.Latch("{latch}").TrySetCount(ctx, 3))
+	must(s.Lock("a lock, now").Acquire(ctx))
+	for _, command := range []string{"SET app:java 5", "SET app:waited 4", "ZADD {app:java}:timeout 922337203685477 abcdefghijklmnop", "SET app:visits 12",
+		"SET app:text x", "ZADD {app:text}:timeout 1 x", "ZADD app:times:timeout 1 x", "SET other:java 5", "ZADD {other:java}:timeout 1 x"} {
+		server.Do(t, strings.Fields(command)...)
+	}
+	client := must(lockkeeper.Connect(server.URL()))
+	t.Cleanup(client.Close)
+	listens, leave := client.Dedicate()
+	t.Cleanup(leave)
+	check(listens.Do(ctx, listens.B().Subscribe().Channel("redisson_countdownlatch__channel__{app:waited}").Build()).Error())
+
+	want := []look.Counter{{Name: "java", Kind: look.KindPermits, Taken: 1}, {Name: "used/now", Kind: look.KindCounter}, {Name: "waited", Kind: look.KindLatch, Waiters: 1},
+		{Name: "{latch}", Kind: look.KindCounter}, {Name: "{permits} now", Kind: look.KindPermits, Taken: 3}}
+	for i, w := range want {
+		want[i].Count = must(server.Do(t, "GET", "app:"+w.Name).AsInt64())
+		want[i].TTL = must(server.Do(t, "PTTL", "app:"+w.Name).AsInt64())
+		if n := must(server.Do(t, "ZCARD", redisio.Taken("app:"+w.Name)).AsInt64()); n != w.Taken {
+			t.Fatalf("%d permits of %s are taken", n, w.Name)
+		}
+	}
+	list := func(pattern ...string) (all []look.Counter) {
+		for _, c := range read[look.Counter](t, server, 0, append([]string{"ls", "--json", "-prefix", "app:"}, pattern...)...) {
+			if c.Kind != look.KindPlain {
+				if c.TTL > 3_500_000 {
+					c.TTL = want[1].TTL // time has passed
+				}
+				all = append(all, c)
+			}
+		}
+		return all
+	}
+	if got := list(); !reflect.DeepEqual(got, want) {
+		t.Errorf("ls lists\n%+v\nand in Redis is\n%+v", got, want)
+	}
+	if got := list("*?now"); !reflect.DeepEqual(got, []look.Counter{want[1], want[4]}) {
+		t.Errorf("ls lists %+v of them", got)
+	}
+	text, _ := says(t, server, 0, "ls", "-prefix", "app:")
+	if !regexp.MustCompile(`(?m)^a lock, now .*\n\nNAME +KIND +COUNT +TAKEN +TTL +WAITERS\n(.*\n){4}\{permits\} now +permits that expire +1 +3 +never +\d+\n$`).MatchString(text) {
+		t.Errorf("ls prints %s", text)
 	}
 }

@@ -19,8 +19,9 @@ of the process behind it, as its System's record says; also for a while after th
 killed. An owner without a record is a Redisson client, or a System that keeps none.
 
 Of a semaphore, of permits that expire and of a latch it shows the count; of permits that expire,
-also those that are taken, and what is left of their leases. Redis does not know who has them. If
-nobody waits and no permit is taken, these look the same.
+also those that are taken, what is left of their leases, and the process that has them, if it is one
+of Lockkeeper's with a record; of more than 1000 only the first to end. If nobody waits and no permit
+is taken, these look the same.
 
 ` + accessHelp + `
 The exit code is 0 if the lock is held, or it is no lock, and 1 if it is free. 64: the command line is wrong. 69:
@@ -40,7 +41,9 @@ func inspect(args []string, env environment) int {
 		looker := look.Looker{Client: client, Prefix: a.prefix}
 		v, err := one(ctx, looker, a.args[0])
 		if err != nil {
-			if c := looker.Counter(ctx, a.args[0]); c != nil {
+			if c, problem := looker.Counter(ctx, a.args[0]); problem != nil {
+				return 0, problem
+			} else if c != nil {
 				return 0, a.printCounter(c)
 			}
 			return 0, err
@@ -115,6 +118,12 @@ func (a *access) printCounter(c *look.Counter) error {
 	}
 	for _, p := range c.Permits {
 		line("permit", p.ID+", lease left: "+ttl(p.Left))
+		if p.Process != nil {
+			line("", "held by "+recordOf(*p.Process).String())
+		}
+	}
+	if more := c.Taken - int64(len(c.Permits)); more > 0 {
+		line("", fmt.Sprintf("and %d more", more))
 	}
 	line("ttl", ttl(c.TTL))
 	line("waiters", c.Waiters)

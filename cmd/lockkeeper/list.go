@@ -25,6 +25,11 @@ holds each. The PATTERN is one of Redis: orders:*. To find the locks, ls looks a
 type hash, some 500 at a time (SCAN); it changes nothing. A RedLock is listed on each of its
 servers.
 
+Below come semaphores, permits that expire and latches: how many permits are free, or how many
+count-downs are missing, and how many permits that expire are taken. In Redis they are numbers
+like many others. So ls finds those that have such permits taken, that somebody waits for, or
+that Lockkeeper's processes have used within an hour; inspect shows the others, too.
+
 ` + accessHelp + `  -systems       list the processes of all Systems instead; this looks at their records alone
 
 A kind is told by what is in Redis: a fair lock that nobody waits for looks like a plain one.
@@ -76,7 +81,14 @@ func list(args []string, env environment) int {
 		if err != nil {
 			return 0, err
 		}
-		return 0, o.printLocks(all)
+		if err := o.printLocks(all); err != nil {
+			return 0, err
+		}
+		counters, err := l.Counters(ctx, pattern) // for which the user may lack rights
+		if err != nil {
+			return 0, err
+		}
+		return 0, o.printCounters(counters)
 	})
 }
 
@@ -93,6 +105,21 @@ func (o *listOptions) printLocks(all []look.Lock) error {
 				}
 				row(name, kindOf(v, i), owner.Count, ttl(v.TTL), v.Waiters, recordOf(owner.Process))
 			}
+		}
+	})
+}
+
+func (o *listOptions) printCounters(all []look.Counter) error {
+	if o.json {
+		return printEach(o.access, all)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	fmt.Fprintln(o.stdout)
+	return o.table("NAME\tKIND\tCOUNT\tTAKEN\tTTL\tWAITERS", func(row func(cells ...any)) {
+		for _, c := range all {
+			row(shown(c.Name), c.Kind, c.Count, c.Taken, ttl(c.TTL), c.Waiters)
 		}
 	})
 }

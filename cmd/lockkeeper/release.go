@@ -60,7 +60,7 @@ func release(args []string, env environment) int {
 		looker := look.Looker{Client: client, Prefix: o.prefix}
 		before, err := one(ctx, looker, o.args[0])
 		if err != nil {
-			if c := looker.Counter(ctx, o.args[0]); c != nil {
+			if c, _ := looker.Counter(ctx, o.args[0]); c != nil {
 				return 0, fmt.Errorf("%q is no lock but a number in Redis (%s): release frees locks; permits of dead processes that expire become free by themselves", c.Name, c.Kind)
 			}
 			return 0, err

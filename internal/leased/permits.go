@@ -11,7 +11,7 @@ import (
 // Instant is a point in time on the system's clock.
 type Instant = lock.Instant
 
-// ID is the id of a permit in Redis. It is random.
+// ID is the id of a permit in Redis. Its first half is its System's, the other is random.
 type ID [16]byte
 
 // String returns the id as Redisson spells it: 32 hexadecimal digits.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"strconv"
+	"strings"
 
 	"github.com/redis/rueidis"
 
@@ -35,62 +36,104 @@ type Counter struct {
 	Permits []Permit `json:"permits,omitempty"`
 }
 
-// Permit is a permit that is taken. Redis does not know by whom: its id is random.
+// Permit is a permit that is taken.
 type Permit struct {
 	// ID is what Permit.ID and Redisson's acquire return.
 	ID string `json:"id"`
 	// Left is the rest of its lease in ms; -1 if it never ends.
 	Left int64 `json:"left"`
+	// Process has taken it; nil if that is not known, as of Redisson's and of Systems without a record.
+	Process *Process `json:"process,omitempty"`
 }
 
-// never is when permits without an end expire, as Redisson writes it: in epoch ms.
-const never = 922337203685477
+const (
+	// MostPermits bounds the permits of a name that are read.
+	MostPermits = 1000
+	// never is when permits without an end expire, as Redisson writes it: in epoch ms.
+	never = 922337203685477
+)
 
-// Counter reads the semaphore, the permits that expire or the latch of a name; nil if in Redis there is
-// something else, or nothing.
-func (l Looker) Counter(ctx context.Context, name string) *Counter {
-	key := l.Prefix + name
-	channels := []string{redisio.PermitsChannel(key), redisio.LatchChannel(key)}
-	got := l.all(ctx, []rueidis.Completed{
-		l.Command("GET", key), l.Command("PTTL", key), l.Command("EXISTS", redisio.Counted(key)),
-		l.Command("ZRANGE", redisio.Taken(key), "0", "-1", "WITHSCORES"), l.Client.B().Time().Build(),
-	})
-	text, _ := got[0].ToString()
-	count, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return nil
+// Counter reads the semaphore, the permits that expire or the latch of a name, with the first permits that
+// are taken; nil if in Redis there is something else, or nothing.
+func (l Looker) Counter(ctx context.Context, name string) (*Counter, error) {
+	all, err := l.counters(ctx, []string{l.Prefix + name}, MostPermits)
+	if err != nil || len(all) == 0 {
+		return nil, err
 	}
-	c := &Counter{Name: name, Kind: KindCounter, Count: count}
-	c.TTL, _ = got[1].AsInt64()
-	listeners := l.listeners(ctx, channels)
-	counted, _ := got[2].AsInt64()
-	taken, _ := got[3].AsZScores()
-	switch {
-	case len(taken) > 0:
-		c.Kind = KindPermits
-	case counted > 0 || listeners[channels[1]] > 0:
-		c.Kind = KindLatch
-	case listeners[channels[0]] > 0:
-		c.Kind = KindSemaphore
-	}
-	c.Waiters = listeners[channels[0]] + listeners[channels[1]]
-	clock, err := got[4].AsIntSlice()
+	c := &all[0]
+	return c, l.identifyPermits(ctx, c)
+}
+
+// counters reads those with these keys that there are, each with so many permits.
+func (l Looker) counters(ctx context.Context, keys []string, permits int) (all []Counter, err error) {
+	clock, err := l.Client.Do(ctx, l.Client.B().Time().Build()).AsIntSlice()
 	if err != nil || len(clock) != 2 {
-		return c // without a clock it is not known which permits are taken
+		return nil, redisio.Sort(err)
 	}
 	now := clock[0]*1000 + clock[1]/1000
-	for _, p := range taken {
-		left := int64(p.Score) - now
-		if left <= 0 {
-			c.Count++ // Redisson and Lockkeeper make it free when they take one
+	until, after := strconv.FormatInt(now, 10), "("+strconv.FormatInt(now, 10)
+	var commands []rueidis.Completed
+	var channels []string
+	for _, key := range keys {
+		taken := redisio.Taken(key)
+		commands = append(commands, l.Command("GET", key), l.Command("PTTL", key), l.Command("EXISTS", redisio.Counted(key)),
+			l.Command("ZCOUNT", taken, "0", until), l.Command("ZCOUNT", taken, after, "+inf"),
+			l.Command("ZRANGE", taken, after, "+inf", "BYSCORE", "LIMIT", "0", strconv.Itoa(permits), "WITHSCORES"))
+		channels = append(channels, redisio.PermitsChannel(key), redisio.LatchChannel(key))
+	}
+	results, listeners := l.all(ctx, commands), l.listeners(ctx, channels)
+	for i, key := range keys {
+		got := results[6*i : 6*i+6]
+		text, _ := got[0].ToString()
+		count, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
 			continue
 		}
-		if int64(p.Score) >= never {
-			left = -1
+		c := Counter{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindCounter}
+		waits, waitsForLatch := listeners[channels[2*i]], listeners[channels[2*i+1]]
+		var numbers [4]int64
+		for j := range numbers {
+			if numbers[j], err = got[j+1].AsInt64(); err != nil {
+				return nil, redisio.Sort(err)
+			}
 		}
-		if c.Taken++; len(c.Permits) < mostOwners {
-			c.Permits = append(c.Permits, Permit{hex.EncodeToString([]byte(p.Member)), left})
+		expired := numbers[2] // Redisson and Lockkeeper make them free when they take one
+		c.Count, c.TTL, c.Taken, c.Waiters = count+expired, numbers[0], numbers[3], waits+waitsForLatch
+		switch {
+		case expired+c.Taken > 0:
+			c.Kind = KindPermits
+		case numbers[1] > 0 || waitsForLatch > 0:
+			c.Kind = KindLatch
+		case waits > 0:
+			c.Kind = KindSemaphore
+		}
+		scores, err := got[5].AsZScores()
+		if err != nil {
+			return nil, redisio.Sort(err)
+		}
+		for _, p := range scores {
+			left := int64(p.Score) - now
+			if int64(p.Score) >= never {
+				left = -1
+			}
+			c.Permits = append(c.Permits, Permit{ID: hex.EncodeToString([]byte(p.Member)), Left: left})
+		}
+		all = append(all, c)
+	}
+	return all, ctx.Err()
+}
+
+// identifyPermits looks for the processes that have taken the permits: the id of a permit begins with the System.
+func (l Looker) identifyPermits(ctx context.Context, c *Counter) error {
+	views := []Lock{{Name: c.Name, Owners: make([]Owner, len(c.Permits))}}
+	for i, p := range c.Permits {
+		views[0].Owners[i].Field = redisio.PermitSystem(p.ID)
+	}
+	err := l.Identify(ctx, views)
+	for i, o := range views[0].Owners {
+		if o.Process.Since != nil {
+			c.Permits[i].Process = &o.Process
 		}
 	}
-	return c
+	return err
 }
