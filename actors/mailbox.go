@@ -42,7 +42,7 @@ func newSeparateMailbox() actor.Mailbox { return &mailbox{separate: true} }
 
 func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, dispatcher actor.Dispatcher) {
 	m.invoker, m.dispatcher = invoker, dispatcher
-	m.own = func() { m.run(0) }
+	m.own = func() { m.run(0, 0) }
 }
 
 func (m *mailbox) Start() {}
@@ -55,14 +55,22 @@ func (m *mailbox) UserMessageCount() int {
 
 func (m *mailbox) PostUserMessage(message any) {
 	m.mu.Lock()
-	m.user.push(message)
+	guest := !m.running && !m.suspended && !m.separate
+	if !guest {
+		m.user.push(message)
+	}
 	if m.running || m.suspended {
 		m.mu.Unlock()
 		return
 	}
 	m.running = true
 	m.mu.Unlock()
-	m.begin()
+	if guest {
+		m.handle(message, false) // there is no other: the queue is not worth its while
+		m.run(1, guestBudget)
+	} else {
+		m.dispatcher.Schedule(m.own)
+	}
 }
 
 func (m *mailbox) PostSystemMessage(message any) {
@@ -82,13 +90,14 @@ func (m *mailbox) begin() {
 		m.dispatcher.Schedule(m.own)
 		return
 	}
-	m.run(guestBudget)
+	m.run(0, guestBudget)
 }
 
-// run handles messages until there are none or the budget is used up; it never is
+// run handles messages until there are none or the budget is used up, of which some is; it never is
 // on a goroutine of the mailbox's own, for which it is 0.
-func (m *mailbox) run(budget int) {
-	for handled := 1; m.handleNext(); handled++ {
+func (m *mailbox) run(handled, budget int) {
+	for m.handleNext() {
+		handled++
 		if budget > 0 && handled == budget {
 			m.dispatcher.Schedule(m.own)
 			return
@@ -121,7 +130,12 @@ func (m *mailbox) handleNext() (more bool) {
 		return true
 	}
 	m.mu.Unlock()
-	more = true // after a panic too
+	m.handle(message, isSystem)
+	return true
+}
+
+// handle has the actor handle a message.
+func (m *mailbox) handle(message any, isSystem bool) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			m.escalate(panicked, message)
@@ -132,7 +146,6 @@ func (m *mailbox) handleNext() (more bool) {
 	} else {
 		m.invoker.InvokeUserMessage(message)
 	}
-	return more
 }
 
 // escalate tells the supervisor of a panic. The host's logger is called on the way: if that
