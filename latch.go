@@ -37,7 +37,7 @@ func (l *Latch) Name() string {
 // TrySetCount closes the latch with a count of n, from 1 to 10^12, unless it is closed already, and
 // reports whether it did.
 func (l *Latch) TrySetCount(ctx context.Context, n int64) (set bool, err error) {
-	a, err := l.ask(ctx, "set the count of", actors.PermitRequest{Op: actors.PermitSet, N: n})
+	a, err := l.ask(ctx, "set the count of", &actors.PermitRequest{Op: actors.PermitSet, N: n})
 	return a.Done, err
 }
 
@@ -46,7 +46,7 @@ func (l *Latch) TrySetCount(ctx context.Context, n int64) (set bool, err error) 
 // most half an hour and until the System is closed: do not repeat it. With any other error it is not
 // counted down.
 func (l *Latch) CountDown(ctx context.Context) error {
-	_, err := l.ask(ctx, "count down", actors.PermitRequest{Op: actors.PermitRelease})
+	_, err := l.ask(ctx, "count down", &actors.PermitRequest{Op: actors.PermitRelease})
 	return err
 }
 
@@ -58,7 +58,7 @@ func (l *Latch) CountDownOnce(ctx context.Context, id string) error {
 	if id == "" {
 		return invalid(op, l.Name(), errors.New("the id is empty"))
 	}
-	_, err := l.ask(ctx, op, actors.PermitRequest{Op: actors.PermitRelease, ID: id})
+	_, err := l.ask(ctx, op, &actors.PermitRequest{Op: actors.PermitRelease, ID: id})
 	return err
 }
 
@@ -75,18 +75,18 @@ func (l *Latch) Wait(ctx context.Context, options ...Option) error {
 	if !waitOnly(options, &q) {
 		return invalid(op, l.Name(), errors.New("nobody holds a latch: WithWait is the only option"))
 	}
-	_, err := l.ask(ctx, op, q)
+	_, err := l.ask(ctx, op, &q)
 	return err
 }
 
 // Count returns how many count-downs are missing; 0 if the latch is open.
 func (l *Latch) Count(ctx context.Context) (n int64, err error) {
-	a, err := l.ask(ctx, "look at", actors.PermitRequest{Op: actors.PermitInspect})
+	a, err := l.ask(ctx, "look at", &actors.PermitRequest{Op: actors.PermitInspect})
 	return a.N, err
 }
 
 // ask has a request carried out.
-func (l *Latch) ask(ctx context.Context, op string, q actors.PermitRequest) (permit.Answer, error) {
+func (l *Latch) ask(ctx context.Context, op string, q *actors.PermitRequest) (permit.Answer, error) {
 	if l == nil {
 		return permit.Answer{}, invalid(op, "", errors.New("the latch is nil"))
 	}

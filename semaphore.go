@@ -46,7 +46,7 @@ func (s *Semaphore) Name() string {
 // TrySetPermits makes the semaphore with n permits, unless there is one, and reports whether it did.
 // The semaphore ends after the ttl, however many permits are taken then; with a ttl of zero it lasts.
 func (s *Semaphore) TrySetPermits(ctx context.Context, n int, ttl time.Duration) (set bool, err error) {
-	a, err := s.ask(ctx, "set the permits of", actors.PermitRequest{Op: actors.PermitSet, N: int64(n), TTL: ttl})
+	a, err := s.ask(ctx, "set the permits of", &actors.PermitRequest{Op: actors.PermitSet, N: int64(n), TTL: ttl})
 	return a.Done, err
 }
 
@@ -54,7 +54,7 @@ func (s *Semaphore) TrySetPermits(ctx context.Context, n int, ttl time.Duration)
 // free if need be: as many must come back then before anybody gets one. A process hands permits on to
 // its own waiters meanwhile, for at most Config.HandOffLimit.
 func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
-	_, err := s.ask(ctx, "add permits to", actors.PermitRequest{Op: actors.PermitAdd, N: int64(n)})
+	_, err := s.ask(ctx, "add permits to", &actors.PermitRequest{Op: actors.PermitAdd, N: int64(n)})
 	return err
 }
 
@@ -70,7 +70,7 @@ func (s *Semaphore) Acquire(ctx context.Context, n int, options ...Option) error
 	if !waitOnly(options, &q) {
 		return invalid(op, s.Name(), errors.New("the permits of a semaphore have no owner and no lease: WithWait is the only option"))
 	}
-	_, err := s.ask(ctx, op, q)
+	_, err := s.ask(ctx, op, &q)
 	return err
 }
 
@@ -92,7 +92,7 @@ func waitOnly(options []Option, q *actors.PermitRequest) bool {
 // TryAcquire tries once to acquire n permits and does not wait. It fails with ErrHeld if there are too
 // few, or if others wait for permits in this System already.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
-	_, err := s.ask(ctx, "try to acquire permits of", actors.PermitRequest{Op: actors.PermitAcquire, N: int64(n), Try: true})
+	_, err := s.ask(ctx, "try to acquire permits of", &actors.PermitRequest{Op: actors.PermitAcquire, N: int64(n), Try: true})
 	return err
 }
 
@@ -100,31 +100,31 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 // ErrUnavailable, and if ctx ends, the permits are given back in the background: do not release
 // them again. With any other error they are not given back.
 func (s *Semaphore) Release(ctx context.Context, n int) error {
-	_, err := s.ask(ctx, "release permits of", actors.PermitRequest{Op: actors.PermitRelease, N: int64(n)})
+	_, err := s.ask(ctx, "release permits of", &actors.PermitRequest{Op: actors.PermitRelease, N: int64(n)})
 	return err
 }
 
 // ReleaseIfExists is like Release, but makes no semaphore. It reports whether there is one.
 func (s *Semaphore) ReleaseIfExists(ctx context.Context, n int) (released bool, err error) {
-	a, err := s.ask(ctx, "release permits of", actors.PermitRequest{Op: actors.PermitRelease, N: int64(n), IfExists: true})
+	a, err := s.ask(ctx, "release permits of", &actors.PermitRequest{Op: actors.PermitRelease, N: int64(n), IfExists: true})
 	return a.Done, err
 }
 
 // Drain acquires all permits that are free, and returns how many that were. If more were taken away
 // than were free, it returns a negative number, and zero are free then.
 func (s *Semaphore) Drain(ctx context.Context) (n int, err error) {
-	a, err := s.ask(ctx, "drain", actors.PermitRequest{Op: actors.PermitDrain})
+	a, err := s.ask(ctx, "drain", &actors.PermitRequest{Op: actors.PermitDrain})
 	return int(a.N), err
 }
 
 // Available returns how many permits are free; less than zero if more were taken away than were free.
 func (s *Semaphore) Available(ctx context.Context) (n int, err error) {
-	a, err := s.ask(ctx, "look at", actors.PermitRequest{Op: actors.PermitInspect})
+	a, err := s.ask(ctx, "look at", &actors.PermitRequest{Op: actors.PermitInspect})
 	return int(a.N), err
 }
 
 // ask has a request carried out.
-func (s *Semaphore) ask(ctx context.Context, op string, q actors.PermitRequest) (permit.Answer, error) {
+func (s *Semaphore) ask(ctx context.Context, op string, q *actors.PermitRequest) (permit.Answer, error) {
 	if s == nil {
 		return permit.Answer{}, invalid(op, "", errors.New("the semaphore is nil"))
 	}
@@ -133,14 +133,14 @@ func (s *Semaphore) ask(ctx context.Context, op string, q actors.PermitRequest) 
 }
 
 // askPermits has a request about a semaphore or a latch carried out.
-func askPermits(ctx context.Context, runtime *actors.Runtime, op string, q actors.PermitRequest) (permit.Answer, error) {
+func askPermits(ctx context.Context, runtime *actors.Runtime, op string, q *actors.PermitRequest) (permit.Answer, error) {
 	if ctx.Err() != nil && q.Op != actors.PermitRelease {
 		return permit.Answer{}, ended(ctx, op, q.Name, "")
 	}
 	if runtime == nil {
 		return permit.Answer{}, invalid(op, q.Name, errors.New("the System is nil: From gives nil where no New has succeeded"))
 	}
-	if err := runtime.CheckPermits(&q); err != nil {
+	if err := runtime.CheckPermits(q); err != nil {
 		return permit.Answer{}, invalid(op, q.Name, err)
 	}
 	a, answered := runtime.AskPermits(ctx, q)

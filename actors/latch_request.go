@@ -39,7 +39,7 @@ func latchMessageOf(m any, sender *actor.PID) *permitMessage {
 }
 
 // latchMessage is an answer about a latch as package messages spells it.
-func (p *permitMessage) latchMessage(a permit.Answer) proto.Message {
+func (p *permitMessage) latchMessage(a *permit.Answer) proto.Message {
 	switch a.Kind {
 	case permit.Granted:
 		return &messages.LatchOpened{Latch: p.latch}
@@ -52,8 +52,10 @@ func (p *permitMessage) latchMessage(a permit.Answer) proto.Message {
 // CheckPermits returns an error if a request about a semaphore or a latch is not valid here.
 func (r *Runtime) CheckPermits(q *PermitRequest) error {
 	err := errors.Join(q.Check(), r.CheckName(q.Name))
-	full := r.cfg.KeyPrefix + q.Name
-	if err == nil && q.Latch && r.redis.Sharded() && redisio.Slot(full) != redisio.Slot(redisio.LatchChannel(full)) {
+	if err != nil || !q.Latch || !r.redis.Sharded() {
+		return err
+	}
+	if full := r.cfg.KeyPrefix + q.Name; redisio.Slot(full) != redisio.Slot(redisio.LatchChannel(full)) {
 		return fmt.Errorf("the latch's name %q does not work in a Redis Cluster with sharded pub/sub: Redisson puts it into braces for the channel, which is in another slot then; use no brace", q.Name)
 	}
 	return err

@@ -81,7 +81,7 @@ func (s *lockState) gauge() {
 }
 
 // measureAnswer measures the answer to a request.
-func (s *permitState) measureAnswer(q *PermitRequest, a permit.Answer) {
+func (s *permitState) measureAnswer(q *PermitRequest, a *permit.Answer) {
 	if s.rt.metrics == nil || q.Op != PermitAcquire {
 		return
 	}

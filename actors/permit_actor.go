@@ -91,13 +91,14 @@ func (s *permitState) receive(m any, sender *actor.PID) {
 	case *PermitCall:
 		if m.withdrawn.Load() {
 			s.accepted = m
-			m.complete(permit.Answer{Kind: permit.Refused, Reason: lock.CancelledByRequest})
+			m.complete(&permit.Answer{Kind: permit.Refused, Reason: lock.CancelledByRequest})
 			return
 		}
-		id := s.newID()
-		m.id.Store(id)
-		var target uint64
-		if m.target != nil {
+		var id, target uint64
+		if m.Op == PermitAcquire {
+			id = s.newID()
+			m.id.Store(id)
+		} else if m.target != nil {
 			target = m.target.id.Load()
 		}
 		s.requested(m, &m.PermitRequest, m, permit.Request{ID: id}, target)
@@ -183,8 +184,8 @@ func (s *permitState) carryOut() {
 }
 
 func (s *permitState) performAll() {
-	for e, more := s.pool.Effects(); more; e, more = s.pool.Effects() {
-		s.perform(&e)
+	for e := s.pool.Effects(); e != nil; e = s.pool.Effects() {
+		s.perform(e)
 	}
 	s.gauge()
 }
@@ -198,10 +199,10 @@ func (s *permitState) perform(e *permit.Effect) {
 		s.send(*e.Command)
 	case permit.Reply:
 		by := e.Ref.(permitReplier)
-		if taken := by.permitAnswered(s, e.Answer); !taken && e.Answer.Kind == permit.Granted && e.Answer.N > 0 {
+		if taken := by.permitAnswered(s, &e.Answer); !taken && e.Answer.Kind == permit.Granted && e.Answer.N > 0 {
 			s.step(func(p *permit.Pool, now lock.Instant) { p.Release(now, int(e.Answer.N), true, nil) })
 		}
-		s.measureAnswer(by.request(), e.Answer)
+		s.measureAnswer(by.request(), &e.Answer)
 	case permit.Subscribe:
 		s.rt.deliver(s.rt.subscriber, &subscribe{state: &s.child, channel: s.backend.Channel()})
 	case permit.Unsubscribe:
@@ -270,7 +271,7 @@ func (r *permitRemains) replied(m *permitReplied) {
 	if err := m.result.Err; err != nil && !r.pool.Idle() {
 		r.pool.Abandon(now, lock.Closed, "the actor was stopped, and then: "+err.Error())
 	}
-	for e, more := r.pool.Effects(); more; e, more = r.pool.Effects() {
+	for e := r.pool.Effects(); e != nil; e = r.pool.Effects() {
 		switch e.Kind {
 		case permit.Send:
 			s.send(*e.Command)

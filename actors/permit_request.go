@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -36,14 +35,14 @@ const (
 type PermitRequest struct {
 	Op    PermitOp
 	Latch bool
-	Name  string
+	// Try tries once and does not wait. IfExists makes no semaphore.
+	Try, IfExists bool
+
+	Name string
 	// N is how many permits. TTL is that of a semaphore that is made, and Wait bounds the wait for
-	// permits; each is 0 for none. Try tries once and does not wait.
+	// permits; each is 0 for none.
 	N         int64
 	TTL, Wait time.Duration
-	Try       bool
-	// IfExists makes no semaphore.
-	IfExists bool
 	// ID is that of a count-down, if it has one.
 	ID string
 
@@ -98,57 +97,85 @@ type PermitCall struct {
 
 	id        atomic.Uint64
 	withdrawn atomic.Bool
-	// ended is set by whoever comes first: the answer, or the caller that leaves.
-	ended  atomic.Bool
-	answer chan permit.Answer
+
+	progress atomic.Int32
+	// answer is for the caller once it is callAnswered. ready is signalled then if it was callAwaited.
+	answer permit.Answer
+	ready  chan struct{}
 }
 
-// complete delivers the answer, and reports whether the caller is still there.
-func (call *PermitCall) complete(a permit.Answer) (taken bool) {
-	if !call.ended.CompareAndSwap(false, true) {
-		return false
+// The progress of a PermitCall, which ends with callAnswered or callLeft. Mostly it is answered before
+// the caller looks, since actors run on their senders' goroutines: only a caller that has to wait
+// needs a channel.
+const (
+	callAsked int32 = iota
+	callAwaited
+	callAnswered
+	callLeft
+)
+
+// complete delivers the answer, and reports whether the caller is still there. Nobody else may deliver one
+// at the same time.
+func (call *PermitCall) complete(a *permit.Answer) (taken bool) {
+	for {
+		before := call.progress.Load()
+		if before >= callAnswered {
+			return false
+		}
+		call.answer = *a
+		if call.progress.CompareAndSwap(before, callAnswered) {
+			if before == callAwaited {
+				call.ready <- struct{}{}
+			}
+			return true
+		}
 	}
-	call.answer <- a
-	return true
 }
 
-func (call *PermitCall) permitAnswered(_ *permitState, a permit.Answer) (taken bool) {
+func (call *PermitCall) permitAnswered(_ *permitState, a *permit.Answer) (taken bool) {
 	return call.complete(a)
 }
 
 // AskPermits has a request about a semaphore carried out, and waits for its answer; answered is
 // false if ctx ends first. What is granted then is given back.
-func (r *Runtime) AskPermits(ctx context.Context, q PermitRequest) (a permit.Answer, answered bool) {
-	call := &PermitCall{PermitRequest: q, answer: permitAnswers.Get().(chan permit.Answer)}
+func (r *Runtime) AskPermits(ctx context.Context, q *PermitRequest) (a permit.Answer, answered bool) {
+	call := &PermitCall{PermitRequest: *q}
 	r.submitPermits(call)
-	if call.await(ctx.Done(), &a) {
-		return a, true
+	if call.await(ctx.Done()) {
+		return call.answer, true
 	}
 	if q.Op == PermitAcquire {
 		call.withdrawn.Store(true) // in case the cancel overtakes the acquire
-		r.submitPermits(&PermitCall{PermitRequest: PermitRequest{Op: PermitCancel, Latch: q.Latch, Name: q.Name}, target: call, answer: make(chan permit.Answer, 1)})
+		r.submitPermits(&PermitCall{PermitRequest: PermitRequest{Op: PermitCancel, Latch: q.Latch, Name: q.Name}, target: call})
 	}
-	if call.ended.CompareAndSwap(false, true) {
+	if call.leave() {
 		return permit.Answer{}, false
 	}
-	return <-call.answer, true // it came at the last moment
+	return call.answer, true // it came at the last moment
 }
 
-// permitAnswers are used again: what contention leaves to the garbage collector, its waiters wait for.
-var permitAnswers = sync.Pool{New: func() any { return make(chan permit.Answer, 1) }}
+// leave is for a caller that has awaited an answer in vain. It reports whether there is none still, and
+// will be none.
+func (call *PermitCall) leave() bool { return call.progress.CompareAndSwap(callAwaited, callLeft) }
 
 // await waits for the answer, and reports whether it came before the caller's end.
-func (call *PermitCall) await(ended <-chan struct{}, a *permit.Answer) bool {
-	select {
-	case *a = <-call.answer: // mostly it is there, since actors run on their senders' goroutines
-	default:
-		select {
-		case *a = <-call.answer:
-		case <-ended:
-			return false
+func (call *PermitCall) await(ended <-chan struct{}) bool {
+	if call.progress.Load() == callAnswered {
+		return true
+	}
+	call.ready = readyChannels.Get().(chan struct{})
+	if call.progress.CompareAndSwap(callAsked, callAwaited) {
+		if ended == nil {
+			<-call.ready // for half of what a select costs
+		} else {
+			select {
+			case <-call.ready:
+			case <-ended:
+				return false
+			}
 		}
 	}
-	permitAnswers.Put(call.answer)
+	readyChannels.Put(call.ready)
 	return true
 }
 
@@ -165,7 +192,7 @@ func (r *Runtime) submitPermits(call *PermitCall) {
 // permitReplier is whoever made a request about a semaphore.
 type permitReplier interface {
 	// permitAnswered delivers the one answer, and reports whether there was anybody to take it.
-	permitAnswered(s *permitState, a permit.Answer) (taken bool)
+	permitAnswered(s *permitState, a *permit.Answer) (taken bool)
 	// request is what was asked.
 	request() *PermitRequest
 }
@@ -222,7 +249,7 @@ func orOne(n int32) int64 {
 	return int64(n)
 }
 
-func (p *permitMessage) permitAnswered(s *permitState, a permit.Answer) (taken bool) {
+func (p *permitMessage) permitAnswered(s *permitState, a *permit.Answer) (taken bool) {
 	if p.owner != nil {
 		s.owners.done(&s.child, p.owner)
 	}
@@ -230,7 +257,7 @@ func (p *permitMessage) permitAnswered(s *permitState, a permit.Answer) (taken b
 }
 
 // message is an answer as package messages spells it.
-func (p *permitMessage) message(a permit.Answer) proto.Message {
+func (p *permitMessage) message(a *permit.Answer) proto.Message {
 	if p.Latch {
 		return p.latchMessage(a)
 	}
@@ -292,7 +319,7 @@ func checkDurations(m any) error {
 // refusePermits answers a request about a semaphore that is not carried out; it reports whether m is
 // one.
 func (r *Runtime) refusePermits(m any, sender *actor.PID, reason lock.Reason, detail string) bool {
-	a := permit.Answer{Kind: permit.Refused, Reason: reason, Detail: detail}
+	a := &permit.Answer{Kind: permit.Refused, Reason: reason, Detail: detail}
 	if call, ok := m.(*PermitCall); ok {
 		call.complete(a)
 		r.metrics.permitsTurnedAway(&call.PermitRequest, reason)

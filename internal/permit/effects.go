@@ -107,27 +107,27 @@ const (
 type Answer struct {
 	Kind AnswerKind
 	Done bool
-	N    int64
-	// TTL is that of the semaphore, for Inspect; negative if it has none.
-	TTL    time.Duration
-	Reason lock.Reason
-	Detail string
 	// HandedOn says that permits were handed off inside this process.
 	HandedOn bool
+	Reason   lock.Reason
+	N        int64
+	// TTL is that of the semaphore, for Inspect; negative if it has none.
+	TTL    time.Duration
+	Detail string
 }
 
-// Effects returns the next effect, if there is one. The pool forgets an effect once it is taken.
-func (p *Pool) Effects() (next Effect, ok bool) {
+// Effects returns the next effect, nil if there is none. No effect is taken twice; the pool forgets them
+// when all are taken.
+func (p *Pool) Effects() (next *Effect) {
 	if p.taken == len(p.effects) {
+		clear(p.effects)
 		if p.effects, p.taken = p.effects[:0], 0; cap(p.effects) > keptEffects {
 			p.effects = nil
 		}
-		return Effect{}, false
+		return nil
 	}
-	next = p.effects[p.taken]
-	p.effects[p.taken] = Effect{}
 	p.taken++
-	return next, true
+	return &p.effects[p.taken-1]
 }
 
 // keptEffects is for how many effects the memory is used again.

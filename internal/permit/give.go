@@ -44,10 +44,11 @@ func (p *Pool) unconfirmed(debts []debt, now Instant, why string) []debt {
 	return debts
 }
 
-// handOff gives permits that come back to those who wait here, while the process has its turn.
-func (p *Pool) handOff() {
-	if p.latch || len(p.owed) == 0 || p.queue.len() == 0 || p.call.kind == Yield || p.now < p.wait.deferUntil {
-		return
+// handsOff reports whether permits that come back are given to those who wait here: as long as the
+// process has its turn, which begins with the first of them.
+func (p *Pool) handsOff() bool {
+	if p.latch || p.queue.len() == 0 || p.call.kind == Yield || p.now < p.wait.deferUntil {
+		return false
 	}
 	if !p.turn.running {
 		p.turn.running, p.turn.until = true, p.now+p.cfg.HandOffLimit
@@ -55,7 +56,12 @@ func (p *Pool) handOff() {
 			p.turn.forcedAt = p.now + p.jitter(p.cfg.ForcedYield)
 		}
 	}
-	if p.now >= p.turn.until {
+	return p.now < p.turn.until
+}
+
+// handOff gives permits that came back to those who wait here.
+func (p *Pool) handOff() {
+	if len(p.owed) == 0 || !p.handsOff() {
 		return
 	}
 	n := 0

@@ -146,7 +146,7 @@ func TestLatchCommands(t *testing.T) {
 			p.SetNextNumber(uint64(len(sent) + 1))
 		}
 		event()
-		for e, ok := p.Effects(); ok; e, ok = p.Effects() {
+		for e := p.Effects(); e != nil; e = p.Effects() {
 			switch e.Kind {
 			case Send:
 				sent = append(sent, *e.Command)

@@ -17,7 +17,7 @@ func TestRefusal(t *testing.T) {
 		p.SetNextNumber(p.nextNumber + p.call.command.Number + 1)
 		event()
 		got := ""
-		for e, ok := p.Effects(); ok; e, ok = p.Effects() {
+		for e := p.Effects(); e != nil; e = p.Effects() {
 			switch e.Kind {
 			case Send:
 				got += fmt.Sprint("take ", e.Command.Wanted, " ")

@@ -21,23 +21,23 @@ type Request struct {
 // queue holds the requests that wait, in order of arrival. It is a value: what an older copy of it
 // sees is never changed, only appended to beyond its end.
 type queue struct {
-	requests []*Request
+	requests []Request
 	// nextDeadline is not later than any deadline in the queue; 0 if there is none.
 	nextDeadline Instant
 }
 
 func (q *queue) len() int { return len(q.requests) }
 
-func (q *queue) head() *Request { return q.requests[0] }
+func (q *queue) head() *Request { return &q.requests[0] }
 
-func (q *queue) push(req *Request) {
+func (q *queue) push(req Request) {
 	q.requests = append(q.requests, req)
 	if req.Deadline > 0 && (q.nextDeadline == 0 || req.Deadline < q.nextDeadline) {
 		q.nextDeadline = req.Deadline
 	}
 }
 
-func (q *queue) pop() *Request {
+func (q *queue) pop() Request {
 	req := q.requests[0]
 	if q.requests = q.requests[1:]; len(q.requests) == 0 {
 		*q = queue{}
@@ -46,10 +46,10 @@ func (q *queue) pop() *Request {
 }
 
 // remove takes out all requests for which leave is true.
-func (q *queue) remove(leave func(*Request) bool) (left []*Request) {
+func (q *queue) remove(leave func(*Request) bool) (left []Request) {
 	rest := queue{}
-	for _, req := range q.requests {
-		if leave(req) {
+	for i, req := range q.requests {
+		if leave(&q.requests[i]) {
 			left = append(left, req)
 		} else {
 			rest.push(req)

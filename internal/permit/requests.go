@@ -23,7 +23,7 @@ func (p *Pool) Acquire(now Instant, req Request) {
 	case p.queue.len() >= p.cfg.QueueLimit:
 		p.refuse(req.Ref, lock.QueueFull, fmt.Sprintf("%d requests wait already, and their limit is %d", p.queue.len(), p.cfg.QueueLimit))
 	default:
-		p.queue.push(&req)
+		p.queue.push(req)
 		if p.latch && req.Try {
 			p.wait.again = true
 			p.trySoon()
@@ -35,6 +35,11 @@ func (p *Pool) Acquire(now Instant, req Request) {
 func (p *Pool) Release(now Instant, n int, ifExists bool, ref any) {
 	p.begin(now)
 	defer p.settle()
+	if len(p.owed) == 0 && p.handsOff() && p.queue.head().N == n { // without memory for a debt
+		p.serve(n, true)
+		p.answer(ref, Answer{Kind: Returned, Done: true, HandedOn: true})
+		return
+	}
 	p.owed = append(p.owed, debt{n: n, ifExists: ifExists, ref: ref, until: p.now + p.cfg.TryTime()})
 }
 

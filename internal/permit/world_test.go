@@ -163,8 +163,8 @@ func (p *process) step(event func(pool *Pool)) {
 		event(&next)
 	}
 	p.pool = next
-	for e, ok := p.pool.Effects(); ok; e, ok = p.pool.Effects() {
-		p.perform(e)
+	for e := p.pool.Effects(); e != nil; e = p.pool.Effects() {
+		p.perform(*e)
 	}
 	at, ok := p.pool.NextWake()
 	if ok && at <= p.w.now {
