@@ -18,6 +18,17 @@ redis: ## Install redis-server if it is missing (Debian, Ubuntu)
 	  { echo "installing redis-server"; sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
 	    $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq redis-server >/dev/null; }
 
+# The package valkey-tools has the program of the server under another name, and needs the libraries of redis-server.
+.PHONY: valkey
+valkey: redis ## Fetch Valkey into bin/valkey, if it is missing: from the packages of Debian (in 12: its backports) or Ubuntu, and install nothing
+	@[ -x bin/valkey/redis-server ] || { set -e; . /etc/os-release; suite=$$VERSION_CODENAME; [ "$$suite" != bookworm ] || suite=bookworm-backports; \
+	  mkdir -p bin/valkey/lists; cd bin/valkey; from="-qq -o Dir::State::lists=$$PWD/lists -o Dir::Cache=$$PWD"; \
+	  if [ "$$ID" = debian ]; then echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $$suite main" >sources.list; \
+	    from="$$from -o Dir::Etc::sourcelist=$$PWD/sources.list -o Dir::Etc::sourceparts=/dev/null"; fi; \
+	  apt-get $$from update; apt-get $$from download valkey-tools; dpkg-deb -x valkey-tools_*.deb .; rm -r lists valkey-tools_*.deb; \
+	  ln -sf usr/bin/valkey-cli redis-cli; ln -sf usr/bin/valkey-check-rdb redis-sentinel; ln -sf usr/bin/valkey-check-rdb redis-server; }
+	@bin/valkey/redis-server --version
+
 .PHONY: faketime
 faketime: ## Install a library that changes a server's clock, if it is missing (Debian, Ubuntu)
 	@ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || \
@@ -33,6 +44,10 @@ chromium: ## Install a browser for the tests of the console, if it is missing (D
 .PHONY: test
 test: redis ## Run all tests but those in a browser, with the race detector
 	$(GO) test -race -p 3 -timeout 10m ./... ./cmd/lockkeeper/... ./examples/... ./interop/... ./lockkeepertest
+
+.PHONY: test-valkey
+test-valkey: valkey ## What every kind must pass, and clusters and Sentinel, on Valkey
+	PATH=$(CURDIR)/bin/valkey:$$PATH $(GO) test -count=1 -timeout 5m ./tests/conformance ./tests/topology
 
 .PHONY: test-browser
 test-browser: redis chromium ## The console in headless Chromium

@@ -94,6 +94,7 @@ var permanent = []struct {
 	{"The user executing the script", aclHint},
 	{"cluster support disabled", says("redis-cluster, and several addresses without master_set, are for clusters; this server is not one of a cluster")},
 	{"beginning with: 'SLOTS'", notACluster}, {"beginning with: `SLOTS`", notACluster}, // Redis before 7
+	{"beginning with: 'SHARDS'", notACluster}, // asked of Valkey, and of Redis from 8 on
 	{"beginning with: 'SENTINELS'", noSentinel}, {"beginning with: `SENTINELS`", noSentinel},
 	{"No such master with that name", says("check master_set, the name that the Sentinels have for the master")},
 	{"CROSSSLOT", says("in a cluster all keys of a lock must lie in one slot; check the braces in its name")},

@@ -52,6 +52,7 @@ func TestSortRepliesOfRedis(t *testing.T) {
 		"ERR Script attempted to execute a write command while the cluster is down and readonly script: 71de, on @user_script:15.":         doubtful,
 		"ERR Script attempted to access a slot not served script: 71de, on @user_script:15.":                                               doubtful,
 		"ERR unknown command `SENTINEL`, with args beginning with: `SENTINELS`, `m`, ":                                                     hinted("none"),
+		"ERR unknown command 'CLUSTER', with args beginning with: 'SHARDS' ":                                                               hinted("master_set"),
 		"CROSSSLOT Keys in request don't hash to the same slot":                                                                            hinted("braces"),
 		"ERR Error compiling script (new function): user_script:1: '=' expected near 'is'":                                                 lasting,
 		// Words of the user's own that look like codes.

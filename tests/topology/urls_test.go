@@ -105,8 +105,17 @@ func TestURLs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	if log, err := root.Do(t.Context(), root.B().Arbitrary("ACL", "LOG").Build()).ToArray(); err != nil || len(log) != 0 {
-		t.Errorf("the Sentinel has refused %v (%v)", log, err)
+	log, err := root.Do(t.Context(), root.B().Arbitrary("ACL", "LOG").Build()).ToArray()
+	for _, entry := range log {
+		// A client says what it is to servers from 7.2 on, which earlier ones know no right for.
+		refused, err := entry.AsMap()
+		object := refused["object"]
+		if what, _ := object.ToString(); err != nil || what != "client|setinfo" {
+			t.Errorf("the Sentinel has refused %q (%v)", what, err)
+		}
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 
