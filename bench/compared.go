@@ -12,7 +12,7 @@ var (
 		turns, _ := r.allowed()
 		return 100 * float64(r.TurnsEach[len(r.TurnsEach)-1]) / max(turns, 1)
 	}}
-	turnsMaxMin = figure{name: "most/least", of: func(r result) float64 {
+	turnsMaxMin = figure{name: "most/least turns", of: func(r result) float64 {
 		return float64(slices.Max(r.TurnsEach)) / float64(max(slices.Min(r.TurnsEach), 1))
 	}, lower: true, decimals: 2}
 	without  = figure{name: "longest wait of a process, ms", of: func(r result) float64 { return r.Without / 1e3 }, lower: true, decimals: 1}
@@ -22,6 +22,9 @@ var (
 	sentTurn = figure{name: "sent/hand-over", of: func(r result) float64 { return r.SentPerTurn }, lower: true, decimals: 1}
 	allTurn  = figure{name: "all commands/hand-over", of: func(r result) float64 { return r.AllPerTurn }, lower: true, decimals: 1}
 
+	busEach = figure{name: "bus messages/grant", of: func(r result) float64 { return r.BusPerOp }, lower: true, decimals: -2}
+
+	shareColumns    = []figure{maxMin, turnsMaxMin, without, longest, rate, sent, busEach}
 	distanceColumns = []figure{farTurns, without, bound, longest, tripTime, rate, sentTurn, allTurn}
 	p50Odd          = figure{name: "p50 wait, ms", of: func(r result) float64 { return r.ofGranted(r.P50) / 1e3 }, lower: true, decimals: 1}
 	p99Odd          = figure{name: "p99 wait, ms", of: func(r result) float64 { return r.ofGranted(r.P99) / 1e3 }, lower: true, decimals: 1}

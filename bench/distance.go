@@ -60,11 +60,26 @@ func crowds() (list []scenario) {
 	return list
 }
 
+// shares is s17: three processes want the same lock, all of them beside Redis.
+func shares() (list []scenario) {
+	for _, k := range []struct {
+		name string
+		kind kind
+	}{{"plain", plain}, {"fenced", fenced}, {"fair", fair}, {"write", write}, {"readwrite", readWrite}} {
+		list = append(list, scenario{
+			name: "s17-" + k.name, section: "s17", title: "everybody's share: 3 processes with 4 goroutines each on one key", shares: k.name,
+			processes: 3, goroutines: 4, kind: k.kind, oneKey: true,
+			libs: []string{ours}, columns: shareColumns, bars: 2, run: (*task).compare,
+		})
+	}
+	return list
+}
+
 // odd says that the last process wants something else than the others.
 func (s scenario) odd() bool { return s.kind == amongReaders || s.kind == amongWriters }
 
 // compares says that the processes are compared with each other.
-func (s scenario) compares() bool { return s.distance > 0 || s.odd() }
+func (s scenario) compares() bool { return s.distance > 0 || s.odd() || s.shares != "" }
 
 func (t *task) last(s scenario) bool { return t.Index == s.processes-1 }
 

@@ -162,3 +162,18 @@ func TestCrowd(t *testing.T) {
 		}
 	}
 }
+
+func TestShares(t *testing.T) {
+	chosen, err := choose("s17-fair")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reports := []report{{Seconds: 1, Grants: []int{20, 10}, Bus: 40}, {Seconds: 1, Grants: []int{15, 15}}, {Seconds: 1, Grants: []int{20, 0}}}
+	r, err := sum(task{Lib: ours}, chosen[0], 1, reports)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := compare("s17", []result{r}).table(); !strings.Contains(got, "| fair | 1.50 |") || !strings.HasSuffix(got, "| 0.5 |\n") {
+		t.Errorf("the processes had 30, 30 and 20 grants, and 40 messages were on the bus:\n%s", got)
+	}
+}

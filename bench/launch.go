@@ -16,9 +16,18 @@ const halfWay = 500 * time.Microsecond
 func writeReport(r report) error { return gob.NewEncoder(os.Stdout).Encode(r) }
 
 // launch starts Redis and the child processes of one measurement, and sums up their reports.
-func launch(t task, s scenario, round int) (result, error) {
+func launch(t task, s scenario, cluster bool, round int) (result, error) {
 	before := load()
-	addr, stop, err := startRedis(s.pinned)
+	var addr string
+	var stop func()
+	var err error
+	if cluster {
+		if t.Cluster, stop, err = startCluster(); err == nil {
+			addr = t.Cluster[0]
+		}
+	} else {
+		addr, stop, err = startRedis(s.pinned)
+	}
 	if err != nil {
 		return result{}, err
 	}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -34,6 +35,7 @@ func main() {
 	flag.Float64Var(&o.seconds, "seconds", 2, "how long one measurement takes; some scenarios take a multiple, see README.md")
 	flag.StringVar(&o.file, "json", "", "append one JSON object for each measurement to this file")
 	flag.StringVar(&o.profile, "profile", "", "write CPU and heap profiles into this folder")
+	flag.BoolVar(&o.cluster, "cluster", false, "Redis is a cluster of three masters, in scenarios of Lockkeeper with one key and without a distance; not for the page")
 	flag.BoolVar(&o.quick, "quick", false, "run everything once and briefly, with every library, to see that it works")
 	charts := flag.String("charts", "", "measure nothing: draw the JSON file that is the argument as SVG into this folder")
 	page := flag.String("page", "", "with -charts: put the tables into this Markdown file, between its markers")
@@ -57,7 +59,7 @@ type options struct {
 	names, libs, file, profile string
 	rounds                     int
 	seconds                    float64
-	quick                      bool
+	quick, cluster             bool
 }
 
 // measure runs what the options ask for, the libraries in turn within a round. A peer
@@ -74,6 +76,17 @@ func (o options) measure() error {
 		chosen = slices.DeleteFunc(slices.Clone(chosen), func(s scenario) bool {
 			return s.grows() && s.size > 1000 || s.distance > time.Millisecond
 		})
+	}
+	if o.cluster {
+		if o.file != "" {
+			return errors.New("-cluster goes without -json: the page has the figures of one server")
+		}
+		o.libs = cmp.Or(o.libs, ours)
+		if i := slices.IndexFunc(chosen, func(s scenario) bool {
+			return !s.oneKey || s.kind == multi || s.pinned || s.away || s.distance > 0
+		}); i >= 0 {
+			return fmt.Errorf("%s is not for a cluster", chosen[i].name)
+		}
 	}
 	if o.libs != "" {
 		for lib := range strings.SplitSeq(o.libs, ",") {
@@ -99,7 +112,7 @@ func (o options) measure() error {
 		for round := range o.rounds {
 			for _, lib := range o.takePart(s) {
 				t := task{Scenario: s.name, Lib: lib, Seconds: o.seconds * max(s.stretch, 1), Profile: o.profile}
-				r, err := launch(t, s, round+1)
+				r, err := launch(t, s, o.cluster, round+1)
 				if err != nil {
 					err = fmt.Errorf("%s, %s, round %d: %w", s.name, lib, round+1, err)
 					if isPeer(lib) {

@@ -14,15 +14,17 @@ import (
 )
 
 // startRedis starts a redis-server of its own, on a free port and without persistence.
-func startRedis(pinned bool) (addr string, stop func(), err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
+func startRedis(pinned bool, more ...string) (addr string, stop func(), err error) {
+	port := highestPort + 1
+	for port > highestPort {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return "", nil, err
+		}
+		addr, port = l.Addr().String(), l.Addr().(*net.TCPAddr).Port
+		l.Close()
 	}
-	addr = l.Addr().String()
-	_, port, _ := net.SplitHostPort(addr)
-	l.Close()
-	cmd := command(pinned, "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
+	cmd := command(pinned, "redis-server", append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"}, more...)...)
 	if err := cmd.Start(); err != nil {
 		return "", nil, err
 	}
@@ -54,30 +56,16 @@ type usage struct {
 
 func (u usage) since(v usage) usage { return usage{u.CPU - v.CPU, u.Sent - v.Sent, u.All - v.All} }
 
+// highestPort leaves room for the port of a cluster's bus, 10,000 above.
+const highestPort = 55_535
+
 // readUsage asks Redis, over a connection of its own; sends is as in candidate.
 func readUsage(addr string, sends []string) (u usage, err error) {
-	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	info, err := ask(addr, "INFO ALL")
 	if err != nil {
 		return u, err
 	}
-	defer conn.Close()
-	if _, err := conn.Write([]byte("INFO ALL\r\n")); err != nil {
-		return u, err
-	}
-	r := bufio.NewReader(conn)
-	head, err := r.ReadString('\n')
-	if err != nil {
-		return u, err
-	}
-	size, err := strconv.Atoi(strings.Trim(head, "$\r\n"))
-	if err != nil {
-		return u, errors.New(head)
-	}
-	info := make([]byte, size)
-	if _, err := io.ReadFull(r, info); err != nil {
-		return u, err
-	}
-	for line := range strings.Lines(string(info)) {
+	for line := range strings.Lines(info) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		if key == "used_cpu_sys" || key == "used_cpu_user" {
 			seconds, _ := strconv.ParseFloat(value, 64)
@@ -95,4 +83,28 @@ func readUsage(addr string, sends []string) (u usage, err error) {
 		}
 	}
 	return u, nil
+}
+
+// ask sends a command whose reply is a text, over a connection of its own.
+func ask(addr, command string) (string, error) {
+	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte(command + "\r\n")); err != nil {
+		return "", err
+	}
+	r := bufio.NewReader(conn)
+	head, err := r.ReadString('\n')
+	if err != nil {
+		return "", err
+	}
+	size, err := strconv.Atoi(strings.Trim(head, "$\r\n"))
+	if err != nil {
+		return "", errors.New(head)
+	}
+	text := make([]byte, size)
+	_, err = io.ReadFull(r, text)
+	return string(text), err
 }

@@ -38,7 +38,7 @@ type result struct {
 	RSSPerLock        float64 `json:"rss_bytes_per_lock,omitempty"`
 	HeapPerLock       float64 `json:"heap_bytes_per_lock,omitempty"`
 
-	// s14 and s15, and the lists have the processes in their order, the far or odd one last.
+	// s14, s15 and s17, and the lists have the processes in their order, the far or odd one last.
 	GrantsEach  []int   `json:"grants_each,omitempty"`
 	TurnsEach   []int   `json:"turns_each,omitempty"`              // s14
 	Longest     float64 `json:"longest_wait_us,omitempty"`         // of a goroutine; s15: of the odd process
@@ -46,6 +46,7 @@ type result struct {
 	RoundTrip   float64 `json:"round_trip_us,omitempty"`           // of the last process
 	Bound       float64 `json:"bound_us,omitempty"`                // of the longest wait of a process
 	Possible    float64 `json:"possible_turns,omitempty"`          // of the last process
+	BusPerOp    float64 `json:"bus_messages_per_op,omitempty"`
 	SentPerTurn float64 `json:"sent_commands_per_hand_over,omitempty"`
 	AllPerTurn  float64 `json:"redis_commands_per_hand_over,omitempty"`
 
@@ -107,6 +108,7 @@ func sum(t task, s scenario, round int, reports []report) (result, error) {
 		r.HeapPerLock = max(first.Memory.Heap-first.Before.Heap, 0) * 1e6 / size
 	}
 	r.RedisCommandsPerOp, r.SentPerOp = float64(first.Redis.All)/n, float64(first.Redis.Sent)/n
+	r.BusPerOp = float64(first.Bus) / n
 	if s.compares() {
 		r.compare(t, s, reports)
 	}

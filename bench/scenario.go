@@ -23,6 +23,7 @@ type scenario struct {
 	pinned       bool          // client and Redis share one core
 	away         bool          // from Redis, by a proxy that delays
 	distance     time.Duration // s14, s15: each way from the last process to Redis; the others are beside it
+	shares       string        // s17: the kind's name
 	work         time.Duration // done under the lock
 	size         int           // locks held, or requests that wait
 	permits      int           // of the semaphore
@@ -151,7 +152,7 @@ var scenarios = slices.Concat([]scenario{
 		processes: 1, goroutines: 64, oneKey: true, away: true,
 		libs: contended, columns: waitColumns, bars: 2, run: (*task).pairs,
 	},
-}, handOffLimits(), distances(), crowds(), []scenario{
+}, handOffLimits(), distances(), crowds(), shares(), []scenario{
 	{
 		name: "s16", title: "a semaphore of 10 permits, 64 goroutines",
 		processes: 1, goroutines: 64, kind: semaphore, oneKey: true, permits: 10,
@@ -205,6 +206,8 @@ func (s scenario) variant() string {
 		return figure{}.text(float64(s.size))
 	case s.handOffLimit > 0:
 		return s.handOffLimit.String()
+	case s.shares != "":
+		return s.shares
 	case s.odd():
 		return "+" + s.distance.String()
 	case s.distance > 0:

@@ -30,10 +30,10 @@ func (c comparison) table() string {
 		c.growthTable(&b)
 	case c.variants[0].odd():
 		c.crowdTable(&b)
-	case c.variants[0].compares():
+	case c.variants[0].distance > 0:
 		c.distanceTable(&b)
 	case c.variants[0].variant() != "":
-		c.handOffTable(&b)
+		c.variantTable(&b)
 	default:
 		c.libraryTable(&b)
 	}
@@ -81,10 +81,13 @@ func (c comparison) libraryTable(b *strings.Builder) {
 	}
 }
 
-// handOffTable has a row for each hand-off limit.
-func (c comparison) handOffTable(b *strings.Builder) {
-	columns := c.variants[0].columns
-	head := []string{"library", "hand-off limit", columns[0].name, "min–max"}
+// variantTable has a row for each hand-off limit, or each kind.
+func (c comparison) variantTable(b *strings.Builder) {
+	columns, differ := c.variants[0].columns, "hand-off limit"
+	if c.variants[0].shares != "" {
+		differ = "kind"
+	}
+	head := []string{"library", differ, columns[0].name, "min–max"}
 	for _, f := range columns[1:] {
 		head = append(head, f.name)
 	}

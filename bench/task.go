@@ -12,8 +12,9 @@ import (
 // A task is what one child process does.
 type task struct {
 	Scenario, Lib, Profile string
-	Addr                   string // of Redis, for the library
-	Near                   string // of Redis, for the measuring
+	Addr                   string   // of Redis, for the library
+	Near                   string   // of Redis, for the measuring
+	Cluster                []string // all its servers, if it is one
 	Index                  int
 	Seconds                float64
 
@@ -43,6 +44,7 @@ type report struct {
 	Held       float64   // s11: seconds for which somebody in this process held the lock
 	ClientCPU  float64   // seconds
 	Redis      usage
+	Bus        int           // messages published between the servers of a cluster
 	Turns      int           // s14; see line
 	Changes    int           // s14: of the process that has the lock, to this one
 	Longest    time.Duration // s14, s15: the longest wait of a goroutine, be it over or not

@@ -17,8 +17,12 @@ import (
 // covers it, and a heap profile shows its end.
 func (t *task) window(c candidate, body func()) (r report, err error) {
 	var before usage
+	var bus int
 	if t.Index == 0 {
 		if before, err = readUsage(t.Near, c.sends); err != nil {
+			return r, err
+		}
+		if bus, err = readBus(t.Cluster); err != nil {
 			return r, err
 		}
 	}
@@ -44,6 +48,10 @@ func (t *task) window(c candidate, body func()) (r report, err error) {
 			return r, err
 		}
 		r.Redis = after.since(before)
+		if r.Bus, err = readBus(t.Cluster); err != nil {
+			return r, err
+		}
+		r.Bus -= bus
 	}
 	r.Goroutines = runtime.NumGoroutine()
 	if t.Profile != "" {
