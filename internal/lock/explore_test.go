@@ -1,48 +1,22 @@
 package lock_test
 
 import (
-	"flag"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/explore"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
-var exploreStates = flag.Int("explore.states", 10_000, "how many states of each scenario to explore at most; 0: all there are")
-
-// TestExplore tries everything that can happen in each scenario, up to a number of
-// states, and checks the rules in every state; from some states it lets the faults
-// stop, and everybody must be served.
+// TestExplore tries everything that can happen in each scenario; see explore.All.
 func TestExplore(t *testing.T) {
-	var states, edges, settled, complete int
-	all := scenarios()
-	t.Run("scenarios", func(t *testing.T) {
-		results := make(chan *search, len(all))
-		t.Cleanup(func() {
-			close(results)
-			for x := range results {
-				states, edges, settled = states+len(x.seen), edges+x.edges, settled+x.settled
-				if x.complete {
-					complete++
-				}
-			}
-		})
-		for _, s := range all {
-			t.Run(s.name, func(t *testing.T) {
-				t.Parallel()
-				x := explore(s, *exploreStates)
-				t.Logf("%d states, %d edges, %d settled, %d moves deep, %s", len(x.seen), x.edges, x.settled, x.depth, map[bool]string{true: "all there are", false: "not all"}[x.complete])
-				if x.wrong != nil {
-					t.Errorf("%v\n%s", x.wrong, strings.Join(x.trace, "\n"))
-				}
-				results <- x
-			})
-		}
-	})
-	t.Logf("in all %d states, %d edges, %d settled; %d scenarios of %d to their end", states, edges, settled, complete, len(all))
+	var all []explore.Scenario[*world]
+	for _, s := range scenarios() {
+		all = append(all, s.scenario())
+	}
+	explore.All(t, all)
 }
 
 // That one actor owns a key is why the rules hold: with two of them, each takes the other's
@@ -54,108 +28,21 @@ func TestExploreNoticesTwoActorsOnOneKey(t *testing.T) {
 		}
 		t.Run(s.name, func(t *testing.T) {
 			s.siblings = true
-			x := explore(s, max(*exploreStates, 50_000)) // it stops at the first
-			if x.wrong == nil {
-				t.Fatalf("%d states, and nothing is wrong in any of them", len(x.seen))
+			x := explore.Run(s.scenario(), max(*explore.States, 50_000)) // it stops at the first
+			if x.Wrong == nil {
+				t.Fatalf("%d states, and nothing is wrong in any of them", x.States())
 			}
-			t.Logf("%v\n%s", x.wrong, strings.Join(x.trace, "\n"))
+			t.Logf("%v\n%s", x.Wrong, strings.Join(x.Trace, "\n"))
 		})
 	}
 }
 
-// search is what an exploration has found.
-type search struct {
-	s              *setting
-	seen           map[uint64]edge
-	edges, settled int
-	depth          int
-	complete       bool
-	wrong          error
-	trace          []string
+func (s *setting) scenario() explore.Scenario[*world] {
+	return explore.Scenario[*world]{Name: s.name, Begin: func() *world { return newWorld(s, nil, processes) }}
 }
 
-// explore goes breadth first, so that the first violation has the shortest trace. When so
-// many states are not all there are, it has seen all of the first levels, and goes on to
-// the depths from some of every level's states, chosen by their hashes.
-func explore(s *setting, limit int) *search {
-	x := &search{s: s, seen: map[uint64]edge{}}
-	var e scribe
-	var moves []move
-	first := newWorld(s, nil, processes)
-	here, thinned := []explored{{first, first.hash(&e)}}, false
-	x.seen[here[0].hash] = edge{}
-	to, end := &world{}, &world{}
-	for ; len(here) > 0; x.depth++ {
-		var next []explored
-		for _, from := range here {
-			moves = from.moves(moves[:0])
-			for _, a := range moves {
-				from.copyTo(to)
-				x.edges++
-				if x.wrong = to.try(a); x.wrong != nil {
-					x.trace = append(x.tell(from.hash), from.describe(a))
-					return x
-				}
-				hash := to.hash(&e)
-				if _, known := x.seen[hash]; known {
-					continue
-				}
-				x.seen[hash] = edge{from.hash, a}
-				if hash>>32%64 == 0 {
-					to.copyTo(end)
-					x.settled++
-					if x.wrong = end.settle(); x.wrong != nil {
-						x.wrong, x.trace = fmt.Errorf("when the faults stop: %w", x.wrong), x.tell(hash)
-						return x
-					}
-				}
-				next = append(next, explored{to, hash})
-				to = &world{}
-			}
-			if limit > 0 && len(x.seen) >= limit {
-				return x
-			}
-		}
-		for sparse := 1; limit > 0 && 4*len(x.seen) > limit && len(next) > limit/levels; sparse++ {
-			thinned = true
-			next = slices.DeleteFunc(next, func(one explored) bool { return one.hash>>40&(1<<sparse-1) != 0 })
-		}
-		here = next
-	}
-	x.complete = !thinned
-	return x
-}
-
-// explored is a state to go on from, and edge how one was reached.
-type explored struct {
-	*world
-	hash uint64
-}
-
-type edge struct {
-	from uint64
-	by   move
-}
-
-// levels is how much narrower a limited exploration goes into the depths than it is big.
-const levels = 150
-
-// tell replays how a state was reached.
-func (x *search) tell(hash uint64) (lines []string) {
-	var path []move
-	for e := x.seen[hash]; e.from != 0; e = x.seen[e.from] {
-		path = append(path, e.by)
-	}
-	w := newWorld(x.s, nil, processes)
-	for _, a := range slices.Backward(path) {
-		lines = append(lines, w.describe(a))
-		_ = w.try(a)
-	}
-	return lines
-}
-
-// moves lists what can happen.
-func (w *world) moves(list []move) []move {
+// Moves lists what can happen.
+func (w *world) Moves(list []move) []move {
 	ticking := false
 	_, tomorrow := w.tomorrow()
 	list = w.deliveries(list)
@@ -243,8 +130,8 @@ func (w *world) may(does doing, i, c int) bool {
 	return true
 }
 
-// try lets a move happen, and checks the rules.
-func (w *world) try(a move) (err error) {
+// Try lets a move happen, and checks the rules.
+func (w *world) Try(a move) (err error) {
 	defer w.caught(&err)
 	w.do(a)
 	w.check()
@@ -267,8 +154,8 @@ func (w *world) tomorrow() (at lock.Instant, ok bool) {
 	return at, ok
 }
 
-// settle lets a world come to its end without any more faults.
-func (w *world) settle() (err error) {
+// Settle lets a world come to its end without any more faults.
+func (w *world) Settle() (err error) {
 	defer w.caught(&err)
 	w.heal()
 	return nil
@@ -287,8 +174,9 @@ func (e *scribe) Ref(of any) {
 	e.Number(int64(who.what)<<4 + int64(who.caller) + 2)
 }
 
-// hash tells worlds apart that may go on in different ways.
-func (w *world) hash(e *scribe) uint64 {
+// Hash tells worlds apart that may go on in different ways.
+func (w *world) Hash() uint64 {
+	e := &w.setting.scribe
 	e.Begin(w.now)
 	e.Placed = func(c redismodel.Client, seq uint64) int64 {
 		for i := range w.processes {

@@ -60,7 +60,8 @@ var doings = [...]struct {
 	freezes: {"Redis frozen", frozen, 1}, fills: {"Redis full", full, 1}, passes: {"time passes", free, 0},
 }
 
-func (w *world) describe(a move) string {
+// Describe is a line about a move.
+func (w *world) Describe(a move) string {
 	text := fmt.Sprintf("%12v  ", w.now)
 	if a.does == delivers {
 		return text + w.net[a.i].String() + fateNames[a.fate]

@@ -52,6 +52,7 @@ type setting struct {
 	siblings bool
 	// unequal: every other process polls more often, and so has less time in the line.
 	unequal bool
+	scribe  scribe // of an exploration, for the worlds of which it asks one at a time
 }
 
 // longest is the longest lease that anybody asks for.
@@ -275,8 +276,8 @@ func (w *world) join() int {
 	return i
 }
 
-// copyTo makes another world the same as this one. No trace of what happens to it is left here.
-func (w *world) copyTo(other *world) {
+// CopyTo makes another world the same as this one. No trace of what happens to it is left here.
+func (w *world) CopyTo(other *world) {
 	ps, net, facts := other.processes[:0], other.net[:0], other.facts[:0]
 	*other = *w
 	other.processes, other.net, other.facts = append(ps, w.processes...), append(net, w.net...), append(facts, w.facts...)
