@@ -55,7 +55,7 @@ test-browser: redis chromium ## The console in headless Chromium
 
 .PHONY: test-long
 test-long: ## What needs more time: small worlds exhaustively, random worlds, real processes under faults
-	$(GO) test ./internal/lock -run TestExplore -explore.states=30000
+	$(GO) test ./internal/lock ./internal/permit ./internal/leased -run TestExplore -explore.states=30000
 	$(GO) test ./internal/lock -run '^$$' -fuzz FuzzWorlds -fuzztime 20s
 	$(GO) test ./tests/topology -run TestReplicaTakesOver -replicas.kills=20 -replicas.lag=10ms
 	$(GO) test ./tests/semaphore -v -run TestLatchOfProcesses -latch.calls=1000000
@@ -120,6 +120,8 @@ robustness-controls: redis faketime ## Break each safety rule in turn: the suite
 .PHONY: mutants
 mutants: redis ## Break the code in many places, one at a time: do the tests notice? make mutants N=40 SEED=2
 	$(GO) run ./tests/mutants -pkg ./internal/lock -n $(or $(N),120) -seed $(or $(SEED),1)
+	$(GO) run ./tests/mutants -pkg ./internal/permit -n $(or $(N),60) -seed $(or $(SEED),1)
+	$(GO) run ./tests/mutants -pkg ./internal/leased -n $(or $(N),60) -seed $(or $(SEED),1)
 	$(GO) run ./tests/mutants -pkg ./scripts -n $(or $(N),80) -seed $(or $(SEED),1)
 
 .PHONY: api-diff

@@ -2,347 +2,334 @@ package leased
 
 import (
 	"errors"
-	"fmt"
-	"maps"
-	"math/rand/v2"
 	"slices"
-	"testing"
-	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/explore"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// world is some processes that share permits in a model of Redis, over a network that delays and loses
-// commands and replies, and delivers commands twice.
-type world struct {
-	t      *testing.T
-	random *rand.Rand
-	now    Instant
-	calm   bool // nothing is lost any more
-	free   int
-	made   int // how many there are
-	taken  map[ID]Instant
-	all    []*process
-	events []arrival
-	log    []string
+// shared implements explore.Synchronizer.
+type shared struct {
+	*scene
+	processes []process
+	redis     redis
 }
 
-// arrival is something that reaches somebody at a time.
-type arrival struct {
-	at Instant
-	do func()
-}
-
-// process is one of them. It is dead when it has no Permits.
 type process struct {
-	w    *world
-	name int
-	*Permits
-	requests uint64
-	// holds are those that its holders know of, each with its permit and its end; answers counts the
-	// answers to each request.
-	holds   map[uint64]known
-	answers map[uint64]int
-	wants   map[uint64]bool // false: of an owner who has died since, so that there may be no answer
-	listens bool
-	// The record of its last command in Redis.
-	last  uint64
-	reply Result
+	permits Permits
+	clients []client
+	record  record
 }
 
-type known struct {
+// record is what Redis has of a process's last command.
+type record struct {
+	number uint64
+	reply  Result
+}
+
+// redis is the permits that are free and those that are taken, and how many were made.
+type redis struct {
+	free, made int
+	issued     []issued
+}
+
+// issued is a permit that was taken.
+type issued struct {
+	id    ID
+	until Instant
+}
+
+// client is somebody with a want. Its permit is good until then, as it was told; robbed says that somebody
+// else has freed it.
+type client struct {
+	explore.Client
 	permit ID
 	until  Instant
+	robbed bool
 }
 
-func (w *world) later(most time.Duration, do func()) {
-	w.events = append(w.events, arrival{w.now + time.Duration(w.random.Int64N(int64(most))), do})
+func (s *shared) Clone() *shared {
+	c := *s
+	c.processes, c.redis.issued = slices.Clone(s.processes), slices.Clone(s.redis.issued)
+	for i := range c.processes {
+		p := &c.processes[i]
+		l := &p.permits
+		p.clients = slices.Clone(p.clients)
+		l.queue, l.holds, l.back, l.sets, l.lost.ids = slices.Clip(l.queue), slices.Clip(l.holds), slices.Clip(l.back), slices.Clip(l.sets), slices.Clip(l.lost.ids)
+	}
+	return &c
 }
 
-// step lets the next thing happen.
-func (w *world) step() {
-	next := w.now + 5*time.Second
-	var do func()
-	for i, e := range w.events {
-		if e.at < next {
-			next, do = e.at, func() { w.events = slices.Delete(w.events, i, i+1); e.do() }
-		}
+func (s *shared) Core(i int, scratch bool) explore.Core {
+	if scratch {
+		permits := s.processes[i].permits
+		return &permits
 	}
-	for _, p := range w.all {
-		if p.Permits == nil {
-			continue
-		}
-		if at, ok := p.NextWake(); ok && at < next {
-			next, do = at, func() { p.event("tick", func(l *Permits) { l.Tick(w.now) }) }
-		}
-	}
-	w.now = max(w.now, next)
-	if do != nil {
-		do()
-	}
-	w.check()
+	return &s.processes[i].permits
 }
 
-// event applies an event to a copy, as an actor does; some crash half way, and are repeated.
-func (p *process) event(what string, do func(*Permits)) {
-	if p.Permits == nil {
-		return
-	}
-	p.w.log = append(p.w.log, fmt.Sprintf("%v %d %s", p.w.now, p.name, what))
-	if p.w.random.IntN(10) == 0 {
-		crashed := *p.Permits
-		do(&crashed)
-	}
-	next := *p.Permits
-	do(&next)
-	p.Permits = &next
-	for e, ok := next.Effects(); ok; e, ok = next.Effects() {
-		p.carryOut(e)
-	}
+func (s *shared) Replied(c explore.Core, now Instant, command, result any) {
+	c.(*Permits).Replied(now, command.(Command).Seq, result.(Result))
 }
 
-func (p *process) carryOut(e Effect) {
-	id, _ := e.Ref.(uint64)
-	p.w.log = append(p.w.log, fmt.Sprintf("    %d %v %v %+v %v", e.Kind, e.Ref, e.Answer.Reason, e.Command, e.Answer.Until))
-	switch e.Kind {
-	case lock.Send:
-		p.send(*e.Command)
-	case lock.Subscribe:
-		p.w.later(10*time.Millisecond, func() {
-			p.listens = true
-			p.event("subscribed", func(l *Permits) { l.Subscribed(p.w.now) })
-		})
-	case lock.Unsubscribe:
-		p.listens = false
-	case lock.Reply:
-		if p.answers[id]++; p.answers[id] > 1 {
-			p.w.fail("request %d was answered %d times", id, p.answers[id])
+func (s *shared) Refusal() any { return Result{Err: errors.New("loading"), Transient: true} }
+
+func (s *shared) CarryOut(n *explore.Net, i int) {
+	p := &s.processes[i]
+	for e, ok := p.permits.Effects(); ok; e, ok = p.permits.Effects() {
+		switch e.Kind {
+		case lock.Send:
+			n.Send(i, *e.Command)
+		case lock.Subscribe:
+			n.Subscribe(i)
+		case lock.Unsubscribe:
+			n.Unsubscribe(i)
+		case lock.Reply:
+			s.answered(n, i, e)
+		case Renewed:
+			p.clients[e.Ref.(int)].until = e.Answer.Until
+		case lock.TellLost:
+			s.told(n, i, e)
+		case lock.LeaveToExpire:
+			n.Violated("p%d leaves a permit to expire", i)
 		}
-		if e.Answer.Kind == lock.Granted {
-			p.holds[id] = known{e.Permit, e.Answer.Until}
-		}
-	case Renewed:
-		if h, held := p.holds[id]; held {
-			p.holds[id] = known{h.permit, e.Answer.Until}
-		}
-	case lock.TellLost:
-		delete(p.holds, id)
 	}
 }
 
-// send brings a command to Redis, and the reply back.
-func (p *process) send(c Command) {
-	w := p.w
-	arrives := func(times int) {
-		for range times {
-			w.later(w.delay(), func() {
-				r := p.redis(c)
-				if w.calm || w.random.IntN(5) > 0 {
-					w.later(w.delay(), func() { p.event("reply", func(l *Permits) { l.Replied(w.now, c.Seq, r) }) })
-				}
-			})
-		}
+func (s *shared) answered(n *explore.Net, i int, e Effect) {
+	c := &s.processes[i].clients[e.Ref.(int)]
+	a := e.Answer
+	if a.Reason == lock.Unavailable && n.Faultless() {
+		n.Violated("p%d: client %v is refused: %s", i, e.Ref, a.Detail)
 	}
+	if c.Answered(n, a.Kind == lock.Granted); a.Kind == lock.Granted {
+		c.permit, c.until, c.robbed = e.Permit, a.Until, false
+	} else if a.Kind == lock.NotFreed && a.Reason == lock.Lost && n.Now < c.until && !c.robbed {
+		n.Violated("p%d: client %v has lost its permit, which was good until %v", i, e.Ref, c.until)
+	}
+}
+
+// told hears of a loss.
+func (s *shared) told(n *explore.Net, i int, e Effect) {
+	k := e.Ref.(int)
+	c := &s.processes[i].clients[k]
+	switch want := s.clients[i][k]; {
+	case c.State == explore.Dead, c.State == explore.Releasing:
+		return // it was over before that was heard of
+	case c.State != explore.Holding:
+		n.Violated("p%d: client %d is told that it has lost its permit, and has none", i, k)
+	case e.Answer.Reason == lock.Expired && want.lease == 0 && n.Faultless(), e.Answer.Reason == lock.Gone && n.Faultless() && !c.robbed:
+		n.Violated("p%d: client %d has lost its permit: %v", i, k, e.Answer.Reason)
+	}
+	c.State = explore.Done
+}
+
+// Execute does what the scripts do.
+func (s *shared) Execute(n *explore.Net, i int, command any) any {
+	c, record := command.(Command), &s.processes[i].record
 	switch {
-	case w.calm || w.random.IntN(8) > 1:
-		arrives(1)
-	case w.random.IntN(2) == 0:
-		arrives(2)
+	case c.Kind == Renew:
+		return s.renewed(n, c)
+	case c.Number == record.number:
+		return record.reply
+	case c.Number < record.number && c.Kind != Release:
+		return nil // LATE, which is about a command that is no longer under way
 	}
+	reply := s.run(n, c)
+	if c.Number > record.number {
+		record.number, record.reply = c.Number, reply
+	}
+	return reply
 }
 
-func (w *world) delay() time.Duration {
-	if !w.calm && w.random.IntN(10) == 0 {
-		return 4 * time.Second
+func (s *shared) renewed(n *explore.Net, c Command) (reply Result) {
+	for _, id := range c.IDs {
+		k := s.redis.find(id)
+		valid := k >= 0 && s.redis.issued[k].until > n.Now
+		if valid {
+			s.redis.issued[k].until = n.Now + c.Lease
+		}
+		reply.Valid = append(reply.Valid, valid)
 	}
-	return 20 * time.Millisecond
+	return reply
 }
 
-// redis carries out a command as the scripts do.
-func (p *process) redis(c Command) (r Result) {
-	w := p.w
-	switch {
-	case c.Kind != Renew && c.Number == p.last:
-		return p.reply
-	case c.Kind != Renew && c.Kind != Release && c.Number < p.last:
-		return Result{Err: errors.New("LATE")}
-	case !w.calm && w.random.IntN(20) == 0:
-		return Result{Err: errors.New("busy"), Transient: true}
-	}
-	valid := func(id ID) bool { end, is := w.taken[id]; return is && end > w.now }
+func (s *shared) run(n *explore.Net, c Command) (reply Result) {
+	r := &s.redis
 	switch c.Kind {
 	case Acquire:
-		for id := range w.taken {
-			if !valid(id) {
-				delete(w.taken, id)
-				w.free++
+		before := len(r.issued)
+		r.issued = slices.DeleteFunc(r.issued, func(p issued) bool { return p.until <= n.Now })
+		expired := before - len(r.issued)
+		r.free += expired
+		reply.Wait = -1
+		for _, p := range r.issued {
+			if at := p.until - n.Now; reply.Wait < 0 || at < reply.Wait {
+				reply.Wait = at
 			}
 		}
-		r.Wait = -1
-		for i, id := range c.IDs[:min(len(c.IDs), max(w.free, 0))] {
-			w.taken[id] = w.now + c.Leases[i]
-			w.free--
-			r.Served++
+		for reply.Served < len(c.IDs) && r.free > 0 {
+			r.issued = append(r.issued, issued{c.IDs[reply.Served], n.Now + c.Leases[reply.Served]})
+			r.free--
+			reply.Served++
+		}
+		if expired > 0 && r.free > 0 {
+			n.Publish()
 		}
 	case Release:
+		freed := false
 		for _, id := range c.IDs {
-			_, is := w.taken[id]
-			r.Valid = append(r.Valid, is)
-			if is {
-				delete(w.taken, id)
-				w.free++
+			k := r.find(id)
+			if reply.Valid = append(reply.Valid, k >= 0); k >= 0 {
+				r.issued = slices.Delete(r.issued, k, k+1)
+				r.free++
+				freed = true
 			}
 		}
-		for _, other := range w.all {
-			if other.listens && w.free > 0 {
-				r.Heard++
-				w.later(w.delay(), func() { other.event("signal", func(l *Permits) { l.Signal(w.now) }) })
-			}
+		if freed && r.free > 0 {
+			reply.Heard = n.Listeners()
+			n.Publish()
 		}
 	case Set:
-		if w.made = c.Count; c.How == Add {
-			w.made = w.free + len(w.taken) + c.Count
+		more := c.Count
+		if c.How == Total {
+			more -= r.made
 		}
-		w.free, r.Done = w.made-len(w.taken), true
-	case Renew:
-		for _, id := range c.IDs {
-			r.Valid = append(r.Valid, valid(id))
-			if valid(id) {
-				w.taken[id] = w.now + c.Lease
-			}
+		r.free, r.made, reply.Done = r.free+more, r.made+more, true
+		if more != 0 && c.Count > 0 {
+			n.Publish()
 		}
-		return r
 	}
-	if c.Number > p.last {
-		p.last, p.reply = c.Number, r
-	}
-	return r
+	return reply
 }
 
-func (w *world) fail(format string, args ...any) {
-	w.t.Helper()
-	for _, line := range w.log[max(len(w.log)-60, 0):] {
-		w.t.Log(line)
-	}
-	w.t.Fatalf(format, args...)
+func (r *redis) find(id ID) int {
+	return slices.IndexFunc(r.issued, func(p issued) bool { return p.id == id })
 }
 
-// check holds the world to its rules.
-func (w *world) check() {
-	if n := w.free + len(w.taken); n != w.made {
-		w.fail("there are %d permits", n)
-	}
-	holders := map[ID]int{}
-	for _, p := range w.all {
-		for id, h := range p.holds {
-			if p.Permits == nil || w.now >= h.until {
-				continue
-			}
-			if end, is := w.taken[h.permit]; !is || end < h.until {
-				w.fail("hold %d of process %d trusts its permit until %v, and in Redis it ends at %v", id, p.name, h.until, end)
-			}
-			if holders[h.permit]++; holders[h.permit] > 1 {
-				w.fail("two hold the permit %v", h.permit)
-			}
+func (s *shared) NextEnd(n *explore.Net) (next Instant) {
+	for _, p := range s.redis.issued {
+		if p.until > n.Now && (next == 0 || p.until < next) {
+			next = p.until
 		}
 	}
+	return next
 }
 
-// act is something that a process's users do.
-func (p *process) act() {
-	w := p.w
-	held := slices.Sorted(maps.Keys(p.holds))
-	p.requests++
-	id := p.requests
-	switch n := w.random.IntN(100); {
-	case n < 55:
-		req := Request{Request: lock.Request{ID: id, Ref: id, Owner: lock.Owner(id % 4), Try: n < 5}, Shown: n < 10}
-		req.Random = ID{byte(p.name), byte(id >> 16), byte(id >> 8), byte(id)}
-		if n > 35 {
-			req.Lease = time.Duration(w.random.IntN(4000)+10) * time.Millisecond
-		}
-		if n > 30 && n < 45 {
-			req.Deadline = w.now + time.Second
-		}
-		p.wants[id] = true
-		p.event("acquire", func(l *Permits) { l.Acquire(w.now, req) })
-	case n < 95 && len(held) > 0:
-		hold := held[w.random.IntN(len(held))]
-		delete(p.holds, hold)
-		p.wants[id] = true
-		p.event(fmt.Sprint("release ", hold), func(l *Permits) { l.Release(w.now, hold, false, id) })
-	case n == 97:
-		how, count := Total, 2+w.random.IntN(3)
-		if w.made > 2 && w.random.IntN(2) == 0 {
-			how, count = Add, w.random.IntN(3)-1
-		}
-		p.wants[id] = true
-		p.event(fmt.Sprint("set ", how, count), func(l *Permits) { l.Set(w.now, how, count, id) })
-	case n == 98:
-		owner := lock.Owner(w.random.IntN(4))
-		for id := range p.wants {
-			if lock.Owner(id%4) == owner && owner != 0 {
-				p.wants[id] = false
-				delete(p.holds, id)
+const frees = "frees another's permit"
+
+func (s *shared) Wishes(n *explore.Net, i int) (all []explore.Wish) {
+	for k := range s.processes[i].clients {
+		c := &s.processes[i].clients[k]
+		if all = c.Wishes(all, k, s.clients[i][k].how == "", s.again && !n.Calm); c.State == explore.Holding {
+			all = append(all, explore.Wish{Client: k, What: explore.Dies, Costs: explore.Leave})
+			if s.clients[i][k].shown {
+				all = append(all, explore.Wish{Client: k, What: frees, Costs: explore.Meddle})
 			}
 		}
-		p.event(fmt.Sprint("death of ", owner), func(l *Permits) { l.OwnerGone(w.now, owner) })
-	case n == 99 && !w.calm && w.random.IntN(10) == 0:
-		p.Permits = nil
-		w.later(time.Second, func() { w.all = append(w.all, w.newProcess()) })
+	}
+	return all
+}
+
+func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
+	k := w.Client
+	p, c, want := &s.processes[i].permits, &s.processes[i].clients[k], s.clients[i][k]
+	bound := n.Now + tinyConfig.TryTime()
+	switch w.What {
+	case explore.Withdraws:
+		p.Cancel(n.Now, c.ID, 0, nil)
+	case explore.Dies:
+		p.OwnerGone(n.Now, lock.Owner(k+1))
+		c.State = explore.Dead
+	case explore.GivesBack:
+		c.State, c.By = explore.Releasing, bound
+		p.Release(n.Now, c.ID, false, k)
+	case frees:
+		c.robbed = true
+		other := (i + 1) % len(s.processes)
+		if n.Dead(other) {
+			other = i
+		}
+		s.processes[other].permits.ReleaseID(n.Now, c.permit, nil)
+		s.CarryOut(n, other)
+	case explore.Asks:
+		c.ID = 1
+		for _, other := range s.processes[i].clients {
+			c.ID = max(c.ID, other.ID+1)
+		}
+		c.State, c.By = explore.Asking, 0
+		if want.how != "" {
+			p.Set(n.Now, want.how, want.count, k)
+			return
+		}
+		req := Request{Random: ID{byte(i + 1), byte(k + 1)}, Shown: want.shown, Request: lock.Request{
+			ID: c.ID, Owner: lock.Owner(k + 1), Lease: want.lease, MaxHold: want.most, Try: want.try, Ref: k,
+		}}
+		if want.wait > 0 {
+			req.Deadline = n.Now + want.wait
+			c.By = req.Deadline
+		}
+		if want.try {
+			c.By = bound
+		}
+		p.Acquire(n.Now, req)
 	}
 }
 
-func (w *world) newProcess() *process {
-	cfg := lock.Config{
-		Watchdog: 3 * time.Second, Renewal: time.Second, HandOffLimit: 50 * time.Millisecond, ForcedYield: time.Second,
-		Poll: time.Second, CallTimeout: 200 * time.Millisecond, QueueLimit: 30,
-	}
-	l := New(&cfg)
-	return &process{w: w, name: len(w.all), Permits: &l, holds: map[uint64]known{}, answers: map[uint64]int{}, wants: map[uint64]bool{}}
+func (s *shared) Kill(i int) {
+	p := &s.processes[i]
+	*p = process{record: p.record, permits: New(&tinyConfig), clients: make([]client, len(p.clients))}
 }
 
-// Whatever the network and the processes do, no permit is trusted that is not taken in Redis, none is
-// lost or made, and in the end all requests are answered and all permits are free.
-func TestWorlds(t *testing.T) {
-	for seed := range uint64(150) {
-		w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), free: 3, made: 3, taken: map[ID]Instant{}}
-		for range 3 {
-			w.all = append(w.all, w.newProcess())
+func (s *shared) Check(n *explore.Net) {
+	var trusted []ID
+	for i := range s.processes {
+		p := &s.processes[i]
+		wake, ok := p.permits.NextWake()
+		if n.Quiet() && (!ok || wake > n.Now) && len(p.permits.queue) > 0 && s.redis.free > 0 && !p.permits.wait.standsBack {
+			n.Violated("p%d: its first waiter sleeps, and %d are free", i, s.redis.free)
 		}
-		for end := 30 * time.Second; w.now < end; w.step() {
-			if p := w.all[w.random.IntN(len(w.all))]; p.Permits != nil && w.random.IntN(3) == 0 {
-				p.act()
-			}
-		}
-		w.calm = true
-		for end := w.now + 20*time.Second; w.now < end; w.step() {
-			for _, p := range w.all {
-				for _, id := range slices.Sorted(maps.Keys(p.holds)) {
-					if p.Permits != nil && w.random.IntN(5) == 0 {
-						delete(p.holds, id)
-						p.event(fmt.Sprint("release ", id), func(l *Permits) { l.Release(w.now, id, false, nil) })
-					}
+		for k, c := range p.clients {
+			c.Check(n, &p.permits)
+			switch {
+			case c.State != explore.Holding:
+			case n.Now >= c.until && (!ok || wake > n.Now):
+				n.Violated("p%d: client %d was not told that its permit is over", i, k)
+			case n.Now < c.until && !c.robbed:
+				if slices.Contains(trusted, c.permit) {
+					n.Violated("p%d: client %d trusts a permit that another does", i, k)
+				}
+				trusted = append(trusted, c.permit)
+				if at := s.redis.find(c.permit); at < 0 || s.redis.issued[at].until < c.until {
+					n.Violated("p%d: client %d trusts its permit until %v, and Redis has %+v", i, k, c.until, s.redis)
 				}
 			}
 		}
-		for _, p := range w.all {
-			if p.Permits == nil {
-				continue
-			}
-			if !p.Idle() {
-				w.fail("seed %d: process %d still has something to do: %+v", seed, p.name, *p.Permits)
-			}
-			for id, wanted := range p.wants {
-				if wanted && p.answers[id] != 1 {
-					w.fail("seed %d: request %d was answered %d times", seed, id, p.answers[id])
-				}
+	}
+	if all := s.redis.free + len(s.redis.issued); all != s.redis.made {
+		n.Violated("there are %d permits, and %d were made", all, s.redis.made)
+	}
+}
+
+func (s *shared) Settled(n *explore.Net) {
+	for _, p := range s.redis.issued {
+		if p.until > n.Now {
+			n.Violated("a permit stays taken until %v", p.until)
+		}
+	}
+	for i := range s.processes {
+		p := &s.processes[i]
+		for k, c := range p.clients {
+			if waits := c.State == explore.Asking && s.clients[i][k].how == "" && s.redis.made <= 0; c.State < explore.Done && !waits && !n.Dead(i) {
+				n.Violated("p%d: client %d is not at its end: %+v", i, k, c)
 			}
 		}
-		for id, end := range w.taken {
-			if end > w.now {
-				w.fail("seed %d: the permit %v is taken by nobody until %v", seed, id, end)
-			}
+		if len(p.permits.queue) == 0 && !p.permits.Idle() {
+			n.Violated("p%d does not come to rest: %+v", i, p.permits)
 		}
 	}
 }
+
+func (s *shared) Process(i int) any { return s.processes[i] }
+
+func (s *shared) Redis() any { return s.redis }

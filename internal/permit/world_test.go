@@ -1,400 +1,345 @@
 package permit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"testing"
-	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/explore"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// world is a semaphore in Redis, some processes with a pool each, and a network that delays, loses
-// and repeats what goes over it. All its times are simulated.
-type world struct {
-	t      *testing.T
-	rand   *rand.Rand
-	now    Instant
-	events []event
-	log    []string
-
-	// loss is how many of 100 commands or replies are lost, and deaf how many messages.
-	loss, deaf int
-
-	// latch is what Redis has instead of permits in the world of a latch.
-	latch      *latch
-	free, made int
-	processes  []*process
-	numbers    uint64
+// shared implements explore.Synchronizer.
+type shared struct {
+	*scene
+	processes []process
+	redis     redis
 }
 
-type event struct {
-	at Instant
-	do func()
-}
-
-// process is a process and its clients.
+// process is a pool, and its clients.
 type process struct {
-	w    *world
-	id   int
-	dead bool
 	pool Pool
-	// number and reply are Redis's record of its last command; taken is what it has by Redis's count.
+	// number is of its last command. record is what Redis has of that, and permits how many the process
+	// has by Redis's count.
+	number  uint64
+	record  record
+	permits int
+	clients []client
+}
+
+type record struct {
 	number uint64
 	reply  Result
-	taken  int
-	// held is what its clients have.
-	held    int
-	listens bool
-	granted uint64
-	wakeAt  Instant
-	ends    map[uint64]string
-	free    Instant // since when the head could be served
 }
 
-// request is a client's request; its id is the pool's.
-type request struct {
-	id uint64
-	n  int
-	// asked is when somebody asked to wait for a latch.
-	asked Instant
+// redis is the permits that are free, or the count of a latch with the ids that were counted.
+type redis struct {
+	free int
+	ids  []string
 }
 
-func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{t: t, rand: rand.New(rand.NewPCG(seed, 1)), loss: 10, deaf: 20}
-	w.free = 1 + w.rand.IntN(6)
-	w.made = w.free
-	for i := range 3 {
-		w.join(i)
-	}
-	return w
+// client is somebody with a want, and has how many permits it has. open says that the latch has been
+// open since it asked, and counted that it was told that its count-down counts.
+type client struct {
+	explore.Client
+	has           int
+	open, counted bool
 }
 
-func (w *world) join(i int) {
-	cfg := &lock.Config{
-		Watchdog: 30 * time.Second, HandOffLimit: 5 * time.Millisecond, ForcedYield: time.Second, Poll: time.Second,
-		CallTimeout: 100 * time.Millisecond, QueueLimit: 20, Seed: w.rand.Uint64(),
+func (s *shared) Clone() *shared {
+	c := *s
+	c.processes = slices.Clone(s.processes)
+	c.redis.ids = slices.Clip(s.redis.ids)
+	for i := range c.processes {
+		p := &c.processes[i]
+		p.clients = slices.Clone(p.clients)
+		p.pool.effects = nil
+		p.pool.queue.requests, p.pool.owed, p.pool.changes = slices.Clip(p.pool.queue.requests), slices.Clip(p.pool.owed), slices.Clip(p.pool.changes)
 	}
-	p := &process{w: w, id: i, pool: New(cfg), ends: map[uint64]string{}}
-	if w.latch != nil {
-		p.pool = NewLatch(cfg)
-	}
-	w.processes = append(w.processes, p)
+	return &c
 }
 
-func (w *world) fail(format string, values ...any) {
-	w.t.Helper()
-	for _, line := range w.log[max(0, len(w.log)-60):] {
-		w.t.Log(line)
-	}
-	w.t.Fatalf(format, values...)
-}
-
-func (w *world) logf(format string, values ...any) {
-	w.log = append(w.log, fmt.Sprintf("%v ", w.now)+fmt.Sprintf(format, values...))
-}
-
-func (w *world) after(d time.Duration, do func()) {
-	at := w.now + d
-	i, _ := slices.BinarySearchFunc(w.events, at, func(e event, at Instant) int {
-		if e.at <= at {
-			return -1
-		}
-		return 1
-	})
-	w.events = slices.Insert(w.events, i, event{at, do})
-}
-
-func (w *world) chance(percent int) bool { return w.rand.IntN(100) < percent }
-
-func (w *world) delay() time.Duration { return time.Duration(1 + w.rand.IntN(int(2*time.Millisecond))) }
-
-// run lets so much time pass.
-func (w *world) run(d time.Duration) {
-	end := w.now + d
-	for len(w.events) > 0 && w.events[0].at <= end {
-		e := w.events[0]
-		w.events, w.now = w.events[1:], e.at
-		e.do()
-		w.check()
-	}
-	w.now = end
-}
-
-// check compares what the processes have with what Redis has given them.
-func (w *world) check() {
-	if w.latch != nil {
-		w.latch.check(w)
-		return
-	}
-	sum := w.free
-	for _, p := range w.processes {
-		sum += p.taken
-		if p.held > p.taken {
-			w.fail("process %d holds %d, and has taken %d", p.id, p.held, p.taken)
-		}
-		// A process must not sleep while its first waiter could be served.
-		if p.dead || p.pool.queue.len() == 0 || w.free < p.pool.queue.head().N {
-			p.free = w.now
-		} else if w.now-p.free > 5*time.Second {
-			w.fail("process %d sleeps for %v with %d free", p.id, w.now-p.free, w.free)
-		}
-	}
-	if sum != w.made {
-		w.fail("%d are free and taken, and %d were made", sum, w.made)
-	}
-}
-
-// step applies an event to a process, on a copy of its pool, and carries out what follows.
-func (p *process) step(event func(pool *Pool)) {
-	if p.dead {
-		return
-	}
+func (s *shared) Core(i int, scratch bool) explore.Core {
+	p := &s.processes[i]
 	if !p.pool.HasNextNumber() {
-		p.w.numbers++
-		p.pool.SetNextNumber(p.w.numbers)
+		p.number++
+		p.pool.SetNextNumber(p.number)
 	}
-	next := p.pool
-	event(&next)
-	if p.w.chance(2) { // it has crashed half way, and the event comes again
-		next = p.pool
-		event(&next)
+	if scratch {
+		pool := p.pool
+		return &pool
 	}
-	p.pool = next
-	for e := p.pool.Effects(); e != nil; e = p.pool.Effects() {
-		p.perform(*e)
-	}
-	at, ok := p.pool.NextWake()
-	if ok && at <= p.w.now {
-		p.w.fail("process %d is to be woken at %v: %+v", p.id, at, p.pool)
-	}
-	if ok && (p.wakeAt <= p.w.now || at < p.wakeAt) {
-		p.wakeAt = at
-		p.w.after(max(at-p.w.now, 0), func() { p.step(func(pool *Pool) { pool.Tick(p.w.now) }) })
+	return &p.pool
+}
+
+func (s *shared) Replied(c explore.Core, now Instant, command, result any) {
+	c.(*Pool).Replied(now, command.(Command).Number, result.(Result))
+}
+
+func (s *shared) Refusal() any { return Result{Err: errors.New("loading"), Transient: true} }
+
+func (s *shared) CarryOut(n *explore.Net, i int) {
+	p := &s.processes[i].pool
+	for e := p.Effects(); e != nil; e = p.Effects() {
+		switch e.Kind {
+		case Send:
+			n.Send(i, *e.Command)
+		case Reply:
+			s.answered(n, i, e.Ref.(int), e.Answer)
+		case Subscribe:
+			n.Subscribe(i)
+		case Unsubscribe:
+			n.Unsubscribe(i)
+		case Forgotten:
+			n.Violated("p%d has forgotten something: %s", i, e.Answer.Detail)
+		}
 	}
 }
 
-func (p *process) perform(e Effect) {
-	switch e.Kind {
-	case Send:
-		p.w.logf("%d sends %+v", p.id, *e.Command)
-		p.send(*e.Command)
-	case Reply:
-		p.answered(e.Ref, e.Answer)
-	case Subscribe:
-		p.w.after(p.w.delay(), func() {
-			p.listens = true
-			p.step(func(pool *Pool) { pool.Subscribed(p.w.now) })
-		})
-	case Unsubscribe:
-		p.listens = false
-	case Forgotten:
-		p.w.fail("forgotten: %s", e.Answer.Detail)
+// Execute does what the scripts do.
+func (s *shared) Execute(n *explore.Net, i int, command any) any {
+	c, p := command.(Command), &s.processes[i]
+	run := s.run
+	if s.latch {
+		run = s.runLatch
 	}
+	switch {
+	case s.forgets, c.Kind == Inspect, s.latch && c.Kind == Take:
+		return run(n, c, i)
+	case c.Number == p.record.number:
+		return p.record.reply
+	case c.Number < p.record.number:
+		return nil // LATE, of which the pool does not hear
+	}
+	p.record = record{c.Number, run(n, c, i)}
+	return p.record.reply
 }
 
-func (p *process) send(c Command) {
-	w := p.w
-	fail := func(err string, unsure bool) {
-		w.after(w.delay(), func() {
-			p.step(func(pool *Pool) {
-				pool.Replied(w.now, c.Number, Result{Err: errors.New(err), Transient: true, Unsure: unsure})
-			})
-		})
-	}
-	if w.chance(w.loss) {
-		switch w.rand.IntN(3) {
-		case 0:
-			fail("not sent", false)
-			return
-		case 1:
-			fail("lost", true)
-			return
-		default:
-			fail("no reply", true)
-		}
-	}
-	w.after(w.delay(), func() {
-		r, ok := w.execute(p, c)
-		if w.chance(w.loss) { // a copy of it comes late
-			w.after(time.Duration(w.rand.IntN(int(time.Second))), func() { w.execute(p, c) })
-		}
-		if !ok || w.chance(w.loss) {
-			return // nor does the reply come
-		}
-		w.after(w.delay(), func() { p.step(func(pool *Pool) { pool.Replied(w.now, c.Number, r) }) })
-	})
-}
-
-// execute does what the scripts do.
-func (w *world) execute(p *process, c Command) (r Result, ok bool) {
-	if c.Number <= p.number {
-		return p.reply, c.Number == p.number
-	}
-	publish := func() {
-		for _, other := range w.processes {
-			if other.listens && !w.chance(w.deaf) {
-				w.after(w.delay(), func() { other.step(func(pool *Pool) { pool.Signal(w.now) }) })
-			}
-		}
-	}
-	if w.latch != nil {
-		r, news := w.latch.execute(w, c)
-		if news {
-			publish()
-		}
-		p.number, p.reply = c.Number, r
-		w.logf("%d has %+v carried out, %+v", p.id, c, r)
-		return r, true
-	}
-	add := func(n int) {
-		w.free += n
-		publish()
-		r.N = [2]int64{1, int64(w.free)}
-	}
+func (s *shared) run(n *explore.Net, c Command, i int) (reply Result) {
+	r, before := &s.redis, s.redis.free
 	switch c.Kind {
 	case Take:
-		taken := 0
-		for _, n := range c.Wanted {
-			if taken+n > w.free {
+		for _, want := range c.Wanted {
+			if want > r.free {
 				break
 			}
-			taken += n
-			r.N[0]++
+			r.free -= want
+			reply.N[0]++
 		}
-		w.free -= taken
-		p.taken += taken
-		r.N[1] = int64(w.free)
-	case Yield:
-		others := slices.ContainsFunc(w.processes, func(o *process) bool { return o != p && o.listens })
-		if !others && !c.Forced {
-			r.N[1] = int64(w.free)
+	case Yield, Give, Add:
+		if c.Kind == Yield && !n.Listens(i) && !c.Forced {
 			break
 		}
-		fallthrough
-	case Give:
-		p.taken -= int(c.N)
-		add(int(c.N))
-	case Add:
-		w.made += int(c.N)
-		add(int(c.N))
+		r.free += int(c.N)
+		reply.N[0] = 1
+		n.Publish()
 	case Drain:
-		r.N[0] = int64(w.free)
-		p.taken += w.free
-		w.free = 0
+		reply.N[0] = int64(r.free)
+		r.free = 0
+	case Inspect:
+		reply.N[0] = int64(r.free)
 	}
-	p.number, p.reply = c.Number, r
-	w.logf("%d has %s carried out, %+v: %d free", p.id, []string{"", "take", "give", "yield", "add", "set", "drain", "inspect"}[c.Kind], r, w.free)
-	return r, true
+	if c.Kind != Add {
+		s.processes[i].permits += before - r.free
+	}
+	if c.Kind != Inspect {
+		reply.N[1] = int64(r.free)
+	}
+	return reply
 }
 
-// answered is what a client does with an answer: it gives back what it gets, after a while.
-func (p *process) answered(ref any, a Answer) {
-	req, ok := ref.(*request)
-	if !ok {
-		return
-	}
-	if end, twice := p.ends[req.id]; twice {
-		p.w.fail("request %d of process %d is answered with %+v after %s", req.id, p.id, a, end)
-	}
-	p.ends[req.id] = fmt.Sprintf("%+v", a)
-	p.w.logf("%d's request %d for %d: %+v", p.id, req.id, req.n, a)
+func (s *shared) runLatch(n *explore.Net, c Command, _ int) (reply Result) {
+	r, before := &s.redis, s.redis.free
 	switch {
-	case p.w.latch == nil:
-	case a.Kind == Granted && p.w.latch.lastOpen < req.asked:
-		p.w.fail("request %d passes a latch that has been closed since before it came", req.id)
-		fallthrough
-	default:
-		return
-	}
-	switch a.Kind {
-	case Granted:
-		if req.n == 0 { // a Drain
-			if a.N > 0 {
-				p.hold(int(a.N))
-			}
-			return
-		}
-		if req.id < p.granted {
-			p.w.fail("request %d of process %d comes after %d", req.id, p.id, p.granted)
-		}
-		p.granted = req.id
-		p.hold(req.n)
-	}
-}
-
-func (p *process) hold(n int) {
-	p.held += n
-	p.w.after(time.Duration(p.w.rand.IntN(int(20*time.Millisecond))), func() {
-		if p.dead {
-			return
-		}
-		p.held -= n
-		p.step(func(pool *Pool) { pool.Release(p.w.now, n, false, nil) })
-	})
-}
-
-// act is one thing that somebody does.
-func (w *world) act() {
-	p := w.processes[w.rand.IntN(len(w.processes))]
-	if p.dead {
-		return
-	}
-	w.numbers++
-	req := &request{id: w.numbers, n: 1 + w.rand.IntN(min(w.made, 3))}
-	switch w.rand.IntN(40) {
-	case 0:
-		p.step(func(pool *Pool) { pool.Change(w.now, Change{Kind: Add, N: 1, Ref: req}) })
-	case 1:
-		req.n = 0
-		p.step(func(pool *Pool) { pool.Change(w.now, Change{Kind: Drain, Ref: req}) })
-	case 2:
-		p.step(func(pool *Pool) { pool.Change(w.now, Change{Kind: Inspect, Ref: req}) })
-	case 3, 4:
-		p.step(func(pool *Pool) { pool.Acquire(w.now, Request{ID: req.id, N: req.n, Try: true, Ref: req}) })
-	case 5:
-		if p.pool.queue.len() > 0 {
-			id := p.pool.queue.requests[w.rand.IntN(p.pool.queue.len())].ID
-			p.step(func(pool *Pool) { pool.Cancel(w.now, id, 0, nil) })
-		}
-	case 6:
-		if w.chance(20) { // the process dies, with all that it has
-			w.logf("%d dies", p.id)
-			p.dead, p.listens = true, false
-			w.after(w.delay(), func() {
-				w.free += p.taken // an operator gives back what it had
-				p.taken, p.held, p.number = 0, 0, 1<<62
-			})
-			w.join(len(w.processes))
-		}
-	case 7:
-		p.step(func(pool *Pool) {
-			pool.Acquire(w.now, Request{ID: req.id, N: req.n, Deadline: w.now + 30*time.Millisecond, Ref: req})
-		})
-	default:
-		p.step(func(pool *Pool) { pool.Acquire(w.now, Request{ID: req.id, N: req.n, Ref: req}) })
-	}
-}
-
-// Whatever is lost or comes late and whoever dies, permits neither come into being nor vanish; each
-// process serves its waiters in their order; and nobody sleeps while there are permits for him.
-func TestRandomWorlds(t *testing.T) {
-	for seed := range uint64(150) {
-		w := newWorld(t, seed)
-		for range 300 {
-			w.act()
-			w.run(time.Duration(w.rand.IntN(int(8 * time.Millisecond))))
-		}
-		// Now nothing is lost but messages, and all requests come to an end.
-		w.loss = 0
-		w.deaf = 100
-		w.run(2 * time.Minute)
-		for _, p := range w.processes {
-			if !p.dead && (!p.pool.Idle() || p.taken != 0) {
-				w.fail("process %d has %d permits and %d waiters in the end: held %d, owed %v, call %+v, queue %v", p.id, p.taken, p.pool.Waiters(), p.held, p.pool.owed, p.pool.call, p.pool.queue)
+	case c.Kind == Set && before == 0:
+		r.free, r.ids = int(c.N), nil
+	case c.Kind == Give && before > 0:
+		for _, id := range c.IDs {
+			if !slices.Contains(r.ids, id) {
+				r.ids = append(r.ids, id)
+				r.free--
 			}
 		}
+		r.free = max(r.free-int(c.N), 0)
+	}
+	if (before == 0) != (r.free == 0) {
+		n.Publish()
+	}
+	for i := range s.processes {
+		for k := range s.processes[i].clients {
+			other := &s.processes[i].clients[k]
+			other.open = other.open || r.free == 0
+		}
+	}
+	if reply.N[0] = int64(r.free); c.Kind == Set {
+		reply.N[0], reply.N[1] = map[bool]int64{true: 1}[before == 0], reply.N[0]
+	}
+	return reply
+}
+
+func (s *shared) NextEnd(*explore.Net) Instant { return 0 }
+
+func (s *shared) Wishes(n *explore.Net, i int) (all []explore.Wish) {
+	for k := range s.processes[i].clients {
+		all = s.processes[i].clients[k].Wishes(all, k, s.clients[i][k].does == 0, s.again && !n.Calm)
+	}
+	return all
+}
+
+func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
+	s.Core(i, false)
+	k := w.Client
+	p, c, want := &s.processes[i].pool, &s.processes[i].clients[k], s.clients[i][k]
+	bound := n.Now + tinyConfig.TryTime()
+	switch w.What {
+	case explore.Withdraws:
+		p.Cancel(n.Now, c.ID, 0, nil)
+		return
+	case explore.Dies:
+		p.OwnerGone(n.Now, lock.Owner(k+1))
+		c.State = explore.Dead
+		return
+	case explore.GivesBack:
+		c.State, c.By = explore.Releasing, bound
+		p.Release(n.Now, c.has, k == 0, k)
+		c.has = 0
+		return
+	}
+	c.State, c.By = explore.Asking, bound
+	c.ID = 1
+	for _, other := range s.processes[i].clients {
+		c.ID = max(c.ID, other.ID+1)
+	}
+	req := Request{ID: c.ID, Owner: lock.Owner(k + 1), N: want.n, Try: want.try, Ref: k}
+	if want.wait > 0 {
+		req.Deadline = n.Now + want.wait
+	}
+	if want.does == 0 && !want.try {
+		c.By = req.Deadline
+	}
+	c.open = s.redis.free == 0
+	switch {
+	case want.does == Give:
+		p.CountDown(n.Now, want.id, k)
+	case want.does != 0:
+		p.Change(n.Now, Change{Kind: want.does, N: int64(want.n), Ref: k})
+	case s.latch:
+		p.Wait(n.Now, req)
+	default:
+		p.Acquire(n.Now, req)
 	}
 }
+
+func (s *shared) answered(n *explore.Net, i, k int, a Answer) {
+	p := &s.processes[i]
+	c := &p.clients[k]
+	c.Answered(n, a.N > 0 && a.Kind == Granted)
+	c.has, c.counted = 0, s.latch && a.Kind == Returned
+	if a.Reason == lock.Unavailable && n.Faultless() {
+		n.Violated("p%d: client %d is refused: %s", i, k, a.Detail)
+	} else if a.Kind != Granted {
+		return
+	}
+	if c.has = int(a.N); s.latch && !c.open {
+		n.Violated("p%d: client %d passes a latch that has been closed since it came", i, k)
+	}
+	for other := range p.clients {
+		if o := &p.clients[other]; !s.latch && s.clients[i][k].does == 0 && s.clients[i][other].does == 0 && o.State == explore.Asking && o.ID < c.ID {
+			n.Violated("p%d: client %d is served before %d", i, k, other)
+		}
+	}
+}
+
+func (s *shared) Kill(i int) {
+	p := &s.processes[i]
+	for k := range p.clients {
+		p.clients[k].has = 0
+	}
+	*p = process{permits: p.permits, record: p.record, clients: p.clients}
+}
+
+func (s *shared) Check(n *explore.Net) {
+	for i := range s.processes {
+		if n.Dead(i) {
+			continue
+		}
+		p, held := &s.processes[i], 0
+		for k := range p.clients {
+			held += p.clients[k].has
+			p.clients[k].Check(n, &p.pool)
+		}
+		if held > p.permits {
+			n.Violated("p%d: clients have %d permits, and Redis has given %d", i, held, p.permits)
+		}
+		if at, ok := p.pool.NextWake(); n.Quiet() && (!ok || at > n.Now) && s.served(p) && n.Now >= p.pool.wait.deferUntil {
+			n.Violated("p%d: its first waiter sleeps, and there are %d", i, s.redis.free)
+		}
+	}
+	if s.latch {
+		s.checkCount(n, false)
+	}
+}
+
+// served reports whether the first waiter of a process could have what he waits for.
+func (s *shared) served(p *process) bool {
+	if p.pool.Waiters() == 0 {
+		return false
+	} else if s.latch {
+		return s.redis.free == 0
+	}
+	return s.redis.free >= p.pool.queue.head().N
+}
+
+// checkCount compares the count with who has asked to be counted. Those whose answer says so have been,
+// and at rest all have whose process lives; the others may have been.
+func (s *shared) checkCount(n *explore.Net, rests bool) {
+	most, least := map[string]bool{}, map[string]bool{}
+	for i := range s.processes {
+		for k, c := range s.processes[i].clients {
+			want := s.clients[i][k]
+			if want.does == Set {
+				return // what is counted down then is of one round or of another
+			} else if want.does != Give || c.State == explore.Fresh {
+				continue
+			}
+			who := cmp.Or(want.id, fmt.Sprint(i, ".", k))
+			most[who] = true
+			if c.counted || rests && !n.Dead(i) {
+				least[who] = true
+			}
+		}
+	}
+	if got := s.redis.free; got < max(s.count-len(most), 0) || got > max(s.count-len(least), 0) {
+		n.Violated("the count of %d is %d, when %v have counted down, and %v may have", s.count, got, least, most)
+	}
+}
+
+func (s *shared) Settled(n *explore.Net) {
+	if s.latch {
+		s.checkCount(n, true)
+	}
+	for i := range s.processes {
+		p, waiting := &s.processes[i], 0
+		for k, c := range p.clients {
+			if c.State == explore.Asking && s.clients[i][k].does == 0 {
+				waiting++
+			} else if c.State < explore.Done && !n.Dead(i) {
+				n.Violated("p%d: client %d is not at its end", i, k)
+			}
+		}
+		switch {
+		case n.Dead(i):
+		case p.pool.Waiters() != waiting:
+			n.Violated("p%d: %d wait, and the pool knows of %d", i, waiting, p.pool.Waiters())
+		case s.served(p):
+			n.Violated("p%d: somebody waits though there are %d", i, s.redis.free)
+		case p.permits != 0:
+			n.Violated("p%d: %d permits are missing", i, p.permits)
+		}
+	}
+}
+
+func (s *shared) Process(i int) any { return s.processes[i] }
+
+func (s *shared) Redis() any { return s.redis }

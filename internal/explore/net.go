@@ -1,0 +1,160 @@
+package explore
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// Fault is what a budget has to allow.
+type Fault uint8
+
+// The faults.
+const (
+	None Fault = iota
+	// Network: a message gets lost, comes late or twice, or is refused for now.
+	Network
+	// Slow: time passes though something is on its way, or due.
+	Slow
+	// Kill is the end of a process.
+	Kill
+	// Leave: somebody who waits withdraws, or dies.
+	Leave
+	// Meddle: somebody changes what others have.
+	Meddle
+	// Times is no fault: how often time passes, 0 for as often as it may.
+	Times
+	faults
+)
+
+// Budget says how often a fault may happen.
+type Budget [faults]int8
+
+// May is a budget: time passes so often, so many messages go wrong, and everything in more happens once.
+func May(times, network int8, more ...Fault) Budget {
+	b := Budget{Times: times, Network: network}
+	for _, f := range more {
+		b[f] = 1
+	}
+	return b
+}
+
+// Net is what is on its way, and the clock.
+type Net struct {
+	Now   lock.Instant
+	Spent Budget
+	// Calm: nothing goes wrong any more.
+	Calm bool
+
+	may     Budget
+	live    []member
+	sent    []message
+	digest  *digest
+	counter *int
+}
+
+// member is a process in the net.
+type member struct{ dead, listens bool }
+
+type message struct {
+	kind            kind
+	p               int
+	late            bool
+	command, result any
+}
+
+type kind int8
+
+const (
+	command kind = iota
+	reply
+	subscription
+	signal
+	kinds
+)
+
+func (m message) String() string {
+	text := fmt.Sprintf("p%d's %s", m.p, [...]string{"command", "reply", "subscription", "message"}[m.kind])
+	if m.late {
+		text = "late: " + text
+	}
+	if m.kind <= reply {
+		text += fmt.Sprintf(" %+v", m.command)
+	}
+	if m.kind == reply {
+		text += fmt.Sprintf(": %+v", m.result)
+	}
+	return text
+}
+
+// Dead reports whether a process has ended.
+func (n *Net) Dead(i int) bool { return n.live[i].dead }
+
+// Listens reports whether any process but i listens.
+func (n *Net) Listens(but int) bool {
+	for i, m := range n.live {
+		if m.listens && i != but {
+			return true
+		}
+	}
+	return false
+}
+
+// Listeners is how many listen.
+func (n *Net) Listeners() (all int) {
+	for _, m := range n.live {
+		if m.listens {
+			all++
+		}
+	}
+	return all
+}
+
+// Send sends a command of process i to Redis.
+func (n *Net) Send(i int, c any) { n.sent = append(n.sent, message{kind: command, p: i, command: c}) }
+
+// Subscribe begins the messages to process i.
+func (n *Net) Subscribe(i int) { n.sent = append(n.sent, message{kind: subscription, p: i}) }
+
+// Unsubscribe ends them.
+func (n *Net) Unsubscribe(i int) {
+	n.live[i].listens = false
+	n.sent = slices.DeleteFunc(n.sent, func(m message) bool { return m.p == i && m.kind >= subscription })
+}
+
+// Publish sends a message to all who listen. Of two that are on their way the second tells nothing new.
+func (n *Net) Publish() {
+	for i, m := range n.live {
+		if m.listens && !slices.ContainsFunc(n.sent, func(m message) bool { return m.p == i && m.kind == signal }) {
+			n.sent = append(n.sent, message{kind: signal, p: i})
+		}
+	}
+}
+
+// Faultless reports whether nothing has gone wrong until now.
+func (n *Net) Faultless() bool { return n.Spent[Network]+n.Spent[Slow]+n.Spent[Kill] == 0 }
+
+// Quiet is Faultless while nothing is on its way.
+func (n *Net) Quiet() bool { return n.Faultless() && len(n.sent) == 0 }
+
+func (n *Net) can(f Fault) bool {
+	return f == None || f == Times && n.may[f] == 0 || !n.Calm && n.Spent[f] < n.may[f]
+}
+
+// violation is what Violated panics with.
+type violation struct{ error }
+
+// Violated says that a rule is broken.
+func (n *Net) Violated(format string, args ...any) { panic(violation{fmt.Errorf(format, args...)}) }
+
+func caught(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case violation:
+		*err = p.error
+	default:
+		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+	}
+}

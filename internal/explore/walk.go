@@ -1,0 +1,41 @@
+package explore
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// Walk lets things happen at random, in worlds that are too large to explore, and checks the rules. Then
+// the faults stop, and everybody must be served. begin makes the world of a seed.
+func Walk[S Synchronizer[S]](t *testing.T, worlds, moves int, begin func(*rand.Rand) *Processes[S]) {
+	for seed := range uint64(worlds) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		w := begin(random)
+		var trace []string
+		err := error(nil)
+		for range moves {
+			list := w.Moves(nil)
+			if len(list) == 0 {
+				break
+			}
+			a := list[random.IntN(len(list))]
+			if w.cost(a) != None && random.IntN(rare) > 0 {
+				continue
+			}
+			trace = append(trace, w.Describe(a))
+			if err = w.Try(a); err != nil {
+				break
+			}
+		}
+		if err == nil {
+			err = w.Settle()
+		}
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, err, strings.Join(trace[max(0, len(trace)-60):], "\n"))
+		}
+	}
+}
+
+// rare is how much seldomer faults are than other moves.
+const rare = 8

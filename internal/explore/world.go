@@ -1,0 +1,356 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// Processes is a small world: some processes that share a synchronizer, a model of Redis, and what is on
+// its way between them. Anything may go wrong with it, within its budget. Messages of a process may
+// overtake each other.
+type Processes[S Synchronizer[S]] struct {
+	Net
+	Shared S
+}
+
+// Synchronizer is what the processes decide, their clients, and what Redis has.
+type Synchronizer[S any] interface {
+	// Clone makes a copy. What happens to one does not change the other.
+	Clone() S
+	// Core is what process i decides, ready for an event; a scratch is a copy as an actor makes one,
+	// which is then thrown away.
+	Core(i int, scratch bool) Core
+	// Replied is the event of a reply. Refusal is the result of a command that Redis refuses for now.
+	Replied(c Core, now lock.Instant, command, result any)
+	Refusal() any
+	// CarryOut does what process i wants done after an event.
+	CarryOut(n *Net, i int)
+	// Execute has Redis carry out a command of process i; with nil, there is no reply to it. NextEnd is
+	// when something ends there by itself, 0 for never.
+	Execute(n *Net, i int, command any) (result any)
+	NextEnd(n *Net) lock.Instant
+	// Wishes is what the clients of process i may do now, and Do has them do it.
+	Wishes(n *Net, i int) []Wish
+	Do(n *Net, i int, w Wish)
+	// Kill is the end of process i, of which nothing remains but what Redis has.
+	Kill(i int)
+	// Check returns if no rule is broken. Settled is a Check of a world that has come to rest.
+	Check(n *Net)
+	Settled(n *Net)
+	// Process and Redis are what there is to know of a process, with its record in Redis, and of Redis.
+	Process(i int) any
+	Redis() any
+}
+
+// Core is what a process decides.
+type Core interface {
+	Tick(now lock.Instant)
+	Signal(now lock.Instant)
+	Subscribed(now lock.Instant)
+	NextWake() (at lock.Instant, ok bool)
+}
+
+// Wish is what a client of a process may do; What says what that is.
+type Wish struct {
+	Client int
+	What   string
+	Costs  Fault
+}
+
+// Move is something that can happen: to a message, at a process, or to the clock.
+type Move struct {
+	does doing
+	p, i int
+	fate fate
+	wish Wish
+}
+
+type doing int8
+
+const (
+	delivers doing = iota
+	ticks
+	wishes
+	kills
+	passes
+)
+
+type fate int8
+
+const (
+	fine fate = iota
+	lost
+	late
+	twice
+	refused
+	fates
+)
+
+var fateNames = [...]string{"", ", lost", ", which will be late", ", of which a copy comes later", ", refused for now"}
+
+// NewProcesses is a world with so many processes, in which so much may go wrong.
+func NewProcesses[S Synchronizer[S]](shared S, processes int, may Budget) *Processes[S] {
+	return &Processes[S]{Shared: shared, Net: Net{
+		Now: time.Second, may: may, live: make([]member, processes), digest: newDigest(), counter: new(int),
+	}}
+}
+
+// CopyTo implements World.
+func (w *Processes[S]) CopyTo(other *Processes[S]) {
+	live, sent := append(other.live[:0], w.live...), append(other.sent[:0], w.sent...)
+	*other = *w
+	other.live, other.sent, other.Shared = live, sent, w.Shared.Clone()
+}
+
+// Moves implements World.
+func (w *Processes[S]) Moves(list []Move) []Move {
+	busy := false
+	for k := range w.sent {
+		m := &w.sent[k]
+		busy = busy || !m.late
+		for f := range fates {
+			if w.mayMeet(m, f) {
+				list = append(list, Move{does: delivers, i: k, fate: f})
+			}
+		}
+	}
+	for i := range w.live {
+		if w.live[i].dead {
+			continue
+		}
+		if w.due(i) {
+			busy = true
+			list = append(list, Move{does: ticks, p: i})
+		}
+		for _, wish := range w.Shared.Wishes(&w.Net, i) {
+			if w.can(wish.Costs) {
+				list = append(list, Move{does: wishes, p: i, wish: wish})
+			}
+		}
+		if w.can(Kill) {
+			list = append(list, Move{does: kills, p: i})
+		}
+	}
+	if w.tomorrow() != 0 && w.can(Times) && (!busy || w.can(Slow)) {
+		list = append(list, Move{does: passes, fate: map[bool]fate{true: late}[busy]})
+	}
+	return list
+}
+
+// mayMeet reports whether a message may meet a fate.
+func (w *Processes[S]) mayMeet(m *message, f fate) bool {
+	switch f {
+	case fine:
+		return true
+	case lost:
+		return w.can(Network) || w.live[m.p].dead
+	case late:
+		return m.kind <= reply && !m.late && w.can(Network)
+	default:
+		return m.kind == command && !m.late && w.can(Network)
+	}
+}
+
+// due reports whether a process wants a Tick.
+func (w *Processes[S]) due(i int) bool {
+	at, ok := w.Shared.Core(i, false).NextWake()
+	return ok && at <= w.Now
+}
+
+// tomorrow is when something happens by itself, 0 if nothing does.
+func (w *Processes[S]) tomorrow() (next lock.Instant) {
+	soon := func(at lock.Instant) {
+		if at > w.Now && (next == 0 || at < next) {
+			next = at
+		}
+	}
+	for i := range w.live {
+		if at, ok := w.Shared.Core(i, false).NextWake(); ok && !w.live[i].dead {
+			soon(at)
+		}
+	}
+	soon(w.Shared.NextEnd(&w.Net))
+	return next
+}
+
+// Describe implements World.
+func (w *Processes[S]) Describe(a Move) string {
+	text := fmt.Sprintf("%12v  p%d: ", w.Now, a.p)
+	switch a.does {
+	case delivers:
+		return fmt.Sprintf("%12v  ", w.Now) + w.sent[a.i].String() + fateNames[a.fate]
+	case wishes:
+		return text + fmt.Sprintf("client %d: %s", a.wish.Client, a.wish.What)
+	}
+	return text + [...]string{ticks: "tick", kills: "killed", passes: "time passes"}[a.does]
+}
+
+// Try implements World.
+func (w *Processes[S]) Try(a Move) (err error) {
+	defer caught(&err)
+	w.do(a)
+	w.Shared.Check(&w.Net)
+	return nil
+}
+
+// cost is the fault that a move is.
+func (w *Processes[S]) cost(a Move) Fault {
+	switch {
+	case a.does == delivers && a.fate != fine && !w.live[w.sent[a.i].p].dead:
+		return Network
+	case a.does == kills:
+		return Kill
+	case a.does == passes && a.fate == late:
+		return Slow
+	}
+	return a.wish.Costs
+}
+
+func (w *Processes[S]) do(a Move) {
+	w.Spent[w.cost(a)]++
+	w.Spent[None] = 0
+	switch a.does {
+	case delivers:
+		w.deliver(a.i, a.fate)
+	case ticks:
+		for range 2 { // one that was in vain is no harm
+			if w.due(a.p) {
+				w.event(a.p, func(c Core) { c.Tick(w.Now) })
+			}
+		}
+		if w.due(a.p) {
+			w.Violated("p%d wants a Tick right after two", a.p)
+		}
+	case wishes:
+		w.Shared.Do(&w.Net, a.p, a.wish)
+		w.Shared.CarryOut(&w.Net, a.p)
+	case kills:
+		w.live[a.p] = member{dead: true}
+		w.Shared.Kill(a.p)
+		w.sent = slices.DeleteFunc(w.sent, func(m message) bool { return m.p == a.p && m.kind != command })
+	case passes:
+		w.Now = w.tomorrow()
+		if w.may[Times] != 0 {
+			w.Spent[Times]++
+		}
+	}
+}
+
+// deliver lets a message meet its fate.
+func (w *Processes[S]) deliver(k int, f fate) {
+	m := w.sent[k]
+	w.sent = slices.Delete(w.sent, k, k+1)
+	after := m
+	after.late = true
+	switch {
+	case f == lost:
+	case f == late:
+		w.sent = append(w.sent, after)
+	case f == refused:
+		w.answer(m, w.Shared.Refusal())
+	case m.kind == command:
+		if f == twice {
+			w.sent = append(w.sent, after)
+		}
+		w.answer(m, w.Shared.Execute(&w.Net, m.p, m.command))
+	case m.kind == reply:
+		w.event(m.p, func(c Core) { w.Shared.Replied(c, w.Now, m.command, m.result) })
+	case m.kind == subscription:
+		w.live[m.p].listens = true
+		w.event(m.p, func(c Core) { c.Subscribed(w.Now) })
+	default:
+		w.event(m.p, func(c Core) { c.Signal(w.Now) })
+	}
+}
+
+// answer sends the reply to a command. That to a late copy finds nobody.
+func (w *Processes[S]) answer(m message, result any) {
+	if result != nil && !m.late && !w.live[m.p].dead {
+		w.sent = append(w.sent, message{kind: reply, p: m.p, command: m.command, result: result})
+	}
+}
+
+// event has something happen to a process. Now and then it happens first to a copy that is thrown away,
+// as when an actor crashes over it.
+func (w *Processes[S]) event(i int, apply func(Core)) {
+	c := w.Shared.Core(i, false)
+	if *w.counter++; *w.counter%16 == 0 {
+		before := w.hashOf(i)
+		apply(w.Shared.Core(i, true))
+		if w.hashOf(i) != before {
+			w.Violated("p%d: an event on a copy has changed the original", i)
+		}
+	}
+	apply(c)
+	w.Shared.CarryOut(&w.Net, i)
+}
+
+func (w *Processes[S]) hashOf(i int) uint64 {
+	w.digest.begin(w.Now)
+	w.digest.write(w.Shared.Process(i))
+	w.digest.rank()
+	return w.digest.sum()
+}
+
+// Hash implements World.
+func (w *Processes[S]) Hash() uint64 {
+	d := w.digest
+	d.begin(w.Now)
+	d.write(w.Spent)
+	d.write(w.Shared.Redis())
+	for i := range w.live {
+		d.write(w.live[i])
+		d.write(w.Shared.Process(i))
+		for k := range kinds {
+			for _, m := range w.sent {
+				if m.p == i && m.kind == k {
+					d.write(m)
+				}
+			}
+		}
+		d.rank()
+	}
+	return d.sum()
+}
+
+// enough is how long a world may take to come to rest.
+const enough = 20 * time.Second
+
+// Settle implements World.
+func (w *Processes[S]) Settle() (err error) {
+	defer caught(&err)
+	w.Calm = true
+	for end := w.Now + enough; w.Now < end; w.Shared.Check(&w.Net) {
+		a, ok := w.next()
+		if !ok {
+			break
+		}
+		w.do(a)
+	}
+	w.Shared.Settled(&w.Net)
+	return nil
+}
+
+// next is what happens next in a calm world.
+func (w *Processes[S]) next() (a Move, ok bool) {
+	if len(w.sent) > 0 {
+		return Move{does: delivers}, true
+	}
+	for i := range w.live {
+		if w.live[i].dead {
+			continue
+		}
+		if w.due(i) {
+			return Move{does: ticks, p: i}, true
+		}
+		for _, wish := range w.Shared.Wishes(&w.Net, i) {
+			if wish.Costs == None {
+				return Move{does: wishes, p: i, wish: wish}, true
+			}
+		}
+	}
+	return Move{does: passes}, w.tomorrow() != 0
+}
