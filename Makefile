@@ -131,8 +131,22 @@ api-diff: ## How the library's API differs from that of the last tag; from v1 on
 	(cd $$dir && GOWORK=off quiet $(GO) run $(APIDIFF) -m -w $$dir/api .); GOWORK=off quiet $(GO) run $(APIDIFF) -m $$dir/api . | tee $$dir/changes; \
 	case $$tag in v0.*) ;; *) ! grep -q '^Incompatible' $$dir/changes ;; esac
 
+# The go command fetches the library from this repository as it would from its public place, with a cache of
+# its own, since a tag may have moved; other modules come from the cache that is there.
+LIBRARY := github.com/lockkeeper-go/lockkeeper
+FETCHED = GOWORK=off GOFLAGS='-mod=mod -modcacherw' GOMODCACHE=$$dir/cache GONOPROXY=$(LIBRARY) GONOSUMDB=$(LIBRARY) \
+  GOPROXY=file://$$($(GO) env GOMODCACHE)/cache/download,$$($(GO) env GOPROXY) \
+  GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=url.file://$(CURDIR).insteadOf GIT_CONFIG_VALUE_0=https://$(LIBRARY)
+
+.PHONY: as-imported
+as-imported: ## Programs, examples and lockkeepertest of the last tag (before there is one, of HEAD), with the library as `go get` brings it
+	@set -eo pipefail; ref=$$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || git rev-parse HEAD); \
+	dir=$$(mktemp -d); trap "rm -rf $$dir" EXIT; mkdir $$dir/modules; git archive $$ref | tar x -C $$dir/modules; \
+	for m in cmd/lockkeeper examples lockkeepertest; do cd $$dir/modules/$$m; $(GO) mod edit -dropreplace=$(LIBRARY) -droprequire=$(LIBRARY); \
+	  $(FETCHED) $(GO) get $(LIBRARY)@$$ref 2>&1 | { grep $(LIBRARY) || true; }; $(FETCHED) $(GO) build -o /dev/null ./...; $(FETCHED) $(GO) vet ./...; done
+
 .PHONY: release-check
-release-check: api-diff ## What those who import the modules get: the API's changes, documented packages, no replace in the library, and modules that build by themselves
+release-check: api-diff as-imported ## What those who import the modules get: the API's changes, documented packages, no replace in the library, modules that build by themselves, and with the last tag
 	@! grep -n '^replace' go.mod
 	@set -e; for p in $$($(ALONE) list ./... | grep -v -e /internal -e /tests); do \
 	  [ -n "$$($(ALONE) list -f '{{.Doc}}' $$p)" ] || { echo "$$p has no package comment"; exit 1; }; $(ALONE) doc -all $$p >/dev/null; done
