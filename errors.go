@@ -40,6 +40,9 @@ var (
 	ErrNotReplicated = errors.New("not replicated")
 	// ErrLost: the hold was lost before it was released.
 	ErrLost = errors.New("lock was lost")
+
+	// errPermitLost is ErrLost of a permit.
+	errPermitLost error = permitLost{}
 )
 
 var sentinels = map[messages.Reason]error{
@@ -92,6 +95,11 @@ type refused struct{}
 func (refused) Error() string { return "refused" }
 func (refused) Unwrap() error { return ErrHeld }
 
+type permitLost struct{}
+
+func (permitLost) Error() string { return "permit was lost" }
+func (permitLost) Unwrap() error { return ErrLost }
+
 // failedNoLock is failed for what is no lock.
 func failedNoLock(op, name string, a lock.Answer) error {
 	if messages.Reason(a.Reason) == messages.Reason_REASON_HELD {
@@ -118,11 +126,14 @@ func ended(ctx context.Context, op, lock, detail string) error {
 
 // lost is the cause of cancelling the context of a lost hold. It wraps ErrLost, and the error
 // for the reason if there is one.
-func lost(lock string, reason lock.Reason, detail string) error {
+func lost(of *Lock, reason lock.Reason, detail string) error {
 	why := messages.Reason(reason)
 	err := ErrLost
-	if also := sentinels[why]; also != nil && also != ErrLost {
-		err = errors.Join(ErrLost, also)
+	if of.kind == messages.Kind_KIND_PERMITS {
+		err = errPermitLost
 	}
-	return &Error{Op: "hold", Lock: lock, Reason: why, Detail: detail, Err: err}
+	if also := sentinels[why]; also != nil && also != ErrLost {
+		err = errors.Join(err, also)
+	}
+	return &Error{Op: "hold", Lock: of.Name(), Reason: why, Detail: detail, Err: err}
 }

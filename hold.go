@@ -129,7 +129,7 @@ func (h *Hold) Err() error {
 
 // LeaseLost implements actors.Holder; it is for the lock actor.
 func (h *Hold) LeaseLost(reason lock.Reason, detail string) {
-	h.lose(lost(h.lock.Name(), reason, detail))
+	h.lose(lost(h.lock, reason, detail))
 }
 
 // Stack implements actors.Holder; it is for the lock actor.
