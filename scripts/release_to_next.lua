@@ -1,19 +1,12 @@
 -- The second part of release.lua: transfers a lock to the only process in its line. Most contended
 -- locks end here. It does the same as line.lua, in half of the time; what is rarer, and any error,
 -- is left to that.
-if freed and fields[1] then
+if freed and #fields == 2 then
   local ok, done = pcall(function()
-    local client, place
-    for i = 1, #fields, 2 do
-      if client or fields[i] == 'open' or fields[i] == 'turns' then
-        return false
-      else
-        client, place = fields[i], fields[i + 1]
-      end
-    end
-    local seen, ttl, term, seq = string.match(place or '', '^%d+ (%d+) (%d+) (%d+) (%d+) 0 0 1$')
+    local client = fields[1]
+    local seen, ttl, term, seq = string.match(fields[2], '^%d+ (%d+) (%d+) (%d+) (%d+) 0 0 1$')
     local open_time, every = string.match(ARGV[6], '^(%d+) 1 (%d+)$')
-    if not seen or not open_time or client == string.match(ARGV[1], '^[^:]*') then
+    if not seen or not open_time or string.find(ARGV[1], client, 1, true) then
       return false
     end
     local clock = redis.call('TIME')
