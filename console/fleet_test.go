@@ -24,6 +24,7 @@ func TestFleet(t *testing.T) {
 		return locktest.Open(t, server.URL(), cfg)
 	}
 	here, there := open("shop"), open("billing")
+	redistest.Eventually(t, "both Systems to have their records", func() bool { return len(server.Keys(t, "*{lockkeeper_systems}:*")) == 2 })
 	base := web(t, console.Handler(here.System, quick, console.WithFleet(server.Client(t), "app:")))
 	type owner = struct {
 		of   *locktest.Site
