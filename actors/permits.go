@@ -30,7 +30,7 @@ type Permit struct {
 	Count int64
 }
 
-// newPermitID makes an id that begins with the System (see redisio.PermitSystem), so that whoever looks
+// newPermitID makes an id that begins with the System (see redisio.PermitSystemOf), so that whoever looks
 // knows which process has the permit. The rest is random: 64 bits, which nobody guesses.
 func (p *permits) newPermitID() (id leased.ID) {
 	n := copy(id[:], p.system[:])

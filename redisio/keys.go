@@ -96,9 +96,9 @@ const systemLength = 18
 // systemDigits is how many hexadecimal digits they have.
 const systemDigits = 16
 
-// PermitSystem returns what System the id of a permit begins with, in hexadecimal digits: that which has
+// PermitSystemOf returns what System the id of a permit begins with, in hexadecimal digits: that which has
 // taken it, unless Redisson has, whose ids are random.
-func PermitSystem(id string) string {
+func PermitSystemOf(id string) string {
 	if len(id) < systemDigits {
 		return ""
 	}

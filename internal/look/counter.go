@@ -127,7 +127,7 @@ func (l Looker) counters(ctx context.Context, keys []string, permits int) (all [
 func (l Looker) identifyPermits(ctx context.Context, c *Counter) error {
 	views := []Lock{{Name: c.Name, Owners: make([]Owner, len(c.Permits))}}
 	for i, p := range c.Permits {
-		views[0].Owners[i].Field = redisio.PermitSystem(p.ID)
+		views[0].Owners[i].Field = redisio.PermitSystemOf(p.ID)
 	}
 	err := l.Identify(ctx, views)
 	for i, o := range views[0].Owners {
