@@ -121,7 +121,14 @@ func (s service) is(p look.Process) bool {
 func differences(t *testing.T, server *redistest.Server, all, living []service) (found []string) {
 	differs := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	redis := ownersIn(t, server)
-	listed := read[look.Lock](t, server, 0, "ls", "--json")
+	kinds := map[string]int{}
+	listed := slices.DeleteFunc(read[look.Lock](t, server, 0, "ls", "--json"), func(l look.Lock) bool {
+		kinds[l.Kind]++
+		return l.Kind == look.KindPermits || l.Kind == look.KindCounter
+	})
+	if permits := len(server.Keys(t, "{*-permits-*}:timeout")); kinds[look.KindPermits] != permits || kinds[look.KindCounter] != 2*len(all) {
+		differs("ls lists %v, and there are %d names with permits, and %d semaphores and latches", kinds, permits, 2*len(all))
+	}
 	if len(listed) != len(redis) {
 		differs("ls lists %d locks of %d", len(listed), len(redis))
 	}
