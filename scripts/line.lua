@@ -355,8 +355,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   -- them cannot be seen. length and strangers are the numbers of both. yields: its holder wants it
   -- again. Reports whether somebody has the lock, and whether it is left to those.
   function line.hand_over(length, strangers, yields, forced)
-    local ms = math.floor(now / 1000)
-    local due = length > 0 and every > 0 and ms % every < open_time
+    local due = length > 0 and every > 0 and now / 1000 % every < math.min(open_time, every / 100)
     if forced or due or strangers > 0 and (length > 0 or yields) and turns * strangers >= length then
       open = now + open_time * 1000
       set('open', string.format('%.0f', open))

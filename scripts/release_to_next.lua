@@ -11,7 +11,7 @@ if freed and #fields == 2 then
     end
     local clock = redis.call('TIME')
     local now = clock[1] * 1000000 + clock[2]
-    if math.abs(now - seen) >= ttl * 1000 or every ~= '0' and math.floor(now / 1000) % every < tonumber(open_time) then
+    if math.abs(now - seen) >= ttl * 1000 or every ~= '0' and now / 1000 % every < math.min(open_time, every / 100) then
       return false
     end
     local turn = 'lockkeeper_turn:' .. client

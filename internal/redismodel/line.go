@@ -310,7 +310,7 @@ func (r *run) passOnOrOpen(part int, written bool) bool {
 // seen.
 func (r *run) isOpenTime() bool {
 	s := &r.setup.Line
-	return s.OpenEvery > 0 && r.Clock()%s.OpenEvery < s.OpenTime
+	return s.OpenEvery > 0 && r.Clock()%s.OpenEvery < min(s.OpenTime, s.OpenEvery/100)
 }
 
 // yielded passes on a lock that its holder has yielded, and puts the holder at the end of the line.
