@@ -59,7 +59,8 @@ func ReadNumbers(reply redisio.Reply) permit.Result {
 		return permit.Result{Err: err, Transient: err.Transient, Unsure: err.Unsure}
 	}
 	if why := reply.Unconfirmed; why != nil {
-		return permit.Result{Err: why, Transient: why.Transient, Unsure: true}
+		// Whatever keeps the replicas from confirming it, it was carried out.
+		return permit.Result{Err: why, Transient: true, Unsure: true}
 	}
 	return permit.Result{N: [2]int64{reply.N[0], reply.N[1]}}
 }

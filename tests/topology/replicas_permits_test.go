@@ -54,3 +54,26 @@ func TestSynchronizersAreOnTheReplica(t *testing.T) {
 		return err == nil && n == 5
 	})
 }
+
+// A user who may not ask whether replicas have it: the permits that a semaphore took are not forgotten,
+// and what was given back is not to be given back again.
+func TestSynchronizersThatMayNotAskReplicas(t *testing.T) {
+	t.Parallel()
+	master := redistest.Start(t)
+	redistest.Replica(t, master)
+	cfg := replicated
+	cfg.CallTimeout = 400 * time.Millisecond
+	s, ctx := locktest.Open(t, master.URL(), cfg), locktest.Within(t)
+	semaphore := s.Semaphore("semaphore")
+	if _, err := semaphore.TrySetPermits(ctx, 5, 0); err != nil {
+		t.Fatal(err)
+	}
+	master.Do(t, "ACL", "SETUSER", "default", "-wait")
+	locktest.IsError(t, semaphore.Acquire(ctx, 2, lockkeeper.WithWait(time.Second)), lockkeeper.ErrUnavailable, "wait")
+	locktest.IsError(t, semaphore.Release(ctx, 1), lockkeeper.ErrUnavailable, "")
+	master.Do(t, "ACL", "SETUSER", "default", "+wait")
+	redistest.Eventually(t, "all permits to be given back", func() bool {
+		n, err := master.Do(t, "GET", "semaphore").AsInt64()
+		return err == nil && n == 6
+	})
+}
