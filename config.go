@@ -49,8 +49,9 @@ type Config struct {
 	// who waits longer tries again. A hold whose renewals are not confirmed is lost at its end.
 	// All processes must have the same number, less than that of the replicas if the locks are to
 	// be granted while one is missing, as after a failover; see docs/guarantees.md for that choice.
-	// It costs one round trip to the replicas for each grant, but none for a local hand-off. A command
-	// that changes a semaphore or a latch counts when it is confirmed, and is repeated until then.
+	// It costs one round trip to the replicas for each grant, but none for a local hand-off. Each command
+	// about a semaphore or a latch that asks Redis, refused tries and releases too, costs one as well;
+	// it counts when it is confirmed, and is repeated until then.
 	// A RedLock does without it. Default 0: no replica is waited for.
 	Replicas int
 	// ReplicaTimeout is how long the replicas may take; less if the lease is short. Default: half
