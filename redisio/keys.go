@@ -1,6 +1,9 @@
 package redisio
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // The names that Redisson derives from a lock's name. They share the name's hash
 // tag, so that in a cluster they lie in its slot.
@@ -65,14 +68,15 @@ const (
 	AnyLatchChannel   = "redisson_countdownlatch__channel__{*}"
 )
 
-// NamesIn returns the names that a key or a channel may be of that matches one of these patterns.
-func NamesIn(pattern, match string) []string {
-	before, after, _ := strings.Cut(pattern, "*")
-	name := strings.TrimSuffix(strings.TrimPrefix(match, before), after)
-	if inner := strings.Trim(name, "{}"); name == "{"+inner+"}" {
-		return []string{inner, name} // in braces, or with some of its own
-	}
-	return []string{name}
+// NamesIn returns the names for which one of these functions returns that key or channel: none if it is
+// another's.
+func NamesIn(of func(name string) string, key string) []string {
+	const mark = "{*}"
+	before, after, _ := strings.Cut(of(mark), mark)
+	name := strings.TrimSuffix(strings.TrimPrefix(key, before), after)
+	inner := strings.TrimSuffix(strings.TrimPrefix(name, "{"), "}") // in braces, or with some of its own
+	names := slices.Compact([]string{inner, name})
+	return slices.DeleteFunc(names, func(name string) bool { return of(name) != key })
 }
 
 // Memory returns the key of the record of how old the memory of a RedLock's server is; there is

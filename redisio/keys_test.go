@@ -3,6 +3,7 @@ package redisio
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +24,15 @@ func TestNames(t *testing.T) {
 		want := strings.ReplaceAll("redisson_lock__channel:# redisson_lock_token:# redisson_lock_queue:# redisson_lock_timeout:# redisson_rwlock:# lockkeeper_line:# lockkeeper_waiters:# lockkeeper_turn:c:# # redisson_sc:# lockkeeper_calls:# #:timeout lockkeeper_counted:#", "#", test.tagged) + " redisson_countdownlatch__channel__{" + name + "}"
 		if got != want {
 			t.Errorf("%q has the names %s, want %s", name, got, want)
+		}
+		for _, of := range []func(string) string{Calls, Taken, PermitsChannel, LatchChannel} {
+			names := NamesIn(of, of(name))
+			if !slices.Contains(names, name) || slices.ContainsFunc(names, func(n string) bool { return of(n) != of(name) }) {
+				t.Errorf("%q has the names %q", of(name), names)
+			}
+			if names := NamesIn(of, name+":timeout"); len(names) > 0 && !strings.Contains(name, "{") {
+				t.Errorf("%q has the names %q", name+":timeout", names)
+			}
 		}
 		if same := Slot(name) == Slot(Channel(name)); name != "" && same != test.sameSlot {
 			t.Errorf("%q and its channel in one slot: %v, want %v", name, same, test.sameSlot)

@@ -86,6 +86,7 @@ func TestListWhatIsNoLock(t *testing.T) {
 	t.Cleanup(func() { check(s.Close(context.WithoutCancel(ctx))) })
 	must(s.Semaphore("used/now").TrySetPermits(ctx, 7, time.Hour))
 	check(s.Semaphore("used/now").Acquire(ctx, 2))
+	must(s.Semaphore("two").TrySetPermits(ctx, 2, 0))
 	must(s.Permits("{permits} now").TrySetPermits(ctx, 4))
 	for range 3 {
 		must(s.Permits("{permits} now").Acquire(ctx))
@@ -93,7 +94,7 @@ func TestListWhatIsNoLock(t *testing.T) {
 	must(s.Latch("{latch}").TrySetCount(ctx, 3))
 	must(s.Lock("a lock, now").Acquire(ctx))
 	for _, command := range []string{"SET app:java 5", "SET app:waited 4", "ZADD {app:java}:timeout 922337203685477 abcdefghijklmnop", "SET app:visits 12",
-		"SET app:text x", "ZADD {app:text}:timeout 1 x", "ZADD app:times:timeout 1 x", "SET other:java 5", "ZADD {other:java}:timeout 1 x"} {
+		"SET app:text x", "ZADD {app:text}:timeout 1 x", "ZADD app:times:timeout 1 x", "ZADD app:visits:timeout 1 x", "SET {app:two}:timeout x", "SET other:java 5", "ZADD {other:java}:timeout 1 x"} {
 		server.Do(t, strings.Fields(command)...)
 	}
 	client := must(lockkeeper.Connect(server.URL()))
@@ -131,5 +132,29 @@ func TestListWhatIsNoLock(t *testing.T) {
 	text, _ := says(t, server, 0, "ls", "-prefix", "app:")
 	if !regexp.MustCompile(`(?m)^a lock, now .*\n\nNAME +KIND +COUNT +TAKEN +TTL +WAITERS\n(.*\n){4}\{permits\} now +permits that expire +1 +3 +never +\d+\n$`).MatchString(text) {
 		t.Errorf("ls prints %s", text)
+	}
+	if _, why := says(t, server, exitUnavailable, "inspect", "-prefix", "app:", "two"); !strings.Contains(why, "WRONGTYPE") {
+		t.Errorf("inspect says %s", why)
+	}
+
+	// A user without all rights sees what it may read, and hears of the rights that it lacks.
+	const before = "+scan +hlen +hrandfield +pttl +get +llen +lrange +pubsub|numsub +zrange"
+	for _, c := range []struct {
+		rules, names, warning string
+	}{
+		{before + " ~*", "a lock, now", "+exists +time +zcount +pubsub|channels"},
+		{before + " +time +exists +pubsub|channels ~*", "a lock, now", "'zcount'"},
+		{before + " +time +exists +zcount ~*", "a lock, now java used/now {latch} {permits} now", "'pubsub"},
+		{before + " +time +exists +zcount +pubsub|channels ~app:* ~{app:java}* ~lockkeeper_counted:*", "a lock, now java {latch} {permits} now", ""},
+	} {
+		server.Do(t, append([]string{"ACL", "SETUSER", "looker", "reset", "on", ">secret"}, strings.Fields(c.rules)...)...)
+		out, warning := says(t, server, 0, "ls", "--json", "-prefix", "app:", "-redis", strings.Replace(server.URL(), "://", "://looker:secret@", 1))
+		var names []string
+		for _, m := range regexp.MustCompile(`"name":"([^"]*)"`).FindAllStringSubmatch(out, -1) {
+			names = append(names, m[1])
+		}
+		if got := strings.Join(names, " "); got != c.names || (warning == "") != (c.warning == "") || !strings.Contains(warning, c.warning) {
+			t.Errorf("with %s ls lists %s and warns %q", c.rules, got, warning)
+		}
 	}
 }

@@ -3,6 +3,8 @@ package look
 import (
 	"context"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -53,10 +55,28 @@ const (
 	never = 922337203685477
 )
 
+// ErrRights is that the user may not run a command that semaphores, permits and latches need, on any key.
+var ErrRights = errors.New("the user lacks a right of those that semaphores, permits and latches need: " +
+	"+get +pttl +zrange +exists +time +zcount +pubsub|channels, and in a cluster +pubsub|shardnumsub +pubsub|shardchannels")
+
+// lacksCommand reports whether the user may not run a command, on any key.
+func lacksCommand(err error) bool {
+	refusal, refused := rueidis.IsRedisErr(err)
+	return refused && strings.Contains(refusal.Error(), "permissions to run")
+}
+
+// sorted says what can be done about an error of the client.
+func sorted(err error) error {
+	if lacksCommand(err) {
+		return fmt.Errorf("%w (%w)", ErrRights, err)
+	}
+	return redisio.Sort(err)
+}
+
 // Counter reads the semaphore, the permits that expire or the latch of a name, with the first permits that
 // are taken; nil if in Redis there is something else, or nothing.
 func (l Looker) Counter(ctx context.Context, name string) (*Counter, error) {
-	all, err := l.counters(ctx, []string{l.Prefix + name}, MostPermits)
+	all, err := l.counters(ctx, []string{l.Prefix + name}, MostPermits, true)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -64,11 +84,12 @@ func (l Looker) Counter(ctx context.Context, name string) (*Counter, error) {
 	return c, l.identifyPermits(ctx, c)
 }
 
-// counters reads those with these keys that there are, each with so many permits.
-func (l Looker) counters(ctx context.Context, keys []string, permits int) (all []Counter, err error) {
+// counters reads those with these keys that there are, each with so many permits. What cannot be read is left
+// out, unless it is named.
+func (l Looker) counters(ctx context.Context, keys []string, permits int, named bool) (all []Counter, err error) {
 	clock, err := l.Client.Do(ctx, l.Client.B().Time().Build()).AsIntSlice()
-	if err != nil || len(clock) != 2 {
-		return nil, redisio.Sort(err)
+	if err != nil {
+		return nil, sorted(err)
 	}
 	now := clock[0]*1000 + clock[1]/1000
 	until, after := strconv.FormatInt(now, 10), "("+strconv.FormatInt(now, 10)
@@ -83,44 +104,62 @@ func (l Looker) counters(ctx context.Context, keys []string, permits int) (all [
 	}
 	results, listeners := l.all(ctx, commands), l.listeners(ctx, channels)
 	for i, key := range keys {
-		got := results[6*i : 6*i+6]
-		text, _ := got[0].ToString()
-		count, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			continue
-		}
 		c := Counter{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindCounter}
 		waits, waitsForLatch := listeners[channels[2*i]], listeners[channels[2*i+1]]
-		var numbers [4]int64
-		for j := range numbers {
-			if numbers[j], err = got[j+1].AsInt64(); err != nil {
-				return nil, redisio.Sort(err)
-			}
+		is, err := c.read(results[6*i:6*i+6], waits, waitsForLatch, now)
+		if _, refused := rueidis.IsRedisErr(err); refused && !named && !lacksCommand(err) {
+			continue // a key beside it is another's, or not ours to look at
 		}
-		expired := numbers[2] // Redisson and Lockkeeper make them free when they take one
-		c.Count, c.TTL, c.Taken, c.Waiters = count+expired, numbers[0], numbers[3], waits+waitsForLatch
-		switch {
-		case expired+c.Taken > 0:
-			c.Kind = KindPermits
-		case numbers[1] > 0 || waitsForLatch > 0:
-			c.Kind = KindLatch
-		case waits > 0:
-			c.Kind = KindSemaphore
-		}
-		scores, err := got[5].AsZScores()
 		if err != nil {
-			return nil, redisio.Sort(err)
+			return all, sorted(err)
 		}
-		for _, p := range scores {
-			left := int64(p.Score) - now
-			if int64(p.Score) >= never {
-				left = -1
-			}
-			c.Permits = append(c.Permits, Permit{ID: hex.EncodeToString([]byte(p.Member)), Left: left})
+		if is {
+			all = append(all, c)
 		}
-		all = append(all, c)
 	}
 	return all, ctx.Err()
+}
+
+// read takes the replies about one key at a time in epoch ms, and reports whether it is a number.
+func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch, now int64) (is bool, err error) {
+	text, err := got[0].ToString()
+	if refusal, refused := rueidis.IsRedisErr(err); rueidis.IsRedisNil(err) || refused && strings.HasPrefix(refusal.Error(), "WRONGTYPE") {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	count, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return false, nil
+	}
+	var numbers [4]int64
+	for j := range numbers {
+		if numbers[j], err = got[j+1].AsInt64(); err != nil {
+			return false, err
+		}
+	}
+	expired := numbers[2] // Redisson and Lockkeeper make them free when they take one
+	c.Count, c.TTL, c.Taken, c.Waiters = count+expired, numbers[0], numbers[3], waits+waitsForLatch
+	switch {
+	case expired+c.Taken > 0:
+		c.Kind = KindPermits
+	case numbers[1] > 0 || waitsForLatch > 0:
+		c.Kind = KindLatch
+	case waits > 0:
+		c.Kind = KindSemaphore
+	}
+	scores, err := got[5].AsZScores()
+	if err != nil {
+		return false, err
+	}
+	for _, p := range scores {
+		left := int64(p.Score) - now
+		if int64(p.Score) >= never {
+			left = -1
+		}
+		c.Permits = append(c.Permits, Permit{ID: hex.EncodeToString([]byte(p.Member)), Left: left})
+	}
+	return true, nil
 }
 
 // identifyPermits looks for the processes that have taken the permits: the id of a permit begins with the System.

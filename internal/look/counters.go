@@ -15,7 +15,8 @@ import (
 // Counters lists the semaphores, permits that expire and latches whose names match, sorted by name, without
 // the permits that are taken. In Redis they are numbers, as many other keys are. So it finds those that
 // have permits taken that expire, those for which Lockkeeper has run a command within an hour, and those
-// that a client listens to.
+// that a client listens to. Those that the user may not read are left out. It returns what it has found, also with
+// an error.
 func (l Looker) Counters(ctx context.Context, pattern string) (all []Counter, err error) {
 	found := map[string]struct{}{}
 	add := func(keys ...string) {
@@ -26,10 +27,10 @@ func (l Looker) Counters(ctx context.Context, pattern string) (all []Counter, er
 			}
 		}
 	}
-	err = l.scan(ctx, redisio.AnyCalls, "string", func(keys []string) error {
+	err = l.scan(ctx, l.prefixed(redisio.AnyCalls), "string", func(keys []string) error {
 		for _, key := range keys {
 			if end := strings.LastIndexByte(key, ':'); clientID.MatchString(key[end+1:]) {
-				add(redisio.NamesIn(redisio.AnyCalls, key[:end])...)
+				add(redisio.NamesIn(redisio.Calls, key[:end])...)
 			}
 		}
 		return nil
@@ -37,41 +38,54 @@ func (l Looker) Counters(ctx context.Context, pattern string) (all []Counter, er
 	if err != nil {
 		return nil, err
 	}
-	err = l.scan(ctx, redisio.AnyTaken, "zset", func(keys []string) error {
+	err = l.scan(ctx, l.prefixed(redisio.AnyTaken), "zset", func(keys []string) error {
 		for _, key := range keys {
-			add(redisio.NamesIn(redisio.AnyTaken, key)...)
+			add(redisio.NamesIn(redisio.Taken, key)...)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, channels := range []string{redisio.AnyPermitsChannel, redisio.AnyLatchChannel} {
-		for _, channel := range l.channels(ctx, channels) {
-			add(redisio.NamesIn(channels, channel)...)
-		}
+	permits, lacking := l.channels(ctx, l.prefixed(redisio.AnyPermitsChannel))
+	latches, _ := l.channels(ctx, l.prefixed(redisio.AnyLatchChannel))
+	for _, channel := range permits {
+		add(redisio.NamesIn(redisio.PermitsChannel, channel)...)
+	}
+	for _, channel := range latches {
+		add(redisio.NamesIn(redisio.LatchChannel, channel)...)
 	}
 	for page := range slices.Chunk(slices.Sorted(maps.Keys(found)), PageSize) {
-		some, err := l.counters(ctx, page, 0)
-		if err != nil {
-			return nil, err
-		}
+		some, err := l.counters(ctx, page, 0, false)
 		all = append(all, some...)
+		if err != nil {
+			return all, err
+		}
 	}
-	return all, nil
+	return all, lacking
 }
 
-// channels lists the channels that match, on every master. What the user may not know is not listed.
-func (l Looker) channels(ctx context.Context, pattern string) (all []string) {
+// prefixed narrows a pattern of redisio, with one asterisk, to names with the prefix.
+func (l Looker) prefixed(pattern string) string {
+	return strings.Replace(pattern, "*", "*"+quotePattern(l.Prefix)+"*", 1)
+}
+
+// channels lists the channels that match, on every master. The error is ErrRights; other refusals are those
+// of servers without such channels.
+func (l Looker) channels(ctx context.Context, pattern string) (all []string, lacking error) {
 	for _, node := range l.Client.Nodes() {
-		some, _ := node.Do(ctx, node.B().PubsubChannels().Pattern(pattern).Build()).AsStrSlice()
-		all = append(all, some...)
+		commands := []rueidis.Completed{node.B().PubsubChannels().Pattern(pattern).Build()}
 		if l.Client.Mode() == rueidis.ClientModeCluster {
-			some, _ = node.Do(ctx, node.B().PubsubShardchannels().Pattern(pattern).Build()).AsStrSlice()
-			all = append(all, some...)
+			commands = append(commands, node.B().PubsubShardchannels().Pattern(pattern).Build())
+		}
+		for _, result := range node.DoMulti(ctx, commands...) {
+			some, err := result.AsStrSlice()
+			if all = append(all, some...); lacksCommand(err) {
+				lacking = sorted(err)
+			}
 		}
 	}
-	return all
+	return all, lacking
 }
 
 // matches reports whether a name matches a pattern of SCAN. It is one of path.Match, but that a slash there
