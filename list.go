@@ -37,7 +37,8 @@ type LockInfo struct {
 
 // Locks lists the locks, and the permits that expire, that this System holds or waits for, by name. It
 // asks each lock actor, and not Redis: a MultiLock is listed as a whole, a RedLock by the first of its
-// Systems. Semaphores and latches are not listed: nobody holds them. The error is ErrInvalid for a nil System, ErrClosed, or the cause of ctx.
+// Systems. Semaphores and latches are not listed: nobody holds them. The error is ErrInvalid for a nil
+// System, ErrClosed, or the cause of ctx.
 func (s *System) Locks(ctx context.Context) ([]LockInfo, error) {
 	const text = "lockkeeper: locks: %w"
 	switch {

@@ -23,7 +23,7 @@ type Permit struct {
 	ID leased.ID
 	// Until is the end of the permit's validity, which is kept up to date while it is held.
 	Until atomic.Int64
-	// Shown says that its id was shown, so that the permit is not handed on in this process.
+	// Shown says that its id was shown, so that the permit is not handed off in this process.
 	Shown atomic.Bool
 	// How and Count are arguments of OpSetPermits.
 	How   leased.How
