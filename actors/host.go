@@ -113,10 +113,11 @@ type hostQueue struct {
 	mu      sync.Mutex // guards what follows
 	waiting []func()
 	ended   chan struct{} // closed when the goroutine ends; nil while nothing waits or runs
-	// timer starts the goroutine with run; nil if it has. hurried: what comes meanwhile is not to linger.
-	timer   *time.Timer
-	run     func()
-	hurried bool
+	// timer starts the goroutine with run; nil if it has. hurried: what comes meanwhile is not to linger;
+	// draining: nor is what comes until the goroutine ends.
+	timer             *time.Timer
+	run               func()
+	hurried, draining bool
 	// round is how many of those waiting are run before what came after them may linger.
 	round int
 	// dropped is how many were dropped, or panicked, of which nobody was told yet;
@@ -203,9 +204,9 @@ func (l *hostQueue) next() func() {
 	case len(l.waiting) == 0:
 		l.waiting = nil
 		close(l.ended)
-		l.ended = nil
+		l.ended, l.draining = nil, false
 		return nil
-	case l.round == 0 && l.linger > 0 && !l.hurried && len(l.waiting) < hostQueueLimit/4:
+	case l.round == 0 && l.linger > 0 && !l.hurried && !l.draining && len(l.waiting) < hostQueueLimit/4:
 		l.timer = time.AfterFunc(l.linger, l.run)
 		return nil
 	case l.round > 0:
@@ -217,9 +218,8 @@ func (l *hostQueue) next() func() {
 	return f
 }
 
-// try runs a function that counts for n dropped if it does not return.
-func (l *hostQueue) try(f func(), n int) {
-	returned := false
+// try runs a function that counts for n dropped if it does not return, and reports whether it did.
+func (l *hostQueue) try(f func(), n int) (returned bool) {
 	defer func() {
 		if returned {
 			return
@@ -231,7 +231,7 @@ func (l *hostQueue) try(f func(), n int) {
 		l.panicked = panicked
 	}()
 	f()
-	returned = true
+	return true
 }
 
 // untold is what somebody is to be told of now.
@@ -246,13 +246,14 @@ func (l *hostQueue) untold() (n int, panicked any) {
 	return n, panicked
 }
 
-// idle is closed when nothing waits or runs. What waits does not linger.
+// idle is closed when nothing waits or runs. Until then nothing lingers.
 func (l *hostQueue) idle() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended == nil {
 		return closed
 	}
+	l.draining = true
 	l.startNow()
 	return l.ended
 }

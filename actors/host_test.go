@@ -142,9 +142,9 @@ func TestMeasurementsLinger(t *testing.T) {
 		await(t, "many measurements", ran)
 	}
 	await(t, "the end of the goroutine", h.meter.idle())
-	measure()
+	h.measure(measure)
 	h.drain()
-	await(t, "the last measurement", ran)
+	await(t, "the last measurement, which came while others were made", ran)
 
 	entered, gate := make(chan struct{}), make(chan struct{})
 	h.measure(func() { entered <- struct{}{}; <-gate })

@@ -35,7 +35,7 @@ type metrics struct {
 }
 
 // mostValues bounds the values of histograms that wait for the meter. Those for which there is
-// no room are counted, and their number is a metric.
+// no room are counted, and their number is a metric, as are those that the meter panics at.
 const mostValues = 16384
 
 // manyValues is how many do not wait for more.
@@ -123,7 +123,7 @@ func (m *metrics) sum(s sample, n int64) {
 	m.touched[s.instrument][s.of] |= 1 << s.what
 }
 
-// flush tells the meter: first what a panic of it has left.
+// flush tells the meter: first of what is left since it ended the goroutine.
 func (m *metrics) flush() {
 	m.mu.Lock()
 	m.asked = false
@@ -133,9 +133,26 @@ func (m *metrics) flush() {
 	m.tellAll()
 }
 
+// tellAll goes on behind what the meter panics at. The meter is told that once more; if that panics, too, a
+// sum waits for the next flush, and a value of a histogram is missed.
 func (m *metrics) tellAll() {
-	for ; m.at < len(m.telling); m.at++ {
-		m.tell(m.telling[m.at])
+	for m.at < len(m.telling) {
+		one := m.telling[m.at]
+		m.at++
+		tell := func() { m.tell(one) }
+		told := m.host.meter.try(tell, 1)
+		if !told {
+			told = m.host.meter.try(tell, 1)
+		}
+		if told {
+			continue
+		}
+		m.mu.Lock()
+		if described[one.instrument].form == seconds {
+			one = measurement{sample{instrument: missed}, 1}
+		}
+		m.sum(one.sample, one.n)
+		m.mu.Unlock()
 	}
 }
 

@@ -64,7 +64,7 @@ var described = [instruments]struct {
 	subscriptions: {name: "subscriptions", form: upDown, unit: "{channel}", text: "Channels on which this process waits for a release."},
 	reconnects:    {name: "reconnects", unit: "{connection}", text: "Connections for pub/sub that were opened after one had broken."},
 	lockActors:    {name: "actors", form: upDown, unit: "{actor}", text: "Actors of locks, semaphores and latches alive."},
-	missed:        {name: "missed", unit: "{value}", text: "Values that histograms missed, since the meter was too slow."},
+	missed:        {name: "missed", unit: "{value}", text: "Values that histograms missed, since the meter was too slow or panicked."},
 }
 
 // Boundaries in seconds: a call to Redis takes tenths of a millisecond, a job may hold a lock for hours.
@@ -137,8 +137,11 @@ const (
 	refused
 	done
 	renewed
-	words // at most 32: see metrics.touched
+	words
 )
+
+// metrics.touched has a bit for each word.
+var _ [32 - words]struct{}
 
 func (w word) String() string {
 	if w < byRedis {

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -113,32 +114,38 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 	}
 }
 
-// What a meter that panics has not taken it is told the next time.
+// What a meter panics at it is told once more, and a sum the next time, too. No other is missed over that.
 func TestAMeterThatPanicsMissesNothing(t *testing.T) {
-	panics := true
-	counted := map[string]int64{}
-	h, _ := testHost(nil)
-	m := newMetrics(countingMeter{add: func(name string, n int64, _ attribute.Set) {
-		if panics {
-			panics = false
-			panic("from the meter")
-		}
-		counted[name] += n
-	}}, h)
-	by := &messageRequest{op: OpAcquire, lock: &messages.Lock{}}
-	s := &lockState{child: child{rt: &Runtime{metrics: m}}}
-	for range 3 {
-		s.measureAnswer(by, lock.Answer{Kind: lock.Granted}, 0)
-		s.measureLoss(by, lock.QueueFull)
-		s.giveMeasured()
-		await(t, "the meter has been told", h.meter.idle())
-	}
-	for what, n := range counted {
-		if n != 3 {
-			t.Errorf("%s: %d, want 3", what, n)
-		}
-	}
-	if len(counted) != 3 {
-		t.Errorf("counted %v", counted)
+	const wait, granted, lost = "lockkeeper.wait.duration", "lockkeeper.grants", "lockkeeper.losses"
+	for when, c := range map[string]struct {
+		panics func(name string, call, flush int) bool
+		want   map[string]int64
+	}{
+		"once":                    {func(_ string, call, _ int) bool { return call == 1 }, map[string]int64{wait: 3, granted: 3, lost: 3}},
+		"for a while":             {func(name string, _, flush int) bool { return name == granted && flush < 2 }, map[string]int64{wait: 3, granted: 3, lost: 3}},
+		"always at one histogram": {func(name string, _, _ int) bool { return name == wait }, map[string]int64{granted: 3, lost: 3, "lockkeeper.missed": 2}},
+	} {
+		t.Run(when, func(t *testing.T) {
+			calls, flush := 0, 0
+			counted := map[string]int64{}
+			h, _ := testHost(nil)
+			m := newMetrics(countingMeter{add: func(name string, n int64, _ attribute.Set) {
+				if calls++; c.panics(name, calls, flush) {
+					panic("from the meter")
+				}
+				counted[name] += n
+			}}, h)
+			by := &messageRequest{op: OpAcquire, lock: &messages.Lock{}}
+			s := &lockState{child: child{rt: &Runtime{metrics: m}}}
+			for ; flush < 3; flush++ {
+				s.measureAnswer(by, lock.Answer{Kind: lock.Granted}, 0)
+				s.measureLoss(by, lock.QueueFull)
+				s.giveMeasured()
+				await(t, "the meter has been told", h.meter.idle())
+			}
+			if !maps.Equal(counted, c.want) {
+				t.Errorf("counted %v, want %v", counted, c.want)
+			}
+		})
 	}
 }
