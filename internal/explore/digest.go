@@ -3,7 +3,8 @@ package explore
 import (
 	"cmp"
 	"encoding/binary"
-	"hash/maphash"
+	"hash/fnv"
+	"math"
 	"reflect"
 	"slices"
 	"time"
@@ -52,8 +53,6 @@ var meanings = map[string]meaning{
 	"cfg": skipped, "effects": skipped,
 }
 
-var hashSeed = maphash.MakeSeed()
-
 func newDigest() *digest { return &digest{types: map[reflect.Type][]field{}} }
 
 func (d *digest) begin(now lock.Instant) {
@@ -61,7 +60,12 @@ func (d *digest) begin(now lock.Instant) {
 	d.ordered = [2][]place{d.ordered[0][:0], d.ordered[1][:0]}
 }
 
-func (d *digest) sum() uint64 { return maphash.Bytes(hashSeed, d.buf) }
+// sum is the same in every process, so that an exploration that is limited sees the same states again.
+func (d *digest) sum() uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(d.buf)
+	return h.Sum64()
+}
 
 // rank replaces the numbers since the last time by their order.
 func (d *digest) rank() {
@@ -70,6 +74,9 @@ func (d *digest) rank() {
 		last, rank := uint64(0), byte(0)
 		for _, p := range all {
 			if p.number != last {
+				if rank == math.MaxUint8 {
+					panic("there are more numbers than ranks")
+				}
 				last, rank = p.number, rank+1
 			}
 			d.buf[p.at] = rank

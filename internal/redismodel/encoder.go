@@ -2,7 +2,7 @@ package redismodel
 
 import (
 	"encoding/binary"
-	"hash/maphash"
+	"hash/fnv"
 	"slices"
 	"time"
 
@@ -21,8 +21,6 @@ type Encoder struct {
 	terms  [][]uint64 // of each client, in the order in which they were met
 }
 
-var seed = maphash.MakeSeed()
-
 // Begin forgets what was written before.
 func (e *Encoder) Begin(now lock.Instant) {
 	e.buf, e.now = e.buf[:0], now
@@ -31,8 +29,13 @@ func (e *Encoder) Begin(now lock.Instant) {
 	}
 }
 
-// Sum is a hash of what was written.
-func (e *Encoder) Sum() uint64 { return maphash.Bytes(seed, e.buf) }
+// Sum is a hash of what was written, the same in every process: an exploration that is limited sees the same
+// states again.
+func (e *Encoder) Sum() uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(e.buf)
+	return h.Sum64()
+}
 
 // Number writes a number.
 func (e *Encoder) Number(n int64) { e.buf = binary.AppendVarint(e.buf, n) }
