@@ -56,7 +56,7 @@ test-browser: redis chromium ## The console in headless Chromium
 .PHONY: test-long
 test-long: ## What needs more time: small worlds exhaustively, random worlds, real processes under faults
 	$(GO) test ./internal/lock ./internal/permit ./internal/leased -run TestExplore -explore.states=30000
-	$(GO) test ./internal/lock -run '^$$' -fuzz FuzzWorlds -fuzztime 20s
+	$(GO) test ./internal/lock -run '^$$' -fuzz FuzzWorlds -fuzztime 30000x
 	$(GO) test ./tests/topology -run TestReplicaTakesOver -replicas.kills=20 -replicas.lag=10ms
 	$(GO) test ./tests/semaphore -v -run TestLatchOfProcesses -latch.calls=1000000
 	$(MAKE) robustness

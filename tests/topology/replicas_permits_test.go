@@ -65,9 +65,10 @@ func TestSynchronizersThatMayNotAskReplicas(t *testing.T) {
 	cfg.CallTimeout = 400 * time.Millisecond
 	s, ctx := locktest.Open(t, master.URL(), cfg), locktest.Within(t)
 	semaphore := s.Semaphore("semaphore")
-	if _, err := semaphore.TrySetPermits(ctx, 5, 0); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Eventually(t, "the replica to confirm", func() bool {
+		_, err := semaphore.TrySetPermits(ctx, 5, 0)
+		return err == nil
+	})
 	master.Do(t, "ACL", "SETUSER", "default", "-wait")
 	locktest.IsError(t, semaphore.Acquire(ctx, 2, lockkeeper.WithWait(time.Second)), lockkeeper.ErrUnavailable, "wait")
 	locktest.IsError(t, semaphore.Release(ctx, 1), lockkeeper.ErrUnavailable, "")

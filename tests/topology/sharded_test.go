@@ -87,10 +87,10 @@ func TestClusterWaitersFollowTheSlot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			servers := redistest.Cluster(t, 2)
+			s := locktest.Open(t, servers[1].URL(), locktest.NoPolling) // which does not know the replica
 			replica := redistest.ClusterReplica(t, servers)
 			lock, slot := firstHalf(t)
 			java := played(servers[0], lock)
-			s := locktest.Open(t, servers[1].URL(), locktest.NoPolling)
 			java.TakeAs(t, locktest.Redisson, time.Minute)
 			waiter := locktest.AcquireSoon(locktest.Within(t), s.Lock(lock))
 			listens := func(on *redistest.Server) {
