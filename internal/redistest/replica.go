@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -25,6 +26,10 @@ func replicaOf(t testing.TB, master *Server, addr string) *Server {
 	master.ok(t, "CONFIG", "SET", "repl-diskless-sync-delay", "0") // else it waits 5 s for more replicas
 	replica := Start(t, "--replicaof", strings.Replace(addr, ":", " ", 1))
 	replica.awaitSync(t)
+	Eventually(t, "the master to count on its confirmations", func() bool {
+		info, _ := master.Do(t, "INFO", "replication").ToString()
+		return strings.Contains(info, fmt.Sprintf("port=%d,state=online", replica.port))
+	})
 	return replica
 }
 

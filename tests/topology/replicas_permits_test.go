@@ -17,7 +17,7 @@ func TestSynchronizersAreOnTheReplica(t *testing.T) {
 	master := redistest.Start(t)
 	replica, line := redistest.ReplicaBehind(t, master)
 	cfg := replicated
-	cfg.CallTimeout = 400 * time.Millisecond
+	cfg.CallTimeout = 2 * time.Second
 	s, ctx := locktest.Open(t, master.URL(), cfg), locktest.Within(t)
 	semaphore, latch, permits := s.Semaphore("semaphore"), s.Latch("latch"), s.Permits("permits")
 	line.Delay(*lag)
@@ -46,7 +46,7 @@ func TestSynchronizersAreOnTheReplica(t *testing.T) {
 	}
 
 	line.Freeze(true)
-	err := semaphore.Acquire(ctx, 1, lockkeeper.WithWait(time.Second))
+	err := semaphore.Acquire(ctx, 1, lockkeeper.WithWait(3*time.Second))
 	locktest.IsError(t, err, lockkeeper.ErrUnavailable, "0 of the 1 replicas")
 	line.Freeze(false)
 	redistest.Eventually(t, "the permit to be given back, on the replica as well", func() bool {
@@ -62,7 +62,7 @@ func TestSynchronizersThatMayNotAskReplicas(t *testing.T) {
 	master := redistest.Start(t)
 	redistest.Replica(t, master)
 	cfg := replicated
-	cfg.CallTimeout = 400 * time.Millisecond
+	cfg.CallTimeout = 2 * time.Second
 	s, ctx := locktest.Open(t, master.URL(), cfg), locktest.Within(t)
 	semaphore := s.Semaphore("semaphore")
 	redistest.Eventually(t, "the replica to confirm", func() bool {
@@ -70,7 +70,7 @@ func TestSynchronizersThatMayNotAskReplicas(t *testing.T) {
 		return err == nil
 	})
 	master.Do(t, "ACL", "SETUSER", "default", "-wait")
-	locktest.IsError(t, semaphore.Acquire(ctx, 2, lockkeeper.WithWait(time.Second)), lockkeeper.ErrUnavailable, "wait")
+	locktest.IsError(t, semaphore.Acquire(ctx, 2, lockkeeper.WithWait(3*time.Second)), lockkeeper.ErrUnavailable, "wait")
 	locktest.IsError(t, semaphore.Release(ctx, 1), lockkeeper.ErrUnavailable, "")
 	master.Do(t, "ACL", "SETUSER", "default", "+wait")
 	redistest.Eventually(t, "all permits to be given back", func() bool {
