@@ -74,7 +74,11 @@ func ReadPermits(c *leased.Command, reply redisio.Reply) (r leased.Result) {
 	case leased.Set:
 		r.Done = reply.N[0] == 1
 	}
-	if why := reply.Unconfirmed; why != nil && (r.Served > 0 || c.Kind == leased.Renew || c.Kind == leased.Set) {
+	switch why := reply.Unconfirmed; {
+	case why == nil:
+	case c.Kind == leased.Set:
+		return leased.Result{Err: why, Transient: true, Unsure: true} // as of a semaphore; see ReadNumbers
+	case c.Kind == leased.Renew, r.Served > 0:
 		return leased.Result{Err: why, Transient: why.Transient, Unsure: true, Unconfirmed: true}
 	}
 	return r

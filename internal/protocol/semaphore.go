@@ -22,11 +22,12 @@ func NewSemaphore(name, client string) *Semaphore {
 	return &Semaphore{Channel: redisio.PermitsChannel(name), keys: [2]string{name, redisio.Calls(name) + ":" + client}}
 }
 
-// Call returns the command as a call of package redisio. The record is in KEYS although
-// it may not exist. While a cluster moves the slot, a server then refuses the script unless it has both
-// keys: without the record, the script could not tell whether it had run before.
-// A command without a confirmation by replicas is sent again, like one without a reply: a master that
-// has forgotten it carries it out then.
+// Call returns the command as a call of package redisio. The command record is in KEYS although it may
+// not exist yet. So while a cluster moves the slot, a server runs the script only if it has both keys.
+// Otherwise the script could miss the record, and carry out the command a second time.
+//
+// A command that too few replicas confirm is sent again under its number. A master that took over without
+// it carries it out then.
 func (s *Semaphore) Call(c *permit.Command, deadline time.Time) redisio.Call {
 	number := strconv.FormatUint(c.Number, 10)
 	call := redisio.Call{Keys: s.keys[:], Deadline: deadline, Seq: c.Number, Args: []string{number}, Confirm: true}
@@ -59,7 +60,8 @@ func ReadNumbers(reply redisio.Reply) permit.Result {
 		return permit.Result{Err: err, Transient: err.Transient, Unsure: err.Unsure}
 	}
 	if why := reply.Unconfirmed; why != nil {
-		// Whatever keeps the replicas from confirming it, it was carried out.
+		// The master has carried it out, whatever kept the replicas from confirming it: so the error is
+		// never permanent, and the command is repeated under its number.
 		return permit.Result{Err: why, Transient: true, Unsure: true}
 	}
 	return permit.Result{N: [2]int64{reply.N[0], reply.N[1]}}

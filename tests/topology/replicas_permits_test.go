@@ -69,12 +69,21 @@ func TestSynchronizersThatMayNotAskReplicas(t *testing.T) {
 		_, err := semaphore.TrySetPermits(ctx, 5, 0)
 		return err == nil
 	})
+	permits := s.Permits("permits")
+	if _, err := permits.TrySetPermits(ctx, 2); err != nil {
+		t.Fatal(err)
+	}
 	master.Do(t, "ACL", "SETUSER", "default", "-wait")
+	if _, err := permits.Acquire(ctx); err == nil {
+		t.Error("a permit is granted that no replica has confirmed")
+	}
+	locktest.IsError(t, permits.AddPermits(ctx, 1), lockkeeper.ErrUnavailable, "wait")
 	locktest.IsError(t, semaphore.Acquire(ctx, 2, lockkeeper.WithWait(3*time.Second)), lockkeeper.ErrUnavailable, "wait")
 	locktest.IsError(t, semaphore.Release(ctx, 1), lockkeeper.ErrUnavailable, "")
 	master.Do(t, "ACL", "SETUSER", "default", "+wait")
 	redistest.Eventually(t, "all permits to be given back", func() bool {
 		n, err := master.Do(t, "GET", "semaphore").AsInt64()
-		return err == nil && n == 6
+		left, _ := master.Do(t, "GET", "permits").AsInt64()
+		return err == nil && n == 6 && left == 3
 	})
 }
