@@ -42,7 +42,7 @@ func newSeparateMailbox() actor.Mailbox { return &mailbox{separate: true} }
 
 func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, dispatcher actor.Dispatcher) {
 	m.invoker, m.dispatcher = invoker, dispatcher
-	m.own = func() { m.run(0, 0) }
+	m.own = func() { m.run(0) }
 }
 
 func (m *mailbox) Start() {}
@@ -66,8 +66,8 @@ func (m *mailbox) PostUserMessage(message any) {
 	m.running = true
 	m.mu.Unlock()
 	if guest {
-		m.handle(message, false) // there is no other: the queue is not worth its while
-		m.run(1, guestBudget)
+		m.handle(message, false) // there is no other, so it need not be queued
+		m.run(guestBudget - 1)
 	} else {
 		m.dispatcher.Schedule(m.own)
 	}
@@ -90,14 +90,13 @@ func (m *mailbox) begin() {
 		m.dispatcher.Schedule(m.own)
 		return
 	}
-	m.run(0, guestBudget)
+	m.run(guestBudget)
 }
 
-// run handles messages until there are none or the budget is used up, of which some is; it never is
+// run handles messages until there are none or the budget is used up; it never is
 // on a goroutine of the mailbox's own, for which it is 0.
-func (m *mailbox) run(handled, budget int) {
-	for m.handleNext() {
-		handled++
+func (m *mailbox) run(budget int) {
+	for handled := 1; m.handleNext(); handled++ {
 		if budget > 0 && handled == budget {
 			m.dispatcher.Schedule(m.own)
 			return
