@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,40 +22,55 @@ local taken = redis.call('ZCOUNT', KEYS[2], now + 1, '+inf')
 return (tonumber(redis.call('GET', KEYS[1])) + all - taken) .. ' ' .. taken`
 
 // permits gives what Redis has of synchronizers soon after all clients have come to rest, when what was
-// sent in the background has arrived, and what should not be there any more; and removes it all.
+// sent in the background has arrived, and what should not be there any more; and removes it all. A release
+// that no replica has heard of is forgotten when one takes over: until its lease ends the permit is taken.
 func (w *World) permits() (found map[string]judge.Permits, left []string, err error) {
 	time.Sleep(300 * time.Millisecond)
-	found = map[string]judge.Permits{}
-	for _, s := range w.servers() {
-		more, err := s.permits(found)
-		if err != nil {
-			return nil, nil, err
+	for end := time.Now().Add(w.plan.Lease()); ; time.Sleep(100 * time.Millisecond) {
+		found, left = map[string]judge.Permits{}, nil
+		var gone [][]string
+		for _, s := range w.servers() {
+			keys, more, err := s.permits(found)
+			if err != nil {
+				return nil, nil, err
+			}
+			gone, left = append(gone, keys), append(left, more...)
 		}
-		left = append(left, more...)
+		taken := slices.ContainsFunc(slices.Collect(maps.Values(found)), func(p judge.Permits) bool { return p.Taken > 0 })
+		if w.round.takenOver && taken && time.Now().Before(end) {
+			continue
+		}
+		for i, s := range w.servers() {
+			for _, key := range gone[i] { // in a cluster they are in many slots
+				if _, err := s.do("DEL", key); err != nil {
+					return nil, nil, err
+				}
+			}
+		}
+		return found, left, nil
 	}
-	return found, left, nil
 }
 
-func (s *server) permits(found map[string]judge.Permits) (left []string, err error) {
+// permits adds to what was found, and gives the keys that are to be removed.
+func (s *server) permits(found map[string]judge.Permits) (gone, left []string, err error) {
 	keys, err := s.list("KEYS", "*")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var gone []string
 	for _, key := range keys {
 		switch kind, _, _ := strings.Cut(key, "-"); traffic.Kind(kind) {
 		case traffic.Leased, traffic.Semaphore, traffic.Latch:
 			text, err := last(s.do("EVAL", count, "2", key, redisio.Taken(key)))
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			free, taken, _ := strings.Cut(text, " ")
 			var p judge.Permits
 			if p.Free, err = strconv.Atoi(free); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			if p.Taken, err = strconv.Atoi(taken); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			found[key] = p
 			gone = append(gone, key, redisio.Counted(key), redisio.Taken(key))
@@ -70,10 +86,5 @@ func (s *server) permits(found map[string]judge.Permits) (left []string, err err
 			gone = append(gone, key)
 		}
 	}
-	for _, key := range gone { // in a cluster they are in many slots
-		if _, err := s.do("DEL", key); err != nil {
-			return nil, err
-		}
-	}
-	return left, nil
+	return gone, left, nil
 }
