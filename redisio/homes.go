@@ -39,10 +39,16 @@ func (h *homes) of(ctx context.Context, slot uint16) rueidis.Client {
 // forget has the masters found out anew.
 func (h *homes) forget() { h.known.Store(nil) }
 
-// introduce makes the client learn of the server of a key's slot, which it does when it is redirected
-// there. The results are those of a script and a WAIT that were not sent: an error that passes.
+// introduce makes the client learn of the server of a key's slot. The results are those of a script and a
+// WAIT that were not sent: an error that passes.
 func (h *homes) introduce(ctx context.Context, key string) []rueidis.RedisResult {
-	const refuse = "return redis.error_reply('" + severalKeys + " the client did not know the server of this slot')"
-	refused := h.client.Do(ctx, h.client.B().Eval().Script(refuse).Numkeys(1).Key(key).Build())
+	refused := introduce(ctx, h.client, key)
 	return []rueidis.RedisResult{refused, refused}
+}
+
+// introduce makes a client learn of the server of a key's slot, which it does when it is redirected there.
+// That takes a script: a replica redirects neither what is about shard channels, nor what has no key.
+func introduce(ctx context.Context, client rueidis.Client, key string) (refused rueidis.RedisResult) {
+	const refuse = "return redis.error_reply('" + severalKeys + " the client did not know the server of this slot')"
+	return client.Do(ctx, client.B().Eval().Script(refuse).Numkeys(1).Key(key).Build())
 }

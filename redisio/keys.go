@@ -42,8 +42,16 @@ func ShardTurnChannel(client, waiters string) string {
 	return TurnChannel(client) + strings.TrimPrefix(waiters, "lockkeeper_waiters")
 }
 
-// unheard returns a turn channel that no client has, in the slot of another channel.
-func unheard(channel string) string { return TurnChannel("{" + hashTag(channel) + "}") }
+// keysOf returns keys in the slot of a shard channel. Whoever may use the lock of which the channel is may
+// use one of them: its name, or what begins with it.
+func keysOf(channel string) []string {
+	_, name, _ := strings.Cut(strings.TrimPrefix(channel, TurnChannel("")), ":") // behind a client, or what it is for
+	keys := []string{hashTag(channel), name}
+	if Slot(name) != Slot(channel) {
+		keys = keys[:1] // that of a latch has no such part
+	}
+	return keys
+}
 
 // PermitsChannel returns the pub/sub channel of the permits of a semaphore, also of those that expire.
 func PermitsChannel(name string) string { return prefix("redisson_sc", name) }

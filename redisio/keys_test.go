@@ -34,6 +34,15 @@ func TestNames(t *testing.T) {
 				t.Errorf("%q has the names %q", name+":timeout", names)
 			}
 		}
+		for _, channel := range []string{Channel(name), Channel(name) + ":c:1", ShardTurnChannel("c", Waiters(name)), LatchChannel(name)} {
+			keys := keysOf(channel)
+			if test.sameSlot && Slot(name) == Slot(channel) && !slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, name) }) {
+				t.Errorf("%q has the keys %q", channel, keys)
+			}
+			if slices.ContainsFunc(keys, func(key string) bool { return Slot(key) != Slot(channel) }) {
+				t.Errorf("the keys %q are not in the slot of %q", keys, channel)
+			}
+		}
 		if same := Slot(name) == Slot(Channel(name)); name != "" && same != test.sameSlot {
 			t.Errorf("%q and its channel in one slot: %v, want %v", name, same, test.sameSlot)
 		}

@@ -146,12 +146,12 @@ func (at *shard) connect() (connection rueidis.DedicatedClient, giveBack func(),
 		connection, giveBack = node.Dedicate()
 		return connection, giveBack, true
 	}
-	// The client comes to know a server when a command is redirected there, or fails elsewhere. This
-	// one tells nobody anything, and needs no further right.
 	if channels := at.channels(); len(channels) > 0 {
 		ctx, cancel := context.WithTimeout(at.ctx, locateTimeout)
 		defer cancel()
-		client.Do(ctx, client.B().Spublish().Channel(unheard(channels[0])).Message("").Build())
+		for _, key := range keysOf(channels[0]) {
+			introduce(ctx, client, key)
+		}
 	}
 	return nil, nil, false
 }
