@@ -40,9 +40,6 @@ var (
 	ErrNotReplicated = errors.New("not replicated")
 	// ErrLost: the hold was lost before it was released.
 	ErrLost = errors.New("lock was lost")
-
-	// errPermitLost is ErrLost of a permit.
-	errPermitLost error = permitLost{}
 )
 
 var sentinels = map[messages.Reason]error{
@@ -84,9 +81,22 @@ func (e *Error) Error() string {
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-func failed(op, lock string, a lock.Answer) error {
+// failed returns the error of a request about the lock, or about the permits.
+func (l *Lock) failed(op string, a lock.Answer) error {
+	return failed(op, l.Name(), a, l.kind != messages.Kind_KIND_PERMITS)
+}
+
+// failed returns the error of a request. If it is about no lock, it speaks of none.
+func failed(op, name string, a lock.Answer, isLock bool) error {
 	reason := messages.Reason(a.Reason)
-	return &Error{Op: op, Lock: lock, Reason: reason, Detail: a.Detail, Err: sentinels[reason]}
+	err := sentinels[reason]
+	switch {
+	case !isLock && err == ErrHeld:
+		err = refused{}
+	case !isLock && err == ErrLost:
+		err = permitLost{}
+	}
+	return &Error{Op: op, Lock: name, Reason: reason, Detail: a.Detail, Err: err}
 }
 
 // refused is ErrHeld of what is no lock: the detail says what was missing.
@@ -95,18 +105,11 @@ type refused struct{}
 func (refused) Error() string { return "refused" }
 func (refused) Unwrap() error { return ErrHeld }
 
+// permitLost is ErrLost of a permit.
 type permitLost struct{}
 
 func (permitLost) Error() string { return "permit was lost" }
 func (permitLost) Unwrap() error { return ErrLost }
-
-// failedNoLock is failed for what is no lock.
-func failedNoLock(op, name string, a lock.Answer) error {
-	if messages.Reason(a.Reason) == messages.Reason_REASON_HELD {
-		return &Error{Op: op, Lock: name, Reason: messages.Reason_REASON_HELD, Detail: a.Detail, Err: refused{}}
-	}
-	return failed(op, name, a)
-}
 
 func invalid(op, lock string, err error) error {
 	return &Error{Op: op, Lock: lock, Reason: messages.Reason_REASON_INVALID, Detail: err.Error(), Err: ErrInvalid}
@@ -130,7 +133,7 @@ func lost(of *Lock, reason lock.Reason, detail string) error {
 	why := messages.Reason(reason)
 	err := ErrLost
 	if of.kind == messages.Kind_KIND_PERMITS {
-		err = errPermitLost
+		err = permitLost{}
 	}
 	if also := sentinels[why]; also != nil && also != ErrLost {
 		err = errors.Join(err, also)

@@ -259,7 +259,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	case out.Reason == 0:
 		err = nil
 	default:
-		err = failed(op, h.lock.Name(), out.Answer)
+		err = h.lock.failed(op, out.Answer)
 		if errors.Is(err, ErrCrashed) && h.Err() == nil {
 			h.released.Store(false)
 			return err
@@ -269,6 +269,6 @@ func (h *Hold) Release(ctx context.Context) error {
 			return err
 		}
 	}
-	h.end(&Error{Op: "hold", Lock: h.lock.Name(), Reason: messages.Reason_REASON_NOT_HELD, Detail: "the lock was released", Err: ErrNotHeld})
+	h.end(&Error{Op: "hold", Lock: h.lock.Name(), Reason: messages.Reason_REASON_NOT_HELD, Detail: "it was released", Err: ErrNotHeld})
 	return err
 }

@@ -137,10 +137,7 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 		return nil, ended(ctx, op, l.Name(), out.Detail)
 	}
 	if out.Kind != lock.Granted {
-		if l.kind == messages.Kind_KIND_PERMITS {
-			return nil, failedNoLock(op, l.Name(), out.Answer)
-		}
-		return nil, failed(op, l.Name(), out.Answer)
+		return nil, l.failed(op, out.Answer)
 	}
 	hold.granted(out)
 	return hold, nil
@@ -268,7 +265,7 @@ func (l *Lock) submit(ctx context.Context, op string, call *actors.Call) (actors
 		return out, &Error{Op: op, Lock: l.Name(), Err: context.Cause(ctx)}
 	}
 	if out.Reason != 0 {
-		return out, failed(op, l.Name(), out.Answer)
+		return out, l.failed(op, out.Answer)
 	}
 	return out, nil
 }

@@ -148,7 +148,7 @@ func askPermits(ctx context.Context, runtime *actors.Runtime, op string, q *acto
 	case !answered, a.Kind == permit.Refused && a.Reason == lock.CancelledByRequest:
 		return permit.Answer{}, ended(ctx, op, q.Name, a.Detail)
 	case a.Kind == permit.Refused:
-		return permit.Answer{}, failedNoLock(op, q.Name, lock.Answer{Reason: a.Reason, Detail: a.Detail})
+		return permit.Answer{}, failed(op, q.Name, lock.Answer{Reason: a.Reason, Detail: a.Detail}, false)
 	}
 	return a, nil
 }

@@ -172,7 +172,7 @@ func TestLossOfPermits(t *testing.T) {
 		if got := locktest.IsError(t, context.Cause(permit.Context()), lockkeeper.ErrLost); got != want {
 			t.Errorf("lost because of %v, want %v", got, want)
 		}
-		if err := permit.Release(ctx); !errors.Is(err, lockkeeper.ErrLost) || !strings.Contains(err.Error(), "permit was lost") {
+		if err := permit.Release(ctx); !errors.Is(err, lockkeeper.ErrLost) || !strings.Contains(err.Error(), ": permit was lost") {
 			t.Errorf("a lost permit is released with %v", err)
 		}
 	}
@@ -189,6 +189,13 @@ func TestLossOfPermits(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost(gone, messages.Reason_REASON_GONE)
+	unnoticed := acquire(t, p, lockkeeper.WithLease(time.Minute)) // which nobody renews
+	if _, err := r.Server.Do(t, "DEL", "{"+r.Name+"}:timeout").AsInt64(); err != nil {
+		t.Fatal(err)
+	}
+	if err := unnoticed.Release(ctx); !errors.Is(err, lockkeeper.ErrLost) || !strings.Contains(err.Error(), ": permit was lost") {
+		t.Errorf("a permit that was lost and is released: %v", err)
+	}
 	if err := p.SetPermits(ctx, 9); err != nil {
 		t.Error(err)
 	}
