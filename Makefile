@@ -29,6 +29,17 @@ valkey: redis ## Fetch Valkey into bin/valkey, if it is missing: from the packag
 	  ln -sf usr/bin/valkey-cli redis-cli; ln -sf usr/bin/valkey-check-rdb redis-sentinel; ln -sf usr/bin/valkey-check-rdb redis-server; }
 	@bin/valkey/redis-server --version
 
+.PHONY: redis8
+redis8: redis ## Build Redis 8 in bin/redis8, if it is missing, from the source package of Debian 13; a compiler and libssl-dev are installed
+	@[ -x bin/redis8/redis-server ] || { set -e; sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+	  dpkg -s g++ make libssl-dev >/dev/null 2>&1 || { $$sudo apt-get update -qq; DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq g++ make libssl-dev >/dev/null; }; \
+	  mkdir -p bin/redis8/lists bin/redis8/source; cd bin/redis8; from="-qq -o Dir::State::lists=$$PWD/lists -o Dir::Cache=$$PWD -o Dir::Etc::sourcelist=$$PWD/sources.list -o Dir::Etc::sourceparts=/dev/null"; \
+	  echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian trixie main" >sources.list; \
+	  apt-get $$from update; apt-get $$from --download-only source redis; tar xzf redis_*.orig.tar.gz -C source --strip-components=1; \
+	  $(MAKE) -s -C source/src MALLOC=libc OPTIMIZATION=-O1 BUILD_TLS=yes redis-server redis-cli >build.log 2>&1 || { tail build.log; exit 1; }; \
+	  mv source/src/redis-cli source/src/redis-server .; ln -sf redis-server redis-sentinel; rm -r lists source redis_*; }
+	@bin/redis8/redis-server --version
+
 .PHONY: faketime
 faketime: ## Install a library that changes a server's clock, if it is missing (Debian, Ubuntu)
 	@ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || \
@@ -48,6 +59,10 @@ test: redis ## Run all tests but those in a browser, with the race detector
 .PHONY: test-valkey
 test-valkey: valkey ## What every kind must pass, and clusters and Sentinel, on Valkey
 	PATH=$(CURDIR)/bin/valkey:$$PATH $(GO) test -count=1 -timeout 5m ./tests/conformance ./tests/topology
+
+.PHONY: test-redis8
+test-redis8: redis8 ## The same on Redis 8
+	PATH=$(CURDIR)/bin/redis8:$$PATH $(GO) test -count=1 -timeout 5m ./tests/conformance ./tests/topology
 
 .PHONY: test-browser
 test-browser: redis chromium ## The console in headless Chromium
