@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,55 +21,40 @@ local taken = redis.call('ZCOUNT', KEYS[2], now + 1, '+inf')
 return (tonumber(redis.call('GET', KEYS[1])) + all - taken) .. ' ' .. taken`
 
 // permits gives what Redis has of synchronizers soon after all clients have come to rest, when what was
-// sent in the background has arrived, and what should not be there any more; and removes it all. A release
-// that no replica has heard of is forgotten when one takes over: until its lease ends the permit is taken.
+// sent in the background has arrived, and what should not be there any more; and removes it all.
 func (w *World) permits() (found map[string]judge.Permits, left []string, err error) {
 	time.Sleep(300 * time.Millisecond)
-	for end := time.Now().Add(w.plan.Lease()); ; time.Sleep(100 * time.Millisecond) {
-		found, left = map[string]judge.Permits{}, nil
-		var gone [][]string
-		for _, s := range w.servers() {
-			keys, more, err := s.permits(found)
-			if err != nil {
-				return nil, nil, err
-			}
-			gone, left = append(gone, keys), append(left, more...)
+	found = map[string]judge.Permits{}
+	for _, s := range w.servers() {
+		more, err := s.permits(found)
+		if err != nil {
+			return nil, nil, err
 		}
-		taken := slices.ContainsFunc(slices.Collect(maps.Values(found)), func(p judge.Permits) bool { return p.Taken > 0 })
-		if w.round.takenOver && taken && time.Now().Before(end) {
-			continue
-		}
-		for i, s := range w.servers() {
-			for _, key := range gone[i] { // in a cluster they are in many slots
-				if _, err := s.do("DEL", key); err != nil {
-					return nil, nil, err
-				}
-			}
-		}
-		return found, left, nil
+		left = append(left, more...)
 	}
+	return found, left, nil
 }
 
-// permits adds to what was found, and gives the keys that are to be removed.
-func (s *server) permits(found map[string]judge.Permits) (gone, left []string, err error) {
+func (s *server) permits(found map[string]judge.Permits) (left []string, err error) {
 	keys, err := s.list("KEYS", "*")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	var gone []string
 	for _, key := range keys {
 		switch kind, _, _ := strings.Cut(key, "-"); traffic.Kind(kind) {
 		case traffic.Leased, traffic.Semaphore, traffic.Latch:
 			text, err := last(s.do("EVAL", count, "2", key, redisio.Taken(key)))
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			free, taken, _ := strings.Cut(text, " ")
 			var p judge.Permits
 			if p.Free, err = strconv.Atoi(free); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			if p.Taken, err = strconv.Atoi(taken); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			found[key] = p
 			gone = append(gone, key, redisio.Counted(key), redisio.Taken(key))
@@ -86,5 +70,10 @@ func (s *server) permits(found map[string]judge.Permits) (gone, left []string, e
 			gone = append(gone, key)
 		}
 	}
-	return gone, left, nil
+	for _, key := range gone { // in a cluster they are in many slots
+		if _, err := s.do("DEL", key); err != nil {
+			return nil, err
+		}
+	}
+	return left, nil
 }

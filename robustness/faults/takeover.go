@@ -31,8 +31,7 @@ func takeover(name string, loses bool, do, after func(w *World, i int, former *s
 		former := w.servers()[i]
 		clear(w.reached)
 		lost := loses && w.plan.Confirm == 0
-		w.round.takenOver = true
-		err := w.during(history.Fault{Name: name, Proc: -1, Hinders: true, Robs: lost, Wipes: lost}, func() error {
+		err := w.during(history.Fault{Name: name, Proc: -1, Hinders: true, Robs: lost, Wipes: lost, Succeeds: true}, func() error {
 			if err := do(w, i, former); err != nil {
 				return err
 			}

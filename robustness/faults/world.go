@@ -50,8 +50,6 @@ type round struct {
 	faults []history.Fault
 	began  map[int]string        // process → the file of its history
 	killed map[int]time.Duration // process → when
-	// takenOver: a replica has taken over.
-	takenOver bool
 }
 
 // New starts Redis and n clients of a binary.

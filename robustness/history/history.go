@@ -196,6 +196,8 @@ type Fault struct {
 	Robs  bool   `json:"robs,omitempty"`
 	Lock  string `json:"lock,omitempty"`
 	Wipes bool   `json:"wipes,omitempty"`
+	// Succeeds: a replica takes over, and may not know what was released a moment before.
+	Succeeds bool `json:"succeeds,omitempty"`
 }
 
 // Span is how long the fault lasted.

@@ -35,6 +35,7 @@ func TestAVerdictOnSynchronizers(t *testing.T) {
 	killed := process(1, unreleased)
 	killed.Killed = ms(60)
 	wipe := history.Fault{Name: "FLUSHALL", Proc: -1, From: ms(30), To: ms(31), Robs: true, Wipes: true}
+	takeover := history.Fault{Name: "a master is killed", Proc: -1, From: ms(95), To: ms(950), Succeeds: true}
 	at := func(latch ...*history.Request) []*history.Process {
 		return []*history.Process{process(1, append(latch, does(of("latch", 1, 0, 2), history.Close, 2, 0))...)}
 	}
@@ -58,6 +59,8 @@ func TestAVerdictOnSynchronizers(t *testing.T) {
 		{"one too many is trusted", three(leased, 40), nil, 2, permits},
 		{"one more, which was added", with(three(leased, 40), does(of(leased, 4, 20, 30), history.Add, 1, 0)), nil, 3, ""},
 		{"two that were perhaps set", with(three(leased, 60), failed(does(of(leased, 4, 20, 30), history.Resize, 5, 0), "unavailable")), nil, 2, ""},
+		{"one that a new master takes for taken", three(leased, 60), []history.Fault{takeover}, 1, ""},
+		{"two that it takes for taken, of which one was released later", three(leased, 60), []history.Fault{takeover}, 0, lost},
 		{"one too many after a robbery", three(leased, 40), []history.Fault{wipe}, 2, ""},
 		{"one is lost", three(leased, 60), nil, 1, permits},
 		{"nobody knows how many", three(leased, 60), nil, -1, lost},
@@ -80,6 +83,9 @@ func TestAVerdictOnSynchronizers(t *testing.T) {
 		{"one that Redis has forgotten", at(down(10, 1), wait(5, 32)), []history.Fault{wipe}, 0, ""},
 	} {
 		found := map[string]Permits{"x": {Free: c.free}}
+		if c.faults != nil && c.faults[0].Succeeds {
+			found["x"] = Permits{Free: c.free, Taken: 2 - c.free}
+		}
 		if c.free < 0 {
 			found = nil
 		}
