@@ -1,9 +1,13 @@
 package redisio
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -83,6 +87,26 @@ func TestConnectRefusals(t *testing.T) {
 			t.Errorf("%s: %v", test.url, err)
 		}
 	}
+}
+
+// Of several addresses, one must answer, if need be a moment later.
+func TestConnectAsksAgain(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Cluster(t, 2)
+	var dials atomic.Int32
+	client, err := ConnectWith(t.Context(), rueidis.ClientOption{
+		InitAddress: []string{"127.0.0.1:1", servers[0].Addr()},
+		DialCtxFn: func(ctx context.Context, address string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			if address == servers[0].Addr() && dials.Add(1) == 1 {
+				address = "127.0.0.1:1"
+			}
+			return d.DialContext(ctx, "tcp", address)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.Close()
 }
 
 func TestConnectOptions(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/redis/rueidis"
 )
@@ -24,7 +25,7 @@ func ConnectWith(ctx context.Context, options rueidis.ClientOption) (rueidis.Cli
 	if options.Sentinel.MasterSet != "" {
 		client, err = follow(ctx, options, o.dialServer)
 	} else {
-		client, err = rueidis.NewClient(options)
+		client, err = newClient(options)
 	}
 	if err == nil {
 		client, err = asMeant(ctx, client, options)
@@ -42,6 +43,23 @@ func ConnectWith(ctx context.Context, options rueidis.ClientOption) (rueidis.Cli
 		client.Close()
 	}
 	return nil, cannotConnect(options, &Error{Transient: true, err: context.Cause(ctx)})
+}
+
+// newClient opens a client. Of several addresses, one must answer. If another is dead, rueidis may have looked for the
+// servers of the cluster before that one answered, or take what became of the dead one for the reason: it
+// is asked again, but not if all that took long.
+func newClient(options rueidis.ClientOption) (client rueidis.Client, err error) {
+	began := time.Now()
+	for try := 1; ; try++ {
+		client, err = rueidis.NewClient(options)
+		lost := err != nil && sortDial(err).Transient || err == nil && client.Mode() == rueidis.ClientModeCluster && len(client.Nodes()) == 0
+		if !lost || len(options.InitAddress) < 2 || try == 3 || time.Since(began) > time.Second {
+			return client, err
+		}
+		if client != nil {
+			client.Close()
+		}
+	}
 }
 
 // opening has the connections of a client end with a context until the client is opened:
