@@ -47,7 +47,8 @@ func (h *homes) introduce(ctx context.Context, key string) []rueidis.RedisResult
 }
 
 // introduce makes a client learn of the server of a key's slot, which it does when it is redirected there.
-// That takes a script: a replica redirects neither what is about shard channels, nor what has no key.
+// A command about a shard channel would not do: a replica of the slot's master carries it out itself. Every
+// user may run scripts.
 func introduce(ctx context.Context, client rueidis.Client, key string) (refused rueidis.RedisResult) {
 	const refuse = "return redis.error_reply('" + severalKeys + " the client did not know the server of this slot')"
 	return client.Do(ctx, client.B().Eval().Script(refuse).Numkeys(1).Key(key).Build())

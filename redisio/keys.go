@@ -42,15 +42,19 @@ func ShardTurnChannel(client, waiters string) string {
 	return TurnChannel(client) + strings.TrimPrefix(waiters, "lockkeeper_waiters")
 }
 
-// keysOf returns keys in the slot of a shard channel. Whoever may use the lock of which the channel is may
-// use one of them: its name, or what begins with it.
+// keysOf returns keys in the slot of a shard channel, at least one of which the user of the channel may use, too:
+// the lock's name, or a key that begins with it. For redisson_lock__channel:{a} that is a, and for
+// lockkeeper_turn:CLIENT:x{a} it is x{a}. Which of them, the braces do not say.
 func keysOf(channel string) []string {
-	_, name, _ := strings.Cut(strings.TrimPrefix(channel, TurnChannel("")), ":") // behind a client, or what it is for
-	keys := []string{hashTag(channel), name}
-	if Slot(name) != Slot(channel) {
-		keys = keys[:1] // that of a latch has no such part
+	tag := hashTag(channel)
+	_, name, _ := strings.Cut(strings.TrimPrefix(channel, TurnChannel("")), ":")
+	switch {
+	case Slot(name) != Slot(channel): // a latch's has no colon before the name
+		return []string{tag}
+	case strings.HasPrefix(name, "{"): // mostly Redisson's
+		return []string{tag, name}
 	}
-	return keys
+	return []string{name, tag}
 }
 
 // PermitsChannel returns the pub/sub channel of the permits of a semaphore, also of those that expire.

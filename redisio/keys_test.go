@@ -34,7 +34,7 @@ func TestNames(t *testing.T) {
 				t.Errorf("%q has the names %q", name+":timeout", names)
 			}
 		}
-		for _, channel := range []string{Channel(name), Channel(name) + ":c:1", ShardTurnChannel("c", Waiters(name)), LatchChannel(name)} {
+		for _, channel := range []string{Channel(name), Channel(name) + ":c:1", ReadWriteChannel(name), PermitsChannel(name), Waiters(name), ShardTurnChannel("c", Waiters(name)), LatchChannel(name)} {
 			keys := keysOf(channel)
 			if test.sameSlot && Slot(name) == Slot(channel) && !slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, name) }) {
 				t.Errorf("%q has the keys %q", channel, keys)

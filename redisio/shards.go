@@ -150,7 +150,9 @@ func (at *shard) connect() (connection rueidis.DedicatedClient, giveBack func(),
 		ctx, cancel := context.WithTimeout(at.ctx, locateTimeout)
 		defer cancel()
 		for _, key := range keysOf(channels[0]) {
-			introduce(ctx, client, key)
+			if err := Sort(introduce(ctx, client, key).Error()); err == nil || err.Transient {
+				break // it is no key that this user may not use
+			}
 		}
 	}
 	return nil, nil, false

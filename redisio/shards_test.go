@@ -65,7 +65,7 @@ func TestShardsAreNotLeftOnAReplica(t *testing.T) {
 	for _, name := range []string{"locks:06S", "locks:{06S}"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rights := []string{"ACL", "SETUSER", "user", "on", ">pw", "+@all", "~locks:*", "&redisson_lock__channel:*"}
+			rights := []string{"ACL", "SETUSER", "user", "on", ">pw", "+@all", "~locks:*", "&redisson_lock__channel:*", "&lockkeeper_turn:*"}
 			servers, channel := redistest.Cluster(t, 2), Channel(name)
 			if int(Slot(channel))*len(servers)/16384 == 1 {
 				slices.Reverse(servers)
