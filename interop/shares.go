@@ -48,8 +48,8 @@ func shares(s *scene) {
 // beside: one thread of Java wants the lock again and again, and so do four goroutines of a process, which
 // hand it to each other in memory. While Java waits, one turn of theirs begins, for which they have waited
 // while Java had the lock; and on a busy machine one more before Java is seen to wait, and for each time that it comes
-// too late. The longest wait does not count: Java may stand still once before it is seen to wait. What they have while Java
-// asks for nothing is no matter: it may be waiting for replicas.
+// too late. The wait in which most turns began does not count: Java may stand still once before it is seen to wait. What
+// they have while Java asks for nothing is no matter: it may be waiting for replicas.
 func beside(s *scene) {
 	takers := []taker{{"Java", java, s.driver(java, s.kind.watchdog(), 0), 1}, {"Go", golang, s.driver(golang, s.kind.watchdog(), 0), 4}}
 	for _, hold := range []time.Duration{20 * time.Millisecond, 2 * time.Millisecond, 0} {
@@ -65,10 +65,10 @@ func beside(s *scene) {
 				waits, overtaken, most = append(waits, h.granted.Sub(h.asked)), overtaken+n, max(most, n)
 			}
 		}
-		check(len(waits) > 0, "Java had the lock once at most")
+		check(len(waits) >= 3, "Java had the lock %d times", len(waits)+1)
 		s.tell("with holds of %s: Java %d, and Go %d turns, of which %d began while Java waited; Java's wait %s, and %d times too late",
 			inMS(hold), len(waits), countsOf(turns)["Go"], overtaken, quantiles(waits), late)
-		check(overtaken-most <= 2*len(waits)+late, "with holds of %v Java waited for too many turns", hold)
+		check(overtaken-most <= 2*(len(waits)-1)+late, "with holds of %v Java waited for too many turns: %d, of which %d in one wait", hold, overtaken, most)
 	}
 }
 
