@@ -93,8 +93,8 @@ func (m *mailbox) begin() {
 	m.run(guestBudget)
 }
 
-// run handles messages until there are none or the budget is used up; it never is
-// on a goroutine of the mailbox's own, for which it is 0.
+// run handles messages until there are none or the budget is used up. A budget of 0 has no end: that is for a
+// goroutine of the mailbox's own.
 func (m *mailbox) run(budget int) {
 	for handled := 1; m.handleNext(); handled++ {
 		if budget > 0 && handled == budget {

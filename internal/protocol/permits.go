@@ -77,7 +77,7 @@ func ReadPermits(c *leased.Command, reply redisio.Reply) (r leased.Result) {
 	switch why := reply.Unconfirmed; {
 	case why == nil:
 	case c.Kind == leased.Set:
-		return leased.Result{Err: why, Transient: true, Unsure: true} // as of a semaphore; see ReadNumbers
+		return leased.Result{Err: why, Transient: true, Unsure: true} // it was carried out: repeat it; see ReadNumbers
 	case c.Kind == leased.Renew, r.Served > 0:
 		return leased.Result{Err: why, Transient: why.Transient, Unsure: true, Unconfirmed: true}
 	}
