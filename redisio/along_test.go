@@ -33,13 +33,11 @@ func TestCallGoesAlong(t *testing.T) {
 				first, second := in.await(t, seq), in.await(t, seq+1)
 				seq += 2
 				sent := client.sent()[before:]
-				if len(sent) > 1 {
-					return false // on a loaded machine, after 10 ms
-				}
-				if sent[0] != 2 || first.Err != nil || second.Err != nil || second.N[0] != first.N[0]+1 {
+				if first.Err != nil || second.Err != nil {
 					t.Errorf("pipelines of %v calls: %+v, then %+v", sent, first, second)
 				}
-				return true
+				// On a loaded machine it is sent alone, after 10 ms, or behind the other call then.
+				return len(sent) == 1 && sent[0] == 2 && second.N[0] == first.N[0]+1
 			})
 		})
 	}
