@@ -30,20 +30,28 @@ valkey: redis ## Fetch Valkey into bin/valkey, if it is missing: from the packag
 	@bin/valkey/redis-server --version
 
 APT8 = cd bin/redis8 && apt-get -qq -o Dir::State::lists=$$PWD/lists -o Dir::Cache=$$PWD -o Dir::Etc::sourcelist=$$PWD/sources.list -o Dir::Etc::sourceparts=/dev/null
+DEBIAN_KEYS := /usr/share/keyrings/debian-archive-keyring.gpg
+bin/redis8/source.tar.gz:
+	@sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; [ -e $(DEBIAN_KEYS) ] || { $$sudo apt-get update -qq && $$sudo apt-get install -y -qq debian-archive-keyring >/dev/null; }
+	@mkdir -p bin/redis8/lists; rm -f bin/redis8/redis_*
+	@echo "deb-src [signed-by=$(DEBIAN_KEYS)] http://deb.debian.org/debian trixie main" >bin/redis8/sources.list
+	@$(APT8) update
+	@$(APT8) --download-only source redis
+	@mv bin/redis8/redis_*.orig.tar.gz $@; rm -r bin/redis8/lists
+
+bin/redis8/redis-server: | bin/redis8/source.tar.gz
+	@dpkg -s g++ libssl-dev >/dev/null 2>&1 || { sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+	  $$sudo apt-get update -qq; DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq g++ libssl-dev >/dev/null; }
+	@mkdir -p bin/redis8/source; tar xzf bin/redis8/source.tar.gz -C bin/redis8/source --strip-components=1
+	@$(MAKE) -s -C bin/redis8/source/src MALLOC=libc OPTIMIZATION=-O1 BUILD_TLS=yes redis-server redis-cli >bin/redis8/build.log 2>&1 || { tail bin/redis8/build.log; exit 1; }
+	@cd bin/redis8; ln -sf redis-server redis-sentinel; mv source/src/redis-cli source/src/redis-server .; rm -r source
+
 .PHONY: redis8-source
-redis8-source: ## Fetch the source of Redis 8 that is in the packages of Debian 13, if it is missing
-	@[ -e bin/redis8/source.tar.gz ] || { set -e; mkdir -p bin/redis8/lists; rm -f bin/redis8/redis_*; \
-	  [ -e /usr/share/keyrings/debian-archive-keyring.gpg ] || { sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; $$sudo apt-get update -qq; $$sudo apt-get install -y -qq debian-archive-keyring >/dev/null; }; \
-	  echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian trixie main" >bin/redis8/sources.list; \
-	  ($(APT8) update); ($(APT8) --download-only source redis); mv bin/redis8/redis_*.orig.tar.gz bin/redis8/source.tar.gz; rm -r bin/redis8/lists; }
+redis8-source: bin/redis8/source.tar.gz ## Fetch the source of Redis 8 that is in the packages of Debian 13, if it is missing
 
 .PHONY: redis8
-redis8: redis8-source ## Build it in bin/redis8, if that is missing; a compiler and libssl-dev are installed
-	@[ -x bin/redis8/redis-server ] || dpkg -s g++ libssl-dev >/dev/null 2>&1 || { sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
-	  $$sudo apt-get update -qq; DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq g++ libssl-dev >/dev/null; }
-	@[ -x bin/redis8/redis-server ] || { mkdir -p bin/redis8/source && tar xzf bin/redis8/source.tar.gz -C bin/redis8/source --strip-components=1; }
-	@[ -x bin/redis8/redis-server ] || $(MAKE) -s -C bin/redis8/source/src MALLOC=libc OPTIMIZATION=-O1 BUILD_TLS=yes redis-server redis-cli >bin/redis8/build.log 2>&1 || { tail bin/redis8/build.log; exit 1; }
-	@cd bin/redis8; [ -x redis-server ] || { mv source/src/redis-cli source/src/redis-server . && ln -sf redis-server redis-sentinel && rm -r source; }; ./redis-server --version
+redis8: bin/redis8/redis-server ## Build it in bin/redis8, if that is missing; a compiler and libssl-dev are installed
+	@bin/redis8/redis-server --version
 
 .PHONY: faketime
 faketime: ## Install a library that changes a server's clock, if it is missing (Debian, Ubuntu)
