@@ -86,7 +86,7 @@ func (l *Lock) failed(op string, a lock.Answer) error {
 	return failed(op, l.Name(), a, l.kind != messages.Kind_KIND_PERMITS)
 }
 
-// failed returns the error of a request. One that is not about a lock was not "held", and no "lock was lost".
+// failed returns the error of a request. ErrHeld and ErrLost have other words where the request is not about a lock.
 func failed(op, name string, a lock.Answer, isLock bool) error {
 	reason := messages.Reason(a.Reason)
 	err := sentinels[reason]

@@ -45,9 +45,9 @@ func ConnectWith(ctx context.Context, options rueidis.ClientOption) (rueidis.Cli
 	return nil, cannotConnect(options, &Error{Transient: true, err: context.Cause(ctx)})
 }
 
-// newClient opens a client. Of several addresses, one must answer. If another is dead, rueidis may have looked for the
-// servers of the cluster before that one answered, or take what became of the dead one for the reason: it
-// is asked again, but not if all that took long.
+// newClient opens a client. Of several addresses, one must answer. If another one is dead, rueidis may look for the
+// servers of the cluster too early, before any address has answered, or report the dead one's error though a server
+// has answered. So it is asked again, unless that took long.
 func newClient(options rueidis.ClientOption) (client rueidis.Client, err error) {
 	began := time.Now()
 	for try := 1; ; try++ {

@@ -151,7 +151,7 @@ func (at *shard) connect() (connection rueidis.DedicatedClient, giveBack func(),
 		defer cancel()
 		for _, key := range keysOf(channels[0]) {
 			if err := Sort(introduce(ctx, client, key).Error()); err == nil || err.Transient {
-				break // it is no key that this user may not use
+				break // the user may use this key
 			}
 		}
 	}
