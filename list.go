@@ -11,12 +11,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// LockInfo is a lock that a System holds or waits for, as far as the System knows it without
-// asking Redis.
+// LockInfo is a lock, or what else Kind says, that a System holds or waits for, as far as the System knows
+// it without asking Redis.
 type LockInfo struct {
 	// Name is the name of the lock, without the key prefix; for a MultiLock, the names of its
 	// members.
 	Name string
+	// Kind is also KIND_PERMITS, KIND_SEMAPHORE or KIND_LATCH. Of these two, which nobody holds, only
+	// Waiters and Waiting are known.
 	Kind messages.Kind
 	// Held reports whether this System holds the lock. Shared reports whether that is for
 	// reading. Holders is the number of holders in this System, which share one lease.
@@ -35,10 +37,10 @@ type LockInfo struct {
 	Waiting time.Duration
 }
 
-// Locks lists the locks, and the permits that expire, that this System holds or waits for, by name. It
-// asks each lock actor, and not Redis: a MultiLock is listed as a whole, a RedLock by the first of its
-// Systems. Semaphores and latches are not listed: nobody holds them. The error is ErrInvalid for a nil
-// System, ErrClosed, or the cause of ctx.
+// Locks lists the locks, and the permits that expire, that this System holds or waits for, and the
+// semaphores and latches that it waits for, by name. It asks each lock actor, and not Redis: a MultiLock is
+// listed as a whole, a RedLock by the first of its Systems. The error is ErrInvalid for a nil System,
+// ErrClosed, or the cause of ctx.
 func (s *System) Locks(ctx context.Context) ([]LockInfo, error) {
 	const text = "lockkeeper: locks: %w"
 	switch {

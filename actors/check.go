@@ -29,6 +29,9 @@ func (r *Runtime) checkLock(kind messages.Kind, mode messages.Mode, name string)
 	if _, known := messages.Kind_name[int32(kind)]; !known {
 		return fmt.Errorf("the kind %d is unknown; known are %s", kind, listed(messages.Kind_name))
 	}
+	if kind == messages.Kind_KIND_SEMAPHORE || kind == messages.Kind_KIND_LATCH {
+		return fmt.Errorf("a %v is no lock: requests about it have messages of their own, such as AcquirePermits and AwaitLatch", kind)
+	}
 	if _, known := messages.Mode_name[int32(mode)]; !known {
 		return fmt.Errorf("the mode %d is unknown; known are %s", mode, listed(messages.Mode_name))
 	}

@@ -63,14 +63,14 @@ func inUse(c *child, wanted string) string {
 
 // kindWord names a kind to people; kind is that of a lock.
 func kindWord(key lockKey, kind messages.Kind) string {
-	if word := synchronizerName[key.made]; word != "" {
-		return word
+	if kind, is := synchronizerKind[key.made]; is {
+		return kind.LogValue().String()
 	}
 	return kindName[formatOf(kind)]
 }
 
-// synchronizerName names what is no lock, to people and to the meter.
-var synchronizerName = map[making]string{ofSemaphore: "semaphore", ofLatch: "latch"}
+// synchronizerKind is the kind of what is no lock.
+var synchronizerKind = map[making]messages.Kind{ofSemaphore: messages.Kind_KIND_SEMAPHORE, ofLatch: messages.Kind_KIND_LATCH}
 
 var kindName = map[messages.Kind]string{
 	messages.Kind_KIND_REENTRANT:  "plain or fenced lock",

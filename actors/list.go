@@ -10,8 +10,9 @@ import (
 // listBatch is how many lock actors are asked before their answers are read.
 const listBatch = 256
 
-// Locks returns the state of every lock that the system holds or waits for, as far as it is
-// known without Redis. It asks each lock actor in turn. complete is false if ctx ends first.
+// Locks returns the state of every lock that the system holds or waits for, and of every semaphore and
+// latch that it waits for, as far as it is known without Redis. It asks each lock actor in turn. complete
+// is false if ctx ends first.
 func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete bool) {
 	var asked []*Call
 	read := func() bool {
@@ -27,14 +28,17 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 		asked = asked[:0]
 		return true
 	}
-	for i := range ofServers + 1 {
+	for i := range r.table.states {
 		complete := true
 		r.table.states[i].Range(func(_, value any) bool {
 			s := value.(*child)
 			if !s.gate.enter() { // it is leaving, and was idle
 				return true
 			}
-			call := &Call{Op: OpList, Kind: s.state.(*lockState).format, Name: s.key.name}
+			call := &Call{Op: OpList, Name: s.key.name}
+			if l, is := s.state.(*lockState); is {
+				call.Kind = l.format
+			}
 			asked = append(asked, call)
 			s.process.SendUserMessage(s.pid, call)
 			complete = len(asked) < listBatch || read()
@@ -70,6 +74,18 @@ func (s *lockState) listed() *messages.Status {
 	}
 	s.addAges(status, holders)
 	return status
+}
+
+// listed is how many wait for the semaphore or the latch; nil if nobody does.
+func (s *permitState) listed() *messages.Status {
+	first := s.pool.Next()
+	if first == nil {
+		return nil
+	}
+	return &messages.Status{
+		Lock: &messages.Lock{Name: s.label, Kind: synchronizerKind[s.key.made]}, Waiters: int64(s.pool.Waiters()),
+		WaitingFor: duration(max(s.rt.Now()-first.(permitReplier).request().from, 0)),
+	}
 }
 
 // asRequested is the lock as a request names it.

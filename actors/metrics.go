@@ -87,39 +87,27 @@ type sample struct {
 	of   subject
 }
 
-// subject is a kind, semaphores, latches, or a kind that this version does not know. Of calls it is the
-// place of the script in metrics.scripts.
+// subject is a kind, or one that this version does not know. Of calls it is the place of the script in
+// metrics.scripts.
 type subject uint16
 
 const (
-	semaphores = subject(messages.Kind_KIND_PERMITS) + 1 + iota
-	latches
-	unknownKind
+	unknownKind = subject(messages.Kind_KIND_LATCH) + 1 + iota
 	subjects
 )
 
 func subjectOf(kind messages.Kind) subject {
-	if kind < 0 || kind > messages.Kind_KIND_PERMITS {
+	if kind < 0 || kind > messages.Kind_KIND_LATCH {
 		return unknownKind // in a message of a later version
 	}
 	return subject(kind)
 }
 
 // subject is that of a key that is no lock's.
-func (k lockKey) subject() subject {
-	if k.made == ofLatch {
-		return latches
-	}
-	return semaphores
-}
+func (k lockKey) subject() subject { return subjectOf(synchronizerKind[k.made]) }
 
 func (s subject) kindWord() string {
-	switch s {
-	case semaphores:
-		return synchronizerName[ofSemaphore]
-	case latches:
-		return synchronizerName[ofLatch]
-	case unknownKind:
+	if s == unknownKind {
 		return "unknown"
 	}
 	return messages.Kind(s).LogValue().String()

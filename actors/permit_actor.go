@@ -88,6 +88,10 @@ func (s *permitState) receive(m any, sender *actor.PID) {
 		s.handle(m, func(p *permit.Pool, now lock.Instant) { p.Signal(now) })
 	case listening:
 		s.handle(m, func(p *permit.Pool, now lock.Instant) { p.Subscribed(now) })
+	case *Call: // an OpList
+		s.accepted = m
+		m.complete(&Outcome{Status: s.listed()})
+		s.carryOut()
 	case *PermitCall:
 		if m.withdrawn.Load() {
 			s.accepted = m
@@ -282,6 +286,10 @@ func (r *permitRemains) replied(m *permitReplied) {
 }
 
 func (s *permitState) refuse(m any, sender *actor.PID, reason lock.Reason, detail string) {
+	if call, lists := m.(*Call); lists {
+		call.refuse(reason, detail)
+		return
+	}
 	s.rt.refusePermits(m, sender, reason, detail)
 }
 

@@ -339,3 +339,26 @@ func TestJournalAndStory(t *testing.T) {
 	for range watching.lines { // the stream ends with the System
 	}
 }
+
+// A semaphore is shown while somebody waits for it here, by what the System knows, and its page too.
+func TestWaitersForNoLock(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, patient("shop"))
+	base := web(t, console.Handler(s.System, quick))
+	ctx, cancel := context.WithCancel(locktest.Within(t))
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- s.Semaphore(k.LockName).Acquire(ctx, 1) }()
+	s.AwaitWaiting(t, 1)
+	d := read(t, base+"data.json")
+	if len(d.Locks) != 1 || d.Locks[0].Name != k.LockName || d.Locks[0].Kind != "semaphore" || d.Locks[0].Asked || d.Waiters != 1 || len(d.Errors) > 0 {
+		t.Errorf("the console has %+v", d)
+	}
+	for _, path := range []string{"", "lock?kind=semaphore&name=" + url.QueryEscape(k.LockName)} {
+		if page := get(t, base+path); !strings.Contains(page, "1 here <small>for ") || strings.Contains(page, ">free<") {
+			t.Errorf("%q: %s", path, page)
+		}
+	}
+	cancel()
+	locktest.IsError(t, locktest.Await(t, "the end of the wait", ended), context.Canceled)
+}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // snapshot is what one look has found. It does not change.
@@ -18,7 +17,8 @@ type snapshot struct {
 	// Client is the client UUID of the System.
 	Client  string   `json:"client"`
 	Systems []system `json:"systems"`
-	// Locks are those that this System holds or waits for, and those that somebody has looked up.
+	// Locks are those that this System holds or waits for, with what is no lock, and those that somebody
+	// has looked up.
 	Locks []lock `json:"locks"`
 	// Held and Waiters count the holds and the requests that wait, in this System.
 	Held    int `json:"held"`
@@ -192,14 +192,6 @@ const (
 
 var kinds = []string{plain, fenced, fair, readWrite}
 
-// kindOf is the word for a kind.
-func kindOf(k messages.Kind) string {
-	if k == messages.Kind_KIND_REENTRANT {
-		return plain
-	}
-	return strings.ToLower(strings.TrimPrefix(k.String(), "KIND_"))
-}
-
 // lock is a lock by its kind and name; nil if it cannot be looked up by them.
 func (c *console) lock(kind, name string) *lockkeeper.Lock {
 	switch {
@@ -219,7 +211,7 @@ func (c *console) lock(kind, name string) *lockkeeper.Lock {
 // local is a lock as the System knows it without Redis.
 func local(info lockkeeper.LockInfo, now time.Time) lock {
 	l := lock{
-		Name: info.Name, Kind: kindOf(info.Kind), Held: info.Held, Here: info.Held, Shared: info.Shared, Holders: info.Holders,
+		Name: info.Name, Kind: info.Kind.LogValue().String(), Held: info.Held, Here: info.Held, Shared: info.Shared, Holders: info.Holders,
 		Count: info.Count, Token: info.Token, Waiters: info.Waiters, Waiting: info.Waiting.Milliseconds(),
 	}
 	if info.Held {
@@ -233,7 +225,7 @@ func local(info lockkeeper.LockInfo, now time.Time) lock {
 func (c *console) ask(ctx context.Context, l *lock) error {
 	by := c.lock(l.Kind, l.Name)
 	if by == nil {
-		return nil // a MultiLock or a RedLock: this System knows it as a whole
+		return nil // a MultiLock or a RedLock, which this System knows as a whole; permits, a semaphore, a latch
 	}
 	status, err := by.Inspect(ctx)
 	if err != nil {

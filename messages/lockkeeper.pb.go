@@ -52,6 +52,10 @@ const (
 	// hold several, and then a Release without hold_id releases the one that it has had for longest.
 	// ForceRelease is not for them; see ReleaseByID.
 	Kind_KIND_PERMITS Kind = 6
+	// These two are no locks: requests about them have messages of their own, and name them by Semaphore
+	// and Latch. A Status may be of one for which requests wait.
+	Kind_KIND_SEMAPHORE Kind = 7
+	Kind_KIND_LATCH     Kind = 8
 )
 
 // Enum value maps for Kind.
@@ -64,6 +68,8 @@ var (
 		4: "KIND_MULTI",
 		5: "KIND_RED",
 		6: "KIND_PERMITS",
+		7: "KIND_SEMAPHORE",
+		8: "KIND_LATCH",
 	}
 	Kind_value = map[string]int32{
 		"KIND_REENTRANT":  0,
@@ -73,6 +79,8 @@ var (
 		"KIND_MULTI":      4,
 		"KIND_RED":        5,
 		"KIND_PERMITS":    6,
+		"KIND_SEMAPHORE":  7,
+		"KIND_LATCH":      8,
 	}
 )
 
@@ -3353,7 +3361,7 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\fLatchRefused\x12*\n" +
 	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\x12-\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x15.lockkeeper.v1.ReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail*\x7f\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail*\xa3\x01\n" +
 	"\x04Kind\x12\x12\n" +
 	"\x0eKIND_REENTRANT\x10\x00\x12\x0f\n" +
 	"\vKIND_FENCED\x10\x01\x12\r\n" +
@@ -3362,7 +3370,10 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\n" +
 	"KIND_MULTI\x10\x04\x12\f\n" +
 	"\bKIND_RED\x10\x05\x12\x10\n" +
-	"\fKIND_PERMITS\x10\x06*+\n" +
+	"\fKIND_PERMITS\x10\x06\x12\x12\n" +
+	"\x0eKIND_SEMAPHORE\x10\a\x12\x0e\n" +
+	"\n" +
+	"KIND_LATCH\x10\b*+\n" +
 	"\x04Mode\x12\x12\n" +
 	"\x0eMODE_EXCLUSIVE\x10\x00\x12\x0f\n" +
 	"\vMODE_SHARED\x10\x01*\x90\x03\n" +

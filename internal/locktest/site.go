@@ -3,6 +3,7 @@ package locktest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/url"
 	"testing"
@@ -154,6 +155,19 @@ func (s *Site) Inspect(t testing.TB, k Key) lockkeeper.Status {
 		t.Fatal(err)
 	}
 	return status
+}
+
+// AwaitWaiting waits until so many requests of the site wait, whatever for.
+func (s *Site) AwaitWaiting(t testing.TB, n int) {
+	t.Helper()
+	redistest.Eventually(t, fmt.Sprintf("%d to wait", n), func() bool {
+		waiting := 0
+		all, err := s.Locks(Within(t))
+		for _, one := range all {
+			waiting += one.Waiters
+		}
+		return err == nil && waiting == n
+	})
 }
 
 // AwaitWaiters waits until so many requests of the site are queued.

@@ -87,6 +87,14 @@ func (p *Pool) Idle() bool {
 // Waiters returns how many requests wait for permits.
 func (p *Pool) Waiters() int { return p.queue.len() }
 
+// Next returns the Ref of the first request that waits; nil if none does.
+func (p *Pool) Next() any {
+	if p.queue.len() == 0 {
+		return nil
+	}
+	return p.queue.head().Ref
+}
+
 // Signal says that a message came on the channel: there may be permits.
 func (p *Pool) Signal(now Instant) {
 	p.begin(now)

@@ -78,7 +78,9 @@ func TestBadMessages(t *testing.T) {
 	s, k := locktest.New(t, lockkeeper.Config{})
 	p := s.Probe(t)
 	for words, lock := range map[[2]string]*messages.Lock{
-		{"no lock"}: nil, {"99", "KIND_REENTRANT"}: {Name: k.LockName, Kind: 99}, {"-1", "MODE_EXCLUSIVE"}: {Name: k.LockName, Mode: -1},
+		{"no lock"}: nil, {"99", "KIND_REENTRANT"}: {Name: k.LockName, Kind: 99},
+		{"KIND_SEMAPHORE is no lock", "AcquirePermits"}: {Name: k.LockName, Kind: messages.Kind_KIND_SEMAPHORE}, {"KIND_LATCH is no lock"}: {Name: k.LockName, Kind: messages.Kind_KIND_LATCH},
+		{"-1", "MODE_EXCLUSIVE"}: {Name: k.LockName, Mode: -1},
 	} {
 		for _, request := range locktest.Requests(lock) {
 			locktest.Refuses(t, p, request, invalid, words[:]...)
