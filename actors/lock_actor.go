@@ -140,6 +140,7 @@ func (s *lockState) called(call *Call) {
 	case OpList:
 		s.accepted = call
 		call.complete(&Outcome{Status: s.listed()})
+		s.carryOut() // a Close may wait for nothing but this
 	}
 }
 

@@ -1,0 +1,42 @@
+package actors
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// An actor that has nothing to do but to say so, when the System closes, leaves then.
+func TestListsDoNotHoldUpClose(t *testing.T) {
+	for what, use := range map[string]func(t *testing.T, o *observed, name string){
+		"lock": func(t *testing.T, o *observed, name string) { o.use(t, name) },
+		"semaphore": func(t *testing.T, o *observed, name string) {
+			o.AskPermits(t.Context(), &PermitRequest{Op: PermitInspect, Name: name})
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			o := observe(t, plain)
+			use(t, o, redistest.Name(t))
+			asked := 0
+			o.crashOnce(func(m any) bool {
+				if _, closes := m.(shutdown); closes {
+					for i := range o.table.states {
+						o.table.states[i].Range(func(_, c any) bool {
+							asked++
+							c.(*child).gate.enter()
+							c.(*child).post(&Call{Op: OpList}) // which comes behind the shutdown
+							return true
+						})
+					}
+				}
+				return false
+			})
+			late := make(chan struct{})
+			timer := time.AfterFunc(redistest.Limit/2, func() { close(late) })
+			if o.Close(late); !timer.Stop() || asked != 1 {
+				t.Errorf("Close has waited for an actor of %d that was asked what it does", asked)
+			}
+		})
+	}
+}
