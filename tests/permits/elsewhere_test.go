@@ -33,7 +33,7 @@ func TestPermitsElsewhere(t *testing.T) {
 			warned := make(chan time.Duration, 1)
 			here := acquire(t, p, lockkeeper.WithAtRisk(func(left time.Duration) { warned <- left }))
 			waiter := soon(locktest.Within(t), there)
-			waiting(t, other, 1)
+			other.AwaitWaiting(t, 1)
 			select {
 			case <-warned:
 				t.Error("the permit is not renewed")

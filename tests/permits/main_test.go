@@ -98,15 +98,6 @@ func are(t *testing.T, p *lockkeeper.Permits, free, taken int) {
 	})
 }
 
-// waiting waits until so many requests of a site wait.
-func waiting(t *testing.T, s *locktest.Site, n int) {
-	t.Helper()
-	redistest.Eventually(t, fmt.Sprintf("%d waiters", n), func() bool {
-		all, err := s.Locks(locktest.Within(t))
-		return err == nil && len(all) == 1 && all[0].Waiters == n
-	})
-}
-
 // outlasts waits until the first holder of a name in a System has had it for so long.
 func outlasts(t *testing.T, s *lockkeeper.System, name string, d time.Duration) {
 	t.Helper()

@@ -292,7 +292,7 @@ func TestCloseGivesBackPermits(t *testing.T) {
 		held = append(held, acquire(t, p))
 	}
 	waiter := soon(locktest.Within(t), p)
-	waiting(t, s, 1)
+	s.AwaitWaiting(t, 1)
 	locktest.Stop(t, s)
 	locktest.IsError(t, locktest.Await(t, "the refusal", waiter), lockkeeper.ErrClosed)
 	locktest.IsError(t, held[0].Err(), lockkeeper.ErrClosed)
@@ -330,7 +330,7 @@ func TestCloseOfPermitsWithoutRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	held, waiter := []*lockkeeper.Permit{acquire(t, p), acquire(t, p)}, soon(locktest.Within(t), p)
-	waiting(t, r.Site, 1)
+	r.AwaitWaiting(t, 1)
 	r.Proxy.Freeze(true)
 	locktest.InTime(t, "Close", func() {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

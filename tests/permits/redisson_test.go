@@ -103,7 +103,7 @@ func TestPermitsWithRedisson(t *testing.T) {
 		t.Errorf("Redisson is told %q", refusal)
 	}
 	waiter := soon(locktest.Within(t), p)
-	waiting(t, s, 1)
+	s.AwaitWaiting(t, 1)
 	redistest.Eventually(t, "us to listen", func() bool { return server.Subscribers(t, "redisson_sc:{"+name+"}") == 2 })
 	is(java.run(t, redissonRelease, javas, 0), "released")
 	if err := locktest.Await(t, "the permit", waiter); err != nil {

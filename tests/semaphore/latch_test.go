@@ -37,7 +37,8 @@ func counts(t *testing.T, l *lockkeeper.Latch, want int64) {
 func TestLatch(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.Alone(t, locktest.NoPolling)
-	here, there := s.Latch(k.LockName), locktest.Open(t, k.Server.URL(), locktest.NoPolling).Latch(k.LockName)
+	other := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+	here, there := s.Latch(k.LockName), other.Latch(k.LockName)
 	ctx := locktest.Within(t)
 	ok(t, here.Wait(ctx))
 	ok(t, here.CountDown(ctx))
@@ -50,7 +51,9 @@ func TestLatch(t *testing.T) {
 		go func() { passed <- here.Wait(ctx) }()
 		go func() { passed <- there.Wait(ctx) }()
 	}
-	redistest.Eventually(t, "both to wait", func() bool {
+	s.AwaitWaiting(t, 50) // who comes when the latch is open costs a command
+	other.AwaitWaiting(t, 50)
+	redistest.Eventually(t, "both to listen", func() bool {
 		return k.Server.Subscribers(t, "redisson_countdownlatch__channel__{"+k.LockName+"}") == 2
 	})
 	k.Server.ResetStats(t)
