@@ -24,9 +24,8 @@ const (
 	away = time.Millisecond
 	// workers are how many goroutines or actors of each process want the lock.
 	workers = 4
-	// enough turns are counted; before that, so many are not: those of processes that have
-	// nobody to wait for yet.
-	enough, first = 60, 6
+	// enough turns are counted, from when each process has had one: before, some have nobody to wait for.
+	enough = 60
 	// apart is how many times the turns of the least one has who has the most.
 	apart = 1.3
 )
@@ -37,6 +36,7 @@ type register struct {
 
 	mu      sync.Mutex
 	holding int
+	came    bool // all of them
 	all     int
 	turns   []int
 	done    chan struct{} // closed when enough were counted
@@ -70,10 +70,17 @@ func (r *register) enter(process int) {
 	if r.holding++; r.holding > 1 {
 		r.t.Error("two processes hold the lock")
 	}
-	if r.all++; r.all > first && r.all <= first+enough {
-		r.turns[process]++
+	if r.all == enough {
+		return
 	}
-	if r.all == first+enough {
+	r.turns[process]++
+	if !r.came {
+		if r.came = slices.Min(r.turns) > 0; r.came {
+			clear(r.turns)
+		}
+		return
+	}
+	if r.all++; r.all == enough {
 		close(r.done)
 	}
 }
