@@ -130,12 +130,13 @@ func TestRenewedTogether(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Start(t), redistest.Name(t)
 	s, p := open(t, server.URL(), name, 5, lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
-	_, there := open(t, server.URL(), name, 0, locktest.NoPolling)
+	other, there := open(t, server.URL(), name, 0, locktest.NoPolling)
 	var held []*lockkeeper.Permit
 	for range 5 {
 		held = append(held, acquire(t, p))
 	}
 	waiter := soon(locktest.Within(t), there)
+	other.AwaitWaiting(t, 1)
 	first := ends(t, server, name)
 	server.ResetStats(t)
 	redistest.Eventually(t, "renewals", func() bool { return ends(t, server, name)[0].After(first[4]) })

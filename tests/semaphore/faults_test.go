@@ -134,7 +134,7 @@ func TestClose(t *testing.T) {
 	}
 	s.Proxy.Freeze(true)
 	taking := soon(t, f, 1)
-	redistest.Eventually(t, "the waiter", func() bool { return f.TryAcquire(briefly(t), 1) != nil })
+	s.AwaitWaiting(t, 1)
 	closed := make(chan error, 1)
 	ctx := locktest.Within(t)
 	go func() { closed <- s.Close(ctx) }()

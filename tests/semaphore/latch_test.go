@@ -192,11 +192,12 @@ func TestLatchElsewhere(t *testing.T) {
 	}
 	for what, url := range map[string]string{"as an ACL user": locktest.As(server, "user", "pw"), "in a cluster": cluster[0].URL()} {
 		cfg := lockkeeper.Config{KeyPrefix: "locks:", Application: "test", Poll: time.Minute, Watchdog: 2 * time.Minute}
-		s, ctx := locktest.Open(t, url, cfg), locktest.Within(t)
-		l, other := s.Latch("a"), locktest.Open(t, url, cfg).Latch("a")
+		s, there, ctx := locktest.Open(t, url, cfg), locktest.Open(t, url, cfg), locktest.Within(t)
+		l, other := s.Latch("a"), there.Latch("a")
 		closes(t, l, 3, true)
 		passed := make(chan error, 1)
 		go func() { passed <- other.Wait(ctx) }()
+		there.AwaitWaiting(t, 1)
 		ok(t, l.CountDownOnce(ctx, "x"))
 		ok(t, l.CountDownOnce(ctx, "x"))
 		ok(t, other.CountDown(ctx))

@@ -11,10 +11,10 @@ import (
 )
 
 // A System lists the semaphores and latches that somebody waits for in it, by message or on a goroutine,
-// and no others.
+// and no others. If one cannot say so, the rest is listed.
 func TestWaitersAreListed(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, locktest.NoPolling)
+	saboteur, s, k := locktest.Sabotaged(t, locktest.NoPolling)
 	semaphore, latch, p, ctx := s.Semaphore(k.LockName), s.Latch(k.LockName+" too"), s.Probe(t), locktest.Within(t)
 	closes(t, latch, 1, true)
 	began := time.Now()
@@ -37,6 +37,10 @@ func TestWaitersAreListed(t *testing.T) {
 	}
 	if !slices.Equal(all, want) {
 		t.Errorf("listed %+v, want %+v", all, want)
+	}
+	saboteur.Hit(locktest.Once("*actors.Call"), nil)
+	if all, err = s.Locks(ctx); len(all) != 1 || err != nil {
+		t.Errorf("listed %+v, %v, and one of two crashes over it", all, err)
 	}
 	ok(t, semaphore.Release(ctx, 2))
 	ok(t, locktest.Await(t, "the permit", got))

@@ -71,6 +71,7 @@ func TestWaitersInOrder(t *testing.T) {
 	listens(t, k, 1)
 	locktest.IsError(t, f.TryAcquire(ctx, 1), lockkeeper.ErrHeld)
 	one := soon(t, f, 1)
+	s.AwaitWaiting(t, 2)
 	ok(t, f.Release(ctx, 1)) // here, but not enough
 	has(t, f, 3)
 	ok(t, other.Release(ctx, 1))
@@ -157,6 +158,7 @@ func TestWhoLeavesTakesNothing(t *testing.T) {
 	gone := make(chan error, 1)
 	go func() { gone <- f.Acquire(ctx, 1) }()
 	p.Send(&messages.AcquirePermits{Semaphore: named})
+	s.AwaitWaiting(t, 2)
 	listens(t, k, 1)
 	cancel()
 	locktest.IsError(t, locktest.Await(t, "the end", gone), context.Canceled)
@@ -176,7 +178,7 @@ func TestWhoLeavesTakesNothing(t *testing.T) {
 		}
 	}
 	p.Send(&messages.AcquirePermits{Semaphore: named})
-	redistest.Eventually(t, "the waiter", func() bool { return f.TryAcquire(locktest.Within(t), 1) != nil })
+	s.AwaitWaiting(t, 1)
 	p.Die()
 	if _, err := s.Actors.Root.RequestFuture(s.Guardian(), &messages.AcquirePermits{Semaphore: named}, time.Millisecond).Result(); err == nil {
 		t.Error("a permit that is taken was granted")
@@ -202,8 +204,8 @@ func TestElsewhere(t *testing.T) {
 		"in a cluster":   {cluster[0].URL(), cluster[1].URL()},
 	} {
 		cfg := lockkeeper.Config{KeyPrefix: "locks:", Application: "test", Poll: time.Minute, Watchdog: 2 * time.Minute, HandOffLimit: time.Millisecond}
-		f, other := locktest.Open(t, urls[0], cfg).Semaphore("a"), locktest.Open(t, urls[1], cfg).Semaphore("a")
-		ctx := locktest.Within(t)
+		s, ctx := locktest.Open(t, urls[1], cfg), locktest.Within(t)
+		f, other := locktest.Open(t, urls[0], cfg).Semaphore("a"), s.Semaphore("a")
 		if set, err := f.TrySetPermits(ctx, 2, time.Hour); !set || err != nil {
 			t.Fatalf("%s: %v, %v", what, set, err)
 		}
@@ -213,6 +215,7 @@ func TestElsewhere(t *testing.T) {
 		both.Wait()
 		ok(t, f.Acquire(ctx, 2))
 		waiting := soon(t, other, 1)
+		s.AwaitWaiting(t, 1)
 		ok(t, f.AddPermits(ctx, 1))
 		ok(t, locktest.Await(t, what+": a permit", waiting))
 		if n, err := f.Drain(ctx); n != 0 || err != nil {
