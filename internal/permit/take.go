@@ -70,6 +70,9 @@ func (p *Pool) took(c *call, r *Result) {
 func (p *Pool) refused(last uint64) {
 	p.wait.refused = true
 	p.refuseTries(last)
+	if p.queue.len() > 0 && p.queue.head().Try { // who came after the command
+		p.wait.again = true
+	}
 	if p.wait.nextAt = p.now + p.jitter(p.cfg.Poll); p.wait.again {
 		p.trySoon()
 	}
