@@ -1,6 +1,7 @@
 package monitoring_test
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -89,13 +90,19 @@ func TestLogOfAnOutage(t *testing.T) {
 	k := locktest.NewKey(t, server)
 	k.TakeAs(t, "another", time.Minute)
 	granted := locktest.AcquireSoon(t.Context(), s.Lock(k.LockName))
+	semaphore, permit := s.Semaphore(k.LockName+" too"), make(chan error, 1)
+	go func() { permit <- semaphore.Acquire(t.Context(), 1) }()
+	s.AwaitWaiting(t, 2)
 	k.AwaitListener(t)
 	proxy.Freeze(true)
-	j.await(t, "Redis does not serve", "level=WARN", "error=", "waiting=1", "held=0")
+	j.await(t, "Redis does not serve", "level=WARN", "error=", "waiting=2", "held=0")
 	proxy.Heal()
 	j.await(t, "Redis serves again", "level=INFO", "after=", "failed=")
 	k.Unlock(t)
 	locktest.Release(t, locktest.Got(t, granted).Hold)
+	if err := errors.Join(semaphore.Release(t.Context(), 1), locktest.Await(t, "the permit", permit)); err != nil {
+		t.Error(err)
+	}
 	if n := len(j.lines("Redis does not serve")); n != 1 {
 		t.Errorf("the outage was logged %d times", n)
 	}
