@@ -97,9 +97,9 @@ fred is served
 	"fencing": `
 anna has token 1 and reads 100
 anna is paused for longer than her lease
-bert has token 2 and reads 100
+bert has token … and reads 100
 anna goes on, and takes 10
-anna is too late: the token is 1, and 2 was here already
+anna is too late: the token is 1, and … was here already
 bert takes 20, and there are 80
 anna's release says: lockkeeper: hold "boxes": lock was lost: its fixed lease of 300ms is over
 `,
