@@ -42,17 +42,18 @@ func TestWrongType(t *testing.T) {
 func TestNoPermission(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	// user is a site as a user who may do everything but what the rules say.
-	user := func(t *testing.T, name string, rules ...string) (*locktest.Site, locktest.Key) {
+	// user is a site as a user who may do everything but what the rules say. The words of the first refusal are many,
+	// which takes a busy machine long.
+	user := func(t *testing.T, watchdog time.Duration, name string, rules ...string) (*locktest.Site, locktest.Key) {
 		t.Helper()
 		k := locktest.NewKey(t, server)
 		k.Do(t, append([]string{"ACL", "SETUSER", name, "reset", "on", ">pw", "~*", "&*", "+@all"}, rules...)...)
-		s := locktest.Open(t, locktest.As(server, name, "pw"), lockkeeper.Config{Watchdog: 10 * time.Second, Poll: 50 * time.Millisecond})
+		s := locktest.Open(t, locktest.As(server, name, "pw"), lockkeeper.Config{Watchdog: watchdog, CallTimeout: locktest.Soon, Poll: 50 * time.Millisecond})
 		s.Lame = true
 		return s, k
 	}
 	t.Run("no HSET", func(t *testing.T) {
-		s, k := user(t, "no-hset", "-hset")
+		s, k := user(t, time.Minute, "no-hset", "-hset")
 		locktest.InTime(t, "to be refused", func() {
 			for _, wait := range []time.Duration{0, time.Minute} {
 				_, err := s.Lock(k.LockName).Acquire(locktest.Within(t), lockkeeper.WithWait(wait))
@@ -62,13 +63,13 @@ func TestNoPermission(t *testing.T) {
 		k.IsFree(t)
 	})
 	t.Run("no PUBLISH", func(t *testing.T) {
-		s, k := user(t, "no-publish", "-publish")
+		s, k := user(t, time.Minute, "no-publish", "-publish")
 		hold := s.Acquire(t, k)
 		locktest.InTime(t, "the release", func() { locktest.IsError(t, hold.Release(locktest.Within(t)), lockkeeper.ErrRejected) })
 		k.AwaitFree(t)
 	})
 	t.Run("no SUBSCRIBE", func(t *testing.T) {
-		s, k := user(t, "no-subscribe", "-subscribe")
+		s, k := user(t, time.Minute, "no-subscribe", "-subscribe")
 		k.TakeAs(t, locktest.Redisson, -1)
 		granted := s.AcquireSoon(t, k)
 		s.AwaitWaiters(t, k, 1)
@@ -76,7 +77,7 @@ func TestNoPermission(t *testing.T) {
 		locktest.Release(t, locktest.Got(t, granted).Hold) // by polling
 	})
 	t.Run("withdrawn", func(t *testing.T) {
-		s, _ := user(t, "fallen")
+		s, _ := user(t, 10*time.Second, "fallen")
 		held := locktest.Guards(t, s, server)
 		server.Do(t, "ACL", "SETUSER", "fallen", "-@all")
 		ends := []time.Time{held[0].Expiry(t), held[1].Expiry(t)}

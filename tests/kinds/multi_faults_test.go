@@ -146,8 +146,10 @@ func TestMultiPartialReleaseFreesNoMember(t *testing.T) {
 	t.Parallel()
 	near := locktest.NewKey(t, redistest.Start(t))
 	near.Do(t, "ACL", "SETUSER", "no-hset", "reset", "on", ">pw", "~*", "&*", "+@all")
-	here := locktest.Open(t, locktest.As(near.Server, "no-hset", "pw"), brisk)
-	there, far := locktest.Alone(t, brisk)
+	cfg := brisk
+	cfg.CallTimeout = locktest.Soon // the words of a refusal are many
+	here := locktest.Open(t, locktest.As(near.Server, "no-hset", "pw"), cfg)
+	there, far := locktest.Alone(t, cfg)
 	whole := lockkeeper.MultiLock(here.Lock(near.LockName), there.Lock(far.LockName))
 	outer := locktest.Acquire(t, whole)
 	inner := locktest.AcquireIn(t, outer.Context(), whole)

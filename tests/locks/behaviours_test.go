@@ -182,7 +182,7 @@ func TestReleaseAfterARejectedOne(t *testing.T) {
 	t.Parallel()
 	k := locktest.NewKey(t, redistest.Start(t))
 	k.Do(t, "ACL", "SETUSER", "no-hset", "reset", "on", ">pw", "~*", "&*", "+@all")
-	s := locktest.Open(t, locktest.As(k.Server, "no-hset", "pw"), lockkeeper.Config{})
+	s := locktest.Open(t, locktest.As(k.Server, "no-hset", "pw"), lockkeeper.Config{CallTimeout: locktest.Soon})
 	outer := s.Acquire(t, k)
 	inner := s.AcquireIn(t, outer.Context(), k)
 	k.Do(t, "ACL", "SETUSER", "no-hset", "-hset")
