@@ -42,6 +42,10 @@ func Losing(t *testing.T, script *scripts.Script, cfg lockkeeper.Config, scenari
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
+			cfg := cfg
+			if how.mode == redistest.Lost { // the client is told at once: nobody waits for the end of a call
+				cfg.CallTimeout = Soon
+			}
 			r := Far(t, redistest.Shared(t), cfg)
 			r.lending = how.lending
 			var losses []*redistest.Loss

@@ -27,7 +27,8 @@ var NoPolling = lockkeeper.Config{Poll: time.Minute, Watchdog: 2 * time.Minute}
 const Soon = 10 * time.Second
 
 // Impatient soon resends what got no reply, far from the lease's end, and has no time for local hand-off.
-var Impatient = lockkeeper.Config{CallTimeout: 300 * time.Millisecond, Poll: time.Minute, Watchdog: 2 * time.Minute, HandOffLimit: 1}
+// A busy machine may take longer than that for a call that must succeed, if nothing repeats it.
+var Impatient = lockkeeper.Config{CallTimeout: time.Second, Poll: time.Minute, Watchdog: 2 * time.Minute, HandOffLimit: 1}
 
 // Watchdog is long enough for a machine that does a lot besides.
 const Watchdog = 5 * time.Second

@@ -43,9 +43,7 @@ func TestLostReplyToTry(t *testing.T) {
 }
 
 func TestLostReplyToRelease(t *testing.T) {
-	cfg := locktest.Impatient
-	cfg.CallTimeout = time.Second // it has two calls to be confirmed
-	locktest.Losing(t, scripts.Release, cfg, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
+	locktest.Losing(t, scripts.Release, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		outer, ear := r.Acquire(t, r.Key), r.Listen(t)
 		inner := r.Site.AcquireIn(t, outer.Context(), r.Key)
 		lose()
@@ -63,7 +61,7 @@ func TestLostReplyToRelease(t *testing.T) {
 
 func TestLostReplyToRenewal(t *testing.T) {
 	cfg := locktest.Impatient
-	cfg.Watchdog, cfg.Renewal, cfg.CallTimeout = 10*time.Second, 200*time.Millisecond, time.Second
+	cfg.Watchdog, cfg.Renewal = 10*time.Second, 200*time.Millisecond
 	locktest.Losing(t, scripts.Renew, cfg, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		warned := make(chan time.Duration, 100)
 		warn := lockkeeper.WithAtRisk(func(left time.Duration) { warned <- left })
