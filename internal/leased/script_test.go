@@ -36,9 +36,12 @@ func TestDecisions(t *testing.T) {
 				if got != strings.TrimSpace(want) {
 					t.Fatalf("%s\n got %s\nwant %s", event, got, strings.TrimSpace(want))
 				}
-			}
-			if at, ok := p.NextWake(); ok && at <= p.at {
-				t.Errorf("at %v it wants to be woken at %v", p.at, at)
+				if at, ok := p.NextWake(); ok && at <= p.at {
+					t.Errorf("%s: at %v it wants to be woken at %v", event, p.at, at)
+				}
+				if len(p.holds) != p.open {
+					t.Errorf("%s: %d holds, and the actor knows of %d", event, len(p.holds), p.open)
+				}
 			}
 		})
 	}
@@ -49,6 +52,7 @@ type player struct {
 	at            Instant
 	words         []string
 	granted       map[int]ID // the last, by its first byte
+	open          int        // how many were granted and have not ended
 	sent, renewal *Command
 }
 
@@ -114,6 +118,10 @@ func (p *player) play(words []string) string {
 		p.ReleaseID(p.at, p.granted[p.number()], 99)
 	case "cancel":
 		p.Cancel(p.at, uint64(p.number()), 0, nil)
+	case "withdraws":
+		p.Cancel(p.at, 0, lock.Owner(p.number()), nil)
+	case "snapshot":
+		return fmt.Sprint(p.Snapshot())
 	case "dies":
 		p.OwnerGone(p.at, lock.Owner(p.number()))
 	case "set":
@@ -129,6 +137,8 @@ func (p *player) play(words []string) string {
 		switch p.word() {
 		case "unsure":
 			r.Unsure = true
+		case "unconfirmed":
+			r.Unconfirmed = true
 		case "for-good":
 			r.Transient = false
 		}
@@ -162,10 +172,14 @@ func (p *player) play(words []string) string {
 // brings says what an event brings about.
 func (p *player) brings() string {
 	var all []string
+	idle := p.Idle()
 	for {
 		e, ok := p.Effects()
-		if !ok {
+		switch {
+		case !ok:
 			return strings.Join(all, "; ")
+		case idle:
+			return "it is idle, and has something to be done"
 		}
 		text, a := "", e.Answer
 		switch e.Kind {
@@ -175,7 +189,11 @@ func (p *player) brings() string {
 			switch a.Kind {
 			case lock.Granted:
 				p.granted[int(e.Permit[0])] = e.Permit
+				p.open++
 				text = map[bool]string{true: "handed on: "}[a.HandedOn] + fmt.Sprintf("granted %v by %d until %v", e.Ref, e.Permit[0], a.Until)
+				if a.Bound != 0 {
+					text += fmt.Sprint(" at most ", a.Bound)
+				}
 			case lock.NotGranted:
 				text = fmt.Sprintf("refused %v: %v", e.Ref, a.Reason)
 			case lock.Freed:
@@ -203,6 +221,7 @@ func (p *player) brings() string {
 		case Renewed:
 			text = fmt.Sprintf("renewed %v until %v", e.Ref, a.Until)
 		case lock.HoldEnded:
+			p.open--
 			continue
 		}
 		all = append(all, text)
@@ -217,6 +236,9 @@ func (p *player) sends(c *Command) string {
 			text[i] += fmt.Sprint("/", c.Leases[i])
 		}
 	}
+	if within := c.Deadline - p.at; within != testConfig.CallTimeout {
+		text = append(text, fmt.Sprint("within ", within))
+	}
 	if c.Kind == Renew {
 		p.renewal = c
 		return "renew " + strings.Join(text, " ")
@@ -226,8 +248,5 @@ func (p *player) sends(c *Command) string {
 		again = " again"
 	}
 	p.sent = c
-	if c.Deadline <= p.at {
-		text = append(text, fmt.Sprint("by ", c.Deadline))
-	}
 	return [...]string{Acquire: "take ", Release: "give ", Set: fmt.Sprint("set ", c.Count)}[c.Kind] + strings.Join(text, " ") + again
 }
