@@ -61,6 +61,7 @@ as many                         | 3 a b           | set 5                   | [1
 fewer than taken                | 3 a b           | set 1                   | [1]      | -1 a b        | 1
 none                            | 3 a b           | set 0                   | [1]      | -2 a b
 the first                       |                 | set 5                   | [1]      | 5             | 5
+as many as can be               |                 | set 2147483647          | [1]      | 2147483647    | 2147483647
 add                             | 3 a b ~60000    | add 5                   | [1]      | 8 a b ~60000  | 5
 too many                        | 2147483640 a    | add 8                   | -ERR     | 2147483640 a
 add the first                   |                 | add 5                   | [1]      | 5             | 5

@@ -26,6 +26,7 @@ taken away, not free   | '7'                    | 3 -9    | [1 -2]     | '-2', %
 given back of those    | '-5'                   | 3 2     | [1 -3]     | '-3', %u.3.1.-3
 carried out before     | '7', %u.3.1.7          | 3 2     | [1 7]      | same
 late                   | '7', %u.4.1.7          | 3 2     | -LATE      | same
+as many as can be      | '2147483646'           | 3 1     | [1 2147483647] | '2147483647', %u.3.1.2147483647 | 2147483647
 too many               | '2147483647'           | 3 1     | -ERR       | same
 wrong type             | a=1                    | 3 2     | -WRONGTYPE | same
 
