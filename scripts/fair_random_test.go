@@ -13,6 +13,26 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
+// More owners than Lua's stack would take at once join a queue, each once.
+func TestFairMany(t *testing.T) {
+	eachRedis(t, func(t *testing.T, d *db) {
+		const many = 2001
+		lock, args := redistest.Name(t), "u - 0 0"
+		for i := range many {
+			args += fmt.Sprintf(" u:%d 30000 1", i)
+		}
+		keys, argv := call(scripts.SyncQueue, lock, args)
+		for range 2 {
+			d.run(t, scripts.SyncQueue, keys, argv)
+			for _, count := range []string{"LLEN QUEUE", "ZCARD TIMEOUTS"} {
+				if n := d.do(t, strings.Fields(names(lock).Replace(count))...); n != strconv.Itoa(many) {
+					t.Errorf("%s: %s", count, n)
+				}
+			}
+		}
+	})
+}
+
 // Clients of both sides come, wait long, take, give up and die at random. As long as a
 // client of ours is heard of in time, none of its waiters loses its place, and nobody
 // else overtakes it; queue and timeouts always agree; and at the end nothing is left.

@@ -4,7 +4,7 @@ const fairRows = `
 sync_queue: NAME / ARG ARG ARG ARG 300000 QUEUE TIMEOUTS CHANNEL ARGS
 # who joins the queue
 as Redisson does, behind a holder         | v:1=1 30000                  | u - 1 9 u:1 30000 1 u:2 30000 1 u:3 30000 1 | [0 30000 v:1 ] | v:1=1 30000 /u:1@330 u:2@630 u:3@930 then v:1=1 30000 /u:1@300 u:2@600 u:3@900
-behind a holder without end               | v:1=1                        | u - 1 9 u:1 30000 1                         | [0 -1 v:1 ]    | v:1=1 /u:1@300
+behind a holder without end               | v:1=1                        | u - 1 9 u:1 30000 1                         | [0 -1 v:1 ]    | v:1=1 /u:1@300!
 behind a stranger                         | v:1=1 30000 /v:2@100         | u - 1 9 u:1 30000 1                         | [0 30000 v:1 ] | v:1=1 30000 /v:2@100 u:1@400
 behind the latest of all                  | v:1=1 30000 /v:2@500 v:3@100 | u - 1 9 u:1 30000 1                         | [0 30000 v:1 ] | v:1=1 30000 /v:2@500 v:3@100 u:1@800
 behind one who is dead, but not the first | v:1=1 30000 /v:2@10 w:3@-50  | u - 1 9 u:1 30000 1                         | [0 30000 v:1 ] | v:1=1 30000 /v:2@10 w:3@-50 u:1@310
@@ -18,10 +18,10 @@ one that seemed dead                         | v:1=1 30000 /u:1@-100 v:2@200    
 one without a timeout                        | v:1=1 30000 /u:1 v:2@200                       | u - 1 9 u:1 30000 1                         | [0 30000 v:1 ] | v:1=1 30000 /u:1@300 v:2@200
 not one that is not listed                   | v:1=1 30000 /u:5@70 u:1@100                    | u - 1 4 u:1 30000 1                         | [0 30000 v:1 ] | v:1=1 30000 /u:5@70 u:1@370
 # who leaves
-those behind move up                     | v:1=1 30000 /v:2@330 u:1@630 v:3@930 v:4@1230          | u - 1 9             | [0 30000 v:1 ] | v:1=1 30000 /v:2@330 v:3@630 v:4@930
+those behind move up                     | v:1=1 30000 /v:2@330 u:1@630 v:3@930 v:4@1230          | u - 1 9             | [0 30000 v:1 ] | v:1=1 30000 /v:2@330! v:3@630! v:4@930!
 those behind move up alike               | v:1=1 30000 /u:1@330 v:2@630 v:3@2000 v:4@2100         | u - 1 9             | [0 30000 v:1 ] | v:1=1 30000 /v:2@330 v:3@1700 v:4@1800
 two in two places                        | v:1=1 30000 /u:1@330 v:2@630 u:2@930 v:3@1230          | u - 1 9             | [0 30000 v:1 ] | v:1=1 30000 /v:2@330 v:3@630
-nobody is dead for it                    | v:1=1 30000 /u:1@300 v:2@40 v:3@340                    | u - 1 9             | [0 30000 v:1 ] | v:1=1 30000 /v:2@40 v:3@340
+nobody is dead for it                    | v:1=1 30000 /u:1@300 v:2@40 v:3@340                    | u - 1 9             | [0 30000 v:1 ] | v:1=1 30000 /v:2@40! v:3@340!
 nobody loses what those before have      | v:1=1 30000 /v:2@330 u:1@630 v:3@640 v:4@940           | u - 1 9             | [0 30000 v:1 ] | v:1=1 30000 /v:2@330 v:3@630 v:4@930
 past one without a timeout               | v:1=1 30000 /v:2@330 u:1@630 v:3 v:4@1230              | u - 1 9             | [0 30000 v:1 ] | v:1=1 30000 /v:2@330 v:3 v:4@930
 not those listed                         | v:1=1 30000 /u:1@330 u:2@630 u:3@930                   | u - 1 9 u:2 30000 1 | [0 30000 v:1 ] | v:1=1 30000 /u:2@300
@@ -31,6 +31,7 @@ the first waiter of a free lock          | /u:1@330 v:2@630 <v:2                
 the first waiter, and the next is listed | /u:1@330 u:2@630                                       | u - 0 9 u:2 30000 1 | [0 0  ]        | /u:2@300
 # who is dead: those behind have until those before them are through
 first of a free lock                         | /v:2@-1 w:3@299                                   | u - 1 9             | [0 299000  ]   | /w:3@299                     | w:3
+first of a free lock, since now              | /v:2@0 w:3@299                                    | u - 1 9             | [0 299000  ]   | /w:3@299                     | w:3
 without a timeout                            | /v:2 w:3@299                                      | u - 1 9             | [0 299000  ]   | /w:3@299                     | w:3
 several                                      | /v:2@-1 w:3 x:4@-5 y:5@40                         | u - 1 9             | [0 40000  ]    | /y:5@40                      | y:5
 all                                          | /v:2@-1 w:3                                       | u - 1 9             | [0 0  ]
@@ -85,6 +86,7 @@ timeouts of another type                     | u:1=1 30000 /timeouts 'x'        
 fair_force_release: NAME / QUEUE TIMEOUTS CHANNEL
 held                  | v:1=2 30000 /v:2@330 w:3@630    |  | 1 then 0   | /v:2@330 w:3@630 | v:2
 the dead wait         | v:1=1 30000 /v:2@-1 w:3 x:4@300 |  | 1 then 0   | /x:4@300         | x:4
+one is dead since now | v:1=1 30000 /v:2@0 x:4@300      |  | 1 then 0   | /x:4@300         | x:4
 free                  | /v:2@330                        |  | 0          | same
 free, behind the dead | /v:2@-1 w:3@330                 |  | 0          | /w:3@330         | w:3
 wrong type            | 'x' /v:2@-1                     |  | -WRONGTYPE | same

@@ -35,9 +35,7 @@ else
     status = TOKENS_LEFT -- a counter started here would give tokens out twice
   else
     token = redis.call('INCRBY', ARGV[5], ARGV[4])
-    if ends >= 0 then
-      redis.call('PERSIST', ARGV[5])
-    end
+    redis.call('PERSIST', ARGV[5])
   end
 end
 if free then

@@ -35,6 +35,7 @@ opened by an id of an earlier latch | '1', &a          | 3 0 a   | [0]        | 
 
 latch_inspect: NAME COUNTED /
 closed                 | '5' 3155760000000, &a         |         | 5          | same
+nearly open            | '1' 3155760000000, &a         |         | 1          | same
 open                   |                               |         | 0
 opened by Redisson     | &a &b                         |         | 0
 open, but still there  | '-1'                          |         | 0          | same

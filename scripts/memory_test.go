@@ -27,8 +27,10 @@ func TestQuorumQuarantine(t *testing.T) {
 			{"known for long enough", "a 1 30000 1000 two KNOWN 1000", "[1 0 ", ":one]", "1000"},
 			{"one's own lock", "a 2 30000 5000 two - 0", "[1 0 ", ":one]", "1000"},
 			{"who needs more", "b 1 30000 5000 two - 0", "[-3 4000 ", ":one]", "1000"},
+			{"watched for longer", "b 1 30000 1000 two KNOWN 3000", "[0 ", ":one]", "1000"},
 			{"forgotten", "c 1 30000 1000 three KNOWN 60000", "[-3 1000 ", ":three]", "0"},
 			{"of another run", "HSET memory another:three", "", ":looked]", "0"},
+			{"looked at before", "b 1 30000 1000 four - 0", "[-3 1000 ", ":looked]", "0"},
 		} {
 			if step.what == "forgotten" {
 				d.must(t, "DEL", record, lock)

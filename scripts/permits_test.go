@@ -34,6 +34,7 @@ expired                         | 0 a@-5 b@9 c@-1 | 30000 d                 | [1
 expired, all taken again        | 0 a@-5 b        | 30000 d 30000 e         | [1 -1]   | 0 b d@30
 expired, since fewer were set   | -3 a@-5 b@-1    | 30000 d                 | [0 -1]   | -1
 expired, of no permits          | a@-5            | 30000 d                 | [1 -1]   | 0 d@30
+one expired, some left          | 1 a@0 b@9       | 30000 d                 | [1 9000] | 1 b@9 d@30    | 1
 they end                        | 2 ~60000        | 30000 a                 | [1 -1]   | 1 a@30 ~60000 ~60000
 wrong type                      | x               | 30000 a                 | -WRONGTYPE | x
 
@@ -44,6 +45,7 @@ several, some gone              | 3 a@9 b c       | a z c                   | [5
 one twice                       | 3 a@9 b         | a a                     | [1 heard]| 4 b           | 4
 gone                            | 3 b             | a                       | [0 0]    | 3 b
 too many                        | -3 a@9 b        | a                       | [1 0]    | -2 b
+as many as were taken away      | -1 a@9 b        | a                       | [1 0]    | 0 b
 of no permits                   | a@9             | a                       | [1 heard]| 1             | 1
 32 at once                      | 0 a@9           | z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z a | [2147483648 heard] | 1 | 1
 wrong type                      | x a@9           | a                       | -WRONGTYPE | x a@9
@@ -51,6 +53,7 @@ wrong type                      | x a@9           | a                       | -W
 permits_renew
 all                             | 1 a@9 b@40      | 30000 a b               | 11       | 1 a@30 b@30
 gone, expired, never expires    | 1 b@-1 c        | 30000 a b c             | 001      | 1 b@-1 c@30
+expired just now                | 1 a@0           | 30000 a                 | 0        | 1 a@0
 
 permits_set
 try                             |                 | try 10                  | [1]      | 10            | 10
@@ -70,6 +73,7 @@ wrong type                      | x               | set 5                   | -W
 
 permits_inspect
 some                            | 1 a@-1 b@9 c    |                         | [2 2 4]  | 1 a@-1 b@9 c
+expired just now                | 1 a@0 b@9       |                         | [2 1 3]  | 1 a@0 b@9
 none                            |                 |                         | [0 0 0]  |
 `
 
@@ -186,7 +190,8 @@ func TestPermits(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
 		for _, r := range permitsTable() {
 			t.Run(r.script.Name+"/"+r.name, func(t *testing.T) {
-				lock, start, told := redistest.Name(t), time.Now(), r.told
+				lock, start, told := redistest.Name(t), time.Now().Truncate(time.Millisecond), r.told
+				d.stands = start
 				d.putPermits(t, lock, r.before, start)
 				for _, what := range []string{"the command", "the command again"} {
 					r.expect(t, d, what, lock, start, r.run(t, d, lock, 7))

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -22,6 +23,7 @@ type db struct {
 	// waiting are clients that subscribe to channels.
 	waiting [3]rueidis.DedicatedClient
 	heard   chan rueidis.PubSubMessage // has room for all that a test publishes
+	stands  time.Time                  // when the clock of the scripts stands still; zero: it does not
 }
 
 // eachRedis runs a test on a real server, in both protocols. All scripts are loaded.
@@ -65,12 +67,36 @@ func connect(t *testing.T, options rueidis.ClientOption) *db {
 	}
 	for _, s := range scripts.All {
 		for _, s := range []*scripts.Script{s, s.Sharded} {
-			if sha := d.do(t, "SCRIPT", "LOAD", s.Source); sha != s.SHA {
-				t.Errorf("%s: Redis says %s, we say %s", s.Name, sha, s.SHA)
+			for _, s := range []*scripts.Script{s, standing(s)} {
+				if sha := d.do(t, "SCRIPT", "LOAD", s.Source); sha != s.SHA {
+					t.Errorf("%s: Redis says %s, we say %s", s.Name, sha, s.SHA)
+				}
 			}
 		}
 	}
 	return d
+}
+
+// standing is a script that is told what time it is, in µs, behind its other arguments.
+func standing(s *scripts.Script) *scripts.Script {
+	return scripts.New(s.Name, `
+local real, micros = redis, table.remove(ARGV)
+local redis = {pcall = real.pcall, call = function(command, ...)
+  if command == 'TIME' then
+    return {string.sub(micros, 1, -7), string.sub(micros, -6)}
+  end
+  return real.call(command, ...)
+end}
+`+s.Source, s.Reply)
+}
+
+// run runs a script.
+func (d *db) run(t *testing.T, s *scripts.Script, keys, args []string) string {
+	t.Helper()
+	if !d.stands.IsZero() {
+		s, args = standing(s), append(slices.Clone(args), strconv.FormatInt(d.stands.UnixMicro(), 10))
+	}
+	return d.do(t, slices.Concat([]string{"EVALSHA", s.SHA, strconv.Itoa(len(keys))}, keys, args)...)
 }
 
 // listen has clients wait for a lock: so many, or those of a fair lock's queue. Of "3-2", two of the

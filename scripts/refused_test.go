@@ -41,7 +41,10 @@ func (r row) runAs(t *testing.T, somebody rueidis.Client, lacks string, admin *d
 		return all
 	}
 	before := endless()
-	reply = (&db{Client: somebody}).run(t, r.script, keys, args)
+	reply = (&db{Client: somebody, stands: admin.stands}).run(t, r.script, keys, args)
+	if strings.HasPrefix(reply, "-user_script:") {
+		t.Errorf("%s, %s, with %q: what Redis says is behind other words: %s", r.script.Name, r.name, lacks, reply)
+	}
 	for _, key := range endless() {
 		if !slices.Contains(before, key) {
 			t.Errorf("%s, %s, with %q: %s has no end; the reply was %s", r.script.Name, r.name, lacks, key, reply)
@@ -90,7 +93,8 @@ func TestRefusedInTheMiddle(t *testing.T) {
 		}
 		locks, keys, args := r.call(t)
 		for _, rule := range r.rules(locks) {
-			start := time.Now()
+			start := time.Now().Truncate(time.Millisecond)
+			admin.stands = start
 			r.put(t, admin, locks, start)
 			admin.must(t, strings.Fields("ACL SETUSER somebody reset on >secret "+rule)...)
 			if strings.HasPrefix(r.runAs(t, somebody, rule, admin, locks, keys, args), "-") {

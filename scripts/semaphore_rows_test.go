@@ -32,6 +32,7 @@ wrong type             | a=1                    | 3 2     | -WRONGTYPE | same
 
 semaphore_yield: NAME CALLS:u / ARG ARG OR0 PERMITS OR0 OR0
 nobody waits           | '7'                    | 3 2     | [0 7]      | '7', %u.3.0.7
+nobody waits, none free | '0'                   | 3 2     | [0 0]      | '0', %u.3.0.0
 but for the client     | '7' <1                 | 3 2 0 1 | [0 7]      | '7', %u.3.0.7
 others wait            | '7' <2                 | 3 2 0 1 | [1 9]      | '9', %u.3.1.9   | 9
 to nobody, forced      | '7' 60000              | 3 2 1 1 1 | [1 9]    | '9' 60000, %u.3.1.9 | 9

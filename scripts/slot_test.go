@@ -14,8 +14,8 @@ import (
 )
 
 // slotRows are as those of the other tables, but that the third cell has the keys that are on
-// the new server already, and that there is one run only. The state is that after all keys
-// have followed.
+// the new server already, and that there is one run only: there, if the hash is. The state is that
+// after all keys have followed.
 const slotRows = `
 fair_force_release | v:1=1 30000 /w:1@300 w:2@600                    | TIMEOUTS       |                       | 1              | /w:1@300 w:2@600                                | w:1
 fair_force_release | v:1=1 30000 /w:1@300 w:2@600                    | QUEUE          |                       | 1              | /w:1@300 w:2@600                                |
@@ -31,6 +31,9 @@ release            | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000        | LINE     
 release            | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000        |                | u:1 0 30000           | 0              | >v=2.7.0.0.1@-3 ^@-1 >15000            | 0
 release            | u:1=1 30000, >v=2.7.0.1.1@-3 ^@-1 >15000 /'7'   | TOKENS         | u:1 0 30000           | 0              | >v=2.7.0.1.1@-3 ^@-1 >15000 /'7'       | 0
 read_write_release | mode=write u:1:write=1 30000, >v=2.7.1.0.1@-3 ^@-1 >15000 |      | u:1                   | 0              | >v=2.7.1.0.1@-3 ^@-1 >15000            | rw1
+read_write_release | mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 20000 | HOLDS:v:1:rwlock_timeout:1 | u:1      | 0              | mode=read v:1=1 30000, v:1#1 20000 |
+read_write_release | mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 20000 | NAME     | u:1                   | 0              | mode=read v:1=1 30000, u:1#1 30000, v:1#1 20000 |
+fair_inspect       | v:1=1 30000 /w:1@300                            | QUEUE          |                       | [30000 0 v:1 1] | v:1=1 30000 /w:1@300                           |
 yield              | u:1=1 30000                                     |                | u:1 30000 1 2.7.0.0.1 | [1 1]          |                                                 | 0
 acquire            | v:1=1 30000                                     |                | u:1 1 30000 1.4.0.0.1 | [30000 v:1]    | v:1=1 30000                                     |
 acquire            | v:1=1 30000, >w=2.7.0.0.1@-3 ^@-1 >15000        | LINE           | u:1 1 30000 1.4.0.0.1 | [30000 v:1]    | v:1=1 30000, >w=2.7.0.0.1@-3 ^@-1 >15000        |
@@ -81,7 +84,12 @@ func between(t *testing.T, servers []*redistest.Server, from, to *db, gone map[i
 	for i := range argv { // no server of a cluster knows all subscribers
 		argv[i] = strings.Replace(argv[i], names("").Replace("SETTINGS"), "5000 0 0", 1)
 	}
-	reply := from.run(t, s, keys, argv)
+	at := from
+	if strings.HasPrefix(moved, "NAME") {
+		at = to
+		at.must(t, "ASKING")
+	}
+	reply := at.run(t, s, keys, argv)
 	servers[0].MigrateKeys(t, slot, servers[1])
 	servers[0].EndMove(t, slot, servers[1])
 	to.expectState(t, "after the move", lock, start, cells[5])

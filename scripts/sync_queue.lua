@@ -113,7 +113,7 @@ for _, owner in ipairs(waiters) do
     dead[client(owner)] = true
   elseif next(dead) and dead[client(owner)] then -- a dead process is waited for only once
     goes = not listens(owner)
-  elseif first and not holder and client(owner) ~= ARGV[1] and score > now + waiter_timeout and not listens(owner) then
+  elseif first and not holder and client(owner) ~= ARGV[1] and not listens(owner) then
     -- It is next, but cannot be woken. Its timeout may still include the TTL of a holder that
     -- has gone since: it gets one full timeout from now, like all behind it.
     gap = math.huge
@@ -122,7 +122,7 @@ for _, owner in ipairs(waiters) do
     gap = gap + waiter_timeout
     beside('LREM', queue, 0, owner)
   else
-    if gap > 0 and score and not listed then
+    if score and not listed then
       local closed = math.min(gap, math.max(score - last - waiter_timeout, 0))
       shift, score, gap = shift + closed, score - closed, 0
     end
@@ -147,10 +147,8 @@ for i = 9, #ARGV, 3 do
     end
   end
 end
-for i = 9, #ARGV, 3 do
-  if #stay == 0 and not holder and may_take then
-    grant(ARGV[i])
-  end
+if #stay == 0 and not holder and may_take and ARGV[9] then
+  grant(ARGV[9])
 end
 
 -- Sets the TTL of a key. If Redis refuses that, a new key is deleted again: a queue whose
@@ -165,6 +163,13 @@ local function keep(key, new)
   end
 end
 
+-- Adds so many that Lua's stack would not take all at once.
+local function add(command, key, list)
+  for i = 1, #list, 1000 do
+    beside(command, key, unpack(list, i, math.min(i + 999, #list)))
+  end
+end
+
 local moved = {}
 for owner, score in pairs(timeout) do
   if score ~= scores[owner] then
@@ -172,9 +177,7 @@ for owner, score in pairs(timeout) do
   end
 end
 if known then
-  for i = 1, #moved, 1000 do -- Lua's stack takes no more than some thousands
-    beside('ZADD', timeouts, unpack(moved, i, math.min(i + 999, #moved)))
-  end
+  add('ZADD', timeouts, moved)
   -- Also those that are not in the queue at all: Redisson never puts them there.
   for owner in pairs(scores) do
     if not timeout[owner] then
@@ -184,9 +187,7 @@ if known then
 end
 if known and #stay > 0 then
   keep(timeouts, #timed == 0)
-  for i = 1, #joined, 1000 do
-    beside('RPUSH', queue, unpack(joined, i, math.min(i + 999, #joined)))
-  end
+  add('RPUSH', queue, joined)
   keep(queue, #waiters == 0)
 end
 
@@ -199,6 +200,6 @@ if taken then
 elseif holder then
   return {REFUSED, left, holder, freed}
 elseif head and not leases[head] then
-  return {REFUSED, math.max(timeout[head] - now, 1), '', freed}
+  return {REFUSED, timeout[head] - now, '', freed}
 end
 return {REFUSED, 0, '', freed}
