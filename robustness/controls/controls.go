@@ -260,7 +260,7 @@ var All = []Control{
 		Name: "permits are free too early", Rule: "1 nobody gets what another trusts", Broken: "a permit is taken for expired before its lease is over",
 		Edits: []Edit{
 			{"scripts/permits_acquire.lua", "redis.call('ZCOUNT', KEYS[2], '-inf', now)", "redis.call('ZCOUNT', KEYS[2], '-inf', now + 300)"},
-			{"scripts/permits_acquire.lua", "redis.call('ZREMRANGEBYSCORE', KEYS[2], 0, now)", "redis.call('ZREMRANGEBYSCORE', KEYS[2], 0, now + 300)"},
+			{"scripts/permits_acquire.lua", "redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)", "redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now + 300)"},
 		},
 		Plan: plan(synchronizers()...),
 	},
