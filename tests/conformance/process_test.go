@@ -49,13 +49,24 @@ type hold struct {
 	tokens  []int64 // one for each member
 }
 
+// patient has a busy machine neither renew a hold too late nor take over too late what was transferred to it.
+var patient = lockkeeper.Config{
+	Watchdog: 2 * redistest.Limit, Renewal: ttl / 3, CallTimeout: locktest.Soon, Poll: locktest.Soon / 2, WaiterTimeout: redistest.Limit,
+}
+
 // open opens a process that is closed at the end.
 func (k kind) open(t testing.TB) *process {
 	t.Helper()
 	p := &process{kind: k, actors: locktest.QuietActorSystem(), name: uuid.NewString()}
 	faultinject.Into(p.actors, p.Middleware)
-	cfg := locktest.Briefly
-	cfg.WaiterTimeout, cfg.KeyPrefix, cfg.Application = ttl, keyPrefix, "conformance"
+	cfg := patient
+	if k.brief {
+		cfg = lockkeeper.Config{Watchdog: ttl, Renewal: ttl / 10, CallTimeout: locktest.Soon, WaiterTimeout: ttl}
+	}
+	if k.polls {
+		cfg.Poll = locktest.Briefly.Poll
+	}
+	cfg.KeyPrefix, cfg.Application = keyPrefix, "conformance"
 	var systems []*lockkeeper.System
 	for _, server := range k.servers {
 		client, err := lockkeeper.Connect(k.url(server, p.name))

@@ -92,7 +92,7 @@ func reentryOutOfOrder(t *trial, a, b *process) {
 
 // reentryToTheEnd has every re-entry told of the loss of them all.
 func reentryToTheEnd(t *trial, a, b *process) {
-	hold := t.acquire(a, request{lease: lease})
+	hold := t.acquire(a, request{lease: ttl})
 	inner := t.reenter(hold, 2)
 	t.isLost(hold)
 	t.isLost(inner)
@@ -116,14 +116,14 @@ func leaseOfAReentry(t *trial, a, b *process) {
 	t.stays(hold, b, 3*lease/2)
 	t.release(hold) // one release is enough
 	t.passes(b)
-	hold = t.acquire(a, request{lease: lease})
-	inner, err := t.again(hold, request{lease: 3 * lease})
+	hold = t.acquire(a, request{lease: ttl})
+	inner, err := t.again(hold, request{lease: 3 * ttl})
 	if err != nil {
 		t.Fatalf("re-entry with a longer lease: %v", err)
 	}
 	refused(hold)
 	t.release(inner)
-	t.stays(hold, b, 3*lease/2) // it is prolonged, also beyond the re-entry
+	t.stays(hold, b, 3*ttl/2) // it is prolonged, also beyond the re-entry
 	t.release(hold)
 	t.passes(b)
 }
