@@ -158,7 +158,7 @@ var All = []Control{
 	},
 	{
 		Name: "line from its end", Rule: "processes have their turns one after another", Broken: "the line is served from its end",
-		Edits: []Edit{{"scripts/line.lua", "return x < y or", "return x > y or"}},
+		Edits: []Edit{{"scripts/line.lua", "a.client < b.arrived", "a.client > b.arrived"}},
 		Turns: true, Whole: true, Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 4, Hold: ms(20, 25), Think: ms(0, 5)}),
 	},
 	{
