@@ -39,8 +39,8 @@ type child struct {
 
 	// ctx is the context of the message being handled, nil between messages.
 	ctx actor.Context
-	// counted and accepted are the last message that was counted as seen, and the
-	// last that was taken over: what a crash must not do again, or undo.
+	// counted and accepted are the message being handled, once it is counted as seen, and once it is
+	// taken over: what a crash must not do again, or undo.
 	counted, accepted any
 	crashes           []lock.Instant
 	// measured are the measurements of a step, for the metrics at its end.
@@ -74,11 +74,13 @@ func (r *Runtime) newChild(key lockKey, state childState) child {
 	return child{rt: r, key: key, label: key.name, state: state, clock: &r.clocks[r.spawned.Add(1)%clocks]}
 }
 
+// begins implements settler. The last message may come again as another one: its memory is used again.
+func (c *child) begins() { c.counted, c.accepted = nil, nil }
+
 // began notes the message that is being handled, with its context.
 func (c *child) began(ctx actor.Context) (m any) {
 	c.ctx = ctx
 	m = unrepeated(ctx.Message())
-	c.accepted = nil
 	if isRequest(m) {
 		c.counted = ctx.Message()
 		c.seen++

@@ -67,15 +67,28 @@ type answering struct {
 	actor.Mailbox
 	rt      *Runtime
 	invoker actor.MessageInvoker
-	// crashed settles what a crash of the actor leaves open; nil if nothing has to be.
-	crashed func(message any, sender *actor.PID, reason any)
+	// settler is nil if a crash of the actor leaves nothing open.
+	settler settler
 	// stopped is the actor's PID when it has stopped; the invoker is nil then.
 	stopped *actor.PID
 }
 
+// settler settles what a crash of its actor leaves open, on the actor's own turn.
+type settler interface {
+	// begins says that the actor is about to handle a message, and crashed that it has crashed over it.
+	begins()
+	crashed(message any, sender *actor.PID, reason any)
+}
+
 // answers makes such a mailbox of another.
-func (r *Runtime) answers(inner actor.MailboxProducer, crashed func(message any, sender *actor.PID, reason any)) actor.PropsOption {
-	return actor.WithMailbox(func() actor.Mailbox { return &answering{Mailbox: inner(), rt: r, crashed: crashed} })
+func (r *Runtime) answers(inner actor.MailboxProducer, settler settler) actor.PropsOption {
+	return actor.WithMailbox(func() actor.Mailbox { return &answering{Mailbox: inner(), rt: r, settler: settler} })
+}
+
+func (a *answering) begins() {
+	if a.settler != nil {
+		a.settler.begins()
+	}
 }
 
 // RegisterHandlers implements actor.Mailbox.
@@ -92,12 +105,13 @@ func (a *answering) InvokeSystemMessage(message any) {
 		}
 		return
 	}
+	a.begins()
 	a.invoker.InvokeSystemMessage(message)
 	switch message.(type) {
 	case *actor.Stop, *actor.Terminated: // its own stop, or that of its last child
 		self := a.invoker.(actor.Context).Self()
 		if _, there := a.rt.actor.ProcessRegistry.GetLocal(self.Id); !there {
-			a.invoker, a.crashed, a.stopped = nil, nil, self
+			a.invoker, a.settler, a.stopped = nil, nil, self
 			// After a crash the mailbox is suspended, and its supervisor does not reach it any more.
 			a.Mailbox.PostSystemMessage(&actor.ResumeMailbox{})
 		}
@@ -107,6 +121,7 @@ func (a *answering) InvokeSystemMessage(message any) {
 // InvokeUserMessage implements actor.MessageInvoker.
 func (a *answering) InvokeUserMessage(message any) {
 	if a.stopped == nil {
+		a.begins()
 		a.invoker.InvokeUserMessage(message)
 		return
 	}
@@ -130,10 +145,10 @@ func (a *answering) EscalateFailure(reason, message any) {
 
 // settle has the actor's side of a crash settled, before its supervisor hears of it.
 func (a *answering) settle(reason, message any) {
-	if a.crashed == nil {
+	if a.settler == nil {
 		return
 	}
 	defer a.rt.survive("a crash could not be settled")
 	_, m, sender := actor.UnwrapEnvelope(message)
-	a.crashed(m, sender, reason)
+	a.settler.crashed(m, sender, reason)
 }

@@ -51,7 +51,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 	switch m := m.(type) {
 	case *actor.Started:
 		defer close(g.started)
-		g.rt.subscriber = ctx.Spawn(g.rt.props(func() actor.Actor { return &subscriber{g.rt.channels} }, g.rt.channels.crashed))
+		g.rt.subscriber = ctx.Spawn(g.rt.props(func() actor.Actor { return &subscriber{g.rt.channels} }, g.rt.channels))
 	case *retired:
 		g.rt.table.drop(m.state)
 		ctx.Stop(m.state.pid)
@@ -128,7 +128,7 @@ func (r *Runtime) newState(key lockKey, kind messages.Kind, members *Members) *c
 func (g *guardian) spawn(ctx actor.Context, key lockKey, kind messages.Kind, members *Members) *child {
 	s := g.rt.newState(key, kind, members)
 	s.gate.enter() // it must not retire before the request has come
-	pid := ctx.Spawn(g.rt.props(s.state.actor, s.crashed))
+	pid := ctx.Spawn(g.rt.props(s.state.actor, s))
 	s.started(pid) // unless Started, on this very goroutine, has come so far
 	g.children[pid.Id] = s
 	g.rt.table.put(s)
@@ -138,9 +138,8 @@ func (g *guardian) spawn(ctx actor.Context, key lockKey, kind messages.Kind, mem
 }
 
 // props are made afresh for every actor: spawn middleware of the user's may change them.
-// crashed is told of each message that the actor crashes over, on the actor's own turn.
-func (r *Runtime) props(producer actor.Producer, crashed func(message any, sender *actor.PID, reason any)) *actor.Props {
-	options := []actor.PropsOption{r.answers(newMailbox, crashed), actor.WithDispatcher(&r.goroutines)}
+func (r *Runtime) props(producer actor.Producer, settler settler) *actor.Props {
+	options := []actor.PropsOption{r.answers(newMailbox, settler), actor.WithDispatcher(&r.goroutines)}
 	if len(r.injected) > 0 {
 		options = append(options, actor.WithReceiverMiddleware(append([]actor.ReceiverMiddleware{r.surviveTheEnd}, r.injected...)...))
 	}

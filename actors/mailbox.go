@@ -20,17 +20,19 @@ const guestBudget = 16
 // system messages come first and also while the mailbox is suspended, and a panic
 // goes to the supervisor.
 type mailbox struct {
+	// What every message changes is in one line of the processor's cache.
+	mu        sync.Mutex // guards what follows, as far as system
+	running   bool
+	suspended bool
+	urgent    bool // system is not empty
+	user      fifo
+	system    fifo
+
 	// separate: the actor runs on goroutines of the dispatcher only.
 	separate   bool
 	invoker    actor.MessageInvoker
 	dispatcher actor.Dispatcher
 	own        func() // run on a goroutine of the dispatcher's
-
-	mu        sync.Mutex // guards what follows
-	system    fifo
-	user      fifo
-	running   bool
-	suspended bool
 }
 
 var _ actor.Mailbox = (*mailbox)(nil)
@@ -76,6 +78,7 @@ func (m *mailbox) PostUserMessage(message any) {
 func (m *mailbox) PostSystemMessage(message any) {
 	m.mu.Lock()
 	m.system.push(message)
+	m.urgent = true
 	if m.running {
 		m.mu.Unlock()
 		return
@@ -110,9 +113,13 @@ func (m *mailbox) run(budget int) {
 // handleNext handles one message, or ends the run if there is none.
 func (m *mailbox) handleNext() (more bool) {
 	m.mu.Lock()
-	message, isSystem := m.system.pop(), true
-	if message == nil && !m.suspended {
-		message, isSystem = m.user.pop(), false
+	var message any
+	isSystem := m.urgent
+	if isSystem {
+		message = m.system.pop()
+		m.urgent = m.system.len() > 0
+	} else if !m.suspended {
+		message = m.user.pop()
 	}
 	switch message.(type) {
 	case nil:

@@ -100,6 +100,9 @@ func (s *permitState) measureAnswer(q *PermitRequest, a *permit.Answer) {
 
 // gauge ends the measuring of a step with how many wait. It compares, since they come and go in many ways.
 func (s *permitState) gauge() {
+	if s.rt.metrics == nil {
+		return
+	}
 	if now := s.pool.Waiters(); now != s.waiters {
 		s.measure(waiters, s.key.subject(), 0, int64(now-s.waiters))
 		s.waiters = now

@@ -203,10 +203,10 @@ func (s *permitState) perform(e *permit.Effect) {
 		s.send(*e.Command)
 	case permit.Reply:
 		by := e.Ref.(permitReplier)
+		s.measureAnswer(by.request(), &e.Answer) // before a caller goes on, and asks anew
 		if taken := by.permitAnswered(s, &e.Answer); !taken && e.Answer.Kind == permit.Granted && e.Answer.N > 0 {
 			s.step(func(p *permit.Pool, now lock.Instant) { p.Release(now, int(e.Answer.N), true, nil) })
 		}
-		s.measureAnswer(by.request(), &e.Answer)
 	case permit.Subscribe:
 		s.rt.deliver(s.rt.subscriber, &subscribe{state: &s.child, channel: s.backend.Channel()})
 	case permit.Unsubscribe:

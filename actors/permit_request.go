@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -104,6 +105,10 @@ type PermitCall struct {
 	ready  chan struct{}
 }
 
+// permitCalls are used again, with their channels: the garbage that they would be costs a tenth of a grant
+// that is handed off.
+var permitCalls = sync.Pool{New: func() any { return new(PermitCall) }}
+
 // The progress of a PermitCall, which ends with callAnswered or callLeft. Mostly it is answered before
 // the caller looks, since actors run on their senders' goroutines: only a caller that has to wait
 // needs a channel.
@@ -139,10 +144,16 @@ func (call *PermitCall) permitAnswered(_ *permitState, a *permit.Answer) (taken 
 // AskPermits has a request about a semaphore carried out, and waits for its answer; answered is
 // false if ctx ends first. What is granted then is given back.
 func (r *Runtime) AskPermits(ctx context.Context, q *PermitRequest) (a permit.Answer, answered bool) {
-	call := &PermitCall{PermitRequest: *q}
+	call := permitCalls.Get().(*PermitCall)
+	call.PermitRequest = *q
 	r.submitPermits(call)
 	if call.await(ctx.Done()) {
-		return call.answer, true
+		// A refusal may come from elsewhere than the actor, which may still look at the call then.
+		if a = call.answer; a.Kind != permit.Refused {
+			*call = PermitCall{ready: call.ready}
+			permitCalls.Put(call)
+		}
+		return a, true
 	}
 	if q.Op == PermitAcquire {
 		call.withdrawn.Store(true) // in case the cancel overtakes the acquire
@@ -163,7 +174,9 @@ func (call *PermitCall) await(ended <-chan struct{}) bool {
 	if call.progress.Load() == callAnswered {
 		return true
 	}
-	call.ready = readyChannels.Get().(chan struct{})
+	if call.ready == nil {
+		call.ready = make(chan struct{}, 1)
+	}
 	if call.progress.CompareAndSwap(callAsked, callAwaited) {
 		if ended == nil {
 			<-call.ready // for half of what a select costs
@@ -175,7 +188,6 @@ func (call *PermitCall) await(ended <-chan struct{}) bool {
 			}
 		}
 	}
-	readyChannels.Put(call.ready)
 	return true
 }
 

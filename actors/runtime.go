@@ -8,6 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 	"github.com/redis/rueidis"
+	"golang.org/x/sys/cpu"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
@@ -37,12 +38,7 @@ type Runtime struct {
 	endBeat func()
 	// commands is the client id of the commands of semaphores and latches; see renewCommandClient.
 	commands atomic.Pointer[string]
-	// terms numbers the terms of all locks: no number is used twice.
-	terms atomic.Uint64
-	// requests numbers the requests, and owners those who make them.
-	requests, owners atomic.Uint64
-
-	table table
+	table    table
 	// composites are the lock actors, of this system and of others, whose locks have members here.
 	composites sync.Map
 	// red are the systems that RedLock has made one of, this one first; nil before.
@@ -77,6 +73,15 @@ type Runtime struct {
 	left     chan struct{}
 	ended    chan struct{}
 	complete bool
+
+	// Every request changes these counters, so they are not in one line of the processor's cache with
+	// what every request reads.
+	_ cpu.CacheLinePad
+	// terms numbers the terms of all locks: no number is used twice.
+	terms atomic.Uint64
+	// requests numbers the requests, and owners those who make them.
+	requests, owners atomic.Uint64
+	_                cpu.CacheLinePad
 }
 
 // Start starts the guardian and the subscriber. The caller closes the client.

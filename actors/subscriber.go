@@ -147,8 +147,11 @@ func (c *channels) drop(m *unsubscribe) (last bool) {
 // hearsTransfers reports whether Redis has confirmed the subscription to the turn channel.
 func (c *channels) hearsTransfers() bool { return c.subscriptions.Confirmed(c.turns) }
 
-// crashed carries out what a crash of the subscriber has swallowed, before its next
-// message. A lost wake-up costs a lock no more than its poll bound, and so does a lost transfer,
+// begins implements settler.
+func (c *channels) begins() {}
+
+// crashed implements settler. It carries out what a crash of the subscriber has swallowed, before its
+// next message. A lost wake-up costs a lock no more than its poll bound, and so does a lost transfer,
 // whose term finds out with its next try that it has the lock; a lost subscribe
 // is asked for again; but a channel whose unsubscribe was lost would stay for ever.
 func (c *channels) crashed(m any, _ *actor.PID, reason any) {

@@ -48,7 +48,7 @@ func (r *Runtime) surviveTheEnd(next actor.ReceiverFunc) actor.ReceiverFunc {
 	}
 }
 
-// crashed settles what a crash leaves open: the message that was being handled is
+// crashed implements settler: the message that was being handled is
 // answered or repeated unless it had already been taken over, and an actor that does
 // nothing but crash is given up.
 func (c *child) crashed(swallowed any, sender *actor.PID, reason any) {
@@ -65,7 +65,6 @@ func (c *child) crashed(swallowed any, sender *actor.PID, reason any) {
 	case !c.repeat(swallowed, sender):
 		c.state.refuse(m, sender, lock.Crashed, "the lock actor crashed while it handled the request")
 	}
-	c.accepted = nil // the same message may be swallowed again
 	now := c.rt.Now()
 	c.crashes = append(slices.DeleteFunc(c.crashes, func(at lock.Instant) bool { return at < now-crashWindow }), now)
 	switch {

@@ -94,6 +94,21 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
+// A request is answered if a crash swallows it, though its memory was that of one before, which the actor has
+// handled.
+func TestCrashAfterARequest(t *testing.T) {
+	t.Parallel()
+	saboteur, s, k := locktest.Sabotaged(t, lockkeeper.Config{})
+	f := s.Semaphore(k.LockName)
+	for range 5 {
+		_, err := f.Available(locktest.Within(t))
+		ok(t, err)
+		saboteur.Hit(locktest.Once("*actors.PermitCall"), nil)
+		_, err = f.Available(locktest.Within(t))
+		locktest.IsError(t, err, lockkeeper.ErrCrashed)
+	}
+}
+
 // An actor that crashes all the time refuses all who wait, and leaves; the next one has no trouble.
 func TestGivenUp(t *testing.T) {
 	t.Parallel()
