@@ -9,7 +9,7 @@ behind a stranger                         | v:1=1 30000 /v:2@100         | u - 1
 behind the latest of all                  | v:1=1 30000 /v:2@500 v:3@100 | u - 1 9 u:1 30000 1                         | [0 30000 v:1 ] | v:1=1 30000 /v:2@500 v:3@100 u:1@800
 behind one who is dead, but not the first | v:1=1 30000 /v:2@10 w:3@-50  | u - 1 9 u:1 30000 1                         | [0 30000 v:1 ] | v:1=1 30000 /v:2@10 w:3@-50 u:1@310
 not one who tries once                    | v:1=1 30000                  | u - 1 9 u:1 30000 0                         | [0 30000 v:1 ] | same
-a free lock that may not be taken         |                              | u - 0 9 u:1 30000 1                         | [0 0  ]        | /u:1@300
+a free lock that may not be taken         |                              | u - 0 9 u:1 30000 1                         | [0 0  ]        | /u:1@300!
 # who is heard of
 in a chain                                   | v:1=1 30000 /u:1@7 u:2@8 u:3@2000              | u - 1 9 u:1 30000 1 u:2 30000 1 u:3 30000 1 | [0 30000 v:1 ] | v:1=1 30000 /u:1@300 u:2@600 u:3@900
 each of those listed, in the order of the queue | v:1=1 30000 /u:2@7 u:1@8                       | u - 1 9 u:1 30000 1 u:2 30000 1             | [0 30000 v:1 ] | v:1=1 30000 /u:2@300 u:1@600

@@ -52,7 +52,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   -- How long the line lasts: soon nothing is left of one in which nobody stands.
   local function lasts()
     local ttl = longest()
-    return ttl > 0 and ttl or open_time + 1000
+    return ttl == 0 and open_time + 1000 or ttl
   end
   -- What is out of reach stays as it is.
   local function drop(field)
@@ -258,7 +258,6 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
       elseif heard ~= '1' then
         return false, math.ceil((open - now) / 1000)
       end
-      open = nil
       drop('open')
     end
     local first = reserving()
@@ -347,7 +346,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   function line.hand_over(length, strangers, yields, forced)
     -- A remainder of 0 is no number, and not less than any.
     local due = length > 0 and now / 1000 % every < math.min(open_time, every / 100)
-    if forced or due or strangers > 0 and (length > 0 or yields) and turns * strangers >= length then
+    if forced or due or (length > 0 or yields) and turns * strangers >= length then
       open = now + open_time * 1000
       set('open', string.format('%.0f', open))
       drop('turns')

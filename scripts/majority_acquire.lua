@@ -39,9 +39,9 @@ if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
     return {ABSENT, 0, '', memory}
   end
   take(KEYS[1], ARGV[3], ARGV[1], '1')
-  return {GRANTED, 0, '', memory}
+else
+  -- Before the count: a server out of memory refuses no write after the first.
+  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 end
--- Before the count: a server out of memory refuses no write after the first.
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return {GRANTED, 0, '', memory}

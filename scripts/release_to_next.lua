@@ -4,9 +4,9 @@
 if freed and #fields == 2 then
   local ok, done = pcall(function()
     local client = fields[1]
-    local seen, ttl, term, seq = string.match(fields[2], '^%d+ (%d+) (%d+) (%d+) (%d+) 0 0 1$')
-    local open_time, every = string.match(ARGV[6], '^(%d+) 1 (%d+)$')
-    if not seen or not open_time or string.match(ARGV[1], '^[^:]*') == client then
+    local seen, ttl, term, seq, open_time, every =
+      string.match(fields[2] .. ' ' .. ARGV[6], '^%d+ (%d+) (%d+) (%d+) (%d+) 0 0 1 (%d+) 1 (%d+)$')
+    if not seen or string.match(ARGV[1], '^[^:]*') == client then
       return false
     end
     local clock = redis.call('TIME')

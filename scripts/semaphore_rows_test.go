@@ -3,6 +3,7 @@ package scripts_test
 const semaphoreRows = `
 semaphore_acquire: NAME CALLS:u / ARGS
 enough for all         | '7'                    | 3 2 1   | [2 4]      | '4', %u.3.2.4
+enough for one         | '7'                    | 3 1     | [1 6]      | '6', %u.3.1.6
 enough, with a TTL     | '7' 60000              | 3 7     | [1 0]      | '0' 60000, %u.3.1.0
 enough for the first   | '7'                    | 3 2 6 1 | [1 5]      | '5', %u.3.1.5
 not enough             | '7'                    | 3 8 1   | [0 7]      | '7', %u.3.0.7
@@ -27,7 +28,7 @@ given back of those    | '-5'                   | 3 2     | [1 -3]     | '-3', %
 carried out before     | '7', %u.3.1.7          | 3 2     | [1 7]      | same
 late                   | '7', %u.4.1.7          | 3 2     | -LATE      | same
 as many as can be      | '2147483646'           | 3 1     | [1 2147483647] | '2147483647', %u.3.1.2147483647 | 2147483647
-too many               | '2147483647'           | 3 1     | -ERR       | same
+too many               | '2147483647'           | 3 1     | -ERR there would be more than 2147483647 permits | same
 wrong type             | a=1                    | 3 2     | -WRONGTYPE | same
 
 semaphore_yield: NAME CALLS:u / ARG ARG OR0 PERMITS OR0 OR0

@@ -28,6 +28,9 @@ release | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000 <1-1        | u:1 0 30000    
 read_write_set |                                               | a 1 0 30000 0  | exists hgetall hmget hset pexpire
 read_write_set | mode=write a:write=1 30000                    | a 2 0 30000 0  | exists hdel hgetall hmget hset pexpire pttl
 read_write_set | mode=write a:write=2 30000                    | a 1 0 30000 1  | exists hdel hmget hset pexpire pttl
+read_write_set |                                               | a 1 0 30000 0 1.4.0.0.1 | exists hgetall hmget hset pexpire
+sync_queue |                                                   | u - 1 9 u:1 30000 1 | exists hrandfield hset pexpire time
+semaphore_add | '7', %u.3.1.7                                  | 3 2            | get pexpire
 read_write_release | mode=write a:write=1 30000                | a              | del hdel hgetall*2 hmget publish
 read_write_renew | mode=read a=1 30000, a#1 30000              | a 60000        | hmget pexpire*2 pttl
 read_write_force_release | mode=write a:write=1 30000          | write          | del*2 hget hgetall publish
@@ -87,6 +90,16 @@ func TestPeriod(t *testing.T) {
 					t.Errorf("%d ms after the period began, with %q and %q: reply %s, told %q", test.ms, test.settings, others, reply, told)
 				}
 			}
+		}
+		// While only those wait who are told of every release, it is left to nobody.
+		lock := redistest.Name(t)
+		d.stands = time.UnixMilli(start)
+		d.put(t, lock, "u:1=1 30000, >v=2.7.0.0.0@-2 ^@-1 >15000", d.stands)
+		keys, args := call(scripts.Release, lock, "u:1 0 30000")
+		args[slices.Index(args, names("").Replace("SETTINGS"))] = "5000 1 100000"
+		d.run(t, scripts.Release, keys, args)
+		if open := d.do(t, "HEXISTS", names(lock).Replace("LINE"), "open"); open != "0" {
+			t.Error("a lock is left to nobody")
 		}
 	})
 }

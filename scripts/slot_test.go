@@ -34,6 +34,7 @@ read_write_release | mode=write u:1:write=1 30000, >v=2.7.1.0.1@-3 ^@-1 >15000 |
 read_write_release | mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 20000 | HOLDS:v:1:rwlock_timeout:1 | u:1      | 0              | mode=read v:1=1 30000, v:1#1 20000 |
 read_write_release | mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 20000 | NAME     | u:1                   | 0              | mode=read v:1=1 30000, u:1#1 30000, v:1#1 20000 |
 fair_inspect       | v:1=1 30000 /w:1@300                            | QUEUE          |                       | [30000 0 v:1 1] | v:1=1 30000 /w:1@300                           |
+read_write_set     | mode=read u:1=1 30000, u:1#1 30000              | HOLDS:u:1:rwlock_timeout:1 | u:1 0 1 40000 0 | -          | mode=read u:1=1 30000, u:1#1 30000 |
 yield              | u:1=1 30000                                     |                | u:1 30000 1 2.7.0.0.1 | [1 1]          |                                                 | 0
 acquire            | v:1=1 30000                                     |                | u:1 1 30000 1.4.0.0.1 | [30000 v:1]    | v:1=1 30000                                     |
 acquire            | v:1=1 30000, >w=2.7.0.0.1@-3 ^@-1 >15000        | LINE           | u:1 1 30000 1.4.0.0.1 | [30000 v:1]    | v:1=1 30000, >w=2.7.0.0.1@-3 ^@-1 >15000        |

@@ -47,7 +47,7 @@ if ARGV[2] ~= '' then
 end
 local holder = beside('HRANDFIELD', hash)
 local may_take = ARGV[3] == '1' and holder ~= nil -- nil: a key just deleted is made again on the new server
-local left = holder and redis.call('PTTL', hash) or -2
+local left = holder and redis.call('PTTL', hash) or 0
 
 local scores = {}
 for i = 1, #timed, 2 do
@@ -151,18 +151,6 @@ if #stay == 0 and not holder and may_take and ARGV[9] then
   grant(ARGV[9])
 end
 
--- Sets the TTL of a key. If Redis refuses that, a new key is deleted again: a queue whose
--- clients have all died must not stay for ever.
-local function keep(key, new)
-  local ends = string.format('%.0f', math.min(last - now, longest) + extra)
-  if type(redis.pcall('PEXPIRE', key, ends)) == 'table' then
-    if new then
-      beside('DEL', key)
-    end
-    beside('PEXPIRE', key, ends)
-  end
-end
-
 -- Adds so many that Lua's stack would not take all at once.
 local function add(command, key, list)
   for i = 1, #list, 1000 do
@@ -186,9 +174,17 @@ if known then
   end
 end
 if known and #stay > 0 then
-  keep(timeouts, #timed == 0)
+  local ends = string.format('%.0f', math.min(last - now, longest) + extra)
+  -- A queue whose clients have all died must not stay for ever: if Redis refuses that, new timeouts
+  -- are deleted again.
+  if type(redis.pcall('PEXPIRE', timeouts, ends)) == 'table' then
+    if #timed == 0 then
+      beside('DEL', timeouts)
+    end
+    beside('PEXPIRE', timeouts, ends)
+  end
   add('RPUSH', queue, joined)
-  keep(queue, #waiters == 0)
+  beside('PEXPIRE', queue, ends)
 end
 
 local head = stay[1]

@@ -36,7 +36,12 @@ func TestSystemRecords(t *testing.T) {
 			return d.run(t, scripts.SystemInspect, []string{list}, []string{"short"}) == "[-2 ]"
 		})
 		listed("[2 300000 one]")
+		d.stands = time.Now().Truncate(time.Millisecond)
 		renew("long", "three", "200000")
+		if ends := number(t, d.do(t, "ZSCORE", list, "long")); ends != int(d.stands.UnixMilli())+200_000 {
+			t.Errorf("the record ends at %d", ends)
+		}
+		d.stands = time.Time{}
 		listed("[1 200000 three]")
 		if left := number(t, d.do(t, "PTTL", list)); left <= 200_000 || left > 300_000 {
 			t.Errorf("the list ends in %d ms: before the record did that had the longest TTL", left)
