@@ -151,13 +151,8 @@ if #stay == 0 and not holder and may_take and ARGV[9] then
   grant(ARGV[9])
 end
 
--- Adds so many that Lua's stack would not take all at once.
-local function add(command, key, list)
-  for i = 1, #list, 1000 do
-    beside(command, key, unpack(list, i, math.min(i + 999, #list)))
-  end
-end
-
+-- Lua's stack does not take more in one command.
+local most = 1000
 local moved = {}
 for owner, score in pairs(timeout) do
   if score ~= scores[owner] then
@@ -165,7 +160,9 @@ for owner, score in pairs(timeout) do
   end
 end
 if known then
-  add('ZADD', timeouts, moved)
+  for i = 1, #moved, most do
+    beside('ZADD', timeouts, unpack(moved, i, math.min(i + most - 1, #moved)))
+  end
   -- Also those that are not in the queue at all: Redisson never puts them there.
   for owner in pairs(scores) do
     if not timeout[owner] then
@@ -183,7 +180,9 @@ if known and #stay > 0 then
     end
     beside('PEXPIRE', timeouts, ends)
   end
-  add('RPUSH', queue, joined)
+  for i = 1, #joined, most do
+    beside('RPUSH', queue, unpack(joined, i, math.min(i + most - 1, #joined)))
+  end
   beside('PEXPIRE', queue, ends)
 end
 
