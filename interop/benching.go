@@ -28,11 +28,13 @@ func (w *worker) bench(request, answer line) error {
 	answer.set(fmt.Sprint("seconds=", b.lasts.Seconds()))
 	switch request.values["scenario"] {
 	case "s1":
-		return b.pairs(answer, 1, 1, false)
+		return b.pairs(answer, 1, false, b.oneOf(1))
 	case "s2":
-		return b.pairs(answer, number("threads", 1), number("keys", 1), false)
+		return b.pairs(answer, number("threads", 1), false, b.oneOf(number("keys", 1)))
 	case "s3":
-		return b.pairs(answer, number("threads", 1), 1, true)
+		return b.pairs(answer, number("threads", 1), true, b.oneOf(1))
+	case "s16":
+		return b.pairs(answer, number("threads", 1), true, b.permits(number("permits", 1)))
 	case "s5":
 		return b.hold(answer, number("keys", 1))
 	}
@@ -49,27 +51,56 @@ func (b *benching) lock(i int) (*lockkeeper.Lock, error) {
 	return open(b.locks, b.kind, fmt.Sprintf("%s:%d", b.name, i))
 }
 
-// pairs locks and unlocks for the given time. Latency is the wait for the lock, or the whole pair.
-func (b *benching) pairs(answer line, threads, keys int, waitOnly bool) error {
+// acquire waits until it has what a thread wants.
+type acquire func(ctx context.Context) (release func(ctx context.Context) error, err error)
+
+// oneOf has the threads share so many locks.
+func (b *benching) oneOf(keys int) func(thread int) (acquire, error) {
+	return func(thread int) (acquire, error) {
+		lock, err := b.lock(thread % keys)
+		return func(ctx context.Context) (func(context.Context) error, error) {
+			hold, err := lock.Acquire(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return hold.Release, nil
+		}, err
+	}
+}
+
+// permits has the threads share the permits of a semaphore, which ends by itself some time after the benchmark.
+func (b *benching) permits(n int) func(thread int) (acquire, error) {
+	semaphore := b.locks.Semaphore(b.name)
+	release := func(ctx context.Context) error { return semaphore.Release(ctx, 1) }
+	return func(thread int) (acquire, error) {
+		_, err := semaphore.TrySetPermits(context.Background(), n, time.Minute)
+		return func(ctx context.Context) (func(context.Context) error, error) {
+			return release, semaphore.Acquire(ctx, 1)
+		}, err
+	}
+}
+
+// pairs acquires and releases for the given time. Latency is the wait for the grant, or the whole pair.
+func (b *benching) pairs(answer line, threads int, waitOnly bool, of func(thread int) (acquire, error)) error {
 	begin := time.Now().Add(b.warmup)
 	end := begin.Add(b.lasts)
 	latencies, wrong := make([][]time.Duration, threads), make([]error, threads)
 	var working sync.WaitGroup
 	for i := range threads {
-		lock, err := b.lock(i % keys)
+		acquire, err := of(i)
 		if err != nil {
 			return err
 		}
 		working.Go(func() {
 			ctx := context.Background()
 			for start := time.Now(); start.Before(end); start = time.Now() {
-				hold, err := lock.Acquire(ctx)
+				release, err := acquire(ctx)
 				if err != nil {
 					wrong[i] = err
 					return
 				}
 				granted := time.Now()
-				if wrong[i] = hold.Release(ctx); wrong[i] != nil {
+				if wrong[i] = release(ctx); wrong[i] != nil {
 					return
 				}
 				done := time.Now()

@@ -20,6 +20,7 @@ var matches = []struct {
 }{
 	{"s1", "one thread, one lock", nil, long, false},
 	{"s3", "64 threads, one lock", []string{"threads=64"}, long, false},
+	{"s16", "64 threads, a semaphore of 10 permits", []string{"threads=64", "permits=10"}, long, false},
 	{"s2", "1000 threads, 1000 locks", []string{"threads=1000", "keys=1000"}, long, false},
 	{"s5", "10,000 locks held under the watchdog", []string{"keys=10000"}, 2 * short, true},
 }
@@ -28,7 +29,7 @@ const matchRow = "%-38s %-11s %10s %10s %10s %10s  %s\n"
 
 // compare runs the benchmark and prints a table.
 func (w *world) compare() (ok bool) {
-	fmt.Fprintf(w.out, "\n"+matchRow, "BENCHMARK", "", "LOCKS/S", "P50, µs", "P99, µs", "MAX, µs", "")
+	fmt.Fprintf(w.out, "\n"+matchRow, "BENCHMARK", "", "GRANTS/S", "P50, µs", "P99, µs", "MAX, µs", "")
 	w.restart() // what is over should not cost time now
 	ok = true
 	for i, m := range matches {
