@@ -7,7 +7,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -21,10 +20,7 @@ type listener struct {
 
 func (k Key) Listen(t testing.TB) *listener {
 	t.Helper()
-	client, err := lockkeeper.Connect(k.Server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := Connect(t, k.Server.URL())
 	connection, giveBack := client.Dedicate()
 	t.Cleanup(func() { giveBack(); client.Close() })
 	e := &listener{client: client, channel: k.Channel}
@@ -35,7 +31,7 @@ func (k Key) Listen(t testing.TB) *listener {
 	}})
 	// By pattern: the processes under test must not take it for somebody who waits.
 	pattern := regexp.MustCompile(`.`).ReplaceAllString(k.Channel, `\$0`) // that matches this name alone
-	err = connection.Do(Within(t), connection.B().Psubscribe().Pattern(pattern).Build()).Error()
+	err := connection.Do(Within(t), connection.B().Psubscribe().Pattern(pattern).Build()).Error()
 	if err != nil {
 		t.Fatal(err)
 	}

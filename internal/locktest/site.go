@@ -50,13 +50,21 @@ type Site struct {
 // What is injected comes between its actors and their messages.
 func Open(t testing.TB, url string, cfg lockkeeper.Config, inject ...actor.ReceiverMiddleware) *Site {
 	t.Helper()
-	var client rueidis.Client
-	var err error
-	redistest.Eventually(t, "a connection to "+url, func() bool { // which a busy machine may not get in time
-		client, err = lockkeeper.Connect(url)
-		return !errors.Is(err, lockkeeper.ErrUnavailable)
+	client := Connect(t, url)
+	return OpenWith(t, client, nil, cfg, func(s *actor.ActorSystem) { faultinject.Into(s, inject...) })
+}
+
+// Connect connects to a Redis, which a busy machine may not do in time.
+func Connect(t testing.TB, url string) (client rueidis.Client) {
+	t.Helper()
+	redistest.Eventually(t, "a connection to "+url, func() (connected bool) {
+		var err error
+		if client, err = lockkeeper.Connect(url); err != nil && !errors.Is(err, lockkeeper.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		return err == nil
 	})
-	return OpenWith(t, client, err, cfg, func(s *actor.ActorSystem) { faultinject.Into(s, inject...) })
+	return client
 }
 
 // New opens a site on the shared server, and names a lock of the test's own.

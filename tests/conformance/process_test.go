@@ -69,8 +69,7 @@ func (k kind) open(t testing.TB) *process {
 	cfg.KeyPrefix, cfg.Application = keyPrefix, "conformance"
 	var systems []*lockkeeper.System
 	for _, server := range k.servers {
-		client, err := lockkeeper.Connect(k.url(server, p.name))
-		s := locktest.OpenIn(t, p.actors, client, err, cfg)
+		s := locktest.OpenIn(t, p.actors, locktest.Connect(t, k.url(server, p.name)), nil, cfg)
 		p.sites, systems = append(p.sites, s), append(systems, s.System)
 	}
 	if len(systems) == 3 {

@@ -112,10 +112,7 @@ func TestBadMessages(t *testing.T) {
 // nothing is left.
 func TestBadConfig(t *testing.T) {
 	t.Parallel()
-	client, err := lockkeeper.Connect(redistest.Shared(t).URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := locktest.Connect(t, redistest.Shared(t).URL())
 	defer client.Close()
 	system := locktest.QuietActorSystem()
 	s, err := lockkeeper.New(system, client, lockkeeper.Config{Poll: 1, Idle: 1, Replicas: -1, ReplicaTimeout: time.Minute, Application: "\xff"})

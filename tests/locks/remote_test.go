@@ -107,8 +107,7 @@ func (l link) Stop(*actor.PID) {}
 func apart(t *testing.T, cfg lockkeeper.Config) (n *network, s *locktest.Site, k locktest.Key, there *locktest.Site) {
 	t.Helper()
 	k, n = locktest.NewKey(t, redistest.Shared(t)), &network{}
-	client, err := lockkeeper.Connect(k.Server.URL())
-	s = locktest.OpenWith(t, client, err, cfg, func(system *actor.ActorSystem) { n.join(system, "here:1") })
+	s = locktest.OpenWith(t, locktest.Connect(t, k.Server.URL()), nil, cfg, func(system *actor.ActorSystem) { n.join(system, "here:1") })
 	return n, s, k, n.node(s, "there:1")
 }
 

@@ -18,9 +18,8 @@ import (
 // openSuspendable starts a site whose machine can be asleep, as far as its clock goes.
 func openSuspendable(t testing.TB, url string, cfg lockkeeper.Config) (*locktest.Site, *boottime.Suspendable) {
 	t.Helper()
-	client, err := lockkeeper.Connect(url)
 	var machine *boottime.Suspendable
-	s := locktest.OpenWith(t, client, err, cfg, func(system *actor.ActorSystem) { machine = boottime.Install(system) })
+	s := locktest.OpenWith(t, locktest.Connect(t, url), nil, cfg, func(system *actor.ActorSystem) { machine = boottime.Install(system) })
 	return s, machine
 }
 

@@ -14,7 +14,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -44,11 +43,10 @@ type traced struct {
 func newTraced(t *testing.T, url string) traced {
 	recorder := tracetest.NewSpanRecorder()
 	tracer := sdk.NewTracerProvider(sdk.WithSpanProcessor(recorder)).Tracer("lockkeeper")
-	inner, err := lockkeeper.Connect(url)
-	c := &client{Client: inner, within: make(chan trace.SpanContext, 100)}
+	c := &client{Client: locktest.Connect(t, url), within: make(chan trace.SpanContext, 100)}
 	cfg := locktest.NoPolling
 	cfg.Tracer = tracer
-	return traced{locktest.OpenWith(t, c, err, cfg), recorder, tracer, c.within}
+	return traced{locktest.OpenWith(t, c, nil, cfg), recorder, tracer, c.within}
 }
 
 // span waits for a span of that name in a caller's span. The events are its own, with the values of

@@ -231,10 +231,7 @@ type stranger struct {
 func newStranger(t *testing.T, k locktest.Key) *stranger {
 	t.Helper()
 	s := &stranger{k, make(chan struct{}, 1)}
-	client, err := lockkeeper.Connect(k.Server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := locktest.Connect(t, k.Server.URL())
 	connection, giveBack := client.Dedicate()
 	t.Cleanup(func() { giveBack(); client.Close() })
 	connection.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(rueidis.PubSubMessage) {
