@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	ttl   = locktest.Watchdog // how long a hold outlives its process
-	lease = ttl / 3           // a fixed one
+	ttl   = 8 * time.Second         // how long a hold outlives its process; a busy machine renews it before
+	lease = 1700 * time.Millisecond // a fixed one
 )
 
 // trial is one run of one case: a lock of its own, and processes that it opens.
