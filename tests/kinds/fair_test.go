@@ -143,7 +143,7 @@ func TestFairLostReplies(t *testing.T) {
 // A waiter that gives up while Redis is silent leaves its place in the queue.
 func TestFairWaiterGivesUpWhileRedisIsSilent(t *testing.T) {
 	t.Parallel()
-	cfg := lockkeeper.Config{Watchdog: 2 * redistest.Limit, CallTimeout: 200 * time.Millisecond, Poll: 300 * time.Millisecond}
+	cfg := lockkeeper.Config{Watchdog: 2 * redistest.Limit, CallTimeout: time.Second, Poll: 300 * time.Millisecond}
 	r := locktest.Far(t, redistest.Shared(t), cfg)
 	k := newFairKey(t, r.Server)
 	hold := locktest.Acquire(t, k.of(r.Site))

@@ -38,7 +38,7 @@ func TestMultiRollBack(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			cfg := locktest.NoPolling
-			cfg.CallTimeout = 500 * time.Millisecond
+			cfg.CallTimeout = time.Second
 			links, whole := distant(t, 2, cfg)
 			fault(links[1].Proxy, true)
 			locktest.Refused(t, lockkeeper.ErrUnavailable, whole)

@@ -14,7 +14,7 @@ import (
 
 func TestEnsureRenewsWhenTooLittleIsLeft(t *testing.T) {
 	t.Parallel()
-	r := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{Watchdog: time.Minute, CallTimeout: 100 * time.Millisecond})
+	r := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{Watchdog: time.Minute, CallTimeout: time.Second})
 	ensure := func(hold *lockkeeper.Hold, d time.Duration) error { return hold.Ensure(locktest.Within(t), d) }
 	hold := r.Acquire(t, r.Key)
 	redistest.Eventually(t, "some of the lease to pass", func() bool { return r.Ttl(t) < time.Minute-50*time.Millisecond })

@@ -86,7 +86,7 @@ func TestLogOfAnOutage(t *testing.T) {
 	var j journal
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
-	s := locktest.Open(t, proxy.URL(), lockkeeper.Config{Logger: j.logger(), CallTimeout: 100 * time.Millisecond, Poll: 100 * time.Millisecond})
+	s := locktest.Open(t, proxy.URL(), lockkeeper.Config{Logger: j.logger(), CallTimeout: time.Second, Poll: 100 * time.Millisecond})
 	k := locktest.NewKey(t, server)
 	k.TakeAs(t, "another", time.Minute)
 	granted := locktest.AcquireSoon(t.Context(), s.Lock(k.LockName))

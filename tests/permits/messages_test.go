@@ -137,9 +137,7 @@ func TestPermitsOfGivenUp(t *testing.T) {
 	saboteur := &locktest.Saboteur{}
 	r := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{CallTimeout: 300 * time.Millisecond}, saboteur.Middleware)
 	p, probe := r.Permits(r.LockName), r.Probe(t)
-	if err := p.AddPermits(locktest.Within(t), held+2); err != nil {
-		t.Fatal(err)
-	}
+	open(t, r.Server.URL(), r.LockName, held+2, lockkeeper.Config{}) // somebody who is patient
 	for range held {
 		acquire(t, p, lockkeeper.WithLease(time.Hour))
 	}

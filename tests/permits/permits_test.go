@@ -161,7 +161,7 @@ func TestRenewedTogether(t *testing.T) {
 // A holder is told of every loss, and of the risk of one.
 func TestLossOfPermits(t *testing.T) {
 	t.Parallel()
-	r := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10, CallTimeout: watchdog / 10})
+	r := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
 	p := r.Permits(r.LockName)
 	ctx := locktest.Within(t)
 	if _, err := p.TrySetPermits(ctx, 9); err != nil {
