@@ -2,6 +2,7 @@ package actors
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/asynkron/protoactor-go/actor"
 )
@@ -133,11 +134,12 @@ func (a *answering) InvokeUserMessage(message any) {
 	a.rt.tooLate(m, sender)
 }
 
-// EscalateFailure implements actor.MessageInvoker.
+// EscalateFailure implements actor.MessageInvoker. The supervisor, and proto.actor's log, get the type of
+// the message: once it is answered, its caller may be using its memory again.
 func (a *answering) EscalateFailure(reason, message any) {
 	if a.stopped == nil {
 		a.settle(reason, message)
-		a.invoker.EscalateFailure(reason, message)
+		a.invoker.EscalateFailure(reason, fmt.Sprintf("%T", actor.UnwrapEnvelopeMessage(message)))
 		return
 	}
 	a.rt.host.error("a request to an actor that had stopped could not be refused", "panic", reason)

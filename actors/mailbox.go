@@ -56,6 +56,9 @@ func (m *mailbox) UserMessageCount() int {
 }
 
 func (m *mailbox) PostUserMessage(message any) {
+	if message == nil {
+		return // anybody may send it, and it would look like the end of the queue
+	}
 	m.mu.Lock()
 	guest := !m.running && !m.suspended && !m.separate
 	if !guest {

@@ -105,6 +105,21 @@ func TestMailboxEscalatesAPanicAndGoesOn(t *testing.T) {
 	}
 }
 
+// A nil that somebody sends is no message, and no end of those behind it.
+func TestMailboxDropsNil(t *testing.T) {
+	m, i, _ := newTestMailbox()
+	i.then = func(message any) {
+		if message == 1 { // it runs: what it posts to itself has to wait
+			m.PostUserMessage(nil)
+			m.PostUserMessage(2)
+		}
+	}
+	m.PostUserMessage(1)
+	if want := []any{1, 2}; !slices.Equal(i.handled, want) {
+		t.Errorf("handled %v, expected %v", i.handled, want)
+	}
+}
+
 func TestMailboxDoesNotKeepItsGuestForEver(t *testing.T) {
 	m, i, l := newTestMailbox()
 	i.then = func(message any) {
@@ -226,5 +241,14 @@ func TestStoppedActorSettlesReplies(t *testing.T) {
 	m.InvokeUserMessage(&again{reply})
 	if reply.times != 2 {
 		t.Errorf("%d of 2 are settled", reply.times)
+	}
+}
+
+// What an actor crashes over is not shown to others: a request that was answered may be another one by then.
+func TestACrashShowsNoRequest(t *testing.T) {
+	shown := &invoker{}
+	(&answering{invoker: shown}).EscalateFailure("crash", &actor.MessageEnvelope{Message: &PermitCall{}})
+	if want := []any{"*actors.PermitCall"}; !slices.Equal(shown.escalated, want) {
+		t.Errorf("%v is shown, expected %v", shown.escalated, want)
 	}
 }
