@@ -11,14 +11,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// LockInfo is a lock, or what else Kind says, that a System holds or waits for, as far as the System knows
-// it without asking Redis.
+// LockInfo is a lock or a synchronizer that a System holds or waits for, as far as the System knows it
+// without asking Redis. Kind says which it is.
 type LockInfo struct {
 	// Name is the name of the lock, without the key prefix; for a MultiLock, the names of its
 	// members.
 	Name string
-	// Kind is also KIND_PERMITS, KIND_SEMAPHORE or KIND_LATCH. Of these two, which nobody holds, only
-	// Waiters and Waiting are known.
+	// Kind may also be KIND_PERMITS, KIND_SEMAPHORE or KIND_LATCH. Nobody holds a semaphore or a latch:
+	// only Waiters and Waiting are known of them.
 	Kind messages.Kind
 	// Held reports whether this System holds the lock. Shared reports whether that is for
 	// reading. Holders is the number of holders in this System, which share one lease.

@@ -39,8 +39,8 @@ type child struct {
 
 	// ctx is the context of the message being handled, nil between messages.
 	ctx actor.Context
-	// counted and accepted are the message being handled, once it is counted as seen, and once it is
-	// taken over: what a crash must not do again, or undo.
+	// counted is the message being handled, once it is counted as seen; accepted is the same one, once it
+	// is taken over. A crash must not count it again, or refuse it.
 	counted, accepted any
 	crashes           []lock.Instant
 	// measured are the measurements of a step, for the metrics at its end.
@@ -74,7 +74,8 @@ func (r *Runtime) newChild(key lockKey, state childState) child {
 	return child{rt: r, key: key, label: key.name, state: state, clock: &r.clocks[r.spawned.Add(1)%clocks]}
 }
 
-// begins implements settler. The last message may come again as another one: its memory is used again.
+// begins implements settler. What was noted of the last message must not be taken for the next one's,
+// which may have the same memory; see permitCalls.
 func (c *child) begins() { c.counted, c.accepted = nil, nil }
 
 // began notes the message that is being handled, with its context.

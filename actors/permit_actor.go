@@ -203,7 +203,7 @@ func (s *permitState) perform(e *permit.Effect) {
 		s.send(*e.Command)
 	case permit.Reply:
 		by := e.Ref.(permitReplier)
-		s.measureAnswer(by.request(), &e.Answer) // before a caller goes on, and asks anew
+		s.measureAnswer(by.request(), &e.Answer) // first: once it is answered, the memory may be another request's
 		if taken := by.permitAnswered(s, &e.Answer); !taken && e.Answer.Kind == permit.Granted && e.Answer.N > 0 {
 			s.step(func(p *permit.Pool, now lock.Instant) { p.Release(now, int(e.Answer.N), true, nil) })
 		}

@@ -105,8 +105,9 @@ type PermitCall struct {
 	ready  chan struct{}
 }
 
-// permitCalls are used again, with their channels: the garbage that they would be costs a tenth of a grant
-// that is handed off.
+// permitCalls has the memory of calls that were answered, with their channels, for the next ones. As
+// garbage it would cost a tenth of a grant that is handed off. So whoever answers a call must not look at
+// it afterwards, unless he refuses it.
 var permitCalls = sync.Pool{New: func() any { return new(PermitCall) }}
 
 // The progress of a PermitCall, which ends with callAnswered or callLeft. Mostly it is answered before
@@ -148,7 +149,7 @@ func (r *Runtime) AskPermits(ctx context.Context, q *PermitRequest) (a permit.An
 	call.PermitRequest = *q
 	r.submitPermits(call)
 	if call.await(ctx.Done()) {
-		// A refusal may come from elsewhere than the actor, which may still look at the call then.
+		// Who has refused it may still look at it: the actor is not the only one that refuses.
 		if a = call.answer; a.Kind != permit.Refused {
 			*call = PermitCall{ready: call.ready}
 			permitCalls.Put(call)

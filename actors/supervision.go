@@ -48,9 +48,8 @@ func (r *Runtime) surviveTheEnd(next actor.ReceiverFunc) actor.ReceiverFunc {
 	}
 }
 
-// crashed implements settler: the message that was being handled is
-// answered or repeated unless it had already been taken over, and an actor that does
-// nothing but crash is given up.
+// crashed implements settler. The message that was being handled is answered or repeated, unless it had
+// already been taken over. An actor that does nothing but crash is given up.
 func (c *child) crashed(swallowed any, sender *actor.PID, reason any) {
 	c.rt.host.error("a lock actor crashed", "lock", c.label, "panic", reason)
 	m := unrepeated(swallowed)

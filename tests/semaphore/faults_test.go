@@ -94,8 +94,8 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// A request is answered if a crash swallows it, though its memory was that of one before, which the actor has
-// handled.
+// A request that a crash swallows is answered, and counted, also if its memory was that of an earlier one, which
+// the actor has handled.
 func TestCrashAfterARequest(t *testing.T) {
 	t.Parallel()
 	saboteur, s, k := locktest.Sabotaged(t, lockkeeper.Config{})
