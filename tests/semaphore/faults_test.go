@@ -100,12 +100,25 @@ func TestCrashAfterARequest(t *testing.T) {
 	t.Parallel()
 	saboteur, s, k := locktest.Sabotaged(t, lockkeeper.Config{})
 	f := s.Semaphore(k.LockName)
+	crash := func() {
+		saboteur.Hit(locktest.Once("*actors.PermitCall"), nil)
+		_, err := f.Available(locktest.Within(t))
+		locktest.IsError(t, err, lockkeeper.ErrCrashed)
+	}
 	for range 5 {
 		_, err := f.Available(locktest.Within(t))
 		ok(t, err)
-		saboteur.Hit(locktest.Once("*actors.PermitCall"), nil)
-		_, err = f.Available(locktest.Within(t))
-		locktest.IsError(t, err, lockkeeper.ErrCrashed)
+		crash()
+	}
+	k.Do(t, "SET", k.LockName, "1")
+	for range 5 {
+		ok(t, f.Acquire(locktest.Within(t), 1))
+		waiting := soon(t, f, 1)
+		s.AwaitWaiting(t, 1)
+		ok(t, f.Release(locktest.Within(t), 1)) // which is handed off: no reply of Redis comes between
+		crash()
+		ok(t, locktest.Await(t, "the permit", waiting))
+		ok(t, f.Release(locktest.Within(t), 1))
 	}
 }
 
