@@ -16,6 +16,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // Briefly lets what is left of a dead process end soon.
@@ -54,12 +55,17 @@ func Open(t testing.TB, url string, cfg lockkeeper.Config, inject ...actor.Recei
 	return OpenWith(t, client, nil, cfg, func(s *actor.ActorSystem) { faultinject.Into(s, inject...) })
 }
 
-// Connect connects to a Redis, which a busy machine may not do in time.
+// Connect connects to a Redis, which a busy machine may not do in time. Many clients live side by side in a
+// test binary, so their buffers are small: each connection's have a megabyte otherwise.
 func Connect(t testing.TB, url string) (client rueidis.Client) {
 	t.Helper()
+	options, err := redisio.Options(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.ReadBufferEachConn, options.WriteBufferEachConn = 16<<10, 16<<10
 	redistest.Eventually(t, "a connection to "+url, func() (connected bool) {
-		var err error
-		if client, err = lockkeeper.Connect(url); err != nil && !errors.Is(err, lockkeeper.ErrUnavailable) {
+		if client, err = redisio.ConnectWith(context.Background(), options); err != nil && !errors.Is(err, lockkeeper.ErrUnavailable) {
 			t.Fatal(err)
 		}
 		return err == nil
@@ -119,6 +125,7 @@ func OpenIn(t testing.TB, actors *actor.ActorSystem, client rueidis.Client, err 
 			t.Errorf("close: %v", err)
 		}
 		client.Close()
+		*s, client = Site{}, nil // testing keeps this function till the end, and the megabytes of an actor system with it
 	})
 	return s
 }

@@ -61,7 +61,8 @@ func (k kind) open(t testing.TB) *process {
 	faultinject.Into(p.actors, p.Middleware)
 	cfg := patient
 	if k.brief {
-		cfg = lockkeeper.Config{Watchdog: ttl, Renewal: ttl / 10, CallTimeout: locktest.Soon, WaiterTimeout: ttl}
+		// A dead waiter of a fair lock is passed over after a TTL, its own timeout and a poll.
+		cfg = lockkeeper.Config{Watchdog: ttl, Renewal: ttl / 10, CallTimeout: locktest.Soon, Poll: time.Second, WaiterTimeout: ttl / 2}
 	}
 	if k.polls {
 		cfg.Poll = locktest.Briefly.Poll
@@ -82,6 +83,7 @@ func (k kind) open(t testing.TB) *process {
 		if err := p.close(locktest.Within(t)); err != nil && !p.sites[0].Lame {
 			t.Errorf("close: %v", err)
 		}
+		*p = process{} // as the sites do
 	})
 	return p
 }
