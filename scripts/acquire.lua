@@ -21,8 +21,9 @@ if ttl then
   return {ttl, other}
 elseif free then
   take(KEYS[1], ARGV[3], ARGV[1], '1')
-else
-  -- Before the count: a server out of memory refuses no write after the first.
-  redis.call('PEXPIRE', KEYS[1], ARGV[3])
-  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+  return nil
 end
+-- Before the count: a server out of memory refuses no write after the first.
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+return nil

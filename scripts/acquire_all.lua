@@ -30,8 +30,8 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 -- In how many ms the first live waiter of the queue counts as dead; nil if there is none.
 local function queued(queue, timeouts)
   for _, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
-    local score = redis.call('ZSCORE', timeouts, waiter)
-    if score and tonumber(score) > now then
+    local score = tonumber(redis.call('ZSCORE', timeouts, waiter) or 0)
+    if score > now then
       return score - now
     end
   end
@@ -141,7 +141,7 @@ for _, lock in ipairs(locks) do
   if lock.free then
     take(lock.hash, lease, unpack(fields))
   else
-    local left = lock.kind == 'read' and redis.call('PTTL', lock.hash) or lease
+    local left = lock.kind == 'read' and redis.call('PTTL', lock.hash) or 0
     redis.call('PEXPIRE', lock.hash, math.max(left, lease)) -- others may read under a longer one
     redis.call('HSET', lock.hash, unpack(fields))
   end

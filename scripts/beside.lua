@@ -12,7 +12,7 @@
 local function beside(...)
   local reply = redis.pcall(...)
   if type(reply) == 'table' and reply.err then
-    if string.find(reply.err, 'non local key') or string.find(reply.err, 'during rehashing of the slot') then
+    if string.find(reply.err, 'non local key', 1, true) or string.find(reply.err, 'during rehashing of the slot', 1, true) then
       return nil
     end
     return redis.call(...) -- fails the script with the same error

@@ -35,7 +35,9 @@ else
     status = TOKENS_LEFT -- a counter started here would give tokens out twice
   else
     token = redis.call('INCRBY', ARGV[5], ARGV[4])
-    redis.call('PERSIST', ARGV[5])
+    if ends >= 0 then
+      redis.call('PERSIST', ARGV[5])
+    end
   end
 end
 if free then

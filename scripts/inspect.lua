@@ -10,5 +10,5 @@ local subscribers = redis.call('PUBSUB', 'NUMSUB', ARGV[1])[2]
 if left == -2 then
   return {left, subscribers, '', ''}
 end
-local held = redis.call('HGETALL', KEYS[1])
+local held = redis.call('HRANDFIELD', KEYS[1], 1, 'WITHVALUES')
 return {left, subscribers, held[1], held[2]}

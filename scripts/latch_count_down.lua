@@ -20,7 +20,7 @@ return once(KEYS[2], ARGV[1], function()
   if count <= 0 then
     return {0}
   end
-  local known = redis.call('PTTL', KEYS[1]) ~= -1 -- what is in the set
+  local known = redis.call('PTTL', KEYS[1]) >= 0 -- what is in the set
   local stale = not known and redis.call('EXISTS', KEYS[3]) == 1
   local down, seen, new = tonumber(ARGV[3]), {}, {}
   for i = 4, #ARGV do
@@ -31,7 +31,9 @@ return once(KEYS[2], ARGV[1], function()
     end
   end
   count = count - down - #new
-  if count <= 0 then
+  if down + #new == 0 then
+    return {count}
+  elseif count <= 0 then
     redis.call('PUBLISH', ARGV[2], '0')
     return {0}, function() redis.call('DEL', KEYS[1], KEYS[3]) end
   end
@@ -42,6 +44,7 @@ return once(KEYS[2], ARGV[1], function()
     end
     -- What may be refused comes first, since only the count is put back.
     local ok, problem = pcall(function()
+      redis.call('PEXPIRE', KEYS[3], WEEK)
       redis.call('SADD', KEYS[3], unpack(new))
       redis.call('PEXPIRE', KEYS[3], WEEK)
       if stale then

@@ -52,12 +52,14 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   -- How long the line lasts: soon nothing is left of one in which nobody stands.
   local function lasts()
     local ttl = longest()
-    return ttl == 0 and open_time + 1000 or ttl
+    return ttl > 0 and ttl or open_time + 1000
   end
   -- What is out of reach stays as it is.
   local function drop(field)
     beside('HDEL', key, field)
-    beside('PEXPIRE', key, lasts())
+    if longest() > 0 or open or turns > 0 then
+      beside('PEXPIRE', key, lasts())
+    end
   end
   -- Reports whether all of the lock's keys are here. A server that is alone has no slots to move.
   local function whole()
@@ -76,7 +78,8 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
       return -- a new key here would stop the move of the old one
     end
     local ok, problem = pcall(take, key, lasts(), field, value)
-    if not ok and not string.find(problem, 'OOM') and not string.find(problem, 'non local key') then
+    local text = not ok and (type(problem) == 'table' and problem.err or tostring(problem))
+    if text and not string.find(text, 'OOM', 1, true) and not string.find(text, 'non local key', 1, true) then
       error(problem, 0)
     end
   end
@@ -108,9 +111,12 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
       end
     end
   end
-  table.sort(places, function(a, b)
-    return a.arrived .. a.client < b.arrived .. b.client -- all times have 16 digits
-  end)
+  if #places > 1 then
+    table.sort(places, function(a, b)
+      local x, y = tonumber(a.arrived), tonumber(b.arrived)
+      return x < y or x == y and a.client < b.client
+    end)
+  end
 
   -- Reports whether a place counts. Those who do not listen yet get no transfer, and keep nobody
   -- waiting. Who does not listen any more loses its place.
@@ -170,8 +176,11 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     end
     local token = 0
     if place.tokens ~= '0' then
+      local ends = redis.call('PTTL', counter)
       token = redis.call('INCRBY', counter, place.tokens)
-      redis.call('PERSIST', counter)
+      if ends >= 0 then
+        redis.call('PERSIST', counter)
+      end
     end
     remove(place)
     give(place.client .. ':' .. place.term, place.mode, place.ttl, joins)
@@ -237,7 +246,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     end
     entered = tonumber(string.match(wanted, '^%d+'))
     if mine then
-      mine.ttl = entered -- that was the old one's
+      mine.ttl = 0 -- that was the old one's
     end
     set(client, text)
   end
@@ -258,10 +267,11 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
       elseif heard ~= '1' then
         return false, math.ceil((open - now) / 1000)
       end
+      open = nil
       drop('open')
     end
     local first = reserving()
-    if first and first.kept ~= '0' and now >= kept_until(first) then
+    if first and tonumber(first.kept) > 0 and now >= kept_until(first) then
       keep(first, '-') -- its user may hold another of its locks, and wait for this one
     end
     local passed = ahead() and line.pass_on()
@@ -269,7 +279,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     if first then
       return false, math.max(math.ceil((kept_until(first) - now) / 1000), 1)
     end
-    return not passed or shared and passed == '1' and not ahead()
+    return not passed or shared and passed == '1' and not ahead(true)
   end
 
   -- Reports whether the client may read together with those who do. Readers before it may, too.
@@ -293,7 +303,8 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
       end
     end
     if open and not rest and not (free and may) then
-      drop('open') -- others have had their turn
+      open = nil -- others have had their turn
+      drop('open')
     end
     if may then
       line.leave()
@@ -344,12 +355,13 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   -- them cannot be seen. length and strangers are the numbers of both. yields: its holder wants it
   -- again. Reports whether somebody has the lock, and whether it is left to those.
   function line.hand_over(length, strangers, yields, forced)
-    -- A remainder of 0 is no number, and not less than any.
-    local due = length > 0 and now / 1000 % every < math.min(open_time, every / 100)
-    if forced or due or (length > 0 or yields) and turns * strangers >= length then
+    local due = length > 0 and every > 0 and now / 1000 % every < math.min(open_time, every / 100)
+    if forced or due or strangers > 0 and (length > 0 or yields) and turns * strangers >= length then
       open = now + open_time * 1000
       set('open', string.format('%.0f', open))
-      drop('turns')
+      if turns > 0 then
+        drop('turns')
+      end
       return false, true
     elseif length > 0 and strangers > 0 then
       turns = turns + 1

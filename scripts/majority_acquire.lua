@@ -19,13 +19,13 @@ local record = redis.call('HMGET', KEYS[2], 'memory', 'age')
 local memory = record[1] or ''
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
   if ARGV[4] ~= '0' then
-    local age, needed = tonumber(record[2]), tonumber(ARGV[4])
+    local age, needed = tonumber(record[2] or 0), tonumber(ARGV[4])
     local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
     if string.sub(memory, 1, #run) ~= run then
       memory, age = run .. ':' .. ARGV[5], 0
       redis.call('HSET', KEYS[2], 'memory', memory, 'age', 0)
-    elseif age < needed and memory == ARGV[6] then
-      age = math.max(age, tonumber(ARGV[7]))
+    elseif age < needed and memory == ARGV[6] and age < tonumber(ARGV[7]) then
+      age = tonumber(ARGV[7])
       redis.call('HSET', KEYS[2], 'age', age)
     end
     if age < needed then
@@ -39,9 +39,9 @@ if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
     return {ABSENT, 0, '', memory}
   end
   take(KEYS[1], ARGV[3], ARGV[1], '1')
-else
-  -- Before the count: a server out of memory refuses no write after the first.
-  redis.call('PEXPIRE', KEYS[1], ARGV[3])
-  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+  return {GRANTED, 0, '', memory}
 end
+-- Before the count: a server out of memory refuses no write after the first.
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return {GRANTED, 0, '', memory}

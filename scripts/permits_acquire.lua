@@ -11,9 +11,9 @@
 -- Reply: {how many have their permits; in how many ms the next expires of those that were taken
 -- before, -1 if none does}
 return once(KEYS[3], ARGV[1], function()
+  redis.call('ZADD', KEYS[2], 'XX', 0, NOBODY) -- first: a server out of memory refuses it
   local now, free = epoch_ms(), count_of(KEYS[1]) or 0
-  redis.call('ZADD', KEYS[2], 'XX', now, NOBODY) -- the first that writes: a server out of memory refuses it
-  local expired = redis.call('ZCOUNT', KEYS[2], '-inf', now)
+  local expired = redis.call('ZCOUNT', KEYS[2], 0, now)
   local wanted = (#ARGV - 2) / 2
   local served = math.max(math.min(free + expired, wanted), 0)
   local first = redis.call('ZRANGE', KEYS[2], expired, expired, 'WITHSCORES')[2]
@@ -21,7 +21,7 @@ return once(KEYS[3], ARGV[1], function()
   if served + expired == 0 then
     return reply
   end
-  redis.call('ZREMRANGEBYSCORE', KEYS[2], '+inf', '-inf')
+  redis.call('ZREMRANGEBYSCORE', KEYS[2], 1, 0)
   local ttl = redis.call('PTTL', KEYS[1])
   local left = free + expired - served
   if expired > 0 and left > 0 then
@@ -29,7 +29,7 @@ return once(KEYS[3], ARGV[1], function()
   end
   return reply, function()
     redis.call('INCRBY', KEYS[1], expired - served)
-    redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+    redis.call('ZREMRANGEBYSCORE', KEYS[2], 0, now)
     for i = 3, 2 * served + 2, 2 do
       redis.call('ZADD', KEYS[2], now + ARGV[i], ARGV[i + 1])
     end

@@ -6,6 +6,6 @@
 --
 -- Reply: {free, taken, all}, three zeros if there are no permits
 local free = count_of(KEYS[1])
-local all = redis.call('ZCARD', KEYS[2])
-local taken = redis.call('ZCOUNT', KEYS[2], '(' .. epoch_ms(), '+inf')
+local all = redis.call('ZCOUNT', KEYS[2], 0, '+inf')
+local taken = redis.call('ZCOUNT', KEYS[2], epoch_ms() + 1, '+inf')
 return {(free or 0) + all - taken, taken, free and free + all or 0}

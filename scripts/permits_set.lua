@@ -16,7 +16,7 @@ return once(KEYS[3], ARGV[1], function()
   if free and how == 'try' then
     return {0}
   elseif free and how == 'set' then
-    more = number - free - redis.call('ZCARD', KEYS[2])
+    more = number - free - redis.call('ZCOUNT', KEYS[2], 0, '+inf')
   end
   if free and more == 0 then
     return {1}

@@ -16,7 +16,7 @@ local ours = held[2] or held[3]
 local free = ours and leave(hash, ARGV[1], prefix, held[2])
 local fields = redis.pcall('HGETALL', ARGV[4])
 -- Whatever is wrong with the line, the lock is released.
-local ok, passed
+local ok, passed = true, false
 if fields[1] then
   ok, passed = pcall(function()
     local line = line_of(fields, ARGV[4], ARGV[5], hash, ARGV[1], '', give_to(hash, prefix))

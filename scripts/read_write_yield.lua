@@ -33,7 +33,7 @@ if length > 0 or strangers > 0 or forced then
       redis.call('PUBLISH', channel, held[2] and '1' or '0')
     end
   end
-  line.enter(place)
+  line.enter(place, true)
   return {RELEASED, open and 1 or 0}
 end
 hold(hash, owner, held[2] and 1 or 0, held[2] and 0 or 1, tonumber(ARGV[2]), prefix, false, held[1])

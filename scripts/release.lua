@@ -13,7 +13,7 @@
 -- line gets the lock, its release is published on the channel.
 if ARGV[2] == '0' then
   -- Whatever is wrong with the line, the lock is released.
-  local ok, passed
+  local ok, passed = true, false
   if fields[1] then
     ok, passed = pcall(function()
       local line = line_of(fields, ARGV[5], ARGV[6], KEYS[1], ARGV[1], ARGV[7], give_to(KEYS[1]))

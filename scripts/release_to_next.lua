@@ -4,14 +4,14 @@
 if freed and #fields == 2 then
   local ok, done = pcall(function()
     local client = fields[1]
-    local seen, ttl, term, seq, open_time, every =
-      string.match(fields[2] .. ' ' .. ARGV[6], '^%d+ (%d+) (%d+) (%d+) (%d+) 0 0 1 (%d+) 1 (%d+)$')
-    if not seen or string.match(ARGV[1], '^[^:]*') == client then
+    local seen, ttl, term, seq = string.match(fields[2], '^%d+ (%d+) (%d+) (%d+) (%d+) 0 0 1$')
+    local open_time, every = string.match(ARGV[6], '^(%d+) 1 (%d+)$')
+    if not seen or not open_time or string.find(ARGV[1], client, 1, true) then
       return false
     end
     local clock = redis.call('TIME')
     local now = clock[1] * 1000000 + clock[2]
-    if math.abs(now - seen) >= ttl * 1000 or now / 1000 % every < math.min(open_time, every / 100) then
+    if math.abs(now - seen) >= ttl * 1000 or every ~= '0' and now / 1000 % every < math.min(open_time, every / 100) then
       return false
     end
     local turn = 'lockkeeper_turn:' .. client

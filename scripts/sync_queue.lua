@@ -47,7 +47,7 @@ if ARGV[2] ~= '' then
 end
 local holder = beside('HRANDFIELD', hash)
 local may_take = ARGV[3] == '1' and holder ~= nil -- nil: a key just deleted is made again on the new server
-local left = holder and redis.call('PTTL', hash) or 0
+local left = holder and redis.call('PTTL', hash) or -2
 
 local scores = {}
 for i = 1, #timed, 2 do
@@ -113,7 +113,7 @@ for _, owner in ipairs(waiters) do
     dead[client(owner)] = true
   elseif next(dead) and dead[client(owner)] then -- a dead process is waited for only once
     goes = not listens(owner)
-  elseif first and not holder and client(owner) ~= ARGV[1] and not listens(owner) then
+  elseif first and not holder and client(owner) ~= ARGV[1] and score > now + waiter_timeout and not listens(owner) then
     -- It is next, but cannot be woken. Its timeout may still include the TTL of a holder that
     -- has gone since: it gets one full timeout from now, like all behind it.
     gap = math.huge
@@ -122,7 +122,7 @@ for _, owner in ipairs(waiters) do
     gap = gap + waiter_timeout
     beside('LREM', queue, 0, owner)
   else
-    if score and not listed then
+    if gap > 0 and score and not listed then
       local closed = math.min(gap, math.max(score - last - waiter_timeout, 0))
       shift, score, gap = shift + closed, score - closed, 0
     end
@@ -147,12 +147,24 @@ for i = 9, #ARGV, 3 do
     end
   end
 end
-if #stay == 0 and not holder and may_take and ARGV[9] then
-  grant(ARGV[9])
+for i = 9, #ARGV, 3 do
+  if #stay == 0 and not holder and may_take then
+    grant(ARGV[i])
+  end
 end
 
--- Lua's stack does not take more in one command.
-local most = 1000
+-- Sets the TTL of a key. If Redis refuses that, a new key is deleted again: a queue whose
+-- clients have all died must not stay for ever.
+local function keep(key, new)
+  local ends = string.format('%.0f', math.min(last - now, longest) + extra)
+  if type(redis.pcall('PEXPIRE', key, ends)) == 'table' then
+    if new then
+      beside('DEL', key)
+    end
+    beside('PEXPIRE', key, ends)
+  end
+end
+
 local moved = {}
 for owner, score in pairs(timeout) do
   if score ~= scores[owner] then
@@ -160,8 +172,8 @@ for owner, score in pairs(timeout) do
   end
 end
 if known then
-  for i = 1, #moved, most do
-    beside('ZADD', timeouts, unpack(moved, i, math.min(i + most - 1, #moved)))
+  for i = 1, #moved, 1000 do -- Lua's stack takes no more than some thousands
+    beside('ZADD', timeouts, unpack(moved, i, math.min(i + 999, #moved)))
   end
   -- Also those that are not in the queue at all: Redisson never puts them there.
   for owner in pairs(scores) do
@@ -171,19 +183,11 @@ if known then
   end
 end
 if known and #stay > 0 then
-  local ends = string.format('%.0f', math.min(last - now, longest) + extra)
-  -- A queue whose clients have all died must not stay for ever: if Redis refuses that, new timeouts
-  -- are deleted again.
-  if type(redis.pcall('PEXPIRE', timeouts, ends)) == 'table' then
-    if #timed == 0 then
-      beside('DEL', timeouts)
-    end
-    beside('PEXPIRE', timeouts, ends)
+  keep(timeouts, #timed == 0)
+  for i = 1, #joined, 1000 do
+    beside('RPUSH', queue, unpack(joined, i, math.min(i + 999, #joined)))
   end
-  for i = 1, #joined, most do
-    beside('RPUSH', queue, unpack(joined, i, math.min(i + most - 1, #joined)))
-  end
-  beside('PEXPIRE', queue, ends)
+  keep(queue, #waiters == 0)
 end
 
 local head = stay[1]
@@ -195,6 +199,6 @@ if taken then
 elseif holder then
   return {REFUSED, left, holder, freed}
 elseif head and not leases[head] then
-  return {REFUSED, timeout[head] - now, '', freed}
+  return {REFUSED, math.max(timeout[head] - now, 1), '', freed}
 end
 return {REFUSED, 0, '', freed}

@@ -30,7 +30,7 @@ if length > 0 or strangers > 0 or forced then
   if not passed then
     redis.call('PUBLISH', channel, '0')
   end
-  line.enter(place)
+  line.enter(place, true)
   return {RELEASED, open and 1 or 0}
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])

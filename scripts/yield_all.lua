@@ -31,7 +31,7 @@ for i, hash in ipairs(KEYS) do
   end
   held_all = held_all and held
   local fields, passed = beside('HGETALL', key), false
-  if fields then
+  if fields and (fields[1] or ARGV[3] ~= '') then
     local line = line_of(fields, key, ARGV[2], hash, owner, counter, give)
     line.leave()
     passed = free and line.hand_over(line.length(), line.strangers(channel))

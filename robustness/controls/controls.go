@@ -158,7 +158,7 @@ var All = []Control{
 	},
 	{
 		Name: "line from its end", Rule: "processes have their turns one after another", Broken: "the line is served from its end",
-		Edits: []Edit{{"scripts/line.lua", "a.client < b.arrived", "a.client > b.arrived"}},
+		Edits: []Edit{{"scripts/line.lua", "return x < y or", "return x > y or"}},
 		Turns: true, Whole: true, Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 4, Hold: ms(20, 25), Think: ms(0, 5)}),
 	},
 	{
@@ -259,8 +259,8 @@ var All = []Control{
 	{
 		Name: "permits are free too early", Rule: "1 nobody gets what another trusts", Broken: "a permit is taken for expired before its lease is over",
 		Edits: []Edit{
-			{"scripts/permits_acquire.lua", "redis.call('ZCOUNT', KEYS[2], '-inf', now)", "redis.call('ZCOUNT', KEYS[2], '-inf', now + 300)"},
-			{"scripts/permits_acquire.lua", "redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)", "redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now + 300)"},
+			{"scripts/permits_acquire.lua", "redis.call('ZCOUNT', KEYS[2], 0, now)", "redis.call('ZCOUNT', KEYS[2], 0, now + 300)"},
+			{"scripts/permits_acquire.lua", "redis.call('ZREMRANGEBYSCORE', KEYS[2], 0, now)", "redis.call('ZREMRANGEBYSCORE', KEYS[2], 0, now + 300)"},
 		},
 		Plan: plan(synchronizers()...),
 	},
