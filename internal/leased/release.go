@@ -77,7 +77,7 @@ func (p *Permits) released(o op, r Result) {
 		p.forcedYieldAt = p.now + p.cfg.ForcedYield
 		p.tryAt(p.now + p.cfg.OpenTime())
 		p.wait.standsBack = true
-	case !p.wait.standsBack:
+	case !p.wait.standsBack && len(p.queue) > 0:
 		p.tryAt(p.now)
 	}
 }

@@ -91,11 +91,11 @@ func (l *Lock) grantTaken(o op) bool {
 func (l *Lock) grant(req *Request, handedOn bool) {
 	own := hold{id: req.ID, owner: req.Owner, ref: req.Ref, counts: once(req.Mode), tokens: l.nextTokens(req)}
 	switch {
-	case req.Lease != 0 && l.lease.fixed:
+	case req.Lease > 0 && l.lease.fixed:
 		own.until, own.ends = l.lease.until, Expired
-	case req.Lease != 0:
+	case req.Lease > 0:
 		own.until, own.ends = l.now+req.Lease-Margin(req.Lease), Expired
-	case req.MaxHold != 0:
+	case req.MaxHold > 0:
 		own.until, own.ends = l.now+req.MaxHold, MaxHold
 	}
 	if l.holds.len() == 0 {

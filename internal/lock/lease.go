@@ -1,14 +1,13 @@
 package lock
 
 import (
-	"cmp"
 	"time"
 )
 
 // givenUp takes note of a command that may still arrive.
 func (l *Lock) givenUp(o *op) {
-	if o.term != 0 && o.term == l.lease.term {
-		l.lease.unackedTTL = min(o.lease, cmp.Or(l.lease.unackedTTL, o.lease))
+	if o.term != 0 && o.term == l.lease.term && (l.lease.unackedTTL == 0 || o.lease < l.lease.unackedTTL) {
+		l.lease.unackedTTL = o.lease
 	}
 	switch o.kind {
 	case opAcquire, opGrant, opCount:

@@ -76,7 +76,7 @@ func (localOrder) admits(l *Lock) bool {
 func (localOrder) wake(l *Lock) (at Instant, ok bool) {
 	switch {
 	case l.holds.len() == 0 || l.queue.len() == 0 || l.main.kind != opNone || !l.shares(l.queue.head()):
-		return at, false
+		return 0, false
 	case l.lease.draining:
 		return l.lease.recountAt, true
 	}
