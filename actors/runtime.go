@@ -38,7 +38,8 @@ type Runtime struct {
 	endBeat func()
 	// commands is the client id of the commands of semaphores and latches; see renewCommandClient.
 	commands atomic.Pointer[string]
-	table    table
+
+	table table
 	// composites are the lock actors, of this system and of others, whose locks have members here.
 	composites sync.Map
 	// red are the systems that RedLock has made one of, this one first; nil before.
