@@ -91,15 +91,15 @@ func (s *Subscriptions) open(ctx context.Context) (*pubsub, error) {
 }
 
 // replacement is a connection that can replace the current one, or nil, and how long not
-// to prepare another. noRoom says that the current one has to go first.
+// to prepare another. stale says that the current one was stale, and noRoom that it has to go first.
 type replacement struct {
-	connection *pubsub
-	pause      time.Duration
-	noRoom     bool
+	connection    *pubsub
+	pause         time.Duration
+	stale, noRoom bool
 }
 
 // prepare opens a connection and subscribes it to what is wanted of the current one.
-func (s *Subscriptions) prepare(ctx context.Context, current *pubsub, to chan<- replacement) {
+func (s *Subscriptions) prepare(ctx context.Context, current *pubsub, stale bool, to chan<- replacement) {
 	began := time.Now()
 	inTime, cancel := context.WithTimeout(ctx, roomTimeout)
 	defer cancel()
@@ -111,7 +111,7 @@ func (s *Subscriptions) prepare(ctx context.Context, current *pubsub, to chan<- 
 	r := replacement{connection: next, pause: min(replacePace*time.Since(began), replaceRest)}
 	if err != nil {
 		s.abandon(next)
-		r = replacement{pause: max(r.pause, reconnectMost), noRoom: noRoom}
+		r = replacement{pause: max(r.pause, reconnectMost), stale: stale, noRoom: noRoom}
 	}
 	select {
 	case to <- r:
@@ -157,7 +157,7 @@ func (s *Subscriptions) adopt(next *pubsub) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.current
-	s.current, s.next, s.stale = next, nil, false
+	s.current, s.next = next, nil
 	clear(s.lingering)
 	for channel := range next.asked {
 		if old.asked[channel] {

@@ -18,8 +18,8 @@ const (
 	reconnectMost  = time.Second
 	// linger is how long a channel that nobody wants any more stays subscribed, at least.
 	linger = 100 * time.Millisecond
-	// replacePace bounds what replacing connections costs: one that has taken so long is
-	// followed by that many times as long without another, or by replaceRest.
+	// replacePace bounds what it costs to get rid of unused channels: a replacement that has
+	// taken so long is followed by that many times as long without another, or by replaceRest.
 	replacePace = 20
 	replaceRest = 5 * time.Second
 )
@@ -70,8 +70,12 @@ type Subscriptions struct {
 	// lingering are the channels of current that nobody wants, since then.
 	lingering map[string]struct{}
 	since     time.Time
-	stale     bool // current is to be replaced at once
-	broke     bool // and nothing is confirmed since
+	rest      time.Time // until when no connection is replaced because of them
+	// stale says that a connection opened before now may lead to the wrong server: it is to be
+	// replaced at once, or after retry if the last attempt failed.
+	stale bool
+	retry time.Time
+	broke bool // and nothing is confirmed since
 	started   bool
 
 	changed chan struct{}
@@ -145,12 +149,22 @@ func (s *Subscriptions) Confirmed(channel string) bool {
 	return s.current.confirmed(channel) || s.next.confirmed(channel)
 }
 
-// replace has the connection replaced soon, though nothing lingers.
+// replace has the connection replaced at once, though nothing lingers. One that is being opened
+// counts as one that there is.
 func (s *Subscriptions) replace() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stale = s.current != nil
+	s.stale = true
 	s.wake()
+}
+
+// takeStale reports whether the connection is to be replaced at once, by one opened from now on.
+func (s *Subscriptions) takeStale() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stale := s.stale
+	s.stale = false
+	return stale
 }
 
 // lingers notes that a channel of the current connection is not wanted; mu is held.
@@ -187,6 +201,7 @@ func (s *Subscriptions) run() {
 	backoff := reconnectFirst
 	for {
 		began := time.Now()
+		s.takeStale()
 		if connection, err := s.open(s.ctx); err == nil {
 			s.serve(connection)
 		}
@@ -208,13 +223,12 @@ func (s *Subscriptions) run() {
 // serve uses a connection, and those that replace it, until one breaks or everything is closed.
 func (s *Subscriptions) serve(connection *pubsub) {
 	s.mu.Lock()
-	s.current, s.stale = connection, false
+	s.current, s.rest, s.retry = connection, time.Time{}, time.Time{}
 	clear(s.lingering)
 	s.touched = s.wanted()
 	s.mu.Unlock()
 	ctx, cancel := context.WithCancel(s.ctx)
 	replacements, preparing := make(chan replacement), false
-	var notBefore time.Time
 	timer := time.NewTimer(0)
 	defer func() {
 		timer.Stop()
@@ -229,7 +243,7 @@ func (s *Subscriptions) serve(connection *pubsub) {
 			return
 		}
 		if at, wanted := s.replaceAt(); wanted && !preparing {
-			timer.Reset(time.Until(later(at, notBefore)))
+			timer.Reset(time.Until(at))
 		} else {
 			timer.Stop()
 		}
@@ -238,11 +252,12 @@ func (s *Subscriptions) serve(connection *pubsub) {
 		case <-timer.C:
 			if _, wanted := s.replaceAt(); wanted && !preparing {
 				preparing = true
-				current := connection
-				s.others.Go(func() { s.prepare(ctx, current, replacements) })
+				current, stale := connection, s.takeStale()
+				s.others.Go(func() { s.prepare(ctx, current, stale, replacements) })
 			}
 		case r := <-replacements:
-			preparing, notBefore = false, time.Now().Add(r.pause)
+			preparing = false
+			s.prepared(r)
 			if r.noRoom {
 				return
 			}
@@ -298,11 +313,21 @@ func (s *Subscriptions) replaceAt() (at time.Time, wanted bool) {
 	defer s.mu.Unlock()
 	switch {
 	case s.stale:
-		return time.Now(), true
+		return s.retry, true
 	case len(s.lingering) > 0:
-		return s.since.Add(linger), true
+		return later(s.since.Add(linger), s.rest), true
 	}
 	return time.Time{}, false
+}
+
+// prepared takes note of how a replacement went, for replaceAt.
+func (s *Subscriptions) prepared(r replacement) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rest, s.retry = time.Now().Add(r.pause), time.Time{}
+	if r.connection == nil {
+		s.retry, s.stale = s.rest, s.stale || r.stale
+	}
 }
 
 // catchUp subscribes to what was added.

@@ -408,6 +408,39 @@ func TestReplacedSlowly(t *testing.T) {
 	hears(t, s, e, "stays")
 }
 
+// A connection that may lead to the wrong server is replaced at once, also when unused channels have
+// to wait; and by one that is opened after that was known.
+func TestReplacedAtOnce(t *testing.T) {
+	t.Parallel()
+	former, master := redistest.Start(t), redistest.Start(t)
+	p := redistest.NewProxy(t, former.Addr())
+	subs, e := subscribe(t, connect(t, p.URL()), "stays", "goes")
+	former.Pause(t)
+	conns := p.Conns()
+	subs.Remove("goes")
+	redistest.Eventually(t, "another connection to be opened", func() bool { return p.Conns() > conns })
+	time.Sleep(300 * time.Millisecond) // it takes so long that the next one would have to wait for seconds
+	p.Redirect(master.Addr())
+	subs.replace()
+	former.Resume(t)
+	awaitSubscribers(t, former, "goes", 0)
+	if at, _ := subs.replaceAt(); at.After(time.Now()) {
+		t.Errorf("replaced in %v", time.Until(at))
+	}
+	awaitSubscribers(t, master, "stays", 1)
+	hears(t, master, e, "stays")
+	if n := master.Calls(t)["hello"]; n > 5 {
+		t.Errorf("%d connections", n)
+	}
+
+	// That fails for once.
+	held := p.Hold(redistest.Command("SUBSCRIBE"))
+	p.Redirect(former.Addr())
+	subs.replace()
+	held.Wait(t)
+	awaitSubscribers(t, former, "stays", 1)
+}
+
 // A client whose pool has room for few connections only gets along: a broken one does not use
 // it up, and where there is no room for two, one is replaced with a gap.
 func TestFewConnections(t *testing.T) {
