@@ -3,12 +3,16 @@ package actors
 import (
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/leased"
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// decider is what a lock actor decides with: a lock, or the permits of a name. Its methods are those
-// of lock.Lock.
+// decider is what a lock actor decides with: a lock, or the permits of a name. It is a value: an event
+// changes a copy of it. Its methods are those of lock.Lock.
 type decider interface {
 	Acquire(now lock.Instant, req lock.Request)
 	Release(now lock.Instant, id uint64, owner lock.Owner, mode lock.Mode, ref any)
@@ -34,62 +38,28 @@ type decider interface {
 	Outstanding() (holders []lock.Holder, pending []any)
 }
 
-var _, _ decider = (*lock.Lock)(nil), (*permits)(nil)
+// variant is what lock actors differ in by the kind of their lock: with what they decide, how that
+// is carried out in Redis, and which requests are for that kind only. There is one for each lockState.
+type variant interface {
+	backend.Place
 
-// permits makes a decider of leased.Permits.
-type permits struct {
-	leased.Permits
-	// system is how the ids of its permits begin.
-	system [8]byte
-}
+	// fresh returns a decider of what nobody wants yet, and draft a copy for an event to change.
+	// replaced is told of one that such a copy has replaced, and settled of one without effects.
+	fresh() decider
+	draft(of decider) decider
+	replaced(d decider)
+	settled(d decider)
 
-// permitRequest is what a request for a permit says of it beyond what a request for a lock says.
-type permitRequest interface {
-	// shows reports whether the permit's id is told to anybody.
-	shows() bool
-	// permitted takes the id.
-	permitted(id leased.ID, until lock.Instant)
-}
-
-func (p *permits) Acquire(now lock.Instant, req lock.Request) {
-	p.Permits.Acquire(now, leased.Request{Request: req, Random: p.newPermitID(), Shown: req.Ref.(permitRequest).shows()})
-}
-
-func (p *permits) Release(now lock.Instant, id uint64, owner lock.Owner, _ lock.Mode, ref any) {
-	if id == 0 {
-		id = p.First(owner)
-	}
-	p.Permits.Release(now, id, ref.(permitRequest).shows(), ref)
-}
-
-func (p *permits) Subscribed(now lock.Instant, _ uint64) { p.Permits.Subscribed(now) }
-
-// What is for locks only is refused before it comes here, or is no more than a hint.
-
-func (p *permits) ForceRelease(lock.Instant, lock.Mode, any)       {}
-func (p *permits) Ensure(lock.Instant, uint64, time.Duration, any) {}
-func (p *permits) Transferred(lock.Instant, lock.Transfer)         {}
-func (p *permits) Suspect(lock.Instant)                            {}
-func (p *permits) Term() uint64                                    { return 0 }
-
-// LeaseUntil is not known: each permit has a lease of its own.
-func (p *permits) LeaseUntil() lock.Instant { return 0 }
-
-func (p *permits) Effects() (lock.Effect, bool) {
-	e, ok := p.Permits.Effects()
-	if !ok {
-		return lock.Effect{}, false
-	}
-	switch {
-	case e.Kind == lock.Send:
-		return lock.Effect{Kind: lock.Send, Ref: e.Command}, true
-	case e.Kind == lock.Reply && e.Answer.Kind == lock.Granted:
-		e.Ref.(permitRequest).permitted(e.Permit, e.Answer.Until)
-	}
-	return lock.Effect{Kind: e.Kind, Ref: e.Ref, Answer: e.Answer}, true
-}
-
-func (p *permits) Snapshot() lock.Snapshot {
-	held, waiters, until := p.Permits.Snapshot()
-	return lock.Snapshot{HeldHere: held > 0, Count: held, Waiters: waiters, Until: until}
+	// perform carries out an effect that not all kinds have, or not in the same way, as a lock.Send. What
+	// is sent is answered by a replied, which is applied to the decider then. The effect is a value, since
+	// a pointer given to a variant would put every effect on the heap.
+	perform(e lock.Effect)
+	replied(m *replied)
+	// called and received handle requests that other kinds do not know.
+	called(call *Call)
+	received(m any, sender *actor.PID)
+	// describe adds to an answer what is here, in this process, and there, in Redis.
+	describe(status *messages.Status, here *lock.Snapshot, there *protocol.View)
+	// cleanups are what is to be done so that nothing is left in Redis.
+	cleanups(d decider) []cleanup
 }

@@ -19,7 +19,7 @@
 // goes for both. Its decisions are those of a permit.Pool.
 //
 // The permits that expire of a name have a lock actor, which decides with leased.Permits instead of a
-// lock.Lock; see decider.
+// lock.Lock. A variant has what lock actors of different kinds differ in.
 //
 // A lock actor makes no decisions. It turns messages, timers and replies into events of a
 // lock.Lock, and carries out the effects that come back: commands to Redis, answers, and

@@ -78,3 +78,6 @@ var kindName = map[messages.Kind]string{
 	messages.Kind_KIND_READ_WRITE: "read/write lock",
 	messages.Kind_KIND_PERMITS:    "semaphore whose permits expire",
 }
+
+// variants are those of the formats that are no lock's.
+var variants = map[messages.Kind]func(s *lockState) variant{messages.Kind_KIND_PERMITS: newPermitsVariant}

@@ -24,7 +24,7 @@ func (s *lockState) inspect(source any, by replier) {
 	seen := func(v protocol.View, err error) {
 		s.rt.deliver(s.pid, &inspection{by: by, view: v, err: err, deadline: deadline})
 	}
-	s.place.Inspect(deadline, seen)
+	s.variant.Inspect(deadline, seen)
 }
 
 // inspected adds to Redis's words what only this process knows.
@@ -52,12 +52,7 @@ func (s *lockState) inspected(m *inspection) {
 		Locked: there.Locked, HeldHere: here.HeldHere, Holder: there.Holder, HoldCount: int64(there.Count), Ttl: duration(there.TTL),
 		Waiters: int64(here.Waiters), Subscribers: int64(there.Subscribers), Mode: messages.Mode(there.Mode), Holders: int64(there.Holders),
 	}
-	if s.permits != nil {
-		status.FreePermits, status.TakenPermits, status.AllPermits = there.FreePermits, there.TakenPermits, there.AllPermits
-	}
-	if len(here.Tokens) > 0 && !s.kind.Parts {
-		status.Token = here.Tokens[0]
-	}
+	s.variant.describe(status, &here, &there)
 	holders, _ := s.lock.Outstanding()
 	s.addAges(status, holders)
 	if m.holder != nil {

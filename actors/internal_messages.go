@@ -6,7 +6,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
-	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // The messages that the actors send to themselves and to one another. Any of them may come too
@@ -42,9 +41,9 @@ type (
 	shutdown struct{}
 	// abandon: wait for Redis no longer, and leave.
 	abandon struct{}
-	// cleanedUp: the release of a term that the actor awaits before it leaves is done, or no
-	// longer needed.
-	cleanedUp struct{ term uint64 }
+	// cleanedUp: one of the cleanups that the actor awaits before it leaves is done, or no longer
+	// needed.
+	cleanedUp struct{}
 	// again repeats a message that was being handled in a crash.
 	again struct{ message any }
 )
@@ -87,7 +86,7 @@ func (*again) IgnoreDeadLetterLogging()       {}
 func (suspicion) IgnoreDeadLetterLogging()    {}
 func (shutdown) IgnoreDeadLetterLogging()     {}
 func (abandon) IgnoreDeadLetterLogging()      {}
-func (*cleanedUp) IgnoreDeadLetterLogging()   {}
+func (cleanedUp) IgnoreDeadLetterLogging()    {}
 func (*replied) IgnoreDeadLetterLogging()     {}
 func (*retired) IgnoreDeadLetterLogging()     {}
 func (*closeAll) IgnoreDeadLetterLogging()    {}
@@ -108,29 +107,14 @@ func unrepeated(m any) any {
 // frees reports whether a message is a request that must be carried out even if its sender has
 // gone, since it frees something.
 func frees(m any) bool {
-	switch m := m.(type) {
-	case *messages.Release, *messages.ReleaseByID, *messages.Cancel:
-		return true
-	case *messages.ReleasePermits, *messages.CancelPermits, *messages.CountDown, *messages.CancelAwait:
-		return true
-	case *Call:
-		return m.Op == OpRelease || m.Op == OpReleaseID || m.Op == OpCancel
-	case *PermitCall:
-		return m.Op == PermitRelease || m.Op == PermitCancel
-	}
-	return false
+	op, isForLock := opOf(m)
+	return isForLock && (op == OpRelease || op == OpReleaseID || op == OpCancel) || freesPermits(m)
 }
 
 // isRequest reports whether a message is a request, which is counted and always answered.
 func isRequest(m any) bool {
-	switch m.(type) {
-	case *Call, *messages.Acquire, *messages.Release, *messages.Cancel, *messages.ForceRelease, *messages.Inspect, *messages.ReleaseByID, *messages.SetTotal,
-		*PermitCall, *messages.AcquirePermits, *messages.ReleasePermits, *messages.CancelPermits, *messages.TrySetPermits, *messages.AddPermits,
-		*messages.DrainPermits, *messages.InspectPermits,
-		*messages.AwaitLatch, *messages.CountDown, *messages.CancelAwait, *messages.TrySetCount, *messages.InspectLatch:
-		return true
-	}
-	return false
+	_, isForLock := opOf(m)
+	return isForLock || isPermitRequest(m)
 }
 
 // isCall reports whether a request is that of a goroutine.

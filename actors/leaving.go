@@ -5,7 +5,6 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/leased"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
@@ -16,17 +15,21 @@ type leaving struct {
 	detail string
 	// sent is how many requests were sent before the gate was closed.
 	sent uint64
-	// cleanup are the commands after which nothing is left in Redis; the list never changes.
+	// cleanups are what is done so that nothing is left in Redis; the list never changes.
 	// releases is how many of them are not known to have been carried out.
-	cleanup  []lock.Command
+	cleanups []cleanup
 	releases int
-	// permits are those commands, of permits, that have a use for ttl.
-	permits []leased.Command
-	ttl     time.Duration
 	// gone: the guardian has been asked to stop the actor.
 	gone bool
 	// moving: requests go back to the guardian, who has another lock actor take them.
 	moving bool
+}
+
+// cleanup frees something that the lock may hold in Redis. It calls done once, on any goroutine; if it is
+// not certain that nothing is left, that expires after ttl.
+type cleanup struct {
+	ttl time.Duration
+	run func(done func(certain bool))
 }
 
 // giveUp tells everybody that the lock actor has failed them, releases the key, and
@@ -34,17 +37,11 @@ type leaving struct {
 func (s *lockState) giveUp(reason lock.Reason, detail string) {
 	holders, pending := s.lock.Outstanding()
 	before, term := s.lock, s.lock.Term()
-	s.renew()
+	s.lock = s.variant.fresh()
 	s.stopAlarm()
 	s.rt.table.drop(&s.child)
-	s.leaving = &leaving{reason: reason, detail: detail, sent: s.gate.close()}
-	switch before := before.(type) {
-	case *lock.Lock:
-		s.leaving.cleanup = before.CleanupCommands(s.rt.Now())
-	case *permits:
-		s.leaving.permits, s.leaving.ttl = before.Cleanup(s.rt.Now())
-	}
-	s.leaving.releases = s.leaving.commands()
+	s.leaving = &leaving{reason: reason, detail: detail, sent: s.gate.close(), cleanups: s.variant.cleanups(before)}
+	s.leaving.releases = len(s.leaving.cleanups)
 
 	s.until.Store(0)
 	for _, holder := range holders {
@@ -66,19 +63,15 @@ func (s *lockState) giveUp(reason lock.Reason, detail string) {
 // cleanUp has everything released that the lock may hold in Redis; the actor is told when that
 // is done, or has no use any more.
 func (s *lockState) cleanUp() {
-	s.cleanUpPermits()
-	for _, command := range s.leaving.cleanup {
-		s.backend.CleanUp(command, func(certain bool) {
+	for _, each := range s.leaving.cleanups {
+		each.run(func(certain bool) {
 			if !certain {
-				s.rt.server.LeaveToExpire(s.rt.Now() + command.MaxTTL)
+				s.rt.server.LeaveToExpire(s.rt.Now() + each.ttl)
 			}
-			s.rt.deliver(s.pid, &cleanedUp{command.Term})
+			s.rt.deliver(s.pid, cleanedUp{})
 		})
 	}
 }
-
-// commands is how many commands clean up.
-func (l *leaving) commands() int { return len(l.cleanup) + len(l.permits) }
 
 // receive refuses a request.
 func (l *leaving) receive(s *lockState, m any, sender *actor.PID) {
@@ -89,10 +82,10 @@ func (l *leaving) receive(s *lockState, m any, sender *actor.PID) {
 	switch late := m.(type) {
 	case *replied:
 		if late.result.Outcome == lock.Done { // after the release that was sent when the lock was given up
-			l.releases += l.commands()
+			l.releases += len(l.cleanups)
 			s.cleanUp()
 		}
-	case *cleanedUp:
+	case cleanedUp:
 		l.releases--
 	case abandon:
 		l.abandon(s)

@@ -9,7 +9,7 @@ import (
 // listen subscribes to the channels where the release of the lock is told to a waiter of
 // that term.
 func (s *lockState) listen(term uint64) {
-	s.subscribed = s.place.Channels(term)
+	s.subscribed = s.variant.Channels(term)
 	for _, e := range s.subscribed {
 		on := systemOf(e)
 		on.deliver(on.subscriber, &subscribe{state: &s.child, channel: e, term: term})
@@ -29,7 +29,7 @@ func (s *lockState) hearsTransfers(term uint64) bool {
 	if !s.rt.channels.sharded {
 		return s.rt.channels.hearsTransfers()
 	}
-	return !slices.ContainsFunc(s.backend.Channels(term), func(e backend.Channel) bool {
+	return !slices.ContainsFunc(s.variant.Channels(term), func(e backend.Channel) bool {
 		on := systemOf(e).channels
 		return !on.subscriptions.Confirmed(on.of(e)[0])
 	})

@@ -31,18 +31,7 @@ func (a *lockActor) Receive(ctx actor.Context) {
 	case *Call:
 		s.called(m)
 	case *replied:
-		if m.permits != nil {
-			s.permitsReplied(m)
-			return
-		}
-		s.noteReply(m.result)
-		stale := s.signals.replied(m.busy)
-		s.handle(m, func(l decider, now lock.Instant) {
-			l.(*lock.Lock).Replied(now, m.seq, m.result)
-			if stale {
-				l.Signal(now)
-			}
-		})
+		s.variant.replied(m)
 	case tick:
 		s.ticked()
 	case unlocked:
@@ -68,8 +57,6 @@ func (a *lockActor) Receive(ctx actor.Context) {
 	case *messages.ForceRelease:
 		by := &messageRequest{op: OpForceRelease, lock: m.Lock, replyTo: ctx.Sender()}
 		s.handle(m, func(l decider, now lock.Instant) { l.ForceRelease(now, lock.Mode(m.Lock.Mode), by) })
-	case *messages.ReleaseByID, *messages.SetTotal:
-		s.permitsMessage(m, ctx.Sender())
 	case *messages.Inspect:
 		s.inspect(m, &messageRequest{op: OpInspect, lock: m.Lock, replyTo: ctx.Sender()})
 	case *inspection:
@@ -91,6 +78,8 @@ func (a *lockActor) Receive(ctx actor.Context) {
 		s.carryOut()  // and what the crash has left undone
 	case *actor.Stopping:
 		s.stopping()
+	default:
+		s.variant.received(m, ctx.Sender())
 	}
 }
 
@@ -131,16 +120,14 @@ func (s *lockState) called(call *Call) {
 		s.handle(call, func(l decider, now lock.Instant) { l.ForceRelease(now, lock.Mode(call.Mode), call) })
 	case OpEnsure:
 		s.handle(call, func(l decider, now lock.Instant) { l.Ensure(now, call.HoldID, call.Within, call) })
-	case OpReleaseID:
-		s.releaseID(call, call.Permit.ID, call)
-	case OpSetPermits:
-		s.setPermits(call, call.Permit.How, call.Permit.Count, call)
 	case OpInspect:
 		s.inspect(call, call)
 	case OpList:
 		s.accepted = call
 		call.complete(&Outcome{Status: s.listed()})
 		s.carryOut() // a Close may wait for nothing but this
+	default:
+		s.variant.called(call)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
-	"github.com/lockkeeper-go/lockkeeper/internal/leased"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -23,12 +22,9 @@ type lockState struct {
 	format messages.Kind
 	// client is the client part of the owner field.
 	client string
-	// kind is what the lock decides by; backend is what it is in Redis.
+	// kind is what a lock decides by.
 	kind    lock.Kind
-	backend backend.Backend
-	// permits are what it is in Redis instead if it is permits, and place is either.
-	permits *backend.Permits
-	place   backend.Place
+	variant variant
 	// members are the locks that it is made of; none if it is one lock on one key.
 	members []Member
 	// subscribed are the channels that are subscribed; signals says which of them matter, nil if all do.
@@ -58,40 +54,25 @@ type lockState struct {
 func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *Members) *lockState {
 	s := &lockState{format: formatOf(kind), client: rt.id, until: new(atomic.Int64)}
 	s.child = rt.newChild(key, s)
-	switch {
-	case s.format == messages.Kind_KIND_PERMITS:
-		s.permits = backend.NewPermits(rt.server, key.name, rt.id)
-		s.place = s.permits
-		s.renew()
-		return s
+	switch newVariant := variants[s.format]; {
+	case newVariant != nil:
+		s.variant = newVariant(s)
 	case key.made == ofMembers:
 		s.label, s.members = members.String(), members.sorted
-		s.backend = backend.All(members.parts(), s.newClientOptions(), s)
+		s.variant = ofLock{backend.All(members.parts(), s.newClientOptions(), s), s}
 		s.kind, s.signals = lock.Kind{Parts: true, Tokens: members.fenced, Line: true}, &signals{}
 	case key.made == ofServers:
-		s.backend = backend.Majority(serversOf(*rt.red.Load()), key.name, s.newClientOptions(), s)
+		s.variant = ofLock{backend.Majority(serversOf(*rt.red.Load()), key.name, s.newClientOptions(), s), s}
 		for _, each := range *rt.red.Load() {
 			s.members = append(s.members, Member{Runtime: each, Name: key.name})
 		}
 		s.kind, s.signals = lock.Kind{Parts: true}, &signals{}
 	default:
-		s.backend = backend.Single(rt.server, protocol.Kind(s.format), key.name, &rt.options, s)
+		s.variant = ofLock{backend.Single(rt.server, protocol.Kind(s.format), key.name, &rt.options, s), s}
 		s.kind = kinds[s.format]
 	}
-	s.place = s.backend
-	s.renew()
+	s.lock = s.variant.fresh()
 	return s
-}
-
-// renew gives the lockState a lock that nobody wants yet.
-func (s *lockState) renew() {
-	if s.permits != nil {
-		client, _ := uuid.Parse(s.rt.id)
-		s.lock = &permits{leased.New(&s.rt.cfg.Config), [8]byte(client[:8])}
-		return
-	}
-	l := lock.New(&s.rt.cfg.Config, &s.kind)
-	s.lock = &l
 }
 
 // newClientOptions are for a lock actor whose keys are other lock actors' too: with a client id of
@@ -120,22 +101,10 @@ var kinds = map[messages.Kind]lock.Kind{
 // lock by it. A panic on the way leaves the lock as it was.
 func (s *lockState) step(event func(l decider, now lock.Instant)) {
 	s.now = s.rt.Now()
-	before, isLock := s.lock.(*lock.Lock)
-	if !isLock {
-		next := *s.lock.(*permits)
-		event(&next, s.now)
-		s.lock = &next
-		return
-	}
-	next := s.rt.locks.Get().(*lock.Lock)
-	*next = *before
-	next.SetBuffer(s.rt.buffers.Get().(*lock.Buffer))
-	if !next.HasNextTerm() {
-		next.SetNextTerm(s.rt.terms.Add(1))
-	}
+	before, next := s.lock, s.variant.draft(s.lock)
 	event(next, s.now)
 	s.lock = next
-	s.rt.locks.Put(before)
+	s.variant.replaced(before)
 }
 
 // handle applies an event and carries out what follows from it. source is the
@@ -166,11 +135,7 @@ func (s *lockState) carryOut() {
 		}
 		s.perform(&e)
 	}
-	if l, isLock := s.lock.(*lock.Lock); isLock {
-		if buffer := l.TakeBuffer(); buffer != nil {
-			s.rt.buffers.Put(buffer)
-		}
-	}
+	s.variant.settled(s.lock)
 	s.gauge()
 	if s.closing && s.idle() {
 		s.retire()
@@ -185,12 +150,6 @@ func (s *lockState) carryOut() {
 func (s *lockState) perform(e *lock.Effect) {
 	defer s.survive()
 	switch e.Kind {
-	case lock.Send:
-		if c, ok := e.Ref.(*leased.Command); ok {
-			s.sendPermits(c)
-			return
-		}
-		s.send(*e.Command)
 	case lock.Reply:
 		if e.Answer.Kind == lock.Granted {
 			s.rt.server.Outlive(e.Answer.Until)
@@ -224,10 +183,8 @@ func (s *lockState) perform(e *lock.Effect) {
 		s.stopListening()
 	case lock.LeaveToExpire:
 		s.rt.server.LeaveToExpire(e.Answer.Until)
-	case leased.Renewed:
-		if call, ok := e.Ref.(*Call); ok {
-			call.Permit.Until.Store(int64(e.Answer.Until))
-		}
+	default:
+		s.variant.perform(*e)
 	}
 }
 

@@ -60,8 +60,8 @@ func NewMembers(given []Member) (*Members, error) {
 	var id strings.Builder
 	for i, one := range m.sorted {
 		switch {
-		case one.Kind == messages.Kind_KIND_PERMITS:
-			return nil, errors.New("permits cannot be a member of a MultiLock, which has locks")
+		case variants[one.Kind] != nil:
+			return nil, fmt.Errorf("%v cannot be a member of a MultiLock, which has locks", one.Kind)
 		case one.Kind == messages.Kind_KIND_MULTI:
 			return nil, errors.New("a MultiLock cannot be a member of a MultiLock: name its members instead")
 		case i > 0 && one.Name == m.sorted[i-1].Name && one.Runtime == m.sorted[i-1].Runtime:

@@ -9,32 +9,40 @@ import (
 // lockRequest is what the request messages have in common.
 type lockRequest interface{ GetLock() *messages.Lock }
 
+// opOf is what a request about a lock asks for; ok is false for any other message.
+func opOf(m any) (op Op, ok bool) {
+	switch m := m.(type) {
+	case *Call:
+		return m.Op, true
+	case *messages.Acquire:
+		return OpAcquire, true
+	case *messages.Release:
+		return OpRelease, true
+	case *messages.ReleaseByID:
+		return OpReleaseID, true
+	case *messages.SetTotal:
+		return OpSetPermits, true
+	case *messages.Cancel:
+		return OpCancel, true
+	case *messages.ForceRelease:
+		return OpForceRelease, true
+	case *messages.Inspect:
+		return OpInspect, true
+	}
+	return 0, false
+}
+
 // messageRequestOf is the envelope for refusing a message before a lock has seen it; nil if
-// the message is no request.
+// the message is no request about a lock.
 func messageRequestOf(m any, sender *actor.PID) *messageRequest {
-	request, ok := m.(lockRequest)
-	if !ok || !isRequest(m) {
+	request, isMessage := m.(lockRequest)
+	op, is := opOf(m)
+	if !isMessage || !is {
 		return nil
 	}
-	by := &messageRequest{lock: request.GetLock(), replyTo: sender}
-	switch m := m.(type) {
-	case *messages.Acquire:
-		by.op = OpAcquire
-		if sender == nil {
-			by.replyTo = m.GetOwner()
-		}
-	case *messages.Release:
-		by.op = OpRelease
-	case *messages.ReleaseByID:
-		by.op = OpReleaseID
-	case *messages.SetTotal:
-		by.op = OpSetPermits
-	case *messages.Cancel:
-		by.op = OpCancel
-	case *messages.ForceRelease:
-		by.op = OpForceRelease
-	case *messages.Inspect:
-		by.op = OpInspect
+	by := &messageRequest{op: op, lock: request.GetLock(), replyTo: sender}
+	if acquire, ok := m.(*messages.Acquire); ok && sender == nil {
+		by.replyTo = acquire.GetOwner()
 	}
 	return by
 }

@@ -255,6 +255,28 @@ func permitMessageOf(m any, sender *actor.PID) *permitMessage {
 	return p
 }
 
+// isPermitRequest reports whether a message is a request about a semaphore or a latch.
+func isPermitRequest(m any) bool {
+	switch m.(type) {
+	case *PermitCall, *messages.AcquirePermits, *messages.ReleasePermits, *messages.CancelPermits, *messages.TrySetPermits, *messages.AddPermits,
+		*messages.DrainPermits, *messages.InspectPermits,
+		*messages.AwaitLatch, *messages.CountDown, *messages.CancelAwait, *messages.TrySetCount, *messages.InspectLatch:
+		return true
+	}
+	return false
+}
+
+// freesPermits reports whether a message is a request about a semaphore or a latch that frees something.
+func freesPermits(m any) bool {
+	switch m := m.(type) {
+	case *messages.ReleasePermits, *messages.CancelPermits, *messages.CountDown, *messages.CancelAwait:
+		return true
+	case *PermitCall:
+		return m.Op == PermitRelease || m.Op == PermitCancel
+	}
+	return false
+}
+
 func orOne(n int32) int64 {
 	if n == 0 {
 		return 1

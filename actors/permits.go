@@ -1,20 +1,14 @@
 package actors
 
 import (
-	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
-	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/leased"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // Permit is what a Call says of a permit: KIND_PERMITS needs one for OpAcquire.
@@ -28,14 +22,6 @@ type Permit struct {
 	// How and Count are arguments of OpSetPermits.
 	How   leased.How
 	Count int64
-}
-
-// newPermitID makes an id that begins with the System (see redisio.PermitSystemOf), so that whoever looks
-// knows which process has the permit. The rest is random: 64 bits, which nobody guesses.
-func (p *permits) newPermitID() (id leased.ID) {
-	n := copy(id[:], p.system[:])
-	_, _ = rand.Read(id[n:]) // it never fails
-	return id
 }
 
 // ParsePermitID reads the id of a permit.
@@ -101,56 +87,3 @@ func (call *Call) permitted(id leased.ID, until lock.Instant) {
 func (l *messageRequest) shows() bool { return l.showsPermit }
 
 func (l *messageRequest) permitted(id leased.ID, _ lock.Instant) { l.permit = id }
-
-// releaseID handles the release of a permit by its id, and setPermits the setting of their number.
-func (s *lockState) releaseID(source any, id leased.ID, by replier) {
-	s.handle(source, func(l decider, now lock.Instant) { l.(*permits).ReleaseID(now, id, by) })
-}
-
-func (s *lockState) setPermits(source any, how leased.How, n int64, by replier) {
-	s.handle(source, func(l decider, now lock.Instant) { l.(*permits).Set(now, how, int(n), by) })
-}
-
-// permitsMessage handles the messages that are for permits only.
-func (s *lockState) permitsMessage(m any, sender *actor.PID) {
-	switch m := m.(type) {
-	case *messages.ReleaseByID:
-		id, _ := ParsePermitID(m.PermitId) // it was checked
-		s.releaseID(m, id, &messageRequest{op: OpReleaseID, lock: m.Lock, replyTo: sender})
-	case *messages.SetTotal:
-		s.setPermits(m, hows[m.How], m.Permits, &messageRequest{op: OpSetPermits, lock: m.Lock, replyTo: sender})
-	}
-}
-
-// sendPermits has a command of the permits run in Redis; the reply comes back as a message.
-func (s *lockState) sendPermits(c *leased.Command) {
-	kind := lock.Release
-	if c.Kind == leased.Acquire {
-		kind = lock.Acquire
-	}
-	lend := func(call redisio.Call) bool { return c.Kind != leased.Renew && s.Lend(kind, call) }
-	s.permits.Run(c, time.Now().Add(c.Deadline-s.now), lend, func(r leased.Result) {
-		reply := backend.Reply{}
-		if c.Kind == leased.Acquire && r.Served > 0 {
-			reply.Outcome = lock.Done // something was taken
-		}
-		s.post(&replied{state: s, seq: c.Seq, result: reply.Result, permits: &r})
-	})
-}
-
-// permitsReplied handles the reply.
-func (s *lockState) permitsReplied(m *replied) {
-	s.handle(m, func(l decider, now lock.Instant) { l.(*permits).Replied(now, m.seq, *m.permits) })
-}
-
-// cleanUpPermits is cleanUp for permits.
-func (s *lockState) cleanUpPermits() {
-	for i := range s.leaving.permits {
-		s.permits.CleanUp(s.leaving.permits[i], s.leaving.ttl, func(certain bool) {
-			if !certain {
-				s.rt.server.LeaveToExpire(s.rt.Now() + s.leaving.ttl)
-			}
-			s.rt.deliver(s.pid, &cleanedUp{})
-		})
-	}
-}

@@ -1,27 +1,11 @@
 package actors
 
 import (
-	"time"
-
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/leased"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
-
-// send has a command of the lock run in Redis; the reply comes back as a message.
-func (s *lockState) send(command lock.Command) {
-	if command.Kind == lock.Acquire || command.Kind == lock.SyncQueue {
-		s.note(nil, "tried", "", "")
-	}
-	if command.Kind == lock.Acquire {
-		s.signals.tried()
-	}
-	if place := &command.Place; place.Term != 0 {
-		place.Listens = s.hearsTransfers(place.Term)
-	}
-	s.backend.Run(command, time.Now().Add(command.Deadline-s.now)) // for the timers of package time
-}
 
 // Lend implements backend.Receiver: a call runs on the goroutine of a caller that still waits
 // for its answer, of the one whose request this is about, or of the one who waits for its

@@ -140,7 +140,7 @@ var All = []Control{
 	},
 	{
 		Name: "crash forgets", Rule: "9 a crash of the lock actor loses nothing", Broken: "a lock actor that is restarted begins with a free lock",
-		Edits: []Edit{{"actors/lock_actor.go", "		s.stopAlarm() // after a crash", "		s.renew()\n		s.stopAlarm() // after a crash"}},
+		Edits: []Edit{{"actors/lock_actor.go", "		s.stopAlarm() // after a crash", "		s.lock = s.variant.fresh()\n		s.stopAlarm() // after a crash"}},
 		Plan:  plan(busyOn(traffic.Plain)), Faults: "crash lock actors",
 	},
 	{

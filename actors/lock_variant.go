@@ -1,0 +1,86 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// ofLock is the variant of all locks.
+type ofLock struct {
+	backend.Backend
+	s *lockState
+}
+
+func (v ofLock) fresh() decider {
+	l := lock.New(&v.s.rt.cfg.Config, &v.s.kind)
+	return &l
+}
+
+func (v ofLock) draft(of decider) decider {
+	next := v.s.rt.locks.Get().(*lock.Lock)
+	*next = *of.(*lock.Lock)
+	next.SetBuffer(v.s.rt.buffers.Get().(*lock.Buffer))
+	if !next.HasNextTerm() {
+		next.SetNextTerm(v.s.rt.terms.Add(1))
+	}
+	return next
+}
+
+func (v ofLock) replaced(d decider) { v.s.rt.locks.Put(d) }
+
+func (v ofLock) settled(d decider) {
+	if buffer := d.(*lock.Lock).TakeBuffer(); buffer != nil {
+		v.s.rt.buffers.Put(buffer)
+	}
+}
+
+// perform has a command of the lock run in Redis.
+func (v ofLock) perform(e lock.Effect) {
+	s, command := v.s, *e.Command
+	if command.Kind == lock.Acquire || command.Kind == lock.SyncQueue {
+		s.note(nil, "tried", "", "")
+	}
+	if command.Kind == lock.Acquire {
+		s.signals.tried()
+	}
+	if place := &command.Place; place.Term != 0 {
+		place.Listens = s.hearsTransfers(place.Term)
+	}
+	v.Run(command, time.Now().Add(command.Deadline-s.now)) // for the timers of package time
+}
+
+func (v ofLock) replied(m *replied) {
+	s := v.s
+	s.noteReply(m.result)
+	stale := s.signals.replied(m.busy)
+	s.handle(m, func(l decider, now lock.Instant) {
+		l.(*lock.Lock).Replied(now, m.seq, m.result)
+		if stale {
+			l.Signal(now)
+		}
+	})
+}
+
+// What is for permits only is refused before it comes here.
+
+func (v ofLock) called(*Call)             {}
+func (v ofLock) received(any, *actor.PID) {}
+
+func (v ofLock) describe(status *messages.Status, here *lock.Snapshot, _ *protocol.View) {
+	if len(here.Tokens) > 0 && !v.s.kind.Parts {
+		status.Token = here.Tokens[0]
+	}
+}
+
+func (v ofLock) cleanups(d decider) (all []cleanup) {
+	for _, command := range d.(*lock.Lock).CleanupCommands(v.s.rt.Now()) {
+		all = append(all, cleanup{command.MaxTTL, func(done func(certain bool)) { v.CleanUp(command, done) }})
+	}
+	return all
+}

@@ -1,0 +1,75 @@
+package actors
+
+import (
+	"crypto/rand"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/leased"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// permits makes a decider of leased.Permits.
+type permits struct {
+	leased.Permits
+	// system is how the ids of its permits begin.
+	system [8]byte
+}
+
+// permitRequest is what a request for a permit says of it beyond what a request for a lock says.
+type permitRequest interface {
+	// shows reports whether the permit's id is told to anybody.
+	shows() bool
+	// permitted takes the id.
+	permitted(id leased.ID, until lock.Instant)
+}
+
+func (p *permits) Acquire(now lock.Instant, req lock.Request) {
+	p.Permits.Acquire(now, leased.Request{Request: req, Random: p.newPermitID(), Shown: req.Ref.(permitRequest).shows()})
+}
+
+// newPermitID makes an id that begins with the System (see redisio.PermitSystemOf), so that whoever looks
+// knows which process has the permit. The rest is random: 64 bits, which nobody guesses.
+func (p *permits) newPermitID() (id leased.ID) {
+	n := copy(id[:], p.system[:])
+	_, _ = rand.Read(id[n:]) // it never fails
+	return id
+}
+
+func (p *permits) Release(now lock.Instant, id uint64, owner lock.Owner, _ lock.Mode, ref any) {
+	if id == 0 {
+		id = p.First(owner)
+	}
+	p.Permits.Release(now, id, ref.(permitRequest).shows(), ref)
+}
+
+func (p *permits) Subscribed(now lock.Instant, _ uint64) { p.Permits.Subscribed(now) }
+
+// What is for locks only is refused before it comes here, or is no more than a hint.
+
+func (p *permits) ForceRelease(lock.Instant, lock.Mode, any)       {}
+func (p *permits) Ensure(lock.Instant, uint64, time.Duration, any) {}
+func (p *permits) Transferred(lock.Instant, lock.Transfer)         {}
+func (p *permits) Suspect(lock.Instant)                            {}
+func (p *permits) Term() uint64                                    { return 0 }
+
+// LeaseUntil is not known: each permit has a lease of its own.
+func (p *permits) LeaseUntil() lock.Instant { return 0 }
+
+func (p *permits) Effects() (lock.Effect, bool) {
+	e, ok := p.Permits.Effects()
+	if !ok {
+		return lock.Effect{}, false
+	}
+	switch {
+	case e.Kind == lock.Send:
+		return lock.Effect{Kind: lock.Send, Ref: e.Command}, true
+	case e.Kind == lock.Reply && e.Answer.Kind == lock.Granted:
+		e.Ref.(permitRequest).permitted(e.Permit, e.Answer.Until)
+	}
+	return lock.Effect{Kind: e.Kind, Ref: e.Ref, Answer: e.Answer}, true
+}
+
+func (p *permits) Snapshot() lock.Snapshot {
+	held, waiters, until := p.Permits.Snapshot()
+	return lock.Snapshot{HeldHere: held > 0, Count: held, Waiters: waiters, Until: until}
+}

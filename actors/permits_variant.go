@@ -1,0 +1,107 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/google/uuid"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/leased"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// ofPermits is the variant of the permits that expire.
+type ofPermits struct {
+	*backend.Permits
+	s *lockState
+}
+
+func newPermitsVariant(s *lockState) variant {
+	return ofPermits{backend.NewPermits(s.rt.server, s.key.name, s.rt.id), s}
+}
+
+func (v ofPermits) fresh() decider {
+	client, _ := uuid.Parse(v.s.rt.id)
+	return &permits{leased.New(&v.s.rt.cfg.Config), [8]byte(client[:8])}
+}
+
+func (v ofPermits) draft(of decider) decider {
+	next := *of.(*permits)
+	return &next
+}
+
+func (v ofPermits) replaced(decider) {}
+func (v ofPermits) settled(decider)  {}
+
+func (v ofPermits) perform(e lock.Effect) {
+	switch e.Kind {
+	case lock.Send:
+		v.send(e.Ref.(*leased.Command))
+	case leased.Renewed:
+		if call, ok := e.Ref.(*Call); ok {
+			call.Permit.Until.Store(int64(e.Answer.Until))
+		}
+	}
+}
+
+func (v ofPermits) send(c *leased.Command) {
+	s, kind := v.s, lock.Release
+	if c.Kind == leased.Acquire {
+		kind = lock.Acquire
+	}
+	lend := func(call redisio.Call) bool { return c.Kind != leased.Renew && s.Lend(kind, call) }
+	v.Run(c, time.Now().Add(c.Deadline-s.now), lend, func(r leased.Result) {
+		reply := &replied{state: s, seq: c.Seq, permits: &r}
+		if c.Kind == leased.Acquire && r.Served > 0 {
+			reply.result.Outcome = lock.Done // something was taken
+		}
+		s.post(reply)
+	})
+}
+
+func (v ofPermits) replied(m *replied) {
+	v.s.handle(m, func(l decider, now lock.Instant) { l.(*permits).Replied(now, m.seq, *m.permits) })
+}
+
+func (v ofPermits) called(call *Call) {
+	switch call.Op {
+	case OpReleaseID:
+		v.releaseID(call, call.Permit.ID, call)
+	case OpSetPermits:
+		v.set(call, call.Permit.How, call.Permit.Count, call)
+	}
+}
+
+func (v ofPermits) received(m any, sender *actor.PID) {
+	switch m := m.(type) {
+	case *messages.ReleaseByID:
+		id, _ := ParsePermitID(m.PermitId) // it was checked
+		v.releaseID(m, id, &messageRequest{op: OpReleaseID, lock: m.Lock, replyTo: sender})
+	case *messages.SetTotal:
+		v.set(m, hows[m.How], m.Permits, &messageRequest{op: OpSetPermits, lock: m.Lock, replyTo: sender})
+	}
+}
+
+func (v ofPermits) releaseID(source any, id leased.ID, by replier) {
+	v.s.handle(source, func(l decider, now lock.Instant) { l.(*permits).ReleaseID(now, id, by) })
+}
+
+func (v ofPermits) set(source any, how leased.How, n int64, by replier) {
+	v.s.handle(source, func(l decider, now lock.Instant) { l.(*permits).Set(now, how, int(n), by) })
+}
+
+func (v ofPermits) describe(status *messages.Status, _ *lock.Snapshot, there *protocol.View) {
+	status.FreePermits, status.TakenPermits, status.AllPermits = there.FreePermits, there.TakenPermits, there.AllPermits
+}
+
+func (v ofPermits) cleanups(d decider) (all []cleanup) {
+	commands, ttl := d.(*permits).Cleanup(v.s.rt.Now())
+	for i := range commands {
+		all = append(all, cleanup{ttl, func(done func(certain bool)) { v.CleanUp(commands[i], ttl, done) }})
+	}
+	return all
+}
