@@ -295,6 +295,12 @@ func (r *rig) check(verb string, words []string) bool {
 		r.must(strings.HasPrefix(got, strings.Join(words, " ")), "it is seen as %s", got)
 	case "detail":
 		r.said = append(r.said, r.detail)
+	case "load":
+		holds, waiters, first := r.lock.Load()
+		r.said = append(r.said, fmt.Sprintf("%d held, %d wait", holds, waiters))
+		if first != nil {
+			r.said[0] += fmt.Sprint(", first ", first)
+		}
 	case "outstanding": // who is owed something
 		holders, pending := r.lock.Outstanding()
 		for _, h := range holders {
