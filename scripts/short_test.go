@@ -21,6 +21,7 @@ acquire | a=1 30000                                            | a 2 60000      
 acquire | a=1 30000                                            | a 2 60000 1.4.0.0.1 | hgetall hrandfield hset pexpire
 acquire | b=1 30000                                            | a 1 30000      | exists hgetall hrandfield pttl
 acquire | b=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000               | a 1 30000      | exists hgetall hrandfield pttl time
+acquire | >u=1.3.0.0.1@-3 ^@-1 >15000                          | u:1 1 30000 1.4.0.0.1 | exists hdel hgetall hrandfield hset pexpire time
 fenced_acquire |                                               | a 1 30000 1    | exists hgetall hrandfield hset incrby pexpire pttl
 release | a=1 30000                                            | a 0 30000      | hdel hgetall publish
 release | a=2 30000                                            | a 1 30000      | hexists hset pexpire
