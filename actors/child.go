@@ -101,14 +101,14 @@ func (c *child) started(pid *actor.PID) {
 // renew, that was a fifth of the work. If the actor has stopped, its mailbox settles the reply (see
 // answering).
 func (c *child) post(m any) {
-	defer c.rt.survive("a recipient panicked")
+	defer c.rt.host.Survive("a recipient panicked")
 	c.process.SendUserMessage(c.pid, m)
 }
 
 // survive, deferred, ends a panic, and has it logged.
 func (c *child) survive() {
 	if panicked := recover(); panicked != nil {
-		c.rt.host.error("panic while a lock's decision was carried out", "lock", c.label, "panic", panicked)
+		c.rt.host.Error("panic while a lock's decision was carried out", "lock", c.label, "panic", panicked)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // process on another node takes everything, whether it arrives there or not. A future that
 // has timed out takes nothing, though it may still be found then.
 func (r *Runtime) deliver(pid *actor.PID, message any) (taken bool) {
-	defer r.survive("a recipient panicked") // a process of the host's own, or what a future is piped to
+	defer r.host.Survive("a recipient panicked") // a process of the host's own, or what a future is piped to
 	process, taken := r.actor.ProcessRegistry.Get(pid)
 	if taken {
 		process.SendUserMessage(pid, message)
@@ -33,7 +33,7 @@ func timedOut(pid *actor.PID, process actor.Process) bool {
 
 // deliverSystem is deliver for proto.actor's own messages.
 func (r *Runtime) deliverSystem(pid *actor.PID, message any) (taken bool) {
-	defer r.survive("a recipient panicked")
+	defer r.host.Survive("a recipient panicked")
 	process, taken := r.actor.ProcessRegistry.Get(pid)
 	if taken {
 		process.SendSystemMessage(pid, message)
@@ -142,7 +142,7 @@ func (a *answering) EscalateFailure(reason, message any) {
 		a.invoker.EscalateFailure(reason, fmt.Sprintf("%T", actor.UnwrapEnvelopeMessage(message)))
 		return
 	}
-	a.rt.host.error("a request to an actor that had stopped could not be refused", "panic", reason)
+	a.rt.host.Error("a request to an actor that had stopped could not be refused", "panic", reason)
 }
 
 // settle has the actor's side of a crash settled, before its supervisor hears of it.
@@ -150,7 +150,7 @@ func (a *answering) settle(reason, message any) {
 	if a.settler == nil {
 		return
 	}
-	defer a.rt.survive("a crash could not be settled")
+	defer a.rt.host.Survive("a crash could not be settled")
 	_, m, sender := actor.UnwrapEnvelope(message)
 	a.settler.crashed(m, sender, reason)
 }

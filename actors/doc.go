@@ -56,7 +56,7 @@
 //
 // # The mailbox
 //
-// The guardian, the lock actors and the subscriber have a special mailbox. It runs an actor that
+// The guardian, the lock actors and the subscriber have a mailbox of package internal/mailbox. It runs an actor that
 // is not running on the sender's goroutine: handling a message takes a microsecond or two, less
 // than waking another goroutine. After 16 messages the actor moves to a goroutine of the System,
 // so no sender works for all the others. The guardian always runs on such a goroutine, since it
@@ -77,7 +77,7 @@
 //	               client's own, which with Sentinel are 4 for each Sentinel
 //
 // Host code (middleware, log handler, meter, tracer, event-stream subscribers) may block or panic. It
-// runs where nothing waits for it, and after holders are notified.
+// runs where nothing waits for it (see package internal/host), and after holders are notified.
 //
 // # Callers that are goroutines
 //

@@ -6,6 +6,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/mailbox"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -35,7 +36,7 @@ func (r *Runtime) startGuardian() {
 	g := &guardian{rt: r, children: map[string]*child{}, middleware: middlewareActors{}, started: make(chan struct{})}
 	// It must not run inside a lock actor that sends to it.
 	props := actor.PropsFromProducer(func() actor.Actor { return g },
-		actor.WithGuardian(resume), actor.WithSupervisor(&supervision{guardian: g}), r.answers(newSeparateMailbox, nil), actor.WithDispatcher(&r.goroutines))
+		actor.WithGuardian(resume), actor.WithSupervisor(&supervision{guardian: g}), r.answers(mailbox.NewSeparate, nil), actor.WithDispatcher(&r.goroutines))
 	r.guardian = r.root.Spawn(props)
 	<-g.started // lock actors of other systems use the subscriber too
 }
@@ -44,7 +45,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 	m := ctx.Message()
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			g.rt.host.error("the guardian panicked", "panic", panicked)
+			g.rt.host.Error("the guardian panicked", "panic", panicked)
 			g.rt.refuse(m, ctx.Sender(), lock.Crashed, fmt.Sprintf("the guardian panicked: %v", panicked))
 		}
 	}()
@@ -139,7 +140,7 @@ func (g *guardian) spawn(ctx actor.Context, key lockKey, kind messages.Kind, mem
 
 // props are made afresh for every actor: spawn middleware of the user's may change them.
 func (r *Runtime) props(producer actor.Producer, settler settler) *actor.Props {
-	options := []actor.PropsOption{r.answers(newMailbox, settler), actor.WithDispatcher(&r.goroutines)}
+	options := []actor.PropsOption{r.answers(mailbox.New, settler), actor.WithDispatcher(&r.goroutines)}
 	if len(r.injected) > 0 {
 		options = append(options, actor.WithReceiverMiddleware(append([]actor.ReceiverMiddleware{r.surviveTheEnd}, r.injected...)...))
 	}
@@ -157,7 +158,7 @@ func (r *Runtime) refuse(m any, sender *actor.PID, reason lock.Reason, detail st
 	}
 	switch by := messageRequestOf(m, sender); {
 	case by != nil && by.replyTo == nil:
-		r.host.warn("a request without a sender was refused", "lock", by.lock.GetName(), "detail", detail)
+		r.host.Warn("a request without a sender was refused", "lock", by.lock.GetName(), "detail", detail)
 	case by != nil:
 		r.deliver(by.replyTo, by.message(r, refusal(by.op, reason, detail)))
 		r.metrics.turnedAway(by, reason)
@@ -289,6 +290,6 @@ func (r *Runtime) end(done <-chan struct{}) {
 	}
 	r.forgetMoves()
 	r.redis.Close()
-	r.goroutines.close()
-	r.host.drain()
+	r.goroutines.Close()
+	r.host.Drain()
 }

@@ -1,9 +1,11 @@
 package actors
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/host"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
@@ -179,5 +182,22 @@ func TestGateCountsEverybody(t *testing.T) {
 		if sum := entered[0] + entered[1] + entered[2] + entered[3]; sum != sent {
 			t.Fatalf("%d entered, and %d were counted", sum, sent)
 		}
+	}
+}
+
+// recipient is a requester in whose process a panic is.
+type recipient struct{ Call }
+
+func (*recipient) lost(*lockState, lock.Answer) { panic("the recipient") }
+
+// A recipient that panics keeps nothing else of the lock's from being done.
+func TestAPanickingRecipient(t *testing.T) {
+	var log bytes.Buffer
+	h := host.New(nil, slog.New(slog.NewTextHandler(&log, nil)))
+	s := &lockState{child: child{rt: &Runtime{host: h}, label: "orders"}}
+	s.perform(&lock.Effect{Kind: lock.TellLost, Ref: &recipient{}})
+	h.Drain()
+	if got := log.String(); !strings.Contains(got, `lock=orders panic="the recipient"`) {
+		t.Errorf("logged %q", got)
 	}
 }

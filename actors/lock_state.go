@@ -171,7 +171,7 @@ func (s *lockState) perform(e *lock.Effect) {
 		e.Ref.(replier).atRisk(s, e.Answer)
 		s.measure(risks, subjectOf(e.Ref.(replier).kind()), 0, 1)
 		s.note(e.Ref.(replier), "at_risk", "", "")
-		s.rt.host.warn("lease at risk", append(s.describe(e.Ref.(replier), e.Term, s.now), "left", rounded(e.Answer.Until-s.now), "detail", e.Answer.Detail)...)
+		s.rt.host.Warn("lease at risk", append(s.describe(e.Ref.(replier), e.Term, s.now), "left", rounded(e.Answer.Until-s.now), "detail", e.Answer.Detail)...)
 	case lock.HoldEnded:
 		by := e.Ref.(replier)
 		by.over(s)
@@ -195,7 +195,7 @@ func (s *lockState) logLoss(e *lock.Effect) {
 		level = slog.LevelInfo
 	}
 	args := s.describe(e.Ref.(replier), e.Term, s.rt.Now())
-	s.rt.host.log(level, "lease lost", append(args, "reason", messages.Reason(e.Answer.Reason), "detail", e.Answer.Detail)...)
+	s.rt.host.Log(level, "lease lost", append(args, "reason", messages.Reason(e.Answer.Reason), "detail", e.Answer.Detail)...)
 }
 
 // idle reports whether no request awaits an answer.

@@ -63,7 +63,7 @@ func (s *lockState) remind() {
 		if now >= s.longs.hold.due(by.since(), s.rt.cfg.LongHold) {
 			s.longs.hold = s.longs.hold.told(now, by.since())
 			args := s.describe(by, s.lock.Term(), now)
-			s.rt.host.report(slog.LevelWarn, "a lock is held for long", func() []any {
+			s.rt.host.Report(slog.LevelWarn, "a lock is held for long", func() []any {
 				if call, ok := by.(*Call); ok && call.Holder != nil {
 					if stack := call.Holder.Stack(); stack != nil {
 						args = append(args, "stack", frames(stack))
@@ -115,7 +115,7 @@ func (w *longWait) inspected(s *lockState, status *messages.Status) {
 func (*longWait) log(s *lockState, args ...any) {
 	if waiter := s.lock.Next(); waiter != nil { // it has not got the lock meanwhile
 		by := waiter.(replier)
-		s.rt.host.warn("a request waits for long", append([]any{"lock", s.label, "kind", by.kind(),
+		s.rt.host.Warn("a request waits for long", append([]any{"lock", s.label, "kind", by.kind(),
 			"waiting", rounded(s.rt.Now() - by.since()), "waiters", s.lock.Snapshot().Waiters}, args...)...)
 	}
 }

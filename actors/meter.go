@@ -8,12 +8,14 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/host"
 )
 
 // metrics counts what locks, semaphores and latches do; a nil *metrics counts nothing. The meter is the
 // host's: it is told on the host's queue, of what has been counted since the last time.
 type metrics struct {
-	host *host
+	host *host.Host
 	// told is nil for an instrument that the meter has not made. It belongs to the host's queue, as do
 	// the options, and what is being told: telling, of which the first at have been.
 	told    [instruments]func(n int64, o *options)
@@ -47,7 +49,7 @@ type options struct {
 	record []metric.RecordOption
 }
 
-func newMetrics(meter metric.Meter, h *host) *metrics {
+func newMetrics(meter metric.Meter, h *host.Host) *metrics {
 	if meter == nil {
 		return nil
 	}
@@ -98,10 +100,10 @@ func (m *metrics) add(all ...measurement) {
 	}
 	if !m.asked {
 		m.asked = true
-		m.host.measure(m.flush)
+		m.host.Measure(m.flush)
 	}
 	if before < manyValues && len(m.values) >= manyValues {
-		m.host.meter.hurry()
+		m.host.HurryMeasures()
 	}
 }
 
@@ -140,9 +142,9 @@ func (m *metrics) tellAll() {
 		one := m.telling[m.at]
 		m.at++
 		tell := func() { m.tell(one) }
-		told := m.host.meter.try(tell, 1)
+		told := m.host.TryMeasure(tell)
 		if !told {
-			told = m.host.meter.try(tell, 1)
+			told = m.host.TryMeasure(tell)
 		}
 		if told {
 			continue

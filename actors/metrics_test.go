@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"strings"
@@ -13,7 +14,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/host"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -83,7 +86,7 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 	entered, gate := make(chan struct{}, 1), make(chan struct{})
 	counted := map[string]int64{}
 	var once sync.Once
-	h, _ := testHost(nil)
+	h := host.New(nil, slog.New(slog.DiscardHandler))
 	m := newMetrics(countingMeter{add: func(name string, n int64, a attribute.Set) {
 		once.Do(func() { entered <- struct{}{}; <-gate })
 		counted[name+" "+a.Encoded(attribute.DefaultEncoder())] += n
@@ -92,7 +95,7 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 	s := &lockState{child: child{rt: &Runtime{metrics: m}}}
 	const n = 2 * mostValues
 	m.turnedAway(&messageRequest{op: OpAcquire, lock: &messages.Lock{Kind: 99}}, lock.Invalid)
-	await(t, "the meter is told", entered)
+	<-entered
 	for i := range n {
 		s.measureAnswer(by, lock.Answer{Kind: lock.Granted, HandedOn: i%2 == 0}, 0)
 		s.measureLoss(by, lock.QueueFull)
@@ -100,7 +103,7 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 		s.giveMeasured()
 	}
 	close(gate)
-	await(t, "the meter has been told", h.meter.idle())
+	redistest.Eventually(t, "the meter to be told", h.Drain)
 	kind := "lockkeeper.kind=read_write,lockkeeper."
 	for what, want := range map[string]int64{
 		"lockkeeper.grants " + kind + "way=hand_off": n / 2, "lockkeeper.grants " + kind + "way=redis": n / 2,
@@ -128,7 +131,7 @@ func TestAMeterThatPanicsMissesNothing(t *testing.T) {
 		t.Run(when, func(t *testing.T) {
 			calls, flush := 0, 0
 			counted := map[string]int64{}
-			h, _ := testHost(nil)
+			h := host.New(nil, slog.New(slog.DiscardHandler))
 			m := newMetrics(countingMeter{add: func(name string, n int64, _ attribute.Set) {
 				if calls++; c.panics(name, calls, flush) {
 					panic("from the meter")
@@ -141,7 +144,7 @@ func TestAMeterThatPanicsMissesNothing(t *testing.T) {
 				s.measureAnswer(by, lock.Answer{Kind: lock.Granted}, 0)
 				s.measureLoss(by, lock.QueueFull)
 				s.giveMeasured()
-				await(t, "the meter has been told", h.meter.idle())
+				redistest.Eventually(t, "the meter to be told", h.Drain)
 			}
 			if !maps.Equal(counted, c.want) {
 				t.Errorf("counted %v, want %v", counted, c.want)

@@ -115,7 +115,7 @@ func (f *middlewareActor) around(host actor.ReceiverFunc) actor.ReceiverFunc {
 // returned, deferred, ends the handling of a request by the middleware.
 func (f *middlewareActor) returned(m any, sender *actor.PID) {
 	if panicked := recover(); panicked != nil {
-		f.rt.host.error("middleware panicked", "lock", f.key.name, "panic", panicked)
+		f.rt.host.Error("middleware panicked", "lock", f.key.name, "panic", panicked)
 		if !f.passed {
 			f.rt.refuse(m, sender, lock.Crashed, "the middleware panicked while handling the request")
 		}

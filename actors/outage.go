@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/host"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -97,8 +98,8 @@ func (r *Runtime) reached(err *redisio.Error) {
 
 // logLoad logs a line, with how many requests wait and how many locks are held.
 func (r *Runtime) logLoad(level slog.Level, message string, args ...any) {
-	r.host.report(level, message, func() []any {
-		ctx, cancel := context.WithTimeout(context.Background(), closeGrace/2)
+	r.host.Report(level, message, func() []any {
+		ctx, cancel := context.WithTimeout(context.Background(), host.CloseGrace/2)
 		defer cancel()
 		states, complete := r.Locks(ctx)
 		if !complete {

@@ -225,10 +225,10 @@ func (s *permitState) send(c permit.Command) {
 func (s *permitState) forgotten(detail string) {
 	s.rt.server.LeaveToExpire(s.rt.Now() + MaxLease)
 	if s.key.made == ofLatch {
-		s.rt.host.error("count-downs may be missing", "latch", s.label, "detail", detail)
+		s.rt.host.Error("count-downs may be missing", "latch", s.label, "detail", detail)
 		return
 	}
-	s.rt.host.error("permits may stay taken though nobody has them", "semaphore", s.label, "detail", detail)
+	s.rt.host.Error("permits may stay taken though nobody has them", "semaphore", s.label, "detail", detail)
 }
 
 // permitReplied brings the outcome of a command back to its actor.

@@ -365,7 +365,7 @@ func (r *Runtime) refusePermits(m any, sender *actor.PID, reason lock.Reason, de
 		return false
 	}
 	if sender == nil {
-		r.host.warn("a request without a sender was refused", "semaphore", p.Name, "detail", detail)
+		r.host.Warn("a request without a sender was refused", "semaphore", p.Name, "detail", detail)
 		return true
 	}
 	r.deliver(sender, p.message(a))

@@ -13,7 +13,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
 	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
+	"github.com/lockkeeper-go/lockkeeper/internal/host"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/mailbox"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -44,14 +46,14 @@ type Runtime struct {
 	composites sync.Map
 	// red are the systems that RedLock has made one of, this one first; nil before.
 	red     atomic.Pointer[[]*Runtime]
-	host    *host
+	host    *host.Host
 	metrics *metrics
 	outages outages
 	// locks and buffers hold what events need for a moment.
 	locks, buffers sync.Pool
 
 	clocks     [clocks]clock
-	goroutines goroutines
+	goroutines mailbox.Goroutines
 	// spawned counts the lock actors that there have been.
 	spawned atomic.Uint64
 
@@ -94,7 +96,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		redis:   redisio.New(client, min(cfg.Renewal/50, 100*time.Millisecond)),
 		id:      uuid.NewString(),
 		present: boottime.For(system),
-		host:    newHost(system, cfg.Logger),
+		host:    host.New(system, cfg.Logger),
 		stopped: make(chan struct{}),
 		left:    make(chan struct{}),
 		ended:   make(chan struct{}),
@@ -149,3 +151,6 @@ func (r *Runtime) borrow() bool {
 
 // Now returns the time on the system's clock, which counts the time the machine sleeps.
 func (r *Runtime) Now() lock.Instant { return r.present.Now() }
+
+// CallHost runs a function of the host program, such as one given as an option.
+func (r *Runtime) CallHost(what string, f func()) { r.host.Call(what, f) }

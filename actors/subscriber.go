@@ -155,7 +155,7 @@ func (c *channels) begins() {}
 // whose term finds out with its next try that it has the lock; a lost subscribe
 // is asked for again; but a channel whose unsubscribe was lost would stay for ever.
 func (c *channels) crashed(m any, _ *actor.PID, reason any) {
-	c.rt.host.error("the subscriber crashed", "panic", reason)
+	c.rt.host.Error("the subscriber crashed", "panic", reason)
 	if swallowed, ok := m.(*unsubscribe); ok {
 		c.end(swallowed)
 	}
@@ -180,7 +180,7 @@ func (c *channels) Refused(names []string, err *redisio.Error) {
 	if slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, c.turns) }) {
 		consequence = "no lock is transferred to this process"
 	}
-	c.rt.host.warn("Redis refuses a subscription: "+consequence, "channels", names, "error", err)
+	c.rt.host.Warn("Redis refuses a subscription: "+consequence, "channels", names, "error", err)
 }
 
 func (c *channels) close() { c.subscriptions.Close() }

@@ -32,7 +32,7 @@ func (s *supervision) HandleFailure(_ *actor.ActorSystem, supervisor actor.Super
 	} else {
 		supervisor.ResumeChildren(child)
 	}
-	s.guardian.rt.host.publish(&actor.SupervisorEvent{Child: child, Reason: reason, Directive: directive})
+	s.guardian.rt.host.Publish(&actor.SupervisorEvent{Child: child, Reason: reason, Directive: directive})
 }
 
 // surviveTheEnd is the outermost middleware of every child of the guardian, where tests
@@ -42,7 +42,7 @@ func (r *Runtime) surviveTheEnd(next actor.ReceiverFunc) actor.ReceiverFunc {
 	return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
 		switch envelope.Message.(type) {
 		case *actor.Restarting, *actor.Stopping, *actor.Stopped:
-			defer r.survive("an actor panicked while it was stopping")
+			defer r.host.Survive("an actor panicked while it was stopping")
 		}
 		next(ctx, envelope)
 	}
@@ -51,7 +51,7 @@ func (r *Runtime) surviveTheEnd(next actor.ReceiverFunc) actor.ReceiverFunc {
 // crashed implements settler. The message that was being handled is answered or repeated, unless it had
 // already been taken over. An actor that does nothing but crash is given up.
 func (c *child) crashed(swallowed any, sender *actor.PID, reason any) {
-	c.rt.host.error("a lock actor crashed", "lock", c.label, "panic", reason)
+	c.rt.host.Error("a lock actor crashed", "lock", c.label, "panic", reason)
 	m := unrepeated(swallowed)
 	if isRequest(m) && c.counted != swallowed {
 		c.counted = swallowed // the crash came before the actor itself saw it
@@ -70,7 +70,7 @@ func (c *child) crashed(swallowed any, sender *actor.PID, reason any) {
 	case c.state.isLeaving():
 		c.state.checkLeft()
 	case len(c.crashes) > crashLimit:
-		c.rt.host.error("a lock actor crashes again and again, and is given up", "lock", c.label, "crashes", len(c.crashes))
+		c.rt.host.Error("a lock actor crashes again and again, and is given up", "lock", c.label, "crashes", len(c.crashes))
 		c.state.giveUp(lock.Crashed, "the lock actor crashed too often and was given up")
 	}
 }

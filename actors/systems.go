@@ -19,7 +19,7 @@ func (r *Runtime) introduce() {
 	own.Client = r.id
 	r.cfg.Record = &own
 	r.server.Introduce(own, r.cfg.Watchdog, func(err error) {
-		r.host.warn("Redis refuses the record of this system: nobody can see which process holds its locks", "error", err)
+		r.host.Warn("Redis refuses the record of this system: nobody can see which process holds its locks", "error", err)
 	})
 }
 

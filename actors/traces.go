@@ -114,7 +114,7 @@ func (s *lockState) span(name string, by replier, events []event, from lock.Inst
 	attributes := []attribute.KeyValue{attribute.String("lockkeeper.lock", s.label), attribute.String(kindAttribute, by.kind().LogValue().String())}
 	now, end := s.rt.Now(), time.Now()
 	wall := func(at lock.Instant) trace.SpanEventOption { return trace.WithTimestamp(end.Add(at - now)) }
-	s.rt.host.trace(func() {
+	s.rt.host.Trace(func() {
 		_, span := s.rt.cfg.Tracer.Start(parent, name, wall(from), trace.WithAttributes(attributes...))
 		for _, e := range events {
 			options := []trace.EventOption{wall(e.at)}

@@ -183,12 +183,12 @@ var All = []Control{
 	},
 	{
 		Name: "lines on our goroutines", Rule: "13 the host is not trusted to behave", Broken: "the logger is called by whoever has a line",
-		Edits: []Edit{{"actors/host.go", "	h.logs.add(func() { h.logger.Log(context.Background(), level, message, args...) }, h.logsDropped)", "	h.logger.Log(context.Background(), level, message, args...)"}},
+		Edits: []Edit{{"internal/host/host.go", "	h.logs.add(func() { h.logger.Log(context.Background(), level, message, args...) }, h.logsDropped)", "	h.logger.Log(context.Background(), level, message, args...)"}},
 		Plan:  badHosts(plan(busyOn(traffic.Plain), toTheEnd(500*time.Millisecond))), Faults: "partition,crash lock actors,restart empty",
 	},
 	{
 		Name: "panic at risk", Rule: "13 the host is not trusted to behave", Broken: "a panic of an at-risk function is not recovered",
-		Edits: []Edit{{"actors/host.go", "		defer r.survive(what + \" panicked\")\n", "		_ = what\n"}},
+		Edits: []Edit{{"internal/host/host.go", "		defer h.Survive(what + \" panicked\")\n", "		_ = what\n"}},
 		Plan:  badHosts(plan(busyOn(traffic.Plain), traffic.Style{Kind: traffic.Fenced, Workers: 3, Hold: ms(500, 1500), Think: ms(0, 30)})), Faults: "nothing comes back,pause Redis",
 	},
 	{

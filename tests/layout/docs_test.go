@@ -141,9 +141,9 @@ func TestRunbookIsComplete(t *testing.T) {
 	runbook := read(t, "operate.md")["docs/operate.md"]
 	alerts := regexp.MustCompile(`alert: (\w+)`).FindAllStringSubmatch(read(t, "alerts.yml")["docs/monitoring/alerts.yml"], -1)
 	lines := 0
-	logged := regexp.MustCompile(`(?:\.warn\(|\.error\(|LevelWarn, |logger\.Warn\()"([^":\n]+)`)
+	logged := regexp.MustCompile(`(?:\.Warn\(|\.Error\(|LevelWarn, )"([^":\n]+)`)
 	for name, source := range read(t, ".go") {
-		if strings.HasPrefix(name, "actors/") && !strings.HasSuffix(name, "_test.go") {
+		if (strings.HasPrefix(name, "actors/") || strings.HasPrefix(name, "internal/host/")) && !strings.HasSuffix(name, "_test.go") {
 			for _, m := range logged.FindAllStringSubmatch(source, -1) {
 				if lines++; !strings.Contains(runbook, m[1]) && !strings.Contains(m[1], "panic") && !strings.HasPrefix(m[1], "Redis refuses") {
 					t.Errorf("%s logs %q, which docs/operate.md does not have", name, m[1])

@@ -21,6 +21,8 @@ func TestImportsRunOneWay(t *testing.T) {
 	const module = "github.com/lockkeeper-go/lockkeeper"
 	may := map[string][]string{
 		"internal/lock":     {},
+		"internal/host":     {},
+		"internal/mailbox":  {},
 		"internal/leased":   {"internal/lock"},
 		"internal/permit":   {"internal/lock"},
 		"scripts":           {},
@@ -28,17 +30,17 @@ func TestImportsRunOneWay(t *testing.T) {
 		"redisio":           {"scripts"},
 		"internal/protocol": {"internal/lock", "internal/leased", "internal/permit", "redisio", "scripts"},
 		"internal/backend":  {"internal/lock", "internal/leased", "internal/permit", "redisio", "internal/protocol"},
-		"actors":            {"internal/lock", "internal/leased", "internal/permit", "messages", "redisio", "internal/protocol", "internal/backend", "internal/boottime", "internal/faultinject"},
+		"actors":            {"internal/lock", "internal/leased", "internal/permit", "messages", "redisio", "internal/protocol", "internal/backend", "internal/boottime", "internal/faultinject", "internal/host", "internal/mailbox"},
 		".":                 {"actors", "internal/lock", "internal/leased", "internal/permit", "messages", "redisio"},
 		"internal/look":     {"redisio", "internal/protocol"},
 		"console":           {"messages", "redisio", "internal/look"},
 	}
 	foreign := map[string][]string{
 		"github.com/redis/rueidis":            {"redisio", "actors", ".", "internal/look", "console"}, // above redisio only the client's type, but for internal/look
-		"github.com/asynkron/protoactor-go":   {"messages", "actors", "."},
+		"github.com/asynkron/protoactor-go":   {"messages", "internal/host", "internal/mailbox", "actors", "."},
 		"google.golang.org/protobuf":          {"messages", "actors"},
 		"go.opentelemetry.io/otel":            {"actors", ".", "console"},
-		"github.com/lockkeeper-go/lockkeeper": {"internal/lock", "internal/leased", "internal/permit", "scripts", "messages", "redisio", "internal/protocol", "internal/backend", "actors", ".", "internal/look", "console"},
+		"github.com/lockkeeper-go/lockkeeper": {"internal/lock", "internal/leased", "internal/permit", "scripts", "messages", "redisio", "internal/protocol", "internal/backend", "internal/host", "internal/mailbox", "actors", ".", "internal/look", "console"},
 	}
 	for dir, allowed := range may {
 		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))

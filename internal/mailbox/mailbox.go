@@ -1,4 +1,5 @@
-package actors
+// Package mailbox has the mailboxes of our actors, and the goroutines that run them.
+package mailbox
 
 import (
 	"runtime"
@@ -37,10 +38,11 @@ type mailbox struct {
 
 var _ actor.Mailbox = (*mailbox)(nil)
 
-func newMailbox() actor.Mailbox { return &mailbox{} }
+// New returns a mailbox that may run its actor inside those who send to it.
+func New() actor.Mailbox { return &mailbox{} }
 
-// newSeparateMailbox is for an actor that must not run inside those who send to it.
-func newSeparateMailbox() actor.Mailbox { return &mailbox{separate: true} }
+// NewSeparate returns a mailbox for an actor that must not run inside those who send to it.
+func NewSeparate() actor.Mailbox { return &mailbox{separate: true} }
 
 func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, dispatcher actor.Dispatcher) {
 	m.invoker, m.dispatcher = invoker, dispatcher

@@ -1,4 +1,4 @@
-package actors
+package host
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
 // logHandler keeps the lines, after it has done what the test wants it to do.
@@ -42,9 +40,9 @@ func (h *logHandler) logged() []string {
 	return slices.Clone(h.lines)
 }
 
-func testHost(before func(line string)) (*host, *logHandler) {
+func testHost(before func(line string)) (*Host, *logHandler) {
 	handler := &logHandler{before: before}
-	return newHost(nil, slog.New(handler)), handler
+	return New(nil, slog.New(handler)), handler
 }
 
 func await(t *testing.T, what string, c <-chan struct{}) {
@@ -66,22 +64,22 @@ func TestABlockedLogHoldsUpNobody(t *testing.T) {
 			<-gate
 		}
 	})
-	h.warn("first")
+	h.Warn("first")
 	await(t, "the handler is called", entered)
-	for range hostQueueLimit {
-		h.warn("one more")
+	for range queueLimit {
+		h.Warn("one more")
 	}
 	for range 3 {
-		h.error("too many")
+		h.Error("too many")
 	}
 	began := time.Now()
-	h.drain()
-	if took := time.Since(began); took < closeGrace {
+	h.Drain()
+	if took := time.Since(began); took < CloseGrace {
 		t.Errorf("drained after %v, with the handler blocked", took)
 	}
 	close(gate)
 	await(t, "the queue is empty", h.logs.idle())
-	want := append([]string{"first", "log lines were dropped: the log handler blocked or panicked lines=3"}, slices.Repeat([]string{"one more"}, hostQueueLimit)...)
+	want := append([]string{"first", "log lines were dropped: the log handler blocked or panicked lines=3"}, slices.Repeat([]string{"one more"}, queueLimit)...)
 	if got := log.logged(); !slices.Equal(got, want) {
 		t.Errorf("logged %d lines, beginning with %q; want %d", len(got), got[:min(3, len(got))], len(want))
 	}
@@ -97,9 +95,9 @@ func TestAPanickingLogCostsOneLine(t *testing.T) {
 				}
 			})
 			for _, line := range []string{"a", "bad", "b", "c"} {
-				h.warn(line)
+				h.Warn(line)
 			}
-			h.drain()
+			h.Drain()
 			told := func(line string) bool { return strings.HasPrefix(line, "log lines were dropped") }
 			got := log.logged()
 			if n := slices.IndexFunc(got, told); n < 0 || !slices.Equal(slices.DeleteFunc(got, told), []string{"a", "b", "c"}) {
@@ -109,45 +107,29 @@ func TestAPanickingLogCostsOneLine(t *testing.T) {
 	}
 }
 
-// recipient is a requester in whose process a panic is.
-type recipient struct{ Call }
-
-func (*recipient) lost(*lockState, lock.Answer) { panic("the recipient") }
-
-// A recipient that panics keeps nothing else of the lock's from being done.
-func TestAPanickingRecipient(t *testing.T) {
-	h, log := testHost(nil)
-	s := &lockState{child: child{rt: &Runtime{host: h}, label: "orders"}}
-	s.perform(&lock.Effect{Kind: lock.TellLost, Ref: &recipient{}})
-	h.drain()
-	if got := log.logged(); len(got) != 1 || !strings.Contains(got[0], "lock=orders panic=the recipient") {
-		t.Errorf("logged %q", got)
-	}
-}
-
 // A measurement waits for others, but not when many wait, and not at the end.
 func TestMeasurementsLinger(t *testing.T) {
 	h, _ := testHost(nil)
 	h.meter.linger = time.Hour
-	ran := make(chan struct{}, hostQueueLimit)
-	measure := func() { h.measure(func() { ran <- struct{}{} }) }
-	for range hostQueueLimit/4 - 1 {
+	ran := make(chan struct{}, queueLimit)
+	measure := func() { h.Measure(func() { ran <- struct{}{} }) }
+	for range queueLimit/4 - 1 {
 		measure()
 	}
 	if len(ran) > 0 {
 		t.Error("the first measurements did not wait for more")
 	}
 	measure()
-	for range hostQueueLimit / 4 {
+	for range queueLimit / 4 {
 		await(t, "many measurements", ran)
 	}
 	await(t, "the end of the goroutine", h.meter.idle())
-	h.measure(measure)
-	h.drain()
+	h.Measure(measure)
+	h.Drain()
 	await(t, "the last measurement, which came while others were made", ran)
 
 	entered, gate := make(chan struct{}), make(chan struct{})
-	h.measure(func() { entered <- struct{}{}; <-gate })
+	h.Measure(func() { entered <- struct{}{}; <-gate })
 	h.meter.hurry()
 	await(t, "a measurement that takes a while", entered)
 	measure()
@@ -162,6 +144,6 @@ func TestMeasurementsLinger(t *testing.T) {
 			h.meter.mu.Unlock()
 		}
 	}
-	h.drain()
+	h.Drain()
 	await(t, "what came meanwhile", ran)
 }

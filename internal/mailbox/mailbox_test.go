@@ -1,4 +1,4 @@
-package actors
+package mailbox
 
 import (
 	"runtime"
@@ -36,7 +36,7 @@ func (l *later) Schedule(f func()) { l.scheduled = append(l.scheduled, f) }
 func (l *later) Throughput() int   { return 300 }
 
 func newTestMailbox() (*mailbox, *invoker, *later) {
-	m, i, l := newMailbox().(*mailbox), &invoker{}, &later{}
+	m, i, l := New().(*mailbox), &invoker{}, &later{}
 	m.RegisterHandlers(i, l)
 	m.Start()
 	return m, i, l
@@ -149,7 +149,7 @@ func TestMailboxDoesNotKeepItsGuestForEver(t *testing.T) {
 func TestMailboxKeepsEachSendersOrder(t *testing.T) {
 	type numbered struct{ sender, n int }
 	const senders, each = 8, 2000
-	m, i := newMailbox(), &invoker{}
+	m, i := New(), &invoker{}
 	m.RegisterHandlers(i, actor.NewDefaultDispatcher(300))
 	last, all := make([]int, senders), make(chan struct{})
 	i.then = func(message any) {
@@ -208,7 +208,7 @@ func TestFifoGivesBackTheMemoryOfABurst(t *testing.T) {
 
 // Every job is run once, also beyond the goroutines that stay, and while they are being ended.
 func TestCrewRunsEveryJobOnce(t *testing.T) {
-	var k goroutines
+	var k Goroutines
 	var ran atomic.Int32
 	var jobs sync.WaitGroup
 	const n = 5000
@@ -220,35 +220,11 @@ func TestCrewRunsEveryJobOnce(t *testing.T) {
 			runtime.Gosched()
 		})
 		if i == n/2 {
-			k.close()
+			k.Close()
 		}
 	}
 	jobs.Wait()
 	if ran.Load() != n {
 		t.Fatalf("%d of %d jobs ran", ran.Load(), n)
-	}
-}
-
-// lateReply is a reply of Redis that counts how often it comes too late.
-type lateReply struct{ times int }
-
-func (l *lateReply) tooLate() { l.times++ }
-
-// A reply that comes when the actor has stopped is settled, also one that a crash has put back.
-func TestStoppedActorSettlesReplies(t *testing.T) {
-	m, reply := &answering{stopped: &actor.PID{}}, &lateReply{}
-	m.InvokeUserMessage(reply)
-	m.InvokeUserMessage(&again{reply})
-	if reply.times != 2 {
-		t.Errorf("%d of 2 are settled", reply.times)
-	}
-}
-
-// What an actor crashes over is not shown to others: a request that was answered may be another one by then.
-func TestACrashShowsNoRequest(t *testing.T) {
-	shown := &invoker{}
-	(&answering{invoker: shown}).EscalateFailure("crash", &actor.MessageEnvelope{Message: &PermitCall{}})
-	if want := []any{"*actors.PermitCall"}; !slices.Equal(shown.escalated, want) {
-		t.Errorf("%v is shown, expected %v", shown.escalated, want)
 	}
 }

@@ -1,14 +1,14 @@
-package actors
+package mailbox
 
 import (
 	"sync"
 	"time"
 )
 
-// goroutines run mailboxes, and stay for a while when they have nothing to do. A
+// Goroutines run mailboxes, and stay for a while when they have nothing to do. A
 // fresh goroutine would have to grow its stack for every message, which takes longer than
 // to handle it.
-type goroutines struct {
+type Goroutines struct {
 	mu      sync.Mutex
 	idle    []chan func() // the last to become idle comes first: its stack is in the cache
 	members int
@@ -23,7 +23,7 @@ const (
 )
 
 // Schedule implements actor.Dispatcher.
-func (k *goroutines) Schedule(job func()) {
+func (k *Goroutines) Schedule(job func()) {
 	k.mu.Lock()
 	if n := len(k.idle); n > 0 {
 		next := k.idle[n-1]
@@ -45,9 +45,9 @@ func (k *goroutines) Schedule(job func()) {
 }
 
 // Throughput implements actor.Dispatcher; our mailboxes do not ask for it.
-func (k *goroutines) Throughput() int { return 0 }
+func (k *Goroutines) Throughput() int { return 0 }
 
-func (k *goroutines) work(job func()) {
+func (k *Goroutines) work(job func()) {
 	jobs := make(chan func(), 1)
 	timer := time.NewTimer(goroutineIdle)
 	defer timer.Stop()
@@ -72,7 +72,7 @@ func (k *goroutines) work(job func()) {
 }
 
 // rest puts an idle member at the disposal of Schedule, unless all are to end.
-func (k *goroutines) rest(jobs chan func()) bool {
+func (k *Goroutines) rest(jobs chan func()) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
@@ -84,7 +84,7 @@ func (k *goroutines) rest(jobs chan func()) bool {
 }
 
 // leave takes a member out that was idle for long; it reports whether that is so still.
-func (k *goroutines) leave(jobs chan func()) bool {
+func (k *Goroutines) leave(jobs chan func()) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for i, each := range k.idle {
@@ -97,8 +97,8 @@ func (k *goroutines) leave(jobs chan func()) bool {
 	return false
 }
 
-// close ends those who are idle; the others end with their jobs.
-func (k *goroutines) close() {
+// Close ends those who are idle; the others end with their jobs.
+func (k *Goroutines) Close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.closed = true

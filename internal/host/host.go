@@ -1,0 +1,103 @@
+// Package host runs the code of the host program where it can hold up nobody.
+package host
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// Host runs the code of the host program: its log handler, its meter, its tracer, its subscribers to
+// the event stream. Each may block or panic, so it runs on a goroutine that does nothing else, and
+// holders are notified of a loss before.
+type Host struct {
+	actor  *actor.ActorSystem
+	logger *slog.Logger
+
+	logs, events, meter, spans queue
+}
+
+// New returns the Host that runs what belongs to an actor system.
+func New(system *actor.ActorSystem, logger *slog.Logger) *Host {
+	return &Host{actor: system, logger: logger, meter: queue{linger: linger}, spans: queue{linger: linger}}
+}
+
+// Log logs a line. The arguments are as for slog, and must not change afterwards.
+func (h *Host) Log(level slog.Level, message string, args ...any) {
+	h.logs.add(func() { h.logger.Log(context.Background(), level, message, args...) }, h.logsDropped)
+}
+
+// Report logs a line whose arguments take a while to find out; that may block and panic like the
+// handler.
+func (h *Host) Report(level slog.Level, message string, args func() []any) {
+	h.logs.add(func() { h.logger.Log(context.Background(), level, message, args()...) }, h.logsDropped)
+}
+
+// Warn and Error log a line of that level.
+func (h *Host) Warn(message string, args ...any)  { h.Log(slog.LevelWarn, message, args...) }
+func (h *Host) Error(message string, args ...any) { h.Log(slog.LevelError, message, args...) }
+
+// logsDropped says how many lines the handler did not take.
+func (h *Host) logsDropped(n int, _ any) {
+	h.logger.Warn("log lines were dropped: the log handler blocked or panicked", "lines", n)
+}
+
+// Publish publishes an event on the event stream.
+func (h *Host) Publish(event any) {
+	h.events.add(func() { h.actor.EventStream.Publish(event) }, h.dropped("a subscriber of the event stream"))
+}
+
+// Trace has f called, which makes a span.
+func (h *Host) Trace(f func()) { h.spans.add(f, h.dropped("the tracer")) }
+
+// Measure has f called, which records measurements, together with others.
+func (h *Host) Measure(f func()) { h.meter.add(f, h.dropped("the meter")) }
+
+// HurryMeasures has that done now.
+func (h *Host) HurryMeasures() { h.meter.hurry() }
+
+// TryMeasure calls f, on the goroutine of Measure's, and reports whether it returned: a panic counts as one that
+// was missed.
+func (h *Host) TryMeasure(f func()) bool { return h.meter.try(f, 1) }
+
+func (h *Host) dropped(who string) func(int, any) {
+	return func(n int, panicked any) {
+		h.Warn(who+" blocked or panicked, and has missed some calls", "missed", n, "panic", panicked)
+	}
+}
+
+// Call runs a function of the host program, such as one given as an option, on a goroutine of its own. A
+// panic in it is logged.
+func (h *Host) Call(what string, f func()) {
+	go func() {
+		defer h.Survive(what + " panicked")
+		f()
+	}()
+}
+
+// Survive, deferred, ends a panic, and has it logged.
+func (h *Host) Survive(message string) {
+	if panicked := recover(); panicked != nil {
+		h.Error(message, "panic", panicked)
+	}
+}
+
+// CloseGrace is how long Close waits for the host to take the last log lines,
+// measurements and events.
+const CloseGrace = time.Second
+
+// Drain waits until the host has taken everything, for at most CloseGrace, and reports whether it has.
+func (h *Host) Drain() bool {
+	over := time.NewTimer(CloseGrace)
+	defer over.Stop()
+	for _, l := range []*queue{&h.meter, &h.spans, &h.events, &h.logs} { // the logs last: the others may add to them
+		select {
+		case <-l.idle():
+		case <-over.C:
+			return false
+		}
+	}
+	return true
+}
