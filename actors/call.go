@@ -27,6 +27,9 @@ const (
 	OpList
 )
 
+// frees reports whether the operation frees something.
+func (op Op) frees() bool { return op == OpRelease || op == OpReleaseID || op == OpCancel }
+
 // Call is a request by a goroutine of this process. It spares the blocking API protobuf and
 // proto.actor's futures; a lock actor treats it like the corresponding message.
 type Call struct {

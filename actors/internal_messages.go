@@ -108,7 +108,7 @@ func unrepeated(m any) any {
 // gone, since it frees something.
 func frees(m any) bool {
 	op, isForLock := opOf(m)
-	return isForLock && (op == OpRelease || op == OpReleaseID || op == OpCancel) || freesPermits(m)
+	return isForLock && op.frees() || freesPermits(m)
 }
 
 // isRequest reports whether a message is a request, which is counted and always answered.

@@ -51,14 +51,14 @@ func (a *lockActor) Receive(ctx actor.Context) {
 	case *messages.Release:
 		s.release(m, ctx.Sender())
 	case *messages.Cancel:
-		by := &messageRequest{op: OpCancel, lock: m.Lock, replyTo: ctx.Sender()}
+		by := messageRequestOf(m, ctx.Sender())
 		owner := s.owners.number(requestOwner(m.Owner, ctx.Sender()))
 		s.handle(m, func(l decider, now lock.Instant) { l.Cancel(now, 0, owner, by) })
 	case *messages.ForceRelease:
-		by := &messageRequest{op: OpForceRelease, lock: m.Lock, replyTo: ctx.Sender()}
+		by := messageRequestOf(m, ctx.Sender())
 		s.handle(m, func(l decider, now lock.Instant) { l.ForceRelease(now, lock.Mode(m.Lock.Mode), by) })
 	case *messages.Inspect:
-		s.inspect(m, &messageRequest{op: OpInspect, lock: m.Lock, replyTo: ctx.Sender()})
+		s.inspect(m, messageRequestOf(m, ctx.Sender()))
 	case *inspection:
 		s.inspected(m)
 	case suspicion:
@@ -152,7 +152,8 @@ func requestOwner(named, sender *actor.PID) *actor.PID {
 }
 
 func (s *lockState) acquire(m *messages.Acquire, sender *actor.PID) {
-	by := &messageRequest{op: OpAcquire, lock: m.Lock, replyTo: sender, showsPermit: m.ShowPermit, within: s.rt.parentIn(s.ctx.MessageHeader())}
+	by := messageRequestOf(m, sender)
+	by.within = s.rt.parentIn(s.ctx.MessageHeader())
 	if m.Lock.Kind == messages.Kind_KIND_MULTI {
 		_, by.members, _ = s.rt.named(m.Lock) // their order is this request's own
 	}
@@ -164,9 +165,6 @@ func (s *lockState) acquire(m *messages.Acquire, sender *actor.PID) {
 		by.owner = s.owners.of(&s.child, pid)
 		req.Owner = by.owner.id
 		req.NoReentry = req.NoReentry || s.rt.foreign(pid)
-		if sender == nil {
-			by.replyTo = pid
-		}
 	}
 	wait := m.Wait.AsDuration()
 	req.Try = m.Wait != nil && wait == 0
@@ -178,7 +176,8 @@ func (s *lockState) acquire(m *messages.Acquire, sender *actor.PID) {
 }
 
 func (s *lockState) release(m *messages.Release, sender *actor.PID) {
-	by := &messageRequest{op: OpRelease, lock: m.Lock, replyTo: sender, within: s.rt.parentIn(s.ctx.MessageHeader())}
+	by := messageRequestOf(m, sender)
+	by.within = s.rt.parentIn(s.ctx.MessageHeader())
 	var id uint64
 	var owner lock.Owner
 	if m.HoldId != "" {

@@ -32,8 +32,7 @@ func opOf(m any) (op Op, ok bool) {
 	return 0, false
 }
 
-// messageRequestOf is the envelope for refusing a message before a lock has seen it; nil if
-// the message is no request about a lock.
+// messageRequestOf is the request that a message is; nil if that is no request about a lock.
 func messageRequestOf(m any, sender *actor.PID) *messageRequest {
 	request, isMessage := m.(lockRequest)
 	op, is := opOf(m)
@@ -41,8 +40,11 @@ func messageRequestOf(m any, sender *actor.PID) *messageRequest {
 		return nil
 	}
 	by := &messageRequest{op: op, lock: request.GetLock(), replyTo: sender}
-	if acquire, ok := m.(*messages.Acquire); ok && sender == nil {
-		by.replyTo = acquire.GetOwner()
+	if acquire, ok := m.(*messages.Acquire); ok {
+		by.showsPermit = acquire.ShowPermit
+		if sender == nil {
+			by.replyTo = acquire.Owner
+		}
 	}
 	return by
 }

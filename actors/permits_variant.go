@@ -55,7 +55,7 @@ func (v ofPermits) send(c *leased.Command) {
 	}
 	lend := func(call redisio.Call) bool { return c.Kind != leased.Renew && s.Lend(kind, call) }
 	v.Run(c, time.Now().Add(c.Deadline-s.now), lend, func(r leased.Result) {
-		reply := &replied{state: s, seq: c.Seq, permits: &r}
+		reply := &replied{state: s, seq: c.Seq, own: r}
 		if c.Kind == leased.Acquire && r.Served > 0 {
 			reply.result.Outcome = lock.Done // something was taken
 		}
@@ -64,7 +64,7 @@ func (v ofPermits) send(c *leased.Command) {
 }
 
 func (v ofPermits) replied(m *replied) {
-	v.s.handle(m, func(l decider, now lock.Instant) { l.(*permits).Replied(now, m.seq, *m.permits) })
+	v.s.handle(m, func(l decider, now lock.Instant) { l.(*permits).Replied(now, m.seq, m.own.(leased.Result)) })
 }
 
 func (v ofPermits) called(call *Call) {
@@ -80,9 +80,9 @@ func (v ofPermits) received(m any, sender *actor.PID) {
 	switch m := m.(type) {
 	case *messages.ReleaseByID:
 		id, _ := ParsePermitID(m.PermitId) // it was checked
-		v.releaseID(m, id, &messageRequest{op: OpReleaseID, lock: m.Lock, replyTo: sender})
+		v.releaseID(m, id, messageRequestOf(m, sender))
 	case *messages.SetTotal:
-		v.set(m, hows[m.How], m.Permits, &messageRequest{op: OpSetPermits, lock: m.Lock, replyTo: sender})
+		v.set(m, hows[m.How], m.Permits, messageRequestOf(m, sender))
 	}
 }
 

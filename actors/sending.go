@@ -2,7 +2,6 @@ package actors
 
 import (
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
-	"github.com/lockkeeper-go/lockkeeper/internal/leased"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -46,6 +45,6 @@ type replied struct {
 	seq    uint64
 	result lock.Result
 	busy   []backend.Channel
-	// permits is the outcome of a command of permits; its result only says if it has taken any.
-	permits *leased.Result
+	// own is the outcome as only the variant knows it; its result only says then if it has taken anything.
+	own any
 }
