@@ -28,8 +28,8 @@ var (
 	ErrUnavailable = errors.New("redis is unavailable")
 	// ErrRejected: Redis refuses for good; the text has its error and what to do.
 	ErrRejected = errors.New("redis rejected the request")
-	// ErrCrashed: the lock actor crashed while handling the request, or was given up.
-	ErrCrashed = errors.New("lock actor crashed")
+	// ErrCrashed: the actor of the lock, the semaphore or the latch crashed while it handled the request, or was given up.
+	ErrCrashed = errors.New("actor crashed")
 	// ErrNotHeld: there is no such hold, or it was released.
 	ErrNotHeld = errors.New("not held")
 	// ErrReentry: the caller already holds the lock and may not re-enter it this way:

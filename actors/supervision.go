@@ -62,7 +62,7 @@ func (c *child) crashed(swallowed any, sender *actor.PID, reason any) {
 	case c.state.isLeaving():
 		c.state.receiveLast(m, sender)
 	case !c.repeat(swallowed, sender):
-		c.state.refuse(m, sender, lock.Crashed, "the lock actor crashed while it handled the request")
+		c.state.refuse(m, sender, lock.Crashed, "the actor crashed while it handled the request")
 	}
 	now := c.rt.Now()
 	c.crashes = append(slices.DeleteFunc(c.crashes, func(at lock.Instant) bool { return at < now-crashWindow }), now)
@@ -71,7 +71,7 @@ func (c *child) crashed(swallowed any, sender *actor.PID, reason any) {
 		c.state.checkLeft()
 	case len(c.crashes) > crashLimit:
 		c.rt.host.Error("a lock actor crashes again and again, and is given up", "lock", c.label, "crashes", len(c.crashes))
-		c.state.giveUp(lock.Crashed, "the lock actor crashed too often and was given up")
+		c.state.giveUp(lock.Crashed, "the actor crashed too often and was given up")
 	}
 }
 
