@@ -292,20 +292,25 @@ func tries(s *scene) {
 	holder.do("unlock")
 }
 
-// leftovers: nobody has left a key or a channel, besides the counters of fencing tokens.
-// What may remain for a while are the keys by which Redisson repeats an unlock, if a
-// process died before it could delete them.
+// leftovers: nobody has left a key or a channel, besides the counters of fencing tokens, and what
+// expires: Lockkeeper's last commands, and the keys by which Redisson repeats an unlock, if a process
+// died before it could delete them.
 func leftovers(s *scene) {
 	var keys, channels []string
 	pattern := "*" + s.mark + "*"
-	counters := 0
+	counters, calls, latches := 0, 0, 0
 	collect := func() {
-		keys, channels, counters = nil, nil, 0
+		keys, channels, counters, calls, latches = nil, nil, 0, 0, 0
 		for _, r := range append([]server{s.redis}, s.reds...) {
 			for _, key := range r.keys(s.ctx, pattern) {
-				if strings.HasPrefix(key, "redisson_lock_token:") {
+				switch kind, _, _ := strings.Cut(key, ":"); {
+				case kind == "redisson_lock_token":
 					counters++
-				} else {
+				case kind == "lockkeeper_calls" && r.ttl(s.ctx, key) > 0:
+					calls++
+				case kind == "redisson_unlock_latch" && r.ttl(s.ctx, key) > 0:
+					latches++
+				default:
 					keys = append(keys, key)
 				}
 			}
@@ -318,19 +323,11 @@ func leftovers(s *scene) {
 		collect()
 		return len(keys)+len(channels) == 0 || time.Now().After(deadline)
 	})
-	found := len(keys)
-	keys = slices.DeleteFunc(keys, func(key string) bool {
-		return strings.HasPrefix(key, "redisson_unlock_latch:") && s.redis.ttl(s.ctx, key) > 0
-	})
-	latches := found - len(keys)
-	keys = slices.DeleteFunc(keys, func(key string) bool {
-		return strings.HasPrefix(key, "lockkeeper_calls:") && s.redis.ttl(s.ctx, key) > 0
-	})
 	s.tell("%d keys, %d channels", len(keys), len(channels))
 	if latches > 0 {
 		s.tell("%d unlock latches of Redisson's, which expire", latches)
 	}
-	if calls := found - latches - len(keys); calls > 0 {
+	if calls > 0 {
 		s.tell("%d last commands of Lockkeeper's, which expire", calls)
 	}
 	s.tell("%d counters of tokens", counters)

@@ -111,7 +111,7 @@ func TestTwin(t *testing.T) {
 34 semaphore op=dance name=NAMEs thread=a
 35 latch op=set name=NAMEl n=2 thread=a
 36 latch op=down name=NAMEl n=2 thread=a
-37 latch op=wait name=NAMEl wait=1 thread=a
+37 latch op=wait name=NAMEl wait=20000 thread=a
 38 permits op=set name=NAMEp n=1 thread=a
 39 permits op=acquire name=NAMEp lease=60000 thread=a
 40 permits op=tryacquire name=NAMEp thread=a
