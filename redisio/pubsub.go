@@ -98,8 +98,9 @@ type replacement struct {
 	stale, noRoom bool
 }
 
-// prepare opens a connection and subscribes it to what is wanted of the current one.
-func (s *Subscriptions) prepare(ctx context.Context, current *pubsub, stale bool, to chan<- replacement) {
+// prepare opens a connection and subscribes it to what is wanted of the current one, unless ctx ends before.
+// It gives the result to a channel, until nobody is there to take it.
+func (s *Subscriptions) prepare(ctx context.Context, current *pubsub, stale bool, to chan<- replacement, gone <-chan struct{}) {
 	began := time.Now()
 	inTime, cancel := context.WithTimeout(ctx, roomTimeout)
 	defer cancel()
@@ -112,10 +113,13 @@ func (s *Subscriptions) prepare(ctx context.Context, current *pubsub, stale bool
 	if err != nil {
 		s.abandon(next)
 		r = replacement{pause: max(r.pause, reconnectMost), stale: stale, noRoom: noRoom}
+		if ctx.Err() != nil {
+			r = replacement{stale: stale}
+		}
 	}
 	select {
 	case to <- r:
-	case <-ctx.Done():
+	case <-gone:
 		s.abandon(r.connection)
 	}
 }

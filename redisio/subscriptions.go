@@ -228,7 +228,8 @@ func (s *Subscriptions) serve(connection *pubsub) {
 	s.touched = s.wanted()
 	s.mu.Unlock()
 	ctx, cancel := context.WithCancel(s.ctx)
-	replacements, preparing := make(chan replacement), false
+	replacements := make(chan replacement)
+	var giveUp context.CancelFunc // gives up the replacement that is being prepared; nil if none is
 	timer := time.NewTimer(0)
 	defer func() {
 		timer.Stop()
@@ -242,21 +243,27 @@ func (s *Subscriptions) serve(connection *pubsub) {
 		if s.catchUp(connection) != nil {
 			return
 		}
-		if at, wanted := s.replaceAt(); wanted && !preparing {
+		switch at, wanted, stale := s.replaceAt(); {
+		case wanted && giveUp == nil:
 			timer.Reset(time.Until(at))
-		} else {
+		case stale:
+			giveUp() // it was begun before, and may never come to an end
+			timer.Stop()
+		default:
 			timer.Stop()
 		}
 		select {
 		case <-s.changed:
 		case <-timer.C:
-			if _, wanted := s.replaceAt(); wanted && !preparing {
-				preparing = true
+			if _, wanted, _ := s.replaceAt(); wanted && giveUp == nil {
 				current, stale := connection, s.takeStale()
-				s.others.Go(func() { s.prepare(ctx, current, stale, replacements) })
+				preparing, cancel := context.WithCancel(ctx)
+				giveUp = cancel
+				s.others.Go(func() { s.prepare(preparing, current, stale, replacements, ctx.Done()) })
 			}
 		case r := <-replacements:
-			preparing = false
+			giveUp()
+			giveUp = nil
 			s.prepared(r)
 			if r.noRoom {
 				return
@@ -307,17 +314,18 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// replaceAt is when the current connection should be replaced, if at all.
-func (s *Subscriptions) replaceAt() (at time.Time, wanted bool) {
+// replaceAt is when the current connection should be replaced, if at all; stale: because it may lead to
+// the wrong server.
+func (s *Subscriptions) replaceAt() (at time.Time, wanted, stale bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.stale:
-		return s.retry, true
+		return s.retry, true, true
 	case len(s.lingering) > 0:
-		return later(s.since.Add(linger), s.rest), true
+		return later(s.since.Add(linger), s.rest), true, false
 	}
-	return time.Time{}, false
+	return time.Time{}, false, false
 }
 
 // prepared takes note of how a replacement went, for replaceAt.

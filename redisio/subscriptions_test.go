@@ -412,7 +412,7 @@ func TestReplacedSlowly(t *testing.T) {
 // to wait; and by one that is opened after that was known.
 func TestReplacedAtOnce(t *testing.T) {
 	t.Parallel()
-	former, master := redistest.Start(t), redistest.Start(t)
+	former, master, other := redistest.Start(t), redistest.Start(t), redistest.Start(t)
 	p := redistest.NewProxy(t, former.Addr())
 	subs, e := subscribe(t, connect(t, p.URL()), "stays", "goes")
 	former.Pause(t)
@@ -424,7 +424,7 @@ func TestReplacedAtOnce(t *testing.T) {
 	subs.replace()
 	former.Resume(t)
 	awaitSubscribers(t, former, "goes", 0)
-	if at, _ := subs.replaceAt(); at.After(time.Now()) {
+	if at, _, _ := subs.replaceAt(); at.After(time.Now()) {
 		t.Errorf("replaced in %v", time.Until(at))
 	}
 	awaitSubscribers(t, master, "stays", 1)
@@ -432,6 +432,20 @@ func TestReplacedAtOnce(t *testing.T) {
 	if n := master.Calls(t)["hello"]; n > 5 {
 		t.Errorf("%d connections", n)
 	}
+
+	// Also while a replacement is being prepared that does not come to an end.
+	listen(t, subs, e, "goes")
+	master.Pause(t)
+	conns = p.Conns()
+	subs.Remove("goes")
+	redistest.Eventually(t, "another connection to be opened", func() bool { return p.Conns() > conns })
+	p.Redirect(other.Addr())
+	subs.replace()
+	awaitSubscribers(t, other, "stays", 1)
+	if n := e.count("subscribed stays"); n != 1 {
+		t.Errorf("told of %d subscriptions: there was a gap", n)
+	}
+	master.Resume(t)
 
 	// That fails for once.
 	held := p.Hold(redistest.Command("SUBSCRIBE"))
