@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -49,15 +50,11 @@ func start(arguments func(port, dir string) ([]string, error)) (url string, stop
 	if err != nil {
 		return "", nil, err
 	}
-	// Nobody else should take the port before the server does; if it happens, the server says so and ends.
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, port, err := freePort()
 	if err != nil {
-		return "", nil, err
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	_ = listener.Close()
-
-	args, err := arguments(strconv.Itoa(port), dir)
+	args, err := arguments(port, dir)
 	if err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -78,10 +75,10 @@ func start(arguments func(port, dir string) ([]string, error)) (url string, stop
 		_ = os.RemoveAll(dir)
 	}
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		connection, err := net.Dial("tcp", listener.Addr().String())
+		connection, err := net.Dial("tcp", address)
 		if err == nil {
 			_ = connection.Close()
-			return "redis://" + listener.Addr().String(), stop, nil
+			return "redis://" + address, stop, nil
 		}
 		select {
 		case <-ended:
@@ -93,4 +90,18 @@ func start(arguments func(port, dir string) ([]string, error)) (url string, stop
 		stop()
 		return "", nil, fmt.Errorf("redis-server does not start: %w\n%s", err, log)
 	}
+}
+
+// freePort finds a port on which nothing listens. It is below those that the kernel gives to connections, which
+// could take it before the server does; and the port of a cluster's bus is 10000 above.
+func freePort() (address, port string, err error) {
+	for range 100 {
+		port = strconv.Itoa(10000 + rand.IntN(20000))
+		address = net.JoinHostPort("127.0.0.1", port)
+		listener, err := net.Listen("tcp", address)
+		if err == nil {
+			return address, port, listener.Close()
+		}
+	}
+	return "", "", errors.New("no free port found")
 }
