@@ -108,28 +108,25 @@ func (o options) measure() error {
 		results []result
 		wrong   []error
 	)
+	begun := o.begin(chosen)
 	for i, s := range chosen {
-		for round := range o.rounds {
-			for _, lib := range o.takePart(s) {
-				t := task{Scenario: s.name, Lib: lib, Seconds: o.seconds * max(s.stretch, 1), Profile: o.profile}
-				r, err := launch(t, s, o.cluster, round+1)
-				if err != nil {
-					err = fmt.Errorf("%s, %s, round %d: %w", s.name, lib, round+1, err)
-					if isPeer(lib) {
-						fmt.Fprintln(os.Stderr, "bench: a peer failed, and is left out:", err)
-					} else {
-						fmt.Fprintln(os.Stderr, "bench:", err)
-						wrong = append(wrong, err)
-					}
-					continue
+		for range o.rounds * len(o.takePart(s)) {
+			m := <-begun
+			<-m.done
+			if m.err != nil {
+				err := fmt.Errorf("%s, %s, round %d: %w", s.name, m.lib, m.round, m.err)
+				if isPeer(m.lib) {
+					fmt.Fprintln(os.Stderr, "bench: a peer failed, and is left out:", err)
+				} else {
+					fmt.Fprintln(os.Stderr, "bench:", err)
+					wrong = append(wrong, err)
 				}
-				r.Seconds = o.seconds
-				results = append(results, r)
-				if log != nil {
-					if err := log.Encode(r); err != nil {
-						return err
-					}
-				}
+				continue
+			}
+			m.result.Seconds = o.seconds
+			results = append(results, m.result)
+			if log != nil {
+				wrong = append(wrong, log.Encode(m.result)) // if it fails, the tables are still printed
 			}
 		}
 		if i+1 < len(chosen) && chosen[i+1].in() == s.in() {
@@ -140,6 +137,43 @@ func (o options) measure() error {
 		}
 	}
 	return errors.Join(wrong...)
+}
+
+// measurement is one that has begun; the result is there when done is closed.
+type measurement struct {
+	lib    string
+	round  int
+	done   chan struct{}
+	result result
+	err    error
+}
+
+// begin begins the measurements in their order, each when the one before it has ended. In the quick
+// form, whose figures do not matter, two run beside each other.
+func (o options) begin(chosen []scenario) <-chan *measurement {
+	places := make(chan struct{}, 1)
+	if o.quick {
+		places = make(chan struct{}, 2)
+	}
+	begun := make(chan *measurement, cap(places))
+	go func() {
+		for _, s := range chosen {
+			for round := range o.rounds {
+				for _, lib := range o.takePart(s) {
+					places <- struct{}{}
+					m := &measurement{lib: lib, round: round + 1, done: make(chan struct{})}
+					go func() {
+						t := task{Scenario: s.name, Lib: lib, Seconds: o.seconds * max(s.stretch, 1), Profile: o.profile}
+						m.result, m.err = launch(t, s, o.cluster, m.round)
+						close(m.done)
+						<-places
+					}()
+					begun <- m
+				}
+			}
+		}
+	}()
+	return begun
 }
 
 // takePart are the libraries for a scenario.

@@ -10,11 +10,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
+// starting keeps a port free until the server that it was found for has it.
+var starting sync.Mutex
+
 // startRedis starts a redis-server of its own, on a free port and without persistence.
 func startRedis(pinned bool, more ...string) (addr string, stop func(), err error) {
+	starting.Lock()
+	defer starting.Unlock()
 	port := highestPort + 1
 	for port > highestPort {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
