@@ -180,7 +180,7 @@ func TestExamples(t *testing.T) {
 func build(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	args := []string{"build", "-o", dir}
+	args := []string{"build", "-o", dir, "-ldflags=-s -w"} // what is for debuggers takes as long as the rest
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		args = append(args, "-race")
 	}
