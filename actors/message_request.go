@@ -41,9 +41,9 @@ func messageRequestOf(m any, sender *actor.PID) *messageRequest {
 	}
 	by := &messageRequest{op: op, lock: request.GetLock(), replyTo: sender}
 	if acquire, ok := m.(*messages.Acquire); ok {
-		by.showsPermit = acquire.ShowPermit
+		by.showsPermit = acquire.GetShowPermit() // it may be nil
 		if sender == nil {
-			by.replyTo = acquire.Owner
+			by.replyTo = acquire.GetOwner()
 		}
 	}
 	return by
