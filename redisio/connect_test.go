@@ -200,8 +200,8 @@ func TestMasterDemotedBehindOneAddress(t *testing.T) {
 	}
 }
 
-// The address may lead to the new master only after the connections have been given up once: the
-// next call finds it, and so does the subscription.
+// The address may lead to the new master only long after the connections have been given up: the next
+// call finds it, and so does the subscription.
 func TestAddressFollowsLate(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
@@ -214,6 +214,7 @@ func TestAddressFollowsLate(t *testing.T) {
 	do(t, master, "REPLICAOF", "127.0.0.1", replica.Addr()[len("127.0.0.1:"):])
 	expect(t, "before the address has followed", acquire(t, r, "k").Err, passing)
 	redistest.Eventually(t, "the subscription to be replaced", func() bool { return master.Calls(t)["subscribe"] > 1 && master.Calls(t)["quit"] > 0 })
+	time.Sleep(2 * replaceLast)
 	p.Redirect(replica.Addr())
 	redistest.Eventually(t, "a call to reach the new master", func() bool { return acquire(t, r, "k").Err == nil })
 	awaitSubscribers(t, replica, "c", 1)
@@ -225,6 +226,7 @@ func TestReplicaThatStaysOne(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, "--replicaof", "127.0.0.1 1")
 	r := open(t, connect(t, s.URL()))
+	subscribeOver(t, r, "c")
 	began := time.Now()
 	redistest.Eventually(t, "a few connections to be given up", func() bool {
 		if err := acquire(t, r, "k").Err; err == nil {
@@ -232,7 +234,14 @@ func TestReplicaThatStaysOne(t *testing.T) {
 		}
 		return s.Calls(t)["quit"] >= 4*quitsEach
 	})
-	if passed := time.Since(began); passed < 5*replaceFirst {
-		t.Errorf("so many connections were given up in %v", passed)
+	took := time.Since(began)
+	time.Sleep(replaceLast / 2)
+	before := s.Calls(t)["subscribe"]
+	time.Sleep(2 * replaceLast)
+	if after := s.Calls(t)["subscribe"]; after > before {
+		t.Errorf("subscribed %d times, and %d times later on, when nobody asked for anything", before, after-before)
+	}
+	if took < 5*replaceFirst {
+		t.Errorf("so many connections were given up in %v", took)
 	}
 }

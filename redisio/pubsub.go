@@ -90,8 +90,9 @@ func (s *Subscriptions) open(ctx context.Context) (*pubsub, error) {
 	}
 }
 
-// replacement is a connection that can replace the current one, or nil, and how long not
-// to prepare another. stale says that the current one was stale, and noRoom that it has to go first.
+// replacement is a connection that can replace the current one, or nil, and for how long none is to be prepared
+// because of unused channels. stale says that the current one was stale, and noRoom that it has to go
+// first.
 type replacement struct {
 	connection    *pubsub
 	pause         time.Duration
@@ -114,7 +115,7 @@ func (s *Subscriptions) prepare(ctx context.Context, current *pubsub, stale bool
 		s.abandon(next)
 		r = replacement{pause: max(r.pause, reconnectMost), stale: stale, noRoom: noRoom}
 		if ctx.Err() != nil {
-			r = replacement{stale: stale}
+			r = replacement{} // it was given up
 		}
 	}
 	select {
@@ -152,7 +153,7 @@ func (s *Subscriptions) abandon(next *pubsub) {
 		s.next = nil
 	}
 	s.mu.Unlock()
-	next.end()
+	s.others.Go(next.end)
 }
 
 // adopt makes the next connection the current one. What was added meanwhile is left to

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -16,7 +17,7 @@ const (
 	replaceMost  = 2 * time.Second
 	// replaceForgotten is after how long without such an answer it begins anew.
 	replaceForgotten = 5 * time.Second
-	// replaceLast is after how long without such an answer the calls have found the master. A
+	// replaceLast is how long after the first other answer the calls have found the master. A
 	// subscription gets no such answer: it may have been replaced before the address led there.
 	replaceLast = 500 * time.Millisecond
 	// quitTimeout bounds the wait for the end of a connection.
@@ -33,10 +34,13 @@ type reconnector struct {
 	client   rueidis.Client
 	follower *follower // or nil
 
+	// lost: no call has had another answer since a replica gave one.
+	lost atomic.Bool
+
 	mu            sync.Mutex // guards what follows
 	subscriptions []*Subscriptions
 	last          time.Time
-	found         *time.Timer // replaces the subscriptions once more
+	found         *time.Timer // replaces the subscriptions once more; nil if no call had such an answer
 	pause         time.Duration
 	closed        bool
 	wg            sync.WaitGroup
@@ -62,8 +66,20 @@ func (r *reconnector) close() {
 
 // look takes note of the reply to a call.
 func (r *reconnector) look(c *Call, result rueidis.RedisResult) {
-	if err, fromRedis := rueidis.IsRedisErr(result.Error()); fromRedis && len(c.Keys) > 0 && byReplica(err.Error()) {
+	err := result.Error()
+	if refusal, fromRedis := rueidis.IsRedisErr(err); fromRedis && len(c.Keys) > 0 && byReplica(refusal.Error()) {
 		r.reconnect(c.Keys[0])
+	} else if r.lost.Load() && (err == nil || fromRedis || rueidis.IsRedisNil(err)) {
+		r.reached()
+	}
+}
+
+// reached takes note that a call has had another answer.
+func (r *reconnector) reached() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lost.CompareAndSwap(true, false) && !r.closed {
+		r.found.Reset(replaceLast)
 	}
 }
 
@@ -81,10 +97,10 @@ func (r *reconnector) reconnect(key string) {
 		return
 	}
 	if r.found == nil {
-		r.found = time.AfterFunc(replaceLast, r.replace)
-	} else {
-		r.found.Reset(replaceLast)
+		r.found = time.AfterFunc(time.Hour, r.replace)
 	}
+	r.found.Stop()
+	r.lost.Store(true)
 	if now.Before(r.last.Add(r.pause)) {
 		return
 	}

@@ -73,10 +73,10 @@ type Subscriptions struct {
 	rest      time.Time // until when no connection is replaced because of them
 	// stale says that a connection opened before now may lead to the wrong server: it is to be
 	// replaced at once, or after retry if the last attempt failed.
-	stale bool
-	retry time.Time
-	broke bool // and nothing is confirmed since
-	started   bool
+	stale   bool
+	retry   time.Time
+	broke   bool // and nothing is confirmed since
+	started bool
 
 	changed chan struct{}
 	ctx     context.Context // ends with Close
@@ -229,7 +229,10 @@ func (s *Subscriptions) serve(connection *pubsub) {
 	s.mu.Unlock()
 	ctx, cancel := context.WithCancel(s.ctx)
 	replacements := make(chan replacement)
-	var giveUp context.CancelFunc // gives up the replacement that is being prepared; nil if none is
+	// giveUp gives up the replacement that is being prepared; nil if none is. urgent: that is for a
+	// connection that was stale.
+	var giveUp context.CancelFunc
+	urgent := false
 	timer := time.NewTimer(0)
 	defer func() {
 		timer.Stop()
@@ -246,8 +249,8 @@ func (s *Subscriptions) serve(connection *pubsub) {
 		switch at, wanted, stale := s.replaceAt(); {
 		case wanted && giveUp == nil:
 			timer.Reset(time.Until(at))
-		case stale:
-			giveUp() // it was begun before, and may never come to an end
+		case stale && !urgent:
+			giveUp() // it may take long. An urgent one is let finish: each may leave a dial behind
 			timer.Stop()
 		default:
 			timer.Stop()
@@ -256,14 +259,14 @@ func (s *Subscriptions) serve(connection *pubsub) {
 		case <-s.changed:
 		case <-timer.C:
 			if _, wanted, _ := s.replaceAt(); wanted && giveUp == nil {
+				preparing, end := context.WithCancel(ctx)
 				current, stale := connection, s.takeStale()
-				preparing, cancel := context.WithCancel(ctx)
-				giveUp = cancel
+				giveUp, urgent = end, stale
 				s.others.Go(func() { s.prepare(preparing, current, stale, replacements, ctx.Done()) })
 			}
 		case r := <-replacements:
 			giveUp()
-			giveUp = nil
+			giveUp, urgent = nil, false
 			s.prepared(r)
 			if r.noRoom {
 				return
@@ -333,8 +336,8 @@ func (s *Subscriptions) prepared(r replacement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rest, s.retry = time.Now().Add(r.pause), time.Time{}
-	if r.connection == nil {
-		s.retry, s.stale = s.rest, s.stale || r.stale
+	if r.connection == nil && r.stale {
+		s.retry, s.stale = time.Now().Add(reconnectMost), true
 	}
 }
 

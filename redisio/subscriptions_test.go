@@ -455,6 +455,32 @@ func TestReplacedAtOnce(t *testing.T) {
 	awaitSubscribers(t, former, "stays", 1)
 }
 
+// One that is being opened meanwhile counts as one that there is, and a failure to get rid of unused
+// channels delays nothing else.
+func TestReplacedWhileOpened(t *testing.T) {
+	t.Parallel()
+	former, master := redistest.Start(t), redistest.Start(t)
+	p := redistest.NewProxy(t, former.Addr())
+	subs, _ := subscribe(t, connect(t, p.URL()), "c")
+	former.Pause(t)
+	p.Cut()
+	redistest.Eventually(t, "another connection to be opened", func() bool {
+		subs.mu.Lock()
+		defer subs.mu.Unlock()
+		return subs.current == nil && p.Conns() > 0
+	})
+	p.Redirect(master.Addr())
+	subs.replace()
+	former.Resume(t)
+	awaitSubscribers(t, master, "c", 1)
+
+	subs.prepared(replacement{pause: time.Hour})
+	subs.replace()
+	if at, _, _ := subs.replaceAt(); at.After(time.Now()) {
+		t.Errorf("replaced in %v", time.Until(at))
+	}
+}
+
 // A client whose pool has room for few connections only gets along: a broken one does not use
 // it up, and where there is no room for two, one is replaced with a gap.
 func TestFewConnections(t *testing.T) {
