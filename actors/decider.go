@@ -11,8 +11,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// decider is what a lock actor decides with: a lock, or the permits of a name. It is a value: an event
-// changes a copy of it. Its methods are those of lock.Lock.
+// decider is what a lock actor decides with: a lock, or the permits of a name. An event is applied to a
+// copy, which replaces it. Its methods are those of lock.Lock.
 type decider interface {
 	Acquire(now lock.Instant, req lock.Request)
 	Release(now lock.Instant, id uint64, owner lock.Owner, mode lock.Mode, ref any)
@@ -43,19 +43,20 @@ type decider interface {
 type variant interface {
 	backend.Place
 
-	// fresh returns a decider of what nobody wants yet, and draft a copy for an event to change.
-	// replaced is told of one that such a copy has replaced, and settled of one without effects.
+	// fresh returns a decider of what nobody wants yet, and draft a copy to apply an event to. replaced
+	// gets the decider whose place a draft has taken, and settled one whose effects are all carried out.
 	fresh() decider
 	draft(of decider) decider
 	replaced(d decider)
 	settled(d decider)
 
-	// perform carries out an effect that not all kinds have, or not in the same way, as a lock.Send. What
-	// is sent is answered by a replied, which is applied to the decider then. The effect is a value, since
-	// a pointer given to a variant would put every effect on the heap.
+	// perform carries out a lock.Send, and the effects that only this kind has. It gets a copy, since a
+	// pointer given to an interface would put every effect on the heap. The reply to what it sends comes as
+	// a message, and replied applies it to the decider.
 	perform(e lock.Effect)
 	replied(m *replied)
-	// called and received handle requests that other kinds do not know.
+	// called and received get the calls and the messages that a lock actor does not know, and handle the
+	// requests that are only for this kind.
 	called(call *Call)
 	received(m any, sender *actor.PID)
 	// describe adds to an answer what is here, in this process, and there, in Redis.

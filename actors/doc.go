@@ -56,9 +56,9 @@
 //
 // # The mailbox
 //
-// The guardian, the lock actors and the subscriber have a mailbox of package internal/mailbox. It runs an actor that
-// is not running on the sender's goroutine: handling a message takes a microsecond or two, less
-// than waking another goroutine. After 16 messages the actor moves to a goroutine of the System,
+// The guardian, the lock actors and the subscriber have a mailbox of package internal/mailbox. If its actor
+// is not running, the mailbox runs it on the sender's goroutine: handling a message takes a microsecond
+// or two, less than waking another goroutine. After 16 messages the actor moves to a goroutine of the System,
 // so no sender works for all the others. The guardian always runs on such a goroutine, since it
 // must not run inside a lock actor that sends to it.
 //

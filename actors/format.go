@@ -79,5 +79,5 @@ var kindName = map[messages.Kind]string{
 	messages.Kind_KIND_PERMITS:    "semaphore whose permits expire",
 }
 
-// variants are those of the formats that are no lock's.
+// variants make the variant of a format that is not a lock's; those of locks have ofLock.
 var variants = map[messages.Kind]func(s *lockState) variant{messages.Kind_KIND_PERMITS: newPermitsVariant}

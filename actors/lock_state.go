@@ -22,7 +22,7 @@ type lockState struct {
 	format messages.Kind
 	// client is the client part of the owner field.
 	client string
-	// kind is what a lock decides by.
+	// kind is what a lock decides by, and variant what is special about lock actors of its kind.
 	kind    lock.Kind
 	variant variant
 	// members are the locks that it is made of; none if it is one lock on one key.

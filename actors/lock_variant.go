@@ -40,8 +40,10 @@ func (v ofLock) settled(d decider) {
 	}
 }
 
-// perform has a command of the lock run in Redis.
 func (v ofLock) perform(e lock.Effect) {
+	if e.Kind != lock.Send {
+		return
+	}
 	s, command := v.s, *e.Command
 	if command.Kind == lock.Acquire || command.Kind == lock.SyncQueue {
 		s.note(nil, "tried", "", "")
@@ -67,7 +69,7 @@ func (v ofLock) replied(m *replied) {
 	})
 }
 
-// What is for permits only is refused before it comes here.
+// No request comes here: what is not for locks was refused before.
 
 func (v ofLock) called(*Call)             {}
 func (v ofLock) received(any, *actor.PID) {}

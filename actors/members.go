@@ -61,7 +61,7 @@ func NewMembers(given []Member) (*Members, error) {
 	for i, one := range m.sorted {
 		switch {
 		case variants[one.Kind] != nil:
-			return nil, fmt.Errorf("%v cannot be a member of a MultiLock, which has locks", one.Kind)
+			return nil, fmt.Errorf("%v cannot be a member of a MultiLock, whose members are locks", one.Kind)
 		case one.Kind == messages.Kind_KIND_MULTI:
 			return nil, errors.New("a MultiLock cannot be a member of a MultiLock: name its members instead")
 		case i > 0 && one.Name == m.sorted[i-1].Name && one.Runtime == m.sorted[i-1].Runtime:

@@ -45,6 +45,6 @@ type replied struct {
 	seq    uint64
 	result lock.Result
 	busy   []backend.Channel
-	// own is the outcome as only the variant knows it; its result only says then if it has taken anything.
+	// own is the outcome as only the variant knows it. Then result says only whether anything was taken.
 	own any
 }

@@ -55,11 +55,11 @@ func (h *Host) Trace(f func()) { h.spans.add(f, h.dropped("the tracer")) }
 // Measure has f called, which records measurements, together with others.
 func (h *Host) Measure(f func()) { h.meter.add(f, h.dropped("the meter")) }
 
-// HurryMeasures has that done now.
+// HurryMeasures has what was given to Measure called now.
 func (h *Host) HurryMeasures() { h.meter.hurry() }
 
-// TryMeasure calls f, on the goroutine of Measure's, and reports whether it returned: a panic counts as one that
-// was missed.
+// TryMeasure calls f, and reports whether it returned. A panic is ended, and counts as a missed call. It is for
+// use inside a function that was given to Measure.
 func (h *Host) TryMeasure(f func()) bool { return h.meter.try(f, 1) }
 
 func (h *Host) dropped(who string) func(int, any) {

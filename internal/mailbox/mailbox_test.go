@@ -207,7 +207,7 @@ func TestFifoGivesBackTheMemoryOfABurst(t *testing.T) {
 }
 
 // Every job is run once, also beyond the goroutines that stay, and while they are being ended.
-func TestCrewRunsEveryJobOnce(t *testing.T) {
+func TestGoroutinesRunEveryJobOnce(t *testing.T) {
 	var k Goroutines
 	var ran atomic.Int32
 	var jobs sync.WaitGroup
