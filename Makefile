@@ -109,14 +109,11 @@ screenshots: chromium ## Photograph the console of examples/console for its docu
 	  shot dark --window-size=1100,860 --blink-settings=preferredColorScheme=0; \
 	  shot phone --window-size=500,1180
 
-.PHONY: interop interop-cluster interop-sentinel
+.PHONY: interop
 interop: redis ## Share locks with Redisson (Java) on one server, a cluster, and with Sentinel: needs a JDK 17 and Maven
 	$(GO) run ./interop
 	$(GO) run ./interop -quick -bench -kind plain -case "unusual names"
-	$(MAKE) -j2 --output-sync=target interop-cluster interop-sentinel
-interop-cluster:
 	$(GO) run ./interop -cluster -quick
-interop-sentinel:
 	$(GO) run ./interop -sentinel -quick
 
 .PHONY: bench

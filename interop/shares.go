@@ -25,7 +25,7 @@ func shares(s *scene) {
 		takers = append(takers, taker{fmt.Sprint("Go", i+1), golang, s.driver(golang, s.kind.watchdog(), i), 4})
 	}
 	written := takers[0].driver.stderr.String()
-	for _, hold := range []time.Duration{20 * time.Millisecond, 2 * time.Millisecond, 0} {
+	forEachHold(func(hold time.Duration) string {
 		holds := s.take(hold, time.Duration(s.times(1500, 1000))*time.Millisecond, takers)
 		turns, late := turnsOf(holds, max(hold, turn)), lateFor(holds)
 		counts, beside := countsOf(turns), countsOf(whileWaiting(turns, holds))
@@ -39,8 +39,11 @@ func shares(s *scene) {
 		check(len(came) > 0, "Java never had the lock after Go")
 		s.tell("turns with holds of %s: %s; Java in %s after Go, and %d times too late", inMS(hold), strings.Join(each, ", "), quantiles(came), late)
 		// Those who were about to have theirs at the end have two less.
-		check(2*most <= 3*(fewest+2) && 2*overtaken <= 3*(counts["Java"]+late+2), "with holds of %v some have much less than others; while Java waited, one of Go's had %d", hold, overtaken)
-	}
+		if 2*most <= 3*(fewest+2) && 2*overtaken <= 3*(counts["Java"]+late+2) {
+			return ""
+		}
+		return fmt.Sprintf("some have much less than others; while Java waited, one of Go's had %d", overtaken)
+	})
 	complaints := strings.TrimPrefix(takers[0].driver.stderr.String(), written)
 	check(complaints == "", "Java complains: %s", complaints)
 }
@@ -52,7 +55,7 @@ func shares(s *scene) {
 // they have while Java asks for nothing is no matter: it may be waiting for replicas.
 func beside(s *scene) {
 	takers := []taker{{"Java", java, s.driver(java, s.kind.watchdog(), 0), 1}, {"Go", golang, s.driver(golang, s.kind.watchdog(), 0), 4}}
-	for _, hold := range []time.Duration{20 * time.Millisecond, 2 * time.Millisecond, 0} {
+	forEachHold(func(hold time.Duration) string {
 		holds := s.take(hold, time.Duration(s.times(3000, 1000))*time.Millisecond, takers)
 		// Before its first turn Java is still loading what it takes.
 		holds = holds[slices.IndexFunc(holds, func(h had) bool { return h.side == java })+1:]
@@ -68,7 +71,22 @@ func beside(s *scene) {
 		check(len(waits) >= 3, "Java had the lock %d times", len(waits)+1)
 		s.tell("with holds of %s: Java %d, and Go %d turns, of which %d began while Java waited; Java's wait %s, and %d times too late",
 			inMS(hold), len(waits), countsOf(turns)["Go"], overtaken, quantiles(waits), late)
-		check(overtaken-most <= 2*(len(waits)-1)+late, "with holds of %v Java waited for too many turns: %d, of which %d in one wait", hold, overtaken, most)
+		if overtaken-most <= 2*(len(waits)-1)+late {
+			return ""
+		}
+		return fmt.Sprintf("Java waited for too many turns: %d, of which %d in one wait", overtaken, most)
+	})
+}
+
+// forEachHold measures with holds of several lengths, and fails with what measure says is wrong. It measures up to
+// three times: who has the processor on a busy machine may be unfair once, but a lock that is unfair is so always.
+func forEachHold(measure func(hold time.Duration) (wrong string)) {
+	for _, hold := range []time.Duration{20 * time.Millisecond, 2 * time.Millisecond, 0} {
+		wrong := measure(hold)
+		for tries := 1; wrong != "" && tries < 3; tries++ {
+			wrong = measure(hold)
+		}
+		check(wrong == "", "with holds of %v: %s", hold, wrong)
 	}
 }
 
