@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -214,4 +215,46 @@ func (j *judge) opened(l *lock) {
 			j.violated("nobody waits for an open latch", l.name, end, "%v waits since %v for a latch that is open since %v at least", s, s.Asked, open)
 		}
 	}
+}
+
+// without are the spans in which there may be no permits at all, for all that is known of the changes of
+// their number: nobody can be granted one then.
+func (j *judge) without(l *lock) (spans []history.Span) {
+	var moments []time.Duration
+	for _, s := range l.changes {
+		moments = append(moments, s.Asked, cmp.Or(s.Answered, s.Asked))
+	}
+	slices.Sort(moments)
+	for i, at := range moments {
+		if l.least(at) <= 0 {
+			span := history.Span{From: at, To: j.span.To}
+			if i+1 < len(moments) {
+				span.To = moments[i+1]
+			}
+			spans = append(spans, span)
+		}
+	}
+	return spans
+}
+
+// least is how many permits there are at a moment, if each change whose effect or whose place in the order is not
+// certain has made them fewer.
+func (l *lock) least(at time.Duration) int {
+	n, last := l.shares[0].part.Of, share{Request: new(history.Request)} // the last that has certainly set the number
+	for _, s := range l.changes {
+		if s.part.Does == history.Resize && s.Granted && s.Answered <= at && s.Answered > last.Answered {
+			n, last = s.part.Takes, s
+		}
+	}
+	for _, s := range l.changes {
+		before := s.Answered != 0 && s.Answered < last.Asked
+		switch takes := s.part.Takes; {
+		case s.Request == last.Request, before, s.Asked > at:
+		case s.part.Does == history.Resize:
+			n = min(n, takes)
+		case takes < 0, s.Granted && s.Asked > last.Answered && s.Answered <= at:
+			n += takes
+		}
+	}
+	return n
 }

@@ -64,7 +64,7 @@ func (j *judge) idled(l *lock, s history.Span) {
 	if idle <= 0 {
 		return
 	}
-	unhindered := idle - j.hindered(s, -1, l.name)
+	unhindered := idle - covered(s, slices.Concat(j.excuses(-1, l.name), j.stalls(-1), j.without(l)))
 	j.v.LongestIdle = max(j.v.LongestIdle, idle)
 	j.v.LongestUnhindered = max(j.v.LongestUnhindered, unhindered)
 	if unhindered > j.limits.Idle {
