@@ -41,9 +41,9 @@ func fast(p traffic.Plan) traffic.Plan {
 	return p
 }
 
-// badHosts has callbacks of the processes block or panic.
-func badHosts(p traffic.Plan) traffic.Plan {
-	p.BadHosts = true
+// within has all processes treat the library alike.
+func within(host traffic.Host, p traffic.Plan) traffic.Plan {
+	p.Host = host
 	return p
 }
 
@@ -163,8 +163,11 @@ var All = []Control{
 	},
 	{
 		Name: "short transfer", Rule: "a lease is as long as its holder thinks", Broken: "a transfer is shorter than the one who gets it trusts it to be",
-		Edits: []Edit{{"scripts/line.lua", "place.mode, place.ttl, joins)", "place.mode, 100, joins)"}},
-		Plan:  plan(traffic.Style{Kind: traffic.Plain, Workers: 2, Hold: ms(150, 400), Think: ms(0, 30)}),
+		Edits: []Edit{
+			{"scripts/line.lua", "place.mode, place.ttl, joins)", "place.mode, 100, joins)"},
+			{"scripts/release_to_next.lua", "take(KEYS[1], ttl, client", "take(KEYS[1], 100, client"},
+		},
+		Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 2, Hold: ms(150, 400), Think: ms(0, 30)}), Faults: "nothing reaches Redis",
 	},
 	{
 		Name: "reader beside a writer", Rule: "a writer is alone", Broken: "readers are let in whatever the mode",
@@ -184,12 +187,12 @@ var All = []Control{
 	{
 		Name: "lines on our goroutines", Rule: "13 the host is not trusted to behave", Broken: "the logger is called by whoever has a line",
 		Edits: []Edit{{"internal/host/host.go", "	h.logs.add(func() { h.logger.Log(context.Background(), level, message, args...) }, h.logsDropped)", "	h.logger.Log(context.Background(), level, message, args...)"}},
-		Plan:  badHosts(plan(busyOn(traffic.Plain), toTheEnd(500*time.Millisecond))), Faults: "partition,crash lock actors,restart empty",
+		Plan:  within(traffic.Host{Logger: traffic.Blocks}, plan(busyOn(traffic.Plain), toTheEnd(500*time.Millisecond))), Faults: "partition,crash lock actors,restart empty",
 	},
 	{
 		Name: "panic at risk", Rule: "13 the host is not trusted to behave", Broken: "a panic of an at-risk function is not recovered",
 		Edits: []Edit{{"internal/host/host.go", "		defer h.Survive(what + \" panicked\")\n", "		_ = what\n"}},
-		Plan:  badHosts(plan(busyOn(traffic.Plain), traffic.Style{Kind: traffic.Fenced, Workers: 3, Hold: ms(500, 1500), Think: ms(0, 30)})), Faults: "nothing comes back,pause Redis",
+		Plan:  within(traffic.Host{AtRisk: traffic.Panics}, plan(busyOn(traffic.Plain), traffic.Style{Kind: traffic.Fenced, Workers: 3, Hold: ms(500, 1500), Think: ms(0, 30)})), Faults: "nothing comes back,pause Redis",
 	},
 	{
 		Name: "unbounded loan", Rule: "14 every call is bounded", Broken: "a caller runs a command that takes longer than it would wait",

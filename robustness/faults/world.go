@@ -100,7 +100,7 @@ func (w *World) start(place int) error {
 	w.procs++
 	before := w.clients[place]
 	spec := traffic.Spec{Proc: w.procs, Redis: "redis://" + before.proxy.Addr(), Seed: w.random.Uint64(), Plan: w.plan.Variant(w.random)}
-	if w.plan.BadHosts {
+	if spec.Host = w.plan.Host; w.plan.BadHosts {
 		spec.Host = traffic.RandomHost(w.random)
 	}
 	switch {

@@ -32,8 +32,10 @@ type Plan struct {
 	Replicas int
 	Lag      time.Duration
 	Confirm  int
-	// BadHosts: the callbacks of some processes block or panic.
+	// BadHosts: the callbacks of some processes block or panic, as RandomHost draws them; else
+	// those of all processes are as Host has them.
 	BadHosts bool
+	Host     Host
 	// ServerRate is how much faster than time Redis's wall clock runs; 0 leaves it alone,
 	// and then it cannot be set.
 	ServerRate float64
