@@ -199,7 +199,7 @@ var All = []Control{
 		Edits: []Edit{{"actors/sending.go", " || !lender.mayRun(s.lock.LeaseUntil()-s.now)", ""}},
 		Plan: traffic.Plan{
 			Watchdog: 6 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: 1500 * time.Millisecond, Idle: time.Second,
-			Styles: []traffic.Style{{Kind: traffic.Plain, Workers: 3, Hold: ms(0, 25), Think: ms(0, 30), Impatient: 0.8, GiveUp: ms(0, 50)}},
+			Styles: []traffic.Style{{Kind: traffic.Plain, Workers: 1, Hold: ms(0, 5), Think: ms(10, 60), Impatient: 1, GiveUp: ms(0, 50)}},
 		}, Faults: "new connections hear nothing",
 	},
 	{
