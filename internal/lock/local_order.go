@@ -21,6 +21,7 @@ func (localOrder) channel(*Lock) uint64 { return 0 }
 
 func (localOrder) taken(l *Lock, o op, r Result) {
 	if o.kind == opAcquire {
+		l.spent.newTurn()
 		l.lease.turn = turn{handOffUntil: l.now + l.cfg.HandOffLimit, forcedYieldAt: l.now + l.cfg.ForcedYield}
 	}
 	l.leased(o, r)
@@ -113,6 +114,7 @@ func (l *Lock) yieldReplied(o op, r Result) {
 		l.wait.sent = nil
 		l.answer(o.ref, Answer{Kind: Freed, HandedOn: true})
 		l.lease.handOffUntil = l.now + l.cfg.HandOffLimit
+		l.spent.newTurn()
 		l.leased(o, r)
 	case Done:
 		l.answer(o.ref, Answer{Kind: Freed})

@@ -56,8 +56,9 @@ type Lock struct {
 	doubted uint64
 
 	// seen are the highest tokens that it has had, and lag is by how much a counter was behind.
-	seen []int64
-	lag  int64
+	seen  []int64
+	lag   int64
+	spent spending
 
 	lease lease
 	holds holds

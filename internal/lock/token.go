@@ -15,11 +15,35 @@ type tokens struct {
 }
 
 // mostTokens bounds how many are drawn at once.
-const mostTokens = 1000
+const mostTokens = 10000
+
+// spending is how many tokens the holds of this turn were given, and how many were drawn for them. dry: they
+// had to be drawn again, which may have taken the rest of the turn. before is what the turn before needed.
+type spending struct {
+	given, drawn int64
+	dry          bool
+	before       int64
+}
+
+// needed is what this turn has needed by now; who had to draw again would have used more.
+func (s *spending) needed() int64 {
+	if s.dry {
+		return s.drawn
+	}
+	return s.given
+}
+
+func (s *spending) draw(n int64) {
+	s.dry = s.dry || s.drawn > 0
+	s.drawn += n
+}
+
+func (s *spending) newTurn() { *s = spending{before: s.needed()} }
 
 // reserve is how many tokens to draw for the lease: one for each of those who wait and
-// have asked for one. The one that the lease is for is the first of them. What a counter has lost
-// is drawn besides.
+// have asked for one. The one that the lease is for is the first of them. A few who come back again and
+// again need many more within a turn, so as many are drawn as one of the last turns needed. What a counter
+// has lost is drawn besides.
 func (l *Lock) reserve() int64 {
 	if l.kind.Tokens == 0 {
 		return 0
@@ -30,10 +54,10 @@ func (l *Lock) reserve() int64 {
 			n++
 		}
 	}
-	if n > 0 {
-		n += l.lag
+	if n == 0 {
+		return 0
 	}
-	return n
+	return min(max(n, l.spent.needed(), l.spent.before), mostTokens) + l.lag
 }
 
 // drawTokens takes those that are higher than all that the lock has had.
@@ -47,6 +71,7 @@ func (l *Lock) drawTokens(o op, r Result) {
 		left, l.lag, seen[i] = min(left, seen[i]-had), max(l.lag, had-seen[i]), max(had, seen[i])
 	}
 	l.seen = seen
+	l.spent.draw(o.reserved)
 	l.lease.tokens = tokens{last: r.Tokens, left: max(left, 0), fell: o.reserved > 0 && left <= 0}
 }
 
@@ -61,6 +86,7 @@ func (l *Lock) nextTokens(req *Request) []int64 {
 		return nil
 	}
 	l.lease.tokens.left--
+	l.spent.given++
 	next := make([]int64, len(l.lease.tokens.last))
 	for i, last := range l.lease.tokens.last {
 		next[i] = last - l.lease.tokens.left

@@ -129,10 +129,10 @@ func TestPollIsJittered(t *testing.T) {
 	}
 }
 
-// What a thousand waiters want of Redis at once is bounded.
+// What many waiters want of Redis at once is bounded.
 func TestCommandsAreBounded(t *testing.T) {
 	for _, kind := range []lock.Kind{{Queued: true}, {Tokens: 1}} {
-		l := lock.New(&lock.Config{Watchdog: sec, Renewal: sec, Poll: sec, CallTimeout: sec, QueueLimit: 2000}, &kind)
+		l := lock.New(&lock.Config{Watchdog: sec, Renewal: sec, Poll: sec, CallTimeout: sec, QueueLimit: 20000}, &kind)
 		var c lock.Command
 		sends := func() {
 			for e, ok := l.Effects(); ok; e, ok = l.Effects() {
@@ -141,7 +141,7 @@ func TestCommandsAreBounded(t *testing.T) {
 				}
 			}
 		}
-		for id := range uint64(1200) {
+		for id := range uint64(12000) {
 			l.SetNextTerm(id + 1)
 			l.Acquire(0, lock.Request{ID: id + 1, Fenced: true})
 			sends()
@@ -149,7 +149,7 @@ func TestCommandsAreBounded(t *testing.T) {
 		l.Replied(0, c.Seq, lock.Result{Outcome: lock.Refused, Holder: "other:1", TTL: sec})
 		l.Signal(0)
 		sends()
-		if len(c.Entries) > 100 || c.Tokens > 1000 || len(c.Entries) < 100 && c.Tokens < 1000 {
+		if len(c.Entries) > 100 || c.Tokens > 10000 || len(c.Entries) < 100 && c.Tokens < 10000 {
 			t.Errorf("%d waiters stand in the queue, and %d tokens are drawn", len(c.Entries), c.Tokens)
 		}
 	}
