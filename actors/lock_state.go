@@ -159,6 +159,9 @@ func (s *lockState) perform(e *lock.Effect) {
 		by.answered(s, e.Answer)
 		s.measureAnswer(by, e.Answer, since)
 		s.traceAnswer(by, e.Answer, since)
+		if e.Answer.Noticed {
+			s.noticed(by, e.Answer.Detail)
+		}
 		if e.Answer.Kind == lock.ForceReleased && e.Answer.Count > 0 {
 			s.warnSharers()
 		}
@@ -196,6 +199,12 @@ func (s *lockState) logLoss(e *lock.Effect) {
 	}
 	args := s.describe(e.Ref.(replier), e.Term, s.rt.Now())
 	s.rt.host.Log(level, "lease lost", append(args, "reason", messages.Reason(e.Answer.Reason), "detail", e.Answer.Detail)...)
+}
+
+// noticed measures and logs a loss that a release has found out: to whoever watches it is a loss like others.
+func (s *lockState) noticed(by replier, detail string) {
+	s.measureLoss(by, lock.Gone)
+	s.rt.host.Warn("lease lost", "lock", s.label, "kind", by.kind(), "reason", messages.Reason_REASON_GONE, "detail", detail)
 }
 
 // idle reports whether no request awaits an answer.

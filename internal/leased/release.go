@@ -64,7 +64,7 @@ func (p *Permits) released(o op, r Result) {
 		case b.stranger:
 			p.answer(b.ref, lock.Answer{Kind: lock.NotFreed, Reason: lock.NotHeld, Detail: "there is no such permit: it has expired, or was released before"})
 		default:
-			p.answer(b.ref, lock.Answer{Kind: lock.NotFreed, Reason: lock.Lost, Detail: gone})
+			p.answer(b.ref, lock.Answer{Kind: lock.NotFreed, Reason: lock.Lost, Noticed: true, Detail: gone})
 		}
 	}
 	p.back = p.back[o.count:]

@@ -188,6 +188,8 @@ type Answer struct {
 	// process has transferred it.
 	HandedOn, Transferred bool
 	Reason                Reason
+	// Noticed says that the release has found out that the hold was lost: there was no notification before.
+	Noticed bool
 	// TTL is the rest of the other holder's lease when last seen; negative if not known.
 	TTL    time.Duration
 	Detail string

@@ -81,6 +81,34 @@ func TestLogOfWhatLastsLong(t *testing.T) {
 	}
 }
 
+// A loss that only the release finds out is logged and counted like one that a renewal finds out.
+func TestLossFoundByTheRelease(t *testing.T) {
+	var j journal
+	server := redistest.Start(t)
+	m := measure(t, server.URL(), lockkeeper.Config{Logger: j.logger(), Renewal: 9 * time.Second})
+	k, permits := locktest.NewKey(t, server), locktest.NewKey(t, server)
+	hold := locktest.Acquire(t, m.Lock(k.LockName))
+	server.Do(t, "DEL", k.Name)
+	locktest.IsError(t, hold.Release(t.Context()), lockkeeper.ErrLost)
+	if err := hold.Release(t.Context()); err == nil {
+		t.Error("it was released twice")
+	}
+	j.await(t, "lease lost", "level=WARN", "lock="+k.LockName+" ", "kind=plain", "reason=gone", "before its release")
+	if _, err := m.Permits(permits.LockName).TrySetPermits(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	permit, err := m.Permits(permits.LockName).Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Do(t, "FLUSHALL")
+	locktest.IsError(t, permit.Release(t.Context()), lockkeeper.ErrLost)
+	m.expect(t, map[string]int64{"lockkeeper.losses plain gone": 1, "lockkeeper.losses permits gone": 1})
+	if n := len(j.lines("lease lost")); n != 2 {
+		t.Errorf("%d losses were logged", n)
+	}
+}
+
 // An outage is one line when it begins, with what waits, and one when it is over.
 func TestLogOfAnOutage(t *testing.T) {
 	var j journal
