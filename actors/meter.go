@@ -28,8 +28,10 @@ type metrics struct {
 	// word with a sum, also of 0, so that what went up and down again is known.
 	sums    [instruments][subjects][words]int64
 	touched [instruments][subjects]uint32
-	// values are those of the histograms.
+	// values are those of the histograms, and seen is how many there were since the meter was told, of those
+	// that take a sample.
 	values []measurement
+	seen   [instruments][subjects][words]uint32
 	asked  bool // flush is about to come
 	// scripts are the names of those that were called, and called is where they are in it.
 	scripts []string
@@ -42,6 +44,10 @@ const mostValues = 16384
 
 // manyValues is how many do not wait for more.
 const manyValues = mostValues / 4
+
+// fewValues is how many values of one sort a histogram is told since the last time before it gets a
+// sample of them. To record a value takes longer than some locks are held in memory.
+const fewValues = 512
 
 // options are the attributes of a sample, as the meter takes them.
 type options struct {
@@ -92,6 +98,7 @@ func (m *metrics) add(all ...measurement) {
 		switch {
 		case described[one.instrument].form != seconds:
 			m.sum(one.sample, one.n)
+		case described[one.instrument].sampled && !m.inSample(one.sample):
 		case len(m.values) == mostValues:
 			m.sum(sample{instrument: missed}, 1)
 		default:
@@ -118,6 +125,15 @@ func (m *metrics) subjectOf(script string) subject {
 		m.called[script] = of
 	}
 	return of
+}
+
+// inSample reports whether a value is to be recorded: of the first few every one, then every second, and of
+// twice as many half as often.
+func (m *metrics) inSample(s sample) bool {
+	n := &m.seen[s.instrument][s.of][s.what]
+	every := uint32(1) << bits.Len32(*n/fewValues)
+	*n++
+	return (*n-1)%every == 0
 }
 
 func (m *metrics) sum(s sample, n int64) {
@@ -163,6 +179,7 @@ func (m *metrics) collect() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.telling, m.values, m.at = m.values, m.telling[:0], 0
+	m.seen = [instruments][subjects][words]uint32{}
 	for i := range m.touched {
 		for of, bit := range m.touched[i] {
 			for ; bit != 0; bit &= bit - 1 {

@@ -50,6 +50,8 @@ var described = [instruments]struct {
 	unit, text     string
 	kinded, script bool
 	what           string
+	// sampled: of many values at once a histogram gets a sample.
+	sampled bool
 }{
 	holds:         {name: "holds", form: upDown, unit: "{hold}", kinded: true, text: "Holds of this process. Permits of a semaphore have no owner, and are none."},
 	waiters:       {name: "waiters", form: upDown, unit: "{request}", kinded: true, text: "Requests of this process that wait for a lock, permits or a latch."},
@@ -57,8 +59,8 @@ var described = [instruments]struct {
 	refusals:      {name: "refusals", unit: "{request}", kinded: true, what: reasonAttribute, text: "Requests for a lock, permits or a latch that were not granted."},
 	losses:        {name: "losses", unit: "{hold}", kinded: true, what: reasonAttribute, text: "Holds that were lost. Those that Close ended are none of them."},
 	risks:         {name: "at_risk", unit: "{hold}", kinded: true, text: "Holds whose renewals began to fail."},
-	waitTime:      {name: "wait.duration", form: seconds, unit: "s", kinded: true, what: resultAttribute, text: "How long requests for a lock, permits or a latch waited for their answer."},
-	holdTime:      {name: "hold.duration", form: seconds, unit: "s", kinded: true, text: "How long locks were held."},
+	waitTime:      {name: "wait.duration", form: seconds, unit: "s", kinded: true, what: resultAttribute, sampled: true, text: "How long requests for a lock, permits or a latch waited for their answer."},
+	holdTime:      {name: "hold.duration", form: seconds, unit: "s", kinded: true, sampled: true, text: "How long locks were held."},
 	callTime:      {name: "redis.call.duration", form: seconds, unit: "s", script: true, what: resultAttribute, text: "How long Redis took to answer the call of a script."},
 	renewals:      {name: "renewals", unit: "{lease}", what: resultAttribute, text: "Leases that the watchdog was to renew."},
 	subscriptions: {name: "subscriptions", form: upDown, unit: "{channel}", text: "Channels on which this process waits for a release."},

@@ -81,7 +81,7 @@ func (c countingHistogram) Record(_ context.Context, _ float64, options ...metri
 }
 
 // Whatever happens while the meter blocks is counted when it moves again; of the values of
-// histograms a bounded number is kept, and the others are counted.
+// histograms a bounded number is kept, and the others are counted. Of many waits there is a sample.
 func TestABlockedMeterMissesNothing(t *testing.T) {
 	entered, gate := make(chan struct{}, 1), make(chan struct{})
 	counted := map[string]int64{}
@@ -102,13 +102,19 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 		s.measureLoss(by, lock.Closed)
 		s.giveMeasured()
 	}
+	const sampled = fewValues + 6*fewValues/2 // n is that of the few, doubled six times
+	for range n {
+		m.add(measurement{sample{callTime, done, m.subjectOf("acquire")}, 1})
+	}
 	close(gate)
 	redistest.Eventually(t, "the meter to be told", h.Drain)
 	kind := "lockkeeper.kind=read_write,lockkeeper."
 	for what, want := range map[string]int64{
 		"lockkeeper.grants " + kind + "way=hand_off": n / 2, "lockkeeper.grants " + kind + "way=redis": n / 2,
 		"lockkeeper.losses " + kind + "reason=queue_full": n, "lockkeeper.losses " + kind + "reason=closed": 0,
-		"lockkeeper.wait.duration " + kind + "result=granted": mostValues, "lockkeeper.missed ": n - mostValues,
+		"lockkeeper.wait.duration " + kind + "result=granted":                             sampled,
+		"lockkeeper.redis.call.duration lockkeeper.result=done,lockkeeper.script=acquire": mostValues - sampled,
+		"lockkeeper.missed ": n - (mostValues - sampled),
 		"lockkeeper.refusals lockkeeper.kind=unknown,lockkeeper.reason=invalid": 1,
 	} {
 		if counted[what] != want {
