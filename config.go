@@ -92,7 +92,7 @@ type Config struct {
 	HoldStacks bool
 	// Meter receives the metrics, which docs/operate.md lists. Default: nothing is measured. Its
 	// instruments are made by New, and used on a goroutine of their own, where they may block or
-	// panic; what is counted meanwhile is added later, except for values of histograms beyond 4096.
+	// panic; what is counted meanwhile is added later, except for values of histograms beyond 16,384.
 	Meter metric.Meter
 	// Tracer makes spans of acquires, holds and releases, with those of the callers as parents;
 	// docs/operate.md lists them. Default: no spans. It runs on a goroutine of its own and may
