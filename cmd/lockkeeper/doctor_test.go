@@ -81,7 +81,7 @@ func TestCluster(t *testing.T) {
 	servers := redistest.Cluster(t, 2)
 	replica := redistest.ClusterReplica(t, servers)
 	replica.Do(t, "CONFIG", "SET", "cluster-replica-no-failover", "yes") // a busy machine may look like a dead master
-	findings := read[finding](t, servers[0], 0, "doctor", "--json") // there is no append-only file, which is a warning
+	findings := read[finding](t, servers[0], 0, "doctor", "--json")      // there is no append-only file, which is a warning
 	for _, want := range []struct {
 		check string
 		n     int
