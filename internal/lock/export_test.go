@@ -39,6 +39,11 @@ func (l *Lock) Encode(e Encoder, newest, last uint64) {
 	e.Bool(l.nextTerm != 0)
 	e.Bool(l.repeats)
 	e.Number(int64(l.lastOwner))
+	e.Number(l.lag)
+	e.Number(l.spent.given)
+	e.Number(l.spent.drawn)
+	e.Bool(l.spent.dry)
+	e.Number(l.spent.before)
 	x.lease(&l.lease)
 	e.Number(int64(l.holds.len()))
 	for own := range l.holds.all() {

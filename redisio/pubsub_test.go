@@ -1,0 +1,166 @@
+package redisio
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// What is wanted is heard without a gap, and told once, while the connection is replaced
+// again and again to get rid of what is not; which is done now and then only.
+func TestReplacedConnections(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	wanted := []string{"wanted0", "wanted1", "wanted2"}
+	began := time.Now()
+	subs, e := subscribe(t, connect(t, s.URL()+"?write_timeout=1m"), wanted...) // so that a busy machine breaks no connection
+	published := 0
+	for round := range 5 {
+		gone := fmt.Sprint("gone", round)
+		listen(t, subs, e, gone)
+		subs.Remove(gone)
+		redistest.Eventually(t, "the channel to go", func() bool {
+			for _, channel := range wanted {
+				do(t, s, "PUBLISH", channel, "0")
+			}
+			published++
+			return s.Subscribers(t, gone) == 0
+		})
+	}
+	for _, channel := range wanted {
+		e.await(t, "heard "+channel, published)
+		if n := e.count("subscribed " + channel); n != 1 {
+			t.Errorf("%s: told of %d subscriptions, want 1", channel, n)
+		}
+		awaitSubscribers(t, s, channel, 1)
+	}
+	for n := range 200 { // as fast as they come
+		listen(t, subs, e, fmt.Sprint("c", n))
+		subs.Remove(fmt.Sprint("c", n))
+	}
+	calls := s.Calls(t)
+	if n, most := calls["hello"], int64(time.Since(began)/linger)+5; n > most {
+		t.Errorf("%d connections in %v", n, time.Since(began))
+	}
+	if n := calls["unsubscribe"]; n != 0 {
+		t.Errorf("%d UNSUBSCRIBE were sent", n)
+	}
+}
+
+// However long it took to replace a connection, another is replaced soon.
+func TestReplacedSlowly(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := redistest.NewProxy(t, s.Addr())
+	subs, e := subscribe(t, connect(t, p.URL()), "stays", "first", "second")
+	p.Delay(300 * time.Millisecond) // so that it takes longer than a twentieth of redistest.Limit
+	for _, channel := range []string{"first", "second"} {
+		subs.Remove(channel)
+		awaitSubscribers(t, s, channel, 0)
+	}
+	hears(t, s, e, "stays")
+}
+
+// A connection that may lead to the wrong server is replaced at once, also when unused channels have
+// to wait; and by one that is opened after that was known.
+func TestReplacedAtOnce(t *testing.T) {
+	t.Parallel()
+	former, master, other := redistest.Start(t), redistest.Start(t), redistest.Start(t)
+	p := redistest.NewProxy(t, former.Addr())
+	subs, e := subscribe(t, connect(t, p.URL()), "stays", "goes")
+	former.Pause(t)
+	conns := p.Conns()
+	subs.Remove("goes")
+	redistest.Eventually(t, "another connection to be opened", func() bool { return p.Conns() > conns })
+	time.Sleep(300 * time.Millisecond) // it takes so long that the next one would have to wait for seconds
+	p.Redirect(master.Addr())
+	subs.replace()
+	former.Resume(t)
+	awaitSubscribers(t, former, "goes", 0)
+	if at, _, _ := subs.replaceAt(); at.After(time.Now()) {
+		t.Errorf("replaced in %v", time.Until(at))
+	}
+	awaitSubscribers(t, master, "stays", 1)
+	hears(t, master, e, "stays")
+	if n := master.Calls(t)["hello"]; n > 5 {
+		t.Errorf("%d connections", n)
+	}
+
+	// Also while a replacement is being prepared that does not come to an end.
+	listen(t, subs, e, "goes")
+	master.Pause(t)
+	conns = p.Conns()
+	subs.Remove("goes")
+	redistest.Eventually(t, "another connection to be opened", func() bool { return p.Conns() > conns })
+	p.Redirect(other.Addr())
+	subs.replace()
+	awaitSubscribers(t, other, "stays", 1)
+	if n := e.count("subscribed stays"); n != 1 {
+		t.Errorf("told of %d subscriptions: there was a gap", n)
+	}
+	master.Resume(t)
+
+	// That fails for once.
+	held := p.Hold(redistest.Command("SUBSCRIBE"))
+	p.Redirect(former.Addr())
+	subs.replace()
+	held.Wait(t)
+	awaitSubscribers(t, former, "stays", 1)
+}
+
+// One that is being opened meanwhile counts as one that there is, and a failure to get rid of unused
+// channels delays nothing else.
+func TestReplacedWhileOpened(t *testing.T) {
+	t.Parallel()
+	former, master := redistest.Start(t), redistest.Start(t)
+	p := redistest.NewProxy(t, former.Addr())
+	subs, _ := subscribe(t, connect(t, p.URL()), "c")
+	former.Pause(t)
+	p.Cut()
+	redistest.Eventually(t, "another connection to be opened", func() bool {
+		subs.mu.Lock()
+		defer subs.mu.Unlock()
+		return subs.current == nil && p.Conns() > 0
+	})
+	p.Redirect(master.Addr())
+	subs.replace()
+	former.Resume(t)
+	awaitSubscribers(t, master, "c", 1)
+
+	subs.prepared(replacement{pause: time.Hour})
+	subs.replace()
+	if at, _, _ := subs.replaceAt(); at.After(time.Now()) {
+		t.Errorf("replaced in %v", time.Until(at))
+	}
+}
+
+// A client whose pool has room for few connections only gets along: a broken one does not use
+// it up, and where there is no room for two, one is replaced with a gap.
+func TestFewConnections(t *testing.T) {
+	t.Parallel()
+	for room := 1; room <= 2; room++ {
+		t.Run(fmt.Sprint(room), func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t)
+			client := customized(t, s.Addr(), rueidis.ClientOption{ForceSingleClient: true, BlockingPoolSize: room})
+			subs, e := subscribe(t, client, "stays", "goes")
+			for n := range 5 {
+				s.KillClients(t, "pubsub")
+				e.await(t, "subscribed stays", n+2)
+			}
+			e.await(t, "subscribed goes", 6)
+			subs.Remove("goes")
+			awaitSubscribers(t, s, "goes", 0)
+			if room == 1 {
+				e.await(t, "subscribed stays", 7)
+			} else if n := e.count("subscribed stays"); n != 6 {
+				t.Errorf("told of %d subscriptions, want 6: there was a gap", n)
+			}
+			hears(t, s, e, "stays")
+		})
+	}
+}
