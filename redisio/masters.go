@@ -2,6 +2,9 @@ package redisio
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -41,6 +44,27 @@ func (m masters) with(slot uint16, address string) masters {
 // have reports whether a server has any slots.
 func (m masters) have(address string) bool {
 	return slices.ContainsFunc(m, func(r slotRange) bool { return r.address == address })
+}
+
+// Masters are the clients of the servers that have the keys, by their addresses: the masters of a cluster with
+// slots, or the only server. A cluster's client knows the replicas too, and does not tell them apart. The error
+// is an *Error.
+func Masters(ctx context.Context, client rueidis.Client) (map[string]rueidis.Client, error) {
+	nodes := client.Nodes()
+	if client.Mode() != rueidis.ClientModeCluster {
+		return nodes, nil
+	}
+	ranges := locate(ctx, client, slices.Sorted(maps.Keys(nodes)))
+	if ranges == nil {
+		return nil, &Error{Transient: true, err: errors.New("no server of the cluster names its masters")}
+	}
+	for _, r := range ranges {
+		if nodes[r.address] == nil {
+			return nil, &Error{Transient: true, err: fmt.Errorf("the client has yet to learn of the master %s", r.address)}
+		}
+	}
+	maps.DeleteFunc(nodes, func(address string, _ rueidis.Client) bool { return !ranges.have(address) })
+	return nodes, nil
 }
 
 // locate asks servers in turn, of those that the client knows, until one knows the masters; nil if none

@@ -69,7 +69,10 @@ func examine(args []string, env environment) int {
 	}
 	return d.with(func(ctx context.Context, client rueidis.Client) (int, error) {
 		d.client = client
-		nodes := client.Nodes()
+		nodes, err := redisio.Masters(ctx, client)
+		if err != nil {
+			return 0, err
+		}
 		for _, address := range slices.Sorted(maps.Keys(nodes)) {
 			node := nodes[address]
 			err := node.Do(ctx, node.B().Ping().Build()).Error()

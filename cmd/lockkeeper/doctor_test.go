@@ -75,7 +75,7 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
-// In a cluster, doctor looks at each server, and ls finds the locks of all, and who listens there.
+// In a cluster, doctor looks at each master, and ls finds the locks of all, and who listens there.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)

@@ -14,7 +14,11 @@ import (
 
 // scan calls page with the keys of each SCAN that match the pattern, on every master.
 func (l Looker) scan(ctx context.Context, pattern, kind string, page func(keys []string) error) error {
-	for _, node := range l.Client.Nodes() {
+	masters, err := redisio.Masters(ctx, l.Client)
+	if err != nil {
+		return err
+	}
+	for _, node := range masters {
 		for cursor := uint64(0); ; {
 			entry, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Match(pattern).Count(PageSize).Type(kind).Build()).AsScanEntry()
 			if err != nil {

@@ -2,7 +2,6 @@ package redistest
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -36,11 +35,11 @@ func ClusterReplica(t testing.TB, masters []*Server) *Server {
 	replica := Join(t, masters)
 	replica.ok(t, "CLUSTER", "REPLICATE", masters[0].id(t))
 	replica.awaitSync(t)
-	line := replica.id(t) + ` \S+ (myself,)?slave `
+	id := replica.id(t)
 	for _, s := range append(masters[:len(masters):len(masters)], replica) {
-		Eventually(t, "every server to know the replica as one", func() bool {
-			nodes, err := s.Do(t, "CLUSTER", "NODES").ToString()
-			return err == nil && regexp.MustCompile(line).MatchString(nodes)
+		Eventually(t, "every server to name the replica to clients", func() bool { // it does when it knows its offset
+			slots, err := s.Do(t, "CLUSTER", "SLOTS").ToAny()
+			return err == nil && strings.Contains(fmt.Sprint(slots), id)
 		})
 	}
 	return replica
