@@ -200,20 +200,19 @@ func ExampleMultiLock() {
 }
 
 // An actor asks for a lock by message. Its death would release it.
-func ExampleSystem_Guardian() {
+func ExampleRequest() {
 	_, actors, stop := start()
 	defer stop()
 	done := make(chan struct{})
 	invoices := &messages.Lock{Name: "invoices"}
 
 	actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
-		guardian := lockkeeper.From(ctx.ActorSystem()).Guardian()
 		switch m := ctx.Message().(type) {
 		case *actor.Started:
-			ctx.Request(guardian, &messages.Acquire{Lock: invoices, Wait: durationpb.New(time.Second)})
+			lockkeeper.Request(ctx, &messages.Acquire{Lock: invoices, Wait: durationpb.New(time.Second)})
 		case *messages.Acquired:
 			fmt.Println("acquired", m.HoldCount)
-			ctx.Request(guardian, &messages.Release{Lock: invoices, HoldId: m.HoldId})
+			lockkeeper.Request(ctx, &messages.Release{Lock: invoices, HoldId: m.HoldId})
 		case *messages.Released:
 			fmt.Println("released")
 			close(done)

@@ -55,7 +55,15 @@ type messageRequest struct {
 func (l *messageRequest) asked() Op { return l.op }
 
 func (l *messageRequest) reply(s *lockState, m proto.Message) (taken bool) {
-	return s.rt.deliver(l.replyTo, m)
+	return l.tell(s, l.replyTo, m)
+}
+
+// tell sends what follows from the request, with the span that the request belongs to.
+func (l *messageRequest) tell(s *lockState, pid *actor.PID, m proto.Message) (taken bool) {
+	if l.within == nil {
+		return s.rt.deliver(pid, m)
+	}
+	return s.rt.deliver(pid, WithTrace(l.within, m))
 }
 
 func (l *messageRequest) ownerPID() *actor.PID {
@@ -117,7 +125,7 @@ func (l *messageRequest) message(rt *Runtime, a lock.Answer) proto.Message {
 
 func (l *messageRequest) lost(s *lockState, a lock.Answer) {
 	if holder := l.ownerPID(); holder != nil {
-		s.rt.deliver(holder, &messages.LeaseLost{
+		l.tell(s, holder, &messages.LeaseLost{
 			Lock: l.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: l.token(a.Tokens),
 			Reason: messages.Reason(a.Reason), Detail: a.Detail,
 		})
@@ -126,7 +134,7 @@ func (l *messageRequest) lost(s *lockState, a lock.Answer) {
 
 func (l *messageRequest) atRisk(s *lockState, a lock.Answer) {
 	if holder := l.ownerPID(); holder != nil {
-		s.rt.deliver(holder, &messages.LeaseAtRisk{
+		l.tell(s, holder, &messages.LeaseAtRisk{
 			Lock: l.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: l.token(a.Tokens),
 			Validity: durationpb.New(l.validity(s.rt, a.Until)), Detail: a.Detail,
 		})

@@ -130,13 +130,32 @@ func (s *lockState) span(name string, by replier, events []event, from lock.Inst
 	})
 }
 
-// parentIn is the context of the span that a message's header names, by the W3C's Trace Context;
-// nil without a tracer.
+// parentIn is the context of the span that a message's header names; nil without a tracer.
 func (r *Runtime) parentIn(header actor.ReadonlyMessageHeader) context.Context {
-	switch {
-	case r.cfg.Tracer == nil:
+	if r.cfg.Tracer == nil {
 		return nil
-	case header == nil:
+	}
+	return TraceIn(header)
+}
+
+// WithTrace returns a message with the span of a context in its header, if it has one.
+func WithTrace(ctx context.Context, message any) any {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		return message
+	}
+	header, m, sender := actor.UnwrapEnvelope(message)
+	e := envelope(m, sender, header)
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	for key, value := range carrier {
+		e.SetHeader(key, value)
+	}
+	return e
+}
+
+// TraceIn is a context with the span that a message's header names, by the W3C's Trace Context.
+func TraceIn(header actor.ReadonlyMessageHeader) context.Context {
+	if header == nil {
 		return context.Background()
 	}
 	return propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier(header.ToMap()))

@@ -50,8 +50,8 @@ type nextRow struct{ hold string }
 
 // Receive implements actor.Actor.
 func (i *importer) Receive(ctx actor.Context) {
-	// The answers come as messages. The sender is the owner of the lock.
-	request := func(m any) { ctx.Request(lockkeeper.From(ctx.ActorSystem()).Guardian(), m) }
+	// The actor is the owner of the lock. The answers come as messages.
+	request := func(m any) { lockkeeper.Request(ctx, m) }
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		// So begins each life, also after a crash. A restart is not a death: the PID stays, and so

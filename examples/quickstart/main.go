@@ -121,15 +121,15 @@ type clerk struct {
 
 // Receive implements actor.Actor.
 func (c *clerk) Receive(ctx actor.Context) {
-	guardian, orders := lockkeeper.From(ctx.ActorSystem()).Guardian(), &messages.Lock{Name: "orders"}
+	orders := &messages.Lock{Name: "orders"}
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		ctx.Request(guardian, &messages.Acquire{Lock: orders}) // for this actor, until it gives it back or dies
+		lockkeeper.Request(ctx, &messages.Acquire{Lock: orders}) // for this actor, until it gives it back or dies
 	case *messages.Acquired:
 		c.news <- c.name + " has the lock"
 		if !c.keep {
 			c.news <- c.name + " gives it back"
-			ctx.Request(guardian, &messages.Release{Lock: orders, HoldId: m.HoldId})
+			lockkeeper.Request(ctx, &messages.Release{Lock: orders, HoldId: m.HoldId})
 		}
 	case *messages.Released:
 		ctx.Stop(ctx.Self())

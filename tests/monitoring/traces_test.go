@@ -9,11 +9,11 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/redis/rueidis"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/propagation"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -129,9 +129,7 @@ func TestTracesByMessage(t *testing.T) {
 	holder, stranger := s.Probe(t), s.Probe(t)
 	send := func(p *locktest.Probe, m any) trace.Span {
 		ctx, caller := s.tracer.Start(t.Context(), "caller")
-		header := propagation.MapCarrier{}
-		propagation.TraceContext{}.Inject(ctx, header)
-		s.Actors.Root.Send(s.Guardian(), &actor.MessageEnvelope{Message: m, Sender: p.Pid, Header: map[string]string(header)})
+		s.Actors.Root.Send(s.Guardian(), lockkeeper.WithTrace(ctx, &actor.MessageEnvelope{Message: m, Sender: p.Pid}))
 		return caller
 	}
 	caller := send(holder, &messages.Acquire{Lock: k.Message()})
@@ -149,6 +147,51 @@ func TestTracesByMessage(t *testing.T) {
 	if span, events := s.span(t, "lockkeeper.hold", caller); span.Status().Code != codes.Error || !slices.Equal(events, []string{"lost forced"}) {
 		t.Errorf("the hold that was lost: %v %q", span.Status(), events)
 	}
+}
+
+// shipper takes a lock for whoever sends it a text, and gives it back.
+type shipper struct {
+	tracer trace.Tracer
+	lock   *messages.Lock
+	last   chan string
+}
+
+func (a *shipper) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case string:
+		lockkeeper.Request(ctx, &messages.Acquire{Lock: a.lock})
+	case *messages.Acquired:
+		_, work := a.tracer.Start(lockkeeper.TraceOf(ctx), "work")
+		work.End()
+		lockkeeper.Request(ctx, &messages.Release{Lock: a.lock, HoldId: m.HoldId})
+	case *messages.Released, *actor.DeadLetterResponse:
+		a.last <- fmt.Sprintf("%T", m)
+	}
+}
+
+// The trace goes along from a goroutine to an actor, to the System, back with the answer, and on to the next request.
+func TestTracesThroughActors(t *testing.T) {
+	k := locktest.NewKey(t, redistest.Shared(t))
+	s := newTraced(t, k.Server.URL())
+	a := &shipper{tracer: s.tracer, lock: k.Message(), last: make(chan string, 1)}
+	pid := s.Actors.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return a }))
+	ctx, caller := s.tracer.Start(t.Context(), "caller")
+	order := func(ctx context.Context, want string) {
+		t.Helper()
+		s.Actors.Root.Send(pid, lockkeeper.WithTrace(ctx, "an order"))
+		if got := locktest.Await(t, "the last answer", a.last); got != want {
+			t.Errorf("the last answer is %s, want %s", got, want)
+		}
+	}
+	order(ctx, "*messages.Released")
+	for _, name := range []string{"lockkeeper.acquire", "work", "lockkeeper.release", "lockkeeper.hold"} {
+		s.span(t, name, caller)
+	}
+	order(t.Context(), "*messages.Released") // there is no span to carry
+	if err := s.System.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	order(ctx, "*actor.DeadLetterResponse")
 }
 
 // Every hold's span says that the hold was lost, however many were lost at once.
