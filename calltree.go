@@ -63,7 +63,7 @@ func (l *Lock) reentered(outer *Hold) *Hold {
 func (h *Hold) granted(out actors.Outcome) {
 	h.id, h.count, h.owner, h.until, h.tokens = out.HoldID, out.Count, out.Owner, out.Until, out.Tokens
 	bind(out)
-	if root, ok := out.Holder.(*Hold); ok && root != h {
+	if root := holdOf(out.Holder); root != nil && root != h {
 		h.root = root
 		root.join(h)
 	}
@@ -71,8 +71,8 @@ func (h *Hold) granted(out actors.Outcome) {
 
 // bind records the end of the hold that an Acquire got or re-entered.
 func bind(out actors.Outcome) {
-	root, ok := out.Holder.(*Hold)
-	for ok {
+	root := holdOf(out.Holder)
+	for root != nil {
 		is := root.bound.Load()
 		if int64(out.Bound) <= is || root.bound.CompareAndSwap(is, int64(out.Bound)) {
 			return

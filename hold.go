@@ -127,40 +127,6 @@ func (h *Hold) Err() error {
 	return h.ended
 }
 
-// LeaseLost implements actors.Holder; it is for the lock actor.
-func (h *Hold) LeaseLost(reason lock.Reason, detail string) {
-	h.lose(lost(h.lock, reason, detail))
-}
-
-// Stack implements actors.Holder; it is for the lock actor.
-func (h *Hold) Stack() []uintptr {
-	if h.seldom == nil {
-		return nil
-	}
-	return h.seldom.stack
-}
-
-// Parent implements actors.Holder; it is for the lock actor.
-func (h *Hold) Parent() context.Context { return h.parent }
-
-// releaser is a hold whose release has a span within another context.
-type releaser struct {
-	*Hold
-	within context.Context
-}
-
-func (r releaser) Parent() context.Context { return r.within }
-
-// LeaseAtRisk implements actors.Holder; it is for the lock actor.
-func (h *Hold) LeaseAtRisk(until lock.Instant, _ string) {
-	left := max(until-h.lock.runtime.Now(), 0)
-	for _, hold := range h.tree() {
-		if s := hold.seldom; s != nil && s.onRisk != nil && hold.active() {
-			h.lock.runtime.CallHost("the function of WithAtRisk", func() { s.onRisk(left) })
-		}
-	}
-}
-
 // Valid reports whether the lock is certainly held at this moment. It only reads the clock, so
 // it is cheap to call often. The lease may end right after the call; see Ensure.
 func (h *Hold) Valid() bool {
@@ -249,7 +215,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	call := h.lock.about(actors.OpRelease)
 	call.HoldID, call.Permit = h.id, h.permit()
 	if h.lock.runtime.Traces() {
-		call.Holder = releaser{h, ctx}
+		call.Holder = releaser{(*holder)(h), ctx}
 	}
 	out, answered := h.lock.runtime.Do(ctx, call)
 	err := context.Cause(ctx)

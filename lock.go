@@ -146,7 +146,7 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 // call makes the request of an Acquire.
 func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
 	call := l.about(actors.OpAcquire)
-	call.Holder = hold
+	call.Holder = (*holder)(hold)
 	if len(options) == 0 {
 		hold.takeNote(nil)
 		call.Permit = hold.permit()

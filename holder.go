@@ -1,0 +1,56 @@
+package lockkeeper
+
+import (
+	"context"
+
+	"github.com/lockkeeper-go/lockkeeper/actors"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// holder is a Hold as its lock actor knows it.
+type holder Hold
+
+var _ actors.Holder = (*holder)(nil)
+
+// holdOf is the Hold of a holder; nil if it was got by a message.
+func holdOf(h actors.Holder) *Hold {
+	if h, ok := h.(*holder); ok {
+		return (*Hold)(h)
+	}
+	return nil
+}
+
+// LeaseLost implements actors.Holder.
+func (h *holder) LeaseLost(reason lock.Reason, detail string) {
+	(*Hold)(h).lose(lost(h.lock, reason, detail))
+}
+
+// LeaseAtRisk implements actors.Holder.
+func (h *holder) LeaseAtRisk(until lock.Instant, _ string) {
+	left := max(until-h.lock.runtime.Now(), 0)
+	for _, hold := range (*Hold)(h).tree() {
+		if s := hold.seldom; s != nil && s.onRisk != nil && hold.active() {
+			h.lock.runtime.CallHost("the function of WithAtRisk", func() { s.onRisk(left) })
+		}
+	}
+}
+
+// Stack implements actors.Holder.
+func (h *holder) Stack() []uintptr {
+	if h.seldom == nil {
+		return nil
+	}
+	return h.seldom.stack
+}
+
+// Parent implements actors.Holder.
+func (h *holder) Parent() context.Context { return h.parent }
+
+// releaser is a holder whose release has a span within another context.
+type releaser struct {
+	*holder
+	within context.Context
+}
+
+// Parent implements actors.Holder.
+func (r releaser) Parent() context.Context { return r.within }
