@@ -182,8 +182,8 @@ func (s *lockState) release(m *messages.Release, sender *actor.PID) {
 	var owner lock.Owner
 	if m.HoldId != "" {
 		id = parseHoldID(m.HoldId)
-	} else {
-		owner = s.owners.number(requestOwner(m.Owner, sender))
+	} else if w := s.owners.find(requestOwner(m.Owner, sender)); w != nil {
+		id, owner = w.lost, w.id
 	}
 	if id == 0 && owner == 0 {
 		id = math.MaxUint64 // nobody's: the lock says so

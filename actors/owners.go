@@ -20,6 +20,8 @@ type owner struct {
 	process actor.Process
 	// uses counts the requests and holds that need the watch.
 	uses int
+	// lost is its last hold, if that was lost: a release that names no hold is about that one.
+	lost uint64
 }
 
 // owners are the owners of one lock.

@@ -82,6 +82,9 @@ func (l *messageRequest) since() lock.Instant { return l.from }
 func (l *messageRequest) answered(s *lockState, a lock.Answer) {
 	if a.Kind == lock.Granted {
 		l.from = s.now
+		if l.owner != nil {
+			l.owner.lost = 0
+		}
 	}
 	if a.Kind == lock.NotGranted || a.Kind == lock.Granted && a.Count > 1 {
 		s.owners.done(&s.child, l.owner) // a re-entry is part of the hold that it joined
@@ -125,6 +128,7 @@ func (l *messageRequest) message(rt *Runtime, a lock.Answer) proto.Message {
 
 func (l *messageRequest) lost(s *lockState, a lock.Answer) {
 	if holder := l.ownerPID(); holder != nil {
+		l.owner.lost = a.HoldID
 		l.tell(s, holder, &messages.LeaseLost{
 			Lock: l.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: l.token(a.Tokens),
 			Reason: messages.Reason(a.Reason), Detail: a.Detail,

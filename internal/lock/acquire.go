@@ -76,7 +76,8 @@ func (l *Lock) refusedBy(r Result) {
 		// Redis rounds the TTL down.
 		l.wait.nextAt = min(l.wait.nextAt, l.wait.freeAt+time.Millisecond)
 	}
-	if l.kind.Line && r.Outcome == Refused && r.Holder == "" {
+	// Who does not listen yet counts no messages, and tries again as soon as it does.
+	if l.kind.Line && r.Outcome == Refused && r.Holder == "" && l.sub.state == listening {
 		l.standBack(1, r.TTL)
 	}
 	if l.wait.again {

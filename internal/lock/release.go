@@ -31,7 +31,8 @@ func (l *Lock) releaseReplied(o op, r Result) {
 	switch {
 	case r.Outcome == Failed && r.Transient:
 		l.again(&l.main, r)
-		l.refuseTries(Unavailable, r.Err.Error())
+		l.wait.lastErr = r.Err.Error()
+		l.refuseTries(Unavailable, l.wait.lastErr)
 		return
 	case r.Outcome == Failed:
 		reason, detail := failure(r)
@@ -42,6 +43,7 @@ func (l *Lock) releaseReplied(o op, r Result) {
 	default:
 		l.answer(o.ref, Answer{Kind: Freed})
 	}
+	l.wait.lastErr = ""
 	l.afterRelease()
 }
 

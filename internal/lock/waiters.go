@@ -14,7 +14,7 @@ func (l *Lock) dropExpired() {
 			a.Reason, a.Detail = NotReplicated, l.wait.lastErr
 		case l.wait.lastErr != "":
 			a.Reason, a.Detail = Unavailable, l.wait.lastErr
-		case req.Try, l.phase == contending && !l.wait.refused: // nothing is known of the lock
+		case req.Try, l.phase == contending && !l.wait.refused, l.phase == releasing: // nothing is known of the lock
 			a.Reason, a.Detail = Unavailable, "Redis has not answered within the wait"
 		}
 		l.answer(req.Ref, a)

@@ -138,6 +138,27 @@ func TestStrangersReleaseNothing(t *testing.T) {
 	}
 }
 
+// A release that names no hold says that the owner's last one was lost, until the owner has another.
+func TestReleaseByTheOwnerOfALostHold(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, locktest.Briefly)
+	for kind := range locktest.Kinds {
+		if kind == "multi" {
+			continue // there is none by message
+		}
+		lock, p := locktest.KindMessage(kind, k.LockName+kind), s.Probe(t)
+		release := &messages.Release{Lock: lock}
+		locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: lock})
+		s.Actors.Root.Send(s.Guardian(), &messages.ForceRelease{Lock: lock})
+		locktest.Next[*messages.LeaseLost](t, p)
+		locktest.Refuses(t, p, release, messages.Reason_REASON_LOST, "forced")
+		locktest.Refuses(t, p, release, messages.Reason_REASON_LOST, "forced")
+		locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: lock})
+		locktest.Ask[*messages.Released](t, p, release)
+		locktest.Refuses(t, p, release, messages.Reason_REASON_NOT_HELD)
+	}
+}
+
 // While its memory is full, Redis allows to delete a key: a hold is released then, however
 // often it was re-entered, by calls at the same time or by messages in a row.
 func TestReleaseWhileRedisIsFull(t *testing.T) {
