@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -56,6 +58,7 @@ var sentinels = map[messages.Reason]error{
 	messages.Reason_REASON_REENTRY:     ErrReentry,
 
 	messages.Reason_REASON_NOT_REPLICATED: ErrNotReplicated,
+	messages.Reason_REASON_CANCELLED:      context.Canceled, // by a Cancel; a call ends with its context's cause
 }
 
 // Error describes what failed, for which lock, and why.
@@ -83,20 +86,21 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // failed returns the error of a request about the lock, or about the permits.
 func (l *Lock) failed(op string, a lock.Answer) error {
-	return failed(op, l.Name(), a, l.kind != messages.Kind_KIND_PERMITS)
+	return failed(op, l.Name(), messages.Reason(a.Reason), a.Detail, l.kind != messages.Kind_KIND_PERMITS)
 }
 
 // failed returns the error of a request. ErrHeld and ErrLost have other words where the request is not about a lock.
-func failed(op, name string, a lock.Answer, isLock bool) error {
-	reason := messages.Reason(a.Reason)
+func failed(op, name string, reason messages.Reason, detail string, isLock bool) error {
 	err := sentinels[reason]
 	switch {
+	case err == nil: // of a later version, on another node
+		err = errors.New(reason.String())
 	case !isLock && err == ErrHeld:
 		err = refused{}
 	case !isLock && err == ErrLost:
 		err = permitLost{}
 	}
-	return &Error{Op: op, Lock: name, Reason: reason, Detail: a.Detail, Err: err}
+	return &Error{Op: op, Lock: name, Reason: reason, Detail: detail, Err: err}
 }
 
 // refused is ErrHeld of what is no lock: the detail says what was missing.
@@ -110,6 +114,37 @@ type permitLost struct{}
 
 func (permitLost) Error() string { return "permit was lost" }
 func (permitLost) Unwrap() error { return ErrLost }
+
+// ErrorOf returns the error that an answer to a request by message stands for, and nil if that is no refusal:
+// an *[Error] that wraps what the methods of a [Lock] return for the same reason, or the cause of a LeaseLost.
+// proto.actor's DeadLetterResponse, which is the answer after Close, is ErrClosed.
+func ErrorOf(answer any) error {
+	switch m := answer.(type) {
+	case *messages.NotAcquired:
+		return answered("acquire", m.Lock, m)
+	case *messages.NotReleased:
+		return answered("release", m.Lock, m)
+	case *messages.Failed:
+		return answered("request", m.Lock, m)
+	case *messages.LeaseLost:
+		return lost(m.Lock.GetKind(), m.Lock.GetName(), m.Reason, m.Detail)
+	case *messages.PermitsRefused:
+		return failed("semaphore", m.Semaphore.GetName(), m.Reason, m.Detail, false)
+	case *messages.LatchRefused:
+		return failed("latch", m.Latch.GetName(), m.Reason, m.Detail, false)
+	case *actor.DeadLetterResponse:
+		return &Error{Op: "request", Reason: messages.Reason_REASON_CLOSED, Err: ErrClosed}
+	}
+	return nil
+}
+
+// answered returns the error of a refusal about a lock.
+func answered(op string, l *messages.Lock, m interface {
+	GetReason() messages.Reason
+	GetDetail() string
+}) error {
+	return failed(op, l.GetName(), m.GetReason(), m.GetDetail(), l.GetKind() != messages.Kind_KIND_PERMITS)
+}
 
 func invalid(op, lock string, err error) error {
 	return &Error{Op: op, Lock: lock, Reason: messages.Reason_REASON_INVALID, Detail: err.Error(), Err: ErrInvalid}
@@ -129,14 +164,13 @@ func ended(ctx context.Context, op, lock, detail string) error {
 
 // lost is the cause of cancelling the context of a lost hold. It wraps ErrLost, and the error
 // for the reason if there is one.
-func lost(of *Lock, reason lock.Reason, detail string) error {
-	why := messages.Reason(reason)
+func lost(kind messages.Kind, name string, why messages.Reason, detail string) error {
 	err := ErrLost
-	if of.kind == messages.Kind_KIND_PERMITS {
+	if kind == messages.Kind_KIND_PERMITS {
 		err = permitLost{}
 	}
 	if also := sentinels[why]; also != nil && also != ErrLost {
 		err = errors.Join(err, also)
 	}
-	return &Error{Op: "hold", Lock: of.Name(), Reason: why, Detail: detail, Err: err}
+	return &Error{Op: "hold", Lock: name, Reason: why, Detail: detail, Err: err}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // holder is a Hold as its lock actor knows it.
@@ -22,7 +23,7 @@ func holdOf(h actors.Holder) *Hold {
 
 // LeaseLost implements actors.Holder.
 func (h *holder) LeaseLost(reason lock.Reason, detail string) {
-	(*Hold)(h).lose(lost(h.lock, reason, detail))
+	(*Hold)(h).lose(lost(h.lock.kind, h.lock.Name(), messages.Reason(reason), detail))
 }
 
 // LeaseAtRisk implements actors.Holder.

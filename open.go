@@ -24,10 +24,18 @@ type openRequest struct {
 	// sentinels is what to amend after that.
 	sentinels []func(*rueidis.SentinelOption)
 	config    Config
+	// actors is the caller's actor system, if inActors.
+	actors   *actor.ActorSystem
+	inActors bool
 }
 
 // WithConfig sets the Config of the System. Its Logger also takes what proto.actor logs.
 func WithConfig(c Config) OpenOption { return func(r *openRequest) { r.config = c } }
+
+// WithActorSystem starts the System in an actor system of the caller's, which Close does not shut down.
+func WithActorSystem(system *actor.ActorSystem) OpenOption {
+	return func(r *openRequest) { r.actors, r.inActors = system, true }
+}
 
 // WithTLS connects by TLS, to Sentinels as well, also if the URL begins with redis://. For a
 // private CA set RootCAs, for client certificates Certificates. Without a ServerName, each server
@@ -78,9 +86,9 @@ func WithClientOption(o rueidis.ClientOption) OpenOption {
 	return func(r *openRequest) { r.client = &o }
 }
 
-// Open connects to the Redis of a URL, and starts a System in an actor system of its own. It
-// is Connect and New in one, for programs without actors; see redisio.Connect for the URLs,
-// which may name Sentinels and clusters. Close also closes the client and the actor system.
+// Open connects to the Redis of a URL, and starts a System in an actor system of its own, or in that
+// of WithActorSystem. It is Connect and New in one; see redisio.Connect for the URLs, which may name
+// Sentinels and clusters. Close also closes the client, and the actor system if Open has made it.
 // Nothing is logged without a Config.Logger.
 //
 // ctx bounds the time to connect. The error is ErrInvalid if the URL or an option is wrong,
@@ -98,8 +106,13 @@ func Open(ctx context.Context, url string, options ...OpenOption) (*System, erro
 	if client, err = connected(op, client, err); err != nil {
 		return nil, err
 	}
-	o := &owned{client: client, actors: ownActors(r.config.Logger), closed: make(chan struct{})}
-	s, err := New(o.actors, client, r.config)
+	o := &owned{client: client, closed: make(chan struct{})}
+	system := r.actors
+	if !r.inActors {
+		o.actors = ownActors(r.config.Logger)
+		system = o.actors
+	}
+	s, err := New(system, client, r.config)
 	if err != nil {
 		o.close()
 		return nil, err
@@ -141,14 +154,16 @@ func ownActors(logger *slog.Logger) *actor.ActorSystem {
 // owned is what an Open has made for its System, and its Close ends.
 type owned struct {
 	client rueidis.Client
-	actors *actor.ActorSystem
+	actors *actor.ActorSystem // nil if it is the caller's
 	once   sync.Once
 	closed chan struct{}
 }
 
 func (o *owned) close() {
 	o.client.Close()
-	o.actors.Shutdown()
+	if o.actors != nil {
+		o.actors.Shutdown()
+	}
 	close(o.closed)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/actors"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/permit"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // Semaphore is a number of permits, shared with all Lockkeeper systems and Redisson clients that use
@@ -148,7 +149,7 @@ func askPermits(ctx context.Context, runtime *actors.Runtime, op string, q *acto
 	case !answered, a.Kind == permit.Refused && a.Reason == lock.CancelledByRequest:
 		return permit.Answer{}, ended(ctx, op, q.Name, a.Detail)
 	case a.Kind == permit.Refused:
-		return permit.Answer{}, failed(op, q.Name, lock.Answer{Reason: a.Reason, Detail: a.Detail}, false)
+		return permit.Answer{}, failed(op, q.Name, messages.Reason(a.Reason), a.Detail, false)
 	}
 	return a, nil
 }

@@ -289,26 +289,10 @@ func (h *holder) release(ctx context.Context, id string) error {
 	}
 }
 
-// errorsOf are the errors of the Go API for the reasons of the messages.
-var errorsOf = map[messages.Reason]error{
-	messages.Reason_REASON_HELD:        lockkeeper.ErrHeld,
-	messages.Reason_REASON_TIMED_OUT:   lockkeeper.ErrTimeout,
-	messages.Reason_REASON_CLOSED:      lockkeeper.ErrClosed,
-	messages.Reason_REASON_REENTRY:     lockkeeper.ErrReentry,
-	messages.Reason_REASON_INVALID:     lockkeeper.ErrInvalid,
-	messages.Reason_REASON_LOST:        lockkeeper.ErrLost,
-	messages.Reason_REASON_NOT_HELD:    lockkeeper.ErrNotHeld,
-	messages.Reason_REASON_UNAVAILABLE: lockkeeper.ErrUnavailable,
-}
-
 // refusal is what an answer says that is not what was asked for.
 func refusal(answer any) error {
-	err := fmt.Errorf("answered %T{%v}", answer, answer)
-	switch m := answer.(type) {
-	case locktest.Refusal:
-		return errors.Join(err, errorsOf[m.GetReason()])
-	case *actor.DeadLetterResponse: // Close has stopped the guardian
-		return lockkeeper.ErrClosed
+	if err := lockkeeper.ErrorOf(answer); err != nil {
+		return err
 	}
-	return err
+	return fmt.Errorf("answered %T{%v}", answer, answer)
 }

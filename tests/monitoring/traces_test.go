@@ -160,6 +160,8 @@ func (a *shipper) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case string:
 		lockkeeper.Request(ctx, &messages.Acquire{Lock: a.lock})
+	case context.Context: // that of a job which had to wait
+		lockkeeper.Request(ctx, lockkeeper.WithTrace(m, &messages.Acquire{Lock: a.lock}))
 	case *messages.Acquired:
 		_, work := a.tracer.Start(lockkeeper.TraceOf(ctx), "work")
 		work.End()
@@ -176,22 +178,25 @@ func TestTracesThroughActors(t *testing.T) {
 	a := &shipper{tracer: s.tracer, lock: k.Message(), last: make(chan string, 1)}
 	pid := s.Actors.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return a }))
 	ctx, caller := s.tracer.Start(t.Context(), "caller")
-	order := func(ctx context.Context, want string) {
+	order := func(job any, want string) {
 		t.Helper()
-		s.Actors.Root.Send(pid, lockkeeper.WithTrace(ctx, "an order"))
+		s.Actors.Root.Send(pid, job)
 		if got := locktest.Await(t, "the last answer", a.last); got != want {
 			t.Errorf("the last answer is %s, want %s", got, want)
 		}
 	}
-	order(ctx, "*messages.Released")
+	order(lockkeeper.WithTrace(ctx, "an order"), "*messages.Released")
 	for _, name := range []string{"lockkeeper.acquire", "work", "lockkeeper.release", "lockkeeper.hold"} {
 		s.span(t, name, caller)
 	}
-	order(t.Context(), "*messages.Released") // there is no span to carry
+	order(lockkeeper.WithTrace(t.Context(), "without a span"), "*messages.Released")
+	other, caller := s.tracer.Start(t.Context(), "caller")
+	order(lockkeeper.WithTrace(ctx, other), "*messages.Released")
+	s.span(t, "lockkeeper.release", caller)
 	if err := s.System.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	order(ctx, "*actor.DeadLetterResponse")
+	order("an order", "*actor.DeadLetterResponse")
 }
 
 // Every hold's span says that the hold was lost, however many were lost at once.

@@ -27,8 +27,17 @@ func TestOpen(t *testing.T) {
 	locked.Do(t, "ACL", "SETUSER", "default", "off")
 	server := redistest.Shared(t)
 	secure, config := redistest.TLS(t)
+	actors := locktest.QuietActorSystem()
+	t.Cleanup(actors.Shutdown)
 	for name, open := range map[string]func(ctx context.Context) (*lockkeeper.System, error){
 		"by URL": func(ctx context.Context) (*lockkeeper.System, error) { return lockkeeper.Open(ctx, server.URL()) },
+		"with actors": func(ctx context.Context) (*lockkeeper.System, error) {
+			s, err := lockkeeper.Open(ctx, server.URL(), lockkeeper.WithActorSystem(actors))
+			if lockkeeper.From(actors) != s {
+				t.Error("the System is not in the actor system that was given")
+			}
+			return s, err
+		},
 		"as a user": func(ctx context.Context) (*lockkeeper.System, error) {
 			return lockkeeper.Open(ctx, locked.URL(), lockkeeper.WithUser("locker", "p@ss/word"))
 		},
@@ -56,6 +65,9 @@ func TestOpen(t *testing.T) {
 		locktest.Stop(t, s)
 		locktest.Stop(t, s)
 		locktest.Refused(t, lockkeeper.ErrClosed, s.Lock(redistest.Name(t)))
+	}
+	if actors.IsStopped() {
+		t.Error("the caller's actor system was shut down")
 	}
 }
 
@@ -113,6 +125,7 @@ func TestOpenErrors(t *testing.T) {
 		"nobody there for a single client": {"", []lockkeeper.OpenOption{lockkeeper.WithClientOption(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:1"}, ForceSingleClient: true})}, lockkeeper.ErrUnavailable, "refused"},
 		"URL and options":                  {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithClientOption(rueidis.ClientOption{})}, lockkeeper.ErrInvalid, "must be empty"},
 		"options without an address":       {"", []lockkeeper.OpenOption{lockkeeper.WithClientOption(rueidis.ClientOption{})}, lockkeeper.ErrInvalid, "no address"},
+		"no actor system":                  {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithActorSystem(nil)}, lockkeeper.ErrInvalid, "actor system is nil"},
 		"wrong Config":                     {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithConfig(lockkeeper.Config{Poll: 1})}, lockkeeper.ErrInvalid, "Poll"},
 	} {
 		locktest.InTime(t, name, func() {
