@@ -42,8 +42,8 @@ func (s *spending) newTurn() { *s = spending{before: s.needed()} }
 
 // reserve is how many tokens to draw for the lease: one for each of those who wait and
 // have asked for one. The one that the lease is for is the first of them. A few who come back again and
-// again need many more within a turn, so as many are drawn as one of the last turns needed. What a counter
-// has lost is drawn besides.
+// again need many more within a turn, so as many are drawn as one of the last turns needed, and half of that
+// besides: to draw again takes a round trip of the turn. What a counter has lost is drawn besides.
 func (l *Lock) reserve() int64 {
 	if l.kind.Tokens == 0 {
 		return 0
@@ -57,7 +57,8 @@ func (l *Lock) reserve() int64 {
 	if n == 0 {
 		return 0
 	}
-	return min(max(n, l.spent.needed(), l.spent.before), mostTokens) + l.lag
+	needed := max(l.spent.needed(), l.spent.before)
+	return min(max(n, needed+needed/2), mostTokens) + l.lag
 }
 
 // drawTokens takes those that are higher than all that the lock has had.
