@@ -117,7 +117,7 @@ func (permitLost) Unwrap() error { return ErrLost }
 
 // ErrorOf returns the error that an answer to a request by message stands for, and nil if that is no refusal:
 // an *[Error] that wraps what the methods of a [Lock] return for the same reason, or the cause of a LeaseLost.
-// proto.actor's DeadLetterResponse, which is the answer after Close, is ErrClosed.
+// proto.actor's DeadLetterResponse, which is the guardian's answer after Close, is ErrClosed.
 func ErrorOf(answer any) error {
 	switch m := answer.(type) {
 	case *messages.NotAcquired:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -29,7 +30,7 @@ type openRequest struct {
 	inActors bool
 }
 
-// WithConfig sets the Config of the System. Its Logger also takes what proto.actor logs.
+// WithConfig sets the Config of the System. Its Logger also takes what the actor system logs that Open makes.
 func WithConfig(c Config) OpenOption { return func(r *openRequest) { r.config = c } }
 
 // WithActorSystem starts the System in an actor system of the caller's, which Close does not shut down.
@@ -89,7 +90,7 @@ func WithClientOption(o rueidis.ClientOption) OpenOption {
 // Open connects to the Redis of a URL, and starts a System in an actor system of its own, or in that
 // of WithActorSystem. It is Connect and New in one; see redisio.Connect for the URLs, which may name
 // Sentinels and clusters. Close also closes the client, and the actor system if Open has made it.
-// Nothing is logged without a Config.Logger.
+// Without a Config.Logger nothing is logged, or with WithActorSystem by that system's logger.
 //
 // ctx bounds the time to connect. The error is ErrInvalid if the URL or an option is wrong,
 // also if the URL is that of a Sentinel and lacks master_set. It is ErrUnavailable if Redis
@@ -101,6 +102,9 @@ func Open(ctx context.Context, url string, options ...OpenOption) (*System, erro
 	var r openRequest
 	for _, option := range options {
 		option(&r)
+	}
+	if r.inActors && r.actors == nil {
+		return nil, fmt.Errorf("lockkeeper: %s: %w: the actor system is nil", op, ErrInvalid)
 	}
 	client, err := r.connect(ctx, url)
 	if client, err = connected(op, client, err); err != nil {

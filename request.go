@@ -16,13 +16,13 @@ import (
 //
 // After Close, or if there is no System, the answer is proto.actor's DeadLetterResponse.
 func Request(ctx actor.Context, request any) {
-	header, m, _ := actor.UnwrapEnvelope(request)
-	within := TraceOf(ctx)
-	if own := actors.TraceIn(header); trace.SpanContextFromContext(own).IsValid() {
-		within = own
+	e := *actor.WrapEnvelope(request)
+	e.Sender = ctx.Self()
+	within := actors.TraceIn(actor.UnwrapEnvelopeHeader(&e))
+	if !trace.SpanContextFromContext(within).IsValid() {
+		within = TraceOf(ctx)
 	}
-	e := &actor.MessageEnvelope{Message: m, Sender: ctx.Self()}
-	ctx.Send(From(ctx.ActorSystem()).Guardian(), actors.WithTrace(within, e))
+	ctx.Send(From(ctx.ActorSystem()).Guardian(), actors.WithTrace(within, &e))
 }
 
 // WithTrace returns a message that carries the span of ctx in its header (traceparent and tracestate, W3C
@@ -36,6 +36,6 @@ func Request(ctx actor.Context, request any) {
 func WithTrace(ctx context.Context, message any) any { return actors.WithTrace(ctx, message) }
 
 // TraceOf returns a context with the span that the message carries which the actor is handling. If [Config]
-// has a Tracer, the answer to a request, and LeaseAtRisk and LeaseLost, carry the span that the request
-// carried. The context never ends.
+// has a Tracer, the answers of a lock to Acquire and Release, and LeaseAtRisk and LeaseLost, carry the span
+// that the request carried. The context never ends.
 func TraceOf(ctx actor.Context) context.Context { return actors.TraceIn(ctx.MessageHeader()) }

@@ -36,8 +36,8 @@ func (p *permits) newPermitID() (id leased.ID) {
 }
 
 func (p *permits) Release(now lock.Instant, id uint64, owner lock.Owner, _ lock.Mode, ref any) {
-	if id == 0 {
-		id = p.First(owner)
+	if first := p.First(owner); first != 0 {
+		id = first
 	}
 	p.Permits.Release(now, id, ref.(permitRequest).shows(), ref)
 }

@@ -144,11 +144,13 @@ func WithTrace(ctx context.Context, message any) any {
 		return message
 	}
 	header, m, sender := actor.UnwrapEnvelope(message)
-	e := envelope(m, sender, header)
-	carrier := propagation.MapCarrier{}
+	e, carrier := envelope(m, sender, header), propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
-	for key, value := range carrier {
-		e.SetHeader(key, value)
+	for _, key := range (propagation.TraceContext{}).Fields() {
+		delete(e.Header, key) // of another trace
+		if value := carrier.Get(key); value != "" {
+			e.SetHeader(key, value)
+		}
 	}
 	return e
 }

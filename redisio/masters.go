@@ -47,8 +47,8 @@ func (m masters) have(address string) bool {
 }
 
 // Masters are the clients of the servers that have the keys, by their addresses: the masters of a cluster with
-// slots, or the only server. A cluster's client knows the replicas too, and does not tell them apart. The error
-// is an *Error.
+// slots, or the only server. A cluster's client knows the replicas too, and does not tell them apart. It returns
+// those that it has found also with an error, which is an *Error.
 func Masters(ctx context.Context, client rueidis.Client) (map[string]rueidis.Client, error) {
 	nodes := client.Nodes()
 	if client.Mode() != rueidis.ClientModeCluster {
@@ -58,12 +58,12 @@ func Masters(ctx context.Context, client rueidis.Client) (map[string]rueidis.Cli
 	if ranges == nil {
 		return nil, &Error{Transient: true, err: errors.New("no server of the cluster names its masters")}
 	}
+	maps.DeleteFunc(nodes, func(address string, _ rueidis.Client) bool { return !ranges.have(address) })
 	for _, r := range ranges {
 		if nodes[r.address] == nil {
-			return nil, &Error{Transient: true, err: fmt.Errorf("the client has yet to learn of the master %s", r.address)}
+			return nodes, &Error{Transient: true, err: fmt.Errorf("the client does not know the master %s: it is down, or new", r.address)}
 		}
 	}
-	maps.DeleteFunc(nodes, func(address string, _ rueidis.Client) bool { return !ranges.have(address) })
 	return nodes, nil
 }
 

@@ -114,6 +114,9 @@ func (l *Lock) endHoldBy(own hold, reason Reason, detail string) {
 	l.lost.add(own.id, reason)
 	l.tellLost(own, reason, detail)
 	if l.main.kind == opCount && l.main.hold == own.id {
+		if reason != Closed {
+			reason = Lost // whatever the reason was
+		}
 		l.refuseCount(reason, detail)
 		l.dropCount()
 	}

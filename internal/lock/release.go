@@ -43,7 +43,6 @@ func (l *Lock) releaseReplied(o op, r Result) {
 	default:
 		l.answer(o.ref, Answer{Kind: Freed})
 	}
-	l.wait.lastErr = ""
 	l.afterRelease()
 }
 

@@ -33,13 +33,13 @@ func (l *Lock) Acquire(now Instant, req Request) {
 	}
 }
 
-// Release releases one hold, named by its id, or by its owner if id is 0.
+// Release releases one hold: that of the owner, or, if the owner is 0 or has none, the one with that id.
 func (l *Lock) Release(now Instant, id uint64, owner Owner, mode Mode, ref any) {
 	l.begin(now)
 	defer l.settle()
-	own := l.holds.byID(id)
-	if id == 0 {
-		own = l.holds.byOwner(owner)
+	own := l.holds.byOwner(owner)
+	if own.id == 0 {
+		own = l.holds.byID(id)
 	}
 	switch {
 	case own.id != 0:

@@ -12,12 +12,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// scan calls page with the keys of each SCAN that match the pattern, on every master.
+// scan calls page with the keys of each SCAN that match the pattern, on every master that is known.
 func (l Looker) scan(ctx context.Context, pattern, kind string, page func(keys []string) error) error {
-	masters, err := redisio.Masters(ctx, l.Client)
-	if err != nil {
-		return err
-	}
+	masters, missing := redisio.Masters(ctx, l.Client)
 	for _, node := range masters {
 		for cursor := uint64(0); ; {
 			entry, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Match(pattern).Count(PageSize).Type(kind).Build()).AsScanEntry()
@@ -32,7 +29,7 @@ func (l Looker) scan(ctx context.Context, pattern, kind string, page func(keys [
 			}
 		}
 	}
-	return nil
+	return missing
 }
 
 // ErrMore is that there are more locks than were to be listed.

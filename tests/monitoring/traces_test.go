@@ -153,6 +153,7 @@ func TestTracesByMessage(t *testing.T) {
 type shipper struct {
 	tracer trace.Tracer
 	lock   *messages.Lock
+	keeps  bool
 	last   chan string
 }
 
@@ -162,7 +163,14 @@ func (a *shipper) Receive(ctx actor.Context) {
 		lockkeeper.Request(ctx, &messages.Acquire{Lock: a.lock})
 	case context.Context: // that of a job which had to wait
 		lockkeeper.Request(ctx, lockkeeper.WithTrace(m, &messages.Acquire{Lock: a.lock}))
+	case *messages.LeaseLost:
+		_, told := a.tracer.Start(lockkeeper.TraceOf(ctx), "told")
+		told.End()
 	case *messages.Acquired:
+		if a.keeps {
+			a.last <- "kept"
+			return
+		}
 		_, work := a.tracer.Start(lockkeeper.TraceOf(ctx), "work")
 		work.End()
 		lockkeeper.Request(ctx, &messages.Release{Lock: a.lock, HoldId: m.HoldId})
@@ -190,12 +198,15 @@ func TestTracesThroughActors(t *testing.T) {
 		s.span(t, name, caller)
 	}
 	order(lockkeeper.WithTrace(t.Context(), "without a span"), "*messages.Released")
-	other, caller := s.tracer.Start(t.Context(), "caller")
+	other, second := s.tracer.Start(t.Context(), "another caller")
 	order(lockkeeper.WithTrace(ctx, other), "*messages.Released")
-	s.span(t, "lockkeeper.release", caller)
+	s.span(t, "lockkeeper.release", second)
+	a.keeps = true // the actor is idle
+	order(lockkeeper.WithTrace(ctx, "to keep"), "kept")
 	if err := s.System.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	s.span(t, "told", caller)
 	order("an order", "*actor.DeadLetterResponse")
 }
 

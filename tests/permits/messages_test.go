@@ -74,6 +74,23 @@ func TestPermitsByMessage(t *testing.T) {
 	redistest.Eventually(t, "the permits of the dead", func() bool { return count(t, waits, name) == "2 0 2 0" })
 }
 
+// A release that names no permit is about one that the owner has, if it has any: not about one that it has lost.
+func TestReleaseByTheOwnerOfALostPermit(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	name, p, other := k.LockName, s.Probe(t), s.Probe(t)
+	locktest.Ask[*messages.TotalSet](t, other, &messages.SetTotal{Lock: named(name), Permits: 3})
+	first := locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: named(name), ShowPermit: true})
+	locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: named(name)})
+	locktest.Ask[*messages.Released](t, other, &messages.ReleaseByID{Lock: named(name), PermitId: first.PermitId})
+	locktest.Next[*messages.LeaseLost](t, p)
+	locktest.Ask[*messages.Released](t, p, &messages.Release{Lock: named(name)})
+	locktest.Refuses(t, p, &messages.Release{Lock: named(name)}, messages.Reason_REASON_LOST)
+	if got := count(t, other, name); got != "3 0 3 0" {
+		t.Errorf("free, taken, all, waiting: %s", got)
+	}
+}
+
 // Permits outlive the crashes of their actor; and when it is given up, they are free, and everybody is
 // told.
 func TestPermitsSurviveCrashes(t *testing.T) {
