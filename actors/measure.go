@@ -144,7 +144,7 @@ func (m *metrics) watch() (w redisio.Watch) {
 		return w
 	}
 	w.Called = func(script string, took time.Duration, err *redisio.Error) {
-		m.add(measurement{sample{callTime, outcome(err, done), m.subjectOf(script)}, int64(took)})
+		m.called(script, outcome(err, done), took)
 	}
 	renewal := map[string]word{"renewed": renewed, "gone": word(lock.Gone), "taken": word(lock.Taken)}
 	w.Renewed = func(result string, err *redisio.Error) {

@@ -24,18 +24,24 @@ type metrics struct {
 	at      int
 
 	mu sync.Mutex // guards what follows
-	// sums has what all but the histograms were added since the meter was told; touched has a bit for each
-	// word with a sum, also of 0, so that what went up and down again is known.
-	sums    [instruments][subjects][words]int64
-	touched [instruments][subjects]uint32
-	// values are those of the histograms, and seen is how many there were since the meter was told, of those
-	// that take a sample.
+	// tallies are those of an instrument by its subjects, as far as there were any.
+	tallies [instruments][]tally
+	// values are those of the histograms.
 	values []measurement
-	seen   [instruments][subjects][words]uint32
 	asked  bool // flush is about to come
-	// scripts are the names of those that were called, and called is where they are in it.
+	// scripts are the names of those that were called, and numbers is where they are in it.
 	scripts []string
-	called  map[string]subject
+	numbers map[string]subject
+}
+
+// tally is what was measured of a subject since the meter was told.
+type tally struct {
+	// sums has what all but the histograms were added; touched has a bit for each word with a sum, also of 0, so
+	// that what went up and down again is known.
+	sums    [words]int64
+	touched uint32
+	// seen is how many values of a histogram there were.
+	seen [words]uint32
 }
 
 // mostValues bounds the values of histograms that wait for the meter. Those for which there is
@@ -46,7 +52,8 @@ const mostValues = 16384
 const manyValues = mostValues / 4
 
 // fewValues is how many values of one sort a histogram is told since the last time before it gets a
-// sample of them. To record a value takes longer than some locks are held in memory.
+// sample of them. To record a value takes longer than some locks are held in memory. What needs the exact
+// number has a counter.
 const fewValues = 512
 
 // options are the attributes of a sample, as the meter takes them.
@@ -59,7 +66,7 @@ func newMetrics(meter metric.Meter, h *host.Host) *metrics {
 	if meter == nil {
 		return nil
 	}
-	m := &metrics{host: h, options: map[sample]*options{}, called: map[string]subject{}}
+	m := &metrics{host: h, options: map[sample]*options{}, numbers: map[string]subject{}}
 	ctx := context.Background()
 	for i, d := range described {
 		name, text, unit := "lockkeeper."+d.name, metric.WithDescription(d.text), metric.WithUnit(d.unit)
@@ -85,60 +92,74 @@ func newMetrics(meter metric.Meter, h *host.Host) *metrics {
 	return m
 }
 
-// add counts measurements, and has the meter told if it is not about to be. Whoever has several gives
-// them together: the mutex is that of the System.
+// add counts measurements. Whoever has several gives them together: the mutex is that of the System.
 func (m *metrics) add(all ...measurement) {
 	if m == nil || len(all) == 0 {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	before := len(m.values)
+	m.ask()
 	for _, one := range all {
-		switch {
-		case described[one.instrument].form != seconds:
-			m.sum(one.sample, one.n)
-		case described[one.instrument].sampled && !m.inSample(one.sample):
-		case len(m.values) == mostValues:
-			m.sum(sample{instrument: missed}, 1)
-		default:
-			m.values = append(m.values, measurement{one.sample, max(one.n, 0)})
-		}
+		m.put(one)
 	}
+}
+
+// called counts the call of a script.
+func (m *metrics) called(script string, result word, took time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ask()
+	of, known := m.numbers[script]
+	if !known {
+		of = subject(len(m.scripts))
+		m.scripts = append(m.scripts, script)
+		m.numbers[script] = of
+	}
+	m.put(measurement{sample{calls, result, of}, 1})
+	m.put(measurement{sample{callTime, result, of}, int64(took)})
+}
+
+// ask has the meter told, if it is not about to be. mu is held, as for what follows.
+func (m *metrics) ask() {
 	if !m.asked {
 		m.asked = true
 		m.host.Measure(m.flush)
 	}
-	if before < manyValues && len(m.values) >= manyValues {
-		m.host.HurryMeasures()
+}
+
+func (m *metrics) put(one measurement) {
+	t := m.tally(one.sample)
+	switch {
+	case described[one.instrument].form != seconds:
+		t.sums[one.what] += one.n
+		t.touched |= 1 << one.what
+	case !t.inSample(one.what):
+	case len(m.values) == mostValues:
+		m.put(measurement{sample{instrument: missed}, 1})
+	default:
+		m.values = append(m.values, measurement{one.sample, max(one.n, 0)})
+		if len(m.values) == manyValues {
+			m.host.HurryMeasures()
+		}
 	}
 }
 
-// subjectOf numbers a script.
-func (m *metrics) subjectOf(script string) subject {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	of, known := m.called[script]
-	if !known {
-		of = subject(len(m.scripts))
-		m.scripts = append(m.scripts, script)
-		m.called[script] = of
+func (m *metrics) tally(s sample) *tally {
+	all := &m.tallies[s.instrument]
+	for int(s.of) >= len(*all) {
+		*all = append(*all, tally{})
 	}
-	return of
+	return &(*all)[s.of]
 }
 
 // inSample reports whether a value is to be recorded: of the first few every one, then every second, and of
 // twice as many half as often.
-func (m *metrics) inSample(s sample) bool {
-	n := &m.seen[s.instrument][s.of][s.what]
+func (t *tally) inSample(what word) bool {
+	n := &t.seen[what]
 	every := uint32(1) << bits.Len32(*n/fewValues)
 	*n++
 	return (*n-1)%every == 0
-}
-
-func (m *metrics) sum(s sample, n int64) {
-	m.sums[s.instrument][s.of][s.what] += n
-	m.touched[s.instrument][s.of] |= 1 << s.what
 }
 
 // flush tells the meter: first of what is left since it ended the goroutine.
@@ -169,7 +190,7 @@ func (m *metrics) tellAll() {
 		if described[one.instrument].form == seconds {
 			one = measurement{sample{instrument: missed}, 1}
 		}
-		m.sum(one.sample, one.n)
+		m.put(one)
 		m.mu.Unlock()
 	}
 }
@@ -179,15 +200,14 @@ func (m *metrics) collect() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.telling, m.values, m.at = m.values, m.telling[:0], 0
-	m.seen = [instruments][subjects][words]uint32{}
-	for i := range m.touched {
-		for of, bit := range m.touched[i] {
-			for ; bit != 0; bit &= bit - 1 {
+	for i := range m.tallies {
+		for of := range m.tallies[i] {
+			t := &m.tallies[i][of]
+			for bit := t.touched; bit != 0; bit &= bit - 1 {
 				what := bits.TrailingZeros32(bit)
-				m.telling = append(m.telling, measurement{sample{instrument(i), word(what), subject(of)}, m.sums[i][of][what]})
-				m.sums[i][of][what] = 0
+				m.telling = append(m.telling, measurement{sample{instrument(i), word(what), subject(of)}, t.sums[what]})
 			}
-			m.touched[i][of] = 0
+			*t = tally{}
 		}
 	}
 }

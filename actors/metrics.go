@@ -16,6 +16,7 @@ const (
 	risks
 	waitTime
 	holdTime
+	calls
 	callTime
 	renewals
 	subscriptions
@@ -50,8 +51,6 @@ var described = [instruments]struct {
 	unit, text     string
 	kinded, script bool
 	what           string
-	// sampled: of many values at once a histogram gets a sample.
-	sampled bool
 }{
 	holds:         {name: "holds", form: upDown, unit: "{hold}", kinded: true, text: "Holds of this process. Permits of a semaphore have no owner, and are none."},
 	waiters:       {name: "waiters", form: upDown, unit: "{request}", kinded: true, text: "Requests of this process that wait for a lock, permits or a latch."},
@@ -59,8 +58,9 @@ var described = [instruments]struct {
 	refusals:      {name: "refusals", unit: "{request}", kinded: true, what: reasonAttribute, text: "Requests for a lock, permits or a latch that were not granted."},
 	losses:        {name: "losses", unit: "{hold}", kinded: true, what: reasonAttribute, text: "Holds that were lost. Those that Close ended are none of them."},
 	risks:         {name: "at_risk", unit: "{hold}", kinded: true, text: "Holds whose renewals began to fail."},
-	waitTime:      {name: "wait.duration", form: seconds, unit: "s", kinded: true, what: resultAttribute, sampled: true, text: "How long requests for a lock, permits or a latch waited for their answer."},
-	holdTime:      {name: "hold.duration", form: seconds, unit: "s", kinded: true, sampled: true, text: "How long locks were held."},
+	waitTime:      {name: "wait.duration", form: seconds, unit: "s", kinded: true, what: resultAttribute, text: "How long requests for a lock, permits or a latch waited for their answer."},
+	holdTime:      {name: "hold.duration", form: seconds, unit: "s", kinded: true, text: "How long locks were held."},
+	calls:         {name: "redis.calls", unit: "{call}", script: true, what: resultAttribute, text: "Calls of scripts, by what became of them."},
 	callTime:      {name: "redis.call.duration", form: seconds, unit: "s", script: true, what: resultAttribute, text: "How long Redis took to answer the call of a script."},
 	renewals:      {name: "renewals", unit: "{lease}", what: resultAttribute, text: "Leases that the watchdog was to renew."},
 	subscriptions: {name: "subscriptions", form: upDown, unit: "{channel}", text: "Channels on which this process waits for a release."},
@@ -93,10 +93,7 @@ type sample struct {
 // metrics.scripts.
 type subject uint16
 
-const (
-	unknownKind = subject(messages.Kind_KIND_LATCH) + 1 + iota
-	subjects
-)
+const unknownKind = subject(messages.Kind_KIND_LATCH) + 1
 
 func subjectOf(kind messages.Kind) subject {
 	if kind < 0 || kind > messages.Kind_KIND_LATCH {
@@ -130,7 +127,7 @@ const (
 	words
 )
 
-// metrics.touched has a bit for each word.
+// tally.touched has a bit for each word.
 var _ [32 - words]struct{}
 
 func (w word) String() string {

@@ -122,6 +122,10 @@ lockkeeper_redis_call_duration_seconds_count{lockkeeper_result="done",lockkeeper
 lockkeeper_redis_call_duration_seconds_count{lockkeeper_result="done",lockkeeper_script="release"} 2
 lockkeeper_redis_call_duration_seconds_count{lockkeeper_result="done",lockkeeper_script="system_remove"} 1
 lockkeeper_redis_call_duration_seconds_count{lockkeeper_result="done",lockkeeper_script="system_renew"} …
+lockkeeper_redis_calls_total{lockkeeper_result="done",lockkeeper_script="acquire"} 2
+lockkeeper_redis_calls_total{lockkeeper_result="done",lockkeeper_script="release"} 2
+lockkeeper_redis_calls_total{lockkeeper_result="done",lockkeeper_script="system_remove"} 1
+lockkeeper_redis_calls_total{lockkeeper_result="done",lockkeeper_script="system_renew"} …
 lockkeeper_refusals_total{lockkeeper_kind="plain",lockkeeper_reason="held"} 1
 lockkeeper_wait_duration_seconds_count{lockkeeper_kind="plain",lockkeeper_result="granted"} 2
 lockkeeper_wait_duration_seconds_count{lockkeeper_kind="plain",lockkeeper_result="refused"} 1

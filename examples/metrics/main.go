@@ -26,7 +26,7 @@ func scrape(url string) {
 	response, err := http.Get(url)
 	demo.Check(err)
 	defer response.Body.Close()
-	metric := regexp.MustCompile(`^lockkeeper_([a-z_]+_seconds_count|[a-z]+(_total)?)[{ ]`)
+	metric := regexp.MustCompile(`^lockkeeper_([a-z_]+_seconds_count|[a-z_]+_total|[a-z]+)[{ ]`)
 	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
 		if metric.MatchString(lines.Text()) {
 			fmt.Println(lines.Text())

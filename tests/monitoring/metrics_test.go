@@ -101,7 +101,7 @@ func TestMetricsOfGrants(t *testing.T) {
 		"lockkeeper.grants plain redis": 1, "lockkeeper.grants plain reentry": 1,
 		"lockkeeper.refusals plain held": 1, "lockkeeper.refusals plain queue_full": 1,
 		"lockkeeper.wait.duration plain granted": 2, "lockkeeper.wait.duration plain refused": 2,
-		"lockkeeper.redis.call.duration done acquire": 2, "lockkeeper.hold.duration plain": 0,
+		"lockkeeper.redis.calls done acquire": 2, "lockkeeper.redis.call.duration done acquire": 2, "lockkeeper.hold.duration plain": 0,
 	}
 	m.expect(t, want)
 
