@@ -121,17 +121,17 @@ func (permitLost) Unwrap() error { return ErrLost }
 func ErrorOf(answer any) error {
 	switch m := answer.(type) {
 	case *messages.NotAcquired:
-		return answered("acquire", m.Lock, m)
+		return answered("acquire", m.GetLock(), m)
 	case *messages.NotReleased:
-		return answered("release", m.Lock, m)
+		return answered("release", m.GetLock(), m)
 	case *messages.Failed:
-		return answered("request", m.Lock, m)
+		return answered("request", m.GetLock(), m)
 	case *messages.LeaseLost:
-		return lost(m.Lock.GetKind(), m.Lock.GetName(), m.Reason, m.Detail)
+		return lost(m.GetLock().GetKind(), m.GetLock().GetName(), m.GetReason(), m.GetDetail())
 	case *messages.PermitsRefused:
-		return failed("semaphore", m.Semaphore.GetName(), m.Reason, m.Detail, false)
+		return failed("semaphore", m.GetSemaphore().GetName(), m.GetReason(), m.GetDetail(), false)
 	case *messages.LatchRefused:
-		return failed("latch", m.Latch.GetName(), m.Reason, m.Detail, false)
+		return failed("latch", m.GetLatch().GetName(), m.GetReason(), m.GetDetail(), false)
 	case *actor.DeadLetterResponse:
 		return &Error{Op: "request", Reason: messages.Reason_REASON_CLOSED, Err: ErrClosed}
 	}

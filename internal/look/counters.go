@@ -70,8 +70,8 @@ func (l Looker) prefixed(pattern string) string {
 	return strings.Replace(pattern, "*", "*"+quotePattern(l.Prefix)+"*", 1)
 }
 
-// channels lists the channels that match, on every server that the client knows. The error is ErrRights; other refusals are those
-// of servers without such channels.
+// channels lists the channels that match, on every server that the client knows. The error is ErrRights;
+// other refusals are those of servers without such channels.
 func (l Looker) channels(ctx context.Context, pattern string) (all []string, lacking error) {
 	for _, node := range l.Client.Nodes() {
 		commands := []rueidis.Completed{node.B().PubsubChannels().Pattern(pattern).Build()}

@@ -28,6 +28,7 @@ func TestErrorOf(t *testing.T) {
 		{&messages.LeaseLost{Lock: permit, Reason: messages.Reason_REASON_FORCED}, lockkeeper.ErrLost, `lockkeeper: hold "a": permit was lost`},
 		{&messages.PermitsRefused{Semaphore: &messages.Semaphore{Name: "s"}, Reason: messages.Reason_REASON_TIMED_OUT}, lockkeeper.ErrTimeout, `lockkeeper: semaphore "s": wait timed out`},
 		{&messages.LatchRefused{Latch: &messages.Latch{Name: "l"}, Reason: messages.Reason_REASON_CLOSED}, lockkeeper.ErrClosed, `lockkeeper: latch "l": system is closed`},
+		{(*messages.LeaseLost)(nil), lockkeeper.ErrLost, `lockkeeper: hold "": lock was lost`},
 		{&messages.NotAcquired{Reason: 99}, nil, `lockkeeper: acquire "": 99`},
 		{&actor.DeadLetterResponse{}, lockkeeper.ErrClosed, `lockkeeper: request "": system is closed`},
 	} {
