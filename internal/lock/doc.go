@@ -105,8 +105,9 @@
 // # Tokens
 //
 // Fencing tokens are drawn in blocks: one for the holder, and one for each waiter behind it, or half as
-// many again as one of the last two turns needed, if those are more. Nobody else can draw a token before the term ends, so local hand-offs get higher tokens than all earlier
-// holds, and lower ones than all later holds.
+// many again as one of the last two turns needed, if those are more. Nobody else can draw a token
+// before the term ends, so local hand-offs get higher tokens than all earlier holds, and lower ones
+// than all later holds.
 //
 // The lock remembers its highest token. If a counter gives out a lower one, Redis has lost some, as
 // in a failover: it is drawn from again, beyond what was lost.
