@@ -23,7 +23,8 @@ const (
 // The context of lead is a child of ctx, and is also cancelled when the lock is lost. lead
 // must return when it ends: after a loss another process may lead already, and after the end
 // of ctx the others wait until lead has returned. The lock is released at once then. To hand
-// over before a process exits, cancel ctx and wait until Elect has returned.
+// over before a process exits, cancel ctx and wait until Elect has returned. For a leader that is
+// an actor, see LeaderProps.
 func (l *Lock) Elect(ctx context.Context, lead func(ctx context.Context) error, options ...Option) error {
 	for backOff := firstBackOff; ; backOff = min(2*backOff, longestBackOff) {
 		hold, err := l.Acquire(ctx, options...)

@@ -100,6 +100,30 @@ func ExampleLock_Elect() {
 	// context canceled
 }
 
+// Lead with an actor, which lives while this process leads.
+func ExampleLock_LeaderProps() {
+	sys, actors, stop := start()
+	defer stop()
+
+	leading := make(chan bool)
+	leader := actors.Root.Spawn(sys.Lock("leader").LeaderProps(func(term context.Context) *actor.Props {
+		return actor.PropsFromFunc(func(ctx actor.Context) {
+			switch ctx.Message().(type) {
+			case *actor.Started:
+				leading <- lockkeeper.HoldFrom(term).Valid()
+			case *actor.Stopping: // the lock is released afterwards
+				fmt.Println("leading no more")
+			}
+		})
+	}))
+
+	fmt.Println("leading:", <-leading)
+	_ = actors.Root.StopFuture(leader).Wait()
+	// Output:
+	// leading: true
+	// leading no more
+}
+
 func work(context.Context) { fmt.Println("working") }
 
 // Do not wait for a lock that somebody else has.
