@@ -65,6 +65,14 @@ chromium: ## Install a browser for the tests of the console, if it is missing (D
 	  { echo "installing chromium"; sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
 	    $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq chromium >/dev/null; }
 
+bin/promtool:
+	@set -e; mkdir -p bin/prometheus; cd bin/prometheus; sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; $$sudo apt-get update -qq; apt-get -qq download prometheus; \
+	  dpkg-deb -x prometheus_*.deb .; mv usr/bin/promtool ..; cd ..; rm -r prometheus
+
+.PHONY: alerts
+alerts: bin/promtool ## Check the alerting rules with a tool of Prometheus, which is fetched into bin if it is missing (Debian, Ubuntu)
+	@bin/promtool check rules docs/monitoring/alerts.yml && bin/promtool test rules docs/monitoring/alerts_test.yml
+
 # The exploration goes on for longer without the race detector. What waits the longest begins first.
 .PHONY: test
 test: redis ## Run all tests but those in a browser, with the race detector

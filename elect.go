@@ -26,6 +26,7 @@ const (
 // over before a process exits, cancel ctx and wait until Elect has returned. For a leader that is
 // an actor, see LeaderProps.
 func (l *Lock) Elect(ctx context.Context, lead func(ctx context.Context) error, options ...Option) error {
+	options = append(options[:len(options):len(options)], func(r *request) { r.leads = true })
 	for backOff := firstBackOff; ; backOff = min(2*backOff, longestBackOff) {
 		hold, err := l.Acquire(ctx, options...)
 		if err == nil {

@@ -61,7 +61,7 @@ type Option func(*request)
 // request is an Acquire as the options left it; a time that was not given is nil.
 type request struct {
 	lease, wait, maxHold *time.Duration
-	once                 bool
+	once, leads          bool
 	atRisk               func(left time.Duration)
 }
 
@@ -130,6 +130,10 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 	if tree := l.reentered(hold.outer); tree != nil {
 		call.Owner = tree.owner
 	}
+	if call.Leads {
+		l.runtime.Standbys(l.kind, 1)
+		defer l.runtime.Standbys(l.kind, -1)
+	}
 	out, answered := l.runtime.Do(ctx, call)
 	if !answered {
 		out = l.runtime.Withdraw(call)
@@ -164,7 +168,7 @@ func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
 	}
 	call.Lease, call.MaxHold, call.Wait = value(r.lease), value(r.maxHold), value(r.wait)
 	call.Try = r.wait != nil && *r.wait == 0
-	call.NoReentry = r.once
+	call.NoReentry, call.Leads = r.once, r.leads
 	hold.takeNote(r.atRisk)
 	call.Permit = hold.permit()
 	if r.lease != nil && *r.lease == 0 || r.maxHold != nil && *r.maxHold == 0 {

@@ -46,8 +46,8 @@ type Call struct {
 	MaxHold time.Duration
 	Wait    time.Duration
 	Try     bool
-	// NoReentry refuses a re-entry.
-	NoReentry bool
+	// NoReentry refuses a re-entry. Leads is that of an Elect: its wait and its hold may last for days.
+	NoReentry, Leads bool
 	// lends: the caller may run a command; withdrawn: it has left. Here they take no memory.
 	lends     bool
 	withdrawn atomic.Bool
@@ -108,6 +108,8 @@ func (call *Call) parent() context.Context {
 }
 
 func (call *Call) kind() messages.Kind { return kindOf(call) }
+
+func (call *Call) leads() bool { return call.Leads }
 
 func (call *Call) since() lock.Instant { return call.from }
 

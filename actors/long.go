@@ -26,6 +26,21 @@ func (l long) told(now, since lock.Instant) long { return long{next: now + (now 
 // longs are those of one lock: of its first waiter and of its first holder.
 type longs struct{ wait, hold long }
 
+// waits and holds are whose wait and whose hold is to be logged when it lasts long; nil for none.
+func (s *lockState) waits() replier {
+	if by, ok := s.lock.Next().(replier); ok && s.rt.cfg.LongWait > 0 && !by.leads() {
+		return by
+	}
+	return nil
+}
+
+func (s *lockState) holds() replier {
+	if holds, _, first := s.lock.Load(); holds > 0 && s.rt.cfg.LongHold > 0 && !first.(replier).leads() {
+		return first.(replier)
+	}
+	return nil
+}
+
 // remindAt is when something about the lock will have lasted long, if it goes on.
 func (s *lockState) remindAt() (at lock.Instant, wanted bool) {
 	sooner := func(due lock.Instant) {
@@ -33,15 +48,11 @@ func (s *lockState) remindAt() (at lock.Instant, wanted bool) {
 			at, wanted = due, true
 		}
 	}
-	if s.rt.cfg.LongWait > 0 {
-		if waiter := s.lock.Next(); waiter != nil {
-			sooner(s.longs.wait.due(waiter.(replier).since(), s.rt.cfg.LongWait))
-		}
+	if by := s.waits(); by != nil {
+		sooner(s.longs.wait.due(by.since(), s.rt.cfg.LongWait))
 	}
-	if s.rt.cfg.LongHold > 0 {
-		if holds, _, holder := s.lock.Load(); holds > 0 {
-			sooner(s.longs.hold.due(holder.(replier).since(), s.rt.cfg.LongHold))
-		}
+	if by := s.holds(); by != nil {
+		sooner(s.longs.hold.due(by.since(), s.rt.cfg.LongHold))
 	}
 	return at, wanted
 }
@@ -52,26 +63,21 @@ func (s *lockState) remind() {
 	if at, wanted := s.remindAt(); !wanted || now < at {
 		return
 	}
-	if waiter := s.lock.Next(); waiter != nil && s.rt.cfg.LongWait > 0 {
-		if since := waiter.(replier).since(); now >= s.longs.wait.due(since, s.rt.cfg.LongWait) {
-			s.longs.wait = s.longs.wait.told(now, since)
-			s.inspect(tick{}, &longWait{})
-		}
+	if by := s.waits(); by != nil && now >= s.longs.wait.due(by.since(), s.rt.cfg.LongWait) {
+		s.longs.wait = s.longs.wait.told(now, by.since())
+		s.inspect(tick{}, &longWait{})
 	}
-	if holds, _, holder := s.lock.Load(); holds > 0 && s.rt.cfg.LongHold > 0 {
-		by := holder.(replier)
-		if now >= s.longs.hold.due(by.since(), s.rt.cfg.LongHold) {
-			s.longs.hold = s.longs.hold.told(now, by.since())
-			args := s.describe(by, s.lock.Term(), now)
-			s.rt.host.Report(slog.LevelWarn, "a lock is held for long", func() []any {
-				if call, ok := by.(*Call); ok && call.Holder != nil {
-					if stack := call.Holder.Stack(); stack != nil {
-						args = append(args, "stack", frames(stack))
-					}
+	if by := s.holds(); by != nil && now >= s.longs.hold.due(by.since(), s.rt.cfg.LongHold) {
+		s.longs.hold = s.longs.hold.told(now, by.since())
+		args := s.describe(by, s.lock.Term(), now)
+		s.rt.host.Report(slog.LevelWarn, "a lock is held for long", func() []any {
+			if call, ok := by.(*Call); ok && call.Holder != nil {
+				if stack := call.Holder.Stack(); stack != nil {
+					args = append(args, "stack", frames(stack))
 				}
-				return args
-			})
-		}
+			}
+			return args
+		})
 	}
 	s.setAlarm()
 }
@@ -113,8 +119,7 @@ func (w *longWait) inspected(s *lockState, status *messages.Status) {
 }
 
 func (*longWait) log(s *lockState, args ...any) {
-	if waiter := s.lock.Next(); waiter != nil { // it has not got the lock meanwhile
-		by := waiter.(replier)
+	if by := s.waits(); by != nil { // it has not got the lock meanwhile
 		s.rt.host.Warn("a request waits for long", append([]any{"lock", s.label, "kind", by.kind(),
 			"waiting", rounded(s.rt.Now() - by.since()), "waiters", s.lock.Snapshot().Waiters}, args...)...)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/permit"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -26,11 +27,23 @@ func (s *lockState) measureAnswer(by replier, a lock.Answer, since lock.Instant)
 	switch of := subjectOf(by.kind()); a.Kind {
 	case lock.Granted:
 		s.measure(grants, of, wayOf(a), 1)
-		s.measure(waitTime, of, granted, int64(s.now-since))
+		s.measureWait(by, of, granted, since)
 	case lock.NotGranted:
 		s.measure(refusals, of, word(a.Reason), 1)
-		s.measure(waitTime, of, refused, int64(s.now-since))
+		s.measureWait(by, of, refused, since)
 	}
+}
+
+// measureWait measures a wait. Standing by is none: it may last for days.
+func (s *lockState) measureWait(by replier, of subject, result word, since lock.Instant) {
+	if !by.leads() {
+		s.measure(waitTime, of, result, int64(s.now-since))
+	}
+}
+
+// Standbys counts requests that begin to wait to lead, or cease to.
+func (r *Runtime) Standbys(kind messages.Kind, n int64) {
+	r.metrics.add(measurement{sample{instrument: standbys, of: subjectOf(kind)}, n})
 }
 
 // wayOf is the way in which a lock came to its holder.

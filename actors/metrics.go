@@ -10,6 +10,7 @@ type instrument uint8
 const (
 	holds instrument = iota
 	waiters
+	standbys
 	grants
 	refusals
 	losses
@@ -54,11 +55,12 @@ var described = [instruments]struct {
 }{
 	holds:         {name: "holds", form: upDown, unit: "{hold}", kinded: true, text: "Holds of this process. Permits of a semaphore have no owner, and are none."},
 	waiters:       {name: "waiters", form: upDown, unit: "{request}", kinded: true, text: "Requests of this process that wait for a lock, permits or a latch."},
+	standbys:      {name: "standbys", form: upDown, unit: "{request}", kinded: true, text: "Those of the waiters that wait to lead, with Elect or LeaderProps."},
 	grants:        {name: "grants", unit: "{grant}", kinded: true, what: wayAttribute, text: "Grants to requests for a lock, permits or a latch, by the way they came."},
 	refusals:      {name: "refusals", unit: "{request}", kinded: true, what: reasonAttribute, text: "Requests for a lock, permits or a latch that were not granted."},
 	losses:        {name: "losses", unit: "{hold}", kinded: true, what: reasonAttribute, text: "Holds that were lost. Those that Close ended are none of them."},
 	risks:         {name: "at_risk", unit: "{hold}", kinded: true, text: "Holds whose renewals began to fail."},
-	waitTime:      {name: "wait.duration", form: seconds, unit: "s", kinded: true, what: resultAttribute, text: "How long requests for a lock, permits or a latch waited for their answer."},
+	waitTime:      {name: "wait.duration", form: seconds, unit: "s", kinded: true, what: resultAttribute, text: "How long requests for a lock, permits or a latch waited for their answer; not those that stood by to lead."},
 	holdTime:      {name: "hold.duration", form: seconds, unit: "s", kinded: true, text: "How long locks were held."},
 	calls:         {name: "redis.calls", unit: "{call}", script: true, what: resultAttribute, text: "Calls of scripts, by what became of them."},
 	callTime:      {name: "redis.call.duration", form: seconds, unit: "s", script: true, what: resultAttribute, text: "How long Redis took to answer the call of a script."},

@@ -21,6 +21,8 @@ type replier interface {
 	// asked is what was requested, of a lock of that kind.
 	asked() Op
 	kind() messages.Kind
+	// leads reports whether it was asked for in order to lead.
+	leads() bool
 	// answered delivers the one answer to a request.
 	answered(s *lockState, a lock.Answer)
 	// lost and atRisk tell a holder about its hold.
@@ -76,6 +78,8 @@ func (l *messageRequest) ownerPID() *actor.PID {
 func (l *messageRequest) parent() context.Context { return l.within }
 
 func (l *messageRequest) kind() messages.Kind { return l.lock.GetKind() }
+
+func (l *messageRequest) leads() bool { return false }
 
 func (l *messageRequest) since() lock.Instant { return l.from }
 

@@ -1,6 +1,7 @@
 package monitoring_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -78,6 +79,42 @@ func TestLogOfWhatLastsLong(t *testing.T) {
 	locktest.Release(t, locktest.Got(t, granted).Hold)
 	if n := len(waits.lines("a lock is held for long")); n > 0 {
 		t.Errorf("%d long holds were logged without being asked for", n)
+	}
+}
+
+// Standing by is no long wait, and leading no long hold: nobody is to be called because of them.
+func TestStandbysAndLeaders(t *testing.T) {
+	var j journal
+	s, k := locktest.Alone(t, lockkeeper.Config{})
+	m := measure(t, k.Server.URL(), lockkeeper.Config{Logger: j.logger(), LongWait: 20 * time.Millisecond, LongHold: 20 * time.Millisecond})
+	leader, ordinary := s.Acquire(t, k), locktest.NewKey(t, k.Server)
+	held := s.Acquire(t, ordinary)
+	ctx, resign := context.WithCancel(t.Context())
+	elected := make(chan error, 1)
+	go func() {
+		elected <- m.Lock(k.LockName).Elect(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil })
+	}()
+	m.expect(t, map[string]int64{"lockkeeper.standbys plain": 1, "lockkeeper.waiters plain": 1})
+	granted := m.AcquireSoon(t, ordinary)
+	j.await(t, "a request waits for long", "lock="+ordinary.LockName+" ")
+
+	s.Release(t, leader)
+	m.expect(t, map[string]int64{"lockkeeper.standbys plain": 0, "lockkeeper.holds plain": 1})
+	s.Release(t, held)
+	hold := locktest.Got(t, granted).Hold
+	j.await(t, "a lock is held for long", "lock="+ordinary.LockName+" ")
+	m.Release(t, hold)
+	resign()
+	if err := locktest.Await(t, "the end of Elect", elected); err != nil {
+		t.Error(err)
+	}
+	m.expect(t, map[string]int64{"lockkeeper.wait.duration plain granted": 1, "lockkeeper.hold.duration plain": 2})
+	for _, message := range []string{"a request waits for long", "a lock is held for long"} {
+		for _, line := range j.lines(message) {
+			if !strings.Contains(line, "lock="+ordinary.LockName+" ") {
+				t.Errorf("logged: %s", line)
+			}
+		}
 	}
 }
 
