@@ -10,7 +10,7 @@ import (
 // releaseTimeout bounds how long Do waits until its release is confirmed.
 const releaseTimeout = 5 * time.Second
 
-var errUnconfirmed = fmt.Errorf("%w: the release was not confirmed within %v, and is still being tried", ErrUnavailable, releaseTimeout)
+var errUnconfirmed = fmt.Errorf("%w: it has not answered within %v, and the release is still being tried", ErrUnavailable, releaseTimeout)
 
 // Do acquires the lock, runs f, and releases the lock, even if ctx has ended or f panics. The
 // context of f is a child of ctx, and is also cancelled when the lock is lost; f must return
@@ -20,8 +20,9 @@ var errUnconfirmed = fmt.Errorf("%w: the release was not confirmed within %v, an
 // If the lock was not acquired, f is not called, and Do returns the error of Acquire.
 // Otherwise it returns the error of f joined with that of the release. It wraps ErrLost if the
 // lock was lost before f returned, whatever f returned: another owner may have held the lock
-// meanwhile. If Redis does not confirm the release within 5 s, the error wraps ErrUnavailable;
-// the work was done under the lock, which is free at the latest when its TTL ends.
+// meanwhile. If f has returned nil, and Redis does not confirm the release within 5 s, it wraps
+// ErrNotReleased, and why: the work was done under the lock, which is free at the latest when its
+// TTL ends.
 //
 // With WithWait(0), Do does not wait: it returns ErrHeld if another owner holds the lock.
 func (l *Lock) Do(ctx context.Context, f func(ctx context.Context) error, options ...Option) error {
@@ -39,7 +40,7 @@ func (h *Hold) do(ctx context.Context, f func(ctx context.Context) error) (err e
 		case err == nil:
 			err = failed
 		case failed != nil && !errors.Is(err, failed): // f may have returned the loss itself
-			err = errors.Join(err, failed)
+			err = errors.Join(err, reasonOf(failed))
 		}
 	}()
 	return f(h.contextIn(ctx))
@@ -52,8 +53,11 @@ func (h *Hold) releaseAnyway(ctx context.Context) error {
 	defer cancel()
 	for {
 		err := h.Release(ctx)
-		if !errors.Is(err, ErrCrashed) || h.Err() != nil || ctx.Err() != nil {
+		switch {
+		case !errors.Is(err, ErrCrashed) || h.Err() != nil:
 			return err
+		case ctx.Err() != nil:
+			return notReleased(err)
 		}
 	}
 }

@@ -42,6 +42,10 @@ var (
 	ErrNotReplicated = errors.New("not replicated")
 	// ErrLost: the hold was lost before it was released.
 	ErrLost = errors.New("lock was lost")
+	// ErrNotReleased: the hold is over, but its release is not confirmed, for the reason that the
+	// error also wraps. The lock is free when its lease ends at the latest. With Do and Spawn
+	// it says that the work has returned nil, and that nothing is known against it: do not repeat it.
+	ErrNotReleased = errors.New("release is not confirmed")
 )
 
 var sentinels = map[messages.Reason]error{
@@ -69,7 +73,7 @@ type Error struct {
 	// Reason is the reason as the messages give it.
 	Reason messages.Reason
 	Detail string
-	// Err is one of the package's errors, or the error of a context.
+	// Err is one of the package's errors, or the error of a context; or it wraps several of them.
 	Err error
 }
 
@@ -103,6 +107,33 @@ func failed(op, name string, reason messages.Reason, detail string, isLock bool)
 	return &Error{Op: op, Lock: name, Reason: reason, Detail: detail, Err: err}
 }
 
+// notReleased returns the error of a release that is also ErrNotReleased.
+func notReleased(err error) error {
+	var e *Error
+	errors.As(err, &e)
+	also := *e
+	also.Err = unconfirmed{e.Err}
+	return &also
+}
+
+// reasonOf is why a release failed, without ErrNotReleased: that would say that the work is done.
+func reasonOf(failed error) error {
+	var e *Error
+	var u unconfirmed
+	if !errors.As(failed, &e) || !errors.As(e.Err, &u) {
+		return failed
+	}
+	plain := *e
+	plain.Err = u.why
+	return &plain
+}
+
+// unconfirmed is why a release is not confirmed.
+type unconfirmed struct{ why error }
+
+func (u unconfirmed) Error() string   { return ErrNotReleased.Error() + ": " + u.why.Error() }
+func (u unconfirmed) Unwrap() []error { return []error{ErrNotReleased, u.why} }
+
 // refused is ErrHeld of what is no lock: the detail says what was missing.
 type refused struct{}
 
@@ -123,7 +154,12 @@ func ErrorOf(answer any) error {
 	case *messages.NotAcquired:
 		return answered("acquire", m.GetLock(), m)
 	case *messages.NotReleased:
-		return answered("release", m.GetLock(), m)
+		err := answered("release", m.GetLock(), m)
+		switch m.GetReason() {
+		case messages.Reason_REASON_LOST, messages.Reason_REASON_NOT_HELD, messages.Reason_REASON_INVALID:
+			return err
+		}
+		return notReleased(err)
 	case *messages.Failed:
 		return answered("request", m.GetLock(), m)
 	case *messages.LeaseLost:
@@ -170,7 +206,7 @@ func lost(kind messages.Kind, name string, why messages.Reason, detail string) e
 		err = permitLost{}
 	}
 	if also := sentinels[why]; also != nil && also != ErrLost {
-		err = errors.Join(err, also)
+		err = fmt.Errorf("%w: %w", err, also)
 	}
 	return &Error{Op: "hold", Lock: name, Reason: why, Detail: detail, Err: err}
 }

@@ -195,9 +195,9 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 //
 //   - ErrLost: the lock was lost before.
 //   - ErrNotHeld: the hold was released before.
-//   - ErrUnavailable: Redis has not confirmed the release. It is retried in the background, and
-//     the lock is free when its TTL ends at the latest.
-//   - ErrRejected: Redis refuses the release for good. The lock is free when its TTL ends.
+//   - ErrNotReleased: Redis has not confirmed the release, or ctx has ended before it has. It is
+//     retried in the background, unless the error is ErrRejected, too: then Redis refuses it for good.
+//     The lock is free when its TTL ends at the latest.
 //   - ErrCrashed: the lock actor was given up after many crashes, and the hold was lost with it.
 //     Only if Err still returns nil is the lock held; call Release again then.
 //
@@ -218,21 +218,21 @@ func (h *Hold) Release(ctx context.Context) error {
 		call.Holder = releaser{(*holder)(h), ctx}
 	}
 	out, answered := h.lock.runtime.Do(ctx, call)
-	err := context.Cause(ctx)
+	var err error
 	switch {
 	case !answered:
-		err = &Error{Op: op, Lock: h.lock.Name(), Err: err} // whatever the cause wraps, it says nothing of the hold
-	case out.Reason == 0:
-		err = nil
-	default:
+		err = notReleased(&Error{Op: op, Lock: h.lock.Name(), Err: context.Cause(ctx)}) // whatever the cause wraps, it says nothing of the hold
+	case out.Reason != 0:
 		err = h.lock.failed(op, out.Answer)
-		if errors.Is(err, ErrCrashed) && h.Err() == nil {
+		switch {
+		case errors.Is(err, ErrCrashed) && h.Err() == nil:
 			h.released.Store(false)
 			return err
-		}
-		if errors.Is(err, ErrLost) { // it was lost before, which was not noticed until now
+		case errors.Is(err, ErrLost): // it was lost before, which was not noticed until now
 			h.end(err)
 			return err
+		case !errors.Is(err, ErrNotHeld):
+			err = notReleased(err)
 		}
 	}
 	h.end(&Error{Op: "hold", Lock: h.lock.Name(), Reason: messages.Reason_REASON_NOT_HELD, Detail: "it was released", Err: ErrNotHeld})

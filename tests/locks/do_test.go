@@ -3,6 +3,7 @@ package locks_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -93,20 +94,35 @@ func TestDoTellsOfALoss(t *testing.T) {
 	}
 }
 
-// A release that Redis does not confirm does not keep Do for as long as the lease lasts.
+// A release that Redis does not confirm does not keep Do for as long as the lease lasts. Whether the work
+// is done is told apart from whether the lock is released.
 func TestDoIsBounded(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.Alone(t, lockkeeper.Config{})
 	s.Lame = true
-	err := locktest.Limited(t, "the end of Do", func() error {
-		return s.Lock(k.LockName).Do(context.Background(), func(context.Context) error {
-			k.Server.Pause(t)
-			return errWork
-		})
-	})
+	running, paused := make(chan bool, 2), make(chan struct{})
+	ended := map[error]chan error{errWork: make(chan error, 1), nil: make(chan error, 1)}
+	for result, end := range ended {
+		go func() {
+			end <- s.Lock(fmt.Sprint(k.LockName, result)).Do(context.Background(), func(context.Context) error {
+				running <- true
+				<-paused
+				return result
+			})
+		}()
+	}
+	for range ended {
+		locktest.Await(t, "the work", running)
+	}
+	k.Server.Pause(t)
+	close(paused)
+	failed, done := locktest.Await(t, "the end of Do", ended[errWork]), locktest.Await(t, "the end of Do", ended[nil])
 	k.Server.Resume(t)
-	if !errors.Is(err, errWork) || !errors.Is(err, lockkeeper.ErrUnavailable) {
-		t.Errorf("error %v, want that of the work and that of the release", err)
+	if !errors.Is(failed, errWork) || !errors.Is(failed, lockkeeper.ErrUnavailable) || errors.Is(failed, lockkeeper.ErrNotReleased) {
+		t.Errorf("error %v, want that of the work and that of the release", failed)
+	}
+	if !errors.Is(done, lockkeeper.ErrNotReleased) || !errors.Is(done, lockkeeper.ErrUnavailable) {
+		t.Errorf("error %v, want that of the release", done)
 	}
 }
 

@@ -23,6 +23,8 @@ func TestErrorOf(t *testing.T) {
 		{&messages.NotAcquired{Lock: permit, Reason: messages.Reason_REASON_HELD, Detail: "0 are free"}, lockkeeper.ErrHeld, `lockkeeper: acquire "a": refused: 0 are free`},
 		{&messages.NotAcquired{Lock: lock, Reason: messages.Reason_REASON_CANCELLED}, context.Canceled, `lockkeeper: acquire "a": context canceled`},
 		{&messages.NotReleased{Lock: lock, Reason: messages.Reason_REASON_LOST}, lockkeeper.ErrLost, `lockkeeper: release "a": lock was lost`},
+		{&messages.NotReleased{Lock: lock, Reason: messages.Reason_REASON_NOT_HELD}, lockkeeper.ErrNotHeld, `lockkeeper: release "a": not held`},
+		{&messages.NotReleased{Lock: lock, Reason: messages.Reason_REASON_UNAVAILABLE}, lockkeeper.ErrNotReleased, `lockkeeper: release "a": release is not confirmed: redis is unavailable`},
 		{&messages.Failed{Lock: lock, Reason: messages.Reason_REASON_REJECTED, Detail: "NOPERM"}, lockkeeper.ErrRejected, `lockkeeper: request "a": redis rejected the request: NOPERM`},
 		{&messages.LeaseLost{Lock: lock, Reason: messages.Reason_REASON_EXPIRED}, lockkeeper.ErrLost, `lockkeeper: hold "a": lock was lost`},
 		{&messages.LeaseLost{Lock: permit, Reason: messages.Reason_REASON_FORCED}, lockkeeper.ErrLost, `lockkeeper: hold "a": permit was lost`},
