@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 )
@@ -13,25 +14,39 @@ import (
 // child returns for this term. The term's context is that of Do: it ends when the lock is lost or the leader
 // stops, and HoldFrom returns its hold, for example for the fencing token.
 //
-// A child that crashes is restarted within its term, or whatever the supervisor strategy of the props says
-// (see [actor.WithSupervisor]). If the lock is lost, the child is stopped, and the leader waits for the lock
-// again; another process may lead while the child is still stopping. If the child stops by itself, the leader
-// stops too, and this process does not lead again. It also stops if Elect would return an error of Acquire,
-// which it logs, and when the System is closed. If child panics, the leader crashes, and its supervisor decides.
+// A child that crashes is restarted within its term, again and again, with a delay that grows. For another
+// supervisor strategy, Configure the props with [actor.WithSupervisor]. If the lock is lost, the child is
+// stopped, and the leader waits for the lock again; another process may lead while the child is still
+// stopping. If the child stops by itself, the leader stops too, and this process does not lead again. It also
+// stops if Elect would return an error of Acquire, and when the System is closed; it logs why. If child panics,
+// the leader crashes, and its supervisor decides.
 //
-// To hand over, stop the leader: its child is stopped first, then the lock is released.
+// To hand over, stop the leader. It has stopped when its child has stopped and the lock is released, which
+// takes at most 5 s after the child.
 //
 //	leader := system.Root.Spawn(locks.Lock("cleaner").LeaderProps(func(term context.Context) *actor.Props {
 //		return actor.PropsFromProducer(func() actor.Actor { return &cleaner{term: term} })
 //	}))
-//	defer system.Root.StopFuture(leader).Wait() // before the Close of locks, which waits for the release
+//	defer system.Root.StopFuture(leader).Wait() // before the Close of locks
 func (l *Lock) LeaderProps(child func(term context.Context) *actor.Props, options ...Option) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
-		candidacy, resign := context.WithCancel(context.Background())
+		candidacy, resign := context.WithCancelCause(context.Background())
 		alive, gone := context.WithCancel(context.Background())
-		return &leader{lock: l, props: child, options: options, candidacy: candidacy, resign: resign, alive: alive, gone: gone}
-	})
+		return &leader{
+			lock: l, props: child, options: options,
+			candidacy: candidacy, resign: resign, alive: alive, gone: gone,
+		}
+	}, actor.WithSupervisor(patience))
 }
+
+// patience restarts a child 10 ms after its first crash, 20 ms after the second, and so on, and begins anew
+// when it has not crashed for 10 s.
+var patience = actor.NewExponentialBackoffStrategy(10*time.Second, 10*time.Millisecond)
+
+var (
+	errResigned = errors.New("the leader is stopped")
+	errRestart  = errors.New("the leader has crashed")
+)
 
 // leader is the actor of LeaderProps, from its start to its restart or end.
 type leader struct {
@@ -40,10 +55,12 @@ type leader struct {
 	options []Option
 
 	candidacy context.Context // of its Elect
-	resign    context.CancelFunc
+	resign    context.CancelCauseFunc
 	// alive ends when this leader will have no child any more.
 	alive context.Context
 	gone  context.CancelFunc
+	// released is closed when Elect has returned; nil if it was never called.
+	released chan struct{}
 
 	term  *term
 	child *actor.PID // nil if it has none
@@ -67,6 +84,7 @@ type elected struct {
 func (l *leader) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
+		l.released = make(chan struct{})
 		go l.elect(ctx.ActorSystem().Root, ctx.Self())
 	case *term:
 		l.begin(ctx, m)
@@ -81,20 +99,26 @@ func (l *leader) Receive(ctx actor.Context) {
 		}
 	case elected:
 		if m.candidacy.Err() == nil { // else it was before a restart
+			level := slog.LevelInfo
 			if m.err != nil && !errors.Is(m.err, ErrClosed) {
-				ctx.Logger().Error("lockkeeper: this process leads no more", slog.String("lock", l.lock.Name()), slog.Any("error", m.err))
+				level = slog.LevelError
 			}
+			ctx.Logger().Log(context.Background(), level, "lockkeeper: a leader has ended, and this process does not lead again",
+				slog.String("lock", l.lock.Name()), slog.Any("error", m.err))
 			ctx.Stop(ctx.Self())
 		}
 	case *actor.Restarting: // its children are stopped next
-		l.resign()
+		l.resign(errRestart)
 		if l.child == nil {
 			l.gone()
 		}
 	case *actor.Stopping: // the same
-		l.resign()
+		l.resign(errResigned)
 	case *actor.Stopped:
 		l.gone()
+		if l.released != nil {
+			<-l.released
+		}
 	}
 }
 
@@ -126,6 +150,7 @@ func (l *leader) elect(root *actor.RootContext, self *actor.PID) {
 		}
 		return context.Cause(ctx) // nil if nothing has ended the term
 	}, l.options...)
+	close(l.released)
 	if l.candidacy.Err() == nil {
 		root.Send(self, elected{l.candidacy, err})
 	}
