@@ -164,8 +164,9 @@ func (h *Hold) MemberTokens() []int64 {
 // Count returns the hold count at the time of this grant: 1, or more for a re-entry.
 func (h *Hold) Count() int { return h.count }
 
-// Ensure ensures that the lock stays held for at least d from now, and renews it if needed. It
-// fails with ErrLost or ErrNotHeld if the hold is over, with ErrUnavailable if the renewal
+// Ensure ensures that the lock stays held for at least d from now, and renews it if needed. Else it
+// does not call Redis: nobody else is granted the lock meanwhile, but if its key was deleted, Ensure
+// does not notice. It fails with ErrLost or ErrNotHeld if the hold is over, with ErrUnavailable if the renewal
 // failed, and with ErrInvalid if d is longer than the rest of a fixed lease or a max hold, or
 // than the watchdog's TTL; whether others share the lock for longer does not matter. It returns
 // after at most Config.CallTimeout and 250 ms, even if ctx never ends.

@@ -2,6 +2,7 @@ package lockkeeper
 
 import (
 	"context"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.opentelemetry.io/otel/trace"
@@ -25,14 +26,19 @@ func Request(ctx actor.Context, request any) {
 	ctx.Send(From(ctx.ActorSystem()).Guardian(), actors.WithTrace(within, &e))
 }
 
+// RequestFuture is the RequestFuture of a root context, with a message that carries the span of ctx; see
+// [WithTrace]. ctx does not bound the wait.
+func RequestFuture(ctx context.Context, root *actor.RootContext, pid *actor.PID, message any, timeout time.Duration) *actor.Future {
+	future := actor.NewFuture(root.ActorSystem(), timeout)
+	e := *actor.WrapEnvelope(message)
+	e.Sender = future.PID()
+	root.Send(pid, actors.WithTrace(ctx, &e))
+	return future
+}
+
 // WithTrace returns a message that carries the span of ctx in its header (traceparent and tracestate, W3C
-// Trace Context). Without a span in ctx it returns the message itself. Send it to an actor with Send:
-// RequestFuture would wrap it once more. An envelope keeps its sender, as for an answer to a future:
-//
-//	future := actor.NewFuture(system, 5*time.Second)
-//	job := &actor.MessageEnvelope{Message: order, Sender: future.PID()}
-//	system.Root.Send(pid, lockkeeper.WithTrace(ctx, job))
-//	answer, err := future.Result()
+// Trace Context). Without a span in ctx it returns the message itself. Send it to an actor with Send; its
+// own RequestFuture would wrap it once more. An envelope keeps its sender.
 func WithTrace(ctx context.Context, message any) any { return actors.WithTrace(ctx, message) }
 
 // TraceOf returns a context with the span that the message carries which the actor is handling. If [Config]

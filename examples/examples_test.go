@@ -45,6 +45,16 @@ Somebody deletes the key in Redis:
 Another process takes the lock away by force:
   the context of the work is cancelled: lockkeeper: hold "orders": lock was lost: …
 `,
+	"payments": `
+north cleans up
+after 20 payments anna has 20
+while somebody else has his account, bert is answered 409 Conflict
+for an account with an impossible name the answer is 400 Bad Request
+north cleans up no more
+south cleans up
+a payment's spans: lockkeeper.acquire, lockkeeper.hold, lockkeeper.release
+south cleans up no more
+`,
 	"actors": `(sorted)
 north has the lock, and the ledger has 0 of its rows
 north has the lock, and the ledger has 2 of its rows

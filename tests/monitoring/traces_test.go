@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/redis/rueidis"
@@ -155,12 +156,19 @@ type shipper struct {
 	lock   *messages.Lock
 	keeps  bool
 	last   chan string
+	site   *locktest.Site
+	client *actor.PID
 }
 
 func (a *shipper) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case string:
 		lockkeeper.Request(ctx, &messages.Acquire{Lock: a.lock})
+	case func(context.Context) error: // which is done under the lock
+		a.client = ctx.Sender()
+		a.site.Lock(a.lock.Name).Spawn(ctx, m)
+	case *lockkeeper.Done:
+		ctx.Send(a.client, m)
 	case context.Context: // that of a job which had to wait
 		lockkeeper.Request(ctx, lockkeeper.WithTrace(m, &messages.Acquire{Lock: a.lock}))
 	case *messages.LeaseLost:
@@ -183,7 +191,7 @@ func (a *shipper) Receive(ctx actor.Context) {
 func TestTracesThroughActors(t *testing.T) {
 	k := locktest.NewKey(t, redistest.Shared(t))
 	s := newTraced(t, k.Server.URL())
-	a := &shipper{tracer: s.tracer, lock: k.Message(), last: make(chan string, 1)}
+	a := &shipper{tracer: s.tracer, lock: k.Message(), last: make(chan string, 1), site: s.Site}
 	pid := s.Actors.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return a }))
 	ctx, caller := s.tracer.Start(t.Context(), "caller")
 	order := func(job any, want string) {
@@ -201,6 +209,17 @@ func TestTracesThroughActors(t *testing.T) {
 	other, second := s.tracer.Start(t.Context(), "another caller")
 	order(lockkeeper.WithTrace(ctx, other), "*messages.Released")
 	s.span(t, "lockkeeper.release", second)
+	third, asked := s.tracer.Start(t.Context(), "who waits for the work")
+	work := func(ctx context.Context) error {
+		_, span := s.tracer.Start(ctx, "worked")
+		span.End()
+		return nil
+	}
+	if done, err := lockkeeper.RequestFuture(third, s.Actors.Root, pid, work, time.Minute).Result(); err != nil || done.(*lockkeeper.Done).Err != nil {
+		t.Errorf("the work ended with %v, %v", done, err)
+	}
+	s.span(t, "worked", asked)
+	s.span(t, "lockkeeper.hold", asked)
 	a.keeps = true // the actor is idle
 	order(lockkeeper.WithTrace(ctx, "to keep"), "kept")
 	if err := s.System.Close(t.Context()); err != nil {

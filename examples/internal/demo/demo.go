@@ -15,18 +15,23 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 )
 
-// Redis connects to the Redis of the flag -redis, or else to one inside this process.
-func Redis() (client rueidis.Client, stop func()) {
-	url := flag.String("redis", "", "`URL` of a Redis; without it, there is one inside this program")
+// URL is that of the flag -redis, or else of a Redis inside this process.
+func URL() (url string, stop func()) {
+	given := flag.String("redis", "", "`URL` of a Redis; without it, there is one inside this program")
 	flag.Parse()
-	end := func() {}
-	if *url == "" {
-		server := miniredis.NewMiniRedis()
-		server.ClockTTL(true) // leases end by themselves
-		Check(server.Start())
-		*url, end = "redis://"+server.Addr()+"?protocol=2", server.Close
+	if *given != "" {
+		return *given, func() {}
 	}
-	client, err := lockkeeper.Connect(*url)
+	server := miniredis.NewMiniRedis()
+	server.ClockTTL(true) // leases end by themselves
+	Check(server.Start())
+	return "redis://" + server.Addr() + "?protocol=2", server.Close
+}
+
+// Redis connects to the Redis of URL.
+func Redis() (client rueidis.Client, stop func()) {
+	url, end := URL()
+	client, err := lockkeeper.Connect(url)
 	Check(err)
 	return client, func() {
 		client.Close()

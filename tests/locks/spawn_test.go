@@ -1,0 +1,120 @@
+package locks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+)
+
+// employer is an actor that has work done. It does what it is sent.
+func employer(s *locktest.Site) (tell func(func(actor.Context)), pid *actor.PID, done chan *lockkeeper.Done) {
+	done = make(chan *lockkeeper.Done, 10)
+	pid = s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		switch m := ctx.Message().(type) {
+		case func(actor.Context):
+			m(ctx)
+		case *lockkeeper.Done:
+			done <- m
+		}
+	}))
+	return func(f func(actor.Context)) { s.Actors.Root.Send(pid, f) }, pid, done
+}
+
+// The works of one actor exclude each other, and each ends with one Done.
+func TestSpawn(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	lock, spawned, begun, results := s.Lock(k.LockName), make(chan []*actor.PID), make(chan int, 3), make(chan func() error)
+	tell, _, done := employer(s)
+	tell(func(ctx actor.Context) {
+		var works []*actor.PID
+		for i := range 4 {
+			works = append(works, lock.Spawn(ctx, func(ctx context.Context) error {
+				begun <- i
+				locktest.Good(t, lockkeeper.HoldFrom(ctx))
+				return (<-results)()
+			}))
+		}
+		spawned <- works
+	})
+	works := locktest.Await(t, "four works", spawned)
+	ends := func(i int, want string) {
+		t.Helper()
+		if d := locktest.Await(t, "the end of a work", done); !d.Work.Equal(works[i]) || d.Lock != k.LockName || !strings.Contains(fmt.Sprint(d.Err), want) {
+			t.Errorf("it ends with %+v, want %s", d, want)
+		}
+	}
+	first := locktest.Await(t, "a work", begun)
+	s.AwaitWaiters(t, k, 3)
+	withdrawn := (first + 1) % 4
+	s.Actors.Root.Stop(works[withdrawn])
+	ends(withdrawn, "is stopped: the request was withdrawn")
+
+	results <- func() error { return nil }
+	ends(first, "<nil>")
+	second := locktest.Await(t, "the next work", begun)
+	results <- func() error { return errWork }
+	ends(second, errWork.Error())
+	third := locktest.Await(t, "the last work", begun)
+	results <- func() error { panic("crash") }
+	ends(third, "the work has panicked: crash")
+	k.IsFree(t)
+}
+
+// An actor stops, or is restarted, when its work has ended and the lock is free.
+func TestSpawnEndsWithItsActor(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(s *locktest.Site, pid *actor.PID, ended func()){
+		"stopped": func(s *locktest.Site, pid *actor.PID, ended func()) {
+			if err := s.Actors.Root.StopFuture(pid).Wait(); err != nil {
+				panic(err)
+			}
+			ended()
+		},
+		"crashed": func(s *locktest.Site, pid *actor.PID, ended func()) {
+			s.Actors.Root.Send(pid, func(actor.Context) { panic("crash") })
+			s.Actors.Root.Send(pid, func(actor.Context) { ended() }) // its next life
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, k := locktest.New(t, lockkeeper.Config{})
+			tell, pid, done := employer(s)
+			stopping, mayEnd, ended := make(chan error), make(chan struct{}), make(chan struct{})
+			tell(func(ctx actor.Context) {
+				s.Lock(k.LockName).Spawn(ctx, func(ctx context.Context) error {
+					stopping <- nil
+					<-ctx.Done()
+					stopping <- context.Cause(ctx)
+					<-mayEnd
+					return errWork
+				})
+			})
+			locktest.Await(t, "the work", stopping)
+			go end(s, pid, func() { close(ended) })
+			if cause := locktest.Await(t, "the end of the context", stopping); cause == nil || errors.Is(cause, context.Canceled) {
+				t.Errorf("the context ends with %v", cause)
+			}
+			k.HeldBy(t, s, "1")
+			select {
+			case <-ended:
+				t.Error("the actor has not waited for its work")
+			default:
+			}
+			close(mayEnd)
+			locktest.Await(t, "the end of the actor", ended)
+			k.IsFree(t)
+			if name == "crashed" {
+				if d := locktest.Await(t, "what its next life is told", done); !errors.Is(d.Err, errWork) {
+					t.Errorf("the work ended with %v", d.Err)
+				}
+			}
+		})
+	}
+}
