@@ -3,6 +3,7 @@ package lockkeeper
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"time"
 )
@@ -23,8 +24,8 @@ const (
 // The context of lead is a child of ctx, and is also cancelled when the lock is lost. lead
 // must return when it ends: after a loss another process may lead already, and after the end
 // of ctx the others wait until lead has returned. The lock is released at once then. To hand
-// over before a process exits, cancel ctx and wait until Elect has returned. For a leader that is
-// an actor, see LeaderProps.
+// over before a process exits, cancel ctx and wait until Elect has returned. Lead does all this in a
+// goroutine, and LeaderProps with an actor.
 func (l *Lock) Elect(ctx context.Context, lead func(ctx context.Context) error, options ...Option) error {
 	options = append(options[:len(options):len(options)], func(r *request) { r.leads = true })
 	for backOff := firstBackOff; ; backOff = min(2*backOff, longestBackOff) {
@@ -45,6 +46,51 @@ func (l *Lock) Elect(ctx context.Context, lead func(ctx context.Context) error, 
 		case <-ctx.Done(): // the next Acquire returns its cause
 		}
 	}
+}
+
+// Lead runs Elect in a goroutine. resign ends it: it ends the context of lead, and returns when lead has
+// returned and the lock is released, or else the cause of its ctx. It returns nil if that was all, and otherwise
+// the error of Elect. If lead returns before without a loss, or Elect fails for good, a line is logged, and this
+// process does not lead again.
+func (l *Lock) Lead(lead func(ctx context.Context) error, options ...Option) (resign func(ctx context.Context) error) {
+	candidacy, cancel := context.WithCancelCause(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		err := l.Elect(candidacy, lead, options...)
+		if candidacy.Err() == nil {
+			l.leadsNoMore(err)
+		} else if errors.Is(err, errResigned) || errors.Is(err, context.Canceled) {
+			err = nil
+		}
+		ended <- err
+	}()
+	return func(ctx context.Context) error {
+		cancel(errResigned)
+		select {
+		case err := <-ended:
+			ended <- err // for whoever asks again
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+var errResigned = errors.New("the leader has resigned")
+
+// leadsNoMore logs that a leader has ended by itself.
+func (l *Lock) leadsNoMore(err error) {
+	if l.unusable() != nil {
+		return // nobody to tell
+	}
+	level, args := slog.LevelInfo, []any{"lock", l.Name()}
+	if err != nil {
+		args = append(args, "error", err)
+		if !errors.Is(err, ErrClosed) {
+			level = slog.LevelError
+		}
+	}
+	l.runtime.Log(level, "a leader has ended, and this process does not lead again", args...)
 }
 
 // passing reports whether an Acquire that failed with this error may succeed later.

@@ -3,7 +3,6 @@ package lockkeeper
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -43,10 +42,7 @@ func (l *Lock) LeaderProps(child func(term context.Context) *actor.Props, option
 // when it has not crashed for 10 s.
 var patience = actor.NewExponentialBackoffStrategy(10*time.Second, 10*time.Millisecond)
 
-var (
-	errResigned = errors.New("the leader is stopped")
-	errRestart  = errors.New("the leader has crashed")
-)
+var errRestart = errors.New("the leader has crashed")
 
 // leader is the actor of LeaderProps, from its start to its restart or end.
 type leader struct {
@@ -99,12 +95,7 @@ func (l *leader) Receive(ctx actor.Context) {
 		}
 	case elected:
 		if m.candidacy.Err() == nil { // else it was before a restart
-			level := slog.LevelInfo
-			if m.err != nil && !errors.Is(m.err, ErrClosed) {
-				level = slog.LevelError
-			}
-			ctx.Logger().Log(context.Background(), level, "lockkeeper: a leader has ended, and this process does not lead again",
-				slog.String("lock", l.lock.Name()), slog.Any("error", m.err))
+			l.lock.leadsNoMore(m.err)
 			ctx.Stop(ctx.Self())
 		}
 	case *actor.Restarting: // its children are stopped next

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -151,6 +152,11 @@ func (r *Runtime) borrow() bool {
 
 // Now returns the time on the system's clock, which counts the time the machine sleeps.
 func (r *Runtime) Now() lock.Instant { return r.present.Now() }
+
+// Log logs a line for an operator.
+func (r *Runtime) Log(level slog.Level, message string, args ...any) {
+	r.host.Log(level, message, args...)
+}
 
 // CallHost runs a function of the host program, such as one given as an option.
 func (r *Runtime) CallHost(what string, f func()) { r.host.Call(what, f) }

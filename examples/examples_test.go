@@ -115,11 +115,11 @@ anna's release says: lockkeeper: hold "boxes": lock was lost: its fixed lease of
 `,
 	"leader": `
 anna leads
-anna leads no more: the process is stopped
+anna leads no more: the leader has resigned
 bert leads
 bert leads no more: lockkeeper: hold "leader": lock was lost: the lock was force-released
 bert leads
-bert leads no more: the process is stopped
+bert leads no more: the leader has resigned
 `,
 	"metrics": `
 a second one is refused: true

@@ -6,30 +6,22 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/demo"
 )
 
-// candidate has a process of that name campaign until it is told to stop. Its terms are
-// sent to the channel.
-func candidate(name string, sys *lockkeeper.System, terms chan<- string) (stop func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	ended := make(chan error)
-	go func() {
-		ended <- sys.Lock("leader").Elect(ctx, func(ctx context.Context) error {
-			terms <- name + " leads"
-			<-ctx.Done() // where the leader's work would be; it ends with this context
-			terms <- fmt.Sprintf("%s leads no more: %v", name, context.Cause(ctx))
-			return context.Cause(ctx)
-		})
-	}()
-	return func() {
-		cancel(errors.New("the process is stopped"))
-		<-ended // the lock is free now
-	}
+// candidate has a process of that name campaign until it resigns. Its terms are sent to the
+// channel.
+func candidate(name string, sys *lockkeeper.System, terms chan<- string) (resign func()) {
+	leader := sys.Lock("leader").Lead(func(ctx context.Context) error {
+		terms <- name + " leads"
+		<-ctx.Done() // where the leader's work would be; it ends with this context
+		terms <- fmt.Sprintf("%s leads no more: %v", name, context.Cause(ctx))
+		return nil
+	})
+	return func() { demo.Check(leader(context.Background())) } // the lock is free then
 }
 
 func main() {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
 var errWork = errors.New("the work has failed")
@@ -176,6 +178,51 @@ func TestElect(t *testing.T) {
 		t.Errorf("the work has ended, and Elect with %v", err)
 	}
 	k.IsFree(t)
+}
+
+// Who resigns has handed over, whatever its work returns then; who is not asked to is told to the log.
+func TestLead(t *testing.T) {
+	t.Parallel()
+	var log redistest.Log
+	cfg := locktest.NoPolling
+	cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	s, k := locktest.New(t, cfg)
+	leads := make(chan string)
+	lead := func(name string, result error) func(context.Context) error {
+		return s.Lock(k.LockName).Lead(func(ctx context.Context) error {
+			leads <- name
+			<-ctx.Done()
+			return result
+		})
+	}
+	for _, result := range []error{nil, context.Canceled, errWork} {
+		leader := lead("leader", result)
+		locktest.Await(t, "the leader", leads)
+		standby := lead("standby", nil)
+		s.AwaitWaiters(t, k, 1)
+		if err := leader(locktest.Within(t)); err != nil && err != errWork || (err == errWork) != (result == errWork) {
+			t.Errorf("its work returned %v: it resigns with %v", result, err)
+		}
+		locktest.Await(t, "the standby", leads)
+		third := lead("third", nil)
+		s.AwaitWaiters(t, k, 1)
+		for _, resign := range []func(context.Context) error{third, standby} {
+			if err := resign(locktest.Within(t)); err != nil {
+				t.Errorf("it resigns with %v", err)
+			}
+		}
+		k.IsFree(t)
+	}
+	ended := s.Lock(k.LockName).Lead(func(context.Context) error { leads <- "once"; return errWork })
+	locktest.Await(t, "the last leader", leads)
+	redistest.Eventually(t, "its line", func() bool { return strings.Contains(log.String(), "does not lead again") })
+	if err := ended(locktest.Within(t)); err != errWork {
+		t.Errorf("it has ended with %v", err)
+	}
+	locktest.Stop(t, s)
+	if lines := strings.Count(log.String(), "\n"); lines != 1 || !strings.Contains(log.String(), errWork.Error()) {
+		t.Errorf("logged:\n%s", log.String())
+	}
 }
 
 // A candidate waits while Redis is away, and gives up what cannot be.
