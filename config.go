@@ -76,7 +76,7 @@ type Config struct {
 	// others see which process holds a lock; see Process. At most 256 bytes of UTF-8. Default:
 	// the name of the program's file. The record also has the host's name and the process id.
 	Application string
-	// Anonymous keeps no record. It saves a script every 20 s.
+	// Anonymous keeps no record. It saves a script every 5 s.
 	Anonymous bool
 	// Logger receives what needs an operator's attention. Default: the logger of the actor
 	// system. Its handler runs on a goroutine of its own and may block or panic. Up to 1024

@@ -112,7 +112,7 @@ func (w *longWait) inspected(s *lockState, status *messages.Status) {
 	if status.Ttl != nil {
 		args = append(args, "ttl", status.Ttl.AsDuration())
 	}
-	if p := status.Process; p != nil {
+	if p := status.Process; p.GetSince() != nil { // it has a record
 		args = append(args, "application", p.Application, "host", p.Host, "pid", p.Pid, "overdue", p.Overdue)
 	}
 	w.log(s, args...)

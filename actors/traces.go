@@ -83,7 +83,8 @@ func (s *lockState) traceAnswer(by replier, a lock.Answer, since lock.Instant) {
 		return
 	}
 	events := slices.DeleteFunc(slices.Clone(s.events[nil]), func(e event) bool { return e.at < since })
-	if a.HandedOn || a.Transferred || slices.ContainsFunc(events, func(e event) bool { return e.name == "held" }) {
+	inVain := a.Reason == lock.TimedOut || a.Reason == lock.CancelledByRequest
+	if inVain || a.HandedOn || a.Transferred || slices.ContainsFunc(events, func(e event) bool { return e.name == "held" }) {
 		events = append([]event{{at: since, name: "queued"}}, events...)
 	}
 	s.span("lockkeeper.acquire", by, append(events, result), since, failure)

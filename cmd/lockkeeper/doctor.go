@@ -281,5 +281,5 @@ func (d *doctor) checkSystems(ctx context.Context) {
 			"they are dead, hang, or do not reach Redis: lockkeeper ls -systems")
 		return
 	}
-	d.add("systems", isOK, fmt.Sprintf("%d have a record", len(all)), "")
+	d.add("systems", isOK, fmt.Sprintf("%d have a record with the key prefix %q", len(all), d.prefix), "")
 }

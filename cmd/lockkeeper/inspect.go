@@ -23,6 +23,9 @@ also those that are taken, what is left of their leases, and the process that ha
 of Lockkeeper's with a record; of more than 1000 only the first to end. If nobody waits and no permit
 is taken, these look the same.
 
+Waiters are processes that listen for the release; of a fair lock, the entries of its queue. How many wait in
+the process that holds the lock, only that process knows: its console, its metrics and its logs say so.
+
 ` + accessHelp + `
 The exit code is 0 if the lock is held, or it is no lock, and 1 if it is free. 64: the command line is wrong. 69:
 Redis cannot be reached, or refuses, or the name is that of another key.
@@ -93,7 +96,11 @@ func text(v look.Lock) string {
 	if v.Token > 0 {
 		line("token", v.Token)
 	}
-	line("waiters", v.Waiters)
+	waiters := fmt.Sprint(v.Waiters)
+	if v.Held && v.Kind != look.KindFair {
+		waiters += ", besides those in the process that holds it"
+	}
+	line("waiters", waiters)
 	for i, w := range v.Queue {
 		line("", fmt.Sprintf("%d. %v", i+1, recordOf(w.Process)))
 	}

@@ -66,7 +66,8 @@ func (r *runner) asked(locks *lockkeeper.System) (take taking, showProgress func
 	r.name = lock.Name()
 	r.what = fmt.Sprintf("the lock %q", r.name)
 	return func(ctx context.Context, options []lockkeeper.Option) (holding, error) {
-		return lock.Acquire(ctx, options...)
+		hold, err := lock.Acquire(ctx, options...)
+		return hold, whoHas(lock, err)
 	}, func() func() { return r.showProgress(lock) }
 }
 

@@ -81,6 +81,9 @@ func list(args []string, env environment) int {
 			if err != nil {
 				return 0, err
 			}
+			if len(all) == 0 {
+				fmt.Fprintf(o.stderr, "lockkeeper: no System has a record with the key prefix %q; -prefix names another\n", o.prefix)
+			}
 			return 0, o.printSystems(all)
 		}
 		all, err := l.List(ctx, pattern, math.MaxInt)

@@ -237,12 +237,24 @@ func TestListIsWhatRedisSays(t *testing.T) {
 	if len(systems) != 2 || systems[0].Application != "a" || systems[1].Client != b.ID() || systems[0].PID != os.Getpid() {
 		t.Errorf("the Systems are %+v", systems)
 	}
+
+	// A lock beneath a key prefix may be held by a System that has none.
+	must(a.Lock("app:of a").Acquire(ctx))
+	if v := read[look.Lock](t, server, 0, "inspect", "--json", "-prefix", "app:", "of a"); v[0].Owners[0].Process.Application != "a" {
+		t.Errorf("it is held by %+v", v[0].Owners)
+	}
+	if _, stderr := says(t, server, exitHeld, "run", "-prefix", "app:", "-lock", "of c", "-wait", "0", "true"); !strings.Contains(stderr, ": c on ") {
+		t.Errorf("it is said of who has the lock: %s", stderr)
+	}
+	if _, stderr := says(t, server, 0, "ls", "-systems", "-prefix", "no:"); !strings.Contains(stderr, `"no:"`) {
+		t.Errorf("it is said of a prefix without Systems: %s", stderr)
+	}
 }
 
 // watch prints each change once, until it is interrupted.
 func TestWatch(t *testing.T) {
 	t.Parallel()
-	server, name := redistest.Shared(t), redistest.Name(t)
+	server, name := redistest.Start(t), redistest.Name(t)
 	cmd := program(t, "watch", "-every", "10ms", name)
 	cmd.Env = append(cmd.Env, "REDIS_URL="+server.URL())
 	p := start(t, cmd)
@@ -259,7 +271,10 @@ func TestWatch(t *testing.T) {
 	server.Do(t, "PEXPIRE", name, "1000000")
 	server.Do(t, "EVAL", `redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], ARGV[1], 1)`, "1", name, two+":1")
 	expect("is held by client " + two + ", which has no record")
-	server.Do(t, "DEL", name)
+	server.Kill(t)
+	redistest.Eventually(t, "the outage", func() bool { return strings.Contains(p.said(), "Redis does not serve") })
+	server.Restart(t)
+	redistest.Eventually(t, "its end", func() bool { return strings.Contains(p.said(), "Redis serves again") })
 	expect("is free")
 	p.signal("INT")
 	p.expectExit(0)

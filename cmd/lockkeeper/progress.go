@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -58,6 +59,18 @@ func (r *runner) showProgress(lock *lockkeeper.Lock) (end func()) {
 		cancel()
 		<-ended
 	}
+}
+
+// whoHas adds to the error of a wait which process has the lock, if that is known.
+func whoHas(lock *lockkeeper.Lock, err error) error {
+	if !errors.Is(err, lockkeeper.ErrHeld) && !errors.Is(err, lockkeeper.ErrTimeout) {
+		return err
+	}
+	status, problem := lock.Inspect(context.Background())
+	if problem != nil || !status.Process.Known() {
+		return err
+	}
+	return fmt.Errorf("%w: %v", err, status.Process)
 }
 
 // width is that of a terminal, in columns.

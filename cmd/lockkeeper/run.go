@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-const runUsage = `usage: lockkeeper run [-redis URL] -lock NAME [-lock NAME …] [-kind reentrant] [-permits N] [-wait 5s] [-lease 10s] [-watchdog 30s] [-grace 10s] [-v] -- command [argument …]`
+const runUsage = `usage: lockkeeper run [-redis URL] [-prefix P] -lock NAME [-lock NAME …] [-kind reentrant] [-permits N] [-wait 5s] [-lease 10s] [-watchdog 30s] [-grace 10s] [-v] -- command [argument …]`
 
 const runHelp = runUsage + `
 
@@ -21,6 +21,7 @@ other commands under this one, Go programs with Lockkeeper, Java programs with R
 
   -redis URL     redis[s]://[user[:password]@]host[:port][/database]; without it
                  the environment's REDIS_URL, else redis://127.0.0.1:6379
+  -prefix P      the Config.KeyPrefix of the Systems that use the lock; its name is without it
   -lock NAME     the name of the lock; may be given more than once: all of them or none are
                  held; a command that waits for one of them holds none of the others
   -kind KIND     what kind of lock that is, or those are:
@@ -82,6 +83,7 @@ func runUnderLock(args []string, env environment) int {
 // options are the command line of run. A duration that was not given is nil.
 type options struct {
 	redis    string
+	prefix   string
 	locks    []string
 	kind     string
 	permits  int
@@ -123,6 +125,7 @@ func (o *options) flags(env []string) *flag.FlagSet {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // runUnderLock says what is wrong
 	flags.StringVar(&o.redis, "redis", redisOf(env), "")
+	flags.StringVar(&o.prefix, "prefix", "", "")
 	flags.Func("lock", "", o.addLock)
 	flags.Func("kind", "", parseKind(&o.kind))
 	flags.IntVar(&o.permits, "permits", 0, "")

@@ -62,7 +62,7 @@ func (r *runner) run() int {
 	// Its errors do not show the URL, and so no password. It logs nothing: this program has words
 	// of its own for what happens to its lock.
 	locks, err := lockkeeper.Open(context.Background(), r.redis, lockkeeper.WithConfig(lockkeeper.Config{
-		Watchdog: r.watchdog, Application: r.application(),
+		Watchdog: r.watchdog, Application: r.application(), KeyPrefix: r.prefix,
 	}))
 	if err != nil {
 		r.report(err)

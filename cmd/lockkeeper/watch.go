@@ -15,18 +15,19 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 const watchHelp = `usage: lockkeeper watch [-redis URL] [-prefix P] [--json] [-every 2s] [NAME …]
 
 Prints who holds each lock, and then a line whenever that changes, until it is interrupted.
 With names it looks at these locks alone; without, at all of them, as ls does. What happens
-between two looks is not seen.
+between two looks is not seen. While Redis does not serve it goes on, and says so on stderr.
 
 ` + accessHelp + `  -every 2s      how often to look
 
 The exit code is 0 after SIGINT and SIGTERM. 64: the command line is wrong. 69: Redis cannot be
-reached, or refuses.
+reached when it begins, or refuses.
 
   lockkeeper watch nightly-report
 `
@@ -36,6 +37,8 @@ type watchOptions struct {
 	access
 	every time.Duration
 	last  map[string]look.Lock
+	// unserved says that Redis did not serve the last look.
+	unserved bool
 }
 
 func (o *watchOptions) flags() *flag.FlagSet {
@@ -67,7 +70,7 @@ func watch(args []string, env environment) int {
 			if ctx.Err() != nil {
 				return 0, nil
 			}
-			if err != nil {
+			if err := o.outage(err); err != nil {
 				return 0, err
 			}
 			select {
@@ -77,6 +80,22 @@ func watch(args []string, env environment) int {
 			}
 		}
 	})
+}
+
+// outage takes note that Redis does not serve, or serves again. Any other error it returns.
+func (o *watchOptions) outage(err error) error {
+	var failed *redisio.Error
+	switch {
+	case err == nil && o.unserved:
+		fmt.Fprintf(o.stderr, "%s  Redis serves again\n", time.Now().Format(time.TimeOnly))
+	case err == nil:
+	case !errors.As(err, &failed) || !failed.Transient:
+		return err
+	case !o.unserved:
+		fmt.Fprintf(o.stderr, "%s  Redis does not serve: %v\n", time.Now().Format(time.TimeOnly), err)
+	}
+	o.unserved = err != nil
+	return nil
 }
 
 func (o *watchOptions) look(ctx context.Context, l look.Looker) ([]look.Lock, error) {

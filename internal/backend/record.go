@@ -35,9 +35,9 @@ type record struct {
 	failed, told bool
 }
 
-// The TTL of a record is twice the watchdog's, and at least leastRecord: a killed process has
-// renewed its record less than a third of that before, and its leases not after. The record is
-// renewed at least every mostRecord, so that a dead process shows.
+// The TTL of a record is twice the watchdog's, and at least leastRecord. It is renewed every twelfth of
+// that, at least every mostRecord: a process that was killed shows as overdue before its leases
+// end, and its record outlives them.
 const (
 	leastRecord = time.Minute
 	mostRecord  = time.Minute
@@ -46,8 +46,13 @@ const (
 // Introduce has the System keep a record of who it is. refused is told, once and on any
 // goroutine, if Redis refuses it for good; the System goes without a record then.
 func (s *Server) Introduce(says protocol.Record, watchdog time.Duration, refused func(error)) {
-	ttl := max(2*watchdog, leastRecord)
-	s.keep(says, ttl, min(ttl/3, mostRecord), refused)
+	ttl, every := recordTimes(watchdog)
+	s.keep(says, ttl, every, refused)
+}
+
+func recordTimes(watchdog time.Duration) (ttl, every time.Duration) {
+	ttl = max(2*watchdog, leastRecord)
+	return ttl, min(ttl/12, mostRecord)
 }
 
 func (s *Server) keep(says protocol.Record, ttl, every time.Duration, refused func(error)) {

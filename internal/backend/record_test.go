@@ -53,6 +53,18 @@ func TestRecordIsRenewed(t *testing.T) {
 	}
 }
 
+// A process that is killed right after a renewal of its leases and its record is overdue before a lease ends.
+func TestADeadProcessIsOverdueInTime(t *testing.T) {
+	t.Parallel()
+	for _, watchdog := range []time.Duration{20 * time.Second, 30 * time.Second, 10 * time.Minute, time.Hour} {
+		ttl, every := recordTimes(watchdog)
+		at := func(d time.Duration) protocol.Record { return protocol.Record{Every: every.Milliseconds(), Seen: d} }
+		if ttl < watchdog+every || !at(watchdog*2/3).Overdue() || at(every+time.Second).Overdue() {
+			t.Errorf("with a watchdog of %v a record is renewed every %v, and lives for %v", watchdog, every, ttl)
+		}
+	}
+}
+
 // pipelines is a client that notes whether it has sent two calls in one pipeline.
 type pipelines struct {
 	rueidis.Client

@@ -80,13 +80,17 @@ func (l Looker) Identify(ctx context.Context, views []Lock) error {
 // mostPrefixes bounds the prefixes of a name at which a record is looked for.
 const mostPrefixes = 8
 
-// records are the keys at which the record of a client may be that has a lock. Unless a key
-// prefix is given, it may be any beginning of the lock's key that ends as prefixes do: "app:".
+// records are the keys at which the record of a client may be that has a lock. Its System has the
+// given key prefix, or another or none, and the whole key for a name: the prefix may be any beginning
+// of the key that ends as prefixes do, "app:".
 func (l Looker) records(name, client string) []string {
-	prefixes := []string{l.Prefix}
-	for i, b := range []byte(name) {
-		if l.Prefix == "" && b < utf8.RuneSelf && !unicode.IsLetter(rune(b)) && !unicode.IsDigit(rune(b)) && len(prefixes) < mostPrefixes {
-			prefixes = append(prefixes, name[:i+1])
+	prefixes, key := []string{l.Prefix}, l.Prefix+name
+	if l.Prefix != "" {
+		prefixes = append(prefixes, "")
+	}
+	for i, b := range []byte(key) {
+		if b < utf8.RuneSelf && !unicode.IsLetter(rune(b)) && !unicode.IsDigit(rune(b)) && key[:i+1] != l.Prefix && len(prefixes) < mostPrefixes {
+			prefixes = append(prefixes, key[:i+1])
 		}
 	}
 	for i, prefix := range prefixes {
