@@ -65,7 +65,9 @@ func (s *lockState) remind() {
 	}
 	if by := s.waits(); by != nil && now >= s.longs.wait.due(by.since(), s.rt.cfg.LongWait) {
 		s.longs.wait = s.longs.wait.told(now, by.since())
-		s.inspect(tick{}, &longWait{})
+		if !s.asksWhoHolds() {
+			s.inspect(tick{}, &longWait{})
+		}
 	}
 	if by := s.holds(); by != nil && now >= s.longs.hold.due(by.since(), s.rt.cfg.LongHold) {
 		s.longs.hold = s.longs.hold.told(now, by.since())
@@ -95,6 +97,16 @@ func (s *lockState) describe(by replier, term uint64, now lock.Instant) []any {
 type longWait struct{ messageRequest }
 
 func (*longWait) asked() Op { return OpInspect }
+
+// asksWhoHolds reports whether Redis has still to answer that: one line is enough then.
+func (s *lockState) asksWhoHolds() bool {
+	for by := range s.inspections {
+		if _, asks := by.(*longWait); asks {
+			return true
+		}
+	}
+	return false
+}
 
 // answered logs that nobody knows who holds it.
 func (w *longWait) answered(s *lockState, a lock.Answer) {
