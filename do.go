@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 )
 
@@ -18,11 +19,10 @@ var errUnconfirmed = fmt.Errorf("%w: it has not answered within %v, and the rele
 // context re-enters the lock, like Hold.Context, also in goroutines that f starts.
 //
 // If the lock was not acquired, f is not called, and Do returns the error of Acquire.
-// Otherwise it returns the error of f joined with that of the release. It wraps ErrLost if the
-// lock was lost before f returned, whatever f returned: another owner may have held the lock
-// meanwhile. If f has returned nil, and Redis does not confirm the release within 5 s, it wraps
-// ErrNotReleased, and why: the work was done under the lock, which is free at the latest when its
-// TTL ends.
+// Otherwise it returns the error of f. It also wraps ErrLost if the lock was lost before f returned,
+// whatever f returned: another owner may have held the lock meanwhile. If Redis does not confirm the
+// release within 5 s, a line is logged, and if f has returned nil the error wraps ErrNotReleased, and
+// why: the work was done under the lock, which is free at the latest when its TTL ends.
 //
 // With WithWait(0), Do does not wait: it returns ErrHeld if another owner holds the lock.
 func (l *Lock) Do(ctx context.Context, f func(ctx context.Context) error, options ...Option) error {
@@ -36,11 +36,16 @@ func (l *Lock) Do(ctx context.Context, f func(ctx context.Context) error, option
 // do runs f under the hold, and releases it.
 func (h *Hold) do(ctx context.Context, f func(ctx context.Context) error) (err error) {
 	defer func() {
-		switch failed := h.releaseAnyway(ctx); {
+		failed := h.releaseAnyway(ctx)
+		unconfirmed := errors.Is(failed, ErrNotReleased)
+		if unconfirmed {
+			h.lock.runtime.Log(slog.LevelWarn, "a release is not confirmed", "lock", h.lock.Name(), "error", failed)
+		}
+		switch {
 		case err == nil:
 			err = failed
-		case failed != nil && !errors.Is(err, failed): // f may have returned the loss itself
-			err = errors.Join(err, reasonOf(failed))
+		case failed != nil && !unconfirmed && !errors.Is(err, failed): // f may have returned the loss itself
+			err = errors.Join(err, failed)
 		}
 	}()
 	return f(h.contextIn(ctx))

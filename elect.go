@@ -49,9 +49,10 @@ func (l *Lock) Elect(ctx context.Context, lead func(ctx context.Context) error, 
 }
 
 // Lead runs Elect in a goroutine. resign ends it: it ends the context of lead, and returns when lead has
-// returned and the lock is released, or else the cause of its ctx. It returns nil if that was all, and otherwise
+// returned and the lock is released, or its ctx has ended: give it more than 5 s, after which Do gives up the wait
+// for Redis to confirm the release. It returns nil if that was all, and otherwise
 // the error of Elect. If lead returns before without a loss, or Elect fails for good, a line is logged, and this
-// process does not lead again.
+// process does not lead again. A panic of lead ends the program, as in any goroutine.
 func (l *Lock) Lead(lead func(ctx context.Context) error, options ...Option) (resign func(ctx context.Context) error) {
 	candidacy, cancel := context.WithCancelCause(context.Background())
 	ended := make(chan error, 1)
@@ -71,7 +72,7 @@ func (l *Lock) Lead(lead func(ctx context.Context) error, options ...Option) (re
 			ended <- err // for whoever asks again
 			return err
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return &Error{Op: "resign", Lock: l.Name(), Detail: "what leads has not returned, or the release is not confirmed", Err: context.Cause(ctx)}
 		}
 	}
 }

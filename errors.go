@@ -116,18 +116,6 @@ func notReleased(err error) error {
 	return &also
 }
 
-// reasonOf is why a release failed, without ErrNotReleased: that would say that the work is done.
-func reasonOf(failed error) error {
-	var e *Error
-	var u unconfirmed
-	if !errors.As(failed, &e) || !errors.As(e.Err, &u) {
-		return failed
-	}
-	plain := *e
-	plain.Err = u.why
-	return &plain
-}
-
 // unconfirmed is why a release is not confirmed.
 type unconfirmed struct{ why error }
 

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // Done tells an actor that the work of a Spawn has ended, and that the lock is released.
@@ -19,18 +21,32 @@ type Done struct {
 	Err error
 }
 
-var errWorkStopped = errors.New("the actor that does the work is stopped")
+// ErrStopped is the cause of the context of a work whose actor is stopped or restarted, or whose child is stopped.
+var ErrStopped = errors.New("the actor that does the work is stopped")
 
 // Spawn has work done under the lock for an actor, which must not block: it spawns a child that runs Do in a
 // goroutine, sends the actor a *[Done], and stops. The context of the work is that of Do. It has the span that
-// the message carries which the actor is handling, and ends when the lock is lost, or when the child or the
-// actor is stopped or restarted. The work must return then: the child has stopped only when it has, and the
-// lock is released. An actor that stops may not receive the Done.
+// the message carries which the actor is handling, and ends when the lock is lost, or, with ErrStopped for a
+// cause, when the child is stopped, or the actor is stopped or restarted. The work must return then: the child
+// has stopped only when it has, and the lock is released. An actor that stops may not receive the Done.
 //
 // Each Spawn is a holder of its own. To withdraw one, stop the child.
 func (l *Lock) Spawn(ctx actor.Context, work func(ctx context.Context) error, options ...Option) *actor.PID {
+	return l.spawn(ctx, work, options, ctx.Self(), func(child *actor.PID, err error) any {
+		return &Done{Work: child, Lock: l.Name(), Err: err}
+	})
+}
+
+// Respond is Spawn, but responds to the sender of the message that the actor is handling, with what answer
+// makes of the error of Do. The sender gets its answer also if the actor stops. If answer panics, it is a
+// *messages.Failed.
+func (l *Lock) Respond(ctx actor.Context, work func(ctx context.Context) error, answer func(err error) any, options ...Option) *actor.PID {
+	return l.spawn(ctx, work, options, ctx.Sender(), func(_ *actor.PID, err error) any { return answer(err) })
+}
+
+func (l *Lock) spawn(ctx actor.Context, work func(context.Context) error, options []Option, to *actor.PID, answer func(*actor.PID, error) any) *actor.PID {
 	within, cancel := context.WithCancelCause(TraceOf(ctx))
-	w := &worker{lock: l, work: work, options: options, ctx: within, cancel: cancel, err: errWorkStopped}
+	w := &worker{lock: l, work: work, options: options, ctx: within, cancel: cancel, to: to, answer: answer}
 	return ctx.Spawn(actor.PropsFromProducer(func() actor.Actor { return w }))
 }
 
@@ -41,9 +57,12 @@ type worker struct {
 	options []Option
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
+	to      *actor.PID // nil for nobody
+	answer  func(child *actor.PID, err error) any
 
-	ended chan struct{} // closed when Do has returned err; nil if it has not begun
-	err   error
+	// ended is closed when Do has returned, and what it has is made; nil if it has not begun.
+	ended  chan struct{}
+	result any
 }
 
 // Receive implements actor.Actor.
@@ -52,28 +71,51 @@ func (w *worker) Receive(ctx actor.Context) {
 	case *actor.Started:
 		if w.ended == nil { // else middleware of the host's has crashed: the work is not done twice
 			w.ended = make(chan struct{})
-			go w.do(ctx.ActorSystem().Root, ctx.Self())
+			go w.run(ctx.ActorSystem().Root, ctx.Self())
 		}
 	case *actor.Stopping, *actor.Restarting:
-		w.cancel(errWorkStopped)
+		w.cancel(ErrStopped)
 	case *actor.Stopped:
-		if w.ended != nil {
+		if w.ended == nil {
+			w.conclude(ctx.Self(), ErrStopped)
+		} else {
 			<-w.ended
 		}
-		ctx.Send(ctx.Parent(), &Done{Work: ctx.Self(), Lock: w.lock.Name(), Err: w.err})
+		if w.to != nil {
+			ctx.Send(w.to, w.result)
+		}
 	}
 }
 
-// do runs Do, and stops the worker.
-func (w *worker) do(root *actor.RootContext, self *actor.PID) {
+// run does the work, and stops the worker.
+func (w *worker) run(root *actor.RootContext, self *actor.PID) {
 	defer func() {
-		if panicked := recover(); panicked != nil {
-			w.err = fmt.Errorf("the work has panicked: %v\n%s", panicked, debug.Stack())
-		}
 		close(w.ended)
 		if w.ctx.Err() == nil { // else it is being stopped
 			root.Stop(self)
 		}
 	}()
-	w.err = w.lock.Do(w.ctx, w.work, w.options...)
+	w.conclude(self, w.do())
+}
+
+// do is Do, which returns what the work panics with.
+func (w *worker) do() (err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("the work has panicked: %v\n%s", panicked, debug.Stack())
+		}
+	}()
+	return w.lock.Do(w.ctx, w.work, w.options...)
+}
+
+// conclude makes the result.
+func (w *worker) conclude(self *actor.PID, err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			w.result = &messages.Failed{
+				Lock: &messages.Lock{Name: w.lock.Name()}, Reason: messages.Reason_REASON_CRASHED, Detail: fmt.Sprintf("the function that makes the answer has panicked: %v", panicked),
+			}
+		}
+	}()
+	w.result = w.answer(self, err)
 }

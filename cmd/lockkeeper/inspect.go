@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -88,7 +89,12 @@ func text(v look.Lock) string {
 			has += fmt.Sprintf(" (%s%d times)", strings.TrimLeft(o.Mode+" ", " "), o.Count)
 		}
 		line("owner", has)
-		line("held by", recordOf(o.Process))
+		by := recordOf(o.Process)
+		if by.Known() && !by.Overdue {
+			line("held by", fmt.Sprintf("%v, seen %v ago", by, by.Seen.Round(time.Second)))
+		} else {
+			line("held by", by)
+		}
 	}
 	if v.Held {
 		line("ttl", ttl(v.TTL))

@@ -35,26 +35,19 @@ var balances = map[string]int{}
 // payment is a request to the payer.
 type payment struct{ account string }
 
-// payer makes payments. It never blocks: the payments wait for the locks of their accounts in children.
-type payer struct {
-	locks   *lockkeeper.System
-	clients map[string]*actor.PID // by the work that is done for them
-}
+// payer makes payments. It never blocks: the payments wait for the locks of their accounts in children,
+// which also respond to the clients.
+type payer struct{ locks *lockkeeper.System }
 
 // Receive implements actor.Actor.
 func (p *payer) Receive(ctx actor.Context) {
-	switch m := ctx.Message().(type) {
-	case *payment:
-		lock := p.locks.Lock("account:" + m.account)
-		work := lock.Spawn(ctx, func(ctx context.Context) error { return pay(ctx, m.account) }, lockkeeper.WithWait(100*time.Millisecond))
-		p.clients[work.Id] = ctx.Sender()
-	case *lockkeeper.Done:
-		ctx.Send(p.clients[m.Work.Id], status(m.Err))
-		delete(p.clients, m.Work.Id)
+	if m, ok := ctx.Message().(*payment); ok {
+		work := func(ctx context.Context) error { return pay(ctx, m.account) }
+		p.locks.Lock("account:"+m.account).Respond(ctx, work, status, lockkeeper.WithWait(2*time.Second))
 	}
 }
 
-// pay would lose money if two did it at once. A longer work returns when ctx ends.
+// pay would lose money if two did it at once. A longer work returns when ctx ends, with context.Cause(ctx).
 func pay(_ context.Context, account string) error {
 	balance := balances[account]
 	time.Sleep(time.Millisecond)
@@ -62,16 +55,18 @@ func pay(_ context.Context, account string) error {
 	return nil
 }
 
-// status is what the client is answered. Of these errors only ErrLost needs somebody to look at the account.
-func status(err error) int {
+// status is what the client is answered.
+func status(err error) any {
 	switch {
 	case err == nil, errors.Is(err, lockkeeper.ErrNotReleased): // paid; the lock is free when its lease ends
 		return http.StatusOK
-	case errors.Is(err, lockkeeper.ErrTimeout):
+	case errors.Is(err, lockkeeper.ErrLost): // somebody has to look at the account
+		return http.StatusInternalServerError
+	case errors.Is(err, lockkeeper.ErrTimeout), errors.Is(err, lockkeeper.ErrQueueFull): // others are paying
 		return http.StatusConflict
 	case errors.Is(err, lockkeeper.ErrInvalid):
 		return http.StatusBadRequest
-	case errors.As(err, new(*lockkeeper.Error)) && !errors.Is(err, lockkeeper.ErrLost):
+	case errors.Is(err, lockkeeper.ErrStopped), errors.As(err, new(*lockkeeper.Error)): // not paid
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError
@@ -115,9 +110,7 @@ func start(ctx context.Context, name, redis string, leads chan<- string) *servic
 		Application: name, Meter: s.meters.Meter("lockkeeper"), Tracer: s.traces.Tracer("lockkeeper"),
 	}))
 	demo.Check(err)
-	s.payer = s.actors.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
-		return &payer{locks: s.locks, clients: map[string]*actor.PID{}}
-	}))
+	s.payer = s.actors.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return &payer{s.locks} }))
 	s.leader = s.actors.Root.Spawn(s.locks.Lock("cleaner").LeaderProps(func(context.Context) *actor.Props {
 		return actor.PropsFromProducer(func() actor.Actor { return &cleaner{name, leads} })
 	}))
@@ -132,8 +125,12 @@ func start(ctx context.Context, name, redis string, leads chan<- string) *servic
 func (s *service) handle(w http.ResponseWriter, r *http.Request) {
 	ctx, span := s.traces.Tracer("shop").Start(r.Context(), "POST /pay")
 	defer span.End()
+	// Longer than the wait, the work, and the 5 s after which a release counts as not confirmed.
 	answer, err := lockkeeper.RequestFuture(ctx, s.actors.Root, s.payer, &payment{r.PathValue("account")}, 10*time.Second).Result()
-	if err != nil { // the payer has stopped
+	switch {
+	case errors.Is(err, actor.ErrTimeout): // it may be paid all the same
+		answer = http.StatusGatewayTimeout
+	case err != nil: // the payer has stopped
 		answer = http.StatusServiceUnavailable
 	}
 	w.WriteHeader(answer.(int))

@@ -53,7 +53,7 @@ func (l *Lock) answerRelease(o op) {
 		l.answer(o.ref, Answer{Kind: Freed})
 		return
 	}
-	l.answer(o.ref, Answer{Kind: NotFreed, Reason: Lost, Noticed: true, Detail: "the lock was lost before its release: its key was gone, or belonged to another owner"})
+	l.answer(o.ref, Answer{Kind: NotFreed, Reason: Lost, Noticed: true, Detail: "its release has found that its key was gone, or belonged to another owner"})
 }
 
 // afterRelease leaves a term that is over.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // employer is an actor that has work done. It does what it is sent.
@@ -68,6 +69,38 @@ func TestSpawn(t *testing.T) {
 	k.IsFree(t)
 }
 
+// Whoever has asked for the work gets the answer from it, whatever becomes of the actor, or of the answer.
+func TestRespond(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	begun := make(chan bool, 3)
+	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		if answer, ok := ctx.Message().(func(error) any); ok {
+			s.Lock(k.LockName).Respond(ctx, func(ctx context.Context) error {
+				begun <- true
+				<-ctx.Done()
+				return context.Cause(ctx)
+			}, answer)
+		}
+	}))
+	client, other, root := s.Probe(t), s.Probe(t), s.Actors.Root
+	root.RequestWithCustomSender(pid, func(err error) any { return err }, client.Pid)
+	locktest.Await(t, "the work", begun)
+	root.RequestWithCustomSender(pid, func(error) any { panic("crash") }, other.Pid)
+	root.Send(pid, func(err error) any { return err }) // by nobody
+	s.AwaitWaiters(t, k, 2)
+	if err := root.StopFuture(pid).Wait(); err != nil {
+		t.Error(err)
+	}
+	if err := locktest.Next[error](t, client); !errors.Is(err, lockkeeper.ErrStopped) {
+		t.Errorf("the client is answered %v", err)
+	}
+	if failed := locktest.Next[*messages.Failed](t, other); failed.Reason != messages.Reason_REASON_CRASHED {
+		t.Errorf("the other is answered %v", failed)
+	}
+	k.AwaitFree(t) // a grant to one who was withdrawn just then is given back
+}
+
 // An actor stops, or is restarted, when its work has ended and the lock is free.
 func TestSpawnEndsWithItsActor(t *testing.T) {
 	t.Parallel()
@@ -98,7 +131,7 @@ func TestSpawnEndsWithItsActor(t *testing.T) {
 			})
 			locktest.Await(t, "the work", stopping)
 			go end(s, pid, func() { close(ended) })
-			if cause := locktest.Await(t, "the end of the context", stopping); cause == nil || errors.Is(cause, context.Canceled) {
+			if cause := locktest.Await(t, "the end of the context", stopping); cause != lockkeeper.ErrStopped {
 				t.Errorf("the context ends with %v", cause)
 			}
 			k.HeldBy(t, s, "1")

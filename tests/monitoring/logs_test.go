@@ -130,7 +130,7 @@ func TestLossFoundByTheRelease(t *testing.T) {
 	if err := hold.Release(t.Context()); err == nil {
 		t.Error("it was released twice")
 	}
-	j.await(t, "lease lost", "level=WARN", "lock="+k.LockName+" ", "kind=plain", "reason=gone", "before its release")
+	j.await(t, "lease lost", "level=WARN", "lock="+k.LockName+" ", "kind=plain", "reason=gone", "its release has found")
 	if _, err := m.Permits(permits.LockName).TrySetPermits(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
