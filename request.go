@@ -2,7 +2,6 @@ package lockkeeper
 
 import (
 	"context"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.opentelemetry.io/otel/trace"
@@ -26,19 +25,48 @@ func Request(ctx actor.Context, request any) {
 	ctx.Send(From(ctx.ActorSystem()).Guardian(), actors.WithTrace(within, &e))
 }
 
-// RequestFuture is the RequestFuture of a root context, with a message that carries the span of ctx; see
-// [WithTrace]. ctx does not bound the wait.
-func RequestFuture(ctx context.Context, root *actor.RootContext, pid *actor.PID, message any, timeout time.Duration) *actor.Future {
-	future := actor.NewFuture(root.ActorSystem(), timeout)
+// Ask sends a message with the span of ctx (see [WithTrace]) to an actor, and waits for its answer, or until ctx
+// ends: then the error is the cause of ctx, and what was asked for may still be done. If the actor has
+// stopped, it is actor.ErrDeadLetter.
+func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message any) (answer any, err error) {
+	registry, answers := root.ActorSystem().ProcessRegistry, make(asker, 1)
+	self, _ := registry.Add(answers, "future"+registry.NextId()) // as futures are named, which are no owners of locks
+	defer registry.Remove(self)
 	e := *actor.WrapEnvelope(message)
-	e.Sender = future.PID()
+	e.Sender = self
 	root.Send(pid, actors.WithTrace(ctx, &e))
-	return future
+	select {
+	case answer = <-answers:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if _, dead := answer.(*actor.DeadLetterResponse); dead {
+		return nil, actor.ErrDeadLetter
+	}
+	return answer, nil
 }
 
+// asker is the process that takes the answer of an Ask. proto.actor's futures know no context, and race if two
+// messages come.
+type asker chan any
+
+// SendUserMessage implements actor.Process.
+func (a asker) SendUserMessage(_ *actor.PID, m any) {
+	select {
+	case a <- actor.UnwrapEnvelopeMessage(m):
+	default: // there was an answer
+	}
+}
+
+// SendSystemMessage implements actor.Process.
+func (asker) SendSystemMessage(*actor.PID, any) {}
+
+// Stop implements actor.Process.
+func (asker) Stop(*actor.PID) {}
+
 // WithTrace returns a message that carries the span of ctx in its header (traceparent and tracestate, W3C
-// Trace Context). Without a span in ctx it returns the message itself. Send it to an actor with Send; its
-// own RequestFuture would wrap it once more. An envelope keeps its sender.
+// Trace Context). Without a span in ctx it returns the message itself. Send it to an actor with Send:
+// proto.actor's RequestFuture would wrap it once more; see [Ask]. An envelope keeps its sender.
 func WithTrace(ctx context.Context, message any) any { return actors.WithTrace(ctx, message) }
 
 // TraceOf returns a context with the span that the message carries which the actor is handling. If [Config]

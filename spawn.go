@@ -21,7 +21,7 @@ type Done struct {
 	Err error
 }
 
-// ErrStopped is the cause of the context of a work whose actor is stopped or restarted, or whose child is stopped.
+// ErrStopped: the cause of the context of a work, an *Error, wraps it when the actor is stopped or restarted, or the child is stopped.
 var ErrStopped = errors.New("the actor that does the work is stopped")
 
 // Spawn has work done under the lock for an actor, which must not block: it spawns a child that runs Do in a
@@ -74,10 +74,10 @@ func (w *worker) Receive(ctx actor.Context) {
 			go w.run(ctx.ActorSystem().Root, ctx.Self())
 		}
 	case *actor.Stopping, *actor.Restarting:
-		w.cancel(ErrStopped)
+		w.cancel(w.stopped())
 	case *actor.Stopped:
 		if w.ended == nil {
-			w.conclude(ctx.Self(), ErrStopped)
+			w.conclude(ctx.Self(), w.stopped())
 		} else {
 			<-w.ended
 		}
@@ -86,6 +86,8 @@ func (w *worker) Receive(ctx actor.Context) {
 		}
 	}
 }
+
+func (w *worker) stopped() error { return &Error{Op: "work", Lock: w.lock.Name(), Err: ErrStopped} }
 
 // run does the work, and stops the worker.
 func (w *worker) run(root *actor.RootContext, self *actor.PID) {

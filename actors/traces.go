@@ -72,6 +72,9 @@ func (s *lockState) traceAnswer(by replier, a lock.Answer, since lock.Instant) {
 		result = event{name: "granted", attribute: attribute.String(wayAttribute, wayOf(a).String())}
 	case lock.NotGranted, lock.NotFreed:
 		result, failure = event{name: "refused", attribute: attribute.String(reasonAttribute, reasonWord(a.Reason))}, cmp.Or(a.Detail, reasonWord(a.Reason))
+		if by.leads() && (a.Reason == lock.CancelledByRequest || a.Reason == lock.Closed) {
+			failure = "" // it stood by to the end
+		}
 	case lock.Freed:
 		result = event{name: "released"}
 	default:

@@ -66,7 +66,7 @@ func status(err error) any {
 		return http.StatusConflict
 	case errors.Is(err, lockkeeper.ErrInvalid):
 		return http.StatusBadRequest
-	case errors.Is(err, lockkeeper.ErrStopped), errors.As(err, new(*lockkeeper.Error)): // not paid
+	case errors.As(err, new(*lockkeeper.Error)): // not paid; also if pay returns the cause of its ctx
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError
@@ -125,12 +125,8 @@ func start(ctx context.Context, name, redis string, leads chan<- string) *servic
 func (s *service) handle(w http.ResponseWriter, r *http.Request) {
 	ctx, span := s.traces.Tracer("shop").Start(r.Context(), "POST /pay")
 	defer span.End()
-	// Longer than the wait, the work, and the 5 s after which a release counts as not confirmed.
-	answer, err := lockkeeper.RequestFuture(ctx, s.actors.Root, s.payer, &payment{r.PathValue("account")}, 10*time.Second).Result()
-	switch {
-	case errors.Is(err, actor.ErrTimeout): // it may be paid all the same
-		answer = http.StatusGatewayTimeout
-	case err != nil: // the payer has stopped
+	answer, err := lockkeeper.Ask(ctx, s.actors.Root, s.payer, &payment{r.PathValue("account")})
+	if err != nil { // the payer has stopped, or the client has left
 		answer = http.StatusServiceUnavailable
 	}
 	w.WriteHeader(answer.(int))
@@ -139,7 +135,7 @@ func (s *service) handle(w http.ResponseWriter, r *http.Request) {
 // stop hands over and ends everything, in this order.
 func (s *service) stop(ctx context.Context) {
 	demo.Check(s.actors.Root.StopFuture(s.leader).Wait())
-	s.server.Close() // waits for the requests that are served
+	s.server.Close() // waits for the requests that are served; docs/using.md has what to do when it takes too long
 	demo.Check(s.actors.Root.StopFuture(s.payer).Wait())
 	demo.Check(s.locks.Close(ctx))
 	demo.Check(errors.Join(s.traces.ForceFlush(ctx), s.meters.Shutdown(ctx)))

@@ -74,8 +74,15 @@ func Pending(t testing.TB, granted <-chan Grant, why string) {
 // AwaitWaiters waits until so many requests wait for a lock in its process.
 func AwaitWaiters(t testing.TB, l *lockkeeper.Lock, n int) {
 	t.Helper()
+	var seen string
+	defer func() {
+		if t.Failed() {
+			t.Log("seen last:", seen)
+		}
+	}()
 	redistest.Eventually(t, fmt.Sprintf("%d waiters", n), func() bool {
 		status, err := l.Inspect(Within(t))
+		seen = fmt.Sprintf("%+v, %v", status, err)
 		return err == nil && status.Waiters == n
 	})
 }

@@ -101,6 +101,40 @@ func TestRespond(t *testing.T) {
 	k.AwaitFree(t) // a grant to one who was withdrawn just then is given back
 }
 
+// Ask waits for the one answer, for as long as its context and the actor last, and leaves nothing behind.
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	s, _ := locktest.New(t, lockkeeper.Config{})
+	asked, processes := make(chan bool, 1), 0
+	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		switch m := ctx.Message().(type) {
+		case string:
+			ctx.Respond(m + " to you")
+			ctx.Respond("once more")
+		case int:
+			asked <- true
+		}
+	}))
+	processes = s.Processes()
+	if answer, err := lockkeeper.Ask(t.Context(), s.Actors.Root, pid, "hello"); answer != "hello to you" || err != nil {
+		t.Errorf("answered %v, %v", answer, err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() { <-asked; cancel(errWork) }()
+	if answer, err := lockkeeper.Ask(ctx, s.Actors.Root, pid, 1); err != errWork {
+		t.Errorf("not answered, but %v, %v", answer, err)
+	}
+	if now := s.Processes(); now != processes {
+		t.Errorf("%d processes, and before %d", now, processes)
+	}
+	if err := s.Actors.Root.StopFuture(pid).Wait(); err != nil {
+		t.Error(err)
+	}
+	if answer, err := lockkeeper.Ask(t.Context(), s.Actors.Root, pid, "hello"); err != actor.ErrDeadLetter {
+		t.Errorf("of an actor that has stopped: %v, %v", answer, err)
+	}
+}
+
 // An actor stops, or is restarted, when its work has ended and the lock is free.
 func TestSpawnEndsWithItsActor(t *testing.T) {
 	t.Parallel()
@@ -131,7 +165,7 @@ func TestSpawnEndsWithItsActor(t *testing.T) {
 			})
 			locktest.Await(t, "the work", stopping)
 			go end(s, pid, func() { close(ended) })
-			if cause := locktest.Await(t, "the end of the context", stopping); cause != lockkeeper.ErrStopped {
+			if cause := locktest.Await(t, "the end of the context", stopping); !errors.Is(cause, lockkeeper.ErrStopped) {
 				t.Errorf("the context ends with %v", cause)
 			}
 			k.HeldBy(t, s, "1")

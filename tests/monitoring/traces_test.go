@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/redis/rueidis"
@@ -215,7 +214,7 @@ func TestTracesThroughActors(t *testing.T) {
 		span.End()
 		return nil
 	}
-	if done, err := lockkeeper.RequestFuture(third, s.Actors.Root, pid, work, time.Minute).Result(); err != nil || done.(*lockkeeper.Done).Err != nil {
+	if done, err := lockkeeper.Ask(third, s.Actors.Root, pid, work); err != nil || done.(*lockkeeper.Done).Err != nil {
 		t.Errorf("the work ended with %v, %v", done, err)
 	}
 	s.span(t, "worked", asked)
@@ -227,6 +226,25 @@ func TestTracesThroughActors(t *testing.T) {
 	}
 	s.span(t, "told", caller)
 	order("an order", "*actor.DeadLetterResponse")
+}
+
+// A standby that resigns has not failed.
+func TestTraceOfAStandby(t *testing.T) {
+	k := locktest.NewKey(t, redistest.Shared(t))
+	s := newTraced(t, k.Server.URL())
+	hold := s.Acquire(t, k)
+	resign := s.Lock(k.LockName).Lead(func(context.Context) error { return nil })
+	s.AwaitWaiters(t, k, 1)
+	if err := resign(t.Context()); err != nil {
+		t.Error(err)
+	}
+	redistest.Eventually(t, "its span", func() bool {
+		return slices.ContainsFunc(s.spans.Ended(), func(span sdk.ReadOnlySpan) bool {
+			events := span.Events()
+			return len(events) > 0 && events[len(events)-1].Name == "refused" && events[0].Name == "queued" && span.Status().Code == codes.Unset
+		})
+	})
+	s.Release(t, hold)
 }
 
 // Every hold's span says that the hold was lost, however many were lost at once.
