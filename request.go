@@ -26,7 +26,8 @@ func Request(ctx actor.Context, request any) {
 }
 
 // Ask sends a message with the span of ctx (see [WithTrace]) to an actor, and waits for its answer, or until ctx
-// ends: then the error is the cause of ctx, and what was asked for may still be done. If the actor has
+// ends: then the error is the cause of ctx, what was asked for may still be done, and an answer that comes late is
+// a dead letter, which proto.actor logs. If the actor has
 // stopped, it is actor.ErrDeadLetter.
 func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message any) (answer any, err error) {
 	registry, answers := root.ActorSystem().ProcessRegistry, make(asker, 1)

@@ -17,7 +17,7 @@ type Done struct {
 	Work *actor.PID
 	// Lock is the lock's name.
 	Lock string
-	// Err is the error of Do. It says so if the work has panicked.
+	// Err is the error of Do; if the work has panicked, one that says so, and is no *Error.
 	Err error
 }
 
@@ -38,7 +38,7 @@ func (l *Lock) Spawn(ctx actor.Context, work func(ctx context.Context) error, op
 }
 
 // Respond is Spawn, but responds to the sender of the message that the actor is handling, with what answer
-// makes of the error of Do. The sender gets its answer also if the actor stops. If answer panics, it is a
+// makes of the error of Do (see [Done.Err]). The sender gets its answer also if the actor stops. If answer panics, it is a
 // *messages.Failed.
 func (l *Lock) Respond(ctx actor.Context, work func(ctx context.Context) error, answer func(err error) any, options ...Option) *actor.PID {
 	return l.spawn(ctx, work, options, ctx.Sender(), func(_ *actor.PID, err error) any { return answer(err) })
