@@ -65,7 +65,11 @@ func TestNoPermission(t *testing.T) {
 	t.Run("no PUBLISH", func(t *testing.T) {
 		s, k := user(t, time.Minute, "no-publish", "-publish")
 		hold := s.Acquire(t, k)
-		locktest.InTime(t, "the release", func() { locktest.IsError(t, hold.Release(locktest.Within(t)), lockkeeper.ErrRejected) })
+		locktest.InTime(t, "the release", func() {
+			err := hold.Release(locktest.Within(t))
+			locktest.IsError(t, err, lockkeeper.ErrRejected)
+			locktest.IsError(t, err, lockkeeper.ErrNotReleased)
+		})
 		k.AwaitFree(t)
 	})
 	t.Run("no SUBSCRIBE", func(t *testing.T) {
