@@ -25,14 +25,19 @@ func Request(ctx actor.Context, request any) {
 	ctx.Send(From(ctx.ActorSystem()).Guardian(), actors.WithTrace(within, &e))
 }
 
-// Ask sends a message with the span of ctx (see [WithTrace]) to an actor, and waits for its answer, or until ctx
-// ends: then the error is the cause of ctx, what was asked for may still be done, and an answer that comes late is
-// a dead letter, which proto.actor logs. If the actor has
-// stopped, it is actor.ErrDeadLetter.
+// Ask sends a message with the span of ctx (see [WithTrace]) to an actor, and waits for its answer. It is for
+// goroutines: an actor must not block. The error is actor.ErrDeadLetter if the actor has stopped, or stops before
+// it has answered, and the cause of ctx if that ends first. What was asked for may be done in either case. An answer
+// that comes after that is a dead letter, which proto.actor logs. An actor that does not answer, or is on another
+// node, is waited for until ctx ends.
 func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message any) (answer any, err error) {
 	registry, answers := root.ActorSystem().ProcessRegistry, make(asker, 1)
-	self, _ := registry.Add(answers, "future"+registry.NextId()) // as futures are named, which are no owners of locks
+	self, _ := registry.Add(answers, "future"+registry.NextId()) // like a future, it cannot be the owner of a lock
 	defer registry.Remove(self)
+	if process, _ := registry.Get(pid); isActor(process) { // watching a future would complete it
+		process.SendSystemMessage(pid, &actor.Watch{Watcher: self})
+		defer process.SendSystemMessage(pid, &actor.Unwatch{Watcher: self})
+	}
 	e := *actor.WrapEnvelope(message)
 	e.Sender = self
 	root.Send(pid, actors.WithTrace(ctx, &e))
@@ -47,20 +52,29 @@ func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message a
 	return answer, nil
 }
 
-// asker is the process that takes the answer of an Ask. proto.actor's futures know no context, and race if two
-// messages come.
+func isActor(process actor.Process) bool {
+	_, is := process.(*actor.ActorProcess)
+	return is
+}
+
+// asker is the process that takes the answer of an Ask: its first message. proto.actor's futures know no
+// context, do not learn that the actor stops, and race if two messages come.
 type asker chan any
 
 // SendUserMessage implements actor.Process.
 func (a asker) SendUserMessage(_ *actor.PID, m any) {
 	select {
 	case a <- actor.UnwrapEnvelopeMessage(m):
-	default: // there was an answer
+	default:
 	}
 }
 
 // SendSystemMessage implements actor.Process.
-func (asker) SendSystemMessage(*actor.PID, any) {}
+func (a asker) SendSystemMessage(pid *actor.PID, m any) {
+	if _, stopped := m.(*actor.Terminated); stopped {
+		a.SendUserMessage(pid, &actor.DeadLetterResponse{})
+	}
+}
 
 // Stop implements actor.Process.
 func (asker) Stop(*actor.PID) {}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -113,6 +114,8 @@ func TestAsk(t *testing.T) {
 			ctx.Respond("once more")
 		case int:
 			asked <- true
+		case func():
+			m()
 		}
 	}))
 	processes = s.Processes()
@@ -127,8 +130,24 @@ func TestAsk(t *testing.T) {
 	if now := s.Processes(); now != processes {
 		t.Errorf("%d processes, and before %d", now, processes)
 	}
-	if err := s.Actors.Root.StopFuture(pid).Wait(); err != nil {
+
+	// A stopping actor drops its mail, and tells nobody but those who watch it.
+	busy, mayEnd := make(chan bool), make(chan bool)
+	s.Actors.Root.Send(pid, func() { busy <- true; <-mayEnd })
+	locktest.Await(t, "a long message", busy)
+	dropped := make(chan error, 1)
+	go func() {
+		_, err := lockkeeper.Ask(t.Context(), s.Actors.Root, pid, "hello")
+		dropped <- err
+	}()
+	redistest.Eventually(t, "the question", func() bool { return s.Processes() == processes+1 })
+	stopped := s.Actors.Root.StopFuture(pid)
+	close(mayEnd)
+	if err := stopped.Wait(); err != nil {
 		t.Error(err)
+	}
+	if err := locktest.Await(t, "the end of the question", dropped); err != actor.ErrDeadLetter {
+		t.Errorf("of an actor that stops: %v", err)
 	}
 	if answer, err := lockkeeper.Ask(t.Context(), s.Actors.Root, pid, "hello"); err != actor.ErrDeadLetter {
 		t.Errorf("of an actor that has stopped: %v, %v", answer, err)
