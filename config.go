@@ -85,7 +85,7 @@ type Config struct {
 	Logger *slog.Logger
 	// LongWait has a line logged when a request has waited for so long, with who holds the lock, and
 	// LongHold when a lock has been held for so long. There is another line whenever it has lasted
-	// twice as long. Waits and holds of Elect and LeaderProps are not meant. Default: neither is logged;
+	// twice as long. Waits and holds of Elect, Lead and LeaderProps are not logged. Default: neither is logged;
 	// else at least 10 ms.
 	LongWait, LongHold time.Duration
 	// HoldStacks keeps the stack of each goroutine that takes a lock, for the line of LongHold. It

@@ -92,8 +92,8 @@ func WithClientOption(o rueidis.ClientOption) OpenOption {
 // Sentinels and clusters. Close also closes the client, and the actor system if Open has made it.
 // Without a Config.Logger nothing is logged, or with WithActorSystem by that system's logger.
 //
-// ctx bounds the time to connect; it need not end, since a server that does not answer is given up after a
-// few seconds. The error is ErrInvalid if the URL or an option is wrong,
+// ctx bounds the time to connect; it need not end, since a server that does not answer is given up
+// after a few seconds. The error is ErrInvalid if the URL or an option is wrong,
 // also if the URL is that of a Sentinel and lacks master_set. It is ErrUnavailable if Redis
 // does not answer, or ctx ends; trying again may help. It is ErrRejected if Redis refuses the
 // client, or one side does not accept the TLS certificate of the other, or a server of a cluster

@@ -21,7 +21,8 @@ type Done struct {
 	Err error
 }
 
-// ErrStopped: the cause of the context of a work, an *Error, wraps it when the actor is stopped or restarted, or the child is stopped.
+// ErrStopped: the actor of a Spawn or a Respond was stopped or restarted, or its child was stopped. The cause of
+// the context of the work is an *Error that wraps it.
 var ErrStopped = errors.New("the actor that does the work is stopped")
 
 // Spawn has work done under the lock for an actor, which must not block: it spawns a child that runs Do in a
@@ -38,8 +39,8 @@ func (l *Lock) Spawn(ctx actor.Context, work func(ctx context.Context) error, op
 }
 
 // Respond is Spawn, but responds to the sender of the message that the actor is handling, with what answer
-// makes of the error of Do (see [Done.Err]). The sender gets its answer also if the actor stops. If answer panics, it is a
-// *messages.Failed.
+// makes of the error of Do (see [Done.Err]). The sender gets its answer also if the actor stops. If answer
+// panics, the sender gets a *messages.Failed.
 func (l *Lock) Respond(ctx actor.Context, work func(ctx context.Context) error, answer func(err error) any, options ...Option) *actor.PID {
 	return l.spawn(ctx, work, options, ctx.Sender(), func(_ *actor.PID, err error) any { return answer(err) })
 }
@@ -57,10 +58,11 @@ type worker struct {
 	options []Option
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	to      *actor.PID // nil for nobody
-	answer  func(child *actor.PID, err error) any
+	// to receives the result; nil if the request had no sender.
+	to     *actor.PID
+	answer func(child *actor.PID, err error) any
 
-	// ended is closed when Do has returned, and what it has is made; nil if it has not begun.
+	// ended is closed when Do has returned and result is set; nil if Do was not called.
 	ended  chan struct{}
 	result any
 }
@@ -70,10 +72,14 @@ func (w *worker) Receive(ctx actor.Context) {
 	switch ctx.Message().(type) {
 	case *actor.Started:
 		if w.ended == nil { // else middleware of the host's has crashed: the work is not done twice
+			ctx.Watch(ctx.Parent())
 			w.ended = make(chan struct{})
 			go w.run(ctx.ActorSystem().Root, ctx.Self())
 		}
+	case *actor.Terminated: // the actor was stopping already, and does not stop its new children
+		ctx.Stop(ctx.Self())
 	case *actor.Stopping, *actor.Restarting:
+		ctx.Unwatch(ctx.Parent())
 		w.cancel(w.stopped())
 	case *actor.Stopped:
 		if w.ended == nil {
@@ -89,7 +95,7 @@ func (w *worker) Receive(ctx actor.Context) {
 
 func (w *worker) stopped() error { return &Error{Op: "work", Lock: w.lock.Name(), Err: ErrStopped} }
 
-// run does the work, and stops the worker.
+// run does the work, sets the result, and stops the worker.
 func (w *worker) run(root *actor.RootContext, self *actor.PID) {
 	defer func() {
 		close(w.ended)
@@ -110,7 +116,7 @@ func (w *worker) do() (err error) {
 	return w.lock.Do(w.ctx, w.work, w.options...)
 }
 
-// conclude makes the result.
+// conclude sets the result.
 func (w *worker) conclude(self *actor.PID, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {

@@ -26,7 +26,8 @@ func (l long) told(now, since lock.Instant) long { return long{next: now + (now 
 // longs are those of one lock: of its first waiter and of its first holder.
 type longs struct{ wait, hold long }
 
-// waits and holds are whose wait and whose hold is to be logged when it lasts long; nil for none.
+// waits returns the request whose wait is logged when it lasts long, and holds returns that whose hold is. Both
+// return nil if there is none.
 func (s *lockState) waits() replier {
 	if by, ok := s.lock.Next().(replier); ok && s.rt.cfg.LongWait > 0 && !by.leads() {
 		return by
@@ -98,7 +99,7 @@ type longWait struct{ messageRequest }
 
 func (*longWait) asked() Op { return OpInspect }
 
-// asksWhoHolds reports whether Redis has still to answer that: one line is enough then.
+// asksWhoHolds reports whether an Inspect for such a line is under way. A second one would log the same.
 func (s *lockState) asksWhoHolds() bool {
 	for by := range s.inspections {
 		if _, asks := by.(*longWait); asks {

@@ -34,7 +34,7 @@ func (s *lockState) measureAnswer(by replier, a lock.Answer, since lock.Instant)
 	}
 }
 
-// measureWait measures a wait. Standing by is none: it may last for days.
+// measureWait measures a wait, unless it was that of a standby, which may last for days.
 func (s *lockState) measureWait(by replier, of subject, result word, since lock.Instant) {
 	if !by.leads() {
 		s.measure(waitTime, of, result, int64(s.now-since))

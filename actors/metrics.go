@@ -55,7 +55,7 @@ var described = [instruments]struct {
 }{
 	holds:         {name: "holds", form: upDown, unit: "{hold}", kinded: true, text: "Holds of this process. Permits of a semaphore have no owner, and are none."},
 	waiters:       {name: "waiters", form: upDown, unit: "{request}", kinded: true, text: "Requests of this process that wait for a lock, permits or a latch."},
-	standbys:      {name: "standbys", form: upDown, unit: "{request}", kinded: true, text: "Those of the waiters that wait to lead, with Elect or LeaderProps."},
+	standbys:      {name: "standbys", form: upDown, unit: "{request}", kinded: true, text: "Those of the waiters that wait to lead, with Elect, Lead or LeaderProps."},
 	grants:        {name: "grants", unit: "{grant}", kinded: true, what: wayAttribute, text: "Grants to requests for a lock, permits or a latch, by the way they came."},
 	refusals:      {name: "refusals", unit: "{request}", kinded: true, what: reasonAttribute, text: "Requests for a lock, permits or a latch that were not granted."},
 	losses:        {name: "losses", unit: "{hold}", kinded: true, what: reasonAttribute, text: "Holds that were lost. Those that Close ended are none of them."},

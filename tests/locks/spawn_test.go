@@ -102,6 +102,32 @@ func TestRespond(t *testing.T) {
 	k.AwaitFree(t) // a grant to one who was withdrawn just then is given back
 }
 
+// An actor that is stopping still receives messages: what it spawns then must not keep it from stopping.
+func TestSpawnByAnActorThatStops(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	tell, pid, _ := employer(s)
+	begun, mayEnd, spawned := make(chan bool, 2), make(chan struct{}), make(chan bool)
+	work := func(ctx context.Context) error {
+		begun <- true
+		<-ctx.Done()
+		<-mayEnd
+		return nil
+	}
+	tell(func(ctx actor.Context) { s.Lock(k.LockName).Spawn(ctx, work) })
+	locktest.Await(t, "the work", begun)
+	stopped := s.Actors.Root.StopFuture(pid)
+	tell(func(ctx actor.Context) {
+		s.Lock(k.LockName+" too").Spawn(ctx, work)
+		close(spawned)
+	})
+	locktest.Await(t, "another work", spawned)
+	close(mayEnd)
+	if err := stopped.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Ask waits for the one answer, for as long as its context and the actor last, and leaves nothing behind.
 func TestAsk(t *testing.T) {
 	t.Parallel()
