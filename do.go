@@ -21,34 +21,55 @@ var errUnconfirmed = fmt.Errorf("%w: it has not answered within %v, and the rele
 // If the lock was not acquired, f is not called, and Do returns the error of Acquire.
 // Otherwise it returns the error of f. It also wraps ErrLost if the lock was lost before f returned,
 // whatever f returned: another owner may have held the lock meanwhile. If Redis does not confirm the
-// release within 5 s, a line is logged, and if f has returned nil the error wraps ErrNotReleased, and
-// why: the work was done under the lock, which is free at the latest when its TTL ends.
+// release within 5 s, a line is logged, and the error also wraps ErrNotReleased, and why, whatever f
+// returned: the lock is free at the latest when its TTL ends.
+//
+// If f panics or calls [runtime.Goexit], so does Do, once it has released the lock.
 //
 // With WithWait(0), Do does not wait: it returns ErrHeld if another owner holds the lock.
 func (l *Lock) Do(ctx context.Context, f func(ctx context.Context) error, options ...Option) error {
-	hold, err := l.Acquire(ctx, options...)
-	if err != nil {
-		return err
-	}
-	return hold.do(ctx, f)
+	var o outcome
+	l.do(ctx, f, options, &o)
+	return o.err()
 }
 
-// do runs f under the hold, and releases it.
-func (h *Hold) do(ctx context.Context, f func(ctx context.Context) error) (err error) {
+// outcome is how work under a lock has ended: with which error of the work, or of the Acquire before it, and
+// with which error of the release.
+type outcome struct{ work, release error }
+
+func (o outcome) err() error {
+	switch {
+	case o.work == nil:
+		return o.release
+	case o.release == nil || errors.Is(o.work, o.release): // the work may have returned the loss itself
+		return o.work
+	}
+	return errors.Join(o.work, o.release)
+}
+
+// errUnreturned is the outcome of work that does not return.
+var errUnreturned = errors.New("the work has not returned: it has panicked, or ended its goroutine (runtime.Goexit)")
+
+// do is Do. It also sets the outcome if f panics or ends the goroutine.
+func (l *Lock) do(ctx context.Context, f func(ctx context.Context) error, options []Option, o *outcome) {
+	hold, err := l.Acquire(ctx, options...)
+	if err != nil {
+		o.work = err
+		return
+	}
+	hold.do(ctx, f, o)
+}
+
+// do runs f under the hold, releases it, and sets the outcome.
+func (h *Hold) do(ctx context.Context, f func(ctx context.Context) error, o *outcome) {
+	o.work = errUnreturned
 	defer func() {
-		failed := h.releaseAnyway(ctx)
-		unconfirmed := errors.Is(failed, ErrNotReleased)
-		if unconfirmed {
-			h.lock.runtime.Log(slog.LevelWarn, "a release is not confirmed", "lock", h.lock.Name(), "error", failed)
-		}
-		switch {
-		case err == nil:
-			err = failed
-		case failed != nil && !unconfirmed && !errors.Is(err, failed): // f may have returned the loss itself
-			err = errors.Join(err, failed)
+		o.release = h.releaseAnyway(ctx)
+		if errors.Is(o.release, ErrNotReleased) {
+			h.lock.runtime.Log(slog.LevelWarn, "a release is not confirmed", "lock", h.lock.Name(), "error", o.release)
 		}
 	}()
-	return f(h.contextIn(ctx))
+	o.work = f(h.contextIn(ctx))
 }
 
 // releaseAnyway releases the hold even if ctx has ended, and again if the lock actor crashed

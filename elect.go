@@ -27,19 +27,27 @@ const (
 // over before a process exits, cancel ctx and wait until Elect has returned. Lead does all this in a
 // goroutine, and LeaderProps with an actor.
 func (l *Lock) Elect(ctx context.Context, lead func(ctx context.Context) error, options ...Option) error {
+	var o outcome
+	l.elect(ctx, lead, options, &o)
+	return o.err()
+}
+
+// elect is Elect. It also sets the outcome if lead panics or ends the goroutine.
+func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, options []Option, o *outcome) {
 	options = append(options[:len(options):len(options)], func(r *request) { r.leads = true })
 	for backOff := firstBackOff; ; backOff = min(2*backOff, longestBackOff) {
 		hold, err := l.Acquire(ctx, options...)
+		*o = outcome{work: err}
 		if err == nil {
 			since := time.Now()
-			if err = hold.do(ctx, lead); !errors.Is(hold.Err(), ErrLost) {
-				return err
+			if hold.do(ctx, lead, o); !errors.Is(hold.Err(), ErrLost) {
+				return
 			}
 			if time.Since(since) > longestBackOff {
 				backOff = firstBackOff
 			}
 		} else if ctx.Err() != nil || !passing(err) { // its cause may wrap anything
-			return err
+			return
 		}
 		select {
 		case <-time.After(backOff - rand.N(backOff/2)):
@@ -50,20 +58,25 @@ func (l *Lock) Elect(ctx context.Context, lead func(ctx context.Context) error, 
 
 // Lead runs Elect in a goroutine. resign ends it: it ends the context of lead, and returns when lead has
 // returned and the lock is released, or its ctx has ended: give it more than 5 s, after which Do gives up the wait
-// for Redis to confirm the release. It returns nil if that was all, and otherwise
-// the error of Elect. If lead returns before without a loss, or Elect fails for good, a line is logged, and this
-// process does not lead again. A panic of lead ends the program, as in any goroutine.
+// for Redis to confirm the release. It returns nil if lead has returned nil or the cause of its context, and the
+// lock is free or never was acquired. Otherwise it returns the error of Elect, which wraps ErrNotReleased if the
+// release is not confirmed. If lead returns before without a loss, or Elect fails for good, a line is logged, and
+// this process does not lead again. That also happens if lead calls [runtime.Goexit]. A panic of lead ends the
+// program, as in any goroutine.
 func (l *Lock) Lead(lead func(ctx context.Context) error, options ...Option) (resign func(ctx context.Context) error) {
 	candidacy, cancel := context.WithCancelCause(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		err := l.Elect(candidacy, lead, options...)
-		if candidacy.Err() == nil {
-			l.leadsNoMore(err)
-		} else if errors.Is(err, errResigned) || errors.Is(err, context.Canceled) {
-			err = nil
-		}
-		ended <- err
+		var o outcome
+		defer func() {
+			if candidacy.Err() == nil {
+				l.leadsNoMore(o.err())
+			} else if errors.Is(o.work, errResigned) || errors.Is(o.work, context.Canceled) {
+				o.work = nil
+			}
+			ended <- o.err()
+		}()
+		l.elect(candidacy, lead, options, &o)
 	}()
 	return func(ctx context.Context) error {
 		cancel(errResigned)

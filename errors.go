@@ -43,8 +43,9 @@ var (
 	// ErrLost: the hold was lost before it was released.
 	ErrLost = errors.New("lock was lost")
 	// ErrNotReleased: the hold is over, but its release is not confirmed, for the reason that the
-	// error also wraps. The lock is free when its lease ends at the latest. With Do and Spawn
-	// it says that the work has returned nil, and that nothing is known against it: do not repeat it.
+	// error also wraps. The lock is free when its lease ends at the latest. With Do, Elect, Lead,
+	// Spawn and Respond it says nothing of the work: that was called, and if it has failed, the error
+	// wraps its error, too.
 	ErrNotReleased = errors.New("release is not confirmed")
 )
 

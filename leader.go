@@ -17,8 +17,8 @@ import (
 // supervisor strategy, Configure the props with [actor.WithSupervisor]. If the lock is lost, the child is
 // stopped, and the leader waits for the lock again; another process may lead while the child is still
 // stopping. If the child stops by itself, the leader stops too, and this process does not lead again. It also
-// stops if Elect would return an error of Acquire, and when the System is closed; it logs why. If child panics,
-// the leader crashes, and its supervisor decides.
+// stops if Elect would return an error of Acquire, and when the System is closed; it logs why. If child panics
+// or calls [runtime.Goexit], the leader crashes, and its supervisor decides.
 //
 // To hand over, stop the leader. It has stopped when its child has stopped and the lock is released, which
 // takes at most 5 s after the child.
@@ -119,8 +119,31 @@ func (l *leader) begin(ctx actor.Context, t *term) {
 		close(t.over)
 		return
 	}
-	l.child, l.term = ctx.Spawn(l.props(t.ctx)), t
+	l.child, l.term = ctx.Spawn(l.childProps(t.ctx)), t
 }
+
+// childProps calls the user's function on a goroutine of its own, which that may end: the actor's goroutine would
+// be gone for good. A panic goes on in the actor.
+func (l *leader) childProps(term context.Context) (props *actor.Props) {
+	var panicked any = errExited
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() {
+			if p := recover(); p != nil {
+				panicked = p
+			}
+		}()
+		props = l.props(term)
+		panicked = nil
+	}()
+	if <-ended; panicked != nil {
+		panic(panicked)
+	}
+	return props
+}
+
+var errExited = errors.New("the function that makes the child's props has ended its goroutine (runtime.Goexit)")
 
 // elect runs Elect for the leader. The lock is released when the child has stopped, never before.
 func (l *leader) elect(root *actor.RootContext, self *actor.PID) {

@@ -17,7 +17,7 @@ type Done struct {
 	Work *actor.PID
 	// Lock is the lock's name.
 	Lock string
-	// Err is the error of Do; if the work has panicked, one that says so, and is no *Error.
+	// Err is the error of Do. If the work has panicked or called [runtime.Goexit], it says so.
 	Err error
 }
 
@@ -40,7 +40,7 @@ func (l *Lock) Spawn(ctx actor.Context, work func(ctx context.Context) error, op
 
 // Respond is Spawn, but responds to the sender of the message that the actor is handling, with what answer
 // makes of the error of Do (see [Done.Err]). The sender gets its answer also if the actor stops. If answer
-// panics, the sender gets a *messages.Failed.
+// panics or calls [runtime.Goexit], the sender gets a *messages.Failed.
 func (l *Lock) Respond(ctx actor.Context, work func(ctx context.Context) error, answer func(err error) any, options ...Option) *actor.PID {
 	return l.spawn(ctx, work, options, ctx.Sender(), func(_ *actor.PID, err error) any { return answer(err) })
 }
@@ -83,10 +83,13 @@ func (w *worker) Receive(ctx actor.Context) {
 		w.cancel(w.stopped())
 	case *actor.Stopped:
 		if w.ended == nil {
-			w.conclude(ctx.Self(), w.stopped())
-		} else {
-			<-w.ended
+			w.ended = make(chan struct{})
+			go func() { // answer may end its goroutine, which must not be the actor's
+				defer close(w.ended)
+				w.conclude(ctx.Self(), w.stopped())
+			}()
 		}
+		<-w.ended
 		if w.to != nil {
 			ctx.Send(w.to, w.result)
 		}
@@ -103,27 +106,34 @@ func (w *worker) run(root *actor.RootContext, self *actor.PID) {
 			root.Stop(self)
 		}
 	}()
-	w.conclude(self, w.do())
+	var o outcome
+	defer func() { w.conclude(self, o.err()) }() // also if the work ends the goroutine
+	w.lock.do(w.ctx, w.surviving, w.options, &o)
 }
 
-// do is Do, which returns what the work panics with.
-func (w *worker) do() (err error) {
+// surviving is the work, which returns what it panics with.
+func (w *worker) surviving(ctx context.Context) (err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			err = fmt.Errorf("the work has panicked: %v\n%s", panicked, debug.Stack())
 		}
 	}()
-	return w.lock.Do(w.ctx, w.work, w.options...)
+	return w.work(ctx)
 }
 
 // conclude sets the result.
 func (w *worker) conclude(self *actor.PID, err error) {
+	answered := false
 	defer func() {
-		if panicked := recover(); panicked != nil {
-			w.result = &messages.Failed{
-				Lock: &messages.Lock{Name: w.lock.Name()}, Reason: messages.Reason_REASON_CRASHED, Detail: fmt.Sprintf("the function that makes the answer has panicked: %v", panicked),
-			}
+		if answered {
+			return
 		}
+		detail := "the function that makes the answer has ended its goroutine (runtime.Goexit)"
+		if panicked := recover(); panicked != nil {
+			detail = fmt.Sprintf("the function that makes the answer has panicked: %v", panicked)
+		}
+		w.result = &messages.Failed{Lock: &messages.Lock{Name: w.lock.Name()}, Reason: messages.Reason_REASON_CRASHED, Detail: detail}
 	}()
 	w.result = w.answer(self, err)
+	answered = true
 }

@@ -99,7 +99,8 @@ func (f *middlewareActor) alive() bool { return f.rt.localProcess(f.pid) != nil 
 func (f *middlewareActor) stop() { f.rt.deliverSystem(f.pid, &actor.Stop{}) }
 
 // around is the outermost middleware. It keeps the host's from the life cycle of the actor,
-// and ends a panic of the host's: the request is refused, unless it has passed already.
+// and runs it on a goroutine of its own, which it may end. If it does, or panics, the request
+// is refused, unless it has passed already.
 func (f *middlewareActor) around(host actor.ReceiverFunc) actor.ReceiverFunc {
 	return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
 		if !isRequest(envelope.Message) {
@@ -107,17 +108,28 @@ func (f *middlewareActor) around(host actor.ReceiverFunc) actor.ReceiverFunc {
 			return
 		}
 		f.passed = false
-		defer f.returned(envelope.Message, envelope.Sender)
-		host(ctx, envelope)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			returned := false
+			defer f.end(envelope.Message, envelope.Sender, &returned)
+			host(ctx, envelope)
+			returned = true
+		}()
+		<-ended
 	}
 }
 
-// returned, deferred, ends the handling of a request by the middleware.
-func (f *middlewareActor) returned(m any, sender *actor.PID) {
-	if panicked := recover(); panicked != nil {
-		f.rt.host.Error("middleware panicked", "lock", f.key.name, "panic", panicked)
+// end, deferred, ends the handling of a request by the middleware, which has returned or not.
+func (f *middlewareActor) end(m any, sender *actor.PID, returned *bool) {
+	if !*returned {
+		panicked, how := recover(), "panicked"
+		if panicked == nil {
+			how = "ended its goroutine (runtime.Goexit)"
+		}
+		f.rt.host.Error("middleware "+how, "lock", f.key.name, "panic", panicked)
 		if !f.passed {
-			f.rt.refuse(m, sender, lock.Crashed, "the middleware panicked while handling the request")
+			f.rt.refuse(m, sender, lock.Crashed, "the middleware "+how+" while handling the request")
 		}
 	}
 	f.handled.Add(1)

@@ -42,8 +42,14 @@ type payer struct{ locks *lockkeeper.System }
 // Receive implements actor.Actor.
 func (p *payer) Receive(ctx actor.Context) {
 	if m, ok := ctx.Message().(*payment); ok {
-		work := func(ctx context.Context) error { return pay(ctx, m.account) }
-		p.locks.Lock("account:"+m.account).Respond(ctx, work, status, lockkeeper.WithWait(2*time.Second))
+		paid := false
+		work := func(ctx context.Context) error {
+			err := pay(ctx, m.account)
+			paid = err == nil
+			return err
+		}
+		answer := func(err error) any { return status(paid, err) } // called after work
+		p.locks.Lock("account:"+m.account).Respond(ctx, work, answer, lockkeeper.WithWait(2*time.Second))
 	}
 }
 
@@ -56,12 +62,12 @@ func pay(_ context.Context, account string) error {
 }
 
 // status is what the client is answered.
-func status(err error) any {
+func status(paid bool, err error) any {
 	switch {
-	case err == nil, errors.Is(err, lockkeeper.ErrNotReleased): // paid; the lock is free when its lease ends
-		return http.StatusOK
 	case errors.Is(err, lockkeeper.ErrLost): // somebody has to look at the account
 		return http.StatusInternalServerError
+	case paid: // with ErrNotReleased the lock is free when its lease ends
+		return http.StatusOK
 	case errors.Is(err, lockkeeper.ErrTimeout), errors.Is(err, lockkeeper.ErrQueueFull): // others are paying
 		return http.StatusConflict
 	case errors.Is(err, lockkeeper.ErrInvalid):

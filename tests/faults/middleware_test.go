@@ -3,6 +3,7 @@ package faults_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -64,7 +65,7 @@ func TestMiddlewareSeesRequestsByMessage(t *testing.T) {
 	awaitNothingLeft(t, s, before)
 }
 
-// A request that the middleware panics over is refused, unless it has passed; one that it
+// A request over which the middleware panics, or ends its goroutine, is refused, unless it has passed; one that it
 // keeps to itself is its own. Neither leaves anything behind.
 func TestMiddlewareThatPanicsOrKeepsARequest(t *testing.T) {
 	t.Parallel()
@@ -74,6 +75,8 @@ func TestMiddlewareThatPanicsOrKeepsARequest(t *testing.T) {
 	}{
 		"panics before": {func(func()) { panic("middleware") }, messages.Reason_REASON_CRASHED},
 		"panics after":  {func(pass func()) { pass(); panic("middleware") }, messages.Reason_REASON_NOT_HELD},
+		"exits before":  {func(func()) { runtime.Goexit() }, messages.Reason_REASON_CRASHED},
+		"exits after":   {func(pass func()) { pass(); runtime.Goexit() }, messages.Reason_REASON_NOT_HELD},
 		"keeps it":      {func(func()) {}, 0},
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -1,0 +1,231 @@
+package locks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+type work = func(ctx context.Context) error
+
+// endings are the ways in which work ends, each with words of the error that it leads to.
+var endings = map[string]struct {
+	end   work
+	words string
+}{
+	"nil":     {func(context.Context) error { return nil }, ""},
+	"error":   {func(context.Context) error { return errWork }, errWork.Error()},
+	"cause":   {func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }, ""},
+	"panic":   {func(context.Context) error { panic("crash") }, "crash"},
+	"goexit":  {func(context.Context) error { runtime.Goexit(); return nil }, "runtime.Goexit"},
+	"goexits": {func(ctx context.Context) error { <-ctx.Done(); runtime.Goexit(); return nil }, "runtime.Goexit"},
+}
+
+// A face has work done under a lock. It sends what it reports, or errUnheard if it has no way to report it. The end of
+// ctx ends the work.
+type face func(ctx context.Context, s *locktest.Site, lock *lockkeeper.Lock, do work, reports chan<- error)
+
+var errUnheard = errors.New("only the log tells")
+
+// reporting sends what a call returns. Only the log tells how one has ended that does not return.
+func reporting(call func() error, reports chan<- error) {
+	report := errUnheard
+	defer func() {
+		_ = recover()
+		reports <- report
+	}()
+	report = call()
+}
+
+var faces = map[string]face{
+	"Do": func(ctx context.Context, _ *locktest.Site, lock *lockkeeper.Lock, do work, reports chan<- error) {
+		reporting(func() error { return lock.Do(ctx, do) }, reports)
+	},
+	"Elect": func(ctx context.Context, _ *locktest.Site, lock *lockkeeper.Lock, do work, reports chan<- error) {
+		reporting(func() error { return lock.Elect(ctx, do) }, reports)
+	},
+	"Lead": func(ctx context.Context, _ *locktest.Site, lock *lockkeeper.Lock, do work, reports chan<- error) {
+		resign := lock.Lead(do)
+		<-ctx.Done()
+		reports <- resign(context.Background())
+	},
+	"LeaderProps": func(ctx context.Context, s *locktest.Site, lock *lockkeeper.Lock, do work, reports chan<- error) {
+		pid := s.Actors.Root.Spawn(lock.LeaderProps(func(term context.Context) *actor.Props {
+			return actor.PropsFromFunc(func(c actor.Context) {
+				if _, ok := c.Message().(*actor.Started); ok {
+					go reporting(func() error { return do(term) }, make(chan error, 1))
+				}
+			})
+		}))
+		<-ctx.Done()
+		_ = s.Actors.Root.StopFuture(pid).Wait()
+		reports <- errUnheard
+	},
+	"Spawn": func(ctx context.Context, s *locktest.Site, lock *lockkeeper.Lock, do work, reports chan<- error) {
+		spawn(ctx, s, reports, func(c actor.Context) { lock.Spawn(c, do) })
+	},
+	"Respond": func(ctx context.Context, s *locktest.Site, lock *lockkeeper.Lock, do work, reports chan<- error) {
+		spawn(ctx, s, reports, func(c actor.Context) { lock.Respond(c, do, func(err error) any { return &lockkeeper.Done{Err: err} }) })
+	},
+}
+
+// spawn runs an actor that has work done, until ctx ends, and asks it.
+func spawn(ctx context.Context, s *locktest.Site, reports chan<- error, do func(actor.Context)) {
+	told := make(chan error, 1)
+	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+		switch m := c.Message().(type) {
+		case string:
+			do(c)
+		case *lockkeeper.Done:
+			told <- m.Err
+		}
+	}))
+	go func() {
+		answer, err := lockkeeper.Ask(context.Background(), s.Actors.Root, pid, "work")
+		if done, ok := answer.(*lockkeeper.Done); ok {
+			told <- done.Err
+		} else if err == nil {
+			told <- fmt.Errorf("Ask: %v", answer)
+		}
+	}()
+	<-ctx.Done()
+	for _, child := range s.Actors.ProcessRegistry.LocalPIDs.LocalPIDs { // the work is withdrawn, and the actor lives
+		for _, id := range child.Keys() {
+			if strings.HasPrefix(id, pid.Id+"/") {
+				s.Actors.Root.Stop(actor.NewPID(s.Actors.Address(), id))
+			}
+		}
+	}
+	report := <-told
+	s.Actors.Root.Stop(pid)
+	reports <- report
+}
+
+// Whatever ends the work, and whoever had it done, the lock is released, and the report says so.
+func TestEveryWayOut(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	for name, face := range faces {
+		for how, ending := range endings {
+			if name == "Lead" && how == "panic" {
+				continue // which ends the program
+			}
+			t.Run(name+"/"+how, func(t *testing.T) {
+				key := locktest.Key{Server: k.Server, LockName: k.LockName + name + how, Name: k.Name + name + how}
+				running, reports := make(chan bool, 1), make(chan error, 1)
+				ctx, cancel := context.WithCancelCause(context.Background())
+				defer cancel(nil)
+				go face(ctx, s, s.Lock(key.LockName), func(ctx context.Context) error {
+					running <- true
+					return ending.end(ctx)
+				}, reports)
+				locktest.Await(t, "the work", running)
+				cancel(errCalledOff)
+				err := locktest.Await(t, "the report", reports)
+				key.AwaitFree(t)
+				if errors.Is(err, lockkeeper.ErrNotReleased) || err != errUnheard && !strings.Contains(fmt.Sprint(err), ending.words) {
+					t.Errorf("reported: %v", err)
+				}
+			})
+		}
+	}
+}
+
+var errCalledOff = errors.New("called off")
+
+// Whatever ends the work, and whoever had it done, the report says that the release is not confirmed, or else the log.
+func TestEveryWayOutWithoutRedis(t *testing.T) {
+	t.Parallel()
+	var log redistest.Log
+	s, k := locktest.Alone(t, lockkeeper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	s.Lame = true
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	running, paused := make(chan bool), make(chan struct{})
+	reports := map[string]chan error{}
+	for name, face := range faces {
+		for how, ending := range endings {
+			if name == "Lead" && how == "panic" {
+				continue
+			}
+			way, report := name+" "+how+" "+k.LockName, make(chan error, 1)
+			reports[way] = report
+			go face(ctx, s, s.Lock(way), func(ctx context.Context) error {
+				running <- true
+				<-paused
+				return ending.end(ctx)
+			}, report)
+		}
+	}
+	for range reports {
+		locktest.Await(t, "the work", running)
+	}
+	k.Server.Pause(t)
+	close(paused)
+	cancel(errCalledOff)
+	for way, report := range reports {
+		words := strings.Fields(way)
+		face, how := words[0], words[1]
+		err := locktest.Await(t, "the report of "+way, report)
+		unheard := face == "LeaderProps" || slices.Contains([]string{"Do", "Elect"}, face) && how != "nil" && how != "error" && how != "cause"
+		if err == errUnheard && !unheard || err != errUnheard && !errors.Is(err, lockkeeper.ErrNotReleased) || !strings.Contains(err.Error(), endings[how].words) && err != errUnheard {
+			t.Errorf("%s: %v", way, err)
+		}
+		redistest.Eventually(t, "a line on "+way, func() bool {
+			return slices.ContainsFunc(strings.Split(log.String(), "\n"), func(line string) bool {
+				return strings.Contains(line, "a release is not confirmed") && strings.Contains(line, way)
+			})
+		})
+	}
+	k.Server.Resume(t)
+}
+
+// A function that makes an answer, and ends its goroutine instead, has the sender told.
+func TestAnswerThatExits(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		if _, ok := ctx.Message().(string); ok {
+			s.Lock(k.LockName).Respond(ctx, func(context.Context) error { return nil }, func(error) any { runtime.Goexit(); return nil })
+		}
+	}))
+	answer, err := lockkeeper.Ask(locktest.Within(t), s.Actors.Root, pid, "work")
+	if failed, ok := answer.(*messages.Failed); !ok || failed.Reason != messages.Reason_REASON_CRASHED || !strings.Contains(failed.Detail, "Goexit") {
+		t.Errorf("answered %v, %v", answer, err)
+	}
+	k.AwaitFree(t)
+}
+
+// A leader whose function ends its goroutine crashes, as if that had panicked, and its supervisor decides.
+func TestLeaderWhoseFunctionExits(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	calls := make(chan int, 10)
+	n := 0
+	pid := s.Actors.Root.Spawn(s.Lock(k.LockName).LeaderProps(func(context.Context) *actor.Props {
+		n++
+		calls <- n
+		if n == 1 {
+			runtime.Goexit()
+		}
+		return actor.PropsFromFunc(func(actor.Context) {})
+	}))
+	for locktest.Await(t, "a term", calls) != 2 {
+	}
+	if err := s.Actors.Root.StopFuture(pid).Wait(); err != nil {
+		t.Error(err)
+	}
+	k.AwaitFree(t)
+}
