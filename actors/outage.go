@@ -20,13 +20,24 @@ const (
 	outageCalm = 3 * time.Second
 )
 
-// outage is a time in which calls to Redis fail that may succeed later. The zero value is none.
+// callEnd is how a call to Redis has ended.
+type callEnd uint8
+
+const (
+	served callEnd = iota
+	// failed: it may succeed later. rejected: an operator has to do something first.
+	failed
+	rejected
+	callEnds
+)
+
+// outage is a time in which calls to Redis fail, or are rejected. The zero value is none.
 type outage struct {
 	// began is when the first call failed, failed when the last one did, and back when the first
 	// call after that succeeded, 0 before.
 	began, failed, back lock.Instant
-	// told is when it was logged last.
-	told  lock.Instant
+	// told is when it was logged last that calls end so; 0 before.
+	told  [callEnds]lock.Instant
 	calls int
 }
 
@@ -40,20 +51,26 @@ const (
 	outageEnds
 )
 
-// after takes note of a call that has failed, or has not.
-func (o outage) after(now lock.Instant, failed bool) (outage, news) {
-	switch {
-	case failed && o.calls == 0:
-		return outage{began: now, failed: now, told: now, calls: 1}, outageBegins
-	case failed:
+// after takes note of the end of a call. Only calls that are served end an outage.
+func (o outage) after(now lock.Instant, how callEnd) (outage, news) {
+	if how != served {
+		if o.calls == 0 {
+			o.began = now
+		}
 		o.failed, o.back = now, 0
 		o.calls++
-		if now < o.told+outageTold {
+		told := &o.told[how]
+		switch {
+		case *told == 0:
+			*told = now
+			return o, outageBegins
+		case now < *told+outageTold:
 			return o, noNews
 		}
-		o.told = now
+		*told = now
 		return o, outageLasts
-	case o.calls == 0:
+	}
+	if o.calls == 0 {
 		return o, noNews
 	}
 	if o.back == 0 {
@@ -73,22 +90,30 @@ type outages struct {
 	outage
 }
 
-// reached takes note of a call to Redis; err is nil if Redis has served it, or never will.
-func (r *Runtime) reached(err *redisio.Error) {
+// reached takes note of a call to Redis; err is nil if Redis has served it.
+func (r *Runtime) reached(script string, err *redisio.Error) {
 	o := &r.outages
-	if err == nil && !o.on.Load() {
-		return
+	how, does := served, ""
+	switch {
+	case err == nil:
+		if !o.on.Load() {
+			return
+		}
+	case err.Transient:
+		how, does = failed, "does not serve"
+	default:
+		how, does = rejected, "rejects calls"
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	next, what := o.after(r.Now(), err != nil)
+	next, what := o.after(r.Now(), how)
 	o.outage = next
 	switch what {
 	case outageBegins:
 		o.on.Store(true)
-		r.logLoad(slog.LevelWarn, "Redis does not serve", "error", err)
+		r.logLoad(slog.LevelWarn, "Redis "+does, "script", script, "error", err)
 	case outageLasts:
-		r.logLoad(slog.LevelWarn, "Redis still does not serve", "for", rounded(next.failed-next.began), "failed", next.calls, "error", err)
+		r.logLoad(slog.LevelWarn, "Redis still "+does, "for", rounded(next.failed-next.began), "failed", next.calls, "script", script, "error", err)
 	case outageEnds:
 		r.logLoad(slog.LevelInfo, "Redis serves again", "after", rounded(next.back-next.began), "failed", next.calls)
 		o.outage = outage{}

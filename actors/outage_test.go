@@ -8,33 +8,37 @@ import (
 )
 
 // An outage is logged when it begins, every minute while it lasts, and when no call has failed for
-// a while; how long it was is counted to the first call after it that succeeded.
+// a while; how long it was is counted to the first call after it that succeeded. Rejections have lines
+// of their own, and do not end an outage.
 func TestWhenAnOutageIsLogged(t *testing.T) {
-	const fails, succeeds = true, false
 	calls := []struct {
-		at     time.Duration
-		failed bool
+		at  time.Duration
+		how callEnd
 	}{
-		{1 * time.Second, succeeds}, {2 * time.Second, fails}, {3 * time.Second, fails}, {4 * time.Second, succeeds}, {61 * time.Second, fails},
-		{62 * time.Second, fails}, {63 * time.Second, fails}, {64 * time.Second, succeeds}, {65 * time.Second, succeeds},
-		{66 * time.Second, succeeds}, {67 * time.Second, succeeds}, {68 * time.Second, fails},
+		{1 * time.Second, served}, {2 * time.Second, failed}, {3 * time.Second, failed}, {4 * time.Second, served}, {61 * time.Second, failed},
+		{62 * time.Second, failed}, {63 * time.Second, failed}, {64 * time.Second, served}, {65 * time.Second, served},
+		{66 * time.Second, served}, {67 * time.Second, served}, {68 * time.Second, failed}, {69 * time.Second, rejected}, {75 * time.Second, rejected},
+		{76 * time.Second, failed}, {129 * time.Second, rejected}, {130 * time.Second, served}, {132 * time.Second, served}, {134 * time.Second, rejected},
 	}
 	var o outage
 	var got []string
 	for _, call := range calls {
-		next, what := o.after(call.at, call.failed)
+		next, what := o.after(call.at, call.how)
 		switch what {
 		case outageBegins:
-			got = append(got, fmt.Sprint(call.at, " begins"))
+			got = append(got, fmt.Sprint(call.at, " begins, ", call.how))
 		case outageLasts:
-			got = append(got, fmt.Sprint(call.at, " lasts, failed ", next.calls))
+			got = append(got, fmt.Sprint(call.at, " lasts, ", call.how, ", failed ", next.calls))
 		case outageEnds:
 			got = append(got, fmt.Sprint(call.at, " ends after ", next.back-next.began))
 			next = outage{}
 		}
 		o = next
 	}
-	if want := []string{"2s begins", "1m2s lasts, failed 4", "1m6s ends after 1m2s", "1m8s begins"}; !slices.Equal(got, want) {
+	if want := []string{
+		"2s begins, 1", "1m2s lasts, 1, failed 4", "1m6s ends after 1m2s", "1m8s begins, 1", "1m9s begins, 2", "2m9s lasts, 2, failed 5",
+		"2m12s ends after 1m2s", "2m14s begins, 2",
+	}; !slices.Equal(got, want) {
 		t.Errorf("logged %q, want %q", got, want)
 	}
 }

@@ -39,7 +39,7 @@ func TestUnknownScriptsAreConfirmedTogether(t *testing.T) {
 	p := newPool(client, &reconnector{client: client}, false)
 	p.replicas, p.patience = 1, time.Millisecond
 	var told []*Error
-	p.watch.Reached = func(err *Error) { told = append(told, err) }
+	p.watch.Reached = func(_ string, err *Error) { told = append(told, err) }
 	calls := make([]Call, 4)
 	for i := range calls {
 		calls[i] = counted(in, "h", i, soon())

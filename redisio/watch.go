@@ -1,6 +1,7 @@
 package redisio
 
 import (
+	"errors"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -13,9 +14,9 @@ import (
 type Watch struct {
 	// Called reports the reply to a script that was sent, and how long that took.
 	Called func(script string, took time.Duration, err *Error)
-	// Reached reports a call that was sent: err is an error that may pass, or nil. That too few
-	// replicas have confirmed the call is one; that a cluster moves a slot is none.
-	Reached func(err *Error)
+	// Reached reports a call that was sent, unless the client is closed, and its error, or nil. That too few replicas have confirmed
+	// the call is an error that may pass; that a cluster moves a slot is none.
+	Reached func(script string, err *Error)
 	// Renewed reports what became of one lease: "renewed", "gone" or "taken", unless there is an
 	// error.
 	Renewed func(result string, err *Error)
@@ -42,14 +43,14 @@ func (w *Watch) called(c *Call, began time.Time, result rueidis.RedisResult, unc
 	if w.Called != nil {
 		w.Called(c.Script.Name, time.Since(began), err)
 	}
-	if w.Reached != nil {
+	if w.Reached != nil && !errors.Is(result.Error(), rueidis.ErrClosing) {
 		if err == nil && c.Confirm {
 			err = unconfirmed
 		}
-		if err != nil && (!err.Transient || err.moving()) {
+		if err != nil && err.moving() {
 			err = nil
 		}
-		w.Reached(err)
+		w.Reached(c.Script.Name, err)
 	}
 }
 

@@ -172,3 +172,57 @@ func TestLogOfAnOutage(t *testing.T) {
 		t.Errorf("the outage was logged %d times", n)
 	}
 }
+
+// A Redis that refuses every call does not serve again. The rejection is logged once, with what Redis says and what to
+// do, and its end when calls succeed.
+func TestLogOfARejection(t *testing.T) {
+	for name, broken := range map[string]struct {
+		wrong, right []string
+		words        []string
+	}{
+		"wrong password": {[]string{"resetpass", ">other"}, []string{"resetpass", ">pw"}, []string{"WRONGPASS", "check the user name and password"}},
+		"no rights":      {[]string{"-@all"}, []string{"+@all"}, []string{"NOPERM", "ACL"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var j journal
+			server := redistest.Start(t)
+			server.Do(t, "ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all")
+			proxy := redistest.NewProxy(t, server.Addr())
+			s := locktest.Open(t, "redis://app:pw@"+proxy.Addr(), lockkeeper.Config{Logger: j.logger(), CallTimeout: 300 * time.Millisecond})
+			s.Lame = true // a release that is rejected is given up
+			k := locktest.NewKey(t, server)
+			try := func() error {
+				hold, err := s.Lock(k.LockName).TryAcquire(locktest.Within(t))
+				if err == nil {
+					err = hold.Release(locktest.Within(t))
+				}
+				return err
+			}
+			if err := try(); err != nil {
+				t.Fatal(err)
+			}
+			proxy.Freeze(true)
+			locktest.IsError(t, try(), lockkeeper.ErrUnavailable)
+			j.await(t, "Redis does not serve")
+			server.Do(t, append([]string{"ACL", "SETUSER", "app"}, broken.wrong...)...)
+			server.Do(t, "CLIENT", "KILL", "USER", "app")
+			proxy.Heal()
+			redistest.Eventually(t, "a rejection", func() bool { return errors.Is(try(), lockkeeper.ErrRejected) })
+			j.await(t, "Redis rejects calls", append(broken.words, "level=WARN", "script=", "waiting=", "held=")...)
+			for over := time.Now().Add(5 * time.Second); time.Now().Before(over); time.Sleep(50 * time.Millisecond) { // longer than it is calm before an outage is over
+				locktest.IsError(t, try(), lockkeeper.ErrRejected)
+			}
+			if lines := len(j.lines("Redis rejects calls")); lines != 1 || len(j.lines("Redis serves again")) > 0 {
+				t.Errorf("while every call is refused: %s", j.String())
+			}
+			server.Do(t, append([]string{"ACL", "SETUSER", "app"}, broken.right...)...)
+			redistest.Eventually(t, "the end", func() bool {
+				_ = try()
+				return len(j.lines("Redis serves again")) == 1
+			})
+			if err := try(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
