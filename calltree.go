@@ -180,7 +180,7 @@ func (h *Hold) cancelWith(cause error) {
 }
 
 // follow cancels the context when a hold of another lock is lost that this one was acquired
-// beneath. It ignores that hold's release: this lock is still held.
+// beneath, and at once if that is lost already. It ignores that hold's release: this lock is still held.
 func (h *Hold) follow() {
 	cancel := h.cancel
 	for outer := h.outer; outer != nil; outer = outer.outer {
@@ -188,6 +188,10 @@ func (h *Hold) follow() {
 			continue
 		}
 		loss := outer.root.loss // parent is derived from the root's context, so it is made and does not change
+		if loss.Err() != nil {
+			cancel(context.Cause(loss))
+			return
+		}
 		h.unfollow = append(h.unfollow, context.AfterFunc(loss, func() { cancel(context.Cause(loss)) }))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper"
@@ -197,6 +198,39 @@ func TestLossReachesTheLocksWithin(t *testing.T) {
 			locktest.Release(t, outer)
 			locktest.Release(t, inner) // nothing before this ends the work
 			locktest.IsError(t, context.Cause(work), lockkeeper.ErrNotHeld, innermost.LockName)
+		}
+	}
+}
+
+// A context that is made after the loss of a lock taken around it is cancelled at once, with that loss as its cause,
+// whatever the locks, and however many are between.
+func TestContextMadeAfterALossAroundIt(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+	locks := func(at *locktest.Site, name string) map[string]*lockkeeper.Lock {
+		name = k.LockName + name
+		return map[string]*lockkeeper.Lock{
+			"plain": at.Lock(name), "fair": at.FairLock(name + "f"), "reader": at.ReadWriteLock(name + "rw").Read(), "writer": at.ReadWriteLock(name + "w").Write(),
+			"multi": lockkeeper.MultiLock(at.Lock(name+"1"), at.ReadWriteLock(name+"2").Read()),
+		}
+	}
+	for kind, outer := range locks(s, "outer") {
+		for within, inner := range locks(other, "inner "+kind) {
+			around := locktest.Acquire(t, outer)
+			again := locktest.AcquireIn(t, around.Context(), outer)
+			middle := locktest.AcquireIn(t, again.Context(), s.Lock(k.LockName+"middle"))
+			hold := locktest.AcquireIn(t, middle.Context(), inner)
+			late := locktest.AcquireIn(t, hold.Context(), s.Lock(k.LockName+"late"))
+			deep := locktest.AcquireIn(t, context.WithoutCancel(late.Context()), other.Lock(k.LockName+"deep"))
+			locktest.ForceRelease(t, outer, true)
+			locktest.Await(t, "the loss", around.Context().Done())
+			if cause := context.Cause(deep.Context()); !errors.Is(cause, lockkeeper.ErrLost) || !strings.Contains(cause.Error(), outer.Name()) {
+				t.Errorf("within %s within %s: the cause is %v", within, kind, cause)
+			}
+			for _, each := range []*lockkeeper.Hold{deep, late, hold, middle} {
+				locktest.Release(t, each)
+			}
 		}
 	}
 }
