@@ -145,9 +145,11 @@ func (s *System) ID() string {
 // and goroutines. Later calls fail with ErrClosed; see Guardian for later messages. Close may
 // be called more than once.
 //
-// If ctx ends first, Close returns an error, and locks whose release Redis has not confirmed
-// are left to expire. If ctx never ends and Redis does not answer, Close returns after at most
-// twice the longest lease. Close also returns an error if a release has failed for good, for
+// If ctx ends first, Close returns an error, and locks and permits that expire whose release Redis has
+// not confirmed are free when their leases end. Permits of a semaphore whose release it has not confirmed
+// may stay taken, and count-downs of a latch may be missing: the error says so, and the log which. Permits
+// of a semaphore that were not released stay taken in any case. If ctx never ends and Redis does not
+// answer, Close returns after at most twice the longest lease. Close also returns an error if a release has failed for good, for
 // instance because the Redis client was closed before the System.
 //
 // Close also closes the client and the actor system if Open has made them. If ctx ends first,
@@ -163,9 +165,22 @@ func (s *System) Close(ctx context.Context) error {
 	if complete {
 		return nil
 	}
-	const text = "lockkeeper: closed before Redis confirmed every release; the remaining keys expire by themselves"
+	text := "lockkeeper: closed before Redis confirmed every release: " + s.remains()
 	if cause := context.Cause(ctx); cause != nil {
-		return fmt.Errorf(text+": %w", cause)
+		return fmt.Errorf("%s: %w", text, cause)
 	}
 	return errors.New(text + " (the Redis client was closed first, Redis refused, an earlier Close did not wait, or the guardian was stopped)")
+}
+
+// remains says what becomes of what was not released.
+func (s *System) remains() string {
+	text := "locks and permits that expire are free when their leases end"
+	permits, counts := s.runtime.Forgotten()
+	if permits {
+		text += "; permits of a semaphore may stay taken until AddPermits adds them"
+	}
+	if counts {
+		text += "; count-downs of a latch may be missing"
+	}
+	return text
 }

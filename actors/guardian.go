@@ -256,6 +256,12 @@ func (r *Runtime) Close(done <-chan struct{}) (complete bool) {
 // Ended is closed when the actors and goroutines have ended, after a Close.
 func (r *Runtime) Ended() <-chan struct{} { return r.ended }
 
+// Forgotten reports whether permits of a semaphore may stay taken, and whether count-downs of a latch may be missing:
+// Redis has not confirmed them, and nothing makes up for them.
+func (r *Runtime) Forgotten() (permits, counts bool) {
+	return r.forgottenPermits.Load(), r.forgottenCounts.Load()
+}
+
 // released reports whether nothing is left in Redis that has to expire, as far as is known.
 func (r *Runtime) released() bool {
 	return r.complete && r.server.Released()

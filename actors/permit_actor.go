@@ -81,7 +81,9 @@ func (s *permitState) receive(m any, sender *actor.PID) {
 	case *permitReplied:
 		s.handle(m, func(p *permit.Pool, now lock.Instant) { p.Replied(now, m.number, m.result) })
 	case tick:
-		if !s.retireIfIdle() {
+		if s.retireIfIdle() {
+			s.leaveRecord()
+		} else {
 			s.handle(m, func(p *permit.Pool, now lock.Instant) { p.Tick(now) })
 		}
 	case unlocked:
@@ -178,7 +180,9 @@ func (s *permitState) carryOut() {
 	case s.leaving:
 		s.checkLeft()
 	case s.closing && s.pool.Idle():
-		s.retire()
+		if s.retire() {
+			s.removeRecord()
+		}
 		return
 	}
 	if !s.left {
@@ -216,6 +220,22 @@ func (s *permitState) perform(e *permit.Effect) {
 	}
 }
 
+// removeRecord removes the record of the last command, at the end of the System, unless a copy of a command may still
+// need it: it expires then.
+func (s *permitState) removeRecord() {
+	if number, certain := s.pool.Sent(); number != 0 && certain {
+		s.backend.Forget(number)
+	}
+}
+
+// leaveRecord leaves the record to expire, so that lockkeeper ls finds what was used a while ago. The next actor must
+// not remove it while a copy of a command may need it.
+func (s *permitState) leaveRecord() {
+	if _, certain := s.pool.Sent(); !certain {
+		s.rt.renewCommandClient()
+	}
+}
+
 // send has a command carried out. It may be called on any goroutine, and so may forgotten.
 func (s *permitState) send(c permit.Command) {
 	s.backend.Run(c, time.Now().Add(c.Deadline-s.rt.Now())) // for the timers of package time
@@ -225,9 +245,11 @@ func (s *permitState) send(c permit.Command) {
 func (s *permitState) forgotten(detail string) {
 	s.rt.server.LeaveToExpire(s.rt.Now() + MaxLease)
 	if s.key.made == ofLatch {
+		s.rt.forgottenCounts.Store(true)
 		s.rt.host.Error("count-downs may be missing", "latch", s.label, "detail", detail)
 		return
 	}
+	s.rt.forgottenPermits.Store(true)
 	s.rt.host.Error("permits may stay taken though nobody has them", "semaphore", s.label, "detail", detail)
 }
 

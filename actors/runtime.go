@@ -77,6 +77,8 @@ type Runtime struct {
 	left     chan struct{}
 	ended    chan struct{}
 	complete bool
+	// forgottenPermits: permits of a semaphore may stay taken; forgottenCounts: count-downs may be missing.
+	forgottenPermits, forgottenCounts atomic.Bool
 
 	// Every request changes these counters, so they are not in one line of the processor's cache with
 	// what every request reads.

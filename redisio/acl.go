@@ -95,7 +95,7 @@ var synchronizers = []Rights{
 		Kind: "semaphore",
 		scripts: []*scripts.Script{
 			scripts.SemaphoreAcquire, scripts.SemaphoreAdd, scripts.SemaphoreYield, scripts.SemaphoreSet, scripts.SemaphoreDrain,
-			scripts.SemaphoreInspect,
+			scripts.SemaphoreInspect, scripts.ForgetCommand,
 		},
 		keys:     []derived{{from: Calls, more: ":*"}},
 		channels: []derived{{from: PermitsChannel}},
@@ -110,7 +110,7 @@ var synchronizers = []Rights{
 	}),
 	system.and(Rights{
 		Kind:     "latch",
-		scripts:  []*scripts.Script{scripts.LatchSet, scripts.LatchCountDown, scripts.LatchInspect},
+		scripts:  []*scripts.Script{scripts.LatchSet, scripts.LatchCountDown, scripts.LatchInspect, scripts.ForgetCommand},
 		keys:     []derived{{from: Calls, more: ":*"}, {from: Counted}},
 		channels: []derived{{from: LatchChannel}},
 	}),

@@ -160,6 +160,8 @@ var (
 
 	//go:embed once.lua
 	once string
+	//go:embed forget_command.lua
+	forgetCommand string
 	//go:embed add.lua
 	add string
 	//go:embed semaphore_acquire.lua
@@ -255,6 +257,9 @@ var (
 	LatchInspect   = script("latch_inspect", once+latchInspect, Shape{Numbers: 1})
 )
 
+// ForgetCommand is for the records of commands about semaphores and latches.
+var ForgetCommand = script("forget_command", forgetCommand, Shape{Numbers: 1})
+
 // The operations on the records in which Systems say who they are.
 var (
 	SystemRenew   = script("system_renew", systemRenew, Shape{Numbers: 1})
@@ -270,7 +275,7 @@ var All = []*Script{
 	SyncQueue, FairForceRelease, FairInspect,
 	ReadWriteSet, ReadWriteRelease, ReadWriteRenew, ReadWriteYield, ReadWriteForceRelease, ReadWriteInspect, CountWaiters,
 	SemaphoreAcquire, SemaphoreAdd, SemaphoreYield, SemaphoreSet, SemaphoreDrain, SemaphoreInspect,
-	LatchSet, LatchCountDown, LatchInspect,
+	LatchSet, LatchCountDown, LatchInspect, ForgetCommand,
 	SystemRenew, SystemRemove, SystemInspect, SystemList,
 	PermitsAcquire, PermitsRelease, PermitsRenew, PermitsSet, PermitsInspect,
 }

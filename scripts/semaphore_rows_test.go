@@ -50,6 +50,13 @@ there is one           | '2' 60000              | 3 7       | [0 2]    | '2' 600
 carried out before     | '2', %u.3.1.7          | 3 7       | [1 7]    | same
 wrong type             | a=1                    | 3 7       | -WRONGTYPE | same
 
+forget_command: CALLS:u / ARG
+the last command       | '7', %u.3.1.7          | 3       | 1 then 0   | '7'
+an earlier command     | '7', %u.2.1.7          | 3       | 1 then 0   | '7'
+not a later one        | '7', %u.10.1.7         | 9       | 0          | same
+not another's          | '7', %v.3.1.7          | 3       | 0          | same
+none                   | '7'                    | 3       | 0          | same
+
 semaphore_drain: NAME CALLS:u / ARG
 free ones              | '7' 60000              | 3       | [7]        | '0' 60000, %u.3.7
 none free              | '0'                    | 3       | [0]        | '0', %u.3.0

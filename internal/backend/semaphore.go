@@ -26,6 +26,7 @@ type Semaphore struct {
 // wire is how its commands look in Redis.
 type wire interface {
 	Call(*permit.Command, time.Time) redisio.Call
+	Forget(number uint64, deadline time.Time) redisio.Call
 }
 
 // NewSemaphore returns the Semaphore of that name on one Redis, as a client sees it.
@@ -44,6 +45,14 @@ func NewLatch(s *Server, name, client string, to PermitReceiver) *Semaphore {
 func (s *Semaphore) Run(c permit.Command, deadline time.Time) {
 	call := s.wire.Call(&c, deadline)
 	call.To = receive(func(number uint64, reply redisio.Reply) { s.to.Replied(number, protocol.ReadNumbers(reply)) })
+	s.server.redis.Run(call)
+}
+
+// Forget removes the record of the client's last command from Redis, if its number is at most that. If that fails, the
+// record expires.
+func (s *Semaphore) Forget(number uint64) {
+	call := s.wire.Forget(number, time.Now().Add(s.server.callTimeout))
+	call.To = receive(func(uint64, redisio.Reply) {})
 	s.server.redis.Run(call)
 }
 

@@ -47,7 +47,7 @@ type call struct {
 func (p *Pool) start(c call) {
 	c.command.Number, p.nextNumber = p.nextNumber, 0
 	c.kind, c.until = c.command.Kind, p.now+repeatTime
-	p.call = c
+	p.call, p.sent = c, c.command.Number
 	p.send()
 }
 
@@ -87,6 +87,7 @@ func (p *Pool) Replied(now Instant, number uint64, r Result) {
 
 func (p *Pool) replied(r *Result) {
 	p.call.unsure = p.call.unsure || r.Unsure
+	p.doubtful = p.doubtful || r.Unsure
 	if r.Err != nil && p.now >= p.call.until {
 		p.effect(Effect{Kind: Forgotten, Answer: Answer{Detail: r.Err.Error()}})
 		p.call.expired, p.call.unsure = true, false

@@ -25,6 +25,10 @@ type Pool struct {
 	owed    []debt
 	changes []Change
 	call    call
+	// sent is the number of the last command, 0 before the first. doubtful: a command, or a copy of it, may
+	// not have arrived yet.
+	sent     uint64
+	doubtful bool
 
 	wait waiting
 	turn turn
@@ -83,6 +87,9 @@ func (p *Pool) SetNextNumber(n uint64) { p.nextNumber = n }
 func (p *Pool) Idle() bool {
 	return p.call.kind == 0 && p.queue.len() == 0 && len(p.owed) == 0 && len(p.changes) == 0
 }
+
+// Sent returns the number of the last command, 0 before the first; certain: none that was sent is still on its way.
+func (p *Pool) Sent() (number uint64, certain bool) { return p.sent, !p.doubtful && p.call.kind == 0 }
 
 // Waiters returns how many requests wait for permits.
 func (p *Pool) Waiters() int { return p.queue.len() }

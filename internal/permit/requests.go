@@ -125,6 +125,7 @@ func (p *Pool) abandon(reason lock.Reason, detail string) {
 		p.effect(Effect{Kind: Forgotten, Answer: Answer{Detail: detail}})
 	}
 	p.refuse(p.call.change.Ref, reason, detail)
+	p.doubtful = p.doubtful || p.call.kind != 0
 	p.call, p.owed = call{}, nil
 }
 

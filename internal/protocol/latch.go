@@ -41,3 +41,8 @@ func (l *Latch) Call(c *permit.Command, deadline time.Time) redisio.Call {
 	}
 	return call
 }
+
+// Forget is that of a Semaphore.
+func (l *Latch) Forget(number uint64, deadline time.Time) redisio.Call {
+	return forget(l.keys[1], number, deadline)
+}

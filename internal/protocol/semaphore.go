@@ -54,6 +54,15 @@ func (s *Semaphore) Call(c *permit.Command, deadline time.Time) redisio.Call {
 	return call
 }
 
+// Forget returns the call that removes the record of this client's last command, if its number is at most that.
+func (s *Semaphore) Forget(number uint64, deadline time.Time) redisio.Call {
+	return forget(s.keys[1], number, deadline)
+}
+
+func forget(record string, number uint64, deadline time.Time) redisio.Call {
+	return redisio.Call{Script: scripts.ForgetCommand, Keys: []string{record}, Args: []string{strconv.FormatUint(number, 10)}, Deadline: deadline}
+}
+
 // ReadNumbers returns the meaning of a reply to the Call of a Semaphore or a Latch.
 func ReadNumbers(reply redisio.Reply) permit.Result {
 	if err := reply.Err; err != nil {

@@ -296,3 +296,94 @@ func briefly(t *testing.T) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+// records are those of commands that are in Redis.
+func records(t *testing.T, server *redistest.Server) []string {
+	t.Helper()
+	return server.Keys(t, "lockkeeper_calls:*")
+}
+
+// A System that is closed leaves no record of a command about what it has used of late, unless a copy of the command may
+// still arrive: that would be carried out a second time.
+func TestNoRecordOfACommandStays(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := locktest.Open(t, server.URL(), lockkeeper.Config{})
+	k := locktest.NewKey(t, server)
+	_, err := s.Semaphore(k.LockName).TrySetPermits(t.Context(), 3, 0)
+	ok(t, err)
+	use(t, s.Semaphore(k.LockName), 3)
+	_, err = s.Latch(k.LockName+" latch").TrySetCount(t.Context(), 1)
+	ok(t, err)
+	ok(t, s.Latch(k.LockName+" latch").CountDown(t.Context()))
+	if n := len(records(t, server)); n != 2 {
+		t.Errorf("%d records while they are used", n)
+	}
+	locktest.Stop(t, s)
+	if left := server.Keys(t, "*"); len(left) != 1 || left[0] != k.Name {
+		t.Errorf("left in Redis: %q", left)
+	}
+	k.Do(t, "DEL", k.Name)
+
+	// A reply is lost, and then another actor takes over.
+	for _, idle := range []bool{false, true} {
+		s := locktest.Far(t, server, lockkeeper.Config{Idle: 10 * time.Millisecond})
+		before := s.Processes()
+		loss := s.Proxy.DropRepliesTo(func(cmd []string) bool { return strings.HasPrefix(strings.ToLower(cmd[0]), "eval") }, 1, redistest.Lost)
+		ok(t, s.Semaphore(s.LockName).AddPermits(t.Context(), 3))
+		loss.Wait(t)
+		if idle {
+			redistest.Eventually(t, "the actor to retire", func() bool { return s.Processes() == before })
+			ok(t, s.Semaphore(s.LockName).AddPermits(t.Context(), 3))
+		}
+		locktest.Stop(t, s)
+		if left := records(t, server); len(left) != 1 || s.Number(t, "PTTL", left[0]) <= 0 {
+			t.Errorf("after a reply was lost, left in Redis: %q", left)
+		}
+		s.Do(t, "FLUSHALL")
+	}
+}
+
+// The error of a Close that Redis has not confirmed says what becomes of each kind.
+func TestCloseSaysWhatRemains(t *testing.T) {
+	t.Parallel()
+	for what, test := range map[string]struct {
+		begin func(s *locktest.Site, name string)
+		words []string
+		not   string
+	}{
+		"a lock": {func(s *locktest.Site, name string) { locktest.Acquire(t, s.Lock(name)) }, []string{"locks and permits that expire are free when their leases end"}, "semaphore"},
+		"a semaphore": {func(s *locktest.Site, name string) {
+			ok(t, s.Semaphore(name).AddPermits(t.Context(), 1))
+			ok(t, s.Semaphore(name).Acquire(t.Context(), 1))
+		}, []string{"permits of a semaphore may stay taken"}, "latch"},
+		"a latch": {func(s *locktest.Site, name string) {
+			_, err := s.Latch(name).TrySetCount(t.Context(), 1)
+			ok(t, err)
+		}, []string{"count-downs of a latch may be missing"}, "semaphore"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s, k := locktest.Alone(t, lockkeeper.Config{CallTimeout: 200 * time.Millisecond})
+			s.Lame = true
+			test.begin(s, k.LockName)
+			k.Server.Pause(t)
+			defer k.Server.Resume(t)
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			switch what {
+			case "a semaphore":
+				_ = s.Semaphore(k.LockName).Release(ctx, 1)
+			case "a latch":
+				_ = s.Latch(k.LockName).CountDown(ctx)
+			}
+			closing, end := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer end()
+			err := s.Close(closing)
+			if err == nil || !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), test.not) {
+				t.Fatalf("closed: %v", err)
+			}
+			locktest.Says(t, err.Error(), test.words...)
+		})
+	}
+}

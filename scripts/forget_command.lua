@@ -1,0 +1,12 @@
+-- Forgets a client's last command about a key, so that nothing is left of the client. No copy of a
+-- command may still be on its way: it would be carried out a second time.
+--
+-- KEYS[1]  the record of the client's last command
+-- ARGV[1]  the number of that command; the record of a later one stays
+--
+-- Reply: how many records were removed, 0 or 1
+local number = string.match(redis.call('GET', KEYS[1]) or '', '^%d+')
+if not number or tonumber(number) > tonumber(ARGV[1]) then
+  return 0
+end
+return redis.call('DEL', KEYS[1])
