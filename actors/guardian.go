@@ -2,6 +2,7 @@ package actors
 
 import (
 	"fmt"
+	"log/slog"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -281,6 +282,9 @@ func (r *Runtime) end(done <-chan struct{}) {
 		case <-all:
 		case <-r.stopped:
 		}
+	}
+	if more := r.closedHolds.Load() - closeLines; more > 0 {
+		r.host.Log(slog.LevelInfo, "Close has ended more holds", "more", more)
 	}
 	r.redis.Drain(done) // an answer that comes late may have to be followed up
 	r.server.Close(done)

@@ -191,11 +191,17 @@ func (s *lockState) perform(e *lock.Effect) {
 	}
 }
 
-// logLoss logs that a hold was lost. That of a hold that Close ended needs nobody's attention.
+// closeLines is how many of the holds that Close ends are logged one by one.
+const closeLines = 10
+
+// logLoss logs that a hold was lost. That of a hold that Close ended needs no attention.
 func (s *lockState) logLoss(e *lock.Effect) {
 	level := slog.LevelWarn
 	if e.Answer.Reason == lock.Closed {
 		level = slog.LevelInfo
+		if s.rt.closed.Load() && s.rt.closedHolds.Add(1) > closeLines {
+			return // Close logs how many
+		}
 	}
 	args := s.describe(e.Ref.(replier), e.Term, s.rt.Now())
 	s.rt.host.Log(level, "lease lost", append(args, "reason", messages.Reason(e.Answer.Reason), "detail", e.Answer.Detail)...)

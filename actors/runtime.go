@@ -77,6 +77,8 @@ type Runtime struct {
 	left     chan struct{}
 	ended    chan struct{}
 	complete bool
+	// closedHolds is how many holds Close has ended.
+	closedHolds atomic.Int64
 	// forgottenPermits: permits of a semaphore may stay taken; forgottenCounts: count-downs may be missing.
 	forgottenPermits, forgottenCounts atomic.Bool
 

@@ -59,7 +59,7 @@ func (e *Error) moving() bool {
 }
 
 // errNotSent answers calls whose deadline passed while they were queued.
-var errNotSent = &Error{Transient: true, err: errors.New("redis is not keeping up: the call was not sent before its deadline")}
+var errNotSent = &Error{Transient: true, err: errors.New("the call was not sent before its deadline: Redis, or this process, does not keep up with all calls")}
 
 // errClosed answers calls that come after Close.
 var errClosed = &Error{err: errors.New("the Lockkeeper system is closed")}

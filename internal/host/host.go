@@ -41,7 +41,7 @@ func (h *Host) Error(message string, args ...any) { h.Log(slog.LevelError, messa
 
 // logsDropped says how many lines the handler did not take.
 func (h *Host) logsDropped(n int, _ any) {
-	h.logger.Warn("log lines were dropped: the log handler blocked or panicked", "lines", n)
+	h.logger.Warn("log lines were dropped: the log handler is slower than they come, blocks or panics", "lines", n)
 }
 
 // Publish publishes an event on the event stream.
@@ -64,7 +64,7 @@ func (h *Host) TryMeasure(f func()) bool { return h.meter.try(f, 1) }
 
 func (h *Host) dropped(who string) func(int, any) {
 	return func(n int, panicked any) {
-		h.Warn(who+" blocked or panicked, and has missed some calls", "missed", n, "panic", panicked)
+		h.Warn(who+" is slower than its calls come, blocks or panics, and has missed some calls", "missed", n, "panic", panicked)
 	}
 }
 

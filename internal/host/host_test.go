@@ -79,7 +79,7 @@ func TestABlockedLogHoldsUpNobody(t *testing.T) {
 	}
 	close(gate)
 	await(t, "the queue is empty", h.logs.idle())
-	want := append([]string{"first", "log lines were dropped: the log handler blocked or panicked lines=3"}, slices.Repeat([]string{"one more"}, queueLimit)...)
+	want := append([]string{"first", "log lines were dropped: the log handler is slower than they come, blocks or panics lines=3"}, slices.Repeat([]string{"one more"}, queueLimit)...)
 	if got := log.logged(); !slices.Equal(got, want) {
 		t.Errorf("logged %d lines, beginning with %q; want %d", len(got), got[:min(3, len(got))], len(want))
 	}

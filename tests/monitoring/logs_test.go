@@ -226,3 +226,18 @@ func TestLogOfARejection(t *testing.T) {
 		})
 	}
 }
+
+// Close logs the first holds that it ends, and how many more there are.
+func TestLogOfManyHoldsThatCloseEnds(t *testing.T) {
+	var j journal
+	const holds = 1500
+	s, k := locktest.New(t, lockkeeper.Config{Logger: j.logger()})
+	for i := range holds {
+		locktest.Acquire(t, s.Lock(fmt.Sprint(k.LockName, i)))
+	}
+	locktest.Stop(t, s)
+	j.await(t, "Close has ended more holds", "level=INFO", "more=1490")
+	if lines := strings.Count(j.String(), "\n"); len(j.lines("lease lost")) != 10 || lines != 11 {
+		t.Errorf("%d lines, of which %d are on single holds", lines, len(j.lines("lease lost")))
+	}
+}
