@@ -31,6 +31,9 @@ type holdKey struct{}
 // a hold belongs to it, the context that Do or Elect passes to its function, and any context
 // derived from them. With several holds it is the innermost.
 func HoldFrom(ctx context.Context) *Hold {
+	if ctx == nil {
+		return nil
+	}
 	hold := innermost(ctx)
 	for hold != nil && hold.permit() != nil {
 		hold = hold.outer

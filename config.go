@@ -178,6 +178,9 @@ func (c Config) validate() error {
 	check(c.QueueLimit > 0, "QueueLimit is %d, and must be more than 0", c.QueueLimit)
 	check(utf8.ValidString(c.KeyPrefix), "KeyPrefix is %q, and must be valid UTF-8", c.KeyPrefix)
 	check(len(c.KeyPrefix) < actors.MaxNameLength, "KeyPrefix has %d bytes, and must have less than %d", len(c.KeyPrefix), actors.MaxNameLength)
+	for i, one := range c.Middleware {
+		check(one != nil, "Middleware[%d] is nil", i)
+	}
 	check(len(c.Application) <= 256 && utf8.ValidString(c.Application), "Application is %q, and must be at most 256 bytes of UTF-8", c.Application)
 	if len(wrong) > 0 {
 		return fmt.Errorf("lockkeeper: config: %w: %w", ErrInvalid, errors.Join(wrong...))

@@ -52,6 +52,10 @@ var errUnreturned = errors.New("the work has not returned: it has panicked, or e
 
 // do is Do. It also sets the outcome if f panics or ends the goroutine.
 func (l *Lock) do(ctx context.Context, f func(ctx context.Context) error, options []Option, o *outcome) {
+	if f == nil {
+		o.work = invalid("do", l.Name(), errNoFunction)
+		return
+	}
 	hold, err := l.Acquire(ctx, options...)
 	if err != nil {
 		o.work = err

@@ -34,6 +34,10 @@ func (l *Lock) Elect(ctx context.Context, lead func(ctx context.Context) error, 
 
 // elect is Elect. It also sets the outcome if lead panics or ends the goroutine.
 func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, options []Option, o *outcome) {
+	if lead == nil {
+		o.work = invalid("elect", l.Name(), errNoFunction)
+		return
+	}
 	options = append(options[:len(options):len(options)], func(r *request) { r.leads = true })
 	for backOff := firstBackOff; ; backOff = min(2*backOff, longestBackOff) {
 		hold, err := l.Acquire(ctx, options...)
@@ -46,7 +50,7 @@ func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, 
 			if time.Since(since) > longestBackOff {
 				backOff = firstBackOff
 			}
-		} else if ctx.Err() != nil || !passing(err) { // its cause may wrap anything
+		} else if !passing(err) || ctx.Err() != nil { // its cause may wrap anything
 			return
 		}
 		select {
@@ -79,6 +83,9 @@ func (l *Lock) Lead(lead func(ctx context.Context) error, options ...Option) (re
 		l.elect(candidacy, lead, options, &o)
 	}()
 	return func(ctx context.Context) error {
+		if ctx == nil {
+			return invalid("resign", l.Name(), errNoContext) // it leads on
+		}
 		cancel(errResigned)
 		select {
 		case err := <-ended:

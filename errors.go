@@ -79,6 +79,9 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
+	if e == nil {
+		return "<nil>"
+	}
 	text := fmt.Sprintf("lockkeeper: %s %q: %v", e.Op, e.Lock, e.Err)
 	if e.Detail != "" {
 		text += ": " + e.Detail
@@ -87,7 +90,12 @@ func (e *Error) Error() string {
 }
 
 // Unwrap returns Err.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 // failed returns the error of a request about the lock, or about the permits.
 func (l *Lock) failed(op string, a lock.Answer) error {
@@ -174,6 +182,14 @@ func answered(op string, l *messages.Lock, m interface {
 func invalid(op, lock string, err error) error {
 	return &Error{Op: op, Lock: lock, Reason: messages.Reason_REASON_INVALID, Detail: err.Error(), Err: ErrInvalid}
 }
+
+// What is missing, for invalid.
+var (
+	errNoContext  = errors.New("the context is nil")
+	errNoFunction = errors.New("the function is nil")
+	errNoOption   = errors.New("an option is nil")
+	errNoHold     = errors.New("there is no hold: it is nil, or did not come from an Acquire")
+)
 
 // ended returns the error of an Acquire whose context has ended.
 func ended(ctx context.Context, op, lock, detail string) error {

@@ -81,6 +81,14 @@ func (h *Hold) permit() *actors.Permit {
 	return h.seldom.permit
 }
 
+// unusable says why there is no hold; nil if there is.
+func (h *Hold) unusable() error {
+	if h == nil || h.lock == nil {
+		return errNoHold
+	}
+	return nil
+}
+
 // Context returns the context for the work under the lock. It has the values of the context
 // given to Acquire, but not its deadline or cancellation, which end only the wait. For work
 // that ends with the caller's context too, use Lock.Do.
@@ -94,7 +102,14 @@ func (h *Hold) permit() *actors.Permit {
 // An Acquire of the same lock with this context re-enters the lock. Goroutines that share the
 // context therefore do not exclude each other. Give them the context from before the Acquire,
 // or let them acquire with WithoutReentry, which refuses them.
-func (h *Hold) Context() context.Context { return h.contextIn(context.WithoutCancel(h.parent)) }
+func (h *Hold) Context() context.Context {
+	if err := h.unusable(); err != nil {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(invalid("hold", "", err))
+		return ctx
+	}
+	return h.contextIn(context.WithoutCancel(h.parent))
+}
 
 // contextIn returns the Context. It makes it as a child of parent, unless it is made already.
 func (h *Hold) contextIn(parent context.Context) context.Context {
@@ -122,6 +137,9 @@ func (h *Hold) active() bool { return h.Err() == nil && !h.released.Load() }
 // Err returns nil while the hold lasts. After that it returns an error that wraps ErrLost, or
 // ErrNotHeld if the hold was released.
 func (h *Hold) Err() error {
+	if err := h.unusable(); err != nil {
+		return invalid("hold", "", err)
+	}
 	h.root.mu.Lock()
 	defer h.root.mu.Unlock()
 	return h.ended
@@ -146,7 +164,7 @@ func (h *Hold) goodUntil() lock.Instant {
 // higher than the tokens of all earlier holds, so the protected resource can refuse a writer
 // that has lost the lock without knowing. A re-entry has the token of the hold it re-enters.
 func (h *Hold) Token() int64 {
-	if h.lock.kind != messages.Kind_KIND_FENCED || len(h.tokens) == 0 {
+	if h.unusable() != nil || h.lock.kind != messages.Kind_KIND_FENCED || len(h.tokens) == 0 {
 		return 0
 	}
 	return h.tokens[0]
@@ -155,14 +173,19 @@ func (h *Hold) Token() int64 {
 // MemberTokens returns the fencing tokens of a MultiLock's members, in the order given to
 // MultiLock; 0 for a member without tokens. It returns nil for other kinds.
 func (h *Hold) MemberTokens() []int64 {
-	if h.lock.members == nil {
+	if h.unusable() != nil || h.lock.members == nil {
 		return nil
 	}
 	return h.lock.members.Tokens(h.tokens)
 }
 
 // Count returns the hold count at the time of this grant: 1, or more for a re-entry.
-func (h *Hold) Count() int { return h.count }
+func (h *Hold) Count() int {
+	if h == nil {
+		return 0
+	}
+	return h.count
+}
 
 // Ensure ensures that the lock stays held for at least d from now, and renews it if needed. Else it
 // does not call Redis: nobody else is granted the lock meanwhile, but if its key was deleted, Ensure
@@ -172,6 +195,12 @@ func (h *Hold) Count() int { return h.count }
 // after at most Config.CallTimeout and 250 ms, even if ctx never ends.
 func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	const op = "ensure"
+	if err := h.unusable(); err != nil {
+		return invalid(op, "", err)
+	}
+	if ctx == nil {
+		return invalid(op, h.lock.Name(), errNoContext)
+	}
 	if d < 0 {
 		return invalid(op, h.lock.Name(), fmt.Errorf("the time to ensure is %v, and must not be negative", d))
 	}
@@ -207,6 +236,12 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 // (ErrRejected), the hold is released all the same: releasing the last hold does not need it.
 func (h *Hold) Release(ctx context.Context) error {
 	const op = "release"
+	if err := h.unusable(); err != nil {
+		return invalid(op, "", err)
+	}
+	if ctx == nil {
+		return invalid(op, h.lock.Name(), errNoContext) // the hold is as before
+	}
 	if !h.released.CompareAndSwap(false, true) {
 		return &Error{Op: op, Lock: h.lock.Name(), Reason: messages.Reason_REASON_NOT_HELD, Detail: "this hold was released before", Err: ErrNotHeld}
 	}

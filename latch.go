@@ -72,8 +72,8 @@ func (l *Latch) CountDownOnce(ctx context.Context, id string) error {
 func (l *Latch) Wait(ctx context.Context, options ...Option) error {
 	const op = "wait for"
 	q := actors.PermitRequest{Op: actors.PermitAcquire}
-	if !waitOnly(options, &q) {
-		return invalid(op, l.Name(), errors.New("nobody holds a latch: WithWait is the only option"))
+	if err := waitOnly(options, &q, "nobody holds a latch: WithWait is the only option"); err != nil {
+		return invalid(op, l.Name(), err)
 	}
 	_, err := l.ask(ctx, op, &q)
 	return err

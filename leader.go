@@ -134,8 +134,11 @@ func (l *leader) childProps(term context.Context) (props *actor.Props) {
 				panicked = p
 			}
 		}()
-		props = l.props(term)
-		panicked = nil
+		if props = l.props(term); props != nil {
+			panicked = nil
+		} else {
+			panicked = errNoProps
+		}
 	}()
 	if <-ended; panicked != nil {
 		panic(panicked)
@@ -143,11 +146,13 @@ func (l *leader) childProps(term context.Context) (props *actor.Props) {
 	return props
 }
 
+var errNoProps = errors.New("the function that makes the child's props has returned nil")
+
 var errExited = errors.New("the function that makes the child's props has ended its goroutine (runtime.Goexit)")
 
 // elect runs Elect for the leader. The lock is released when the child has stopped, never before.
 func (l *leader) elect(root *actor.RootContext, self *actor.PID) {
-	err := l.lock.Elect(l.candidacy, func(ctx context.Context) error {
+	lead := func(ctx context.Context) error {
 		t := &term{ctx: ctx, over: make(chan struct{})}
 		root.Send(self, t)
 		select {
@@ -163,7 +168,11 @@ func (l *leader) elect(root *actor.RootContext, self *actor.PID) {
 		case <-l.alive.Done():
 		}
 		return context.Cause(ctx) // nil if nothing has ended the term
-	}, l.options...)
+	}
+	if l.props == nil {
+		lead = nil
+	}
+	err := l.lock.Elect(l.candidacy, lead, l.options...)
 	close(l.released)
 	if l.candidacy.Err() == nil {
 		root.Send(self, elected{l.candidacy, err})

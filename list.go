@@ -46,6 +46,8 @@ func (s *System) Locks(ctx context.Context) ([]LockInfo, error) {
 	switch {
 	case s.inner() == nil:
 		return nil, fmt.Errorf(text+": the System is nil", ErrInvalid)
+	case ctx == nil:
+		return nil, fmt.Errorf(text+": %w", ErrInvalid, errNoContext)
 	case s.runtime.Closed():
 		return nil, fmt.Errorf(text, ErrClosed)
 	}

@@ -55,6 +55,14 @@ func (l *Lock) unusable() error {
 	return nil
 }
 
+// askable says why nothing can be asked of the lock with that context; nil if it can.
+func (l *Lock) askable(ctx context.Context) error {
+	if ctx == nil {
+		return errNoContext
+	}
+	return l.unusable()
+}
+
 // Option changes how a lock is acquired.
 type Option func(*request)
 
@@ -115,11 +123,11 @@ func (l *Lock) TryAcquire(ctx context.Context, options ...Option) (*Hold, error)
 }
 
 func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold, error) {
+	if err := l.askable(ctx); err != nil {
+		return nil, invalid(op, l.Name(), err)
+	}
 	if ctx.Err() != nil {
 		return nil, ended(ctx, op, l.Name(), "")
-	}
-	if err := l.unusable(); err != nil {
-		return nil, invalid(op, l.Name(), err)
 	}
 	hold := &Hold{lock: l, parent: ctx, outer: innermost(ctx)}
 	hold.root = hold
@@ -158,6 +166,9 @@ func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
 	}
 	var r request
 	for _, option := range options {
+		if option == nil {
+			return nil, errNoOption
+		}
 		option(&r)
 	}
 	value := func(d *time.Duration) time.Duration {
@@ -256,7 +267,7 @@ func (l *Lock) Inspect(ctx context.Context) (Status, error) {
 
 // ask asks something about the lock, and waits for the answer or for ctx.
 func (l *Lock) ask(ctx context.Context, op string, what actors.Op) (actors.Outcome, error) {
-	if err := l.unusable(); err != nil {
+	if err := l.askable(ctx); err != nil {
 		return actors.Outcome{}, invalid(op, l.Name(), err)
 	}
 	return l.submit(ctx, op, l.about(what))

@@ -28,6 +28,8 @@ type openRequest struct {
 	// actors is the caller's actor system, if inActors.
 	actors   *actor.ActorSystem
 	inActors bool
+	// noTLS: there is a WithTLS without a configuration, which would be a connection without TLS.
+	noTLS bool
 }
 
 // WithConfig sets the Config of the System. Its Logger also takes what the actor system logs that Open makes.
@@ -42,7 +44,10 @@ func WithActorSystem(system *actor.ActorSystem) OpenOption {
 // private CA set RootCAs, for client certificates Certificates. Without a ServerName, each server
 // proves the name in its address, or one of the names in the URL.
 func WithTLS(c *tls.Config) OpenOption {
-	return amends(func(o *rueidis.ClientOption) { o.TLSConfig, o.Sentinel.TLSConfig = c, c })
+	return func(r *openRequest) {
+		r.noTLS = r.noTLS || c == nil
+		r.amend = append(r.amend, func(o *rueidis.ClientOption) { o.TLSConfig, o.Sentinel.TLSConfig = c, c })
+	}
 }
 
 // WithSentinelTLS connects to Sentinels otherwise than to the servers; nil is without TLS.
@@ -100,9 +105,18 @@ func WithClientOption(o rueidis.ClientOption) OpenOption {
 // does not let the client know the others.
 func Open(ctx context.Context, url string, options ...OpenOption) (*System, error) {
 	const op = "open"
+	if ctx == nil {
+		return nil, fmt.Errorf("lockkeeper: %s: %w: %w", op, ErrInvalid, errNoContext)
+	}
 	var r openRequest
 	for _, option := range options {
+		if option == nil {
+			return nil, fmt.Errorf("lockkeeper: %s: %w: %w", op, ErrInvalid, errNoOption)
+		}
 		option(&r)
+	}
+	if r.noTLS {
+		return nil, fmt.Errorf("lockkeeper: %s: %w: the configuration of WithTLS is nil", op, ErrInvalid)
 	}
 	if r.inActors && r.actors == nil {
 		return nil, fmt.Errorf("lockkeeper: %s: %w: the actor system is nil", op, ErrInvalid)

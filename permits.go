@@ -133,7 +133,7 @@ func (p *Permits) count(ctx context.Context) (*messages.Status, error) {
 }
 
 func (p *Permits) ask(ctx context.Context, op string, what actors.Op, about *actors.Permit) (actors.Outcome, error) {
-	if err := p.inner().unusable(); err != nil {
+	if err := p.inner().askable(ctx); err != nil {
 		return actors.Outcome{}, invalid(op, p.Name(), err)
 	}
 	call := p.lock.about(what)
@@ -145,10 +145,21 @@ func (p *Permits) ask(ctx context.Context, op string, what actors.Op, about *act
 // any goroutine.
 type Permit struct{ hold *Hold }
 
+// inner is nil if there is no Permit.
+func (p *Permit) inner() *Hold {
+	if p == nil {
+		return nil
+	}
+	return p.hold
+}
+
 // ID returns the id of the permit in Redis, 32 hexadecimal digits, by which others can release it, as
 // with ReleaseID or with Redisson. A permit whose ID was asked for is not handed on to the next waiter
 // of this process when it is released. Ask for it before: afterwards it may be that of another holder.
 func (p *Permit) ID() string {
+	if p.inner().unusable() != nil {
+		return ""
+	}
 	permit := p.hold.permit()
 	permit.Shown.Store(true)
 	return permit.ID.String()
@@ -156,15 +167,15 @@ func (p *Permit) ID() string {
 
 // Context returns the context for the work under the permit. It is cancelled when the permit is
 // released, and when it is lost, with a cause that wraps ErrLost; see Hold.Context.
-func (p *Permit) Context() context.Context { return p.hold.Context() }
+func (p *Permit) Context() context.Context { return p.inner().Context() }
 
 // Err returns nil while the permit is held, and then an error that wraps ErrLost or ErrNotHeld.
-func (p *Permit) Err() error { return p.hold.Err() }
+func (p *Permit) Err() error { return p.inner().Err() }
 
 // Valid reports whether the permit is certainly held at this moment; see Hold.Valid.
-func (p *Permit) Valid() bool { return p.hold.Valid() }
+func (p *Permit) Valid() bool { return p.inner().Valid() }
 
 // Release releases the permit. It returns nil when Redis has confirmed that, or when the next waiter
 // of this process has the permit. Its errors are those of Hold.Release. It returns after at most
 // Config.CallTimeout and 250 ms, even if ctx never ends.
-func (p *Permit) Release(ctx context.Context) error { return p.hold.Release(ctx) }
+func (p *Permit) Release(ctx context.Context) error { return p.inner().Release(ctx) }

@@ -88,6 +88,9 @@ func (s *System) Systems(ctx context.Context) ([]Process, error) {
 	if s.inner() == nil {
 		return nil, fmt.Errorf("lockkeeper: systems: %w: the System is nil", ErrInvalid)
 	}
+	if ctx == nil {
+		return nil, fmt.Errorf("lockkeeper: systems: %w: %w", ErrInvalid, errNoContext)
+	}
 	records, err := s.runtime.Systems(ctx)
 	if err != nil {
 		if answer := (*redisio.Error)(nil); errors.As(err, &answer) {

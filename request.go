@@ -2,6 +2,7 @@ package lockkeeper
 
 import (
 	"context"
+	"errors"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.opentelemetry.io/otel/trace"
@@ -14,8 +15,12 @@ import (
 // it as a message. If the request carries a span (see [WithTrace]), or else the message that the actor is
 // handling does, the spans of the request are children of that.
 //
-// After Close, or if there is no System, the answer is proto.actor's DeadLetterResponse.
+// After Close, or if there is no System, the answer is proto.actor's DeadLetterResponse. With a nil ctx nothing is
+// sent, since there is no actor to answer.
 func Request(ctx actor.Context, request any) {
+	if ctx == nil {
+		return
+	}
 	e := *actor.WrapEnvelope(request)
 	e.Sender = ctx.Self()
 	within := actors.TraceIn(actor.UnwrapEnvelopeHeader(&e))
@@ -31,6 +36,12 @@ func Request(ctx actor.Context, request any) {
 // that comes after that is a dead letter, which proto.actor logs. An actor that does not answer, or is on another
 // node, is waited for until ctx ends.
 func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message any) (answer any, err error) {
+	switch {
+	case ctx == nil:
+		return nil, invalid("ask", "", errNoContext)
+	case root == nil, pid == nil, message == nil:
+		return nil, invalid("ask", "", errors.New("the root context, the PID or the message is nil"))
+	}
 	registry, answers := root.ActorSystem().ProcessRegistry, make(asker, 1)
 	self, _ := registry.Add(answers, "future"+registry.NextId()) // like a future, it cannot be the owner of a lock
 	defer registry.Remove(self)
@@ -82,9 +93,19 @@ func (asker) Stop(*actor.PID) {}
 // WithTrace returns a message that carries the span of ctx in its header (traceparent and tracestate, W3C
 // Trace Context). Without a span in ctx it returns the message itself. Send it to an actor with Send:
 // proto.actor's RequestFuture would wrap it once more; see [Ask]. An envelope keeps its sender.
-func WithTrace(ctx context.Context, message any) any { return actors.WithTrace(ctx, message) }
+func WithTrace(ctx context.Context, message any) any {
+	if ctx == nil {
+		return message
+	}
+	return actors.WithTrace(ctx, message)
+}
 
 // TraceOf returns a context with the span that the message carries which the actor is handling. If [Config]
 // has a Tracer, the answers of a lock to Acquire and Release, and LeaseAtRisk and LeaseLost, carry the span
 // that the request carried. The context never ends.
-func TraceOf(ctx actor.Context) context.Context { return actors.TraceIn(ctx.MessageHeader()) }
+func TraceOf(ctx actor.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return actors.TraceIn(ctx.MessageHeader())
+}

@@ -68,26 +68,32 @@ func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
 func (s *Semaphore) Acquire(ctx context.Context, n int, options ...Option) error {
 	const op = "acquire permits of"
 	q := actors.PermitRequest{Op: actors.PermitAcquire, N: int64(n)}
-	if !waitOnly(options, &q) {
-		return invalid(op, s.Name(), errors.New("the permits of a semaphore have no owner and no lease: WithWait is the only option"))
+	if err := waitOnly(options, &q, "the permits of a semaphore have no owner and no lease: WithWait is the only option"); err != nil {
+		return invalid(op, s.Name(), err)
 	}
 	_, err := s.ask(ctx, op, &q)
 	return err
 }
 
-// waitOnly puts WithWait into a request, and reports whether there is no other option.
-func waitOnly(options []Option, q *actors.PermitRequest) bool {
+// waitOnly puts WithWait into a request, and returns an error if there is another option: why says why.
+func waitOnly(options []Option, q *actors.PermitRequest, why string) error {
 	if len(options) == 0 {
-		return true // without memory for what is not there
+		return nil // without memory for what is not there
 	}
 	var r request
 	for _, option := range options {
+		if option == nil {
+			return errNoOption
+		}
 		option(&r)
 	}
 	if r.wait != nil {
 		q.Wait, q.Try = *r.wait, *r.wait == 0
 	}
-	return r.lease == nil && r.maxHold == nil && !r.once && r.atRisk == nil
+	if r.lease != nil || r.maxHold != nil || r.once || r.atRisk != nil {
+		return errors.New(why)
+	}
+	return nil
 }
 
 // TryAcquire tries once to acquire n permits and does not wait. It fails with ErrHeld if there are too
@@ -135,6 +141,9 @@ func (s *Semaphore) ask(ctx context.Context, op string, q *actors.PermitRequest)
 
 // askPermits has a request about a semaphore or a latch carried out.
 func askPermits(ctx context.Context, runtime *actors.Runtime, op string, q *actors.PermitRequest) (permit.Answer, error) {
+	if ctx == nil {
+		return permit.Answer{}, invalid(op, q.Name, errNoContext)
+	}
 	if ctx.Err() != nil && q.Op != actors.PermitRelease {
 		return permit.Answer{}, ended(ctx, op, q.Name, "")
 	}

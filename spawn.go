@@ -31,9 +31,10 @@ var ErrStopped = errors.New("the actor that does the work is stopped")
 // cause, when the child is stopped, or the actor is stopped or restarted. The work must return then: the child
 // has stopped only when it has, and the lock is released. An actor that stops may not receive the Done.
 //
-// Each Spawn is a holder of its own. To withdraw one, stop the child.
+// Each Spawn is a holder of its own. To withdraw one, stop the child. With a nil ctx nothing is done, and the PID is
+// that of no actor.
 func (l *Lock) Spawn(ctx actor.Context, work func(ctx context.Context) error, options ...Option) *actor.PID {
-	return l.spawn(ctx, work, options, ctx.Self(), func(child *actor.PID, err error) any {
+	return l.spawn(ctx, work, options, actor.Context.Self, func(child *actor.PID, err error) any {
 		return &Done{Work: child, Lock: l.Name(), Err: err}
 	})
 }
@@ -42,12 +43,20 @@ func (l *Lock) Spawn(ctx actor.Context, work func(ctx context.Context) error, op
 // makes of the error of Do (see [Done.Err]). The sender gets its answer also if the actor stops. If answer
 // panics or calls [runtime.Goexit], the sender gets a *messages.Failed.
 func (l *Lock) Respond(ctx actor.Context, work func(ctx context.Context) error, answer func(err error) any, options ...Option) *actor.PID {
-	return l.spawn(ctx, work, options, ctx.Sender(), func(_ *actor.PID, err error) any { return answer(err) })
+	return l.spawn(ctx, work, options, actor.Context.Sender, func(_ *actor.PID, err error) any {
+		if answer == nil {
+			return &messages.Failed{Lock: &messages.Lock{Name: l.Name()}, Reason: messages.Reason_REASON_INVALID, Detail: "the function that makes the answer is nil"}
+		}
+		return answer(err)
+	})
 }
 
-func (l *Lock) spawn(ctx actor.Context, work func(context.Context) error, options []Option, to *actor.PID, answer func(*actor.PID, error) any) *actor.PID {
+func (l *Lock) spawn(ctx actor.Context, work func(context.Context) error, options []Option, to func(actor.Context) *actor.PID, answer func(*actor.PID, error) any) *actor.PID {
+	if ctx == nil {
+		return actor.NewPID("nonhost", "no work")
+	}
 	within, cancel := context.WithCancelCause(TraceOf(ctx))
-	w := &worker{lock: l, work: work, options: options, ctx: within, cancel: cancel, to: to, answer: answer}
+	w := &worker{lock: l, work: work, options: options, ctx: within, cancel: cancel, to: to(ctx), answer: answer}
 	return ctx.Spawn(actor.PropsFromProducer(func() actor.Actor { return w }))
 }
 
@@ -108,7 +117,11 @@ func (w *worker) run(root *actor.RootContext, self *actor.PID) {
 	}()
 	var o outcome
 	defer func() { w.conclude(self, o.err()) }() // also if the work ends the goroutine
-	w.lock.do(w.ctx, w.surviving, w.options, &o)
+	work := w.surviving
+	if w.work == nil {
+		work = nil
+	}
+	w.lock.do(w.ctx, work, w.options, &o)
 }
 
 // surviving is the work, which returns what it panics with.

@@ -109,6 +109,9 @@ func New(system *actor.ActorSystem, client rueidis.Client, config Config) (*Syst
 // nil if there is none. The methods of a nil System, and of its locks, fail with ErrInvalid
 // instead of panicking.
 func From(system *actor.ActorSystem) *System {
+	if system == nil {
+		return nil
+	}
 	s, _ := system.Extensions.Get(extensionID).(*System)
 	return s
 }
@@ -157,6 +160,9 @@ func (s *System) ID() string {
 func (s *System) Close(ctx context.Context) error {
 	if s.inner() == nil {
 		return fmt.Errorf("lockkeeper: close: %w: the System is nil", ErrInvalid)
+	}
+	if ctx == nil {
+		return fmt.Errorf("lockkeeper: close: %w: %w", ErrInvalid, errNoContext) // it is as before
 	}
 	complete := s.runtime.Close(ctx.Done())
 	if s.owned != nil {

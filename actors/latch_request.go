@@ -22,14 +22,14 @@ func latchMessageOf(m any, sender *actor.PID) *permitMessage {
 	p.Latch, p.Name = true, p.latch.GetName()
 	switch m := m.(type) {
 	case *messages.AwaitLatch:
-		p.Op, p.Wait = PermitAcquire, m.Wait.AsDuration()
-		p.Try = m.Wait != nil && p.Wait == 0
+		p.Op, p.Wait = PermitAcquire, m.GetWait().AsDuration()
+		p.Try = m.GetWait() != nil && p.Wait == 0
 	case *messages.CountDown:
-		p.Op, p.ID = PermitRelease, m.Id
+		p.Op, p.ID = PermitRelease, m.GetId()
 	case *messages.CancelAwait:
 		p.Op = PermitCancel
 	case *messages.TrySetCount:
-		p.Op, p.N = PermitSet, m.Count
+		p.Op, p.N = PermitSet, m.GetCount()
 	case *messages.InspectLatch:
 		p.Op = PermitInspect
 	default:

@@ -235,16 +235,16 @@ func permitMessageOf(m any, sender *actor.PID) *permitMessage {
 	p.Name = p.semaphore.GetName()
 	switch m := m.(type) {
 	case *messages.AcquirePermits:
-		p.Op, p.N, p.Wait = PermitAcquire, orOne(m.Permits), m.Wait.AsDuration()
-		p.Try = m.Wait != nil && p.Wait == 0
+		p.Op, p.N, p.Wait = PermitAcquire, orOne(m.GetPermits()), m.GetWait().AsDuration()
+		p.Try = m.GetWait() != nil && p.Wait == 0
 	case *messages.ReleasePermits:
-		p.Op, p.N, p.IfExists = PermitRelease, orOne(m.Permits), m.IfExists
+		p.Op, p.N, p.IfExists = PermitRelease, orOne(m.GetPermits()), m.GetIfExists()
 	case *messages.CancelPermits:
 		p.Op = PermitCancel
 	case *messages.TrySetPermits:
-		p.Op, p.N, p.TTL = PermitSet, int64(m.Permits), m.Ttl.AsDuration()
+		p.Op, p.N, p.TTL = PermitSet, int64(m.GetPermits()), m.GetTtl().AsDuration()
 	case *messages.AddPermits:
-		p.Op, p.N = PermitAdd, int64(m.Permits)
+		p.Op, p.N = PermitAdd, int64(m.GetPermits())
 	case *messages.DrainPermits:
 		p.Op = PermitDrain
 	case *messages.InspectPermits:
@@ -334,18 +334,18 @@ func (r *Runtime) checkPermits(m any, sender *actor.PID) (key lockKey, asked boo
 func checkDurations(m any) error {
 	switch m := m.(type) {
 	case *messages.AcquirePermits:
-		if m.Wait != nil {
-			return m.Wait.CheckValid()
+		if m.GetWait() != nil {
+			return m.GetWait().CheckValid()
 		}
 	case *messages.AwaitLatch:
-		if m.Wait != nil {
-			return m.Wait.CheckValid()
+		if m.GetWait() != nil {
+			return m.GetWait().CheckValid()
 		}
 	case *messages.TrySetPermits:
-		if m.Ttl != nil && m.Ttl.CheckValid() == nil && m.Ttl.AsDuration() == 0 {
+		if m.GetTtl() != nil && m.GetTtl().CheckValid() == nil && m.GetTtl().AsDuration() == 0 {
 			return errors.New("the ttl is zero: leave it out for none")
-		} else if m.Ttl != nil {
-			return m.Ttl.CheckValid()
+		} else if m.GetTtl() != nil {
+			return m.GetTtl().CheckValid()
 		}
 	}
 	return nil

@@ -1,0 +1,168 @@
+// Package niltest calls what a package exports with nil and zero arguments, for tests: nothing may panic, and what
+// returns an error must return the one for wrong arguments.
+package niltest
+
+import (
+	"errors"
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// API is what a package exports.
+type API struct {
+	// Dir is the folder of the package.
+	Dir string
+	// Functions are its functions, by name. Types are values of its types, by the name of the type: what methods
+	// are called on, such as a nil pointer, a zero value, and a good value.
+	Functions map[string]any
+	Types     map[string][]any
+	// Good returns a valid argument of that type, and false if the test has none: each argument in turn is nil
+	// while the others are good.
+	Good func(t reflect.Type) (reflect.Value, bool)
+	// Invalid is the error for wrong arguments.
+	Invalid error
+	// Accepts are the functions, and the methods as in "Lock.Name", that take a nil argument for none.
+	Accepts []string
+}
+
+// Check calls all of the API, in every way. A function or a type with methods that the API lacks is an error.
+func (a *API) Check(t *testing.T) {
+	t.Helper()
+	functions, types := a.exported(t)
+	for _, name := range functions {
+		if f, ok := a.Functions[name]; ok {
+			a.call(t, name, reflect.ValueOf(f), true)
+		} else {
+			t.Errorf("%s is not in the table", name)
+		}
+	}
+	for _, name := range types {
+		values := a.Types[name]
+		if len(values) == 0 {
+			t.Errorf("the type %s is not in the table", name)
+		}
+		for _, value := range values {
+			a.methods(t, name, reflect.ValueOf(value))
+		}
+	}
+}
+
+// exported lists the functions, and the types with methods.
+func (a *API) exported(t *testing.T) (functions, types []string) {
+	t.Helper()
+	set := token.NewFileSet()
+	packages, err := parser.ParseDir(set, a.Dir, func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
+	if err != nil || len(packages) != 1 {
+		t.Fatalf("%d packages in %s, %v", len(packages), a.Dir, err)
+	}
+	for _, p := range packages {
+		var files []*ast.File
+		for _, f := range p.Files {
+			files = append(files, f)
+		}
+		docs, err := doc.NewFromFiles(set, files, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range docs.Funcs {
+			functions = append(functions, f.Name)
+		}
+		for _, each := range docs.Types {
+			for _, f := range each.Funcs {
+				functions = append(functions, f.Name)
+			}
+			if len(each.Methods) > 0 {
+				types = append(types, each.Name)
+			}
+		}
+	}
+	return functions, types
+}
+
+// methods calls all methods of a value. One that is nil or zero makes every call wrong.
+func (a *API) methods(t *testing.T, name string, value reflect.Value) {
+	t.Helper()
+	good := !value.IsZero() && (value.Kind() != reflect.Pointer || !value.Elem().IsZero())
+	for i := range value.NumMethod() {
+		a.call(t, name+"."+value.Type().Method(i).Name, value.Method(i), good)
+	}
+}
+
+// call calls a function with zero arguments, and then with one nil argument after another among good ones.
+func (a *API) call(t *testing.T, name string, f reflect.Value, good bool) {
+	t.Helper()
+	kind := f.Type()
+	zero := make([]reflect.Value, kind.NumIn())
+	nils := 0
+	for i := range zero {
+		zero[i] = reflect.Zero(in(kind, i))
+		if nillable(zero[i]) {
+			nils++
+		}
+	}
+	a.try(t, name, f, zero, nils > 0 || !good)
+	for i := range zero {
+		if args, ok := a.good(kind); ok && good && nillable(zero[i]) {
+			args[i] = zero[i]
+			a.try(t, name, f, args, true)
+		}
+	}
+	if args, ok := a.good(kind); ok && !good {
+		a.try(t, name, f, args, true)
+	}
+}
+
+// good returns good arguments; false if there are none.
+func (a *API) good(kind reflect.Type) (args []reflect.Value, all bool) {
+	for i := range kind.NumIn() {
+		arg, ok := a.Good(in(kind, i))
+		if !ok {
+			return nil, false
+		}
+		args = append(args, arg)
+	}
+	return args, true
+}
+
+// in is the type of an argument; of those of a variadic function the last one is one of them.
+func in(kind reflect.Type, i int) reflect.Type {
+	if t := kind.In(i); kind.IsVariadic() && i == kind.NumIn()-1 {
+		return t.Elem()
+	}
+	return kind.In(i)
+}
+
+func nillable(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Interface, reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice, reflect.Chan:
+		return true
+	}
+	return false
+}
+
+var errorType = reflect.TypeFor[error]()
+
+// try makes a call, which must not panic. If it is wrong and returns an error, that must be the right one.
+func (a *API) try(t *testing.T, name string, f reflect.Value, args []reflect.Value, wrong bool) {
+	t.Helper()
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			t.Errorf("%s(%v) panics: %v", name, args, panicked)
+		}
+	}()
+	out := f.Call(args)
+	n := len(out)
+	if n == 0 || out[n-1].Type() != errorType || !wrong || slices.Contains(a.Accepts, name) {
+		return
+	}
+	if err, _ := out[n-1].Interface().(error); !errors.Is(err, a.Invalid) || err.Error() == "" {
+		t.Errorf("%s(%v) returns the error %v", name, args, err)
+	}
+}

@@ -1,0 +1,188 @@
+package locks_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/redis/rueidis"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/niltest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// Nothing that the package exports panics with a nil or zero argument, or on a nil or zero value: it returns ErrInvalid,
+// and nothing has changed.
+func TestNilArguments(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	good := map[reflect.Type]any{
+		reflect.TypeFor[context.Context]():                    locktest.Within(t),
+		reflect.TypeFor[lockkeeper.Option]():                  lockkeeper.WithWait(time.Second),
+		reflect.TypeFor[string]():                             "",
+		reflect.TypeFor[func(ctx context.Context) error]():    func(context.Context) error { return nil },
+		reflect.TypeFor[time.Duration]():                      time.Second,
+		reflect.TypeFor[int]():                                1,
+		reflect.TypeFor[int64]():                              int64(1),
+		reflect.TypeFor[*actor.ActorSystem]():                 locktest.QuietActorSystem(),
+		reflect.TypeFor[*actor.RootContext]():                 s.Actors.Root,
+		reflect.TypeFor[*actor.PID]():                         s.Guardian(),
+		reflect.TypeFor[any]():                                "a message",
+		reflect.TypeFor[rueidis.Client]():                     s.Client,
+		reflect.TypeFor[lockkeeper.Config]():                  lockkeeper.Config{},
+		reflect.TypeFor[*lockkeeper.Lock]():                   s.Lock(k.LockName),
+		reflect.TypeFor[*lockkeeper.System]():                 s.System,
+		reflect.TypeFor[lockkeeper.OpenOption]():              lockkeeper.WithDatabase(0),
+		reflect.TypeFor[func(context.Context) *actor.Props](): func(context.Context) *actor.Props { return nil },
+		reflect.TypeFor[*tls.Config]():                        &tls.Config{},
+		reflect.TypeFor[rueidis.ClientOption]():               rueidis.ClientOption{},
+		reflect.TypeFor[func(left time.Duration)]():           func(time.Duration) {},
+	}
+	hold := locktest.Acquire(t, s.FencedLock(k.LockName+" held"))
+	if _, err := s.Permits(k.LockName+" permits").TrySetPermits(locktest.Within(t), 1); err != nil {
+		t.Fatal(err)
+	}
+	permit, err := s.Permits(k.LockName + " permits").Acquire(locktest.Within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	multi := lockkeeper.MultiLock(s.Lock(k.LockName+" 1"), s.Lock(k.LockName+" 2"))
+	api := niltest.API{
+		Dir: "../..", Invalid: lockkeeper.ErrInvalid,
+		Functions: map[string]any{
+			"Ask": lockkeeper.Ask, "Connect": lockkeeper.Connect, "ConnectLater": lockkeeper.ConnectLater, "ErrorOf": lockkeeper.ErrorOf,
+			"From": lockkeeper.From, "HoldFrom": lockkeeper.HoldFrom, "MultiLock": lockkeeper.MultiLock, "New": lockkeeper.New, "Open": lockkeeper.Open,
+			"RedLock": lockkeeper.RedLock, "Request": lockkeeper.Request, "TraceOf": lockkeeper.TraceOf, "Version": lockkeeper.Version,
+			"WithActorSystem": lockkeeper.WithActorSystem, "WithAtRisk": lockkeeper.WithAtRisk, "WithClientName": lockkeeper.WithClientName,
+			"WithClientOption": lockkeeper.WithClientOption, "WithConfig": lockkeeper.WithConfig, "WithDatabase": lockkeeper.WithDatabase,
+			"WithLease": lockkeeper.WithLease, "WithMaxHold": lockkeeper.WithMaxHold, "WithSentinelTLS": lockkeeper.WithSentinelTLS,
+			"WithSentinelUser": lockkeeper.WithSentinelUser, "WithTLS": lockkeeper.WithTLS, "WithTrace": lockkeeper.WithTrace, "WithUser": lockkeeper.WithUser,
+			"WithWait": lockkeeper.WithWait, "WithoutReentry": lockkeeper.WithoutReentry,
+		},
+		Types: map[string][]any{
+			"Error":     {(*lockkeeper.Error)(nil), &lockkeeper.Error{}},
+			"Hold":      {(*lockkeeper.Hold)(nil), &lockkeeper.Hold{}, hold},
+			"Latch":     {(*lockkeeper.Latch)(nil), &lockkeeper.Latch{}, s.Latch(k.LockName + " latch")},
+			"Lock":      {(*lockkeeper.Lock)(nil), &lockkeeper.Lock{}, s.Lock(k.LockName), s.FairLock(k.LockName + " fair"), multi, lockkeeper.MultiLock(nil)},
+			"Permit":    {(*lockkeeper.Permit)(nil), &lockkeeper.Permit{}, permit},
+			"Permits":   {(*lockkeeper.Permits)(nil), &lockkeeper.Permits{}, s.Permits(k.LockName + " permits")},
+			"Process":   {lockkeeper.Process{}},
+			"ReadWrite": {(*lockkeeper.ReadWrite)(nil), &lockkeeper.ReadWrite{}, s.ReadWriteLock(k.LockName + " rw")},
+			"Red":       {(*lockkeeper.Red)(nil), &lockkeeper.Red{}},
+			"Semaphore": {(*lockkeeper.Semaphore)(nil), &lockkeeper.Semaphore{}, s.Semaphore(k.LockName + " semaphore")},
+			"System":    {(*lockkeeper.System)(nil), &lockkeeper.System{}, s.System},
+		},
+		Good: func(t reflect.Type) (reflect.Value, bool) {
+			if v, ok := good[t]; ok {
+				return reflect.ValueOf(v), true
+			}
+			return reflect.Value{}, false
+		},
+		Accepts: []string{"Error.Unwrap", "ErrorOf"},
+	}
+	api.Check(t)
+
+	locktest.Good(t, hold)
+	locktest.Release(t, hold)
+	if err := permit.Err(); err != nil {
+		t.Error(err)
+	}
+	if err := permit.Release(locktest.Within(t)); err != nil {
+		t.Error(err)
+	}
+	s.Passes(t, k) // the System is open, and nothing is held
+}
+
+// Work, answers and leaders that are nil are refused as well, and a nil context resigns nothing.
+func TestNilFunctions(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	tell, _, done := employer(s)
+	tell(func(ctx actor.Context) { s.Lock(k.LockName).Spawn(ctx, nil) })
+	locktest.IsError(t, locktest.Await(t, "the end of no work", done).Err, lockkeeper.ErrInvalid, "the function is nil")
+
+	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		if _, ok := ctx.Message().(string); ok {
+			s.Lock(k.LockName).Respond(ctx, func(context.Context) error { return nil }, nil)
+		}
+	}))
+	answer, err := lockkeeper.Ask(locktest.Within(t), s.Actors.Root, pid, "work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	locktest.IsError(t, lockkeeper.ErrorOf(answer), lockkeeper.ErrInvalid, "answer is nil")
+
+	locktest.IsError(t, s.Lock(k.LockName).Lead(nil)(locktest.Within(t)), lockkeeper.ErrInvalid, "the function is nil")
+	leads := make(chan context.Context)
+	resign := s.Lock(k.LockName).Lead(func(ctx context.Context) error { leads <- ctx; <-ctx.Done(); return nil })
+	ctx := locktest.Await(t, "the leader", leads)
+	var none context.Context
+	locktest.IsError(t, resign(none), lockkeeper.ErrInvalid, "the context is nil")
+	if ctx.Err() != nil {
+		t.Error("a nil context has ended the term")
+	}
+	if err := resign(locktest.Within(t)); err != nil {
+		t.Error(err)
+	}
+
+	c := &candidate{site: s, pid: s.Actors.Root.Spawn(s.Lock(k.LockName).LeaderProps(nil))}
+	c.awaitEnd(t)
+	terms := make(chan bool, 2)
+	c.pid = s.Actors.Root.Spawn(s.Lock(k.LockName).LeaderProps(func(context.Context) *actor.Props {
+		select {
+		case terms <- true:
+		default:
+		}
+		return nil
+	}))
+	for range 2 {
+		locktest.Await(t, "a term", terms)
+	}
+	s.Actors.Root.Stop(c.pid)
+	c.awaitEnd(t)
+	k.AwaitFree(t)
+}
+
+// Every message, nil or empty, is answered with what is wrong with it, and so is one that is no request.
+func TestNilMessages(t *testing.T) {
+	t.Parallel()
+	for name, cfg := range map[string]lockkeeper.Config{
+		"": {}, "behind middleware": {Middleware: []actor.ReceiverMiddleware{func(next actor.ReceiverFunc) actor.ReceiverFunc { return next }}},
+	} {
+		s, k := locktest.New(t, cfg)
+		p := s.Probe(t)
+		all := (*messages.Lock)(nil).ProtoReflect().Descriptor().ParentFile().Messages()
+		for i := range all.Len() {
+			kind, err := protoregistry.GlobalTypes.FindMessageByName(all.Get(i).FullName())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for what, m := range map[string]any{"nil": kind.Zero().Interface(), "empty": kind.New().Interface()} {
+				p.Send(m)
+				answer := locktest.Next[any](t, p)
+				if err := lockkeeper.ErrorOf(answer); !errors.Is(err, lockkeeper.ErrInvalid) {
+					t.Errorf("%s: %s %s: answered %T %v", name, what, kind.Descriptor().Name(), answer, answer)
+				}
+			}
+		}
+		for _, m := range []any{
+			&messages.Acquire{Lock: &messages.Lock{}}, &messages.Acquire{Lock: &messages.Lock{Kind: messages.Kind_KIND_MULTI, Members: []*messages.Lock{nil}}},
+			&messages.Acquire{Lock: k.Message(), Lease: &durationpb.Duration{}}, &messages.AcquirePermits{Semaphore: &messages.Semaphore{}},
+			&messages.CountDown{Latch: &messages.Latch{}}, struct{}{}, (*actor.PID)(nil), nil,
+		} {
+			p.Send(m)
+			if err := lockkeeper.ErrorOf(locktest.Next[any](t, p)); !errors.Is(err, lockkeeper.ErrInvalid) {
+				t.Errorf("%s: %T %v: answered %v", name, m, m, err)
+			}
+		}
+		s.Passes(t, k)
+	}
+}
