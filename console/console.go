@@ -38,7 +38,7 @@ const (
 	mostName = 512
 )
 
-// Option changes what Handler does.
+// Option changes what Handler does. A nil Option, and one for a nil Journal, context or client, changes nothing.
 type Option func(*console)
 
 // WithJournal shows what a Journal has written down: losses, and how many grants, refusals and
@@ -60,7 +60,12 @@ func WithInterval(d time.Duration) Option {
 //
 //	ctx, stop := context.WithCancel(ctx)
 //	server.RegisterOnShutdown(stop)
-func WithContext(ctx context.Context) Option { return func(c *console) { c.until = ctx } }
+func WithContext(ctx context.Context) Option {
+	if ctx == nil {
+		return nil
+	}
+	return func(c *console) { c.until = ctx }
+}
 
 type console struct {
 	sys        *lockkeeper.System
@@ -85,7 +90,9 @@ func Handler(sys *lockkeeper.System, options ...Option) http.Handler {
 	c := &console{sys: sys, until: context.Background()}
 	c.watch.interval, c.watch.sooner = 2*time.Second, make(chan struct{}, 1)
 	for _, option := range options {
-		option(c)
+		if option != nil {
+			option(c)
+		}
 	}
 	c.watch.look = c.look
 	c.fleet.look, c.fleet.interval, c.fleet.sooner = c.lookAtFleet, max(fleetPause, c.watch.interval), make(chan struct{}, 1)

@@ -23,6 +23,9 @@ const (
 // 10,000 locks. The user of the client needs the rights that docs/operate.md lists for `lockkeeper ls`.
 // keyPrefix is the Config.KeyPrefix of the Systems.
 func WithFleet(client rueidis.Client, keyPrefix string) Option {
+	if client == nil {
+		return nil
+	}
 	return func(c *console) { c.looker = &look.Looker{Client: client, Prefix: keyPrefix} }
 }
 

@@ -43,6 +43,9 @@ func NewJournal() *Journal { return &Journal{} }
 // Without a config.Logger nothing else is logged: for New in an actor system, set it to the logger
 // of that.
 func (j *Journal) Attach(config lockkeeper.Config) lockkeeper.Config {
+	if j == nil {
+		return config
+	}
 	next := slog.DiscardHandler
 	if config.Logger != nil {
 		next = config.Logger.Handler()

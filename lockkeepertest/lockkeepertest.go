@@ -53,7 +53,15 @@ func Start(t testing.TB) *Redis {
 }
 
 // URL is the address of the Redis, for clients of the test's own.
-func (r *Redis) URL() string { return "redis://" + r.server.Addr() + "?protocol=2" }
+func (r *Redis) URL() string {
+	if !r.started() {
+		return ""
+	}
+	return "redis://" + r.server.Addr() + "?protocol=2"
+}
+
+// started reports whether the Redis has come from Start.
+func (r *Redis) started() bool { return r != nil && r.server != nil }
 
 // Open starts a System on an embedded Redis of its own, and closes both when the test ends.
 // Nothing is logged without a config.Logger.
@@ -80,6 +88,12 @@ func (r *Redis) Open(t testing.TB, config lockkeeper.Config) *lockkeeper.System 
 // OpenIn is Open in an actor system of the test's, for programs whose actors take locks.
 func (r *Redis) OpenIn(t testing.TB, actors *actor.ActorSystem, config lockkeeper.Config) *lockkeeper.System {
 	t.Helper()
+	switch {
+	case !r.started():
+		t.Fatal("lockkeepertest: there is no Redis: use that of Start")
+	case actors == nil:
+		t.Fatal("lockkeepertest: the actor system is nil")
+	}
 	client, err := lockkeeper.ConnectLater(r.URL()) // Connect would take the server for a cluster, since it knows CLUSTER SLOTS
 	if err != nil {
 		t.Fatalf("lockkeepertest: %v", err)
@@ -131,16 +145,25 @@ func Lose(t testing.TB, lock *lockkeeper.Lock) {
 // Fail makes Redis refuse every command, as one does that is still starting, until Recover or the
 // end of the test. A holder is told that its lease is at risk (WithAtRisk), and loses it when the
 // lease is over; a Config with a short Watchdog makes that soon.
-func (r *Redis) Fail() { r.server.SetError("LOADING the Redis of this test was told to fail") }
+func (r *Redis) Fail() { r.fail("LOADING the Redis of this test was told to fail") }
 
 // Recover ends a Fail.
-func (r *Redis) Recover() { r.server.SetError("") }
+func (r *Redis) Recover() { r.fail("") }
+
+func (r *Redis) fail(text string) {
+	if r.started() {
+		r.server.SetError(text)
+	}
+}
 
 // Advance lets d pass as if the machine of every System had slept for so long, while Redis went on:
 // keys whose TTL is over are gone, and holders whose lease is over lose it. A lease that lasts for
 // longer goes on. What timers of package time wait for does not come sooner, and the
 // clock by which Redis measures the waiters of a fair lock (Config.WaiterTimeout) does not move.
 func (r *Redis) Advance(d time.Duration) {
+	if !r.started() {
+		return
+	}
 	r.server.FastForward(d)
 	r.mu.Lock()
 	defer r.mu.Unlock()

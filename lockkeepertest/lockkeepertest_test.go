@@ -3,6 +3,9 @@ package lockkeepertest_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,5 +108,42 @@ func TestAdvance(t *testing.T) {
 	}
 	if _, err := there.Lock("kept").TryAcquire(t.Context()); !errors.Is(err, lockkeeper.ErrHeld) {
 		t.Errorf("the key of a lease that goes on: %v", err)
+	}
+}
+
+// failing is a test that notes how it fails.
+type failing struct {
+	testing.TB
+	text string
+}
+
+func (f *failing) Fatal(args ...any)                 { f.text = fmt.Sprint(args...); runtime.Goexit() }
+func (f *failing) Fatalf(format string, args ...any) { f.Fatal(fmt.Sprintf(format, args...)) }
+
+// Nil and zero arguments fail the test, and do not panic.
+func TestNilArguments(t *testing.T) {
+	r := lockkeepertest.Start(t)
+	for what, call := range map[string]func(t testing.TB){
+		"the lock is nil":         func(t testing.TB) { lockkeepertest.Lose(t, nil) },
+		"the actor system is nil": func(t testing.TB) { r.OpenIn(t, nil, lockkeeper.Config{}) },
+		"there is no Redis: ":     func(t testing.TB) { new(lockkeepertest.Redis).Open(t, lockkeeper.Config{}) },
+		"no Redis: use that":      func(t testing.TB) { (*lockkeepertest.Redis)(nil).Open(t, lockkeeper.Config{}) },
+	} {
+		f, ended := &failing{TB: t}, make(chan bool)
+		go func() {
+			defer close(ended)
+			call(f)
+		}()
+		if <-ended; !strings.Contains(f.text, what) {
+			t.Errorf("the test failed with %q, want %q", f.text, what)
+		}
+	}
+	for _, none := range []*lockkeepertest.Redis{nil, {}} {
+		none.Fail()
+		none.Recover()
+		none.Advance(time.Second)
+		if url := none.URL(); url != "" {
+			t.Errorf("no Redis has the URL %q", url)
+		}
 	}
 }

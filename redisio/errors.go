@@ -24,6 +24,9 @@ type Error struct {
 
 // Error returns Redis's message and the hint.
 func (e *Error) Error() string {
+	if e == nil || e.err == nil {
+		return "no error"
+	}
 	text := e.err.Error()
 	if text == "" {
 		text = "an error without words"
@@ -35,7 +38,12 @@ func (e *Error) Error() string {
 }
 
 // Unwrap returns the error of the client.
-func (e *Error) Unwrap() error { return e.err }
+func (e *Error) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.err
+}
 
 // Redis says severalKeys of a script with several KEYS, while a cluster moves their slot and not
 // all of them are on one server, and otherServer in the middle of a script: of one key, and, from
@@ -60,6 +68,9 @@ func (e *Error) moving() bool {
 
 // errNotSent answers calls whose deadline passed while they were queued.
 var errNotSent = &Error{Transient: true, err: errors.New("the call was not sent before its deadline: Redis, or this process, does not keep up with all calls")}
+
+// errMissing is for a context or a client that is nil.
+var errMissing = &Error{err: errors.New("the context or the client is nil")}
 
 // errClosed answers calls that come after Close.
 var errClosed = &Error{err: errors.New("the Lockkeeper system is closed")}

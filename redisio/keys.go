@@ -83,6 +83,9 @@ const (
 // NamesIn returns the names for which one of these functions returns that key or channel: none if it is
 // another's.
 func NamesIn(of func(name string) string, key string) []string {
+	if of == nil {
+		return nil
+	}
 	const mark = "{*}"
 	before, after, _ := strings.Cut(of(mark), mark)
 	name := strings.TrimSuffix(strings.TrimPrefix(key, before), after)

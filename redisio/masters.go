@@ -50,6 +50,9 @@ func (m masters) have(address string) bool {
 // slots, or the only server. A cluster's client knows the replicas too, and does not tell them apart. It returns
 // those that it has found also with an error, which is an *Error.
 func Masters(ctx context.Context, client rueidis.Client) (map[string]rueidis.Client, error) {
+	if ctx == nil || client == nil {
+		return nil, errMissing
+	}
 	nodes := client.Nodes()
 	if client.Mode() != rueidis.ClientModeCluster {
 		return nodes, nil

@@ -14,6 +14,9 @@ import (
 // ConnectWith opens a client with the caller's options, and sets those that Connect sets. If
 // ctx ends first, the error is transient and wraps the cause of ctx.
 func ConnectWith(ctx context.Context, options rueidis.ClientOption) (rueidis.Client, error) {
+	if ctx == nil {
+		return nil, errors.New("the context is nil")
+	}
 	if len(options.InitAddress) == 0 {
 		return nil, errors.New("there is no address of a server")
 	}

@@ -19,6 +19,9 @@ const askNext = 100 * time.Millisecond
 // answers does so for all. It fails if none does before ctx ends; a server that is silent is waited for
 // until then, in the background. The error is an *Error.
 func HasShards(ctx context.Context, client rueidis.Client) (bool, error) {
+	if ctx == nil || client == nil {
+		return false, errMissing
+	}
 	if client.Mode() != rueidis.ClientModeCluster {
 		return false, nil
 	}

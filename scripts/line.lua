@@ -14,6 +14,8 @@
 --   open        -> until when (epoch, µs) the free lock is left to clients outside the line
 --   turns       -> how many transfers there were since it was last left to them, while any waited
 --
+-- Any other field or value is garbage, and is removed.
+--
 -- A script has a place in its ARGV as "<ttl> <term> <seq> <mode> <tokens> <listens>", with " r"
 -- behind it if it reserves the lock, and "" for none; and the settings as "<open time> <sees>
 -- <period>": for how many ms a lock is left to others, "1" if the server is alone, and so knows all
@@ -84,9 +86,16 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     end
   end
 
+  -- Reports whether a text is a number of at most so many digits.
+  local function is_number(text, most)
+    return #text <= most and string.find(text, '^%d+$')
+  end
+
   for i = 1, #fields, 2 do
     local field, value = fields[i], fields[i + 1]
-    if field == 'open' then
+    if (field == 'open' or field == 'turns') and not is_number(value, 17) then
+      beside('HDEL', key, field)
+    elseif field == 'open' then
       open = tonumber(value)
       if open - now > open_time * 1000 then
         open = nil -- the clock was set back
@@ -96,8 +105,10 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     else
       local text, arrived, seen, ttl, term, seq, mode, tokens, listens, kept =
         string.match(value, '^((%d+) (%d+) (%d+) (%d+) (%d+) ([01]) (%d+) ([01])) ?([-%d]*)$')
+      local is_place = arrived and #arrived <= 17 and #seen <= 17 and #ttl <= 13 and #term <= 20 and #seq <= 20 and #tokens <= 9
+        and (kept == '' or kept == '-' or is_number(kept, 17))
       -- A clock that was set back must not keep a place for long.
-      if arrived and math.abs(now - seen) < ttl * 1000 then
+      if is_place and math.abs(now - seen) < ttl * 1000 then
         local place = {
           client = field, text = text, arrived = arrived, ttl = tonumber(ttl), term = term, seq = seq, mode = mode,
           tokens = tokens, listens = listens == '1', kept = kept ~= '' and kept,

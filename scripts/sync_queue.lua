@@ -51,7 +51,7 @@ local left = holder and redis.call('PTTL', hash) or -2
 
 local scores = {}
 for i = 1, #timed, 2 do
-  scores[timed[i]] = tonumber(timed[i + 1])
+  scores[timed[i]] = math.min(tonumber(timed[i + 1]), now + longest) -- it may be infinite
 end
 local leases = {} -- of the owners that the client lists
 for i = 9, #ARGV, 3 do

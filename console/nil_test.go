@@ -1,0 +1,64 @@
+package console_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/console"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/niltest"
+)
+
+var saysNil = regexp.MustCompile("System (of the lock )?is nil")
+
+// Nothing that the package exports panics with nil or zero arguments, and a console that has nothing but those says so.
+func TestNilArguments(t *testing.T) {
+	t.Parallel()
+	s, _ := locktest.New(t, lockkeeper.Config{})
+	good := map[reflect.Type]any{
+		reflect.TypeFor[context.Context](): t.Context(), reflect.TypeFor[rueidis.Client](): s.Client, reflect.TypeFor[*lockkeeper.System](): s.System,
+		reflect.TypeFor[string](): "", reflect.TypeFor[time.Duration](): time.Second, reflect.TypeFor[lockkeeper.Config](): lockkeeper.Config{},
+		reflect.TypeFor[*console.Journal](): console.NewJournal(), reflect.TypeFor[console.Option](): console.WithForceRelease(),
+	}
+	api := niltest.API{
+		Dir: ".",
+		Functions: map[string]any{
+			"Handler": console.Handler, "NewJournal": console.NewJournal, "WithContext": console.WithContext, "WithFleet": console.WithFleet,
+			"WithForceRelease": console.WithForceRelease, "WithInterval": console.WithInterval, "WithJournal": console.WithJournal,
+		},
+		Types: map[string][]any{"Journal": {(*console.Journal)(nil), &console.Journal{}}},
+		Good: func(t reflect.Type) (reflect.Value, bool) {
+			v, ok := good[t]
+			return reflect.ValueOf(v), ok
+		},
+	}
+	api.Check(t)
+
+	for what, handler := range map[string]http.Handler{
+		"a nil System": console.Handler(nil, console.WithForceRelease()),
+		"nil options":  console.Handler(s.System, nil, console.WithContext(nil), console.WithFleet(nil, ""), console.WithJournal(nil), console.WithInterval(0)), //lint:ignore SA1012 on purpose
+	} {
+		for _, path := range []string{"/", "/lock?name=a&kind=plain", "/data.json", "/events", "/release?name=a&kind=plain"} {
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			request := httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+			if strings.HasPrefix(path, "/release") {
+				request.Method = http.MethodPost
+			}
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, request)
+			cancel()
+			if says := saysNil.MatchString(w.Body.String()); says != (what == "a nil System") {
+				t.Errorf("%s: %s: %d %s", what, path, w.Code, w.Body)
+			}
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package scripts_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// garbage are fields and values in a line that no client of ours has written; now is the time in µs.
+func garbage(now string, r *rand.Rand) (fields []string) {
+	digits := strings.Repeat("9", 400)
+	entry := func(arrived, seen, ttl, term, seq, mode, tokens, listens string) string {
+		return strings.Join([]string{arrived, seen, ttl, term, seq, mode, tokens, listens}, " ")
+	}
+	values := []string{
+		"", " ", "text", "-5", "12.5", "1e400", "inf", "nan", "0x10", digits, "\x00", "\xff\xfe", "1 2 3", "5 ", now + " " + now, "{}", strings.Repeat("1 ", 500),
+		entry(now, now, digits, "5", "1", "0", "0", "1"), entry(now, now, "20000", "5", "1", "0", digits, "1"), entry(now, now, "20000", digits, "1", "0", "0", "1"),
+		entry(digits, now, "20000", "5", "1", "0", "0", "1"), entry(now, digits, "20000", "5", "1", "0", "0", "1"), entry(now, now, "20000", "5", "1", "2", "0", "1"),
+		entry(now, now, "20000", "5", "1", "0", "0", "1 --"), entry(now, now, "20000", "5", "1", "0", "0", "1 1-2"), entry(now, now, "20000", "5", "1", "0", "0", "1 -7"),
+		entry(now, now, "20000", "5", "1", "0", "0", "1 "+digits), entry(now, now, "20000", "5", digits, "0", "0", "1"), entry(now, now, "99999999999999", "5", "1", "0", "0", "1"),
+	}
+	names := []string{"open", "turns", "", "stray", "a b", "v:1", "\x00", "OPEN", "garbage", digits[:100]}
+	for range 1 + r.IntN(4) {
+		fields = append(fields, names[r.IntN(len(names))], values[r.IntN(len(values))])
+	}
+	return append(fields, "garbage", values[r.IntN(len(values))])
+}
+
+// What stands in a line and is no entry is ignored, or removed: every row replies, leaves and tells the same.
+func TestGarbageInTheLine(t *testing.T) {
+	eachRedis(t, func(t *testing.T, d *db) {
+		random := rand.New(rand.NewPCG(7, 7))
+		for _, r := range rows {
+			if !strings.Contains(forms[r.script], "LINE") && !several(r.script) || strings.Contains(strings.Join(r.before, " "), "line") {
+				continue
+			}
+			for range 3 {
+				start := time.Now().Truncate(time.Millisecond)
+				d.stands = start
+				locks, keys, args := r.call(t)
+				r.put(t, d, locks, start)
+				put := map[string][]string{}
+				for i, lock := range locks {
+					line := names(lock).Replace("LINE")
+					fields := garbage(strconv.FormatInt(start.UnixMicro(), 10), random)
+					for j := 0; j < len(fields); j += 2 {
+						if fields[j] == "open" && strings.Contains(r.before[i], ">open") || fields[j] == "turns" && strings.Contains(r.before[i], ">turns") {
+							fields[j] = "stray"
+						}
+						put[line] = append(put[line], fields[j])
+					}
+					d.must(t, append([]string{"HSET", line}, fields...)...)
+				}
+				reply := d.run(t, r.script, keys, args)
+				told := r.told
+				for i, lock := range locks {
+					line := names(lock).Replace("LINE")
+					for _, field := range put[line] { // what is ignored may stay
+						if word := ">" + field; (field == "open" || field == "turns") && strings.Contains(which(0, r.after[i]), word) {
+							continue
+						}
+						d.must(t, "HDEL", line, field)
+					}
+					d.expect(t, fmt.Sprintf("%s/%s, lock %d, with %q in its line", r.script.Name, r.name, i, put[line]), lock, start, reply, which(0, r.reply), which(0, r.after[i]), told)
+					told = ""
+				}
+			}
+		}
+	})
+}
+
+// What stands in the queue of a fair lock, and is no waiter of ours or Redisson's, stops no request.
+func TestGarbageInAFairQueue(t *testing.T) {
+	eachRedis(t, func(t *testing.T, d *db) {
+		for i, word := range []string{"", ":", "text", "u:", "u:x", "\x00", strings.Repeat("9", 400), "u:" + strings.Repeat("9", 400)} {
+			for j, score := range []string{"inf", "-inf", "1e300", "-1", "0", "none"} {
+				lock := fmt.Sprint("fair garbage ", i, j)
+				what := names(lock).Replace
+				d.must(t, "RPUSH", what("QUEUE"), word)
+				if score != "none" {
+					d.must(t, "ZADD", what("TIMEOUTS"), score, word)
+				}
+				for range 2 {
+					reply := d.run(t, scripts.SyncQueue, []string{lock}, []string{"u", "", "1", "0", "5000", what("QUEUE"), what("TIMEOUTS"), what("CHANNEL"), "u:1", "30000", "1"})
+					if granted := strings.HasPrefix(reply, "[1 "); !granted && !strings.HasPrefix(reply, "[0 ") || strings.HasPrefix(reply, "[0 -") {
+						t.Errorf("%q with the timeout %s: reply %s", word, score, reply)
+					}
+				}
+			}
+		}
+	})
+}
