@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -123,13 +124,13 @@ func (f *middlewareActor) around(host actor.ReceiverFunc) actor.ReceiverFunc {
 // end, deferred, ends the handling of a request by the middleware, which has returned or not.
 func (f *middlewareActor) end(m any, sender *actor.PID, returned *bool) {
 	if !*returned {
-		panicked, how := recover(), "panicked"
+		panicked := recover()
 		if panicked == nil {
-			how = "ended its goroutine (runtime.Goexit)"
+			panicked = "runtime.Goexit"
 		}
-		f.rt.host.Error("middleware "+how, "lock", f.key.name, "panic", panicked)
+		f.rt.host.Error("middleware panicked", "lock", f.key.name, "panic", panicked)
 		if !f.passed {
-			f.rt.refuse(m, sender, lock.Crashed, "the middleware "+how+" while handling the request")
+			f.rt.refuse(m, sender, lock.Crashed, fmt.Sprintf("the middleware panicked while handling the request: %v", panicked))
 		}
 	}
 	f.handled.Add(1)
