@@ -14,8 +14,9 @@ import (
 type Watch struct {
 	// Called reports the reply to a script that was sent, and how long that took.
 	Called func(script string, took time.Duration, err *Error)
-	// Reached reports a call that was sent, unless the client is closed, and its error, or nil. That too few replicas have confirmed
-	// the call is an error that may pass; that a cluster moves a slot is none.
+	// Reached reports a call that was sent, unless the client is closed, and its error, or nil. That too
+	// few replicas have confirmed the call is an error that may pass. That a cluster moves a slot is
+	// none, nor that the call's keys or arguments are refused.
 	Reached func(script string, err *Error)
 	// Renewed reports what became of one lease: "renewed", "gone" or "taken", unless there is an
 	// error.
@@ -47,7 +48,7 @@ func (w *Watch) called(c *Call, began time.Time, result rueidis.RedisResult, unc
 		if err == nil && c.Confirm {
 			err = unconfirmed
 		}
-		if err != nil && err.moving() {
+		if err != nil && (err.moving() || err.aboutKeys()) {
 			err = nil
 		}
 		w.Reached(c.Script.Name, err)

@@ -227,6 +227,28 @@ func TestLogOfARejection(t *testing.T) {
 	}
 }
 
+// A Redis that refuses one key serves: only the caller is told, and an outage is over all the same.
+func TestLogOfARefusedKey(t *testing.T) {
+	var j journal
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	s := locktest.Open(t, proxy.URL(), lockkeeper.Config{Logger: j.logger(), CallTimeout: 300 * time.Millisecond})
+	k := locktest.NewKey(t, server)
+	k.Do(t, "SET", k.Name, "text")
+	proxy.Freeze(true)
+	_, err := s.Lock(k.LockName + " too").TryAcquire(t.Context())
+	locktest.IsError(t, err, lockkeeper.ErrUnavailable)
+	j.await(t, "Redis does not serve")
+	proxy.Heal()
+	redistest.Eventually(t, "the end of the outage", func() bool {
+		_, err := s.Lock(k.LockName).TryAcquire(t.Context())
+		return errors.Is(err, lockkeeper.ErrRejected) && len(j.lines("Redis serves again")) == 1
+	})
+	if lines := j.lines("Redis rejects calls"); len(lines) > 0 {
+		t.Error(lines)
+	}
+}
+
 // Close logs the first holds that it ends, and how many more there are.
 func TestLogOfManyHoldsThatCloseEnds(t *testing.T) {
 	var j journal
