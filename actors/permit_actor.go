@@ -220,22 +220,6 @@ func (s *permitState) perform(e *permit.Effect) {
 	}
 }
 
-// removeRecord removes the record of the last command, at the end of the System, unless a copy of a command may still
-// need it: it expires then.
-func (s *permitState) removeRecord() {
-	if number, certain := s.pool.Sent(); number != 0 && certain {
-		s.backend.Forget(number)
-	}
-}
-
-// leaveRecord leaves the record to expire, so that lockkeeper ls finds what was used a while ago. The next actor must
-// not remove it while a copy of a command may need it.
-func (s *permitState) leaveRecord() {
-	if _, certain := s.pool.Sent(); !certain {
-		s.rt.renewCommandClient()
-	}
-}
-
 // send has a command carried out. It may be called on any goroutine, and so may forgotten.
 func (s *permitState) send(c permit.Command) {
 	s.backend.Run(c, time.Now().Add(c.Deadline-s.rt.Now())) // for the timers of package time
@@ -370,16 +354,6 @@ func (s *permitState) stopping() {
 	s.step(func(p *permit.Pool, now lock.Instant) { p.Stop(now, lock.Closed, "the actor was stopped") })
 	s.performAll()
 	s.remains.Store(&permitRemains{pool: *s.pool})
-}
-
-// commandClient is the client id under which new actors of semaphores and latches send their commands.
-func (r *Runtime) commandClient() string { return *r.commands.Load() }
-
-// renewCommandClient is for an actor that leaves while one of its commands is not confirmed. The next
-// actor's commands then count as another client's, so that they do not make that command late.
-func (r *Runtime) renewCommandClient() {
-	client := r.sibling()
-	r.commands.Store(&client)
 }
 
 func (s *permitState) ownerGone(owner lock.Owner) {

@@ -178,3 +178,30 @@ func TestNothingToLockWith(t *testing.T) {
 		}
 	}
 }
+
+// Garbage in the hash of a wait queue stops no request.
+func TestGarbageInAWaitQueue(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+	locks := func(s *locktest.Site) []*lockkeeper.Lock {
+		rw := s.ReadWriteLock(k.LockName + " rw")
+		return []*lockkeeper.Lock{
+			s.Lock(k.LockName), s.FencedLock(k.LockName + " f"), rw.Read(), rw.Write(), lockkeeper.MultiLock(s.Lock(k.LockName), rw.Write()), s.FairLock(k.LockName + " q"),
+		}
+	}
+	here, there := locks(s), locks(other)
+	for i := range here {
+		for _, name := range []string{"", " f", " rw"} {
+			k.Do(t, "HSET", "lockkeeper_line:{"+k.Name+name+"}", "open", "text", "turns", "text", "x", "1 2 3", s.ID(), "garbage", other.ID(), "0 0 0")
+		}
+		k.Do(t, "RPUSH", "redisson_lock_queue:{"+k.Name+" q}", "garbage")
+		hold := locktest.Acquire(t, here[i])
+		next := locktest.AcquireSoon(locktest.Within(t), there[i])
+		if i != 2 { // readers share
+			locktest.AwaitWaiters(t, there[i], 1)
+		}
+		locktest.Release(t, hold)
+		locktest.Release(t, locktest.Got(t, next).Hold)
+	}
+}

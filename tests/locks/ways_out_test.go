@@ -74,20 +74,22 @@ var faces = map[string]face{
 		reports <- errUnheard
 	},
 	"Spawn": func(ctx context.Context, s *locktest.Site, lock *lockkeeper.Lock, do work, reports chan<- error) {
-		spawn(ctx, s, reports, func(c actor.Context) { lock.Spawn(c, do) })
+		spawn(ctx, s, reports, func(c actor.Context) *actor.PID { return lock.Spawn(c, do) })
 	},
 	"Respond": func(ctx context.Context, s *locktest.Site, lock *lockkeeper.Lock, do work, reports chan<- error) {
-		spawn(ctx, s, reports, func(c actor.Context) { lock.Respond(c, do, func(err error) any { return &lockkeeper.Done{Err: err} }) })
+		spawn(ctx, s, reports, func(c actor.Context) *actor.PID {
+			return lock.Respond(c, do, func(err error) any { return &lockkeeper.Done{Err: err} })
+		})
 	},
 }
 
-// spawn runs an actor that has work done, until ctx ends, and asks it.
-func spawn(ctx context.Context, s *locktest.Site, reports chan<- error, do func(actor.Context)) {
-	told := make(chan error, 1)
+// spawn asks an actor to have work done, which it withdraws when ctx ends, and sends the report.
+func spawn(ctx context.Context, s *locktest.Site, reports chan<- error, do func(actor.Context) *actor.PID) {
+	told, works := make(chan error, 1), make(chan *actor.PID, 1)
 	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
 		switch m := c.Message().(type) {
 		case string:
-			do(c)
+			works <- do(c)
 		case *lockkeeper.Done:
 			told <- m.Err
 		}
@@ -101,19 +103,13 @@ func spawn(ctx context.Context, s *locktest.Site, reports chan<- error, do func(
 		}
 	}()
 	<-ctx.Done()
-	for _, child := range s.Actors.ProcessRegistry.LocalPIDs.LocalPIDs { // the work is withdrawn, and the actor lives
-		for _, id := range child.Keys() {
-			if strings.HasPrefix(id, pid.Id+"/") {
-				s.Actors.Root.Stop(actor.NewPID(s.Actors.Address(), id))
-			}
-		}
-	}
+	s.Actors.Root.Stop(<-works)
 	report := <-told
 	s.Actors.Root.Stop(pid)
 	reports <- report
 }
 
-// Whatever ends the work, and whoever had it done, the lock is released, and the report says so.
+// However the work ends, and by whichever face it was done, the lock is released, and the report says so.
 func TestEveryWayOut(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
@@ -145,7 +141,7 @@ func TestEveryWayOut(t *testing.T) {
 
 var errCalledOff = errors.New("called off")
 
-// Whatever ends the work, and whoever had it done, the report says that the release is not confirmed, or else the log.
+// However the work ends, and by whichever face it was done, the report says that the release is not confirmed, or else the log does.
 func TestEveryWayOutWithoutRedis(t *testing.T) {
 	t.Parallel()
 	var log redistest.Log
