@@ -6,6 +6,7 @@ package faults_test
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -27,13 +28,17 @@ import (
 type misdeed struct {
 	armed atomic.Bool
 	calls atomic.Int64
-	// gate holds up whoever is called, until the test is over; nil panics instead.
-	gate chan struct{}
+	// gate holds up the call, until the test is over; nil panics instead, or ends the goroutine.
+	gate  chan struct{}
+	exits bool
 }
 
 func (m *misdeed) commit() {
 	switch {
 	case !m.armed.Load():
+	case m.exits:
+		m.calls.Add(1)
+		runtime.Goexit()
 	case m.gate == nil:
 		m.calls.Add(1)
 		panic("the host misbehaves")
@@ -90,11 +95,11 @@ type hostile struct {
 // spared ends the names of locks that the middleware leaves alone.
 const spared = " spared"
 
-func newHostile(t *testing.T, who string, blocks bool) *hostile {
+func newHostile(t *testing.T, who, how string) *hostile {
 	t.Helper()
 	k := locktest.NewKey(t, redistest.Shared(t))
-	h := &hostile{misdeed: &misdeed{}, Remote: &locktest.Remote{Key: k, Proxy: redistest.NewProxy(t, k.Server.Addr())}}
-	if blocks {
+	h := &hostile{misdeed: &misdeed{exits: how == "exits"}, Remote: &locktest.Remote{Key: k, Proxy: redistest.NewProxy(t, k.Server.Addr())}}
+	if how == "blocks" {
 		h.gate = make(chan struct{})
 	}
 	logger := slog.New(slog.DiscardHandler)
@@ -133,14 +138,14 @@ func newHostile(t *testing.T, who string, blocks bool) *hostile {
 	return h
 }
 
-// Whatever the host does in its callbacks: who has lost a lock is told, locks are taken
+// Whatever the host does in its callbacks, also if they end the goroutine: who has lost a lock is told, locks are taken
 // and given back, and Close returns.
 func TestHostileHost(t *testing.T) {
 	for _, who := range []string{"logger", "meter", "tracer", "event stream", "at-risk function", "middleware"} {
-		for how, blocks := range map[string]bool{"blocks": true, "panics": false} {
+		for _, how := range []string{"blocks", "panics", "exits"} {
 			t.Run(who+" "+how, func(t *testing.T) {
 				t.Parallel()
-				h := newHostile(t, who, blocks)
+				h := newHostile(t, who, how)
 				robbed, cutOff, others := locktest.NewKey(t, h.Server), locktest.NewKey(t, h.Server), locktest.NewKey(t, h.Server)
 				told := &messages.Lock{Name: h.LockName + spared}
 				var holds []*lockkeeper.Hold
