@@ -8,7 +8,8 @@
 --          These must be KEYS: locks that one script takes must be on one server
 -- ARGV[1]  owner, "<client uuid>:<number>"
 -- ARGV[2]  lease, ms
--- ARGV[3]  how many tokens to reserve of each fenced lock
+-- ARGV[3]  how many tokens to reserve of each fenced lock, and, behind a "+" for each of them in order,
+--          the number that they are to be above: "5+9+12"; or none of these
 -- ARGV[4]  the settings of the lines
 -- ARGV[5]  the place that a client takes in all lines if it is refused, or ""
 -- ARGV[6]  "1": the client has heard that a lock was released since it was last refused
@@ -116,10 +117,12 @@ for i, lock in ipairs(locks) do
   end
 end
 
--- The second takes all. Tokens come first: if a counter is no counter, nothing is taken.
+-- The second takes all. Tokens come first: if a counter is refused, nothing is taken.
+local n, above = string.match(ARGV[3], '^(%d+)(.*)$')
+local numbers = string.gmatch(above, '%d+')
 for _, lock in ipairs(locks) do
   if lock.kind == 'fenced' then
-    tokens[#tokens + 1] = string.format('%.0f', redis.call('INCRBY', lock.second, ARGV[3]))
+    tokens[#tokens + 1] = string.format('%.0f', draw_tokens(lock.second, n, numbers()))
     redis.call('PERSIST', lock.second)
   end
 end

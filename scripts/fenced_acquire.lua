@@ -6,7 +6,7 @@
 -- ARGV[1]  owner, "<client uuid>:<number>"
 -- ARGV[2]  the hold count wanted; 1 takes a free lock, more needs a lock that is held
 -- ARGV[3]  lease, ms
--- ARGV[4]  how many tokens to reserve
+-- ARGV[4]  how many tokens to reserve: "<n>", or "<n>+<number>" if they are to be above that number
 -- ARGV[5]  the key of the counter of its tokens
 -- ARGV[6]  the key of the line
 -- ARGV[7]  the settings of the line
@@ -25,7 +25,7 @@ if ttl == -2 then
 elseif ttl then
   return {REFUSED, ttl, other}
 end
--- The counter comes first: if it is of another type, the lock stays as it is.
+-- The counter comes first: if it is refused, the lock stays as it is.
 local status, token = GRANTED, 0
 if ARGV[4] == '0' then
   beside('PERSIST', ARGV[5]) -- Redisson's MultiLock puts a TTL on it
@@ -34,7 +34,7 @@ else
   if not ends or ends == -2 and not beside('EXISTS', KEYS[1], ARGV[5]) then
     status = TOKENS_LEFT -- a counter started here would give tokens out twice
   else
-    token = redis.call('INCRBY', ARGV[5], ARGV[4])
+    token = draw_tokens(ARGV[5], string.match(ARGV[4], '^(%d+)%+?(%d*)$'))
     if ends >= 0 then
       redis.call('PERSIST', ARGV[5])
     end

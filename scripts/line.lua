@@ -187,9 +187,10 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     end
     local token = 0
     if place.tokens ~= '0' then
-      local ends = redis.call('PTTL', counter)
-      token = redis.call('INCRBY', counter, place.tokens)
-      if ends >= 0 then
+      -- Without a token, the waiter draws one itself, and is told what is wrong with the counter.
+      local drawn, last = pcall(draw_tokens, counter, place.tokens)
+      if drawn then
+        token = last
         redis.call('PERSIST', counter)
       end
     end

@@ -66,7 +66,9 @@ the next                        | u:1=1 30000, >x=9.9.0.0.1@-3 ^@-1 >w=2.7.0.0.1
 the next, with a TTL of its own | u:1=1 30000, >v=5000:9.9.0.0.1@-9 ^@-7 >w=40000:2.7.0.0.1@-90 ^@-30 >y=8.8.0.0.1@-1 ^@-1 >15000 | u:1 0 60000 | 0 then -1 | w:2=1 40000, >y=8.8.0.0.1@-1 ^@-1 >20000 | w>2.7.0
 the next, before a longer TTL   | u:1=1 30000, >w=2.7.0.0.1@-90 ^@-1 >v=40000:8.8.0.0.1@-1 ^@-1 >15000                 | u:1 0 60000   | 0 then -1 | w:2=1 20000, >v=40000:8.8.0.0.1@-1 ^@-1 >40000 | w>2.7.0
 the next, with tokens           | u:1=1 30000, >v=2.7.0.3.1@-2 ^@-1 >15000 /'7' 60000                                   | u:1 0 60000   | 0 then -1 | v:2=1 20000 /'10' | v>2.7.10
-the next, a counter of no kind  | u:1=1 30000, >v=2.7.0.3.1@-2 ^@-1 >15000 /a=1                                         | u:1 0 60000   | 0 then -1 | >v=2.7.0.3.1@-2 ^@-1 >15000 /a=1 | 0
+the next, a counter of no kind  | u:1=1 30000, >v=2.7.0.3.1@-2 ^@-1 >15000 /a=1                                         | u:1 0 60000   | 0 then -1 | v:2=1 20000 /a=1 | v>2.7.0
+the next, no tokens are left    | u:1=1 30000, >v=2.7.0.3.1@-2 ^@-1 >15000 /'9007199254740989'                            | u:1 0 60000   | 0 then -1 | v:2=1 20000 /'9007199254740989' | v>2.7.0
+the next, the last tokens       | u:1=1 30000, >v=2.7.0.3.1@-2 ^@-1 >15000 /'9007199254740988'                            | u:1 0 60000   | 0 then -1 | v:2=1 20000 /'9007199254740991' | v>2.7.9007199254740991
 the next is the same client     | u:1=1 30000, >u=2.7.0.0.1@-2 ^@-1 >15000                                              | u:1 0 60000   | 0 then -1 | u:2=1 20000 | u>2.7.0
 leaves the line                 | u:3=1 30000, >u=2.7.0.0.1@-2 ^@-1 >15000                                              | u:3 0 60000   | 0 then -1 |                              | 0
 leaves the line without the lock | w:1=1 30000, >u=2.7.0.0.1@-2 ^@-1 >v=8.8.0.0.1@-1 ^@-1 >15000                        | u:2 0 60000   | -1        | w:1=1 30000, >v=8.8.0.0.1@-1 ^@-1 >20000
@@ -131,7 +133,13 @@ the counter would end             | /'7' 60000           | a 1 30000 1  | [1 8 ]
 re-entered, the counter would end | a=1 30000 /'7' 60000 | a 2 30000 0  | [1 0 ]               | a=2 30000 /'7'
 wrong type                        | 'x' /'7'             | a 1 30000 1  | -WRONGTYPE           | same
 counter of another type           | /a=1                 | a 1 30000 1  | -WRONGTYPE           | same
-counter that does not count       | /'x'                 | a 1 30000 1  | -                    | same
+counter that does not count       | /'x'                 | a 1 30000 1  | -ERR redisson_lock_token | same
+counter that has lost some        | /'7'                 | a 1 30000 3+9 | [1 12 ] then [1 15 ] | a=1 30000 /'12' then a=1 30000 /'15'
+counter that has lost all         |                      | a 1 30000 3+9 | [1 12 ] then [1 15 ] | a=1 30000 /'12' then a=1 30000 /'15'
+counter that has lost none        | /'9'                 | a 1 30000 3+9 | [1 12 ] then [1 15 ] | a=1 30000 /'12' then a=1 30000 /'15'
+the last tokens                   | /'9007199254740988'  | a 1 30000 3  | [1 9007199254740991 ] then -ERR | a=1 30000 /'9007199254740991'
+too few tokens are left           | /'9007199254740989'  | a 1 30000 3  | -ERR redisson_lock_token | same
+too few are left, of what was had | /'7'                 | a 1 30000 3+9007199254740989 | -ERR redisson_lock_token | same
 # with a line
 free, another's turn    | >v=2.7.0.3.1@-3 ^@-1 >15000 /'7'  | u:1 1 30000 2 1.4.0.2.1 | [0 20000 v:2]  | v:2=1 20000, >u=1.4.0.2.1@0 ^@0 >20000 /'10' | v>2.7.10
 free, left to others    | >open@3 >15000 /'7'               | u:1 1 30000 2 1.4.0.2.1 | [0 3000 ]     | >u=1.4.0.2.1@0 ^@0 >open@3 >20000 /'7'
@@ -141,6 +149,8 @@ draw: TOKENS / ARGS
 reserves                 | /'7'       | 3 | [1 10 ] then [1 13 ] | /'10' then /'13'
 a counter that would end | /'7' 60000 | 3 | [1 10 ] then [1 13 ] | /'10' then /'13'
 none yet                 |            | 3 | [1 3 ] then [1 6 ]   | /'3' then /'6'
+lost some                | /'7'       | 3+9 | [1 12 ] then [1 15 ] | /'12' then /'15'
+too few are left         | /'9007199254740989' | 3 | -ERR redisson_lock_token | same
 
 majority_acquire: NAME RECORD / ARGS 0 fresh known 0
 free                  |           | a 1 30000 | [1 0  ]    | a=1 30000

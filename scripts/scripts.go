@@ -97,6 +97,10 @@ var (
 	//go:embed beside.lua
 	beside string
 
+	//go:embed number.lua
+	number string
+	//go:embed tokens.lua
+	tokens string
 	//go:embed line.lua
 	line string
 	//go:embed admit.lua
@@ -196,15 +200,15 @@ var (
 // What is put before the scripts that know the line: of the plain and the fenced lock, and of the
 // read/write lock.
 var (
-	lineCommon      = take + beside + line
+	lineCommon      = take + beside + number + tokens + line
 	plainCommon     = lineCommon + admit
 	readWriteCommon = lineCommon + readWrite
 )
 
 // The operations on the reentrant lock.
 var (
-	Acquire      = script("acquire", take+acquireFree+beside+line+admit+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
-	Release      = script("release", releaseUnwanted+take+releaseToNext+beside+line+admit+release, Shape{Numbers: 1})
+	Acquire      = script("acquire", take+acquireFree+beside+number+tokens+line+admit+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
+	Release      = script("release", releaseUnwanted+take+releaseToNext+beside+number+tokens+line+admit+release, Shape{Numbers: 1})
 	Renew        = script("renew", renew, Shape{Numbers: 1})
 	Yield        = script("yield", plainCommon+yield, Shape{Numbers: 2})
 	ForceRelease = script("force_release", forceRelease, Shape{Numbers: 1})
@@ -215,7 +219,7 @@ var (
 // several locks of any kind.
 var (
 	FencedAcquire   = script("fenced_acquire", plainCommon+fencedAcquire, Shape{Numbers: 2, Texts: 1})
-	Draw            = script("draw", draw, Shape{Numbers: 2, Texts: 1})
+	Draw            = script("draw", number+tokens+draw, Shape{Numbers: 2, Texts: 1})
 	MajorityAcquire = script("majority_acquire", take+majorityAcquire, Shape{Numbers: 2, Texts: 2})
 	Memory          = script("memory", memory, Shape{Numbers: 1, Texts: 1})
 	AcquireAll      = script("acquire_all", readWriteCommon+acquireAll, Shape{Numbers: 2, Texts: 2})

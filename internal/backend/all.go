@@ -36,7 +36,9 @@ func (a *all) acquire(i int, c lock.Command, tokens []int64, deadline time.Time,
 		rollBack(a.parts[:i], c, Reply{Result: late}, done)
 		return
 	}
-	a.parts[i].run(c, deadline, func(r Reply) {
+	one := c
+	one.Above = c.Above[min(len(tokens), len(c.Above)):] // those of the counters of the parts from here on
+	a.parts[i].run(one, deadline, func(r Reply) {
 		switch {
 		case r.Outcome == lock.Done:
 			a.acquire(i+1, c, append(tokens[:len(tokens):len(tokens)], r.Tokens...), deadline, done)
@@ -71,6 +73,7 @@ func (a *all) each(c lock.Command, deadline time.Time, done func(Reply)) {
 		Reply
 		from part
 	}
+	c.Above = nil // it is for one counter after another
 	answers := &collect[answer]{n: len(a.parts), judge: whenAll(func(answers []answer) {
 		replies := make([]Reply, len(answers))
 		for i, answer := range answers {

@@ -39,7 +39,7 @@ func (l *Lock) attempt() {
 func (l *Lock) acquireCommand(o *op, c *Command) {
 	l.suspected = false
 	o.reserved = l.reserve()
-	c.Kind, c.Tokens = Acquire, o.reserved
+	c.Kind, c.Tokens, c.Above = Acquire, o.reserved, l.seen
 	if o.kind == opAcquire {
 		l.takePlace(c, o.term)
 		c.Heard = l.kind.Line && l.wait.heard
@@ -102,7 +102,7 @@ func (l *Lock) refusedBy(r Result) {
 
 // attemptFailed tries again later, or refuses everybody if that has no use.
 func (l *Lock) attemptFailed(o op, r Result) {
-	reason, detail := failure(r)
+	_, detail := failure(r)
 	l.wait.lastErr, l.wait.unconfirmed = detail, r.Unconfirmed
 	if r.Unsure {
 		l.wait.unsure = true
@@ -110,11 +110,21 @@ func (l *Lock) attemptFailed(o op, r Result) {
 	} else {
 		l.placeRefused(o.seq)
 	}
-	for _, req := range l.queue.remove(func(req *Request) bool { return req.Try || !r.Transient }) {
-		l.refuse(req.Ref, reason, detail)
-	}
+	l.refuseAfter(o, r, func(req *Request) bool { return req.Try || !r.Transient })
 	l.wait.nextAt = l.now + l.waitersBackoff(l.wait.tries, o.lease)
 	l.wait.tries++
+}
+
+// refuseAfter refuses those whom the failure of an acquire is for. If it draws tokens, its permanent
+// error may be that of their counter, which does not concern those who want none.
+func (l *Lock) refuseAfter(o op, r Result, concerns func(*Request) bool) {
+	reason, detail := failure(r)
+	if !r.Transient && o.reserved > 0 {
+		concerns = func(req *Request) bool { return req.Fenced }
+	}
+	for _, req := range l.queue.remove(concerns) {
+		l.refuse(req.Ref, reason, detail)
+	}
 }
 
 // stopContending leaves the lock to others.

@@ -19,7 +19,7 @@ func (l *Lock) setCounts(own hold, c countChange, by int) {
 	next.update(own)
 	o := op{kind: opCount, counts: l.wanted(&next), mode: c.mode, hold: c.hold, request: c.request, ref: c.ref, until: c.until}
 	if c.request != nil && own.tokens == nil && !l.hasToken(c.request) {
-		o.reserved = 1 + l.lag // the hold was taken without a token, and its re-entry asks for one
+		o.reserved = 1 // the hold was taken without a token, and its re-entry asks for one
 	}
 	l.start(o)
 }
@@ -27,7 +27,7 @@ func (l *Lock) setCounts(own hold, c countChange, by int) {
 func (l *Lock) countCommand(o *op, c *Command) {
 	o.lease = l.countLease(o.request, o.joins())
 	if c.Kind = Release; o.request != nil {
-		c.Kind, c.Tokens = Acquire, o.reserved
+		c.Kind, c.Tokens, c.Above = Acquire, o.reserved, l.seen
 	}
 }
 
@@ -55,7 +55,7 @@ func (l *Lock) countReplied(o op, r Result) {
 		}
 		l.wait.lastErr = ""
 		if l.drawTokens(o, r); o.reserved > 0 && l.lease.tokens.fell {
-			o.reserved = 1 + l.lag
+			o.reserved = 1
 			l.start(o)
 			return
 		}

@@ -109,8 +109,10 @@
 // before the term ends, so local hand-offs get higher tokens than all earlier holds, and lower ones
 // than all later holds.
 //
-// The lock remembers its highest token. If a counter gives out a lower one, Redis has lost some, as
-// in a failover: it is drawn from again, beyond what was lost.
+// The lock remembers the highest token of each of its counters, and draws above it. If Redis has lost
+// some, as in a failover, the draw sets the counter to that number first. However many processes do
+// that, and however often, the counter goes no further. A transfer knows nothing of it: who is
+// given a lower token by one draws again.
 //
 // # A queue in Redis
 //

@@ -79,8 +79,10 @@ type Command struct {
 	Place Place
 	// Heard says that a release was heard since the lock was left to clients outside the line.
 	Heard bool
-	// Tokens is how many fencing tokens to draw.
+	// Tokens is how many fencing tokens to draw, and Above what they must be above, for each counter:
+	// the highest that the lock has had. It is empty before the first.
 	Tokens int64
+	Above  []int64
 	// Entries are the waiters, in order. Take lets SyncQueue take the lock. Our other entries up
 	// to the term Top leave the queue in Redis.
 	Entries []QueueEntry

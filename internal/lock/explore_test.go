@@ -202,10 +202,22 @@ func (w *world) Hash() uint64 {
 			}
 		}
 		if e.Bool(p.dead); !p.dead {
+			w.encodeTokens(e, p)
 			p.encode(e, w.of(w.owner(i, p.lock.Term())).robbed)
 		}
 	}
 	return e.Sum()
+}
+
+// encodeTokens writes down how far the counters are behind what a process has had of them.
+func (w *world) encodeTokens(e *scribe, p *process) {
+	seen := p.lock.Seen()
+	for i, part := range w.redis.Parts() {
+		if k := w.setup.Kinds[i]; len(seen) > 0 && (k == redismodel.Fenced || k == redismodel.Reentrant && len(w.setup.Kinds) == 1) {
+			e.Number(max(seen[0]-part.Tokens, 0))
+			seen = seen[1:]
+		}
+	}
 }
 
 func (w *world) encode(e *scribe, m *message) {

@@ -26,6 +26,9 @@ func (l *Lock) Detach() {
 // command might make it a writer again.
 func (l *Lock) StaysWriter() bool { return l.modeMayChange(Shared) }
 
+// Seen are the highest tokens that it has had.
+func (l *Lock) Seen() []int64 { return l.seen }
+
 // LastSeq is the number of the last command.
 func (l *Lock) LastSeq() uint64 { return l.seq }
 
@@ -39,7 +42,6 @@ func (l *Lock) Encode(e Encoder, newest, last uint64) {
 	e.Bool(l.nextTerm != 0)
 	e.Bool(l.repeats)
 	e.Number(int64(l.lastOwner))
-	e.Number(l.lag)
 	e.Number(l.spent.given)
 	e.Number(l.spent.drawn)
 	e.Bool(l.spent.dry)

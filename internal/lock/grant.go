@@ -55,6 +55,9 @@ func (l *Lock) grantReplied(o op, r Result) {
 			l.wait.nextAt = l.now // to take a place in the line
 		}
 	case Failed:
+		if !r.Transient {
+			l.refuseAfter(o, r, func(req *Request) bool { return req.ID == o.request.ID })
+		}
 		l.releaseInstead(r) // the term may or may not be good for another lease
 	}
 }

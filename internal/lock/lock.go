@@ -55,10 +55,8 @@ type Lock struct {
 	// that of a server that is the master no more.
 	doubted uint64
 
-	// seen are the highest tokens that it has had, lag is by how much a counter was behind, and spent is what
-	// the last turns needed.
+	// seen are the highest tokens that it has had, and spent is what the last turns needed.
 	seen  []int64
-	lag   int64
 	spent spending
 
 	lease lease

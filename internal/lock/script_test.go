@@ -287,7 +287,7 @@ func (r *rig) check(verb string, words []string) bool {
 		r.wakes(words[0])
 	case "last": // about a command under way
 		c := r.command(words[0])
-		got := fmt.Sprintf(" tokens=%d deadline=%v lease=%v maxttl=%v place=%d ", c.Tokens, c.Deadline, c.Lease, c.MaxTTL, c.Place.Term)
+		got := fmt.Sprintf(" tokens=%d above=%v deadline=%v lease=%v maxttl=%v place=%d ", c.Tokens, c.Above, c.Deadline, c.Lease, c.MaxTTL, c.Place.Term)
 		r.must(strings.Contains(got, " "+words[1]+" "), "%s is under way with%s", words[0], got)
 	case "sees":
 		s := r.lock.Snapshot()

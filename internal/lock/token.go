@@ -10,7 +10,7 @@ type tokens struct {
 	last []int64
 	left int64
 	// fell: none is left because the lock has had higher ones. Redis has lost some, as in a
-	// failover.
+	// failover, and a transfer has drawn from what was left.
 	fell bool
 }
 
@@ -43,7 +43,7 @@ func (s *spending) newTurn() { *s = spending{before: s.needed()} }
 // reserve is how many tokens to draw for the lease: one for each of those who wait and
 // have asked for one. The one that the lease is for is the first of them. A few who come back again and
 // again need many more within a turn, so as many are drawn as one of the last turns needed, and half of that
-// besides: to draw again takes a round trip of the turn. What a counter has lost is drawn besides.
+// besides: to draw again takes a round trip of the turn.
 func (l *Lock) reserve() int64 {
 	if l.kind.Tokens == 0 {
 		return 0
@@ -58,7 +58,7 @@ func (l *Lock) reserve() int64 {
 		return 0
 	}
 	needed := max(l.spent.needed(), l.spent.before)
-	return min(max(n, needed+needed/2), mostTokens) + l.lag
+	return min(max(n, needed+needed/2), mostTokens)
 }
 
 // drawTokens takes those that are higher than all that the lock has had.
@@ -67,9 +67,8 @@ func (l *Lock) drawTokens(o op, r Result) {
 		return
 	}
 	left, seen := o.reserved, slices.Clone(r.Tokens)
-	l.lag = 0
 	for i, had := range l.seen {
-		left, l.lag, seen[i] = min(left, seen[i]-had), max(l.lag, had-seen[i]), max(had, seen[i])
+		left, seen[i] = min(left, seen[i]-had), max(had, seen[i])
 	}
 	l.seen = seen
 	l.spent.draw(o.reserved)

@@ -140,6 +140,11 @@ func (s *sequence) command(t *testing.T) ([]redismodel.Publication, error) {
 	if several || kind != redismodel.Fair {
 		s.place(who, &c)
 	}
+	if c.Tokens > 0 && s.chance(40) {
+		for range s.setup.Kinds {
+			c.Above = append(c.Above, s.choices.Int64N(40))
+		}
+	}
 	s.tell("client %d, part %d: %+v", who.Client, part, c)
 	return s.run(t, who.Client, part, c)
 }

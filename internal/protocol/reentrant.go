@@ -18,7 +18,7 @@ func (reentrant) call(l *Lock, c lock.Command) (call redisio.Call, how replyForm
 	case c.Kind == lock.Acquire && c.Tokens > 0 && l.Tokens != "":
 		call.Script, call.Rest, how = scripts.FencedAcquire, draw, tookToken
 		call.Args = []string{
-			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), strconv.FormatInt(c.Tokens, 10), l.Tokens,
+			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), tokens(&c), l.Tokens,
 			l.line, l.lineSettings(), place(&c), digit(c.Heard),
 		}
 	case c.Kind == lock.Acquire:
@@ -41,6 +41,15 @@ func (reentrant) call(l *Lock, c lock.Command) (call redisio.Call, how replyForm
 		call.Args = []string{l.Channel}
 	}
 	return call, how
+}
+
+// tokens is how many tokens to draw from each counter, and above which number.
+func tokens(c *lock.Command) string {
+	text := strconv.AppendInt(nil, c.Tokens, 10)
+	for _, had := range c.Above {
+		text = strconv.AppendInt(append(text, '+'), had, 10)
+	}
+	return string(text)
 }
 
 // draw is what an acquire has left to do when the counter may be on another server. Its tokens

@@ -24,8 +24,9 @@ func (m Member) Command(c lock.Command) lock.Command {
 	}
 	c.Mode, c.Place.Reserves = m.Mode, true
 	if !m.Fenced {
-		c.Tokens = 0
+		c.Tokens, c.Above = 0, nil
 	}
+	c.Above = c.Above[:min(len(c.Above), 1)]
 	return c
 }
 
@@ -37,7 +38,7 @@ func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisio.C
 	whole.Place.Reserves = true
 	call := redisio.Call{
 		Script: scripts.AcquireAll, Confirm: true, Deadline: deadline,
-		Args: []string{first.Owner(c.Term), ms(c.Lease), strconv.FormatInt(c.Tokens, 10), first.lineSettings(), place(&whole), digit(c.Heard)},
+		Args: []string{first.Owner(c.Term), ms(c.Lease), tokens(c), first.lineSettings(), place(&whole), digit(c.Heard)},
 	}
 	for _, m := range members {
 		kind, keys, beside := "plain", []string{m.Key, m.Key, m.Key}, m.Tokens

@@ -85,6 +85,9 @@ func (r *run) draw(part int) []int64 {
 	if r.Command.Tokens == 0 {
 		return nil
 	}
+	if len(r.Above) > 0 {
+		l.Tokens, r.Above = max(l.Tokens, r.Above[0]), r.Above[1:]
+	}
 	l.Tokens += r.Command.Tokens
 	return []int64{l.Tokens}
 }

@@ -145,7 +145,7 @@ var All = []Control{
 	},
 	{
 		Name: "tokens stand still", Rule: "fencing tokens grow", Broken: "the counter of tokens is not used",
-		Edits: []Edit{{"scripts/fenced_acquire.lua", "redis.call('INCRBY', ARGV[5], ARGV[4])", "tonumber(ARGV[4])"}},
+		Edits: []Edit{{"scripts/fenced_acquire.lua", "draw_tokens(ARGV[5], string.match(ARGV[4], '^(%d+)%+?(%d*)$'))", "tonumber(string.match(ARGV[4], '^%d+'))"}},
 		Plan:  plan(busyOn(traffic.Fenced)),
 	},
 	{

@@ -1,0 +1,20 @@
+-- Common part of the scripts that calculate with a number of Redis; it is put before each of them.
+--
+-- A number of Lua is a double: it is exact up to 2^53. What is beyond that, or is not written as Redis
+-- writes an integer, is refused.
+
+local MOST = 9007199254740991 -- 2^53 - 1
+
+-- Returns the number that a text says; nil if it says none that is exact.
+local function exactly(text)
+  if text == '0' or #text <= 17 and string.find(text, '^-?[1-9]%d*$') then
+    local n = tonumber(text)
+    return math.abs(n) <= MOST and n or nil
+  end
+end
+
+-- Fails the script since the value of a key is refused. Only what looks like a number is shown.
+local function refuse_value(key, value, wanted)
+  local shown = #value <= 40 and string.find(value, '^[-+. %deE]*$') and '"' .. value .. '"' or 'no number'
+  error('ERR ' .. string.gsub(key, '%c', '?') .. ' is ' .. shown .. ', but ' .. wanted, 0)
+end

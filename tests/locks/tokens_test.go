@@ -1,0 +1,123 @@
+package locks_test
+
+// The counters of fencing tokens: what they lose, their end, and values that are none of a counter.
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// lastToken is the last one that Lua can tell from the next.
+const lastToken = 1<<53 - 1
+
+// No token is issued twice. Where they would end, every request for one is refused, whether it takes
+// the free lock or gets it by a transfer, and with the text that says why. The lock is free then.
+func TestTokensEnd(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, locktest.NoPolling)
+	other := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+	counter := redisio.Token(k.LockName)
+	k.Do(t, "SET", counter, strconv.FormatInt(lastToken-3, 10))
+	for want := int64(lastToken - 2); want <= lastToken; want++ {
+		hold := locktest.Acquire(t, s.FencedLock(k.LockName))
+		if hold.Token() != want {
+			t.Errorf("token %d, want %d", hold.Token(), want)
+		}
+		locktest.Release(t, hold)
+	}
+	refused := func(err error) {
+		t.Helper()
+		locktest.IsError(t, err, lockkeeper.ErrRejected)
+		if err != nil && (!strings.Contains(err.Error(), counter) || !strings.Contains(err.Error(), strconv.FormatInt(lastToken, 10))) {
+			t.Errorf("the error does not name the counter and its value: %v", err)
+		}
+	}
+	_, err := s.FencedLock(k.LockName).Acquire(locktest.Within(t))
+	refused(err)
+	_, err = lockkeeper.MultiLock(s.FencedLock(k.LockName), s.Lock(k.LockName+"b")).Acquire(locktest.Within(t))
+	refused(err)
+
+	// Those who get the lock by a transfer, one behind another, and then one who needs no token.
+	hold := s.Acquire(t, k)
+	fenced := locktest.AcquireSoon(locktest.Within(t), other.FencedLock(k.LockName))
+	other.AwaitWaiters(t, k, 1)
+	again := locktest.AcquireSoon(locktest.Within(t), other.FencedLock(k.LockName))
+	other.AwaitWaiters(t, k, 2)
+	plain := other.AcquireSoon(t, k)
+	other.AwaitWaiters(t, k, 3)
+	locktest.Release(t, hold)
+	refused((<-fenced).Err)
+	refused((<-again).Err)
+	locktest.Release(t, locktest.Got(t, plain).Hold)
+	if n := k.Number(t, "EXISTS", k.Name); n != 0 {
+		t.Error("the lock is still held")
+	}
+	if n := k.Number(t, "GET", counter); n != lastToken {
+		t.Errorf("the counter is %d, want %d", n, int64(lastToken))
+	}
+
+	// The operator sets it right, for a process that has had none of the high tokens.
+	k.Do(t, "SET", counter, "41")
+	if hold := locktest.Acquire(t, other.FencedLock(k.LockName)); hold.Token() != 42 {
+		t.Errorf("token %d, want 42", hold.Token())
+	}
+}
+
+// A counter that is none of ours, or that Lua cannot calculate with, gives no token.
+func TestTokensOfNoCounter(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{"-1", "-5", "9007199254740991", "9007199254740992", "1700000000000000000", "9223372036854775807", "007", "+1", " 1", "1e3", "1.5", "", "secret"} {
+		s, k := locktest.New(t, lockkeeper.Config{})
+		k.Do(t, "SET", redisio.Token(k.LockName), value)
+		for what, lock := range map[string]*lockkeeper.Lock{
+			"a lock": s.FencedLock(k.LockName), "a MultiLock": lockkeeper.MultiLock(s.FencedLock(k.LockName), s.Lock(k.LockName+"b")),
+		} {
+			hold, err := lock.Acquire(locktest.Within(t))
+			if err == nil {
+				t.Errorf("%q: %s is granted with token %d", value, what, hold.Token())
+				locktest.Release(t, hold)
+				continue
+			}
+			locktest.IsError(t, err, lockkeeper.ErrRejected)
+			if shown := strings.Contains(err.Error(), `"`+value+`"`); shown != (value != "secret") {
+				t.Errorf("%q: %v", value, err)
+			}
+		}
+		if got, _ := k.Do(t, "GET", redisio.Token(k.LockName)).ToString(); got != value {
+			t.Errorf("%q: the counter is %q now", value, got)
+		}
+		if n := k.Number(t, "EXISTS", k.Name, k.Name+"b"); n != 0 {
+			t.Errorf("%q: %d locks are held", value, n)
+		}
+	}
+}
+
+// However often the counters are lost, they go no further than what is known of each, and by what is
+// drawn.
+func TestLostCountersGrowLinearly(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	a, b := redisio.Token(k.LockName), redisio.Token(k.LockName+"b")
+	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+	k.Do(t, "SET", a, "1000000")
+	const losses = 160
+	for range losses {
+		for _, site := range []*locktest.Site{s, other} {
+			f, g := site.FencedLock(k.LockName), site.FencedLock(k.LockName+"b")
+			locktest.Release(t, locktest.Acquire(t, f))
+			locktest.Release(t, locktest.Acquire(t, lockkeeper.MultiLock(f, g)))
+		}
+		k.Do(t, "DEL", a, b)
+	}
+	for counter, begun := range map[string]int64{k.LockName: 1000000, k.LockName + "b": 0} {
+		last := locktest.Acquire(t, s.FencedLock(counter)).Token()
+		if last > begun+20*losses {
+			t.Errorf("the counter has gone from %d to %d in %d losses", begun, last, losses)
+		}
+	}
+}
