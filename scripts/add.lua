@@ -7,9 +7,7 @@ local function add(key, more, if_exists, channel)
     return {0, 0}
   end
   free = (free or 0) + tonumber(more)
-  if free > 2147483647 then -- Redisson reads no greater one
-    error('ERR there would be more than 2147483647 permits', 0)
-  end
+  check_permits(free)
   if free >= 0 then -- Redisson fails over a negative one
     redis.call('PUBLISH', channel, free)
   end

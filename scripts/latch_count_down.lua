@@ -16,7 +16,7 @@
 -- Reply: {the count then; 0 if the latch is open}
 local WEEK, CENTURY = 604800000, 3155760000000 -- in ms
 return once(KEYS[2], ARGV[1], function()
-  local count = count_of(KEYS[1]) or 0
+  local count = number_of(KEYS[1], MOST, 'missing count-downs') or 0
   if count <= 0 then
     return {0}
   end

@@ -6,7 +6,7 @@
 -- ARGV     nothing
 --
 -- Reply: the count; 0 if the latch is open
-local count = count_of(KEYS[1]) or 0
+local count = number_of(KEYS[1], MOST, 'missing count-downs') or 0
 if count <= 0 and redis.call('EXISTS', KEYS[2]) == 1 then
   redis.call('DEL', KEYS[2])
 end

@@ -20,7 +20,7 @@ carried out before     | '4', %u.3.4                   | 3 1     | [4]        | 
 opened before          | '9', %u.3.0                   | 3 1     | [0]        | same
 late                   | '4', %u.10.4                  | 9 1     | -LATE      | same
 wrong type             | a=1                           | 3 1     | -WRONGTYPE | same
-no number              | '1.5'                         | 3 1     | -WRONGTYPE | same
+no number              | '1.5'                         | 3 1     | -ERR | same
 # by id
 the first              | '5'                           | 3 0 a b | [3]        | '3' 3155760000000, %u.3.3, &a &b
 one more               | '3' 3155760000000, &a &b      | 3 0 c   | [2]        | '2' 3155760000000, %u.3.2, &a &b &c

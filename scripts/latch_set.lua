@@ -8,7 +8,7 @@
 --
 -- Reply: {1: set, 0: it had a count; the count then}
 return once(KEYS[2], ARGV[1], function()
-  local count = count_of(KEYS[1])
+  local count = number_of(KEYS[1], MOST, 'missing count-downs')
   if count then
     return {0, count}
   end

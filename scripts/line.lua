@@ -188,11 +188,8 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     local token = 0
     if place.tokens ~= '0' then
       -- Without a token, the waiter draws one itself, and is told what is wrong with the counter.
-      local drawn, last = pcall(draw_tokens, counter, place.tokens)
-      if drawn then
-        token = last
-        redis.call('PERSIST', counter)
-      end
+      token = try_draw(counter, tonumber(place.tokens), 0) or 0
+      redis.call('PERSIST', counter)
     end
     remove(place)
     give(place.client .. ':' .. place.term, place.mode, place.ttl, joins)

@@ -13,8 +13,16 @@ local function exactly(text)
   end
 end
 
--- Fails the script since the value of a key is refused. Only what looks like a number is shown.
+-- Reports whether a value looks like a number. Others are not ours, and must not be shown.
+local function is_number(value)
+  return #value <= 40 and string.find(value, '^[-+. %deE]*$') and string.find(value, '%d')
+end
+
+-- Fails the script since the value of a key is refused.
 local function refuse_value(key, value, wanted)
-  local shown = #value <= 40 and string.find(value, '^[-+. %deE]*$') and '"' .. value .. '"' or 'no number'
-  error('ERR ' .. string.gsub(key, '%c', '?') .. ' is ' .. shown .. ', but ' .. wanted, 0)
+  local name = string.gsub(key, '%c', '?')
+  if is_number(value) then
+    error('ERR ' .. name .. ' is "' .. value .. '", but ' .. wanted, 0)
+  end
+  error('WRONGTYPE ' .. name .. ' is no number, but ' .. wanted, 0)
 end

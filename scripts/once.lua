@@ -32,8 +32,12 @@ local function once(record, number, decide, late)
     error('LATE the client has sent another command since', 0)
   end
   local reply, change = decide()
+  local words = {number}
+  for i, n in ipairs(reply) do
+    words[i + 1] = string.format('%.0f', n) -- Lua would round a large one
+  end
   redis.call('PEXPIRE', record, keep) -- a server out of memory refuses no write after the first
-  redis.call('SET', record, is_late and before or number .. ' ' .. table.concat(reply, ' '), 'PX', keep)
+  redis.call('SET', record, is_late and before or table.concat(words, ' '), 'PX', keep)
   if change then
     local ok, problem = pcall(change)
     if not ok then
@@ -44,11 +48,25 @@ local function once(record, number, decide, late)
   return reply
 end
 
--- Returns the count that a key has, or nil if there is none.
-local function count_of(key)
-  local count = redis.call('GET', key)
-  if count and not string.match(count, '^-?%d+$') then
-    error('WRONGTYPE the value of ' .. key .. ' is no count', 0)
+-- How many permits there can be, as Redisson reads them.
+local MOST_PERMITS = 2147483647
+
+-- Fails the script if there would be too many permits, or too many would have been taken away.
+local function check_permits(free)
+  if math.abs(free) > MOST_PERMITS then
+    error('ERR there would be ' .. (free > 0 and 'more than ' or 'less than -') .. MOST_PERMITS .. ' permits', 0)
   end
-  return count and tonumber(count)
 end
+
+-- Returns the number that a key has, at most that far from zero, or nil if there is no such key.
+local function number_of(key, most, what)
+  local value = redis.call('GET', key)
+  local n = value and exactly(value)
+  if value and not (n and math.abs(n) <= most) then
+    refuse_value(key, value, 'the number of ' .. what .. ' is an integer up to ' .. string.format('%.0f', most) .. '; delete the key, and set the number again')
+  end
+  return n or nil
+end
+
+-- Returns how many permits are free, or nil if there are no permits.
+local function count_of(key) return number_of(key, MOST_PERMITS, 'permits') end

@@ -19,9 +19,9 @@ var (
 
 // The operations on permits that expire.
 var (
-	PermitsAcquire = script("permits_acquire", once+permits+permitsAcquire, Shape{Numbers: 2})
-	PermitsRelease = script("permits_release", once+permits+permitsRelease, Shape{Numbers: 2})
+	PermitsAcquire = script("permits_acquire", number+once+permits+permitsAcquire, Shape{Numbers: 2})
+	PermitsRelease = script("permits_release", number+once+permits+permitsRelease, Shape{Numbers: 2})
 	PermitsRenew   = script("permits_renew", permits+permitsRenew, Shape{Texts: 1})
-	PermitsSet     = script("permits_set", once+permits+permitsSet, Shape{Numbers: 1})
-	PermitsInspect = script("permits_inspect", once+permits+permitsInspect, Shape{Numbers: 3})
+	PermitsSet     = script("permits_set", number+once+permits+permitsSet, Shape{Numbers: 1})
+	PermitsInspect = script("permits_inspect", number+once+permits+permitsInspect, Shape{Numbers: 3})
 )

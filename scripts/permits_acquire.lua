@@ -24,6 +24,7 @@ return once(KEYS[3], ARGV[1], function()
   redis.call('ZREMRANGEBYSCORE', KEYS[2], 1, 0)
   local ttl = redis.call('PTTL', KEYS[1])
   local left = free + expired - served
+  check_permits(left)
   if expired > 0 and left > 0 then
     redis.call('PUBLISH', ARGV[2], left)
   end

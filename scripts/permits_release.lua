@@ -26,6 +26,7 @@ return once(KEYS[3], ARGV[1], function()
   end
   redis.call('ZREM', KEYS[2], NOBODY)
   local free = (count_of(KEYS[1]) or 0) + #ids
+  check_permits(free)
   local heard = 0
   if free > 0 then
     heard = redis.call('PUBLISH', ARGV[2], #ids == 1 and free or #ids)

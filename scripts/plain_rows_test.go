@@ -133,7 +133,7 @@ the counter would end             | /'7' 60000           | a 1 30000 1  | [1 8 ]
 re-entered, the counter would end | a=1 30000 /'7' 60000 | a 2 30000 0  | [1 0 ]               | a=2 30000 /'7'
 wrong type                        | 'x' /'7'             | a 1 30000 1  | -WRONGTYPE           | same
 counter of another type           | /a=1                 | a 1 30000 1  | -WRONGTYPE           | same
-counter that does not count       | /'x'                 | a 1 30000 1  | -ERR redisson_lock_token | same
+counter that does not count       | /'x'                 | a 1 30000 1  | -WRONGTYPE redisson_lock_token | same
 counter that has lost some        | /'7'                 | a 1 30000 3+9 | [1 12 ] then [1 15 ] | a=1 30000 /'12' then a=1 30000 /'15'
 counter that has lost all         |                      | a 1 30000 3+9 | [1 12 ] then [1 15 ] | a=1 30000 /'12' then a=1 30000 /'15'
 counter that has lost none        | /'9'                 | a 1 30000 3+9 | [1 12 ] then [1 15 ] | a=1 30000 /'12' then a=1 30000 /'15'

@@ -4,6 +4,14 @@
 -- its write holds. Each read hold has a key beside the hash that lives as long as its
 -- lease.
 
+-- More read holds of an owner than these have no leases of their own, which carry no information.
+local MOST_HOLDS = 10000
+
+-- Returns how many read holds an owner has whose leases count.
+local function holds_of(text)
+  return math.min(tonumber(text or 0) or 0, MOST_HOLDS)
+end
+
 local function lease_key(prefix, owner, i)
   return prefix .. ':' .. owner .. ':rwlock_timeout:' .. i
 end
@@ -21,8 +29,8 @@ end
 -- Sets the owner's hold counts and their lease; other readers may hold the lock as well. free:
 -- nobody holds it. before: the owner's read holds so far.
 local function hold(hash, owner, writes, reads, lease, prefix, free, before)
-  before = tonumber(before or 0)
-  for i = 1, reads do
+  before = holds_of(before)
+  for i = 1, math.min(reads, MOST_HOLDS) do
     lease_read(prefix, owner, i, before, lease)
   end
   local fields, gone = {'mode', writes > 0 and 'write' or 'read'}, nil
@@ -54,7 +62,7 @@ end
 -- Ends all holds of the owner; reads is how many of them are read holds. Reports whether the
 -- lock is free now.
 local function leave(hash, owner, prefix, reads)
-  for i = 1, tonumber(reads or 0) do
+  for i = 1, holds_of(reads) do
     beside('DEL', lease_key(prefix, owner, i))
   end
   redis.call('HDEL', hash, owner, owner .. ':write')
@@ -62,7 +70,11 @@ local function leave(hash, owner, prefix, reads)
   -- dead: Redisson ends the lock without regard to it as well.
   local longest, fields = 0, redis.call('HGETALL', hash)
   for i = 1, #fields, 2 do
-    for n = 1, tonumber(fields[i + 1]) or 0 do
+    local holds = fields[i] == 'mode' and 0 or exactly(fields[i + 1])
+    if not holds then
+      return false -- a count that is no number ends with the lock
+    end
+    for n = 1, math.min(holds, MOST_HOLDS) do
       local key = lease_key(prefix, fields[i], n)
       local left = beside('PTTL', key)
       if not left or left == -2 and not beside('EXISTS', hash, key) then

@@ -246,19 +246,19 @@ var (
 
 // The operations on the semaphore.
 var (
-	SemaphoreAcquire = script("semaphore_acquire", once+semaphoreAcquire, Shape{Numbers: 2})
-	SemaphoreAdd     = script("semaphore_add", once+add+semaphoreAdd, Shape{Numbers: 2})
-	SemaphoreYield   = script("semaphore_yield", once+add+semaphoreYield, Shape{Numbers: 2})
-	SemaphoreSet     = script("semaphore_set", once+semaphoreSet, Shape{Numbers: 2})
-	SemaphoreDrain   = script("semaphore_drain", once+semaphoreDrain, Shape{Numbers: 1})
-	SemaphoreInspect = script("semaphore_inspect", once+semaphoreInspect, Shape{Numbers: 2})
+	SemaphoreAcquire = script("semaphore_acquire", number+once+semaphoreAcquire, Shape{Numbers: 2})
+	SemaphoreAdd     = script("semaphore_add", number+once+add+semaphoreAdd, Shape{Numbers: 2})
+	SemaphoreYield   = script("semaphore_yield", number+once+add+semaphoreYield, Shape{Numbers: 2})
+	SemaphoreSet     = script("semaphore_set", number+once+semaphoreSet, Shape{Numbers: 2})
+	SemaphoreDrain   = script("semaphore_drain", number+once+semaphoreDrain, Shape{Numbers: 1})
+	SemaphoreInspect = script("semaphore_inspect", number+once+semaphoreInspect, Shape{Numbers: 2})
 )
 
 // The operations on the latch.
 var (
-	LatchSet       = script("latch_set", once+latchSet, Shape{Numbers: 2})
-	LatchCountDown = script("latch_count_down", once+latchCountDown, Shape{Numbers: 1})
-	LatchInspect   = script("latch_inspect", once+latchInspect, Shape{Numbers: 1})
+	LatchSet       = script("latch_set", number+once+latchSet, Shape{Numbers: 2})
+	LatchCountDown = script("latch_count_down", number+once+latchCountDown, Shape{Numbers: 1})
+	LatchInspect   = script("latch_inspect", number+once+latchInspect, Shape{Numbers: 1})
 )
 
 // ForgetCommand is for the records of commands about semaphores and latches.

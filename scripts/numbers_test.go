@@ -1,0 +1,148 @@
+package scripts_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// Values of a synchronizer's key, those that its scripts can calculate with, and others. Those of a latch go
+// further than those of permits.
+var (
+	permitCounts = []string{"-2147483647", "-1", "0", "7", "2147483647"}
+	latchCounts  = append(permitCounts, "2147483648", "9007199254740990", "9007199254740991")
+	noCounts     = []string{
+		"9007199254740992", "9223372036854775295", "9223372036854775807", "-9007199254740992", "-9223372036854775808",
+		"99999999999999999999", "007", "-0", "+1", " 1", "1 ", "1.5", "1e3", "0x10", "", "inf", "nan", "text", "1\n",
+	}
+)
+
+// Every number of a synchronizer is exact, or is refused with its text and changes nothing.
+func TestNumbersAreExactOrRefused(t *testing.T) {
+	type use struct {
+		script *scripts.Script
+		args   []string // behind the command's number
+		exact  map[string]string
+	}
+	permits := []use{
+		{scripts.SemaphoreAcquire, []string{"1"}, map[string]string{"-2147483647": "[0 -2147483647]", "-1": "[0 -1]", "0": "[0 0]", "7": "[1 6]", "2147483647": "[1 2147483646]"}},
+		{scripts.SemaphoreAdd, []string{"1", "0", "channel"}, map[string]string{"-2147483647": "[1 -2147483646]", "-1": "[1 0]", "0": "[1 1]", "7": "[1 8]", "2147483647": "-ERR"}},
+		{scripts.SemaphoreAdd, []string{"-1", "0", "channel"}, map[string]string{"-2147483647": "-ERR", "-1": "[1 -2]", "0": "[1 -1]", "7": "[1 6]", "2147483647": "[1 2147483646]"}},
+		{scripts.SemaphoreYield, []string{"1", "0", "channel", "0", "1"}, map[string]string{"-2147483647": "[1 -2147483646]", "-1": "[1 0]", "0": "[1 1]", "7": "[1 8]", "2147483647": "-ERR"}},
+		{scripts.SemaphoreSet, []string{"3", "0", "channel"}, map[string]string{"-2147483647": "[0 -2147483647]", "-1": "[0 -1]", "0": "[0 0]", "7": "[0 7]", "2147483647": "[0 2147483647]"}},
+		{scripts.SemaphoreDrain, nil, map[string]string{"-2147483647": "[-2147483647]", "-1": "[-1]", "0": "[0]", "7": "[7]", "2147483647": "[2147483647]"}},
+		{scripts.SemaphoreInspect, nil, map[string]string{"-2147483647": "[-2147483647 -1]", "-1": "[-1 -1]", "0": "[0 -1]", "7": "[7 -1]", "2147483647": "[2147483647 -1]"}},
+		{scripts.PermitsAcquire, []string{"channel", "30000", "id"}, map[string]string{"-2147483647": "[0 -1]", "-1": "[0 -1]", "0": "[0 -1]", "7": "[1 -1]", "2147483647": "[1 -1]"}},
+		{scripts.PermitsRelease, []string{"channel", "taken"}, map[string]string{"-2147483647": "[1 0]", "-1": "[1 0]", "0": "[1 0]", "7": "[1 0]", "2147483647": "-ERR"}},
+		{scripts.PermitsSet, []string{"channel", "try", "3"}, map[string]string{"-2147483647": "[0]", "-1": "[0]", "0": "[0]", "7": "[0]", "2147483647": "[0]"}},
+		{scripts.PermitsSet, []string{"channel", "add", "1"}, map[string]string{"-2147483647": "[1]", "-1": "[1]", "0": "[1]", "7": "[1]", "2147483647": "-ERR"}},
+		{scripts.PermitsInspect, nil, map[string]string{"-2147483647": "[-2147483647 1 -2147483646]", "-1": "[-1 1 0]", "0": "[0 1 1]", "7": "[7 1 8]", "2147483647": "[2147483647 1 2147483648]"}},
+	}
+	latches := []use{
+		{scripts.LatchSet, []string{"3", "channel"}, map[string]string{"-2147483647": "[0 -2147483647]", "-1": "[0 -1]", "0": "[0 0]", "7": "[0 7]", "2147483647": "[0 2147483647]", "2147483648": "[0 2147483648]", "9007199254740990": "[0 9007199254740990]", "9007199254740991": "[0 9007199254740991]"}},
+		{scripts.LatchCountDown, []string{"channel", "1"}, map[string]string{"-2147483647": "[0]", "-1": "[0]", "0": "[0]", "7": "[6]", "2147483647": "[2147483646]", "2147483648": "[2147483647]", "9007199254740990": "[9007199254740989]", "9007199254740991": "[9007199254740990]"}},
+		{scripts.LatchInspect, nil, map[string]string{"-2147483647": "0", "-1": "0", "0": "0", "7": "7", "2147483647": "2147483647", "2147483648": "2147483648", "9007199254740990": "9007199254740990", "9007199254740991": "9007199254740991"}},
+	}
+	eachRedis(t, func(t *testing.T, d *db) {
+		check := func(u use, value, want string) {
+			t.Helper()
+			lock := redistest.Name(t)
+			record, taken := redisio.Calls(lock)+":u", redisio.Taken(lock)
+			keys, args := []string{lock, record}, append([]string{"1"}, u.args...)
+			switch u.script {
+			case scripts.SemaphoreInspect:
+				keys, args = keys[:1], nil
+			case scripts.LatchInspect:
+				keys, args = []string{lock, redisio.Counted(lock)}, nil
+			case scripts.LatchCountDown:
+				keys = append(keys, redisio.Counted(lock))
+			case scripts.PermitsInspect:
+				keys, args = []string{lock, taken}, nil
+			case scripts.PermitsAcquire, scripts.PermitsRelease, scripts.PermitsSet:
+				keys = []string{lock, taken, record}
+			}
+			if strings.HasPrefix(u.script.Name, "permits") {
+				d.must(t, "ZADD", taken, "1e15", "taken")
+			}
+			d.must(t, "SET", lock, value)
+			for run := range 2 {
+				reply := d.run(t, u.script, keys, args)
+				if refused := strings.HasPrefix(reply, "-"); refused != (want[0] == '-') || !refused && reply != want {
+					t.Errorf("%s of %q, run %d: reply %q, want %q", u.script.Name, value, run, reply, want)
+				} else if refused && want == "-" && !strings.Contains(reply, `is "`+value+`"`) && !strings.Contains(reply, "is no number") {
+					t.Errorf("%s of %q: the refusal does not say what is there: %s", u.script.Name, value, reply)
+				}
+			}
+			if want[0] != '-' {
+				return
+			}
+			if got := d.do(t, "GET", lock); got != value {
+				t.Errorf("%s of %q: it is %q now", u.script.Name, value, got)
+			}
+			if got := d.do(t, "EXISTS", record); got != "0" {
+				t.Errorf("%s of %q: there is a record of the refused command", u.script.Name, value)
+			}
+		}
+		for _, of := range []struct {
+			uses    []use
+			refused []string
+		}{{permits, append(noCounts, latchCounts[len(permitCounts):]...)}, {latches, noCounts}} {
+			for _, u := range of.uses {
+				for value, want := range u.exact {
+					check(u, value, want)
+				}
+				for _, value := range of.refused {
+					check(u, value, "-")
+				}
+			}
+		}
+	})
+}
+
+// An explicit number replaces one that is refused, but nothing that is no number.
+func TestASetReplacesABadNumber(t *testing.T) {
+	eachRedis(t, func(t *testing.T, d *db) {
+		for _, value := range noCounts {
+			lock := redistest.Name(t)
+			taken := redisio.Taken(lock)
+			d.must(t, "ZADD", taken, "9e14", "one")
+			d.must(t, "SET", lock, value)
+			want := "9"
+			if slices.Contains([]string{"", "0x10", "inf", "nan", "text", "1\n"}, value) {
+				want = value
+			}
+			d.run(t, scripts.PermitsSet, []string{lock, taken, redisio.Calls(lock) + ":u"}, []string{"1", "channel", "set", "10"})
+			if got := d.do(t, "GET", lock); got != want {
+				t.Errorf("%q is %q after 10 permits were set, one of them taken; want %q", value, got, want)
+			}
+		}
+	})
+}
+
+// The count of a hold is only as long a loop as makes sense, and one that is no number keeps the lock.
+func TestHoldCountsAreBounded(t *testing.T) {
+	eachRedis(t, func(t *testing.T, d *db) {
+		for value, want := range map[string]string{"9007199254740993": "1", "9223372036854775807": "1", "1e9": "1", "007": "1", "100000000": "0", "-1": "0"} {
+			for _, field := range []string{"other:1", "u:1"} {
+				lock := redistest.Name(t)
+				d.must(t, "HSET", lock, "mode", "read", "u:1", "1", field, value)
+				d.must(t, "PEXPIRE", lock, "60000")
+				keys := []string{lock}
+				args := []string{"u:1", redisio.Holds(lock), "channel", redisio.Line(lock), "500 1 0"}
+				if reply := d.run(t, scripts.ReadWriteRelease, keys, args); reply != "0" {
+					t.Errorf("a release with %s=%s: reply %q", field, value, reply)
+				}
+				if field == "u:1" {
+					want = "0" // the owner has left, whatever its count was
+				}
+				if got := d.do(t, "EXISTS", lock); got != want {
+					t.Errorf("after a release beside %s=%s, %s locks are there, want %s", field, value, got, want)
+				}
+			}
+		}
+	})
+}
