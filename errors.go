@@ -40,6 +40,9 @@ var (
 	// ErrNotReplicated: too few replicas of Redis have confirmed the grant in time; see
 	// Config.Replicas. It is taken back. Trying again may help.
 	ErrNotReplicated = errors.New("not replicated")
+	// ErrNoPermits: no number of permits is set under that name. It never was, or Redis has lost its
+	// data. Set it, or give it with WithPermits.
+	ErrNoPermits = errors.New("no number of permits is set")
 	// ErrLost: the hold was lost before it was released.
 	ErrLost = errors.New("lock was lost")
 	// ErrNotReleased: the hold is over, but its release is not confirmed, for the reason that the
@@ -63,6 +66,7 @@ var sentinels = map[messages.Reason]error{
 	messages.Reason_REASON_REENTRY:     ErrReentry,
 
 	messages.Reason_REASON_NOT_REPLICATED: ErrNotReplicated,
+	messages.Reason_REASON_NO_PERMITS:     ErrNoPermits,
 	messages.Reason_REASON_CANCELLED:      context.Canceled, // by a Cancel; a call ends with its context's cause
 }
 

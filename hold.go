@@ -66,7 +66,7 @@ func (h *Hold) takeNote(onRisk func(left time.Duration)) {
 	}
 	var permit *actors.Permit
 	if h.lock.kind == messages.Kind_KIND_PERMITS {
-		permit = new(actors.Permit)
+		permit = &actors.Permit{Count: h.lock.total}
 	}
 	if onRisk != nil || stack != nil || permit != nil {
 		h.seldom = &seldom{onRisk: onRisk, permit: permit, stack: stack}

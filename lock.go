@@ -18,9 +18,11 @@ type Lock struct {
 	kind    messages.Kind
 	mode    messages.Mode
 	name    string
-	// members are those of a MultiLock; wrong is why it cannot be used.
+	// members are those of a MultiLock; wrong is why the lock cannot be used.
 	members *actors.Members
 	wrong   error
+	// total is how many permits there are, for WithPermits.
+	total int64
 }
 
 // Lock returns the reentrant lock of that name, Redisson's RLock. A name has 1 to 512 bytes of

@@ -2,6 +2,7 @@ package lockkeeper
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
 	"github.com/lockkeeper-go/lockkeeper/internal/leased"
@@ -13,13 +14,35 @@ import (
 // it is free again when its holder dies, and its holder is told if it is lost. Permits is only a name
 // with methods, like a Lock.
 //
-// Some process must set how many permits there are, once, with TrySetPermits for instance. Before,
-// there is none, and Acquire waits.
+// Some process must set how many permits there are, once, with TrySetPermits for instance. Before, and
+// after Redis has lost its data, Acquire fails with ErrNoPermits; see WithPermits.
 type Permits struct{ lock *Lock }
 
+// PermitsOption is an option of System.Permits.
+type PermitsOption func(*Permits)
+
+// WithPermits says how many permits there are, from 1. If an Acquire finds that no number is set, since
+// Redis has lost its data, or since this is the first use, the number is set. That takes
+// Config.Watchdog, until nobody trusts a permit from before; permits that this System still holds stay
+// taken. TrySetPermits sets the number at once.
+//
+// Other Systems should have the same Watchdog. What they have acquired with a longer WithLease is not
+// known after a loss.
+func WithPermits(n int) PermitsOption {
+	return func(p *Permits) {
+		if p.lock.total = int64(n); n < 1 || n > actors.MaxPermits {
+			p.lock.wrong = fmt.Errorf("WithPermits(%d): the number of permits must be between 1 and %d", n, actors.MaxPermits)
+		}
+	}
+}
+
 // Permits returns the permits that expire of that name; see Lock for the names.
-func (s *System) Permits(name string) *Permits {
-	return &Permits{&Lock{runtime: s.inner(), kind: messages.Kind_KIND_PERMITS, name: name}}
+func (s *System) Permits(name string, options ...PermitsOption) *Permits {
+	p := &Permits{&Lock{runtime: s.inner(), kind: messages.Kind_KIND_PERMITS, name: name}}
+	for _, option := range options {
+		option(p)
+	}
+	return p
 }
 
 // Name returns the name of the permits, without the key prefix.

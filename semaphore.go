@@ -15,6 +15,10 @@ import (
 // the same name on the same Redis; Redisson's RSemaphore. A Semaphore is only a name with methods:
 // make as many as needed, and use them from any goroutine.
 //
+// Some process must set how many permits there are, with TrySetPermits or AddPermits. Before, and after
+// Redis has lost its data, methods that acquire fail with ErrNoPermits, whether they would wait or not.
+// Nothing is set again by itself, since nothing tells when the permits are back that were acquired before.
+//
 // Permits have no owner. Anybody may release permits that another has acquired, and those of a process
 // that has died, or that has closed its System without releasing them, stay taken until somebody
 // releases them with Release or AddPermits.
@@ -103,7 +107,8 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 	return err
 }
 
-// Release gives n permits back, whoever has acquired them; if there is no semaphore it makes one. With
+// Release gives n permits back, whoever has acquired them. If there is no semaphore, it fails with
+// ErrNoPermits: those permits belong to one that Redis has lost. With
 // ErrUnavailable, and if ctx ends, the permits are given back in the background: do not release
 // them again. With any other error they are not given back.
 func (s *Semaphore) Release(ctx context.Context, n int) error {
@@ -111,7 +116,8 @@ func (s *Semaphore) Release(ctx context.Context, n int) error {
 	return err
 }
 
-// ReleaseIfExists is like Release, but makes no semaphore. It reports whether there is one.
+// ReleaseIfExists is like Release, but a semaphore that does not exist is no error. It reports whether
+// there is one.
 func (s *Semaphore) ReleaseIfExists(ctx context.Context, n int) (released bool, err error) {
 	a, err := s.ask(ctx, "release permits of", &actors.PermitRequest{Op: actors.PermitRelease, N: int64(n), IfExists: true})
 	return a.Done, err

@@ -159,6 +159,9 @@ func (s *lockState) perform(e *lock.Effect) {
 		by.answered(s, e.Answer)
 		s.measureAnswer(by, e.Answer, since)
 		s.traceAnswer(by, e.Answer, since)
+		if e.Answer.Reason == lock.NoPermits {
+			s.rt.unset.refused(s.rt, s.label, e.Answer.Detail)
+		}
 		if e.Answer.Noticed {
 			s.noticed(by, e.Answer.Detail)
 		}

@@ -118,7 +118,7 @@ func (s subject) kindWord() string {
 type word uint8
 
 const (
-	byRedis = word(lock.NotReplicated) + 1 + iota
+	byRedis = word(lock.NoPermits) + 1 + iota
 	byHandOff
 	byTransfer
 	byReentry

@@ -208,6 +208,9 @@ func (s *permitState) perform(e *permit.Effect) {
 	case permit.Reply:
 		by := e.Ref.(permitReplier)
 		s.measureAnswer(by.request(), &e.Answer) // first: once it is answered, the memory may be another request's
+		if e.Answer.Reason == lock.NoPermits {
+			s.rt.unset.refused(s.rt, s.label, e.Answer.Detail)
+		}
 		if taken := by.permitAnswered(s, &e.Answer); !taken && e.Answer.Kind == permit.Granted && e.Answer.N > 0 {
 			s.step(func(p *permit.Pool, now lock.Instant) { p.Release(now, int(e.Answer.N), true, nil) })
 		}

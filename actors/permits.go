@@ -19,7 +19,8 @@ type Permit struct {
 	Until atomic.Int64
 	// Shown says that its id was shown, so that the permit is not handed off in this process.
 	Shown atomic.Bool
-	// How and Count are arguments of OpSetPermits.
+	// How and Count are arguments of OpSetPermits. Of OpAcquire, Count is how many permits there are if
+	// no number is set; 0 if the caller does not say.
 	How   leased.How
 	Count int64
 }
@@ -79,11 +80,20 @@ var hows = map[messages.PermitsHow]leased.How{
 
 func (call *Call) shows() bool { return call.Permit != nil && call.Permit.Shown.Load() }
 
+func (call *Call) total() int {
+	if call.Permit == nil {
+		return 0
+	}
+	return int(call.Permit.Count)
+}
+
 func (call *Call) permitted(id leased.ID, until lock.Instant) {
 	call.Permit.ID = id
 	call.Permit.Until.Store(int64(until))
 }
 
 func (l *messageRequest) shows() bool { return l.showsPermit }
+
+func (l *messageRequest) total() int { return 0 } // who asks by message sends SetTotal
 
 func (l *messageRequest) permitted(id leased.ID, _ lock.Instant) { l.permit = id }

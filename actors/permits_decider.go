@@ -19,12 +19,15 @@ type permits struct {
 type permitRequest interface {
 	// shows reports whether the permit's id is told to anybody.
 	shows() bool
+	// total is how many permits there are; 0 if it does not say.
+	total() int
 	// permitted takes the id.
 	permitted(id leased.ID, until lock.Instant)
 }
 
 func (p *permits) Acquire(now lock.Instant, req lock.Request) {
-	p.Permits.Acquire(now, leased.Request{Request: req, Random: p.newPermitID(), Shown: req.Ref.(permitRequest).shows()})
+	by := req.Ref.(permitRequest)
+	p.Permits.Acquire(now, leased.Request{Request: req, Random: p.newPermitID(), Shown: by.shows(), Total: by.total()})
 }
 
 // newPermitID makes an id that begins with the System (see redisio.PermitSystemOf), so that whoever looks

@@ -50,6 +50,7 @@ type Runtime struct {
 	host    *host.Host
 	metrics *metrics
 	outages outages
+	unset   noPermits
 	// locks and buffers hold what events need for a moment.
 	locks, buffers sync.Pool
 

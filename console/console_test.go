@@ -347,6 +347,7 @@ func TestWaitersForNoLock(t *testing.T) {
 	base := web(t, console.Handler(s.System, quick))
 	ctx, cancel := context.WithCancel(locktest.Within(t))
 	defer cancel()
+	k.Do(t, "SET", k.Name, "0")
 	ended := make(chan error, 1)
 	go func() { ended <- s.Semaphore(k.LockName).Acquire(ctx, 1) }()
 	s.AwaitWaiting(t, 1)

@@ -156,6 +156,16 @@ func (r *Redis) fail(text string) {
 	}
 }
 
+// Forget has Redis lose all its data, as one does that comes back empty after a crash. Holders of locks and of
+// permits that expire are told with the next renewal, after a third of Config.Watchdog at the latest; a
+// hold with a fixed lease is trusted until its end. Semaphores have no number of permits then:
+// requests fail with ErrNoPermits until it is set again.
+func (r *Redis) Forget() {
+	if r.started() {
+		r.server.FlushAll()
+	}
+}
+
 // Advance lets d pass as if the machine of every System had slept for so long, while Redis went on:
 // keys whose TTL is over are gone, and holders whose lease is over lose it. A lease that lasts for
 // longer goes on. What timers of package time wait for does not come sooner, and the

@@ -140,10 +140,40 @@ func TestNilArguments(t *testing.T) {
 	}
 	for _, none := range []*lockkeepertest.Redis{nil, {}} {
 		none.Fail()
+		none.Forget()
 		none.Recover()
 		none.Advance(time.Second)
 		if url := none.URL(); url != "" {
 			t.Errorf("no Redis has the URL %q", url)
 		}
+	}
+}
+
+// Forget takes all from Redis: a holder is told, and a semaphore has no number of permits.
+func TestForget(t *testing.T) {
+	redis := lockkeepertest.Start(t)
+	locks := redis.Open(t, lockkeeper.Config{Watchdog: 300 * time.Millisecond})
+	hold := acquire(t, locks.Lock("orders"))
+	permits := locks.Permits("licences", lockkeeper.WithPermits(1))
+	if _, err := locks.Semaphore("tickets").TrySetPermits(t.Context(), 3, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := locks.Semaphore("tickets").Acquire(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	redis.Forget()
+	await(t, hold.Context().Done())
+	if err := hold.Err(); !errors.Is(err, lockkeeper.ErrLost) {
+		t.Errorf("the hold ends with %v", err)
+	}
+	if err := locks.Semaphore("tickets").Acquire(t.Context(), 1); !errors.Is(err, lockkeeper.ErrNoPermits) {
+		t.Errorf("a semaphore that is gone: %v", err)
+	}
+	permit, err := permits.Acquire(t.Context()) // sets the number
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := permit.Release(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

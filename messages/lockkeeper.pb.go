@@ -205,6 +205,8 @@ const (
 	// Too few replicas of Redis have confirmed the grant in time; see Config.Replicas. It is taken
 	// back. Trying again may help.
 	Reason_REASON_NOT_REPLICATED Reason = 18
+	// No number of permits is set under that name: it never was, or Redis has lost its data.
+	Reason_REASON_NO_PERMITS Reason = 19
 )
 
 // Enum value maps for Reason.
@@ -229,6 +231,7 @@ var (
 		16: "REASON_MAX_HOLD",
 		17: "REASON_REENTRY",
 		18: "REASON_NOT_REPLICATED",
+		19: "REASON_NO_PERMITS",
 	}
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED":    0,
@@ -250,6 +253,7 @@ var (
 		"REASON_MAX_HOLD":       16,
 		"REASON_REENTRY":        17,
 		"REASON_NOT_REPLICATED": 18,
+		"REASON_NO_PERMITS":     19,
 	}
 )
 
@@ -3376,7 +3380,7 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"KIND_LATCH\x10\b*+\n" +
 	"\x04Mode\x12\x12\n" +
 	"\x0eMODE_EXCLUSIVE\x10\x00\x12\x0f\n" +
-	"\vMODE_SHARED\x10\x01*\x90\x03\n" +
+	"\vMODE_SHARED\x10\x01*\xa7\x03\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eREASON_INVALID\x10\x01\x12\x0f\n" +
@@ -3397,7 +3401,8 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\rREASON_FORCED\x10\x0f\x12\x13\n" +
 	"\x0fREASON_MAX_HOLD\x10\x10\x12\x12\n" +
 	"\x0eREASON_REENTRY\x10\x11\x12\x19\n" +
-	"\x15REASON_NOT_REPLICATED\x10\x12*M\n" +
+	"\x15REASON_NOT_REPLICATED\x10\x12\x12\x15\n" +
+	"\x11REASON_NO_PERMITS\x10\x13*M\n" +
 	"\n" +
 	"PermitsHow\x12\x13\n" +
 	"\x0fPERMITS_HOW_TRY\x10\x00\x12\x15\n" +

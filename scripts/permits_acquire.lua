@@ -9,10 +9,13 @@
 -- ARGV[3…] the lease in ms and the id of each permit
 --
 -- Reply: {how many have their permits; in how many ms the next expires of those that were taken
--- before, -1 if none does}
+-- before, -1 if none does}; {NO_KEY, -1} if no number of permits is set
 return once(KEYS[3], ARGV[1], function()
   redis.call('ZADD', KEYS[2], 'XX', 0, NOBODY) -- first: a server out of memory refuses it
-  local now, free = epoch_ms(), count_of(KEYS[1]) or 0
+  local now, free = epoch_ms(), count_of(KEYS[1])
+  if not free then
+    return {NO_KEY, -1}
+  end
   local expired = redis.call('ZCOUNT', KEYS[2], 0, now)
   local wanted = (#ARGV - 2) / 2
   local served = math.max(math.min(free + expired, wanted), 0)

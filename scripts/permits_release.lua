@@ -1,4 +1,4 @@
--- Gives permits back, whoever has taken them. A late command does so, too: no permit is taken twice
+-- Gives permits back, unless no number of them is set any more, whoever has taken them. A late command does so, too: no permit is taken twice
 -- under an id, and one that is back is not given back again. Those of an actor that was given up may
 -- come after commands of the next.
 --
@@ -25,14 +25,18 @@ return once(KEYS[3], ARGV[1], function()
     return {0, 0}
   end
   redis.call('ZREM', KEYS[2], NOBODY)
-  local free = (count_of(KEYS[1]) or 0) + #ids
-  check_permits(free)
-  local heard = 0
-  if free > 0 then
+  local free, heard = count_of(KEYS[1]), 0
+  if free then
+    free = free + #ids
+    check_permits(free)
+  end
+  if free and free > 0 then
     heard = redis.call('PUBLISH', ARGV[2], #ids == 1 and free or #ids)
   end
   return {taken, heard}, function()
-    redis.call('INCRBY', KEYS[1], #ids)
+    if free then
+      redis.call('INCRBY', KEYS[1], #ids)
+    end
     redis.call('ZREM', KEYS[2], unpack(ids))
   end
 end, true)

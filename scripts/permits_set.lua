@@ -3,14 +3,19 @@
 -- KEYS[1]  the permits that are free, a string
 -- KEYS[2]  the permits that are taken, a sorted set: id, 16 bytes -> when it expires, in epoch ms
 -- KEYS[3]  the record of the client's last command
+-- KEYS[4]  for "restore", when it is to be done, in epoch ms
 -- ARGV[1]  the number of the command
 -- ARGV[2]  the channel, on which the number is published if it is positive
 -- ARGV[3]  "try": that many if there are no permits yet; "set": that many, free and taken together,
 --          also in place of a number that is refused;
---          "add": that many more, or less
+--          "add": that many more, or less; "restore": as "try", but only after
+--          the leases are over of permits that were taken before Redis lost its data
 -- ARGV[4]  the number
+-- ARGV[5]  for "restore", how long these leases are, ms
+-- ARGV[6…] for "restore", the rest of the lease in ms and the id of each permit that the client trusts
+--          all the same: it stays taken
 --
--- Reply: 1, or 0 if there are permits already
+-- Reply: 1; 0 if there are permits already; or how many ms a restore must still wait, as a negative number
 return once(KEYS[3], ARGV[1], function()
   local how, number = ARGV[3], tonumber(ARGV[4])
   local value = how == 'set' and redis.call('GET', KEYS[1])
@@ -22,10 +27,24 @@ return once(KEYS[3], ARGV[1], function()
     return {1}, function() redis.call('SET', KEYS[1], left, 'KEEPTTL') end
   end
   local free, more = count_of(KEYS[1]), number
-  if free and how == 'try' then
+  if free and (how == 'try' or how == 'restore') then
     return {0}
   elseif free and how == 'set' then
     more = number - free - redis.call('ZCOUNT', KEYS[2], 0, '+inf')
+  end
+  local now = epoch_ms()
+  if how == 'restore' then
+    local at = redis.call('GET', KEYS[4])
+    local rest = (tonumber(at) or now + ARGV[5]) - now
+    if rest > 0 then
+      return {-rest}, not at and function()
+        redis.call('SET', KEYS[4], string.format('%.0f', now + rest), 'PX', 2 * ARGV[5])
+      end
+    end
+    more = number - redis.call('ZCOUNT', KEYS[2], 0, '+inf')
+    for i = 7, #ARGV, 2 do
+      more = more - (redis.call('ZSCORE', KEYS[2], ARGV[i]) and 0 or 1)
+    end
   end
   if free and more == 0 then
     return {1}
@@ -34,5 +53,10 @@ return once(KEYS[3], ARGV[1], function()
   if number > 0 then
     redis.call('PUBLISH', ARGV[2], number)
   end
-  return {1}, function() redis.call('INCRBY', KEYS[1], more) end
+  return {1}, function()
+    for i = 6, #ARGV, 2 do
+      redis.call('ZADD', KEYS[2], 'NX', now + ARGV[i], ARGV[i + 1])
+    end
+    redis.call('INCRBY', KEYS[1], more)
+  end
 end)

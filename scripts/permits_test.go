@@ -29,11 +29,11 @@ enough                          | 3               | 30000 b 5000 a          | [2
 not for all                     | 1 z@40          | 30000 a 30000 b 30000 c | [1 40000] | 0 a@30 z@40
 none, and one never expires     | 0 a             | 30000 b                 | [0 -1]   | 0 a
 none since fewer were set       | -2 a@20         | 30000 b                 | [0 20000] | -2 a@20
-no permits                      |                 | 30000 b                 | [0 -1]   |
+no permits                      |                 | 30000 b                 | [-2 -1]  |
 expired                         | 0 a@-5 b@9 c@-1 | 30000 d                 | [1 9000] | 1 b@9 d@30 | 1
 expired, all taken again        | 0 a@-5 b        | 30000 d 30000 e         | [1 -1]   | 0 b d@30
 expired, since fewer were set   | -3 a@-5 b@-1    | 30000 d                 | [0 -1]   | -1
-expired, of no permits          | a@-5            | 30000 d                 | [1 -1]   | 0 d@30
+expired, of no permits          | a@-5            | 30000 d                 | [-2 -1]  | a@-5
 one expired, some left          | 1 a@0 b@9       | 30000 d                 | [1 9000] | 1 b@9 d@30    | 1
 they end                        | 2 ~60000        | 30000 a                 | [1 -1]   | 1 a@30 ~60000 ~60000
 wrong type                      | x               | 30000 a                 | -WRONGTYPE | x
@@ -46,7 +46,7 @@ one twice                       | 3 a@9 b         | a a                     | [1
 gone                            | 3 b             | a                       | [0 0]    | 3 b
 too many                        | -3 a@9 b        | a                       | [1 0]    | -2 b
 as many as were taken away      | -1 a@9 b        | a                       | [1 0]    | 0 b
-of no permits                   | a@9             | a                       | [1 heard]| 1             | 1
+of no permits                   | a@9             | a                       | [1 0]    |
 32 at once                      | 0 a@9           | z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z a | [2147483648 heard] | 1 | 1
 wrong type                      | x a@9           | a                       | -WRONGTYPE | x a@9
 

@@ -66,7 +66,7 @@ var numbers = []struct {
 	value int64
 }{
 	{"REFUSED", Refused}, {"GRANTED", Granted}, {"TOKENS_LEFT", TokensLeft}, {"ABSENT", Absent}, {"TOO_NEW", TooNew},
-	{"KEPT", Kept}, {"RELEASED", Released}, {"RENEWED", Renewed}, {"GONE", Gone}, {"TAKEN", Taken},
+	{"NO_KEY", NoKey}, {"KEPT", Kept}, {"RELEASED", Released}, {"RENEWED", Renewed}, {"GONE", Gone}, {"TAKEN", Taken},
 }
 
 // script makes one of Lockkeeper's scripts, with the numbers that it uses.

@@ -6,9 +6,13 @@
 -- ARGV[1]  the number of the command
 -- ARGV[2…] how many permits each of them wants
 --
--- Reply: {how many of them have their permits, the permits that are free then}
+-- Reply: {how many of them have their permits, the permits that are free then}; {NO_KEY, 0} if there is
+-- no semaphore
 return once(KEYS[2], ARGV[1], function()
-  local free = count_of(KEYS[1]) or 0
+  local free = count_of(KEYS[1])
+  if not free then
+    return {NO_KEY, 0}
+  end
   local served, taken = 0, 0
   for i = 2, #ARGV do
     local wanted = tonumber(ARGV[i])

@@ -8,7 +8,7 @@ enough, with a TTL     | '7' 60000              | 3 7     | [1 0]      | '0' 600
 enough for the first   | '7'                    | 3 2 6 1 | [1 5]      | '5', %u.3.1.5
 not enough             | '7'                    | 3 8 1   | [0 7]      | '7', %u.3.0.7
 more taken than are    | '-2'                   | 3 1     | [0 -2]     | '-2', %u.3.0.-2
-none                   |                        | 3 1     | [0 0]      | %u.3.0.0
+none                   |                        | 3 1     | [-2 0]     | %u.3.-2.0
 as the next command    | '7', %u.2.1.9          | 3 2     | [1 5]      | '5', %u.3.1.5
 carried out before     | '7', %u.3.1.9          | 3 2     | [1 9]      | same
 refused before         | '7', %u.3.0.-2         | 3 2     | [0 -2]     | same
@@ -38,7 +38,7 @@ but for the client     | '7' <1                 | 3 2 0 1 | [0 7]      | '7', %u
 others wait            | '7' <2                 | 3 2 0 1 | [1 9]      | '9', %u.3.1.9   | 9
 to nobody, forced      | '7' 60000              | 3 2 1 1 1 | [1 9]    | '9' 60000, %u.3.1.9 | 9
 to nobody, too few     | '-1'                   | 3 2     | [1 1]      | '1', %u.3.1.1   | 1
-none any more          |                        | 3 2 1   | [1 0]      | %u.3.1.0
+none any more          |                        | 3 2 1   | [-2 0]     | %u.3.-2.0
 none any more, made    |                        | 3 2     | [1 2]      | '2', %u.3.1.2   | 2
 carried out before     | '7', %u.3.0.9 <2       | 3 2     | [0 9]      | same
 wrong type             | a=1                    | 3 2     | -WRONGTYPE | same

@@ -9,9 +9,13 @@
 -- ARGV[5]  how many connections of the client listen on that channel
 -- ARGV[6]  "1" gives them back even if nobody else is seen to wait: some wait without subscribing
 --
--- Reply: {1: given back, 0: nobody else waits; the permits that are free then}
+-- Reply: {1: given back, 0: nobody else waits, NO_KEY: there is no such
+-- semaphore; the permits that are free then}
 return once(KEYS[2], ARGV[1], function()
   local free = count_of(KEYS[1])
+  if not free and ARGV[3] == '1' then
+    return {NO_KEY, 0}
+  end
   local listeners = redis.call('PUBSUB', 'NUMSUB', ARGV[4])[2]
   if free and free >= 0 and listeners <= tonumber(ARGV[5]) and ARGV[6] ~= '1' then
     return {KEPT, free}

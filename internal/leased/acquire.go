@@ -1,6 +1,7 @@
 package leased
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -40,6 +41,10 @@ func (p *Permits) tryAt(at Instant) {
 // acquired gives those who were served their permits. A permit of one who has left goes back.
 func (p *Permits) acquired(o op, r Result) {
 	p.wait.tries, p.wait.lastErr = 0, ""
+	if r.Missing {
+		p.missing()
+		return
+	}
 	if r.Served > 0 {
 		p.turnUntil = p.now + p.cfg.HandOffLimit
 		if p.forcedYieldAt == 0 {
@@ -77,6 +82,42 @@ func (p *Permits) acquired(o op, r Result) {
 		// Not confirmed since the last try: ask again, in case the first got lost.
 		p.effects = append(p.effects, Effect{Kind: lock.Subscribe})
 	}
+}
+
+// missing has the number of permits set again if a request says it, and refuses the others.
+func (p *Permits) missing() {
+	for _, req := range p.leave(func(req *Request) bool { return req.Total == 0 }) {
+		p.refuse(req, lock.NoPermits, noNumber)
+	}
+	if len(p.queue) > 0 {
+		p.sets = slices.Insert(slices.Clone(p.sets), 0, set{how: Restore, count: p.queue[0].Total, until: p.now + p.cfg.TryTime()})
+		p.tryAt(p.now)
+	}
+}
+
+// restored tries again, when the number is set at the earliest. Who does not wait is refused before.
+func (p *Permits) restored(r Result) {
+	p.tryAt(p.now + r.Wait)
+	if r.Wait <= 0 {
+		return
+	}
+	p.wait.refused = true
+	for _, req := range p.leave(func(req *Request) bool { return req.Try }) {
+		p.refuse(req, lock.NoPermits, fmt.Sprintf("%s; it is set again in %v, when all leases from before are over", noNumber, r.Wait))
+	}
+}
+
+// noNumber is what a process can say of permits that are not there.
+const noNumber = "it was never set, or Redis has lost its data"
+
+// trusted are the permits that this process holds, and for how long each is trusted.
+func (p *Permits) trusted() (ids []ID, rests []time.Duration) {
+	for _, h := range p.holds {
+		if rest := h.until - p.now; rest > 0 {
+			ids, rests = append(ids, h.permit), append(rests, rest)
+		}
+	}
+	return ids, rests
 }
 
 // refuseTries refuses those who do not wait: those of an acquire that was refused, and those behind

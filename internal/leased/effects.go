@@ -39,8 +39,8 @@ type Command struct {
 	Seq  uint64
 	// Number is that of a command that Redis carries out once; a Renew has none.
 	Number uint64
-	// IDs are the permits to take, to give back or to renew. Leases are those of an Acquire, one
-	// for each, and Lease is that of a Renew.
+	// IDs are the permits to take, to give back, to renew, or to keep taken. Leases are those of an
+	// Acquire or a Restore, one for each. Lease is that of a Renew, and of permits for which a Restore waits.
 	IDs    []ID
 	Leases []time.Duration
 	Lease  time.Duration
@@ -58,12 +58,17 @@ const (
 	Try   How = "try"
 	Total How = "set"
 	Add   How = "add"
+	// Restore is Try by a process that gives the number with its requests. Its permits stay taken, and it
+	// waits for the leases of others.
+	Restore How = "restore"
 )
 
 // Result is the outcome of a Command.
 type Result struct {
+	// Missing says, for an Acquire, that no number of permits is set.
+	Missing bool
 	// Served is how many of an Acquire's permits were taken. Wait is in what time the next permit
-	// expires; negative: none does.
+	// expires; negative: none does. Of a Restore, it is how long that must wait.
 	Served int
 	Wait   time.Duration
 	// Valid says, for each permit of a Release or a Renew, whether it was taken until then. Heard is

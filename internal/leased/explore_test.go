@@ -53,6 +53,7 @@ type scene struct {
 	clients [][]want
 	may     explore.Budget
 	again   bool
+	empties bool // Redis may lose its data
 }
 
 // want is what a client asks for: a permit, or that the number of permits is set. A permit that
@@ -61,7 +62,7 @@ type want struct {
 	lease, most, wait time.Duration
 	try, shown        bool
 	how               How
-	count             int
+	count, total      int
 }
 
 const ms = time.Millisecond
@@ -69,22 +70,27 @@ const ms = time.Millisecond
 var (
 	one   = want{}
 	fixed = want{lease: 400 * ms}
+	// numbered says how many permits there are.
+	numbered = want{total: 1}
+	ofTwo    = want{total: 2}
 )
 
 var scenes = []scene{
-	{"one permit", 1, [][]want{{one}, {one}}, explore.May(8, 0), false},
-	{"one permit and a fault", 1, [][]want{{one}, {one}}, explore.May(6, 1), false},
-	{"one permit and two faults", 1, [][]want{{one}, {one}}, explore.May(4, 2), false},
-	{"three clients and a fault", 1, [][]want{{one, one}, {one}}, explore.May(5, 1), false},
-	{"two permits, four clients", 2, [][]want{{one, one}, {one, one}}, explore.May(4, 0), false},
-	{"fixed leases and a fault", 1, [][]want{{fixed, one}, {fixed}}, explore.May(5, 1), false},
-	{"slow", 1, [][]want{{one, fixed}, {one}}, explore.May(6, 0, explore.Slow), false},
-	{"slow and a fault", 1, [][]want{{one}, {one}}, explore.May(6, 1, explore.Slow), false},
-	{"killed", 1, [][]want{{one, fixed}, {one}}, explore.May(5, 1, explore.Kill), false},
-	{"withdrawn", 1, [][]want{{one, one}, {one}}, explore.May(5, 1, explore.Leave), false},
-	{"freed by its id", 1, [][]want{{one, {shown: true}}, {one}}, explore.May(5, 1, explore.Meddle), false},
-	{"tries, waits and max hold", 1, [][]want{{{try: true}, {most: 500 * ms}}, {{wait: 300 * ms}}}, explore.May(5, 1), false},
-	{"more and fewer permits", 1, [][]want{{one, {how: Total, count: 0}}, {one, {how: Add, count: 1}}}, explore.May(4, 1), false},
+	{"one permit", 1, [][]want{{one}, {one}}, explore.May(8, 0), false, false},
+	{"one permit and a fault", 1, [][]want{{one}, {one}}, explore.May(6, 1), false, false},
+	{"one permit and two faults", 1, [][]want{{one}, {one}}, explore.May(4, 2), false, false},
+	{"three clients and a fault", 1, [][]want{{one, one}, {one}}, explore.May(5, 1), false, false},
+	{"two permits, four clients", 2, [][]want{{one, one}, {one, one}}, explore.May(4, 0), false, false},
+	{"fixed leases and a fault", 1, [][]want{{fixed, one}, {fixed}}, explore.May(5, 1), false, false},
+	{"slow", 1, [][]want{{one, fixed}, {one}}, explore.May(6, 0, explore.Slow), false, false},
+	{"slow and a fault", 1, [][]want{{one}, {one}}, explore.May(6, 1, explore.Slow), false, false},
+	{"killed", 1, [][]want{{one, fixed}, {one}}, explore.May(5, 1, explore.Kill), false, false},
+	{"withdrawn", 1, [][]want{{one, one}, {one}}, explore.May(5, 1, explore.Leave), false, false},
+	{"freed by its id", 1, [][]want{{one, {shown: true}}, {one}}, explore.May(5, 1, explore.Meddle), false, false},
+	{"tries, waits and max hold", 1, [][]want{{{try: true}, {most: 500 * ms}}, {{wait: 300 * ms}}}, explore.May(5, 1), false, false},
+	{"Redis comes back empty", 1, [][]want{{numbered, numbered}, {numbered}}, explore.May(5, 1, explore.Meddle), false, true},
+	{"Redis comes back empty, two permits", 2, [][]want{{ofTwo, ofTwo, ofTwo}, {one}}, explore.May(5, 0, explore.Meddle), false, true},
+	{"more and fewer permits", 1, [][]want{{one, {how: Total, count: 0}}, {one, {how: Add, count: 1}}}, explore.May(4, 1), false, false},
 }
 
 var tinyConfig = lock.Config{
@@ -92,7 +98,7 @@ var tinyConfig = lock.Config{
 }
 
 func (s *scene) begin() *explore.Processes[*shared] {
-	all := &shared{scene: s, redis: redis{free: s.permits, made: s.permits}}
+	all := &shared{scene: s, redis: redis{free: s.permits, made: s.permits, set: true}}
 	for _, wants := range s.clients {
 		all.processes = append(all.processes, process{permits: New(&tinyConfig), clients: make([]client, len(wants))})
 	}

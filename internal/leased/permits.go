@@ -25,6 +25,8 @@ type Request struct {
 	Random ID
 	// Shown: the id is told to others, so the permit is not handed on.
 	Shown bool
+	// Total is how many permits there are, which is set if no number is; 0 if the request does not say.
+	Total int
 }
 
 // Permits is the state of the permits of one name in one process, with its decisions.

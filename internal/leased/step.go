@@ -135,7 +135,10 @@ func (p *Permits) send(o *op) {
 		}
 		lease = max(until-p.now, 0) // another try must fit into what is left
 	case Set:
-		c.How, c.Count = p.sets[0].how, p.sets[0].count
+		if c.How, c.Count = p.sets[0].how, p.sets[0].count; c.How == Restore {
+			c.Lease = p.cfg.Watchdog
+			c.IDs, c.Leases = p.trusted()
+		}
 	}
 	timeout := max(min(p.cfg.CallTimeout, lease/4), time.Millisecond)
 	c.Deadline, o.due = p.now+timeout, p.now+timeout+replyGrace
@@ -205,6 +208,9 @@ func (p *Permits) mainReplied(r Result) {
 	case Release:
 		p.released(o, r)
 	case Set:
+		if p.sets[0].how == Restore {
+			p.restored(r)
+		}
 		a := lock.Answer{Kind: Changed}
 		if r.Done {
 			a.Count = 1

@@ -31,6 +31,11 @@ type record struct {
 type redis struct {
 	free, made int
 	issued     []issued
+	// set: a number of permits is set. lost are the permits that were taken when Redis lost its data.
+	set  bool
+	lost []ID
+	// restoreAt is when a Restore is to be done; 0 before the first.
+	restoreAt Instant
 }
 
 // issued is a permit that was taken.
@@ -51,6 +56,7 @@ type client struct {
 func (s *shared) Clone() *shared {
 	c := *s
 	c.processes, c.redis.issued = slices.Clone(s.processes), slices.Clone(s.redis.issued)
+	c.redis.lost = slices.Clip(s.redis.lost)
 	for i := range c.processes {
 		p := &c.processes[i]
 		l := &p.permits
@@ -104,10 +110,13 @@ func (s *shared) answered(n *explore.Net, i int, e Effect) {
 	}
 	if c.Answered(n, a.Kind == lock.Granted); a.Kind == lock.Granted {
 		c.permit, c.until, c.robbed = e.Permit, a.Until, false
-	} else if a.Kind == lock.NotFreed && a.Reason == lock.Lost && n.Now < c.until && !c.robbed {
+	} else if a.Kind == lock.NotFreed && a.Reason == lock.Lost && n.Now < c.until && !s.excused(c) {
 		n.Violated("p%d: client %v has lost its permit, which was good until %v", i, e.Ref, c.until)
 	}
 }
+
+// excused reports whether somebody else has freed a client's permit, or Redis may have lost it.
+func (s *shared) excused(c *client) bool { return c.robbed || slices.Contains(s.redis.lost, c.permit) }
 
 // told hears of a loss.
 func (s *shared) told(n *explore.Net, i int, e Effect) {
@@ -118,7 +127,7 @@ func (s *shared) told(n *explore.Net, i int, e Effect) {
 		return // it was over before that was heard of
 	case c.State != explore.Holding:
 		n.Violated("p%d: client %d is told that it has lost its permit, and has none", i, k)
-	case e.Answer.Reason == lock.Expired && want.lease == 0 && n.Faultless(), e.Answer.Reason == lock.Gone && n.Faultless() && !c.robbed:
+	case e.Answer.Reason == lock.Expired && want.lease == 0 && n.Faultless(), e.Answer.Reason == lock.Gone && n.Faultless() && !s.excused(c):
 		n.Violated("p%d: client %d has lost its permit: %v", i, k, e.Answer.Reason)
 	}
 	c.State = explore.Done
@@ -158,6 +167,9 @@ func (s *shared) run(n *explore.Net, c Command) (reply Result) {
 	r := &s.redis
 	switch c.Kind {
 	case Acquire:
+		if !r.set {
+			return Result{Missing: true, Wait: -1}
+		}
 		before := len(r.issued)
 		r.issued = slices.DeleteFunc(r.issued, func(p issued) bool { return p.until <= n.Now })
 		expired := before - len(r.issued)
@@ -192,10 +204,25 @@ func (s *shared) run(n *explore.Net, c Command) (reply Result) {
 		}
 	case Set:
 		more := c.Count
-		if c.How == Total {
+		switch {
+		case c.How == Total:
 			more -= r.made
+		case c.How == Restore && r.set:
+			return reply
+		case c.How == Restore && r.restoreAt == 0:
+			r.restoreAt = n.Now + c.Lease
 		}
-		r.free, r.made, reply.Done = r.free+more, r.made+more, true
+		if reply.Wait = r.restoreAt - n.Now; c.How == Restore && reply.Wait > 0 {
+			return reply
+		}
+		r.restoreAt, reply.Wait = 0, 0
+		r.free, r.made, r.set, reply.Done = r.free+more, r.made+more, true, true
+		for k, id := range c.IDs {
+			if r.find(id) < 0 {
+				r.issued = append(r.issued, issued{id, n.Now + c.Leases[k]})
+				r.free--
+			}
+		}
 		if more != 0 && c.Count > 0 {
 			n.Publish()
 		}
@@ -216,13 +243,19 @@ func (s *shared) NextEnd(n *explore.Net) (next Instant) {
 	return next
 }
 
-const frees = "frees another's permit"
+const (
+	frees   = "frees another's permit"
+	forgets = "sees Redis come back empty"
+)
 
 func (s *shared) Wishes(n *explore.Net, i int) (all []explore.Wish) {
 	for k := range s.processes[i].clients {
 		c := &s.processes[i].clients[k]
 		if all = c.Wishes(all, k, s.clients[i][k].how == "", s.again && !n.Calm); c.State == explore.Holding {
 			all = append(all, explore.Wish{Client: k, What: explore.Dies, Costs: explore.Leave})
+			if s.empties {
+				all = append(all, explore.Wish{Client: k, What: forgets, Costs: explore.Meddle})
+			}
 			if s.clients[i][k].shown {
 				all = append(all, explore.Wish{Client: k, What: frees, Costs: explore.Meddle})
 			}
@@ -252,6 +285,14 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 		}
 		s.processes[other].permits.ReleaseID(n.Now, c.permit, nil)
 		s.CarryOut(n, other)
+	case forgets:
+		for _, issued := range s.redis.issued {
+			s.redis.lost = append(s.redis.lost, issued.id)
+		}
+		s.redis = redis{lost: s.redis.lost}
+		for i := range s.processes {
+			s.processes[i].record = record{}
+		}
 	case explore.Asks:
 		c.ID = 1
 		for _, other := range s.processes[i].clients {
@@ -262,7 +303,7 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 			p.Set(n.Now, want.how, want.count, k)
 			return
 		}
-		req := Request{Random: ID{byte(i + 1), byte(k + 1)}, Shown: want.shown, Request: lock.Request{
+		req := Request{Random: ID{byte(i + 1), byte(k + 1)}, Shown: want.shown, Total: want.total, Request: lock.Request{
 			ID: c.ID, Owner: lock.Owner(k + 1), Lease: want.lease, MaxHold: want.most, Try: want.try, Ref: k,
 		}}
 		if want.wait > 0 {
@@ -300,11 +341,14 @@ func (s *shared) Check(n *explore.Net) {
 					n.Violated("p%d: client %d trusts a permit that another does", i, k)
 				}
 				trusted = append(trusted, c.permit)
-				if at := s.redis.find(c.permit); at < 0 || s.redis.issued[at].until < c.until {
+				if at := s.redis.find(c.permit); !s.excused(&c) && (at < 0 || s.redis.issued[at].until < c.until) {
 					n.Violated("p%d: client %d trusts its permit until %v, and Redis has %+v", i, k, c.until, s.redis)
 				}
 			}
 		}
+	}
+	if s.empties && len(trusted) > s.permits {
+		n.Violated("%d permits are trusted, and there are %d", len(trusted), s.permits)
 	}
 	if all := s.redis.free + len(s.redis.issued); all != s.redis.made {
 		n.Violated("there are %d permits, and %d were made", all, s.redis.made)

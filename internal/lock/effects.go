@@ -221,6 +221,7 @@ const (
 	MaxHold
 	Reentry
 	NotReplicated
+	NoPermits
 )
 
 // Buffer is memory for what most events have: a few effects, and one command. An idle lock needs
@@ -286,6 +287,7 @@ func (r Reason) String() string {
 	names := [...]string{
 		"unspecified", "invalid", "held", "timed out", "cancelled", "queue full", "closed", "unavailable", "rejected",
 		"crashed", "not held", "lost", "expired", "gone", "taken", "forced", "max hold", "re-entry", "not replicated",
+		"no permits",
 	}
 	if int(r) < len(names) {
 		return names[r]

@@ -69,8 +69,6 @@ type Command struct {
 	Wanted []int
 	// IDs are those of count-downs that have one, for Give; N is how many have none.
 	IDs []string
-	// IfExists makes no semaphore if there is none.
-	IfExists bool
 	// TTL is that of Set; 0 for none.
 	TTL time.Duration
 	// Listening says, for Yield, that this process listens on the channel too; Forced gives the

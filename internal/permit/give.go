@@ -11,7 +11,7 @@ type debt struct {
 	n int
 	// id is that of a count-down which has one; see CountDown.
 	id string
-	// ifExists makes no semaphore if there is none.
+	// ifExists is content if there is no semaphore.
 	ifExists bool
 	// ref is the request that gives them back; nil if it is answered, or if there is none.
 	ref any
@@ -88,12 +88,12 @@ func (p *Pool) give() {
 		p.countDown()
 		return
 	}
-	c := call{command: Command{Kind: Give, IfExists: p.owed[0].ifExists}}
+	c := call{command: Command{Kind: Give}}
 	if p.turn.running && p.now >= p.turn.until && p.now >= p.wait.deferUntil && p.queue.len() > 0 {
-		c.command = Command{Kind: Yield, IfExists: p.owed[0].ifExists, Listening: p.sub == listening, Forced: p.now >= p.turn.forcedAt}
+		c.command = Command{Kind: Yield, Listening: p.sub == listening, Forced: p.now >= p.turn.forcedAt}
 	}
 	same := 0
-	for same < len(p.owed) && p.owed[same].ifExists == c.command.IfExists && c.command.N <= mostPermits-int64(p.owed[same].n) {
+	for same < len(p.owed) && c.command.N <= mostPermits-int64(p.owed[same].n) {
 		c.command.N += int64(p.owed[same].n)
 		same++
 	}
@@ -118,6 +118,10 @@ func (p *Pool) gaveReply(r *Result) {
 	case r.Err == nil:
 		p.end()
 		for _, d := range c.debts {
+			if r.N[0] == 0 && !d.ifExists {
+				p.refuse(d.ref, lock.NoPermits, noNumber+"; nothing is given back")
+				continue
+			}
 			p.answer(d.ref, Answer{Kind: Returned, Done: r.N[0] == 1})
 		}
 		if c.kind == Yield {

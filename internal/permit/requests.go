@@ -31,7 +31,7 @@ func (p *Pool) Acquire(now Instant, req Request) {
 	}
 }
 
-// Release gives permits back; with ifExists, only if there is such a semaphore.
+// Release gives permits back. If there is no such semaphore it is refused, or, with ifExists, done.
 func (p *Pool) Release(now Instant, n int, ifExists bool, ref any) {
 	p.begin(now)
 	defer p.settle()

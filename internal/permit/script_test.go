@@ -133,7 +133,6 @@ func (p *player) brings() string {
 			add(len(c.Wanted) > 0, " ", strings.Trim(fmt.Sprint(c.Wanted), "[]"))
 			add(c.N != 0, " ", c.N)
 			add(len(c.IDs) > 0, " ", strings.Join(c.IDs, " "))
-			add(c.IfExists, " if-exists")
 			add(c.Listening, " listening")
 			add(c.Forced, " forced")
 			add(c.Number == p.sent.Number, " again")

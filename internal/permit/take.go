@@ -48,8 +48,12 @@ func (p *Pool) tookReply(r *Result) {
 
 // took gives out what a Take has taken: so many of those whom it named are served.
 func (p *Pool) took(c *call, r *Result) {
-	served := int(r.N[0])
+	served := max(int(r.N[0]), 0)
 	p.wait.tries, p.wait.lastErr = 0, ""
+	if r.N[0] < 0 {
+		p.missing()
+		return
+	}
 	n := 0
 	for _, wanted := range c.command.Wanted[:min(served, len(c.command.Wanted))] {
 		n += wanted
@@ -65,6 +69,17 @@ func (p *Pool) took(c *call, r *Result) {
 	p.wait.free = r.N[1]
 	p.refused(c.last)
 }
+
+// missing refuses all who wait for permits of which no number is set. Permits have no lease, so nothing
+// tells when those are back that were taken before Redis lost its data: the process does not set it.
+func (p *Pool) missing() {
+	for _, req := range p.queue.remove(func(*Request) bool { return true }) {
+		p.refuse(req.Ref, lock.NoPermits, noNumber)
+	}
+}
+
+// noNumber is what a process can say of a semaphore that is not there.
+const noNumber = "it was never set, or Redis has lost its data"
 
 // refused has those wait whom a command up to that request could not help.
 func (p *Pool) refused(last uint64) {

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -15,6 +16,8 @@ type Permits struct {
 	Channel string
 
 	keys []string
+	// restore is the key of when the number is set again.
+	restore string
 }
 
 // NewPermits describes permits. name is the key of how many are free.
@@ -22,6 +25,7 @@ func NewPermits(name, client string) *Permits {
 	return &Permits{
 		Channel: redisio.PermitsChannel(name),
 		keys:    []string{name, redisio.Taken(name), redisio.Calls(name) + ":" + client},
+		restore: redisio.Calls(name) + ":restore",
 	}
 }
 
@@ -31,10 +35,7 @@ func (p *Permits) Call(c *leased.Command, deadline time.Time) redisio.Call {
 	switch c.Kind {
 	case leased.Acquire:
 		call.Script, call.Confirm = scripts.PermitsAcquire, true
-		for i, id := range c.IDs {
-			call.Args = append(call.Args, ms(c.Leases[i]), string(id[:]))
-		}
-		return call
+		return withLeases(call, c)
 	case leased.Release:
 		call.Script, call.Urgent = scripts.PermitsRelease, true
 	case leased.Renew:
@@ -43,9 +44,21 @@ func (p *Permits) Call(c *leased.Command, deadline time.Time) redisio.Call {
 	case leased.Set:
 		call.Script, call.Confirm = scripts.PermitsSet, true
 		call.Args = append(call.Args, string(c.How), strconv.Itoa(c.Count))
+		if c.How == leased.Restore {
+			call.Keys, call.Args = append(slices.Clip(p.keys), p.restore), append(call.Args, ms(c.Lease))
+		}
+		return withLeases(call, c)
 	}
 	for _, id := range c.IDs {
 		call.Args = append(call.Args, string(id[:]))
+	}
+	return call
+}
+
+// withLeases adds the lease and the id of each permit.
+func withLeases(call redisio.Call, c *leased.Command) redisio.Call {
+	for i, id := range c.IDs {
+		call.Args = append(call.Args, ms(c.Leases[i]), string(id[:]))
 	}
 	return call
 }
@@ -57,7 +70,8 @@ func ReadPermits(c *leased.Command, reply redisio.Reply) (r leased.Result) {
 	}
 	switch c.Kind {
 	case leased.Acquire:
-		r.Served, r.Wait = int(reply.N[0]), milliseconds(reply.N[1])
+		r.Missing = reply.N[0] == scripts.NoKey
+		r.Served, r.Wait = max(int(reply.N[0]), 0), milliseconds(reply.N[1])
 	case leased.Release:
 		for i := range c.IDs {
 			r.Valid = append(r.Valid, reply.N[0]>>i&1 == 1)
@@ -72,7 +86,7 @@ func ReadPermits(c *leased.Command, reply redisio.Reply) (r leased.Result) {
 			r.Valid = append(r.Valid, digit == '1')
 		}
 	case leased.Set:
-		r.Done = reply.N[0] == 1
+		r.Done, r.Wait = reply.N[0] == 1, milliseconds(max(-reply.N[0], 0))
 	}
 	switch why := reply.Unconfirmed; {
 	case why == nil:

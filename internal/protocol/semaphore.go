@@ -37,12 +37,12 @@ func (s *Semaphore) Call(c *permit.Command, deadline time.Time) redisio.Call {
 		for _, n := range c.Wanted {
 			call.Args = append(call.Args, strconv.Itoa(n))
 		}
-	case permit.Give, permit.Add:
+	case permit.Give, permit.Add: // what is given back makes no semaphore
 		call.Script, call.Urgent = scripts.SemaphoreAdd, true
-		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), digit(c.IfExists), s.Channel)
+		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), digit(c.Kind == permit.Give), s.Channel)
 	case permit.Yield:
 		call.Script, call.Urgent = scripts.SemaphoreYield, true
-		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), digit(c.IfExists), s.Channel, digit(c.Listening), digit(c.Forced))
+		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), "1", s.Channel, digit(c.Listening), digit(c.Forced))
 	case permit.Set:
 		call.Script = scripts.SemaphoreSet
 		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), ms(c.TTL), s.Channel)

@@ -99,6 +99,7 @@ func reason(err error) string {
 		{lockkeeper.ErrLost, "lost"}, {lockkeeper.ErrHeld, "held"}, {lockkeeper.ErrTimeout, "timed out"},
 		{lockkeeper.ErrUnavailable, "unavailable"}, {lockkeeper.ErrCrashed, "crashed"}, {lockkeeper.ErrClosed, "closed"},
 		{lockkeeper.ErrNotHeld, "not held"}, {lockkeeper.ErrReentry, "re-entry"}, {lockkeeper.ErrNotReplicated, "not replicated"},
+		{lockkeeper.ErrNoPermits, "no permits"},
 		{context.Canceled, "cancelled"}, {context.DeadlineExceeded, "cancelled"},
 	} {
 		if errors.Is(err, known.err) {

@@ -80,6 +80,7 @@ func TestNumbersOfEnumerations(t *testing.T) {
 		lock.NotHeld: messages.Reason_REASON_NOT_HELD, lock.Lost: messages.Reason_REASON_LOST, lock.Expired: messages.Reason_REASON_EXPIRED,
 		lock.Gone: messages.Reason_REASON_GONE, lock.Taken: messages.Reason_REASON_TAKEN, lock.Forced: messages.Reason_REASON_FORCED,
 		lock.MaxHold: messages.Reason_REASON_MAX_HOLD, lock.Reentry: messages.Reason_REASON_REENTRY, lock.NotReplicated: messages.Reason_REASON_NOT_REPLICATED,
+		lock.NoPermits: messages.Reason_REASON_NO_PERMITS,
 	}
 	modes := []messages.Mode{lock.Exclusive: messages.Mode_MODE_EXCLUSIVE, lock.Shared: messages.Mode_MODE_SHARED}
 	kinds := []messages.Kind{protocol.Reentrant: messages.Kind_KIND_REENTRANT, 1: messages.Kind_KIND_FENCED, protocol.Fair: messages.Kind_KIND_FAIR, protocol.ReadWrite: messages.Kind_KIND_READ_WRITE}

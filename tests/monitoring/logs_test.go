@@ -156,6 +156,7 @@ func TestLogOfAnOutage(t *testing.T) {
 	k.TakeAs(t, "another", time.Minute)
 	granted := locktest.AcquireSoon(t.Context(), s.Lock(k.LockName))
 	semaphore, permit := s.Semaphore(k.LockName+" too"), make(chan error, 1)
+	k.Do(t, "SET", k.LockName+" too", "0")
 	go func() { permit <- semaphore.Acquire(t.Context(), 1) }()
 	s.AwaitWaiting(t, 2)
 	k.AwaitListener(t)

@@ -127,6 +127,7 @@ func TestGivenUp(t *testing.T) {
 	t.Parallel()
 	saboteur, s, k := locktest.Sabotaged(t, lockkeeper.Config{Poll: 20 * time.Millisecond})
 	f := s.Semaphore(k.LockName)
+	k.Do(t, "SET", k.LockName, "0")
 	waiting := soon(t, f, 1)
 	listens(t, k, 1)
 	saboteur.Hit(func(m any) bool { _, is := m.(*messages.InspectPermits); return is }, nil)

@@ -17,6 +17,7 @@ func TestWaitersAreListed(t *testing.T) {
 	saboteur, s, k := locktest.Sabotaged(t, locktest.NoPolling)
 	semaphore, latch, p, ctx := s.Semaphore(k.LockName), s.Latch(k.LockName+" too"), s.Probe(t), locktest.Within(t)
 	closes(t, latch, 1, true)
+	k.Do(t, "SET", k.LockName, "0")
 	began := time.Now()
 	got, passed := soon(t, semaphore, 1), make(chan error, 1)
 	go func() { passed <- latch.Wait(ctx) }()

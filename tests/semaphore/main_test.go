@@ -74,7 +74,7 @@ func (f *byMessage) ask(m any) (done bool, n int, err error) {
 		return m.Done, int(m.Permits), err
 	case *messages.PermitsRefused:
 		return false, 0, &lockkeeper.Error{Reason: m.Reason, Detail: m.Detail, Err: map[messages.Reason]error{
-			messages.Reason_REASON_HELD: lockkeeper.ErrHeld, messages.Reason_REASON_TIMED_OUT: lockkeeper.ErrTimeout,
+			messages.Reason_REASON_HELD: lockkeeper.ErrHeld, messages.Reason_REASON_TIMED_OUT: lockkeeper.ErrTimeout, messages.Reason_REASON_NO_PERMITS: lockkeeper.ErrNoPermits,
 			messages.Reason_REASON_INVALID: lockkeeper.ErrInvalid, messages.Reason_REASON_REJECTED: lockkeeper.ErrRejected,
 		}[m.Reason]}
 	}

@@ -22,7 +22,9 @@ func TestSemaphore(t *testing.T) {
 	eachFace(t, func(t *testing.T, _ *locktest.Site, k locktest.Key, f face) {
 		ctx := locktest.Within(t)
 		has(t, f, 0)
-		locktest.IsError(t, f.TryAcquire(ctx, 1), lockkeeper.ErrHeld)
+		locktest.IsError(t, f.TryAcquire(ctx, 1), lockkeeper.ErrNoPermits)
+		locktest.IsError(t, f.Acquire(ctx, 1), lockkeeper.ErrNoPermits)
+		locktest.IsError(t, f.Release(ctx, 1), lockkeeper.ErrNoPermits)
 		if done, err := f.ReleaseIfExists(ctx, 2); done || err != nil || k.Exists(t) {
 			t.Errorf("released what is not there: %v, %v", done, err)
 		}
@@ -126,6 +128,7 @@ func TestHandOffNeedsNoCommands(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.Alone(t, lockkeeper.Config{Watchdog: time.Hour, Poll: 10 * time.Minute, HandOffLimit: 10 * time.Minute})
 	p, named := s.Probe(t), &messages.Semaphore{Name: k.LockName}
+	k.Do(t, "SET", k.LockName, "0")
 	p.Send(&messages.AcquirePermits{Semaphore: named})
 	listens(t, k, 1)
 	for range 99 {

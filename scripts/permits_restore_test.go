@@ -1,0 +1,71 @@
+package scripts_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// A number that is gone is set again when the leases are over that Redis may have lost. What the client still
+// has stays taken.
+func TestPermitsAreRestored(t *testing.T) {
+	eachRedis(t, func(t *testing.T, d *db) {
+		const lease = 300 * time.Millisecond
+		for _, row := range []struct{ name, before, own, after string }{
+			{"nothing is left", "", "", "10"},
+			{"what the client has", "", "30000 a 9000 b", "8"},
+			{"what is still there", "a c", "30000 a 9000 b", "7"},
+			{"set since", "3 c", "30000 a", "3"},
+		} {
+			lock, number := redistest.Name(t), 0
+			d.putPermits(t, lock, row.before, time.Now())
+			keys := []string{lock, redisio.Taken(lock), redisio.Calls(lock) + ":u", redisio.Calls(lock) + ":restore"}
+			restore := func() int {
+				t.Helper()
+				number++
+				args := []string{strconv.Itoa(number), redisio.PermitsChannel(lock), "restore", "10", strconv.FormatInt(lease.Milliseconds(), 10)}
+				for word := range strings.FieldsSeq(row.own) {
+					if len(word) == 1 {
+						word = strings.Repeat(word, 16)
+					}
+					args = append(args, word)
+				}
+				reply := d.run(t, scripts.PermitsSet, keys, args)
+				if again := d.run(t, scripts.PermitsSet, keys, args); again != reply {
+					t.Errorf("%s: reply %s, and then %s", row.name, reply, again)
+				}
+				n, err := strconv.Atoi(strings.Trim(reply, "[]"))
+				if err != nil {
+					t.Fatal(reply)
+				}
+				return n
+			}
+			began := time.Now()
+			n := restore()
+			if row.name == "set since" {
+				if n != 0 || d.do(t, "GET", lock) != row.after {
+					t.Errorf("%s: reply %d", row.name, n)
+				}
+				continue
+			}
+			if n != -int(lease.Milliseconds()) || d.do(t, "EXISTS", lock) != "0" {
+				t.Errorf("%s: reply %d at first", row.name, n)
+			}
+			for n < 0 {
+				time.Sleep(time.Duration(-n) * time.Millisecond)
+				n = restore()
+			}
+			if after := time.Since(began); n != 1 || after < lease {
+				t.Errorf("%s: reply %d after %v", row.name, n, after)
+			}
+			if got := d.do(t, "GET", lock); got != row.after {
+				t.Errorf("%s: %s are free, want %s", row.name, got, row.after)
+			}
+		}
+	})
+}

@@ -1,0 +1,116 @@
+package permits_test
+
+// Redis has lost its data: permits are refused with a reason of their own, or set again.
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// logs are what a System has logged. It may be used by several goroutines.
+type logs struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logs) count(words string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), words)
+}
+
+// Without the number, requests are refused at once, whether they wait or not. The log says so, once. A late
+// release makes nothing.
+func TestNoPermitsAreSet(t *testing.T) {
+	t.Parallel()
+	server, name := redistest.Start(t), redistest.Name(t)
+	var log logs
+	s, p := open(t, server.URL(), name, 10, lockkeeper.Config{Watchdog: locktest.Watchdog, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	semaphore := s.Semaphore(name + " too")
+	if _, err := semaphore.TrySetPermits(locktest.Within(t), 10, 0); err != nil {
+		t.Fatal(err)
+	}
+	held := acquire(t, p)
+	if err := semaphore.Acquire(locktest.Within(t), 1); err != nil {
+		t.Fatal(err)
+	}
+	server.Do(t, "FLUSHALL")
+	for range 3 {
+		_, err := p.Acquire(locktest.Within(t))
+		locktest.IsError(t, err, lockkeeper.ErrNoPermits)
+		_, err = p.TryAcquire(locktest.Within(t))
+		locktest.IsError(t, err, lockkeeper.ErrNoPermits)
+		locktest.IsError(t, semaphore.Acquire(locktest.Within(t), 1), lockkeeper.ErrNoPermits)
+		locktest.IsError(t, semaphore.TryAcquire(locktest.Within(t), 1), lockkeeper.ErrNoPermits)
+	}
+	_ = held.Release(locktest.Within(t)) // it may have been lost before
+	locktest.IsError(t, semaphore.Release(locktest.Within(t), 1), lockkeeper.ErrNoPermits)
+	if n, err := server.Do(t, "EXISTS", name, name+" too").AsInt64(); n != 0 || err != nil {
+		t.Errorf("a late release has made %d semaphores, %v", n, err)
+	}
+	redistest.Eventually(t, "a line in the log", func() bool { return log.count("no number of permits is set") > 0 })
+	if n := log.count("level=WARN msg=\"no number of permits is set\""); n != 1 {
+		t.Errorf("the log says it %d times", n)
+	}
+}
+
+// With the number, it is set again when nobody trusts a permit from before any more. The permits of a System
+// that still trusts them stay taken, and those of others have been lost by then.
+func TestPermitsAreSetAgain(t *testing.T) {
+	t.Parallel()
+	const watchdog = 2 * time.Second
+	server, name := redistest.Start(t), redistest.Name(t)
+	cfg := lockkeeper.Config{Watchdog: watchdog, Poll: 200 * time.Millisecond}
+	here, there := locktest.Open(t, server.URL(), cfg), locktest.Open(t, server.URL(), cfg)
+	p, q := here.Permits(name, lockkeeper.WithPermits(2)), there.Permits(name, lockkeeper.WithPermits(2))
+	if _, err := p.TrySetPermits(locktest.Within(t), 2); err != nil {
+		t.Fatal(err)
+	}
+	long, renewed := acquire(t, p, lockkeeper.WithLease(time.Minute)), acquire(t, q)
+	server.Do(t, "FLUSHALL")
+	lost := time.Now()
+	again := acquire(t, p)
+	if after := time.Since(lost); after < watchdog {
+		t.Errorf("a permit was granted %v after Redis had lost its data, before others could notice", after)
+	}
+	if renewed.Valid() {
+		t.Error("a third permit is trusted")
+	}
+	locktest.IsError(t, renewed.Err(), lockkeeper.ErrLost)
+	if !long.Valid() || !again.Valid() {
+		t.Errorf("the permits are valid: %v, %v", long.Valid(), again.Valid())
+	}
+	are(t, p, 0, 2)
+	_, err := q.TryAcquire(locktest.Within(t))
+	locktest.IsError(t, err, lockkeeper.ErrHeld)
+	for _, permit := range []*lockkeeper.Permit{long, again} {
+		if err := permit.Release(locktest.Within(t)); err != nil {
+			t.Error(err)
+		}
+	}
+	are(t, p, 2, 0)
+}
+
+func TestWithPermitsIsChecked(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := locktest.Open(t, server.URL(), lockkeeper.Config{})
+	for _, n := range []int{-1, 0, 1 << 31} {
+		_, err := s.Permits("a", lockkeeper.WithPermits(n)).Acquire(locktest.Within(t))
+		locktest.IsError(t, err, lockkeeper.ErrInvalid)
+	}
+}
