@@ -130,7 +130,8 @@ func (s *Semaphore) Drain(ctx context.Context) (n int, err error) {
 	return int(a.N), err
 }
 
-// Available returns how many permits are free; less than zero if more were taken away than were free.
+// Available returns how many permits are free; less than zero if more were taken away than were free. It
+// fails with ErrNoPermits if no number of permits is set.
 func (s *Semaphore) Available(ctx context.Context) (n int, err error) {
 	a, err := s.ask(ctx, "look at", &actors.PermitRequest{Op: actors.PermitInspect})
 	return int(a.N), err

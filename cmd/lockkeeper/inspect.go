@@ -81,7 +81,7 @@ func text(v look.Lock) string {
 	if v.Held {
 		line("kind", v.Kind)
 	} else {
-		line("state", "free")
+		line("state", "free, if it is a lock; a semaphore of that name has no number of permits")
 	}
 	for _, o := range v.Owners {
 		has := shown(o.Field)

@@ -107,6 +107,15 @@ func (p *Permits) restored(r Result) {
 	}
 }
 
+// restoreFailed tries again later, or refuses everybody if that has no use.
+func (p *Permits) restoreFailed(r Result, reason lock.Reason, detail string) {
+	for _, req := range p.leave(func(req *Request) bool { return req.Try || !r.Transient }) {
+		p.refuse(req, reason, detail)
+	}
+	p.tryAt(p.now + p.backoff(p.wait.tries))
+	p.wait.tries++
+}
+
 // noNumber is what a process can say of permits that are not there.
 const noNumber = "it was never set, or Redis has lost its data"
 

@@ -108,6 +108,8 @@ func (p *player) play(words []string) string {
 				req.MaxHold = d
 			case "wait":
 				req.Deadline = p.at + d
+			case "of":
+				req.Total, _ = strconv.Atoi(value)
 			}
 		}
 		p.Acquire(p.at, req)
@@ -148,6 +150,7 @@ func (p *player) play(words []string) string {
 		switch command.Kind {
 		case Acquire:
 			r.Served, r.Wait = p.number(), -1
+			r.Served, r.Missing = max(r.Served, 0), r.Served < 0
 			r.Wait, _ = time.ParseDuration(p.word())
 			if r.Wait == 0 {
 				r.Wait = -1
@@ -161,6 +164,7 @@ func (p *player) play(words []string) string {
 			}
 		case Set:
 			r.Done = p.number() == 1
+			r.Wait, _ = time.ParseDuration(p.word())
 		}
 		p.Replied(p.at, command.Seq, r)
 	default:
@@ -232,7 +236,7 @@ func (p *player) sends(c *Command) string {
 	var text []string
 	for i, id := range c.IDs {
 		text = append(text, fmt.Sprint(id[0]))
-		if c.Kind == Acquire && c.Leases[i] != testConfig.Watchdog {
+		if len(c.Leases) > 0 && c.Leases[i] != testConfig.Watchdog {
 			text[i] += fmt.Sprint("/", c.Leases[i])
 		}
 	}
@@ -248,5 +252,5 @@ func (p *player) sends(c *Command) string {
 		again = " again"
 	}
 	p.sent = c
-	return [...]string{Acquire: "take ", Release: "give ", Set: fmt.Sprint("set ", c.Count)}[c.Kind] + strings.Join(text, " ") + again
+	return strings.TrimRight([...]string{Acquire: "take ", Release: "give ", Set: fmt.Sprintf("%s %d ", c.How, c.Count)}[c.Kind]+strings.Join(text, " "), " ") + again
 }

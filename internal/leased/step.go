@@ -230,6 +230,9 @@ func (p *Permits) failed(o *op, r Result) (over bool) {
 	case o.kind == Release:
 		p.releaseRefused(o, reason, detail)
 	default:
+		if p.sets[0].how == Restore {
+			p.restoreFailed(r, reason, detail)
+		}
 		p.answerSet(lock.Answer{Kind: lock.NotDone, Reason: reason, Detail: detail})
 	}
 	return true

@@ -18,6 +18,9 @@ type Change struct {
 	until Instant
 }
 
+// noKey is the TTL, in the reply to an Inspect, of a semaphore that does not exist.
+const noKey = -2
+
 // change sends the first of the changes that wait.
 func (p *Pool) change() {
 	c := p.changes[0]
@@ -46,6 +49,10 @@ func (p *Pool) changeReply(r *Result) {
 			p.owed = append([]debt{{n: int(r.N[0]), ifExists: true}}, p.owed...)
 		}
 	case Inspect:
+		if r.N[1] == noKey && !p.latch {
+			p.refuse(c.change.Ref, lock.NoPermits, noNumber)
+			return
+		}
 		answer.TTL = time.Duration(max(r.N[1], -1)) * time.Millisecond
 		p.know(r.N[0])
 	default:
