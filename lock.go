@@ -248,6 +248,8 @@ type Status struct {
 
 // Inspect returns the state of the lock in Redis and in this System, also of a lock that other
 // processes hold; for such a lock a second script reads the record of the holder's System. It
+// changes nothing and claims no name; of a name that this System uses as another kind it returns
+// ErrInvalid, with that kind. It
 // returns after at most Config.CallTimeout and 250 ms, even if ctx never ends.
 func (l *Lock) Inspect(ctx context.Context) (Status, error) {
 	out, err := l.ask(ctx, "inspect", actors.OpInspect)

@@ -107,7 +107,7 @@ func (g *guardian) pass(ctx actor.Context, m any, sender *actor.PID, header acto
 			g.rt.refuse(m, sender, lock.Invalid, inUse(other, kindWord(key, kindOf(m))))
 			return
 		}
-		s = g.spawn(ctx, key, kindOf(m), members)
+		s = g.spawn(ctx, key, kindOf(m), members, inspects(m))
 	}
 	if g.rt.cfg.Tracer == nil {
 		header = nil
@@ -126,14 +126,19 @@ func (r *Runtime) newState(key lockKey, kind messages.Kind, members *Members) *c
 }
 
 // spawn starts an actor for a lock and its first request. An actor that is still leaving was
-// idle, or is given up; either way it does not interfere with the new one.
-func (g *guardian) spawn(ctx actor.Context, key lockKey, kind messages.Kind, members *Members) *child {
+// idle, or is given up; either way it does not interfere with the new one. Nor does one that was
+// started for an inspection: it is not in the table, so it claims no name, and it leaves when it has
+// answered.
+func (g *guardian) spawn(ctx actor.Context, key lockKey, kind messages.Kind, members *Members, inspects bool) *child {
 	s := g.rt.newState(key, kind, members)
+	s.closing = inspects
 	s.gate.enter() // it must not retire before the request has come
 	pid := ctx.Spawn(g.rt.props(s.state.actor, s))
 	s.started(pid) // unless Started, on this very goroutine, has come so far
 	g.children[pid.Id] = s
-	g.rt.table.put(s)
+	if !inspects {
+		g.rt.table.put(s)
+	}
 	s.state.spawned()
 	g.rt.metrics.changed(lockActors, 1)
 	return s

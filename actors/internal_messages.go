@@ -6,6 +6,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // The messages that the actors send to themselves and to one another. Any of them may come too
@@ -109,6 +110,21 @@ func unrepeated(m any) any {
 func frees(m any) bool {
 	op, isForLock := opOf(m)
 	return isForLock && op.frees() || freesPermits(m)
+}
+
+// inspects reports whether a message is a request that only reads.
+func inspects(m any) bool {
+	op, isForLock := opOf(m)
+	if isForLock {
+		return op == OpInspect
+	}
+	switch m := m.(type) {
+	case *messages.InspectPermits, *messages.InspectLatch:
+		return true
+	case *PermitCall:
+		return m.Op == PermitInspect
+	}
+	return false
 }
 
 // isRequest reports whether a message is a request, which is counted and always answered.

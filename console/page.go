@@ -196,13 +196,21 @@ func (c *console) events(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		_ = out.SetWriteDeadline(time.Now().Add(writeTimeout)) // a viewer that reads nothing is left
-		if _, err := fmt.Fprintf(w, "retry: 1000\ndata: %s\n\n", bytes.ReplaceAll(text, []byte("\n"), []byte("\ndata: "))); err != nil {
+		if _, err := w.Write(event(text)); err != nil {
 			return
 		}
 		if err := out.Flush(); err != nil || s.closed {
 			return
 		}
 	}
+}
+
+// lineEnds are those of an event stream: each of them ends a field.
+var lineEnds = strings.NewReplacer("\r\n", "\ndata: ", "\r", "\ndata: ", "\n", "\ndata: ")
+
+// event is a text as an event of a stream. A browser reads each line end in it as \n.
+func event(text []byte) []byte {
+	return []byte("retry: 1000\ndata: " + lineEnds.Replace(string(text)) + "\n\n")
 }
 
 // templates escape whatever Redis and the locks' names bring.
