@@ -16,7 +16,8 @@
 // # Who may look
 //
 // The console asks nobody for a password: mount it behind what protects the service's other
-// internal pages. It changes nothing, unless WithForceRelease is given.
+// internal pages, and name the hosts of that service with WithHosts: a request for another host is
+// refused. It changes nothing, unless WithForceRelease is given.
 package console
 
 import (
@@ -72,6 +73,7 @@ type console struct {
 	until      context.Context
 	journal    *Journal
 	mayRelease bool
+	hosts      []string
 	watch      watch
 	// looker looks at all locks in Redis, for fleet; nil without WithFleet.
 	looker  *look.Looker
@@ -107,7 +109,7 @@ func Handler(sys *lockkeeper.System, options ...Option) http.Handler {
 			http.ServeFileFS(w, r, assets, "assets/"+file)
 		})
 	}
-	return guarded(http.NewCrossOriginProtection().Handler(mux))
+	return guarded(c.forHosts(http.NewCrossOriginProtection().Handler(mux)))
 }
 
 // guarded keeps browsers from running, loading or framing anything that is not of the console.

@@ -1,6 +1,8 @@
 package console_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -36,4 +38,53 @@ func TestCarriageReturnInAnEvent(t *testing.T) {
 			t.Errorf("%s: %q", page, event)
 		}
 	}
+}
+
+// A page of another site can have its own name point to this server (DNS rebinding). So a request for a
+// name that the console was not given is refused, whatever it asks for.
+func TestHostsAreChecked(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.Alone(t, patient(""))
+	locktest.Acquire(t, s.Lock(k.LockName))
+	byDefault := console.Handler(s.System, quick, console.WithForceRelease())
+	named := console.Handler(s.System, quick, console.WithForceRelease(), console.WithHosts("Shop.example"))
+	for host, allowed := range map[string][2]bool{
+		"localhost": {true, true}, "LOCALHOST:8080": {true, true}, "shop.localhost": {true, true}, "127.0.0.1:80": {true, true}, "10.1.2.3": {true, true},
+		"[::1]:8080": {true, true}, "[fe80::1]": {true, true}, "shop.example:443": {false, true}, "SHOP.EXAMPLE.": {false, true}, "a.shop.example": {},
+		"evil.example": {}, "localhost.evil.example": {}, "127.0.0.1.evil.example": {}, "evil-localhost": {}, "": {},
+	} {
+		for i, h := range []http.Handler{byDefault, named} {
+			for _, path := range []string{"/", "/data.json", "/style.css", "/release"} {
+				method := http.MethodGet
+				if path == "/release" {
+					method = http.MethodPost
+				}
+				r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
+				r.Host = host
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, r)
+				if refused := w.Code == http.StatusMisdirectedRequest; refused == allowed[i] {
+					t.Errorf("%s of host %q, console %d: %d %s", path, host, i, w.Code, w.Body)
+				}
+			}
+		}
+	}
+}
+
+// A forced release is refused to a page of another origin, by either header of a browser.
+func TestForcedReleaseOfAnotherSite(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.Alone(t, patient(""))
+	hold := locktest.Acquire(t, s.Lock(k.LockName))
+	h := console.Handler(s.System, quick, console.WithForceRelease())
+	for header, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "http://evil.example"} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/release?kind=plain&name="+url.QueryEscape(k.LockName), nil)
+		r.Host = "localhost"
+		r.Header.Set(header, value)
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != http.StatusForbidden {
+			t.Errorf("%s %s: %d", header, value, w.Code)
+		}
+	}
+	locktest.Good(t, hold)
 }

@@ -151,13 +151,13 @@ func TestBounds(t *testing.T) {
 	ended := make(chan struct{}, 110)
 	for range 110 {
 		go func() {
-			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/events", nil))
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/events", nil))
 			ended <- struct{}{}
 		}()
 	}
 	redistest.Eventually(t, "a refusal of the viewer that is too many", func() bool {
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/data.json", nil))
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/data.json", nil))
 		return w.Code == http.StatusServiceUnavailable
 	})
 	cancel()
