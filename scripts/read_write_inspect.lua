@@ -6,7 +6,11 @@
 -- Reply: {ttl in ms (-1: no TTL, -2: free), subscribers, fields, field, hold count}. A field is
 -- an owner that reads, or owner:write. The last two describe one field, owner:write if there is
 -- one, and are "" if the lock is free.
-local fields = redis.call('HGETALL', KEYS[1])
+--
+-- Of a hash with more than 1000 fields only so many are read, so that a hash of a million fields under the
+-- lock's name blocks Redis no longer; the number is still that of all fields.
+local most, all = 1000, redis.call('HLEN', KEYS[1])
+local fields = all > 0 and redis.call('HRANDFIELD', KEYS[1], most, 'WITHVALUES') or {}
 local number, field, count = 0, '', ''
 for i = 1, #fields, 2 do
   if fields[i] ~= 'mode' then
@@ -15,5 +19,8 @@ for i = 1, #fields, 2 do
       field, count = fields[i], fields[i + 1]
     end
   end
+end
+if all > most then
+  number = all - (redis.call('HGET', KEYS[1], 'mode') and 1 or 0)
 end
 return {redis.call('PTTL', KEYS[1]), redis.call('PUBSUB', 'NUMSUB', ARGV[1])[2], number, field, count}

@@ -4,6 +4,7 @@
 -- KEYS[1]  the list of all Systems, a sorted set
 -- ARGV[1]  the System
 --
--- Reply: {TTL of the record in ms (-2: there is none), what it says, or ""}
+-- Reply: {TTL of the record in ms (-2: there is none), what it says, or ""}. At most the first 4097 bytes
+-- of it are read: no record has more than 4096.
 local record = KEYS[1] .. ':' .. ARGV[1]
-return {redis.call('PTTL', record), redis.call('GET', record) or ''}
+return {redis.call('PTTL', record), redis.call('GETRANGE', record, 0, 4096)}

@@ -43,6 +43,14 @@ func TestSystemRecords(t *testing.T) {
 		}
 		d.stands = time.Time{}
 		listed("[1 200000 three]")
+		// A record that is not ours hides only itself.
+		for system, write := range map[string][]string{"set": {"SADD", "x"}, "lines": {"SET", "x\n1000 {}"}} {
+			d.must(t, "ZADD", list, "9999999999999", system)
+			d.must(t, append([]string{write[0], redisio.System(prefix, system)}, write[1:]...)...)
+			listed("[2 200000 three]")
+			d.must(t, "ZREM", list, system)
+			d.must(t, "DEL", redisio.System(prefix, system))
+		}
 		if left := number(t, d.do(t, "PTTL", list)); left <= 200_000 || left > 300_000 {
 			t.Errorf("the list ends in %d ms: before the record did that had the longest TTL", left)
 		}

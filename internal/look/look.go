@@ -93,12 +93,19 @@ func (l Looker) all(ctx context.Context, commands []rueidis.Completed) []rueidis
 // Look reads the locks with these keys. A key that is no lock is left out, unless it is named:
 // then it is free if there is no such key, and may have owners of any form.
 func (l Looker) Look(ctx context.Context, keys []string, named bool) (views []Lock, err error) {
-	var commands []rueidis.Completed
+	read := make([]bool, len(keys)) // whether the values of a hash are read
+	var commands, values []rueidis.Completed
 	for _, key := range keys {
-		commands = append(commands, l.Command("HLEN", key),
-			l.Command("HRANDFIELD", key, strconv.Itoa(mostOwners+1), "WITHVALUES"), l.Command("PTTL", key))
+		commands = append(commands, l.Command("HLEN", key), l.Command("HRANDFIELD", key, strconv.Itoa(mostOwners+1)), l.Command("PTTL", key))
 	}
 	results := l.all(ctx, commands)
+	for i, key := range keys {
+		fields, err := results[3*i+1].AsStrSlice()
+		if read[i] = err == nil && mayBeLock(fields); read[i] {
+			values = append(values, l.Command("HRANDFIELD", key, strconv.Itoa(mostOwners+1), "WITHVALUES"))
+		}
+	}
+	contents := l.all(ctx, values)
 	for i, key := range keys {
 		v := Lock{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindPlain}
 		n, err := results[3*i].AsInt64()
@@ -108,7 +115,16 @@ func (l Looker) Look(ctx context.Context, keys []string, named bool) (views []Lo
 			}
 			return nil, fmt.Errorf("%q: %w", key, redisio.Sort(err))
 		}
-		fields, err := pairs(results[3*i+1])
+		var fields [][2]string
+		if read[i] {
+			fields, err = pairs(contents[0])
+			contents = contents[1:]
+			if len(fields) <= mostOwners {
+				n = int64(len(fields)) // it may have changed since
+			}
+		} else {
+			err = results[3*i+1].Error()
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", key, redisio.Sort(err))
 		}
@@ -129,6 +145,12 @@ func (l Looker) Look(ctx context.Context, keys []string, named bool) (views []Lo
 		}
 	}
 	return views, l.lookBeside(ctx, views)
+}
+
+// mayBeLock reports whether a hash with these fields may be a lock. Of other hashes no value is read:
+// they may be large, and are not ours.
+func mayBeLock(fields []string) bool {
+	return len(fields) > 0 && !slices.ContainsFunc(fields, func(f string) bool { return f != "mode" && !ownerField.MatchString(f) })
 }
 
 // pairs reads fields and values, in RESP2 or RESP3.

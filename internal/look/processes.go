@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -104,7 +105,7 @@ func (l Looker) read(ctx context.Context, keys []string) (all []Process) {
 	for page := range slices.Chunk(keys, PageSize) {
 		var commands []rueidis.Completed
 		for _, key := range page {
-			commands = append(commands, l.Command("PTTL", key), l.Command("GET", key))
+			commands = append(commands, l.Command("PTTL", key), l.Command("GETRANGE", key, "0", strconv.Itoa(protocol.MostOfRecord)))
 		}
 		results := l.all(ctx, commands)
 		for i := range page {

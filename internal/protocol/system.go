@@ -92,9 +92,16 @@ func Listed(reply redisio.Reply) (records []Record, all int) {
 	return records, int(reply.N[0])
 }
 
-// readRecord reads a record that has so many ms left. Anybody may have written it.
+// MostOfRecord bounds a record, in bytes; the scripts read no more than one byte beyond it.
+const MostOfRecord = 4096
+
+// readRecord reads a record that has so many ms left. Any client may have written it, so a record that
+// cannot be shown counts as none: one that is too long, or whose time has no year of four digits.
 func readRecord(left int64, text string) (r Record, ok bool) {
-	if left < 0 || json.Unmarshal([]byte(text), &r) != nil {
+	if left < 0 || len(text) > MostOfRecord || json.Unmarshal([]byte(text), &r) != nil {
+		return Record{}, false
+	}
+	if year := r.Since.UTC().Year(); year < 1 || year > 9999 {
 		return Record{}, false
 	}
 	r.Seen = milliseconds(max(r.TTL-left, 0))
