@@ -8,6 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/printable"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -88,7 +89,7 @@ func (e *Error) Error() string {
 	}
 	text := fmt.Sprintf("lockkeeper: %s %q: %v", e.Op, e.Lock, e.Err)
 	if e.Detail != "" {
-		text += ": " + e.Detail
+		text += ": " + printable.Text(e.Detail) // Redis may quote a key in it
 	}
 	return text
 }

@@ -9,10 +9,9 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
+	"github.com/lockkeeper-go/lockkeeper/internal/printable"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -46,25 +45,15 @@ func (p Process) Known() bool { return !p.Since.IsZero() }
 func (p Process) String() string {
 	switch {
 	case p.Known():
-		text := fmt.Sprintf("%s on %s, pid %d, since %s", printable(p.Application), printable(p.Host), p.PID, p.Since.UTC().Format(time.RFC3339))
+		text := fmt.Sprintf("%s on %s, pid %d, since %s", printable.Text(p.Application), printable.Text(p.Host), p.PID, p.Since.UTC().Format(time.RFC3339))
 		if p.Overdue {
 			text += fmt.Sprintf(", not seen for %v", p.Seen.Round(time.Second))
 		}
 		return text
 	case p.Client != "":
-		return "client " + printable(p.Client) + ", which has no record"
+		return "client " + printable.Text(p.Client) + ", which has no record"
 	}
 	return "nobody"
-}
-
-// printable replaces what a terminal may take for a command: anybody may have written a record.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return utf8.RuneError
-	}, text)
 }
 
 // processFrom reads a message; nil is nobody.

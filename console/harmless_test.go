@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -87,4 +88,24 @@ func TestForcedReleaseOfAnotherSite(t *testing.T) {
 		}
 	}
 	locktest.Good(t, hold)
+}
+
+// What is invisible in a name, or changes the direction of writing, is seen on every page.
+func TestHiddenCharactersAreSeen(t *testing.T) {
+	t.Parallel()
+	const name = "\u202eeciovni\u200b\x1b[31m"
+	s, _ := locktest.Alone(t, patient(name))
+	locktest.Acquire(t, s.Lock(name))
+	base := web(t, console.Handler(s.System, quick, console.WithForceRelease()))
+	for _, page := range []string{"", "lock?name=" + url.QueryEscape(name), "events"} {
+		text := ""
+		if page == "events" {
+			text = stream(t, base+page).next(t)
+		} else {
+			text = regexp.MustCompile(`value="[^"]*"`).ReplaceAllString(get(t, base+page), "")
+		}
+		if strings.ContainsAny(text, "\u202e\u200b\x1b") || !strings.Contains(text, `\u202eeciovni\u200b\x1b[31m`) {
+			t.Errorf("%s: %q", page, text)
+		}
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/printable"
 )
 
 const (
@@ -223,6 +224,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"clock": func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 MST") },
 	"can":   func(kind string) bool { return slices.Contains(kinds, kind) },
 	"kinds": func() []string { return kinds },
+	"show":  printable.Text,
 	"sum":   func(a, b int) int { return a + b },
 }).ParseFS(assets, "assets/page.html"))
 

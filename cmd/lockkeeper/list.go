@@ -8,15 +8,14 @@ import (
 	"flag"
 	"fmt"
 	"math"
-	"strconv"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/internal/printable"
 )
 
 const listHelp = `usage: lockkeeper ls [-redis URL] [-prefix P] [--json] [-systems] [PATTERN]
@@ -186,15 +185,8 @@ func (a *access) table(header string, each func(row func(cells ...any))) error {
 	return w.Flush()
 }
 
-// shown is a text of Redis for a terminal and a table: quoted, if it would do more than be read.
-func shown(text string) string {
-	for _, r := range text {
-		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
-			return strconv.Quote(text)
-		}
-	}
-	return text
-}
+// shown is a text of Redis for a terminal and a table.
+func shown(text string) string { return printable.Text(text) }
 
 // recordOf is a process as the library describes it.
 func recordOf(v look.Process) lockkeeper.Process {

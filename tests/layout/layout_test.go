@@ -20,20 +20,21 @@ import (
 func TestImportsRunOneWay(t *testing.T) {
 	const module = "github.com/lockkeeper-go/lockkeeper"
 	may := map[string][]string{
-		"internal/lock":     {},
-		"internal/host":     {},
-		"internal/mailbox":  {},
-		"internal/leased":   {"internal/lock"},
-		"internal/permit":   {"internal/lock"},
-		"scripts":           {},
-		"messages":          {},
-		"redisio":           {"scripts"},
-		"internal/protocol": {"internal/lock", "internal/leased", "internal/permit", "redisio", "scripts"},
-		"internal/backend":  {"internal/lock", "internal/leased", "internal/permit", "redisio", "internal/protocol"},
-		"actors":            {"internal/lock", "internal/leased", "internal/permit", "messages", "redisio", "internal/protocol", "internal/backend", "internal/boottime", "internal/faultinject", "internal/host", "internal/mailbox"},
-		".":                 {"actors", "internal/lock", "internal/leased", "internal/permit", "messages", "redisio"},
-		"internal/look":     {"redisio", "internal/protocol"},
-		"console":           {"messages", "redisio", "internal/look"},
+		"internal/lock":      {},
+		"internal/host":      {},
+		"internal/mailbox":   {},
+		"internal/leased":    {"internal/lock"},
+		"internal/permit":    {"internal/lock"},
+		"scripts":            {},
+		"messages":           {},
+		"redisio":            {"scripts"},
+		"internal/protocol":  {"internal/lock", "internal/leased", "internal/permit", "redisio", "scripts"},
+		"internal/backend":   {"internal/lock", "internal/leased", "internal/permit", "redisio", "internal/protocol"},
+		"actors":             {"internal/lock", "internal/leased", "internal/permit", "messages", "redisio", "internal/protocol", "internal/backend", "internal/boottime", "internal/faultinject", "internal/host", "internal/mailbox"},
+		"internal/printable": {},
+		".":                  {"actors", "internal/printable", "internal/lock", "internal/leased", "internal/permit", "messages", "redisio"},
+		"internal/look":      {"redisio", "internal/protocol"},
+		"console":            {"messages", "redisio", "internal/look", "internal/printable"},
 	}
 	foreign := map[string][]string{
 		"github.com/redis/rueidis":            {"redisio", "actors", ".", "internal/look", "console"}, // above redisio only the client's type, but for internal/look
