@@ -45,7 +45,7 @@ func (p Process) Known() bool { return !p.Since.IsZero() }
 func (p Process) String() string {
 	switch {
 	case p.Known():
-		text := fmt.Sprintf("%s on %s, pid %d, since %s", printable.Text(p.Application), printable.Text(p.Host), p.PID, p.Since.UTC().Format(time.RFC3339))
+		text := fmt.Sprintf("%s on %s, pid %d, up since %s", printable.Text(p.Application), printable.Text(p.Host), p.PID, p.Since.UTC().Format(time.RFC3339))
 		if p.Overdue {
 			text += fmt.Sprintf(", not seen for %v", p.Seen.Round(time.Second))
 		}

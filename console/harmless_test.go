@@ -109,3 +109,19 @@ func TestHiddenCharactersAreSeen(t *testing.T) {
 		}
 	}
 }
+
+// Who waits in the process of another holder Redis does not know, and the page says so.
+func TestWaitersElsewhereAreUnknown(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.Alone(t, patient(""))
+	other := locktest.Open(t, k.Server.URL(), patient(""))
+	locktest.Acquire(t, other.Lock(k.LockName))
+	base := web(t, console.Handler(s.System, quick))
+	page := get(t, base+"lock?name="+url.QueryEscape(k.LockName))
+	if strings.Contains(page, "nobody") || !strings.Contains(page, "unknown in the holder’s process") {
+		t.Error(page)
+	}
+	if page = get(t, base+"lock?name=free"); !strings.Contains(page, "nobody") {
+		t.Error(page)
+	}
+}

@@ -108,7 +108,11 @@ func text(v look.Lock) string {
 	}
 	line("waiters", waiters)
 	for i, w := range v.Queue {
-		line("", fmt.Sprintf("%d. %v", i+1, recordOf(w.Process)))
+		waits := ""
+		if w.Since != nil {
+			waits = fmt.Sprintf(", waiting for %v", max(time.Since(*w.Since), 0).Round(time.Second))
+		}
+		line("", fmt.Sprintf("%d. %v%s", i+1, recordOf(w.Process), waits))
 	}
 	return b.String()
 }

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -35,7 +36,8 @@ who lacks rights for these is told so on stderr, and sees the locks alone, or so
 
 A kind is told by what is in Redis: a fair lock that nobody waits for looks like a plain one.
 WAITERS are the clients that listen for the release, or the length of a fair lock's queue; in
-a cluster some are not seen. A System that is overdue is dead, hangs, or does not reach Redis.
+a cluster some are not seen. 2+ is two besides those in the process that holds the lock, which
+Redis does not know. "up since" is the start of a process, and not of its hold. A System that is overdue is dead, hangs, or does not reach Redis.
 
 The exit code is 0, also if there are no locks. 64: the command line is wrong. 69: Redis cannot
 be reached, or refuses.
@@ -115,7 +117,7 @@ func (o *listOptions) printLocks(all []look.Lock) error {
 				if i > 0 {
 					name = ""
 				}
-				row(name, kindOf(v, i), owner.Count, ttl(v.TTL), v.Waiters, recordOf(owner.Process))
+				row(name, kindOf(v, i), owner.Count, ttl(v.TTL), waiters(v), recordOf(owner.Process))
 			}
 		}
 	})
@@ -183,6 +185,14 @@ func (a *access) table(header string, each func(row func(cells ...any))) error {
 		fmt.Fprintln(w)
 	})
 	return w.Flush()
+}
+
+// waiters is how many wait for a lock, as far as Redis knows: "2+" is two besides those in the holder's process.
+func waiters(v look.Lock) string {
+	if v.Held && v.Kind != look.KindFair {
+		return strconv.FormatInt(v.Waiters, 10) + "+"
+	}
+	return strconv.FormatInt(v.Waiters, 10)
 }
 
 // shown is a text of Redis for a terminal and a table.
