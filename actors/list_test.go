@@ -12,7 +12,7 @@ func TestListsDoNotHoldUpClose(t *testing.T) {
 	for what, use := range map[string]func(t *testing.T, o *observed, name string){
 		"lock": func(t *testing.T, o *observed, name string) { o.use(t, name) },
 		"semaphore": func(t *testing.T, o *observed, name string) {
-			o.AskPermits(t.Context(), &PermitRequest{Op: PermitInspect, Name: name})
+			o.AskPermits(t.Context(), &PermitRequest{Op: PermitSet, N: 1, Name: name})
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
