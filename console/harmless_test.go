@@ -35,7 +35,7 @@ func TestCarriageReturnInAnEvent(t *testing.T) {
 	locktest.Acquire(t, s.Lock(name))
 	base := web(t, console.Handler(s.System, quick))
 	for _, page := range []string{"events", "events?q=" + url.QueryEscape("a\r")} {
-		if event := stream(t, base+page).next(t); strings.Contains(event, "\r") || !strings.Contains(event, "b\nc") {
+		if event := stream(t, base+page).next(t); strings.Contains(event, "\r") || !strings.Contains(event, `a\r\rdata: b\rc`) {
 			t.Errorf("%s: %q", page, event)
 		}
 	}

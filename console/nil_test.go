@@ -33,7 +33,7 @@ func TestNilArguments(t *testing.T) {
 		Dir: ".",
 		Functions: map[string]any{
 			"Handler": console.Handler, "NewJournal": console.NewJournal, "WithContext": console.WithContext, "WithFleet": console.WithFleet,
-			"WithForceRelease": console.WithForceRelease, "WithInterval": console.WithInterval, "WithJournal": console.WithJournal,
+			"WithForceRelease": console.WithForceRelease, "WithHosts": console.WithHosts, "WithInterval": console.WithInterval, "WithJournal": console.WithJournal,
 		},
 		Types: map[string][]any{"Journal": {(*console.Journal)(nil), &console.Journal{}}},
 		Good: func(t reflect.Type) (reflect.Value, bool) {
@@ -50,6 +50,7 @@ func TestNilArguments(t *testing.T) {
 		for _, path := range []string{"/", "/lock?name=a&kind=plain", "/data.json", "/events", "/release?name=a&kind=plain"} {
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			request := httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+			request.Host = "localhost"
 			if strings.HasPrefix(path, "/release") {
 				request.Method = http.MethodPost
 			}

@@ -57,7 +57,7 @@ var otherServer = []string{"non local key", "during rehashing of the slot"}
 var midway = []string{"while the cluster is down", "attempted to access a slot not served"}
 
 // ofKeys is what Redis or a script says when other keys and arguments may succeed.
-var ofKeys = []string{"WRONGTYPE", "CROSSSLOT", "LATE the client", "there would be more than"}
+var ofKeys = []string{"WRONGTYPE", "CROSSSLOT", "LATE the client", "there would be ", `", but `}
 
 // aboutKeys reports whether the keys or arguments of a call were refused, by a Redis that serves.
 func (e *Error) aboutKeys() bool { return !e.Transient && contains(e.err.Error(), ofKeys) }

@@ -245,6 +245,9 @@ func TestLogOfARefusedKey(t *testing.T) {
 		_, err := s.Lock(k.LockName).TryAcquire(t.Context())
 		return errors.Is(err, lockkeeper.ErrRejected) && len(j.lines("Redis serves again")) == 1
 	})
+	k.Do(t, "SET", k.Name+" permits", "007")
+	err = s.Semaphore(k.LockName+" permits").TryAcquire(t.Context(), 1)
+	locktest.IsError(t, err, lockkeeper.ErrRejected)
 	if lines := j.lines("Redis rejects calls"); len(lines) > 0 {
 		t.Error(lines)
 	}
