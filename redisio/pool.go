@@ -33,6 +33,8 @@ type pool struct {
 	sharded bool
 	stale   *reconnector
 	watch   Watch
+	// loaded are the scripts of renewals that were sent with their source.
+	loaded sync.Map
 	// cuts is how often all connections to a master were closed, since it is one no more.
 	cuts *atomic.Uint64
 	// homes are where calls that wait for replicas go in a cluster.
@@ -229,7 +231,7 @@ func (p *pool) run(batch []Call) {
 	ctx := newUntil(deadline)
 	defer ctx.forget()
 	began, cuts := p.watch.began(), p.cuts.Load()
-	results, unconfirmed := p.send(ctx, live, (*Call).command)
+	results, unconfirmed := p.send(ctx, live, p.first)
 	again, againUnconfirmed := p.sendUnknown(ctx, live, results)
 	for i, result := range results {
 		c, why := &live[i], unconfirmed
@@ -289,7 +291,7 @@ func (p *pool) ask(within context.Context, c *Call) (result rueidis.RedisResult,
 	ctx.Context = within
 	defer ctx.forget()
 	began, cuts := p.watch.began(), p.cuts.Load()
-	result, unconfirmed = p.sendOne(ctx, c, (*Call).command)
+	result, unconfirmed = p.sendOne(ctx, c, p.first)
 	if unknownScript(result) {
 		result, unconfirmed = p.sendOne(ctx, c, (*Call).withSource)
 	}
@@ -314,6 +316,17 @@ func (c *Call) tooLate(now time.Time) bool {
 	}
 	c.To.Replied(c.Seq, Reply{Err: errNotSent})
 	return true
+}
+
+// first is the form in which a call is sent at first. A renewal whose script the server may not know
+// carries the source: it has no time for a second round trip.
+func (p *pool) first(c *Call, b rueidis.Builder) rueidis.Completed {
+	if _, renews := c.To.(renewalBatchCall); renews {
+		if _, known := p.loaded.LoadOrStore(c.Script, nil); !known {
+			return c.withSource(b)
+		}
+	}
+	return c.command(b)
 }
 
 func unknownScript(result rueidis.RedisResult) bool {

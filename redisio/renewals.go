@@ -27,8 +27,11 @@ type Renewal struct {
 	// Confirm: the renewal counts only if the replicas have it.
 	Confirm bool
 	// Now sends the renewal at once instead of waiting for others.
-	Now      bool
-	Deadline time.Time
+	Now bool
+	// Deadline ends the wait for the reply in a cluster, where a server that does not answer must
+	// not delay the replies of the others that share a pipeline; elsewhere Latest ends it. Zero is
+	// the Deadline.
+	Deadline, Latest time.Time
 	// To gets a Reply whose N[0] is scripts.Renewed, scripts.Gone or scripts.Taken.
 	To  Receiver
 	Seq uint64
@@ -64,6 +67,8 @@ func (r *renewals) add(n Renewal) {
 	by := batchKey{script: n.Script, confirm: n.Confirm}
 	if r.cluster {
 		by.slot = Slot(n.Key)
+	} else if n.Latest.After(n.Deadline) {
+		n.Deadline = n.Latest
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

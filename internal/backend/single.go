@@ -25,12 +25,12 @@ func (s *single) call(c *lock.Command, deadline time.Time, to redisio.Receiver) 
 	return call
 }
 
-// renew sends a renewal, which shares a script with others.
-func (s *single) renew(c *lock.Command, deadline time.Time, to redisio.Receiver) {
+// renew sends a renewal, which shares a script with others. latest is when its reply has no more use.
+func (s *single) renew(c *lock.Command, deadline, latest time.Time, to redisio.Receiver) {
 	s.mu.Lock()
 	renewal := s.lock.Renewal(c, deadline)
 	s.mu.Unlock()
-	renewal.To = to
+	renewal.Latest, renewal.To = latest, to
 	s.server.redis.Renew(renewal)
 }
 
@@ -96,7 +96,7 @@ func Single(s *Server, kind protocol.Kind, name string, options *protocol.Option
 // Run implements Backend.
 func (d *direct) Run(c lock.Command, deadline time.Time) {
 	if c.Kind == lock.Renew {
-		d.renew(&c, deadline, d)
+		d.renew(&c, deadline, deadline.Add(c.Latest-c.Deadline), d)
 		return
 	}
 	if call := d.call(&c, deadline, d); !d.to.Lend(c.Kind, call) {

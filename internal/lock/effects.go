@@ -91,8 +91,10 @@ type Command struct {
 	// Forced makes a Yield release the lock even if nobody is seen to wait.
 	Forced bool
 	// Hurry sends a Renew at once, without waiting for others to share a script with.
-	Hurry    bool
-	Deadline Instant
+	Hurry bool
+	// Deadline is when the lock stops to wait for the reply, and Latest when the reply to a Renew
+	// has no more use: until then it may come late.
+	Deadline, Latest Instant
 	// MaxTTL is how long from now a key of this term may exist in Redis, whatever arrives late.
 	// It bounds the cleanup; no script gets it. It is not an Instant, since each system of a
 	// RedLock has its own clock.

@@ -206,6 +206,12 @@ func (x encoding) op(o *op) {
 		x.Number(int64(x.l.seq - o.seq))
 		x.Age(o.sentAt)
 	}
+	x.Number(int64(len(o.earlier)))
+	for _, t := range o.earlier {
+		x.Number(int64(x.l.seq - t.seq))
+		x.Age(t.sentAt)
+		x.Number(int64(t.lease))
+	}
 	x.Instant(o.due)
 	x.Number(int64(min(o.tries, 10)))
 	x.Instant(o.until)

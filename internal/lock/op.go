@@ -65,10 +65,20 @@ type op struct {
 	tries  int
 	seq    uint64
 	sentAt Instant
+	// earlier are the tries of a renewal whose replies are late. A reply that comes late still
+	// counts, from the time at which its try was sent.
+	earlier []try
 	// due is when it wants attention again: the reply is late, or it is to be sent again.
 	due Instant
 	// until ends the tries of a background op, or the wait for a partial release.
 	until Instant
+}
+
+// try is one sending of a command.
+type try struct {
+	seq    uint64
+	sentAt Instant
+	lease  time.Duration
 }
 
 // joins reports whether the op lets one more share the lease.
@@ -108,6 +118,9 @@ func (l *Lock) send(o *op) {
 	o.due = l.now + timeout + replyGrace
 	c.Seq, c.Term, c.Mode, c.Count, c.Shared = o.seq, o.term, o.mode, o.counts.exclusive, o.counts.shared
 	c.Lease, c.Deadline, c.MaxTTL = o.lease, l.now+timeout, max(c.MaxTTL, l.maxTTL())
+	if o.kind == opRenew {
+		c.Latest = max(l.lease.until, c.Deadline)
+	}
 	if c.Place.Term != 0 {
 		l.placeSent(o, c)
 	}

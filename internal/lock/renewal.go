@@ -1,5 +1,7 @@
 package lock
 
+import "slices"
+
 // dropRenewal forgets the renewal under way.
 func (l *Lock) dropRenewal() {
 	if l.renewal.inFlight {
@@ -48,6 +50,33 @@ func (l *Lock) findOut() {
 	if l.suspected && l.holds.len() > 0 && !l.renewal.inFlight && (l.renewed() || l.main.kind == opNone) {
 		l.startRenewal(true)
 	}
+}
+
+// mostLate bounds how many tries of a renewal may still be answered. Their pauses grow, so few fit
+// into a lease.
+const mostLate = 8
+
+// renewalOverdue has a renewal sent again whose reply is late. The process may be too busy to read
+// it, and the next reply would be late as well, so a late one still counts.
+func (l *Lock) renewalOverdue(r Result) {
+	o := &l.renewal
+	o.earlier = append(slices.Clone(o.earlier[max(0, len(o.earlier)-mostLate+1):]), try{o.seq, o.sentAt, o.lease})
+	l.renewalReplied(r)
+}
+
+// lateRenewal reports whether r is the late reply to an earlier try of the renewal, and handles it.
+// A failure changes nothing: the renewal has been sent again.
+func (l *Lock) lateRenewal(seq uint64, r Result) bool {
+	o := &l.renewal
+	i := slices.IndexFunc(o.earlier, func(t try) bool { return t.seq == seq })
+	if i < 0 {
+		return false
+	}
+	if r.Outcome != Failed {
+		o.seq, o.sentAt, o.lease = seq, o.earlier[i].sentAt, o.earlier[i].lease
+		l.renewalReplied(r)
+	}
+	return true
 }
 
 func (l *Lock) renewalReplied(r Result) {

@@ -50,7 +50,7 @@ func (l *Lock) advance() bool {
 	case owned:
 		l.findOut()
 		if l.holds.len() > 0 && l.renewed() && l.renewal.kind == opNone && l.now >= l.lease.renewAt {
-			l.startRenewal(false)
+			l.startRenewal(l.now > l.lease.renewAt+l.cfg.Renewal/10) // a late one waits for no others
 		}
 		switch {
 		case l.main.kind != opNone:
@@ -97,6 +97,7 @@ func (l *Lock) Replied(now Instant, seq uint64, r Result) {
 		l.mainReplied(r)
 	case awaited(&l.renewal):
 		l.renewalReplied(r)
+	case l.lateRenewal(seq, r):
 	case sync != nil && awaited(sync):
 		l.order.synced(l, r)
 	default:
@@ -166,7 +167,7 @@ func (l *Lock) overdue() {
 		}
 	}
 	late(&l.main, l.mainReplied)
-	late(&l.renewal, l.renewalReplied)
+	late(&l.renewal, l.renewalOverdue)
 	late(l.order.sync(), func(r Result) { l.order.synced(l, r) })
 	for i := 0; i < len(l.background); {
 		switch o := &l.background[i]; {
