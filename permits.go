@@ -2,6 +2,7 @@ package lockkeeper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
@@ -40,6 +41,10 @@ func WithPermits(n int) PermitsOption {
 func (s *System) Permits(name string, options ...PermitsOption) *Permits {
 	p := &Permits{&Lock{runtime: s.inner(), kind: messages.Kind_KIND_PERMITS, name: name}}
 	for _, option := range options {
+		if option == nil {
+			p.lock.wrong = errors.New("an option is nil; leave it out instead")
+			continue
+		}
 		option(p)
 	}
 	return p

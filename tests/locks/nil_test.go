@@ -27,6 +27,7 @@ func TestNilArguments(t *testing.T) {
 	good := map[reflect.Type]any{
 		reflect.TypeFor[context.Context]():                    locktest.Within(t),
 		reflect.TypeFor[lockkeeper.Option]():                  lockkeeper.WithWait(time.Second),
+		reflect.TypeFor[lockkeeper.PermitsOption]():           lockkeeper.WithPermits(1),
 		reflect.TypeFor[string]():                             "",
 		reflect.TypeFor[func(ctx context.Context) error]():    func(context.Context) error { return nil },
 		reflect.TypeFor[time.Duration]():                      time.Second,
@@ -63,7 +64,7 @@ func TestNilArguments(t *testing.T) {
 			"RedLock": lockkeeper.RedLock, "Request": lockkeeper.Request, "TraceOf": lockkeeper.TraceOf, "Version": lockkeeper.Version,
 			"WithActorSystem": lockkeeper.WithActorSystem, "WithAtRisk": lockkeeper.WithAtRisk, "WithClientName": lockkeeper.WithClientName,
 			"WithClientOption": lockkeeper.WithClientOption, "WithConfig": lockkeeper.WithConfig, "WithDatabase": lockkeeper.WithDatabase,
-			"WithLease": lockkeeper.WithLease, "WithMaxHold": lockkeeper.WithMaxHold, "WithSentinelTLS": lockkeeper.WithSentinelTLS,
+			"WithLease": lockkeeper.WithLease, "WithMaxHold": lockkeeper.WithMaxHold, "WithPermits": lockkeeper.WithPermits, "WithSentinelTLS": lockkeeper.WithSentinelTLS,
 			"WithSentinelUser": lockkeeper.WithSentinelUser, "WithTLS": lockkeeper.WithTLS, "WithTrace": lockkeeper.WithTrace, "WithUser": lockkeeper.WithUser,
 			"WithWait": lockkeeper.WithWait, "WithoutReentry": lockkeeper.WithoutReentry,
 		},

@@ -100,6 +100,7 @@ func TestCrashAfterARequest(t *testing.T) {
 	t.Parallel()
 	saboteur, s, k := locktest.Sabotaged(t, lockkeeper.Config{})
 	f := s.Semaphore(k.LockName)
+	k.Do(t, "SET", k.Name, "1")
 	crash := func() {
 		saboteur.Hit(locktest.Once("*actors.PermitCall"), nil)
 		_, err := f.Available(locktest.Within(t))
