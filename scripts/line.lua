@@ -193,7 +193,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     end
     remove(place)
     give(place.client .. ':' .. place.term, place.mode, place.ttl, joins)
-    local message = string.format('%s %s %.0f %s', place.term, place.seq, token, hash)
+    local message = place.term .. ' ' .. place.seq .. ' ' .. string.format('%.0f', token) .. ' ' .. hash -- a %s ends at a NUL byte
     redis.call('PUBLISH', turns_of(place), message)
     return true
   end

@@ -1,0 +1,136 @@
+package turns_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// oddNames are names made of every byte, and of what a script or a message could take for its own.
+func oddNames(t *testing.T) map[string]string {
+	var every []rune // with each byte that there is in UTF-8
+	for r := rune(0); r < 0xc0; r++ {
+		every = append(every, r)
+	}
+	for r := rune(0xc0); r < 0x800; r += 0x40 {
+		every = append(every, r)
+	}
+	for r := rune(0x800); r < 0x10000; r += 0x1000 {
+		every = append(every, r)
+	}
+	for r := rune(0x10000); r <= 0x10ffff; r += 0x40000 {
+		every = append(every, r)
+	}
+	names := map[string]string{"every byte": string(every)}
+	for _, odd := range []string{
+		"\x00", "a\x00b", "{", "}", "{}", "a{b}c", " ", " 1 2 3", "a b", ":", "a:b:", "\n", "\r\n", "%", "%s%d%z", "^$()%.[]*+-?", `"\`, "é",
+	} {
+		names[fmt.Sprintf("%q", odd)] = odd
+	}
+	for label, name := range names {
+		names[label] = name + redistest.Name(t)
+	}
+	return names
+}
+
+// A release wakes the waiter of another process at once, whatever bytes the name has.
+func TestNamesOfEveryByte(t *testing.T) {
+	t.Parallel()
+	a, k := locktest.New(t, locktest.NoPolling)
+	b := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+	for label, name := range oddNames(t) {
+		t.Run(label, func(t *testing.T) {
+			t.Parallel()
+			for kind, of := range locktest.Kinds {
+				t.Run(kind, func(t *testing.T) { handsOver(t, k, a, b, kind, name+kind, of) })
+			}
+			permitsWake(t, a, b, name)
+		})
+	}
+}
+
+// A name that is no UTF-8 is refused, whatever the kind.
+func TestNamesThatAreNotUTF8(t *testing.T) {
+	t.Parallel()
+	a, _ := locktest.New(t, locktest.NoPolling)
+	for _, of := range locktest.Kinds {
+		locktest.Refused(t, lockkeeper.ErrInvalid, of(a, "\xff\xfe"), of(a, "\xc3("))
+	}
+}
+
+// handsOver has a release of one process wake the waiter of another.
+func handsOver(t *testing.T, k locktest.Key, a, b *locktest.Site, kind, name string, of func(*locktest.Site, string) *lockkeeper.Lock) {
+	t.Helper()
+	holds := of(a, name)
+	if kind == "read" {
+		holds = a.ReadWriteLock(name).Write()
+	}
+	hold := locktest.Acquire(t, holds)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	granted := locktest.AcquireSoon(ctx, of(b, name))
+	queue := redisio.Line(name)
+	if kind == "fair" {
+		queue = redisio.Queue(name)
+	}
+	redistest.Eventually(t, "the waiter to listen in the wait queue", func() bool {
+		if kind == "fair" || kind == "multi" { // whose entry has a longer name
+			return k.Number(t, "EXISTS", queue) == 1
+		}
+		entry, _ := k.Do(t, "HGET", queue, b.ID()).ToString()
+		return strings.HasSuffix(entry, " 1")
+	})
+	time.AfterFunc(locktest.Soon, cancel) // well before it would poll
+	locktest.Release(t, hold)
+	locktest.Release(t, locktest.Got(t, granted).Hold)
+}
+
+// permitsWake has what one process gives back, or counts down, wake the waiter of another.
+func permitsWake(t *testing.T, a, b *locktest.Site, name string) {
+	t.Helper()
+	ctx := locktest.Within(t)
+	must := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	wakes := func(what string, wait, wake func() error) {
+		t.Helper()
+		done := make(chan error, 1)
+		go func() { done <- wait() }()
+		must(what, wake())
+		must(what, locktest.Await(t, what, done))
+	}
+
+	semaphore, elsewhere := a.Semaphore(name+"s"), b.Semaphore(name+"s")
+	_, err := semaphore.TrySetPermits(ctx, 1, 0)
+	must("set", err)
+	must("acquire", semaphore.Acquire(ctx, 1))
+	wakes("the semaphore", func() error { return elsewhere.Acquire(ctx, 1) }, func() error { return semaphore.Release(ctx, 1) })
+
+	expirable, beyond := a.Permits(name+"p"), b.Permits(name+"p")
+	_, err = expirable.TrySetPermits(ctx, 1)
+	must("set", err)
+	permit, err := expirable.Acquire(ctx)
+	must("acquire", err)
+	wakes("the expirable semaphore", func() error {
+		permit, err := beyond.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		return permit.Release(ctx)
+	}, func() error { return permit.Release(ctx) })
+
+	latch := a.Latch(name + "l")
+	_, err = latch.TrySetCount(ctx, 1)
+	must("set", err)
+	wakes("the latch", func() error { return b.Latch(name + "l").Wait(ctx) }, func() error { return latch.CountDown(ctx) })
+}
