@@ -238,6 +238,15 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     return true
   end
 
+  -- Takes a client that does not hold the lock out of the line. If the free lock was kept for it, the
+  -- next client gets it. If none can get a transfer, the release is published.
+  function line.give_up(channel)
+    local reserved = mine and mine.kept
+    if line.leave() and reserved and not (open and open > now) and redis.call('EXISTS', hash) == 0 and not line.pass_on() then
+      redis.call('PUBLISH', channel, '0')
+    end
+  end
+
   -- Gives the client a place, or confirms the one that it has; last: at the end of the line. busy:
   -- it wants several locks, of which another is not free, so that a reservation that has lapsed
   -- would keep this one free in vain.

@@ -20,9 +20,14 @@ local ok, passed = true, false
 if fields[1] then
   ok, passed = pcall(function()
     local line = line_of(fields, ARGV[4], ARGV[5], hash, ARGV[1], '', give_to(hash, prefix))
-    local left = line.leave()
-    if not ours and left and held[1] == 'read' then
-      line.pass_on(true) -- it was a writer that kept them back
+    if ours then
+      line.leave()
+    elseif held[1] == 'read' then
+      if line.leave() then
+        line.pass_on(true) -- it was a writer that kept them back
+      end
+    else
+      line.give_up(ARGV[3])
     end
     return free and line.hand_over(line.length(), line.strangers(ARGV[3]))
   end)

@@ -66,6 +66,8 @@ the next writes                 | mode=read u:1=1 30000, u:1#1 30000, >v=2.7.0.0
 the next read                   | mode=write u:1:write=1 30000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000       | u:1   | 0 then -1 | mode=read v:2=1 w:8=1 20000, v:2#1 20000, w:8#1 20000 | v>2.7.0 w>8.8.0
 others still read               | mode=read u:1=1 w:1=1 40000, u:1#1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >15000   | u:1   | 0 then -1 | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >15000
 nobody listens                  | mode=write u:1:write=1 30000, >v=2.7.1.0.0@-4 ^@-1 >15000                            | u:1   | 0 then -1 | >v=2.7.1.0.0@-4 ^@-1 >15000 | rw1
+a MultiLock gives up            | >v=2.7.0.0.0.k-1@-3 ^@-1 >w=8.8.1.0.1@-2 ^@-1 >u=9.9.1.0.1@-1 ^@-1 >15000          | v:2   | -1        | mode=read u:9=1 w:8=1 20000, u:9#1 20000, w:8#1 20000 | u>9.9.0 w>8.8.0
+a MultiLock gives up beside readers | mode=read u:1=1 30000, u:1#1 30000, >v=2.7.0.0.0.0@-3 ^@-1 >w=8.8.1.0.1@-2 ^@-1 >15000 | v:2 | -1   | mode=read u:1=1 w:8=1 30000, u:1#1 30000, w:8#1 20000 | w>8.8.0
 it is a stranger's turn         | mode=write u:1:write=1 30000, >v=2.7.1.0.1@-4 ^@-1 >turns=1 >15000 <2-1                | u:1   | 0 then -1 | >v=2.7.1.0.1@-4 ^@-1 >open@5 >20000 | rw1
 a writer leaves the line        | mode=read w:1=1 40000, w:1#1 40000, >u=1.4.0.0.1@-4 ^@-1 >v=2.7.1.0.1@-3 ^@-1 >15000                                | u:1   | -1        | mode=read v:2=1 w:1=1 40000, v:2#1 20000, w:1#1 40000 | v>2.7.0
 it leaves the line of a writer  | mode=write w:1:write=1 40000, >u=1.4.0.0.1@-4 ^@-1 >v=2.7.1.0.1@-3 ^@-1 >15000       | u:1   | -1        | mode=write w:1:write=1 40000, >v=2.7.1.0.1@-3 ^@-1 >20000

@@ -10,15 +10,19 @@
 -- ARGV[7]  the key of the counter of its tokens
 --
 -- Reply: the hold count that is left, or -1 if the owner does not hold the lock. If nobody in the
--- line gets the lock, its release is published on the channel.
+-- line gets the lock, its release is published on the channel. That goes also for a free lock that was
+-- kept for the client, which gives up.
 if ARGV[2] == '0' then
   -- Whatever is wrong with the line, the lock is released.
   local ok, passed = true, false
   if fields[1] then
     ok, passed = pcall(function()
       local line = line_of(fields, ARGV[5], ARGV[6], KEYS[1], ARGV[1], ARGV[7], give_to(KEYS[1]))
+      if not freed then
+        return line.give_up(ARGV[4])
+      end
       line.leave()
-      return freed and line.hand_over(line.length(), line.strangers(ARGV[4]))
+      return line.hand_over(line.length(), line.strangers(ARGV[4]))
     end)
   end
   if not freed then

@@ -33,8 +33,12 @@ for i, hash in ipairs(KEYS) do
   local fields, passed = beside('HGETALL', key), false
   if fields and (fields[1] or ARGV[3] ~= '') then
     local line = line_of(fields, key, ARGV[2], hash, owner, counter, give)
-    line.leave()
-    passed = free and line.hand_over(line.length(), line.strangers(channel))
+    if held or ARGV[3] ~= '' then
+      line.leave()
+      passed = free and line.hand_over(line.length(), line.strangers(channel))
+    else
+      line.give_up(channel)
+    end
     lines[#lines + 1] = line
   end
   if free and not passed then

@@ -78,6 +78,17 @@ func (r *run) leaveLine(l *Lock) bool {
 	return false
 }
 
+// giveUp takes an owner that does not hold the lock out of the line. If the free lock was kept for it, the
+// next get it. A yield of several locks that takes a
+// place again does not give up.
+func (r *run) giveUp(part int) {
+	l := &r.parts[part]
+	reserved := slices.ContainsFunc(l.Line, func(p Place) bool { return p.Client == r.client && p.Reserves })
+	if r.leaveLine(l) && reserved && r.Place.Term == 0 && l.Free() && l.OpenUntil <= r.now {
+		r.passOn(part, false)
+	}
+}
+
 // enter takes the place that the command asks for, or confirms it. busy: others hold another part of
 // a MultiLock. A late command of a term that
 // is over does not.

@@ -26,12 +26,17 @@ func (r *run) readWrite(part int) lock.Result {
 	case r.Kind == lock.Acquire, r.Kind == lock.Release && r.Count+r.Shared > 0:
 		return r.setReadWrite(part)
 	case r.Kind == lock.Release:
-		if left := r.leaveLine(l); !ours {
-			if left && !l.Free() && !l.Written() {
+		switch {
+		case !ours && !l.Free() && !l.Written():
+			if r.leaveLine(l) {
 				r.passOn(part, false) // it may have kept readers out
 			}
 			return result(lock.Absent)
+		case !ours:
+			r.giveUp(part)
+			return result(lock.Absent)
 		}
+		r.leaveLine(l)
 		if written := held.Exclusive > 0; r.empty(l, r.owner) {
 			r.passOnOrOpen(part, written)
 		}

@@ -28,13 +28,14 @@ func (r *run) plain(part int) lock.Result {
 		r.set(l, r.Count)
 		return result(lock.Done)
 	case lock.Release:
-		if r.Count == 0 {
-			r.leaveLine(l)
-		}
 		switch {
+		case !ours && r.Count == 0:
+			r.giveUp(part)
+			return result(lock.Absent)
 		case !ours:
 			return result(lock.Absent)
 		case r.Count == 0:
+			r.leaveLine(l)
 			l.put(r.owner, Counts{})
 			r.passOnOrOpen(part, false)
 		default:

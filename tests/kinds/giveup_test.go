@@ -1,0 +1,95 @@
+package kinds_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// A MultiLock for which a free member is kept gives up: the next waiter of that member gets it at once,
+// in the same process and in another, however the MultiLock has waited and given up.
+func TestMultiLockThatGivesUpWakesTheNext(t *testing.T) {
+	ways := map[string]func(t *testing.T, s *locktest.Site, x, y *messages.Lock) (giveUp func()){
+		"a wait that is over": func(t *testing.T, s *locktest.Site, x, y *messages.Lock) func() {
+			waits := locktest.AcquireSoon(t.Context(), multiOf(s, x, y), lockkeeper.WithWait(3*time.Second))
+			return func() { locktest.Await(t, "the end of the wait", waits) }
+		},
+		"a cancel": func(t *testing.T, s *locktest.Site, x, y *messages.Lock) func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			waits := locktest.AcquireSoon(ctx, multiOf(s, x, y))
+			return func() { cancel(); locktest.Await(t, "the end of the wait", waits) }
+		},
+		"the death of an actor": func(t *testing.T, s *locktest.Site, x, y *messages.Lock) func() {
+			p := s.Probe(t)
+			p.Send(&messages.Acquire{Lock: multiMessage(x, y)})
+			return p.Die
+		},
+		"Close": func(t *testing.T, s *locktest.Site, x, y *messages.Lock) func() {
+			waits := locktest.AcquireSoon(t.Context(), multiOf(s, x, y))
+			return func() { locktest.Stop(t, s); locktest.Await(t, "the end of the wait", waits) }
+		},
+	}
+	for _, kind := range []string{"plain", "fenced", "write", "read"} {
+		for way, waits := range ways {
+			for _, where := range []string{"in its process", "elsewhere"} {
+				if way == "Close" && where == "in its process" {
+					continue // it refuses that one, too
+				}
+				t.Run(kind+", "+way+", "+where, func(t *testing.T) {
+					t.Parallel()
+					s, k := locktest.New(t, locktest.NoPolling)
+					other := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+					x, y := locktest.KindMessage("plain", k.Name+" x"), locktest.KindMessage(kind, k.Name+" y")
+					of := func(s *locktest.Site) *lockkeeper.Lock {
+						if kind == "read" {
+							return s.ReadWriteLock(y.Name).Write()
+						}
+						return locktest.Kinds[kind](s, y.Name)
+					}
+					entries := func(n int64) {
+						redistest.Eventually(t, "the waiters to stand in the queue", func() bool { return k.Number(t, "HLEN", redisio.Line(y.Name)) == n })
+					}
+					locktest.Acquire(t, other.Lock(x.Name))
+					hold := locktest.Acquire(t, of(other))
+					giveUp := waits(t, s, x, y)
+					entries(1)
+					waiter := s
+					if where == "elsewhere" {
+						waiter = locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+					}
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					granted := locktest.AcquireSoon(ctx, of(waiter))
+					entries(2)
+					locktest.Release(t, hold)
+					locktest.Pending(t, granted, "the MultiLock is first")
+					giveUp()
+					time.AfterFunc(locktest.Soon, cancel) // well before it would poll
+					locktest.Release(t, locktest.Got(t, granted).Hold)
+				})
+			}
+		}
+	}
+}
+
+// multiOf is a MultiLock of two locks.
+func multiOf(s *locktest.Site, x, y *messages.Lock) *lockkeeper.Lock {
+	of := func(m *messages.Lock) *lockkeeper.Lock {
+		switch {
+		case m.Kind == messages.Kind_KIND_FENCED:
+			return s.FencedLock(m.Name)
+		case m.Kind == messages.Kind_KIND_READ_WRITE && m.Mode == messages.Mode_MODE_SHARED:
+			return s.ReadWriteLock(m.Name).Read()
+		case m.Kind == messages.Kind_KIND_READ_WRITE:
+			return s.ReadWriteLock(m.Name).Write()
+		}
+		return s.Lock(m.Name)
+	}
+	return lockkeeper.MultiLock(of(x), of(y))
+}
