@@ -2,6 +2,8 @@ package kinds_test
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +70,7 @@ func TestMultiLockThatGivesUpWakesTheNext(t *testing.T) {
 					granted := locktest.AcquireSoon(ctx, of(waiter))
 					entries(2)
 					locktest.Release(t, hold)
+					redistest.Eventually(t, "the waiter to be refused since the lock is kept", func() bool { return refusedSinceKept(t, k, y.Name, waiter) })
 					locktest.Pending(t, granted, "the MultiLock is first")
 					giveUp()
 					time.AfterFunc(locktest.Soon, cancel) // well before it would poll
@@ -76,6 +79,26 @@ func TestMultiLockThatGivesUpWakesTheNext(t *testing.T) {
 			}
 		}
 	}
+}
+
+// refusedSinceKept reports whether a process was refused since the free lock is kept for a MultiLock. Before
+// that, the message of the release would still wake it.
+func refusedSinceKept(t *testing.T, k locktest.Key, name string, waiter *locktest.Site) bool {
+	t.Helper()
+	entries, err := k.Do(t, "HGETALL", redisio.Line(name)).AsStrMap()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept, seen int
+	for client, entry := range entries {
+		words := strings.Fields(entry)
+		if client == waiter.ID() {
+			seen, _ = strconv.Atoi(words[1])
+		} else if len(words) == 9 {
+			kept, _ = strconv.Atoi(words[8])
+		}
+	}
+	return kept > 0 && seen >= kept // equal if its own try found the lock free
 }
 
 // multiOf is a MultiLock of two locks.
