@@ -4,6 +4,7 @@
 //	go run .                     a short run over all kinds of locks and all faults
 //	go run . -world cluster      the same on a cluster, with Sentinels, or on several servers
 //	go run . -world zones        the same with a client that is further away than the others
+//	go run . -world computing    leases beside goroutines that compute, compared with those of rueidislock
 //	go run . -time 30m           a long one, which ends by looking for leaks
 //	go run . -controls all       breaks one safety rule after another, and must notice; does -fencing as well
 //	go run . -fencing            loses an update under a paused holder, and with a fencing token does not
@@ -99,8 +100,10 @@ func command(args []string) error {
 		plan, all = sentinel(), faults.OfSentinels
 	case "several":
 		plan, all = several(), faults.OfSeveral
+	case "computing":
+		plan, all, *clients = computing(), nil, 1 // all processes share the processors
 	default:
-		return fmt.Errorf("there is no world %q: one, zones, cluster, sentinel or several", *world)
+		return fmt.Errorf("there is no world %q: one, zones, cluster, sentinel, several or computing", *world)
 	}
 	if *which == "all" {
 		chosen = all

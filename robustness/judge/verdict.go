@@ -88,6 +88,9 @@ type Verdict struct {
 	// without the time for which the process did not run.
 	LatestLoss time.Duration `json:"latest_loss"`
 
+	// Leases are how many were held and lost beside goroutines that compute, by library.
+	Leases map[string]Leases `json:"leases,omitempty"`
+
 	began []time.Duration // of every operation
 }
 
@@ -124,6 +127,8 @@ func Judge(spans history.Span, processes []*history.Process, faults []history.Fa
 	}
 	for _, lock := range j.locks {
 		switch lock.kind {
+		case peer:
+			continue
 		case leased:
 			j.permits(lock, found)
 			j.idle(lock)
@@ -146,6 +151,7 @@ func Judge(spans history.Span, processes []*history.Process, faults []history.Fa
 	j.losses()
 	j.promises()
 	j.calls()
+	j.compare()
 	slices.SortStableFunc(j.v.Violations, func(a, b Violation) int { return int(a.At - b.At) })
 	return j.v
 }

@@ -36,6 +36,7 @@ type Report struct {
 	Robbed       time.Duration            `json:"overlap_after_robbery"`
 	Undecided    []string                 `json:"undecided,omitempty"`
 	Violations   []judge.Violation        `json:"violations,omitempty"`
+	Leases       map[string]judge.Leases  `json:"leases,omitempty"`
 	Soak         *Soak                    `json:"soak,omitempty"`
 	Controls     []Control                `json:"controls,omitempty"`
 	Demonstrated []string                 `json:"demonstrated,omitempty"`
@@ -45,7 +46,7 @@ type Report struct {
 func New(seed uint64, clients int) *Report {
 	return &Report{
 		Seed: seed, Clients: clients, Faults: map[string]int{}, Grants: map[string]int{}, Refused: map[string]int{},
-		Losses: map[string]int{}, LongestIdle: map[string]time.Duration{},
+		Losses: map[string]int{}, LongestIdle: map[string]time.Duration{}, Leases: map[string]judge.Leases{},
 	}
 }
 
@@ -67,6 +68,10 @@ func (r *Report) Add(v *judge.Verdict, faults []string) {
 		for k, n := range from {
 			(*to)[k] += n
 		}
+	}
+	for library, l := range v.Leases {
+		sum := r.Leases[library]
+		r.Leases[library] = judge.Leases{Held: sum.Held + l.Held, Lost: sum.Lost + l.Lost, For: sum.For + l.For}
 	}
 	r.LongestIdle[anyIdle] = max(r.LongestIdle[anyIdle], v.LongestIdle)
 	r.LongestIdle[noExcuse] = max(r.LongestIdle[noExcuse], v.LongestUnhindered)
@@ -144,6 +149,10 @@ func (r *Report) Print(to io.Writer) {
 			r.LongestIdle[anyIdle].Round(durationTo), r.LongestIdle[noExcuse].Round(durationTo))
 		if r.Waits > 0 {
 			line("most turns of another while a process waited\t%d, in %d waits without a fault", r.Overtaken, r.Waits)
+		}
+		for _, library := range slices.Sorted(maps.Keys(r.Leases)) {
+			l := r.Leases[library]
+			line("leases beside goroutines that compute\t%s: %d of %d lost, held for %v in all", library, l.Lost, l.Held, l.For.Round(time.Second))
 		}
 		line("trusted by two after a robbery (not promised)\t%v", r.Robbed.Round(durationTo))
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/redis/rueidis/rueidislock"
 	"golang.org/x/sys/unix"
 
 	"github.com/lockkeeper-go/lockkeeper"
@@ -76,6 +77,7 @@ type client struct {
 	others []*lockkeeper.System
 	red    *lockkeeper.Red
 	actors *actor.ActorSystem
+	peer   rueidislock.Locker // nil unless the process computes
 	// machine is the clock of the System, which can be suspended.
 	machine *boottime.Suspendable
 	ids     atomic.Int64
@@ -86,6 +88,7 @@ type client struct {
 	taken   *lockkeeper.Hold // by Take
 	gone    *actor.PID       // of an actor that has stopped
 	say     io.Writer
+	random  *rand.Rand // of what is drawn for each round
 }
 
 // round is one history.
@@ -108,7 +111,7 @@ func Run(spec Spec, orders io.Reader, say io.Writer) error {
 		return err
 	}
 	defer redis.Close()
-	c := &client{spec: spec, plan: spec.Plan, say: say}
+	c := &client{spec: spec, plan: spec.Plan, say: say, random: rand.New(rand.NewPCG(spec.Seed, uint64(spec.Proc)))}
 	silent := slog.New(slog.DiscardHandler)
 	c.actors = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return silent }))
 	c.machine = boottime.Install(c.actors)
@@ -125,6 +128,12 @@ func Run(spec Spec, orders io.Reader, say io.Writer) error {
 	}
 	if err := c.spread(config); err != nil {
 		return err
+	}
+	if c.plan.Busy.To > 0 {
+		if err := c.computing(); err != nil {
+			return err
+		}
+		defer c.peer.Close()
 	}
 	fmt.Fprintln(say, Ready)
 	lines := bufio.NewScanner(orders)
@@ -223,6 +232,7 @@ func (c *client) begin(file string) error {
 			work(style, (*worker).run)
 		}
 	}
+	r.compute(c.plan.Busy.Pick(c.random))
 	return nil
 }
 

@@ -36,6 +36,8 @@ type Plan struct {
 	// those of all processes are as Host has them.
 	BadHosts bool
 	Host     Host
+	// Busy is how many goroutines of a process compute; none if its To is 0.
+	Busy Count
 	// ServerRate is how much faster than time Redis's wall clock runs; 0 leaves it alone,
 	// and then it cannot be set.
 	ServerRate float64
@@ -49,7 +51,8 @@ func (p *Plan) Config() lockkeeper.Config {
 }
 
 // Variant is the plan of a process whose configuration is not that of the others, if they
-// are mixed: a longer Watchdog, a more frequent Poll, a longer CallTimeout, another HandOffLimit.
+// are mixed: a longer Watchdog, a more frequent Poll, a longer CallTimeout, another HandOffLimit. A process that
+// computes has a Watchdog in proportion to its goroutines, each of which delays all others.
 func (p Plan) Variant(random *rand.Rand) Plan {
 	if p.Mixed {
 		p.Watchdog *= 1 + time.Duration(random.IntN(longestWatchdog))
@@ -57,8 +60,15 @@ func (p Plan) Variant(random *rand.Rand) Plan {
 		p.CallTimeout *= 1 + time.Duration(random.IntN(4))
 		p.HandOffLimit = []time.Duration{0, time.Millisecond, longestHandOffLimit}[random.IntN(3)]
 	}
+	if p.Busy.To > 0 {
+		n := p.Busy.Pick(random)
+		p.Busy, p.Watchdog = Count{n, n}, time.Duration(n)*leasePerBusy
+	}
 	return p
 }
+
+// leasePerBusy is the Watchdog of a process that computes, for each of its goroutines.
+const leasePerBusy = 50 * time.Millisecond
 
 // longestWatchdog is how much longer a Variant's Watchdog is at most.
 const longestWatchdog = 2
@@ -83,6 +93,7 @@ func (p *Plan) Lease() time.Duration {
 	if p.Mixed {
 		lease *= longestWatchdog
 	}
+	lease = max(lease, time.Duration(p.Busy.To)*leasePerBusy)
 	for _, s := range p.Styles {
 		lease = max(lease, s.Fixed)
 	}
@@ -128,10 +139,19 @@ const (
 	Leased    Kind = "leased" // permits that expire
 	Semaphore Kind = "semaphore"
 	Latch     Kind = "latch"
+	// Of processes that compute; see computing.go.
+	Computing Kind = "computing"
+	Peer      Kind = "rueidislock" // what they are compared with
 )
 
 // Kinds are all of those on one server.
 var Kinds = []Kind{Plain, Reentrant, Fenced, Fair, ReadWrite, Multi, Actor, Faces}
+
+// Count is from where to where a random number lies.
+type Count struct{ From, To int }
+
+// Pick draws a number.
+func (c Count) Pick(random *rand.Rand) int { return c.From + random.IntN(c.To-c.From+1) }
 
 // Range is from where to where a random time lies.
 type Range struct{ From, To time.Duration }

@@ -41,6 +41,8 @@ func (w *worker) run() {
 			w.permitsOf()
 		case Latch:
 			w.atLatch()
+		case Computing, Peer:
+			w.besideWork()
 		case Fresh:
 			w.freshly()
 		default:
