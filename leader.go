@@ -80,6 +80,9 @@ type elected struct {
 func (l *leader) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
+		if _, lives := ctx.ActorSystem().ProcessRegistry.GetLocal(ctx.Self().Id); !lives {
+			return // proto.actor restarts an actor that was stopped after it had crashed
+		}
 		l.released = make(chan struct{})
 		go l.elect(ctx.ActorSystem().Root, ctx.Self())
 	case *term:
