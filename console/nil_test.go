@@ -48,7 +48,7 @@ func TestNilArguments(t *testing.T) {
 		"nil options":  console.Handler(s.System, nil, console.WithContext(nil), console.WithFleet(nil, ""), console.WithJournal(nil), console.WithInterval(0)), //lint:ignore SA1012 on purpose
 	} {
 		for _, path := range []string{"/", "/lock?name=a&kind=plain", "/data.json", "/events", "/release?name=a&kind=plain"} {
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			request := httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil)
 			request.Host = "localhost"
 			if strings.HasPrefix(path, "/release") {
