@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -181,6 +182,25 @@ func (c *channels) Refused(names []string, err *redisio.Error) {
 		consequence = "no lock is transferred to this process"
 	}
 	c.rt.host.Warn("Redis refuses a subscription: "+consequence, "channels", names, "error", err)
+}
+
+// Failing implements redisio.Listener.
+func (c *channels) Failing(command, server string, err *redisio.Error) {
+	c.rt.host.Warn(command+" keeps failing: waits depend on polling, and no lock is transferred to this process",
+		append(atServer(server), "poll", c.rt.cfg.Poll, "error", err)...)
+}
+
+// Recovered implements redisio.Listener.
+func (c *channels) Recovered(command, server string) {
+	c.rt.host.Log(slog.LevelInfo, command+" works again", atServer(server)...)
+}
+
+// atServer names a server in a log line, if there are several.
+func atServer(address string) []any {
+	if address == "" {
+		return nil
+	}
+	return []any{"server", address}
 }
 
 func (c *channels) close() { c.subscriptions.Close() }

@@ -161,6 +161,7 @@ type ears struct {
 	mu      sync.Mutex
 	told    map[string]int
 	refusal *Error
+	failure *Error
 }
 
 func (e *ears) tell(what string) {
@@ -189,6 +190,15 @@ func (e *ears) Refused(channels []string, err *Error) {
 	defer e.mu.Unlock()
 	e.refusal = err
 }
+
+func (e *ears) Failing(command, server string, err *Error) {
+	e.tell("failing " + command + " at " + server)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.failure = err
+}
+
+func (e *ears) Recovered(command, server string) { e.tell("recovered " + command + " at " + server) }
 
 func (e *ears) count(what string) int {
 	e.mu.Lock()

@@ -183,6 +183,14 @@ func (at *shard) Refused(channels []string, err *Error) {
 	at.of.listener.Refused(channels, err)
 }
 
+// Failing implements Listener.
+func (at *shard) Failing(command, server string, err *Error) {
+	at.of.listener.Failing(command, server, err)
+}
+
+// Recovered implements Listener.
+func (at *shard) Recovered(command, server string) { at.of.listener.Recovered(command, server) }
+
 // broke takes note that the shard has no connection.
 func (at *shard) broke() {
 	at.of.mu.Lock()

@@ -24,20 +24,6 @@ const (
 	replaceRest = 5 * time.Second
 )
 
-// Listener gets the events of the subscriptions, on the goroutine that reads the connection and
-// on the one that writes. It must not block.
-type Listener interface {
-	// Message reports a message on the channel. It may be called twice for one message, and for
-	// a channel that was removed a moment ago.
-	Message(channel, payload string)
-	// Subscribed reports that from now on no message on the channel is missed. It is called
-	// again after every reconnect, since messages may have been missed before. For the first
-	// channel it is called before it is called for any other one, unless that was refused.
-	Subscribed(channel string)
-	// Refused reports that Redis does not let this client subscribe to the channels.
-	Refused(channels []string, err *Error)
-}
-
 // Subscriptions keeps any number of channels subscribed over one connection. It opens the
 // connection for the first channel, and reopens it whenever it breaks.
 //
@@ -76,6 +62,7 @@ type Subscriptions struct {
 	stale   bool
 	retry   time.Time
 	broke   bool // and nothing is confirmed since
+	failure failure
 	started bool
 
 	changed chan struct{}
@@ -203,7 +190,7 @@ func (s *Subscriptions) run() {
 		began := time.Now()
 		s.takeStale()
 		if connection, err := s.open(s.ctx); err == nil {
-			s.serve(connection)
+			s.failed(s.serve(connection))
 		}
 		if s.home != nil {
 			s.home.broke()
@@ -220,8 +207,9 @@ func (s *Subscriptions) run() {
 	}
 }
 
-// serve uses a connection, and those that replace it, until one breaks or everything is closed.
-func (s *Subscriptions) serve(connection *pubsub) {
+// serve uses a connection, and those that replace it, until one breaks or everything is closed. It
+// returns why a connection broke, or nil.
+func (s *Subscriptions) serve(connection *pubsub) error {
 	s.mu.Lock()
 	s.current, s.rest, s.retry = connection, time.Time{}, time.Time{}
 	clear(s.lingering)
@@ -243,8 +231,8 @@ func (s *Subscriptions) serve(connection *pubsub) {
 		s.others.Go(connection.end)
 	}()
 	for {
-		if s.catchUp(connection) != nil {
-			return
+		if err := s.catchUp(connection); err != nil {
+			return err
 		}
 		switch at, wanted, stale := s.replaceAt(); {
 		case wanted && giveUp == nil:
@@ -269,7 +257,7 @@ func (s *Subscriptions) serve(connection *pubsub) {
 			giveUp, urgent = nil, false
 			s.prepared(r)
 			if r.noRoom {
-				return
+				return nil
 			}
 			if r.connection == nil {
 				continue
@@ -280,12 +268,12 @@ func (s *Subscriptions) serve(connection *pubsub) {
 			err := s.catchUp(connection)
 			s.others.Go(old.end) // not before the new one has everything
 			if err != nil {
-				return
+				return err
 			}
-		case <-connection.broken:
-			return
+		case err := <-connection.broken:
+			return err
 		case <-s.ctx.Done():
-			return
+			return nil
 		}
 	}
 }
@@ -379,9 +367,12 @@ func (s *Subscriptions) confirmed(by *pubsub, channel string) {
 	}
 	_, wanted := s.want[channel]
 	tell := wanted && asked && !told && (other == nil || !other.asked[channel])
-	again := s.broke
-	s.broke = false
+	again, recovered := s.broke, s.failure.told
+	s.broke, s.failure = false, failure{}
 	s.mu.Unlock()
+	if recovered {
+		s.listener.Recovered(s.commandName(), s.server())
+	}
 	if again && s.watch.Reconnected != nil {
 		s.watch.Reconnected()
 	}

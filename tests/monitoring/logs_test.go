@@ -267,3 +267,26 @@ func TestLogOfManyHoldsThatCloseEnds(t *testing.T) {
 		t.Errorf("%d lines, of which %d are on single holds", lines, len(j.lines("lease lost")))
 	}
 }
+
+// A proxy that closes the connection at SUBSCRIBE slows down all waits. That is logged once, with what
+// it means, and once when it is over.
+func TestLogOfSubscriptionsThatFail(t *testing.T) {
+	var j journal
+	server := redistest.Start(t)
+	p := redistest.NewProxy(t, server.Addr())
+	p.DropRepliesTo(redistest.Command("SUBSCRIBE"), 0)
+	s := locktest.Open(t, p.URL(), lockkeeper.Config{Logger: j.logger()})
+	other := locktest.Open(t, server.URL(), lockkeeper.Config{})
+	name := redistest.Name(t)
+	held := locktest.Acquire(t, other.Lock(name))
+	waiter := locktest.AcquireSoon(t.Context(), s.Lock(name))
+	const failing = "SUBSCRIBE keeps failing: waits depend on polling, and no lock is transferred to this process"
+	j.await(t, failing, "level=WARN", "poll=1s", "error=", "EOF")
+	p.Heal()
+	j.await(t, "SUBSCRIBE works again", "level=INFO")
+	if n := len(j.lines(failing)); n != 1 {
+		t.Errorf("logged %d times:\n%s", n, j.String())
+	}
+	locktest.Release(t, held)
+	locktest.Release(t, locktest.Got(t, waiter).Hold)
+}
