@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -62,10 +63,14 @@ func Masters(ctx context.Context, client rueidis.Client) (map[string]rueidis.Cli
 		return nil, &Error{Transient: true, err: errors.New("no server of the cluster names its masters")}
 	}
 	maps.DeleteFunc(nodes, func(address string, _ rueidis.Client) bool { return !ranges.have(address) })
+	var unknown []string
 	for _, r := range ranges {
 		if nodes[r.address] == nil {
-			return nodes, &Error{Transient: true, err: fmt.Errorf("the client does not know the master %s: it is down, or new", r.address)}
+			unknown = append(unknown, fmt.Sprintf("the client does not know the master %s of the slots %d to %d: it is down, or new", r.address, r.first, r.last))
 		}
+	}
+	if unknown != nil {
+		return nodes, &Error{Transient: true, err: errors.New(strings.Join(unknown, "; "))}
 	}
 	return nodes, nil
 }

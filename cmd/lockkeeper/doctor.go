@@ -22,8 +22,10 @@ const doctorHelp = `usage: lockkeeper doctor [-redis URL] [-prefix P] [--json]
 
 Checks whether this Redis, as this user, suits locks, and says what to change: version,
 permissions, eviction, memory, persistence, replicas, clock, round trips, the state of a cluster,
-and the records of Systems. To see that locks work it takes and releases one of each kind, with
-names that begin with lockkeeper_doctor. It changes nothing else.
+and the records of Systems. To see that locks work, one System takes a lock of each kind, also a
+MultiLock, and a permit of a semaphore and one that expires, and closes a latch; another System waits
+for it, and must be woken by a message. Their names begin with lockkeeper_doctor. It changes nothing
+else. If a server of a cluster does not answer, doctor says so, and examines the others.
 
 ` + accessHelp + `
 ok: as it should be. warn: locks work, but may be lost. fail: this must be changed. unknown: the
@@ -71,31 +73,45 @@ func examine(args []string, env environment) int {
 		d.client = client
 		nodes, err := redisio.Masters(ctx, client)
 		if err != nil {
-			d.add("masters", isFailure, err.Error(), "until it answers, or another takes over, nobody gets the locks in its slots")
+			d.add("masters", isFailure, err.Error(), unservedAdvice)
 		}
+		var reached rueidis.Client
 		for _, address := range slices.Sorted(maps.Keys(nodes)) {
-			node := nodes[address]
-			err := node.Do(ctx, node.B().Ping().Build()).Error()
-			if _, refused := rueidis.IsRedisErr(err); refused {
-				d.add("ping", isFailure, err.Error(), "the ACL user needs +ping, by which a dead connection is noticed")
-			} else if err != nil {
-				return 0, redisio.Sort(err)
-			}
 			from := len(d.findings)
-			d.checkServer(ctx, node)
+			if err := d.checkNode(ctx, nodes[address]); err == nil {
+				reached = nodes[address]
+			} else if len(nodes) == 1 {
+				return 0, err
+			} else {
+				d.add("ping", isFailure, err.Error(), unservedAdvice)
+			}
 			for i := range d.findings[from:] {
 				if len(nodes) > 1 {
 					d.findings[from+i].Server = address
 				}
 			}
 		}
-		if client.Mode() == rueidis.ClientModeCluster {
-			d.checkCluster(ctx)
+		if client.Mode() == rueidis.ClientModeCluster && reached != nil {
+			d.checkCluster(ctx, reached)
 		}
 		d.checkLocks(ctx)
 		d.checkSystems(ctx)
 		return d.report()
 	})
+}
+
+const unservedAdvice = "until it answers, or another takes over, nobody gets the locks in its slots"
+
+// checkNode checks one server; the error is that it cannot be reached.
+func (d *doctor) checkNode(ctx context.Context, node rueidis.Client) error {
+	err := node.Do(ctx, node.B().Ping().Build()).Error()
+	if _, refused := rueidis.IsRedisErr(err); refused {
+		d.add("ping", isFailure, err.Error(), "the ACL user needs +ping, by which a dead connection is noticed")
+	} else if err != nil {
+		return redisio.Sort(err)
+	}
+	d.checkServer(ctx, node)
+	return nil
 }
 
 // add adds what a check has found; without an advice there is nothing to do.
@@ -246,18 +262,19 @@ func (d *doctor) checkClock(ctx context.Context, node rueidis.Client) {
 	}
 }
 
-// checkCluster checks what only a cluster has.
-func (d *doctor) checkCluster(ctx context.Context) {
-	if err := d.client.Do(ctx, d.client.B().ClusterSlots().Build()).Error(); err != nil {
+// checkCluster checks what only a cluster has, as one of its servers sees it.
+func (d *doctor) checkCluster(ctx context.Context, node rueidis.Client) {
+	if err := node.Do(ctx, node.B().ClusterSlots().Build()).Error(); err != nil {
 		d.add("cluster", isFailure, err.Error(), "the ACL user needs +cluster|slots (Redis 8: +cluster|shards), to find the servers, and +asking, while slots move")
 		return
 	}
-	text, err := d.client.Do(ctx, d.client.B().ClusterInfo().Build()).ToString()
-	switch state := infoOf(text)["cluster_state"]; {
+	text, err := node.Do(ctx, node.B().ClusterInfo().Build()).ToString()
+	info := infoOf(text)
+	switch state, served := info["cluster_state"], info["cluster_slots_ok"]; {
 	case err != nil:
 		d.add("cluster", isUnknown, err.Error(), "+cluster|info lets doctor see the state of the cluster")
-	case state != "ok":
-		d.add("cluster", isFailure, "the state is "+state, "CLUSTER INFO and CLUSTER NODES say which slots are not served")
+	case state != "ok" || served != "16384":
+		d.add("cluster", isFailure, fmt.Sprintf("the state is %s, and %s of 16384 slots are served", state, served), "CLUSTER NODES says which slots are not served")
 	default:
 		d.add("cluster", isOK, "all slots are served", "")
 	}
@@ -267,7 +284,11 @@ func (d *doctor) checkCluster(ctx context.Context) {
 func (d *doctor) checkSystems(ctx context.Context) {
 	all, err := look.Looker{Client: d.client, Prefix: d.prefix}.Systems(ctx)
 	if err != nil {
-		d.add("systems", isUnknown, err.Error(), "+zrange +get +pttl on {lockkeeper_systems}* let doctor list the Systems")
+		advice := "+zrange +get +pttl on {lockkeeper_systems}* let doctor list the Systems"
+		if redisio.Sort(err).Transient {
+			advice = "the server that has their records must answer"
+		}
+		d.add("systems", isUnknown, err.Error(), advice)
 		return
 	}
 	var overdue []string

@@ -19,6 +19,41 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
+// each is what doctor finds if it finds the same of every kind.
+func each(status, words string) (found []string) {
+	for _, kind := range []string{"reentrant_lock", "fenced_lock", "fair_lock", "write_lock", "read_lock", "MultiLock", "semaphore", "permits", "latch"} {
+		found = append(found, kind+" "+status+" "+words)
+	}
+	return found
+}
+
+// without leaves out kinds: what these write first, a full Redis does not refuse.
+func without(found []string, kinds ...string) []string {
+	return slices.DeleteFunc(found, func(f string) bool { return slices.Contains(kinds, strings.Fields(f)[0]) })
+}
+
+// expectFindings compares what doctor has found that is not ok: "check status words".
+func expectFindings(t *testing.T, findings []finding, want []string) {
+	t.Helper()
+	var bad []finding
+	for _, f := range findings {
+		if f.Status != isOK {
+			bad = append(bad, f)
+		} else if f.Advice != "" {
+			t.Errorf("%+v", f)
+		}
+	}
+	if len(bad) != len(want) || len(findings) < 7 {
+		t.Fatalf("found %+v, want %q", findings, want)
+	}
+	for i, want := range want {
+		words := strings.SplitN(want, " ", 3)
+		if f := bad[i]; strings.ReplaceAll(f.Check, " ", "_") != words[0] || f.Status != words[1] || !strings.Contains(f.Found+f.Advice, words[2]) {
+			t.Errorf("found %+v, want %q", f, want)
+		}
+	}
+}
+
 // Each case is a server with options, the rules of a user of it, and what doctor finds there
 // that is not ok: "check status words"; all other checks must be ok.
 func TestDoctor(t *testing.T) {
@@ -27,20 +62,17 @@ func TestDoctor(t *testing.T) {
 		code           int
 		found          []string
 	}{
-		"good":        {"--appendonly yes", "", 0, nil},
-		"forgetful":   {"", "", 0, []string{"persistence warn appendonly"}},
-		"evicts":      {"--appendonly yes --maxmemory 100mb --maxmemory-policy volatile-ttl", "", exitNo, []string{"eviction fail noeviction"}},
-		"would evict": {"--appendonly yes --maxmemory-policy allkeys-lru", "", 0, []string{"eviction warn maxmemory"}},
-		"full": {"--appendonly yes --maxmemory 900kb", "", exitNo, []string{"memory fail maxmemory", "reentrant_lock fail OOM", "fenced_lock fail OOM",
-			"fair_lock fail OOM", "write_lock fail OOM", "read_lock fail OOM"}},
+		"good":           {"--appendonly yes", "", 0, nil},
+		"forgetful":      {"", "", 0, []string{"persistence warn appendonly"}},
+		"evicts":         {"--appendonly yes --maxmemory 100mb --maxmemory-policy volatile-ttl", "", exitNo, []string{"eviction fail noeviction"}},
+		"would evict":    {"--appendonly yes --maxmemory-policy allkeys-lru", "", 0, []string{"eviction warn maxmemory"}},
+		"full":           {"--appendonly yes --maxmemory 900kb", "", exitNo, append([]string{"memory fail maxmemory"}, without(each("fail", "OOM"), "semaphore", "latch")...)},
 		"lonely replica": {"--appendonly yes --replica-read-only no --replicaof 127.0.0.1 1", "", exitNo, []string{"replicas fail master"}},
-		"no publish": {"--appendonly yes", "~* &* +@all -publish", exitNo, []string{
-			"reentrant_lock fail +publish,", "fenced_lock fail +publish,", "fair_lock fail +publish,", "write_lock fail +publish,", "read_lock fail +publish,"}},
-		"no ping":    {"--appendonly yes", "~* &* +@all -ping", exitNo, []string{"ping fail +ping"}},
-		"no records": {"--appendonly yes", "~lockkeeper_doctor* ~*redisson_* ~*lockkeeper_writer* ~*lockkeeper_line* ~{lockkeeper_doctor* &* +@all", 0, []string{"reentrant_lock warn record", "systems unknown +zrange"}},
-		"no channels": {"--appendonly yes", "~* resetchannels +@all", exitNo, []string{
-			"reentrant_lock fail +publish", "fenced_lock fail +publish", "fair_lock fail +publish", "write_lock fail +publish", "read_lock fail +publish"}},
-		"no info": {"--appendonly yes", "~* &* +@all -info", 0, []string{"info unknown +info"}},
+		"no publish":     {"--appendonly yes", "~* &* +@all -publish", exitNo, each("fail", "+publish,")},
+		"no ping":        {"--appendonly yes", "~* &* +@all -ping", exitNo, []string{"ping fail +ping"}},
+		"no records":     {"--appendonly yes", "~lockkeeper_doctor* ~*redisson_* ~*lockkeeper_writer* ~*lockkeeper_line* ~*lockkeeper_calls* ~*lockkeeper_counted* ~{lockkeeper_doctor* &* +@all", 0, []string{"reentrant_lock warn record", "systems unknown +zrange"}},
+		"no channels":    {"--appendonly yes", "~* resetchannels +@all", exitNo, each("fail", "+publish")},
+		"no info":        {"--appendonly yes", "~* &* +@all -info", 0, []string{"info unknown +info"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,26 +83,33 @@ func TestDoctor(t *testing.T) {
 				url = strings.Replace(url, "//", "//locker:secret@", 1)
 			}
 			findings := read[finding](t, server, c.code, "doctor", "--json", "-redis", url)
-			var bad []finding
-			for _, f := range findings {
-				if f.Status != isOK {
-					bad = append(bad, f)
-				} else if f.Advice != "" {
-					t.Errorf("%+v", f)
-				}
-			}
-			if len(bad) != len(c.found) || len(findings) < 7 {
-				t.Fatalf("found %+v, want %q", findings, c.found)
-			}
-			for i, want := range c.found {
-				words := strings.SplitN(want, " ", 3)
-				if f := bad[i]; strings.ReplaceAll(f.Check, " ", "_") != words[0] || f.Status != words[1] || !strings.Contains(f.Found+f.Advice, words[2]) {
-					t.Errorf("found %+v, want %q", f, want)
-				}
-			}
+			expectFindings(t, findings, c.found)
 			if c.rules == "" { // what is left of a line expires soon
 				redistest.Eventually(t, "an empty Redis", func() bool { return len(server.Keys(t, "*")) == 0 })
 			}
+		})
+	}
+}
+
+// Behind a proxy through which no message comes, every kind fails, though all commands work. If the proxy
+// ends the connection that subscribes, that is said.
+func TestDoctorWithoutMessages(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fault func(p *redistest.Proxy)
+		found string
+	}{
+		"closed at SUBSCRIBE": {func(p *redistest.Proxy) { p.DropRepliesTo(redistest.Command("SUBSCRIBE"), 0) }, "not woken within 5s: SUBSCRIBE keeps failing"},
+		"messages are lost":   {func(p *redistest.Proxy) { p.DropMessages(true) }, "not woken within 5s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t, "--appendonly", "yes")
+			p := redistest.NewProxy(t, server.Addr())
+			c.fault(p)
+			want := each("fail", "not woken within 1s")
+			want[0] = "reentrant_lock fail " + c.found
+			expectFindings(t, read[finding](t, server, exitNo, "doctor", "--json", "-redis", p.URL()), want)
 		})
 	}
 }
@@ -120,6 +159,75 @@ func TestCluster(t *testing.T) {
 	}
 	if n := replica.Calls(t)["scan"]; !slices.Equal(got, want) || n > 0 {
 		t.Errorf("listed %q, with %d questions to a replica", got, n)
+	}
+}
+
+// If a master of a cluster is down, ls lists what the others have, and doctor examines them. Both name the
+// one that is down, and whether the others serve.
+func TestClusterWithoutAMaster(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		covered string
+		listed  bool
+		why     string
+	}{
+		"the others serve":  {"no", true, "the master "},
+		"the others refuse": {"yes", false, "CLUSTERDOWN"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			servers := redistest.Cluster(t, 3)
+			for _, s := range servers {
+				check(s.Do(t, "CONFIG", "SET", "cluster-require-full-coverage", c.covered).Error())
+			}
+			s := must(lockkeeper.Open(t.Context(), servers[0].URL(), lockkeeper.WithConfig(lockkeeper.Config{Anonymous: true})))
+			t.Cleanup(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+				defer cancel()
+				_ = s.Close(ctx) // which cannot release what is on the server that is down
+			})
+			var want, lost []string
+			for i := range 9 {
+				name := fmt.Sprintf("lock-%02d", i)
+				must(s.Lock(name).Acquire(t.Context(), lockkeeper.WithLease(time.Hour)))
+				if int(redisio.Slot(name))*len(servers)/16384 == 2 {
+					lost = append(lost, name)
+				} else {
+					want = append(want, name)
+				}
+			}
+			servers[2].Kill(t)
+			redistest.Eventually(t, "the others to notice", func() bool {
+				info, err := servers[0].Do(t, "CLUSTER", "INFO").ToString()
+				return err == nil && strings.Contains(info, "cluster_slots_fail:54")
+			})
+			var out, errs strings.Builder
+			code := dispatch([]string{"ls"}, environment{variables: []string{"REDIS_URL=" + servers[1].URL()}, stdout: &out, stderr: &errs})
+			if code != exitUnavailable || !strings.Contains(errs.String(), servers[2].Addr()) || !strings.Contains(errs.String(), c.why) {
+				t.Errorf("ls: exit code %d: %s", code, &errs)
+			}
+			for _, name := range want {
+				if strings.Contains(out.String(), name) != c.listed {
+					t.Errorf("%s is not listed, or is: %s", name, &out)
+				}
+			}
+			findings := read[finding](t, servers[1], exitNo, "doctor", "--json")
+			named, versions := false, 0
+			for _, f := range findings {
+				if f.Status == isFailure && strings.Contains(f.Found+f.Server, servers[2].Addr()) {
+					named = true
+				}
+				if f.Check == "version" && f.Status == isOK {
+					versions++
+				}
+				if f.Check == "cluster" && f.Status != isFailure {
+					t.Errorf("doctor found %+v", f)
+				}
+			}
+			if !named || versions != 2 || len(lost) == 0 {
+				t.Errorf("doctor found %+v", findings)
+			}
+		})
 	}
 }
 

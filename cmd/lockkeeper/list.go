@@ -40,7 +40,8 @@ a cluster some are not seen. 2+ is two besides those in the process that holds t
 Redis does not know. "up since" is the start of a process, and not of its hold. A System that is overdue is dead, hangs, or does not reach Redis.
 
 The exit code is 0, also if there are no locks. 64: the command line is wrong. 69: Redis cannot
-be reached, or refuses.
+be reached, or refuses. If some servers of a cluster do not answer, ls lists what the others have,
+names those on stderr, and exits with 69.
 
 With --json all of these are objects of one stream: kind is "plain", "fenced", "fair" or
 "read/write" for a lock, else "semaphore", "permits that expire", "latch", or if these look
@@ -87,16 +88,17 @@ func list(args []string, env environment) int {
 			}
 			return 0, o.printSystems(all)
 		}
-		all, err := l.List(ctx, pattern, math.MaxInt)
-		if err != nil {
-			return 0, err
-		}
-		if err := o.printLocks(all); err != nil {
-			return 0, err
+		// What is known is printed, and then what is not.
+		all, unknown := l.List(ctx, pattern, math.MaxInt)
+		if problem := o.printLocks(all); problem != nil {
+			return 0, problem
 		}
 		counters, err := l.Counters(ctx, pattern)
 		if problem := o.printCounters(counters); problem != nil {
 			return 0, problem
+		}
+		if unknown != nil {
+			return 0, fmt.Errorf("not all locks are listed: %w", unknown)
 		}
 		if errors.Is(err, look.ErrRights) {
 			fmt.Fprintf(o.stderr, "lockkeeper: semaphores, permits that expire and latches are not listed, or not all: %v\n", err)

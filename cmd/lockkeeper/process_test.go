@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 			signal.Notify(make(chan os.Signal, 1), s)
 		}
 	}
-	redistest.Main(m)
+	locktest.Main(m)
 }
 
 func must[T any](value T, err error) T {

@@ -1,6 +1,7 @@
 package look
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"path"
@@ -35,18 +36,12 @@ func (l Looker) Counters(ctx context.Context, pattern string) (all []Counter, er
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	err = l.scan(ctx, l.prefixed(redisio.AnyTaken), "zset", func(keys []string) error {
+	err = cmp.Or(err, l.scan(ctx, l.prefixed(redisio.AnyTaken), "zset", func(keys []string) error {
 		for _, key := range keys {
 			add(redisio.NamesIn(redisio.Taken, key)...)
 		}
 		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	permits, lacking := l.channels(ctx, l.prefixed(redisio.AnyPermitsChannel))
 	latches, _ := l.channels(ctx, l.prefixed(redisio.AnyLatchChannel))
 	for _, channel := range permits {
@@ -56,13 +51,13 @@ func (l Looker) Counters(ctx context.Context, pattern string) (all []Counter, er
 		add(redisio.NamesIn(redisio.LatchChannel, channel)...)
 	}
 	for page := range slices.Chunk(slices.Sorted(maps.Keys(found)), PageSize) {
-		some, err := l.counters(ctx, page, 0, false)
+		some, failed := l.counters(ctx, page, 0, false)
 		all = append(all, some...)
-		if err != nil {
-			return all, err
+		if failed != nil {
+			return all, cmp.Or(err, failed)
 		}
 	}
-	return all, lacking
+	return all, cmp.Or(err, lacking)
 }
 
 // prefixed narrows a pattern of redisio, with one asterisk, to names with the prefix.

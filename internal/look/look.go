@@ -110,7 +110,7 @@ func (l Looker) Look(ctx context.Context, keys []string, named bool) (views []Lo
 		v := Lock{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindPlain}
 		n, err := results[3*i].AsInt64()
 		if err != nil {
-			if _, refused := rueidis.IsRedisErr(err); refused && !named {
+			if _, refused := rueidis.IsRedisErr(err); refused && !named && !redisio.Sort(err).Transient {
 				continue // it is another type by now, or not ours to look at
 			}
 			return nil, fmt.Errorf("%q: %w", key, redisio.Sort(err))

@@ -5,31 +5,48 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/redis/rueidis"
+
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// scan calls page with the keys of each SCAN that match the pattern, on every master that is known.
+// scan calls page with the keys of each SCAN that match the pattern, on every master that is known. If one does
+// not answer it goes on with the others, and names it in the error.
 func (l Looker) scan(ctx context.Context, pattern, kind string, page func(keys []string) error) error {
 	masters, missing := redisio.Masters(ctx, l.Client)
-	for _, node := range masters {
-		for cursor := uint64(0); ; {
-			entry, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Match(pattern).Count(PageSize).Type(kind).Build()).AsScanEntry()
-			if err != nil {
-				return fmt.Errorf("SCAN: %w", redisio.Sort(err))
-			}
-			if err := page(entry.Elements); err != nil {
-				return err
-			}
-			if cursor = entry.Cursor; cursor == 0 {
-				break
-			}
+	for _, address := range slices.Sorted(maps.Keys(masters)) {
+		err := scanNode(ctx, masters[address], pattern, kind, page)
+		var failed *redisio.Error
+		switch {
+		case err == nil:
+		case len(masters) == 1 || !errors.As(err, &failed) || !failed.Transient:
+			return err
+		default:
+			missing = errors.Join(missing, fmt.Errorf("the master %s: %w", address, err))
 		}
 	}
 	return missing
+}
+
+// scanNode is scan on one server.
+func scanNode(ctx context.Context, node rueidis.Client, pattern, kind string, page func(keys []string) error) error {
+	for cursor := uint64(0); ; {
+		entry, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Match(pattern).Count(PageSize).Type(kind).Build()).AsScanEntry()
+		if err != nil {
+			return fmt.Errorf("SCAN: %w", redisio.Sort(err))
+		}
+		if err := page(entry.Elements); err != nil {
+			return err
+		}
+		if cursor = entry.Cursor; cursor == 0 {
+			return nil
+		}
+	}
 }
 
 // ErrMore is that there are more locks than were to be listed.
