@@ -1,9 +1,9 @@
 package redisio
 
 import (
+	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
@@ -187,12 +187,20 @@ func patterns(begin string, names []derived) (all []string) {
 	return all
 }
 
-// aclHint says what an ACL user lacks who lacks something.
-var aclHint = sync.OnceValue(func() string {
-	all := ACL()
-	needed := all[len(all)-1]
-	more := func(on Topology) string { return "+" + strings.Join(beyond[on], " +") }
-	return "the ACL user lacks a command, key or channel; these rules are enough for all kinds of locks: " + needed.Rules(OneServer, "") +
-		" and with Sentinel " + more(Sentinels) + ", and " + SentinelRules + " on the Sentinels themselves, and in a cluster " + more(InCluster) +
-		" and with Config.Replicas " + replicaRules + "; docs/acl.md has what each kind needs"
-})
+// refusedCommand is how Redis names a command that an ACL user may not run.
+var refusedCommand = regexp.MustCompile(`'([a-z]+(\|[a-z-]+)?)' command`)
+
+// aclHint says what an ACL user lacks, by the words of Redis: of a script that is refused halfway, older
+// versions name only the line.
+func aclHint(text string) string {
+	lacks := "may not run a command of the script"
+	switch m := refusedCommand.FindStringSubmatch(text); {
+	case m != nil:
+		lacks = "lacks +" + m[1]
+	case strings.Contains(text, "channel"):
+		lacks = "may not use that channel: a rule &… is missing"
+	case strings.Contains(text, "key"):
+		lacks = "may not use that key: a rule ~… is missing"
+	}
+	return "the ACL user " + lacks + "; docs/acl.md lists what each kind needs, and lockkeeper doctor tries each"
+}

@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -80,14 +83,30 @@ func ConnectLater(redisURL string) (rueidis.Client, error) {
 }
 
 func cannotConnect(options rueidis.ClientOption, err error) error {
-	return fmt.Errorf("cannot connect to Redis at %v: %w", slices.Compact(slices.Clone(options.InitAddress)), sortDial(err))
+	return fmt.Errorf("cannot connect to Redis at %v: %w", slices.Compact(slices.Clone(options.InitAddress)), atFirst(options, sortDial(err)))
+}
+
+// atFirst adds to the error of a client's first connections what may be the cause there.
+func atFirst(options rueidis.ClientOption, err *Error) *Error {
+	hint, sentinels := err.Hint, options.Sentinel.MasterSet != ""
+	closed := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
+	switch encrypted := options.TLSConfig != nil || sentinels && options.Sentinel.TLSConfig != nil; {
+	case encrypted && (closed || errors.Is(err, errTimeout)):
+		hint = "this client speaks TLS: does the server, at this port? Without TLS the URL begins with redis://"
+	case closed:
+		hint = "it was closed at the first command, HELLO: a server or a proxy that does not know HELLO must say so; " +
+			"one that wants TLS needs a URL that begins with rediss://"
+	case sentinels && strings.Contains(err.err.Error(), "NOPERM"):
+		hint += "; on the Sentinels themselves the user needs " + SentinelRules
+	}
+	return &Error{Transient: err.Transient, Unsure: err.Unsure, Hint: hint, err: err.err}
 }
 
 // sortDial is Sort for a client that has never been connected: what TLS does not trust then,
 // it will not trust later.
 func sortDial(err error) *Error {
 	if untrusted(err) {
-		return &Error{Hint: "check RootCAs, Certificates and ServerName of the tls.Config", err: err}
+		return &Error{Hint: "TLS: check tls_ca, tls_cert, tls_key and tls_server_name in the URL, or RootCAs, Certificates and ServerName of the tls.Config", err: err}
 	}
 	return Sort(err)
 }

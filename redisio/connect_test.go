@@ -32,6 +32,14 @@ func TestConnectErrors(t *testing.T) {
 		"redis://host?addr=other":              "addr can only be host:port",
 		"redis://host?protocol=4":              "protocol can only be 2 or 3",
 		"redis://host?skip_verify=true":        "skip_verify is for rediss",
+		"redis:127.0.0.1:1":                    "no // behind the scheme",
+		"redis:":                               "no // behind the scheme",
+		"rediss:/127.0.0.1/2":                  "path",
+		"redis:/3":                             "no // behind the scheme",
+		"redis://127.0.0.1:1/1?db=2":           "the path names another database",
+		"redis://127.0.0.1:1/0?db=2":           "the path names another database",
+		"redis://127.0.0.1:1?db=1&db=2":        "option db is given more than once",
+		"redis://127.0.0.1:1/2?db=2":           "cannot connect to Redis at [127.0.0.1:1]",
 		"redis://host?db=%zz":                  "invalid URL escape",
 		"redis://127.0.0.1:1":                  "cannot connect to Redis at [127.0.0.1:1]",
 		"redis://127.0.0.1:1?addr=127.0.0.1:2": "127.0.0.1:2",
@@ -51,6 +59,35 @@ func TestConnectErrors(t *testing.T) {
 			t.Errorf("%q: %q is not in: %v", url, want, err)
 		case url != "" && strings.Contains(err.Error(), url), strings.Contains(err.Error(), "s3cret"):
 			t.Errorf("%q: quoted in: %v", url, err)
+		}
+	}
+}
+
+// An error of the first connection says what may be wrong with TLS, or with a proxy.
+func TestConnectHints(t *testing.T) {
+	t.Parallel()
+	authority := redistest.NewAuthority(t)
+	encrypted, plain := authority.Start(t, nil), redistest.Start(t)
+	p := redistest.NewProxy(t, plain.Addr())
+	p.DropRepliesTo(redistest.Command("HELLO"), 0)
+	const ca, closed = "?tls_ca=", "closed at the first command, HELLO"
+	for url, want := range map[string]string{
+		"rediss://" + plain.Addr() + "?write_timeout=500ms": "this client speaks TLS: does the server",
+		"redis://" + encrypted:                              "needs a URL that begins with rediss://",
+		"redis-sentinel://" + encrypted + "?master_set=m":   "needs a URL that begins with rediss://",
+		"rediss://" + encrypted:                             "(TLS: check tls_ca",
+		"rediss://" + encrypted + ca + authority.CA:         "(TLS: check tls_ca",
+		p.URL():                       closed,
+		p.URL() + "?protocol=2":       closed,
+		"redis-cluster://" + p.Addr(): closed,
+		"redis-sentinel://" + p.Addr() + "?master_set=m": closed,
+	} {
+		client, err := Connect(url)
+		if err == nil {
+			client.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %q is not in: %v", url, want, err)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package redisio
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -17,7 +19,7 @@ type Error struct {
 	Transient bool
 	// Unsure says that the script may have run, or may still run.
 	Unsure bool
-	// Hint says what to do about a permanent error; it may be empty.
+	// Hint says what to do about an error that may not pass by itself; it may be empty.
 	Hint string
 	err  error
 }
@@ -101,7 +103,7 @@ var transientWords = []string{
 // text, so the words are looked for anywhere in it.
 var permanent = []struct {
 	words string
-	hint  func() string
+	hint  func(text string) string
 }{
 	{"WRONGTYPE", says("the key is used for something else than this kind of lock; choose another name or key prefix")},
 	{"NOAUTH", says("give the client a user name and password; Sentinels have their own")},
@@ -122,7 +124,7 @@ var (
 	noSentinel  = says("master_set is for Sentinels, and this is none; the URL of a server goes without it")
 )
 
-func says(hint string) func() string { return func() string { return hint } }
+func says(hint string) func(string) string { return func(string) string { return hint } }
 
 // Sort classifies an error of the client; it returns nil for nil.
 func Sort(err error) *Error {
@@ -137,7 +139,7 @@ func Sort(err error) *Error {
 	if _, fromRedis := rueidis.IsRedisErr(err); fromRedis || strings.HasPrefix(text, "WRONGPASS") || strings.HasPrefix(text, "NOAUTH") {
 		for _, p := range permanent {
 			if strings.Contains(text, p.words) {
-				return &Error{Hint: p.hint(), err: err}
+				return &Error{Hint: p.hint(text), err: err}
 			}
 		}
 		for _, word := range transientWords {
@@ -157,8 +159,11 @@ func Sort(err error) *Error {
 	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
 		return &Error{Transient: true, err: err} // there is no connection to send anything on
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
 		err = errTimeout
+	case errors.Is(err, io.EOF):
+		err = fmt.Errorf("the connection was closed by the server, or by a proxy before it: %w", err)
 	}
 	return &Error{Transient: true, Unsure: true, err: err}
 }

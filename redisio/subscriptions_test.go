@@ -318,7 +318,7 @@ func TestRefusedChannels(t *testing.T) {
 			s.KillClients(t, "pubsub")
 		}
 	}
-	expect(t, "refusal", e.refusal, hinted("+subscribe"))
+	expect(t, "refusal", e.refusal, hinted("that channel"))
 	subs.Add("bad1")
 	e.await(t, "refused bad1", 3)
 	do(t, s, "ACL", "SETUSER", "user", "&bad*")

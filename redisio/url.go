@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -72,6 +73,12 @@ func parse(redisURL string) (rueidis.ClientOption, error) {
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
 		return options, err
+	}
+	if _, rest, _ := strings.Cut(redisURL, ":"); u.Scheme != "unix" && !strings.HasPrefix(rest, "//") {
+		return options, errors.New("there is no // behind the scheme, so it names no server")
+	}
+	if n, err := strconv.Atoi(strings.TrimPrefix(u.Path, "/")); err == nil && u.Scheme != "unix" && n != options.SelectDB {
+		return options, errors.New("the path names another database than option db")
 	}
 	switch options.Sentinel.Username, options.Sentinel.Password = query.Get("sentinel_username"), query.Get("sentinel_password"); {
 	case of == "sentinel" && options.Sentinel.MasterSet == "":
@@ -148,6 +155,8 @@ func checkOptions(query url.Values, options *rueidis.ClientOption) error {
 			return fmt.Errorf("unknown option %q", name)
 		case name == "addr" && slices.ContainsFunc(query[name], func(v string) bool { host, _, err := net.SplitHostPort(v); return err != nil || host == "" }):
 			return errors.New("option addr can only be host:port") // rueidis would take the first host
+		case name != "addr" && len(query[name]) > 1:
+			return fmt.Errorf("option %s is given more than once", name)
 		case values != nil && slices.ContainsFunc(query[name], func(v string) bool { return !slices.Contains(values, v) }):
 			return fmt.Errorf("option %s can only be %s", name, strings.Join(values, " or "))
 		case options.TLSConfig == nil && slices.Contains(tlsOptions, name):

@@ -30,7 +30,8 @@ type access struct {
 
 // accessHelp describes the flags of an access.
 const accessHelp = `  -redis URL     redis[s]://[user[:password]@]host[:port][/database]; without it
-                 the environment's REDIS_URL, else redis://127.0.0.1:6379
+                 the environment's REDIS_URL, else redis://127.0.0.1:6379. Put a URL with
+                 a password there: others can see a command line
   -prefix P      the Config.KeyPrefix of the Systems; names are without it
   --json         print JSON, an object a line; times are in milliseconds
 `
@@ -110,6 +111,9 @@ func (a *access) with(f func(ctx context.Context, client rueidis.Client) (code i
 		if code, err = f(ctx, client); err == nil {
 			return code
 		}
+	}
+	if errors.Is(err, errOutput) {
+		return exitNo // dispatch says it
 	}
 	fmt.Fprintf(a.stderr, "lockkeeper: %s\n", strings.TrimPrefix(err.Error(), "lockkeeper: "))
 	return exitCode(err)

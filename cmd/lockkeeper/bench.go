@@ -35,7 +35,7 @@ slower. Compare with docs/performance.md only on like machines.
 The exit code is 0. 64: the command line is wrong. 69: Redis cannot be reached, or refuses, or the
 measurement was interrupted.
 
-  lockkeeper bench -redis rediss://locker:secret@redis.example.org
+  lockkeeper bench -redis rediss://redis.example.org
 `
 
 // contenders is how many goroutines contend for one lock.

@@ -29,12 +29,12 @@ else. If a server of a cluster does not answer, doctor says so, and examines the
 
 ` + accessHelp + `
 ok: as it should be. warn: locks work, but may be lost. fail: this must be changed. unknown: the
-user may not look; +info and +time are for doctor alone.
+user may not look. Besides what locks need, doctor needs +info, and in a cluster +cluster|info.
 
 The exit code is 0, or 1 if something must be changed. 64: the command line is wrong. 69: Redis
 cannot be reached, or refuses.
 
-  lockkeeper doctor -redis rediss://locker:secret@redis.example.org
+  lockkeeper doctor -redis rediss://redis.example.org
 `
 
 // doctor is the subcommand of that name.

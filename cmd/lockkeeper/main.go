@@ -20,7 +20,7 @@ import (
 // The exit codes, besides those of a command that is run. Those below 100 are from
 // sysexits.h, the others are what shells use.
 const (
-	exitNo          = 1   // the lock is free (inspect, release), or something must be changed (doctor)
+	exitNo          = 1   // the lock is free (inspect, release), something must be changed (doctor), or the output cannot be written
 	exitUsage       = 64  // the command line is wrong
 	exitUnavailable = 69  // Redis cannot be reached, or refuses
 	exitHeld        = 75  // somebody else has the lock, and the wait is over
@@ -69,8 +69,20 @@ func main() {
 	os.Exit(dispatch(os.Args[1:], environment{os.Environ(), os.Stdin, os.Stdout, os.Stderr}))
 }
 
-// dispatch runs the subcommand that the arguments name.
+// dispatch runs the subcommand that the arguments name. If its output cannot be written, it says so, and the
+// exit code is 1.
 func dispatch(args []string, env environment) int {
+	out := &output{to: env.stdout}
+	env.stdout = out
+	code := route(args, env)
+	if out.err != nil {
+		fmt.Fprintf(env.stderr, "lockkeeper: %v: %v\n", errOutput, out.err)
+		return exitNo
+	}
+	return code
+}
+
+func route(args []string, env environment) int {
 	name, rest := "", []string(nil)
 	if len(args) > 0 {
 		name, rest = args[0], args[1:]

@@ -57,7 +57,7 @@ func (r *runner) run() int {
 	}
 	command := exec.Command(path)
 	command.Args = r.command
-	command.Stdin, command.Stdout, command.Stderr = r.stdin, r.stdout, r.stderr
+	command.Stdin, command.Stdout, command.Stderr = r.stdin, forCommand(r.stdout), r.stderr
 
 	// Its errors do not show the URL, and so no password. It logs nothing: this program has words
 	// of its own for what happens to its lock.

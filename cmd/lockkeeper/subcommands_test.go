@@ -47,11 +47,14 @@ func TestSubcommands(t *testing.T) {
 	}
 }
 
-// The help of a subcommand begins with its usage, and has all of its flags.
+// The help of a subcommand begins with its usage, has all of its flags, and shows no password on a command line.
 func TestHelp(t *testing.T) {
 	for _, c := range subcommands() {
 		if !strings.HasPrefix(c.help, "usage: lockkeeper "+c.name) || !strings.Contains(overview(), c.summary) {
 			t.Errorf("%s: %s", c.name, c.help)
+		}
+		if password := regexp.MustCompile(`(?m)^  lockkeeper.*://[^ ]*@.*$`).FindString(c.help); password != "" {
+			t.Errorf("%s: a password on a command line: %s", c.name, password)
 		}
 		usage, text, _ := strings.Cut(c.help, "\n")
 		c.flags().VisitAll(func(f *flag.Flag) {

@@ -131,7 +131,7 @@ func (o *watchOptions) tell(all []look.Lock) error {
 	}
 	for name, before := range o.last {
 		if _, held := now[name]; !held && before.Held {
-			changed = append(changed, look.Lock{Name: name, Kind: before.Kind})
+			changed = append(changed, look.Lock{Name: name, NameBytes: before.NameBytes, Kind: before.Kind})
 		}
 	}
 	o.last = now

@@ -25,7 +25,9 @@ const (
 // Counter is a semaphore, permits that expire, or a latch, as Redis has it.
 type Counter struct {
 	Name string `json:"name"`
-	Kind string `json:"kind"`
+	// NameBytes is the name if it is not UTF-8, which JSON cannot express; nil if it is.
+	NameBytes []byte `json:"name_base64,omitempty"`
+	Kind      string `json:"kind"`
 	// Count is how many permits are free, or how many count-downs a latch misses.
 	Count int64 `json:"count"`
 	// TTL is in ms; -1 for a key that never expires.
@@ -105,6 +107,7 @@ func (l Looker) counters(ctx context.Context, keys []string, permits int, named 
 	results, listeners := l.all(ctx, commands), l.listeners(ctx, channels)
 	for i, key := range keys {
 		c := Counter{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindCounter}
+		c.NameBytes = notText(c.Name)
 		waits, waitsForLatch := listeners[channels[2*i]], listeners[channels[2*i+1]]
 		is, err := c.read(results[6*i:6*i+6], waits, waitsForLatch, now)
 		if _, refused := rueidis.IsRedisErr(err); refused && !named && !lacksCommand(err) {

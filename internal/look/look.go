@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/redis/rueidis"
 
@@ -20,6 +21,8 @@ import (
 // Lock is a lock as Redis has it, whoever has written it.
 type Lock struct {
 	Name string `json:"name"`
+	// NameBytes is the name if it is not UTF-8, which JSON cannot express; nil if it is.
+	NameBytes []byte `json:"name_base64,omitempty"`
 	// Kind is plain, fenced, fair or read/write. What is held as a plain lock is called fenced if
 	// it has a counter of tokens, and fair if it has a queue.
 	Kind   string  `json:"kind"`
@@ -108,6 +111,7 @@ func (l Looker) Look(ctx context.Context, keys []string, named bool) (views []Lo
 	contents := l.all(ctx, values)
 	for i, key := range keys {
 		v := Lock{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindPlain}
+		v.NameBytes = notText(v.Name)
 		n, err := results[3*i].AsInt64()
 		if err != nil {
 			if _, refused := rueidis.IsRedisErr(err); refused && !named && !redisio.Sort(err).Transient {
@@ -151,6 +155,14 @@ func (l Looker) Look(ctx context.Context, keys []string, named bool) (views []Lo
 // they may be large, and are not ours.
 func mayBeLock(fields []string) bool {
 	return len(fields) > 0 && !slices.ContainsFunc(fields, func(f string) bool { return f != "mode" && !ownerField.MatchString(f) })
+}
+
+// notText returns the bytes of a name that is not UTF-8, else nil.
+func notText(name string) []byte {
+	if utf8.ValidString(name) {
+		return nil
+	}
+	return []byte(name)
 }
 
 // pairs reads fields and values, in RESP2 or RESP3.
