@@ -22,7 +22,7 @@ const doctorHelp = `usage: lockkeeper doctor [-redis URL] [-prefix P] [--json]
 
 Checks whether this Redis, as this user, suits locks, and says what to change: version,
 permissions, eviction, memory, persistence, replicas, clock, round trips, the state of a cluster,
-and the records of Systems. To see that locks work, one System takes a lock of each kind, also a
+scripts that use keys which they do not declare, and the records of Systems. To see that locks work, one System takes a lock of each kind, also a
 MultiLock, and a permit of a semaphore and one that expires, and closes a latch; another System waits
 for it, and must be woken by a message. Their names begin with lockkeeper_doctor. It changes nothing
 else. If a server of a cluster does not answer, doctor says so, and examines the others.
@@ -94,6 +94,7 @@ func examine(args []string, env environment) int {
 		if client.Mode() == rueidis.ClientModeCluster && reached != nil {
 			d.checkCluster(ctx, reached)
 		}
+		d.checkScripts(ctx)
 		d.checkLocks(ctx)
 		d.checkSystems(ctx)
 		return d.report()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 const (
@@ -39,6 +40,22 @@ type trial struct {
 	waits func(ctx context.Context) bool
 	// keys are those that stay, and lasting those of them without a TTL.
 	keys, lasting []string
+}
+
+// checkScripts tries a script that looks at a key beside the one that it declares, as those of locks do.
+func (d *doctor) checkScripts(ctx context.Context) {
+	const check = "undeclared keys"
+	key := d.prefix + "lockkeeper_doctor"
+	script := d.client.B().Eval().Script("return redis.call('EXISTS', ARGV[1])").Numkeys(1).Key(key).Arg(redisio.Line(key)).Build()
+	err := redisio.Sort(d.client.Do(ctx, script).Error())
+	switch {
+	case err == nil:
+		d.add(check, isOK, "scripts may use them", "")
+	case err.Transient || strings.Contains(err.Error(), "ACL user"):
+		d.add(check, isUnknown, err.Error(), "a script with EXISTS lets doctor see whether scripts may use keys that they do not declare")
+	default:
+		d.add(check, isFailure, err.Error(), "locks need it; docs/topologies.md says which servers have an option for it, such as Dragonfly's --default_lua_flags=allow-undeclared-keys")
+	}
 }
 
 // checkLocks tries each kind: one System takes it, another waits for it, and the first gives it back.
