@@ -202,5 +202,5 @@ func aclHint(text string) string {
 	case strings.Contains(text, "key"):
 		lacks = "may not use that key: a rule ~… is missing"
 	}
-	return "the ACL user " + lacks + "; docs/acl.md lists what each kind needs, and lockkeeper doctor tries each"
+	return "the ACL user " + lacks + "; docs/acl.md lists what each kind of lock needs, docs/operate.md what the program lockkeeper needs, and lockkeeper doctor tries each kind"
 }

@@ -90,6 +90,9 @@ func list(args []string, env environment) int {
 		}
 		// What is known is printed, and then what is not.
 		all, unknown := l.List(ctx, pattern, math.MaxInt)
+		if unknown != nil && client.Mode() != rueidis.ClientModeCluster {
+			return 0, unknown
+		}
 		if problem := o.printLocks(all); problem != nil {
 			return 0, problem
 		}
