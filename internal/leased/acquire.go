@@ -53,11 +53,11 @@ func (p *Permits) acquired(o op, r Result) {
 	}
 	for _, req := range o.requests[:min(r.Served, len(o.requests))] {
 		h := hold{permit: o.permit(req), fixed: req.Lease > 0, sentAt: o.sentAt, until: trust(o.sentAt, p.lease(req))}
-		if !slices.Contains(p.queue, req) || p.now >= h.until {
+		if _, waits := p.queue.Find(req.ID); !waits || p.now >= h.until {
 			p.giveBack(giveBack{permit: h.permit, until: h.until})
 			continue
 		}
-		p.queue = without(p.queue, req)
+		p.queue.Take(req.ID)
 		p.grant(req, h, false)
 		if !h.fixed {
 			p.renewBy(h.sentAt + p.cfg.Renewal)
@@ -68,7 +68,7 @@ func (p *Permits) acquired(o op, r Result) {
 		return
 	}
 	p.refuseTries(o.requests)
-	tries := len(p.queue) > 0 && p.queue[0].Try // they have come since
+	tries := p.queue.Len() > 0 && p.queue.Head().Try // they have come since
 	p.wait.refused = !tries
 	next := p.now + min(p.cfg.Poll, p.cfg.Watchdog/2)
 	if r.Wait >= 0 {
@@ -86,11 +86,11 @@ func (p *Permits) acquired(o op, r Result) {
 
 // missing has the number of permits set again if a request says it, and refuses the others.
 func (p *Permits) missing() {
-	for _, req := range p.leave(func(req *Request) bool { return req.Total == 0 }) {
+	for _, req := range p.queue.Remove(func(req *Request) bool { return req.Total == 0 }) {
 		p.refuse(req, lock.NoPermits, noNumber)
 	}
-	if len(p.queue) > 0 {
-		p.sets = slices.Insert(slices.Clone(p.sets), 0, set{how: Restore, count: p.queue[0].Total, until: p.now + p.cfg.TryTime()})
+	if p.queue.Len() > 0 {
+		p.sets = slices.Insert(slices.Clone(p.sets), 0, set{how: Restore, count: p.queue.Head().Total, until: p.now + p.cfg.TryTime()})
 		p.tryAt(p.now)
 	}
 }
@@ -102,14 +102,14 @@ func (p *Permits) restored(r Result) {
 		return
 	}
 	p.wait.refused = true
-	for _, req := range p.leave(func(req *Request) bool { return req.Try }) {
+	for _, req := range p.queue.Tries(func(*Request) bool { return true }) {
 		p.refuse(req, lock.NoPermits, fmt.Sprintf("%s; it is set again in %v, when all leases from before are over", noNumber, r.Wait))
 	}
 }
 
 // restoreFailed tries again later, or refuses everybody if that has no use.
 func (p *Permits) restoreFailed(r Result, reason lock.Reason, detail string) {
-	for _, req := range p.leave(func(req *Request) bool { return req.Try || !r.Transient }) {
+	for _, req := range p.queue.Remove(func(req *Request) bool { return req.Try || !r.Transient }) {
 		p.refuse(req, reason, detail)
 	}
 	p.tryAt(p.now + p.backoff(p.wait.tries))
@@ -132,10 +132,9 @@ func (p *Permits) trusted() (ids []ID, rests []time.Duration) {
 // refuseTries refuses those who do not wait: those of an acquire that was refused, and those behind
 // somebody who waits.
 func (p *Permits) refuseTries(asked []*Request) {
-	behind := false
-	for _, req := range p.leave(func(req *Request) bool {
-		behind = behind || !req.Try
-		return req.Try && (behind || slices.Contains(asked, req))
+	first, waits := p.queue.Patient()
+	for _, req := range p.queue.Tries(func(req *Request) bool {
+		return req.ID <= asked[len(asked)-1].ID || waits && req.ID > first.ID
 	}) {
 		p.refuse(req, lock.Held, noneFree)
 	}
@@ -145,7 +144,7 @@ func (p *Permits) refuseTries(asked []*Request) {
 // command is over: one that may have been carried out is repeated.
 func (p *Permits) acquireFailed(o *op, r Result) (over bool) {
 	reason, detail := failure(r)
-	for _, req := range p.leave(func(req *Request) bool { return req.Try || !r.Transient }) {
+	for _, req := range p.queue.Remove(func(req *Request) bool { return req.Try || !r.Transient }) {
 		p.refuse(req, reason, detail)
 	}
 	p.tryAt(p.now + p.backoff(p.wait.tries))
@@ -153,7 +152,10 @@ func (p *Permits) acquireFailed(o *op, r Result) (over bool) {
 	if !o.unsure {
 		return true
 	}
-	waits := func(req *Request) bool { return slices.Contains(p.queue, req) }
+	waits := func(req *Request) bool {
+		_, found := p.queue.Find(req.ID)
+		return found
+	}
 	if slices.ContainsFunc(o.requests, waits) && p.now < min(trust(o.sentAt, slices.Min(p.leases(o))), o.sentAt+repeatTime) {
 		return false
 	}

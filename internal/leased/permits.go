@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/waitqueue"
 )
 
 // Instant is a point in time on the system's clock.
@@ -41,7 +42,7 @@ type Permits struct {
 	// command that Redis carries out once.
 	seq, number uint64
 
-	queue []*Request
+	queue waitqueue.Queue[*Request]
 	holds []*hold
 	// main is the numbered command under way, and renewal the watchdog's beside it.
 	main, renewal op

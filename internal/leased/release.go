@@ -34,10 +34,10 @@ func (p *Permits) giveBack(b giveBack) {
 func (p *Permits) release(h *hold, shown bool, ref any) {
 	p.remove(h)
 	b := giveBack{permit: h.permit, ref: ref, until: h.until}
-	if len(p.queue) > 0 && !p.closing && !shown && !h.fixed && h.until-p.now > p.cfg.Watchdog/3 {
-		if next := p.queue[0]; next.Lease == 0 && !next.Shown {
+	if p.queue.Len() > 0 && !p.closing && !shown && !h.fixed && h.until-p.now > p.cfg.Watchdog/3 {
+		if next := p.queue.Head(); next.Lease == 0 && !next.Shown {
 			if p.now < p.turnUntil {
-				p.queue = p.queue[1:]
+				p.queue.Pop()
 				p.grant(next, hold{permit: h.permit, sentAt: h.sentAt, until: h.until}, true)
 				p.answer(ref, lock.Answer{Kind: lock.Freed, HandedOn: true})
 				return
@@ -77,7 +77,7 @@ func (p *Permits) released(o op, r Result) {
 		p.forcedYieldAt = p.now + p.cfg.ForcedYield
 		p.tryAt(p.now + p.cfg.OpenTime())
 		p.wait.standsBack = true
-	case !p.wait.standsBack && len(p.queue) > 0:
+	case !p.wait.standsBack && p.queue.Len() > 0:
 		p.tryAt(p.now)
 	}
 }

@@ -18,12 +18,12 @@ func (p *Permits) Acquire(now Instant, req Request) {
 	switch {
 	case p.closing:
 		p.refuse(&req, lock.Closed, closing)
-	case req.Try && len(p.queue) > 0 && p.wait.refused:
+	case req.Try && p.queue.Len() > 0 && p.wait.refused:
 		p.refuse(&req, lock.Held, noneFree)
-	case len(p.queue) >= p.cfg.QueueLimit:
-		p.refuse(&req, lock.QueueFull, fmt.Sprintf("%d requests wait for a permit already, and the limit is %d", len(p.queue), p.cfg.QueueLimit))
+	case p.queue.Len() >= p.cfg.QueueLimit:
+		p.refuse(&req, lock.QueueFull, fmt.Sprintf("%d requests wait for a permit already, and the limit is %d", p.queue.Len(), p.cfg.QueueLimit))
 	default:
-		p.queue = append(p.queue, &req)
+		p.queue.Push(&req)
 		if req.Deadline > 0 {
 			p.wakeAt.sooner(req.Deadline)
 		}
@@ -70,7 +70,12 @@ func (p *Permits) ReleaseID(now Instant, permit ID, ref any) {
 func (p *Permits) Cancel(now Instant, id uint64, owner lock.Owner, ref any) {
 	p.begin(now)
 	defer p.settle()
-	withdrawn := p.leave(func(req *Request) bool { return req.ID == id || id == 0 && owner != 0 && req.Owner == owner })
+	var withdrawn []*Request
+	if req, found := p.queue.Take(id); found {
+		withdrawn = []*Request{req}
+	} else if id == 0 && owner != 0 {
+		withdrawn = p.queue.Owner(uint64(owner))
+	}
 	for _, req := range withdrawn {
 		p.refuse(req, lock.CancelledByRequest, "the request was withdrawn")
 	}
@@ -82,9 +87,12 @@ func (p *Permits) Cancel(now Instant, id uint64, owner lock.Owner, ref any) {
 func (p *Permits) OwnerGone(now Instant, owner lock.Owner) {
 	p.begin(now)
 	defer p.settle()
-	p.leave(func(req *Request) bool { return owner != 0 && req.Owner == owner })
+	if owner == 0 {
+		return
+	}
+	p.queue.Owner(uint64(owner))
 	for _, h := range p.holds {
-		if owner != 0 && h.owner == owner {
+		if h.owner == owner {
 			p.release(h, h.shown, nil)
 		}
 	}
@@ -113,7 +121,7 @@ func (p *Permits) Close(now Instant) {
 	p.begin(now)
 	defer p.settle()
 	p.closing = true
-	for _, req := range p.leave(func(*Request) bool { return true }) {
+	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
 		p.refuse(req, lock.Closed, closing)
 	}
 	for _, h := range p.holds {
@@ -127,7 +135,7 @@ func (p *Permits) Signal(now Instant) {
 	defer p.settle()
 	if p.main.kind == Acquire {
 		p.wait.again = true
-	} else if !p.wait.standsBack && len(p.queue) > 0 {
+	} else if !p.wait.standsBack && p.queue.Len() > 0 {
 		p.tryAt(p.now)
 	}
 }
@@ -140,25 +148,9 @@ func (p *Permits) Subscribed(now Instant) {
 	}
 }
 
-// leave takes out the requests that match, and returns them.
-func (p *Permits) leave(match func(*Request) bool) (left []*Request) {
-	var stay []*Request
-	for _, req := range p.queue {
-		if match(req) {
-			left = append(left, req)
-		} else {
-			stay = append(stay, req)
-		}
-	}
-	if left != nil {
-		p.queue = stay
-	}
-	return left
-}
-
 // Idle reports whether there is nothing to do and no state to keep.
 func (p *Permits) Idle() bool {
-	return len(p.holds)+len(p.queue)+len(p.back)+len(p.sets) == 0 && p.main.kind == 0 && p.renewal.kind == 0 &&
+	return len(p.holds)+p.queue.Len()+len(p.back)+len(p.sets) == 0 && p.main.kind == 0 && p.renewal.kind == 0 &&
 		p.sub == unsubscribed && p.taken == len(p.effects)
 }
 
@@ -170,7 +162,7 @@ func (p *Permits) Snapshot() (held, waiters int, until Instant) {
 			until = h.end()
 		}
 	}
-	return len(p.holds), len(p.queue), until
+	return len(p.holds), p.queue.Len(), until
 }
 
 // Outstanding returns the holders, and the requests that await an answer. It is for Permits that
@@ -184,7 +176,7 @@ func (p *Permits) Outstanding() (holders []lock.Holder, pending []any) {
 			pending = append(pending, ref)
 		}
 	}
-	for _, req := range p.queue {
+	for req := range p.queue.All() {
 		add(req.Ref)
 	}
 	for _, b := range p.back {
@@ -203,10 +195,10 @@ func (p *Permits) Outstanding() (holders []lock.Holder, pending []any) {
 
 // Next returns the Ref of the first request that waits, or nil.
 func (p *Permits) Next() any {
-	if len(p.queue) == 0 {
+	if p.queue.Len() == 0 {
 		return nil
 	}
-	return p.queue[0].Ref
+	return p.queue.Head().Ref
 }
 
 // Load returns how many permits are held and how many requests wait, and the Ref of the first holder,
@@ -215,7 +207,7 @@ func (p *Permits) Load() (holds, waiters int, first any) {
 	if first = p.Next(); len(p.holds) > 0 {
 		first = p.holds[0].ref
 	}
-	return len(p.holds), len(p.queue), first
+	return len(p.holds), p.queue.Len(), first
 }
 
 // First returns the first hold of an owner; 0 if it has none.

@@ -89,9 +89,9 @@ func (p *Permits) next() {
 		p.startRelease()
 	case len(p.sets) > 0:
 		p.start(op{kind: Set})
-	case len(p.queue) > 0 && p.now >= p.wait.nextAt:
+	case p.queue.Len() > 0 && p.now >= p.wait.nextAt:
 		p.wait.again, p.wait.standsBack = false, false
-		p.start(op{kind: Acquire, requests: p.queue[:min(len(p.queue), acquireBatch)]})
+		p.start(op{kind: Acquire, requests: p.queue.Front(acquireBatch)})
 	}
 }
 
@@ -251,10 +251,8 @@ func (p *Permits) wakeUp() {
 	wake(p.main.due, p.main.kind != 0)
 	wake(p.renewal.due, p.renewal.inFlight)
 	wake(p.renewAt, p.renewAt > p.now)
-	wake(p.wait.nextAt, len(p.queue) > 0 && p.wait.nextAt > p.now)
-	for _, req := range p.queue {
-		wake(req.Deadline, req.Deadline > 0)
-	}
+	wake(p.wait.nextAt, p.queue.Len() > 0 && p.wait.nextAt > p.now)
+	wake(p.queue.NextDeadline(), p.queue.NextDeadline() > 0)
 	for _, h := range p.holds {
 		wake(h.end(), true)
 	}
@@ -267,9 +265,13 @@ func (p *Permits) wakeUp() {
 	}
 }
 
+// mostExpired bounds how many requests one event refuses because their wait is over. If there are more,
+// the next Tick is due at once.
+const mostExpired = 1000
+
 // expire ends what has waited for too long.
 func (p *Permits) expire() {
-	for _, req := range p.leave(func(req *Request) bool { return req.Deadline > 0 && p.now >= req.Deadline }) {
+	for _, req := range p.queue.Expired(p.now, mostExpired) {
 		switch {
 		case p.wait.lastErr != "":
 			p.refuse(req, p.wait.lastReason, p.wait.lastErr)
@@ -286,10 +288,10 @@ func (p *Permits) expire() {
 // listen subscribes as long as waiters are refused.
 func (p *Permits) listen() {
 	switch {
-	case len(p.queue) > 0 && p.wait.refused && p.sub == unsubscribed:
+	case p.queue.Len() > 0 && p.wait.refused && p.sub == unsubscribed:
 		p.sub = asked
 		p.effects = append(p.effects, Effect{Kind: lock.Subscribe})
-	case len(p.queue) == 0:
+	case p.queue.Len() == 0:
 		if p.sub != unsubscribed {
 			p.effects = append(p.effects, Effect{Kind: lock.Unsubscribe})
 		}

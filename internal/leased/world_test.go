@@ -61,7 +61,8 @@ func (s *shared) Clone() *shared {
 		p := &c.processes[i]
 		l := &p.permits
 		p.clients = slices.Clone(p.clients)
-		l.queue, l.holds, l.back, l.sets, l.lost.ids = slices.Clip(l.queue), slices.Clip(l.holds), slices.Clip(l.back), slices.Clip(l.sets), slices.Clip(l.lost.ids)
+		l.queue.Clip()
+		l.holds, l.back, l.sets, l.lost.ids = slices.Clip(l.holds), slices.Clip(l.back), slices.Clip(l.sets), slices.Clip(l.lost.ids)
 	}
 	return &c
 }
@@ -327,7 +328,7 @@ func (s *shared) Check(n *explore.Net) {
 	for i := range s.processes {
 		p := &s.processes[i]
 		wake, ok := p.permits.NextWake()
-		if n.Quiet() && (!ok || wake > n.Now) && len(p.permits.queue) > 0 && s.redis.free > 0 && !p.permits.wait.standsBack {
+		if n.Quiet() && (!ok || wake > n.Now) && p.permits.queue.Len() > 0 && s.redis.free > 0 && !p.permits.wait.standsBack {
 			n.Violated("p%d: its first waiter sleeps, and %d are free", i, s.redis.free)
 		}
 		for k, c := range p.clients {
@@ -368,7 +369,7 @@ func (s *shared) Settled(n *explore.Net) {
 				n.Violated("p%d: client %d is not at its end: %+v", i, k, c)
 			}
 		}
-		if len(p.permits.queue) == 0 && !p.permits.Idle() {
+		if p.permits.queue.Len() == 0 && !p.permits.Idle() {
 			n.Violated("p%d does not come to rest: %+v", i, p.permits)
 		}
 	}

@@ -92,7 +92,7 @@ func (l *Lock) refusedBy(r Result) {
 		l.cleanUp(r.OwnTerm)
 		l.wait.nextAt = l.now
 	}
-	for _, req := range l.queue.remove((*Request).tries) {
+	for _, req := range l.queue.tries() {
 		l.answer(req.Ref, l.held())
 	}
 	if l.kind.Line && len(l.wait.sent) == 0 && !l.standsBack() {

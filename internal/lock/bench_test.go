@@ -10,6 +10,7 @@ import (
 // bench applies events as the shell does: each to a copy, which then takes the place of
 // the original.
 type bench struct {
+	cfg        *lock.Config
 	now        *lock.Lock
 	next       *lock.Lock
 	terms, ids uint64
@@ -24,7 +25,7 @@ func newBench(kind *lock.Kind) *bench {
 		Poll: time.Second, CallTimeout: time.Second, QueueLimit: 100,
 	}
 	l := lock.New(cfg, kind)
-	return &bench{now: &l, next: new(lock.Lock)}
+	return &bench{cfg: cfg, now: &l, next: new(lock.Lock)}
 }
 
 func (b *bench) do(event func(*lock.Lock, lock.Instant)) {

@@ -18,7 +18,8 @@ type Encoder interface {
 // they may append to it, or take an effect.
 func (l *Lock) Detach() {
 	l.effects, l.taken = slices.Clone(l.effects[l.taken:]), 0
-	l.queue.requests, l.pendingCounts, l.ensures = slices.Clip(l.queue.requests), slices.Clip(l.pendingCounts), slices.Clip(l.ensures)
+	l.queue.waiters.Clip()
+	l.pendingCounts, l.ensures = slices.Clip(l.pendingCounts), slices.Clip(l.ensures)
 	l.lost.ids, l.holds.more, l.background = slices.Clip(l.lost.ids), slices.Clip(l.holds.more), slices.Clip(l.background)
 }
 
@@ -52,10 +53,10 @@ func (l *Lock) Encode(e Encoder, newest, last uint64) {
 		x.hold(&own)
 	}
 	e.Number(int64(l.queue.len()))
-	for _, req := range l.queue.requests {
+	for req := range l.queue.waiters.All() {
 		x.ticket(req)
 	}
-	e.Instant(l.queue.nextDeadline)
+	e.Instant(l.queue.nextDeadline())
 	x.op(&l.main)
 	x.op(&l.renewal)
 	e.Bool(l.suspected)

@@ -112,7 +112,7 @@ func (l *Lock) grant(req *Request, handedOn bool) {
 	l.lease.transferred = false
 	if l.repeats && req.Owner != 0 {
 		// Its owner's other requests would wait for itself: they are re-entries now.
-		for _, again := range l.queue.remove(func(w *Request) bool { return w.Owner == req.Owner }) {
+		for _, again := range l.queue.ofOwner(req.Owner) {
 			l.reenter(own, again)
 		}
 		l.repeats = l.queue.len() > 0

@@ -69,7 +69,7 @@ func (l *Lock) Outstanding() (holders []Holder, pending []any) {
 	for own := range l.holds.all() {
 		holders = append(holders, Holder{Ref: own.ref, ID: own.id})
 	}
-	for _, req := range l.queue.requests {
+	for req := range l.queue.waiters.All() {
 		add(req.Ref)
 	}
 	ops := append([]op{l.main, l.renewal}, l.background...)

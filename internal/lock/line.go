@@ -66,11 +66,11 @@ func (l *Lock) takePlace(c *Command, term uint64) {
 	if !l.kind.Line {
 		return
 	}
-	i := slices.IndexFunc(l.queue.requests, func(req *Request) bool { return !req.Try })
-	if i < 0 {
+	first, found := l.queue.waiters.Patient()
+	if !found {
 		return
 	}
-	c.Place = Place{Term: term, Mode: l.queue.requests[i].Mode, Tokens: l.reserve(), TTL: l.cfg.TransferTTL()}
+	c.Place = Place{Term: term, Mode: first.Mode, Tokens: l.reserve(), TTL: l.cfg.TransferTTL()}
 }
 
 // poll is the longest time between two tries of a waiter. Its place in the line must be confirmed

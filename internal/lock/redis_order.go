@@ -84,7 +84,7 @@ func (q *redisOrder) wake(l *Lock) (at Instant, ok bool) {
 // entries lists our waiters for Redis.
 func (q *redisOrder) entries(l *Lock) []QueueEntry {
 	entries := make([]QueueEntry, 0, min(l.queue.len(), mostEntries))
-	for _, req := range l.queue.requests[:cap(entries)] {
+	for _, req := range l.queue.waiters.Front(mostEntries) {
 		lease, _ := l.leaseOf(req)
 		entries = append(entries, QueueEntry{Term: req.term, Try: req.Try, Lease: lease})
 	}
@@ -113,7 +113,7 @@ func (q *redisOrder) tell(l *Lock, o *op, c *Command) {
 	o.listed = c.Entries
 	q.told, q.last = l.queue.revision, o.seq
 	q.present = q.present || l.queue.len() > 0
-	for _, req := range l.queue.requests[:min(l.queue.len(), mostEntries)] {
+	for _, req := range l.queue.waiters.Front(mostEntries) {
 		q.longestLease = max(q.longestLease, req.Lease)
 	}
 	q.nextAt = l.now + l.jitter(l.cfg.Poll)

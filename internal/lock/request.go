@@ -1,9 +1,9 @@
 package lock
 
 import (
-	"cmp"
-	"slices"
 	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/waitqueue"
 )
 
 // Owner identifies the owner of a request, for re-entry and for its death. Every actor and every
@@ -34,48 +34,33 @@ type Request struct {
 	term uint64
 }
 
-func (r *Request) tries() bool { return r.Try }
+// Waiting is what the queue knows of a request.
+func (r *Request) Waiting() waitqueue.Key {
+	return waitqueue.Key{ID: r.ID, Owner: uint64(r.Owner), Deadline: r.Deadline, Try: r.Try, Fenced: r.Fenced}
+}
 
-// queue holds the requests that wait, in order of arrival. It is a value: what an
-// older copy of it sees is never changed, only appended to beyond its end.
+// queue holds the requests that wait, in order of arrival.
 type queue struct {
-	requests []*Request
-	// nextDeadline is not later than any deadline in the queue; 0 if there is none.
-	nextDeadline Instant
+	waiters waitqueue.Queue[*Request]
 	// revision counts the arrivals, and the departures of those who gave up.
 	revision uint64
 }
 
-func (q *queue) len() int { return len(q.requests) }
+func (q *queue) len() int { return q.waiters.Len() }
 
-func (q *queue) head() *Request { return q.requests[0] }
+func (q *queue) head() *Request { return q.waiters.Head() }
+
+func (q *queue) nextDeadline() Instant { return q.waiters.NextDeadline() }
 
 func (q *queue) push(req *Request) {
 	q.revision++
-	q.requests = append(q.requests, req)
-	if req.Deadline > 0 && (q.nextDeadline == 0 || req.Deadline < q.nextDeadline) {
-		q.nextDeadline = req.Deadline
-	}
+	q.waiters.Push(req)
 }
 
 // insert puts a request back where its time of arrival belongs.
-func (q *queue) insert(req *Request) {
-	i, _ := slices.BinarySearchFunc(q.requests, req.ID, compareID)
-	rest := q.requests[i:]
-	q.requests = slices.Clip(q.requests[:i])
-	q.push(req)
-	q.requests = append(q.requests, rest...)
-}
+func (q *queue) insert(req *Request) { q.push(req) }
 
-func compareID(req *Request, id uint64) int { return cmp.Compare(req.ID, id) }
-
-func (q *queue) pop() *Request {
-	req := q.requests[0]
-	if q.requests = q.requests[1:]; len(q.requests) == 0 {
-		*q = queue{revision: q.revision}
-	}
-	return req
-}
+func (q *queue) pop() *Request { return q.waiters.Pop() }
 
 // withdraw takes out one request that gives up; nil if it is not there.
 func (q *queue) withdraw(id uint64) *Request {
@@ -86,47 +71,42 @@ func (q *queue) withdraw(id uint64) *Request {
 	return req
 }
 
-// take takes out one request; nil if it is not there. IDs grow along the queue.
+// take takes out one request; nil if it is not there.
 func (q *queue) take(id uint64) *Request {
-	i, found := slices.BinarySearchFunc(q.requests, id, compareID)
-	if !found {
-		return nil
-	}
-	if i == 0 {
-		return q.pop()
-	}
-	req := q.requests[i]
-	q.requests = slices.Concat(q.requests[:i], q.requests[i+1:])
+	req, _ := q.waiters.Take(id)
 	return req
 }
 
-// byTerm finds the request that waits as that term; nil if there is none.
+// byTerm finds the request that waits as that term; nil if there is none. Terms grow along the queue.
 func (q *queue) byTerm(term uint64) *Request {
-	for _, req := range q.requests {
-		if req.term == term {
-			return req
-		}
+	req, found := q.waiters.Search(func(req *Request) bool { return req.term >= term })
+	if !found || req.term != term {
+		return nil
 	}
-	return nil
+	return req
 }
 
 // remove takes out all requests for which leave is true.
-func (q *queue) remove(leave func(*Request) bool) []*Request {
-	var left, stay []*Request
-	var next Instant
-	for _, req := range q.requests {
-		if leave(req) {
-			left = append(left, req)
-			continue
-		}
-		stay = append(stay, req)
-		if req.Deadline > 0 && (next == 0 || req.Deadline < next) {
-			next = req.Deadline
-		}
-	}
-	if left != nil {
+func (q *queue) remove(leave func(*Request) bool) []*Request { return q.left(q.waiters.Remove(leave)) }
+
+// tries takes out those that try once.
+func (q *queue) tries() []*Request {
+	return q.left(q.waiters.Tries(func(*Request) bool { return true }))
+}
+
+// ofOwner takes out those of an owner.
+func (q *queue) ofOwner(owner Owner) []*Request { return q.left(q.waiters.Owner(uint64(owner))) }
+
+// expired takes out some whose wait is over. If there are more, the next Tick is due at once.
+func (q *queue) expired(now Instant) []*Request { return q.left(q.waiters.Expired(now, mostExpired)) }
+
+// mostExpired bounds how many requests one event refuses because their wait is over.
+const mostExpired = 1000
+
+// left takes note of those who have left.
+func (q *queue) left(all []*Request) []*Request {
+	if all != nil {
 		q.revision++
 	}
-	q.requests, q.nextDeadline = stay, next
-	return left
+	return all
 }

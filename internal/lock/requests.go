@@ -70,7 +70,7 @@ func (l *Lock) Cancel(now Instant, id uint64, owner Owner, ref any) {
 			cancel(req)
 		}
 	} else if owner != 0 {
-		for _, req := range l.queue.remove(matches) {
+		for _, req := range l.queue.ofOwner(owner) {
 			cancel(req)
 		}
 	}
@@ -89,7 +89,7 @@ func (l *Lock) OwnerGone(now Instant, owner Owner) {
 		return
 	}
 	matches := func(req *Request) bool { return req.Owner == owner }
-	l.queue.remove(matches)
+	l.queue.ofOwner(owner)
 	l.withdrawReentries(matches, func(*Request) {})
 	own := l.holds.byOwner(owner)
 	if own.id == 0 {

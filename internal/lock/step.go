@@ -189,8 +189,8 @@ func (l *Lock) NextWake() (at Instant, ok bool) {
 			at, ok = t, true
 		}
 	}
-	if l.queue.nextDeadline > 0 {
-		wake(l.queue.nextDeadline)
+	if next := l.queue.nextDeadline(); next > 0 {
+		wake(next)
 	}
 	if l.main.kind != opNone {
 		wake(l.main.due)

@@ -48,12 +48,7 @@ func (l *Lock) reserve() int64 {
 	if l.kind.Tokens == 0 {
 		return 0
 	}
-	var n int64
-	for _, req := range l.queue.requests[:min(l.queue.len(), mostTokens)] {
-		if req.Fenced {
-			n++
-		}
-	}
+	n := int64(l.queue.waiters.Fenced())
 	if n == 0 {
 		return 0
 	}

@@ -19,17 +19,15 @@ func (l *Lock) dropExpired() {
 		}
 		l.answer(req.Ref, a)
 	}
-	if l.queue.nextDeadline != 0 && l.now >= l.queue.nextDeadline {
-		for _, req := range l.queue.remove(expired) {
-			refuse(req)
-		}
+	for _, req := range l.queue.expired(l.now) {
+		refuse(req)
 	}
 	l.withdrawReentries(expired, refuse)
 }
 
 // refuseTries refuses the waiters who wait for one reply only.
 func (l *Lock) refuseTries(reason Reason, detail string) {
-	for _, req := range l.queue.remove((*Request).tries) {
+	for _, req := range l.queue.tries() {
 		l.refuse(req.Ref, reason, detail)
 	}
 }

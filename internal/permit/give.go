@@ -47,7 +47,7 @@ func (p *Pool) unconfirmed(debts []debt, now Instant, why string) []debt {
 // handsOff reports whether permits that come back are given to those who wait here: as long as the
 // process has its turn, which begins with the first of them.
 func (p *Pool) handsOff() bool {
-	if p.latch || p.queue.len() == 0 || p.call.kind == Yield || p.now < p.wait.deferUntil {
+	if p.latch || p.queue.Len() == 0 || p.call.kind == Yield || p.now < p.wait.deferUntil {
 		return false
 	}
 	if !p.turn.running {
@@ -89,7 +89,7 @@ func (p *Pool) give() {
 		return
 	}
 	c := call{command: Command{Kind: Give}}
-	if p.turn.running && p.now >= p.turn.until && p.now >= p.wait.deferUntil && p.queue.len() > 0 {
+	if p.turn.running && p.now >= p.turn.until && p.now >= p.wait.deferUntil && p.queue.Len() > 0 {
 		c.command = Command{Kind: Yield, Listening: p.sub == listening, Forced: p.now >= p.turn.forcedAt}
 	}
 	same := 0

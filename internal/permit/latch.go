@@ -69,7 +69,7 @@ func (p *Pool) countedDown(c *call, count int64) {
 // opened says that the latch was open at some time after a command was sent. That is for those who
 // waited by then; later ones may have come when it was closed again.
 func (p *Pool) opened(last uint64) {
-	for _, req := range p.queue.remove(func(req *Request) bool { return req.ID <= last }) {
+	for _, req := range p.queue.Remove(func(req *Request) bool { return req.ID <= last }) {
 		p.answer(req.Ref, Answer{Kind: Granted})
 	}
 	p.trySoon()
@@ -77,10 +77,10 @@ func (p *Pool) opened(last uint64) {
 
 // lastWaiter is the last of those who wait; 0 if there is none.
 func (p *Pool) lastWaiter() uint64 {
-	if p.queue.len() == 0 {
+	if p.queue.Len() == 0 {
 		return 0
 	}
-	return p.queue.requests[p.queue.len()-1].ID
+	return p.queue.Last().ID
 }
 
 // know takes note of how many permits are free.

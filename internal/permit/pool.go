@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/waitqueue"
 )
 
 // Pool is the state of the permits of one synchronizer in one process, with its decisions.
@@ -20,7 +21,7 @@ type Pool struct {
 	// nextNumber is that of the next command.
 	nextNumber uint64
 
-	queue queue
+	queue waitqueue.Queue[*Request]
 	// owed are the permits to be given back, and changes the commands that wait for their turn.
 	owed    []debt
 	changes []Change
@@ -85,21 +86,21 @@ func (p *Pool) SetNextNumber(n uint64) { p.nextNumber = n }
 
 // Idle reports whether no request awaits an answer, and nothing has to be given back.
 func (p *Pool) Idle() bool {
-	return p.call.kind == 0 && p.queue.len() == 0 && len(p.owed) == 0 && len(p.changes) == 0
+	return p.call.kind == 0 && p.queue.Len() == 0 && len(p.owed) == 0 && len(p.changes) == 0
 }
 
 // Sent returns the number of the last command, 0 before the first; certain: none that was sent is still on its way.
 func (p *Pool) Sent() (number uint64, certain bool) { return p.sent, !p.doubtful && p.call.kind == 0 }
 
 // Waiters returns how many requests wait for permits.
-func (p *Pool) Waiters() int { return p.queue.len() }
+func (p *Pool) Waiters() int { return p.queue.Len() }
 
 // Next returns the Ref of the first request that waits; nil if none does.
 func (p *Pool) Next() any {
-	if p.queue.len() == 0 {
+	if p.queue.Len() == 0 {
 		return nil
 	}
-	return p.queue.head().Ref
+	return p.queue.Head().Ref
 }
 
 // Signal says that a message came on the channel: there may be permits.
@@ -138,9 +139,9 @@ func (p *Pool) begin(now Instant) {
 // settle closes an event: whatever can be done next is begun.
 func (p *Pool) settle() {
 	p.handOff()
-	if p.queue.len() == 0 {
+	if p.queue.Len() == 0 {
 		p.wait, p.turn = waiting{deferUntil: p.wait.deferUntil, nextAt: p.wait.deferUntil}, turn{}
-	} else if p.wait.free >= int64(p.queue.head().N) {
+	} else if p.wait.free >= int64(p.queue.Head().N) {
 		p.trySoon()
 	}
 	p.proceed()
@@ -152,7 +153,7 @@ func (p *Pool) proceed() {
 	if p.call.kind != 0 {
 		return
 	}
-	takes := p.queue.len() > 0 && p.now >= p.wait.nextAt
+	takes := p.queue.Len() > 0 && p.now >= p.wait.nextAt
 	switch {
 	case len(p.owed) > 0:
 		p.give()
@@ -165,11 +166,11 @@ func (p *Pool) proceed() {
 
 // listen subscribes while somebody waits in vain.
 func (p *Pool) listen() {
-	switch wanted := p.queue.len() > 0 && p.wait.refused; {
+	switch wanted := p.queue.Len() > 0 && p.wait.refused; {
 	case wanted && p.sub == unsubscribed:
 		p.sub = asked
 		p.effect(Effect{Kind: Subscribe})
-	case p.queue.len() == 0 && p.sub != unsubscribed:
+	case p.queue.Len() == 0 && p.sub != unsubscribed:
 		p.sub = unsubscribed
 		p.effect(Effect{Kind: Unsubscribe})
 	}
@@ -182,11 +183,11 @@ func (p *Pool) NextWake() (at Instant, ok bool) {
 			at, ok = t, true
 		}
 	}
-	wake(p.queue.nextDeadline)
+	wake(p.queue.NextDeadline())
 	if p.call.kind != 0 {
 		wake(p.call.due)
 		wake(p.call.change.until)
-	} else if p.queue.len() > 0 {
+	} else if p.queue.Len() > 0 {
 		wake(p.wait.nextAt)
 	}
 	if len(p.changes) > 0 {

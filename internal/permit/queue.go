@@ -1,6 +1,9 @@
 package permit
 
-import "github.com/lockkeeper-go/lockkeeper/internal/lock"
+import (
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/waitqueue"
+)
 
 // Request asks for permits.
 type Request struct {
@@ -18,43 +21,11 @@ type Request struct {
 	Ref any
 }
 
-// queue holds the requests that wait, in order of arrival. It is a value: what an older copy of it
-// sees is never changed, only appended to beyond its end.
-type queue struct {
-	requests []Request
-	// nextDeadline is not later than any deadline in the queue; 0 if there is none.
-	nextDeadline Instant
+// Waiting is what the queue knows of a request.
+func (r *Request) Waiting() waitqueue.Key {
+	return waitqueue.Key{ID: r.ID, Owner: uint64(r.Owner), Deadline: r.Deadline, Try: r.Try}
 }
 
-func (q *queue) len() int { return len(q.requests) }
-
-func (q *queue) head() *Request { return &q.requests[0] }
-
-func (q *queue) push(req Request) {
-	q.requests = append(q.requests, req)
-	if req.Deadline > 0 && (q.nextDeadline == 0 || req.Deadline < q.nextDeadline) {
-		q.nextDeadline = req.Deadline
-	}
-}
-
-func (q *queue) pop() Request {
-	req := q.requests[0]
-	if q.requests = q.requests[1:]; len(q.requests) == 0 {
-		*q = queue{}
-	}
-	return req
-}
-
-// remove takes out all requests for which leave is true.
-func (q *queue) remove(leave func(*Request) bool) (left []Request) {
-	rest := queue{}
-	for i, req := range q.requests {
-		if leave(&q.requests[i]) {
-			left = append(left, req)
-		} else {
-			rest.push(req)
-		}
-	}
-	*q = rest
-	return left
-}
+// mostExpired bounds how many requests one event refuses because their wait is over. If there are more,
+// the next Tick is due at once.
+const mostExpired = 1000

@@ -18,12 +18,12 @@ func (p *Pool) Acquire(now Instant, req Request) {
 	switch {
 	case p.closing:
 		p.refuse(req.Ref, lock.Closed, "the system is closing")
-	case req.Try && p.queue.len() > 0 && p.wait.refused && !p.latch:
+	case req.Try && p.queue.Len() > 0 && p.wait.refused && !p.latch:
 		p.refuse(req.Ref, lock.Held, "others wait already: "+p.few())
-	case p.queue.len() >= p.cfg.QueueLimit:
-		p.refuse(req.Ref, lock.QueueFull, fmt.Sprintf("%d requests wait already, and their limit is %d", p.queue.len(), p.cfg.QueueLimit))
+	case p.queue.Len() >= p.cfg.QueueLimit:
+		p.refuse(req.Ref, lock.QueueFull, fmt.Sprintf("%d requests wait already, and their limit is %d", p.queue.Len(), p.cfg.QueueLimit))
 	default:
-		p.queue.push(req)
+		p.queue.Push(&req)
 		if p.latch && req.Try {
 			p.wait.again = true
 			p.trySoon()
@@ -35,7 +35,7 @@ func (p *Pool) Acquire(now Instant, req Request) {
 func (p *Pool) Release(now Instant, n int, ifExists bool, ref any) {
 	p.begin(now)
 	defer p.settle()
-	if len(p.owed) == 0 && p.handsOff() && p.queue.head().N == n { // without memory for a debt
+	if len(p.owed) == 0 && p.handsOff() && p.queue.Head().N == n { // without memory for a debt
 		p.serve(n, true)
 		p.answer(ref, Answer{Kind: Returned, Done: true, HandedOn: true})
 		return
@@ -59,9 +59,12 @@ func (p *Pool) Change(now Instant, c Change) {
 func (p *Pool) Cancel(now Instant, id uint64, owner lock.Owner, ref any) {
 	p.begin(now)
 	defer p.settle()
-	withdrawn := p.queue.remove(func(req *Request) bool {
-		return id != 0 && req.ID == id || id == 0 && owner != 0 && req.Owner == owner
-	})
+	var withdrawn []*Request
+	if req, found := p.queue.Take(id); found {
+		withdrawn = []*Request{req}
+	} else if id == 0 && owner != 0 {
+		withdrawn = p.queue.Owner(uint64(owner))
+	}
 	detail := "the request was withdrawn"
 	if p.wait.lastErr != "" {
 		detail += "; the last try failed: " + p.wait.lastErr
@@ -76,7 +79,9 @@ func (p *Pool) Cancel(now Instant, id uint64, owner lock.Owner, ref any) {
 func (p *Pool) OwnerGone(now Instant, owner lock.Owner) {
 	p.begin(now)
 	defer p.settle()
-	p.queue.remove(func(req *Request) bool { return owner != 0 && req.Owner == owner })
+	if owner != 0 {
+		p.queue.Owner(uint64(owner))
+	}
 }
 
 // Close refuses all who wait, for that reason. What has to be given back is given back, until the
@@ -131,7 +136,7 @@ func (p *Pool) abandon(reason lock.Reason, detail string) {
 
 // refuseAll refuses those who wait for permits, and the changes that are not under way.
 func (p *Pool) refuseAll(reason lock.Reason, detail string) {
-	for _, req := range p.queue.remove(func(*Request) bool { return true }) {
+	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
 		p.refuse(req.Ref, reason, detail)
 	}
 	for _, c := range p.changes {
@@ -145,18 +150,16 @@ func (p *Pool) dropExpired() {
 	if p.closing && p.now >= p.closeAt && !p.Idle() {
 		p.abandon(lock.Unavailable, "Redis has not confirmed it in time")
 	}
-	if p.queue.nextDeadline != 0 && p.now >= p.queue.nextDeadline {
-		for _, req := range p.queue.remove(func(req *Request) bool { return req.Deadline > 0 && p.now >= req.Deadline }) {
-			switch {
-			case p.wait.lastErr != "":
-				p.refuse(req.Ref, lock.Unavailable, p.wait.lastErr)
-			case req.Try && p.wait.refused:
-				p.refuse(req.Ref, lock.Held, p.few())
-			case !p.wait.refused:
-				p.refuse(req.Ref, lock.Unavailable, "Redis has not answered within the wait")
-			default:
-				p.refuse(req.Ref, lock.TimedOut, p.few())
-			}
+	for _, req := range p.queue.Expired(p.now, mostExpired) {
+		switch {
+		case p.wait.lastErr != "":
+			p.refuse(req.Ref, lock.Unavailable, p.wait.lastErr)
+		case req.Try && p.wait.refused:
+			p.refuse(req.Ref, lock.Held, p.few())
+		case !p.wait.refused:
+			p.refuse(req.Ref, lock.Unavailable, "Redis has not answered within the wait")
+		default:
+			p.refuse(req.Ref, lock.TimedOut, p.few())
 		}
 	}
 	p.call.debts = p.unconfirmed(p.call.debts, p.now, p.lastError())

@@ -8,7 +8,7 @@ func (p *Pool) take() {
 		p.look()
 		return
 	}
-	first := p.queue.requests[:min(p.queue.len(), batch)]
+	first := p.queue.Front(batch)
 	wanted := make([]int, len(first))
 	for i, req := range first {
 		wanted[i] = req.N
@@ -40,7 +40,7 @@ func (p *Pool) tookReply(r *Result) {
 		p.wait.tries++
 	default:
 		p.end()
-		for _, req := range p.queue.remove(func(*Request) bool { return true }) {
+		for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
 			p.refuse(req.Ref, lock.Rejected, r.Err.Error())
 		}
 	}
@@ -73,7 +73,7 @@ func (p *Pool) took(c *call, r *Result) {
 // missing refuses all who wait for permits of which no number is set. Permits have no lease, so nothing
 // tells when those are back that were taken before Redis lost its data: the process does not set it.
 func (p *Pool) missing() {
-	for _, req := range p.queue.remove(func(*Request) bool { return true }) {
+	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
 		p.refuse(req.Ref, lock.NoPermits, noNumber)
 	}
 }
@@ -85,7 +85,7 @@ const noNumber = "it was never set, or Redis has lost its data"
 func (p *Pool) refused(last uint64) {
 	p.wait.refused = true
 	p.refuseTries(last)
-	if p.queue.len() > 0 && p.queue.head().Try { // who came after the command
+	if p.queue.Len() > 0 && p.queue.Head().Try { // who came after the command
 		p.wait.again = true
 	}
 	if p.wait.nextAt = p.now + p.jitter(p.cfg.Poll); p.wait.again {
@@ -95,8 +95,8 @@ func (p *Pool) refused(last uint64) {
 
 // serve gives permits to those who wait, from the head, and returns how many it has given.
 func (p *Pool) serve(n int, handedOn bool) (given int) {
-	for p.queue.len() > 0 && given+p.queue.head().N <= n {
-		req := p.queue.pop()
+	for p.queue.Len() > 0 && given+p.queue.Head().N <= n {
+		req := p.queue.Pop()
 		given += req.N
 		p.answer(req.Ref, Answer{Kind: Granted, N: int64(req.N), HandedOn: handedOn})
 	}
@@ -106,10 +106,9 @@ func (p *Pool) serve(n int, handedOn bool) (given int) {
 // refuseTries refuses those who do not wait: those whom a Take has named that was refused, up to
 // last, and those behind somebody who waits, unless it is for a latch.
 func (p *Pool) refuseTries(last uint64) {
-	behind := false
-	for _, req := range p.queue.remove(func(req *Request) bool {
-		behind = behind || !req.Try
-		return req.Try && (behind && !p.latch || req.ID <= last)
+	first, waits := p.queue.Patient()
+	for _, req := range p.queue.Tries(func(req *Request) bool {
+		return req.ID <= last || waits && req.ID > first.ID && !p.latch
 	}) {
 		p.refuse(req.Ref, lock.Held, p.few())
 	}

@@ -55,7 +55,8 @@ func (s *shared) Clone() *shared {
 		p := &c.processes[i]
 		p.clients = slices.Clone(p.clients)
 		p.pool.effects = nil
-		p.pool.queue.requests, p.pool.owed, p.pool.changes = slices.Clip(p.pool.queue.requests), slices.Clip(p.pool.owed), slices.Clip(p.pool.changes)
+		p.pool.queue.Clip()
+		p.pool.owed, p.pool.changes = slices.Clip(p.pool.owed), slices.Clip(p.pool.changes)
 	}
 	return &c
 }
@@ -288,7 +289,7 @@ func (s *shared) served(p *process) bool {
 	} else if s.latch {
 		return s.redis.free == 0
 	}
-	return s.redis.free >= p.pool.queue.head().N
+	return s.redis.free >= p.pool.queue.Head().N
 }
 
 // checkCount compares the count with who has asked to be counted. Those whose answer says so have been,

@@ -20,11 +20,12 @@ import (
 func TestImportsRunOneWay(t *testing.T) {
 	const module = "github.com/lockkeeper-go/lockkeeper"
 	may := map[string][]string{
-		"internal/lock":      {},
+		"internal/waitqueue": {},
+		"internal/lock":      {"internal/waitqueue"},
 		"internal/host":      {},
 		"internal/mailbox":   {},
-		"internal/leased":    {"internal/lock"},
-		"internal/permit":    {"internal/lock"},
+		"internal/leased":    {"internal/lock", "internal/waitqueue"},
+		"internal/permit":    {"internal/lock", "internal/waitqueue"},
 		"scripts":            {},
 		"messages":           {},
 		"redisio":            {"scripts"},

@@ -1,0 +1,227 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// cancels is smaller with the race detector, which takes no more than 8,000 goroutines.
+var cancels = flag.Int("cancels", map[bool]int{false: 30_000, true: 5000}[raced()], "how many waiters are cancelled at once")
+
+func raced() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
+
+// contested is something that one holder has, and that many wait for.
+type contested struct {
+	name string
+	// take makes the test its holder. lost ends when it is lost; nil if that cannot happen.
+	take func(t *testing.T, s *locktest.Site, name string) (release func(context.Context) error, lost <-chan struct{})
+	// wait gives back what it is granted.
+	wait func(ctx context.Context, s *locktest.Site, name string) error
+	// request and cancel are the messages of an actor that waits, and gives up.
+	request, cancel func(name string) any
+}
+
+func contestedLock(name string, of func(*locktest.Site, string) *lockkeeper.Lock, message func(string) *messages.Lock) contested {
+	return contested{
+		name: name,
+		take: func(t *testing.T, s *locktest.Site, name string) (func(context.Context) error, <-chan struct{}) {
+			hold := locktest.AcquireIn(t, locktest.Within(t), of(s, name))
+			return hold.Release, hold.Context().Done()
+		},
+		wait: func(ctx context.Context, s *locktest.Site, name string) error {
+			hold, err := of(s, name).Acquire(ctx)
+			if err != nil {
+				return err
+			}
+			return hold.Release(context.Background())
+		},
+		request: func(name string) any { return &messages.Acquire{Lock: message(name)} },
+		cancel:  func(name string) any { return &messages.Cancel{Lock: message(name)} },
+	}
+}
+
+func kindOf(kind messages.Kind, mode messages.Mode) func(string) *messages.Lock {
+	return func(name string) *messages.Lock { return &messages.Lock{Name: name, Kind: kind, Mode: mode} }
+}
+
+var allContested = []contested{
+	contestedLock("plain", func(s *locktest.Site, name string) *lockkeeper.Lock { return s.Lock(name) }, kindOf(messages.Kind_KIND_REENTRANT, 0)),
+	contestedLock("write", func(s *locktest.Site, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Write() }, kindOf(messages.Kind_KIND_READ_WRITE, 0)),
+	contestedLock("fair", func(s *locktest.Site, name string) *lockkeeper.Lock { return s.FairLock(name) }, kindOf(messages.Kind_KIND_FAIR, 0)),
+	{
+		name: "permits",
+		take: func(t *testing.T, s *locktest.Site, name string) (func(context.Context) error, <-chan struct{}) {
+			if err := s.Permits(name).SetPermits(locktest.Within(t), 1); err != nil {
+				t.Fatal(err)
+			}
+			permit, err := s.Permits(name).Acquire(locktest.Within(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return permit.Release, permit.Context().Done()
+		},
+		wait: func(ctx context.Context, s *locktest.Site, name string) error {
+			permit, err := s.Permits(name).Acquire(ctx)
+			if err != nil {
+				return err
+			}
+			return permit.Release(context.Background())
+		},
+		request: func(name string) any { return &messages.Acquire{Lock: kindOf(messages.Kind_KIND_PERMITS, 0)(name)} },
+		cancel:  func(name string) any { return &messages.Cancel{Lock: kindOf(messages.Kind_KIND_PERMITS, 0)(name)} },
+	},
+	{
+		name: "semaphore",
+		take: func(t *testing.T, s *locktest.Site, name string) (func(context.Context) error, <-chan struct{}) {
+			if _, err := s.Semaphore(name).TrySetPermits(locktest.Within(t), 1, 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Semaphore(name).Acquire(locktest.Within(t), 1); err != nil {
+				t.Fatal(err)
+			}
+			return func(ctx context.Context) error { return s.Semaphore(name).Release(ctx, 1) }, nil
+		},
+		wait: func(ctx context.Context, s *locktest.Site, name string) error {
+			if err := s.Semaphore(name).Acquire(ctx, 1); err != nil {
+				return err
+			}
+			return s.Semaphore(name).Release(context.Background(), 1)
+		},
+		request: func(name string) any { return &messages.AcquirePermits{Semaphore: &messages.Semaphore{Name: name}} },
+		cancel:  func(name string) any { return &messages.CancelPermits{Semaphore: &messages.Semaphore{Name: name}} },
+	},
+	{
+		name: "latch",
+		take: func(t *testing.T, s *locktest.Site, name string) (func(context.Context) error, <-chan struct{}) {
+			if _, err := s.Latch(name).TrySetCount(locktest.Within(t), 1); err != nil {
+				t.Fatal(err)
+			}
+			return s.Latch(name).CountDown, nil
+		},
+		wait:    func(ctx context.Context, s *locktest.Site, name string) error { return s.Latch(name).Wait(ctx) },
+		request: func(name string) any { return &messages.AwaitLatch{Latch: &messages.Latch{Name: name}} },
+		cancel:  func(name string) any { return &messages.CancelAwait{Latch: &messages.Latch{Name: name}} },
+	},
+}
+
+// massive has room for all of them.
+func massive() lockkeeper.Config {
+	return lockkeeper.Config{QueueLimit: 2 * *cancels, Watchdog: 2 * locktest.Watchdog, CallTimeout: locktest.Watchdog}
+}
+
+// survives releases what is held just when all others give up: the release returns, nothing is lost
+// before, and afterwards a second process gets what was held.
+func (c *contested) survives(t *testing.T, s *locktest.Site, k locktest.Key, giveUp func(), left func()) {
+	t.Helper()
+	release, lost := c.take(t, s, k.LockName)
+	giveUp()
+	ctx, cancel := context.WithTimeout(context.Background(), redistest.Limit)
+	defer cancel()
+	began := time.Now()
+	select {
+	case <-lost:
+		t.Error("the hold is lost")
+	default:
+	}
+	if err := release(ctx); err != nil {
+		t.Errorf("release: %v", err)
+	}
+	t.Logf("%d cancels: the release has taken %v", *cancels, time.Since(began).Round(time.Millisecond))
+	left()
+	t.Logf("all have left after %v", time.Since(began).Round(time.Millisecond))
+	s.AwaitWaiting(t, 0)
+	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+	if err := c.wait(ctx, other, k.LockName); err != nil {
+		t.Errorf("another process: %v", err)
+	}
+}
+
+// The holder of a lock or a permit can release it, and keeps it until then, however many waiters of its
+// process are cancelled at the same time.
+func TestManyCancelsAtOnce(t *testing.T) {
+	for _, c := range allContested {
+		t.Run(c.name, func(t *testing.T) {
+			s, k := locktest.Alone(t, massive())
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			var waiters sync.WaitGroup
+			c.survives(t, s, k, func() {
+				for range *cancels {
+					waiters.Go(func() {
+						if err := c.wait(ctx, s, k.LockName); err != nil && !errors.Is(err, context.Canceled) {
+							t.Error(err)
+						}
+					})
+				}
+				s.AwaitWaiting(t, *cancels)
+				cancel()
+			}, waiters.Wait)
+		})
+	}
+}
+
+// The same with actors that wait. Half of them cancel, and the others die.
+func TestManyCancelsAtOnceByMessage(t *testing.T) {
+	for _, c := range allContested {
+		t.Run(c.name, func(t *testing.T) {
+			s, k := locktest.Alone(t, massive())
+			var pids []*actor.PID
+			var ended atomic.Int64
+			props := actor.PropsFromFunc(func(ctx actor.Context) {
+				switch m := ctx.Message().(type) {
+				case string:
+					request := c.cancel(k.LockName)
+					if m == "ask" {
+						request = c.request(k.LockName)
+					}
+					lockkeeper.Request(ctx, request)
+				case *actor.Stopped, *messages.Cancelled, *messages.PermitsChanged, *messages.LatchChanged:
+					ended.Add(1)
+				case *messages.Acquired:
+					lockkeeper.Request(ctx, &messages.Release{Lock: m.Lock})
+				case *messages.PermitsAcquired:
+					lockkeeper.Request(ctx, &messages.ReleasePermits{Semaphore: m.Semaphore})
+				}
+			})
+			c.survives(t, s, k, func() {
+				for range *cancels {
+					pid := s.Actors.Root.Spawn(props)
+					pids = append(pids, pid)
+					s.Actors.Root.Send(pid, "ask")
+				}
+				s.AwaitWaiting(t, *cancels)
+				for i, pid := range pids {
+					if i%2 == 0 {
+						s.Actors.Root.Send(pid, "cancel")
+					} else {
+						s.Actors.Root.Stop(pid)
+					}
+				}
+			}, func() {
+				redistest.Eventually(t, "all to leave", func() bool { return ended.Load() >= int64(*cancels) })
+			})
+			for i, pid := range pids {
+				if i%2 == 0 {
+					s.Actors.Root.Stop(pid)
+				}
+			}
+		})
+	}
+}
