@@ -15,6 +15,8 @@ type all struct{ parts []part }
 
 func (a *all) run(c lock.Command, deadline time.Time, done func(Reply)) {
 	switch {
+	case c.Kind == lock.Acquire && c.Count == 1 && a.isSilent():
+		done(notAsked)
 	case c.Kind == lock.Acquire && c.Count == 1:
 		a.acquire(0, c, nil, deadline, done)
 	case c.Kind == lock.Yield:
@@ -25,7 +27,16 @@ func (a *all) run(c lock.Command, deadline time.Time, done func(Reply)) {
 	}
 }
 
-// acquire takes the parts from the i-th on.
+// isSilent reports whether the server of a part has ceased to answer. Then no part is taken: it would
+// be held for nothing until the deadline, again and again.
+func (a *all) isSilent() bool {
+	return slices.ContainsFunc(a.parts, func(part part) bool { return part.only() != nil && part.only().isSilent() })
+}
+
+func (a *all) only() *Server { return nil }
+
+// acquire takes the parts from the i-th on. From the second on, a server has only so much time as it
+// seems to need, since the first are held meanwhile.
 func (a *all) acquire(i int, c lock.Command, tokens []int64, deadline time.Time, done func(Reply)) {
 	if i == len(a.parts) {
 		done(Reply{Result: lock.Result{Outcome: lock.Done, Tokens: tokens}})
@@ -38,7 +49,11 @@ func (a *all) acquire(i int, c lock.Command, tokens []int64, deadline time.Time,
 	}
 	one := c
 	one.Above = c.Above[min(len(tokens), len(c.Above)):] // those of the counters of the parts from here on
-	a.parts[i].run(one, deadline, func(r Reply) {
+	until := deadline
+	if server := a.parts[i].only(); i > 0 && server != nil {
+		until = server.patience(deadline)
+	}
+	a.parts[i].run(one, until, func(r Reply) {
 		switch {
 		case r.Outcome == lock.Done:
 			a.acquire(i+1, c, append(tokens[:len(tokens):len(tokens)], r.Tokens...), deadline, done)

@@ -49,6 +49,8 @@ func (f *fake) retryRelease(lock.Command) { f.retried = true }
 
 func (f *fake) channels() []Channel { return nil }
 
+func (f *fake) only() *Server { return nil }
+
 var errDown = errors.New("down")
 
 func outcome(o lock.Outcome) Reply { return Reply{Result: lock.Result{Outcome: o}} }

@@ -74,6 +74,8 @@ type part interface {
 	run(c lock.Command, deadline time.Time, done func(Reply))
 	inspect(deadline time.Time, done func(protocol.View, error))
 	channels() []Channel
+	// only is the server of the part; nil if it has several.
+	only() *Server
 	// cleanUp starts a cleanup of what a term may hold, at once; see Backend.CleanUp.
 	cleanUp(c lock.Command, done func(certain bool))
 	// retryRelease starts a cleanup after a release that has just failed, after a pause.

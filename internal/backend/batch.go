@@ -28,7 +28,7 @@ func (b *batch) run(c lock.Command, deadline time.Time, done func(Reply)) {
 	switch {
 	case c.Kind == lock.Acquire && c.Count == 1:
 		call = b.call(protocol.AcquireAll, &c, deadline)
-		call.To = b.read(done)
+		call.To = b.read(b.members[0].heard(deadline, done))
 	case c.Kind == lock.Yield && !b.fair():
 		call = b.call(protocol.YieldAll, &c, deadline)
 		call.To = b.members[0].read(done)
@@ -38,6 +38,8 @@ func (b *batch) run(c lock.Command, deadline time.Time, done func(Reply)) {
 	}
 	b.members[0].server.redis.Run(call)
 }
+
+func (b *batch) only() *Server { return b.members[0].server }
 
 // fair reports whether one of them is a fair lock.
 func (b *batch) fair() bool {

@@ -49,6 +49,41 @@ func (m *majority) run(c lock.Command, deadline time.Time, done func(Reply)) {
 	}
 }
 
+func (m *majority) only() *Server { return nil }
+
+// leavesOut reports whether a member is not asked: its server is silent, and those of a majority are
+// not. It counts as one that has failed, like a server that is down.
+func (m *majority) leavesOut(on *member) bool {
+	if !on.server.isSilent() {
+		return false
+	}
+	answering := 0
+	for _, other := range m.members {
+		if !other.server.isSilent() {
+			answering++
+		}
+	}
+	return answering >= m.quorum()
+}
+
+// ask has a member carry out a command.
+func (m *majority) ask(on *member, c lock.Command, deadline time.Time, done func(Reply)) {
+	if m.leavesOut(on) {
+		done(notAsked)
+		return
+	}
+	on.run(c, deadline, done)
+}
+
+// look has a member say what it knows of the lock.
+func (m *majority) look(on *member, deadline time.Time, done func(protocol.View, error)) {
+	if m.leavesOut(on) {
+		done(protocol.View{}, errSilent)
+		return
+	}
+	on.inspect(deadline, done)
+}
+
 // end records that a term is over, before its releases are sent.
 func (m *majority) end(term uint64) { raise(&m.ended, term) }
 
@@ -78,7 +113,7 @@ func (m *majority) set(c lock.Command, deadline time.Time, done func(Reply)) {
 		return nil, false
 	}}
 	for _, on := range m.members {
-		on.run(c, deadline, func(r Reply) { answers.add(vote{r, on}) })
+		m.ask(on, c, deadline, func(r Reply) { answers.add(vote{r, on}) })
 	}
 }
 
@@ -101,7 +136,7 @@ func (m *majority) heal(c lock.Command, absent []vote) {
 // release ends the lease on all servers.
 func (m *majority) release(c lock.Command, deadline time.Time, done func(Reply)) {
 	m.end(c.Term)
-	free := func(on *member, done func(Reply)) { on.run(c, deadline, done) }
+	free := func(on *member, done func(Reply)) { m.ask(on, c, deadline, done) }
 	m.free(free, func(on *member) { m.retryReleaseOn(on, c) }, func(t tally) {
 		switch {
 		case len(t.done) >= m.quorum():

@@ -60,6 +60,10 @@ var tooSlow = lock.Result{Outcome: lock.Failed, Transient: true, Err: errors.New
 // vote asks one server. The answer may come after the end of the term, since nothing waits for
 // more than a majority; a grant must not outlast the term.
 func (m *majority) vote(on *member, c lock.Command, quarantine time.Duration, deadline time.Time, done func(Reply) (late bool)) {
+	if m.leavesOut(on) {
+		done(notAsked)
+		return
+	}
 	on.vote(c, quarantine, deadline, func(r Reply) {
 		granted := r.Outcome == lock.Done || r.Unsure
 		if granted {

@@ -34,7 +34,7 @@ func (m *majority) force(c lock.Command, deadline time.Time, done func(Reply)) {
 		return nil, false
 	}
 	for _, on := range m.members {
-		on.inspect(deadline, func(v protocol.View, err error) { answers.add(look{v, err}) })
+		m.look(on, deadline, func(v protocol.View, err error) { answers.add(look{v, err}) })
 	}
 }
 
@@ -79,7 +79,13 @@ func (m *majority) evict(c lock.Command, looks []look, deadline time.Time, done 
 	}
 	// Of the servers that have not answered, any may belong to a majority that held it.
 	forced := Reply{Result: lock.Result{Outcome: lock.Done, WasHeld: held+len(m.members)-answered >= m.quorum()}}
-	free := func(on *member, done func(Reply)) { on.releaseAll(owners, deadline, done) }
+	free := func(on *member, done func(Reply)) {
+		if m.leavesOut(on) {
+			done(notAsked)
+			return
+		}
+		on.releaseAll(owners, deadline, done)
+	}
 	goOn := func(on *member) {
 		for _, owner := range owners {
 			try := func(deadline time.Time, done func(Reply)) { on.releaseOf(owner, deadline, done) }

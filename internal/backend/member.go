@@ -25,7 +25,7 @@ func newMember(p Part, options *protocol.Options) *member {
 }
 
 func (m *member) run(c lock.Command, deadline time.Time, done func(Reply)) {
-	c = m.as.Command(c)
+	c, done = m.as.Command(c), m.heard(deadline, done)
 	if c.Kind == lock.Renew {
 		m.renew(&c, deadline, deadline, m.read(done))
 		return
@@ -39,7 +39,7 @@ func (m *member) vote(c lock.Command, quarantine time.Duration, deadline time.Ti
 	m.mu.Lock()
 	call := m.lock.Vote(&c, quarantine, m.server.knownMemory(), uuid.NewString(), deadline)
 	m.mu.Unlock()
-	read := m.read(done)
+	read := m.read(m.heard(deadline, done))
 	call.To = receive(func(tag uint64, reply redisio.Reply) {
 		if reply.Err == nil {
 			age := time.Duration(0)
@@ -83,6 +83,8 @@ func (m *member) release(c lock.Command, done func(certain bool)) cleanup {
 func (m *member) inspect(deadline time.Time, done func(protocol.View, error)) {
 	m.Inspect(deadline, done)
 }
+
+func (m *member) only() *Server { return m.server }
 
 // mayHold reports whether a vote here has given the lock to a term, or may have.
 func (m *member) mayHold(term uint64) bool { return m.granted.Load() >= term }

@@ -21,6 +21,7 @@ type Server struct {
 	quarantine time.Duration
 
 	memory   memory
+	silence  silence
 	cleanups cleanups
 	// record says who the System is; nil if it does not say so.
 	record *record
@@ -71,4 +72,7 @@ func (s *Server) Released() bool {
 
 // Close ends the background work. It sends the remaining releases once more, and waits for them
 // until done. When the Redis is closed as well, no goroutine is left.
-func (s *Server) Close(done <-chan struct{}) { s.cleanups.close(done) }
+func (s *Server) Close(done <-chan struct{}) {
+	s.silence.close()
+	s.cleanups.close(done)
+}
