@@ -118,7 +118,7 @@ func (o *observed) awaitSubscribers(t *testing.T, channel string, n int64) {
 func (o *observed) wait(t *testing.T, name string) (granted <-chan Outcome, call *Call) {
 	t.Helper()
 	key, result := o.cfg.KeyPrefix+name, make(chan Outcome, 1)
-	o.do(t, "HSET", key, "another", "1")
+	o.do(t, "HSET", key, "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:57", "1")
 	call = &Call{Op: OpAcquire, Name: name}
 	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)
 	go func() {

@@ -30,6 +30,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- In how many ms the first live waiter of the queue counts as dead; nil if there is none.
 local function queued(queue, timeouts)
+  check_entries(redis.call('LRANGE', queue, 0, MOST_SEEN - 1))
   for _, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
     local score = tonumber(redis.call('ZSCORE', timeouts, waiter) or 0)
     if score > now then
@@ -84,9 +85,9 @@ local function refuse(i, ttl, other)
   return {REFUSED, ttl, other, tostring(i)}
 end
 
-local function held(i, lock)
-  local some = redis.call('HRANDFIELD', lock.hash, 2)
-  return refuse(i, redis.call('PTTL', lock.hash), some[1] == 'mode' and some[2] or some[1])
+local function held(i, lock, fields)
+  local other = owner_in(fields or check_lock(lock.hash))
+  return refuse(i, redis.call('PTTL', lock.hash), other)
 end
 
 -- The first pass takes nothing. It also fails if a key is of another type.
@@ -110,9 +111,10 @@ for i, lock in ipairs(locks) do
       lock.free = redis.call('EXISTS', lock.hash) == 0
     end
   elseif redis.call('HEXISTS', lock.hash, lock.field) == 0 then
+    local fields = check_lock(lock.hash)
     local shared = lock.kind == 'read' and redis.call('HGET', lock.hash, 'mode') == 'read'
     if not shared or line and not line.may_join() then
-      return held(i, lock)
+      return held(i, lock, fields)
     end
   end
 end

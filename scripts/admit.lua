@@ -12,8 +12,12 @@ end
 -- lock is free and, if the owner may not, for how long the lock is another's, and whose; if that
 -- is nobody, then it is left to clients outside the line, or (-2) there is nothing to re-enter.
 local function admit(hash, owner, count, key, settings, counter, place, heard)
-  local holder = redis.call('HRANDFIELD', hash) -- there is no other
-  local free, ours = not holder, holder == owner
+  local holders = redis.call('HRANDFIELD', hash, 2) -- there is one at most, or it is no plain lock
+  local holder = holders[1]
+  local free, ours = not holder, holder == owner and #holders == 1
+  if not free and not ours then
+    holder = owner_in(check_lock(hash, holders))
+  end
   if free and count ~= '1' then
     return free, -2, ''
   end

@@ -56,6 +56,13 @@ read v:1=1 40000                                      | [0 40000 v:1 %d]
 write mode=write v:1:write=1 40000                    | [0 40000 v:1:write %d]
 write mode=read u:1=1 40000, u:1#1 40000              | [0 40000 u:1 %d]
 plain 'x'                                             | -WRONGTYPE
+plain email=7                                         | -WRONGTYPE
+plain email=7 v:1=1 40000                             | -WRONGTYPE
+fenced email=7 /'3'                                   | -WRONGTYPE
+fair email=7                                          | -WRONGTYPE
+fair /some:7@-5                                       | -WRONGTYPE
+read mode=read path=7                                 | -WRONGTYPE
+write mode=read path=7 u:1=1, u:1#1 40000             | -WRONGTYPE
 `
 
 // allRows adds to those that are granted those that are refused by the first or by the last:

@@ -5,15 +5,16 @@
 -- ARGV[2]  its timeouts, a sorted set: owner -> when it counts as dead, epoch ms
 -- ARGV[3]  the prefix of its channels; each waiter listens on its own, ARGV[3]:owner
 --
--- Reply: 1 if it was held, else 0. HLEN fails for a key of another type, so it is not deleted.
+-- Reply: 1 if it was held, else 0
 local queue, timeouts = ARGV[1], ARGV[2]
-local held = redis.call('HLEN', KEYS[1]) > 0
+local held = #check_lock(KEYS[1]) > 0
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local reachable = beside('EXISTS', queue, timeouts) -- without both, nobody can be called dead
 local first = beside('LINDEX', queue, 0)
 local evicted = false
-while reachable and first do
+check_entries({first or nil})
+while reachable and first and is_owner(first) do
   local score = beside('ZSCORE', timeouts, first)
   if score and tonumber(score) > now then
     break

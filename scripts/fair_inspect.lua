@@ -10,5 +10,5 @@ local waiting = beside('LLEN', ARGV[1]) or 0
 if left == -2 then
   return {left, waiting, '', ''}
 end
-local held = redis.call('HRANDFIELD', KEYS[1], 1, 'WITHVALUES')
-return {left, waiting, held[1], held[2]}
+local owner, count = owner_in(check_lock(KEYS[1]))
+return {left, waiting, owner, count}

@@ -48,7 +48,7 @@ func TestFairRandom(t *testing.T) {
 		seed := rand.Uint64()
 		t.Log("seed", seed)
 		lock, choices := redistest.Name(t), rand.New(rand.NewPCG(seed, 1))
-		clients := []string{"a", "b", "c"}
+		clients := []string{"s", "t", "u"}
 		heard := map[string]int{} // client -> seconds since
 		var line []string         // of ours, in the order in which they came
 		next, holder := 0, ""

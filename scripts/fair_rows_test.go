@@ -26,7 +26,7 @@ nobody loses what those before have      | v:1=1 30000 /v:2@330 u:1@630 v:3@640 
 past one without a timeout               | v:1=1 30000 /v:2@330 u:1@630 v:3 v:4@1230              | u - 1 9             | [0 30000 v:1 ] | v:1=1 30000 /v:2@330 v:3 v:4@930
 not those listed                         | v:1=1 30000 /u:1@330 u:2@630 u:3@930                   | u - 1 9 u:2 30000 1 | [0 30000 v:1 ] | v:1=1 30000 /u:2@300
 not later ones                           | v:1=1 30000 /u:9@330 u:10@630                          | u - 1 9             | [0 30000 v:1 ] | v:1=1 30000 /u:10@330
-not those of others                      | v:1=1 30000 /uu:1@330 v:1:u:1@630 u:x@930 u:1:1@1230   | u - 1 9             | [0 30000 v:1 ] | same
+not those of others                      | v:1=1 30000 /v:1@330 w:1@630                           | u - 1 9             | [0 30000 v:1 ] | same
 the first waiter of a free lock          | /u:1@330 v:2@630 <v:2                                  | u - 0 9             | [0 330000  ]   | /v:2@330                               | v:2
 the first waiter, and the next is listed | /u:1@330 u:2@630                                       | u - 0 9 u:2 30000 1 | [0 0  ]        | /u:2@300
 # who is dead: those behind have until those before them are through
@@ -71,6 +71,11 @@ to an own waiter that is not listed | u:1=1 30000 /u:20@330             | u u:1 
 what a stranger holds               | v:1=1 30000 /v:2@330              | u u:1 1 9             | [0 30000 v:1 0]              | same
 what nobody holds                   | /v:2@330 <v:2                     | u u:1 1 9             | [0 330000  0]                | same
 # nothing, and wrong types
+foreign                                  | email=7                     | u - 1 9 u:1 30000 1     | -WRONGTYPE | same
+half foreign                             | email=7 v:1=1 30000         | u - 1 9 u:1 30000 1     | -WRONGTYPE | same
+half foreign, own                        | email=7 u:1=1 30000         | u - 1 9 u:1 30000 1     | -WRONGTYPE | same
+half foreign, released                   | email=7 u:1=1 30000         | u u:1 0 9               | [0 1  1] then [0 1  0] | email=7 30000
+a foreign queue                          | /some:7@-1                  | u - 1 9 u:1 30000 1     | -WRONGTYPE | same
 a lock of another type             | 'x' /u:1@5 v:2@-5 | u - 1 9 u:2 30000 1 | -WRONGTYPE | same
 a lock of another type, to release | 'x' /u:1@5        | u u:3 1 9           | -WRONGTYPE | same
 # when the queue ends, if all its clients have died
@@ -90,10 +95,14 @@ one is dead since now | v:1=1 30000 /v:2@0 x:4@300      |  | 1 then 0   | /x:4@3
 free                  | /v:2@330                        |  | 0          | same
 free, behind the dead | /v:2@-1 w:3@330                 |  | 0          | /w:3@330         | w:3
 wrong type            | 'x' /v:2@-1                     |  | -WRONGTYPE | same
+foreign               | email=7 /v:2@-1                 |  | -WRONGTYPE | same
+a foreign queue       | v:1=1 30000 /some:7@-1          |  | -WRONGTYPE | same
 
 fair_inspect: NAME / QUEUE
 held           | v:1=2 30000 /v:2@330 w:3@630 |  | [30000 2 v:1 2] | same
 without an end | v:1=1                        |  | [-1 0 v:1 1]    | same
 free           | /v:2@-1                      |  | [-2 1  ]        | same
 wrong type     | 'x'                          |  | -WRONGTYPE      | same
+foreign        | email=7                      |  | -WRONGTYPE      | same
+half foreign   | email=7 v:1=1                |  | -WRONGTYPE      | same
 `

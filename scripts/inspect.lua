@@ -10,5 +10,5 @@ local subscribers = redis.call('PUBSUB', 'NUMSUB', ARGV[1])[2]
 if left == -2 then
   return {left, subscribers, '', ''}
 end
-local held = redis.call('HRANDFIELD', KEYS[1], 1, 'WITHVALUES')
-return {left, subscribers, held[1], held[2]}
+local owner, count = owner_in(check_lock(KEYS[1]))
+return {left, subscribers, owner, count}

@@ -180,9 +180,10 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   end
 
   -- Makes a waiter the owner. Reports whether it has: not while the slot is being moved, since the
-  -- hash cannot be made again on the old server, and the counter may be on the other.
+  -- hash cannot be made again on the old server, and the counter may be on the other; and not if another
+  -- application has put something into the hash.
   local function transfer(place, joins)
-    if not joins and not whole() then
+    if not joins and (not whole() or beside('EXISTS', hash) == 1) then
       return false
     end
     local token = 0

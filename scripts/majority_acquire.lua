@@ -34,7 +34,7 @@ if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
   end
   local left = redis.call('PTTL', KEYS[1])
   if left ~= -2 then
-    return {REFUSED, left, redis.call('HRANDFIELD', KEYS[1]), memory}
+    return {REFUSED, left, (owner_in(check_lock(KEYS[1]))), memory}
   elseif ARGV[2] ~= '1' then
     return {ABSENT, 0, '', memory}
   end

@@ -6,6 +6,18 @@
 -- No permit has that id.
 local NOBODY = ''
 
+-- Fails if one of these is no id of a permit: the sorted set then belongs to another application.
+local function check_ids(ids)
+  for _, id in ipairs(ids) do
+    if #id ~= 16 then
+      error('WRONGTYPE the sorted set of the permits that are taken has other members than ids of 16 bytes', 0)
+    end
+  end
+end
+
+-- How many of its members are looked at, unless they are to be removed.
+local MOST_SEEN = 16
+
 -- The time of permits that never expire, as Redisson writes them.
 local NEVER = 922337203685477
 

@@ -19,7 +19,13 @@ return once(KEYS[3], ARGV[1], function()
   local expired = redis.call('ZCOUNT', KEYS[2], 0, now)
   local wanted = (#ARGV - 2) / 2
   local served = math.max(math.min(free + expired, wanted), 0)
-  local first = redis.call('ZRANGE', KEYS[2], expired, expired, 'WITHSCORES')[2]
+  local next_taken = redis.call('ZRANGE', KEYS[2], expired, expired, 'WITHSCORES')
+  local first = next_taken[2]
+  check_ids({next_taken[1]})
+  if expired > 0 then
+    check_ids(redis.call('ZRANGE', KEYS[2], 0, MOST_SEEN - 1))
+    check_ids(redis.call('ZRANGE', KEYS[2], 0, now, 'BYSCORE')) -- these are removed
+  end
   local reply = {served, first and tonumber(first) < NEVER and math.ceil(first - now) or -1}
   if served + expired == 0 then
     return reply

@@ -5,6 +5,7 @@
 -- ARGV     none
 --
 -- Reply: {free, taken, all}, three zeros if there are no permits
+check_ids(redis.call('ZRANGE', KEYS[2], 0, MOST_SEEN - 1))
 local free = count_of(KEYS[1])
 local all = redis.call('ZCOUNT', KEYS[2], 0, '+inf')
 local taken = redis.call('ZCOUNT', KEYS[2], epoch_ms() + 1, '+inf')

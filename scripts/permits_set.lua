@@ -18,6 +18,7 @@
 -- Reply: 1; 0 if there are permits already; or how many ms a restore must still wait, as a negative number
 return once(KEYS[3], ARGV[1], function()
   local how, number = ARGV[3], tonumber(ARGV[4])
+  check_ids(redis.call('ZRANGE', KEYS[2], 0, MOST_SEEN - 1))
   local value = how == 'set' and redis.call('GET', KEYS[1])
   if value and is_number(value) and not pcall(count_of, KEYS[1]) then
     local left = number - redis.call('ZCOUNT', KEYS[2], 0, '+inf')

@@ -9,6 +9,14 @@ own, without a TTL    | a=1          | a 1 30000 | (nil)      | a=1 30000
 other                 | b=2 60000    | a 1 30000 | [60000 b]  | same
 other, without a TTL  | b=2          | a 1 30000 | [-1 b]     | same
 wrong type            | 'x'          | a 1 30000 | -WRONGTYPE | same
+foreign               | email=x@y password=7 | a 1 30000 | -WRONGTYPE the key is a hash with 2 fields | same
+foreign, with a TTL   | visits=7 60000       | a 1 30000 | -WRONGTYPE the key is a hash with 1 fields | same
+foreign, one mode     | mode=read            | a 1 30000 | -WRONGTYPE | same
+half foreign          | b=1 email=x 30000    | a 1 30000 | -WRONGTYPE the key is a hash with 2 fields | same
+half foreign, own     | a=1 email=x 30000    | a 2 30000 | -WRONGTYPE | same
+two owners            | b=1 c=1 30000        | a 1 30000 | -WRONGTYPE | same
+no hold count         | b=x 30000            | a 1 30000 | -WRONGTYPE | same
+foreign, with a place | email=x              | u:1 1 30000 1.4.0.5.0 | -WRONGTYPE | same
 # with a line
 free, the line is of the dead        | >v=2.7.0.0.1@-30 ^@-20 >15000                                 | u:1 1 30000 1.4.0.0.1   | (nil)         | u:1=1 30000
 free, the line does not listen       | >v=2.7.0.0.0@-3 ^@-1 >15000                                   | u:1 1 30000 1.4.0.0.1   | (nil)         | u:1=1 30000, >v=2.7.0.0.0@-3 ^@-1 >15000
@@ -59,6 +67,8 @@ wrong type, one less        | 'x' 30000    | a 1 60000 | -WRONGTYPE | same
 nobody listens                  | u:1=1 30000, >v=2.7.0.0.0@-3 ^@-1 >15000                                              | u:1 0 60000   | 0 then -1 | >v=2.7.0.0.0@-3 ^@-1 >15000 | 0
 all have gone                   | u:1=1 30000, >x=2.7.0.0.1@-3 ^@-1 >15000                                              | u:1 0 60000   | 0 then -1 |                              | 0
 the only one                    | u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >15000                                              | u:1 0 60000   | 0 then -1 | v:2=1 20000 | v>2.7.0
+the only one, half foreign      | email=7 u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >15000                                      | u:1 0 60000   | 0 then -1 | email=7 30000, >v=2.7.0.0.1@-2 ^@-1 >15000 | 0
+the next, half foreign          | email=7 u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >w=8.8.0.0.1@-1 ^@-1 >15000                 | u:1 0 60000   | 0 then -1 | email=7 30000, >v=2.7.0.0.1@-2 ^@-1 >w=8.8.0.0.1@-1 ^@-1 >15000 | 0
 the only one, dead              | u:1=1 30000, >v=2.7.0.0.1@-30 ^@-20 >15000                                            | u:1 0 60000   | 0 then -1 |                              | 0
 the only one, not yet dead      | u:1=1 30000, >v=2.7.0.0.1@-30 ^@-19 >15000                                            | u:1 0 60000   | 0 then -1 | v:2=1 20000 | v>2.7.0
 before a stranger               | u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >15000 <3-2                                          | u:1 0 60000   | 0 then -1 | v:2=1 20000, >turns=1 >6000 | v>2.7.0
@@ -117,6 +127,9 @@ force_release: NAME / CHANNEL
 held without a TTL | a=1       |  | 1 then 0   |      | 0
 free               |           |  | 0
 wrong type         | 'x' 30000 |  | -WRONGTYPE | same
+foreign            | email=7   |  | -WRONGTYPE | same
+half foreign       | a=1 email=7 30000 |  | -WRONGTYPE | same
+no hold count      | a=x       |  | -WRONGTYPE | same
 
 inspect: NAME / CHANNEL
 held                | a=2 30000    |  | [30000 0 a 2] | same
@@ -124,6 +137,8 @@ held without a TTL  | a=1          |  | [-1 0 a 1]    | same
 waited for          | a=1 30000 <2 |  | [30000 2 a 1] | same
 free                |              |  | [-2 0  ]
 wrong type          | 'x' 30000    |  | -WRONGTYPE    | same
+foreign             | email=7      |  | -WRONGTYPE    | same
+half foreign        | a=2 email=7  |  | -WRONGTYPE    | same
 
 fenced_acquire: NAME / ARG ARG ARG ARG TOKENS LINE SETTINGS OR- OR0
 free                              |                      | a 1 30000 1  | [1 1 ] then [1 2 ]   | a=1 30000 /'1' then a=1 30000 /'2'
@@ -135,6 +150,8 @@ other, the counter would end      | b=2 /'7' 60000       | a 1 30000 1  | [0 -1 
 the counter would end             | /'7' 60000           | a 1 30000 1  | [1 8 ] then [1 9 ]   | a=1 30000 /'8' then a=1 30000 /'9'
 re-entered, the counter would end | a=1 30000 /'7' 60000 | a 2 30000 0  | [1 0 ]               | a=2 30000 /'7'
 wrong type                        | 'x' /'7'             | a 1 30000 1  | -WRONGTYPE           | same
+foreign                           | email=x /'7'         | a 1 30000 1  | -WRONGTYPE           | same
+half foreign, own                 | a=1 email=x /'7'     | a 2 30000 1  | -WRONGTYPE           | same
 counter of another type           | /a=1                 | a 1 30000 1  | -WRONGTYPE           | same
 counter that does not count       | /'x'                 | a 1 30000 1  | -WRONGTYPE redisson_lock_token | same
 counter that has lost some        | /'7'                 | a 1 30000 3+9 | [1 12 ] then [1 15 ] | a=1 30000 /'12' then a=1 30000 /'15'
@@ -161,4 +178,6 @@ free, to re-enter     |           | a 2 30000 | [-1 0  ]
 own, one more         | a=1 30000 | a 2 60000 | [1 0  ]    | a=2 60000
 other, without an end | b=2       | a 1 30000 | [0 -1 b ]  | same
 wrong type            | 'x'       | a 1 30000 | -WRONGTYPE | same
+foreign               | email=7   | a 1 30000 | -WRONGTYPE | same
+half foreign          | b=1 email=7 | a 1 30000 | -WRONGTYPE | same
 `

@@ -70,6 +70,9 @@ local function leave(hash, owner, prefix, reads)
   -- dead: Redisson ends the lock without regard to it as well.
   local longest, fields = 0, redis.call('HGETALL', hash)
   for i = 1, #fields, 2 do
+    if fields[i] ~= 'mode' and not is_owner(fields[i]) then
+      return false -- another application has put it there
+    end
     local holds = fields[i] == 'mode' and 0 or exactly(fields[i + 1])
     if not holds then
       return false -- a count that is no number ends with the lock

@@ -6,6 +6,7 @@
 -- ARGV[3]  the lock's channel
 --
 -- Reply: 1 if it was held in that mode, else 0.
+check_lock(KEYS[1])
 if redis.call('HGET', KEYS[1], 'mode') ~= ARGV[2] then
   return 0
 end

@@ -9,6 +9,7 @@
 --
 -- Of a hash with more than 1000 fields only so many are read, so that a hash of a million fields under the
 -- lock's name blocks Redis no longer; the number is still that of all fields.
+check_lock(KEYS[1])
 local most, all = 1000, redis.call('HLEN', KEYS[1])
 local fields = all > 0 and redis.call('HRANDFIELD', KEYS[1], most, 'WITHVALUES') or {}
 local number, field, count = 0, '', ''

@@ -12,6 +12,9 @@ other, without end           | mode=write v:1:write=1                           
 other reads                  | mode=read v:1=1 40000, v:1#1 40000                           | u:1 1 0 30000 0 | [0 40000 v:1]       | mode=read v:1=1 40000, v:1#1 40000
 a plain lock                 | v:1=1 40000                                                  | u:1 1 0 30000 0    | [0 40000 v:1]       | same
 wrong type                   | 'x'                                                          | u:1 1 0 30000 0 | -WRONGTYPE          | same
+foreign                      | mode=read path=x                                             | u:1 1 0 30000 0 | -WRONGTYPE          | same
+half foreign                 | mode=write path=7 v:1:write=1 30000                          | u:1 1 0 30000 0 | -WRONGTYPE          | same
+of another mode              | mode=fast v:1=1 30000                                        | u:1 1 0 30000 0 | -WRONGTYPE          | same
 # who gives back a part of what it holds gets nothing if it holds nothing
 free, of a writer              |                                                 | u:1 1 0 30000 1 | [-1 0 ]
 others read                    | mode=read v:1=1 40000, v:1#1 40000              | u:1 0 1 30000 1 | [-1 0 ] | same
@@ -31,6 +34,8 @@ other writes                      | mode=write v:1:write=1 40000                
 downgrade of both                 | mode=write u:1:write=1 u:1=1 20000, u:1#1 20000                  | u:1 0 1 30000 0    | [1 0 ]              | mode=read u:1=1 30000, u:1#1 30000                               | rw1
 a plain lock                      | v:1=1 40000                                                      | u:1 0 1 30000 0    | [0 40000 v:1]       | same
 wrong type                        | 'x' 30000                                                        | u:1 0 1 30000 0    | -WRONGTYPE          | same
+foreign, it could be read         | mode=read path=7 30000                                           | u:1 0 1 30000 0    | -WRONGTYPE         | same
+half foreign, it could be read    | mode=read path=7 v:1=1 30000, v:1#1 30000                        | u:1 0 1 30000 0    | -WRONGTYPE         | same
 # with a line
 free, another writer's turn       | >v=2.7.0.0.1@-3 ^@-1 >15000                                     | u:1 1 0 30000 0 1.4.0.0.1   | [0 20000 v:2:write] | mode=write v:2:write=1 20000, >u=1.4.0.0.1@0 ^@0 >20000 | v>2.7.0
 free, a writer's turn, not to read | >v=2.7.0.0.1@-3 ^@-1 >15000                                    | u:1 0 1 30000 0 1.4.1.0.1   | [0 20000 v:2:write] | mode=write v:2:write=1 20000, >u=1.4.1.0.1@0 ^@0 >20000 | v>2.7.0
@@ -61,6 +66,7 @@ a reader with the longest lease | mode=read u:1=1 v:1=2 w:1=1 90000, u:1#1 90000
 the last reader alive           | mode=read u:1=1 v:1=2 40000, u:1#1 20000                         | u:1 | 0 then -1  |                                                                  | rw0
 free                            |                                                                  | u:1 | -1
 wrong type                      | 'x'                                                              | u:1 | -WRONGTYPE | same
+half foreign, it stays          | mode=read path=7 u:1=1 30000, u:1#1 30000                        | u:1 | 0 then -1  | mode=read path=7 30000
 # with a line
 the next writes                 | mode=read u:1=1 30000, u:1#1 30000, >v=2.7.0.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000 | u:1   | 0 then -1 | mode=write v:2:write=1 20000, >w=8.8.1.0.1@-3 ^@-1 >20000 | v>2.7.0
 the next read                   | mode=write u:1:write=1 30000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000       | u:1   | 0 then -1 | mode=read v:2=1 w:8=1 20000, v:2#1 20000, w:8#1 20000 | v>2.7.0 w>8.8.0
@@ -106,6 +112,8 @@ readers, as a writer      | mode=read u:1=2 v:1=1 40000, u:1#1 20000, u:1#2 3000
 a writer, as readers      | mode=write v:1:write=2 v:1=1 40000, v:1#1 40000                  | read  | 0          | same
 a plain lock              | v:1=1 40000                                                      | read  | 0          | same
 wrong type                | 'x'                                                              | read  | -WRONGTYPE | same
+foreign                   | mode=read path=7                                                 | read  | -WRONGTYPE | same
+half foreign              | mode=write path=7 v:1:write=1 30000                              | write | -WRONGTYPE | same
 
 read_write_inspect: NAME / RWCHANNEL
 read             | mode=read u:1=2 40000 <2     |  | [40000 2 1 u:1 2]    | same
@@ -115,6 +123,8 @@ read and written | u:1=2 u:1:write=3 mode=write |  | [-1 0 2 u:1:write 3] | mode
 many             | mode=read u:1=7 u:2=7 u:3=7  |  | [-1 0 3 u:1 7]       | same
 free             | <1                           |  | [-2 1 0  ]
 wrong type       | 'x' 30000                    |  | -WRONGTYPE           | same
+foreign          | mode=read path=7             |  | -WRONGTYPE           | same
+half foreign     | mode=read path=7 u:1=1       |  | -WRONGTYPE           | same
 
 count_waiters: NAME / ARGS RWCHANNEL LINE SETTINGS
 not yet itself          |              | u | [0]

@@ -29,6 +29,9 @@ local free = redis.call('EXISTS', hash) == 0
 if releases and not reading and not writing then
   return {ABSENT, 0, ''}
 end
+if not free and not reading and not writing then
+  check_lock(hash)
+end
 
 local upgrade = reading and not writing and writes > 0
 if upgrade then
@@ -70,6 +73,8 @@ if granted then
 elseif rest then
   return {REFUSED, rest, ''}
 end
-local some = redis.call('HRANDFIELD', hash, 2)
-local other = some[1] == 'mode' and some[2] or some[1]
+local other
+for _, field in ipairs(redis.call('HRANDFIELD', hash, MOST_SEEN)) do
+  other = other or is_owner(field) and field
+end
 return {REFUSED, redis.call('PTTL', hash), other or ''}

@@ -59,7 +59,7 @@ func connect(t *testing.T, options rueidis.ClientOption) *db {
 	}
 	// These clients listen for their turns; others do not.
 	turns := dedicated()
-	if err := turns.Do(t.Context(), turns.B().Subscribe().Channel("lockkeeper_turn:u", "lockkeeper_turn:v", "lockkeeper_turn:w").Build()).Error(); err != nil {
+	if err := turns.Do(t.Context(), turns.B().Subscribe().Channel(long("lockkeeper_turn:u"), long("lockkeeper_turn:v"), long("lockkeeper_turn:w")).Build()).Error(); err != nil {
 		t.Fatalf("SUBSCRIBE: %v", err)
 	}
 	for i := range d.waiting {
@@ -110,7 +110,7 @@ func (d *db) listen(t *testing.T, lock, who string) {
 	if err != nil {
 		n, channels = min(len(who), 1), nil
 		for owner := range strings.FieldsSeq(who) {
-			channels = append(channels, names(lock).Replace("CHANNEL:")+owner)
+			channels = append(channels, long(names(lock).Replace("CHANNEL:")+owner))
 		}
 	}
 	for i, client := range d.waiting[:n] {
@@ -134,15 +134,15 @@ func (d *db) told(t *testing.T, lock string) string {
 	d.do(t, "PUBLISH", end, lock)
 	var told []string
 	for m := range d.heard {
-		kind, owner, ours := strings.Cut(m.Channel, "{"+lock+"}")
-		p := m.Message
-		if m.Channel == end && p == lock {
+		channel, p := short(m.Channel), short(m.Message)
+		kind, owner, ours := strings.Cut(channel, "{"+lock+"}")
+		if channel == end && p == lock {
 			break
 		}
 		turn, isTurn := strings.CutSuffix(p, " "+lock)
 		switch {
 		case isTurn:
-			p, ours = strings.TrimPrefix(m.Channel, "lockkeeper_turn:")+">"+strings.ReplaceAll(turn, " ", "."), true
+			p, ours = strings.TrimPrefix(channel, "lockkeeper_turn:")+">"+strings.ReplaceAll(turn, " ", "."), true
 		case owner != "":
 			p = strings.TrimSuffix(owner[1:]+" "+p, " 0")
 		case strings.HasPrefix(kind, "redisson_rwlock"):
@@ -162,7 +162,7 @@ func (d *db) do(t *testing.T, words ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)
 	defer cancel()
-	return text(d.Do(ctx, d.B().Arbitrary(words...).Build()).ToMessage())
+	return short(text(d.Do(ctx, d.B().Arbitrary(longWords(words)...).Build()).ToMessage()))
 }
 
 func text(m rueidis.RedisMessage, err error) string {

@@ -16,7 +16,7 @@ if freed and #fields == 2 then
     end
     local turn = 'lockkeeper_turn:' .. client
     local n = redis.call('PUBSUB', 'NUMSUB', turn, ARGV[4], 'lockkeeper_waiters' .. string.sub(ARGV[5], #'lockkeeper_line' + 1))
-    if n[2] == 0 or n[4] > n[6] then
+    if n[2] == 0 or n[4] > n[6] or redis.call('EXISTS', KEYS[1]) == 1 then
       return false
     end
     redis.call('HDEL', ARGV[5], client)

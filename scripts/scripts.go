@@ -96,6 +96,8 @@ var (
 	take string
 	//go:embed beside.lua
 	beside string
+	//go:embed ours.lua
+	ours string
 
 	//go:embed number.lua
 	number string
@@ -200,19 +202,19 @@ var (
 // What is put before the scripts that know the line: of the plain and the fenced lock, and of the
 // read/write lock.
 var (
-	lineCommon      = take + beside + number + tokens + line
+	lineCommon      = take + beside + ours + number + tokens + line
 	plainCommon     = lineCommon + admit
 	readWriteCommon = lineCommon + readWrite
 )
 
 // The operations on the reentrant lock.
 var (
-	Acquire      = script("acquire", take+acquireFree+beside+number+tokens+line+admit+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
-	Release      = script("release", releaseUnwanted+take+releaseToNext+beside+number+tokens+line+admit+release, Shape{Numbers: 1})
+	Acquire      = script("acquire", take+acquireFree+beside+ours+number+tokens+line+admit+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
+	Release      = script("release", releaseUnwanted+take+releaseToNext+beside+ours+number+tokens+line+admit+release, Shape{Numbers: 1})
 	Renew        = script("renew", renew, Shape{Numbers: 1})
 	Yield        = script("yield", plainCommon+yield, Shape{Numbers: 2})
-	ForceRelease = script("force_release", forceRelease, Shape{Numbers: 1})
-	Inspect      = script("inspect", inspect, Shape{Numbers: 2, Texts: 2})
+	ForceRelease = script("force_release", ours+forceRelease, Shape{Numbers: 1})
+	Inspect      = script("inspect", ours+inspect, Shape{Numbers: 2, Texts: 2})
 )
 
 // The operations that take a lock with fencing tokens, a lock on one server of a RedLock, and
@@ -220,7 +222,7 @@ var (
 var (
 	FencedAcquire   = script("fenced_acquire", plainCommon+fencedAcquire, Shape{Numbers: 2, Texts: 1})
 	Draw            = script("draw", number+tokens+draw, Shape{Numbers: 2, Texts: 1})
-	MajorityAcquire = script("majority_acquire", take+majorityAcquire, Shape{Numbers: 2, Texts: 2})
+	MajorityAcquire = script("majority_acquire", take+ours+majorityAcquire, Shape{Numbers: 2, Texts: 2})
 	Memory          = script("memory", memory, Shape{Numbers: 1, Texts: 1})
 	AcquireAll      = script("acquire_all", readWriteCommon+acquireAll, Shape{Numbers: 2, Texts: 2})
 	YieldAll        = script("yield_all", readWriteCommon+yieldAll, Shape{Numbers: 2})
@@ -228,9 +230,9 @@ var (
 
 // The operations on the fair lock that differ from the reentrant lock's.
 var (
-	SyncQueue        = script("sync_queue", take+beside+syncQueue, Shape{Numbers: 2, Texts: 2})
-	FairForceRelease = script("fair_force_release", beside+fairForceRelease, Shape{Numbers: 1})
-	FairInspect      = script("fair_inspect", beside+fairInspect, Shape{Numbers: 2, Texts: 2})
+	SyncQueue        = script("sync_queue", take+beside+ours+syncQueue, Shape{Numbers: 2, Texts: 2})
+	FairForceRelease = script("fair_force_release", beside+ours+fairForceRelease, Shape{Numbers: 1})
+	FairInspect      = script("fair_inspect", beside+ours+fairInspect, Shape{Numbers: 2, Texts: 2})
 )
 
 // The operations on the read/write lock.
@@ -240,7 +242,7 @@ var (
 	ReadWriteRenew        = script("read_write_renew", readWriteCommon+readWriteRenew, Shape{Numbers: 1})
 	ReadWriteYield        = script("read_write_yield", readWriteCommon+readWriteYield, Shape{Numbers: 2})
 	ReadWriteForceRelease = script("read_write_force_release", readWriteCommon+readWriteForceRelease, Shape{Numbers: 1})
-	ReadWriteInspect      = script("read_write_inspect", readWriteInspect, Shape{Numbers: 3, Texts: 2})
+	ReadWriteInspect      = script("read_write_inspect", ours+readWriteInspect, Shape{Numbers: 3, Texts: 2})
 	CountWaiters          = script("count_waiters", readWriteCommon+countWaiters, Shape{Numbers: 1})
 )
 

@@ -79,7 +79,7 @@ func between(t *testing.T, servers []*redistest.Server, from, to *db, gone map[i
 	from.put(t, lock, before, start)
 	servers[0].BeginMove(t, slot, servers[1])
 	if moved != "" {
-		servers[0].MigrateKeys(t, slot, servers[1], strings.Fields(names(lock).Replace(moved))...)
+		servers[0].MigrateKeys(t, slot, servers[1], longWords(strings.Fields("- " + names(lock).Replace(moved)))[1:]...)
 	}
 	keys, argv := call(script(s.Name), lock, args)
 	for i := range argv { // no server of a cluster knows all subscribers

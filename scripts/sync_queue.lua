@@ -38,6 +38,9 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local known = beside('EXISTS', queue, timeouts) -- nil: out of reach
 local waiters, timed = {}, {}
 if known and known > 0 then
+  local few = MOST_SEEN - 1
+  check_entries(redis.call('LRANGE', queue, 0, few))
+  check_entries(redis.call('ZRANGE', timeouts, 0, few))
   waiters = redis.call('LRANGE', queue, 0, -1)
   timed = redis.call('ZRANGE', timeouts, 0, -1, 'WITHSCORES')
 end
@@ -45,7 +48,8 @@ local freed = ''
 if ARGV[2] ~= '' then
   freed = tostring(redis.call('HDEL', hash, ARGV[2]))
 end
-local holder = beside('HRANDFIELD', hash)
+local holders = beside('HRANDFIELD', hash, 2) -- nil: out of reach
+local holder = holders and (holders[1] or false)
 local may_take = ARGV[3] == '1' and holder ~= nil -- nil: a key just deleted is made again on the new server
 local left = holder and redis.call('PTTL', hash) or -2
 
@@ -58,8 +62,18 @@ for i = 9, #ARGV, 3 do
   leases[ARGV[i]] = tonumber(ARGV[i + 1])
 end
 
+-- A hold that has just ended is not refused: the command that comes next is.
+local foreign = false
+if holder and not (leases[holder] and #holders == 1) then
+  local ok, problem = pcall(check_lock, hash, holders)
+  foreign = not ok
+  if foreign and ARGV[2] == '' then
+    error(problem, 0)
+  end
+end
+
 local taken
-if holder and leases[holder] then -- the reply to an earlier take was lost
+if holder and leases[holder] and not foreign then -- the reply to an earlier take was lost
   taken = holder
   if left < leases[holder] then
     left = leases[holder]
@@ -196,6 +210,8 @@ if head and not holder and not leases[head] and (freed == '1' or head ~= waiters
 end
 if taken then
   return {GRANTED, 0, taken, freed}
+elseif foreign then
+  return {REFUSED, 1, '', freed}
 elseif holder then
   return {REFUSED, left, holder, freed}
 elseif head and not leases[head] then

@@ -25,9 +25,9 @@ const (
 
 // Steps of a case that are used more than once.
 const (
-	held    = "HSET %L stranger:1 1; PEXPIRE %L 600000; start; " // by somebody else
-	writing = "HSET %L mode write stranger:1:write 1; PEXPIRE %L 600000; start; "
-	reading = "HSET %L mode read stranger:1 1; SET {%L}:stranger:1:rwlock_timeout:1 1 PX 600000; PEXPIRE %L 600000; start; "
+	held    = "HSET %L 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1 1; PEXPIRE %L 600000; start; " // by somebody else
+	writing = "HSET %L mode write 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1:write 1; PEXPIRE %L 600000; start; "
+	reading = "HSET %L mode read 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1 1; SET {%L}:9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1:rwlock_timeout:1 1 PX 600000; PEXPIRE %L 600000; start; "
 	freed   = "DEL %L; PUBLISH redisson_lock__channel:{%L} 0; "
 	ready   = "> ready; "
 )
@@ -53,7 +53,7 @@ var cases = []struct {
 	{"terminated", "-lock %L --", "kill $$", "", 128 + 15, ""},
 	{"verbose", "-lock %L -v true", "", "", 0, "has given the lock"},
 
-	{"no wait", "-lock %L -wait 0 echo ran", "", held, exitHeld, "lock is held by stranger:1"},
+	{"no wait", "-lock %L -wait 0 echo ran", "", held, exitHeld, "lock is held by 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1"},
 	{"short wait", "-lock %L -wait 100ms echo ran", "", held, exitHeld, "wait timed out"},
 	{"long wait", "-lock %L -wait 10m echo ran", "", held + "waits; " + freed + "> ran", 0, ""},
 	{"wait without limit", "-lock %L echo ran", "", held + "waits; " + freed + "> ran", 0, ""},
@@ -62,7 +62,7 @@ var cases = []struct {
 	{"wait ended by USR1", "-lock %L echo ran", "", held + "waits; signal USR1", 128 + int(syscall.SIGUSR1), "user defined signal 1"},
 
 	{"key deleted", "-lock %L -watchdog 1s", tellsTerm, ready + "DEL %L; > told", exitLost, "the key is gone"},
-	{"lock taken", "-lock %L -watchdog 1s", patient, ready + "DEL %L; HSET %L stranger:1 1", exitLost, "another owner"},
+	{"lock taken", "-lock %L -watchdog 1s", patient, ready + "DEL %L; HSET %L 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1 1", exitLost, "another owner"},
 	{"fixed lease over", "-lock %L -lease 400ms", patient, ready, exitLost, "its fixed lease of 400ms is over"},
 	{"loss noticed at the end", "-lock %L", patient, ready + "DEL %L; eof", exitLost, "lock was lost"},
 	{"loss ignored", "-lock %L -watchdog 1s -grace 200ms", `trap "" TERM; echo ready; sleep 600`, ready + "DEL %L", exitLost, "is killed"},
@@ -88,7 +88,7 @@ var cases = []struct {
 
 	{"one of two held", "-lock %Lb -lock %L -wait 0 echo ran", "", held, exitHeld, "lock is held"},
 	// Nobody is kept out of the one while the other is waited for.
-	{"one of two waited for", "-lock %Lb -lock %L echo ran", "", held + "waits; HSETNX %Lb f 1; DEL %Lb; " + freed + "> ran", 0, ""},
+	{"one of two waited for", "-lock %Lb -lock %L echo ran", "", held + "waits; HSETNX %Lb 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:2 1; DEL %Lb; " + freed + "> ran", 0, ""},
 
 	{"no command", "-lock x", "", "", exitUsage, "the command is missing"},
 	{"empty name", "-lock= true", "", "", exitUsage, "flag -lock: a name is expected"},
@@ -160,11 +160,11 @@ func TestRun(t *testing.T) {
 			if c.code == exitLost && strings.Count(p.said(), ": lock was lost") != 1 {
 				t.Errorf("the loss is not said once: %s", p.said())
 			}
-			if strings.Contains(c.steps, "stranger:1") && !strings.Contains(c.steps, freed) {
-				if owners := fmt.Sprint(server.Do(t, "HKEYS", lock).AsStrSlice()); !strings.Contains(owners, "stranger:1") {
+			if strings.Contains(c.steps, "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1") && !strings.Contains(c.steps, freed) {
+				if owners := fmt.Sprint(server.Do(t, "HKEYS", lock).AsStrSlice()); !strings.Contains(owners, "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1") {
 					t.Errorf("the other's lock was taken away, and the owners are %v", owners)
 				}
-				server.Do(t, "DEL", lock, "{"+lock+"}:stranger:1:rwlock_timeout:1")
+				server.Do(t, "DEL", lock, "{"+lock+"}:9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1:rwlock_timeout:1")
 			}
 			if c.code != exitUnavailable { // which was no lock
 				expectNothingLeft(t, server, lock)

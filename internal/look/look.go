@@ -134,7 +134,7 @@ func (l Looker) Look(ctx context.Context, keys []string, named bool) (views []Lo
 		}
 		if isLock := v.read(fields, n); !isLock && (!named || n > 0) {
 			if named {
-				return nil, fmt.Errorf("the key %q is a hash, but no lock", key)
+				return nil, fmt.Errorf("the key %q is a hash with %d fields, and no lock: expected are owners, \"<client uuid>:<number>\", and their hold counts", key, n)
 			}
 			continue
 		}

@@ -35,7 +35,7 @@ func TestTransfer(t *testing.T) {
 			key := "a lock, " + name
 			var clients [2]protocol.Member
 			for i := range clients {
-				options := &protocol.Options{Client: fmt.Sprintf("client-%d", i), Line: lineSettings}
+				options := &protocol.Options{Client: fmt.Sprintf("%08x-0000-4000-8000-000000000000", i), Line: lineSettings}
 				clients[i] = protocol.Member{Lock: protocol.New(test.kind, key, options), Fenced: true}
 			}
 			run := func(client int, c lock.Command, want lock.Outcome) {
@@ -45,7 +45,7 @@ func TestTransfer(t *testing.T) {
 					t.Fatalf("%+v: %+v", c, got)
 				}
 			}
-			channel := redisio.TurnChannel("client-1")
+			channel := redisio.TurnChannel("00000001-0000-4000-8000-000000000000")
 			r.subscribe(t, 1, channel, true)
 			defer r.subscribe(t, 1, channel, false)
 			first := once

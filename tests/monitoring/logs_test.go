@@ -153,7 +153,7 @@ func TestLogOfAnOutage(t *testing.T) {
 	proxy := redistest.NewProxy(t, server.Addr())
 	s := locktest.Open(t, proxy.URL(), lockkeeper.Config{Logger: j.logger(), CallTimeout: time.Second, Poll: 100 * time.Millisecond})
 	k := locktest.NewKey(t, server)
-	k.TakeAs(t, "another", time.Minute)
+	k.TakeAs(t, locktest.Redisson, time.Minute)
 	granted := locktest.AcquireSoon(t.Context(), s.Lock(k.LockName))
 	semaphore, permit := s.Semaphore(k.LockName+" too"), make(chan error, 1)
 	k.Do(t, "SET", k.LockName+" too", "0")

@@ -145,7 +145,7 @@ func TestMetricsOfFaults(t *testing.T) {
 	deleted, expired, held := locktest.NewKey(t, server), locktest.NewKey(t, server), locktest.NewKey(t, server)
 	byOwner := locktest.Acquire(t, m.FencedLock(deleted.LockName))
 	cutOff := locktest.Acquire(t, m.Lock(expired.LockName))
-	held.TakeAs(t, "another", time.Minute)
+	held.TakeAs(t, locktest.Redisson, time.Minute)
 	waiting := locktest.AcquireSoon(t.Context(), m.Lock(held.LockName))
 	held.AwaitListener(t)
 

@@ -1,0 +1,76 @@
+-- Common part of the scripts that find another owner in a lock's hash, or show or free what is in it;
+-- it is put before each of them.
+--
+-- A key with the name of a lock may belong to another application. Such a key is never changed, shown or
+-- waited for: the script fails, and its error has no field and no value of the key. An owner of a lock is
+-- "<client uuid>:<number>", with ":write" behind it if it writes, and the id of its transaction if it has
+-- one in Redisson. Its value is a hold count.
+
+-- How many fields of a hash are looked at. A lock that many read has more: of those, Redis chooses some at
+-- random. So the look costs the same for a lock with thousands of readers, and for a foreign hash of
+-- a million fields. What is deleted is named, or is looked at in full.
+local MOST_SEEN = 16
+
+local OWNER = '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x:%-?%d+(.*)$'
+
+-- Reports whether a text is an owner.
+local function is_owner(text)
+  local rest = string.match(text, OWNER)
+  if rest == '' or rest == ':write' then
+    return true
+  end
+  local transaction = rest and string.match(rest, '^:(%x+)$') or rest and string.match(rest, '^:write:(%x+)$')
+  return transaction and #transaction == 32
+end
+
+-- Fails the script, since a key is not ours.
+local function refuse_foreign(what)
+  error('WRONGTYPE ' .. what .. ': expected are owners, "<client uuid>:<number>"', 0)
+end
+
+-- Returns some of the fields of a lock's hash, and their values; none if there is no such key. Fails if
+-- one of them is not a lock's. names are fields of the hash that are known already, if any are. Values
+-- are read only once the names are those of owners: others may be large.
+local function check_lock(hash, names)
+  names = names or redis.call('HRANDFIELD', hash, MOST_SEEN)
+  local fields, ours, moded = {}, true, false
+  for _, name in ipairs(names) do
+    ours = ours and (name == 'mode' or is_owner(name))
+  end
+  if ours and names[1] then
+    fields = redis.call('HRANDFIELD', hash, MOST_SEEN, 'WITHVALUES')
+  end
+  for i = 1, #fields, 2 do
+    local name, value = fields[i], fields[i + 1]
+    if name == 'mode' then
+      moded = value == 'read' or value == 'write'
+      ours = ours and moded and #fields > 2
+    else
+      ours = ours and is_owner(name) and #value <= 19 and string.find(value, '^%d+$')
+    end
+  end
+  -- Several owners share a lock only as readers.
+  if not ours or #fields > 2 and #fields < 2 * MOST_SEEN and not moded then
+    refuse_foreign('the key is a hash with ' .. redis.call('HLEN', hash) .. ' fields, and no lock')
+  end
+  return fields
+end
+
+-- Returns the first owner among fields and values, and its value; "" if there is none.
+local function owner_in(fields)
+  for i = 1, #fields, 2 do
+    if fields[i] ~= 'mode' then
+      return fields[i], fields[i + 1]
+    end
+  end
+  return '', ''
+end
+
+-- Fails if one of these entries of a fair lock's queue, or of its timeouts, is no owner.
+local function check_entries(entries)
+  for _, entry in ipairs(entries) do
+    if not is_owner(entry) then
+      refuse_foreign('the queue of the lock has entries that are none')
+    end
+  end
+end

@@ -1,0 +1,219 @@
+package kinds_test
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// foreign are hashes of other applications under the name of a lock. Two of them have a field of a lock
+// besides, and one has such a field with another value.
+var foreign = map[string]map[string]string{
+	"a record":        {"email": "ann@example.com", "password": "tiger"},
+	"a counter":       {"email": "7"},
+	"half a lock":     {locktest.Redisson: "1", "email": "7"},
+	"half a reader":   {"mode": "read", locktest.Redisson: "1", "email": "7"},
+	"a mode":          {"mode": "read", "email": "tiger"},
+	"no hold count":   {locktest.Redisson: "tiger"},
+	"a million times": nil, // more fields than a script may look at
+}
+
+// refusesForeign checks that every call about a lock is refused at once, and tells nothing of the key.
+func refusesForeign(t *testing.T, l *lockkeeper.Lock) {
+	t.Helper()
+	for call, err := range locktest.Errors(locktest.Within(t), l) {
+		locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+		for _, secret := range []string{"email", "tiger", "password", "example", strings.Split(locktest.Redisson, ":")[0]} {
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("%s tells %q: %v", call, secret, err)
+			}
+		}
+	}
+}
+
+// A key of another application is refused at once by every call of every kind. It stays as it is, and
+// nothing of it is told.
+func TestForeignKey(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	for kind, of := range locktest.Kinds {
+		for what, fields := range foreign {
+			t.Run(kind+"/"+what, func(t *testing.T) {
+				t.Parallel()
+				k, s := locktest.NewKey(t, server), locktest.Open(t, server.URL(), lockkeeper.Config{})
+				if fields == nil {
+					k.Do(t, "EVAL", `for i = 1, 20000 do redis.call('HSET', KEYS[1], 'email' .. i, 'tiger') end`, "1", k.Name)
+				}
+				for field, value := range fields {
+					k.Do(t, "HSET", k.Name, field, value)
+				}
+				before := k.Owners(t)
+				refusesForeign(t, of(s, k.LockName))
+				if kind != "multi" {
+					p := s.Probe(t)
+					lock := locktest.KindMessage(kind, k.LockName)
+					locktest.Refuses(t, p, &messages.Acquire{Lock: lock}, messages.Reason_REASON_REJECTED, "WRONGTYPE")
+					locktest.Refuses(t, p, &messages.ForceRelease{Lock: lock}, messages.Reason_REASON_REJECTED, "WRONGTYPE")
+					locktest.Refuses(t, p, &messages.Inspect{Lock: lock}, messages.Reason_REASON_REJECTED, "WRONGTYPE")
+				}
+				if after := k.Owners(t); !maps.Equal(before, after) || k.Ttl(t) >= 0 {
+					t.Errorf("the key has become %v", after)
+				}
+			})
+		}
+	}
+}
+
+// A waiter is refused as soon as another application has taken the key.
+func TestForeignKeyWhileWaiting(t *testing.T) {
+	t.Parallel()
+	for kind, of := range locktest.Kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			a, k := locktest.New(t, lockkeeper.Config{})
+			b := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+			hold := locktest.Acquire(t, a.ReadWriteLock(k.LockName).Write())
+			if kind == "plain" || kind == "fenced" || kind == "fair" || kind == "multi" {
+				locktest.Release(t, hold)
+				hold = locktest.Acquire(t, of(a, k.LockName))
+			}
+			waiting := locktest.AcquireSoon(t.Context(), of(b, k.LockName))
+			locktest.AwaitWaiters(t, of(b, k.LockName), 1)
+			k.Do(t, "HSET", k.Name, "email", "tiger")
+			locktest.Release(t, hold) // its own field is all that it frees
+			locktest.Ends(t, waiting, lockkeeper.ErrRejected)
+			if got := k.Owners(t); len(got) > 2 || got["email"] != "tiger" {
+				t.Errorf("the key has become %v", got)
+			}
+		})
+	}
+}
+
+// A RedLock refuses when a majority of its servers has such a key. It frees none of them.
+func TestForeignKeyOfRedLock(t *testing.T) {
+	t.Parallel()
+	q := newQuorum(t, redConfig)
+	p := q.party(t)
+	foreign := func(servers ...int) {
+		for _, i := range servers {
+			q.key(i).Do(t, "HSET", q.key(i).Name, "email", "tiger")
+		}
+	}
+	foreign(0, 1, 2)
+	_, err := p.Lock.Acquire(locktest.Within(t))
+	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+	q.awaitGivenBack(t, 3, 4)
+	foreign(3, 4)
+	refusesForeign(t, p.Lock)
+	for i := range 5 {
+		if got := q.key(i).Owners(t); !maps.Equal(got, map[string]string{"email": "tiger"}) {
+			t.Errorf("the key has become %v", got)
+		}
+		q.key(i).Do(t, "DEL", q.key(i).Name)
+	}
+}
+
+// The queue of a fair lock, and the permits that are taken, may be of another application, too.
+func TestForeignKeyBeside(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	k.Do(t, "RPUSH", redisio.Queue(k.Name), "job 1", "job 2")
+	ctx := locktest.Within(t)
+	_, err := s.FairLock(k.LockName).TryAcquire(ctx)
+	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
+	_, err = s.FairLock(k.LockName).ForceRelease(ctx)
+	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
+	if n := k.Number(t, "LLEN", redisio.Queue(k.Name)); n != 2 {
+		t.Errorf("%d of 2 entries are left", n)
+	}
+
+	permits := locktest.NewKey(t, k.Server)
+	permits.Do(t, "SET", permits.Name, "1")
+	permits.Do(t, "ZADD", redisio.Taken(permits.Name), "100", "ann", "200", "bert")
+	p := s.Permits(permits.LockName)
+	_, err = p.TryAcquire(ctx)
+	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+	_, err = p.Available(ctx)
+	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+	locktest.IsError(t, p.SetPermits(ctx, 9), lockkeeper.ErrRejected, "WRONGTYPE")
+	if n := permits.Number(t, "ZCARD", redisio.Taken(permits.Name)); n != 2 {
+		t.Errorf("%d of 2 members are left", n)
+	}
+}
+
+// A semaphore, permits that expire and a latch refuse a hash in the same way.
+func TestForeignKeyOfSynchronizers(t *testing.T) {
+	t.Parallel()
+	s, _ := locktest.New(t, lockkeeper.Config{})
+	ctx := locktest.Within(t)
+	server := redistest.Shared(t)
+	calls := map[string]func(name string) map[string]error{
+		"semaphore": func(name string) map[string]error {
+			one := s.Semaphore(name)
+			_, available := one.Available(ctx)
+			_, drain := one.Drain(ctx)
+			_, set := one.TrySetPermits(ctx, 3, 0)
+			return map[string]error{"Acquire": one.Acquire(ctx, 1), "TryAcquire": one.TryAcquire(ctx, 1), "Release": one.Release(ctx, 1), "Available": available, "Drain": drain, "TrySetPermits": set}
+		},
+		"permits": func(name string) map[string]error {
+			one := s.Permits(name)
+			_, acquire := one.Acquire(ctx)
+			_, available := one.Available(ctx)
+			return map[string]error{"Acquire": acquire, "Available": available, "SetPermits": one.SetPermits(ctx, 3)}
+		},
+		"latch": func(name string) map[string]error {
+			one := s.Latch(name)
+			_, count := one.Count(ctx)
+			_, set := one.TrySetCount(ctx, 3)
+			return map[string]error{"Wait": one.Wait(ctx), "CountDown": one.CountDown(ctx), "Count": count, "TrySetCount": set}
+		},
+	}
+	for kind, of := range calls {
+		t.Run(kind, func(t *testing.T) {
+			k := locktest.NewKey(t, server)
+			k.Do(t, "HSET", k.Name, "email", "tiger")
+			for call, err := range of(k.LockName) {
+				if err == nil || strings.Contains(err.Error(), "tiger") {
+					t.Errorf("%s: %v", call, err)
+					continue
+				}
+				locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+			}
+			if got := k.Owners(t); !maps.Equal(got, map[string]string{"email": "tiger"}) {
+				t.Errorf("the key has become %v", got)
+			}
+		})
+	}
+}
+
+// The look at a lock that thousands read costs as many commands as at one that few read.
+func TestForeignCheckIsBounded(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.Alone(t, lockkeeper.Config{})
+	costs := map[int]map[string]int{}
+	for _, readers := range []int{20, 5000} {
+		fields := []string{"HSET", k.Name, "mode", "read"}
+		for i := range readers {
+			fields = append(fields, strings.TrimSuffix(locktest.Redisson, "57")+strconv.Itoa(i), "1")
+		}
+		k.Do(t, fields...)
+		k.Server.ResetStats(t)
+		locktest.Refused(t, lockkeeper.ErrHeld, s.ReadWriteLock(k.LockName).Write())
+		costs[readers] = map[string]int{}
+		for command, n := range k.Server.Calls(t) {
+			if strings.HasPrefix(command, "h") && command != "hello" {
+				costs[readers][command] = int(n)
+			}
+		}
+	}
+	if !maps.Equal(costs[20], costs[5000]) {
+		t.Errorf("a try costs %v, and with many readers %v", costs[20], costs[5000])
+	}
+}
