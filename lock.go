@@ -204,12 +204,24 @@ func (l *Lock) same(other *Lock) bool {
 	return l.members == nil && other.members == nil && actors.SameKey(l.kind, other.kind) && l.name == other.name
 }
 
-// ForceRelease frees the lock, whoever holds it in any process, and reports whether it was
-// held. A holder in this System is notified at once, a holder in another System at its next
+// ForceRelease frees the lock if one of the owners holds it, in any process, and reports whether one
+// of them did. It never frees another owner, however late it reaches Redis. Owners are those of
+// Status.Owners. Without any, it asks Redis who holds the lock, and names those. After an error, the
+// lock may have been freed, or may still be.
+//
+// A holder in this System is notified at once, a holder in another System at its next
 // renewal. ForceRelease returns after at most Config.CallTimeout and 250 ms, even if ctx never
-// ends.
-func (l *Lock) ForceRelease(ctx context.Context) (wasHeld bool, err error) {
-	out, err := l.ask(ctx, "force release", actors.OpForceRelease)
+// ends. The error is ErrInvalid for more than 1000 owners, and for what is none.
+func (l *Lock) ForceRelease(ctx context.Context, owners ...string) (wasHeld bool, err error) {
+	if err := l.unusable(); err != nil {
+		return false, invalid("force release", l.Name(), err)
+	}
+	if err := actors.CheckOwners(owners); err != nil {
+		return false, invalid("force release", l.Name(), err)
+	}
+	call := l.about(actors.OpForceRelease)
+	call.Owners = owners
+	out, err := l.submit(ctx, "force release", call)
 	if err != nil {
 		return false, err
 	}
@@ -229,6 +241,8 @@ type Status struct {
 	// HoldCount is the hold count of that holder.
 	Holder    string
 	HoldCount int
+	// Owners are all owner fields, without ":write"; of more than 1000 readers, so many of them.
+	Owners []string
 	// Process is the process of that holder.
 	Process Process
 	// TTL is the rest of the holder's lease; negative if the lock is free, or if its key
@@ -260,7 +274,7 @@ func (l *Lock) Inspect(ctx context.Context) (Status, error) {
 	s := Status{
 		Locked: m.Locked, HeldHere: m.HeldHere, Holder: m.Holder, HoldCount: int(m.HoldCount),
 		TTL: -1, Waiters: int(m.Waiters), Subscribers: int(m.Subscribers), Token: m.Token,
-		Shared: m.Mode == messages.Mode_MODE_SHARED, Holders: int(m.Holders), Process: processFrom(m.Process),
+		Shared: m.Mode == messages.Mode_MODE_SHARED, Holders: int(m.Holders), Process: processFrom(m.Process), Owners: m.Owners,
 		HeldFor: m.HeldFor.AsDuration(), WaitingFor: m.WaitingFor.AsDuration(),
 	}
 	if m.Ttl != nil {

@@ -61,6 +61,8 @@ type Call struct {
 	Within time.Duration
 	// Permit is for the permits that expire; nil for a lock.
 	Permit *Permit
+	// Owners are those that an OpForceRelease is meant for; nil for those that hold the lock now.
+	Owners []string
 	// Target is the Acquire that an OpCancel withdraws.
 	Target *Call
 

@@ -10,6 +10,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -102,6 +103,9 @@ func (r *Runtime) checkRequest(m any) (lockKey, *Members, error) {
 	if err == nil {
 		err = checkPermits(m, lock.Kind)
 	}
+	if force, ok := m.(*messages.ForceRelease); ok && err == nil {
+		err = CheckOwners(force.Owners)
+	}
 	if acquire, ok := m.(*messages.Acquire); ok && err == nil {
 		if acquire.Owner != nil && isFuture(acquire.Owner) {
 			err = errors.New("the owner is a future, which cannot be watched: name an actor, or no owner")
@@ -109,6 +113,19 @@ func (r *Runtime) checkRequest(m any) (lockKey, *Members, error) {
 		err = errors.Join(err, checkTimes(acquire), r.CheckRed(lock.Kind, members, acquire.Lease.AsDuration()))
 	}
 	return key, members, err
+}
+
+// CheckOwners returns an error if a forced release cannot be meant for these owners.
+func CheckOwners(owners []string) error {
+	if len(owners) > protocol.MostOwners {
+		return fmt.Errorf("the forced release names %d owners, and %d are allowed", len(owners), protocol.MostOwners)
+	}
+	for _, owner := range owners {
+		if !protocol.IsOwner(owner) {
+			return errors.New("the forced release names what is no owner: expected is \"<client uuid>:<number>\", as Status.Owners has them")
+		}
+	}
+	return nil
 }
 
 // CheckRed bounds fixed leases on a RedLock by Watchdog: that is how long a restarted server has

@@ -18,7 +18,7 @@ type decider interface {
 	Release(now lock.Instant, id uint64, owner lock.Owner, mode lock.Mode, ref any)
 	Cancel(now lock.Instant, id uint64, owner lock.Owner, ref any)
 	OwnerGone(now lock.Instant, owner lock.Owner)
-	ForceRelease(now lock.Instant, mode lock.Mode, ref any)
+	ForceRelease(now lock.Instant, mode lock.Mode, owners lock.Owners, ref any)
 	Ensure(now lock.Instant, id uint64, d time.Duration, ref any)
 	Signal(now lock.Instant)
 	Subscribed(now lock.Instant, term uint64)

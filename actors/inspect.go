@@ -51,6 +51,7 @@ func (s *lockState) inspected(m *inspection) {
 	status := &messages.Status{
 		Locked: there.Locked, HeldHere: here.HeldHere, Holder: there.Holder, HoldCount: int64(there.Count), Ttl: duration(there.TTL),
 		Waiters: int64(here.Waiters), Subscribers: int64(there.Subscribers), Mode: messages.Mode(there.Mode), Holders: int64(there.Holders),
+		Owners: there.Owners,
 	}
 	s.variant.describe(status, &here, &there)
 	holders, _ := s.lock.Outstanding()

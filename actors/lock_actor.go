@@ -1,7 +1,10 @@
 package actors
 
 import (
+	"cmp"
 	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -56,7 +59,7 @@ func (a *lockActor) Receive(ctx actor.Context) {
 		s.handle(m, func(l decider, now lock.Instant) { l.Cancel(now, 0, owner, by) })
 	case *messages.ForceRelease:
 		by := messageRequestOf(m, ctx.Sender())
-		s.handle(m, func(l decider, now lock.Instant) { l.ForceRelease(now, lock.Mode(m.Lock.Mode), by) })
+		s.handle(m, func(l decider, now lock.Instant) { l.ForceRelease(now, lock.Mode(m.Lock.Mode), s.named(m.Owners), by) })
 	case *messages.Inspect:
 		s.inspect(m, messageRequestOf(m, ctx.Sender()))
 	case *inspection:
@@ -117,7 +120,9 @@ func (s *lockState) called(call *Call) {
 		id := call.Target.id.Load()
 		s.handle(call, func(l decider, now lock.Instant) { l.Cancel(now, id, 0, call) })
 	case OpForceRelease:
-		s.handle(call, func(l decider, now lock.Instant) { l.ForceRelease(now, lock.Mode(call.Mode), call) })
+		s.handle(call, func(l decider, now lock.Instant) {
+			l.ForceRelease(now, lock.Mode(call.Mode), s.named(call.Owners), call)
+		})
 	case OpEnsure:
 		s.handle(call, func(l decider, now lock.Instant) { l.Ensure(now, call.HoldID, call.Within, call) })
 	case OpInspect:
@@ -129,6 +134,17 @@ func (s *lockState) called(call *Call) {
 	default:
 		s.variant.called(call)
 	}
+}
+
+// named are the owners that a forced release names.
+func (s *lockState) named(owners []string) (named lock.Owners) {
+	for _, owner := range owners {
+		named.Fields = append(named.Fields, owner)
+		if client, number, _ := strings.Cut(owner, ":"); client == cmp.Or(s.client, s.rt.id) {
+			named.Term, _ = strconv.ParseUint(number, 10, 64)
+		}
+	}
+	return named
 }
 
 // deadline is when a wait ends; 0 for one without limit.

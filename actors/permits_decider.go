@@ -49,11 +49,11 @@ func (p *permits) Subscribed(now lock.Instant, _ uint64) { p.Permits.Subscribed(
 
 // What is for locks only is refused before it comes here, or is no more than a hint.
 
-func (p *permits) ForceRelease(lock.Instant, lock.Mode, any)       {}
-func (p *permits) Ensure(lock.Instant, uint64, time.Duration, any) {}
-func (p *permits) Transferred(lock.Instant, lock.Transfer)         {}
-func (p *permits) Suspect(lock.Instant)                            {}
-func (p *permits) Term() uint64                                    { return 0 }
+func (p *permits) ForceRelease(lock.Instant, lock.Mode, lock.Owners, any) {}
+func (p *permits) Ensure(lock.Instant, uint64, time.Duration, any)        {}
+func (p *permits) Transferred(lock.Instant, lock.Transfer)                {}
+func (p *permits) Suspect(lock.Instant)                                   {}
+func (p *permits) Term() uint64                                           { return 0 }
 
 // LeaseUntil is not known: each permit has a lease of its own.
 func (p *permits) LeaseUntil() lock.Instant { return 0 }

@@ -46,7 +46,8 @@ type Option func(*console)
 // losses there are per second. Without it, what happens while nobody looks is not known.
 func WithJournal(j *Journal) Option { return func(c *console) { c.journal = j } }
 
-// WithForceRelease lets viewers free a lock, whoever holds it; see lockkeeper.Lock.ForceRelease.
+// WithForceRelease lets viewers free a lock, whoever holds it; see lockkeeper.Lock.ForceRelease. It frees
+// only the owners that the page showed.
 // The request is a POST, and is refused if a page of another origin has made it
 // (http.CrossOriginProtection).
 func WithForceRelease() Option { return func(c *console) { c.mayRelease = true } }
@@ -126,9 +127,9 @@ func guarded(next http.Handler) http.Handler {
 
 // release is the request to free a lock.
 func (c *console) release(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, 16<<10)
+	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 	v := viewOf(r)
-	lock := c.lock(v.Kind, v.Name)
+	lock, owners := c.lock(v.Kind, v.Name), r.Form["owner"]
 	switch {
 	case !c.mayRelease:
 		http.Error(w, "this console may not release locks: it was made without WithForceRelease", http.StatusForbidden)
@@ -136,16 +137,19 @@ func (c *console) release(w http.ResponseWriter, r *http.Request) {
 	case lock == nil:
 		http.Error(w, "there is no lock to release by this name and kind", http.StatusBadRequest)
 		return
+	case len(owners) == 0:
+		http.Error(w, "the request names no owner: the lock was free when the page was loaded; load it again", http.StatusBadRequest)
+		return
 	}
-	was, err := lock.ForceRelease(r.Context())
+	was, err := lock.ForceRelease(r.Context(), owners...)
 	if !was && err == nil && v.Kind == readWrite { // a writer does not hold it, but readers may
-		was, err = c.sys.ReadWriteLock(v.Name).Read().ForceRelease(r.Context())
+		was, err = c.sys.ReadWriteLock(v.Name).Read().ForceRelease(r.Context(), owners...)
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
-	text := "was free when it was to be force-released"
+	text := "was not held any more by the owner that was to be force-released"
 	if was {
 		text = "was force-released"
 	}

@@ -258,8 +258,15 @@ func TestForceRelease(t *testing.T) {
 	cfg.KeyPrefix = redistest.Name(t)
 	s := locktest.Open(t, server.URL(), cfg)
 	open, closed := web(t, console.Handler(s.System, quick, console.WithForceRelease())), web(t, console.Handler(s.System, quick))
-	post := func(base, kind string, header ...string) int {
-		request, _ := http.NewRequestWithContext(locktest.Within(t), http.MethodPost, base+"release", strings.NewReader(url.Values{"name": {kind}, "kind": {kind}}.Encode()))
+	owners := func(l *lockkeeper.Lock) []string {
+		status, err := l.Inspect(locktest.Within(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return status.Owners
+	}
+	post := func(base, kind string, owners []string, header ...string) int {
+		request, _ := http.NewRequestWithContext(locktest.Within(t), http.MethodPost, base+"release", strings.NewReader(url.Values{"name": {kind}, "kind": {kind}, "owner": owners}.Encode()))
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		for i := 0; i < len(header); i += 2 {
 			request.Header.Set(header[i], header[i+1])
@@ -275,25 +282,35 @@ func TestForceRelease(t *testing.T) {
 		"plain": s.Lock("plain"), "fenced": s.FencedLock("fenced"), "fair": s.FairLock("fair"), "read_write": s.ReadWriteLock("read_write").Write(),
 	} {
 		hold := locktest.Acquire(t, l)
-		own := strings.TrimSuffix(open, "/locks/")
+		own, by := strings.TrimSuffix(open, "/locks/"), owners(l)
 		for what, code := range map[string]int{
-			"without the option": post(closed, kind, "Origin", strings.TrimSuffix(closed, "/locks/")), "from another site": post(open, kind, "Sec-Fetch-Site", "cross-site"),
-			"from another origin": post(open, kind, "Origin", "http://evil.example"), "from a sibling": post(open, kind, "Sec-Fetch-Site", "same-site", "Origin", own),
+			"without the option": post(closed, kind, by, "Origin", strings.TrimSuffix(closed, "/locks/")), "from another site": post(open, kind, by, "Sec-Fetch-Site", "cross-site"),
+			"from another origin": post(open, kind, by, "Origin", "http://evil.example"), "from a sibling": post(open, kind, by, "Sec-Fetch-Site", "same-site", "Origin", own),
 		} {
 			if code != http.StatusForbidden || !hold.Valid() {
 				t.Errorf("%s, %s: %d, and the hold is good: %v", kind, what, code, hold.Valid())
 			}
 		}
-		if code := post(open, kind, "Sec-Fetch-Site", "same-origin", "Origin", own); code != http.StatusSeeOther {
+		if page := get(t, open+"lock?name="+kind+"&kind="+kind); !strings.Contains(page, `name="owner" value="`+by[0]+`"`) {
+			t.Errorf("%s: the form does not name the owner %s: %s", kind, by, page)
+		}
+		locktest.Release(t, hold)
+		hold = locktest.Acquire(t, l) // as the next owner
+		for what, code := range map[string]int{"another owner": post(open, kind, by, "Origin", own), "no owner": post(open, kind, nil, "Origin", own), "not an owner": post(open, kind, []string{"x"}, "Origin", own)} {
+			if what == "another owner" != (code == http.StatusSeeOther) || !hold.Valid() {
+				t.Errorf("%s, %s: %d, and the hold is good: %v", kind, what, code, hold.Valid())
+			}
+		}
+		if code := post(open, kind, owners(l), "Sec-Fetch-Site", "same-origin", "Origin", own); code != http.StatusSeeOther {
 			t.Errorf("%s: %d", kind, code)
 		}
 		locktest.Await(t, "the loss", hold.Context().Done())
 		locktest.IsError(t, hold.Err(), lockkeeper.ErrLost)
 	}
 	readers := locktest.Acquire(t, s.ReadWriteLock("read_write").Read())
-	post(open, "read_write")
+	post(open, "read_write", owners(s.ReadWriteLock("read_write").Read()))
 	locktest.IsError(t, readers.Err(), lockkeeper.ErrLost)
-	if code := post(open, "no kind"); code != http.StatusBadRequest {
+	if code := post(open, "no kind", nil); code != http.StatusBadRequest {
 		t.Errorf("a kind that there is not: %d", code)
 	}
 	if page := get(t, open+"lock?name=plain"); !strings.Contains(page, `action="release"`) || !strings.Contains(page, "was force-released with the console") {

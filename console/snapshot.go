@@ -81,9 +81,11 @@ type lock struct {
 	// Holders are the clients that hold it in Redis; if that was not asked, the holds here.
 	Holders int `json:"holders"`
 	// Owner is the owner field of a holder, and Process its process.
-	Owner   string  `json:"owner,omitempty"`
-	Process *system `json:"process,omitempty"`
-	Count   int     `json:"count,omitempty"`
+	Owner string `json:"owner,omitempty"`
+	// Owners are all owner fields, for a forced release.
+	Owners  []string `json:"owners,omitempty"`
+	Process *system  `json:"process,omitempty"`
+	Count   int      `json:"count,omitempty"`
 	// Since is when the lock was granted here. For a holder elsewhere it is when the console saw
 	// it first, and AtLeast is true.
 	Since   *time.Time `json:"since,omitempty"`
@@ -232,6 +234,7 @@ func (c *console) ask(ctx context.Context, l *lock) error {
 		return err
 	}
 	l.Asked, l.Held, l.Shared, l.Holders, l.Owner, l.Count = true, status.Locked, status.Locked && status.Shared, status.Holders, status.Holder, status.HoldCount
+	l.Owners = status.Owners
 	l.Lease, l.Listeners, l.Waiters, l.Waiting, l.Token = 0, status.Subscribers, status.Waiters, status.WaitingFor.Milliseconds(), status.Token
 	if l.Here = status.HeldHere; l.Here {
 		since := time.Now().Add(-status.HeldFor)

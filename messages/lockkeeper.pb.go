@@ -1222,11 +1222,14 @@ func (x *Cancelled) GetWithdrawn() int64 {
 	return 0
 }
 
-// ForceRelease frees the lock, whoever holds it, in any process. Answered by ForceReleased or
-// Failed.
+// ForceRelease frees the lock if one of the owners holds it, in any process. It frees no other owner, however
+// late it arrives. Answered by ForceReleased or Failed.
 type ForceRelease struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Lock          *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
+	// The owners that it is meant for, at most 1000, as in Status.owners. Without any, the system asks Redis first
+	// who holds the lock, and names those.
+	Owners        []string `protobuf:"bytes,2,rep,name=owners,proto3" json:"owners,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1273,10 +1276,18 @@ func (x *ForceRelease) GetLock() *Lock {
 	return nil
 }
 
+func (x *ForceRelease) GetOwners() []string {
+	if x != nil {
+		return x.Owners
+	}
+	return nil
+}
+
 type ForceReleased struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Lock          *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
-	WasHeld       bool                   `protobuf:"varint,2,opt,name=was_held,json=wasHeld,proto3" json:"was_held,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
+	// Whether one of the owners held the lock.
+	WasHeld       bool `protobuf:"varint,2,opt,name=was_held,json=wasHeld,proto3" json:"was_held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1412,9 +1423,11 @@ type Status struct {
 	// For KIND_PERMITS, which has no holder and no ttl: how many permits are free, how many are taken
 	// and have not expired, and how many there are. free_permits is negative while more are taken
 	// than there should be.
-	FreePermits   int64 `protobuf:"varint,15,opt,name=free_permits,json=freePermits,proto3" json:"free_permits,omitempty"`
-	TakenPermits  int64 `protobuf:"varint,16,opt,name=taken_permits,json=takenPermits,proto3" json:"taken_permits,omitempty"`
-	AllPermits    int64 `protobuf:"varint,17,opt,name=all_permits,json=allPermits,proto3" json:"all_permits,omitempty"`
+	FreePermits  int64 `protobuf:"varint,15,opt,name=free_permits,json=freePermits,proto3" json:"free_permits,omitempty"`
+	TakenPermits int64 `protobuf:"varint,16,opt,name=taken_permits,json=takenPermits,proto3" json:"taken_permits,omitempty"`
+	AllPermits   int64 `protobuf:"varint,17,opt,name=all_permits,json=allPermits,proto3" json:"all_permits,omitempty"`
+	// All owners in Redis; of a lock that very many read, at most 1000 of them.
+	Owners        []string `protobuf:"bytes,18,rep,name=owners,proto3" json:"owners,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1571,6 +1584,13 @@ func (x *Status) GetAllPermits() int64 {
 		return x.AllPermits
 	}
 	return 0
+}
+
+func (x *Status) GetOwners() []string {
+	if x != nil {
+		return x.Owners
+	}
+	return nil
 }
 
 // Process is who a client of Redis is, by the record that its Lockkeeper system keeps in Redis.
@@ -3243,14 +3263,15 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	".actor.PIDR\x05owner\"R\n" +
 	"\tCancelled\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x1c\n" +
-	"\twithdrawn\x18\x02 \x01(\x03R\twithdrawn\"7\n" +
+	"\twithdrawn\x18\x02 \x01(\x03R\twithdrawn\"O\n" +
 	"\fForceRelease\x12'\n" +
-	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\"S\n" +
+	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x16\n" +
+	"\x06owners\x18\x02 \x03(\tR\x06owners\"S\n" +
 	"\rForceReleased\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x19\n" +
 	"\bwas_held\x18\x02 \x01(\bR\awasHeld\"2\n" +
 	"\aInspect\x12'\n" +
-	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\"\xec\x04\n" +
+	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\"\x84\x05\n" +
 	"\x06Status\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x16\n" +
 	"\x06locked\x18\x02 \x01(\bR\x06locked\x12\x1b\n" +
@@ -3272,7 +3293,8 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\ffree_permits\x18\x0f \x01(\x03R\vfreePermits\x12#\n" +
 	"\rtaken_permits\x18\x10 \x01(\x03R\ftakenPermits\x12\x1f\n" +
 	"\vall_permits\x18\x11 \x01(\x03R\n" +
-	"allPermits\"\xfe\x01\n" +
+	"allPermits\x12\x16\n" +
+	"\x06owners\x18\x12 \x03(\tR\x06owners\"\xfe\x01\n" +
 	"\aProcess\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\tR\x06client\x12 \n" +
 	"\vapplication\x18\x02 \x01(\tR\vapplication\x12\x12\n" +

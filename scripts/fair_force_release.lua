@@ -1,13 +1,15 @@
--- Frees a fair lock, whoever holds it. Keeps its queue, and wakes the first waiter.
+-- Frees a fair lock if one of the named owners holds it; see force_release.lua. Keeps its queue, and wakes the
+-- first waiter.
 --
 -- KEYS[1]  the lock's hash: owner -> hold count
 -- ARGV[1]  its queue, a list of owners
 -- ARGV[2]  its timeouts, a sorted set: owner -> when it counts as dead, epoch ms
 -- ARGV[3]  the prefix of its channels; each waiter listens on its own, ARGV[3]:owner
+-- ARGV[4…] the owners
 --
--- Reply: 1 if it was held, else 0
+-- Reply: 1 if one of them held it, else 0
 local queue, timeouts = ARGV[1], ARGV[2]
-local held = #check_lock(KEYS[1]) > 0
+check_lock(KEYS[1])
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local reachable = beside('EXISTS', queue, timeouts) -- without both, nobody can be called dead
@@ -23,8 +25,9 @@ while reachable and first and is_owner(first) do
   beside('ZREM', timeouts, first)
   first, evicted = beside('LINDEX', queue, 0), true
 end
-if held then
-  redis.call('DEL', KEYS[1])
+local held = false
+for i = 4, #ARGV do
+  held = is_owner(ARGV[i]) and redis.call('HDEL', KEYS[1], ARGV[i], ARGV[i] .. ':write') > 0 or held
 end
 if first and (held or evicted) then
   redis.call('PUBLISH', ARGV[3] .. ':' .. first, '0')

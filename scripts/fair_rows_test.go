@@ -88,15 +88,18 @@ a short end, and timeouts of nobody          | /v:2@100 +u:1@50 +u:2@50 +v:3@50 
 a queue of another type                      | u:1=1 30000 /queue 'x'                       | u u:1 1 9 u:2 30000 1 | -WRONGTYPE     | same
 timeouts of another type                     | u:1=1 30000 /timeouts 'x'                    | u u:1 1 9 u:2 30000 1 | -WRONGTYPE     | same
 
-fair_force_release: NAME / QUEUE TIMEOUTS CHANNEL
-held                  | v:1=2 30000 /v:2@330 w:3@630    |  | 1 then 0   | /v:2@330 w:3@630 | v:2
-the dead wait         | v:1=1 30000 /v:2@-1 w:3 x:4@300 |  | 1 then 0   | /x:4@300         | x:4
-one is dead since now | v:1=1 30000 /v:2@0 x:4@300      |  | 1 then 0   | /x:4@300         | x:4
-free                  | /v:2@330                        |  | 0          | same
-free, behind the dead | /v:2@-1 w:3@330                 |  | 0          | /w:3@330         | w:3
-wrong type            | 'x' /v:2@-1                     |  | -WRONGTYPE | same
-foreign               | email=7 /v:2@-1                 |  | -WRONGTYPE | same
-a foreign queue       | v:1=1 30000 /some:7@-1          |  | -WRONGTYPE | same
+fair_force_release: NAME / QUEUE TIMEOUTS CHANNEL ARGS
+held                  | v:1=2 30000 /v:2@330 w:3@630    | v:1 | 1 then 0   | /v:2@330 w:3@630 | v:2
+held by another since | v:1=2 30000 /v:2@330 w:3@630    | u:1 | 0          | same
+by another term since | v:2=1 30000 /w:3@630            | v:1 | 0          | same
+nobody is named       | v:1=2 30000 /v:2@330            |     | 0          | same
+the dead wait         | v:1=1 30000 /v:2@-1 w:3 x:4@300 | v:1 | 1 then 0   | /x:4@300         | x:4
+one is dead since now | v:1=1 30000 /v:2@0 x:4@300      | v:1 | 1 then 0   | /x:4@300         | x:4
+free                  | /v:2@330                        | v:1 | 0          | same
+free, behind the dead | /v:2@-1 w:3@330                 | v:1 | 0          | /w:3@330         | w:3
+wrong type            | 'x' /v:2@-1                     | v:1 | -WRONGTYPE | same
+foreign               | email=7 /v:2@-1                 | v:1 | -WRONGTYPE | same
+a foreign queue       | v:1=1 30000 /some:7@-1          | v:1 | -WRONGTYPE | same
 
 fair_inspect: NAME / QUEUE
 held           | v:1=2 30000 /v:2@330 w:3@630 |  | [30000 2 v:1 2] | same

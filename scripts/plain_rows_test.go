@@ -123,13 +123,22 @@ to a stranger after the line | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >turns=1 >15000
 forced                       | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >turns=1 >15000                               | u:1 60000 1 2.7.0.0.1 | [1 1] then [-1 0] | >v=2.7.0.0.1@-3 ^@-1 >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
 forced, to nobody            | u:1=1 30000                                                                     | u:1 60000 1 2.7.0.0.1 | [1 1] then [-1 0] | >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
 
-force_release: NAME / CHANNEL
-held without a TTL | a=1       |  | 1 then 0   |      | 0
-free               |           |  | 0
-wrong type         | 'x' 30000 |  | -WRONGTYPE | same
-foreign            | email=7   |  | -WRONGTYPE | same
-half foreign       | a=1 email=7 30000 |  | -WRONGTYPE | same
-no hold count      | a=x       |  | -WRONGTYPE | same
+force_release: NAME / CHANNEL ARGS
+held without a TTL     | a=1               | a         | 1 then 0   |      | 0
+held by one of several | b=1 30000         | a b       | 1 then 0   |      | 0
+held by another since  | b=1 30000         | a         | 0          | same
+by another term since  | u:2=1 30000       | u:1       | 0          | same
+nobody is named        | a=1               |           | 0          | same
+free                   |                   | a         | 0
+no owner is named      | a=1 mode=read     | mode      | 0          | same
+a read/write lock      | mode=read u:1=1   | u:1       | 1 then 0   |      | 0
+a writer               | mode=write u:1:write=1 | u:1  | 1 then 0   |      | 0
+of two readers, one    | mode=read u:1=1 v:1=1 | u:1   | 1 then 0   | mode=read v:1=1 | 0
+wrong type             | 'x' 30000         | a         | -WRONGTYPE | same
+foreign                | email=7           | a         | -WRONGTYPE | same
+foreign, named         | email=7           | email     | -WRONGTYPE | same
+half foreign           | a=1 email=7 30000 | a         | -WRONGTYPE | same
+no hold count          | a=x               | a         | -WRONGTYPE | same
 
 inspect: NAME / CHANNEL
 held                | a=2 30000    |  | [30000 0 a 2] | same

@@ -59,13 +59,16 @@ local function hold(hash, owner, writes, reads, lease, prefix, free, before)
   end
 end
 
--- Ends all holds of the owner; reads is how many of them are read holds. Reports whether the
--- lock is free now.
-local function leave(hash, owner, prefix, reads)
+-- Ends all holds of the owner; reads is how many of them are read holds.
+local function end_holds(hash, owner, prefix, reads)
   for i = 1, holds_of(reads) do
     beside('DEL', lease_key(prefix, owner, i))
   end
   redis.call('HDEL', hash, owner, owner .. ':write')
+end
+
+-- Reports whether the lock is free, after the holds of an owner have ended.
+local function is_over(hash, prefix)
   -- The lock lasts as long as the longest remaining hold. A reader without a live lease is
   -- dead: Redisson ends the lock without regard to it as well.
   local longest, fields = 0, redis.call('HGETALL', hash)
@@ -92,6 +95,12 @@ local function leave(hash, owner, prefix, reads)
   end
   redis.call('DEL', hash)
   return true
+end
+
+-- Ends all holds of the owner, as end_holds does. Reports whether the lock is free now.
+local function leave(hash, owner, prefix, reads)
+  end_holds(hash, owner, prefix, reads)
+  return is_over(hash, prefix)
 end
 
 -- Makes a waiter the owner of a lock, alone or, with joins, beside the readers that hold it.

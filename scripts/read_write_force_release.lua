@@ -1,21 +1,26 @@
--- Frees a read/write lock that is held in the given mode, whoever holds it.
+-- Ends the holds of the named owners on a read/write lock that is held in the given mode; see
+-- force_release.lua. The lock is free if no other reader is left.
 --
 -- KEYS[1]  the lock's hash
 -- ARGV[1]  the prefix of the keys of read leases
 -- ARGV[2]  the mode, "read" or "write"
 -- ARGV[3]  the lock's channel
+-- ARGV[4…] the owners
 --
--- Reply: 1 if it was held in that mode, else 0.
+-- Reply: 1 if one of them held it in that mode, else 0.
 check_lock(KEYS[1])
 if redis.call('HGET', KEYS[1], 'mode') ~= ARGV[2] then
   return 0
 end
-local fields = redis.call('HGETALL', KEYS[1])
-for i = 1, #fields, 2 do
-  for n = 1, tonumber(fields[i + 1]) or 0 do
-    beside('DEL', lease_key(ARGV[1], fields[i], n))
+local held = false
+for i = 4, #ARGV do
+  local mine = redis.call('HMGET', KEYS[1], ARGV[i], ARGV[i] .. ':write')
+  if is_owner(ARGV[i]) and (mine[1] or mine[2]) then
+    end_holds(KEYS[1], ARGV[i], ARGV[1], mine[1])
+    held = true
   end
 end
-redis.call('DEL', KEYS[1])
-redis.call('PUBLISH', ARGV[3], ARGV[2] == 'write' and '1' or '0')
-return 1
+if held and is_over(KEYS[1], ARGV[1]) then
+  redis.call('PUBLISH', ARGV[3], ARGV[2] == 'write' and '1' or '0')
+end
+return held and 1 or 0

@@ -105,22 +105,26 @@ to readers               | mode=write u:1:write=1 20000, >v=2.7.1.0.1@-4 ^@-1 >w
 among readers            | mode=read u:1=1 w:1=1 40000, u:1#1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >15000         | u:1 30000 0 2.7.1.0.1 | [1 0] then [-1 0] | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >u=2.7.1.0.1@0 ^@0 >20000
 to a stranger            | mode=write u:1:write=1 20000 <1                                                            | u:1 30000 0 2.7.0.0.1 | [1 1] then [-1 0] | >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | rw1
 
-read_write_force_release: NAME / HOLDS ARGS RWCHANNEL
-readers                   | mode=read u:1=2 v:1=1 40000, u:1#1 20000, u:1#2 30000, v:1#1 40000 | read  | 1 then 0   |           | rw0
-a writer                  | mode=write v:1:write=2 v:1=1 40000, v:1#1 40000                  | write | 1 then 0   |           | rw1
-readers, as a writer      | mode=read u:1=2 v:1=1 40000, u:1#1 20000, u:1#2 30000, v:1#1 40000 | write | 0          | same
-a writer, as readers      | mode=write v:1:write=2 v:1=1 40000, v:1#1 40000                  | read  | 0          | same
-a plain lock              | v:1=1 40000                                                      | read  | 0          | same
-wrong type                | 'x'                                                              | read  | -WRONGTYPE | same
-foreign                   | mode=read path=7                                                 | read  | -WRONGTYPE | same
-half foreign              | mode=write path=7 v:1:write=1 30000                              | write | -WRONGTYPE | same
+read_write_force_release: NAME / HOLDS ARG RWCHANNEL ARGS
+readers                   | mode=read u:1=2 v:1=1 40000, u:1#1 20000, u:1#2 30000, v:1#1 40000 | read u:1 v:1  | 1 then 0   |           | rw0
+a writer                  | mode=write v:1:write=2 v:1=1 40000, v:1#1 40000                  | write v:1 | 1 then 0   |           | rw1
+readers, as a writer      | mode=read u:1=2 v:1=1 40000, u:1#1 20000, u:1#2 30000, v:1#1 40000 | write u:1 v:1 | 0      | same
+a writer, as readers      | mode=write v:1:write=2 v:1=1 40000, v:1#1 40000                  | read v:1 | 0          | same
+one of the readers        | mode=read u:1=2 v:1=1 40000, u:1#1 20000, u:1#2 40000, v:1#1 30000 | read u:1 w:1 | 1 then 0 | mode=read v:1=1 30000, v:1#1 30000
+another writer since      | mode=write w:1:write=1 40000                                     | write v:1 | 0         | same
+another reader since      | mode=read w:1=1 40000, w:1#1 40000                               | read u:1 v:1 | 0      | same
+nobody is named           | mode=read w:1=1 40000, w:1#1 40000                               | read  | 0             | same
+a plain lock              | v:1=1 40000                                                      | read v:1 | 0          | same
+wrong type                | 'x'                                                              | read v:1 | -WRONGTYPE | same
+foreign                   | mode=read path=7                                                 | read v:1 | -WRONGTYPE | same
+half foreign              | mode=write path=7 v:1:write=1 30000                              | write v:1 | -WRONGTYPE | same
 
 read_write_inspect: NAME / RWCHANNEL
 read             | mode=read u:1=2 40000 <2     |  | [40000 2 1 u:1 2]    | same
 written          | mode=write u:1:write=3       |  | [-1 0 1 u:1:write 3] | same
-written and read | mode=write u:1:write=3 u:1=2 |  | [-1 0 2 u:1:write 3] | same
-read and written | u:1=2 u:1:write=3 mode=write |  | [-1 0 2 u:1:write 3] | mode=write u:1:write=3 u:1=2
-many             | mode=read u:1=7 u:2=7 u:3=7  |  | [-1 0 3 u:1 7]       | same
+written and read | mode=write u:1:write=3 u:1=2 |  | [-1 0 2 u:1:write u:1 3] | same
+read and written | u:1=2 u:1:write=3 mode=write |  | [-1 0 2 u:1:write u:1 3] | mode=write u:1:write=3 u:1=2
+many             | mode=read u:1=7 u:2=7 u:3=7  |  | [-1 0 3 u:1 u:2 u:3 7] | same
 free             | <1                           |  | [-2 1 0  ]
 wrong type       | 'x' 30000                    |  | -WRONGTYPE           | same
 foreign          | mode=read path=7             |  | -WRONGTYPE           | same

@@ -114,7 +114,8 @@ var stories = map[string]string{
 		Redisson lock       |             | V:1=1 30000
 		acquire U:1 1 30000 | [30000 V:1] | V:1=1 30000
 		yield U:1 60000 1 | [-1 0]      | V:1=1 30000
-		force_release       | 1           | free        | 0`,
+		force_release U:1   | 0           | V:1=1 30000
+		force_release V:1   | 1           | free        | 0`,
 	"a queue of both, through every kind of leaving": `
 		sync_queue UUID - 1 0 U:1 30000 1   | [1 0 U:1 ]     | U:1=1 30000
 		sync_queue UUID - 1 0 U:2 30000 1   | [0 30000 U:1 ] | U:1=1 30000 /U:2@330

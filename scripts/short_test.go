@@ -34,7 +34,7 @@ sync_queue |                                                   | u - 1 9 u:1 300
 semaphore_add | '7', %u.3.1.7                                  | 3 2            | get pexpire
 read_write_release | mode=write a:write=1 30000                | a              | del hdel hgetall*2 hmget publish
 read_write_renew | mode=read a=1 30000, a#1 30000              | a 60000        | hmget pexpire*2 pttl
-read_write_force_release | mode=write a:write=1 30000          | write          | del*2 hget hgetall hrandfield*2 publish
+read_write_force_release | mode=write a:write=1 30000          | write a        | del hdel hget hgetall hmget hrandfield*2 publish
 `
 
 // What most acquires and releases run is few commands: only who meets somebody else pays for the line.

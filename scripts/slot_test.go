@@ -17,9 +17,9 @@ import (
 // the new server already, and that there is one run only: there, if the hash is. The state is that
 // after all keys have followed.
 const slotRows = `
-fair_force_release | v:1=1 30000 /w:1@300 w:2@600                    | TIMEOUTS       |                       | 1              | /w:1@300 w:2@600                                | w:1
-fair_force_release | v:1=1 30000 /w:1@300 w:2@600                    | QUEUE          |                       | 1              | /w:1@300 w:2@600                                |
-fair_force_release | v:1=1 30000 /w:1@-5 w:2@600                     | QUEUE TIMEOUTS |                       | 1              | /w:1@-5 w:2@600                                 |
+fair_force_release | v:1=1 30000 /w:1@300 w:2@600                    | TIMEOUTS       | v:1                   | 1              | /w:1@300 w:2@600                                | w:1
+fair_force_release | v:1=1 30000 /w:1@300 w:2@600                    | QUEUE          | v:1                   | 1              | /w:1@300 w:2@600                                |
+fair_force_release | v:1=1 30000 /w:1@-5 w:2@600                     | QUEUE TIMEOUTS | v:1                   | 1              | /w:1@-5 w:2@600                                 |
 sync_queue         | v:1=1 30000 /w:1@300 w:2@-5                     | TIMEOUTS       | u - 1 9 u:1 30000 1   | [0 30000 v:1 ] | v:1=1 30000 /w:1@300 w:2@-5                     |
 sync_queue         | v:1=1 30000 /w:1@300                            | QUEUE TIMEOUTS | u - 1 9 u:1 30000 1   | [0 30000 v:1 ] | v:1=1 30000 /w:1@300                            |
 sync_queue         | u:1=1 30000                                     |                | u u:1 1 9 u:2 30000 1 | [0 0  1]       |                                                 |

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/look"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
 // says runs a subcommand in this process, and gives what it prints.
@@ -282,6 +284,53 @@ func TestWatch(t *testing.T) {
 	expect("is free")
 	p.signal("INT")
 	p.expectExit(0)
+}
+
+// A forced release frees the owner that it has seen, and says so. If another has the lock by the time that the
+// command comes to Redis, it frees nothing.
+func TestReleaseOfAChangedHolder(t *testing.T) {
+	t.Parallel()
+	const one, two = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1", "00000000-6b1d-4a53-9a5e-2f4b7c1d0e88:1"
+	for kind, fields := range map[string][]string{"plain": nil, "write": {"mode", "write"}, "read": {"mode", "read"}} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			server, name := redistest.Start(t), redistest.Name(t)
+			proxy := redistest.NewProxy(t, server.Addr())
+			take := func(owner string) {
+				if kind == "write" {
+					owner += ":write"
+				}
+				server.Do(t, "DEL", name)
+				server.Do(t, append([]string{"HSET", name, owner, "1"}, fields...)...)
+				server.Do(t, "SET", "{"+name+"}:"+owner+":rwlock_timeout:1", "1")
+			}
+			take(one)
+			var changed sync.Once
+			forces := redistest.Script(scripts.ForceRelease.SHA, scripts.ReadWriteForceRelease.SHA)
+			proxy.Hold(func(cmd []string) bool { // another takes the lock just before the command arrives
+				if forces(cmd) {
+					changed.Do(func() { take(two) })
+				}
+				return false
+			})
+			var out, errs strings.Builder
+			env := environment{variables: []string{"REDIS_URL=" + proxy.URL()}, stdout: &out, stderr: &errs}
+			if code := dispatch([]string{"release", "--force", name}, env); code != exitNo {
+				t.Errorf("exit code %d: %s%s", code, &out, &errs)
+			}
+			if text := out.String(); !strings.Contains(text, "not held any more by") || !strings.Contains(text, strings.TrimSuffix(one, ":1")) {
+				t.Errorf("it printed %q", text)
+			}
+			if n, _ := server.Do(t, "HLEN", name).AsInt64(); n == 0 {
+				t.Error("the next holder was released")
+			}
+			text, _ := says(t, server, 0, "release", "--force", name)
+			if !strings.Contains(text, strings.TrimSuffix(two, ":1")) {
+				t.Errorf("it printed %q", text)
+			}
+			says(t, server, exitNo, "inspect", name)
+		})
+	}
 }
 
 // bench measures everything, and leaves nothing in Redis.

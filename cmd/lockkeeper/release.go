@@ -16,8 +16,9 @@ import (
 
 const releaseHelp = `usage: lockkeeper release [-redis URL] [-prefix P] [--json] --force NAME
 
-Frees a lock, no matter which process holds it, and prints the former holder. The holder is not
-notified. If its process is alive, it continues as if it held the lock: until its next renewal
+Looks who holds a lock, frees it if that owner still holds it, and prints the owner. It frees no
+other owner, however late its command reaches Redis; of a lock that is read, it ends the holds of the
+readers that it has seen, at most 33. The holder is not notified. If its process is alive, it continues as if it held the lock: until its next renewal
 (10 s by default), or without limit in Java. Meanwhile another process may acquire the lock. So
 release a lock only if you know that its process is dead; inspect shows the process. A lock whose
 process is dead becomes free when its TTL ends.
@@ -26,7 +27,8 @@ A RedLock must be released on each of its servers, a MultiLock member by member.
 
 ` + accessHelp + `  --force        must be there
 
-The exit code is 0 if the lock was released, and 1 if it was free. 64: the command line is
+The exit code is 0 if the owner that was seen was released, and 1 if the lock was free, or is not
+held by that owner any more. 64: the command line is
 wrong. 69: Redis cannot be reached, or refuses.
 
   lockkeeper release --force nightly-report
@@ -78,8 +80,12 @@ func release(args []string, env environment) int {
 		switch {
 		case o.json:
 			err = o.print(released{was, before})
+		case was && before.Owners[0].Mode == "read":
+			_, err = fmt.Fprintf(o.stdout, "%s is not read any more by %s\n", shown(before.Name), holder(before))
 		case was:
 			_, err = fmt.Fprintf(o.stdout, "%s is free; it was held by %s\n", shown(before.Name), holder(before))
+		case before.Held:
+			_, err = fmt.Fprintf(o.stdout, "%s is not held any more by %s; nothing was released\n", shown(before.Name), holder(before))
 		default:
 			_, err = fmt.Fprintf(o.stdout, "%s was free\n", shown(before.Name))
 		}
@@ -109,5 +115,9 @@ func (o *releaseOptions) free(ctx context.Context, v look.Lock) (was bool, err e
 			lock = locks.ReadWriteLock(v.Name).Read()
 		}
 	}
-	return lock.ForceRelease(ctx)
+	var owners []string
+	for _, owner := range v.Owners {
+		owners = append(owners, owner.Field)
+	}
+	return lock.ForceRelease(ctx, owners...)
 }

@@ -156,16 +156,19 @@ func sum(c lock.Command, replies []Reply) Reply {
 
 func (a *all) inspect(deadline time.Time, done func(protocol.View, error)) {
 	looks := &collect[look]{n: len(a.parts), judge: whenAll(func(looks []look) {
-		total := protocol.View{TTL: -1}
+		total, owners := protocol.View{TTL: -1}, []string(nil)
 		for _, l := range looks {
 			if l.err != nil {
 				done(protocol.View{}, l.err)
 				return
 			}
+			owners = append(owners, l.Owners...)
 			if l.Locked && (!total.Locked || l.TTL > total.TTL) {
 				total = l.View
 			}
 		}
+		slices.Sort(owners)
+		total.Owners = slices.Compact(owners)
 		done(total, nil)
 	})}
 	for _, part := range a.parts {

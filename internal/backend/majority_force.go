@@ -34,7 +34,12 @@ func (m *majority) force(c lock.Command, deadline time.Time, done func(Reply)) {
 		return nil, false
 	}
 	for _, on := range m.members {
-		m.look(on, deadline, func(v protocol.View, err error) { answers.add(look{v, err}) })
+		m.look(on, deadline, func(v protocol.View, err error) {
+			if c.Owners != nil && !slices.Contains(c.Owners, v.Holder) {
+				v.Locked = false // by none of those that it is meant for
+			}
+			answers.add(look{v, err})
+		})
 	}
 }
 

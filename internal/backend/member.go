@@ -30,7 +30,12 @@ func (m *member) run(c lock.Command, deadline time.Time, done func(Reply)) {
 		m.renew(&c, deadline, deadline, m.read(done))
 		return
 	}
-	m.server.redis.Run(m.call(&c, deadline, m.read(done)))
+	run := func(c lock.Command) { m.server.redis.Run(m.call(&c, deadline, m.read(done))) }
+	if c.Kind == lock.ForceRelease {
+		m.name(c, deadline, run, done)
+		return
+	}
+	run(c)
 }
 
 // vote is Acquire on one server of a RedLock. It records what the reply says about the server's
@@ -61,13 +66,6 @@ func (m *member) releaseOf(owner string, deadline time.Time, done func(Reply)) {
 	m.mu.Unlock()
 	call.To = m.read(done)
 	m.server.redis.Run(call)
-}
-
-// owner is the owner of that term in Redis.
-func (m *member) owner(term uint64) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.lock.Owner(term)
 }
 
 func (m *member) cleanUp(c lock.Command, done func(certain bool)) {

@@ -99,9 +99,19 @@ func (d *direct) Run(c lock.Command, deadline time.Time) {
 		d.renew(&c, deadline, deadline.Add(c.Latest-c.Deadline), d)
 		return
 	}
+	if c.Kind == lock.ForceRelease {
+		d.force(c, deadline)
+		return
+	}
 	if call := d.call(&c, deadline, d); !d.to.Lend(c.Kind, call) {
 		d.server.redis.Run(call)
 	}
+}
+
+// force carries out a forced release.
+func (d *direct) force(c lock.Command, deadline time.Time) {
+	run := func(c lock.Command) { d.server.redis.Run(d.call(&c, deadline, d)) }
+	d.name(c, deadline, run, func(r Reply) { d.to.Replied(c.Seq, r) })
 }
 
 // Replied implements redisio.Receiver.

@@ -88,6 +88,9 @@ type Command struct {
 	Entries []QueueEntry
 	Take    bool
 	Top     uint64
+	// Owners are those that a ForceRelease is meant for; nil for those that hold the lock when Redis is
+	// asked, and for the owner of Term, if that is not 0.
+	Owners []string
 	// Forced makes a Yield release the lock even if nobody is seen to wait.
 	Forced bool
 	// Hurry sends a Renew at once, without waiting for others to share a script with.
@@ -132,7 +135,7 @@ type Result struct {
 	Freed bool
 	// Taken says, for Absent, that the key belongs to another owner instead of being gone.
 	Taken bool
-	// WasHeld reports, for ForceRelease, whether the lock was held.
+	// WasHeld reports, for ForceRelease, whether one of the owners held the lock.
 	WasHeld bool
 	// TTL is, for Refused, the rest of the other owner's lease; negative: no TTL.
 	TTL time.Duration
@@ -168,7 +171,7 @@ const (
 	NotFreed
 	// Withdrawn: Count waiting requests were cancelled.
 	Withdrawn
-	// ForceReleased: the lock was freed; Count is 1 if it was held.
+	// ForceReleased: none of the owners holds the lock; Count is 1 if one of them held it.
 	ForceReleased
 	// Ensured: the lease is valid until Until.
 	Ensured

@@ -1,6 +1,7 @@
 package lock_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -240,6 +241,12 @@ func (w *world) encode(e *scribe, m *message) {
 			e.Number(int64(c.Place.Mode))
 			e.Number(c.Place.Tokens)
 			e.Number(p.lock.Placed(c.Seq))
+		}
+		e.Number(int64(len(c.Owners)))
+		for _, name := range c.Owners {
+			var owner redismodel.Owner
+			_, _ = fmt.Sscanf(name, "%d:%d", &owner.Client, &owner.Term)
+			e.Owner(owner)
 		}
 		for _, entry := range c.Entries {
 			e.Term(entry.Term)

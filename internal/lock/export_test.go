@@ -192,6 +192,7 @@ func (x encoding) op(o *op) {
 	x.counts(o.counts)
 	x.Number(int64(o.lease))
 	x.Number(int64(x.last - o.hold))
+	x.Number(int64(len(o.owners)))
 	x.Number(int64(len(o.listed)))
 	for _, entry := range o.listed {
 		x.Term(entry.Term)

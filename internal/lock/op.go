@@ -22,7 +22,7 @@ const (
 	opRelease
 	// opRenew renews the lease.
 	opRenew
-	// opForce frees the lock, whichever client holds it.
+	// opForce frees the lock of the named owners, of whichever client.
 	opForce
 	// opCountWaiters asks whether others wait.
 	opCountWaiters
@@ -61,6 +61,8 @@ type op struct {
 	next uint64
 	// listed are the waiters that it has told Redis of.
 	listed []QueueEntry
+	// owners are those that a forced release is meant for.
+	owners []string
 
 	tries  int
 	seq    uint64

@@ -79,10 +79,18 @@ func (l *Lock) giveUpTerm() {
 	l.afterRelease()
 }
 
-// force frees the lock, whoever holds it in that mode. Local holders are notified first.
-func (l *Lock) force(mode Mode, ref any) {
-	o := op{kind: opForce, ref: ref, mode: mode, lease: l.cfg.Watchdog, until: l.now + l.cfg.CallTimeout}
-	if l.holds.len() > 0 && l.lease.mode == mode {
+// Owners are those that a forced release is meant for, by their fields in Redis. Term is that of this
+// system's own owner among them, or 0. The zero value is meant for those that hold the lock when Redis is
+// asked, and for the holders here.
+type Owners struct {
+	Fields []string
+	Term   uint64
+}
+
+// force frees the lock if one of the owners holds it in that mode. Local holders are notified first.
+func (l *Lock) force(mode Mode, owners Owners, ref any) {
+	o := op{kind: opForce, ref: ref, mode: mode, owners: owners.Fields, lease: l.cfg.Watchdog, until: l.now + l.cfg.CallTimeout}
+	if meant := owners.Fields == nil || owners.Term == l.lease.term; meant && l.holds.len() > 0 && l.lease.mode == mode {
 		o.term = l.lease.term
 		l.lose(Forced, "the lock was force-released", false)
 	}

@@ -105,11 +105,11 @@ func (l *Lock) OwnerGone(now Instant, owner Owner) {
 	l.pendingCounts = append([]countChange{{hold: own.id, mode: mode}}, l.pendingCounts...)
 }
 
-// ForceRelease frees the lock, whoever holds it in that mode. Local holders are notified first.
-func (l *Lock) ForceRelease(now Instant, mode Mode, ref any) {
+// ForceRelease frees the lock if one of the owners holds it in that mode. Local holders are notified first.
+func (l *Lock) ForceRelease(now Instant, mode Mode, owners Owners, ref any) {
 	l.begin(now)
 	defer l.settle()
-	l.force(mode, ref)
+	l.force(mode, owners, ref)
 }
 
 // Ensure answers when the hold's lease is valid for at least d from now, renewing it if need be;

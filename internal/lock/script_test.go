@@ -248,7 +248,16 @@ func (r *rig) request(verb string, words []string) bool {
 	case "die":
 		r.do(func(l *lock.Lock) { l.OwnerGone(r.now, lock.Owner(number(first))) })
 	case "force":
-		r.do(func(l *lock.Lock) { l.ForceRelease(r.now, mode, "force") })
+		var owners lock.Owners // "#1" is an own term, and any other word but "shared" another's owner
+		for _, word := range words {
+			if term, own := strings.CutPrefix(word, "#"); own {
+				owners.Term = number(term)
+			}
+			if word != "shared" {
+				owners.Fields = append(owners.Fields, word)
+			}
+		}
+		r.do(func(l *lock.Lock) { l.ForceRelease(r.now, mode, owners, "force") })
 	case "close":
 		r.do(func(l *lock.Lock) { l.Close(r.now) })
 	case "signal":

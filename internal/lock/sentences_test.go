@@ -128,6 +128,7 @@ func commandSentence(c lock.Command) string {
 	}
 	switch c.Kind {
 	case lock.ForceRelease:
+		add(c.Owners != nil, " of %s", strings.Join(c.Owners, ", "))
 	case lock.SyncQueue:
 		var entries []string
 		for _, e := range c.Entries {

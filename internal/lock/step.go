@@ -79,7 +79,7 @@ func (l *Lock) command(o *op, c *Command) {
 	case opRenew:
 		l.renewCommand(o, c)
 	case opForce:
-		c.Kind = ForceRelease
+		c.Kind, c.Owners = ForceRelease, o.owners
 	case opCountWaiters:
 		c.Kind = CountWaiters
 	default:
@@ -133,8 +133,8 @@ func (l *Lock) mainReplied(r Result) {
 func (l *Lock) backgroundReplied(i int, r Result) {
 	l.background = slices.Clone(l.background)
 	o := &l.background[i]
-	// A forced release that may have been carried out is not sent again: it would hit an owner
-	// that has taken the lock since.
+	// A forced release that may have been carried out is not sent again: without named owners it would ask
+	// who holds the lock now, and free one that has taken it since.
 	if r.Outcome == Failed && r.Transient && l.now < o.until && (o.kind != opForce || !r.Unsure) {
 		l.again(o, r)
 		return

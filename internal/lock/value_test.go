@@ -193,7 +193,7 @@ func TestBufferHoldsOneCommand(t *testing.T) {
 	buffer := new(lock.Buffer)
 	l.SetBuffer(buffer)
 	l.Acquire(0, lock.Request{ID: 1, Ref: t})
-	l.ForceRelease(0, lock.Exclusive, t)
+	l.ForceRelease(0, lock.Exclusive, lock.Owners{}, t)
 	if l.TakeBuffer() != nil {
 		t.Error("the buffer is given back while it has effects")
 	}
@@ -215,7 +215,7 @@ func TestBufferHoldsOneCommand(t *testing.T) {
 	}
 	l.SetBuffer(buffer)
 	for range 5 {
-		l.ForceRelease(0, lock.Exclusive, t)
+		l.ForceRelease(0, lock.Exclusive, lock.Owners{}, t)
 	}
 	for more := true; more; {
 		_, more = l.Effects()

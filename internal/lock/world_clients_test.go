@@ -62,7 +62,7 @@ func (w *world) perform(i int, r request) {
 		case ensure:
 			l.Ensure(w.now, r.hold, r.d, r.ref)
 		case forceRelease:
-			l.ForceRelease(w.now, r.mode, r.ref)
+			l.ForceRelease(w.now, r.mode, r.owners, r.ref)
 		case suspect:
 			l.Suspect(w.now)
 		case closes:

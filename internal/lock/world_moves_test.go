@@ -113,7 +113,9 @@ func (w *world) do(a move) {
 		whole := w.config.Watchdog
 		r.d = oneOf(t, whole/2, 0, whole-lock.Margin(whole), 100*ms, whole)
 	case forceRelease:
-		r.caller, r.mode = -1, w.anyMode()
+		if r.caller, r.mode = -1, w.anyMode(); t != nil && t.pick(2) == 1 {
+			r.owners = w.seen(i)
+		}
 	case isKilled:
 		w.end(i)
 	case givesUp:

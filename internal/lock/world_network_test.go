@@ -177,14 +177,24 @@ func (w *world) arrive(m message, f fate) {
 	}
 	answer := lock.Result{Outcome: lock.Failed, Err: errTimeout, Transient: true, Unsure: true}
 	at := never
+	asks := m.command.Kind == lock.ForceRelease && m.command.Owners == nil
+	if asks && (f == fine || f == firstPart || f == secondPart) {
+		w.name(m)
+		return
+	}
 	switch f {
 	case fine:
 		answer, at = w.run(m.p, m.command, -1), w.now+w.latency()
 	case replyLost:
-		w.run(m.p, m.command, -1)
+		if !asks {
+			w.run(m.p, m.command, -1)
+		}
 	case firstPart, secondPart:
 		w.run(m.p, m.command, int(f-firstPart))
 	case isLate:
+		if asks {
+			break // a look that comes late is all that there is
+		}
 		after := m
 		after.kind, after.at = lateCommand, w.now+oneOf(w.tape, 0, 100*ms, 800*ms, 2*sec, 5*sec)
 		w.send(after)
@@ -203,6 +213,49 @@ func (w *world) arrive(m message, f fate) {
 		at = m.command.Deadline
 	}
 	w.send(message{kind: reply, p: m.p, command: m.command, result: answer, at: at})
+}
+
+// name has a forced release that names no owners ask who holds the lock. Then it comes again with those, and
+// with the owner of its term.
+func (w *world) name(m message) {
+	w.redis.At(w.now)
+	m.command.Owners = []string{}
+	add := func(o redismodel.Owner) {
+		if name := w.setup.Name(o); !slices.Contains(m.command.Owners, name) {
+			m.command.Owners = append(m.command.Owners, name)
+		}
+	}
+	for i := range w.redis.Parts() {
+		for _, h := range w.redis.Part(i).Holders {
+			add(h.Owner)
+		}
+	}
+	if m.command.Term != 0 {
+		add(w.owner(m.p, m.command.Term))
+	}
+	m.at = w.now + 2*w.latency()
+	switch p := &w.processes[m.p]; {
+	case p.dead:
+	case m.at > m.command.Deadline: // it is not sent any more
+		m.kind, m.result = reply, lock.Result{Outcome: lock.Failed, Err: errTimeout, Transient: true}
+		w.send(m)
+	default:
+		w.send(m)
+	}
+}
+
+// seen are the holders that an operator sees who asks a process for a forced release.
+func (w *world) seen(i int) (owners lock.Owners) {
+	w.redis.At(w.now)
+	for part := range w.redis.Parts() {
+		for _, h := range w.redis.Part(part).Holders {
+			owners.Fields = append(owners.Fields, w.setup.Name(h.Owner))
+			if h.Client == w.processes[i].client {
+				owners.Term = h.Term
+			}
+		}
+	}
+	return owners
 }
 
 // hear brings a reply to its lock, whose actor may crash over it.
@@ -311,6 +364,7 @@ func (w *world) run(i int, c lock.Command, part int) lock.Result {
 	result, told := w.redis.Run(owner.Client, part, c)
 	if c.Kind == lock.ForceRelease {
 		w.robbed(&before)
+		w.checkForced(&before, c)
 	}
 	var top uint64
 	if c.Kind == lock.SyncQueue {

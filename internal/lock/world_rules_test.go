@@ -198,6 +198,17 @@ func (w *world) checkSend(i int, c lock.Command) {
 	}
 }
 
+// checkForced checks that a forced release has freed only those that it names, however late it was.
+func (w *world) checkForced(before *redismodel.Server, c lock.Command) {
+	for i := range w.redis.Parts() {
+		for _, h := range before.Part(i).Holders {
+			if w.redis.Part(i).Of(h.Owner) == (redismodel.Counts{}) && !slices.Contains(c.Owners, w.setup.Name(h.Owner)) {
+				w.violated("a forced release of %v has freed %v", c.Owners, h.Owner)
+			}
+		}
+	}
+}
+
 // checkProcess compares a lock with what its clients have been told.
 func (w *world) checkProcess(i int) {
 	p := &w.processes[i]

@@ -202,6 +202,8 @@ type request struct {
 	owner lock.Owner
 	mode  lock.Mode
 	d     time.Duration
+	// owners are those that a forced release names.
+	owners lock.Owners
 }
 
 func (r request) String() string {

@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -61,7 +62,7 @@ func Losing(t *testing.T, script *scripts.Script, cfg lockkeeper.Config, scenari
 			r.Passes(t, r.Key)
 			redistest.Eventually(t, "nothing to be left", func() bool {
 				status, err := r.Lock(r.LockName).Inspect(Within(t))
-				return err == nil && status == lockkeeper.Status{TTL: -1}
+				return err == nil && reflect.DeepEqual(status, lockkeeper.Status{TTL: -1})
 			})
 		})
 	}

@@ -27,7 +27,7 @@ func (f fair) call(l *Lock, c lock.Command) (redisio.Call, replyFormat) {
 		call, _ := l.syncQueue(l.Owner(c.Term), false, 0, nil)
 		return call, passed
 	case c.Kind == lock.ForceRelease:
-		return redisio.Call{Script: scripts.FairForceRelease, Keys: l.hash(), Args: []string{l.queue, l.timeouts, l.Channel}}, forced
+		return redisio.Call{Script: scripts.FairForceRelease, Keys: l.hash(), Args: append([]string{l.queue, l.timeouts, l.Channel}, c.Owners...)}, forced
 	}
 	return f.reentrant.call(l, c)
 }

@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +22,8 @@ type View struct {
 	Holders int
 	Holder  string
 	Count   int
+	// Owners are all holders; of more than MostOwners, so many of them.
+	Owners []string
 	// Subscribers is the number of clients subscribed to the channel; for a fair lock, the
 	// length of its queue.
 	Subscribers int
@@ -46,11 +50,34 @@ func (l *Lock) View(tag uint64, reply redisio.Reply) View {
 	case !v.Locked:
 	case replyFormat(tag) == inspectedHolders:
 		v.Holders = int(reply.N[2])
+		v.Owners = ownersOf(v.Holder)
+		v.Holder, _, _ = strings.Cut(v.Holder, " ")
 		if v.Holder, v.Locked = strings.CutSuffix(v.Holder, ":write"); !v.Locked {
 			v.Mode, v.Locked = lock.Shared, true
 		}
 	default:
 		v.Holders = 1
+		v.Owners = ownersOf(v.Holder)
 	}
 	return v
+}
+
+// MostOwners bounds the owners that a forced release names.
+const MostOwners = 1000
+
+var owner = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}:-?\d+(:[0-9a-f]{32})?$`)
+
+// IsOwner reports whether a text is an owner of a lock, as Lockkeeper and Redisson write it; the field of one
+// that writes has ":write" besides.
+func IsOwner(text string) bool { return owner.MatchString(text) }
+
+// ownersOf are the owners of fields with blanks between them, each once.
+func ownersOf(fields string) (owners []string) {
+	for field := range strings.FieldsSeq(fields) {
+		if field = strings.Replace(field, ":write", "", 1); len(owners) < MostOwners {
+			owners = append(owners, field)
+		}
+	}
+	slices.Sort(owners)
+	return slices.Compact(owners)
 }

@@ -122,6 +122,9 @@ func (s *sequence) command(t *testing.T) ([]redismodel.Publication, error) {
 		c.Kind = lock.Renew
 	case n < acquire+40:
 		c.Kind, c.Mode = lock.ForceRelease, lock.Mode(s.choices.IntN(2))
+		for range s.choices.IntN(4) {
+			c.Owners = append(c.Owners, s.setup.Name(s.someone()))
+		}
 	case kind == redismodel.ReadWrite && s.chance(30):
 		c.Kind = lock.CountWaiters
 	case several, kind == redismodel.Fair:

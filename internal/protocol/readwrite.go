@@ -40,7 +40,7 @@ func (readWrite) call(l *Lock, c lock.Command) (call redisio.Call, how replyForm
 			mode = "read"
 		}
 		call.Script, how = scripts.ReadWriteForceRelease, forced
-		call.Args = []string{l.holds, mode, l.Channel}
+		call.Args = append([]string{l.holds, mode, l.Channel}, c.Owners...)
 	}
 	return call, how
 }

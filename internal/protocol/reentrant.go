@@ -38,7 +38,7 @@ func (reentrant) call(l *Lock, c lock.Command) (call redisio.Call, how replyForm
 		}
 	case c.Kind == lock.ForceRelease:
 		call.Script, how = scripts.ForceRelease, forced
-		call.Args = []string{l.Channel}
+		call.Args = append([]string{l.Channel}, c.Owners...)
 	}
 	return call, how
 }

@@ -186,10 +186,7 @@ func (e *queueRun) join(now, last time.Duration, entries []lock.QueueEntry) {
 
 func (r *run) forceFair(part int) lock.Result {
 	l := &r.parts[part]
-	held, evicted := !l.Free(), l.evict(r.Clock())
-	if held {
-		l.Holders = nil
-	}
+	held, evicted := r.evictNamed(l), l.evict(r.Clock())
 	if len(l.Queue) > 0 && (held || evicted) {
 		r.publish(Publication{Part: part, To: l.Queue[0].Owner})
 	}

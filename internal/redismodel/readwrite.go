@@ -69,14 +69,27 @@ func (r *run) readWrite(part int) lock.Result {
 		if l.Free() || l.Written() != (r.Mode == lock.Exclusive) {
 			return result(lock.Done)
 		}
-		r.publish(Publication{Part: part, All: l.Written()})
-		for _, h := range l.Holders {
-			l.dropLeases(h)
-		}
-		l.Holders = nil
-		return lock.Result{Outcome: lock.Done, WasHeld: true}
+		return r.forceReadWrite(part)
 	}
 	panic("no such command")
+}
+
+// forceReadWrite ends the holds of those that a forced release names.
+func (r *run) forceReadWrite(part int) lock.Result {
+	l := &r.parts[part]
+	written, forced := l.Written(), result(lock.Done)
+	var last Owner
+	for _, h := range l.Holders {
+		if r.names(h.Owner) {
+			l.dropLeases(h)
+			l.put(h.Owner, Counts{})
+			last, forced.WasHeld = h.Owner, true
+		}
+	}
+	if forced.WasHeld && r.empty(l, last) {
+		r.publish(Publication{Part: part, All: written})
+	}
+	return forced
 }
 
 // setReadWrite is how an owner gets the lock, and how its counts change.

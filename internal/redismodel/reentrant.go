@@ -1,6 +1,10 @@
 package redismodel
 
-import "github.com/lockkeeper-go/lockkeeper/internal/lock"
+import (
+	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
 
 // reentrant is the plain lock, and the fenced one: an acquire that draws tokens has a
 // counter beside the hash.
@@ -51,14 +55,27 @@ func (r *run) plain(part int) lock.Result {
 	case lock.Yield:
 		return r.yield(part)
 	case lock.ForceRelease:
-		if l.Free() {
+		if !r.evictNamed(l) {
 			return result(lock.Done)
 		}
-		l.Holders = nil
 		r.publish(Publication{Part: part})
 		return lock.Result{Outcome: lock.Done, WasHeld: true}
 	}
 	panic("no such command")
+}
+
+// names reports whether a forced release is meant for an owner.
+func (r *run) names(o Owner) bool { return slices.Contains(r.Owners, r.setup.Name(o)) }
+
+// evictNamed ends what the owners hold that a forced release names. It reports whether one of them held the lock.
+func (r *run) evictNamed(l *Lock) (held bool) {
+	for _, h := range l.Holders {
+		if r.names(h.Owner) {
+			l.put(h.Owner, Counts{})
+			held = true
+		}
+	}
+	return held
 }
 
 // set has the owner hold the lock so often, for the lease.
