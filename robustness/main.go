@@ -102,6 +102,10 @@ func command(args []string) error {
 		plan, all = several(), faults.OfSeveral
 	case "computing":
 		plan, all, *clients = computing(), nil, 1 // all processes share the processors
+	case "cancels":
+		plan, all = cancels(), nil
+	case "giving up":
+		plan, all = givingUp(), nil
 	default:
 		return fmt.Errorf("there is no world %q: one, zones, cluster, sentinel, several or computing", *world)
 	}

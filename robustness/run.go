@@ -113,6 +113,9 @@ func limitsFor(p traffic.Plan, turns bool) judge.Limits {
 		Lease: p.Lease(), Silence: p.Silence(), Slack: 500 * time.Millisecond, Idle: 2*p.Poll + 1500*time.Millisecond,
 		Order: 400 * time.Millisecond, Checker: 30 * time.Second, Turn: p.Turn() + 100*time.Millisecond, Join: 100*time.Millisecond + 2*p.Far,
 	}
+	if p.Awake > 0 {
+		l.Idle, l.Awake = p.Awake, p.Awake
+	}
 	if turns && (p.Servers < 2 || p.Cluster) {
 		l.Overtakes = 1
 	}

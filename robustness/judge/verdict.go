@@ -23,6 +23,8 @@ type Limits struct {
 	Slack time.Duration
 	// Idle is how long a lock that somebody waits for may be free while nothing hinders.
 	Idle time.Duration
+	// Awake is how soon who can proceed must, while nothing hinders. If it is not 0, no lease may be lost then.
+	Awake time.Duration
 	// Order is how much earlier than another's a request for a fair lock must have been
 	// made to be certain to come first.
 	Order time.Duration
@@ -132,9 +134,12 @@ func Judge(spans history.Span, processes []*history.Process, faults []history.Fa
 		case leased:
 			j.permits(lock, found)
 			j.idle(lock)
+			j.asleep(lock)
+			j.keeps(lock)
 			continue
 		case semaphore:
 			j.semaphore(lock, found)
+			j.asleep(lock)
 			continue
 		case latch:
 			j.latch(lock, found)
@@ -145,6 +150,8 @@ func Judge(spans history.Span, processes []*history.Process, faults []history.Fa
 		j.tokens(lock)
 		j.order(lock)
 		j.idle(lock)
+		j.asleep(lock)
+		j.keeps(lock)
 		j.bounded(lock)
 		j.linearizable(lock)
 	}

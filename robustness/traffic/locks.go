@@ -44,6 +44,8 @@ func choose(s *lockkeeper.System, kind Kind, random *rand.Rand) choice {
 			return choice{lock: l.Read(), parts: reading, reenter: l.Read(), inner: reading}
 		}
 		return choice{lock: l.Write(), parts: one("readwrite", "permits", false), reenter: l.Read(), inner: reading, downgrades: true}
+	case Read:
+		return reading(s)
 	case Multi:
 		return several(s, random)
 	}

@@ -38,6 +38,11 @@ type Plan struct {
 	Host     Host
 	// Busy is how many goroutines of a process compute; none if its To is 0.
 	Busy Count
+	// Crowd is how many requests a crowd has.
+	Crowd Count
+	// Awake is how soon who can proceed must, while nothing hinders, and then no lease may be lost; 0 if that is
+	// not judged.
+	Awake time.Duration
 	// ServerRate is how much faster than time Redis's wall clock runs; 0 leaves it alone,
 	// and then it cannot be set.
 	ServerRate float64
@@ -142,6 +147,8 @@ const (
 	// Of processes that compute; see computing.go.
 	Computing Kind = "computing"
 	Peer      Kind = "rueidislock" // what they are compared with
+	Crowd     Kind = "crowd"       // many requests, cancelled at once; see crowd.go
+	GivingUp  Kind = "giving up"   // requests that end in other ways than those of other kinds; see giveup.go
 )
 
 // Kinds are all of those on one server.

@@ -50,7 +50,13 @@ func (w *worker) permitsOf() {
 		return
 	}
 	w.pause(w.style.Hold.Pick(w.random))
+	w.giveBackPermits(s, id, n)
+}
+
+// giveBackPermits releases permits that a request was granted.
+func (w *worker) giveBackPermits(s *lockkeeper.Semaphore, id, n int) {
 	w.r.out.Add(history.Event{Stage: history.Releasing, ID: id, At: history.Now()})
+	var err error
 	for err = lockkeeper.ErrCrashed; errors.Is(err, lockkeeper.ErrCrashed) || errors.Is(err, lockkeeper.ErrRejected); {
 		before := history.Now()
 		err = s.Release(context.Background(), n)

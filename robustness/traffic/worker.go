@@ -43,6 +43,12 @@ func (w *worker) run() {
 			w.atLatch()
 		case Computing, Peer:
 			w.besideWork()
+		case Crowd:
+			w.crowd()
+		case GivingUp:
+			w.giveUp()
+		case Read:
+			w.read()
 		case Fresh:
 			w.freshly()
 		default:
