@@ -101,13 +101,19 @@ func command(args []string) error {
 	case "several":
 		plan, all = several(), faults.OfSeveral
 	case "computing":
-		plan, all, *clients = computing(), nil, 1 // all processes share the processors
+		plan, all, *clients = traffic.ComputingPlan(), nil, 1 // all processes share the processors
 	case "cancels":
-		plan, all = cancels(), nil
-	case "giving up":
-		plan, all = givingUp(), nil
+		plan, all = traffic.CancelsPlan(), nil
+	case "giving-up":
+		plan, all = traffic.GivingUpPlan(), nil
+	case "forced":
+		plan, all = traffic.ForcedPlan(), faults.Forcing
+	case "foreign":
+		plan, all = traffic.ForeignPlan(), faults.Foreign
+	case "edges":
+		plan, all = traffic.EdgesPlan(), faults.Numbers
 	default:
-		return fmt.Errorf("there is no world %q: one, zones, cluster, sentinel, several or computing", *world)
+		return fmt.Errorf("there is no world %q: one, zones, cluster, sentinel, several, computing, cancels, giving-up, forced, foreign or edges", *world)
 	}
 	if *which == "all" {
 		chosen = all

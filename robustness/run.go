@@ -116,7 +116,7 @@ func limitsFor(p traffic.Plan, turns bool) judge.Limits {
 	if p.Awake > 0 {
 		l.Idle, l.Awake = p.Awake, p.Awake
 	}
-	if turns && (p.Servers < 2 || p.Cluster) {
+	if turns && p.Awake == 0 && (p.Servers < 2 || p.Cluster) {
 		l.Overtakes = 1
 	}
 	return l
@@ -159,6 +159,9 @@ func (r *run) round(w *faults.World, n int) (*judge.Verdict, []string, error) {
 		return nil, nil, err
 	}
 	v := judge.Judge(happened.Span, happened.Processes, happened.Faults, happened.Stuck, happened.Ended, happened.Left, happened.Permits, r.limits)
+	for _, key := range happened.Changed {
+		v.Violations = append(v.Violations, judge.Violation{Check: "a foreign key stays as it is", At: happened.To, Detail: key})
+	}
 	for i := range v.Violations {
 		if err := v.Violations[i].Draw(filepath.Join(dir, fmt.Sprintf("violation-%d.html", i+1))); err != nil {
 			return nil, nil, err

@@ -68,6 +68,9 @@ var (
 	}, takeovers...)
 	OfSentinels = takeovers
 	OfSeveral   = []Fault{{"a server is out of reach", loseServer}}
+	Forcing     = []Fault{{"late forced release", forceLate}}
+	Foreign     = []Fault{{"foreign hash", plant}}
+	Numbers     = []Fault{{"numbers near the edges", seed}}
 )
 
 // Named finds faults by their names, separated by commas; All for "all".
@@ -78,7 +81,7 @@ func Named(names string) ([]Fault, error) {
 	var chosen []Fault
 next:
 	for _, name := range strings.Split(names, ",") {
-		for _, f := range slices.Concat(All, InACluster, OfSeveral) {
+		for _, f := range slices.Concat(All, InACluster, OfSeveral, Forcing, Foreign, Numbers) {
 			if f.Name == strings.TrimSpace(name) {
 				chosen = append(chosen, f)
 				continue next

@@ -50,6 +50,9 @@ type round struct {
 	faults []history.Fault
 	began  map[int]string        // process → the file of its history
 	killed map[int]time.Duration // process → when
+	// planted are the foreign hashes, by name, and seeded the names of numbers near the edges.
+	planted map[string]map[string]string
+	seeded  []string
 }
 
 // New starts Redis and n clients of a binary.
@@ -133,7 +136,7 @@ func (w *World) begin(c *client) error {
 
 // Begin starts the traffic; what happens goes into a directory.
 func (w *World) Begin(dir string) error {
-	w.round = round{dir: dir, from: history.Now(), began: map[int]string{}, killed: map[int]time.Duration{}}
+	w.round = round{dir: dir, from: history.Now(), began: map[int]string{}, killed: map[int]time.Duration{}, planted: map[string]map[string]string{}}
 	for _, c := range w.clients {
 		if err := w.begin(c); err != nil {
 			return err
@@ -152,6 +155,8 @@ type Round struct {
 	Stuck, Ended []int
 	// Left are the keys that were still there soon after.
 	Left []string
+	// Changed are the foreign keys that are not as they were planted.
+	Changed []string
 	// Permits are those of the semaphores and of permits that expire, by name.
 	Permits map[string]judge.Permits
 }
@@ -201,6 +206,14 @@ func (w *World) End() (*Round, error) {
 	if r.Permits, r.Left, err = w.permits(); err != nil {
 		return nil, err
 	}
+	if r.Changed, err = w.changed(); err != nil {
+		return nil, err
+	}
+	more, err := w.numbers(r.Permits)
+	if err != nil {
+		return nil, err
+	}
+	r.Left = append(r.Left, more...)
 	if len(w.more)+len(w.replicas) > 0 && len(w.round.killed) == 0 {
 		left, err := w.audit()
 		if err != nil {

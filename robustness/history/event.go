@@ -45,6 +45,15 @@ const (
 	Down   = "down"
 )
 
+// Look and Force are what is asked of a name that is not a lock: what its state is, and to free it.
+const (
+	Look  = "look"
+	Force = "force"
+)
+
+// Discloses is how the reason of a refusal begins that tells what another application's key holds.
+const Discloses = "discloses "
+
 // Occupied is why a latch was not closed: it was already.
 const Occupied = "closed already"
 
@@ -58,7 +67,7 @@ type Part struct {
 	// Takes is how many permits are asked for, of that many when there are first some.
 	Takes int `json:"takes,omitempty"`
 	Of    int `json:"of,omitempty"`
-	// Does is Add, Resize, Close or Down if a synchronizer is changed, by Takes; By is the id of who
+	// Does is Add, Resize, Close or Down if a synchronizer is changed, by Takes, or Look or Force; By is the id of who
 	// counts down, 0 if he has none.
 	Does string `json:"does,omitempty"`
 	By   int    `json:"by,omitempty"`

@@ -196,6 +196,12 @@ type Fault struct {
 	Robs  bool   `json:"robs,omitempty"`
 	Lock  string `json:"lock,omitempty"`
 	Wipes bool   `json:"wipes,omitempty"`
+	// Forces: the lock is freed by force, by a command that arrives after From, on behalf of who looked at it before.
+	Forces bool `json:"forces,omitempty"`
+	// Foreign: the name of the lock belongs to another application's key from To on.
+	Foreign bool `json:"foreign,omitempty"`
+	// Number is what a synchronizer was set to, past Lockkeeper.
+	Number int64 `json:"number,omitempty"`
 	// Succeeds: a replica takes over, and may not know what was released a moment before.
 	Succeeds bool `json:"succeeds,omitempty"`
 }

@@ -131,6 +131,12 @@ func Judge(spans history.Span, processes []*history.Process, faults []history.Fa
 		switch lock.kind {
 		case peer:
 			continue
+		case foreign:
+			j.foreign(lock)
+			continue
+		case edgeSemaphore, edgeLatch:
+			j.edge(lock, found)
+			continue
 		case leased:
 			j.permits(lock, found)
 			j.idle(lock)
@@ -155,6 +161,7 @@ func Judge(spans history.Span, processes []*history.Process, faults []history.Fa
 		j.bounded(lock)
 		j.linearizable(lock)
 	}
+	j.forced()
 	j.losses()
 	j.promises()
 	j.calls()
@@ -246,6 +253,8 @@ func (j *judge) count(r *history.Request) {
 			}
 			j.v.Grants[name]++
 		}
+	case strings.HasPrefix(r.Err, history.Discloses):
+		j.v.Refusals[strings.TrimSpace(history.Discloses)]++
 	case r.Answered != 0:
 		j.v.Refusals[r.Err]++
 	}

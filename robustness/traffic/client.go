@@ -199,6 +199,10 @@ func (c *client) obey(order, argument string) error {
 		return c.take(argument)
 	case Write:
 		c.write(argument)
+	case See:
+		c.see(argument)
+	case Force:
+		c.force(argument)
 	case Measure:
 		return json.NewEncoder(c.say).Encode(c.measure())
 	case Profile:
@@ -224,6 +228,9 @@ func (c *client) begin(file string) error {
 	work := func(style Style, do func(*worker)) {
 		w := &worker{c: c, r: r, number: number, style: style, random: rand.New(rand.NewPCG(c.spec.Seed, uint64(c.spec.Proc*1000+number)))}
 		r.workers.Go(func() { do(w) })
+	}
+	if c.plan.Operator && c.spec.Proc == 1 {
+		return nil
 	}
 	work(Style{Think: Range{To: 3 * time.Second}}, (*worker).changePermits)
 	for _, style := range c.plan.Styles {

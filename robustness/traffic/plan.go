@@ -43,6 +43,8 @@ type Plan struct {
 	// Awake is how soon who can proceed must, while nothing hinders, and then no lease may be lost; 0 if that is
 	// not judged.
 	Awake time.Duration
+	// Operator: the first process uses no locks, and does only as it is told.
+	Operator bool
 	// ServerRate is how much faster than time Redis's wall clock runs; 0 leaves it alone,
 	// and then it cannot be set.
 	ServerRate float64
@@ -148,6 +150,8 @@ const (
 	Computing Kind = "computing"
 	Peer      Kind = "rueidislock" // what they are compared with
 	Crowd     Kind = "crowd"       // many requests, cancelled at once; see crowd.go
+	Foreign   Kind = "foreign"     // names that may be another application's; see foreign.go
+	Edge      Kind = "edge"        // numbers near the edges; see edge.go
 	GivingUp  Kind = "giving up"   // requests that end in other ways than those of other kinds; see giveup.go
 )
 

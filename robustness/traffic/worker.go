@@ -45,6 +45,10 @@ func (w *worker) run() {
 			w.besideWork()
 		case Crowd:
 			w.crowd()
+		case Foreign:
+			w.atForeign()
+		case Edge:
+			w.atEdge()
 		case GivingUp:
 			w.giveUp()
 		case Read:
@@ -107,7 +111,7 @@ func reason(err error) string {
 		{lockkeeper.ErrLost, "lost"}, {lockkeeper.ErrHeld, "held"}, {lockkeeper.ErrTimeout, "timed out"},
 		{lockkeeper.ErrUnavailable, "unavailable"}, {lockkeeper.ErrCrashed, "crashed"}, {lockkeeper.ErrClosed, "closed"},
 		{lockkeeper.ErrNotHeld, "not held"}, {lockkeeper.ErrReentry, "re-entry"}, {lockkeeper.ErrNotReplicated, "not replicated"},
-		{lockkeeper.ErrNoPermits, "no permits"},
+		{lockkeeper.ErrNoPermits, "no permits"}, {lockkeeper.ErrRejected, "rejected"}, {lockkeeper.ErrInvalid, "invalid"},
 		{context.Canceled, "cancelled"}, {context.DeadlineExceeded, "cancelled"},
 	} {
 		if errors.Is(err, known.err) {

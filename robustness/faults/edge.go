@@ -1,0 +1,68 @@
+package faults
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/robustness/history"
+	"github.com/lockkeeper-go/lockkeeper/robustness/judge"
+	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
+)
+
+// exact is the first number beside which a double has no neighbour that is one apart.
+const exact = 1 << 53
+
+// seed sets the counters, the permits and the counts of the names that come next to numbers near the edges.
+func seed(w *World) error {
+	near := func(edges ...int64) int64 {
+		edge := edges[w.random.IntN(len(edges))]
+		return edge + min(int64(w.random.IntN(40)-30), math.MaxInt64-edge)
+	}
+	for _, next := range []struct {
+		name, key string
+		number    int64
+	}{
+		{traffic.EdgeName(traffic.Fenced, 1), redisio.Token(traffic.EdgeName(traffic.Fenced, 1)), near(exact, exact, time.Now().UnixNano(), math.MaxInt64)},
+		{traffic.EdgeName(traffic.Semaphore, 1), traffic.EdgeName(traffic.Semaphore, 1), near(math.MaxInt32, math.MaxInt32, exact)},
+		{traffic.EdgeName(traffic.Latch, 1), traffic.EdgeName(traffic.Latch, 1), near(math.MaxInt64, exact)},
+	} {
+		set, err := last(w.server.do("SET", next.key, strconv.FormatInt(next.number, 10), "NX"))
+		if err != nil {
+			return err
+		}
+		if set != "+OK" {
+			continue // it was set before
+		}
+		w.round.seeded = append(w.round.seeded, next.name)
+		if err := w.during(history.Fault{Name: "numbers near the edges", Proc: -1, Lock: next.name, Number: next.number}, func() error { return nil }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// numbers adds the numbers that synchronizers have in the end to what was found, and removes them.
+func (w *World) numbers(found map[string]judge.Permits) (left []string, err error) {
+	for _, name := range w.round.seeded {
+		lines, err := w.server.do("GET", name)
+		if err != nil {
+			return nil, err
+		}
+		if text := lines[len(lines)-1]; len(lines) == 2 {
+			n, err := strconv.Atoi(text)
+			if err != nil {
+				left = append(left, fmt.Sprintf("%s has the number %q", name, text))
+			}
+			found[name] = judge.Permits{Free: n}
+		}
+		for _, key := range []string{name, redisio.Token(name), redisio.Counted(name)} {
+			if _, err := w.server.do("DEL", key); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return left, nil
+}

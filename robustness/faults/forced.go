@@ -1,0 +1,32 @@
+package faults
+
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/robustness/history"
+	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
+)
+
+// forceLate has the operator look at a lock and free it by force, with a command that is held back on its way, until
+// others have the lock.
+func forceLate(w *World) error {
+	c := w.clients[0]
+	lock := w.one("plain", "reentrant", "fenced", "fair", "readwrite")
+	if err := c.order(traffic.See, lock); err != nil {
+		return err
+	}
+	if err := c.expect(traffic.Seen, limit); err != nil {
+		return err
+	}
+	delay := w.between(400, 1000)
+	return w.during(history.Fault{Name: "late forced release", Proc: -1, Robs: true, Forces: true, Lock: lock}, func() error {
+		c.proxy.set(func(r *rules) { r.up.delay = delay })
+		defer c.proxy.set(func(r *rules) { *r = rules{} })
+		if err := c.order(traffic.Force, lock); err != nil {
+			return err
+		}
+		err := c.expect(traffic.Forced, limit)
+		time.Sleep(delay + 200*time.Millisecond) // what was sent last has arrived
+		return err
+	})
+}

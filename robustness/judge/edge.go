@@ -1,0 +1,49 @@
+package judge
+
+import (
+	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/robustness/history"
+)
+
+// Synchronizers whose numbers were set near an edge, past Lockkeeper.
+const (
+	edgeSemaphore = "edge semaphore"
+	edgeLatch     = "edge latch"
+)
+
+// edge checks that a number near an edge is exact, or that requests are refused: nothing but what was granted has changed
+// it, what was granted can be given back, and a latch that is far from 0 is closed.
+func (j *judge) edge(l *lock, found map[string]Permits) {
+	i := slices.IndexFunc(j.faults, func(f history.Fault) bool { return f.Lock == l.name && f.Number != 0 })
+	if i < 0 {
+		return
+	}
+	most := int(j.faults[i].Number)
+	least := most
+	for _, s := range l.shares {
+		if s.Granted && l.kind == edgeLatch {
+			j.violated("a closed latch is not passed", l.name, s.Answered, "%v has passed, and the count was set to %d", s, j.faults[i].Number)
+		}
+		if l.kind == edgeLatch || !s.Granted {
+			continue
+		}
+		if s.ReleaseErr != "" {
+			j.violated("what was granted can be given back", l.name, s.Released, "%v has %d permits, and their release was refused: %s", s, s.part.Takes, s.ReleaseErr)
+		}
+		if s.Released == 0 || s.ReleaseErr != "" {
+			least -= s.part.Takes
+		}
+	}
+	for _, s := range l.changes {
+		switch {
+		case s.Granted:
+			most, least = most-s.part.Takes, least-s.part.Takes
+		case s.Answered == 0 || s.Err == "unavailable" || s.Err == "cancelled" || s.Err == "crashed":
+			least -= s.part.Takes
+		}
+	}
+	if got := found[l.name].Free; got < least || got > most {
+		j.violated("numbers are exact", l.name, j.span.To, "the number should be between %d and %d, and is %d", least, most, got)
+	}
+}

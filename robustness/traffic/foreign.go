@@ -1,0 +1,143 @@
+package traffic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/robustness/history"
+)
+
+// foreignAge is how long a name is in use that may become another application's.
+const foreignAge = 3 * time.Second
+
+// ForeignFields are the fields of another application's hash, which no text may tell. A hash may have one that is of
+// Lockkeeper's form beside them.
+var ForeignFields = map[string]string{"password": "hunter2", "email": "jane@example.com"}
+
+// ForeignKinds are those whose names may be another application's.
+var ForeignKinds = []Kind{Plain, Fenced, Fair, ReadWrite, Multi, Actor, Leased, Semaphore, Latch}
+
+// ForeignName is the name of a kind that is in use at this moment.
+func ForeignName(kind Kind) string {
+	return fmt.Sprintf("%s-%s-%d", Foreign, kind, history.Now()/foreignAge)
+}
+
+// atForeign asks for something by a name that may be another application's.
+func (w *worker) atForeign() {
+	kind := ForeignKinds[w.random.IntN(len(ForeignKinds))]
+	name, s := ForeignName(kind), w.c.system
+	var lock *lockkeeper.Lock
+	switch kind {
+	case Semaphore:
+		w.atName(name, "", func() error { return s.Semaphore(name).Acquire(w.r.ctx, 1, lockkeeper.WithWait(foreignWait)) })
+		return
+	case Latch:
+		w.atName(name, "", func() error { return s.Latch(name).Wait(w.r.ctx, lockkeeper.WithWait(foreignWait)) })
+		return
+	case Leased:
+		w.atName(name, "", func() error {
+			permit, err := s.Permits(name).Acquire(w.r.ctx, lockkeeper.WithWait(foreignWait))
+			if err == nil {
+				_ = permit.Release(context.Background())
+			}
+			return err
+		})
+		return
+	case Actor:
+		w.atName(name, "", func() error { return w.byFuture(name) })
+		return
+	case Fenced:
+		lock = s.FencedLock(name)
+	case Fair:
+		lock = s.FairLock(name)
+	case ReadWrite:
+		if lock = s.ReadWriteLock(name).Read(); w.random.IntN(2) == 0 {
+			lock = s.ReadWriteLock(name).Write()
+		}
+	case Multi:
+		lock = lockkeeper.MultiLock(s.Lock(name), s.Lock(name+"-beside"))
+	default:
+		lock = s.Lock(name)
+	}
+	if what := w.random.IntN(8); kind != Multi && what == 0 {
+		w.atName(name, history.Force, func() error {
+			was, err := lock.ForceRelease(w.r.ctx)
+			if err == nil && !was {
+				err = errors.New("was free")
+			}
+			return err
+		})
+		return
+	} else if kind != Multi && what == 1 {
+		w.atName(name, history.Look, func() error {
+			status, err := lock.Inspect(w.r.ctx)
+			if err == nil && discloses(fmt.Sprint(status)) {
+				err = errors.New(fmt.Sprint(status))
+			}
+			return err
+		})
+		return
+	}
+	w.atName(name, "", func() error {
+		hold, err := lock.Acquire(w.r.ctx, lockkeeper.WithWait(foreignWait))
+		if err == nil {
+			_ = hold.Release(context.Background())
+		}
+		return err
+	})
+}
+
+// foreignWait is how long a request waits if it takes another application's key for a lock that is held.
+const foreignWait = 2 * time.Second
+
+// byFuture asks for a plain lock by message.
+func (w *worker) byFuture(name string) error {
+	lock := byMessage(name, messages.Kind_KIND_REENTRANT).lock
+	ask := func(m any) any {
+		answer, err := w.c.actors.Root.RequestFuture(w.c.system.Guardian(), m, patience).Result()
+		if err != nil {
+			return err
+		}
+		return answer
+	}
+	switch m := ask(&messages.Acquire{Lock: lock, Wait: durationpb.New(foreignWait), Lease: durationpb.New(w.c.plan.Watchdog)}).(type) {
+	case error:
+		return m
+	case *messages.NotAcquired:
+		if discloses(m.Detail) {
+			return errors.New(m.Detail)
+		}
+		return errors.New(named(m.Reason))
+	case *messages.Acquired:
+		ask(&messages.Release{Lock: lock, HoldId: m.HoldId})
+	}
+	return nil
+}
+
+// atName makes a request about a name, and notes how it ended.
+func (w *worker) atName(name, does string, do func() error) {
+	id := w.asking([]history.Part{{Lock: name, Kind: string(Foreign), Does: does}}, 0, false, 0)
+	err := do()
+	if err == nil || !discloses(err.Error()) {
+		w.granted(id, err)
+		return
+	}
+	w.r.out.Add(history.Event{Stage: history.Refused, At: history.Now(), ID: id, Err: history.Discloses + err.Error()})
+}
+
+// discloses reports whether a text tells what is in another application's hash.
+func discloses(text string) bool {
+	for field, value := range ForeignFields {
+		if strings.Contains(text, field) || strings.Contains(text, value) {
+			return true
+		}
+	}
+	return false
+}

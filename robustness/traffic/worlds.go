@@ -1,0 +1,80 @@
+package traffic
+
+import "time"
+
+// ComputingPlan is the traffic of a process in which many goroutines compute, with two processors for all of them.
+// The same number of leases is held by a peer.
+func ComputingPlan() Plan {
+	held := func(kind Kind) Style {
+		return Style{Kind: kind, Workers: 20, Hold: Range{From: 15 * time.Second, To: 25 * time.Second}, Think: Range{To: 100 * time.Millisecond}}
+	}
+	return Plan{
+		Watchdog: 3 * time.Second, Poll: time.Second, CallTimeout: time.Second, Idle: time.Second, Busy: Count{From: 60, To: 200},
+		Styles: []Style{held(Computing), held(Peer)},
+	}
+}
+
+// awake is how soon who can proceed must, and late a Poll that is far above it.
+const (
+	awake = 1500 * time.Millisecond
+	late  = 10 * time.Second
+)
+
+// CancelsPlan is the traffic in which crowds are cancelled beside others that use the same locks.
+func CancelsPlan() Plan {
+	p := Plan{
+		Watchdog: time.Second, Poll: 250 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second,
+		Crowd: Count{From: 300, To: 4000}, Awake: awake,
+	}
+	for _, kind := range []Kind{Plain, Fair, ReadWrite, Leased, Semaphore} {
+		p.Styles = append(p.Styles, Style{Kind: kind, Workers: 1, Hold: upTo(25), Think: upTo(40)})
+	}
+	p.Styles = append(p.Styles, Style{Kind: Crowd, Workers: 1, Think: upTo(500)})
+	return p
+}
+
+// GivingUpPlan is the traffic in which requests of every kind end in every way, with a Poll that helps nobody in time.
+func GivingUpPlan() Plan {
+	p := Plan{Watchdog: 3 * late, Poll: late, CallTimeout: 400 * time.Millisecond, Idle: time.Second, Awake: awake}
+	for _, kind := range []Kind{Plain, Fenced, Fair, ReadWrite, Leased, Semaphore, Latch} {
+		p.Styles = append(p.Styles, Style{Kind: kind, Workers: 2, Hold: upTo(50), Think: upTo(100), Impatient: 0.5, GiveUp: upTo(50)})
+	}
+	p.Styles = append(p.Styles,
+		Style{Kind: FirstMember, Workers: 1, Hold: between(200, 800), Think: upTo(50)},
+		Style{Kind: SecondMember, Workers: 2, Hold: upTo(25), Think: upTo(30)},
+		Style{Kind: Read, Workers: 1, Hold: between(2000, 4000), Think: upTo(300)},
+		Style{Kind: GivingUp, Workers: 1, Think: between(100, 1500), Impatient: 1, GiveUp: upTo(100)},
+	)
+	return p
+}
+
+func upTo(ms int) Range { return between(0, ms) }
+
+func between(from, to int) Range {
+	return Range{From: time.Duration(from) * time.Millisecond, To: time.Duration(to) * time.Millisecond}
+}
+
+// ForcedPlan is the traffic beside which locks are freed by force, with holds that are shorter than a command is late.
+func ForcedPlan() Plan {
+	p := Plan{Watchdog: time.Second, Poll: 250 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second, Operator: true}
+	for _, kind := range []Kind{Plain, Reentrant, Fenced, Fair, ReadWrite} {
+		p.Styles = append(p.Styles, Style{Kind: kind, Workers: 1, Hold: between(50, 200), Think: upTo(30)})
+	}
+	return p
+}
+
+// ForeignPlan is the traffic at names that become another application's.
+func ForeignPlan() Plan {
+	return Plan{
+		Watchdog: time.Second, Poll: 250 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second,
+		Styles: []Style{{Kind: Foreign, Workers: 12, Think: upTo(30)}},
+	}
+}
+
+// EdgesPlan is the traffic at numbers near the edges.
+func EdgesPlan() Plan {
+	return Plan{
+		Watchdog: time.Second, Poll: 250 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second,
+		Styles: []Style{{Kind: Edge, Workers: 6, Hold: upTo(10), Think: upTo(20)}},
+	}
+}
