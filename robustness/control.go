@@ -55,6 +55,9 @@ func runControl(c controls.Control, edits []controls.Edit, dir string, clients i
 		return nil, 0, fmt.Errorf("control %q: %w", c.Name, err)
 	}
 	defer os.Remove(binary)
+	if c.Plan.Busy.To > 0 {
+		clients = 1 // see main.go
+	}
 	chosen, err := faults.Named(c.Faults)
 	if err != nil {
 		return nil, 0, err

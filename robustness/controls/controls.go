@@ -284,6 +284,26 @@ var All = []Control{
 		},
 		Plan: plan(busyOn(traffic.Multi)),
 	},
+	{
+		Name: "a cancel takes long", Rule: "14 every call is bounded", Broken: "each cancelled request costs the lock actor a millisecond",
+		Edits: []Edit{{"actors/lock_actor.go", "		s.handle(call, func(l decider, now lock.Instant) { l.Cancel(now, id, 0, call) })", "		time.Sleep(time.Millisecond)\n		s.handle(call, func(l decider, now lock.Instant) { l.Cancel(now, id, 0, call) })"}},
+		Plan:  traffic.CancelsPlan(),
+	},
+	{
+		Name: "a reservation stays", Rule: "a waiter that gives up wakes those behind it", Broken: "a MultiLock that gives up does not pass on what was kept for it",
+		Edits: []Edit{{"scripts/line.lua", "if line.leave() and reserved and not", "if line.leave() and false and not"}},
+		Whole: true, Plan: traffic.MembersPlan(),
+	},
+	{
+		Name: "late renewals", Rule: "a lease is kept as well as a peer keeps it", Broken: "a lease is renewed shortly before its end",
+		Edits: []Edit{{"internal/lock/lease.go", "l.lease.renewAt = o.sentAt + l.cfg.Renewal", "l.lease.renewAt = o.sentAt + l.cfg.Watchdog*95/100"}},
+		Plan:  traffic.ComputingPlan(),
+	},
+	{
+		Name: "numbers are rounded", Rule: "numbers are exact, or refused", Broken: "tokens that a double does not hold are given out",
+		Edits: []Edit{{"scripts/tokens.lua", "if token >= n and math.max(token, above + n) <= MOST then", "if token >= n then"}},
+		Whole: true, Plan: traffic.EdgesPlan(), Faults: "numbers near the edges",
+	},
 }
 
 // Named finds controls by their names, separated by commas; all of them for "all".

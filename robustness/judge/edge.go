@@ -12,18 +12,26 @@ const (
 	edgeLatch     = "edge latch"
 )
 
+// number is what the number of a name was set to, if it was.
+func (j *judge) number(l *lock) (n int, seeded bool) {
+	i := slices.IndexFunc(j.faults, func(f history.Fault) bool { return f.Lock == l.name && f.Number != 0 })
+	if i < 0 {
+		return 0, false
+	}
+	return int(j.faults[i].Number), true
+}
+
 // edge checks that a number near an edge is exact, or that requests are refused: nothing but what was granted has changed
 // it, what was granted can be given back, and a latch that is far from 0 is closed.
 func (j *judge) edge(l *lock, found map[string]Permits) {
-	i := slices.IndexFunc(j.faults, func(f history.Fault) bool { return f.Lock == l.name && f.Number != 0 })
-	if i < 0 {
+	set, seeded := j.number(l)
+	if !seeded {
 		return
 	}
-	most := int(j.faults[i].Number)
-	least := most
+	most, least := set, set
 	for _, s := range l.shares {
 		if s.Granted && l.kind == edgeLatch {
-			j.violated("a closed latch is not passed", l.name, s.Answered, "%v has passed, and the count was set to %d", s, j.faults[i].Number)
+			j.violated("a closed latch is not passed", l.name, s.Answered, "%v has passed, and the count was set to %d", s, set)
 		}
 		if l.kind == edgeLatch || !s.Granted {
 			continue

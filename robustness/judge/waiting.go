@@ -8,8 +8,11 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-// idle checks that a lock that somebody waits for does not stay free.
+// idle checks that a lock that somebody waits for does not stay free, unless its number may be refused to all.
 func (j *judge) idle(l *lock) {
+	if _, seeded := j.number(l); seeded {
+		return
+	}
 	type turn struct {
 		at               time.Duration
 		waiting, holding int

@@ -39,13 +39,21 @@ func GivingUpPlan() Plan {
 	for _, kind := range []Kind{Plain, Fenced, Fair, ReadWrite, Leased, Semaphore, Latch} {
 		p.Styles = append(p.Styles, Style{Kind: kind, Workers: 2, Hold: upTo(50), Think: upTo(100), Impatient: 0.5, GiveUp: upTo(50)})
 	}
-	p.Styles = append(p.Styles,
-		Style{Kind: FirstMember, Workers: 1, Hold: between(200, 800), Think: upTo(50)},
-		Style{Kind: SecondMember, Workers: 2, Hold: upTo(25), Think: upTo(30)},
-		Style{Kind: Read, Workers: 1, Hold: between(2000, 4000), Think: upTo(300)},
-		Style{Kind: GivingUp, Workers: 1, Think: between(100, 1500), Impatient: 1, GiveUp: upTo(100)},
-	)
+	p.Styles = append(p.Styles, MembersPlan().Styles...)
+	p.Styles = append(p.Styles, Style{Kind: Read, Workers: 1, Hold: between(2000, 4000), Think: upTo(300)})
 	return p
+}
+
+// MembersPlan is the part of it in which some give up waiting for MultiLocks.
+func MembersPlan() Plan {
+	return Plan{
+		Watchdog: 3 * late, Poll: late, CallTimeout: 400 * time.Millisecond, Idle: time.Second, Awake: awake,
+		Styles: []Style{
+			{Kind: FirstMember, Workers: 1, Hold: between(200, 800), Think: upTo(50)},
+			{Kind: SecondMember, Workers: 2, Hold: upTo(25), Think: upTo(30)},
+			{Kind: GivingUp, Workers: 1, Think: between(100, 1500), Impatient: 1, GiveUp: upTo(100)},
+		},
+	}
 }
 
 func upTo(ms int) Range { return between(0, ms) }
