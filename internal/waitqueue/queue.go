@@ -109,19 +109,18 @@ func (q *Queue[W]) Push(w W) {
 
 // Pop takes out the first request. There must be one.
 func (q *Queue[W]) Pop() W {
-	w := q.Head()
-	if q.root.kids == nil {
-		q.root.shift(w.Waiting())
-		return w
-	}
-	w, _ = q.Take(w.Waiting().ID)
+	w, _ := q.Take(q.Head().Waiting().ID)
 	return w
 }
 
 // Take takes out the request with that id.
 func (q *Queue[W]) Take(id uint64) (w W, found bool) {
 	w, found = q.root.find(Key{ID: id})
-	if found {
+	switch {
+	case !found:
+	case q.root.kids == nil && q.root.items[0].Waiting().ID == id: // without memory for another leaf
+		q.root.shift(w.Waiting())
+	default:
 		q.replace(q.root.without(Key{ID: id}))
 		q.forget(w)
 	}

@@ -57,6 +57,16 @@ func contestedLock(name string, of func(*locktest.Site, string) *lockkeeper.Lock
 	}
 }
 
+// readersBehindAWriter all get the lock if they have not left when the writer releases it.
+func readersBehindAWriter() contested {
+	readers := contestedLock("read", func(s *locktest.Site, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Read() }, kindOf(messages.Kind_KIND_READ_WRITE, messages.Mode_MODE_SHARED))
+	readers.take = func(t *testing.T, s *locktest.Site, name string) (func(context.Context) error, <-chan struct{}) {
+		hold := locktest.AcquireIn(t, locktest.Within(t), s.ReadWriteLock(name).Write())
+		return hold.Release, hold.Context().Done()
+	}
+	return readers
+}
+
 func kindOf(kind messages.Kind, mode messages.Mode) func(string) *messages.Lock {
 	return func(name string) *messages.Lock { return &messages.Lock{Name: name, Kind: kind, Mode: mode} }
 }
@@ -64,6 +74,7 @@ func kindOf(kind messages.Kind, mode messages.Mode) func(string) *messages.Lock 
 var allContested = []contested{
 	contestedLock("plain", func(s *locktest.Site, name string) *lockkeeper.Lock { return s.Lock(name) }, kindOf(messages.Kind_KIND_REENTRANT, 0)),
 	contestedLock("write", func(s *locktest.Site, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Write() }, kindOf(messages.Kind_KIND_READ_WRITE, 0)),
+	readersBehindAWriter(),
 	contestedLock("fair", func(s *locktest.Site, name string) *lockkeeper.Lock { return s.FairLock(name) }, kindOf(messages.Kind_KIND_FAIR, 0)),
 	{
 		name: "permits",
