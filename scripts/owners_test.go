@@ -43,11 +43,11 @@ func long(word string) string {
 
 func short(text string) string { return shortener.Replace(text) }
 
-// longWords are those of a command. A script stays as it is.
+// longWords are those of a command. A script stays as it is, and so does the value that SET sets.
 func longWords(words []string) []string {
 	words = slices.Clone(words)
 	for i := 1; i < len(words); i++ {
-		if words[0] != "SCRIPT" && (i > 1 || words[0] != "EVAL") {
+		if script, value := words[0] == "SCRIPT" || words[0] == "EVAL" && i == 1, words[0] == "SET" && i > 1; !script && !value {
 			words[i] = long(words[i])
 		}
 	}
