@@ -47,7 +47,7 @@ func TestNilArguments(t *testing.T) {
 		"a nil System": console.Handler(nil, console.WithForceRelease()),
 		"nil options":  console.Handler(s.System, nil, console.WithContext(nil), console.WithFleet(nil, ""), console.WithJournal(nil), console.WithInterval(0)), //lint:ignore SA1012 on purpose
 	} {
-		for _, path := range []string{"/", "/lock?name=a&kind=plain", "/data.json", "/events", "/release?name=a&kind=plain"} {
+		for _, path := range []string{"/", "/lock?name=a&kind=plain", "/data.json", "/events", "/release?name=a&kind=plain&owner=00000000-0000-4000-8000-000000000000:1"} {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			request := httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil)
 			request.Host = "localhost"

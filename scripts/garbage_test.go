@@ -74,10 +74,12 @@ func TestGarbageInTheLine(t *testing.T) {
 	})
 }
 
-// What stands in the queue of a fair lock, and is no waiter of ours or Redisson's, stops no request.
+// An entry in the queue of a fair lock that is no owner is refused, as a foreign field of the lock is. An owner that
+// no client would write stops no request.
 func TestGarbageInAFairQueue(t *testing.T) {
+	owner := "u:" + strings.Repeat("9", 400)
 	eachRedis(t, func(t *testing.T, d *db) {
-		for i, word := range []string{"", ":", "text", "u:", "u:x", "\x00", strings.Repeat("9", 400), "u:" + strings.Repeat("9", 400)} {
+		for i, word := range []string{"", ":", "text", "u:", "u:x", "\x00", strings.Repeat("9", 400), owner} {
 			for j, score := range []string{"inf", "-inf", "1e300", "-1", "0", "none"} {
 				lock := fmt.Sprint("fair garbage ", i, j)
 				what := names(lock).Replace
@@ -87,6 +89,12 @@ func TestGarbageInAFairQueue(t *testing.T) {
 				}
 				for range 2 {
 					reply := d.run(t, scripts.SyncQueue, []string{lock}, []string{"u", "", "1", "0", "5000", what("QUEUE"), what("TIMEOUTS"), what("CHANNEL"), "u:1", "30000", "1"})
+					if word != owner {
+						if !strings.HasPrefix(reply, "-WRONGTYPE") {
+							t.Errorf("%q with the timeout %s: reply %s, want a refusal", word, score, reply)
+						}
+						continue
+					}
 					if granted := strings.HasPrefix(reply, "[1 "); !granted && !strings.HasPrefix(reply, "[0 ") || strings.HasPrefix(reply, "[0 -") {
 						t.Errorf("%q with the timeout %s: reply %s", word, score, reply)
 					}

@@ -195,7 +195,6 @@ func TestGarbageInAWaitQueue(t *testing.T) {
 		for _, name := range []string{"", " f", " rw"} {
 			k.Do(t, "HSET", "lockkeeper_line:{"+k.Name+name+"}", "open", "text", "turns", "text", "x", "1 2 3", s.ID(), "garbage", other.ID(), "0 0 0")
 		}
-		k.Do(t, "RPUSH", "redisson_lock_queue:{"+k.Name+" q}", "garbage")
 		hold := locktest.Acquire(t, here[i])
 		next := locktest.AcquireSoon(locktest.Within(t), there[i])
 		if i != 2 { // readers share
