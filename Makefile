@@ -146,6 +146,12 @@ robustness-long: redis faketime ## The same for longer, with a look at leaks: ma
 	$(GO) run -C robustness . -world zones -time 3m -round 30s -soak=false
 	$(GO) run -C robustness . -world several -time 3m -round 30s -soak=false
 	$(MAKE) topologies TIME=3m
+	$(MAKE) hostile TIME=3m
+
+.PHONY: hostile
+hostile: redis ## Mass cancels, giving up in every way, computing hosts, numbers near the edges, foreign hashes, late forced releases: make hostile TIME=5m
+	@set -e; for world in cancels giving-up computing edges foreign forced; do \
+	  echo "== $$world"; $(GO) run -C robustness . -world $$world -time $(or $(TIME),30s) -round 30s -soak=false; done
 
 .PHONY: topologies
 topologies: redis ## The same while replicas that lag take over, with Sentinels and in a cluster, with Config.Replicas and without: make topologies TIME=10m

@@ -4,7 +4,8 @@
 //	go run .                     a short run over all kinds of locks and all faults
 //	go run . -world cluster      the same on a cluster, with Sentinels, or on several servers
 //	go run . -world zones        the same with a client that is further away than the others
-//	go run . -world computing    leases beside goroutines that compute, compared with those of rueidislock
+//	go run . -world computing    leases beside goroutines that compute, compared with those of rueidislock; and cancels,
+//	                             giving-up, edges, foreign and forced, each with what may happen on a hostile day
 //	go run . -time 30m           a long one, which ends by looking for leaks
 //	go run . -controls all       breaks one safety rule after another, and must notice; does -fencing as well
 //	go run . -fencing            loses an update under a paused holder, and with a fencing token does not
@@ -63,7 +64,7 @@ func command(args []string) error {
 	keep := flags.Bool("keep", false, "keep the histories of rounds in which nothing was wrong")
 	soak := flags.Bool("soak", true, "look for leaks at the end")
 	fencing := flags.Bool("fencing", false, "show that a paused holder loses an update without fencing, and not with it")
-	world := flags.String("world", "one", "what Redis is: one server, zones (one server, from which a client is further away than the others), a cluster, a master with replicas and Sentinels (sentinel), or several that know nothing of each other (RedLock, MultiLock)")
+	world := flags.String("world", "one", "what Redis is: one server, zones (one server, from which a client is further away than the others), a cluster, a master with replicas and Sentinels (sentinel), several that know nothing of each other (RedLock, MultiLock), or one server with a single kind of trouble: cancels, giving-up, computing, edges, foreign or forced")
 	replicas := flags.Int("replicas", 1, "how many replicas must have what is trusted (Config.Replicas), in a cluster and with Sentinels; with 0 nothing is promised about masters that fail")
 	turns := flags.Bool("turns", turnsPromised, "judge whether processes get their turns one after another")
 	broken := flags.String("controls", "", "which safety rules to break, by name, separated by commas, or all of them")

@@ -18,7 +18,7 @@ func forceLate(w *World) error {
 	if err := c.expect(traffic.Seen, limit); err != nil {
 		return err
 	}
-	delay := w.between(400, 1000)
+	delay := w.between(300, 1300)
 	return w.during(history.Fault{Name: "late forced release", Proc: -1, Robs: true, Forces: true, Lock: lock}, func() error {
 		c.proxy.set(func(r *rules) { r.up.delay = delay })
 		defer c.proxy.set(func(r *rules) { *r = rules{} })

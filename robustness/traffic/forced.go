@@ -31,11 +31,15 @@ func (c *client) forcible(kind Kind, name string) *lockkeeper.Lock {
 	return c.system.Lock(name)
 }
 
-// see looks who holds a lock, which has the name of its kind. Another lock of the kind is freed, so that Redis has the
-// script: the command that is late must be the last.
+// see looks who holds a lock, which has the name of its kind. Another lock of the kind is taken and freed before, so
+// that Redis has the script: the command that is late must be the last.
 func (c *client) see(name string) {
-	_, _ = c.forcible(Kind(name), "unused-"+name).ForceRelease(context.Background()) // it is free
-	_, _ = c.forcible(Kind(name), name).Inspect(context.Background())                // who cannot see it forces it nevertheless
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	other := c.forcible(Kind(name), "unused-"+name)
+	_, _ = other.Acquire(ctx) // without the script, the late command has no effect
+	_, _ = other.ForceRelease(ctx)
+	_, _ = c.forcible(Kind(name), name).Inspect(ctx) // who cannot see it forces it nevertheless
 	fmt.Fprintln(c.say, Seen)
 }
 

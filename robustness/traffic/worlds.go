@@ -63,8 +63,9 @@ func between(from, to int) Range {
 }
 
 // ForcedPlan is the traffic beside which locks are freed by force, with holds that are shorter than a command is late.
+// Some commands are so late that their caller has had an error.
 func ForcedPlan() Plan {
-	p := Plan{Watchdog: time.Second, Poll: 250 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second, Operator: true}
+	p := Plan{Watchdog: time.Second, Poll: 250 * time.Millisecond, CallTimeout: time.Second, Idle: time.Second, Operator: true}
 	for _, kind := range []Kind{Plain, Reentrant, Fenced, Fair, ReadWrite} {
 		p.Styles = append(p.Styles, Style{Kind: kind, Workers: 1, Hold: between(50, 200), Think: upTo(30)})
 	}
