@@ -196,7 +196,7 @@ type Fault struct {
 	Robs  bool   `json:"robs,omitempty"`
 	Lock  string `json:"lock,omitempty"`
 	Wipes bool   `json:"wipes,omitempty"`
-	// Forces: the lock is freed by force, by a command that arrives after From, on behalf of who looked at it before.
+	// Forces: the lock is freed by force, by a command that arrives after From, for an operator that has looked at it before.
 	Forces bool `json:"forces,omitempty"`
 	// Foreign: the name of the lock belongs to another application's key from To on.
 	Foreign bool `json:"foreign,omitempty"`

@@ -10,11 +10,11 @@ import (
 
 // asleep checks that no request waits for long while it could be granted.
 //
-// That is certain while every request that waits could be granted by itself, whichever is the first: nobody holds the
-// lock, or all that hold it and all that wait for it read, or so many permits are free that they are enough for each.
+// That is certain while every request that waits could be granted by itself, whichever is the first: the lock is
+// free, or all that hold it and all that wait for it read, or so many permits are free that they are enough for each.
 // A request for several locks may wait for any of them; it is not counted.
 func (j *judge) asleep(l *lock) {
-	const check = "who can proceed does"
+	const check = "a request that can be granted is"
 	if j.limits.Awake == 0 || len(l.shares) == 0 {
 		return
 	}
@@ -43,7 +43,7 @@ func (j *judge) waitsUntil(s share) time.Duration {
 	return cmp.Or(s.Answered, s.proc.Killed, j.span.To)
 }
 
-// open are the spans in which each of those who wait could be granted what it waits for.
+// open are the spans in which each request that waits could be granted.
 func (j *judge) open(l *lock, waits []share) (spans []history.Span) {
 	type change struct {
 		at      time.Duration
@@ -85,7 +85,7 @@ func (j *judge) open(l *lock, waits []share) (spans []history.Span) {
 	return spans
 }
 
-// room reports whether there is room for each of those who wait beside those who hold.
+// room reports whether there is room for each request that waits beside the holders.
 func (j *judge) room(l *lock, at time.Duration, waiting, holding map[*history.Request]share) bool {
 	taken, most, shared := 0, 0, true
 	for _, s := range holding {

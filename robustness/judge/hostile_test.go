@@ -33,10 +33,10 @@ func TestChecksOfSingleWorlds(t *testing.T) {
 		requests   []*history.Request
 		fault      history.Fault
 	}{
-		{"a reader sleeps beside a reader", "who can proceed does", []*history.Request{shared(kept(1, 1, 1, 2, 400, "permits")), shared(kept(2, 1, 10, 300, 310, "permits"))}, history.Fault{}},
+		{"a reader sleeps beside a reader", "a request that can be granted is", []*history.Request{shared(kept(1, 1, 1, 2, 400, "permits")), shared(kept(2, 1, 10, 300, 310, "permits"))}, history.Fault{}},
 		{"a reader waits for a writer", "", []*history.Request{kept(1, 1, 1, 2, 400, "permits"), shared(kept(2, 1, 10, 401, 410, "permits"))}, history.Fault{}},
 		{"a reader waits behind a writer", "", []*history.Request{shared(kept(1, 1, 1, 2, 400, "permits")), kept(3, 1, 5, 401, 402, "permits"), shared(kept(2, 1, 10, 403, 410, "permits"))}, history.Fault{}},
-		{"one permit is enough", "who can proceed does", []*history.Request{named(kept(1, 1, 1, 2, 400, semaphore), semaphore, 1), named(kept(2, 1, 10, 300, 310, semaphore), semaphore, 1)}, history.Fault{}},
+		{"one permit is enough", "a request that can be granted is", []*history.Request{named(kept(1, 1, 1, 2, 400, semaphore), semaphore, 1), named(kept(2, 1, 10, 300, 310, semaphore), semaphore, 1)}, history.Fault{}},
 		{"two permits are not there", "", []*history.Request{named(kept(1, 1, 1, 2, 400, semaphore), semaphore, 1), named(kept(2, 1, 10, 401, 410, semaphore), semaphore, 2)}, history.Fault{}},
 		{"a lease is lost", "no lease is lost while Redis serves", []*history.Request{lost(kept(1, 1, 1, 2, 300, "plain"), 200, 201)}, history.Fault{}},
 		{"a lease is lost in a fault", "", []*history.Request{lost(kept(1, 1, 1, 2, 300, "plain"), 200, 201)}, history.Fault{Proc: -1, Hinders: true, From: ms(100), To: ms(150)}},

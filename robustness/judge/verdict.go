@@ -23,7 +23,8 @@ type Limits struct {
 	Slack time.Duration
 	// Idle is how long a lock that somebody waits for may be free while nothing hinders.
 	Idle time.Duration
-	// Awake is how soon who can proceed must, while nothing hinders. If it is not 0, no lease may be lost then.
+	// Awake is how soon a request that can be granted must be, while nothing hinders. If it is not 0, no lease may
+	// be lost then.
 	Awake time.Duration
 	// Order is how much earlier than another's a request for a fair lock must have been
 	// made to be certain to come first.

@@ -39,7 +39,7 @@ func (c *client) see(name string) {
 	other := c.forcible(Kind(name), "unused-"+name)
 	_, _ = other.Acquire(ctx) // without the script, the late command has no effect
 	_, _ = other.ForceRelease(ctx)
-	_, _ = c.forcible(Kind(name), name).Inspect(ctx) // who cannot see it forces it nevertheless
+	_, _ = c.forcible(Kind(name), name).Inspect(ctx) // it is forced even if this fails
 	fmt.Fprintln(c.say, Seen)
 }
 

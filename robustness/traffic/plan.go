@@ -40,8 +40,8 @@ type Plan struct {
 	Busy Count
 	// Crowd is how many requests a crowd has.
 	Crowd Count
-	// Awake is how soon who can proceed must, while nothing hinders, and then no lease may be lost; 0 if that is
-	// not judged.
+	// Awake is how soon a request that can be granted must be, while nothing hinders, and then no lease may be lost; 0
+	// if that is not judged.
 	Awake time.Duration
 	// Operator: the first process uses no locks, and does only as it is told.
 	Operator bool

@@ -14,7 +14,7 @@ func ComputingPlan() Plan {
 	}
 }
 
-// awake is how soon who can proceed must, and late a Poll that is far above it.
+// awake is how soon a request that can be granted must be, and late a Poll that is far above it.
 const (
 	awake = 1500 * time.Millisecond
 	late  = 10 * time.Second
@@ -33,7 +33,7 @@ func CancelsPlan() Plan {
 	return p
 }
 
-// GivingUpPlan is the traffic in which requests of every kind end in every way, with a Poll that helps nobody in time.
+// GivingUpPlan is the traffic in which requests of every kind end in every way, with a Poll that comes too late to help.
 func GivingUpPlan() Plan {
 	p := Plan{Watchdog: 3 * late, Poll: late, CallTimeout: 400 * time.Millisecond, Idle: time.Second, Awake: awake}
 	for _, kind := range []Kind{Plain, Fenced, Fair, ReadWrite, Leased, Semaphore, Latch} {
