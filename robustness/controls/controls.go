@@ -304,6 +304,16 @@ var All = []Control{
 		Edits: []Edit{{"scripts/tokens.lua", "if token >= n and math.max(token, above + n) <= MOST then", "if token >= n then"}},
 		Whole: true, Plan: traffic.EdgesPlan(), Faults: "numbers near the edges",
 	},
+	{
+		Name: "whoever holds it", Rule: "a forced release frees the holder that was seen, or none", Broken: "a forced release frees whoever holds the lock when it arrives",
+		Edits: []Edit{{"scripts/force_release.lua", "for i = 2, #ARGV do", "ARGV[2] = redis.call('HRANDFIELD', KEYS[1]) or ''\nfor i = 2, #ARGV do"}},
+		Whole: true, Plan: traffic.ForcedPlan(), Faults: "late forced release",
+	},
+	{
+		Name: "any hash is a lock", Rule: "a key that is not ours is never deleted, disclosed or waited for", Broken: "a hash is not checked for the form of a lock",
+		Edits: []Edit{{"scripts/ours.lua", "  if not ours or #fields > 2 and", "  if false and not ours or false and"}},
+		Whole: true, Plan: traffic.ForeignPlan(), Faults: "foreign hash",
+	},
 }
 
 // Named finds controls by their names, separated by commas; all of them for "all".

@@ -88,6 +88,7 @@ type client struct {
 	taken   *lockkeeper.Hold // by Take
 	gone    *actor.PID       // of an actor that has stopped
 	say     io.Writer
+	seen    []string   // the owners of the lock that an operator has looked at
 	random  *rand.Rand // of what is drawn for each round
 }
 

@@ -39,14 +39,17 @@ func (c *client) see(name string) {
 	other := c.forcible(Kind(name), "unused-"+name)
 	_, _ = other.Acquire(ctx) // without the script, the late command has no effect
 	_, _ = other.ForceRelease(ctx)
-	_, _ = c.forcible(Kind(name), name).Inspect(ctx) // it is forced even if this fails
+	status, _ := c.forcible(Kind(name), name).Inspect(ctx) // no owner was seen if it fails
+	c.seen = status.Owners
 	fmt.Fprintln(c.say, Seen)
 }
 
 // force frees the lock that it has seen.
 func (c *client) force(name string) {
 	since := history.Now()
-	_, _ = c.forcible(Kind(name), name).ForceRelease(context.Background()) // it may arrive all the same
+	if len(c.seen) > 0 {
+		_, _ = c.forcible(Kind(name), name).ForceRelease(context.Background(), c.seen...) // it may arrive all the same
+	}
 	w := worker{c: c, r: c.round}
 	w.called("force "+name, 0, since, c.plan.CallTimeout+250*time.Millisecond)
 	fmt.Fprintln(c.say, Forced)
