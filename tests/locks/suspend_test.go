@@ -2,6 +2,7 @@ package locks_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
@@ -82,10 +84,18 @@ func TestSuspendMovesAllTimes(t *testing.T) {
 	waiter := s.AcquireSoon(t, foreign, lockkeeper.WithWait(time.Hour))
 	patient := s.AcquireSoon(t, foreign, lockkeeper.WithWait(10*time.Hour))
 	s.AwaitWaiters(t, foreign, 2)
+	// A try that is under way when the machine falls asleep has no reply in time, which the waiters would be told.
+	entry := func() []string {
+		text, _ := foreign.Do(t, "HGET", redisio.Line(foreign.Name), s.ID()).ToString()
+		return append(strings.Fields(text), make([]string, 8)...)
+	}
+	redistest.Eventually(t, "the try of a process that listens", func() bool { return entry()[7] == "1" })
+	seen := entry()[1]
 
 	renewed.Do(t, "PEXPIRE", renewed.Name, "60000") // what a renewal will change
 	machine.Suspend(30 * time.Minute)
 	redistest.Eventually(t, "a renewal", func() bool { return renewed.Ttl(t) > 30*time.Minute })
+	redistest.Eventually(t, "a poll", func() bool { return entry()[1] != seen })
 	if err := hold.Ensure(locktest.Within(t), 50*time.Minute); err != nil { // which waits for its reply, too
 		t.Error(err)
 	}
