@@ -44,3 +44,13 @@ func (l *Lock) converted(o op) {
 	l.extend(o)
 	l.grant(o.request, false)
 }
+
+// mayShareNow reports whether a process that waited to write would only read by now: the writer before
+// its readers has given up. They may join others that read, so they do not wait for a message.
+func (l *Lock) mayShareNow() bool {
+	if !l.kind.Shares || l.standsBack() || l.wait.lastErr != "" || len(l.wait.sent) == 0 {
+		return false
+	}
+	first, found := l.queue.waiters.Patient()
+	return found && first.Mode == Shared && l.wait.sent[len(l.wait.sent)-1].mode == Exclusive
+}

@@ -42,7 +42,7 @@ func (l *Lock) advance() bool {
 		case l.queue.len() == 0:
 			l.stopContending()
 			return true
-		case l.now < l.wait.nextAt && !l.order.changed(l) || l.cleaning():
+		case l.now < l.wait.nextAt && !l.order.changed(l) && !l.mayShareNow() || l.cleaning():
 			return false
 		}
 		l.attempt()

@@ -101,6 +101,14 @@ func refusedSinceKept(t *testing.T, k locktest.Key, name string, waiter *locktes
 	return kept > 0 && seen >= kept // equal if its own try found the lock free
 }
 
+// listens reports whether the process has tried since it is subscribed. Until then it tries again by itself.
+func listens(t *testing.T, k locktest.Key, s *locktest.Site) bool {
+	t.Helper()
+	entry, _ := k.Do(t, "HGET", redisio.Line(k.LockName), s.ID()).ToString()
+	words := strings.Fields(entry)
+	return len(words) > 7 && words[7] == "1"
+}
+
 // multiOf is a MultiLock of two locks.
 func multiOf(s *locktest.Site, x, y *messages.Lock) *lockkeeper.Lock {
 	of := func(m *messages.Lock) *lockkeeper.Lock {
@@ -115,4 +123,40 @@ func multiOf(s *locktest.Site, x, y *messages.Lock) *lockkeeper.Lock {
 		return s.Lock(m.Name)
 	}
 	return lockkeeper.MultiLock(of(x), of(y))
+}
+
+// A writer gives up that stands before a reader of its process, while another process reads: the reader
+// joins that one at once.
+func TestWriterThatGivesUpWakesItsReaders(t *testing.T) {
+	for way, waits := range map[string]func(t *testing.T, s *locktest.Site, write *messages.Lock) (giveUp func()){
+		"a cancel": func(t *testing.T, s *locktest.Site, write *messages.Lock) func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			locktest.AcquireSoon(ctx, s.ReadWriteLock(write.Name).Write())
+			return cancel
+		},
+		"a wait that is over": func(t *testing.T, s *locktest.Site, write *messages.Lock) func() {
+			locktest.AcquireSoon(t.Context(), s.ReadWriteLock(write.Name).Write(), lockkeeper.WithWait(2*time.Second))
+			return func() {}
+		},
+		"the death of an actor": func(t *testing.T, s *locktest.Site, write *messages.Lock) func() {
+			p := s.Probe(t)
+			p.Send(&messages.Acquire{Lock: write})
+			return p.Die
+		},
+	} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			s, k := locktest.New(t, locktest.NoPolling)
+			other := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+			locktest.Acquire(t, other.ReadWriteLock(k.LockName).Read())
+			read := s.ReadWriteLock(k.LockName).Read()
+			giveUp := waits(t, s, locktest.KindMessage("write", k.LockName))
+			locktest.AwaitWaiters(t, read, 1)
+			redistest.Eventually(t, "the try of a process that listens", func() bool { return listens(t, k, s) })
+			granted := locktest.AcquireSoon(locktest.Within(t), read)
+			locktest.AwaitWaiters(t, read, 2)
+			giveUp()
+			locktest.Release(t, locktest.Got(t, granted).Hold)
+		})
+	}
 }
