@@ -129,13 +129,8 @@ func (l *Lock) refuseAfter(o op, r Result, concerns func(*Request) bool) {
 
 // stopContending leaves the lock to others.
 func (l *Lock) stopContending() {
-	placed := len(l.wait.sent) > 0
-	switch {
-	case l.lease.term == 0:
-	case l.wait.unsure, placed && (l.closing || l.kind.Shares || l.kind.Parts): // which would keep readers out, or all
-		l.cleanUp(l.lease.term)
-	case placed:
-		l.left = leftPlace{term: l.lease.term, until: l.now + l.cfg.PlaceTimeout()}
+	if l.lease.term != 0 && (l.wait.unsure || len(l.wait.sent) > 0) {
+		l.cleanUp(l.lease.term) // an entry that stays costs those behind it a transfer and its return
 	}
 	l.afterRelease()
 	l.wait = waiting{}

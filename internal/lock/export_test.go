@@ -73,8 +73,6 @@ func (l *Lock) Encode(e Encoder, newest, last uint64) {
 		x.Instant(c.until)
 	}
 	x.waiting(&l.wait)
-	x.Term(l.left.term)
-	x.Instant(l.left.until)
 	e.Number(int64(l.sub.state))
 	e.Term(l.sub.term)
 	e.Number(int64(len(l.effects) - l.taken))

@@ -5,7 +5,7 @@ import "time"
 // Idle reports whether the lock has nothing to do and no state to keep.
 func (l *Lock) Idle() bool {
 	_, wakes := l.order.wake(l)
-	return l.phase == free && l.left.term == 0 && l.queue.len() == 0 && len(l.background) == 0 && !wakes &&
+	return l.phase == free && l.queue.len() == 0 && len(l.background) == 0 && !wakes &&
 		l.sub.state == unsubscribed && l.taken == len(l.effects)
 }
 

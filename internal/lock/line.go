@@ -45,21 +45,6 @@ type placed struct {
 // not trusted, and the next try finds the lock held.
 const mostPlaced = 3
 
-// leftPlace is the place of waiters that have all left. That costs no command: it is lost after a
-// while, and a transfer to it is given back.
-type leftPlace struct {
-	term  uint64
-	until Instant
-}
-
-// leave takes the place that waiters have left out of the line.
-func (l *Lock) leave() {
-	if l.left.term != 0 && l.now < l.left.until {
-		l.cleanUp(l.left.term)
-	}
-	l.left = leftPlace{}
-}
-
 // takePlace makes a command take a place in the line as that term, for the first request that
 // waits for more than one reply.
 func (l *Lock) takePlace(c *Command, term uint64) {

@@ -80,7 +80,6 @@ type Lock struct {
 	ensures       []ensure
 
 	wait waiting
-	left leftPlace
 	sub  subscription
 	// lost are the holds that were lost last, to explain it to a late Release.
 	lost loss

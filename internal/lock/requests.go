@@ -159,7 +159,6 @@ func (l *Lock) Close(now Instant) {
 		return
 	}
 	l.closing = true
-	l.leave()
 	for _, req := range l.queue.remove(func(*Request) bool { return true }) {
 		l.refuse(req.Ref, Closed, "the system is closing")
 	}

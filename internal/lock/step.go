@@ -9,9 +9,6 @@ import (
 func (l *Lock) begin(now Instant) {
 	l.order = l.order.fresh()
 	l.now = max(l.now, now)
-	if l.now >= l.left.until {
-		l.left = leftPlace{}
-	}
 	l.lapse()
 	l.dropExpired()
 	l.overdue()
@@ -205,9 +202,6 @@ func (l *Lock) NextWake() (at Instant, ok bool) {
 	}
 	for i := range l.background {
 		wake(l.background[i].due)
-	}
-	if l.left.term != 0 {
-		wake(l.left.until)
 	}
 	if l.sub.until != 0 {
 		wake(l.sub.until)

@@ -160,3 +160,33 @@ func TestWriterThatGivesUpWakesItsReaders(t *testing.T) {
 		})
 	}
 }
+
+// The entry of a process whose waiters have all given up leaves the queue at once. One that stays would cost
+// each entry behind it a transfer and its return.
+func TestEntryLeavesWithItsWaiters(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"plain", "fenced", "write", "read"} {
+		s, k := locktest.New(t, locktest.NoPolling)
+		lock := func(s *locktest.Site) *lockkeeper.Lock { return locktest.Kinds[kind](s, k.LockName) }
+		if kind == "read" { // which waits behind a writer
+			locktest.Acquire(t, s.ReadWriteLock(k.LockName).Write())
+		} else {
+			locktest.Acquire(t, lock(s))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		const others = 5
+		var ends []<-chan locktest.Grant
+		for range others {
+			ends = append(ends, locktest.AcquireSoon(ctx, lock(locktest.Open(t, k.Server.URL(), locktest.NoPolling))))
+		}
+		entries := func(want int64) func() bool {
+			return func() bool { return k.Number(t, "HLEN", redisio.Line(k.LockName)) == want }
+		}
+		redistest.Eventually(t, "all to stand in the queue of "+kind, entries(others))
+		cancel()
+		for _, end := range ends {
+			locktest.Await(t, "the end of a wait", end)
+		}
+		redistest.Eventually(t, "the queue of "+kind+" to be empty", entries(0))
+	}
+}
