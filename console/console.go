@@ -1,21 +1,22 @@
 // Package console is a web page on the locks of a System, to be mounted in the service that runs
-// it: who holds what in which process, who waits, what was lost.
+// it: which process holds what, what waits, what was lost.
 //
 //	mux.Handle("/locks/", http.StripPrefix("/locks", console.Handler(sys)))
 //
-// The page is live: it is sent again every 2 s while somebody looks at it. Beside it, data.json
+// The page is live: it is sent again every 2 s to each viewer. Beside it, data.json
 // has the same for scripts; docs/operate.md describes both.
 //
 // # What is asked
 //
 // One goroutine asks for all viewers, and only while there are any: the System for its locks, and
 // Redis for the records of all Systems and for the state of at most 100 locks. What it finds out
-// lasts for an interval, so more viewers cost Redis nothing. Another lock than those of the System
-// is looked up by its name, or listed by WithFleet.
+// lasts for an interval, so more viewers cost Redis nothing. Another lock than those of the
+// System is looked up by its name, and is shown only to the viewers which ask for it; WithFleet lists all
+// locks.
 //
 // # Who may look
 //
-// The console asks nobody for a password: mount it behind what protects the service's other
+// The console asks for no password: mount it behind what protects the service's other
 // internal pages, and name the hosts of that service with WithHosts: a request for another host is
 // refused. It changes nothing, unless WithForceRelease is given.
 package console
@@ -31,22 +32,22 @@ import (
 )
 
 const (
-	// mostRows bounds the rows of each table, and the locks that Redis is asked for.
-	mostRows = 100
-	// mostViewers bounds those who look at the same time.
-	mostViewers = 100
-	// mostName bounds the names that are looked up, in bytes: no lock has a longer one.
-	mostName = 512
+	// maxRows bounds the rows of each table, and the locks of the System that Redis is asked for.
+	maxRows = 100
+	// maxViewers bounds the viewers at the same time.
+	maxViewers = 100
+	// maxName bounds the names that are looked up, in bytes: no lock has a longer one.
+	maxName = 512
 )
 
 // Option changes what Handler does. A nil Option, and one for a nil Journal, context or client, changes nothing.
 type Option func(*console)
 
 // WithJournal shows what a Journal has written down: losses, and how many grants, refusals and
-// losses there are per second. Without it, what happens while nobody looks is not known.
+// losses there are per second. Without it, what happens while there is no viewer is not known.
 func WithJournal(j *Journal) Option { return func(c *console) { c.journal = j } }
 
-// WithForceRelease lets viewers free a lock, whoever holds it; see lockkeeper.Lock.ForceRelease. It frees
+// WithForceRelease lets viewers free a lock of any holder; see lockkeeper.Lock.ForceRelease. It frees
 // only the owners that the page showed.
 // The request is a POST, and is refused if a page of another origin has made it
 // (http.CrossOriginProtection).
@@ -76,7 +77,7 @@ type console struct {
 	mayRelease bool
 	hosts      []string
 	watch      watch
-	// looker looks at all locks in Redis, for fleet; nil without WithFleet.
+	// looker finds all locks in Redis, for fleet; nil without WithFleet.
 	looker  *look.Looker
 	fleet   watch
 	history history
@@ -90,20 +91,29 @@ var assets embed.FS
 // nothing while no request is served. Streams of events end with the System or WithContext, and
 // after a minute at the latest; browsers open them again.
 func Handler(sys *lockkeeper.System, options ...Option) http.Handler {
+	return newConsole(sys, options...).handler()
+}
+
+func newConsole(sys *lockkeeper.System, options ...Option) *console {
 	c := &console{sys: sys, until: context.Background()}
-	c.watch.interval, c.watch.sooner = 2*time.Second, make(chan struct{}, 1)
+	c.watch.interval, c.watch.wake = 2*time.Second, make(chan struct{}, 1)
 	for _, option := range options {
 		if option != nil {
 			option(c)
 		}
 	}
 	c.watch.look = c.look
-	c.fleet.look, c.fleet.interval, c.fleet.sooner = c.lookAtFleet, max(fleetPause, c.watch.interval), make(chan struct{}, 1)
+	c.fleet.look, c.fleet.interval, c.fleet.wake = c.lookAtFleet, max(fleetPause, c.watch.interval), make(chan struct{}, 1)
+	return c
+}
+
+func (c *console) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", c.page)
-	mux.HandleFunc("GET /lock", c.page)
+	page := c.once(wholePage, "text/html; charset=utf-8")
+	mux.HandleFunc("GET /{$}", page)
+	mux.HandleFunc("GET /lock", page)
 	mux.HandleFunc("GET /events", c.events)
-	mux.HandleFunc("GET /data.json", c.data)
+	mux.HandleFunc("GET /data.json", c.once(jsonOfData, "application/json"))
 	mux.HandleFunc("POST /release", c.release)
 	for _, file := range []string{"style.css", "live.js"} {
 		mux.HandleFunc("GET /"+file, func(w http.ResponseWriter, r *http.Request) {
@@ -128,8 +138,8 @@ func guarded(next http.Handler) http.Handler {
 // release is the request to free a lock.
 func (c *console) release(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
-	v := viewOf(r)
-	lock, owners := c.lock(v.Kind, v.Name), r.Form["owner"]
+	q := queryOf(r)
+	lock, owners := c.lock(q.Kind, q.Name), r.Form["owner"]
 	switch {
 	case !c.mayRelease:
 		http.Error(w, "this console may not release locks: it was made without WithForceRelease", http.StatusForbidden)
@@ -142,8 +152,8 @@ func (c *console) release(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	was, err := lock.ForceRelease(r.Context(), owners...)
-	if !was && err == nil && v.Kind == readWrite { // a writer does not hold it, but readers may
-		was, err = c.sys.ReadWriteLock(v.Name).Read().ForceRelease(r.Context(), owners...)
+	if !was && err == nil && q.Kind == readWrite { // a writer does not hold it, but readers may
+		was, err = c.sys.ReadWriteLock(q.Name).Read().ForceRelease(r.Context(), owners...)
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
@@ -153,8 +163,8 @@ func (c *console) release(w http.ResponseWriter, r *http.Request) {
 	if was {
 		text = "was force-released"
 	}
-	c.history.add(Event{At: time.Now(), Lock: v.Name, Text: text + " with the console, from " + r.RemoteAddr, Grave: was})
+	c.history.add(Event{At: time.Now(), Lock: q.Name, Text: text + " with the console, from " + r.RemoteAddr, Grave: was})
 	// It is relative for the browser, which alone knows the prefix: http.Redirect would resolve it here.
-	w.Header().Set("Location", "lock?"+v.query())
+	w.Header().Set("Location", "lock?"+q.encode())
 	w.WriteHeader(http.StatusSeeOther)
 }

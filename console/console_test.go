@@ -97,7 +97,7 @@ func read(t *testing.T, url string) (d data) {
 var quick = console.WithInterval(0)
 
 // What is on the page is what Redis says: of locks that are held here, and of those that others hold,
-// whether this System waits for them or only somebody looks them up.
+// whether this System waits for them or a viewer looks them up.
 func TestPageSaysWhatRedisSays(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// mostOfFleet bounds the locks of all Systems that are kept and shown, on pages of mostRows.
-	mostOfFleet = 10_000
+	// maxFleet bounds the locks of all Systems that are kept and shown, on pages of maxRows.
+	maxFleet = 10_000
 	// fleetPause is how long a look at all Systems is shown at least.
 	fleetPause = 10 * time.Second
 )
 
-// WithFleet also shows, behind ?fleet=1, all locks that are held in Redis, by whatever System or Redisson client.
+// WithFleet also shows, behind ?fleet=1, all locks that are held in Redis, by any System or Redisson client.
 // To find them the console looks at all keys of type hash, some 500 at a time (SCAN), at most
-// once in 10 s for all viewers, for at most 5 s, and only while somebody looks at that page; it shows at most
+// once in 10 s for all viewers, for at most 5 s, and only while that page has viewers; it shows at most
 // 10,000 locks. The user of the client needs the rights that docs/operate.md lists for `lockkeeper ls`.
 // keyPrefix is the Config.KeyPrefix of the Systems.
 func WithFleet(client rueidis.Client, keyPrefix string) Option {
@@ -30,9 +30,9 @@ func WithFleet(client rueidis.Client, keyPrefix string) Option {
 }
 
 // lookAtFleet finds the locks of all Systems.
-func (c *console) lookAtFleet(ctx context.Context, _ []named) *snapshot {
-	s := &snapshot{Client: c.sys.ID()}
-	all, err := c.looker.List(ctx, "*", mostOfFleet)
+func (c *console) lookAtFleet(ctx context.Context, _ []lockID) *snapshot {
+	s := c.newSnapshot()
+	all, err := c.looker.List(ctx, "*", maxFleet)
 	s.failed(err)
 	_, err = c.sys.Locks(ctx) // asks no Redis
 	s.failed(err)             // the stream ends with the System
@@ -40,6 +40,7 @@ func (c *console) lookAtFleet(ctx context.Context, _ []named) *snapshot {
 		s.Locks = append(s.Locks, s.lockOf(v))
 	}
 	s.At = time.Now()
+	s.addJournal(c.journal)
 	return s
 }
 

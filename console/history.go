@@ -16,8 +16,8 @@ type Event struct {
 }
 
 const (
-	// mostEvents bounds the events that are kept of a console, and of a Journal; eventsOfOne are
-	// those of one lock's changes, so that a busy lock does not drive out the others.
+	// mostEvents bounds the events that are kept of a console, and of a Journal; eventsOfOne bounds
+	// those of one lock, so that a busy lock does not drive out the others.
 	mostEvents  = 500
 	eventsOfOne = 20
 	// rateSpan is the time over which a rate is measured, if there were two looks in it.
@@ -28,15 +28,17 @@ const (
 type history struct {
 	mu sync.Mutex // guards what follows
 	// holders are those of the last look.
-	holders map[named]holder
+	holders map[lockID]holder
 	events  []Event
 	counted []counted
 }
 
-// holder is who held a lock when it was looked at, and when it was seen first.
+// holder is the owner of a lock at the last look, and when it was seen first. listed reports whether the System held
+// the lock, or waited for it.
 type holder struct {
-	owner string
-	since time.Time
+	owner  string
+	since  time.Time
+	listed bool
 }
 
 type counted struct {
@@ -77,42 +79,70 @@ func of(events []Event, lock string) (some []Event) {
 	return some
 }
 
-// compare writes down which locks have other holders than at the last look, and says of the holders
-// elsewhere since when they are known.
+// compare writes down which locks have other holders than at the last look, and since when a holder elsewhere is known.
 func (h *history) compare(s *snapshot) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	now := map[named]holder{}
+	now := map[lockID]holder{}
+	for _, l := range s.lookUps {
+		h.note(l, s.At, now)
+	}
 	for i := range s.Locks {
 		l := &s.Locks[i]
-		if !l.Asked {
-			continue
+		if s.lookUps[l.id()] == nil {
+			h.note(l, s.At, now)
 		}
-		before, known := h.holders[l.named()]
-		held := holder{owner: l.Owner, since: s.At}
-		if known && before.owner == held.owner {
-			held.since = before.since
-		} else if l.Held || known {
-			h.events = keep(h.events, Event{At: s.At, Lock: l.Name, Text: l.heldBy()})
-		}
-		now[l.named()] = held
-		if l.Held && !l.Here {
-			since := held.since
-			l.Since, l.AtLeast = &since, true
+		if held, known := now[l.id()]; known {
+			held.listed = true
+			now[l.id()] = held
 		}
 	}
-	for n, before := range h.holders {
-		if _, asked := now[n]; !asked && before.owner != "" && len(s.Errors) == 0 {
-			h.events = keep(h.events, Event{At: s.At, Lock: n.name, Text: "is neither held nor waited for here any more"})
+	for id, before := range h.holders {
+		switch _, known := now[id]; {
+		case known || !before.listed: // the end of a look-up is no end of a hold
+		case !s.listed:
+			now[id] = before
+		case before.owner != "":
+			h.events = keep(h.events, Event{At: s.At, Lock: id.name, Text: "is neither held nor waited for here any more"})
 		}
 	}
-	if len(s.Errors) == 0 || len(now) > 0 {
-		h.holders = now
-	}
+	h.holders = now
 	s.Events = append(s.Events, h.events...)
 }
 
-// heldBy says in a sentence who has the lock.
+// note notes the holder of a lock. What is known of a lock that Redis was not asked for stays as it was.
+func (h *history) note(l *lock, at time.Time, now map[lockID]holder) {
+	before, known := h.holders[l.id()]
+	if !l.Asked {
+		if known {
+			now[l.id()] = before
+		}
+		return
+	}
+	held := holder{owner: l.Owner, since: at}
+	if known && before.owner == held.owner {
+		held.since = before.since
+	} else if text := l.heldBy(); known || l.Held && h.last(l.Name) != text { // another look-up of it is no news
+		h.events = keep(h.events, Event{At: at, Lock: l.Name, Text: text})
+	}
+	now[l.id()] = held
+	if l.Held && !l.Here {
+		since := held.since
+		l.Since, l.AtLeast = &since, true
+	}
+}
+
+// last returns the text of the last event of a lock; "" if there is none.
+func (h *history) last(lock string) string {
+	for _, e := range slices.Backward(h.events) {
+		if e.Lock == lock {
+			return e.Text
+		}
+	}
+	return ""
+}
+
+// heldBy says in a sentence who holds the lock.
 func (l *lock) heldBy() string {
 	switch {
 	case !l.Held:

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"errors"
+	"slices"
 	"testing"
 	"time"
 )
@@ -21,5 +23,60 @@ func TestRates(t *testing.T) {
 	}
 	if last.Grants != 10 || last.Losses != 1 || last.Refusals != 0 || len(h.counted) > 32 {
 		t.Errorf("40 s of 10 grants and a loss a second are %+v, by %d looks", last, len(h.counted))
+	}
+}
+
+// The story of a lock has what changed, and nothing that only a look-up, its end or its failure made so.
+func TestStory(t *testing.T) {
+	t.Parallel()
+	const name = "orders"
+	id, other := lockID{plain, name}, lockID{plain, "other"}
+	held := func(asked bool) *lock {
+		l := &lock{Kind: plain, Name: name, Asked: asked, Held: true, Here: true}
+		if asked {
+			l.Owner = "a"
+		}
+		return l
+	}
+	free := &lock{Kind: plain, Name: name, Asked: true}
+	system := func(locks ...*lock) *snapshot {
+		s := &snapshot{listed: true}
+		for _, l := range locks {
+			s.Locks = append(s.Locks, *l)
+		}
+		return s
+	}
+	lookUp := func(s *snapshot, id lockID, l *lock) *snapshot {
+		s.lookUps = map[lockID]*lock{id: l}
+		return s
+	}
+	failed := &lock{Kind: plain, Name: "other", err: errors.New("failed")}
+	const isHeld, isFree, isGone = "is held by this process", "is free", "is neither held nor waited for here any more"
+	for what, test := range map[string]struct {
+		looks []*snapshot
+		want  []string
+	}{
+		"held, and released":                      {[]*snapshot{system(held(true)), system(held(true)), system()}, []string{isHeld, isGone}},
+		"released beside a look-up that fails":    {[]*snapshot{system(held(true)), lookUp(system(), other, failed)}, []string{isHeld, isGone}},
+		"no list of locks":                        {[]*snapshot{system(held(true)), {}, system(held(true))}, []string{isHeld}},
+		"no list, then released":                  {[]*snapshot{system(held(true)), {}, system()}, []string{isHeld, isGone}},
+		"behind the first locks for a while":      {[]*snapshot{system(held(true)), system(held(false)), system(held(true)), system()}, []string{isHeld, isGone}},
+		"looked up, and then not":                 {[]*snapshot{lookUp(system(), id, held(true)), system(), lookUp(system(), id, held(true))}, []string{isHeld}},
+		"looked up, and free":                     {[]*snapshot{lookUp(system(), id, held(true)), lookUp(system(), id, free)}, []string{isHeld, isFree}},
+		"looked up behind the first, and freed":   {[]*snapshot{lookUp(system(held(false)), id, held(true)), system()}, []string{isHeld, isGone}},
+		"looked up as well, then released":        {[]*snapshot{lookUp(system(held(true)), id, held(true)), lookUp(system(), id, free)}, []string{isHeld, isFree}},
+		"looked up; a failure says nothing of it": {[]*snapshot{lookUp(system(), id, held(true)), lookUp(system(), id, &lock{Kind: plain, Name: name}), lookUp(system(), id, held(true))}, []string{isHeld}},
+	} {
+		var h history
+		for _, s := range test.looks {
+			h.compare(s)
+		}
+		var got []string
+		for _, e := range h.events {
+			got = append(got, e.Text)
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: %q, want %q", what, got, test.want)
+		}
 	}
 }

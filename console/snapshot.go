@@ -1,11 +1,7 @@
 package console
 
 import (
-	"cmp"
-	"context"
-	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
@@ -17,8 +13,8 @@ type snapshot struct {
 	// Client is the client UUID of the System.
 	Client  string   `json:"client"`
 	Systems []system `json:"systems"`
-	// Locks are those that this System holds or waits for, with what is no lock, and those that somebody
-	// has looked up.
+	// Locks are the locks and synchronizers that this System holds or waits for. In a view they are a page of those,
+	// or the lock that is looked up.
 	Locks []lock `json:"locks"`
 	// Held and Waiters count the holds and the requests that wait, in this System.
 	Held    int `json:"held"`
@@ -27,21 +23,24 @@ type snapshot struct {
 	Counts *counts `json:"counts,omitempty"`
 	Rates  *rates  `json:"rates,omitempty"`
 	Events []Event `json:"events"`
-	// Errors are what could not be found out.
+	// Errors say what could not be found out. In a snapshot they concern all viewers, in a view also the
+	// locks in it.
 	Errors []string `json:"errors,omitempty"`
 	// MoreSystems and MoreLocks are how many were left out.
 	MoreSystems int `json:"more_systems,omitempty"`
 	MoreLocks   int `json:"more_locks,omitempty"`
 
-	// closed reports whether the System is closed.
-	closed bool
-	asked  map[named]bool
+	// closed reports whether the System is closed; listed, whether it has listed its locks.
+	closed, listed bool
+	// lookUps are the locks that viewers have looked up, each with its error. One that is among the first of Locks
+	// is the same.
+	lookUps map[lockID]*lock
 }
 
 func (s *snapshot) fresh(interval time.Duration) bool { return time.Since(s.At) < interval }
 
-// has reports whether the snapshot has the lock, if one is named.
-func (s *snapshot) has(n named) bool { return n.name == "" || s.asked[n] }
+// has reports whether the lock was looked up, if there is one.
+func (s *snapshot) has(id lockID) bool { return id.name == "" || s.lookUps[id] != nil }
 
 // system is a process, by its record.
 type system struct {
@@ -73,8 +72,7 @@ func systemOf(p lockkeeper.Process, here string) system {
 type lock struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"`
-	// Held reports whether anybody holds it; Here, whether this System does; Shared, whether
-	// readers do.
+	// Held reports whether it is held; Here, whether by this System; Shared, whether by readers.
 	Held   bool `json:"held"`
 	Here   bool `json:"here"`
 	Shared bool `json:"shared,omitempty"`
@@ -101,80 +99,27 @@ type lock struct {
 	// Asked reports whether Redis was asked for this lock. If not, only what this System knows
 	// is said.
 	Asked bool `json:"asked"`
+
+	// err is why it could not be asked.
+	err error
 }
 
-// look finds out everything.
-func (c *console) look(ctx context.Context, names []named) *snapshot {
-	s := &snapshot{Client: c.sys.ID(), asked: map[named]bool{}}
-	if processes, err := c.sys.Systems(ctx); err != nil {
-		s.failed(err)
-	} else {
-		s.addSystems(processes)
-	}
-	all, err := c.sys.Locks(ctx)
-	s.failed(err)
-	for _, info := range all {
-		s.Locks = append(s.Locks, local(info, time.Now()))
-		s.Held += info.Holders
-		s.Waiters += info.Waiters
-	}
-	// Who waits for others is asked about first, then who has held a lock for long.
-	slices.SortStableFunc(s.Locks, func(a, b lock) int {
-		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), a.since().Compare(b.since()))
-	})
-	for _, n := range names {
-		s.addNamed(n)
-	}
-	for i := range s.Locks {
-		if i >= mostRows && !s.asked[s.Locks[i].named()] {
-			continue
-		}
-		if err := c.ask(ctx, &s.Locks[i]); err != nil && s.failed(err) {
-			break
-		}
-	}
-	s.At = time.Now()
-	c.history.compare(s)
-	if c.journal != nil {
-		s.Counts = c.journal.count()
-		s.Rates = c.history.rates(s.At, *s.Counts)
-	}
-	return s
+// newSnapshot returns an empty snapshot.
+func (c *console) newSnapshot() *snapshot {
+	return &snapshot{Client: c.sys.ID()}
 }
 
-// failed adds an error, and reports whether it is in vain to ask on.
-func (s *snapshot) failed(err error) (final bool) {
-	if err == nil {
-		return false
-	}
-	if text := err.Error(); !slices.Contains(s.Errors, text) && len(s.Errors) < 3 {
-		s.Errors = append(s.Errors, text)
-	}
-	s.closed = s.closed || errors.Is(err, lockkeeper.ErrClosed)
-	return !errors.Is(err, lockkeeper.ErrRejected) && !errors.Is(err, lockkeeper.ErrInvalid)
-}
-
-func (s *snapshot) addSystems(processes []lockkeeper.Process) {
-	for _, p := range processes {
-		s.Systems = append(s.Systems, systemOf(p, s.Client))
-	}
-	slices.SortFunc(s.Systems, func(a, b system) int {
-		return cmp.Or(strings.Compare(a.Application, b.Application), strings.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), strings.Compare(a.Client, b.Client))
-	})
-}
-
-// addNamed adds a lock that somebody has looked up, if it is not there.
-func (s *snapshot) addNamed(n named) {
-	if s.asked[n] {
+// addError adds the text of an error, if there is one and it is none of those that are there.
+func (s *snapshot) addError(err error) {
+	if err == nil || len(s.Errors) >= maxErrors {
 		return
 	}
-	s.asked[n] = true
-	if !slices.ContainsFunc(s.Locks, func(l lock) bool { return l.named() == n }) {
-		s.Locks = append(s.Locks, lock{Name: n.name, Kind: n.kind})
+	if text := err.Error(); !slices.Contains(s.Errors, text) {
+		s.Errors = append(slices.Clip(s.Errors), text) // others may share them
 	}
 }
 
-func (l lock) named() named { return named{l.Kind, l.Name} }
+func (l *lock) id() lockID { return lockID{l.Kind, l.Name} }
 
 // since orders locks by their age; one that is not held here is the last.
 func (l lock) since() time.Time {
@@ -182,32 +127,6 @@ func (l lock) since() time.Time {
 		return time.UnixMilli(1 << 50)
 	}
 	return *l.Since
-}
-
-// The kinds by which a lock can be looked up.
-const (
-	plain     = "plain"
-	fenced    = "fenced"
-	fair      = "fair"
-	readWrite = "read_write"
-)
-
-var kinds = []string{plain, fenced, fair, readWrite}
-
-// lock is a lock by its kind and name; nil if it cannot be looked up by them.
-func (c *console) lock(kind, name string) *lockkeeper.Lock {
-	switch {
-	case name == "" || len(name) > mostName:
-	case kind == plain:
-		return c.sys.Lock(name)
-	case kind == fenced:
-		return c.sys.FencedLock(name)
-	case kind == fair:
-		return c.sys.FairLock(name)
-	case kind == readWrite:
-		return c.sys.ReadWriteLock(name).Write()
-	}
-	return nil
 }
 
 // local is a lock as the System knows it without Redis.
@@ -221,32 +140,4 @@ func local(info lockkeeper.LockInfo, now time.Time) lock {
 		l.Since, l.Lease = &since, info.Lease.Milliseconds()
 	}
 	return l
-}
-
-// ask adds what Redis knows of a lock.
-func (c *console) ask(ctx context.Context, l *lock) error {
-	by := c.lock(l.Kind, l.Name)
-	if by == nil {
-		return nil // a MultiLock or a RedLock, which this System knows as a whole; permits, a semaphore, a latch
-	}
-	status, err := by.Inspect(ctx)
-	if err != nil {
-		return err
-	}
-	l.Asked, l.Held, l.Shared, l.Holders, l.Owner, l.Count = true, status.Locked, status.Locked && status.Shared, status.Holders, status.Holder, status.HoldCount
-	l.Owners = status.Owners
-	l.Lease, l.Listeners, l.Waiters, l.Waiting, l.Token = 0, status.Subscribers, status.Waiters, status.WaitingFor.Milliseconds(), status.Token
-	if l.Here = status.HeldHere; l.Here {
-		since := time.Now().Add(-status.HeldFor)
-		l.Since = &since
-	} else {
-		l.Since = nil
-	}
-	if l.Held {
-		process := systemOf(status.Process, c.sys.ID())
-		if l.Process, l.Lease = &process, status.TTL.Milliseconds(); status.TTL < 0 {
-			l.Lease = -1
-		}
-	}
-	return nil
 }

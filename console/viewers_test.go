@@ -22,7 +22,7 @@ func looks(t *testing.T, server *redistest.Server) int64 {
 	return server.Calls(t)["evalsha"]
 }
 
-// All viewers share one look; who looks again within the interval costs nothing; and with nobody looking, nothing runs.
+// All viewers share one look; another request within the interval costs nothing; and without viewers nothing runs.
 func TestViewersShareALook(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.Alone(t, patient(""))
@@ -146,6 +146,19 @@ func TestBounds(t *testing.T) {
 	}
 	if d = read(t, base+"data.json?q=lock-12"); len(d.Locks) != 10 || d.MoreLocks != 0 {
 		t.Errorf("the filter finds %d", len(d.Locks))
+	}
+	var last string // of the table: Redis is asked about it only for those who look it up
+	if d = read(t, base+"data.json?page=1"); len(d.Locks) == 30 {
+		last = d.Locks[29].Name
+	}
+	if one := read(t, base+"data.json?name="+last); len(one.Locks) != 1 || !one.Locks[0].Asked || !one.Locks[0].Here {
+		t.Errorf("looked up, %q is %+v", last, one.Locks)
+	}
+	if d = read(t, base+"data.json?page=1&q="+last); len(d.Locks) > 0 {
+		t.Errorf("one row has a second page: %+v", d.Locks)
+	}
+	if d = read(t, base+"data.json?q="+last); len(d.Locks) != 1 || d.Locks[0].Asked {
+		t.Errorf("another viewer sees %q as %+v", last, d.Locks)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{}, 110)

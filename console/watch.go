@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// watch looks for all viewers, on one goroutine, while there are any.
+// watch looks for all viewers while there are any, and keeps one goroutine for that.
 type watch struct {
 	interval time.Duration
-	// look may take as long as ctx lasts. names are the locks that somebody looks at.
-	look func(ctx context.Context, names []named) *snapshot
+	// look may take as long as ctx lasts. lookUps are the locks that viewers look up.
+	look func(ctx context.Context, lookUps []lockID) *snapshot
 
 	mu      sync.Mutex // guards what follows
 	viewers map[*viewer]struct{}
@@ -19,44 +19,44 @@ type watch struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	last   *snapshot
-	// sooner ends the wait for the next look: somebody wants what the last one has not.
-	sooner chan struct{}
+	// wake ends the wait for the next look: a viewer asks for a lock that the last look did not look up.
+	wake chan struct{}
 }
 
-// named is a lock that was asked for by name.
-type named struct{ kind, name string }
+// lockID identifies a lock within a System.
+type lockID struct{ kind, name string }
 
-// viewer is a request that wants to see.
+// viewer is a request for a page or for its changes.
 type viewer struct {
 	of *watch
-	// wants is the lock that it looks at, besides those that all see.
-	wants named
-	// news has a value when there is another snapshot.
-	news chan struct{}
-	seen *snapshot
+	// lookUp is the lock that it looks up, if any.
+	lookUp lockID
+	// changed has a value when there is another snapshot.
+	changed chan struct{}
+	seen    *snapshot
 }
 
 const (
-	// lookTimeout bounds a look. Whoever wants to see waits for no longer.
+	// lookTimeout bounds a look, and so how long a viewer waits for it.
 	lookTimeout = 5 * time.Second
-	// soonest is how soon after a look the next one is made for somebody who wants more than that
-	// has: names that are made up must not keep Redis busy.
-	soonest = 200 * time.Millisecond
+	// minPause is the least time from one look to the next, which is made for a viewer that looks up
+	// another lock: names that are made up must not keep Redis busy.
+	minPause = 200 * time.Millisecond
 )
 
-// join adds a viewer; nil if there are too many. Who joins must leave.
-func (w *watch) join(wants named) *viewer {
+// join adds a viewer; nil if there are too many. The caller must call leave.
+func (w *watch) join(lookUp lockID) *viewer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.viewers) >= mostViewers {
+	if len(w.viewers) >= maxViewers {
 		return nil
 	}
-	v := &viewer{of: w, wants: wants, news: make(chan struct{}, 1)}
-	if w.last != nil && w.last.fresh(w.interval) && w.last.has(wants) {
-		v.news <- struct{}{}
+	v := &viewer{of: w, lookUp: lookUp, changed: make(chan struct{}, 1)}
+	if w.last != nil && w.last.fresh(w.interval) && w.last.has(lookUp) {
+		v.changed <- struct{}{}
 	} else {
 		select {
-		case w.sooner <- struct{}{}:
+		case w.wake <- struct{}{}:
 		default:
 		}
 	}
@@ -86,7 +86,7 @@ func (v *viewer) leave() {
 func (v *viewer) next(ctx context.Context) *snapshot {
 	for {
 		select {
-		case <-v.news:
+		case <-v.changed:
 		case <-ctx.Done():
 			return nil
 		}
@@ -112,8 +112,8 @@ func (w *watch) run() {
 		wait := time.Duration(0)
 		if w.last != nil && w.last.fresh(w.interval) {
 			wait = w.interval
-			if w.wanted() {
-				wait = min(wait, soonest)
+			if w.lacksLookUp() {
+				wait = min(wait, minPause)
 			}
 			wait -= time.Since(w.last.At)
 		}
@@ -122,17 +122,17 @@ func (w *watch) run() {
 		select {
 		case <-timer.C:
 			w.publish(ctx)
-		case <-w.sooner:
+		case <-w.wake:
 		case <-ctx.Done():
 		}
 		timer.Stop()
 	}
 }
 
-// wanted reports whether somebody looks at a lock that the last snapshot does not have.
-func (w *watch) wanted() bool {
+// lacksLookUp reports whether a viewer looks up a lock that the last look did not.
+func (w *watch) lacksLookUp() bool {
 	for v := range w.viewers {
-		if !w.last.has(v.wants) {
+		if !w.last.has(v.lookUp) {
 			return true
 		}
 	}
@@ -141,16 +141,16 @@ func (w *watch) wanted() bool {
 
 func (w *watch) publish(ctx context.Context) {
 	w.mu.Lock()
-	var names []named
+	var lookUps []lockID
 	for v := range w.viewers {
-		if v.wants.name != "" {
-			names = append(names, v.wants)
+		if v.lookUp.name != "" {
+			lookUps = append(lookUps, v.lookUp)
 		}
 	}
 	w.mu.Unlock()
 	bounded, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	s := w.look(bounded, names)
+	s := w.look(bounded, lookUps)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if ctx.Err() != nil {
@@ -159,8 +159,8 @@ func (w *watch) publish(ctx context.Context) {
 	w.last = s
 	for v := range w.viewers {
 		select {
-		case v.news <- struct{}{}:
-		default: // it is told already, and will see the newest
+		case v.changed <- struct{}{}:
+		default: // it is notified already, and will see the newest
 		}
 	}
 }

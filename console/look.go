@@ -1,0 +1,160 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+)
+
+// look finds out everything: of this System, and of the locks that viewers look up.
+func (c *console) look(ctx context.Context, lookUps []lockID) *snapshot {
+	s := c.newSnapshot()
+	processes, err := c.sys.Systems(ctx)
+	s.failed(err)
+	s.addSystems(processes)
+	all, err := c.sys.Locks(ctx)
+	s.failed(err)
+	s.listed = err == nil
+	for _, info := range all {
+		s.Locks = append(s.Locks, local(info, time.Now()))
+		s.Held += info.Holders
+		s.Waiters += info.Waiters
+	}
+	// Locks with waiters are asked about first, the longest wait before others, then the oldest holds.
+	slices.SortStableFunc(s.Locks, func(a, b lock) int {
+		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), a.since().Compare(b.since()))
+	})
+	c.askListed(ctx, s)
+	c.askLookUps(ctx, s, lookUps)
+	s.At = time.Now()
+	c.history.compare(s)
+	s.addJournal(c.journal)
+	if c.journal != nil {
+		s.Counts = c.journal.count()
+		s.Rates = c.history.rates(s.At, *s.Counts)
+	}
+	return s
+}
+
+// askListed asks Redis about the first locks of this System.
+func (c *console) askListed(ctx context.Context, s *snapshot) {
+	for i := range s.Locks[:min(maxRows, len(s.Locks))] {
+		l := &s.Locks[i]
+		err := c.ask(ctx, l)
+		if ofLock := errors.Is(err, lockkeeper.ErrRejected) || errors.Is(err, lockkeeper.ErrInvalid); ofLock {
+			l.err = err
+		} else if err != nil {
+			s.failed(err) // Redis does not answer: it would be in vain to ask on
+			return
+		}
+	}
+}
+
+// askLookUps asks Redis about the locks that viewers look up, all at once: one that takes long, or cannot be reached,
+// is no reason to leave out another. An error is that of the look-up alone.
+func (c *console) askLookUps(ctx context.Context, s *snapshot, lookUps []lockID) {
+	s.lookUps = map[lockID]*lock{}
+	for _, id := range lookUps {
+		s.lookUps[id] = &lock{Kind: id.kind, Name: id.name}
+	}
+	for i := range s.Locks {
+		l := &s.Locks[i]
+		switch _, ok := s.lookUps[l.id()]; {
+		case !ok:
+		case l.Asked || l.err != nil:
+			s.lookUps[l.id()] = l
+		default: // it is not among the first: other viewers are not shown more of it
+			own := *l
+			s.lookUps[l.id()] = &own
+		}
+	}
+	var asking sync.WaitGroup
+	for _, l := range s.lookUps {
+		if !l.Asked && l.err == nil {
+			asking.Go(func() { l.err = c.ask(ctx, l) })
+		}
+	}
+	asking.Wait()
+}
+
+// ask adds what Redis knows of a lock.
+func (c *console) ask(ctx context.Context, l *lock) error {
+	by := c.lock(l.Kind, l.Name)
+	if by == nil {
+		return nil // a MultiLock or a RedLock, which this System knows as a whole; or a synchronizer
+	}
+	status, err := by.Inspect(ctx)
+	if err != nil {
+		return err
+	}
+	l.Asked, l.Held, l.Shared, l.Holders, l.Owner, l.Count = true, status.Locked, status.Locked && status.Shared, status.Holders, status.Holder, status.HoldCount
+	l.Owners = status.Owners
+	l.Lease, l.Listeners, l.Waiters, l.Waiting, l.Token = 0, status.Subscribers, status.Waiters, status.WaitingFor.Milliseconds(), status.Token
+	if l.Here = status.HeldHere; l.Here {
+		since := time.Now().Add(-status.HeldFor)
+		l.Since = &since
+	} else {
+		l.Since = nil
+	}
+	if l.Held {
+		process := systemOf(status.Process, c.sys.ID())
+		if l.Process, l.Lease = &process, status.TTL.Milliseconds(); status.TTL < 0 {
+			l.Lease = -1
+		}
+	}
+	return nil
+}
+
+// failed adds an error that concerns all viewers.
+func (s *snapshot) failed(err error) {
+	s.addError(err)
+	s.closed = s.closed || errors.Is(err, lockkeeper.ErrClosed)
+}
+
+func (s *snapshot) addSystems(processes []lockkeeper.Process) {
+	for _, p := range processes {
+		s.Systems = append(s.Systems, systemOf(p, s.Client))
+	}
+	slices.SortFunc(s.Systems, func(a, b system) int {
+		return cmp.Or(strings.Compare(a.Application, b.Application), strings.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), strings.Compare(a.Client, b.Client))
+	})
+}
+
+// addJournal adds the events of a journal, if there is one.
+func (s *snapshot) addJournal(j *Journal) {
+	if j != nil {
+		s.Events = append(j.read(), s.Events...)
+	}
+}
+
+// The kinds by which a lock can be looked up.
+const (
+	plain     = "plain"
+	fenced    = "fenced"
+	fair      = "fair"
+	readWrite = "read_write"
+)
+
+var kinds = []string{plain, fenced, fair, readWrite}
+
+// lock is a lock by its kind and name; nil if it cannot be looked up by them.
+func (c *console) lock(kind, name string) *lockkeeper.Lock {
+	switch {
+	case name == "" || len(name) > maxName:
+	case kind == plain:
+		return c.sys.Lock(name)
+	case kind == fenced:
+		return c.sys.FencedLock(name)
+	case kind == fair:
+		return c.sys.FairLock(name)
+	case kind == readWrite:
+		return c.sys.ReadWriteLock(name).Write()
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package console
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// query is what a viewer asks to see.
+type query struct {
+	// Filter is what the names of the locks contain. Name and Kind are those of the one lock on a lock's page,
+	// which has no filter and no further pages.
+	Filter, Name, Kind string
+	// Fleet is set for the locks of all Systems, and Page counts from 0.
+	Fleet bool
+	Page  int
+}
+
+// queryOf reads a request.
+func queryOf(r *http.Request) query {
+	if name := r.FormValue("name"); name != "" && len(name) <= maxName {
+		return query{Name: name, Kind: cmp.Or(r.FormValue("kind"), plain)}
+	}
+	q := query{Filter: r.FormValue("q"), Fleet: r.FormValue("fleet") != ""}
+	if page, err := strconv.Atoi(r.FormValue("page")); err == nil && page > 0 && page < maxFleet {
+		q.Page = page
+	}
+	return q
+}
+
+// encode returns the query as part of a URL.
+func (q query) encode() string {
+	values := url.Values{}
+	if q.Name != "" {
+		values.Set("name", q.Name)
+		values.Set("kind", q.Kind)
+		return values.Encode()
+	}
+	if q.Filter != "" {
+		values.Set("q", q.Filter)
+	}
+	if q.Fleet {
+		values.Set("fleet", "1")
+	}
+	if q.Page > 0 {
+		values.Set("page", strconv.Itoa(q.Page))
+	}
+	return values.Encode()
+}
+
+// Turn returns the link to another page of the same table.
+func (q query) Turn(by int) string {
+	q.Page += by
+	return "?" + q.encode()
+}
