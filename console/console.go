@@ -10,9 +10,9 @@
 //
 // One goroutine asks for all viewers, and only while there are any: the System for its locks, and
 // Redis for the records of all Systems and for the state of at most 100 locks. What it finds out
-// lasts for an interval, so more viewers cost Redis nothing. Another lock than those of the
-// System is looked up by its name, and is shown only to the viewers which ask for it; WithFleet lists all
-// locks.
+// lasts for an interval, so more viewers cost Redis nothing. Each page is written once for all viewers
+// with the same query. Another lock than those of the System is looked up by its name, and is shown only to
+// the viewers which ask for it; WithFleet lists all locks.
 //
 // # Who may look
 //
@@ -81,6 +81,7 @@ type console struct {
 	looker  *look.Looker
 	fleet   watch
 	history history
+	write   func(form, *view) ([]byte, error)
 }
 
 //go:embed assets
@@ -95,7 +96,7 @@ func Handler(sys *lockkeeper.System, options ...Option) http.Handler {
 }
 
 func newConsole(sys *lockkeeper.System, options ...Option) *console {
-	c := &console{sys: sys, until: context.Background()}
+	c := &console{sys: sys, until: context.Background(), write: write}
 	c.watch.interval, c.watch.wake = 2*time.Second, make(chan struct{}, 1)
 	for _, option := range options {
 		if option != nil {

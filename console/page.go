@@ -39,9 +39,9 @@ func (c *console) lookedUp(q query) (id lockID) {
 	return id
 }
 
-// text returns what a snapshot has for a query.
+// text returns what a snapshot has for a query. It is written once for all viewers with that query.
 func (c *console) text(s *snapshot, q query, f form) ([]byte, error) {
-	return write(f, c.view(s, q))
+	return s.renderings.get(rendering{q, f}, func() ([]byte, error) { return c.write(f, c.view(s, q)) })
 }
 
 // once serves what a single look finds.

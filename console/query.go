@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// query is what a viewer asks to see.
+// query is what a viewer asks to see. Viewers with the same query see the same.
 type query struct {
 	// Filter is what the names of the locks contain. Name and Kind are those of the one lock on a lock's page,
 	// which has no filter and no further pages.

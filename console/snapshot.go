@@ -7,7 +7,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 )
 
-// snapshot is what one look has found. It does not change.
+// snapshot is what one look has found. It does not change, but for the texts that are written of it.
 type snapshot struct {
 	At time.Time `json:"at"`
 	// Client is the client UUID of the System.
@@ -34,7 +34,8 @@ type snapshot struct {
 	closed, listed bool
 	// lookUps are the locks that viewers have looked up, each with its error. One that is among the first of Locks
 	// is the same.
-	lookUps map[lockID]*lock
+	lookUps    map[lockID]*lock
+	renderings *renderings
 }
 
 func (s *snapshot) fresh(interval time.Duration) bool { return time.Since(s.At) < interval }
@@ -106,7 +107,7 @@ type lock struct {
 
 // newSnapshot returns an empty snapshot.
 func (c *console) newSnapshot() *snapshot {
-	return &snapshot{Client: c.sys.ID()}
+	return &snapshot{Client: c.sys.ID(), renderings: &renderings{}}
 }
 
 // addError adds the text of an error, if there is one and it is none of those that are there.

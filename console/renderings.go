@@ -1,0 +1,54 @@
+package console
+
+import "sync"
+
+// maxKept bounds the texts that are kept for one snapshot, in bytes: some 60 pages of 100 rows.
+const maxKept = 4 << 20
+
+// renderings are the texts that were written of a snapshot. Each is written once, for all viewers with the same
+// query, and lives as long as the snapshot.
+type renderings struct {
+	mu   sync.Mutex // guards what follows
+	made map[rendering]*text
+	// size is that of all finished texts and their queries.
+	size int
+}
+
+// rendering says which text it is.
+type rendering struct {
+	query
+	form
+}
+
+// text is a rendering, once done is over.
+type text struct {
+	done  sync.Once
+	bytes []byte
+	err   error
+}
+
+// get returns a text, and has it written if it is the first time. A text for which there is no room is not kept:
+// only viewers which ask for it meanwhile get the same.
+func (r *renderings) get(which rendering, write func() ([]byte, error)) ([]byte, error) {
+	r.mu.Lock()
+	t := r.made[which]
+	if t == nil {
+		t = &text{}
+		if r.made == nil {
+			r.made = map[rendering]*text{}
+		}
+		r.made[which] = t
+	}
+	r.mu.Unlock()
+	t.done.Do(func() {
+		t.bytes, t.err = write()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if size := len(t.bytes) + len(which.Filter) + len(which.Name) + len(which.Kind); r.size+size > maxKept {
+			delete(r.made, which)
+		} else {
+			r.size += size
+		}
+	})
+	return t.bytes, t.err
+}
