@@ -165,6 +165,7 @@ func (c *console) release(w http.ResponseWriter, r *http.Request) {
 		text = "was force-released"
 	}
 	c.history.add(Event{At: time.Now(), Lock: q.Name, Text: text + " with the console, from " + r.RemoteAddr, Grave: was})
+	c.watch.hasChanged()
 	// It is relative for the browser, which alone knows the prefix: http.Redirect would resolve it here.
 	w.Header().Set("Location", "lock?"+q.encode())
 	w.WriteHeader(http.StatusSeeOther)

@@ -3,9 +3,12 @@ package console_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -196,4 +199,30 @@ func TestRedisIsAway(t *testing.T) {
 	}
 	k.Server.Resume(t)
 	redistest.Eventually(t, "an end of the errors", func() bool { return len(read(t, base+"data.json").Errors) == 0 })
+}
+
+// The page after a forced release shows that release, also within the interval of the last look.
+func TestPageAfterAForcedRelease(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.Alone(t, patient(""))
+	base := web(t, console.Handler(s.System, console.WithInterval(time.Hour), console.WithForceRelease()))
+	locktest.Acquire(t, s.Lock(k.LockName))
+	list := stream(t, base+"events")
+	list.next(t)
+	query := "?name=" + url.QueryEscape(k.LockName)
+	owner := regexp.MustCompile(`name="owner" value="([^"]+)"`).FindStringSubmatch(get(t, base+"lock"+query))
+	if owner == nil {
+		t.Fatal("the page has no owner")
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // it follows the way back to the page
+	response, err := client.PostForm(base+"release"+query, url.Values{"owner": owner[1:]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	page, err := io.ReadAll(response.Body)
+	if text := string(page); err != nil || strings.Contains(text, `name="owner"`) || !strings.Contains(text, "was force-released with the console") {
+		t.Errorf("after the release: %v, %s", err, text)
+	}
+	list.awaits(t, "holds no lock|>free<")
 }

@@ -19,6 +19,8 @@ type watch struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	last   *snapshot
+	// changes counts what viewers have changed, and shown is how many of that last shows.
+	changes, shown int
 	// wake ends the wait for the next look: a viewer asks for a lock that the last look did not look up.
 	wake chan struct{}
 }
@@ -40,7 +42,7 @@ const (
 	// lookTimeout bounds a look, and so how long a viewer waits for it.
 	lookTimeout = 5 * time.Second
 	// minPause is the least time from one look to the next, which is made for a viewer that looks up
-	// another lock: names that are made up must not keep Redis busy.
+	// another lock, or has changed something: names that are made up must not keep Redis busy.
 	minPause = 200 * time.Millisecond
 )
 
@@ -52,13 +54,10 @@ func (w *watch) join(lookUp lockID) *viewer {
 		return nil
 	}
 	v := &viewer{of: w, lookUp: lookUp, changed: make(chan struct{}, 1)}
-	if w.last != nil && w.last.fresh(w.interval) && w.last.has(lookUp) {
+	if w.last != nil && w.last.fresh(w.interval) && w.last.has(lookUp) && w.shown == w.changes {
 		v.changed <- struct{}{}
 	} else {
-		select {
-		case w.wake <- struct{}{}:
-		default:
-		}
+		w.awake()
 	}
 	if len(w.viewers) == 0 {
 		w.viewers = map[*viewer]struct{}{}
@@ -70,6 +69,22 @@ func (w *watch) join(lookUp lockID) *viewer {
 		go w.run()
 	}
 	return v
+}
+
+// awake has the goroutine decide anew when it looks next.
+func (w *watch) awake() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// hasChanged notes that a viewer has changed something. Viewers that join from now on are not shown an earlier look.
+func (w *watch) hasChanged() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.changes++
+	w.awake()
 }
 
 // leave ends the viewing, and with the last viewer all work.
@@ -112,7 +127,7 @@ func (w *watch) run() {
 		wait := time.Duration(0)
 		if w.last != nil && w.last.fresh(w.interval) {
 			wait = w.interval
-			if w.lacksLookUp() {
+			if w.shown != w.changes || w.lacksLookUp() {
 				wait = min(wait, minPause)
 			}
 			wait -= time.Since(w.last.At)
@@ -141,6 +156,7 @@ func (w *watch) lacksLookUp() bool {
 
 func (w *watch) publish(ctx context.Context) {
 	w.mu.Lock()
+	changes := w.changes
 	var lookUps []lockID
 	for v := range w.viewers {
 		if v.lookUp.name != "" {
@@ -153,10 +169,10 @@ func (w *watch) publish(ctx context.Context) {
 	s := w.look(bounded, lookUps)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || changes != w.changes { // a look that may have come before a change is not shown
 		return
 	}
-	w.last = s
+	w.last, w.shown = s, changes
 	for v := range w.viewers {
 		select {
 		case v.changed <- struct{}{}:
