@@ -97,7 +97,7 @@ func (v *viewer) leave() {
 	}
 }
 
-// next waits for a snapshot that the viewer has not seen; nil if ctx ends first.
+// next waits for a snapshot that the viewer has not seen, with the lock that it looks up; nil if ctx ends first.
 func (v *viewer) next(ctx context.Context) *snapshot {
 	for {
 		select {
@@ -108,7 +108,7 @@ func (v *viewer) next(ctx context.Context) *snapshot {
 		v.of.mu.Lock()
 		s := v.of.last
 		v.of.mu.Unlock()
-		if s != v.seen {
+		if s != v.seen && s.has(v.lookUp) {
 			v.seen = s
 			return s
 		}

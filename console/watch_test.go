@@ -1,0 +1,77 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+)
+
+// steps is a watch whose looks end when the test says so.
+type steps struct {
+	watch
+	// begun has what each look is asked for, and end ends it.
+	begun chan []lockID
+	end   chan struct{}
+}
+
+func newSteps() *steps {
+	s := &steps{begun: make(chan []lockID), end: make(chan struct{})}
+	s.interval, s.wake = time.Hour, make(chan struct{}, 1)
+	s.look = func(_ context.Context, lookUps []lockID) *snapshot {
+		s.begun <- lookUps
+		<-s.end
+		found := &snapshot{At: time.Now(), lookUps: map[lockID]*lock{}}
+		for _, id := range lookUps {
+			found.lookUps[id] = &lock{Kind: id.kind, Name: id.name}
+		}
+		return found
+	}
+	return s
+}
+
+// A viewer that joins during a look which does not look up its lock waits for the next look.
+func TestLookUpDuringALook(t *testing.T) {
+	t.Parallel()
+	s := newSteps()
+	all := s.join(lockID{})
+	defer all.leave()
+	locktest.Await(t, "the first look", s.begun)
+	id := lockID{plain, "orders"}
+	one := s.join(id)
+	defer one.leave()
+	s.end <- struct{}{}
+	if all.next(t.Context()) == nil {
+		t.Error("the first viewer is not shown the first look")
+	}
+	if asked := locktest.Await(t, "the second look", s.begun); !slices.Equal(asked, []lockID{id}) {
+		t.Errorf("it is asked for %v", asked)
+	}
+	s.end <- struct{}{}
+	if found := one.next(t.Context()); !found.has(id) {
+		t.Error("the viewer is shown a look that has not looked up its lock")
+	}
+}
+
+// A look that was under way when a viewer changed something is not shown.
+func TestChangeDuringALook(t *testing.T) {
+	t.Parallel()
+	s := newSteps()
+	before := s.join(lockID{})
+	defer before.leave()
+	locktest.Await(t, "the first look", s.begun)
+	s.hasChanged()
+	after := s.join(lockID{})
+	defer after.leave()
+	s.end <- struct{}{}
+	locktest.Await(t, "the second look", s.begun)
+	second := time.Now()
+	s.end <- struct{}{}
+	for _, v := range []*viewer{before, after} {
+		if found := v.next(t.Context()); found.At.Before(second) {
+			t.Error("the first look is shown")
+		}
+	}
+}
