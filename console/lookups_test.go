@@ -5,7 +5,9 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/console"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
@@ -118,5 +120,28 @@ func TestStoryBesideAFailedLookUp(t *testing.T) {
 	all.awaits(t, "holds no lock")
 	if text := get(t, base+"lock?name="+url.QueryEscape(k.LockName)); !strings.Contains(text, "is neither held nor waited for here any more") {
 		t.Errorf("the story is %s", text)
+	}
+}
+
+// While Redis does not answer, each look-up has its own error, and none that of another.
+func TestLookUpsWithoutRedis(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.Alone(t, lockkeeper.Config{CallTimeout: 300 * time.Millisecond})
+	base := web(t, console.Handler(s.System, quick))
+	names := []string{"chosen-a", "chosen-b", "chosen-c"}
+	var viewers []*streaming
+	for _, name := range names {
+		viewers = append(viewers, stream(t, base+"events?name="+name))
+	}
+	k.Server.Pause(t)
+	defer k.Server.Resume(t)
+	for i, name := range names {
+		viewers[i].awaits(t, `class="error">lockkeeper: inspect &#34;`+name)
+		if text := strings.Join(read(t, base+"data.json?name="+name).Errors, "; "); strings.Count(text, "chosen") != 1 || !strings.Contains(text, name) {
+			t.Errorf("the viewer of %s reads %s", name, text)
+		}
+	}
+	if text := strings.Join(read(t, base+"data.json").Errors, "; "); text == "" || strings.Contains(text, "chosen") {
+		t.Errorf("the others read %q", text)
 	}
 }
