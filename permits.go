@@ -136,8 +136,8 @@ func (p *Permits) set(ctx context.Context, how leased.How, n int) (set bool, err
 }
 
 // Available returns how many permits are free. It is negative while more are taken than there should
-// be, after SetPermits or AddPermits. It returns after at most Config.CallTimeout and 250 ms, even if
-// ctx never ends; that holds for Acquired and Total, too.
+// be, after SetPermits or AddPermits. It fails with ErrNoPermits if no number of permits is set, and returns
+// after at most Config.CallTimeout and 250 ms, even if ctx never ends; that holds for Acquired and Total, too.
 func (p *Permits) Available(ctx context.Context) (int, error) {
 	s, err := p.count(ctx)
 	return int(s.GetFreePermits()), err
@@ -149,7 +149,7 @@ func (p *Permits) Acquired(ctx context.Context) (int, error) {
 	return int(s.GetTakenPermits()), err
 }
 
-// Total returns how many permits there are, free and taken; 0 if that was never set.
+// Total returns how many permits there are, free and taken.
 func (p *Permits) Total(ctx context.Context) (int, error) {
 	s, err := p.count(ctx)
 	return int(s.GetAllPermits()), err

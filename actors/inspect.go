@@ -43,6 +43,8 @@ func (s *lockState) inspected(m *inspection) {
 		reason := lock.Rejected
 		if err := (*redisio.Error)(nil); errors.As(m.err, &err) && err.Transient {
 			reason = lock.Unavailable
+		} else if errors.Is(m.err, protocol.ErrNoNumber) {
+			reason = lock.NoPermits
 		}
 		m.by.answered(s, lock.Answer{Kind: lock.NotDone, Reason: reason, Detail: m.err.Error()})
 		return
@@ -58,8 +60,24 @@ func (s *lockState) inspected(m *inspection) {
 	s.addAges(status, holders)
 	if m.holder != nil {
 		status.Process = processOf(*m.holder)
+		s.addRecord(status, m.holder)
 	}
 	m.by.inspected(s, status)
+}
+
+// addRecord adds what the record of the holder's process says of the lock. Of this process it is known without.
+func (s *lockState) addRecord(status *messages.Status, holder *Record) {
+	if status.HeldHere {
+		status.HolderWaiters, status.HeldAtLeast = &status.Waiters, status.HeldFor
+		return
+	}
+	key := s.keys()[0]
+	if n := holder.Waiters(key); n >= 0 {
+		status.HolderWaiters = &n
+	}
+	if d := holder.HeldAtLeast(key, status.Holder); d > 0 {
+		status.HeldAtLeast = duration(d)
+	}
 }
 
 // lookUpHolder finds out which process the holder is in, and brings the inspection again.

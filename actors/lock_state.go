@@ -41,6 +41,7 @@ type lockState struct {
 	// inspections are the requesters who await Redis's word on the lock.
 	inspections map[replier]struct{}
 	gauges      gauges
+	shown       shown
 	longs       longs
 	// events are for the spans, nil if there is no tracer.
 	events events
@@ -128,6 +129,7 @@ func (s *lockState) giveBack(id uint64, mode messages.Mode) {
 // carryOut does what the lock wants done, also what a crash has left undone.
 func (s *lockState) carryOut() {
 	s.until.Store(int64(s.lock.LeaseUntil())) // before a holder hears of its hold
+	s.show()
 	for {
 		e, more := s.lock.Effects()
 		if !more {

@@ -48,8 +48,12 @@ func (c *console) lookAtFleet(ctx context.Context, _ []lockID) *snapshot {
 func (s *snapshot) lockOf(v look.Lock) lock {
 	first := v.Owners[0]
 	l := lock{
-		Name: v.Name, Kind: v.Kind, Held: true, Shared: first.Mode == "read", Holders: len(v.Owners), Owner: first.Field, Count: int(first.Count),
-		Token: v.Token, Lease: v.TTL, Listeners: int(v.Waiters), Asked: true,
+		Name: v.Name, Kind: v.Kind, Held: true, Shared: first.Mode == "read", Holders: len(v.Owners), Owner: first.Field, Count: int(first.Count.N),
+		Token: v.Token, Lease: v.TTL, Listeners: v.Waiters, HolderWaiters: v.HolderWaiters(), Asked: true, Problems: v.Problems,
+	}
+	if first.HeldAtLeast.Known {
+		since := time.Now().Add(-time.Duration(first.HeldAtLeast.N) * time.Millisecond)
+		l.Since, l.AtLeast = &since, true
 	}
 	if v.Kind == look.KindReadWrite {
 		l.Kind = readWrite

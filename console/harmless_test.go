@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -9,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/console"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
 // Looking up a name, also on a page that stays open, does not keep it from being used as another kind.
@@ -110,18 +113,35 @@ func TestHiddenCharactersAreSeen(t *testing.T) {
 	}
 }
 
-// Who waits in the process of another holder Redis does not know, and the page says so.
+// Who waits in the process of another holder Redis does not know. The page has the number of its record, with its age,
+// or says that it is unknown.
 func TestWaitersElsewhereAreUnknown(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.Alone(t, patient(""))
-	other := locktest.Open(t, k.Server.URL(), patient(""))
-	locktest.Acquire(t, other.Lock(k.LockName))
 	base := web(t, console.Handler(s.System, quick))
-	page := get(t, base+"lock?name="+url.QueryEscape(k.LockName))
-	if strings.Contains(page, "nobody") || !strings.Contains(page, "unknown in the holder’s process") {
-		t.Error(page)
+	for application, want := range map[string]string{"": "an unknown number in the holder’s process", "other": "2 in the holder’s process, "} {
+		t.Run(application, func(t *testing.T) {
+			other, name := locktest.Open(t, k.Server.URL(), patient(application)), redistest.Name(t)
+			locktest.Acquire(t, other.Lock(name))
+			wait, giveUp := context.WithCancel(t.Context())
+			waiting := []<-chan locktest.Grant{locktest.AcquireSoon(wait, other.Lock(name)), locktest.AcquireSoon(wait, other.Lock(name))}
+			locktest.AwaitWaiters(t, other.Lock(name), len(waiting))
+			locktest.Acquire(t, other.Lock(name+" long"), lockkeeper.WithLease(10*time.Hour)) // so that the record is written
+			var page string
+			redistest.Eventually(t, want, func() bool {
+				page = get(t, base+"lock?name="+url.QueryEscape(name))
+				return strings.Contains(page, want)
+			})
+			if strings.Contains(page, "nobody") {
+				t.Error(page)
+			}
+			giveUp()
+			for _, w := range waiting {
+				<-w
+			}
+		})
 	}
-	if page = get(t, base+"lock?name=free"); !strings.Contains(page, "nobody") {
+	if page := get(t, base+"lock?name=free"); !strings.Contains(page, "nobody") {
 		t.Error(page)
 	}
 }

@@ -128,6 +128,9 @@ func (h *history) note(l *lock, at time.Time, now map[lockID]holder) {
 	now[l.id()] = held
 	if l.Held && !l.Here {
 		since := held.since
+		if l.Since != nil && l.Since.Before(since) {
+			since = *l.Since
+		}
 		l.Since, l.AtLeast = &since, true
 	}
 }

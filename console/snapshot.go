@@ -1,10 +1,13 @@
 package console
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/look"
 )
 
 // snapshot is what one look has found. It does not change, but for the texts that are written of it.
@@ -49,7 +52,7 @@ type system struct {
 	Application string     `json:"application,omitempty"`
 	Host        string     `json:"host,omitempty"`
 	PID         int        `json:"pid,omitempty"`
-	Since       *time.Time `json:"since,omitempty"`
+	Since       *time.Time `json:"up_since,omitempty"`
 	Version     string     `json:"version,omitempty"`
 	// Seen is how many ms ago the record was renewed.
 	Seen    int64 `json:"seen"`
@@ -85,24 +88,55 @@ type lock struct {
 	Owners  []string `json:"owners,omitempty"`
 	Process *system  `json:"process,omitempty"`
 	Count   int      `json:"count,omitempty"`
-	// Since is when the lock was granted here. For a holder elsewhere it is when the console saw
-	// it first, and AtLeast is true.
+	// Since is when the lock was granted here. For a holder elsewhere it is when the console saw it first, or
+	// since when that has it by its record, and AtLeast is true.
 	Since   *time.Time `json:"since,omitempty"`
 	AtLeast bool       `json:"at_least,omitempty"`
 	Token   int64      `json:"token,omitempty"`
 	// Lease is the rest of the lease; negative if the key has no TTL.
 	Lease int64 `json:"lease,omitempty"`
 	// Waiters are the requests that wait in this System, Waiting is for how long the first of
-	// them has, and Listeners are the clients that wait; of a fair lock, the length of the queue.
-	Waiters   int   `json:"waiters"`
-	Waiting   int64 `json:"waiting,omitempty"`
-	Listeners int   `json:"listeners"`
+	// them has, and Listeners are the clients that wait; of a fair lock, the length of the queue. HolderWaiters are the
+	// requests that wait in the process of a holder elsewhere, as its record said some seconds ago.
+	Waiters       int         `json:"waiters"`
+	Waiting       int64       `json:"waiting,omitempty"`
+	Listeners     look.Number `json:"listeners"`
+	HolderWaiters look.Number `json:"holder_waiters"`
 	// Asked reports whether Redis was asked for this lock. If not, only what this System knows
 	// is said.
 	Asked bool `json:"asked"`
+	// Problems are what is wrong with what Redis has.
+	Problems []string `json:"problems,omitempty"`
 
 	// err is why it could not be asked.
 	err error
+}
+
+// Others says how many wait elsewhere, as far as that is known; "" if nobody does.
+func (l lock) Others() string {
+	if !l.Asked {
+		return ""
+	}
+	var all []string
+	switch {
+	case !l.Listeners.Known:
+		all = append(all, "an unknown number of processes")
+	case l.Listeners.N == 0:
+	case l.Kind == fair:
+		all = append(all, l.Listeners.String()+" in the queue")
+	case l.Listeners.N == 1:
+		all = append(all, "1 process in all")
+	default:
+		all = append(all, l.Listeners.String()+" processes in all")
+	}
+	if l.Held && !l.Here && l.Kind != fair {
+		if l.HolderWaiters.Known {
+			all = append(all, fmt.Sprintf("%v in the holder’s process, %s ago", l.HolderWaiters, age(time.Duration(l.Process.Seen)*time.Millisecond)))
+		} else {
+			all = append(all, "an unknown number in the holder’s process")
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // newSnapshot returns an empty snapshot.

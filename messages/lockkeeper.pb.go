@@ -1427,7 +1427,11 @@ type Status struct {
 	TakenPermits int64 `protobuf:"varint,16,opt,name=taken_permits,json=takenPermits,proto3" json:"taken_permits,omitempty"`
 	AllPermits   int64 `protobuf:"varint,17,opt,name=all_permits,json=allPermits,proto3" json:"all_permits,omitempty"`
 	// All owners in Redis; of a lock that very many read, at most 1000 of them.
-	Owners        []string `protobuf:"bytes,18,rep,name=owners,proto3" json:"owners,omitempty"`
+	Owners []string `protobuf:"bytes,18,rep,name=owners,proto3" json:"owners,omitempty"`
+	// How many requests for the lock waited in the process of the holder, and for how long that has had the lock at
+	// least. A record of another process says so, which may be some seconds old; absent if it does not.
+	HolderWaiters *int64               `protobuf:"varint,19,opt,name=holder_waiters,json=holderWaiters,proto3,oneof" json:"holder_waiters,omitempty"`
+	HeldAtLeast   *durationpb.Duration `protobuf:"bytes,20,opt,name=held_at_least,json=heldAtLeast,proto3" json:"held_at_least,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1589,6 +1593,20 @@ func (x *Status) GetAllPermits() int64 {
 func (x *Status) GetOwners() []string {
 	if x != nil {
 		return x.Owners
+	}
+	return nil
+}
+
+func (x *Status) GetHolderWaiters() int64 {
+	if x != nil && x.HolderWaiters != nil {
+		return *x.HolderWaiters
+	}
+	return 0
+}
+
+func (x *Status) GetHeldAtLeast() *durationpb.Duration {
+	if x != nil {
+		return x.HeldAtLeast
 	}
 	return nil
 }
@@ -3271,7 +3289,7 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x19\n" +
 	"\bwas_held\x18\x02 \x01(\bR\awasHeld\"2\n" +
 	"\aInspect\x12'\n" +
-	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\"\x84\x05\n" +
+	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\"\x82\x06\n" +
 	"\x06Status\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x16\n" +
 	"\x06locked\x18\x02 \x01(\bR\x06locked\x12\x1b\n" +
@@ -3294,7 +3312,10 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\rtaken_permits\x18\x10 \x01(\x03R\ftakenPermits\x12\x1f\n" +
 	"\vall_permits\x18\x11 \x01(\x03R\n" +
 	"allPermits\x12\x16\n" +
-	"\x06owners\x18\x12 \x03(\tR\x06owners\"\xfe\x01\n" +
+	"\x06owners\x18\x12 \x03(\tR\x06owners\x12*\n" +
+	"\x0eholder_waiters\x18\x13 \x01(\x03H\x00R\rholderWaiters\x88\x01\x01\x12=\n" +
+	"\rheld_at_least\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\vheldAtLeastB\x11\n" +
+	"\x0f_holder_waiters\"\xfe\x01\n" +
 	"\aProcess\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\tR\x06client\x12 \n" +
 	"\vapplication\x18\x02 \x01(\tR\vapplication\x12\x12\n" +
@@ -3531,45 +3552,46 @@ var file_lockkeeper_v1_lockkeeper_proto_depIdxs = []int32{
 	20, // 32: lockkeeper.v1.Status.process:type_name -> lockkeeper.v1.Process
 	46, // 33: lockkeeper.v1.Status.held_for:type_name -> google.protobuf.Duration
 	46, // 34: lockkeeper.v1.Status.waiting_for:type_name -> google.protobuf.Duration
-	47, // 35: lockkeeper.v1.Process.since:type_name -> google.protobuf.Timestamp
-	46, // 36: lockkeeper.v1.Process.seen:type_name -> google.protobuf.Duration
-	4,  // 37: lockkeeper.v1.Failed.lock:type_name -> lockkeeper.v1.Lock
-	2,  // 38: lockkeeper.v1.Failed.reason:type_name -> lockkeeper.v1.Reason
-	4,  // 39: lockkeeper.v1.LeaseLost.lock:type_name -> lockkeeper.v1.Lock
-	45, // 40: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
-	2,  // 41: lockkeeper.v1.LeaseLost.reason:type_name -> lockkeeper.v1.Reason
-	4,  // 42: lockkeeper.v1.LeaseAtRisk.lock:type_name -> lockkeeper.v1.Lock
-	45, // 43: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
-	46, // 44: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
-	24, // 45: lockkeeper.v1.AcquirePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	46, // 46: lockkeeper.v1.AcquirePermits.wait:type_name -> google.protobuf.Duration
-	24, // 47: lockkeeper.v1.PermitsAcquired.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 48: lockkeeper.v1.ReleasePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 49: lockkeeper.v1.PermitsReleased.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 50: lockkeeper.v1.CancelPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 51: lockkeeper.v1.TrySetPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	46, // 52: lockkeeper.v1.TrySetPermits.ttl:type_name -> google.protobuf.Duration
-	24, // 53: lockkeeper.v1.AddPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 54: lockkeeper.v1.DrainPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 55: lockkeeper.v1.InspectPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 56: lockkeeper.v1.PermitsChanged.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 57: lockkeeper.v1.PermitsRefused.semaphore:type_name -> lockkeeper.v1.Semaphore
-	2,  // 58: lockkeeper.v1.PermitsRefused.reason:type_name -> lockkeeper.v1.Reason
-	36, // 59: lockkeeper.v1.AwaitLatch.latch:type_name -> lockkeeper.v1.Latch
-	46, // 60: lockkeeper.v1.AwaitLatch.wait:type_name -> google.protobuf.Duration
-	36, // 61: lockkeeper.v1.LatchOpened.latch:type_name -> lockkeeper.v1.Latch
-	36, // 62: lockkeeper.v1.CountDown.latch:type_name -> lockkeeper.v1.Latch
-	36, // 63: lockkeeper.v1.CancelAwait.latch:type_name -> lockkeeper.v1.Latch
-	36, // 64: lockkeeper.v1.TrySetCount.latch:type_name -> lockkeeper.v1.Latch
-	36, // 65: lockkeeper.v1.InspectLatch.latch:type_name -> lockkeeper.v1.Latch
-	36, // 66: lockkeeper.v1.LatchChanged.latch:type_name -> lockkeeper.v1.Latch
-	36, // 67: lockkeeper.v1.LatchRefused.latch:type_name -> lockkeeper.v1.Latch
-	2,  // 68: lockkeeper.v1.LatchRefused.reason:type_name -> lockkeeper.v1.Reason
-	69, // [69:69] is the sub-list for method output_type
-	69, // [69:69] is the sub-list for method input_type
-	69, // [69:69] is the sub-list for extension type_name
-	69, // [69:69] is the sub-list for extension extendee
-	0,  // [0:69] is the sub-list for field type_name
+	46, // 35: lockkeeper.v1.Status.held_at_least:type_name -> google.protobuf.Duration
+	47, // 36: lockkeeper.v1.Process.since:type_name -> google.protobuf.Timestamp
+	46, // 37: lockkeeper.v1.Process.seen:type_name -> google.protobuf.Duration
+	4,  // 38: lockkeeper.v1.Failed.lock:type_name -> lockkeeper.v1.Lock
+	2,  // 39: lockkeeper.v1.Failed.reason:type_name -> lockkeeper.v1.Reason
+	4,  // 40: lockkeeper.v1.LeaseLost.lock:type_name -> lockkeeper.v1.Lock
+	45, // 41: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
+	2,  // 42: lockkeeper.v1.LeaseLost.reason:type_name -> lockkeeper.v1.Reason
+	4,  // 43: lockkeeper.v1.LeaseAtRisk.lock:type_name -> lockkeeper.v1.Lock
+	45, // 44: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
+	46, // 45: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
+	24, // 46: lockkeeper.v1.AcquirePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	46, // 47: lockkeeper.v1.AcquirePermits.wait:type_name -> google.protobuf.Duration
+	24, // 48: lockkeeper.v1.PermitsAcquired.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 49: lockkeeper.v1.ReleasePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 50: lockkeeper.v1.PermitsReleased.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 51: lockkeeper.v1.CancelPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 52: lockkeeper.v1.TrySetPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	46, // 53: lockkeeper.v1.TrySetPermits.ttl:type_name -> google.protobuf.Duration
+	24, // 54: lockkeeper.v1.AddPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 55: lockkeeper.v1.DrainPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 56: lockkeeper.v1.InspectPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 57: lockkeeper.v1.PermitsChanged.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 58: lockkeeper.v1.PermitsRefused.semaphore:type_name -> lockkeeper.v1.Semaphore
+	2,  // 59: lockkeeper.v1.PermitsRefused.reason:type_name -> lockkeeper.v1.Reason
+	36, // 60: lockkeeper.v1.AwaitLatch.latch:type_name -> lockkeeper.v1.Latch
+	46, // 61: lockkeeper.v1.AwaitLatch.wait:type_name -> google.protobuf.Duration
+	36, // 62: lockkeeper.v1.LatchOpened.latch:type_name -> lockkeeper.v1.Latch
+	36, // 63: lockkeeper.v1.CountDown.latch:type_name -> lockkeeper.v1.Latch
+	36, // 64: lockkeeper.v1.CancelAwait.latch:type_name -> lockkeeper.v1.Latch
+	36, // 65: lockkeeper.v1.TrySetCount.latch:type_name -> lockkeeper.v1.Latch
+	36, // 66: lockkeeper.v1.InspectLatch.latch:type_name -> lockkeeper.v1.Latch
+	36, // 67: lockkeeper.v1.LatchChanged.latch:type_name -> lockkeeper.v1.Latch
+	36, // 68: lockkeeper.v1.LatchRefused.latch:type_name -> lockkeeper.v1.Latch
+	2,  // 69: lockkeeper.v1.LatchRefused.reason:type_name -> lockkeeper.v1.Reason
+	70, // [70:70] is the sub-list for method output_type
+	70, // [70:70] is the sub-list for method input_type
+	70, // [70:70] is the sub-list for extension type_name
+	70, // [70:70] is the sub-list for extension extendee
+	0,  // [0:70] is the sub-list for field type_name
 }
 
 func init() { file_lockkeeper_v1_lockkeeper_proto_init() }
@@ -3577,6 +3599,7 @@ func file_lockkeeper_v1_lockkeeper_proto_init() {
 	if File_lockkeeper_v1_lockkeeper_proto != nil {
 		return
 	}
+	file_lockkeeper_v1_lockkeeper_proto_msgTypes[15].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

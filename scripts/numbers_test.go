@@ -40,7 +40,7 @@ func TestNumbersAreExactOrRefused(t *testing.T) {
 		{scripts.PermitsRelease, []string{"channel", "taken-taken-take"}, map[string]string{"-2147483647": "[1 0]", "-1": "[1 0]", "0": "[1 0]", "7": "[1 0]", "2147483647": "-ERR"}},
 		{scripts.PermitsSet, []string{"channel", "try", "3"}, map[string]string{"-2147483647": "[0]", "-1": "[0]", "0": "[0]", "7": "[0]", "2147483647": "[0]"}},
 		{scripts.PermitsSet, []string{"channel", "add", "1"}, map[string]string{"-2147483647": "[1]", "-1": "[1]", "0": "[1]", "7": "[1]", "2147483647": "-ERR"}},
-		{scripts.PermitsInspect, nil, map[string]string{"-2147483647": "[-2147483647 1 -2147483646]", "-1": "[-1 1 0]", "0": "[0 1 1]", "7": "[7 1 8]", "2147483647": "[2147483647 1 2147483648]"}},
+		{scripts.PermitsInspect, nil, map[string]string{"-2147483647": "[-2147483647 1 -2147483646 set]", "-1": "[-1 1 0 set]", "0": "[0 1 1 set]", "7": "[7 1 8 set]", "2147483647": "[2147483647 1 2147483648 set]"}},
 	}
 	latches := []use{
 		{scripts.LatchSet, []string{"3", "channel"}, map[string]string{"-2147483647": "[0 -2147483647]", "-1": "[0 -1]", "0": "[0 0]", "7": "[0 7]", "2147483647": "[0 2147483647]", "2147483648": "[0 2147483648]", "9007199254740990": "[0 9007199254740990]", "9007199254740991": "[0 9007199254740991]"}},

@@ -23,5 +23,5 @@ var (
 	PermitsRelease = script("permits_release", number+once+permits+permitsRelease, Shape{Numbers: 2})
 	PermitsRenew   = script("permits_renew", permits+permitsRenew, Shape{Texts: 1})
 	PermitsSet     = script("permits_set", number+once+permits+permitsSet, Shape{Numbers: 1})
-	PermitsInspect = script("permits_inspect", number+once+permits+permitsInspect, Shape{Numbers: 3})
+	PermitsInspect = script("permits_inspect", number+once+permits+permitsInspect, Shape{Numbers: 3, Texts: 1})
 )

@@ -4,9 +4,12 @@
 -- KEYS[2]  the permits that are taken, a sorted set: id, 16 bytes -> when it expires, in epoch ms
 -- ARGV     none
 --
--- Reply: {free, taken, all}, three zeros if there are no permits
+-- Reply: {free, taken, all, "set"}; {0, taken, 0, ""} if no number of permits is set
 check_ids(redis.call('ZRANGE', KEYS[2], 0, MOST_SEEN - 1))
 local free = count_of(KEYS[1])
 local all = redis.call('ZCOUNT', KEYS[2], 0, '+inf')
 local taken = redis.call('ZCOUNT', KEYS[2], epoch_ms() + 1, '+inf')
-return {(free or 0) + all - taken, taken, free and free + all or 0}
+if not free then
+  return {0, taken, 0, ''}
+end
+return {free + all - taken, taken, free + all, 'set'}

@@ -72,9 +72,10 @@ subtract                        | 3 a b           | add -5                  | [1
 wrong type                      | x               | set 5                   | -WRONGTYPE | x
 
 permits_inspect
-some                            | 1 a@-1 b@9 c    |                         | [2 2 4]  | 1 a@-1 b@9 c
-expired just now                | 1 a@0 b@9       |                         | [2 1 3]  | 1 a@0 b@9
-none                            |                 |                         | [0 0 0]  |
+some                            | 1 a@-1 b@9 c    |                         | [2 2 4 set] | 1 a@-1 b@9 c
+expired just now                | 1 a@0 b@9       |                         | [2 1 3 set] | 1 a@0 b@9
+none                            | 0               |                         | [0 0 0 set] | 0
+no number is set                |                 |                         | [0 0 0 ] |
 `
 
 type permitsRow struct {

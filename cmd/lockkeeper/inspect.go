@@ -17,15 +17,17 @@ const inspectHelp = `usage: lockkeeper inspect [-redis URL] [-prefix P] [--json]
 
 Shows who has a lock: the owner field in Redis, and the application, host, process id and start
 of the process behind it, as its System's record says; also for a while after that process was
-killed. An owner without a record is a Redisson client, or a System that keeps none.
+killed. An owner without a record is a Redisson client, or a System that keeps none. The record
+also says for how long the process has had the lock, which may be longer by now.
 
 Of a semaphore, of permits that expire and of a latch it shows the count; of permits that expire,
 also those that are taken, what is left of their leases, and the process that has them, if it is one
 of Lockkeeper's with a record; of more than 1000 only the first to end. If nobody waits and no permit
 is taken, these look the same.
 
-Waiters are processes that listen for the release; of a fair lock, the entries of its queue. How many wait in
-the process that holds the lock, only that process knows: its console, its metrics and its logs say so.
+Waiters are processes that listen for the release; of a fair lock, the entries of its queue. How many requests
+wait in the process that holds the lock, only that process knows. It writes so in its record, every few seconds,
+for at most 40 locks; what that does not say is unknown.
 
 ` + accessHelp + `
 The exit code is 0 if the lock is held, or it is no lock, and 1 if it is free. 64: the command line is wrong. 69:
@@ -55,6 +57,9 @@ func inspect(args []string, env environment) int {
 		code := 0
 		if !v.Held {
 			code = exitNo
+			if c, _ := looker.Counter(ctx, a.args[0]); c != nil { // without the rights, it may be a free lock
+				return 0, a.printCounter(c)
+			}
 		}
 		if a.json {
 			return code, a.print(v)
@@ -85,8 +90,8 @@ func text(v look.Lock) string {
 	}
 	for _, o := range v.Owners {
 		has := shown(o.Field)
-		if o.Count != 1 || o.Mode != "" {
-			has += fmt.Sprintf(" (%s%d times)", strings.TrimLeft(o.Mode+" ", " "), o.Count)
+		if o.Count != look.Known(1) || o.Mode != "" {
+			has += fmt.Sprintf(" (%s%v times)", strings.TrimLeft(o.Mode+" ", " "), o.Count)
 		}
 		line("owner", has)
 		by := recordOf(o.Process)
@@ -95,6 +100,11 @@ func text(v look.Lock) string {
 		} else {
 			line("held by", by)
 		}
+		if o.HeldAtLeast.Known {
+			line("", "for at least "+ttl(o.HeldAtLeast.N))
+		} else {
+			line("", "for an unknown time")
+		}
 	}
 	if v.Held {
 		line("ttl", ttl(v.TTL))
@@ -102,19 +112,42 @@ func text(v look.Lock) string {
 	if v.Token > 0 {
 		line("token", v.Token)
 	}
-	waiters := fmt.Sprint(v.Waiters)
-	if v.Held && v.Kind != look.KindFair {
-		waiters += ", besides those in the process that holds it"
-	}
-	line("waiters", waiters)
+	line("waiters", allWaiters(v))
 	for i, w := range v.Queue {
-		waits := ""
-		if w.Since != nil {
-			waits = fmt.Sprintf(", waiting for %v", max(time.Since(*w.Since), 0).Round(time.Second))
+		waits := ", waiting for an unknown time"
+		if w.Waiting.Known {
+			waits = ", waiting for " + ttl(w.Waiting.N)
 		}
 		line("", fmt.Sprintf("%d. %v%s", i+1, recordOf(w.Process), waits))
 	}
+	for _, problem := range v.Problems {
+		line("problem", problem)
+	}
 	return b.String()
+}
+
+// allWaiters says how many wait, also in the process that holds the lock.
+func allWaiters(v look.Lock) string {
+	text := v.Waiters.String()
+	if !v.Waiters.Known {
+		text = "unknown"
+	}
+	if !v.Held || v.Kind == look.KindFair {
+		return text
+	}
+	in := "in the process that holds it"
+	if len(v.Owners) > 1 {
+		in = "in the processes that hold it"
+	}
+	n := v.HolderWaiters()
+	if !n.Known {
+		return text + ", and an unknown number " + in
+	}
+	seen := int64(0)
+	for _, o := range v.Owners {
+		seen = max(seen, o.Process.Seen)
+	}
+	return fmt.Sprintf("%s, and %v %s, as of %v ago", text, n, in, time.Duration(seen/1000)*time.Second)
 }
 
 // printCounter prints what is no lock.
@@ -129,7 +162,11 @@ func (a *access) printCounter(c *look.Counter) error {
 	if c.Kind == look.KindLatch || c.Kind == look.KindCounter {
 		what = "count"
 	}
-	line(what, c.Count)
+	if c.Count.Known {
+		line(what, c.Count)
+	} else {
+		line(what, "unknown")
+	}
 	if c.Kind == look.KindPermits {
 		line("taken", c.Taken)
 	}
@@ -144,5 +181,8 @@ func (a *access) printCounter(c *look.Counter) error {
 	}
 	line("ttl", ttl(c.TTL))
 	line("waiters", c.Waiters)
+	if c.Problem != "" {
+		line("problem", c.Problem)
+	}
 	return nil
 }

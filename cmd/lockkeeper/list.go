@@ -8,7 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
-	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -17,6 +17,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/look"
 	"github.com/lockkeeper-go/lockkeeper/internal/printable"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
 const listHelp = `usage: lockkeeper ls [-redis URL] [-prefix P] [--json] [-systems] [PATTERN]
@@ -36,14 +37,19 @@ who lacks rights for these is told so on stderr, and sees the locks alone, or so
 
 A kind is told by what is in Redis: a fair lock that nobody waits for looks like a plain one.
 WAITERS are the clients that listen for the release, or the length of a fair lock's queue; in
-a cluster some are not seen. 2+ is two besides those in the process that holds the lock, which
-Redis does not know. "up since" is the start of a process, and not of its hold. A System that is overdue is dead, hangs, or does not reach Redis.
+a cluster some are not seen. 2+3 is two, and three requests in the process that holds the lock.
+Redis does not know these: they are what that process wrote in its record, some seconds ago.
+HELD is for how long the process has had the lock at least, by its record, and WAITED is the
+longest wait that Redis knows. "?" is not known: a record names at most 40 locks, and Java's
+clients have none. "up since" is the start of a process. A System that is overdue is dead,
+hangs, or does not reach Redis.
 
 The exit code is 0, also if there are no locks. 64: the command line is wrong. 69: Redis cannot
 be reached, or refuses. If some servers of a cluster do not answer, ls lists what the others have,
 names those on stderr, and exits with 69.
 
-With --json all of these are objects of one stream: kind is "plain", "fenced", "fair" or
+With --json all of these are objects of one stream; null is not known, and what is wrong with a
+value is in problem or problems. kind is "plain", "fenced", "fair" or
 "read/write" for a lock, else "semaphore", "permits that expire", "latch", or if these look
 the same, "semaphore, permits that expire, or latch". Only locks have owners.
 
@@ -115,14 +121,15 @@ func (o *listOptions) printLocks(all []look.Lock) error {
 	if o.json {
 		return printEach(o.access, all)
 	}
-	return o.table("NAME\tKIND\tCOUNT\tTTL\tWAITERS\tHOLDER", func(row func(cells ...any)) {
+	return o.table("NAME\tKIND\tCOUNT\tTTL\tHELD\tWAITERS\tWAITED\tHOLDER", func(row func(cells ...any)) {
 		for _, v := range all {
 			for i, owner := range v.Owners {
 				name := shown(v.Name)
 				if i > 0 {
 					name = ""
 				}
-				row(name, kindOf(v, i), owner.Count, ttl(v.TTL), waiters(v), recordOf(owner.Process))
+				row(name, kindOf(v, i), owner.Count, ttl(v.TTL), atLeast(owner.HeldAtLeast), waiters(v), waited(v),
+					strings.Join(append([]string{recordOf(owner.Process).String()}, v.Problems...), "; "))
 			}
 		}
 	})
@@ -138,7 +145,11 @@ func (o *listOptions) printCounters(all []look.Counter) error {
 	fmt.Fprintln(o.stdout)
 	return o.table("NAME\tKIND\tCOUNT\tTAKEN\tTTL\tWAITERS", func(row func(cells ...any)) {
 		for _, c := range all {
-			row(shown(c.Name), c.Kind, c.Count, c.Taken, ttl(c.TTL), c.Waiters)
+			cells := []any{shown(c.Name), c.Kind, c.Count, c.Taken, ttl(c.TTL), c.Waiters}
+			if c.Problem != "" {
+				cells = append(cells, c.Problem)
+			}
+			row(cells...)
 		}
 	})
 }
@@ -155,7 +166,7 @@ func (o *listOptions) printSystems(all []look.Process) error {
 	if o.json {
 		return printEach(o.access, all)
 	}
-	return o.table("APPLICATION\tHOST\tPID\tSINCE\tVERSION\tSEEN\tCLIENT", func(row func(cells ...any)) {
+	return o.table("APPLICATION\tHOST\tPID\tUP SINCE\tVERSION\tSEEN\tCLIENT", func(row func(cells ...any)) {
 		for _, v := range all {
 			seen := (time.Duration(v.Seen) * time.Millisecond).Round(time.Second).String() + " ago"
 			if v.Overdue {
@@ -192,12 +203,31 @@ func (a *access) table(header string, each func(row func(cells ...any))) error {
 	return w.Flush()
 }
 
-// waiters is how many wait for a lock, as far as Redis knows: "2+" is two besides those in the holder's process.
+// waiters is how many wait for a lock: "2+3" is two, and three in the process that holds it.
 func waiters(v look.Lock) string {
-	if v.Held && v.Kind != look.KindFair {
-		return strconv.FormatInt(v.Waiters, 10) + "+"
+	if !v.Held || v.Kind == look.KindFair {
+		return v.Waiters.String()
 	}
-	return strconv.FormatInt(v.Waiters, 10)
+	return v.Waiters.String() + "+" + v.HolderWaiters().String()
+}
+
+// waited is the longest wait that is known.
+func waited(v look.Lock) string {
+	switch longest := v.LongestWait(); {
+	case longest.Known:
+		return ttl(longest.N)
+	case v.Waiters == look.Known(0) && (v.Kind == look.KindFair || v.HolderWaiters() == look.Known(0)):
+		return "-"
+	}
+	return "?"
+}
+
+// atLeast is a time in ms that may be longer.
+func atLeast(ms look.Number) string {
+	if !ms.Known {
+		return "?"
+	}
+	return "≥" + ttl(ms.N)
 }
 
 // shown is a text of Redis for a terminal and a table.
@@ -217,7 +247,10 @@ func recordOf(v look.Process) lockkeeper.Process {
 
 // ttl is a TTL for people.
 func ttl(ms int64) string {
-	if ms < 0 {
+	switch {
+	case ms == scripts.NoKey:
+		return "-"
+	case ms < 0:
 		return "never"
 	}
 	d := time.Duration(ms) * time.Millisecond

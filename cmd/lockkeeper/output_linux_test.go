@@ -81,8 +81,8 @@ func TestNamesThatAreNotText(t *testing.T) {
 	expect([]string{"inspect", "--json", text}, text)
 	expect([]string{"inspect", "--json", name + "3"}, name+"3")
 	o := watchOptions{access: access{environment: environment{stdout: &strings.Builder{}}, json: true}}
-	check(o.tell([]look.Lock{{Name: name, NameBytes: []byte(name), Held: true}}))
-	check(o.tell(nil))
+	check(o.tell([]look.Lock{{Name: name, NameBytes: []byte(name), Held: true}}, false))
+	check(o.tell(nil, false))
 	if printed := o.stdout.(*strings.Builder).String(); strings.Count(printed, `"name_base64":"Yf8AYg=="`) != 2 {
 		t.Errorf("watch printed %s", printed)
 	}

@@ -245,7 +245,7 @@ func TestAllTellOneStory(t *testing.T) {
 		s.get("/wait")
 	}
 	redistest.Eventually(t, "all wait", func() bool {
-		return b.metrics()["lockkeeper.waiters"] == 3 && c.metrics()["lockkeeper.waiters"] == 3 && inspect(contended[0]).Waiters == 2 && inspect(contended[1]).Waiters == 2 && inspect(contended[2]).Waiters == 2
+		return b.metrics()["lockkeeper.waiters"] == 3 && c.metrics()["lockkeeper.waiters"] == 3 && inspect(contended[0]).Waiters.N == 2 && inspect(contended[1]).Waiters.N == 2 && inspect(contended[2]).Waiters.N == 2
 	})
 	agree(all...)
 	for _, line := range b.logged("a request waits for long") {

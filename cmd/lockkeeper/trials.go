@@ -39,7 +39,7 @@ func (d *doctor) trials(here, there *lockkeeper.System) (all []trial) {
 		key := d.prefix + name
 		t.waits = func(ctx context.Context) bool {
 			c, err := look.Looker{Client: d.client, Prefix: d.prefix}.Counter(ctx, name)
-			return err == nil && c != nil && c.Waiters > 0
+			return err == nil && c != nil && c.Waiters.N > 0
 		}
 		t.lasting = append(t.lasting, key)
 		t.keys = append(t.keys, redisio.Calls(key)+":"+here.ID(), redisio.Calls(key)+":"+there.ID())

@@ -3,10 +3,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -22,7 +24,10 @@ const watchHelp = `usage: lockkeeper watch [-redis URL] [-prefix P] [--json] [-e
 
 Prints who holds each lock, and then a line whenever that changes, until it is interrupted.
 With names it looks at these locks alone; without, at all of them, as ls does. What happens
-between two looks is not seen. While Redis does not serve it goes on, and says so on stderr.
+between two looks is not seen. Of a holder it says for how long it has had the lock at least: by
+the record of its process, or since it was seen first. While Redis does not serve it goes on, and
+says so on stderr. If a master of a cluster does not answer, it says which, and shows what the
+others have; of a lock that it cannot see, it says nothing.
 
 ` + accessHelp + `  -every 2s      how often to look
 
@@ -37,7 +42,9 @@ type watchOptions struct {
 	access
 	every time.Duration
 	last  map[string]look.Lock
-	// unserved says that Redis did not serve the last look.
+	// first is when an owner of a lock was seen first, by the name and the field.
+	first map[[2]string]time.Time
+	// unserved says that Redis did not serve the last look, or not all of it.
 	unserved bool
 }
 
@@ -63,14 +70,14 @@ func watch(args []string, env environment) int {
 		tick := time.NewTicker(o.every)
 		defer tick.Stop()
 		for {
-			all, err := o.look(ctx, look.Looker{Client: client, Prefix: o.prefix})
-			if err == nil {
-				err = o.tell(all)
-			}
+			all, unknown := o.look(ctx, look.Looker{Client: client, Prefix: o.prefix})
 			if ctx.Err() != nil {
 				return 0, nil
 			}
-			if err := o.outage(err); err != nil {
+			if err := o.outage(unknown, len(all) > 0); err != nil {
+				return 0, err
+			}
+			if err := o.tell(all, unknown != nil); err != nil {
 				return 0, err
 			}
 			select {
@@ -83,8 +90,12 @@ func watch(args []string, env environment) int {
 }
 
 // outage takes note that Redis does not serve, or serves again. Any other error it returns.
-func (o *watchOptions) outage(err error) error {
+func (o *watchOptions) outage(err error, some bool) error {
 	var failed *redisio.Error
+	does := "Redis does not serve"
+	if some {
+		does = "not all locks are seen"
+	}
 	switch {
 	case err == nil && o.unserved:
 		fmt.Fprintf(o.stderr, "%s  Redis serves again\n", time.Now().Format(time.TimeOnly))
@@ -92,64 +103,110 @@ func (o *watchOptions) outage(err error) error {
 	case !errors.As(err, &failed) || !failed.Transient:
 		return err
 	case !o.unserved:
-		fmt.Fprintf(o.stderr, "%s  Redis does not serve: %v\n", time.Now().Format(time.TimeOnly), err)
+		fmt.Fprintf(o.stderr, "%s  %s: %v\n", time.Now().Format(time.TimeOnly), does, err)
 	}
 	o.unserved = err != nil
 	return nil
 }
 
-func (o *watchOptions) look(ctx context.Context, l look.Looker) ([]look.Lock, error) {
-	if len(o.args) == 0 {
-		return l.List(ctx, "*", math.MaxInt)
-	}
+// look returns what is known also with an error. Of a lock that is not listed then, it asks whether it is free.
+func (o *watchOptions) look(ctx context.Context, l look.Looker) (all []look.Lock, unknown error) {
 	var keys []string
+	if len(o.args) == 0 {
+		if all, unknown = l.List(ctx, "*", math.MaxInt); unknown == nil {
+			return all, nil
+		}
+		for name, before := range o.last {
+			if before.Held && !slices.ContainsFunc(all, func(v look.Lock) bool { return v.Name == name }) {
+				keys = append(keys, o.prefix+name)
+			}
+		}
+	}
 	for _, name := range o.args {
 		keys = append(keys, o.prefix+name)
 	}
-	all, err := l.Look(ctx, keys, true)
-	if err != nil {
-		return nil, err
-	}
-	return all, l.Identify(ctx, all)
+	named, err := l.Look(ctx, keys, true)
+	return append(all, named...), cmp.Or(unknown, err, l.Identify(ctx, named))
 }
 
-// change is a lock whose owners are others than at the last look.
+// change is a lock whose owners are others than at the last look, and those that it had then.
 type change struct {
 	At time.Time `json:"at"`
 	look.Lock
+	Before []look.Owner `json:"before,omitempty"`
 }
 
-// tell prints the locks that have changed.
-func (o *watchOptions) tell(all []look.Lock) error {
-	now := map[string]look.Lock{}
-	var changed []look.Lock
+// tell prints the locks that have changed. If not all are known, one that is missing may be held all the same.
+func (o *watchOptions) tell(all []look.Lock, partly bool) error {
+	at, now := time.Now(), map[string]look.Lock{}
+	var changed []change
 	for _, v := range all {
+		before, known := o.last[v.Name]
+		o.age(&v, at)
 		now[v.Name] = v
-		if before, known := o.last[v.Name]; !known && (v.Held || len(o.args) > 0) || holders(v) != holders(before) {
-			changed = append(changed, v)
+		if !known && (v.Held || len(o.args) > 0) || holders(v) != holders(before) {
+			changed = append(changed, change{at, v, before.Owners})
 		}
 	}
 	for name, before := range o.last {
-		if _, held := now[name]; !held && before.Held {
-			changed = append(changed, look.Lock{Name: name, NameBytes: before.NameBytes, Kind: before.Kind})
+		if _, seen := now[name]; !seen && partly {
+			now[name] = before
+		} else if !seen && before.Held {
+			free := look.Lock{Name: name, NameBytes: before.NameBytes, Kind: before.Kind}
+			changed = append(changed, change{at, free, before.Owners})
 		}
 	}
 	o.last = now
-	slices.SortFunc(changed, func(a, b look.Lock) int { return strings.Compare(a.Name, b.Name) })
-	at := time.Now()
-	for _, v := range changed {
+	o.forget()
+	slices.SortFunc(changed, func(a, b change) int { return strings.Compare(a.Name, b.Name) })
+	for _, c := range changed {
 		if o.json {
-			if err := o.print(change{at, v}); err != nil {
+			if err := o.print(c); err != nil {
 				return err
 			}
 			continue
 		}
-		if _, err := fmt.Fprintf(o.stdout, "%s  %s  %s\n", at.Format(time.TimeOnly), shown(v.Name), heldBy(v)); err != nil {
+		if _, err := fmt.Fprintf(o.stdout, "%s  %s  %s%s\n", at.Format(time.TimeOnly), shown(c.Name), heldBy(c.Lock), c.before()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// age adds for how long the owners of a lock are known to have it.
+func (o *watchOptions) age(v *look.Lock, now time.Time) {
+	if o.first == nil {
+		o.first = map[[2]string]time.Time{}
+	}
+	for i := range v.Owners {
+		owner := &v.Owners[i]
+		key := [2]string{v.Name, owner.Field}
+		if _, seen := o.first[key]; !seen {
+			o.first[key] = now
+		}
+		if seen := now.Sub(o.first[key]).Milliseconds(); seen > owner.HeldAtLeast.N {
+			owner.HeldAtLeast = look.Known(seen)
+		}
+	}
+}
+
+// forget drops what is known of owners that have no lock any more.
+func (o *watchOptions) forget() {
+	maps.DeleteFunc(o.first, func(key [2]string, _ time.Time) bool {
+		return !slices.ContainsFunc(o.last[key[0]].Owners, func(owner look.Owner) bool { return owner.Field == key[1] })
+	})
+}
+
+// before says for how long the first of the earlier owners has had the lock.
+func (c change) before() string {
+	if len(c.Before) == 0 || !long(c.Before[0].HeldAtLeast) {
+		return ""
+	}
+	return "; it was held for at least " + ttl(c.Before[0].HeldAtLeast.N) + " before"
+}
+
+// long reports whether a time is worth a word: less than a second may be that of a look.
+func long(ms look.Number) bool { return ms.N >= 1000 }
 
 // holders identifies the owners of a lock.
 func holders(v look.Lock) string {
@@ -169,10 +226,20 @@ func holder(v look.Lock) string {
 	return text
 }
 
-// heldBy says in one line who has the lock.
+// heldBy says in one line who has the lock, for how long, and who waits.
 func heldBy(v look.Lock) string {
 	if !v.Held {
 		return "is free"
 	}
-	return "is held by " + holder(v)
+	text := "is held by " + holder(v)
+	if long(v.Owners[0].HeldAtLeast) {
+		text += ", for at least " + ttl(v.Owners[0].HeldAtLeast.N)
+	}
+	if v.Waiters.N+v.HolderWaiters().N > 0 {
+		text += "; waiters: " + waiters(v)
+		if longest := v.LongestWait(); longest.Known {
+			text += ", the first for " + ttl(longest.N)
+		}
+	}
+	return strings.Join(append([]string{text}, v.Problems...), "; ")
 }

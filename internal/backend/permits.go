@@ -35,11 +35,7 @@ func (p *Permits) Run(c *leased.Command, deadline time.Time, lend func(redisio.C
 func (p *Permits) Inspect(deadline time.Time, done func(protocol.View, error)) {
 	call := p.permits.Inspect(deadline)
 	call.To = receive(func(_ uint64, reply redisio.Reply) {
-		if reply.Err != nil {
-			done(protocol.View{}, reply.Err)
-			return
-		}
-		done(protocol.ViewPermits(reply), nil)
+		done(protocol.ViewPermits(reply))
 	})
 	p.server.redis.Run(call)
 }

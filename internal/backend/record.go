@@ -18,6 +18,8 @@ type record struct {
 	server *Server
 	says   protocol.Record
 	ttl    time.Duration
+	// work adds what the System holds and waits for.
+	work func(*protocol.Record)
 	// refused is told why Redis refuses the record, once.
 	refused func(error)
 	// covers is the end of the longest lease that the record outlives as it is.
@@ -43,11 +45,12 @@ const (
 	mostRecord  = time.Minute
 )
 
-// Introduce has the System keep a record of who it is. refused is told, once and on any
-// goroutine, if Redis refuses it for good; the System goes without a record then.
-func (s *Server) Introduce(says protocol.Record, watchdog time.Duration, refused func(error)) {
+// Introduce has the System keep a record of who it is. work adds what it holds and waits for, each time that the
+// record is written; it must not wait. refused is told, once and on any goroutine, if Redis refuses the record for
+// good; the System goes without one then.
+func (s *Server) Introduce(says protocol.Record, watchdog time.Duration, work func(*protocol.Record), refused func(error)) {
 	ttl, every := recordTimes(watchdog)
-	s.keep(says, ttl, every, refused)
+	s.keep(says, ttl, every, work, refused)
 }
 
 func recordTimes(watchdog time.Duration) (ttl, every time.Duration) {
@@ -55,9 +58,9 @@ func recordTimes(watchdog time.Duration) (ttl, every time.Duration) {
 	return ttl, min(ttl/12, mostRecord)
 }
 
-func (s *Server) keep(says protocol.Record, ttl, every time.Duration, refused func(error)) {
+func (s *Server) keep(says protocol.Record, ttl, every time.Duration, work func(*protocol.Record), refused func(error)) {
 	says.Every = every.Milliseconds()
-	r := &record{server: s, says: says, ttl: ttl, refused: refused}
+	r := &record{server: s, says: says, ttl: ttl, work: work, refused: refused}
 	s.record = r
 	r.write()
 }
@@ -97,7 +100,9 @@ func (r *record) write() {
 		ttl = max(ttl, left+left/50+r.ttl/3) // a lease is trusted for less than its TTL
 	}
 	r.mu.Unlock()
-	call := r.says.SystemRenew(r.server.prefix, ttl, time.Now().Add(r.server.callTimeout))
+	says := r.says
+	r.work(&says)
+	call := says.SystemRenew(r.server.prefix, ttl, time.Now().Add(r.server.callTimeout))
 	call.To = receive(func(_ uint64, reply redisio.Reply) { r.written(now+ttl-ttl/50, reply.Err) })
 	r.server.redis.RunAlong(call)
 }

@@ -24,7 +24,7 @@ func kept(t *testing.T, server *redistest.Server, ttl, every time.Duration) (s *
 	refusals = new(atomic.Int64)
 	s = NewServer(clock(0), connect(t, server.URL()), Config{})
 	client := uuid.NewString()
-	s.keep(protocol.Record{Client: client, Application: "app", Since: time.Now()}, ttl, every, func(error) { refusals.Add(1) })
+	s.keep(protocol.Record{Client: client, Application: "app", Since: time.Now()}, ttl, every, func(*protocol.Record) {}, func(error) { refusals.Add(1) })
 	t.Cleanup(func() { s.Leave(true, nil) })
 	return s, redisio.System("", redisio.SystemOf(client)), refusals
 }
@@ -90,7 +90,7 @@ func TestRecordIsWrittenWithAnotherCall(t *testing.T) {
 	redis := redisio.New(client, time.Hour)
 	t.Cleanup(redis.Close)
 	s := NewServer(clock(0), redis, Config{})
-	s.keep(protocol.Record{Client: uuid.NewString()}, time.Minute, 20*time.Millisecond, nil)
+	s.keep(protocol.Record{Client: uuid.NewString()}, time.Minute, 20*time.Millisecond, func(*protocol.Record) {}, nil)
 	t.Cleanup(func() { s.Leave(true, nil) })
 	redistest.Eventually(t, "two calls in one pipeline", func() bool {
 		call := protocol.SystemInspect("", uuid.NewString(), time.Now().Add(redistest.Limit))

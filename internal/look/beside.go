@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -31,22 +30,24 @@ func (l Looker) lookBeside(ctx context.Context, views []Lock) error {
 			l.Command("HRANDFIELD", redisio.Line(key), strconv.Itoa(mostOwners), "WITHVALUES"))
 	}
 	results := l.all(ctx, commands)
-	listeners := l.listeners(ctx, channels)
+	listeners, now := l.listeners(ctx, channels), l.now(ctx)
 	for i := range views {
 		v, got := &views[i], results[4*i:]
 		v.Waiters = listeners[channels[i]]
 		if fields, err := pairs(got[3]); err == nil {
-			v.Queue = line(fields)
-			v.Waiters = max(v.Waiters, int64(len(v.Queue)))
+			v.Queue = line(fields, now)
+			v.Waiters.N = max(v.Waiters.N, int64(len(v.Queue)))
 		}
 		if v.Kind != KindPlain {
 			continue
 		}
-		if token, err := got[0].AsInt64(); err == nil {
-			v.Token, v.Kind = token, "fenced"
+		if text, err := got[0].ToString(); err == nil {
+			token, problem := exact("the counter of the tokens", text, mostExact)
+			v.Token, v.Kind = token.N, "fenced"
+			v.problem(problem)
 		}
 		if n, err := got[1].AsInt64(); err == nil && n > 0 {
-			v.Waiters, v.Kind, v.Queue = n, KindFair, nil
+			v.Waiters, v.Kind, v.Queue = Known(n), KindFair, nil
 			owners, _ := got[2].AsStrSlice()
 			for _, owner := range owners {
 				v.Queue = append(v.Queue, Waiter{Field: owner})
@@ -56,39 +57,63 @@ func (l Looker) lookBeside(ctx context.Context, views []Lock) error {
 	return ctx.Err()
 }
 
+// now is the time by the clock of Redis; 0 if it is not known.
+func (l Looker) now(ctx context.Context) (micros int64) {
+	if clock, err := l.Client.Do(ctx, l.Client.B().Time().Build()).AsIntSlice(); err == nil && len(clock) == 2 {
+		micros = clock[0]*1_000_000 + clock[1]
+	}
+	return micros
+}
+
 // listeners counts who listens to channels. In a cluster that is told of shard channels, by the servers
-// of their slots, and of others by one server of those who are connected to it.
-func (l Looker) listeners(ctx context.Context, channels []string) map[string]int64 {
-	all, _ := l.Client.Do(ctx, l.Client.B().PubsubNumsub().Channel(channels...).Build()).AsIntMap()
+// of their slots, and of others by one server of those who are connected to it. It is not known where a server
+// does not answer, or the user may not ask.
+func (l Looker) listeners(ctx context.Context, channels []string) map[string]Number {
+	counts, err := l.Client.Do(ctx, l.Client.B().PubsubNumsub().Channel(channels...).Build()).AsIntMap()
+	all := map[string]Number{}
+	for _, channel := range channels {
+		all[channel] = counted(counts[channel], err)
+	}
 	if l.Client.Mode() != rueidis.ClientModeCluster {
 		return all
-	}
-	if all == nil {
-		all = map[string]int64{}
 	}
 	var commands []rueidis.Completed
 	for _, channel := range channels {
 		commands = append(commands, l.Client.B().PubsubShardnumsub().Channel(channel).Build())
 	}
-	for _, result := range l.all(ctx, commands) {
-		counts, _ := result.AsIntMap()
-		for channel, n := range counts {
-			all[channel] += n
-		}
+	for i, result := range l.all(ctx, commands) {
+		counts, err := result.AsIntMap()
+		all[channels[i]] = all[channels[i]].plus(counted(counts[channels[i]], err))
 	}
 	return all
 }
 
-// line reads the line of a lock; see scripts/line.lua.
-func line(fields [][2]string) (waiters []Waiter) {
+// counted is what a server has counted. A server that does not know the command has nothing to count.
+func counted(n int64, err error) Number {
+	if _, refused := rueidis.IsRedisErr(err); err != nil && (!refused || lacksCommand(err) || redisio.Sort(err).Transient) {
+		return Number{}
+	}
+	return Known(n)
+}
+
+// line reads the line of a lock, at a time in epoch µs; see scripts/line.lua.
+func line(fields [][2]string, now int64) (waiters []Waiter) {
+	came := map[string]int64{}
 	for _, f := range fields {
 		arrived, _, _ := strings.Cut(f[1], " ")
 		micros, err := strconv.ParseInt(arrived, 10, 64)
-		if err == nil && clientID.MatchString(f[0]) {
-			since := time.UnixMicro(micros)
-			waiters = append(waiters, Waiter{Field: f[0], Since: &since})
+		if err != nil || !clientID.MatchString(f[0]) {
+			continue
 		}
+		w := Waiter{Field: f[0]}
+		if now > 0 {
+			w.Waiting = Known(max(now-micros, 0) / 1000)
+		}
+		came[w.Field] = micros
+		waiters = append(waiters, w)
 	}
-	slices.SortFunc(waiters, func(a, b Waiter) int { return cmp.Or(a.Since.Compare(*b.Since), strings.Compare(a.Field, b.Field)) })
+	slices.SortFunc(waiters, func(a, b Waiter) int {
+		return cmp.Or(cmp.Compare(came[a.Field], came[b.Field]), strings.Compare(a.Field, b.Field))
+	})
 	return waiters
 }

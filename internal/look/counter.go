@@ -20,7 +20,12 @@ const (
 	KindLatch     = "latch"
 	// KindCounter is one of them that nobody waits for and that has no permit taken: they look the same.
 	KindCounter = "semaphore, permits that expire, or latch"
+	// kindUnset is one of two that a client waits for, and that has no number.
+	kindUnset = "semaphore, or permits that expire"
 )
+
+// Unset is the problem that no number of permits is set, though somebody uses them.
+const Unset = "no number of permits is set: it never was, or Redis has lost it"
 
 // Counter is a semaphore, permits that expire, or a latch, as Redis has it.
 type Counter struct {
@@ -28,12 +33,14 @@ type Counter struct {
 	// NameBytes is the name if it is not UTF-8, which JSON cannot express; nil if it is.
 	NameBytes []byte `json:"name_base64,omitempty"`
 	Kind      string `json:"kind"`
-	// Count is how many permits are free, or how many count-downs a latch misses.
-	Count int64 `json:"count"`
-	// TTL is in ms; -1 for a key that never expires.
+	// Count is how many permits are free, or how many count-downs a latch misses; unknown if Redis has no
+	// number, or one that is refused. Problem says so.
+	Count   Number `json:"count"`
+	Problem string `json:"problem,omitempty"`
+	// TTL is in ms; -1 for a key that never expires, and -2 if there is none.
 	TTL int64 `json:"ttl"`
 	// Waiters is how many clients listen.
-	Waiters int64 `json:"waiters"`
+	Waiters Number `json:"waiters"`
 	// Taken is how many permits that expire are taken, and Permits are the first of them to end. A
 	// permit whose lease is over is free.
 	Taken   int64    `json:"taken,omitempty"`
@@ -123,16 +130,17 @@ func (l Looker) counters(ctx context.Context, keys []string, permits int, named 
 	return all, ctx.Err()
 }
 
-// read takes the replies about one key at a time in epoch ms, and reports whether it is a number.
-func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch, now int64) (is bool, err error) {
+// read takes the replies about one key at a time in epoch ms, and reports whether it is a number, or should be one:
+// there is none, but permits are taken, or a client listens.
+func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch Number, now int64) (is bool, err error) {
 	text, err := got[0].ToString()
-	if refusal, refused := rueidis.IsRedisErr(err); rueidis.IsRedisNil(err) || refused && strings.HasPrefix(refusal.Error(), "WRONGTYPE") {
+	unset := rueidis.IsRedisNil(err)
+	if refusal, refused := rueidis.IsRedisErr(err); refused && strings.HasPrefix(refusal.Error(), "WRONGTYPE") {
 		return false, nil
-	} else if err != nil {
+	} else if err != nil && !unset {
 		return false, err
 	}
-	count, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
+	if !unset && !looksLikeNumber.MatchString(text) {
 		return false, nil
 	}
 	var numbers [4]int64
@@ -142,14 +150,27 @@ func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch, now int6
 		}
 	}
 	expired := numbers[2] // Redisson and Lockkeeper make them free when they take one
-	c.Count, c.TTL, c.Taken, c.Waiters = count+expired, numbers[0], numbers[3], waits+waitsForLatch
+	c.TTL, c.Taken, c.Waiters = numbers[0], numbers[3], waits.plus(waitsForLatch)
+	most := int64(mostPermits)
 	switch {
 	case expired+c.Taken > 0:
 		c.Kind = KindPermits
-	case numbers[1] > 0 || waitsForLatch > 0:
-		c.Kind = KindLatch
-	case waits > 0:
+	case unset && waits.N > 0:
+		c.Kind = kindUnset
+	case unset:
+		return false, nil
+	case numbers[1] > 0 || waitsForLatch.N > 0:
+		c.Kind, most = KindLatch, mostExact
+	case waits.N > 0:
 		c.Kind = KindSemaphore
+	default:
+		most = mostExact // it may be a latch
+	}
+	if unset {
+		c.Problem = Unset
+	} else {
+		c.Count, c.Problem = exact("the count", text, most)
+		c.Count = c.Count.plus(Known(expired))
 	}
 	scores, err := got[5].AsZScores()
 	if err != nil {

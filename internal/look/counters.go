@@ -6,32 +6,38 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
 // Counters lists the semaphores, permits that expire and latches whose names match, sorted by name, without
 // the permits that are taken. In Redis they are numbers, as many other keys are. So it finds those that
 // have permits taken that expire, those for which Lockkeeper has run a command within an hour, and those
-// that a client listens to. Those that the user may not read are left out. It returns what it has found, also with
-// an error.
+// that a client listens to; also if they have no number (see Unset). Those that the user may not read are left out.
+// It returns what it has found, also with an error.
 func (l Looker) Counters(ctx context.Context, pattern string) (all []Counter, err error) {
-	found := map[string]struct{}{}
-	add := func(keys ...string) {
+	found := map[string][]string{} // with the records of commands
+	add := func(keys ...string) (added []string) {
 		for _, key := range keys {
 			name, ours := strings.CutPrefix(key, l.Prefix)
 			if ours && name != "" && matches(pattern, name) {
-				found[key] = struct{}{}
+				found[key] = found[key][:len(found[key]):len(found[key])]
+				added = append(added, key)
 			}
 		}
+		return added
 	}
 	err = l.scan(ctx, l.prefixed(redisio.AnyCalls), "string", func(keys []string) error {
 		for _, key := range keys {
 			if end := strings.LastIndexByte(key, ':'); clientID.MatchString(key[end+1:]) {
-				add(redisio.NamesIn(redisio.Calls, key[:end])...)
+				for _, named := range add(redisio.NamesIn(redisio.Calls, key[:end])...) {
+					found[named] = append(found[named], key)
+				}
 			}
 		}
 		return nil
@@ -50,14 +56,56 @@ func (l Looker) Counters(ctx context.Context, pattern string) (all []Counter, er
 	for _, channel := range latches {
 		add(redisio.NamesIn(redisio.LatchChannel, channel)...)
 	}
+	known := map[string]bool{} // the records of those that are read
 	for page := range slices.Chunk(slices.Sorted(maps.Keys(found)), PageSize) {
 		some, failed := l.counters(ctx, page, 0, false)
 		all = append(all, some...)
 		if failed != nil {
 			return all, cmp.Or(err, failed)
 		}
+		for _, c := range some {
+			for _, record := range found[l.Prefix+c.Name] {
+				known[record] = true
+			}
+		}
 	}
+	all = append(all, l.refused(ctx, found, known)...)
+	slices.SortFunc(all, func(a, b Counter) int { return strings.Compare(a.Name, b.Name) })
 	return all, cmp.Or(err, lacking)
+}
+
+// refused are those of the keys whose last command was refused since no number is set, as the records of the
+// commands say; see scripts/once.lua.
+func (l Looker) refused(ctx context.Context, found map[string][]string, known map[string]bool) (all []Counter) {
+	keys := map[string]string{} // by the record; of two that it may be of, the one without braces
+	for key, records := range found {
+		for _, record := range records {
+			if other, there := keys[record]; !known[record] && (!there || len(key) < len(other)) {
+				keys[record] = key
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for page := range slices.Chunk(slices.Sorted(maps.Keys(keys)), PageSize) {
+		var commands []rueidis.Completed
+		for _, record := range page {
+			commands = append(commands, l.Command("GET", record))
+		}
+		for i, result := range l.all(ctx, commands) {
+			said, _ := result.ToString()
+			words, key := strings.Fields(said), keys[page[i]]
+			if len(words) != 3 || words[1] != strconv.FormatInt(scripts.NoKey, 10) || seen[key] {
+				continue
+			}
+			seen[key] = true
+			c := Counter{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindPermits, TTL: scripts.NoKey, Problem: Unset}
+			if c.NameBytes = notText(c.Name); words[2] == "0" {
+				c.Kind = KindSemaphore
+			}
+			all = append(all, c)
+		}
+	}
+	return all
 }
 
 // prefixed narrows a pattern of redisio, with one asterisk, to names with the prefix.

@@ -5,12 +5,12 @@ package look
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/redis/rueidis"
@@ -30,30 +30,37 @@ type Lock struct {
 	Owners []Owner `json:"owners,omitempty"`
 	// TTL is in ms; -1 for a key that never expires.
 	TTL int64 `json:"ttl,omitempty"`
-	// Waiters is how many clients listen for the release; of a fair lock, the length of its queue.
-	Waiters int64 `json:"waiters"`
+	// Waiters is how many clients listen for the release; of a fair lock, the length of its queue. Who waits in
+	// the process of an owner is not among them, unless the lock is fair; see Owner.
+	Waiters Number `json:"waiters"`
 	// Token is the last that was drawn.
 	Token int64 `json:"token,omitempty"`
 	// Queue are those who wait in the order of their turns: owners in the queue of a fair lock,
 	// clients in the line of another. Redisson's clients stand in no line.
 	Queue []Waiter `json:"queue,omitempty"`
+	// Problems are what is wrong with what Redis has.
+	Problems []string `json:"problems,omitempty"`
 }
 
-// Waiter is one who waits. Since is when it came, by the clock of Redis; nil if that is not
-// known.
+// Waiter is one who waits.
 type Waiter struct {
-	Field   string     `json:"field"`
-	Since   *time.Time `json:"since,omitempty"`
-	Process Process    `json:"process"`
+	Field string `json:"field"`
+	// Waiting is for how long it has waited, in ms by the clock of Redis; unknown in the queue of a fair lock.
+	Waiting Number  `json:"waiting"`
+	Process Process `json:"process"`
 }
 
 // Owner is one owner of a lock.
 type Owner struct {
 	Field string `json:"field"`
 	// Mode is read or write, of a read/write lock.
-	Mode    string  `json:"mode,omitempty"`
-	Count   int64   `json:"count"`
-	Process Process `json:"process"`
+	Mode  string `json:"mode,omitempty"`
+	Count Number `json:"count"`
+	// HeldAtLeast is for how long the owner has had the lock at least, in ms. Waiters is how many requests for the lock
+	// waited in its process. Both are as the process's record says, which may be some seconds old; see Process.Seen.
+	HeldAtLeast Number  `json:"held_at_least"`
+	Waiters     Number  `json:"waiters"`
+	Process     Process `json:"process"`
 }
 
 const (
@@ -94,7 +101,8 @@ func (l Looker) all(ctx context.Context, commands []rueidis.Completed) []rueidis
 }
 
 // Look reads the locks with these keys. A key that is no lock is left out, unless it is named:
-// then it is free if there is no such key, and may have owners of any form.
+// then it is free if there is no such key, and may have owners of any form. If some of several that are
+// named cannot be read, since a server of a cluster does not answer, the others are returned with the error.
 func (l Looker) Look(ctx context.Context, keys []string, named bool) (views []Lock, err error) {
 	read := make([]bool, len(keys)) // whether the values of a hash are read
 	var commands, values []rueidis.Completed
@@ -109,46 +117,62 @@ func (l Looker) Look(ctx context.Context, keys []string, named bool) (views []Lo
 		}
 	}
 	contents := l.all(ctx, values)
+	var missing error
 	for i, key := range keys {
 		v := Lock{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindPlain}
 		v.NameBytes = notText(v.Name)
-		n, err := results[3*i].AsInt64()
-		if err != nil {
-			if _, refused := rueidis.IsRedisErr(err); refused && !named && !redisio.Sort(err).Transient {
-				continue // it is another type by now, or not ours to look at
-			}
-			return nil, fmt.Errorf("%q: %w", key, redisio.Sort(err))
-		}
-		var fields [][2]string
+		var content []rueidis.RedisResult
 		if read[i] {
-			fields, err = pairs(contents[0])
-			contents = contents[1:]
-			if len(fields) <= mostOwners {
-				n = int64(len(fields)) // it may have changed since
-			}
-		} else {
-			err = results[3*i+1].Error()
+			content, contents = contents[:1], contents[1:]
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w", key, redisio.Sort(err))
-		}
-		if isLock := v.read(fields, n); !isLock && (!named || n > 0) {
-			if named {
-				return nil, fmt.Errorf("the key %q is a hash with %d fields, and no lock: expected are owners, \"<client uuid>:<number>\", and their hold counts", key, n)
-			}
-			continue
-		}
-		if v.TTL, err = results[3*i+2].AsInt64(); err != nil {
-			return nil, redisio.Sort(err)
-		}
-		if v.TTL == -2 { // expired since
-			v.Held, v.Owners, v.TTL = false, nil, 0
-		}
-		if named || v.Held {
+		is, err := v.take(key, results[3*i:3*i+3], content, named)
+		var failed *redisio.Error
+		switch {
+		case err != nil && named && errors.As(err, &failed) && failed.Transient:
+			missing = errors.Join(missing, err)
+		case err != nil:
+			return nil, err
+		case is:
 			views = append(views, v)
 		}
 	}
-	return views, l.lookBeside(ctx, views)
+	return views, cmp.Or(l.lookBeside(ctx, views), missing)
+}
+
+// take takes the replies about a key, and reports whether it is to be shown.
+func (v *Lock) take(key string, results, content []rueidis.RedisResult, named bool) (is bool, err error) {
+	n, err := results[0].AsInt64()
+	if err != nil {
+		if _, refused := rueidis.IsRedisErr(err); refused && !named && !redisio.Sort(err).Transient {
+			return false, nil // it is another type by now, or not ours to look at
+		}
+		return false, fmt.Errorf("%q: %w", key, redisio.Sort(err))
+	}
+	var fields [][2]string
+	if len(content) > 0 {
+		fields, err = pairs(content[0])
+		if len(fields) <= mostOwners {
+			n = int64(len(fields)) // it may have changed since
+		}
+	} else {
+		err = results[1].Error()
+	}
+	if err != nil {
+		return false, fmt.Errorf("%q: %w", key, redisio.Sort(err))
+	}
+	if isLock := v.read(fields, n); !isLock && (!named || n > 0) {
+		if named {
+			return false, fmt.Errorf("the key %q is a hash with %d fields, and no lock: expected are owners, \"<client uuid>:<number>\", and their hold counts", key, n)
+		}
+		return false, nil
+	}
+	if v.TTL, err = results[2].AsInt64(); err != nil {
+		return false, redisio.Sort(err)
+	}
+	if v.TTL == -2 { // expired since
+		v.Held, v.Owners, v.TTL = false, nil, 0
+	}
+	return named || v.Held, nil
 }
 
 // mayBeLock reports whether a hash with these fields may be a lock. Of other hashes no value is read:
@@ -210,10 +234,11 @@ func (v *Lock) read(fields [][2]string, n int64) bool {
 		if mode != "" && f[0] == "mode" {
 			continue
 		}
-		count, err := strconv.ParseInt(f[1], 10, 64)
-		if err != nil || !ownerField.MatchString(f[0]) {
+		if !looksLikeNumber.MatchString(f[1]) || !ownerField.MatchString(f[0]) {
 			return false
 		}
+		count, problem := exact("the hold count of "+f[0], f[1], mostExact)
+		v.problem(problem)
 		field, writes := strings.CutSuffix(f[0], ":write")
 		owner := Owner{Field: field, Count: count}
 		if v.Kind == KindReadWrite {
@@ -228,4 +253,30 @@ func (v *Lock) read(fields [][2]string, n int64) bool {
 	})
 	v.Held = len(v.Owners) > 0
 	return v.Held
+}
+
+// HolderWaiters is how many requests wait in the processes of the owners; unknown if one of them does not say.
+func (v *Lock) HolderWaiters() Number {
+	n := Known(0)
+	for _, o := range v.Owners {
+		n = n.plus(o.Waiters)
+	}
+	return n
+}
+
+// LongestWait is that of those whose wait is known.
+func (v *Lock) LongestWait() (longest Number) {
+	for _, w := range v.Queue {
+		if w.Waiting.Known && (!longest.Known || w.Waiting.N > longest.N) {
+			longest = w.Waiting
+		}
+	}
+	return longest
+}
+
+// problem adds one, unless it is empty.
+func (v *Lock) problem(text string) {
+	if text != "" {
+		v.Problems = append(v.Problems, text)
+	}
 }

@@ -19,12 +19,13 @@ import (
 // Process is a process as its System's record has it; a client without a record is only a
 // client.
 type Process struct {
-	Client      string     `json:"client"`
-	Application string     `json:"application,omitempty"`
-	Host        string     `json:"host,omitempty"`
-	PID         int        `json:"pid,omitempty"`
-	Since       *time.Time `json:"since,omitempty"`
-	Version     string     `json:"version,omitempty"`
+	Client      string `json:"client"`
+	Application string `json:"application,omitempty"`
+	Host        string `json:"host,omitempty"`
+	PID         int    `json:"pid,omitempty"`
+	// Since is when the System was started, by the clock of its host.
+	Since   *time.Time `json:"up_since,omitempty"`
+	Version string     `json:"version,omitempty"`
 	// Seen is how many ms ago the record was renewed.
 	Seen    int64 `json:"seen,omitempty"`
 	Overdue bool  `json:"overdue,omitempty"`
@@ -41,41 +42,55 @@ func processOf(r protocol.Record) Process {
 	return p
 }
 
-// Identify looks for the processes of the owners, and of those who wait.
+// Identify looks for the processes of the owners, with what their records say of the locks, and for those of who
+// waits.
 func (l Looker) Identify(ctx context.Context, views []Lock) error {
-	known := map[string]Process{} // by the key of the record
+	known := map[string]protocol.Record{} // by its key
 	var keys []string
-	each := func(f func(name, client string, to *Process)) {
+	each := func(f func(name, field string, to *Process) protocol.Record) {
 		for _, v := range views {
 			for i := range v.Owners {
-				f(v.Name, protocol.ClientOf(v.Owners[i].Field), &v.Owners[i].Process)
+				o := &v.Owners[i]
+				o.add(f(v.Name, o.Field, &o.Process), l.Prefix+v.Name)
 			}
 			for i := range v.Queue {
-				f(v.Name, protocol.ClientOf(v.Queue[i].Field), &v.Queue[i].Process)
+				f(v.Name, v.Queue[i].Field, &v.Queue[i].Process)
 			}
 		}
 	}
-	each(func(name, client string, _ *Process) {
-		for _, key := range l.records(name, client) {
+	each(func(name, field string, _ *Process) (none protocol.Record) {
+		for _, key := range l.records(name, protocol.ClientOf(field)) {
 			if _, listed := known[key]; !listed {
-				known[key] = Process{}
+				known[key] = protocol.Record{}
 				keys = append(keys, key)
 			}
 		}
+		return none
 	})
-	for i, v := range l.read(ctx, keys) {
-		known[keys[i]] = v
+	for i, r := range l.read(ctx, keys) {
+		known[keys[i]] = r
 	}
-	each(func(name, client string, to *Process) {
-		to.Client = client
-		for _, key := range l.records(name, client) {
-			if known[key].Since != nil {
-				*to = known[key]
-				break
+	each(func(name, field string, to *Process) (none protocol.Record) {
+		to.Client = protocol.ClientOf(field)
+		for _, key := range l.records(name, to.Client) {
+			if r := known[key]; !r.Since.IsZero() {
+				*to = processOf(r)
+				return r
 			}
 		}
+		return none
 	})
 	return ctx.Err()
+}
+
+// add adds what the record of an owner's process says of the lock.
+func (o *Owner) add(r protocol.Record, key string) {
+	if d := r.HeldAtLeast(key, o.Field); d > 0 {
+		o.HeldAtLeast = Known(d.Milliseconds())
+	}
+	if n := r.Waiters(key); n >= 0 {
+		o.Waiters = Known(n)
+	}
 }
 
 // mostPrefixes bounds the prefixes of a name at which a record is looked for.
@@ -101,7 +116,7 @@ func (l Looker) records(name, client string) []string {
 }
 
 // read reads the records with these keys. One that is not there has no Since.
-func (l Looker) read(ctx context.Context, keys []string) (all []Process) {
+func (l Looker) read(ctx context.Context, keys []string) (all []protocol.Record) {
 	for page := range slices.Chunk(keys, PageSize) {
 		var commands []rueidis.Completed
 		for _, key := range page {
@@ -111,7 +126,7 @@ func (l Looker) read(ctx context.Context, keys []string) (all []Process) {
 		for i := range page {
 			left, _ := results[2*i].AsInt64()
 			says, _ := results[2*i+1].ToString()
-			all = append(all, processOf(protocol.Inspected("", redisio.Reply{N: [3]int64{left}, S: [2]string{says}})))
+			all = append(all, protocol.Inspected("", redisio.Reply{N: [3]int64{left}, S: [2]string{says}}))
 		}
 	}
 	return all
@@ -127,7 +142,11 @@ func (l Looker) Systems(ctx context.Context) (all []Process, err error) {
 	for i, id := range ids {
 		ids[i] = list + ":" + id
 	}
-	all = slices.DeleteFunc(l.read(ctx, ids), func(v Process) bool { return v.Since == nil })
+	for _, r := range l.read(ctx, ids) {
+		if !r.Since.IsZero() {
+			all = append(all, processOf(r))
+		}
+	}
 	slices.SortFunc(all, func(a, b Process) int {
 		return cmp.Or(strings.Compare(a.Application, b.Application), strings.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), strings.Compare(a.Client, b.Client))
 	})

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -103,7 +104,16 @@ func (p *Permits) Inspect(deadline time.Time) redisio.Call {
 	return redisio.Call{Script: scripts.PermitsInspect, Keys: p.keys[:2], Deadline: deadline}
 }
 
+// ErrNoNumber is that no number of permits is set.
+var ErrNoNumber = errors.New("it was never set, or Redis has lost its data")
+
 // ViewPermits reads the reply to Inspect.
-func ViewPermits(reply redisio.Reply) View {
-	return View{TTL: -1, FreePermits: reply.N[0], TakenPermits: reply.N[1], AllPermits: reply.N[2]}
+func ViewPermits(reply redisio.Reply) (View, error) {
+	switch {
+	case reply.Err != nil:
+		return View{}, reply.Err
+	case reply.S[0] == "":
+		return View{}, ErrNoNumber
+	}
+	return View{TTL: -1, FreePermits: reply.N[0], TakenPermits: reply.N[1], AllPermits: reply.N[2]}, nil
 }

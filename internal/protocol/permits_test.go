@@ -45,7 +45,10 @@ func TestPermitsCommands(t *testing.T) {
 				t.Errorf("%+v: %+v", step.command, got)
 			}
 		}
-		v := protocol.ViewPermits(do(permits.Inspect(deadline)))
+		v, err := protocol.ViewPermits(do(permits.Inspect(deadline)))
+		if err != nil {
+			t.Error(err)
+		}
 		if after := fmt.Sprint("{", v.FreePermits, " ", v.TakenPermits, " ", v.AllPermits, "}"); after != step.after {
 			t.Errorf("after %+v there are %s, want %s", step.command, after, step.after)
 		}

@@ -23,6 +23,10 @@ type Record struct {
 	// Every and TTL are in ms: how often the record is renewed, and its TTL at the last time.
 	Every int64 `json:"every"`
 	TTL   int64 `json:"ttl"`
+	// Locks are some of the locks that the System holds or waits for; see Busy. AllWaits: those that
+	// requests wait for are all among them.
+	Locks    []string `json:"locks,omitempty"`
+	AllWaits bool     `json:"all_waits,omitempty"`
 	// Seen is how long ago the record was renewed; not a part of what is written.
 	Seen time.Duration `json:"-"`
 }
@@ -35,6 +39,10 @@ func (r Record) Overdue() bool { return r.Seen > 2*milliseconds(r.Every)+time.Se
 func (r Record) SystemRenew(keyPrefix string, ttl time.Duration, deadline time.Time) redisio.Call {
 	r.TTL = ttl.Milliseconds()
 	text, _ := json.Marshal(r) // of texts, numbers and a time of this era
+	if len(text) > MostOfRecord {
+		r.Locks, r.AllWaits = nil, false
+		text, _ = json.Marshal(r)
+	}
 	call := r.call(scripts.SystemRenew, keyPrefix, deadline)
 	call.Args = append(call.Args, string(text), ms(ttl))
 	return call

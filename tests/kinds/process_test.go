@@ -57,6 +57,7 @@ func TestInspectTellsTheProcess(t *testing.T) {
 	for kind, lock := range locktest.Kinds {
 		kinds[kind] = func(sites []*locktest.Site, name string) *lockkeeper.Lock { return lock(sites[0], name) }
 	}
+	longest := time.Hour
 	for kind, lock := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			name := redistest.Name(t)
@@ -69,6 +70,7 @@ func TestInspectTellsTheProcess(t *testing.T) {
 				status, _ := lock(from, name).Inspect(locktest.Within(t))
 				isThis(t, status.Process, "theirs", began)
 			}
+			tellsWaiters(t, kind, lock(theirs, name), lock(ours, name), theirs, &longest)
 			if err := hold.Release(locktest.Within(t)); err != nil {
 				t.Fatal(err)
 			}
@@ -76,6 +78,36 @@ func TestInspectTellsTheProcess(t *testing.T) {
 				t.Errorf("a free lock has the process %v, %v", status.Process, err)
 			}
 		})
+	}
+}
+
+// tellsWaiters checks that others see how many requests wait in the process of the holder, which Redis does not
+// know, and for how long that process has had the lock.
+func tellsWaiters(t *testing.T, kind string, here, there *lockkeeper.Lock, sites []*locktest.Site, longest *time.Duration) {
+	t.Helper()
+	wait, giveUp := context.WithCancel(locktest.Within(t))
+	waiters := 2
+	if kind == "read" { // they share the lock
+		waiters = 0
+	}
+	var waiting []<-chan locktest.Grant
+	for range waiters {
+		waiting = append(waiting, locktest.AcquireSoon(wait, here))
+	}
+	locktest.AwaitWaiters(t, here, waiters)
+	for _, site := range sites { // a longer lease has the record written again
+		*longest += time.Hour
+		locktest.Release(t, locktest.Acquire(t, site.Lock(redistest.Name(t)), lockkeeper.WithLease(*longest)))
+	}
+	for _, from := range []*lockkeeper.Lock{here, there} {
+		redistest.Eventually(t, "the waiters and the age of "+kind, func() bool {
+			status, err := from.Inspect(locktest.Within(t))
+			return err == nil && status.HolderWaiters == waiters && status.HeldAtLeast > 0
+		})
+	}
+	giveUp()
+	for _, w := range waiting {
+		<-w
 	}
 }
 

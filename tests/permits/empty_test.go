@@ -4,6 +4,8 @@ package permits_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -56,6 +58,13 @@ func TestNoPermitsAreSet(t *testing.T) {
 		locktest.IsError(t, err, lockkeeper.ErrNoPermits)
 		locktest.IsError(t, semaphore.Acquire(locktest.Within(t), 1), lockkeeper.ErrNoPermits)
 		locktest.IsError(t, semaphore.TryAcquire(locktest.Within(t), 1), lockkeeper.ErrNoPermits)
+	}
+	for what, count := range map[string]func(context.Context) (int, error){
+		"available": p.Available, "acquired": p.Acquired, "total": p.Total, "available of the semaphore": semaphore.Available,
+	} {
+		if n, err := count(locktest.Within(t)); !errors.Is(err, lockkeeper.ErrNoPermits) {
+			t.Errorf("%s: %d, %v", what, n, err)
+		}
 	}
 	_ = held.Release(locktest.Within(t)) // it may have been lost before
 	locktest.IsError(t, semaphore.Release(locktest.Within(t), 1), lockkeeper.ErrNoPermits)

@@ -1,0 +1,62 @@
+package protocol
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// What a record says of a lock is known for the term that it names, and no further.
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	const client = "b98a484c-08d0-44fe-801b-6b4288024c43"
+	hostile := "a \xff\x00\n\"" + strings.Repeat("x", 4000)
+	r := Record{Client: client, Every: 5000, Seen: time.Second, AllWaits: true, Locks: []string{
+		Busy("held", 7, time.Minute, 3), Busy("held", 8, 2*time.Minute, 1), Busy(hostile, 9, time.Hour, 0), Busy("waited", 0, 0, 2), "", "a b c", "a b c d",
+	}}
+	for _, c := range []struct {
+		key, owner string
+		held       time.Duration
+		waiters    int64
+	}{
+		{"held", client + ":7", 61 * time.Second, 4}, {"held", client + ":8", 121 * time.Second, 4}, {"held", client + ":6", 0, 4},
+		{hostile, client + ":9", time.Hour + time.Second, 0}, {"waited", client + ":1", 0, 2}, {"other", client + ":7", 0, 0}, {"held", "", 0, 4},
+	} {
+		if held, waiters := r.HeldAtLeast(c.key, c.owner), r.Waiters(c.key); held != c.held || waiters != c.waiters {
+			t.Errorf("%.9q of %s: held for %v, %d wait, want %v and %d", c.key, c.owner, held, waiters, c.held, c.waiters)
+		}
+	}
+	r.AllWaits = false
+	if known, unknown := r.Waiters("held"), r.Waiters("other"); known != 4 || unknown != -1 {
+		t.Errorf("of a record that is not complete: %d, %d", known, unknown)
+	}
+	if r.Seen = time.Hour; r.Waiters("held") != -1 {
+		t.Error("an overdue record tells who waits")
+	}
+}
+
+// A record is never longer than what is read of it, whatever its System holds.
+func TestBusyIsBounded(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		application string
+		locks       int
+	}{{"app", MostBusy}, {strings.Repeat("\x01", 256), 0}} {
+		r := Record{Application: c.application, Host: strings.Repeat("h", 253), Since: time.Now(), Version: "v1.2.3", AllWaits: true}
+		for i := range MostBusy {
+			r.Locks = append(r.Locks, Busy(fmt.Sprint(i), 1<<63, 1000*time.Hour, 1_000_000))
+		}
+		text := r.SystemRenew("", time.Minute, time.Now()).Args[1]
+		var got Record
+		if err := json.Unmarshal([]byte(text), &got); err != nil || len(text) > MostOfRecord || len(got.Locks) != c.locks || got.AllWaits != (c.locks > 0) {
+			t.Errorf("%.3q: %d bytes, %d locks, %v", c.application, len(text), len(got.Locks), err)
+		}
+		if read := Inspected("", redisio.Reply{N: [3]int64{1000}, S: [2]string{text}}); read.Application != c.application {
+			t.Errorf("%.3q is read as %+v", c.application, read)
+		}
+	}
+}
