@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -156,6 +157,70 @@ func TestListWhatIsNoLock(t *testing.T) {
 		}
 		if got := strings.Join(names, " "); got != c.names || (warning == "") != (c.warning == "") || !strings.Contains(warning, c.warning) {
 			t.Errorf("with %s ls lists %s and warns %q", c.rules, got, warning)
+		}
+	}
+}
+
+// A number that the scripts refuse is shown as it is, with what is wrong, and a number that is not set is reported, as
+// far as its name can be seen.
+func TestBadNumbersAreShown(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--appendonly", "yes")
+	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)
+	defer cancel()
+	s := must(lockkeeper.Open(ctx, server.URL(), lockkeeper.WithConfig(lockkeeper.Config{})))
+	t.Cleanup(func() { check(s.Close(context.WithoutCancel(ctx))) })
+	const owner = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:57"
+	for _, command := range []string{
+		"SET padded 007", "ZADD {padded}:timeout 922337203685477 abcdefghijklmnop", "SET huge 2147483648", "ZADD {huge}:timeout 922337203685477 abcdefghijklmnop",
+		"HSET token " + owner + " 1", "SET redisson_lock_token:{token} 007", "HSET held " + owner + " 007",
+		"ZADD {gone}:timeout 922337203685477 abcdefghijklmnop",
+	} {
+		check(server.Do(t, strings.Fields(command)...).Error())
+	}
+	for name, acquire := range map[string]func() error{
+		"unset":     func() error { return s.Semaphore("unset").TryAcquire(ctx, 1) },
+		"unset {p}": func() error { _, err := s.Permits("unset {p}").TryAcquire(ctx); return err },
+	} {
+		if err := acquire(); !errors.Is(err, lockkeeper.ErrNoPermits) {
+			t.Fatal(name, err)
+		}
+	}
+	problems := map[string]string{
+		"padded": `the count is "007"`, "huge": `the count is "2147483648"`, "token": `the tokens is "007"`, "held": ` is "007"`,
+		"gone": look.Unset, "unset": look.Unset, "unset {p}": look.Unset,
+	}
+	type shown struct {
+		Name, Kind, Problem string
+		Problems            []string
+		Count               *int64
+		Token               int64
+		Owners              []look.Owner
+	}
+	listed := read[shown](t, server, 0, "ls", "--json")
+	table, _ := says(t, server, 0, "ls")
+	for _, v := range listed {
+		want := problems[v.Name]
+		delete(problems, v.Name)
+		if want == "" || !strings.Contains(v.Problem+strings.Join(v.Problems, ""), want) || v.Count != nil || v.Token != 0 || v.Name == "held" && v.Owners[0].Count.Known {
+			t.Errorf("ls prints %+v, want %q", v, want)
+		}
+		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(v.Name) + ` .*` + regexp.QuoteMeta(want)).MatchString(table) {
+			t.Errorf("ls says nothing of %q: %s", v.Name, table)
+		}
+		if strings.HasPrefix(v.Name, "unset") {
+			continue // there is nothing in Redis under that name alone
+		}
+		if text, _ := says(t, server, 0, "inspect", v.Name); !regexp.MustCompile(`(?m)^problem .*` + regexp.QuoteMeta(want)).MatchString(text) {
+			t.Errorf("inspect says of %q: %s", v.Name, text)
+		}
+	}
+	if len(problems) > 0 {
+		t.Errorf("ls does not list %v", problems)
+	}
+	for _, f := range read[finding](t, server, 0, "doctor", "--json") {
+		if f.Check == "numbers" && (f.Status != isWarning || !strings.Contains(f.Found, look.Unset) || !strings.Contains(f.Found, "and 2 more")) {
+			t.Errorf("doctor found %+v", f)
 		}
 	}
 }

@@ -22,14 +22,16 @@ const doctorHelp = `usage: lockkeeper doctor [-redis URL] [-prefix P] [--json]
 
 Checks whether this Redis, as this user, suits locks, and says what to change: version,
 permissions, eviction, memory, persistence, replicas, clock, round trips, the state of a cluster,
-scripts that use keys which they do not declare, and the records of Systems. To see that locks work, one System takes a lock of each kind, also a
+scripts that use keys which they do not declare, the records of Systems, and semaphores and
+permits that are in use although no number of them is set. To see that locks work, one System takes a lock of each kind, also a
 MultiLock, and a permit of a semaphore and one that expires, and closes a latch; another System waits
 for it, and must be woken by a message. Their names begin with lockkeeper_doctor. It changes nothing
 else. If a server of a cluster does not answer, doctor says so, and examines the others.
 
 ` + accessHelp + `
 ok: as it should be. warn: locks work, but may be lost. fail: this must be changed. unknown: the
-user may not look. Besides what locks need, doctor needs +info, and in a cluster +cluster|info.
+user may not look. Besides what locks need, doctor needs +info, and in a cluster +cluster|info,
+for semaphores and permits also what "lockkeeper ls" needs; it looks at all keys, as that does.
 
 The exit code is 0, or 1 if something must be changed. 64: the command line is wrong. 69: Redis
 cannot be reached, or refuses.
@@ -95,6 +97,7 @@ func examine(args []string, env environment) int {
 			d.checkCluster(ctx, reached)
 		}
 		d.checkScripts(ctx)
+		d.checkPermits(ctx)
 		d.checkLocks(ctx)
 		d.checkSystems(ctx)
 		return d.report()
@@ -278,6 +281,35 @@ func (d *doctor) checkCluster(ctx context.Context, node rueidis.Client) {
 		d.add("cluster", isFailure, fmt.Sprintf("the state is %s, and %s of 16384 slots are served", state, served), "CLUSTER NODES says which slots are not served")
 	default:
 		d.add("cluster", isOK, "all slots are served", "")
+	}
+}
+
+// scanTime bounds the look at all keys.
+const scanTime = 10 * time.Second
+
+// checkPermits looks for semaphores and permits that are in use although no number of them is set.
+func (d *doctor) checkPermits(ctx context.Context) {
+	const check, shownMost = "numbers", 3
+	ctx, cancel := context.WithTimeout(ctx, scanTime)
+	defer cancel()
+	all, err := look.Looker{Client: d.client, Prefix: d.prefix}.Counters(ctx, "*")
+	var bad []string
+	for _, c := range all {
+		if c.Problem != "" {
+			bad = append(bad, fmt.Sprintf("%s (%s): %s", shown(c.Name), c.Kind, c.Problem))
+		}
+	}
+	switch n := len(bad); {
+	case n > 0:
+		text := strings.Join(bad[:min(n, shownMost)], "; ")
+		if n > shownMost {
+			text += fmt.Sprintf("; and %d more: lockkeeper ls", n-shownMost)
+		}
+		d.add(check, isWarning, text, "delete what is no number, and set it with TrySetPermits; that of a semaphore when the work under its earlier permits has ended")
+	case err != nil:
+		d.add(check, isUnknown, err.Error(), "with the rights of lockkeeper ls, doctor sees which semaphores and permits have no number")
+	default:
+		d.add(check, isOK, fmt.Sprintf("of %d semaphores, latches and permits that are seen, none is without its number", len(all)), "")
 	}
 }
 

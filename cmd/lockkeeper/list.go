@@ -17,7 +17,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/look"
 	"github.com/lockkeeper-go/lockkeeper/internal/printable"
-	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
 const listHelp = `usage: lockkeeper ls [-redis URL] [-prefix P] [--json] [-systems] [PATTERN]
@@ -248,7 +247,7 @@ func recordOf(v look.Process) lockkeeper.Process {
 // ttl is a TTL for people.
 func ttl(ms int64) string {
 	switch {
-	case ms == scripts.NoKey:
+	case ms == look.NoKey:
 		return "-"
 	case ms < 0:
 		return "never"

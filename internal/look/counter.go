@@ -24,6 +24,9 @@ const (
 	kindUnset = "semaphore, or permits that expire"
 )
 
+// NoKey is the TTL of what is not there, as in Redis.
+const NoKey = -2
+
 // Unset is the problem that no number of permits is set, though somebody uses them.
 const Unset = "no number of permits is set: it never was, or Redis has lost it"
 
@@ -37,7 +40,7 @@ type Counter struct {
 	// number, or one that is refused. Problem says so.
 	Count   Number `json:"count"`
 	Problem string `json:"problem,omitempty"`
-	// TTL is in ms; -1 for a key that never expires, and -2 if there is none.
+	// TTL is in ms; -1 for a key that never expires, and NoKey if there is none.
 	TTL int64 `json:"ttl"`
 	// Waiters is how many clients listen.
 	Waiters Number `json:"waiters"`

@@ -6,13 +6,12 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/redis/rueidis"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
-	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
 // Counters lists the semaphores, permits that expire and latches whose names match, sorted by name, without
@@ -69,9 +68,23 @@ func (l Looker) Counters(ctx context.Context, pattern string) (all []Counter, er
 			}
 		}
 	}
-	all = append(all, l.refused(ctx, found, known)...)
+	all = withoutTwins(append(all, l.refused(ctx, found, known)...))
 	slices.SortFunc(all, func(a, b Counter) int { return strings.Compare(a.Name, b.Name) })
 	return all, cmp.Or(err, lacking)
+}
+
+// withoutTwins leaves out what has no number of its own: the keys beside "N" may be those of "{N}", too.
+func withoutTwins(all []Counter) []Counter {
+	unset := map[string]bool{}
+	for _, c := range all {
+		unset[c.Name] = c.Problem == Unset
+	}
+	return slices.DeleteFunc(all, func(c Counter) bool {
+		inner := strings.TrimSuffix(strings.TrimPrefix(c.Name, "{"), "}")
+		_, plain := unset[inner]
+		twin, braced := unset["{"+c.Name+"}"]
+		return c.Problem == Unset && (inner != c.Name && plain || braced && !twin)
+	})
 }
 
 // refused are those of the keys whose last command was refused since no number is set, as the records of the
@@ -93,14 +106,15 @@ func (l Looker) refused(ctx context.Context, found map[string][]string, known ma
 		}
 		for i, result := range l.all(ctx, commands) {
 			said, _ := result.ToString()
-			words, key := strings.Fields(said), keys[page[i]]
-			if len(words) != 3 || words[1] != strconv.FormatInt(scripts.NoKey, 10) || seen[key] {
+			refused, expire := protocol.RefusedUnset(said)
+			key := keys[page[i]]
+			if !refused || seen[key] {
 				continue
 			}
 			seen[key] = true
-			c := Counter{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindPermits, TTL: scripts.NoKey, Problem: Unset}
-			if c.NameBytes = notText(c.Name); words[2] == "0" {
-				c.Kind = KindSemaphore
+			c := Counter{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindSemaphore, TTL: NoKey, Problem: Unset}
+			if c.NameBytes = notText(c.Name); expire {
+				c.Kind = KindPermits
 			}
 			all = append(all, c)
 		}

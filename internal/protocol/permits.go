@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/leased"
@@ -97,6 +98,16 @@ func ReadPermits(c *leased.Command, reply redisio.Reply) (r leased.Result) {
 		return leased.Result{Err: why, Transient: why.Transient, Unsure: true, Unconfirmed: true}
 	}
 	return r
+}
+
+// RefusedUnset reports whether the record of a client's last command, "<number> <reply>", says that the client was
+// refused permits since no number of them is set, and whether they expire.
+func RefusedUnset(record string) (refused, expire bool) {
+	words := strings.Fields(record)
+	if len(words) != 3 || words[1] != strconv.FormatInt(scripts.NoKey, 10) {
+		return false, false
+	}
+	return true, words[2] != "0"
 }
 
 // Inspect makes the call that counts the permits.
