@@ -27,6 +27,7 @@ type channels struct {
 	// the turn channels of all locks begin.
 	turns   string
 	sharded bool
+	refused refusedChannels
 
 	mu sync.Mutex // guards what follows
 	// listeners are counted references: a channel is subscribed while it has any. They are what
@@ -169,19 +170,53 @@ func (c *channels) Message(channel, payload string) {
 
 // Subscribed implements redisio.Listener.
 func (c *channels) Subscribed(channel string) {
+	c.allowed(channel)
 	if strings.HasPrefix(channel, c.turns) {
 		return // who waits for it hears of another channel, which comes later
 	}
 	c.rt.deliver(c.rt.subscriber, &confirmed{channel: channel})
 }
 
-// Refused implements redisio.Listener.
+// Refused implements redisio.Listener. Each waiter tries again, so the log has the first refusal, and a summary in a
+// while.
 func (c *channels) Refused(names []string, err *redisio.Error) {
-	consequence := "waiters have to poll"
-	if slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, c.turns) }) {
-		consequence = "no lock is transferred to this process"
+	turn := slices.ContainsFunc(names, c.isTurn)
+	c.refused.mu.Lock()
+	of := c.refused.of(turn)
+	first, again := of.refused(c.rt.Now(), names)
+	lasts, times := rounded(of.told-of.first), of.times
+	c.refused.on.Store(true)
+	c.refused.mu.Unlock()
+	switch {
+	case first:
+		c.rt.host.Warn("Redis refuses a subscription: "+consequence(turn), "channels", names, "error", err)
+	case again:
+		c.rt.host.Warn("Redis still refuses subscriptions: "+consequence(turn), "for", lasts, "refused", times, "channels", names, "error", err)
 	}
-	c.rt.host.Warn("Redis refuses a subscription: "+consequence, "channels", names, "error", err)
+}
+
+// allowed takes note that Redis has confirmed a subscription.
+func (c *channels) allowed(channel string) {
+	if !c.refused.on.Load() {
+		return
+	}
+	c.refused.mu.Lock()
+	times := c.refused.of(c.isTurn(channel)).times
+	over := c.refused.of(c.isTurn(channel)).subscribed(channel)
+	c.refused.on.Store(c.refused.turns.times+c.refused.others.times > 0)
+	c.refused.mu.Unlock()
+	if over {
+		c.rt.host.Log(slog.LevelInfo, "Redis allows a subscription again that it refused", "refused", times, "channel", channel)
+	}
+}
+
+func (c *channels) isTurn(channel string) bool { return strings.HasPrefix(channel, c.turns) }
+
+func consequence(turn bool) string {
+	if turn {
+		return "no lock is transferred to this process"
+	}
+	return "waiters have to poll"
 }
 
 // Failing implements redisio.Listener.

@@ -290,3 +290,51 @@ func TestLogOfSubscriptionsThatFail(t *testing.T) {
 	locktest.Release(t, held)
 	locktest.Release(t, locktest.Got(t, waiter).Hold)
 }
+
+// A channel to which Redis does not let a System subscribe is logged once, however often its waiters try, and again when
+// Redis allows it.
+func TestLogOfRefusedChannels(t *testing.T) {
+	var j journal
+	server := redistest.Start(t)
+	server.Do(t, "ACL", "SETUSER", "locker", "on", ">secret", "~*", "+@all", "resetchannels", "&lockkeeper_turn:*")
+	url := strings.Replace(server.URL(), "://", "://locker:secret@", 1)
+	s := locktest.Open(t, url, lockkeeper.Config{Logger: j.logger(), Poll: 100 * time.Millisecond})
+	other := locktest.Open(t, server.URL(), lockkeeper.Config{})
+	const message, allowed = "Redis refuses a subscription: waiters have to poll", "Redis allows a subscription again that it refused"
+	refusals := func() (n int) {
+		log, _ := server.Do(t, "ACL", "LOG").ToArray()
+		for _, entry := range log {
+			fields, _ := entry.AsMap()
+			if reason := fields["reason"]; must(reason.ToString()) == "channel" {
+				count := fields["count"]
+				n += int(must(count.AsInt64()))
+			}
+		}
+		return n
+	}
+	name := redistest.Name(t)
+	held := locktest.Acquire(t, other.Lock(name))
+	for range 5 {
+		before := refusals()
+		ctx, giveUp := context.WithCancel(t.Context())
+		waiter := locktest.AcquireSoon(ctx, s.Lock(name))
+		redistest.Eventually(t, "another refusal", func() bool { return refusals() > before })
+		giveUp()
+		<-waiter
+	}
+	server.Do(t, "ACL", "SETUSER", "locker", "allchannels")
+	waiter := locktest.AcquireSoon(t.Context(), s.Lock(name))
+	j.await(t, allowed, "level=INFO", name)
+	if n := len(j.lines(message)); n != 1 {
+		t.Errorf("logged %d times:\n%s", n, j.String())
+	}
+	locktest.Release(t, held)
+	locktest.Release(t, locktest.Got(t, waiter).Hold)
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
