@@ -296,3 +296,52 @@ func TestProgressLine(t *testing.T) {
 	at(4, two, 200, "waiting for x for 4s: held for 0s or more by client two, which has no record; ttl never")
 	at(5, lockkeeper.Status{}, 200, "waiting for x for 5s: free, and others are before us")
 }
+
+// While a master of a cluster is down, watch shows the changes of the others' locks, names the master, and does not
+// say that the locks are free which it cannot see.
+func TestWatchWithoutAMaster(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Cluster(t, 3)
+	owner := func(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", i) }
+	names := make([]string, len(servers))
+	for i := 0; slices.Contains(names, ""); i++ {
+		name := fmt.Sprintf("lock-%02d", i)
+		if at := int(redisio.Slot(name)) * len(servers) / 16384; names[at] == "" {
+			names[at] = name
+			check(servers[at].Do(t, "HSET", name, owner(1)+":1", "1").Error())
+		}
+	}
+	for what, args := range map[string][]string{"all locks": nil, "named locks": names} {
+		for _, s := range servers {
+			check(s.Do(t, "CONFIG", "SET", "cluster-require-full-coverage", "no").Error())
+		}
+		cmd := program(t, append([]string{"watch", "-every", "50ms"}, args...)...)
+		cmd.Env = append(cmd.Env, "REDIS_URL="+servers[0].URL())
+		p := start(t, cmd)
+		for range names {
+			if line, _ := p.line(); !strings.Contains(line, "is held by client "+owner(1)) {
+				t.Fatalf("%s: printed %q", what, line)
+			}
+		}
+		servers[2].Kill(t)
+		redistest.Eventually(t, what+": the master that is missing", func() bool {
+			return strings.Contains(p.said(), "not all locks are seen: ") && (strings.Contains(p.said(), servers[2].Addr()) || strings.Contains(p.said(), names[2]))
+		})
+		check(servers[0].Do(t, "DEL", names[0]).Error())
+		if line, _ := p.line(); !strings.Contains(line, names[0]+"  is free") {
+			t.Errorf("%s: printed %q, want that %s is free", what, line, names[0])
+		}
+		servers[2].Restart(t)
+		redistest.Eventually(t, "the cluster", func() bool {
+			return servers[2].Do(t, "HSET", names[2], owner(1)+":1", "1").Error() == nil && servers[0].Do(t, "HSET", names[0], owner(1)+":1", "1").Error() == nil
+		})
+		redistest.Eventually(t, what+": the end", func() bool { return strings.Contains(p.said(), "Redis serves again") })
+		for line, ok := p.line(); !strings.Contains(line, names[0]+"  is held by"); line, ok = p.line() {
+			if !ok || !strings.Contains(line, names[2]) { // which the master has lost
+				t.Fatalf("%s: printed %q, want that %s is held", what, line, names[0])
+			}
+		}
+		p.signal("INT")
+		p.expectExit(0)
+	}
+}
