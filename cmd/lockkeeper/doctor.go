@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,15 +24,18 @@ const doctorHelp = `usage: lockkeeper doctor [-redis URL] [-prefix P] [--json]
 Checks whether this Redis, as this user, suits locks, and says what to change: version,
 permissions, eviction, memory, persistence, replicas, clock, round trips, the state of a cluster,
 scripts that use keys which they do not declare, the records of Systems, and semaphores and
-permits that are in use although no number of them is set. To see that locks work, one System takes a lock of each kind, also a
-MultiLock, and a permit of a semaphore and one that expires, and closes a latch; another System waits
-for it, and must be woken by a message. Their names begin with lockkeeper_doctor. It changes nothing
-else. If a server of a cluster does not answer, doctor says so, and examines the others.
+permits that are in use although no number of them is set.
+
+To see that locks work, one System takes a lock of each kind, also a MultiLock, and a permit of a
+semaphore and one that expires, and closes a latch; another System waits for it, and must be woken
+by a message. Their names begin with lockkeeper_doctor. It changes nothing else. If a server of a
+cluster does not answer, doctor says so, and examines the others.
 
 ` + accessHelp + `
 ok: as it should be. warn: locks work, but may be lost. fail: this must be changed. unknown: the
-user may not look. Besides what locks need, doctor needs +info, and in a cluster +cluster|info,
-for semaphores and permits also what "lockkeeper ls" needs; it looks at all keys, as that does.
+user may not look. Besides what locks need, doctor needs +info, in a cluster +cluster|info, and
+for the numbers of permits what ls needs. For these it looks at all keys, as ls does, for at most
+10 s.
 
 The exit code is 0, or 1 if something must be changed. 64: the command line is wrong. 69: Redis
 cannot be reached, or refuses.
@@ -120,8 +124,11 @@ func (d *doctor) checkNode(ctx context.Context, node rueidis.Client) error {
 
 // add adds what a check has found; without an advice there is nothing to do.
 func (d *doctor) add(check, status, found, advice string) {
-	d.findings = append(d.findings, finding{Check: check, Status: status, Found: found, Advice: advice})
+	d.findings = append(d.findings, finding{Check: check, Status: status, Found: pointers.ReplaceAllString(found, ""), Advice: pointers.ReplaceAllString(advice, "")})
 }
+
+// pointers are what errors about rights say of where to look: doctor is one of these places.
+var pointers = regexp.MustCompile(`; docs/acl\.md [^)]*`)
 
 func (d *doctor) report() (code int, err error) {
 	if slices.ContainsFunc(d.findings, func(f finding) bool { return f.Status == isFailure }) {

@@ -47,10 +47,12 @@ func inspect(args []string, env environment) int {
 		looker := look.Looker{Client: client, Prefix: a.prefix}
 		v, err := one(ctx, looker, a.args[0])
 		if err != nil {
-			if c, problem := looker.Counter(ctx, a.args[0]); problem != nil {
-				return 0, problem
-			} else if c != nil {
+			c, problem := looker.Counter(ctx, a.args[0])
+			switch {
+			case c != nil:
 				return 0, a.printCounter(c)
+			case problem != nil && strings.Contains(err.Error(), "WRONGTYPE"):
+				return 0, problem
 			}
 			return 0, err
 		}

@@ -47,10 +47,10 @@ The exit code is 0, also if there are no locks. 64: the command line is wrong. 6
 be reached, or refuses. If some servers of a cluster do not answer, ls lists what the others have,
 names those on stderr, and exits with 69.
 
-With --json all of these are objects of one stream; null is not known, and what is wrong with a
-value is in problem or problems. kind is "plain", "fenced", "fair" or
-"read/write" for a lock, else "semaphore", "permits that expire", "latch", or if these look
-the same, "semaphore, permits that expire, or latch". Only locks have owners.
+With --json all of these are objects of one stream. null is not known; problem or problems say
+what is wrong with what is in Redis. kind is "plain", "fenced", "fair" or "read/write" for a lock,
+else "semaphore", "permits that expire", "latch", or if these look the same, "semaphore, permits
+that expire, or latch". Only locks have owners.
 
   lockkeeper ls
   lockkeeper ls --json 'orders:*' | jq -r 'select(.owners[0].process.overdue).name'

@@ -358,3 +358,68 @@ func TestBench(t *testing.T) {
 	}
 	says(t, server, exitUsage, "bench", "-for", "0")
 }
+
+// watch says for how long an owner has had a lock at least, by its record or since it was seen first, and who waits.
+func TestWatchTellsAges(t *testing.T) {
+	const client = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88"
+	held := func(field string, record look.Number) look.Lock {
+		return look.Lock{Name: "x", Kind: look.KindPlain, Held: true, Owners: []look.Owner{
+			{Field: field, HeldAtLeast: record, Process: look.Process{Client: client}},
+		}}
+	}
+	var o watchOptions
+	began := time.Now()
+	for _, c := range []struct {
+		after  time.Duration
+		field  string
+		record look.Number
+		want   look.Number
+	}{
+		{0, "a:1", look.Number{}, look.Number{}},
+		{5 * time.Second, "a:1", look.Number{}, look.Known(5000)},
+		{6 * time.Second, "a:1", look.Known(60_000), look.Known(60_000)},
+		{7 * time.Second, "a:2", look.Number{}, look.Number{}},
+		{9 * time.Second, "a:2", look.Number{}, look.Known(2000)},
+		{10 * time.Second, "a:1", look.Number{}, look.Number{}}, // it was forgotten meanwhile
+	} {
+		v := held(c.field, c.record)
+		o.age(&v, began.Add(c.after))
+		if got := v.Owners[0].HeldAtLeast; got != c.want {
+			t.Errorf("after %v it has been held for %v, want %v", c.after, got, c.want)
+		}
+		o.last = map[string]look.Lock{"x": v}
+		o.forget()
+	}
+	by := "is held by client " + client + ", which has no record"
+	waited := held("a:1", look.Known(60_000))
+	waited.Waiters, waited.Queue = look.Known(2), []look.Waiter{{Waiting: look.Known(1000)}, {Waiting: look.Known(3000)}, {}}
+	known := held("a:1", look.Number{})
+	known.Owners[0].Waiters = look.Known(3)
+	for want, v := range map[string]look.Lock{
+		by: held("a:1", look.Number{}), by + ", for at least 1m0s; waiters: 2+?, the first for 3s": waited, by + "; waiters: ?+3": known,
+	} {
+		if got := heldBy(v); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := (change{Before: waited.Owners}).before(); got != "; it was held for at least 1m0s before" {
+		t.Error(got)
+	}
+	if got := (change{Before: known.Owners}).before(); got != "" {
+		t.Error(got)
+	}
+}
+
+// Who lacks a right is told the one that is missing first, and doctor does not point to itself.
+func TestInspectNamesTheRightThatIsMissing(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	server.Do(t, "ACL", "SETUSER", "looker", "on", ">secret", "~*", "&*", "+ping", "+hello")
+	url := strings.Replace(server.URL(), "://", "://looker:secret@", 1)
+	if _, why := says(t, server, exitUnavailable, "inspect", "-redis", url, "x"); !strings.Contains(why, "+hlen") || strings.Contains(why, "semaphores") {
+		t.Errorf("inspect says %s", why)
+	}
+	if text, _ := says(t, server, exitNo, "doctor", "-redis", url); strings.Contains(text, "docs/acl.md") || !strings.Contains(text, "+evalsha") {
+		t.Errorf("doctor says %s", text)
+	}
+}

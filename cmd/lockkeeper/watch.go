@@ -235,7 +235,7 @@ func heldBy(v look.Lock) string {
 	if long(v.Owners[0].HeldAtLeast) {
 		text += ", for at least " + ttl(v.Owners[0].HeldAtLeast.N)
 	}
-	if v.Waiters.N+v.HolderWaiters().N > 0 {
+	if v.Waiters.N+v.HolderWaiters().N > 0 || len(v.Queue) > 0 {
 		text += "; waiters: " + waiters(v)
 		if longest := v.LongestWait(); longest.Known {
 			text += ", the first for " + ttl(longest.N)

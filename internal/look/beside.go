@@ -35,8 +35,9 @@ func (l Looker) lookBeside(ctx context.Context, views []Lock) error {
 		v, got := &views[i], results[4*i:]
 		v.Waiters = listeners[channels[i]]
 		if fields, err := pairs(got[3]); err == nil {
-			v.Queue = line(fields, now)
-			v.Waiters.N = max(v.Waiters.N, int64(len(v.Queue)))
+			if v.Queue = line(fields, now); v.Waiters.Known {
+				v.Waiters.N = max(v.Waiters.N, int64(len(v.Queue)))
+			}
 		}
 		if v.Kind != KindPlain {
 			continue

@@ -1,7 +1,9 @@
 package look_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -61,4 +63,40 @@ func sent(t *testing.T, info string) (n int) {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// What the user may not ask, or Redis does not have, is unknown, and not zero.
+func TestUnknownIsNotZero(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	const client = "00000000-0000-4000-8000-000000000001"
+	server.Do(t, "HSET", "held", client+":1", "1")
+	server.Do(t, "HSET", redisio.Line("held"), client, "1000000 1")
+	server.Do(t, "SET", "permits", "3")
+	server.Do(t, "ZADD", redisio.Taken("permits"), "922337203685477", "abcdefghijklmnop")
+	for user, rules := range map[string]string{"all": "+@all", "some": "+@all -pubsub|numsub -time"} {
+		server.Do(t, append([]string{"ACL", "SETUSER", user, "on", ">secret", "~*", "&*"}, strings.Fields(rules)...)...)
+		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, Username: user, Password: "secret", DisableCache: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(client.Close)
+		l := look.Looker{Client: client}
+		all, err := l.List(t.Context(), "*", 100)
+		if err != nil || len(all) != 1 || len(all[0].Queue) != 1 {
+			t.Fatalf("%s: %+v, %v", user, all, err)
+		}
+		v, known := all[0], user == "all"
+		if v.Waiters.Known != known || v.Queue[0].Waiting.Known != known || v.Owners[0].HeldAtLeast.Known || v.Owners[0].Waiters.Known {
+			t.Errorf("%s: %+v", user, v)
+		}
+		text, err := json.Marshal(v)
+		if want := `"waiters":null`; err != nil || strings.Count(string(text), want) != 1+strings.Count(rules, "numsub") {
+			t.Errorf("%s: %s, %v", user, text, err)
+		}
+		var again look.Lock
+		if err := json.Unmarshal(text, &again); err != nil || !reflect.DeepEqual(again, v) {
+			t.Errorf("%s: %+v is read as %+v, %v", user, v, again, err)
+		}
+	}
 }
