@@ -18,15 +18,21 @@ type shown struct {
 	waiters atomic.Int64
 }
 
-// show keeps up to date what is shown. It compares, since a store costs more than all the rest.
+// show keeps up to date what others read of the lock. It compares, since a store costs more than all the rest, and
+// hand-offs change little.
 func (s *lockState) show() {
+	if until := int64(s.lock.LeaseUntil()); s.until.Load() != until {
+		s.until.Store(until)
+	}
 	held, waiters, _ := s.lock.Load()
 	term := s.lock.Term()
 	if held == 0 {
 		term = 0
 	}
 	if s.shown.term.Load() != term {
-		s.shown.since.Store(int64(s.now))
+		if term != 0 {
+			s.shown.since.Store(int64(s.now))
+		}
 		s.shown.term.Store(term)
 	}
 	if s.shown.waiters.Load() != int64(waiters) {

@@ -128,8 +128,7 @@ func (s *lockState) giveBack(id uint64, mode messages.Mode) {
 
 // carryOut does what the lock wants done, also what a crash has left undone.
 func (s *lockState) carryOut() {
-	s.until.Store(int64(s.lock.LeaseUntil())) // before a holder hears of its hold
-	s.show()
+	s.show() // before a holder hears of its hold
 	for {
 		e, more := s.lock.Effects()
 		if !more {
