@@ -260,7 +260,7 @@ type Status struct {
 	HeldFor, WaitingFor time.Duration
 	// HolderWaiters is the number of requests for the lock that wait in the process of the holder, and HeldAtLeast is how
 	// long that process has had the lock at least. The record of another process says so, which is some
-	// seconds old, and not what has happened since. If it does not say so, they are -1 and 0.
+	// seconds old, and not what has happened since. If it does not say so, they are -1 and 0. Of a free lock they are 0.
 	HolderWaiters int
 	HeldAtLeast   time.Duration
 }
@@ -280,13 +280,13 @@ func (l *Lock) Inspect(ctx context.Context) (Status, error) {
 		Locked: m.Locked, HeldHere: m.HeldHere, Holder: m.Holder, HoldCount: int(m.HoldCount),
 		TTL: -1, Waiters: int(m.Waiters), Subscribers: int(m.Subscribers), Token: m.Token,
 		Shared: m.Mode == messages.Mode_MODE_SHARED, Holders: int(m.Holders), Process: processFrom(m.Process), Owners: m.Owners,
-		HeldFor: m.HeldFor.AsDuration(), WaitingFor: m.WaitingFor.AsDuration(), HolderWaiters: -1, HeldAtLeast: m.HeldAtLeast.AsDuration(),
+		HeldFor: m.HeldFor.AsDuration(), WaitingFor: m.WaitingFor.AsDuration(), HolderWaiters: int(m.GetHolderWaiters()), HeldAtLeast: m.HeldAtLeast.AsDuration(),
 	}
 	if m.Ttl != nil {
 		s.TTL = m.Ttl.AsDuration()
 	}
-	if m.HolderWaiters != nil {
-		s.HolderWaiters = int(*m.HolderWaiters)
+	if m.Locked && m.HolderWaiters == nil {
+		s.HolderWaiters = -1
 	}
 	return s, nil
 }

@@ -290,10 +290,12 @@ func TestProgressLine(t *testing.T) {
 	}
 	one := lockkeeper.Status{Locked: true, Holder: "one:1", TTL: 5 * time.Second, Process: lockkeeper.Process{Client: "one"}}
 	two := lockkeeper.Status{Locked: true, Holder: "two:1", TTL: -1, Process: lockkeeper.Process{Client: "two"}}
-	at(1, one, 200, "waiting for x for 1s: held for 0s or more by client one, which has no record; ttl 5s")
+	at(1, one, 200, "waiting for x for 1s: held for at least 0s by client one, which has no record; ttl 5s")
 	at(3, one, 20, "waiting for x for …")
-	at(3, one, 200, "waiting for x for 3s: held for 2s or more by client one, which has no record; ttl 5s")
-	at(4, two, 200, "waiting for x for 4s: held for 0s or more by client two, which has no record; ttl never")
+	at(3, one, 200, "waiting for x for 3s: held for at least 2s by client one, which has no record; ttl 5s")
+	at(4, two, 200, "waiting for x for 4s: held for at least 0s by client two, which has no record; ttl never")
+	two.HeldAtLeast = time.Minute // by its record
+	at(4, two, 200, "waiting for x for 4s: held for at least 1m0s by client two, which has no record; ttl never")
 	at(5, lockkeeper.Status{}, 200, "waiting for x for 5s: free, and others are before us")
 }
 

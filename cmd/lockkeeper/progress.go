@@ -101,7 +101,8 @@ func (p *progress) line(name string, status lockkeeper.Status, now time.Time, co
 		if status.TTL < 0 {
 			left = -1
 		}
-		text += fmt.Sprintf("held for %v or more by %v; ttl %s", now.Sub(p.since).Round(time.Second), status.Process, ttl(left))
+		held := max(now.Sub(p.since), status.HeldAtLeast).Round(time.Second)
+		text += fmt.Sprintf("held for at least %v by %v; ttl %s", held, status.Process, ttl(left))
 	} else {
 		text += "free, and others are before us"
 	}
