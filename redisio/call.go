@@ -16,6 +16,8 @@ type Call struct {
 	// Urgent calls (renewals, releases) have workers of their own, so that many acquires cannot
 	// delay them.
 	Urgent bool
+	// Renews: it renews leases. Its reply may be late, so in a cluster it has workers of its own.
+	Renews bool
 	// Confirm: the reply counts only if the replicas of AwaitReplicas have what the script has
 	// written.
 	Confirm bool

@@ -48,8 +48,8 @@ type pool struct {
 	patience time.Duration
 
 	mu sync.Mutex
-	// Urgent calls have a lane of their own, and so have those that wait for replicas.
-	urgent, normal, urgentConfirmed, normalConfirmed lane
+	// Urgent calls have a lane of their own, and so have renewals in a cluster, and calls that wait for replicas.
+	urgent, renewing, normal, urgentConfirmed, normalConfirmed lane
 
 	closed bool
 	wg     sync.WaitGroup
@@ -79,7 +79,8 @@ func (p *pool) fit(c *Call) {
 
 func newPool(client rueidis.Client, stale *reconnector, cluster bool) *pool {
 	p := &pool{client: client, stale: stale, cluster: cluster, cuts: new(atomic.Uint64), homes: homes{client: client}}
-	p.urgent.max, p.normal.max, p.urgentConfirmed.max, p.normalConfirmed.max = urgentWorkers, workers, urgentWorkers, workers
+	p.urgent.max, p.renewing.max, p.normal.max = urgentWorkers, urgentWorkers, workers
+	p.urgentConfirmed.max, p.normalConfirmed.max = urgentWorkers, workers
 	for _, l := range p.lanes() {
 		l.more.L, l.batch = &p.mu, maxBatch
 	}
@@ -91,7 +92,7 @@ func newPool(client rueidis.Client, stale *reconnector, cluster bool) *pool {
 }
 
 func (p *pool) lanes() []*lane {
-	return []*lane{&p.urgent, &p.normal, &p.urgentConfirmed, &p.normalConfirmed}
+	return []*lane{&p.urgent, &p.renewing, &p.normal, &p.urgentConfirmed, &p.normalConfirmed}
 }
 
 // lane returns that of a call.
@@ -101,6 +102,8 @@ func (p *pool) lane(c *Call) *lane {
 		return &p.urgentConfirmed
 	case confirm:
 		return &p.normalConfirmed
+	case c.Renews && p.cluster:
+		return &p.renewing
 	case c.Urgent:
 		return &p.urgent
 	}
@@ -321,7 +324,7 @@ func (c *Call) tooLate(now time.Time) bool {
 // first is the form in which a call is sent at first. A renewal whose script the server may not know
 // carries the source: it has no time for a second round trip.
 func (p *pool) first(c *Call, b rueidis.Builder) rueidis.Completed {
-	if _, renews := c.To.(renewalBatchCall); renews {
+	if c.Renews {
 		if _, known := p.loaded.LoadOrStore(c.Script, nil); !known {
 			return c.withSource(b)
 		}

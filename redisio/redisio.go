@@ -2,8 +2,8 @@
 // blocking them, sends them in batches, and returns the outcomes as plain values. It makes no
 // decisions and never repeats a command by itself: the lock decides whether to send it again.
 //
-// Its goroutines are few and do not grow with the number of locks: up to 24 workers, as many again
-// for calls that wait for replicas (in a cluster up to 128), and one or two for the pub/sub
+// Its goroutines are few and do not grow with the number of locks: up to 24 workers (in a cluster 32),
+// as many again for calls that wait for replicas (in a cluster up to 128), and one or two for the pub/sub
 // connection, or for that to each master of a cluster. A client that asks Sentinels has two for each
 // of them, besides those of rueidis.
 package redisio

@@ -28,13 +28,22 @@ type Renewal struct {
 	Confirm bool
 	// Now sends the renewal at once instead of waiting for others.
 	Now bool
-	// Deadline ends the wait for the reply in a cluster, where a server that does not answer must
-	// not delay the replies of the others that share a pipeline; elsewhere Latest ends it. Zero is
-	// the Deadline.
-	Deadline, Latest time.Time
+	// Deadline ends the wait for the reply; see Late.
+	Deadline time.Time
 	// To gets a Reply whose N[0] is scripts.Renewed, scripts.Gone or scripts.Taken.
 	To  Receiver
 	Seq uint64
+}
+
+// Late returns the Deadline of a renewal that should be answered by one time, and whose reply has no more use after
+// another. In a cluster it lies between them: the replies of several servers are awaited together, and
+// a server that does not answer must not cost the leases on the others.
+func (r *Redis) Late(should, latest time.Time) time.Time {
+	late := max(latest.Sub(should), 0)
+	if r.Cluster() {
+		late /= 2
+	}
+	return should.Add(late)
 }
 
 // renewals collects renewals that are due at about the same time into few scripts.
@@ -67,8 +76,6 @@ func (r *renewals) add(n Renewal) {
 	by := batchKey{script: n.Script, confirm: n.Confirm}
 	if r.cluster {
 		by.slot = Slot(n.Key)
-	} else if n.Latest.After(n.Deadline) {
-		n.Deadline = n.Latest
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,7 +144,7 @@ func renewalCall(batch []Renewal) Call {
 			deadline = n.Deadline
 		}
 	}
-	return Call{Script: batch[0].Script, Keys: keys, Args: args, Urgent: true, Confirm: batch[0].Confirm, Deadline: deadline, To: renewalBatchCall(batch)}
+	return Call{Script: batch[0].Script, Keys: keys, Args: args, Urgent: true, Renews: true, Confirm: batch[0].Confirm, Deadline: deadline, To: renewalBatchCall(batch)}
 }
 
 // Replied spreads an outcome that holds for the whole batch.

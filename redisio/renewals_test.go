@@ -130,6 +130,22 @@ func TestRenewalsShareAnError(t *testing.T) {
 	}
 }
 
+// In a cluster the wait for a late reply ends earlier, since others wait as well.
+func TestLate(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	at := func(s int) time.Time { return now.Add(time.Duration(s) * time.Second) }
+	one, cluster := open(t, connect(t, redistest.Shared(t).URL())), open(t, connect(t, redistest.Cluster(t, 2)[0].URL()))
+	for _, test := range []struct{ should, latest, one, cluster int }{{1, 5, 5, 3}, {1, 1, 1, 1}, {2, 1, 2, 2}} {
+		if got := one.Late(at(test.should), at(test.latest)); !got.Equal(at(test.one)) {
+			t.Errorf("%+v: after %v", test, got.Sub(now))
+		}
+		if got := cluster.Late(at(test.should), at(test.latest)); !got.Equal(at(test.cluster)) {
+			t.Errorf("%+v, in a cluster: after %v", test, got.Sub(now))
+		}
+	}
+}
+
 // In a cluster the keys of a script must lie in one slot, and on one server: while the slot
 // is being moved, each lease is renewed by itself.
 func TestRenewalsInACluster(t *testing.T) {
@@ -173,6 +189,20 @@ func TestRenewalsInACluster(t *testing.T) {
 	}
 	if ran, n := calls("evalsha")-scriptsBefore, calls("pexpire")-expiresBefore; ran < 28 || ran > 40 || n != int64(len(keys)) {
 		t.Errorf("%d scripts for keys in 28 slots, which renewed %d", ran, n)
+	}
+
+	// A reply may come after the time for it.
+	lates, in := open(t, connect(t, servers[0].URL())), newInbox()
+	do(t, servers[0], "CLIENT", "PAUSE", "1000", "WRITE")
+	for i, key := range keys {
+		n := renewal(key, in, i)
+		n.Now, n.Deadline = i == len(keys)-1, lates.Late(time.Now().Add(100*time.Millisecond), time.Now().Add(20*time.Second))
+		lates.Renew(n)
+	}
+	for i, reply := range in.awaitAll(t, len(keys)) {
+		if reply.Err != nil || reply.N[0] != 1 {
+			t.Errorf("%s, whose server was late: %+v", keys[i], reply)
+		}
 	}
 
 	slot := int(Slot("{0}"))

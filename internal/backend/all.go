@@ -89,7 +89,7 @@ func (a *all) each(c lock.Command, deadline time.Time, done func(Reply)) {
 		from part
 	}
 	c.Above = nil // it is for one counter after another
-	answers := &collect[answer]{n: len(a.parts), judge: whenAll(func(answers []answer) {
+	answered := func(answers []answer) {
 		replies := make([]Reply, len(answers))
 		for i, answer := range answers {
 			replies[i] = answer.Reply
@@ -104,7 +104,14 @@ func (a *all) each(c lock.Command, deadline time.Time, done func(Reply)) {
 			}
 		}
 		done(sum)
-	})}
+	}
+	answers := &collect[answer]{n: len(a.parts), judge: func(answers []answer, last bool) (func(), bool) {
+		// A part that was lost decides about a renewal, and the others' replies may be late.
+		if last || c.Kind == lock.Renew && answers[len(answers)-1].Outcome == lock.Absent {
+			return func() { answered(answers) }, true
+		}
+		return nil, false
+	}}
 	for _, part := range a.parts {
 		part.run(c, deadline, func(r Reply) { answers.add(answer{r, part}) })
 	}

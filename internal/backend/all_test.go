@@ -182,6 +182,28 @@ func TestAllReleasesTheOthers(t *testing.T) {
 	}
 }
 
+// A part that was lost ends a renewal, though the reply of another is late. One that has failed does not.
+func TestAllIsLostAtOnce(t *testing.T) {
+	for _, test := range []struct {
+		kind lock.CommandKind
+		says Reply
+		soon bool
+	}{
+		{lock.Renew, outcome(lock.Absent), true}, {lock.Renew, failing(true, true), false}, {lock.Release, outcome(lock.Absent), false},
+	} {
+		late, other := &fake{late: true}, &fake{answers: map[lock.CommandKind]Reply{test.kind: test.says}}
+		var replies []Reply
+		(&all{[]part{late, other}}).run(lock.Command{Kind: test.kind, Count: 1}, time.Now().Add(time.Minute), func(r Reply) { replies = append(replies, r) })
+		if soon := len(replies) == 1; soon != test.soon {
+			t.Errorf("command %v, answered %v: %d replies before that of the other", test.kind, test.says.Outcome, len(replies))
+		}
+		late.pending[0]()
+		if len(replies) != 1 || replies[0].Outcome != test.says.Outcome {
+			t.Errorf("command %v, answered %v: %+v", test.kind, test.says.Outcome, replies)
+		}
+	}
+}
+
 // The whole is cleaned up for certain when each part is.
 func TestAllIsCleanedUp(t *testing.T) {
 	for what, test := range map[string]struct {

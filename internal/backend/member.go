@@ -27,7 +27,7 @@ func newMember(p Part, options *protocol.Options) *member {
 func (m *member) run(c lock.Command, deadline time.Time, done func(Reply)) {
 	c, done = m.as.Command(c), m.heard(deadline, done)
 	if c.Kind == lock.Renew {
-		m.renew(&c, deadline, deadline, m.read(done))
+		m.renew(&c, deadline, m.read(done))
 		return
 	}
 	run := func(c lock.Command) { m.server.redis.Run(m.call(&c, deadline, m.read(done))) }

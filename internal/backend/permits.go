@@ -21,9 +21,12 @@ func NewPermits(s *Server, name, client string) *Permits {
 	return &Permits{server: s, permits: protocol.NewPermits(s.prefix+name, client)}
 }
 
-// Run carries out a command by the deadline. It calls done once, on any goroutine; done must not
-// block. lend may take over the call.
+// Run carries out a command by the deadline; the reply to a renewal may come after it. It calls done once, on any
+// goroutine; done must not block. lend may take over the call.
 func (p *Permits) Run(c *leased.Command, deadline time.Time, lend func(redisio.Call) bool, done func(leased.Result)) {
+	if c.Kind == leased.Renew {
+		deadline = p.server.redis.Late(deadline, deadline.Add(c.Latest-c.Deadline))
+	}
 	call := p.permits.Call(c, deadline)
 	call.To = receive(func(_ uint64, reply redisio.Reply) { done(protocol.ReadPermits(c, reply)) })
 	if !lend(call) {

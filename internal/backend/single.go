@@ -25,12 +25,13 @@ func (s *single) call(c *lock.Command, deadline time.Time, to redisio.Receiver) 
 	return call
 }
 
-// renew sends a renewal, which shares a script with others. latest is when its reply has no more use.
-func (s *single) renew(c *lock.Command, deadline, latest time.Time, to redisio.Receiver) {
+// renew sends a renewal, which shares a script with others. Its reply may come after the deadline.
+func (s *single) renew(c *lock.Command, deadline time.Time, to redisio.Receiver) {
+	deadline = s.server.redis.Late(deadline, deadline.Add(c.Latest-c.Deadline))
 	s.mu.Lock()
 	renewal := s.lock.Renewal(c, deadline)
 	s.mu.Unlock()
-	renewal.Latest, renewal.To = latest, to
+	renewal.To = to
 	s.server.redis.Renew(renewal)
 }
 
@@ -96,7 +97,7 @@ func Single(s *Server, kind protocol.Kind, name string, options *protocol.Option
 // Run implements Backend.
 func (d *direct) Run(c lock.Command, deadline time.Time) {
 	if c.Kind == lock.Renew {
-		d.renew(&c, deadline, deadline.Add(c.Latest-c.Deadline), d)
+		d.renew(&c, deadline, d)
 		return
 	}
 	if c.Kind == lock.ForceRelease {

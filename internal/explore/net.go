@@ -59,9 +59,10 @@ type Net struct {
 type member struct{ dead, listens bool }
 
 type message struct {
-	kind            kind
-	p               int
-	late            bool
+	kind kind
+	p    int
+	// copied: it is the second of two copies.
+	late, copied    bool
 	command, result any
 }
 

@@ -253,6 +253,7 @@ func (w *Processes[S]) deliver(k int, f fate) {
 		w.answer(m, w.Shared.Refusal())
 	case m.kind == command:
 		if f == twice {
+			after.copied = true
 			w.sent = append(w.sent, after)
 		}
 		w.answer(m, w.Shared.Execute(&w.Net, m.p, m.command))
@@ -266,9 +267,9 @@ func (w *Processes[S]) deliver(k int, f fate) {
 	}
 }
 
-// answer sends the reply to a command. That to a late copy finds nobody.
+// answer sends the reply to a command. That to a second copy finds nobody.
 func (w *Processes[S]) answer(m message, result any) {
-	if result != nil && !m.late && !w.live[m.p].dead {
+	if result != nil && !m.copied && !w.live[m.p].dead {
 		w.sent = append(w.sent, message{kind: reply, p: m.p, command: m.command, result: result})
 	}
 }

@@ -21,7 +21,7 @@
 //
 // A permit is trusted from when the first command was sent that may have set its expiry, for the
 // lease minus the margin. The watchdog renews all permits without a fixed lease in one command, every
-// Renewal. A permit that is not renewed in time, or is gone from Redis, is lost, and its holder is
+// Renewal. A reply that comes late counts from when its renewal was sent. A permit that is not renewed in time, or is gone from Redis, is lost, and its holder is
 // told.
 //
 // # Hand-off

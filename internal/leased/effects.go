@@ -45,9 +45,11 @@ type Command struct {
 	Leases []time.Duration
 	Lease  time.Duration
 	// How and Count are of a Set.
-	How      How
-	Count    int
-	Deadline Instant
+	How   How
+	Count int
+	// Deadline is when Permits stops to wait for the reply, and Latest when the reply has no more use: that to a
+	// Renew may come late until then.
+	Deadline, Latest Instant
 }
 
 // How is how a Set sets the number of permits; permits_set.lua says what each means.

@@ -44,8 +44,10 @@ type Permits struct {
 
 	queue waitqueue.Queue[*Request]
 	holds []*hold
-	// main is the numbered command under way, and renewal the watchdog's beside it.
+	// main is the numbered command under way, and renewal the watchdog's beside it. late are the tries of that
+	// whose replies are late.
 	main, renewal op
+	late          []op
 	// back are the permits to give back, and sets what else is to be done.
 	back []giveBack
 	sets []set

@@ -17,7 +17,7 @@ func (p *Permits) renew() {
 	}
 	watched := p.watched()
 	if len(watched) == 0 {
-		p.renewAt, p.renewal = 0, op{}
+		p.renewAt, p.renewal, p.late = 0, op{}, nil
 		return
 	}
 	p.renewal = op{kind: Renew, tries: p.renewal.tries, holds: watched[:min(len(watched), renewalBatch)]}
@@ -39,8 +39,34 @@ func (p *Permits) watched() (all []*hold) {
 func (p *Permits) renewBy(at Instant) {
 	if p.renewAt == 0 || at < p.renewAt {
 		p.renewAt = at
-		p.wakeAt.sooner(at)
+		if at > p.now { // else settle renews it
+			p.wakeAt.sooner(at)
+		}
 	}
+}
+
+// mostLate bounds how many renewals may still be answered late. Their pauses grow, so few fit into a lease.
+const mostLate = 8
+
+// renewalOverdue has a renewal sent again whose reply is late. The process may be too busy to read it, and the
+// next reply would be late as well, so a late one still counts.
+func (p *Permits) renewalOverdue() {
+	o := op{seq: p.renewal.seq, sentAt: p.renewal.sentAt, holds: p.renewal.holds}
+	p.late = append(slices.Clone(p.late[max(0, len(p.late)-mostLate+1):]), o)
+	p.notRenewed(noReply)
+}
+
+// renewalLate handles the late reply to a renewal. A failure changes nothing, since it has been sent again.
+func (p *Permits) renewalLate(i int, r Result) {
+	o := p.late[i]
+	if r.Err != nil {
+		return
+	}
+	p.late = p.late[i+1:] // the earlier ones have set no later expiry
+	if !p.renewal.inFlight {
+		p.renewal = op{}
+	}
+	p.renewed(o, r)
 }
 
 func (p *Permits) renewalReplied(r Result) {
@@ -49,7 +75,13 @@ func (p *Permits) renewalReplied(r Result) {
 		p.notRenewed(r)
 		return
 	}
-	p.renewal, p.renewAt, p.atRisk, p.riskErr = op{}, 0, false, ""
+	p.renewal, p.late = op{}, nil
+	p.renewed(o, r)
+}
+
+// renewed takes note of what a renewal has come to. The permits are trusted from when it was sent.
+func (p *Permits) renewed(o op, r Result) {
+	p.renewAt, p.atRisk, p.riskErr = 0, false, ""
 	valid := map[ID]bool{}
 	for i, h := range o.holds {
 		valid[h.permit] = r.Valid[i]
@@ -61,6 +93,7 @@ func (p *Permits) renewalReplied(r Result) {
 		case !was:
 		case !renewed:
 			lost = append(lost, h)
+		case h.sentAt >= o.sentAt: // a later command has set the expiry
 		default:
 			again := *h
 			again.sentAt, again.until = o.sentAt, trust(o.sentAt, p.cfg.Watchdog)

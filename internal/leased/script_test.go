@@ -20,7 +20,8 @@ var testConfig = lock.Config{
 // TestDecisions plays testdata/decisions.txt. A script begins with "# " and its name. A line is an
 // event, and behind ">" what it brings about, with ";" between the effects. Before the event may
 // stand the time that passes, "+5ms". "ok" and "fail" are replies to the last command, or to the
-// last renewal if "renewal" stands before. The permit of request 1 has the id 1; its owner is 1, too.
+// last renewal if "renewal" stands before, or to the one before that if "earlier" does, or to the first if "first"
+// does. The permit of request 1 has the id 1; its owner is 1, too.
 func TestDecisions(t *testing.T) {
 	text, err := os.ReadFile("testdata/decisions.txt")
 	if err != nil {
@@ -49,11 +50,12 @@ func TestDecisions(t *testing.T) {
 
 type player struct {
 	Permits
-	at            Instant
-	words         []string
-	granted       map[int]ID // the last, by its first byte
-	open          int        // how many were granted and have not ended
-	sent, renewal *Command
+	at       Instant
+	words    []string
+	granted  map[int]ID // the last, by its first byte
+	open     int        // how many were granted and have not ended
+	sent     *Command
+	renewals []*Command
 }
 
 // word takes the next word of an event, "" if there is none.
@@ -83,8 +85,13 @@ func (p *player) play(words []string) string {
 	p.words = words
 	command := p.sent
 	event := p.word()
-	if event == "renewal" {
-		command, event = p.renewal, p.word()
+	switch last := len(p.renewals) - 1; event {
+	case "renewal":
+		command, event = p.renewals[last], p.word()
+	case "earlier":
+		command, event = p.renewals[last-1], p.word()
+	case "first":
+		command, event = p.renewals[0], p.word()
 	}
 	switch event {
 	case "tick":
@@ -244,7 +251,7 @@ func (p *player) sends(c *Command) string {
 		text = append(text, fmt.Sprint("within ", within))
 	}
 	if c.Kind == Renew {
-		p.renewal = c
+		p.renewals = append(p.renewals, c)
 		return "renew " + strings.Join(text, " ")
 	}
 	again := ""

@@ -131,7 +131,7 @@ func (p *Permits) send(o *op) {
 		until := o.holds[0].until
 		for _, h := range o.holds {
 			c.IDs = append(c.IDs, h.permit)
-			until = min(until, h.until)
+			until, c.Latest = min(until, h.until), max(c.Latest, h.until)
 		}
 		lease = max(until-p.now, 0) // another try must fit into what is left
 	case Set:
@@ -142,6 +142,7 @@ func (p *Permits) send(o *op) {
 	}
 	timeout := max(min(p.cfg.CallTimeout, lease/4), time.Millisecond)
 	c.Deadline, o.due = p.now+timeout, p.now+timeout+replyGrace
+	c.Latest = max(c.Latest, c.Deadline)
 	p.wakeAt.sooner(o.due)
 	p.effects = append(p.effects, Effect{Kind: lock.Send, Command: &c})
 }
@@ -173,7 +174,7 @@ func (p *Permits) overdue() {
 		p.send(&p.main)
 	}
 	if p.renewal.inFlight && p.now >= p.renewal.due {
-		p.renewalReplied(noReply)
+		p.renewalOverdue()
 	}
 }
 
@@ -186,6 +187,10 @@ func (p *Permits) Replied(now Instant, seq uint64, r Result) {
 		p.mainReplied(r)
 	case p.renewal.inFlight && p.renewal.seq == seq:
 		p.renewalReplied(r)
+	default:
+		if i := slices.IndexFunc(p.late, func(o op) bool { return o.seq == seq }); i >= 0 {
+			p.renewalLate(i, r)
+		}
 	}
 }
 

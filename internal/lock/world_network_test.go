@@ -198,13 +198,16 @@ func (w *world) arrive(m message, f fate) {
 		after := m
 		after.kind, after.at = lateCommand, w.now+oneOf(w.tape, 0, 100*ms, 800*ms, 2*sec, 5*sec)
 		w.send(after)
+		if w.tape == nil && m.command.Kind == lock.Renew {
+			return // its reply counts when it comes
+		}
 	case isLoading:
 		answer.Err, answer.Unsure, at = errLoading, false, w.now+w.latency()
 	case isRejected:
 		answer.Err, answer.Transient, answer.Unsure, at = errNoPerm, false, false, w.now+w.latency()
 	}
 	switch {
-	case p.dead, m.kind == lateCommand && w.tape == nil:
+	case p.dead, m.kind == lateCommand && w.tape == nil && m.command.Kind != lock.Renew:
 		return
 	case at != never:
 	case w.tape.pick(2) == 1:

@@ -41,7 +41,7 @@ func (p *Permits) Call(c *leased.Command, deadline time.Time) redisio.Call {
 	case leased.Release:
 		call.Script, call.Urgent = scripts.PermitsRelease, true
 	case leased.Renew:
-		call.Script, call.Urgent, call.Confirm = scripts.PermitsRenew, true, true
+		call.Script, call.Urgent, call.Renews, call.Confirm = scripts.PermitsRenew, true, true, true
 		call.Keys, call.Args = p.keys[1:2], []string{ms(c.Lease)}
 	case leased.Set:
 		call.Script, call.Confirm = scripts.PermitsSet, true
