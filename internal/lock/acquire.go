@@ -79,6 +79,7 @@ func (l *Lock) refusedBy(r Result) {
 	// Who does not listen yet counts no messages, and tries again as soon as it does.
 	if l.kind.Line && r.Outcome == Refused && r.Holder == "" && l.sub.state == listening {
 		l.standBack(1, r.TTL)
+		l.wait.bidden = true
 	}
 	if l.wait.again {
 		l.wait.nextAt = l.now

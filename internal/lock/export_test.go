@@ -150,6 +150,7 @@ func (x encoding) waiting(w *waiting) {
 	x.Bool(w.heard)
 	x.Number(int64(w.turns))
 	x.Instant(w.deferUntil)
+	x.Bool(w.bidden)
 	x.Number(int64(min(w.tries, 10)))
 	x.Bool(w.lastErr != "")
 	x.Bool(w.holder != "")

@@ -182,6 +182,8 @@ func (l *Lock) contendAgain(o op, r Result) {
 		l.takeTransfer(transfer) // which has overtaken the reply
 	case l.kind.Parts:
 		l.wait.nextAt = l.now // to learn which part to wait for
+	case r.Others == 0 && l.wait.sent[0].mode == Shared:
+		l.wait.nextAt = l.now // readers may have the lock by now, and no message tells
 	case r.Others > 0:
 		l.leaveToOthers(r.Others, l.cfg.OpenTime())
 	}

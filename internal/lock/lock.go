@@ -182,11 +182,12 @@ type waiting struct {
 }
 
 // standBack leaves the lock to others: the process does not try before deferUntil, or before so
-// many messages have come. heard: they have come.
+// many messages have come. heard: they have come. bidden: Redis has said so, and refuses a try before; else
+// the process has just had its turn.
 type standBack struct {
-	turns      int
-	deferUntil Instant
-	heard      bool
+	turns         int
+	deferUntil    Instant
+	heard, bidden bool
 }
 
 // subscription is how the lock stands to its channel. Where the queue is in Redis,

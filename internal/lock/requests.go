@@ -178,7 +178,8 @@ func (l *Lock) Signal(now Instant) {
 }
 
 // Subscribed says that from now on no message of the channel is missed; earlier ones may have
-// been. term is what the Subscribe named.
+// been. term is what the Subscribe named. A process that stands back after a turn has missed nothing; one
+// that Redis has told to stand back may have missed the end of that.
 func (l *Lock) Subscribed(now Instant, term uint64) {
 	l.begin(now)
 	defer l.settle()
@@ -186,7 +187,7 @@ func (l *Lock) Subscribed(now Instant, term uint64) {
 		return
 	}
 	l.sub.state = listening
-	if !l.standsBack() {
+	if !l.standsBack() || l.wait.bidden {
 		l.attemptSoon()
 	}
 }
