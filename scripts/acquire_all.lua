@@ -68,7 +68,8 @@ local function open(lock, must)
 end
 
 -- Refuses because of the i-th lock, and takes a place in all lines. Who has none in one of them goes
--- to the end of all: in different orders, two of these would wait for each other.
+-- to the end of all: in different orders, two of these would wait for each other. A lock that is kept
+-- for it goes to the next then.
 local function refuse(i, ttl, other)
   local whole, busy = true, 0
   for _, lock in ipairs(ARGV[5] ~= '' and locks or {}) do
@@ -79,6 +80,9 @@ local function refuse(i, ttl, other)
   end
   for _, lock in ipairs(locks) do
     if lock.line then
+      if not whole then
+        lock.line.give_way()
+      end
       lock.line.enter(ARGV[5], not whole, busy > (lock.busy and 1 or 0))
     end
   end
@@ -149,6 +153,9 @@ for _, lock in ipairs(locks) do
     local left = lock.kind == 'read' and redis.call('PTTL', lock.hash) or 0
     redis.call('PEXPIRE', lock.hash, math.max(left, lease)) -- others may read under a longer one
     redis.call('HSET', lock.hash, unpack(fields))
+  end
+  if lock.line and lock.kind == 'read' then
+    lock.line.pass_on(true)
   end
 end
 return {GRANTED, 0, table.concat(tokens, ','), ''}

@@ -240,10 +240,15 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   end
 
   -- Takes a client that does not hold the lock out of the line. If the free lock was kept for it, the
-  -- next client gets it. If none can get a transfer, the release is published.
-  function line.give_up(channel)
+  -- next client gets it. Reports whether that lock stays free, since none can get a transfer.
+  function line.give_way()
     local reserved = mine and mine.kept
-    if line.leave() and reserved and not (open and open > now) and redis.call('EXISTS', hash) == 0 and not line.pass_on() then
+    return line.leave() and reserved and not (open and open > now) and redis.call('EXISTS', hash) == 0 and not line.pass_on()
+  end
+
+  -- Does the same for good. The release of a lock that stays free is published.
+  function line.give_up(channel)
+    if line.give_way() then
       redis.call('PUBLISH', channel, '0')
     end
   end
@@ -301,7 +306,8 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     return not passed or shared and passed == '1' and not ahead(true)
   end
 
-  -- Reports whether the client may read together with those who do. Readers before it may, too.
+  -- Reports whether the client may read together with those who do. Readers before and behind it may,
+  -- too: the script passes the lock on to them when the client has it.
   function line.may_join()
     asker = mine
     return not ahead(true)
@@ -317,9 +323,6 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
       may, rest = line.may_take(joins, heard, string.match(place, ' 0$'))
     else
       may = joins and line.may_join()
-      if may and ahead() then
-        line.pass_on(true)
-      end
     end
     if open and not rest and not (free and may) then
       open = nil -- others have had their turn

@@ -68,6 +68,8 @@ if granted then
     if line then
       pcall(line.pass_on, true, not releases) -- not even what is wrong with the line keeps a hold from ending
     end
+  elseif line and writes == 0 and not ours then
+    line.pass_on(true)
   end
   return {GRANTED, 0, ''}
 elseif rest then

@@ -15,6 +15,9 @@ type scenario struct {
 	may           tally
 	again         lock.Mode
 	times         int
+	// begin are the callers that have asked, and wait for one another, before anything else happens: "10" is
+	// the first caller of the second process.
+	begin string
 }
 
 const (
@@ -36,6 +39,7 @@ const (
 	twoFaces   = "1, 2 fenced | 1 fenced"
 	fourFaces  = "1, 2 fenced | 1 fenced, 2"
 	fixedRead  = "1 shared fixed=300ms, 2 shared | 1"
+	besides    = "1 | 1: 1 | 2: 1, 2" // a MultiLock, and who wants its first or its second member
 )
 
 // scenariosOf are those of each kind of lock.
@@ -68,6 +72,8 @@ var scenariosOf = []struct {
 		{name: "suspected, ensured and deleted", callers: twoAndOne, may: tally{suspects: 1, ensures: 1, deleted: 1}},
 		{name: "given up", callers: twoAndOne, may: tally{giveUp: 1, network: 1}},
 		{name: "a stranger comes", callers: twoAndOne, may: tally{foreign: 1, network: 1}},
+		{name: "given up in every way", callers: "1, 2 until=300ms | 1, 2", begin: "00 10", may: tally{cancels: 1, closing: 1, death: 1}, times: 8},
+		{name: "yielding to others", callers: twoEach, begin: "00 10 01", may: tally{foreign: 1, cancels: 1}, times: 8},
 	}},
 	{"plain and fenced", lock.Kind{Tokens: 1, Line: true}, []redismodel.Kind{redismodel.Reentrant}, []scenario{
 		{name: "a fault on a prompt network", callers: oneFenced, may: tally{network: 1}, times: 6},
@@ -88,6 +94,7 @@ var scenariosOf = []struct {
 		{name: "closed and crashed", callers: twoAndOne, may: tally{closing: 1, crash: 1}},
 		{name: "given up", callers: twoAndOne, may: tally{giveUp: 1}},
 		{name: "a stranger comes", callers: twoAndOne, may: tally{foreign: 1, suspects: 1}},
+		{name: "given up in time", callers: "1, 2 until=300ms | 1", begin: "00 10", may: tally{cancels: 1, closing: 1}, times: 8},
 	}},
 	{"readwrite", lock.Kind{Shares: true, Line: true}, []redismodel.Kind{redismodel.ReadWrite}, []scenario{
 		{name: "a fault on a prompt network", callers: "1 shared | 1", may: tally{network: 1}, times: 6},
@@ -101,6 +108,11 @@ var scenariosOf = []struct {
 		{name: "owners die", callers: mixed, may: tally{death: 1}},
 		{name: "re-entered and deleted", callers: "1 shared | 1", again: lock.Shared, may: tally{reentry: 1, deleted: 1}, times: 6},
 		{name: "a stranger comes", callers: writers, may: tally{foreign: 1, ensures: 1, suspects: 1}},
+		{name: "a writer gives up", callers: "1, 2 shared | 1 shared", begin: "10 00 01", may: tally{cancels: 1, death: 1}, times: 8},
+		{name: "a writer gives up before others", callers: "1 shared | 1, 2 shared | 1 shared", begin: "00 10 11 20", may: tally{cancels: 1, death: 1}, times: 8},
+		{name: "a writer's wait is over", callers: "1 shared | 1 until=300ms | 1 shared", begin: "00 10 20", times: 8},
+		{name: "a writer's process closes", callers: "1 shared | 1, 2 | 1 shared", begin: "00 10 20", may: tally{closing: 1}, times: 8},
+		{name: "a writer yields", callers: "1, 2 shared | 1, 2 shared", begin: "10 00 01", times: 4},
 	}},
 	{"multi", lock.Kind{Parts: true, Tokens: 1, Line: true}, []redismodel.Kind{redismodel.Reentrant, redismodel.Fenced}, []scenario{
 		{name: "a fault on a prompt network", callers: oneEach, may: tally{network: 1}, times: 6},
@@ -109,6 +121,16 @@ var scenariosOf = []struct {
 		{name: "parts deleted", callers: oneEach, may: tally{deleted: 1, network: 1, suspects: 1}},
 		{name: "re-entered with fixed leases", callers: fixedFirst, may: tally{reentry: 1, network: 1}},
 		{name: "killed and crashed", callers: twoAndOne, may: tally{kill: 1, crash: 1}},
+		{name: "closed, or given up in time", callers: "1 until=300ms, 2 | 1", begin: "10 00", may: tally{closing: 1, cancels: 1}, times: 8},
+	}},
+	{"multi beside its members", lock.Kind{Parts: true, Line: true}, []redismodel.Kind{redismodel.Reentrant, redismodel.Reentrant}, []scenario{
+		{name: "cancelled", callers: besides, begin: "10 20 00", may: tally{cancels: 1}, times: 8},
+		{name: "its wait is over", callers: "1 until=300ms | 1: 1 | 2: 1, 2", begin: "10 20 00", times: 8},
+		{name: "owners die", callers: besides, begin: "10 20 00", may: tally{death: 1}, times: 8},
+		{name: "closed", callers: besides, begin: "10 20 00", may: tally{closing: 1}, times: 8},
+		{name: "killed", callers: besides, begin: "10 20 00", may: tally{kill: 1}, times: 8},
+		{name: "Redis comes back empty", callers: besides, begin: "10 20 00", may: tally{restart: 1}, times: 4},
+		{name: "on a slow network", callers: besides, may: tally{cancels: 1, network: 1}},
 	}},
 }
 
@@ -134,12 +156,20 @@ func scenarios() (all []*setting) {
 			}
 			set.most[rejected] = s.may[errs]
 			for i, process := range strings.Split(s.callers, " | ") {
+				set.inhabited++
+				part, requests, alone := strings.Cut(process, ": ")
+				if alone {
+					set.members[i], process = int(number(part)), requests
+				}
 				for c, one := range strings.Split(process, ", ") {
 					words := strings.Fields(one)
 					req := parseRequest(append(words[1:], "owner="+words[0])...)
-					req.Fenced = req.Fenced || of.kind.Parts // a MultiLock draws whatever its members have
+					req.Fenced = req.Fenced || of.kind.Parts && !alone // a MultiLock draws whatever its members have
 					set.callers[i][c] = req
 				}
+			}
+			for _, who := range strings.Fields(s.begin) {
+				set.begin = append(set.begin, move{does: acquire, p: int8(who[0] - '0'), i: int8(who[1] - '0')})
 			}
 			all = append(all, set)
 		}

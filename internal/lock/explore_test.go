@@ -39,7 +39,15 @@ func TestExploreNoticesTwoActorsOnOneKey(t *testing.T) {
 }
 
 func (s *setting) scenario() explore.Scenario[*world] {
-	return explore.Scenario[*world]{Name: s.name, Begin: func() *world { return newWorld(s, nil, processes) }}
+	return explore.Scenario[*world]{Name: s.name, Begin: func() *world {
+		w := newWorld(s, nil, s.inhabited)
+		for _, first := range s.begin {
+			for w.do(first); len(w.net) > 0; {
+				w.do(move{does: delivers})
+			}
+		}
+		return w
+	}}
 }
 
 // Moves lists what can happen.
@@ -86,7 +94,7 @@ func (w *world) deliveries(list []move) []move {
 			continue
 		}
 		for f := range fates {
-			if fault, ok := f.fault(m, &w.kind); f == fine || ok && w.can(fault) && !w.processes[m.p].dead {
+			if fault, ok := w.faultOf(m, f); f == fine || ok && w.can(fault) && !w.processes[m.p].dead {
 				list = append(list, move{does: delivers, i: int8(k), fate: f})
 			}
 		}

@@ -1,6 +1,9 @@
 package lock
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // What the explorations of package core_test have to know of a lock.
 
@@ -225,3 +228,36 @@ func (l *Lock) Contends() bool {
 
 // Waits reports whether a request stands in the queue as that term.
 func (l *Lock) Waits(term uint64) bool { return l.queue.byTerm(term) != nil }
+
+// WouldTry returns the command by which the lock would try now, if its waiters sleep until they try again;
+// nil if they do not, or if they wait since the last try has failed, or since the lock is left to others after
+// a turn.
+func (l *Lock) WouldTry(now Instant) *Command {
+	leaves := l.standsBack() && !l.wait.bidden
+	if l.phase != contending || l.main.kind != opNone || l.queue.len() == 0 || l.wait.lastErr != "" || leaves {
+		return nil
+	}
+	try := *l
+	try.order, try.now = try.order.fresh(), max(try.now, now)
+	try.effects, try.taken, try.spare = nil, 0, nil
+	if try.nextTerm == 0 {
+		try.nextTerm = math.MaxUint32
+	}
+	if try.attempt(); try.main.kind != opAcquire {
+		return nil
+	}
+	return try.effects[len(try.effects)-1].Command
+}
+
+// Has reports whether a term is that of the lease that the lock has, or contends for.
+func (l *Lock) Has(term uint64) bool {
+	return l.phase != free && (l.lease.term == term || l.main.next == term) || l.queue.byTerm(term) != nil ||
+		slices.ContainsFunc(l.background, func(o op) bool { return o.term == term })
+}
+
+// LeavesOutReader reports whether the first waiter could share the lease that this process holds, and nothing
+// is under way so that it will.
+func (l *Lock) LeavesOutReader(now Instant) bool {
+	return l.queue.len() > 0 && l.mayJoin(l.queue.head()) && l.main.kind == opNone && l.renewal.kind == opNone &&
+		now < l.lease.handOffUntil
+}

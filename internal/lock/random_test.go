@@ -218,7 +218,7 @@ func (w *world) drawFate(m *message) fate {
 	if m.kind == signal || m.kind == subscribing {
 		f = requestLost * fate(w.tape.pick(4)/3)
 	}
-	if fault, ok := f.fault(m, &w.kind); !ok || !w.can(fault) {
+	if fault, ok := w.faultOf(m, f); !ok || !w.can(fault) {
 		return fine
 	}
 	return f

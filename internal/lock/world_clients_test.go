@@ -148,7 +148,7 @@ func (w *world) giveUp(i int) {
 	for _, c := range cleanup {
 		w.send(message{kind: command, p: i, command: c, at: w.now + 10*sec})
 	}
-	p.lock, p.tokens = lock.New(&w.config, &w.kind), nil
+	p.lock, p.tokens = lock.New(&w.config, p.kind), nil
 }
 
 // holding finds a hold.

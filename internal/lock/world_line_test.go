@@ -63,7 +63,8 @@ func (w *world) checkPlaces() {
 		return
 	}
 	for i := range w.processes {
-		p, part := &w.processes[i], w.redis.Part(0)
+		p := &w.processes[i]
+		part := w.redis.Part(max(p.part, 0))
 		if p.dead || !p.lock.Contends() || w.underWay(i, command, reply, wish, transferred) > 0 || p.wakeAt != never && p.wakeAt <= w.now {
 			continue
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
-// An exploration has two processes with two callers each.
-const processes, callers = 2, 2
+// An exploration has so many processes at most, with two callers each.
+const mostProcesses, callers = 3, 2
 
 // move is one thing that can happen next: something that process (or part) p does, in an
 // exploration by its caller i; or message i meets its fate.
@@ -103,7 +103,7 @@ func (w *world) do(a move) {
 			}
 		}
 	case ownerDies:
-		if r.owner = w.callers[i%processes][a.i].Owner; t != nil {
+		if r.owner = w.callers[i%mostProcesses][a.i].Owner; t != nil {
 			r.owner = oneOf(t, 1, 2, 3, max(h.req.Owner, 1))
 		}
 	case ensure:

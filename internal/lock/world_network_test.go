@@ -96,6 +96,15 @@ func (f fate) fault(m *message, kind *lock.Kind) (fault, bool) {
 		f != firstPart && f != secondPart || parts
 }
 
+// faultOf is what a fate of a message counts as, if it may meet it.
+func (w *world) faultOf(m *message, f fate) (fault, bool) {
+	kind := &w.kind
+	if m.kind <= reply {
+		kind = w.processes[m.p].kind
+	}
+	return f.fault(m, kind)
+}
+
 // send puts a message on its way.
 func (w *world) send(m message) { w.net = append(w.net, m) }
 
@@ -128,7 +137,7 @@ var (
 // deliver lets a message meet its fate.
 func (w *world) deliver(m message, f fate) {
 	w.logf("%v%s", m, fateNames[f])
-	if fault, ok := f.fault(&m, &w.kind); ok && f != fine {
+	if fault, ok := w.faultOf(&m, f); ok && f != fine {
 		w.spent[fault]++
 	}
 	if m.kind == strange {
@@ -267,6 +276,7 @@ func (w *world) hear(m message, f fate) {
 	replied := func(l *lock.Lock) { l.Replied(w.now, m.command.Seq, m.result) }
 	if w.now > m.command.Deadline {
 		w.note(w.owner(m.p, m.command.Term)).stained = true
+		w.tardy = true
 	}
 	switch {
 	case p.dead:
@@ -331,7 +341,8 @@ func (w *world) tell(told []redismodel.Publication) {
 					}
 					continue
 				}
-				if p.client == c && !p.dead && (w.tape != nil || w.underWay(i, signal) < 2) {
+				hears := p.client == c && !p.dead && (p.part < 0 || p.part == t.Part)
+				if hears && (w.tape != nil || w.underWay(i, signal) < 2) {
 					w.send(message{kind: signal, p: i, at: w.now + w.latency()})
 				}
 			}
@@ -364,6 +375,9 @@ func (w *world) run(i int, c lock.Command, part int) lock.Result {
 		w.note(owner).owing = false
 	}
 	before := w.redis
+	if part < 0 {
+		part = w.processes[i].part
+	}
 	result, told := w.redis.Run(owner.Client, part, c)
 	if c.Kind == lock.ForceRelease {
 		w.robbed(&before)
@@ -385,6 +399,7 @@ func (w *world) watch(i int, c lock.Command) {
 		return // of a lock that was given up
 	}
 	p, tooLate := &w.processes[i], w.now > c.Deadline
+	w.tardy = w.tardy || tooLate
 	f := w.note(w.owner(i, c.Term))
 	f.stained = f.stained || c.Seq < f.ranSeq
 	f.late = f.late || tooLate || c.Seq < f.ranSeq

@@ -95,7 +95,7 @@ func (w *world) reentered(i int, r request, a lock.Answer) {
 func (w *world) checkTokens(i int, r request, a lock.Answer) {
 	want := 0
 	if r.req.Fenced {
-		want = w.kind.Tokens
+		want = w.processes[i].kind.Tokens
 	}
 	if len(a.Tokens) != want {
 		w.violated("p%d: %v is granted with tokens %v", i, r, a.Tokens)

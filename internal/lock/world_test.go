@@ -31,6 +31,7 @@ type world struct {
 	facts                  []fact
 	tokens                 []int64 // those that were given to holds
 	forgetful              bool    // Redis has lost its memory, and with it its counter of tokens
+	tardy                  bool    // a command, or its reply, came after it was given up
 	happened, here         int     // how many things, in all and at this very time
 	trace                  *[]string
 }
@@ -45,9 +46,15 @@ type setting struct {
 	// In an exploration: the requests of each process's callers (Owner 0 is nobody), in which
 	// mode they re-enter, and how often time may pass, which is only while nothing is on its
 	// way. 0: at any time.
-	callers [processes][callers]lock.Request
-	again   lock.Mode
-	times   int
+	callers [mostProcesses][callers]lock.Request
+	// members: of a MultiLock, which part alone a process wants, from 1; 0 is all of them.
+	members [mostProcesses]int
+	// inhabited is how many processes there are in an exploration, and begin what has happened before, on a
+	// prompt network.
+	inhabited int
+	begin     []move
+	again     lock.Mode
+	times     int
 	// siblings: the first two are lock actors of one process, with one client id, on one key.
 	siblings bool
 	// unequal: every other process polls more often, and so has less time in the line.
@@ -156,6 +163,8 @@ func (w *world) note(o redismodel.Owner) *fact {
 // process is a lock, and the clients and the lock actor around it.
 type process struct {
 	client     redismodel.Client
+	part       int // that it wants; -1 is the lock with all its parts
+	kind       *lock.Kind
 	lock       lock.Lock
 	terms, ids uint64
 	requests   []request // that are not answered yet, in their order
@@ -262,6 +271,9 @@ func newWorld(s *setting, t *tape, processes int) *world {
 	return w
 }
 
+// member is the kind of a lock that is also a part of a MultiLock.
+var member = lock.Kind{Line: true}
+
 // join adds a process.
 func (w *world) join() int {
 	i := len(w.processes)
@@ -270,10 +282,14 @@ func (w *world) join() int {
 	if w.unequal && i%2 == 1 {
 		cfg.Poll /= 3
 	}
-	p := process{client: redismodel.Client(i), lock: lock.New(&cfg, &w.kind), wakeAt: never}
+	p := process{client: redismodel.Client(i), part: -1, kind: &w.kind, wakeAt: never}
 	if w.siblings && i == 1 {
 		p.client, p.terms = 0, 1<<20
 	}
+	if i < mostProcesses && w.members[i] > 0 {
+		p.part, p.kind = w.members[i]-1, &member
+	}
+	p.lock = lock.New(&cfg, p.kind)
 	w.processes = append(w.processes, p)
 	return i
 }
@@ -377,6 +393,13 @@ func (w *world) tick(i int) {
 	w.checkTick(i)
 }
 
+// place completes the place that a command takes.
+func (w *world) place(p *process, c *lock.Command) {
+	if c.Place.Term != 0 {
+		c.Place.Listens, c.Place.Reserves = p.hears, p.kind.Parts
+	}
+}
+
 // carryOut carries out so many effects, or all of them.
 func (w *world) carryOut(i, most int) {
 	p := &w.processes[i]
@@ -388,7 +411,7 @@ func (w *world) carryOut(i, most int) {
 		switch e.Kind {
 		case lock.Send:
 			w.checkSend(i, *e.Command)
-			e.Command.Place.Listens = e.Command.Place.Term != 0 && p.hears
+			w.place(p, e.Command)
 			w.send(message{kind: command, p: i, command: *e.Command, at: w.now + w.latency()})
 		case lock.Reply:
 			w.answered(i, e.Ref.(ref), e.Answer)

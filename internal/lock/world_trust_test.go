@@ -13,8 +13,8 @@ import (
 // check compares what the processes trust with what Redis says: who trusts a lease must
 // have it, and who trusts an exclusive hold is alone.
 func (w *world) check() {
-	trusted := 0
-	var exclusive *hold
+	var trusted [redismodel.MostParts]int
+	var exclusive [redismodel.MostParts]*hold
 	for i := range w.processes {
 		p := &w.processes[i]
 		until := p.lock.LeaseUntil()
@@ -44,20 +44,29 @@ func (w *world) check() {
 			if h.bound != 0 && w.now >= h.bound {
 				continue
 			}
-			if trusted++; p.writes(h) {
-				exclusive = h
-				if held.exclusive == 0 {
-					w.violated("p%d: %v is exclusive, but in Redis it is held %v", i, h, held)
+			writes := p.writes(h)
+			if writes && held.exclusive == 0 {
+				w.violated("p%d: %v is exclusive, but in Redis it is held %v", i, h, held)
+			}
+			for part := range w.redis.Parts() {
+				if p.part >= 0 && p.part != part {
+					continue
+				}
+				if trusted[part]++; writes {
+					exclusive[part] = h
 				}
 			}
 		}
 		w.checkCount(i, owner, held)
 	}
-	if exclusive != nil && trusted > 1 {
-		w.violated("%v is exclusive, but %d trust their holds", exclusive, trusted)
+	for part, h := range exclusive {
+		if h != nil && trusted[part] > 1 {
+			w.violated("%v is exclusive, but %d trust their holds", h, trusted[part])
+		}
 	}
 	w.checkQueue()
 	w.checkPlaces()
+	w.checkAwake()
 }
 
 // writes reports whether a holder believes to be alone. While it gives that up it does not.
@@ -73,18 +82,28 @@ func (p *process) writes(h *hold) bool {
 
 // has tells how an owner holds the lock, if it does, and until when the key lives.
 func (w *world) has(o redismodel.Owner) (held counts, until lock.Instant, ok bool) {
+	only := w.partOf(o.Client)
 	for i := range w.redis.Parts() {
+		if only >= 0 && only != i {
+			continue
+		}
 		l := w.redis.Part(i)
 		each := l.Of(o)
 		if each == (redismodel.Counts{}) {
 			return counts{}, 0, false
 		}
-		if end := l.Lasts(o); i == 0 || end < until {
+		if end := l.Lasts(o); until == 0 || end < until {
 			until = end
 		}
 		held = counts{each.Exclusive, each.Shared}
 	}
 	return held, until, true
+}
+
+// partOf is the part that a client wants; -1 is the lock with all its parts.
+func (w *world) partOf(c redismodel.Client) int {
+	i := slices.IndexFunc(w.processes, func(p process) bool { return p.client == c })
+	return w.processes[i].part
 }
 
 // checkCount compares the counts in Redis with the holders' while nothing is under way. Those

@@ -22,11 +22,11 @@ type Place struct {
 	Seq uint64
 	// Until is when the client counts as dead, if nothing is heard of it before.
 	Until lock.Instant
-	// Reserves: the place is that of a MultiLock, which gets no transfer. While it is the first, the
-	// free lock is kept for it, which began at Since. Lapsed: that lasted too long, so that others may
-	// take the lock until it tries again.
-	Reserves, Lapsed bool
-	Since            lock.Instant
+	// The place of a MultiLock reserves: it gets no transfer. While it is the first, the free lock is
+	// kept for it, which began at Since. Lapsed: that lasted too long, so that others may take the lock
+	// until it tries again.
+	Lapsed bool
+	Since  lock.Instant
 }
 
 // turns stands in place of a term in the names of channels that are ours alone.
@@ -78,15 +78,23 @@ func (r *run) leaveLine(l *Lock) bool {
 	return false
 }
 
-// giveUp takes an owner that does not hold the lock out of the line. If the free lock was kept for it, the
-// next get it. A yield of several locks that takes a
-// place again does not give up.
-func (r *run) giveUp(part int) {
+// giveWay takes an owner that does not hold the lock out of the line. If the free lock was kept for it, the
+// next get it.
+func (r *run) giveWay(part int) {
 	l := &r.parts[part]
 	reserved := slices.ContainsFunc(l.Line, func(p Place) bool { return p.Client == r.client && p.Reserves })
-	if r.leaveLine(l) && reserved && r.Place.Term == 0 && l.Free() && l.OpenUntil <= r.now {
+	if r.leaveLine(l) && reserved && l.Free() && l.OpenUntil <= r.now {
 		r.passOn(part, false)
 	}
+}
+
+// giveUp does the same for good. A yield of several locks that takes a place again does not give up.
+func (r *run) giveUp(part int) {
+	if r.Place.Term == 0 {
+		r.giveWay(part)
+		return
+	}
+	r.leaveLine(&r.parts[part])
 }
 
 // enter takes the place that the command asks for, or confirms it. busy: others hold another part of
@@ -96,10 +104,7 @@ func (r *run) enter(l *Lock, busy bool) {
 	if r.Place.Term == 0 {
 		return
 	}
-	p := Place{
-		Client: r.client, Place: r.Place, Seq: r.Seq, Until: r.end(r.Place.TTL),
-		Reserves: len(r.setup.Kinds) > 1,
-	}
+	p := Place{Client: r.client, Place: r.Place, Seq: r.Seq, Until: r.end(r.Place.TTL)}
 	i := slices.IndexFunc(l.Line, func(p Place) bool { return p.Client == r.client })
 	switch {
 	case i < 0:
@@ -119,6 +124,9 @@ func (r *run) enter(l *Lock, busy bool) {
 // enterAll takes the places of a MultiLock in the lines of its parts. Whoever has no place in one
 // of the lines goes to the end of all: with different orders, MultiLocks would wait for each other.
 func (r *run) enterAll() {
+	if r.Place.Term == 0 {
+		return
+	}
 	whole, busy := true, 0
 	for i := range r.Parts() {
 		if r.busy(i) {
@@ -133,6 +141,7 @@ func (r *run) enterAll() {
 		case whole:
 			r.enter(&r.parts[i], busy > 1 || busy == 1 && !r.busy(i))
 		default:
+			r.giveWay(i)
 			r.enterAtEnd(&r.parts[i])
 		}
 	}
@@ -214,7 +223,7 @@ func (r *run) writerAhead(l *Lock) (ahead bool) {
 
 // outside reports whether the command's client waits, and hears of no transfer.
 func (r *run) outside() bool {
-	return r.Place.Term != 0 && !r.Place.Listens && len(r.setup.Kinds) == 1
+	return r.Place.Term != 0 && !r.Place.Listens && !r.Place.Reserves
 }
 
 // mayTake reports whether it is the client's turn to take a free lock. If not, the lock passes

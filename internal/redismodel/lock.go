@@ -42,9 +42,9 @@ type ReadLease struct {
 // Lock is what Redis keeps of one lock.
 type Lock struct {
 	// Holders are the fields of the hash, sorted; there is no hash without them. It runs out at
-	// ExpiresAt, on the processes' clock.
-	Holders   []Holder
-	ExpiresAt lock.Instant
+	// ExpiresAt, on the processes' clock. RanOut is when it did, if nobody has held the lock since.
+	Holders           []Holder
+	ExpiresAt, RanOut lock.Instant
 	// ReadLeases are the keys of the read holds, sorted.
 	ReadLeases []ReadLease
 	// Line are the processes that wait, in their order. The free lock is left to clients outside
@@ -96,6 +96,7 @@ func (l *Lock) Lasts(o Owner) lock.Instant {
 func (l *Lock) put(o Owner, c Counts) {
 	order := func(a, b Holder) int { return compare(a.Owner, b.Owner) }
 	l.Holders = with(l.Holders, Holder{o, c}, c != Counts{}, order)
+	l.RanOut = 0
 }
 
 // setLease sets the key of the n-th read hold of an owner; 0 deletes it.
@@ -124,7 +125,7 @@ func with[T any](list []T, one T, has bool, order func(a, b T) int) []T {
 // expire removes what has run out.
 func (l *Lock) expire(now lock.Instant) {
 	if len(l.Holders) > 0 && now >= l.ExpiresAt {
-		l.Holders = nil
+		l.Holders, l.RanOut = nil, l.ExpiresAt
 	}
 	l.expireLine(now)
 	if l.QueueEnds != 0 && now >= l.QueueEnds {

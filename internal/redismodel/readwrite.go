@@ -117,9 +117,6 @@ func (r *run) setReadWrite(part int) lock.Result {
 		granted = !upgrade
 	default:
 		granted = !written && want == (Counts{Shared: 1}) && !r.writerAhead(l)
-		if granted && r.ahead(l) {
-			r.passOn(part, false) // those before it are readers, who may come in, too
-		}
 		if granted && l.OpenUntil != 0 {
 			l.OpenUntil = 0 // somebody outside the line has had a turn
 			r.touch(l)
@@ -135,6 +132,8 @@ func (r *run) setReadWrite(part int) lock.Result {
 	if held.Exclusive > 0 && want.Exclusive == 0 {
 		r.publish(Publication{Part: part, All: true})
 		r.passOn(part, false)
+	} else if !ours && want.Exclusive == 0 {
+		r.passOn(part, false) // other readers may come in, too
 	}
 	return result(lock.Done)
 }

@@ -77,6 +77,9 @@ func (r *run) takeAll() lock.Result {
 		}
 		l.put(r.owner, held)
 		r.pexpire(l, lease)
+		if r.setup.Kinds[i] == ReadPart {
+			r.passOn(i, false)
+		}
 	}
 	return answer
 }

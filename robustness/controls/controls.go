@@ -291,7 +291,7 @@ var All = []Control{
 	},
 	{
 		Name: "a reservation stays", Rule: "a waiter that gives up wakes those behind it", Broken: "a MultiLock that gives up does not pass on what was kept for it",
-		Edits: []Edit{{"scripts/line.lua", "if line.leave() and reserved and not", "if line.leave() and false and not"}},
+		Edits: []Edit{{"scripts/line.lua", "return line.leave() and reserved and not", "return line.leave() and false and not"}},
 		Whole: true, Plan: traffic.MembersPlan(),
 	},
 	{

@@ -1,0 +1,100 @@
+package lock_test
+
+import (
+	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
+)
+
+// The rule that no waiter sleeps while it could proceed.
+
+// mayOversleep are the faults after which a waiter may have to wait for its next poll: its message, the
+// command that would have caused one, or the reply that it was to act on is lost, late or refused.
+var mayOversleep = []fault{lost, late, half, deaf, loading, rejected, full, frozen, deleted, sleepy}
+
+// checkAwake checks that no waiter sleeps while it could proceed. When nothing is on its way and no Tick is
+// due, only the next poll or the end of a lease wakes the waiters. So Redis must refuse a try now, and every
+// holder and every place of a process that lives must be known to it.
+func (w *world) checkAwake() {
+	if w.siblings || w.tardy || w.any(mayOversleep...) || w.isUnderWay() {
+		return
+	}
+	sleeping := -1
+	for i := range w.processes {
+		p := &w.processes[i]
+		if p.dead {
+			continue
+		}
+		if p.lock.LeavesOutReader(w.now) {
+			w.violated("p%d: its first waiter could join the readers of its process: %v", i, p.requests)
+		}
+		try := p.lock.WouldTry(w.now)
+		if try == nil {
+			continue
+		}
+		sleeping = i
+		w.place(p, try)
+		redis := w.redis
+		if r, _ := redis.Run(p.client, p.part, *try); r.Outcome == lock.Done && !w.hasEnded() {
+			w.violated("p%d sleeps until %v, and could have the lock: %v, %+v", i, p.wakeAt, p.requests, w.redis.Parts())
+		}
+	}
+	if sleeping < 0 {
+		return
+	}
+	for k := range w.redis.Parts() {
+		part := w.redis.Part(k)
+		for _, h := range part.Holders {
+			if p := w.living(h.Client); p != nil && !p.lock.Has(h.Term) {
+				w.violated("p%d sleeps until %v, and the process of %v does not know that it holds the lock", sleeping, w.processes[sleeping].wakeAt, h.Owner)
+			}
+		}
+		for _, place := range part.Line {
+			if p := w.living(place.Client); p != nil && !p.lock.Has(place.Term) {
+				w.violated("p%d sleeps until %v, and the process of the place %+v does not wait", sleeping, w.processes[sleeping].wakeAt, place)
+			}
+		}
+	}
+}
+
+// endsSilently are the faults after which a lease may end without a release, of which no message tells.
+var endsSilently = []fault{kill, giveUp, paused, slow, foreign, crash}
+
+// hasEnded reports whether a lease, a reservation, or the time for clients outside the line has ended by
+// itself. A process that waits for that has a timer, which allows for the time that the reply took.
+func (w *world) hasEnded() bool {
+	since := w.now - 2*ms
+	if w.used(slow) > 0 {
+		since -= w.config.CallTimeout
+	}
+	just := func(end lock.Instant) bool { return end != 0 && since <= end && end <= w.now }
+	return slices.ContainsFunc(w.redis.Parts(), func(l redismodel.Lock) bool {
+		reserved := func(p redismodel.Place) bool { return p.Since != 0 && just(p.Since+p.TTL/2) }
+		if dead := func(q redismodel.Waiter) bool { return w.living(q.Client) == nil }; slices.ContainsFunc(l.Queue, dead) {
+			return true // a fair lock waits for a dead entry of its queue until its timeout
+		}
+		return l.Free() && l.RanOut != 0 && (just(l.RanOut) || w.any(endsSilently...)) || just(l.OpenUntil) || slices.ContainsFunc(l.Line, reserved)
+	})
+}
+
+// living is the process of a client, nil if it has ended, or is a stranger.
+func (w *world) living(c redismodel.Client) *process {
+	i := slices.IndexFunc(w.processes, func(p process) bool { return p.client == c && !p.dead })
+	if i < 0 {
+		return nil
+	}
+	return &w.processes[i]
+}
+
+// isUnderWay reports whether anything is on its way, or wants to be done now.
+func (w *world) isUnderWay() bool {
+	for k := range w.net {
+		if m := &w.net[k]; m.kind != plan && m.kind != strange {
+			return true
+		}
+	}
+	return slices.ContainsFunc(w.processes, func(p process) bool {
+		return !p.dead && (p.stalled || w.now < p.pausedUntil || p.wakeAt != never && p.wakeAt <= w.now)
+	})
+}
