@@ -87,7 +87,7 @@ func (e *Error) Error() string {
 	if e == nil {
 		return "<nil>"
 	}
-	text := fmt.Sprintf("lockkeeper: %s %q: %v", e.Op, e.Lock, e.Err)
+	text := fmt.Sprintf("lockkeeper: %s %s: %v", e.Op, printable.Quote(e.Lock), e.Err)
 	if e.Detail != "" {
 		text += ": " + printable.Text(e.Detail) // Redis may quote a key in it
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/redis/rueidis"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/printable"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -164,7 +165,7 @@ func (r *openRequest) connect(ctx context.Context, url string) (rueidis.Client, 
 
 // ownActors makes the actor system of an Open.
 func ownActors(logger *slog.Logger) *actor.ActorSystem {
-	logger = or(logger, slog.New(slog.DiscardHandler))
+	logger = printable.Logger(or(logger, slog.New(slog.DiscardHandler))) // the actor system shows names, too
 	return actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }),
 		actor.WithDeadLetterThrottleInterval(time.Millisecond)) // the throttle keeps a goroutine for that long

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/printable"
 )
 
 // Error is the error of a call, classified by what can be done about it.
@@ -29,7 +31,7 @@ func (e *Error) Error() string {
 	if e == nil || e.err == nil {
 		return "no error"
 	}
-	text := e.err.Error()
+	text := printable.Text(e.err.Error()) // Redis may quote a key in it
 	if text == "" {
 		text = "an error without words"
 	}

@@ -72,7 +72,8 @@ func (a *access) parse(flags *flag.FlagSet, args []string, help string, check fu
 		fmt.Fprint(a.stdout, help)
 		return 0, false
 	case err != nil:
-		fmt.Fprintf(a.stderr, "lockkeeper: %v\n%s\n", err, usageOf(help))
+		a.complain(err)
+		fmt.Fprintln(a.stderr, usageOf(help))
 		return exitUsage, false
 	}
 	return 0, true
@@ -115,7 +116,7 @@ func (a *access) with(f func(ctx context.Context, client rueidis.Client) (code i
 	if errors.Is(err, errOutput) {
 		return exitNo // dispatch says it
 	}
-	fmt.Fprintf(a.stderr, "lockkeeper: %s\n", strings.TrimPrefix(err.Error(), "lockkeeper: "))
+	a.complain(err)
 	return exitCode(err)
 }
 

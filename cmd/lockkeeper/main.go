@@ -76,7 +76,7 @@ func dispatch(args []string, env environment) int {
 	env.stdout = out
 	code := route(args, env)
 	if out.err != nil {
-		fmt.Fprintf(env.stderr, "lockkeeper: %v: %v\n", errOutput, out.err)
+		env.complain(fmt.Errorf("%w: %w", errOutput, out.err))
 		return exitNo
 	}
 	return code
@@ -108,7 +108,8 @@ func route(args []string, env environment) int {
 			return c.run(rest, env)
 		}
 	}
-	fmt.Fprintf(env.stderr, "lockkeeper: unknown subcommand %q\n%s", name, overview())
+	env.complain(fmt.Errorf("unknown subcommand %q", name))
+	fmt.Fprint(env.stderr, overview())
 	return exitUsage
 }
 

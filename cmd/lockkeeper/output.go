@@ -7,7 +7,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
+
+// say prints a line on the standard error: all of it is seen, whatever names and texts of Redis it has.
+func (e environment) say(line string) { fmt.Fprintf(e.stderr, "lockkeeper: %s\n", shown(line)) }
+
+// complain prints an error. Those of the library begin as what is printed does.
+func (e environment) complain(err error) { e.say(strings.TrimPrefix(err.Error(), "lockkeeper: ")) }
+
+// said has each line of a logger printed.
+type said struct{ environment }
+
+func (s said) Write(line []byte) (n int, err error) {
+	s.say(strings.TrimSuffix(string(line), "\n"))
+	return len(line), nil
+}
 
 // output is the standard output, which remembers that something could not be written: else a full disk would
 // pass for success.

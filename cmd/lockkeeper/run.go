@@ -73,7 +73,8 @@ func runUnderLock(args []string, env environment) int {
 		fmt.Fprint(env.stdout, runHelp)
 		return 0
 	case err != nil:
-		fmt.Fprintf(env.stderr, "lockkeeper: %v\n%s\n", err, runUsage)
+		env.complain(err)
+		fmt.Fprintln(env.stderr, runUsage)
 		return exitUsage
 	}
 	r := &runner{options: o, environment: env}

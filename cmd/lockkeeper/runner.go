@@ -46,7 +46,7 @@ type runner struct {
 }
 
 func (r *runner) run() int {
-	r.say = log.New(r.stderr, "lockkeeper: ", 0)
+	r.say = log.New(said{r.environment}, "", 0)
 	r.tell = log.New(io.Discard, "", 0)
 	if r.verbose {
 		r.tell = r.say

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/printable"
 )
 
 // Host runs the code of the host program: its log handler, its meter, its tracer, its subscribers to
@@ -21,7 +23,7 @@ type Host struct {
 
 // New returns the Host that runs what belongs to an actor system.
 func New(system *actor.ActorSystem, logger *slog.Logger) *Host {
-	return &Host{actor: system, logger: logger, meter: queue{linger: linger}, spans: queue{linger: linger}}
+	return &Host{actor: system, logger: printable.Logger(logger), meter: queue{linger: linger}, spans: queue{linger: linger}}
 }
 
 // Log logs a line. The arguments are as for slog, and must not change afterwards.

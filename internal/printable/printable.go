@@ -15,6 +15,11 @@ func Text(text string) string {
 	if strings.IndexFunc(text, hidden) < 0 {
 		return text
 	}
+	return Quote(text)
+}
+
+// Quote returns a text in quotes, as Text shows one that has hidden characters.
+func Quote(text string) string {
 	var b strings.Builder
 	for _, r := range strconv.Quote(text) {
 		if hidden(r) {
