@@ -55,7 +55,7 @@ func TestProgressOnATerminal(t *testing.T) {
 	cmd.Stderr = tty
 	check(cmd.Start())
 	redistest.Eventually(t, "the holder is shown", func() bool {
-		return strings.Contains(written(), "held for 0s or more by lockkeeper run sh on ") &&
+		return strings.Contains(written(), "held for at least ") && strings.Contains(written(), " by lockkeeper run sh on ") &&
 			strings.Contains(written(), fmt.Sprintf(", pid %d,", holder.cmd.Process.Pid))
 	})
 	holder.stdin.Close()

@@ -1,0 +1,144 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// watch prints each change once, until it is interrupted.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	server, name := redistest.Start(t), redistest.Name(t)
+	cmd := program(t, "watch", "-every", "10ms", name)
+	cmd.Env = append(cmd.Env, "REDIS_URL="+server.URL())
+	p := start(t, cmd)
+	expect := func(want string) {
+		t.Helper()
+		if line, _ := p.line(); len(line) < 10 || line[10:] != name+"  "+want {
+			t.Fatalf("printed %q, want %q; stderr: %s", line, want, p.said())
+		}
+	}
+	const one, two = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88", "00000000-6b1d-4a53-9a5e-2f4b7c1d0e88"
+	expect("is free")
+	server.Do(t, "HSET", name, one+":1", "1")
+	expect("is held by client " + one + ", which has no record")
+	server.Do(t, "PEXPIRE", name, "1000000")
+	server.Do(t, "EVAL", `redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], ARGV[1], 1)`, "1", name, two+":1")
+	expect("is held by client " + two + ", which has no record")
+	server.Kill(t)
+	redistest.Eventually(t, "the outage", func() bool { return strings.Contains(p.said(), "Redis does not serve") })
+	server.Restart(t)
+	redistest.Eventually(t, "its end", func() bool { return strings.Contains(p.said(), "Redis serves again") })
+	expect("is free")
+	p.signal("INT")
+	p.expectExit(0)
+}
+
+// watch says for how long an owner has had a lock at least, by its record or since it was seen first, and who waits.
+func TestWatchTellsAges(t *testing.T) {
+	const client = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88"
+	held := func(field string, record look.Number) look.Lock {
+		return look.Lock{Name: "x", Kind: look.KindPlain, Held: true, Owners: []look.Owner{
+			{Field: field, HeldAtLeast: record, Process: look.Process{Client: client}},
+		}}
+	}
+	var o watchOptions
+	began := time.Now()
+	for _, c := range []struct {
+		after  time.Duration
+		field  string
+		record look.Number
+		want   look.Number
+	}{
+		{0, "a:1", look.Number{}, look.Number{}},
+		{5 * time.Second, "a:1", look.Number{}, look.Known(5000)},
+		{6 * time.Second, "a:1", look.Known(60_000), look.Known(60_000)},
+		{7 * time.Second, "a:2", look.Number{}, look.Number{}},
+		{9 * time.Second, "a:2", look.Number{}, look.Known(2000)},
+		{10 * time.Second, "a:1", look.Number{}, look.Number{}}, // it was forgotten meanwhile
+	} {
+		v := held(c.field, c.record)
+		o.age(&v, began.Add(c.after))
+		if got := v.Owners[0].HeldAtLeast; got != c.want {
+			t.Errorf("after %v it has been held for %v, want %v", c.after, got, c.want)
+		}
+		o.last = map[string]look.Lock{"x": v}
+		o.forget()
+	}
+	by := "is held by client " + client + ", which has no record"
+	waited := held("a:1", look.Known(60_000))
+	waited.Waiters, waited.Queue = look.Known(2), []look.Waiter{{Waiting: look.Known(1000)}, {Waiting: look.Known(3000)}, {}}
+	known := held("a:1", look.Number{})
+	known.Owners[0].Waiters = look.Known(3)
+	for want, v := range map[string]look.Lock{
+		by: held("a:1", look.Number{}), by + ", for at least 1m0s; waiters: 2+?, the first for 3s": waited, by + "; waiters: ?+3": known,
+	} {
+		if got := heldBy(v); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := (change{Before: waited.Owners}).before(); got != "; it was held for at least 1m0s before" {
+		t.Error(got)
+	}
+	if got := (change{Before: known.Owners}).before(); got != "" {
+		t.Error(got)
+	}
+}
+
+// While a master of a cluster is down, watch shows the changes of the others' locks, names the master, and does not
+// say that the locks are free which it cannot see.
+func TestWatchWithoutAMaster(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Cluster(t, 3)
+	owner := func(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", i) }
+	names := make([]string, len(servers))
+	for i := 0; slices.Contains(names, ""); i++ {
+		name := fmt.Sprintf("lock-%02d", i)
+		if at := int(redisio.Slot(name)) * len(servers) / 16384; names[at] == "" {
+			names[at] = name
+			check(servers[at].Do(t, "HSET", name, owner(1)+":1", "1").Error())
+		}
+	}
+	for what, args := range map[string][]string{"all locks": nil, "named locks": names} {
+		for _, s := range servers {
+			check(s.Do(t, "CONFIG", "SET", "cluster-require-full-coverage", "no").Error())
+		}
+		cmd := program(t, append([]string{"watch", "-every", "50ms"}, args...)...)
+		cmd.Env = append(cmd.Env, "REDIS_URL="+servers[0].URL())
+		p := start(t, cmd)
+		for range names {
+			if line, _ := p.line(); !strings.Contains(line, "is held by client "+owner(1)) {
+				t.Fatalf("%s: printed %q", what, line)
+			}
+		}
+		servers[2].Kill(t)
+		redistest.Eventually(t, what+": the master that is missing", func() bool {
+			return strings.Contains(p.said(), "not all locks are seen: ") && (strings.Contains(p.said(), servers[2].Addr()) || strings.Contains(p.said(), names[2]))
+		})
+		check(servers[0].Do(t, "DEL", names[0]).Error())
+		if line, _ := p.line(); !strings.Contains(line, names[0]+"  is free") {
+			t.Errorf("%s: printed %q, want that %s is free", what, line, names[0])
+		}
+		servers[2].Restart(t)
+		redistest.Eventually(t, "the cluster", func() bool {
+			return servers[2].Do(t, "HSET", names[2], owner(1)+":1", "1").Error() == nil && servers[0].Do(t, "HSET", names[0], owner(1)+":1", "1").Error() == nil
+		})
+		redistest.Eventually(t, what+": the end", func() bool { return strings.Contains(p.said(), "Redis serves again") })
+		for line, ok := p.line(); !strings.Contains(line, names[0]+"  is held by"); line, ok = p.line() {
+			if !ok || !strings.Contains(line, names[2]) { // which the master has lost
+				t.Fatalf("%s: printed %q, want that %s is held", what, line, names[0])
+			}
+		}
+		p.signal("INT")
+		p.expectExit(0)
+	}
+}
