@@ -109,15 +109,25 @@ func (k *clock) run() {
 	for {
 		var sleep time.Duration
 		var more bool
-		due, sleep, more = k.due(k.rt.Now(), due[:0])
+		now := k.rt.Now()
+		due, sleep, more = k.due(now, due[:0])
 		if !more {
 			return
 		}
-		for i, s := range due {
-			s.post(tick{})
-			due[i] = nil
+		// In a busy process another clock's goroutine may have to wait for its turn for seconds: the first that has
+		// one wakes for all.
+		for i := range k.rt.clocks {
+			if other := &k.rt.clocks[i]; other != k {
+				due = other.take(now, due)
+			}
 		}
 		if len(due) > 0 {
+			k.rt.redis.Round(func() {
+				for i, s := range due {
+					s.post(tick{})
+					due[i] = nil
+				}
+			})
 			continue // that took its time
 		}
 		timer.Reset(sleep)
@@ -130,11 +140,9 @@ func (k *clock) run() {
 
 // due takes out whoever is to be woken now; if nobody is, it says when the next one is.
 func (k *clock) due(now lock.Instant, list []*child) (due []*child, sleep time.Duration, more bool) {
+	list = k.take(now, list)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for len(k.alarms) > 0 && k.alarms[0].at <= now {
-		list = append(list, heap.Pop(&k.alarms).(*child))
-	}
 	if len(list)+len(k.alarms) == 0 {
 		k.running = false
 		return nil, 0, false
@@ -143,6 +151,16 @@ func (k *clock) due(now lock.Instant, list []*child) (due []*child, sleep time.D
 		sleep = k.alarms[0].at - now
 	}
 	return list, sleep, true
+}
+
+// take takes out whoever is to be woken now.
+func (k *clock) take(now lock.Instant, list []*child) (due []*child) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for len(k.alarms) > 0 && k.alarms[0].at <= now {
+		list = append(list, heap.Pop(&k.alarms).(*child))
+	}
+	return list
 }
 
 // alarms is a heap of children, the next one to be woken first. Each entry has its time: with many

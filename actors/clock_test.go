@@ -6,8 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/redis/rueidis"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 func newTestClock(t *testing.T) *clock {
@@ -35,6 +39,35 @@ func (k *clock) pass(t *testing.T, now lock.Instant) (order []*child) {
 		order = append(order, due...)
 		now += sleep
 	}
+}
+
+// woken is a process that says that its child is woken.
+type woken struct {
+	actor.Process
+	at chan struct{}
+}
+
+func (w woken) SendUserMessage(*actor.PID, any) { w.at <- struct{}{} }
+
+// In a busy process the goroutine of a clock may have to wait for its turn: another clock's, which has one, wakes for it.
+func TestClocksWakeForEachOther(t *testing.T) {
+	r := &Runtime{present: boottime.New(), redis: redisio.New(client{mode: rueidis.ClientModeStandalone}, 0)}
+	for i := range r.clocks {
+		r.clocks[i].rt, r.clocks[i].sooner = r, make(chan struct{}, 1)
+	}
+	process := woken{at: make(chan struct{}, 2)}
+	waits, has := &r.clocks[1], &r.clocks[3]
+	waits.running = true // and its goroutine has no turn
+	waits.set(&child{rt: r, process: process}, 0)
+	has.set(&child{rt: r, process: process}, r.Now())
+	for range 2 {
+		select {
+		case <-process.at:
+		case <-time.After(10 * time.Second):
+			t.Fatal("not both were woken")
+		}
+	}
+	has.close()
 }
 
 // Everybody is woken once, in order, at the time that was set last; who has cancelled is not.

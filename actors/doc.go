@@ -69,7 +69,7 @@
 // # Goroutines
 //
 //	goroutines     up to 8 that stay for a second without work; they run mailboxes
-//	clocks         4; they send ticks to the lock actors that have asked for one
+//	clocks         4; they send ticks to the lock actors that have asked for one, each for all that are due
 //	middleware     1 for each request that it handles
 //	beat           1; it makes the clocks read the time again when the machine wakes up
 //	host queues    up to 4; they run the host's log handler, meter, tracer and event subscribers

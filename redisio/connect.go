@@ -16,8 +16,9 @@ import (
 
 // deadConnection is how long a ping may take before its connection is given up.
 // Connections are pinged when nothing has come for a second. All renewals of a key go
-// over the same connection: one that died silently must not cost the lease.
-const deadConnection = 2 * time.Second
+// over the same connection: one that died silently must not cost the lease. Nor must a process whose processors are
+// busy lose one that is alive: with a hundred busy goroutines for each of them, a ping may take 4 s.
+const deadConnection = 5 * time.Second
 
 // helloTimeout is how long a server may take to say what it is.
 const helloTimeout = 2 * time.Second

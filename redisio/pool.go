@@ -33,6 +33,8 @@ type pool struct {
 	sharded bool
 	stale   *reconnector
 	watch   Watch
+	// round is Redis.Round.
+	round func(func())
 	// loaded are the scripts of renewals that were sent with their source.
 	loaded sync.Map
 	// cuts is how often all connections to a master were closed, since it is one no more.
@@ -78,7 +80,9 @@ func (p *pool) fit(c *Call) {
 }
 
 func newPool(client rueidis.Client, stale *reconnector, cluster bool) *pool {
-	p := &pool{client: client, stale: stale, cluster: cluster, cuts: new(atomic.Uint64), homes: homes{client: client}}
+	p := &pool{
+		client: client, stale: stale, cluster: cluster, cuts: new(atomic.Uint64), homes: homes{client: client}, round: func(f func()) { f() },
+	}
 	p.urgent.max, p.renewing.max, p.normal.max = urgentWorkers, urgentWorkers, workers
 	p.urgentConfirmed.max, p.normalConfirmed.max = urgentWorkers, workers
 	for _, l := range p.lanes() {
@@ -344,7 +348,7 @@ func (p *pool) deliver(c *Call, result rueidis.RedisResult, unconfirmed *Error, 
 		return
 	}
 	if many, ok := c.To.(batchReceiver); ok {
-		many.repliedBatch(p, result, unconfirmed)
+		p.round(func() { many.repliedBatch(p, result, unconfirmed) }) // it may make renewals due
 		return
 	}
 	reply := c.read(result)

@@ -30,6 +30,7 @@ func New(client rueidis.Client, linger time.Duration) *Redis {
 	stale := &reconnector{client: client}
 	p := newPool(client, stale, client.Mode() == rueidis.ClientModeCluster)
 	r := &Redis{client: client, stale: stale, pool: p, renewals: newRenewals(p, linger, p.cluster)}
+	p.round = r.Round
 	if c, ok := client.(*following); ok {
 		r.follower, stale.follower, p.cuts = c.follower, c.follower, &c.follower.cuts
 	}

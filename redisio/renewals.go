@@ -58,6 +58,9 @@ type renewals struct {
 	pending      map[batchKey][]Renewal
 	count, usual int
 	timer        *time.Timer
+	// rounds are those under way, and now says that one of the pending is not to wait for longer.
+	rounds int
+	now    bool
 }
 
 // batchKey is what the renewals of one script have in common. In a cluster a script's keys must
@@ -86,6 +89,8 @@ func (r *renewals) add(n Renewal) {
 	r.pending[by] = append(batch, n)
 	r.count++
 	switch {
+	case n.Now && r.rounds > 0:
+		r.now = true
 	case n.Now || r.count >= renewalBatch || r.linger <= 0:
 		r.flush()
 	case r.count == 1:
@@ -94,6 +99,28 @@ func (r *renewals) add(n Renewal) {
 		} else {
 			r.timer.Reset(r.linger)
 		}
+	}
+}
+
+// Round calls a function in which many renewals may become due. Those that do not wait for others share scripts with
+// each other. Each script would have to be taken by a worker, and a busy process has its goroutines wait for long.
+func (r *Redis) Round(f func()) {
+	r.renewals.begin()
+	defer r.renewals.end()
+	f()
+}
+
+func (r *renewals) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rounds++
+}
+
+func (r *renewals) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rounds--; r.rounds == 0 && r.now {
+		r.flush()
 	}
 }
 
@@ -122,7 +149,7 @@ func (r *renewals) flush() {
 		r.pool.submit(renewalCall(batch))
 	}
 	clear(r.pending)
-	r.count = 0
+	r.count, r.now = 0, false
 }
 
 // renewalBatchCall spreads the reply of one script over the leases it renewed.

@@ -106,6 +106,41 @@ func TestRenewalsWaitForCompany(t *testing.T) {
 	}
 }
 
+// Those that do not wait for others share a script all the same, if they become due together.
+func TestRenewalsOfARound(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	r, in := New(connect(t, s.URL()), time.Hour), newInbox()
+	t.Cleanup(r.Close)
+	var hurried []Renewal
+	for i := range 5 {
+		n := renewal(held(t, s), in, i)
+		n.Now = i == 1 || i == 3
+		hurried = append(hurried, n)
+	}
+	calls := func() int64 { return s.Calls(t)["evalsha"] + s.Calls(t)["eval"] }
+	s.ResetStats(t)
+	r.Round(func() {
+		r.Round(func() { r.Renew(hurried[0]); r.Renew(hurried[1]) })
+		for _, n := range hurried[2:] {
+			r.Renew(n)
+		}
+	})
+	in.awaitAll(t, 5)
+	if n := calls(); n != 1 {
+		t.Errorf("%d scripts for a round", n)
+	}
+	later := newInbox()
+	hurried[0].To, hurried[1].To = later, later
+	r.Renew(hurried[0])
+	r.Round(func() {})
+	r.Renew(hurried[1])
+	later.awaitAll(t, 2)
+	if n := calls(); n != 2 {
+		t.Errorf("%d scripts for a round and a renewal that took another along", n)
+	}
+}
+
 // An outcome that holds for the whole script is told to each receiver. The most patient of them
 // decides how long the script is waited for.
 func TestRenewalsShareAnError(t *testing.T) {

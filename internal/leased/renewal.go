@@ -107,7 +107,7 @@ func (p *Permits) renewed(o op, r Result) {
 	}
 	for _, h := range p.holds {
 		if !h.fixed {
-			p.renewBy(h.sentAt + p.cfg.Renewal)
+			p.renewBy(h.sentAt + p.cfg.RenewAfter(p.now-o.sentAt))
 		}
 	}
 }

@@ -62,6 +62,15 @@ func (c *Config) timeout(lease time.Duration) time.Duration {
 	return max(min(c.CallTimeout, lease/4), time.Millisecond)
 }
 
+// RenewAfter is how long after a command that has set a lease the next renewal begins, if the reply to that took so
+// long. Where replies are late, because a process is busy or Redis is far away, the next one will be late as well.
+func (c *Config) RenewAfter(took time.Duration) time.Duration {
+	if took < c.Renewal/10 {
+		return c.Renewal
+	}
+	return max(c.Renewal-took, 0)
+}
+
 // backoff is the pause before a command about a lease of that length is sent again.
 func (l *Lock) backoff(tries int, lease time.Duration) time.Duration {
 	return l.pause(tries, lease, lease/6)

@@ -33,7 +33,7 @@ func (l *Lock) mayBeCutShort(lease time.Duration) bool {
 
 // extend takes note that o has set the TTL. A fixed lease is never shortened.
 func (l *Lock) extend(o op) {
-	l.lease.renewAt = o.sentAt + l.cfg.Renewal
+	l.lease.renewAt = o.sentAt + l.cfg.RenewAfter(l.now-o.sentAt)
 	l.lease.atRisk = false
 	if l.lease.fixed && o.kind == opRenew {
 		return // its end stays

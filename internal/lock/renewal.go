@@ -72,11 +72,33 @@ func (l *Lock) lateRenewal(seq uint64, r Result) bool {
 	if i < 0 {
 		return false
 	}
-	if r.Outcome != Failed {
-		o.seq, o.sentAt, o.lease = seq, o.earlier[i].sentAt, o.earlier[i].lease
+	late := *o
+	late.seq, late.sentAt, late.lease = seq, o.earlier[i].sentAt, o.earlier[i].lease
+	switch {
+	case r.Outcome == Failed:
+	case r.Outcome == Done && o.inFlight:
+		o.earlier = o.earlier[i+1:]
+		l.renewedBy(late) // and a later try is still to be answered
+	default:
+		l.renewal = late
 		l.renewalReplied(r)
 	}
 	return true
+}
+
+// renewedBy takes note that a renewal has succeeded, and answers those who await it.
+func (l *Lock) renewedBy(o op) {
+	l.extend(o)
+	l.wait.lastErr = ""
+	var more []ensure
+	for _, e := range l.ensures {
+		if until := l.holdUntil(l.holds.byID(e.hold)); until >= e.until {
+			l.answer(e.ref, Answer{Kind: Ensured, Until: until})
+		} else {
+			more = append(more, e)
+		}
+	}
+	l.ensures = more
 }
 
 func (l *Lock) renewalReplied(r Result) {
@@ -84,17 +106,7 @@ func (l *Lock) renewalReplied(r Result) {
 	switch r.Outcome {
 	case Done:
 		l.renewal = op{}
-		l.extend(o)
-		l.wait.lastErr = ""
-		var more []ensure
-		for _, e := range l.ensures {
-			if until := l.holdUntil(l.holds.byID(e.hold)); until >= e.until {
-				l.answer(e.ref, Answer{Kind: Ensured, Until: until})
-			} else {
-				more = append(more, e)
-			}
-		}
-		if l.ensures = more; more != nil {
+		if l.renewedBy(o); l.ensures != nil {
 			l.startRenewal(true) // this one was sent before they were asked for
 		}
 	case Absent:

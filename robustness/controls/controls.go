@@ -296,7 +296,7 @@ var All = []Control{
 	},
 	{
 		Name: "late renewals", Rule: "a lease is kept as well as a peer keeps it", Broken: "a lease is renewed shortly before its end",
-		Edits: []Edit{{"internal/lock/lease.go", "l.lease.renewAt = o.sentAt + l.cfg.Renewal", "l.lease.renewAt = o.sentAt + l.cfg.Watchdog*95/100"}},
+		Edits: []Edit{{"internal/lock/lease.go", "l.lease.renewAt = o.sentAt + l.cfg.RenewAfter(l.now-o.sentAt)", "l.lease.renewAt = o.sentAt + l.cfg.Watchdog*95/100"}},
 		Plan:  traffic.ComputingPlan(),
 	},
 	{
