@@ -71,8 +71,8 @@ func processFrom(m *messages.Process) Process {
 // Systems returns the processes of all Systems on this Redis that have a record, with the same
 // KeyPrefix: those that live, and those that were killed a short while ago (see
 // Process.Overdue). The RedLock of several servers has a record on the server of its first
-// System. The cost is one script per 100 Systems, however many keys there are. The error is
-// ErrUnavailable, ErrRejected or ErrClosed, or the cause of ctx.
+// System. The cost is one script per 100 Systems, however many keys there are. Of more than 10,000 it
+// returns so many, and [ErrMore]. The error may also be ErrUnavailable, ErrRejected or ErrClosed, or the cause of ctx.
 func (s *System) Systems(ctx context.Context) ([]Process, error) {
 	if s.inner() == nil {
 		return nil, fmt.Errorf("lockkeeper: systems: %w: the System is nil", ErrInvalid)
@@ -81,18 +81,21 @@ func (s *System) Systems(ctx context.Context) ([]Process, error) {
 		return nil, fmt.Errorf("lockkeeper: systems: %w: %w", ErrInvalid, errNoContext)
 	}
 	records, err := s.runtime.Systems(ctx)
-	if err != nil {
-		if answer := (*redisio.Error)(nil); errors.As(err, &answer) {
-			err = fmt.Errorf("%w: %w", s.sorted(answer), err)
-		}
-		return nil, fmt.Errorf("lockkeeper: systems: %w", err)
-	}
 	var all []Process
 	for _, one := range records {
 		all = append(all, processFrom(one))
 	}
+	if err != nil {
+		if answer := (*redisio.Error)(nil); errors.As(err, &answer) {
+			err = fmt.Errorf("%w: %w", s.sorted(answer), err)
+		}
+		return all, fmt.Errorf("lockkeeper: systems: %w", err)
+	}
 	return all, nil
 }
+
+// ErrMore is that there are more Systems than [System.Systems] has returned.
+var ErrMore = actors.ErrMore
 
 // sorted is which of the package's errors an error of Redis is.
 func (s *System) sorted(err *redisio.Error) error {

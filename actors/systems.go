@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -40,6 +41,9 @@ func processOf(r protocol.Record) *messages.Process {
 	}
 	return p
 }
+
+// ErrMore is that there are more systems than Systems has returned.
+var ErrMore = backend.ErrMore
 
 // Systems returns the processes of all systems that have a record in this Redis; ctx bounds the
 // wait.

@@ -46,7 +46,8 @@ type data struct {
 		Count, Waiters, Listeners int
 	}
 	Held, Waiters int
-	MoreLocks     int `json:"more_locks"`
+	MoreLocks     int  `json:"more_locks"`
+	SystemsCut    bool `json:"systems_cut"`
 	Counts        struct{ Grants, Losses int64 }
 	Events        []struct{ Lock, Text string }
 	Errors        []string

@@ -17,7 +17,9 @@ import (
 func (c *console) look(ctx context.Context, lookUps []lockID) *snapshot {
 	s := c.newSnapshot()
 	processes, err := c.sys.Systems(ctx)
-	s.failed(err)
+	if s.SystemsCut = errors.Is(err, lockkeeper.ErrMore); !s.SystemsCut {
+		s.failed(err)
+	}
 	s.addSystems(processes)
 	all, err := c.sys.Locks(ctx)
 	s.failed(err)

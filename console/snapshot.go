@@ -32,6 +32,8 @@ type snapshot struct {
 	// MoreSystems and MoreLocks are how many were left out.
 	MoreSystems int `json:"more_systems,omitempty"`
 	MoreLocks   int `json:"more_locks,omitempty"`
+	// SystemsCut reports that there are still more Systems: not all of their records were read.
+	SystemsCut bool `json:"systems_cut,omitempty"`
 
 	// closed reports whether the System is closed; listed, whether it has listed its locks.
 	closed, listed bool

@@ -30,7 +30,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- In how many ms the first live waiter of the queue counts as dead; nil if there is none.
 local function queued(queue, timeouts)
-  check_entries(redis.call('LRANGE', queue, 0, MOST_SEEN - 1))
+  check_queue(queue, timeouts)
   for _, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
     local score = tonumber(redis.call('ZSCORE', timeouts, waiter) or 0)
     if score > now then
@@ -53,7 +53,7 @@ end
 
 -- Opens the line of a lock. If it is empty, that is done only if it must.
 local function open(lock, must)
-  local fields = not lock.line and lock.kind ~= 'fair' and beside('HGETALL', lock.key)
+  local fields = not lock.line and lock.kind ~= 'fair' and entries_of(lock.key)
   if fields and (must or fields[1]) then
     local give, counter = give_to(lock.hash, lock.prefix), ''
     if lock.kind == 'plain' or lock.kind == 'fenced' then
@@ -116,7 +116,7 @@ for i, lock in ipairs(locks) do
     end
   elseif redis.call('HEXISTS', lock.hash, lock.field) == 0 then
     local fields = check_lock(lock.hash)
-    local shared = lock.kind == 'read' and redis.call('HGET', lock.hash, 'mode') == 'read'
+    local shared = lock.kind == 'read' and value_of(lock.hash, 'mode') == 'read'
     if not shared or line and not line.may_join() then
       return held(i, lock, fields)
     end

@@ -22,7 +22,7 @@ local function admit(hash, owner, count, key, settings, counter, place, heard)
     return free, -2, ''
   end
   local granted, rest = free or ours, nil
-  local fields = beside('HGETALL', key)
+  local fields = entries_of(key)
   if fields and (fields[1] or not granted and place ~= '') then
     local line = line_of(fields, key, settings, hash, owner, counter, give_to(hash))
     if ours then

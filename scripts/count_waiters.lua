@@ -8,5 +8,5 @@
 -- ARGV[4]  the settings of the line
 --
 -- Reply: {others}  how many wait
-local line = line_of(beside('HGETALL', ARGV[3]) or {}, ARGV[3], ARGV[4], KEYS[1], ARGV[1], '')
+local line = line_of(entries_of(ARGV[3]) or {}, ARGV[3], ARGV[4], KEYS[1], ARGV[1], '')
 return {line.length() + line.strangers(ARGV[2])}

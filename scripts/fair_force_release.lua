@@ -14,22 +14,22 @@ local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local reachable = beside('EXISTS', queue, timeouts) -- without both, nobody can be called dead
 local first = beside('LINDEX', queue, 0)
-local evicted = false
+local evicted = 0
 check_entries({first or nil})
-while reachable and first and is_owner(first) do
+while reachable and first and is_owner(first) and evicted < MOST_ENTRIES do
   local score = beside('ZSCORE', timeouts, first)
   if score and tonumber(score) > now then
     break
   end
   beside('LPOP', queue)
   beside('ZREM', timeouts, first)
-  first, evicted = beside('LINDEX', queue, 0), true
+  first, evicted = beside('LINDEX', queue, 0), evicted + 1
 end
 local held = false
 for i = 4, #ARGV do
   held = is_owner(ARGV[i]) and redis.call('HDEL', KEYS[1], ARGV[i], ARGV[i] .. ':write') > 0 or held
 end
-if first and (held or evicted) then
+if first and (held or evicted > 0) then
   redis.call('PUBLISH', ARGV[3] .. ':' .. first, '0')
 end
 return held and 1 or 0

@@ -22,14 +22,26 @@
 -- subscribers, and the ms from one time to the next that it is left to those who are not seen (0:
 -- never). Clients may differ in their TTL, and trust a transfer for their own.
 --
--- Most lines are empty. A script asks HGETALL, and goes on to line_of only if it must, so that
--- an empty line costs that one command.
+-- Most lines are empty. A script asks entries_of, and goes on to line_of only if it must, so that
+-- an empty line costs one command.
 
 -- True in a cluster with sharded pub/sub: the server knows all subscribers of the lock's channels,
 -- and each lock has a turn channel of its own for each client, since that must have the lock's slot.
 local SHARDED = false
 
--- Opens a line. fields are what HGETALL has replied, owner is the one that the command is about,
+-- Returns the fields and values of a line, or nil if it is not here; see beside.lua. One with more fields than may be
+-- read is none.
+local function entries_of(key)
+  local n = beside('HLEN', key)
+  if not n or n == 0 then
+    return n and {}
+  elseif n > MOST_IN_LINE then
+    error('WRONGTYPE the wait queue of the lock has ' .. n .. ' fields, more than ' .. MOST_IN_LINE, 0)
+  end
+  return beside('HGETALL', key)
+end
+
+-- Opens a line. fields are what entries_of has returned, owner is the one that the command is about,
 -- and counter the key of the lock's tokens, "" if it has none. give(owner, mode, ttl, joins)
 -- makes a waiter the owner of the lock, which is free, or, with joins, held by readers.
 local function line_of(fields, key, settings, hash, owner, counter, give)

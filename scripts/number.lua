@@ -13,9 +13,18 @@ local function exactly(text)
   end
 end
 
+-- How many bytes of a number are read: a value that has more is none, and may be large.
+local MOST_DIGITS = 40
+
+-- Returns the beginning of what a key has, or nil if there is no such key.
+local function text_of(key)
+  local text = redis.call('GETRANGE', key, 0, MOST_DIGITS)
+  return (text ~= '' or redis.call('EXISTS', key) == 1) and text or nil
+end
+
 -- Reports whether a value looks like a number. Others are not ours, and must not be shown.
 local function is_number(value)
-  return #value <= 40 and string.find(value, '^[-+. %deE]*$') and string.find(value, '%d')
+  return #value <= MOST_DIGITS and string.find(value, '^[-+. %deE]*$') and string.find(value, '%d')
 end
 
 -- Fails the script since the value of a key is refused.

@@ -11,14 +11,23 @@
 -- The key lasts for an hour after the client's last command. So a client must not repeat a command
 -- for longer than that.
 
+-- How long a command and its reply are at most: their numbers are few, and have at most 20 digits.
+local MOST_REMEMBERED = 100
+
 -- Carries out a command, unless it was carried out before. decide() reads, publishes, and returns
 -- the reply, a list of numbers, and change(), which does all the rest that writes; nil if there is
 -- nothing. Whatever is refused before change() has changed nothing, and what change() is refused it
 -- must take back itself. With late, a late command is carried out, and not remembered.
 local function once(record, number, decide, late)
   local keep = 3600000
-  local before = redis.call('GET', record) or '0'
+  local before = redis.call('GETRANGE', record, 0, MOST_REMEMBERED)
+  if before == '' then
+    before = '0'
+  end
   local last, said = string.match(before, '^(%d+) ?(.*)$')
+  if not last or #before > MOST_REMEMBERED then
+    error('WRONGTYPE the key of the last command has something else', 0)
+  end
   if last == number then
     redis.call('PEXPIRE', record, keep) -- replicas that have this write have those of the first time
     local reply = {}
@@ -60,7 +69,7 @@ end
 
 -- Returns the number that a key has, at most that far from zero, or nil if there is no such key.
 local function number_of(key, most, what)
-  local value = redis.call('GET', key)
+  local value = text_of(key)
   local n = value and exactly(value)
   if value and not (n and math.abs(n) <= most) then
     refuse_value(key, value, 'the number of ' .. what .. ' is an integer up to ' .. string.format('%.0f', most) .. '; delete the key, and set the number again')

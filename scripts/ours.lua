@@ -11,11 +11,14 @@
 -- a million fields. What is deleted is named, or is looked at in full.
 local MOST_SEEN = 16
 
+-- How long an owner, and a hold count, may be. Other applications may have written longer ones, of any length.
+local LONGEST_OWNER, LONGEST_COUNT = 512, 19
+
 local OWNER = '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x:%-?%d+(.*)$'
 
 -- Reports whether a text is an owner.
 local function is_owner(text)
-  local rest = string.match(text, OWNER)
+  local rest = #text <= LONGEST_OWNER and string.match(text, OWNER)
   if rest == '' or rest == ':write' then
     return true
   end
@@ -28,17 +31,26 @@ local function refuse_foreign(what)
   error('WRONGTYPE ' .. what .. ': expected are owners, "<client uuid>:<number>"', 0)
 end
 
+-- Returns the value of a field of a lock's hash; nil if there is none, or it is longer than those of a lock.
+local function value_of(hash, field)
+  local length = redis.call('HSTRLEN', hash, field)
+  return length > 0 and length <= LONGEST_COUNT and redis.call('HGET', hash, field) or nil
+end
+
 -- Returns some of the fields of a lock's hash, and their values; none if there is no such key. Fails if
--- one of them is not a lock's. names are fields of the hash that are known already, if any are. Values
--- are read only once the names are those of owners: others may be large.
+-- one of them is not a lock's. names are two fields of the hash, or all that it has, if they are known. Values
+-- are read only once the names are those of owners, and all values are as short as hold counts.
 local function check_lock(hash, names)
-  names = names or redis.call('HRANDFIELD', hash, MOST_SEEN)
+  if not names or names[2] then
+    names = redis.call('HRANDFIELD', hash, MOST_SEEN)
+  end
   local fields, ours, moded = {}, true, false
   for _, name in ipairs(names) do
-    ours = ours and (name == 'mode' or is_owner(name))
+    ours = ours and (name == 'mode' or is_owner(name)) and redis.call('HSTRLEN', hash, name) <= LONGEST_COUNT
   end
-  if ours and names[1] then
-    fields = redis.call('HRANDFIELD', hash, MOST_SEEN, 'WITHVALUES')
+  local values = ours and names[1] and redis.call('HMGET', hash, unpack(names)) or {}
+  for i, value in ipairs(values) do
+    fields[2 * i - 1], fields[2 * i] = names[i], value
   end
   for i = 1, #fields, 2 do
     local name, value = fields[i], fields[i + 1]
@@ -46,7 +58,7 @@ local function check_lock(hash, names)
       moded = value == 'read' or value == 'write'
       ours = ours and moded and #fields > 2
     else
-      ours = ours and is_owner(name) and #value <= 19 and string.find(value, '^%d+$')
+      ours = ours and string.find(value, '^%d+$')
     end
   end
   -- Several owners share a lock only as readers.
@@ -66,11 +78,29 @@ local function owner_in(fields)
   return '', ''
 end
 
+-- How many entries a fair lock's queue may have: to read more would block Redis for long.
+local MOST_ENTRIES = 10000
+
 -- Fails if one of these entries of a fair lock's queue, or of its timeouts, is no owner.
 local function check_entries(entries)
   for _, entry in ipairs(entries) do
     if not is_owner(entry) then
       refuse_foreign('the queue of the lock has entries that are none')
     end
+  end
+end
+
+-- Fails if a fair lock's queue or its timeouts have more entries than may be read, or one that is no owner. Some
+-- entries are looked at, the first before the others: entries of another application may be large.
+local function check_queue(queue, timeouts)
+  local n = math.max(redis.call('LLEN', queue), redis.call('ZCARD', timeouts))
+  if n > MOST_ENTRIES then
+    refuse_foreign('the queue of the lock has ' .. n .. ' entries, more than ' .. MOST_ENTRIES)
+  end
+  check_entries(redis.call('LRANGE', queue, 0, 0))
+  check_entries(redis.call('ZRANGE', timeouts, 0, 0))
+  if n > 1 then
+    check_entries(redis.call('LRANGE', queue, 0, MOST_SEEN - 1))
+    check_entries(redis.call('ZRANGE', timeouts, 0, MOST_SEEN - 1))
   end
 end

@@ -18,6 +18,16 @@ end
 -- How many of its members are looked at, unless they are to be removed.
 local MOST_SEEN = 16
 
+-- Fails if one of some members is no id. The first is looked at before the others, which may be large if they are
+-- another application's.
+local function check_taken(key)
+  check_ids(redis.call('ZRANGE', key, 0, 0))
+  check_ids(redis.call('ZRANGE', key, 0, MOST_SEEN - 1))
+end
+
+-- How many expired permits become free at once. To free more would block Redis for long; the next command goes on.
+local MOST_EXPIRED = 1000
+
 -- The time of permits that never expire, as Redisson writes them.
 local NEVER = 922337203685477
 

@@ -16,21 +16,22 @@ return once(KEYS[3], ARGV[1], function()
   if not free then
     return {NO_KEY, -1}
   end
-  local expired = redis.call('ZCOUNT', KEYS[2], 0, now)
+  local expired, ids = math.min(redis.call('ZCOUNT', KEYS[2], 0, now), MOST_EXPIRED), nil
   local wanted = (#ARGV - 2) / 2
   local served = math.max(math.min(free + expired, wanted), 0)
   local next_taken = redis.call('ZRANGE', KEYS[2], expired, expired, 'WITHSCORES')
   local first = next_taken[2]
   check_ids({next_taken[1]})
   if expired > 0 then
-    check_ids(redis.call('ZRANGE', KEYS[2], 0, MOST_SEEN - 1))
-    check_ids(redis.call('ZRANGE', KEYS[2], 0, now, 'BYSCORE')) -- these are removed
+    check_taken(KEYS[2])
+    ids = redis.call('ZRANGE', KEYS[2], 0, now, 'BYSCORE', 'LIMIT', 0, expired)
+    check_ids(ids) -- these are removed
   end
-  local reply = {served, first and tonumber(first) < NEVER and math.ceil(first - now) or -1}
+  local reply = {served, first and tonumber(first) < NEVER and math.max(math.ceil(first - now), 1) or -1}
   if served + expired == 0 then
     return reply
   end
-  redis.call('ZREMRANGEBYSCORE', KEYS[2], 1, 0)
+  redis.call('ZREM', KEYS[2], NOBODY)
   local ttl = redis.call('PTTL', KEYS[1])
   local left = free + expired - served
   check_permits(left)
@@ -39,7 +40,9 @@ return once(KEYS[3], ARGV[1], function()
   end
   return reply, function()
     redis.call('INCRBY', KEYS[1], expired - served)
-    redis.call('ZREMRANGEBYSCORE', KEYS[2], 0, now)
+    if ids then
+      redis.call('ZREM', KEYS[2], unpack(ids))
+    end
     for i = 3, 2 * served + 2, 2 do
       redis.call('ZADD', KEYS[2], now + ARGV[i], ARGV[i + 1])
     end

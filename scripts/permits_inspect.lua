@@ -5,7 +5,7 @@
 -- ARGV     none
 --
 -- Reply: {free, taken, all, "set"}; {0, taken, 0, ""} if no number of permits is set
-check_ids(redis.call('ZRANGE', KEYS[2], 0, MOST_SEEN - 1))
+check_taken(KEYS[2])
 local free = count_of(KEYS[1])
 local all = redis.call('ZCOUNT', KEYS[2], 0, '+inf')
 local taken = redis.call('ZCOUNT', KEYS[2], epoch_ms() + 1, '+inf')

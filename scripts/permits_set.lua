@@ -18,8 +18,8 @@
 -- Reply: 1; 0 if there are permits already; or how many ms a restore must still wait, as a negative number
 return once(KEYS[3], ARGV[1], function()
   local how, number = ARGV[3], tonumber(ARGV[4])
-  check_ids(redis.call('ZRANGE', KEYS[2], 0, MOST_SEEN - 1))
-  local value = how == 'set' and redis.call('GET', KEYS[1])
+  check_taken(KEYS[2])
+  local value = how == 'set' and text_of(KEYS[1])
   if value and is_number(value) and not pcall(count_of, KEYS[1]) then
     local left = number - redis.call('ZCOUNT', KEYS[2], 0, '+inf')
     if number > 0 then
@@ -35,7 +35,7 @@ return once(KEYS[3], ARGV[1], function()
   end
   local now = epoch_ms()
   if how == 'restore' then
-    local at = redis.call('GET', KEYS[4])
+    local at = text_of(KEYS[4])
     local rest = (tonumber(at) or now + ARGV[5]) - now
     if rest > 0 then
       return {-rest}, not at and function()

@@ -7,6 +7,9 @@
 -- More read holds of an owner than these have no leases of their own, which carry no information.
 local MOST_HOLDS = 10000
 
+-- How many owners are looked at when the holds of one end.
+local MOST_READERS = 1000
+
 -- Returns how many read holds an owner has whose leases count.
 local function holds_of(text)
   return math.min(tonumber(text or 0) or 0, MOST_HOLDS)
@@ -71,17 +74,27 @@ end
 local function is_over(hash, prefix)
   -- The lock lasts as long as the longest remaining hold. A reader without a live lease is
   -- dead: Redisson ends the lock without regard to it as well.
-  local longest, fields = 0, redis.call('HGETALL', hash)
-  for i = 1, #fields, 2 do
-    if fields[i] ~= 'mode' and not is_owner(fields[i]) then
-      return false -- another application has put it there
+  local longest, fields = 0, redis.call('HRANDFIELD', hash, MOST_READERS + 1)
+  if #fields > MOST_READERS then
+    return false -- too many to look at: the lock lasts as long as it did
+  end
+  local owners = {}
+  for _, field in ipairs(fields) do
+    if field ~= 'mode' then
+      if not is_owner(field) or redis.call('HSTRLEN', hash, field) > LONGEST_COUNT then
+        return false -- another application has put it there
+      end
+      owners[#owners + 1] = field
     end
-    local holds = fields[i] == 'mode' and 0 or exactly(fields[i + 1])
+  end
+  local counts = owners[1] and redis.call('HMGET', hash, unpack(owners))
+  for i, field in ipairs(owners) do
+    local holds = exactly(counts[i])
     if not holds then
       return false -- a count that is no number ends with the lock
     end
     for n = 1, math.min(holds, MOST_HOLDS) do
-      local key = lease_key(prefix, fields[i], n)
+      local key = lease_key(prefix, field, n)
       local left = beside('PTTL', key)
       if not left or left == -2 and not beside('EXISTS', hash, key) then
         return false -- the lease may be on the other server: the lock lasts as long as it did

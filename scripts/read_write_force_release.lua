@@ -9,14 +9,14 @@
 --
 -- Reply: 1 if one of them held it in that mode, else 0.
 check_lock(KEYS[1])
-if redis.call('HGET', KEYS[1], 'mode') ~= ARGV[2] then
+if value_of(KEYS[1], 'mode') ~= ARGV[2] then
   return 0
 end
 local held = false
 for i = 4, #ARGV do
-  local mine = redis.call('HMGET', KEYS[1], ARGV[i], ARGV[i] .. ':write')
-  if is_owner(ARGV[i]) and (mine[1] or mine[2]) then
-    end_holds(KEYS[1], ARGV[i], ARGV[1], mine[1])
+  local reads, writes = value_of(KEYS[1], ARGV[i]), value_of(KEYS[1], ARGV[i] .. ':write')
+  if is_owner(ARGV[i]) and (reads or writes) then
+    end_holds(KEYS[1], ARGV[i], ARGV[1], reads)
     held = true
   end
 end

@@ -11,17 +11,16 @@
 -- lock's name blocks Redis no longer; the number is still that of all fields.
 check_lock(KEYS[1])
 local most, all = 1000, redis.call('HLEN', KEYS[1])
-local fields = all > 0 and redis.call('HRANDFIELD', KEYS[1], most, 'WITHVALUES') or {}
-local number, count, all_fields = 0, '', {}
-for i = 1, #fields, 2 do
-  if fields[i] ~= 'mode' then
+local number, owners = 0, {}
+for _, field in ipairs(redis.call('HRANDFIELD', KEYS[1], most)) do
+  if is_owner(field) then
     number = number + 1
-    local first = number == 1 or string.sub(fields[i], -6) == ':write'
-    table.insert(all_fields, first and 1 or number, fields[i])
-    count = first and fields[i + 1] or count
+    local first = number == 1 or string.sub(field, -6) == ':write'
+    table.insert(owners, first and 1 or number, field)
   end
 end
+local count = owners[1] and value_of(KEYS[1], owners[1]) or ''
 if all > most then
-  number = all - (redis.call('HGET', KEYS[1], 'mode') and 1 or 0)
+  number = all - redis.call('HEXISTS', KEYS[1], 'mode')
 end
-return {redis.call('PTTL', KEYS[1]), redis.call('PUBSUB', 'NUMSUB', ARGV[1])[2], number, table.concat(all_fields, ' '), count}
+return {redis.call('PTTL', KEYS[1]), redis.call('PUBSUB', 'NUMSUB', ARGV[1])[2], number, table.concat(owners, ' '), count}

@@ -11,18 +11,18 @@
 -- Reply: 0 if the owner held the lock, else -1. When the lock becomes free and nobody in the line
 -- gets it, "1" (wake all) is published after a writer, and "0" (wake one) after the last reader.
 local hash, prefix = KEYS[1], ARGV[2]
-local held = redis.call('HMGET', hash, 'mode', ARGV[1], ARGV[1] .. ':write')
-local ours = held[2] or held[3]
-local free = ours and leave(hash, ARGV[1], prefix, held[2])
-local fields = redis.pcall('HGETALL', ARGV[4])
+local held = redis.call('HMGET', hash, ARGV[1], ARGV[1] .. ':write')
+local ours = held[1] or held[2]
+local free = ours and leave(hash, ARGV[1], prefix, held[1])
 -- Whatever is wrong with the line, the lock is released.
+local here, fields = pcall(entries_of, ARGV[4])
 local ok, passed = true, false
-if fields[1] then
+if here and fields and fields[1] then
   ok, passed = pcall(function()
     local line = line_of(fields, ARGV[4], ARGV[5], hash, ARGV[1], '', give_to(hash, prefix))
     if ours then
       line.leave()
-    elseif held[1] == 'read' then
+    elseif value_of(hash, 'mode') == 'read' then
       if line.leave() then
         line.pass_on(true) -- it was a writer that kept them back
       end
@@ -35,6 +35,6 @@ end
 if not ours then
   return -1
 elseif free and not (ok and passed) then
-  redis.call('PUBLISH', ARGV[3], held[3] and '1' or '0')
+  redis.call('PUBLISH', ARGV[3], held[2] and '1' or '0')
 end
 return 0

@@ -16,7 +16,7 @@ for i, key in ipairs(KEYS) do
   if mine.err and not string.find(mine.err, 'WRONGTYPE', 1, true) then
     return mine
   elseif not mine.err and (mine[1] or mine[2]) then
-    for n = 1, tonumber(mine[1] or 0) do
+    for n = 1, holds_of(mine[1]) do
       lease_read(prefix, owner, n, n, lease)
     end
     redis.call('PEXPIRE', key, math.max(redis.call('PTTL', key), lease))

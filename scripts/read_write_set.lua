@@ -23,8 +23,8 @@
 --                               ARGV[6], the owner has no hold to release
 local hash, owner, prefix, releases, place = KEYS[1], ARGV[1], ARGV[5], ARGV[6] == '1', ARGV[10]
 local writes, reads, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
-local held = redis.call('HMGET', hash, 'mode', owner, owner .. ':write')
-local mode, reading, writing = held[1], held[2], held[3]
+local held = redis.call('HMGET', hash, owner, owner .. ':write')
+local reading, writing = held[1], held[2]
 local free = redis.call('EXISTS', hash) == 0
 if releases and not reading and not writing then
   return {ABSENT, 0, ''}
@@ -45,11 +45,11 @@ if free and not upgrade and writes + reads > 1 then
   return {ABSENT, 0, ''}
 end
 local ours = (reading or writing or upgrade and free) and true
-local joins = writes == 0 and reads == 1 and (free or mode == 'read')
+local joins = writes == 0 and reads == 1 and (free or not ours and value_of(hash, 'mode') == 'read')
 local granted, rest = ours or not upgrade and (free or joins), nil
 local line
 if not releases or writing and writes == 0 then
-  local fields = beside('HGETALL', ARGV[8])
+  local fields = entries_of(ARGV[8])
   if fields and (fields[1] or not granted and place ~= '') then
     line = line_of(fields, ARGV[8], ARGV[9], hash, owner, '', give_to(hash, prefix))
     if not ours then

@@ -21,7 +21,7 @@ local held = redis.call('HMGET', hash, owner, owner .. ':write')
 if not held[1] and not held[2] then
   return {ABSENT, 0}
 end
-local fields = beside('HGETALL', ARGV[6]) or {}
+local fields = entries_of(ARGV[6]) or {}
 local line = line_of(fields, ARGV[6], ARGV[7], hash, owner, '', give_to(hash, prefix))
 local length, strangers = line.length(), line.strangers(channel)
 if length > 0 or strangers > 0 or forced then

@@ -61,12 +61,16 @@ const (
 	NoKey int64 = -2
 )
 
+// mostInLine is how many fields the hash of a line may have: to read more would block Redis for long.
+const mostInLine int64 = 10_000
+
 var numbers = []struct {
 	name  string
 	value int64
 }{
 	{"REFUSED", Refused}, {"GRANTED", Granted}, {"TOKENS_LEFT", TokensLeft}, {"ABSENT", Absent}, {"TOO_NEW", TooNew},
 	{"NO_KEY", NoKey}, {"KEPT", Kept}, {"RELEASED", Released}, {"RENEWED", Renewed}, {"GONE", Gone}, {"TAKEN", Taken},
+	{"MOST_IN_LINE", mostInLine},
 }
 
 // script makes one of Lockkeeper's scripts, with the numbers that it uses.
@@ -271,7 +275,7 @@ var (
 	SystemRenew   = script("system_renew", systemRenew, Shape{Numbers: 1})
 	SystemRemove  = script("system_remove", systemRemove, Shape{Numbers: 1})
 	SystemInspect = script("system_inspect", systemInspect, Shape{Numbers: 1, Texts: 1})
-	SystemList    = script("system_list", systemList, Shape{Numbers: 1, Texts: 1})
+	SystemList    = script("system_list", systemList, Shape{Numbers: 2, Texts: 1})
 )
 
 // All lists every script, for tests and for loading them in advance.

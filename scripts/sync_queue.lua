@@ -38,9 +38,7 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local known = beside('EXISTS', queue, timeouts) -- nil: out of reach
 local waiters, timed = {}, {}
 if known and known > 0 then
-  local few = MOST_SEEN - 1
-  check_entries(redis.call('LRANGE', queue, 0, few))
-  check_entries(redis.call('ZRANGE', timeouts, 0, few))
+  check_queue(queue, timeouts)
   waiters = redis.call('LRANGE', queue, 0, -1)
   timed = redis.call('ZRANGE', timeouts, 0, -1, 'WITHSCORES')
 end

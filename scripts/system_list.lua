@@ -4,13 +4,20 @@
 -- ARGV[1]  the rank of the first of them, from 0
 -- ARGV[2]  the rank of the last
 --
--- Reply: {how many are on the list, a line for each of those that have a record: TTL of the
--- record in ms, a blank, and what it says}. At most the first 4097 bytes of a record are read: none has
--- more than 4096. What is no string is left out.
-local lines = {}
-for i, system in ipairs(redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[2])) do
+-- Reply: {how many are on the list, the rank of the first that is not read, a line for each of those that have a
+-- record: TTL of the record in ms, a blank, and what it says}. At most the first 4097 bytes of a record are read:
+-- none has more than 4096. What is no string is left out, and so is a System with a longer name than any has. If
+-- such names are so long that Redis would be blocked, fewer are read.
+local LONGEST_NAME, MOST_READ = 64, 1000000
+local lines, rank, read = {}, tonumber(ARGV[1]), 0
+while rank <= tonumber(ARGV[2]) and read < MOST_READ do
+  local system = redis.call('ZRANGE', KEYS[1], rank, rank)[1]
+  if not system then
+    break
+  end
+  rank, read = rank + 1, read + #system
   local record = KEYS[1] .. ':' .. system
-  local says = redis.pcall('GETRANGE', record, 0, 4096)
+  local says = #system <= LONGEST_NAME and redis.pcall('GETRANGE', record, 0, 4096)
   if type(says) == 'table' and not string.match(says.err, '^WRONGTYPE') then
     return says
   end
@@ -18,4 +25,4 @@ for i, system in ipairs(redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[2])) do
     lines[#lines + 1] = redis.call('PTTL', record) .. ' ' .. says
   end
 end
-return {redis.call('ZCARD', KEYS[1]), table.concat(lines, '\n')}
+return {redis.call('ZCARD', KEYS[1]), rank, table.concat(lines, '\n')}

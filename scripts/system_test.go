@@ -29,25 +29,25 @@ func TestSystemRecords(t *testing.T) {
 				t.Errorf("listed %q, want %q", reply, want)
 			}
 		}
-		listed("[0 ]")
+		listed("[0 0 ]")
 		renew("long", "one", "300000")
 		renew("short", "two", "1")
 		redistest.Eventually(t, "the short record has expired", func() bool {
 			return d.run(t, scripts.SystemInspect, []string{list}, []string{"short"}) == "[-2 ]"
 		})
-		listed("[2 300000 one]")
+		listed("[2 2 300000 one]")
 		d.stands = time.Now().Truncate(time.Millisecond)
 		renew("long", "three", "200000")
 		if ends := number(t, d.do(t, "ZSCORE", list, "long")); ends != int(d.stands.UnixMilli())+200_000 {
 			t.Errorf("the record ends at %d", ends)
 		}
 		d.stands = time.Time{}
-		listed("[1 200000 three]")
+		listed("[1 1 200000 three]")
 		// A record that is not ours hides only itself.
 		for system, write := range map[string][]string{"set": {"SADD", "x"}, "lines": {"SET", "x\n1000 {}"}} {
 			d.must(t, "ZADD", list, "9999999999999", system)
 			d.must(t, append([]string{write[0], redisio.System(prefix, system)}, write[1:]...)...)
-			listed("[2 200000 three]")
+			listed("[2 2 200000 three]")
 			d.must(t, "ZREM", list, system)
 			d.must(t, "DEL", redisio.System(prefix, system))
 		}

@@ -31,8 +31,8 @@ local function draw_tokens(counter, n, above)
   if token then
     return token
   end
-  local value = redis.pcall('GET', counter)
+  local ok, value = pcall(text_of, counter)
   local had = above > 0 and ', this process has had ' .. string.format('%.0f', above) or ''
-  refuse_value(counter, type(value) == 'string' and value or value and '' or '0', 'a counter of fencing tokens goes from 0 to ' ..
+  refuse_value(counter, ok and (value or '0') or '', 'a counter of fencing tokens goes from 0 to ' ..
     string.format('%.0f', MOST) .. had .. '; set it to the last token that was given out, or delete it if tokens may begin again')
 end

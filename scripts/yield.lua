@@ -20,7 +20,7 @@ if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
   return {ABSENT, 0}
 end
 local forced, channel, place = ARGV[3] == '1', ARGV[4], ARGV[8]
-local fields = beside('HGETALL', ARGV[5]) or {}
+local fields = entries_of(ARGV[5]) or {}
 local line = line_of(fields, ARGV[5], ARGV[6], KEYS[1], ARGV[1], ARGV[7], give_to(KEYS[1]))
 local length, strangers = line.length(), line.strangers(channel)
 if length > 0 or strangers > 0 or forced then

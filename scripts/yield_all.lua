@@ -30,7 +30,7 @@ for i, hash in ipairs(KEYS) do
     free = held
   end
   held_all = held_all and held
-  local fields, passed = beside('HGETALL', key), false
+  local fields, passed = entries_of(key), false
   if fields and (fields[1] or ARGV[3] ~= '') then
     local line = line_of(fields, key, ARGV[2], hash, owner, counter, give)
     if held or ARGV[3] ~= '' then

@@ -140,7 +140,7 @@ func TestListWhatIsNoLock(t *testing.T) {
 	}
 
 	// A user without all rights sees what it may read, and hears of the rights that it lacks.
-	const before = "+scan +hlen +hrandfield +pttl +get +getrange +llen +lrange +pubsub|numsub +zrange"
+	const before = "+scan +hlen +hrandfield +hstrlen +hmget +pttl +getrange +llen +lrange +pubsub|numsub +zrange"
 	for _, c := range []struct {
 		rules, names, warning string
 	}{

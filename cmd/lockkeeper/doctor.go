@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -144,7 +145,7 @@ func (d *doctor) report() (code int, err error) {
 		}
 		fmt.Fprintf(d.stdout, "%-8s%-16s%s%s\n", f.Status, f.Check, shown(f.Found), where)
 		if f.Advice != "" {
-			fmt.Fprintf(d.stdout, "%24s%s\n", "", f.Advice)
+			fmt.Fprintf(d.stdout, "%24s%s\n", "", shown(f.Advice))
 		}
 	}
 	return code, nil
@@ -323,8 +324,11 @@ func (d *doctor) checkPermits(ctx context.Context) {
 // checkSystems looks for Systems that have stopped to renew their records.
 func (d *doctor) checkSystems(ctx context.Context) {
 	all, err := look.Looker{Client: d.client, Prefix: d.prefix}.Systems(ctx)
-	if err != nil {
-		advice := "+zrange +get +pttl on {lockkeeper_systems}* let doctor list the Systems"
+	more := ""
+	if errors.Is(err, look.ErrMoreSystems) {
+		more = "at least "
+	} else if err != nil {
+		advice := "+zrange +getrange +pttl on {lockkeeper_systems}* let doctor list the Systems"
 		if redisio.Sort(err).Transient {
 			advice = "the server that has their records must answer"
 		}
@@ -338,9 +342,9 @@ func (d *doctor) checkSystems(ctx context.Context) {
 		}
 	}
 	if len(overdue) > 0 {
-		d.add("systems", isWarning, fmt.Sprintf("%d of %d are overdue: %s", len(overdue), len(all), strings.Join(overdue[:min(len(overdue), 3)], "; ")),
+		d.add("systems", isWarning, fmt.Sprintf("%d of %s%d are overdue: %s", len(overdue), more, len(all), strings.Join(overdue[:min(len(overdue), 3)], "; ")),
 			"they are dead, hang, or do not reach Redis: lockkeeper ls -systems")
 		return
 	}
-	d.add("systems", isOK, fmt.Sprintf("%d have a record with the key prefix %q", len(all), d.prefix), "")
+	d.add("systems", isOK, fmt.Sprintf("%s%d have a record with the key prefix %q", more, len(all), d.prefix), "")
 }

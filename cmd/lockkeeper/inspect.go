@@ -108,6 +108,9 @@ func text(v look.Lock) string {
 			line("", "for an unknown time")
 		}
 	}
+	if v.MoreOwners > 0 {
+		line("", moreOwners(v))
+	}
 	if v.Held {
 		line("ttl", ttl(v.TTL))
 	}
@@ -121,6 +124,9 @@ func text(v look.Lock) string {
 			waits = ", waiting for " + ttl(w.Waiting.N)
 		}
 		line("", fmt.Sprintf("%d. %v%s", i+1, recordOf(w.Process), waits))
+	}
+	if more := v.Waiters.N - int64(len(v.Queue)); v.Kind == look.KindFair && more > 0 {
+		line("", fmt.Sprintf("and %d more", more))
 	}
 	for _, problem := range v.Problems {
 		line("problem", problem)

@@ -85,11 +85,13 @@ func list(args []string, env environment) int {
 		l := look.Looker{Client: client, Prefix: o.prefix}
 		if o.systems {
 			all, err := l.Systems(ctx)
-			if err != nil {
+			switch cut := errors.Is(err, look.ErrMoreSystems); {
+			case err != nil && !cut:
 				return 0, err
-			}
-			if len(all) == 0 {
-				fmt.Fprintf(o.stderr, "lockkeeper: no System has a record with the key prefix %q; -prefix names another\n", o.prefix)
+			case cut:
+				o.complain(err)
+			case len(all) == 0:
+				o.complain(fmt.Errorf("no System has a record with the key prefix %q; -prefix names another", o.prefix))
 			}
 			return 0, o.printSystems(all)
 		}
@@ -109,7 +111,7 @@ func list(args []string, env environment) int {
 			return 0, fmt.Errorf("not all locks are listed: %w", unknown)
 		}
 		if errors.Is(err, look.ErrRights) {
-			fmt.Fprintf(o.stderr, "lockkeeper: semaphores, permits that expire and latches are not listed, or not all: %v\n", err)
+			o.complain(fmt.Errorf("semaphores, permits that expire and latches are not listed, or not all: %w", err))
 			return 0, nil
 		}
 		return 0, err
@@ -129,6 +131,9 @@ func (o *listOptions) printLocks(all []look.Lock) error {
 				}
 				row(name, kindOf(v, i), owner.Count, ttl(v.TTL), atLeast(owner.HeldAtLeast), waiters(v), waited(v),
 					strings.Join(append([]string{recordOf(owner.Process).String()}, v.Problems...), "; "))
+			}
+			if v.MoreOwners > 0 {
+				row("", "", "", "", "", moreOwners(v))
 			}
 		}
 	})
@@ -228,6 +233,9 @@ func atLeast(ms look.Number) string {
 	}
 	return "≥" + ttl(ms.N)
 }
+
+// moreOwners says how many owners of a lock are not shown.
+func moreOwners(v look.Lock) string { return fmt.Sprintf("and %d more", v.MoreOwners) }
 
 // shown is a text of Redis for a terminal and a table.
 func shown(text string) string { return printable.Text(text) }

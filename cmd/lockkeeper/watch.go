@@ -103,7 +103,7 @@ func (o *watchOptions) outage(err error, some bool) error {
 	case !errors.As(err, &failed) || !failed.Transient:
 		return err
 	case !o.unserved:
-		fmt.Fprintf(o.stderr, "%s  %s: %v\n", time.Now().Format(time.TimeOnly), does, err)
+		fmt.Fprintf(o.stderr, "%s  %s: %s\n", time.Now().Format(time.TimeOnly), does, shown(err.Error()))
 	}
 	o.unserved = err != nil
 	return nil
@@ -220,7 +220,7 @@ func holders(v look.Lock) string {
 // holder is the process of the first owner, and how many there are besides.
 func holder(v look.Lock) string {
 	text := recordOf(v.Owners[0].Process).String()
-	if more := len(v.Owners) - 1; more > 0 {
+	if more := int64(len(v.Owners)) - 1 + v.MoreOwners; more > 0 {
 		text += fmt.Sprintf(", and by %d more", more)
 	}
 	return text

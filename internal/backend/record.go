@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"errors"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -191,8 +192,12 @@ func RecordOf(client string, servers []*Server, deadline time.Time, done func(pr
 // recordPage is how many records one call reads.
 const recordPage = 100
 
+// ErrMore is that there are more Systems than those whose records were read.
+var ErrMore = errors.New("there are more Systems than are listed")
+
 // Records reads the records of all Systems, page by page, and calls done once, on any
-// goroutine. Each page has the time of one call; nothing more is read after the caller has left.
+// goroutine. Of more than protocol.MostSystems it reads so many, and the error is ErrMore. Each page has the time
+// of one call; nothing more is read after the caller has left.
 func (s *Server) Records(left <-chan struct{}, done func([]protocol.Record, error)) {
 	var all []protocol.Record
 	var read func(first int)
@@ -203,18 +208,21 @@ func (s *Server) Records(left <-chan struct{}, done func([]protocol.Record, erro
 				done(nil, reply.Err)
 				return
 			}
-			page, n := protocol.Listed(reply)
+			page, n, next := protocol.Listed(reply)
 			all = append(all, page...)
 			select {
 			case <-left:
 				return
 			default:
 			}
-			if first += recordPage; first < n {
-				read(first)
-				return
+			switch {
+			case next <= first || next >= n:
+				done(all, nil)
+			case next >= protocol.MostSystems:
+				done(all, ErrMore)
+			default:
+				read(next)
 			}
-			done(all, nil)
 		})
 		s.redis.Run(call)
 	}

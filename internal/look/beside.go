@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -25,36 +26,41 @@ func (l Looker) lookBeside(ctx context.Context, views []Lock) error {
 		if channels[i] = redisio.Channel(key); v.Kind == KindReadWrite {
 			channels[i] = redisio.ReadWriteChannel(key)
 		}
-		commands = append(commands, l.Command("GET", redisio.Token(key)), l.Command("LLEN", redisio.Queue(key)),
-			l.Command("LRANGE", redisio.Queue(key), "0", strconv.Itoa(mostOwners-1)),
-			l.Command("HRANDFIELD", redisio.Line(key), strconv.Itoa(mostOwners), "WITHVALUES"))
+		commands = append(commands, l.Command("GETRANGE", redisio.Token(key), "0", longestNumber), l.Command("LLEN", redisio.Queue(key)),
+			l.Command("LRANGE", redisio.Queue(key), "0", "0"),
+			l.Command("HRANDFIELD", redisio.Line(key), strconv.Itoa(mostOwners)))
 	}
 	results := l.all(ctx, commands)
 	listeners, now := l.listeners(ctx, channels), l.now(ctx)
+	lines := make([]*hash, len(views))
+	for i, v := range views {
+		names, _ := results[4*i+3].AsStrSlice()
+		lines[i] = &hash{key: redisio.Line(l.Prefix + v.Name), names: slices.DeleteFunc(names, func(n string) bool { return !clientID.MatchString(n) })}
+	}
+	l.readShort(ctx, lines, longestEntry)
+	var fair []*Lock
 	for i := range views {
 		v, got := &views[i], results[4*i:]
 		v.Waiters = listeners[channels[i]]
-		if fields, err := pairs(got[3]); err == nil {
-			if v.Queue = line(fields, now); v.Waiters.Known {
-				v.Waiters.N = max(v.Waiters.N, int64(len(v.Queue)))
-			}
+		if v.Queue = line(lines[i].values, now); v.Waiters.Known {
+			v.Waiters.N = max(v.Waiters.N, int64(len(v.Queue)))
 		}
 		if v.Kind != KindPlain {
 			continue
 		}
-		if text, err := got[0].ToString(); err == nil {
+		if text, err := got[0].ToString(); err == nil && text != "" {
 			token, problem := exact("the counter of the tokens", text, mostExact)
 			v.Token, v.Kind = token.N, "fenced"
 			v.problem(problem)
 		}
 		if n, err := got[1].AsInt64(); err == nil && n > 0 {
 			v.Waiters, v.Kind, v.Queue = Known(n), KindFair, nil
-			owners, _ := got[2].AsStrSlice()
-			for _, owner := range owners {
-				v.Queue = append(v.Queue, Waiter{Field: owner})
+			if first, _ := got[2].AsStrSlice(); len(first) > 0 && protocol.IsOwner(first[0]) {
+				fair = append(fair, v)
 			}
 		}
 	}
+	l.readQueues(ctx, fair)
 	return ctx.Err()
 }
 
@@ -64,6 +70,26 @@ func (l Looker) now(ctx context.Context) (micros int64) {
 		micros = clock[0]*1_000_000 + clock[1]
 	}
 	return micros
+}
+
+// longestNumber is how much is read of what should be a number: one of 64 bits is shorter.
+const longestNumber = "40"
+
+// readQueues reads the beginnings of the queues of fair locks. The first entry of each is known to be an owner: what
+// another application has put there may be large.
+func (l Looker) readQueues(ctx context.Context, views []*Lock) {
+	var commands []rueidis.Completed
+	for _, v := range views {
+		commands = append(commands, l.Command("LRANGE", redisio.Queue(l.Prefix+v.Name), "0", strconv.Itoa(mostOwners-1)))
+	}
+	for i, result := range l.all(ctx, commands) {
+		owners, _ := result.AsStrSlice()
+		for _, owner := range owners {
+			if protocol.IsOwner(owner) {
+				views[i].Queue = append(views[i].Queue, Waiter{Field: owner})
+			}
+		}
+	}
 }
 
 // listeners counts who listens to channels. In a cluster that is told of shard channels, by the servers

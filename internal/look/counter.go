@@ -63,13 +63,15 @@ type Permit struct {
 const (
 	// MostPermits bounds the permits of a name that are read.
 	MostPermits = 1000
+	// idDigits is how many digits the id of a permit has.
+	idDigits = 32
 	// never is when permits without an end expire, as Redisson writes it: in epoch ms.
 	never = 922337203685477
 )
 
 // ErrRights is that the user may not run a command that semaphores, permits and latches need, on any key.
 var ErrRights = errors.New("the user lacks a right of those that semaphores, permits and latches need: " +
-	"+get +pttl +zrange +exists +time +zcount +pubsub|channels, and in a cluster +pubsub|shardnumsub +pubsub|shardchannels")
+	"+getrange +pttl +zrange +exists +time +zcount +pubsub|channels, and in a cluster +pubsub|shardnumsub +pubsub|shardchannels")
 
 // lacksCommand reports whether the user may not run a command, on any key.
 func lacksCommand(err error) bool {
@@ -88,7 +90,11 @@ func sorted(err error) error {
 // Counter reads the semaphore, the permits that expire or the latch of a name, with the first permits that
 // are taken; nil if in Redis there is something else, or nothing.
 func (l Looker) Counter(ctx context.Context, name string) (*Counter, error) {
-	all, err := l.counters(ctx, []string{l.Prefix + name}, MostPermits, true)
+	keys := []string{l.Prefix + name}
+	all, err := l.counters(ctx, keys, 1, true)
+	if err == nil && len(all) == 1 && len(all[0].Permits) == 1 && len(all[0].Permits[0].ID) == idDigits { // else they may be large
+		all, err = l.counters(ctx, keys, MostPermits, true)
+	}
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -109,7 +115,7 @@ func (l Looker) counters(ctx context.Context, keys []string, permits int, named 
 	var channels []string
 	for _, key := range keys {
 		taken := redisio.Taken(key)
-		commands = append(commands, l.Command("GET", key), l.Command("PTTL", key), l.Command("EXISTS", redisio.Counted(key)),
+		commands = append(commands, l.Command("GETRANGE", key, "0", longestNumber), l.Command("PTTL", key), l.Command("EXISTS", redisio.Counted(key)),
 			l.Command("ZCOUNT", taken, "0", until), l.Command("ZCOUNT", taken, after, "+inf"),
 			l.Command("ZRANGE", taken, after, "+inf", "BYSCORE", "LIMIT", "0", strconv.Itoa(permits), "WITHSCORES"))
 		channels = append(channels, redisio.PermitsChannel(key), redisio.LatchChannel(key))

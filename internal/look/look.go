@@ -28,6 +28,8 @@ type Lock struct {
 	Kind   string  `json:"kind"`
 	Held   bool    `json:"held"`
 	Owners []Owner `json:"owners,omitempty"`
+	// MoreOwners is how many owners are left out.
+	MoreOwners int64 `json:"more_owners,omitempty"`
 	// TTL is in ms; -1 for a key that never expires.
 	TTL int64 `json:"ttl,omitempty"`
 	// Waiters is how many clients listen for the release; of a fair lock, the length of its queue. Who waits in
@@ -104,28 +106,29 @@ func (l Looker) all(ctx context.Context, commands []rueidis.Completed) []rueidis
 // then it is free if there is no such key, and may have owners of any form. If some of several that are
 // named cannot be read, since a server of a cluster does not answer, the others are returned with the error.
 func (l Looker) Look(ctx context.Context, keys []string, named bool) (views []Lock, err error) {
-	read := make([]bool, len(keys)) // whether the values of a hash are read
-	var commands, values []rueidis.Completed
+	var commands []rueidis.Completed
 	for _, key := range keys {
 		commands = append(commands, l.Command("HLEN", key), l.Command("HRANDFIELD", key, strconv.Itoa(mostOwners+1)), l.Command("PTTL", key))
 	}
 	results := l.all(ctx, commands)
+	hashes := make([]*hash, len(keys))
 	for i, key := range keys {
-		fields, err := results[3*i+1].AsStrSlice()
-		if read[i] = err == nil && mayBeLock(fields); read[i] {
-			values = append(values, l.Command("HRANDFIELD", key, strconv.Itoa(mostOwners+1), "WITHVALUES"))
+		hashes[i] = &hash{key: key}
+		var names []string
+		if names, hashes[i].err = results[3*i+1].AsStrSlice(); !mayBeLock(names) {
+			continue
 		}
+		if len(names) > mostOwners && !slices.Contains(names, "mode") {
+			names[mostOwners] = "mode" // these are chosen at random
+		}
+		hashes[i].names = names
 	}
-	contents := l.all(ctx, values)
+	l.readShort(ctx, hashes, longestCount)
 	var missing error
 	for i, key := range keys {
 		v := Lock{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindPlain}
 		v.NameBytes = notText(v.Name)
-		var content []rueidis.RedisResult
-		if read[i] {
-			content, contents = contents[:1], contents[1:]
-		}
-		is, err := v.take(key, results[3*i:3*i+3], content, named)
+		is, err := v.take(results[3*i:3*i+3], hashes[i], named)
 		var failed *redisio.Error
 		switch {
 		case err != nil && named && errors.As(err, &failed) && failed.Transient:
@@ -139,8 +142,9 @@ func (l Looker) Look(ctx context.Context, keys []string, named bool) (views []Lo
 	return views, cmp.Or(l.lookBeside(ctx, views), missing)
 }
 
-// take takes the replies about a key, and reports whether it is to be shown.
-func (v *Lock) take(key string, results, content []rueidis.RedisResult, named bool) (is bool, err error) {
+// take takes the replies about a key and what was read of its hash, and reports whether it is to be shown.
+func (v *Lock) take(results []rueidis.RedisResult, of *hash, named bool) (is bool, err error) {
+	key, fields := of.key, of.values
 	n, err := results[0].AsInt64()
 	if err != nil {
 		if _, refused := rueidis.IsRedisErr(err); refused && !named && !redisio.Sort(err).Transient {
@@ -148,17 +152,11 @@ func (v *Lock) take(key string, results, content []rueidis.RedisResult, named bo
 		}
 		return false, fmt.Errorf("%q: %w", key, redisio.Sort(err))
 	}
-	var fields [][2]string
-	if len(content) > 0 {
-		fields, err = pairs(content[0])
-		if len(fields) <= mostOwners {
-			n = int64(len(fields)) // it may have changed since
-		}
-	} else {
-		err = results[1].Error()
+	if of.err != nil {
+		return false, fmt.Errorf("%q: %w", key, redisio.Sort(of.err))
 	}
-	if err != nil {
-		return false, fmt.Errorf("%q: %w", key, redisio.Sort(err))
+	if fields != nil && len(fields) <= mostOwners {
+		n = int64(len(fields)) // it may have changed since
 	}
 	if isLock := v.read(fields, n); !isLock && (!named || n > 0) {
 		if named {
@@ -189,34 +187,12 @@ func notText(name string) []byte {
 	return []byte(name)
 }
 
-// pairs reads fields and values, in RESP2 or RESP3.
-func pairs(result rueidis.RedisResult) (fields [][2]string, err error) {
-	elements, err := result.ToArray()
-	if err != nil {
-		return nil, err
-	}
-	var flat []rueidis.RedisMessage
-	for _, e := range elements {
-		if pair, err := e.ToArray(); err == nil {
-			flat = append(flat, pair...)
-		} else {
-			flat = append(flat, e)
-		}
-	}
-	for i := 0; i+1 < len(flat); i += 2 {
-		field, _ := flat[i].ToString()
-		value, _ := flat[i+1].ToString()
-		fields = append(fields, [2]string{field, value})
-	}
-	return fields, nil
-}
-
 // The forms of a client and of an owner.
 const clientForm = `^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`
 
 var (
 	clientID   = regexp.MustCompile(clientForm + `$`)
-	ownerField = regexp.MustCompile(clientForm + `:\d+(:write)?$`)
+	ownerField = regexp.MustCompile(clientForm + `:\d{1,400}(:write)?$`)
 )
 
 // read takes the fields of a hash for owners, and reports whether they are.
@@ -252,6 +228,9 @@ func (v *Lock) read(fields [][2]string, n int64) bool {
 		return cmp.Or(strings.Compare(b.Mode, a.Mode), strings.Compare(a.Field, b.Field))
 	})
 	v.Held = len(v.Owners) > 0
+	if n > mostOwners {
+		v.MoreOwners = n - 1 - int64(len(v.Owners)) // one field is the mode
+	}
 	return v.Held
 }
 

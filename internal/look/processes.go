@@ -3,6 +3,8 @@ package look
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,15 +134,14 @@ func (l Looker) read(ctx context.Context, keys []string) (all []protocol.Record)
 	return all
 }
 
-// Systems lists the processes of all Systems.
+// ErrMoreSystems is that there are more Systems than those that were to be listed.
+var ErrMoreSystems = fmt.Errorf("there are more Systems than the first %d of the list, whose records are read", protocol.MostSystems)
+
+// Systems lists the processes of all Systems. Of more than protocol.MostSystems it returns so many, and ErrMoreSystems.
 func (l Looker) Systems(ctx context.Context) (all []Process, err error) {
-	list := redisio.Systems(l.Prefix)
-	ids, err := l.Client.Do(ctx, l.Command("ZRANGE", list, "0", "-1")).AsStrSlice()
-	if err != nil {
-		return nil, redisio.Sort(err)
-	}
-	for i, id := range ids {
-		ids[i] = list + ":" + id
+	ids, err := l.systems(ctx)
+	if err != nil && !errors.Is(err, ErrMoreSystems) {
+		return nil, err
 	}
 	for _, r := range l.read(ctx, ids) {
 		if !r.Since.IsZero() {
@@ -150,5 +151,32 @@ func (l Looker) Systems(ctx context.Context) (all []Process, err error) {
 	slices.SortFunc(all, func(a, b Process) int {
 		return cmp.Or(strings.Compare(a.Application, b.Application), strings.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), strings.Compare(a.Client, b.Client))
 	})
-	return all, ctx.Err()
+	return all, cmp.Or(ctx.Err(), err)
+}
+
+// systems reads the list of the Systems, and returns the keys of their records. It reads one name in a command, and
+// ends after a few megabytes: another application may have made the list, and its names may be large.
+func (l Looker) systems(ctx context.Context) (keys []string, err error) {
+	const page, longestName, most = 100, 64, 10 << 20
+	list, size := redisio.Systems(l.Prefix), 0
+	for first := 0; ; first += page {
+		var commands []rueidis.Completed
+		for rank := first; rank < first+page; rank++ {
+			commands = append(commands, l.Command("ZRANGE", list, strconv.Itoa(rank), strconv.Itoa(rank)))
+		}
+		for i, result := range l.all(ctx, commands) {
+			name, err := result.AsStrSlice()
+			switch {
+			case err != nil:
+				return nil, redisio.Sort(err)
+			case len(name) == 0:
+				return keys, nil
+			case first+i >= protocol.MostSystems || size > most:
+				return keys, ErrMoreSystems
+			}
+			if size += len(name[0]); len(name[0]) <= longestName {
+				keys = append(keys, list+":"+name[0])
+			}
+		}
+	}
 }

@@ -27,7 +27,11 @@ func (l Looker) scan(ctx context.Context, pattern, kind string, page func(keys [
 		case len(masters) == 1 || !errors.As(err, &failed) || !failed.Transient:
 			return err
 		default:
-			missing = errors.Join(missing, fmt.Errorf("the master %s: %w", address, err))
+			failed := fmt.Errorf("the master %s: %w", address, err)
+			if missing != nil {
+				failed = fmt.Errorf("%w; %w", missing, failed)
+			}
+			missing = failed
 		}
 	}
 	return missing

@@ -81,6 +81,9 @@ func Inspected(client string, reply redisio.Reply) Record {
 	return Record{Client: client}
 }
 
+// MostSystems bounds the Systems of a list whose records are read. Any client may have made the list longer.
+const MostSystems = 10_000
+
 // SystemList returns the call that reads n records, from that one of the list on.
 func SystemList(keyPrefix string, first, n int, deadline time.Time) redisio.Call {
 	return redisio.Call{
@@ -88,8 +91,9 @@ func SystemList(keyPrefix string, first, n int, deadline time.Time) redisio.Call
 	}
 }
 
-// Listed reads the reply to SystemList, and returns how many Systems are on the list.
-func Listed(reply redisio.Reply) (records []Record, all int) {
+// Listed reads the reply to SystemList. It returns how many Systems are on the list, and the first of them that
+// is not read.
+func Listed(reply redisio.Reply) (records []Record, all, next int) {
 	for line := range strings.Lines(reply.S[0]) {
 		left, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		ttl, _ := strconv.ParseInt(left, 10, 64)
@@ -97,7 +101,7 @@ func Listed(reply redisio.Reply) (records []Record, all int) {
 			records = append(records, r)
 		}
 	}
-	return records, int(reply.N[0])
+	return records, int(reply.N[0]), int(reply.N[1])
 }
 
 // MostOfRecord bounds a record, in bytes; the scripts read no more than one byte beyond it.

@@ -23,7 +23,7 @@ func TestBadRecords(t *testing.T) {
 		}
 	}
 	lines += "\n1000 " + good
-	if all, _ := Listed(redisio.Reply{S: [2]string{lines}}); len(all) != 2 {
+	if all, _, _ := Listed(redisio.Reply{S: [2]string{lines}}); len(all) != 2 {
 		t.Errorf("%d records are listed: %+v", len(all), all)
 	}
 }

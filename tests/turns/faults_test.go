@@ -118,7 +118,7 @@ func TestWhoIsNext(t *testing.T) {
 			hold := locktest.Got(t, q.lastBecame).Hold
 			q.Server.ResetStats(t)
 			q.next.signal(t, redistest.SigResume)
-			redistest.Eventually(t, "the next to be refused", func() bool { return q.Server.Calls(t)["hrandfield"] > 2 })
+			redistest.Eventually(t, "the next to be refused", func() bool { return q.Server.Calls(t)["hmget"] > 1 })
 			q.next.waitsStill(t)
 			locktest.Good(t, hold)
 			locktest.Release(t, hold)

@@ -1,0 +1,117 @@
+package console_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/console"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// Records of any size, and a list with names of any size, keep no lock from being acquired or renewed while people look
+// at them, and hide no System.
+func TestForgedRecordsHarmNoLock(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--slowlog-log-slower-than", "20000") // in µs: a call that reads one record in full takes less
+	s := locktest.Open(t, server.URL(), lockkeeper.Config{Application: "shop", Watchdog: 2 * time.Second, CallTimeout: time.Second})
+	redistest.Eventually(t, "the record", func() bool { return len(server.Keys(t, "*{lockkeeper_systems}:*")) == 1 })
+	for i := range 40 {
+		system := fmt.Sprintf("%08d-0000-4000", i)
+		do(t, server, "EVAL", `redis.call('ZADD', KEYS[1], 9e15, ARGV[1]) redis.call('SET', KEYS[1] .. ':' .. ARGV[1], string.rep('x', 5000000), 'PX', 600000)`,
+			"1", redisio.Systems(""), system)
+	}
+	do(t, server, "EVAL", `for i = 1, 100 do redis.call('ZADD', KEYS[1], 1e15 + i, string.rep('y', 300000) .. i) end`, "1", redisio.Systems(""))
+
+	base := web(t, console.Handler(s.System, console.WithInterval(100*time.Millisecond)))
+	viewer := stream(t, base+"events")
+	risk := lockkeeper.WithAtRisk(func(left time.Duration) { t.Errorf("a hold is at risk, with %v left", left) })
+	var holds []*lockkeeper.Hold
+	for i := range 50 {
+		holds = append(holds, locktest.Acquire(t, s.Lock(fmt.Sprint("lock ", i)), risk))
+	}
+	for range 5 { // as long as the lease
+		viewer.awaits(t, "shop")
+		if all, err := s.Systems(locktest.Within(t)); err != nil || len(all) != 1 || all[0].Application != "shop" {
+			t.Errorf("%+v, %v", all, err)
+		}
+		locktest.Release(t, locktest.Acquire(t, s.Lock("another"), risk))
+	}
+	locktest.Good(t, holds...)
+
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, DisableCache: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	for what, looks := range map[string]func() (applications string){
+		"the console": func() string { return get(t, base) },
+		"Systems": func() string {
+			all, err := s.Systems(locktest.Within(t))
+			return fmt.Sprint(all, err)
+		},
+		"ls -systems": func() string {
+			all, err := look.Looker{Client: client}.Systems(locktest.Within(t))
+			return fmt.Sprint(all, err)
+		},
+		"inspect": func() string { return get(t, base+"data.json?name=lock+7") },
+	} {
+		slow := int64(0)
+		for range 4 { // the server itself may be kept waiting for a processor
+			do(t, server, "SLOWLOG", "RESET")
+			if found := looks(); !strings.Contains(found, "shop") {
+				t.Errorf("%s does not show the System: %s", what, found)
+			}
+			if slow, _ = server.Do(t, "SLOWLOG", "LEN").AsInt64(); slow == 0 {
+				break
+			}
+		}
+		if slow > 0 {
+			entry, _ := server.Do(t, "SLOWLOG", "GET", "1").ToAny()
+			t.Errorf("%s blocks Redis: %.300s", what, fmt.Sprint(entry))
+		}
+	}
+}
+
+// There is an end to the Systems whose records are read, and whoever looks is told.
+func TestMoreSystemsThanAreRead(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := locktest.Open(t, server.URL(), patient("shop"))
+	redistest.Eventually(t, "the record", func() bool { return len(server.Keys(t, "*{lockkeeper_systems}:*")) == 1 })
+	base := web(t, console.Handler(s.System, quick))
+	if d := read(t, base+"data.json"); d.SystemsCut {
+		t.Error("one System is said to be cut")
+	}
+	do(t, server, "EVAL", `for i = 1, 10100 do redis.call('ZADD', KEYS[1], 9e15 + i, string.format('%08d-0000-4000', i)) end`, "1", redisio.Systems(""))
+	all, err := s.Systems(locktest.Within(t))
+	if len(all) != 1 || !errors.Is(err, lockkeeper.ErrMore) {
+		t.Errorf("%d Systems, %v", len(all), err)
+	}
+	server.ResetStats(t)
+	if d := read(t, base+"data.json"); !d.SystemsCut || len(d.Systems) != 1 || len(d.Errors) > 0 {
+		t.Errorf("%+v", d)
+	}
+	if n := server.Calls(t)["zrange"]; n > 11_000 {
+		t.Errorf("%d names were read", n)
+	}
+	if page := get(t, base); !strings.Contains(page, "1 or more") {
+		t.Errorf("the page does not say that the list is cut: %s", page)
+	}
+}
+
+// do runs a command of the test's own.
+func do(t *testing.T, server *redistest.Server, words ...string) {
+	t.Helper()
+	if err := server.Do(t, words...).Error(); err != nil && !rueidis.IsRedisNil(err) {
+		t.Fatal(words[0], err)
+	}
+}
