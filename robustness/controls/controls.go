@@ -171,7 +171,7 @@ var All = []Control{
 	},
 	{
 		Name: "reader beside a writer", Rule: "a writer is alone", Broken: "readers are let in whatever the mode",
-		Edits: []Edit{{"scripts/read_write_set.lua", "(free or mode == 'read')", "true"}},
+		Edits: []Edit{{"scripts/read_write_set.lua", "(free or not ours and value_of(hash, 'mode') == 'read')", "true"}},
 		Plan:  plan(busyOn(traffic.ReadWrite)),
 	},
 	{
@@ -263,7 +263,7 @@ var All = []Control{
 		Name: "permits are free too early", Rule: "1 nobody gets what another trusts", Broken: "a permit is taken for expired before its lease is over",
 		Edits: []Edit{
 			{"scripts/permits_acquire.lua", "redis.call('ZCOUNT', KEYS[2], 0, now)", "redis.call('ZCOUNT', KEYS[2], 0, now + 300)"},
-			{"scripts/permits_acquire.lua", "redis.call('ZREMRANGEBYSCORE', KEYS[2], 0, now)", "redis.call('ZREMRANGEBYSCORE', KEYS[2], 0, now + 300)"},
+			{"scripts/permits_acquire.lua", "redis.call('ZRANGE', KEYS[2], 0, now, 'BYSCORE'", "redis.call('ZRANGE', KEYS[2], 0, now + 300, 'BYSCORE'"},
 		},
 		Plan: plan(synchronizers()...),
 	},
