@@ -55,13 +55,18 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   local entered = 0 -- the TTL of the place that the client has taken by now
   local asker -- the client's own place, while it asks for the lock
 
+  -- How many places there are with each TTL: there may be many places, and few differ in it.
+  local ttls = {}
+  local function count(ttl, n)
+    ttls[ttl] = (ttls[ttl] or 0) + n
+  end
   -- The longest TTL of a place; 0 if nobody stands in the line.
   local function longest()
-    local ttl = entered
-    for _, place in ipairs(places) do
-      ttl = place.gone and ttl or math.max(ttl, place.ttl)
+    local most = entered
+    for ttl, n in pairs(ttls) do
+      most = n > 0 and math.max(most, ttl) or most
     end
-    return ttl
+    return most
   end
   -- How long the line lasts: soon nothing is left of one in which nobody stands.
   local function lasts()
@@ -84,6 +89,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
   end
   local function remove(place)
     place.gone = true
+    count(place.ttl, -1)
     drop(place.client)
   end
   -- A server out of memory keeps nothing; who has no place then polls.
@@ -126,6 +132,7 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
           tokens = tokens, listens = listens == '1', kept = kept ~= '' and kept,
         }
         places[#places + 1] = place
+        count(place.ttl, 1)
         if field == client then
           mine = place
         end
@@ -281,8 +288,8 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
       text = string.sub(text, 1, -2) .. (kept == '-' and not busy and '0' or kept)
     end
     entered = tonumber(string.match(wanted, '^%d+'))
-    if mine then
-      mine.ttl = 0 -- that was the old one's
+    if mine and not mine.gone then
+      count(mine.ttl, -1) -- that was the old one's
     end
     set(client, text)
   end
