@@ -143,13 +143,14 @@ func (l Looker) counters(ctx context.Context, keys []string, permits int, named 
 // there is none, but permits are taken, or a client listens.
 func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch Number, now int64) (is bool, err error) {
 	text, err := got[0].ToString()
-	unset := rueidis.IsRedisNil(err)
 	if refusal, refused := rueidis.IsRedisErr(err); refused && strings.HasPrefix(refusal.Error(), "WRONGTYPE") {
 		return false, nil
-	} else if err != nil && !unset {
+	} else if err != nil {
 		return false, err
 	}
-	if !unset && !looksLikeNumber.MatchString(text) {
+	ttl, err := got[1].AsInt64()
+	unset := ttl == NoKey
+	if err == nil && !unset && !looksLikeNumber.MatchString(text) {
 		return false, nil
 	}
 	var numbers [4]int64
