@@ -119,7 +119,7 @@ func (r *renewals) begin() {
 func (r *renewals) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.rounds--; r.rounds == 0 && r.now {
+	if r.rounds--; r.now { // also beside other rounds: they may overlap for as long as the process is busy
 		r.flush()
 	}
 }
