@@ -35,12 +35,13 @@ func (l *Lock) Acquire(now Instant, req Request) {
 
 // Release releases one hold: that of the owner, or, if the owner is 0 or has none, the one with that id.
 func (l *Lock) Release(now Instant, id uint64, owner Owner, mode Mode, ref any) {
+	// Its owner means the hold that it has: not one that it gets when that turns out to be over.
+	if own := l.holds.byOwner(owner); own.id != 0 {
+		id = own.id
+	}
 	l.begin(now)
 	defer l.settle()
-	own := l.holds.byOwner(owner)
-	if own.id == 0 {
-		own = l.holds.byID(id)
-	}
+	own := l.holds.byID(id)
 	switch {
 	case own.id != 0:
 		l.pendingCounts = append(l.pendingCounts, countChange{hold: own.id, mode: mode, ref: ref, until: l.now + l.cfg.CallTimeout})

@@ -33,6 +33,11 @@ func (w *world) perform(i int, r request) {
 	}
 	w.begin(i)
 	r.term = p.terms
+	if r.what == release && r.owner != 0 { // of what its owner holds by now, told or not
+		if k := slices.IndexFunc(p.holds, func(h hold) bool { return h.req.Owner == r.owner }); k >= 0 {
+			r.hold = p.holds[k].id
+		}
+	}
 	switch r.what {
 	case suspect:
 	case closes:
