@@ -74,6 +74,9 @@ func (w *world) hasEnded() bool {
 		if dead := func(q redismodel.Waiter) bool { return w.living(q.Client) == nil }; slices.ContainsFunc(l.Queue, dead) {
 			return true // a fair lock waits for a dead entry of its queue until its timeout
 		}
+		if !l.Free() && !l.Written() && w.any(kill, giveUp) {
+			return true // no message tells readers that the writer before them has ended, or its place
+		}
 		return l.Free() && l.RanOut != 0 && (just(l.RanOut) || w.any(endsSilently...)) || just(l.OpenUntil) || slices.ContainsFunc(l.Line, reserved)
 	})
 }
