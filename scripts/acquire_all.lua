@@ -30,11 +30,13 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
 -- In how many ms the first live waiter of the queue counts as dead; nil if there is none.
 local function queued(queue, timeouts)
-  check_queue(queue, timeouts)
-  for _, waiter in ipairs(redis.call('LRANGE', queue, 0, -1)) do
-    local score = tonumber(redis.call('ZSCORE', timeouts, waiter) or 0)
-    if score > now then
-      return score - now
+  if redis.call('EXISTS', queue, timeouts) == 0 then
+    return
+  end
+  local waiters, scores = read_queue(queue, timeouts, now)
+  for _, waiter in ipairs(waiters) do
+    if scores[waiter] and scores[waiter] > now then
+      return scores[waiter] - now
     end
   end
 end
@@ -104,7 +106,7 @@ for i, lock in ipairs(locks) do
       if alive then
         return refuse(i, alive, '')
       end
-      lock.queue_is_dead = true -- every waiter in it is dead
+      lock.queue_is_dead = true -- every waiter in it is dead, and has the form of an owner
     elseif line then
       local may, rest = line.may_take(lock.kind == 'read', ARGV[6])
       if rest then

@@ -29,7 +29,7 @@ local held = false
 for i = 4, #ARGV do
   held = is_owner(ARGV[i]) and redis.call('HDEL', KEYS[1], ARGV[i], ARGV[i] .. ':write') > 0 or held
 end
-if first and (held or evicted > 0) then
+if first and is_owner(first) and (held or evicted > 0) then
   redis.call('PUBLISH', ARGV[3] .. ':' .. first, '0')
 end
 return held and 1 or 0

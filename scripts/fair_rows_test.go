@@ -76,6 +76,7 @@ half foreign                             | email=7 v:1=1 30000         | u - 1 9
 half foreign, own                        | email=7 u:1=1 30000         | u - 1 9 u:1 30000 1     | -WRONGTYPE | same
 half foreign, released                   | email=7 u:1=1 30000         | u u:1 0 9               | [0 1  1] then [0 1  0] | email=7 30000
 a foreign queue                          | /some:7@-1                  | u - 1 9 u:1 30000 1     | -WRONGTYPE | same
+a foreign queue, released                | u:1=1 30000 /some:7@-1      | u u:1 1 9 u:2 30000 1   | [0 1  1] then [0 1  0] | /some:7@-1
 a lock of another type             | 'x' /u:1@5 v:2@-5 | u - 1 9 u:2 30000 1 | -WRONGTYPE | same
 a lock of another type, to release | 'x' /u:1@5        | u u:3 1 9           | -WRONGTYPE | same
 # when the queue ends, if all its clients have died
@@ -85,8 +86,10 @@ nothing else changes                         | v:1=1 30000 /v:2@100             
 those who are left                           | /u:1@300 v:2@600                             | u - 1 9 u:1 30000 1   | [1 0 u:1 ]     | u:1=1 30000 /v:2@300 ~900000
 of a waiter that lives for ever              | v:1=1 30000 /v:2@1000000000000               | u - 1 9               | [0 30000 v:1 ] | v:1=1 30000 /v:2@1000000000000 ~31536600000
 a short end, and timeouts of nobody          | /v:2@100 +u:1@50 +u:2@50 +v:3@50 ~60000 <v:2 | u - 1 9 u:2 30000 1   | [0 100000  ]   | /v:2@100 u:2@400 ~1000000
-a queue of another type                      | u:1=1 30000 /queue 'x'                       | u u:1 1 9 u:2 30000 1 | -WRONGTYPE     | same
-timeouts of another type                     | u:1=1 30000 /timeouts 'x'                    | u u:1 1 9 u:2 30000 1 | -WRONGTYPE     | same
+a queue of another type                      | /queue 'x'                                   | u - 1 9 u:2 30000 1   | -WRONGTYPE     | same
+timeouts of another type                     | /timeouts 'x'                                | u - 1 9 u:2 30000 1   | -WRONGTYPE     | same
+a queue of another type, to release          | u:1=1 30000 /queue 'x'                       | u u:1 1 9 u:2 30000 1 | [0 1  1] then [0 1  0] | /queue 'x'
+timeouts of another type, to release         | u:1=1 30000 /timeouts 'x'                    | u u:1 1 9 u:2 30000 1 | [0 1  1] then [0 1  0] | /timeouts 'x'
 
 fair_force_release: NAME / QUEUE TIMEOUTS CHANNEL ARGS
 held                  | v:1=2 30000 /v:2@330 w:3@630    | v:1 | 1 then 0   | /v:2@330 w:3@630 | v:2
@@ -105,6 +108,7 @@ fair_inspect: NAME / QUEUE
 held           | v:1=2 30000 /v:2@330 w:3@630 |  | [30000 2 v:1 2] | same
 without an end | v:1=1                        |  | [-1 0 v:1 1]    | same
 free           | /v:2@-1                      |  | [-2 1  ]        | same
+foreign queue  | /some:7@-1                   |  | -WRONGTYPE      | same
 wrong type     | 'x'                          |  | -WRONGTYPE      | same
 foreign        | email=7                      |  | -WRONGTYPE      | same
 half foreign   | email=7 v:1=1                |  | -WRONGTYPE      | same

@@ -28,7 +28,10 @@ end
 -- The counter comes first: if it is refused, the lock stays as it is.
 local status, token = GRANTED, 0
 if ARGV[4] == '0' then
-  beside('PERSIST', ARGV[5]) -- Redisson's MultiLock puts a TTL on it
+  local ends = beside('PTTL', ARGV[5])
+  if ends and ends >= 0 and try_draw(ARGV[5], 0, 0) then
+    redis.call('PERSIST', ARGV[5]) -- Redisson's MultiLock puts a TTL on it
+  end
 else
   local ends = beside('PTTL', ARGV[5])
   if not ends or ends == -2 and not beside('EXISTS', KEYS[1], ARGV[5]) then

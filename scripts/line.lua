@@ -209,7 +209,9 @@ local function line_of(fields, key, settings, hash, owner, counter, give)
     if place.tokens ~= '0' then
       -- Without a token, the waiter draws one itself, and is told what is wrong with the counter.
       token = try_draw(counter, tonumber(place.tokens), 0) or 0
-      redis.call('PERSIST', counter)
+      if token > 0 then
+        redis.call('PERSIST', counter)
+      end
     end
     remove(place)
     give(place.client .. ':' .. place.term, place.mode, place.ttl, joins)

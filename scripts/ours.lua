@@ -81,6 +81,9 @@ end
 -- How many entries a fair lock's queue may have: to read more would block Redis for long.
 local MOST_ENTRIES = 10000
 
+-- For how many ms a waiter of a fair lock may count as alive: a year.
+local LONGEST_WAIT = 31536000000
+
 -- Fails if one of these entries of a fair lock's queue, or of its timeouts, is no owner.
 local function check_entries(entries)
   for _, entry in ipairs(entries) do
@@ -90,9 +93,10 @@ local function check_entries(entries)
   end
 end
 
--- Fails if a fair lock's queue or its timeouts have more entries than may be read, or one that is no owner. Some
--- entries are looked at, the first before the others: entries of another application may be large.
-local function check_queue(queue, timeouts)
+-- Returns the entries of a fair lock's queue, and their timeouts, at most a year from now. Fails if there are more than
+-- may be read, or if one is no owner. Some entries are looked at, the first before the others: entries of another
+-- application may be large. And all that count as dead are looked at, since those are deleted.
+local function read_queue(queue, timeouts, now)
   local n = math.max(redis.call('LLEN', queue), redis.call('ZCARD', timeouts))
   if n > MOST_ENTRIES then
     refuse_foreign('the queue of the lock has ' .. n .. ' entries, more than ' .. MOST_ENTRIES)
@@ -103,4 +107,17 @@ local function check_queue(queue, timeouts)
     check_entries(redis.call('LRANGE', queue, 0, MOST_SEEN - 1))
     check_entries(redis.call('ZRANGE', timeouts, 0, MOST_SEEN - 1))
   end
+  local waiters, timed = redis.call('LRANGE', queue, 0, -1), redis.call('ZRANGE', timeouts, 0, -1, 'WITHSCORES')
+  local scores, dead = {}, {}
+  for i = 1, #timed, 2 do
+    scores[timed[i]] = math.min(tonumber(timed[i + 1]), now + LONGEST_WAIT) -- it may be infinite
+    dead[timed[i]] = true
+  end
+  for _, waiter in ipairs(waiters) do
+    dead[waiter] = not (scores[waiter] and scores[waiter] > now)
+  end
+  for entry, is_dead in pairs(dead) do
+    check_entries(is_dead and {entry} or {})
+  end
+  return waiters, scores
 end

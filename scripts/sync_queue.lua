@@ -28,46 +28,48 @@ local hash, queue, timeouts, channel = KEYS[1], ARGV[6], ARGV[7], ARGV[8]
 local own, up_to, waiter_timeout = ARGV[1] .. ':', tonumber(ARGV[4]), tonumber(ARGV[5])
 
 -- How many ms the queue is kept after its last waiter counts as dead, since Redisson's clients
--- may join it and set no TTL; at most a year.
+-- may join it and set no TTL.
 local extra = 600000
-local longest = 31536000000
 
 -- Commands that fail for a key of another type come before the first change.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local known = beside('EXISTS', queue, timeouts) -- nil: out of reach
-local waiters, timed = {}, {}
-if known and known > 0 then
-  check_queue(queue, timeouts)
-  waiters = redis.call('LRANGE', queue, 0, -1)
-  timed = redis.call('ZRANGE', timeouts, 0, -1, 'WITHSCORES')
+local known -- how many of the two keys there are; nil: they are out of reach, or not ours
+local waiters, scores, ours, problem = {}, {}, true, nil -- scores are when the owners count as dead
+ours, problem = pcall(function()
+  local there = beside('EXISTS', queue, timeouts)
+  if there and there > 0 then
+    waiters, scores = read_queue(queue, timeouts, now)
+  end
+  known = there
+end)
+-- A queue that is not ours keeps no lock from its release: the command that comes next is refused.
+if not ours and (ARGV[2] == '' or not string.find(type(problem) == 'table' and problem.err or problem, 'WRONGTYPE', 1, true)) then
+  error(problem, 0)
 end
+local timed = next(scores) ~= nil
 local freed = ''
 if ARGV[2] ~= '' then
   freed = tostring(redis.call('HDEL', hash, ARGV[2]))
 end
 local holders = beside('HRANDFIELD', hash, 2) -- nil: out of reach
 local holder = holders and (holders[1] or false)
-local may_take = ARGV[3] == '1' and holder ~= nil -- nil: a key just deleted is made again on the new server
+local may_take = ARGV[3] == '1' and holder ~= nil and ours -- nil: a key just deleted is made again on the new server
 local left = holder and redis.call('PTTL', hash) or -2
 
-local scores = {}
-for i = 1, #timed, 2 do
-  scores[timed[i]] = math.min(tonumber(timed[i + 1]), now + longest) -- it may be infinite
-end
 local leases = {} -- of the owners that the client lists
 for i = 9, #ARGV, 3 do
   leases[ARGV[i]] = tonumber(ARGV[i + 1])
 end
 
 -- A hold that has just ended is not refused: the command that comes next is.
-local foreign = false
+local foreign = not ours
 if holder and not (leases[holder] and #holders == 1) then
-  local ok, problem = pcall(check_lock, hash, holders)
-  foreign = not ok
-  if foreign and ARGV[2] == '' then
+  ours, problem = pcall(check_lock, hash, holders)
+  if not ours and ARGV[2] == '' then
     error(problem, 0)
   end
+  foreign = foreign or not ours
 end
 
 local taken
@@ -168,7 +170,7 @@ end
 -- Sets the TTL of a key. If Redis refuses that, a new key is deleted again: a queue whose
 -- clients have all died must not stay for ever.
 local function keep(key, new)
-  local ends = string.format('%.0f', math.min(last - now, longest) + extra)
+  local ends = string.format('%.0f', math.min(last - now, LONGEST_WAIT) + extra)
   if type(redis.pcall('PEXPIRE', key, ends)) == 'table' then
     if new then
       beside('DEL', key)
@@ -195,7 +197,7 @@ if known then
   end
 end
 if known and #stay > 0 then
-  keep(timeouts, #timed == 0)
+  keep(timeouts, not timed)
   for i = 1, #joined, 1000 do
     beside('RPUSH', queue, unpack(joined, i, math.min(i + 999, #joined)))
   end
