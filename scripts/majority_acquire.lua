@@ -18,6 +18,8 @@
 local record = redis.call('HMGET', KEYS[2], 'memory', 'age')
 local memory = record[1] or ''
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
+  local left = redis.call('PTTL', KEYS[1])
+  local other = left ~= -2 and owner_in(check_lock(KEYS[1])) -- it is refused at once if it is not ours
   if ARGV[4] ~= '0' then
     local age, needed = tonumber(record[2] or 0), tonumber(ARGV[4])
     local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
@@ -32,9 +34,8 @@ if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
       return {TOO_NEW, needed - age, '', memory}
     end
   end
-  local left = redis.call('PTTL', KEYS[1])
-  if left ~= -2 then
-    return {REFUSED, left, (owner_in(check_lock(KEYS[1]))), memory}
+  if other then
+    return {REFUSED, left, other, memory}
   elseif ARGV[2] ~= '1' then
     return {ABSENT, 0, '', memory}
   end

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
@@ -216,4 +217,22 @@ func TestForeignCheckIsBounded(t *testing.T) {
 	if !maps.Equal(costs[20], costs[5000]) {
 		t.Errorf("a try costs %v, and with many readers %v", costs[20], costs[5000])
 	}
+}
+
+// A server that has no vote yet says at once that a key is not ours.
+func TestForeignKeyOfAYoungServer(t *testing.T) {
+	t.Parallel()
+	name, cfg := redistest.Name(t), lockkeeper.Config{Watchdog: time.Hour}
+	var systems []*lockkeeper.System
+	for range 3 {
+		server := redistest.Start(t)
+		server.Do(t, "HSET", name, "email", "tiger")
+		systems = append(systems, locktest.Open(t, server.URL(), cfg).System)
+	}
+	red, err := lockkeeper.RedLock(systems...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = red.Lock(name).Acquire(locktest.Within(t))
+	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
 }
