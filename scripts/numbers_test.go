@@ -146,3 +146,27 @@ func TestHoldCountsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// A renewal sets no more leases than a process may have, whatever its hold count says, and renews the other locks.
+func TestRenewalsOfAnyHoldCount(t *testing.T) {
+	eachRedis(t, func(t *testing.T, d *db) {
+		for _, count := range []string{"3000000", "1000000000", "inf", "nan", "-1", "1.5", "x", ""} {
+			var locks, args []string
+			for _, holds := range []string{count, "1"} {
+				lock := redistest.Name(t)
+				d.must(t, "HSET", lock, "mode", "read", "u:1", holds)
+				d.must(t, "PEXPIRE", lock, "60000")
+				locks, args = append(locks, lock), append(args, "u:1", "90000", redisio.Holds(lock))
+			}
+			if reply := d.run(t, scripts.ReadWriteRenew, locks, args); reply != "[1 1]" {
+				t.Errorf("a renewal of %q read holds: reply %s", count, reply)
+			}
+			if n := d.do(t, "EXISTS", redisio.Holds(locks[0])+":u:1:rwlock_timeout:10001"); n != "0" {
+				t.Errorf("a renewal of %q read holds sets more than 10000 leases", count)
+			}
+			if left := number(t, d.do(t, "PTTL", locks[1])); left <= 60000 {
+				t.Errorf("a renewal beside %q read holds: %d ms are left", count, left)
+			}
+		}
+	})
+}

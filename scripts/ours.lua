@@ -11,8 +11,9 @@
 -- a million fields. What is deleted is named, or is looked at in full.
 local MOST_SEEN = 16
 
--- How long an owner, and a hold count, may be. Other applications may have written longer ones, of any length.
-local LONGEST_OWNER, LONGEST_COUNT = 512, 19
+-- How long an owner, and a hold count, may be. Other applications may have written longer ones, of any length. A
+-- count of 18 digits fits into 64 bits.
+local LONGEST_OWNER, LONGEST_COUNT = 512, 18
 
 local OWNER = '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x:%-?%d+(.*)$'
 
