@@ -26,8 +26,8 @@ type Lock struct {
 }
 
 // Lock returns the reentrant lock of that name, Redisson's RLock. A name has 1 to 512 bytes of
-// UTF-8, including the key prefix. If it is not valid, the methods of the Lock fail with
-// ErrInvalid.
+// UTF-8, including the key prefix, and is none of those that docs/kinds.md reserves. If it is not
+// valid, the methods of the Lock fail with ErrInvalid.
 func (s *System) Lock(name string) *Lock {
 	return &Lock{runtime: s.inner(), name: name}
 }

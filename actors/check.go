@@ -42,10 +42,19 @@ func (r *Runtime) checkLock(kind messages.Kind, mode messages.Mode, name string)
 	if kind == messages.Kind_KIND_RED && r.red.Load() == nil {
 		return errors.New("this system keeps no RedLock: make one of it and others first")
 	}
-	return r.CheckName(name)
+	systems := []*Runtime{r}
+	if kind == messages.Kind_KIND_RED {
+		systems = *r.red.Load() // their key prefixes may differ
+	}
+	for _, system := range systems {
+		if err := system.CheckName(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// CheckName returns an error if a lock's name is not valid.
+// CheckName returns an error if the name of a lock, a semaphore or a latch is not valid.
 func (r *Runtime) CheckName(name string) error {
 	switch full := r.cfg.KeyPrefix + name; {
 	case name == "":
@@ -56,6 +65,10 @@ func (r *Runtime) CheckName(name string) error {
 		return fmt.Errorf("the lock's name %q is not valid UTF-8", name)
 	case r.redis.Cluster() && redisio.Slot(full) != redisio.Slot(redisio.Channel(full)):
 		return fmt.Errorf("the lock's name %q does not work in a Redis Cluster: its braces put the lock's key and its channel into different slots; use no brace, or one {tag}", name)
+	case redisio.Reserved(full) != "":
+		return fmt.Errorf("the name %q is reserved: Redis keeps %s under such a key, %q; use another name", name, redisio.Reserved(full), full)
+	case redisio.Twin(full) != "":
+		return fmt.Errorf("the key %q would share its queue, its counters and its channels with %q; use a name with more than the braces, such as %q", full, redisio.Twin(full), full+":name")
 	}
 	return nil
 }

@@ -152,7 +152,7 @@ func passed(t *testing.T, r *Runtime, m proto.Message, key lockKey, members *Mem
 // the lock, whatever its kind, then lie in one slot if there is a cluster.
 func FuzzCheckName(f *testing.F) {
 	for _, name := range []string{
-		"", "n", "a{b}c", "a{b", "a}b", "{}x", "a{}b{c}", "}{", "{{a}}", "ключ", "\xff", "half a rune \xd0", "\x00", " ",
+		"", "n", "a{b}c", "a{b", "a}b", "{}x", "a{}b{c}", "}{", "{{a}}", "{a}", "{a}:timeout", "redisson_lock_queue:{a}", "lockkeeper_memory", "ключ", "\xff", "half a rune \xd0", "\x00", " ",
 		strings.Repeat("x", 508), strings.Repeat("x", 509), strings.Repeat("ж", 256), strings.Repeat("ж", 257),
 	} {
 		for _, prefix := range []string{"", "app:", "{app}:", "{", "}"} {
@@ -173,11 +173,13 @@ func FuzzCheckName(f *testing.F) {
 		err := r.CheckName(name)
 		if err != nil {
 			for word, meant := range map[string]bool{
-				"empty":  name == "",
-				"512":    name != "" && len(full) > 512,
-				"UTF-8":  len(full) <= 512 && !utf8.ValidString(name),
-				"{tag}":  cluster && strings.ContainsAny(full, "{}"),
-				"braces": cluster && strings.ContainsAny(full, "{}"),
+				"empty":      name == "",
+				"512":        name != "" && len(full) > 512,
+				"UTF-8":      len(full) <= 512 && !utf8.ValidString(name),
+				"reserved":   redisio.Reserved(full) != "",
+				"share":      redisio.Twin(full) != "",
+				"{tag}":      cluster && strings.ContainsAny(full, "{}"),
+				"braces put": cluster && strings.ContainsAny(full, "{}"),
 			} {
 				if strings.Contains(err.Error(), word) && !meant && !strings.Contains(name, word) {
 					t.Errorf("%q is refused with %v", full, err)
@@ -185,7 +187,7 @@ func FuzzCheckName(f *testing.F) {
 			}
 			return
 		}
-		if name == "" || len(full) > 512 || !utf8.ValidString(full) {
+		if name == "" || len(full) > 512 || !utf8.ValidString(full) || redisio.Reserved(full) != "" || redisio.Twin(full) != "" {
 			t.Errorf("%q passed", full)
 		}
 		if !cluster {

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -66,6 +67,18 @@ func TestLookUpOfAListedLock(t *testing.T) {
 	asFair.next(t)
 	if d := read(t, base+"data.json"); len(d.Locks) != 1 || !d.Locks[0].Here || !d.Locks[0].Asked || d.Locks[0].Kind != "plain" || len(d.Errors) > 0 {
 		t.Errorf("the others read %+v", d)
+	}
+}
+
+// The console looks up no name that no lock may have.
+func TestLookUpOfAReservedName(t *testing.T) {
+	t.Parallel()
+	s, _ := locktest.Alone(t, patient("shop"))
+	base := web(t, console.Handler(s.System, quick))
+	for name, word := range map[string]string{"lockkeeper_line:{a}": "reserved", "{a}": "share its queue"} {
+		if d := read(t, base+"data.json?name="+url.QueryEscape(name)); len(d.Errors) != 1 || !strings.Contains(fmt.Sprint(d.Errors), word) {
+			t.Errorf("%s: the errors are %v", name, d.Errors)
+		}
 	}
 }
 

@@ -341,7 +341,8 @@ func (PermitsHow) EnumDescriptor() ([]byte, []int) {
 type Lock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 512 bytes of UTF-8, including the system's key prefix. Prefix and name make the key in
-	// Redis.
+	// Redis. It must not be a key that is derived from another name, such as lockkeeper_line:{a}, nor
+	// that name in braces and no more, as in {a}: REASON_INVALID.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Kind Kind   `protobuf:"varint,2,opt,name=kind,proto3,enum=lockkeeper.v1.Kind" json:"kind,omitempty"`
 	Mode Mode   `protobuf:"varint,3,opt,name=mode,proto3,enum=lockkeeper.v1.Mode" json:"mode,omitempty"`
@@ -1979,7 +1980,8 @@ func (x *LeaseAtRisk) GetDetail() string {
 type Semaphore struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 512 bytes of UTF-8, including the system's key prefix. Prefix and name make the key in
-	// Redis.
+	// Redis. It must not be a key that is derived from another name, such as lockkeeper_line:{a}, nor
+	// that name in braces and no more, as in {a}: REASON_INVALID.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2701,7 +2703,8 @@ func (x *PermitsRefused) GetDetail() string {
 type Latch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 512 bytes of UTF-8, including the system's key prefix. Prefix and name make the key in
-	// Redis.
+	// Redis. It must not be a key that is derived from another name, such as lockkeeper_line:{a}, nor
+	// that name in braces and no more, as in {a}: REASON_INVALID.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -8,26 +8,77 @@ import (
 // The names that Redisson derives from a lock's name. They share the name's hash
 // tag, so that in a cluster they lie in its slot.
 
+// keyForm is how keys are derived from a name, or from a key prefix. A lock with such a key would destroy
+// what is kept there, so Reserved refuses every key of every form.
+type keyForm struct {
+	// A key is before, the name in braces (see Holds), and behind.
+	before, behind string
+	// open: such a key goes on, and something may be in front of behind.
+	open bool
+	// perPrefix: there is one key for each key prefix, which takes the place of the name.
+	perPrefix bool
+	// holds says what is kept there.
+	holds string
+}
+
+// keyForms are all of them. A function that returns a key takes its form from here.
+var keyForms = [...]keyForm{
+	ofToken:    {before: "redisson_lock_token:", holds: "the counter of a lock's fencing tokens"},
+	ofQueue:    {before: "redisson_lock_queue:", holds: "the queue of a fair lock"},
+	ofTimeouts: {before: "redisson_lock_timeout:", holds: "the timeouts of a fair lock's queue"},
+	ofLease:    {behind: ":rwlock_timeout:", open: true, holds: "the lease of a reader"},
+	ofLine:     {before: "lockkeeper_line:", holds: "the processes that wait for a lock"},
+	ofTaken:    {behind: ":timeout", holds: "the permits of a semaphore that are taken"},
+	ofCalls:    {before: "lockkeeper_calls:", open: true, holds: "the last commands about a semaphore or a latch"},
+	ofCounted:  {before: "lockkeeper_counted:", holds: "the ids that have counted a latch down"},
+	ofMemory:   {behind: "lockkeeper_memory", perPrefix: true, holds: "the age of a RedLock's server"},
+	ofSystems:  {behind: "{lockkeeper_systems}", perPrefix: true, holds: "the list of the processes"},
+	ofSystem:   {behind: "{lockkeeper_systems}:", open: true, perPrefix: true, holds: "the record of a process"},
+}
+
+const (
+	ofToken = iota
+	ofQueue
+	ofTimeouts
+	ofLease // the scripts make these
+	ofLine
+	ofTaken
+	ofCalls
+	ofCounted
+	ofMemory
+	ofSystems
+	ofSystem
+)
+
+// key is the key of a form for a name or a key prefix, or how it begins.
+func key(form int, name string) string {
+	f := keyForms[form]
+	if !f.perPrefix {
+		name = Holds(name)
+	}
+	return f.before + name + f.behind
+}
+
 // Channel returns the pub/sub channel for the release of a plain lock.
 func Channel(name string) string { return prefix("redisson_lock__channel", name) }
 
 // Token returns the key of a fenced lock's token counter.
-func Token(name string) string { return prefix("redisson_lock_token", name) }
+func Token(name string) string { return key(ofToken, name) }
 
 // Queue returns the key of a fair lock's queue, a list of owners.
-func Queue(name string) string { return prefix("redisson_lock_queue", name) }
+func Queue(name string) string { return key(ofQueue, name) }
 
 // Timeouts returns the key of the sorted set of when each owner in Queue counts as dead.
-func Timeouts(name string) string { return prefix("redisson_lock_timeout", name) }
+func Timeouts(name string) string { return key(ofTimeouts, name) }
 
 // ReadWriteChannel returns the pub/sub channel for the release of a read/write lock.
 func ReadWriteChannel(name string) string { return prefix("redisson_rwlock", name) }
 
 // Taken returns the key of the sorted set of the permits that are taken, and when they expire.
-func Taken(name string) string { return Holds(name) + ":timeout" }
+func Taken(name string) string { return key(ofTaken, name) }
 
 // Line returns the key of the line of processes that wait for a lock; Redisson has no such key.
-func Line(name string) string { return prefix("lockkeeper_line", name) }
+func Line(name string) string { return key(ofLine, name) }
 
 // Waiters returns the channel to which a client subscribes besides the channel of a lock's release,
 // so that the others on that one can be told: they do not know the line.
@@ -62,7 +113,7 @@ func PermitsChannel(name string) string { return prefix("redisson_sc", name) }
 
 // Calls returns the prefix of the keys in which clients keep their last commands about a name,
 // which must not be carried out twice; Redisson has no such keys.
-func Calls(name string) string { return prefix("lockkeeper_calls", name) }
+func Calls(name string) string { return key(ofCalls, name) }
 
 // LatchChannel returns the pub/sub channel of a latch. Redisson puts the name into braces even if it
 // brings its own.
@@ -70,7 +121,7 @@ func LatchChannel(name string) string { return "redisson_countdownlatch__channel
 
 // Counted returns the key of the set of those who have counted a latch down by id; Redisson has no
 // such key.
-func Counted(name string) string { return prefix("lockkeeper_counted", name) }
+func Counted(name string) string { return key(ofCounted, name) }
 
 // Patterns of what Calls, Taken, PermitsChannel and LatchChannel return for any name.
 const (
@@ -96,14 +147,14 @@ func NamesIn(of func(name string) string, key string) []string {
 
 // Memory returns the key of the record of how old the memory of a RedLock's server is; there is
 // one per key prefix.
-func Memory(keyPrefix string) string { return keyPrefix + "lockkeeper_memory" }
+func Memory(keyPrefix string) string { return key(ofMemory, keyPrefix) }
 
 // Systems returns the key of the list of all Systems that have a record; there is one per key
 // prefix.
-func Systems(keyPrefix string) string { return keyPrefix + "{lockkeeper_systems}" }
+func Systems(keyPrefix string) string { return key(ofSystems, keyPrefix) }
 
 // System returns the key of the record of a System, in the slot of Systems.
-func System(keyPrefix, system string) string { return Systems(keyPrefix) + ":" + system }
+func System(keyPrefix, system string) string { return key(ofSystem, keyPrefix) + system }
 
 // SystemOf returns the System of a client: the beginning of the client's UUID. A MultiLock or a
 // RedLock is a client of its own, of its System.
@@ -124,7 +175,8 @@ func PermitSystemOf(id string) string {
 	return id[:8] + "-" + id[8:12] + "-" + id[12:systemDigits]
 }
 
-// Holds returns the prefix of the keys of a read lock's leases.
+// Holds returns the prefix of the keys of a read lock's leases. It is the name, in braces unless it brings an
+// opening brace of its own; that is Redisson's rule, and it looks for nothing but that one character.
 func Holds(name string) string {
 	if strings.Contains(name, "{") {
 		return name
@@ -132,14 +184,7 @@ func Holds(name string) string {
 	return "{" + name + "}"
 }
 
-// prefix puts the name into braces unless it brings an opening brace of its own;
-// that is Redisson's rule, and it looks for nothing but that one character.
-func prefix(p, name string) string {
-	if strings.Contains(name, "{") {
-		return p + ":" + name
-	}
-	return p + ":{" + name + "}"
-}
+func prefix(p, name string) string { return p + ":" + Holds(name) }
 
 // hashTag returns the part of a key that decides on its slot.
 func hashTag(key string) string {

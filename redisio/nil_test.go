@@ -25,9 +25,9 @@ func TestNilArguments(t *testing.T) {
 		Functions: map[string]any{
 			"ACL": ACL, "Calls": Calls, "Channel": Channel, "Connect": Connect, "ConnectLater": ConnectLater, "ConnectWith": ConnectWith, "Counted": Counted,
 			"HasShards": HasShards, "Holds": Holds, "LatchChannel": LatchChannel, "Line": Line, "Masters": Masters, "Memory": Memory, "NamesIn": NamesIn,
-			"Options": Options, "PermitSystemOf": PermitSystemOf, "PermitsChannel": PermitsChannel, "Queue": Queue, "ReadWriteChannel": ReadWriteChannel,
+			"Options": Options, "PermitSystemOf": PermitSystemOf, "PermitsChannel": PermitsChannel, "Queue": Queue, "ReadWriteChannel": ReadWriteChannel, "Reserved": Reserved,
 			"ShardTurnChannel": ShardTurnChannel, "Slot": Slot, "Sort": Sort, "System": System, "SystemOf": SystemOf, "Systems": Systems, "Taken": Taken,
-			"Timeouts": Timeouts, "Token": Token, "TurnChannel": TurnChannel, "Waiters": Waiters,
+			"Timeouts": Timeouts, "Token": Token, "TurnChannel": TurnChannel, "Twin": Twin, "Waiters": Waiters,
 		},
 		Types: map[string][]any{"Error": {(*Error)(nil), &Error{}}, "Rights": {Rights{}}},
 		Good: func(t reflect.Type) (reflect.Value, bool) {

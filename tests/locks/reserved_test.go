@@ -1,0 +1,104 @@
+package locks_test
+
+import (
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// A lock under a key that belongs to another lock is refused: that one's scripts would change or delete it while it
+// is held. "{x}" would share the queue and the channels of "x", and get what is meant for that. Both are so for
+// every kind, however it is reached.
+func TestNamesOfDerivedKeys(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	name := k.LockName
+	for odd, word := range map[string]string{
+		redisio.Line(name): "the processes that wait for a lock", redisio.Token(name): "the counter of a lock's fencing tokens",
+		redisio.Counted(name): "counted a latch down", redisio.Taken(name): "permits of a semaphore", "{" + name + "}": "with \"" + name + "\"",
+	} {
+		refusesEveryKind(t, s, odd, word)
+	}
+	for _, fine := range []string{"{" + name + "}:lock", name + ":timeout", "lockkeeper:" + name, "redisson_lock_token:" + name} {
+		locktest.Passes(t, s.Lock(fine))
+		k.Do(t, "DEL", redisio.Token(fine))
+	}
+}
+
+// With a key prefix it is the whole key that counts.
+func TestNamesOfDerivedKeysBehindAPrefix(t *testing.T) {
+	t.Parallel()
+	_, k := locktest.New(t, lockkeeper.Config{})
+	app := locktest.Open(t, k.Server.URL(), lockkeeper.Config{KeyPrefix: k.Name + ":"})
+	locktest.Passes(t, app.Lock("{a}"), app.Lock(redisio.Line("a")))
+	refusesName(t, app, redisio.Taken("a"), "reserved")
+	tag := locktest.Open(t, k.Server.URL(), lockkeeper.Config{KeyPrefix: "{" + k.Name})
+	refusesName(t, tag, "}", "{"+k.Name+"}:name")
+	locktest.Passes(t, tag.Lock("}:a"))
+}
+
+// The servers of a RedLock may have different key prefixes, and each has a key of its own.
+func TestNamesOfDerivedKeysOfARedLock(t *testing.T) {
+	t.Parallel()
+	var systems []*lockkeeper.System
+	for _, prefix := range []string{"", "app:", "lockkeeper_line:"} {
+		systems = append(systems, locktest.Open(t, redistest.Start(t).URL(), lockkeeper.Config{KeyPrefix: prefix, Watchdog: time.Second}).System)
+	}
+	red, err := lockkeeper.RedLock(systems...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, word := range map[string]string{"{a}:b": "the processes that wait for a lock", redisio.Queue("a"): "the queue of a fair lock", "{a}": "with \"a\""} {
+		for _, err := range locktest.Errors(locktest.Within(t), red.Lock(name)) {
+			locktest.IsError(t, err, lockkeeper.ErrInvalid, word)
+		}
+	}
+	locktest.Passes(t, red.Lock("a"))
+}
+
+// refusesEveryKind checks that a name is refused as invalid, with that word, by all calls and messages.
+func refusesEveryKind(t *testing.T, s *locktest.Site, name, word string) {
+	t.Helper()
+	ctx, p := locktest.Within(t), s.Probe(t)
+	errs := map[string]error{}
+	for kind, of := range locktest.Kinds {
+		if kind == "multi" {
+			of = func(s *locktest.Site, name string) *lockkeeper.Lock {
+				return lockkeeper.MultiLock(s.Lock("other"), s.Lock(name))
+			}
+		} else {
+			for _, request := range locktest.Requests(locktest.KindMessage(kind, name)) {
+				locktest.Refuses(t, p, request, invalid, word)
+			}
+		}
+		for call, err := range locktest.Errors(ctx, of(s, name)) {
+			errs[kind+" "+call] = err
+		}
+	}
+	_, errs["TrySetPermits"] = s.Semaphore(name).TrySetPermits(ctx, 1, 0)
+	errs["Semaphore"] = s.Semaphore(name).Acquire(ctx, 1)
+	_, errs["Permits"] = s.Permits(name).Acquire(ctx)
+	_, errs["TrySetCount"] = s.Latch(name).TrySetCount(ctx, 1)
+	errs["Latch"] = s.Latch(name).Wait(ctx)
+	for call, err := range errs {
+		if locktest.IsError(t, err, lockkeeper.ErrInvalid, word) != invalid {
+			t.Errorf("%s of %q: %v", call, name, err)
+		}
+	}
+	semaphore, latch := &messages.Semaphore{Name: name}, &messages.Latch{Name: name}
+	multi := &messages.Lock{Kind: messages.Kind_KIND_MULTI, Members: []*messages.Lock{{Name: name}}}
+	for _, request := range []proto.Message{
+		&messages.Acquire{Lock: multi}, &messages.Acquire{Lock: &messages.Lock{Kind: messages.Kind_KIND_PERMITS, Name: name}},
+		&messages.AcquirePermits{Semaphore: semaphore}, &messages.AddPermits{Semaphore: semaphore, Permits: 1},
+		&messages.AwaitLatch{Latch: latch}, &messages.CountDown{Latch: latch},
+	} {
+		locktest.Refuses(t, p, request, invalid, word)
+	}
+}
