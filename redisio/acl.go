@@ -76,7 +76,7 @@ var kinds = []Rights{
 		Kind:     "fair",
 		scripts:  append([]*scripts.Script{scripts.SyncQueue, scripts.FairForceRelease, scripts.FairInspect}, plainScripts...),
 		keys:     []derived{{from: Queue}, {from: Timeouts}},
-		channels: []derived{{from: Channel, more: ":*"}}, // one for each waiter
+		channels: []derived{{from: Channel}, {from: Channel, more: ":*"}}, // for MultiLocks, and one for each waiter
 	}),
 	system.and(Rights{
 		Kind: "read/write",

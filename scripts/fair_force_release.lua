@@ -4,7 +4,8 @@
 -- KEYS[1]  the lock's hash: owner -> hold count
 -- ARGV[1]  its queue, a list of owners
 -- ARGV[2]  its timeouts, a sorted set: owner -> when it counts as dead, epoch ms
--- ARGV[3]  the prefix of its channels; each waiter listens on its own, ARGV[3]:owner
+-- ARGV[3]  the prefix of its channels; each waiter listens on its own, ARGV[3]:owner, and a MultiLock, which
+--          is in no queue, on ARGV[3]
 -- ARGV[4…] the owners
 --
 -- Reply: 1 if one of them held it, else 0
@@ -29,7 +30,8 @@ local held = false
 for i = 4, #ARGV do
   held = is_owner(ARGV[i]) and redis.call('HDEL', KEYS[1], ARGV[i], ARGV[i] .. ':write') > 0 or held
 end
-if first and is_owner(first) and (held or evicted > 0) then
-  redis.call('PUBLISH', ARGV[3] .. ':' .. first, '0')
+if held or evicted > 0 then
+  local waiter = first and is_owner(first) and ':' .. first or '' -- a MultiLock is in no queue
+  redis.call('PUBLISH', ARGV[3] .. waiter, '0')
 end
 return held and 1 or 0

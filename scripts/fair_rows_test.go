@@ -28,13 +28,14 @@ not those listed                         | v:1=1 30000 /u:1@330 u:2@630 u:3@930 
 not later ones                           | v:1=1 30000 /u:9@330 u:10@630                          | u - 1 9             | [0 30000 v:1 ] | v:1=1 30000 /u:10@330
 not those of others                      | v:1=1 30000 /v:1@330 w:1@630                           | u - 1 9             | [0 30000 v:1 ] | same
 the first waiter of a free lock          | /u:1@330 v:2@630 <v:2                                  | u - 0 9             | [0 330000  ]   | /v:2@330                               | v:2
+the only waiter of a free lock           | /u:1@330                                               | u - 0 9             | [0 0  ]        |                                        | 0
 the first waiter, and the next is listed | /u:1@330 u:2@630                                       | u - 0 9 u:2 30000 1 | [0 0  ]        | /u:2@300
 # who is dead: those behind have until those before them are through
 first of a free lock                         | /v:2@-1 w:3@299                                   | u - 1 9             | [0 299000  ]   | /w:3@299                     | w:3
 first of a free lock, since now              | /v:2@0 w:3@299                                    | u - 1 9             | [0 299000  ]   | /w:3@299                     | w:3
 without a timeout                            | /v:2 w:3@299                                      | u - 1 9             | [0 299000  ]   | /w:3@299                     | w:3
 several                                      | /v:2@-1 w:3 x:4@-5 y:5@40                         | u - 1 9             | [0 40000  ]    | /y:5@40                      | y:5
-all                                          | /v:2@-1 w:3                                       | u - 1 9             | [0 0  ]
+all                                          | /v:2@-1 w:3                                       | u - 1 9             | [0 0  ]        |                              | 0
 before one who is listed                     | /v:2@-1 u:1@5                                     | u - 0 9 u:1 30000 1 | [0 0  ]        | /u:1@300
 who cannot be told has its whole timeout | /v:2@360 w:3@660 v:4@960                          | u - 1 9             | [0 300000  ]   | /v:2@300 w:3@600 v:4@900
 who cannot be told, while the lock is held   | w:9=1 60000 /v:2@360 w:3@660                      | u - 1 9             | [0 60000 w:9 ] | same
@@ -68,6 +69,7 @@ to a stranger, and wait again       | u:1=1 30000 /v:2@330 <v:2         | u u:1 
 to an own waiter, at once           | u:1=1 30000 /u:2@330 v:3@630      | u u:1 1 9 u:2 40000 1 | [1 0 u:2 1] then [1 0 u:2 0] | u:2=1 40000 /v:3@330
 to an own waiter, later             | u:1=1 30000 /u:2@330              | u u:1 0 9 u:2 40000 1 | [0 0  1] then [0 0  0]       | /u:2@300
 to an own waiter that is not listed | u:1=1 30000 /u:20@330             | u u:1 0 0             | [0 330000  1] then [0 330000  0] | /u:20@330            | u:20
+to nobody in the queue              | u:1=1 30000                       | u u:1 0 9             | [0 0  1] then [0 0  0]       |                      | 0
 what a stranger holds               | v:1=1 30000 /v:2@330              | u u:1 1 9             | [0 30000 v:1 0]              | same
 what nobody holds                   | /v:2@330 <v:2                     | u u:1 1 9             | [0 330000  0]                | same
 # nothing, and wrong types
@@ -93,6 +95,8 @@ timeouts of another type, to release         | u:1=1 30000 /timeouts 'x'        
 
 fair_force_release: NAME / QUEUE TIMEOUTS CHANNEL ARGS
 held                  | v:1=2 30000 /v:2@330 w:3@630    | v:1 | 1 then 0   | /v:2@330 w:3@630 | v:2
+held, and nobody waits | v:1=2 30000                    | v:1 | 1 then 0   |                  | 0
+all are dead          | v:1=1 30000 /v:2@-1             | v:1 | 1 then 0   |                  | 0
 held by another since | v:1=2 30000 /v:2@330 w:3@630    | u:1 | 0          | same
 by another term since | v:2=1 30000 /w:3@630            | v:1 | 0          | same
 nobody is named       | v:1=2 30000 /v:2@330            |     | 0          | same

@@ -128,7 +128,7 @@ var stories = map[string]string{
 		Redisson fairLock                   |                | V:3=1 30000 /U:5@300
 		Redisson fairUnlock                 |                | /U:5@300
 		sync_queue UUID - 1 9 U:5 30000 1   | [1 0 U:5 ]     | U:5=1 30000
-		sync_queue UUID U:5 0 9             |                | free`,
+		sync_queue UUID U:5 0 9             |                | free                     | 0`,
 	"readers": `
 		read_write_set U:1 0 1 20000 0  | [1 0 ]        | U:1=1 mode=read 20000, U:1#1 20000
 		read_write_set U:1 0 2 20000 0  | [1 0 ]        | U:1=2 mode=read 20000, U:1#1 20000, U:1#2 20000

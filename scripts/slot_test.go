@@ -18,12 +18,12 @@ import (
 // after all keys have followed.
 const slotRows = `
 fair_force_release | v:1=1 30000 /w:1@300 w:2@600                    | TIMEOUTS       | v:1                   | 1              | /w:1@300 w:2@600                                | w:1
-fair_force_release | v:1=1 30000 /w:1@300 w:2@600                    | QUEUE          | v:1                   | 1              | /w:1@300 w:2@600                                |
-fair_force_release | v:1=1 30000 /w:1@-5 w:2@600                     | QUEUE TIMEOUTS | v:1                   | 1              | /w:1@-5 w:2@600                                 |
+fair_force_release | v:1=1 30000 /w:1@300 w:2@600                    | QUEUE          | v:1                   | 1              | /w:1@300 w:2@600                                | 0
+fair_force_release | v:1=1 30000 /w:1@-5 w:2@600                     | QUEUE TIMEOUTS | v:1                   | 1              | /w:1@-5 w:2@600                                 | 0
 sync_queue         | v:1=1 30000 /w:1@300 w:2@-5                     | TIMEOUTS       | u - 1 9 u:1 30000 1   | [0 30000 v:1 ] | v:1=1 30000 /w:1@300 w:2@-5                     |
 sync_queue         | v:1=1 30000 /w:1@300                            | QUEUE TIMEOUTS | u - 1 9 u:1 30000 1   | [0 30000 v:1 ] | v:1=1 30000 /w:1@300                            |
 sync_queue         | u:1=1 30000                                     |                | u u:1 1 9 u:2 30000 1 | [0 0  1]       |                                                 |
-sync_queue         | u:1=1 30000                                     |                | u u:1 1 9 u:2 30000 0 | [0 0  1]       |                                                 |
+sync_queue         | u:1=1 30000                                     |                | u u:1 1 9 u:2 30000 0 | [0 0  1]       |                                                 | 0
 sync_queue         | u:1=1 30000 /u:2@300 v:1@600                    |                | u u:1 1 9 u:2 30000 1 | [0 0  1]       | /u:2@300 v:1@600                                |
 read_write_set     | mode=write u:1:write=1 u:1=1 30000, u:1#1 30000 |                | u:1 2 1 30000 0     | [1 0 ]         | mode=write u:1:write=2 u:1=1 30000, u:1#1 30000 |
 fenced_acquire     | u:1=1 30000 /'7'                                | TOKENS         | u:1 2 30000 1         | [2 0 ]         | u:1=2 30000 /'7'                                |

@@ -10,7 +10,8 @@
 --          its client
 -- ARGV[6]  its queue, a list of owners
 -- ARGV[7]  its timeouts, a sorted set: owner -> when it counts as dead, epoch ms
--- ARGV[8]  the prefix of its channels; each waiter listens on its own, ARGV[8]:owner
+-- ARGV[8]  the prefix of its channels; each waiter listens on its own, ARGV[8]:owner. A MultiLock, which is
+--          in no queue, listens on ARGV[8] for a lock that is free and has nothing in its queue
 -- ARGV[6+3i], ARGV[7+3i], ARGV[8+3i]
 --          an owner, its lease in ms, and "1" if it waits in the queue; "0" tries once, and
 --          gets the lock only if it is free and the queue is empty
@@ -205,8 +206,8 @@ if known and #stay > 0 then
 end
 
 local head = stay[1]
-if head and not holder and not leases[head] and (freed == '1' or head ~= waiters[1]) then
-  redis.call('PUBLISH', channel .. ':' .. head, '0')
+if not holder and not (head and leases[head]) and (freed == '1' or head ~= waiters[1]) then
+  redis.call('PUBLISH', head and channel .. ':' .. head or channel, '0') -- a MultiLock is in no queue
 end
 if taken then
   return {GRANTED, 0, taken, freed}

@@ -90,10 +90,14 @@ func (r *run) syncQueue(part int, ends Owner, mayTake bool, top uint64, entries 
 	if len(e.stay) > 0 {
 		head = e.stay[0]
 	}
+	var first Waiter // before
+	if len(before) > 0 {
+		first = before[0]
+	}
 	_, ours := e.listed[head.Owner]
 	stranger := len(e.stay) > 0 && !ours
-	if stranger && e.holder == (Owner{}) && (freed || len(before) == 0 || head.Owner != before[0].Owner) {
-		r.publish(Publication{Part: part, To: head.Owner})
+	if !ours && e.holder == (Owner{}) && (freed || head.Owner != first.Owner) {
+		r.publish(Publication{Part: part, To: head.Owner}) // without a queue, to MultiLocks
 	}
 	answer := lock.Result{Outcome: lock.Done, OwnTerm: e.taken.Term}
 	switch {
@@ -187,8 +191,12 @@ func (e *queueRun) join(now, last time.Duration, entries []lock.QueueEntry) {
 func (r *run) forceFair(part int) lock.Result {
 	l := &r.parts[part]
 	held, evicted := r.evictNamed(l), l.evict(r.Clock())
-	if len(l.Queue) > 0 && (held || evicted) {
-		r.publish(Publication{Part: part, To: l.Queue[0].Owner})
+	if held || evicted {
+		var first Waiter
+		if len(l.Queue) > 0 {
+			first = l.Queue[0]
+		}
+		r.publish(Publication{Part: part, To: first.Owner})
 	}
 	return lock.Result{Outcome: lock.Done, WasHeld: held}
 }
