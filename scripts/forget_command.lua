@@ -5,7 +5,7 @@
 -- ARGV[1]  the number of that command; the record of a later one stays
 --
 -- Reply: how many records were removed, 0 or 1
-local number = string.match(redis.call('GETRANGE', KEYS[1], 0, 20), '^%d+')
+local number = string.match(redis.call('GETRANGE', KEYS[1], 0, 100), '^(%d+)[ %-%d]*$')
 if not number or tonumber(number) > tonumber(ARGV[1]) then
   return 0
 end

@@ -7,7 +7,8 @@
 --
 -- KEYS[1]  the latch, a string: how many count-downs are missing
 -- KEYS[2]  the record of the client's last command
--- KEYS[3]  the set of the ids; it lasts for a week after the last count-down by id
+-- KEYS[3]  the set of the ids, and of a mark, which says that the set is ours: the ids may be any text. It lasts for a
+--          week after the last count-down by id
 -- ARGV[1]  the number of the command
 -- ARGV[2]  the latch's channel, on which it is published that the latch is open
 -- ARGV[3]  how many count down without an id
@@ -15,14 +16,30 @@
 --
 -- Reply: {the count then; 0 if the latch is open}
 local WEEK, CENTURY = 604800000, 3155760000000 -- in ms
+local MARK = '\0lockkeeper'
+
+-- Reports whether there is a set of ids, and whether something else is in its place.
+local function look_at_ids()
+  local marked = redis.pcall('SISMEMBER', KEYS[3], MARK)
+  if type(marked) == 'table' and not string.find(marked.err, 'WRONGTYPE', 1, true) then
+    marked = redis.call('SISMEMBER', KEYS[3], MARK) -- fails the script with the same error
+  end
+  return marked == 1, marked ~= 1 and redis.call('EXISTS', KEYS[3]) == 1
+end
+
 return once(KEYS[2], ARGV[1], function()
   local count = number_of(KEYS[1], MOST, 'missing count-downs') or 0
   if count <= 0 then
     return {0}
   end
   local known = redis.call('PTTL', KEYS[1]) >= 0 -- what is in the set
-  local stale = not known and redis.call('EXISTS', KEYS[3]) == 1
-  local down, seen, new = tonumber(ARGV[3]), {}, {}
+  local down, seen, new, counted, foreign = tonumber(ARGV[3]), {}, {}, false, false
+  if #ARGV > 3 or count <= down then
+    counted, foreign = look_at_ids()
+  end
+  if foreign and #ARGV > 3 then
+    error('WRONGTYPE the key of the ids by which the latch was counted down has something else', 0)
+  end
   for i = 4, #ARGV do
     local id = ARGV[i]
     if not seen[id] and not (known and redis.call('SISMEMBER', KEYS[3], id) == 1) then
@@ -35,7 +52,13 @@ return once(KEYS[2], ARGV[1], function()
     return {count}
   elseif count <= 0 then
     redis.call('PUBLISH', ARGV[2], '0')
-    return {0}, function() redis.call('DEL', KEYS[1], KEYS[3]) end
+    return {0}, function()
+      if counted then
+        redis.call('DEL', KEYS[1], KEYS[3])
+      else
+        redis.call('DEL', KEYS[1])
+      end
+    end
   end
   return {count}, function()
     redis.call('DECRBY', KEYS[1], down + #new)
@@ -45,11 +68,11 @@ return once(KEYS[2], ARGV[1], function()
     -- What may be refused comes first, since only the count is put back.
     local ok, problem = pcall(function()
       redis.call('PEXPIRE', KEYS[3], WEEK)
-      redis.call('SADD', KEYS[3], unpack(new))
+      redis.call('SADD', KEYS[3], MARK, unpack(new))
       redis.call('PEXPIRE', KEYS[3], WEEK)
-      if stale then
+      if counted and not known then
         redis.call('DEL', KEYS[3])
-        redis.call('SADD', KEYS[3], unpack(new))
+        redis.call('SADD', KEYS[3], MARK, unpack(new))
         redis.call('PEXPIRE', KEYS[3], WEEK)
       end
       if not known then

@@ -19,8 +19,9 @@ open, but still there  | '-1'                          | 3 1     | [0]        | 
 carried out before     | '4', %u.3.4                   | 3 1     | [4]        | same
 opened before          | '9', %u.3.0                   | 3 1     | [0]        | same
 late                   | '4', %u.10.4                  | 9 1     | -LATE      | same
+no record of ours      | '4', %u.2026-11-25            | 9999 1  | -WRONGTYPE | same
 wrong type             | a=1                           | 3 1     | -WRONGTYPE | same
-no number              | '1.5'                         | 3 1     | -ERR | same
+no number              | '1.5'                         | 3 1     | -WRONGTYPE | same
 # by id
 the first              | '5'                           | 3 0 a b | [3]        | '3' 3155760000000, %u.3.3, &a &b
 one more               | '3' 3155760000000, &a &b      | 3 0 c   | [2]        | '2' 3155760000000, %u.3.2, &a &b &c
@@ -33,11 +34,11 @@ the last, of many      | '1' 3155760000000, &a &b &c   | 3 0 d   | [0]        | 
 of an earlier latch    | '5', &a &b                    | 3 0 a   | [4]        | '4' 3155760000000, %u.3.4, &a
 opened by an id of an earlier latch | '1', &a          | 3 0 a   | [0]        | %u.3.0 | 0
 
-latch_inspect: NAME COUNTED /
+latch_inspect: NAME /
 closed                 | '5' 3155760000000, &a         |         | 5          | same
 nearly open            | '1' 3155760000000, &a         |         | 1          | same
 open                   |                               |         | 0
-opened by Redisson     | &a &b                         |         | 0
+opened by Redisson     | &a &b                         |         | 0          | same
 open, but still there  | '-1'                          |         | 0          | same
 wrong type             | a=1                           |         | -WRONGTYPE | same
 `

@@ -13,8 +13,8 @@ local function exactly(text)
   end
 end
 
--- How many bytes of a number are read: a value that has more is none, and may be large.
-local MOST_DIGITS = 40
+-- How long an integer of Redis is at most. A value that is longer is none, and may be large.
+local MOST_DIGITS = 20
 
 -- Returns the beginning of what a key has, or nil if there is no such key.
 local function text_of(key)
@@ -22,9 +22,10 @@ local function text_of(key)
   return (text ~= '' or redis.call('EXISTS', key) == 1) and text or nil
 end
 
--- Reports whether a value looks like a number. Others are not ours, and must not be shown.
+-- Reports whether a value is an integer, be it too large or with zeros before it. Any other value is another
+-- application's, and must be neither shown nor replaced: also a date, or the number of a card or a telephone.
 local function is_number(value)
-  return #value <= MOST_DIGITS and string.find(value, '^[-+. %deE]*$') and string.find(value, '%d')
+  return #value <= MOST_DIGITS and string.find(value, '^%-?%d+$')
 end
 
 -- Fails the script since the value of a key is refused.

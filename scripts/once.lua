@@ -24,8 +24,8 @@ local function once(record, number, decide, late)
   if before == '' then
     before = '0'
   end
-  local last, said = string.match(before, '^(%d+) ?(.*)$')
-  if not last or #before > MOST_REMEMBERED then
+  local last, said = string.match(before, '^(%d+)(.*)$')
+  if not last or string.gsub(said, ' %-?%d+', '') ~= '' or #before > MOST_REMEMBERED then
     error('WRONGTYPE the key of the last command has something else', 0)
   end
   if last == number then

@@ -3,8 +3,8 @@
 -- A refused command must neither lose a permit nor make one. So whatever a change needs is called
 -- before with nothing to do.
 
--- No permit has that id.
-local NOBODY = ''
+-- No permit has that id, and no member of another application's set is likely to be that.
+local NOBODY = 'the id of no permit'
 
 -- Fails if one of these is no id of a permit: the sorted set then belongs to another application.
 local function check_ids(ids)
@@ -18,11 +18,16 @@ end
 -- How many of its members are looked at, unless they are to be removed.
 local MOST_SEEN = 16
 
--- Fails if one of some members is no id. The first is looked at before the others, which may be large if they are
--- another application's.
+-- Fails if one of some members is no id, and returns when the first expires; nil if there is none. The first is looked
+-- at before the others, which may be large if they are another application's.
 local function check_taken(key)
-  check_ids(redis.call('ZRANGE', key, 0, 0))
-  check_ids(redis.call('ZRANGE', key, 0, MOST_SEEN - 1))
+  local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
+  check_ids({first[1]})
+  if first[1] then
+    check_ids(redis.call('ZRANGE', key, 0, MOST_SEEN - 1))
+    check_ids(redis.call('ZRANGE', key, -1, -1))
+  end
+  return first[2]
 end
 
 -- How many expired permits become free at once. To free more would block Redis for long; the next command goes on.

@@ -19,11 +19,9 @@ return once(KEYS[3], ARGV[1], function()
   local expired, ids = math.min(redis.call('ZCOUNT', KEYS[2], 0, now), MOST_EXPIRED), nil
   local wanted = (#ARGV - 2) / 2
   local served = math.max(math.min(free + expired, wanted), 0)
-  local next_taken = redis.call('ZRANGE', KEYS[2], expired, expired, 'WITHSCORES')
-  local first = next_taken[2]
-  check_ids({next_taken[1]})
+  local first = check_taken(KEYS[2])
   if expired > 0 then
-    check_taken(KEYS[2])
+    first = redis.call('ZRANGE', KEYS[2], expired, expired, 'WITHSCORES')[2]
     ids = redis.call('ZRANGE', KEYS[2], 0, now, 'BYSCORE', 'LIMIT', 0, expired)
     check_ids(ids) -- these are removed
   end

@@ -66,6 +66,20 @@ func TestPermitsAreRestored(t *testing.T) {
 			if got := d.do(t, "GET", lock); got != row.after {
 				t.Errorf("%s: %s are free, want %s", row.name, got, row.after)
 			}
+			// Each loss has a wait of its own, however the number was set after the one before.
+			for _, how := range []string{"", "try", "set", "add"} {
+				if d.must(t, "DEL", lock, redisio.Taken(lock)); how != "" {
+					restore()
+					number++
+					if reply := d.run(t, scripts.PermitsSet, keys, []string{strconv.Itoa(number), redisio.PermitsChannel(lock), how, "7"}); reply != "[1]" {
+						t.Errorf("%s: reply %s to %s", row.name, reply, how)
+					}
+					d.must(t, "DEL", lock)
+				}
+				if n := restore(); n != -int(lease.Milliseconds()) {
+					t.Errorf("%s: reply %d after another loss (%s)", row.name, n, how)
+				}
+			}
 		}
 	})
 }

@@ -3,7 +3,8 @@
 -- KEYS[1]  the permits that are free, a string
 -- KEYS[2]  the permits that are taken, a sorted set: id, 16 bytes -> when it expires, in epoch ms
 -- KEYS[3]  the record of the client's last command
--- KEYS[4]  for "restore", when it is to be done, in epoch ms
+-- KEYS[4]  when a "restore" that waits is to be done, in epoch ms. It has a TTL that ends later, and goes when the
+--          number is set, so that each loss has a wait of its own
 -- ARGV[1]  the number of the command
 -- ARGV[2]  the channel, on which the number is published if it is positive
 -- ARGV[3]  "try": that many if there are no permits yet; "set": that many, free and taken together,
@@ -19,24 +20,36 @@
 return once(KEYS[3], ARGV[1], function()
   local how, number = ARGV[3], tonumber(ARGV[4])
   check_taken(KEYS[2])
+  local now, at = epoch_ms(), text_of(KEYS[4])
+  local rest = at and (exactly(at) or math.huge) - now
+  local ends = at and redis.call('PTTL', KEYS[4])
+  if at and (ends < 0 or rest > ends) then
+    refuse_value(KEYS[4], at, 'when the number of permits is set again is a time before the end of this key; delete it')
+  end
+  local function restored()
+    if at then
+      redis.call('DEL', KEYS[4])
+    end
+  end
   local value = how == 'set' and text_of(KEYS[1])
   if value and is_number(value) and not pcall(count_of, KEYS[1]) then
     local left = number - redis.call('ZCOUNT', KEYS[2], 0, '+inf')
     if number > 0 then
       redis.call('PUBLISH', ARGV[2], number)
     end
-    return {1}, function() redis.call('SET', KEYS[1], left, 'KEEPTTL') end
+    return {1}, function()
+      restored()
+      redis.call('SET', KEYS[1], left, 'KEEPTTL')
+    end
   end
   local free, more = count_of(KEYS[1]), number
   if free and (how == 'try' or how == 'restore') then
-    return {0}
+    return {0}, restored
   elseif free and how == 'set' then
     more = number - free - redis.call('ZCOUNT', KEYS[2], 0, '+inf')
   end
-  local now = epoch_ms()
   if how == 'restore' then
-    local at = text_of(KEYS[4])
-    local rest = (tonumber(at) or now + ARGV[5]) - now
+    rest = rest or tonumber(ARGV[5])
     if rest > 0 then
       return {-rest}, not at and function()
         redis.call('SET', KEYS[4], string.format('%.0f', now + rest), 'PX', 2 * ARGV[5])
@@ -55,6 +68,7 @@ return once(KEYS[3], ARGV[1], function()
     redis.call('PUBLISH', ARGV[2], number)
   end
   return {1}, function()
+    restored()
     for i = 6, #ARGV, 2 do
       redis.call('ZADD', KEYS[2], 'NX', now + ARGV[i], ARGV[i + 1])
     end

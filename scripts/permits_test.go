@@ -100,7 +100,7 @@ func permitsTable() (rows []permitsRow) {
 }
 
 // numbered reports whether the script is one of those that have their effect once.
-func (r permitsRow) numbered() bool { return len(r.keys("")) == 3 }
+func (r permitsRow) numbered() bool { return len(r.keys("")) >= 3 }
 
 func (r permitsRow) keys(lock string) []string {
 	free, taken := lock, redisio.Taken(lock)
@@ -110,7 +110,11 @@ func (r permitsRow) keys(lock string) []string {
 	case scripts.PermitsInspect:
 		return []string{free, taken}
 	}
-	return []string{free, taken, redisio.Calls(lock) + ":u"}
+	keys := []string{free, taken, redisio.Calls(lock) + ":u"}
+	if r.script == scripts.PermitsSet {
+		keys = append(keys, redisio.Calls(lock)+":restore")
+	}
+	return keys
 }
 
 // run runs the script as the client's command of that number.

@@ -15,7 +15,7 @@ refused before         | '7', %u.3.0.-2         | 3 2     | [0 -2]     | same
 late                   | '7', %u.10.1.9         | 9 2     | -LATE      | same
 another's command      | '7', %v.10.1.9         | 9 2     | [1 5]      | '5', %u.9.1.5, %v.10.1.9
 wrong type             | a=1                    | 3 2     | -WRONGTYPE | same
-no number              | '1.5'                  | 3 1     | -ERR | same
+no number              | '1.5'                  | 3 1     | -WRONGTYPE | same
 
 semaphore_add: NAME CALLS:u / ARG ARG OR0 PERMITS
 released               | '7'                    | 3 2     | [1 9]      | '9', %u.3.1.9   | 9
@@ -56,6 +56,7 @@ an earlier command     | '7', %u.2.1.7          | 3       | 1 then 0   | '7'
 not a later one        | '7', %u.10.1.7         | 9       | 0          | same
 not another's          | '7', %v.3.1.7          | 3       | 0          | same
 none                   | '7'                    | 3       | 0          | same
+no record of ours      | '7', %u.99:x           | 100     | 0          | same
 
 semaphore_drain: NAME CALLS:u / ARG
 free ones              | '7' 60000              | 3       | [7]        | '0' 60000, %u.3.7

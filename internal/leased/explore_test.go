@@ -54,6 +54,7 @@ type scene struct {
 	may     explore.Budget
 	again   bool
 	empties bool // Redis may lose its data
+	unset   bool // no number of permits is set at first
 }
 
 // want is what a client asks for: a permit, or that the number of permits is set. A permit that
@@ -76,21 +77,22 @@ var (
 )
 
 var scenes = []scene{
-	{"one permit", 1, [][]want{{one}, {one}}, explore.May(8, 0), false, false},
-	{"one permit and a fault", 1, [][]want{{one}, {one}}, explore.May(6, 1), false, false},
-	{"one permit and two faults", 1, [][]want{{one}, {one}}, explore.May(4, 2), false, false},
-	{"three clients and a fault", 1, [][]want{{one, one}, {one}}, explore.May(5, 1), false, false},
-	{"two permits, four clients", 2, [][]want{{one, one}, {one, one}}, explore.May(4, 0), false, false},
-	{"fixed leases and a fault", 1, [][]want{{fixed, one}, {fixed}}, explore.May(5, 1), false, false},
-	{"slow", 1, [][]want{{one, fixed}, {one}}, explore.May(6, 0, explore.Slow), false, false},
-	{"slow and a fault", 1, [][]want{{one}, {one}}, explore.May(6, 1, explore.Slow), false, false},
-	{"killed", 1, [][]want{{one, fixed}, {one}}, explore.May(5, 1, explore.Kill), false, false},
-	{"withdrawn", 1, [][]want{{one, one}, {one}}, explore.May(5, 1, explore.Leave), false, false},
-	{"freed by its id", 1, [][]want{{one, {shown: true}}, {one}}, explore.May(5, 1, explore.Meddle), false, false},
-	{"tries, waits and max hold", 1, [][]want{{{try: true}, {most: 500 * ms}}, {{wait: 300 * ms}}}, explore.May(5, 1), false, false},
-	{"Redis comes back empty", 1, [][]want{{numbered, numbered}, {numbered}}, explore.May(5, 1, explore.Meddle), false, true},
-	{"Redis comes back empty, two permits", 2, [][]want{{ofTwo, ofTwo, ofTwo}, {one}}, explore.May(5, 0, explore.Meddle), false, true},
-	{"more and fewer permits", 1, [][]want{{one, {how: Total, count: 0}}, {one, {how: Add, count: 1}}}, explore.May(4, 1), false, false},
+	{"one permit", 1, [][]want{{one}, {one}}, explore.May(8, 0), false, false, false},
+	{"one permit and a fault", 1, [][]want{{one}, {one}}, explore.May(6, 1), false, false, false},
+	{"one permit and two faults", 1, [][]want{{one}, {one}}, explore.May(4, 2), false, false, false},
+	{"three clients and a fault", 1, [][]want{{one, one}, {one}}, explore.May(5, 1), false, false, false},
+	{"two permits, four clients", 2, [][]want{{one, one}, {one, one}}, explore.May(4, 0), false, false, false},
+	{"fixed leases and a fault", 1, [][]want{{fixed, one}, {fixed}}, explore.May(5, 1), false, false, false},
+	{"slow", 1, [][]want{{one, fixed}, {one}}, explore.May(6, 0, explore.Slow), false, false, false},
+	{"slow and a fault", 1, [][]want{{one}, {one}}, explore.May(6, 1, explore.Slow), false, false, false},
+	{"killed", 1, [][]want{{one, fixed}, {one}}, explore.May(5, 1, explore.Kill), false, false, false},
+	{"withdrawn", 1, [][]want{{one, one}, {one}}, explore.May(5, 1, explore.Leave), false, false, false},
+	{"freed by its id", 1, [][]want{{one, {shown: true}}, {one}}, explore.May(5, 1, explore.Meddle), false, false, false},
+	{"tries, waits and max hold", 1, [][]want{{{try: true}, {most: 500 * ms}}, {{wait: 300 * ms}}}, explore.May(5, 1), false, false, false},
+	{"Redis comes back empty", 1, [][]want{{numbered, numbered}, {numbered}}, explore.May(5, 1, explore.Meddle), false, true, false},
+	{"Redis comes back empty, two permits", 2, [][]want{{ofTwo, ofTwo, ofTwo}, {one}}, explore.May(5, 0, explore.Meddle), false, true, false},
+	{"set again, and deleted", 1, [][]want{{numbered}, {numbered}}, explore.May(4, 0, explore.Meddle), false, true, true},
+	{"more and fewer permits", 1, [][]want{{one, {how: Total, count: 0}}, {one, {how: Add, count: 1}}}, explore.May(4, 1), false, false, false},
 }
 
 var tinyConfig = lock.Config{
@@ -98,7 +100,10 @@ var tinyConfig = lock.Config{
 }
 
 func (s *scene) begin() *explore.Processes[*shared] {
-	all := &shared{scene: s, redis: redis{free: s.permits, made: s.permits, set: true}}
+	all := &shared{scene: s}
+	if !s.unset {
+		all.redis = redis{free: s.permits, made: s.permits, set: true}
+	}
 	for _, wants := range s.clients {
 		all.processes = append(all.processes, process{permits: New(&tinyConfig), clients: make([]client, len(wants))})
 	}

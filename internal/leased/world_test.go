@@ -247,6 +247,7 @@ func (s *shared) NextEnd(n *explore.Net) (next Instant) {
 const (
 	frees   = "frees another's permit"
 	forgets = "sees Redis come back empty"
+	deletes = "sees the permits deleted"
 )
 
 func (s *shared) Wishes(n *explore.Net, i int) (all []explore.Wish) {
@@ -255,7 +256,7 @@ func (s *shared) Wishes(n *explore.Net, i int) (all []explore.Wish) {
 		if all = c.Wishes(all, k, s.clients[i][k].how == "", s.again && !n.Calm); c.State == explore.Holding {
 			all = append(all, explore.Wish{Client: k, What: explore.Dies, Costs: explore.Leave})
 			if s.empties {
-				all = append(all, explore.Wish{Client: k, What: forgets, Costs: explore.Meddle})
+				all = append(all, explore.Wish{Client: k, What: forgets, Costs: explore.Meddle}, explore.Wish{Client: k, What: deletes, Costs: explore.Meddle})
 			}
 			if s.clients[i][k].shown {
 				all = append(all, explore.Wish{Client: k, What: frees, Costs: explore.Meddle})
@@ -286,11 +287,14 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 		}
 		s.processes[other].permits.ReleaseID(n.Now, c.permit, nil)
 		s.CarryOut(n, other)
-	case forgets:
+	case forgets, deletes:
 		for _, issued := range s.redis.issued {
 			s.redis.lost = append(s.redis.lost, issued.id)
 		}
-		s.redis = redis{lost: s.redis.lost}
+		if s.redis = (redis{lost: s.redis.lost, restoreAt: s.redis.restoreAt}); w.What == deletes { // by Redisson, which leaves what is only ours
+			break
+		}
+		s.redis.restoreAt = 0
 		for i := range s.processes {
 			s.processes[i].record = record{}
 		}

@@ -58,7 +58,7 @@ const (
 )
 
 // looksLikeNumber is the form of the values that the scripts show in their errors. Others may be secrets.
-var looksLikeNumber = regexp.MustCompile(`^-?[0-9]{1,39}$`)
+var looksLikeNumber = regexp.MustCompile(`^(-?[0-9]{1,19}|[0-9]{20})$`)
 
 // exact reads a number as the scripts do. If they refuse it, it is unknown, and the problem says why.
 func exact(what, text string, most int64) (n Number, problem string) {

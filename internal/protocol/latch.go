@@ -37,7 +37,7 @@ func (l *Latch) Call(c *permit.Command, deadline time.Time) redisio.Call {
 		call.Script, call.Keys = scripts.LatchSet, l.keys[:2]
 		call.Args = []string{number, strconv.FormatInt(c.N, 10), l.Channel}
 	default:
-		call.Script, call.Keys, call.Confirm = scripts.LatchInspect, []string{l.keys[0], l.keys[2]}, false
+		call.Script, call.Keys, call.Confirm = scripts.LatchInspect, l.keys[:1], false
 	}
 	return call
 }

@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,23 +16,20 @@ type Permits struct {
 	// Channel is where it is told that permits are free.
 	Channel string
 
-	keys []string
-	// restore is the key of when the number is set again.
-	restore string
+	keys []string // the last is of when the number is set again
 }
 
 // NewPermits describes permits. name is the key of how many are free.
 func NewPermits(name, client string) *Permits {
 	return &Permits{
 		Channel: redisio.PermitsChannel(name),
-		keys:    []string{name, redisio.Taken(name), redisio.Calls(name) + ":" + client},
-		restore: redisio.Calls(name) + ":restore",
+		keys:    []string{name, redisio.Taken(name), redisio.Calls(name) + ":" + client, redisio.Calls(name) + ":restore"},
 	}
 }
 
 // Call makes the call of a command.
 func (p *Permits) Call(c *leased.Command, deadline time.Time) redisio.Call {
-	call := redisio.Call{Keys: p.keys, Args: []string{strconv.FormatUint(c.Number, 10), p.Channel}, Deadline: deadline, Seq: c.Seq}
+	call := redisio.Call{Keys: p.keys[:3], Args: []string{strconv.FormatUint(c.Number, 10), p.Channel}, Deadline: deadline, Seq: c.Seq}
 	switch c.Kind {
 	case leased.Acquire:
 		call.Script, call.Confirm = scripts.PermitsAcquire, true
@@ -44,10 +40,10 @@ func (p *Permits) Call(c *leased.Command, deadline time.Time) redisio.Call {
 		call.Script, call.Urgent, call.Renews, call.Confirm = scripts.PermitsRenew, true, true, true
 		call.Keys, call.Args = p.keys[1:2], []string{ms(c.Lease)}
 	case leased.Set:
-		call.Script, call.Confirm = scripts.PermitsSet, true
+		call.Script, call.Keys, call.Confirm = scripts.PermitsSet, p.keys, true
 		call.Args = append(call.Args, string(c.How), strconv.Itoa(c.Count))
 		if c.How == leased.Restore {
-			call.Keys, call.Args = append(slices.Clip(p.keys), p.restore), append(call.Args, ms(c.Lease))
+			call.Args = append(call.Args, ms(c.Lease))
 		}
 		return withLeases(call, c)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // logs are what a System has logged. It may be used by several goroutines.
@@ -112,6 +113,21 @@ func TestPermitsAreSetAgain(t *testing.T) {
 		}
 	}
 	are(t, p, 2, 0)
+}
+
+// A number that was set again, and is lost again, is waited for again: there may be permits that were taken since.
+func TestEachLossIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	server, name := redistest.Start(t), redistest.Name(t)
+	cfg := lockkeeper.Config{Watchdog: 2 * time.Second, Poll: 200 * time.Millisecond}
+	here, there := locktest.Open(t, server.URL(), cfg), locktest.Open(t, server.URL(), cfg)
+	here.Lame, there.Lame = true, true // they hold what is deleted
+	first := acquire(t, here.Permits(name, lockkeeper.WithPermits(1)))
+	server.Do(t, "DEL", name, redisio.Taken(name)) // as Redisson's delete does
+	second := acquire(t, there.Permits(name, lockkeeper.WithPermits(1)))
+	if first.Valid() && second.Valid() {
+		t.Error("two permits of one are trusted")
+	}
 }
 
 func TestWithPermitsIsChecked(t *testing.T) {
