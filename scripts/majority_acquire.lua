@@ -24,6 +24,7 @@ if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
     local age, needed = tonumber(record[2] or 0), tonumber(ARGV[4])
     local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
     if string.sub(memory, 1, #run) ~= run then
+      check_memory(KEYS[2], record[1], record[2])
       memory, age = run .. ':' .. ARGV[5], 0
       redis.call('HSET', KEYS[2], 'memory', memory, 'age', 0)
     elseif age < needed and memory == ARGV[6] and age < tonumber(ARGV[7]) then

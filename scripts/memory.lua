@@ -12,6 +12,7 @@ local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
 if record[1] and string.sub(record[1], 1, #run) == run then
   return {tonumber(record[2]), record[1]}
 end
+check_memory(KEYS[1], record[1], record[2])
 local memory = run .. ':' .. ARGV[1]
 redis.call('HSET', KEYS[1], 'memory', memory, 'age', 0)
 return {0, memory}

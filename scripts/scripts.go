@@ -135,6 +135,8 @@ var (
 	fencedAcquire string
 	//go:embed draw.lua
 	draw string
+	//go:embed check_memory.lua
+	checkMemory string
 	//go:embed majority_acquire.lua
 	majorityAcquire string
 	//go:embed memory.lua
@@ -226,8 +228,8 @@ var (
 var (
 	FencedAcquire   = script("fenced_acquire", plainCommon+fencedAcquire, Shape{Numbers: 2, Texts: 1})
 	Draw            = script("draw", number+tokens+draw, Shape{Numbers: 2, Texts: 1})
-	MajorityAcquire = script("majority_acquire", take+ours+majorityAcquire, Shape{Numbers: 2, Texts: 2})
-	Memory          = script("memory", memory, Shape{Numbers: 1, Texts: 1})
+	MajorityAcquire = script("majority_acquire", take+ours+checkMemory+majorityAcquire, Shape{Numbers: 2, Texts: 2})
+	Memory          = script("memory", checkMemory+memory, Shape{Numbers: 1, Texts: 1})
 	AcquireAll      = script("acquire_all", readWriteCommon+acquireAll, Shape{Numbers: 2, Texts: 2})
 	YieldAll        = script("yield_all", readWriteCommon+yieldAll, Shape{Numbers: 2})
 )

@@ -16,7 +16,7 @@ import (
 func TestSystemRecords(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
 		prefix := redistest.Name(t)
-		list := redisio.Systems(prefix)
+		list, long, short := redisio.Systems(prefix), "00000000-0000-4001", "00000000-0000-4002"
 		keys := func(system string) []string { return []string{list, redisio.System(prefix, system)} }
 		renew := func(system, says, ttl string) {
 			if reply := d.run(t, scripts.SystemRenew, keys(system), []string{system, says, ttl}); reply != "1" {
@@ -30,19 +30,26 @@ func TestSystemRecords(t *testing.T) {
 			}
 		}
 		listed("[0 0 ]")
-		renew("long", "one", "300000")
-		renew("short", "two", "1")
+		renew(long, "one", "300000")
+		renew(short, "two", "1")
 		redistest.Eventually(t, "the short record has expired", func() bool {
-			return d.run(t, scripts.SystemInspect, []string{list}, []string{"short"}) == "[-2 ]"
+			return d.run(t, scripts.SystemInspect, []string{list}, []string{short}) == "[-2 ]"
 		})
 		listed("[2 2 300000 one]")
 		d.stands = time.Now().Truncate(time.Millisecond)
-		renew("long", "three", "200000")
-		if ends := number(t, d.do(t, "ZSCORE", list, "long")); ends != int(d.stands.UnixMilli())+200_000 {
+		renew(long, "three", "200000")
+		if ends := number(t, d.do(t, "ZSCORE", list, long)); ends != int(d.stands.UnixMilli())+200_000 {
 			t.Errorf("the record ends at %d", ends)
 		}
 		d.stands = time.Time{}
 		listed("[1 1 200000 three]")
+		// What is no System stays on the list, whenever it is said to end.
+		d.must(t, "ZADD", list, "1", "ann")
+		renew(short, "two", "100000")
+		if d.do(t, "ZSCORE", list, "ann") != "1" {
+			t.Error("what is no System has left the list")
+		}
+		d.must(t, "ZREM", list, "ann", short)
 		// A record that is not ours hides only itself.
 		for system, write := range map[string][]string{"set": {"SADD", "x"}, "lines": {"SET", "x\n1000 {}"}} {
 			d.must(t, "ZADD", list, "9999999999999", system)
@@ -54,15 +61,15 @@ func TestSystemRecords(t *testing.T) {
 		if left := number(t, d.do(t, "PTTL", list)); left <= 200_000 || left > 300_000 {
 			t.Errorf("the list ends in %d ms: before the record did that had the longest TTL", left)
 		}
-		if reply := d.run(t, scripts.SystemInspect, []string{list}, []string{"long"}); !agree(reply, "[200000 three]", time.Minute) {
+		if reply := d.run(t, scripts.SystemInspect, []string{list}, []string{long}); !agree(reply, "[200000 three]", time.Minute) {
 			t.Errorf("inspected %s", reply)
 		}
 		for _, want := range []string{"1", "0"} {
-			if reply := d.run(t, scripts.SystemRemove, keys("long"), []string{"long"}); reply != want {
+			if reply := d.run(t, scripts.SystemRemove, keys(long), []string{long}); reply != want {
 				t.Errorf("removal: reply %s, want %s", reply, want)
 			}
 		}
-		if left := d.do(t, "EXISTS", keys("long")[0], keys("long")[1]); left != "0" {
+		if left := d.do(t, "EXISTS", keys(long)[0], keys(long)[1]); left != "0" {
 			t.Errorf("%s keys are left", left)
 		}
 	})
@@ -78,6 +85,8 @@ func TestSystemRecordRefused(t *testing.T) {
 	keys := []string{redisio.Systems(""), redisio.System("", "one")}
 	for _, m := range inScript.FindAllStringSubmatch(scripts.SystemRenew.Source, -1) {
 		admin.must(t, "DEL", keys[0], keys[1])
+		admin.must(t, "ZADD", keys[0], "1", "00000000-0000-4000") // it has expired
+		admin.must(t, "PEXPIRE", keys[0], "300000")
 		admin.must(t, "ACL", "SETUSER", "somebody", "reset", "on", ">secret", "~*", "+@all", "-"+strings.ToLower(m[1]))
 		reply := somebody.run(t, scripts.SystemRenew, keys, []string{"one", "x", "300000"})
 		if !strings.HasPrefix(reply, "-") {

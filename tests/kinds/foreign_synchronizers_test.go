@@ -1,8 +1,10 @@
 package kinds_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -119,6 +121,71 @@ func TestForeignKeyOfARestore(t *testing.T) {
 		if k.Exists(t) {
 			t.Errorf("%s: the number is set", kind)
 		}
+	}
+}
+
+// The memory of a RedLock's server may be a key of another application.
+func TestForeignKeyOfAMemory(t *testing.T) {
+	t.Parallel()
+	for kind, write := range otherTypes {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			var systems []*lockkeeper.System
+			var checks []func(string)
+			for range 3 {
+				k := locktest.NewKey(t, redistest.Start(t))
+				checks = append(checks, foreignKey(t, k, redisio.Memory(""), write...))
+				systems = append(systems, locktest.Open(t, k.Server.URL(), lockkeeper.Config{Watchdog: time.Second}).System)
+			}
+			red, err := lockkeeper.RedLock(systems...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+			defer cancel()
+			_, err = red.Lock("x").Acquire(ctx)
+			locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+			for _, unchanged := range checks {
+				unchanged("Acquire")
+			}
+		})
+	}
+}
+
+// lines are those of a log.
+type lines chan string
+
+func (l lines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
+}
+
+// The list of all Systems may be a key of another application. The log says so once, and everything else works.
+func TestForeignKeyOfTheSystems(t *testing.T) {
+	t.Parallel()
+	for kind, write := range otherTypes {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			k := locktest.NewKey(t, redistest.Start(t))
+			unchanged := foreignKey(t, k, redisio.Systems(""), write...)
+			log := make(lines, 1000)
+			s := locktest.Open(t, k.Server.URL(), lockkeeper.Config{Application: "shop", Watchdog: 300 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(log, nil))})
+			const warning = "Redis refuses the record of this system"
+			if line := locktest.Await(t, "a line in the log", log); !strings.Contains(line, warning) || !strings.Contains(line, "WRONGTYPE") {
+				t.Error(line)
+			}
+			locktest.Passes(t, s.Lock("x"))
+			server := k.Server
+			server.ResetStats(t)
+			redistest.Eventually(t, "two more tries", func() bool { return server.Calls(t)["evalsha"]+server.Calls(t)["eval"] >= 2 })
+			if err := s.Close(locktest.Within(t)); err != nil {
+				t.Error(err)
+			}
+			unchanged("Close")
+			if len(log) > 0 {
+				t.Errorf("the log also says %s", <-log)
+			}
+		})
 	}
 }
 

@@ -1,0 +1,10 @@
+-- Common part of the scripts that write the memory of a RedLock's server; it is put before each of them.
+
+-- Fails if a hash has something else than the name of a memory and its age, which were read from it, if they are
+-- there: another application uses the key then.
+local function check_memory(key, name, age)
+  local fields = redis.call('HLEN', key)
+  if fields > 0 and not (fields == 2 and string.find(name or '', '^%w+:') and string.find(age or '', '^%d+$')) then
+    error("WRONGTYPE the hash of the server's memory has something else than its name and age", 0)
+  end
+end
