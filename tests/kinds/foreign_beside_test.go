@@ -38,10 +38,10 @@ func foreignKeys() map[string][]string {
 	}
 }
 
-// putForeign makes a key of another application, and returns a function that checks that it stays as it is.
+// putForeign replaces a key by one of another application, and returns a function that checks that it stays as it is.
 func putForeign(t *testing.T, k locktest.Key, key string, command []string) (check func()) {
 	t.Helper()
-	k.Do(t, append([]string{command[0], key}, command[1:]...)...)
+	k.Atomically(t, "redis.call('DEL', KEYS[1]) redis.call(ARGV[1], KEYS[1], unpack(ARGV, 2))", []string{key}, command...)
 	t.Cleanup(func() { k.Server.Do(t, "DEL", key) })
 	state := func() string {
 		dump, _ := k.Server.Do(t, "DUMP", key).ToString()
@@ -78,7 +78,6 @@ func TestForeignQueue(t *testing.T) {
 						waiting = locktest.AcquireSoon(locktest.Within(t), l)
 						locktest.AwaitWaiters(t, l, 1)
 					}
-					k.Do(t, "DEL", name(k.Name))
 					unchanged := putForeign(t, k, name(k.Name), command)
 					locktest.Release(t, hold)
 					if kind == "fair" {

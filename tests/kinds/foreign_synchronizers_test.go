@@ -171,7 +171,12 @@ func TestForeignKeyOfTheSystems(t *testing.T) {
 			log := make(lines, 1000)
 			s := locktest.Open(t, k.Server.URL(), lockkeeper.Config{Application: "shop", Watchdog: 300 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(log, nil))})
 			const warning = "Redis refuses the record of this system"
-			if line := locktest.Await(t, "a line in the log", log); !strings.Contains(line, warning) || !strings.Contains(line, "WRONGTYPE") {
+			says := func(line string) bool { return strings.Contains(line, warning) } // a busy machine may have more to say
+			line := ""
+			for !says(line) {
+				line = locktest.Await(t, "a line in the log", log)
+			}
+			if !strings.Contains(line, "WRONGTYPE") {
 				t.Error(line)
 			}
 			locktest.Passes(t, s.Lock("x"))
@@ -182,8 +187,10 @@ func TestForeignKeyOfTheSystems(t *testing.T) {
 				t.Error(err)
 			}
 			unchanged("Close")
-			if len(log) > 0 {
-				t.Errorf("the log also says %s", <-log)
+			for len(log) > 0 {
+				if line := <-log; says(line) {
+					t.Errorf("the log says again %s", line)
+				}
 			}
 		})
 	}
