@@ -114,12 +114,22 @@ func (j *judge) latch(l *lock, found map[string]Permits) {
 	}
 	ops := j.changes(l)
 	for _, s := range l.shares {
-		if s.Granted || s.Err == "held" {
+		if s.Granted || s.Err == "held" && !j.undone(l, s) {
 			ops = append(ops, over(history.Span{From: s.Asked, To: s.Answered}, model.Count{Op: model.Pass, Refused: !s.Granted}))
 		}
 	}
 	ops = append(ops, since(rest+1, model.Count{Op: model.Missing, N: found[l.name].Free}))
 	j.ordered(l, latch, model.Counting(0), ops)
+}
+
+// undone reports whether a request may have been refused because of a change that no replica had yet: its outcome is
+// unknown, and the replica that became the master does not know of it.
+func (j *judge) undone(l *lock, refused share) bool {
+	return slices.ContainsFunc(l.changes, func(c share) bool {
+		return !c.Granted && c.Asked < refused.Answered && slices.ContainsFunc(j.faults, func(f history.Fault) bool {
+			return f.Succeeds && f.From < refused.Answered && f.To > c.Asked
+		})
+	})
 }
 
 // changes are the operations of those who change a number of permits, or a latch.

@@ -49,6 +49,7 @@ func TestAVerdictOnSynchronizers(t *testing.T) {
 		r.Answered = ms(answered)
 		return r
 	}
+	undone := []*history.Process{process(1, failed(does(of("latch", 1, 100, 102), history.Close, 2, 0), "unavailable"), failed(wait(110, 111), "held"), wait(120, 960))}
 	const lost, permits = "permits are neither made nor lost", "linearizable: permits that expire"
 	for _, c := range []struct {
 		name      string
@@ -85,6 +86,8 @@ func TestAVerdictOnSynchronizers(t *testing.T) {
 		{"one that opens after a doubtful count-down", at(down(10, 1), failed(down(20, 2), "unavailable"), wait(5, 30)), nil, 0, ""},
 		{"one whose doubtful count-down is lost", at(down(10, 1), failed(down(20, 2), "unavailable")), nil, 1, "linearizable: latch"},
 		{"one that is closed after the last", at(down(10, 1), down(20, 0), failed(wait(25, 26), "held")), nil, 0, "linearizable: latch"},
+		{"one whose close is undone by a failover", undone, []history.Fault{takeover}, 0, ""},
+		{"one that opens by itself", undone, nil, 0, "linearizable: latch"},
 		{"one that somebody sleeps at", at(down(10, 1), down(20, 0), wait(25, 26), wait(5, 300)), nil, 0, "nobody waits for an open latch"},
 		{"one that Redis has forgotten", at(down(10, 1), wait(5, 32)), []history.Fault{wipe}, 0, ""},
 	} {
