@@ -108,6 +108,10 @@ func (j *judge) losses() {
 	}
 }
 
+// fromTheStart is how soon after its grant a hold is over that was never good. One that is over later was good until
+// then, also if its holder did not look: it may have re-entered the lock first, and waited for Redis.
+const fromTheStart = 10 * time.Millisecond
+
 // promises checks what was said about single holds.
 func (j *judge) promises() {
 	for _, p := range j.processes {
@@ -116,7 +120,7 @@ func (j *judge) promises() {
 				continue
 			}
 			lock := r.Parts[0].Lock
-			if r.Outer() && r.Invalid != 0 && r.First == 0 && j.hindered(history.Span{From: r.Asked, To: r.Invalid + 1}, p.Proc, lock) == 0 {
+			if r.Outer() && r.Invalid != 0 && r.First == 0 && r.Invalid-r.Answered < fromTheStart && j.hindered(history.Span{From: r.Asked, To: r.Invalid + 1}, p.Proc, lock) == 0 {
 				j.violated("what is granted is good", lock, r.Answered, "%v was granted a hold that was never to be trusted", r)
 			}
 			if r.Invalid != 0 && r.Releasing != 0 && r.Invalid < r.Releasing && r.Released != 0 && r.ReleaseErr == "" {
