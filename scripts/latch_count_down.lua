@@ -7,8 +7,8 @@
 --
 -- KEYS[1]  the latch, a string: how many count-downs are missing
 -- KEYS[2]  the record of the client's last command
--- KEYS[3]  the set of the ids, and of a mark, which says that the set is ours: the ids may be any text. It lasts for a
---          week after the last count-down by id
+-- KEYS[3]  the set of the ids, and of a mark, which says that the set is ours. It lasts for a week after the last
+--          count-down by id
 -- ARGV[1]  the number of the command
 -- ARGV[2]  the latch's channel, on which it is published that the latch is open
 -- ARGV[3]  how many count down without an id
@@ -16,7 +16,7 @@
 --
 -- Reply: {the count then; 0 if the latch is open}
 local WEEK, CENTURY = 604800000, 3155760000000 -- in ms
-local MARK = '\0lockkeeper'
+local MARK = string.rep('\0', 513) -- no id is as long
 
 -- Reports whether there is a set of ids, and whether something else is in its place.
 local function look_at_ids()

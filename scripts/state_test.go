@@ -28,9 +28,10 @@ import (
 const (
 	callTTL = "3600000"
 	idTTL   = "604800000"
-	// countedMark is in a set of ids besides.
-	countedMark = "\x00lockkeeper"
 )
+
+// countedMark is in a set of ids besides.
+var countedMark = strings.Repeat("\x00", 513)
 
 // names replaces what the keys and channels of a lock are called in the tables.
 func names(lock string) *strings.Replacer {

@@ -89,6 +89,23 @@ func TestLatch(t *testing.T) {
 	locktest.IsError(t, here.Wait(ctx, lockkeeper.WithLease(time.Second)), lockkeeper.ErrInvalid)
 }
 
+// An id may be any text of up to 512 bytes, also one like the mark of the set of ids.
+func TestLatchCountsEachID(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	l, ctx := s.Latch(k.LockName), locktest.Within(t)
+	ids := []string{"job 1", "\x00", "\x00lockkeeper", "\xff\xfe", strings.Repeat("\x00", 512)}
+	closes(t, l, int64(len(ids)), true)
+	for range 2 {
+		for _, id := range ids[1:] {
+			ok(t, l.CountDownOnce(ctx, id))
+		}
+	}
+	counts(t, l, 1)
+	ok(t, l.CountDownOnce(ctx, ids[0]))
+	ok(t, l.Wait(ctx))
+}
+
 // A reply that is lost counts nothing twice, and a count-down that fails is made up for.
 func TestLatchLostReplies(t *testing.T) {
 	t.Parallel()
