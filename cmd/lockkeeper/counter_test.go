@@ -224,3 +224,18 @@ func TestBadNumbersAreShown(t *testing.T) {
 		}
 	}
 }
+
+// inspect of a number beside another application's sorted set says so, and shows none of its members; ls leaves it out.
+func TestForeignMembersAreNotPrinted(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	const secret = "password of ann"
+	server.Do(t, "SET", "visits", "5")
+	server.Do(t, "ZADD", redisio.Taken("visits"), "922337203685477", secret)
+	for _, args := range [][]string{{"inspect", "visits"}, {"inspect", "--json", "visits"}, {"ls"}, {"ls", "--json"}} {
+		text, _ := says(t, server, 0, args...)
+		if strings.Contains(text, secret) || strings.Contains(text, fmt.Sprintf("%x", secret)) || strings.Contains(text, "16 bytes") != (args[0] == "inspect") || strings.Contains(text, "visits") != (args[0] == "inspect") {
+			t.Errorf("%q prints %s", args, text)
+		}
+	}
+}

@@ -54,8 +54,8 @@ func (l Looker) lookBeside(ctx context.Context, views []Lock) error {
 			v.problem(problem)
 		}
 		if n, err := got[1].AsInt64(); err == nil && n > 0 {
-			v.Waiters, v.Kind, v.Queue = Known(n), KindFair, nil
-			if first, _ := got[2].AsStrSlice(); len(first) > 0 && protocol.IsOwner(first[0]) {
+			if first, _ := got[2].AsStrSlice(); len(first) > 0 && protocol.IsOwner(first[0]) { // else it is another application's
+				v.Waiters, v.Kind, v.Queue = Known(n), KindFair, nil
 				fair = append(fair, v)
 			}
 		}

@@ -2,9 +2,9 @@ package look
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,8 +63,8 @@ type Permit struct {
 const (
 	// MostPermits bounds the permits of a name that are read.
 	MostPermits = 1000
-	// idDigits is how many digits the id of a permit has.
-	idDigits = 32
+	// idBytes is how many bytes the id of a permit has.
+	idBytes = 16
 	// never is when permits without an end expire, as Redisson writes it: in epoch ms.
 	never = 922337203685477
 )
@@ -91,10 +91,7 @@ func sorted(err error) error {
 // are taken; nil if in Redis there is something else, or nothing.
 func (l Looker) Counter(ctx context.Context, name string) (*Counter, error) {
 	keys := []string{l.Prefix + name}
-	all, err := l.counters(ctx, keys, 1, true)
-	if err == nil && len(all) == 1 && len(all[0].Permits) == 1 && len(all[0].Permits[0].ID) == idDigits { // else they may be large
-		all, err = l.counters(ctx, keys, MostPermits, true)
-	}
+	all, err := l.counters(ctx, keys, true)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -102,9 +99,9 @@ func (l Looker) Counter(ctx context.Context, name string) (*Counter, error) {
 	return c, l.identifyPermits(ctx, c)
 }
 
-// counters reads those with these keys that there are, each with so many permits. What cannot be read is left
-// out, unless it is named.
-func (l Looker) counters(ctx context.Context, keys []string, permits int, named bool) (all []Counter, err error) {
+// counters reads those with these keys that there are. What is named has its first permits, and a problem if
+// they are another application's. Else what is another application's, or cannot be read, is left out.
+func (l Looker) counters(ctx context.Context, keys []string, named bool) (all []Counter, err error) {
 	clock, err := l.Client.Do(ctx, l.Client.B().Time().Build()).AsIntSlice()
 	if err != nil {
 		return nil, sorted(err)
@@ -116,32 +113,60 @@ func (l Looker) counters(ctx context.Context, keys []string, permits int, named 
 	for _, key := range keys {
 		taken := redisio.Taken(key)
 		commands = append(commands, l.Command("GETRANGE", key, "0", longestNumber), l.Command("PTTL", key), l.Command("EXISTS", redisio.Counted(key)),
-			l.Command("ZCOUNT", taken, "0", until), l.Command("ZCOUNT", taken, after, "+inf"),
-			l.Command("ZRANGE", taken, after, "+inf", "BYSCORE", "LIMIT", "0", strconv.Itoa(permits), "WITHSCORES"))
+			l.Command("ZCOUNT", taken, "0", until), l.Command("ZCOUNT", taken, after, "+inf"))
 		channels = append(channels, redisio.PermitsChannel(key), redisio.LatchChannel(key))
 	}
 	results, listeners := l.all(ctx, commands), l.listeners(ctx, channels)
+	var numbers []string
+	for i, key := range keys {
+		if mayBeNumber(results[5*i:]) {
+			numbers = append(numbers, key)
+		}
+	}
+	ranges := firstMembers
+	if named {
+		ranges = append(slices.Clip(ranges), []string{after, "+inf", "BYSCORE", "LIMIT", "0", strconv.Itoa(MostPermits)})
+	}
+	taken := l.taken(ctx, numbers, ranges)
 	for i, key := range keys {
 		c := Counter{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindCounter}
 		c.NameBytes = notText(c.Name)
 		waits, waitsForLatch := listeners[channels[2*i]], listeners[channels[2*i+1]]
-		is, err := c.read(results[6*i:6*i+6], waits, waitsForLatch, now)
+		members, foreign := taken[key], errors.Is(taken[key].err, errForeign)
+		if foreign && !named {
+			continue
+		}
+		is, err := c.read(results[5*i:5*i+5], waits, waitsForLatch, foreign)
+		if err == nil && !foreign {
+			err = members.err
+		}
 		if _, refused := rueidis.IsRedisErr(err); refused && !named && !lacksCommand(err) {
 			continue // a key beside it is another's, or not ours to look at
 		}
 		if err != nil {
 			return all, sorted(err)
 		}
-		if is {
-			all = append(all, c)
+		if !is {
+			continue
 		}
+		if named {
+			c.Permits = permitsOf(members.scores, now)
+		}
+		all = append(all, c)
 	}
 	return all, ctx.Err()
 }
 
-// read takes the replies about one key at a time in epoch ms, and reports whether it is a number, or should be one:
-// there is none, but permits are taken, or a client listens.
-func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch Number, now int64) (is bool, err error) {
+// mayBeNumber reports, by the replies about a key, whether it is a number, or is not there.
+func mayBeNumber(got []rueidis.RedisResult) bool {
+	text, err := got[0].ToString()
+	ttl, failed := got[1].AsInt64()
+	return err == nil && failed == nil && (ttl == NoKey || looksLikeNumber.MatchString(text))
+}
+
+// read takes the replies about one key, and reports whether it is a number, or should be one: there is none, but
+// permits are taken, or a client listens. Foreign is that what is in the place of the permits is another application's.
+func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch Number, foreign bool) (is bool, err error) {
 	text, err := got[0].ToString()
 	if refusal, refused := rueidis.IsRedisErr(err); refused && strings.HasPrefix(refusal.Error(), "WRONGTYPE") {
 		return false, nil
@@ -158,6 +183,9 @@ func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch Number, n
 		if numbers[j], err = got[j+1].AsInt64(); err != nil {
 			return false, err
 		}
+	}
+	if foreign {
+		numbers[2], numbers[3] = 0, 0
 	}
 	expired := numbers[2] // Redisson and Lockkeeper make them free when they take one
 	c.TTL, c.Taken, c.Waiters = numbers[0], numbers[3], waits.plus(waitsForLatch)
@@ -182,16 +210,11 @@ func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch Number, n
 		c.Count, c.Problem = exact("the count", text, most)
 		c.Count = c.Count.plus(Known(expired))
 	}
-	scores, err := got[5].AsZScores()
-	if err != nil {
-		return false, err
+	if foreign && c.Problem != "" {
+		c.Problem += "; "
 	}
-	for _, p := range scores {
-		left := int64(p.Score) - now
-		if int64(p.Score) >= never {
-			left = -1
-		}
-		c.Permits = append(c.Permits, Permit{ID: hex.EncodeToString([]byte(p.Member)), Left: left})
+	if foreign {
+		c.Problem += errForeign.Error()
 	}
 	return true, nil
 }

@@ -57,7 +57,7 @@ func (l Looker) Counters(ctx context.Context, pattern string) (all []Counter, er
 	}
 	known := map[string]bool{} // the records of those that are read
 	for page := range slices.Chunk(slices.Sorted(maps.Keys(found)), PageSize) {
-		some, failed := l.counters(ctx, page, 0, false)
+		some, failed := l.counters(ctx, page, false)
 		all = append(all, some...)
 		if failed != nil {
 			return all, cmp.Or(err, failed)
