@@ -70,6 +70,8 @@ func TestAVerdict(t *testing.T) {
 	wrongCount.Count = 3
 	never := kept(1, 1, 10, 20, 40, "plain")
 	never.First, never.Last, never.Invalid, never.Told, never.ReleaseErr = 0, 0, ms(21), ms(21), "lost"
+	closing := *never
+	closing.Why = closed
 	untold := kept(1, 1, 10, 20, 400, "plain")
 	untold.Last, untold.Invalid, untold.ReleaseErr = ms(99), ms(100), "lost"
 	good := kept(1, 1, 10, 20, 200, "plain")
@@ -104,6 +106,7 @@ func TestAVerdict(t *testing.T) {
 			Stalls: []history.Span{{From: ms(45), To: ms(95)}}}}, nil, nil},
 		{"never told", []*history.Process{process(1, untold)}, nil, []string{"losses are told"}},
 		{"never good", []*history.Process{process(1, never)}, nil, []string{"what is granted is good"}},
+		{"closed in the moment of its grant", []*history.Process{process(1, &closing)}, nil, nil},
 		{"released when it was over", []*history.Process{process(1, good)}, nil, []string{"losses are told", "what is over is not released as if it were good"}},
 		{"killed", []*history.Process{killed, process(2, kept(2, 1, 12, 31, 50, "plain"))}, nil, nil},
 		{"another's before the kill", []*history.Process{killed, process(2, kept(2, 1, 12, 25, 50, "plain"))}, nil,

@@ -12,7 +12,7 @@ func (j *judge) keeps(l *lock) {
 		return
 	}
 	for _, s := range l.shares {
-		if !s.Granted || !lostLease(s.Request) {
+		if !s.Granted || !lostLease(s.Request) || s.Why == closed {
 			continue
 		}
 		held := history.Span{From: s.Asked, To: cmp.Or(s.Invalid, s.Told, s.Released) + 1}

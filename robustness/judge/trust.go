@@ -112,6 +112,9 @@ func (j *judge) losses() {
 // then, also if its holder did not look: it may have re-entered the lock first, and waited for Redis.
 const fromTheStart = 10 * time.Millisecond
 
+// closed is the loss of a hold whose own System was closed, which may be in the moment of its grant.
+const closed = "closed"
+
 // promises checks what was said about single holds.
 func (j *judge) promises() {
 	for _, p := range j.processes {
@@ -120,7 +123,7 @@ func (j *judge) promises() {
 				continue
 			}
 			lock := r.Parts[0].Lock
-			if r.Outer() && r.Invalid != 0 && r.First == 0 && r.Invalid-r.Answered < fromTheStart && j.hindered(history.Span{From: r.Asked, To: r.Invalid + 1}, p.Proc, lock) == 0 {
+			if r.Outer() && r.Invalid != 0 && r.First == 0 && r.Invalid-r.Answered < fromTheStart && r.Why != closed && j.hindered(history.Span{From: r.Asked, To: r.Invalid + 1}, p.Proc, lock) == 0 {
 				j.violated("what is granted is good", lock, r.Answered, "%v was granted a hold that was never to be trusted", r)
 			}
 			if r.Invalid != 0 && r.Releasing != 0 && r.Invalid < r.Releasing && r.Released != 0 && r.ReleaseErr == "" {
