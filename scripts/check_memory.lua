@@ -1,4 +1,4 @@
--- Common part of the scripts that write the memory of a RedLock's server; it is put before each of them.
+-- Common parts of the scripts that write the memory of a RedLock's server; they are put before each of them.
 
 -- Fails if a hash has something else than the name of a memory and its age, which were read from it, if they are
 -- there: another application uses the key then.
@@ -7,4 +7,11 @@ local function check_memory(key, name, age)
   if fields > 0 and not (fields == 2 and string.find(name or '', '^%w+:') and string.find(age or '', '^%d+$')) then
     error("WRONGTYPE the hash of the server's memory has something else than its name and age", 0)
   end
+end
+
+-- Returns how the name of the server's present memory begins: "<run id>:<replication id>:". Both are the server's
+-- own, and no data brings them back: the first is new at each start, and the second at each promotion.
+local function present_memory()
+  return string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') .. ':' ..
+    string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') .. ':'
 end

@@ -22,10 +22,10 @@ if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
   local other = left ~= -2 and owner_in(check_lock(KEYS[1])) -- it is refused at once if it is not ours
   if ARGV[4] ~= '0' then
     local age, needed = tonumber(record[2] or 0), tonumber(ARGV[4])
-    local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
-    if string.sub(memory, 1, #run) ~= run then
+    local present = present_memory()
+    if string.sub(memory, 1, #present) ~= present then
       check_memory(KEYS[2], record[1], record[2])
-      memory, age = run .. ':' .. ARGV[5], 0
+      memory, age = present .. ARGV[5], 0
       redis.call('HSET', KEYS[2], 'memory', memory, 'age', 0)
     elseif age < needed and memory == ARGV[6] and age < tonumber(ARGV[7]) then
       age = tonumber(ARGV[7])

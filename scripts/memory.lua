@@ -3,16 +3,16 @@
 -- measure the age by their own clocks: the server's clock may be set at any time, and often is
 -- just after its machine starts.
 --
--- KEYS[1]  the memory's record, a hash: "memory" -> "<run id>:<name>", "age" -> ms
+-- KEYS[1]  the memory's record, a hash: "memory" -> "<run id>:<replication id>:<name>", "age" -> ms
 -- ARGV[1]  a name for the memory if it is new
 --
 -- Reply: {known age in ms, name of the memory}
 local record = redis.call('HMGET', KEYS[1], 'memory', 'age')
-local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
-if record[1] and string.sub(record[1], 1, #run) == run then
+local present = present_memory()
+if record[1] and string.sub(record[1], 1, #present) == present then
   return {tonumber(record[2]), record[1]}
 end
 check_memory(KEYS[1], record[1], record[2])
-local memory = run .. ':' .. ARGV[1]
+local memory = present .. ARGV[1]
 redis.call('HSET', KEYS[1], 'memory', memory, 'age', 0)
 return {0, memory}

@@ -31,12 +31,16 @@ func TestQuorumQuarantine(t *testing.T) {
 			{"forgotten", "c 1 30000 1000 three KNOWN 60000", "[-3 1000 ", ":three]", "0"},
 			{"of another run", "HSET memory another:three", "", ":looked]", "0"},
 			{"looked at before", "b 1 30000 1000 four - 0", "[-3 1000 ", ":looked]", "0"},
+			{"of the same run before a promotion", "HSET memory RUN:another:three age 60000", "", ":looked]", "0"},
+			{"voted before a promotion", "b 1 30000 1000 five - 0", "[-3 1000 ", ":looked]", "0"},
 		} {
 			if step.what == "forgotten" {
 				d.must(t, "DEL", record, lock)
 			}
 			if args := strings.Fields(step.do); args[0] == "HSET" {
-				d.must(t, "HSET", record, args[1], args[2])
+				run, _, _ := strings.Cut(strings.Trim(first, "["), ":")
+				args = strings.Fields(strings.Replace(step.do, "RUN", run, 1))
+				d.must(t, append([]string{"HSET", record}, args[1:]...)...)
 			} else {
 				args[5] = strings.NewReplacer("KNOWN", first, "-", "").Replace(args[5])
 				reply := d.run(t, scripts.MajorityAcquire, []string{lock, record}, args)

@@ -146,14 +146,20 @@ func (k Key) Message() *messages.Lock { return &messages.Lock{Name: k.LockName} 
 func Ripen(t testing.TB, servers ...*redistest.Server) {
 	t.Helper()
 	for _, server := range servers {
-		info, err := server.Do(t, "INFO", "server").ToString()
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, run, _ := strings.Cut(info, "run_id:")
-		run, _, _ = strings.Cut(run, "\r")
-		if err := server.Do(t, "HSET", "lockkeeper_memory", "memory", run+":ripe", "age", "86400000").Error(); err != nil {
+		memory := infoField(t, server, "server", "run_id") + ":" + infoField(t, server, "replication", "master_replid") + ":ripe"
+		if err := server.Do(t, "HSET", "lockkeeper_memory", "memory", memory, "age", "86400000").Error(); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+func infoField(t testing.TB, server *redistest.Server, section, field string) string {
+	t.Helper()
+	info, err := server.Do(t, "INFO", section).ToString()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, value, _ := strings.Cut(info, "\n"+field+":")
+	value, _, _ = strings.Cut(value, "\r")
+	return value
 }

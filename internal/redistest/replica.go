@@ -33,6 +33,21 @@ func replicaOf(t testing.TB, master *Server, addr string) *Server {
 	return replica
 }
 
+// Follow makes a server the replica of another, and waits until it has what that has.
+func (s *Server) Follow(t testing.TB, master *Server) {
+	t.Helper()
+	master.ok(t, "CONFIG", "SET", "repl-diskless-sync-delay", "0") // else it waits 5 s for more replicas
+	s.ok(t, append([]string{"REPLICAOF"}, strings.Split(master.Addr(), ":")...)...)
+	s.awaitSync(t)
+}
+
+// Promote makes a replica a master, with what it has.
+func (s *Server) Promote(t testing.TB) {
+	t.Helper()
+	s.ok(t, "REPLICAOF", "NO", "ONE")
+	s.AwaitMaster(t)
+}
+
 // AwaitMaster waits until a replica has been promoted.
 func (s *Server) AwaitMaster(t testing.TB) {
 	t.Helper()

@@ -5,6 +5,7 @@ package kinds_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -166,6 +167,48 @@ func TestRedQuarantine(t *testing.T) {
 		locktest.EndedBy(t, hold)
 		q.awaitFree(t)
 	}
+}
+
+// Servers that are failed over to a replica that lags, and back, have the data of that replica: it lacks
+// the lock, and has the record of the memory that they had before.
+func TestRedFailback(t *testing.T) {
+	t.Parallel()
+	q := ownQuorum(t, redConfig, 3)
+	p, other := q.party(t), q.party(t)
+	var lagging []*redistest.Server
+	for _, s := range q.servers[:2] {
+		lagging = append(lagging, redistest.Replica(t, s))
+	}
+	locktest.Ripen(t, q.servers...) // the first replica of a server is the beginning of a new memory
+	for i, r := range lagging {
+		redistest.Eventually(t, "the replica to have the record", func() bool {
+			return slices.Equal(memoryOf(t, r), memoryOf(t, q.servers[i]))
+		})
+		r.Promote(t) // it hears of nothing from now on
+	}
+	hold := locktest.Acquire(t, p.Lock, lockkeeper.WithLease(redConfig.Watchdog))
+	q.awaitHeld(t, "1")
+	for i, r := range lagging {
+		q.servers[i].Follow(t, r)
+		q.servers[i].Promote(t)
+	}
+	if second, err := other.TryAcquire(locktest.Within(t)); err == nil {
+		t.Errorf("two holders after a majority was promoted, which trust their holds: %v, %v", hold.Valid(), second.Valid())
+	}
+	for i := range lagging {
+		if key := q.key(i); key.Exists(t) {
+			t.Errorf("server %d has granted the lock to %v", i, key.Owners(t))
+		}
+	}
+}
+
+func memoryOf(t *testing.T, s *redistest.Server) []string {
+	t.Helper()
+	record, err := s.Do(t, "HMGET", "lockkeeper_memory", "memory", "age").AsStrSlice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record
 }
 
 // A majority is enough to say that the lock is released, by force or not, but the other
