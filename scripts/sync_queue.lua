@@ -63,11 +63,11 @@ for i = 9, #ARGV, 3 do
   leases[ARGV[i]] = tonumber(ARGV[i + 1])
 end
 
--- A hold that has just ended is not refused: the command that comes next is.
+-- A hold that has just ended is not refused: the command that comes next is. Nor is a client that only leaves the queue.
 local foreign = not ours
 if holder and not (leases[holder] and #holders == 1) then
   ours, problem = pcall(check_lock, hash, holders)
-  if not ours and ARGV[2] == '' then
+  if not ours and ARGV[2] == '' and next(leases) then
     error(problem, 0)
   end
   foreign = foreign or not ours
