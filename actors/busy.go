@@ -8,10 +8,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// shown is what anybody may read of a lock without asking its actor, for the record of the System. The actor
+// shown is what other goroutines may read of a lock without asking its actor, for the record of the System. The actor
 // alone writes it.
 type shown struct {
-	// term is that of the lease, 0 while nobody here holds the lock, and since is when it began.
+	// term is that of the lease, 0 while the lock is not held here, and since is when it began.
 	term  atomic.Uint64
 	since atomic.Int64
 	// waiters is how many requests wait here.

@@ -153,7 +153,7 @@ func (k *clock) due(now lock.Instant, list []*child) (due []*child, sleep time.D
 	return list, sleep, true
 }
 
-// take takes out whoever is to be woken now.
+// take takes out the actors that are to be woken now.
 func (k *clock) take(now lock.Instant, list []*child) (due []*child) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

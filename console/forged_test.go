@@ -81,7 +81,7 @@ func TestForgedRecordsHarmNoLock(t *testing.T) {
 	}
 }
 
-// There is an end to the Systems whose records are read, and whoever looks is told.
+// The number of Systems whose records are read is bounded, and a look says if there are more.
 func TestMoreSystemsThanAreRead(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

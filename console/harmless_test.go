@@ -132,7 +132,7 @@ func TestWaitersElsewhereAreUnknown(t *testing.T) {
 				page = get(t, base+"lock?name="+url.QueryEscape(name))
 				return strings.Contains(page, want)
 			})
-			if strings.Contains(page, "nobody") {
+			if strings.Contains(page, "no waiters") {
 				t.Error(page)
 			}
 			giveUp()
@@ -141,7 +141,7 @@ func TestWaitersElsewhereAreUnknown(t *testing.T) {
 			}
 		})
 	}
-	if page := get(t, base+"lock?name=free"); !strings.Contains(page, "nobody") {
+	if page := get(t, base+"lock?name=free"); !strings.Contains(page, "no waiters") {
 		t.Error(page)
 	}
 }

@@ -114,7 +114,7 @@ type lock struct {
 	err error
 }
 
-// Others says how many wait elsewhere, as far as that is known; "" if nobody does.
+// Others says how many wait elsewhere, as far as that is known; "" if none does.
 func (l lock) Others() string {
 	if !l.Asked {
 		return ""

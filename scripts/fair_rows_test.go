@@ -69,7 +69,7 @@ to a stranger, and wait again       | u:1=1 30000 /v:2@330 <v:2         | u u:1 
 to an own waiter, at once           | u:1=1 30000 /u:2@330 v:3@630      | u u:1 1 9 u:2 40000 1 | [1 0 u:2 1] then [1 0 u:2 0] | u:2=1 40000 /v:3@330
 to an own waiter, later             | u:1=1 30000 /u:2@330              | u u:1 0 9 u:2 40000 1 | [0 0  1] then [0 0  0]       | /u:2@300
 to an own waiter that is not listed | u:1=1 30000 /u:20@330             | u u:1 0 0             | [0 330000  1] then [0 330000  0] | /u:20@330            | u:20
-to nobody in the queue              | u:1=1 30000                       | u u:1 0 9             | [0 0  1] then [0 0  0]       |                      | 0
+to an empty queue                   | u:1=1 30000                       | u u:1 0 9             | [0 0  1] then [0 0  0]       |                      | 0
 what a stranger holds               | v:1=1 30000 /v:2@330              | u u:1 1 9             | [0 30000 v:1 0]              | same
 what nobody holds                   | /v:2@330 <v:2                     | u u:1 1 9             | [0 330000  0]                | same
 # nothing, and wrong types
@@ -97,7 +97,7 @@ timeouts of another type, to release         | u:1=1 30000 /timeouts 'x'        
 
 fair_force_release: NAME / QUEUE TIMEOUTS CHANNEL ARGS
 held                  | v:1=2 30000 /v:2@330 w:3@630    | v:1 | 1 then 0   | /v:2@330 w:3@630 | v:2
-held, and nobody waits | v:1=2 30000                    | v:1 | 1 then 0   |                  | 0
+held, and none waits   | v:1=2 30000                    | v:1 | 1 then 0   |                  | 0
 all are dead          | v:1=1 30000 /v:2@-1             | v:1 | 1 then 0   |                  | 0
 held by another since | v:1=2 30000 /v:2@330 w:3@630    | u:1 | 0          | same
 by another term since | v:2=1 30000 /w:3@630            | v:1 | 0          | same

@@ -4,7 +4,7 @@
 -- before with nothing to do.
 
 -- No permit has that id, and no member of another application's set is likely to be that.
-local NOBODY = 'the id of no permit'
+local NO_PERMIT = 'the id of no permit'
 
 -- Fails if one of these is no id of a permit: the sorted set then belongs to another application.
 local function check_ids(ids)

@@ -11,7 +11,7 @@
 -- Reply: {how many have their permits; in how many ms the next expires of those that were taken
 -- before, -1 if none does}; {NO_KEY, -1} if no number of permits is set
 return once(KEYS[3], ARGV[1], function()
-  redis.call('ZADD', KEYS[2], 'XX', 0, NOBODY) -- first: a server out of memory refuses it
+  redis.call('ZADD', KEYS[2], 'XX', 0, NO_PERMIT) -- first: a server out of memory refuses it
   local now, free = epoch_ms(), count_of(KEYS[1])
   if not free then
     return {NO_KEY, -1}
@@ -29,7 +29,7 @@ return once(KEYS[3], ARGV[1], function()
   if served + expired == 0 then
     return reply
   end
-  redis.call('ZREM', KEYS[2], NOBODY)
+  redis.call('ZREM', KEYS[2], NO_PERMIT)
   local ttl = redis.call('PTTL', KEYS[1])
   local left = free + expired - served
   check_permits(left)

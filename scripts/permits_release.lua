@@ -24,7 +24,7 @@ return once(KEYS[3], ARGV[1], function()
   if taken == 0 then
     return {0, 0}
   end
-  redis.call('ZREM', KEYS[2], NOBODY)
+  redis.call('ZREM', KEYS[2], NO_PERMIT)
   local free, heard = count_of(KEYS[1]), 0
   if free then
     free = free + #ids

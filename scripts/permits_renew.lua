@@ -6,7 +6,7 @@
 -- ARGV[2…] the ids
 --
 -- Reply: a text that has for each of them "1" if it was renewed, or "0"
-redis.call('ZREM', KEYS[1], NOBODY) -- a server out of memory refuses no write after the first
+redis.call('ZREM', KEYS[1], NO_PERMIT) -- a server out of memory refuses no write after the first
 local now, renewed = epoch_ms(), {}
 for i = 2, #ARGV do
   local until_ms = redis.call('ZSCORE', KEYS[1], ARGV[i])

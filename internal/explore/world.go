@@ -267,7 +267,7 @@ func (w *Processes[S]) deliver(k int, f fate) {
 	}
 }
 
-// answer sends the reply to a command. That to a second copy finds nobody.
+// answer sends the reply to a command. Nothing awaits that to a second copy.
 func (w *Processes[S]) answer(m message, result any) {
 	if result != nil && !m.copied && !w.live[m.p].dead {
 		w.sent = append(w.sent, message{kind: reply, p: m.p, command: m.command, result: result})

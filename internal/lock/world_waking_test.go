@@ -93,7 +93,7 @@ func (w *world) wakesSoon(p *process) bool {
 	})
 }
 
-// living is the process of a client, nil if it has ended, or is a stranger.
+// living is the process of a client, nil if it has ended, or is a foreign client.
 func (w *world) living(c redismodel.Client) *process {
 	i := slices.IndexFunc(w.processes, func(p process) bool { return p.client == c && !p.dead })
 	if i < 0 {

@@ -27,7 +27,7 @@ const (
 // NoKey is the TTL of what is not there, as in Redis.
 const NoKey = -2
 
-// Unset is the problem that no number of permits is set, though somebody uses them.
+// Unset is the problem that no number of permits is set, though they are in use.
 const Unset = "no number of permits is set: it never was, or Redis has lost it"
 
 // Counter is a semaphore, permits that expire, or a latch, as Redis has it.

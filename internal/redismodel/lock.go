@@ -42,7 +42,7 @@ type ReadLease struct {
 // Lock is what Redis keeps of one lock.
 type Lock struct {
 	// Holders are the fields of the hash, sorted; there is no hash without them. It runs out at
-	// ExpiresAt, on the processes' clock. RanOut is when it did, if nobody has held the lock since.
+	// ExpiresAt, on the processes' clock. RanOut is when it did, if the lock was not held since.
 	Holders           []Holder
 	ExpiresAt, RanOut lock.Instant
 	// ReadLeases are the keys of the read holds, sorted.
