@@ -9,10 +9,10 @@ import (
 
 // Clients of another kind, which do as Redisson does.
 
-// strangers are all clients from this number on.
-const strangers = 1000
+// foreignClients are all clients from this number on.
+const foreignClients = 1000
 
-type stranger struct {
+type foreignClient struct {
 	part    int
 	mode    lock.Mode
 	hold    time.Duration // 0: it forgets to give the lock back
@@ -20,23 +20,23 @@ type stranger struct {
 	waiting bool
 }
 
-// What a stranger does next.
+// What a foreign client does next.
 const (
 	tries uint64 = iota
 	polls
 	leaves
 )
 
-// visit lets a stranger take the lock if it is free, or wait for it: of a lock with parts, one
+// visit lets a foreign client take the lock if it is free, or wait for it: of a lock with parts, one
 // of them.
-func (w *world) visit(s stranger) {
-	w.strangers = append(w.strangers, s)
-	w.meet(len(w.strangers)-1, polls)
+func (w *world) visit(s foreignClient) {
+	w.foreign = append(w.foreign, s)
+	w.meet(len(w.foreign)-1, polls)
 }
 
-// meet lets a stranger do something.
+// meet lets a foreign client do something.
 func (w *world) meet(i int, does uint64) {
-	s, o := &w.strangers[i], redismodel.Owner{Client: strangers + redismodel.Client(i), Term: 1}
+	s, o := &w.foreign[i], redismodel.Owner{Client: foreignClients + redismodel.Client(i), Term: 1}
 	var channel redismodel.Owner
 	if w.kind.Queued {
 		channel = o
@@ -51,7 +51,7 @@ func (w *world) meet(i int, does uint64) {
 		told = w.redis.Leave(s.part, o)
 	case s.lease == 0: // it has had the lock
 	case w.redis.Seize(s.part, o, s.mode, s.lease):
-		w.logf("stranger %v holds the lock", o)
+		w.logf("foreign client %v holds the lock", o)
 		w.redis.Unsubscribe(o.Client, channel)
 		if s.lease = 0; s.hold > 0 {
 			later(leaves, s.hold)

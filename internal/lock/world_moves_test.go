@@ -139,7 +139,7 @@ func (w *world) do(a move) {
 	case empties:
 		w.restart(oneOf(t, 0, 20*ms, ms, 500*ms))
 	case visits:
-		s := stranger{part: t.pick(len(w.redis.Parts())), mode: w.anyMode(), hold: oneOf(t, 100*ms, 20*ms, 3000*ms, 0), lease: oneOf(t, 300*ms, 1000*ms, 5000*ms)}
+		s := foreignClient{part: t.pick(len(w.redis.Parts())), mode: w.anyMode(), hold: oneOf(t, 100*ms, 20*ms, 3000*ms, 0), lease: oneOf(t, 300*ms, 1000*ms, 5000*ms)}
 		if t.pick(2) == 1 {
 			s.waiting, s.lease, s.hold = true, 10*sec, max(s.hold, ms)
 		}

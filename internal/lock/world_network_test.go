@@ -329,8 +329,8 @@ func (w *world) channel(i int, term uint64) redismodel.Owner {
 func (w *world) tell(told []redismodel.Publication) {
 	for _, t := range told {
 		for _, c := range w.redis.Hearers(t) {
-			if c >= strangers {
-				w.send(message{kind: strange, p: int(c - strangers), at: w.now + w.latency()})
+			if c >= foreignClients {
+				w.send(message{kind: strange, p: int(c - foreignClients), at: w.now + w.latency()})
 				continue
 			}
 			for i := range w.processes {

@@ -23,7 +23,7 @@ type world struct {
 	redis     redismodel.Server
 	processes []process
 	net       []message // what is on its way, in the order in which it was sent
-	strangers []stranger
+	foreign   []foreignClient
 	spent     tally
 	calm      bool // nothing goes wrong any more, and whoever holds releases
 	// Redis does not answer, or has no memory left, until then.
@@ -299,7 +299,7 @@ func (w *world) CopyTo(other *world) {
 	ps, net, facts := other.processes[:0], other.net[:0], other.facts[:0]
 	*other = *w
 	other.processes, other.net, other.facts = append(ps, w.processes...), append(net, w.net...), append(facts, w.facts...)
-	other.strangers, other.tokens = slices.Clone(w.strangers), slices.Clip(w.tokens)
+	other.foreign, other.tokens = slices.Clone(w.foreign), slices.Clip(w.tokens)
 	for i := range other.processes {
 		p := &other.processes[i]
 		p.lock.Detach()

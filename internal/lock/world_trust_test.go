@@ -212,7 +212,7 @@ func (w *world) checkTurn(taker redismodel.Owner, queue []redismodel.Waiter, pla
 		switch {
 		case waiter.Timeout <= w.redis.Clock():
 			dead = append(dead, waiter.Client)
-		case slices.Contains(dead, waiter.Client) || waiter.Client >= strangers:
+		case slices.Contains(dead, waiter.Client) || waiter.Client >= foreignClients:
 		default:
 			if p := &w.processes[waiter.Client]; !p.dead && p.lock.Waits(waiter.Term) {
 				w.violated("%v gets the lock before %v, which stands before it", taker, waiter.Owner)
@@ -287,7 +287,7 @@ func (w *world) heal() {
 	}
 	for _, waiter := range w.redis.Part(0).Queue {
 		// It counts as dead, and the next that comes by removes it.
-		if o := waiter.Owner; !w.any(rejected) && (o.Client >= strangers || !w.processes[o.Client].dead && !w.of(o).ghost) {
+		if o := waiter.Owner; !w.any(rejected) && (o.Client >= foreignClients || !w.processes[o.Client].dead && !w.of(o).ghost) {
 			w.violated("%v is left behind in the queue", o)
 		}
 	}
