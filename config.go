@@ -54,8 +54,9 @@ type Config struct {
 	// it counts when it is confirmed, and is repeated until then.
 	// A RedLock does without it. Default 0: no replica is waited for.
 	Replicas int
-	// ReplicaTimeout is how long the replicas may take; less if the lease is short. Default: half
-	// of CallTimeout, which is also the most; at least 1 ms.
+	// ReplicaTimeout is how long the replicas may take; three sixteenths of the lease if that is shorter,
+	// so a lease is never granted that is less than six times as long as they take. Default: half of
+	// CallTimeout, which is also the most; at least 1 ms.
 	ReplicaTimeout time.Duration
 	// WaiterTimeout is how long a waiter for a fair lock keeps its place in the queue in Redis
 	// after the last sign of life of its process, and so the longest time that a dead process
