@@ -107,7 +107,9 @@ func (l *Lock) takeTransfer(t Transfer) {
 	l.wait.transfer = Transfer{}
 	i := slices.IndexFunc(l.wait.sent, func(p placed) bool { return p.seq == t.Seq })
 	lease := l.cfg.TransferTTL()
-	if l.cfg.Replicated || i < 0 || t.Seq <= l.doubted || l.wait.sent[i].sentAt+lease-Margin(lease) <= l.now || l.mayBeCutShort(lease) || l.modeMayChange(l.wait.sent[i].mode) {
+	if l.cfg.Replicated || i < 0 || t.Seq <= l.doubted || l.wait.sent[i].sentAt+lease-Margin(lease) <= l.now ||
+		l.mayBeCutShort(l.cfg.Watchdog) || // the renewal sets that TTL
+		l.modeMayChange(l.wait.sent[i].mode) {
 		l.attemptSoon() // which finds the lock held, and gets a lease that can be trusted
 		return
 	}

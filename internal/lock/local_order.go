@@ -122,7 +122,9 @@ func (l *Lock) yieldReplied(o op, r Result) {
 		l.contendAgain(o, r)
 	case Absent:
 		l.answerRelease(o)
-		l.afterRelease()
+		if l.afterRelease(); l.kind.Parts { // the script has queued the process all the same
+			l.contendAgain(o, r)
+		}
 	case Failed:
 		l.releaseInstead(r) // it may have been released: make that certain
 	}
