@@ -76,7 +76,7 @@ alerts: bin/promtool ## Check the alerting rules with a tool of Prometheus, whic
 # The exploration goes on for longer without the race detector. What waits the longest begins first.
 .PHONY: test
 test: redis ## Run all tests but those in a browser, with the race detector
-	$(GO) test ./internal/lock ./internal/permit ./internal/leased -run TestExplore
+	$(GO) test ./internal/lock ./internal/semaphore ./internal/expirable -run TestExplore
 	$(GO) test -race -p 4 -timeout 10m ./tests/conformance ./interop/... ./tests/faults ./... ./cmd/lockkeeper/... ./examples/... ./lockkeepertest
 
 .PHONY: test-valkey
@@ -93,7 +93,7 @@ test-browser: redis chromium ## The console in headless Chromium
 
 .PHONY: test-long
 test-long: ## What needs more time: small worlds exhaustively, random worlds, real processes under faults
-	$(GO) test ./internal/lock ./internal/permit ./internal/leased -run TestExplore -explore.states=30000
+	$(GO) test ./internal/lock ./internal/semaphore ./internal/expirable -run TestExplore -explore.states=30000
 	$(GO) test ./internal/lock -run '^$$' -fuzz FuzzWorlds -fuzztime 30000x
 	$(GO) test ./tests/topology -run TestReplicaTakesOver -replicas.kills=20 -replicas.lag=10ms
 	$(GO) test ./tests/semaphore -v -run TestLatchOfProcesses -latch.calls=1000000
@@ -165,8 +165,8 @@ robustness-controls: redis faketime ## Break each safety rule in turn: the suite
 .PHONY: mutants
 mutants: redis ## Break the code in many places, one at a time: do the tests notice? make mutants N=40 SEED=2
 	$(GO) run ./tests/mutants -pkg ./internal/lock -n $(or $(N),120) -seed $(or $(SEED),1)
-	$(GO) run ./tests/mutants -pkg ./internal/permit -n $(or $(N),60) -seed $(or $(SEED),1)
-	$(GO) run ./tests/mutants -pkg ./internal/leased -n $(or $(N),60) -seed $(or $(SEED),1)
+	$(GO) run ./tests/mutants -pkg ./internal/semaphore -n $(or $(N),60) -seed $(or $(SEED),1)
+	$(GO) run ./tests/mutants -pkg ./internal/expirable -n $(or $(N),60) -seed $(or $(SEED),1)
 	$(GO) run ./tests/mutants -pkg ./scripts -n $(or $(N),80) -seed $(or $(SEED),1)
 
 .PHONY: api-diff

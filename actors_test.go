@@ -61,7 +61,7 @@ func TestALockActorThatCrashesWithoutEndIsGivenUp(t *testing.T) {
 		"every request": func(m any) bool { _, ok := m.(*messages.Release); return ok },
 	} {
 		t.Run("over "+over, func(t *testing.T) {
-			saboteur, s, k := locktest.Sabotaged(t, lockkeeper.Config{})
+			saboteur, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{})
 			holder, sibling, stranger := s.Probe(t), s.Probe(t), s.Probe(t)
 			acquire(t, sibling, spared(k))
 			acquire(t, holder, k)
@@ -97,7 +97,7 @@ func TestCrashOfTheSubscriberCostsAtMostThePollBound(t *testing.T) {
 	t.Parallel()
 	for _, message := range []string{"*actors.published", "*actors.subscribe", "*actors.confirmed", "*actors.unsubscribe"} {
 		t.Run(message, func(t *testing.T) {
-			saboteur, s, k := locktest.Sabotaged(t, lockkeeper.Config{Poll: 300 * time.Millisecond})
+			saboteur, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{Poll: 300 * time.Millisecond})
 			k.TakeAs(t, locktest.Redisson, 10*time.Minute)
 			saboteur.Hit(locktest.Once(message), nil)
 			granted := s.AcquireSoon(t, k)

@@ -51,7 +51,7 @@ func innermost(ctx context.Context) *Hold {
 // Acquire is a new holder. The outer hold may be released: what counts is whether any hold of its
 // tree still holds the lock, since the caller would then wait for itself.
 func (l *Lock) reentered(outer *Hold) *Hold {
-	if l.kind == messages.Kind_KIND_PERMITS {
+	if l.kind == messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
 		return nil // everybody takes a permit of his own
 	}
 	for ; outer != nil; outer = outer.outer {

@@ -104,7 +104,7 @@ func (e *Error) Unwrap() error {
 
 // failed returns the error of a request about the lock, or about the permits.
 func (l *Lock) failed(op string, a lock.Answer) error {
-	return failed(op, l.Name(), messages.Reason(a.Reason), a.Detail, l.kind != messages.Kind_KIND_PERMITS)
+	return failed(op, l.Name(), messages.Reason(a.Reason), a.Detail, l.kind != messages.Kind_KIND_EXPIRABLE_SEMAPHORE)
 }
 
 // failed returns the error of a request. ErrHeld and ErrLost have other words where the request is not about a lock.
@@ -181,7 +181,7 @@ func answered(op string, l *messages.Lock, m interface {
 	GetReason() messages.Reason
 	GetDetail() string
 }) error {
-	return failed(op, l.GetName(), m.GetReason(), m.GetDetail(), l.GetKind() != messages.Kind_KIND_PERMITS)
+	return failed(op, l.GetName(), m.GetReason(), m.GetDetail(), l.GetKind() != messages.Kind_KIND_EXPIRABLE_SEMAPHORE)
 }
 
 func invalid(op, lock string, err error) error {
@@ -212,7 +212,7 @@ func ended(ctx context.Context, op, lock, detail string) error {
 // for the reason if there is one.
 func lost(kind messages.Kind, name string, why messages.Reason, detail string) error {
 	err := ErrLost
-	if kind == messages.Kind_KIND_PERMITS {
+	if kind == messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
 		err = permitLost{}
 	}
 	if also := sentinels[why]; also != nil && also != ErrLost {

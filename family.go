@@ -76,7 +76,7 @@ func MultiLock(locks ...*Lock) *Lock {
 }
 
 // Red provides locks on a majority of independent Redis servers; see RedLock.
-type Red struct{ home *System }
+type RedLock struct{ home *System }
 
 // RedLock returns a Red for independent Redis servers: one System for each, 3 or 5 of them, with
 // the same Config in all processes. The first System runs the lock actors, and its guardian
@@ -92,7 +92,7 @@ type Red struct{ home *System }
 // watched it for the length of Config.Watchdog. So nothing is granted just after all servers
 // started, or when they are first used. docs/kinds.md and docs/guarantees.md describe what a
 // RedLock is for, and its limits.
-func RedLock(systems ...*System) (*Red, error) {
+func NewRedLock(systems ...*System) (*RedLock, error) {
 	var runtimes []*actors.Runtime
 	for _, s := range systems {
 		if s.inner() == nil {
@@ -103,11 +103,11 @@ func RedLock(systems ...*System) (*Red, error) {
 	if err := actors.Red(runtimes); err != nil {
 		return nil, fmt.Errorf("lockkeeper: RedLock: %w: %w", ErrInvalid, err)
 	}
-	return &Red{home: systems[0]}, nil
+	return &RedLock{home: systems[0]}, nil
 }
 
 // Lock returns the lock of that name on a majority of the servers.
-func (r *Red) Lock(name string) *Lock {
+func (r *RedLock) Lock(name string) *Lock {
 	if r == nil {
 		return &Lock{wrong: errors.New("the RedLock is nil")}
 	}

@@ -65,7 +65,7 @@ func (h *Hold) takeNote(onRisk func(left time.Duration)) {
 		stack = stack[:runtime.Callers(4, stack)]
 	}
 	var permit *actors.Permit
-	if h.lock.kind == messages.Kind_KIND_PERMITS {
+	if h.lock.kind == messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
 		permit = &actors.Permit{Count: h.lock.total}
 	}
 	if onRisk != nil || stack != nil || permit != nil {

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
-	"github.com/lockkeeper-go/lockkeeper/internal/permit"
+	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
 )
 
 // Latch keeps those who wait until others have counted it down, in any process; Redisson's
@@ -86,9 +86,9 @@ func (l *Latch) Count(ctx context.Context) (n int64, err error) {
 }
 
 // ask has a request carried out.
-func (l *Latch) ask(ctx context.Context, op string, q *actors.PermitRequest) (permit.Answer, error) {
+func (l *Latch) ask(ctx context.Context, op string, q *actors.PermitRequest) (semaphore.Answer, error) {
 	if l == nil {
-		return permit.Answer{}, invalid(op, "", errors.New("the latch is nil"))
+		return semaphore.Answer{}, invalid(op, "", errors.New("the latch is nil"))
 	}
 	q.Latch, q.Name = true, l.name
 	return askPermits(ctx, l.runtime, op, q)

@@ -17,7 +17,7 @@ type LockInfo struct {
 	// Name is the name of the lock, without the key prefix; for a MultiLock, the names of its
 	// members.
 	Name string
-	// Kind may also be KIND_PERMITS, KIND_SEMAPHORE or KIND_LATCH. Nobody holds a semaphore or a latch:
+	// Kind may also be KIND_EXPIRABLE_SEMAPHORE, KIND_SEMAPHORE or KIND_LATCH. Nobody holds a semaphore or a latch:
 	// only Waiters and Waiting are known of them.
 	Kind messages.Kind
 	// Held reports whether this System holds the lock. Shared reports whether that is for

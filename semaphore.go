@@ -7,7 +7,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/internal/permit"
+	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -138,34 +138,34 @@ func (s *Semaphore) Available(ctx context.Context) (n int, err error) {
 }
 
 // ask has a request carried out.
-func (s *Semaphore) ask(ctx context.Context, op string, q *actors.PermitRequest) (permit.Answer, error) {
+func (s *Semaphore) ask(ctx context.Context, op string, q *actors.PermitRequest) (semaphore.Answer, error) {
 	if s == nil {
-		return permit.Answer{}, invalid(op, "", errors.New("the semaphore is nil"))
+		return semaphore.Answer{}, invalid(op, "", errors.New("the semaphore is nil"))
 	}
 	q.Name = s.name
 	return askPermits(ctx, s.runtime, op, q)
 }
 
 // askPermits has a request about a semaphore or a latch carried out.
-func askPermits(ctx context.Context, runtime *actors.Runtime, op string, q *actors.PermitRequest) (permit.Answer, error) {
+func askPermits(ctx context.Context, runtime *actors.Runtime, op string, q *actors.PermitRequest) (semaphore.Answer, error) {
 	if ctx == nil {
-		return permit.Answer{}, invalid(op, q.Name, errNoContext)
+		return semaphore.Answer{}, invalid(op, q.Name, errNoContext)
 	}
 	if ctx.Err() != nil && q.Op != actors.PermitRelease {
-		return permit.Answer{}, ended(ctx, op, q.Name, "")
+		return semaphore.Answer{}, ended(ctx, op, q.Name, "")
 	}
 	if runtime == nil {
-		return permit.Answer{}, invalid(op, q.Name, errors.New("the System is nil: From gives nil where no New has succeeded"))
+		return semaphore.Answer{}, invalid(op, q.Name, errors.New("the System is nil: From gives nil where no New has succeeded"))
 	}
 	if err := runtime.CheckPermits(q); err != nil {
-		return permit.Answer{}, invalid(op, q.Name, err)
+		return semaphore.Answer{}, invalid(op, q.Name, err)
 	}
 	a, answered := runtime.AskPermits(ctx, q)
 	switch {
-	case !answered, a.Kind == permit.Refused && a.Reason == lock.CancelledByRequest:
-		return permit.Answer{}, ended(ctx, op, q.Name, a.Detail)
-	case a.Kind == permit.Refused:
-		return permit.Answer{}, failed(op, q.Name, messages.Reason(a.Reason), a.Detail, false)
+	case !answered, a.Kind == semaphore.Refused && a.Reason == lock.CancelledByRequest:
+		return semaphore.Answer{}, ended(ctx, op, q.Name, a.Detail)
+	case a.Kind == semaphore.Refused:
+		return semaphore.Answer{}, failed(op, q.Name, messages.Reason(a.Reason), a.Detail, false)
 	}
 	return a, nil
 }

@@ -48,14 +48,14 @@ func (r *Runtime) busy(record *Record) {
 	var waited, held []string
 	record.AllWaits = true
 	looked := 0
-	for _, made := range []making{ofOneKey, ofMembers, ofServers} {
+	for _, made := range []composition{ofOneKey, ofMembers, ofServers} {
 		r.table.states[made].Range(func(_, value any) bool {
 			if looked++; looked > mostLooked {
 				record.AllWaits = false
 				return false
 			}
-			s := value.(*child).state.(*lockState)
-			if s.format == messages.Kind_KIND_PERMITS {
+			s := value.(*keyActor).state.(*lockState)
+			if s.format == messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
 				return true
 			}
 			term, waiters := s.shown.term.Load(), int(s.shown.waiters.Load())

@@ -14,7 +14,7 @@ import (
 //
 // The actor alone touches it, while it handles a message or after that has crashed. What is shared
 // with others is marked; what never changes may be read by all.
-type child struct {
+type keyActor struct {
 	rt  *Runtime
 	key lockKey
 	// label names the lock to people.
@@ -70,16 +70,16 @@ type childState interface {
 	gone()
 }
 
-func (r *Runtime) newChild(key lockKey, state childState) child {
-	return child{rt: r, key: key, label: key.name, state: state, clock: &r.clocks[r.spawned.Add(1)%clocks]}
+func (r *Runtime) newChild(key lockKey, state childState) keyActor {
+	return keyActor{rt: r, key: key, label: key.name, state: state, clock: &r.clocks[r.spawned.Add(1)%clocks]}
 }
 
 // begins implements settler. What was noted of the last message must not be taken for the next one's,
 // which may have the same memory; see permitCalls.
-func (c *child) begins() { c.counted, c.accepted = nil, nil }
+func (c *keyActor) begins() { c.counted, c.accepted = nil, nil }
 
 // began notes the message that is being handled, with its context.
-func (c *child) began(ctx actor.Context) (m any) {
+func (c *keyActor) began(ctx actor.Context) (m any) {
 	c.ctx = ctx
 	m = unrepeated(ctx.Message())
 	if isRequest(m) {
@@ -90,7 +90,7 @@ func (c *child) began(ctx actor.Context) (m any) {
 }
 
 // started notes who the actor is; a restart changes nothing about that.
-func (c *child) started(pid *actor.PID) {
+func (c *keyActor) started(pid *actor.PID) {
 	if c.pid == nil {
 		c.process, _ = c.rt.actor.ProcessRegistry.GetLocal(pid.Id)
 		c.pid = pid
@@ -100,20 +100,20 @@ func (c *child) started(pid *actor.PID) {
 // post sends the actor a tick or a reply of Redis. It does not look the actor up: with many leases to
 // renew, that was a fifth of the work. If the actor has stopped, its mailbox settles the reply (see
 // answering).
-func (c *child) post(m any) {
-	defer c.rt.host.Survive("a recipient panicked")
+func (c *keyActor) post(m any) {
+	defer c.rt.host.Recover("a recipient panicked")
 	c.process.SendUserMessage(c.pid, m)
 }
 
 // survive, deferred, ends a panic, and has it logged.
-func (c *child) survive() {
+func (c *keyActor) survive() {
 	if panicked := recover(); panicked != nil {
 		c.rt.host.Error("panic while a lock's decision was carried out", "lock", c.label, "panic", panicked)
 	}
 }
 
 // retire asks the guardian to stop the actor, unless requests are on their way to it.
-func (c *child) retire() bool {
+func (c *keyActor) retire() bool {
 	if !c.gate.closeIf(c.seen) {
 		return false
 	}
@@ -124,7 +124,7 @@ func (c *child) retire() bool {
 }
 
 // retireIfIdle retires an actor that has been idle for long enough.
-func (c *child) retireIfIdle() bool {
+func (c *keyActor) retireIfIdle() bool {
 	c.wakeAt = 0
 	if now := c.rt.Now(); c.idleSince != 0 && now >= c.idleSince+c.rt.cfg.Idle {
 		if c.retire() {
@@ -138,7 +138,7 @@ func (c *child) retireIfIdle() bool {
 // setAlarm sees to it that a tick comes at that time if one is wanted, or when the actor has been
 // idle for long enough. An alarm that goes off too early costs one tick; so it is only ever moved
 // forward, which spares most steps from touching it.
-func (c *child) setAlarm(at lock.Instant, wanted, idle bool) {
+func (c *keyActor) setAlarm(at lock.Instant, wanted, idle bool) {
 	if idle && !c.owners.inUse() {
 		if c.idleSince == 0 {
 			c.idleSince = c.rt.Now()
@@ -154,11 +154,11 @@ func (c *child) setAlarm(at lock.Instant, wanted, idle bool) {
 	c.clock.set(c, at)
 }
 
-func (c *child) stopAlarm() {
+func (c *keyActor) stopAlarm() {
 	c.clock.cancel(c)
 	c.wakeAt = 0
 }
 
 // newID numbers a request. Numbers grow over the whole system, and their lower half is
 // random: an id from an actor's earlier life fits nothing in a later one.
-func (c *child) newID() uint64 { return c.rt.requests.Add(1)<<20 | rand.Uint64N(1<<20) }
+func (c *keyActor) newID() uint64 { return c.rt.requests.Add(1)<<20 | rand.Uint64N(1<<20) }

@@ -13,7 +13,7 @@ import (
 
 // decider is what a lock actor decides with: a lock, or the permits of a name. An event is applied to a
 // copy, which replaces it. Its methods are those of lock.Lock.
-type decider interface {
+type machine interface {
 	Acquire(now lock.Instant, req lock.Request)
 	Release(now lock.Instant, id uint64, owner lock.Owner, mode lock.Mode, ref any)
 	Cancel(now lock.Instant, id uint64, owner lock.Owner, ref any)
@@ -40,15 +40,15 @@ type decider interface {
 
 // variant is what lock actors differ in by the kind of their lock: with what they decide, how that
 // is carried out in Redis, and which requests are for that kind only. There is one for each lockState.
-type variant interface {
+type kindAdapter interface {
 	backend.Place
 
 	// fresh returns a decider of what nobody wants yet, and draft a copy to apply an event to. replaced
 	// gets the decider whose place a draft has taken, and settled one whose effects are all carried out.
-	fresh() decider
-	draft(of decider) decider
-	replaced(d decider)
-	settled(d decider)
+	fresh() machine
+	draft(of machine) machine
+	replaced(d machine)
+	settled(d machine)
 
 	// perform carries out a lock.Send, and the effects that only this kind has. It gets a copy, since a
 	// pointer given to an interface would put every effect on the heap. The reply to what it sends comes as
@@ -62,5 +62,5 @@ type variant interface {
 	// describe adds to an answer what is here, in this process, and there, in Redis.
 	describe(status *messages.Status, here *lock.Snapshot, there *protocol.View)
 	// cleanups are what is to be done so that nothing is left in Redis.
-	cleanups(d decider) []cleanup
+	cleanups(d machine) []cleanup
 }

@@ -15,7 +15,7 @@ import (
 // process on another node takes everything, whether it arrives there or not. A future that
 // has timed out takes nothing, though it may still be found then.
 func (r *Runtime) deliver(pid *actor.PID, message any) (taken bool) {
-	defer r.host.Survive("a recipient panicked") // a process of the host's own, or what a future is piped to
+	defer r.host.Recover("a recipient panicked") // a process of the host's own, or what a future is piped to
 	process, taken := r.actor.ProcessRegistry.Get(pid)
 	if taken {
 		process.SendUserMessage(pid, message)
@@ -33,7 +33,7 @@ func timedOut(pid *actor.PID, process actor.Process) bool {
 
 // deliverSystem is deliver for proto.actor's own messages.
 func (r *Runtime) deliverSystem(pid *actor.PID, message any) (taken bool) {
-	defer r.host.Survive("a recipient panicked")
+	defer r.host.Recover("a recipient panicked")
 	process, taken := r.actor.ProcessRegistry.Get(pid)
 	if taken {
 		process.SendSystemMessage(pid, message)
@@ -64,42 +64,42 @@ func envelope(message any, sender *actor.PID, header actor.ReadonlyMessageHeader
 // It lets go of the actor then. proto.actor goes on to refer to the mailbox: the PID does,
 // and its lists of children and of watchers keep the PIDs of those that have gone, in the
 // unused part of their arrays.
-type answering struct {
+type mailboxAdapter struct {
 	actor.Mailbox
 	rt      *Runtime
 	invoker actor.MessageInvoker
 	// settler is nil if a crash of the actor leaves nothing open.
-	settler settler
+	settler crashHandler
 	// stopped is the actor's PID when it has stopped; the invoker is nil then.
 	stopped *actor.PID
 }
 
 // settler settles what a crash of its actor leaves open, on the actor's own turn.
-type settler interface {
+type crashHandler interface {
 	// begins says that the actor is about to handle a message, and crashed that it has crashed over it.
 	begins()
 	crashed(message any, sender *actor.PID, reason any)
 }
 
 // answers makes such a mailbox of another.
-func (r *Runtime) answers(inner actor.MailboxProducer, settler settler) actor.PropsOption {
-	return actor.WithMailbox(func() actor.Mailbox { return &answering{Mailbox: inner(), rt: r, settler: settler} })
+func (r *Runtime) answers(inner actor.MailboxProducer, settler crashHandler) actor.PropsOption {
+	return actor.WithMailbox(func() actor.Mailbox { return &mailboxAdapter{Mailbox: inner(), rt: r, settler: settler} })
 }
 
-func (a *answering) begins() {
+func (a *mailboxAdapter) begins() {
 	if a.settler != nil {
 		a.settler.begins()
 	}
 }
 
 // RegisterHandlers implements actor.Mailbox.
-func (a *answering) RegisterHandlers(invoker actor.MessageInvoker, dispatcher actor.Dispatcher) {
+func (a *mailboxAdapter) RegisterHandlers(invoker actor.MessageInvoker, dispatcher actor.Dispatcher) {
 	a.invoker = invoker
 	a.Mailbox.RegisterHandlers(a, dispatcher)
 }
 
 // InvokeSystemMessage implements actor.MessageInvoker.
-func (a *answering) InvokeSystemMessage(message any) {
+func (a *mailboxAdapter) InvokeSystemMessage(message any) {
 	if a.stopped != nil {
 		if m, ok := message.(*actor.Watch); ok {
 			a.rt.deliverSystem(m.Watcher, &actor.Terminated{Who: a.stopped})
@@ -120,7 +120,7 @@ func (a *answering) InvokeSystemMessage(message any) {
 }
 
 // InvokeUserMessage implements actor.MessageInvoker.
-func (a *answering) InvokeUserMessage(message any) {
+func (a *mailboxAdapter) InvokeUserMessage(message any) {
 	if a.stopped == nil {
 		a.begins()
 		a.invoker.InvokeUserMessage(message)
@@ -136,7 +136,7 @@ func (a *answering) InvokeUserMessage(message any) {
 
 // EscalateFailure implements actor.MessageInvoker. The supervisor, and proto.actor's log, get the type of
 // the message: once it is answered, its caller may be using its memory again.
-func (a *answering) EscalateFailure(reason, message any) {
+func (a *mailboxAdapter) EscalateFailure(reason, message any) {
 	if a.stopped == nil {
 		a.settle(reason, message)
 		a.invoker.EscalateFailure(reason, fmt.Sprintf("%T", actor.UnwrapEnvelopeMessage(message)))
@@ -146,11 +146,11 @@ func (a *answering) EscalateFailure(reason, message any) {
 }
 
 // settle has the actor's side of a crash settled, before its supervisor hears of it.
-func (a *answering) settle(reason, message any) {
+func (a *mailboxAdapter) settle(reason, message any) {
 	if a.settler == nil {
 		return
 	}
-	defer a.rt.host.Survive("a crash could not be settled")
+	defer a.rt.host.Recover("a crash could not be settled")
 	_, m, sender := actor.UnwrapEnvelope(message)
 	a.settler.crashed(m, sender, reason)
 }

@@ -14,7 +14,7 @@ func (l *lateReply) tooLate() { l.times++ }
 
 // A reply that comes when the actor has stopped is settled, also one that a crash has put back.
 func TestStoppedActorSettlesReplies(t *testing.T) {
-	m, reply := &answering{stopped: &actor.PID{}}, &lateReply{}
+	m, reply := &mailboxAdapter{stopped: &actor.PID{}}, &lateReply{}
 	m.InvokeUserMessage(reply)
 	m.InvokeUserMessage(&again{reply})
 	if reply.times != 2 {
@@ -32,7 +32,7 @@ func (e *escalations) EscalateFailure(_, message any) { *e = append(*e, message)
 // What an actor crashes over is not shown to others: a request that was answered may be another one by then.
 func TestACrashShowsNoRequest(t *testing.T) {
 	shown := &escalations{}
-	(&answering{invoker: shown}).EscalateFailure("crash", &actor.MessageEnvelope{Message: &PermitCall{}})
+	(&mailboxAdapter{invoker: shown}).EscalateFailure("crash", &actor.MessageEnvelope{Message: &PermitCall{}})
 	if want := []any{"*actors.PermitCall"}; !slices.Equal(*shown, want) {
 		t.Errorf("%v is shown, expected %v", *shown, want)
 	}

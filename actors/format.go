@@ -42,18 +42,18 @@ func (s *lockState) fenced(kind messages.Kind) bool {
 func (s *lockState) otherFormat(m any, sender *actor.PID) {
 	if !s.idle() || s.owners.inUse() {
 		s.accepted = m
-		s.refuse(m, sender, lock.Invalid, inUse(&s.child, kindWord(s.key, kindOf(m))))
+		s.refuse(m, sender, lock.Invalid, inUse(&s.keyActor, kindWord(s.key, kindOf(m))))
 		return
 	}
-	s.owners.forget(&s.child, len(s.owners.resting))
+	s.owners.forget(&s.keyActor, len(s.owners.resting))
 	s.stopAlarm()
-	s.rt.table.drop(&s.child)
+	s.rt.table.drop(&s.keyActor)
 	s.leaving = &leaving{moving: true, sent: s.gate.close()}
 	s.leaving.receive(s, m, sender)
 }
 
 // inUse says that the actor of a name cannot serve a request for a kind.
-func inUse(c *child, wanted string) string {
+func inUse(c *keyActor, wanted string) string {
 	is := kindWord(c.key, messages.Kind_KIND_REENTRANT)
 	if s, ok := c.state.(*lockState); ok {
 		is = kindWord(c.key, s.format)
@@ -70,14 +70,14 @@ func kindWord(key lockKey, kind messages.Kind) string {
 }
 
 // synchronizerKind is the kind of what is no lock.
-var synchronizerKind = map[making]messages.Kind{ofSemaphore: messages.Kind_KIND_SEMAPHORE, ofLatch: messages.Kind_KIND_LATCH}
+var synchronizerKind = map[composition]messages.Kind{ofSemaphore: messages.Kind_KIND_SEMAPHORE, ofLatch: messages.Kind_KIND_LATCH}
 
 var kindName = map[messages.Kind]string{
-	messages.Kind_KIND_REENTRANT:  "plain or fenced lock",
-	messages.Kind_KIND_FAIR:       "fair lock",
-	messages.Kind_KIND_READ_WRITE: "read/write lock",
-	messages.Kind_KIND_PERMITS:    "semaphore whose permits expire",
+	messages.Kind_KIND_REENTRANT:           "plain or fenced lock",
+	messages.Kind_KIND_FAIR:                "fair lock",
+	messages.Kind_KIND_READ_WRITE:          "read/write lock",
+	messages.Kind_KIND_EXPIRABLE_SEMAPHORE: "semaphore whose permits expire",
 }
 
 // variants make the variant of a format that is not a lock's; those of locks have ofLock.
-var variants = map[messages.Kind]func(s *lockState) variant{messages.Kind_KIND_PERMITS: newPermitsVariant}
+var variants = map[messages.Kind]func(s *lockState) kindAdapter{messages.Kind_KIND_EXPIRABLE_SEMAPHORE: newPermitsVariant}

@@ -31,7 +31,7 @@ func FuzzRequests(f *testing.F) {
 		{}, {Lock: &messages.Lock{}}, {Lock: &messages.Lock{Name: "orders"}, Owner: owner, Lease: durationpb.New(time.Second)},
 		{Lock: &messages.Lock{Name: "orders"}, Owner: &actor.PID{Id: "future$1"}, Wait: durationpb.New(0)},
 		{Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_RED}, Lease: durationpb.New(time.Minute)},
-		{Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_PERMITS}}, {Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_LATCH}}, {Lock: &messages.Lock{Name: "orders", Kind: 66}}, {Lock: &messages.Lock{Name: "orders", Kind: -1, Mode: 77}},
+		{Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE}}, {Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_LATCH}}, {Lock: &messages.Lock{Name: "orders", Kind: 66}}, {Lock: &messages.Lock{Name: "orders", Kind: -1, Mode: 77}},
 		{Lock: &messages.Lock{Name: "orders", Mode: messages.Mode_MODE_SHARED}},
 		{Lock: &messages.Lock{Name: "orders", Members: []*messages.Lock{{Name: "a"}}}},
 		{Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_MULTI, Members: []*messages.Lock{{Name: "a"}}}},
@@ -128,7 +128,7 @@ func passed(t *testing.T, r *Runtime, m proto.Message, key lockKey, members *Mem
 		_, kind := messages.Kind_name[int32(one.Kind)]
 		_, mode := messages.Mode_name[int32(one.Mode)]
 		switch full := r.cfg.KeyPrefix + one.Name; {
-		case !kind, one.Kind > messages.Kind_KIND_PERMITS, !mode, one.Name == "", len(full) > MaxNameLength, !utf8.ValidString(full), names[one.Name],
+		case !kind, one.Kind > messages.Kind_KIND_EXPIRABLE_SEMAPHORE, !mode, one.Name == "", len(full) > MaxNameLength, !utf8.ValidString(full), names[one.Name],
 			one.Mode == messages.Mode_MODE_SHARED && one.Kind != messages.Kind_KIND_READ_WRITE,
 			one.Kind == messages.Kind_KIND_RED && r.red.Load() == nil:
 			t.Errorf("%v passed", m)
@@ -196,7 +196,7 @@ func FuzzCheckName(f *testing.F) {
 		slot := redisio.Slot(full)
 		for _, derived := range []string{
 			redisio.Channel(full), redisio.Token(full), redisio.Queue(full), redisio.Timeouts(full),
-			redisio.ReadWriteChannel(full), redisio.Line(full), redisio.Holds(full) + ":field",
+			redisio.ReadWriteChannel(full), redisio.WaitQueue(full), redisio.Holds(full) + ":field",
 		} {
 			if redisio.Slot(derived) != slot {
 				t.Errorf("%q passed, and %q is in another slot", full, derived)

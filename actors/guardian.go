@@ -19,7 +19,7 @@ import (
 type guardian struct {
 	rt *Runtime
 	// children are the lock actors by the id of their PID, including those that are leaving.
-	children map[string]*child
+	children map[string]*keyActor
 	// middleware runs the host's middleware.
 	middleware middlewareActors
 	// closing is closed when the last lock actor has left; nil until Close is called.
@@ -34,7 +34,7 @@ type guardian struct {
 var resume = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.ResumeDirective })
 
 func (r *Runtime) startGuardian() {
-	g := &guardian{rt: r, children: map[string]*child{}, middleware: middlewareActors{}, started: make(chan struct{})}
+	g := &guardian{rt: r, children: map[string]*keyActor{}, middleware: middlewareActors{}, started: make(chan struct{})}
 	// It must not run inside a lock actor that sends to it.
 	props := actor.PropsFromProducer(func() actor.Actor { return g },
 		actor.WithGuardian(resume), actor.WithSupervisor(&supervision{guardian: g}), r.answers(mailbox.NewSeparate, nil), actor.WithDispatcher(&r.goroutines))
@@ -118,18 +118,18 @@ func (g *guardian) pass(ctx actor.Context, m any, sender *actor.PID, header acto
 }
 
 // newState is the state of a new actor for a key.
-func (r *Runtime) newState(key lockKey, kind messages.Kind, members *Members) *child {
+func (r *Runtime) newState(key lockKey, kind messages.Kind, members *Members) *keyActor {
 	if key.made == ofSemaphore || key.made == ofLatch {
-		return &newPermitState(r, key).child
+		return &newPermitState(r, key).keyActor
 	}
-	return &newLockState(r, key, kind, members).child
+	return &newLockState(r, key, kind, members).keyActor
 }
 
 // spawn starts an actor for a lock and its first request. An actor that is still leaving was
 // idle, or is given up; either way it does not interfere with the new one. Nor does one that was
 // started for an inspection: it is not in the table, so it claims no name, and it leaves when it has
 // answered.
-func (g *guardian) spawn(ctx actor.Context, key lockKey, kind messages.Kind, members *Members, inspects bool) *child {
+func (g *guardian) spawn(ctx actor.Context, key lockKey, kind messages.Kind, members *Members, inspects bool) *keyActor {
 	s := g.rt.newState(key, kind, members)
 	s.closing = inspects
 	s.gate.enter() // it must not retire before the request has come
@@ -145,10 +145,10 @@ func (g *guardian) spawn(ctx actor.Context, key lockKey, kind messages.Kind, mem
 }
 
 // props are made afresh for every actor: spawn middleware of the user's may change them.
-func (r *Runtime) props(producer actor.Producer, settler settler) *actor.Props {
+func (r *Runtime) props(producer actor.Producer, settler crashHandler) *actor.Props {
 	options := []actor.PropsOption{r.answers(mailbox.New, settler), actor.WithDispatcher(&r.goroutines)}
 	if len(r.injected) > 0 {
-		options = append(options, actor.WithReceiverMiddleware(append([]actor.ReceiverMiddleware{r.surviveTheEnd}, r.injected...)...))
+		options = append(options, actor.WithReceiverMiddleware(append([]actor.ReceiverMiddleware{r.guardStop}, r.injected...)...))
 	}
 	return actor.PropsFromProducer(producer, options...)
 }
@@ -167,11 +167,11 @@ func (r *Runtime) refuse(m any, sender *actor.PID, reason lock.Reason, detail st
 		r.host.Warn("a request without a sender was refused", "lock", by.lock.GetName(), "detail", detail)
 	case by != nil:
 		r.deliver(by.replyTo, by.message(r, refusal(by.op, reason, detail)))
-		r.metrics.turnedAway(by, reason)
+		r.metrics.countRefused(by, reason)
 	default:
 		if call, ok := m.(*Call); ok {
 			call.refuse(reason, detail)
-			r.metrics.turnedAway(call, reason)
+			r.metrics.countRefused(call, reason)
 		}
 	}
 }
@@ -294,7 +294,7 @@ func (r *Runtime) end(done <-chan struct{}) {
 	r.redis.Drain(done) // an answer that comes late may have to be followed up
 	r.server.Close(done)
 	close(r.left)
-	r.server.Leave(r.released(), done)
+	r.server.Unregister(r.released(), done)
 	r.endBeat()
 	for i := range r.clocks {
 		r.clocks[i].close()

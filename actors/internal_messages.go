@@ -52,7 +52,7 @@ type (
 // To the guardian.
 type (
 	// retired: the lock actor may be stopped, its gate is closed.
-	retired struct{ state *child }
+	retired struct{ state *keyActor }
 	// closeAll: refuse new requests and shut down every lock; done is closed after the last.
 	closeAll struct{ done chan struct{} }
 	// abandonAll: stop waiting for the locks that are not released yet.
@@ -62,12 +62,12 @@ type (
 // To the subscriber.
 type (
 	subscribe struct {
-		state   *child
+		state   *keyActor
 		channel backend.Channel
 		term    uint64
 	}
 	unsubscribe struct {
-		state   *child
+		state   *keyActor
 		channel backend.Channel
 	}
 	// published and confirmed come from the connection.

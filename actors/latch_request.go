@@ -7,7 +7,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/permit"
+	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -39,11 +39,11 @@ func latchMessageOf(m any, sender *actor.PID) *permitMessage {
 }
 
 // latchMessage is an answer about a latch as package messages spells it.
-func (p *permitMessage) latchMessage(a *permit.Answer) proto.Message {
+func (p *permitMessage) latchMessage(a *semaphore.Answer) proto.Message {
 	switch a.Kind {
-	case permit.Granted:
+	case semaphore.Granted:
 		return &messages.LatchOpened{Latch: p.latch}
-	case permit.Refused:
+	case semaphore.Refused:
 		return &messages.LatchRefused{Latch: p.latch, Reason: messages.Reason(a.Reason), Detail: a.Detail}
 	}
 	return &messages.LatchChanged{Latch: p.latch, Done: a.Done, Count: a.N}

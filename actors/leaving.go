@@ -39,7 +39,7 @@ func (s *lockState) giveUp(reason lock.Reason, detail string) {
 	before, term := s.lock, s.lock.Term()
 	s.lock = s.variant.fresh()
 	s.stopAlarm()
-	s.rt.table.drop(&s.child)
+	s.rt.table.drop(&s.keyActor)
 	s.leaving = &leaving{reason: reason, detail: detail, sent: s.gate.close(), cleanups: s.variant.cleanups(before)}
 	s.leaving.releases = len(s.leaving.cleanups)
 
@@ -109,6 +109,6 @@ func (l *leaving) abandon(s *lockState) {
 func (l *leaving) check(s *lockState) {
 	if l.releases <= 0 && s.seen >= l.sent && !l.gone {
 		l.gone = true
-		s.rt.deliver(s.rt.guardian, &retired{state: &s.child})
+		s.rt.deliver(s.rt.guardian, &retired{state: &s.keyActor})
 	}
 }

@@ -31,7 +31,7 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 	for i := range r.table.states {
 		complete := true
 		r.table.states[i].Range(func(_, value any) bool {
-			s := value.(*child)
+			s := value.(*keyActor)
 			if !s.gate.enter() { // it is leaving, and was idle
 				return true
 			}

@@ -24,8 +24,8 @@ func TestListsDoNotHoldUpClose(t *testing.T) {
 					for i := range o.table.states {
 						o.table.states[i].Range(func(_, c any) bool {
 							asked++
-							c.(*child).gate.enter()
-							c.(*child).post(&Call{Op: OpList}) // which comes behind the shutdown
+							c.(*keyActor).gate.enter()
+							c.(*keyActor).post(&Call{Op: OpList}) // which comes behind the shutdown
 							return true
 						})
 					}

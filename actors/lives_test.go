@@ -194,7 +194,7 @@ func (*recipient) lost(*lockState, lock.Answer) { panic("the recipient") }
 func TestAPanickingRecipient(t *testing.T) {
 	var log bytes.Buffer
 	h := host.New(nil, slog.New(slog.NewTextHandler(&log, nil)))
-	s := &lockState{child: child{rt: &Runtime{host: h}, label: "orders"}}
+	s := &lockState{keyActor: keyActor{rt: &Runtime{host: h}, label: "orders"}}
 	s.perform(&lock.Effect{Kind: lock.TellLost, Ref: &recipient{}})
 	h.Drain()
 	if got := log.String(); !strings.Contains(got, `lock=orders panic="the recipient"`) {

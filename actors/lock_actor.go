@@ -39,16 +39,16 @@ func (a *lockActor) Receive(ctx actor.Context) {
 		s.ticked()
 	case unlocked:
 		if s.signals.relevant(m.channel) {
-			s.handle(m, func(l decider, now lock.Instant) { l.Signal(now) })
+			s.handle(m, func(l machine, now lock.Instant) { l.Signal(now) })
 		}
 	case listening:
 		if s.signals.relevant(m.channel) {
 			s.note(nil, "subscribed", "", "")
-			s.handle(m, func(l decider, now lock.Instant) { l.Subscribed(now, m.term) })
+			s.handle(m, func(l machine, now lock.Instant) { l.Subscribed(now, m.term) })
 		}
 	case *transferred:
 		s.note(nil, "transferred", "", "")
-		s.handle(m, func(l decider, now lock.Instant) { l.Transferred(now, m.transfer) })
+		s.handle(m, func(l machine, now lock.Instant) { l.Transferred(now, m.transfer) })
 	case *messages.Acquire:
 		s.acquire(m, ctx.Sender())
 	case *messages.Release:
@@ -56,22 +56,22 @@ func (a *lockActor) Receive(ctx actor.Context) {
 	case *messages.Cancel:
 		by := messageRequestOf(m, ctx.Sender())
 		owner := s.owners.number(requestOwner(m.Owner, ctx.Sender()))
-		s.handle(m, func(l decider, now lock.Instant) { l.Cancel(now, 0, owner, by) })
+		s.handle(m, func(l machine, now lock.Instant) { l.Cancel(now, 0, owner, by) })
 	case *messages.ForceRelease:
 		by := messageRequestOf(m, ctx.Sender())
-		s.handle(m, func(l decider, now lock.Instant) { l.ForceRelease(now, lock.Mode(m.Lock.Mode), s.named(m.Owners), by) })
+		s.handle(m, func(l machine, now lock.Instant) { l.ForceRelease(now, lock.Mode(m.Lock.Mode), s.named(m.Owners), by) })
 	case *messages.Inspect:
 		s.inspect(m, messageRequestOf(m, ctx.Sender()))
 	case *inspection:
 		s.inspected(m)
 	case suspicion:
-		s.handle(m, func(l decider, now lock.Instant) { l.Suspect(now) })
+		s.handle(m, func(l machine, now lock.Instant) { l.Suspect(now) })
 	case *actor.Terminated:
-		s.owners.terminated(&s.child, m.Who)
+		s.owners.terminated(&s.keyActor, m.Who)
 		s.carryOut()
 	case shutdown:
 		s.closing = true
-		s.handle(m, func(l decider, now lock.Instant) { l.Close(now) })
+		s.handle(m, func(l machine, now lock.Instant) { l.Close(now) })
 	case abandon:
 		s.giveUp(lock.Closed, "the Lockkeeper system was closed before Redis confirmed the release")
 		s.leaving.abandon(s)
@@ -106,25 +106,25 @@ func (s *lockState) called(call *Call) {
 			Lease: call.Lease, MaxHold: call.MaxHold, Try: call.Try, Ref: call,
 		}
 		call.id.Store(req.ID)
-		s.handle(call, func(l decider, now lock.Instant) {
+		s.handle(call, func(l machine, now lock.Instant) {
 			call.from = now
 			req.Deadline = deadline(now, call.Wait)
 			l.Acquire(now, req)
 		})
 	case OpRelease:
-		s.handle(call, func(l decider, now lock.Instant) {
+		s.handle(call, func(l machine, now lock.Instant) {
 			call.from = now
 			l.Release(now, call.HoldID, 0, lock.Mode(call.Mode), call)
 		})
 	case OpCancel:
 		id := call.Target.id.Load()
-		s.handle(call, func(l decider, now lock.Instant) { l.Cancel(now, id, 0, call) })
+		s.handle(call, func(l machine, now lock.Instant) { l.Cancel(now, id, 0, call) })
 	case OpForceRelease:
-		s.handle(call, func(l decider, now lock.Instant) {
+		s.handle(call, func(l machine, now lock.Instant) {
 			l.ForceRelease(now, lock.Mode(call.Mode), s.named(call.Owners), call)
 		})
 	case OpEnsure:
-		s.handle(call, func(l decider, now lock.Instant) { l.Ensure(now, call.HoldID, call.Within, call) })
+		s.handle(call, func(l machine, now lock.Instant) { l.Ensure(now, call.HoldID, call.Within, call) })
 	case OpInspect:
 		s.inspect(call, call)
 	case OpList:
@@ -178,13 +178,13 @@ func (s *lockState) acquire(m *messages.Acquire, sender *actor.PID) {
 		Lease: m.Lease.AsDuration(), MaxHold: m.MaxHold.AsDuration(),
 	}
 	if pid := requestOwner(m.Owner, sender); pid != nil {
-		by.owner = s.owners.of(&s.child, pid)
+		by.owner = s.owners.of(&s.keyActor, pid)
 		req.Owner = by.owner.id
 		req.NoReentry = req.NoReentry || s.rt.foreign(pid)
 	}
 	wait := m.Wait.AsDuration()
 	req.Try = m.Wait != nil && wait == 0
-	s.handle(m, func(l decider, now lock.Instant) {
+	s.handle(m, func(l machine, now lock.Instant) {
 		by.from = now
 		req.Deadline = deadline(now, wait)
 		l.Acquire(now, req)
@@ -204,7 +204,7 @@ func (s *lockState) release(m *messages.Release, sender *actor.PID) {
 	if id == 0 && owner == 0 {
 		id = math.MaxUint64 // nobody's: the lock says so
 	}
-	s.handle(m, func(l decider, now lock.Instant) {
+	s.handle(m, func(l machine, now lock.Instant) {
 		by.from = now
 		l.Release(now, id, owner, lock.Mode(m.Lock.Mode), by)
 	})
@@ -215,7 +215,7 @@ func (s *lockState) ticked() {
 	if s.retireIfIdle() {
 		return
 	}
-	s.handle(tick{}, func(l decider, now lock.Instant) { l.Tick(now) })
+	s.handle(tick{}, func(l machine, now lock.Instant) { l.Tick(now) })
 	s.remind()
 }
 
@@ -227,6 +227,6 @@ func (s *lockState) stopping() {
 		s.giveUp(lock.Closed, "the lock actor was stopped")
 		return
 	}
-	s.rt.table.drop(&s.child)
+	s.rt.table.drop(&s.keyActor)
 	s.gate.close()
 }

@@ -16,7 +16,7 @@ import (
 
 // lockState is the state of a lock actor; see child.
 type lockState struct {
-	child
+	keyActor
 	// format is how the lock is written in Redis. Requests for another format of the
 	// same key are refused while this one is in use.
 	format messages.Kind
@@ -24,7 +24,7 @@ type lockState struct {
 	client string
 	// kind is what a lock decides by, and variant what is special about lock actors of its kind.
 	kind    lock.Kind
-	variant variant
+	variant kindAdapter
 	// members are the locks that it is made of; none if it is one lock on one key.
 	members []Member
 	// subscribed are the channels that are subscribed; signals says which of them matter, nil if all do.
@@ -36,7 +36,7 @@ type lockState struct {
 	until *atomic.Int64
 
 	// lock is replaced by every event; now is when the last one was.
-	lock decider
+	lock machine
 	now  lock.Instant
 	// inspections are the requesters who await Redis's word on the lock.
 	inspections map[replier]struct{}
@@ -54,22 +54,22 @@ type lockState struct {
 
 func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *Members) *lockState {
 	s := &lockState{format: formatOf(kind), client: rt.id, until: new(atomic.Int64)}
-	s.child = rt.newChild(key, s)
+	s.keyActor = rt.newChild(key, s)
 	switch newVariant := variants[s.format]; {
 	case newVariant != nil:
 		s.variant = newVariant(s)
 	case key.made == ofMembers:
 		s.label, s.members = members.String(), members.sorted
-		s.variant = ofLock{backend.All(members.parts(), s.newClientOptions(), s), s}
+		s.variant = lockAdapter{backend.All(members.parts(), s.newClientOptions(), s), s}
 		s.kind, s.signals = lock.Kind{Parts: true, Tokens: members.fenced, Line: true}, &signals{}
 	case key.made == ofServers:
-		s.variant = ofLock{backend.Majority(serversOf(*rt.red.Load()), key.name, s.newClientOptions(), s), s}
+		s.variant = lockAdapter{backend.Majority(serversOf(*rt.red.Load()), key.name, s.newClientOptions(), s), s}
 		for _, each := range *rt.red.Load() {
 			s.members = append(s.members, Member{Runtime: each, Name: key.name})
 		}
 		s.kind, s.signals = lock.Kind{Parts: true}, &signals{}
 	default:
-		s.variant = ofLock{backend.Single(rt.server, protocol.Kind(s.format), key.name, &rt.options, s), s}
+		s.variant = lockAdapter{backend.Single(rt.server, protocol.Kind(s.format), key.name, &rt.options, s), s}
 		s.kind = kinds[s.format]
 	}
 	s.lock = s.variant.fresh()
@@ -100,7 +100,7 @@ var kinds = map[messages.Kind]lock.Kind{
 
 // step applies an event to a copy of the lock and, if that went well, replaces the
 // lock by it. A panic on the way leaves the lock as it was.
-func (s *lockState) step(event func(l decider, now lock.Instant)) {
+func (s *lockState) step(event func(l machine, now lock.Instant)) {
 	s.now = s.rt.Now()
 	before, next := s.lock, s.variant.draft(s.lock)
 	event(next, s.now)
@@ -110,7 +110,7 @@ func (s *lockState) step(event func(l decider, now lock.Instant)) {
 
 // handle applies an event and carries out what follows from it. source is the
 // message that the event came from.
-func (s *lockState) handle(source any, event func(l decider, now lock.Instant)) {
+func (s *lockState) handle(source any, event func(l machine, now lock.Instant)) {
 	s.step(event)
 	s.accepted = source
 	s.carryOut()
@@ -120,7 +120,7 @@ func (s *lockState) handle(source any, event func(l decider, now lock.Instant)) 
 // giveBack releases a hold whose grant reached nobody. It is for the event that granted it.
 func (s *lockState) giveBack(id uint64, mode messages.Mode) {
 	s.lender = nil // whose request was another
-	s.step(func(l decider, now lock.Instant) {
+	s.step(func(l machine, now lock.Instant) {
 		l.Release(now, id, 0, lock.Mode(mode), &messageRequest{op: OpRelease})
 	})
 	s.until.Store(int64(s.lock.LeaseUntil()))
@@ -226,13 +226,13 @@ func (s *lockState) setAlarm() {
 	if remindAt, too := s.remindAt(); too && (!wanted || remindAt < at) {
 		at, wanted = remindAt, true
 	}
-	s.child.setAlarm(at, wanted, s.idle())
+	s.keyActor.setAlarm(at, wanted, s.idle())
 }
 
 func (s *lockState) actor() actor.Actor { return &lockActor{s} }
 
 func (s *lockState) ownerGone(owner lock.Owner) {
-	s.step(func(l decider, now lock.Instant) { l.OwnerGone(now, owner) })
+	s.step(func(l machine, now lock.Instant) { l.OwnerGone(now, owner) })
 }
 
 func (s *lockState) spawned() { s.registerWithMembers() }

@@ -12,17 +12,17 @@ import (
 )
 
 // ofLock is the variant of all locks.
-type ofLock struct {
+type lockAdapter struct {
 	backend.Backend
 	s *lockState
 }
 
-func (v ofLock) fresh() decider {
+func (v lockAdapter) fresh() machine {
 	l := lock.New(&v.s.rt.cfg.Config, &v.s.kind)
 	return &l
 }
 
-func (v ofLock) draft(of decider) decider {
+func (v lockAdapter) draft(of machine) machine {
 	next := v.s.rt.locks.Get().(*lock.Lock)
 	*next = *of.(*lock.Lock)
 	next.SetBuffer(v.s.rt.buffers.Get().(*lock.Buffer))
@@ -32,15 +32,15 @@ func (v ofLock) draft(of decider) decider {
 	return next
 }
 
-func (v ofLock) replaced(d decider) { v.s.rt.locks.Put(d) }
+func (v lockAdapter) replaced(d machine) { v.s.rt.locks.Put(d) }
 
-func (v ofLock) settled(d decider) {
+func (v lockAdapter) settled(d machine) {
 	if buffer := d.(*lock.Lock).TakeBuffer(); buffer != nil {
 		v.s.rt.buffers.Put(buffer)
 	}
 }
 
-func (v ofLock) perform(e lock.Effect) {
+func (v lockAdapter) perform(e lock.Effect) {
 	if e.Kind != lock.Send {
 		return
 	}
@@ -57,11 +57,11 @@ func (v ofLock) perform(e lock.Effect) {
 	v.Run(command, time.Now().Add(command.Deadline-s.now)) // for the timers of package time
 }
 
-func (v ofLock) replied(m *replied) {
+func (v lockAdapter) replied(m *replied) {
 	s := v.s
 	s.noteReply(m.result)
 	stale := s.signals.replied(m.busy)
-	s.handle(m, func(l decider, now lock.Instant) {
+	s.handle(m, func(l machine, now lock.Instant) {
 		l.(*lock.Lock).Replied(now, m.seq, m.result)
 		if stale {
 			l.Signal(now)
@@ -71,16 +71,16 @@ func (v ofLock) replied(m *replied) {
 
 // No request comes here: what is not for locks was refused before.
 
-func (v ofLock) called(*Call)             {}
-func (v ofLock) received(any, *actor.PID) {}
+func (v lockAdapter) called(*Call)             {}
+func (v lockAdapter) received(any, *actor.PID) {}
 
-func (v ofLock) describe(status *messages.Status, here *lock.Snapshot, _ *protocol.View) {
+func (v lockAdapter) describe(status *messages.Status, here *lock.Snapshot, _ *protocol.View) {
 	if len(here.Tokens) > 0 && !v.s.kind.Parts {
 		status.Token = here.Tokens[0]
 	}
 }
 
-func (v ofLock) cleanups(d decider) (all []cleanup) {
+func (v lockAdapter) cleanups(d machine) (all []cleanup) {
 	for _, command := range d.(*lock.Lock).CleanupCommands(v.s.rt.Now()) {
 		all = append(all, cleanup{command.MaxTTL, func(done func(certain bool)) { v.CleanUp(command, done) }})
 	}

@@ -4,20 +4,20 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/internal/permit"
+	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // measure notes a measurement for the end of the step; see child.measured.
-func (c *child) measure(i instrument, of subject, what word, n int64) {
+func (c *keyActor) measure(i instrument, of subject, what word, n int64) {
 	if c.rt.metrics != nil {
 		c.measured = append(c.measured, measurement{sample{i, what, of}, n})
 	}
 }
 
 // giveMeasured gives the metrics what was noted.
-func (c *child) giveMeasured() {
+func (c *keyActor) giveMeasured() {
 	c.rt.metrics.add(c.measured...)
 	c.measured = c.measured[:0]
 }
@@ -26,7 +26,7 @@ func (c *child) giveMeasured() {
 func (s *lockState) measureAnswer(by replier, a lock.Answer, since lock.Instant) {
 	switch of := subjectOf(by.kind()); a.Kind {
 	case lock.Granted:
-		s.measure(grants, of, wayOf(a), 1)
+		s.measure(grants, of, grantVia(a), 1)
 		s.measureWait(by, of, granted, since)
 	case lock.NotGranted:
 		s.measure(refusals, of, word(a.Reason), 1)
@@ -47,7 +47,7 @@ func (r *Runtime) Standbys(kind messages.Kind, n int64) {
 }
 
 // wayOf is the way in which a lock came to its holder.
-func wayOf(a lock.Answer) word {
+func grantVia(a lock.Answer) word {
 	switch {
 	case a.Count > 1:
 		return byReentry
@@ -94,13 +94,13 @@ func (s *lockState) gauge() {
 }
 
 // measureAnswer measures the answer to a request.
-func (s *permitState) measureAnswer(q *PermitRequest, a *permit.Answer) {
+func (s *permitState) measureAnswer(q *PermitRequest, a *semaphore.Answer) {
 	if s.rt.metrics == nil || q.Op != PermitAcquire {
 		return
 	}
 	of, result := s.key.subject(), granted
 	switch {
-	case a.Kind == permit.Refused:
+	case a.Kind == semaphore.Refused:
 		result = refused
 		s.measure(refusals, of, word(a.Reason), 1)
 	case a.HandedOn:
@@ -124,7 +124,7 @@ func (s *permitState) gauge() {
 }
 
 // turnedAway counts a request that no lock has seen.
-func (m *metrics) turnedAway(by replier, reason lock.Reason) {
+func (m *metrics) countRefused(by replier, reason lock.Reason) {
 	if by.asked() == OpAcquire {
 		m.add(measurement{sample{refusals, word(reason), subjectOf(by.kind())}, 1})
 	}

@@ -144,7 +144,7 @@ func Red(systems []*Runtime) error {
 	}
 	chosen := slices.Clone(systems)
 	if known := home.red.Load(); known == nil || !slices.Equal(*known, chosen) {
-		backend.Meet(serversOf(chosen))
+		backend.Discover(serversOf(chosen))
 	}
 	if err := backend.Distinct(serversOf(chosen)); err != nil {
 		return err

@@ -140,7 +140,7 @@ func (m *metrics) put(one measurement) {
 	default:
 		m.values = append(m.values, measurement{one.sample, max(one.n, 0)})
 		if len(m.values) == manyValues {
-			m.host.HurryMeasures()
+			m.host.FlushMeasures()
 		}
 	}
 }

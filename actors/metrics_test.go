@@ -92,9 +92,9 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 		counted[name+" "+a.Encoded(attribute.DefaultEncoder())] += n
 	}}, h)
 	by := &messageRequest{op: OpAcquire, lock: &messages.Lock{Kind: messages.Kind_KIND_READ_WRITE}}
-	s := &lockState{child: child{rt: &Runtime{metrics: m}}}
+	s := &lockState{keyActor: keyActor{rt: &Runtime{metrics: m}}}
 	const n = 2 * mostValues
-	m.turnedAway(&messageRequest{op: OpAcquire, lock: &messages.Lock{Kind: 99}}, lock.Invalid)
+	m.countRefused(&messageRequest{op: OpAcquire, lock: &messages.Lock{Kind: 99}}, lock.Invalid)
 	<-entered
 	for i := range n {
 		s.measureAnswer(by, lock.Answer{Kind: lock.Granted, HandedOn: i%2 == 0}, 0)
@@ -149,7 +149,7 @@ func TestAMeterThatPanicsMissesNothing(t *testing.T) {
 				counted[name] += n
 			}}, h)
 			by := &messageRequest{op: OpAcquire, lock: &messages.Lock{}}
-			s := &lockState{child: child{rt: &Runtime{metrics: m}}}
+			s := &lockState{keyActor: keyActor{rt: &Runtime{metrics: m}}}
 			for ; flush < 3; flush++ {
 				s.measureAnswer(by, lock.Answer{Kind: lock.Granted}, 0)
 				s.measureLoss(by, lock.QueueFull)

@@ -14,10 +14,10 @@ import (
 
 const (
 	// outageTold is how often an outage is logged while it lasts.
-	outageTold = time.Minute
+	outageLogInterval = time.Minute
 	// outageCalm is for how long no call must have failed before the outage is over: while some
 	// of several servers are away, other calls succeed.
-	outageCalm = 3 * time.Second
+	outageQuietPeriod = 3 * time.Second
 )
 
 // callEnd is how a call to Redis has ended.
@@ -45,7 +45,7 @@ type outage struct {
 type news uint8
 
 const (
-	noNews news = iota
+	noChange news = iota
 	outageBegins
 	outageLasts
 	outageEnds
@@ -64,20 +64,20 @@ func (o outage) after(now lock.Instant, how callEnd) (outage, news) {
 		case *told == 0:
 			*told = now
 			return o, outageBegins
-		case now < *told+outageTold:
-			return o, noNews
+		case now < *told+outageLogInterval:
+			return o, noChange
 		}
 		*told = now
 		return o, outageLasts
 	}
 	if o.calls == 0 {
-		return o, noNews
+		return o, noChange
 	}
 	if o.back == 0 {
 		o.back = now
 	}
-	if now < o.failed+outageCalm {
-		return o, noNews
+	if now < o.failed+outageQuietPeriod {
+		return o, noChange
 	}
 	return o, outageEnds
 }

@@ -9,15 +9,15 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/internal/permit"
+	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
 )
 
 // permitState is the state of the actor of a semaphore or a latch; see child.
 type permitState struct {
-	child
+	keyActor
 	backend *backend.Semaphore
 	// pool is replaced by every event; spare is memory for the next one.
-	pool, spare *permit.Pool
+	pool, spare *semaphore.Pool
 	// leaving: it was given up. sent is how many requests were sent before the gate was closed, and
 	// left says that the guardian has been asked to stop the actor.
 	leaving, left bool
@@ -32,13 +32,13 @@ type permitState struct {
 
 func newPermitState(rt *Runtime, key lockKey) *permitState {
 	s := &permitState{}
-	s.child = rt.newChild(key, s)
-	pool := permit.New(&rt.cfg.Config)
+	s.keyActor = rt.newChild(key, s)
+	pool := semaphore.New(&rt.cfg.Config)
 	if s.backend = backend.NewSemaphore(rt.server, key.name, rt.commandClient(), s); key.made == ofLatch {
-		pool = permit.NewLatch(&rt.cfg.Config)
+		pool = semaphore.NewLatch(&rt.cfg.Config)
 		s.backend = backend.NewLatch(rt.server, key.name, rt.commandClient(), s)
 	}
-	s.pool, s.spare = &pool, new(permit.Pool)
+	s.pool, s.spare = &pool, new(semaphore.Pool)
 	return s
 }
 
@@ -61,11 +61,11 @@ func (s *permitActor) Receive(ctx actor.Context) {
 		s.stopAlarm() // after a crash: whatever it was set to, it is set anew
 		s.carryOut()  // and what the crash has left undone
 	case *actor.Terminated:
-		s.owners.terminated(&s.child, m.Who)
+		s.owners.terminated(&s.keyActor, m.Who)
 		s.carryOut()
 	case shutdown:
 		s.closing = true
-		s.handle(m, func(p *permit.Pool, now lock.Instant) { p.Close(now, lock.Closed, "the system is closing") })
+		s.handle(m, func(p *semaphore.Pool, now lock.Instant) { p.Close(now, lock.Closed, "the system is closing") })
 	case abandon:
 		s.abandon(m)
 	case *actor.Stopping:
@@ -79,17 +79,17 @@ func (s *permitActor) Receive(ctx actor.Context) {
 func (s *permitState) receive(m any, sender *actor.PID) {
 	switch m := m.(type) {
 	case *permitReplied:
-		s.handle(m, func(p *permit.Pool, now lock.Instant) { p.Replied(now, m.number, m.result) })
+		s.handle(m, func(p *semaphore.Pool, now lock.Instant) { p.Replied(now, m.number, m.result) })
 	case tick:
 		if s.retireIfIdle() {
 			s.leaveRecord()
 		} else {
-			s.handle(m, func(p *permit.Pool, now lock.Instant) { p.Tick(now) })
+			s.handle(m, func(p *semaphore.Pool, now lock.Instant) { p.Tick(now) })
 		}
 	case unlocked:
-		s.handle(m, func(p *permit.Pool, now lock.Instant) { p.Signal(now) })
+		s.handle(m, func(p *semaphore.Pool, now lock.Instant) { p.Signal(now) })
 	case listening:
-		s.handle(m, func(p *permit.Pool, now lock.Instant) { p.Subscribed(now) })
+		s.handle(m, func(p *semaphore.Pool, now lock.Instant) { p.Subscribed(now) })
 	case *Call: // an OpList
 		s.accepted = m
 		m.complete(&Outcome{Status: s.listed()})
@@ -97,7 +97,7 @@ func (s *permitState) receive(m any, sender *actor.PID) {
 	case *PermitCall:
 		if m.withdrawn.Load() {
 			s.accepted = m
-			m.complete(&permit.Answer{Kind: permit.Refused, Reason: lock.CancelledByRequest})
+			m.complete(&semaphore.Answer{Kind: semaphore.Refused, Reason: lock.CancelledByRequest})
 			return
 		}
 		var id, target uint64
@@ -107,17 +107,17 @@ func (s *permitState) receive(m any, sender *actor.PID) {
 		} else if m.target != nil {
 			target = m.target.id.Load()
 		}
-		s.requested(m, &m.PermitRequest, m, permit.Request{ID: id}, target)
+		s.requested(m, &m.PermitRequest, m, semaphore.Request{ID: id}, target)
 	default:
 		p := permitMessageOf(m, sender)
 		if p == nil {
 			return
 		}
-		req := permit.Request{ID: s.newID()}
+		req := semaphore.Request{ID: s.newID()}
 		if sender != nil && !isFuture(sender) {
 			switch p.Op {
 			case PermitAcquire:
-				p.owner = s.owners.of(&s.child, sender)
+				p.owner = s.owners.of(&s.keyActor, sender)
 				req.Owner = p.owner.id
 			case PermitCancel:
 				req.Owner = s.owners.number(sender)
@@ -128,9 +128,9 @@ func (s *permitState) receive(m any, sender *actor.PID) {
 }
 
 // requested makes a request an event.
-func (s *permitState) requested(m any, q *PermitRequest, by permitReplier, req permit.Request, target uint64) {
+func (s *permitState) requested(m any, q *PermitRequest, by permitReplier, req semaphore.Request, target uint64) {
 	req.N, req.Try, req.Ref = int(q.N), q.Try, by
-	s.handle(m, func(p *permit.Pool, now lock.Instant) {
+	s.handle(m, func(p *semaphore.Pool, now lock.Instant) {
 		q.from = now
 		req.Deadline = deadline(now, q.Wait)
 		switch {
@@ -145,17 +145,17 @@ func (s *permitState) requested(m any, q *PermitRequest, by permitReplier, req p
 		case q.Op == PermitCancel:
 			p.Cancel(now, target, req.Owner, by)
 		default:
-			p.Change(now, permit.Change{Kind: changes[q.Op], N: q.N, TTL: q.TTL, Ref: by})
+			p.Change(now, semaphore.Change{Kind: changes[q.Op], N: q.N, TTL: q.TTL, Ref: by})
 		}
 	})
 }
 
-var changes = map[PermitOp]permit.CommandKind{
-	PermitSet: permit.Set, PermitAdd: permit.Add, PermitDrain: permit.Drain, PermitInspect: permit.Inspect,
+var changes = map[PermitOp]semaphore.CommandKind{
+	PermitSet: semaphore.Set, PermitAdd: semaphore.Add, PermitDrain: semaphore.Drain, PermitInspect: semaphore.Inspect,
 }
 
 // step applies an event to a copy of the pool and, if that went well, replaces the pool by it.
-func (s *permitState) step(event func(p *permit.Pool, now lock.Instant)) {
+func (s *permitState) step(event func(p *semaphore.Pool, now lock.Instant)) {
 	next := s.spare
 	*next = *s.pool
 	if !next.HasNextNumber() {
@@ -167,7 +167,7 @@ func (s *permitState) step(event func(p *permit.Pool, now lock.Instant)) {
 
 // handle applies an event and carries out what follows from it. source is the message that the event
 // came from.
-func (s *permitState) handle(source any, event func(p *permit.Pool, now lock.Instant)) {
+func (s *permitState) handle(source any, event func(p *semaphore.Pool, now lock.Instant)) {
 	s.step(event)
 	s.accepted = source
 	s.carryOut()
@@ -200,31 +200,31 @@ func (s *permitState) performAll() {
 
 // perform does one thing that the pool wants done. A panic on the way, as in a process of the host's
 // that is sent an answer, must not keep the others from being done.
-func (s *permitState) perform(e *permit.Effect) {
+func (s *permitState) perform(e *semaphore.Effect) {
 	defer s.survive()
 	switch e.Kind {
-	case permit.Send:
+	case semaphore.Send:
 		s.send(*e.Command)
-	case permit.Reply:
+	case semaphore.Reply:
 		by := e.Ref.(permitReplier)
 		s.measureAnswer(by.request(), &e.Answer) // first: once it is answered, the memory may be another request's
 		if e.Answer.Reason == lock.NoPermits {
 			s.rt.unset.refused(s.rt, s.label, e.Answer.Detail)
 		}
-		if taken := by.permitAnswered(s, &e.Answer); !taken && e.Answer.Kind == permit.Granted && e.Answer.N > 0 {
-			s.step(func(p *permit.Pool, now lock.Instant) { p.Release(now, int(e.Answer.N), true, nil) })
+		if taken := by.permitAnswered(s, &e.Answer); !taken && e.Answer.Kind == semaphore.Granted && e.Answer.N > 0 {
+			s.step(func(p *semaphore.Pool, now lock.Instant) { p.Release(now, int(e.Answer.N), true, nil) })
 		}
-	case permit.Subscribe:
-		s.rt.deliver(s.rt.subscriber, &subscribe{state: &s.child, channel: s.backend.Channel()})
-	case permit.Unsubscribe:
-		s.rt.deliver(s.rt.subscriber, &unsubscribe{state: &s.child, channel: s.backend.Channel()})
-	case permit.Forgotten:
+	case semaphore.Subscribe:
+		s.rt.deliver(s.rt.subscriber, &subscribe{state: &s.keyActor, channel: s.backend.Channel()})
+	case semaphore.Unsubscribe:
+		s.rt.deliver(s.rt.subscriber, &unsubscribe{state: &s.keyActor, channel: s.backend.Channel()})
+	case semaphore.Forgotten:
 		s.forgotten(e.Answer.Detail)
 	}
 }
 
 // send has a command carried out. It may be called on any goroutine, and so may forgotten.
-func (s *permitState) send(c permit.Command) {
+func (s *permitState) send(c semaphore.Command) {
 	s.backend.Run(c, time.Now().Add(c.Deadline-s.rt.Now())) // for the timers of package time
 }
 
@@ -244,14 +244,14 @@ func (s *permitState) forgotten(detail string) {
 type permitReplied struct {
 	state  *permitState
 	number uint64
-	result permit.Result
+	result semaphore.Result
 }
 
 // IgnoreDeadLetterLogging implements a marker of proto.actor.
 func (*permitReplied) IgnoreDeadLetterLogging() {}
 
 // Replied implements backend.PermitReceiver.
-func (s *permitState) Replied(number uint64, r permit.Result) {
+func (s *permitState) Replied(number uint64, r semaphore.Result) {
 	s.post(&permitReplied{state: s, number: number, result: r})
 }
 
@@ -266,7 +266,7 @@ func (m *permitReplied) tooLate() {
 // only what has to be given back still is. Replies come on any goroutine then.
 type permitRemains struct {
 	mu   sync.Mutex // guards pool
-	pool permit.Pool
+	pool semaphore.Pool
 }
 
 // replied handles a reply, and does what follows from it. Nothing wakes the pool after a failure, so
@@ -286,9 +286,9 @@ func (r *permitRemains) replied(m *permitReplied) {
 	}
 	for e := r.pool.Effects(); e != nil; e = r.pool.Effects() {
 		switch e.Kind {
-		case permit.Send:
+		case semaphore.Send:
 			s.send(*e.Command)
-		case permit.Forgotten:
+		case semaphore.Forgotten:
 			s.forgotten(e.Answer.Detail)
 		}
 	}
@@ -305,9 +305,9 @@ func (s *permitState) refuse(m any, sender *actor.PID, reason lock.Reason, detai
 // giveUp refuses all who wait. What has to be given back still is.
 func (s *permitState) giveUp(reason lock.Reason, detail string) {
 	s.rt.renewCommandClient()
-	s.rt.table.drop(&s.child)
+	s.rt.table.drop(&s.keyActor)
 	s.leaving, s.sent, s.reason, s.detail = true, s.gate.close(), reason, detail
-	s.step(func(p *permit.Pool, now lock.Instant) { p.Close(now, reason, detail) })
+	s.step(func(p *semaphore.Pool, now lock.Instant) { p.Close(now, reason, detail) })
 	s.carryOut()
 }
 
@@ -333,14 +333,14 @@ func (s *permitState) checkLeft() {
 	if s.pool.Idle() && s.seen >= s.sent && !s.left {
 		s.left = true
 		s.stopAlarm()
-		s.rt.deliver(s.rt.guardian, &retired{state: &s.child})
+		s.rt.deliver(s.rt.guardian, &retired{state: &s.keyActor})
 	}
 }
 
 // abandon ends the wait for Redis.
 func (s *permitState) abandon(m any) {
 	s.closing = true
-	s.handle(m, func(p *permit.Pool, now lock.Instant) {
+	s.handle(m, func(p *semaphore.Pool, now lock.Instant) {
 		p.Abandon(now, lock.Closed, "the Lockkeeper system was closed before Redis confirmed it")
 	})
 }
@@ -352,15 +352,15 @@ func (s *permitState) stopping() {
 	if !s.pool.Idle() {
 		s.rt.renewCommandClient()
 	}
-	s.rt.table.drop(&s.child)
+	s.rt.table.drop(&s.keyActor)
 	s.gate.close()
-	s.step(func(p *permit.Pool, now lock.Instant) { p.Stop(now, lock.Closed, "the actor was stopped") })
+	s.step(func(p *semaphore.Pool, now lock.Instant) { p.Stop(now, lock.Closed, "the actor was stopped") })
 	s.performAll()
 	s.remains.Store(&permitRemains{pool: *s.pool})
 }
 
 func (s *permitState) ownerGone(owner lock.Owner) {
-	s.step(func(p *permit.Pool, now lock.Instant) { p.OwnerGone(now, owner) })
+	s.step(func(p *semaphore.Pool, now lock.Instant) { p.OwnerGone(now, owner) })
 }
 
 func (s *permitState) spawned() {}

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/internal/permit"
+	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -101,7 +101,7 @@ type PermitCall struct {
 
 	progress atomic.Int32
 	// answer is for the caller once it is callAnswered. ready is signalled then if it was callAwaited.
-	answer permit.Answer
+	answer semaphore.Answer
 	ready  chan struct{}
 }
 
@@ -122,7 +122,7 @@ const (
 
 // complete delivers the answer, and reports whether the caller is still there. Nobody else may deliver one
 // at the same time.
-func (call *PermitCall) complete(a *permit.Answer) (taken bool) {
+func (call *PermitCall) complete(a *semaphore.Answer) (taken bool) {
 	for {
 		before := call.progress.Load()
 		if before >= callAnswered {
@@ -138,19 +138,19 @@ func (call *PermitCall) complete(a *permit.Answer) (taken bool) {
 	}
 }
 
-func (call *PermitCall) permitAnswered(_ *permitState, a *permit.Answer) (taken bool) {
+func (call *PermitCall) permitAnswered(_ *permitState, a *semaphore.Answer) (taken bool) {
 	return call.complete(a)
 }
 
 // AskPermits has a request about a semaphore carried out, and waits for its answer; answered is
 // false if ctx ends first. What is granted then is given back.
-func (r *Runtime) AskPermits(ctx context.Context, q *PermitRequest) (a permit.Answer, answered bool) {
+func (r *Runtime) AskPermits(ctx context.Context, q *PermitRequest) (a semaphore.Answer, answered bool) {
 	call := permitCalls.Get().(*PermitCall)
 	call.PermitRequest = *q
 	r.submitPermits(call)
 	if call.await(ctx.Done()) {
 		// Who has refused it may still look at it: the actor is not the only one that refuses.
-		if a = call.answer; a.Kind != permit.Refused {
+		if a = call.answer; a.Kind != semaphore.Refused {
 			*call = PermitCall{ready: call.ready}
 			permitCalls.Put(call)
 		}
@@ -161,7 +161,7 @@ func (r *Runtime) AskPermits(ctx context.Context, q *PermitRequest) (a permit.An
 		r.submitPermits(&PermitCall{PermitRequest: PermitRequest{Op: PermitCancel, Latch: q.Latch, Name: q.Name}, target: call})
 	}
 	if call.leave() {
-		return permit.Answer{}, false
+		return semaphore.Answer{}, false
 	}
 	return call.answer, true // it came at the last moment
 }
@@ -205,7 +205,7 @@ func (r *Runtime) submitPermits(call *PermitCall) {
 // permitReplier is whoever made a request about a semaphore.
 type permitReplier interface {
 	// permitAnswered delivers the one answer, and reports whether there was anybody to take it.
-	permitAnswered(s *permitState, a *permit.Answer) (taken bool)
+	permitAnswered(s *permitState, a *semaphore.Answer) (taken bool)
 	// request is what was asked.
 	request() *PermitRequest
 }
@@ -284,24 +284,24 @@ func orOne(n int32) int64 {
 	return int64(n)
 }
 
-func (p *permitMessage) permitAnswered(s *permitState, a *permit.Answer) (taken bool) {
+func (p *permitMessage) permitAnswered(s *permitState, a *semaphore.Answer) (taken bool) {
 	if p.owner != nil {
-		s.owners.done(&s.child, p.owner)
+		s.owners.done(&s.keyActor, p.owner)
 	}
 	return s.rt.deliver(p.replyTo, p.message(a))
 }
 
 // message is an answer as package messages spells it.
-func (p *permitMessage) message(a *permit.Answer) proto.Message {
+func (p *permitMessage) message(a *semaphore.Answer) proto.Message {
 	if p.Latch {
 		return p.latchMessage(a)
 	}
 	switch {
-	case a.Kind == permit.Granted && p.Op == PermitAcquire:
+	case a.Kind == semaphore.Granted && p.Op == PermitAcquire:
 		return &messages.PermitsAcquired{Semaphore: p.semaphore, Permits: int32(a.N)}
-	case a.Kind == permit.Returned:
+	case a.Kind == semaphore.Returned:
 		return &messages.PermitsReleased{Semaphore: p.semaphore, Released: a.Done}
-	case a.Kind == permit.Refused:
+	case a.Kind == semaphore.Refused:
 		return &messages.PermitsRefused{Semaphore: p.semaphore, Reason: messages.Reason(a.Reason), Detail: a.Detail}
 	}
 	return &messages.PermitsChanged{Semaphore: p.semaphore, Done: a.Done, Permits: a.N}
@@ -354,7 +354,7 @@ func checkDurations(m any) error {
 // refusePermits answers a request about a semaphore that is not carried out; it reports whether m is
 // one.
 func (r *Runtime) refusePermits(m any, sender *actor.PID, reason lock.Reason, detail string) bool {
-	a := &permit.Answer{Kind: permit.Refused, Reason: reason, Detail: detail}
+	a := &semaphore.Answer{Kind: semaphore.Refused, Reason: reason, Detail: detail}
 	if call, ok := m.(*PermitCall); ok {
 		call.complete(a)
 		r.metrics.permitsTurnedAway(&call.PermitRequest, reason)

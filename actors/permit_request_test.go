@@ -3,13 +3,13 @@ package actors
 import (
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/permit"
+	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
 )
 
 // An answer finds its caller before it looks and while it waits, and one that comes at the last moment is
 // taken, too. Who brings an answer too late, or another one, is told that nobody takes it.
 func TestAnswerToAPermitCall(t *testing.T) {
-	first, other := permit.Answer{Kind: permit.Granted, N: 3}, permit.Answer{Kind: permit.Refused}
+	first, other := semaphore.Answer{Kind: semaphore.Granted, N: 3}, semaphore.Answer{Kind: semaphore.Refused}
 	over := make(chan struct{})
 	close(over)
 	for when, answered := range map[string]func(call *PermitCall) bool{

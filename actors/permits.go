@@ -6,27 +6,27 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/leased"
+	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Permit is what a Call says of a permit: KIND_PERMITS needs one for OpAcquire.
+// Permit is what a Call says of a permit: KIND_EXPIRABLE_SEMAPHORE needs one for OpAcquire.
 type Permit struct {
 	// ID is the permit's in Redis; the grant brings it. It is an argument of OpReleaseID.
-	ID leased.ID
+	ID expirable.ID
 	// Until is the end of the permit's validity, which is kept up to date while it is held.
 	Until atomic.Int64
 	// Shown says that its id was shown, so that the permit is not handed off in this process.
 	Shown atomic.Bool
 	// How and Count are arguments of OpSetPermits. Of OpAcquire, Count is how many permits there are if
 	// no number is set; 0 if the caller does not say.
-	How   leased.How
+	How   expirable.How
 	Count int64
 }
 
 // ParsePermitID reads the id of a permit.
-func ParsePermitID(text string) (id leased.ID, err error) {
+func ParsePermitID(text string) (id expirable.ID, err error) {
 	if n, bad := hex.Decode(id[:], []byte(text)[:min(len(text), 2*len(id))]); bad != nil || n != len(id) || len(text) != 2*n {
 		return id, errors.New("the id of a permit has 32 hexadecimal digits")
 	}
@@ -37,9 +37,9 @@ func ParsePermitID(text string) (id leased.ID, err error) {
 const MaxPermits = 1<<31 - 1
 
 // CheckPermits returns an error if the number of permits cannot be set so.
-func CheckPermits(how leased.How, n int64) error {
+func CheckPermits(how expirable.How, n int64) error {
 	least := int64(0)
-	if how == leased.Add {
+	if how == expirable.Add {
 		least = -MaxPermits
 	}
 	if n < least || n > MaxPermits {
@@ -65,17 +65,17 @@ func checkPermits(m any, kind messages.Kind) error {
 			err = fmt.Errorf("the way %d to set permits is unknown; known are %s", m.How, listed(messages.PermitsHow_name))
 		}
 	}
-	switch isPermits := kind == messages.Kind_KIND_PERMITS; {
+	switch isPermits := kind == messages.Kind_KIND_EXPIRABLE_SEMAPHORE; {
 	case ofPermits && !isPermits:
-		return fmt.Errorf("the request is for %v only, and not for %v", messages.Kind_KIND_PERMITS, kind)
+		return fmt.Errorf("the request is for %v only, and not for %v", messages.Kind_KIND_EXPIRABLE_SEMAPHORE, kind)
 	case isForLocks && isPermits:
-		return fmt.Errorf("the request is not for %v: release a permit by its id", messages.Kind_KIND_PERMITS)
+		return fmt.Errorf("the request is not for %v: release a permit by its id", messages.Kind_KIND_EXPIRABLE_SEMAPHORE)
 	}
 	return err
 }
 
-var hows = map[messages.PermitsHow]leased.How{
-	messages.PermitsHow_PERMITS_HOW_TRY: leased.Try, messages.PermitsHow_PERMITS_HOW_TOTAL: leased.Total, messages.PermitsHow_PERMITS_HOW_ADD: leased.Add,
+var hows = map[messages.PermitsHow]expirable.How{
+	messages.PermitsHow_PERMITS_HOW_TRY: expirable.Try, messages.PermitsHow_PERMITS_HOW_TOTAL: expirable.Total, messages.PermitsHow_PERMITS_HOW_ADD: expirable.Add,
 }
 
 func (call *Call) shows() bool { return call.Permit != nil && call.Permit.Shown.Load() }
@@ -87,7 +87,7 @@ func (call *Call) total() int {
 	return int(call.Permit.Count)
 }
 
-func (call *Call) permitted(id leased.ID, until lock.Instant) {
+func (call *Call) permitted(id expirable.ID, until lock.Instant) {
 	call.Permit.ID = id
 	call.Permit.Until.Store(int64(until))
 }
@@ -96,4 +96,4 @@ func (l *messageRequest) shows() bool { return l.showsPermit }
 
 func (l *messageRequest) total() int { return 0 } // who asks by message sends SetTotal
 
-func (l *messageRequest) permitted(id leased.ID, _ lock.Instant) { l.permit = id }
+func (l *messageRequest) permitted(id expirable.ID, _ lock.Instant) { l.permit = id }

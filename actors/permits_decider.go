@@ -4,13 +4,13 @@ import (
 	"crypto/rand"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/leased"
+	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// permits makes a decider of leased.Permits.
+// permits makes a decider of expirable.Permits.
 type permits struct {
-	leased.Permits
+	expirable.Semaphore
 	// system is how the ids of its permits begin.
 	system [8]byte
 }
@@ -22,17 +22,17 @@ type permitRequest interface {
 	// total is how many permits there are; 0 if it does not say.
 	total() int
 	// permitted takes the id.
-	permitted(id leased.ID, until lock.Instant)
+	permitted(id expirable.ID, until lock.Instant)
 }
 
 func (p *permits) Acquire(now lock.Instant, req lock.Request) {
 	by := req.Ref.(permitRequest)
-	p.Permits.Acquire(now, leased.Request{Request: req, Random: p.newPermitID(), Shown: by.shows(), Total: by.total()})
+	p.Semaphore.Acquire(now, expirable.Request{Request: req, Random: p.newPermitID(), Shown: by.shows(), Total: by.total()})
 }
 
 // newPermitID makes an id that begins with the System (see redisio.PermitSystemOf), so that whoever looks
 // knows which process has the permit. The rest is random: 64 bits, which nobody guesses.
-func (p *permits) newPermitID() (id leased.ID) {
+func (p *permits) newPermitID() (id expirable.ID) {
 	n := copy(id[:], p.system[:])
 	_, _ = rand.Read(id[n:]) // it never fails
 	return id
@@ -42,10 +42,10 @@ func (p *permits) Release(now lock.Instant, id uint64, owner lock.Owner, _ lock.
 	if first := p.First(owner); first != 0 {
 		id = first
 	}
-	p.Permits.Release(now, id, ref.(permitRequest).shows(), ref)
+	p.Semaphore.Release(now, id, ref.(permitRequest).shows(), ref)
 }
 
-func (p *permits) Subscribed(now lock.Instant, _ uint64) { p.Permits.Subscribed(now) }
+func (p *permits) Subscribed(now lock.Instant, _ uint64) { p.Semaphore.Subscribed(now) }
 
 // What is for locks only is refused before it comes here, or is no more than a hint.
 
@@ -59,7 +59,7 @@ func (p *permits) Term() uint64                                           { retu
 func (p *permits) LeaseUntil() lock.Instant { return 0 }
 
 func (p *permits) Effects() (lock.Effect, bool) {
-	e, ok := p.Permits.Effects()
+	e, ok := p.Semaphore.Effects()
 	if !ok {
 		return lock.Effect{}, false
 	}
@@ -73,6 +73,6 @@ func (p *permits) Effects() (lock.Effect, bool) {
 }
 
 func (p *permits) Snapshot() lock.Snapshot {
-	held, waiters, until := p.Permits.Snapshot()
+	held, waiters, until := p.Semaphore.Snapshot()
 	return lock.Snapshot{HeldHere: held > 0, Count: held, Waiters: waiters, Until: until}
 }

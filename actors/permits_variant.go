@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
-	"github.com/lockkeeper-go/lockkeeper/internal/leased"
+	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -15,59 +15,59 @@ import (
 )
 
 // ofPermits is the variant of the permits that expire.
-type ofPermits struct {
-	*backend.Permits
+type permitsAdapter struct {
+	*backend.ExpirableSemaphore
 	s *lockState
 }
 
-func newPermitsVariant(s *lockState) variant {
-	return ofPermits{backend.NewPermits(s.rt.server, s.key.name, s.rt.id), s}
+func newPermitsVariant(s *lockState) kindAdapter {
+	return permitsAdapter{backend.NewExpirableSemaphore(s.rt.server, s.key.name, s.rt.id), s}
 }
 
-func (v ofPermits) fresh() decider {
+func (v permitsAdapter) fresh() machine {
 	client, _ := uuid.Parse(v.s.rt.id)
-	return &permits{leased.New(&v.s.rt.cfg.Config), [8]byte(client[:8])}
+	return &permits{expirable.New(&v.s.rt.cfg.Config), [8]byte(client[:8])}
 }
 
-func (v ofPermits) draft(of decider) decider {
+func (v permitsAdapter) draft(of machine) machine {
 	next := *of.(*permits)
 	return &next
 }
 
-func (v ofPermits) replaced(decider) {}
-func (v ofPermits) settled(decider)  {}
+func (v permitsAdapter) replaced(machine) {}
+func (v permitsAdapter) settled(machine)  {}
 
-func (v ofPermits) perform(e lock.Effect) {
+func (v permitsAdapter) perform(e lock.Effect) {
 	switch e.Kind {
 	case lock.Send:
-		v.send(e.Ref.(*leased.Command))
-	case leased.Renewed:
+		v.send(e.Ref.(*expirable.Command))
+	case expirable.Renewed:
 		if call, ok := e.Ref.(*Call); ok {
 			call.Permit.Until.Store(int64(e.Answer.Until))
 		}
 	}
 }
 
-func (v ofPermits) send(c *leased.Command) {
+func (v permitsAdapter) send(c *expirable.Command) {
 	s, kind := v.s, lock.Release
-	if c.Kind == leased.Acquire {
+	if c.Kind == expirable.Acquire {
 		kind = lock.Acquire
 	}
-	lend := func(call redisio.Call) bool { return c.Kind != leased.Renew && s.Lend(kind, call) }
-	v.Run(c, time.Now().Add(c.Deadline-s.now), lend, func(r leased.Result) {
+	lend := func(call redisio.Call) bool { return c.Kind != expirable.Renew && s.Lend(kind, call) }
+	v.Run(c, time.Now().Add(c.Deadline-s.now), lend, func(r expirable.Result) {
 		reply := &replied{state: s, seq: c.Seq, own: r}
-		if c.Kind == leased.Acquire && r.Served > 0 {
+		if c.Kind == expirable.Acquire && r.Served > 0 {
 			reply.result.Outcome = lock.Done // something was taken
 		}
 		s.post(reply)
 	})
 }
 
-func (v ofPermits) replied(m *replied) {
-	v.s.handle(m, func(l decider, now lock.Instant) { l.(*permits).Replied(now, m.seq, m.own.(leased.Result)) })
+func (v permitsAdapter) replied(m *replied) {
+	v.s.handle(m, func(l machine, now lock.Instant) { l.(*permits).Replied(now, m.seq, m.own.(expirable.Result)) })
 }
 
-func (v ofPermits) called(call *Call) {
+func (v permitsAdapter) called(call *Call) {
 	switch call.Op {
 	case OpReleaseID:
 		v.releaseID(call, call.Permit.ID, call)
@@ -76,7 +76,7 @@ func (v ofPermits) called(call *Call) {
 	}
 }
 
-func (v ofPermits) received(m any, sender *actor.PID) {
+func (v permitsAdapter) received(m any, sender *actor.PID) {
 	switch m := m.(type) {
 	case *messages.ReleaseByID:
 		id, _ := ParsePermitID(m.PermitId) // it was checked
@@ -86,19 +86,19 @@ func (v ofPermits) received(m any, sender *actor.PID) {
 	}
 }
 
-func (v ofPermits) releaseID(source any, id leased.ID, by replier) {
-	v.s.handle(source, func(l decider, now lock.Instant) { l.(*permits).ReleaseID(now, id, by) })
+func (v permitsAdapter) releaseID(source any, id expirable.ID, by replier) {
+	v.s.handle(source, func(l machine, now lock.Instant) { l.(*permits).ReleaseID(now, id, by) })
 }
 
-func (v ofPermits) set(source any, how leased.How, n int64, by replier) {
-	v.s.handle(source, func(l decider, now lock.Instant) { l.(*permits).Set(now, how, int(n), by) })
+func (v permitsAdapter) set(source any, how expirable.How, n int64, by replier) {
+	v.s.handle(source, func(l machine, now lock.Instant) { l.(*permits).Set(now, how, int(n), by) })
 }
 
-func (v ofPermits) describe(status *messages.Status, _ *lock.Snapshot, there *protocol.View) {
+func (v permitsAdapter) describe(status *messages.Status, _ *lock.Snapshot, there *protocol.View) {
 	status.FreePermits, status.TakenPermits, status.AllPermits = there.FreePermits, there.TakenPermits, there.AllPermits
 }
 
-func (v ofPermits) cleanups(d decider) (all []cleanup) {
+func (v permitsAdapter) cleanups(d machine) (all []cleanup) {
 	commands, ttl := d.(*permits).Cleanup(v.s.rt.Now())
 	for i := range commands {
 		all = append(all, cleanup{ttl, func(done func(certain bool)) { v.CleanUp(commands[i], ttl, done) }})

@@ -31,7 +31,7 @@ func (r *channelRefusals) refused(now lock.Instant, channels []string) (first, a
 			r.channels[channel] = struct{}{}
 		}
 	}
-	first, again = r.times == 1, r.times > 1 && now >= r.told+outageTold
+	first, again = r.times == 1, r.times > 1 && now >= r.told+outageLogInterval
 	if first || again {
 		r.told = now
 	}

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/leased"
+	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -46,7 +46,7 @@ type messageRequest struct {
 	// owner is nil for a request that belongs to nobody in particular.
 	owner *owner
 	// permit is the id of a permit, if showsPermit.
-	permit      leased.ID
+	permit      expirable.ID
 	showsPermit bool
 	// from is when an Acquire was asked for, and then when it was granted.
 	from lock.Instant
@@ -91,7 +91,7 @@ func (l *messageRequest) answered(s *lockState, a lock.Answer) {
 		}
 	}
 	if a.Kind == lock.NotGranted || a.Kind == lock.Granted && a.Count > 1 {
-		s.owners.done(&s.child, l.owner) // a re-entry is part of the hold that it joined
+		s.owners.done(&s.keyActor, l.owner) // a re-entry is part of the hold that it joined
 	}
 	if !l.reply(s, l.message(s.rt, a)) && a.Kind == lock.Granted {
 		s.giveBack(a.HoldID, l.lock.Mode)
@@ -122,7 +122,7 @@ func (l *messageRequest) message(rt *Runtime, a lock.Answer) proto.Message {
 		return &messages.NotReleased{Lock: l.lock, Reason: reason, Detail: a.Detail}
 	case lock.Withdrawn:
 		return &messages.Cancelled{Lock: l.lock, Withdrawn: int64(a.Count)}
-	case leased.Changed:
+	case expirable.Changed:
 		return &messages.TotalSet{Lock: l.lock, Set: a.Count > 0}
 	case lock.ForceReleased:
 		return &messages.ForceReleased{Lock: l.lock, WasHeld: a.Count > 0}
@@ -164,7 +164,7 @@ func (l *messageRequest) memberTokens(drawn []int64) []int64 {
 	return l.members.Tokens(drawn)
 }
 
-func (l *messageRequest) over(s *lockState) { s.owners.done(&s.child, l.owner) }
+func (l *messageRequest) over(s *lockState) { s.owners.done(&s.keyActor, l.owner) }
 
 func (l *messageRequest) inspected(s *lockState, status *messages.Status) {
 	status.Lock = l.lock

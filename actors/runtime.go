@@ -118,7 +118,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	r.redis.AwaitReplicas(cfg.Replicas, cfg.ReplicaTimeout)
 	r.options = protocol.Options{
 		Client: r.id, WaiterTimeout: cfg.WaiterTimeout,
-		Line: protocol.Line{
+		Line: protocol.WaitQueue{
 			OpenTime: cfg.OpenTime(), OpenEvery: cfg.ForcedYield, SeesListeners: !r.redis.Cluster(),
 		},
 	}

@@ -38,11 +38,11 @@ func (s *supervision) HandleFailure(_ *actor.ActorSystem, supervisor actor.Super
 // surviveTheEnd is the outermost middleware of every child of the guardian, where tests
 // have injected faults. A panic in a lifecycle message would do what proto.actor has no
 // cure for: keep an actor from stopping, or its death from being told.
-func (r *Runtime) surviveTheEnd(next actor.ReceiverFunc) actor.ReceiverFunc {
+func (r *Runtime) guardStop(next actor.ReceiverFunc) actor.ReceiverFunc {
 	return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
 		switch envelope.Message.(type) {
 		case *actor.Restarting, *actor.Stopping, *actor.Stopped:
-			defer r.host.Survive("an actor panicked while it was stopping")
+			defer r.host.Recover("an actor panicked while it was stopping")
 		}
 		next(ctx, envelope)
 	}
@@ -50,7 +50,7 @@ func (r *Runtime) surviveTheEnd(next actor.ReceiverFunc) actor.ReceiverFunc {
 
 // crashed implements settler. The message that was being handled is answered or repeated, unless it had
 // already been taken over. An actor that does nothing but crash is given up.
-func (c *child) crashed(swallowed any, sender *actor.PID, reason any) {
+func (c *keyActor) crashed(swallowed any, sender *actor.PID, reason any) {
 	c.rt.host.Error("a lock actor crashed", "lock", c.label, "panic", reason)
 	m := unrepeated(swallowed)
 	if isRequest(m) && c.counted != swallowed {
@@ -78,7 +78,7 @@ func (c *child) crashed(swallowed any, sender *actor.PID, reason any) {
 // repeat has a message handled once more that nobody else will repeat, and reports whether
 // it did: what Redis, others and the guardian have said, and what frees the lock, whose
 // sender may have gone. It is repeated until it is handled, or the actor is given up.
-func (c *child) repeat(swallowed any, sender *actor.PID) bool {
+func (c *keyActor) repeat(swallowed any, sender *actor.PID) bool {
 	m := unrepeated(swallowed)
 	switch m.(type) {
 	case *replied, *permitReplied, *actor.Terminated, unlocked, listening, *transferred, suspicion, shutdown, abandon:
@@ -93,7 +93,7 @@ func (s *lockState) refuse(m any, sender *actor.PID, reason lock.Reason, detail 
 	switch m := m.(type) {
 	case *Call:
 		m.refuse(reason, detail)
-		s.rt.metrics.turnedAway(m, reason)
+		s.rt.metrics.countRefused(m, reason)
 	case *inspection:
 		if _, owed := s.inspections[m.by]; owed {
 			delete(s.inspections, m.by)
@@ -102,7 +102,7 @@ func (s *lockState) refuse(m any, sender *actor.PID, reason lock.Reason, detail 
 	default:
 		if by := messageRequestOf(m, sender); by != nil {
 			by.answered(s, refusal(by.op, reason, detail))
-			s.rt.metrics.turnedAway(by, reason)
+			s.rt.metrics.countRefused(by, reason)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (r *Runtime) introduce() {
 	own := *r.cfg.Record
 	own.Client = r.id
 	r.cfg.Record = &own
-	r.server.Introduce(own, r.cfg.Watchdog, r.busy, func(err error) {
+	r.server.Register(own, r.cfg.Watchdog, r.busy, func(err error) {
 		r.host.Warn("Redis refuses the record of this system: nobody can see which process holds its locks", "error", err)
 	})
 }

@@ -13,14 +13,14 @@ import (
 // several have keys of their own; the name of a MultiLock lists its members.
 type lockKey struct {
 	name string
-	made making
+	made composition
 }
 
 // making is what a lock consists of.
-type making uint8
+type composition uint8
 
 const (
-	ofOneKey making = iota
+	ofOneKey composition = iota
 	ofMembers
 	ofServers
 	// ofSemaphore and ofLatch are no locks.
@@ -51,17 +51,17 @@ type table struct {
 	states [ofLatch + 1]sync.Map
 }
 
-func (t *table) get(key lockKey) *child {
+func (t *table) get(key lockKey) *keyActor {
 	if c, ok := t.states[key.made].Load(key.name); ok {
-		return c.(*child)
+		return c.(*keyActor)
 	}
 	return nil
 }
 
 // another returns the actor that owns the same key in Redis as something else, such as a lock beside a
 // semaphore. It returns nil if there is none, if it is leaving, or if key is made of several.
-func (t *table) another(key lockKey) *child {
-	single := []making{ofOneKey, ofSemaphore, ofLatch}
+func (t *table) another(key lockKey) *keyActor {
+	single := []composition{ofOneKey, ofSemaphore, ofLatch}
 	if !slices.Contains(single, key.made) {
 		return nil
 	}
@@ -73,9 +73,9 @@ func (t *table) another(key lockKey) *child {
 	return nil
 }
 
-func (t *table) put(s *child) { t.states[s.key.made].Store(s.key.name, s) }
+func (t *table) put(s *keyActor) { t.states[s.key.made].Store(s.key.name, s) }
 
-func (t *table) drop(s *child) { t.states[s.key.made].CompareAndDelete(s.key.name, s) }
+func (t *table) drop(s *keyActor) { t.states[s.key.made].CompareAndDelete(s.key.name, s) }
 
 // gate counts the requests sent to a lock actor and closes without losing one: a
 // stopping actor drops its mail silently, so an actor may stop only when it has

@@ -69,7 +69,7 @@ func (s *lockState) traceAnswer(by replier, a lock.Answer, since lock.Instant) {
 	var failure string
 	switch a.Kind {
 	case lock.Granted:
-		result = event{name: "granted", attribute: attribute.String(wayAttribute, wayOf(a).String())}
+		result = event{name: "granted", attribute: attribute.String(wayAttribute, grantVia(a).String())}
 	case lock.NotGranted, lock.NotFreed:
 		result, failure = event{name: "refused", attribute: attribute.String(reasonAttribute, reasonWord(a.Reason))}, cmp.Or(a.Detail, reasonWord(a.Reason))
 		if by.leads() && (a.Reason == lock.CancelledByRequest || a.Reason == lock.Closed) {

@@ -257,7 +257,7 @@ func (r *recorder) says(s *lockState) (listens []string) {
 	}{
 		{"acquire", lock.Acquire, 0}, {"place", lock.Acquire, 1}, {"yield", lock.Yield, 0}, {"yield to the end of the line", lock.Yield, 1},
 	} {
-		s.variant.perform(lock.Effect{Kind: lock.Send, Command: &lock.Command{Kind: c.kind, Term: 1, Place: lock.Place{Term: c.term}}})
+		s.variant.perform(lock.Effect{Kind: lock.Send, Command: &lock.Command{Kind: c.kind, Term: 1, Place: lock.Entry{Term: c.term}}})
 		if r.last.Place.Listens {
 			listens = append(listens, c.what)
 		}
@@ -273,10 +273,10 @@ func TestPlacesListen(t *testing.T) {
 			t.Errorf("%s: %q say that they listen, want %q", when, got, want)
 		}
 	}
-	record := func(o *observed, name string, made making) (*lockState, *recorder) {
+	record := func(o *observed, name string, made composition) (*lockState, *recorder) {
 		s := newLockState(o.Runtime, lockKey{name: name, made: made}, messages.Kind_KIND_REENTRANT, nil)
 		r := &recorder{Backend: backend.Single(o.Runtime.server, protocol.Reentrant, name, &o.options, s)}
-		s.pid, s.variant = actor.NewPID("nonhost", "nobody"), ofLock{r, s}
+		s.pid, s.variant = actor.NewPID("nonhost", "nobody"), lockAdapter{r, s}
 		return s, r
 	}
 	t.Run("in turn", func(t *testing.T) {

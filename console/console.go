@@ -28,7 +28,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 )
 
 const (
@@ -78,7 +78,7 @@ type console struct {
 	hosts      []string
 	watch      watch
 	// looker finds all locks in Redis, for fleet; nil without WithFleet.
-	looker  *look.Looker
+	looker  *inspect.Inspector
 	fleet   watch
 	history history
 	write   func(form, *view) ([]byte, error)

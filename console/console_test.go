@@ -164,8 +164,8 @@ func TestPageSaysWhatRedisSays(t *testing.T) {
 		t.Errorf("%d held, %d waiting: %s", all.Held, all.Waiters, page)
 	}
 	cancel()
-	locktest.Ends(t, waits, context.Canceled)
-	locktest.Ends(t, alsoWaits, context.Canceled)
+	locktest.ExpectEnd(t, waits, context.Canceled)
+	locktest.ExpectEnd(t, alsoWaits, context.Canceled)
 }
 
 // Names and what Redis brings are text, on every page; and the link of a lock leads to it.
@@ -353,7 +353,7 @@ func TestJournalAndStory(t *testing.T) {
 		t.Errorf("of a busy lock and another there are %d events", busy)
 	}
 	locktest.Stop(t, s)
-	locktest.Says(t, lines.String(), "lease lost", "orders")
+	locktest.ExpectWords(t, lines.String(), "lease lost", "orders")
 	for range watching.lines { // the stream ends with the System
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -26,7 +26,7 @@ func WithFleet(client rueidis.Client, keyPrefix string) Option {
 	if client == nil {
 		return nil
 	}
-	return func(c *console) { c.looker = &look.Looker{Client: client, Prefix: keyPrefix} }
+	return func(c *console) { c.looker = &inspect.Inspector{Client: client, Prefix: keyPrefix} }
 }
 
 // lookAtFleet finds the locks of all Systems.
@@ -45,7 +45,7 @@ func (c *console) lookAtFleet(ctx context.Context, _ []lockID) *snapshot {
 }
 
 // lockOf is a lock as Redis has it.
-func (s *snapshot) lockOf(v look.Lock) lock {
+func (s *snapshot) lockOf(v inspect.Lock) lock {
 	first := v.Owners[0]
 	l := lock{
 		Name: v.Name, Kind: v.Kind, Held: true, Shared: first.Mode == "read", Holders: len(v.Owners) + int(v.MoreOwners), Owner: first.Field, Count: int(first.Count.N),
@@ -55,7 +55,7 @@ func (s *snapshot) lockOf(v look.Lock) lock {
 		since := time.Now().Add(-time.Duration(first.HeldAtLeast.N) * time.Millisecond)
 		l.Since, l.AtLeast = &since, true
 	}
-	if v.Kind == look.KindReadWrite {
+	if v.Kind == inspect.KindReadWrite {
 		l.Kind = readWrite
 	}
 	for _, o := range v.Owners {

@@ -45,10 +45,10 @@ func TestFleet(t *testing.T) {
 	if _, err := there.Latch("latch").TrySetCount(ctx, 2); err != nil {
 		t.Error(err)
 	}
-	if _, err := there.Permits("permits").TrySetPermits(ctx, 2); err != nil {
+	if _, err := there.ExpirableSemaphore("permits").TrySetPermits(ctx, 2); err != nil {
 		t.Error(err)
 	}
-	if _, err := there.Permits("permits").Acquire(ctx); err != nil {
+	if _, err := there.ExpirableSemaphore("permits").Acquire(ctx); err != nil {
 		t.Error(err)
 	}
 

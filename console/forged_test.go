@@ -11,8 +11,8 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/console"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
-	"github.com/lockkeeper-go/lockkeeper/internal/look"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -45,7 +45,7 @@ func TestForgedRecordsHarmNoLock(t *testing.T) {
 		}
 		locktest.Release(t, locktest.Acquire(t, s.Lock("another"), risk))
 	}
-	locktest.Good(t, holds...)
+	locktest.ExpectValid(t, holds...)
 
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, DisableCache: true})
 	if err != nil {
@@ -59,7 +59,7 @@ func TestForgedRecordsHarmNoLock(t *testing.T) {
 			return fmt.Sprint(all, err)
 		},
 		"ls -systems": func() string {
-			all, err := look.Looker{Client: client}.Systems(locktest.Within(t))
+			all, err := inspect.Inspector{Client: client}.Systems(locktest.Within(t))
 			return fmt.Sprint(all, err)
 		},
 		"inspect": func() string { return get(t, base+"data.json?name=lock+7") },

@@ -19,7 +19,7 @@ import (
 // Looking up a name, also on a page that stays open, does not keep it from being used as another kind.
 func TestLookUpClaimsNoName(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, patient(""))
+	s, k := locktest.NewOnOwnServer(t, patient(""))
 	base := web(t, console.Handler(s.System, console.WithInterval(time.Hour)))
 	for _, kind := range []string{"plain", "fenced", "fair", "read_write"} {
 		name := k.LockName + kind
@@ -34,7 +34,7 @@ func TestLookUpClaimsNoName(t *testing.T) {
 func TestCarriageReturnInAnEvent(t *testing.T) {
 	t.Parallel()
 	const name = "a\r\rdata: b\rc"
-	s, _ := locktest.Alone(t, patient("app\r\rdata: x\r\n\r\n"))
+	s, _ := locktest.NewOnOwnServer(t, patient("app\r\rdata: x\r\n\r\n"))
 	locktest.Acquire(t, s.Lock(name))
 	base := web(t, console.Handler(s.System, quick))
 	for _, page := range []string{"events", "events?q=" + url.QueryEscape("a\r")} {
@@ -48,7 +48,7 @@ func TestCarriageReturnInAnEvent(t *testing.T) {
 // name that the console was not given is refused, whatever it asks for.
 func TestHostsAreChecked(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, patient(""))
+	s, k := locktest.NewOnOwnServer(t, patient(""))
 	locktest.Acquire(t, s.Lock(k.LockName))
 	byDefault := console.Handler(s.System, quick, console.WithForceRelease())
 	named := console.Handler(s.System, quick, console.WithForceRelease(), console.WithHosts("Shop.example"))
@@ -78,7 +78,7 @@ func TestHostsAreChecked(t *testing.T) {
 // A forced release is refused to a page of another origin, by either header of a browser.
 func TestForcedReleaseOfAnotherSite(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, patient(""))
+	s, k := locktest.NewOnOwnServer(t, patient(""))
 	hold := locktest.Acquire(t, s.Lock(k.LockName))
 	h := console.Handler(s.System, quick, console.WithForceRelease())
 	for header, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "http://evil.example"} {
@@ -90,14 +90,14 @@ func TestForcedReleaseOfAnotherSite(t *testing.T) {
 			t.Errorf("%s %s: %d", header, value, w.Code)
 		}
 	}
-	locktest.Good(t, hold)
+	locktest.ExpectValid(t, hold)
 }
 
 // What is invisible in a name, or changes the direction of writing, is seen on every page.
 func TestHiddenCharactersAreSeen(t *testing.T) {
 	t.Parallel()
 	const name = "\u202eeciovni\u200b\x1b[31m"
-	s, _ := locktest.Alone(t, patient(name))
+	s, _ := locktest.NewOnOwnServer(t, patient(name))
 	locktest.Acquire(t, s.Lock(name))
 	base := web(t, console.Handler(s.System, quick, console.WithForceRelease()))
 	for _, page := range []string{"", "lock?name=" + url.QueryEscape(name), "events"} {
@@ -117,7 +117,7 @@ func TestHiddenCharactersAreSeen(t *testing.T) {
 // or says that it is unknown.
 func TestWaitersElsewhereAreUnknown(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, patient(""))
+	s, k := locktest.NewOnOwnServer(t, patient(""))
 	base := web(t, console.Handler(s.System, quick))
 	for application, want := range map[string]string{"": "an unknown number in the holder’s process", "other": "2 in the holder’s process, "} {
 		t.Run(application, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 )
 
 // look finds out everything: of this System, and of the locks that viewers look up.
@@ -98,9 +98,9 @@ func (c *console) ask(ctx context.Context, l *lock) error {
 	}
 	l.Asked, l.Held, l.Shared, l.Holders, l.Owner, l.Count = true, status.Locked, status.Locked && status.Shared, status.Holders, status.Holder, status.HoldCount
 	l.Owners = status.Owners
-	l.Lease, l.Listeners, l.Waiters, l.Waiting, l.Token = 0, look.Known(int64(status.Subscribers)), status.Waiters, status.WaitingFor.Milliseconds(), status.Token
+	l.Lease, l.Listeners, l.Waiters, l.Waiting, l.Token = 0, inspect.Known(int64(status.Subscribers)), status.Waiters, status.WaitingFor.Milliseconds(), status.Token
 	if status.HolderWaiters >= 0 {
-		l.HolderWaiters = look.Known(int64(status.HolderWaiters))
+		l.HolderWaiters = inspect.Known(int64(status.HolderWaiters))
 	}
 	l.Here, l.Since = status.HeldHere, nil
 	if since := time.Now().Add(-status.HeldAtLeast); l.Here || status.HeldAtLeast > 0 {

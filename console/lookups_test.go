@@ -58,7 +58,7 @@ func TestLookUpsArePrivate(t *testing.T) {
 // of looking it up as another kind is not theirs.
 func TestLookUpOfAListedLock(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, patient("shop"))
+	s, k := locktest.NewOnOwnServer(t, patient("shop"))
 	locktest.Acquire(t, s.Lock(k.LockName))
 	base := web(t, console.Handler(s.System, quick))
 	name := url.QueryEscape(k.LockName)
@@ -73,9 +73,9 @@ func TestLookUpOfAListedLock(t *testing.T) {
 // The console looks up no name that no lock may have.
 func TestLookUpOfAReservedName(t *testing.T) {
 	t.Parallel()
-	s, _ := locktest.Alone(t, patient("shop"))
+	s, _ := locktest.NewOnOwnServer(t, patient("shop"))
 	base := web(t, console.Handler(s.System, quick))
-	for name, word := range map[string]string{"lockkeeper_line:{a}": "reserved", "{a}": "share its queue"} {
+	for name, word := range map[string]string{"lockkeeper_wait_queue:{a}": "reserved", "{a}": "share its queue"} {
 		if d := read(t, base+"data.json?name="+url.QueryEscape(name)); len(d.Errors) != 1 || !strings.Contains(fmt.Sprint(d.Errors), word) {
 			t.Errorf("%s: the errors are %v", name, d.Errors)
 		}
@@ -85,7 +85,7 @@ func TestLookUpOfAReservedName(t *testing.T) {
 // The error of a lock that this System has is for all who see its row, and for no others.
 func TestErrorOfAListedLock(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, patient("shop"))
+	s, k := locktest.NewOnOwnServer(t, patient("shop"))
 	locktest.Acquire(t, s.Lock(k.LockName))
 	locktest.Acquire(t, s.Lock("other"))
 	k.Do(t, "DEL", k.Name)
@@ -101,7 +101,7 @@ func TestErrorOfAListedLock(t *testing.T) {
 // The end of a look-up is no end of a hold: the story of a lock does not say that it is not held any more.
 func TestStoryAfterALookUp(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, patient(""))
+	s, k := locktest.NewOnOwnServer(t, patient(""))
 	there := locktest.Open(t, k.Server.URL(), patient("billing"))
 	locktest.Acquire(t, there.Lock(k.LockName))
 	base := web(t, console.Handler(s.System, quick))
@@ -118,7 +118,7 @@ func TestStoryAfterALookUp(t *testing.T) {
 // A look-up that fails does not keep the console from noting what becomes of the locks of this System.
 func TestStoryBesideAFailedLookUp(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, patient(""))
+	s, k := locktest.NewOnOwnServer(t, patient(""))
 	k.Do(t, "HSET", "chosen", "password", "secret")
 	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)
 	defer cancel()
@@ -139,7 +139,7 @@ func TestStoryBesideAFailedLookUp(t *testing.T) {
 // While Redis does not answer, each look-up has its own error, and none that of another.
 func TestLookUpsWithoutRedis(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, lockkeeper.Config{CallTimeout: 300 * time.Millisecond})
+	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{CallTimeout: 300 * time.Millisecond})
 	base := web(t, console.Handler(s.System, quick))
 	names := []string{"chosen-a", "chosen-b", "chosen-c"}
 	var viewers []*streaming

@@ -17,7 +17,7 @@ import (
 // All viewers with the same query get the same text, which is written once for each snapshot.
 func TestPagesAreWrittenOnce(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, lockkeeper.Config{Watchdog: time.Hour, CallTimeout: time.Minute})
+	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{Watchdog: time.Hour, CallTimeout: time.Minute})
 	locktest.Acquire(t, s.Lock(k.LockName))
 	c := newConsole(s.System, WithInterval(time.Hour), WithFleet(k.Server.Client(t), ""))
 	var written atomic.Int64

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 )
 
 // snapshot is what one look has found. It does not change, but for the texts that are written of it.
@@ -100,10 +100,10 @@ type lock struct {
 	// Waiters are the requests that wait in this System, Waiting is for how long the first of
 	// them has, and Listeners are the clients that wait; of a fair lock, the length of the queue. HolderWaiters are the
 	// requests that wait in the process of a holder elsewhere, as its record said some seconds ago.
-	Waiters       int         `json:"waiters"`
-	Waiting       int64       `json:"waiting,omitempty"`
-	Listeners     look.Number `json:"listeners"`
-	HolderWaiters look.Number `json:"holder_waiters"`
+	Waiters       int            `json:"waiters"`
+	Waiting       int64          `json:"waiting,omitempty"`
+	Listeners     inspect.Number `json:"listeners"`
+	HolderWaiters inspect.Number `json:"holder_waiters"`
 	// Asked reports whether Redis was asked for this lock. If not, only what this System knows
 	// is said.
 	Asked bool `json:"asked"`

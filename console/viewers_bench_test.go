@@ -35,7 +35,7 @@ func (w *eventWriter) Write(p []byte) (int, error) { return len(p), nil }
 // BenchmarkViewers measures the processor time of one look and its pages, with 10,000 held locks. A look is made
 // every 2 s, so the time per operation says nothing.
 func BenchmarkViewers(b *testing.B) {
-	s, _ := locktest.Alone(b, patient("shop"))
+	s, _ := locktest.NewOnOwnServer(b, patient("shop"))
 	for i := range 10_000 {
 		locktest.Acquire(b, s.Lock(fmt.Sprintf("lock-%05d", i)))
 	}

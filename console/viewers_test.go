@@ -28,7 +28,7 @@ func looks(t *testing.T, server *redistest.Server) int64 {
 // All viewers share one look; another request within the interval costs nothing; and without viewers nothing runs.
 func TestViewersShareALook(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, patient(""))
+	s, k := locktest.NewOnOwnServer(t, patient(""))
 	s.Acquire(t, k)
 	base := web(t, console.Handler(s.System, console.WithInterval(time.Hour)))
 	get(t, base)
@@ -62,7 +62,7 @@ func TestViewersShareALook(t *testing.T) {
 // A server that shuts down does not wait for viewers.
 func TestStreamsEndWithTheServer(t *testing.T) {
 	t.Parallel()
-	s, _ := locktest.Alone(t, patient(""))
+	s, _ := locktest.NewOnOwnServer(t, patient(""))
 	ctx, stop := context.WithCancel(t.Context())
 	server := httptest.NewServer(console.Handler(s.System, console.WithContext(ctx), console.WithInterval(time.Hour)))
 	server.Config.RegisterOnShutdown(stop)
@@ -77,7 +77,7 @@ func TestStreamsEndWithTheServer(t *testing.T) {
 // Names that are made up cost no more than a few looks a second.
 func TestManyNamesShareLooks(t *testing.T) {
 	t.Parallel()
-	s, _ := locktest.Alone(t, patient(""))
+	s, _ := locktest.NewOnOwnServer(t, patient(""))
 	base := web(t, console.Handler(s.System, console.WithInterval(time.Hour)))
 	get(t, base)
 	began := time.Now()
@@ -136,7 +136,7 @@ func TestSlowViewer(t *testing.T) {
 // There is an end to the rows and to the viewers, and a filter for the rest.
 func TestBounds(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, patient("shop"))
+	s, k := locktest.NewOnOwnServer(t, patient("shop"))
 	for i := range 130 {
 		locktest.Acquire(t, s.Lock(fmt.Sprintf("lock-%03d", i)))
 	}
@@ -186,7 +186,7 @@ func TestBounds(t *testing.T) {
 // While Redis does not answer, the page says so, and what the System knows.
 func TestRedisIsAway(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, lockkeeper.Config{CallTimeout: 300 * time.Millisecond})
+	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{CallTimeout: 300 * time.Millisecond})
 	s.Acquire(t, k)
 	base := web(t, console.Handler(s.System, quick))
 	k.Server.Pause(t)
@@ -204,7 +204,7 @@ func TestRedisIsAway(t *testing.T) {
 // The page after a forced release shows that release, also within the interval of the last look.
 func TestPageAfterAForcedRelease(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, patient(""))
+	s, k := locktest.NewOnOwnServer(t, patient(""))
 	base := web(t, console.Handler(s.System, console.WithInterval(time.Hour), console.WithForceRelease()))
 	locktest.Acquire(t, s.Lock(k.LockName))
 	list := stream(t, base+"events")

@@ -24,7 +24,7 @@ func (w *worker) synchronize(request, answer line) error {
 	case semaphore.kind:
 		return w.semaphore(system.Semaphore(name), request, answer, n)
 	case permits.kind:
-		return w.permits(system.Permits(name), request, answer, n)
+		return w.permits(system.ExpirableSemaphore(name), request, answer, n)
 	default:
 		return w.latch(system.Latch(name), request, answer, n)
 	}
@@ -60,7 +60,7 @@ func (w *worker) semaphore(s *lockkeeper.Semaphore, request, answer line, n int)
 	return fmt.Errorf("unknown op: %q", request.values["op"])
 }
 
-func (w *worker) permits(p *lockkeeper.Permits, request, answer line, n int) error {
+func (w *worker) permits(p *lockkeeper.ExpirableSemaphore, request, answer line, n int) error {
 	ctx := context.Background()
 	switch request.values["op"] {
 	case "set":

@@ -20,7 +20,7 @@ import (
 // A thread of the protocol is a goroutine, which re-enters the locks that it has.
 type twin struct {
 	clients []client
-	red     *lockkeeper.Red // on all of them, if they are three or more
+	red     *lockkeeper.RedLock // on all of them, if they are three or more
 
 	mu  sync.Mutex
 	out io.Writer
@@ -73,7 +73,7 @@ func driveOn(urls []string, config lockkeeper.Config, in io.Reader, out io.Write
 	}
 	if len(systems) >= 3 {
 		var err error
-		if t.red, err = lockkeeper.RedLock(systems...); err != nil {
+		if t.red, err = lockkeeper.NewRedLock(systems...); err != nil {
 			return err
 		}
 	}

@@ -51,7 +51,7 @@ const (
 	// RPermitExpirableSemaphore. Acquire takes one permit. Permits are not re-entered: an owner may
 	// hold several, and then a Release without hold_id releases the one that it has had for longest.
 	// ForceRelease is not for them; see ReleaseByID.
-	Kind_KIND_PERMITS Kind = 6
+	Kind_KIND_EXPIRABLE_SEMAPHORE Kind = 6
 	// These two are no locks: requests about them have messages of their own, and name them by Semaphore
 	// and Latch. A Status may be of one for which requests wait.
 	Kind_KIND_SEMAPHORE Kind = 7
@@ -67,20 +67,20 @@ var (
 		3: "KIND_READ_WRITE",
 		4: "KIND_MULTI",
 		5: "KIND_RED",
-		6: "KIND_PERMITS",
+		6: "KIND_EXPIRABLE_SEMAPHORE",
 		7: "KIND_SEMAPHORE",
 		8: "KIND_LATCH",
 	}
 	Kind_value = map[string]int32{
-		"KIND_REENTRANT":  0,
-		"KIND_FENCED":     1,
-		"KIND_FAIR":       2,
-		"KIND_READ_WRITE": 3,
-		"KIND_MULTI":      4,
-		"KIND_RED":        5,
-		"KIND_PERMITS":    6,
-		"KIND_SEMAPHORE":  7,
-		"KIND_LATCH":      8,
+		"KIND_REENTRANT":           0,
+		"KIND_FENCED":              1,
+		"KIND_FAIR":                2,
+		"KIND_READ_WRITE":          3,
+		"KIND_MULTI":               4,
+		"KIND_RED":                 5,
+		"KIND_EXPIRABLE_SEMAPHORE": 6,
+		"KIND_SEMAPHORE":           7,
+		"KIND_LATCH":               8,
 	}
 )
 
@@ -341,7 +341,7 @@ func (PermitsHow) EnumDescriptor() ([]byte, []int) {
 type Lock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 512 bytes of UTF-8, including the system's key prefix. Prefix and name make the key in
-	// Redis. It must not be a key that is derived from another name, such as lockkeeper_line:{a}, nor
+	// Redis. It must not be a key that is derived from another name, such as lockkeeper_wait_queue:{a}, nor
 	// that name in braces and no more, as in {a}: REASON_INVALID.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Kind Kind   `protobuf:"varint,2,opt,name=kind,proto3,enum=lockkeeper.v1.Kind" json:"kind,omitempty"`
@@ -445,7 +445,7 @@ type Acquire struct {
 	// If the owner already holds the lock, refuses the request with REASON_REENTRY instead of
 	// granting a re-entry.
 	NoReentry bool `protobuf:"varint,6,opt,name=no_reentry,json=noReentry,proto3" json:"no_reentry,omitempty"`
-	// For KIND_PERMITS: asks for Acquired.permit_id.
+	// For KIND_EXPIRABLE_SEMAPHORE: asks for Acquired.permit_id.
 	ShowPermit    bool `protobuf:"varint,7,opt,name=show_permit,json=showPermit,proto3" json:"show_permit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -554,7 +554,7 @@ type Acquired struct {
 	// For KIND_MULTI: the fencing tokens of the members, in the order of the request; 0 for a
 	// member without tokens.
 	MemberTokens []int64 `protobuf:"varint,7,rep,packed,name=member_tokens,json=memberTokens,proto3" json:"member_tokens,omitempty"`
-	// For KIND_PERMITS with show_permit: the id of the permit in Redis, 32 hexadecimal digits.
+	// For KIND_EXPIRABLE_SEMAPHORE with show_permit: the id of the permit in Redis, 32 hexadecimal digits.
 	// Whoever knows it can release the permit, also with Redisson.
 	PermitId      string `protobuf:"bytes,8,opt,name=permit_id,json=permitId,proto3" json:"-"`
 	unknownFields protoimpl.UnknownFields
@@ -920,7 +920,7 @@ func (x *NotReleased) GetDetail() string {
 	return ""
 }
 
-// ReleaseByID gives back a permit of KIND_PERMITS by its id, whoever holds it: for instance one that
+// ReleaseByID gives back a permit of KIND_EXPIRABLE_SEMAPHORE by its id, whoever holds it: for instance one that
 // a Java process has acquired. A holder in this system is sent LeaseLost. Answered by Released or
 // NotReleased.
 type ReleaseByID struct {
@@ -981,7 +981,7 @@ func (x *ReleaseByID) GetPermitId() string {
 	return ""
 }
 
-// SetTotal sets how many permits of KIND_PERMITS there are. Answered by TotalSet or Failed.
+// SetTotal sets how many permits of KIND_EXPIRABLE_SEMAPHORE there are. Answered by TotalSet or Failed.
 type SetTotal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Lock          *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
@@ -1421,7 +1421,7 @@ type Status struct {
 	HeldFor *durationpb.Duration `protobuf:"bytes,13,opt,name=held_for,json=heldFor,proto3" json:"held_for,omitempty"`
 	// For how long the first of the requests that wait in this system has waited.
 	WaitingFor *durationpb.Duration `protobuf:"bytes,14,opt,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
-	// For KIND_PERMITS, which has no holder and no ttl: how many permits are free, how many are taken
+	// For KIND_EXPIRABLE_SEMAPHORE, which has no holder and no ttl: how many permits are free, how many are taken
 	// and have not expired, and how many there are. free_permits is negative while more are taken
 	// than there should be.
 	FreePermits  int64 `protobuf:"varint,15,opt,name=free_permits,json=freePermits,proto3" json:"free_permits,omitempty"`
@@ -1980,7 +1980,7 @@ func (x *LeaseAtRisk) GetDetail() string {
 type Semaphore struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 512 bytes of UTF-8, including the system's key prefix. Prefix and name make the key in
-	// Redis. It must not be a key that is derived from another name, such as lockkeeper_line:{a}, nor
+	// Redis. It must not be a key that is derived from another name, such as lockkeeper_wait_queue:{a}, nor
 	// that name in braces and no more, as in {a}: REASON_INVALID.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2703,7 +2703,7 @@ func (x *PermitsRefused) GetDetail() string {
 type Latch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 512 bytes of UTF-8, including the system's key prefix. Prefix and name make the key in
-	// Redis. It must not be a key that is derived from another name, such as lockkeeper_line:{a}, nor
+	// Redis. It must not be a key that is derived from another name, such as lockkeeper_wait_queue:{a}, nor
 	// that name in braces and no more, as in {a}: REASON_INVALID.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3411,7 +3411,7 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\fLatchRefused\x12*\n" +
 	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\x12-\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x15.lockkeeper.v1.ReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail*\xa3\x01\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail*\xaf\x01\n" +
 	"\x04Kind\x12\x12\n" +
 	"\x0eKIND_REENTRANT\x10\x00\x12\x0f\n" +
 	"\vKIND_FENCED\x10\x01\x12\r\n" +
@@ -3419,8 +3419,8 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x0fKIND_READ_WRITE\x10\x03\x12\x0e\n" +
 	"\n" +
 	"KIND_MULTI\x10\x04\x12\f\n" +
-	"\bKIND_RED\x10\x05\x12\x10\n" +
-	"\fKIND_PERMITS\x10\x06\x12\x12\n" +
+	"\bKIND_RED\x10\x05\x12\x1c\n" +
+	"\x18KIND_EXPIRABLE_SEMAPHORE\x10\x06\x12\x12\n" +
 	"\x0eKIND_SEMAPHORE\x10\a\x12\x0e\n" +
 	"\n" +
 	"KIND_LATCH\x10\b*+\n" +

@@ -52,7 +52,7 @@ type derived struct {
 // the channel of the process's turns, and that on which those who know the line listen.
 var system = Rights{
 	scripts:  []*scripts.Script{scripts.SystemRenew, scripts.SystemRemove, scripts.SystemInspect, scripts.SystemList},
-	keys:     []derived{{from: Systems, more: "*"}, {from: Line}},
+	keys:     []derived{{from: Systems, more: "*"}, {from: WaitQueue}},
 	channels: []derived{{from: TurnChannel, ofClient: true}, {from: Waiters}},
 }
 

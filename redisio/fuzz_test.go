@@ -74,7 +74,7 @@ func FuzzReplies(f *testing.F) {
 	f.Add("-", int64(0), "NOSCRIPT no matching script", uint16(0), uint8(1))
 	f.Add("-", int64(0), "WRONGTYPE of key", uint16(0), uint8(2))
 	f.Add("-", int64(0), "MOVED 1 127.0.0.1:1", uint16(0), uint8(2))
-	server := redistest.NewImpostor(f)
+	server := redistest.NewFakeServer(f)
 	r := open(f, connect(f, server.URL()))
 	f.Fuzz(func(t *testing.T, parts string, number int64, text string, cut uint16, renewals uint8) {
 		raw, want, shape := answer(parts[:min(len(parts), 9)], number, text)

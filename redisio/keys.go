@@ -27,7 +27,7 @@ var keyForms = [...]keyForm{
 	ofQueue:    {before: "redisson_lock_queue:", holds: "the queue of a fair lock"},
 	ofTimeouts: {before: "redisson_lock_timeout:", holds: "the timeouts of a fair lock's queue"},
 	ofLease:    {behind: ":rwlock_timeout:", open: true, holds: "the lease of a reader"},
-	ofLine:     {before: "lockkeeper_line:", holds: "the processes that wait for a lock"},
+	ofLine:     {before: "lockkeeper_wait_queue:", holds: "the processes that wait for a lock"},
 	ofTaken:    {behind: ":timeout", holds: "the permits of a semaphore that are taken"},
 	ofCalls:    {before: "lockkeeper_calls:", open: true, holds: "the last commands about a semaphore or a latch"},
 	ofCounted:  {before: "lockkeeper_counted:", holds: "the ids that have counted a latch down"},
@@ -78,7 +78,7 @@ func ReadWriteChannel(name string) string { return prefix("redisson_rwlock", nam
 func Taken(name string) string { return key(ofTaken, name) }
 
 // Line returns the key of the line of processes that wait for a lock; Redisson has no such key.
-func Line(name string) string { return key(ofLine, name) }
+func WaitQueue(name string) string { return key(ofLine, name) }
 
 // Waiters returns the channel to which a client subscribes besides the channel of a lock's release,
 // so that the others on that one can be told: they do not know the line.

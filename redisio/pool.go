@@ -40,7 +40,7 @@ type pool struct {
 	// cuts is how often all connections to a master were closed, since it is one no more.
 	cuts *atomic.Uint64
 	// homes are where calls that wait for replicas go in a cluster.
-	homes homes
+	homes slotMasters
 
 	// along is a call that is to go along with the next one.
 	along atomic.Pointer[Call]
@@ -81,7 +81,7 @@ func (p *pool) fit(c *Call) {
 
 func newPool(client rueidis.Client, stale *reconnector, cluster bool) *pool {
 	p := &pool{
-		client: client, stale: stale, cluster: cluster, cuts: new(atomic.Uint64), homes: homes{client: client}, round: func(f func()) { f() },
+		client: client, stale: stale, cluster: cluster, cuts: new(atomic.Uint64), homes: slotMasters{client: client}, round: func(f func()) { f() },
 	}
 	p.urgent.max, p.renewing.max, p.normal.max = urgentWorkers, urgentWorkers, workers
 	p.urgentConfirmed.max, p.normalConfirmed.max = urgentWorkers, workers

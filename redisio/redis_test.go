@@ -93,7 +93,7 @@ func run(t *testing.T, r *Redis, script *scripts.Script, keys []string, args ...
 
 func acquire(t *testing.T, r *Redis, key string) Reply {
 	t.Helper()
-	return run(t, r, scripts.Acquire, []string{key}, "a", "1", "30000", Line(key), "", "", "", "0")
+	return run(t, r, scripts.Acquire, []string{key}, "a", "1", "30000", WaitQueue(key), "", "", "", "0")
 }
 
 // do has the server do something for the test.

@@ -219,7 +219,7 @@ func TestRenewalsInACluster(t *testing.T) {
 	}
 	r := open(t, connect(t, servers[0].URL()))
 	for _, key := range keys {
-		if reply := run(t, r, scripts.Acquire, []string{key}, "a", "1", "59000", Line(key), "", "", "", "0"); reply.Err != nil {
+		if reply := run(t, r, scripts.Acquire, []string{key}, "a", "1", "59000", WaitQueue(key), "", "", "", "0"); reply.Err != nil {
 			t.Fatal(reply.Err)
 		}
 	}

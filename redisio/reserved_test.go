@@ -13,7 +13,7 @@ func TestEveryDerivedKeyIsReserved(t *testing.T) {
 	t.Parallel()
 	const client = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88"
 	keys := map[string]func(name string) string{
-		"Token": Token, "Queue": Queue, "Timeouts": Timeouts, "Taken": Taken, "Line": Line, "Counted": Counted, "Memory": Memory, "Systems": Systems,
+		"Token": Token, "Queue": Queue, "Timeouts": Timeouts, "Taken": Taken, "Line": WaitQueue, "Counted": Counted, "Memory": Memory, "Systems": Systems,
 		"Calls":  func(name string) string { return Calls(name) + ":" + client },
 		"Holds":  func(name string) string { return Holds(name) + ":" + client + ":7:rwlock_timeout:1" },
 		"System": func(name string) string { return System(name, SystemOf(client)) },
@@ -27,7 +27,7 @@ func TestEveryDerivedKeyIsReserved(t *testing.T) {
 			t.Errorf("%s is in no list: is what it returns a key?", function)
 		}
 	}
-	for _, name := range []string{"n", "a b:c", "a{b}c", "{a}:b", "{a", "}{", "ключ", "\x00{\n}", "lockkeeper_line:{n}", ""} {
+	for _, name := range []string{"n", "a b:c", "a{b}c", "{a}:b", "{a", "}{", "ключ", "\x00{\n}", "lockkeeper_wait_queue:{n}", ""} {
 		for function, derive := range keys {
 			if key := derive(name); Reserved(key) == "" {
 				t.Errorf("%q is not reserved, and %s returns it", key, function)
@@ -35,7 +35,7 @@ func TestEveryDerivedKeyIsReserved(t *testing.T) {
 		}
 	}
 	for _, key := range []string{
-		"", "n", "{n}", "lockkeeper", "my:timeout", "n:timeout", "timeout", "{n}:timeouts", "lockkeeper_line", "lockkeeper_line:n", "a:lockkeeper_line:{n}",
+		"", "n", "{n}", "lockkeeper", "my:timeout", "n:timeout", "timeout", "{n}:timeouts", "lockkeeper_wait_queue", "lockkeeper_wait_queue:n", "a:lockkeeper_wait_queue:{n}",
 		"redisson_lock_token:n", "lockkeeper_memory:n", "lockkeeper_systems", "{lockkeeper_systems", "n:rwlock_timeout:1", "{n}:rwlock_timeout",
 	} {
 		if holds := Reserved(key); holds != "" {

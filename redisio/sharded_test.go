@@ -32,7 +32,7 @@ func TestHasShardsOfAClusterWithASilentServer(t *testing.T) {
 func TestHasShardsWithoutTheRight(t *testing.T) {
 	t.Parallel()
 	for version, older := range map[string]bool{"6.2.14": true, "7.0.15": false, "10.0.0": false, "?": false} {
-		impostor := redistest.NewImpostor(t)
+		impostor := redistest.NewFakeServer(t)
 		impostor.Version = version
 		impostor.Answer("-NOPERM this user has no permissions to run the 'pubsub' command or its subcommand\r\n", 0)
 		has, err := hasShards(t.Context(), connect(t, impostor.URL()))

@@ -150,7 +150,7 @@ func (at *shard) connect() (connection rueidis.DedicatedClient, giveBack func(),
 		ctx, cancel := context.WithTimeout(at.ctx, locateTimeout)
 		defer cancel()
 		for _, key := range keysOf(channels[0]) {
-			if err := Sort(introduce(ctx, client, key).Error()); err == nil || err.Transient {
+			if err := Sort(discover(ctx, client, key).Error()); err == nil || err.Transient {
 				break // the user may use this key
 			}
 		}

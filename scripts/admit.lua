@@ -1,5 +1,5 @@
 -- Common part of the scripts that take a plain or a fenced lock; it is put before each of them,
--- behind line.lua.
+-- behind wait_queue.lua.
 
 -- Makes a waiter the only owner of a free lock.
 local function give_to(hash)

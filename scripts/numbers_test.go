@@ -134,7 +134,7 @@ func TestHoldCountsAreBounded(t *testing.T) {
 				d.must(t, "HSET", lock, "mode", "read", "u:1", "1", field, value)
 				d.must(t, "PEXPIRE", lock, "60000")
 				keys := []string{lock}
-				args := []string{"u:1", redisio.Holds(lock), "channel", redisio.Line(lock), "500 1 0"}
+				args := []string{"u:1", redisio.Holds(lock), "channel", redisio.WaitQueue(lock), "500 1 0"}
 				if reply := d.run(t, scripts.ReadWriteRelease, keys, args); reply != "0" {
 					t.Errorf("a release with %s=%s: reply %q", field, value, reply)
 				}

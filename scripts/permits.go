@@ -3,17 +3,17 @@ package scripts
 import _ "embed"
 
 var (
-	//go:embed permits.lua
+	//go:embed expirable.lua
 	permits string
-	//go:embed permits_acquire.lua
+	//go:embed expirable_acquire.lua
 	permitsAcquire string
-	//go:embed permits_release.lua
+	//go:embed expirable_release.lua
 	permitsRelease string
-	//go:embed permits_renew.lua
+	//go:embed expirable_renew.lua
 	permitsRenew string
-	//go:embed permits_set.lua
+	//go:embed expirable_set.lua
 	permitsSet string
-	//go:embed permits_inspect.lua
+	//go:embed expirable_inspect.lua
 	permitsInspect string
 )
 

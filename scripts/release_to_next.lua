@@ -1,5 +1,5 @@
 -- The second part of release.lua: transfers a lock to the only process in its line. Most contended
--- locks end here. It does the same as line.lua, in half of the time; what is rarer, and any error,
+-- locks end here. It does the same as wait_queue.lua, in half of the time; what is rarer, and any error,
 -- is left to that.
 if freed and #fields == 2 then
   local ok, done = pcall(function()
@@ -15,7 +15,7 @@ if freed and #fields == 2 then
       return false
     end
     local turn = 'lockkeeper_turn:' .. client
-    local n = redis.call('PUBSUB', 'NUMSUB', turn, ARGV[4], 'lockkeeper_waiters' .. string.sub(ARGV[5], #'lockkeeper_line' + 1))
+    local n = redis.call('PUBSUB', 'NUMSUB', turn, ARGV[4], 'lockkeeper_waiters' .. string.sub(ARGV[5], #'lockkeeper_wait_queue' + 1))
     if n[2] == 0 or n[4] > n[6] or redis.call('EXISTS', KEYS[1]) == 1 then
       return false
     end

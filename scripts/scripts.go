@@ -107,7 +107,7 @@ var (
 	number string
 	//go:embed tokens.lua
 	tokens string
-	//go:embed line.lua
+	//go:embed wait_queue.lua
 	line string
 	//go:embed admit.lua
 	admit string

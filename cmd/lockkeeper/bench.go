@@ -16,7 +16,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -116,9 +116,9 @@ func (o *benchOptions) measure(ctx context.Context, client rueidis.Client) (all 
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer cancel()
-		l := look.Looker{Client: client, Prefix: o.prefix}
+		l := inspect.Inspector{Client: client, Prefix: o.prefix}
 		for _, lock := range []string{name, name + ":64"} {
-			err = cmp.Or(err, client.Do(ctx, l.Command("DEL", redisio.Line(o.prefix+lock))).Error())
+			err = cmp.Or(err, client.Do(ctx, l.Command("DEL", redisio.WaitQueue(o.prefix+lock))).Error())
 		}
 	}()
 	for i := range systems {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -26,9 +26,9 @@ func TestInspectWhatIsNoLock(t *testing.T) {
 	defer cancel()
 	s := must(lockkeeper.Open(ctx, server.URL(), lockkeeper.WithConfig(lockkeeper.Config{KeyPrefix: prefix, Application: "holder"})))
 	t.Cleanup(func() { check(s.Close(context.WithoutCancel(ctx))) })
-	must(s.Permits("permits").TrySetPermits(ctx, 4))
-	long := must(s.Permits("permits").Acquire(ctx, lockkeeper.WithLease(time.Hour)))
-	must(s.Permits("permits").Acquire(ctx, lockkeeper.WithLease(2*time.Hour)))
+	must(s.ExpirableSemaphore("permits").TrySetPermits(ctx, 4))
+	long := must(s.ExpirableSemaphore("permits").Acquire(ctx, lockkeeper.WithLease(time.Hour)))
+	must(s.ExpirableSemaphore("permits").Acquire(ctx, lockkeeper.WithLease(2*time.Hour)))
 	java := "abcdefghijklmnop" // an id of Redisson's: one that has expired, and one without an end
 	server.Do(t, "ZADD", "{"+prefix+"permits}:timeout", "1000", java, "922337203685477", strings.ToUpper(java))
 	server.Do(t, "INCRBY", prefix+"permits", "-2")
@@ -45,12 +45,12 @@ func TestInspectWhatIsNoLock(t *testing.T) {
 	})
 	must(s.Semaphore("semaphore").TrySetPermits(ctx, 7, 0))
 
-	for name, want := range map[string]look.Counter{
-		"permits":   {Kind: look.KindPermits, Count: look.Known(1), Waiters: look.Known(0), Taken: 3},
-		"latch":     {Kind: look.KindLatch, Count: look.Known(3), Waiters: look.Known(1)},
-		"semaphore": {Kind: look.KindCounter, Count: look.Known(7), Waiters: look.Known(0)},
+	for name, want := range map[string]inspect.Counter{
+		"permits":   {Kind: inspect.KindPermits, Count: inspect.Known(1), Waiters: inspect.Known(0), Taken: 3},
+		"latch":     {Kind: inspect.KindLatch, Count: inspect.Known(3), Waiters: inspect.Known(1)},
+		"semaphore": {Kind: inspect.KindCounter, Count: inspect.Known(7), Waiters: inspect.Known(0)},
 	} {
-		got := read[look.Counter](t, server, 0, "inspect", "--json", "-prefix", prefix, name)[0]
+		got := read[inspect.Counter](t, server, 0, "inspect", "--json", "-prefix", prefix, name)[0]
 		if got.Kind != want.Kind || got.Name != name || got.Count != want.Count || got.Taken != want.Taken || got.Waiters != want.Waiters || got.TTL != -1 {
 			t.Errorf("inspect prints %+v, want %+v", got, want)
 		}
@@ -62,17 +62,17 @@ func TestInspectWhatIsNoLock(t *testing.T) {
 			t.Errorf("release says %s", why)
 		}
 	}
-	got := read[look.Counter](t, server, 0, "inspect", "--json", "-prefix", prefix, "permits")[0].Permits
+	got := read[inspect.Counter](t, server, 0, "inspect", "--json", "-prefix", prefix, "permits")[0].Permits
 	if len(got) != 3 || got[0].ID != long.ID() || got[0].Process == nil || got[0].Process.Client != s.ID() || got[2].Process != nil || got[0].Left > 3_600_000 || got[0].Left < 3_500_000 || got[1].Left < 7_100_000 || got[2].Left != -1 {
 		t.Errorf("the permits that are taken are %+v", got)
 	}
 	many := []string{"ZADD", "{" + prefix + "permits}:timeout"}
-	for i := range look.MostPermits {
+	for i := range inspect.MostPermits {
 		many = append(many, "922337203685477", fmt.Sprintf("%016d", i))
 	}
 	server.Do(t, many...)
 	text, _ := says(t, server, 0, "inspect", "-prefix", prefix, "permits")
-	if n := strings.Count(text, "lease left"); n != look.MostPermits || !strings.Contains(text, "and 3 more\n") || strings.Count(text, "held by holder on ") != 2 {
+	if n := strings.Count(text, "lease left"); n != inspect.MostPermits || !strings.Contains(text, "and 3 more\n") || strings.Count(text, "held by holder on ") != 2 {
 		t.Errorf("inspect prints %d permits: %.500s … %s", n, text, text[len(text)-100:])
 	}
 }
@@ -88,9 +88,9 @@ func TestListWhatIsNoLock(t *testing.T) {
 	must(s.Semaphore("used/now").TrySetPermits(ctx, 7, time.Hour))
 	check(s.Semaphore("used/now").Acquire(ctx, 2))
 	must(s.Semaphore("two").TrySetPermits(ctx, 2, 0))
-	must(s.Permits("{permits} now").TrySetPermits(ctx, 4))
+	must(s.ExpirableSemaphore("{permits} now").TrySetPermits(ctx, 4))
 	for range 3 {
-		must(s.Permits("{permits} now").Acquire(ctx))
+		must(s.ExpirableSemaphore("{permits} now").Acquire(ctx))
 	}
 	must(s.Latch("{latch}").TrySetCount(ctx, 3))
 	must(s.Lock("a lock, now").Acquire(ctx))
@@ -104,19 +104,19 @@ func TestListWhatIsNoLock(t *testing.T) {
 	t.Cleanup(leave)
 	check(listens.Do(ctx, listens.B().Subscribe().Channel("redisson_countdownlatch__channel__{app:waited}").Build()).Error())
 
-	want := []look.Counter{{Name: "java", Kind: look.KindPermits, Taken: 1}, {Name: "used/now", Kind: look.KindCounter}, {Name: "waited", Kind: look.KindLatch, Waiters: look.Known(1)},
-		{Name: "{latch}", Kind: look.KindCounter}, {Name: "{permits} now", Kind: look.KindPermits, Taken: 3}}
+	want := []inspect.Counter{{Name: "java", Kind: inspect.KindPermits, Taken: 1}, {Name: "used/now", Kind: inspect.KindCounter}, {Name: "waited", Kind: inspect.KindLatch, Waiters: inspect.Known(1)},
+		{Name: "{latch}", Kind: inspect.KindCounter}, {Name: "{permits} now", Kind: inspect.KindPermits, Taken: 3}}
 	for i, w := range want {
-		want[i].Count = look.Known(must(server.Do(t, "GET", "app:"+w.Name).AsInt64()))
-		want[i].Waiters = look.Known(w.Waiters.N)
+		want[i].Count = inspect.Known(must(server.Do(t, "GET", "app:"+w.Name).AsInt64()))
+		want[i].Waiters = inspect.Known(w.Waiters.N)
 		want[i].TTL = must(server.Do(t, "PTTL", "app:"+w.Name).AsInt64())
 		if n := must(server.Do(t, "ZCARD", redisio.Taken("app:"+w.Name)).AsInt64()); n != w.Taken {
 			t.Fatalf("%d permits of %s are taken", n, w.Name)
 		}
 	}
-	list := func(pattern ...string) (all []look.Counter) {
-		for _, c := range read[look.Counter](t, server, 0, append([]string{"ls", "--json", "-prefix", "app:"}, pattern...)...) {
-			if c.Kind != look.KindPlain {
+	list := func(pattern ...string) (all []inspect.Counter) {
+		for _, c := range read[inspect.Counter](t, server, 0, append([]string{"ls", "--json", "-prefix", "app:"}, pattern...)...) {
+			if c.Kind != inspect.KindPlain {
 				if c.TTL > 3_500_000 {
 					c.TTL = want[1].TTL // time has passed
 				}
@@ -128,7 +128,7 @@ func TestListWhatIsNoLock(t *testing.T) {
 	if got := list(); !reflect.DeepEqual(got, want) {
 		t.Errorf("ls lists\n%+v\nand in Redis is\n%+v", got, want)
 	}
-	if got := list("*?now"); !reflect.DeepEqual(got, []look.Counter{want[1], want[4]}) {
+	if got := list("*?now"); !reflect.DeepEqual(got, []inspect.Counter{want[1], want[4]}) {
 		t.Errorf("ls lists %+v of them", got)
 	}
 	text, _ := says(t, server, 0, "ls", "-prefix", "app:")
@@ -180,7 +180,7 @@ func TestBadNumbersAreShown(t *testing.T) {
 	}
 	for name, acquire := range map[string]func() error{
 		"unset":     func() error { return s.Semaphore("unset").TryAcquire(ctx, 1) },
-		"unset {p}": func() error { _, err := s.Permits("unset {p}").TryAcquire(ctx); return err },
+		"unset {p}": func() error { _, err := s.ExpirableSemaphore("unset {p}").TryAcquire(ctx); return err },
 	} {
 		if err := acquire(); !errors.Is(err, lockkeeper.ErrNoPermits) {
 			t.Fatal(name, err)
@@ -188,14 +188,14 @@ func TestBadNumbersAreShown(t *testing.T) {
 	}
 	problems := map[string]string{
 		"padded": `the count is "007"`, "huge": `the count is "2147483648"`, "token": `the tokens is "007"`, "held": ` is "007"`,
-		"gone": look.Unset, "unset": look.Unset, "unset {p}": look.Unset,
+		"gone": inspect.Unset, "unset": inspect.Unset, "unset {p}": inspect.Unset,
 	}
 	type shown struct {
 		Name, Kind, Problem string
 		Problems            []string
 		Count               *int64
 		Token               int64
-		Owners              []look.Owner
+		Owners              []inspect.Owner
 	}
 	listed := read[shown](t, server, 0, "ls", "--json")
 	table, _ := says(t, server, 0, "ls")
@@ -219,7 +219,7 @@ func TestBadNumbersAreShown(t *testing.T) {
 		t.Errorf("ls does not list %v", problems)
 	}
 	for _, f := range read[finding](t, server, 0, "doctor", "--json") {
-		if f.Check == "numbers" && (f.Status != isWarning || !strings.Contains(f.Found, look.Unset) || !strings.Contains(f.Found, "and 2 more")) {
+		if f.Check == "numbers" && (f.Status != isWarning || !strings.Contains(f.Found, inspect.Unset) || !strings.Contains(f.Found, "and 2 more")) {
 			t.Errorf("doctor found %+v", f)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -300,7 +300,7 @@ func (d *doctor) checkPermits(ctx context.Context) {
 	const check, shownMost = "numbers", 3
 	ctx, cancel := context.WithTimeout(ctx, scanTime)
 	defer cancel()
-	all, err := look.Looker{Client: d.client, Prefix: d.prefix}.Counters(ctx, "*")
+	all, err := inspect.Inspector{Client: d.client, Prefix: d.prefix}.Counters(ctx, "*")
 	var bad []string
 	for _, c := range all {
 		if c.Problem != "" {
@@ -323,9 +323,9 @@ func (d *doctor) checkPermits(ctx context.Context) {
 
 // checkSystems looks for Systems that have stopped to renew their records.
 func (d *doctor) checkSystems(ctx context.Context) {
-	all, err := look.Looker{Client: d.client, Prefix: d.prefix}.Systems(ctx)
+	all, err := inspect.Inspector{Client: d.client, Prefix: d.prefix}.Systems(ctx)
 	more := ""
-	if errors.Is(err, look.ErrMoreSystems) {
+	if errors.Is(err, inspect.ErrMoreSystems) {
 		more = "at least "
 	} else if err != nil {
 		advice := "+zrange +getrange +pttl on {lockkeeper_systems}* let doctor list the Systems"

@@ -15,7 +15,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -71,7 +71,7 @@ func TestDoctor(t *testing.T) {
 		"lonely replica": {"--appendonly yes --replica-read-only no --replicaof 127.0.0.1 1", "", exitNo, []string{"replicas fail master"}},
 		"no publish":     {"--appendonly yes", "~* &* +@all -publish", exitNo, each("fail", "+publish,")},
 		"no ping":        {"--appendonly yes", "~* &* +@all -ping", exitNo, []string{"ping fail +ping"}},
-		"no records":     {"--appendonly yes", "~lockkeeper_doctor* ~*redisson_* ~*lockkeeper_writer* ~*lockkeeper_line* ~*lockkeeper_calls* ~*lockkeeper_counted* ~{lockkeeper_doctor* &* +@all", 0, []string{"reentrant_lock warn record", "systems unknown +zrange"}},
+		"no records":     {"--appendonly yes", "~lockkeeper_doctor* ~*redisson_* ~*lockkeeper_writer* ~*lockkeeper_wait_queue* ~*lockkeeper_calls* ~*lockkeeper_counted* ~{lockkeeper_doctor* &* +@all", 0, []string{"reentrant_lock warn record", "systems unknown +zrange"}},
 		"no channels":    {"--appendonly yes", "~* resetchannels +@all", exitNo, each("fail", "+publish")},
 		"no info":        {"--appendonly yes", "~* &* +@all -info", 0, []string{"info unknown +info"}},
 	} {
@@ -119,7 +119,7 @@ func TestDoctorWithoutMessages(t *testing.T) {
 // the user may not try it is not blamed.
 func TestDoctorTriesUndeclaredKeys(t *testing.T) {
 	t.Parallel()
-	strict := redistest.NewImpostor(t)
+	strict := redistest.NewFakeServer(t)
 	strict.Answer("-ERR Error running script (call to 5c4d): @user_script:1: script tried accessing undeclared key, key: k\r\n", 0)
 	server := redistest.Start(t)
 	server.Do(t, "ACL", "SETUSER", "locker", "on", ">secret", "~*", "&*", "+@all", "-exists")
@@ -181,8 +181,8 @@ func TestCluster(t *testing.T) {
 		want = append(want, name)
 	}
 	var got []string
-	for _, v := range read[look.Lock](t, servers[1], 0, "ls", "--json") {
-		if got = append(got, v.Name); v.Kind != "fenced" || v.Token != 1 || v.Waiters != look.Known(1) || v.Owners[0].Process.Application != "spread" {
+	for _, v := range read[inspect.Lock](t, servers[1], 0, "ls", "--json") {
+		if got = append(got, v.Name); v.Kind != "fenced" || v.Token != 1 || v.Waiters != inspect.Known(1) || v.Owners[0].Process.Application != "spread" {
 			t.Errorf("%+v", v)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 )
 
 const inspectHelp = `usage: lockkeeper inspect [-redis URL] [-prefix P] [--json] NAME
@@ -38,13 +38,13 @@ Redis cannot be reached, or refuses, or the name is that of another key.
 `
 
 // inspect is the subcommand of that name.
-func inspect(args []string, env environment) int {
+func runInspect(args []string, env environment) int {
 	a := access{environment: env}
 	if code, ok := a.parse(a.flags("inspect"), args, inspectHelp, a.oneName); !ok {
 		return code
 	}
 	return a.with(func(ctx context.Context, client rueidis.Client) (int, error) {
-		looker := look.Looker{Client: client, Prefix: a.prefix}
+		looker := inspect.Inspector{Client: client, Prefix: a.prefix}
 		v, err := one(ctx, looker, a.args[0])
 		if err != nil {
 			c, problem := looker.Counter(ctx, a.args[0])
@@ -72,16 +72,16 @@ func inspect(args []string, env environment) int {
 }
 
 // one reads the lock of that name.
-func one(ctx context.Context, l look.Looker, name string) (look.Lock, error) {
-	views, err := l.Look(ctx, []string{l.Prefix + name}, true)
+func one(ctx context.Context, l inspect.Inspector, name string) (inspect.Lock, error) {
+	views, err := l.Inspect(ctx, []string{l.Prefix + name}, true)
 	if err != nil {
-		return look.Lock{}, err
+		return inspect.Lock{}, err
 	}
 	return views[0], l.Identify(ctx, views)
 }
 
 // text describes a lock in a few lines.
-func text(v look.Lock) string {
+func text(v inspect.Lock) string {
 	var b strings.Builder
 	line := func(what string, value any) { fmt.Fprintf(&b, "%-9s%v\n", what, value) }
 	line("lock", shown(v.Name))
@@ -92,7 +92,7 @@ func text(v look.Lock) string {
 	}
 	for _, o := range v.Owners {
 		has := shown(o.Field)
-		if o.Count != look.Known(1) || o.Mode != "" {
+		if o.Count != inspect.Known(1) || o.Mode != "" {
 			has += fmt.Sprintf(" (%s%v times)", strings.TrimLeft(o.Mode+" ", " "), o.Count)
 		}
 		line("owner", has)
@@ -125,7 +125,7 @@ func text(v look.Lock) string {
 		}
 		line("", fmt.Sprintf("%d. %v%s", i+1, recordOf(w.Process), waits))
 	}
-	if more := v.Waiters.N - int64(len(v.Queue)); v.Kind == look.KindFair && more > 0 {
+	if more := v.Waiters.N - int64(len(v.Queue)); v.Kind == inspect.KindFair && more > 0 {
 		line("", fmt.Sprintf("and %d more", more))
 	}
 	for _, problem := range v.Problems {
@@ -135,12 +135,12 @@ func text(v look.Lock) string {
 }
 
 // allWaiters says how many wait, also in the process that holds the lock.
-func allWaiters(v look.Lock) string {
+func allWaiters(v inspect.Lock) string {
 	text := v.Waiters.String()
 	if !v.Waiters.Known {
 		text = "unknown"
 	}
-	if !v.Held || v.Kind == look.KindFair {
+	if !v.Held || v.Kind == inspect.KindFair {
 		return text
 	}
 	in := "in the process that holds it"
@@ -159,7 +159,7 @@ func allWaiters(v look.Lock) string {
 }
 
 // printCounter prints what is no lock.
-func (a *access) printCounter(c *look.Counter) error {
+func (a *access) printCounter(c *inspect.Counter) error {
 	if a.json {
 		return a.print(c)
 	}
@@ -167,7 +167,7 @@ func (a *access) printCounter(c *look.Counter) error {
 	line("name", shown(c.Name))
 	line("kind", c.Kind)
 	what := "free"
-	if c.Kind == look.KindLatch || c.Kind == look.KindCounter {
+	if c.Kind == inspect.KindLatch || c.Kind == inspect.KindCounter {
 		what = "count"
 	}
 	if c.Count.Known {
@@ -175,7 +175,7 @@ func (a *access) printCounter(c *look.Counter) error {
 	} else {
 		line(what, "unknown")
 	}
-	if c.Kind == look.KindPermits {
+	if c.Kind == inspect.KindPermits {
 		line("taken", c.Taken)
 	}
 	for _, p := range c.Permits {

@@ -15,7 +15,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/internal/printable"
 )
 
@@ -82,10 +82,10 @@ func list(args []string, env environment) int {
 		return code
 	}
 	return o.with(func(ctx context.Context, client rueidis.Client) (int, error) {
-		l := look.Looker{Client: client, Prefix: o.prefix}
+		l := inspect.Inspector{Client: client, Prefix: o.prefix}
 		if o.systems {
 			all, err := l.Systems(ctx)
-			switch cut := errors.Is(err, look.ErrMoreSystems); {
+			switch cut := errors.Is(err, inspect.ErrMoreSystems); {
 			case err != nil && !cut:
 				return 0, err
 			case cut:
@@ -110,7 +110,7 @@ func list(args []string, env environment) int {
 		if unknown != nil {
 			return 0, fmt.Errorf("not all locks are listed: %w", unknown)
 		}
-		if errors.Is(err, look.ErrRights) {
+		if errors.Is(err, inspect.ErrRights) {
 			o.complain(fmt.Errorf("semaphores, permits that expire and latches are not listed, or not all: %w", err))
 			return 0, nil
 		}
@@ -118,7 +118,7 @@ func list(args []string, env environment) int {
 	})
 }
 
-func (o *listOptions) printLocks(all []look.Lock) error {
+func (o *listOptions) printLocks(all []inspect.Lock) error {
 	if o.json {
 		return printEach(o.access, all)
 	}
@@ -139,7 +139,7 @@ func (o *listOptions) printLocks(all []look.Lock) error {
 	})
 }
 
-func (o *listOptions) printCounters(all []look.Counter) error {
+func (o *listOptions) printCounters(all []inspect.Counter) error {
 	if o.json {
 		return printEach(o.access, all)
 	}
@@ -159,14 +159,14 @@ func (o *listOptions) printCounters(all []look.Counter) error {
 }
 
 // kind is the kind of a lock, and how that owner has it.
-func kindOf(v look.Lock, owner int) string {
+func kindOf(v inspect.Lock, owner int) string {
 	if mode := v.Owners[owner].Mode; mode != "" {
 		return mode
 	}
 	return v.Kind
 }
 
-func (o *listOptions) printSystems(all []look.Process) error {
+func (o *listOptions) printSystems(all []inspect.Process) error {
 	if o.json {
 		return printEach(o.access, all)
 	}
@@ -208,26 +208,26 @@ func (a *access) table(header string, each func(row func(cells ...any))) error {
 }
 
 // waiters is how many wait for a lock: "2+3" is two, and three in the process that holds it.
-func waiters(v look.Lock) string {
-	if !v.Held || v.Kind == look.KindFair {
+func waiters(v inspect.Lock) string {
+	if !v.Held || v.Kind == inspect.KindFair {
 		return v.Waiters.String()
 	}
 	return v.Waiters.String() + "+" + v.HolderWaiters().String()
 }
 
 // waited is the longest wait that is known.
-func waited(v look.Lock) string {
+func waited(v inspect.Lock) string {
 	switch longest := v.LongestWait(); {
 	case longest.Known:
 		return ttl(longest.N)
-	case v.Waiters == look.Known(0) && (v.Kind == look.KindFair || v.HolderWaiters() == look.Known(0)):
+	case v.Waiters == inspect.Known(0) && (v.Kind == inspect.KindFair || v.HolderWaiters() == inspect.Known(0)):
 		return "-"
 	}
 	return "?"
 }
 
 // atLeast is a time in ms that may be longer.
-func atLeast(ms look.Number) string {
+func atLeast(ms inspect.Number) string {
 	if !ms.Known {
 		return "?"
 	}
@@ -235,13 +235,13 @@ func atLeast(ms look.Number) string {
 }
 
 // moreOwners says how many owners of a lock are not shown.
-func moreOwners(v look.Lock) string { return fmt.Sprintf("and %d more", v.MoreOwners) }
+func moreOwners(v inspect.Lock) string { return fmt.Sprintf("and %d more", v.MoreOwners) }
 
 // shown is a text of Redis for a terminal and a table.
 func shown(text string) string { return printable.Text(text) }
 
 // recordOf is a process as the library describes it.
-func recordOf(v look.Process) lockkeeper.Process {
+func recordOf(v inspect.Process) lockkeeper.Process {
 	p := lockkeeper.Process{
 		Client: v.Client, Application: v.Application, Host: v.Host, PID: v.PID, Version: v.Version,
 		Seen: time.Duration(v.Seen) * time.Millisecond, Overdue: v.Overdue,
@@ -255,7 +255,7 @@ func recordOf(v look.Process) lockkeeper.Process {
 // ttl is a TTL for people.
 func ttl(ms int64) string {
 	switch {
-	case ms == look.NoKey:
+	case ms == inspect.NoKey:
 		return "-"
 	case ms < 0:
 		return "never"

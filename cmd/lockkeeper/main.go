@@ -53,7 +53,7 @@ func subcommands() []subcommand {
 	return []subcommand{
 		{"run", "run a command while holding a lock", runHelp, func() *flag.FlagSet { return new(options).flags(nil) }, runUnderLock},
 		{"ls", "list the locks that are held, and who has them", listHelp, new(listOptions).flags, list},
-		{"inspect", "show who has a lock, in which process", inspectHelp, func() *flag.FlagSet { return new(access).flags("inspect") }, inspect},
+		{"inspect", "show who has a lock, in which process", inspectHelp, func() *flag.FlagSet { return new(access).flags("inspect") }, runInspect},
 		{"watch", "print who has which lock, whenever that changes", watchHelp, new(watchOptions).flags, watch},
 		{"release", "free a lock whose process is dead", releaseHelp, new(releaseOptions).flags, release},
 		{"doctor", "check whether this Redis suits locks, and say what to change", doctorHelp, new(doctor).flags, examine},

@@ -19,7 +19,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
@@ -65,7 +65,7 @@ func TestDeadHolderIsTraced(t *testing.T) {
 			p.expectLine("ready")
 			check(p.cmd.Process.Kill())
 			for _, lock := range []string{name, name + "2"} {
-				v := read[look.Lock](t, server, 0, "inspect", "--json", lock)[0]
+				v := read[inspect.Lock](t, server, 0, "inspect", "--json", lock)[0]
 				who := v.Owners[0].Process
 				if who.PID != p.cmd.Process.Pid || who.Host != host || who.Application != "lockkeeper run sh" ||
 					who.Since.Before(began.Add(-time.Second)) || who.Since.After(time.Now()) {
@@ -91,7 +91,7 @@ func TestDeadHolderIsTraced(t *testing.T) {
 }
 
 // inRedis is a lock as plain commands to Redis tell it.
-func inRedis(t *testing.T, server *redistest.Server, name, kind string) look.Lock {
+func inRedis(t *testing.T, server *redistest.Server, name, kind string) inspect.Lock {
 	t.Helper()
 	number := func(args ...string) int64 {
 		n, err := server.Do(t, args...).AsInt64()
@@ -101,29 +101,29 @@ func inRedis(t *testing.T, server *redistest.Server, name, kind string) look.Loc
 		return n
 	}
 	fields, _ := server.Do(t, "HGETALL", name).AsStrMap()
-	v := look.Lock{Name: name, Kind: kind, Held: true, TTL: number("PTTL", name), Token: number("GET", "redisson_lock_token:{"+name+"}")}
+	v := inspect.Lock{Name: name, Kind: kind, Held: true, TTL: number("PTTL", name), Token: number("GET", "redisson_lock_token:{"+name+"}")}
 	switch kind {
 	case "fair":
 		queue, _ := server.Do(t, "LRANGE", "redisson_lock_queue:{"+name+"}", "0", "-1").AsStrSlice()
 		for _, owner := range queue {
-			v.Queue = append(v.Queue, look.Waiter{Field: owner})
+			v.Queue = append(v.Queue, inspect.Waiter{Field: owner})
 		}
-		v.Waiters = look.Known(int64(len(v.Queue)))
+		v.Waiters = inspect.Known(int64(len(v.Queue)))
 	case "read/write":
-		v.Waiters = look.Known(server.Subscribers(t, "redisson_rwlock:{"+name+"}"))
+		v.Waiters = inspect.Known(server.Subscribers(t, "redisson_rwlock:{"+name+"}"))
 	default:
-		v.Waiters = look.Known(server.Subscribers(t, "redisson_lock__channel:{"+name+"}"))
+		v.Waiters = inspect.Known(server.Subscribers(t, "redisson_lock__channel:{"+name+"}"))
 	}
-	clients, _ := server.Do(t, "HKEYS", "lockkeeper_line:{"+name+"}").AsStrSlice()
+	clients, _ := server.Do(t, "HKEYS", "lockkeeper_wait_queue:{"+name+"}").AsStrSlice()
 	for _, client := range clients {
 		if client != "open" && client != "turns" {
-			v.Queue = append(v.Queue, look.Waiter{Field: client})
+			v.Queue = append(v.Queue, inspect.Waiter{Field: client})
 			v.Waiters.N = max(v.Waiters.N, int64(len(v.Queue)))
 		}
 	}
 	for field, count := range fields {
 		n, _ := strconv.ParseInt(count, 10, 64)
-		owner := look.Owner{Field: field, Count: look.Known(n)}
+		owner := inspect.Owner{Field: field, Count: inspect.Known(n)}
 		switch f, writes := strings.CutSuffix(field, ":write"); {
 		case field == "mode":
 			continue
@@ -134,7 +134,7 @@ func inRedis(t *testing.T, server *redistest.Server, name, kind string) look.Loc
 		}
 		v.Owners = append(v.Owners, owner)
 	}
-	slices.SortFunc(v.Owners, func(a, b look.Owner) int { return strings.Compare(b.Mode+a.Field, a.Mode+b.Field) })
+	slices.SortFunc(v.Owners, func(a, b inspect.Owner) int { return strings.Compare(b.Mode+a.Field, a.Mode+b.Field) })
 	return v
 }
 
@@ -174,18 +174,18 @@ func TestListIsWhatRedisSays(t *testing.T) {
 		server.Do(t, strings.Fields(command)...)
 	}
 	now := time.Now().UnixMicro()
-	server.Do(t, "HSET", "lockkeeper_line:{java}", b.ID(), fmt.Sprintf("%d %d 7 1 0 0 1", now, now), "open", "1", "turns", "2")
-	for i := range 2 * look.PageSize { // so that it takes several pages to find them all
+	server.Do(t, "HSET", "lockkeeper_wait_queue:{java}", b.ID(), fmt.Sprintf("%d %d 7 1 0 0 1", now, now), "open", "1", "turns", "2")
+	for i := range 2 * inspect.PageSize { // so that it takes several pages to find them all
 		server.Do(t, "HSET", "more"+strconv.Itoa(i), "x", "1")
 	}
 
-	var want []look.Lock
+	var want []inspect.Lock
 	for name, kind := range map[string]string{"plain": "plain", "fenced": "fenced", "fair": "fair", "written": "read/write", "read": "read/write", "java": "plain", "app:of c": "plain"} {
 		want = append(want, inRedis(t, server, name, kind))
 	}
-	slices.SortFunc(want, func(a, b look.Lock) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(want, func(a, b inspect.Lock) int { return strings.Compare(a.Name, b.Name) })
 	applications := map[string]string{a.ID(): "a", b.ID(): "b", c.ID(): "c", "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88": ""}
-	compare := func(got, want []look.Lock) {
+	compare := func(got, want []inspect.Lock) {
 		t.Helper()
 		for i := range got {
 			if late := want[min(i, len(want)-1)].TTL - got[i].TTL; late < -10_000 || late > 10_000 {
@@ -198,29 +198,29 @@ func TestListIsWhatRedisSays(t *testing.T) {
 				if application, known := applications[o.Process.Client]; !known || !strings.HasPrefix(o.Field, o.Process.Client+":") || o.Process.Application != application {
 					t.Errorf("%s: the process of %s is %+v", got[i].Name, o.Field, o.Process)
 				}
-				o.Process, o.HeldAtLeast, o.Waiters = look.Process{}, look.Number{}, look.Number{}
+				o.Process, o.HeldAtLeast, o.Waiters = inspect.Process{}, inspect.Number{}, inspect.Number{}
 			}
 			for j := range got[i].Queue {
 				w := &got[i].Queue[j]
-				if w.Process.Client != b.ID() || w.Process.Application != "b" || w.Waiting.Known == (want[min(i, len(want)-1)].Kind == look.KindFair) || w.Waiting.N > 60_000 {
+				if w.Process.Client != b.ID() || w.Process.Application != "b" || w.Waiting.Known == (want[min(i, len(want)-1)].Kind == inspect.KindFair) || w.Waiting.N > 60_000 {
 					t.Errorf("%s: there waits %+v", got[i].Name, w)
 				}
-				w.Process, w.Waiting = look.Process{}, look.Number{}
+				w.Process, w.Waiting = inspect.Process{}, inspect.Number{}
 			}
 		}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("printed\n%+v\nand in Redis is\n%+v", got, want)
 		}
 	}
-	compare(read[look.Lock](t, server, 0, "ls", "--json"), want)
-	compare(read[look.Lock](t, server, 0, "ls", "--json", "f*"), want[1:3])
+	compare(read[inspect.Lock](t, server, 0, "ls", "--json"), want)
+	compare(read[inspect.Lock](t, server, 0, "ls", "--json", "f*"), want[1:3])
 	for i := range want {
-		compare(read[look.Lock](t, server, 0, "inspect", want[i].Name, "--json"), want[i:i+1])
+		compare(read[inspect.Lock](t, server, 0, "inspect", want[i].Name, "--json"), want[i:i+1])
 	}
 	prefixed := want[0]
 	prefixed.Name = "of c"
-	compare(read[look.Lock](t, server, 0, "ls", "--json", "-prefix", "app:"), []look.Lock{prefixed})
-	compare(read[look.Lock](t, server, 0, "inspect", "--json", "-prefix", "app:", "of c"), []look.Lock{prefixed})
+	compare(read[inspect.Lock](t, server, 0, "ls", "--json", "-prefix", "app:"), []inspect.Lock{prefixed})
+	compare(read[inspect.Lock](t, server, 0, "inspect", "--json", "-prefix", "app:", "of c"), []inspect.Lock{prefixed})
 	table, _ := says(t, server, 0, "ls")
 	for _, v := range want {
 		more := `\+[\d?]+` // those in the holder's process
@@ -239,14 +239,14 @@ func TestListIsWhatRedisSays(t *testing.T) {
 		says(t, server, exitUnavailable, "inspect", other)
 		says(t, server, exitUnavailable, "release", "--force", other)
 	}
-	systems := read[look.Process](t, server, 0, "ls", "-systems", "--json")
+	systems := read[inspect.Process](t, server, 0, "ls", "-systems", "--json")
 	if len(systems) != 2 || systems[0].Application != "a" || systems[1].Client != b.ID() || systems[0].PID != os.Getpid() {
 		t.Errorf("the Systems are %+v", systems)
 	}
 
 	// A lock beneath a key prefix may be held by a System that has none.
 	must(a.Lock("app:of a").Acquire(ctx))
-	if v := read[look.Lock](t, server, 0, "inspect", "--json", "-prefix", "app:", "of a"); v[0].Owners[0].Process.Application != "a" {
+	if v := read[inspect.Lock](t, server, 0, "inspect", "--json", "-prefix", "app:", "of a"); v[0].Owners[0].Process.Application != "a" {
 		t.Errorf("it is held by %+v", v[0].Owners)
 	}
 	if _, stderr := says(t, server, exitHeld, "run", "-prefix", "app:", "-lock", "of c", "-wait", "0", "true"); !strings.Contains(stderr, ": c on ") {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -81,7 +81,7 @@ func TestNamesThatAreNotText(t *testing.T) {
 	expect([]string{"inspect", "--json", text}, text)
 	expect([]string{"inspect", "--json", name + "3"}, name+"3")
 	o := watchOptions{access: access{environment: environment{stdout: &strings.Builder{}}, json: true}}
-	check(o.tell([]look.Lock{{Name: name, NameBytes: []byte(name), Held: true}}, false))
+	check(o.tell([]inspect.Lock{{Name: name, NameBytes: []byte(name), Held: true}}, false))
 	check(o.tell(nil, false))
 	if printed := o.stdout.(*strings.Builder).String(); strings.Count(printed, `"name_base64":"Yf8AYg=="`) != 2 {
 		t.Errorf("watch printed %s", printed)

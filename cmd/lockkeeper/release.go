@@ -11,7 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 )
 
 const releaseHelp = `usage: lockkeeper release [-redis URL] [-prefix P] [--json] --force NAME
@@ -59,7 +59,7 @@ func release(args []string, env environment) int {
 		return code
 	}
 	return o.with(func(ctx context.Context, client rueidis.Client) (int, error) {
-		looker := look.Looker{Client: client, Prefix: o.prefix}
+		looker := inspect.Inspector{Client: client, Prefix: o.prefix}
 		before, err := one(ctx, looker, o.args[0])
 		if err != nil {
 			if c, _ := looker.Counter(ctx, o.args[0]); c != nil {
@@ -96,11 +96,11 @@ func release(args []string, env environment) int {
 // released is what release prints as JSON: the lock as it was before.
 type released struct {
 	Released bool `json:"released"`
-	look.Lock
+	inspect.Lock
 }
 
 // free force-releases a lock as the kind that it is.
-func (o *releaseOptions) free(ctx context.Context, v look.Lock) (was bool, err error) {
+func (o *releaseOptions) free(ctx context.Context, v inspect.Lock) (was bool, err error) {
 	locks, err := lockkeeper.Open(ctx, o.redis, lockkeeper.WithConfig(lockkeeper.Config{KeyPrefix: o.prefix, Anonymous: true}))
 	if err != nil {
 		return false, err
@@ -108,9 +108,9 @@ func (o *releaseOptions) free(ctx context.Context, v look.Lock) (was bool, err e
 	defer func() { _ = locks.Close(context.WithoutCancel(ctx)) }() // it holds nothing
 	lock := locks.Lock(v.Name)
 	switch v.Kind {
-	case look.KindFair:
+	case inspect.KindFair:
 		lock = locks.FairLock(v.Name)
-	case look.KindReadWrite:
+	case inspect.KindReadWrite:
 		if lock = locks.ReadWriteLock(v.Name).Write(); v.Owners[0].Mode == "read" {
 			lock = locks.ReadWriteLock(v.Name).Read()
 		}

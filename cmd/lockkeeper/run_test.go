@@ -110,7 +110,7 @@ var cases = []struct {
 	{"unknown URL option", "-lock x -redis redis://127.0.0.1:1?retries=3 true", "", "", exitUsage, "unknown option"},
 	{"command not found", "-lock x no-such-command", "", "", exitNotFound, "no-such-command"},
 	{"not executable", "-lock x /dev/null", "", "", exitNotRun, "/dev/null"},
-	{"reserved name", "-lock lockkeeper_line:{%L} true", "", "", exitUsage, "reserved"},
+	{"reserved name", "-lock lockkeeper_wait_queue:{%L} true", "", "", exitUsage, "reserved"},
 	{"name in braces", "-lock x -lock {%L} true", "", "", exitUsage, "share its queue"},
 	{"another type", "-lock %L true", "", "SET %L x; start", exitUnavailable, "WRONGTYPE"},
 	{"no server", "-lock x -redis redis://127.0.0.1:1 true", "", "", exitUnavailable, "refused"},

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -63,14 +63,14 @@ type event struct{ Lock, Text string }
 
 // consoleData is what data.json has.
 type consoleData struct {
-	Systems []look.Process
+	Systems []inspect.Process
 	Locks   []struct {
 		Name, Kind, Owner  string
 		Held, Here, Shared bool
 		Asked              bool
 		Holders, Waiters   int
 		Count, Token       int64
-		Process            *look.Process
+		Process            *inspect.Process
 	}
 	Held, Waiters int
 	Counts        struct{ Grants, Losses int64 }
@@ -98,7 +98,7 @@ func (s service) logged(message string) (lines []map[string]any) {
 func ownersIn(t *testing.T, server *redistest.Server) map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for _, key := range server.Keys(t, "*-*") {
-		if fields, err := server.Do(t, "HGETALL", key).AsStrMap(); err == nil && !strings.HasPrefix(key, "lockkeeper_line:") {
+		if fields, err := server.Do(t, "HGETALL", key).AsStrMap(); err == nil && !strings.HasPrefix(key, "lockkeeper_wait_queue:") {
 			delete(fields, "mode")
 			all[key] = fields
 		}
@@ -112,7 +112,7 @@ func ownersIn(t *testing.T, server *redistest.Server) map[string]map[string]stri
 func (s service) of(field string) bool { return strings.HasPrefix(field, s.client[:18]) }
 
 // is reports whether a process is that of a service.
-func (s service) is(p look.Process) bool {
+func (s service) is(p inspect.Process) bool {
 	host, _ := os.Hostname()
 	return p.PID == s.cmd.Process.Pid && p.Host == host && p.Application == s.name && p.Since != nil && time.Since(*p.Since) < time.Hour
 }
@@ -122,11 +122,11 @@ func differences(t *testing.T, server *redistest.Server, all, living []service) 
 	differs := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	redis := ownersIn(t, server)
 	kinds := map[string]int{}
-	listed := slices.DeleteFunc(read[look.Lock](t, server, 0, "ls", "--json"), func(l look.Lock) bool {
+	listed := slices.DeleteFunc(read[inspect.Lock](t, server, 0, "ls", "--json"), func(l inspect.Lock) bool {
 		kinds[l.Kind]++
-		return l.Kind == look.KindPermits || l.Kind == look.KindCounter
+		return l.Kind == inspect.KindPermits || l.Kind == inspect.KindCounter
 	})
-	if permits := len(server.Keys(t, "{*-permits-*}:timeout")); kinds[look.KindPermits] != permits || kinds[look.KindCounter] != 2*len(all) {
+	if permits := len(server.Keys(t, "{*-permits-*}:timeout")); kinds[inspect.KindPermits] != permits || kinds[inspect.KindCounter] != 2*len(all) {
 		differs("ls lists %v, and there are %d names with permits, and %d semaphores and latches", kinds, permits, 2*len(all))
 	}
 	if len(listed) != len(redis) {
@@ -238,7 +238,7 @@ func TestAllTellOneStory(t *testing.T) {
 		}()
 		redistest.Eventually(t, "all agree", func() bool { found = differences(t, server, all, living); return len(found) == 0 })
 	}
-	inspect := func(name string) look.Lock { return read[look.Lock](t, server, 0, "inspect", "--json", name)[0] }
+	inspect := func(name string) inspect.Lock { return read[inspect.Lock](t, server, 0, "inspect", "--json", name)[0] }
 	heldBy := func(name string, s service) bool { return s.is(inspect(name).Owners[0].Process) }
 	contended := []string{"a-reentrant-0", "a-fair-0", "a-write-0"}
 	for _, s := range []service{b, c} {

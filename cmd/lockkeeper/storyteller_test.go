@@ -75,8 +75,8 @@ func (s *storyteller) hold(name string) {
 			s.holds[of(kind)] = must(lock(s.sys, of(kind)).Acquire(ctx))
 		}
 		must(lockkeeper.MultiLock(s.sys.Lock(of("multi")+"x"), s.sys.FencedLock(of("multi")+"y")).Acquire(ctx))
-		must(s.sys.Permits(of("permits")).TrySetPermits(ctx, 2))
-		must(s.sys.Permits(of("permits")).Acquire(ctx))
+		must(s.sys.ExpirableSemaphore(of("permits")).TrySetPermits(ctx, 2))
+		must(s.sys.ExpirableSemaphore(of("permits")).Acquire(ctx))
 	}
 	must(s.sys.FencedLock(name + "-fenced-0").Acquire(s.holds[name+"-fenced-0"].Context()))
 	must(s.sys.ReadWriteLock("shared").Read().Acquire(ctx))

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -46,7 +46,7 @@ type trial struct {
 func (d *doctor) checkScripts(ctx context.Context) {
 	const check = "undeclared keys"
 	key := d.prefix + "lockkeeper_doctor"
-	script := d.client.B().Eval().Script("return redis.call('EXISTS', ARGV[1])").Numkeys(1).Key(key).Arg(redisio.Line(key)).Build()
+	script := d.client.B().Eval().Script("return redis.call('EXISTS', ARGV[1])").Numkeys(1).Key(key).Arg(redisio.WaitQueue(key)).Build()
 	err := redisio.Sort(d.client.Do(ctx, script).Error())
 	switch {
 	case err == nil:
@@ -103,7 +103,7 @@ func (d *doctor) checkLocks(ctx context.Context) {
 
 // clean deletes what a trial has left in Redis. What has a TTL may stay until that ends.
 func (d *doctor) clean(ctx context.Context, t trial) (err error) {
-	l := look.Looker{Client: d.client, Prefix: d.prefix}
+	l := inspect.Inspector{Client: d.client, Prefix: d.prefix}
 	for _, key := range t.lasting {
 		err = cmp.Or(err, d.client.Do(ctx, l.Command("DEL", key)).Error())
 	}

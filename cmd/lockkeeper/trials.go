@@ -7,7 +7,7 @@ import (
 	"context"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -18,7 +18,7 @@ func (d *doctor) trials(here, there *lockkeeper.System) (all []trial) {
 	for _, kind := range []string{defaultKind, fencedKind, "fair", "write", "read"} {
 		name := name(kind)
 		t := ofLock(kind+" lock", kinds[cmp.Or(held[kind], kind)](here, name), kinds[kind](there, name), kinds[kind](there, name))
-		t.keys = []string{redisio.Line(d.prefix + name)}
+		t.keys = []string{redisio.WaitQueue(d.prefix + name)}
 		if kind == fencedKind {
 			t.lasting = []string{redisio.Token(d.prefix + name)}
 		}
@@ -28,17 +28,17 @@ func (d *doctor) trials(here, there *lockkeeper.System) (all []trial) {
 		return lockkeeper.MultiLock(s.Lock(name("multi")), s.Lock(name("multi 2")))
 	}
 	multi := ofLock("MultiLock", several(here), several(there), there.Lock(name("multi")))
-	multi.keys = []string{redisio.Line(d.prefix + name("multi")), redisio.Line(d.prefix + name("multi 2"))}
+	multi.keys = []string{redisio.WaitQueue(d.prefix + name("multi")), redisio.WaitQueue(d.prefix + name("multi 2"))}
 	all = append(all, multi)
 	for _, t := range []trial{
 		ofSemaphore(here.Semaphore(name("semaphore")), there.Semaphore(name("semaphore"))),
-		ofPermits(here.Permits(name("permits")), there.Permits(name("permits"))),
+		ofPermits(here.ExpirableSemaphore(name("permits")), there.ExpirableSemaphore(name("permits"))),
 		ofLatch(here.Latch(name("latch")), there.Latch(name("latch"))),
 	} {
 		name := name(t.kind)
 		key := d.prefix + name
 		t.waits = func(ctx context.Context) bool {
-			c, err := look.Looker{Client: d.client, Prefix: d.prefix}.Counter(ctx, name)
+			c, err := inspect.Inspector{Client: d.client, Prefix: d.prefix}.Counter(ctx, name)
 			return err == nil && c != nil && c.Waiters.N > 0
 		}
 		t.lasting = append(t.lasting, key)
@@ -100,7 +100,7 @@ func ofSemaphore(here, there *lockkeeper.Semaphore) trial {
 	}
 }
 
-func ofPermits(here, there *lockkeeper.Permits) trial {
+func ofPermits(here, there *lockkeeper.ExpirableSemaphore) trial {
 	return trial{
 		kind: "permits",
 		take: func(ctx context.Context) (func(context.Context) error, error) {

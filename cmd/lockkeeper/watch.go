@@ -16,7 +16,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -41,7 +41,7 @@ reached when it begins, or refuses.
 type watchOptions struct {
 	access
 	every time.Duration
-	last  map[string]look.Lock
+	last  map[string]inspect.Lock
 	// first is when an owner of a lock was seen first, by the name and the field.
 	first map[[2]string]time.Time
 	// unserved says that Redis did not serve the last look, or not all of it.
@@ -70,7 +70,7 @@ func watch(args []string, env environment) int {
 		tick := time.NewTicker(o.every)
 		defer tick.Stop()
 		for {
-			all, unknown := o.look(ctx, look.Looker{Client: client, Prefix: o.prefix})
+			all, unknown := o.look(ctx, inspect.Inspector{Client: client, Prefix: o.prefix})
 			if ctx.Err() != nil {
 				return 0, nil
 			}
@@ -110,14 +110,14 @@ func (o *watchOptions) outage(err error, some bool) error {
 }
 
 // look returns what is known also with an error. Of a lock that is not listed then, it asks whether it is free.
-func (o *watchOptions) look(ctx context.Context, l look.Looker) (all []look.Lock, unknown error) {
+func (o *watchOptions) look(ctx context.Context, l inspect.Inspector) (all []inspect.Lock, unknown error) {
 	var keys []string
 	if len(o.args) == 0 {
 		if all, unknown = l.List(ctx, "*", math.MaxInt); unknown == nil {
 			return all, nil
 		}
 		for name, before := range o.last {
-			if before.Held && !slices.ContainsFunc(all, func(v look.Lock) bool { return v.Name == name }) {
+			if before.Held && !slices.ContainsFunc(all, func(v inspect.Lock) bool { return v.Name == name }) {
 				keys = append(keys, o.prefix+name)
 			}
 		}
@@ -125,20 +125,20 @@ func (o *watchOptions) look(ctx context.Context, l look.Looker) (all []look.Lock
 	for _, name := range o.args {
 		keys = append(keys, o.prefix+name)
 	}
-	named, err := l.Look(ctx, keys, true)
+	named, err := l.Inspect(ctx, keys, true)
 	return append(all, named...), cmp.Or(unknown, err, l.Identify(ctx, named))
 }
 
 // change is a lock whose owners are others than at the last look, and those that it had then.
 type change struct {
 	At time.Time `json:"at"`
-	look.Lock
-	Before []look.Owner `json:"before,omitempty"`
+	inspect.Lock
+	Before []inspect.Owner `json:"before,omitempty"`
 }
 
 // tell prints the locks that have changed. If not all are known, one that is missing may be held all the same.
-func (o *watchOptions) tell(all []look.Lock, partly bool) error {
-	at, now := time.Now(), map[string]look.Lock{}
+func (o *watchOptions) tell(all []inspect.Lock, partly bool) error {
+	at, now := time.Now(), map[string]inspect.Lock{}
 	var changed []change
 	for _, v := range all {
 		before, known := o.last[v.Name]
@@ -152,7 +152,7 @@ func (o *watchOptions) tell(all []look.Lock, partly bool) error {
 		if _, seen := now[name]; !seen && partly {
 			now[name] = before
 		} else if !seen && before.Held {
-			free := look.Lock{Name: name, NameBytes: before.NameBytes, Kind: before.Kind}
+			free := inspect.Lock{Name: name, NameBytes: before.NameBytes, Kind: before.Kind}
 			changed = append(changed, change{at, free, before.Owners})
 		}
 	}
@@ -174,7 +174,7 @@ func (o *watchOptions) tell(all []look.Lock, partly bool) error {
 }
 
 // age adds for how long the owners of a lock are known to have it.
-func (o *watchOptions) age(v *look.Lock, now time.Time) {
+func (o *watchOptions) age(v *inspect.Lock, now time.Time) {
 	if o.first == nil {
 		o.first = map[[2]string]time.Time{}
 	}
@@ -185,7 +185,7 @@ func (o *watchOptions) age(v *look.Lock, now time.Time) {
 			o.first[key] = now
 		}
 		if seen := now.Sub(o.first[key]).Milliseconds(); seen > owner.HeldAtLeast.N {
-			owner.HeldAtLeast = look.Known(seen)
+			owner.HeldAtLeast = inspect.Known(seen)
 		}
 	}
 }
@@ -193,7 +193,7 @@ func (o *watchOptions) age(v *look.Lock, now time.Time) {
 // forget drops what is known of owners that have no lock any more.
 func (o *watchOptions) forget() {
 	maps.DeleteFunc(o.first, func(key [2]string, _ time.Time) bool {
-		return !slices.ContainsFunc(o.last[key[0]].Owners, func(owner look.Owner) bool { return owner.Field == key[1] })
+		return !slices.ContainsFunc(o.last[key[0]].Owners, func(owner inspect.Owner) bool { return owner.Field == key[1] })
 	})
 }
 
@@ -206,10 +206,10 @@ func (c change) before() string {
 }
 
 // long reports whether a time is worth a word: less than a second may be that of a look.
-func long(ms look.Number) bool { return ms.N >= 1000 }
+func long(ms inspect.Number) bool { return ms.N >= 1000 }
 
 // holders identifies the owners of a lock.
-func holders(v look.Lock) string {
+func holders(v inspect.Lock) string {
 	var fields []string
 	for _, o := range v.Owners {
 		fields = append(fields, o.Mode+o.Field)
@@ -218,7 +218,7 @@ func holders(v look.Lock) string {
 }
 
 // holder is the process of the first owner, and how many there are besides.
-func holder(v look.Lock) string {
+func holder(v inspect.Lock) string {
 	text := recordOf(v.Owners[0].Process).String()
 	if more := int64(len(v.Owners)) - 1 + v.MoreOwners; more > 0 {
 		text += fmt.Sprintf(", and by %d more", more)
@@ -227,7 +227,7 @@ func holder(v look.Lock) string {
 }
 
 // heldBy says in one line who has the lock, for how long, and who waits.
-func heldBy(v look.Lock) string {
+func heldBy(v inspect.Lock) string {
 	if !v.Held {
 		return "is free"
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/look"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -46,9 +46,9 @@ func TestWatch(t *testing.T) {
 // watch says for how long an owner has had a lock at least, by its record or since it was seen first, and who waits.
 func TestWatchTellsAges(t *testing.T) {
 	const client = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88"
-	held := func(field string, record look.Number) look.Lock {
-		return look.Lock{Name: "x", Kind: look.KindPlain, Held: true, Owners: []look.Owner{
-			{Field: field, HeldAtLeast: record, Process: look.Process{Client: client}},
+	held := func(field string, record inspect.Number) inspect.Lock {
+		return inspect.Lock{Name: "x", Kind: inspect.KindPlain, Held: true, Owners: []inspect.Owner{
+			{Field: field, HeldAtLeast: record, Process: inspect.Process{Client: client}},
 		}}
 	}
 	var o watchOptions
@@ -56,31 +56,31 @@ func TestWatchTellsAges(t *testing.T) {
 	for _, c := range []struct {
 		after  time.Duration
 		field  string
-		record look.Number
-		want   look.Number
+		record inspect.Number
+		want   inspect.Number
 	}{
-		{0, "a:1", look.Number{}, look.Number{}},
-		{5 * time.Second, "a:1", look.Number{}, look.Known(5000)},
-		{6 * time.Second, "a:1", look.Known(60_000), look.Known(60_000)},
-		{7 * time.Second, "a:2", look.Number{}, look.Number{}},
-		{9 * time.Second, "a:2", look.Number{}, look.Known(2000)},
-		{10 * time.Second, "a:1", look.Number{}, look.Number{}}, // it was forgotten meanwhile
+		{0, "a:1", inspect.Number{}, inspect.Number{}},
+		{5 * time.Second, "a:1", inspect.Number{}, inspect.Known(5000)},
+		{6 * time.Second, "a:1", inspect.Known(60_000), inspect.Known(60_000)},
+		{7 * time.Second, "a:2", inspect.Number{}, inspect.Number{}},
+		{9 * time.Second, "a:2", inspect.Number{}, inspect.Known(2000)},
+		{10 * time.Second, "a:1", inspect.Number{}, inspect.Number{}}, // it was forgotten meanwhile
 	} {
 		v := held(c.field, c.record)
 		o.age(&v, began.Add(c.after))
 		if got := v.Owners[0].HeldAtLeast; got != c.want {
 			t.Errorf("after %v it has been held for %v, want %v", c.after, got, c.want)
 		}
-		o.last = map[string]look.Lock{"x": v}
+		o.last = map[string]inspect.Lock{"x": v}
 		o.forget()
 	}
 	by := "is held by client " + client + ", which has no record"
-	waited := held("a:1", look.Known(60_000))
-	waited.Waiters, waited.Queue = look.Known(2), []look.Waiter{{Waiting: look.Known(1000)}, {Waiting: look.Known(3000)}, {}}
-	known := held("a:1", look.Number{})
-	known.Owners[0].Waiters = look.Known(3)
-	for want, v := range map[string]look.Lock{
-		by: held("a:1", look.Number{}), by + ", for at least 1m0s; waiters: 2+?, the first for 3s": waited, by + "; waiters: ?+3": known,
+	waited := held("a:1", inspect.Known(60_000))
+	waited.Waiters, waited.Queue = inspect.Known(2), []inspect.Waiter{{Waiting: inspect.Known(1000)}, {Waiting: inspect.Known(3000)}, {}}
+	known := held("a:1", inspect.Number{})
+	known.Owners[0].Waiters = inspect.Known(3)
+	for want, v := range map[string]inspect.Lock{
+		by: held("a:1", inspect.Number{}), by + ", for at least 1m0s; waiters: 2+?, the first for 3s": waited, by + "; waiters: ?+3": known,
 	} {
 		if got := heldBy(v); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -37,7 +37,7 @@ func join(servers []*server) (lock *lockkeeper.Lock, leave func()) {
 		demo.Check(err)
 		systems, clients = append(systems, sys), append(clients, client)
 	}
-	red, err := lockkeeper.RedLock(systems...)
+	red, err := lockkeeper.NewRedLock(systems...)
 	demo.Check(err)
 	return red.Lock("till"), func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

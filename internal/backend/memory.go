@@ -58,12 +58,12 @@ const meetTime = 500 * time.Millisecond
 
 // Meet asks the servers of a RedLock to identify themselves. It does not wait for servers that
 // are down or hang: they are identified by their first vote.
-func Meet(servers []*Server) {
+func Discover(servers []*Server) {
 	met := make(chan struct{})
 	answers := &collect[struct{}]{n: len(servers), judge: whenAll(func([]struct{}) { close(met) })}
 	deadline := time.Now().Add(meetTime)
 	for _, s := range servers {
-		call := protocol.LookAtMemory(redisio.Memory(s.prefix), uuid.NewString(), deadline)
+		call := protocol.InspectMemory(redisio.Memory(s.prefix), uuid.NewString(), deadline)
 		call.To = receive(func(_ uint64, reply redisio.Reply) {
 			if reply.Err == nil {
 				s.memory.seen(reply.S[0], time.Duration(reply.N[0])*time.Millisecond, s.System.Now())

@@ -3,57 +3,57 @@ package backend
 import (
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/leased"
+	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // Permits is where the permits of a name live that expire: on one Redis.
-type Permits struct {
+type ExpirableSemaphore struct {
 	server  *Server
-	permits *protocol.Permits
+	permits *protocol.ExpirableSemaphore
 }
 
 // NewPermits returns the place of the permits of that name. client is the client part of an owner
 // field.
-func NewPermits(s *Server, name, client string) *Permits {
-	return &Permits{server: s, permits: protocol.NewPermits(s.prefix+name, client)}
+func NewExpirableSemaphore(s *Server, name, client string) *ExpirableSemaphore {
+	return &ExpirableSemaphore{server: s, permits: protocol.NewExpirableSemaphore(s.prefix+name, client)}
 }
 
 // Run carries out a command by the deadline; the reply to a renewal may come after it. It calls done once, on any
 // goroutine; done must not block. lend may take over the call.
-func (p *Permits) Run(c *leased.Command, deadline time.Time, lend func(redisio.Call) bool, done func(leased.Result)) {
-	if c.Kind == leased.Renew {
+func (p *ExpirableSemaphore) Run(c *expirable.Command, deadline time.Time, lend func(redisio.Call) bool, done func(expirable.Result)) {
+	if c.Kind == expirable.Renew {
 		deadline = p.server.redis.Late(deadline, deadline.Add(c.Latest-c.Deadline))
 	}
 	call := p.permits.Call(c, deadline)
-	call.To = receive(func(_ uint64, reply redisio.Reply) { done(protocol.ReadPermits(c, reply)) })
+	call.To = receive(func(_ uint64, reply redisio.Reply) { done(protocol.ReadExpirable(c, reply)) })
 	if !lend(call) {
 		p.server.redis.Run(call)
 	}
 }
 
 // Inspect implements Place.
-func (p *Permits) Inspect(deadline time.Time, done func(protocol.View, error)) {
+func (p *ExpirableSemaphore) Inspect(deadline time.Time, done func(protocol.View, error)) {
 	call := p.permits.Inspect(deadline)
 	call.To = receive(func(_ uint64, reply redisio.Reply) {
-		done(protocol.ViewPermits(reply))
+		done(protocol.ViewExpirable(reply))
 	})
 	p.server.redis.Run(call)
 }
 
 // Channels implements Place.
-func (p *Permits) Channels(uint64) []Channel {
+func (p *ExpirableSemaphore) Channels(uint64) []Channel {
 	return []Channel{{Server: p.server, Name: p.permits.Channel}}
 }
 
 // CleanUp repeats a Release in the background until it is certain that the permits are back, or ttl
 // is over; see Backend.CleanUp.
-func (p *Permits) CleanUp(c leased.Command, ttl time.Duration, done func(certain bool)) {
+func (p *ExpirableSemaphore) CleanUp(c expirable.Command, ttl time.Duration, done func(certain bool)) {
 	try := func(deadline time.Time, done func(Reply)) {
 		never := func(redisio.Call) bool { return false }
-		p.Run(&c, deadline, never, func(r leased.Result) {
+		p.Run(&c, deadline, never, func(r expirable.Result) {
 			reply := Reply{Result: lock.Result{Outcome: lock.Done}}
 			if r.Err != nil {
 				reply.Result = lock.Result{Outcome: lock.Failed, Err: r.Err, Transient: r.Transient, Unsure: r.Unsure}

@@ -49,7 +49,7 @@ const (
 // Introduce has the System keep a record of who it is. work adds what it holds and waits for, each time that the
 // record is written; it must not wait. refused is told, once and on any goroutine, if Redis refuses the record for
 // good; the System goes without one then.
-func (s *Server) Introduce(says protocol.Record, watchdog time.Duration, work func(*protocol.Record), refused func(error)) {
+func (s *Server) Register(says protocol.Record, watchdog time.Duration, work func(*protocol.Record), refused func(error)) {
 	ttl, every := recordTimes(watchdog)
 	s.keep(says, ttl, every, work, refused)
 }
@@ -141,7 +141,7 @@ func (r *record) written(covers lock.Instant, err *redisio.Error) {
 
 // Leave ends the renewals of the record. It removes the record if nothing else is left in Redis,
 // and waits for that until done.
-func (s *Server) Leave(nothingLeft bool, done <-chan struct{}) {
+func (s *Server) Unregister(nothingLeft bool, done <-chan struct{}) {
 	r := s.record
 	if r == nil {
 		return

@@ -25,7 +25,7 @@ func kept(t *testing.T, server *redistest.Server, ttl, every time.Duration) (s *
 	s = NewServer(clock(0), connect(t, server.URL()), Config{})
 	client := uuid.NewString()
 	s.keep(protocol.Record{Client: client, Application: "app", Since: time.Now()}, ttl, every, func(*protocol.Record) {}, func(error) { refusals.Add(1) })
-	t.Cleanup(func() { s.Leave(true, nil) })
+	t.Cleanup(func() { s.Unregister(true, nil) })
 	return s, redisio.System("", redisio.SystemOf(client)), refusals
 }
 
@@ -47,7 +47,7 @@ func TestRecordIsRenewed(t *testing.T) {
 		redistest.Eventually(t, "the record", func() bool { return left(t, server, key) > 59*time.Second })
 		server.Do(t, "FLUSHALL")
 	}
-	s.Leave(true, nil)
+	s.Unregister(true, nil)
 	if keys := server.Keys(t, "*"); len(keys) > 0 {
 		t.Errorf("left in Redis: %q", keys)
 	}
@@ -91,7 +91,7 @@ func TestRecordIsWrittenWithAnotherCall(t *testing.T) {
 	t.Cleanup(redis.Close)
 	s := NewServer(clock(0), redis, Config{})
 	s.keep(protocol.Record{Client: uuid.NewString()}, time.Minute, 20*time.Millisecond, func(*protocol.Record) {}, nil)
-	t.Cleanup(func() { s.Leave(true, nil) })
+	t.Cleanup(func() { s.Unregister(true, nil) })
 	redistest.Eventually(t, "two calls in one pipeline", func() bool {
 		call := protocol.SystemInspect("", uuid.NewString(), time.Now().Add(redistest.Limit))
 		call.To = receive(func(uint64, redisio.Reply) {})
@@ -116,7 +116,7 @@ func TestRecordOutlivesLeases(t *testing.T) {
 	if n := server.Calls(t)["set"]; n != 1 {
 		t.Errorf("the record was written %d times", n)
 	}
-	s.Leave(false, nil)
+	s.Unregister(false, nil)
 	if left(t, server, key) < time.Hour {
 		t.Error("the record is gone, though a lock is left in Redis")
 	}

@@ -3,15 +3,15 @@ package backend
 import (
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/permit"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // PermitReceiver is the user of a Semaphore.
 type PermitReceiver interface {
 	// Replied gets the reply to the command of that number, once, on any goroutine. It must not block.
-	Replied(number uint64, r permit.Result)
+	Replied(number uint64, r semaphore.Result)
 }
 
 // Semaphore is where a semaphore is, or a latch. It works for one PermitReceiver. Its methods may be
@@ -25,7 +25,7 @@ type Semaphore struct {
 
 // wire is how its commands look in Redis.
 type wire interface {
-	Call(*permit.Command, time.Time) redisio.Call
+	Call(*semaphore.Command, time.Time) redisio.Call
 	Forget(number uint64, deadline time.Time) redisio.Call
 }
 
@@ -42,7 +42,7 @@ func NewLatch(s *Server, name, client string, to PermitReceiver) *Semaphore {
 }
 
 // Run carries out a command by the deadline, and delivers the reply to the PermitReceiver.
-func (s *Semaphore) Run(c permit.Command, deadline time.Time) {
+func (s *Semaphore) Run(c semaphore.Command, deadline time.Time) {
 	call := s.wire.Call(&c, deadline)
 	call.To = receive(func(number uint64, reply redisio.Reply) { s.to.Replied(number, protocol.ReadNumbers(reply)) })
 	s.server.redis.Run(call)

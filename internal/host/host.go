@@ -58,7 +58,7 @@ func (h *Host) Trace(f func()) { h.spans.add(f, h.dropped("the tracer")) }
 func (h *Host) Measure(f func()) { h.meter.add(f, h.dropped("the meter")) }
 
 // HurryMeasures has what was given to Measure called now.
-func (h *Host) HurryMeasures() { h.meter.hurry() }
+func (h *Host) FlushMeasures() { h.meter.hurry() }
 
 // TryMeasure calls f, and reports whether it returned. A panic is ended, and counts as a missed call. It is for
 // use inside a function that was given to Measure.
@@ -74,13 +74,13 @@ func (h *Host) dropped(who string) func(int, any) {
 // panic in it is logged.
 func (h *Host) Call(what string, f func()) {
 	go func() {
-		defer h.Survive(what + " panicked")
+		defer h.Recover(what + " panicked")
 		f()
 	}()
 }
 
 // Survive, deferred, ends a panic, and has it logged.
-func (h *Host) Survive(message string) {
+func (h *Host) Recover(message string) {
 	if panicked := recover(); panicked != nil {
 		h.Error(message, "panic", panicked)
 	}

@@ -41,7 +41,7 @@ func (l *Lock) acquireCommand(o *op, c *Command) {
 	o.reserved = l.reserve()
 	c.Kind, c.Tokens, c.Above = Acquire, o.reserved, l.seen
 	if o.kind == opAcquire {
-		l.takePlace(c, o.term)
+		l.takeEntry(c, o.term)
 		c.Heard = l.kind.Line && l.wait.heard
 	}
 }
@@ -109,7 +109,7 @@ func (l *Lock) attemptFailed(o op, r Result) {
 		l.wait.unsure = true
 		l.givenUp(&o)
 	} else {
-		l.placeRefused(o.seq)
+		l.entryRefused(o.seq)
 	}
 	l.refuseAfter(o, r, func(req *Request) bool { return req.Try || !r.Transient })
 	l.wait.nextAt = l.now + l.waitersBackoff(l.wait.tries, o.lease)

@@ -33,10 +33,10 @@ type Config struct {
 func (c *Config) TransferTTL() time.Duration { return min(2*c.Poll, c.Watchdog) }
 
 // PlaceTimeout is how long a process keeps its place in the line after its last sign of life.
-func (c *Config) PlaceTimeout() time.Duration { return c.TransferTTL() }
+func (c *Config) EntryTimeout() time.Duration { return c.TransferTTL() }
 
 // OpenTime is for how long a lock that is left to clients outside the line is left to them.
-func (c *Config) OpenTime() time.Duration { return min(2*c.HandOffLimit, c.PlaceTimeout()/4) }
+func (c *Config) OpenTime() time.Duration { return min(2*c.HandOffLimit, c.EntryTimeout()/4) }
 
 const (
 	// replyGrace is how long after a command's deadline its reply is awaited before it counts as

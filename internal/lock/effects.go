@@ -76,7 +76,7 @@ type Command struct {
 	// Place is this process's place in the line of processes, if its Term is not 0. An Acquire that
 	// is refused takes that place, or confirms it; a Yield that releases the lock takes it at the
 	// end of the line.
-	Place Place
+	Place Entry
 	// Heard says that a release was heard since the lock was left to clients outside the line.
 	Heard bool
 	// Tokens is how many fencing tokens to draw, and Above what they must be above, for each counter:

@@ -139,8 +139,8 @@ var tinyConfig = lock.Config{
 }
 
 // lineOf are the settings of the line in Redis.
-func lineOf(c *lock.Config) redismodel.Line {
-	return redismodel.Line{OpenTime: c.OpenTime(), SeesListeners: true}
+func lineOf(c *lock.Config) redismodel.WaitQueue {
+	return redismodel.WaitQueue{OpenTime: c.OpenTime(), SeesListeners: true}
 }
 
 // scenarios are the settings of all small worlds.

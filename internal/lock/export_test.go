@@ -167,7 +167,7 @@ func (x encoding) transfer(t Transfer) {
 
 // Placed says which of the commands that are remembered a place names; -1 is none of them.
 func (l *Lock) Placed(seq uint64) int64 {
-	return int64(slices.IndexFunc(l.wait.sent, func(p placed) bool { return p.seq == seq }))
+	return int64(slices.IndexFunc(l.wait.sent, func(p queued) bool { return p.seq == seq }))
 }
 
 func (x encoding) redisOrder(q *redisOrder) {

@@ -7,7 +7,7 @@ import (
 
 // Place is a process's place in the line of processes that wait for a lock. The process whose turn
 // it is gets the lock by a transfer.
-type Place struct {
+type Entry struct {
 	// Term is the term under which the process waits.
 	Term uint64
 	// Mode is how it wants the lock, and Tokens how many fencing tokens a transfer draws for it.
@@ -34,7 +34,7 @@ type Transfer struct {
 }
 
 // placed is a command that may have taken a place in the line, or confirmed it.
-type placed struct {
+type queued struct {
 	seq    uint64
 	sentAt Instant
 	mode   Mode
@@ -47,7 +47,7 @@ const mostPlaced = 3
 
 // takePlace makes a command take a place in the line as that term, for the first request that
 // waits for more than one reply.
-func (l *Lock) takePlace(c *Command, term uint64) {
+func (l *Lock) takeEntry(c *Command, term uint64) {
 	if !l.kind.Line {
 		return
 	}
@@ -55,31 +55,31 @@ func (l *Lock) takePlace(c *Command, term uint64) {
 	if !found {
 		return
 	}
-	c.Place = Place{Term: term, Mode: first.Mode, Tokens: l.reserve(), TTL: l.cfg.TransferTTL()}
+	c.Place = Entry{Term: term, Mode: first.Mode, Tokens: l.reserve(), TTL: l.cfg.TransferTTL()}
 }
 
 // poll is the longest time between two tries of a waiter. Its place in the line must be confirmed
 // before it is lost.
 func (l *Lock) poll() time.Duration {
 	if l.kind.Line {
-		return l.cfg.PlaceTimeout() / 2
+		return l.cfg.EntryTimeout() / 2
 	}
 	return l.cfg.Poll
 }
 
 // placeSent remembers a command that takes a place.
-func (l *Lock) placeSent(o *op, c *Command) {
+func (l *Lock) entrySent(o *op, c *Command) {
 	sent := l.wait.sent
 	if o.kind == opYield {
 		sent = nil // the place is that of another term
 	}
 	sent = sent[max(len(sent)-mostPlaced+1, 0):]
-	l.wait.sent = append(slices.Clip(sent), placed{seq: o.seq, sentAt: o.sentAt, mode: c.Place.Mode, tokens: c.Place.Tokens})
+	l.wait.sent = append(slices.Clip(sent), queued{seq: o.seq, sentAt: o.sentAt, mode: c.Place.Mode, tokens: c.Place.Tokens})
 }
 
 // placeRefused forgets a command that was certainly not carried out.
-func (l *Lock) placeRefused(seq uint64) {
-	l.wait.sent = slices.DeleteFunc(slices.Clone(l.wait.sent), func(p placed) bool { return p.seq == seq })
+func (l *Lock) entryRefused(seq uint64) {
+	l.wait.sent = slices.DeleteFunc(slices.Clone(l.wait.sent), func(p queued) bool { return p.seq == seq })
 }
 
 // Transferred takes over a lock that another process has transferred to this one.
@@ -105,7 +105,7 @@ func (l *Lock) Transferred(now Instant, t Transfer) {
 // lock, before the message about it arrives.
 func (l *Lock) takeTransfer(t Transfer) {
 	l.wait.transfer = Transfer{}
-	i := slices.IndexFunc(l.wait.sent, func(p placed) bool { return p.seq == t.Seq })
+	i := slices.IndexFunc(l.wait.sent, func(p queued) bool { return p.seq == t.Seq })
 	lease := l.cfg.TransferTTL()
 	if l.cfg.Replicated || i < 0 || t.Seq <= l.doubted || l.wait.sent[i].sentAt+lease-Margin(lease) <= l.now ||
 		l.mayBeCutShort(l.cfg.Watchdog) || // the renewal sets that TTL

@@ -102,7 +102,7 @@ func (l *Lock) yieldCommand(o *op, c *Command) {
 	l.suspected = false
 	c.Kind, c.Forced = Yield, l.now >= l.lease.forcedYieldAt
 	if o.next != 0 {
-		l.takePlace(c, o.next)
+		l.takeEntry(c, o.next)
 	}
 }
 

@@ -168,7 +168,7 @@ type waiting struct {
 	// tried: a try of this term has ended; of several parts, what it took was given back.
 	tried bool
 	// sent are the last commands that may have given the process its place in the line.
-	sent []placed
+	sent []queued
 	// transfer came while an acquire was under way, whose reply is awaited first.
 	transfer Transfer
 	standBack

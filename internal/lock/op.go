@@ -124,7 +124,7 @@ func (l *Lock) send(o *op) {
 		c.Latest = max(l.lease.until, c.Deadline)
 	}
 	if c.Place.Term != 0 {
-		l.placeSent(o, c)
+		l.entrySent(o, c)
 	}
 	l.order.tell(l, o, c)
 }

@@ -3,7 +3,7 @@ package lock
 import (
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/waitqueue"
+	"github.com/lockkeeper-go/lockkeeper/internal/requestqueue"
 )
 
 // Owner identifies the owner of a request, for re-entry and for its death. Every actor and every
@@ -35,13 +35,13 @@ type Request struct {
 }
 
 // Waiting is what the queue knows of a request.
-func (r *Request) Waiting() waitqueue.Key {
-	return waitqueue.Key{ID: r.ID, Owner: uint64(r.Owner), Deadline: r.Deadline, Try: r.Try, Fenced: r.Fenced}
+func (r *Request) Waiting() requestqueue.Key {
+	return requestqueue.Key{ID: r.ID, Owner: uint64(r.Owner), Deadline: r.Deadline, Try: r.Try, Fenced: r.Fenced}
 }
 
 // queue holds the requests that wait, in order of arrival.
 type queue struct {
-	waiters waitqueue.Queue[*Request]
+	waiters requestqueue.Queue[*Request]
 	// revision counts the arrivals, and the departures of those who gave up.
 	revision uint64
 }

@@ -27,7 +27,7 @@ func (w *world) watchLine(before *redismodel.Server) {
 	}
 	for i := range w.processes {
 		p := &w.processes[i]
-		stands := slices.ContainsFunc(is.Line, func(place redismodel.Place) bool {
+		stands := slices.ContainsFunc(is.Line, func(place redismodel.Entry) bool {
 			return place.Client == p.client && place.Listens && !place.Lapsed && w.redis.Subscribers(redismodel.TurnChannel(p.client)) > 0
 		})
 		if !stands || w.siblings || i >= len(p.overtaken) {
@@ -70,7 +70,7 @@ func (w *world) checkPlaces() {
 		}
 		o := w.owner(i, p.lock.Term())
 		waits := slices.ContainsFunc(p.requests, func(r request) bool { return r.what == acquire && !r.req.Try })
-		stands := slices.ContainsFunc(part.Line, func(place redismodel.Place) bool { return place.Client == o.Client && place.Term == o.Term })
+		stands := slices.ContainsFunc(part.Line, func(place redismodel.Entry) bool { return place.Client == o.Client && place.Term == o.Term })
 		if waits && !stands && part.Of(o) == (redismodel.Counts{}) {
 			w.violated("p%d: %v waits, and does not stand in the line: %+v", i, o, part.Line)
 		}

@@ -70,7 +70,7 @@ func (w *world) hasEnded() bool {
 	}
 	just := func(end lock.Instant) bool { return end != 0 && since <= end && end <= w.now }
 	return slices.ContainsFunc(w.redis.Parts(), func(l redismodel.Lock) bool {
-		reserved := func(p redismodel.Place) bool { return p.Since != 0 && just(p.Since+p.TTL/2) }
+		reserved := func(p redismodel.Entry) bool { return p.Since != 0 && just(p.Since+p.TTL/2) }
 		if dead := func(q redismodel.Waiter) bool { return w.living(q.Client) == nil }; slices.ContainsFunc(l.Queue, dead) {
 			return true // a fair lock waits for a dead entry of its queue until its timeout
 		}
@@ -86,7 +86,7 @@ func (w *world) hasEnded() bool {
 // its timer rings. A newcomer that reads, since the lock was left to those outside the wait queue, tells no other reader.
 func (w *world) wakesSoon(p *process) bool {
 	return slices.ContainsFunc(w.redis.Parts(), func(l redismodel.Lock) bool {
-		kept := slices.ContainsFunc(l.Line, func(e redismodel.Place) bool {
+		kept := slices.ContainsFunc(l.Line, func(e redismodel.Entry) bool {
 			return e.Client == p.client && e.Since != 0 && p.wakeAt <= e.Since+e.TTL/2
 		})
 		return kept && l.Free() || !l.Free() && !l.Written() && p.wakeAt <= w.now+w.config.OpenTime()

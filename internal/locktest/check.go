@@ -11,7 +11,7 @@ import (
 )
 
 // Good checks that holds are trusted.
-func Good(t testing.TB, holds ...*lockkeeper.Hold) {
+func ExpectValid(t testing.TB, holds ...*lockkeeper.Hold) {
 	t.Helper()
 	for _, hold := range holds {
 		if !hold.Valid() {
@@ -21,7 +21,7 @@ func Good(t testing.TB, holds ...*lockkeeper.Hold) {
 }
 
 // Refused checks that a try of each of the locks ends with an error.
-func Refused(t testing.TB, want error, locks ...*lockkeeper.Lock) {
+func ExpectRefused(t testing.TB, want error, locks ...*lockkeeper.Lock) {
 	t.Helper()
 	for _, l := range locks {
 		_, err := l.TryAcquire(Within(t))
@@ -30,7 +30,7 @@ func Refused(t testing.TB, want error, locks ...*lockkeeper.Lock) {
 }
 
 // Ends checks that a request ends with an error.
-func Ends(t testing.TB, granted <-chan Grant, want error) {
+func ExpectEnd(t testing.TB, granted <-chan Grant, want error) {
 	t.Helper()
 	if g := Await(t, "the refusal", granted); !errors.Is(g.Err, want) {
 		t.Errorf("the request ended with %v, want %v", g.Err, want)
@@ -46,7 +46,7 @@ func ForceRelease(t testing.TB, l *lockkeeper.Lock, held bool) {
 }
 
 // Passes takes locks and gives them back.
-func Passes(t testing.TB, locks ...*lockkeeper.Lock) {
+func ExpectGranted(t testing.TB, locks ...*lockkeeper.Lock) {
 	t.Helper()
 	for _, l := range locks {
 		Release(t, Acquire(t, l))

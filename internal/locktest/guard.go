@@ -119,7 +119,7 @@ func (g *Guard) LostInTime(t testing.TB, end time.Time, warned bool, reason mess
 }
 
 // Unharmed has the guard give up its lock, and checks that it was told of no loss.
-func (g *Guard) Unharmed(t testing.TB) {
+func (g *Guard) ExpectNoLoss(t testing.TB) {
 	t.Helper()
 	g.GiveUp(t)
 	if _, lost := g.told(); len(lost) > 0 {

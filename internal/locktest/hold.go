@@ -99,7 +99,7 @@ func EndedBy(t testing.TB, hold *lockkeeper.Hold, reasons ...messages.Reason) me
 }
 
 // Lasts checks that none of the holds is lost for that long.
-func Lasts(t testing.TB, d time.Duration, holds ...*lockkeeper.Hold) {
+func ExpectValidFor(t testing.TB, d time.Duration, holds ...*lockkeeper.Hold) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()

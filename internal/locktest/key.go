@@ -143,7 +143,7 @@ func (k Key) Message() *messages.Lock { return &messages.Lock{Name: k.LockName} 
 
 // Ripen makes servers of a RedLock old enough to have a vote: one that has just started may
 // have forgotten locks.
-func Ripen(t testing.TB, servers ...*redistest.Server) {
+func AgeServers(t testing.TB, servers ...*redistest.Server) {
 	t.Helper()
 	for _, server := range servers {
 		memory := infoField(t, server, "server", "run_id") + ":" + infoField(t, server, "replication", "master_replid") + ":ripe"

@@ -113,7 +113,7 @@ func Future[M any](t testing.TB, s *Site, m any) M {
 }
 
 // Forsaken sends a request whose future times out before there is an answer.
-func Forsaken(t testing.TB, s *Site, m any) {
+func TimedOutFuture(t testing.TB, s *Site, m any) {
 	t.Helper()
 	if answer, err := s.Actors.Root.RequestFuture(s.Guardian(), m, 10*time.Millisecond).Result(); err == nil {
 		t.Fatalf("answered %T{%v}", answer, answer)

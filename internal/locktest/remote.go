@@ -20,7 +20,7 @@ type Remote struct {
 }
 
 // Far opens a site behind a proxy. Its client finds out soon that a connection is dead.
-func Far(t testing.TB, server *redistest.Server, cfg lockkeeper.Config, inject ...actor.ReceiverMiddleware) *Remote {
+func NewRemote(t testing.TB, server *redistest.Server, cfg lockkeeper.Config, inject ...actor.ReceiverMiddleware) *Remote {
 	t.Helper()
 	proxy := redistest.NewProxy(t, server.Addr())
 	for _, script := range scripts.All { // so that no first try is in vain
@@ -33,7 +33,7 @@ func Far(t testing.TB, server *redistest.Server, cfg lockkeeper.Config, inject .
 
 // Losing loses the next reply to a script in either way, and checks that nothing
 // stays behind.
-func Losing(t *testing.T, script *scripts.Script, cfg lockkeeper.Config, scenario func(t *testing.T, r *Remote, lose func() *redistest.Loss)) {
+func WithLostReplies(t *testing.T, script *scripts.Script, cfg lockkeeper.Config, scenario func(t *testing.T, r *Remote, lose func() *redistest.Loss)) {
 	for what, how := range map[string]struct {
 		mode    redistest.Mode
 		lending bool
@@ -47,7 +47,7 @@ func Losing(t *testing.T, script *scripts.Script, cfg lockkeeper.Config, scenari
 			if how.mode == redistest.Lost { // the client is told at once: nobody waits for the end of a call
 				cfg.CallTimeout = Soon
 			}
-			r := Far(t, redistest.Shared(t), cfg)
+			r := NewRemote(t, redistest.Shared(t), cfg)
 			r.lending = how.lending
 			var losses []*redistest.Loss
 			scenario(t, r, func() *redistest.Loss {
@@ -59,7 +59,7 @@ func Losing(t *testing.T, script *scripts.Script, cfg lockkeeper.Config, scenari
 				loss.Wait(t) // else the test has tested nothing
 			}
 			r.IsFree(t)
-			r.Passes(t, r.Key)
+			r.ExpectGranted(t, r.Key)
 			redistest.Eventually(t, "nothing to be left", func() bool {
 				status, err := r.Lock(r.LockName).Inspect(Within(t))
 				return err == nil && reflect.DeepEqual(status, lockkeeper.Status{TTL: -1})

@@ -24,7 +24,7 @@ type Refusal interface {
 }
 
 // Refuses sends a request and expects to be refused, and told why.
-func Refuses(t *testing.T, p *Probe, request proto.Message, want messages.Reason, words ...string) {
+func ExpectRefusal(t *testing.T, p *Probe, request proto.Message, want messages.Reason, words ...string) {
 	t.Helper()
 	answer := Ask[Refusal](t, p, request)
 	if answer.GetReason() != want {

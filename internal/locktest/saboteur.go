@@ -15,7 +15,7 @@ import (
 
 // Saboteur makes actors crash: it is receiver middleware that panics before or
 // after the handler of the messages that it is told to hit.
-type Saboteur struct {
+type FaultInjector struct {
 	mu            sync.Mutex
 	before, after func(m any) bool
 	// spared are the lock actors, by the id of their PID, that it leaves alone: those of
@@ -24,7 +24,7 @@ type Saboteur struct {
 	Count  atomic.Int64
 }
 
-func (s *Saboteur) Middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
+func (s *FaultInjector) Middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
 	return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
 		s.mu.Lock()
 		before, after := s.before, s.after
@@ -50,7 +50,7 @@ func (s *Saboteur) Middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
 	}
 }
 
-func (s *Saboteur) Hit(before, after func(m any) bool) {
+func (s *FaultInjector) Hit(before, after func(m any) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before, s.after = before, after
@@ -60,9 +60,9 @@ func (s *Saboteur) Hit(before, after func(m any) bool) {
 func Once(typeName string) func(any) bool { return InTurn(typeName) }
 
 // Sabotaged is New with actors that can be made to crash, until the test ends.
-func Sabotaged(t testing.TB, cfg lockkeeper.Config) (*Saboteur, *Site, Key) {
+func NewFaultInjector(t testing.TB, cfg lockkeeper.Config) (*FaultInjector, *Site, Key) {
 	t.Helper()
-	saboteur := &Saboteur{}
+	saboteur := &FaultInjector{}
 	s, k := New(t, cfg, saboteur.Middleware)
 	t.Cleanup(func() { saboteur.Hit(nil, nil) })
 	return saboteur, s, k
@@ -83,7 +83,7 @@ func InTurn(typeNames ...string) func(any) bool {
 }
 
 // Stall stops an actor before the next message of a type, until goOn is called.
-func (s *Saboteur) Stall(typeName string) (stalled <-chan struct{}, goOn func()) {
+func (s *FaultInjector) Stall(typeName string) (stalled <-chan struct{}, goOn func()) {
 	stuck, free, hit := make(chan struct{}), make(chan struct{}), Once(typeName)
 	s.Hit(func(m any) bool {
 		if hit(m) {

@@ -81,7 +81,7 @@ func New(t testing.TB, cfg lockkeeper.Config, inject ...actor.ReceiverMiddleware
 }
 
 // Alone is New on a server of its own.
-func Alone(t testing.TB, cfg lockkeeper.Config, inject ...actor.ReceiverMiddleware) (*Site, Key) {
+func NewOnOwnServer(t testing.TB, cfg lockkeeper.Config, inject ...actor.ReceiverMiddleware) (*Site, Key) {
 	t.Helper()
 	k := NewKey(t, redistest.Start(t))
 	return Open(t, k.Server.URL(), cfg, inject...), k
@@ -196,7 +196,7 @@ func (s *Site) AwaitWaiters(t testing.TB, k Key, n int) {
 }
 
 // Passes takes and gives back the lock: what went before has not broken it.
-func (s *Site) Passes(t testing.TB, k Key) {
+func (s *Site) ExpectGranted(t testing.TB, k Key) {
 	t.Helper()
 	s.Release(t, s.Acquire(t, k))
 	k.IsFree(t)

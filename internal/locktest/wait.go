@@ -56,7 +56,7 @@ func IsError(t testing.TB, err, want error, words ...string) messages.Reason {
 	if !errors.Is(err, want) || !errors.As(err, &as) {
 		t.Fatalf("error %v, want one that is %v", err, want)
 	}
-	Says(t, err.Error(), words...)
+	ExpectWords(t, err.Error(), words...)
 	return as.Reason
 }
 
@@ -70,7 +70,7 @@ func lossOf(err error) messages.Reason {
 }
 
 // Says checks that a text has all of these words.
-func Says(t testing.TB, text string, words ...string) {
+func ExpectWords(t testing.TB, text string, words ...string) {
 	t.Helper()
 	for _, word := range words {
 		if !strings.Contains(text, word) {

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/permit"
+	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
@@ -26,14 +26,14 @@ func NewLatch(name, client string) *Latch {
 }
 
 // Call makes the call of a command; see that of a Semaphore.
-func (l *Latch) Call(c *permit.Command, deadline time.Time) redisio.Call {
+func (l *Latch) Call(c *semaphore.Command, deadline time.Time) redisio.Call {
 	call := redisio.Call{Keys: l.keys, Deadline: deadline, Seq: c.Number, Confirm: true}
 	number := strconv.FormatUint(c.Number, 10)
 	switch c.Kind {
-	case permit.Give:
+	case semaphore.Give:
 		call.Script, call.Urgent = scripts.LatchCountDown, true
 		call.Args = append([]string{number, l.Channel, strconv.FormatInt(c.N, 10)}, c.IDs...)
-	case permit.Set:
+	case semaphore.Set:
 		call.Script, call.Keys = scripts.LatchSet, l.keys[:2]
 		call.Args = []string{number, strconv.FormatInt(c.N, 10), l.Channel}
 	default:

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/permit"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
 )
 
 // What Redis says to each command on a latch; and when it opens, nothing is left in Redis but the
@@ -17,18 +17,18 @@ func TestLatchCommands(t *testing.T) {
 	latch := protocol.NewLatch("latch", "client")
 	deadline := time.Now().Add(redistest.Limit)
 	for i, step := range []struct {
-		command permit.Command
+		command semaphore.Command
 		want    [2]int64
 	}{
-		{permit.Command{Kind: permit.Take}, [2]int64{0}},
-		{permit.Command{Kind: permit.Set, N: 4}, [2]int64{1, 4}},
-		{permit.Command{Kind: permit.Set, N: 9}, [2]int64{0, 4}},
-		{permit.Command{Kind: permit.Give, N: 1}, [2]int64{3}},
-		{permit.Command{Kind: permit.Give, IDs: []string{"a b", "c", "a b"}}, [2]int64{1}},
-		{permit.Command{Kind: permit.Give, IDs: []string{"c"}}, [2]int64{1}},
-		{permit.Command{Kind: permit.Inspect}, [2]int64{1}},
-		{permit.Command{Kind: permit.Give, N: 1, IDs: []string{"d"}}, [2]int64{0}},
-		{permit.Command{Kind: permit.Give, N: 1}, [2]int64{0}},
+		{semaphore.Command{Kind: semaphore.Take}, [2]int64{0}},
+		{semaphore.Command{Kind: semaphore.Set, N: 4}, [2]int64{1, 4}},
+		{semaphore.Command{Kind: semaphore.Set, N: 9}, [2]int64{0, 4}},
+		{semaphore.Command{Kind: semaphore.Give, N: 1}, [2]int64{3}},
+		{semaphore.Command{Kind: semaphore.Give, IDs: []string{"a b", "c", "a b"}}, [2]int64{1}},
+		{semaphore.Command{Kind: semaphore.Give, IDs: []string{"c"}}, [2]int64{1}},
+		{semaphore.Command{Kind: semaphore.Inspect}, [2]int64{1}},
+		{semaphore.Command{Kind: semaphore.Give, N: 1, IDs: []string{"d"}}, [2]int64{0}},
+		{semaphore.Command{Kind: semaphore.Give, N: 1}, [2]int64{0}},
 	} {
 		step.command.Number = uint64(i + 1)
 		for range 2 {

@@ -9,7 +9,7 @@ import (
 )
 
 // Line are the settings of the line of processes that wait for a lock.
-type Line struct {
+type WaitQueue struct {
 	// OpenTime is that of lock.Config.
 	OpenTime time.Duration
 	// OpenEvery is how often the lock is left to clients outside the line of whom nothing is seen; 0
@@ -21,7 +21,7 @@ type Line struct {
 
 // lineSettings is how the scripts take the settings of the line: one argument, since they seldom
 // need it.
-func (l *Lock) lineSettings() string {
+func (l *Lock) waitQueueSettings() string {
 	if l.settings == "" {
 		o := &l.options.Line
 		l.settings = ms(o.OpenTime) + " " + digit(o.SeesListeners) + " " + ms(o.OpenEvery)
@@ -38,7 +38,7 @@ func (l *Lock) Waiters() string {
 }
 
 // place is how the scripts take the place that a command takes or confirms.
-func place(c *lock.Command) string {
+func entry(c *lock.Command) string {
 	if c.Place.Term == 0 {
 		return ""
 	}

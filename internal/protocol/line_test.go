@@ -15,8 +15,8 @@ import (
 // and the message says under which term, in reply to which command, and with which tokens.
 func TestTransfer(t *testing.T) {
 	r := startReal(t)
-	shared := lock.Command{Shared: 1, Place: lock.Place{Mode: lock.Shared}}
-	fenced := lock.Command{Count: 1, Tokens: 3, Place: lock.Place{Tokens: 4}}
+	shared := lock.Command{Shared: 1, Place: lock.Entry{Mode: lock.Shared}}
+	fenced := lock.Command{Count: 1, Tokens: 3, Place: lock.Entry{Tokens: 4}}
 	once := lock.Command{Count: 1}
 	for name, test := range map[string]struct {
 		kind  protocol.Kind

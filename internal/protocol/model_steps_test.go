@@ -165,7 +165,7 @@ func (s *sequence) place(who redismodel.Owner, c *lock.Command) {
 	case c.Kind != lock.Acquire || c.Count+c.Shared != 1:
 		return
 	}
-	c.Place = lock.Place{Term: later, TTL: []time.Duration{18 * time.Second, 26 * time.Second}[s.choices.IntN(2)], Listens: s.chance(85)}
+	c.Place = lock.Entry{Term: later, TTL: []time.Duration{18 * time.Second, 26 * time.Second}[s.choices.IntN(2)], Listens: s.chance(85)}
 	c.Place.Reserves = len(s.setup.Kinds) > 1
 	switch {
 	case c.Kind == lock.Yield && s.setup.Kinds[0] == redismodel.ReadWrite, len(s.setup.Kinds) > 1:

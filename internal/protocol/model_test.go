@@ -28,7 +28,7 @@ const (
 	silence = 21 * time.Second
 )
 
-var lineSettings = protocol.Line{OpenTime: 15 * time.Second, SeesListeners: true}
+var lineSettings = protocol.WaitQueue{OpenTime: 15 * time.Second, SeesListeners: true}
 
 var (
 	leases = []time.Duration{13 * time.Second, 33 * time.Second, 73 * time.Second}
@@ -105,7 +105,7 @@ func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence
 			s.members[c] = append(s.members[c], m)
 		}
 	}
-	line := redismodel.Line{
+	line := redismodel.WaitQueue{
 		OpenTime: lineSettings.OpenTime, SeesListeners: true,
 	}
 	s.setup = &redismodel.Setup{
@@ -260,7 +260,7 @@ func (s *sequence) expect(want state, part int) {
 	for _, r := range lock.ReadLeases {
 		want[fmt.Sprintf("%s:%s:rwlock_timeout:%d", redisio.Holds(name), s.owner(r.Owner), r.N)] = entry{"1", r.Until - s.now}
 	}
-	s.expectLine(want, redisio.Line(name), lock)
+	s.expectLine(want, redisio.WaitQueue(name), lock)
 	if lock.Tokens > 0 {
 		want[redisio.Token(name)] = entry{strconv.FormatInt(lock.Tokens, 10), endless}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/leased"
+	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
@@ -16,36 +16,36 @@ import (
 // What Redis says to each command on permits, and what Redisson would find afterwards.
 func TestPermitsCommands(t *testing.T) {
 	r := startReal(t)
-	permits := protocol.NewPermits("permits", "client")
+	permits := protocol.NewExpirableSemaphore("permits", "client")
 	deadline := time.Now().Add(redistest.Limit)
 	do := func(call redisio.Call) redisio.Reply {
 		call.To = r.replies
 		r.redis.Run(call)
 		return (<-r.replies).Reply
 	}
-	id := func(letter string) leased.ID { return leased.ID([]byte(strings.Repeat(letter, 16))) }
+	id := func(letter string) expirable.ID { return expirable.ID([]byte(strings.Repeat(letter, 16))) }
 	for i, step := range []struct {
-		command leased.Command
-		want    leased.Result
+		command expirable.Command
+		want    expirable.Result
 		after   string
 	}{
-		{leased.Command{Kind: leased.Set, How: leased.Try, Count: 2}, leased.Result{Done: true}, "{2 0 2}"},
-		{leased.Command{Kind: leased.Set, How: leased.Try, Count: 3}, leased.Result{}, "{2 0 2}"},
-		{leased.Command{Kind: leased.Acquire, IDs: []leased.ID{id("a"), id("b"), id("c")}, Leases: []time.Duration{time.Hour, time.Minute, time.Hour}}, leased.Result{Served: 2, Wait: -time.Millisecond}, "{0 2 2}"},
-		{leased.Command{Kind: leased.Acquire, IDs: []leased.ID{id("d")}, Leases: []time.Duration{time.Hour}}, leased.Result{Wait: 50 * time.Second}, "{0 2 2}"},
-		{leased.Command{Kind: leased.Renew, IDs: []leased.ID{id("b"), id("c")}, Lease: time.Hour}, leased.Result{Valid: []bool{true, false}}, "{0 2 2}"},
-		{leased.Command{Kind: leased.Set, How: leased.Add, Count: 1}, leased.Result{Done: true}, "{1 2 3}"},
-		{leased.Command{Kind: leased.Release, IDs: []leased.ID{id("c"), id("b")}}, leased.Result{Valid: []bool{false, true}, Heard: 1}, "{2 1 3}"},
-		{leased.Command{Kind: leased.Set, How: leased.Total, Count: 8}, leased.Result{Done: true}, "{7 1 8}"},
+		{expirable.Command{Kind: expirable.Set, How: expirable.Try, Count: 2}, expirable.Result{Done: true}, "{2 0 2}"},
+		{expirable.Command{Kind: expirable.Set, How: expirable.Try, Count: 3}, expirable.Result{}, "{2 0 2}"},
+		{expirable.Command{Kind: expirable.Acquire, IDs: []expirable.ID{id("a"), id("b"), id("c")}, Leases: []time.Duration{time.Hour, time.Minute, time.Hour}}, expirable.Result{Served: 2, Wait: -time.Millisecond}, "{0 2 2}"},
+		{expirable.Command{Kind: expirable.Acquire, IDs: []expirable.ID{id("d")}, Leases: []time.Duration{time.Hour}}, expirable.Result{Wait: 50 * time.Second}, "{0 2 2}"},
+		{expirable.Command{Kind: expirable.Renew, IDs: []expirable.ID{id("b"), id("c")}, Lease: time.Hour}, expirable.Result{Valid: []bool{true, false}}, "{0 2 2}"},
+		{expirable.Command{Kind: expirable.Set, How: expirable.Add, Count: 1}, expirable.Result{Done: true}, "{1 2 3}"},
+		{expirable.Command{Kind: expirable.Release, IDs: []expirable.ID{id("c"), id("b")}}, expirable.Result{Valid: []bool{false, true}, Heard: 1}, "{2 1 3}"},
+		{expirable.Command{Kind: expirable.Set, How: expirable.Total, Count: 8}, expirable.Result{Done: true}, "{7 1 8}"},
 	} {
 		step.command.Number = uint64(i + 1)
 		for range 2 {
-			got := protocol.ReadPermits(&step.command, do(permits.Call(&step.command, deadline)))
+			got := protocol.ReadExpirable(&step.command, do(permits.Call(&step.command, deadline)))
 			if got.Err != nil || got.Served != step.want.Served || !slices.Equal(got.Valid, step.want.Valid) || got.Heard < step.want.Heard || got.Done != step.want.Done || got.Wait < step.want.Wait {
 				t.Errorf("%+v: %+v", step.command, got)
 			}
 		}
-		v, err := protocol.ViewPermits(do(permits.Inspect(deadline)))
+		v, err := protocol.ViewExpirable(do(permits.Inspect(deadline)))
 		if err != nil {
 			t.Error(err)
 		}
@@ -59,8 +59,8 @@ func TestPermitsCommands(t *testing.T) {
 	if got := id("a").String(); got != "61616161616161616161616161616161" {
 		t.Error(got)
 	}
-	command := leased.Command{Kind: leased.Renew, IDs: []leased.ID{id("a")}}
-	if got := protocol.ReadPermits(&command, redisio.Reply{}); got.Err == nil || !got.Unsure {
+	command := expirable.Command{Kind: expirable.Renew, IDs: []expirable.ID{id("a")}}
+	if got := protocol.ReadExpirable(&command, redisio.Reply{}); got.Err == nil || !got.Unsure {
 		t.Errorf("a reply about nothing: %+v", got)
 	}
 }

@@ -35,7 +35,7 @@ type Options struct {
 	// Unconfirmed: no command waits for replicas.
 	Unconfirmed bool
 	// Line are the settings of the line of processes.
-	Line Line
+	Line WaitQueue
 }
 
 // Lock is one lock on one Redis.
@@ -71,7 +71,7 @@ type format interface {
 
 // New describes a lock. name is its key.
 func New(kind Kind, name string, options *Options) *Lock {
-	l := &Lock{Kind: kind, Key: name, Channel: redisio.Channel(name), line: redisio.Line(name), options: options, keys: [1]string{name}}
+	l := &Lock{Kind: kind, Key: name, Channel: redisio.Channel(name), line: redisio.WaitQueue(name), options: options, keys: [1]string{name}}
 	switch kind {
 	case Fair:
 		l.format, l.queue, l.timeouts = fair{}, redisio.Queue(name), redisio.Timeouts(name)

@@ -19,22 +19,22 @@ func (reentrant) call(l *Lock, c lock.Command) (call redisio.Call, how replyForm
 		call.Script, call.Rest, how = scripts.FencedAcquire, draw, tookToken
 		call.Args = []string{
 			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), tokens(&c), l.Tokens,
-			l.line, l.lineSettings(), place(&c), digit(c.Heard),
+			l.line, l.waitQueueSettings(), entry(&c), digit(c.Heard),
 		}
 	case c.Kind == lock.Acquire:
 		call.Script, how = scripts.Acquire, acquired
 		call.Args = []string{
-			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), l.line, l.lineSettings(), l.Tokens, place(&c), digit(c.Heard),
+			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), l.line, l.waitQueueSettings(), l.Tokens, entry(&c), digit(c.Heard),
 		}
 	case c.Kind == lock.Release:
 		call.Script, how = scripts.Release, released
 		call.Args = []string{
-			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), l.Channel, l.line, l.lineSettings(), l.Tokens,
+			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), l.Channel, l.line, l.waitQueueSettings(), l.Tokens,
 		}
 	case c.Kind == lock.Yield:
 		call.Script, how = scripts.Yield, yielded
 		call.Args = []string{
-			l.Owner(c.Term), ms(c.Lease), digit(c.Forced), l.Channel, l.line, l.lineSettings(), l.Tokens, place(&c),
+			l.Owner(c.Term), ms(c.Lease), digit(c.Forced), l.Channel, l.line, l.waitQueueSettings(), l.Tokens, entry(&c),
 		}
 	case c.Kind == lock.ForceRelease:
 		call.Script, how = scripts.ForceRelease, forced

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/permit"
+	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
@@ -28,25 +28,25 @@ func NewSemaphore(name, client string) *Semaphore {
 //
 // A command that too few replicas confirm is sent again under its number. A master that took over without
 // it carries it out then.
-func (s *Semaphore) Call(c *permit.Command, deadline time.Time) redisio.Call {
+func (s *Semaphore) Call(c *semaphore.Command, deadline time.Time) redisio.Call {
 	number := strconv.FormatUint(c.Number, 10)
 	call := redisio.Call{Keys: s.keys[:], Deadline: deadline, Seq: c.Number, Args: []string{number}, Confirm: true}
 	switch c.Kind {
-	case permit.Take:
+	case semaphore.Take:
 		call.Script = scripts.SemaphoreAcquire
 		for _, n := range c.Wanted {
 			call.Args = append(call.Args, strconv.Itoa(n))
 		}
-	case permit.Give, permit.Add: // what is given back makes no semaphore
+	case semaphore.Give, semaphore.Add: // what is given back makes no semaphore
 		call.Script, call.Urgent = scripts.SemaphoreAdd, true
-		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), digit(c.Kind == permit.Give), s.Channel)
-	case permit.Yield:
+		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), digit(c.Kind == semaphore.Give), s.Channel)
+	case semaphore.Yield:
 		call.Script, call.Urgent = scripts.SemaphoreYield, true
 		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), "1", s.Channel, digit(c.Listening), digit(c.Forced))
-	case permit.Set:
+	case semaphore.Set:
 		call.Script = scripts.SemaphoreSet
 		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), ms(c.TTL), s.Channel)
-	case permit.Drain:
+	case semaphore.Drain:
 		call.Script = scripts.SemaphoreDrain
 	default:
 		call.Script, call.Keys, call.Args, call.Confirm = scripts.SemaphoreInspect, s.keys[:1], nil, false
@@ -64,14 +64,14 @@ func forget(record string, number uint64, deadline time.Time) redisio.Call {
 }
 
 // ReadNumbers returns the meaning of a reply to the Call of a Semaphore or a Latch.
-func ReadNumbers(reply redisio.Reply) permit.Result {
+func ReadNumbers(reply redisio.Reply) semaphore.Result {
 	if err := reply.Err; err != nil {
-		return permit.Result{Err: err, Transient: err.Transient, Unsure: err.Unsure}
+		return semaphore.Result{Err: err, Transient: err.Transient, Unsure: err.Unsure}
 	}
 	if why := reply.Unconfirmed; why != nil {
 		// The master has carried it out, whatever kept the replicas from confirming it: so the error is
 		// never permanent, and the command is repeated under its number.
-		return permit.Result{Err: why, Transient: true, Unsure: true}
+		return semaphore.Result{Err: why, Transient: true, Unsure: true}
 	}
-	return permit.Result{N: [2]int64{reply.N[0], reply.N[1]}}
+	return semaphore.Result{N: [2]int64{reply.N[0], reply.N[1]}}
 }

@@ -38,7 +38,7 @@ func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisio.C
 	whole.Place.Reserves = true
 	call := redisio.Call{
 		Script: scripts.AcquireAll, Confirm: true, Deadline: deadline,
-		Args: []string{first.Owner(c.Term), ms(c.Lease), tokens(c), first.lineSettings(), place(&whole), digit(c.Heard)},
+		Args: []string{first.Owner(c.Term), ms(c.Lease), tokens(c), first.waitQueueSettings(), entry(&whole), digit(c.Heard)},
 	}
 	for _, m := range members {
 		kind, keys, beside := "plain", []string{m.Key, m.Key, m.Key}, m.Tokens
@@ -67,7 +67,7 @@ func YieldAll(members []Member, c *lock.Command, deadline time.Time) redisio.Cal
 	whole.Place.Reserves = true
 	call := redisio.Call{
 		Script: scripts.YieldAll, Deadline: deadline, Urgent: true,
-		Args: []string{first.Owner(c.Term), first.lineSettings(), place(&whole)},
+		Args: []string{first.Owner(c.Term), first.waitQueueSettings(), entry(&whole)},
 	}
 	for _, m := range members {
 		kind, beside := "plain", m.Tokens
@@ -122,7 +122,7 @@ func Voted(reply redisio.Reply) (memory string, out time.Duration) {
 }
 
 // LookAtMemory returns the call that asks a server for the name and the age of its memory.
-func LookAtMemory(key, fresh string, deadline time.Time) redisio.Call {
+func InspectMemory(key, fresh string, deadline time.Time) redisio.Call {
 	return redisio.Call{Script: scripts.Memory, Keys: []string{key}, Args: []string{fresh}, Deadline: deadline}
 }
 

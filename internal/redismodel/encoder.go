@@ -111,7 +111,7 @@ func (s *Server) Encode(e *Encoder) {
 			e.Number(int64(r.N))
 			e.Instant(r.Until)
 		}
-		e.line(l)
+		e.waitQueue(l)
 		e.Number(int64(len(l.Queue)))
 		for _, w := range l.Queue {
 			e.Owner(w.Owner)

@@ -9,15 +9,15 @@ import (
 )
 
 // Line are the settings of the line, as protocol.Line has them.
-type Line struct {
+type WaitQueue struct {
 	OpenTime, OpenEvery time.Duration
 	SeesListeners       bool
 }
 
 // Place is a client's place in the line of processes.
-type Place struct {
+type Entry struct {
 	Client Client
-	lock.Place
+	lock.Entry
 	// Seq is the number of the command that took the place or confirmed it last.
 	Seq uint64
 	// Until is when the client counts as dead, if nothing is heard of it before.
@@ -40,11 +40,11 @@ func TurnChannel(c Client) Owner { return Owner{c, turns} }
 var Waiters = Owner{-1, turns}
 
 // expireLine forgets dead places. Redis keeps them until it meets them; nobody can tell.
-func (l *Lock) expireLine(now lock.Instant) {
+func (l *Lock) expireWaitQueue(now lock.Instant) {
 	if l.LineEnds != 0 && now >= l.LineEnds {
 		l.Line, l.OpenUntil, l.Turns, l.LineEnds = nil, 0, 0, 0
 	}
-	dead := func(p Place) bool { return now >= p.Until }
+	dead := func(p Entry) bool { return now >= p.Until }
 	if slices.ContainsFunc(l.Line, dead) {
 		l.Line = slices.DeleteFunc(slices.Clone(l.Line), dead)
 	}
@@ -62,16 +62,16 @@ func (r *run) touch(l *Lock) {
 	l.LineEnds = r.end(lasts)
 }
 
-func (r *run) dropPlace(l *Lock, c Client) {
-	l.Line = slices.DeleteFunc(slices.Clone(l.Line), func(p Place) bool { return p.Client == c })
+func (r *run) dropEntry(l *Lock, c Client) {
+	l.Line = slices.DeleteFunc(slices.Clone(l.Line), func(p Entry) bool { return p.Client == c })
 	r.touch(l)
 }
 
 // leaveLine takes the command's owner out of the line, and reports whether it stood there.
-func (r *run) leaveLine(l *Lock) bool {
+func (r *run) leaveWaitQueue(l *Lock) bool {
 	for _, p := range l.Line {
 		if p.Client == r.client && p.Term <= r.owner.Term {
-			r.dropPlace(l, r.client)
+			r.dropEntry(l, r.client)
 			return true
 		}
 	}
@@ -82,8 +82,8 @@ func (r *run) leaveLine(l *Lock) bool {
 // next get it.
 func (r *run) giveWay(part int) {
 	l := &r.parts[part]
-	reserved := slices.ContainsFunc(l.Line, func(p Place) bool { return p.Client == r.client && p.Reserves })
-	if r.leaveLine(l) && reserved && l.Free() && l.OpenUntil <= r.now {
+	reserved := slices.ContainsFunc(l.Line, func(p Entry) bool { return p.Client == r.client && p.Reserves })
+	if r.leaveWaitQueue(l) && reserved && l.Free() && l.OpenUntil <= r.now {
 		r.passOn(part, false)
 	}
 }
@@ -94,7 +94,7 @@ func (r *run) giveUp(part int) {
 		r.giveWay(part)
 		return
 	}
-	r.leaveLine(&r.parts[part])
+	r.leaveWaitQueue(&r.parts[part])
 }
 
 // enter takes the place that the command asks for, or confirms it. busy: others hold another part of
@@ -104,8 +104,8 @@ func (r *run) enter(l *Lock, busy bool) {
 	if r.Place.Term == 0 {
 		return
 	}
-	p := Place{Client: r.client, Place: r.Place, Seq: r.Seq, Until: r.end(r.Place.TTL)}
-	i := slices.IndexFunc(l.Line, func(p Place) bool { return p.Client == r.client })
+	p := Entry{Client: r.client, Entry: r.Place, Seq: r.Seq, Until: r.end(r.Place.TTL)}
+	i := slices.IndexFunc(l.Line, func(p Entry) bool { return p.Client == r.client })
 	switch {
 	case i < 0:
 		l.Line = append(slices.Clip(l.Line), p)
@@ -132,7 +132,7 @@ func (r *run) enterAll() {
 		if r.busy(i) {
 			busy++
 		}
-		has := func(p Place) bool { return p.Client == r.client }
+		has := func(p Entry) bool { return p.Client == r.client }
 		whole = whole && (r.setup.Kinds[i] == Fair || slices.ContainsFunc(r.parts[i].Line, has))
 	}
 	for i := range r.Parts() {
@@ -158,9 +158,9 @@ func (r *run) busy(part int) bool {
 }
 
 func (r *run) enterAtEnd(l *Lock) {
-	late := func(p Place) bool { return p.Client == r.client && p.Term > r.Place.Term }
+	late := func(p Entry) bool { return p.Client == r.client && p.Term > r.Place.Term }
 	if r.Place.Term != 0 && !slices.ContainsFunc(l.Line, late) {
-		r.dropPlace(l, r.client)
+		r.dropEntry(l, r.client)
 		r.enter(l, false)
 	}
 }
@@ -179,11 +179,11 @@ func (r *run) refuseAndEnter(l *Lock) lock.Result {
 }
 
 // asks reports whether a place is that of the client which asks for the lock by this command.
-func (r *run) asks(p Place) bool { return r.Kind == lock.Acquire && p.Client == r.client }
+func (r *run) asks(p Entry) bool { return r.Kind == lock.Acquire && p.Client == r.client }
 
 // look goes along the line, as it was, until it is told to stop. It leaves out those who cannot
 // get a transfer yet, and removes those who cannot any more.
-func (r *run) look(l *Lock, each func(Place) (more bool)) {
+func (r *run) look(l *Lock, each func(Entry) (more bool)) {
 	for _, p := range l.Line {
 		switch {
 		case r.asks(p):
@@ -196,7 +196,7 @@ func (r *run) look(l *Lock, each func(Place) (more bool)) {
 			}
 		case !p.Listens:
 		case r.setup.Line.SeesListeners && r.Subscribers(TurnChannel(p.Client)) == 0:
-			r.dropPlace(l, p.Client)
+			r.dropEntry(l, p.Client)
 		case !each(p):
 			return
 		}
@@ -205,7 +205,7 @@ func (r *run) look(l *Lock, each func(Place) (more bool)) {
 
 // ahead reports whether somebody stands in the line before the client that asks.
 func (r *run) ahead(l *Lock) (ahead bool) {
-	r.look(l, func(p Place) bool {
+	r.look(l, func(p Entry) bool {
 		ahead = !r.asks(p)
 		return false
 	})
@@ -214,7 +214,7 @@ func (r *run) ahead(l *Lock) (ahead bool) {
 
 // writerAhead reports whether a writer does.
 func (r *run) writerAhead(l *Lock) (ahead bool) {
-	r.look(l, func(p Place) bool {
+	r.look(l, func(p Entry) bool {
 		ahead = !r.asks(p) && (p.Mode == lock.Exclusive || p.Reserves)
 		return !r.asks(p) && !ahead
 	})
@@ -250,7 +250,7 @@ func (r *run) mayTake(part int, shared bool) bool {
 
 // reserving is the first place in the line, if it is that of a MultiLock of others.
 func (r *run) reserving(l *Lock) (i int, ok bool) {
-	r.look(l, func(p Place) bool {
+	r.look(l, func(p Entry) bool {
 		i = slices.Index(l.Line, p)
 		ok = p.Reserves && !r.asks(p)
 		return false
@@ -290,7 +290,7 @@ func (r *run) others(l *Lock) int {
 // waiting counts the other clients outside the line and in it. Of those in it, it makes sure
 // that the first can get a transfer.
 func (r *run) waiting(l *Lock) (strangers, places int) {
-	r.look(l, func(p Place) bool { return p.Client == r.client })
+	r.look(l, func(p Entry) bool { return p.Client == r.client })
 	for _, p := range l.Line {
 		switch {
 		case p.Client == r.client, p.Lapsed:
@@ -337,9 +337,9 @@ func (r *run) isOpenTime() bool {
 func (r *run) yielded(part int, written bool) lock.Result {
 	answer := result(lock.Done)
 	// Nothing is passed on to the holder itself.
-	own := func(p Place) bool { return p.Client == r.client && p.Term <= max(r.owner.Term, r.Place.Term) }
+	own := func(p Entry) bool { return p.Client == r.client && p.Term <= max(r.owner.Term, r.Place.Term) }
 	if l := &r.parts[part]; slices.ContainsFunc(l.Line, own) {
-		r.dropPlace(l, r.client)
+		r.dropEntry(l, r.client)
 	}
 	if r.passOnOrOpen(part, written) {
 		answer.Others = 1
@@ -352,7 +352,7 @@ func (r *run) yielded(part int, written bool) lock.Result {
 // If readers hold the lock, more readers may join them.
 func (r *run) passOn(part int, written bool) {
 	l := &r.parts[part]
-	r.look(l, func(p Place) bool {
+	r.look(l, func(p Entry) bool {
 		switch {
 		case r.asks(p):
 			return !p.Reserves && (p.Mode == lock.Shared || !p.Listens)
@@ -376,7 +376,7 @@ func (r *run) passOn(part int, written bool) {
 }
 
 // transfer makes a place's client the holder.
-func (r *run) transfer(part int, p Place) {
+func (r *run) transfer(part int, p Entry) {
 	l := &r.parts[part]
 	to := run{Server: r.Server, client: p.Client, owner: Owner{p.Client, p.Term}, Command: lock.Command{Lease: p.TTL, Tokens: p.Tokens}}
 	if r.setup.Kinds[part] == ReadWrite {
@@ -385,11 +385,11 @@ func (r *run) transfer(part int, p Place) {
 		to.set(l, 1)
 	}
 	tokens := to.draw(part)
-	r.dropPlace(l, p.Client)
+	r.dropEntry(l, p.Client)
 	r.publish(Publication{Part: part, To: TurnChannel(p.Client), Transfer: lock.Transfer{Term: p.Term, Seq: p.Seq, Tokens: tokens}})
 }
 
-func (e *Encoder) line(l *Lock) {
+func (e *Encoder) waitQueue(l *Lock) {
 	e.Number(int64(len(l.Line)))
 	for _, p := range l.Line {
 		e.Owner(Owner{p.Client, p.Term})

@@ -50,7 +50,7 @@ type Lock struct {
 	// Line are the processes that wait, in their order. The free lock is left to clients outside
 	// the line until OpenUntil, and Turns counts the transfers since the last time that it was.
 	// Redis forgets all of it at LineEnds.
-	Line      []Place
+	Line      []Entry
 	OpenUntil lock.Instant
 	Turns     int
 	LineEnds  lock.Instant
@@ -127,7 +127,7 @@ func (l *Lock) expire(now lock.Instant) {
 	if len(l.Holders) > 0 && now >= l.ExpiresAt {
 		l.Holders, l.RanOut = nil, l.ExpiresAt
 	}
-	l.expireLine(now)
+	l.expireWaitQueue(now)
 	if l.QueueEnds != 0 && now >= l.QueueEnds {
 		l.Queue, l.QueueEnds = nil, 0
 	}

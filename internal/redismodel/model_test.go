@@ -34,7 +34,7 @@ func something(s *redismodel.Server, kinds []redismodel.Kind, r *rand.Rand, now 
 	case kinds[0] == redismodel.ReadWrite && r.IntN(2) == 0:
 		c.Kind, c.Shared = lock.Acquire, 1
 	default:
-		c.Kind, c.Count, c.Place = lock.Acquire, 1, lock.Place{Term: c.Term, TTL: 3 * time.Second, Listens: true}
+		c.Kind, c.Count, c.Place = lock.Acquire, 1, lock.Entry{Term: c.Term, TTL: 3 * time.Second, Listens: true}
 	}
 	s.Run(client, -1, c)
 }
@@ -44,7 +44,7 @@ func TestEncodingForgetsWhatMakesNoDifference(t *testing.T) {
 	for _, kinds := range [][]redismodel.Kind{
 		{redismodel.Fenced}, {redismodel.Fair}, {redismodel.ReadWrite}, {redismodel.Fair, redismodel.ReadPart}, {redismodel.WritePart, redismodel.Fenced},
 	} {
-		setup := &redismodel.Setup{Kinds: kinds, WaiterTimeout: 5 * time.Second, Line: redismodel.Line{OpenTime: time.Second}, Name: redismodel.Owner.String}
+		setup := &redismodel.Setup{Kinds: kinds, WaiterTimeout: 5 * time.Second, Line: redismodel.WaitQueue{OpenTime: time.Second}, Name: redismodel.Owner.String}
 		sum := func(now lock.Instant, base uint64, steps int) uint64 {
 			r, s, e := rand.New(rand.NewPCG(3, 4)), redismodel.New(setup), redismodel.Encoder{}
 			s.At(now)

@@ -28,7 +28,7 @@ func (r *run) readWrite(part int) lock.Result {
 	case r.Kind == lock.Release:
 		switch {
 		case !ours && !l.Free() && !l.Written():
-			if r.leaveLine(l) {
+			if r.leaveWaitQueue(l) {
 				r.passOn(part, false) // it may have kept readers out
 			}
 			return result(lock.Absent)
@@ -36,7 +36,7 @@ func (r *run) readWrite(part int) lock.Result {
 			r.giveUp(part)
 			return result(lock.Absent)
 		}
-		r.leaveLine(l)
+		r.leaveWaitQueue(l)
 		if written := held.Exclusive > 0; r.empty(l, r.owner) {
 			r.passOnOrOpen(part, written)
 		}
@@ -126,7 +126,7 @@ func (r *run) setReadWrite(part int) lock.Result {
 		return r.refuseAndEnter(l)
 	}
 	if r.Kind == lock.Acquire {
-		r.leaveLine(l)
+		r.leaveWaitQueue(l)
 	}
 	r.hold(l, want)
 	if held.Exclusive > 0 && want.Exclusive == 0 {

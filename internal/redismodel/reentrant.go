@@ -28,7 +28,7 @@ func (r *run) plain(part int) lock.Result {
 		case l.Free() && !r.mayTake(part, false), !l.Free() && !ours:
 			return r.refuseAndEnter(l)
 		}
-		r.leaveLine(l)
+		r.leaveWaitQueue(l)
 		r.set(l, r.Count)
 		return result(lock.Done)
 	case lock.Release:
@@ -39,7 +39,7 @@ func (r *run) plain(part int) lock.Result {
 		case !ours:
 			return result(lock.Absent)
 		case r.Count == 0:
-			r.leaveLine(l)
+			r.leaveWaitQueue(l)
 			l.put(r.owner, Counts{})
 			r.passOnOrOpen(part, false)
 		default:

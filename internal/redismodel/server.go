@@ -52,7 +52,7 @@ type Setup struct {
 	Kinds []Kind
 	// WaiterTimeout and Line are those of protocol.Options.
 	WaiterTimeout time.Duration
-	Line          Line
+	Line          WaitQueue
 	// Rate is how fast the server's clock runs compared with that of the processes; 0 is 1.
 	Rate float64
 	// Name spells a field as replies do.

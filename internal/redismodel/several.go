@@ -59,7 +59,7 @@ func (r *run) takeAll() lock.Result {
 	for i := range r.Parts() {
 		l := &r.parts[i]
 		held, lease := l.Of(r.owner), r.Lease
-		r.leaveLine(l)
+		r.leaveWaitQueue(l)
 		switch kind := r.setup.Kinds[i]; {
 		case kind == ReadPart:
 			if !l.Free() {

@@ -16,7 +16,7 @@ func (s *Server) Seize(part int, o Owner, mode lock.Mode, lease time.Duration) b
 	reads := mode == lock.Shared
 	switch {
 	case reads && !l.Free() && !l.Written():
-	case !l.Free(), !s.nextInLine(l, o):
+	case !l.Free(), !s.nextInWaitQueue(l, o):
 		return false
 	}
 	if !s.writes(l) {
@@ -29,7 +29,7 @@ func (s *Server) Seize(part int, o Owner, mode lock.Mode, lease time.Duration) b
 
 // nextInLine reports whether nobody alive stands before a stranger in the queue, which it
 // leaves then.
-func (s *Server) nextInLine(l *Lock, o Owner) bool {
+func (s *Server) nextInWaitQueue(l *Lock, o Owner) bool {
 	l.evict(s.Clock())
 	if len(l.Queue) == 0 {
 		return true

@@ -11,7 +11,7 @@ import (
 
 // Impostor stands in for a server. It lets clients in, subscribes them, and replies to every
 // script, and to PUBSUB, what the test says.
-type Impostor struct {
+type FakeServer struct {
 	// Version is what it says that it is; a test may change it before the first client.
 	Version string
 
@@ -23,13 +23,13 @@ type Impostor struct {
 }
 
 // NewImpostor starts an impostor, which ends with the test. Its clients must end before.
-func NewImpostor(t testing.TB) *Impostor {
+func NewFakeServer(t testing.TB) *FakeServer {
 	t.Helper()
 	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		t.Fatalf("redistest: impostor: %v", err)
 	}
-	i := &Impostor{listener: l, Version: "7.2.0"}
+	i := &FakeServer{listener: l, Version: "7.2.0"}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
@@ -44,17 +44,17 @@ func NewImpostor(t testing.TB) *Impostor {
 }
 
 // URL is the impostor's address as redis://host:port.
-func (i *Impostor) URL() string { return "redis://" + i.listener.Addr().String() }
+func (i *FakeServer) URL() string { return "redis://" + i.listener.Addr().String() }
 
 // Answer is what they are replied from now on. If cut is not 0, no more than so many bytes
 // of it are sent, and the connection ends.
-func (i *Impostor) Answer(reply string, cut int) {
+func (i *FakeServer) Answer(reply string, cut int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.reply, i.cut = reply, cut
 }
 
-func (i *Impostor) serve(conn net.Conn) {
+func (i *FakeServer) serve(conn net.Conn) {
 	defer conn.Close()
 	for frames := newFrameReader(conn); ; {
 		f, err := frames.next()

@@ -158,13 +158,13 @@ var All = []Control{
 	},
 	{
 		Name: "line from its end", Rule: "processes have their turns one after another", Broken: "the line is served from its end",
-		Edits: []Edit{{"scripts/line.lua", "return x < y or", "return x > y or"}},
+		Edits: []Edit{{"scripts/wait_queue.lua", "return x < y or", "return x > y or"}},
 		Turns: true, Whole: true, Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 4, Hold: ms(20, 25), Think: ms(0, 5)}),
 	},
 	{
 		Name: "short transfer", Rule: "a lease is as long as its holder thinks", Broken: "a transfer is shorter than the one who gets it trusts it to be",
 		Edits: []Edit{
-			{"scripts/line.lua", "place.mode, place.ttl, joins)", "place.mode, 100, joins)"},
+			{"scripts/wait_queue.lua", "place.mode, place.ttl, joins)", "place.mode, 100, joins)"},
 			{"scripts/release_to_next.lua", "take(KEYS[1], ttl, client", "take(KEYS[1], 100, client"},
 		},
 		Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 2, Hold: ms(150, 400), Think: ms(0, 30)}), Faults: "nothing reaches Redis",
@@ -262,8 +262,8 @@ var All = []Control{
 	{
 		Name: "permits are free too early", Rule: "1 nobody gets what another trusts", Broken: "a permit is taken for expired before its lease is over",
 		Edits: []Edit{
-			{"scripts/permits_acquire.lua", "redis.call('ZCOUNT', KEYS[2], 0, now)", "redis.call('ZCOUNT', KEYS[2], 0, now + 300)"},
-			{"scripts/permits_acquire.lua", "redis.call('ZRANGE', KEYS[2], 0, now, 'BYSCORE'", "redis.call('ZRANGE', KEYS[2], 0, now + 300, 'BYSCORE'"},
+			{"scripts/expirable_acquire.lua", "redis.call('ZCOUNT', KEYS[2], 0, now)", "redis.call('ZCOUNT', KEYS[2], 0, now + 300)"},
+			{"scripts/expirable_acquire.lua", "redis.call('ZRANGE', KEYS[2], 0, now, 'BYSCORE'", "redis.call('ZRANGE', KEYS[2], 0, now + 300, 'BYSCORE'"},
 		},
 		Plan: plan(synchronizers()...),
 	},
@@ -274,7 +274,7 @@ var All = []Control{
 	},
 	{
 		Name: "no poll at a latch", Rule: "6 every wait has a bounded poll", Broken: "who waits for a latch looks again only when a message comes",
-		Edits: []Edit{{"internal/permit/take.go", "if p.wait.nextAt = p.now + p.jitter(p.cfg.Poll); p.wait.again {", "if p.wait.nextAt = p.now + 1000*p.cfg.Poll; p.wait.again {"}},
+		Edits: []Edit{{"internal/semaphore/take.go", "if p.wait.nextAt = p.now + p.jitter(p.cfg.Poll); p.wait.again {", "if p.wait.nextAt = p.now + 1000*p.cfg.Poll; p.wait.again {"}},
 		Plan:  plan(busyOn(traffic.Latch)), Faults: "lost messages",
 	},
 	{
@@ -291,7 +291,7 @@ var All = []Control{
 	},
 	{
 		Name: "a reservation stays", Rule: "a waiter that gives up wakes those behind it", Broken: "a MultiLock that gives up does not pass on what was kept for it",
-		Edits: []Edit{{"scripts/line.lua", "return line.leave() and reserved and not", "return line.leave() and false and not"}},
+		Edits: []Edit{{"scripts/wait_queue.lua", "return line.leave() and reserved and not", "return line.leave() and false and not"}},
 		Whole: true, Plan: traffic.MembersPlan(),
 	},
 	{

@@ -75,7 +75,7 @@ type client struct {
 	system *lockkeeper.System
 	// others are on the further servers, and red makes locks on all of them.
 	others []*lockkeeper.System
-	red    *lockkeeper.Red
+	red    *lockkeeper.RedLock
 	actors *actor.ActorSystem
 	peer   rueidislock.Locker // nil unless the process computes
 	// machine is the clock of the System, which can be suspended.

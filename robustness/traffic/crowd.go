@@ -67,7 +67,7 @@ func (w *worker) crowdAt(what choice) {
 // crowdAtPermits gathers at permits that expire, of which there is one for all crowds.
 func (w *worker) crowdAtPermits() {
 	name := string(Leased) + "-crowd"
-	permits := w.c.system.Permits(name)
+	permits := w.c.system.ExpirableSemaphore(name)
 	if _, err := permits.TrySetPermits(w.r.ctx, 1); err == nil {
 		w.crowdAt(choice{permits: permits, parts: []history.Part{{Lock: name, Kind: string(Leased), Takes: 1, Of: 1}}})
 	}

@@ -43,7 +43,7 @@ func (w *worker) atForeign() {
 		return
 	case Leased:
 		w.atName(name, "", func() error {
-			permit, err := s.Permits(name).Acquire(w.r.ctx, lockkeeper.WithWait(foreignWait))
+			permit, err := s.ExpirableSemaphore(name).Acquire(w.r.ctx, lockkeeper.WithWait(foreignWait))
 			if err == nil {
 				_ = permit.Release(context.Background())
 			}

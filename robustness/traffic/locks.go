@@ -12,7 +12,7 @@ type choice struct {
 	lock  *lockkeeper.Lock
 	parts []history.Part
 	// permits are acquired in place of a lock; nil for a lock.
-	permits *lockkeeper.Permits
+	permits *lockkeeper.ExpirableSemaphore
 	// reenter is the lock to re-enter it with, nil for none, and inner what that is.
 	// downgrades: who holds both may give back the outer one first.
 	reenter    *lockkeeper.Lock

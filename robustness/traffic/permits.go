@@ -22,7 +22,7 @@ type holding interface {
 
 // leased are the permits that expire.
 func leased(s *lockkeeper.System) choice {
-	return choice{permits: s.Permits(string(Leased)), parts: []history.Part{{Lock: string(Leased), Kind: string(Leased), Takes: 1, Of: LeasedPermits}}}
+	return choice{permits: s.ExpirableSemaphore(string(Leased)), parts: []history.Part{{Lock: string(Leased), Kind: string(Leased), Takes: 1, Of: LeasedPermits}}}
 }
 
 // changePermits sets the permits that expire, if there is such a style, and changes their number again and again.
@@ -30,7 +30,7 @@ func (w *worker) changePermits() {
 	if !slices.ContainsFunc(w.c.plan.Styles, func(s Style) bool { return s.Kind == Leased }) {
 		return
 	}
-	permits, set := w.c.system.Permits(string(Leased)), false
+	permits, set := w.c.system.ExpirableSemaphore(string(Leased)), false
 	for ; w.r.ctx.Err() == nil; w.pause(w.style.Think.Pick(w.random)) {
 		if !set {
 			_, err := permits.TrySetPermits(w.r.ctx, LeasedPermits)

@@ -22,7 +22,7 @@ func (c *client) spread(config lockkeeper.Config) error {
 		return nil
 	}
 	var err error
-	c.red, err = lockkeeper.RedLock(append([]*lockkeeper.System{c.system}, c.others...)...)
+	c.red, err = lockkeeper.NewRedLock(append([]*lockkeeper.System{c.system}, c.others...)...)
 	return err
 }
 

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 
 func TestConformance(t *testing.T) {
 	servers := redistest.SharedServers(t, 3)
-	locktest.Ripen(t, servers...)
+	locktest.AgeServers(t, servers...)
 	for _, s := range servers {
 		s.Do(t, "COPY", redisio.Memory(""), redisio.Memory(keyPrefix))
 	}

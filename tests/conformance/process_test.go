@@ -25,12 +25,12 @@ import (
 
 // process has an actor system, and a System on each server.
 type process struct {
-	locktest.Saboteur
+	locktest.FaultInjector
 	kind
 	actors *actor.ActorSystem
 	name   string // of its connections to Redis
 	sites  []*locktest.Site
-	red    *lockkeeper.Red
+	red    *lockkeeper.RedLock
 }
 
 // request is how a lock is to be acquired.
@@ -75,7 +75,7 @@ func (k kind) open(t testing.TB) *process {
 	}
 	if len(systems) == 3 {
 		var err error
-		if p.red, err = lockkeeper.RedLock(systems...); err != nil {
+		if p.red, err = lockkeeper.NewRedLock(systems...); err != nil {
 			t.Fatal(err)
 		}
 	}

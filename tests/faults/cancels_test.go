@@ -79,24 +79,28 @@ var allContested = []contested{
 	{
 		name: "permits",
 		take: func(t *testing.T, s *locktest.Site, name string) (func(context.Context) error, <-chan struct{}) {
-			if err := s.Permits(name).SetPermits(locktest.Within(t), 1); err != nil {
+			if err := s.ExpirableSemaphore(name).SetPermits(locktest.Within(t), 1); err != nil {
 				t.Fatal(err)
 			}
-			permit, err := s.Permits(name).Acquire(locktest.Within(t))
+			permit, err := s.ExpirableSemaphore(name).Acquire(locktest.Within(t))
 			if err != nil {
 				t.Fatal(err)
 			}
 			return permit.Release, permit.Context().Done()
 		},
 		wait: func(ctx context.Context, s *locktest.Site, name string) error {
-			permit, err := s.Permits(name).Acquire(ctx)
+			permit, err := s.ExpirableSemaphore(name).Acquire(ctx)
 			if err != nil {
 				return err
 			}
 			return permit.Release(context.Background())
 		},
-		request: func(name string) any { return &messages.Acquire{Lock: kindOf(messages.Kind_KIND_PERMITS, 0)(name)} },
-		cancel:  func(name string) any { return &messages.Cancel{Lock: kindOf(messages.Kind_KIND_PERMITS, 0)(name)} },
+		request: func(name string) any {
+			return &messages.Acquire{Lock: kindOf(messages.Kind_KIND_EXPIRABLE_SEMAPHORE, 0)(name)}
+		},
+		cancel: func(name string) any {
+			return &messages.Cancel{Lock: kindOf(messages.Kind_KIND_EXPIRABLE_SEMAPHORE, 0)(name)}
+		},
 	},
 	{
 		name: "semaphore",
@@ -169,7 +173,7 @@ func (c *contested) survives(t *testing.T, s *locktest.Site, k locktest.Key, giv
 func TestManyCancelsAtOnce(t *testing.T) {
 	for _, c := range allContested {
 		t.Run(c.name, func(t *testing.T) {
-			s, k := locktest.Alone(t, massive())
+			s, k := locktest.NewOnOwnServer(t, massive())
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			var waiters sync.WaitGroup
@@ -192,7 +196,7 @@ func TestManyCancelsAtOnce(t *testing.T) {
 func TestManyCancelsAtOnceByMessage(t *testing.T) {
 	for _, c := range allContested {
 		t.Run(c.name, func(t *testing.T) {
-			s, k := locktest.Alone(t, massive())
+			s, k := locktest.NewOnOwnServer(t, massive())
 			var pids []*actor.PID
 			var ended atomic.Int64
 			props := actor.PropsFromFunc(func(ctx actor.Context) {

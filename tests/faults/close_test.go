@@ -74,7 +74,7 @@ func TestEndUnderLoad(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			s, foreign := locktest.Alone(t, lockkeeper.Config{Idle: 10 * time.Millisecond})
+			s, foreign := locktest.NewOnOwnServer(t, lockkeeper.Config{Idle: 10 * time.Millisecond})
 			s.Lame = what != "closed"
 			server := foreign.Server
 			foreign.TakeAs(t, locktest.Redisson, time.Minute)
@@ -187,7 +187,7 @@ func TestCloseWithoutRedis(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			r := locktest.Far(t, redistest.Start(t), lockkeeper.Config{CallTimeout: time.Second})
+			r := locktest.NewRemote(t, redistest.Start(t), lockkeeper.Config{CallTimeout: time.Second})
 			r.Lame = true
 			held := locktest.Guards(t, r.Site, r.Server)
 			r.TakeAs(t, locktest.Redisson, -1)
@@ -243,7 +243,7 @@ func around(do func(c actor.ReceiverContext, m any, pass func())) actor.Receiver
 func TestIdleButWanted(t *testing.T) {
 	t.Parallel()
 	const idle = 10 * time.Millisecond
-	r := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{Idle: idle})
+	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{Idle: idle})
 	r.Proxy.Delay(5 * idle)
 	r.Inspect(t, r.Key)
 
@@ -262,8 +262,8 @@ func TestCloseAnswersWhatIsUnderWay(t *testing.T) {
 	for _, frozen := range []bool{false, true} {
 		t.Run(fmt.Sprint("frozen: ", frozen), func(t *testing.T) {
 			t.Parallel()
-			saboteur := &locktest.Saboteur{}
-			r := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{}, saboteur.Middleware)
+			saboteur := &locktest.FaultInjector{}
+			r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{}, saboteur.Middleware)
 			r.Lame = frozen
 			lock, hold := r.Lock(r.LockName), r.Acquire(t, r.Key)
 			r.Proxy.Freeze(true)
@@ -345,7 +345,7 @@ func TestCloseAfterItsClient(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			saboteur, cfg := &locktest.Saboteur{}, lockkeeper.Config{}
+			saboteur, cfg := &locktest.FaultInjector{}, lockkeeper.Config{}
 			if test.clean {
 				cfg.Watchdog = watchdog
 			}

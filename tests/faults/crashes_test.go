@@ -25,7 +25,7 @@ func TestCrashesInARow(t *testing.T) {
 			t.Run(when+" "+strings.ReplaceAll(crashes, "*", ""), func(t *testing.T) {
 				t.Parallel()
 				const watchdog, lease = 3 * time.Second, 400 * time.Millisecond
-				saboteur, s, renewed := locktest.Sabotaged(t, lockkeeper.Config{Watchdog: watchdog, Renewal: 100 * time.Millisecond})
+				saboteur, s, renewed := locktest.NewFaultInjector(t, lockkeeper.Config{Watchdog: watchdog, Renewal: 100 * time.Millisecond})
 				fixed, stranger := locktest.NewKey(t, renewed.Server), s.Probe(t)
 				kept := s.Acquire(t, renewed)
 				types := strings.Fields(crashes)
@@ -44,8 +44,8 @@ func TestCrashesInARow(t *testing.T) {
 				}
 				locktest.Await(t, "the end of the lease", lost.Context().Done())
 				redistest.Eventually(t, "all crashes", func() bool { return saboteur.Count.Load() == int64(len(types)) })
-				locktest.Lasts(t, watchdog*5/4, kept)
-				locktest.Good(t, kept)
+				locktest.ExpectValidFor(t, watchdog*5/4, kept)
+				locktest.ExpectValid(t, kept)
 				locktest.Release(t, kept)
 			})
 		}
@@ -55,7 +55,7 @@ func TestCrashesInARow(t *testing.T) {
 // What nobody else would say again is handled after as many crashes as it takes.
 func TestDeathIsNotLostInCrashes(t *testing.T) {
 	t.Parallel()
-	saboteur, s, k := locktest.Sabotaged(t, lockkeeper.Config{})
+	saboteur, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{})
 	holder, heir := s.Probe(t), s.Probe(t)
 	locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: k.Message()})
 	heir.Send(&messages.Acquire{Lock: k.Message()})
@@ -72,7 +72,7 @@ func TestDeathIsNotLostInCrashes(t *testing.T) {
 // crashes over the word of it. The next renewal would come after a minute.
 func TestForcedReleaseIsToldThoughItsWordCrashes(t *testing.T) {
 	t.Parallel()
-	saboteur, s, member := locktest.Sabotaged(t, lockkeeper.Config{Watchdog: 3 * time.Minute})
+	saboteur, s, member := locktest.NewFaultInjector(t, lockkeeper.Config{Watchdog: 3 * time.Minute})
 	hold := locktest.Acquire(t, lockkeeper.MultiLock(s.Lock(member.LockName), s.Lock(member.LockName+" too")))
 	saboteur.Hit(locktest.InTurn("actors.suspicion", "*actors.again"), nil)
 	locktest.ForceRelease(t, s.Lock(member.LockName), true)
@@ -120,6 +120,6 @@ func TestLockActorStoppedInACrash(t *testing.T) {
 	p = s.Probe(t)
 	p.Notice = func(m any) bool { _, lost := m.(*messages.LeaseLost); return !lost }
 	granted := locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: k.Message()})
-	locktest.Refuses(t, p, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId}, messages.Reason_REASON_CLOSED)
+	locktest.ExpectRefusal(t, p, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId}, messages.Reason_REASON_CLOSED)
 	k.AwaitFree(t)
 }

@@ -40,7 +40,7 @@ func TestHolderCutOff(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t)
-			r, other := locktest.Far(t, server, quick), locktest.Open(t, server.URL(), quick)
+			r, other := locktest.NewRemote(t, server, quick), locktest.Open(t, server.URL(), quick)
 			held := locktest.Guards(t, r.Site, server)
 			waiting := []<-chan locktest.Grant{held[0].Successor(t, other), held[1].Successor(t, other)}
 			for _, g := range held {
@@ -107,7 +107,7 @@ func TestKeyMeddledWith(t *testing.T) {
 				}
 				g.Do(t, "DEL", g.Name)
 			}
-			s.Passes(t, g.Key)
+			s.ExpectGranted(t, g.Key)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func TestKeyMeddledWith(t *testing.T) {
 // The unlock was told while nobody listened: after a reconnect everybody looks again.
 func TestMissedWhileDisconnected(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, locktest.NoPolling)
+	s, k := locktest.NewOnOwnServer(t, locktest.NoPolling)
 	k.TakeAs(t, locktest.Redisson, -1)
 	granted := s.AcquireSoon(t, k)
 	k.AwaitListener(t)
@@ -132,7 +132,7 @@ func TestMissedMessage(t *testing.T) {
 	t.Parallel()
 	cfg := locktest.NoPolling
 	cfg.Poll = 400 * time.Millisecond
-	r := locktest.Far(t, redistest.Start(t), cfg)
+	r := locktest.NewRemote(t, redistest.Start(t), cfg)
 	r.TakeAs(t, locktest.Redisson, -1)
 	r.Proxy.DropMessages(true)
 	granted := r.AcquireSoon(t, r.Key)

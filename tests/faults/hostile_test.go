@@ -166,10 +166,10 @@ func TestHostileHost(t *testing.T) {
 					t.Errorf("the actor was told %v", lost)
 				}
 				// Others are unaffected, by the API and by message.
-				h.Passes(t, locktest.NewKey(t, h.Server))
+				h.ExpectGranted(t, locktest.NewKey(t, h.Server))
 				locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: told})
 				locktest.Ask[*messages.Released](t, holder, &messages.Release{Lock: told})
-				locktest.Good(t, holds[2])
+				locktest.ExpectValid(t, holds[2])
 				locktest.Release(t, holds[2])
 				h.Proxy.Freeze(true)
 				locktest.EndedBy(t, holds[1], messages.Reason_REASON_EXPIRED)

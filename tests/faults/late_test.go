@@ -16,7 +16,7 @@ import (
 )
 
 func TestLostReplyToAcquire(t *testing.T) {
-	locktest.Losing(t, scripts.Acquire, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
+	locktest.WithLostReplies(t, scripts.Acquire, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		lose()
 		outer := r.Acquire(t, r.Key)
 		r.HeldBy(t, r.Site, "1")
@@ -34,7 +34,7 @@ func TestLostReplyToAcquire(t *testing.T) {
 
 // A try that does not know whether it has the lock says so, and does not have it.
 func TestLostReplyToTry(t *testing.T) {
-	locktest.Losing(t, scripts.Acquire, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
+	locktest.WithLostReplies(t, scripts.Acquire, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		lose()
 		_, err := r.Lock(r.LockName).TryAcquire(r.Context(t))
 		locktest.IsError(t, err, lockkeeper.ErrUnavailable)
@@ -43,13 +43,13 @@ func TestLostReplyToTry(t *testing.T) {
 }
 
 func TestLostReplyToRelease(t *testing.T) {
-	locktest.Losing(t, scripts.Release, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
+	locktest.WithLostReplies(t, scripts.Release, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		outer, ear := r.Acquire(t, r.Key), r.Listen(t)
 		inner := r.Site.AcquireIn(t, outer.Context(), r.Key)
 		lose()
 		r.Release(t, inner)
 		r.HeldBy(t, r.Site, "1")
-		locktest.Good(t, outer)
+		locktest.ExpectValid(t, outer)
 		lose()
 		r.Release(t, outer)
 		r.IsFree(t)
@@ -62,7 +62,7 @@ func TestLostReplyToRelease(t *testing.T) {
 func TestLostReplyToRenewal(t *testing.T) {
 	cfg := locktest.Impatient
 	cfg.Watchdog, cfg.Renewal = 10*time.Second, 200*time.Millisecond
-	locktest.Losing(t, scripts.Renew, cfg, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
+	locktest.WithLostReplies(t, scripts.Renew, cfg, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		warned := make(chan time.Duration, 100)
 		warn := lockkeeper.WithAtRisk(func(left time.Duration) { warned <- left })
 		hold := r.Acquire(t, r.Key, warn)
@@ -84,7 +84,7 @@ func TestLostReplyToRenewal(t *testing.T) {
 
 // Somebody waits in this process, and somebody in another, whom the lost reply lets in.
 func TestLostReplyToYield(t *testing.T) {
-	locktest.Losing(t, scripts.Yield, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
+	locktest.WithLostReplies(t, scripts.Yield, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		other := locktest.Open(t, r.Server.URL(), locktest.NoPolling)
 		hold := r.Acquire(t, r.Key)
 		here, there := r.AcquireSoon(t, r.Key), other.AcquireSoon(t, r.Key)
@@ -155,7 +155,7 @@ func TestLateCommands(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			r := locktest.Far(t, redistest.Shared(t), test.cfg)
+			r := locktest.NewRemote(t, redistest.Shared(t), test.cfg)
 			held := test.begin(t, r)
 			held.Wait(t)
 			ear := r.Listen(t)
@@ -174,7 +174,7 @@ func TestLateCommands(t *testing.T) {
 			}
 			hold := r.Acquire(t, r.Key, lockkeeper.WithLease(time.Minute))
 			unchanged("a later term of this process")
-			locktest.Good(t, hold)
+			locktest.ExpectValid(t, hold)
 			r.Release(t, hold)
 			ear.Messages(t)
 			r.TakeAs(t, locktest.Redisson, time.Minute)
@@ -190,7 +190,7 @@ func TestLateCommands(t *testing.T) {
 // process wants the lock next finds that and has it at once.
 func TestLateAcquire(t *testing.T) {
 	t.Parallel()
-	r := locktest.Far(t, redistest.Shared(t), locktest.Impatient)
+	r := locktest.NewRemote(t, redistest.Shared(t), locktest.Impatient)
 	held := r.Proxy.Hold(redistest.Script(scripts.Acquire.SHA))
 	hold := r.Acquire(t, r.Key) // by the second try
 	held.Wait(t)

@@ -84,12 +84,12 @@ func TestMiddlewareThatPanicsOrKeepsARequest(t *testing.T) {
 			p := s.Probe(t)
 			before := s.Processes()
 			if release := (&messages.Release{Lock: k.Message(), HoldId: "z"}); test.answer != 0 {
-				locktest.Refuses(t, p, release, test.answer)
+				locktest.ExpectRefusal(t, p, release, test.answer)
 			} else {
 				p.Send(release)
 			}
 			awaitNothingLeft(t, s, before)
-			s.Passes(t, k)
+			s.ExpectGranted(t, k)
 		})
 	}
 }
@@ -109,7 +109,7 @@ func TestCloseWhileMiddlewareBlocks(t *testing.T) {
 	p.Send(&messages.Acquire{Lock: k.Message(), Owner: p.Pid})
 	locktest.Await(t, "the middleware", entered)
 	locktest.Release(t, hold)
-	s.Passes(t, k)
+	s.ExpectGranted(t, k)
 	s.Acquire(t, other)
 	locktest.Stop(t, s)
 	other.IsFree(t)

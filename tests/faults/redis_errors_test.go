@@ -26,9 +26,9 @@ func TestWrongType(t *testing.T) {
 			switch request.(type) {
 			case *messages.Cancel:
 			case *messages.Release:
-				locktest.Refuses(t, s.Probe(t), request, messages.Reason_REASON_NOT_HELD)
+				locktest.ExpectRefusal(t, s.Probe(t), request, messages.Reason_REASON_NOT_HELD)
 			default:
-				locktest.Refuses(t, s.Probe(t), request, messages.Reason_REASON_REJECTED)
+				locktest.ExpectRefusal(t, s.Probe(t), request, messages.Reason_REASON_REJECTED)
 			}
 		}
 	})
@@ -36,7 +36,7 @@ func TestWrongType(t *testing.T) {
 		t.Error("somebody else's key was deleted")
 	}
 	k.Do(t, "DEL", k.Name)
-	s.Passes(t, k)
+	s.ExpectGranted(t, k)
 }
 
 func TestNoPermission(t *testing.T) {
@@ -90,14 +90,14 @@ func TestNoPermission(t *testing.T) {
 			g.AwaitFree(t)
 		}
 		server.Do(t, "ACL", "SETUSER", "fallen", "+@all")
-		s.Passes(t, held[0].Key)
+		s.ExpectGranted(t, held[0].Key)
 	})
 }
 
 // Redis refuses for now: a try says so, a wait outlasts it.
 func TestTransientErrors(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, locktest.NoPolling)
+	s, k := locktest.NewOnOwnServer(t, locktest.NoPolling)
 	for word, command := range map[string][2]string{
 		"OOM":        {"CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"},
 		"READONLY":   {"REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"},

@@ -82,7 +82,7 @@ func TestFairWaitersDoNotSpin(t *testing.T) {
 			}
 			giveUp()
 			for _, granted := range waiting {
-				locktest.Ends(t, granted, context.Canceled)
+				locktest.ExpectEnd(t, granted, context.Canceled)
 			}
 			k.awaitLine(t, strangers)
 		})
@@ -112,7 +112,7 @@ func TestFairEntriesAreKeptAlive(t *testing.T) {
 // What is done though nobody hears of it is done once.
 func TestFairLostReplies(t *testing.T) {
 	t.Parallel()
-	locktest.Losing(t, scripts.SyncQueue, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
+	locktest.WithLostReplies(t, scripts.SyncQueue, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		k, ctx := newFairKey(t, r.Server), r.Context(t)
 		lose()
 		hold := locktest.AcquireIn(t, ctx, k.of(r.Site))
@@ -144,7 +144,7 @@ func TestFairLostReplies(t *testing.T) {
 func TestFairWaiterGivesUpWhileRedisIsSilent(t *testing.T) {
 	t.Parallel()
 	cfg := lockkeeper.Config{Watchdog: 2 * redistest.Limit, CallTimeout: time.Second, Poll: 300 * time.Millisecond}
-	r := locktest.Far(t, redistest.Shared(t), cfg)
+	r := locktest.NewRemote(t, redistest.Shared(t), cfg)
 	k := newFairKey(t, r.Server)
 	hold := locktest.Acquire(t, k.of(r.Site))
 	first, entry := k.enqueue(t, locktest.Within(t), locktest.Open(t, k.Server.URL(), cfg))

@@ -44,7 +44,7 @@ func TestLateForcedRelease(t *testing.T) {
 					}
 				}
 				locktest.Ensure(t, hold, time.Second)
-				locktest.Good(t, hold)
+				locktest.ExpectValid(t, hold)
 				locktest.Release(t, hold)
 			})
 		}
@@ -91,13 +91,13 @@ func TestForcedReleaseOfNamedOwners(t *testing.T) {
 			force(a, earlier, false)
 			force(b, append(earlier, locktest.Redisson), false)
 			locktest.Ensure(t, hold, time.Second)
-			locktest.Good(t, hold)
+			locktest.ExpectValid(t, hold)
 			if kind != "multi" {
 				p, lock := b.Probe(t), locktest.KindMessage(kind, k.LockName)
 				if locktest.Ask[*messages.ForceReleased](t, p, &messages.ForceRelease{Lock: lock, Owners: earlier}).WasHeld {
 					t.Error("an earlier owner is said to have held the lock")
 				}
-				locktest.Refuses(t, p, &messages.ForceRelease{Lock: lock, Owners: []string{"email"}}, messages.Reason_REASON_INVALID, "owner")
+				locktest.ExpectRefusal(t, p, &messages.ForceRelease{Lock: lock, Owners: []string{"email"}}, messages.Reason_REASON_INVALID, "owner")
 			}
 			force(b, append(earlier, owners()...), true)
 			locktest.EndedBy(t, hold, messages.Reason_REASON_GONE, messages.Reason_REASON_TAKEN)
@@ -107,7 +107,7 @@ func TestForcedReleaseOfNamedOwners(t *testing.T) {
 			locktest.EndedBy(t, hold, messages.Reason_REASON_FORCED)
 			_, err := of(b, k.LockName).ForceRelease(ctx, "email")
 			locktest.IsError(t, err, lockkeeper.ErrInvalid)
-			locktest.Passes(t, of(b, k.LockName))
+			locktest.ExpectGranted(t, of(b, k.LockName))
 		})
 	}
 }
@@ -127,10 +127,10 @@ func TestForcedReleaseOfOneReader(t *testing.T) {
 	}
 	locktest.EndedBy(t, first)
 	locktest.Ensure(t, second, time.Second)
-	locktest.Good(t, second)
-	locktest.Refused(t, lockkeeper.ErrHeld, k.write(b))
+	locktest.ExpectValid(t, second)
+	locktest.ExpectRefused(t, lockkeeper.ErrHeld, k.write(b))
 	locktest.Release(t, second)
-	locktest.Passes(t, k.write(a))
+	locktest.ExpectGranted(t, k.write(a))
 }
 
 // A RedLock frees the owners that are named.

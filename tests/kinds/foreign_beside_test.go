@@ -81,7 +81,7 @@ func TestForeignQueue(t *testing.T) {
 					unchanged := putForeign(t, k, name(k.Name), command)
 					locktest.Release(t, hold)
 					if kind == "fair" {
-						locktest.Ends(t, waiting, lockkeeper.ErrRejected)
+						locktest.ExpectEnd(t, waiting, lockkeeper.ErrRejected)
 					}
 					k.AwaitFree(t)
 					_, err := l.TryAcquire(locktest.Within(t))
@@ -114,7 +114,7 @@ func TestForeignCounterKeepsItsEnd(t *testing.T) {
 			hold := locktest.Acquire(t, a.FencedLock(k.LockName))
 			waiting := locktest.AcquireSoon(locktest.Within(t), b.FencedLock(k.LockName))
 			redistest.Eventually(t, "an entry that listens", func() bool {
-				entry, _ := k.Do(t, "HGET", redisio.Line(k.Name), b.ID()).ToString()
+				entry, _ := k.Do(t, "HGET", redisio.WaitQueue(k.Name), b.ID()).ToString()
 				return strings.HasSuffix(entry, " 1")
 			})
 			k.Do(t, "DEL", redisio.Token(k.Name))
@@ -129,7 +129,7 @@ func TestForeignCounterKeepsItsEnd(t *testing.T) {
 			locktest.Release(t, locktest.AcquireIn(t, hold.Context(), a.FencedLock(k.LockName)))
 			ends("re-entry")
 			locktest.Release(t, hold)
-			locktest.Ends(t, waiting, lockkeeper.ErrRejected)
+			locktest.ExpectEnd(t, waiting, lockkeeper.ErrRejected)
 			ends("a transfer")
 		})
 	}

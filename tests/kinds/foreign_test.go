@@ -60,9 +60,9 @@ func TestForeignKey(t *testing.T) {
 				if kind != "multi" {
 					p := s.Probe(t)
 					lock := locktest.KindMessage(kind, k.LockName)
-					locktest.Refuses(t, p, &messages.Acquire{Lock: lock}, messages.Reason_REASON_REJECTED, "WRONGTYPE")
-					locktest.Refuses(t, p, &messages.ForceRelease{Lock: lock}, messages.Reason_REASON_REJECTED, "WRONGTYPE")
-					locktest.Refuses(t, p, &messages.Inspect{Lock: lock}, messages.Reason_REASON_REJECTED, "WRONGTYPE")
+					locktest.ExpectRefusal(t, p, &messages.Acquire{Lock: lock}, messages.Reason_REASON_REJECTED, "WRONGTYPE")
+					locktest.ExpectRefusal(t, p, &messages.ForceRelease{Lock: lock}, messages.Reason_REASON_REJECTED, "WRONGTYPE")
+					locktest.ExpectRefusal(t, p, &messages.Inspect{Lock: lock}, messages.Reason_REASON_REJECTED, "WRONGTYPE")
 				}
 				if after := k.Owners(t); !maps.Equal(before, after) || k.Ttl(t) >= 0 {
 					t.Errorf("the key has become %v", after)
@@ -89,7 +89,7 @@ func TestForeignKeyWhileWaiting(t *testing.T) {
 			locktest.AwaitWaiters(t, of(b, k.LockName), 1)
 			k.Do(t, "HSET", k.Name, "email", "tiger")
 			locktest.Release(t, hold) // its own field is all that it frees
-			locktest.Ends(t, waiting, lockkeeper.ErrRejected)
+			locktest.ExpectEnd(t, waiting, lockkeeper.ErrRejected)
 			if got := k.Owners(t); len(got) > 2 || got["email"] != "tiger" {
 				t.Errorf("the key has become %v", got)
 			}
@@ -138,7 +138,7 @@ func TestForeignKeyBeside(t *testing.T) {
 	permits := locktest.NewKey(t, k.Server)
 	permits.Do(t, "SET", permits.Name, "1")
 	permits.Do(t, "ZADD", redisio.Taken(permits.Name), "100", "ann", "200", "bert")
-	p := s.Permits(permits.LockName)
+	p := s.ExpirableSemaphore(permits.LockName)
 	_, err = p.TryAcquire(ctx)
 	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
 	_, err = p.Available(ctx)
@@ -164,7 +164,7 @@ func TestForeignKeyOfSynchronizers(t *testing.T) {
 			return map[string]error{"Acquire": one.Acquire(ctx, 1), "TryAcquire": one.TryAcquire(ctx, 1), "Release": one.Release(ctx, 1), "Available": available, "Drain": drain, "TrySetPermits": set}
 		},
 		"permits": func(name string) map[string]error {
-			one := s.Permits(name)
+			one := s.ExpirableSemaphore(name)
 			_, acquire := one.Acquire(ctx)
 			_, available := one.Available(ctx)
 			return map[string]error{"Acquire": acquire, "Available": available, "SetPermits": one.SetPermits(ctx, 3)}
@@ -197,7 +197,7 @@ func TestForeignKeyOfSynchronizers(t *testing.T) {
 // The look at a lock that thousands read costs as many commands as at one that few read.
 func TestForeignCheckIsBounded(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, lockkeeper.Config{})
+	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{})
 	costs := map[int]map[string]int{}
 	for _, readers := range []int{20, 5000} {
 		fields := []string{"HSET", k.Name, "mode", "read"}
@@ -206,7 +206,7 @@ func TestForeignCheckIsBounded(t *testing.T) {
 		}
 		k.Do(t, fields...)
 		k.Server.ResetStats(t)
-		locktest.Refused(t, lockkeeper.ErrHeld, s.ReadWriteLock(k.LockName).Write())
+		locktest.ExpectRefused(t, lockkeeper.ErrHeld, s.ReadWriteLock(k.LockName).Write())
 		costs[readers] = map[string]int{}
 		for command, n := range k.Server.Calls(t) {
 			if strings.HasPrefix(command, "h") && command != "hello" {
@@ -229,7 +229,7 @@ func TestForeignKeyOfAYoungServer(t *testing.T) {
 		server.Do(t, "HSET", name, "email", "tiger")
 		systems = append(systems, locktest.Open(t, server.URL(), cfg).System)
 	}
-	red, err := lockkeeper.RedLock(systems...)
+	red, err := lockkeeper.NewRedLock(systems...)
 	if err != nil {
 		t.Fatal(err)
 	}

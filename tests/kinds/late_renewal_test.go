@@ -21,7 +21,7 @@ func TestLateRenewals(t *testing.T) {
 		for _, proxy := range proxies {
 			proxy.Delay(delay)
 		}
-		locktest.Lasts(t, cfg.Watchdog*3/2, hold)
+		locktest.ExpectValidFor(t, cfg.Watchdog*3/2, hold)
 		for _, proxy := range proxies {
 			proxy.Delay(0)
 		}
@@ -32,7 +32,7 @@ func TestLateRenewals(t *testing.T) {
 	for kind, lock := range locktest.Kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			r := locktest.Far(t, redistest.Shared(t), cfg)
+			r := locktest.NewRemote(t, redistest.Shared(t), cfg)
 			lives(t, lock(r.Site, r.LockName), r.Proxy)
 		})
 	}

@@ -20,7 +20,7 @@ func distant(t testing.TB, n int, cfg lockkeeper.Config) (links []*locktest.Remo
 	t.Helper()
 	var locks []*lockkeeper.Lock
 	for _, server := range redistest.SharedServers(t, n) {
-		links = append(links, locktest.Far(t, server, cfg))
+		links = append(links, locktest.NewRemote(t, server, cfg))
 	}
 	slices.SortFunc(links, func(a, b *locktest.Remote) int { return strings.Compare(a.LockName, b.LockName) })
 	for _, r := range links {
@@ -41,11 +41,11 @@ func TestMultiRollBack(t *testing.T) {
 			cfg.CallTimeout = time.Second
 			links, whole := distant(t, 2, cfg)
 			fault(links[1].Proxy, true)
-			locktest.Refused(t, lockkeeper.ErrUnavailable, whole)
+			locktest.ExpectRefused(t, lockkeeper.ErrUnavailable, whole)
 			links[0].AwaitFree(t) // long before its TTL is over
 			fault(links[1].Proxy, false)
 			links[1].AwaitFree(t)
-			locktest.Passes(t, whole)
+			locktest.ExpectGranted(t, whole)
 			links[0].IsFree(t)
 			links[1].IsFree(t)
 			// What is still to be confirmed needs the member's System: the MultiLock's own goes first.
@@ -116,7 +116,7 @@ func TestMultiClose(t *testing.T) {
 		t.Errorf("granted without a member: %v", hold)
 	}
 	links[0].AwaitFree(t)
-	links[0].Passes(t, links[0].Key)
+	links[0].ExpectGranted(t, links[0].Key)
 }
 
 // A server that refuses for a while delays the release of its member. That the others have
@@ -124,7 +124,7 @@ func TestMultiClose(t *testing.T) {
 func TestMultiReleaseReachesEveryServer(t *testing.T) {
 	t.Parallel()
 	here, near := locktest.New(t, lockkeeper.Config{})
-	there, far := locktest.Alone(t, lockkeeper.Config{})
+	there, far := locktest.NewOnOwnServer(t, lockkeeper.Config{})
 	hold := locktest.Acquire(t, lockkeeper.MultiLock(here.Lock(near.LockName), there.Lock(far.LockName)))
 	far.Do(t, "REPLICAOF", "127.0.0.1", "1") // it becomes read-only
 	far.Server.ResetStats(t)
@@ -149,7 +149,7 @@ func TestMultiPartialReleaseFreesNoMember(t *testing.T) {
 	cfg := brisk
 	cfg.CallTimeout = locktest.Soon // the words of a refusal are many
 	here := locktest.Open(t, locktest.As(near.Server, "no-hset", "pw"), cfg)
-	there, far := locktest.Alone(t, cfg)
+	there, far := locktest.NewOnOwnServer(t, cfg)
 	whole := lockkeeper.MultiLock(here.Lock(near.LockName), there.Lock(far.LockName))
 	outer := locktest.Acquire(t, whole)
 	inner := locktest.AcquireIn(t, outer.Context(), whole)
@@ -158,8 +158,8 @@ func TestMultiPartialReleaseFreesNoMember(t *testing.T) {
 	locktest.IsError(t, inner.Release(locktest.Within(t)), lockkeeper.ErrRejected)
 	far.Do(t, "REPLICAOF", "NO", "ONE")
 	far.Renewed(t, 500*time.Millisecond)
-	locktest.Lasts(t, 100*time.Millisecond, outer)
-	locktest.Refused(t, lockkeeper.ErrHeld, locktest.Open(t, far.Server.URL(), brisk).Lock(far.LockName))
+	locktest.ExpectValidFor(t, 100*time.Millisecond, outer)
+	locktest.ExpectRefused(t, lockkeeper.ErrHeld, locktest.Open(t, far.Server.URL(), brisk).Lock(far.LockName))
 	near.Do(t, "ACL", "SETUSER", "no-hset", "+hset")
 	locktest.Release(t, outer)
 	near.IsFree(t)

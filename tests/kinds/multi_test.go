@@ -102,7 +102,7 @@ func TestMultiAllOrNothing(t *testing.T) {
 		}
 		hold := locktest.Acquire(t, m.lock)
 		before := left(t, here.base, here.servers...)
-		locktest.Refused(t, lockkeeper.ErrHeld, here.Lock)
+		locktest.ExpectRefused(t, lockkeeper.ErrHeld, here.Lock)
 		here.awaitLeft(t, before...)
 		locktest.Release(t, hold)
 	}
@@ -113,9 +113,9 @@ func TestMultiAllOrNothing(t *testing.T) {
 			t.Errorf("%s has a TTL of %v, of a lease of %v", m.Name, ttl, lease)
 		}
 		if m.kind == "read" {
-			locktest.Passes(t, m.lock)
+			locktest.ExpectGranted(t, m.lock)
 		} else {
-			locktest.Refused(t, lockkeeper.ErrHeld, m.lock)
+			locktest.ExpectRefused(t, lockkeeper.ErrHeld, m.lock)
 		}
 	}
 	inner := locktest.AcquireIn(t, outer.Context(), here.Lock)
@@ -132,7 +132,7 @@ func TestMultiOrder(t *testing.T) {
 	s, k := locktest.New(t, brisk)
 	a, b, c := s.FencedLock(k.Name+".a"), s.Lock(k.Name+".b"), s.FencedLock(k.Name+".c")
 	for range 3 { // the counters differ
-		locktest.Passes(t, c)
+		locktest.ExpectGranted(t, c)
 	}
 	one, other := lockkeeper.MultiLock(a, b, c), lockkeeper.MultiLock(c, a, b)
 	hold := locktest.Acquire(t, one)
@@ -142,7 +142,7 @@ func TestMultiOrder(t *testing.T) {
 	if status, err := other.Inspect(locktest.Within(t)); err != nil || !status.HeldHere {
 		t.Errorf("in another order: %+v, %v", status, err)
 	}
-	locktest.Refused(t, lockkeeper.ErrHeld, other)
+	locktest.ExpectRefused(t, lockkeeper.ErrHeld, other)
 	inner := locktest.AcquireIn(t, hold.Context(), other)
 	if got, want := inner.MemberTokens(), []int64{4, 1, 0}; inner.Count() != 2 || !slices.Equal(got, want) {
 		t.Errorf("re-entered in another order: count %d, tokens %v, want 2 and %v", inner.Count(), got, want)
@@ -215,7 +215,7 @@ func TestMultiBesideItsMembers(t *testing.T) {
 				hold := locktest.Acquire(t, turn.holder)
 				owners := a.Owners(t)
 				for range 10 {
-					locktest.Refused(t, lockkeeper.ErrHeld, turn.wait)
+					locktest.ExpectRefused(t, lockkeeper.ErrHeld, turn.wait)
 				}
 				granted := locktest.AcquireSoon(locktest.Within(t), turn.wait)
 				locktest.AwaitWaiters(t, turn.wait, 1)
@@ -245,7 +245,7 @@ func TestMultiNoEcho(t *testing.T) {
 			var members []*lockkeeper.Lock
 			base := redistest.Name(t)
 			for i, server := range redistest.SharedServers(t, 2) {
-				r := locktest.Far(t, server, lockkeeper.Config{Poll: poll})
+				r := locktest.NewRemote(t, server, lockkeeper.Config{Poll: poll})
 				r.Name = base + names[i]
 				r.Channel = "redisson_lock__channel:{" + r.Name + "}"
 				links, members = append(links, r), append(members, r.Lock(r.Name), r.FencedLock(r.Name+"+"))
@@ -264,9 +264,9 @@ func TestMultiNoEcho(t *testing.T) {
 					t.Errorf("held on server %d: %d tries in %v, with a poll bound of %v", i, tries, took, poll)
 				}
 				cancel()
-				locktest.Ends(t, granted, context.Canceled)
+				locktest.ExpectEnd(t, granted, context.Canceled)
 				r.Unlock(t)
-				locktest.Passes(t, whole) // what a try has taken last is given back
+				locktest.ExpectGranted(t, whole) // what a try has taken last is given back
 			}
 		})
 	}

@@ -30,7 +30,7 @@ func TestInspectTellsTheProcess(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	servers := redistest.SharedServers(t, 3)
-	locktest.Ripen(t, servers...)
+	locktest.AgeServers(t, servers...)
 	site := func(application string) (all []*locktest.Site) {
 		for _, server := range servers {
 			all = append(all, locktest.Open(t, server.URL(), lockkeeper.Config{Application: application, Watchdog: locktest.Watchdog}))
@@ -43,7 +43,7 @@ func TestInspectTellsTheProcess(t *testing.T) {
 		if home == theirs[0] { // whose record is on another server than ours
 			home, other = other, home
 		}
-		red, err := lockkeeper.RedLock(home.System, other.System, sites[2].System)
+		red, err := lockkeeper.NewRedLock(home.System, other.System, sites[2].System)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func TestReadersLeasesAreTheirOwn(t *testing.T) {
 		k, a, b := readWrite(t, patient)
 		hold := locktest.Acquire(t, k.read(a), lockkeeper.WithLease(long))
 		locktest.Release(t, locktest.AcquireIn(t, hold.Context(), k.read(a), lockkeeper.WithLease(long)))
-		locktest.Passes(t, k.write(b)) // when the first has ended
+		locktest.ExpectGranted(t, k.write(b)) // when the first has ended
 		locktest.EndedBy(t, hold)
 	})
 	t.Run("a dead process", func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestReadersLeasesAreTheirOwn(t *testing.T) {
 		k, a, b := readWrite(t, patient)
 		briefly := patient
 		briefly.Watchdog = 1500 * time.Millisecond
-		dead := locktest.Far(t, k.Server, briefly)
+		dead := locktest.NewRemote(t, k.Server, briefly)
 		dead.Lame = true
 		lost := locktest.Acquire(t, k.read(dead.Site))
 		owner := k.heldAs(t, "read", "1", dead.Site)[0]
@@ -110,7 +110,7 @@ func TestLossIsToldToAllReaders(t *testing.T) {
 					t.Errorf("a release after the loss: %v", late)
 				}
 			}
-			locktest.Passes(t, k.write(other))
+			locktest.ExpectGranted(t, k.write(other))
 			k.awaitNothing(t)
 		})
 	}
@@ -119,7 +119,7 @@ func TestLossIsToldToAllReaders(t *testing.T) {
 // What is done though nobody hears of it is done once.
 func TestReadWriteLostReplies(t *testing.T) {
 	t.Parallel()
-	locktest.Losing(t, scripts.ReadWriteSet, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
+	locktest.WithLostReplies(t, scripts.ReadWriteSet, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		k := newRWKey(t, r.Server)
 		lose()
 		writing := locktest.AcquireIn(t, r.Context(t), k.write(r.Site))

@@ -27,7 +27,7 @@ type rwKey struct {
 func newRWKey(t testing.TB, server *redistest.Server) rwKey {
 	k := locktest.NewKey(t, server)
 	k.Channel = "redisson_rwlock:{" + k.Name + "}"
-	return rwKey{k, "lockkeeper_line:{" + k.Name + "}"}
+	return rwKey{k, "lockkeeper_wait_queue:{" + k.Name + "}"}
 }
 
 // readWrite gives a lock on the shared server, and processes that use it.
@@ -140,20 +140,20 @@ func TestReadersAndWritersExcludeEachOther(t *testing.T) {
 	if status, err := k.read(b).Inspect(locktest.Within(t)); err != nil || !status.Locked || !status.Shared || status.Holders != 2 {
 		t.Errorf("held by readers in 2 processes, and the state is %+v, %v", status, err)
 	}
-	locktest.Refused(t, lockkeeper.ErrHeld, k.write(a), k.write(b))
+	locktest.ExpectRefused(t, lockkeeper.ErrHeld, k.write(a), k.write(b))
 	locktest.Release(t, beside)
-	locktest.Refused(t, lockkeeper.ErrHeld, k.write(a), k.write(b))
+	locktest.ExpectRefused(t, lockkeeper.ErrHeld, k.write(a), k.write(b))
 	locktest.Release(t, reading)
 	writing := locktest.Acquire(t, k.write(a))
 	k.heldAs(t, "write", "1", a)
-	locktest.Refused(t, lockkeeper.ErrHeld, k.read(a), k.read(b), k.write(a), k.write(b))
+	locktest.ExpectRefused(t, lockkeeper.ErrHeld, k.read(a), k.read(b), k.write(a), k.write(b))
 	locktest.Release(t, writing)
 	k.awaitNothing(t)
 	tagged := "{" + k.LockName + "}:abc:key"
 	writing = locktest.Acquire(t, a.ReadWriteLock(tagged).Write())
-	locktest.Refused(t, lockkeeper.ErrHeld, b.ReadWriteLock(tagged).Read())
+	locktest.ExpectRefused(t, lockkeeper.ErrHeld, b.ReadWriteLock(tagged).Read())
 	locktest.Release(t, writing)
-	locktest.Passes(t, b.ReadWriteLock(tagged).Read())
+	locktest.ExpectGranted(t, b.ReadWriteLock(tagged).Read())
 }
 
 // In a process nobody overtakes a writer that waits, and what it waits for is told to it at once.
@@ -163,7 +163,7 @@ func TestReadersDoNotOvertakeAWriter(t *testing.T) {
 	first := locktest.Acquire(t, k.read(s))
 	writer := locktest.AcquireSoon(locktest.Within(t), k.write(s))
 	locktest.AwaitWaiters(t, k.read(s), 1)
-	locktest.Refused(t, lockkeeper.ErrHeld, k.read(s))
+	locktest.ExpectRefused(t, lockkeeper.ErrHeld, k.read(s))
 	reader := locktest.AcquireSoon(locktest.Within(t), k.read(s))
 	locktest.AwaitWaiters(t, k.read(s), 2)
 	locktest.Pending(t, reader, "a writer waits before it")
@@ -210,7 +210,7 @@ func TestWriterKeepsReadersOut(t *testing.T) {
 				}
 				k.awaitPlaces(t, 1)
 				late := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
-				locktest.Refused(t, lockkeeper.ErrHeld, k.read(late))
+				locktest.ExpectRefused(t, lockkeeper.ErrHeld, k.read(late))
 				want := leave(t, b, reading, giveUp)
 				g := locktest.Await(t, "an answer", waiting)
 				if !errors.Is(g.Err, want) {
@@ -220,7 +220,7 @@ func TestWriterKeepsReadersOut(t *testing.T) {
 					locktest.Release(t, g.Hold)
 				}
 				k.awaitPlaces(t, 0)
-				locktest.Passes(t, k.read(late))
+				locktest.ExpectGranted(t, k.read(late))
 				if want != nil {
 					locktest.Release(t, reading)
 				}
@@ -257,12 +257,12 @@ func TestDowngradeWakesReaders(t *testing.T) {
 	}
 	k.heldAs(t, "read", "1", a, b)
 	k.Renewed(t, 500*time.Millisecond) // renewal survives the change
-	locktest.Good(t, reading)
+	locktest.ExpectValid(t, reading)
 	_, err := k.write(a).TryAcquire(reading.Context())
 	locktest.IsError(t, err, lockkeeper.ErrReentry)
 	locktest.Release(t, reading)
 	k.heldAs(t, "read", "1", a, b)
-	locktest.Refused(t, lockkeeper.ErrHeld, k.write(a), k.write(b))
+	locktest.ExpectRefused(t, lockkeeper.ErrHeld, k.write(a), k.write(b))
 	for _, hold := range readers {
 		locktest.Release(t, hold)
 	}

@@ -37,7 +37,7 @@ func TestRedServersGone(t *testing.T) {
 	if told := <-expired; told.After(end.Add(cfg.Watchdog)) {
 		t.Errorf("told %v after the keys' end", told.Sub(end))
 	}
-	locktest.Refused(t, lockkeeper.ErrUnavailable, p.Lock)
+	locktest.ExpectRefused(t, lockkeeper.ErrUnavailable, p.Lock)
 	_, err := p.Acquire(locktest.Within(t), lockkeeper.WithWait(500*time.Millisecond))
 	locktest.IsError(t, err, lockkeeper.ErrUnavailable)
 	q.awaitFree(t)
@@ -57,7 +57,7 @@ func TestRedRenewal(t *testing.T) {
 	q.awaitHeld(t, "2")
 	locktest.ForceRelease(t, p.sites[1].Lock(q.name), true) // the plain lock of that name, by which it is told at once
 	q.awaitHeld(t, "2")
-	locktest.Good(t, hold, inner)
+	locktest.ExpectValid(t, hold, inner)
 	locktest.Release(t, inner)
 	q.awaitHeld(t, "1")
 	for i := range 3 {
@@ -120,7 +120,7 @@ func TestRedLateGiveBack(t *testing.T) {
 		t.Error("the late release has freed the lock on one server")
 	}
 	q.unlock(t, 1, 2)
-	locktest.Refused(t, lockkeeper.ErrHeld, other.Lock)
+	locktest.ExpectRefused(t, lockkeeper.ErrHeld, other.Lock)
 	locktest.Release(t, hold)
 	q.awaitFree(t)
 }
@@ -137,7 +137,7 @@ func TestRedQuarantine(t *testing.T) {
 		"restarted": func(i int) { q.servers[i].Restart(t) },
 		"flushed":   func(i int) { q.key(i).Do(t, "FLUSHALL") },
 	} {
-		locktest.Ripen(t, q.servers...)
+		locktest.AgeServers(t, q.servers...)
 		hold := locktest.Acquire(t, p.Lock, lockkeeper.WithLease(cfg.Watchdog))
 		q.awaitHeld(t, "1")
 		until := q.key(3).Expiry(t) // as far as the holder knows
@@ -179,7 +179,7 @@ func TestRedFailback(t *testing.T) {
 	for _, s := range q.servers[:2] {
 		lagging = append(lagging, redistest.Replica(t, s))
 	}
-	locktest.Ripen(t, q.servers...) // the first replica of a server is the beginning of a new memory
+	locktest.AgeServers(t, q.servers...) // the first replica of a server is the beginning of a new memory
 	for i, r := range lagging {
 		redistest.Eventually(t, "the replica to have the record", func() bool {
 			return slices.Equal(memoryOf(t, r), memoryOf(t, q.servers[i]))

@@ -50,7 +50,7 @@ func ownQuorum(t testing.TB, cfg lockkeeper.Config, n int) *quorum {
 
 func quorumOf(t testing.TB, cfg lockkeeper.Config, servers ...*redistest.Server) *quorum {
 	t.Helper()
-	locktest.Ripen(t, servers...)
+	locktest.AgeServers(t, servers...)
 	q := &quorum{name: redistest.Name(t), cfg: cfg, servers: servers}
 	for _, server := range servers {
 		for _, script := range scripts.All {
@@ -84,7 +84,7 @@ func (q *quorum) partyOf(t testing.TB, sites ...*locktest.Site) *party {
 		s.Lame = true // servers are away at the end
 		systems = append(systems, s.System)
 	}
-	red, err := lockkeeper.RedLock(systems...)
+	red, err := lockkeeper.NewRedLock(systems...)
 	if err != nil {
 		t.Fatal(err)
 	}

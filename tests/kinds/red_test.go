@@ -46,14 +46,14 @@ func TestRedMinority(t *testing.T) {
 	p := q.party(t)
 	q.takeAs(t, -1, 0, 1, 2)
 	for range 30 { // often, since a vote that comes just when the try is given up could be forgotten
-		locktest.Refused(t, lockkeeper.ErrHeld, p.Lock)
+		locktest.ExpectRefused(t, lockkeeper.ErrHeld, p.Lock)
 		q.awaitGivenBack(t, 3, 4)
 	}
 	for i := range 3 {
 		q.proxies[i].Delay(50 * time.Millisecond) // the vote is lost before they refuse
 	}
 	lost := q.proxies[4].DropRepliesTo(votes, 1)
-	locktest.Refused(t, lockkeeper.ErrHeld, p.Lock)
+	locktest.ExpectRefused(t, lockkeeper.ErrHeld, p.Lock)
 	lost.Wait(t)
 	q.awaitGivenBack(t, 3, 4)
 	for i := range 3 {
@@ -77,13 +77,13 @@ func TestRedMinority(t *testing.T) {
 		t.Errorf("5 tries in %v, with a poll bound of %v", took, redConfig.Poll)
 	}
 	cancel()
-	locktest.Ends(t, granted, context.Canceled)
+	locktest.ExpectEnd(t, granted, context.Canceled)
 	q.awaitGivenBack(t, 3, 4)
 	q.unlock(t, 2) // what is left is a minority
 	if status, err = p.Inspect(locktest.Within(t)); err != nil || status.Locked {
 		t.Errorf("held by a minority: %+v, %v", status, err)
 	}
-	locktest.Passes(t, p.Lock)
+	locktest.ExpectGranted(t, p.Lock)
 	locktest.ForceRelease(t, p.Lock, false)
 	q.awaitFree(t) // but it is gone there too, soon
 }
@@ -96,7 +96,7 @@ func TestRedMajority(t *testing.T) {
 	turns := func(by ...int) {
 		t.Helper()
 		hold := locktest.Acquire(t, p.Lock)
-		locktest.Refused(t, lockkeeper.ErrHeld, other.Lock)
+		locktest.ExpectRefused(t, lockkeeper.ErrHeld, other.Lock)
 		granted := locktest.AcquireSoon(locktest.Within(t), other.Lock)
 		locktest.AwaitWaiters(t, other.Lock, 1)
 		locktest.Release(t, hold)
@@ -124,14 +124,14 @@ func TestRedClose(t *testing.T) {
 		locktest.Stop(t, s)
 	}
 	q.key(0).Renewed(t, time.Second)
-	locktest.Good(t, hold)
+	locktest.ExpectValid(t, hold)
 	waiter := locktest.AcquireSoon(locktest.Within(t), p.Lock)
 	locktest.AwaitWaiters(t, p.Lock, 1)
 	locktest.Stop(t, p.sites[0])
 	locktest.EndedBy(t, hold)
-	locktest.Ends(t, waiter, lockkeeper.ErrClosed)
+	locktest.ExpectEnd(t, waiter, lockkeeper.ErrClosed)
 	q.awaitFree(t, 0, 1, 2)
-	locktest.Passes(t, other.Lock) // which the other two hold until their TTL is over
+	locktest.ExpectGranted(t, other.Lock) // which the other two hold until their TTL is over
 }
 
 // A RedLock may be a member of a MultiLock.
@@ -142,11 +142,11 @@ func TestRedInMulti(t *testing.T) {
 	plain := locktest.NewKey(t, q.servers[0])
 	whole := lockkeeper.MultiLock(p.sites[0].Lock(plain.LockName), p.Lock)
 	hold := locktest.Acquire(t, whole)
-	locktest.Refused(t, lockkeeper.ErrHeld, other.Lock)
+	locktest.ExpectRefused(t, lockkeeper.ErrHeld, other.Lock)
 	locktest.Release(t, hold)
 	q.awaitFree(t)
 	hold = locktest.Acquire(t, other.Lock)
-	locktest.Refused(t, lockkeeper.ErrHeld, whole)
+	locktest.ExpectRefused(t, lockkeeper.ErrHeld, whole)
 	plain.IsFree(t)
 	locktest.Release(t, hold)
 	_, err := whole.TryAcquire(locktest.Within(t), lockkeeper.WithLease(time.Minute))
@@ -166,18 +166,18 @@ func TestRedInput(t *testing.T) {
 		"none": nil, "two": s[:2], "nil": {s[0], nil, s[2]}, "twice": {s[0], s[1], s[0]}, "another Watchdog": {s[0], s[1], slow},
 		"one server twice": {s[0], s[1], same},
 	} {
-		if _, err := lockkeeper.RedLock(systems...); !errors.Is(err, lockkeeper.ErrInvalid) {
+		if _, err := lockkeeper.NewRedLock(systems...); !errors.Is(err, lockkeeper.ErrInvalid) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	red, err := lockkeeper.RedLock(s[:3]...)
+	red, err := lockkeeper.NewRedLock(s[:3]...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lockkeeper.RedLock(s[:3]...); err != nil {
+	if _, err := lockkeeper.NewRedLock(s[:3]...); err != nil {
 		t.Errorf("the same once more: %v", err)
 	}
-	if _, err := lockkeeper.RedLock(s...); !errors.Is(err, lockkeeper.ErrInvalid) {
+	if _, err := lockkeeper.NewRedLock(s...); !errors.Is(err, lockkeeper.ErrInvalid) {
 		t.Errorf("others with the same first: %v", err)
 	}
 	_, err = red.Lock("").Acquire(locktest.Within(t))
@@ -188,7 +188,7 @@ func TestRedInput(t *testing.T) {
 	// A server that cannot be asked is known from its votes.
 	q.away(true, 0)
 	behind, err := lockkeeper.ConnectLater(q.proxies[0].URL())
-	twice, err := lockkeeper.RedLock(open(q.servers[0].URL(), redConfig), locktest.OpenWith(t, behind, err, redConfig).System, s[3])
+	twice, err := lockkeeper.NewRedLock(open(q.servers[0].URL(), redConfig), locktest.OpenWith(t, behind, err, redConfig).System, s[3])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,13 +214,13 @@ func TestRedStartsWithoutAServer(t *testing.T) {
 	}
 	p := q.partyOf(t, sites...)
 	hold := locktest.Acquire(t, p.Lock)
-	locktest.Refused(t, lockkeeper.ErrUnavailable, sites[2].Lock(q.name+"alone"))
+	locktest.ExpectRefused(t, lockkeeper.ErrUnavailable, sites[2].Lock(q.name+"alone"))
 
 	q.servers[2].Restart(t)
 	q.awaitHeld(t, "1", 2) // though it has no vote yet
 	q.servers[0].Kill(t)   // the others are a majority now
 	q.key(2).Renewed(t, time.Second)
-	locktest.Good(t, hold)
+	locktest.ExpectValid(t, hold)
 	locktest.Release(t, hold)
 	q.awaitFree(t, 1, 2)
 }
@@ -231,8 +231,8 @@ func TestRedHangingMinority(t *testing.T) {
 	cfg := lockkeeper.Config{Watchdog: 40 * time.Second, CallTimeout: 8 * time.Second}
 	q := newQuorum(t, cfg)
 	p, other := q.party(t), q.party(t)
-	locktest.Passes(t, p.Lock) // there are connections
-	locktest.Passes(t, other.Lock)
+	locktest.ExpectGranted(t, p.Lock) // there are connections
+	locktest.ExpectGranted(t, other.Lock)
 	q.awaitFree(t)
 	hang := func(on bool) { q.proxies[0].Freeze(on); q.proxies[1].Freeze(on) }
 	hang(true)
@@ -249,13 +249,13 @@ func TestRedHangingMinority(t *testing.T) {
 				t.Errorf("it is held, but seen as %+v, %v", status, err)
 			}
 		}},
-		{"a refusal", func() { locktest.Refused(t, lockkeeper.ErrHeld, other.Lock) }},
+		{"a refusal", func() { locktest.ExpectRefused(t, lockkeeper.ErrHeld, other.Lock) }},
 		{"a forced release", func() { locktest.ForceRelease(t, p.Lock, true) }},
 		{"a forced release of nothing", func() { locktest.ForceRelease(t, other.Lock, false) }},
-		{"a grant and its release", func() { locktest.Passes(t, other.Lock) }},
+		{"a grant and its release", func() { locktest.ExpectGranted(t, other.Lock) }},
 		{"a vote split with somebody else", func() {
 			q.takeAs(t, -1, 2)
-			locktest.Refused(t, lockkeeper.ErrHeld, p.Lock)
+			locktest.ExpectRefused(t, lockkeeper.ErrHeld, p.Lock)
 			q.unlock(t, 2)
 		}},
 	} {

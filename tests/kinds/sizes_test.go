@@ -69,7 +69,7 @@ func TestNothingLargeIsRead(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := newSized(t, server)
-			s.put(t, script, s.Name, redisio.Queue(s.Name), redisio.Timeouts(s.Name), redisio.Line(s.Name), redisio.Token(s.Name))
+			s.put(t, script, s.Name, redisio.Queue(s.Name), redisio.Timeouts(s.Name), redisio.WaitQueue(s.Name), redisio.Token(s.Name))
 			for kind, of := range locktest.Kinds {
 				if what == "large entries" && kind != "fair" {
 					continue // they wait for the owner
@@ -82,7 +82,7 @@ func TestNothingLargeIsRead(t *testing.T) {
 					}
 				})
 			}
-			s.Do(t, "UNLINK", s.Name, redisio.Queue(s.Name), redisio.Timeouts(s.Name), redisio.Line(s.Name), redisio.Token(s.Name))
+			s.Do(t, "UNLINK", s.Name, redisio.Queue(s.Name), redisio.Timeouts(s.Name), redisio.WaitQueue(s.Name), redisio.Token(s.Name))
 		})
 	}
 }
@@ -97,7 +97,7 @@ func TestNoLongQueueIsRead(t *testing.T) {
 			hold := locktest.Acquire(t, of(s.Site, s.LockName))
 			other := newSized(t, server).Site
 			s.put(t, `local now = redis.call('TIME')[1] .. '000000'
-				for i = 1, many do redis.call('HSET', KEYS[1], `+entry+`, now .. ' ' .. now .. ' 3600000 7 1 0 0 1') end`, redisio.Line(s.Name))
+				for i = 1, many do redis.call('HSET', KEYS[1], `+entry+`, now .. ' ' .. now .. ' 3600000 7 1 0 0 1') end`, redisio.WaitQueue(s.Name))
 			s.quick(t, kind+", a try", func() {
 				if _, err := of(other, s.LockName).TryAcquire(locktest.Within(t)); err == nil {
 					t.Errorf("%s: a lock that is held was acquired", kind)
@@ -120,7 +120,7 @@ func TestNoLongQueueIsRead(t *testing.T) {
 			if released != nil || s.Exists(t) {
 				t.Errorf("%s: %v", kind, released)
 			}
-			s.Do(t, "UNLINK", redisio.Line(s.Name))
+			s.Do(t, "UNLINK", redisio.WaitQueue(s.Name))
 		}
 	})
 	t.Run("fair", func(t *testing.T) {
@@ -177,7 +177,7 @@ func TestNoLargeNumberIsRead(t *testing.T) {
 	t.Run("number", func(t *testing.T) {
 		s := newSized(t, server)
 		s.put(t, `redis.call('SET', KEYS[1], large)`, s.Name)
-		semaphore, permits, latch := s.Semaphore(s.LockName), s.Permits(s.LockName+" too"), s.Latch(s.LockName+" 3")
+		semaphore, permits, latch := s.Semaphore(s.LockName), s.ExpirableSemaphore(s.LockName+" too"), s.Latch(s.LockName+" 3")
 		s.put(t, `redis.call('SET', KEYS[1], large) redis.call('SET', KEYS[2], large)`, s.Name+" too", s.Name+" 3")
 		refused(t, s, "semaphore", func(ctx context.Context) error { return semaphore.TryAcquire(ctx, 1) },
 			func(ctx context.Context) error { return semaphore.Release(ctx, 1) }, second(semaphore.Available))
@@ -202,10 +202,13 @@ func TestNoLargeNumberIsRead(t *testing.T) {
 		s := newSized(t, server)
 		s.put(t, `redis.call('SET', KEYS[1], 0)
 			for i = 1, 40 do redis.call('ZADD', KEYS[2], 5, string.sub(large, 1, 500000) .. i) end`, s.Name, redisio.Taken(s.Name))
-		refused(t, s, "permits", func(ctx context.Context) error { _, err := s.Permits(s.LockName).TryAcquire(ctx); return err }, second(s.Permits(s.LockName).Available))
+		refused(t, s, "permits", func(ctx context.Context) error {
+			_, err := s.ExpirableSemaphore(s.LockName).TryAcquire(ctx)
+			return err
+		}, second(s.ExpirableSemaphore(s.LockName).Available))
 		s.Do(t, "UNLINK", redisio.Taken(s.Name))
 		s.put(t, `for i = 1, many do redis.call('ZADD', KEYS[1], 1, string.format('%016d', i)) end`, redisio.Taken(s.Name))
-		p := s.Permits(s.LockName)
+		p := s.ExpirableSemaphore(s.LockName)
 		s.quick(t, "expired permits", func() {
 			if _, err := p.TryAcquire(locktest.Within(t)); err != nil && !errors.Is(err, lockkeeper.ErrHeld) {
 				t.Error(err)

@@ -20,29 +20,29 @@ import (
 func TestImportsRunOneWay(t *testing.T) {
 	const module = "github.com/lockkeeper-go/lockkeeper"
 	may := map[string][]string{
-		"internal/waitqueue": {},
-		"internal/lock":      {"internal/waitqueue"},
-		"internal/host":      {"internal/printable"},
-		"internal/mailbox":   {},
-		"internal/leased":    {"internal/lock", "internal/waitqueue"},
-		"internal/permit":    {"internal/lock", "internal/waitqueue"},
-		"scripts":            {},
-		"messages":           {},
-		"redisio":            {"internal/printable", "scripts"},
-		"internal/protocol":  {"internal/lock", "internal/leased", "internal/permit", "redisio", "scripts"},
-		"internal/backend":   {"internal/lock", "internal/leased", "internal/permit", "redisio", "internal/protocol"},
-		"actors":             {"internal/lock", "internal/leased", "internal/permit", "messages", "redisio", "internal/protocol", "internal/backend", "internal/boottime", "internal/faultinject", "internal/host", "internal/mailbox"},
-		"internal/printable": {},
-		".":                  {"actors", "internal/printable", "internal/lock", "internal/leased", "internal/permit", "messages", "redisio"},
-		"internal/look":      {"redisio", "internal/protocol"},
-		"console":            {"messages", "redisio", "internal/look", "internal/printable"},
+		"internal/requestqueue": {},
+		"internal/lock":         {"internal/requestqueue"},
+		"internal/host":         {"internal/printable"},
+		"internal/mailbox":      {},
+		"internal/expirable":    {"internal/lock", "internal/requestqueue"},
+		"internal/semaphore":    {"internal/lock", "internal/requestqueue"},
+		"scripts":               {},
+		"messages":              {},
+		"redisio":               {"internal/printable", "scripts"},
+		"internal/protocol":     {"internal/lock", "internal/expirable", "internal/semaphore", "redisio", "scripts"},
+		"internal/backend":      {"internal/lock", "internal/expirable", "internal/semaphore", "redisio", "internal/protocol"},
+		"actors":                {"internal/lock", "internal/expirable", "internal/semaphore", "messages", "redisio", "internal/protocol", "internal/backend", "internal/boottime", "internal/faultinject", "internal/host", "internal/mailbox"},
+		"internal/printable":    {},
+		".":                     {"actors", "internal/printable", "internal/lock", "internal/expirable", "internal/semaphore", "messages", "redisio"},
+		"internal/inspect":      {"redisio", "internal/protocol"},
+		"console":               {"messages", "redisio", "internal/inspect", "internal/printable"},
 	}
 	foreign := map[string][]string{
-		"github.com/redis/rueidis":            {"redisio", "actors", ".", "internal/look", "console"}, // above redisio only the client's type, but for internal/look
+		"github.com/redis/rueidis":            {"redisio", "actors", ".", "internal/inspect", "console"}, // above redisio only the client's type, but for internal/inspect
 		"github.com/asynkron/protoactor-go":   {"messages", "internal/host", "internal/mailbox", "actors", "."},
 		"google.golang.org/protobuf":          {"messages", "actors"},
 		"go.opentelemetry.io/otel":            {"actors", ".", "console"},
-		"github.com/lockkeeper-go/lockkeeper": {"internal/lock", "internal/leased", "internal/permit", "scripts", "messages", "redisio", "internal/protocol", "internal/backend", "internal/host", "internal/mailbox", "actors", ".", "internal/look", "console"},
+		"github.com/lockkeeper-go/lockkeeper": {"internal/lock", "internal/expirable", "internal/semaphore", "scripts", "messages", "redisio", "internal/protocol", "internal/backend", "internal/host", "internal/mailbox", "actors", ".", "internal/inspect", "console"},
 	}
 	for dir, allowed := range may {
 		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))

@@ -20,7 +20,7 @@ import (
 func TestKindsOverARestart(t *testing.T) {
 	t.Parallel()
 	cfg := lockkeeper.Config{Watchdog: 3 * time.Second}
-	s, k := locktest.Alone(t, cfg)
+	s, k := locktest.NewOnOwnServer(t, cfg)
 	other := locktest.Open(t, k.Server.URL(), cfg)
 	holds, locks := map[string]*lockkeeper.Hold{}, map[string]*lockkeeper.Lock{}
 	for kind, lock := range locktest.Kinds {
@@ -35,7 +35,7 @@ func TestKindsOverARestart(t *testing.T) {
 	for kind, lock := range locks {
 		holds[kind] = locktest.Acquire(t, lock)
 	}
-	locktest.Lasts(t, 3*cfg.Watchdog/2, slices.Collect(maps.Values(holds))...)
+	locktest.ExpectValidFor(t, 3*cfg.Watchdog/2, slices.Collect(maps.Values(holds))...)
 	for kind, hold := range holds {
 		locktest.Release(t, hold)
 		locktest.Release(t, locktest.Acquire(t, locktest.Kinds[kind](other, kind)))
@@ -54,7 +54,7 @@ func TestKindsInACluster(t *testing.T) {
 			hold := locktest.Acquire(t, lock)
 			inner := locktest.AcquireIn(t, hold.Context(), lock)
 			if kind != "read" {
-				locktest.Refused(t, lockkeeper.ErrHeld, elsewhere)
+				locktest.ExpectRefused(t, lockkeeper.ErrHeld, elsewhere)
 			}
 			waiter := locktest.AcquireSoon(locktest.Within(t), elsewhere)
 			locktest.Release(t, inner)
@@ -79,7 +79,7 @@ func TestKindsWithAPrefix(t *testing.T) {
 	t.Parallel()
 	prefixed := locktest.Briefly
 	prefixed.KeyPrefix = "test::"
-	s, k := locktest.Alone(t, prefixed)
+	s, k := locktest.NewOnOwnServer(t, prefixed)
 	other := locktest.Open(t, k.Server.URL(), prefixed)
 	for kind, of := range locktest.Kinds {
 		name := redistest.Name(t) + kind
@@ -115,7 +115,7 @@ func TestStrangersReleaseNothing(t *testing.T) {
 			if release.Lock == nil {
 				release.Lock = lock
 			}
-			locktest.Refuses(t, p, release, messages.Reason_REASON_NOT_HELD)
+			locktest.ExpectRefusal(t, p, release, messages.Reason_REASON_NOT_HELD)
 		}
 		granted := locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: lock})
 		for _, p := range []*locktest.Probe{stranger, abroad} {
@@ -151,11 +151,11 @@ func TestReleaseByTheOwnerOfALostHold(t *testing.T) {
 		locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: lock})
 		s.Actors.Root.Send(s.Guardian(), &messages.ForceRelease{Lock: lock})
 		locktest.Next[*messages.LeaseLost](t, p)
-		locktest.Refuses(t, p, release, messages.Reason_REASON_LOST, "forced")
-		locktest.Refuses(t, p, release, messages.Reason_REASON_LOST, "forced")
+		locktest.ExpectRefusal(t, p, release, messages.Reason_REASON_LOST, "forced")
+		locktest.ExpectRefusal(t, p, release, messages.Reason_REASON_LOST, "forced")
 		locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: lock})
 		locktest.Ask[*messages.Released](t, p, release)
-		locktest.Refuses(t, p, release, messages.Reason_REASON_NOT_HELD)
+		locktest.ExpectRefusal(t, p, release, messages.Reason_REASON_NOT_HELD)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestReleaseByTheOwnerOfALostHold(t *testing.T) {
 // often it was re-entered, by calls at the same time or by messages in a row.
 func TestReleaseWhileRedisIsFull(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, lockkeeper.Config{})
+	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{})
 	p, byMessage := s.Probe(t), locktest.NewKey(t, k.Server)
 	for range 3 {
 		locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: byMessage.Message()})
@@ -208,7 +208,7 @@ func TestReleaseAfterARejectedOne(t *testing.T) {
 	inner := s.AcquireIn(t, outer.Context(), k)
 	k.Do(t, "ACL", "SETUSER", "no-hset", "-hset")
 	locktest.IsError(t, inner.Release(locktest.Within(t)), lockkeeper.ErrRejected)
-	locktest.Good(t, outer)
+	locktest.ExpectValid(t, outer)
 	locktest.Release(t, outer)
 	k.IsFree(t)
 	locktest.IsError(t, outer.Release(locktest.Within(t)), lockkeeper.ErrNotHeld)

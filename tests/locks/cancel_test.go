@@ -29,7 +29,7 @@ func TestUnusedLocksLeaveNothingBehind(t *testing.T) {
 		// and two for each of a few connections.
 		standing = 24 + 10
 	)
-	s, here := locktest.Alone(t, lockkeeper.Config{Idle: 10 * time.Millisecond})
+	s, here := locktest.NewOnOwnServer(t, lockkeeper.Config{Idle: 10 * time.Millisecond})
 	server, foreign := here.Server, locktest.NewKey(t, here.Server)
 	processes, goroutines := s.Processes(), runtime.NumGoroutine()
 	hold := s.Acquire(t, here)
@@ -83,8 +83,8 @@ func TestUnusedLocksLeaveNothingBehind(t *testing.T) {
 	})
 	redistest.Eventually(t, "the lock actors to retire", func() bool { return s.Processes() == processes })
 	redistest.Eventually(t, "the goroutines to end", func() bool { return runtime.NumGoroutine() <= goroutines+standing })
-	s.Passes(t, here)
-	s.Passes(t, foreign)
+	s.ExpectGranted(t, here)
+	s.ExpectGranted(t, foreign)
 }
 
 // Whoever waits is woken by his context, and told its cause, also if it had ended before; a
@@ -119,7 +119,7 @@ func TestCauseOfTheContext(t *testing.T) {
 // gets by the command that is sent again is given back.
 func TestCancelledWhileUnderWay(t *testing.T) {
 	t.Parallel()
-	r := locktest.Far(t, redistest.Shared(t), locktest.Impatient)
+	r := locktest.NewRemote(t, redistest.Shared(t), locktest.Impatient)
 	loss := r.Proxy.DropRepliesTo(redistest.Script(scripts.Acquire.SHA), 0, redistest.Silent)
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := locktest.AcquireSoon(ctx, r.Lock(r.LockName))
@@ -148,7 +148,7 @@ func TestContextEndsTheWaitAlone(t *testing.T) {
 			t.Errorf("the context of the work: error %v, with a deadline: %v, value %v", work.Err(), bounded, work.Value(key{}))
 		}
 	}
-	locktest.Good(t, hold, inner)
+	locktest.ExpectValid(t, hold, inner)
 	for _, h := range []*lockkeeper.Hold{inner, hold} {
 		if err := h.Release(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			t.Error(err)

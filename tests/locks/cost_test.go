@@ -30,7 +30,7 @@ func BenchmarkUncontended(b *testing.B) {
 // processes share a lock is seen in a simulated world: TestProcessesShareTheLock.
 func TestHandOffNeedsNoCommands(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, lockkeeper.Config{Watchdog: time.Hour, HandOffLimit: 10 * time.Minute})
+	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{Watchdog: time.Hour, HandOffLimit: 10 * time.Minute})
 	hold := s.Acquire(t, k)
 	var waiting []<-chan locktest.Grant
 	for n := range 64 {

@@ -48,7 +48,7 @@ func TestDo(t *testing.T) {
 					}
 				}()
 				return lock.Do(ctx, func(ctx context.Context) error {
-					locktest.Good(t, lockkeeper.HoldFrom(ctx))
+					locktest.ExpectValid(t, lockkeeper.HoldFrom(ctx))
 					return work.do(ctx, cancel)
 				})
 			}()
@@ -101,7 +101,7 @@ func TestDoTellsOfALoss(t *testing.T) {
 func TestDoIsBounded(t *testing.T) {
 	t.Parallel()
 	var log redistest.Log
-	s, k := locktest.Alone(t, lockkeeper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	s.Lame = true
 	running, paused := make(chan bool, 2), make(chan struct{})
 	ended := map[error]chan error{errWork: make(chan error, 1), nil: make(chan error, 1)}
@@ -230,12 +230,12 @@ func TestLead(t *testing.T) {
 // A candidate waits while Redis is away, and gives up what cannot be.
 func TestElectGivesUp(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, lockkeeper.Config{})
+	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{})
 	k.Server.Kill(t)
 	nothing := func(context.Context) error { return nil }
 	elected := make(chan error, 1)
 	go func() { elected <- s.Lock(k.LockName).Elect(locktest.Within(t), nothing, lockkeeper.WithWait(0)) }()
-	locktest.Refused(t, lockkeeper.ErrUnavailable, s.Lock("another"))
+	locktest.ExpectRefused(t, lockkeeper.ErrUnavailable, s.Lock("another"))
 	k.Server.Restart(t)
 	if err := locktest.Await(t, "the election", elected); err != nil {
 		t.Errorf("a candidate while Redis is away: %v", err)

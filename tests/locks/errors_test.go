@@ -13,7 +13,7 @@ import (
 
 // An answer by message stands for the error that a call would return.
 func TestErrorOf(t *testing.T) {
-	lock, permit := &messages.Lock{Name: "a"}, &messages.Lock{Name: "a", Kind: messages.Kind_KIND_PERMITS}
+	lock, permit := &messages.Lock{Name: "a"}, &messages.Lock{Name: "a", Kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE}
 	for _, c := range []struct {
 		answer any
 		want   error

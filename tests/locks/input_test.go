@@ -31,10 +31,10 @@ func refusesName(t *testing.T, s *locktest.Site, name, word string) {
 		if locktest.IsError(t, err, lockkeeper.ErrInvalid) != invalid {
 			t.Errorf("%q: %v", name, err)
 		}
-		locktest.Says(t, err.Error(), word)
+		locktest.ExpectWords(t, err.Error(), word)
 	}
 	for _, request := range locktest.Requests(&messages.Lock{Name: name}) {
-		locktest.Refuses(t, s.Probe(t), request, invalid, word)
+		locktest.ExpectRefusal(t, s.Probe(t), request, invalid, word)
 	}
 }
 
@@ -67,10 +67,10 @@ func TestBadTimes(t *testing.T) {
 		}
 		if c.message != nil {
 			c.message.Lock = k.Message()
-			locktest.Refuses(t, s.Probe(t), c.message, invalid, word)
+			locktest.ExpectRefusal(t, s.Probe(t), c.message, invalid, word)
 		}
 	}
-	s.Passes(t, k)
+	s.ExpectGranted(t, k)
 }
 
 func TestBadMessages(t *testing.T) {
@@ -83,13 +83,13 @@ func TestBadMessages(t *testing.T) {
 		{"-1", "MODE_EXCLUSIVE"}: {Name: k.LockName, Mode: -1},
 	} {
 		for _, request := range locktest.Requests(lock) {
-			locktest.Refuses(t, p, request, invalid, words[:]...)
+			locktest.ExpectRefusal(t, p, request, invalid, words[:]...)
 		}
 	}
 	for _, request := range []proto.Message{
 		(*messages.Acquire)(nil), (*messages.Release)(nil), (*messages.Cancel)(nil), (*messages.ForceRelease)(nil), (*messages.Inspect)(nil),
 	} {
-		locktest.Refuses(t, p, request, invalid, "no lock")
+		locktest.ExpectRefusal(t, p, request, invalid, "no lock")
 		s.Actors.Root.Send(s.Guardian(), request) // and nobody to answer to
 	}
 	for _, nonsense := range []any{"text", 7, struct{}{}, &messages.Acquired{}, &actor.Failure{}} {
@@ -99,10 +99,10 @@ func TestBadMessages(t *testing.T) {
 		s.Actors.Root.Send(s.Guardian(), nonsense)
 	}
 	future := actor.NewFuture(s.Actors, time.Minute)
-	locktest.Refuses(t, p, &messages.Acquire{Lock: k.Message(), Owner: future.PID()}, invalid, "future")
+	locktest.ExpectRefusal(t, p, &messages.Acquire{Lock: k.Message(), Owner: future.PID()}, invalid, "future")
 	s.Actors.ProcessRegistry.Remove(future.PID())
 	k.IsFree(t)
-	s.Passes(t, k)
+	s.ExpectGranted(t, k)
 	if len(p.Mail) > 0 {
 		t.Errorf("answered once more: %v", <-p.Mail)
 	}
@@ -119,7 +119,7 @@ func TestBadConfig(t *testing.T) {
 	if s != nil || lockkeeper.From(system) != nil || !errors.Is(err, lockkeeper.ErrInvalid) {
 		t.Fatalf("started: %v, registered: %v, error %v", s, lockkeeper.From(system), err)
 	}
-	locktest.Says(t, err.Error(), "Poll is 1ns", "Idle is 1ns", "Replicas is -1", "half of CallTimeout, which is 2s", "Application", "UTF-8")
+	locktest.ExpectWords(t, err.Error(), "Poll is 1ns", "Idle is 1ns", "Replicas is -1", "half of CallTimeout, which is 2s", "Application", "UTF-8")
 	if s, err = lockkeeper.New(system, client, lockkeeper.Config{}); err != nil || lockkeeper.From(system) != s {
 		t.Errorf("From does not find the system (%v)", err)
 	}
@@ -134,7 +134,7 @@ func TestQueueLimit(t *testing.T) {
 	s.AwaitWaiters(t, k, 1)
 	_, err := s.Lock(k.LockName).Acquire(locktest.Within(t))
 	locktest.IsError(t, err, lockkeeper.ErrQueueFull, "limit is 1")
-	locktest.Refuses(t, s.Probe(t), &messages.Acquire{Lock: k.Message()}, messages.Reason_REASON_QUEUE_FULL, "1")
+	locktest.ExpectRefusal(t, s.Probe(t), &messages.Acquire{Lock: k.Message()}, messages.Reason_REASON_QUEUE_FULL, "1")
 	locktest.Release(t, s.AcquireIn(t, hold.Context(), k)) // a re-entry does not queue
 	locktest.Release(t, hold)
 	locktest.Release(t, locktest.Got(t, waiting).Hold)
@@ -159,11 +159,11 @@ func TestNothingToLockWith(t *testing.T) {
 	if answer, err := actors.Root.RequestFuture(none.Guardian(), &messages.Inspect{}, redistest.Limit).Result(); !errors.Is(err, actor.ErrDeadLetter) {
 		t.Errorf("answered %v, %v", answer, err)
 	}
-	if _, err := lockkeeper.RedLock(none, none, none); !errors.Is(err, lockkeeper.ErrInvalid) {
+	if _, err := lockkeeper.NewRedLock(none, none, none); !errors.Is(err, lockkeeper.ErrInvalid) {
 		t.Errorf("RedLock: %v", err)
 	}
 	var noReadWrite *lockkeeper.ReadWrite
-	var noRed *lockkeeper.Red
+	var noRed *lockkeeper.RedLock
 	for what, lock := range map[string]*lockkeeper.Lock{
 		"nil": nil, "zero": {}, "of a nil system": none.Lock("x"), "fenced": none.FencedLock("x"), "fair": none.FairLock("x"),
 		"read": none.ReadWriteLock("x").Read(), "write": none.ReadWriteLock("x").Write(), "nil read": noReadWrite.Read(),
@@ -193,7 +193,7 @@ func TestGarbageInAWaitQueue(t *testing.T) {
 	here, there := locks(s), locks(other)
 	for i := range here {
 		for _, name := range []string{"", " f", " rw"} {
-			k.Do(t, "HSET", "lockkeeper_line:{"+k.Name+name+"}", "open", "text", "turns", "text", "x", "1 2 3", s.ID(), "garbage", other.ID(), "0 0 0")
+			k.Do(t, "HSET", "lockkeeper_wait_queue:{"+k.Name+name+"}", "open", "text", "turns", "text", "x", "1 2 3", s.ID(), "garbage", other.ID(), "0 0 0")
 		}
 		hold := locktest.Acquire(t, here[i])
 		next := locktest.AcquireSoon(locktest.Within(t), there[i])

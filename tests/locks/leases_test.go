@@ -14,7 +14,7 @@ import (
 
 func TestEnsureRenewsWhenTooLittleIsLeft(t *testing.T) {
 	t.Parallel()
-	r := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{Watchdog: time.Minute, CallTimeout: time.Second})
+	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{Watchdog: time.Minute, CallTimeout: time.Second})
 	ensure := func(hold *lockkeeper.Hold, d time.Duration) error { return hold.Ensure(locktest.Within(t), d) }
 	hold := r.Acquire(t, r.Key)
 	redistest.Eventually(t, "some of the lease to pass", func() bool { return r.Ttl(t) < time.Minute-50*time.Millisecond })
@@ -85,7 +85,7 @@ func TestOptionsOfAReentry(t *testing.T) {
 	}
 	p := s.Probe(t)
 	locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(short)})
-	locktest.Refuses(t, p, &messages.Acquire{Lock: k.Message(), MaxHold: durationpb.New(time.Second)}, messages.Reason_REASON_INVALID, "max hold")
+	locktest.ExpectRefusal(t, p, &messages.Acquire{Lock: k.Message(), MaxHold: durationpb.New(time.Second)}, messages.Reason_REASON_INVALID, "max hold")
 	longer := locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(long)})
 	if v := longer.Validity.AsDuration(); v < long*3/4 {
 		t.Errorf("the prolonged hold is good for %v", v)

@@ -25,33 +25,33 @@ func TestNilArguments(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	good := map[reflect.Type]any{
-		reflect.TypeFor[context.Context]():                    locktest.Within(t),
-		reflect.TypeFor[lockkeeper.Option]():                  lockkeeper.WithWait(time.Second),
-		reflect.TypeFor[lockkeeper.PermitsOption]():           lockkeeper.WithPermits(1),
-		reflect.TypeFor[string]():                             "",
-		reflect.TypeFor[func(ctx context.Context) error]():    func(context.Context) error { return nil },
-		reflect.TypeFor[time.Duration]():                      time.Second,
-		reflect.TypeFor[int]():                                1,
-		reflect.TypeFor[int64]():                              int64(1),
-		reflect.TypeFor[*actor.ActorSystem]():                 locktest.QuietActorSystem(),
-		reflect.TypeFor[*actor.RootContext]():                 s.Actors.Root,
-		reflect.TypeFor[*actor.PID]():                         s.Guardian(),
-		reflect.TypeFor[any]():                                "a message",
-		reflect.TypeFor[rueidis.Client]():                     s.Client,
-		reflect.TypeFor[lockkeeper.Config]():                  lockkeeper.Config{},
-		reflect.TypeFor[*lockkeeper.Lock]():                   s.Lock(k.LockName),
-		reflect.TypeFor[*lockkeeper.System]():                 s.System,
-		reflect.TypeFor[lockkeeper.OpenOption]():              lockkeeper.WithDatabase(0),
-		reflect.TypeFor[func(context.Context) *actor.Props](): func(context.Context) *actor.Props { return nil },
-		reflect.TypeFor[*tls.Config]():                        &tls.Config{},
-		reflect.TypeFor[rueidis.ClientOption]():               rueidis.ClientOption{},
-		reflect.TypeFor[func(left time.Duration)]():           func(time.Duration) {},
+		reflect.TypeFor[context.Context]():                     locktest.Within(t),
+		reflect.TypeFor[lockkeeper.Option]():                   lockkeeper.WithWait(time.Second),
+		reflect.TypeFor[lockkeeper.ExpirableSemaphoreOption](): lockkeeper.WithPermits(1),
+		reflect.TypeFor[string]():                              "",
+		reflect.TypeFor[func(ctx context.Context) error]():     func(context.Context) error { return nil },
+		reflect.TypeFor[time.Duration]():                       time.Second,
+		reflect.TypeFor[int]():                                 1,
+		reflect.TypeFor[int64]():                               int64(1),
+		reflect.TypeFor[*actor.ActorSystem]():                  locktest.QuietActorSystem(),
+		reflect.TypeFor[*actor.RootContext]():                  s.Actors.Root,
+		reflect.TypeFor[*actor.PID]():                          s.Guardian(),
+		reflect.TypeFor[any]():                                 "a message",
+		reflect.TypeFor[rueidis.Client]():                      s.Client,
+		reflect.TypeFor[lockkeeper.Config]():                   lockkeeper.Config{},
+		reflect.TypeFor[*lockkeeper.Lock]():                    s.Lock(k.LockName),
+		reflect.TypeFor[*lockkeeper.System]():                  s.System,
+		reflect.TypeFor[lockkeeper.OpenOption]():               lockkeeper.WithDatabase(0),
+		reflect.TypeFor[func(context.Context) *actor.Props]():  func(context.Context) *actor.Props { return nil },
+		reflect.TypeFor[*tls.Config]():                         &tls.Config{},
+		reflect.TypeFor[rueidis.ClientOption]():                rueidis.ClientOption{},
+		reflect.TypeFor[func(left time.Duration)]():            func(time.Duration) {},
 	}
 	hold := locktest.Acquire(t, s.FencedLock(k.LockName+" held"))
-	if _, err := s.Permits(k.LockName+" permits").TrySetPermits(locktest.Within(t), 1); err != nil {
+	if _, err := s.ExpirableSemaphore(k.LockName+" permits").TrySetPermits(locktest.Within(t), 1); err != nil {
 		t.Fatal(err)
 	}
-	permit, err := s.Permits(k.LockName + " permits").Acquire(locktest.Within(t))
+	permit, err := s.ExpirableSemaphore(k.LockName + " permits").Acquire(locktest.Within(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestNilArguments(t *testing.T) {
 		Functions: map[string]any{
 			"Ask": lockkeeper.Ask, "Connect": lockkeeper.Connect, "ConnectLater": lockkeeper.ConnectLater, "ErrorOf": lockkeeper.ErrorOf,
 			"From": lockkeeper.From, "HoldFrom": lockkeeper.HoldFrom, "MultiLock": lockkeeper.MultiLock, "New": lockkeeper.New, "Open": lockkeeper.Open,
-			"RedLock": lockkeeper.RedLock, "Request": lockkeeper.Request, "TraceOf": lockkeeper.TraceOf, "Version": lockkeeper.Version,
+			"RedLock": lockkeeper.NewRedLock, "Request": lockkeeper.Request, "TraceOf": lockkeeper.TraceOf, "Version": lockkeeper.Version,
 			"WithActorSystem": lockkeeper.WithActorSystem, "WithAtRisk": lockkeeper.WithAtRisk, "WithClientName": lockkeeper.WithClientName,
 			"WithClientOption": lockkeeper.WithClientOption, "WithConfig": lockkeeper.WithConfig, "WithDatabase": lockkeeper.WithDatabase,
 			"WithLease": lockkeeper.WithLease, "WithMaxHold": lockkeeper.WithMaxHold, "WithPermits": lockkeeper.WithPermits, "WithSentinelTLS": lockkeeper.WithSentinelTLS,
@@ -74,10 +74,10 @@ func TestNilArguments(t *testing.T) {
 			"Latch":     {(*lockkeeper.Latch)(nil), &lockkeeper.Latch{}, s.Latch(k.LockName + " latch")},
 			"Lock":      {(*lockkeeper.Lock)(nil), &lockkeeper.Lock{}, s.Lock(k.LockName), s.FairLock(k.LockName + " fair"), multi, lockkeeper.MultiLock(nil)},
 			"Permit":    {(*lockkeeper.Permit)(nil), &lockkeeper.Permit{}, permit},
-			"Permits":   {(*lockkeeper.Permits)(nil), &lockkeeper.Permits{}, s.Permits(k.LockName + " permits")},
+			"Permits":   {(*lockkeeper.ExpirableSemaphore)(nil), &lockkeeper.ExpirableSemaphore{}, s.ExpirableSemaphore(k.LockName + " permits")},
 			"Process":   {lockkeeper.Process{}},
 			"ReadWrite": {(*lockkeeper.ReadWrite)(nil), &lockkeeper.ReadWrite{}, s.ReadWriteLock(k.LockName + " rw")},
-			"Red":       {(*lockkeeper.Red)(nil), &lockkeeper.Red{}},
+			"Red":       {(*lockkeeper.RedLock)(nil), &lockkeeper.RedLock{}},
 			"Semaphore": {(*lockkeeper.Semaphore)(nil), &lockkeeper.Semaphore{}, s.Semaphore(k.LockName + " semaphore")},
 			"System":    {(*lockkeeper.System)(nil), &lockkeeper.System{}, s.System},
 		},
@@ -91,7 +91,7 @@ func TestNilArguments(t *testing.T) {
 	}
 	api.Check(t)
 
-	locktest.Good(t, hold)
+	locktest.ExpectValid(t, hold)
 	locktest.Release(t, hold)
 	if err := permit.Err(); err != nil {
 		t.Error(err)
@@ -99,7 +99,7 @@ func TestNilArguments(t *testing.T) {
 	if err := permit.Release(locktest.Within(t)); err != nil {
 		t.Error(err)
 	}
-	s.Passes(t, k) // the System is open, and nothing is held
+	s.ExpectGranted(t, k) // the System is open, and nothing is held
 }
 
 // Work, answers and leaders that are nil are refused as well, and a nil context resigns nothing.
@@ -184,6 +184,6 @@ func TestNilMessages(t *testing.T) {
 				t.Errorf("%s: %T %v: answered %v", name, m, m, err)
 			}
 		}
-		s.Passes(t, k)
+		s.ExpectGranted(t, k)
 	}
 }

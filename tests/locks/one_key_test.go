@@ -21,11 +21,11 @@ func TestPlainAndFencedExcludeEachOther(t *testing.T) {
 		s, k := locktest.New(t, lockkeeper.Config{})
 		first, second := locktest.Kinds[in](s, k.LockName), locktest.Kinds[other](s, k.LockName)
 		hold := locktest.Acquire(t, first)
-		locktest.Refused(t, lockkeeper.ErrHeld, second)
-		locktest.Refuses(t, s.Probe(t), &messages.Acquire{Lock: locktest.KindMessage(other, k.LockName), Wait: durationpb.New(0)}, messages.Reason_REASON_HELD)
+		locktest.ExpectRefused(t, lockkeeper.ErrHeld, second)
+		locktest.ExpectRefusal(t, s.Probe(t), &messages.Acquire{Lock: locktest.KindMessage(other, k.LockName), Wait: durationpb.New(0)}, messages.Reason_REASON_HELD)
 		next := locktest.AcquireSoon(locktest.Within(t), second)
 		s.AwaitWaiters(t, k, 1)
-		locktest.Good(t, hold)
+		locktest.ExpectValid(t, hold)
 		locktest.Release(t, hold)
 		locktest.Release(t, locktest.Got(t, next).Hold)
 
@@ -73,7 +73,7 @@ func TestNameInUseAsAnotherKindIsRefused(t *testing.T) {
 				_, err := other.Acquire(locktest.Within(t))
 				locktest.IsError(t, err, lockkeeper.ErrInvalid)
 			}
-			locktest.Good(t, hold)
+			locktest.ExpectValid(t, hold)
 			locktest.Release(t, hold)
 			one, other = other, one
 		}

@@ -122,7 +122,7 @@ func TestOwnerOnAnotherNodeNeedsALease(t *testing.T) {
 		if m.Reason != invalid {
 			t.Fatalf("%s: answered %v", how, m)
 		}
-		locktest.Says(t, m.Detail, "another node", "lease", "System")
+		locktest.ExpectWords(t, m.Detail, "another node", "lease", "System")
 		k.IsFree(t)
 	}
 	for how, acquire := range map[string]*messages.Acquire{
@@ -145,7 +145,7 @@ func TestOwnerOnAnotherNodeNeedsALease(t *testing.T) {
 	locktest.Ask[*messages.Released](t, owner, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId})
 	locktest.Future[*messages.Acquired](t, there, &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(300 * time.Millisecond)})
 	k.AwaitFree(t)
-	s.Passes(t, k)
+	s.ExpectGranted(t, k)
 }
 
 // A connection that breaks is no death: the owner may be alive, and trust its lease.
@@ -184,8 +184,8 @@ func TestNamesakeOnAnotherNodeIsNotTheOwner(t *testing.T) {
 		t.Fatalf("%s is no namesake of %s", second.Pid, first.Pid)
 	}
 	n.cut()
-	locktest.Refuses(t, second, acquire, messages.Reason_REASON_REENTRY, "another node")
-	locktest.Refuses(t, second, &messages.Release{Lock: k.Message()}, invalid, "hold_id")
+	locktest.ExpectRefusal(t, second, acquire, messages.Reason_REASON_REENTRY, "another node")
+	locktest.ExpectRefusal(t, second, &messages.Release{Lock: k.Message()}, invalid, "hold_id")
 	k.HeldBy(t, s, "1")
 	if lost := locktest.Next[*messages.LeaseLost](t, second); lost.HoldId != granted.HoldId { // meant for the first
 		t.Errorf("told %v", lost)

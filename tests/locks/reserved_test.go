@@ -21,13 +21,13 @@ func TestNamesOfDerivedKeys(t *testing.T) {
 	s, k := locktest.New(t, lockkeeper.Config{})
 	name := k.LockName
 	for odd, word := range map[string]string{
-		redisio.Line(name): "the processes that wait for a lock", redisio.Token(name): "the counter of a lock's fencing tokens",
+		redisio.WaitQueue(name): "the processes that wait for a lock", redisio.Token(name): "the counter of a lock's fencing tokens",
 		redisio.Counted(name): "counted a latch down", redisio.Taken(name): "permits of a semaphore", "{" + name + "}": "with \"" + name + "\"",
 	} {
 		refusesEveryKind(t, s, odd, word)
 	}
 	for _, fine := range []string{"{" + name + "}:lock", name + ":timeout", "lockkeeper:" + name, "redisson_lock_token:" + name} {
-		locktest.Passes(t, s.Lock(fine))
+		locktest.ExpectGranted(t, s.Lock(fine))
 		k.Do(t, "DEL", redisio.Token(fine))
 	}
 }
@@ -37,21 +37,21 @@ func TestNamesOfDerivedKeysBehindAPrefix(t *testing.T) {
 	t.Parallel()
 	_, k := locktest.New(t, lockkeeper.Config{})
 	app := locktest.Open(t, k.Server.URL(), lockkeeper.Config{KeyPrefix: k.Name + ":"})
-	locktest.Passes(t, app.Lock("{a}"), app.Lock(redisio.Line("a")))
+	locktest.ExpectGranted(t, app.Lock("{a}"), app.Lock(redisio.WaitQueue("a")))
 	refusesName(t, app, redisio.Taken("a"), "reserved")
 	tag := locktest.Open(t, k.Server.URL(), lockkeeper.Config{KeyPrefix: "{" + k.Name})
 	refusesName(t, tag, "}", "{"+k.Name+"}:name")
-	locktest.Passes(t, tag.Lock("}:a"))
+	locktest.ExpectGranted(t, tag.Lock("}:a"))
 }
 
 // The servers of a RedLock may have different key prefixes, and each has a key of its own.
 func TestNamesOfDerivedKeysOfARedLock(t *testing.T) {
 	t.Parallel()
 	var systems []*lockkeeper.System
-	for _, prefix := range []string{"", "app:", "lockkeeper_line:"} {
+	for _, prefix := range []string{"", "app:", "lockkeeper_wait_queue:"} {
 		systems = append(systems, locktest.Open(t, redistest.Start(t).URL(), lockkeeper.Config{KeyPrefix: prefix, Watchdog: time.Second}).System)
 	}
-	red, err := lockkeeper.RedLock(systems...)
+	red, err := lockkeeper.NewRedLock(systems...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestNamesOfDerivedKeysOfARedLock(t *testing.T) {
 			locktest.IsError(t, err, lockkeeper.ErrInvalid, word)
 		}
 	}
-	locktest.Passes(t, red.Lock("a"))
+	locktest.ExpectGranted(t, red.Lock("a"))
 }
 
 // refusesEveryKind checks that a name is refused as invalid, with that word, by all calls and messages.
@@ -75,7 +75,7 @@ func refusesEveryKind(t *testing.T, s *locktest.Site, name, word string) {
 			}
 		} else {
 			for _, request := range locktest.Requests(locktest.KindMessage(kind, name)) {
-				locktest.Refuses(t, p, request, invalid, word)
+				locktest.ExpectRefusal(t, p, request, invalid, word)
 			}
 		}
 		for call, err := range locktest.Errors(ctx, of(s, name)) {
@@ -84,7 +84,7 @@ func refusesEveryKind(t *testing.T, s *locktest.Site, name, word string) {
 	}
 	_, errs["TrySetPermits"] = s.Semaphore(name).TrySetPermits(ctx, 1, 0)
 	errs["Semaphore"] = s.Semaphore(name).Acquire(ctx, 1)
-	_, errs["Permits"] = s.Permits(name).Acquire(ctx)
+	_, errs["Permits"] = s.ExpirableSemaphore(name).Acquire(ctx)
 	_, errs["TrySetCount"] = s.Latch(name).TrySetCount(ctx, 1)
 	errs["Latch"] = s.Latch(name).Wait(ctx)
 	for call, err := range errs {
@@ -95,10 +95,10 @@ func refusesEveryKind(t *testing.T, s *locktest.Site, name, word string) {
 	semaphore, latch := &messages.Semaphore{Name: name}, &messages.Latch{Name: name}
 	multi := &messages.Lock{Kind: messages.Kind_KIND_MULTI, Members: []*messages.Lock{{Name: name}}}
 	for _, request := range []proto.Message{
-		&messages.Acquire{Lock: multi}, &messages.Acquire{Lock: &messages.Lock{Kind: messages.Kind_KIND_PERMITS, Name: name}},
+		&messages.Acquire{Lock: multi}, &messages.Acquire{Lock: &messages.Lock{Kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE, Name: name}},
 		&messages.AcquirePermits{Semaphore: semaphore}, &messages.AddPermits{Semaphore: semaphore, Permits: 1},
 		&messages.AwaitLatch{Latch: latch}, &messages.CountDown{Latch: latch},
 	} {
-		locktest.Refuses(t, p, request, invalid, word)
+		locktest.ExpectRefusal(t, p, request, invalid, word)
 	}
 }

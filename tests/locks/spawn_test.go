@@ -40,7 +40,7 @@ func TestSpawn(t *testing.T) {
 		for i := range 4 {
 			works = append(works, lock.Spawn(ctx, func(ctx context.Context) error {
 				begun <- i
-				locktest.Good(t, lockkeeper.HoldFrom(ctx))
+				locktest.ExpectValid(t, lockkeeper.HoldFrom(ctx))
 				return (<-results)()
 			}))
 		}

@@ -45,18 +45,18 @@ func TestGrantForARequesterThatHasGone(t *testing.T) {
 	} {
 		acquire.Lock = k.Message()
 		hold := s.Acquire(t, k)
-		locktest.Forsaken(t, s, acquire)
+		locktest.TimedOutFuture(t, s, acquire)
 		s.AwaitWaiters(t, k, 1)
 		locktest.Release(t, hold)
 		k.AwaitFree(t)
-		s.Passes(t, k)
+		s.ExpectGranted(t, k)
 	}
 
 	// Behind the owner's own request it is a re-entry: only that is given back.
 	hold := s.Acquire(t, k)
 	owner.Send(&messages.Acquire{Lock: k.Message()})
 	s.AwaitWaiters(t, k, 1)
-	locktest.Forsaken(t, s, &messages.Acquire{Lock: k.Message(), Owner: owner.Pid})
+	locktest.TimedOutFuture(t, s, &messages.Acquire{Lock: k.Message(), Owner: owner.Pid})
 	s.AwaitWaiters(t, k, 2)
 	locktest.Release(t, hold)
 	granted := locktest.Next[*messages.Acquired](t, owner)
@@ -93,7 +93,7 @@ func TestGrantToAFutureThatTimesOut(t *testing.T) {
 	s.Actors.Root.RequestWithCustomSender(s.Guardian(), &messages.Acquire{Lock: k.Message(), Owner: owner.Pid}, future.PID())
 	s.AwaitWaiters(t, k, 1)
 	locktest.Release(t, hold)
-	s.Passes(t, k)
+	s.ExpectGranted(t, k)
 
 	// One that has not timed out yet keeps what it is granted.
 	granted := locktest.Future[*messages.Acquired](t, s, &messages.Acquire{Lock: k.Message(), Owner: owner.Pid})
@@ -113,7 +113,7 @@ func TestSubscriberThatBlocksHoldsUpNoLock(t *testing.T) {
 	})
 	t.Cleanup(func() { close(goOn); s.Actors.EventStream.Unsubscribe(subscription) })
 	hold := s.Acquire(t, k)
-	locktest.Forsaken(t, s, &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(time.Minute)})
+	locktest.TimedOutFuture(t, s, &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(time.Minute)})
 	s.AwaitWaiters(t, k, 1)
 	next := s.AcquireSoon(t, k)
 	s.AwaitWaiters(t, k, 2)
@@ -129,7 +129,7 @@ func TestAcquireWithoutAnOwnerNeedsAnEnd(t *testing.T) {
 	if refused.Reason != invalid {
 		t.Fatalf("answered %v", refused)
 	}
-	locktest.Says(t, refused.Detail, "owner", "lease", "max_hold")
+	locktest.ExpectWords(t, refused.Detail, "owner", "lease", "max_hold")
 	k.IsFree(t)
 	for _, acquire := range []*messages.Acquire{
 		{Lease: durationpb.New(100 * time.Millisecond)}, {MaxHold: durationpb.New(100 * time.Millisecond)},
@@ -156,10 +156,10 @@ func TestAcquireForNobody(t *testing.T) {
 	} {
 		acquire.Lock = k.Message()
 		s.Actors.Root.Send(s.Guardian(), acquire)
-		s.Passes(t, k)
+		s.ExpectGranted(t, k)
 	}
 	dead.Send(&messages.Acquire{Lock: k.Message()})
-	s.Passes(t, k)
+	s.ExpectGranted(t, k)
 	if status := s.Inspect(t, k); status.HeldHere || status.Waiters > 0 {
 		t.Errorf("status %+v", status)
 	}
@@ -186,7 +186,7 @@ func TestReleaseSurvivesACrash(t *testing.T) {
 		}},
 		"a future's": {"*messages.Release", func(t *testing.T, s *locktest.Site, k locktest.Key) (meanwhile, after func()) {
 			granted := locktest.Ask[*messages.Acquired](t, s.Probe(t), &messages.Acquire{Lock: k.Message()})
-			return func() { locktest.Forsaken(t, s, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId}) }, nothing
+			return func() { locktest.TimedOutFuture(t, s, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId}) }, nothing
 		}},
 		"of an Acquire that was given up": {"*actors.Call", func(t *testing.T, s *locktest.Site, k locktest.Key) (meanwhile, after func()) {
 			hold := s.Acquire(t, k)
@@ -202,7 +202,7 @@ func TestReleaseSurvivesACrash(t *testing.T) {
 		}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			saboteur := &locktest.Saboteur{}
+			saboteur := &locktest.FaultInjector{}
 			s, k := locktest.New(t, lockkeeper.Config{}, saboteur.Middleware)
 			meanwhile, after := test.begin(t, s, k)
 			stalled, goOn := saboteur.Stall("*messages.Cancel")
@@ -214,7 +214,7 @@ func TestReleaseSurvivesACrash(t *testing.T) {
 			redistest.Eventually(t, "the crash", func() bool { return saboteur.Count.Load() == 1 })
 			after()
 			k.AwaitFree(t)
-			s.Passes(t, k)
+			s.ExpectGranted(t, k)
 		})
 	}
 }

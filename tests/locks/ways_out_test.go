@@ -145,7 +145,7 @@ var errCalledOff = errors.New("called off")
 func TestEveryWayOutWithoutRedis(t *testing.T) {
 	t.Parallel()
 	var log redistest.Log
-	s, k := locktest.Alone(t, lockkeeper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	s.Lame = true
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)

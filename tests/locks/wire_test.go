@@ -101,7 +101,7 @@ func TestUnlockMessageLetsIn(t *testing.T) {
 			return func() { locktest.Release(t, hold) }
 		},
 	} {
-		s, k := locktest.Alone(t, locktest.NoPolling)
+		s, k := locktest.NewOnOwnServer(t, locktest.NoPolling)
 		free := take(k)
 		k.Server.ResetStats(t)
 		granted := s.AcquireSoon(t, k)

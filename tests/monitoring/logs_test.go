@@ -85,7 +85,7 @@ func TestLogOfWhatLastsLong(t *testing.T) {
 // Standing by is no long wait, and leading no long hold: nobody is to be called because of them.
 func TestStandbysAndLeaders(t *testing.T) {
 	var j journal
-	s, k := locktest.Alone(t, lockkeeper.Config{})
+	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{})
 	m := measure(t, k.Server.URL(), lockkeeper.Config{Logger: j.logger(), LongWait: 20 * time.Millisecond, LongHold: 20 * time.Millisecond})
 	leader, ordinary := s.Acquire(t, k), locktest.NewKey(t, k.Server)
 	held := s.Acquire(t, ordinary)
@@ -131,10 +131,10 @@ func TestLossFoundByTheRelease(t *testing.T) {
 		t.Error("it was released twice")
 	}
 	j.await(t, "lease lost", "level=WARN", "lock="+k.LockName+" ", "kind=plain", "reason=gone", "its release has found")
-	if _, err := m.Permits(permits.LockName).TrySetPermits(t.Context(), 1); err != nil {
+	if _, err := m.ExpirableSemaphore(permits.LockName).TrySetPermits(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	permit, err := m.Permits(permits.LockName).Acquire(t.Context())
+	permit, err := m.ExpirableSemaphore(permits.LockName).Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

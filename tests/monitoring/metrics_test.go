@@ -82,7 +82,7 @@ func (m measured) expect(t *testing.T, want map[string]int64) {
 
 // A lock is counted from its request to its end, whichever way it comes.
 func TestMetricsOfGrants(t *testing.T) {
-	s, k := locktest.Alone(t, locktest.NoPolling)
+	s, k := locktest.NewOnOwnServer(t, locktest.NoPolling)
 	cfg := locktest.NoPolling
 	cfg.QueueLimit, cfg.HandOffLimit = 1, 30*time.Second
 	m := measure(t, k.Server.URL(), cfg)
@@ -90,7 +90,7 @@ func TestMetricsOfGrants(t *testing.T) {
 
 	first := locktest.Acquire(t, plain)
 	again := locktest.AcquireIn(t, first.Context(), plain)
-	locktest.Refused(t, lockkeeper.ErrHeld, plain)
+	locktest.ExpectRefused(t, lockkeeper.ErrHeld, plain)
 	granted := locktest.AcquireSoon(t.Context(), plain)
 	locktest.AwaitWaiters(t, plain, 1)
 	if _, err := plain.Acquire(t.Context()); err == nil {

@@ -81,7 +81,7 @@ func (s traced) span(t *testing.T, name string, parent trace.Span) (span sdk.Rea
 
 // A caller's spans show what its requests waited for, and until when it had the lock.
 func TestTraces(t *testing.T) {
-	other, k := locktest.Alone(t, locktest.NoPolling)
+	other, k := locktest.NewOnOwnServer(t, locktest.NoPolling)
 	s := newTraced(t, k.Server.URL())
 	first := locktest.Acquire(t, other.Lock(k.LockName))
 	owner := k.HeldBy(t, other, "1")

@@ -14,8 +14,8 @@ import (
 func TestLateRenewals(t *testing.T) {
 	t.Parallel()
 	cfg := lockkeeper.Config{Watchdog: 4 * time.Second, Renewal: time.Second, CallTimeout: 100 * time.Millisecond}
-	r := locktest.Far(t, redistest.Shared(t), cfg)
-	p := r.Permits(r.LockName)
+	r := locktest.NewRemote(t, redistest.Shared(t), cfg)
+	p := r.ExpirableSemaphore(r.LockName)
 	redistest.Eventually(t, "the number of permits to be set", func() bool { return p.SetPermits(locktest.Within(t), 2) == nil })
 	permits := []*lockkeeper.Permit{acquire(t, p), acquire(t, p)}
 	r.Proxy.Delay(300 * time.Millisecond) // in each direction

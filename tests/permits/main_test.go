@@ -35,7 +35,7 @@ func beHolder(what string) {
 	if err != nil {
 		panic(err)
 	}
-	if _, err := s.Permits(name).Acquire(ctx); err != nil {
+	if _, err := s.ExpirableSemaphore(name).Acquire(ctx); err != nil {
 		panic(err)
 	}
 	fmt.Println("holds")
@@ -46,17 +46,17 @@ func beHolder(what string) {
 const watchdog = 3 * time.Second
 
 // open opens a site on a server, and sets the number of permits of a name.
-func open(t *testing.T, url, name string, n int, cfg lockkeeper.Config) (*locktest.Site, *lockkeeper.Permits) {
+func open(t *testing.T, url, name string, n int, cfg lockkeeper.Config) (*locktest.Site, *lockkeeper.ExpirableSemaphore) {
 	t.Helper()
 	s := locktest.Open(t, url, cfg)
-	p := s.Permits(name)
+	p := s.ExpirableSemaphore(name)
 	if _, err := p.TrySetPermits(locktest.Within(t), n); err != nil {
 		t.Fatal(err)
 	}
 	return s, p
 }
 
-func acquire(t *testing.T, p *lockkeeper.Permits, options ...lockkeeper.Option) *lockkeeper.Permit {
+func acquire(t *testing.T, p *lockkeeper.ExpirableSemaphore, options ...lockkeeper.Option) *lockkeeper.Permit {
 	t.Helper()
 	permit, err := p.Acquire(locktest.Within(t), options...)
 	if err != nil {
@@ -75,7 +75,7 @@ func release(t *testing.T, permits ...*lockkeeper.Permit) {
 }
 
 // soon acquires on a goroutine.
-func soon(ctx context.Context, p *lockkeeper.Permits, options ...lockkeeper.Option) <-chan error {
+func soon(ctx context.Context, p *lockkeeper.ExpirableSemaphore, options ...lockkeeper.Option) <-chan error {
 	done := make(chan error, 1)
 	go func() {
 		permit, err := p.Acquire(ctx, options...)
@@ -88,7 +88,7 @@ func soon(ctx context.Context, p *lockkeeper.Permits, options ...lockkeeper.Opti
 }
 
 // are waits until there are so many free permits, and so many taken.
-func are(t *testing.T, p *lockkeeper.Permits, free, taken int) {
+func are(t *testing.T, p *lockkeeper.ExpirableSemaphore, free, taken int) {
 	t.Helper()
 	redistest.Eventually(t, fmt.Sprintf("%d permits to be free, and %d taken", free, taken), func() bool {
 		f, err := p.Available(locktest.Within(t))

@@ -14,7 +14,7 @@ import (
 )
 
 func named(name string) *messages.Lock {
-	return &messages.Lock{Name: name, Kind: messages.Kind_KIND_PERMITS}
+	return &messages.Lock{Name: name, Kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE}
 }
 
 func count(t *testing.T, p *locktest.Probe, name string) string {
@@ -42,14 +42,14 @@ func TestPermitsByMessage(t *testing.T) {
 	if len(first.PermitId) != 32 || second.PermitId != "" || first.HoldId == second.HoldId || second.HoldCount != 1 {
 		t.Errorf("granted %v %q and %v %q", first, first.PermitId, second, second.PermitId)
 	}
-	locktest.Refuses(t, other, &messages.Acquire{Lock: named(name), Wait: durationpb.New(0)}, messages.Reason_REASON_HELD)
+	locktest.ExpectRefusal(t, other, &messages.Acquire{Lock: named(name), Wait: durationpb.New(0)}, messages.Reason_REASON_HELD)
 	other.Send(&messages.Acquire{Lock: named(name)})
 	waits := s.Probe(t)
 	redistest.Eventually(t, "the waiter", func() bool { return count(t, waits, name) == "0 2 2 1" })
 	locktest.Ask[*messages.Released](t, holder, &messages.Release{Lock: named(name)}) // the first
 	third := locktest.Next[*messages.Acquired](t, other)
-	locktest.Refuses(t, holder, &messages.Release{Lock: named(name), HoldId: first.HoldId}, messages.Reason_REASON_NOT_HELD)
-	locktest.Refuses(t, holder, &messages.ReleaseByID{Lock: named(name), PermitId: first.PermitId}, messages.Reason_REASON_NOT_HELD)
+	locktest.ExpectRefusal(t, holder, &messages.Release{Lock: named(name), HoldId: first.HoldId}, messages.Reason_REASON_NOT_HELD)
+	locktest.ExpectRefusal(t, holder, &messages.ReleaseByID{Lock: named(name), PermitId: first.PermitId}, messages.Reason_REASON_NOT_HELD)
 	waits.Send(&messages.Acquire{Lock: named(name)})
 	redistest.Eventually(t, "the waiter", func() bool { return count(t, other, name) == "0 2 2 1" })
 	waits.Send(&messages.Cancel{Lock: named(name)})
@@ -85,7 +85,7 @@ func TestReleaseByTheOwnerOfALostPermit(t *testing.T) {
 	locktest.Ask[*messages.Released](t, other, &messages.ReleaseByID{Lock: named(name), PermitId: first.PermitId})
 	locktest.Next[*messages.LeaseLost](t, p)
 	locktest.Ask[*messages.Released](t, p, &messages.Release{Lock: named(name)})
-	locktest.Refuses(t, p, &messages.Release{Lock: named(name)}, messages.Reason_REASON_LOST)
+	locktest.ExpectRefusal(t, p, &messages.Release{Lock: named(name)}, messages.Reason_REASON_LOST)
 	if got := count(t, other, name); got != "3 0 3 0" {
 		t.Errorf("free, taken, all, waiting: %s", got)
 	}
@@ -99,7 +99,7 @@ func TestPermitsSurviveCrashes(t *testing.T) {
 		for _, when := range []string{"before", "after"} {
 			t.Run(when+" "+messageType, func(t *testing.T) {
 				t.Parallel()
-				saboteur, s, k := locktest.Sabotaged(t, lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
+				saboteur, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
 				name, holder := k.LockName, s.Probe(t)
 				locktest.Ask[*messages.TotalSet](t, holder, &messages.SetTotal{Lock: named(name), Permits: 2})
 				kept := locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: named(name)})
@@ -151,9 +151,9 @@ func TestPermitsSurviveCrashes(t *testing.T) {
 func TestPermitsOfGivenUp(t *testing.T) {
 	t.Parallel()
 	const held = 100
-	saboteur := &locktest.Saboteur{}
-	r := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{CallTimeout: 300 * time.Millisecond}, saboteur.Middleware)
-	p, probe := r.Permits(r.LockName), r.Probe(t)
+	saboteur := &locktest.FaultInjector{}
+	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{CallTimeout: 300 * time.Millisecond}, saboteur.Middleware)
+	p, probe := r.ExpirableSemaphore(r.LockName), r.Probe(t)
 	open(t, r.Server.URL(), r.LockName, held+2, lockkeeper.Config{}) // somebody who is patient
 	for range held {
 		acquire(t, p, lockkeeper.WithLease(time.Hour))
@@ -177,8 +177,8 @@ func TestPermitsOfGivenUp(t *testing.T) {
 // Those who do not wait get a permit each while there are some, however many ask at once.
 func TestTriesAtOnce(t *testing.T) {
 	t.Parallel()
-	r := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{})
-	p, probe := r.Permits(r.LockName), r.Probe(t)
+	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{})
+	p, probe := r.ExpirableSemaphore(r.LockName), r.Probe(t)
 	if err := p.AddPermits(locktest.Within(t), 10); err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func TestAsManyAsThereAre(t *testing.T) {
 	server, name := redistest.Start(t), redistest.Name(t)
 	var inside atomic.Int64
 	var all sync.WaitGroup
-	var last *lockkeeper.Permits
+	var last *lockkeeper.ExpirableSemaphore
 	for range processes {
 		_, p := open(t, server.URL(), name, n, lockkeeper.Config{})
 		for i := range goroutines {
@@ -108,7 +108,7 @@ func TestNumberOfPermits(t *testing.T) {
 	are(t, p, 1, 0)
 	locktest.IsError(t, one.Release(ctx), lockkeeper.ErrNotHeld)
 	for _, err := range []error{
-		p.SetPermits(ctx, -1), p.AddPermits(ctx, -1<<31), p.ReleaseID(ctx, "abc"), (*lockkeeper.Permits)(nil).SetPermits(ctx, 1),
+		p.SetPermits(ctx, -1), p.AddPermits(ctx, -1<<31), p.ReleaseID(ctx, "abc"), (*lockkeeper.ExpirableSemaphore)(nil).SetPermits(ctx, 1),
 	} {
 		locktest.IsError(t, err, lockkeeper.ErrInvalid)
 	}
@@ -161,8 +161,8 @@ func TestRenewedTogether(t *testing.T) {
 // A holder is told of every loss, and of the risk of one.
 func TestLossOfPermits(t *testing.T) {
 	t.Parallel()
-	r := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
-	p := r.Permits(r.LockName)
+	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
+	p := r.ExpirableSemaphore(r.LockName)
 	ctx := locktest.Within(t)
 	if _, err := p.TrySetPermits(ctx, 9); err != nil {
 		t.Fatal(err)
@@ -223,8 +223,8 @@ func TestLostRepliesOfPermits(t *testing.T) {
 				if mode == redistest.Silent {
 					cfg.CallTimeout = time.Second // which somebody waits for
 				}
-				r := locktest.Far(t, redistest.Shared(t), cfg)
-				p, ctx := r.Permits(r.LockName), locktest.Within(t)
+				r := locktest.NewRemote(t, redistest.Shared(t), cfg)
+				p, ctx := r.ExpirableSemaphore(r.LockName), locktest.Within(t)
 				loss := r.Proxy.DropRepliesTo(redistest.Script(script.SHA), 1, mode)
 				if err := p.AddPermits(ctx, 3); err != nil {
 					t.Error(err)
@@ -331,10 +331,10 @@ func TestIdlePermits(t *testing.T) {
 // Close does not wait for ever for a Redis that does not answer; what it leaves expires.
 func TestCloseOfPermitsWithoutRedis(t *testing.T) {
 	t.Parallel()
-	r := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{Watchdog: watchdog})
+	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{Watchdog: watchdog})
 	r.Lame = true
 	_, there := open(t, r.Server.URL(), r.LockName, 2, lockkeeper.Config{CallTimeout: locktest.Soon})
-	p := r.Permits(r.LockName)
+	p := r.ExpirableSemaphore(r.LockName)
 	held, waiter := []*lockkeeper.Permit{acquire(t, p), acquire(t, p)}, soon(locktest.Within(t), p)
 	r.AwaitWaiting(t, 1)
 	r.Proxy.Freeze(true)

@@ -49,7 +49,7 @@ func TestLostReplies(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			s := locktest.Far(t, redistest.Shared(t), test.cfg)
+			s := locktest.NewRemote(t, redistest.Shared(t), test.cfg)
 			s.Do(t, "SET", s.LockName, "3")
 			loss := s.Proxy.DropRepliesTo(func(cmd []string) bool { return strings.HasPrefix(strings.ToLower(cmd[0]), "eval") }, 3, test.mode)
 			use(t, s.Semaphore(s.LockName), 10, test.may...)
@@ -66,7 +66,7 @@ func TestCrashes(t *testing.T) {
 		for _, when := range []string{"before", "after"} {
 			t.Run(when+" "+strings.TrimPrefix(m, "*"), func(t *testing.T) {
 				t.Parallel()
-				saboteur, s, k := locktest.Sabotaged(t, lockkeeper.Config{Poll: 50 * time.Millisecond})
+				saboteur, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{Poll: 50 * time.Millisecond})
 				f, other := s.Semaphore(k.LockName), locktest.Open(t, k.Server.URL(), lockkeeper.Config{}).Semaphore(k.LockName)
 				k.Do(t, "SET", k.LockName, "1")
 				if hit := locktest.InTurn(m, m, m); when == "before" {
@@ -98,7 +98,7 @@ func TestCrashes(t *testing.T) {
 // the actor has handled.
 func TestCrashAfterARequest(t *testing.T) {
 	t.Parallel()
-	saboteur, s, k := locktest.Sabotaged(t, lockkeeper.Config{})
+	saboteur, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{})
 	f := s.Semaphore(k.LockName)
 	k.Do(t, "SET", k.Name, "1")
 	crash := func() {
@@ -126,7 +126,7 @@ func TestCrashAfterARequest(t *testing.T) {
 // An actor that crashes all the time refuses all who wait, and leaves; the next one has no trouble.
 func TestGivenUp(t *testing.T) {
 	t.Parallel()
-	saboteur, s, k := locktest.Sabotaged(t, lockkeeper.Config{Poll: 20 * time.Millisecond})
+	saboteur, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{Poll: 20 * time.Millisecond})
 	f := s.Semaphore(k.LockName)
 	k.Do(t, "SET", k.LockName, "0")
 	waiting := soon(t, f, 1)
@@ -163,7 +163,7 @@ func TestIdleActorLeaves(t *testing.T) {
 // Close refuses all who wait, gives back what nobody has got, and says if Redis does not confirm it.
 func TestClose(t *testing.T) {
 	t.Parallel()
-	s := locktest.Far(t, redistest.Shared(t), locktest.Impatient)
+	s := locktest.NewRemote(t, redistest.Shared(t), locktest.Impatient)
 	s.Do(t, "SET", s.LockName, "1")
 	f := s.Semaphore(s.LockName)
 	ok(t, f.Acquire(locktest.Within(t), 1))
@@ -191,7 +191,7 @@ func TestClose(t *testing.T) {
 // An actor that somebody else stops while it takes a permit gives that back when it comes.
 func TestStoppedByOthers(t *testing.T) {
 	t.Parallel()
-	s := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{})
+	s := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{})
 	s.Do(t, "SET", s.LockName, "1")
 	s.Lame = true // Close knows of nothing then
 	f := s.Semaphore(s.LockName)
@@ -221,7 +221,7 @@ func TestStoppedWithoutRedis(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			s := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{CallTimeout: locktest.Soon})
+			s := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{CallTimeout: locktest.Soon})
 			s.Do(t, "SET", s.LockName, "1")
 			s.Lame = true
 			use(t, s.Semaphore(s.LockName), 1)
@@ -243,8 +243,8 @@ func TestStoppedWithoutRedis(t *testing.T) {
 // An actor that is given up goes on with its release, which the commands of the next one do not undo.
 func TestGivenUpWithARelease(t *testing.T) {
 	t.Parallel()
-	saboteur := &locktest.Saboteur{}
-	s := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{CallTimeout: 3 * time.Second}, saboteur.Middleware)
+	saboteur := &locktest.FaultInjector{}
+	s := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{CallTimeout: 3 * time.Second}, saboteur.Middleware)
 	s.Do(t, "SET", s.LockName, "1")
 	f := s.Semaphore(s.LockName)
 	ok(t, f.Acquire(locktest.Within(t), 1))
@@ -271,7 +271,7 @@ func TestGivenUpWithARelease(t *testing.T) {
 // those who give permits back.
 func TestCloseWithoutRedis(t *testing.T) {
 	t.Parallel()
-	s := locktest.Far(t, redistest.Shared(t), lockkeeper.Config{})
+	s := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{})
 	s.Do(t, "SET", s.LockName, "1")
 	s.Lame = true
 	f := s.Semaphore(s.LockName)
@@ -329,7 +329,7 @@ func TestNoRecordOfACommandStays(t *testing.T) {
 
 	// A reply is lost, and then another actor takes over.
 	for _, idle := range []bool{false, true} {
-		s := locktest.Far(t, server, lockkeeper.Config{Idle: 10 * time.Millisecond})
+		s := locktest.NewRemote(t, server, lockkeeper.Config{Idle: 10 * time.Millisecond})
 		before := s.Processes()
 		loss := s.Proxy.DropRepliesTo(func(cmd []string) bool { return strings.HasPrefix(strings.ToLower(cmd[0]), "eval") }, 1, redistest.Lost)
 		ok(t, s.Semaphore(s.LockName).AddPermits(t.Context(), 3))
@@ -366,7 +366,7 @@ func TestCloseSaysWhatRemains(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			s, k := locktest.Alone(t, lockkeeper.Config{CallTimeout: 200 * time.Millisecond})
+			s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{CallTimeout: 200 * time.Millisecond})
 			s.Lame = true
 			test.begin(s, k.LockName)
 			k.Server.Pause(t)
@@ -385,7 +385,7 @@ func TestCloseSaysWhatRemains(t *testing.T) {
 			if err == nil || !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), test.not) {
 				t.Fatalf("closed: %v", err)
 			}
-			locktest.Says(t, err.Error(), test.words...)
+			locktest.ExpectWords(t, err.Error(), test.words...)
 		})
 	}
 }

@@ -36,7 +36,7 @@ func counts(t *testing.T, l *lockkeeper.Latch, want int64) {
 // process cost one command; and at the end nothing is left in Redis that does not expire.
 func TestLatch(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, locktest.NoPolling)
+	s, k := locktest.NewOnOwnServer(t, locktest.NoPolling)
 	other := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
 	here, there := s.Latch(k.LockName), other.Latch(k.LockName)
 	ctx := locktest.Within(t)
@@ -109,7 +109,7 @@ func TestLatchCountsEachID(t *testing.T) {
 // A reply that is lost counts nothing twice, and a count-down that fails is made up for.
 func TestLatchLostReplies(t *testing.T) {
 	t.Parallel()
-	s := locktest.Far(t, redistest.Shared(t), locktest.Impatient)
+	s := locktest.NewRemote(t, redistest.Shared(t), locktest.Impatient)
 	l, patient := s.Latch(s.LockName), locktest.Open(t, s.Server.URL(), lockkeeper.Config{CallTimeout: locktest.Soon}).Latch(s.LockName)
 	closes(t, patient, 33, true)
 	for _, mode := range []redistest.Mode{redistest.Lost, redistest.Silent} {
@@ -154,7 +154,7 @@ func TestLatchOfStrangers(t *testing.T) {
 // By message all is the same; and a count-down counts once, in whatever moment the actor crashes over it.
 func TestLatchByMessage(t *testing.T) {
 	t.Parallel()
-	saboteur, s, k := locktest.Sabotaged(t, locktest.NoPolling)
+	saboteur, s, k := locktest.NewFaultInjector(t, locktest.NoPolling)
 	p, named := s.Probe(t), &messages.Latch{Name: k.LockName}
 	changed := func(m any, done bool, count int64) {
 		t.Helper()

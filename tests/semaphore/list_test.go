@@ -14,7 +14,7 @@ import (
 // and no others. If one cannot say so, the rest is listed.
 func TestWaitersAreListed(t *testing.T) {
 	t.Parallel()
-	saboteur, s, k := locktest.Sabotaged(t, locktest.NoPolling)
+	saboteur, s, k := locktest.NewFaultInjector(t, locktest.NoPolling)
 	semaphore, latch, p, ctx := s.Semaphore(k.LockName), s.Latch(k.LockName+" too"), s.Probe(t), locktest.Within(t)
 	closes(t, latch, 1, true)
 	k.Do(t, "SET", k.LockName, "0")

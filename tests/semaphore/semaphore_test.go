@@ -127,7 +127,7 @@ func TestProcessesCompete(t *testing.T) {
 // Within the hand-off limit, permits go from one to the next without Redis.
 func TestHandOffNeedsNoCommands(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.Alone(t, lockkeeper.Config{Watchdog: time.Hour, Poll: 10 * time.Minute, HandOffLimit: 10 * time.Minute})
+	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{Watchdog: time.Hour, Poll: 10 * time.Minute, HandOffLimit: 10 * time.Minute})
 	p, named := s.Probe(t), &messages.Semaphore{Name: k.LockName}
 	k.Do(t, "SET", k.LockName, "0")
 	p.Send(&messages.AcquirePermits{Semaphore: named})
@@ -250,7 +250,7 @@ func TestOneNameIsOneKind(t *testing.T) {
 			return err
 		},
 		"permits": func(ctx context.Context, s *locktest.Site, name string) error {
-			_, err := s.Permits(name).TrySetPermits(ctx, 2)
+			_, err := s.ExpirableSemaphore(name).TrySetPermits(ctx, 2)
 			return err
 		},
 		"semaphore": func(ctx context.Context, s *locktest.Site, name string) error {

@@ -61,10 +61,10 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		locktest.Passes(t, s.Lock(redistest.Name(t)))
+		locktest.ExpectGranted(t, s.Lock(redistest.Name(t)))
 		locktest.Stop(t, s)
 		locktest.Stop(t, s)
-		locktest.Refused(t, lockkeeper.ErrClosed, s.Lock(redistest.Name(t)))
+		locktest.ExpectRefused(t, lockkeeper.ErrClosed, s.Lock(redistest.Name(t)))
 	}
 	if actors.IsStopped() {
 		t.Error("the caller's actor system was shut down")

@@ -19,7 +19,7 @@ func TestSynchronizersAreOnTheReplica(t *testing.T) {
 	cfg := replicated
 	cfg.CallTimeout = 2 * time.Second
 	s, ctx := locktest.Open(t, master.URL(), cfg), locktest.Within(t)
-	semaphore, latch, permits := s.Semaphore("semaphore"), s.Latch("latch"), s.Permits("permits")
+	semaphore, latch, permits := s.Semaphore("semaphore"), s.Latch("latch"), s.ExpirableSemaphore("permits")
 	line.Delay(*lag)
 	for _, step := range []struct {
 		name string
@@ -69,7 +69,7 @@ func TestSynchronizersThatMayNotAskReplicas(t *testing.T) {
 		_, err := semaphore.TrySetPermits(ctx, 5, 0)
 		return err == nil
 	})
-	permits := s.Permits("permits")
+	permits := s.ExpirableSemaphore("permits")
 	if _, err := permits.TrySetPermits(ctx, 2); err != nil {
 		t.Fatal(err)
 	}

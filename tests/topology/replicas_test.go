@@ -62,7 +62,7 @@ func TestAGrantIsOnTheReplica(t *testing.T) {
 			line.Delay(0) // no try is under way when the lock is released
 			waiting := locktest.AcquireSoon(locktest.Within(t), lockOf(other, k.Name))
 			redistest.Eventually(t, "it to stand in the line or the queue, and to listen", func() bool {
-				places, _ := master.Do(t, "HVALS", redisio.Line(k.Name)).AsStrSlice()
+				places, _ := master.Do(t, "HVALS", redisio.WaitQueue(k.Name)).AsStrSlice()
 				return len(places) == 1 && (kind == "multi" || strings.HasSuffix(places[0], " 1")) || len(master.Keys(t, redisio.Queue(k.Name))) == 1
 			})
 			line.Delay(*lag)
@@ -91,7 +91,7 @@ func TestReplicaOutOfReach(t *testing.T) {
 			t.Run(kind, func(t *testing.T) {
 				t.Parallel()
 				l := lockOf(s, fmt.Sprint(k.Name, " ", kind))
-				locktest.InTime(t, "a try", func() { locktest.Refused(t, lockkeeper.ErrNotReplicated, l) })
+				locktest.InTime(t, "a try", func() { locktest.ExpectRefused(t, lockkeeper.ErrNotReplicated, l) })
 				locktest.InTime(t, "a wait", func() {
 					_, err := l.Acquire(locktest.Within(t), lockkeeper.WithWait(time.Second))
 					locktest.IsError(t, err, lockkeeper.ErrNotReplicated, "0 of the 1 replicas")
@@ -122,9 +122,9 @@ func TestReplicasInACluster(t *testing.T) {
 	s, k := locktest.Open(t, servers[1].URL(), lockkeeper.Config{Replicas: 1, ReplicaTimeout: 50 * time.Millisecond}), locktest.Key{}
 	var slot int
 	k.LockName, slot = firstHalf(t)
-	locktest.Passes(t, s.FencedLock(k.LockName)) // the counter of its tokens stays where it is
+	locktest.ExpectGranted(t, s.FencedLock(k.LockName)) // the counter of its tokens stays where it is
 	refused := func() {
-		locktest.Refused(t, lockkeeper.ErrNotReplicated, s.Lock(k.LockName), s.FencedLock(k.LockName))
+		locktest.ExpectRefused(t, lockkeeper.ErrNotReplicated, s.Lock(k.LockName), s.FencedLock(k.LockName))
 		leavesNothing(t, servers[1])
 	}
 	servers[0].BeginMove(t, slot, servers[1])

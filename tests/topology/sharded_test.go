@@ -120,7 +120,7 @@ func TestClusterTurnsStayOnOneServer(t *testing.T) {
 		transferred := hears(t, master, redisio.ShardTurnChannel(next.ID(), redisio.Waiters(name)))
 		waiter := locktest.AcquireSoon(locktest.Within(t), next.Lock(name))
 		redistest.Eventually(t, "it to stand in the line, and listen", func() bool {
-			place, _ := master.Do(t, "HGET", redisio.Line(name), next.ID()).ToString()
+			place, _ := master.Do(t, "HGET", redisio.WaitQueue(name), next.ID()).ToString()
 			return strings.HasSuffix(place, " 1")
 		})
 		locktest.Release(t, hold)

@@ -54,7 +54,7 @@ func isCluster(t *testing.T, server *redistest.Server) bool {
 func (q *queued) awaitPlace(t *testing.T, id string) {
 	t.Helper()
 	redistest.Eventually(t, "a place in the line", func() bool {
-		place, err := q.Do(t, "HGET", redisio.Line(q.Name), id).ToString()
+		place, err := q.Do(t, "HGET", redisio.WaitQueue(q.Name), id).ToString()
 		words := strings.Fields(place)
 		return err == nil && len(words) > 7 && words[7] == "1"
 	})
@@ -64,9 +64,9 @@ func (q *queued) awaitPlace(t *testing.T, id string) {
 func (q *queued) lastGets(t *testing.T) (token int64) {
 	t.Helper()
 	hold := locktest.Got(t, q.lastBecame).Hold
-	locktest.Good(t, hold)
+	locktest.ExpectValid(t, hold)
 	q.next.waitsStill(t)
-	locktest.Good(t, hold)
+	locktest.ExpectValid(t, hold)
 	locktest.Release(t, hold)
 	return hold.Token()
 }
@@ -120,7 +120,7 @@ func TestWhoIsNext(t *testing.T) {
 			q.next.signal(t, redistest.SigResume)
 			redistest.Eventually(t, "the next to be refused", func() bool { return q.Server.Calls(t)["hmget"] > 1 })
 			q.next.waitsStill(t)
-			locktest.Good(t, hold)
+			locktest.ExpectValid(t, hold)
 			locktest.Release(t, hold)
 			return []int64{hold.Token(), q.next.granted(t)}
 		}},
@@ -184,7 +184,7 @@ func TestLineForgotten(t *testing.T) {
 				t.Fatal(g.Err)
 			}
 			q.next.waitsStill(t)
-			locktest.Good(t, g.Hold)
+			locktest.ExpectValid(t, g.Hold)
 			locktest.Release(t, g.Hold)
 			q.lastBecame = nil
 		case line := <-q.next.lines:

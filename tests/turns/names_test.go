@@ -61,7 +61,7 @@ func TestNamesThatAreNotUTF8(t *testing.T) {
 	t.Parallel()
 	a, _ := locktest.New(t, locktest.NoPolling)
 	for _, of := range locktest.Kinds {
-		locktest.Refused(t, lockkeeper.ErrInvalid, of(a, "\xff\xfe"), of(a, "\xc3("))
+		locktest.ExpectRefused(t, lockkeeper.ErrInvalid, of(a, "\xff\xfe"), of(a, "\xc3("))
 	}
 }
 
@@ -76,7 +76,7 @@ func handsOver(t *testing.T, k locktest.Key, a, b *locktest.Site, kind, name str
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	granted := locktest.AcquireSoon(ctx, of(b, name))
-	queue := redisio.Line(name)
+	queue := redisio.WaitQueue(name)
 	if kind == "fair" {
 		queue = redisio.Queue(name)
 	}
@@ -116,7 +116,7 @@ func permitsWake(t *testing.T, a, b *locktest.Site, name string) {
 	must("acquire", semaphore.Acquire(ctx, 1))
 	wakes("the semaphore", func() error { return elsewhere.Acquire(ctx, 1) }, func() error { return semaphore.Release(ctx, 1) })
 
-	expirable, beyond := a.Permits(name+"p"), b.Permits(name+"p")
+	expirable, beyond := a.ExpirableSemaphore(name+"p"), b.ExpirableSemaphore(name+"p")
 	_, err = expirable.TrySetPermits(ctx, 1)
 	must("set", err)
 	permit, err := expirable.Acquire(ctx)

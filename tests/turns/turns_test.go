@@ -96,7 +96,7 @@ func alike(t *testing.T, turns []int) {
 // near and far are processes of which the last is further away from Redis, and their lock.
 func nearAndFar(t *testing.T) ([]*locktest.Site, locktest.Key) {
 	one, k := locktest.New(t, lockkeeper.Config{})
-	far := locktest.Far(t, k.Server, lockkeeper.Config{})
+	far := locktest.NewRemote(t, k.Server, lockkeeper.Config{})
 	far.Proxy.Delay(away)
 	return []*locktest.Site{one, locktest.Open(t, k.Server.URL(), lockkeeper.Config{}), far.Site}, k
 }

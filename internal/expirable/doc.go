@@ -1,0 +1,33 @@
+// Package expirable decides about the permits that expire of one name, in one process: who gets one,
+// how long it is trusted, when it is renewed, and when it is lost.
+//
+// Like a lock in package lock, Permits is a value without I/O. Every event takes the time, and
+// yields effects.
+//
+// # Commands
+//
+// Redis carries out a numbered command once, however often it is sent, but only as long as no later
+// one of this process has come: see once.lua. So Permits has one of them outstanding, which it
+// repeats, under its number, while it does not know what has become of it. Releases come before
+// everything else. Renewals have no number: they set an expiry, and do so beside the others.
+//
+// # Waiting
+//
+// One acquire is for all who wait, in their order; Redis serves the first of them, as far as there
+// are permits. Those who remain wait for a message of the channel, for the next expiry, and for Poll
+// at the latest.
+//
+// # Trust
+//
+// A permit is trusted from when the first command was sent that may have set its expiry, for the
+// lease minus the margin. The watchdog renews all permits without a fixed lease in one command, every
+// Renewal. A reply that comes late counts from when its renewal was sent. A permit that is not renewed in time, or is gone from Redis, is lost, and its holder is
+// told.
+//
+// # Hand-off
+//
+// A permit of the watchdog's passes in memory from its holder to the first waiter, with its id. At
+// the hand-off limit one is released in Redis instead, and the process stands back for a moment, so
+// that others get it. A permit whose id was shown is not handed on: whoever knows the id may release
+// it, and would release that of another holder.
+package expirable

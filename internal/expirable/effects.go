@@ -1,0 +1,135 @@
+package expirable
+
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// Effect is something that the actor must do. Its kinds and answers are those of a lock.
+type Effect struct {
+	Kind   lock.EffectKind
+	Ref    any
+	Answer lock.Answer
+	// Permit is, for a grant, the id of the permit.
+	Permit  ID
+	Command *Command // of a Send
+}
+
+// Renewed says that a hold is good until Answer.Until now.
+const Renewed = lock.LeaveToExpire + 1
+
+// Changed answers a Set; Count is 1 if the number of permits was set.
+const Changed = lock.NotDone + 1
+
+// CommandKind is the operation of a Command.
+type CommandKind uint8
+
+// The operations; package scripts has a script for each.
+const (
+	Acquire CommandKind = iota + 1
+	Release
+	Renew
+	Set
+)
+
+// Command is one script to run.
+type Command struct {
+	Kind CommandKind
+	Seq  uint64
+	// Number is that of a command that Redis carries out once; a Renew has none.
+	Number uint64
+	// IDs are the permits to take, to give back, to renew, or to keep taken. Leases are those of an
+	// Acquire or a Restore, one for each. Lease is that of a Renew, and of permits for which a Restore waits.
+	IDs    []ID
+	Leases []time.Duration
+	Lease  time.Duration
+	// How and Count are of a Set.
+	How   How
+	Count int
+	// Deadline is when Permits stops to wait for the reply, and Latest when the reply has no more use: that to a
+	// Renew may come late until then.
+	Deadline, Latest Instant
+}
+
+// How is how a Set sets the number of permits; expirable_set.lua says what each means.
+type How string
+
+// The ways to set the number of permits.
+const (
+	Try   How = "try"
+	Total How = "set"
+	Add   How = "add"
+	// Restore is Try by a process that gives the number with its requests. Its permits stay taken, and it
+	// waits for the leases of others.
+	Restore How = "restore"
+)
+
+// Result is the outcome of a Command.
+type Result struct {
+	// Missing says, for an Acquire, that no number of permits is set.
+	Missing bool
+	// Served is how many of an Acquire's permits were taken. Wait is in what time the next permit
+	// expires; negative: none does. Of a Restore, it is how long that must wait.
+	Served int
+	Wait   time.Duration
+	// Valid says, for each permit of a Release or a Renew, whether it was taken until then. Heard is
+	// how many clients have heard of a Release.
+	Valid []bool
+	Heard int
+	// Done says, for a Set, that the number was set.
+	Done bool
+	// Err is the error, temporary (Transient) or permanent. Unsure says that the script may have
+	// run all the same; Unconfirmed that it has, but too few replicas are known to have what it wrote.
+	Err         error
+	Transient   bool
+	Unsure      bool
+	Unconfirmed bool
+}
+
+// Effects returns the next effect, if there is one. It is forgotten once it is taken.
+func (p *Semaphore) Effects() (next Effect, ok bool) {
+	if p.taken == len(p.effects) {
+		p.effects, p.taken = nil, 0
+		return Effect{}, false
+	}
+	next = p.effects[p.taken]
+	p.taken++
+	return next, true
+}
+
+// answer ends a request, if ref is one.
+func (p *Semaphore) answer(ref any, a lock.Answer) {
+	if ref != nil {
+		p.effects = append(p.effects, Effect{Kind: lock.Reply, Ref: ref, Answer: a})
+	}
+}
+
+// refuse ends a request for a permit.
+func (p *Semaphore) refuse(req *Request, reason lock.Reason, detail string) {
+	p.answer(req.Ref, lock.Answer{Kind: lock.NotGranted, Reason: reason, TTL: -1, Detail: detail})
+}
+
+// grant makes a request the holder of a permit, one that was handed on to it or one of its own.
+func (p *Semaphore) grant(req *Request, h hold, handedOn bool) {
+	h.id, h.owner, h.ref, h.shown = req.ID, req.Owner, req.Ref, req.Shown
+	if req.MaxHold > 0 {
+		h.ends = p.now + req.MaxHold
+	}
+	p.holds = append(p.holds, &h)
+	p.wakeAt.sooner(h.end())
+	p.effects = append(p.effects, Effect{Kind: lock.Reply, Ref: req.Ref, Permit: h.permit, Answer: lock.Answer{
+		Kind: lock.Granted, HoldID: h.id, Count: 1, Until: h.end(), Bound: h.bound(), FirstRef: h.ref, HandedOn: handedOn,
+	}})
+}
+
+// failure says why a command has failed.
+func failure(r Result) (lock.Reason, string) {
+	switch {
+	case !r.Transient:
+		return lock.Rejected, r.Err.Error()
+	case r.Unconfirmed:
+		return lock.NotReplicated, r.Err.Error()
+	}
+	return lock.Unavailable, r.Err.Error()
+}

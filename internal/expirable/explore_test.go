@@ -1,0 +1,111 @@
+package expirable
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/explore"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// TestExplore tries everything that can happen to a few permits that expire. No permit is trusted that
+// Redis has not given, or by two; a holder is told of its loss. When the faults stop, all are answered,
+// nobody waits while a permit is free, and all permits come back.
+func TestExplore(t *testing.T) {
+	var all []explore.Scenario[*explore.Processes[*shared]]
+	for _, s := range scenes {
+		all = append(all, explore.Scenario[*explore.Processes[*shared]]{Name: s.name, Begin: s.begin})
+	}
+	explore.All(t, all)
+}
+
+// The same rules hold in larger worlds, whatever happens in them.
+func TestRandomWorlds(t *testing.T) {
+	explore.Walk(t, 50, 2000, func(r *rand.Rand) *explore.Processes[*shared] {
+		s := scene{permits: 3, again: true, clients: make([][]want, 3)}
+		s.may = explore.Budget{explore.Network: 100, explore.Slow: 20, explore.Kill: 1, explore.Leave: 20, explore.Meddle: 10}
+		for i := range s.clients {
+			for range 6 {
+				w := want{shown: r.IntN(10) == 0, try: r.IntN(10) == 0}
+				switch r.IntN(6) {
+				case 0:
+					w.lease = time.Duration(10+r.IntN(4000)) * ms
+				case 1:
+					w.wait = 300 * ms
+				case 2:
+					w.most = 500 * ms
+				case 3:
+					w = []want{{how: Total, count: 2 + r.IntN(3)}, {how: Add, count: 1 - r.IntN(3)}}[r.IntN(2)]
+				}
+				s.clients[i] = append(s.clients[i], w)
+			}
+		}
+		return s.begin()
+	})
+}
+
+// scene is a world: its permits, what the clients of each process want, once or again and again, and
+// what may go wrong.
+type scene struct {
+	name    string
+	permits int
+	clients [][]want
+	may     explore.Budget
+	again   bool
+	empties bool // Redis may lose its data
+	unset   bool // no number of permits is set at first
+}
+
+// want is what a client asks for: a permit, or that the number of permits is set. A permit that
+// it gets it gives back.
+type want struct {
+	lease, most, wait time.Duration
+	try, shown        bool
+	how               How
+	count, total      int
+}
+
+const ms = time.Millisecond
+
+var (
+	one   = want{}
+	fixed = want{lease: 400 * ms}
+	// numbered says how many permits there are.
+	numbered = want{total: 1}
+	ofTwo    = want{total: 2}
+)
+
+var scenes = []scene{
+	{"one permit", 1, [][]want{{one}, {one}}, explore.May(8, 0), false, false, false},
+	{"one permit and a fault", 1, [][]want{{one}, {one}}, explore.May(6, 1), false, false, false},
+	{"one permit and two faults", 1, [][]want{{one}, {one}}, explore.May(4, 2), false, false, false},
+	{"three clients and a fault", 1, [][]want{{one, one}, {one}}, explore.May(5, 1), false, false, false},
+	{"two permits, four clients", 2, [][]want{{one, one}, {one, one}}, explore.May(4, 0), false, false, false},
+	{"fixed leases and a fault", 1, [][]want{{fixed, one}, {fixed}}, explore.May(5, 1), false, false, false},
+	{"slow", 1, [][]want{{one, fixed}, {one}}, explore.May(6, 0, explore.Slow), false, false, false},
+	{"slow and a fault", 1, [][]want{{one}, {one}}, explore.May(6, 1, explore.Slow), false, false, false},
+	{"killed", 1, [][]want{{one, fixed}, {one}}, explore.May(5, 1, explore.Kill), false, false, false},
+	{"withdrawn", 1, [][]want{{one, one}, {one}}, explore.May(5, 1, explore.Leave), false, false, false},
+	{"freed by its id", 1, [][]want{{one, {shown: true}}, {one}}, explore.May(5, 1, explore.Meddle), false, false, false},
+	{"tries, waits and max hold", 1, [][]want{{{try: true}, {most: 500 * ms}}, {{wait: 300 * ms}}}, explore.May(5, 1), false, false, false},
+	{"Redis comes back empty", 1, [][]want{{numbered, numbered}, {numbered}}, explore.May(5, 1, explore.Meddle), false, true, false},
+	{"Redis comes back empty, two permits", 2, [][]want{{ofTwo, ofTwo, ofTwo}, {one}}, explore.May(5, 0, explore.Meddle), false, true, false},
+	{"set again, and deleted", 1, [][]want{{numbered}, {numbered}}, explore.May(4, 0, explore.Meddle), false, true, true},
+	{"more and fewer permits", 1, [][]want{{one, {how: Total, count: 0}}, {one, {how: Add, count: 1}}}, explore.May(4, 1), false, false, false},
+}
+
+var tinyConfig = lock.Config{
+	Watchdog: 1000 * ms, Renewal: 400 * ms, HandOffLimit: 50 * ms, ForcedYield: time.Hour, Poll: 600 * ms, CallTimeout: 200 * ms, QueueLimit: 10,
+}
+
+func (s *scene) begin() *explore.Processes[*shared] {
+	all := &shared{scene: s}
+	if !s.unset {
+		all.redis = redis{free: s.permits, made: s.permits, set: true}
+	}
+	for _, wants := range s.clients {
+		all.processes = append(all.processes, process{permits: New(&tinyConfig), clients: make([]client, len(wants))})
+	}
+	return explore.NewProcesses(all, len(s.clients), s.may)
+}

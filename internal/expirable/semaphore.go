@@ -1,0 +1,184 @@
+package expirable
+
+import (
+	"encoding/hex"
+	"slices"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/requestqueue"
+)
+
+// Instant is a point in time on the system's clock.
+type Instant = lock.Instant
+
+// ID is the id of a permit in Redis. Its first half is its System's, the other is random.
+type ID [16]byte
+
+// String returns the id as Redisson spells it: 32 hexadecimal digits.
+func (id ID) String() string { return hex.EncodeToString(id[:]) }
+
+// Request is a request for a permit, and the hold once it is granted. Owner, Lease, MaxHold, Try,
+// Deadline and Ref of lock.Request have the same meaning here.
+type Request struct {
+	lock.Request
+	// Random is what makes the ids unique of the permits that are taken from Redis for the request.
+	Random ID
+	// Shown: the id is told to others, so the permit is not handed on.
+	Shown bool
+	// Total is how many permits there are, which is set if no number is; 0 if the request does not say.
+	Total int
+}
+
+// Permits is the state of the permits of one name in one process, with its decisions.
+//
+// It is a value, and crashes of its actor leave it whole: data behind its pointers and slices is
+// never changed, only replaced or appended to.
+type Semaphore struct {
+	cfg     *lock.Config
+	now     Instant
+	closing bool
+	// seq numbers what is sent, so that a reply finds its command; number is that of the last
+	// command that Redis carries out once.
+	seq, number uint64
+
+	queue requestqueue.Queue[*Request]
+	holds []*hold
+	// main is the numbered command under way, and renewal the watchdog's beside it. late are the tries of that
+	// whose replies are late.
+	main, renewal op
+	late          []op
+	// back are the permits to give back, and sets what else is to be done.
+	back []giveBack
+	sets []set
+
+	// renewAt is when the watchdog renews, 0 if it has nothing to renew; atRisk says that it could
+	// not last time, and riskErr why.
+	renewAt Instant
+	atRisk  bool
+	riskErr string
+	// turnUntil is until when permits are handed on in memory. At forcedYieldAt the next yield is for
+	// others even if nobody is seen to wait.
+	turnUntil, forcedYieldAt Instant
+	wait                     waiting
+	sub                      listens
+	// lost are the holds that were lost last, to explain it to a late Release.
+	lost lost
+
+	// wakeAt is not later than what time brings next.
+	wakeAt alarm
+
+	effects []Effect
+	taken   int
+}
+
+// alarm is a point in time, 0 for none.
+type alarm Instant
+
+// sooner sets an alarm that is to go off by then, too.
+func (a *alarm) sooner(at Instant) {
+	if *a == 0 || alarm(at) < *a {
+		*a = alarm(at)
+	}
+}
+
+// New returns Permits of which none is held.
+func New(cfg *lock.Config) Semaphore { return Semaphore{cfg: cfg} }
+
+// hold is a permit that this process holds.
+type hold struct {
+	id     uint64
+	permit ID
+	owner  lock.Owner
+	ref    any
+	shown  bool
+	// fixed: the lease is not renewed. sentAt is when the last command was sent that has set the
+	// expiry, and until how long the permit is trusted.
+	fixed  bool
+	sentAt Instant
+	until  Instant
+	// ends is when its max hold is over; 0 if it has none.
+	ends Instant
+}
+
+// end is how long the permit is good for if nothing is renewed.
+func (h *hold) end() Instant {
+	if h.ends != 0 {
+		return min(h.ends, h.until)
+	}
+	return h.until
+}
+
+// bound is the end that no renewal moves, or 0.
+func (h *hold) bound() Instant {
+	if h.fixed {
+		return h.end()
+	}
+	return h.ends
+}
+
+// waiting is what is known while somebody waits.
+type waiting struct {
+	// nextAt is when to try next if no message comes before. refused: there were not enough
+	// permits. again: a message came while an acquire was under way.
+	nextAt  Instant
+	refused bool
+	again   bool
+	// standsBack: no message brings the next try forward.
+	standsBack bool
+	tries      int
+	// lastErr is why the last try failed, "" if it has not, and lastReason the reason.
+	lastErr    string
+	lastReason lock.Reason
+}
+
+// listens says how the permits stand to their channel.
+type listens uint8
+
+const (
+	unsubscribed listens = iota
+	asked
+	listening
+)
+
+// lost says which holds were lost last, and why.
+type lost struct {
+	ids    []uint64
+	reason lock.Reason
+}
+
+// mostLost bounds how many are remembered.
+const mostLost = 100
+
+func (l *lost) add(id uint64, reason lock.Reason) {
+	if l.reason != reason || len(l.ids) == mostLost {
+		*l = lost{reason: reason}
+	}
+	l.ids = append(l.ids, id)
+}
+
+func (p *Semaphore) holdByID(id uint64) *hold {
+	if i := slices.IndexFunc(p.holds, func(h *hold) bool { return h.id == id }); i >= 0 {
+		return p.holds[i]
+	}
+	return nil
+}
+
+// remove takes out a hold.
+func (p *Semaphore) remove(h *hold) {
+	p.holds = without(p.holds, h)
+	p.effects = append(p.effects, Effect{Kind: lock.HoldEnded, Ref: h.ref})
+}
+
+// without is a list without one of its elements.
+func without[T comparable](list []T, one T) []T {
+	if i := slices.Index(list, one); i == 0 {
+		return list[1:]
+	} else if i > 0 {
+		return slices.Concat(list[:i], list[i+1:])
+	}
+	return list
+}
+
+// trust is how long a lease can be trusted that a command sent then has set.
+func trust(sentAt Instant, lease time.Duration) Instant { return sentAt + lease - lock.Margin(lease) }

@@ -1,0 +1,384 @@
+package expirable
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/explore"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// shared implements explore.Synchronizer.
+type shared struct {
+	*scene
+	processes []process
+	redis     redis
+}
+
+type process struct {
+	permits Semaphore
+	clients []client
+	record  record
+}
+
+// record is what Redis has of a process's last command.
+type record struct {
+	number uint64
+	reply  Result
+}
+
+// redis is the permits that are free and those that are taken, and how many were made.
+type redis struct {
+	free, made int
+	issued     []issued
+	// set: a number of permits is set. lost are the permits that were taken when Redis lost its data.
+	set  bool
+	lost []ID
+	// restoreAt is when a Restore is to be done; 0 before the first.
+	restoreAt Instant
+}
+
+// issued is a permit that was taken.
+type issued struct {
+	id    ID
+	until Instant
+}
+
+// client is somebody with a want. Its permit is good until then, as it was told; robbed says that somebody
+// else has freed it.
+type client struct {
+	explore.Client
+	permit ID
+	until  Instant
+	robbed bool
+}
+
+func (s *shared) Clone() *shared {
+	c := *s
+	c.processes, c.redis.issued = slices.Clone(s.processes), slices.Clone(s.redis.issued)
+	c.redis.lost = slices.Clip(s.redis.lost)
+	for i := range c.processes {
+		p := &c.processes[i]
+		l := &p.permits
+		p.clients = slices.Clone(p.clients)
+		l.queue.Clip()
+		l.holds, l.back, l.sets, l.lost.ids = slices.Clip(l.holds), slices.Clip(l.back), slices.Clip(l.sets), slices.Clip(l.lost.ids)
+	}
+	return &c
+}
+
+func (s *shared) Core(i int, scratch bool) explore.Core {
+	if scratch {
+		permits := s.processes[i].permits
+		return &permits
+	}
+	return &s.processes[i].permits
+}
+
+func (s *shared) Replied(c explore.Core, now Instant, command, result any) {
+	c.(*Semaphore).Replied(now, command.(Command).Seq, result.(Result))
+}
+
+func (s *shared) Refusal() any { return Result{Err: errors.New("loading"), Transient: true} }
+
+func (s *shared) CarryOut(n *explore.Net, i int) {
+	p := &s.processes[i]
+	for e, ok := p.permits.Effects(); ok; e, ok = p.permits.Effects() {
+		switch e.Kind {
+		case lock.Send:
+			n.Send(i, *e.Command)
+		case lock.Subscribe:
+			n.Subscribe(i)
+		case lock.Unsubscribe:
+			n.Unsubscribe(i)
+		case lock.Reply:
+			s.answered(n, i, e)
+		case Renewed:
+			p.clients[e.Ref.(int)].until = e.Answer.Until
+		case lock.TellLost:
+			s.told(n, i, e)
+		case lock.LeaveToExpire:
+			n.Violated("p%d leaves a permit to expire", i)
+		}
+	}
+}
+
+func (s *shared) answered(n *explore.Net, i int, e Effect) {
+	c := &s.processes[i].clients[e.Ref.(int)]
+	a := e.Answer
+	if a.Reason == lock.Unavailable && n.Faultless() {
+		n.Violated("p%d: client %v is refused: %s", i, e.Ref, a.Detail)
+	}
+	if c.Answered(n, a.Kind == lock.Granted); a.Kind == lock.Granted {
+		c.permit, c.until, c.robbed = e.Permit, a.Until, false
+	} else if a.Kind == lock.NotFreed && a.Reason == lock.Lost && n.Now < c.until && !s.excused(c) {
+		n.Violated("p%d: client %v has lost its permit, which was good until %v", i, e.Ref, c.until)
+	}
+}
+
+// excused reports whether somebody else has freed a client's permit, or Redis may have lost it.
+func (s *shared) excused(c *client) bool { return c.robbed || slices.Contains(s.redis.lost, c.permit) }
+
+// told hears of a loss.
+func (s *shared) told(n *explore.Net, i int, e Effect) {
+	k := e.Ref.(int)
+	c := &s.processes[i].clients[k]
+	switch want := s.clients[i][k]; {
+	case c.State == explore.Dead, c.State == explore.Releasing:
+		return // it was over before that was heard of
+	case c.State != explore.Holding:
+		n.Violated("p%d: client %d is told that it has lost its permit, and has none", i, k)
+	case e.Answer.Reason == lock.Expired && want.lease == 0 && n.Faultless(), e.Answer.Reason == lock.Gone && n.Faultless() && !s.excused(c):
+		n.Violated("p%d: client %d has lost its permit: %v", i, k, e.Answer.Reason)
+	}
+	c.State = explore.Done
+}
+
+// Execute does what the scripts do.
+func (s *shared) Execute(n *explore.Net, i int, command any) any {
+	c, record := command.(Command), &s.processes[i].record
+	switch {
+	case c.Kind == Renew:
+		return s.renewed(n, c)
+	case c.Number == record.number:
+		return record.reply
+	case c.Number < record.number && c.Kind != Release:
+		return nil // LATE, which is about a command that is no longer under way
+	}
+	reply := s.run(n, c)
+	if c.Number > record.number {
+		record.number, record.reply = c.Number, reply
+	}
+	return reply
+}
+
+func (s *shared) renewed(n *explore.Net, c Command) (reply Result) {
+	for _, id := range c.IDs {
+		k := s.redis.find(id)
+		valid := k >= 0 && s.redis.issued[k].until > n.Now
+		if valid {
+			s.redis.issued[k].until = n.Now + c.Lease
+		}
+		reply.Valid = append(reply.Valid, valid)
+	}
+	return reply
+}
+
+func (s *shared) run(n *explore.Net, c Command) (reply Result) {
+	r := &s.redis
+	switch c.Kind {
+	case Acquire:
+		if !r.set {
+			return Result{Missing: true, Wait: -1}
+		}
+		before := len(r.issued)
+		r.issued = slices.DeleteFunc(r.issued, func(p issued) bool { return p.until <= n.Now })
+		expired := before - len(r.issued)
+		r.free += expired
+		reply.Wait = -1
+		for _, p := range r.issued {
+			if at := p.until - n.Now; reply.Wait < 0 || at < reply.Wait {
+				reply.Wait = at
+			}
+		}
+		for reply.Served < len(c.IDs) && r.free > 0 {
+			r.issued = append(r.issued, issued{c.IDs[reply.Served], n.Now + c.Leases[reply.Served]})
+			r.free--
+			reply.Served++
+		}
+		if expired > 0 && r.free > 0 {
+			n.Publish()
+		}
+	case Release:
+		freed := false
+		for _, id := range c.IDs {
+			k := r.find(id)
+			if reply.Valid = append(reply.Valid, k >= 0); k >= 0 {
+				r.issued = slices.Delete(r.issued, k, k+1)
+				r.free++
+				freed = true
+			}
+		}
+		if freed && r.free > 0 {
+			reply.Heard = n.Listeners()
+			n.Publish()
+		}
+	case Set:
+		more := c.Count
+		switch {
+		case c.How == Total:
+			more -= r.made
+		case c.How == Restore && r.set:
+			return reply
+		case c.How == Restore && r.restoreAt == 0:
+			r.restoreAt = n.Now + c.Lease
+		}
+		if reply.Wait = r.restoreAt - n.Now; c.How == Restore && reply.Wait > 0 {
+			return reply
+		}
+		r.restoreAt, reply.Wait = 0, 0
+		r.free, r.made, r.set, reply.Done = r.free+more, r.made+more, true, true
+		for k, id := range c.IDs {
+			if r.find(id) < 0 {
+				r.issued = append(r.issued, issued{id, n.Now + c.Leases[k]})
+				r.free--
+			}
+		}
+		if more != 0 && c.Count > 0 {
+			n.Publish()
+		}
+	}
+	return reply
+}
+
+func (r *redis) find(id ID) int {
+	return slices.IndexFunc(r.issued, func(p issued) bool { return p.id == id })
+}
+
+func (s *shared) NextEnd(n *explore.Net) (next Instant) {
+	for _, p := range s.redis.issued {
+		if p.until > n.Now && (next == 0 || p.until < next) {
+			next = p.until
+		}
+	}
+	return next
+}
+
+const (
+	frees   = "frees another's permit"
+	forgets = "sees Redis come back empty"
+	deletes = "sees the permits deleted"
+)
+
+func (s *shared) Wishes(n *explore.Net, i int) (all []explore.Wish) {
+	for k := range s.processes[i].clients {
+		c := &s.processes[i].clients[k]
+		if all = c.Wishes(all, k, s.clients[i][k].how == "", s.again && !n.Calm); c.State == explore.Holding {
+			all = append(all, explore.Wish{Client: k, What: explore.Dies, Costs: explore.Leave})
+			if s.empties {
+				all = append(all, explore.Wish{Client: k, What: forgets, Costs: explore.Meddle}, explore.Wish{Client: k, What: deletes, Costs: explore.Meddle})
+			}
+			if s.clients[i][k].shown {
+				all = append(all, explore.Wish{Client: k, What: frees, Costs: explore.Meddle})
+			}
+		}
+	}
+	return all
+}
+
+func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
+	k := w.Client
+	p, c, want := &s.processes[i].permits, &s.processes[i].clients[k], s.clients[i][k]
+	bound := n.Now + tinyConfig.TryTime()
+	switch w.What {
+	case explore.Withdraws:
+		p.Cancel(n.Now, c.ID, 0, nil)
+	case explore.Dies:
+		p.OwnerGone(n.Now, lock.Owner(k+1))
+		c.State = explore.Dead
+	case explore.GivesBack:
+		c.State, c.By = explore.Releasing, bound
+		p.Release(n.Now, c.ID, false, k)
+	case frees:
+		c.robbed = true
+		other := (i + 1) % len(s.processes)
+		if n.Dead(other) {
+			other = i
+		}
+		s.processes[other].permits.ReleaseID(n.Now, c.permit, nil)
+		s.CarryOut(n, other)
+	case forgets, deletes:
+		for _, issued := range s.redis.issued {
+			s.redis.lost = append(s.redis.lost, issued.id)
+		}
+		if s.redis = (redis{lost: s.redis.lost, restoreAt: s.redis.restoreAt}); w.What == deletes { // by Redisson, which leaves what is only ours
+			break
+		}
+		s.redis.restoreAt = 0
+		for i := range s.processes {
+			s.processes[i].record = record{}
+		}
+	case explore.Asks:
+		c.ID = 1
+		for _, other := range s.processes[i].clients {
+			c.ID = max(c.ID, other.ID+1)
+		}
+		c.State, c.By = explore.Asking, 0
+		if want.how != "" {
+			p.Set(n.Now, want.how, want.count, k)
+			return
+		}
+		req := Request{Random: ID{byte(i + 1), byte(k + 1)}, Shown: want.shown, Total: want.total, Request: lock.Request{
+			ID: c.ID, Owner: lock.Owner(k + 1), Lease: want.lease, MaxHold: want.most, Try: want.try, Ref: k,
+		}}
+		if want.wait > 0 {
+			req.Deadline = n.Now + want.wait
+			c.By = req.Deadline
+		}
+		if want.try {
+			c.By = bound
+		}
+		p.Acquire(n.Now, req)
+	}
+}
+
+func (s *shared) Kill(i int) {
+	p := &s.processes[i]
+	*p = process{record: p.record, permits: New(&tinyConfig), clients: make([]client, len(p.clients))}
+}
+
+func (s *shared) Check(n *explore.Net) {
+	var trusted []ID
+	for i := range s.processes {
+		p := &s.processes[i]
+		wake, ok := p.permits.NextWake()
+		if n.Quiet() && (!ok || wake > n.Now) && p.permits.queue.Len() > 0 && s.redis.free > 0 && !p.permits.wait.standsBack {
+			n.Violated("p%d: its first waiter sleeps, and %d are free", i, s.redis.free)
+		}
+		for k, c := range p.clients {
+			c.Check(n, &p.permits)
+			switch {
+			case c.State != explore.Holding:
+			case n.Now >= c.until && (!ok || wake > n.Now):
+				n.Violated("p%d: client %d was not told that its permit is over", i, k)
+			case n.Now < c.until && !c.robbed:
+				if slices.Contains(trusted, c.permit) {
+					n.Violated("p%d: client %d trusts a permit that another does", i, k)
+				}
+				trusted = append(trusted, c.permit)
+				if at := s.redis.find(c.permit); !s.excused(&c) && (at < 0 || s.redis.issued[at].until < c.until) {
+					n.Violated("p%d: client %d trusts its permit until %v, and Redis has %+v", i, k, c.until, s.redis)
+				}
+			}
+		}
+	}
+	if s.empties && len(trusted) > s.permits {
+		n.Violated("%d permits are trusted, and there are %d", len(trusted), s.permits)
+	}
+	if all := s.redis.free + len(s.redis.issued); all != s.redis.made {
+		n.Violated("there are %d permits, and %d were made", all, s.redis.made)
+	}
+}
+
+func (s *shared) Settled(n *explore.Net) {
+	for _, p := range s.redis.issued {
+		if p.until > n.Now {
+			n.Violated("a permit stays taken until %v", p.until)
+		}
+	}
+	for i := range s.processes {
+		p := &s.processes[i]
+		for k, c := range p.clients {
+			if waits := c.State == explore.Asking && s.clients[i][k].how == "" && s.redis.made <= 0; c.State < explore.Done && !waits && !n.Dead(i) {
+				n.Violated("p%d: client %d is not at its end: %+v", i, k, c)
+			}
+		}
+		if p.permits.queue.Len() == 0 && !p.permits.Idle() {
+			n.Violated("p%d does not come to rest: %+v", i, p.permits)
+		}
+	}
+}
+
+func (s *shared) Process(i int) any { return s.processes[i] }
+
+func (s *shared) Redis() any { return s.redis }

@@ -1,0 +1,146 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// lookBeside reads what is beside the locks: tokens, queues, and who listens. What the user may
+// not read is not shown.
+func (l Inspector) lookBeside(ctx context.Context, views []Lock) error {
+	if len(views) == 0 {
+		return nil
+	}
+	var commands []rueidis.Completed
+	channels := make([]string, len(views))
+	for i, v := range views {
+		key := l.Prefix + v.Name
+		if channels[i] = redisio.Channel(key); v.Kind == KindReadWrite {
+			channels[i] = redisio.ReadWriteChannel(key)
+		}
+		commands = append(commands, l.Command("GETRANGE", redisio.Token(key), "0", longestNumber), l.Command("LLEN", redisio.Queue(key)),
+			l.Command("LRANGE", redisio.Queue(key), "0", "0"),
+			l.Command("HRANDFIELD", redisio.WaitQueue(key), strconv.Itoa(mostOwners)))
+	}
+	results := l.all(ctx, commands)
+	listeners, now := l.listeners(ctx, channels), l.now(ctx)
+	lines := make([]*hash, len(views))
+	for i, v := range views {
+		names, _ := results[4*i+3].AsStrSlice()
+		lines[i] = &hash{key: redisio.WaitQueue(l.Prefix + v.Name), names: slices.DeleteFunc(names, func(n string) bool { return !clientID.MatchString(n) })}
+	}
+	l.readShort(ctx, lines, longestEntry)
+	var fair []*Lock
+	for i := range views {
+		v, got := &views[i], results[4*i:]
+		v.Waiters = listeners[channels[i]]
+		if v.Queue = line(lines[i].values, now); v.Waiters.Known {
+			v.Waiters.N = max(v.Waiters.N, int64(len(v.Queue)))
+		}
+		if v.Kind != KindPlain {
+			continue
+		}
+		if text, err := got[0].ToString(); err == nil && text != "" {
+			token, problem := exact("the counter of the tokens", text, mostExact)
+			v.Token, v.Kind = token.N, "fenced"
+			v.problem(problem)
+		}
+		if n, err := got[1].AsInt64(); err == nil && n > 0 {
+			if first, _ := got[2].AsStrSlice(); len(first) > 0 && protocol.IsOwner(first[0]) { // else it is another application's
+				v.Waiters, v.Kind, v.Queue = Known(n), KindFair, nil
+				fair = append(fair, v)
+			}
+		}
+	}
+	l.readQueues(ctx, fair)
+	return ctx.Err()
+}
+
+// now is the time by the clock of Redis; 0 if it is not known.
+func (l Inspector) now(ctx context.Context) (micros int64) {
+	if clock, err := l.Client.Do(ctx, l.Client.B().Time().Build()).AsIntSlice(); err == nil && len(clock) == 2 {
+		micros = clock[0]*1_000_000 + clock[1]
+	}
+	return micros
+}
+
+// longestNumber is how much is read of what should be a number: one of 64 bits is shorter.
+const longestNumber = "40"
+
+// readQueues reads the beginnings of the queues of fair locks. The first entry of each is known to be an owner: what
+// another application has put there may be large.
+func (l Inspector) readQueues(ctx context.Context, views []*Lock) {
+	var commands []rueidis.Completed
+	for _, v := range views {
+		commands = append(commands, l.Command("LRANGE", redisio.Queue(l.Prefix+v.Name), "0", strconv.Itoa(mostOwners-1)))
+	}
+	for i, result := range l.all(ctx, commands) {
+		owners, _ := result.AsStrSlice()
+		for _, owner := range owners {
+			if protocol.IsOwner(owner) {
+				views[i].Queue = append(views[i].Queue, Waiter{Field: owner})
+			}
+		}
+	}
+}
+
+// listeners counts who listens to channels. In a cluster that is told of shard channels, by the servers
+// of their slots, and of others by one server of those who are connected to it. It is not known where a server
+// does not answer, or the user may not ask.
+func (l Inspector) listeners(ctx context.Context, channels []string) map[string]Number {
+	counts, err := l.Client.Do(ctx, l.Client.B().PubsubNumsub().Channel(channels...).Build()).AsIntMap()
+	all := map[string]Number{}
+	for _, channel := range channels {
+		all[channel] = counted(counts[channel], err)
+	}
+	if l.Client.Mode() != rueidis.ClientModeCluster {
+		return all
+	}
+	var commands []rueidis.Completed
+	for _, channel := range channels {
+		commands = append(commands, l.Client.B().PubsubShardnumsub().Channel(channel).Build())
+	}
+	for i, result := range l.all(ctx, commands) {
+		counts, err := result.AsIntMap()
+		all[channels[i]] = all[channels[i]].plus(counted(counts[channels[i]], err))
+	}
+	return all
+}
+
+// counted is what a server has counted. A server that does not know the command has nothing to count.
+func counted(n int64, err error) Number {
+	if _, refused := rueidis.IsRedisErr(err); err != nil && (!refused || lacksCommand(err) || redisio.Sort(err).Transient) {
+		return Number{}
+	}
+	return Known(n)
+}
+
+// line reads the line of a lock, at a time in epoch µs; see scripts/wait_queue.lua.
+func line(fields [][2]string, now int64) (waiters []Waiter) {
+	came := map[string]int64{}
+	for _, f := range fields {
+		arrived, _, _ := strings.Cut(f[1], " ")
+		micros, err := strconv.ParseInt(arrived, 10, 64)
+		if err != nil || !clientID.MatchString(f[0]) {
+			continue
+		}
+		w := Waiter{Field: f[0]}
+		if now > 0 {
+			w.Waiting = Known(max(now-micros, 0) / 1000)
+		}
+		came[w.Field] = micros
+		waiters = append(waiters, w)
+	}
+	slices.SortFunc(waiters, func(a, b Waiter) int {
+		return cmp.Or(cmp.Compare(came[a.Field], came[b.Field]), strings.Compare(a.Field, b.Field))
+	})
+	return waiters
+}

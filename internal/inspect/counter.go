@@ -1,0 +1,235 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// Kinds of what is no lock, told by what is in Redis.
+const (
+	KindPermits   = "permits that expire"
+	KindSemaphore = "semaphore"
+	KindLatch     = "latch"
+	// KindCounter is one of them that nobody waits for and that has no permit taken: they look the same.
+	KindCounter = "semaphore, permits that expire, or latch"
+	// kindUnset is one of two that a client waits for, and that has no number.
+	kindUnset = "semaphore, or permits that expire"
+)
+
+// NoKey is the TTL of what is not there, as in Redis.
+const NoKey = -2
+
+// Unset is the problem that no number of permits is set, though they are in use.
+const Unset = "no number of permits is set: it never was, or Redis has lost it"
+
+// Counter is a semaphore, permits that expire, or a latch, as Redis has it.
+type Counter struct {
+	Name string `json:"name"`
+	// NameBytes is the name if it is not UTF-8, which JSON cannot express; nil if it is.
+	NameBytes []byte `json:"name_base64,omitempty"`
+	Kind      string `json:"kind"`
+	// Count is how many permits are free, or how many count-downs a latch misses; unknown if Redis has no
+	// number, or one that is refused. Problem says so.
+	Count   Number `json:"count"`
+	Problem string `json:"problem,omitempty"`
+	// TTL is in ms; -1 for a key that never expires, and NoKey if there is none.
+	TTL int64 `json:"ttl"`
+	// Waiters is how many clients listen.
+	Waiters Number `json:"waiters"`
+	// Taken is how many permits that expire are taken, and Permits are the first of them to end. A
+	// permit whose lease is over is free.
+	Taken   int64    `json:"taken,omitempty"`
+	Permits []Permit `json:"permits,omitempty"`
+}
+
+// Permit is a permit that is taken.
+type Permit struct {
+	// ID is what Permit.ID and Redisson's acquire return.
+	ID string `json:"id"`
+	// Left is the rest of its lease in ms; -1 if it never ends.
+	Left int64 `json:"left"`
+	// Process has taken it; nil if that is not known, as of Redisson's and of Systems without a record.
+	Process *Process `json:"process,omitempty"`
+}
+
+const (
+	// MostPermits bounds the permits of a name that are read.
+	MostPermits = 1000
+	// idBytes is how many bytes the id of a permit has.
+	idBytes = 16
+	// never is when permits without an end expire, as Redisson writes it: in epoch ms.
+	never = 922337203685477
+)
+
+// ErrRights is that the user may not run a command that semaphores, permits and latches need, on any key.
+var ErrRights = errors.New("the user lacks a right of those that semaphores, permits and latches need: " +
+	"+getrange +pttl +zrange +exists +time +zcount +pubsub|channels, and in a cluster +pubsub|shardnumsub +pubsub|shardchannels")
+
+// lacksCommand reports whether the user may not run a command, on any key.
+func lacksCommand(err error) bool {
+	refusal, refused := rueidis.IsRedisErr(err)
+	return refused && strings.Contains(refusal.Error(), "permissions to run")
+}
+
+// sorted says what can be done about an error of the client.
+func sorted(err error) error {
+	if lacksCommand(err) {
+		return fmt.Errorf("%w (%w)", ErrRights, err)
+	}
+	return redisio.Sort(err)
+}
+
+// Counter reads the semaphore, the permits that expire or the latch of a name, with the first permits that
+// are taken; nil if in Redis there is something else, or nothing.
+func (l Inspector) Counter(ctx context.Context, name string) (*Counter, error) {
+	keys := []string{l.Prefix + name}
+	all, err := l.counters(ctx, keys, true)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	c := &all[0]
+	return c, l.identifyPermits(ctx, c)
+}
+
+// counters reads those with these keys that there are. What is named has its first permits, and a problem if
+// they are another application's. Else what is another application's, or cannot be read, is left out.
+func (l Inspector) counters(ctx context.Context, keys []string, named bool) (all []Counter, err error) {
+	clock, err := l.Client.Do(ctx, l.Client.B().Time().Build()).AsIntSlice()
+	if err != nil {
+		return nil, sorted(err)
+	}
+	now := clock[0]*1000 + clock[1]/1000
+	until, after := strconv.FormatInt(now, 10), "("+strconv.FormatInt(now, 10)
+	var commands []rueidis.Completed
+	var channels []string
+	for _, key := range keys {
+		taken := redisio.Taken(key)
+		commands = append(commands, l.Command("GETRANGE", key, "0", longestNumber), l.Command("PTTL", key), l.Command("EXISTS", redisio.Counted(key)),
+			l.Command("ZCOUNT", taken, "0", until), l.Command("ZCOUNT", taken, after, "+inf"))
+		channels = append(channels, redisio.PermitsChannel(key), redisio.LatchChannel(key))
+	}
+	results, listeners := l.all(ctx, commands), l.listeners(ctx, channels)
+	var numbers []string
+	for i, key := range keys {
+		if mayBeNumber(results[5*i:]) {
+			numbers = append(numbers, key)
+		}
+	}
+	ranges := firstMembers
+	if named {
+		ranges = append(slices.Clip(ranges), []string{after, "+inf", "BYSCORE", "LIMIT", "0", strconv.Itoa(MostPermits)})
+	}
+	taken := l.taken(ctx, numbers, ranges)
+	for i, key := range keys {
+		c := Counter{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindCounter}
+		c.NameBytes = notText(c.Name)
+		waits, waitsForLatch := listeners[channels[2*i]], listeners[channels[2*i+1]]
+		members, foreign := taken[key], errors.Is(taken[key].err, errForeign)
+		if foreign && !named {
+			continue
+		}
+		is, err := c.read(results[5*i:5*i+5], waits, waitsForLatch, foreign)
+		if err == nil && !foreign {
+			err = members.err
+		}
+		if _, refused := rueidis.IsRedisErr(err); refused && !named && !lacksCommand(err) {
+			continue // a key beside it is another's, or not ours to look at
+		}
+		if err != nil {
+			return all, sorted(err)
+		}
+		if !is {
+			continue
+		}
+		if named {
+			c.Permits = permitsOf(members.scores, now)
+		}
+		all = append(all, c)
+	}
+	return all, ctx.Err()
+}
+
+// mayBeNumber reports, by the replies about a key, whether it is a number, or is not there.
+func mayBeNumber(got []rueidis.RedisResult) bool {
+	text, err := got[0].ToString()
+	ttl, failed := got[1].AsInt64()
+	return err == nil && failed == nil && (ttl == NoKey || looksLikeNumber.MatchString(text))
+}
+
+// read takes the replies about one key, and reports whether it is a number, or should be one: there is none, but
+// permits are taken, or a client listens. Foreign is that what is in the place of the permits is another application's.
+func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch Number, foreign bool) (is bool, err error) {
+	text, err := got[0].ToString()
+	if refusal, refused := rueidis.IsRedisErr(err); refused && strings.HasPrefix(refusal.Error(), "WRONGTYPE") {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	ttl, err := got[1].AsInt64()
+	unset := ttl == NoKey
+	if err == nil && !unset && !looksLikeNumber.MatchString(text) {
+		return false, nil
+	}
+	var numbers [4]int64
+	for j := range numbers {
+		if numbers[j], err = got[j+1].AsInt64(); err != nil {
+			return false, err
+		}
+	}
+	if foreign {
+		numbers[2], numbers[3] = 0, 0
+	}
+	expired := numbers[2] // Redisson and Lockkeeper make them free when they take one
+	c.TTL, c.Taken, c.Waiters = numbers[0], numbers[3], waits.plus(waitsForLatch)
+	most := int64(mostPermits)
+	switch {
+	case expired+c.Taken > 0:
+		c.Kind = KindPermits
+	case unset && waits.N > 0:
+		c.Kind = kindUnset
+	case unset:
+		return false, nil
+	case numbers[1] > 0 || waitsForLatch.N > 0:
+		c.Kind, most = KindLatch, mostExact
+	case waits.N > 0:
+		c.Kind = KindSemaphore
+	default:
+		most = mostExact // it may be a latch
+	}
+	if unset {
+		c.Problem = Unset
+	} else {
+		c.Count, c.Problem = exact("the count", text, most)
+		c.Count = c.Count.plus(Known(expired))
+	}
+	if foreign && c.Problem != "" {
+		c.Problem += "; "
+	}
+	if foreign {
+		c.Problem += errForeign.Error()
+	}
+	return true, nil
+}
+
+// identifyPermits looks for the processes that have taken the permits: the id of a permit begins with the System.
+func (l Inspector) identifyPermits(ctx context.Context, c *Counter) error {
+	views := []Lock{{Name: c.Name, Owners: make([]Owner, len(c.Permits))}}
+	for i, p := range c.Permits {
+		views[0].Owners[i].Field = redisio.PermitSystemOf(p.ID)
+	}
+	err := l.Identify(ctx, views)
+	for i, o := range views[0].Owners {
+		if o.Process.Since != nil {
+			c.Permits[i].Process = &o.Process
+		}
+	}
+	return err
+}

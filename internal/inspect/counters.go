@@ -1,0 +1,154 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// Counters lists the semaphores, permits that expire and latches whose names match, sorted by name, without
+// the permits that are taken. In Redis they are numbers, as many other keys are. So it finds those that
+// have permits taken that expire, those for which Lockkeeper has run a command within an hour, and those
+// that a client listens to; also if they have no number (see Unset). Those that the user may not read are left out.
+// It returns what it has found, also with an error.
+func (l Inspector) Counters(ctx context.Context, pattern string) (all []Counter, err error) {
+	found := map[string][]string{} // with the records of commands
+	add := func(keys ...string) (added []string) {
+		for _, key := range keys {
+			name, ours := strings.CutPrefix(key, l.Prefix)
+			if ours && name != "" && matches(pattern, name) {
+				found[key] = found[key][:len(found[key]):len(found[key])]
+				added = append(added, key)
+			}
+		}
+		return added
+	}
+	err = l.scan(ctx, l.prefixed(redisio.AnyCalls), "string", func(keys []string) error {
+		for _, key := range keys {
+			if end := strings.LastIndexByte(key, ':'); clientID.MatchString(key[end+1:]) {
+				for _, named := range add(redisio.NamesIn(redisio.Calls, key[:end])...) {
+					found[named] = append(found[named], key)
+				}
+			}
+		}
+		return nil
+	})
+	err = cmp.Or(err, l.scan(ctx, l.prefixed(redisio.AnyTaken), "zset", func(keys []string) error {
+		for _, key := range keys {
+			add(redisio.NamesIn(redisio.Taken, key)...)
+		}
+		return nil
+	}))
+	permits, lacking := l.channels(ctx, l.prefixed(redisio.AnyPermitsChannel))
+	latches, _ := l.channels(ctx, l.prefixed(redisio.AnyLatchChannel))
+	for _, channel := range permits {
+		add(redisio.NamesIn(redisio.PermitsChannel, channel)...)
+	}
+	for _, channel := range latches {
+		add(redisio.NamesIn(redisio.LatchChannel, channel)...)
+	}
+	known := map[string]bool{} // the records of those that are read
+	for page := range slices.Chunk(slices.Sorted(maps.Keys(found)), PageSize) {
+		some, failed := l.counters(ctx, page, false)
+		all = append(all, some...)
+		if failed != nil {
+			return all, cmp.Or(err, failed)
+		}
+		for _, c := range some {
+			for _, record := range found[l.Prefix+c.Name] {
+				known[record] = true
+			}
+		}
+	}
+	all = withoutTwins(append(all, l.refused(ctx, found, known)...))
+	slices.SortFunc(all, func(a, b Counter) int { return strings.Compare(a.Name, b.Name) })
+	return all, cmp.Or(err, lacking)
+}
+
+// withoutTwins leaves out what has no number of its own: the keys beside "N" may be those of "{N}", too.
+func withoutTwins(all []Counter) []Counter {
+	unset := map[string]bool{}
+	for _, c := range all {
+		unset[c.Name] = c.Problem == Unset
+	}
+	return slices.DeleteFunc(all, func(c Counter) bool {
+		inner := strings.TrimSuffix(strings.TrimPrefix(c.Name, "{"), "}")
+		_, plain := unset[inner]
+		twin, braced := unset["{"+c.Name+"}"]
+		return c.Problem == Unset && (inner != c.Name && plain || braced && !twin)
+	})
+}
+
+// refused are those of the keys whose last command was refused since no number is set, as the records of the
+// commands say; see scripts/once.lua.
+func (l Inspector) refused(ctx context.Context, found map[string][]string, known map[string]bool) (all []Counter) {
+	keys := map[string]string{} // by the record; of two that it may be of, the one without braces
+	for key, records := range found {
+		for _, record := range records {
+			if other, there := keys[record]; !known[record] && (!there || len(key) < len(other)) {
+				keys[record] = key
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for page := range slices.Chunk(slices.Sorted(maps.Keys(keys)), PageSize) {
+		var commands []rueidis.Completed
+		for _, record := range page {
+			commands = append(commands, l.Command("GET", record))
+		}
+		for i, result := range l.all(ctx, commands) {
+			said, _ := result.ToString()
+			refused, expire := protocol.RefusedUnset(said)
+			key := keys[page[i]]
+			if !refused || seen[key] {
+				continue
+			}
+			seen[key] = true
+			c := Counter{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindSemaphore, TTL: NoKey, Problem: Unset}
+			if c.NameBytes = notText(c.Name); expire {
+				c.Kind = KindPermits
+			}
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// prefixed narrows a pattern of redisio, with one asterisk, to names with the prefix.
+func (l Inspector) prefixed(pattern string) string {
+	return strings.Replace(pattern, "*", "*"+quotePattern(l.Prefix)+"*", 1)
+}
+
+// channels lists the channels that match, on every server that the client knows. The error is ErrRights;
+// other refusals are those of servers without such channels.
+func (l Inspector) channels(ctx context.Context, pattern string) (all []string, lacking error) {
+	for _, node := range l.Client.Nodes() {
+		commands := []rueidis.Completed{node.B().PubsubChannels().Pattern(pattern).Build()}
+		if l.Client.Mode() == rueidis.ClientModeCluster {
+			commands = append(commands, node.B().PubsubShardchannels().Pattern(pattern).Build())
+		}
+		for _, result := range node.DoMulti(ctx, commands...) {
+			some, err := result.AsStrSlice()
+			if all = append(all, some...); lacksCommand(err) {
+				lacking = sorted(err)
+			}
+		}
+	}
+	return all, lacking
+}
+
+// matches reports whether a name matches a pattern of SCAN. It is one of path.Match, but that a slash there
+// matches only itself.
+func matches(pattern, name string) bool {
+	noSlash := strings.NewReplacer("/", "\x00")
+	match, err := path.Match(noSlash.Replace(pattern), noSlash.Replace(name))
+	return match && err == nil
+}

@@ -1,0 +1,261 @@
+// Package inspect reads in Redis who has which lock, whoever has written it: for operators, who have no System
+// that knows. It changes nothing.
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// Lock is a lock as Redis has it, whoever has written it.
+type Lock struct {
+	Name string `json:"name"`
+	// NameBytes is the name if it is not UTF-8, which JSON cannot express; nil if it is.
+	NameBytes []byte `json:"name_base64,omitempty"`
+	// Kind is plain, fenced, fair or read/write. What is held as a plain lock is called fenced if
+	// it has a counter of tokens, and fair if it has a queue.
+	Kind   string  `json:"kind"`
+	Held   bool    `json:"held"`
+	Owners []Owner `json:"owners,omitempty"`
+	// MoreOwners is how many owners are left out.
+	MoreOwners int64 `json:"more_owners,omitempty"`
+	// TTL is in ms; -1 for a key that never expires.
+	TTL int64 `json:"ttl,omitempty"`
+	// Waiters is how many clients listen for the release; of a fair lock, the length of its queue. Who waits in
+	// the process of an owner is not among them, unless the lock is fair; see Owner.
+	Waiters Number `json:"waiters"`
+	// Token is the last that was drawn.
+	Token int64 `json:"token,omitempty"`
+	// Queue are those who wait in the order of their turns: owners in the queue of a fair lock,
+	// clients in the line of another. Redisson's clients stand in no line.
+	Queue []Waiter `json:"queue,omitempty"`
+	// Problems are what is wrong with what Redis has.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// Waiter is one who waits.
+type Waiter struct {
+	Field string `json:"field"`
+	// Waiting is for how long it has waited, in ms by the clock of Redis; unknown in the queue of a fair lock.
+	Waiting Number  `json:"waiting"`
+	Process Process `json:"process"`
+}
+
+// Owner is one owner of a lock.
+type Owner struct {
+	Field string `json:"field"`
+	// Mode is read or write, of a read/write lock.
+	Mode  string `json:"mode,omitempty"`
+	Count Number `json:"count"`
+	// HeldAtLeast is for how long the owner has had the lock at least, in ms. Waiters is how many requests for the lock
+	// waited in its process. Both are as the process's record says, which may be some seconds old; see Process.Seen.
+	HeldAtLeast Number  `json:"held_at_least"`
+	Waiters     Number  `json:"waiters"`
+	Process     Process `json:"process"`
+}
+
+const (
+	// PageSize is how many keys one SCAN looks at, and how many of them are looked into at once.
+	PageSize = 500
+	// mostOwners bounds the owners of a lock that are shown, and the waiters.
+	mostOwners = 32
+)
+
+// Kinds that are told by what is in Redis.
+const (
+	KindReadWrite = "read/write"
+	KindPlain     = "plain"
+	KindFair      = "fair"
+)
+
+// Looker reads locks by the commands of a client. The names of locks are without the prefix.
+type Inspector struct {
+	Client rueidis.Client
+	Prefix string
+}
+
+// Command is a command whose second word is a key.
+func (l Inspector) Command(words ...string) rueidis.Completed {
+	b := l.Client.B().Arbitrary(words[0])
+	if len(words) > 1 {
+		b = b.Keys(words[1]).Args(words[2:]...)
+	}
+	return b.Build()
+}
+
+// all runs commands in one pipeline.
+func (l Inspector) all(ctx context.Context, commands []rueidis.Completed) []rueidis.RedisResult {
+	if len(commands) == 0 {
+		return nil
+	}
+	return l.Client.DoMulti(ctx, commands...)
+}
+
+// Look reads the locks with these keys. A key that is no lock is left out, unless it is named:
+// then it is free if there is no such key, and may have owners of any form. If some of several that are
+// named cannot be read, since a server of a cluster does not answer, the others are returned with the error.
+func (l Inspector) Inspect(ctx context.Context, keys []string, named bool) (views []Lock, err error) {
+	var commands []rueidis.Completed
+	for _, key := range keys {
+		commands = append(commands, l.Command("HLEN", key), l.Command("HRANDFIELD", key, strconv.Itoa(mostOwners+1)), l.Command("PTTL", key))
+	}
+	results := l.all(ctx, commands)
+	hashes := make([]*hash, len(keys))
+	for i, key := range keys {
+		hashes[i] = &hash{key: key}
+		var names []string
+		if names, hashes[i].err = results[3*i+1].AsStrSlice(); !mayBeLock(names) {
+			continue
+		}
+		if len(names) > mostOwners && !slices.Contains(names, "mode") {
+			names[mostOwners] = "mode" // these are chosen at random
+		}
+		hashes[i].names = names
+	}
+	l.readShort(ctx, hashes, longestCount)
+	var missing error
+	for i, key := range keys {
+		v := Lock{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindPlain}
+		v.NameBytes = notText(v.Name)
+		is, err := v.take(results[3*i:3*i+3], hashes[i], named)
+		var failed *redisio.Error
+		switch {
+		case err != nil && named && errors.As(err, &failed) && failed.Transient:
+			missing = errors.Join(missing, err)
+		case err != nil:
+			return nil, err
+		case is:
+			views = append(views, v)
+		}
+	}
+	return views, cmp.Or(l.lookBeside(ctx, views), missing)
+}
+
+// take takes the replies about a key and what was read of its hash, and reports whether it is to be shown.
+func (v *Lock) take(results []rueidis.RedisResult, of *hash, named bool) (is bool, err error) {
+	key, fields := of.key, of.values
+	n, err := results[0].AsInt64()
+	if err != nil {
+		if _, refused := rueidis.IsRedisErr(err); refused && !named && !redisio.Sort(err).Transient {
+			return false, nil // it is another type by now, or not ours to look at
+		}
+		return false, fmt.Errorf("%q: %w", key, redisio.Sort(err))
+	}
+	if of.err != nil {
+		return false, fmt.Errorf("%q: %w", key, redisio.Sort(of.err))
+	}
+	if fields != nil && len(fields) <= mostOwners {
+		n = int64(len(fields)) // it may have changed since
+	}
+	if isLock := v.read(fields, n); !isLock && (!named || n > 0) {
+		if named {
+			return false, fmt.Errorf("the key %q is a hash with %d fields, and no lock: expected are owners, \"<client uuid>:<number>\", and their hold counts", key, n)
+		}
+		return false, nil
+	}
+	if v.TTL, err = results[2].AsInt64(); err != nil {
+		return false, redisio.Sort(err)
+	}
+	if v.TTL == -2 { // expired since
+		v.Held, v.Owners, v.TTL = false, nil, 0
+	}
+	return named || v.Held, nil
+}
+
+// mayBeLock reports whether a hash with these fields may be a lock. Of other hashes no value is read:
+// they may be large, and are not ours.
+func mayBeLock(fields []string) bool {
+	return len(fields) > 0 && !slices.ContainsFunc(fields, func(f string) bool { return f != "mode" && !ownerField.MatchString(f) })
+}
+
+// notText returns the bytes of a name that is not UTF-8, else nil.
+func notText(name string) []byte {
+	if utf8.ValidString(name) {
+		return nil
+	}
+	return []byte(name)
+}
+
+// The forms of a client and of an owner.
+const clientForm = `^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`
+
+var (
+	clientID   = regexp.MustCompile(clientForm + `$`)
+	ownerField = regexp.MustCompile(clientForm + `:\d{1,400}(:write)?$`)
+)
+
+// read takes the fields of a hash for owners, and reports whether they are.
+func (v *Lock) read(fields [][2]string, n int64) bool {
+	mode := ""
+	for _, f := range fields {
+		if f[0] == "mode" && (f[1] == "read" || f[1] == "write") {
+			mode, v.Kind = f[1], KindReadWrite
+		}
+	}
+	if n == 0 || n > 1 && mode == "" && n <= mostOwners {
+		return false
+	}
+	for _, f := range fields {
+		if mode != "" && f[0] == "mode" {
+			continue
+		}
+		if !looksLikeNumber.MatchString(f[1]) || !ownerField.MatchString(f[0]) {
+			return false
+		}
+		count, problem := exact("the hold count of "+f[0], f[1], mostExact)
+		v.problem(problem)
+		field, writes := strings.CutSuffix(f[0], ":write")
+		owner := Owner{Field: field, Count: count}
+		if v.Kind == KindReadWrite {
+			if owner.Mode = "read"; writes {
+				owner.Mode = "write"
+			}
+		}
+		v.Owners = append(v.Owners, owner)
+	}
+	slices.SortFunc(v.Owners, func(a, b Owner) int {
+		return cmp.Or(strings.Compare(b.Mode, a.Mode), strings.Compare(a.Field, b.Field))
+	})
+	v.Held = len(v.Owners) > 0
+	if n > mostOwners {
+		v.MoreOwners = n - 1 - int64(len(v.Owners)) // one field is the mode
+	}
+	return v.Held
+}
+
+// HolderWaiters is how many requests wait in the processes of the owners; unknown if one of them does not say.
+func (v *Lock) HolderWaiters() Number {
+	n := Known(0)
+	for _, o := range v.Owners {
+		n = n.plus(o.Waiters)
+	}
+	return n
+}
+
+// LongestWait is that of those whose wait is known.
+func (v *Lock) LongestWait() (longest Number) {
+	for _, w := range v.Queue {
+		if w.Waiting.Known && (!longest.Known || w.Waiting.N > longest.N) {
+			longest = w.Waiting
+		}
+	}
+	return longest
+}
+
+// problem adds one, unless it is empty.
+func (v *Lock) problem(text string) {
+	if text != "" {
+		v.Problems = append(v.Problems, text)
+	}
+}

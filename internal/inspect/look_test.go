@@ -1,0 +1,102 @@
+package inspect_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// Of a hash that is no lock no value is read.
+func TestForeignValuesAreNotRead(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, DisableCache: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	do := func(words ...string) string {
+		t.Helper()
+		text, err := client.Do(t.Context(), client.B().Arbitrary(words...).Build()).ToAny()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(text)
+	}
+	const large = 200_000
+	for i := range 40 {
+		do("HSET", "session", "field"+strconv.Itoa(i), strings.Repeat("x", large))
+	}
+	owner := func(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", i) }
+	do("HSET", "held", owner(1)+":1", "1")
+	record := func(i int, says string) {
+		do("ZADD", redisio.Systems(""), "1", redisio.SystemOf(owner(i)))
+		do("SET", redisio.System("", redisio.SystemOf(owner(i))), says, "PX", "600000")
+	}
+	record(1, `{"client":"c","application":"good","since":"2026-01-02T03:04:05Z"}`)
+	before := sent(t, do("INFO", "stats"))
+	l := inspect.Inspector{Client: client}
+	all, err := l.List(t.Context(), "*", 100)
+	if err != nil || len(all) != 1 || all[0].Name != "held" || all[0].Owners[0].Process.Application != "good" {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if cost := sent(t, do("INFO", "stats")) - before; cost > large/2 {
+		t.Errorf("a list of one lock is %d bytes", cost)
+	}
+}
+
+// sent is how many bytes Redis has sent.
+func sent(t *testing.T, info string) (n int) {
+	t.Helper()
+	_, rest, _ := strings.Cut(info, "total_net_output_bytes:")
+	n, err := strconv.Atoi(strings.TrimSpace(strings.SplitN(rest, "\n", 2)[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// What the user may not ask, or Redis does not have, is unknown, and not zero.
+func TestUnknownIsNotZero(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	const client = "00000000-0000-4000-8000-000000000001"
+	server.Do(t, "HSET", "held", client+":1", "1")
+	server.Do(t, "HSET", redisio.WaitQueue("held"), client, "1000000 1")
+	server.Do(t, "SET", "permits", "3")
+	server.Do(t, "ZADD", redisio.Taken("permits"), "922337203685477", "abcdefghijklmnop")
+	for user, rules := range map[string]string{"all": "+@all", "some": "+@all -pubsub|numsub -time"} {
+		server.Do(t, append([]string{"ACL", "SETUSER", user, "on", ">secret", "~*", "&*"}, strings.Fields(rules)...)...)
+		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, Username: user, Password: "secret", DisableCache: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(client.Close)
+		l := inspect.Inspector{Client: client}
+		all, err := l.List(t.Context(), "*", 100)
+		if err != nil || len(all) != 1 || len(all[0].Queue) != 1 {
+			t.Fatalf("%s: %+v, %v", user, all, err)
+		}
+		v, known := all[0], user == "all"
+		if v.Waiters.Known != known || v.Queue[0].Waiting.Known != known || v.Owners[0].HeldAtLeast.Known || v.Owners[0].Waiters.Known {
+			t.Errorf("%s: %+v", user, v)
+		}
+		text, err := json.Marshal(v)
+		if want := `"waiters":null`; err != nil || strings.Count(string(text), want) != 1+strings.Count(rules, "numsub") {
+			t.Errorf("%s: %s, %v", user, text, err)
+		}
+		var again inspect.Lock
+		if err := json.Unmarshal(text, &again); err != nil || !reflect.DeepEqual(again, v) {
+			t.Errorf("%s: %+v is read as %+v, %v", user, v, again, err)
+		}
+	}
+}

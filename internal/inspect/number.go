@@ -1,0 +1,75 @@
+package inspect
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+// Number is a number that may be unknown: in JSON it is null then.
+type Number struct {
+	N     int64
+	Known bool
+}
+
+// Known is a number that is known.
+func Known(n int64) Number { return Number{n, true} }
+
+// String is "?" for a number that is unknown.
+func (n Number) String() string {
+	if !n.Known {
+		return "?"
+	}
+	return strconv.FormatInt(n.N, 10)
+}
+
+// MarshalJSON implements json.Marshaler.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if !n.Known {
+		return []byte("null"), nil
+	}
+	return []byte(n.String()), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *Number) UnmarshalJSON(text []byte) (err error) {
+	*n = Number{}
+	if bytes.Equal(text, []byte("null")) {
+		return nil
+	}
+	n.N, err = strconv.ParseInt(string(text), 10, 64)
+	n.Known = err == nil
+	return err
+}
+
+// plus is the sum; it is unknown if one of the two is.
+func (n Number) plus(other Number) Number {
+	if !n.Known || !other.Known {
+		return Number{}
+	}
+	return Known(n.N + other.N)
+}
+
+// The largest numbers that the scripts accept; see scripts/number.lua.
+const (
+	mostExact   = 1<<53 - 1
+	mostPermits = 1<<31 - 1
+)
+
+// looksLikeNumber is the form of the values that the scripts show in their errors. Others may be secrets.
+var looksLikeNumber = regexp.MustCompile(`^(-?[0-9]{1,19}|[0-9]{20})$`)
+
+// exact reads a number as the scripts do. If they refuse it, it is unknown, and the problem says why.
+func exact(what, text string, most int64) (n Number, problem string) {
+	value, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err == nil && strconv.FormatInt(value, 10) == text && value <= most && value >= -most:
+		return Known(value), ""
+	case !looksLikeNumber.MatchString(text):
+		text = "no number"
+	default:
+		text = strconv.Quote(text)
+	}
+	return Number{}, fmt.Sprintf("%s is %s, but must be an integer up to %d, without zeros or a plus in front", what, text, most)
+}

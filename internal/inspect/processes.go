@@ -1,0 +1,182 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// Process is a process as its System's record has it; a client without a record is only a
+// client.
+type Process struct {
+	Client      string `json:"client"`
+	Application string `json:"application,omitempty"`
+	Host        string `json:"host,omitempty"`
+	PID         int    `json:"pid,omitempty"`
+	// Since is when the System was started, by the clock of its host.
+	Since   *time.Time `json:"up_since,omitempty"`
+	Version string     `json:"version,omitempty"`
+	// Seen is how many ms ago the record was renewed.
+	Seen    int64 `json:"seen,omitempty"`
+	Overdue bool  `json:"overdue,omitempty"`
+}
+
+// processOf is a process by what its record says.
+func processOf(r protocol.Record) Process {
+	p := Process{
+		Client: r.Client, Application: r.Application, Host: r.Host, PID: r.PID, Version: r.Version, Seen: r.Seen.Milliseconds(), Overdue: r.Overdue(),
+	}
+	if !r.Since.IsZero() {
+		p.Since = &r.Since
+	}
+	return p
+}
+
+// Identify looks for the processes of the owners, with what their records say of the locks, and for those of who
+// waits.
+func (l Inspector) Identify(ctx context.Context, views []Lock) error {
+	known := map[string]protocol.Record{} // by its key
+	var keys []string
+	each := func(f func(name, field string, to *Process) protocol.Record) {
+		for _, v := range views {
+			for i := range v.Owners {
+				o := &v.Owners[i]
+				o.add(f(v.Name, o.Field, &o.Process), l.Prefix+v.Name)
+			}
+			for i := range v.Queue {
+				f(v.Name, v.Queue[i].Field, &v.Queue[i].Process)
+			}
+		}
+	}
+	each(func(name, field string, _ *Process) (none protocol.Record) {
+		for _, key := range l.records(name, protocol.ClientOf(field)) {
+			if _, listed := known[key]; !listed {
+				known[key] = protocol.Record{}
+				keys = append(keys, key)
+			}
+		}
+		return none
+	})
+	for i, r := range l.read(ctx, keys) {
+		known[keys[i]] = r
+	}
+	each(func(name, field string, to *Process) (none protocol.Record) {
+		to.Client = protocol.ClientOf(field)
+		for _, key := range l.records(name, to.Client) {
+			if r := known[key]; !r.Since.IsZero() {
+				*to = processOf(r)
+				return r
+			}
+		}
+		return none
+	})
+	return ctx.Err()
+}
+
+// add adds what the record of an owner's process says of the lock.
+func (o *Owner) add(r protocol.Record, key string) {
+	if d := r.HeldAtLeast(key, o.Field); d > 0 {
+		o.HeldAtLeast = Known(d.Milliseconds())
+	}
+	if n := r.Waiters(key); n >= 0 {
+		o.Waiters = Known(n)
+	}
+}
+
+// mostPrefixes bounds the prefixes of a name at which a record is looked for.
+const mostPrefixes = 8
+
+// records are the keys at which the record of a client may be that has a lock. Its System has the
+// given key prefix, or another or none, and the whole key for a name: the prefix may be any beginning
+// of the key that ends as prefixes do, "app:".
+func (l Inspector) records(name, client string) []string {
+	prefixes, key := []string{l.Prefix}, l.Prefix+name
+	if l.Prefix != "" {
+		prefixes = append(prefixes, "")
+	}
+	for i, b := range []byte(key) {
+		if b < utf8.RuneSelf && !unicode.IsLetter(rune(b)) && !unicode.IsDigit(rune(b)) && key[:i+1] != l.Prefix && len(prefixes) < mostPrefixes {
+			prefixes = append(prefixes, key[:i+1])
+		}
+	}
+	for i, prefix := range prefixes {
+		prefixes[i] = redisio.System(prefix, redisio.SystemOf(client))
+	}
+	return prefixes
+}
+
+// read reads the records with these keys. One that is not there has no Since.
+func (l Inspector) read(ctx context.Context, keys []string) (all []protocol.Record) {
+	for page := range slices.Chunk(keys, PageSize) {
+		var commands []rueidis.Completed
+		for _, key := range page {
+			commands = append(commands, l.Command("PTTL", key), l.Command("GETRANGE", key, "0", strconv.Itoa(protocol.MostOfRecord)))
+		}
+		results := l.all(ctx, commands)
+		for i := range page {
+			left, _ := results[2*i].AsInt64()
+			says, _ := results[2*i+1].ToString()
+			all = append(all, protocol.Inspected("", redisio.Reply{N: [3]int64{left}, S: [2]string{says}}))
+		}
+	}
+	return all
+}
+
+// ErrMoreSystems is that there are more Systems than those that were to be listed.
+var ErrMoreSystems = fmt.Errorf("there are more Systems than the first %d of the list, whose records are read", protocol.MostSystems)
+
+// Systems lists the processes of all Systems. Of more than protocol.MostSystems it returns so many, and ErrMoreSystems.
+func (l Inspector) Systems(ctx context.Context) (all []Process, err error) {
+	ids, err := l.systems(ctx)
+	if err != nil && !errors.Is(err, ErrMoreSystems) {
+		return nil, err
+	}
+	for _, r := range l.read(ctx, ids) {
+		if !r.Since.IsZero() {
+			all = append(all, processOf(r))
+		}
+	}
+	slices.SortFunc(all, func(a, b Process) int {
+		return cmp.Or(strings.Compare(a.Application, b.Application), strings.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), strings.Compare(a.Client, b.Client))
+	})
+	return all, cmp.Or(ctx.Err(), err)
+}
+
+// systems reads the list of the Systems, and returns the keys of their records. It reads one name in a command, and
+// ends after a few megabytes: another application may have made the list, and its names may be large.
+func (l Inspector) systems(ctx context.Context) (keys []string, err error) {
+	const page, longestName, most = 100, 64, 10 << 20
+	list, size := redisio.Systems(l.Prefix), 0
+	for first := 0; ; first += page {
+		var commands []rueidis.Completed
+		for rank := first; rank < first+page; rank++ {
+			commands = append(commands, l.Command("ZRANGE", list, strconv.Itoa(rank), strconv.Itoa(rank)))
+		}
+		for i, result := range l.all(ctx, commands) {
+			name, err := result.AsStrSlice()
+			switch {
+			case err != nil:
+				return nil, redisio.Sort(err)
+			case len(name) == 0:
+				return keys, nil
+			case first+i >= protocol.MostSystems || size > most:
+				return keys, ErrMoreSystems
+			}
+			if size += len(name[0]); len(name[0]) <= longestName {
+				keys = append(keys, list+":"+name[0])
+			}
+		}
+	}
+}

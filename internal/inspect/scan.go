@@ -1,0 +1,83 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// scan calls page with the keys of each SCAN that match the pattern, on every master that is known. If one does
+// not answer it goes on with the others, and names it in the error.
+func (l Inspector) scan(ctx context.Context, pattern, kind string, page func(keys []string) error) error {
+	masters, missing := redisio.Masters(ctx, l.Client)
+	for _, address := range slices.Sorted(maps.Keys(masters)) {
+		err := scanNode(ctx, masters[address], pattern, kind, page)
+		var failed *redisio.Error
+		switch {
+		case err == nil:
+		case len(masters) == 1 || !errors.As(err, &failed) || !failed.Transient:
+			return err
+		default:
+			failed := fmt.Errorf("the master %s: %w", address, err)
+			if missing != nil {
+				failed = fmt.Errorf("%w; %w", missing, failed)
+			}
+			missing = failed
+		}
+	}
+	return missing
+}
+
+// scanNode is scan on one server.
+func scanNode(ctx context.Context, node rueidis.Client, pattern, kind string, page func(keys []string) error) error {
+	for cursor := uint64(0); ; {
+		entry, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Match(pattern).Count(PageSize).Type(kind).Build()).AsScanEntry()
+		if err != nil {
+			return fmt.Errorf("SCAN: %w", redisio.Sort(err))
+		}
+		if err := page(entry.Elements); err != nil {
+			return err
+		}
+		if cursor = entry.Cursor; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// ErrMore is that there are more locks than were to be listed.
+var ErrMore = errors.New("there are more locks than are listed")
+
+// List reads the locks whose names match, sorted by name: those on all masters, by SCAN. With more than most
+// of them, or if it fails, it returns those that it has found, with an error.
+func (l Inspector) List(ctx context.Context, pattern string, most int) ([]Lock, error) {
+	var all []Lock
+	seen := map[string]bool{} // SCAN may return a key twice
+	err := l.scan(ctx, quotePattern(l.Prefix)+pattern, "hash", func(keys []string) error {
+		keys = slices.DeleteFunc(keys, func(key string) bool { return seen[key] })
+		views, err := l.Inspect(ctx, keys, false)
+		for _, v := range views {
+			seen[l.Prefix+v.Name] = true
+		}
+		all = append(all, views...)
+		if len(all) > most {
+			all, err = all[:most], cmp.Or(err, ErrMore)
+		}
+		return err
+	})
+	slices.SortFunc(all, func(a, b Lock) int { return strings.Compare(a.Name, b.Name) })
+	return all, cmp.Or(err, l.Identify(ctx, all))
+}
+
+// quotePattern takes a text literally in a pattern of SCAN.
+func quotePattern(text string) string {
+	return regexp.MustCompile(`[*?\[\]\\^]`).ReplaceAllString(text, `\$0`)
+}

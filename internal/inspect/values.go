@@ -1,0 +1,60 @@
+package inspect
+
+import (
+	"context"
+
+	"github.com/redis/rueidis"
+)
+
+// hash is a hash of which fields are read. values are what was found: none if a value is longer than was asked
+// for, since the hash is not ours then.
+type hash struct {
+	key    string
+	names  []string
+	values [][2]string
+	err    error
+}
+
+// How long a hold count and an entry of a line are at most, in bytes.
+const (
+	longestCount = 19
+	longestEntry = 200
+)
+
+// readShort reads the values of the named fields of hashes, if none of a hash's is longer than most: it asks for the
+// lengths before.
+func (l Inspector) readShort(ctx context.Context, hashes []*hash, most int64) {
+	var lengths, values []rueidis.Completed
+	for _, h := range hashes {
+		for _, name := range h.names {
+			lengths = append(lengths, l.Command("HSTRLEN", h.key, name))
+		}
+	}
+	results := l.all(ctx, lengths)
+	var read []*hash
+	for _, h := range hashes {
+		short := len(h.names) > 0 && h.err == nil
+		for range h.names {
+			n, err := results[0].AsInt64()
+			results = results[1:]
+			if err != nil {
+				h.err = err
+			}
+			short = short && err == nil && n <= most
+		}
+		if short {
+			read = append(read, h)
+			values = append(values, l.Command(append([]string{"HMGET", h.key}, h.names...)...))
+		}
+	}
+	for i, result := range l.all(ctx, values) {
+		h := read[i]
+		var texts []rueidis.RedisMessage
+		texts, h.err = result.ToArray()
+		for j, text := range texts[:min(len(texts), len(h.names))] {
+			if value, err := text.ToString(); err == nil { // else the field has gone since
+				h.values = append(h.values, [2]string{h.names[j], value})
+			}
+		}
+	}
+}

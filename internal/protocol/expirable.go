@@ -1,0 +1,126 @@
+package protocol
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// Permits are the permits of one name that expire, on one Redis.
+type ExpirableSemaphore struct {
+	// Channel is where it is told that permits are free.
+	Channel string
+
+	keys []string // the last is of when the number is set again
+}
+
+// NewPermits describes permits. name is the key of how many are free.
+func NewExpirableSemaphore(name, client string) *ExpirableSemaphore {
+	return &ExpirableSemaphore{
+		Channel: redisio.PermitsChannel(name),
+		keys:    []string{name, redisio.Taken(name), redisio.Calls(name) + ":" + client, redisio.Calls(name) + ":restore"},
+	}
+}
+
+// Call makes the call of a command.
+func (p *ExpirableSemaphore) Call(c *expirable.Command, deadline time.Time) redisio.Call {
+	call := redisio.Call{Keys: p.keys[:3], Args: []string{strconv.FormatUint(c.Number, 10), p.Channel}, Deadline: deadline, Seq: c.Seq}
+	switch c.Kind {
+	case expirable.Acquire:
+		call.Script, call.Confirm = scripts.PermitsAcquire, true
+		return withLeases(call, c)
+	case expirable.Release:
+		call.Script, call.Urgent = scripts.PermitsRelease, true
+	case expirable.Renew:
+		call.Script, call.Urgent, call.Renews, call.Confirm = scripts.PermitsRenew, true, true, true
+		call.Keys, call.Args = p.keys[1:2], []string{ms(c.Lease)}
+	case expirable.Set:
+		call.Script, call.Keys, call.Confirm = scripts.PermitsSet, p.keys, true
+		call.Args = append(call.Args, string(c.How), strconv.Itoa(c.Count))
+		if c.How == expirable.Restore {
+			call.Args = append(call.Args, ms(c.Lease))
+		}
+		return withLeases(call, c)
+	}
+	for _, id := range c.IDs {
+		call.Args = append(call.Args, string(id[:]))
+	}
+	return call
+}
+
+// withLeases adds the lease and the id of each permit.
+func withLeases(call redisio.Call, c *expirable.Command) redisio.Call {
+	for i, id := range c.IDs {
+		call.Args = append(call.Args, ms(c.Leases[i]), string(id[:]))
+	}
+	return call
+}
+
+// ReadPermits returns the meaning of the reply to a command.
+func ReadExpirable(c *expirable.Command, reply redisio.Reply) (r expirable.Result) {
+	if err := reply.Err; err != nil {
+		return expirable.Result{Err: err, Transient: err.Transient, Unsure: err.Unsure}
+	}
+	switch c.Kind {
+	case expirable.Acquire:
+		r.Missing = reply.N[0] == scripts.NoKey
+		r.Served, r.Wait = max(int(reply.N[0]), 0), milliseconds(reply.N[1])
+	case expirable.Release:
+		for i := range c.IDs {
+			r.Valid = append(r.Valid, reply.N[0]>>i&1 == 1)
+		}
+		r.Heard = int(reply.N[1])
+	case expirable.Renew:
+		if len(reply.S[0]) != len(c.IDs) {
+			misfit := misfit(reply)
+			return expirable.Result{Err: misfit.Err, Transient: true, Unsure: true}
+		}
+		for _, digit := range reply.S[0] {
+			r.Valid = append(r.Valid, digit == '1')
+		}
+	case expirable.Set:
+		r.Done, r.Wait = reply.N[0] == 1, milliseconds(max(-reply.N[0], 0))
+	}
+	switch why := reply.Unconfirmed; {
+	case why == nil:
+	case c.Kind == expirable.Set:
+		return expirable.Result{Err: why, Transient: true, Unsure: true} // it was carried out: repeat it; see ReadNumbers
+	case c.Kind == expirable.Renew, r.Served > 0:
+		return expirable.Result{Err: why, Transient: why.Transient, Unsure: true, Unconfirmed: true}
+	}
+	return r
+}
+
+// RefusedUnset reports whether the record of a client's last command, "<number> <reply>", says that the client was
+// refused permits since no number of them is set, and whether they expire.
+func RefusedUnset(record string) (refused, expire bool) {
+	words := strings.Fields(record)
+	if len(words) != 3 || words[1] != strconv.FormatInt(scripts.NoKey, 10) {
+		return false, false
+	}
+	return true, words[2] != "0"
+}
+
+// Inspect makes the call that counts the permits.
+func (p *ExpirableSemaphore) Inspect(deadline time.Time) redisio.Call {
+	return redisio.Call{Script: scripts.PermitsInspect, Keys: p.keys[:2], Deadline: deadline}
+}
+
+// ErrNoNumber is that no number of permits is set.
+var ErrNoNumber = errors.New("it was never set, or Redis has lost its data")
+
+// ViewPermits reads the reply to Inspect.
+func ViewExpirable(reply redisio.Reply) (View, error) {
+	switch {
+	case reply.Err != nil:
+		return View{}, reply.Err
+	case reply.S[0] == "":
+		return View{}, ErrNoNumber
+	}
+	return View{TTL: -1, FreePermits: reply.N[0], TakenPermits: reply.N[1], AllPermits: reply.N[2]}, nil
+}

@@ -1,0 +1,308 @@
+package requestqueue
+
+import (
+	"slices"
+	"sort"
+	"time"
+)
+
+const (
+	// leafWidth is how many requests a leaf has at most.
+	leafWidth = 128
+	// fanOut is how many children an inner node has at most.
+	fanOut = 16
+)
+
+// node is a leaf, with items, or an inner node, with kids. It has at least one of either, unless it is
+// the root of an empty queue.
+type node[W Waiter] struct {
+	items []W
+	kids  []*node[W]
+	// n is how many requests are below it, tries how many of them try once, and fenced how many ask for
+	// a token.
+	n, tries, fenced int
+	// due is not later than any deadline below it; 0 if there is none.
+	due time.Duration
+}
+
+// leaf makes a leaf, or nil if it were empty.
+func leaf[W Waiter](items []W) *node[W] {
+	if len(items) == 0 {
+		return nil
+	}
+	x := &node[W]{items: items}
+	for _, w := range items {
+		x.count(w.Waiting())
+	}
+	return x
+}
+
+// inner makes an inner node, or nil if it were empty. All its kids have the same height.
+func inner[W Waiter](kids []*node[W]) *node[W] {
+	if len(kids) == 0 {
+		return nil
+	}
+	x := &node[W]{kids: kids}
+	for _, kid := range kids {
+		x.n, x.tries, x.fenced, x.due = x.n+kid.n, x.tries+kid.tries, x.fenced+kid.fenced, sooner(x.due, kid.due)
+	}
+	return x
+}
+
+// root makes a tree of one node, of two that were divided, or of none.
+func root[W Waiter](left, right *node[W]) *node[W] {
+	switch {
+	case left == nil:
+		return new(node[W])
+	case right != nil:
+		return inner([]*node[W]{left, right})
+	}
+	for len(left.kids) == 1 {
+		left = left.kids[0]
+	}
+	return left
+}
+
+// build makes a tree of requests that are in order.
+func build[W Waiter](items []W) *node[W] {
+	var level []*node[W]
+	for some := range slices.Chunk(items, leafWidth/2) {
+		level = append(level, leaf(slices.Clip(some)))
+	}
+	for len(level) > 1 {
+		var above []*node[W]
+		for some := range slices.Chunk(level, fanOut/2) {
+			above = append(above, inner(slices.Clip(some)))
+		}
+		level = above
+	}
+	if len(level) == 0 {
+		return new(node[W])
+	}
+	return level[0]
+}
+
+// count takes note of one more request below the node.
+func (x *node[W]) count(k Key) {
+	x.n++
+	if k.Try {
+		x.tries++
+	}
+	if k.Fenced {
+		x.fenced++
+	}
+	x.due = sooner(x.due, k.Deadline)
+}
+
+// sooner is the earlier of two times, of which 0 is never.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+func (x *node[W]) first() W {
+	for x.kids != nil {
+		x = x.kids[0]
+	}
+	return x.items[0]
+}
+
+func (x *node[W]) last() W {
+	for x.kids != nil {
+		x = x.kids[len(x.kids)-1]
+	}
+	return x.items[len(x.items)-1]
+}
+
+// place is the index of the first item that is not before a key, or of the kid that has it.
+func (x *node[W]) place(k Key) int {
+	if x.kids == nil {
+		return sort.Search(len(x.items), func(i int) bool { return x.items[i].Waiting().compare(k) >= 0 })
+	}
+	return sort.Search(len(x.kids), func(i int) bool { return x.kids[i].last().Waiting().compare(k) >= 0 })
+}
+
+func (x *node[W]) find(k Key) (w W, found bool) {
+	for x.kids != nil {
+		i := x.place(k)
+		if i == len(x.kids) {
+			return w, false
+		}
+		x = x.kids[i]
+	}
+	i := x.place(k)
+	if i == len(x.items) || x.items[i].Waiting().compare(k) != 0 {
+		return w, false
+	}
+	return x.items[i], true
+}
+
+func (x *node[W]) search(reached func(W) bool) (w W, found bool) {
+	for x.kids != nil {
+		i := sort.Search(len(x.kids), func(i int) bool { return reached(x.kids[i].last()) })
+		if i == len(x.kids) {
+			return w, false
+		}
+		x = x.kids[i]
+	}
+	i := sort.Search(len(x.items), func(i int) bool { return reached(x.items[i]) })
+	if i == len(x.items) {
+		return w, false
+	}
+	return x.items[i], true
+}
+
+func (x *node[W]) patient() (w W, found bool) {
+	for x.kids != nil {
+		i := slices.IndexFunc(x.kids, func(kid *node[W]) bool { return kid.tries < kid.n })
+		if i < 0 {
+			return w, false
+		}
+		x = x.kids[i]
+	}
+	i := slices.IndexFunc(x.items, func(w W) bool { return !w.Waiting().Try })
+	if i < 0 {
+		return w, false
+	}
+	return x.items[i], true
+}
+
+// each yields the requests below the node, and reports whether it is to go on.
+func (x *node[W]) each(yield func(W) bool) bool {
+	for _, w := range x.items {
+		if !yield(w) {
+			return false
+		}
+	}
+	for _, kid := range x.kids {
+		if !kid.each(yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// from yields the requests from a key on, and reports whether it is to go on.
+func (x *node[W]) from(k Key, yield func(W) bool) bool {
+	i := x.place(k)
+	for _, w := range x.items[min(i, len(x.items)):] {
+		if !yield(w) {
+			return false
+		}
+	}
+	for _, kid := range x.kids[min(i, len(x.kids)):] {
+		if !kid.from(k, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// append adds a request at the end of a leaf, if x is one and has room. No other method changes a node.
+func (x *node[W]) append(w W, k Key) bool {
+	if x.kids != nil || x.n >= leafWidth || x.n > 0 && x.last().Waiting().compare(k) > 0 {
+		return false
+	}
+	x.items = append(x.items, w)
+	x.count(k)
+	return true
+}
+
+// shift takes the first request, whose key is k, out of a leaf that is a root.
+func (x *node[W]) shift(k Key) {
+	if x.n == 1 {
+		*x = node[W]{}
+		return
+	}
+	x.items = x.items[1:]
+	x.n--
+	if k.Try {
+		x.tries--
+	}
+	if k.Fenced {
+		x.fenced--
+	}
+}
+
+// with returns the node with one more request. If it is too wide then, it is divided.
+func (x *node[W]) with(w W, k Key) (left, right *node[W]) {
+	i := x.place(k)
+	if x.kids == nil {
+		items := slices.Insert(slices.Clip(x.items), i, w)
+		if len(items) <= leafWidth {
+			return leaf(items), nil
+		}
+		cut := division(i, len(items))
+		return leaf(items[:cut:cut]), leaf(items[cut:])
+	}
+	i = min(i, len(x.kids)-1)
+	a, b := x.kids[i].with(w, k)
+	kids := slices.Clone(x.kids)
+	if kids[i] = a; b != nil {
+		kids = slices.Insert(kids, i+1, b)
+	}
+	if len(kids) <= fanOut {
+		return inner(kids), nil
+	}
+	cut := division(i+1, len(kids))
+	return inner(kids[:cut:cut]), inner(kids[cut:])
+}
+
+// division is where to divide n elements, of which the i-th is new. A queue grows at its end, and what
+// is behind that stays full.
+func division(i, n int) int {
+	if i == n-1 {
+		return i
+	}
+	return n / 2
+}
+
+// without returns the node without the request with that key, which it has; nil if it is empty then.
+func (x *node[W]) without(k Key) *node[W] {
+	i := x.place(k)
+	if x.kids == nil {
+		return leaf(removed(x.items, i))
+	}
+	kid := x.kids[i].without(k)
+	if kid == nil {
+		return inner(removed(x.kids, i))
+	}
+	kids := slices.Clone(x.kids)
+	kids[i] = kid
+	return inner(kids)
+}
+
+func removed[E any](all []E, i int) []E {
+	if i == 0 {
+		return all[1:]
+	}
+	return slices.Concat(all[:i], all[i+1:])
+}
+
+// filter returns the node without the requests for which leave is true, and appends those to left. It
+// does not look at what is to be skipped.
+func (x *node[W]) filter(skip func(*node[W]) bool, leave func(W) bool, left *[]W) *node[W] {
+	if skip(x) {
+		return x
+	}
+	if x.kids == nil {
+		var stay []W
+		for _, w := range x.items {
+			if leave(w) {
+				*left = append(*left, w)
+			} else {
+				stay = append(stay, w)
+			}
+		}
+		return leaf(stay)
+	}
+	var kids []*node[W]
+	for _, kid := range x.kids {
+		if kid = kid.filter(skip, leave, left); kid != nil {
+			kids = append(kids, kid)
+		}
+	}
+	return inner(kids)
+}

@@ -1,0 +1,204 @@
+package requestqueue
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// counted is a request that counts how often its key is looked at.
+type counted struct {
+	key   Key
+	looks *int
+}
+
+func (c *counted) Waiting() Key {
+	if c.looks != nil {
+		*c.looks++
+	}
+	return c.key
+}
+
+// model is a queue that is right for being simple.
+type model []*counted
+
+func (m *model) remove(leave func(Key) bool) (left []*counted) {
+	*m = slices.DeleteFunc(slices.Clone(*m), func(c *counted) bool {
+		leaves := leave(c.key)
+		if leaves {
+			left = append(left, c)
+		}
+		return leaves
+	})
+	return left
+}
+
+// check compares a queue with its model in all that can be asked.
+func check(t *testing.T, q *Queue[*counted], m model) {
+	t.Helper()
+	if got := slices.Collect(q.All()); !slices.Equal(got, m) || q.Len() != len(m) {
+		t.Fatalf("the queue has %d requests (%d), and should have %d", len(got), q.Len(), len(m))
+	}
+	if len(m) == 0 {
+		if q.NextDeadline() != 0 || q.owners != nil {
+			t.Fatal("an empty queue remembers something")
+		}
+		return
+	}
+	if q.Head() != m[0] || q.Last() != m[len(m)-1] || !slices.Equal(q.Front(300), m[:min(300, len(m))]) {
+		t.Fatal("it begins or ends otherwise")
+	}
+	patient, found := q.Patient()
+	if i := slices.IndexFunc(m, func(c *counted) bool { return !c.key.Try }); found != (i >= 0) || found && patient != m[i] {
+		t.Fatalf("the first that waits is %v", patient)
+	}
+	fenced := 0
+	for _, c := range m {
+		if c.key.Fenced {
+			fenced++
+		}
+		if d := c.key.Deadline; d != 0 && (q.NextDeadline() == 0 || d < q.NextDeadline()) {
+			t.Fatalf("the next deadline is %v, and there is one at %v", q.NextDeadline(), d)
+		}
+	}
+	if q.Fenced() != fenced {
+		t.Fatalf("%d ask for a token, and %d should", q.Fenced(), fenced)
+	}
+	if height(&q.root) > 2+bits.Len(uint(m[len(m)-1].key.ID)) {
+		t.Fatalf("%d levels for %d requests", height(&q.root), len(m))
+	}
+}
+
+func height[W Waiter](x *node[W]) int {
+	if x.kids == nil {
+		return 1
+	}
+	return 1 + height(x.kids[0])
+}
+
+// Whatever happens to a queue, it is as a simple one would be, and its older copies stay as they were.
+func TestQueueIsAsItsModel(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var q Queue[*counted]
+		var m model
+		var id uint64
+		var out []*counted // that may come back
+		same := func(got, want []*counted) {
+			t.Helper()
+			if !slices.Equal(got, want) {
+				t.Fatalf("seed %d: %d left, and %d should have", seed, len(got), len(want))
+			}
+		}
+		for step := range 600 {
+			before, old := q, slices.Clone(m)
+			switch now := time.Duration(r.IntN(1000)); r.IntN(12) {
+			case 0, 1, 2, 3, 4:
+				for range 1 + r.IntN(20) {
+					id += 1 + r.Uint64N(3)
+					c := &counted{key: Key{ID: id, Owner: r.Uint64N(40), Try: r.IntN(4) == 0, Fenced: r.IntN(3) == 0}}
+					if r.IntN(3) == 0 {
+						c.key.Deadline = time.Duration(1 + r.IntN(5000))
+					}
+					q.Push(c)
+					m = append(m, c)
+				}
+			case 5:
+				for range min(len(m), 1+r.IntN(5)) {
+					if got := q.Pop(); got != m[0] {
+						t.Fatalf("seed %d: popped %v, expected %v", seed, got.key, m[0].key)
+					}
+					m = m[1:]
+				}
+			case 6, 7:
+				for range 1 + r.IntN(20) {
+					gone := 1 + r.Uint64N(id+1)
+					want := m.remove(func(k Key) bool { return k.ID == gone })
+					if c, found := q.Take(gone); found {
+						same([]*counted{c}, want)
+						out = append(out, c)
+					} else {
+						same(nil, want)
+					}
+				}
+			case 8:
+				owner := 1 + r.Uint64N(39)
+				same(q.Owner(owner), m.remove(func(k Key) bool { return k.Owner == owner }))
+			case 9:
+				most := 1 + r.IntN(30)
+				n := most
+				same(q.Expired(now, most), m.remove(func(k Key) bool {
+					if n == 0 || k.Deadline == 0 || now < k.Deadline {
+						return false
+					}
+					n--
+					return true
+				}))
+			case 10:
+				last := r.Uint64N(id + 1)
+				same(q.Tries(func(c *counted) bool { return c.key.ID <= last }), m.remove(func(k Key) bool { return k.Try && k.ID <= last }))
+			case 11:
+				if len(out) > 0 {
+					c := out[r.IntN(len(out))]
+					out = nil
+					q.Push(c)
+					i, _ := slices.BinarySearchFunc(m, c, func(a, b *counted) int { return a.key.compare(b.key) })
+					m = slices.Insert(slices.Clone(m), i, c)
+				} else if step%40 == 0 {
+					same(q.Remove(func(c *counted) bool { return c.key.ID%8 != 0 }), m.remove(func(k Key) bool { return k.ID%8 != 0 }))
+				}
+			}
+			check(t, &q, m)
+			if got := slices.Collect(before.All()); !slices.Equal(got, old) {
+				t.Fatalf("seed %d, step %d: an older copy has changed", seed, step)
+			}
+			if some := r.Uint64N(id + 2); len(m) > 0 {
+				c, found := q.Find(some)
+				i := slices.IndexFunc(m, func(c *counted) bool { return c.key.ID == some })
+				if found != (i >= 0) || found && c != m[i] {
+					t.Fatalf("seed %d: found %v", seed, c)
+				}
+				c, found = q.Search(func(c *counted) bool { return c.key.ID >= some })
+				i = slices.IndexFunc(m, func(c *counted) bool { return c.key.ID >= some })
+				if found != (i >= 0) || found && c != m[i] {
+					t.Fatalf("seed %d: the first from %d on is %v", seed, some, c)
+				}
+			}
+		}
+	}
+}
+
+// TestCostDoesNotGrow holds that no operation on one request looks at more than a few others, however
+// many there are.
+func TestCostDoesNotGrow(t *testing.T) {
+	for _, n := range []int{1000, 10_000, 100_000} {
+		var looks, worst int
+		var q Queue[*counted]
+		for i := range n {
+			q.Push(&counted{key: Key{ID: uint64(i + 1), Owner: uint64(i + 1), Deadline: time.Duration(n + i), Try: i%3 == 0}, looks: &looks})
+		}
+		q.Owner(1) // makes the index
+		r := rand.New(rand.NewPCG(1, 1))
+		total := 0
+		does := func(what string, f func()) {
+			looks = 0
+			f()
+			if total, worst = total+looks, max(worst, looks); looks > 2000 {
+				t.Fatalf("%d requests: %s looks at %d", n, what, looks)
+			}
+		}
+		const rounds = 5000
+		for i := range rounds {
+			some := r.Uint64N(uint64(n)) + 1
+			does("withdrawing", func() { q.Take(some) })
+			does("withdrawing an owner's", func() { q.Owner(r.Uint64N(uint64(n)) + 1) })
+			does("looking for a deadline", func() { q.Expired(time.Duration(n+i/4), 2) })
+			does("arriving", func() {
+				q.Push(&counted{key: Key{ID: uint64(n + i + 1), Owner: some, Deadline: time.Hour}, looks: &looks})
+			})
+		}
+		t.Logf("%d requests: %d looks for each of %d rounds, at most %d at once", n, total/rounds, rounds, worst)
+	}
+}

@@ -1,0 +1,117 @@
+package semaphore
+
+import (
+	"errors"
+	"time"
+)
+
+const (
+	// replyGrace is how long after a command's deadline its reply is awaited before it counts as
+	// lost.
+	replyGrace = 250 * time.Millisecond
+	// A command that failed is sent again after firstBackoff at first, then after twice as long
+	// every time, up to mostBackoff.
+	firstBackoff = 50 * time.Millisecond
+	mostBackoff  = time.Second
+	// repeatTime is how long a command is sent again. Redis remembers commands for twice as long.
+	repeatTime = 30 * time.Minute
+	// batch bounds the waiters that one Take names.
+	batch = 100
+)
+
+// call is the command under way: it is sent, and sent again, until its outcome is known or does not
+// matter any more.
+type call struct {
+	kind    CommandKind
+	command Command
+	// inFlight: it was sent, and there is no reply yet. unsure: it may have been carried out.
+	inFlight, unsure bool
+	tries            int
+	lastErr          string
+	// due is when it wants attention again: the reply is late, or it is to be sent again.
+	due Instant
+	// until ends the tries; expired: they have ended.
+	until   Instant
+	expired bool
+
+	// debts are those that a Give or a Yield gives back; change is what another is for.
+	debts  []debt
+	change Change
+	// last is the last of those that a Take names.
+	last uint64
+	// changed: the last command was a change. It outlasts the call.
+	changed bool
+}
+
+// start sends a command for the first time.
+func (p *Pool) start(c call) {
+	c.command.Number, p.nextNumber = p.nextNumber, 0
+	c.kind, c.until = c.command.Kind, p.now+repeatTime
+	p.call, p.sent = c, c.command.Number
+	p.send()
+}
+
+// send sends the command, for the first time or again.
+func (p *Pool) send() {
+	p.call.inFlight = true
+	p.call.command.Deadline = p.now + p.cfg.CallTimeout
+	p.call.due = p.call.command.Deadline + replyGrace
+	command := p.call.command
+	p.effect(Effect{Kind: Send, Command: &command})
+}
+
+// end ends the command.
+func (p *Pool) end() { p.call = call{changed: p.call.change.Kind != 0} }
+
+// again schedules another try.
+func (p *Pool) again(r *Result) {
+	p.call.inFlight = false
+	p.call.lastErr = r.Err.Error()
+	p.call.due = p.now + p.pause(p.call.tries)
+	p.call.tries++
+}
+
+func (p *Pool) pause(tries int) time.Duration {
+	return p.jitter(min(firstBackoff<<min(tries, 10), mostBackoff))
+}
+
+// Replied delivers the outcome of a command. That of a command that is no longer under way is
+// ignored; a failure of an earlier try is one of the last, for which there is another try anyway.
+func (p *Pool) Replied(now Instant, number uint64, r Result) {
+	p.begin(now)
+	defer p.settle()
+	if p.call.kind != 0 && p.call.command.Number == number && (r.Err == nil || p.call.inFlight) {
+		p.replied(&r)
+	}
+}
+
+func (p *Pool) replied(r *Result) {
+	p.call.unsure = p.call.unsure || r.Unsure
+	p.doubtful = p.doubtful || r.Unsure
+	if r.Err != nil && p.now >= p.call.until {
+		p.effect(Effect{Kind: Forgotten, Answer: Answer{Detail: r.Err.Error()}})
+		p.call.expired, p.call.unsure = true, false
+	}
+	switch p.call.kind {
+	case Take:
+		p.tookReply(r)
+	case Give, Yield:
+		p.gaveReply(r)
+	default:
+		p.changeReply(r)
+	}
+}
+
+var errNoReply = errors.New("no reply from Redis in time")
+
+// overdue gives up waiting for a reply that should be here by now, and sends again what is to be sent
+// again.
+func (p *Pool) overdue() {
+	switch {
+	case p.call.kind == 0 || p.now < p.call.due:
+	case p.call.inFlight:
+		p.replied(&Result{Err: errNoReply, Transient: true, Unsure: true})
+	default:
+		p.send()
+	}
+}

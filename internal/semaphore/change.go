@@ -1,0 +1,78 @@
+package semaphore
+
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// Change is a request for a command that does not wait for permits.
+type Change struct {
+	Kind CommandKind
+	// N is how many permits, and TTL that of Set.
+	N   int64
+	TTL time.Duration
+	// Ref identifies the request to the actor.
+	Ref any
+	// until is when it is answered in any case.
+	until Instant
+}
+
+// noKey is the TTL, in the reply to an Inspect, of a semaphore that does not exist.
+const noKey = -2
+
+// change sends the first of the changes that wait.
+func (p *Pool) change() {
+	c := p.changes[0]
+	p.changes = p.changes[1:]
+	p.start(call{command: Command{Kind: c.Kind, N: c.N, TTL: c.TTL}, change: c})
+}
+
+// changeReply handles the reply to a change.
+func (p *Pool) changeReply(r *Result) {
+	c := p.call
+	answer := Answer{Kind: Changed, Done: true, N: r.N[0]}
+	switch {
+	case r.Err != nil && r.Transient && !c.expired:
+		p.again(r)
+		return
+	case r.Err != nil:
+		p.end()
+		p.refuse(c.change.Ref, lock.Rejected, r.Err.Error())
+		return
+	}
+	p.end()
+	switch c.kind {
+	case Drain:
+		answer.Kind = Granted
+		if c.change.Ref == nil && r.N[0] > 0 { // who wanted it was told that Redis does not answer
+			p.owed = append([]debt{{n: int(r.N[0]), ifExists: true}}, p.owed...)
+		}
+	case Inspect:
+		if r.N[1] == noKey && !p.latch {
+			p.refuse(c.change.Ref, lock.NoPermits, noNumber)
+			return
+		}
+		answer.TTL = time.Duration(max(r.N[1], -1)) * time.Millisecond
+		p.know(r.N[0])
+	default:
+		answer.Done, answer.N = r.N[0] == 1, r.N[1]
+		p.know(r.N[1])
+	}
+	p.answer(c.change.Ref, answer)
+}
+
+// leaveChange answers a change whose reply is awaited no longer. It is not sent again, but for a Drain:
+// what that has taken is given back.
+func (p *Pool) leaveChange(reason lock.Reason, why string) {
+	c := p.call
+	detail := "it was not carried out: "
+	if c.inFlight || c.unsure {
+		detail = "it may have been carried out: "
+	}
+	p.refuse(c.change.Ref, reason, detail+why)
+	p.call.change.Ref, p.call.change.until = nil, 0
+	if c.kind != Drain || !c.inFlight && !c.unsure {
+		p.end()
+	}
+}

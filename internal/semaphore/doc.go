@@ -1,0 +1,59 @@
+// Package semaphore decides who gets the permits of a synchronizer next. It is a plain value with
+// methods, as package lock is: no Redis, no actors, no clock of its own. An actor of package actors
+// turns messages, timers and replies into its events, and carries out the effects that come back.
+//
+// # Permits
+//
+// Redis has the number of free permits. Whoever has taken permits may give them back, and so may
+// anybody else: permits have no owner, and those of a process that has died stay taken.
+//
+// A process contends once for all who wait in it. One command names how many permits each of the
+// first of them wants, and Redis takes them for as many of these, from the head, as there are permits
+// for. Permits are alike: whoever is at the head when a reply comes gets them, and what nobody wants
+// any more is given back. Nobody overtakes another within the process, however few permits he wants.
+//
+// # One command
+//
+// At any time there is at most one command. Commands add and subtract, so a command without a reply
+// is sent again under its number until it has one, and Redis carries out no number twice (see
+// scripts/once.lua). A command with another number is sent only when the outcome of the last one is
+// known or does not matter any more; from then on Redis carries out no late copy of that.
+//
+//	Take           ends when it is known how many were served, also if all waiters have left
+//	Give, Yield    ends when it is known that the permits are back
+//	Change         ends with the time of its request; whatever a Drain has taken is given back then
+//
+// The requests are answered in bounded time, whatever their command still has to do.
+//
+// # Local hand-off
+//
+// While others wait in the process, permits that are given back go to them in memory. A turn begins
+// with the first hand-off. When it has lasted for the hand-off limit, the next permits that come
+// back ask Redis whether other processes listen for permits (Yield). If so they are given back, and
+// so is what comes after them, while the process stands back for lock.Config.OpenTime. Otherwise a
+// new turn begins. Some wait without listening, so a yield gives the permits back now and then in any
+// case.
+//
+// # Waiting
+//
+// The first try is made at once. After a refusal the pool subscribes to its channel. It tries again
+// when that is confirmed, when a message comes, and at the latest after Poll.
+//
+// # Latches
+//
+// The count of a latch is decided about by the same rules: those who wait until it is zero contend as
+// if for permits, and count-downs are given back. All who wait go on together, and nothing is handed
+// over.
+//
+// # Files
+//
+//	pool.go      the state, and what every event does
+//	requests.go  the requests
+//	call.go      the command: sending it, and sending it again
+//	take.go      contending for permits
+//	give.go      giving permits back, handing them over, and turns
+//	latch.go     what is different for a latch
+//	change.go    commands that do not wait for permits
+//	queue.go     those who wait
+//	effects.go   effects, commands and answers
+package semaphore

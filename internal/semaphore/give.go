@@ -1,0 +1,145 @@
+package semaphore
+
+import (
+	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// debt is permits that are to be given back.
+type debt struct {
+	n int
+	// id is that of a count-down which has one; see CountDown.
+	id string
+	// ifExists is content if there is no semaphore.
+	ifExists bool
+	// ref is the request that gives them back; nil if it is answered, or if there is none.
+	ref any
+	// until is when it is answered in any case.
+	until Instant
+}
+
+// firstUntil is when the first of the debts is to be answered whose request is not; 0 if all are.
+func firstUntil(debts []debt) Instant {
+	for _, d := range debts {
+		if d.ref != nil {
+			return d.until
+		}
+	}
+	return 0
+}
+
+// unconfirmed answers those debts whose time is over by then. They are given back all the same.
+func (p *Pool) unconfirmed(debts []debt, now Instant, why string) []debt {
+	if until := firstUntil(debts); until == 0 || now < until {
+		return debts
+	}
+	debts = slices.Clone(debts)
+	for i, d := range debts {
+		if d.ref != nil && now >= d.until {
+			p.refuse(d.ref, lock.Unavailable, why+"; "+p.words("the permits are given back", "it is counted down")+" in the background")
+			debts[i].ref = nil
+		}
+	}
+	return debts
+}
+
+// handsOff reports whether permits that come back are given to those who wait here: as long as the
+// process has its turn, which begins with the first of them.
+func (p *Pool) handsOff() bool {
+	if p.latch || p.queue.Len() == 0 || p.call.kind == Yield || p.now < p.wait.deferUntil {
+		return false
+	}
+	if !p.turn.running {
+		p.turn.running, p.turn.until = true, p.now+p.cfg.HandOffLimit
+		if p.turn.forcedAt == 0 {
+			p.turn.forcedAt = p.now + p.jitter(p.cfg.ForcedYield)
+		}
+	}
+	return p.now < p.turn.until
+}
+
+// handOff gives permits that came back to those who wait here.
+func (p *Pool) handOff() {
+	if len(p.owed) == 0 || !p.handsOff() {
+		return
+	}
+	n := 0
+	for _, d := range p.owed {
+		n += d.n
+	}
+	n = p.serve(n, true)
+	for n > 0 {
+		d := p.owed[0]
+		if d.n > n {
+			d.n -= n
+			p.owed = slices.Concat([]debt{d}, p.owed[1:])
+			return
+		}
+		n -= d.n
+		p.owed = p.owed[1:]
+		p.answer(d.ref, Answer{Kind: Returned, Done: true, HandedOn: true})
+	}
+}
+
+// give gives back what is owed; at the end of a turn, only if others wait.
+func (p *Pool) give() {
+	if p.latch {
+		p.countDown()
+		return
+	}
+	c := call{command: Command{Kind: Give}}
+	if p.turn.running && p.now >= p.turn.until && p.now >= p.wait.deferUntil && p.queue.Len() > 0 {
+		c.command = Command{Kind: Yield, Listening: p.sub == listening, Forced: p.now >= p.turn.forcedAt}
+	}
+	same := 0
+	for same < len(p.owed) && c.command.N <= mostPermits-int64(p.owed[same].n) {
+		c.command.N += int64(p.owed[same].n)
+		same++
+	}
+	c.debts, p.owed = p.owed[:same:same], p.owed[same:]
+	p.start(c)
+}
+
+// mostPermits is the largest number of permits, as Redisson has it.
+const mostPermits = 1<<31 - 1
+
+// gaveReply handles the reply to a Give or a Yield.
+func (p *Pool) gaveReply(r *Result) {
+	c := p.call
+	switch {
+	case r.Err == nil && c.kind == Yield && r.N[0] == 0:
+		p.end()
+		p.owed = slices.Concat(c.debts, p.owed)
+		p.turn.until = p.now + p.cfg.HandOffLimit
+	case r.Err == nil && p.latch:
+		p.end()
+		p.countedDown(&c, r.N[0])
+	case r.Err == nil:
+		p.end()
+		for _, d := range c.debts {
+			if r.N[0] == 0 && !d.ifExists {
+				p.refuse(d.ref, lock.NoPermits, noNumber+"; nothing is given back")
+				continue
+			}
+			p.answer(d.ref, Answer{Kind: Returned, Done: r.N[0] == 1})
+		}
+		if c.kind == Yield {
+			p.turn = turn{}
+			p.wait.deferUntil = p.now + p.cfg.OpenTime()
+			p.trySoon()
+		} else {
+			p.wait.free = r.N[1]
+		}
+	case r.Transient && !c.expired:
+		p.again(r)
+	default:
+		p.end()
+		for _, d := range c.debts {
+			p.refuse(d.ref, lock.Rejected, r.Err.Error())
+		}
+		if !c.expired && slices.ContainsFunc(c.debts, func(d debt) bool { return d.ref == nil }) {
+			p.effect(Effect{Kind: Forgotten, Answer: Answer{Detail: r.Err.Error()}})
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package semaphore
+
+import "github.com/lockkeeper-go/lockkeeper/internal/lock"
+
+// A latch is a Pool without permits. Who acquires waits until its count is zero, and what is given
+// back are count-downs. In its commands, Take reads the count and Give counts down; their number is
+// the count then, zero if the latch is open. Set and Inspect are as those of a semaphore.
+
+// NewLatch returns the Pool of a latch that nobody waits for; see New.
+func NewLatch(cfg *lock.Config) Pool { return Pool{cfg: cfg, latch: true} }
+
+// Wait asks to wait until the latch is open.
+func (p *Pool) Wait(now Instant, req Request) {
+	req.N = 1 // which there never are
+	p.Acquire(now, req)
+}
+
+// CountDown counts a latch down by one. If id is not empty, Redis counts it once.
+func (p *Pool) CountDown(now Instant, id string, ref any) {
+	p.begin(now)
+	defer p.settle()
+	if p.closing {
+		p.refuse(ref, lock.Closed, "the system is closing")
+		return
+	}
+	p.owed = append(p.owed, debt{n: 1, id: id, ref: ref, until: p.now + p.cfg.TryTime()})
+}
+
+// look asks for the count.
+func (p *Pool) look() {
+	p.wait.again = false
+	p.start(call{command: Command{Kind: Take}, last: p.lastWaiter()})
+}
+
+func (p *Pool) looked(c *call, count int64) {
+	p.wait.tries, p.wait.lastErr = 0, ""
+	if count > 0 {
+		p.refused(c.last)
+		return
+	}
+	p.opened(c.last)
+}
+
+// countDown sends the count-downs that wait, a bounded number of ids among them.
+func (p *Pool) countDown() {
+	c := call{command: Command{Kind: Give}, last: p.lastWaiter()}
+	all := 0
+	for all < len(p.owed) && len(c.command.IDs) < batch {
+		if d := p.owed[all]; d.id != "" {
+			c.command.IDs = append(c.command.IDs, d.id)
+		} else {
+			c.command.N += int64(d.n)
+		}
+		all++
+	}
+	c.debts, p.owed = p.owed[:all:all], p.owed[all:]
+	p.start(c)
+}
+
+func (p *Pool) countedDown(c *call, count int64) {
+	for _, d := range c.debts {
+		p.answer(d.ref, Answer{Kind: Returned, Done: true, N: count})
+	}
+	if count == 0 {
+		p.opened(c.last)
+	}
+}
+
+// opened says that the latch was open at some time after a command was sent. That is for those who
+// waited by then; later ones may have come when it was closed again.
+func (p *Pool) opened(last uint64) {
+	for _, req := range p.queue.Remove(func(req *Request) bool { return req.ID <= last }) {
+		p.answer(req.Ref, Answer{Kind: Granted})
+	}
+	p.trySoon()
+}
+
+// lastWaiter is the last of those who wait; 0 if there is none.
+func (p *Pool) lastWaiter() uint64 {
+	if p.queue.Len() == 0 {
+		return 0
+	}
+	return p.queue.Last().ID
+}
+
+// know takes note of how many permits are free.
+func (p *Pool) know(free int64) {
+	if !p.latch {
+		p.wait.free = free
+	}
+}
+
+// few says why somebody waits, or has waited in vain.
+func (p *Pool) few() string { return p.words("there are too few permits", "the latch is closed") }
+
+func (p *Pool) words(semaphore, latch string) string {
+	if p.latch {
+		return latch
+	}
+	return semaphore
+}

@@ -1,0 +1,214 @@
+package semaphore
+
+import (
+	"math/bits"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/requestqueue"
+)
+
+// Pool is the state of the permits of one synchronizer in one process, with its decisions.
+//
+// It is a value: an event is applied to a copy, which then replaces the original in one assignment.
+// An event that panics half way has therefore changed nothing. Data behind its slices is never
+// changed, only replaced or appended to.
+type Pool struct {
+	cfg *lock.Config
+	// latch: it is the count of a latch; see NewLatch.
+	latch bool
+	now   Instant
+	// nextNumber is that of the next command.
+	nextNumber uint64
+
+	queue requestqueue.Queue[*Request]
+	// owed are the permits to be given back, and changes the commands that wait for their turn.
+	owed    []debt
+	changes []Change
+	call    call
+	// sent is the number of the last command, 0 before the first. doubtful: a command, or a copy of it, may
+	// not have arrived yet.
+	sent     uint64
+	doubtful bool
+
+	wait waiting
+	turn turn
+	sub  listens
+	// closing: nobody gets permits any more; from closeAt on nothing is awaited.
+	closing bool
+	closeAt Instant
+
+	effects []Effect
+	taken   int
+}
+
+// waiting is what the pool knows while it contends for permits.
+type waiting struct {
+	// nextAt is when to try next if no message comes before.
+	nextAt Instant
+	// deferUntil is the end of standing back: the process may try again.
+	deferUntil Instant
+	// again: a message came while a Take was under way, so its refusal may be stale.
+	again bool
+	// refused: the last try has found too few permits for the head, so the channel is of interest.
+	refused bool
+	// free is how many were free when that was last known.
+	free    int64
+	tries   int
+	lastErr string
+}
+
+// turn is for how long permits are handed off within the process.
+type turn struct {
+	running bool
+	// until is when other processes are to be asked about; forcedAt is when permits are given back
+	// even if nobody is seen to wait, 0 before the first turn.
+	until, forcedAt Instant
+}
+
+type listens uint8
+
+const (
+	unsubscribed listens = iota
+	asked
+	listening
+)
+
+// New returns a pool that nobody wants permits of. Before every event, SetNextNumber must have given
+// it a number higher than those of all commands about that name before.
+func New(cfg *lock.Config) Pool { return Pool{cfg: cfg} }
+
+// HasNextNumber reports whether the pool has the number of its next command.
+func (p *Pool) HasNextNumber() bool { return p.nextNumber != 0 }
+
+// SetNextNumber gives the pool the number of its next command.
+func (p *Pool) SetNextNumber(n uint64) { p.nextNumber = n }
+
+// Idle reports whether no request awaits an answer, and nothing has to be given back.
+func (p *Pool) Idle() bool {
+	return p.call.kind == 0 && p.queue.Len() == 0 && len(p.owed) == 0 && len(p.changes) == 0
+}
+
+// Sent returns the number of the last command, 0 before the first; certain: none that was sent is still on its way.
+func (p *Pool) Sent() (number uint64, certain bool) { return p.sent, !p.doubtful && p.call.kind == 0 }
+
+// Waiters returns how many requests wait for permits.
+func (p *Pool) Waiters() int { return p.queue.Len() }
+
+// Next returns the Ref of the first request that waits; nil if none does.
+func (p *Pool) Next() any {
+	if p.queue.Len() == 0 {
+		return nil
+	}
+	return p.queue.Head().Ref
+}
+
+// Signal says that a message came on the channel: there may be permits.
+func (p *Pool) Signal(now Instant) {
+	p.begin(now)
+	defer p.settle()
+	p.wait.again = true
+	p.trySoon()
+}
+
+// Subscribed says that no message is missed from now on.
+func (p *Pool) Subscribed(now Instant) {
+	p.begin(now)
+	defer p.settle()
+	if p.sub == unsubscribed {
+		return
+	}
+	p.sub = listening
+	p.wait.again = true
+	p.trySoon()
+}
+
+// Tick says that time has passed.
+func (p *Pool) Tick(now Instant) {
+	p.begin(now)
+	p.settle()
+}
+
+// begin opens an event: time may have ended something before it.
+func (p *Pool) begin(now Instant) {
+	p.now = max(p.now, now)
+	p.dropExpired()
+	p.overdue()
+}
+
+// settle closes an event: whatever can be done next is begun.
+func (p *Pool) settle() {
+	p.handOff()
+	if p.queue.Len() == 0 {
+		p.wait, p.turn = waiting{deferUntil: p.wait.deferUntil, nextAt: p.wait.deferUntil}, turn{}
+	} else if p.wait.free >= int64(p.queue.Head().N) {
+		p.trySoon()
+	}
+	p.proceed()
+	p.listen()
+}
+
+// proceed sends the next command, if there is one to send.
+func (p *Pool) proceed() {
+	if p.call.kind != 0 {
+		return
+	}
+	takes := p.queue.Len() > 0 && p.now >= p.wait.nextAt
+	switch {
+	case len(p.owed) > 0:
+		p.give()
+	case len(p.changes) > 0 && !(takes && p.call.changed):
+		p.change()
+	case takes:
+		p.take()
+	}
+}
+
+// listen subscribes while somebody waits in vain.
+func (p *Pool) listen() {
+	switch wanted := p.queue.Len() > 0 && p.wait.refused; {
+	case wanted && p.sub == unsubscribed:
+		p.sub = asked
+		p.effect(Effect{Kind: Subscribe})
+	case p.queue.Len() == 0 && p.sub != unsubscribed:
+		p.sub = unsubscribed
+		p.effect(Effect{Kind: Unsubscribe})
+	}
+}
+
+// NextWake returns when the pool needs its next Tick, unless another event comes first.
+func (p *Pool) NextWake() (at Instant, ok bool) {
+	wake := func(t Instant) {
+		if t > 0 && (!ok || t < at) {
+			at, ok = t, true
+		}
+	}
+	wake(p.queue.NextDeadline())
+	if p.call.kind != 0 {
+		wake(p.call.due)
+		wake(p.call.change.until)
+	} else if p.queue.Len() > 0 {
+		wake(p.wait.nextAt)
+	}
+	if len(p.changes) > 0 {
+		wake(p.changes[0].until)
+	}
+	wake(firstUntil(p.owed))
+	wake(firstUntil(p.call.debts))
+	if !p.Idle() {
+		wake(p.closeAt)
+	}
+	return at, ok
+}
+
+// jitter returns a time between d/2 and d. It derives from the pool's own history, so the same events
+// always lead to the same decisions.
+func (p *Pool) jitter(d time.Duration) time.Duration {
+	// The finalizer of splitmix64.
+	z := p.cfg.Seed + (p.nextNumber+uint64(p.call.tries))*0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	z ^= z >> 31
+	part, _ := bits.Mul64(z, uint64(d/2))
+	return d/2 + time.Duration(part)
+}

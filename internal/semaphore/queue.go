@@ -1,0 +1,31 @@
+package semaphore
+
+import (
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/requestqueue"
+)
+
+// Request asks for permits.
+type Request struct {
+	// ID grows with every request to the pool.
+	ID uint64
+	// Owner is who may die while it waits; 0 for a goroutine.
+	Owner lock.Owner
+	// N is how many permits it wants, from 1.
+	N int
+	// Try tries once and does not wait.
+	Try bool
+	// Deadline ends the wait; 0 is no limit.
+	Deadline Instant
+	// Ref identifies the request to the actor.
+	Ref any
+}
+
+// Waiting is what the queue knows of a request.
+func (r *Request) Waiting() requestqueue.Key {
+	return requestqueue.Key{ID: r.ID, Owner: uint64(r.Owner), Deadline: r.Deadline, Try: r.Try}
+}
+
+// mostExpired bounds how many requests one event refuses because their wait is over. If there are more,
+// the next Tick is due at once.
+const mostExpired = 1000

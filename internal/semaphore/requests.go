@@ -1,0 +1,185 @@
+package semaphore
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// Acquire asks for permits. The request joins the queue, unless it does not wait and others do. Who
+// passes a latch overtakes nobody, so that one is looked at all the same.
+func (p *Pool) Acquire(now Instant, req Request) {
+	p.begin(now)
+	defer p.settle()
+	if req.Try {
+		req.Deadline = p.now + p.cfg.TryTime()
+	}
+	switch {
+	case p.closing:
+		p.refuse(req.Ref, lock.Closed, "the system is closing")
+	case req.Try && p.queue.Len() > 0 && p.wait.refused && !p.latch:
+		p.refuse(req.Ref, lock.Held, "others wait already: "+p.few())
+	case p.queue.Len() >= p.cfg.QueueLimit:
+		p.refuse(req.Ref, lock.QueueFull, fmt.Sprintf("%d requests wait already, and their limit is %d", p.queue.Len(), p.cfg.QueueLimit))
+	default:
+		p.queue.Push(&req)
+		if p.latch && req.Try {
+			p.wait.again = true
+			p.trySoon()
+		}
+	}
+}
+
+// Release gives permits back. If there is no such semaphore it is refused, or, with ifExists, done.
+func (p *Pool) Release(now Instant, n int, ifExists bool, ref any) {
+	p.begin(now)
+	defer p.settle()
+	if len(p.owed) == 0 && p.handsOff() && p.queue.Head().N == n { // without memory for a debt
+		p.serve(n, true)
+		p.answer(ref, Answer{Kind: Returned, Done: true, HandedOn: true})
+		return
+	}
+	p.owed = append(p.owed, debt{n: n, ifExists: ifExists, ref: ref, until: p.now + p.cfg.TryTime()})
+}
+
+// Change asks for a command that does not wait for permits: Add, Set, Drain or Inspect.
+func (p *Pool) Change(now Instant, c Change) {
+	p.begin(now)
+	defer p.settle()
+	if p.closing {
+		p.refuse(c.Ref, lock.Closed, "the system is closing")
+		return
+	}
+	c.until = p.now + p.cfg.TryTime()
+	p.changes = append(p.changes, c)
+}
+
+// Cancel withdraws the waiting requests of an owner, or the request with that id.
+func (p *Pool) Cancel(now Instant, id uint64, owner lock.Owner, ref any) {
+	p.begin(now)
+	defer p.settle()
+	var withdrawn []*Request
+	if req, found := p.queue.Take(id); found {
+		withdrawn = []*Request{req}
+	} else if id == 0 && owner != 0 {
+		withdrawn = p.queue.Owner(uint64(owner))
+	}
+	detail := "the request was withdrawn"
+	if p.wait.lastErr != "" {
+		detail += "; the last try failed: " + p.wait.lastErr
+	}
+	for _, req := range withdrawn {
+		p.refuse(req.Ref, lock.CancelledByRequest, detail)
+	}
+	p.answer(ref, Answer{Kind: Withdrawn, N: int64(len(withdrawn))})
+}
+
+// OwnerGone says that an owner has died: its requests leave the queue unanswered.
+func (p *Pool) OwnerGone(now Instant, owner lock.Owner) {
+	p.begin(now)
+	defer p.settle()
+	if owner != 0 {
+		p.queue.Owner(uint64(owner))
+	}
+}
+
+// Close refuses all who wait, for that reason. What has to be given back is given back, until the
+// watchdog's TTL is over: then the pool is idle in any case.
+func (p *Pool) Close(now Instant, reason lock.Reason, detail string) {
+	p.begin(now)
+	defer p.settle()
+	if p.closing {
+		return
+	}
+	p.closing, p.closeAt = true, p.now+p.cfg.Watchdog
+	p.refuseAll(reason, detail)
+}
+
+// Stop is Close for a pool that gets no more Ticks: all are answered. The command under way is sent at
+// once if it was to be sent again, and what has to be given back is given back in the background.
+func (p *Pool) Stop(now Instant, reason lock.Reason, detail string) {
+	p.begin(now)
+	defer p.settle()
+	p.closing, p.closeAt = true, p.now+p.cfg.Watchdog
+	p.refuseAll(reason, detail)
+	p.call.debts = p.unconfirmed(p.call.debts, math.MaxInt64, detail)
+	p.owed = p.unconfirmed(p.owed, math.MaxInt64, detail)
+	if p.call.change.Ref != nil {
+		p.leaveChange(reason, detail)
+	}
+	if p.call.kind != 0 && !p.call.inFlight {
+		p.send()
+	}
+}
+
+// Abandon ends everything at once; what is not given back is forgotten.
+func (p *Pool) Abandon(now Instant, reason lock.Reason, detail string) {
+	p.begin(now)
+	defer p.settle()
+	p.refuseAll(reason, detail)
+	p.abandon(reason, detail)
+}
+
+func (p *Pool) abandon(reason lock.Reason, detail string) {
+	p.closing = true
+	for _, d := range append(p.call.debts, p.owed...) {
+		p.refuse(d.ref, reason, detail)
+	}
+	if len(p.owed) > 0 || p.call.kind != 0 && p.call.kind != Inspect {
+		p.effect(Effect{Kind: Forgotten, Answer: Answer{Detail: detail}})
+	}
+	p.refuse(p.call.change.Ref, reason, detail)
+	p.doubtful = p.doubtful || p.call.kind != 0
+	p.call, p.owed = call{}, nil
+}
+
+// refuseAll refuses those who wait for permits, and the changes that are not under way.
+func (p *Pool) refuseAll(reason lock.Reason, detail string) {
+	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
+		p.refuse(req.Ref, reason, detail)
+	}
+	for _, c := range p.changes {
+		p.refuse(c.Ref, reason, detail)
+	}
+	p.changes = nil
+}
+
+// dropExpired refuses those whose time is over.
+func (p *Pool) dropExpired() {
+	if p.closing && p.now >= p.closeAt && !p.Idle() {
+		p.abandon(lock.Unavailable, "Redis has not confirmed it in time")
+	}
+	for _, req := range p.queue.Expired(p.now, mostExpired) {
+		switch {
+		case p.wait.lastErr != "":
+			p.refuse(req.Ref, lock.Unavailable, p.wait.lastErr)
+		case req.Try && p.wait.refused:
+			p.refuse(req.Ref, lock.Held, p.few())
+		case !p.wait.refused:
+			p.refuse(req.Ref, lock.Unavailable, "Redis has not answered within the wait")
+		default:
+			p.refuse(req.Ref, lock.TimedOut, p.few())
+		}
+	}
+	p.call.debts = p.unconfirmed(p.call.debts, p.now, p.lastError())
+	p.owed = p.unconfirmed(p.owed, p.now, p.lastError())
+	for len(p.changes) > 0 && p.now >= p.changes[0].until {
+		p.refuse(p.changes[0].Ref, lock.Unavailable, "it was not carried out: "+p.lastError())
+		p.changes = p.changes[1:]
+	}
+	if p.call.change.until > 0 && p.now >= p.call.change.until {
+		p.leaveChange(lock.Unavailable, p.lastError())
+	}
+}
+
+// lastError says why it takes so long.
+func (p *Pool) lastError() string {
+	switch {
+	case p.call.lastErr != "":
+		return p.call.lastErr
+	case p.wait.lastErr != "":
+		return p.wait.lastErr
+	}
+	return "Redis has not answered in time"
+}

@@ -1,0 +1,115 @@
+package semaphore
+
+import "github.com/lockkeeper-go/lockkeeper/internal/lock"
+
+// take asks for the permits of the first who wait.
+func (p *Pool) take() {
+	if p.latch {
+		p.look()
+		return
+	}
+	first := p.queue.Front(batch)
+	wanted := make([]int, len(first))
+	for i, req := range first {
+		wanted[i] = req.N
+	}
+	p.wait.again, p.wait.free = false, 0
+	p.start(call{command: Command{Kind: Take, Wanted: wanted}, last: first[len(first)-1].ID})
+}
+
+// trySoon has the next try made at once, unless the process stands back.
+func (p *Pool) trySoon() { p.wait.nextAt = p.wait.deferUntil }
+
+// tookReply handles the reply to a Take.
+func (p *Pool) tookReply(r *Result) {
+	c := p.call
+	switch {
+	case r.Err == nil && p.latch:
+		p.end()
+		p.looked(&c, r.N[0])
+	case r.Err == nil:
+		p.end()
+		p.took(&c, r)
+	case r.Transient && c.unsure:
+		p.wait.lastErr = r.Err.Error()
+		p.again(r)
+	case r.Transient:
+		p.end()
+		p.wait.lastErr = r.Err.Error()
+		p.wait.nextAt = p.now + p.pause(p.wait.tries)
+		p.wait.tries++
+	default:
+		p.end()
+		for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
+			p.refuse(req.Ref, lock.Rejected, r.Err.Error())
+		}
+	}
+}
+
+// took gives out what a Take has taken: so many of those whom it named are served.
+func (p *Pool) took(c *call, r *Result) {
+	served := max(int(r.N[0]), 0)
+	p.wait.tries, p.wait.lastErr = 0, ""
+	if r.N[0] < 0 {
+		p.missing()
+		return
+	}
+	n := 0
+	for _, wanted := range c.command.Wanted[:min(served, len(c.command.Wanted))] {
+		n += wanted
+	}
+	n -= p.serve(n, false)
+	if n > 0 { // some have left
+		p.owed = append([]debt{{n: n, ifExists: true}}, p.owed...)
+	}
+	if served == len(c.command.Wanted) {
+		p.trySoon()
+		return
+	}
+	p.wait.free = r.N[1]
+	p.refused(c.last)
+}
+
+// missing refuses all who wait for permits of which no number is set. Permits have no lease, so nothing
+// tells when those are back that were taken before Redis lost its data: the process does not set it.
+func (p *Pool) missing() {
+	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
+		p.refuse(req.Ref, lock.NoPermits, noNumber)
+	}
+}
+
+// noNumber is what a process can say of a semaphore that is not there.
+const noNumber = "it was never set, or Redis has lost its data"
+
+// refused has those wait whom a command up to that request could not help.
+func (p *Pool) refused(last uint64) {
+	p.wait.refused = true
+	p.refuseTries(last)
+	if p.queue.Len() > 0 && p.queue.Head().Try { // who came after the command
+		p.wait.again = true
+	}
+	if p.wait.nextAt = p.now + p.jitter(p.cfg.Poll); p.wait.again {
+		p.trySoon()
+	}
+}
+
+// serve gives permits to those who wait, from the head, and returns how many it has given.
+func (p *Pool) serve(n int, handedOn bool) (given int) {
+	for p.queue.Len() > 0 && given+p.queue.Head().N <= n {
+		req := p.queue.Pop()
+		given += req.N
+		p.answer(req.Ref, Answer{Kind: Granted, N: int64(req.N), HandedOn: handedOn})
+	}
+	return given
+}
+
+// refuseTries refuses those who do not wait: those whom a Take has named that was refused, up to
+// last, and those behind somebody who waits, unless it is for a latch.
+func (p *Pool) refuseTries(last uint64) {
+	first, waits := p.queue.Patient()
+	for _, req := range p.queue.Tries(func(req *Request) bool {
+		return req.ID <= last || waits && req.ID > first.ID && !p.latch
+	}) {
+		p.refuse(req.Ref, lock.Held, p.few())
+	}
+}

@@ -1,0 +1,346 @@
+package semaphore
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/explore"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// shared implements explore.Synchronizer.
+type shared struct {
+	*scene
+	processes []process
+	redis     redis
+}
+
+// process is a pool, and its clients.
+type process struct {
+	pool Pool
+	// number is of its last command. record is what Redis has of that, and permits how many the process
+	// has by Redis's count.
+	number  uint64
+	record  record
+	permits int
+	clients []client
+}
+
+type record struct {
+	number uint64
+	reply  Result
+}
+
+// redis is the permits that are free, or the count of a latch with the ids that were counted.
+type redis struct {
+	free int
+	ids  []string
+}
+
+// client is somebody with a want, and has how many permits it has. open says that the latch has been
+// open since it asked, and counted that it was told that its count-down counts.
+type client struct {
+	explore.Client
+	has           int
+	open, counted bool
+}
+
+func (s *shared) Clone() *shared {
+	c := *s
+	c.processes = slices.Clone(s.processes)
+	c.redis.ids = slices.Clip(s.redis.ids)
+	for i := range c.processes {
+		p := &c.processes[i]
+		p.clients = slices.Clone(p.clients)
+		p.pool.effects = nil
+		p.pool.queue.Clip()
+		p.pool.owed, p.pool.changes = slices.Clip(p.pool.owed), slices.Clip(p.pool.changes)
+	}
+	return &c
+}
+
+func (s *shared) Core(i int, scratch bool) explore.Core {
+	p := &s.processes[i]
+	if !p.pool.HasNextNumber() {
+		p.number++
+		p.pool.SetNextNumber(p.number)
+	}
+	if scratch {
+		pool := p.pool
+		return &pool
+	}
+	return &p.pool
+}
+
+func (s *shared) Replied(c explore.Core, now Instant, command, result any) {
+	c.(*Pool).Replied(now, command.(Command).Number, result.(Result))
+}
+
+func (s *shared) Refusal() any { return Result{Err: errors.New("loading"), Transient: true} }
+
+func (s *shared) CarryOut(n *explore.Net, i int) {
+	p := &s.processes[i].pool
+	for e := p.Effects(); e != nil; e = p.Effects() {
+		switch e.Kind {
+		case Send:
+			n.Send(i, *e.Command)
+		case Reply:
+			s.answered(n, i, e.Ref.(int), e.Answer)
+		case Subscribe:
+			n.Subscribe(i)
+		case Unsubscribe:
+			n.Unsubscribe(i)
+		case Forgotten:
+			n.Violated("p%d has forgotten something: %s", i, e.Answer.Detail)
+		}
+	}
+}
+
+// Execute does what the scripts do.
+func (s *shared) Execute(n *explore.Net, i int, command any) any {
+	c, p := command.(Command), &s.processes[i]
+	run := s.run
+	if s.latch {
+		run = s.runLatch
+	}
+	switch {
+	case s.forgets, c.Kind == Inspect, s.latch && c.Kind == Take:
+		return run(n, c, i)
+	case c.Number == p.record.number:
+		return p.record.reply
+	case c.Number < p.record.number:
+		return nil // LATE, of which the pool does not hear
+	}
+	p.record = record{c.Number, run(n, c, i)}
+	return p.record.reply
+}
+
+func (s *shared) run(n *explore.Net, c Command, i int) (reply Result) {
+	r, before := &s.redis, s.redis.free
+	switch c.Kind {
+	case Take:
+		for _, want := range c.Wanted {
+			if want > r.free {
+				break
+			}
+			r.free -= want
+			reply.N[0]++
+		}
+	case Yield, Give, Add:
+		if c.Kind == Yield && !n.Listens(i) && !c.Forced {
+			break
+		}
+		r.free += int(c.N)
+		reply.N[0] = 1
+		n.Publish()
+	case Drain:
+		reply.N[0] = int64(r.free)
+		r.free = 0
+	case Inspect:
+		reply.N[0] = int64(r.free)
+	}
+	if c.Kind != Add {
+		s.processes[i].permits += before - r.free
+	}
+	if c.Kind != Inspect {
+		reply.N[1] = int64(r.free)
+	}
+	return reply
+}
+
+func (s *shared) runLatch(n *explore.Net, c Command, _ int) (reply Result) {
+	r, before := &s.redis, s.redis.free
+	switch {
+	case c.Kind == Set && before == 0:
+		r.free, r.ids = int(c.N), nil
+	case c.Kind == Give && before > 0:
+		for _, id := range c.IDs {
+			if !slices.Contains(r.ids, id) {
+				r.ids = append(r.ids, id)
+				r.free--
+			}
+		}
+		r.free = max(r.free-int(c.N), 0)
+	}
+	if (before == 0) != (r.free == 0) {
+		n.Publish()
+	}
+	for i := range s.processes {
+		for k := range s.processes[i].clients {
+			other := &s.processes[i].clients[k]
+			other.open = other.open || r.free == 0
+		}
+	}
+	if reply.N[0] = int64(r.free); c.Kind == Set {
+		reply.N[0], reply.N[1] = map[bool]int64{true: 1}[before == 0], reply.N[0]
+	}
+	return reply
+}
+
+func (s *shared) NextEnd(*explore.Net) Instant { return 0 }
+
+func (s *shared) Wishes(n *explore.Net, i int) (all []explore.Wish) {
+	for k := range s.processes[i].clients {
+		all = s.processes[i].clients[k].Wishes(all, k, s.clients[i][k].does == 0, s.again && !n.Calm)
+	}
+	return all
+}
+
+func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
+	s.Core(i, false)
+	k := w.Client
+	p, c, want := &s.processes[i].pool, &s.processes[i].clients[k], s.clients[i][k]
+	bound := n.Now + tinyConfig.TryTime()
+	switch w.What {
+	case explore.Withdraws:
+		p.Cancel(n.Now, c.ID, 0, nil)
+		return
+	case explore.Dies:
+		p.OwnerGone(n.Now, lock.Owner(k+1))
+		c.State = explore.Dead
+		return
+	case explore.GivesBack:
+		c.State, c.By = explore.Releasing, bound
+		p.Release(n.Now, c.has, k == 0, k)
+		c.has = 0
+		return
+	}
+	c.State, c.By = explore.Asking, bound
+	c.ID = 1
+	for _, other := range s.processes[i].clients {
+		c.ID = max(c.ID, other.ID+1)
+	}
+	req := Request{ID: c.ID, Owner: lock.Owner(k + 1), N: want.n, Try: want.try, Ref: k}
+	if want.wait > 0 {
+		req.Deadline = n.Now + want.wait
+	}
+	if want.does == 0 && !want.try {
+		c.By = req.Deadline
+	}
+	c.open = s.redis.free == 0
+	switch {
+	case want.does == Give:
+		p.CountDown(n.Now, want.id, k)
+	case want.does != 0:
+		p.Change(n.Now, Change{Kind: want.does, N: int64(want.n), Ref: k})
+	case s.latch:
+		p.Wait(n.Now, req)
+	default:
+		p.Acquire(n.Now, req)
+	}
+}
+
+func (s *shared) answered(n *explore.Net, i, k int, a Answer) {
+	p := &s.processes[i]
+	c := &p.clients[k]
+	c.Answered(n, a.N > 0 && a.Kind == Granted)
+	c.has, c.counted = 0, s.latch && a.Kind == Returned
+	if a.Reason == lock.Unavailable && n.Faultless() {
+		n.Violated("p%d: client %d is refused: %s", i, k, a.Detail)
+	} else if a.Kind != Granted {
+		return
+	}
+	if c.has = int(a.N); s.latch && !c.open {
+		n.Violated("p%d: client %d passes a latch that has been closed since it came", i, k)
+	}
+	for other := range p.clients {
+		if o := &p.clients[other]; !s.latch && s.clients[i][k].does == 0 && s.clients[i][other].does == 0 && o.State == explore.Asking && o.ID < c.ID {
+			n.Violated("p%d: client %d is served before %d", i, k, other)
+		}
+	}
+}
+
+func (s *shared) Kill(i int) {
+	p := &s.processes[i]
+	for k := range p.clients {
+		p.clients[k].has = 0
+	}
+	*p = process{permits: p.permits, record: p.record, clients: p.clients}
+}
+
+func (s *shared) Check(n *explore.Net) {
+	for i := range s.processes {
+		if n.Dead(i) {
+			continue
+		}
+		p, held := &s.processes[i], 0
+		for k := range p.clients {
+			held += p.clients[k].has
+			p.clients[k].Check(n, &p.pool)
+		}
+		if held > p.permits {
+			n.Violated("p%d: clients have %d permits, and Redis has given %d", i, held, p.permits)
+		}
+		if at, ok := p.pool.NextWake(); n.Quiet() && (!ok || at > n.Now) && s.served(p) && n.Now >= p.pool.wait.deferUntil {
+			n.Violated("p%d: its first waiter sleeps, and there are %d", i, s.redis.free)
+		}
+	}
+	if s.latch {
+		s.checkCount(n, false)
+	}
+}
+
+// served reports whether the first waiter of a process could have what he waits for.
+func (s *shared) served(p *process) bool {
+	if p.pool.Waiters() == 0 {
+		return false
+	} else if s.latch {
+		return s.redis.free == 0
+	}
+	return s.redis.free >= p.pool.queue.Head().N
+}
+
+// checkCount compares the count with who has asked to be counted. Those whose answer says so have been,
+// and at rest all have whose process lives; the others may have been.
+func (s *shared) checkCount(n *explore.Net, rests bool) {
+	most, least := map[string]bool{}, map[string]bool{}
+	for i := range s.processes {
+		for k, c := range s.processes[i].clients {
+			want := s.clients[i][k]
+			if want.does == Set {
+				return // what is counted down then is of one round or of another
+			} else if want.does != Give || c.State == explore.Fresh {
+				continue
+			}
+			who := cmp.Or(want.id, fmt.Sprint(i, ".", k))
+			most[who] = true
+			if c.counted || rests && !n.Dead(i) {
+				least[who] = true
+			}
+		}
+	}
+	if got := s.redis.free; got < max(s.count-len(most), 0) || got > max(s.count-len(least), 0) {
+		n.Violated("the count of %d is %d, when %v have counted down, and %v may have", s.count, got, least, most)
+	}
+}
+
+func (s *shared) Settled(n *explore.Net) {
+	if s.latch {
+		s.checkCount(n, true)
+	}
+	for i := range s.processes {
+		p, waiting := &s.processes[i], 0
+		for k, c := range p.clients {
+			if c.State == explore.Asking && s.clients[i][k].does == 0 {
+				waiting++
+			} else if c.State < explore.Done && !n.Dead(i) {
+				n.Violated("p%d: client %d is not at its end", i, k)
+			}
+		}
+		switch {
+		case n.Dead(i):
+		case p.pool.Waiters() != waiting:
+			n.Violated("p%d: %d wait, and the pool knows of %d", i, waiting, p.pool.Waiters())
+		case s.served(p):
+			n.Violated("p%d: somebody waits though there are %d", i, s.redis.free)
+		case p.permits != 0:
+			n.Violated("p%d: %d permits are missing", i, p.permits)
+		}
+	}
+}
+
+func (s *shared) Process(i int) any { return s.processes[i] }
+
+func (s *shared) Redis() any { return s.redis }
