@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -58,7 +59,7 @@ func TestALockActorThatCrashesWithoutEndIsGivenUp(t *testing.T) {
 	t.Parallel()
 	for over, hits := range map[string]func(m any) bool{
 		"every message": func(any) bool { return true },
-		"every request": func(m any) bool { _, ok := m.(*messages.Release); return ok },
+		"every request": func(m any) bool { return faultinject.TypeOf(m) == "*messages.Release" },
 	} {
 		t.Run("over "+over, func(t *testing.T) {
 			saboteur, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{})

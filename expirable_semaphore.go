@@ -132,7 +132,7 @@ func (p *ExpirableSemaphore) set(ctx context.Context, how expirable.How, n int) 
 		return false, invalid(op, p.Name(), err)
 	}
 	out, err := p.ask(ctx, op, actors.OpSetPermits, &actors.Permit{How: how, Count: int64(n)})
-	return out.Count > 0, err
+	return out.Done, err
 }
 
 // Available returns how many permits are free. It is negative while more are taken than there should

@@ -5,7 +5,8 @@ import (
 	"errors"
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
-	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // Latch keeps those who wait until others have counted it down, in any process; Redisson's
@@ -37,7 +38,7 @@ func (l *Latch) Name() string {
 // TrySetCount closes the latch with a count of n, from 1 to 10^12, unless it is closed already, and
 // reports whether it did.
 func (l *Latch) TrySetCount(ctx context.Context, n int64) (set bool, err error) {
-	a, err := l.ask(ctx, "set the count of", &actors.PermitRequest{Op: actors.PermitSet, N: n})
+	a, err := l.ask(ctx, "set the count of", actors.NewCountCall(actors.OpSetPermits, n))
 	return a.Done, err
 }
 
@@ -46,7 +47,7 @@ func (l *Latch) TrySetCount(ctx context.Context, n int64) (set bool, err error) 
 // most half an hour and until the System is closed: do not repeat it. With any other error it is not
 // counted down.
 func (l *Latch) CountDown(ctx context.Context) error {
-	_, err := l.ask(ctx, "count down", &actors.PermitRequest{Op: actors.PermitRelease})
+	_, err := l.ask(ctx, "count down", actors.NewCountCall(actors.OpRelease, 0))
 	return err
 }
 
@@ -58,7 +59,9 @@ func (l *Latch) CountDownOnce(ctx context.Context, id string) error {
 	if id == "" {
 		return invalid(op, l.Name(), errors.New("the id is empty"))
 	}
-	_, err := l.ask(ctx, op, &actors.PermitRequest{Op: actors.PermitRelease, ID: id})
+	call := actors.NewCountCall(actors.OpRelease, 0)
+	call.ID = id
+	_, err := l.ask(ctx, op, call)
 	return err
 }
 
@@ -71,25 +74,25 @@ func (l *Latch) CountDownOnce(ctx context.Context, id string) error {
 // If the latch is closed again before the System has seen it open, Wait goes on waiting.
 func (l *Latch) Wait(ctx context.Context, options ...Option) error {
 	const op = "wait for"
-	q := actors.PermitRequest{Op: actors.PermitAcquire}
-	if err := waitOnly(options, &q, "nobody holds a latch: WithWait is the only option"); err != nil {
+	call := actors.NewCountCall(actors.OpAcquire, 0)
+	if err := waitOnly(options, call, "nobody holds a latch: WithWait is the only option"); err != nil {
 		return invalid(op, l.Name(), err)
 	}
-	_, err := l.ask(ctx, op, &q)
+	_, err := l.ask(ctx, op, call)
 	return err
 }
 
 // Count returns how many count-downs are missing; 0 if the latch is open.
 func (l *Latch) Count(ctx context.Context) (n int64, err error) {
-	a, err := l.ask(ctx, "look at", &actors.PermitRequest{Op: actors.PermitInspect})
+	a, err := l.ask(ctx, "look at", actors.NewCountCall(actors.OpInspect, 0))
 	return a.N, err
 }
 
 // ask has a request carried out.
-func (l *Latch) ask(ctx context.Context, op string, q *actors.PermitRequest) (semaphore.Answer, error) {
+func (l *Latch) ask(ctx context.Context, op string, call *actors.CountCall) (lock.Answer, error) {
 	if l == nil {
-		return semaphore.Answer{}, invalid(op, "", errors.New("the latch is nil"))
+		return lock.Answer{}, invalid(op, "", errors.New("the latch is nil"))
 	}
-	q.Latch, q.Name = true, l.name
-	return askPermits(ctx, l.runtime, op, q)
+	call.Kind, call.Name = messages.Kind_KIND_LATCH, l.name
+	return doCount(ctx, l.runtime, op, call)
 }

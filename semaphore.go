@@ -7,7 +7,6 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -51,7 +50,9 @@ func (s *Semaphore) Name() string {
 // TrySetPermits makes the semaphore with n permits, unless there is one, and reports whether it did.
 // The semaphore ends after the ttl, however many permits are taken then; with a ttl of zero it lasts.
 func (s *Semaphore) TrySetPermits(ctx context.Context, n int, ttl time.Duration) (set bool, err error) {
-	a, err := s.ask(ctx, "set the permits of", &actors.PermitRequest{Op: actors.PermitSet, N: int64(n), TTL: ttl})
+	call := actors.NewCountCall(actors.OpSetPermits, int64(n))
+	call.TTL = ttl
+	a, err := s.ask(ctx, "set the permits of", call)
 	return a.Done, err
 }
 
@@ -59,7 +60,7 @@ func (s *Semaphore) TrySetPermits(ctx context.Context, n int, ttl time.Duration)
 // free if need be: as many must come back then before anybody gets one. A process hands permits on to
 // its own waiters meanwhile, for at most Config.HandOffLimit.
 func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
-	_, err := s.ask(ctx, "add permits to", &actors.PermitRequest{Op: actors.PermitAdd, N: int64(n)})
+	_, err := s.ask(ctx, "add permits to", actors.NewCountCall(actors.OpAddPermits, int64(n)))
 	return err
 }
 
@@ -71,16 +72,16 @@ func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
 // Nobody but the caller knows that it has the permits: it must release them, whatever happens.
 func (s *Semaphore) Acquire(ctx context.Context, n int, options ...Option) error {
 	const op = "acquire permits of"
-	q := actors.PermitRequest{Op: actors.PermitAcquire, N: int64(n)}
-	if err := waitOnly(options, &q, "the permits of a semaphore have no owner and no lease: WithWait is the only option"); err != nil {
+	call := actors.NewCountCall(actors.OpAcquire, int64(n))
+	if err := waitOnly(options, call, "the permits of a semaphore have no owner and no lease: WithWait is the only option"); err != nil {
 		return invalid(op, s.Name(), err)
 	}
-	_, err := s.ask(ctx, op, &q)
+	_, err := s.ask(ctx, op, call)
 	return err
 }
 
-// waitOnly puts WithWait into a request, and returns an error if there is another option: why says why.
-func waitOnly(options []Option, q *actors.PermitRequest, why string) error {
+// waitOnly puts WithWait into a call, and returns an error if there is another option: why says why.
+func waitOnly(options []Option, call *actors.CountCall, why string) error {
 	if len(options) == 0 {
 		return nil // without memory for what is not there
 	}
@@ -92,7 +93,7 @@ func waitOnly(options []Option, q *actors.PermitRequest, why string) error {
 		option(&r)
 	}
 	if r.wait != nil {
-		q.Wait, q.Try = *r.wait, *r.wait == 0
+		call.Wait, call.Try = *r.wait, *r.wait == 0
 	}
 	if r.lease != nil || r.maxHold != nil || r.once || r.atRisk != nil {
 		return errors.New(why)
@@ -103,7 +104,9 @@ func waitOnly(options []Option, q *actors.PermitRequest, why string) error {
 // TryAcquire tries once to acquire n permits and does not wait. It fails with ErrHeld if there are too
 // few, or if others wait for permits in this System already.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
-	_, err := s.ask(ctx, "try to acquire permits of", &actors.PermitRequest{Op: actors.PermitAcquire, N: int64(n), Try: true})
+	call := actors.NewCountCall(actors.OpAcquire, int64(n))
+	call.Try = true
+	_, err := s.ask(ctx, "try to acquire permits of", call)
 	return err
 }
 
@@ -112,60 +115,63 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 // ErrUnavailable, and if ctx ends, the permits are given back in the background: do not release
 // them again. With any other error they are not given back.
 func (s *Semaphore) Release(ctx context.Context, n int) error {
-	_, err := s.ask(ctx, "release permits of", &actors.PermitRequest{Op: actors.PermitRelease, N: int64(n)})
+	_, err := s.ask(ctx, "release permits of", actors.NewCountCall(actors.OpRelease, int64(n)))
 	return err
 }
 
 // ReleaseIfExists is like Release, but a semaphore that does not exist is no error. It reports whether
 // there is one.
 func (s *Semaphore) ReleaseIfExists(ctx context.Context, n int) (released bool, err error) {
-	a, err := s.ask(ctx, "release permits of", &actors.PermitRequest{Op: actors.PermitRelease, N: int64(n), IfExists: true})
+	call := actors.NewCountCall(actors.OpRelease, int64(n))
+	call.IfExists = true
+	a, err := s.ask(ctx, "release permits of", call)
 	return a.Done, err
 }
 
 // Drain acquires all permits that are free, and returns how many that were. If more were taken away
 // than were free, it returns a negative number, and zero are free then.
 func (s *Semaphore) Drain(ctx context.Context) (n int, err error) {
-	a, err := s.ask(ctx, "drain", &actors.PermitRequest{Op: actors.PermitDrain})
+	a, err := s.ask(ctx, "drain", actors.NewCountCall(actors.OpDrain, 0))
 	return int(a.N), err
 }
 
 // Available returns how many permits are free; less than zero if more were taken away than were free. It
 // fails with ErrNoPermits if no number of permits is set.
 func (s *Semaphore) Available(ctx context.Context) (n int, err error) {
-	a, err := s.ask(ctx, "look at", &actors.PermitRequest{Op: actors.PermitInspect})
+	a, err := s.ask(ctx, "look at", actors.NewCountCall(actors.OpInspect, 0))
 	return int(a.N), err
 }
 
-// ask has a request carried out.
-func (s *Semaphore) ask(ctx context.Context, op string, q *actors.PermitRequest) (semaphore.Answer, error) {
+// ask has a call carried out.
+func (s *Semaphore) ask(ctx context.Context, op string, call *actors.CountCall) (lock.Answer, error) {
 	if s == nil {
-		return semaphore.Answer{}, invalid(op, "", errors.New("the semaphore is nil"))
+		return lock.Answer{}, invalid(op, "", errors.New("the semaphore is nil"))
 	}
-	q.Name = s.name
-	return askPermits(ctx, s.runtime, op, q)
+	call.Kind, call.Name = messages.Kind_KIND_SEMAPHORE, s.name
+	return doCount(ctx, s.runtime, op, call)
 }
 
-// askPermits has a request about a semaphore or a latch carried out.
-func askPermits(ctx context.Context, runtime *actors.Runtime, op string, q *actors.PermitRequest) (semaphore.Answer, error) {
+// doCount has a call about a semaphore or a latch carried out. It must not be used afterwards.
+func doCount(ctx context.Context, runtime *actors.Runtime, op string, call *actors.CountCall) (lock.Answer, error) {
+	name := call.Name
 	if ctx == nil {
-		return semaphore.Answer{}, invalid(op, q.Name, errNoContext)
+		return lock.Answer{}, invalid(op, name, errNoContext)
 	}
-	if ctx.Err() != nil && q.Op != actors.PermitRelease {
-		return semaphore.Answer{}, ended(ctx, op, q.Name, "")
+	if ctx.Err() != nil && call.Op != actors.OpRelease {
+		return lock.Answer{}, ended(ctx, op, name, "")
 	}
 	if runtime == nil {
-		return semaphore.Answer{}, invalid(op, q.Name, errors.New("the System is nil: From gives nil where no New has succeeded"))
+		return lock.Answer{}, invalid(op, name, errors.New("the System is nil: From gives nil where no New has succeeded"))
 	}
-	if err := runtime.CheckPermits(q); err != nil {
-		return semaphore.Answer{}, invalid(op, q.Name, err)
+	if err := runtime.CheckCount(call); err != nil {
+		return lock.Answer{}, invalid(op, name, err)
 	}
-	a, answered := runtime.AskPermits(ctx, q)
+	a, answered := runtime.DoCount(ctx, call)
 	switch {
-	case !answered, a.Kind == semaphore.Refused && a.Reason == lock.CancelledByRequest:
-		return semaphore.Answer{}, ended(ctx, op, q.Name, a.Detail)
-	case a.Kind == semaphore.Refused:
-		return semaphore.Answer{}, failed(op, q.Name, messages.Reason(a.Reason), a.Detail, false)
+	case !answered, a.Reason == lock.CancelledByRequest:
+		return lock.Answer{}, ended(ctx, op, name, a.Detail)
+	case a.Reason != 0:
+		return lock.Answer{}, failed(op, name, messages.Reason(a.Reason), a.Detail, false)
 	}
 	return a, nil
 }

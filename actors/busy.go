@@ -54,7 +54,7 @@ func (r *Runtime) busy(record *Record) {
 				record.AllWaits = false
 				return false
 			}
-			s := value.(*keyActor).state.(*lockState)
+			s := value.(*lockState)
 			if s.format == messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
 				return true
 			}

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -20,18 +21,23 @@ const (
 	OpForceRelease
 	OpInspect
 	OpEnsure
-	// OpReleaseID gives back a permit by its id, and OpSetPermits sets how many permits there are.
+	// OpReleaseID gives back a permit by its id.
 	OpReleaseID
+	// OpSetPermits sets how many permits there are, or the count of a latch.
 	OpSetPermits
+	// OpAddPermits and OpDrain are for semaphores.
+	OpAddPermits
+	OpDrain
 	// OpList asks only the lock actor, and only what it knows without Redis.
 	OpList
 )
 
-// frees reports whether the operation frees something.
+// frees reports whether the operation frees something, and so must be carried out even if its requester has gone.
 func (op Op) frees() bool { return op == OpRelease || op == OpReleaseID || op == OpCancel }
 
-// Call is a request by a goroutine of this process. It spares the blocking API protobuf and
-// proto.actor's futures; a lock actor treats it like the corresponding message.
+// Call is a request about a lock, a semaphore or a latch. A goroutine makes one itself, which spares it protobuf and
+// proto.actor's futures; the guardian makes one of each message (see requestMessages). A lock actor knows no other
+// requests.
 type Call struct {
 	Op   Op
 	Kind messages.Kind
@@ -59,13 +65,16 @@ type Call struct {
 	// HoldID is the hold to release or to ensure; Within is how long it must stay valid.
 	HoldID uint64
 	Within time.Duration
-	// Permit is for the permits that expire; nil for a lock.
+	// Permit is for an expirable semaphore, and Count for a semaphore or a latch; nil for others.
 	Permit *Permit
+	Count  *Count
 	// Owners are those that an OpForceRelease is meant for; nil for those that hold the lock now.
 	Owners []string
 	// Target is the Acquire that an OpCancel withdraws.
 	Target *Call
 
+	// by is who gets the answer; nil for a goroutine, which finds it in the future.
+	by requester
 	// future takes the Outcome. If the caller lends its goroutine, it takes a command first: a
 	// caller that would only wait may as well run the command, which spares waking another
 	// goroutine.
@@ -100,25 +109,60 @@ type Holder interface {
 	Parent() context.Context
 }
 
-func (call *Call) asked() Op { return call.Op }
-
-func (call *Call) parent() context.Context {
-	if call.Holder == nil {
-		return nil
-	}
-	return call.Holder.Parent()
+// requester is who made a request, and gets the answer and what happens to the hold afterwards.
+type requester interface {
+	// answered delivers the one answer to a request, and reports whether it was taken.
+	answered(s *lockState, call *Call, a lock.Answer) (taken bool)
+	// refused delivers a refusal of a request that no lock actor has handled.
+	refused(rt *Runtime, call *Call, a lock.Answer)
+	// inspected answers an Inspect.
+	inspected(s *lockState, call *Call, status *messages.Status)
+	// lost and atRisk notify a holder about its hold.
+	lost(s *lockState, call *Call, a lock.Answer)
+	atRisk(s *lockState, call *Call, a lock.Answer)
+	// over says that a granted hold has ended, however it did.
+	over(s *lockState)
+	// parent returns the context with the span that the spans of the request belong to; nil if it has none.
+	parent(call *Call) context.Context
 }
 
-func (call *Call) kind() messages.Kind { return kindOf(call) }
+func (call *Call) requester() requester {
+	if call.by == nil {
+		return goroutine{}
+	}
+	return call.by
+}
 
-func (call *Call) leads() bool { return call.Leads }
+// kind is that of the lock, for metrics and logs.
+func (call *Call) kind() messages.Kind {
+	if call.Members != nil {
+		return messages.Kind_KIND_MULTI
+	}
+	return call.Kind
+}
 
-func (call *Call) since() lock.Instant { return call.from }
+// key finds the lock actor.
+func (call *Call) key() lockKey {
+	if call.Members != nil {
+		return lockKey{name: call.Members.id, made: ofMembers}
+	}
+	return keyOf(call.Kind, call.Name)
+}
 
-func (call *Call) answered(s *lockState, a lock.Answer) {
+// Requested implements faultinject.Request.
+func (call *Call) Requested() (messageType, lock string) {
+	if m, is := call.by.(*byMessage); is && m.row != nil {
+		return m.row.message.String(), call.Name
+	}
+	return fmt.Sprintf("%T", call), call.Name
+}
+
+// goroutine is the requester of a Call that a goroutine has made.
+type goroutine struct{}
+
+func (goroutine) answered(s *lockState, call *Call, a lock.Answer) (taken bool) {
 	o := &Outcome{Answer: a}
 	if a.Kind == lock.Granted {
-		call.from = s.now
 		o.Owner, o.Until = call.Owner, s.until
 		if call.Permit != nil {
 			o.Until = &call.Permit.Until
@@ -127,34 +171,34 @@ func (call *Call) answered(s *lockState, a lock.Answer) {
 			o.Holder = root.Holder
 		}
 	}
-	if !call.complete(o) && a.Kind == lock.Granted {
-		s.giveBack(a.HoldID, call.Mode)
-	}
+	return call.complete(o)
 }
 
-func (call *Call) lost(_ *lockState, a lock.Answer) {
+func (goroutine) refused(_ *Runtime, call *Call, a lock.Answer) { call.complete(&Outcome{Answer: a}) }
+
+func (goroutine) inspected(_ *lockState, call *Call, s *messages.Status) {
+	call.complete(&Outcome{Status: s})
+}
+
+func (goroutine) lost(_ *lockState, call *Call, a lock.Answer) {
 	if call.Holder != nil {
 		call.Holder.LeaseLost(a.Reason, a.Detail)
 	}
 }
 
-func (call *Call) atRisk(_ *lockState, a lock.Answer) {
+func (goroutine) atRisk(_ *lockState, call *Call, a lock.Answer) {
 	if call.Holder != nil {
 		call.Holder.LeaseAtRisk(a.Until, a.Detail)
 	}
 }
 
-func (call *Call) over(*lockState) {}
+func (goroutine) over(*lockState) {}
 
-func (call *Call) key() lockKey {
-	if call.Members != nil {
-		return lockKey{name: call.Members.id, made: ofMembers}
+func (goroutine) parent(call *Call) context.Context {
+	if call.Holder == nil {
+		return nil
 	}
-	return keyOf(call.Kind, call.Name)
-}
-
-func (call *Call) inspected(_ *lockState, s *messages.Status) {
-	call.complete(&Outcome{Status: s})
+	return call.Holder.Parent()
 }
 
 // complete delivers the answer, and reports whether the caller is still there. A worker runs a
@@ -168,10 +212,18 @@ func (call *Call) complete(o *Outcome) (taken bool) {
 	return taken
 }
 
-// refuse answers a call that cannot be carried out.
-func (call *Call) refuse(reason lock.Reason, detail string) {
-	call.complete(&Outcome{Answer: refusal(call.Op, reason, detail)})
+// refuse answers a request that no lock actor carries out.
+func (r *Runtime) refuse(call *Call, reason lock.Reason, detail string) {
+	if call.Op == OpAcquire { // first: once it is answered, a goroutine may use its memory again
+		r.metrics.countRefused(call.kind(), reason)
+	}
+	call.requester().refused(r, call, refusal(call.Op, reason, detail))
 }
+
+// tooLate refuses a request to a system that has stopped.
+func (r *Runtime) tooLate(call *Call) { r.refuse(call, lock.Closed, closedText) }
+
+const closedText = "the Lockkeeper system is closed"
 
 // refusal is the answer to a request that is refused, for each kind of request.
 func refusal(op Op, reason lock.Reason, detail string) lock.Answer {
@@ -227,7 +279,7 @@ func (r *Runtime) submit(call *Call) {
 		return
 	}
 	if !r.deliver(r.guardian, call) {
-		r.tooLate(call, nil)
+		r.tooLate(call)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
@@ -88,44 +87,13 @@ func CheckAcquire(lease, wait, maxHold time.Duration) error {
 	return nil
 }
 
-// check validates a request and finds its lock.
-func (r *Runtime) check(m any, sender *actor.PID) (lockKey, *Members, error) {
-	if key, asked, err := r.checkPermits(m, sender); asked {
-		return key, nil, err
+// check validates a call of a goroutine; that of a message is valid already (see requestMessages), and so is one about a
+// semaphore or a latch.
+func (r *Runtime) check(call *Call) error {
+	if call.by != nil || call.Members != nil || call.Count != nil {
+		return nil
 	}
-	key, members, err := r.checkRequest(m)
-	if err == nil {
-		err = r.checkOwner(m, sender)
-	}
-	return key, members, err
-}
-
-// checkRequest validates a request for a lock, but for its owner.
-func (r *Runtime) checkRequest(m any) (lockKey, *Members, error) {
-	if call, ok := m.(*Call); ok {
-		if call.Members != nil {
-			return call.key(), call.Members, nil
-		}
-		return call.key(), nil, r.checkLock(call.Kind, call.Mode, call.Name)
-	}
-	lock := m.(lockRequest).GetLock()
-	if lock == nil {
-		return lockKey{}, nil, errors.New("the request names no lock")
-	}
-	key, members, err := r.named(lock)
-	if err == nil {
-		err = checkPermits(m, lock.Kind)
-	}
-	if force, ok := m.(*messages.ForceRelease); ok && err == nil {
-		err = CheckOwners(force.Owners)
-	}
-	if acquire, ok := m.(*messages.Acquire); ok && err == nil {
-		if acquire.Owner != nil && isFuture(acquire.Owner) {
-			err = errors.New("the owner is a future, which cannot be watched: name an actor, or no owner")
-		}
-		err = errors.Join(err, checkTimes(acquire), r.CheckRed(lock.Kind, members, acquire.Lease.AsDuration()))
-	}
-	return key, members, err
+	return r.checkLock(call.Kind, call.Mode, call.Name)
 }
 
 // CheckOwners returns an error if a forced release cannot be meant for these owners.
@@ -157,26 +125,23 @@ func (r *Runtime) CheckRed(kind messages.Kind, members *Members, lease time.Dura
 	return nil
 }
 
-// named finds the lock that a message names.
-func (r *Runtime) named(lock *messages.Lock) (lockKey, *Members, error) {
+// nameMembers checks the lock that a message names, and gives the call the members of a MultiLock.
+func (r *Runtime) nameMembers(call *Call, lock *messages.Lock) (err error) {
 	if lock.Kind != messages.Kind_KIND_MULTI {
 		if len(lock.Members) > 0 {
-			return lockKey{}, nil, fmt.Errorf("members are for %v only, and not for %v", messages.Kind_KIND_MULTI, lock.Kind)
+			return fmt.Errorf("members are for %v only, and not for %v", messages.Kind_KIND_MULTI, lock.Kind)
 		}
-		return keyOf(lock.Kind, lock.Name), nil, r.checkLock(lock.Kind, lock.Mode, lock.Name)
+		return r.checkLock(lock.Kind, lock.Mode, lock.Name)
 	}
 	if lock.Name != "" || lock.Mode != messages.Mode_MODE_EXCLUSIVE {
-		return lockKey{}, nil, fmt.Errorf("a %v has members instead of a name and a mode of its own", lock.Kind)
+		return fmt.Errorf("a %v has members instead of a name and a mode of its own", lock.Kind)
 	}
 	var list []Member
 	for _, one := range lock.Members {
 		list = append(list, Member{Runtime: r, Kind: one.GetKind(), Mode: one.GetMode(), Name: one.GetName()})
 	}
-	members, err := NewMembers(list)
-	if err != nil {
-		return lockKey{}, nil, err
-	}
-	return lockKey{name: members.id, made: ofMembers}, members, nil
+	call.Members, err = NewMembers(list)
+	return err
 }
 
 func checkTimes(m *messages.Acquire) error {

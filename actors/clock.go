@@ -33,7 +33,7 @@ type alarm struct {
 }
 
 // set has a child woken at a time, and not at one that was set before.
-func (k *clock) set(s *keyActor, at lock.Instant) {
+func (k *clock) set(s *lockState, at lock.Instant) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
@@ -54,7 +54,7 @@ func (k *clock) set(s *keyActor, at lock.Instant) {
 	}
 }
 
-func (k *clock) cancel(s *keyActor) {
+func (k *clock) cancel(s *lockState) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if s.alarm.place == 0 {
@@ -105,7 +105,7 @@ func (k *clock) notify() {
 func (k *clock) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var due []*keyActor
+	var due []*lockState
 	for {
 		var sleep time.Duration
 		var more bool
@@ -139,7 +139,7 @@ func (k *clock) run() {
 }
 
 // due takes out whoever is to be woken now; if nobody is, it says when the next one is.
-func (k *clock) due(now lock.Instant, list []*keyActor) (due []*keyActor, sleep time.Duration, more bool) {
+func (k *clock) due(now lock.Instant, list []*lockState) (due []*lockState, sleep time.Duration, more bool) {
 	list = k.take(now, list)
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -154,11 +154,11 @@ func (k *clock) due(now lock.Instant, list []*keyActor) (due []*keyActor, sleep 
 }
 
 // take takes out the actors that are to be woken now.
-func (k *clock) take(now lock.Instant, list []*keyActor) (due []*keyActor) {
+func (k *clock) take(now lock.Instant, list []*lockState) (due []*lockState) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for len(k.alarms) > 0 && k.alarms[0].at <= now {
-		list = append(list, heap.Pop(&k.alarms).(*keyActor))
+		list = append(list, heap.Pop(&k.alarms).(*lockState))
 	}
 	return list
 }
@@ -169,7 +169,7 @@ type alarms []entry
 
 type entry struct {
 	at    lock.Instant
-	child *keyActor
+	child *lockState
 }
 
 func (a alarms) Len() int           { return len(a) }
@@ -181,7 +181,7 @@ func (a alarms) Swap(i, j int) {
 }
 
 func (a *alarms) Push(x any) {
-	s := x.(*keyActor)
+	s := x.(*lockState)
 	*a = append(*a, entry{s.alarm.at, s})
 	s.alarm.place = len(*a)
 }

@@ -21,7 +21,7 @@ func newTestClock(t *testing.T) *clock {
 }
 
 // pass lets time pass until nobody is left, and gives all who were woken.
-func (k *clock) pass(t *testing.T, now lock.Instant) (order []*keyActor) {
+func (k *clock) pass(t *testing.T, now lock.Instant) (order []*lockState) {
 	t.Helper()
 	for {
 		due, sleep, more := k.due(now, nil)
@@ -58,8 +58,8 @@ func TestClocksWakeForEachOther(t *testing.T) {
 	process := woken{at: make(chan struct{}, 2)}
 	waits, has := &r.clocks[1], &r.clocks[3]
 	waits.running = true // and its goroutine has no turn
-	waits.set(&keyActor{rt: r, process: process}, 0)
-	has.set(&keyActor{rt: r, process: process}, r.Now())
+	waits.set(&lockState{rt: r, process: process}, 0)
+	has.set(&lockState{rt: r, process: process}, r.Now())
 	for range 2 {
 		select {
 		case <-process.at:
@@ -74,11 +74,11 @@ func TestClocksWakeForEachOther(t *testing.T) {
 func TestClockWakesInOrder(t *testing.T) {
 	k := newTestClock(t)
 	const n = 1000
-	var states []*keyActor
-	var want []*keyActor
+	var states []*lockState
+	var want []*lockState
 	random := func() lock.Instant { return rand.N(time.Hour) }
 	for range n {
-		s := &keyActor{}
+		s := &lockState{}
 		states = append(states, s)
 		k.set(s, random())
 	}
@@ -93,7 +93,7 @@ func TestClockWakesInOrder(t *testing.T) {
 		}
 		want = append(want, s)
 	}
-	slices.SortStableFunc(want, func(a, b *keyActor) int { return int(a.alarm.at - b.alarm.at) })
+	slices.SortStableFunc(want, func(a, b *lockState) int { return int(a.alarm.at - b.alarm.at) })
 	got := k.pass(t, 0)
 	if len(got) != len(want) {
 		t.Fatalf("%d were woken, want %d", len(got), len(want))
@@ -124,7 +124,7 @@ func TestClockIsTold(t *testing.T) {
 			}
 		}
 	}
-	a, b := &keyActor{}, &keyActor{}
+	a, b := &lockState{}, &lockState{}
 	k.set(a, time.Hour)
 	told("the first", true)
 	k.set(b, 2*time.Hour)

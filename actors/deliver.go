@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
 // deliver sends a message and reports whether there was anybody to take it. All that
@@ -57,7 +59,7 @@ func envelope(message any, sender *actor.PID, header actor.ReadonlyMessageHeader
 	return e
 }
 
-// answering is a mailbox, and the invoker behind it. It refuses the requests that its
+// mailboxAdapter is a mailbox, and the invoker behind it. It refuses the requests that its
 // actor drops silently once it has stopped: those that were still queued, and those of
 // senders who had found the actor just before.
 //
@@ -68,13 +70,13 @@ type mailboxAdapter struct {
 	actor.Mailbox
 	rt      *Runtime
 	invoker actor.MessageInvoker
-	// settler is nil if a crash of the actor leaves nothing open.
-	settler crashHandler
+	// handler is nil if a crash of the actor leaves nothing open.
+	handler crashHandler
 	// stopped is the actor's PID when it has stopped; the invoker is nil then.
 	stopped *actor.PID
 }
 
-// settler settles what a crash of its actor leaves open, on the actor's own turn.
+// crashHandler settles what a crash of its actor leaves open, on the actor's own turn.
 type crashHandler interface {
 	// begins says that the actor is about to handle a message, and crashed that it has crashed over it.
 	begins()
@@ -82,13 +84,13 @@ type crashHandler interface {
 }
 
 // answers makes such a mailbox of another.
-func (r *Runtime) answers(inner actor.MailboxProducer, settler crashHandler) actor.PropsOption {
-	return actor.WithMailbox(func() actor.Mailbox { return &mailboxAdapter{Mailbox: inner(), rt: r, settler: settler} })
+func (r *Runtime) answers(inner actor.MailboxProducer, handler crashHandler) actor.PropsOption {
+	return actor.WithMailbox(func() actor.Mailbox { return &mailboxAdapter{Mailbox: inner(), rt: r, handler: handler} })
 }
 
 func (a *mailboxAdapter) begins() {
-	if a.settler != nil {
-		a.settler.begins()
+	if a.handler != nil {
+		a.handler.begins()
 	}
 }
 
@@ -112,7 +114,7 @@ func (a *mailboxAdapter) InvokeSystemMessage(message any) {
 	case *actor.Stop, *actor.Terminated: // its own stop, or that of its last child
 		self := a.invoker.(actor.Context).Self()
 		if _, there := a.rt.actor.ProcessRegistry.GetLocal(self.Id); !there {
-			a.invoker, a.settler, a.stopped = nil, nil, self
+			a.invoker, a.handler, a.stopped = nil, nil, self
 			// After a crash the mailbox is suspended, and its supervisor does not reach it any more.
 			a.Mailbox.PostSystemMessage(&actor.ResumeMailbox{})
 		}
@@ -131,7 +133,7 @@ func (a *mailboxAdapter) InvokeUserMessage(message any) {
 		late.tooLate()
 		return
 	}
-	a.rt.tooLate(m, sender)
+	a.rt.refuseAny(m, sender, lock.Closed, closedText)
 }
 
 // EscalateFailure implements actor.MessageInvoker. The supervisor, and proto.actor's log, get the type of
@@ -147,10 +149,10 @@ func (a *mailboxAdapter) EscalateFailure(reason, message any) {
 
 // settle has the actor's side of a crash settled, before its supervisor hears of it.
 func (a *mailboxAdapter) settle(reason, message any) {
-	if a.settler == nil {
+	if a.handler == nil {
 		return
 	}
 	defer a.rt.host.Recover("a crash could not be settled")
 	_, m, sender := actor.UnwrapEnvelope(message)
-	a.settler.crashed(m, sender, reason)
+	a.handler.crashed(m, sender, reason)
 }

@@ -32,8 +32,8 @@ func (e *escalations) EscalateFailure(_, message any) { *e = append(*e, message)
 // What an actor crashes over is not shown to others: a request that was answered may be another one by then.
 func TestACrashShowsNoRequest(t *testing.T) {
 	shown := &escalations{}
-	(&mailboxAdapter{invoker: shown}).EscalateFailure("crash", &actor.MessageEnvelope{Message: &PermitCall{}})
-	if want := []any{"*actors.PermitCall"}; !slices.Equal(*shown, want) {
+	(&mailboxAdapter{invoker: shown}).EscalateFailure("crash", &actor.MessageEnvelope{Message: &Call{}})
+	if want := []any{"*actors.Call"}; !slices.Equal(*shown, want) {
 		t.Errorf("%v is shown, expected %v", *shown, want)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // lending is a lockState that handles a call of a goroutine that may be lent a command.
 func lending() (*lockState, *Call) {
 	call := &Call{lends: true}
-	s := &lockState{keyActor: keyActor{rt: &Runtime{}}, lender: call}
+	s := &lockState{rt: &Runtime{}, lender: call}
 	return s, call
 }
 

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +27,10 @@ func FuzzRequests(f *testing.F) {
 		func() proto.Message { return &messages.Inspect{} }, func() proto.Message { return &messages.ReleaseByID{} },
 		func() proto.Message { return &messages.SetTotal{} },
 	}
-	owner := &actor.PID{Address: "nonhost", Id: "actor"}
+	system := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	f.Cleanup(system.Shutdown)
+	owner := system.Root.Spawn(actor.PropsFromFunc(func(actor.Context) {}))
 	for _, seed := range []*messages.Acquire{
 		{}, {Lock: &messages.Lock{}}, {Lock: &messages.Lock{Name: "orders"}, Owner: owner, Lease: durationpb.New(time.Second)},
 		{Lock: &messages.Lock{Name: "orders"}, Owner: &actor.PID{Id: "future$1"}, Wait: durationpb.New(0)},
@@ -65,22 +69,22 @@ func FuzzRequests(f *testing.F) {
 		if setting&4 != 0 {
 			r.red.Store(&[]*Runtime{r})
 		}
+		r.actor = system
 		m := kinds[int(kind)%len(kinds)]()
 		if proto.Unmarshal(wire, m) != nil {
 			return
 		}
-		about := m.(lockRequest).GetLock()
-		key, members, err := r.checkRequest(m)
+		about := m.(interface{ GetLock() *messages.Lock }).GetLock()
+		call, err := r.read(m, owner)
 		if err == nil {
-			passed(t, r, m, key, members)
+			passed(t, r, m, about, call)
 			return
 		}
 		text := err.Error()
 		if strings.TrimSpace(text) == "" || !utf8.ValidString(text) {
 			t.Errorf("%v: refused with %q", m, text)
 		}
-		by := messageRequestOf(m, &actor.PID{Address: "nonhost", Id: "sender"})
-		answer := by.message(r, refusal(by.op, lock.Invalid, text))
+		answer := call.by.(*byMessage).message(r, call, refusal(call.Op, lock.Invalid, text))
 		type refusal interface {
 			proto.Message
 			GetLock() *messages.Lock
@@ -110,9 +114,9 @@ func multi(members ...*messages.Lock) *messages.Lock {
 }
 
 // passed expects of a request that it asks for nothing that is not allowed.
-func passed(t *testing.T, r *Runtime, m proto.Message, key lockKey, members *Members) {
+func passed(t *testing.T, r *Runtime, m proto.Message, lock *messages.Lock, call *Call) {
 	t.Helper()
-	lock := m.(lockRequest).GetLock()
+	key, members := call.key(), call.Members
 	all := []*messages.Lock{lock}
 	if lock.Kind == messages.Kind_KIND_MULTI {
 		all = lock.Members
@@ -145,7 +149,7 @@ func passed(t *testing.T, r *Runtime, m proto.Message, key lockKey, members *Mem
 			t.Errorf("%v passed", m)
 		}
 	}
-	newLockState(r, key, kindOf(m), members) // finds a kind of lock for it
+	newLockState(r, key, call.kind(), members) // finds a kind of lock for it
 }
 
 // A name is refused with words that say what is allowed, or it can be used: all keys of

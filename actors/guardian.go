@@ -19,7 +19,7 @@ import (
 type guardian struct {
 	rt *Runtime
 	// children are the lock actors by the id of their PID, including those that are leaving.
-	children map[string]*keyActor
+	children map[string]*lockState
 	// middleware runs the host's middleware.
 	middleware middlewareActors
 	// closing is closed when the last lock actor has left; nil until Close is called.
@@ -34,7 +34,7 @@ type guardian struct {
 var resume = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.ResumeDirective })
 
 func (r *Runtime) startGuardian() {
-	g := &guardian{rt: r, children: map[string]*keyActor{}, middleware: middlewareActors{}, started: make(chan struct{})}
+	g := &guardian{rt: r, children: map[string]*lockState{}, middleware: middlewareActors{}, started: make(chan struct{})}
 	// It must not run inside a lock actor that sends to it.
 	props := actor.PropsFromProducer(func() actor.Actor { return g },
 		actor.WithGuardian(resume), actor.WithSupervisor(&supervision{guardian: g}), r.answers(mailbox.NewSeparate, nil), actor.WithDispatcher(&r.goroutines))
@@ -47,23 +47,25 @@ func (g *guardian) Receive(ctx actor.Context) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			g.rt.host.Error("the guardian panicked", "panic", panicked)
-			g.rt.refuse(m, ctx.Sender(), lock.Crashed, fmt.Sprintf("the guardian panicked: %v", panicked))
+			g.rt.refuseAny(m, ctx.Sender(), lock.Crashed, fmt.Sprintf("the guardian panicked: %v", panicked))
 		}
 	}()
 	switch m := m.(type) {
 	case *actor.Started:
 		defer close(g.started)
 		g.rt.subscriber = ctx.Spawn(g.rt.props(func() actor.Actor { return &subscriber{g.rt.channels} }, g.rt.channels))
+	case *Call:
+		g.pass(ctx, m)
+	case *admitted:
+		g.receive(ctx, m.message, m.sender, m.header, true)
+		g.release(m.key)
+	case *drained:
+		g.release(m.key)
 	case *retired:
 		g.rt.table.drop(m.state)
 		ctx.Stop(m.state.pid)
 	case *actor.Terminated:
 		g.gone(m.Who)
-	case *admitted:
-		g.pass(ctx, m.message, m.sender, m.header, true)
-		g.release(m.key)
-	case *drained:
-		g.release(m.key)
 	case *closeAll:
 		g.close(ctx, m.done)
 	case abandonAll:
@@ -74,111 +76,99 @@ func (g *guardian) Receive(ctx actor.Context) {
 	case *actor.Stopped:
 		close(g.rt.stopped)
 	default:
-		if isRequest(m) {
-			g.pass(ctx, m, ctx.Sender(), ctx.MessageHeader(), false)
-		} else if sender := ctx.Sender(); sender != nil {
-			g.rt.deliver(sender, &messages.Failed{
-				Reason: messages.Reason_REASON_INVALID, Detail: fmt.Sprintf("the guardian takes the requests of package messages, and not a %T", m),
-			})
-		}
+		g.receive(ctx, m, ctx.Sender(), ctx.MessageHeader(), false)
 	}
 }
 
-// pass hands a request to the actor of its lock; one that comes by message passes the
-// host's middleware before, if there is any.
-func (g *guardian) pass(ctx actor.Context, m any, sender *actor.PID, header actor.ReadonlyMessageHeader, isAdmitted bool) {
-	key, members, err := g.rt.check(m, sender)
-	if err != nil {
-		g.rt.refuse(m, sender, lock.Invalid, err.Error())
+// receive handles a message from outside: it checks a request, and has it pass the host's middleware, if there is any.
+func (g *guardian) receive(ctx actor.Context, m any, sender *actor.PID, header actor.ReadonlyMessageHeader, isAdmitted bool) {
+	call, err := g.rt.read(m, sender)
+	switch {
+	case call == nil && sender != nil:
+		g.rt.deliver(sender, &messages.Failed{
+			Reason: messages.Reason_REASON_INVALID, Detail: fmt.Sprintf("the guardian takes the requests of package messages, and not a %T", m),
+		})
+	case call == nil:
+	case err != nil:
+		g.rt.refuse(call, lock.Invalid, err.Error())
+	case g.ends():
+		g.rt.tooLate(call)
+	case !isAdmitted && len(g.rt.cfg.Middleware) > 0:
+		g.middleware.request(g.rt, call, ctx)
+	default:
+		call.by.(*byMessage).within = g.rt.parentIn(header)
+		g.pass(ctx, call)
+	}
+}
+
+// ends reports whether no more requests are accepted.
+func (g *guardian) ends() bool { return g.closing != nil || g.stopping }
+
+// pass hands a request to the actor of its lock.
+func (g *guardian) pass(ctx actor.Context, call *Call) {
+	if err := g.rt.check(call); err != nil {
+		g.rt.refuse(call, lock.Invalid, err.Error())
 		return
 	}
-	if g.closing != nil || g.stopping {
-		g.rt.tooLate(m, sender)
+	if g.ends() {
+		g.rt.tooLate(call)
 		return
 	}
-	if !isCall(m) && !isAdmitted && len(g.rt.cfg.Middleware) > 0 {
-		g.middleware.request(g.rt, key, ctx)
-		return
-	}
+	key := call.key()
 	s := g.rt.table.get(key)
 	if s == nil || !s.gate.enter() {
-		// What gives something back must reach Redis, even if somebody has used the name by mistake.
-		if other := g.rt.table.another(key); other != nil && !frees(m) {
-			g.rt.refuse(m, sender, lock.Invalid, inUse(other, kindWord(key, kindOf(m))))
+		// What gives something back must reach Redis, even if the name has been used by mistake.
+		if other := g.rt.table.another(key); other != nil && !call.Op.frees() {
+			g.rt.refuse(call, lock.Invalid, inUse(other, kindWord(key, call.kind())))
 			return
 		}
-		s = g.spawn(ctx, key, kindOf(m), members, inspects(m))
+		s = g.spawn(ctx, key, call)
 	}
-	if g.rt.cfg.Tracer == nil {
-		header = nil
+	if !g.rt.deliver(s.pid, call) {
+		g.rt.tooLate(call) // something else has stopped it
 	}
-	if !g.rt.deliver(s.pid, envelope(m, sender, header)) {
-		g.rt.tooLate(m, sender) // somebody else has stopped it
-	}
-}
-
-// newState is the state of a new actor for a key.
-func (r *Runtime) newState(key lockKey, kind messages.Kind, members *Members) *keyActor {
-	if key.made == ofSemaphore || key.made == ofLatch {
-		return &newPermitState(r, key).keyActor
-	}
-	return &newLockState(r, key, kind, members).keyActor
 }
 
 // spawn starts an actor for a lock and its first request. An actor that is still leaving was
 // idle, or is given up; either way it does not interfere with the new one. Nor does one that was
 // started for an inspection: it is not in the table, so it claims no name, and it leaves when it has
 // answered.
-func (g *guardian) spawn(ctx actor.Context, key lockKey, kind messages.Kind, members *Members, inspects bool) *keyActor {
-	s := g.rt.newState(key, kind, members)
-	s.closing = inspects
+func (g *guardian) spawn(ctx actor.Context, key lockKey, first *Call) *lockState {
+	s := newLockState(g.rt, key, first.kind(), first.Members)
+	s.closing = first.Op == OpInspect
 	s.gate.enter() // it must not retire before the request has come
-	pid := ctx.Spawn(g.rt.props(s.state.actor, s))
+	pid := ctx.Spawn(g.rt.props(func() actor.Actor { return lockActor{s} }, s))
 	s.started(pid) // unless Started, on this very goroutine, has come so far
 	g.children[pid.Id] = s
-	if !inspects {
+	if !s.closing {
 		g.rt.table.put(s)
 	}
-	s.state.spawned()
+	s.registerWithMembers()
 	g.rt.metrics.changed(lockActors, 1)
 	return s
 }
 
 // props are made afresh for every actor: spawn middleware of the user's may change them.
-func (r *Runtime) props(producer actor.Producer, settler crashHandler) *actor.Props {
-	options := []actor.PropsOption{r.answers(mailbox.New, settler), actor.WithDispatcher(&r.goroutines)}
+func (r *Runtime) props(producer actor.Producer, handler crashHandler) *actor.Props {
+	options := []actor.PropsOption{r.answers(mailbox.New, handler), actor.WithDispatcher(&r.goroutines)}
 	if len(r.injected) > 0 {
 		options = append(options, actor.WithReceiverMiddleware(append([]actor.ReceiverMiddleware{r.guardStop}, r.injected...)...))
 	}
 	return actor.PropsFromProducer(producer, options...)
 }
 
-// refuse answers a request that no lock has seen.
-func (r *Runtime) refuse(m any, sender *actor.PID, reason lock.Reason, detail string) {
+// refuseAny refuses whatever has not been handled, if it is a request.
+func (r *Runtime) refuseAny(m any, sender *actor.PID, reason lock.Reason, detail string) {
 	if a, ok := m.(*admitted); ok {
 		m, sender = a.message, a.sender
 	}
-	m = unrepeated(m)
-	if r.refusePermits(m, sender, reason, detail) {
-		return
+	call, is := unrepeated(m).(*Call)
+	if !is {
+		call, _ = r.read(m, sender)
 	}
-	switch by := messageRequestOf(m, sender); {
-	case by != nil && by.replyTo == nil:
-		r.host.Warn("a request without a sender was refused", "lock", by.lock.GetName(), "detail", detail)
-	case by != nil:
-		r.deliver(by.replyTo, by.message(r, refusal(by.op, reason, detail)))
-		r.metrics.countRefused(by, reason)
-	default:
-		if call, ok := m.(*Call); ok {
-			call.refuse(reason, detail)
-			r.metrics.countRefused(call, reason)
-		}
+	if call != nil {
+		r.refuse(call, reason, detail)
 	}
-}
-
-// tooLate refuses a request to a system that has stopped.
-func (r *Runtime) tooLate(m any, sender *actor.PID) {
-	r.refuse(m, sender, lock.Closed, "the Lockkeeper system is closed")
 }
 
 // release lets the middleware actor of a lock go, unless the lock has an actor.
@@ -196,7 +186,7 @@ func (g *guardian) gone(pid *actor.PID) {
 	}
 	delete(g.children, pid.Id)
 	g.rt.table.drop(s)
-	s.state.gone()
+	s.unregisterWithMembers()
 	g.release(s.key)
 	g.rt.metrics.changed(lockActors, -1)
 	g.checkClosed()

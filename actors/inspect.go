@@ -13,16 +13,16 @@ import (
 )
 
 // inspect asks Redis about the lock.
-func (s *lockState) inspect(source any, by replier) {
+func (s *lockState) inspect(source any, call *Call) {
 	s.accepted = source
 	if s.inspections == nil {
-		s.inspections = map[replier]struct{}{}
+		s.inspections = map[*Call]struct{}{}
 	}
-	s.inspections[by] = struct{}{}
+	s.inspections[call] = struct{}{}
 	s.setAlarm()
 	deadline := time.Now().Add(s.rt.cfg.CallTimeout)
 	seen := func(v protocol.View, err error) {
-		s.rt.deliver(s.pid, &inspection{by: by, view: v, err: err, deadline: deadline})
+		s.rt.deliver(s.pid, &inspection{call: call, view: v, err: err, deadline: deadline})
 	}
 	s.variant.Inspect(deadline, seen)
 }
@@ -30,14 +30,14 @@ func (s *lockState) inspect(source any, by replier) {
 // inspected adds to Redis's words what only this process knows.
 func (s *lockState) inspected(m *inspection) {
 	s.accepted = m
-	if _, owed := s.inspections[m.by]; !owed {
+	if _, owed := s.inspections[m.call]; !owed {
 		return
 	}
 	if m.err == nil && m.view.Locked && m.holder == nil {
 		s.lookUpHolder(m)
 		return
 	}
-	delete(s.inspections, m.by)
+	delete(s.inspections, m.call)
 	defer s.carryOut()
 	if m.err != nil {
 		reason := lock.Rejected
@@ -46,7 +46,7 @@ func (s *lockState) inspected(m *inspection) {
 		} else if errors.Is(m.err, protocol.ErrNoNumber) {
 			reason = lock.NoPermits
 		}
-		m.by.answered(s, lock.Answer{Kind: lock.NotDone, Reason: reason, Detail: m.err.Error()})
+		m.call.requester().answered(s, m.call, lock.Answer{Kind: lock.NotDone, Reason: reason, Detail: m.err.Error()})
 		return
 	}
 	here, there := s.lock.Snapshot(), m.view
@@ -62,7 +62,15 @@ func (s *lockState) inspected(m *inspection) {
 		status.Process = processOf(*m.holder)
 		s.addRecord(status, m.holder)
 	}
-	m.by.inspected(s, status)
+	m.call.requester().inspected(s, m.call, status)
+}
+
+// refuseInspection answers an Inspect that fails.
+func (s *lockState) refuseInspection(m *inspection, reason lock.Reason, detail string) {
+	if _, owed := s.inspections[m.call]; owed {
+		delete(s.inspections, m.call)
+		m.call.requester().answered(s, m.call, refusal(OpInspect, reason, detail))
+	}
 }
 
 // addRecord adds what the record of the holder's process says of the lock. Of this process it is known without.

@@ -6,7 +6,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
-	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // The messages that the actors send to themselves and to one another. Any of them may come too
@@ -29,7 +28,7 @@ type (
 	// inspection brings the reply of the inspect script, and then once more with the holder's
 	// record, which is to be there by the deadline.
 	inspection struct {
-		by       replier
+		call     *Call
 		view     protocol.View
 		err      error
 		holder   *Record
@@ -52,7 +51,7 @@ type (
 // To the guardian.
 type (
 	// retired: the lock actor may be stopped, its gate is closed.
-	retired struct{ state *keyActor }
+	retired struct{ state *lockState }
 	// closeAll: refuse new requests and shut down every lock; done is closed after the last.
 	closeAll struct{ done chan struct{} }
 	// abandonAll: stop waiting for the locks that are not released yet.
@@ -62,12 +61,12 @@ type (
 // To the subscriber.
 type (
 	subscribe struct {
-		state   *keyActor
+		state   *lockState
 		channel backend.Channel
 		term    uint64
 	}
 	unsubscribe struct {
-		state   *keyActor
+		state   *lockState
 		channel backend.Channel
 	}
 	// published and confirmed come from the connection.
@@ -103,41 +102,4 @@ func unrepeated(m any) any {
 		return repeated.message
 	}
 	return m
-}
-
-// frees reports whether a message is a request that must be carried out even if its sender has
-// gone, since it frees something.
-func frees(m any) bool {
-	op, isForLock := opOf(m)
-	return isForLock && op.frees() || freesPermits(m)
-}
-
-// inspects reports whether a message is a request that only reads.
-func inspects(m any) bool {
-	op, isForLock := opOf(m)
-	if isForLock {
-		return op == OpInspect
-	}
-	switch m := m.(type) {
-	case *messages.InspectPermits, *messages.InspectLatch:
-		return true
-	case *PermitCall:
-		return m.Op == PermitInspect
-	}
-	return false
-}
-
-// isRequest reports whether a message is a request, which is counted and always answered.
-func isRequest(m any) bool {
-	_, isForLock := opOf(m)
-	return isForLock || isPermitRequest(m)
-}
-
-// isCall reports whether a request is that of a goroutine.
-func isCall(m any) bool {
-	switch m.(type) {
-	case *Call, *PermitCall:
-		return true
-	}
-	return false
 }

@@ -31,14 +31,11 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 	for i := range r.table.states {
 		complete := true
 		r.table.states[i].Range(func(_, value any) bool {
-			s := value.(*keyActor)
+			s := value.(*lockState)
 			if !s.gate.enter() { // it is leaving, and was idle
 				return true
 			}
-			call := &Call{Op: OpList, Name: s.key.name}
-			if l, is := s.state.(*lockState); is {
-				call.Kind = l.format
-			}
+			call := &Call{Op: OpList, Kind: s.format, Name: s.key.name}
 			asked = append(asked, call)
 			s.process.SendUserMessage(s.pid, call)
 			complete = len(asked) < listBatch || read()
@@ -76,33 +73,18 @@ func (s *lockState) listed() *messages.Status {
 	return status
 }
 
-// listed is how many wait for the semaphore or the latch; nil if nobody does.
-func (s *permitState) listed() *messages.Status {
-	first := s.pool.Next()
-	if first == nil {
-		return nil
-	}
-	return &messages.Status{
-		Lock: &messages.Lock{Name: s.label, Kind: synchronizerKind[s.key.made]}, Waiters: int64(s.pool.Waiters()),
-		WaitingFor: duration(max(s.rt.Now()-first.(permitReplier).request().from, 0)),
-	}
-}
-
 // asRequested is the lock as a request names it.
 func asRequested(ref any, label string) *messages.Lock {
 	named := &messages.Lock{Name: label}
-	switch by := ref.(type) {
-	case *Call:
-		named.Kind, named.Mode = kindOf(by), by.Mode
-	case *messageRequest:
-		named.Kind, named.Mode = by.lock.GetKind(), by.lock.GetMode()
+	if call, is := ref.(*Call); is {
+		named.Kind, named.Mode = call.kind(), call.Mode
 	}
 	return named
 }
 
 // addAges adds for how long the lock is held here, and for how long the first waiter waits.
 func (s *lockState) addAges(status *messages.Status, holders []lock.Holder) {
-	age := func(ref any) lock.Instant { return max(s.rt.Now()-ref.(replier).since(), 0) }
+	age := func(ref any) lock.Instant { return max(s.rt.Now()-ref.(*Call).from, 0) }
 	if len(holders) > 0 {
 		status.HeldFor = duration(age(holders[0].Ref))
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // An actor that has nothing to do but to say so, when the System closes, leaves then.
@@ -12,7 +13,9 @@ func TestListsDoNotHoldUpClose(t *testing.T) {
 	for what, use := range map[string]func(t *testing.T, o *observed, name string){
 		"lock": func(t *testing.T, o *observed, name string) { o.use(t, name) },
 		"semaphore": func(t *testing.T, o *observed, name string) {
-			o.AskPermits(t.Context(), &PermitRequest{Op: PermitSet, N: 1, Name: name})
+			call := NewCountCall(OpSetPermits, 1)
+			call.Kind, call.Name = messages.Kind_KIND_SEMAPHORE, name
+			o.DoCount(t.Context(), call)
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -24,8 +27,8 @@ func TestListsDoNotHoldUpClose(t *testing.T) {
 					for i := range o.table.states {
 						o.table.states[i].Range(func(_, c any) bool {
 							asked++
-							c.(*keyActor).gate.enter()
-							c.(*keyActor).post(&Call{Op: OpList}) // which comes behind the shutdown
+							c.(*lockState).gate.enter()
+							c.(*lockState).post(&Call{Op: OpList}) // which comes behind the shutdown
 							return true
 						})
 					}

@@ -123,7 +123,7 @@ func TestAcquireThatIsLaterThanTheLastRelease(t *testing.T) {
 			if out := r.call(t, call); out.Kind != lock.Granted {
 				t.Fatalf("%+v", out)
 			}
-			s := r.table.get(call.key()).state.(*lockState)
+			s := r.table.get(call.key())
 			giveUp(r, s)
 			redistest.Eventually(t, "the last release", func() bool { return len(server.Keys(t, name)) == 0 })
 			late := lock.Command{Kind: lock.Acquire, Term: 1, Count: 1, Lease: time.Minute}
@@ -186,16 +186,16 @@ func TestGateCountsEverybody(t *testing.T) {
 }
 
 // recipient is a requester in whose process a panic is.
-type recipient struct{ Call }
+type recipient struct{ requester }
 
-func (*recipient) lost(*lockState, lock.Answer) { panic("the recipient") }
+func (recipient) lost(*lockState, *Call, lock.Answer) { panic("the recipient") }
 
 // A recipient that panics keeps nothing else of the lock's from being done.
 func TestAPanickingRecipient(t *testing.T) {
 	var log bytes.Buffer
 	h := host.New(nil, slog.New(slog.NewTextHandler(&log, nil)))
-	s := &lockState{keyActor: keyActor{rt: &Runtime{host: h}, label: "orders"}}
-	s.perform(&lock.Effect{Kind: lock.TellLost, Ref: &recipient{}})
+	s := &lockState{rt: &Runtime{host: h}, label: "orders"}
+	s.perform(&lock.Effect{Kind: lock.TellLost, Ref: &Call{by: recipient{}}})
 	h.Drain()
 	if got := log.String(); !strings.Contains(got, `lock=orders panic="the recipient"`) {
 		t.Errorf("logged %q", got)

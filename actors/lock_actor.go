@@ -13,68 +13,64 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// lockActor turns messages, timers and replies into events of its lock and carries
-// out what follows. It keeps nothing of its own: all state is in the lockState.
-type lockActor struct{ state *lockState }
+// lockActor is the supervised actor of one lock, semaphore or latch. It owns the key in Redis: it turns requests, timers
+// and the replies of Redis into events of a machine (a lock.Lock, say), which decides, and carries out what follows. It
+// keeps nothing of its own: all state is in the lockState, which a crash leaves as it was.
+type lockActor struct{ *lockState }
 
-func (a *lockActor) Receive(ctx actor.Context) {
-	s := a.state
+// Receive implements actor.Actor.
+func (s lockActor) Receive(ctx actor.Context) {
 	m := s.began(ctx)
 	defer func() { s.ctx = nil }()
-	s.lender = nil
 	if s.leaving != nil {
-		s.leaving.receive(s, m, ctx.Sender())
-		return
-	}
-	if isRequest(m) && formatOf(kindOf(m)) != s.format {
-		s.otherFormat(m, ctx.Sender())
+		s.leaving.receive(s.lockState, m, ctx.Sender())
 		return
 	}
 	switch m := m.(type) {
+	// A request, by a goroutine or by message. Those that cannot be granted yet wait in the machine's queue.
 	case *Call:
-		s.called(m)
+		s.requested(m)
+
+	// Redis has replied to a script.
 	case *replied:
 		s.variant.replied(m)
+	case *inspection:
+		s.inspected(m)
+
+	// A message to itself that time has passed: a renewal or another try is due, or a wait or a lease is over.
 	case tick:
 		s.ticked()
+
+	// The subscriber has heard of a release, or of a transfer to this process; or it listens from now on.
 	case unlocked:
 		if s.signals.relevant(m.channel) {
 			s.handle(m, func(l machine, now lock.Instant) { l.Signal(now) })
 		}
+	case *transferred:
+		s.note(nil, "transferred", "", "")
+		s.handle(m, func(l machine, now lock.Instant) { l.Transferred(now, m.transfer) })
 	case listening:
 		if s.signals.relevant(m.channel) {
 			s.note(nil, "subscribed", "", "")
 			s.handle(m, func(l machine, now lock.Instant) { l.Subscribed(now, m.term) })
 		}
-	case *transferred:
-		s.note(nil, "transferred", "", "")
-		s.handle(m, func(l machine, now lock.Instant) { l.Transferred(now, m.transfer) })
-	case *messages.Acquire:
-		s.acquire(m, ctx.Sender())
-	case *messages.Release:
-		s.release(m, ctx.Sender())
-	case *messages.Cancel:
-		by := messageRequestOf(m, ctx.Sender())
-		owner := s.owners.number(requestOwner(m.Owner, ctx.Sender()))
-		s.handle(m, func(l machine, now lock.Instant) { l.Cancel(now, 0, owner, by) })
-	case *messages.ForceRelease:
-		by := messageRequestOf(m, ctx.Sender())
-		s.handle(m, func(l machine, now lock.Instant) { l.ForceRelease(now, lock.Mode(m.Lock.Mode), s.named(m.Owners), by) })
-	case *messages.Inspect:
-		s.inspect(m, messageRequestOf(m, ctx.Sender()))
-	case *inspection:
-		s.inspected(m)
+
+	// An owner has died: its lock is released at once.
+	case *actor.Terminated:
+		s.owners.terminated(s.lockState, m.Who)
+		s.carryOut()
+
+	// The key may have been taken away.
 	case suspicion:
 		s.handle(m, func(l machine, now lock.Instant) { l.Suspect(now) })
-	case *actor.Terminated:
-		s.owners.terminated(&s.keyActor, m.Who)
-		s.carryOut()
+
+	// The system is closing: release everything, or wait for Redis no longer.
 	case shutdown:
 		s.closing = true
 		s.handle(m, func(l machine, now lock.Instant) { l.Close(now) })
 	case abandon:
-		s.giveUp(lock.Closed, "the Lockkeeper system was closed before Redis confirmed the release")
-		s.leaving.abandon(s)
+		s.giveUp(lock.Closed, "the Lockkeeper system was closed before Redis confirmed the release", false)
+
 	case *actor.Started:
 		s.started(ctx.Self())
 		s.stopAlarm() // after a crash: whatever it was set to, it is set anew
@@ -82,43 +78,41 @@ func (a *lockActor) Receive(ctx actor.Context) {
 	case *actor.Stopping:
 		s.stopping()
 	default:
-		s.variant.received(m, ctx.Sender())
+		if isRequestMessage(m) { // whose sender knows this actor, which is not meant to be known
+			s.rt.forward(ctx, s.rt.guardian)
+		}
 	}
 }
 
-// called handles the request of a goroutine.
-func (s *lockState) called(call *Call) {
+// requested makes an event of a request.
+func (s *lockState) requested(call *Call) {
+	if formatOf(call.kind()) != s.format {
+		s.otherFormat(call)
+		return
+	}
 	if call.lends {
 		s.lender = call
 	}
+	if s.variant.request(call) {
+		return
+	}
 	switch call.Op {
 	case OpAcquire:
-		if call.withdrawn.Load() {
-			s.accepted = call
-			call.refuse(lock.CancelledByRequest, "the request was withdrawn")
-			return
-		}
-		if call.Owner == 0 {
-			call.Owner = s.rt.newOwner()
-		}
-		req := lock.Request{
-			ID: s.newID(), Owner: call.Owner, Mode: lock.Mode(call.Mode), NoReentry: call.NoReentry, Fenced: s.fenced(call.Kind),
-			Lease: call.Lease, MaxHold: call.MaxHold, Try: call.Try, Ref: call,
-		}
-		call.id.Store(req.ID)
-		s.handle(call, func(l machine, now lock.Instant) {
-			call.from = now
-			req.Deadline = deadline(now, call.Wait)
-			l.Acquire(now, req)
-		})
+		s.acquire(call)
 	case OpRelease:
+		id, owner := s.released(call)
 		s.handle(call, func(l machine, now lock.Instant) {
 			call.from = now
-			l.Release(now, call.HoldID, 0, lock.Mode(call.Mode), call)
+			l.Release(now, id, owner, lock.Mode(call.Mode), call)
 		})
 	case OpCancel:
-		id := call.Target.id.Load()
-		s.handle(call, func(l machine, now lock.Instant) { l.Cancel(now, id, 0, call) })
+		id, owner := uint64(0), lock.Owner(0)
+		if m, is := call.by.(*byMessage); is {
+			owner = s.owners.number(m.ownerPID)
+		} else {
+			id = call.Target.id.Load()
+		}
+		s.handle(call, func(l machine, now lock.Instant) { l.Cancel(now, id, owner, call) })
 	case OpForceRelease:
 		s.handle(call, func(l machine, now lock.Instant) {
 			l.ForceRelease(now, lock.Mode(call.Mode), s.named(call.Owners), call)
@@ -131,9 +125,59 @@ func (s *lockState) called(call *Call) {
 		s.accepted = call
 		call.complete(&Outcome{Status: s.listed()})
 		s.carryOut() // a Close may wait for nothing but this
-	default:
-		s.variant.called(call)
 	}
+}
+
+func (s *lockState) acquire(call *Call) {
+	if call.withdrawn.Load() {
+		s.accepted = call
+		s.rt.refuse(call, lock.CancelledByRequest, "the request was withdrawn")
+		return
+	}
+	req := lock.Request{
+		ID: s.newID(), Mode: lock.Mode(call.Mode), NoReentry: call.NoReentry, Fenced: call.Kind == messages.Kind_KIND_FENCED || s.kind.Parts,
+		Lease: call.Lease, MaxHold: call.MaxHold, Try: call.Try, Ref: call,
+	}
+	req.Owner = s.ownerOf(call)
+	if m, is := call.by.(*byMessage); is && s.rt.foreign(m.ownerPID) {
+		req.NoReentry = true
+	}
+	call.id.Store(req.ID)
+	s.handle(call, func(l machine, now lock.Instant) {
+		call.from = now
+		req.Deadline = deadline(now, call.Wait)
+		l.Acquire(now, req)
+	})
+}
+
+// ownerOf is the owner that an acquire is for: an actor, which is watched from now on, or one that the goroutine names
+// when it re-enters. It is 0 for none.
+func (s *lockState) ownerOf(call *Call) lock.Owner {
+	m, is := call.by.(*byMessage)
+	switch {
+	case is && m.ownerPID == nil:
+		return 0
+	case is:
+		m.owner = s.owners.of(s, m.ownerPID)
+		return m.owner.id
+	case call.Owner == 0 && call.Count == nil:
+		call.Owner = s.rt.newOwner()
+	}
+	return call.Owner
+}
+
+// released is the hold that a release is about, by its id or by its owner.
+func (s *lockState) released(call *Call) (id uint64, owner lock.Owner) {
+	id = call.HoldID
+	if m, is := call.by.(*byMessage); is && m.ownerPID != nil {
+		if w := s.owners.find(m.ownerPID); w != nil {
+			id, owner = w.lost, w.id
+		}
+	}
+	if id == 0 && owner == 0 {
+		id = math.MaxUint64 // no hold has it: the lock says so
+	}
+	return id, owner
 }
 
 // named are the owners that a forced release names.
@@ -155,61 +199,6 @@ func deadline(now lock.Instant, wait time.Duration) lock.Instant {
 	return now + wait
 }
 
-// requestOwner is whom a request is for: the PID that it names, else its sender if
-// that is an actor, else nobody.
-func requestOwner(named, sender *actor.PID) *actor.PID {
-	switch {
-	case named != nil:
-		return named
-	case sender != nil && !isFuture(sender):
-		return sender
-	}
-	return nil
-}
-
-func (s *lockState) acquire(m *messages.Acquire, sender *actor.PID) {
-	by := messageRequestOf(m, sender)
-	by.within = s.rt.parentIn(s.ctx.MessageHeader())
-	if m.Lock.Kind == messages.Kind_KIND_MULTI {
-		_, by.members, _ = s.rt.named(m.Lock) // their order is this request's own
-	}
-	req := lock.Request{
-		ID: s.newID(), Ref: by, Mode: lock.Mode(m.Lock.Mode), NoReentry: m.NoReentry, Fenced: s.fenced(m.Lock.Kind),
-		Lease: m.Lease.AsDuration(), MaxHold: m.MaxHold.AsDuration(),
-	}
-	if pid := requestOwner(m.Owner, sender); pid != nil {
-		by.owner = s.owners.of(&s.keyActor, pid)
-		req.Owner = by.owner.id
-		req.NoReentry = req.NoReentry || s.rt.foreign(pid)
-	}
-	wait := m.Wait.AsDuration()
-	req.Try = m.Wait != nil && wait == 0
-	s.handle(m, func(l machine, now lock.Instant) {
-		by.from = now
-		req.Deadline = deadline(now, wait)
-		l.Acquire(now, req)
-	})
-}
-
-func (s *lockState) release(m *messages.Release, sender *actor.PID) {
-	by := messageRequestOf(m, sender)
-	by.within = s.rt.parentIn(s.ctx.MessageHeader())
-	var id uint64
-	var owner lock.Owner
-	if m.HoldId != "" {
-		id = parseHoldID(m.HoldId)
-	} else if w := s.owners.find(requestOwner(m.Owner, sender)); w != nil {
-		id, owner = w.lost, w.id
-	}
-	if id == 0 && owner == 0 {
-		id = math.MaxUint64 // nobody's: the lock says so
-	}
-	s.handle(m, func(l machine, now lock.Instant) {
-		by.from = now
-		l.Release(now, id, owner, lock.Mode(m.Lock.Mode), by)
-	})
-}
-
 // ticked handles the alarm.
 func (s *lockState) ticked() {
 	if s.retireIfIdle() {
@@ -219,14 +208,14 @@ func (s *lockState) ticked() {
 	s.remind()
 }
 
-// stopping handles a stop that the guardian may not have asked for: nobody is to come
-// any more, everybody is told, and the lock is released.
+// stopping handles a stop that the guardian may not have asked for: no more requests come,
+// all are answered and notified, and the lock is released.
 func (s *lockState) stopping() {
 	s.stopAlarm()
 	if !s.idle() {
-		s.giveUp(lock.Closed, "the lock actor was stopped")
+		s.giveUp(lock.Closed, "the lock actor was stopped", true)
 		return
 	}
-	s.rt.table.drop(&s.keyActor)
+	s.rt.table.drop(s)
 	s.gate.close()
 }

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"log/slog"
+	"math/rand/v2"
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -14,9 +15,20 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// lockState is the state of a lock actor; see child.
+// lockState is the state of a lock actor. It outlives the actor's instance: after a crash the supervisor makes a new
+// instance around the same state.
+//
+// The actor alone touches it, while it handles a message or after that has crashed. What is shared
+// with others is marked; what never changes may be read by all.
 type lockState struct {
-	keyActor
+	rt  *Runtime
+	key lockKey
+	// label names the lock to people.
+	label string
+	pid   *actor.PID
+	// process is what runs behind the PID; goroutines send to it without looking it up.
+	process actor.Process
+
 	// format is how the lock is written in Redis. Requests for another format of the
 	// same key are refused while this one is in use.
 	format messages.Kind
@@ -31,6 +43,18 @@ type lockState struct {
 	subscribed []backend.Channel
 	signals    *signals
 
+	// gate is shared with whatever sends to the actor; seen is the actor's side of it.
+	gate gate
+	seen uint64
+
+	clock *clock
+	alarm alarm // is the clock's
+	// wakeAt is when the alarm will go off, 0 when it is not set.
+	wakeAt lock.Instant
+	// idleSince is when the actor became idle, 0 while it is not.
+	idleSince lock.Instant
+	owners    owners
+
 	// until is shared with the holder: how long the hold is good for. A Hold may be kept for
 	// longer than its lock actor lives, so it is no part of the lockState.
 	until *atomic.Int64
@@ -38,23 +62,35 @@ type lockState struct {
 	// lock is replaced by every event; now is when the last one was.
 	lock machine
 	now  lock.Instant
-	// inspections are the requesters who await Redis's word on the lock.
-	inspections map[replier]struct{}
+	// inspections are the requests that await Redis's word on the lock.
+	inspections map[*Call]struct{}
 	gauges      gauges
 	shown       shown
 	longs       longs
 	// events are for the spans, nil if there is no tracer.
 	events events
+	// measured are the measurements of a step, for the metrics at its end.
+	measured []measurement
 
 	// lender is the Call being handled, if its goroutine may be used for one command.
 	lender *Call
+	// ctx is the context of the message being handled, nil between messages.
+	ctx actor.Context
+	// counted is the message being handled, once it is counted as seen; accepted is the same one, once it
+	// is taken over. A crash must not count it again, or refuse it.
+	counted, accepted any
+	crashes           []lock.Instant
+	// closing: the actor is to leave as soon as it has given everything back.
+	closing bool
 	// leaving is set once the lock is given up.
 	leaving *leaving
 }
 
 func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *Members) *lockState {
-	s := &lockState{format: formatOf(kind), client: rt.id, until: new(atomic.Int64)}
-	s.keyActor = rt.newChild(key, s)
+	s := &lockState{
+		rt: rt, key: key, label: key.name, format: formatOf(kind), client: rt.id, until: new(atomic.Int64),
+		clock: &rt.clocks[rt.spawned.Add(1)%clocks],
+	}
 	switch newVariant := variants[s.format]; {
 	case newVariant != nil:
 		s.variant = newVariant(s)
@@ -117,26 +153,21 @@ func (s *lockState) handle(source any, event func(l machine, now lock.Instant)) 
 	s.lender = nil
 }
 
-// giveBack releases a hold whose grant reached nobody. It is for the event that granted it.
-func (s *lockState) giveBack(id uint64, mode messages.Mode) {
+// giveBack gives back what an answer has granted that was not taken. It is for the event that granted it.
+func (s *lockState) giveBack(call *Call, a lock.Answer) {
 	s.lender = nil // whose request was another
-	s.step(func(l machine, now lock.Instant) {
-		l.Release(now, id, 0, lock.Mode(mode), &messageRequest{op: OpRelease})
-	})
+	release := &Call{Op: OpRelease, Kind: call.Kind, Mode: call.Mode, by: &byMessage{}}
+	if call.Count != nil {
+		release.Count = &Count{N: a.N, IfExists: true}
+	}
+	s.step(func(l machine, now lock.Instant) { l.Release(now, a.HoldID, 0, lock.Mode(call.Mode), release) })
 	s.until.Store(int64(s.lock.LeaseUntil()))
 }
 
 // carryOut does what the lock wants done, also what a crash has left undone.
 func (s *lockState) carryOut() {
 	s.show() // before a holder hears of its hold
-	for {
-		e, more := s.lock.Effects()
-		if !more {
-			break
-		}
-		s.perform(&e)
-	}
-	s.variant.settled(s.lock)
+	s.performAll()
 	s.gauge()
 	if s.closing && s.idle() {
 		s.retire()
@@ -145,45 +176,42 @@ func (s *lockState) carryOut() {
 	s.setAlarm()
 }
 
+func (s *lockState) performAll() {
+	for {
+		e, more := s.lock.Effects()
+		if !more {
+			break
+		}
+		s.perform(&e)
+	}
+	s.variant.settled(s.lock)
+}
+
 // perform does one thing that the lock wants done. A panic on the way, as in a process of
-// the host's that is sent an answer, must not keep the others from being done. Who must be
-// told is told before anything is counted or logged.
+// the host's that is sent an answer, must not keep the others from being done. Those that must be
+// notified are notified before anything is counted or logged.
 func (s *lockState) perform(e *lock.Effect) {
 	defer s.survive()
 	switch e.Kind {
 	case lock.Reply:
-		if e.Answer.Kind == lock.Granted {
-			s.rt.server.Outlive(e.Answer.Until)
-		}
-		by := e.Ref.(replier)
-		since := by.since()
-		by.answered(s, e.Answer)
-		s.measureAnswer(by, e.Answer, since)
-		s.traceAnswer(by, e.Answer, since)
-		if e.Answer.Reason == lock.NoPermits {
-			s.rt.unset.refused(s.rt, s.label, e.Answer.Detail)
-		}
-		if e.Answer.Noticed {
-			s.noticed(by, e.Answer.Detail)
-		}
-		if e.Answer.Kind == lock.ForceReleased && e.Answer.Count > 0 {
-			s.warnSharers()
-		}
+		s.reply(e.Ref.(*Call), e.Answer)
 	case lock.TellLost:
-		e.Ref.(replier).lost(s, e.Answer)
-		s.measureLoss(e.Ref.(replier), e.Answer.Reason)
+		call := e.Ref.(*Call)
+		call.requester().lost(s, call, e.Answer)
+		s.measureLoss(call.kind(), e.Answer.Reason)
 		s.logLoss(e)
-		s.note(e.Ref.(replier), "lost", reasonAttribute, reasonWord(e.Answer.Reason))
+		s.note(call, "lost", reasonAttribute, reasonWord(e.Answer.Reason))
 	case lock.TellAtRisk:
-		e.Ref.(replier).atRisk(s, e.Answer)
-		s.measure(risks, subjectOf(e.Ref.(replier).kind()), 0, 1)
-		s.note(e.Ref.(replier), "at_risk", "", "")
-		s.rt.host.Warn("lease at risk", append(s.describe(e.Ref.(replier), e.Term, s.now), "left", rounded(e.Answer.Until-s.now), "detail", e.Answer.Detail)...)
+		call := e.Ref.(*Call)
+		call.requester().atRisk(s, call, e.Answer)
+		s.measure(risks, subjectOf(call.kind()), 0, 1)
+		s.note(call, "at_risk", "", "")
+		s.rt.host.Warn("lease at risk", append(s.describe(call, e.Term, s.now), "left", rounded(e.Answer.Until-s.now), "detail", e.Answer.Detail)...)
 	case lock.HoldEnded:
-		by := e.Ref.(replier)
-		by.over(s)
-		s.measure(holdTime, subjectOf(by.kind()), 0, int64(s.now-by.since()))
-		s.traceHold(by)
+		call := e.Ref.(*Call)
+		call.requester().over(s)
+		s.measure(holdTime, subjectOf(call.kind()), 0, int64(s.now-call.from))
+		s.traceHold(call)
 	case lock.Subscribe:
 		s.listen(e.Term)
 	case lock.Unsubscribe:
@@ -192,6 +220,28 @@ func (s *lockState) perform(e *lock.Effect) {
 		s.rt.server.LeaveToExpire(e.Answer.Until)
 	default:
 		s.variant.perform(*e)
+	}
+}
+
+// reply answers a request. Nothing looks at the call afterwards: a goroutine may use its memory again.
+func (s *lockState) reply(call *Call, a lock.Answer) {
+	of := s.about(call)
+	if a.Kind == lock.Granted {
+		s.rt.server.Outlive(a.Until)
+		call.from = s.now
+	}
+	if !call.requester().answered(s, call, a) && (a.Kind == lock.Granted || call.Op == OpDrain && a.N > 0) {
+		s.giveBack(call, a)
+	}
+	s.measureAnswer(of, a)
+	s.traceAnswer(of, a)
+	switch {
+	case a.Reason == lock.NoPermits:
+		s.rt.unset.refused(s.rt, s.label, a.Detail)
+	case a.Noticed:
+		s.noticed(of.kind, a.Detail)
+	case a.Kind == lock.ForceReleased && a.Count > 0:
+		s.warnSharers()
 	}
 }
 
@@ -207,40 +257,109 @@ func (s *lockState) logLoss(e *lock.Effect) {
 			return // Close logs how many
 		}
 	}
-	args := s.describe(e.Ref.(replier), e.Term, s.rt.Now())
+	args := s.describe(e.Ref.(*Call), e.Term, s.rt.Now())
 	s.rt.host.Log(level, "lease lost", append(args, "reason", messages.Reason(e.Answer.Reason), "detail", e.Answer.Detail)...)
 }
 
-// noticed measures and logs a loss that a release has found out: to whoever watches it is a loss like others.
-func (s *lockState) noticed(by replier, detail string) {
-	s.measureLoss(by, lock.Gone)
-	s.rt.host.Warn("lease lost", "lock", s.label, "kind", by.kind(), "reason", messages.Reason_REASON_GONE, "detail", detail)
+// noticed measures and logs a loss that a release has found out: for an operator it is a loss like others.
+func (s *lockState) noticed(kind messages.Kind, detail string) {
+	s.measureLoss(kind, lock.Gone)
+	s.rt.host.Warn("lease lost", "lock", s.label, "kind", kind, "reason", messages.Reason_REASON_GONE, "detail", detail)
+}
+
+// begins implements crashHandler. What was noted of the last message must not be taken for the next one's,
+// which may have the same memory; see countCalls.
+func (s *lockState) begins() { s.counted, s.accepted = nil, nil }
+
+// began notes the message that is being handled, with its context.
+func (s *lockState) began(ctx actor.Context) (m any) {
+	s.ctx, s.lender = ctx, nil
+	m = unrepeated(ctx.Message())
+	if _, is := m.(*Call); is {
+		s.counted = ctx.Message()
+		s.seen++
+	}
+	return m
+}
+
+// started notes the actor's PID; a restart changes nothing about that.
+func (s *lockState) started(pid *actor.PID) {
+	if s.pid == nil {
+		s.process, _ = s.rt.actor.ProcessRegistry.GetLocal(pid.Id)
+		s.pid = pid
+	}
+}
+
+// post sends the actor a tick or a reply of Redis. It does not look the actor up: with many leases to
+// renew, that was a fifth of the work. If the actor has stopped, its mailbox settles the reply (see
+// mailboxAdapter).
+func (s *lockState) post(m any) {
+	defer s.rt.host.Recover("a recipient panicked")
+	s.process.SendUserMessage(s.pid, m)
+}
+
+// survive, deferred, ends a panic, and has it logged.
+func (s *lockState) survive() {
+	if panicked := recover(); panicked != nil {
+		s.rt.host.Error("panic while a lock's decision was carried out", "lock", s.label, "panic", panicked)
+	}
 }
 
 // idle reports whether no request awaits an answer.
 func (s *lockState) idle() bool { return s.lock.Idle() && len(s.inspections) == 0 }
 
-// setAlarm sees to it that a tick comes when the lock wants one.
+// retire asks the guardian to stop the actor, unless requests are on their way to it.
+func (s *lockState) retire() bool {
+	if !s.gate.closeIf(s.seen) {
+		return false
+	}
+	s.owners.forget(s, len(s.owners.resting))
+	s.stopAlarm()
+	s.variant.retires()
+	s.rt.deliver(s.rt.guardian, &retired{state: s})
+	return true
+}
+
+// retireIfIdle retires an actor that has been idle for long enough.
+func (s *lockState) retireIfIdle() bool {
+	s.wakeAt = 0
+	if now := s.rt.Now(); s.idleSince != 0 && now >= s.idleSince+s.rt.cfg.Idle {
+		if s.retire() {
+			return true
+		}
+		s.idleSince = now // a request is on its way
+	}
+	return false
+}
+
+// setAlarm has a tick come when the lock or a line for the log needs one, or when the actor has been idle for long
+// enough. An alarm that goes off too early costs one tick; so it is only ever moved forward, which spares most steps
+// from touching it.
 func (s *lockState) setAlarm() {
 	at, wanted := s.lock.NextWake()
 	if remindAt, too := s.remindAt(); too && (!wanted || remindAt < at) {
 		at, wanted = remindAt, true
 	}
-	s.keyActor.setAlarm(at, wanted, s.idle())
+	if s.idle() && !s.owners.inUse() {
+		if s.idleSince == 0 {
+			s.idleSince = s.rt.Now()
+		}
+		at, wanted = s.idleSince+s.rt.cfg.Idle, true
+	} else {
+		s.idleSince = 0
+	}
+	if !wanted || s.wakeAt != 0 && s.wakeAt <= at {
+		return
+	}
+	s.wakeAt = at
+	s.clock.set(s, at)
 }
 
-func (s *lockState) actor() actor.Actor { return &lockActor{s} }
-
-func (s *lockState) ownerGone(owner lock.Owner) {
-	s.step(func(l machine, now lock.Instant) { l.OwnerGone(now, owner) })
+func (s *lockState) stopAlarm() {
+	s.clock.cancel(s)
+	s.wakeAt = 0
 }
 
-func (s *lockState) spawned() { s.registerWithMembers() }
-
-func (s *lockState) gone() { s.unregisterWithMembers() }
-
-func (s *lockState) isLeaving() bool { return s.leaving != nil }
-
-func (s *lockState) receiveLast(m any, sender *actor.PID) { s.leaving.receive(s, m, sender) }
-
-func (s *lockState) checkLeft() { s.leaving.check(s) }
+// newID numbers a request. Numbers grow over the whole system, and their lower half is
+// random: an id from an actor's earlier life fits nothing in a later one.
+func (s *lockState) newID() uint64 { return s.rt.requests.Add(1)<<20 | rand.Uint64N(1<<20) }

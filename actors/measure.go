@@ -1,43 +1,59 @@
 package actors
 
 import (
+	"context"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// measure notes a measurement for the end of the step; see child.measured.
-func (c *keyActor) measure(i instrument, of subject, what word, n int64) {
+// measure notes a measurement for the end of the step.
+func (c *lockState) measure(i instrument, of subject, what word, n int64) {
 	if c.rt.metrics != nil {
 		c.measured = append(c.measured, measurement{sample{i, what, of}, n})
 	}
 }
 
 // giveMeasured gives the metrics what was noted.
-func (c *keyActor) giveMeasured() {
+func (c *lockState) giveMeasured() {
 	c.rt.metrics.add(c.measured...)
 	c.measured = c.measured[:0]
 }
 
-// measureAnswer measures the answer to a request that was made at a time.
-func (s *lockState) measureAnswer(by replier, a lock.Answer, since lock.Instant) {
-	switch of := subjectOf(by.kind()); a.Kind {
+// answered is what is measured and traced of a request after its answer, when the Call may be in use again.
+type answered struct {
+	kind   messages.Kind
+	leads  bool
+	since  lock.Instant
+	parent context.Context
+}
+
+func (s *lockState) about(call *Call) answered {
+	of := answered{kind: call.kind(), leads: call.Leads, since: call.from}
+	if s.rt.cfg.Tracer != nil {
+		of.parent = call.requester().parent(call)
+	}
+	return of
+}
+
+// measureAnswer measures the answer to a request.
+func (s *lockState) measureAnswer(of answered, a lock.Answer) {
+	switch kind := subjectOf(of.kind); a.Kind {
 	case lock.Granted:
-		s.measure(grants, of, grantVia(a), 1)
-		s.measureWait(by, of, granted, since)
+		s.measure(grants, kind, grantVia(a), 1)
+		s.measureWait(of, granted)
 	case lock.NotGranted:
-		s.measure(refusals, of, word(a.Reason), 1)
-		s.measureWait(by, of, refused, since)
+		s.measure(refusals, kind, word(a.Reason), 1)
+		s.measureWait(of, refused)
 	}
 }
 
 // measureWait measures a wait, unless it was that of a standby, which may last for days.
-func (s *lockState) measureWait(by replier, of subject, result word, since lock.Instant) {
-	if !by.leads() {
-		s.measure(waitTime, of, result, int64(s.now-since))
+func (s *lockState) measureWait(of answered, result word) {
+	if !of.leads {
+		s.measure(waitTime, subjectOf(of.kind), result, int64(s.now-of.since))
 	}
 }
 
@@ -59,9 +75,9 @@ func grantVia(a lock.Answer) word {
 	return byRedis
 }
 
-func (s *lockState) measureLoss(by replier, reason lock.Reason) {
+func (s *lockState) measureLoss(kind messages.Kind, reason lock.Reason) {
 	if reason != lock.Closed {
-		s.measure(losses, subjectOf(by.kind()), word(reason), 1)
+		s.measure(losses, subjectOf(kind), word(reason), 1)
 	}
 }
 
@@ -81,7 +97,7 @@ func (s *lockState) gauge() {
 	held, waiting, first := s.lock.Load()
 	was := &s.gauges
 	if was.holds == 0 && was.waiters == 0 && first != nil {
-		was.kind = subjectOf(first.(replier).kind())
+		was.kind = subjectOf(first.(*Call).kind())
 	}
 	if held != was.holds {
 		s.measure(holds, was.kind, 0, int64(held-was.holds))
@@ -93,48 +109,9 @@ func (s *lockState) gauge() {
 	s.giveMeasured()
 }
 
-// measureAnswer measures the answer to a request.
-func (s *permitState) measureAnswer(q *PermitRequest, a *semaphore.Answer) {
-	if s.rt.metrics == nil || q.Op != PermitAcquire {
-		return
-	}
-	of, result := s.key.subject(), granted
-	switch {
-	case a.Kind == semaphore.Refused:
-		result = refused
-		s.measure(refusals, of, word(a.Reason), 1)
-	case a.HandedOn:
-		s.measure(grants, of, byHandOff, 1)
-	default:
-		s.measure(grants, of, byRedis, 1)
-	}
-	s.measure(waitTime, of, result, int64(s.rt.Now()-q.from))
-}
-
-// gauge ends the measuring of a step with how many wait. It compares, since they come and go in many ways.
-func (s *permitState) gauge() {
-	if s.rt.metrics == nil {
-		return
-	}
-	if now := s.pool.Waiters(); now != s.waiters {
-		s.measure(waiters, s.key.subject(), 0, int64(now-s.waiters))
-		s.waiters = now
-	}
-	s.giveMeasured()
-}
-
-// turnedAway counts a request that no lock has seen.
-func (m *metrics) countRefused(by replier, reason lock.Reason) {
-	if by.asked() == OpAcquire {
-		m.add(measurement{sample{refusals, word(reason), subjectOf(by.kind())}, 1})
-	}
-}
-
-// permitsTurnedAway counts a request that no pool has seen.
-func (m *metrics) permitsTurnedAway(q *PermitRequest, reason lock.Reason) {
-	if q.Op == PermitAcquire {
-		m.add(measurement{sample{refusals, word(reason), q.key().subject()}, 1})
-	}
+// countRefused counts a request that no lock has seen.
+func (m *metrics) countRefused(kind messages.Kind, reason lock.Reason) {
+	m.add(measurement{sample{refusals, word(reason), subjectOf(kind)}, 1})
 }
 
 // changed adds to what is counted up and down.

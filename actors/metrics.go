@@ -104,9 +104,6 @@ func subjectOf(kind messages.Kind) subject {
 	return subject(kind)
 }
 
-// subject is that of a key that is no lock's.
-func (k lockKey) subject() subject { return subjectOf(synchronizerKind[k.made]) }
-
 func (s subject) kindWord() string {
 	if s == unknownKind {
 		return "unknown"

@@ -91,15 +91,15 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 		once.Do(func() { entered <- struct{}{}; <-gate })
 		counted[name+" "+a.Encoded(attribute.DefaultEncoder())] += n
 	}}, h)
-	by := &messageRequest{op: OpAcquire, lock: &messages.Lock{Kind: messages.Kind_KIND_READ_WRITE}}
-	s := &lockState{keyActor: keyActor{rt: &Runtime{metrics: m}}}
+	const kind = messages.Kind_KIND_READ_WRITE
+	s := &lockState{rt: &Runtime{metrics: m}}
 	const n = 2 * mostValues
-	m.countRefused(&messageRequest{op: OpAcquire, lock: &messages.Lock{Kind: 99}}, lock.Invalid)
+	m.countRefused(99, lock.Invalid)
 	<-entered
 	for i := range n {
-		s.measureAnswer(by, lock.Answer{Kind: lock.Granted, HandedOn: i%2 == 0}, 0)
-		s.measureLoss(by, lock.QueueFull)
-		s.measureLoss(by, lock.Closed)
+		s.measureAnswer(answered{kind: kind}, lock.Answer{Kind: lock.Granted, HandedOn: i%2 == 0})
+		s.measureLoss(kind, lock.QueueFull)
+		s.measureLoss(kind, lock.Closed)
 		s.giveMeasured()
 	}
 	const sampled = fewValues + 6*fewValues/2 // n is that of the few, doubled six times
@@ -111,11 +111,11 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 	}
 	close(gate)
 	redistest.Eventually(t, "the meter to be told", h.Drain)
-	kind := "lockkeeper.kind=read_write,lockkeeper."
+	labels := "lockkeeper.kind=read_write,lockkeeper."
 	for what, want := range map[string]int64{
-		"lockkeeper.grants " + kind + "way=hand_off": n / 2, "lockkeeper.grants " + kind + "way=redis": n / 2,
-		"lockkeeper.losses " + kind + "reason=queue_full": n, "lockkeeper.losses " + kind + "reason=closed": 0,
-		"lockkeeper.wait.duration " + kind + "result=granted":                             sampled,
+		"lockkeeper.grants " + labels + "way=hand_off": n / 2, "lockkeeper.grants " + labels + "way=redis": n / 2,
+		"lockkeeper.losses " + labels + "reason=queue_full": n, "lockkeeper.losses " + labels + "reason=closed": 0,
+		"lockkeeper.wait.duration " + labels + "result=granted":                           sampled,
 		"lockkeeper.redis.calls lockkeeper.result=done,lockkeeper.script=script0":         n,
 		"lockkeeper.redis.call.duration lockkeeper.result=done,lockkeeper.script=script0": sampled - sampled/scripts,
 		"lockkeeper.missed ": sampled,
@@ -148,11 +148,10 @@ func TestAMeterThatPanicsMissesNothing(t *testing.T) {
 				}
 				counted[name] += n
 			}}, h)
-			by := &messageRequest{op: OpAcquire, lock: &messages.Lock{}}
-			s := &lockState{keyActor: keyActor{rt: &Runtime{metrics: m}}}
+			s := &lockState{rt: &Runtime{metrics: m}}
 			for ; flush < 3; flush++ {
-				s.measureAnswer(by, lock.Answer{Kind: lock.Granted}, 0)
-				s.measureLoss(by, lock.QueueFull)
+				s.measureAnswer(answered{}, lock.Answer{Kind: lock.Granted})
+				s.measureLoss(0, lock.QueueFull)
 				s.giveMeasured()
 				redistest.Eventually(t, "the meter to be told", h.Drain)
 			}

@@ -46,8 +46,9 @@ func (*drained) IgnoreDeadLetterLogging()  {}
 // middlewareActors are those of a guardian.
 type middlewareActors map[lockKey]*middlewareActor
 
-// request hands the request that the guardian is handling to the middleware actor of its lock.
-func (all middlewareActors) request(rt *Runtime, key lockKey, ctx actor.Context) {
+// request hands the message that the guardian is handling to the middleware actor of its lock.
+func (all middlewareActors) request(rt *Runtime, call *Call, ctx actor.Context) {
+	key := call.key()
 	f := all[key]
 	if f == nil || !f.alive() {
 		f = rt.newMiddlewareActor(key)
@@ -55,9 +56,9 @@ func (all middlewareActors) request(rt *Runtime, key lockKey, ctx actor.Context)
 	}
 	f.leaving.Store(false)
 	f.sent.Add(1)
-	if !rt.forward(ctx, f.pid) { // somebody has stopped it at this very moment
+	if !rt.forward(ctx, f.pid) { // something has stopped it at this very moment
 		delete(all, key)
-		rt.tooLate(ctx.Message(), ctx.Sender())
+		rt.tooLate(call)
 	}
 }
 
@@ -104,7 +105,7 @@ func (f *middlewareActor) stop() { f.rt.deliverSystem(f.pid, &actor.Stop{}) }
 // is refused, unless it has passed already.
 func (f *middlewareActor) around(host actor.ReceiverFunc) actor.ReceiverFunc {
 	return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
-		if !isRequest(envelope.Message) {
+		if !isRequestMessage(envelope.Message) {
 			ctx.Receive(envelope)
 			return
 		}
@@ -130,7 +131,7 @@ func (f *middlewareActor) end(m any, sender *actor.PID, returned *bool) {
 		}
 		f.rt.host.Error("middleware panicked", "lock", f.key.name, "panic", panicked)
 		if !f.passed {
-			f.rt.refuse(m, sender, lock.Crashed, fmt.Sprintf("the middleware panicked while handling the request: %v", panicked))
+			f.rt.refuseAny(m, sender, lock.Crashed, fmt.Sprintf("the middleware panicked while handling the request: %v", panicked))
 		}
 	}
 	f.handled.Add(1)
@@ -148,13 +149,13 @@ func (f *middlewareActor) end(m any, sender *actor.PID, returned *bool) {
 func (f *middlewareActor) Receive(ctx actor.Context) {
 	m := ctx.Message()
 	if _, stopped := m.(*actor.Stopped); stopped {
-		f.rt.deliver(f.rt.guardian, &drained{f.key}) // which may not know, if somebody else has stopped it
+		f.rt.deliver(f.rt.guardian, &drained{f.key}) // which may not know, if something else has stopped it
 	}
-	if !isRequest(m) {
+	if !isRequestMessage(m) {
 		return
 	}
 	f.passed = true
 	if !f.rt.deliver(f.rt.guardian, &admitted{key: f.key, message: m, sender: ctx.Sender(), header: ctx.MessageHeader()}) {
-		f.rt.tooLate(m, ctx.Sender())
+		f.rt.refuseAny(m, ctx.Sender(), lock.Closed, closedText)
 	}
 }

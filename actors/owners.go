@@ -48,7 +48,7 @@ func pidKeyOf(pid *actor.PID) pidKey { return pidKey{pid.GetAddress(), pid.GetId
 func (r *Runtime) newOwner() lock.Owner { return lock.Owner(r.owners.Add(1)) }
 
 // of finds or begins the record of an owner that makes a request, and watches it.
-func (o *owners) of(s *keyActor, pid *actor.PID) *owner {
+func (o *owners) of(s *lockState, pid *actor.PID) *owner {
 	process := s.rt.localProcess(pid)
 	known := o.byPID[pidKeyOf(pid)]
 	if known != nil && known.process != process {
@@ -98,7 +98,7 @@ func (o *owners) number(pid *actor.PID) lock.Owner {
 }
 
 // done ends one use of an owner.
-func (o *owners) done(s *keyActor, w *owner) {
+func (o *owners) done(s *lockState, w *owner) {
 	if w == nil || s.ctx == nil {
 		return // without a context the actor is being given up, and its watches with it
 	}
@@ -114,7 +114,7 @@ func (o *owners) done(s *keyActor, w *owner) {
 }
 
 // forget ends the watch of the first n of those who rest.
-func (o *owners) forget(s *keyActor, n int) {
+func (o *owners) forget(s *lockState, n int) {
 	for range n {
 		w := o.resting[0]
 		o.resting = slices.Delete(o.resting, 0, 1)
@@ -124,7 +124,7 @@ func (o *owners) forget(s *keyActor, n int) {
 }
 
 // terminated handles the death of an owner, unless it is that of an earlier life.
-func (o *owners) terminated(s *keyActor, pid *actor.PID) {
+func (o *owners) terminated(s *lockState, pid *actor.PID) {
 	w := o.find(pid)
 	if w == nil || s.rt.foreign(pid) || w.process != nil && s.rt.localProcess(pid) == w.process {
 		return
@@ -132,10 +132,10 @@ func (o *owners) terminated(s *keyActor, pid *actor.PID) {
 	o.gone(s, w)
 }
 
-func (o *owners) gone(s *keyActor, w *owner) {
+func (o *owners) gone(s *lockState, w *owner) {
 	o.wake(w)
 	delete(o.byPID, pidKeyOf(w.pid))
-	s.state.ownerGone(w.id)
+	s.step(func(l machine, now lock.Instant) { l.OwnerGone(now, w.id) })
 }
 
 // localProcess is what runs behind a local PID, nil for a dead or a remote one.

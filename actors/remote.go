@@ -6,7 +6,6 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -29,21 +28,9 @@ var (
 
 const reentryFromAfar = "an owner on another node cannot re-enter its hold, which may belong to an earlier actor with the same PID: release it first, or wait for the end of its lease"
 
-// checkOwner returns an error if a request is not valid for its owner.
-func (r *Runtime) checkOwner(m any, sender *actor.PID) error {
-	switch m := m.(type) {
-	case *messages.Acquire:
-		return r.checkEnd(m, requestOwner(m.Owner, sender), sender)
-	case *messages.Release:
-		if m.HoldId == "" && r.foreign(requestOwner(m.Owner, sender)) {
-			return errNoHoldID
-		}
-	}
-	return nil
-}
-
 // checkEnd returns an error for an Acquire whose hold might never end.
-func (r *Runtime) checkEnd(m *messages.Acquire, owner, sender *actor.PID) error {
+func (r *Runtime) checkEnd(m *messages.Acquire, by *byMessage) error {
+	owner, sender := by.ownerPID, by.replyTo
 	if owner == nil && sender == nil {
 		return errForNobody
 	}
@@ -59,14 +46,4 @@ func (r *Runtime) checkEnd(m *messages.Acquire, owner, sender *actor.PID) error 
 		return fmt.Errorf("the owner %s is not alive", owner.Id)
 	}
 	return nil
-}
-
-// validity is how long a lease is good for, as its owner is told. Who counts it on another
-// node, from when the request was sent, has a clock of its own, as Redis has.
-func (l *messageRequest) validity(rt *Runtime, until lock.Instant) lock.Instant {
-	left := max(until-rt.Now(), 0)
-	if rt.foreign(l.ownerPID()) || rt.foreign(l.replyTo) {
-		left = max(left-lock.Margin(left), 0)
-	}
-	return left
 }

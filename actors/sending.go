@@ -34,8 +34,8 @@ func (s *lockState) Replied(seq uint64, r backend.Reply) {
 // tooLate handles a reply that comes when the actor has stopped: its state does not change
 // any more. What a command took after the last release is released as well.
 func (m *replied) tooLate() {
-	if m.state.leaving != nil && m.result.Outcome == lock.Done {
-		m.state.cleanUp()
+	if m.state.leaving != nil {
+		m.state.variant.late(m)
 	}
 }
 

@@ -32,7 +32,7 @@ type channels struct {
 	mu sync.Mutex // guards what follows
 	// listeners are counted references: a channel is subscribed while it has any. They are what
 	// the listeners have asked for.
-	listeners map[string]map[*keyActor]*subscribe
+	listeners map[string]map[*lockState]*subscribe
 }
 
 // keeper keeps channels subscribed: a redisio.Subscriptions, or a redisio.Shards.
@@ -44,7 +44,7 @@ type keeper interface {
 }
 
 func newChannels(rt *Runtime) *channels {
-	c := &channels{rt: rt, turns: redisio.TurnChannel(rt.id), sharded: rt.redis.Sharded(), listeners: map[string]map[*keyActor]*subscribe{}}
+	c := &channels{rt: rt, turns: redisio.TurnChannel(rt.id), sharded: rt.redis.Sharded(), listeners: map[string]map[*lockState]*subscribe{}}
 	if c.sharded {
 		c.subscriptions = rt.redis.NewShards(c)
 	} else {
@@ -111,7 +111,7 @@ func (c *channels) end(m *unsubscribe) {
 }
 
 // who listens on a channel.
-func (c *channels) who(channel string) map[*keyActor]*subscribe {
+func (c *channels) who(channel string) map[*lockState]*subscribe {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.listeners[channel])
@@ -122,7 +122,7 @@ func (c *channels) add(m *subscribe) {
 	defer c.mu.Unlock()
 	states := c.listeners[m.channel.Name]
 	if states == nil {
-		states = map[*keyActor]*subscribe{}
+		states = map[*lockState]*subscribe{}
 		c.listeners[m.channel.Name] = states
 		c.rt.metrics.changed(subscriptions, 1)
 	}

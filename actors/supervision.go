@@ -17,7 +17,7 @@ const (
 )
 
 // supervision restarts the lock actors that crash, and has the subscriber go on. What a
-// crash leaves open is settled before, by the actor's own side: see answering.
+// crash leaves open is settled before, by the actor's own side: see mailboxAdapter.
 type supervision struct{ guardian *guardian }
 
 var _ actor.SupervisorStrategy = (*supervision)(nil)
@@ -48,61 +48,50 @@ func (r *Runtime) guardStop(next actor.ReceiverFunc) actor.ReceiverFunc {
 	}
 }
 
-// crashed implements settler. The message that was being handled is answered or repeated, unless it had
+// crashed implements crashHandler. The message that was being handled is answered or repeated, unless it had
 // already been taken over. An actor that does nothing but crash is given up.
-func (c *keyActor) crashed(swallowed any, sender *actor.PID, reason any) {
-	c.rt.host.Error("a lock actor crashed", "lock", c.label, "panic", reason)
+func (s *lockState) crashed(swallowed any, sender *actor.PID, reason any) {
+	s.rt.host.Error("a lock actor crashed", "lock", s.label, "panic", reason)
 	m := unrepeated(swallowed)
-	if isRequest(m) && c.counted != swallowed {
-		c.counted = swallowed // the crash came before the actor itself saw it
-		c.seen++
+	call, isCall := m.(*Call)
+	if isCall && s.counted != swallowed {
+		s.counted = swallowed // the crash came before the actor itself saw it
+		s.seen++
 	}
+	const detail = "the actor crashed while it handled the request"
 	switch {
-	case c.accepted == m:
-	case c.state.isLeaving():
-		c.state.receiveLast(m, sender)
-	case !c.repeat(swallowed, sender):
-		c.state.refuse(m, sender, lock.Crashed, "the actor crashed while it handled the request")
-	}
-	now := c.rt.Now()
-	c.crashes = append(slices.DeleteFunc(c.crashes, func(at lock.Instant) bool { return at < now-crashWindow }), now)
-	switch {
-	case c.state.isLeaving():
-		c.state.checkLeft()
-	case len(c.crashes) > crashLimit:
-		c.rt.host.Error("a lock actor crashes again and again, and is given up", "lock", c.label, "crashes", len(c.crashes))
-		c.state.giveUp(lock.Crashed, "the actor crashed too often and was given up")
-	}
-}
-
-// repeat has a message handled once more that nobody else will repeat, and reports whether
-// it did: what Redis, others and the guardian have said, and what frees the lock, whose
-// sender may have gone. It is repeated until it is handled, or the actor is given up.
-func (c *keyActor) repeat(swallowed any, sender *actor.PID) bool {
-	m := unrepeated(swallowed)
-	switch m.(type) {
-	case *replied, *permitReplied, *actor.Terminated, unlocked, listening, *transferred, suspicion, shutdown, abandon:
-		return c.rt.deliver(c.pid, &again{m})
-	}
-	return frees(m) && c.gate.enter() && // it counts as one more request
-		c.rt.deliver(c.pid, &actor.MessageEnvelope{Message: &again{m}, Sender: sender})
-}
-
-// refuse answers a request that is not carried out, whatever it was.
-func (s *lockState) refuse(m any, sender *actor.PID, reason lock.Reason, detail string) {
-	switch m := m.(type) {
-	case *Call:
-		m.refuse(reason, detail)
-		s.rt.metrics.countRefused(m, reason)
-	case *inspection:
-		if _, owed := s.inspections[m.by]; owed {
-			delete(s.inspections, m.by)
-			m.by.answered(s, refusal(OpInspect, reason, detail))
-		}
+	case s.accepted == m:
+	case s.leaving != nil:
+		s.leaving.receive(s, m, sender)
+	case s.repeat(swallowed, sender):
+	case isCall:
+		s.rt.refuse(call, lock.Crashed, detail)
 	default:
-		if by := messageRequestOf(m, sender); by != nil {
-			by.answered(s, refusal(by.op, reason, detail))
-			s.rt.metrics.countRefused(by, reason)
+		if m, is := m.(*inspection); is {
+			s.refuseInspection(m, lock.Crashed, detail)
 		}
 	}
+	now := s.rt.Now()
+	s.crashes = append(slices.DeleteFunc(s.crashes, func(at lock.Instant) bool { return at < now-crashWindow }), now)
+	switch {
+	case s.leaving != nil:
+		s.leaving.check(s)
+	case len(s.crashes) > crashLimit:
+		s.rt.host.Error("a lock actor crashes again and again, and is given up", "lock", s.label, "crashes", len(s.crashes))
+		s.giveUp(lock.Crashed, "the actor crashed too often and was given up", true)
+	}
+}
+
+// repeat has a message handled once more that nothing else will repeat, and reports whether
+// it did: what Redis, other actors and the guardian have said, and what frees the lock, whose
+// sender may have gone. It is repeated until it is handled, or the actor is given up.
+func (s *lockState) repeat(swallowed any, sender *actor.PID) bool {
+	switch m := unrepeated(swallowed).(type) {
+	case *replied, *actor.Terminated, unlocked, listening, *transferred, suspicion, shutdown, abandon:
+		return s.rt.deliver(s.pid, &again{m})
+	case *Call:
+		return m.Op.frees() && s.gate.enter() && // it counts as one more request
+			s.rt.deliver(s.pid, &actor.MessageEnvelope{Message: &again{m}, Sender: sender})
+	}
+	return false
 }

@@ -27,13 +27,13 @@ type event struct {
 
 // events are remembered for the spans of a lock: by the holder whom they concern, and under nil
 // those that concern all who wait.
-type events map[replier][]event
+type events map[*Call][]event
 
 // mostEvents is how many of the last events are remembered, for each.
 const mostEvents = 32
 
 // note remembers an event, if there is a tracer. A key of "" is no attribute.
-func (s *lockState) note(of replier, name, key, value string) {
+func (s *lockState) note(of *Call, name, key, value string) {
 	if s.rt.cfg.Tracer == nil {
 		return
 	}
@@ -61,7 +61,7 @@ func (s *lockState) noteReply(r lock.Result) {
 }
 
 // traceAnswer makes the span of a request that has its answer.
-func (s *lockState) traceAnswer(by replier, a lock.Answer, since lock.Instant) {
+func (s *lockState) traceAnswer(of answered, a lock.Answer) {
 	if s.rt.cfg.Tracer == nil {
 		return
 	}
@@ -72,7 +72,7 @@ func (s *lockState) traceAnswer(by replier, a lock.Answer, since lock.Instant) {
 		result = event{name: "granted", attribute: attribute.String(wayAttribute, grantVia(a).String())}
 	case lock.NotGranted, lock.NotFreed:
 		result, failure = event{name: "refused", attribute: attribute.String(reasonAttribute, reasonWord(a.Reason))}, cmp.Or(a.Detail, reasonWord(a.Reason))
-		if by.leads() && (a.Reason == lock.CancelledByRequest || a.Reason == lock.Closed) {
+		if of.leads && (a.Reason == lock.CancelledByRequest || a.Reason == lock.Closed) {
 			failure = "" // it stood by to the end
 		}
 	case lock.Freed:
@@ -82,44 +82,43 @@ func (s *lockState) traceAnswer(by replier, a lock.Answer, since lock.Instant) {
 	}
 	result.at = s.rt.Now()
 	if a.Kind == lock.Freed || a.Kind == lock.NotFreed {
-		s.span("lockkeeper.release", by, []event{result}, since, failure)
+		s.span("lockkeeper.release", of, []event{result}, failure)
 		return
 	}
-	events := slices.DeleteFunc(slices.Clone(s.events[nil]), func(e event) bool { return e.at < since })
+	events := slices.DeleteFunc(slices.Clone(s.events[nil]), func(e event) bool { return e.at < of.since })
 	inVain := a.Reason == lock.TimedOut || a.Reason == lock.CancelledByRequest
 	if inVain || a.HandedOn || a.Transferred || slices.ContainsFunc(events, func(e event) bool { return e.name == "held" }) {
-		events = append([]event{{at: since, name: "queued"}}, events...)
+		events = append([]event{{at: of.since, name: "queued"}}, events...)
 	}
-	s.span("lockkeeper.acquire", by, append(events, result), since, failure)
+	s.span("lockkeeper.acquire", of, append(events, result), failure)
 }
 
 // traceHold makes the span of a hold that has ended.
-func (s *lockState) traceHold(by replier) {
+func (s *lockState) traceHold(call *Call) {
 	if s.rt.cfg.Tracer == nil {
 		return
 	}
-	events, failure := s.events[by], ""
-	delete(s.events, by)
+	events, failure := s.events[call], ""
+	delete(s.events, call)
 	for _, e := range events {
 		if e.name == "lost" {
 			failure = e.attribute.Value.AsString()
 		}
 	}
-	s.span("lockkeeper.hold", by, events, by.since(), failure)
+	s.span("lockkeeper.hold", s.about(call), events, failure)
 }
 
-// span has a span made, from a time until now, unless the request has no parent. It has failed if
-// there is a failure.
-func (s *lockState) span(name string, by replier, events []event, from lock.Instant, failure string) {
-	parent := by.parent()
-	if parent == nil {
+// span has a span made, from when the request was made, or the hold granted, until now, unless the request has no parent.
+// It has failed if there is a failure.
+func (s *lockState) span(name string, of answered, events []event, failure string) {
+	if of.parent == nil {
 		return
 	}
-	attributes := []attribute.KeyValue{attribute.String("lockkeeper.lock", s.label), attribute.String(kindAttribute, by.kind().LogValue().String())}
+	attributes := []attribute.KeyValue{attribute.String("lockkeeper.lock", s.label), attribute.String(kindAttribute, of.kind.LogValue().String())}
 	now, end := s.rt.Now(), time.Now()
 	wall := func(at lock.Instant) trace.SpanEventOption { return trace.WithTimestamp(end.Add(at - now)) }
 	s.rt.host.Trace(func() {
-		_, span := s.rt.cfg.Tracer.Start(parent, name, wall(from), trace.WithAttributes(attributes...))
+		_, span := s.rt.cfg.Tracer.Start(of.parent, name, wall(of.since), trace.WithAttributes(attributes...))
 		for _, e := range events {
 			options := []trace.EventOption{wall(e.at)}
 			if e.attribute.Valid() {

@@ -19,9 +19,6 @@ type Effect struct {
 // Renewed says that a hold is good until Answer.Until now.
 const Renewed = lock.LeaveToExpire + 1
 
-// Changed answers a Set; Count is 1 if the number of permits was set.
-const Changed = lock.NotDone + 1
-
 // CommandKind is the operation of a Command.
 type CommandKind uint8
 

@@ -216,8 +216,8 @@ func (p *player) brings() string {
 				text = fmt.Sprintf("not freed %v: %v", e.Ref, a.Reason)
 			case lock.NotDone:
 				text = fmt.Sprintf("not done: %v", a.Reason)
-			case Changed:
-				text = fmt.Sprint("changed ", a.Count)
+			case lock.Changed:
+				text = fmt.Sprint("changed ", a.Done)
 			}
 		case lock.TellLost:
 			text = fmt.Sprintf("lost %v: %v", e.Ref, a.Reason)

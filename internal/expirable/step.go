@@ -216,11 +216,7 @@ func (p *Semaphore) mainReplied(r Result) {
 		if p.sets[0].how == Restore {
 			p.restored(r)
 		}
-		a := lock.Answer{Kind: Changed}
-		if r.Done {
-			a.Count = 1
-		}
-		p.answerSet(a)
+		p.answerSet(lock.Answer{Kind: lock.Changed, Done: r.Done})
 	}
 }
 

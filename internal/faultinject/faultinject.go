@@ -4,6 +4,8 @@
 package faultinject
 
 import (
+	"fmt"
+
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/extensions"
 )
@@ -25,4 +27,20 @@ func Into(system *actor.ActorSystem, middleware ...actor.ReceiverMiddleware) {
 func Of(system *actor.ActorSystem) []actor.ReceiverMiddleware {
 	middleware, _ := system.Extensions.Get(id).(injected)
 	return middleware
+}
+
+// Request is what a message of a lock actor says of itself, if it is a request.
+type Request interface {
+	// Requested returns the type of the message that asks for it, and the name of the lock.
+	Requested() (messageType, lock string)
+}
+
+// TypeOf is the type of a message to a lock actor as %T prints it; that of a request which came by message is the
+// message's.
+func TypeOf(m any) string {
+	if r, is := m.(Request); is {
+		messageType, _ := r.Requested()
+		return messageType
+	}
+	return fmt.Sprintf("%T", m)
 }

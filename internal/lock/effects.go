@@ -175,8 +175,10 @@ const (
 	ForceReleased
 	// Ensured: the lease is valid until Until.
 	Ensured
-	// NotDone: a ForceRelease or an Ensure failed, because of Reason.
+	// NotDone: a request that is neither an acquire nor a release failed, because of Reason.
 	NotDone
+	// Changed: a command about permits was carried out; Done and N are what it replied.
+	Changed
 )
 
 // Answer answers a request. Every request gets exactly one.
@@ -200,6 +202,10 @@ type Answer struct {
 	// TTL is the rest of the other holder's lease when last seen; negative if not known.
 	TTL    time.Duration
 	Detail string
+	// Done and N are of answers about permits, and about the count of a latch: whether something was set, or
+	// given back, and how many there are, or were granted.
+	Done bool
+	N    int64
 }
 
 // Reason is why a request was refused or a hold lost. The numbers are those of the Reason

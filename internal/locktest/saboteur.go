@@ -10,7 +10,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 )
 
 // Saboteur makes actors crash: it is receiver middleware that panics before or
@@ -28,7 +28,7 @@ func (s *FaultInjector) Middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
 	return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
 		s.mu.Lock()
 		before, after := s.before, s.after
-		if m, ok := e.Message.(*messages.Acquire); ok && strings.HasSuffix(m.Lock.Name, "spared") {
+		if m, ok := e.Message.(faultinject.Request); ok && isSpared(m) {
 			if s.spared == nil {
 				s.spared = map[string]bool{}
 			}
@@ -40,14 +40,19 @@ func (s *FaultInjector) Middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
 		s.mu.Unlock()
 		if before != nil && before(e.Message) {
 			s.Count.Add(1)
-			panic(fmt.Sprintf("sabotage before %T", e.Message))
+			panic(fmt.Sprintf("sabotage before %v", faultinject.TypeOf(e.Message)))
 		}
 		next(c, e)
 		if after != nil && after(e.Message) {
 			s.Count.Add(1)
-			panic(fmt.Sprintf("sabotage after %T", e.Message))
+			panic(fmt.Sprintf("sabotage after %v", faultinject.TypeOf(e.Message)))
 		}
 	}
+}
+
+func isSpared(r faultinject.Request) bool {
+	_, lock := r.Requested()
+	return strings.HasSuffix(lock, "spared")
 }
 
 func (s *FaultInjector) Hit(before, after func(m any) bool) {
@@ -74,7 +79,7 @@ func InTurn(typeNames ...string) func(any) bool {
 	return func(m any) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		if len(typeNames) == 0 || fmt.Sprintf("%T", m) != typeNames[0] {
+		if len(typeNames) == 0 || faultinject.TypeOf(m) != typeNames[0] {
 			return false
 		}
 		typeNames = typeNames[1:]

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -350,7 +351,7 @@ func TestCloseAfterItsClient(t *testing.T) {
 				cfg.Watchdog = watchdog
 			}
 			s, k := locktest.New(t, cfg, saboteur.Middleware)
-			saboteur.Hit(func(m any) bool { _, is := m.(*messages.Inspect); return is }, nil)
+			saboteur.Hit(func(m any) bool { return faultinject.TypeOf(m) == "*messages.Inspect" }, nil)
 			s.Lame = !test.clean
 			test.use(t, s, k)
 			var err error

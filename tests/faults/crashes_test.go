@@ -86,11 +86,11 @@ func TestLockActorStoppedInACrash(t *testing.T) {
 	var s *locktest.Site
 	var p *locktest.Probe
 	first := locktest.Once("*messages.Inspect")
-	s, k := locktest.New(t, lockkeeper.Config{}, around(func(c actor.ReceiverContext, m any, pass func()) {
+	var k locktest.Key
+	s, k = locktest.New(t, lockkeeper.Config{}, around(func(c actor.ReceiverContext, m any, pass func()) {
 		if first(m) {
 			for range 3 {
-				lock := m.(*messages.Inspect).Lock
-				s.Actors.Root.RequestWithCustomSender(c.Self(), &messages.Acquire{Lock: lock, Owner: p.Pid}, p.Pid)
+				s.Actors.Root.RequestWithCustomSender(c.Self(), &messages.Acquire{Lock: k.Message(), Owner: p.Pid}, p.Pid)
 			}
 			s.Actors.Root.Stop(c.Self())
 			panic("while it is stopped")

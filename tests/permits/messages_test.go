@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -128,7 +129,7 @@ func TestPermitsSurviveCrashes(t *testing.T) {
 				locktest.Ask[*messages.Acquired](t, waiter, &messages.Acquire{Lock: named(name)})
 				waiter.Send(&messages.Acquire{Lock: named(name)})
 				redistest.Eventually(t, "the waiter", func() bool { return count(t, holder, name) == "0 2 2 1" })
-				saboteur.Hit(func(m any) bool { _, ok := m.(*messages.Release); return ok }, nil)
+				saboteur.Hit(func(m any) bool { return faultinject.TypeOf(m) == "*messages.Release" }, nil)
 				stranger := s.Probe(t)
 				for range 20 {
 					stranger.Send(&messages.Release{Lock: named(name), HoldId: "z"})
@@ -160,7 +161,7 @@ func TestPermitsOfGivenUp(t *testing.T) {
 	}
 	r.Proxy.Refuse(true)
 	r.Proxy.Cut()
-	saboteur.Hit(func(m any) bool { _, is := m.(*messages.Cancel); return is }, nil)
+	saboteur.Hit(func(m any) bool { return faultinject.TypeOf(m) == "*messages.Cancel" }, nil)
 	for range 20 {
 		probe.Send(&messages.Cancel{Lock: named(r.LockName)})
 		<-probe.Mail

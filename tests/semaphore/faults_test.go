@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -62,7 +63,7 @@ func TestLostReplies(t *testing.T) {
 // Nor does a crash of the actor, in whatever it handles; a release is carried out in any case.
 func TestCrashes(t *testing.T) {
 	t.Parallel()
-	for _, m := range []string{"*actors.PermitCall", "*actors.permitReplied", "actors.tick", "actors.unlocked", "actors.listening", "*actor.Started"} {
+	for _, m := range []string{"*actors.Call", "*actors.replied", "actors.tick", "actors.unlocked", "actors.listening", "*actor.Started"} {
 		for _, when := range []string{"before", "after"} {
 			t.Run(when+" "+strings.TrimPrefix(m, "*"), func(t *testing.T) {
 				t.Parallel()
@@ -102,7 +103,7 @@ func TestCrashAfterARequest(t *testing.T) {
 	f := s.Semaphore(k.LockName)
 	k.Do(t, "SET", k.Name, "1")
 	crash := func() {
-		saboteur.Hit(locktest.Once("*actors.PermitCall"), nil)
+		saboteur.Hit(locktest.Once("*actors.Call"), nil)
 		_, err := f.Available(locktest.Within(t))
 		locktest.IsError(t, err, lockkeeper.ErrCrashed)
 	}
@@ -131,7 +132,7 @@ func TestGivenUp(t *testing.T) {
 	k.Do(t, "SET", k.LockName, "0")
 	waiting := soon(t, f, 1)
 	listens(t, k, 1)
-	saboteur.Hit(func(m any) bool { _, is := m.(*messages.InspectPermits); return is }, nil)
+	saboteur.Hit(func(m any) bool { return faultinject.TypeOf(m) == "*messages.InspectPermits" }, nil)
 	p := s.Probe(t)
 	for range 11 {
 		locktest.Ask[*messages.PermitsRefused](t, p, &messages.InspectPermits{Semaphore: &messages.Semaphore{Name: k.LockName}})
@@ -251,7 +252,7 @@ func TestGivenUpWithARelease(t *testing.T) {
 	s.Proxy.Refuse(true)
 	s.Proxy.Cut()
 	locktest.IsError(t, f.Release(locktest.Within(t), 1), lockkeeper.ErrUnavailable)
-	saboteur.Hit(func(m any) bool { _, is := m.(*messages.InspectPermits); return is }, nil)
+	saboteur.Hit(func(m any) bool { return faultinject.TypeOf(m) == "*messages.InspectPermits" }, nil)
 	p := s.Probe(t)
 	for range 11 {
 		locktest.Ask[*messages.PermitsRefused](t, p, &messages.InspectPermits{Semaphore: &messages.Semaphore{Name: s.LockName}})

@@ -32,32 +32,40 @@ type cleanup struct {
 	run func(done func(certain bool))
 }
 
-// giveUp tells everybody that the lock actor has failed them, releases the key, and
-// lets the actor leave. It needs nothing of the lock but its lists.
-func (s *lockState) giveUp(reason lock.Reason, detail string) {
-	holders, pending := s.lock.Outstanding()
-	before, term := s.lock, s.lock.Term()
-	s.lock = s.variant.fresh()
+// giveUp answers all requests and notifies all holders, releases the key, and lets the actor leave. Unless it awaits
+// Redis, the actor leaves without its word.
+func (s *lockState) giveUp(reason lock.Reason, detail string, awaits bool) {
 	s.stopAlarm()
-	s.rt.table.drop(&s.keyActor)
-	s.leaving = &leaving{reason: reason, detail: detail, sent: s.gate.close(), cleanups: s.variant.cleanups(before)}
+	s.rt.table.drop(s)
+	s.leaving = &leaving{reason: reason, detail: detail, sent: s.gate.close()}
+	s.leaving.cleanups = s.variant.giveUp(reason, detail, awaits)
 	s.leaving.releases = len(s.leaving.cleanups)
-
-	s.until.Store(0)
-	for _, holder := range holders {
-		s.perform(&lock.Effect{Kind: lock.TellLost, Ref: holder.Ref, Term: term, Answer: lock.Answer{HoldID: holder.ID, Reason: reason, Detail: detail}})
-	}
-	for _, ref := range pending {
-		s.perform(&lock.Effect{Kind: lock.Reply, Ref: ref, Answer: refusal(ref.(replier).asked(), reason, detail)})
-	}
-	for by := range s.inspections {
-		s.perform(&lock.Effect{Kind: lock.Reply, Ref: by, Answer: refusal(OpInspect, reason, detail)})
+	for call := range s.inspections {
+		s.perform(&lock.Effect{Kind: lock.Reply, Ref: call, Answer: refusal(OpInspect, reason, detail)})
 	}
 	s.inspections = nil
 	s.gauge()
 	s.stopListening()
 	s.cleanUp()
+	if !awaits {
+		s.leaving.releases = 0
+	}
 	s.leaving.check(s)
+}
+
+// endAll notifies all holders and refuses all who wait. It needs nothing of the machine but its lists, and returns it.
+func (s *lockState) endAll(reason lock.Reason, detail string) (before machine) {
+	holders, pending := s.lock.Outstanding()
+	before, term := s.lock, s.lock.Term()
+	s.lock = s.variant.fresh()
+	s.until.Store(0)
+	for _, holder := range holders {
+		s.perform(&lock.Effect{Kind: lock.TellLost, Ref: holder.Ref, Term: term, Answer: lock.Answer{HoldID: holder.ID, Reason: reason, Detail: detail}})
+	}
+	for _, ref := range pending {
+		s.perform(&lock.Effect{Kind: lock.Reply, Ref: ref, Answer: refusal(ref.(*Call).Op, reason, detail)})
+	}
+	return before
 }
 
 // cleanUp has everything released that the lock may hold in Redis; the actor is told when that
@@ -73,35 +81,35 @@ func (s *lockState) cleanUp() {
 	}
 }
 
+// cleanUpAgain is for a command that has taken something although the key was released.
+func (s *lockState) cleanUpAgain() {
+	s.leaving.releases += len(s.leaving.cleanups)
+	s.cleanUp()
+}
+
 // receive refuses a request.
 func (l *leaving) receive(s *lockState, m any, sender *actor.PID) {
 	if _, stopping := m.(*actor.Stopping); stopping {
 		return
 	}
 	s.accepted = m
-	switch late := m.(type) {
-	case *replied:
-		if late.result.Outcome == lock.Done { // after the release that was sent when the lock was given up
-			l.releases += len(l.cleanups)
-			s.cleanUp()
+	switch m := m.(type) {
+	case *Call:
+		if !l.moving {
+			s.rt.refuse(m, l.reason, l.detail)
+		} else if !s.rt.deliver(s.rt.guardian, m) {
+			s.rt.tooLate(m)
 		}
+	case *replied:
+		s.variant.late(m)
+	case *inspection:
+		s.refuseInspection(m, l.reason, l.detail)
 	case cleanedUp:
 		l.releases--
 	case abandon:
-		l.abandon(s)
-	default:
-		if !l.moving || !isRequest(m) {
-			s.refuse(m, sender, l.reason, l.detail)
-		} else if !s.rt.deliver(s.rt.guardian, &admitted{key: s.key, message: m, sender: sender}) {
-			s.rt.tooLate(m, sender)
-		}
+		s.variant.abandon()
+		l.releases = 0
 	}
-	l.check(s)
-}
-
-// abandon stops waiting for Redis; the requests that are on their way are still refused.
-func (l *leaving) abandon(s *lockState) {
-	l.releases = 0
 	l.check(s)
 }
 
@@ -109,6 +117,6 @@ func (l *leaving) abandon(s *lockState) {
 func (l *leaving) check(s *lockState) {
 	if l.releases <= 0 && s.seen >= l.sent && !l.gone {
 		l.gone = true
-		s.rt.deliver(s.rt.guardian, &retired{state: &s.keyActor})
+		s.rt.deliver(s.rt.guardian, &retired{state: s})
 	}
 }

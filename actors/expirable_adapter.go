@@ -3,7 +3,6 @@ package actors
 import (
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
@@ -14,7 +13,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// ofPermits is the variant of the permits that expire.
+// permitsAdapter is the kindAdapter of expirable semaphores.
 type permitsAdapter struct {
 	*backend.ExpirableSemaphore
 	s *lockState
@@ -42,7 +41,7 @@ func (v permitsAdapter) perform(e lock.Effect) {
 	case lock.Send:
 		v.send(e.Ref.(*expirable.Command))
 	case expirable.Renewed:
-		if call, ok := e.Ref.(*Call); ok {
+		if call := e.Ref.(*Call); call.Permit != nil {
 			call.Permit.Until.Store(int64(e.Answer.Until))
 		}
 	}
@@ -67,41 +66,38 @@ func (v permitsAdapter) replied(m *replied) {
 	v.s.handle(m, func(l machine, now lock.Instant) { l.(*permits).Replied(now, m.seq, m.own.(expirable.Result)) })
 }
 
-func (v permitsAdapter) called(call *Call) {
+func (v permitsAdapter) request(call *Call) bool {
 	switch call.Op {
 	case OpReleaseID:
-		v.releaseID(call, call.Permit.ID, call)
+		v.s.handle(call, func(l machine, now lock.Instant) { l.(*permits).ReleaseID(now, call.Permit.ID, call) })
 	case OpSetPermits:
-		v.set(call, call.Permit.How, call.Permit.Count, call)
+		v.s.handle(call, func(l machine, now lock.Instant) {
+			l.(*permits).Set(now, call.Permit.How, int(call.Permit.Count), call)
+		})
+	default:
+		return false
 	}
-}
-
-func (v permitsAdapter) received(m any, sender *actor.PID) {
-	switch m := m.(type) {
-	case *messages.ReleaseByID:
-		id, _ := ParsePermitID(m.PermitId) // it was checked
-		v.releaseID(m, id, messageRequestOf(m, sender))
-	case *messages.SetTotal:
-		v.set(m, hows[m.How], m.Permits, messageRequestOf(m, sender))
-	}
-}
-
-func (v permitsAdapter) releaseID(source any, id expirable.ID, by replier) {
-	v.s.handle(source, func(l machine, now lock.Instant) { l.(*permits).ReleaseID(now, id, by) })
-}
-
-func (v permitsAdapter) set(source any, how expirable.How, n int64, by replier) {
-	v.s.handle(source, func(l machine, now lock.Instant) { l.(*permits).Set(now, how, int(n), by) })
+	return true
 }
 
 func (v permitsAdapter) describe(status *messages.Status, _ *lock.Snapshot, there *protocol.View) {
 	status.FreePermits, status.TakenPermits, status.AllPermits = there.FreePermits, there.TakenPermits, there.AllPermits
 }
 
-func (v permitsAdapter) cleanups(d machine) (all []cleanup) {
-	commands, ttl := d.(*permits).Cleanup(v.s.rt.Now())
+func (v permitsAdapter) retires() {}
+func (v permitsAdapter) abandon() {}
+
+func (v permitsAdapter) giveUp(reason lock.Reason, detail string, _ bool) (all []cleanup) {
+	before := v.s.endAll(reason, detail)
+	commands, ttl := before.(*permits).Cleanup(v.s.rt.Now())
 	for i := range commands {
 		all = append(all, cleanup{ttl, func(done func(certain bool)) { v.CleanUp(commands[i], ttl, done) }})
 	}
 	return all
+}
+
+func (v permitsAdapter) late(m *replied) {
+	if m.result.Outcome == lock.Done {
+		v.s.cleanUpAgain()
+	}
 }

@@ -3,15 +3,13 @@ package actors
 import (
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// ofLock is the variant of all locks.
+// lockAdapter is the kindAdapter of all locks.
 type lockAdapter struct {
 	backend.Backend
 	s *lockState
@@ -69,10 +67,7 @@ func (v lockAdapter) replied(m *replied) {
 	})
 }
 
-// No request comes here: what is not for locks was refused before.
-
-func (v lockAdapter) called(*Call)             {}
-func (v lockAdapter) received(any, *actor.PID) {}
+func (v lockAdapter) request(*Call) bool { return false }
 
 func (v lockAdapter) describe(status *messages.Status, here *lock.Snapshot, _ *protocol.View) {
 	if len(here.Tokens) > 0 && !v.s.kind.Parts {
@@ -80,9 +75,19 @@ func (v lockAdapter) describe(status *messages.Status, here *lock.Snapshot, _ *p
 	}
 }
 
-func (v lockAdapter) cleanups(d machine) (all []cleanup) {
-	for _, command := range d.(*lock.Lock).CleanupCommands(v.s.rt.Now()) {
+func (v lockAdapter) retires() {}
+func (v lockAdapter) abandon() {}
+
+func (v lockAdapter) giveUp(reason lock.Reason, detail string, _ bool) (all []cleanup) {
+	before := v.s.endAll(reason, detail)
+	for _, command := range before.(*lock.Lock).CleanupCommands(v.s.rt.Now()) {
 		all = append(all, cleanup{command.MaxTTL, func(done func(certain bool)) { v.CleanUp(command, done) }})
 	}
 	return all
+}
+
+func (v lockAdapter) late(m *replied) {
+	if m.result.Outcome == lock.Done {
+		v.s.cleanUpAgain()
+	}
 }

@@ -27,7 +27,7 @@ func (s *lockState) warnSharers() {
 		keys = []Member{{Runtime: s.rt, Name: s.key.name}}
 	}
 	for _, key := range keys {
-		if one := key.Runtime.table.get(keyOf(messages.Kind_KIND_REENTRANT, key.Name)); one != nil && one != &s.keyActor {
+		if one := key.Runtime.table.get(keyOf(messages.Kind_KIND_REENTRANT, key.Name)); one != nil && one != s {
 			s.rt.deliver(one.pid, suspicion{})
 		}
 		for other, members := range key.Runtime.composites.Range {
@@ -52,7 +52,7 @@ func has(members []Member, key Member) bool {
 func (r *Runtime) examine() {
 	for i := range r.table.states {
 		for _, state := range r.table.states[i].Range {
-			r.deliver(state.(*keyActor).pid, suspicion{})
+			r.deliver(state.(*lockState).pid, suspicion{})
 		}
 	}
 	for state := range r.composites.Range {

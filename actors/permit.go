@@ -48,52 +48,32 @@ func CheckPermits(how expirable.How, n int64) error {
 	return nil
 }
 
-// checkPermits returns an error for a message that is not for a lock of that kind, or not valid.
-func checkPermits(m any, kind messages.Kind) error {
-	ofPermits, isForLocks, err := false, false, error(nil)
-	switch m := m.(type) {
-	case *messages.ForceRelease:
-		isForLocks = true
-	case *messages.ReleaseByID:
-		ofPermits = true
-		_, err = ParsePermitID(m.PermitId)
-	case *messages.SetTotal:
-		ofPermits = true
-		if how, known := hows[m.How]; known {
-			err = CheckPermits(how, m.Permits)
-		} else {
-			err = fmt.Errorf("the way %d to set permits is unknown; known are %s", m.How, listed(messages.PermitsHow_name))
-		}
-	}
-	switch isPermits := kind == messages.Kind_KIND_EXPIRABLE_SEMAPHORE; {
-	case ofPermits && !isPermits:
-		return fmt.Errorf("the request is for %v only, and not for %v", messages.Kind_KIND_EXPIRABLE_SEMAPHORE, kind)
-	case isForLocks && isPermits:
-		return fmt.Errorf("the request is not for %v: release a permit by its id", messages.Kind_KIND_EXPIRABLE_SEMAPHORE)
-	}
-	return err
-}
-
 var hows = map[messages.PermitsHow]expirable.How{
 	messages.PermitsHow_PERMITS_HOW_TRY: expirable.Try, messages.PermitsHow_PERMITS_HOW_TOTAL: expirable.Total, messages.PermitsHow_PERMITS_HOW_ADD: expirable.Add,
 }
 
-func (call *Call) shows() bool { return call.Permit != nil && call.Permit.Shown.Load() }
+// showsPermit reports whether the id of the permit is shown to its holder.
+func (call *Call) showsPermit() bool {
+	if m, is := call.by.(*byMessage); is {
+		return m.showsPermit
+	}
+	return call.Permit != nil && call.Permit.Shown.Load()
+}
 
-func (call *Call) total() int {
+// totalPermits is how many permits there are if no number is set; 0 if the request does not say.
+func (call *Call) totalPermits() int {
 	if call.Permit == nil {
 		return 0
 	}
 	return int(call.Permit.Count)
 }
 
+// permitted takes the id of the permit that was granted.
 func (call *Call) permitted(id expirable.ID, until lock.Instant) {
+	if m, is := call.by.(*byMessage); is {
+		m.permit = id
+		return
+	}
 	call.Permit.ID = id
 	call.Permit.Until.Store(int64(until))
 }
-
-func (l *messageRequest) shows() bool { return l.showsPermit }
-
-func (l *messageRequest) total() int { return 0 } // who asks by message sends SetTotal
-
-func (l *messageRequest) permitted(id expirable.ID, _ lock.Instant) { l.permit = id }

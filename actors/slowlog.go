@@ -28,16 +28,16 @@ type longs struct{ wait, hold long }
 
 // waits returns the request whose wait is logged when it lasts long, and holds returns that whose hold is. Both
 // return nil if there is none.
-func (s *lockState) waits() replier {
-	if by, ok := s.lock.Next().(replier); ok && s.rt.cfg.LongWait > 0 && !by.leads() {
-		return by
+func (s *lockState) waits() *Call {
+	if call, ok := s.lock.Next().(*Call); ok && s.rt.cfg.LongWait > 0 && !call.Leads && call.Count == nil {
+		return call
 	}
 	return nil
 }
 
-func (s *lockState) holds() replier {
-	if holds, _, first := s.lock.Load(); holds > 0 && s.rt.cfg.LongHold > 0 && !first.(replier).leads() {
-		return first.(replier)
+func (s *lockState) holds() *Call {
+	if holds, _, first := s.lock.Load(); holds > 0 && s.rt.cfg.LongHold > 0 && !first.(*Call).Leads {
+		return first.(*Call)
 	}
 	return nil
 }
@@ -50,10 +50,10 @@ func (s *lockState) remindAt() (at lock.Instant, wanted bool) {
 		}
 	}
 	if by := s.waits(); by != nil {
-		sooner(s.longs.wait.due(by.since(), s.rt.cfg.LongWait))
+		sooner(s.longs.wait.due(by.from, s.rt.cfg.LongWait))
 	}
 	if by := s.holds(); by != nil {
-		sooner(s.longs.hold.due(by.since(), s.rt.cfg.LongHold))
+		sooner(s.longs.hold.due(by.from, s.rt.cfg.LongHold))
 	}
 	return at, wanted
 }
@@ -64,18 +64,18 @@ func (s *lockState) remind() {
 	if at, wanted := s.remindAt(); !wanted || now < at {
 		return
 	}
-	if by := s.waits(); by != nil && now >= s.longs.wait.due(by.since(), s.rt.cfg.LongWait) {
-		s.longs.wait = s.longs.wait.told(now, by.since())
+	if by := s.waits(); by != nil && now >= s.longs.wait.due(by.from, s.rt.cfg.LongWait) {
+		s.longs.wait = s.longs.wait.told(now, by.from)
 		if !s.asksWhoHolds() {
-			s.inspect(tick{}, &longWait{})
+			s.inspect(tick{}, &Call{Op: OpInspect, by: longWait{}})
 		}
 	}
-	if by := s.holds(); by != nil && now >= s.longs.hold.due(by.since(), s.rt.cfg.LongHold) {
-		s.longs.hold = s.longs.hold.told(now, by.since())
+	if by := s.holds(); by != nil && now >= s.longs.hold.due(by.from, s.rt.cfg.LongHold) {
+		s.longs.hold = s.longs.hold.told(now, by.from)
 		args := s.describe(by, s.lock.Term(), now)
 		s.rt.host.Report(slog.LevelWarn, "a lock is held for long", func() []any {
-			if call, ok := by.(*Call); ok && call.Holder != nil {
-				if stack := call.Holder.Stack(); stack != nil {
+			if by.Holder != nil {
+				if stack := by.Holder.Stack(); stack != nil {
 					args = append(args, "stack", frames(stack))
 				}
 			}
@@ -86,35 +86,34 @@ func (s *lockState) remind() {
 }
 
 // describe are the attributes of a line about a hold.
-func (s *lockState) describe(by replier, term uint64, now lock.Instant) []any {
-	args := []any{"lock", s.label, "kind", by.kind(), "owner", fmt.Sprintf("%s:%d", s.client, term), "term", term, "age", rounded(now - by.since())}
-	if m, ok := by.(*messageRequest); ok && m.owner != nil {
+func (s *lockState) describe(by *Call, term uint64, now lock.Instant) []any {
+	args := []any{"lock", s.label, "kind", by.kind(), "owner", fmt.Sprintf("%s:%d", s.client, term), "term", term, "age", rounded(now - by.from)}
+	if m, ok := by.by.(*byMessage); ok && m.owner != nil {
 		args = append(args, "holder", m.owner.pid.String())
 	}
 	return args
 }
 
-// longWait asks who holds the lock that requests wait for, to log it.
-type longWait struct{ messageRequest }
-
-func (*longWait) asked() Op { return OpInspect }
+// longWait is the requester of an Inspect that asks who holds the lock for which requests wait, to log it.
+type longWait struct{ *byMessage }
 
 // asksWhoHolds reports whether an Inspect for such a line is under way. A second one would log the same.
 func (s *lockState) asksWhoHolds() bool {
-	for by := range s.inspections {
-		if _, asks := by.(*longWait); asks {
+	for call := range s.inspections {
+		if _, asks := call.by.(longWait); asks {
 			return true
 		}
 	}
 	return false
 }
 
-// answered logs that nobody knows who holds it.
-func (w *longWait) answered(s *lockState, a lock.Answer) {
+// answered logs that it is not known who holds it.
+func (w longWait) answered(s *lockState, _ *Call, a lock.Answer) (taken bool) {
 	w.log(s, "reason", messages.Reason(a.Reason), "error", a.Detail)
+	return true
 }
 
-func (w *longWait) inspected(s *lockState, status *messages.Status) {
+func (w longWait) inspected(s *lockState, _ *Call, status *messages.Status) {
 	args := []any{"locked", status.Locked, "held_here", status.HeldHere}
 	if status.Locked {
 		args = append(args, "owner", status.Holder)
@@ -131,10 +130,10 @@ func (w *longWait) inspected(s *lockState, status *messages.Status) {
 	w.log(s, args...)
 }
 
-func (*longWait) log(s *lockState, args ...any) {
+func (longWait) log(s *lockState, args ...any) {
 	if by := s.waits(); by != nil { // it has not got the lock meanwhile
 		s.rt.host.Warn("a request waits for long", append([]any{"lock", s.label, "kind", by.kind(),
-			"waiting", rounded(s.rt.Now() - by.since()), "waiters", s.lock.Snapshot().Waiters}, args...)...)
+			"waiting", rounded(s.rt.Now() - by.from), "waiters", s.lock.Snapshot().Waiters}, args...)...)
 	}
 }
 

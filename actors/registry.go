@@ -23,14 +23,19 @@ const (
 	ofOneKey composition = iota
 	ofMembers
 	ofServers
-	// ofSemaphore and ofLatch are no locks.
+	// ofSemaphore and ofLatch are synchronizers without owners.
 	ofSemaphore
 	ofLatch
 )
 
 func keyOf(kind messages.Kind, name string) lockKey {
-	if kind == messages.Kind_KIND_RED {
+	switch kind {
+	case messages.Kind_KIND_RED:
 		return lockKey{name: name, made: ofServers}
+	case messages.Kind_KIND_SEMAPHORE:
+		return lockKey{name: name, made: ofSemaphore}
+	case messages.Kind_KIND_LATCH:
+		return lockKey{name: name, made: ofLatch}
 	}
 	return lockKey{name: name}
 }
@@ -51,16 +56,16 @@ type table struct {
 	states [ofLatch + 1]sync.Map
 }
 
-func (t *table) get(key lockKey) *keyActor {
+func (t *table) get(key lockKey) *lockState {
 	if c, ok := t.states[key.made].Load(key.name); ok {
-		return c.(*keyActor)
+		return c.(*lockState)
 	}
 	return nil
 }
 
 // another returns the actor that owns the same key in Redis as something else, such as a lock beside a
 // semaphore. It returns nil if there is none, if it is leaving, or if key is made of several.
-func (t *table) another(key lockKey) *keyActor {
+func (t *table) another(key lockKey) *lockState {
 	single := []composition{ofOneKey, ofSemaphore, ofLatch}
 	if !slices.Contains(single, key.made) {
 		return nil
@@ -73,9 +78,9 @@ func (t *table) another(key lockKey) *keyActor {
 	return nil
 }
 
-func (t *table) put(s *keyActor) { t.states[s.key.made].Store(s.key.name, s) }
+func (t *table) put(s *lockState) { t.states[s.key.made].Store(s.key.name, s) }
 
-func (t *table) drop(s *keyActor) { t.states[s.key.made].CompareAndDelete(s.key.name, s) }
+func (t *table) drop(s *lockState) { t.states[s.key.made].CompareAndDelete(s.key.name, s) }
 
 // gate counts the requests sent to a lock actor and closes without losing one: a
 // stopping actor drops its mail silently, so an actor may stop only when it has

@@ -8,26 +8,16 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// permits makes a decider of expirable.Permits.
+// permits is the machine of an expirable semaphore.
 type permits struct {
 	expirable.Semaphore
 	// system is how the ids of its permits begin.
 	system [8]byte
 }
 
-// permitRequest is what a request for a permit says of it beyond what a request for a lock says.
-type permitRequest interface {
-	// shows reports whether the permit's id is told to anybody.
-	shows() bool
-	// total is how many permits there are; 0 if it does not say.
-	total() int
-	// permitted takes the id.
-	permitted(id expirable.ID, until lock.Instant)
-}
-
 func (p *permits) Acquire(now lock.Instant, req lock.Request) {
-	by := req.Ref.(permitRequest)
-	p.Semaphore.Acquire(now, expirable.Request{Request: req, Random: p.newPermitID(), Shown: by.shows(), Total: by.total()})
+	call := req.Ref.(*Call)
+	p.Semaphore.Acquire(now, expirable.Request{Request: req, Random: p.newPermitID(), Shown: call.showsPermit(), Total: call.totalPermits()})
 }
 
 // newPermitID makes an id that begins with the System (see redisio.PermitSystemOf), so that whoever looks
@@ -42,7 +32,7 @@ func (p *permits) Release(now lock.Instant, id uint64, owner lock.Owner, _ lock.
 	if first := p.First(owner); first != 0 {
 		id = first
 	}
-	p.Semaphore.Release(now, id, ref.(permitRequest).shows(), ref)
+	p.Semaphore.Release(now, id, ref.(*Call).showsPermit(), ref)
 }
 
 func (p *permits) Subscribed(now lock.Instant, _ uint64) { p.Semaphore.Subscribed(now) }
@@ -67,7 +57,7 @@ func (p *permits) Effects() (lock.Effect, bool) {
 	case e.Kind == lock.Send:
 		return lock.Effect{Kind: lock.Send, Ref: e.Command}, true
 	case e.Kind == lock.Reply && e.Answer.Kind == lock.Granted:
-		e.Ref.(permitRequest).permitted(e.Permit, e.Answer.Until)
+		e.Ref.(*Call).permitted(e.Permit, e.Answer.Until)
 	}
 	return lock.Effect{Kind: e.Kind, Ref: e.Ref, Answer: e.Answer}, true
 }

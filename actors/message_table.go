@@ -1,0 +1,228 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// requestMessages has all that there is to know about each request message. A new one takes a row here, beside the
+// messages themselves.
+var requestMessages = byType(
+	aboutLock(OpAcquire, readAcquire),
+	aboutLock(OpRelease, readRelease),
+	aboutLock(OpCancel, func(_ *Runtime, m *messages.Cancel, _ *Call, by *byMessage) error {
+		by.belongsTo(m.Owner)
+		return nil
+	}),
+	aboutLock(OpForceRelease, readForceRelease),
+	aboutLock(OpInspect, func(*Runtime, *messages.Inspect, *Call, *byMessage) error { return nil }),
+	aboutLock(OpReleaseID, readReleaseByID),
+	aboutLock(OpSetPermits, readSetTotal),
+
+	aboutSemaphore(OpAcquire, func(m *messages.AcquirePermits, call *Call) error {
+		call.Count.N = orOne(m.Permits)
+		return call.wait(m.Wait)
+	}),
+	aboutSemaphore(OpRelease, func(m *messages.ReleasePermits, call *Call) error {
+		call.Count.N, call.Count.IfExists = orOne(m.Permits), m.IfExists
+		return nil
+	}),
+	aboutSemaphore(OpCancel, func(*messages.CancelPermits, *Call) error { return nil }),
+	aboutSemaphore(OpSetPermits, readTrySetPermits),
+	aboutSemaphore(OpAddPermits, func(m *messages.AddPermits, call *Call) error {
+		call.Count.N = int64(m.Permits)
+		return nil
+	}),
+	aboutSemaphore(OpDrain, func(*messages.DrainPermits, *Call) error { return nil }),
+	aboutSemaphore(OpInspect, func(*messages.InspectPermits, *Call) error { return nil }),
+
+	aboutLatch(OpAcquire, func(m *messages.AwaitLatch, call *Call) error { return call.wait(m.Wait) }),
+	aboutLatch(OpRelease, func(m *messages.CountDown, call *Call) error {
+		call.Count.ID = m.Id
+		return nil
+	}),
+	aboutLatch(OpCancel, func(*messages.CancelAwait, *Call) error { return nil }),
+	aboutLatch(OpSetPermits, func(m *messages.TrySetCount, call *Call) error {
+		call.Count.N = m.Count
+		return nil
+	}),
+	aboutLatch(OpInspect, func(*messages.InspectLatch, *Call) error { return nil }),
+)
+
+// requestMessage is what a request message asks for, and how it is read: into a Call, which is answered as by says. An
+// error says why it is not valid; what is known by then is enough for a refusal.
+type requestMessage struct {
+	message reflect.Type
+	op      Op
+	read    func(r *Runtime, m any, call *Call, by *byMessage) error
+}
+
+func byType(rows ...requestMessage) map[reflect.Type]*requestMessage {
+	table := map[reflect.Type]*requestMessage{}
+	for i := range rows {
+		table[rows[i].message] = &rows[i]
+	}
+	return table
+}
+
+func isRequestMessage(m any) bool { return requestMessages[reflect.TypeOf(m)] != nil }
+
+// read makes a Call of a request message; call is nil for any other message. Even one that is not valid can be refused.
+func (r *Runtime) read(m any, sender *actor.PID) (call *Call, err error) {
+	row := requestMessages[reflect.TypeOf(m)]
+	if row == nil {
+		return nil, nil
+	}
+	by := &byMessage{row: row, replyTo: sender}
+	if sender != nil && !isFuture(sender) {
+		by.belongsTo(sender)
+	}
+	call = &Call{Op: row.op, by: by}
+	return call, row.read(r, m, call, by)
+}
+
+func aboutLock[M interface{ GetLock() *messages.Lock }](op Op, read func(*Runtime, M, *Call, *byMessage) error) requestMessage {
+	return requestMessage{reflect.TypeFor[M](), op, func(r *Runtime, m any, call *Call, by *byMessage) error {
+		by.lock = m.(M).GetLock()
+		if by.lock == nil {
+			return errors.New("the request names no lock")
+		}
+		call.Kind, call.Mode, call.Name = by.lock.Kind, by.lock.Mode, by.lock.Name
+		if err := r.nameMembers(call, by.lock); err != nil {
+			return err
+		}
+		if err := call.fits(); err != nil {
+			return err
+		}
+		return read(r, m.(M), call, by)
+	}}
+}
+
+func aboutSemaphore[M interface{ GetSemaphore() *messages.Semaphore }](op Op, read func(M, *Call) error) requestMessage {
+	return aboutCount(op, messages.Kind_KIND_SEMAPHORE, func(m M, by *byMessage) (name string, named bool) {
+		by.semaphore = m.GetSemaphore()
+		return by.semaphore.GetName(), by.semaphore != nil
+	}, read)
+}
+
+func aboutLatch[M interface{ GetLatch() *messages.Latch }](op Op, read func(M, *Call) error) requestMessage {
+	return aboutCount(op, messages.Kind_KIND_LATCH, func(m M, by *byMessage) (name string, named bool) {
+		by.latch = m.GetLatch()
+		return by.latch.GetName(), by.latch != nil
+	}, read)
+}
+
+func aboutCount[M any](op Op, kind messages.Kind, name func(M, *byMessage) (string, bool), read func(M, *Call) error) requestMessage {
+	return requestMessage{reflect.TypeFor[M](), op, func(r *Runtime, m any, call *Call, by *byMessage) error {
+		named := false
+		call.Kind, call.Count = kind, new(Count)
+		call.Name, named = name(m.(M), by)
+		switch {
+		case !named:
+			return errors.New("the request names no semaphore, or no latch")
+		case op == OpAcquire && r.foreign(by.replyTo):
+			return errors.New("the request comes from another node, whose death looks like a broken connection: run a Lockkeeper System on that node")
+		case op == OpAcquire && by.replyTo == nil:
+			return errors.New("the request has no sender: nobody would receive the answer")
+		}
+		return errors.Join(read(m.(M), call), r.checkCount(call))
+	}}
+}
+
+// fits returns an error if the operation is not for that kind of lock.
+func (call *Call) fits() error {
+	const expirable = messages.Kind_KIND_EXPIRABLE_SEMAPHORE
+	switch is := call.Kind == expirable; {
+	case (call.Op == OpReleaseID || call.Op == OpSetPermits) && !is:
+		return fmt.Errorf("the request is for %v only, and not for %v", expirable, call.Kind)
+	case call.Op == OpForceRelease && is:
+		return fmt.Errorf("the request is not for %v: release a permit by its id", expirable)
+	}
+	return nil
+}
+
+func readAcquire(r *Runtime, m *messages.Acquire, call *Call, by *byMessage) error {
+	by.showsPermit = m.ShowPermit
+	by.belongsTo(m.Owner)
+	if by.replyTo == nil {
+		by.replyTo = m.Owner
+	}
+	call.NoReentry = m.NoReentry
+	call.Lease, call.MaxHold = m.Lease.AsDuration(), m.MaxHold.AsDuration()
+	_ = call.wait(m.Wait) // which checkTimes checks as well
+	var err error
+	if m.Owner != nil && isFuture(m.Owner) {
+		err = errors.New("the owner is a future, which cannot be watched: name an actor, or no owner")
+	}
+	err = errors.Join(err, checkTimes(m), r.CheckRed(call.Kind, call.Members, call.Lease))
+	if err == nil {
+		err = r.checkEnd(m, by)
+	}
+	return err
+}
+
+func readRelease(r *Runtime, m *messages.Release, call *Call, by *byMessage) error {
+	by.belongsTo(m.Owner)
+	if m.HoldId == "" {
+		if r.foreign(by.ownerPID) {
+			return errNoHoldID
+		}
+		return nil
+	}
+	by.ownerPID, call.HoldID = nil, parseHoldID(m.HoldId)
+	return nil
+}
+
+func readForceRelease(_ *Runtime, m *messages.ForceRelease, call *Call, _ *byMessage) error {
+	call.Owners = m.Owners
+	return CheckOwners(m.Owners)
+}
+
+func readReleaseByID(_ *Runtime, m *messages.ReleaseByID, call *Call, _ *byMessage) (err error) {
+	call.Permit = new(Permit)
+	call.Permit.ID, err = ParsePermitID(m.PermitId)
+	return err
+}
+
+func readSetTotal(_ *Runtime, m *messages.SetTotal, call *Call, _ *byMessage) error {
+	how, known := hows[m.How]
+	if !known {
+		return fmt.Errorf("the way %d to set permits is unknown; known are %s", m.How, listed(messages.PermitsHow_name))
+	}
+	call.Permit = &Permit{How: how, Count: m.Permits}
+	return CheckPermits(how, m.Permits)
+}
+
+func readTrySetPermits(m *messages.TrySetPermits, call *Call) error {
+	call.Count.N, call.Count.TTL = int64(m.Permits), m.Ttl.AsDuration()
+	switch {
+	case m.Ttl == nil:
+		return nil
+	case m.Ttl.CheckValid() == nil && call.Count.TTL == 0:
+		return errors.New("the ttl is zero: leave it out for none")
+	}
+	return m.Ttl.CheckValid()
+}
+
+// wait reads how long a request waits. One that is zero tries once; none is without limit.
+func (call *Call) wait(d *durationpb.Duration) error {
+	if d == nil {
+		return nil
+	}
+	call.Wait = d.AsDuration()
+	call.Try = call.Wait == 0
+	return d.CheckValid()
+}
+
+func orOne(n int32) int64 {
+	if n == 0 {
+		return 1
+	}
+	return int64(n)
+}

@@ -1,0 +1,311 @@
+package actors
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// pool is the machine of a semaphore or a latch.
+type pool struct {
+	semaphore.Pool
+	latch bool
+}
+
+// forgotten is the effect that something may not have been given back.
+const forgotten = expirable.Renewed + 1
+
+func (p *pool) Acquire(now lock.Instant, req lock.Request) {
+	q := semaphore.Request{ID: req.ID, N: int(req.Ref.(*Call).Count.N), Owner: req.Owner, Deadline: req.Deadline, Try: req.Try, Ref: req.Ref}
+	if p.latch {
+		p.Wait(now, q)
+	} else {
+		p.Pool.Acquire(now, q)
+	}
+}
+
+func (p *pool) Release(now lock.Instant, _ uint64, _ lock.Owner, _ lock.Mode, ref any) {
+	if c := ref.(*Call).Count; p.latch {
+		p.CountDown(now, c.ID, ref)
+	} else {
+		p.Pool.Release(now, int(c.N), c.IfExists, ref)
+	}
+}
+
+func (p *pool) Subscribed(now lock.Instant, _ uint64) { p.Pool.Subscribed(now) }
+func (p *pool) Close(now lock.Instant)                { p.Pool.Close(now, lock.Closed, "the system is closing") }
+
+// What is for locks only is refused before it comes here, or is no more than a hint.
+
+func (p *pool) ForceRelease(lock.Instant, lock.Mode, lock.Owners, any) {}
+func (p *pool) Ensure(lock.Instant, uint64, time.Duration, any)        {}
+func (p *pool) Transferred(lock.Instant, lock.Transfer)                {}
+func (p *pool) Suspect(lock.Instant)                                   {}
+func (p *pool) Term() uint64                                           { return 0 }
+func (p *pool) LeaseUntil() lock.Instant                               { return 0 }
+func (p *pool) Outstanding() (holders []lock.Holder, pending []any)    { return nil, nil }
+
+func (p *pool) Load() (holds, waiters int, first any) { return 0, p.Waiters(), p.Next() }
+func (p *pool) Snapshot() lock.Snapshot               { return lock.Snapshot{Waiters: p.Waiters()} }
+
+func (p *pool) Effects() (lock.Effect, bool) {
+	e := p.Pool.Effects()
+	if e == nil {
+		return lock.Effect{}, false
+	}
+	return lock.Effect{Kind: effectKinds[e.Kind], Ref: refOf(e), Answer: answerOf(e)}, true
+}
+
+var effectKinds = [...]lock.EffectKind{
+	semaphore.Send: lock.Send, semaphore.Reply: lock.Reply, semaphore.Subscribe: lock.Subscribe, semaphore.Unsubscribe: lock.Unsubscribe,
+	semaphore.Forgotten: forgotten,
+}
+
+func refOf(e *semaphore.Effect) any {
+	if e.Kind == semaphore.Send {
+		return e.Command
+	}
+	return e.Ref
+}
+
+// answerOf is an answer in the terms of all lock actors.
+func answerOf(e *semaphore.Effect) lock.Answer {
+	a := lock.Answer{HandedOn: e.Answer.HandedOn, Done: e.Answer.Done, N: e.Answer.N, TTL: e.Answer.TTL, Detail: e.Answer.Detail}
+	if e.Kind != semaphore.Reply {
+		return a
+	}
+	switch op := e.Ref.(*Call).Op; {
+	case e.Answer.Kind == semaphore.Refused:
+		return refusal(op, e.Answer.Reason, e.Answer.Detail)
+	case e.Answer.Kind == semaphore.Granted && op == OpAcquire:
+		a.Kind = lock.Granted
+	case e.Answer.Kind == semaphore.Returned:
+		a.Kind = lock.Freed
+	default:
+		a.Kind = lock.Changed
+	}
+	return a
+}
+
+// semaphoreAdapter is the kindAdapter of semaphores and latches.
+type semaphoreAdapter struct {
+	backend *backend.Semaphore
+	s       *lockState
+	// spare is memory for the next draft.
+	spare *pool
+	// rest is what an actor that has left still has to give back. It is shared with what brings replies.
+	rest atomic.Pointer[rest]
+}
+
+func newSemaphoreAdapter(s *lockState) kindAdapter {
+	v := &semaphoreAdapter{s: s, spare: new(pool)}
+	if v.latch() {
+		v.backend = backend.NewLatch(s.rt.server, s.key.name, s.rt.commandClient(), v)
+	} else {
+		v.backend = backend.NewSemaphore(s.rt.server, s.key.name, s.rt.commandClient(), v)
+	}
+	return v
+}
+
+func (v *semaphoreAdapter) latch() bool { return v.s.format == messages.Kind_KIND_LATCH }
+
+func (v *semaphoreAdapter) fresh() machine {
+	if v.latch() {
+		return &pool{semaphore.NewLatch(&v.s.rt.cfg.Config), true}
+	}
+	return &pool{semaphore.New(&v.s.rt.cfg.Config), false}
+}
+
+func (v *semaphoreAdapter) draft(of machine) machine {
+	next := v.spare
+	*next = *of.(*pool)
+	if !next.HasNextNumber() {
+		next.SetNextNumber(v.s.rt.terms.Add(1))
+	}
+	return next
+}
+
+func (v *semaphoreAdapter) replaced(before machine) { v.spare = before.(*pool) }
+func (v *semaphoreAdapter) settled(machine)         {}
+
+func (v *semaphoreAdapter) perform(e lock.Effect) {
+	switch e.Kind {
+	case lock.Send:
+		v.send(*e.Ref.(*semaphore.Command))
+	case forgotten:
+		v.forgotten(e.Answer.Detail)
+	}
+}
+
+// send has a command carried out. It may be called on any goroutine, and so may forgotten.
+func (v *semaphoreAdapter) send(c semaphore.Command) {
+	v.backend.Run(c, time.Now().Add(c.Deadline-v.s.rt.Now())) // for the timers of package time
+}
+
+// forgotten says that something may not have been given back.
+func (v *semaphoreAdapter) forgotten(detail string) {
+	rt := v.s.rt
+	rt.server.LeaveToExpire(rt.Now() + MaxLease)
+	if v.latch() {
+		rt.forgottenCounts.Store(true)
+		rt.host.Error("count-downs may be missing", "latch", v.s.label, "detail", detail)
+		return
+	}
+	rt.forgottenPermits.Store(true)
+	rt.host.Error("permits may stay taken though nobody has them", "semaphore", v.s.label, "detail", detail)
+}
+
+// Replied implements backend.PermitReceiver.
+func (v *semaphoreAdapter) Replied(number uint64, r semaphore.Result) {
+	v.s.post(&replied{state: v.s, seq: number, own: r})
+}
+
+func (v *semaphoreAdapter) replied(m *replied) {
+	v.s.handle(m, func(l machine, now lock.Instant) { l.(*pool).Replied(now, m.seq, m.own.(semaphore.Result)) })
+}
+
+// request handles the requests that do not wait for permits.
+func (v *semaphoreAdapter) request(call *Call) bool {
+	kind, is := changes[call.Op]
+	if is {
+		v.s.handle(call, func(l machine, now lock.Instant) {
+			call.from = now
+			l.(*pool).Change(now, semaphore.Change{Kind: kind, N: call.Count.N, TTL: call.Count.TTL, Ref: call})
+		})
+	}
+	return is
+}
+
+var changes = map[Op]semaphore.CommandKind{
+	OpSetPermits: semaphore.Set, OpAddPermits: semaphore.Add, OpDrain: semaphore.Drain, OpInspect: semaphore.Inspect,
+}
+
+func (v *semaphoreAdapter) Channels(uint64) []backend.Channel {
+	return []backend.Channel{v.backend.Channel()}
+}
+
+// Only locks are inspected for the log, and a request to inspect a semaphore is one of those above.
+
+func (v *semaphoreAdapter) Inspect(time.Time, func(protocol.View, error))             {}
+func (v *semaphoreAdapter) describe(*messages.Status, *lock.Snapshot, *protocol.View) {}
+
+// retires removes the record of the last command at the end of the System, unless a copy of a command may still need it:
+// it expires then. An actor that was idle leaves the record, so that lockkeeper ls finds what was used a while ago; the
+// next actor must not remove it while a copy of a command may need it.
+func (v *semaphoreAdapter) retires() {
+	number, certain := v.s.lock.(*pool).Sent()
+	switch {
+	case v.s.closing && number != 0 && certain:
+		v.backend.Forget(number)
+	case !v.s.closing && !certain:
+		v.s.rt.renewCommandClient()
+	}
+}
+
+// giveUp answers all requests. What has to be given back still is, unless Redis is awaited no longer.
+func (v *semaphoreAdapter) giveUp(reason lock.Reason, detail string, awaits bool) []cleanup {
+	s := v.s
+	if !s.lock.Idle() {
+		s.rt.renewCommandClient()
+	}
+	s.step(func(l machine, now lock.Instant) {
+		if awaits {
+			l.(*pool).Stop(now, reason, detail)
+		} else {
+			l.(*pool).Abandon(now, reason, detail)
+		}
+	})
+	s.performAll()
+	left := &rest{of: v, pool: s.lock.(*pool).Pool}
+	if s.lock = v.fresh(); left.pool.Idle() {
+		return nil
+	}
+	v.rest.Store(left)
+	return []cleanup{{MaxLease, func(done func(bool)) { left.whenDone(done) }}}
+}
+
+func (v *semaphoreAdapter) late(m *replied) {
+	if left := v.rest.Load(); left != nil {
+		left.event(func(now lock.Instant) {
+			result := m.own.(semaphore.Result)
+			left.pool.Replied(now, m.seq, result)
+			if result.Err != nil && !left.pool.Idle() { // nothing wakes the pool after a failure
+				left.pool.Abandon(now, lock.Closed, "the actor was stopped, and then: "+result.Err.Error())
+			}
+		})
+	}
+}
+
+func (v *semaphoreAdapter) abandon() {
+	if left := v.rest.Load(); left != nil {
+		left.event(func(now lock.Instant) {
+			left.pool.Abandon(now, lock.Closed, "the Lockkeeper system was closed before Redis confirmed it")
+		})
+	}
+}
+
+// rest is what is left of a pool when its actor has left: all requests are answered, and only what has to be given back
+// still is. Replies come on any goroutine then.
+type rest struct {
+	of *semaphoreAdapter
+
+	mu   sync.Mutex // guards what follows
+	pool semaphore.Pool
+	done func(certain bool)
+}
+
+// whenDone has done called once nothing is left to give back.
+func (r *rest) whenDone(done func(certain bool)) {
+	r.event(func(lock.Instant) { r.done = done })
+}
+
+// event applies an event, and does what follows from it.
+func (r *rest) event(event func(now lock.Instant)) {
+	defer r.of.s.survive()
+	if done := r.apply(event); done != nil {
+		done(true) // or it was reported as forgotten
+	}
+}
+
+// apply returns what to call if nothing is left.
+func (r *rest) apply(event func(now lock.Instant)) (done func(certain bool)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rt := r.of.s.rt
+	if !r.pool.HasNextNumber() {
+		r.pool.SetNextNumber(rt.terms.Add(1))
+	}
+	event(rt.Now())
+	for e := r.pool.Effects(); e != nil; e = r.pool.Effects() {
+		switch e.Kind {
+		case semaphore.Send:
+			r.of.send(*e.Command)
+		case semaphore.Forgotten:
+			r.of.forgotten(e.Answer.Detail)
+		}
+	}
+	if r.pool.Idle() {
+		done, r.done = r.done, nil
+	}
+	return done
+}
+
+// Redis keeps the last command of each client about a semaphore or a latch, in a record that lasts for an hour: a copy of
+// the command that arrives late is not carried out again.
+
+// commandClient is the client id under which new actors of semaphores and latches send their commands.
+func (r *Runtime) commandClient() string { return *r.commands.Load() }
+
+// renewCommandClient is for an actor that leaves while one of its commands is not confirmed. The next
+// actor's commands then count as another client's, so that they do not make that command late.
+func (r *Runtime) renewCommandClient() {
+	client := r.sibling()
+	r.commands.Store(&client)
+}
