@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -89,9 +88,9 @@ func (l *Latch) Count(ctx context.Context) (n int64, err error) {
 }
 
 // ask has a request carried out.
-func (l *Latch) ask(ctx context.Context, op string, call *actors.CountCall) (lock.Answer, error) {
+func (l *Latch) ask(ctx context.Context, op string, call *actors.CountCall) (actors.CountAnswer, error) {
 	if l == nil {
-		return lock.Answer{}, invalid(op, "", errors.New("the latch is nil"))
+		return actors.CountAnswer{}, invalid(op, "", errors.New("the latch is nil"))
 	}
 	call.Kind, call.Name = messages.Kind_KIND_LATCH, l.name
 	return doCount(ctx, l.runtime, op, call)

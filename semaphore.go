@@ -143,35 +143,35 @@ func (s *Semaphore) Available(ctx context.Context) (n int, err error) {
 }
 
 // ask has a call carried out.
-func (s *Semaphore) ask(ctx context.Context, op string, call *actors.CountCall) (lock.Answer, error) {
+func (s *Semaphore) ask(ctx context.Context, op string, call *actors.CountCall) (actors.CountAnswer, error) {
 	if s == nil {
-		return lock.Answer{}, invalid(op, "", errors.New("the semaphore is nil"))
+		return actors.CountAnswer{}, invalid(op, "", errors.New("the semaphore is nil"))
 	}
 	call.Kind, call.Name = messages.Kind_KIND_SEMAPHORE, s.name
 	return doCount(ctx, s.runtime, op, call)
 }
 
 // doCount has a call about a semaphore or a latch carried out. It must not be used afterwards.
-func doCount(ctx context.Context, runtime *actors.Runtime, op string, call *actors.CountCall) (lock.Answer, error) {
+func doCount(ctx context.Context, runtime *actors.Runtime, op string, call *actors.CountCall) (actors.CountAnswer, error) {
 	name := call.Name
 	if ctx == nil {
-		return lock.Answer{}, invalid(op, name, errNoContext)
+		return actors.CountAnswer{}, invalid(op, name, errNoContext)
 	}
 	if ctx.Err() != nil && call.Op != actors.OpRelease {
-		return lock.Answer{}, ended(ctx, op, name, "")
+		return actors.CountAnswer{}, ended(ctx, op, name, "")
 	}
 	if runtime == nil {
-		return lock.Answer{}, invalid(op, name, errors.New("the System is nil: From gives nil where no New has succeeded"))
+		return actors.CountAnswer{}, invalid(op, name, errors.New("the System is nil: From gives nil where no New has succeeded"))
 	}
-	if err := runtime.CheckCount(call); err != nil {
-		return lock.Answer{}, invalid(op, name, err)
+	if err := call.Check(); err != nil {
+		return actors.CountAnswer{}, invalid(op, name, err)
 	}
 	a, answered := runtime.DoCount(ctx, call)
 	switch {
 	case !answered, a.Reason == lock.CancelledByRequest:
-		return lock.Answer{}, ended(ctx, op, name, a.Detail)
+		return actors.CountAnswer{}, ended(ctx, op, name, a.Detail)
 	case a.Reason != 0:
-		return lock.Answer{}, failed(op, name, messages.Reason(a.Reason), a.Detail, false)
+		return actors.CountAnswer{}, failed(op, name, messages.Reason(a.Reason), a.Detail, false)
 	}
 	return a, nil
 }

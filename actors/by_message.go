@@ -57,7 +57,7 @@ func (m *byMessage) send(rt *Runtime, pid *actor.PID, message proto.Message) (ta
 	return rt.deliver(pid, WithTrace(m.within, message))
 }
 
-func (m *byMessage) answered(s *lockState, call *Call, a lock.Answer) (taken bool) {
+func (m *byMessage) answered(s *lockState, call *Call, a *lock.Answer) (taken bool) {
 	if m.owner != nil {
 		if a.Kind == lock.Granted {
 			m.owner.lost = 0
@@ -67,7 +67,7 @@ func (m *byMessage) answered(s *lockState, call *Call, a lock.Answer) (taken boo
 			s.owners.done(s, m.owner)
 		}
 	}
-	return m.send(s.rt, m.replyTo, m.message(s.rt, call, a))
+	return m.send(s.rt, m.replyTo, m.message(s.rt, call, *a))
 }
 
 func (m *byMessage) refused(rt *Runtime, call *Call, a lock.Answer) {

@@ -112,7 +112,7 @@ type Holder interface {
 // requester is who made a request, and gets the answer and what happens to the hold afterwards.
 type requester interface {
 	// answered delivers the one answer to a request, and reports whether it was taken.
-	answered(s *lockState, call *Call, a lock.Answer) (taken bool)
+	answered(s *lockState, call *Call, a *lock.Answer) (taken bool)
 	// refused delivers a refusal of a request that no lock actor has handled.
 	refused(rt *Runtime, call *Call, a lock.Answer)
 	// inspected answers an Inspect.
@@ -160,8 +160,9 @@ func (call *Call) Requested() (messageType, lock string) {
 // goroutine is the requester of a Call that a goroutine has made.
 type goroutine struct{}
 
-func (goroutine) answered(s *lockState, call *Call, a lock.Answer) (taken bool) {
-	o := &Outcome{Answer: a}
+func (goroutine) answered(s *lockState, call *Call, a *lock.Answer) (taken bool) {
+	o := newOutcome()
+	o.Answer = *a
 	if a.Kind == lock.Granted {
 		o.Owner, o.Until = call.Owner, s.until
 		if call.Permit != nil {
@@ -174,10 +175,16 @@ func (goroutine) answered(s *lockState, call *Call, a lock.Answer) (taken bool) 
 	return call.complete(o)
 }
 
-func (goroutine) refused(_ *Runtime, call *Call, a lock.Answer) { call.complete(&Outcome{Answer: a}) }
+func (goroutine) refused(_ *Runtime, call *Call, a lock.Answer) {
+	o := newOutcome()
+	o.Answer = a
+	call.complete(o)
+}
 
 func (goroutine) inspected(_ *lockState, call *Call, s *messages.Status) {
-	call.complete(&Outcome{Status: s})
+	o := newOutcome()
+	o.Status = s
+	call.complete(o)
 }
 
 func (goroutine) lost(_ *lockState, call *Call, a lock.Answer) {
@@ -201,8 +208,8 @@ func (goroutine) parent(call *Call) context.Context {
 	return call.Holder.Parent()
 }
 
-// complete delivers the answer, and reports whether the caller is still there. A worker runs a
-// lent command that the caller has not begun.
+// complete delivers the answer, which belongs to the caller from now on, and reports whether that is still there. A
+// worker runs a lent command that the caller has not begun.
 func (call *Call) complete(o *Outcome) (taken bool) {
 	unrun, taken := call.future.complete(o)
 	if unrun != nil {
@@ -225,16 +232,19 @@ func (r *Runtime) tooLate(call *Call) { r.refuse(call, lock.Closed, closedText) 
 
 const closedText = "the Lockkeeper system is closed"
 
-// refusal is the answer to a request that is refused, for each kind of request.
+// refusal is the answer to a request that is refused.
 func refusal(op Op, reason lock.Reason, detail string) lock.Answer {
-	kind := lock.NotDone
+	return lock.Answer{Kind: refusalKind(op), Reason: reason, TTL: -1, Detail: detail}
+}
+
+func refusalKind(op Op) lock.AnswerKind {
 	switch op {
 	case OpAcquire:
-		kind = lock.NotGranted
+		return lock.NotGranted
 	case OpRelease, OpReleaseID:
-		kind = lock.NotFreed
+		return lock.NotFreed
 	}
-	return lock.Answer{Kind: kind, Reason: reason, TTL: -1, Detail: detail}
+	return lock.NotDone
 }
 
 // mayRun reports whether the caller waits longer than any command takes, so that it may run one;

@@ -87,11 +87,13 @@ func CheckAcquire(lease, wait, maxHold time.Duration) error {
 	return nil
 }
 
-// check validates a call of a goroutine; that of a message is valid already (see requestMessages), and so is one about a
-// semaphore or a latch.
+// check validates a call of a goroutine; that of a message is valid already (see requestMessages).
 func (r *Runtime) check(call *Call) error {
-	if call.by != nil || call.Members != nil || call.Count != nil {
+	switch {
+	case call.by != nil, call.Members != nil:
 		return nil
+	case call.Count != nil:
+		return r.checkCount(call)
 	}
 	return r.checkLock(call.Kind, call.Mode, call.Name)
 }

@@ -84,12 +84,25 @@ func NewCountCall(op Op, n int64) *CountCall {
 	return call
 }
 
-// CheckCount returns an error if a call is not valid; it must not be used then.
-func (r *Runtime) CheckCount(call *CountCall) error { return r.checkCount(&call.Call) }
+// Check returns an error if a call is not valid, whatever its name; it must not be used then. The guardian checks the
+// name.
+func (call *CountCall) Check() error { return call.Call.Count.check(&call.Call) }
+
+// CountAnswer answers a CountCall.
+type CountAnswer struct {
+	// Done says whether something was set or given back, and N how many permits there are, or count-downs are missing.
+	Done bool
+	N    int64
+	// Reason is why the call was refused, 0 if it was not.
+	Reason lock.Reason
+	Detail string
+}
+
+func countAnswer(o *Outcome) CountAnswer { return CountAnswer{o.Done, o.N, o.Reason, o.Detail} }
 
 // DoCount has a call about a semaphore or a latch carried out, and waits for its answer; answered is false if ctx ends
 // first. What is granted then is given back. The call must not be used again.
-func (r *Runtime) DoCount(ctx context.Context, call *CountCall) (a lock.Answer, answered bool) {
+func (r *Runtime) DoCount(ctx context.Context, call *CountCall) (a CountAnswer, answered bool) {
 	var out Outcome
 	r.submit(&call.Call)
 	if _, answered = call.future.await(ctx.Done(), &out); answered {
@@ -97,12 +110,12 @@ func (r *Runtime) DoCount(ctx context.Context, call *CountCall) (a lock.Answer, 
 			*call = CountCall{}
 			countCalls.Put(call)
 		}
-		return out.Answer, true
+		return countAnswer(&out), true
 	}
 	if call.Op == OpAcquire {
 		call.withdrawn.Store(true) // in case the cancel overtakes the acquire
 		r.submit(call.about(OpCancel, 0))
 	}
 	out = call.future.leave()
-	return out.Answer, out.Answer.Kind != 0
+	return countAnswer(&out), out.Kind != 0
 }

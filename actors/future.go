@@ -32,7 +32,9 @@ var (
 	outcomes      = sync.Pool{New: func() any { return new(Outcome) }}
 )
 
-// complete brings the answer, and takes back a command that the caller has not begun to run: it
+func newOutcome() *Outcome { return outcomes.Get().(*Outcome) }
+
+// complete brings the answer, which comes from newOutcome, and takes back a command that the caller has not begun to run: it
 // may have left before it looks again. It reports whether the answer may be looked at.
 func (s *future) complete(answer *Outcome) (unrun *loan, taken bool) {
 	s.mu.Lock()
@@ -42,8 +44,7 @@ func (s *future) complete(answer *Outcome) (unrun *loan, taken bool) {
 	if s.left {
 		return unrun, false
 	}
-	s.answer = outcomes.Get().(*Outcome)
-	*s.answer = *answer
+	s.answer = answer
 	s.signal()
 	return unrun, true
 }

@@ -46,7 +46,7 @@ func (s *lockState) inspected(m *inspection) {
 		} else if errors.Is(m.err, protocol.ErrNoNumber) {
 			reason = lock.NoPermits
 		}
-		m.call.requester().answered(s, m.call, lock.Answer{Kind: lock.NotDone, Reason: reason, Detail: m.err.Error()})
+		m.call.requester().answered(s, m.call, &lock.Answer{Kind: lock.NotDone, Reason: reason, Detail: m.err.Error()})
 		return
 	}
 	here, there := s.lock.Snapshot(), m.view
@@ -69,7 +69,8 @@ func (s *lockState) inspected(m *inspection) {
 func (s *lockState) refuseInspection(m *inspection, reason lock.Reason, detail string) {
 	if _, owed := s.inspections[m.call]; owed {
 		delete(s.inspections, m.call)
-		m.call.requester().answered(s, m.call, refusal(OpInspect, reason, detail))
+		answer := refusal(OpInspect, reason, detail)
+		m.call.requester().answered(s, m.call, &answer)
 	}
 }
 

@@ -123,7 +123,7 @@ func (s *lockState) requested(call *Call) {
 		s.inspect(call, call)
 	case OpList:
 		s.accepted = call
-		call.complete(&Outcome{Status: s.listed()})
+		goroutine{}.inspected(s, call, s.listed())
 		s.carryOut() // a Close may wait for nothing but this
 	}
 }

@@ -154,7 +154,7 @@ func (s *lockState) handle(source any, event func(l machine, now lock.Instant)) 
 }
 
 // giveBack gives back what an answer has granted that was not taken. It is for the event that granted it.
-func (s *lockState) giveBack(call *Call, a lock.Answer) {
+func (s *lockState) giveBack(call *Call, a *lock.Answer) {
 	s.lender = nil // whose request was another
 	release := &Call{Op: OpRelease, Kind: call.Kind, Mode: call.Mode, by: &byMessage{}}
 	if call.Count != nil {
@@ -194,7 +194,7 @@ func (s *lockState) perform(e *lock.Effect) {
 	defer s.survive()
 	switch e.Kind {
 	case lock.Reply:
-		s.reply(e.Ref.(*Call), e.Answer)
+		s.reply(e.Ref.(*Call), &e.Answer)
 	case lock.TellLost:
 		call := e.Ref.(*Call)
 		call.requester().lost(s, call, e.Answer)
@@ -224,7 +224,7 @@ func (s *lockState) perform(e *lock.Effect) {
 }
 
 // reply answers a request. Nothing looks at the call afterwards: a goroutine may use its memory again.
-func (s *lockState) reply(call *Call, a lock.Answer) {
+func (s *lockState) reply(call *Call, a *lock.Answer) {
 	of := s.about(call)
 	if a.Kind == lock.Granted {
 		s.rt.server.Outlive(a.Until)

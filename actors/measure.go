@@ -39,7 +39,7 @@ func (s *lockState) about(call *Call) answered {
 }
 
 // measureAnswer measures the answer to a request.
-func (s *lockState) measureAnswer(of answered, a lock.Answer) {
+func (s *lockState) measureAnswer(of answered, a *lock.Answer) {
 	switch kind := subjectOf(of.kind); a.Kind {
 	case lock.Granted:
 		s.measure(grants, kind, grantVia(a), 1)
@@ -63,7 +63,7 @@ func (r *Runtime) Standbys(kind messages.Kind, n int64) {
 }
 
 // wayOf is the way in which a lock came to its holder.
-func grantVia(a lock.Answer) word {
+func grantVia(a *lock.Answer) word {
 	switch {
 	case a.Count > 1:
 		return byReentry

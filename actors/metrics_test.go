@@ -97,7 +97,7 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 	m.countRefused(99, lock.Invalid)
 	<-entered
 	for i := range n {
-		s.measureAnswer(answered{kind: kind}, lock.Answer{Kind: lock.Granted, HandedOn: i%2 == 0})
+		s.measureAnswer(answered{kind: kind}, &lock.Answer{Kind: lock.Granted, HandedOn: i%2 == 0})
 		s.measureLoss(kind, lock.QueueFull)
 		s.measureLoss(kind, lock.Closed)
 		s.giveMeasured()
@@ -150,7 +150,7 @@ func TestAMeterThatPanicsMissesNothing(t *testing.T) {
 			}}, h)
 			s := &lockState{rt: &Runtime{metrics: m}}
 			for ; flush < 3; flush++ {
-				s.measureAnswer(answered{}, lock.Answer{Kind: lock.Granted})
+				s.measureAnswer(answered{}, &lock.Answer{Kind: lock.Granted})
 				s.measureLoss(0, lock.QueueFull)
 				s.giveMeasured()
 				redistest.Eventually(t, "the meter to be told", h.Drain)

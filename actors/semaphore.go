@@ -55,12 +55,22 @@ func (p *pool) Outstanding() (holders []lock.Holder, pending []any)    { return 
 func (p *pool) Load() (holds, waiters int, first any) { return 0, p.Waiters(), p.Next() }
 func (p *pool) Snapshot() lock.Snapshot               { return lock.Snapshot{Waiters: p.Waiters()} }
 
-func (p *pool) Effects() (lock.Effect, bool) {
-	e := p.Pool.Effects()
-	if e == nil {
-		return lock.Effect{}, false
+func (p *pool) Effects() (e lock.Effect, ok bool) {
+	of := p.Pool.Effects()
+	if of == nil {
+		return e, false
 	}
-	return lock.Effect{Kind: effectKinds[e.Kind], Ref: refOf(e), Answer: answerOf(e)}, true
+	e.Kind, e.Ref = effectKinds[of.Kind], of.Ref
+	if of.Kind == semaphore.Send {
+		e.Ref = of.Command
+		return e, true
+	}
+	a := &e.Answer
+	a.HandedOn, a.Done, a.N, a.TTL, a.Reason, a.Detail = of.Answer.HandedOn, of.Answer.Done, of.Answer.N, of.Answer.TTL, of.Answer.Reason, of.Answer.Detail
+	if of.Kind == semaphore.Reply {
+		a.Kind = answerKind(of.Answer.Kind, of.Ref.(*Call).Op)
+	}
+	return e, true
 }
 
 var effectKinds = [...]lock.EffectKind{
@@ -68,30 +78,17 @@ var effectKinds = [...]lock.EffectKind{
 	semaphore.Forgotten: forgotten,
 }
 
-func refOf(e *semaphore.Effect) any {
-	if e.Kind == semaphore.Send {
-		return e.Command
+// answerKind is that of an answer in the terms of all lock actors.
+func answerKind(kind semaphore.AnswerKind, op Op) lock.AnswerKind {
+	switch {
+	case kind == semaphore.Refused:
+		return refusalKind(op)
+	case kind == semaphore.Granted && op == OpAcquire:
+		return lock.Granted
+	case kind == semaphore.Returned:
+		return lock.Freed
 	}
-	return e.Ref
-}
-
-// answerOf is an answer in the terms of all lock actors.
-func answerOf(e *semaphore.Effect) lock.Answer {
-	a := lock.Answer{HandedOn: e.Answer.HandedOn, Done: e.Answer.Done, N: e.Answer.N, TTL: e.Answer.TTL, Detail: e.Answer.Detail}
-	if e.Kind != semaphore.Reply {
-		return a
-	}
-	switch op := e.Ref.(*Call).Op; {
-	case e.Answer.Kind == semaphore.Refused:
-		return refusal(op, e.Answer.Reason, e.Answer.Detail)
-	case e.Answer.Kind == semaphore.Granted && op == OpAcquire:
-		a.Kind = lock.Granted
-	case e.Answer.Kind == semaphore.Returned:
-		a.Kind = lock.Freed
-	default:
-		a.Kind = lock.Changed
-	}
-	return a
+	return lock.Changed
 }
 
 // semaphoreAdapter is the kindAdapter of semaphores and latches.

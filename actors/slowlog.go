@@ -108,7 +108,7 @@ func (s *lockState) asksWhoHolds() bool {
 }
 
 // answered logs that it is not known who holds it.
-func (w longWait) answered(s *lockState, _ *Call, a lock.Answer) (taken bool) {
+func (w longWait) answered(s *lockState, _ *Call, a *lock.Answer) (taken bool) {
 	w.log(s, "reason", messages.Reason(a.Reason), "error", a.Detail)
 	return true
 }

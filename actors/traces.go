@@ -61,7 +61,7 @@ func (s *lockState) noteReply(r lock.Result) {
 }
 
 // traceAnswer makes the span of a request that has its answer.
-func (s *lockState) traceAnswer(of answered, a lock.Answer) {
+func (s *lockState) traceAnswer(of answered, a *lock.Answer) {
 	if s.rt.cfg.Tracer == nil {
 		return
 	}
