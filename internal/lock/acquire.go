@@ -17,7 +17,7 @@ func (l *Lock) attempt() {
 	}
 	req := l.queue.head()
 	o := l.opFor(opAcquire, req)
-	l.wait.again = false
+	l.wait.refusalIsStale = false
 	l.wait.deferUntil = 0
 	l.wait.transfer = Transfer{}
 	switch again := l.kind.Parts && l.wait.tried; {
@@ -42,7 +42,7 @@ func (l *Lock) acquireCommand(o *op, c *Command) {
 	c.Kind, c.Tokens, c.Above = Acquire, o.reserved, l.seen
 	if o.kind == opAcquire {
 		l.takeEntry(c, o.term)
-		c.Heard = l.kind.Line && l.wait.heard
+		c.Heard = l.kind.Line && l.wait.notified
 	}
 }
 
@@ -55,7 +55,7 @@ func (l *Lock) acquireReplied(o op, r Result) {
 		l.wait = waiting{}
 		return
 	case Refused, Absent:
-		l.refusedBy(r)
+		l.noteRefusal(r)
 	case Failed:
 		l.attemptFailed(o, r)
 	}
@@ -65,11 +65,11 @@ func (l *Lock) acquireReplied(o op, r Result) {
 }
 
 // refusedBy takes note of who holds the lock, and waits.
-func (l *Lock) refusedBy(r Result) {
-	l.wait.refused, l.wait.heard = true, false
+func (l *Lock) noteRefusal(r Result) {
+	l.wait.refused, l.wait.notified = true, false
 	l.wait.tries, l.wait.lastErr, l.wait.unconfirmed = 0, "", false
 	l.wait.holder = r.Holder
-	l.wait.unending = r.TTL < 0
+	l.wait.noTTL = r.TTL < 0
 	l.wait.freeAt = l.now + r.TTL
 	l.wait.nextAt = l.now + l.jitter(l.poll())
 	if r.TTL >= 0 {
@@ -78,13 +78,13 @@ func (l *Lock) refusedBy(r Result) {
 	}
 	// Who does not listen yet counts no messages, and tries again as soon as it does.
 	if l.kind.Line && r.Outcome == Refused && r.Holder == "" && l.sub.state == listening {
-		l.standBack(1, r.TTL)
-		l.wait.bidden = true
+		l.deferFor(1, r.TTL)
+		l.wait.byRedis = true
 	}
-	if l.wait.again {
+	if l.wait.refusalIsStale {
 		l.wait.nextAt = l.now
 	}
-	if l.sub.state == asked {
+	if l.sub.state == requested {
 		// Not confirmed since the last try: ask again, in case the first got lost.
 		l.effects = append(l.effects, Effect{Kind: Subscribe, Term: l.sub.term})
 	}
@@ -93,10 +93,10 @@ func (l *Lock) refusedBy(r Result) {
 		l.cleanUp(r.OwnTerm)
 		l.wait.nextAt = l.now
 	}
-	for _, req := range l.queue.tries() {
+	for _, req := range l.queue.takeTries() {
 		l.answer(req.Ref, l.held())
 	}
-	if l.kind.Line && len(l.wait.sent) == 0 && !l.standsBack() {
+	if l.kind.Line && len(l.wait.sent) == 0 && !l.isDeferred() {
 		l.wait.nextAt = l.now // to take a place, which a mere try does not
 	}
 }
@@ -107,7 +107,7 @@ func (l *Lock) attemptFailed(o op, r Result) {
 	l.wait.lastErr, l.wait.unconfirmed = detail, r.Unconfirmed
 	if r.Unsure {
 		l.wait.unsure = true
-		l.givenUp(&o)
+		l.noteUnanswered(&o)
 	} else {
 		l.entryRefused(o.seq)
 	}
@@ -139,7 +139,7 @@ func (l *Lock) stopContending() {
 
 // lingering is for how long a lock listens after its last waiter. Whoever waits again by then
 // misses no message, and has no need to try once more when the subscription is confirmed.
-const lingering = 100 * time.Millisecond
+const unsubscribeDelay = 100 * time.Millisecond
 
 // listen keeps the subscription while there are waiters that somebody else keeps waiting, and for a
 // while longer.
@@ -151,7 +151,7 @@ func (l *Lock) listen() {
 		term, l.sub.until = l.order.channel(l), 0
 	case l.sub.state == listening && l.order.inMemory() && !l.closing:
 		if l.sub.until == 0 {
-			l.sub.until = l.now + lingering
+			l.sub.until = l.now + unsubscribeDelay
 		}
 		if l.now < l.sub.until {
 			return
@@ -162,7 +162,7 @@ func (l *Lock) listen() {
 		l.sub = subscription{}
 	}
 	if want && l.sub.state == unsubscribed {
-		l.sub = subscription{state: asked, term: term}
+		l.sub = subscription{state: requested, term: term}
 		l.effects = append(l.effects, Effect{Kind: Subscribe, Term: term})
 	}
 }
@@ -172,7 +172,7 @@ func (l *Lock) listen() {
 func (l *Lock) attemptSoon() {
 	switch {
 	case l.main.inFlight && (l.main.kind == opAcquire || l.main.kind == opGrant):
-		l.wait.again = true
+		l.wait.refusalIsStale = true
 	case l.phase == contending:
 		l.wait.nextAt = l.now
 	}

@@ -45,7 +45,7 @@ const (
 	// Tries that failed are repeated after firstBackoff at first, then after twice
 	// as long every time, up to mostBackoff; sooner for short leases.
 	firstBackoff = 50 * time.Millisecond
-	mostBackoff  = time.Second
+	maxBackoff   = time.Second
 )
 
 // Margin is how much earlier than its TTL the validity of a lease ends: 1 % for clocks that run
@@ -84,7 +84,7 @@ func (l *Lock) waitersBackoff(tries int, lease time.Duration) time.Duration {
 
 func (l *Lock) pause(tries int, lease, most time.Duration) time.Duration {
 	pause := min(firstBackoff, lease/20) << min(tries, 10)
-	return l.jitter(max(min(pause, most, mostBackoff), time.Millisecond))
+	return l.jitter(max(min(pause, most, maxBackoff), time.Millisecond))
 }
 
 // jitter returns a time between d/2 and d. It derives from the lock's own history, so the same

@@ -70,7 +70,7 @@ func (l *Lock) countReplied(o op, r Result) {
 	case Absent, Refused:
 		l.loseByResult(r)
 	case Failed:
-		l.again(&l.main, r)
+		l.retryLater(&l.main, r)
 		reason, detail := failure(r)
 		l.wait.lastErr = detail
 		l.withdrawPending(func(req *Request) bool { return req.Try }, func(req *Request) { l.refuse(req.Ref, reason, detail) })
@@ -87,7 +87,7 @@ func (l *Lock) countReplied(o op, r Result) {
 		case o.request != nil:
 			l.refuse(o.request.Ref, reason, detail)
 		default:
-			l.giveBack(o)
+			l.countReleased(o)
 			l.answer(o.ref, Answer{Kind: NotFreed, HoldID: o.hold, Reason: reason,
 				Detail: "the hold counts as given back, but Redis has not confirmed its new count, which is still being set: " + detail})
 		}
@@ -126,7 +126,7 @@ func (l *Lock) counted(o op) {
 func (l *Lock) dropCount() {
 	if l.main.unsure || l.main.inFlight {
 		l.lease.counts = unknown // nextPending sets it right
-		l.givenUp(&l.main)
+		l.noteUnanswered(&l.main)
 	}
 	l.main = op{}
 }
@@ -142,7 +142,7 @@ func (l *Lock) refuseCount(reason Reason, detail string) {
 
 // giveBack counts one hold less, though the count in Redis could not be set: that is set
 // right as soon as Redis allows it, or with the release of the last.
-func (l *Lock) giveBack(o op) {
+func (l *Lock) countReleased(o op) {
 	own := l.holds.byID(o.hold)
 	if !own.dead { // else its counts are those of its last release already
 		own.counts = own.plus(o.mode, -1)

@@ -27,19 +27,19 @@ const (
 
 // Who lives in a scenario: a caller is its owner's number, and the options of its request.
 const (
-	oneEach    = "1 | 1"
-	twoAndOne  = "1, 2 | 1"
-	twoEach    = "1, 2 | 1, 2"
-	fixedFirst = "1 fixed=300ms, 2 fixed=700ms | 1"
-	trying     = "1 try, 2 | 1 try, 2 until=300ms"
-	readers    = "1 shared, 2 shared | 1 shared"
-	writers    = "1 shared, 2 shared | 1"
-	mixed      = "1 shared, 2 | 1 shared, 2"
-	oneFenced  = "1 fenced | 1 fenced"
-	twoFaces   = "1, 2 fenced | 1 fenced"
-	fourFaces  = "1, 2 fenced | 1 fenced, 2"
-	fixedRead  = "1 shared fixed=300ms, 2 shared | 1"
-	besides    = "1 | 1: 1 | 2: 1, 2" // a MultiLock, and who wants its first or its second member
+	oneEach        = "1 | 1"
+	twoAndOne      = "1, 2 | 1"
+	twoEach        = "1, 2 | 1, 2"
+	fixedFirst     = "1 fixed=300ms, 2 fixed=700ms | 1"
+	trying         = "1 try, 2 | 1 try, 2 until=300ms"
+	readers        = "1 shared, 2 shared | 1 shared"
+	writers        = "1 shared, 2 shared | 1"
+	mixed          = "1 shared, 2 | 1 shared, 2"
+	oneFenced      = "1 fenced | 1 fenced"
+	someFenced     = "1, 2 fenced | 1 fenced"
+	fourSomeFenced = "1, 2 fenced | 1 fenced, 2"
+	fixedRead      = "1 shared fixed=300ms, 2 shared | 1"
+	besideMembers  = "1 | 1: 1 | 2: 1, 2" // a MultiLock, and who wants its first or its second member
 )
 
 // scenariosOf are those of each kind of lock.
@@ -77,10 +77,10 @@ var scenariosOf = []struct {
 	}},
 	{"plain and fenced", lock.Kind{Tokens: 1, Line: true}, []redismodel.Kind{redismodel.Reentrant}, []scenario{
 		{name: "a fault on a prompt network", callers: oneFenced, may: tally{network: 1}, times: 6},
-		{name: "four clients", callers: fourFaces},
-		{name: "faults", callers: twoFaces, may: tally{network: 2}},
-		{name: "re-entered with a fault", callers: twoFaces, may: tally{network: 1, reentry: 1}},
-		{name: "deleted", callers: twoFaces, may: tally{deleted: 1, network: 1, paused: 1}},
+		{name: "four clients", callers: fourSomeFenced},
+		{name: "faults", callers: someFenced, may: tally{network: 2}},
+		{name: "re-entered with a fault", callers: someFenced, may: tally{network: 1, reentry: 1}},
+		{name: "deleted", callers: someFenced, may: tally{deleted: 1, network: 1, paused: 1}},
 	}},
 	{"fair", lock.Kind{Queued: true}, []redismodel.Kind{redismodel.Fair}, []scenario{
 		{name: "a fault on a prompt network", callers: oneEach, may: tally{network: 1}, times: 6},
@@ -124,13 +124,13 @@ var scenariosOf = []struct {
 		{name: "closed, or given up in time", callers: "1 until=300ms, 2 | 1", begin: "10 00", may: tally{closing: 1, cancels: 1}, times: 8},
 	}},
 	{"multi beside its members", lock.Kind{Parts: true, Line: true}, []redismodel.Kind{redismodel.Reentrant, redismodel.Reentrant}, []scenario{
-		{name: "cancelled", callers: besides, begin: "10 20 00", may: tally{cancels: 1}, times: 8},
+		{name: "cancelled", callers: besideMembers, begin: "10 20 00", may: tally{cancels: 1}, times: 8},
 		{name: "its wait is over", callers: "1 until=300ms | 1: 1 | 2: 1, 2", begin: "10 20 00", times: 8},
-		{name: "owners die", callers: besides, begin: "10 20 00", may: tally{death: 1}, times: 8},
-		{name: "closed", callers: besides, begin: "10 20 00", may: tally{closing: 1}, times: 8},
-		{name: "killed", callers: besides, begin: "10 20 00", may: tally{kill: 1}, times: 8},
-		{name: "Redis comes back empty", callers: besides, begin: "10 20 00", may: tally{restart: 1}, times: 4},
-		{name: "on a slow network", callers: besides, may: tally{cancels: 1, network: 1}},
+		{name: "owners die", callers: besideMembers, begin: "10 20 00", may: tally{death: 1}, times: 8},
+		{name: "closed", callers: besideMembers, begin: "10 20 00", may: tally{closing: 1}, times: 8},
+		{name: "killed", callers: besideMembers, begin: "10 20 00", may: tally{kill: 1}, times: 8},
+		{name: "Redis comes back empty", callers: besideMembers, begin: "10 20 00", may: tally{restart: 1}, times: 4},
+		{name: "on a slow network", callers: besideMembers, may: tally{cancels: 1, network: 1}},
 	}},
 }
 
@@ -139,7 +139,7 @@ var tinyConfig = lock.Config{
 }
 
 // lineOf are the settings of the line in Redis.
-func lineOf(c *lock.Config) redismodel.WaitQueue {
+func waitQueueOf(c *lock.Config) redismodel.WaitQueue {
 	return redismodel.WaitQueue{OpenTime: c.OpenTime(), SeesListeners: true}
 }
 
@@ -148,15 +148,15 @@ func scenarios() (all []*setting) {
 	for _, of := range scenariosOf {
 		for _, s := range of.scenarios {
 			set := &setting{
-				name: of.name + ", " + s.name, kind: of.kind, config: tinyConfig, most: s.may, again: s.again, times: s.times,
-				setup: redismodel.Setup{Kinds: of.parts, WaiterTimeout: 5 * sec, Line: lineOf(&tinyConfig), Name: redismodel.Owner.String},
+				name: of.name + ", " + s.name, kind: of.kind, config: tinyConfig, limits: s.may, again: s.again, times: s.times,
+				setup: redismodel.Setup{Kinds: of.parts, WaiterTimeout: 5 * sec, Line: waitQueueOf(&tinyConfig), Name: redismodel.Owner.String},
 			}
-			for _, f := range []fault{late, half, deaf} {
-				set.most[f] = s.may[network]
+			for _, f := range []fault{late, onePart, lostMessage} {
+				set.limits[f] = s.may[network]
 			}
-			set.most[rejected] = s.may[errs]
+			set.limits[rejected] = s.may[errs]
 			for i, process := range strings.Split(s.callers, " | ") {
-				set.inhabited++
+				set.processCount++
 				part, requests, alone := strings.Cut(process, ": ")
 				if alone {
 					set.members[i], process = int(number(part)), requests
@@ -169,7 +169,7 @@ func scenarios() (all []*setting) {
 				}
 			}
 			for _, who := range strings.Fields(s.begin) {
-				set.begin = append(set.begin, move{does: acquire, p: int8(who[0] - '0'), i: int8(who[1] - '0')})
+				set.begin = append(set.begin, move{action: acquire, p: int8(who[0] - '0'), i: int8(who[1] - '0')})
 			}
 			all = append(all, set)
 		}

@@ -28,7 +28,7 @@ func TestExploreNoticesTwoActorsOnOneKey(t *testing.T) {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
-			s.siblings = true
+			s.twoActors = true
 			x := explore.Run(s.scenario(), max(*explore.States, 50_000)) // it stops at the first
 			if x.Wrong == nil {
 				t.Fatalf("%d states, and nothing is wrong in any of them", x.States())
@@ -40,10 +40,10 @@ func TestExploreNoticesTwoActorsOnOneKey(t *testing.T) {
 
 func (s *setting) scenario() explore.Scenario[*world] {
 	return explore.Scenario[*world]{Name: s.name, Begin: func() *world {
-		w := newWorld(s, nil, s.inhabited)
+		w := newWorld(s, nil, s.processCount)
 		for _, first := range s.begin {
 			for w.do(first); len(w.net) > 0; {
-				w.do(move{does: delivers})
+				w.do(move{action: delivers})
 			}
 		}
 		return w
@@ -53,7 +53,7 @@ func (s *setting) scenario() explore.Scenario[*world] {
 // Moves lists what can happen.
 func (w *world) Moves(list []move) []move {
 	ticking := false
-	_, tomorrow := w.tomorrow()
+	_, tomorrow := w.nextTime()
 	list = w.deliveries(list)
 	for i := range w.processes {
 		p := &w.processes[i]
@@ -64,21 +64,21 @@ func (w *world) Moves(list []move) []move {
 		for does := acquire; does < deletes; does++ {
 			for c := range callers {
 				if (c == 0 || does <= ensure) && w.may(does, i, c) {
-					list = append(list, move{does: does, p: int8(i), i: int8(c)})
+					list = append(list, move{action: does, p: int8(i), i: int8(c)})
 				}
 			}
 		}
 	}
 	for does := deletes; does < passes; does++ {
 		for part := range w.redis.Parts() {
-			if w.can(doings[does].counts) && (part == 0 || does == deletes) && (does != deletes || !w.redis.Part(part).Free()) {
-				list = append(list, move{does: does, p: int8(part)})
+			if w.can(actions[does].counts) && (part == 0 || does == deletes) && (does != deletes || !w.redis.Part(part).Free()) {
+				list = append(list, move{action: does, p: int8(part)})
 			}
 		}
 	}
-	busy := slices.ContainsFunc(w.net, func(m message) bool { return m.kind != lateCommand && m.kind != strange })
-	if tomorrow && !ticking && (w.times == 0 || int(w.spent[times]) < w.times && !busy) {
-		list = append(list, move{does: passes})
+	busy := slices.ContainsFunc(w.net, func(m message) bool { return m.kind != lateCommand && m.kind != foreignStep })
+	if tomorrow && !ticking && (w.times == 0 || int(w.counted[times]) < w.times && !busy) {
+		list = append(list, move{action: passes})
 	}
 	return list
 }
@@ -95,7 +95,7 @@ func (w *world) deliveries(list []move) []move {
 		}
 		for f := range fates {
 			if fault, ok := w.faultOf(m, f); f == fine || ok && w.can(fault) && !w.processes[m.p].dead {
-				list = append(list, move{does: delivers, i: int8(k), fate: f})
+				list = append(list, move{action: delivers, i: int8(k), fate: f})
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func (w *world) deliveries(list []move) []move {
 }
 
 // may reports whether a process, or its caller, may do something now.
-func (w *world) may(does doing, i, c int) bool {
+func (w *world) may(does action, i, c int) bool {
 	p := &w.processes[i]
 	h := slices.IndexFunc(p.holds, func(h hold) bool { return int(h.caller) == c })
 	r := slices.IndexFunc(p.requests, func(r request) bool { return int(r.caller) == c && r.what != cancel })
@@ -112,7 +112,7 @@ func (w *world) may(does doing, i, c int) bool {
 	switch {
 	case does == restarts:
 		return p.stalled
-	case p.stalled || !w.can(doings[does].counts) || does <= ensure && w.callers[i][c].Owner == 0:
+	case p.stalled || !w.can(actions[does].counts) || does <= ensure && w.callers[i][c].Owner == 0:
 		return false
 	}
 	switch does {
@@ -133,7 +133,7 @@ func (w *world) may(does doing, i, c int) bool {
 	case ticks:
 		return p.wakeAt != never && p.wakeAt <= w.now
 	case isPaused:
-		_, tomorrow := w.tomorrow()
+		_, tomorrow := w.nextTime()
 		return tomorrow && w.may(ticks, i, c)
 	}
 	return true
@@ -141,14 +141,14 @@ func (w *world) may(does doing, i, c int) bool {
 
 // Try lets a move happen, and checks the rules.
 func (w *world) Try(a move) (err error) {
-	defer w.caught(&err)
+	defer w.recoverViolation(&err)
 	w.do(a)
 	w.check()
 	return nil
 }
 
 // tomorrow is when something happens by itself.
-func (w *world) tomorrow() (at lock.Instant, ok bool) {
+func (w *world) nextTime() (at lock.Instant, ok bool) {
 	soon := func(t lock.Instant, is bool) {
 		if is && t > w.now && (!ok || t < at) {
 			at, ok = t, true
@@ -165,16 +165,16 @@ func (w *world) tomorrow() (at lock.Instant, ok bool) {
 
 // Settle lets a world come to its end without any more faults.
 func (w *world) Settle() (err error) {
-	defer w.caught(&err)
-	w.heal()
+	defer w.recoverViolation(&err)
+	w.endFaults()
 	return nil
 }
 
 // scribe writes worlds down; see redismodel.Encoder.
-type scribe struct{ redismodel.Encoder }
+type encoder struct{ redismodel.Encoder }
 
 // Ref implements lock.Encoder.
-func (e *scribe) Ref(of any) {
+func (e *encoder) Ref(of any) {
 	who, ok := of.(ref)
 	if !ok {
 		e.Number(0)
@@ -185,12 +185,12 @@ func (e *scribe) Ref(of any) {
 
 // Hash tells worlds apart that may go on in different ways.
 func (w *world) Hash() uint64 {
-	e := &w.setting.scribe
+	e := &w.setting.encoder
 	e.Begin(w.now)
 	e.Placed = func(c redismodel.Client, seq uint64) int64 {
 		for i := range w.processes {
 			if p := &w.processes[i]; p.client == c {
-				return p.lock.Placed(seq)
+				return p.lock.EntryIndex(seq)
 			}
 		}
 		return -1
@@ -202,7 +202,7 @@ func (w *world) Hash() uint64 {
 	for i := range w.processes {
 		p := &w.processes[i]
 		e.For(p.client)
-		for kind := command; kind <= strange; kind++ {
+		for kind := command; kind <= foreignStep; kind++ {
 			e.Number(int64(w.underWay(i, kind)))
 			for k := range w.net {
 				if m := &w.net[k]; m.p == i && m.kind == kind {
@@ -212,14 +212,14 @@ func (w *world) Hash() uint64 {
 		}
 		if e.Bool(p.dead); !p.dead {
 			w.encodeTokens(e, p)
-			p.encode(e, w.of(w.owner(i, p.lock.Term())).robbed)
+			p.encode(e, w.factOf(w.owner(i, p.lock.Term())).keyLost)
 		}
 	}
 	return e.Sum()
 }
 
 // encodeTokens writes down how far the counters are behind what a process has had of them.
-func (w *world) encodeTokens(e *scribe, p *process) {
+func (w *world) encodeTokens(e *encoder, p *process) {
 	seen := p.lock.Seen()
 	for i, part := range w.redis.Parts() {
 		if k := w.setup.Kinds[i]; len(seen) > 0 && (k == redismodel.Fenced || k == redismodel.Reentrant && len(w.setup.Kinds) == 1) {
@@ -229,7 +229,7 @@ func (w *world) encodeTokens(e *scribe, p *process) {
 	}
 }
 
-func (w *world) encode(e *scribe, m *message) {
+func (w *world) encode(e *encoder, m *message) {
 	p := &w.processes[m.p]
 	switch m.kind {
 	case subscribing, subscribed:
@@ -248,7 +248,7 @@ func (w *world) encode(e *scribe, m *message) {
 		if e.Term(c.Place.Term); c.Place.Term != 0 {
 			e.Number(int64(c.Place.Mode))
 			e.Number(c.Place.Tokens)
-			e.Number(p.lock.Placed(c.Seq))
+			e.Number(p.lock.EntryIndex(c.Seq))
 		}
 		e.Number(int64(len(c.Owners)))
 		for _, name := range c.Owners {
@@ -263,7 +263,7 @@ func (w *world) encode(e *scribe, m *message) {
 		}
 	case transferred:
 		e.Term(m.transfer.Term)
-		e.Number(p.lock.Placed(m.transfer.Seq))
+		e.Number(p.lock.EntryIndex(m.transfer.Seq))
 	case reply:
 		r := &m.result
 		for _, n := range []int64{int64(p.lock.LastSeq() - m.command.Seq), int64(r.Outcome), int64(r.TTL / ms), int64(r.Others)} {
@@ -276,8 +276,8 @@ func (w *world) encode(e *scribe, m *message) {
 	}
 }
 
-func (p *process) encode(e *scribe, robbed bool) {
-	for _, b := range []bool{p.closed, p.stalled, robbed, p.asked[0], p.asked[1], p.listening, p.hears} {
+func (p *process) encode(e *encoder, robbed bool) {
+	for _, b := range []bool{p.closed, p.stalled, robbed, p.asked[0], p.asked[1], p.listening, p.reachable} {
 		e.Bool(b)
 	}
 	e.Term(p.channel)

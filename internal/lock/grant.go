@@ -5,7 +5,7 @@ import "fmt"
 // canHandOn reports whether the lease can pass to a waiter here as it is.
 func (l *Lock) canHandOn(req *Request) bool {
 	return l.order.inMemory() && req.Lease == 0 && !l.lease.fixed && l.lease.counts == once(req.Mode) && l.hasToken(req) &&
-		l.fresh()
+		l.hasTimeLeft()
 }
 
 // grantNext gives the lease, which has no holder, to the next waiter or back.
@@ -35,8 +35,8 @@ func (l *Lock) prepareGrant(ref any) {
 }
 
 func (l *Lock) grantReplied(o op, r Result) {
-	again := l.wait.again
-	l.wait.again = false
+	again := l.wait.refusalIsStale
+	l.wait.refusalIsStale = false
 	switch r.Outcome {
 	case Done:
 		l.main = op{}
@@ -49,8 +49,8 @@ func (l *Lock) grantReplied(o op, r Result) {
 			l.cleanUp(o.term)
 		}
 		l.contend()
-		l.wait.again = again
-		l.refusedBy(r)
+		l.wait.refusalIsStale = again
+		l.noteRefusal(r)
 		if l.kind.Line {
 			l.wait.nextAt = l.now // to take a place in the line
 		}
@@ -63,7 +63,7 @@ func (l *Lock) grantReplied(o op, r Result) {
 }
 
 // leased takes note of a lease that o has just taken or set.
-func (l *Lock) leased(o op, r Result) {
+func (l *Lock) noteLease(o op, r Result) {
 	l.lease.counts, l.lease.mode = once(o.mode), o.mode
 	l.lease.draining, l.lease.recounts = false, 0
 	l.lease.fixed = o.fixed
@@ -112,7 +112,7 @@ func (l *Lock) grant(req *Request, handedOn bool) {
 	l.lease.transferred = false
 	if l.repeats && req.Owner != 0 {
 		// Its owner's other requests would wait for itself: they are re-entries now.
-		for _, again := range l.queue.ofOwner(req.Owner) {
+		for _, again := range l.queue.takeByOwner(req.Owner) {
 			l.reenter(own, again)
 		}
 		l.repeats = l.queue.len() > 0

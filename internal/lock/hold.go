@@ -63,7 +63,7 @@ type hold struct {
 func (h *hold) fixed() bool { return h.until != 0 && h.ends == Expired }
 
 // mustNotWrite reports whether to hold it in that mode as well would make a reader a writer.
-func (h *hold) mustNotWrite(m Mode) bool { return m == Exclusive && h.exclusive == 0 }
+func (h *hold) wouldUpgrade(m Mode) bool { return m == Exclusive && h.exclusive == 0 }
 
 // holds are the holds on the lease: one that is exclusive, or any number that share
 // it. It is a value: what an older copy of it sees is never changed, only appended

@@ -5,7 +5,7 @@ import (
 )
 
 // givenUp takes note of a command that may still arrive.
-func (l *Lock) givenUp(o *op) {
+func (l *Lock) noteUnanswered(o *op) {
 	if o.term != 0 && o.term == l.lease.term && (l.lease.unackedTTL == 0 || o.lease < l.lease.unackedTTL) {
 		l.lease.unackedTTL = o.lease
 	}
@@ -44,7 +44,7 @@ func (l *Lock) extend(o op) {
 }
 
 // fresh reports whether enough is left of the lease to give it to another holder as it is.
-func (l *Lock) fresh() bool {
+func (l *Lock) hasTimeLeft() bool {
 	return l.lease.until-l.now > min(l.lease.length, l.cfg.Watchdog)/3
 }
 

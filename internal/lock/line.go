@@ -43,7 +43,7 @@ type queued struct {
 
 // mostPlaced is how many of those commands are remembered. A transfer that names an older one is
 // not trusted, and the next try finds the lock held.
-const mostPlaced = 3
+const maxQueued = 3
 
 // takePlace makes a command take a place in the line as that term, for the first request that
 // waits for more than one reply.
@@ -73,7 +73,7 @@ func (l *Lock) entrySent(o *op, c *Command) {
 	if o.kind == opYield {
 		sent = nil // the place is that of another term
 	}
-	sent = sent[max(len(sent)-mostPlaced+1, 0):]
+	sent = sent[max(len(sent)-maxQueued+1, 0):]
 	l.wait.sent = append(slices.Clip(sent), queued{seq: o.seq, sentAt: o.sentAt, mode: c.Place.Mode, tokens: c.Place.Tokens})
 }
 
@@ -107,7 +107,7 @@ func (l *Lock) takeTransfer(t Transfer) {
 	l.wait.transfer = Transfer{}
 	i := slices.IndexFunc(l.wait.sent, func(p queued) bool { return p.seq == t.Seq })
 	lease := l.cfg.TransferTTL()
-	if l.cfg.Replicated || i < 0 || t.Seq <= l.doubted || l.wait.sent[i].sentAt+lease-Margin(lease) <= l.now ||
+	if l.cfg.Replicated || i < 0 || t.Seq <= l.staleBefore || l.wait.sent[i].sentAt+lease-Margin(lease) <= l.now ||
 		l.mayBeCutShort(l.cfg.Watchdog) || // the renewal sets that TTL
 		l.modeMayChange(l.wait.sent[i].mode) {
 		l.attemptSoon() // which finds the lock held, and gets a lease that can be trusted

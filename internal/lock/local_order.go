@@ -9,9 +9,9 @@ import (
 // the next in memory; at the hand-off limit Redis is asked whether other processes wait,
 // and if so they get the lock. What it has to remember belongs to the lease and to the
 // wait, so that it is no state of its own.
-type localOrder struct{ unregistered }
+type localOrder struct{ noRegistry }
 
-func (localOrder) fresh() order { return localOrder{} }
+func (localOrder) clone() order { return localOrder{} }
 
 func (localOrder) enter(*Lock, *Request) {}
 
@@ -24,7 +24,7 @@ func (localOrder) taken(l *Lock, o op, r Result) {
 		l.spent.newTurn()
 		l.lease.turn = turn{handOffUntil: l.now + l.cfg.HandOffLimit, forcedYieldAt: l.now + l.cfg.ForcedYield}
 	}
-	l.leased(o, r)
+	l.noteLease(o, r)
 	if l.queue.len() > 0 && l.queue.head() == o.request && !(o.request.Fenced && l.lease.tokens.fell) {
 		l.grantTaken(o) // else it is for whoever is next by now, who may have to draw
 	}
@@ -115,7 +115,7 @@ func (l *Lock) yieldReplied(o op, r Result) {
 		l.answer(o.ref, Answer{Kind: Freed, HandedOn: true})
 		l.lease.handOffUntil = l.now + l.cfg.HandOffLimit
 		l.spent.newTurn()
-		l.leased(o, r)
+		l.noteLease(o, r)
 	case Done:
 		l.answer(o.ref, Answer{Kind: Freed})
 		l.afterRelease()
@@ -171,7 +171,7 @@ func (l *Lock) drain() {
 func (l *Lock) contendAgain(o op, r Result) {
 	if o.next == 0 || len(l.wait.sent) == 0 {
 		if l.contend(); !l.kind.Line {
-			l.leaveToOthers(r.Others, time.Duration(max(r.Others, 1))*l.cfg.HandOffLimit)
+			l.deferToOthers(r.Others, time.Duration(max(r.Others, 1))*l.cfg.HandOffLimit)
 		}
 		return
 	}
@@ -187,16 +187,16 @@ func (l *Lock) contendAgain(o op, r Result) {
 	case r.Others == 0 && l.wait.sent[0].mode == Shared:
 		l.wait.nextAt = l.now // readers may have the lock by now, and no message tells
 	case r.Others > 0:
-		l.leaveToOthers(r.Others, l.cfg.OpenTime())
+		l.deferToOthers(r.Others, l.cfg.OpenTime())
 	}
 }
 
 // standsBack reports whether others are to have their go first.
-func (l *Lock) standsBack() bool { return l.now < l.wait.deferUntil }
+func (l *Lock) isDeferred() bool { return l.now < l.wait.deferUntil }
 
 // leaveToOthers lets the others have their go after a turn of ours. Our own message about it
 // comes back to us too if we listen.
-func (l *Lock) leaveToOthers(others int, d time.Duration) {
+func (l *Lock) deferToOthers(others int, d time.Duration) {
 	l.wait.refused = true
 	turns := others
 	switch {
@@ -205,20 +205,20 @@ func (l *Lock) leaveToOthers(others int, d time.Duration) {
 	case l.sub.state == listening:
 		turns++
 	}
-	l.standBack(turns, d)
+	l.deferFor(turns, d)
 }
 
 // standBack lets others have the lock for that long, or until so many messages have come.
-func (l *Lock) standBack(turns int, d time.Duration) {
+func (l *Lock) deferFor(turns int, d time.Duration) {
 	l.wait.turns, l.wait.deferUntil = turns, l.now+d
 	l.wait.nextAt = min(l.wait.deferUntil, l.now+l.poll())
 }
 
 // othersHadTheirs takes note of a message that the lock was released, and reports whether the
 // process need not stand back any more.
-func (l *Lock) othersHadTheirs() bool {
+func (l *Lock) countRelease() bool {
 	switch {
-	case !l.standsBack():
+	case !l.isDeferred():
 		return true
 	case l.sub.state != listening:
 		return false // it may be our own message: which the turns count only if we listened
@@ -226,6 +226,6 @@ func (l *Lock) othersHadTheirs() bool {
 	if l.wait.turns--; l.wait.turns > 0 {
 		return false
 	}
-	l.wait.deferUntil, l.wait.heard = 0, true
+	l.wait.deferUntil, l.wait.notified = 0, true
 	return true
 }

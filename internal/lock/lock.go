@@ -53,7 +53,7 @@ type Lock struct {
 	suspected bool
 	// doubted is the last command before the last suspicion. A transfer that names one so old may be
 	// that of a server that is the master no more.
-	doubted uint64
+	staleBefore uint64
 
 	// seen are the highest tokens that it has had, and spent is what the last turns needed.
 	seen  []int64
@@ -160,7 +160,7 @@ type waiting struct {
 	// nextAt is when to try next if no message comes before.
 	nextAt Instant
 	// again: a message came while an acquire was under way, so its refusal may be stale.
-	again bool
+	refusalIsStale bool
 	// refused: somebody else holds the lock, so its channel is of interest.
 	refused bool
 	// unsure: a try of this term may have been carried out though it seemed to fail.
@@ -171,39 +171,39 @@ type waiting struct {
 	sent []queued
 	// transfer came while an acquire was under way, whose reply is awaited first.
 	transfer Transfer
-	standBack
+	deferral
 	tries int
 	// What the last try found; unconfirmed: a lease that too few replicas have.
 	lastErr     string
 	unconfirmed bool
 	holder      string
 	freeAt      Instant
-	unending    bool
+	noTTL       bool
 }
 
 // standBack leaves the lock to others: the process does not try before deferUntil, or before so
 // many messages have come. heard: they have come. bidden: Redis has said so, and refuses a try before; else
 // the process has just had its turn.
-type standBack struct {
-	turns         int
-	deferUntil    Instant
-	heard, bidden bool
+type deferral struct {
+	turns             int
+	deferUntil        Instant
+	notified, byRedis bool
 }
 
 // subscription is how the lock stands to its channel. Where the queue is in Redis,
 // every waiter there has a channel of its own, and term is whose it is.
 type subscription struct {
-	state listens
+	state subscriptionState
 	term  uint64
 	// until is when it ends though there is no waiter any more; 0 while there is.
 	until Instant
 }
 
-type listens uint8
+type subscriptionState uint8
 
 const (
-	unsubscribed listens = iota
-	asked
+	unsubscribed subscriptionState = iota
+	requested
 	listening
 )
 
@@ -232,11 +232,11 @@ type loss struct {
 }
 
 // mostLost bounds how many are remembered.
-const mostLost = 100
+const maxLost = 100
 
 // add takes note of one more; what was lost for another reason before is forgotten.
 func (l *loss) add(id uint64, reason Reason) {
-	if l.reason != reason || len(l.ids) == mostLost {
+	if l.reason != reason || len(l.ids) == maxLost {
 		*l = loss{reason: reason}
 	}
 	l.ids = append(l.ids, id)

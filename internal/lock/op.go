@@ -39,7 +39,7 @@ type op struct {
 	// unsure: an earlier try may have been carried out.
 	unsure bool
 	// hurry: it is a renewal that does not wait for company.
-	hurry bool
+	immediate bool
 
 	// What it sets in Redis: how often the lease of that term is held, and its TTL. For a
 	// forced release, term is that of the holders here, if it has hit any.
@@ -126,15 +126,15 @@ func (l *Lock) send(o *op) {
 	if c.Place.Term != 0 {
 		l.entrySent(o, c)
 	}
-	l.order.tell(l, o, c)
+	l.order.register(l, o, c)
 }
 
 // again schedules another try after a failure.
-func (l *Lock) again(o *op, r Result) {
+func (l *Lock) retryLater(o *op, r Result) {
 	o.inFlight = false
 	if r.Unsure {
 		o.unsure = true
-		l.givenUp(o)
+		l.noteUnanswered(o)
 	}
 	o.due = l.now + l.backoff(o.tries, o.lease)
 	o.tries++

@@ -8,7 +8,7 @@ import "time"
 //
 // It is part of the lock's state: every event begins with a fresh copy, and changes only that.
 type order interface {
-	fresh() order
+	clone() order
 
 	// enter takes note of a request that arrives.
 	enter(l *Lock, req *Request)
@@ -40,9 +40,9 @@ type registry interface {
 	// changed reports whether Redis has yet to learn who waits here.
 	changed(l *Lock) bool
 	// tell adds to a command that is about to be sent what Redis has to know.
-	tell(l *Lock, o *op, c *Command)
+	register(l *Lock, o *op, c *Command)
 	// keepUp tells it by a command of its own, if that is due.
-	keepUp(l *Lock)
+	refresh(l *Lock)
 	// sync is that command, nil if there is none; synced takes its outcome.
 	sync() *op
 	synced(l *Lock, r Result)
@@ -55,13 +55,13 @@ type registry interface {
 }
 
 // unregistered is the registry of an order that Redis knows nothing about.
-type unregistered struct{}
+type noRegistry struct{}
 
-func (unregistered) changed(*Lock) bool                      { return false }
-func (unregistered) tell(*Lock, *op, *Command)               {}
-func (unregistered) keepUp(*Lock)                            {}
-func (unregistered) sync() *op                               { return nil }
-func (unregistered) synced(*Lock, Result)                    {}
-func (unregistered) released(_ *Lock, _ op, r Result) Result { return r }
-func (unregistered) longest() time.Duration                  { return 0 }
-func (unregistered) cleanup(*Lock) []Command                 { return nil }
+func (noRegistry) changed(*Lock) bool                      { return false }
+func (noRegistry) register(*Lock, *op, *Command)           {}
+func (noRegistry) refresh(*Lock)                           {}
+func (noRegistry) sync() *op                               { return nil }
+func (noRegistry) synced(*Lock, Result)                    {}
+func (noRegistry) released(_ *Lock, _ op, r Result) Result { return r }
+func (noRegistry) longest() time.Duration                  { return 0 }
+func (noRegistry) cleanup(*Lock) []Command                 { return nil }

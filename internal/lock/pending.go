@@ -41,7 +41,7 @@ func (l *Lock) nextPending() bool {
 // reentered begins a re-entry; false if it is refused, since the hold has changed
 // after it was asked for.
 func (l *Lock) reentered(own hold, c countChange) bool {
-	if reason, detail := l.unfit(&own, c.request); reason != 0 {
+	if reason, detail := l.reentryRefusal(&own, c.request); reason != 0 {
 		l.refuse(c.request.Ref, reason, detail)
 		return false
 	}
@@ -77,7 +77,7 @@ func (l *Lock) dropPending(own hold) {
 
 // reenter has a holder hold the lock once more, unless that cannot be.
 func (l *Lock) reenter(own hold, req *Request) {
-	if reason, detail := l.unfit(&own, req); reason != 0 {
+	if reason, detail := l.reentryRefusal(&own, req); reason != 0 {
 		l.refuse(req.Ref, reason, detail)
 		return
 	}
@@ -86,11 +86,11 @@ func (l *Lock) reenter(own hold, req *Request) {
 
 // unfit says why a request cannot re-enter a hold; the reason is 0 if it can. A re-entry
 // joins the hold as it is: what it asks for besides must be true of the hold, or refused.
-func (l *Lock) unfit(own *hold, req *Request) (Reason, string) {
+func (l *Lock) reentryRefusal(own *hold, req *Request) (Reason, string) {
 	switch {
 	case req.NoReentry:
 		return Reentry, "this owner holds the lock already, and asked not to re-enter it"
-	case own.mustNotWrite(req.Mode):
+	case own.wouldUpgrade(req.Mode):
 		return Reentry, "this owner holds the lock for reading, and a read hold cannot become a write hold: release it first"
 	case req.Lease > 0 && !own.fixed():
 		return Invalid, fmt.Sprintf("a re-entry cannot have a fixed lease of %v, since the watchdog keeps the hold that it joins: leave the lease out", req.Lease)
@@ -124,15 +124,15 @@ func (l *Lock) overtake() bool {
 	}
 	holds := l.holds
 	for own := range holds.all() {
-		if l.givenBack(own) {
-			l.stepAside()
+		if l.allReleased(own) {
+			l.postponeCount()
 			l.endHold(own, l.takeReleases(own))
 			return true
 		}
 	}
 	for _, c := range l.pendingCounts {
 		if c.request == nil && l.main.ref == nil {
-			l.stepAside()
+			l.postponeCount()
 			return l.nextPending()
 		}
 	}
@@ -141,7 +141,7 @@ func (l *Lock) overtake() bool {
 
 // givenBack reports whether releases of all that is held as that hold are waiting. Its
 // re-entries that are waiting have not been granted, and do not count.
-func (l *Lock) givenBack(own hold) bool {
+func (l *Lock) allReleased(own hold) bool {
 	rest := own.counts
 	if o := l.main; o.hold == own.id && o.ref != nil {
 		rest = rest.plus(o.mode, -1)
@@ -156,7 +156,7 @@ func (l *Lock) givenBack(own hold) bool {
 
 // stepAside puts the change under way back among those that wait: a release first, and
 // what asks for more last. Whether it was carried out may not be known.
-func (l *Lock) stepAside() {
+func (l *Lock) postponeCount() {
 	switch o := l.main; {
 	case o.joins():
 		l.queue.insert(o.request) // it has had no share yet

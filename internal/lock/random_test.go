@@ -45,7 +45,7 @@ func TestRandomWorlds(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				tell(t, kind, choices)
+				replay(t, kind, choices)
 				return
 			}
 			n, end := 0, time.Now().Add(*worldTime)
@@ -55,7 +55,7 @@ func TestRandomWorlds(t *testing.T) {
 					seed = rand.Uint64()
 				}
 				choices := randomTape(seed)
-				if err := randomWorld(kind, choices).live(); err != nil {
+				if err := randomWorld(kind, choices).simulate(); err != nil {
 					t.Logf("with -world.seed=%d: %v", seed, err)
 					report(t, kind, choices.bytes, err)
 				}
@@ -70,7 +70,7 @@ func FuzzWorlds(f *testing.F) {
 	for seed := range uint64(8) {
 		for kind := range kindsOfLocks {
 			choices := randomTape(seed)
-			if err := randomWorld(kind, choices).live(); err != nil {
+			if err := randomWorld(kind, choices).simulate(); err != nil {
 				f.Fatal(err)
 			}
 			f.Add(uint8(kind), choices.bytes)
@@ -78,7 +78,7 @@ func FuzzWorlds(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, kind uint8, bytes []byte) {
 		i := int(kind) % len(kindsOfLocks)
-		if err := randomWorld(i, &tape{bytes: bytes}).live(); err != nil {
+		if err := randomWorld(i, &tape{bytes: bytes}).simulate(); err != nil {
 			report(t, i, bytes, err)
 		}
 	})
@@ -88,10 +88,10 @@ func FuzzWorlds(f *testing.F) {
 func TestRandomWorldsNoticeTwoActorsOnOneKey(t *testing.T) {
 	for seed := range uint64(1000) {
 		w := randomWorld(0, randomTape(seed))
-		w.siblings, w.processes = true, w.processes[:0]
-		w.join()
-		w.join()
-		if err := w.live(); err != nil {
+		w.twoActors, w.processes = true, w.processes[:0]
+		w.addProcess()
+		w.addProcess()
+		if err := w.simulate(); err != nil {
 			t.Logf("world %d: %v", seed, err)
 			return
 		}
@@ -103,9 +103,9 @@ func TestRandomWorldsNoticeTwoActorsOnOneKey(t *testing.T) {
 // them would drown.
 func randomWorld(kind int, t *tape) *world {
 	s := &setting{kind: kindsOfLocks[kind].kind}
-	for f := range s.most {
+	for f := range s.limits {
 		if t.pick(3) == 1 || fault(f) >= cancels {
-			s.most[f] = always
+			s.limits[f] = always
 		}
 	}
 	s.config = oneOf(t,
@@ -115,32 +115,32 @@ func randomWorld(kind int, t *tape) *world {
 	)
 	s.config.Seed = uint64(t.pick(256))
 	s.setup = redismodel.Setup{
-		Kinds: kindsOfLocks[kind].parts, WaiterTimeout: max(5*sec, 3*s.config.Poll), Line: lineOf(&s.config),
+		Kinds: kindsOfLocks[kind].parts, WaiterTimeout: max(5*sec, 3*s.config.Poll), Line: waitQueueOf(&s.config),
 		Rate: oneOf(t, 1, 1.009, 0.991), Name: redismodel.Owner.String,
 		Pick: func(fields []redismodel.Field) int { return t.pick(len(fields)) },
 	}
 	s.setup.Line.SeesListeners = t.pick(4) != 1
 	s.setup.Line.OpenEvery = oneOf(t, 0, time.Second, 300*ms)
-	s.unequal = t.pick(2) == 1
+	s.unequalPolls = t.pick(2) == 1
 	return newWorld(s, t, 1+oneOf(t, 1, 0, 2))
 }
 
 // live lets happen what the tape says. It gives the violation, if there is one.
-func (w *world) live() (err error) {
-	defer w.caught(&err)
+func (w *world) simulate() (err error) {
+	defer w.recoverViolation(&err)
 	for range 10 + w.tape.pick(120) {
 		if w.tape.ended() {
 			break
 		}
-		w.act()
+		w.randomAction()
 		w.runUntil(w.now + oneOf(w.tape, ms, 0, ms, 5*ms, 30*ms, 30*ms, 200*ms, sec))
 	}
-	w.heal()
+	w.endFaults()
 	return nil
 }
 
 // caught makes an error of a panic.
-func (w *world) caught(err *error) {
+func (w *world) recoverViolation(err *error) {
 	switch broken := recover().(type) {
 	case nil:
 	case violation:
@@ -157,7 +157,7 @@ func (w *world) runUntil(end lock.Instant) {
 	for w.step(end) {
 	}
 	if end > w.now {
-		w.now, w.here = end, 0
+		w.now, w.atThisTime = end, 0
 		w.redis.At(end)
 	}
 }
@@ -179,11 +179,11 @@ func (w *world) step(end lock.Instant) bool {
 		return false
 	}
 	if at > w.now {
-		w.now, w.here = at, 0
+		w.now, w.atThisTime = at, 0
 		w.redis.At(at)
 	}
-	if w.here++; w.here > 5000 {
-		w.violated("time stands still: %d things have happened at once", w.here)
+	if w.atThisTime++; w.atThisTime > 5000 {
+		w.violated("time stands still: %d things have happened at once", w.atThisTime)
 	}
 	if w.happened++; w.happened > 50000 {
 		w.violated("there is no end to it: %d things have happened", w.happened)
@@ -203,7 +203,7 @@ func (w *world) due(m *message) lock.Instant {
 	switch m.kind {
 	case command, lateCommand:
 		return max(m.at, w.frozenUntil)
-	case reply, signal, subscribed, wish, plan:
+	case reply, signal, subscribed, delayedRequest, plannedRelease:
 		return max(m.at, w.processes[m.p].pausedUntil)
 	}
 	return m.at
@@ -211,7 +211,7 @@ func (w *world) due(m *message) lock.Instant {
 
 // drawFate decides what becomes of a message.
 func (w *world) drawFate(m *message) fate {
-	if w.calm || m.kind >= subscribed || w.processes[m.p].dead {
+	if w.healed || m.kind >= subscribed || w.processes[m.p].dead {
 		return fine
 	}
 	f := fate(max(w.tape.pick(2*int(fates))-int(fates), 0))
@@ -225,22 +225,22 @@ func (w *world) drawFate(m *message) fate {
 }
 
 // act lets one client, or something outside, do something.
-func (w *world) act() {
+func (w *world) randomAction() {
 	i := w.tape.pick(len(w.processes))
 	if w.processes[i].dead {
-		i = w.join()
+		i = w.addProcess()
 	}
-	does := oneOf(w.tape, drawn...)
-	if does == delivers || !w.can(doings[does].counts) || does == givesUp && w.processes[i].stalled {
+	does := oneOf(w.tape, weightedActions...)
+	if does == delivers || !w.can(actions[does].counts) || does == givesUp && w.processes[i].stalled {
 		return
 	}
-	w.do(move{does: does, p: int8(i)})
+	w.do(move{action: does, p: int8(i)})
 }
 
 // drawn has every doing as often as its weight says.
-var drawn = func() (all []doing) {
-	for does := range doings {
-		all = append(all, slices.Repeat([]doing{doing(does)}, doings[does].weight)...)
+var weightedActions = func() (all []action) {
+	for does := range actions {
+		all = append(all, slices.Repeat([]action{action(does)}, actions[does].weight)...)
 	}
 	return all
 }()
@@ -252,7 +252,7 @@ func TestProcessesShareTheLock(t *testing.T) {
 	for w.now < 10*sec {
 		for i := range w.processes {
 			for len(w.processes[i].requests) < 5 {
-				w.do(move{does: acquire, p: int8(i)}) // and release after a millisecond
+				w.do(move{action: acquire, p: int8(i)}) // and release after a millisecond
 			}
 		}
 		w.happened = 0 // it never comes to rest
@@ -268,11 +268,11 @@ func TestProcessesShareTheLock(t *testing.T) {
 }
 
 // tell tells the story of a world, and fails if something is wrong in it.
-func tell(t *testing.T, kind int, choices []byte) {
+func replay(t *testing.T, kind int, choices []byte) {
 	t.Helper()
 	w := randomWorld(kind, &tape{bytes: choices})
 	w.trace = &[]string{}
-	err := w.live()
+	err := w.simulate()
 	t.Log(strings.Join(*w.trace, "\n"))
 	if err != nil {
 		t.Fatalf("%v\nreplay with -world.tape=%x", err, choices)
@@ -290,11 +290,11 @@ func report(t *testing.T, kind int, failing []byte, err error) {
 		return "panic"
 	}
 	enough := time.Now().Add(20 * time.Second)
-	tell(t, kind, shrink(failing, func(bytes []byte) bool {
+	replay(t, kind, shrink(failing, func(bytes []byte) bool {
 		if time.Now().After(enough) {
 			return false
 		}
-		other := randomWorld(kind, &tape{bytes: bytes}).live()
+		other := randomWorld(kind, &tape{bytes: bytes}).simulate()
 		return other != nil && rule(other) == rule(err)
 	}))
 }

@@ -10,8 +10,8 @@ type redisOrder struct {
 	op op
 	// told is the revision of our queue that was last sent; present says that the queue in Redis
 	// may have entries of ours.
-	told    uint64
-	present bool
+	sentRevision uint64
+	registered   bool
 	// last is the last command that listed our waiters.
 	last uint64
 	// nextAt is when to say again that our waiters live.
@@ -23,13 +23,13 @@ type redisOrder struct {
 }
 
 // mostEntries bounds how many of a process's waiters stand in Redis's queue.
-const mostEntries = 100
+const maxEntries = 100
 
 // leastTries is how often the queue in Redis is told that waiters have left, also after a
 // pause of the process that was longer than the time for that.
-const leastTries = 3
+const minTries = 3
 
-func (q *redisOrder) fresh() order {
+func (q *redisOrder) clone() order {
 	next := *q
 	return &next
 }
@@ -51,10 +51,10 @@ func (q *redisOrder) taken(l *Lock, o op, r Result) {
 	if o.request != nil {
 		o.lease, o.fixed = l.leaseOf(o.request)
 		if l.queue.len() == 1 {
-			q.emptied(l, o.seq, 0) // it has left Redis's queue, as the last of ours
+			q.noteEmptied(l, o.seq, 0) // it has left Redis's queue, as the last of ours
 		}
 	}
-	l.leased(o, r)
+	l.noteLease(o, r)
 	if o.request != nil && l.grantTaken(o) {
 		l.refuseTries(Held, l.heldBy()) // Redis prefers those who wait in the queue
 	}
@@ -83,8 +83,8 @@ func (q *redisOrder) wake(l *Lock) (at Instant, ok bool) {
 
 // entries lists our waiters for Redis.
 func (q *redisOrder) entries(l *Lock) []QueueEntry {
-	entries := make([]QueueEntry, 0, min(l.queue.len(), mostEntries))
-	for _, req := range l.queue.waiters.Front(mostEntries) {
+	entries := make([]QueueEntry, 0, min(l.queue.len(), maxEntries))
+	for _, req := range l.queue.waiters.Front(maxEntries) {
 		lease, _ := l.leaseOf(req)
 		entries = append(entries, QueueEntry{Term: req.term, Try: req.Try, Lease: lease})
 	}
@@ -93,13 +93,13 @@ func (q *redisOrder) entries(l *Lock) []QueueEntry {
 
 // needed reports whether the queue in Redis is to be kept up, or emptied.
 func (q *redisOrder) needed(l *Lock) bool {
-	return q.present || q.op.kind != opNone || l.queue.len() > 0
+	return q.registered || q.op.kind != opNone || l.queue.len() > 0
 }
 
-func (q *redisOrder) changed(l *Lock) bool { return q.told != l.queue.revision }
+func (q *redisOrder) changed(l *Lock) bool { return q.sentRevision != l.queue.revision }
 
 // tell lists our waiters with each try, and with each release that is waited for.
-func (q *redisOrder) tell(l *Lock, o *op, c *Command) {
+func (q *redisOrder) register(l *Lock, o *op, c *Command) {
 	switch {
 	case o.kind == opAcquire:
 		c.Term = 0 // there is nothing to release
@@ -111,9 +111,9 @@ func (q *redisOrder) tell(l *Lock, o *op, c *Command) {
 	c.Take = c.Kind == Acquire
 	c.Kind, c.Entries, c.Top = SyncQueue, q.entries(l), q.top
 	o.listed = c.Entries
-	q.told, q.last = l.queue.revision, o.seq
-	q.present = q.present || l.queue.len() > 0
-	for _, req := range l.queue.waiters.Front(mostEntries) {
+	q.sentRevision, q.last = l.queue.revision, o.seq
+	q.registered = q.registered || l.queue.len() > 0
+	for _, req := range l.queue.waiters.Front(maxEntries) {
 		q.longestLease = max(q.longestLease, req.Lease)
 	}
 	q.nextAt = l.now + l.jitter(l.cfg.Poll)
@@ -122,7 +122,7 @@ func (q *redisOrder) tell(l *Lock, o *op, c *Command) {
 	}
 }
 
-func (q *redisOrder) keepUp(l *Lock) {
+func (q *redisOrder) refresh(l *Lock) {
 	if !q.needed(l) || l.phase == contending || q.op.kind != opNone || !q.changed(l) && l.now < q.nextAt {
 		return
 	}
@@ -135,23 +135,23 @@ func (q *redisOrder) sync() *op { return &q.op }
 func (q *redisOrder) synced(l *Lock, r Result) {
 	switch {
 	case r.Outcome != Failed:
-		q.emptied(l, q.op.seq, len(q.op.listed))
+		q.noteEmptied(l, q.op.seq, len(q.op.listed))
 		q.op = op{}
 		q.releaseOrphan(l, r)
-	case r.Transient && (l.now < q.op.until || q.op.tries < leastTries || q.changed(l)):
-		l.again(&q.op, r)
+	case r.Transient && (l.now < q.op.until || q.op.tries < minTries || q.changed(l)):
+		l.retryLater(&q.op, r)
 	default: // those who have left count as dead soon
-		q.present = l.queue.len() > 0
+		q.registered = l.queue.len() > 0
 		q.op = op{}
 	}
 }
 
 // emptied takes note that the command with that number left so many of ours in Redis's
 // queue, unless a later one is on its way, or an earlier one, which may be carried out later.
-func (q *redisOrder) emptied(l *Lock, seq uint64, entries int) {
+func (q *redisOrder) noteEmptied(l *Lock, seq uint64, entries int) {
 	lists := func(o *op) bool { return o.inFlight && o.seq != seq && len(o.listed) > 0 }
 	if entries == 0 && seq == q.last && !q.changed(l) && !lists(&l.main) && !lists(&q.op) {
-		q.present, q.longestLease = false, 0
+		q.registered, q.longestLease = false, 0
 	}
 }
 
@@ -167,7 +167,7 @@ func (q *redisOrder) released(l *Lock, o op, r Result) Result {
 	if r.Outcome == Failed {
 		return r
 	}
-	q.emptied(l, o.seq, len(o.listed))
+	q.noteEmptied(l, o.seq, len(o.listed))
 	q.releaseOrphan(l, r)
 	if r.Outcome = Absent; r.Freed {
 		r.Outcome = Done

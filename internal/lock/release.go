@@ -19,7 +19,7 @@ func (l *Lock) releaseInstead(r Result) {
 		l.wait.transfer = Transfer{}
 	}
 	l.main.kind, l.main.counts, l.main.request, l.main.next = opRelease, counts{}, nil, 0
-	l.again(&l.main, r)
+	l.retryLater(&l.main, r)
 	l.phase = releasing
 }
 
@@ -30,7 +30,7 @@ func (l *Lock) releaseCommand(o *op, c *Command) {
 func (l *Lock) releaseReplied(o op, r Result) {
 	switch {
 	case r.Outcome == Failed && r.Transient:
-		l.again(&l.main, r)
+		l.retryLater(&l.main, r)
 		l.wait.lastErr = r.Err.Error()
 		l.refuseTries(Unavailable, l.wait.lastErr)
 		return
@@ -72,7 +72,7 @@ func (l *Lock) leaveToExpire(until Instant) {
 }
 
 // giveUpTerm stops waiting for a release to be confirmed; it goes on in the background.
-func (l *Lock) giveUpTerm() {
+func (l *Lock) releaseInBackground() {
 	l.answer(l.main.ref, Answer{Kind: NotFreed, Reason: Unavailable,
 		Detail: fmt.Sprintf("Redis has not confirmed the release, which is still being tried; the key expires by itself within %v", l.lease.length)})
 	l.cleanUp(l.lease.term)

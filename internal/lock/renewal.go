@@ -5,7 +5,7 @@ import "slices"
 // dropRenewal forgets the renewal under way.
 func (l *Lock) dropRenewal() {
 	if l.renewal.inFlight {
-		l.givenUp(&l.renewal)
+		l.noteUnanswered(&l.renewal)
 	}
 	l.renewal = op{}
 }
@@ -18,7 +18,7 @@ func (l *Lock) renewed() bool {
 }
 
 func (l *Lock) startRenewal(hurry bool) {
-	l.renewal = op{kind: opRenew, term: l.lease.term, counts: l.lease.counts, mode: l.lease.mode, hurry: hurry}
+	l.renewal = op{kind: opRenew, term: l.lease.term, counts: l.lease.counts, mode: l.lease.mode, immediate: hurry}
 	l.send(&l.renewal)
 }
 
@@ -35,18 +35,18 @@ func (l *Lock) awaitRenewal(e ensure) {
 func (l *Lock) renewCommand(o *op, c *Command) {
 	l.suspected = false
 	o.lease = l.countLease(nil, false)
-	c.Kind, c.Hurry = Renew, o.hurry || o.tries > 0 || !l.lease.fixed && l.lease.length < l.cfg.Watchdog
+	c.Kind, c.Hurry = Renew, o.immediate || o.tries > 0 || !l.lease.fixed && l.lease.length < l.cfg.Watchdog
 }
 
 // suspect takes note that the key may have been taken away, also from what the command
 // under way takes or renews: its reply may be older.
 func (l *Lock) suspect() {
-	l.suspected, l.doubted = l.phase == owned || l.main.inFlight, l.seq
+	l.suspected, l.staleBefore = l.phase == owned || l.main.inFlight, l.seq
 }
 
 // findOut renews a lease that is suspected, if it has holders, to see whether it is still
 // there.
-func (l *Lock) findOut() {
+func (l *Lock) checkSuspected() {
 	if l.suspected && l.holds.len() > 0 && !l.renewal.inFlight && (l.renewed() || l.main.kind == opNone) {
 		l.startRenewal(true)
 	}
@@ -54,13 +54,13 @@ func (l *Lock) findOut() {
 
 // mostLate bounds how many tries of a renewal may still be answered. Their pauses grow, so few fit
 // into a lease.
-const mostLate = 8
+const maxLateTries = 8
 
 // renewalOverdue has a renewal sent again whose reply is late. The process may be too busy to read
 // it, and the next reply would be late as well, so a late one still counts.
 func (l *Lock) renewalOverdue(r Result) {
 	o := &l.renewal
-	o.earlier = append(slices.Clone(o.earlier[max(0, len(o.earlier)-mostLate+1):]), try{o.seq, o.sentAt, o.lease})
+	o.earlier = append(slices.Clone(o.earlier[max(0, len(o.earlier)-maxLateTries+1):]), try{o.seq, o.sentAt, o.lease})
 	l.renewalReplied(r)
 }
 
@@ -113,7 +113,7 @@ func (l *Lock) renewalReplied(r Result) {
 		l.loseByResult(r)
 	case Failed:
 		reason, detail := failure(r)
-		l.again(&l.renewal, r)
+		l.retryLater(&l.renewal, r)
 		l.refuseTries(reason, detail) // they would join when it has succeeded
 		l.failEnsures(0, Unavailable, detail)
 		l.wait.lastErr = detail

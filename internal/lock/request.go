@@ -87,24 +87,30 @@ func (q *queue) byTerm(term uint64) *Request {
 }
 
 // remove takes out all requests for which leave is true.
-func (q *queue) remove(leave func(*Request) bool) []*Request { return q.left(q.waiters.Remove(leave)) }
+func (q *queue) remove(leave func(*Request) bool) []*Request {
+	return q.countDepartures(q.waiters.Remove(leave))
+}
 
 // tries takes out those that try once.
-func (q *queue) tries() []*Request {
-	return q.left(q.waiters.Tries(func(*Request) bool { return true }))
+func (q *queue) takeTries() []*Request {
+	return q.countDepartures(q.waiters.Tries(func(*Request) bool { return true }))
 }
 
 // ofOwner takes out those of an owner.
-func (q *queue) ofOwner(owner Owner) []*Request { return q.left(q.waiters.Owner(uint64(owner))) }
+func (q *queue) takeByOwner(owner Owner) []*Request {
+	return q.countDepartures(q.waiters.Owner(uint64(owner)))
+}
 
 // expired takes out some whose wait is over. If there are more, the next Tick is due at once.
-func (q *queue) expired(now Instant) []*Request { return q.left(q.waiters.Expired(now, mostExpired)) }
+func (q *queue) takeExpired(now Instant) []*Request {
+	return q.countDepartures(q.waiters.Expired(now, maxExpired))
+}
 
 // mostExpired bounds how many requests one event refuses because their wait is over.
-const mostExpired = 1000
+const maxExpired = 1000
 
 // left takes note of those who have left.
-func (q *queue) left(all []*Request) []*Request {
+func (q *queue) countDepartures(all []*Request) []*Request {
 	if all != nil {
 		q.revision++
 	}

@@ -71,7 +71,7 @@ func (l *Lock) Cancel(now Instant, id uint64, owner Owner, ref any) {
 			cancel(req)
 		}
 	} else if owner != 0 {
-		for _, req := range l.queue.ofOwner(owner) {
+		for _, req := range l.queue.takeByOwner(owner) {
 			cancel(req)
 		}
 	}
@@ -90,7 +90,7 @@ func (l *Lock) OwnerGone(now Instant, owner Owner) {
 		return
 	}
 	matches := func(req *Request) bool { return req.Owner == owner }
-	l.queue.ofOwner(owner)
+	l.queue.takeByOwner(owner)
 	l.withdrawReentries(matches, func(*Request) {})
 	own := l.holds.byOwner(owner)
 	if own.id == 0 {
@@ -165,7 +165,7 @@ func (l *Lock) Close(now Instant) {
 	}
 	holds := l.holds
 	for own := range holds.all() {
-		l.endHoldBy(own, Closed, "the system is closing")
+		l.revokeHold(own, Closed, "the system is closing")
 	}
 }
 
@@ -173,7 +173,7 @@ func (l *Lock) Close(now Instant) {
 func (l *Lock) Signal(now Instant) {
 	l.begin(now)
 	defer l.settle()
-	if l.othersHadTheirs() {
+	if l.countRelease() {
 		l.attemptSoon()
 	}
 }
@@ -188,7 +188,7 @@ func (l *Lock) Subscribed(now Instant, term uint64) {
 		return
 	}
 	l.sub.state = listening
-	if !l.standsBack() || l.wait.bidden {
+	if !l.isDeferred() || l.wait.byRedis {
 		l.attemptSoon()
 	}
 }

@@ -80,16 +80,16 @@ var setups = regexp.MustCompile(`^(lock|asking|held|refused|yielding)\b`)
 
 // rig drives one lock, and writes down in short what it wants done.
 type rig struct {
-	t     *testing.T
-	cfg   lock.Config
-	kind  lock.Kind
-	lock  lock.Lock
-	now   lock.Instant
-	terms uint64
-	ids   map[string]uint64
-	sent  []lock.Command // not answered yet
-	told  lock.Command   // answered last
-	said  []string
+	t        *testing.T
+	cfg      lock.Config
+	kind     lock.Kind
+	lock     lock.Lock
+	now      lock.Instant
+	terms    uint64
+	ids      map[string]uint64
+	sent     []lock.Command // not answered yet
+	answered lock.Command   // answered last
+	output   []string
 	// detail is the last that an answer or a notice gave.
 	detail string
 	at     string // which line of which file
@@ -115,7 +115,7 @@ func (r *rig) play(lines ...string) {
 			}
 		}
 		for i, event := range parts {
-			r.said = nil
+			r.output = nil
 			if !r.event(strings.Fields(event)) {
 				r.t.Fatalf("%sno such event: %s", r.at, event)
 			}
@@ -124,7 +124,7 @@ func (r *rig) play(lines ...string) {
 				at, _ := r.parseTime(text)
 				return at.String()
 			})
-			if got := strings.Join(r.said, "; "); !matches(want, got) {
+			if got := strings.Join(r.output, "; "); !matches(want, got) {
 				r.t.Fatalf("%s%s\nat %v it says\n\t%s", r.at, event, r.now, strings.ReplaceAll(got, "; ", "\n\t"))
 			}
 			if idle {
@@ -172,7 +172,7 @@ func (r *rig) event(words []string) bool {
 		r.reply(r.command(strings.TrimSuffix(rest[0], ":")), parseResult(rest[1:]))
 		return true
 	case "again": // reply to what is answered already
-		r.reply(r.told, parseResult(rest[1:]))
+		r.reply(r.answered, parseResult(rest[1:]))
 		return true
 	case "fail": // until a time, whatever the lock sends
 		end, _ := r.parseTime(rest[0])
@@ -217,7 +217,7 @@ func (r *rig) setUp(verb string, words []string) bool {
 	default:
 		return false
 	}
-	r.said = nil
+	r.output = nil
 	return true
 }
 
@@ -291,36 +291,36 @@ func (r *rig) check(verb string, words []string) bool {
 	switch verb {
 	case "idle":
 		wake, ok := r.lock.NextWake()
-		r.must(!ok && r.lock.Idle(), "it is not idle, and wakes at %v (%v): %s", wake, ok, dump(r.lock))
+		r.require(!ok && r.lock.Idle(), "it is not idle, and wakes at %v (%v): %s", wake, ok, dump(r.lock))
 	case "wakes":
 		r.wakes(words[0])
 	case "last": // about a command under way
 		c := r.command(words[0])
 		got := fmt.Sprintf(" tokens=%d above=%v deadline=%v lease=%v maxttl=%v place=%d ", c.Tokens, c.Above, c.Deadline, c.Lease, c.MaxTTL, c.Place.Term)
-		r.must(strings.Contains(got, " "+words[1]+" "), "%s is under way with%s", words[0], got)
+		r.require(strings.Contains(got, " "+words[1]+" "), "%s is under way with%s", words[0], got)
 	case "sees":
 		s := r.lock.Snapshot()
 		got := fmt.Sprintf("x%d until %v waiters %d tokens %v", s.Count, s.Until, s.Waiters, s.Tokens)
-		r.must(strings.HasPrefix(got, strings.Join(words, " ")), "it is seen as %s", got)
+		r.require(strings.HasPrefix(got, strings.Join(words, " ")), "it is seen as %s", got)
 	case "detail":
-		r.said = append(r.said, r.detail)
+		r.output = append(r.output, r.detail)
 	case "load":
 		holds, waiters, first := r.lock.Load()
-		r.said = append(r.said, fmt.Sprintf("%d held, %d wait", holds, waiters))
+		r.output = append(r.output, fmt.Sprintf("%d held, %d wait", holds, waiters))
 		if first != nil {
-			r.said[0] += fmt.Sprint(", first ", first)
+			r.output[0] += fmt.Sprint(", first ", first)
 		}
 	case "outstanding": // who is owed something
 		holders, pending := r.lock.Outstanding()
 		for _, h := range holders {
-			r.said = append(r.said, fmt.Sprintf("%v holds", h.Ref))
+			r.output = append(r.output, fmt.Sprintf("%v holds", h.Ref))
 		}
 		for _, ref := range pending {
-			r.said = append(r.said, fmt.Sprint(ref))
+			r.output = append(r.output, fmt.Sprint(ref))
 		}
 	case "cleanup": // if the lock is given up
 		for _, c := range r.lock.CleanupCommands(r.now) {
-			r.said = append(r.said, fmt.Sprintf("%s within %v", commandSentence(c), c.MaxTTL))
+			r.output = append(r.output, fmt.Sprintf("%s within %v", commandSentence(c), c.MaxTTL))
 		}
 	default:
 		return false
@@ -329,7 +329,7 @@ func (r *rig) check(verb string, words []string) bool {
 }
 
 // must fails the test if something is not true.
-func (r *rig) must(ok bool, format string, args ...any) {
+func (r *rig) require(ok bool, format string, args ...any) {
 	r.t.Helper()
 	if !ok {
 		r.t.Fatalf(r.at+"at %v "+format, append([]any{r.now}, args...)...)
@@ -370,7 +370,7 @@ func (r *rig) wakes(words ...string) lock.Instant {
 		latest, between := r.parseTime(to)
 		ok = ok && (wake == earliest || between && wake >= earliest && wake <= latest)
 	}
-	r.must(ok, "it wants to wake at %v", wake)
+	r.require(ok, "it wants to wake at %v", wake)
 	return wake
 }
 
@@ -421,7 +421,7 @@ func (r *rig) do(event func(*lock.Lock)) {
 			r.sent = append(r.sent, *e.Command)
 		}
 		r.detail = cmp.Or(e.Answer.Detail, r.detail)
-		r.said = append(r.said, sentence(e))
+		r.output = append(r.output, sentence(e))
 	}
 }
 
@@ -438,7 +438,7 @@ func (r *rig) acquire(name string, options ...string) {
 // reply answers a command.
 func (r *rig) reply(c lock.Command, result lock.Result) {
 	r.t.Helper()
-	r.told = c
+	r.answered = c
 	r.sent = slices.DeleteFunc(r.sent, func(other lock.Command) bool { return other.Seq == c.Seq })
 	r.do(func(l *lock.Lock) { l.Replied(r.now, c.Seq, result) })
 }

@@ -25,7 +25,7 @@ func (l *Lock) join() bool {
 	case l.lease.fixed:
 		// From now on it is renewed, for the new reader's sake.
 		l.start(op{kind: opCount, counts: l.lease.counts, mode: Shared, request: l.queue.take(req.ID)})
-	case !l.fresh():
+	case !l.hasTimeLeft():
 		if l.renewal.kind == opNone {
 			l.startRenewal(true)
 		}
@@ -48,7 +48,7 @@ func (l *Lock) converted(o op) {
 // mayShareNow reports whether a process that waited to write would only read by now: the writer before
 // its readers has given up. They may join others that read, so they do not wait for a message.
 func (l *Lock) mayShareNow() bool {
-	if !l.kind.Shares || l.standsBack() || l.wait.lastErr != "" || len(l.wait.sent) == 0 {
+	if !l.kind.Shares || l.isDeferred() || l.wait.lastErr != "" || len(l.wait.sent) == 0 {
 		return false
 	}
 	first, found := l.queue.waiters.Patient()

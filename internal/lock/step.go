@@ -7,19 +7,19 @@ import (
 
 // begin opens an event: time may have ended something before it.
 func (l *Lock) begin(now Instant) {
-	l.order = l.order.fresh()
+	l.order = l.order.clone()
 	l.now = max(l.now, now)
-	l.lapse()
+	l.endExpired()
 	l.dropExpired()
 	l.overdue()
 }
 
 // settle closes an event: whatever can be done next is begun.
 func (l *Lock) settle() {
-	l.lapse() // a release that has just failed may have had its last try
+	l.endExpired() // a release that has just failed may have had its last try
 	for l.advance() {
 	}
-	l.order.keepUp(l)
+	l.order.refresh(l)
 	l.listen()
 }
 
@@ -45,7 +45,7 @@ func (l *Lock) advance() bool {
 		l.attempt()
 		return true
 	case owned:
-		l.findOut()
+		l.checkSuspected()
 		if l.holds.len() > 0 && l.renewed() && l.renewal.kind == opNone && l.now >= l.lease.renewAt {
 			l.startRenewal(l.now > l.lease.renewAt+l.cfg.Renewal/10) // a late one waits for no others
 		}
@@ -133,7 +133,7 @@ func (l *Lock) backgroundReplied(i int, r Result) {
 	// A forced release that may have been carried out is not sent again: without named owners it would ask
 	// who holds the lock now, and free one that has taken it since.
 	if r.Outcome == Failed && r.Transient && l.now < o.until && (o.kind != opForce || !r.Unsure) {
-		l.again(o, r)
+		l.retryLater(o, r)
 		return
 	}
 	ended := *o
@@ -143,7 +143,7 @@ func (l *Lock) backgroundReplied(i int, r Result) {
 	} else if r.Outcome == Failed && l.now < ended.until {
 		l.leaveToExpire(ended.until)
 	}
-	if l.phase == contending && !l.standsBack() {
+	if l.phase == contending && !l.isDeferred() {
 		l.attemptSoon()
 	}
 }

@@ -15,26 +15,26 @@ type tokens struct {
 }
 
 // mostTokens bounds how many are drawn at once.
-const mostTokens = 10000
+const maxTokens = 10000
 
 // spending is how many tokens the holds of this turn were given, and how many were drawn for them. dry: they
 // had to be drawn again, which may have taken the rest of the turn. before is what the turn before needed.
 type spending struct {
 	given, drawn int64
-	dry          bool
+	redrawn      bool
 	before       int64
 }
 
 // needed is what this turn has needed by now; who had to draw again would have used more.
 func (s *spending) needed() int64 {
-	if s.dry {
+	if s.redrawn {
 		return s.drawn
 	}
 	return s.given
 }
 
 func (s *spending) draw(n int64) {
-	s.dry = s.dry || s.drawn > 0
+	s.redrawn = s.redrawn || s.drawn > 0
 	s.drawn += n
 }
 
@@ -53,7 +53,7 @@ func (l *Lock) reserve() int64 {
 		return 0
 	}
 	needed := max(l.spent.needed(), l.spent.before)
-	return min(max(n, needed+needed/2), mostTokens)
+	return min(max(n, needed+needed/2), maxTokens)
 }
 
 // drawTokens takes those that are higher than all that the lock has had.

@@ -109,7 +109,7 @@ func TestSameEventsSameDecisions(t *testing.T) {
 	story := func() string {
 		r := busy(t)
 		r.sleep(60 * sec)
-		return fmt.Sprint(r.said, dump(r.lock))
+		return fmt.Sprint(r.output, dump(r.lock))
 	}
 	if once, again := story(), story(); once != again {
 		t.Fatal("the same events have led to different decisions")
@@ -166,8 +166,8 @@ func TestGivenUpEnrolmentForgetsNoWaiter(t *testing.T) {
 		}
 		leaving := r.fork()
 		leaving.play("cancel b -> ...")
-		if leaving.sleep(r.now + 3*sec); !strings.Contains(strings.Join(leaving.said, "; "), "sync []") {
-			t.Fatalf("at %v nobody takes b out of the queue in Redis: %q", r.now, leaving.said)
+		if leaving.sleep(r.now + 3*sec); !strings.Contains(strings.Join(leaving.output, "; "), "sync []") {
+			t.Fatalf("at %v nobody takes b out of the queue in Redis: %q", r.now, leaving.output)
 		}
 	}
 }

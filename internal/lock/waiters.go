@@ -19,7 +19,7 @@ func (l *Lock) dropExpired() {
 		}
 		l.answer(req.Ref, a)
 	}
-	for _, req := range l.queue.expired(l.now) {
+	for _, req := range l.queue.takeExpired(l.now) {
 		refuse(req)
 	}
 	l.withdrawReentries(expired, refuse)
@@ -27,7 +27,7 @@ func (l *Lock) dropExpired() {
 
 // refuseTries refuses the waiters who wait for one reply only.
 func (l *Lock) refuseTries(reason Reason, detail string) {
-	for _, req := range l.queue.tries() {
+	for _, req := range l.queue.takeTries() {
 		l.refuse(req.Ref, reason, detail)
 	}
 }
@@ -70,7 +70,7 @@ func (w *waiting) ttl(l *Lock) time.Duration {
 	switch {
 	case l.holds.len() > 0:
 		return max(l.lease.until-l.now, 0)
-	case w.holder == "" || w.unending:
+	case w.holder == "" || w.noTTL:
 		return -1
 	}
 	return max(w.freeAt-l.now, 0)

@@ -20,7 +20,7 @@ func (w *world) ask(i int, r request) {
 	p.ids++
 	r.id, r.at = p.ids, w.now
 	if w.tape != nil && w.now < p.pausedUntil {
-		w.send(message{kind: wish, p: i, request: r, at: p.pausedUntil})
+		w.send(message{kind: delayedRequest, p: i, request: r, at: p.pausedUntil})
 		return
 	}
 	w.perform(i, r)
@@ -95,15 +95,15 @@ func (w *world) releaseHold(i int, h hold, byOwner bool, mode lock.Mode) {
 }
 
 // follow lets a holder do with its hold as it has planned.
-func (w *world) follow(m message) {
-	h := w.holding(m.p, m.request.id)
+func (w *world) releaseAsPlanned(m message) {
+	h := w.holdByID(m.p, m.request.id)
 	if h == nil {
 		return
 	}
-	if !m.again || w.now >= w.processes[m.p].pausedUntil { // a client does not ask again and again before it is answered
-		w.releaseHold(m.p, *h, !m.again && w.tape.pick(2) == 1, w.anyMode())
+	if !m.repeat || w.now >= w.processes[m.p].pausedUntil { // a client does not ask again and again before it is answered
+		w.releaseHold(m.p, *h, !m.repeat && w.tape.pick(2) == 1, w.anyMode())
 	}
-	if m.at = w.now + 10*ms; m.again {
+	if m.at = w.now + 10*ms; m.repeat {
 		w.send(m)
 	}
 }
@@ -118,17 +118,17 @@ func (w *world) anyMode() lock.Mode {
 
 // planned lets a new holder decide what becomes of its hold: it is released once, twice, or
 // until it is over, or forgotten.
-func (w *world) planned(i int, h request) {
+func (w *world) planRelease(i int, h request) {
 	if w.tape == nil {
 		return
 	}
-	m := message{kind: plan, p: i, request: h, at: w.now + oneOf(w.tape, ms, 0, 20*ms, 300*ms, 3*sec)}
+	m := message{kind: plannedRelease, p: i, request: h, at: w.now + oneOf(w.tape, ms, 0, 20*ms, 300*ms, 3*sec)}
 	switch w.tape.pick(4) {
 	case 1:
 		w.send(m)
 		w.send(m)
 	case 2:
-		m.again = true
+		m.repeat = true
 		fallthrough
 	case 0:
 		w.send(m)
@@ -136,11 +136,13 @@ func (w *world) planned(i int, h request) {
 }
 
 // end is the end of a process.
-func (w *world) end(i int) {
+func (w *world) endProcess(i int) {
 	p := &w.processes[i]
 	p.dead, p.requests, p.holds = true, nil, nil
 	w.redis.Hangup(p.client)
-	w.net = slices.DeleteFunc(w.net, func(m message) bool { return m.p == i && m.kind >= reply && m.kind <= plan && m.kind != unsubscribing })
+	w.net = slices.DeleteFunc(w.net, func(m message) bool {
+		return m.p == i && m.kind >= reply && m.kind <= plannedRelease && m.kind != unsubscribing
+	})
 }
 
 // giveUp gives a lock up, as its actor does when it cannot go on: everyone is told, and what the
@@ -149,7 +151,7 @@ func (w *world) giveUp(i int) {
 	p := &w.processes[i]
 	w.checkOutstanding(i)
 	cleanup := p.lock.CleanupCommands(w.now)
-	w.end(i)
+	w.endProcess(i)
 	for _, c := range cleanup {
 		w.send(message{kind: command, p: i, command: c, at: w.now + 10*sec})
 	}
@@ -157,7 +159,7 @@ func (w *world) giveUp(i int) {
 }
 
 // holding finds a hold.
-func (w *world) holding(i int, id uint64) *hold {
+func (w *world) holdByID(i int, id uint64) *hold {
 	holds := w.processes[i].holds
 	if k := slices.IndexFunc(holds, func(h hold) bool { return h.id == id }); k >= 0 {
 		return &holds[k]
@@ -173,10 +175,10 @@ func (p *process) releasing(id uint64) bool {
 // answered takes an answer to its request, and checks it.
 func (w *world) answered(i int, to ref, a lock.Answer) {
 	p := &w.processes[i]
-	w.logf("p%d: %s %d is answered: %s", i, doings[to.what].name, to.id, answerSentence(a))
+	w.logf("p%d: %s %d is answered: %s", i, actions[to.what].name, to.id, answerSentence(a))
 	k := slices.IndexFunc(p.requests, func(r request) bool { return r.id == to.id })
 	if k < 0 {
-		if a.Kind == lock.Granted || w.spent[death] == 0 {
+		if a.Kind == lock.Granted || w.counted[death] == 0 {
 			w.violated("p%d: %v is answered %v twice, or is dead", i, to, a.Kind)
 		}
 		return // it was refused for another reason before its death was heard of
@@ -195,20 +197,20 @@ func (w *world) answered(i int, to ref, a lock.Answer) {
 	}
 	switch a.Kind {
 	case lock.Granted:
-		w.granted(i, r, a)
+		w.checkGranted(i, r, a)
 	case lock.NotGranted:
-		w.refused(i, r, a)
+		w.checkRefused(i, r, a)
 	case lock.Freed:
-		w.freed(i, r, a)
+		w.checkFreed(i, r, a)
 	case lock.NotFreed:
-		w.gaveBack(i, r, a)
+		w.checkUnconfirmed(i, r, a)
 	}
 }
 
 // told takes a notice of a loss to its holder: once, and only to the present one.
-func (w *world) told(i int, id uint64, a lock.Answer) {
+func (w *world) notifiedLost(i int, id uint64, a lock.Answer) {
 	w.logf("p%d: hold %d is lost: %v, %s", i, id, a.Reason, a.Detail)
-	h := w.holding(i, id)
+	h := w.holdByID(i, id)
 	if h == nil || h.lost {
 		w.violated("p%d: the loss of hold %d is told, but the holders are %v", i, id, w.processes[i].holds)
 	}
@@ -216,7 +218,7 @@ func (w *world) told(i int, id uint64, a lock.Answer) {
 		w.violated("p%d: %v is lost without a reason", i, h)
 	}
 	robbed := w.any(deleted, forced, restart)
-	ailing := w.any(slow, lost, late, half, loading, rejected, frozen, paused, sleepy, crash)
+	ailing := w.any(slow, lost, late, onePart, loading, rejected, frozen, paused, lateTimer, crash)
 	if (a.Reason == lock.Gone || a.Reason == lock.Taken) && !robbed || a.Reason == lock.Expired && h.req.Lease == 0 && !ailing {
 		w.violated("p%d: %v is lost because of %v", i, h, a.Reason)
 	}
@@ -227,8 +229,8 @@ func (w *world) told(i int, id uint64, a lock.Answer) {
 }
 
 // over ends a hold.
-func (w *world) over(i int, id uint64) {
-	p, h := &w.processes[i], w.holding(i, id)
+func (w *world) holdEnded(i int, id uint64) {
+	p, h := &w.processes[i], w.holdByID(i, id)
 	if h == nil {
 		w.violated("p%d: hold %d is over, but the holders are %v", i, id, p.holds)
 	}

@@ -29,20 +29,20 @@ const (
 
 // visit lets a foreign client take the lock if it is free, or wait for it: of a lock with parts, one
 // of them.
-func (w *world) visit(s foreignClient) {
+func (w *world) addForeign(s foreignClient) {
 	w.foreign = append(w.foreign, s)
-	w.meet(len(w.foreign)-1, polls)
+	w.stepForeign(len(w.foreign)-1, polls)
 }
 
 // meet lets a foreign client do something.
-func (w *world) meet(i int, does uint64) {
+func (w *world) stepForeign(i int, does uint64) {
 	s, o := &w.foreign[i], redismodel.Owner{Client: foreignClients + redismodel.Client(i), Term: 1}
 	var channel redismodel.Owner
 	if w.kind.Queued {
 		channel = o
 	}
 	later := func(does uint64, after time.Duration) {
-		w.send(message{kind: strange, p: i, term: does, at: w.now + after})
+		w.send(message{kind: foreignStep, p: i, term: does, at: w.now + after})
 	}
 	before := w.redis
 	var told []redismodel.Publication
@@ -68,5 +68,5 @@ func (w *world) meet(i int, does uint64) {
 		}
 	}
 	w.watchQueue(&before, func(redismodel.Owner) bool { return false })
-	w.tell(told)
+	w.publish(told)
 }

@@ -10,14 +10,14 @@ import (
 
 // mostTurns is how often a process may overtake another that stands in the line and can be
 // reached: once, by a command that was on its way.
-const mostTurns = 1
+const maxOvertakes = 1
 
 // overtakes counts how often each other process has overtaken this one.
 type overtakes [8]int8
 
 // watchLine counts the turns that those in the line have waited for, and checks that nobody is
 // overtaken again and again.
-func (w *world) watchLine(before *redismodel.Server) {
+func (w *world) checkOvertaking(before *redismodel.Server) {
 	if !w.kind.Line {
 		return
 	}
@@ -30,16 +30,16 @@ func (w *world) watchLine(before *redismodel.Server) {
 		stands := slices.ContainsFunc(is.Line, func(place redismodel.Entry) bool {
 			return place.Client == p.client && place.Listens && !place.Lapsed && w.redis.Subscribers(redismodel.TurnChannel(p.client)) > 0
 		})
-		if !stands || w.siblings || i >= len(p.overtaken) {
+		if !stands || w.twoActors || i >= len(p.overtaken) {
 			p.overtaken = overtakes{}
 			continue
 		}
 		for _, h := range is.Holders {
 			j := int(h.Client)
-			if was.Of(h.Owner) != (redismodel.Counts{}) || j == i || j >= len(p.overtaken) || standsBefore(was, h.Client, p.client) {
+			if was.Of(h.Owner) != (redismodel.Counts{}) || j == i || j >= len(p.overtaken) || isBefore(was, h.Client, p.client) {
 				continue
 			}
-			if p.overtaken[j]++; p.overtaken[j] > mostTurns {
+			if p.overtaken[j]++; p.overtaken[j] > maxOvertakes {
 				w.violated("p%d overtakes p%d %d times, which stands in the line: %+v", j, i, p.overtaken[j], is.Line)
 			}
 		}
@@ -47,7 +47,7 @@ func (w *world) watchLine(before *redismodel.Server) {
 }
 
 // standsBefore reports whether a client stands in the line before another.
-func standsBefore(l *redismodel.Lock, one, other redismodel.Client) bool {
+func isBefore(l *redismodel.Lock, one, other redismodel.Client) bool {
 	for _, place := range l.Line {
 		if place.Client == one || place.Client == other {
 			return place.Client == one
@@ -58,14 +58,14 @@ func standsBefore(l *redismodel.Lock, one, other redismodel.Client) bool {
 
 // checkPlaces checks that who waits for others stands in the line, or has got the lock without
 // having heard of it, while nothing is under way and nothing has gone wrong.
-func (w *world) checkPlaces() {
-	if !w.kind.Line || w.siblings || w.any(lost, late, deaf, loading, rejected, full, frozen, restart, slow, paused, sleepy, deleted, forced, kill, giveUp, crash) {
+func (w *world) checkEntries() {
+	if !w.kind.Line || w.twoActors || w.any(lost, late, lostMessage, loading, rejected, full, frozen, restart, slow, paused, lateTimer, deleted, forced, kill, giveUp, crash) {
 		return
 	}
 	for i := range w.processes {
 		p := &w.processes[i]
 		part := w.redis.Part(max(p.part, 0))
-		if p.dead || !p.lock.Contends() || w.underWay(i, command, reply, wish, transferred) > 0 || p.wakeAt != never && p.wakeAt <= w.now {
+		if p.dead || !p.lock.Contends() || w.underWay(i, command, reply, delayedRequest, transferred) > 0 || p.wakeAt != never && p.wakeAt <= w.now {
 			continue
 		}
 		o := w.owner(i, p.lock.Term())

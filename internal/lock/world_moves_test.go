@@ -9,20 +9,20 @@ import (
 )
 
 // An exploration has so many processes at most, with two callers each.
-const mostProcesses, callers = 3, 2
+const maxProcesses, callers = 3, 2
 
 // move is one thing that can happen next: something that process (or part) p does, in an
 // exploration by its caller i; or message i meets its fate.
 type move struct {
-	does doing
-	p, i int8
-	fate fate
+	action action
+	p, i   int8
+	fate   fate
 }
 
-type doing byte
+type action byte
 
 const (
-	delivers doing = iota
+	delivers action = iota
 	acquire
 	release
 	releaseRead
@@ -40,14 +40,14 @@ const (
 	restarts
 	deletes
 	empties
-	visits
+	foreignArrives
 	freezes
 	fills
 	passes
 )
 
 // doings are what there is to do: what it counts as, and how often it is drawn at random.
-var doings = [...]struct {
+var actions = [...]struct {
 	name   string
 	counts fault
 	weight int
@@ -56,17 +56,17 @@ var doings = [...]struct {
 	reenter: {"re-entry", reentry, 0}, cancel: {"cancel", cancels, 2}, ownerDies: {"death", death, 2}, ensure: {"ensure", ensures, 2},
 	forceRelease: {"force release", forced, 1}, suspect: {"suspicion", suspects, 1}, closes: {"close", closing, 1}, isKilled: {"killed", kill, 1},
 	givesUp: {"given up", giveUp, 1}, isPaused: {"paused", paused, 1}, ticks: {"tick", free, 0}, restarts: {"restarted", free, 0},
-	deletes: {"part deleted", deleted, 1}, empties: {"Redis comes back empty", restart, 1}, visits: {"a stranger comes", foreign, 2},
+	deletes: {"part deleted", deleted, 1}, empties: {"Redis comes back empty", restart, 1}, foreignArrives: {"a stranger comes", foreign, 2},
 	freezes: {"Redis frozen", frozen, 1}, fills: {"Redis full", full, 1}, passes: {"time passes", free, 0},
 }
 
 // Describe is a line about a move.
 func (w *world) Describe(a move) string {
 	text := fmt.Sprintf("%12v  ", w.now)
-	if a.does == delivers {
+	if a.action == delivers {
 		return text + w.net[a.i].String() + fateNames[a.fate]
 	}
-	return text + fmt.Sprintf("p%d, client %d: %s", a.p, a.i, doings[a.does].name)
+	return text + fmt.Sprintf("p%d, client %d: %s", a.p, a.i, actions[a.action].name)
 }
 
 // do lets a move happen. What it leaves open is drawn; the first of the choices is that of an
@@ -76,16 +76,16 @@ func (w *world) do(a move) {
 	p := &w.processes[min(i, len(w.processes)-1)]
 	h := w.someHold(p, a)
 	anything := uint64(t.pick(int(min(p.ids+1, 200)))) // the number of some request, or of none
-	r := request{ref: ref{caller: a.i, what: a.does}}
-	w.spent[doings[a.does].counts]++
-	switch a.does {
+	r := request{ref: ref{caller: a.i, what: a.action}}
+	w.counted[actions[a.action].counts]++
+	switch a.action {
 	case delivers:
 		w.deliver(w.take(int(a.i)), a.fate)
 	case acquire, reenter:
 		r.req, r.what = w.wanted(i, a, h), acquire
 	case release, releaseRead:
 		// Seldom, what may never have been held.
-		r.what, r.hold, r.mode = release, 1+anything, max(w.anyMode(), lock.Mode(a.does-release))
+		r.what, r.hold, r.mode = release, 1+anything, max(w.anyMode(), lock.Mode(a.action-release))
 		if h.id != 0 && t.pick(8) < 7 {
 			w.releaseHold(i, h, t.pick(3) == 1, r.mode)
 			return
@@ -103,7 +103,7 @@ func (w *world) do(a move) {
 			}
 		}
 	case ownerDies:
-		if r.owner = w.callers[i%mostProcesses][a.i].Owner; t != nil {
+		if r.owner = w.callers[i%maxProcesses][a.i].Owner; t != nil {
 			r.owner = oneOf(t, 1, 2, 3, max(h.req.Owner, 1))
 		}
 	case ensure:
@@ -114,10 +114,10 @@ func (w *world) do(a move) {
 		r.d = oneOf(t, whole/2, 0, whole-lock.Margin(whole), 100*ms, whole)
 	case forceRelease:
 		if r.caller, r.mode = -1, w.anyMode(); t != nil && t.pick(2) == 1 {
-			r.owners = w.seen(i)
+			r.owners = w.seenHolders(i)
 		}
 	case isKilled:
-		w.end(i)
+		w.endProcess(i)
 	case givesUp:
 		w.giveUp(i)
 	case isPaused:
@@ -133,17 +133,17 @@ func (w *world) do(a move) {
 	case deletes:
 		before := w.redis
 		w.redis.Delete(i % len(w.redis.Parts()))
-		if w.robbed(&before); t.pick(2) == 1 {
-			w.tell([]redismodel.Publication{{}})
+		if w.noteLostKeys(&before); t.pick(2) == 1 {
+			w.publish([]redismodel.Publication{{}})
 		}
 	case empties:
 		w.restart(oneOf(t, 0, 20*ms, ms, 500*ms))
-	case visits:
+	case foreignArrives:
 		s := foreignClient{part: t.pick(len(w.redis.Parts())), mode: w.anyMode(), hold: oneOf(t, 100*ms, 20*ms, 3000*ms, 0), lease: oneOf(t, 300*ms, 1000*ms, 5000*ms)}
 		if t.pick(2) == 1 {
 			s.waiting, s.lease, s.hold = true, 10*sec, max(s.hold, ms)
 		}
-		w.visit(s)
+		w.addForeign(s)
 	case freezes:
 		w.frozenUntil = max(w.frozenUntil, w.now+oneOf(t, 100*ms, 800*ms, 4000*ms, 15000*ms))
 	case fills:
@@ -156,17 +156,17 @@ func (w *world) do(a move) {
 		}
 	case passes:
 		if w.pass(); w.times > 0 {
-			w.spent[times]++
+			w.counted[times]++
 		}
 	}
-	if a.does >= acquire && a.does <= closes {
+	if a.action >= acquire && a.action <= closes {
 		w.ask(i, r)
 	}
 }
 
 // pass lets time pass until something happens by itself.
 func (w *world) pass() {
-	w.now, _ = w.tomorrow()
+	w.now, _ = w.nextTime()
 	w.redis.At(w.now)
 }
 
@@ -186,7 +186,7 @@ func (w *world) someHold(p *process, a move) (h hold) {
 func (w *world) wanted(i int, a move, h hold) (req lock.Request) {
 	t := w.tape
 	if t == nil {
-		if req = w.callers[i][a.i]; a.does == reenter {
+		if req = w.callers[i][a.i]; a.action == reenter {
 			req.Mode = w.again
 		}
 		if req.Deadline > 0 {

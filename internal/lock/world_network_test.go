@@ -23,7 +23,7 @@ type message struct {
 	term     uint64 // of a channel
 	transfer lock.Transfer
 	request  request
-	again    bool // of a plan: until the hold is over
+	repeat   bool // of a plan: until the hold is over
 }
 
 type messageKind byte
@@ -37,9 +37,9 @@ const (
 	subscribed
 	unsubscribing
 	transferred
-	wish // of a client whose process is paused
-	plan // to give a hold back
-	strange
+	delayedRequest // of a client whose process is paused
+	plannedRelease // to give a hold back
+	foreignStep
 )
 
 func (m message) String() string {
@@ -56,7 +56,7 @@ func (m message) String() string {
 		return text
 	}
 	return fmt.Sprintf("%s of %d", [...]string{signal: "message", subscribing: "subscription", subscribed: "confirmation", unsubscribing: "end of the subscription", transferred: "transfer",
-		wish: "wish", plan: "plan", strange: "stranger"}[m.kind], m.p)
+		delayedRequest: "wish", plannedRelease: "plan", foreignStep: "stranger"}[m.kind], m.p)
 }
 
 // fate is what becomes of a message.
@@ -85,14 +85,14 @@ var fateNames = [...]string{
 func (f fate) fault(m *message, kind *lock.Kind) (fault, bool) {
 	switch {
 	case f == requestLost && (m.kind == signal || m.kind == subscribing || m.kind == transferred):
-		return deaf, true
+		return lostMessage, true
 	case m.kind == reply:
 		return crash, f >= crashBefore
 	case m.kind != command || f >= crashBefore:
 		return 0, false
 	}
 	parts := kind.Parts && (m.command.Kind != lock.Acquire || m.command.Count != 1)
-	return [...]fault{requestLost: lost, replyLost: lost, isLate: late, firstPart: half, secondPart: half, isLoading: loading, isRejected: rejected}[f],
+	return [...]fault{requestLost: lost, replyLost: lost, isLate: late, firstPart: onePart, secondPart: onePart, isLoading: loading, isRejected: rejected}[f],
 		f != firstPart && f != secondPart || parts
 }
 
@@ -122,7 +122,7 @@ func (w *world) latency() time.Duration {
 	}
 	d := oneOf(w.tape, ms, ms/5, 5*ms, 40*ms, 200*ms, 600*ms, 1500*ms)
 	if d > 5*ms {
-		w.spent[slow]++
+		w.counted[slow]++
 	}
 	return d
 }
@@ -138,10 +138,10 @@ var (
 func (w *world) deliver(m message, f fate) {
 	w.logf("%v%s", m, fateNames[f])
 	if fault, ok := w.faultOf(&m, f); ok && f != fine {
-		w.spent[fault]++
+		w.counted[fault]++
 	}
-	if m.kind == strange {
-		w.meet(m.p, m.term)
+	if m.kind == foreignStep {
+		w.stepForeign(m.p, m.term)
 		return
 	}
 	p := &w.processes[m.p]
@@ -149,7 +149,7 @@ func (w *world) deliver(m message, f fate) {
 	case command, lateCommand:
 		w.arrive(m, f)
 	case reply:
-		w.hear(m, f)
+		w.receiveReply(m, f)
 	case signal:
 		if f == fine {
 			w.event(m.p, "signal", func(l *lock.Lock) { l.Signal(w.now) })
@@ -166,15 +166,15 @@ func (w *world) deliver(m message, f fate) {
 			w.send(message{kind: subscribed, p: m.p, term: m.term, at: w.now + w.latency()})
 		}
 	case subscribed:
-		p.hears = true
+		p.reachable = true
 		w.event(m.p, "subscribed", func(l *lock.Lock) { l.Subscribed(w.now, m.term) })
 	case unsubscribing:
 		w.redis.Unsubscribe(p.client, redismodel.Waiters)
 		w.redis.Unsubscribe(p.client, w.channel(m.p, m.term))
-	case wish:
+	case delayedRequest:
 		w.perform(m.p, m.request)
-	case plan:
-		w.follow(m)
+	case plannedRelease:
+		w.releaseAsPlanned(m)
 	}
 }
 
@@ -182,24 +182,24 @@ func (w *world) deliver(m message, f fate) {
 func (w *world) arrive(m message, f fate) {
 	p := &w.processes[m.p]
 	if f != fine {
-		w.note(w.owner(m.p, m.command.Term)).stained = true
+		w.factFor(w.owner(m.p, m.command.Term)).countUncertain = true
 	}
 	answer := lock.Result{Outcome: lock.Failed, Err: errTimeout, Transient: true, Unsure: true}
 	at := never
 	asks := m.command.Kind == lock.ForceRelease && m.command.Owners == nil
 	if asks && (f == fine || f == firstPart || f == secondPart) {
-		w.name(m)
+		w.nameHolders(m)
 		return
 	}
 	switch f {
 	case fine:
-		answer, at = w.run(m.p, m.command, -1), w.now+w.latency()
+		answer, at = w.runCommand(m.p, m.command, -1), w.now+w.latency()
 	case replyLost:
 		if !asks {
-			w.run(m.p, m.command, -1)
+			w.runCommand(m.p, m.command, -1)
 		}
 	case firstPart, secondPart:
-		w.run(m.p, m.command, int(f-firstPart))
+		w.runCommand(m.p, m.command, int(f-firstPart))
 	case isLate:
 		if asks {
 			break // a look that comes late is all that there is
@@ -229,7 +229,7 @@ func (w *world) arrive(m message, f fate) {
 
 // name has a forced release that names no owners ask who holds the lock. Then it comes again with those, and
 // with the owner of its term.
-func (w *world) name(m message) {
+func (w *world) nameHolders(m message) {
 	w.redis.At(w.now)
 	m.command.Owners = []string{}
 	add := func(o redismodel.Owner) {
@@ -257,7 +257,7 @@ func (w *world) name(m message) {
 }
 
 // seen are the holders that an operator sees who asks a process for a forced release.
-func (w *world) seen(i int) (owners lock.Owners) {
+func (w *world) seenHolders(i int) (owners lock.Owners) {
 	w.redis.At(w.now)
 	for part := range w.redis.Parts() {
 		for _, h := range w.redis.Part(part).Holders {
@@ -271,18 +271,18 @@ func (w *world) seen(i int) (owners lock.Owners) {
 }
 
 // hear brings a reply to its lock, whose actor may crash over it.
-func (w *world) hear(m message, f fate) {
+func (w *world) receiveReply(m message, f fate) {
 	p := &w.processes[m.p]
 	replied := func(l *lock.Lock) { l.Replied(w.now, m.command.Seq, m.result) }
 	if w.now > m.command.Deadline {
-		w.note(w.owner(m.p, m.command.Term)).stained = true
-		w.tardy = true
+		w.factFor(w.owner(m.p, m.command.Term)).countUncertain = true
+		w.hasLateCommand = true
 	}
 	switch {
 	case p.dead:
 	case f == crashBefore:
 		w.begin(m.p)
-		w.inVain(m.p, replied)
+		w.onCopy(m.p, replied)
 		w.send(m)
 	case f == crashAfter:
 		w.begin(m.p)
@@ -326,11 +326,11 @@ func (w *world) channel(i int, term uint64) redismodel.Owner {
 }
 
 // tell delivers what Redis has published.
-func (w *world) tell(told []redismodel.Publication) {
+func (w *world) publish(told []redismodel.Publication) {
 	for _, t := range told {
 		for _, c := range w.redis.Hearers(t) {
 			if c >= foreignClients {
-				w.send(message{kind: strange, p: int(c - foreignClients), at: w.now + w.latency()})
+				w.send(message{kind: foreignStep, p: int(c - foreignClients), at: w.now + w.latency()})
 				continue
 			}
 			for i := range w.processes {
@@ -361,18 +361,18 @@ func (w *world) underWay(i int, kinds ...messageKind) (n int) {
 }
 
 // run has Redis carry out a command, or one part of the lock alone.
-func (w *world) run(i int, c lock.Command, part int) lock.Result {
+func (w *world) runCommand(i int, c lock.Command, part int) lock.Result {
 	w.redis.At(w.now)
 	w.watch(i, c)
 	owner := w.owner(i, c.Term)
 	if grows := c.Kind == lock.Acquire || c.Kind == lock.Yield || c.Kind == lock.Release && c.Count+c.Shared > 0 ||
 		c.Kind == lock.SyncQueue && c.Term == 0 && len(c.Entries) > 0; grows && w.now < w.fullUntil {
 		// A real one refuses less: nothing behind a script's first write.
-		w.note(owner).owing = c.Kind != lock.SyncQueue
+		w.factFor(owner).countRefused = c.Kind != lock.SyncQueue
 		return lock.Result{Outcome: lock.Failed, Err: errFull, Transient: true}
 	}
 	if c.Kind == lock.Acquire || c.Kind == lock.Release {
-		w.note(owner).owing = false
+		w.factFor(owner).countRefused = false
 	}
 	before := w.redis
 	if part < 0 {
@@ -380,7 +380,7 @@ func (w *world) run(i int, c lock.Command, part int) lock.Result {
 	}
 	result, told := w.redis.Run(owner.Client, part, c)
 	if c.Kind == lock.ForceRelease {
-		w.robbed(&before)
+		w.noteLostKeys(&before)
 		w.checkForced(&before, c)
 	}
 	var top uint64
@@ -388,8 +388,8 @@ func (w *world) run(i int, c lock.Command, part int) lock.Result {
 		top = c.Top
 	}
 	w.watchQueue(&before, func(o redismodel.Owner) bool { return o.Client == owner.Client && o.Term <= top })
-	w.watchLine(&before)
-	w.tell(told)
+	w.checkOvertaking(&before)
+	w.publish(told)
 	return result
 }
 
@@ -399,9 +399,9 @@ func (w *world) watch(i int, c lock.Command) {
 		return // of a lock that was given up
 	}
 	p, tooLate := &w.processes[i], w.now > c.Deadline
-	w.tardy = w.tardy || tooLate
-	f := w.note(w.owner(i, c.Term))
-	f.stained = f.stained || c.Seq < f.ranSeq
+	w.hasLateCommand = w.hasLateCommand || tooLate
+	f := w.factFor(w.owner(i, c.Term))
+	f.countUncertain = f.countUncertain || c.Seq < f.ranSeq
 	f.late = f.late || tooLate || c.Seq < f.ranSeq
 	f.ranSeq = max(f.ranSeq, c.Seq)
 	if c.Kind != lock.SyncQueue {
@@ -409,20 +409,20 @@ func (w *world) watch(i int, c lock.Command) {
 	}
 	stale := tooLate || c.Seq < p.ranSync
 	for _, e := range c.Entries {
-		f := w.note(w.owner(i, e.Term))
+		f := w.factFor(w.owner(i, e.Term))
 		f.late = f.late || stale || c.Seq < f.ranSeq
-		f.ghost, f.stained = f.ghost || stale, f.stained || stale
+		f.mayReappear, f.countUncertain = f.mayReappear || stale, f.countUncertain || stale
 	}
 	p.ranSync = max(p.ranSync, c.Seq)
 }
 
 // robbed takes note of those who have lost their key.
-func (w *world) robbed(before *redismodel.Server) {
+func (w *world) noteLostKeys(before *redismodel.Server) {
 	for i := range w.redis.Parts() {
 		for _, h := range before.Part(i).Holders {
 			if w.redis.Part(i).Of(h.Owner) == (redismodel.Counts{}) {
-				f := w.note(h.Owner)
-				f.robbed, f.robbedAt = true, w.now
+				f := w.factFor(h.Owner)
+				f.keyLost, f.keyLostAt = true, w.now
 			}
 		}
 	}
@@ -433,11 +433,11 @@ func (w *world) robbed(before *redismodel.Server) {
 func (w *world) restart(after time.Duration) {
 	before := w.redis
 	w.redis.Restart()
-	w.robbed(&before)
+	w.noteLostKeys(&before)
 	for _, waiter := range before.Part(0).Queue {
-		w.note(waiter.Owner).forgotten = true
+		w.factFor(waiter.Owner).exempt = true
 	}
-	w.forgetful = true
+	w.tokensLost = true
 	w.reconnect(after)
 }
 

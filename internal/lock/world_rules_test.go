@@ -11,7 +11,7 @@ import (
 // The rules that hold in every world, whatever goes wrong in it.
 
 // granted checks a grant: one holder at a time, or several that share; in the order of arrival.
-func (w *world) granted(i int, r request, a lock.Answer) {
+func (w *world) checkGranted(i int, r request, a lock.Answer) {
 	p := &w.processes[i]
 	alone := func(h hold) bool { return r.req.Mode == lock.Exclusive || h.counts.exclusive > 0 }
 	before := func(other request) bool { return other.what == acquire && other.id < r.id && w.inTurn(i, other) }
@@ -19,7 +19,7 @@ func (w *world) granted(i int, r request, a lock.Answer) {
 	case a.Until <= w.now && !p.stalled: // else it is told late
 		w.violated("p%d: %v is granted until %v, which is over", i, r, a.Until)
 	case a.HoldID != r.id:
-		w.reentered(i, r, a)
+		w.checkReentered(i, r, a)
 		return
 	case a.Count != 1:
 		w.violated("p%d: %v is granted with count %d", i, r, a.Count)
@@ -32,15 +32,15 @@ func (w *world) granted(i int, r request, a lock.Answer) {
 	}
 	w.checkTokens(i, r, a)
 	h := hold{request: r, counts: counts{}.plus(r.req.Mode, 1), tokens: a.Tokens}
-	w.bind(i, &h, r, a)
+	w.setBound(i, &h, r, a)
 	p.holds = append(p.holds, h)
 	p.grants++
-	w.planned(i, r)
+	w.planRelease(i, r)
 }
 
 // bind takes note of the end of a hold, as an answer to a request gives it: a lease and a
 // max hold that were asked for are had, and nothing else moves it.
-func (w *world) bind(i int, h *hold, r request, a lock.Answer) {
+func (w *world) setBound(i int, h *hold, r request, a lock.Answer) {
 	before := h.bound
 	h.bound = a.Bound
 	most := max(r.req.Lease, r.req.MaxHold)
@@ -61,7 +61,7 @@ func (w *world) inTurn(i int, r request) bool {
 	if r.req.Deadline != 0 && r.req.Deadline <= w.now || w.processes[i].reenters(r) {
 		return false
 	}
-	return !w.kind.Queued || r.req.Owner == 0 && !r.req.Try && !w.of(w.owner(i, r.term)).forgotten
+	return !w.kind.Queued || r.req.Owner == 0 && !r.req.Try && !w.factOf(w.owner(i, r.term)).exempt
 }
 
 // reenters reports whether a request is, or may be, the re-entry of a holder.
@@ -70,8 +70,8 @@ func (p *process) reenters(r request) bool {
 }
 
 // reentered checks that a request has become one more hold of its owner.
-func (w *world) reentered(i int, r request, a lock.Answer) {
-	p, h := &w.processes[i], w.holding(i, a.HoldID)
+func (w *world) checkReentered(i int, r request, a lock.Answer) {
+	p, h := &w.processes[i], w.holdByID(i, a.HoldID)
 	switch {
 	case h == nil || h.req.Owner == 0 || h.req.Owner != r.req.Owner:
 		w.violated("p%d: %v has re-entered hold %d, but the holders are %v", i, r, a.HoldID, p.holds)
@@ -80,7 +80,7 @@ func (w *world) reentered(i int, r request, a lock.Answer) {
 	case r.req.Mode == lock.Exclusive && len(p.holds) > 1:
 		w.violated("p%d: %v has become exclusive beside others: %v", i, r, p.holds)
 	}
-	w.bind(i, h, r, a)
+	w.setBound(i, h, r, a)
 	if h.tokens == nil && r.req.Fenced {
 		w.checkTokens(i, r, a) // of a plain hold, this re-entry is the first to draw
 		h.tokens = a.Tokens
@@ -109,13 +109,13 @@ func (w *world) checkTokens(i int, r request, a lock.Answer) {
 			w.violated("p%d: %v is granted with tokens %v after %v", i, r, a.Tokens, p.tokens)
 		}
 	}
-	if p.tokens = a.Tokens; w.forgetful {
+	if p.tokens = a.Tokens; w.tokensLost {
 		return
 	}
 	token := a.Tokens[0]
 	owner := w.owner(i, w.processes[i].lock.Term())
-	_, _, has := w.has(owner)
-	if f := w.of(owner); f.robbed && f.late {
+	_, _, has := w.heldInRedis(owner)
+	if f := w.factOf(owner); f.keyLost && f.late {
 		has = false // a late command has taken the key again, with a token of its own
 	}
 	if slices.Contains(w.tokens, token) || has && slices.Max(append(w.tokens, 0)) > token {
@@ -125,7 +125,7 @@ func (w *world) checkTokens(i int, r request, a lock.Answer) {
 }
 
 // refused checks that nobody is refused for a reason that does not concern him.
-func (w *world) refused(i int, r request, a lock.Answer) {
+func (w *world) checkRefused(i int, r request, a lock.Answer) {
 	fits := true
 	switch a.Reason {
 	case lock.Held:
@@ -154,25 +154,25 @@ func (w *world) refused(i int, r request, a lock.Answer) {
 
 // gaveBack takes note of a release that leaves something of a hold, and is not confirmed: it
 // counts all the same.
-func (w *world) gaveBack(i int, r request, a lock.Answer) {
-	h := w.holding(i, r.hold)
+func (w *world) checkUnconfirmed(i int, r request, a lock.Answer) {
+	h := w.holdByID(i, r.hold)
 	if h == nil || h.dead || a.Reason != lock.Unavailable && a.Reason != lock.Rejected {
 		return
 	}
-	w.note(w.owner(i, w.processes[i].lock.Term())).owing = true
+	w.factFor(w.owner(i, w.processes[i].lock.Term())).countRefused = true
 	if h.counts = h.counts.plus(r.mode, -1); h.counts.total() == 0 {
 		w.violated("p%d: %v is answered before the hold is over", i, r)
 	}
 }
 
 // freed checks that a hold was released or lost, but never both.
-func (w *world) freed(i int, r request, a lock.Answer) {
+func (w *world) checkFreed(i int, r request, a lock.Answer) {
 	p := &w.processes[i]
 	if e, over := p.endOf(r.hold); over && e.lost {
 		w.violated("p%d: %v is answered as if its hold had not been lost", i, r)
 	}
-	h := w.holding(i, r.hold)
-	if o := w.owner(i, p.before); h == nil && !a.HandedOn && !w.of(o).late {
+	h := w.holdByID(i, r.hold)
+	if o := w.owner(i, p.before); h == nil && !a.HandedOn && !w.factOf(o).late {
 		for k := range w.redis.Parts() {
 			if held := w.redis.Part(k).Of(o); held != (redismodel.Counts{}) {
 				w.violated("p%d: %v is answered, but in Redis %v holds %v", i, r, o, held)
@@ -237,10 +237,10 @@ func (w *world) checkProcess(i int) {
 		case w.now >= h.bound:
 			w.violated("p%d: %v was to last until %v at most, and is not over", i, h, h.bound)
 		}
-		w.checkGivenBack(i, *h)
+		w.checkReleases(i, *h)
 	}
 	w.checkOutstanding(i)
-	w.checkTidy(i)
+	w.checkIdle(i)
 	for _, r := range p.requests {
 		w.checkWait(i, r)
 	}
@@ -249,7 +249,7 @@ func (w *world) checkProcess(i int) {
 // checkTidy checks that a process that has nothing left to do holds nothing in Redis, except
 // what a late command has taken, or what Redis does not let it release, or what was transferred to
 // waiters that have left.
-func (w *world) checkTidy(i int) {
+func (w *world) checkIdle(i int) {
 	p := &w.processes[i]
 	if !p.lock.Idle() || w.any(rejected) || w.underWay(i, command, reply) > 0 {
 		return
@@ -258,7 +258,7 @@ func (w *world) checkTidy(i int) {
 		for _, h := range w.redis.Part(k).Holders {
 			ttl := w.config.TransferTTL()
 			transferred := w.kind.Line && w.redis.Part(k).Lasts(h.Owner) <= w.now+ttl+lock.Margin(ttl)
-			if h.Client == p.client && !w.of(h.Owner).late && !transferred {
+			if h.Client == p.client && !w.factOf(h.Owner).late && !transferred {
 				w.violated("p%d has come to rest, but in Redis %v holds the lock", i, h.Owner)
 			}
 		}
@@ -274,7 +274,7 @@ func (w *world) checkOutstanding(i int) {
 	}
 	for k, one := range pending {
 		open := slices.ContainsFunc(p.requests, func(r request) bool { return r.ref == one })
-		if slices.Contains(pending[:k], one) || !open && w.spent[death] == 0 {
+		if slices.Contains(pending[:k], one) || !open && w.counted[death] == 0 {
 			w.violated("p%d: it owes %v something twice, or though it is answered", i, one)
 		}
 	}
@@ -306,7 +306,7 @@ func (w *world) checkWait(i int, r request) {
 
 // checkGivenBack checks that a hold that is given back altogether is soon over, whatever Redis
 // refuses meanwhile, and that a release that leaves something is soon answered.
-func (w *world) checkGivenBack(i int, h hold) {
+func (w *world) checkReleases(i int, h hold) {
 	p := &w.processes[i]
 	rest, since := h.counts, p.pausedUntil
 	waiting := false

@@ -24,15 +24,15 @@ type world struct {
 	processes []process
 	net       []message // what is on its way, in the order in which it was sent
 	foreign   []foreignClient
-	spent     tally
-	calm      bool // nothing goes wrong any more, and whoever holds releases
+	counted   tally
+	healed    bool // nothing goes wrong any more, and whoever holds releases
 	// Redis does not answer, or has no memory left, until then.
 	frozenUntil, fullUntil lock.Instant
 	facts                  []fact
 	tokens                 []int64 // those that were given to holds
-	forgetful              bool    // Redis has lost its memory, and with it its counter of tokens
-	tardy                  bool    // a command, or its reply, came after it was given up
-	happened, here         int     // how many things, in all and at this very time
+	tokensLost             bool    // Redis has lost its memory, and with it its counter of tokens
+	hasLateCommand         bool    // a command, or its reply, came after it was given up
+	happened, atThisTime   int     // how many things, in all and at this very time
 	trace                  *[]string
 }
 
@@ -42,24 +42,24 @@ type setting struct {
 	kind   lock.Kind
 	config lock.Config
 	setup  redismodel.Setup
-	most   tally
+	limits tally
 	// In an exploration: the requests of each process's callers (Owner 0 is nobody), in which
 	// mode they re-enter, and how often time may pass, which is only while nothing is on its
 	// way. 0: at any time.
-	callers [mostProcesses][callers]lock.Request
+	callers [maxProcesses][callers]lock.Request
 	// members: of a MultiLock, which part alone a process wants, from 1; 0 is all of them.
-	members [mostProcesses]int
+	members [maxProcesses]int
 	// inhabited is how many processes there are in an exploration, and begin what has happened before, on a
 	// prompt network.
-	inhabited int
-	begin     []move
-	again     lock.Mode
-	times     int
+	processCount int
+	begin        []move
+	again        lock.Mode
+	times        int
 	// siblings: the first two are lock actors of one process, with one client id, on one key.
-	siblings bool
+	twoActors bool
 	// unequal: every other process polls more often, and so has less time in the line.
-	unequal bool
-	scribe  scribe // of an exploration, for the worlds of which it asks one at a time
+	unequalPolls bool
+	encoder      encoder // of an exploration, for the worlds of which it asks one at a time
 }
 
 // longest is the longest lease that anybody asks for.
@@ -69,26 +69,26 @@ func (s *setting) longest() time.Duration { return max(s.config.Watchdog, 20*sec
 type fault int
 
 const (
-	lost     fault = iota // commands, or their replies
-	late                  // commands arrive after they were given up
-	half                  // only one part of a lock carries a command out
-	deaf                  // subscriptions and their messages get lost
-	loading               // Redis refuses for now
-	rejected              // Redis refuses for good
-	full                  // Redis has no memory left for a while
-	frozen                // Redis stops for a while
-	restart               // Redis comes back empty
-	deleted               // keys are deleted
-	forced                // locks are force-released
-	slow                  // messages take long, and overtake each other
-	paused                // processes stop for a while
-	sleepy                // timers ring late
-	crash                 // lock actors crash over a reply
-	kill                  // processes end at once
-	giveUp                // a lock is given up, as when its actor crashes again and again
-	closing               // locks are closed
-	death                 // owners die
-	foreign               // clients of another kind take the lock, and wait for it
+	lost        fault = iota // commands, or their replies
+	late                     // commands arrive after they were given up
+	onePart                  // only one part of a lock carries a command out
+	lostMessage              // subscriptions and their messages get lost
+	loading                  // Redis refuses for now
+	rejected                 // Redis refuses for good
+	full                     // Redis has no memory left for a while
+	frozen                   // Redis stops for a while
+	restart                  // Redis comes back empty
+	deleted                  // keys are deleted
+	forced                   // locks are force-released
+	slow                     // messages take long, and overtake each other
+	paused                   // processes stop for a while
+	lateTimer                // timers ring late
+	crash                    // lock actors crash over a reply
+	kill                     // processes end at once
+	giveUp                   // a lock is given up, as when its actor crashes again and again
+	closing                  // locks are closed
+	death                    // owners die
+	foreign                  // clients of another kind take the lock, and wait for it
 	cancels
 	reentry
 	ensures
@@ -107,20 +107,20 @@ const always = 1 << 14
 // together, and so is what Redis may refuse.
 func (w *world) used(f fault) int16 {
 	switch f {
-	case lost, late, half, deaf:
-		return w.spent[lost] + w.spent[late] + w.spent[half] + w.spent[deaf]
+	case lost, late, onePart, lostMessage:
+		return w.counted[lost] + w.counted[late] + w.counted[onePart] + w.counted[lostMessage]
 	case loading, rejected:
-		return w.spent[loading] + w.spent[rejected]
+		return w.counted[loading] + w.counted[rejected]
 	}
-	return w.spent[f]
+	return w.counted[f]
 }
 
 // can reports whether something may happen now, or once more.
-func (w *world) can(f fault) bool { return f == free || !w.calm && w.used(f) < w.most[f] }
+func (w *world) can(f fault) bool { return f == free || !w.healed && w.used(f) < w.limits[f] }
 
 // any reports whether one of them has happened.
 func (w *world) any(some ...fault) bool {
-	return slices.ContainsFunc(some, func(f fault) bool { return w.spent[f] > 0 })
+	return slices.ContainsFunc(some, func(f fault) bool { return w.counted[f] > 0 })
 }
 
 // fact is what the rules have to know of a term's past.
@@ -131,16 +131,16 @@ type fact struct {
 	// One of its commands went wrong, so that the count in Redis may be off; was carried
 	// out too late, or not in its order; may have put it into the queue again; was refused for
 	// want of memory.
-	stained, late, ghost, owing bool
+	countUncertain, late, mayReappear, countRefused bool
 	// forgotten: it has had its turn, or lost its place by its silence or with Redis's memory.
-	forgotten bool
+	exempt bool
 	// robbed: by something that the protocol cannot prevent, and when.
-	robbed   bool
-	robbedAt lock.Instant
+	keyLost   bool
+	keyLostAt lock.Instant
 }
 
 // of finds what is known of a term.
-func (w *world) of(o redismodel.Owner) fact {
+func (w *world) factOf(o redismodel.Owner) fact {
 	for i := range w.facts {
 		if w.facts[i].Owner == o {
 			return w.facts[i]
@@ -150,7 +150,7 @@ func (w *world) of(o redismodel.Owner) fact {
 }
 
 // note is the same, to be added to.
-func (w *world) note(o redismodel.Owner) *fact {
+func (w *world) factFor(o redismodel.Owner) *fact {
 	for i := range w.facts {
 		if w.facts[i].Owner == o {
 			return &w.facts[i]
@@ -177,7 +177,7 @@ type process struct {
 	stalled bool
 	// It wants messages, of the channel that the term has, or will.
 	// hears: its subscription to transfers has been confirmed once.
-	hears          bool
+	reachable      bool
 	listening      bool
 	channel        uint64
 	subscriptionAt lock.Instant
@@ -197,7 +197,7 @@ const never = lock.Instant(-1)
 type ref struct {
 	id     uint64
 	caller int8
-	what   doing
+	what   action
 }
 
 // request is what a client of a process asks for.
@@ -219,7 +219,7 @@ func (r request) String() string {
 	if r.what == acquire {
 		return fmt.Sprintf("acquire %d by owner %d, mode %d, lease %v, max hold %v, until %v, try %v", r.id, r.req.Owner, r.req.Mode, r.req.Lease, r.req.MaxHold, r.req.Deadline, r.req.Try)
 	}
-	return fmt.Sprintf("%s %d of %d, owner %d, mode %d", doings[r.what].name, r.id, r.hold, r.owner, r.mode)
+	return fmt.Sprintf("%s %d of %d, owner %d, mode %d", actions[r.what].name, r.id, r.hold, r.owner, r.mode)
 }
 
 // hold is an acquire that was granted.
@@ -263,10 +263,10 @@ func newWorld(s *setting, t *tape, processes int) *world {
 	w := &world{setting: s, tape: t}
 	w.redis = redismodel.New(&s.setup)
 	for range processes {
-		w.join()
+		w.addProcess()
 	}
 	if t == nil && s.times == 0 {
-		w.spent[slow] = 1 // messages may take as long as they like
+		w.counted[slow] = 1 // messages may take as long as they like
 	}
 	return w
 }
@@ -275,18 +275,18 @@ func newWorld(s *setting, t *tape, processes int) *world {
 var member = lock.Kind{Line: true}
 
 // join adds a process.
-func (w *world) join() int {
+func (w *world) addProcess() int {
 	i := len(w.processes)
 	cfg := w.config
 	cfg.Seed += uint64(i)
-	if w.unequal && i%2 == 1 {
+	if w.unequalPolls && i%2 == 1 {
 		cfg.Poll /= 3
 	}
 	p := process{client: redismodel.Client(i), part: -1, kind: &w.kind, wakeAt: never}
-	if w.siblings && i == 1 {
+	if w.twoActors && i == 1 {
 		p.client, p.terms = 0, 1<<20
 	}
-	if i < mostProcesses && w.members[i] > 0 {
+	if i < maxProcesses && w.members[i] > 0 {
 		p.part, p.kind = w.members[i]-1, &member
 	}
 	p.lock = lock.New(&cfg, p.kind)
@@ -335,7 +335,7 @@ func (w *world) event(i int, name string, apply func(*lock.Lock)) {
 	w.logf("p%d: %s", i, name)
 	w.begin(i)
 	if w.tape != nil {
-		w.inVain(i, apply)
+		w.onCopy(i, apply)
 	}
 	apply(&p.lock)
 	w.carryOut(i, -1)
@@ -358,7 +358,7 @@ func (w *world) begin(i int) {
 
 // inVain applies an event to a copy that is thrown away, as when the lock actor crashes: the
 // original must not notice.
-func (w *world) inVain(i int, apply func(*lock.Lock)) {
+func (w *world) onCopy(i int, apply func(*lock.Lock)) {
 	p := &w.processes[i]
 	p.events++
 	look := p.events%16 == 0 || w.tape == nil
@@ -379,9 +379,9 @@ func (w *world) setTimer(i int) {
 	wake, ok := p.lock.NextWake()
 	if !ok {
 		wake = never
-	} else if w.can(sleepy) {
+	} else if w.can(lateTimer) {
 		if d := oneOf(w.tape, 0, 0, 0, ms, 100*ms); d > 0 {
-			w.spent[sleepy]++
+			w.counted[lateTimer]++
 			wake += d
 		}
 	}
@@ -394,9 +394,9 @@ func (w *world) tick(i int) {
 }
 
 // place completes the place that a command takes.
-func (w *world) place(p *process, c *lock.Command) {
+func (w *world) completeEntry(p *process, c *lock.Command) {
 	if c.Place.Term != 0 {
-		c.Place.Listens, c.Place.Reserves = p.hears, p.kind.Parts
+		c.Place.Listens, c.Place.Reserves = p.reachable, p.kind.Parts
 	}
 }
 
@@ -411,18 +411,18 @@ func (w *world) carryOut(i, most int) {
 		switch e.Kind {
 		case lock.Send:
 			w.checkSend(i, *e.Command)
-			w.place(p, e.Command)
+			w.completeEntry(p, e.Command)
 			w.send(message{kind: command, p: i, command: *e.Command, at: w.now + w.latency()})
 		case lock.Reply:
 			w.answered(i, e.Ref.(ref), e.Answer)
 		case lock.TellLost:
-			w.told(i, e.Ref.(ref).id, e.Answer)
+			w.notifiedLost(i, e.Ref.(ref).id, e.Answer)
 		case lock.TellAtRisk:
-			if w.holding(i, e.Ref.(ref).id) == nil {
+			if w.holdByID(i, e.Ref.(ref).id) == nil {
 				w.violated("p%d: %v is warned, but the holders are %v", i, e.Ref, p.holds)
 			}
 		case lock.HoldEnded:
-			w.over(i, e.Ref.(ref).id)
+			w.holdEnded(i, e.Ref.(ref).id)
 		case lock.Subscribe:
 			p.listening, p.channel = true, e.Term
 			w.subscribe(i, 0)

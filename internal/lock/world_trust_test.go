@@ -22,19 +22,19 @@ func (w *world) check() {
 			continue
 		}
 		owner := w.owner(i, p.lock.Term())
-		held, end, ok := w.has(owner)
-		f := w.of(owner)
+		held, end, ok := w.heldInRedis(owner)
+		f := w.factOf(owner)
 		if !ok {
-			if !f.robbed || until > f.robbedAt+w.longest() {
+			if !f.keyLost || until > f.keyLostAt+w.longest() {
 				w.violated("p%d trusts %v until %v, but Redis has %+v", i, owner, until, w.redis.Parts())
 			}
 			continue
 		}
-		if f.robbed && f.late {
+		if f.keyLost && f.late {
 			continue // a late command has taken it again, for as long as it would
 		}
-		if f.robbed {
-			w.note(owner).robbed = false
+		if f.keyLost {
+			w.factFor(owner).keyLost = false
 		}
 		if end < until {
 			w.violated("p%d trusts %v until %v, but the key expires at %v", i, owner, until, end)
@@ -65,7 +65,7 @@ func (w *world) check() {
 		}
 	}
 	w.checkQueue()
-	w.checkPlaces()
+	w.checkEntries()
 	w.checkAwake()
 }
 
@@ -81,7 +81,7 @@ func (p *process) writes(h *hold) bool {
 }
 
 // has tells how an owner holds the lock, if it does, and until when the key lives.
-func (w *world) has(o redismodel.Owner) (held counts, until lock.Instant, ok bool) {
+func (w *world) heldInRedis(o redismodel.Owner) (held counts, until lock.Instant, ok bool) {
 	only := w.partOf(o.Client)
 	for i := range w.redis.Parts() {
 		if only >= 0 && only != i {
@@ -126,7 +126,7 @@ func (w *world) checkCount(i int, o redismodel.Owner, held counts) {
 	if want.exclusive == 0 && w.processes[i].lock.StaysWriter() {
 		want.exclusive = held.exclusive
 	}
-	if f := w.of(o); !f.stained && !f.owing && want != held {
+	if f := w.factOf(o); !f.countUncertain && !f.countRefused && want != held {
 		w.violated("%v holds %v times, but in Redis it is %v", o, want, held)
 	}
 }
@@ -138,7 +138,7 @@ func (w *world) checkQueue() {
 		return
 	}
 	for i := range w.processes {
-		if w.underWay(i, command, reply, wish) > 0 {
+		if w.underWay(i, command, reply, delayedRequest) > 0 {
 			continue
 		}
 		p, queue := &w.processes[i], w.redis.Part(0).Queue
@@ -151,7 +151,7 @@ func (w *world) checkQueue() {
 			}
 		}
 		for _, waiter := range queue {
-			if waiter.Client == p.client && !w.of(waiter.Owner).ghost {
+			if waiter.Client == p.client && !w.factOf(waiter.Owner).mayReappear {
 				stands--
 			}
 		}
@@ -172,7 +172,7 @@ func (w *world) watchQueue(before *redismodel.Server, leaves func(redismodel.Own
 		return slices.IndexFunc(l.Queue, func(w redismodel.Waiter) bool { return w.Owner == o })
 	}
 	arrive := func(o redismodel.Owner) {
-		if f := w.note(o); f.arrived == 0 {
+		if f := w.factFor(o); f.arrived == 0 {
 			f.arrived = len(w.facts)
 		}
 	}
@@ -180,7 +180,7 @@ func (w *world) watchQueue(before *redismodel.Server, leaves func(redismodel.Own
 		if was.Of(h.Owner) == (redismodel.Counts{}) {
 			arrive(h.Owner)
 			w.checkTurn(h.Owner, was.Queue, stands(was, h.Owner))
-			w.note(h.Owner).forgotten = true // it has had its turn, even if it never hears of it
+			w.factFor(h.Owner).exempt = true // it has had its turn, even if it never hears of it
 		}
 	}
 	for _, waiter := range is.Queue {
@@ -190,7 +190,7 @@ func (w *world) watchQueue(before *redismodel.Server, leaves func(redismodel.Own
 		switch o := waiter.Owner; {
 		case stands(is, o) >= 0, is.Of(o) != (redismodel.Counts{}):
 		case !leaves(o):
-			w.note(o).forgotten = true
+			w.factFor(o).exempt = true
 		default:
 			// An owner's request may become a re-entry meanwhile.
 			if r := w.waiterOf(o); r.what == acquire && r.req.Owner == 0 {
@@ -214,15 +214,15 @@ func (w *world) checkTurn(taker redismodel.Owner, queue []redismodel.Waiter, pla
 			dead = append(dead, waiter.Client)
 		case slices.Contains(dead, waiter.Client) || waiter.Client >= foreignClients:
 		default:
-			if p := &w.processes[waiter.Client]; !p.dead && p.lock.Waits(waiter.Term) {
+			if p := &w.processes[waiter.Client]; !p.dead && p.lock.HasWaiter(waiter.Term) {
 				w.violated("%v gets the lock before %v, which stands before it", taker, waiter.Owner)
 			}
 		}
 	}
-	arrived := w.of(taker).arrived
+	arrived := w.factOf(taker).arrived
 	for _, other := range w.facts {
 		stood := slices.ContainsFunc(queue, func(w redismodel.Waiter) bool { return w.Owner == other.Owner })
-		if other.arrived == 0 || other.arrived >= arrived || other.forgotten || stood {
+		if other.arrived == 0 || other.arrived >= arrived || other.exempt || stood {
 			continue
 		}
 		if r := w.waiterOf(other.Owner); r.what == acquire && r.req.Owner == 0 {
@@ -246,9 +246,9 @@ func (w *world) waiterOf(o redismodel.Owner) request {
 }
 
 // heal ends all faults, lets every holder release, and checks that all comes to rest.
-func (w *world) heal() {
+func (w *world) endFaults() {
 	w.logf("everything is well from now on")
-	w.calm = true
+	w.healed = true
 	w.frozenUntil, w.fullUntil = 0, 0
 	w.reconnect(0)
 	enough := w.now + 2*w.longest() + time.Minute
@@ -287,7 +287,7 @@ func (w *world) heal() {
 	}
 	for _, waiter := range w.redis.Part(0).Queue {
 		// It counts as dead, and the next that comes by removes it.
-		if o := waiter.Owner; !w.any(rejected) && (o.Client >= foreignClients || !w.processes[o.Client].dead && !w.of(o).ghost) {
+		if o := waiter.Owner; !w.any(rejected) && (o.Client >= foreignClients || !w.processes[o.Client].dead && !w.factOf(o).mayReappear) {
 			w.violated("%v is left behind in the queue", o)
 		}
 	}

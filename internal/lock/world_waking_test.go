@@ -11,13 +11,13 @@ import (
 
 // mayOversleep are the faults after which a waiter may have to wait for its next poll: its message, the
 // command that would have caused one, or the reply that it was to act on is lost, late or refused.
-var mayOversleep = []fault{lost, late, half, deaf, loading, rejected, full, frozen, deleted, sleepy}
+var delayingFaults = []fault{lost, late, onePart, lostMessage, loading, rejected, full, frozen, deleted, lateTimer}
 
 // checkAwake checks that no waiter sleeps while it could proceed. When nothing is on its way and no Tick is
 // due, only the next poll or the end of a lease wakes the waiters. So Redis must refuse a try now, and every
 // holder and every place of a process that lives must be known to it.
 func (w *world) checkAwake() {
-	if w.siblings || w.tardy || w.any(mayOversleep...) || w.isUnderWay() {
+	if w.twoActors || w.hasLateCommand || w.any(delayingFaults...) || w.isUnderWay() {
 		return
 	}
 	sleeping := -1
@@ -26,15 +26,15 @@ func (w *world) checkAwake() {
 		if p.dead {
 			continue
 		}
-		if p.lock.LeavesOutReader(w.now) {
+		if p.lock.ReaderCouldJoin(w.now) {
 			w.violated("p%d: its first waiter could join the readers of its process: %v", i, p.requests)
 		}
-		try := p.lock.WouldTry(w.now)
+		try := p.lock.NextTry(w.now)
 		if try == nil {
 			continue
 		}
 		sleeping = i
-		w.place(p, try)
+		w.completeEntry(p, try)
 		redis := w.redis
 		if r, _ := redis.Run(p.client, p.part, *try); r.Outcome == lock.Done && !w.hasEnded() && !w.wakesSoon(p) {
 			w.violated("p%d sleeps until %v, and could have the lock: %v, %+v", i, p.wakeAt, p.requests, w.redis.Parts())
@@ -46,12 +46,12 @@ func (w *world) checkAwake() {
 	for k := range w.redis.Parts() {
 		part := w.redis.Part(k)
 		for _, h := range part.Holders {
-			if p := w.living(h.Client); p != nil && !p.lock.Has(h.Term) {
+			if p := w.living(h.Client); p != nil && !p.lock.KnowsTerm(h.Term) {
 				w.violated("p%d sleeps until %v, and the process of %v does not know that it holds the lock", sleeping, w.processes[sleeping].wakeAt, h.Owner)
 			}
 		}
 		for _, place := range part.Line {
-			if p := w.living(place.Client); p != nil && !p.lock.Has(place.Term) {
+			if p := w.living(place.Client); p != nil && !p.lock.KnowsTerm(place.Term) {
 				w.violated("p%d sleeps until %v, and the process of the place %+v does not wait", sleeping, w.processes[sleeping].wakeAt, place)
 			}
 		}
@@ -105,7 +105,7 @@ func (w *world) living(c redismodel.Client) *process {
 // isUnderWay reports whether anything is on its way, or wants to be done now.
 func (w *world) isUnderWay() bool {
 	for k := range w.net {
-		if m := &w.net[k]; m.kind != plan && m.kind != strange {
+		if m := &w.net[k]; m.kind != plannedRelease && m.kind != foreignStep {
 			return true
 		}
 	}

@@ -128,7 +128,7 @@ var All = []Control{
 		Name: "hand-off after the end", Rule: "1, 7 nothing is granted after the lease's end", Broken: "the lease is handed on in memory, although it and the time for local hand-off are over",
 		Edits: []Edit{
 			{"internal/lock/end.go", "if l.holds.len() > 0 && l.now >= l.lease.until {", "if false {"},
-			{"internal/lock/grant.go", "		l.fresh()", "		true"},
+			{"internal/lock/grant.go", "		l.hasTimeLeft()", "		true"},
 			{"internal/lock/local_order.go", "	case l.now >= l.lease.handOffUntil || l.lease.draining:", "	case l.lease.draining:"},
 		},
 		Plan: plan(busyOn(traffic.Plain)), Faults: "pause a client",
