@@ -61,7 +61,7 @@ func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *Members
 	case key.made == ofMembers:
 		s.label, s.members = members.String(), members.sorted
 		s.variant = lockAdapter{backend.All(members.parts(), s.newClientOptions(), s), s}
-		s.kind, s.signals = lock.Kind{Parts: true, Tokens: members.fenced, Line: true}, &signals{}
+		s.kind, s.signals = lock.Kind{Parts: true, Tokens: members.fenced, WaitQueue: true}, &signals{}
 	case key.made == ofServers:
 		s.variant = lockAdapter{backend.Majority(serversOf(*rt.red.Load()), key.name, s.newClientOptions(), s), s}
 		for _, each := range *rt.red.Load() {
@@ -93,9 +93,9 @@ func (r *Runtime) sibling() string {
 
 // kinds is how the formats of a lock on one key differ in what they decide by.
 var kinds = map[messages.Kind]lock.Kind{
-	messages.Kind_KIND_REENTRANT:  {Tokens: 1, Line: true},
+	messages.Kind_KIND_REENTRANT:  {Tokens: 1, WaitQueue: true},
 	messages.Kind_KIND_FAIR:       {Queued: true},
-	messages.Kind_KIND_READ_WRITE: {Shares: true, Line: true},
+	messages.Kind_KIND_READ_WRITE: {Shares: true, WaitQueue: true},
 }
 
 // step applies an event to a copy of the lock and, if that went well, replaces the
@@ -169,12 +169,12 @@ func (s *lockState) perform(e *lock.Effect) {
 		if e.Answer.Kind == lock.ForceReleased && e.Answer.Count > 0 {
 			s.warnSharers()
 		}
-	case lock.TellLost:
+	case lock.NotifyLost:
 		e.Ref.(replier).lost(s, e.Answer)
 		s.measureLoss(e.Ref.(replier), e.Answer.Reason)
 		s.logLoss(e)
 		s.note(e.Ref.(replier), "lost", reasonAttribute, reasonWord(e.Answer.Reason))
-	case lock.TellAtRisk:
+	case lock.NotifyAtRisk:
 		e.Ref.(replier).atRisk(s, e.Answer)
 		s.measure(risks, subjectOf(e.Ref.(replier).kind()), 0, 1)
 		s.note(e.Ref.(replier), "at_risk", "", "")

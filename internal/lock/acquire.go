@@ -42,7 +42,7 @@ func (l *Lock) acquireCommand(o *op, c *Command) {
 	c.Kind, c.Tokens, c.Above = Acquire, o.reserved, l.seen
 	if o.kind == opAcquire {
 		l.takeEntry(c, o.term)
-		c.Heard = l.kind.Line && l.wait.notified
+		c.Notified = l.kind.WaitQueue && l.wait.notified
 	}
 }
 
@@ -77,7 +77,7 @@ func (l *Lock) noteRefusal(r Result) {
 		l.wait.nextAt = min(l.wait.nextAt, l.wait.freeAt+time.Millisecond)
 	}
 	// Who does not listen yet counts no messages, and tries again as soon as it does.
-	if l.kind.Line && r.Outcome == Refused && r.Holder == "" && l.sub.state == listening {
+	if l.kind.WaitQueue && r.Outcome == Refused && r.Holder == "" && l.sub.state == listening {
 		l.deferFor(1, r.TTL)
 		l.wait.byRedis = true
 	}
@@ -96,7 +96,7 @@ func (l *Lock) noteRefusal(r Result) {
 	for _, req := range l.queue.takeTries() {
 		l.answer(req.Ref, l.held())
 	}
-	if l.kind.Line && len(l.wait.sent) == 0 && !l.isDeferred() {
+	if l.kind.WaitQueue && len(l.wait.sent) == 0 && !l.isDeferred() {
 		l.wait.nextAt = l.now // to take a place, which a mere try does not
 	}
 }

@@ -17,10 +17,10 @@ const (
 	Send EffectKind = iota + 1
 	// Reply delivers Answer to the request Ref.
 	Reply
-	// TellLost notifies the holder Ref that its hold is lost, with Answer's Reason and Detail.
-	TellLost
-	// TellAtRisk warns the holder Ref that the lease ends at Answer.Until unless a renewal succeeds.
-	TellAtRisk
+	// NotifyLost notifies the holder Ref that its hold is lost, with Answer's Reason and Detail.
+	NotifyLost
+	// NotifyAtRisk warns the holder Ref that the lease ends at Answer.Until unless a renewal succeeds.
+	NotifyAtRisk
 	// HoldEnded says that the hold of Ref has ended, for any reason. No notification follows.
 	HoldEnded
 	// Subscribe asks for the messages of the lock's channel, or of the channel of Term's queue
@@ -76,9 +76,9 @@ type Command struct {
 	// Place is this process's place in the line of processes, if its Term is not 0. An Acquire that
 	// is refused takes that place, or confirms it; a Yield that releases the lock takes it at the
 	// end of the line.
-	Place Entry
+	Entry Entry
 	// Heard says that a release was heard since the lock was left to clients outside the line.
-	Heard bool
+	Notified bool
 	// Tokens is how many fencing tokens to draw, and Above what they must be above, for each counter:
 	// the highest that the lock has had. It is empty before the first.
 	Tokens int64
@@ -94,7 +94,7 @@ type Command struct {
 	// Forced makes a Yield release the lock even if nobody is seen to wait.
 	Forced bool
 	// Hurry sends a Renew at once, without waiting for others to share a script with.
-	Hurry bool
+	Immediate bool
 	// Deadline is when the lock stops to wait for the reply, and Latest when the reply to a Renew
 	// has no more use: until then it may come late.
 	Deadline, Latest Instant

@@ -3,7 +3,7 @@ package lock
 import "fmt"
 
 func (l *Lock) notifyLost(own hold, reason Reason, detail string) {
-	l.effects = append(l.effects, Effect{Kind: TellLost, Ref: own.ref, Term: l.lease.term, Answer: Answer{
+	l.effects = append(l.effects, Effect{Kind: NotifyLost, Ref: own.ref, Term: l.lease.term, Answer: Answer{
 		HoldID: own.id, Reason: reason, Tokens: own.tokens, Detail: detail,
 	}})
 	l.failEnsures(own.id, Lost, detail)

@@ -242,12 +242,12 @@ func (w *world) encode(e *encoder, m *message) {
 			e.Number(n)
 		}
 		e.Term(c.Term)
-		for _, b := range []bool{c.Heard, c.Place.Listens, c.Forced, c.Take} {
+		for _, b := range []bool{c.Notified, c.Entry.Listens, c.Forced, c.Take} {
 			e.Bool(b)
 		}
-		if e.Term(c.Place.Term); c.Place.Term != 0 {
-			e.Number(int64(c.Place.Mode))
-			e.Number(c.Place.Tokens)
+		if e.Term(c.Entry.Term); c.Entry.Term != 0 {
+			e.Number(int64(c.Entry.Mode))
+			e.Number(c.Entry.Tokens)
 			e.Number(p.lock.EntryIndex(c.Seq))
 		}
 		e.Number(int64(len(c.Owners)))

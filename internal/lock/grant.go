@@ -51,7 +51,7 @@ func (l *Lock) grantReplied(o op, r Result) {
 		l.contend()
 		l.wait.refusalIsStale = again
 		l.noteRefusal(r)
-		if l.kind.Line {
+		if l.kind.WaitQueue {
 			l.wait.nextAt = l.now // to take a place in the line
 		}
 	case Failed:

@@ -48,20 +48,20 @@ const maxQueued = 3
 // takePlace makes a command take a place in the line as that term, for the first request that
 // waits for more than one reply.
 func (l *Lock) takeEntry(c *Command, term uint64) {
-	if !l.kind.Line {
+	if !l.kind.WaitQueue {
 		return
 	}
 	first, found := l.queue.waiters.Patient()
 	if !found {
 		return
 	}
-	c.Place = Entry{Term: term, Mode: first.Mode, Tokens: l.reserve(), TTL: l.cfg.TransferTTL()}
+	c.Entry = Entry{Term: term, Mode: first.Mode, Tokens: l.reserve(), TTL: l.cfg.TransferTTL()}
 }
 
 // poll is the longest time between two tries of a waiter. Its place in the line must be confirmed
 // before it is lost.
 func (l *Lock) poll() time.Duration {
-	if l.kind.Line {
+	if l.kind.WaitQueue {
 		return l.cfg.EntryTimeout() / 2
 	}
 	return l.cfg.Poll
@@ -74,7 +74,7 @@ func (l *Lock) entrySent(o *op, c *Command) {
 		sent = nil // the place is that of another term
 	}
 	sent = sent[max(len(sent)-maxQueued+1, 0):]
-	l.wait.sent = append(slices.Clip(sent), queued{seq: o.seq, sentAt: o.sentAt, mode: c.Place.Mode, tokens: c.Place.Tokens})
+	l.wait.sent = append(slices.Clip(sent), queued{seq: o.seq, sentAt: o.sentAt, mode: c.Entry.Mode, tokens: c.Entry.Tokens})
 }
 
 // placeRefused forgets a command that was certainly not carried out.

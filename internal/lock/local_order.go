@@ -92,7 +92,7 @@ func (l *Lock) yield(ref any) {
 		return
 	}
 	o := op{kind: opYield, mode: l.lease.mode, counts: once(l.lease.mode), lease: l.cfg.Watchdog, ref: ref}
-	if l.kind.Line {
+	if l.kind.WaitQueue {
 		o.next = l.takeTerm()
 	}
 	l.start(o)
@@ -170,7 +170,7 @@ func (l *Lock) drain() {
 // contendAgain waits for the lock that the process has yielded.
 func (l *Lock) contendAgain(o op, r Result) {
 	if o.next == 0 || len(l.wait.sent) == 0 {
-		if l.contend(); !l.kind.Line {
+		if l.contend(); !l.kind.WaitQueue {
 			l.deferToOthers(r.Others, time.Duration(max(r.Others, 1))*l.cfg.HandOffLimit)
 		}
 		return

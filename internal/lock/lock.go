@@ -26,7 +26,7 @@ type Kind struct {
 	// Shares: the lock can be held in Shared mode.
 	Shares bool
 	// Line: processes wait in a line in Redis, and transfer the lock to each other.
-	Line bool
+	WaitQueue bool
 	// Parts: the lock consists of several. When one of them is lost, the others may still have
 	// to be released.
 	Parts bool

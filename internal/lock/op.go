@@ -123,7 +123,7 @@ func (l *Lock) send(o *op) {
 	if o.kind == opRenew {
 		c.Latest = max(l.lease.until, c.Deadline)
 	}
-	if c.Place.Term != 0 {
+	if c.Entry.Term != 0 {
 		l.entrySent(o, c)
 	}
 	l.order.register(l, o, c)

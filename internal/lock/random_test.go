@@ -28,10 +28,10 @@ var kindsOfLocks = []struct {
 	kind  lock.Kind
 	parts []redismodel.Kind
 }{
-	{"plain and fenced", lock.Kind{Tokens: 1, Line: true}, []redismodel.Kind{redismodel.Reentrant}},
+	{"plain and fenced", lock.Kind{Tokens: 1, WaitQueue: true}, []redismodel.Kind{redismodel.Reentrant}},
 	{"fair", lock.Kind{Queued: true}, []redismodel.Kind{redismodel.Fair}},
-	{"readwrite", lock.Kind{Shares: true, Line: true}, []redismodel.Kind{redismodel.ReadWrite}},
-	{"multi", lock.Kind{Parts: true, Tokens: 2, Line: true}, []redismodel.Kind{redismodel.Fenced, redismodel.Fenced}},
+	{"readwrite", lock.Kind{Shares: true, WaitQueue: true}, []redismodel.Kind{redismodel.ReadWrite}},
+	{"multi", lock.Kind{Parts: true, Tokens: 2, WaitQueue: true}, []redismodel.Kind{redismodel.Fenced, redismodel.Fenced}},
 }
 
 // TestRandomWorlds runs worlds with other choices every time. A failure tells the seed

@@ -35,7 +35,7 @@ func (l *Lock) awaitRenewal(e ensure) {
 func (l *Lock) renewCommand(o *op, c *Command) {
 	l.suspected = false
 	o.lease = l.countLease(nil, false)
-	c.Kind, c.Hurry = Renew, o.immediate || o.tries > 0 || !l.lease.fixed && l.lease.length < l.cfg.Watchdog
+	c.Kind, c.Immediate = Renew, o.immediate || o.tries > 0 || !l.lease.fixed && l.lease.length < l.cfg.Watchdog
 }
 
 // suspect takes note that the key may have been taken away, also from what the command
@@ -122,7 +122,7 @@ func (l *Lock) renewalReplied(r Result) {
 		}
 		l.lease.atRisk = true
 		for own := range l.holds.all() {
-			l.effects = append(l.effects, Effect{Kind: TellAtRisk, Ref: own.ref, Term: l.lease.term, Answer: Answer{
+			l.effects = append(l.effects, Effect{Kind: NotifyAtRisk, Ref: own.ref, Term: l.lease.term, Answer: Answer{
 				HoldID: own.id, Until: l.holdUntil(own), Tokens: own.tokens, Detail: "the lease could not be renewed: " + detail,
 			}})
 		}

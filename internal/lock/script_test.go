@@ -296,7 +296,7 @@ func (r *rig) check(verb string, words []string) bool {
 		r.wakes(words[0])
 	case "last": // about a command under way
 		c := r.command(words[0])
-		got := fmt.Sprintf(" tokens=%d above=%v deadline=%v lease=%v maxttl=%v place=%d ", c.Tokens, c.Above, c.Deadline, c.Lease, c.MaxTTL, c.Place.Term)
+		got := fmt.Sprintf(" tokens=%d above=%v deadline=%v lease=%v maxttl=%v place=%d ", c.Tokens, c.Above, c.Deadline, c.Lease, c.MaxTTL, c.Entry.Term)
 		r.require(strings.Contains(got, " "+words[1]+" "), "%s is under way with%s", words[0], got)
 	case "sees":
 		s := r.lock.Snapshot()
@@ -343,9 +343,9 @@ func (r *rig) configure(words []string) {
 		case "fair":
 			r.kind.Queued = true
 		case "readwrite":
-			r.kind.Shares, r.kind.Line = true, true
+			r.kind.Shares, r.kind.WaitQueue = true, true
 		case "line":
-			r.kind.Line = true
+			r.kind.WaitQueue = true
 		case "multi":
 			r.kind.Parts = true
 		case "tokens":

@@ -92,13 +92,13 @@ func sentence(e lock.Effect) string {
 		return commandSentence(*e.Command)
 	case lock.Reply:
 		return fmt.Sprintf("%v: %s", e.Ref, answerSentence(a))
-	case lock.TellLost:
+	case lock.NotifyLost:
 		text := fmt.Sprintf("%v: lost, %v", e.Ref, a.Reason)
 		if a.Tokens != nil {
 			text += fmt.Sprintf(", tokens %v", a.Tokens)
 		}
 		return text
-	case lock.TellAtRisk:
+	case lock.NotifyAtRisk:
 		return fmt.Sprintf("%v: at risk until %v", e.Ref, a.Until)
 	case lock.HoldEnded:
 		return fmt.Sprintf("%v: over", e.Ref)
@@ -148,8 +148,8 @@ func commandSentence(c lock.Command) string {
 		add(true, " #%d", c.Term)
 		add(c.Kind == lock.Acquire, " %s for %v", count, c.Lease)
 		add(c.Kind == lock.Release && c.Count+c.Shared > 0, " to %s for %v", count, c.Lease)
-		add(c.Hurry, " now")
-		add(c.Heard, " heard")
+		add(c.Immediate, " now")
+		add(c.Notified, " heard")
 		add(c.Forced, " open")
 	}
 	return text

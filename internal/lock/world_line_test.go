@@ -18,7 +18,7 @@ type overtakes [8]int8
 // watchLine counts the turns that those in the line have waited for, and checks that nobody is
 // overtaken again and again.
 func (w *world) checkOvertaking(before *redismodel.Server) {
-	if !w.kind.Line {
+	if !w.kind.WaitQueue {
 		return
 	}
 	was, is := before.Part(0), w.redis.Part(0)
@@ -59,7 +59,7 @@ func isBefore(l *redismodel.Lock, one, other redismodel.Client) bool {
 // checkPlaces checks that who waits for others stands in the line, or has got the lock without
 // having heard of it, while nothing is under way and nothing has gone wrong.
 func (w *world) checkEntries() {
-	if !w.kind.Line || w.twoActors || w.any(lost, late, lostMessage, loading, rejected, full, frozen, restart, slow, paused, lateTimer, deleted, forced, kill, giveUp, crash) {
+	if !w.kind.WaitQueue || w.twoActors || w.any(lost, late, lostMessage, loading, rejected, full, frozen, restart, slow, paused, lateTimer, deleted, forced, kill, giveUp, crash) {
 		return
 	}
 	for i := range w.processes {

@@ -257,7 +257,7 @@ func (w *world) checkIdle(i int) {
 	for k := range w.redis.Parts() {
 		for _, h := range w.redis.Part(k).Holders {
 			ttl := w.config.TransferTTL()
-			transferred := w.kind.Line && w.redis.Part(k).Lasts(h.Owner) <= w.now+ttl+lock.Margin(ttl)
+			transferred := w.kind.WaitQueue && w.redis.Part(k).Lasts(h.Owner) <= w.now+ttl+lock.Margin(ttl)
 			if h.Client == p.client && !w.factOf(h.Owner).late && !transferred {
 				w.violated("p%d has come to rest, but in Redis %v holds the lock", i, h.Owner)
 			}

@@ -272,7 +272,7 @@ func newWorld(s *setting, t *tape, processes int) *world {
 }
 
 // member is the kind of a lock that is also a part of a MultiLock.
-var member = lock.Kind{Line: true}
+var member = lock.Kind{WaitQueue: true}
 
 // join adds a process.
 func (w *world) addProcess() int {
@@ -395,8 +395,8 @@ func (w *world) tick(i int) {
 
 // place completes the place that a command takes.
 func (w *world) completeEntry(p *process, c *lock.Command) {
-	if c.Place.Term != 0 {
-		c.Place.Listens, c.Place.Reserves = p.reachable, p.kind.Parts
+	if c.Entry.Term != 0 {
+		c.Entry.Listens, c.Entry.Reserves = p.reachable, p.kind.Parts
 	}
 }
 
@@ -415,9 +415,9 @@ func (w *world) carryOut(i, most int) {
 			w.send(message{kind: command, p: i, command: *e.Command, at: w.now + w.latency()})
 		case lock.Reply:
 			w.answered(i, e.Ref.(ref), e.Answer)
-		case lock.TellLost:
+		case lock.NotifyLost:
 			w.notifiedLost(i, e.Ref.(ref).id, e.Answer)
-		case lock.TellAtRisk:
+		case lock.NotifyAtRisk:
 			if w.holdByID(i, e.Ref.(ref).id) == nil {
 				w.violated("p%d: %v is warned, but the holders are %v", i, e.Ref, p.holds)
 			}
