@@ -2,6 +2,7 @@ package lock
 
 import "fmt"
 
+// notifyLost notifies a holder that its hold is lost.
 func (l *Lock) notifyLost(own hold, reason Reason, detail string) {
 	l.effects = append(l.effects, Effect{Kind: NotifyLost, Ref: own.ref, Term: l.lease.term, Answer: Answer{
 		HoldID: own.id, Reason: reason, Tokens: own.tokens, Detail: detail,
@@ -9,8 +10,8 @@ func (l *Lock) notifyLost(own hold, reason Reason, detail string) {
 	l.failEnsures(own.id, Lost, detail)
 }
 
-// lose ends the lease and its holds, and notifies the holders. clean says that the key may still
-// be ours in Redis.
+// lose ends the lease and its holds, and notifies the holders. clean says that the key may still belong to this
+// term in Redis.
 func (l *Lock) lose(reason Reason, detail string, clean bool) {
 	l.dropRenewal()
 	lost := l.holds
@@ -40,7 +41,7 @@ func (l *Lock) lose(reason Reason, detail string, clean bool) {
 	l.afterRelease()
 }
 
-// loseByResult ends a lease that Redis says is not ours any more.
+// loseByResult ends a lease that Redis does not have any more.
 func (l *Lock) loseByResult(r Result) {
 	if r.Taken || r.Outcome == Refused {
 		l.lose(Taken, "the key belongs to another owner now", l.kind.Parts)
@@ -49,7 +50,7 @@ func (l *Lock) loseByResult(r Result) {
 	l.lose(Gone, "the key is gone from Redis: it was deleted, evicted or flushed, or it expired", l.kind.Parts)
 }
 
-// lapse ends what has lasted until now: holds, the lease, and the wait for a release.
+// endExpired ends what is over by now: holds, the lease, and the wait for a release.
 func (l *Lock) endExpired() {
 	switch l.phase {
 	case owned:
@@ -109,13 +110,13 @@ func (l *Lock) endHold(own hold, ref any) {
 	}
 }
 
-// endHoldBy ends a hold that was not released, notifies its holder, and passes the lease on.
+// revokeHold ends a hold that was not released, notifies its holder, and passes the lease on.
 func (l *Lock) revokeHold(own hold, reason Reason, detail string) {
 	l.lost.add(own.id, reason)
 	l.notifyLost(own, reason, detail)
 	if l.main.kind == opCount && l.main.hold == own.id {
 		if reason != Closed {
-			reason = Lost // whatever the reason was
+			reason = Lost
 		}
 		l.refuseCount(reason, detail)
 		l.dropCount()
@@ -126,14 +127,13 @@ func (l *Lock) revokeHold(own hold, reason Reason, detail string) {
 	l.endHold(own, nil)
 }
 
-// dropHold takes out a hold.
 func (l *Lock) removeHold(own hold) {
 	l.effects = append(l.effects, Effect{Kind: HoldEnded, Ref: own.ref})
 	l.holds.remove(own.id)
 }
 
-// dropMain gives up what was under way for holds that are over: a change of the counts,
-// or the question who waits.
+// dropMain abandons the command under way for holds that are over: a change of the counts, or a count of the
+// waiters.
 func (l *Lock) dropMain() {
 	o := l.main
 	if o.kind == opCount {

@@ -5,35 +5,35 @@ import (
 	"time"
 )
 
-// Place is a process's place in the line of processes that wait for a lock. The process whose turn
-// it is gets the lock by a transfer.
+// Entry is a process's entry in the wait queue of a lock. The first process of the queue gets the lock by a
+// transfer.
 type Entry struct {
 	// Term is the term under which the process waits.
 	Term uint64
-	// Mode is how it wants the lock, and Tokens how many fencing tokens a transfer draws for it.
+	// Mode is the mode that it wants, and Tokens how many fencing tokens a transfer draws for it.
 	Mode   Mode
 	Tokens int64
-	// TTL is how long the place is kept without being confirmed, and how long a lease is that is
-	// transferred to it. Processes may differ in it, and each trusts a transfer for its own.
+	// TTL is how long the entry lasts without being confirmed, and the length of a lease that is
+	// transferred to it. Processes may differ in it, and each trusts a transfer for its own TTL.
 	TTL time.Duration
-	// Listens says that the process hears of transfers. The lock actor fills it in.
+	// Listens says that the process receives transfers. The lock actor sets it.
 	Listens bool
-	// Reserves says that the lock is one of several that are taken together: it cannot be
-	// transferred, and is left free while this place is the first. Package protocol fills it in.
+	// Reserves says that the lock is one of several that are taken together: it cannot be transferred,
+	// and stays free while this entry is the first. Package protocol sets it.
 	Reserves bool
 }
 
-// Transfer says that another process has made this one the holder of the lock, under the term of
-// its place in the line.
+// Transfer reports that another process has made this one the owner of the lock, under the term of its
+// entry in the wait queue.
 type Transfer struct {
 	Term uint64
-	// Seq is the number of the command that took the place or confirmed it last.
+	// Seq is the number of the command that added the entry or confirmed it last.
 	Seq uint64
 	// Tokens are the highest tokens drawn, one per counter.
 	Tokens []int64
 }
 
-// placed is a command that may have taken a place in the line, or confirmed it.
+// queued is a command that may have added or confirmed the entry in the wait queue.
 type queued struct {
 	seq    uint64
 	sentAt Instant
@@ -41,12 +41,12 @@ type queued struct {
 	tokens int64
 }
 
-// mostPlaced is how many of those commands are remembered. A transfer that names an older one is
-// not trusted, and the next try finds the lock held.
+// maxQueued is how many of those commands are remembered. A transfer that names an older one is not
+// trusted, and the next try finds the lock held.
 const maxQueued = 3
 
-// takePlace makes a command take a place in the line as that term, for the first request that
-// waits for more than one reply.
+// takeEntry makes a command add or confirm the entry of that term, for the first request that does not
+// only try.
 func (l *Lock) takeEntry(c *Command, term uint64) {
 	if !l.kind.WaitQueue {
 		return
@@ -58,8 +58,7 @@ func (l *Lock) takeEntry(c *Command, term uint64) {
 	c.Entry = Entry{Term: term, Mode: first.Mode, Tokens: l.reserve(), TTL: l.cfg.TransferTTL()}
 }
 
-// poll is the longest time between two tries of a waiter. Its place in the line must be confirmed
-// before it is lost.
+// poll is the longest time between two tries of a waiter. Its entry must be confirmed before it expires.
 func (l *Lock) poll() time.Duration {
 	if l.kind.WaitQueue {
 		return l.cfg.EntryTimeout() / 2
@@ -67,28 +66,28 @@ func (l *Lock) poll() time.Duration {
 	return l.cfg.Poll
 }
 
-// placeSent remembers a command that takes a place.
+// entrySent remembers a command that adds or confirms the entry.
 func (l *Lock) entrySent(o *op, c *Command) {
 	sent := l.wait.sent
 	if o.kind == opYield {
-		sent = nil // the place is that of another term
+		sent = nil // the entry is that of another term
 	}
 	sent = sent[max(len(sent)-maxQueued+1, 0):]
 	l.wait.sent = append(slices.Clip(sent), queued{seq: o.seq, sentAt: o.sentAt, mode: c.Entry.Mode, tokens: c.Entry.Tokens})
 }
 
-// placeRefused forgets a command that was certainly not carried out.
+// entryRefused forgets a command that was certainly not carried out.
 func (l *Lock) entryRefused(seq uint64) {
 	l.wait.sent = slices.DeleteFunc(slices.Clone(l.wait.sent), func(p queued) bool { return p.seq == seq })
 }
 
-// Transferred takes over a lock that another process has transferred to this one.
+// Transferred makes this process the owner of a lock that another process has transferred to it.
 func (l *Lock) Transferred(now Instant, t Transfer) {
 	l.begin(now)
 	defer l.settle()
 	switch {
 	case t.Term != l.lease.term && t.Term != l.main.next:
-		// It was for waiters that have left, or for a term that was given up.
+		// It was for waiters that have left, or for a term that is over.
 		if !slices.ContainsFunc(l.background, func(o op) bool { return o.term == t.Term }) {
 			l.cleanUp(t.Term)
 		}
@@ -99,10 +98,9 @@ func (l *Lock) Transferred(now Instant, t Transfer) {
 	}
 }
 
-// takeTransfer makes the lease ours. The transfer was made after the command that it names was
-// carried out, so the key lives for the TTL of a transfer from when that command was sent.
-// Anything later would not be safe: a transfer may have expired, and another process taken the
-// lock, before the message about it arrives.
+// takeTransfer begins the lease. The transfer was made after the command that it names was carried out,
+// so the key lives for the TTL of a transfer from when that command was sent. A later time would not be
+// safe: a transfer may have expired, and another process taken the lock, before its message arrives.
 func (l *Lock) takeTransfer(t Transfer) {
 	l.wait.transfer = Transfer{}
 	i := slices.IndexFunc(l.wait.sent, func(p queued) bool { return p.seq == t.Seq })
@@ -110,7 +108,7 @@ func (l *Lock) takeTransfer(t Transfer) {
 	if l.cfg.Replicated || i < 0 || t.Seq <= l.staleBefore || l.wait.sent[i].sentAt+lease-Margin(lease) <= l.now ||
 		l.mayBeCutShort(l.cfg.Watchdog) || // the renewal sets that TTL
 		l.modeMayChange(l.wait.sent[i].mode) {
-		l.attemptSoon() // which finds the lock held, and gets a lease that can be trusted
+		l.attemptSoon() // the try finds the lock held, and gets a lease that can be trusted
 		return
 	}
 	by := l.wait.sent[i]
