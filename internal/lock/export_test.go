@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// What the explorations of package core_test have to know of a lock.
+// Access for the explorations to the state of a lock.
 
-// Encoder is what a lock is written into. Refs are the clients' affair.
+// Encoder receives the state of a lock. The clients encode Refs.
 type Encoder interface {
 	Number(n int64)
 	Bool(b bool)
@@ -17,8 +17,7 @@ type Encoder interface {
 	Ref(ref any)
 }
 
-// Detach makes a copy of a lock one of which nothing is shared that others may change:
-// they may append to it, or take an effect.
+// Detach makes a copy of a lock independent: appending to it, or taking an effect, does not change the original.
 func (l *Lock) Detach() {
 	l.effects, l.taken = slices.Clone(l.effects[l.taken:]), 0
 	l.queue.waiters.Clip()
@@ -26,19 +25,18 @@ func (l *Lock) Detach() {
 	l.lost.ids, l.holds.more, l.background = slices.Clip(l.lost.ids), slices.Clip(l.holds.more), slices.Clip(l.background)
 }
 
-// StaysWriter reports whether a writer that becomes a reader stays one in Redis, since a late
-// command might make it a writer again.
+// StaysWriter reports whether a writer that becomes a reader stays a writer in Redis, since a late command might
+// make it a writer again.
 func (l *Lock) StaysWriter() bool { return l.modeMayChange(Shared) }
 
-// Seen are the highest tokens that it has had.
+// Seen returns the highest tokens that the lock has had.
 func (l *Lock) Seen() []int64 { return l.seen }
 
-// LastSeq is the number of the last command.
+// LastSeq returns the number of the last command.
 func (l *Lock) LastSeq() uint64 { return l.seq }
 
-// Encode writes down all that can make a difference to what the lock will do, except the
-// numbers of its commands, from which the jitter is drawn. newest is the highest term, and
-// last the highest id of a request, that there have been.
+// Encode writes all state that can change the decisions of the lock, except the numbers of its commands, which
+// the jitter is computed from. newest is the highest term so far, and last the highest id of a request.
 func (l *Lock) Encode(e Encoder, newest, last uint64) {
 	x := encoding{e, l, newest, last}
 	e.Number(int64(l.phase))
@@ -165,7 +163,8 @@ func (x encoding) transfer(t Transfer) {
 	}
 }
 
-// Placed says which of the commands that are remembered a place names; -1 is none of them.
+// EntryIndex returns the index of a command among those that are remembered for the entry; -1 if it is none of
+// them.
 func (l *Lock) EntryIndex(seq uint64) int64 {
 	return int64(slices.IndexFunc(l.wait.sent, func(p queued) bool { return p.seq == seq }))
 }
@@ -221,20 +220,19 @@ func (x encoding) op(o *op) {
 	x.Instant(o.until)
 }
 
-// Contends reports whether the process contends with others, and no command is under way.
+// Contends reports whether the process waits for other processes, and no command is under way.
 func (l *Lock) Contends() bool {
 	return l.phase == contending && l.main.kind == opNone && l.wait.refused && !l.isDeferred()
 }
 
-// Waits reports whether a request stands in the queue as that term.
+// HasWaiter reports whether a request in the queue has that term.
 func (l *Lock) HasWaiter(term uint64) bool { return l.queue.byTerm(term) != nil }
 
-// WouldTry returns the command by which the lock would try now, if its waiters sleep until they try again;
-// nil if they do not, or if they wait since the last try has failed, or since the lock is left to others after
-// a turn.
+// NextTry returns the command that a try would send now, if the waiters sleep until the next try; nil if they do
+// not, or if they wait because the last try has failed, or because the lock is left to others after a turn.
 func (l *Lock) NextTry(now Instant) *Command {
-	leaves := l.isDeferred() && !l.wait.byRedis
-	if l.phase != contending || l.main.kind != opNone || l.queue.len() == 0 || l.wait.lastErr != "" || leaves {
+	afterTurn := l.isDeferred() && !l.wait.byRedis
+	if l.phase != contending || l.main.kind != opNone || l.queue.len() == 0 || l.wait.lastErr != "" || afterTurn {
 		return nil
 	}
 	try := *l
@@ -249,14 +247,14 @@ func (l *Lock) NextTry(now Instant) *Command {
 	return try.effects[len(try.effects)-1].Command
 }
 
-// Has reports whether a term is that of the lease that the lock has, or contends for.
+// KnowsTerm reports whether the lock holds, contends for or cleans up the lease of a term.
 func (l *Lock) KnowsTerm(term uint64) bool {
 	return l.phase != free && (l.lease.term == term || l.main.next == term) || l.queue.byTerm(term) != nil ||
 		slices.ContainsFunc(l.background, func(o op) bool { return o.term == term })
 }
 
-// LeavesOutReader reports whether the first waiter could share the lease that this process holds, and nothing
-// is under way so that it will.
+// ReaderCouldJoin reports whether the first waiter could share the lease that this process holds, and no command
+// for that is under way.
 func (l *Lock) ReaderCouldJoin(now Instant) bool {
 	return l.queue.len() > 0 && l.mayJoin(l.queue.head()) && l.main.kind == opNone && l.renewal.kind == opNone &&
 		now < l.lease.handOffUntil
