@@ -8,15 +8,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
-// scenario is a small world: its callers, by process, and what may happen besides that they
-// ask for the lock. network counts lost, late and half for one, and errors the two ways to refuse.
+// scenario is a small world: its callers, by process, and the faults that may happen. network stands for the faults of
+// messages, and errs for the two ways in which Redis refuses.
 type scenario struct {
 	name, callers string
 	may           tally
 	again         lock.Mode
 	times         int
-	// begin are the callers that have asked, and wait for one another, before anything else happens: "10" is
-	// the first caller of the second process.
+	// begin are the callers that ask first, each before the next: "10" is the first caller of the second process.
 	begin string
 }
 
@@ -25,7 +24,7 @@ const (
 	errs    = loading
 )
 
-// Who lives in a scenario: a caller is its owner's number, and the options of its request.
+// The callers of scenarios: the number of the owner, and the options of its request.
 const (
 	oneEach        = "1 | 1"
 	twoAndOne      = "1, 2 | 1"
@@ -39,10 +38,10 @@ const (
 	someFenced     = "1, 2 fenced | 1 fenced"
 	fourSomeFenced = "1, 2 fenced | 1 fenced, 2"
 	fixedRead      = "1 shared fixed=300ms, 2 shared | 1"
-	besideMembers  = "1 | 1: 1 | 2: 1, 2" // a MultiLock, and who wants its first or its second member
+	besideMembers  = "1 | 1: 1 | 2: 1, 2" // a MultiLock, and processes that want its first or its second member
 )
 
-// scenariosOf are those of each kind of lock.
+// scenariosOf are the scenarios of each kind of lock.
 var scenariosOf = []struct {
 	name      string
 	kind      lock.Kind
@@ -71,7 +70,7 @@ var scenariosOf = []struct {
 		{name: "tries and waits", callers: trying, may: tally{network: 1}},
 		{name: "suspected, ensured and deleted", callers: twoAndOne, may: tally{suspects: 1, ensures: 1, deleted: 1}},
 		{name: "given up", callers: twoAndOne, may: tally{giveUp: 1, network: 1}},
-		{name: "a stranger comes", callers: twoAndOne, may: tally{foreign: 1, network: 1}},
+		{name: "a foreign client comes", callers: twoAndOne, may: tally{foreign: 1, network: 1}},
 		{name: "given up in every way", callers: "1, 2 until=300ms | 1, 2", begin: "00 10", may: tally{cancels: 1, closing: 1, death: 1}, times: 8},
 		{name: "yielding to others", callers: twoEach, begin: "00 10 01", may: tally{foreign: 1, cancels: 1}, times: 8},
 	}},
@@ -93,7 +92,7 @@ var scenariosOf = []struct {
 		{name: "Redis comes back empty", callers: twoAndOne, may: tally{restart: 1}},
 		{name: "closed and crashed", callers: twoAndOne, may: tally{closing: 1, crash: 1}},
 		{name: "given up", callers: twoAndOne, may: tally{giveUp: 1}},
-		{name: "a stranger comes", callers: twoAndOne, may: tally{foreign: 1, suspects: 1}},
+		{name: "a foreign client comes", callers: twoAndOne, may: tally{foreign: 1, suspects: 1}},
 		{name: "given up in time", callers: "1, 2 until=300ms | 1", begin: "00 10", may: tally{cancels: 1, closing: 1}, times: 8},
 	}},
 	{"readwrite", lock.Kind{Shares: true, WaitQueue: true}, []redismodel.Kind{redismodel.ReadWrite}, []scenario{
@@ -107,7 +106,7 @@ var scenariosOf = []struct {
 		{name: "deleted", callers: writers, may: tally{deleted: 1, restart: 1}},
 		{name: "owners die", callers: mixed, may: tally{death: 1}},
 		{name: "re-entered and deleted", callers: "1 shared | 1", again: lock.Shared, may: tally{reentry: 1, deleted: 1}, times: 6},
-		{name: "a stranger comes", callers: writers, may: tally{foreign: 1, ensures: 1, suspects: 1}},
+		{name: "a foreign client comes", callers: writers, may: tally{foreign: 1, ensures: 1, suspects: 1}},
 		{name: "a writer gives up", callers: "1, 2 shared | 1 shared", begin: "10 00 01", may: tally{cancels: 1, death: 1}, times: 8},
 		{name: "a writer gives up before others", callers: "1 shared | 1, 2 shared | 1 shared", begin: "00 10 11 20", may: tally{cancels: 1, death: 1}, times: 8},
 		{name: "a writer's wait is over", callers: "1 shared | 1 until=300ms | 1 shared", begin: "00 10 20", times: 8},
@@ -123,7 +122,7 @@ var scenariosOf = []struct {
 		{name: "killed and crashed", callers: twoAndOne, may: tally{kill: 1, crash: 1}},
 		{name: "closed, or given up in time", callers: "1 until=300ms, 2 | 1", begin: "10 00", may: tally{closing: 1, cancels: 1}, times: 8},
 	}},
-	{"multi beside its members", lock.Kind{Parts: true, WaitQueue: true}, []redismodel.Kind{redismodel.Reentrant, redismodel.Reentrant}, []scenario{
+	{"multi and its members", lock.Kind{Parts: true, WaitQueue: true}, []redismodel.Kind{redismodel.Reentrant, redismodel.Reentrant}, []scenario{
 		{name: "cancelled", callers: besideMembers, begin: "10 20 00", may: tally{cancels: 1}, times: 8},
 		{name: "its wait is over", callers: "1 until=300ms | 1: 1 | 2: 1, 2", begin: "10 20 00", times: 8},
 		{name: "owners die", callers: besideMembers, begin: "10 20 00", may: tally{death: 1}, times: 8},
@@ -138,12 +137,12 @@ var tinyConfig = lock.Config{
 	Watchdog: 1000 * ms, Renewal: 400 * ms, HandOffLimit: 50 * ms, ForcedYield: time.Hour, Poll: 600 * ms, CallTimeout: 200 * ms, QueueLimit: 10,
 }
 
-// lineOf are the settings of the line in Redis.
+// waitQueueOf are the settings of the wait queue in Redis.
 func waitQueueOf(c *lock.Config) redismodel.WaitQueue {
 	return redismodel.WaitQueue{OpenTime: c.OpenTime(), SeesListeners: true}
 }
 
-// scenarios are the settings of all small worlds.
+// scenarios returns the settings of all small worlds.
 func scenarios() (all []*setting) {
 	for _, of := range scenariosOf {
 		for _, s := range of.scenarios {
@@ -164,12 +163,12 @@ func scenarios() (all []*setting) {
 				for c, one := range strings.Split(process, ", ") {
 					words := strings.Fields(one)
 					req := parseRequest(append(words[1:], "owner="+words[0])...)
-					req.Fenced = req.Fenced || of.kind.Parts && !alone // a MultiLock draws whatever its members have
+					req.Fenced = req.Fenced || of.kind.Parts && !alone // a MultiLock draws a token of each member that has a counter
 					set.callers[i][c] = req
 				}
 			}
-			for _, who := range strings.Fields(s.begin) {
-				set.begin = append(set.begin, move{action: acquire, p: int8(who[0] - '0'), i: int8(who[1] - '0')})
+			for _, caller := range strings.Fields(s.begin) {
+				set.begin = append(set.begin, move{action: acquire, p: int8(caller[0] - '0'), i: int8(caller[1] - '0')})
 			}
 			all = append(all, set)
 		}

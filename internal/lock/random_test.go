@@ -19,10 +19,10 @@ import (
 var (
 	worldTime = flag.Duration("world.time", time.Second, "how long to run random worlds of each kind")
 	worldSeed = flag.Uint64("world.seed", 0, "run only the worlds with this seed; choose a kind with -run TestRandomWorlds/kind")
-	worldTape = flag.String("world.tape", "", "run only the worlds with these choices, in hexadecimal, and tell what happens in it")
+	worldTape = flag.String("world.tape", "", "run only the world with these choices, in hexadecimal, and log its events")
 )
 
-// kindsOfLocks are those that worlds are about.
+// kindsOfLocks are the kinds of the random worlds.
 var kindsOfLocks = []struct {
 	name  string
 	kind  lock.Kind
@@ -34,8 +34,8 @@ var kindsOfLocks = []struct {
 	{"multi", lock.Kind{Parts: true, Tokens: 2, WaitQueue: true}, []redismodel.Kind{redismodel.Fenced, redismodel.Fenced}},
 }
 
-// TestRandomWorlds runs worlds with other choices every time. A failure tells the seed
-// and the story of the simplest world that fails alike, with a tape to replay it.
+// TestRandomWorlds runs worlds with other choices every time. A failure logs the seed, and the events of the simplest
+// world that violates the same rule, with a tape to replay it.
 func TestRandomWorlds(t *testing.T) {
 	for kind, k := range kindsOfLocks {
 		t.Run(k.name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func FuzzWorlds(f *testing.F) {
 	})
 }
 
-// That one actor owns a key is why the rules hold; see TestExploreNoticesTwoActorsOnOneKey.
+// The rules hold because one actor owns a key; see TestExploreNoticesTwoActorsOnOneKey.
 func TestRandomWorldsNoticeTwoActorsOnOneKey(t *testing.T) {
 	for seed := range uint64(1000) {
 		w := randomWorld(0, randomTape(seed))
@@ -96,11 +96,11 @@ func TestRandomWorldsNoticeTwoActorsOnOneKey(t *testing.T) {
 			return
 		}
 	}
-	t.Fatal("nothing is wrong in a thousand worlds")
+	t.Fatal("no violation in a thousand worlds")
 }
 
-// randomWorld is the world of a tape. One with few kinds of faults finds what one with all of
-// them would drown.
+// randomWorld returns the world of a tape. Each has some kinds of faults only, since a world with all of them hides
+// what a few would show.
 func randomWorld(kind int, t *tape) *world {
 	s := &setting{kind: kindsOfLocks[kind].kind}
 	for f := range s.limits {
@@ -125,7 +125,7 @@ func randomWorld(kind int, t *tape) *world {
 	return newWorld(s, t, 1+oneOf(t, 1, 0, 2))
 }
 
-// live lets happen what the tape says. It gives the violation, if there is one.
+// simulate runs the world with the choices of its tape, and returns the violation, if there is one.
 func (w *world) simulate() (err error) {
 	defer w.recoverViolation(&err)
 	for range 10 + w.tape.pick(120) {
@@ -139,7 +139,7 @@ func (w *world) simulate() (err error) {
 	return nil
 }
 
-// caught makes an error of a panic.
+// recoverViolation converts a panic to an error.
 func (w *world) recoverViolation(err *error) {
 	switch broken := recover().(type) {
 	case nil:
@@ -152,7 +152,7 @@ func (w *world) recoverViolation(err *error) {
 	}
 }
 
-// runUntil lets happen whatever happens up to a time.
+// runUntil runs all events up to a time.
 func (w *world) runUntil(end lock.Instant) {
 	for w.step(end) {
 	}
@@ -162,7 +162,7 @@ func (w *world) runUntil(end lock.Instant) {
 	}
 }
 
-// step lets the next thing happen, unless it comes after a time; false if there is none.
+// step runs the next event unless it comes after a time, and reports whether there was one.
 func (w *world) step(end lock.Instant) bool {
 	at, next, ticks := end+1, -1, -1
 	for k := range w.net {
@@ -183,10 +183,10 @@ func (w *world) step(end lock.Instant) bool {
 		w.redis.At(at)
 	}
 	if w.atThisTime++; w.atThisTime > 5000 {
-		w.violated("time stands still: %d things have happened at once", w.atThisTime)
+		w.violated("%d events at one time", w.atThisTime)
 	}
 	if w.happened++; w.happened > 50000 {
-		w.violated("there is no end to it: %d things have happened", w.happened)
+		w.violated("no end after %d events", w.happened)
 	}
 	if ticks >= 0 {
 		w.tick(ticks)
@@ -198,7 +198,7 @@ func (w *world) step(end lock.Instant) bool {
 	return true
 }
 
-// due is when a message is delivered.
+// due returns when a message is delivered.
 func (w *world) due(m *message) lock.Instant {
 	switch m.kind {
 	case command, lateCommand:
@@ -209,7 +209,7 @@ func (w *world) due(m *message) lock.Instant {
 	return m.at
 }
 
-// drawFate decides what becomes of a message.
+// drawFate draws the fault, or none, that a message meets.
 func (w *world) drawFate(m *message) fate {
 	if w.healed || m.kind >= subscribed || w.processes[m.p].dead {
 		return fine
@@ -224,29 +224,29 @@ func (w *world) drawFate(m *message) fate {
 	return f
 }
 
-// act lets one client, or something outside, do something.
+// randomAction carries out a random action of a client, or from outside.
 func (w *world) randomAction() {
 	i := w.tape.pick(len(w.processes))
 	if w.processes[i].dead {
 		i = w.addProcess()
 	}
-	does := oneOf(w.tape, weightedActions...)
-	if does == delivers || !w.can(actions[does].counts) || does == givesUp && w.processes[i].stalled {
+	act := oneOf(w.tape, weightedActions...)
+	if act == delivers || !w.can(actions[act].counts) || act == givesUp && w.processes[i].stalled {
 		return
 	}
-	w.do(move{action: does, p: int8(i)})
+	w.do(move{action: act, p: int8(i)})
 }
 
-// drawn has every doing as often as its weight says.
+// weightedActions has every action as often as its weight says.
 var weightedActions = func() (all []action) {
-	for does := range actions {
-		all = append(all, slices.Repeat([]action{action(does)}, actions[does].weight)...)
+	for act := range actions {
+		all = append(all, slices.Repeat([]action{action(act)}, actions[act].weight)...)
 	}
 	return all
 }()
 
-// Without faults, two processes whose waiters never cease get equal shares of the
-// lock, and most grants cost no command.
+// Without faults, two processes that always have waiters get equal shares of the lock, and most grants need no
+// command.
 func TestProcessesShareTheLock(t *testing.T) {
 	w := randomWorld(0, &tape{})
 	for w.now < 10*sec {
@@ -255,19 +255,19 @@ func TestProcessesShareTheLock(t *testing.T) {
 				w.do(move{action: acquire, p: int8(i)}) // and release after a millisecond
 			}
 		}
-		w.happened = 0 // it never comes to rest
+		w.happened = 0 // the world has no end
 		w.runUntil(w.now + ms)
 	}
 	a, b := &w.processes[0], &w.processes[1]
 	if total := a.grants + b.grants; total < 6600 || 10*a.grants > 11*b.grants || 10*b.grants > 11*a.grants {
-		t.Errorf("in ten seconds the one gets %d grants, and the other %d", a.grants, b.grants)
+		t.Errorf("in ten seconds one process gets %d grants, and the other %d", a.grants, b.grants)
 	}
 	if commands := a.lastSeq + b.lastSeq; 20*int(commands) > a.grants+b.grants {
 		t.Errorf("%d grants took %d commands", a.grants+b.grants, commands)
 	}
 }
 
-// tell tells the story of a world, and fails if something is wrong in it.
+// replay logs the events of a world, and fails if a rule is violated.
 func replay(t *testing.T, kind int, choices []byte) {
 	t.Helper()
 	w := randomWorld(kind, &tape{bytes: choices})
@@ -279,7 +279,7 @@ func replay(t *testing.T, kind int, choices []byte) {
 	}
 }
 
-// report shrinks a failing world and tells its story.
+// report shrinks a failing world and logs its events.
 func report(t *testing.T, kind int, failing []byte, err error) {
 	t.Helper()
 	rule := func(err error) string {

@@ -7,14 +7,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
-// What the clients of a process want of its lock.
+// The clients of a process, and the answers that they get.
 
-// owner is the field of a term.
+// owner returns the owner of a term in Redis.
 func (w *world) owner(i int, term uint64) redismodel.Owner {
 	return redismodel.Owner{Client: w.processes[i].client, Term: term}
 }
 
-// ask brings a request to the lock, which from then on owes it an answer.
+// ask sends a request to the lock.
 func (w *world) ask(i int, r request) {
 	p := &w.processes[i]
 	p.ids++
@@ -33,7 +33,7 @@ func (w *world) perform(i int, r request) {
 	}
 	w.begin(i)
 	r.term = p.terms
-	if r.what == release && r.owner != 0 { // of what its owner holds by now, told or not
+	if r.what == release && r.owner != 0 { // the present hold of its owner, even if the grant is not delivered yet
 		if k := slices.IndexFunc(p.holds, func(h hold) bool { return h.req.Owner == r.owner }); k >= 0 {
 			r.hold = p.holds[k].id
 		}
@@ -42,7 +42,7 @@ func (w *world) perform(i int, r request) {
 	case suspect:
 	case closes:
 		p.closed = true
-	case ownerDies: // what it asked for is no longer owed an answer
+	case ownerDies: // its requests get no answer any more
 		p.requests = slices.DeleteFunc(p.requests, func(other request) bool { return other.what == acquire && other.req.Owner == r.owner })
 		for k := range p.holds {
 			p.holds[k].dead = p.holds[k].dead || p.holds[k].req.Owner == r.owner
@@ -78,8 +78,7 @@ func (w *world) perform(i int, r request) {
 	})
 }
 
-// releaseHold gives back a hold once, in a mode that it is held in; of both modes, either may
-// be first.
+// releaseHold releases a hold once, in the given mode if it is held in that, else in the other.
 func (w *world) releaseHold(i int, h hold, byOwner bool, mode lock.Mode) {
 	if h.dead {
 		return
@@ -94,13 +93,13 @@ func (w *world) releaseHold(i int, h hold, byOwner bool, mode lock.Mode) {
 	w.ask(i, r)
 }
 
-// follow lets a holder do with its hold as it has planned.
+// releaseAsPlanned carries out a plannedRelease.
 func (w *world) releaseAsPlanned(m message) {
 	h := w.holdByID(m.p, m.request.id)
 	if h == nil {
 		return
 	}
-	if !m.repeat || w.now >= w.processes[m.p].pausedUntil { // a client does not ask again and again before it is answered
+	if !m.repeat || w.now >= w.processes[m.p].pausedUntil { // a paused process does not collect repeated requests
 		w.releaseHold(m.p, *h, !m.repeat && w.tape.pick(2) == 1, w.anyMode())
 	}
 	if m.at = w.now + 10*ms; m.repeat {
@@ -108,7 +107,7 @@ func (w *world) releaseAsPlanned(m message) {
 	}
 }
 
-// anyMode is, seldom, the shared one.
+// anyMode is the shared mode now and then, if the lock can be shared.
 func (w *world) anyMode() lock.Mode {
 	if w.kind.Shares && w.tape.pick(3) == 1 {
 		return lock.Shared
@@ -116,8 +115,7 @@ func (w *world) anyMode() lock.Mode {
 	return lock.Exclusive
 }
 
-// planned lets a new holder decide what becomes of its hold: it is released once, twice, or
-// until it is over, or forgotten.
+// planRelease draws the releases of a new hold: one, two, as many as it needs, or none.
 func (w *world) planRelease(i int, h request) {
 	if w.tape == nil {
 		return
@@ -135,7 +133,7 @@ func (w *world) planRelease(i int, h request) {
 	}
 }
 
-// end is the end of a process.
+// endProcess kills a process.
 func (w *world) endProcess(i int) {
 	p := &w.processes[i]
 	p.dead, p.requests, p.holds = true, nil, nil
@@ -145,8 +143,8 @@ func (w *world) endProcess(i int) {
 	})
 }
 
-// giveUp gives a lock up, as its actor does when it cannot go on: everyone is told, and what the
-// lock leaves in Redis is released, behind what was sent before.
+// giveUp ends a lock as its actor does when it fails for good: all requests are answered, and the cleanup is sent
+// after the earlier commands.
 func (w *world) giveUp(i int) {
 	p := &w.processes[i]
 	w.checkOutstanding(i)
@@ -158,7 +156,7 @@ func (w *world) giveUp(i int) {
 	p.lock, p.tokens = lock.New(&w.config, p.kind), nil
 }
 
-// holding finds a hold.
+// holdByID returns a hold of a process, nil if there is none.
 func (w *world) holdByID(i int, id uint64) *hold {
 	holds := w.processes[i].holds
 	if k := slices.IndexFunc(holds, func(h hold) bool { return h.id == id }); k >= 0 {
@@ -167,21 +165,21 @@ func (w *world) holdByID(i int, id uint64) *hold {
 	return nil
 }
 
-// releasing reports whether a release of that hold is not answered yet.
+// releasing reports whether a release of that hold is pending.
 func (p *process) releasing(id uint64) bool {
 	return slices.ContainsFunc(p.requests, func(r request) bool { return r.what == release && r.hold == id })
 }
 
-// answered takes an answer to its request, and checks it.
+// answered delivers an answer to its request, and checks it.
 func (w *world) answered(i int, to ref, a lock.Answer) {
 	p := &w.processes[i]
 	w.logf("p%d: %s %d is answered: %s", i, actions[to.what].name, to.id, answerSentence(a))
 	k := slices.IndexFunc(p.requests, func(r request) bool { return r.id == to.id })
 	if k < 0 {
 		if a.Kind == lock.Granted || w.counted[death] == 0 {
-			w.violated("p%d: %v is answered %v twice, or is dead", i, to, a.Kind)
+			w.violated("p%d: %v is answered %v twice, or its owner is dead", i, to, a.Kind)
 		}
-		return // it was refused for another reason before its death was heard of
+		return // it was refused before its owner died
 	}
 	r := p.requests[k]
 	p.requests = slices.Delete(p.requests, k, k+1)
@@ -207,28 +205,28 @@ func (w *world) answered(i int, to ref, a lock.Answer) {
 	}
 }
 
-// told takes a notice of a loss to its holder: once, and only to the present one.
+// notifiedLost delivers a notice of a loss, and checks that a present holder gets it, and only once.
 func (w *world) notifiedLost(i int, id uint64, a lock.Answer) {
 	w.logf("p%d: hold %d is lost: %v, %s", i, id, a.Reason, a.Detail)
 	h := w.holdByID(i, id)
 	if h == nil || h.lost {
-		w.violated("p%d: the loss of hold %d is told, but the holders are %v", i, id, w.processes[i].holds)
+		w.violated("p%d: the loss of hold %d is notified, but the holders are %v", i, id, w.processes[i].holds)
 	}
 	if a.Reason == 0 || a.Detail == "" {
 		w.violated("p%d: %v is lost without a reason", i, h)
 	}
-	robbed := w.any(deleted, forced, restart)
-	ailing := w.any(slow, lost, late, onePart, loading, rejected, frozen, paused, lateTimer, crash)
-	if (a.Reason == lock.Gone || a.Reason == lock.Taken) && !robbed || a.Reason == lock.Expired && h.req.Lease == 0 && !ailing {
+	keyLost := w.any(deleted, forced, restart)
+	faulty := w.any(slow, lost, late, onePart, loading, rejected, frozen, paused, lateTimer, crash)
+	if (a.Reason == lock.Gone || a.Reason == lock.Taken) && !keyLost || a.Reason == lock.Expired && h.req.Lease == 0 && !faulty {
 		w.violated("p%d: %v is lost because of %v", i, h, a.Reason)
 	}
 	if w.now < h.good && (a.Reason == lock.Expired || a.Reason == lock.MaxHold) {
-		w.violated("p%d: %v is over, and was said to be good until %v", i, h, h.good)
+		w.violated("p%d: %v is over, and was seen to be valid until %v", i, h, h.good)
 	}
 	h.lost = true
 }
 
-// over ends a hold.
+// holdEnded removes a hold.
 func (w *world) holdEnded(i int, id uint64) {
 	p, h := &w.processes[i], w.holdByID(i, id)
 	if h == nil {
@@ -238,7 +236,7 @@ func (w *world) holdEnded(i int, id uint64) {
 	p.holds = slices.DeleteFunc(p.holds, func(h hold) bool { return h.id == id })
 }
 
-// endOf is how a hold ended, if it has.
+// endOf returns how a hold ended, if it has.
 func (p *process) endOf(id uint64) (ended, bool) {
 	if k := slices.IndexFunc(p.ended, func(e ended) bool { return e.id == id }); k >= 0 {
 		return p.ended[k], true

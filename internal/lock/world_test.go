@@ -9,102 +9,33 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
-// A world is some processes that contend for one lock, a model of Redis, and what is on its
-// way between them. Anything may go wrong with it, up to what its setting allows. One set of
-// rules is checked whenever something has happened.
+// A world is a simulation: some processes that contend for one lock, a model of Redis, and the messages between
+// them, with any fault that its setting allows. One set of rules is checked after every event.
 //
-// There are two choosers of what happens next. A tape draws it at random, in large worlds
-// (random_test.go). The exploration tries everything, in small ones (explore_test.go); so a
-// world is a value, and can be copied.
+// The next event comes from a tape at random, in large worlds (random_test.go), or from the exploration, which
+// tries every event in small worlds (explore_test.go). For that, a world is a value and can be copied.
 type world struct {
 	*setting
-	tape      *tape // nil: nothing is left to chance
+	tape      *tape // nil in an exploration
 	now       lock.Instant
 	redis     redismodel.Server
 	processes []process
-	net       []message // what is on its way, in the order in which it was sent
+	net       []message // the messages on their way, in the order in which they were sent
 	foreign   []foreignClient
 	counted   tally
-	healed    bool // nothing goes wrong any more, and whoever holds releases
-	// Redis does not answer, or has no memory left, until then.
+	healed    bool // there are no more faults, and every holder releases
+	// Redis does not answer, or has no memory left, until these times.
 	frozenUntil, fullUntil lock.Instant
 	facts                  []fact
 	tokens                 []int64 // those that were given to holds
-	tokensLost             bool    // Redis has lost its memory, and with it its counter of tokens
-	hasLateCommand         bool    // a command, or its reply, came after it was given up
-	happened, atThisTime   int     // how many things, in all and at this very time
+	tokensLost             bool    // Redis has lost its data, and so the counter of tokens
+	hasLateCommand         bool    // a command, or its reply, came after its deadline
+	happened, atThisTime   int     // number of events, in all and at the present time
 	trace                  *[]string
 }
 
-// setting says who lives in a world, and what may happen in it.
-type setting struct {
-	name   string
-	kind   lock.Kind
-	config lock.Config
-	setup  redismodel.Setup
-	limits tally
-	// In an exploration: the requests of each process's callers (Owner 0 is nobody), in which
-	// mode they re-enter, and how often time may pass, which is only while nothing is on its
-	// way. 0: at any time.
-	callers [maxProcesses][callers]lock.Request
-	// members: of a MultiLock, which part alone a process wants, from 1; 0 is all of them.
-	members [maxProcesses]int
-	// inhabited is how many processes there are in an exploration, and begin what has happened before, on a
-	// prompt network.
-	processCount int
-	begin        []move
-	again        lock.Mode
-	times        int
-	// siblings: the first two are lock actors of one process, with one client id, on one key.
-	twoActors bool
-	// unequal: every other process polls more often, and so has less time in the line.
-	unequalPolls bool
-	encoder      encoder // of an exploration, for the worlds of which it asks one at a time
-}
-
-// longest is the longest lease that anybody asks for.
-func (s *setting) longest() time.Duration { return max(s.config.Watchdog, 20*sec) }
-
-// fault is something that may happen to a world, besides that clients ask for the lock.
-type fault int
-
-const (
-	lost        fault = iota // commands, or their replies
-	late                     // commands arrive after they were given up
-	onePart                  // only one part of a lock carries a command out
-	lostMessage              // subscriptions and their messages get lost
-	loading                  // Redis refuses for now
-	rejected                 // Redis refuses for good
-	full                     // Redis has no memory left for a while
-	frozen                   // Redis stops for a while
-	restart                  // Redis comes back empty
-	deleted                  // keys are deleted
-	forced                   // locks are force-released
-	slow                     // messages take long, and overtake each other
-	paused                   // processes stop for a while
-	lateTimer                // timers ring late
-	crash                    // lock actors crash over a reply
-	kill                     // processes end at once
-	giveUp                   // a lock is given up, as when its actor crashes again and again
-	closing                  // locks are closed
-	death                    // owners die
-	foreign                  // clients of another kind take the lock, and wait for it
-	cancels
-	reentry
-	ensures
-	suspects
-	times
-	free // everything else
-	faults
-)
-
-// tally counts each of them.
-type tally [faults]int16
-
-const always = 1 << 14
-
-// used is how often something has happened. What may go wrong with a message is counted
-// together, and so is what Redis may refuse.
+// used is how often a fault has happened. The faults of messages are counted together, and so are the two ways in
+// which Redis refuses.
 func (w *world) used(f fault) int16 {
 	switch f {
 	case lost, late, onePart, lostMessage:
@@ -115,31 +46,31 @@ func (w *world) used(f fault) int16 {
 	return w.counted[f]
 }
 
-// can reports whether something may happen now, or once more.
+// can reports whether a fault may happen now.
 func (w *world) can(f fault) bool { return f == free || !w.healed && w.used(f) < w.limits[f] }
 
-// any reports whether one of them has happened.
+// any reports whether one of these faults has happened.
 func (w *world) any(some ...fault) bool {
 	return slices.ContainsFunc(some, func(f fault) bool { return w.counted[f] > 0 })
 }
 
-// fact is what the rules have to know of a term's past.
+// fact is the history of a term, for the rules.
 type fact struct {
 	redismodel.Owner
-	ranSeq  uint64 // of the last command that was carried out
-	arrived int    // which one it was in Redis's queue
-	// One of its commands went wrong, so that the count in Redis may be off; was carried
-	// out too late, or not in its order; may have put it into the queue again; was refused for
-	// want of memory.
+	ranSeq  uint64 // the last command that was carried out
+	arrived int    // its position in the order of arrival in Redis's queue
+	// One of its commands had a fault, so the count in Redis may be wrong (countUncertain); was carried out too
+	// late, or not in order (late); may have added its entry again (mayReappear); was refused because Redis had no
+	// memory (countRefused).
 	countUncertain, late, mayReappear, countRefused bool
-	// forgotten: it has had its turn, or lost its place by its silence or with Redis's memory.
+	// exempt from the rule of the order: it was granted, or its entry expired or was lost with Redis's data.
 	exempt bool
-	// robbed: by something that the protocol cannot prevent, and when.
+	// keyLost: an event that the protocol cannot prevent has removed its key, at keyLostAt.
 	keyLost   bool
 	keyLostAt lock.Instant
 }
 
-// of finds what is known of a term.
+// factOf returns the history of a term.
 func (w *world) factOf(o redismodel.Owner) fact {
 	for i := range w.facts {
 		if w.facts[i].Owner == o {
@@ -149,7 +80,7 @@ func (w *world) factOf(o redismodel.Owner) fact {
 	return fact{Owner: o}
 }
 
-// note is the same, to be added to.
+// factFor returns the history of a term for a change.
 func (w *world) factFor(o redismodel.Owner) *fact {
 	for i := range w.facts {
 		if w.facts[i].Owner == o {
@@ -163,31 +94,30 @@ func (w *world) factFor(o redismodel.Owner) *fact {
 // process is a lock, and the clients and the lock actor around it.
 type process struct {
 	client     redismodel.Client
-	part       int // that it wants; -1 is the lock with all its parts
+	part       int // the part that it wants; -1 is the lock with all its parts
 	kind       *lock.Kind
 	lock       lock.Lock
 	terms, ids uint64
-	requests   []request // that are not answered yet, in their order
-	holds      []hold    // in the order of their grants
+	requests   []request // not answered yet, in order
+	holds      []hold    // in the order of the grants
 	ended      []ended
-	asked      [2]bool // of an exploration: which callers have asked
+	asked      [2]bool // which callers of an exploration have asked
 	dead       bool
 	closed     bool
-	// stalled: its lock actor has crashed, with effects that are still to be carried out.
+	// stalled: its lock actor has crashed, and has not carried out all effects yet.
 	stalled bool
-	// It wants messages, of the channel that the term has, or will.
-	// hears: its subscription to transfers has been confirmed once.
+	// listening: it wants the messages of the channel. reachable: its subscription to transfers was confirmed once.
 	reachable      bool
 	listening      bool
 	channel        uint64
 	subscriptionAt lock.Instant
 	pausedUntil    lock.Instant
-	wakeAt         lock.Instant // of its timer
+	wakeAt         lock.Instant // when its timer fires
 	before         uint64       // the term before the present event
 	lastSeq        uint64
-	ranSync        uint64 // the last command about the queue that was carried out
+	ranSync        uint64 // the last SyncQueue that was carried out
 	grants, events int
-	tokens         []int64 // the highest that its lock has given
+	tokens         []int64 // the last that were granted
 	overtaken      overtakes
 }
 
@@ -205,13 +135,13 @@ type request struct {
 	ref
 	at   lock.Instant
 	req  lock.Request // of an acquire
-	term uint64       // what it may stand in Redis's queue as
-	// Whose hold, and in which mode, or which request, or for how long.
+	term uint64       // the term of its entry in Redis's queue, if it has one
+	// The hold or the request that it is about, its owner and mode, and the duration of an ensure.
 	hold  uint64
 	owner lock.Owner
 	mode  lock.Mode
 	d     time.Duration
-	// owners are those that a forced release names.
+	// owners are the owners that a forced release names.
 	owners lock.Owners
 }
 
@@ -227,8 +157,8 @@ type hold struct {
 	request
 	counts      counts
 	tokens      []int64
-	bound, good lock.Instant // its own end (0: it has none), and until when it was seen to be good
-	lost, dead  bool         // it was told, and its owner is
+	bound, good lock.Instant // its own end (0: none), and the end of its validity as last seen
+	lost, dead  bool         // its holder was notified of the loss; its owner is dead
 }
 
 type ended struct {
@@ -237,7 +167,7 @@ type ended struct {
 	lost bool
 }
 
-// counts says how often an owner holds a lock, in each mode.
+// counts are the hold counts of an owner, in each mode.
 type counts struct{ exclusive, shared int }
 
 func (c counts) total() int { return c.exclusive + c.shared }
@@ -258,7 +188,7 @@ func (c counts) plus(m lock.Mode, n int) counts {
 	return c
 }
 
-// newWorld is a world with that many processes.
+// newWorld returns a world with that many processes.
 func newWorld(s *setting, t *tape, processes int) *world {
 	w := &world{setting: s, tape: t}
 	w.redis = redismodel.New(&s.setup)
@@ -266,7 +196,7 @@ func newWorld(s *setting, t *tape, processes int) *world {
 		w.addProcess()
 	}
 	if t == nil && s.times == 0 {
-		w.counted[slow] = 1 // messages may take as long as they like
+		w.counted[slow] = 1 // messages may take any time
 	}
 	return w
 }
@@ -274,7 +204,7 @@ func newWorld(s *setting, t *tape, processes int) *world {
 // member is the kind of a lock that is also a part of a MultiLock.
 var member = lock.Kind{WaitQueue: true}
 
-// join adds a process.
+// addProcess adds a process, and returns its index.
 func (w *world) addProcess() int {
 	i := len(w.processes)
 	cfg := w.config
@@ -294,7 +224,7 @@ func (w *world) addProcess() int {
 	return i
 }
 
-// CopyTo makes another world the same as this one. No trace of what happens to it is left here.
+// CopyTo makes another world equal to this one. Later events of either do not change the other.
 func (w *world) CopyTo(other *world) {
 	ps, net, facts := other.processes[:0], other.net[:0], other.facts[:0]
 	*other = *w
@@ -307,9 +237,9 @@ func (w *world) CopyTo(other *world) {
 	}
 }
 
-// violation is what a world panics with when a rule is broken.
+// violation is the panic value of a broken rule.
 type violation struct {
-	rule string // the same however the numbers are
+	rule string // the text without its values
 	text string
 }
 
@@ -325,8 +255,7 @@ func (w *world) logf(format string, args ...any) {
 	}
 }
 
-// event applies an event to a process's lock, as the lock actor does, and carries out what
-// follows.
+// event applies an event to a process's lock, as the lock actor does, and carries out the effects.
 func (w *world) event(i int, name string, apply func(*lock.Lock)) {
 	p := &w.processes[i]
 	if p.dead {
@@ -343,7 +272,7 @@ func (w *world) event(i int, name string, apply func(*lock.Lock)) {
 	w.setTimer(i)
 }
 
-// begin prepares a lock for an event. A lock actor that has crashed does first what was left.
+// begin prepares a lock for an event. A lock actor that has crashed first carries out the remaining effects.
 func (w *world) begin(i int) {
 	p := &w.processes[i]
 	if p.stalled {
@@ -356,19 +285,19 @@ func (w *world) begin(i int) {
 	p.before = p.lock.Term()
 }
 
-// inVain applies an event to a copy that is thrown away, as when the lock actor crashes: the
-// original must not notice.
+// onCopy applies an event to a copy that is discarded, as in a crash of the lock actor, and checks that the
+// original is unchanged.
 func (w *world) onCopy(i int, apply func(*lock.Lock)) {
 	p := &w.processes[i]
 	p.events++
-	look := p.events%16 == 0 || w.tape == nil
+	compare := p.events%16 == 0 || w.tape == nil
 	var before string
-	if look {
+	if compare {
 		before = dump(p.lock)
 	}
 	scratch := p.lock
 	apply(&scratch)
-	if look && dump(p.lock) != before {
+	if compare && dump(p.lock) != before {
 		w.violated("p%d: an event on a copy has changed the original\nbefore %s\nafter  %s", i, before, dump(p.lock))
 	}
 }
@@ -393,14 +322,14 @@ func (w *world) tick(i int) {
 	w.checkTick(i)
 }
 
-// place completes the place that a command takes.
+// completeEntry sets what the lock actor knows of a command's entry.
 func (w *world) completeEntry(p *process, c *lock.Command) {
 	if c.Entry.Term != 0 {
 		c.Entry.Listens, c.Entry.Reserves = p.reachable, p.kind.Parts
 	}
 }
 
-// carryOut carries out so many effects, or all of them.
+// carryOut carries out at most that many effects, or all if most is negative.
 func (w *world) carryOut(i, most int) {
 	p := &w.processes[i]
 	for ; most != 0; most-- {

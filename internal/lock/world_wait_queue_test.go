@@ -6,31 +6,30 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
-// The rules about the line of processes.
+// The rules about the wait queue.
 
-// mostTurns is how often a process may overtake another that stands in the line and can be
-// reached: once, by a command that was on its way.
+// maxOvertakes is how often a process may overtake another that is in the wait queue and can be notified: once, by a
+// command that was on its way.
 const maxOvertakes = 1
 
 // overtakes counts how often each other process has overtaken this one.
 type overtakes [8]int8
 
-// watchLine counts the turns that those in the line have waited for, and checks that nobody is
-// overtaken again and again.
+// checkOvertaking counts how often the processes in the wait queue were overtaken, and checks maxOvertakes.
 func (w *world) checkOvertaking(before *redismodel.Server) {
 	if !w.kind.WaitQueue {
 		return
 	}
 	was, is := before.Part(0), w.redis.Part(0)
 	if was.OpenUntil > w.now {
-		return // it was left to clients outside the line
+		return // it was left to foreign clients
 	}
 	for i := range w.processes {
 		p := &w.processes[i]
-		stands := slices.ContainsFunc(is.Line, func(place redismodel.Entry) bool {
-			return place.Client == p.client && place.Listens && !place.Lapsed && w.redis.Subscribers(redismodel.TurnChannel(p.client)) > 0
+		queued := slices.ContainsFunc(is.Line, func(e redismodel.Entry) bool {
+			return e.Client == p.client && e.Listens && !e.Lapsed && w.redis.Subscribers(redismodel.TurnChannel(p.client)) > 0
 		})
-		if !stands || w.twoActors || i >= len(p.overtaken) {
+		if !queued || w.twoActors || i >= len(p.overtaken) {
 			p.overtaken = overtakes{}
 			continue
 		}
@@ -40,24 +39,24 @@ func (w *world) checkOvertaking(before *redismodel.Server) {
 				continue
 			}
 			if p.overtaken[j]++; p.overtaken[j] > maxOvertakes {
-				w.violated("p%d overtakes p%d %d times, which stands in the line: %+v", j, i, p.overtaken[j], is.Line)
+				w.violated("p%d overtakes p%d %d times, which is in the wait queue: %+v", j, i, p.overtaken[j], is.Line)
 			}
 		}
 	}
 }
 
-// standsBefore reports whether a client stands in the line before another.
+// isBefore reports whether a client is before another in the wait queue.
 func isBefore(l *redismodel.Lock, one, other redismodel.Client) bool {
-	for _, place := range l.Line {
-		if place.Client == one || place.Client == other {
-			return place.Client == one
+	for _, e := range l.Line {
+		if e.Client == one || e.Client == other {
+			return e.Client == one
 		}
 	}
 	return false
 }
 
-// checkPlaces checks that who waits for others stands in the line, or has got the lock without
-// having heard of it, while nothing is under way and nothing has gone wrong.
+// checkEntries checks that a process that waits for others has an entry in the wait queue, or the lock before its
+// notification, while no message is under way and without faults.
 func (w *world) checkEntries() {
 	if !w.kind.WaitQueue || w.twoActors || w.any(lost, late, lostMessage, loading, rejected, full, frozen, restart, slow, paused, lateTimer, deleted, forced, kill, giveUp, crash) {
 		return
@@ -70,9 +69,9 @@ func (w *world) checkEntries() {
 		}
 		o := w.owner(i, p.lock.Term())
 		waits := slices.ContainsFunc(p.requests, func(r request) bool { return r.what == acquire && !r.req.Try })
-		stands := slices.ContainsFunc(part.Line, func(place redismodel.Entry) bool { return place.Client == o.Client && place.Term == o.Term })
-		if waits && !stands && part.Of(o) == (redismodel.Counts{}) {
-			w.violated("p%d: %v waits, and does not stand in the line: %+v", i, o, part.Line)
+		queued := slices.ContainsFunc(part.Line, func(e redismodel.Entry) bool { return e.Client == o.Client && e.Term == o.Term })
+		if waits && !queued && part.Of(o) == (redismodel.Counts{}) {
+			w.violated("p%d: %v waits without an entry in the wait queue: %+v", i, o, part.Line)
 		}
 	}
 }

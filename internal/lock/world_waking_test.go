@@ -9,13 +9,13 @@ import (
 
 // The rule that no waiter sleeps while it could proceed.
 
-// mayOversleep are the faults after which a waiter may have to wait for its next poll: its message, the
-// command that would have caused one, or the reply that it was to act on is lost, late or refused.
+// delayingFaults are the faults after which a waiter may have to wait for its next poll: its message, the command that
+// would have caused one, or the reply that it needs is lost, late or refused.
 var delayingFaults = []fault{lost, late, onePart, lostMessage, loading, rejected, full, frozen, deleted, lateTimer}
 
-// checkAwake checks that no waiter sleeps while it could proceed. When nothing is on its way and no Tick is
-// due, only the next poll or the end of a lease wakes the waiters. So Redis must refuse a try now, and every
-// holder and every place of a process that lives must be known to it.
+// checkAwake checks that no waiter sleeps while it could proceed. When no message is on its way and no Tick is due, only
+// the next poll or the end of a lease wakes the waiters. So Redis must refuse a try now, and a living process must
+// know of each hold and entry that it has in Redis.
 func (w *world) checkAwake() {
 	if w.twoActors || w.hasLateCommand || w.any(delayingFaults...) || w.isUnderWay() {
 		return
@@ -50,19 +50,19 @@ func (w *world) checkAwake() {
 				w.violated("p%d sleeps until %v, and the process of %v does not know that it holds the lock", sleeping, w.processes[sleeping].wakeAt, h.Owner)
 			}
 		}
-		for _, place := range part.Line {
-			if p := w.living(place.Client); p != nil && !p.lock.KnowsTerm(place.Term) {
-				w.violated("p%d sleeps until %v, and the process of the place %+v does not wait", sleeping, w.processes[sleeping].wakeAt, place)
+		for _, e := range part.Line {
+			if p := w.living(e.Client); p != nil && !p.lock.KnowsTerm(e.Term) {
+				w.violated("p%d sleeps until %v, and the process of the entry %+v does not wait", sleeping, w.processes[sleeping].wakeAt, e)
 			}
 		}
 	}
 }
 
-// endsSilently are the faults after which a lease may end without a release, of which no message tells.
+// endsSilently are the faults after which a lease may end without a release, and so without a message.
 var endsSilently = []fault{kill, giveUp, paused, slow, foreign, crash}
 
-// hasEnded reports whether a lease, a reservation, or the time for clients outside the line has ended by
-// itself. A process that waits for that has a timer, which allows for the time that the reply took.
+// hasEnded reports whether a lease, a reservation, or the time for foreign clients has ended by itself. A process that
+// waits for that has a timer, which allows for the time that the reply took.
 func (w *world) hasEnded() bool {
 	since := w.now - 2*ms
 	if w.used(slow) > 0 {
@@ -75,15 +75,15 @@ func (w *world) hasEnded() bool {
 			return true // a fair lock waits for a dead entry of its queue until its timeout
 		}
 		if !l.Free() && !l.Written() && w.any(kill, giveUp) {
-			return true // no message tells readers that the writer before them has ended, or its place
+			return true // readers get no message when the writer before them ends, or its entry
 		}
 		return l.Free() && l.RanOut != 0 && (just(l.RanOut) || w.any(endsSilently...)) || just(l.OpenUntil) || slices.ContainsFunc(l.Line, reserved)
 	})
 }
 
-// wakesSoon reports whether Redis has told a process for how long to leave the lock to others, and what has changed
-// since costs it no more than that time. A free lock that has come to be kept for a MultiLock stays free for it until
-// its timer rings. A newcomer that reads, since the lock was left to those outside the wait queue, tells no other reader.
+// wakesSoon reports whether a process sleeps no longer than Redis has asked it to leave the lock to others. A free lock
+// that is reserved for a MultiLock by now stays free until the timer of that fires. A reader that took the lock while it
+// was left to foreign clients notifies no other reader.
 func (w *world) wakesSoon(p *process) bool {
 	return slices.ContainsFunc(w.redis.Parts(), func(l redismodel.Lock) bool {
 		kept := slices.ContainsFunc(l.Line, func(e redismodel.Entry) bool {
@@ -93,7 +93,7 @@ func (w *world) wakesSoon(p *process) bool {
 	})
 }
 
-// living is the process of a client, nil if it has ended, or is a foreign client.
+// living returns the process of a client, nil if it has ended or the client is foreign.
 func (w *world) living(c redismodel.Client) *process {
 	i := slices.IndexFunc(w.processes, func(p process) bool { return p.client == c && !p.dead })
 	if i < 0 {
@@ -102,7 +102,7 @@ func (w *world) living(c redismodel.Client) *process {
 	return &w.processes[i]
 }
 
-// isUnderWay reports whether anything is on its way, or wants to be done now.
+// isUnderWay reports whether a message is on its way, or a process has something to do now.
 func (w *world) isUnderWay() bool {
 	for k := range w.net {
 		if m := &w.net[k]; m.kind != plannedRelease && m.kind != foreignStep {
