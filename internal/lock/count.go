@@ -89,7 +89,7 @@ func (l *Lock) countReplied(o op, r Result) {
 		default:
 			l.countReleased(o)
 			l.answer(o.ref, Answer{Kind: NotFreed, HoldID: o.hold, Reason: reason,
-				Detail: "the hold counts as given back, but Redis has not confirmed its new count, which is still being set: " + detail})
+				Detail: "the hold counts as released, but Redis has not confirmed its new count, which is still being set: " + detail})
 		}
 		l.dropCount()
 	}

@@ -118,7 +118,7 @@
 //
 // For the order of arrival across all processes (redisOrder), every waiter has a term of its own from
 // the start, and a queue entry under it. One command, SyncQueue, synchronises the queue in Redis with
-// ours: it adds new entries, removes those of waiters that have left, confirms that the others are
+// that of the process: it adds new entries, removes those of waiters that have left, confirms that the others are
 // alive, releases the hold that has ended, and takes the lock for the waiter that is next. It is
 // safe to send at any time and any number of times.
 //

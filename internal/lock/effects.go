@@ -74,7 +74,7 @@ type Command struct {
 	// Entry is this process's entry in the wait queue, if its Term is not 0. An Acquire that is refused adds
 	// or confirms it; a Yield that releases the lock adds it at the end.
 	Entry Entry
-	// Notified says that a release was notified since the lock was left to foreign clients.
+	// Notified says that the process was notified of a release since the lock was left to foreign clients.
 	Notified bool
 	// Tokens is how many fencing tokens to draw. They must be higher than Above: for each counter, the highest
 	// that the lock has had. It is empty before the first.

@@ -34,7 +34,7 @@ func (localOrder) passedOn(l *Lock, o op, r Result) {
 	case r.Outcome == Done:
 		l.answer(o.ref, Answer{Kind: Freed, HandedOn: true})
 	case r.Outcome == Refused && l.lease.mode == Shared && o.mode == Exclusive:
-		l.answer(o.ref, Answer{Kind: Freed}) // readers of other processes remain, and ours have left
+		l.answer(o.ref, Answer{Kind: Freed}) // readers of other processes remain
 	default:
 		l.answerRelease(o)
 	}

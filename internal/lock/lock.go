@@ -172,7 +172,7 @@ type waiting struct {
 	transfer Transfer
 	deferral
 	tries int
-	// What the last try found. unconfirmed: too few replicas have the lease. noTTL: the holder's lease has
+	// The result of the last try. unconfirmed: too few replicas have the lease. noTTL: the holder's lease has
 	// no end.
 	lastErr     string
 	unconfirmed bool

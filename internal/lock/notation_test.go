@@ -46,7 +46,7 @@ var replies = map[string]lock.Result{
 	"timeout": {Outcome: lock.Failed, Err: errors.New("i/o timeout"), Transient: true, Unsure: true}, "denied": {Outcome: lock.Failed, Err: errors.New("NOPERM")},
 }
 
-// parseResult reads a reply: the TTL of another holder, tokens, and the own term that holds the lock ("ours"), or has
+// parseResult reads a reply: the TTL of another holder, tokens, and the term of this process that holds the lock ("ours"), or has
 // taken it ("took").
 func parseResult(words []string) lock.Result {
 	r, ok := replies[words[0]]

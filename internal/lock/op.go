@@ -41,8 +41,8 @@ type op struct {
 	// immediate: it is a renewal that is not batched with others.
 	immediate bool
 
-	// What it sets in Redis: the counts and the TTL of the lease of that term. For a forced release, term
-	// is that of the local holders that it has ended, or 0.
+	// The command sets the counts and the TTL of the lease of that term. For a forced release, term is that
+	// of the local holders that it has ended, or 0.
 	mode   Mode
 	fixed  bool
 	term   uint64
@@ -93,7 +93,7 @@ func (l *Lock) start(o op) {
 	l.send(&l.main)
 }
 
-// inBackground starts a command beside the main one.
+// inBackground starts a command in addition to the main one.
 func (l *Lock) inBackground(o op) {
 	l.background = append(slices.Clone(l.background), o)
 	l.send(&l.background[len(l.background)-1])

@@ -231,7 +231,7 @@ func (w *world) randomAction() {
 		i = w.addProcess()
 	}
 	act := oneOf(w.tape, weightedActions...)
-	if act == delivers || !w.can(actions[act].counts) || act == givesUp && w.processes[i].stalled {
+	if act == delivers || !w.can(actions[act].counts) || act == failsForGood && w.processes[i].stalled {
 		return
 	}
 	w.do(move{action: act, p: int8(i)})

@@ -95,7 +95,7 @@ func (l *Lock) OwnerGone(now Instant, owner Owner) {
 	if own.id == 0 {
 		return
 	}
-	// One release ends the hold, whatever its counts, and before any other change.
+	// One release ends the hold, for all of its counts, and before any other change.
 	mode := Shared
 	if own.exclusive > 0 {
 		mode = Exclusive

@@ -14,7 +14,7 @@ func (l *Lock) begin(now Instant) {
 	l.overdue()
 }
 
-// settle ends an event: it starts whatever can be done next.
+// settle ends an event: it starts all that can be done next.
 func (l *Lock) settle() {
 	l.endExpired() // a release that has just failed may have had its last try
 	for l.advance() {

@@ -106,12 +106,12 @@ func TestEffectsSurviveACrashOfTheLockActor(t *testing.T) {
 }
 
 func TestSameEventsSameDecisions(t *testing.T) {
-	story := func() string {
+	run := func() string {
 		r := busy(t)
 		r.sleep(60 * sec)
 		return fmt.Sprint(r.output, dump(r.lock))
 	}
-	if once, again := story(), story(); once != again {
+	if once, again := run(), run(); once != again {
 		t.Fatal("the same events have led to different decisions")
 	}
 }

@@ -143,9 +143,9 @@ func (w *world) endProcess(i int) {
 	})
 }
 
-// giveUp ends a lock as its actor does when it fails for good: all requests are answered, and the cleanup is sent
+// failForGood ends a lock as its actor does when it fails for good: all requests are answered, and the cleanup is sent
 // after the earlier commands.
-func (w *world) giveUp(i int) {
+func (w *world) failForGood(i int) {
 	p := &w.processes[i]
 	w.checkOutstanding(i)
 	cleanup := p.lock.CleanupCommands(w.now)

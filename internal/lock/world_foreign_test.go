@@ -20,7 +20,7 @@ type foreignClient struct {
 	waiting bool
 }
 
-// What a foreign client does next.
+// The steps of a foreign client.
 const (
 	tries uint64 = iota
 	polls

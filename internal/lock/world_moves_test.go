@@ -34,7 +34,7 @@ const (
 	suspect
 	closes
 	isKilled
-	givesUp
+	failsForGood
 	isPaused
 	ticks
 	restarts
@@ -55,7 +55,7 @@ var actions = [...]struct {
 	delivers: {"", free, 2}, acquire: {"acquire", free, 10}, release: {"release", free, 6}, releaseRead: {"release of a read hold", free, 1},
 	reenter: {"re-entry", reentry, 0}, cancel: {"cancel", cancels, 2}, ownerDies: {"death", death, 2}, ensure: {"ensure", ensures, 2},
 	forceRelease: {"force release", forced, 1}, suspect: {"suspicion", suspects, 1}, closes: {"close", closing, 1}, isKilled: {"killed", kill, 1},
-	givesUp: {"given up", giveUp, 1}, isPaused: {"paused", paused, 1}, ticks: {"tick", free, 0}, restarts: {"restarted", free, 0},
+	failsForGood: {"actor fails for good", actorFails, 1}, isPaused: {"paused", paused, 1}, ticks: {"tick", free, 0}, restarts: {"restarted", free, 0},
 	deletes: {"part deleted", deleted, 1}, empties: {"Redis comes back empty", restart, 1}, foreignArrives: {"a foreign client comes", foreign, 2},
 	freezes: {"Redis frozen", frozen, 1}, fills: {"Redis full", full, 1}, passes: {"time passes", free, 0},
 }
@@ -117,8 +117,8 @@ func (w *world) do(a move) {
 		}
 	case isKilled:
 		w.endProcess(i)
-	case givesUp:
-		w.giveUp(i)
+	case failsForGood:
+		w.failForGood(i)
 	case isPaused:
 		if p.pausedUntil = max(p.pausedUntil, w.now+oneOf(t, 10*ms, 300*ms, 2000*ms, 20000*ms)); t == nil {
 			w.pass()

@@ -300,7 +300,7 @@ func (w *world) checkWait(i int, r request) {
 	}
 }
 
-// checkReleases checks that a hold that is released completely ends soon, whatever Redis refuses, and that a partial
+// checkReleases checks that a hold that is released completely ends soon, even if Redis refuses commands, and that a partial
 // release is answered soon.
 func (w *world) checkReleases(i int, h hold) {
 	p := &w.processes[i]

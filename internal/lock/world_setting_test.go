@@ -56,7 +56,7 @@ const (
 	lateTimer                // timers fire late
 	crash                    // lock actors crash over a reply
 	kill                     // processes end at once
-	giveUp                   // a lock actor fails for good, as after many crashes
+	actorFails               // a lock actor fails for good, as after many crashes
 	closing                  // locks are closed
 	death                    // owners die
 	foreign                  // foreign clients take the lock, and wait for it

@@ -134,7 +134,7 @@ func (w *world) checkCount(i int, o redismodel.Owner, held counts) {
 
 // checkQueue compares the queue in Redis with the waiting requests, while no command is under way and without faults.
 func (w *world) checkQueue() {
-	if !w.kind.Queued || w.any(lost, late, loading, rejected, full, frozen, restart, slow, paused, deleted, forced, kill, giveUp, crash) {
+	if !w.kind.Queued || w.any(lost, late, loading, rejected, full, frozen, restart, slow, paused, deleted, forced, kill, actorFails, crash) {
 		return
 	}
 	for i := range w.processes {

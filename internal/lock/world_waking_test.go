@@ -59,7 +59,7 @@ func (w *world) checkAwake() {
 }
 
 // endsSilently are the faults after which a lease may end without a release, and so without a message.
-var endsSilently = []fault{kill, giveUp, paused, slow, foreign, crash}
+var endsSilently = []fault{kill, actorFails, paused, slow, foreign, crash}
 
 // hasEnded reports whether a lease, a reservation, or the time for foreign clients has ended by itself. A process that
 // waits for that has a timer, which allows for the time that the reply took.
@@ -74,7 +74,7 @@ func (w *world) hasEnded() bool {
 		if dead := func(q redismodel.Waiter) bool { return w.living(q.Client) == nil }; slices.ContainsFunc(l.Queue, dead) {
 			return true // a fair lock waits for a dead entry of its queue until its timeout
 		}
-		if !l.Free() && !l.Written() && w.any(kill, giveUp) {
+		if !l.Free() && !l.Written() && w.any(kill, actorFails) {
 			return true // readers get no message when the writer before them ends, or its entry
 		}
 		return l.Free() && l.RanOut != 0 && (just(l.RanOut) || w.any(endsSilently...)) || just(l.OpenUntil) || slices.ContainsFunc(l.Line, reserved)
