@@ -5,7 +5,7 @@ import "time"
 // redisOrder is the order of the waiters of all processes, in one queue in Redis. While the process
 // contends, its tries also list its waiters; at other times a command of its own does.
 type redisOrder struct {
-	// op is that command.
+	// op is that command, which is sent while the process does not contend.
 	op op
 	// sentRevision is the revision of the local queue that was last sent; registered says that the queue in
 	// Redis may have entries of this process.
@@ -24,8 +24,8 @@ type redisOrder struct {
 // maxEntries bounds how many waiters of a process have an entry in Redis.
 const maxEntries = 100
 
-// minTries is how often the departure of waiters is at least sent to Redis, even after a pause of the process
-// that was longer than the time for that.
+// minTries is the least number of times that the departure of waiters is sent to Redis, even after a pause of the
+// process that was longer than the time for that.
 const minTries = 3
 
 func (q *redisOrder) clone() order {

@@ -54,7 +54,7 @@ const (
 	slow                     // messages take long, and overtake each other
 	paused                   // processes stop for a while
 	lateTimer                // timers fire late
-	crash                    // lock actors crash over a reply
+	crash                    // lock actors crash on a reply
 	kill                     // processes end at once
 	actorFails               // a lock actor fails for good, as after many crashes
 	closing                  // locks are closed
