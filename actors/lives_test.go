@@ -195,7 +195,7 @@ func TestAPanickingRecipient(t *testing.T) {
 	var log bytes.Buffer
 	h := host.New(nil, slog.New(slog.NewTextHandler(&log, nil)))
 	s := &lockState{rt: &Runtime{host: h}, label: "orders"}
-	s.perform(&lock.Effect{Kind: lock.TellLost, Ref: &Call{by: recipient{}}})
+	s.perform(&lock.Effect{Kind: lock.NotifyLost, Ref: &Call{by: recipient{}}})
 	h.Drain()
 	if got := log.String(); !strings.Contains(got, `lock=orders panic="the recipient"`) {
 		t.Errorf("logged %q", got)

@@ -49,7 +49,7 @@ func (v lockAdapter) perform(e lock.Effect) {
 	if command.Kind == lock.Acquire {
 		s.signals.tried()
 	}
-	if place := &command.Place; place.Term != 0 {
+	if place := &command.Entry; place.Term != 0 {
 		place.Listens = s.hearsTransfers(place.Term)
 	}
 	v.Run(command, time.Now().Add(command.Deadline-s.now)) // for the timers of package time

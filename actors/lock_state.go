@@ -97,7 +97,7 @@ func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *Members
 	case key.made == ofMembers:
 		s.label, s.members = members.String(), members.sorted
 		s.variant = lockAdapter{backend.All(members.parts(), s.newClientOptions(), s), s}
-		s.kind, s.signals = lock.Kind{Parts: true, Tokens: members.fenced, Line: true}, &signals{}
+		s.kind, s.signals = lock.Kind{Parts: true, Tokens: members.fenced, WaitQueue: true}, &signals{}
 	case key.made == ofServers:
 		s.variant = lockAdapter{backend.Majority(serversOf(*rt.red.Load()), key.name, s.newClientOptions(), s), s}
 		for _, each := range *rt.red.Load() {
@@ -129,9 +129,9 @@ func (r *Runtime) sibling() string {
 
 // kinds is how the formats of a lock on one key differ in what they decide by.
 var kinds = map[messages.Kind]lock.Kind{
-	messages.Kind_KIND_REENTRANT:  {Tokens: 1, Line: true},
+	messages.Kind_KIND_REENTRANT:  {Tokens: 1, WaitQueue: true},
 	messages.Kind_KIND_FAIR:       {Queued: true},
-	messages.Kind_KIND_READ_WRITE: {Shares: true, Line: true},
+	messages.Kind_KIND_READ_WRITE: {Shares: true, WaitQueue: true},
 }
 
 // step applies an event to a copy of the lock and, if that went well, replaces the
@@ -195,13 +195,13 @@ func (s *lockState) perform(e *lock.Effect) {
 	switch e.Kind {
 	case lock.Reply:
 		s.reply(e.Ref.(*Call), &e.Answer)
-	case lock.TellLost:
+	case lock.NotifyLost:
 		call := e.Ref.(*Call)
 		call.requester().lost(s, call, e.Answer)
 		s.measureLoss(call.kind(), e.Answer.Reason)
 		s.logLoss(e)
 		s.note(call, "lost", reasonAttribute, reasonWord(e.Answer.Reason))
-	case lock.TellAtRisk:
+	case lock.NotifyAtRisk:
 		call := e.Ref.(*Call)
 		call.requester().atRisk(s, call, e.Answer)
 		s.measure(risks, subjectOf(call.kind()), 0, 1)

@@ -60,7 +60,7 @@ func (s *lockState) endAll(reason lock.Reason, detail string) (before machine) {
 	s.lock = s.variant.fresh()
 	s.until.Store(0)
 	for _, holder := range holders {
-		s.perform(&lock.Effect{Kind: lock.TellLost, Ref: holder.Ref, Term: term, Answer: lock.Answer{HoldID: holder.ID, Reason: reason, Detail: detail}})
+		s.perform(&lock.Effect{Kind: lock.NotifyLost, Ref: holder.Ref, Term: term, Answer: lock.Answer{HoldID: holder.ID, Reason: reason, Detail: detail}})
 	}
 	for _, ref := range pending {
 		s.perform(&lock.Effect{Kind: lock.Reply, Ref: ref, Answer: refusal(ref.(*Call).Op, reason, detail)})

@@ -257,8 +257,8 @@ func (r *recorder) says(s *lockState) (listens []string) {
 	}{
 		{"acquire", lock.Acquire, 0}, {"place", lock.Acquire, 1}, {"yield", lock.Yield, 0}, {"yield to the end of the line", lock.Yield, 1},
 	} {
-		s.variant.perform(lock.Effect{Kind: lock.Send, Command: &lock.Command{Kind: c.kind, Term: 1, Place: lock.Entry{Term: c.term}}})
-		if r.last.Place.Listens {
+		s.variant.perform(lock.Effect{Kind: lock.Send, Command: &lock.Command{Kind: c.kind, Term: 1, Entry: lock.Entry{Term: c.term}}})
+		if r.last.Entry.Listens {
 			listens = append(listens, c.what)
 		}
 	}

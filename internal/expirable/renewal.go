@@ -121,7 +121,7 @@ func (p *Semaphore) notRenewed(r Result) {
 	}
 	p.atRisk = true
 	for _, h := range p.watched() {
-		p.effects = append(p.effects, Effect{Kind: lock.TellAtRisk, Ref: h.ref, Answer: lock.Answer{
+		p.effects = append(p.effects, Effect{Kind: lock.NotifyAtRisk, Ref: h.ref, Answer: lock.Answer{
 			HoldID: h.id, Until: h.end(), Detail: "the permit could not be renewed: " + p.riskErr,
 		}})
 	}
@@ -155,6 +155,6 @@ func (p *Semaphore) lose(h *hold, reason lock.Reason, detail string) {
 // end ends a hold that was not released, and notifies its holder.
 func (p *Semaphore) end(h *hold, reason lock.Reason, detail string) {
 	p.lost.add(h.id, reason)
-	p.effects = append(p.effects, Effect{Kind: lock.TellLost, Ref: h.ref, Answer: lock.Answer{HoldID: h.id, Reason: reason, Detail: detail}})
+	p.effects = append(p.effects, Effect{Kind: lock.NotifyLost, Ref: h.ref, Answer: lock.Answer{HoldID: h.id, Reason: reason, Detail: detail}})
 	p.remove(h)
 }

@@ -219,9 +219,9 @@ func (p *player) brings() string {
 			case lock.Changed:
 				text = fmt.Sprint("changed ", a.Done)
 			}
-		case lock.TellLost:
+		case lock.NotifyLost:
 			text = fmt.Sprintf("lost %v: %v", e.Ref, a.Reason)
-		case lock.TellAtRisk:
+		case lock.NotifyAtRisk:
 			text = fmt.Sprintf("risk %v", e.Ref)
 		case lock.Subscribe:
 			text = "subscribe"

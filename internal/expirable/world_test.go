@@ -95,7 +95,7 @@ func (s *shared) CarryOut(n *explore.Net, i int) {
 			s.answered(n, i, e)
 		case Renewed:
 			p.clients[e.Ref.(int)].until = e.Answer.Until
-		case lock.TellLost:
+		case lock.NotifyLost:
 			s.told(n, i, e)
 		case lock.LeaveToExpire:
 			n.Violated("p%d leaves a permit to expire", i)

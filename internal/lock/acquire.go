@@ -2,7 +2,7 @@ package lock
 
 import "time"
 
-// contend begins to want the lease.
+// contend starts to contend for the lease.
 func (l *Lock) contend() {
 	l.phase = contending
 	l.lease = lease{term: l.order.contender(l)}
@@ -17,18 +17,18 @@ func (l *Lock) attempt() {
 	}
 	req := l.queue.head()
 	o := l.opFor(opAcquire, req)
-	l.wait.again = false
+	l.wait.refusalIsStale = false
 	l.wait.deferUntil = 0
 	l.wait.transfer = Transfer{}
 	switch again := l.kind.Parts && l.wait.tried; {
 	case l.mayBeCutShort(o.lease) || l.modeMayChange(req.Mode) || again && l.wait.unsure:
-		// An earlier try, for somebody with a shorter lease or another mode, may still arrive.
+		// An earlier try, for a shorter lease or another mode, may still arrive.
 		l.cleanUp(l.lease.term)
 		l.lease = lease{term: l.takeTerm()}
 		l.wait.unsure, l.wait.tried = false, false
 		return
 	case again:
-		// A release of what it took may still arrive.
+		// The release of what the last try took may still arrive.
 		l.lease = lease{term: l.takeTerm()}
 	}
 	l.wait.tried = true
@@ -42,7 +42,7 @@ func (l *Lock) acquireCommand(o *op, c *Command) {
 	c.Kind, c.Tokens, c.Above = Acquire, o.reserved, l.seen
 	if o.kind == opAcquire {
 		l.takeEntry(c, o.term)
-		c.Heard = l.kind.Line && l.wait.heard
+		c.Notified = l.kind.WaitQueue && l.wait.notified
 	}
 }
 
@@ -55,7 +55,7 @@ func (l *Lock) acquireReplied(o op, r Result) {
 		l.wait = waiting{}
 		return
 	case Refused, Absent:
-		l.refusedBy(r)
+		l.noteRefusal(r)
 	case Failed:
 		l.attemptFailed(o, r)
 	}
@@ -64,50 +64,50 @@ func (l *Lock) acquireReplied(o op, r Result) {
 	}
 }
 
-// refusedBy takes note of who holds the lock, and waits.
-func (l *Lock) refusedBy(r Result) {
-	l.wait.refused, l.wait.heard = true, false
+// noteRefusal remembers the holder, and schedules the next try.
+func (l *Lock) noteRefusal(r Result) {
+	l.wait.refused, l.wait.notified = true, false
 	l.wait.tries, l.wait.lastErr, l.wait.unconfirmed = 0, "", false
 	l.wait.holder = r.Holder
-	l.wait.unending = r.TTL < 0
+	l.wait.noTTL = r.TTL < 0
 	l.wait.freeAt = l.now + r.TTL
 	l.wait.nextAt = l.now + l.jitter(l.poll())
 	if r.TTL >= 0 {
 		// Redis rounds the TTL down.
 		l.wait.nextAt = min(l.wait.nextAt, l.wait.freeAt+time.Millisecond)
 	}
-	// Who does not listen yet counts no messages, and tries again as soon as it does.
-	if l.kind.Line && r.Outcome == Refused && r.Holder == "" && l.sub.state == listening {
-		l.standBack(1, r.TTL)
-		l.wait.bidden = true
+	// A process that does not listen yet counts no messages, and tries again as soon as it does.
+	if l.kind.WaitQueue && r.Outcome == Refused && r.Holder == "" && l.sub.state == listening {
+		l.deferFor(1, r.TTL)
+		l.wait.byRedis = true
 	}
-	if l.wait.again {
+	if l.wait.refusalIsStale {
 		l.wait.nextAt = l.now
 	}
-	if l.sub.state == asked {
-		// Not confirmed since the last try: ask again, in case the first got lost.
+	if l.sub.state == requested {
+		// It was not confirmed since the last try: ask again, in case the first one got lost.
 		l.effects = append(l.effects, Effect{Kind: Subscribe, Term: l.sub.term})
 	}
 	if r.OwnTerm != 0 && r.OwnTerm != l.lease.term {
-		// A late command of a term that is over took the lock, and nobody holds it.
+		// A late command of a term that is over took the lock, without a holder.
 		l.cleanUp(r.OwnTerm)
 		l.wait.nextAt = l.now
 	}
-	for _, req := range l.queue.tries() {
+	for _, req := range l.queue.takeTries() {
 		l.answer(req.Ref, l.held())
 	}
-	if l.kind.Line && len(l.wait.sent) == 0 && !l.standsBack() {
-		l.wait.nextAt = l.now // to take a place, which a mere try does not
+	if l.kind.WaitQueue && len(l.wait.sent) == 0 && !l.isDeferred() {
+		l.wait.nextAt = l.now // to add an entry, which a request that only tries does not
 	}
 }
 
-// attemptFailed tries again later, or refuses everybody if that has no use.
+// attemptFailed schedules another try, or refuses the waiters if that would be useless.
 func (l *Lock) attemptFailed(o op, r Result) {
 	_, detail := failure(r)
 	l.wait.lastErr, l.wait.unconfirmed = detail, r.Unconfirmed
 	if r.Unsure {
 		l.wait.unsure = true
-		l.givenUp(&o)
+		l.noteUnanswered(&o)
 	} else {
 		l.entryRefused(o.seq)
 	}
@@ -116,8 +116,8 @@ func (l *Lock) attemptFailed(o op, r Result) {
 	l.wait.tries++
 }
 
-// refuseAfter refuses those whom the failure of an acquire is for. If it draws tokens, its permanent
-// error may be that of their counter, which does not concern those who want none.
+// refuseAfter refuses the requests that the failure of an acquire concerns. If it draws tokens, its permanent
+// error may be that of their counter, which does not concern requests without a token.
 func (l *Lock) refuseAfter(o op, r Result, concerns func(*Request) bool) {
 	reason, detail := failure(r)
 	if !r.Transient && o.reserved > 0 {
@@ -128,21 +128,20 @@ func (l *Lock) refuseAfter(o op, r Result, concerns func(*Request) bool) {
 	}
 }
 
-// stopContending leaves the lock to others.
+// stopContending ends the wait for the lease.
 func (l *Lock) stopContending() {
 	if l.lease.term != 0 && (l.wait.unsure || len(l.wait.sent) > 0) {
-		l.cleanUp(l.lease.term) // an entry that stays costs those behind it a transfer and its return
+		l.cleanUp(l.lease.term) // an entry that stays costs those behind it a transfer and its release
 	}
 	l.afterRelease()
 	l.wait = waiting{}
 }
 
-// lingering is for how long a lock listens after its last waiter. Whoever waits again by then
-// misses no message, and has no need to try once more when the subscription is confirmed.
-const lingering = 100 * time.Millisecond
+// unsubscribeDelay is how long a lock listens after its last waiter. A request that waits by then has missed
+// no message, and needs no try when the subscription is confirmed.
+const unsubscribeDelay = 100 * time.Millisecond
 
-// listen keeps the subscription while there are waiters that somebody else keeps waiting, and for a
-// while longer.
+// listen keeps the subscription while there are waiters that were refused, and for unsubscribeDelay longer.
 func (l *Lock) listen() {
 	want := l.queue.len() > 0 && (l.wait.refused || l.sub.state != unsubscribed)
 	var term uint64
@@ -151,7 +150,7 @@ func (l *Lock) listen() {
 		term, l.sub.until = l.order.channel(l), 0
 	case l.sub.state == listening && l.order.inMemory() && !l.closing:
 		if l.sub.until == 0 {
-			l.sub.until = l.now + lingering
+			l.sub.until = l.now + unsubscribeDelay
 		}
 		if l.now < l.sub.until {
 			return
@@ -162,17 +161,17 @@ func (l *Lock) listen() {
 		l.sub = subscription{}
 	}
 	if want && l.sub.state == unsubscribed {
-		l.sub = subscription{state: asked, term: term}
+		l.sub = subscription{state: requested, term: term}
 		l.effects = append(l.effects, Effect{Kind: Subscribe, Term: term})
 	}
 }
 
-// attemptSoon tries at the next chance, since the lock may be free. What refuses a command
-// under way may be older than that.
+// attemptSoon tries as soon as possible, since the lock may be free. The refusal of a command under way may
+// be older than that.
 func (l *Lock) attemptSoon() {
 	switch {
 	case l.main.inFlight && (l.main.kind == opAcquire || l.main.kind == opGrant):
-		l.wait.again = true
+		l.wait.refusalIsStale = true
 	case l.phase == contending:
 		l.wait.nextAt = l.now
 	}

@@ -7,8 +7,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// bench applies events as the shell does: each to a copy, which then takes the place of
-// the original.
+// bench applies events as the lock actor does: each to a copy, which then replaces the original.
 type bench struct {
 	cfg        *lock.Config
 	now        *lock.Lock
@@ -68,8 +67,7 @@ func (b *bench) reply() {
 	}
 }
 
-// BenchmarkHandOff is what a lease costs that passes from one waiter to the next in memory:
-// a request that waits, and a release.
+// BenchmarkHandOff measures a local hand-off: a request that waits, and a release.
 func BenchmarkHandOff(b *testing.B) {
 	x := newBench(&lock.Kind{})
 	hold := x.acquire()
@@ -85,7 +83,7 @@ func BenchmarkHandOff(b *testing.B) {
 	}
 }
 
-// BenchmarkUncontended is a lease that is taken and given back.
+// BenchmarkUncontended measures an acquire and a release without waiters.
 func BenchmarkUncontended(b *testing.B) {
 	x := newBench(&lock.Kind{})
 	b.ReportAllocs()

@@ -13,7 +13,7 @@ type Config struct {
 	// HandOffLimit is how long a process may hand the lock off to its own waiters before it
 	// yields.
 	HandOffLimit time.Duration
-	// ForcedYield is how often a yield at the hand-off limit releases the lock although nobody
+	// ForcedYield is how often a yield at the hand-off limit releases the lock although no other client
 	// is seen to wait.
 	ForcedYield time.Duration
 	// Poll bounds the wait for an unlock message, which may be lost.
@@ -32,20 +32,20 @@ type Config struct {
 // that has just died costs little.
 func (c *Config) TransferTTL() time.Duration { return min(2*c.Poll, c.Watchdog) }
 
-// PlaceTimeout is how long a process keeps its place in the line after its last sign of life.
+// EntryTimeout is how long an entry of the wait queue lasts without being confirmed.
 func (c *Config) EntryTimeout() time.Duration { return c.TransferTTL() }
 
-// OpenTime is for how long a lock that is left to clients outside the line is left to them.
+// OpenTime is how long the lock is left to foreign clients at a time.
 func (c *Config) OpenTime() time.Duration { return min(2*c.HandOffLimit, c.EntryTimeout()/4) }
 
 const (
 	// replyGrace is how long after a command's deadline its reply is awaited before it counts as
 	// lost.
 	replyGrace = 250 * time.Millisecond
-	// Tries that failed are repeated after firstBackoff at first, then after twice
-	// as long every time, up to mostBackoff; sooner for short leases.
+	// A failed command is sent again after firstBackoff, then after twice as long every time, up to
+	// maxBackoff; sooner for short leases.
 	firstBackoff = 50 * time.Millisecond
-	mostBackoff  = time.Second
+	maxBackoff   = time.Second
 )
 
 // Margin is how much earlier than its TTL the validity of a lease ends: 1 % for clocks that run
@@ -53,8 +53,8 @@ const (
 // description.
 func Margin(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
 
-// TryTime bounds how long a request that does not wait goes without an answer: it waits for
-// Redis, perhaps behind a release that is not confirmed.
+// TryTime bounds how long a request that does not wait remains without an answer. It includes the wait
+// for a release that is not confirmed yet.
 func (c *Config) TryTime() time.Duration { return c.CallTimeout + replyGrace }
 
 // timeout bounds one call about a lease, so that several fit into the lease.
@@ -62,8 +62,9 @@ func (c *Config) timeout(lease time.Duration) time.Duration {
 	return max(min(c.CallTimeout, lease/4), time.Millisecond)
 }
 
-// RenewAfter is how long after a command that has set a lease the next renewal begins, if the reply to that took so
-// long. Where replies are late, because a process is busy or Redis is far away, the next one will be late as well.
+// RenewAfter is the time between a command that set the lease and the next renewal. If the reply took long,
+// because the process is busy or Redis is far away, the next reply will be late as well, so the renewal
+// begins earlier by that time.
 func (c *Config) RenewAfter(took time.Duration) time.Duration {
 	if took < c.Renewal/10 {
 		return c.Renewal
@@ -76,15 +77,15 @@ func (l *Lock) backoff(tries int, lease time.Duration) time.Duration {
 	return l.pause(tries, lease, lease/6)
 }
 
-// waitersBackoff is the pause before the next try to get a lease of that length. No lease is at
-// stake yet, so the pause may grow longer than the lease.
+// waitersBackoff is the pause before the next try to get a lease of that length. There is no lease yet
+// that could end, so the pause may grow longer than the lease.
 func (l *Lock) waitersBackoff(tries int, lease time.Duration) time.Duration {
 	return l.pause(tries, lease, l.cfg.Watchdog/6)
 }
 
 func (l *Lock) pause(tries int, lease, most time.Duration) time.Duration {
 	pause := min(firstBackoff, lease/20) << min(tries, 10)
-	return l.jitter(max(min(pause, most, mostBackoff), time.Millisecond))
+	return l.jitter(max(min(pause, most, maxBackoff), time.Millisecond))
 }
 
 // jitter returns a time between d/2 and d. It derives from the lock's own history, so the same

@@ -2,8 +2,8 @@ package lock
 
 import "time"
 
-// wanted is how the lease should be held in Redis. A writer's does not become a reader's
-// while a late command might make it a writer's again: that would end it.
+// wanted are the counts that Redis should have. A writer does not become a reader while a late command might
+// make it a writer again: that would end its hold.
 func (l *Lock) wanted(h *holds) counts {
 	c := h.wanted()
 	if c.exclusive == 0 && l.lease.mode == Exclusive && l.modeMayChange(Shared) {
@@ -12,7 +12,7 @@ func (l *Lock) wanted(h *holds) counts {
 	return c
 }
 
-// setCounts tells Redis how often the lease will be held after a change.
+// setCounts sends the counts after a change.
 func (l *Lock) setCounts(own hold, c countChange, by int) {
 	next := l.holds
 	own.counts = own.plus(c.mode, by)
@@ -31,9 +31,9 @@ func (l *Lock) countCommand(o *op, c *Command) {
 	}
 }
 
-// countLease is the TTL to set when the counts change: the watchdog's, or what is
-// left of a fixed lease, unless a re-entry asks for more, or somebody joins. It never
-// cuts short what is trusted: a lease that was fixed may be longer than the watchdog's.
+// countLease is the TTL to set when the counts change: the watchdog's, or the rest of a fixed lease, unless a
+// re-entry asks for more or a reader joins. It never shortens a trusted lease: one that was fixed may be longer
+// than the watchdog's.
 func (l *Lock) countLease(req *Request, joins bool) time.Duration {
 	left := max(l.lease.until+Margin(l.lease.length)-l.now, time.Millisecond)
 	if !l.lease.fixed || joins {
@@ -70,32 +70,32 @@ func (l *Lock) countReplied(o op, r Result) {
 	case Absent, Refused:
 		l.loseByResult(r)
 	case Failed:
-		l.again(&l.main, r)
+		l.retryLater(&l.main, r)
 		reason, detail := failure(r)
 		l.wait.lastErr = detail
 		l.withdrawPending(func(req *Request) bool { return req.Try }, func(req *Request) { l.refuse(req.Ref, reason, detail) })
 		l.refuseTries(reason, detail)
 		if o.request == nil && o.ref == nil {
-			l.main.counts = l.wanted(&l.holds) // nobody wants the change any more
+			l.main.counts = l.wanted(&l.holds) // the request was withdrawn
 			return
 		}
 		switch {
 		case o.request != nil && r.Transient && !o.request.Try:
 			return
 		case o.ref != nil && r.Transient && (l.now < o.until || o.tries == 0):
-			return // a reply may have got lost, which took all of the time: one more try says so
+			return // the reply may be lost and have taken all of the time: try once more
 		case o.request != nil:
 			l.refuse(o.request.Ref, reason, detail)
 		default:
-			l.giveBack(o)
+			l.countReleased(o)
 			l.answer(o.ref, Answer{Kind: NotFreed, HoldID: o.hold, Reason: reason,
-				Detail: "the hold counts as given back, but Redis has not confirmed its new count, which is still being set: " + detail})
+				Detail: "the hold counts as released, but Redis has not confirmed its new count, which is still being set: " + detail})
 		}
 		l.dropCount()
 	}
 }
 
-// counted brings the holds in line with a change that Redis has made.
+// counted applies a change that Redis has made to the holds.
 func (l *Lock) counted(o op) {
 	own := l.holds.byID(o.hold)
 	switch {
@@ -122,16 +122,16 @@ func (l *Lock) counted(o op) {
 	}
 }
 
-// dropCount gives up a change of the counts whose requester has been answered.
+// dropCount abandons a change of the counts whose request has been answered.
 func (l *Lock) dropCount() {
 	if l.main.unsure || l.main.inFlight {
-		l.lease.counts = unknown // nextPending sets it right
-		l.givenUp(&l.main)
+		l.lease.counts = unknown // nextPending corrects them
+		l.noteUnanswered(&l.main)
 	}
 	l.main = op{}
 }
 
-// refuseCount answers whoever asked for the change of the counts under way.
+// refuseCount refuses the request for the change of the counts under way.
 func (l *Lock) refuseCount(reason Reason, detail string) {
 	if o := l.main; o.request != nil {
 		l.refuse(o.request.Ref, reason, detail)
@@ -140,11 +140,11 @@ func (l *Lock) refuseCount(reason Reason, detail string) {
 	}
 }
 
-// giveBack counts one hold less, though the count in Redis could not be set: that is set
-// right as soon as Redis allows it, or with the release of the last.
-func (l *Lock) giveBack(o op) {
+// countReleased counts one hold less although the count in Redis could not be set. That is corrected as soon as
+// Redis allows it, or by the release of the last hold.
+func (l *Lock) countReleased(o op) {
 	own := l.holds.byID(o.hold)
-	if !own.dead { // else its counts are those of its last release already
+	if !own.dead { // a dead owner's hold has the counts of its last release already
 		own.counts = own.plus(o.mode, -1)
 		l.holds.update(own)
 	}

@@ -1,10 +1,10 @@
-// Package lock decides what a lock does next. It is a plain value with methods: no Redis, no
-// actors, no clock of its own. A lock actor of package actors turns messages, timers and replies
+// Package lock decides what a lock does next. A Lock is a plain value with methods: it has no Redis,
+// no actors and no clock of its own. A lock actor of package actors turns messages, timers and replies
 // into its events, and carries out the effects that come back.
 //
 // # Lease and hold
 //
-// The lease is the process's right to the key in Redis; a hold is one local holder's turn on it. A
+// The lease is the process's right to the key in Redis; a hold is one local holder's use of it. A
 // thousand waiters in a process contend for one lease.
 //
 //	lease   free ─▶ contending ─▶ owned ─▶ releasing ─▶ free
@@ -16,7 +16,7 @@
 // # Terms
 //
 // The field in the lock's hash is "<system uuid>:<term>". A term begins whenever the process starts
-// to contend for the key, and ends with the release or loss. Its number is never used again. So a
+// to contend for the key, and ends with the release or loss. Its number is never used again, so a
 // release or renewal that arrives in a later term does nothing. A late acquire may take a free key;
 // the next refusal reveals that, or the key expires.
 //
@@ -28,17 +28,17 @@
 //
 // on the process's own clock; it does not matter when the reply came. That clock counts the time
 // the machine sleeps, as the lease does. The margin (see Margin) allows for clocks that run at
-// different speeds. Every event first compares the clock with this end, so after it nothing is
-// granted, and no hold is released as if it were valid.
+// different speeds. Every event first compares the clock with this end, so after it no hold is
+// granted, and none is released as if it were valid.
 //
 // # Commands
 //
 // At any time there is at most one command about the lease (Lock.main) and one renewal by the
 // watchdog, besides the cleanup of earlier terms. Scripts set values instead of adding to them. A
-// command without a reply is sent again until its outcome is known, or no longer matters. A reply
+// command without a reply is sent again until its outcome is known or no longer matters. A reply
 // carries the number of its command; a reply that is not awaited is ignored.
 //
-// Redis cannot delay a release by refusing something else. Re-entries and partial releases change
+// Redis cannot delay a release by refusing another change. Re-entries and partial releases change
 // the hold count one after another. While Redis refuses such a change, the release of the last hold
 // ends the hold at once, and a partial release is answered after CallTimeout; the count in Redis
 // follows later.
@@ -53,49 +53,49 @@
 // when that is confirmed, when a message comes, when the other holder's TTL ends, and at the latest
 // after Poll. A message on that channel is only a hint.
 //
-// # Line
+// # Wait queue
 //
-// The processes that wait for a lock stand in a line in Redis, one place a process. The acquire that
-// is refused takes the place, and every later one confirms it. Whoever releases the lock, or finds
-// it free out of turn, transfers it: the script makes the first in the line the owner, under the term
-// of its place, and tells it so. Transferred is that message. Its process then has the lease,
-// without another command.
+// The processes that wait for a lock have a wait queue in Redis, with one entry per process. An acquire
+// that is refused adds the entry, and every later one confirms it. A process that releases the lock, or
+// finds it free out of turn, transfers it: the script makes the first process of the wait queue the owner,
+// under the term of its entry, and notifies it (Transferred). That process then has the lease without
+// another command.
 //
-// A transfer is trusted like a lease, but it was sent by somebody else. So it names the command that
-// took or confirmed the place. The transfer was made after that command was carried out, and the key
-// lives for the TTL of a transfer from then on: until
+// A transfer is trusted like a lease, but another process has sent it. So it names the command that
+// added or confirmed the entry. The transfer was made after that command was carried out, and the key
+// lives for the TTL of a transfer from then on. The lease is trusted until
 //
 //	when that command was sent + TransferTTL − margin
 //
-// the lease can be trusted. Nothing later would be safe: the message may arrive when the transfer has
-// expired and another process has the lock. If the process does not remember the command, or that
-// time is over, the next try finds the lock held by its own term, and gets a lease to be trusted.
+// A later time would not be safe: the message may arrive when the transfer has expired and another
+// process has the lock. If the process does not remember the command, or that time is over, the next
+// try finds the lock held by its own term, and gets a lease that can be trusted.
 //
-// Processes may differ in their configuration, so the place says how long a transfer to it lasts. A
-// place that nobody confirms for that long is skipped (PlaceTimeout). A transfer to a term that
-// is over is given back when its message arrives.
+// Processes may differ in their configuration, so the entry says how long a transfer to it lasts. An
+// entry that is not confirmed for that long is skipped (EntryTimeout). A transfer to a term that is
+// over is released when its message arrives.
 //
 // # Order
 //
-// The order decides who is next here; it is a value of its own, and nothing else depends on which one
-// it is. There are two: the queue of this process with a hand-off limit (localOrder), and one queue
-// of all processes in Redis (redisOrder).
+// The order decides which waiter of this process is next; it is a value of its own, and the rest of the
+// package does not depend on which one it is. There are two: the queue of this process with a hand-off
+// limit (localOrder), and one queue of all processes in Redis (redisOrder).
 //
 // # Hand-off limit
 //
 // While waiters queue in localOrder, the lease passes from one to the next in memory. At the hand-off
-// limit, a yield asks Redis whether others wait. If so, it transfers the lock to the first in the line
-// and takes the last place there. Otherwise it renews the lease.
+// limit, a yield asks Redis whether others wait. If so, it transfers the lock to the first process of the
+// wait queue and adds an entry for this one at the end. Otherwise it renews the lease.
 //
-// Clients of another kind, as Redisson's, do not know the line. When they wait as well, the lock is
-// left to them now and then: it is freed, and for a moment nobody in the line may take it. Since some
-// of them wait without subscribing, a yield leaves the lock to them now and then in any case.
+// Foreign clients, such as Redisson's, do not use the wait queue. When they wait as well, a yield leaves
+// the lock to them now and then: it frees the lock, and for a moment no process of the wait queue may take
+// it. Since some of them wait without subscribing, this also happens now and then when none is seen.
 //
 // # Sharing
 //
 // A lease is exclusive or shared. Readers of one process share one lease: the first takes it, others
-// join it in memory, each with its own hold, and the last to leave releases it. Redis sees them as
-// one reader; their re-entries are added to its count. Nobody joins past a writer that waits in the
+// join it in memory, each with its own hold, and the last one releases it. Redis sees them as one
+// reader; their re-entries are added to its count. No reader joins past a writer that waits in the
 // process's queue. At the hand-off limit of the readers, Redis is asked whether others wait. If so,
 // the lease is draining: it ends when its readers have left, and later readers wait for the next.
 //
@@ -105,21 +105,21 @@
 // # Tokens
 //
 // Fencing tokens are drawn in blocks: one for the holder, and one for each waiter behind it, or half as
-// many again as one of the last two turns needed, if those are more. Nobody else can draw a token
+// many again as one of the last two turns needed, if those are more. No other process can draw a token
 // before the term ends, so local hand-offs get higher tokens than all earlier holds, and lower ones
 // than all later holds.
 //
 // The lock remembers the highest token of each of its counters, and draws above it. If Redis has lost
 // some, as in a failover, the draw sets the counter to that number first. However many processes do
-// that, and however often, the counter goes no further. A transfer knows nothing of it: who is
-// given a lower token by one draws again.
+// that, and however often, the counter goes no further. A transfer does not compare with that number:
+// a process that gets a lower token by one draws again.
 //
 // # A queue in Redis
 //
 // For the order of arrival across all processes (redisOrder), every waiter has a term of its own from
 // the start, and a queue entry under it. One command, SyncQueue, synchronises the queue in Redis with
-// ours: it adds new entries, removes those of waiters that have left, confirms that the others are
-// alive, releases the hold that has ended, and takes the lock for the waiter whose turn it is. It is
+// that of the process: it adds new entries, removes those of waiters that have left, confirms that the others are
+// alive, releases the hold that has ended, and takes the lock for the waiter that is next. It is
 // safe to send at any time and any number of times.
 //
 // # Files
@@ -131,8 +131,8 @@
 //	acquire.go grant.go count.go renewal.go release.go
 //	                             the commands: each with the handling of its reply
 //	order.go local_order.go redis_order.go
-//	                             who is next here, with the commands for that
-//	line.go                      the line of processes, and transfers
+//	                             which waiter is next, with the commands for that
+//	wait_queue.go                the wait queue of processes, and transfers
 //	pending.go waiters.go        changes and requests that wait
 //	lease.go end.go share.go token.go
 //	                             trust, the end of holds and leases, readers, fencing tokens

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// dump writes down a value with all that it refers to, so that two dumps differ if
-// anything that can be seen through the value has changed. Clients are named by
-// their address only.
+// dump formats a value with all that it refers to, so two dumps differ if anything reachable from the value has
+// changed. Of a pointer in an interface, such as a Ref, it writes the address only.
 func dump(value any) string {
 	var text strings.Builder
 	write(&text, reflect.ValueOf(value))

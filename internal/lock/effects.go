@@ -17,30 +17,29 @@ const (
 	Send EffectKind = iota + 1
 	// Reply delivers Answer to the request Ref.
 	Reply
-	// TellLost notifies the holder Ref that its hold is lost, with Answer's Reason and Detail.
-	TellLost
-	// TellAtRisk warns the holder Ref that the lease ends at Answer.Until unless a renewal succeeds.
-	TellAtRisk
-	// HoldEnded says that the hold of Ref has ended, for any reason. No notification follows.
+	// NotifyLost notifies the holder Ref that its hold is lost, with Answer's Reason and Detail.
+	NotifyLost
+	// NotifyAtRisk warns the holder Ref that the lease ends at Answer.Until unless a renewal succeeds.
+	NotifyAtRisk
+	// HoldEnded reports that the hold of Ref has ended, for any reason. No notification follows.
 	HoldEnded
 	// Subscribe asks for the messages of the lock's channel, or of the channel of Term's queue
 	// entry; Subscribed confirms it.
 	Subscribe
 	// Unsubscribe ends a subscription.
 	Unsubscribe
-	// LeaveToExpire says that a release has failed for good: a key may stay in Redis until
-	// Answer.Until.
+	// LeaveToExpire reports that a release has failed for good: a key may stay in Redis until Answer.Until.
 	LeaveToExpire
 )
 
-// Effect is something that the lock actor must do for the lock. Effects are part of the lock's
-// state until they are taken, so a crash of the actor loses none.
+// Effect is an action that the lock actor carries out for the lock. Effects are part of the lock's state until
+// they are taken, so a crash of the actor loses none.
 type Effect struct {
 	Kind    EffectKind
 	Ref     any
 	Answer  Answer
 	Command *Command // of a Send
-	// Term is that of the channel, or of the lease that is lost or at risk.
+	// Term is the term of the channel, or of the lease that is lost or at risk.
 	Term uint64
 }
 
@@ -56,8 +55,7 @@ const (
 	ForceRelease
 	// CountWaiters counts the other clients that wait.
 	CountWaiters
-	// SyncQueue synchronises the queue in Redis, and takes the lock if one of our waiters is
-	// next.
+	// SyncQueue synchronises the queue in Redis, and takes the lock if a waiter of this process is next.
 	SyncQueue
 )
 
@@ -73,32 +71,30 @@ type Command struct {
 	Shared int
 	Mode   Mode
 	Lease  time.Duration
-	// Place is this process's place in the line of processes, if its Term is not 0. An Acquire that
-	// is refused takes that place, or confirms it; a Yield that releases the lock takes it at the
-	// end of the line.
-	Place Entry
-	// Heard says that a release was heard since the lock was left to clients outside the line.
-	Heard bool
-	// Tokens is how many fencing tokens to draw, and Above what they must be above, for each counter:
-	// the highest that the lock has had. It is empty before the first.
+	// Entry is this process's entry in the wait queue, if its Term is not 0. An Acquire that is refused adds
+	// or confirms it; a Yield that releases the lock adds it at the end.
+	Entry Entry
+	// Notified says that the process was notified of a release since the lock was left to foreign clients.
+	Notified bool
+	// Tokens is how many fencing tokens to draw. They must be higher than Above: for each counter, the highest
+	// that the lock has had. It is empty before the first.
 	Tokens int64
 	Above  []int64
-	// Entries are the waiters, in order. Take lets SyncQueue take the lock. Our other entries up
-	// to the term Top leave the queue in Redis.
+	// Entries are the waiters, in order. Take lets SyncQueue take the lock. The other entries of this process
+	// up to the term Top leave the queue in Redis.
 	Entries []QueueEntry
 	Take    bool
 	Top     uint64
-	// Owners are those that a ForceRelease is meant for; nil for those that hold the lock when Redis is
-	// asked, and for the owner of Term, if that is not 0.
+	// Owners are the owners that a ForceRelease is meant for; nil means those that hold the lock when Redis is
+	// asked, and the owner of Term, if that is not 0.
 	Owners []string
-	// Forced makes a Yield release the lock even if nobody is seen to wait.
+	// Forced makes a Yield release the lock even if no other client is seen to wait.
 	Forced bool
-	// Hurry sends a Renew at once, without waiting for others to share a script with.
-	Hurry bool
-	// Deadline is when the lock stops to wait for the reply, and Latest when the reply to a Renew
-	// has no more use: until then it may come late.
+	// Immediate sends a Renew at once, without waiting for others in the same script.
+	Immediate bool
+	// Deadline is when the wait for the reply ends. A late reply to a Renew is useful until Latest.
 	Deadline, Latest Instant
-	// MaxTTL is how long from now a key of this term may exist in Redis, whatever arrives late.
+	// MaxTTL is how long from now a key of this term may exist in Redis, even if a command arrives late.
 	// It bounds the cleanup; no script gets it. It is not an Instant, since each system of a
 	// RedLock has its own clock.
 	MaxTTL time.Duration
@@ -147,9 +143,8 @@ type Result struct {
 	Tokens []int64
 	// Others is how many other clients Yield or CountWaiters saw waiting.
 	Others int
-	// Err is, for Failed, the error: temporary (Transient) or permanent. Unsure says that the
-	// script may have run all the same; Unconfirmed that it has, but too few replicas are known to
-	// have what it wrote.
+	// Err is, for Failed, the error: temporary (Transient) or permanent. Unsure says that the script may
+	// nevertheless have run; Unconfirmed that it has, but too few replicas are known to have what it wrote.
 	Err         error
 	Transient   bool
 	Unsure      bool
@@ -164,8 +159,7 @@ const (
 	Granted AnswerKind = iota + 1
 	// NotGranted: no lock, because of Reason.
 	NotGranted
-	// Freed: the release is confirmed, or the lock handed off; Count is the hold count that is
-	// left.
+	// Freed: the release is confirmed, or the lock handed off; Count is the remaining hold count.
 	Freed
 	// NotFreed: the release failed, because of Reason.
 	NotFreed
@@ -197,7 +191,7 @@ type Answer struct {
 	// process has transferred it.
 	HandedOn, Transferred bool
 	Reason                Reason
-	// Noticed says that the release has found out that the hold was lost: there was no notification before.
+	// Noticed says that the release has found the hold lost: the holder was not notified before.
 	Noticed bool
 	// TTL is the rest of the other holder's lease when last seen; negative if not known.
 	TTL    time.Duration
@@ -235,8 +229,8 @@ const (
 	NoPermits
 )
 
-// Buffer is memory for what most events have: a few effects, and one command. An idle lock needs
-// none, and there may be many idle locks.
+// Buffer is memory for a few effects and one command, which is enough for most events. Idle locks, of which there
+// may be many, need none.
 type Buffer struct {
 	effects [4]Effect
 	command Command
@@ -249,15 +243,15 @@ func (l *Lock) SetBuffer(b *Buffer) {
 	}
 }
 
-// TakeBuffer takes the buffer back once all effects are taken and carried out, since their command
-// is part of it. It returns nil before, and if the buffer was too small.
+// TakeBuffer takes the buffer back once all effects are taken and carried out, since their command is part of
+// it. It returns nil before that, and if the buffer was too small.
 func (l *Lock) TakeBuffer() *Buffer {
 	if l.taken < len(l.effects) {
 		return nil
 	}
 	b := l.buffer
 	if cap(l.effects) > len(b.effects) {
-		b = nil // it still refers to the effects that have moved
+		b = nil // its effects were copied to a larger slice, and it still refers to them
 	}
 	l.buffer, l.effects, l.spare, l.taken = nil, nil, nil, 0
 	return b
@@ -309,7 +303,7 @@ func (r Reason) String() string {
 // refs are the Refs of several requests that get the same answer.
 type refs []any
 
-// failure says why a command Failed.
+// failure returns why a command Failed.
 func failure(r Result) (Reason, string) {
 	switch {
 	case !r.Transient:

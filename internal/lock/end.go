@@ -2,20 +2,21 @@ package lock
 
 import "fmt"
 
-func (l *Lock) tellLost(own hold, reason Reason, detail string) {
-	l.effects = append(l.effects, Effect{Kind: TellLost, Ref: own.ref, Term: l.lease.term, Answer: Answer{
+// notifyLost notifies a holder that its hold is lost.
+func (l *Lock) notifyLost(own hold, reason Reason, detail string) {
+	l.effects = append(l.effects, Effect{Kind: NotifyLost, Ref: own.ref, Term: l.lease.term, Answer: Answer{
 		HoldID: own.id, Reason: reason, Tokens: own.tokens, Detail: detail,
 	}})
 	l.failEnsures(own.id, Lost, detail)
 }
 
-// lose ends the lease and its holds, and notifies the holders. clean says that the key may still
-// be ours in Redis.
+// lose ends the lease and its holds, and notifies the holders. clean says that the key may still belong to this
+// term in Redis.
 func (l *Lock) lose(reason Reason, detail string, clean bool) {
 	l.dropRenewal()
 	lost := l.holds
 	for own := range lost.all() {
-		l.tellLost(own, reason, detail)
+		l.notifyLost(own, reason, detail)
 	}
 	if o := l.main; o.joins() {
 		l.queue.insert(o.request) // it has had no share yet
@@ -32,7 +33,7 @@ func (l *Lock) lose(reason Reason, detail string, clean bool) {
 	l.pendingCounts = nil
 	for own := range lost.all() {
 		l.lost.add(own.id, reason)
-		l.dropHold(own)
+		l.removeHold(own)
 	}
 	if clean {
 		l.cleanUp(l.lease.term)
@@ -40,7 +41,7 @@ func (l *Lock) lose(reason Reason, detail string, clean bool) {
 	l.afterRelease()
 }
 
-// loseByResult ends a lease that Redis says is not ours any more.
+// loseByResult ends a lease that Redis does not have any more.
 func (l *Lock) loseByResult(r Result) {
 	if r.Taken || r.Outcome == Refused {
 		l.lose(Taken, "the key belongs to another owner now", l.kind.Parts)
@@ -49,8 +50,8 @@ func (l *Lock) loseByResult(r Result) {
 	l.lose(Gone, "the key is gone from Redis: it was deleted, evicted or flushed, or it expired", l.kind.Parts)
 }
 
-// lapse ends what has lasted until now: holds, the lease, and the wait for a release.
-func (l *Lock) lapse() {
+// endExpired ends what is over by now: holds, the lease, and the wait for a release.
+func (l *Lock) endExpired() {
 	switch l.phase {
 	case owned:
 		if l.holds.len() > 0 && l.now >= l.lease.until {
@@ -60,7 +61,7 @@ func (l *Lock) lapse() {
 		holds := l.holds
 		for own := range holds.all() {
 			if own.until != 0 && l.now >= own.until {
-				l.endHoldBy(own, own.ends, own.expiry())
+				l.revokeHold(own, own.ends, own.expiry())
 			}
 		}
 	case releasing:
@@ -69,7 +70,7 @@ func (l *Lock) lapse() {
 	}
 	// Between two holds, or after the last: the reply under way may still come.
 	if l.holds.len() == 0 && l.now >= l.lease.until && !l.main.inFlight {
-		l.giveUpTerm()
+		l.releaseInBackground()
 	}
 }
 
@@ -93,7 +94,7 @@ func (l *Lock) expiry() string {
 // endHold ends a hold that is released, and answers ref once that is done. After the last hold
 // the lease passes to the next waiter, or is released in Redis.
 func (l *Lock) endHold(own hold, ref any) {
-	l.dropHold(own)
+	l.removeHold(own)
 	if l.holds.len() == 0 {
 		l.dropMain()
 	}
@@ -109,13 +110,13 @@ func (l *Lock) endHold(own hold, ref any) {
 	}
 }
 
-// endHoldBy ends a hold that was not released, notifies its holder, and passes the lease on.
-func (l *Lock) endHoldBy(own hold, reason Reason, detail string) {
+// revokeHold ends a hold that was not released, notifies its holder, and passes the lease on.
+func (l *Lock) revokeHold(own hold, reason Reason, detail string) {
 	l.lost.add(own.id, reason)
-	l.tellLost(own, reason, detail)
+	l.notifyLost(own, reason, detail)
 	if l.main.kind == opCount && l.main.hold == own.id {
 		if reason != Closed {
-			reason = Lost // whatever the reason was
+			reason = Lost
 		}
 		l.refuseCount(reason, detail)
 		l.dropCount()
@@ -126,14 +127,13 @@ func (l *Lock) endHoldBy(own hold, reason Reason, detail string) {
 	l.endHold(own, nil)
 }
 
-// dropHold takes out a hold.
-func (l *Lock) dropHold(own hold) {
+func (l *Lock) removeHold(own hold) {
 	l.effects = append(l.effects, Effect{Kind: HoldEnded, Ref: own.ref})
 	l.holds.remove(own.id)
 }
 
-// dropMain gives up what was under way for holds that are over: a change of the counts,
-// or the question who waits.
+// dropMain abandons the command under way for holds that are over: a change of the counts, or a count of the
+// waiters.
 func (l *Lock) dropMain() {
 	o := l.main
 	if o.kind == opCount {

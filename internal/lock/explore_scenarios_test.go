@@ -8,15 +8,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
-// scenario is a small world: its callers, by process, and what may happen besides that they
-// ask for the lock. network counts lost, late and half for one, and errors the two ways to refuse.
+// scenario is a small world: its callers, by process, and the faults that may happen. network stands for the faults of
+// messages, and errs for the two ways in which Redis refuses.
 type scenario struct {
 	name, callers string
 	may           tally
 	again         lock.Mode
 	times         int
-	// begin are the callers that have asked, and wait for one another, before anything else happens: "10" is
-	// the first caller of the second process.
+	// begin are the callers that ask first, each before the next: "10" is the first caller of the second process.
 	begin string
 }
 
@@ -25,31 +24,31 @@ const (
 	errs    = loading
 )
 
-// Who lives in a scenario: a caller is its owner's number, and the options of its request.
+// The callers of scenarios: the number of the owner, and the options of its request.
 const (
-	oneEach    = "1 | 1"
-	twoAndOne  = "1, 2 | 1"
-	twoEach    = "1, 2 | 1, 2"
-	fixedFirst = "1 fixed=300ms, 2 fixed=700ms | 1"
-	trying     = "1 try, 2 | 1 try, 2 until=300ms"
-	readers    = "1 shared, 2 shared | 1 shared"
-	writers    = "1 shared, 2 shared | 1"
-	mixed      = "1 shared, 2 | 1 shared, 2"
-	oneFenced  = "1 fenced | 1 fenced"
-	twoFaces   = "1, 2 fenced | 1 fenced"
-	fourFaces  = "1, 2 fenced | 1 fenced, 2"
-	fixedRead  = "1 shared fixed=300ms, 2 shared | 1"
-	besides    = "1 | 1: 1 | 2: 1, 2" // a MultiLock, and who wants its first or its second member
+	oneEach        = "1 | 1"
+	twoAndOne      = "1, 2 | 1"
+	twoEach        = "1, 2 | 1, 2"
+	fixedFirst     = "1 fixed=300ms, 2 fixed=700ms | 1"
+	trying         = "1 try, 2 | 1 try, 2 until=300ms"
+	readers        = "1 shared, 2 shared | 1 shared"
+	writers        = "1 shared, 2 shared | 1"
+	mixed          = "1 shared, 2 | 1 shared, 2"
+	oneFenced      = "1 fenced | 1 fenced"
+	someFenced     = "1, 2 fenced | 1 fenced"
+	fourSomeFenced = "1, 2 fenced | 1 fenced, 2"
+	fixedRead      = "1 shared fixed=300ms, 2 shared | 1"
+	besideMembers  = "1 | 1: 1 | 2: 1, 2" // a MultiLock, and processes that want its first or its second member
 )
 
-// scenariosOf are those of each kind of lock.
+// scenariosOf are the scenarios of each kind of lock.
 var scenariosOf = []struct {
 	name      string
 	kind      lock.Kind
 	parts     []redismodel.Kind
 	scenarios []scenario
 }{
-	{"plain", lock.Kind{Tokens: 1, Line: true}, []redismodel.Kind{redismodel.Reentrant}, []scenario{
+	{"plain", lock.Kind{Tokens: 1, WaitQueue: true}, []redismodel.Kind{redismodel.Reentrant}, []scenario{
 		{name: "a fault on a prompt network", callers: oneEach, may: tally{network: 1}, times: 6},
 		{name: "four clients", callers: twoEach},
 		{name: "lost and late replies", callers: oneEach, may: tally{network: 2}},
@@ -70,17 +69,17 @@ var scenariosOf = []struct {
 		{name: "owners die", callers: twoAndOne, may: tally{death: 1, network: 1, reentry: 1}},
 		{name: "tries and waits", callers: trying, may: tally{network: 1}},
 		{name: "suspected, ensured and deleted", callers: twoAndOne, may: tally{suspects: 1, ensures: 1, deleted: 1}},
-		{name: "given up", callers: twoAndOne, may: tally{giveUp: 1, network: 1}},
-		{name: "a stranger comes", callers: twoAndOne, may: tally{foreign: 1, network: 1}},
-		{name: "given up in every way", callers: "1, 2 until=300ms | 1, 2", begin: "00 10", may: tally{cancels: 1, closing: 1, death: 1}, times: 8},
+		{name: "an actor fails for good", callers: twoAndOne, may: tally{actorFails: 1, network: 1}},
+		{name: "a foreign client comes", callers: twoAndOne, may: tally{foreign: 1, network: 1}},
+		{name: "withdrawn in every way", callers: "1, 2 until=300ms | 1, 2", begin: "00 10", may: tally{cancels: 1, closing: 1, death: 1}, times: 8},
 		{name: "yielding to others", callers: twoEach, begin: "00 10 01", may: tally{foreign: 1, cancels: 1}, times: 8},
 	}},
-	{"plain and fenced", lock.Kind{Tokens: 1, Line: true}, []redismodel.Kind{redismodel.Reentrant}, []scenario{
+	{"plain and fenced", lock.Kind{Tokens: 1, WaitQueue: true}, []redismodel.Kind{redismodel.Reentrant}, []scenario{
 		{name: "a fault on a prompt network", callers: oneFenced, may: tally{network: 1}, times: 6},
-		{name: "four clients", callers: fourFaces},
-		{name: "faults", callers: twoFaces, may: tally{network: 2}},
-		{name: "re-entered with a fault", callers: twoFaces, may: tally{network: 1, reentry: 1}},
-		{name: "deleted", callers: twoFaces, may: tally{deleted: 1, network: 1, paused: 1}},
+		{name: "four clients", callers: fourSomeFenced},
+		{name: "faults", callers: someFenced, may: tally{network: 2}},
+		{name: "re-entered with a fault", callers: someFenced, may: tally{network: 1, reentry: 1}},
+		{name: "deleted", callers: someFenced, may: tally{deleted: 1, network: 1, paused: 1}},
 	}},
 	{"fair", lock.Kind{Queued: true}, []redismodel.Kind{redismodel.Fair}, []scenario{
 		{name: "a fault on a prompt network", callers: oneEach, may: tally{network: 1}, times: 6},
@@ -92,11 +91,11 @@ var scenariosOf = []struct {
 		{name: "tries and waits", callers: trying},
 		{name: "Redis comes back empty", callers: twoAndOne, may: tally{restart: 1}},
 		{name: "closed and crashed", callers: twoAndOne, may: tally{closing: 1, crash: 1}},
-		{name: "given up", callers: twoAndOne, may: tally{giveUp: 1}},
-		{name: "a stranger comes", callers: twoAndOne, may: tally{foreign: 1, suspects: 1}},
-		{name: "given up in time", callers: "1, 2 until=300ms | 1", begin: "00 10", may: tally{cancels: 1, closing: 1}, times: 8},
+		{name: "an actor fails for good", callers: twoAndOne, may: tally{actorFails: 1}},
+		{name: "a foreign client comes", callers: twoAndOne, may: tally{foreign: 1, suspects: 1}},
+		{name: "withdrawn in time", callers: "1, 2 until=300ms | 1", begin: "00 10", may: tally{cancels: 1, closing: 1}, times: 8},
 	}},
-	{"readwrite", lock.Kind{Shares: true, Line: true}, []redismodel.Kind{redismodel.ReadWrite}, []scenario{
+	{"readwrite", lock.Kind{Shares: true, WaitQueue: true}, []redismodel.Kind{redismodel.ReadWrite}, []scenario{
 		{name: "a fault on a prompt network", callers: "1 shared | 1", may: tally{network: 1}, times: 6},
 		{name: "readers", callers: readers, may: tally{network: 1}},
 		{name: "readers and a writer", callers: writers, may: tally{network: 1}},
@@ -107,30 +106,30 @@ var scenariosOf = []struct {
 		{name: "deleted", callers: writers, may: tally{deleted: 1, restart: 1}},
 		{name: "owners die", callers: mixed, may: tally{death: 1}},
 		{name: "re-entered and deleted", callers: "1 shared | 1", again: lock.Shared, may: tally{reentry: 1, deleted: 1}, times: 6},
-		{name: "a stranger comes", callers: writers, may: tally{foreign: 1, ensures: 1, suspects: 1}},
-		{name: "a writer gives up", callers: "1, 2 shared | 1 shared", begin: "10 00 01", may: tally{cancels: 1, death: 1}, times: 8},
-		{name: "a writer gives up before others", callers: "1 shared | 1, 2 shared | 1 shared", begin: "00 10 11 20", may: tally{cancels: 1, death: 1}, times: 8},
+		{name: "a foreign client comes", callers: writers, may: tally{foreign: 1, ensures: 1, suspects: 1}},
+		{name: "a writer withdraws", callers: "1, 2 shared | 1 shared", begin: "10 00 01", may: tally{cancels: 1, death: 1}, times: 8},
+		{name: "a writer withdraws before others", callers: "1 shared | 1, 2 shared | 1 shared", begin: "00 10 11 20", may: tally{cancels: 1, death: 1}, times: 8},
 		{name: "a writer's wait is over", callers: "1 shared | 1 until=300ms | 1 shared", begin: "00 10 20", times: 8},
 		{name: "a writer's process closes", callers: "1 shared | 1, 2 | 1 shared", begin: "00 10 20", may: tally{closing: 1}, times: 8},
 		{name: "a writer yields", callers: "1, 2 shared | 1, 2 shared", begin: "10 00 01", times: 4},
 	}},
-	{"multi", lock.Kind{Parts: true, Tokens: 1, Line: true}, []redismodel.Kind{redismodel.Reentrant, redismodel.Fenced}, []scenario{
+	{"multi", lock.Kind{Parts: true, Tokens: 1, WaitQueue: true}, []redismodel.Kind{redismodel.Reentrant, redismodel.Fenced}, []scenario{
 		{name: "a fault on a prompt network", callers: oneEach, may: tally{network: 1}, times: 6},
 		{name: "four clients", callers: twoEach},
 		{name: "faults", callers: twoAndOne, may: tally{network: 1}},
 		{name: "parts deleted", callers: oneEach, may: tally{deleted: 1, network: 1, suspects: 1}},
 		{name: "re-entered with fixed leases", callers: fixedFirst, may: tally{reentry: 1, network: 1}},
 		{name: "killed and crashed", callers: twoAndOne, may: tally{kill: 1, crash: 1}},
-		{name: "closed, or given up in time", callers: "1 until=300ms, 2 | 1", begin: "10 00", may: tally{closing: 1, cancels: 1}, times: 8},
+		{name: "closed, or withdrawn in time", callers: "1 until=300ms, 2 | 1", begin: "10 00", may: tally{closing: 1, cancels: 1}, times: 8},
 	}},
-	{"multi beside its members", lock.Kind{Parts: true, Line: true}, []redismodel.Kind{redismodel.Reentrant, redismodel.Reentrant}, []scenario{
-		{name: "cancelled", callers: besides, begin: "10 20 00", may: tally{cancels: 1}, times: 8},
+	{"multi and its members", lock.Kind{Parts: true, WaitQueue: true}, []redismodel.Kind{redismodel.Reentrant, redismodel.Reentrant}, []scenario{
+		{name: "cancelled", callers: besideMembers, begin: "10 20 00", may: tally{cancels: 1}, times: 8},
 		{name: "its wait is over", callers: "1 until=300ms | 1: 1 | 2: 1, 2", begin: "10 20 00", times: 8},
-		{name: "owners die", callers: besides, begin: "10 20 00", may: tally{death: 1}, times: 8},
-		{name: "closed", callers: besides, begin: "10 20 00", may: tally{closing: 1}, times: 8},
-		{name: "killed", callers: besides, begin: "10 20 00", may: tally{kill: 1}, times: 8},
-		{name: "Redis comes back empty", callers: besides, begin: "10 20 00", may: tally{restart: 1}, times: 4},
-		{name: "on a slow network", callers: besides, may: tally{cancels: 1, network: 1}},
+		{name: "owners die", callers: besideMembers, begin: "10 20 00", may: tally{death: 1}, times: 8},
+		{name: "closed", callers: besideMembers, begin: "10 20 00", may: tally{closing: 1}, times: 8},
+		{name: "killed", callers: besideMembers, begin: "10 20 00", may: tally{kill: 1}, times: 8},
+		{name: "Redis comes back empty", callers: besideMembers, begin: "10 20 00", may: tally{restart: 1}, times: 4},
+		{name: "on a slow network", callers: besideMembers, may: tally{cancels: 1, network: 1}},
 	}},
 }
 
@@ -138,25 +137,25 @@ var tinyConfig = lock.Config{
 	Watchdog: 1000 * ms, Renewal: 400 * ms, HandOffLimit: 50 * ms, ForcedYield: time.Hour, Poll: 600 * ms, CallTimeout: 200 * ms, QueueLimit: 10,
 }
 
-// lineOf are the settings of the line in Redis.
-func lineOf(c *lock.Config) redismodel.WaitQueue {
+// waitQueueOf are the settings of the wait queue in Redis.
+func waitQueueOf(c *lock.Config) redismodel.WaitQueue {
 	return redismodel.WaitQueue{OpenTime: c.OpenTime(), SeesListeners: true}
 }
 
-// scenarios are the settings of all small worlds.
+// scenarios returns the settings of all small worlds.
 func scenarios() (all []*setting) {
 	for _, of := range scenariosOf {
 		for _, s := range of.scenarios {
 			set := &setting{
-				name: of.name + ", " + s.name, kind: of.kind, config: tinyConfig, most: s.may, again: s.again, times: s.times,
-				setup: redismodel.Setup{Kinds: of.parts, WaiterTimeout: 5 * sec, Line: lineOf(&tinyConfig), Name: redismodel.Owner.String},
+				name: of.name + ", " + s.name, kind: of.kind, config: tinyConfig, limits: s.may, again: s.again, times: s.times,
+				setup: redismodel.Setup{Kinds: of.parts, WaiterTimeout: 5 * sec, Line: waitQueueOf(&tinyConfig), Name: redismodel.Owner.String},
 			}
-			for _, f := range []fault{late, half, deaf} {
-				set.most[f] = s.may[network]
+			for _, f := range []fault{late, onePart, lostMessage} {
+				set.limits[f] = s.may[network]
 			}
-			set.most[rejected] = s.may[errs]
+			set.limits[rejected] = s.may[errs]
 			for i, process := range strings.Split(s.callers, " | ") {
-				set.inhabited++
+				set.processCount++
 				part, requests, alone := strings.Cut(process, ": ")
 				if alone {
 					set.members[i], process = int(number(part)), requests
@@ -164,12 +163,12 @@ func scenarios() (all []*setting) {
 				for c, one := range strings.Split(process, ", ") {
 					words := strings.Fields(one)
 					req := parseRequest(append(words[1:], "owner="+words[0])...)
-					req.Fenced = req.Fenced || of.kind.Parts && !alone // a MultiLock draws whatever its members have
+					req.Fenced = req.Fenced || of.kind.Parts && !alone // a MultiLock draws a token of each member that has a counter
 					set.callers[i][c] = req
 				}
 			}
-			for _, who := range strings.Fields(s.begin) {
-				set.begin = append(set.begin, move{does: acquire, p: int8(who[0] - '0'), i: int8(who[1] - '0')})
+			for _, caller := range strings.Fields(s.begin) {
+				set.begin = append(set.begin, move{action: acquire, p: int8(caller[0] - '0'), i: int8(caller[1] - '0')})
 			}
 			all = append(all, set)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
-// TestExplore tries everything that can happen in each scenario; see explore.All.
+// TestExplore tries every sequence of events in each scenario, up to a number of states; see explore.All.
 func TestExplore(t *testing.T) {
 	var all []explore.Scenario[*world]
 	for _, s := range scenarios() {
@@ -20,18 +20,18 @@ func TestExplore(t *testing.T) {
 	explore.All(t, all)
 }
 
-// That one actor owns a key is why the rules hold: with two of them, each takes the other's
-// live term for a forgotten one of its own, and releases it. The exploration notices.
+// The rules hold because one actor owns a key. With two actors, each takes the other's live term for a forgotten one
+// of its own, and releases it. The exploration finds that.
 func TestExploreNoticesTwoActorsOnOneKey(t *testing.T) {
 	for _, s := range scenarios() {
 		if s.name != "plain, three clients and a fault" && s.name != "plain and fenced, four clients" {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
-			s.siblings = true
-			x := explore.Run(s.scenario(), max(*explore.States, 50_000)) // it stops at the first
+			s.twoActors = true
+			x := explore.Run(s.scenario(), max(*explore.States, 50_000)) // it stops at the first violation
 			if x.Wrong == nil {
-				t.Fatalf("%d states, and nothing is wrong in any of them", x.States())
+				t.Fatalf("%d states without a violation", x.States())
 			}
 			t.Logf("%v\n%s", x.Wrong, strings.Join(x.Trace, "\n"))
 		})
@@ -40,20 +40,20 @@ func TestExploreNoticesTwoActorsOnOneKey(t *testing.T) {
 
 func (s *setting) scenario() explore.Scenario[*world] {
 	return explore.Scenario[*world]{Name: s.name, Begin: func() *world {
-		w := newWorld(s, nil, s.inhabited)
+		w := newWorld(s, nil, s.processCount)
 		for _, first := range s.begin {
 			for w.do(first); len(w.net) > 0; {
-				w.do(move{does: delivers})
+				w.do(move{action: delivers})
 			}
 		}
 		return w
 	}}
 }
 
-// Moves lists what can happen.
+// Moves appends the possible next events to a list.
 func (w *world) Moves(list []move) []move {
 	ticking := false
-	_, tomorrow := w.tomorrow()
+	_, passing := w.nextTime()
 	list = w.deliveries(list)
 	for i := range w.processes {
 		p := &w.processes[i]
@@ -61,30 +61,30 @@ func (w *world) Moves(list []move) []move {
 			continue
 		}
 		ticking = ticking || !p.stalled && p.wakeAt != never && p.wakeAt <= w.now
-		for does := acquire; does < deletes; does++ {
+		for act := acquire; act < deletes; act++ {
 			for c := range callers {
-				if (c == 0 || does <= ensure) && w.may(does, i, c) {
-					list = append(list, move{does: does, p: int8(i), i: int8(c)})
+				if (c == 0 || act <= ensure) && w.may(act, i, c) {
+					list = append(list, move{action: act, p: int8(i), i: int8(c)})
 				}
 			}
 		}
 	}
-	for does := deletes; does < passes; does++ {
+	for act := deletes; act < passes; act++ {
 		for part := range w.redis.Parts() {
-			if w.can(doings[does].counts) && (part == 0 || does == deletes) && (does != deletes || !w.redis.Part(part).Free()) {
-				list = append(list, move{does: does, p: int8(part)})
+			if w.can(actions[act].counts) && (part == 0 || act == deletes) && (act != deletes || !w.redis.Part(part).Free()) {
+				list = append(list, move{action: act, p: int8(part)})
 			}
 		}
 	}
-	busy := slices.ContainsFunc(w.net, func(m message) bool { return m.kind != lateCommand && m.kind != strange })
-	if tomorrow && !ticking && (w.times == 0 || int(w.spent[times]) < w.times && !busy) {
-		list = append(list, move{does: passes})
+	busy := slices.ContainsFunc(w.net, func(m message) bool { return m.kind != lateCommand && m.kind != foreignStep })
+	if passing && !ticking && (w.times == 0 || int(w.counted[times]) < w.times && !busy) {
+		list = append(list, move{action: passes})
 	}
 	return list
 }
 
-// deliveries are what can become of the messages on their way. Those of one process, and of
-// one kind, keep their order.
+// deliveries appends the possible deliveries of the messages on their way. Messages of one process and one kind keep
+// their order.
 func (w *world) deliveries(list []move) []move {
 	for k := range w.net {
 		m := &w.net[k]
@@ -95,27 +95,27 @@ func (w *world) deliveries(list []move) []move {
 		}
 		for f := range fates {
 			if fault, ok := w.faultOf(m, f); f == fine || ok && w.can(fault) && !w.processes[m.p].dead {
-				list = append(list, move{does: delivers, i: int8(k), fate: f})
+				list = append(list, move{action: delivers, i: int8(k), fate: f})
 			}
 		}
 	}
 	return list
 }
 
-// may reports whether a process, or its caller, may do something now.
-func (w *world) may(does doing, i, c int) bool {
+// may reports whether an action of a process, or of its caller, is possible now.
+func (w *world) may(act action, i, c int) bool {
 	p := &w.processes[i]
 	h := slices.IndexFunc(p.holds, func(h hold) bool { return int(h.caller) == c })
 	r := slices.IndexFunc(p.requests, func(r request) bool { return int(r.caller) == c && r.what != cancel })
 	waits := r >= 0 && p.requests[r].what == acquire
 	holds := h >= 0 && !p.holds[h].dead && r < 0
 	switch {
-	case does == restarts:
+	case act == restarts:
 		return p.stalled
-	case p.stalled || !w.can(doings[does].counts) || does <= ensure && w.callers[i][c].Owner == 0:
+	case p.stalled || !w.can(actions[act].counts) || act <= ensure && w.callers[i][c].Owner == 0:
 		return false
 	}
-	switch does {
+	switch act {
 	case acquire:
 		return !p.asked[c]
 	case release:
@@ -133,22 +133,22 @@ func (w *world) may(does doing, i, c int) bool {
 	case ticks:
 		return p.wakeAt != never && p.wakeAt <= w.now
 	case isPaused:
-		_, tomorrow := w.tomorrow()
-		return tomorrow && w.may(ticks, i, c)
+		_, passing := w.nextTime()
+		return passing && w.may(ticks, i, c)
 	}
 	return true
 }
 
-// Try lets a move happen, and checks the rules.
+// Try carries out a move, and checks the rules.
 func (w *world) Try(a move) (err error) {
-	defer w.caught(&err)
+	defer w.recoverViolation(&err)
 	w.do(a)
 	w.check()
 	return nil
 }
 
-// tomorrow is when something happens by itself.
-func (w *world) tomorrow() (at lock.Instant, ok bool) {
+// nextTime returns the time of the next timer or end of a lease.
+func (w *world) nextTime() (at lock.Instant, ok bool) {
 	soon := func(t lock.Instant, is bool) {
 		if is && t > w.now && (!ok || t < at) {
 			at, ok = t, true
@@ -163,34 +163,34 @@ func (w *world) tomorrow() (at lock.Instant, ok bool) {
 	return at, ok
 }
 
-// Settle lets a world come to its end without any more faults.
+// Settle runs a world to its end without more faults.
 func (w *world) Settle() (err error) {
-	defer w.caught(&err)
-	w.heal()
+	defer w.recoverViolation(&err)
+	w.endFaults()
 	return nil
 }
 
-// scribe writes worlds down; see redismodel.Encoder.
-type scribe struct{ redismodel.Encoder }
+// encoder encodes worlds; see redismodel.Encoder.
+type encoder struct{ redismodel.Encoder }
 
 // Ref implements lock.Encoder.
-func (e *scribe) Ref(of any) {
-	who, ok := of.(ref)
+func (e *encoder) Ref(of any) {
+	r, ok := of.(ref)
 	if !ok {
 		e.Number(0)
 		return
 	}
-	e.Number(int64(who.what)<<4 + int64(who.caller) + 2)
+	e.Number(int64(r.what)<<4 + int64(r.caller) + 2)
 }
 
-// Hash tells worlds apart that may go on in different ways.
+// Hash differs for worlds with different possible events.
 func (w *world) Hash() uint64 {
-	e := &w.setting.scribe
+	e := &w.setting.encoder
 	e.Begin(w.now)
 	e.Placed = func(c redismodel.Client, seq uint64) int64 {
 		for i := range w.processes {
 			if p := &w.processes[i]; p.client == c {
-				return p.lock.Placed(seq)
+				return p.lock.EntryIndex(seq)
 			}
 		}
 		return -1
@@ -202,7 +202,7 @@ func (w *world) Hash() uint64 {
 	for i := range w.processes {
 		p := &w.processes[i]
 		e.For(p.client)
-		for kind := command; kind <= strange; kind++ {
+		for kind := command; kind <= foreignStep; kind++ {
 			e.Number(int64(w.underWay(i, kind)))
 			for k := range w.net {
 				if m := &w.net[k]; m.p == i && m.kind == kind {
@@ -212,14 +212,14 @@ func (w *world) Hash() uint64 {
 		}
 		if e.Bool(p.dead); !p.dead {
 			w.encodeTokens(e, p)
-			p.encode(e, w.of(w.owner(i, p.lock.Term())).robbed)
+			p.encode(e, w.factOf(w.owner(i, p.lock.Term())).keyLost)
 		}
 	}
 	return e.Sum()
 }
 
-// encodeTokens writes down how far the counters are behind what a process has had of them.
-func (w *world) encodeTokens(e *scribe, p *process) {
+// encodeTokens encodes how far the counters are behind the tokens that a process has had.
+func (w *world) encodeTokens(e *encoder, p *process) {
 	seen := p.lock.Seen()
 	for i, part := range w.redis.Parts() {
 		if k := w.setup.Kinds[i]; len(seen) > 0 && (k == redismodel.Fenced || k == redismodel.Reentrant && len(w.setup.Kinds) == 1) {
@@ -229,7 +229,7 @@ func (w *world) encodeTokens(e *scribe, p *process) {
 	}
 }
 
-func (w *world) encode(e *scribe, m *message) {
+func (w *world) encode(e *encoder, m *message) {
 	p := &w.processes[m.p]
 	switch m.kind {
 	case subscribing, subscribed:
@@ -242,13 +242,13 @@ func (w *world) encode(e *scribe, m *message) {
 			e.Number(n)
 		}
 		e.Term(c.Term)
-		for _, b := range []bool{c.Heard, c.Place.Listens, c.Forced, c.Take} {
+		for _, b := range []bool{c.Notified, c.Entry.Listens, c.Forced, c.Take} {
 			e.Bool(b)
 		}
-		if e.Term(c.Place.Term); c.Place.Term != 0 {
-			e.Number(int64(c.Place.Mode))
-			e.Number(c.Place.Tokens)
-			e.Number(p.lock.Placed(c.Seq))
+		if e.Term(c.Entry.Term); c.Entry.Term != 0 {
+			e.Number(int64(c.Entry.Mode))
+			e.Number(c.Entry.Tokens)
+			e.Number(p.lock.EntryIndex(c.Seq))
 		}
 		e.Number(int64(len(c.Owners)))
 		for _, name := range c.Owners {
@@ -263,7 +263,7 @@ func (w *world) encode(e *scribe, m *message) {
 		}
 	case transferred:
 		e.Term(m.transfer.Term)
-		e.Number(p.lock.Placed(m.transfer.Seq))
+		e.Number(p.lock.EntryIndex(m.transfer.Seq))
 	case reply:
 		r := &m.result
 		for _, n := range []int64{int64(p.lock.LastSeq() - m.command.Seq), int64(r.Outcome), int64(r.TTL / ms), int64(r.Others)} {
@@ -276,8 +276,8 @@ func (w *world) encode(e *scribe, m *message) {
 	}
 }
 
-func (p *process) encode(e *scribe, robbed bool) {
-	for _, b := range []bool{p.closed, p.stalled, robbed, p.asked[0], p.asked[1], p.listening, p.hears} {
+func (p *process) encode(e *encoder, keyLost bool) {
+	for _, b := range []bool{p.closed, p.stalled, keyLost, p.asked[0], p.asked[1], p.listening, p.reachable} {
 		e.Bool(b)
 	}
 	e.Term(p.channel)

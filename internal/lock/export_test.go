@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// What the explorations of package core_test have to know of a lock.
+// Access for the explorations to the state of a lock.
 
-// Encoder is what a lock is written into. Refs are the clients' affair.
+// Encoder receives the state of a lock. The clients encode Refs.
 type Encoder interface {
 	Number(n int64)
 	Bool(b bool)
@@ -17,8 +17,7 @@ type Encoder interface {
 	Ref(ref any)
 }
 
-// Detach makes a copy of a lock one of which nothing is shared that others may change:
-// they may append to it, or take an effect.
+// Detach makes a copy of a lock independent: appending to it, or taking an effect, does not change the original.
 func (l *Lock) Detach() {
 	l.effects, l.taken = slices.Clone(l.effects[l.taken:]), 0
 	l.queue.waiters.Clip()
@@ -26,19 +25,18 @@ func (l *Lock) Detach() {
 	l.lost.ids, l.holds.more, l.background = slices.Clip(l.lost.ids), slices.Clip(l.holds.more), slices.Clip(l.background)
 }
 
-// StaysWriter reports whether a writer that becomes a reader stays one in Redis, since a late
-// command might make it a writer again.
+// StaysWriter reports whether a writer that becomes a reader stays a writer in Redis, since a late command might
+// make it a writer again.
 func (l *Lock) StaysWriter() bool { return l.modeMayChange(Shared) }
 
-// Seen are the highest tokens that it has had.
+// Seen returns the highest tokens that the lock has had.
 func (l *Lock) Seen() []int64 { return l.seen }
 
-// LastSeq is the number of the last command.
+// LastSeq returns the number of the last command.
 func (l *Lock) LastSeq() uint64 { return l.seq }
 
-// Encode writes down all that can make a difference to what the lock will do, except the
-// numbers of its commands, from which the jitter is drawn. newest is the highest term, and
-// last the highest id of a request, that there have been.
+// Encode writes all state that can change the decisions of the lock, except the numbers of its commands, which
+// the jitter is computed from. newest is the highest term so far, and last the highest id of a request.
 func (l *Lock) Encode(e Encoder, newest, last uint64) {
 	x := encoding{e, l, newest, last}
 	e.Number(int64(l.phase))
@@ -48,7 +46,7 @@ func (l *Lock) Encode(e Encoder, newest, last uint64) {
 	e.Number(int64(l.lastOwner))
 	e.Number(l.spent.given)
 	e.Number(l.spent.drawn)
-	e.Bool(l.spent.dry)
+	e.Bool(l.spent.redrawn)
 	e.Number(l.spent.before)
 	x.lease(&l.lease)
 	e.Number(int64(l.holds.len()))
@@ -57,7 +55,7 @@ func (l *Lock) Encode(e Encoder, newest, last uint64) {
 	}
 	e.Number(int64(l.queue.len()))
 	for req := range l.queue.waiters.All() {
-		x.ticket(req)
+		x.request(req)
 	}
 	e.Instant(l.queue.nextDeadline())
 	x.op(&l.main)
@@ -71,7 +69,7 @@ func (l *Lock) Encode(e Encoder, newest, last uint64) {
 	for _, c := range l.pendingCounts {
 		e.Number(int64(last - c.hold))
 		e.Number(int64(c.mode))
-		x.ticket(c.request)
+		x.request(c.request)
 		x.Ref(c.ref)
 		x.Instant(c.until)
 	}
@@ -126,7 +124,7 @@ func (x encoding) hold(h *hold) {
 	x.Bool(h.dead)
 }
 
-func (x encoding) ticket(req *Request) {
+func (x encoding) request(req *Request) {
 	if req == nil {
 		x.Ref(nil)
 		return
@@ -139,7 +137,7 @@ func (x encoding) ticket(req *Request) {
 
 func (x encoding) waiting(w *waiting) {
 	x.Instant(w.nextAt)
-	x.Bool(w.again)
+	x.Bool(w.refusalIsStale)
 	x.Bool(w.refused)
 	x.Bool(w.unsure)
 	x.Bool(w.tried)
@@ -150,10 +148,10 @@ func (x encoding) waiting(w *waiting) {
 		x.Number(p.tokens)
 	}
 	x.transfer(w.transfer)
-	x.Bool(w.heard)
+	x.Bool(w.notified)
 	x.Number(int64(w.turns))
 	x.Instant(w.deferUntil)
-	x.Bool(w.bidden)
+	x.Bool(w.byRedis)
 	x.Number(int64(min(w.tries, 10)))
 	x.Bool(w.lastErr != "")
 	x.Bool(w.holder != "")
@@ -161,19 +159,20 @@ func (x encoding) waiting(w *waiting) {
 
 func (x encoding) transfer(t Transfer) {
 	if x.Term(t.Term); t.Term != 0 {
-		x.Number(x.l.Placed(t.Seq))
+		x.Number(x.l.EntryIndex(t.Seq))
 	}
 }
 
-// Placed says which of the commands that are remembered a place names; -1 is none of them.
-func (l *Lock) Placed(seq uint64) int64 {
+// EntryIndex returns the index of a command among those that are remembered for the entry; -1 if it is none of
+// them.
+func (l *Lock) EntryIndex(seq uint64) int64 {
 	return int64(slices.IndexFunc(l.wait.sent, func(p queued) bool { return p.seq == seq }))
 }
 
 func (x encoding) redisOrder(q *redisOrder) {
 	x.op(&q.op)
 	x.Bool(q.changed(x.l))
-	x.Bool(q.present)
+	x.Bool(q.registered)
 	x.Number(int64(q.longestLease))
 	x.Number(int64(min(x.l.seq-q.last, 8)))
 	x.Instant(q.nextAt)
@@ -188,7 +187,7 @@ func (x encoding) op(o *op) {
 	x.Number(int64(o.mode))
 	x.Bool(o.fixed)
 	x.Bool(o.unsure)
-	x.Bool(o.hurry)
+	x.Bool(o.immediate)
 	x.Term(o.term)
 	x.Term(o.next)
 	x.counts(o.counts)
@@ -199,7 +198,7 @@ func (x encoding) op(o *op) {
 	for _, entry := range o.listed {
 		x.Term(entry.Term)
 	}
-	x.ticket(o.request)
+	x.request(o.request)
 	if several, ok := o.ref.(refs); ok {
 		for _, one := range several {
 			x.Ref(one)
@@ -221,24 +220,23 @@ func (x encoding) op(o *op) {
 	x.Instant(o.until)
 }
 
-// Contends reports whether the process contends with others, and no command is under way.
+// Contends reports whether the process waits for other processes, and no command is under way.
 func (l *Lock) Contends() bool {
-	return l.phase == contending && l.main.kind == opNone && l.wait.refused && !l.standsBack()
+	return l.phase == contending && l.main.kind == opNone && l.wait.refused && !l.isDeferred()
 }
 
-// Waits reports whether a request stands in the queue as that term.
-func (l *Lock) Waits(term uint64) bool { return l.queue.byTerm(term) != nil }
+// HasWaiter reports whether a request in the queue has that term.
+func (l *Lock) HasWaiter(term uint64) bool { return l.queue.byTerm(term) != nil }
 
-// WouldTry returns the command by which the lock would try now, if its waiters sleep until they try again;
-// nil if they do not, or if they wait since the last try has failed, or since the lock is left to others after
-// a turn.
-func (l *Lock) WouldTry(now Instant) *Command {
-	leaves := l.standsBack() && !l.wait.bidden
-	if l.phase != contending || l.main.kind != opNone || l.queue.len() == 0 || l.wait.lastErr != "" || leaves {
+// NextTry returns the command that a try would send now, if the waiters sleep until the next try; nil if they do
+// not, or if they wait because the last try has failed, or because the lock is left to others after a turn.
+func (l *Lock) NextTry(now Instant) *Command {
+	afterTurn := l.isDeferred() && !l.wait.byRedis
+	if l.phase != contending || l.main.kind != opNone || l.queue.len() == 0 || l.wait.lastErr != "" || afterTurn {
 		return nil
 	}
 	try := *l
-	try.order, try.now = try.order.fresh(), max(try.now, now)
+	try.order, try.now = try.order.clone(), max(try.now, now)
 	try.effects, try.taken, try.spare = nil, 0, nil
 	if try.nextTerm == 0 {
 		try.nextTerm = math.MaxUint32
@@ -249,15 +247,15 @@ func (l *Lock) WouldTry(now Instant) *Command {
 	return try.effects[len(try.effects)-1].Command
 }
 
-// Has reports whether a term is that of the lease that the lock has, or contends for.
-func (l *Lock) Has(term uint64) bool {
+// KnowsTerm reports whether the lock holds, contends for or cleans up the lease of a term.
+func (l *Lock) KnowsTerm(term uint64) bool {
 	return l.phase != free && (l.lease.term == term || l.main.next == term) || l.queue.byTerm(term) != nil ||
 		slices.ContainsFunc(l.background, func(o op) bool { return o.term == term })
 }
 
-// LeavesOutReader reports whether the first waiter could share the lease that this process holds, and nothing
-// is under way so that it will.
-func (l *Lock) LeavesOutReader(now Instant) bool {
+// ReaderCouldJoin reports whether the first waiter could share the lease that this process holds, and no command
+// for that is under way.
+func (l *Lock) ReaderCouldJoin(now Instant) bool {
 	return l.queue.len() > 0 && l.mayJoin(l.queue.head()) && l.main.kind == opNone && l.renewal.kind == opNone &&
 		now < l.lease.handOffUntil
 }

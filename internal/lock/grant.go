@@ -2,13 +2,13 @@ package lock
 
 import "fmt"
 
-// canHandOn reports whether the lease can pass to a waiter here as it is.
+// canHandOn reports whether the lease can pass to a waiter of this process without a command.
 func (l *Lock) canHandOn(req *Request) bool {
 	return l.order.inMemory() && req.Lease == 0 && !l.lease.fixed && l.lease.counts == once(req.Mode) && l.hasToken(req) &&
-		l.fresh()
+		l.hasTimeLeft()
 }
 
-// grantNext gives the lease, which has no holder, to the next waiter or back.
+// grantNext passes a lease without a holder to the next waiter, or releases it.
 func (l *Lock) grantNext() {
 	l.dropExpired()
 	switch {
@@ -35,8 +35,8 @@ func (l *Lock) prepareGrant(ref any) {
 }
 
 func (l *Lock) grantReplied(o op, r Result) {
-	again := l.wait.again
-	l.wait.again = false
+	again := l.wait.refusalIsStale
+	l.wait.refusalIsStale = false
 	switch r.Outcome {
 	case Done:
 		l.main = op{}
@@ -49,21 +49,21 @@ func (l *Lock) grantReplied(o op, r Result) {
 			l.cleanUp(o.term)
 		}
 		l.contend()
-		l.wait.again = again
-		l.refusedBy(r)
-		if l.kind.Line {
-			l.wait.nextAt = l.now // to take a place in the line
+		l.wait.refusalIsStale = again
+		l.noteRefusal(r)
+		if l.kind.WaitQueue {
+			l.wait.nextAt = l.now // to add an entry to the wait queue
 		}
 	case Failed:
 		if !r.Transient {
 			l.refuseAfter(o, r, func(req *Request) bool { return req.ID == o.request.ID })
 		}
-		l.releaseInstead(r) // the term may or may not be good for another lease
+		l.releaseInstead(r) // the term may be over
 	}
 }
 
-// leased takes note of a lease that o has just taken or set.
-func (l *Lock) leased(o op, r Result) {
+// noteLease records a lease that o has just taken or set.
+func (l *Lock) noteLease(o op, r Result) {
 	l.lease.counts, l.lease.mode = once(o.mode), o.mode
 	l.lease.draining, l.lease.recounts = false, 0
 	l.lease.fixed = o.fixed
@@ -75,8 +75,8 @@ func (l *Lock) leased(o op, r Result) {
 	l.dropExpired()
 }
 
-// grantTaken grants a lease that o has taken or set to the waiter that o was for; false if
-// that has left, or the reply came too late.
+// grantTaken grants a lease that o has taken or set to the waiter that o was for. It returns false if that has
+// left, or the reply came too late.
 func (l *Lock) grantTaken(o op) bool {
 	req := l.queue.take(o.request.ID)
 	switch {
@@ -90,7 +90,7 @@ func (l *Lock) grantTaken(o op) bool {
 	return true
 }
 
-// grant makes a waiter the holder, or one of those who share the lease.
+// grant makes a waiter a holder.
 func (l *Lock) grant(req *Request, handedOn bool) {
 	own := hold{id: req.ID, owner: req.Owner, ref: req.Ref, counts: once(req.Mode), tokens: l.nextTokens(req)}
 	switch {
@@ -111,8 +111,8 @@ func (l *Lock) grant(req *Request, handedOn bool) {
 	})
 	l.lease.transferred = false
 	if l.repeats && req.Owner != 0 {
-		// Its owner's other requests would wait for itself: they are re-entries now.
-		for _, again := range l.queue.ofOwner(req.Owner) {
+		// The other requests of this owner would wait for its own hold: they are re-entries now.
+		for _, again := range l.queue.takeByOwner(req.Owner) {
 			l.reenter(own, again)
 		}
 		l.repeats = l.queue.len() > 0

@@ -16,13 +16,13 @@ const (
 	Shared
 )
 
-// counts says how often something is held, in each mode.
+// counts are the hold counts of each mode.
 type counts struct{ exclusive, shared int }
 
-// unknown are the counts in Redis after a command whose outcome is not known.
+// unknown is the value of the counts in Redis after a command whose outcome is not known.
 var unknown = counts{-1, -1}
 
-// once is held once, in that mode.
+// once is a hold count of one in that mode.
 func once(m Mode) counts { return counts{}.plus(m, 1) }
 
 func (c counts) in(m Mode) int {
@@ -43,15 +43,14 @@ func (c counts) plus(m Mode, n int) counts {
 
 func (c counts) total() int { return c.exclusive + c.shared }
 
-// hold is one holder's turn on the lease, or its share in it.
+// hold is one holder's use of the lease, or its share in it.
 type hold struct {
 	id    uint64
 	owner Owner
 	ref   any
 	counts
-	// until is the hold's own end, with the reason ends: that of its fixed lease or its
-	// max hold. 0: the hold lasts as long as the lease. It does not depend on whether the
-	// lease is renewed, which others who share it may change.
+	// until is the hold's own end, that of its fixed lease or its max hold, and ends is the reason to give
+	// then. 0: the hold lasts as long as the lease. Renewals of the lease do not change it.
 	until Instant
 	ends  Reason
 	// dead: its owner has died, and its release is on its way.
@@ -62,14 +61,13 @@ type hold struct {
 // fixed reports whether the hold has a fixed lease.
 func (h *hold) fixed() bool { return h.until != 0 && h.ends == Expired }
 
-// mustNotWrite reports whether to hold it in that mode as well would make a reader a writer.
-func (h *hold) mustNotWrite(m Mode) bool { return m == Exclusive && h.exclusive == 0 }
+// wouldUpgrade reports whether a re-entry in that mode would make a reader a writer.
+func (h *hold) wouldUpgrade(m Mode) bool { return m == Exclusive && h.exclusive == 0 }
 
-// holds are the holds on the lease: one that is exclusive, or any number that share
-// it. It is a value: what an older copy of it sees is never changed, only appended
-// to beyond its end.
+// holds are the holds on the lease: one that is exclusive, or any number that share it. It is a value: a copy
+// never sees a change, since more is replaced, or appended to beyond the copy's end.
 type holds struct {
-	// first is kept apart, since there is seldom another.
+	// first has a field of its own, since there is seldom another hold.
 	first hold
 	more  []*hold
 }
@@ -152,8 +150,8 @@ func (h *holds) remove(id uint64) {
 	}
 }
 
-// wanted is how the lease should be held in Redis. Those who share it count as one
-// there, and their re-entries come on top.
+// wanted are the counts that Redis should have. Holds that share the lease count as one there, and their
+// re-entries are added.
 func (h *holds) wanted() counts {
 	var c counts
 	sharers := 0

@@ -27,37 +27,37 @@ func (l *Lock) Load() (holds, waiters int, first any) {
 	return holds, waiters, first
 }
 
-// Snapshot is what this process knows of a lock, without asking Redis.
+// Snapshot is the state of a lock in this process, without asking Redis.
 type Snapshot struct {
 	HeldHere bool
 	// Count is the hold count of the first holder.
 	Count   int
 	Waiters int
-	// Until is the end of its validity if nothing is renewed.
+	// Until is the end of its validity without a renewal.
 	Until  Instant
 	Tokens []int64
 }
 
-// Snapshot returns what this process knows of the lock.
+// Snapshot returns the state of the lock in this process.
 func (l *Lock) Snapshot() Snapshot {
 	first := l.holds.first
 	return Snapshot{HeldHere: first.id != 0, Count: first.total(), Waiters: l.queue.len(), Until: l.holdUntil(first), Tokens: first.tokens}
 }
 
-// LeaseUntil returns the end of the lease's validity if it is not renewed.
+// LeaseUntil returns the end of the lease's validity without a renewal.
 func (l *Lock) LeaseUntil() Instant { return l.lease.until }
 
 // Term returns the term of the lease, 0 if there is none.
 func (l *Lock) Term() uint64 { return l.lease.term }
 
-// Holder is a hold, as the lock actor knows it.
+// Holder identifies a hold to the lock actor.
 type Holder struct {
 	Ref any
 	ID  uint64
 }
 
-// Outstanding returns the holders, and the requests that await an answer. It is for a lock that
-// is given up.
+// Outstanding returns the holders, and the Refs of the requests that await an answer. It is for a lock whose
+// actor has failed for good.
 func (l *Lock) Outstanding() (holders []Holder, pending []any) {
 	add := func(ref any) {
 		if several, ok := ref.(refs); ok {
@@ -96,8 +96,8 @@ func (l *Lock) Outstanding() (holders []Holder, pending []any) {
 	return holders, pending
 }
 
-// CleanupCommands returns the commands that remove everything of this process from Redis. It is
-// for a lock that is given up.
+// CleanupCommands returns the commands that remove everything of this process from Redis. It is for a lock
+// whose actor has failed for good.
 func (l *Lock) CleanupCommands(now Instant) []Command {
 	var all []Command
 	leave := func(term uint64, ttl time.Duration) {

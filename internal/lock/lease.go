@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// givenUp takes note of a command that may still arrive.
-func (l *Lock) givenUp(o *op) {
+// noteUnanswered remembers that a command without a reply may still arrive.
+func (l *Lock) noteUnanswered(o *op) {
 	if o.term != 0 && o.term == l.lease.term && (l.lease.unackedTTL == 0 || o.lease < l.lease.unackedTTL) {
 		l.lease.unackedTTL = o.lease
 	}
@@ -21,17 +21,17 @@ func (l *Lock) givenUp(o *op) {
 	}
 }
 
-// modeMayChange reports whether a late command might give the lease the other mode: as a
-// reader it would let others in beside a writer, as a writer it would end a read hold.
+// modeMayChange reports whether a late command might change the lease from mode m: as a reader it would
+// admit others together with a writer, and as a writer it would end a read hold.
 func (l *Lock) modeMayChange(m Mode) bool { return l.lease.lateMode[Shared-m] }
 
-// mayBeCutShort reports whether a late command might cut short a lease of that length: then
-// the term must not be used for it.
+// mayBeCutShort reports whether a late command might shorten a lease of that length. The term must not be
+// used for such a lease.
 func (l *Lock) mayBeCutShort(lease time.Duration) bool {
 	return l.lease.unackedTTL != 0 && l.lease.unackedTTL < lease
 }
 
-// extend takes note that o has set the TTL. A fixed lease is never shortened.
+// extend notes that o has set the TTL. A fixed lease is never shortened.
 func (l *Lock) extend(o op) {
 	l.lease.renewAt = o.sentAt + l.cfg.RenewAfter(l.now-o.sentAt)
 	l.lease.atRisk = false
@@ -43,12 +43,12 @@ func (l *Lock) extend(o op) {
 	}
 }
 
-// fresh reports whether enough is left of the lease to give it to another holder as it is.
-func (l *Lock) fresh() bool {
+// hasTimeLeft reports whether enough of the lease is left to pass it to another holder without renewing it.
+func (l *Lock) hasTimeLeft() bool {
 	return l.lease.until-l.now > min(l.lease.length, l.cfg.Watchdog)/3
 }
 
-// holdUntil is how long a hold is good for if nothing is renewed.
+// holdUntil is the end of a hold's validity without a renewal.
 func (l *Lock) holdUntil(own hold) Instant {
 	if own.until != 0 {
 		return min(own.until, l.lease.until)
@@ -56,10 +56,10 @@ func (l *Lock) holdUntil(own hold) Instant {
 	return l.lease.until
 }
 
-// longestTTL is until when a key of this lease may be in Redis, whatever arrives late.
+// longestTTL is until when a key of this lease may be in Redis, even if a command arrives late.
 func (l *Lock) longestTTL() Instant { return l.now + l.maxTTL() }
 
-// maxTTL is for how long from now that is.
+// maxTTL is the time from now until longestTTL.
 func (l *Lock) maxTTL() time.Duration {
 	return max(l.cfg.Watchdog, l.lease.length, l.lease.longest, l.order.longest())
 }

@@ -7,11 +7,10 @@ import (
 
 // localOrder is the order of the waiters of this process alone. The lease passes from one to
 // the next in memory; at the hand-off limit Redis is asked whether other processes wait,
-// and if so they get the lock. What it has to remember belongs to the lease and to the
-// wait, so that it is no state of its own.
-type localOrder struct{ unregistered }
+// and if so they get the lock. It has no state of its own: that belongs to the lease and to the wait.
+type localOrder struct{ noRegistry }
 
-func (localOrder) fresh() order { return localOrder{} }
+func (localOrder) clone() order { return localOrder{} }
 
 func (localOrder) enter(*Lock, *Request) {}
 
@@ -24,9 +23,9 @@ func (localOrder) taken(l *Lock, o op, r Result) {
 		l.spent.newTurn()
 		l.lease.turn = turn{handOffUntil: l.now + l.cfg.HandOffLimit, forcedYieldAt: l.now + l.cfg.ForcedYield}
 	}
-	l.leased(o, r)
+	l.noteLease(o, r)
 	if l.queue.len() > 0 && l.queue.head() == o.request && !(o.request.Fenced && l.lease.tokens.fell) {
-		l.grantTaken(o) // else it is for whoever is next by now, who may have to draw
+		l.grantTaken(o) // else it is for the request that is next by now, which may have to draw a token
 	}
 }
 
@@ -35,7 +34,7 @@ func (localOrder) passedOn(l *Lock, o op, r Result) {
 	case r.Outcome == Done:
 		l.answer(o.ref, Answer{Kind: Freed, HandedOn: true})
 	case r.Outcome == Refused && l.lease.mode == Shared && o.mode == Exclusive:
-		l.answer(o.ref, Answer{Kind: Freed}) // other readers are in: ours have left
+		l.answer(o.ref, Answer{Kind: Freed}) // readers of other processes remain
 	default:
 		l.answerRelease(o)
 	}
@@ -48,9 +47,8 @@ func (localOrder) passOn(l *Lock, ref any) {
 	case l.now >= l.lease.handOffUntil || l.lease.draining:
 		l.yield(ref)
 	case l.canHandOn(l.queue.head()):
-		// Of goroutines that are woken, Go runs the last one first. This is to be the one that
-		// released: it asks again before the others have had their turns. Otherwise they use up
-		// the queue, and the lease goes back to Redis.
+		// Of goroutines that are woken, Go runs the last one first. That has to be the releasing one, so
+		// that it can ask again before the queue is empty and the lease goes back to Redis.
 		l.grant(l.queue.pop(), true)
 		l.answer(ref, Answer{Kind: Freed, HandedOn: true})
 	default:
@@ -58,14 +56,14 @@ func (localOrder) passOn(l *Lock, ref any) {
 	}
 }
 
-// Readers that come one after another must not keep writers out for ever.
+// admits keeps readers that come one after another from excluding writers for ever.
 func (localOrder) admits(l *Lock) bool {
 	switch {
 	case l.lease.draining && l.now < l.lease.recountAt:
 	case l.lease.draining:
-		l.countWaiters() // they may have gone
+		l.countWaiters() // they may have left
 	case l.now >= l.lease.forcedYieldAt:
-		l.drain() // somebody may wait without being seen
+		l.drain() // others may wait without being seen
 	case l.now >= l.lease.handOffUntil:
 		l.countWaiters()
 	default:
@@ -87,12 +85,12 @@ func (localOrder) wake(l *Lock) (at Instant, ok bool) {
 // yield asks Redis whether others wait, now that the hand-off limit is reached.
 func (l *Lock) yield(ref any) {
 	l.dropRenewal()
-	if l.mayBeCutShort(l.cfg.Watchdog) { // the renewal may arrive behind the yield, and cut its lease short
+	if l.mayBeCutShort(l.cfg.Watchdog) { // the renewal may arrive after the yield, and shorten its lease
 		l.release(ref)
 		return
 	}
 	o := op{kind: opYield, mode: l.lease.mode, counts: once(l.lease.mode), lease: l.cfg.Watchdog, ref: ref}
-	if l.kind.Line {
+	if l.kind.WaitQueue {
 		o.next = l.takeTerm()
 	}
 	l.start(o)
@@ -106,7 +104,7 @@ func (l *Lock) yieldCommand(o *op, c *Command) {
 	}
 }
 
-// yieldReplied ends the turn: others get the lock, or another turn begins.
+// yieldReplied ends the turn, or begins another one if no other client waits.
 func (l *Lock) yieldReplied(o op, r Result) {
 	switch r.Outcome {
 	case Kept:
@@ -115,14 +113,14 @@ func (l *Lock) yieldReplied(o op, r Result) {
 		l.answer(o.ref, Answer{Kind: Freed, HandedOn: true})
 		l.lease.handOffUntil = l.now + l.cfg.HandOffLimit
 		l.spent.newTurn()
-		l.leased(o, r)
+		l.noteLease(o, r)
 	case Done:
 		l.answer(o.ref, Answer{Kind: Freed})
 		l.afterRelease()
 		l.contendAgain(o, r)
 	case Absent:
 		l.answerRelease(o)
-		if l.afterRelease(); l.kind.Parts { // the script has queued the process all the same
+		if l.afterRelease(); l.kind.Parts { // the script has queued the process nevertheless
 			l.contendAgain(o, r)
 		}
 	case Failed:
@@ -130,10 +128,10 @@ func (l *Lock) yieldReplied(o op, r Result) {
 	}
 }
 
-// countWaiters asks Redis whether others wait, while readers here hold the lock.
+// countWaiters asks Redis whether others wait, while readers of this process hold the lock.
 func (l *Lock) countWaiters() { l.start(op{kind: opCountWaiters, lease: l.cfg.Watchdog}) }
 
-// waitersCounted begins another turn if nobody else waits.
+// waitersCounted begins another turn if no other client waits.
 func (l *Lock) waitersCounted(r Result) {
 	l.main = op{}
 	if !l.lease.atRisk { // else the error is why no renewal came in time
@@ -143,7 +141,7 @@ func (l *Lock) waitersCounted(r Result) {
 	case r.Outcome == Failed:
 		reason, detail := failure(r)
 		l.wait.lastErr = detail
-		l.lease.handOffUntil = l.now + l.backoff(0, l.cfg.Watchdog) // look again
+		l.lease.handOffUntil = l.now + l.backoff(0, l.cfg.Watchdog) // ask again then
 		l.lease.recountAt = l.lease.handOffUntil
 		l.refuseTries(reason, detail)
 	case r.Others > 0:
@@ -157,9 +155,9 @@ func (l *Lock) waitersCounted(r Result) {
 	}
 }
 
-// drain lets nobody join until nobody else is seen to wait any more: the term
-// ends if its readers leave before. The others may be readers, who come in and wait no
-// more, and readers here may stay for long.
+// drain admits no further reader until no other client is seen to wait. If the readers leave before, the
+// term ends. The other clients may be readers, which then join and wait no more, while readers of this
+// process hold the lock for long.
 func (l *Lock) drain() {
 	l.lease.draining = true
 	l.lease.recountAt = l.now + l.backoff(l.lease.recounts, l.cfg.Watchdog)
@@ -170,8 +168,8 @@ func (l *Lock) drain() {
 // contendAgain waits for the lock that the process has yielded.
 func (l *Lock) contendAgain(o op, r Result) {
 	if o.next == 0 || len(l.wait.sent) == 0 {
-		if l.contend(); !l.kind.Line {
-			l.leaveToOthers(r.Others, time.Duration(max(r.Others, 1))*l.cfg.HandOffLimit)
+		if l.contend(); !l.kind.WaitQueue {
+			l.deferToOthers(r.Others, time.Duration(max(r.Others, 1))*l.cfg.HandOffLimit)
 		}
 		return
 	}
@@ -181,51 +179,50 @@ func (l *Lock) contendAgain(o op, r Result) {
 	l.wait = waiting{refused: true, nextAt: l.now + l.jitter(l.poll()), sent: l.wait.sent}
 	switch {
 	case transfer.Term != 0:
-		l.takeTransfer(transfer) // which has overtaken the reply
+		l.takeTransfer(transfer) // it has overtaken the reply
 	case l.kind.Parts:
 		l.wait.nextAt = l.now // to learn which part to wait for
 	case r.Others == 0 && l.wait.sent[0].mode == Shared:
-		l.wait.nextAt = l.now // readers may have the lock by now, and no message tells
+		l.wait.nextAt = l.now // readers may have the lock by now, without a message
 	case r.Others > 0:
-		l.leaveToOthers(r.Others, l.cfg.OpenTime())
+		l.deferToOthers(r.Others, l.cfg.OpenTime())
 	}
 }
 
-// standsBack reports whether others are to have their go first.
-func (l *Lock) standsBack() bool { return l.now < l.wait.deferUntil }
+// isDeferred reports whether the lock is left to others for now.
+func (l *Lock) isDeferred() bool { return l.now < l.wait.deferUntil }
 
-// leaveToOthers lets the others have their go after a turn of ours. Our own message about it
-// comes back to us too if we listen.
-func (l *Lock) leaveToOthers(others int, d time.Duration) {
+// deferToOthers leaves the lock to others after a turn of this process. If the process listens, it also
+// receives its own message about that.
+func (l *Lock) deferToOthers(others int, d time.Duration) {
 	l.wait.refused = true
 	turns := others
 	switch {
 	case others == 0:
-		turns = math.MaxInt // only time ends it
+		turns = math.MaxInt // only time ends the deferral
 	case l.sub.state == listening:
 		turns++
 	}
-	l.standBack(turns, d)
+	l.deferFor(turns, d)
 }
 
-// standBack lets others have the lock for that long, or until so many messages have come.
-func (l *Lock) standBack(turns int, d time.Duration) {
+// deferFor leaves the lock to others for d, or until so many messages have come.
+func (l *Lock) deferFor(turns int, d time.Duration) {
 	l.wait.turns, l.wait.deferUntil = turns, l.now+d
 	l.wait.nextAt = min(l.wait.deferUntil, l.now+l.poll())
 }
 
-// othersHadTheirs takes note of a message that the lock was released, and reports whether the
-// process need not stand back any more.
-func (l *Lock) othersHadTheirs() bool {
+// countRelease counts a message that the lock was released, and reports whether the process may try now.
+func (l *Lock) countRelease() bool {
 	switch {
-	case !l.standsBack():
+	case !l.isDeferred():
 		return true
 	case l.sub.state != listening:
-		return false // it may be our own message: which the turns count only if we listened
+		return false // it may be the process's own message, which turns includes only if it listened
 	}
 	if l.wait.turns--; l.wait.turns > 0 {
 		return false
 	}
-	l.wait.deferUntil, l.wait.heard = 0, true
+	l.wait.deferUntil, l.wait.notified = 0, true
 	return true
 }

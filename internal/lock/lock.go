@@ -8,25 +8,25 @@ type phase uint8
 const (
 	// free: no local request wants the lock.
 	free phase = iota
-	// contending: a local request waits, and the lease is not ours.
+	// contending: a local request waits, and another process may have the lease.
 	contending
-	// owned: the lease is ours; a hold is granted, or about to be.
+	// owned: this process has the lease; a hold is granted, or about to be.
 	owned
 	// releasing: no local hold is left, and Redis has not yet confirmed the release.
 	releasing
 )
 
-// Kind is the properties of a kind of lock that its decisions depend on.
+// Kind has the properties of a kind of lock that its decisions depend on.
 type Kind struct {
 	// Tokens is the number of the lock's token counters. A hold draws from each of them if its
 	// request is fenced.
 	Tokens int
-	// Queued: one queue in Redis has all waiters, and decides who is next.
+	// Queued: one queue in Redis has the waiters of all processes, and decides which is next.
 	Queued bool
 	// Shares: the lock can be held in Shared mode.
 	Shares bool
-	// Line: processes wait in a line in Redis, and transfer the lock to each other.
-	Line bool
+	// WaitQueue: processes have a wait queue in Redis, and transfer the lock to each other.
+	WaitQueue bool
 	// Parts: the lock consists of several. When one of them is lost, the others may still have
 	// to be released.
 	Parts bool
@@ -49,44 +49,44 @@ type Lock struct {
 	closing  bool
 	// repeats: an owner may have several requests in the queue.
 	repeats bool
-	// suspected: the key may have been taken away, and no command sent since can reveal it.
+	// suspected: the key may have been taken away, and no command was sent since that can reveal it.
 	suspected bool
-	// doubted is the last command before the last suspicion. A transfer that names one so old may be
-	// that of a server that is the master no more.
-	doubted uint64
+	// staleBefore is the last command before the last suspicion. A transfer that names it, or an earlier
+	// one, may come from a server that is no longer the master.
+	staleBefore uint64
 
-	// seen are the highest tokens that it has had, and spent is what the last turns needed.
+	// seen are the highest tokens that the lock has had, one per counter; spent counts the tokens of the
+	// last turns.
 	seen  []int64
 	spent spending
 
 	lease lease
 	holds holds
-	// queue are those who wait, and order says who of them is next.
+	// queue has the waiting requests, and order decides which of them is next.
 	queue queue
 	order order
 	// lastOwner is the highest owner seen.
 	lastOwner Owner
 
-	// main is the command under way about the lease itself, and renewal the watchdog's
-	// beside it.
+	// main is the command under way about the lease itself, and renewal the watchdog's.
 	main    op
 	renewal op
 	// background are commands that do not concern the present term: releases of terms
 	// that are over, and forced releases.
 	background []op
-	// pendingCounts are changes of the counts that wait until main is free, and ensures what
-	// waits for a renewal.
+	// pendingCounts are changes of the counts that wait until main is free, and ensures are the requests
+	// that wait for a renewal.
 	pendingCounts []countChange
 	ensures       []ensure
 
 	wait waiting
 	sub  subscription
-	// lost are the holds that were lost last, to explain it to a late Release.
+	// lost are the holds that were lost last, for the answer to a late Release.
 	lost loss
 
 	effects []Effect
 	taken   int
-	// spare is memory of the buffer for a command, nil when it is used.
+	// spare is memory of the buffer for a command; nil if it is in use.
 	buffer *Buffer
 	spare  *Command
 }
@@ -116,27 +116,26 @@ func (l *Lock) takeTerm() (term uint64) {
 type lease struct {
 	// term is the number in the owner field, fresh for every term.
 	term uint64
-	// length is the TTL it was last given.
+	// length is the last TTL that was set.
 	length time.Duration
-	// longest is the longest TTL that a command of this term has asked for, whatever
-	// became of it.
+	// longest is the longest TTL that any command of this term has asked for, whether or not it succeeded.
 	longest time.Duration
-	// counts is how it is held in Redis, and mode how it is meant to be held.
+	// counts are the hold counts in Redis, and mode is the intended mode.
 	counts counts
 	mode   Mode
-	// fixed: it is not renewed.
+	// fixed: the lease has a fixed end, and the watchdog does not renew it.
 	fixed bool
-	// atRisk: the last renewal has failed, and the holders are notified.
+	// atRisk: the last renewal has failed, and the holders were notified.
 	atRisk bool
-	// transferred: another process has transferred it, and it is not granted yet.
+	// transferred: another process has transferred the lock, and no hold is granted yet.
 	transferred bool
-	// lateMode: a command that was given up may still make it exclusive, or shared; by that mode.
+	// lateMode says, by mode, whether a command without a reply may still set that mode.
 	lateMode [2]bool
 	// unackedTTL is the shortest TTL that such a command may still set; 0 if there is none.
 	unackedTTL time.Duration
 	tokens     tokens
-	// until is for how long the lease is trusted: from when the last command that
-	// set the TTL was sent, never from when its reply came, and less the margin.
+	// until is the end of trust: when the last command that set the TTL was sent, plus the TTL, less the
+	// margin. The time of the reply does not count.
 	until   Instant
 	renewAt Instant
 	turn
@@ -144,12 +143,12 @@ type lease struct {
 
 // turn is for how long the process may pass the lease on among its own waiters.
 type turn struct {
-	// handOffUntil is when it must ask whether other processes wait; forcedYieldAt is when it
-	// must release the lock even if none is seen to wait.
+	// handOffUntil is when the process must ask whether others wait; forcedYieldAt is when it must
+	// release the lock even if none is seen to wait.
 	handOffUntil  Instant
 	forcedYieldAt Instant
-	// draining: others wait, so that no further reader may share the lease; recountAt is when to
-	// ask whether they still do, after so many recounts.
+	// draining: others wait, so no further reader may share the lease. recountAt is when to ask again
+	// whether they wait, and recounts is how often that was asked.
 	draining  bool
 	recountAt Instant
 	recounts  int
@@ -157,86 +156,86 @@ type turn struct {
 
 // waiting is what the lock knows while it contends for a lease.
 type waiting struct {
-	// nextAt is when to try next if no message comes before.
+	// nextAt is the time of the next try, unless a message comes before.
 	nextAt Instant
-	// again: a message came while an acquire was under way, so its refusal may be stale.
-	again bool
-	// refused: somebody else holds the lock, so its channel is of interest.
+	// refusalIsStale: a message came while an acquire was under way, so its refusal may be outdated.
+	refusalIsStale bool
+	// refused: a try was refused, so the lock subscribes to its channel.
 	refused bool
-	// unsure: a try of this term may have been carried out though it seemed to fail.
+	// unsure: a try of this term seemed to fail, and may have been carried out.
 	unsure bool
-	// tried: a try of this term has ended; of several parts, what it took was given back.
+	// tried: a try of this term was sent. A refused try of a lock with parts releases what it took.
 	tried bool
-	// sent are the last commands that may have given the process its place in the line.
+	// sent are the last commands that may have added or confirmed the entry in the wait queue.
 	sent []queued
-	// transfer came while an acquire was under way, whose reply is awaited first.
+	// transfer came while an acquire was under way; it is used after the reply to that.
 	transfer Transfer
-	standBack
+	deferral
 	tries int
-	// What the last try found; unconfirmed: a lease that too few replicas have.
+	// The result of the last try. unconfirmed: too few replicas have the lease. noTTL: the holder's lease has
+	// no end.
 	lastErr     string
 	unconfirmed bool
 	holder      string
 	freeAt      Instant
-	unending    bool
+	noTTL       bool
 }
 
-// standBack leaves the lock to others: the process does not try before deferUntil, or before so
-// many messages have come. heard: they have come. bidden: Redis has said so, and refuses a try before; else
-// the process has just had its turn.
-type standBack struct {
-	turns         int
-	deferUntil    Instant
-	heard, bidden bool
+// deferral leaves the lock to others: the process does not try before deferUntil, or before turns messages
+// that the lock was released. notified: they have come. byRedis: a script asked for the deferral and refuses a
+// try before its end; otherwise the process has just had its turn.
+type deferral struct {
+	turns             int
+	deferUntil        Instant
+	notified, byRedis bool
 }
 
-// subscription is how the lock stands to its channel. Where the queue is in Redis,
-// every waiter there has a channel of its own, and term is whose it is.
+// subscription is the state of the subscription to the lock's channel. With a queue in Redis, every waiter
+// has its own channel, and term says which one is meant.
 type subscription struct {
-	state listens
+	state subscriptionState
 	term  uint64
-	// until is when it ends though there is no waiter any more; 0 while there is.
+	// until is the end of the subscription after the last waiter; 0 while there are waiters.
 	until Instant
 }
 
-type listens uint8
+type subscriptionState uint8
 
 const (
-	unsubscribed listens = iota
-	asked
+	unsubscribed subscriptionState = iota
+	requested
 	listening
 )
 
-// countChange is a change of a hold's count that its holder has asked for: one more, for
-// request, or one less.
+// countChange is a change of a hold's count: request adds one, and a release (request is nil) subtracts one.
 type countChange struct {
 	hold    uint64
 	mode    Mode
 	request *Request
 	ref     any
-	// until is when a partial release is answered, confirmed or not.
+	// until is when a partial release is answered, whether confirmed or not.
 	until Instant
 }
 
-// ensure is a request that a hold's lease be good until some time.
+// ensure is a request for a lease that is valid at least until a time.
 type ensure struct {
 	hold  uint64
 	ref   any
 	until Instant
 }
 
-// loss says which holds were lost, and why.
+// loss lists the holds that were lost last, and the reason.
 type loss struct {
 	ids    []uint64
 	reason Reason
 }
 
-// mostLost bounds how many are remembered.
-const mostLost = 100
+// maxLost bounds how many are remembered.
+const maxLost = 100
 
-// add takes note of one more; what was lost for another reason before is forgotten.
+// add remembers a lost hold, and forgets those that were lost for another reason.
 func (l *loss) add(id uint64, reason Reason) {
-	if l.reason != reason || len(l.ids) == mostLost {
+	if l.reason != reason || len(l.ids) == maxLost {
 		*l = loss{reason: reason}
 	}
 	l.ids = append(l.ids, id)

@@ -22,7 +22,7 @@ const (
 	opRelease
 	// opRenew renews the lease.
 	opRenew
-	// opForce frees the lock of the named owners, of whichever client.
+	// opForce frees the lock of the named owners, which may be foreign clients.
 	opForce
 	// opCountWaiters asks whether others wait.
 	opCountWaiters
@@ -38,39 +38,39 @@ type op struct {
 	inFlight bool
 	// unsure: an earlier try may have been carried out.
 	unsure bool
-	// hurry: it is a renewal that does not wait for company.
-	hurry bool
+	// immediate: it is a renewal that is not batched with others.
+	immediate bool
 
-	// What it sets in Redis: how often the lease of that term is held, and its TTL. For a
-	// forced release, term is that of the holders here, if it has hit any.
+	// The command sets the counts and the TTL of the lease of that term. For a forced release, term is that
+	// of the local holders that it has ended, or 0.
 	mode   Mode
 	fixed  bool
 	term   uint64
 	counts counts
 	lease  time.Duration
 
-	// Whom it is for: request is who gets a lease or a re-entry, ref who awaits a release, and
-	// hold whose counts change.
+	// request is the request that gets a lease or a re-entry, ref is the request that awaits a release, and
+	// hold is the hold whose counts change.
 	request *Request
 	ref     any
 	hold    uint64
 
 	// reserved is how many tokens are drawn.
 	reserved int64
-	// next is the term under which a yield takes a place in the line.
+	// next is the term of the entry that a yield adds to the wait queue.
 	next uint64
-	// listed are the waiters that it has told Redis of.
+	// listed are the waiters that it lists.
 	listed []QueueEntry
-	// owners are those that a forced release is meant for.
+	// owners are the owners that a forced release is meant for.
 	owners []string
 
 	tries  int
 	seq    uint64
 	sentAt Instant
-	// earlier are the tries of a renewal whose replies are late. A reply that comes late still
-	// counts, from the time at which its try was sent.
+	// earlier are the tries of a renewal whose replies are late. A late reply still counts, from the time at
+	// which its try was sent.
 	earlier []try
-	// due is when it wants attention again: the reply is late, or it is to be sent again.
+	// due is when the reply is overdue, or the command has to be sent again.
 	due Instant
 	// until ends the tries of a background op, or the wait for a partial release.
 	until Instant
@@ -83,7 +83,7 @@ type try struct {
 	lease  time.Duration
 }
 
-// joins reports whether the op lets one more share the lease.
+// joins reports whether the op lets one more reader share the lease.
 func (o *op) joins() bool { return o.kind == opCount && o.request != nil && o.hold == 0 }
 
 // start makes a command the main one and sends it.
@@ -93,7 +93,7 @@ func (l *Lock) start(o op) {
 	l.send(&l.main)
 }
 
-// inBackground starts a command beside the main one.
+// inBackground starts a command in addition to the main one.
 func (l *Lock) inBackground(o op) {
 	l.background = append(slices.Clone(l.background), o)
 	l.send(&l.background[len(l.background)-1])
@@ -123,24 +123,24 @@ func (l *Lock) send(o *op) {
 	if o.kind == opRenew {
 		c.Latest = max(l.lease.until, c.Deadline)
 	}
-	if c.Place.Term != 0 {
+	if c.Entry.Term != 0 {
 		l.entrySent(o, c)
 	}
-	l.order.tell(l, o, c)
+	l.order.register(l, o, c)
 }
 
-// again schedules another try after a failure.
-func (l *Lock) again(o *op, r Result) {
+// retryLater schedules another try after a failure.
+func (l *Lock) retryLater(o *op, r Result) {
 	o.inFlight = false
 	if r.Unsure {
 		o.unsure = true
-		l.givenUp(o)
+		l.noteUnanswered(o)
 	}
 	o.due = l.now + l.backoff(o.tries, o.lease)
 	o.tries++
 }
 
-// cleaning reports whether the release of an earlier term is on its way.
+// cleaning reports whether a background command is on its way.
 func (l *Lock) cleaning() bool {
 	return slices.ContainsFunc(l.background, func(o op) bool { return o.inFlight })
 }
@@ -152,7 +152,7 @@ func (l *Lock) opFor(kind opKind, req *Request) op {
 	return o
 }
 
-// leaseOf is how long a lease the request wants, and whether it is fixed.
+// leaseOf returns the length of the lease that a request wants, and whether it is fixed.
 func (l *Lock) leaseOf(req *Request) (length time.Duration, fixed bool) {
 	if req.Lease > 0 {
 		return req.Lease, true

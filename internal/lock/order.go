@@ -2,34 +2,32 @@ package lock
 
 import "time"
 
-// order decides who is next: which of the waiters here, and when it is another process's
-// turn. The rest of the package does not know which order it is, so that a further one is
-// one more implementation.
+// order decides which waiter of this process is next, and when another process is. The rest of the package
+// does not depend on the implementation.
 //
-// It is part of the lock's state: every event begins with a fresh copy, and changes only that.
+// It is part of the lock's state: every event begins with a clone, and changes only that.
 type order interface {
-	fresh() order
+	clone() order
 
-	// enter takes note of a request that arrives.
+	// enter registers a request that arrives.
 	enter(l *Lock, req *Request)
 	// contender is the term under which the process contends; 0 if every waiter has its own.
 	contender(l *Lock) uint64
 	// channel is the term whose channel says that the lock may be free; 0 for the lock's own.
 	channel(l *Lock) uint64
-	// taken grants the lease that o has taken or set to the waiter whose it is.
+	// taken grants the lease that o has taken or set to the waiter that it is for.
 	taken(l *Lock, o op, r Result)
-	// passedOn answers the release after which o was to pass the lease on, by the reply to o.
+	// passedOn answers the release that sent o to pass the lease on; r is the reply to o.
 	passedOn(l *Lock, o op, r Result)
-	// inMemory reports whether the lease may pass from one waiter here to the next without
-	// Redis.
+	// inMemory reports whether the lease may pass from one waiter of this process to the next without
+	// a command.
 	inMemory() bool
-	// passOn gives a lease whose holder has released it to somebody who waits, here or
-	// elsewhere, and answers ref.
+	// passOn passes a released lease to the next waiter, of this process or another, and answers ref.
 	passOn(l *Lock, ref any)
-	// admits reports whether one more reader may share the lease. If not, it may have sent a
-	// command to find out.
+	// admits reports whether one more reader may share the lease. It may send a command to find out, and
+	// returns false until the reply.
 	admits(l *Lock) bool
-	// wake is when the order wants a Tick.
+	// wake returns when the order needs a Tick.
 	wake(l *Lock) (at Instant, ok bool)
 
 	registry
@@ -37,31 +35,31 @@ type order interface {
 
 // registry is what Redis knows about the waiters of this process.
 type registry interface {
-	// changed reports whether Redis has yet to learn who waits here.
+	// changed reports whether the waiters have changed since they were last sent to Redis.
 	changed(l *Lock) bool
-	// tell adds to a command that is about to be sent what Redis has to know.
-	tell(l *Lock, o *op, c *Command)
-	// keepUp tells it by a command of its own, if that is due.
-	keepUp(l *Lock)
-	// sync is that command, nil if there is none; synced takes its outcome.
+	// register adds the waiters to a command that is about to be sent.
+	register(l *Lock, o *op, c *Command)
+	// refresh sends a command with the waiters, if one is due.
+	refresh(l *Lock)
+	// sync returns that command, nil if there is none; synced handles its outcome.
 	sync() *op
 	synced(l *Lock, r Result)
-	// released says what the reply to a release means for the lease.
+	// released converts the reply to a release into what it means for the lease.
 	released(l *Lock, o op, r Result) Result
-	// longest is the longest lease that a waiter may have got without our knowing.
+	// longest returns the longest lease that a waiter may have without a reply that says so.
 	longest() time.Duration
-	// cleanup lists the commands after which Redis knows of no waiter of ours.
+	// cleanup returns the commands that remove all waiters of this process from Redis.
 	cleanup(l *Lock) []Command
 }
 
-// unregistered is the registry of an order that Redis knows nothing about.
-type unregistered struct{}
+// noRegistry is the registry of an order that Redis does not know.
+type noRegistry struct{}
 
-func (unregistered) changed(*Lock) bool                      { return false }
-func (unregistered) tell(*Lock, *op, *Command)               {}
-func (unregistered) keepUp(*Lock)                            {}
-func (unregistered) sync() *op                               { return nil }
-func (unregistered) synced(*Lock, Result)                    {}
-func (unregistered) released(_ *Lock, _ op, r Result) Result { return r }
-func (unregistered) longest() time.Duration                  { return 0 }
-func (unregistered) cleanup(*Lock) []Command                 { return nil }
+func (noRegistry) changed(*Lock) bool                      { return false }
+func (noRegistry) register(*Lock, *op, *Command)           {}
+func (noRegistry) refresh(*Lock)                           {}
+func (noRegistry) sync() *op                               { return nil }
+func (noRegistry) synced(*Lock, Result)                    {}
+func (noRegistry) released(_ *Lock, _ op, r Result) Result { return r }
+func (noRegistry) longest() time.Duration                  { return 0 }
+func (noRegistry) cleanup(*Lock) []Command                 { return nil }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// nextPending carries out the next change that holders have asked for; false if there is none.
+// nextPending starts the next change that holders have asked for, and reports whether there was one.
 func (l *Lock) nextPending() bool {
 	for len(l.pendingCounts) > 0 {
 		c := l.pendingCounts[0]
@@ -31,17 +31,17 @@ func (l *Lock) nextPending() bool {
 		}
 	}
 	if l.lease.counts != l.wanted(&l.holds) {
-		// A change that was withdrawn half way, or a share that ended: set it right.
+		// A change was withdrawn under way, or a share has ended: correct the counts.
 		l.start(op{kind: opCount, counts: l.wanted(&l.holds)})
 		return true
 	}
 	return false
 }
 
-// reentered begins a re-entry; false if it is refused, since the hold has changed
-// after it was asked for.
+// reentered starts a re-entry, and reports whether it did. A re-entry is refused if the hold has changed since
+// the request.
 func (l *Lock) reentered(own hold, c countChange) bool {
-	if reason, detail := l.unfit(&own, c.request); reason != 0 {
+	if reason, detail := l.reentryRefusal(&own, c.request); reason != 0 {
 		l.refuse(c.request.Ref, reason, detail)
 		return false
 	}
@@ -56,8 +56,8 @@ func (l *Lock) reentered(own hold, c countChange) bool {
 	return true
 }
 
-// dropPending ends what was asked for a hold that is over: its re-entries wait for a hold
-// of their own, its releases have nothing to release.
+// dropPending ends the requests for a hold that is over: its re-entries wait for a hold of their own, and its
+// releases are refused.
 func (l *Lock) dropPending(own hold) {
 	for _, c := range l.takePending(func(c countChange) bool { return c.hold == own.id }) {
 		switch {
@@ -75,22 +75,22 @@ func (l *Lock) dropPending(own hold) {
 	l.failEnsures(own.id, NotHeld, "the hold was released")
 }
 
-// reenter has a holder hold the lock once more, unless that cannot be.
+// reenter queues a re-entry of a hold, or refuses it.
 func (l *Lock) reenter(own hold, req *Request) {
-	if reason, detail := l.unfit(&own, req); reason != 0 {
+	if reason, detail := l.reentryRefusal(&own, req); reason != 0 {
 		l.refuse(req.Ref, reason, detail)
 		return
 	}
 	l.pendingCounts = append(l.pendingCounts, countChange{hold: own.id, mode: req.Mode, request: req})
 }
 
-// unfit says why a request cannot re-enter a hold; the reason is 0 if it can. A re-entry
-// joins the hold as it is: what it asks for besides must be true of the hold, or refused.
-func (l *Lock) unfit(own *hold, req *Request) (Reason, string) {
+// reentryRefusal returns why a request cannot re-enter a hold; the reason is 0 if it can. A re-entry joins the
+// hold as it is, so options that the hold does not fulfil are refused.
+func (l *Lock) reentryRefusal(own *hold, req *Request) (Reason, string) {
 	switch {
 	case req.NoReentry:
 		return Reentry, "this owner holds the lock already, and asked not to re-enter it"
-	case own.mustNotWrite(req.Mode):
+	case own.wouldUpgrade(req.Mode):
 		return Reentry, "this owner holds the lock for reading, and a read hold cannot become a write hold: release it first"
 	case req.Lease > 0 && !own.fixed():
 		return Invalid, fmt.Sprintf("a re-entry cannot have a fixed lease of %v, since the watchdog keeps the hold that it joins: leave the lease out", req.Lease)
@@ -103,45 +103,45 @@ func (l *Lock) unfit(own *hold, req *Request) (Reason, string) {
 	return 0, ""
 }
 
-// leaseFor is the shortest lease, in whole milliseconds, that is good for d.
+// leaseFor is the shortest lease, in whole milliseconds, that is valid for d.
 func leaseFor(d time.Duration) time.Duration {
 	return ((d+Margin(0))*100/99 + time.Millisecond).Truncate(time.Millisecond)
 }
 
-// prolongs reports whether a re-entry makes the lease in Redis longer. Nothing that may
-// still set what is left of it must be under way then: it could arrive afterwards.
+// prolongs reports whether a re-entry makes the lease in Redis longer. Then no command that sets the rest of
+// the present lease may be under way: it could arrive afterwards.
 func (l *Lock) prolongs(req *Request) bool { return req.Lease > 0 && l.lease.fixed }
 
-// Nothing that Redis refuses holds up a release. A user that may not write, a reply that is
-// lost again and again, a full memory: each may concern a count, and not the release.
+// A change that Redis refuses does not delay a release. A user without the right to write, a reply that is lost
+// again and again, a full memory: each may concern a count, and not the release.
 
-// overtake makes way for releases while the change under way waits for another try: a
-// hold that is given back altogether ends at once, and a release is tried before what
-// asks for more. False if there is nothing to make way for.
+// overtake lets releases overtake the change under way while that waits for another try: a hold that is
+// released completely ends at once, and a release is tried before a re-entry. It reports whether a release
+// has overtaken.
 func (l *Lock) overtake() bool {
 	if l.main.kind != opCount || l.main.tries == 0 || l.main.inFlight {
 		return false
 	}
 	holds := l.holds
 	for own := range holds.all() {
-		if l.givenBack(own) {
-			l.stepAside()
+		if l.allReleased(own) {
+			l.postponeCount()
 			l.endHold(own, l.takeReleases(own))
 			return true
 		}
 	}
 	for _, c := range l.pendingCounts {
 		if c.request == nil && l.main.ref == nil {
-			l.stepAside()
+			l.postponeCount()
 			return l.nextPending()
 		}
 	}
 	return false
 }
 
-// givenBack reports whether releases of all that is held as that hold are waiting. Its
-// re-entries that are waiting have not been granted, and do not count.
-func (l *Lock) givenBack(own hold) bool {
+// allReleased reports whether the waiting releases add up to the whole hold. Its waiting re-entries have not been
+// granted, and do not count.
+func (l *Lock) allReleased(own hold) bool {
 	rest := own.counts
 	if o := l.main; o.hold == own.id && o.ref != nil {
 		rest = rest.plus(o.mode, -1)
@@ -154,9 +154,9 @@ func (l *Lock) givenBack(own hold) bool {
 	return rest.total() == 0
 }
 
-// stepAside puts the change under way back among those that wait: a release first, and
-// what asks for more last. Whether it was carried out may not be known.
-func (l *Lock) stepAside() {
+// postponeCount moves the change under way back to those that wait: a release to the front, and a re-entry to
+// the end. It may have been carried out.
+func (l *Lock) postponeCount() {
 	switch o := l.main; {
 	case o.joins():
 		l.queue.insert(o.request) // it has had no share yet
@@ -168,7 +168,7 @@ func (l *Lock) stepAside() {
 	l.dropCount()
 }
 
-// takeReleases takes out the waiting releases that end a hold, and gives their requests.
+// takeReleases takes out the waiting releases that end a hold, and returns their requests.
 func (l *Lock) takeReleases(own hold) any {
 	rest := own.counts
 	ends := func(c countChange) bool {

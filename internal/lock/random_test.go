@@ -19,23 +19,23 @@ import (
 var (
 	worldTime = flag.Duration("world.time", time.Second, "how long to run random worlds of each kind")
 	worldSeed = flag.Uint64("world.seed", 0, "run only the worlds with this seed; choose a kind with -run TestRandomWorlds/kind")
-	worldTape = flag.String("world.tape", "", "run only the worlds with these choices, in hexadecimal, and tell what happens in it")
+	worldTape = flag.String("world.tape", "", "run only the world with these choices, in hexadecimal, and log its events")
 )
 
-// kindsOfLocks are those that worlds are about.
+// kindsOfLocks are the kinds of the random worlds.
 var kindsOfLocks = []struct {
 	name  string
 	kind  lock.Kind
 	parts []redismodel.Kind
 }{
-	{"plain and fenced", lock.Kind{Tokens: 1, Line: true}, []redismodel.Kind{redismodel.Reentrant}},
+	{"plain and fenced", lock.Kind{Tokens: 1, WaitQueue: true}, []redismodel.Kind{redismodel.Reentrant}},
 	{"fair", lock.Kind{Queued: true}, []redismodel.Kind{redismodel.Fair}},
-	{"readwrite", lock.Kind{Shares: true, Line: true}, []redismodel.Kind{redismodel.ReadWrite}},
-	{"multi", lock.Kind{Parts: true, Tokens: 2, Line: true}, []redismodel.Kind{redismodel.Fenced, redismodel.Fenced}},
+	{"readwrite", lock.Kind{Shares: true, WaitQueue: true}, []redismodel.Kind{redismodel.ReadWrite}},
+	{"multi", lock.Kind{Parts: true, Tokens: 2, WaitQueue: true}, []redismodel.Kind{redismodel.Fenced, redismodel.Fenced}},
 }
 
-// TestRandomWorlds runs worlds with other choices every time. A failure tells the seed
-// and the story of the simplest world that fails alike, with a tape to replay it.
+// TestRandomWorlds runs worlds with other choices every time. A failure logs the seed, and the events of the simplest
+// world that violates the same rule, with a tape to replay it.
 func TestRandomWorlds(t *testing.T) {
 	for kind, k := range kindsOfLocks {
 		t.Run(k.name, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestRandomWorlds(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				tell(t, kind, choices)
+				replay(t, kind, choices)
 				return
 			}
 			n, end := 0, time.Now().Add(*worldTime)
@@ -55,7 +55,7 @@ func TestRandomWorlds(t *testing.T) {
 					seed = rand.Uint64()
 				}
 				choices := randomTape(seed)
-				if err := randomWorld(kind, choices).live(); err != nil {
+				if err := randomWorld(kind, choices).simulate(); err != nil {
 					t.Logf("with -world.seed=%d: %v", seed, err)
 					report(t, kind, choices.bytes, err)
 				}
@@ -70,7 +70,7 @@ func FuzzWorlds(f *testing.F) {
 	for seed := range uint64(8) {
 		for kind := range kindsOfLocks {
 			choices := randomTape(seed)
-			if err := randomWorld(kind, choices).live(); err != nil {
+			if err := randomWorld(kind, choices).simulate(); err != nil {
 				f.Fatal(err)
 			}
 			f.Add(uint8(kind), choices.bytes)
@@ -78,34 +78,34 @@ func FuzzWorlds(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, kind uint8, bytes []byte) {
 		i := int(kind) % len(kindsOfLocks)
-		if err := randomWorld(i, &tape{bytes: bytes}).live(); err != nil {
+		if err := randomWorld(i, &tape{bytes: bytes}).simulate(); err != nil {
 			report(t, i, bytes, err)
 		}
 	})
 }
 
-// That one actor owns a key is why the rules hold; see TestExploreNoticesTwoActorsOnOneKey.
+// The rules hold because one actor owns a key; see TestExploreNoticesTwoActorsOnOneKey.
 func TestRandomWorldsNoticeTwoActorsOnOneKey(t *testing.T) {
 	for seed := range uint64(1000) {
 		w := randomWorld(0, randomTape(seed))
-		w.siblings, w.processes = true, w.processes[:0]
-		w.join()
-		w.join()
-		if err := w.live(); err != nil {
+		w.twoActors, w.processes = true, w.processes[:0]
+		w.addProcess()
+		w.addProcess()
+		if err := w.simulate(); err != nil {
 			t.Logf("world %d: %v", seed, err)
 			return
 		}
 	}
-	t.Fatal("nothing is wrong in a thousand worlds")
+	t.Fatal("no violation in a thousand worlds")
 }
 
-// randomWorld is the world of a tape. One with few kinds of faults finds what one with all of
-// them would drown.
+// randomWorld returns the world of a tape. Each has some kinds of faults only, since a world with all of them hides
+// what a few would show.
 func randomWorld(kind int, t *tape) *world {
 	s := &setting{kind: kindsOfLocks[kind].kind}
-	for f := range s.most {
+	for f := range s.limits {
 		if t.pick(3) == 1 || fault(f) >= cancels {
-			s.most[f] = always
+			s.limits[f] = always
 		}
 	}
 	s.config = oneOf(t,
@@ -115,32 +115,32 @@ func randomWorld(kind int, t *tape) *world {
 	)
 	s.config.Seed = uint64(t.pick(256))
 	s.setup = redismodel.Setup{
-		Kinds: kindsOfLocks[kind].parts, WaiterTimeout: max(5*sec, 3*s.config.Poll), Line: lineOf(&s.config),
+		Kinds: kindsOfLocks[kind].parts, WaiterTimeout: max(5*sec, 3*s.config.Poll), Line: waitQueueOf(&s.config),
 		Rate: oneOf(t, 1, 1.009, 0.991), Name: redismodel.Owner.String,
 		Pick: func(fields []redismodel.Field) int { return t.pick(len(fields)) },
 	}
 	s.setup.Line.SeesListeners = t.pick(4) != 1
 	s.setup.Line.OpenEvery = oneOf(t, 0, time.Second, 300*ms)
-	s.unequal = t.pick(2) == 1
+	s.unequalPolls = t.pick(2) == 1
 	return newWorld(s, t, 1+oneOf(t, 1, 0, 2))
 }
 
-// live lets happen what the tape says. It gives the violation, if there is one.
-func (w *world) live() (err error) {
-	defer w.caught(&err)
+// simulate runs the world with the choices of its tape, and returns the violation, if there is one.
+func (w *world) simulate() (err error) {
+	defer w.recoverViolation(&err)
 	for range 10 + w.tape.pick(120) {
 		if w.tape.ended() {
 			break
 		}
-		w.act()
+		w.randomAction()
 		w.runUntil(w.now + oneOf(w.tape, ms, 0, ms, 5*ms, 30*ms, 30*ms, 200*ms, sec))
 	}
-	w.heal()
+	w.endFaults()
 	return nil
 }
 
-// caught makes an error of a panic.
-func (w *world) caught(err *error) {
+// recoverViolation converts a panic to an error.
+func (w *world) recoverViolation(err *error) {
 	switch broken := recover().(type) {
 	case nil:
 	case violation:
@@ -152,17 +152,17 @@ func (w *world) caught(err *error) {
 	}
 }
 
-// runUntil lets happen whatever happens up to a time.
+// runUntil runs all events up to a time.
 func (w *world) runUntil(end lock.Instant) {
 	for w.step(end) {
 	}
 	if end > w.now {
-		w.now, w.here = end, 0
+		w.now, w.atThisTime = end, 0
 		w.redis.At(end)
 	}
 }
 
-// step lets the next thing happen, unless it comes after a time; false if there is none.
+// step runs the next event unless it comes after a time, and reports whether there was one.
 func (w *world) step(end lock.Instant) bool {
 	at, next, ticks := end+1, -1, -1
 	for k := range w.net {
@@ -179,14 +179,14 @@ func (w *world) step(end lock.Instant) bool {
 		return false
 	}
 	if at > w.now {
-		w.now, w.here = at, 0
+		w.now, w.atThisTime = at, 0
 		w.redis.At(at)
 	}
-	if w.here++; w.here > 5000 {
-		w.violated("time stands still: %d things have happened at once", w.here)
+	if w.atThisTime++; w.atThisTime > 5000 {
+		w.violated("%d events at one time", w.atThisTime)
 	}
 	if w.happened++; w.happened > 50000 {
-		w.violated("there is no end to it: %d things have happened", w.happened)
+		w.violated("no end after %d events", w.happened)
 	}
 	if ticks >= 0 {
 		w.tick(ticks)
@@ -198,20 +198,20 @@ func (w *world) step(end lock.Instant) bool {
 	return true
 }
 
-// due is when a message is delivered.
+// due returns when a message is delivered.
 func (w *world) due(m *message) lock.Instant {
 	switch m.kind {
 	case command, lateCommand:
 		return max(m.at, w.frozenUntil)
-	case reply, signal, subscribed, wish, plan:
+	case reply, signal, subscribed, delayedRequest, plannedRelease:
 		return max(m.at, w.processes[m.p].pausedUntil)
 	}
 	return m.at
 }
 
-// drawFate decides what becomes of a message.
+// drawFate draws the fault, or none, that a message meets.
 func (w *world) drawFate(m *message) fate {
-	if w.calm || m.kind >= subscribed || w.processes[m.p].dead {
+	if w.healed || m.kind >= subscribed || w.processes[m.p].dead {
 		return fine
 	}
 	f := fate(max(w.tape.pick(2*int(fates))-int(fates), 0))
@@ -224,62 +224,62 @@ func (w *world) drawFate(m *message) fate {
 	return f
 }
 
-// act lets one client, or something outside, do something.
-func (w *world) act() {
+// randomAction carries out a random action of a client, or from outside.
+func (w *world) randomAction() {
 	i := w.tape.pick(len(w.processes))
 	if w.processes[i].dead {
-		i = w.join()
+		i = w.addProcess()
 	}
-	does := oneOf(w.tape, drawn...)
-	if does == delivers || !w.can(doings[does].counts) || does == givesUp && w.processes[i].stalled {
+	act := oneOf(w.tape, weightedActions...)
+	if act == delivers || !w.can(actions[act].counts) || act == failsForGood && w.processes[i].stalled {
 		return
 	}
-	w.do(move{does: does, p: int8(i)})
+	w.do(move{action: act, p: int8(i)})
 }
 
-// drawn has every doing as often as its weight says.
-var drawn = func() (all []doing) {
-	for does := range doings {
-		all = append(all, slices.Repeat([]doing{doing(does)}, doings[does].weight)...)
+// weightedActions has every action as often as its weight says.
+var weightedActions = func() (all []action) {
+	for act := range actions {
+		all = append(all, slices.Repeat([]action{action(act)}, actions[act].weight)...)
 	}
 	return all
 }()
 
-// Without faults, two processes whose waiters never cease get equal shares of the
-// lock, and most grants cost no command.
+// Without faults, two processes that always have waiters get equal shares of the lock, and most grants need no
+// command.
 func TestProcessesShareTheLock(t *testing.T) {
 	w := randomWorld(0, &tape{})
 	for w.now < 10*sec {
 		for i := range w.processes {
 			for len(w.processes[i].requests) < 5 {
-				w.do(move{does: acquire, p: int8(i)}) // and release after a millisecond
+				w.do(move{action: acquire, p: int8(i)}) // and release after a millisecond
 			}
 		}
-		w.happened = 0 // it never comes to rest
+		w.happened = 0 // the world has no end
 		w.runUntil(w.now + ms)
 	}
 	a, b := &w.processes[0], &w.processes[1]
 	if total := a.grants + b.grants; total < 6600 || 10*a.grants > 11*b.grants || 10*b.grants > 11*a.grants {
-		t.Errorf("in ten seconds the one gets %d grants, and the other %d", a.grants, b.grants)
+		t.Errorf("in ten seconds one process gets %d grants, and the other %d", a.grants, b.grants)
 	}
 	if commands := a.lastSeq + b.lastSeq; 20*int(commands) > a.grants+b.grants {
 		t.Errorf("%d grants took %d commands", a.grants+b.grants, commands)
 	}
 }
 
-// tell tells the story of a world, and fails if something is wrong in it.
-func tell(t *testing.T, kind int, choices []byte) {
+// replay logs the events of a world, and fails if a rule is violated.
+func replay(t *testing.T, kind int, choices []byte) {
 	t.Helper()
 	w := randomWorld(kind, &tape{bytes: choices})
 	w.trace = &[]string{}
-	err := w.live()
+	err := w.simulate()
 	t.Log(strings.Join(*w.trace, "\n"))
 	if err != nil {
 		t.Fatalf("%v\nreplay with -world.tape=%x", err, choices)
 	}
 }
 
-// report shrinks a failing world and tells its story.
+// report shrinks a failing world and logs its events.
 func report(t *testing.T, kind int, failing []byte, err error) {
 	t.Helper()
 	rule := func(err error) string {
@@ -290,11 +290,11 @@ func report(t *testing.T, kind int, failing []byte, err error) {
 		return "panic"
 	}
 	enough := time.Now().Add(20 * time.Second)
-	tell(t, kind, shrink(failing, func(bytes []byte) bool {
+	replay(t, kind, shrink(failing, func(bytes []byte) bool {
 		if time.Now().After(enough) {
 			return false
 		}
-		other := randomWorld(kind, &tape{bytes: bytes}).live()
+		other := randomWorld(kind, &tape{bytes: bytes}).simulate()
 		return other != nil && rule(other) == rule(err)
 	}))
 }

@@ -2,39 +2,38 @@ package lock
 
 import "time"
 
-// redisOrder is the order of all waiters of all processes, who stand in one queue in Redis,
-// which says who is next. While the process contends, its tries tell Redis who waits here;
-// at other times that takes a command.
+// redisOrder is the order of the waiters of all processes, in one queue in Redis. While the process
+// contends, its tries also list its waiters; at other times a command of its own does.
 type redisOrder struct {
-	// op is that command.
+	// op is that command, which is sent while the process does not contend.
 	op op
-	// told is the revision of our queue that was last sent; present says that the queue in Redis
-	// may have entries of ours.
-	told    uint64
-	present bool
-	// last is the last command that listed our waiters.
+	// sentRevision is the revision of the local queue that was last sent; registered says that the queue in
+	// Redis may have entries of this process.
+	sentRevision uint64
+	registered   bool
+	// last is the number of the last command that listed the waiters.
 	last uint64
-	// nextAt is when to say again that our waiters live.
+	// nextAt is when to confirm again that the waiters are alive.
 	nextAt Instant
-	// longestLease is the longest lease that was asked for on behalf of those who may stand there.
+	// longestLease is the longest lease that was asked for by waiters that may be in the queue in Redis.
 	longestLease time.Duration
-	// top is the highest term that stands or stood in the queue.
+	// top is the highest term that has had an entry.
 	top uint64
 }
 
-// mostEntries bounds how many of a process's waiters stand in Redis's queue.
-const mostEntries = 100
+// maxEntries bounds how many waiters of a process have an entry in Redis.
+const maxEntries = 100
 
-// leastTries is how often the queue in Redis is told that waiters have left, also after a
-// pause of the process that was longer than the time for that.
-const leastTries = 3
+// minTries is the least number of times that the departure of waiters is sent to Redis, even after a pause of the
+// process that was longer than the time for that.
+const minTries = 3
 
-func (q *redisOrder) fresh() order {
+func (q *redisOrder) clone() order {
 	next := *q
 	return &next
 }
 
-// enter gives every waiter a term of its own, as which it stands in Redis's queue.
+// enter gives every waiter a term of its own, for its entry.
 func (q *redisOrder) enter(l *Lock, req *Request) {
 	req.term = l.takeTerm()
 	q.top = req.term
@@ -44,19 +43,19 @@ func (q *redisOrder) contender(*Lock) uint64 { return 0 }
 
 func (q *redisOrder) channel(l *Lock) uint64 { return l.queue.head().term }
 
-// taken grants the lease to the waiter whose turn it is, as Redis says.
+// taken grants the lease to the waiter that Redis has chosen.
 func (q *redisOrder) taken(l *Lock, o op, r Result) {
 	l.lease = lease{term: r.OwnTerm}
 	o.request, o.mode, o.lease, o.fixed = l.queue.byTerm(r.OwnTerm), Exclusive, l.cfg.Watchdog, false
 	if o.request != nil {
 		o.lease, o.fixed = l.leaseOf(o.request)
 		if l.queue.len() == 1 {
-			q.emptied(l, o.seq, 0) // it has left Redis's queue, as the last of ours
+			q.noteEmptied(l, o.seq, 0) // its entry was the last of this process
 		}
 	}
-	l.leased(o, r)
+	l.noteLease(o, r)
 	if o.request != nil && l.grantTaken(o) {
-		l.refuseTries(Held, l.heldBy()) // Redis prefers those who wait in the queue
+		l.refuseTries(Held, l.heldBy()) // Redis prefers waiters with an entry
 	}
 }
 
@@ -81,25 +80,25 @@ func (q *redisOrder) wake(l *Lock) (at Instant, ok bool) {
 	return q.nextAt, l.phase != contending && q.needed(l)
 }
 
-// entries lists our waiters for Redis.
+// entries returns the entries of the first waiters.
 func (q *redisOrder) entries(l *Lock) []QueueEntry {
-	entries := make([]QueueEntry, 0, min(l.queue.len(), mostEntries))
-	for _, req := range l.queue.waiters.Front(mostEntries) {
+	entries := make([]QueueEntry, 0, min(l.queue.len(), maxEntries))
+	for _, req := range l.queue.waiters.Front(maxEntries) {
 		lease, _ := l.leaseOf(req)
 		entries = append(entries, QueueEntry{Term: req.term, Try: req.Try, Lease: lease})
 	}
 	return entries
 }
 
-// needed reports whether the queue in Redis is to be kept up, or emptied.
+// needed reports whether the queue in Redis has to be refreshed, or emptied.
 func (q *redisOrder) needed(l *Lock) bool {
-	return q.present || q.op.kind != opNone || l.queue.len() > 0
+	return q.registered || q.op.kind != opNone || l.queue.len() > 0
 }
 
-func (q *redisOrder) changed(l *Lock) bool { return q.told != l.queue.revision }
+func (q *redisOrder) changed(l *Lock) bool { return q.sentRevision != l.queue.revision }
 
-// tell lists our waiters with each try, and with each release that is waited for.
-func (q *redisOrder) tell(l *Lock, o *op, c *Command) {
+// register lists the waiters in each try, and in each release that is waited for.
+func (q *redisOrder) register(l *Lock, o *op, c *Command) {
 	switch {
 	case o.kind == opAcquire:
 		c.Term = 0 // there is nothing to release
@@ -111,9 +110,9 @@ func (q *redisOrder) tell(l *Lock, o *op, c *Command) {
 	c.Take = c.Kind == Acquire
 	c.Kind, c.Entries, c.Top = SyncQueue, q.entries(l), q.top
 	o.listed = c.Entries
-	q.told, q.last = l.queue.revision, o.seq
-	q.present = q.present || l.queue.len() > 0
-	for _, req := range l.queue.waiters.Front(mostEntries) {
+	q.sentRevision, q.last = l.queue.revision, o.seq
+	q.registered = q.registered || l.queue.len() > 0
+	for _, req := range l.queue.waiters.Front(maxEntries) {
 		q.longestLease = max(q.longestLease, req.Lease)
 	}
 	q.nextAt = l.now + l.jitter(l.cfg.Poll)
@@ -122,7 +121,7 @@ func (q *redisOrder) tell(l *Lock, o *op, c *Command) {
 	}
 }
 
-func (q *redisOrder) keepUp(l *Lock) {
+func (q *redisOrder) refresh(l *Lock) {
 	if !q.needed(l) || l.phase == contending || q.op.kind != opNone || !q.changed(l) && l.now < q.nextAt {
 		return
 	}
@@ -135,39 +134,39 @@ func (q *redisOrder) sync() *op { return &q.op }
 func (q *redisOrder) synced(l *Lock, r Result) {
 	switch {
 	case r.Outcome != Failed:
-		q.emptied(l, q.op.seq, len(q.op.listed))
+		q.noteEmptied(l, q.op.seq, len(q.op.listed))
 		q.op = op{}
 		q.releaseOrphan(l, r)
-	case r.Transient && (l.now < q.op.until || q.op.tries < leastTries || q.changed(l)):
-		l.again(&q.op, r)
-	default: // those who have left count as dead soon
-		q.present = l.queue.len() > 0
+	case r.Transient && (l.now < q.op.until || q.op.tries < minTries || q.changed(l)):
+		l.retryLater(&q.op, r)
+	default: // the entries that remain count as dead soon
+		q.registered = l.queue.len() > 0
 		q.op = op{}
 	}
 }
 
-// emptied takes note that the command with that number left so many of ours in Redis's
-// queue, unless a later one is on its way, or an earlier one, which may be carried out later.
-func (q *redisOrder) emptied(l *Lock, seq uint64, entries int) {
+// noteEmptied clears registered if the command with that number left no entries of this process, and no
+// other command that lists some is on its way and may be carried out later.
+func (q *redisOrder) noteEmptied(l *Lock, seq uint64, entries int) {
 	lists := func(o *op) bool { return o.inFlight && o.seq != seq && len(o.listed) > 0 }
 	if entries == 0 && seq == q.last && !q.changed(l) && !lists(&l.main) && !lists(&q.op) {
-		q.present, q.longestLease = false, 0
+		q.registered, q.longestLease = false, 0
 	}
 }
 
-// releaseOrphan gives back what a command took for a waiter that had left.
+// releaseOrphan releases what a command took for a waiter that had left.
 func (q *redisOrder) releaseOrphan(l *Lock, r Result) {
 	if r.OwnTerm != 0 && r.OwnTerm != l.lease.term && l.queue.byTerm(r.OwnTerm) == nil {
 		l.cleanUp(r.OwnTerm)
 	}
 }
 
-// released: the command may have had something to release, or not.
+// released converts the reply to a SyncQueue with a release.
 func (q *redisOrder) released(l *Lock, o op, r Result) Result {
 	if r.Outcome == Failed {
 		return r
 	}
-	q.emptied(l, o.seq, len(o.listed))
+	q.noteEmptied(l, o.seq, len(o.listed))
 	q.releaseOrphan(l, r)
 	if r.Outcome = Absent; r.Freed {
 		r.Outcome = Done
@@ -177,8 +176,7 @@ func (q *redisOrder) released(l *Lock, o op, r Result) Result {
 
 func (q *redisOrder) longest() time.Duration { return q.longestLease }
 
-// cleanup releases whatever a waiter may have got without our knowing, and takes all out of
-// the queue.
+// cleanup releases what waiters may hold without a reply that says so, and removes all entries.
 func (q *redisOrder) cleanup(l *Lock) []Command {
 	if !q.needed(l) {
 		return nil

@@ -4,22 +4,21 @@ import (
 	"fmt"
 )
 
-// release gives the lease back to Redis.
+// release ends the lease in Redis.
 func (l *Lock) release(ref any) {
 	l.phase = releasing
 	l.renewal = op{}
 	l.start(op{kind: opRelease, lease: l.cfg.Watchdog, ref: ref})
 }
 
-// releaseInstead releases the lease after a command that failed and may have been carried
-// out, or not.
+// releaseInstead releases the lease after a command whose outcome is not known.
 func (l *Lock) releaseInstead(r Result) {
 	if l.wait.transfer.Term != 0 {
-		l.cleanUp(l.wait.transfer.Term) // of a yield that has been carried out
+		l.cleanUp(l.wait.transfer.Term) // the yield was carried out, and its entry got the lock
 		l.wait.transfer = Transfer{}
 	}
 	l.main.kind, l.main.counts, l.main.request, l.main.next = opRelease, counts{}, nil, 0
-	l.again(&l.main, r)
+	l.retryLater(&l.main, r)
 	l.phase = releasing
 }
 
@@ -30,7 +29,7 @@ func (l *Lock) releaseCommand(o *op, c *Command) {
 func (l *Lock) releaseReplied(o op, r Result) {
 	switch {
 	case r.Outcome == Failed && r.Transient:
-		l.again(&l.main, r)
+		l.retryLater(&l.main, r)
 		l.wait.lastErr = r.Err.Error()
 		l.refuseTries(Unavailable, l.wait.lastErr)
 		return
@@ -46,8 +45,8 @@ func (l *Lock) releaseReplied(o op, r Result) {
 	l.afterRelease()
 }
 
-// answerRelease answers a release after which the lock turned out not to be ours: it
-// was lost before, unless an earlier try has released it.
+// answerRelease answers a release that did not find the lease in Redis: it was lost before, unless an earlier
+// try has released it.
 func (l *Lock) answerRelease(o op) {
 	if o.unsure {
 		l.answer(o.ref, Answer{Kind: Freed})
@@ -56,32 +55,32 @@ func (l *Lock) answerRelease(o op) {
 	l.answer(o.ref, Answer{Kind: NotFreed, Reason: Lost, Noticed: true, Detail: "its release has found that its key was gone, or belonged to another owner"})
 }
 
-// afterRelease leaves a term that is over.
+// afterRelease resets the state after a term.
 func (l *Lock) afterRelease() {
 	l.main, l.lease, l.phase, l.suspected = op{}, lease{}, free, false
 }
 
-// cleanUp ensures that nothing of an ended term stays in Redis.
+// cleanUp releases an ended term in the background.
 func (l *Lock) cleanUp(term uint64) {
 	l.inBackground(op{kind: opRelease, term: term, lease: l.cfg.Watchdog, until: l.longestTTL()})
 }
 
-// leaveToExpire gives up the release of a key.
+// leaveToExpire reports that a key was not released and expires by itself.
 func (l *Lock) leaveToExpire(until Instant) {
 	l.effects = append(l.effects, Effect{Kind: LeaveToExpire, Answer: Answer{Until: until}})
 }
 
-// giveUpTerm stops waiting for a release to be confirmed; it goes on in the background.
-func (l *Lock) giveUpTerm() {
+// releaseInBackground ends the wait for a release to be confirmed; the release goes on in the background.
+func (l *Lock) releaseInBackground() {
 	l.answer(l.main.ref, Answer{Kind: NotFreed, Reason: Unavailable,
 		Detail: fmt.Sprintf("Redis has not confirmed the release, which is still being tried; the key expires by itself within %v", l.lease.length)})
 	l.cleanUp(l.lease.term)
 	l.afterRelease()
 }
 
-// Owners are those that a forced release is meant for, by their fields in Redis. Term is that of this
-// system's own owner among them, or 0. The zero value is meant for those that hold the lock when Redis is
-// asked, and for the holders here.
+// Owners are the owners that a forced release is meant for, by their fields in Redis. Term is the term of this
+// system's own owner among them, or 0. The zero value means the owners that hold the lock when Redis is asked,
+// and the holders of this process.
 type Owners struct {
 	Fields []string
 	Term   uint64
@@ -110,7 +109,7 @@ func (l *Lock) forceReplied(o op, r Result) {
 		l.answer(o.ref, Answer{Kind: ForceReleased})
 	}
 	if heldHere && !r.WasHeld {
-		// It failed, or a change of mode came before it: then it found the other mode.
+		// It failed, or it came after a change of mode and found the other mode.
 		l.cleanUp(o.term)
 	}
 	l.suspect() // it may have hit a term that began meanwhile

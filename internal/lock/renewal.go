@@ -5,24 +5,25 @@ import "slices"
 // dropRenewal forgets the renewal under way.
 func (l *Lock) dropRenewal() {
 	if l.renewal.inFlight {
-		l.givenUp(&l.renewal)
+		l.noteUnanswered(&l.renewal)
 	}
 	l.renewal = op{}
 }
 
-// renewed reports whether the lease is renewed. A fixed one is, as far as it goes, if it
-// is shared: Redisson's renewals of other readers cut the TTL of them all. But no such
-// renewal must overtake a change that sets a longer TTL.
+// renewed reports whether the lease is renewed. A fixed lease is renewed up to its end if it is shared,
+// since Redisson's renewals of other readers shorten the TTL of them all. But such a renewal must not
+// overtake a change that sets a longer TTL.
 func (l *Lock) renewed() bool {
 	return !l.lease.fixed || l.lease.mode == Shared && l.main.kind != opCount
 }
 
-func (l *Lock) startRenewal(hurry bool) {
-	l.renewal = op{kind: opRenew, term: l.lease.term, counts: l.lease.counts, mode: l.lease.mode, hurry: hurry}
+// startRenewal sends a renewal. An immediate one is not batched with others.
+func (l *Lock) startRenewal(immediate bool) {
+	l.renewal = op{kind: opRenew, term: l.lease.term, counts: l.lease.counts, mode: l.lease.mode, immediate: immediate}
 	l.send(&l.renewal)
 }
 
-// awaitRenewal has the lease renewed now, for a holder who wants it to be good for longer.
+// awaitRenewal renews the lease now, for a holder that needs it to be valid for longer.
 func (l *Lock) awaitRenewal(e ensure) {
 	l.ensures = append(l.ensures, e)
 	if l.renewal.kind == opNone {
@@ -35,32 +36,31 @@ func (l *Lock) awaitRenewal(e ensure) {
 func (l *Lock) renewCommand(o *op, c *Command) {
 	l.suspected = false
 	o.lease = l.countLease(nil, false)
-	c.Kind, c.Hurry = Renew, o.hurry || o.tries > 0 || !l.lease.fixed && l.lease.length < l.cfg.Watchdog
+	c.Kind, c.Immediate = Renew, o.immediate || o.tries > 0 || !l.lease.fixed && l.lease.length < l.cfg.Watchdog
 }
 
-// suspect takes note that the key may have been taken away, also from what the command
-// under way takes or renews: its reply may be older.
+// suspect notes that the key may have been taken away. That includes what the command under way takes or
+// renews, since its reply may be older.
 func (l *Lock) suspect() {
-	l.suspected, l.doubted = l.phase == owned || l.main.inFlight, l.seq
+	l.suspected, l.staleBefore = l.phase == owned || l.main.inFlight, l.seq
 }
 
-// findOut renews a lease that is suspected, if it has holders, to see whether it is still
-// there.
-func (l *Lock) findOut() {
+// checkSuspected renews a suspected lease that has holders, to find out whether it still exists.
+func (l *Lock) checkSuspected() {
 	if l.suspected && l.holds.len() > 0 && !l.renewal.inFlight && (l.renewed() || l.main.kind == opNone) {
 		l.startRenewal(true)
 	}
 }
 
-// mostLate bounds how many tries of a renewal may still be answered. Their pauses grow, so few fit
-// into a lease.
-const mostLate = 8
+// maxLateTries bounds how many tries of a renewal may still be answered. Their pauses grow, so few fit into
+// a lease.
+const maxLateTries = 8
 
-// renewalOverdue has a renewal sent again whose reply is late. The process may be too busy to read
-// it, and the next reply would be late as well, so a late one still counts.
+// renewalOverdue schedules another try of a renewal whose reply is late. The process may be too busy to read
+// replies, and the next one would be late as well, so a late reply still counts.
 func (l *Lock) renewalOverdue(r Result) {
 	o := &l.renewal
-	o.earlier = append(slices.Clone(o.earlier[max(0, len(o.earlier)-mostLate+1):]), try{o.seq, o.sentAt, o.lease})
+	o.earlier = append(slices.Clone(o.earlier[max(0, len(o.earlier)-maxLateTries+1):]), try{o.seq, o.sentAt, o.lease})
 	l.renewalReplied(r)
 }
 
@@ -78,7 +78,7 @@ func (l *Lock) lateRenewal(seq uint64, r Result) bool {
 	case r.Outcome == Failed:
 	case r.Outcome == Done && o.inFlight:
 		o.earlier = o.earlier[i+1:]
-		l.renewedBy(late) // and a later try is still to be answered
+		l.renewedBy(late) // a later try has no reply yet
 	default:
 		l.renewal = late
 		l.renewalReplied(r)
@@ -86,7 +86,7 @@ func (l *Lock) lateRenewal(seq uint64, r Result) bool {
 	return true
 }
 
-// renewedBy takes note that a renewal has succeeded, and answers those who await it.
+// renewedBy notes that a renewal has succeeded, and answers the requests that await it.
 func (l *Lock) renewedBy(o op) {
 	l.extend(o)
 	l.wait.lastErr = ""
@@ -107,14 +107,14 @@ func (l *Lock) renewalReplied(r Result) {
 	case Done:
 		l.renewal = op{}
 		if l.renewedBy(o); l.ensures != nil {
-			l.startRenewal(true) // this one was sent before they were asked for
+			l.startRenewal(true) // this one was sent before those requests came
 		}
 	case Absent:
 		l.loseByResult(r)
 	case Failed:
 		reason, detail := failure(r)
-		l.again(&l.renewal, r)
-		l.refuseTries(reason, detail) // they would join when it has succeeded
+		l.retryLater(&l.renewal, r)
+		l.refuseTries(reason, detail) // they wait for a renewal in order to join
 		l.failEnsures(0, Unavailable, detail)
 		l.wait.lastErr = detail
 		if l.lease.atRisk {
@@ -122,14 +122,14 @@ func (l *Lock) renewalReplied(r Result) {
 		}
 		l.lease.atRisk = true
 		for own := range l.holds.all() {
-			l.effects = append(l.effects, Effect{Kind: TellAtRisk, Ref: own.ref, Term: l.lease.term, Answer: Answer{
+			l.effects = append(l.effects, Effect{Kind: NotifyAtRisk, Ref: own.ref, Term: l.lease.term, Answer: Answer{
 				HoldID: own.id, Until: l.holdUntil(own), Tokens: own.tokens, Detail: "the lease could not be renewed: " + detail,
 			}})
 		}
 	}
 }
 
-// failEnsures ends what awaits a renewal for that hold, or for all if id is 0.
+// failEnsures refuses the requests that await a renewal for that hold, or for all holds if id is 0.
 func (l *Lock) failEnsures(id uint64, reason Reason, detail string) {
 	var stay []ensure
 	for _, e := range l.ensures {

@@ -6,7 +6,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/requestqueue"
 )
 
-// Owner identifies the owner of a request, for re-entry and for its death. Every actor and every
+// Owner identifies the owner of a request, for re-entry and for the owner's death. Every actor and every
 // call tree has a number. 0 is an owner that never re-enters.
 type Owner uint64
 
@@ -34,7 +34,7 @@ type Request struct {
 	term uint64
 }
 
-// Waiting is what the queue knows of a request.
+// Waiting returns what the queue sorts and finds a request by.
 func (r *Request) Waiting() requestqueue.Key {
 	return requestqueue.Key{ID: r.ID, Owner: uint64(r.Owner), Deadline: r.Deadline, Try: r.Try, Fenced: r.Fenced}
 }
@@ -42,7 +42,7 @@ func (r *Request) Waiting() requestqueue.Key {
 // queue holds the requests that wait, in order of arrival.
 type queue struct {
 	waiters requestqueue.Queue[*Request]
-	// revision counts the arrivals, and the departures of those who gave up.
+	// revision counts the arrivals, and the departures of requests that were not granted.
 	revision uint64
 }
 
@@ -62,7 +62,7 @@ func (q *queue) insert(req *Request) { q.push(req) }
 
 func (q *queue) pop() *Request { return q.waiters.Pop() }
 
-// withdraw takes out one request that gives up; nil if it is not there.
+// withdraw takes out a request that is cancelled; nil if it is not there.
 func (q *queue) withdraw(id uint64) *Request {
 	req := q.take(id)
 	if req != nil {
@@ -87,24 +87,31 @@ func (q *queue) byTerm(term uint64) *Request {
 }
 
 // remove takes out all requests for which leave is true.
-func (q *queue) remove(leave func(*Request) bool) []*Request { return q.left(q.waiters.Remove(leave)) }
-
-// tries takes out those that try once.
-func (q *queue) tries() []*Request {
-	return q.left(q.waiters.Tries(func(*Request) bool { return true }))
+func (q *queue) remove(leave func(*Request) bool) []*Request {
+	return q.countDepartures(q.waiters.Remove(leave))
 }
 
-// ofOwner takes out those of an owner.
-func (q *queue) ofOwner(owner Owner) []*Request { return q.left(q.waiters.Owner(uint64(owner))) }
+// takeTries takes out those that try once.
+func (q *queue) takeTries() []*Request {
+	return q.countDepartures(q.waiters.Tries(func(*Request) bool { return true }))
+}
 
-// expired takes out some whose wait is over. If there are more, the next Tick is due at once.
-func (q *queue) expired(now Instant) []*Request { return q.left(q.waiters.Expired(now, mostExpired)) }
+// takeByOwner takes out those of an owner.
+func (q *queue) takeByOwner(owner Owner) []*Request {
+	return q.countDepartures(q.waiters.Owner(uint64(owner)))
+}
 
-// mostExpired bounds how many requests one event refuses because their wait is over.
-const mostExpired = 1000
+// takeExpired takes out up to maxExpired requests whose wait is over. If there are more, the next Tick is
+// due at once.
+func (q *queue) takeExpired(now Instant) []*Request {
+	return q.countDepartures(q.waiters.Expired(now, maxExpired))
+}
 
-// left takes note of those who have left.
-func (q *queue) left(all []*Request) []*Request {
+// maxExpired bounds how many requests one event refuses because their wait is over.
+const maxExpired = 1000
+
+// countDepartures increments the revision if any request has left.
+func (q *queue) countDepartures(all []*Request) []*Request {
 	if all != nil {
 		q.revision++
 	}

@@ -35,7 +35,7 @@ func (l *Lock) Acquire(now Instant, req Request) {
 
 // Release releases one hold: that of the owner, or, if the owner is 0 or has none, the one with that id.
 func (l *Lock) Release(now Instant, id uint64, owner Owner, mode Mode, ref any) {
-	// Its owner means the hold that it has: not one that it gets when that turns out to be over.
+	// The owner means its present hold, and not one that begin may grant it when that hold is over.
 	if own := l.holds.byOwner(owner); own.id != 0 {
 		id = own.id
 	}
@@ -71,7 +71,7 @@ func (l *Lock) Cancel(now Instant, id uint64, owner Owner, ref any) {
 			cancel(req)
 		}
 	} else if owner != 0 {
-		for _, req := range l.queue.ofOwner(owner) {
+		for _, req := range l.queue.takeByOwner(owner) {
 			cancel(req)
 		}
 	}
@@ -81,8 +81,7 @@ func (l *Lock) Cancel(now Instant, id uint64, owner Owner, ref any) {
 	}
 }
 
-// OwnerGone says that an owner has died: its requests leave the queue unanswered, and its hold
-// is released.
+// OwnerGone removes the requests of an owner that has died, without an answer, and releases its hold.
 func (l *Lock) OwnerGone(now Instant, owner Owner) {
 	l.begin(now)
 	defer l.settle()
@@ -90,13 +89,13 @@ func (l *Lock) OwnerGone(now Instant, owner Owner) {
 		return
 	}
 	matches := func(req *Request) bool { return req.Owner == owner }
-	l.queue.ofOwner(owner)
+	l.queue.takeByOwner(owner)
 	l.withdrawReentries(matches, func(*Request) {})
 	own := l.holds.byOwner(owner)
 	if own.id == 0 {
 		return
 	}
-	// However often it was held, it is over: one release ends it, before any other change.
+	// One release ends the hold, for all of its counts, and before any other change.
 	mode := Shared
 	if own.exclusive > 0 {
 		mode = Exclusive
@@ -113,7 +112,7 @@ func (l *Lock) ForceRelease(now Instant, mode Mode, owners Owners, ref any) {
 	l.force(mode, owners, ref)
 }
 
-// Ensure answers when the hold's lease is valid for at least d from now, renewing it if need be;
+// Ensure answers when the hold's lease is valid for at least d from now, and renews it if necessary;
 // a fixed lease is not renewed.
 func (l *Lock) Ensure(now Instant, id uint64, d time.Duration, ref any) {
 	l.begin(now)
@@ -139,7 +138,7 @@ func (l *Lock) Ensure(now Instant, id uint64, d time.Duration, ref any) {
 	}
 }
 
-// Suspect says that the key may have been taken away. The lock asks Redis as soon as it can.
+// Suspect reports that the key may have been taken away. The lock asks Redis as soon as it can.
 func (l *Lock) Suspect(now Instant) {
 	l.begin(now)
 	defer l.settle()
@@ -152,7 +151,7 @@ func (l *Lock) Tick(now Instant) {
 	l.settle()
 }
 
-// Close refuses the waiters, takes the lock from its holders, and releases it.
+// Close refuses the waiters, ends all holds, and releases the lock.
 func (l *Lock) Close(now Instant) {
 	l.begin(now)
 	defer l.settle()
@@ -165,22 +164,22 @@ func (l *Lock) Close(now Instant) {
 	}
 	holds := l.holds
 	for own := range holds.all() {
-		l.endHoldBy(own, Closed, "the system is closing")
+		l.revokeHold(own, Closed, "the system is closing")
 	}
 }
 
-// Signal says that the lock was released somewhere.
+// Signal reports that some process has released the lock.
 func (l *Lock) Signal(now Instant) {
 	l.begin(now)
 	defer l.settle()
-	if l.othersHadTheirs() {
+	if l.countRelease() {
 		l.attemptSoon()
 	}
 }
 
-// Subscribed says that from now on no message of the channel is missed; earlier ones may have
-// been. term is what the Subscribe named. A process that stands back after a turn has missed nothing; one
-// that Redis has told to stand back may have missed the end of that.
+// Subscribed reports that the subscription with the term of a Subscribe is confirmed. Earlier messages may
+// have been missed. A process that defers to others after its own turn needs none of them; one that defers
+// at the request of Redis may have missed the end of the deferral.
 func (l *Lock) Subscribed(now Instant, term uint64) {
 	l.begin(now)
 	defer l.settle()
@@ -188,7 +187,7 @@ func (l *Lock) Subscribed(now Instant, term uint64) {
 		return
 	}
 	l.sub.state = listening
-	if !l.standsBack() || l.wait.bidden {
+	if !l.isDeferred() || l.wait.byRedis {
 		l.attemptSoon()
 	}
 }

@@ -1,7 +1,6 @@
 package lock_test
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,27 +19,27 @@ const (
 	sec = time.Second
 )
 
-// scriptConfig is what the scripts reckon with. Its margin is 102 ms.
+// scriptConfig is the configuration of the scripts. The margin of its lease is 102 ms.
 var scriptConfig = lock.Config{
 	Watchdog: 10 * sec, Renewal: 3 * sec, HandOffLimit: 100 * ms, ForcedYield: sec, Poll: sec, CallTimeout: sec, QueueLimit: 200,
 }
 
-// TestDecisions plays the scripts in testdata, each of which tests a lock by hand:
+// TestDecisions plays the scripts in testdata:
 //
 //	# hand-off with a message         the name of a test
 //	held owner=7 fixed=2s | acquire b shared try, c
 //	10ms release a -> a: over; release #1 | release: done -> A: freed x0; idle
 //	wake 25ms..50ms -> ...
 //
-// Events are separated by bars: here client a holds the lock since 2 ms, having asked at 0, and
-// b and c ask for it; a gives it back at 10 ms; Redis replies to the last release; and a Tick
-// comes when the lock wants one. Behind an arrow stands what the lock says to the event; without
-// one, it says nothing. "..." is anything, also before in the line, and an asterisk any text;
-// "idle" checks that nothing is left. A time with a plus counts from now.
+// Events are separated by bars. Here client a asks at 0 and holds the lock from 2 ms on, and b and c ask
+// for it; a releases it at 10 ms; Redis replies to the last release; and a Tick comes when the lock needs
+// one. The text after an arrow is the expected output of the lock; without an arrow, there must be none.
+// "..." stands for any output, also of the earlier events of its line, and an asterisk for any text;
+// "idle" checks that the lock has nothing left to do. A time with a plus counts from now.
 //
-// Other setups are "lock" with its kind, "asking", "refused", "yielding", and "held twice"; a line
-// that begins with one is about a lock of its own. Every event happens to a copy before, and must
-// leave no trace.
+// Other setups are "lock" with its kind, "asking", "refused", "yielding", and "held twice"; a line that
+// begins with one starts with a new lock. Every event is applied to a copy first, and must not change the
+// original.
 func TestDecisions(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -75,34 +74,10 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// setups are what a line begins with that is about another lock.
+// setups matches the start of a line that begins with a new lock.
 var setups = regexp.MustCompile(`^(lock|asking|held|refused|yielding)\b`)
 
-// rig drives one lock, and writes down in short what it wants done.
-type rig struct {
-	t     *testing.T
-	cfg   lock.Config
-	kind  lock.Kind
-	lock  lock.Lock
-	now   lock.Instant
-	terms uint64
-	ids   map[string]uint64
-	sent  []lock.Command // not answered yet
-	told  lock.Command   // answered last
-	said  []string
-	// detail is the last that an answer or a notice gave.
-	detail string
-	at     string // which line of which file
-}
-
-func newRig(t *testing.T, kind lock.Kind) *rig {
-	t.Helper()
-	r := &rig{t: t, cfg: scriptConfig, kind: kind, ids: map[string]uint64{}}
-	r.lock = lock.New(&r.cfg, &r.kind)
-	return r
-}
-
-// play carries out lines of a script.
+// play runs lines of a script.
 func (r *rig) play(lines ...string) {
 	r.t.Helper()
 	for _, line := range lines {
@@ -115,17 +90,17 @@ func (r *rig) play(lines ...string) {
 			}
 		}
 		for i, event := range parts {
-			r.said = nil
+			r.output = nil
 			if !r.event(strings.Fields(event)) {
-				r.t.Fatalf("%sno such event: %s", r.at, event)
+				r.t.Fatalf("%sunknown event: %s", r.at, event)
 			}
 			want, idle := strings.CutSuffix(wants[i], "; idle")
 			want = relative.ReplaceAllStringFunc(want, func(text string) string {
 				at, _ := r.parseTime(text)
 				return at.String()
 			})
-			if got := strings.Join(r.said, "; "); !matches(want, got) {
-				r.t.Fatalf("%s%s\nat %v it says\n\t%s", r.at, event, r.now, strings.ReplaceAll(got, "; ", "\n\t"))
+			if got := strings.Join(r.output, "; "); !matches(want, got) {
+				r.t.Fatalf("%s%s\nat %v the output is\n\t%s", r.at, event, r.now, strings.ReplaceAll(got, "; ", "\n\t"))
 			}
 			if idle {
 				r.check("idle", nil)
@@ -134,10 +109,10 @@ func (r *rig) play(lines ...string) {
 	}
 }
 
-// relative is a time that counts from now.
+// relative matches a time that counts from now.
 var relative = regexp.MustCompile(`\+[0-9.]+m?s\b`)
 
-// matches reports whether a text is as a pattern says, in which an asterisk is any text.
+// matches reports whether a text matches a pattern, in which an asterisk stands for any text.
 func matches(pattern, text string) bool {
 	if pattern == "..." {
 		return true
@@ -155,7 +130,7 @@ func matches(pattern, text string) bool {
 	return false
 }
 
-// event lets something happen; false if there is no such thing.
+// event applies an event, and reports whether it is known.
 func (r *rig) event(words []string) bool {
 	r.t.Helper()
 	if at, ok := r.parseTime(words[0]); ok {
@@ -171,10 +146,10 @@ func (r *rig) event(words []string) bool {
 		slices.Reverse(r.sent)
 		r.reply(r.command(strings.TrimSuffix(rest[0], ":")), parseResult(rest[1:]))
 		return true
-	case "again": // reply to what is answered already
-		r.reply(r.told, parseResult(rest[1:]))
+	case "again": // a second reply to the command that was answered last
+		r.reply(r.answered, parseResult(rest[1:]))
 		return true
-	case "fail": // until a time, whatever the lock sends
+	case "fail": // every command until a time
 		end, _ := r.parseTime(rest[0])
 		for wake := r.now; wake < end; wake = r.wakes() {
 			if r.tick(wake); len(r.sent) > 0 {
@@ -192,7 +167,7 @@ func (r *rig) event(words []string) bool {
 	return true
 }
 
-// setUp makes a lock of some kind, or brings it into some state in silence.
+// setUp configures the lock, or brings it into a state and discards the output.
 func (r *rig) setUp(verb string, words []string) bool {
 	r.t.Helper()
 	acquire := "acquire:"
@@ -210,18 +185,18 @@ func (r *rig) setUp(verb string, words []string) bool {
 		if slices.Contains(words, "twice") {
 			r.play("acquire again owner=7 | acquire: done -> ...")
 		}
-	case "refused": // before its subscription is confirmed, and after
+	case "refused": // before and after its subscription is confirmed
 		r.play("asking "+strings.Join(words, " ")+" -> ...", "2ms acquire: refused 8s | subscribed | 4ms acquire: refused 8s -> ...")
-	case "yielding": // a's hand-off limit is over, and b and c wait
+	case "yielding": // the hand-off limit is over, and b and c wait
 		r.play("held | acquire b, c | 150ms release a -> a: over; yield #1")
 	default:
 		return false
 	}
-	r.said = nil
+	r.output = nil
 	return true
 }
 
-// request is what clients, messages and time may do to a lock.
+// request applies an event that comes from a client, a message or a timer.
 func (r *rig) request(verb string, words []string) bool {
 	r.t.Helper()
 	first := ""
@@ -248,7 +223,7 @@ func (r *rig) request(verb string, words []string) bool {
 	case "die":
 		r.do(func(l *lock.Lock) { l.OwnerGone(r.now, lock.Owner(number(first))) })
 	case "force":
-		var owners lock.Owners // "#1" is an own term, and any other word but "shared" another's owner
+		var owners lock.Owners // "#1" is an own term, and any other word except "shared" is an owner of another process
 		for _, word := range words {
 			if term, own := strings.CutPrefix(word, "#"); own {
 				owners.Term = number(term)
@@ -285,42 +260,42 @@ func (r *rig) request(verb string, words []string) bool {
 	return true
 }
 
-// check looks at a lock without asking for anything.
+// check compares the state of the lock, or adds it to the output.
 func (r *rig) check(verb string, words []string) bool {
 	r.t.Helper()
 	switch verb {
 	case "idle":
 		wake, ok := r.lock.NextWake()
-		r.must(!ok && r.lock.Idle(), "it is not idle, and wakes at %v (%v): %s", wake, ok, dump(r.lock))
+		r.require(!ok && r.lock.Idle(), "the lock is not idle, and wakes at %v (%v): %s", wake, ok, dump(r.lock))
 	case "wakes":
 		r.wakes(words[0])
 	case "last": // about a command under way
 		c := r.command(words[0])
-		got := fmt.Sprintf(" tokens=%d above=%v deadline=%v lease=%v maxttl=%v place=%d ", c.Tokens, c.Above, c.Deadline, c.Lease, c.MaxTTL, c.Place.Term)
-		r.must(strings.Contains(got, " "+words[1]+" "), "%s is under way with%s", words[0], got)
+		got := fmt.Sprintf(" tokens=%d above=%v deadline=%v lease=%v maxttl=%v entry=%d ", c.Tokens, c.Above, c.Deadline, c.Lease, c.MaxTTL, c.Entry.Term)
+		r.require(strings.Contains(got, " "+words[1]+" "), "%s is under way with%s", words[0], got)
 	case "sees":
 		s := r.lock.Snapshot()
 		got := fmt.Sprintf("x%d until %v waiters %d tokens %v", s.Count, s.Until, s.Waiters, s.Tokens)
-		r.must(strings.HasPrefix(got, strings.Join(words, " ")), "it is seen as %s", got)
+		r.require(strings.HasPrefix(got, strings.Join(words, " ")), "the snapshot is %s", got)
 	case "detail":
-		r.said = append(r.said, r.detail)
+		r.output = append(r.output, r.detail)
 	case "load":
 		holds, waiters, first := r.lock.Load()
-		r.said = append(r.said, fmt.Sprintf("%d held, %d wait", holds, waiters))
+		r.output = append(r.output, fmt.Sprintf("%d held, %d wait", holds, waiters))
 		if first != nil {
-			r.said[0] += fmt.Sprint(", first ", first)
+			r.output[0] += fmt.Sprint(", first ", first)
 		}
-	case "outstanding": // who is owed something
+	case "outstanding": // holders and requests without an answer
 		holders, pending := r.lock.Outstanding()
 		for _, h := range holders {
-			r.said = append(r.said, fmt.Sprintf("%v holds", h.Ref))
+			r.output = append(r.output, fmt.Sprintf("%v holds", h.Ref))
 		}
 		for _, ref := range pending {
-			r.said = append(r.said, fmt.Sprint(ref))
+			r.output = append(r.output, fmt.Sprint(ref))
 		}
-	case "cleanup": // if the lock is given up
+	case "cleanup": // if the actor fails for good
 		for _, c := range r.lock.CleanupCommands(r.now) {
-			r.said = append(r.said, fmt.Sprintf("%s within %v", commandSentence(c), c.MaxTTL))
+			r.output = append(r.output, fmt.Sprintf("%s within %v", commandSentence(c), c.MaxTTL))
 		}
 	default:
 		return false
@@ -328,24 +303,16 @@ func (r *rig) check(verb string, words []string) bool {
 	return true
 }
 
-// must fails the test if something is not true.
-func (r *rig) must(ok bool, format string, args ...any) {
-	r.t.Helper()
-	if !ok {
-		r.t.Fatalf(r.at+"at %v "+format, append([]any{r.now}, args...)...)
-	}
-}
-
-// configure makes the lock one of some kind.
+// configure makes a new lock of the given kind.
 func (r *rig) configure(words []string) {
 	for _, word := range words {
 		switch key, value, _ := strings.Cut(word, "="); key {
 		case "fair":
 			r.kind.Queued = true
 		case "readwrite":
-			r.kind.Shares, r.kind.Line = true, true
-		case "line":
-			r.kind.Line = true
+			r.kind.Shares, r.kind.WaitQueue = true, true
+		case "waitqueue":
+			r.kind.WaitQueue = true
 		case "multi":
 			r.kind.Parts = true
 		case "tokens":
@@ -360,21 +327,7 @@ func (r *rig) configure(words []string) {
 	r.lock = lock.New(&r.cfg, &r.kind)
 }
 
-// wakes is when the lock wants its next Tick: at a time, or between two, if there are words.
-func (r *rig) wakes(words ...string) lock.Instant {
-	r.t.Helper()
-	wake, ok := r.lock.NextWake()
-	if len(words) > 0 {
-		from, to, _ := strings.Cut(words[0], "..")
-		earliest, _ := r.parseTime(from)
-		latest, between := r.parseTime(to)
-		ok = ok && (wake == earliest || between && wake >= earliest && wake <= latest)
-	}
-	r.must(ok, "it wants to wake at %v", wake)
-	return wake
-}
-
-// parseTime reads a time; after a plus it counts from now.
+// parseTime reads a time; with a plus it counts from now.
 func (r *rig) parseTime(text string) (lock.Instant, bool) {
 	at, err := time.ParseDuration(text)
 	if strings.HasPrefix(text, "+") {
@@ -397,81 +350,4 @@ func number(text string) uint64 {
 		panic(err)
 	}
 	return n
-}
-
-// do applies an event to a copy, as the lock actor does; and to another copy before, which
-// is thrown away and must not leave a trace.
-func (r *rig) do(event func(*lock.Lock)) {
-	r.t.Helper()
-	if !r.lock.HasNextTerm() {
-		r.terms++
-		r.lock.SetNextTerm(r.terms)
-	}
-	before := dump(r.lock)
-	vain := r.lock
-	event(&vain)
-	if after := dump(r.lock); after != before {
-		r.t.Fatalf("an event on a copy has changed the original\nfrom %s\nto   %s", before, after)
-	}
-	next := r.lock
-	event(&next)
-	r.lock = next
-	for e, ok := r.lock.Effects(); ok; e, ok = r.lock.Effects() {
-		if e.Kind == lock.Send {
-			r.sent = append(r.sent, *e.Command)
-		}
-		r.detail = cmp.Or(e.Answer.Detail, r.detail)
-		r.said = append(r.said, sentence(e))
-	}
-}
-
-// acquire asks for the lock. A client is known by its name, and so is the answer; that to a
-// release has the name in upper case.
-func (r *rig) acquire(name string, options ...string) {
-	r.t.Helper()
-	r.ids[name] = uint64(len(r.ids) + 1)
-	req := parseRequest(options...)
-	req.ID, req.Ref = r.ids[name], name
-	r.do(func(l *lock.Lock) { l.Acquire(r.now, req) })
-}
-
-// reply answers a command.
-func (r *rig) reply(c lock.Command, result lock.Result) {
-	r.t.Helper()
-	r.told = c
-	r.sent = slices.DeleteFunc(r.sent, func(other lock.Command) bool { return other.Seq == c.Seq })
-	r.do(func(l *lock.Lock) { l.Replied(r.now, c.Seq, result) })
-}
-
-// command is the last command of a kind that is not answered yet.
-func (r *rig) command(kind string) lock.Command {
-	r.t.Helper()
-	for _, c := range slices.Backward(r.sent) {
-		if commandNames[c.Kind] == kind {
-			return c
-		}
-	}
-	r.t.Fatalf("no %s is under way: %v", kind, r.sent)
-	return lock.Command{}
-}
-
-// tick lets the time come, and no wake-up before it.
-func (r *rig) tick(at lock.Instant) {
-	r.t.Helper()
-	r.now = at
-	r.do(func(l *lock.Lock) { l.Tick(at) })
-}
-
-// sleep lets time pass, with a Tick whenever the lock wants one.
-func (r *rig) sleep(end lock.Instant) {
-	r.t.Helper()
-	for range 1000 {
-		wake, ok := r.lock.NextWake()
-		if !ok || wake > end {
-			r.now = end
-			return
-		}
-		r.tick(max(wake, r.now))
-	}
-	r.t.Fatalf("it does not sleep before %v", end)
 }

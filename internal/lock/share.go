@@ -3,14 +3,14 @@ package lock
 // mayJoin reports whether a request may share the lease as it is held now.
 func (l *Lock) mayJoin(req *Request) bool { return l.shares(req) && !l.lease.draining }
 
-// shares reports whether a request could share the lease if nobody else waited for it.
+// shares reports whether a request could share the lease if no other client waited for it.
 func (l *Lock) shares(req *Request) bool {
 	return l.phase == owned && req.Mode == Shared && l.lease.counts.exclusive == 0 && l.lease.mode == Shared && !l.closing &&
-		l.holds.first.exclusive == 0 // a writer that died while it became a reader is still to go
+		l.holds.first.exclusive == 0 // a writer that died while it became a reader is not released yet
 }
 
-// join lets the waiter at the head of the queue share the lease; false if that must
-// wait. Behind a writer nobody joins.
+// join lets the waiter at the head of the queue share the lease, and reports whether it did or has sent a
+// command for that. No reader joins past a writer.
 func (l *Lock) join() bool {
 	if l.queue.len() == 0 || !l.shares(l.queue.head()) {
 		return false
@@ -19,13 +19,13 @@ func (l *Lock) join() bool {
 	case !l.order.admits(l):
 		return l.main.kind != opNone
 	case l.lease.fixed && l.renewal.kind != opNone:
-		return false // it must not arrive after a command that sets a longer TTL
+		return false // the renewal must not arrive after a command that sets a longer TTL
 	case l.lease.fixed && l.mayBeCutShort(l.cfg.Watchdog):
-		l.drain() // one that was given up still may
+		l.drain() // a command without a reply may still shorten the lease
 	case l.lease.fixed:
-		// From now on it is renewed, for the new reader's sake.
+		// From now on the lease is renewed for the new reader.
 		l.start(op{kind: opCount, counts: l.lease.counts, mode: Shared, request: l.queue.take(req.ID)})
-	case !l.fresh():
+	case !l.hasTimeLeft():
 		if l.renewal.kind == opNone {
 			l.startRenewal(true)
 		}
@@ -36,7 +36,7 @@ func (l *Lock) join() bool {
 	return true
 }
 
-// converted makes a reader join that could not before, since the lease was fixed.
+// converted lets a reader join whose lease was fixed before.
 func (l *Lock) converted(o op) {
 	if l.lease.fixed {
 		l.lease.fixed, l.lease.until = false, 0
@@ -45,10 +45,10 @@ func (l *Lock) converted(o op) {
 	l.grant(o.request, false)
 }
 
-// mayShareNow reports whether a process that waited to write would only read by now: the writer before
-// its readers has given up. They may join others that read, so they do not wait for a message.
+// mayShareNow reports whether the first waiter is a reader by now, because a writer before it was withdrawn.
+// It may join readers that hold the lock, so it does not wait for a message.
 func (l *Lock) mayShareNow() bool {
-	if !l.kind.Shares || l.standsBack() || l.wait.lastErr != "" || len(l.wait.sent) == 0 {
+	if !l.kind.Shares || l.isDeferred() || l.wait.lastErr != "" || len(l.wait.sent) == 0 {
 		return false
 	}
 	first, found := l.queue.waiters.Patient()

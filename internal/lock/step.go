@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// begin opens an event: time may have ended something before it.
+// begin starts an event: it ends what is over by now, and handles overdue replies.
 func (l *Lock) begin(now Instant) {
-	l.order = l.order.fresh()
+	l.order = l.order.clone()
 	l.now = max(l.now, now)
-	l.lapse()
+	l.endExpired()
 	l.dropExpired()
 	l.overdue()
 }
 
-// settle closes an event: whatever can be done next is begun.
+// settle ends an event: it starts all that can be done next.
 func (l *Lock) settle() {
-	l.lapse() // a release that has just failed may have had its last try
+	l.endExpired() // a release that has just failed may have had its last try
 	for l.advance() {
 	}
-	l.order.keepUp(l)
+	l.order.refresh(l)
 	l.listen()
 }
 
-// advance makes one move; false if there is none to make.
+// advance takes one step, and reports whether there was one to take.
 func (l *Lock) advance() bool {
 	switch l.phase {
 	case free:
@@ -45,9 +45,9 @@ func (l *Lock) advance() bool {
 		l.attempt()
 		return true
 	case owned:
-		l.findOut()
+		l.checkSuspected()
 		if l.holds.len() > 0 && l.renewed() && l.renewal.kind == opNone && l.now >= l.lease.renewAt {
-			l.startRenewal(l.now > l.lease.renewAt+l.cfg.Renewal/10) // a late one waits for no others
+			l.startRenewal(l.now > l.lease.renewAt+l.cfg.Renewal/10) // a late one is not batched
 		}
 		switch {
 		case l.main.kind != opNone:
@@ -61,8 +61,8 @@ func (l *Lock) advance() bool {
 	return false
 }
 
-// command fills in what is particular to the kind of an op. Each kind has a file with its
-// sending and the handling of its reply.
+// command fills in what depends on the kind of an op. Each kind has a file with its command and the
+// handling of its reply.
 func (l *Lock) command(o *op, c *Command) {
 	switch o.kind {
 	case opAcquire, opGrant:
@@ -126,14 +126,14 @@ func (l *Lock) mainReplied(r Result) {
 	}
 }
 
-// backgroundReplied ends a background op, or tries it again as long as that has a use.
+// backgroundReplied ends a background op, or sends it again while that is useful.
 func (l *Lock) backgroundReplied(i int, r Result) {
 	l.background = slices.Clone(l.background)
 	o := &l.background[i]
-	// A forced release that may have been carried out is not sent again: without named owners it would ask
-	// who holds the lock now, and free one that has taken it since.
+	// A forced release that may have been carried out is not sent again: without named owners it would free
+	// the present holder, which may have taken the lock since.
 	if r.Outcome == Failed && r.Transient && l.now < o.until && (o.kind != opForce || !r.Unsure) {
-		l.again(o, r)
+		l.retryLater(o, r)
 		return
 	}
 	ended := *o
@@ -143,16 +143,15 @@ func (l *Lock) backgroundReplied(i int, r Result) {
 	} else if r.Outcome == Failed && l.now < ended.until {
 		l.leaveToExpire(ended.until)
 	}
-	if l.phase == contending && !l.standsBack() {
+	if l.phase == contending && !l.isDeferred() {
 		l.attemptSoon()
 	}
 }
 
-// noReply is the outcome of a command whose reply was lost between Redis and the lock.
+// noReply is the outcome of a command whose reply did not come in time.
 var noReply = Result{Outcome: Failed, Err: errors.New("no reply from Redis in time"), Transient: true, Unsure: true}
 
-// overdue gives up waiting for replies that should be here by now, and sends again
-// what is to be sent again.
+// overdue ends the wait for overdue replies, and sends the commands that are due to be sent again.
 func (l *Lock) overdue() {
 	late := func(o *op, replied func(Result)) {
 		switch {

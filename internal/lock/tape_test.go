@@ -2,9 +2,8 @@ package lock_test
 
 import "math/rand/v2"
 
-// tape is where a world takes its choices from, a byte each. The choice 0 is always
-// the harmless one (no fault, no request, the usual delay), so a tape with fewer
-// bytes, or with more zeros, makes a simpler world: that is how failures shrink.
+// tape has the choices of a world, one byte each. The choice 0 is always the harmless one (no fault, no request,
+// the usual delay), so a tape with fewer bytes, or with more zeros, makes a simpler world. shrink uses that.
 type tape struct {
 	bytes []byte
 	next  int
@@ -37,8 +36,8 @@ func (t *tape) ended() bool { return t.more == nil && t.next >= len(t.bytes) }
 // oneOf chooses one of the values; the first is the harmless one.
 func oneOf[T any](t *tape, values ...T) T { return values[t.pick(len(values))] }
 
-// shrink looks for a simpler tape for which fails is still true: it leaves out parts,
-// blanks them, and lowers single bytes, until nothing of that helps.
+// shrink finds a simpler tape for which fails is still true: it removes parts, sets them to zero, and lowers
+// single bytes, until that has no more effect.
 func shrink(bytes []byte, fails func([]byte) bool) []byte {
 	progress := true
 	try := func(candidate []byte) bool {

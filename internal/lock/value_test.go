@@ -11,27 +11,27 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// What the lock actor relies on besides the decisions. Every event of every script happens
-// to a copy first, which is thrown away (see rig.do).
+// Properties that the lock actor relies on besides the decisions. Every event of every script is applied to a
+// copy first, which is discarded (see rig.do).
 
-// busy is a rig with something in every part of its lock's state.
+// busy returns a rig whose lock uses every part of its state.
 func busy(t *testing.T) *rig {
 	t.Helper()
 	r := newRig(t, lock.Kind{})
 	r.play("held owner=7 fixed=1s | acquire b owner=8 until=4s, c owner=8, d -> ...",
-		"1s tick | release: loading | acquire: done -> ...", // a's lease is over, and its term is to be cleaned up
+		"1s tick | release: loading | acquire: done -> ...", // a's lease is over, and its term has to be cleaned up
 		"4s tick | acquire second owner=8, third owner=8 | ensure b 9s -> ...")
 	return r
 }
 
-// fork is a rig with a copy of the lock.
+// fork returns a rig with a copy of the lock.
 func (r *rig) fork() *rig {
 	other := *r
 	other.ids, other.sent = maps.Clone(r.ids), slices.Clone(r.sent)
 	return &other
 }
 
-func TestWhatHappensToACopyLeavesNoTrace(t *testing.T) {
+func TestEvent_OnACopyKeepsTheOriginal(t *testing.T) {
 	events := []string{
 		"acquire x owner=9", "acquire x owner=8", "release b", "cancel d", "cancel owner=8", "die 8", "die 9", "ensure b 9s", "force",
 		"renew: done", "renew: gone", "renew: timeout", "+5s tick", "+20s tick", "close",
@@ -51,25 +51,25 @@ func TestWhatHappensToACopyLeavesNoTrace(t *testing.T) {
 				t.Fatalf("%s and %s on copies have changed the original", first, second)
 			}
 			if after(first) != alone {
-				t.Fatalf("%s ends otherwise after %s was tried in vain", first, second)
+				t.Fatalf("%s ends differently after %s on a copy", first, second)
 			}
 		}
 	}
 }
 
-func TestEventThatPanicsHasChangedNothing(t *testing.T) {
+func TestEvent_PanicChangesNothing(t *testing.T) {
 	r := busy(t)
 	before := dump(r.lock)
 	func() {
 		defer func() { _ = recover() }()
 		next := r.lock
 		next.Cancel(r.now, r.ids["d"], 0, "x")
-		// A failure must come with its error: this one panics half way.
+		// A failure without an error makes the event panic half way.
 		next.Replied(r.now, r.command("renew").Seq, lock.Result{Outcome: lock.Failed})
-		t.Fatal("it did not panic")
+		t.Fatal("the event did not panic")
 	}()
 	if dump(r.lock) != before {
-		t.Fatal("it has changed the original")
+		t.Fatal("the event has changed the original")
 	}
 }
 
@@ -78,13 +78,13 @@ func TestEffectsSurviveACrashOfTheLockActor(t *testing.T) {
 	l.SetNextTerm(1)
 	takes := func(n int, want string) {
 		t.Helper()
-		var said []string
+		var effects []string
 		for range n {
 			e, _ := l.Effects()
-			said = append(said, sentence(e))
+			effects = append(effects, sentence(e))
 		}
-		if got := strings.Join(said, "; "); got != want {
-			t.Fatalf("it says %s", got)
+		if got := strings.Join(effects, "; "); got != want {
+			t.Fatalf("the effects are %s, not %s", got, want)
 		}
 	}
 	l.Acquire(0, lock.Request{ID: 1, Ref: "a"})
@@ -92,26 +92,26 @@ func TestEffectsSurviveACrashOfTheLockActor(t *testing.T) {
 	l.Replied(0, 1, lock.Result{Outcome: lock.Done})
 	l.Acquire(0, lock.Request{ID: 2, Ref: "b"})
 	l.Release(0, 1, 0, lock.Exclusive, "A")
-	// The actor takes two of four, and crashes. What it had not taken is still there, and
-	// what comes after it comes behind it.
+	// The actor takes two of four effects, and crashes. The other two are still there, and later ones follow
+	// them.
 	takes(2, "a: granted x1 until 9.898s; a: over")
 	if _, pending := l.Outstanding(); !slices.Equal(pending, []any{"b", "A"}) {
-		t.Fatalf("%v are owed an answer", pending)
+		t.Fatalf("the pending requests are %v", pending)
 	}
 	l.Release(0, 2, 0, lock.Exclusive, "B")
 	takes(4, "b: handed on x1 until 9.898s; A: freed x0, handed on; b: over; release #1")
 	if l.Idle() {
-		t.Fatal("it is idle while it releases")
+		t.Fatal("the lock is idle during a release")
 	}
 }
 
 func TestSameEventsSameDecisions(t *testing.T) {
-	story := func() string {
+	run := func() string {
 		r := busy(t)
 		r.sleep(60 * sec)
-		return fmt.Sprint(r.said, dump(r.lock))
+		return fmt.Sprint(r.output, dump(r.lock))
 	}
-	if once, again := story(), story(); once != again {
+	if once, again := run(), run(); once != again {
 		t.Fatal("the same events have led to different decisions")
 	}
 }
@@ -129,7 +129,7 @@ func TestPollIsJittered(t *testing.T) {
 	}
 }
 
-// What many waiters want of Redis at once is bounded.
+// One command lists a bounded number of waiters, and draws a bounded number of tokens.
 func TestCommandsAreBounded(t *testing.T) {
 	for _, kind := range []lock.Kind{{Queued: true}, {Tokens: 1}} {
 		l := lock.New(&lock.Config{Watchdog: sec, Renewal: sec, Poll: sec, CallTimeout: sec, QueueLimit: 20000}, &kind)
@@ -150,29 +150,29 @@ func TestCommandsAreBounded(t *testing.T) {
 		l.Signal(0)
 		sends()
 		if len(c.Entries) > 100 || c.Tokens > 10000 || len(c.Entries) < 100 && c.Tokens < 10000 {
-			t.Errorf("%d waiters stand in the queue, and %d tokens are drawn", len(c.Entries), c.Tokens)
+			t.Errorf("%d waiters are listed, and %d tokens are drawn", len(c.Entries), c.Tokens)
 		}
 	}
 }
 
-func TestGivenUpEnrolmentForgetsNoWaiter(t *testing.T) {
+func TestSyncQueue_TimeoutForgetsNoWaiter(t *testing.T) {
 	r := newRig(t, lock.Kind{Queued: true})
-	r.play("asking | sync: refused 20s -> ...", "cancel a | sleep 9s -> ...") // Redis is told, and does not answer
+	r.play("asking | sync: refused 20s -> ...", "cancel a | sleep 9s -> ...") // the departure is sent, without a reply
 	r.play("acquire b | sync: refused 11s -> ...")
-	for r.now < 11*sec { // b's tries are answered, but not what a's leaving is about
+	for r.now < 11*sec { // b's tries are answered, but not the departure of a
 		r.play("sleep +20ms -> ...")
 		if r.sent[len(r.sent)-1].Take {
 			r.play("sync: refused 9s -> ...")
 		}
 		leaving := r.fork()
 		leaving.play("cancel b -> ...")
-		if leaving.sleep(r.now + 3*sec); !strings.Contains(strings.Join(leaving.said, "; "), "sync []") {
-			t.Fatalf("at %v nobody takes b out of the queue in Redis: %q", r.now, leaving.said)
+		if leaving.sleep(r.now + 3*sec); !strings.Contains(strings.Join(leaving.output, "; "), "sync []") {
+			t.Fatalf("at %v no command removes b from the queue in Redis: %q", r.now, leaving.output)
 		}
 	}
 }
 
-func TestEnrolmentThatIsNeverAnswered(t *testing.T) {
+func TestSyncQueue_EndsWithoutAReply(t *testing.T) {
 	r := newRig(t, lock.Kind{Queued: true})
 	r.play("held owner=7 | acquire b | cancel b | release a -> ...")
 	for ok := true; ok && r.now < 30*sec; _, ok = r.lock.NextWake() {
@@ -186,7 +186,7 @@ func TestEnrolmentThatIsNeverAnswered(t *testing.T) {
 	r.play("idle")
 }
 
-// The buffer has room for one command; further ones have memory of their own.
+// The buffer has room for one command; further ones are allocated.
 func TestBufferHoldsOneCommand(t *testing.T) {
 	l := newBench(&lock.Kind{}).now
 	l.SetNextTerm(1)
@@ -195,7 +195,7 @@ func TestBufferHoldsOneCommand(t *testing.T) {
 	l.Acquire(0, lock.Request{ID: 1, Ref: t})
 	l.ForceRelease(0, lock.Exclusive, lock.Owners{}, t)
 	if l.TakeBuffer() != nil {
-		t.Error("the buffer is given back while it has effects")
+		t.Error("the buffer is returned while it has effects")
 	}
 	var sent []lock.CommandKind
 	for {
@@ -211,7 +211,7 @@ func TestBufferHoldsOneCommand(t *testing.T) {
 		t.Errorf("sent %v, not %v", sent, want)
 	}
 	if l.TakeBuffer() != buffer {
-		t.Error("the buffer is not given back")
+		t.Error("the buffer is not returned")
 	}
 	l.SetBuffer(buffer)
 	for range 5 {
@@ -221,6 +221,6 @@ func TestBufferHoldsOneCommand(t *testing.T) {
 		_, more = l.Effects()
 	}
 	if l.TakeBuffer() != nil {
-		t.Error("a buffer is used again that refers to effects")
+		t.Error("a buffer that was too small is returned")
 	}
 }

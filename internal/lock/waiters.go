@@ -14,26 +14,25 @@ func (l *Lock) dropExpired() {
 			a.Reason, a.Detail = NotReplicated, l.wait.lastErr
 		case l.wait.lastErr != "":
 			a.Reason, a.Detail = Unavailable, l.wait.lastErr
-		case req.Try, l.phase == contending && !l.wait.refused, l.phase == releasing: // nothing is known of the lock
+		case req.Try, l.phase == contending && !l.wait.refused, l.phase == releasing: // the state of the lock is not known
 			a.Reason, a.Detail = Unavailable, "Redis has not answered within the wait"
 		}
 		l.answer(req.Ref, a)
 	}
-	for _, req := range l.queue.expired(l.now) {
+	for _, req := range l.queue.takeExpired(l.now) {
 		refuse(req)
 	}
 	l.withdrawReentries(expired, refuse)
 }
 
-// refuseTries refuses the waiters who wait for one reply only.
+// refuseTries refuses the waiters that wait for one reply only.
 func (l *Lock) refuseTries(reason Reason, detail string) {
-	for _, req := range l.queue.tries() {
+	for _, req := range l.queue.takeTries() {
 		l.refuse(req.Ref, reason, detail)
 	}
 }
 
-// withdrawReentries takes back the re-entries that match: those that wait, and the one under
-// way.
+// withdrawReentries removes the re-entries that match: those that wait, and the one under way.
 func (l *Lock) withdrawReentries(match func(*Request) bool, each func(*Request)) {
 	l.withdrawPending(match, each)
 	if l.main.kind == opCount && l.main.request != nil && match(l.main.request) {
@@ -42,19 +41,19 @@ func (l *Lock) withdrawReentries(match func(*Request) bool, each func(*Request))
 	}
 }
 
-// withdrawPending takes back the re-entries that wait.
+// withdrawPending removes the waiting re-entries that match.
 func (l *Lock) withdrawPending(match func(*Request) bool, each func(*Request)) {
 	for _, c := range l.takePending(func(c countChange) bool { return c.request != nil && match(c.request) }) {
 		each(c.request)
 	}
 }
 
-// held is the answer to a request that would have to wait, and does not.
+// held is the answer to a request that only tries, and would have to wait.
 func (l *Lock) held() Answer {
 	return Answer{Kind: NotGranted, Reason: Held, TTL: l.wait.ttl(l), Detail: l.heldBy()}
 }
 
-// heldBy says who keeps the waiters waiting.
+// heldBy describes why the waiters wait.
 func (l *Lock) heldBy() string {
 	if l.holds.len() > 0 {
 		return "the lock is held in this process"
@@ -65,12 +64,12 @@ func (l *Lock) heldBy() string {
 	return "others wait for the lock already"
 }
 
-// ttl is what should be left of the lease that the waiters wait for; negative if not known.
+// ttl is the rest of the lease that the waiters wait for; negative if not known.
 func (w *waiting) ttl(l *Lock) time.Duration {
 	switch {
 	case l.holds.len() > 0:
 		return max(l.lease.until-l.now, 0)
-	case w.holder == "" || w.unending:
+	case w.holder == "" || w.noTTL:
 		return -1
 	}
 	return max(w.freeAt-l.now, 0)

@@ -18,10 +18,10 @@ func memory(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// Withdrawing all of twice as many waiters takes hardly more than twice the memory, in any order, by id
-// and by owner, and so do their deadlines. If a withdrawal copied the queue, it would be four times.
+// To withdraw twice as many waiters takes about twice the memory, in any order, by id and by owner, and so do
+// their deadlines. If a withdrawal copied the queue, it would take four times the memory.
 func TestWithdrawalsDoNotCopyTheQueue(t *testing.T) {
-	for name, kind := range map[string]lock.Kind{"local": {Line: true}, "fair": {Queued: true}} {
+	for name, kind := range map[string]lock.Kind{"local": {WaitQueue: true}, "fair": {Queued: true}} {
 		for how, withdraw := range map[string]func(l *lock.Lock, now lock.Instant, id uint64){
 			"by id":    func(l *lock.Lock, now lock.Instant, id uint64) { l.Cancel(now, id, 0, nil) },
 			"by owner": func(l *lock.Lock, now lock.Instant, id uint64) { l.Cancel(now, 0, lock.Owner(id), nil) },

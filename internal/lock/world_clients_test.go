@@ -7,20 +7,20 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
-// What the clients of a process want of its lock.
+// The clients of a process, and the answers that they get.
 
-// owner is the field of a term.
+// owner returns the owner of a term in Redis.
 func (w *world) owner(i int, term uint64) redismodel.Owner {
 	return redismodel.Owner{Client: w.processes[i].client, Term: term}
 }
 
-// ask brings a request to the lock, which from then on owes it an answer.
+// ask sends a request to the lock.
 func (w *world) ask(i int, r request) {
 	p := &w.processes[i]
 	p.ids++
 	r.id, r.at = p.ids, w.now
 	if w.tape != nil && w.now < p.pausedUntil {
-		w.send(message{kind: wish, p: i, request: r, at: p.pausedUntil})
+		w.send(message{kind: delayedRequest, p: i, request: r, at: p.pausedUntil})
 		return
 	}
 	w.perform(i, r)
@@ -33,7 +33,7 @@ func (w *world) perform(i int, r request) {
 	}
 	w.begin(i)
 	r.term = p.terms
-	if r.what == release && r.owner != 0 { // of what its owner holds by now, told or not
+	if r.what == release && r.owner != 0 { // the present hold of its owner, even if the grant is not delivered yet
 		if k := slices.IndexFunc(p.holds, func(h hold) bool { return h.req.Owner == r.owner }); k >= 0 {
 			r.hold = p.holds[k].id
 		}
@@ -42,7 +42,7 @@ func (w *world) perform(i int, r request) {
 	case suspect:
 	case closes:
 		p.closed = true
-	case ownerDies: // what it asked for is no longer owed an answer
+	case ownerDies: // its requests get no answer any more
 		p.requests = slices.DeleteFunc(p.requests, func(other request) bool { return other.what == acquire && other.req.Owner == r.owner })
 		for k := range p.holds {
 			p.holds[k].dead = p.holds[k].dead || p.holds[k].req.Owner == r.owner
@@ -78,8 +78,7 @@ func (w *world) perform(i int, r request) {
 	})
 }
 
-// releaseHold gives back a hold once, in a mode that it is held in; of both modes, either may
-// be first.
+// releaseHold releases a hold once, in the given mode if it is held in that, else in the other.
 func (w *world) releaseHold(i int, h hold, byOwner bool, mode lock.Mode) {
 	if h.dead {
 		return
@@ -94,21 +93,21 @@ func (w *world) releaseHold(i int, h hold, byOwner bool, mode lock.Mode) {
 	w.ask(i, r)
 }
 
-// follow lets a holder do with its hold as it has planned.
-func (w *world) follow(m message) {
-	h := w.holding(m.p, m.request.id)
+// releaseAsPlanned carries out a plannedRelease.
+func (w *world) releaseAsPlanned(m message) {
+	h := w.holdByID(m.p, m.request.id)
 	if h == nil {
 		return
 	}
-	if !m.again || w.now >= w.processes[m.p].pausedUntil { // a client does not ask again and again before it is answered
-		w.releaseHold(m.p, *h, !m.again && w.tape.pick(2) == 1, w.anyMode())
+	if !m.repeat || w.now >= w.processes[m.p].pausedUntil { // a paused process does not collect repeated requests
+		w.releaseHold(m.p, *h, !m.repeat && w.tape.pick(2) == 1, w.anyMode())
 	}
-	if m.at = w.now + 10*ms; m.again {
+	if m.at = w.now + 10*ms; m.repeat {
 		w.send(m)
 	}
 }
 
-// anyMode is, seldom, the shared one.
+// anyMode is the shared mode now and then, if the lock can be shared.
 func (w *world) anyMode() lock.Mode {
 	if w.kind.Shares && w.tape.pick(3) == 1 {
 		return lock.Shared
@@ -116,48 +115,49 @@ func (w *world) anyMode() lock.Mode {
 	return lock.Exclusive
 }
 
-// planned lets a new holder decide what becomes of its hold: it is released once, twice, or
-// until it is over, or forgotten.
-func (w *world) planned(i int, h request) {
+// planRelease draws the releases of a new hold: one, two, as many as it needs, or none.
+func (w *world) planRelease(i int, h request) {
 	if w.tape == nil {
 		return
 	}
-	m := message{kind: plan, p: i, request: h, at: w.now + oneOf(w.tape, ms, 0, 20*ms, 300*ms, 3*sec)}
+	m := message{kind: plannedRelease, p: i, request: h, at: w.now + oneOf(w.tape, ms, 0, 20*ms, 300*ms, 3*sec)}
 	switch w.tape.pick(4) {
 	case 1:
 		w.send(m)
 		w.send(m)
 	case 2:
-		m.again = true
+		m.repeat = true
 		fallthrough
 	case 0:
 		w.send(m)
 	}
 }
 
-// end is the end of a process.
-func (w *world) end(i int) {
+// endProcess kills a process.
+func (w *world) endProcess(i int) {
 	p := &w.processes[i]
 	p.dead, p.requests, p.holds = true, nil, nil
 	w.redis.Hangup(p.client)
-	w.net = slices.DeleteFunc(w.net, func(m message) bool { return m.p == i && m.kind >= reply && m.kind <= plan && m.kind != unsubscribing })
+	w.net = slices.DeleteFunc(w.net, func(m message) bool {
+		return m.p == i && m.kind >= reply && m.kind <= plannedRelease && m.kind != unsubscribing
+	})
 }
 
-// giveUp gives a lock up, as its actor does when it cannot go on: everyone is told, and what the
-// lock leaves in Redis is released, behind what was sent before.
-func (w *world) giveUp(i int) {
+// failForGood ends a lock as its actor does when it fails for good: all requests are answered, and the cleanup is sent
+// after the earlier commands.
+func (w *world) failForGood(i int) {
 	p := &w.processes[i]
 	w.checkOutstanding(i)
 	cleanup := p.lock.CleanupCommands(w.now)
-	w.end(i)
+	w.endProcess(i)
 	for _, c := range cleanup {
 		w.send(message{kind: command, p: i, command: c, at: w.now + 10*sec})
 	}
 	p.lock, p.tokens = lock.New(&w.config, p.kind), nil
 }
 
-// holding finds a hold.
-func (w *world) holding(i int, id uint64) *hold {
+// holdByID returns a hold of a process, nil if there is none.
+func (w *world) holdByID(i int, id uint64) *hold {
 	holds := w.processes[i].holds
 	if k := slices.IndexFunc(holds, func(h hold) bool { return h.id == id }); k >= 0 {
 		return &holds[k]
@@ -165,21 +165,21 @@ func (w *world) holding(i int, id uint64) *hold {
 	return nil
 }
 
-// releasing reports whether a release of that hold is not answered yet.
+// releasing reports whether a release of that hold is pending.
 func (p *process) releasing(id uint64) bool {
 	return slices.ContainsFunc(p.requests, func(r request) bool { return r.what == release && r.hold == id })
 }
 
-// answered takes an answer to its request, and checks it.
+// answered delivers an answer to its request, and checks it.
 func (w *world) answered(i int, to ref, a lock.Answer) {
 	p := &w.processes[i]
-	w.logf("p%d: %s %d is answered: %s", i, doings[to.what].name, to.id, answerSentence(a))
+	w.logf("p%d: %s %d is answered: %s", i, actions[to.what].name, to.id, answerSentence(a))
 	k := slices.IndexFunc(p.requests, func(r request) bool { return r.id == to.id })
 	if k < 0 {
-		if a.Kind == lock.Granted || w.spent[death] == 0 {
-			w.violated("p%d: %v is answered %v twice, or is dead", i, to, a.Kind)
+		if a.Kind == lock.Granted || w.counted[death] == 0 {
+			w.violated("p%d: %v is answered %v twice, or its owner is dead", i, to, a.Kind)
 		}
-		return // it was refused for another reason before its death was heard of
+		return // it was refused before its owner died
 	}
 	r := p.requests[k]
 	p.requests = slices.Delete(p.requests, k, k+1)
@@ -195,40 +195,40 @@ func (w *world) answered(i int, to ref, a lock.Answer) {
 	}
 	switch a.Kind {
 	case lock.Granted:
-		w.granted(i, r, a)
+		w.checkGranted(i, r, a)
 	case lock.NotGranted:
-		w.refused(i, r, a)
+		w.checkRefused(i, r, a)
 	case lock.Freed:
-		w.freed(i, r, a)
+		w.checkFreed(i, r, a)
 	case lock.NotFreed:
-		w.gaveBack(i, r, a)
+		w.checkUnconfirmed(i, r, a)
 	}
 }
 
-// told takes a notice of a loss to its holder: once, and only to the present one.
-func (w *world) told(i int, id uint64, a lock.Answer) {
+// notifiedLost delivers a notice of a loss, and checks that a present holder gets it, and only once.
+func (w *world) notifiedLost(i int, id uint64, a lock.Answer) {
 	w.logf("p%d: hold %d is lost: %v, %s", i, id, a.Reason, a.Detail)
-	h := w.holding(i, id)
+	h := w.holdByID(i, id)
 	if h == nil || h.lost {
-		w.violated("p%d: the loss of hold %d is told, but the holders are %v", i, id, w.processes[i].holds)
+		w.violated("p%d: the loss of hold %d is notified, but the holders are %v", i, id, w.processes[i].holds)
 	}
 	if a.Reason == 0 || a.Detail == "" {
 		w.violated("p%d: %v is lost without a reason", i, h)
 	}
-	robbed := w.any(deleted, forced, restart)
-	ailing := w.any(slow, lost, late, half, loading, rejected, frozen, paused, sleepy, crash)
-	if (a.Reason == lock.Gone || a.Reason == lock.Taken) && !robbed || a.Reason == lock.Expired && h.req.Lease == 0 && !ailing {
+	keyLost := w.any(deleted, forced, restart)
+	faulty := w.any(slow, lost, late, onePart, loading, rejected, frozen, paused, lateTimer, crash)
+	if (a.Reason == lock.Gone || a.Reason == lock.Taken) && !keyLost || a.Reason == lock.Expired && h.req.Lease == 0 && !faulty {
 		w.violated("p%d: %v is lost because of %v", i, h, a.Reason)
 	}
 	if w.now < h.good && (a.Reason == lock.Expired || a.Reason == lock.MaxHold) {
-		w.violated("p%d: %v is over, and was said to be good until %v", i, h, h.good)
+		w.violated("p%d: %v is over, and was seen to be valid until %v", i, h, h.good)
 	}
 	h.lost = true
 }
 
-// over ends a hold.
-func (w *world) over(i int, id uint64) {
-	p, h := &w.processes[i], w.holding(i, id)
+// holdEnded removes a hold.
+func (w *world) holdEnded(i int, id uint64) {
+	p, h := &w.processes[i], w.holdByID(i, id)
 	if h == nil {
 		w.violated("p%d: hold %d is over, but the holders are %v", i, id, p.holds)
 	}
@@ -236,7 +236,7 @@ func (w *world) over(i int, id uint64) {
 	p.holds = slices.DeleteFunc(p.holds, func(h hold) bool { return h.id == id })
 }
 
-// endOf is how a hold ended, if it has.
+// endOf returns how a hold ended, if it has.
 func (p *process) endOf(id uint64) (ended, bool) {
 	if k := slices.IndexFunc(p.ended, func(e ended) bool { return e.id == id }); k >= 0 {
 		return p.ended[k], true

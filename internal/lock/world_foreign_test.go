@@ -7,66 +7,65 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
-// Clients of another kind, which do as Redisson does.
+// Foreign clients, which behave like Redisson.
 
-// foreignClients are all clients from this number on.
+// foreignClients is the number of the first foreign client; all higher numbers are foreign too.
 const foreignClients = 1000
 
 type foreignClient struct {
 	part    int
 	mode    lock.Mode
-	hold    time.Duration // 0: it forgets to give the lock back
+	hold    time.Duration // 0: it does not release the lock
 	lease   time.Duration
 	waiting bool
 }
 
-// What a foreign client does next.
+// The steps of a foreign client.
 const (
 	tries uint64 = iota
 	polls
 	leaves
 )
 
-// visit lets a foreign client take the lock if it is free, or wait for it: of a lock with parts, one
-// of them.
-func (w *world) visit(s foreignClient) {
-	w.foreign = append(w.foreign, s)
-	w.meet(len(w.foreign)-1, polls)
+// addForeign adds a foreign client, which takes the lock, or one part of it, if that is free, or waits for it.
+func (w *world) addForeign(c foreignClient) {
+	w.foreign = append(w.foreign, c)
+	w.stepForeign(len(w.foreign)-1, polls)
 }
 
-// meet lets a foreign client do something.
-func (w *world) meet(i int, does uint64) {
-	s, o := &w.foreign[i], redismodel.Owner{Client: foreignClients + redismodel.Client(i), Term: 1}
+// stepForeign carries out a step of a foreign client.
+func (w *world) stepForeign(i int, step uint64) {
+	c, o := &w.foreign[i], redismodel.Owner{Client: foreignClients + redismodel.Client(i), Term: 1}
 	var channel redismodel.Owner
 	if w.kind.Queued {
 		channel = o
 	}
-	later := func(does uint64, after time.Duration) {
-		w.send(message{kind: strange, p: i, term: does, at: w.now + after})
+	later := func(step uint64, after time.Duration) {
+		w.send(message{kind: foreignStep, p: i, term: step, at: w.now + after})
 	}
 	before := w.redis
-	var told []redismodel.Publication
+	var published []redismodel.Publication
 	switch {
-	case does == leaves:
-		told = w.redis.Leave(s.part, o)
-	case s.lease == 0: // it has had the lock
-	case w.redis.Seize(s.part, o, s.mode, s.lease):
+	case step == leaves:
+		published = w.redis.Leave(c.part, o)
+	case c.lease == 0: // it has had the lock
+	case w.redis.Seize(c.part, o, c.mode, c.lease):
 		w.logf("foreign client %v holds the lock", o)
 		w.redis.Unsubscribe(o.Client, channel)
-		if s.lease = 0; s.hold > 0 {
-			later(leaves, s.hold)
+		if c.lease = 0; c.hold > 0 {
+			later(leaves, c.hold)
 		}
-	case !s.waiting:
-		s.lease = 0
+	case !c.waiting:
+		c.lease = 0
 	default:
 		w.redis.Subscribe(o.Client, channel) // again, since Redis may have crashed
 		if w.kind.Queued {
 			w.redis.Queue(0, o)
 		}
-		if does == polls {
+		if step == polls {
 			later(polls, sec)
 		}
 	}
 	w.watchQueue(&before, func(redismodel.Owner) bool { return false })
-	w.tell(told)
+	w.publish(published)
 }

@@ -8,21 +8,21 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
-// An exploration has so many processes at most, with two callers each.
-const mostProcesses, callers = 3, 2
+// An exploration has at most that many processes, with two callers each.
+const maxProcesses, callers = 3, 2
 
-// move is one thing that can happen next: something that process (or part) p does, in an
-// exploration by its caller i; or message i meets its fate.
+// move is a possible next event: an action of process (or part) p, in an exploration by its caller i; or the
+// delivery of message i.
 type move struct {
-	does doing
-	p, i int8
-	fate fate
+	action action
+	p, i   int8
+	fate   fate
 }
 
-type doing byte
+type action byte
 
 const (
-	delivers doing = iota
+	delivers action = iota
 	acquire
 	release
 	releaseRead
@@ -34,20 +34,20 @@ const (
 	suspect
 	closes
 	isKilled
-	givesUp
+	failsForGood
 	isPaused
 	ticks
 	restarts
 	deletes
 	empties
-	visits
+	foreignArrives
 	freezes
 	fills
 	passes
 )
 
-// doings are what there is to do: what it counts as, and how often it is drawn at random.
-var doings = [...]struct {
+// actions has the name of each action, the fault that it counts as, and its weight in random worlds.
+var actions = [...]struct {
 	name   string
 	counts fault
 	weight int
@@ -55,37 +55,36 @@ var doings = [...]struct {
 	delivers: {"", free, 2}, acquire: {"acquire", free, 10}, release: {"release", free, 6}, releaseRead: {"release of a read hold", free, 1},
 	reenter: {"re-entry", reentry, 0}, cancel: {"cancel", cancels, 2}, ownerDies: {"death", death, 2}, ensure: {"ensure", ensures, 2},
 	forceRelease: {"force release", forced, 1}, suspect: {"suspicion", suspects, 1}, closes: {"close", closing, 1}, isKilled: {"killed", kill, 1},
-	givesUp: {"given up", giveUp, 1}, isPaused: {"paused", paused, 1}, ticks: {"tick", free, 0}, restarts: {"restarted", free, 0},
-	deletes: {"part deleted", deleted, 1}, empties: {"Redis comes back empty", restart, 1}, visits: {"a stranger comes", foreign, 2},
+	failsForGood: {"actor fails for good", actorFails, 1}, isPaused: {"paused", paused, 1}, ticks: {"tick", free, 0}, restarts: {"restarted", free, 0},
+	deletes: {"part deleted", deleted, 1}, empties: {"Redis comes back empty", restart, 1}, foreignArrives: {"a foreign client comes", foreign, 2},
 	freezes: {"Redis frozen", frozen, 1}, fills: {"Redis full", full, 1}, passes: {"time passes", free, 0},
 }
 
-// Describe is a line about a move.
+// Describe returns a line of the trace for a move.
 func (w *world) Describe(a move) string {
 	text := fmt.Sprintf("%12v  ", w.now)
-	if a.does == delivers {
+	if a.action == delivers {
 		return text + w.net[a.i].String() + fateNames[a.fate]
 	}
-	return text + fmt.Sprintf("p%d, client %d: %s", a.p, a.i, doings[a.does].name)
+	return text + fmt.Sprintf("p%d, client %d: %s", a.p, a.i, actions[a.action].name)
 }
 
-// do lets a move happen. What it leaves open is drawn; the first of the choices is that of an
-// exploration.
+// do carries out a move. Details are drawn from the tape; an exploration uses the first choice of each.
 func (w *world) do(a move) {
 	t, i := w.tape, int(a.p)
 	p := &w.processes[min(i, len(w.processes)-1)]
 	h := w.someHold(p, a)
-	anything := uint64(t.pick(int(min(p.ids+1, 200)))) // the number of some request, or of none
-	r := request{ref: ref{caller: a.i, what: a.does}}
-	w.spent[doings[a.does].counts]++
-	switch a.does {
+	anything := uint64(t.pick(int(min(p.ids+1, 200)))) // the number of a request, or 0
+	r := request{ref: ref{caller: a.i, what: a.action}}
+	w.counted[actions[a.action].counts]++
+	switch a.action {
 	case delivers:
 		w.deliver(w.take(int(a.i)), a.fate)
 	case acquire, reenter:
 		r.req, r.what = w.wanted(i, a, h), acquire
 	case release, releaseRead:
-		// Seldom, what may never have been held.
-		r.what, r.hold, r.mode = release, 1+anything, max(w.anyMode(), lock.Mode(a.does-release))
+		// Seldom, of a hold that may not exist.
+		r.what, r.hold, r.mode = release, 1+anything, max(w.anyMode(), lock.Mode(a.action-release))
 		if h.id != 0 && t.pick(8) < 7 {
 			w.releaseHold(i, h, t.pick(3) == 1, r.mode)
 			return
@@ -103,7 +102,7 @@ func (w *world) do(a move) {
 			}
 		}
 	case ownerDies:
-		if r.owner = w.callers[i%mostProcesses][a.i].Owner; t != nil {
+		if r.owner = w.callers[i%maxProcesses][a.i].Owner; t != nil {
 			r.owner = oneOf(t, 1, 2, 3, max(h.req.Owner, 1))
 		}
 	case ensure:
@@ -114,12 +113,12 @@ func (w *world) do(a move) {
 		r.d = oneOf(t, whole/2, 0, whole-lock.Margin(whole), 100*ms, whole)
 	case forceRelease:
 		if r.caller, r.mode = -1, w.anyMode(); t != nil && t.pick(2) == 1 {
-			r.owners = w.seen(i)
+			r.owners = w.seenHolders(i)
 		}
 	case isKilled:
-		w.end(i)
-	case givesUp:
-		w.giveUp(i)
+		w.endProcess(i)
+	case failsForGood:
+		w.failForGood(i)
 	case isPaused:
 		if p.pausedUntil = max(p.pausedUntil, w.now+oneOf(t, 10*ms, 300*ms, 2000*ms, 20000*ms)); t == nil {
 			w.pass()
@@ -133,22 +132,22 @@ func (w *world) do(a move) {
 	case deletes:
 		before := w.redis
 		w.redis.Delete(i % len(w.redis.Parts()))
-		if w.robbed(&before); t.pick(2) == 1 {
-			w.tell([]redismodel.Publication{{}})
+		if w.noteLostKeys(&before); t.pick(2) == 1 {
+			w.publish([]redismodel.Publication{{}})
 		}
 	case empties:
 		w.restart(oneOf(t, 0, 20*ms, ms, 500*ms))
-	case visits:
-		s := foreignClient{part: t.pick(len(w.redis.Parts())), mode: w.anyMode(), hold: oneOf(t, 100*ms, 20*ms, 3000*ms, 0), lease: oneOf(t, 300*ms, 1000*ms, 5000*ms)}
+	case foreignArrives:
+		c := foreignClient{part: t.pick(len(w.redis.Parts())), mode: w.anyMode(), hold: oneOf(t, 100*ms, 20*ms, 3000*ms, 0), lease: oneOf(t, 300*ms, 1000*ms, 5000*ms)}
 		if t.pick(2) == 1 {
-			s.waiting, s.lease, s.hold = true, 10*sec, max(s.hold, ms)
+			c.waiting, c.lease, c.hold = true, 10*sec, max(c.hold, ms)
 		}
-		w.visit(s)
+		w.addForeign(c)
 	case freezes:
 		w.frozenUntil = max(w.frozenUntil, w.now+oneOf(t, 100*ms, 800*ms, 4000*ms, 15000*ms))
 	case fills:
 		w.fullUntil = max(w.fullUntil, w.now+oneOf(t, 20000*ms, 300*ms, 3000*ms))
-		if t.pick(2) == 1 { // for long enough that whoever must not wait for it has not
+		if t.pick(2) == 1 { // for longer than a request may wait that must not wait for the end of this
 			if h.id != 0 {
 				w.releaseHold(i, h, false, w.anyMode())
 			}
@@ -156,21 +155,21 @@ func (w *world) do(a move) {
 		}
 	case passes:
 		if w.pass(); w.times > 0 {
-			w.spent[times]++
+			w.counted[times]++
 		}
 	}
-	if a.does >= acquire && a.does <= closes {
+	if a.action >= acquire && a.action <= closes {
 		w.ask(i, r)
 	}
 }
 
-// pass lets time pass until something happens by itself.
+// pass lets time pass until the next timer or end of a lease.
 func (w *world) pass() {
-	w.now, _ = w.tomorrow()
+	w.now, _ = w.nextTime()
 	w.redis.At(w.now)
 }
 
-// someHold is a hold of a caller's or, at random, of any; none has id 0.
+// someHold returns a hold of a caller or, at random, any hold; its id is 0 if there is none.
 func (w *world) someHold(p *process, a move) (h hold) {
 	k := slices.IndexFunc(p.holds, func(h hold) bool { return h.caller == a.i })
 	if n := len(p.holds); n > 0 && w.tape != nil {
@@ -182,11 +181,11 @@ func (w *world) someHold(p *process, a move) (h hold) {
 	return h
 }
 
-// wanted is what a caller asks for or, at random, anything that can be asked for.
+// wanted returns the request of a caller or, in a random world, any request.
 func (w *world) wanted(i int, a move, h hold) (req lock.Request) {
 	t := w.tape
 	if t == nil {
-		if req = w.callers[i][a.i]; a.does == reenter {
+		if req = w.callers[i][a.i]; a.action == reenter {
 			req.Mode = w.again
 		}
 		if req.Deadline > 0 {
@@ -211,7 +210,7 @@ func (w *world) wanted(i int, a move, h hold) (req lock.Request) {
 	if req.Lease = oneOf(t, 0, 0, 0, 0, 50*ms, 500*ms, 2*sec, 10*sec, 20*sec); req.Lease == 0 {
 		req.MaxHold = oneOf(t, 0, 0, 0, 10*ms, 300*ms, 4*sec)
 	}
-	if h.id != 0 && t.pick(2) == 1 { // what nearly every re-entry with them would be refused for
+	if h.id != 0 && t.pick(2) == 1 { // a re-entry with them would nearly always be refused
 		req.Lease, req.MaxHold = 0, 0
 	}
 	switch t.pick(6) {

@@ -8,39 +8,39 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
-// The rules that hold in every world, whatever goes wrong in it.
+// The rules for each process. They hold in every world, with any fault.
 
-// granted checks a grant: one holder at a time, or several that share; in the order of arrival.
-func (w *world) granted(i int, r request, a lock.Answer) {
+// checkGranted checks a grant: one holder at a time, or several that share; in the order of arrival.
+func (w *world) checkGranted(i int, r request, a lock.Answer) {
 	p := &w.processes[i]
 	alone := func(h hold) bool { return r.req.Mode == lock.Exclusive || h.counts.exclusive > 0 }
 	before := func(other request) bool { return other.what == acquire && other.id < r.id && w.inTurn(i, other) }
 	switch {
-	case a.Until <= w.now && !p.stalled: // else it is told late
+	case a.Until <= w.now && !p.stalled: // a stalled actor delivers it late
 		w.violated("p%d: %v is granted until %v, which is over", i, r, a.Until)
 	case a.HoldID != r.id:
-		w.reentered(i, r, a)
+		w.checkReentered(i, r, a)
 		return
 	case a.Count != 1:
 		w.violated("p%d: %v is granted with count %d", i, r, a.Count)
 	case slices.ContainsFunc(p.holds, alone):
 		w.violated("p%d: %v is granted while others hold the lock: %v", i, r, p.holds)
 	case slices.ContainsFunc(p.requests, before):
-		w.violated("p%d: %v is granted before those who came first: %v", i, r, p.requests)
+		w.violated("p%d: %v is granted before earlier requests: %v", i, r, p.requests)
 	case w.kind.Queued && p.lock.Term() != r.term:
 		w.violated("p%d: %v is granted in term %d, but it waited as %d", i, r, p.lock.Term(), r.term)
 	}
 	w.checkTokens(i, r, a)
 	h := hold{request: r, counts: counts{}.plus(r.req.Mode, 1), tokens: a.Tokens}
-	w.bind(i, &h, r, a)
+	w.setBound(i, &h, r, a)
 	p.holds = append(p.holds, h)
 	p.grants++
-	w.planned(i, r)
+	w.planRelease(i, r)
 }
 
-// bind takes note of the end of a hold, as an answer to a request gives it: a lease and a
-// max hold that were asked for are had, and nothing else moves it.
-func (w *world) bind(i int, h *hold, r request, a lock.Answer) {
+// setBound records the end of a hold from an answer to a request. A lease and a max hold in the request bound the
+// hold, and other requests do not change its end.
+func (w *world) setBound(i int, h *hold, r request, a lock.Answer) {
 	before := h.bound
 	h.bound = a.Bound
 	most := max(r.req.Lease, r.req.MaxHold)
@@ -48,50 +48,49 @@ func (w *world) bind(i int, h *hold, r request, a lock.Answer) {
 	case most > 0 && a.Bound == 0:
 		w.violated("p%d: %v is not bound", i, r)
 	case most > 0 && a.Bound > w.now+most:
-		w.violated("p%d: %v is bound until %v, but it wanted to be until %v at most", i, r, a.Bound, w.now+most)
+		w.violated("p%d: %v is bound until %v, but it asked for %v at most", i, r, a.Bound, w.now+most)
 	case h.id != r.id && a.Bound != before && (r.req.Lease == 0 || a.Bound < before):
 		w.violated("p%d: %v has moved the end of %v from %v to %v", i, r, h, before, a.Bound)
 	}
 }
 
-// inTurn reports whether a request waits where its time of arrival belongs. In Redis's queue, an
-// owner's second request gets its place when it turns out not to be a re-entry, and who only
-// tries has none.
+// inTurn reports whether the order of arrival applies to a request. In Redis's queue, an owner's second request
+// gets its entry when it turns out not to be a re-entry, and a request that only tries has none.
 func (w *world) inTurn(i int, r request) bool {
 	if r.req.Deadline != 0 && r.req.Deadline <= w.now || w.processes[i].reenters(r) {
 		return false
 	}
-	return !w.kind.Queued || r.req.Owner == 0 && !r.req.Try && !w.of(w.owner(i, r.term)).forgotten
+	return !w.kind.Queued || r.req.Owner == 0 && !r.req.Try && !w.factOf(w.owner(i, r.term)).exempt
 }
 
-// reenters reports whether a request is, or may be, the re-entry of a holder.
+// reenters reports whether the owner of a request is a holder.
 func (p *process) reenters(r request) bool {
 	return r.req.Owner != 0 && slices.ContainsFunc(p.holds, func(h hold) bool { return h.req.Owner == r.req.Owner })
 }
 
-// reentered checks that a request has become one more hold of its owner.
-func (w *world) reentered(i int, r request, a lock.Answer) {
-	p, h := &w.processes[i], w.holding(i, a.HoldID)
+// checkReentered checks that a request has re-entered a hold of its owner.
+func (w *world) checkReentered(i int, r request, a lock.Answer) {
+	p, h := &w.processes[i], w.holdByID(i, a.HoldID)
 	switch {
 	case h == nil || h.req.Owner == 0 || h.req.Owner != r.req.Owner:
 		w.violated("p%d: %v has re-entered hold %d, but the holders are %v", i, r, a.HoldID, p.holds)
 	case r.req.NoReentry:
-		w.violated("p%d: %v has re-entered, and did not want to", i, r)
+		w.violated("p%d: %v has re-entered with NoReentry", i, r)
 	case r.req.Mode == lock.Exclusive && len(p.holds) > 1:
-		w.violated("p%d: %v has become exclusive beside others: %v", i, r, p.holds)
+		w.violated("p%d: %v has become exclusive together with others: %v", i, r, p.holds)
 	}
-	w.bind(i, h, r, a)
+	w.setBound(i, h, r, a)
 	if h.tokens == nil && r.req.Fenced {
-		w.checkTokens(i, r, a) // of a plain hold, this re-entry is the first to draw
+		w.checkTokens(i, r, a) // the hold had no token before
 		h.tokens = a.Tokens
 	}
 	if h.counts = h.counts.plus(r.req.Mode, 1); a.Count != h.counts.in(r.req.Mode) || !slices.Equal(a.Tokens, h.tokens) {
-		w.violated("p%d: %v has re-entered with count %d and tokens %v, but it holds %v, and has %v", i, r, a.Count, a.Tokens, h.counts, h.tokens)
+		w.violated("p%d: %v has re-entered with count %d and tokens %v, but the hold has counts %v and tokens %v", i, r, a.Count, a.Tokens, h.counts, h.tokens)
 	}
 }
 
-// checkTokens checks that tokens increase from hold to hold, unless the lock was robbed, and in each
-// process even if Redis has lost its counter.
+// checkTokens checks that tokens increase from hold to hold unless a key was lost, and in each process even if
+// Redis has lost its counter.
 func (w *world) checkTokens(i int, r request, a lock.Answer) {
 	want := 0
 	if r.req.Fenced {
@@ -109,13 +108,13 @@ func (w *world) checkTokens(i int, r request, a lock.Answer) {
 			w.violated("p%d: %v is granted with tokens %v after %v", i, r, a.Tokens, p.tokens)
 		}
 	}
-	if p.tokens = a.Tokens; w.forgetful {
+	if p.tokens = a.Tokens; w.tokensLost {
 		return
 	}
 	token := a.Tokens[0]
 	owner := w.owner(i, w.processes[i].lock.Term())
-	_, _, has := w.has(owner)
-	if f := w.of(owner); f.robbed && f.late {
+	_, _, has := w.heldInRedis(owner)
+	if f := w.factOf(owner); f.keyLost && f.late {
 		has = false // a late command has taken the key again, with a token of its own
 	}
 	if slices.Contains(w.tokens, token) || has && slices.Max(append(w.tokens, 0)) > token {
@@ -124,8 +123,8 @@ func (w *world) checkTokens(i int, r request, a lock.Answer) {
 	w.tokens = append(w.tokens, token)
 }
 
-// refused checks that nobody is refused for a reason that does not concern him.
-func (w *world) refused(i int, r request, a lock.Answer) {
+// checkRefused checks that the reason of a refusal applies to the request.
+func (w *world) checkRefused(i int, r request, a lock.Answer) {
 	fits := true
 	switch a.Reason {
 	case lock.Held:
@@ -152,27 +151,26 @@ func (w *world) refused(i int, r request, a lock.Answer) {
 	}
 }
 
-// gaveBack takes note of a release that leaves something of a hold, and is not confirmed: it
-// counts all the same.
-func (w *world) gaveBack(i int, r request, a lock.Answer) {
-	h := w.holding(i, r.hold)
+// checkUnconfirmed counts a partial release that is not confirmed.
+func (w *world) checkUnconfirmed(i int, r request, a lock.Answer) {
+	h := w.holdByID(i, r.hold)
 	if h == nil || h.dead || a.Reason != lock.Unavailable && a.Reason != lock.Rejected {
 		return
 	}
-	w.note(w.owner(i, w.processes[i].lock.Term())).owing = true
+	w.factFor(w.owner(i, w.processes[i].lock.Term())).countRefused = true
 	if h.counts = h.counts.plus(r.mode, -1); h.counts.total() == 0 {
 		w.violated("p%d: %v is answered before the hold is over", i, r)
 	}
 }
 
-// freed checks that a hold was released or lost, but never both.
-func (w *world) freed(i int, r request, a lock.Answer) {
+// checkFreed checks that a hold was released or lost, but never both.
+func (w *world) checkFreed(i int, r request, a lock.Answer) {
 	p := &w.processes[i]
 	if e, over := p.endOf(r.hold); over && e.lost {
 		w.violated("p%d: %v is answered as if its hold had not been lost", i, r)
 	}
-	h := w.holding(i, r.hold)
-	if o := w.owner(i, p.before); h == nil && !a.HandedOn && !w.of(o).late {
+	h := w.holdByID(i, r.hold)
+	if o := w.owner(i, p.before); h == nil && !a.HandedOn && !w.factOf(o).late {
 		for k := range w.redis.Parts() {
 			if held := w.redis.Part(k).Of(o); held != (redismodel.Counts{}) {
 				w.violated("p%d: %v is answered, but in Redis %v holds %v", i, r, o, held)
@@ -187,8 +185,7 @@ func (w *world) freed(i int, r request, a lock.Answer) {
 	}
 }
 
-// checkSend checks a command: the numbers never come again, and only releases concern a term
-// that is over.
+// checkSend checks a command: its number is higher than all before, and only releases are for a term that is over.
 func (w *world) checkSend(i int, c lock.Command) {
 	p := &w.processes[i]
 	if late := c.Deadline <= w.now && !p.stalled; c.Seq <= p.lastSeq || late || c.Lease <= 0 {
@@ -196,14 +193,14 @@ func (w *world) checkSend(i int, c lock.Command) {
 	}
 	p.lastSeq = c.Seq
 	frees := c.Kind == lock.Release && c.Count+c.Shared == 0 || c.Kind == lock.ForceRelease || c.Kind == lock.SyncQueue
-	// What the event sent before it ended a term is still under way.
+	// The event may have sent a command before it ended the term.
 	if present := c.Term == p.lock.Term() || c.Term == p.before; !frees && (c.Term == 0 || !present) || c.Kind == lock.Release && c.Term == 0 {
 		w.violated("p%d: %+v is sent in term %d", i, c, p.lock.Term())
 	}
 }
 
-// checkForced checks that a forced release has freed only those that it names, however late it was. When the last
-// reader leaves whose lease lasts, those whose leases are over leave as well.
+// checkForced checks that a forced release has freed only the owners that it names, however late it was. When the
+// last reader with a valid lease leaves, readers whose leases are over leave as well.
 func (w *world) checkForced(before *redismodel.Server, c lock.Command) {
 	for i := range w.redis.Parts() {
 		was := before.Part(i)
@@ -216,16 +213,16 @@ func (w *world) checkForced(before *redismodel.Server, c lock.Command) {
 	}
 }
 
-// checkProcess compares a lock with what its clients have been told.
+// checkProcess compares a lock with the answers and notifications of its clients.
 func (w *world) checkProcess(i int) {
 	p := &w.processes[i]
 	s := p.lock.Snapshot()
 	if s.HeldHere != (len(p.holds) > 0) || s.HeldHere != (s.Count > 0) || s.HeldHere && s.Until <= w.now {
-		w.violated("p%d: it is seen as %+v, but the holders are %v", i, s, p.holds)
+		w.violated("p%d: the snapshot is %+v, but the holders are %v", i, s, p.holds)
 	}
 	for k := range p.holds {
 		h := &p.holds[k]
-		// As far as its holder can see, who is told of the hold's own end and looks at the lease.
+		// The validity that the holder sees: the hold's own end, and the end of the lease.
 		good := p.lock.LeaseUntil()
 		if h.bound != 0 {
 			good = min(good, h.bound)
@@ -235,21 +232,20 @@ func (w *world) checkProcess(i int) {
 		case k == 0 && s.Until > h.bound:
 			w.violated("p%d: %v may last until %v at most, but it lasts until %v", i, h, h.bound, s.Until)
 		case w.now >= h.bound:
-			w.violated("p%d: %v was to last until %v at most, and is not over", i, h, h.bound)
+			w.violated("p%d: %v has lasted longer than %v", i, h, h.bound)
 		}
-		w.checkGivenBack(i, *h)
+		w.checkReleases(i, *h)
 	}
 	w.checkOutstanding(i)
-	w.checkTidy(i)
+	w.checkIdle(i)
 	for _, r := range p.requests {
 		w.checkWait(i, r)
 	}
 }
 
-// checkTidy checks that a process that has nothing left to do holds nothing in Redis, except
-// what a late command has taken, or what Redis does not let it release, or what was transferred to
-// waiters that have left.
-func (w *world) checkTidy(i int) {
+// checkIdle checks that an idle process holds nothing in Redis, except what a late command has taken, or what Redis
+// does not let it release, or what was transferred to waiters that have left.
+func (w *world) checkIdle(i int) {
 	p := &w.processes[i]
 	if !p.lock.Idle() || w.any(rejected) || w.underWay(i, command, reply) > 0 {
 		return
@@ -257,15 +253,15 @@ func (w *world) checkTidy(i int) {
 	for k := range w.redis.Parts() {
 		for _, h := range w.redis.Part(k).Holders {
 			ttl := w.config.TransferTTL()
-			transferred := w.kind.Line && w.redis.Part(k).Lasts(h.Owner) <= w.now+ttl+lock.Margin(ttl)
-			if h.Client == p.client && !w.of(h.Owner).late && !transferred {
-				w.violated("p%d has come to rest, but in Redis %v holds the lock", i, h.Owner)
+			transferred := w.kind.WaitQueue && w.redis.Part(k).Lasts(h.Owner) <= w.now+ttl+lock.Margin(ttl)
+			if h.Client == p.client && !w.factOf(h.Owner).late && !transferred {
+				w.violated("p%d is idle, but in Redis %v holds the lock", i, h.Owner)
 			}
 		}
 	}
 }
 
-// checkOutstanding checks that the lock knows whom it owes something.
+// checkOutstanding checks that the lock knows its holders and its requests without an answer.
 func (w *world) checkOutstanding(i int) {
 	p := &w.processes[i]
 	holders, pending := p.lock.Outstanding()
@@ -274,19 +270,19 @@ func (w *world) checkOutstanding(i int) {
 	}
 	for k, one := range pending {
 		open := slices.ContainsFunc(p.requests, func(r request) bool { return r.ref == one })
-		if slices.Contains(pending[:k], one) || !open && w.spent[death] == 0 {
-			w.violated("p%d: it owes %v something twice, or though it is answered", i, one)
+		if slices.Contains(pending[:k], one) || !open && w.counted[death] == 0 {
+			w.violated("p%d: %v is pending twice, or is answered already", i, one)
 		}
 	}
 	for _, r := range p.requests {
 		if !slices.Contains(pending, any(r.ref)) {
-			w.violated("p%d: nobody will answer %v", i, r)
+			w.violated("p%d: no answer is pending for %v", i, r)
 		}
 	}
 }
 
-// checkWait checks that nobody waits longer than he must. Who only wants to try waits neither
-// for a holder nor for a Redis that does not answer.
+// checkWait checks that a request does not wait for too long. One that only tries waits neither for a holder nor for
+// a Redis that does not answer.
 func (w *world) checkWait(i int, r request) {
 	p := &w.processes[i]
 	since := max(r.at, p.pausedUntil)
@@ -298,15 +294,15 @@ func (w *world) checkWait(i int, r request) {
 		}
 	case !r.req.Try:
 	case len(p.holds) > 0 && !p.reenters(r) && (r.req.Mode == lock.Exclusive || p.holds[0].counts.exclusive > 0):
-		w.violated("p%d: %v only wants to try, but waits while %v hold the lock", i, r, p.holds)
+		w.violated("p%d: %v only tries, but waits while %v hold the lock", i, r, p.holds)
 	case w.now > since+4*call:
-		w.violated("p%d: %v only wants to try, but waits for %v", i, r, w.now-since)
+		w.violated("p%d: %v only tries, but waits for %v", i, r, w.now-since)
 	}
 }
 
-// checkGivenBack checks that a hold that is given back altogether is soon over, whatever Redis
-// refuses meanwhile, and that a release that leaves something is soon answered.
-func (w *world) checkGivenBack(i int, h hold) {
+// checkReleases checks that a hold that is released completely ends soon, even if Redis refuses commands, and that a partial
+// release is answered soon.
+func (w *world) checkReleases(i int, h hold) {
 	p := &w.processes[i]
 	rest, since := h.counts, p.pausedUntil
 	waiting := false
@@ -315,21 +311,21 @@ func (w *world) checkGivenBack(i int, h hold) {
 			rest, since, waiting = rest.plus(r.mode, -1), max(since, r.at), true
 		}
 	}
-	// What is under way may succeed, late; and others may come first.
+	// The command under way may succeed late, and others may come first.
 	if most := time.Duration(2+len(p.requests)) * (w.config.CallTimeout + sec); waiting && w.now > since+most {
-		w.violated("p%d: a release of %v still waits, for %v: what is left is %v", i, h, w.now-since, rest)
+		w.violated("p%d: a release of %v has waited for %v: the remaining counts are %v", i, h, w.now-since, rest)
 	}
 }
 
-// checkTick checks that a Tick has ended whatever is over, and is not wanted again at once.
+// checkTick checks that a Tick has ended all that is over, and that the next one is later.
 func (w *world) checkTick(i int) {
 	p := &w.processes[i]
 	if wake, ok := p.lock.NextWake(); ok && wake <= w.now && !p.dead {
-		w.violated("p%d: a Tick at %v wants the next one at %v", i, w.now, wake)
+		w.violated("p%d: a Tick at %v needs the next one at %v", i, w.now, wake)
 	}
 	for _, r := range p.requests {
 		if r.req.Deadline != 0 && r.req.Deadline <= w.now {
-			w.violated("p%d: %v still waits, though it wanted to until %v at most", i, r, r.req.Deadline)
+			w.violated("p%d: %v still waits after its deadline %v", i, r, r.req.Deadline)
 		}
 	}
 }

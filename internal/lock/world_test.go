@@ -9,138 +9,69 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
-// A world is some processes that contend for one lock, a model of Redis, and what is on its
-// way between them. Anything may go wrong with it, up to what its setting allows. One set of
-// rules is checked whenever something has happened.
+// A world is a simulation: some processes that contend for one lock, a model of Redis, and the messages between
+// them, with any fault that its setting allows. One set of rules is checked after every event.
 //
-// There are two choosers of what happens next. A tape draws it at random, in large worlds
-// (random_test.go). The exploration tries everything, in small ones (explore_test.go); so a
-// world is a value, and can be copied.
+// The next event comes from a tape at random, in large worlds (random_test.go), or from the exploration, which
+// tries every event in small worlds (explore_test.go). For that, a world is a value and can be copied.
 type world struct {
 	*setting
-	tape      *tape // nil: nothing is left to chance
+	tape      *tape // nil in an exploration
 	now       lock.Instant
 	redis     redismodel.Server
 	processes []process
-	net       []message // what is on its way, in the order in which it was sent
+	net       []message // the messages on their way, in the order in which they were sent
 	foreign   []foreignClient
-	spent     tally
-	calm      bool // nothing goes wrong any more, and whoever holds releases
-	// Redis does not answer, or has no memory left, until then.
+	counted   tally
+	healed    bool // there are no more faults, and every holder releases
+	// Redis does not answer, or has no memory left, until these times.
 	frozenUntil, fullUntil lock.Instant
 	facts                  []fact
 	tokens                 []int64 // those that were given to holds
-	forgetful              bool    // Redis has lost its memory, and with it its counter of tokens
-	tardy                  bool    // a command, or its reply, came after it was given up
-	happened, here         int     // how many things, in all and at this very time
+	tokensLost             bool    // Redis has lost its data, and so the counter of tokens
+	hasLateCommand         bool    // a command, or its reply, came after its deadline
+	happened, atThisTime   int     // number of events, in all and at the present time
 	trace                  *[]string
 }
 
-// setting says who lives in a world, and what may happen in it.
-type setting struct {
-	name   string
-	kind   lock.Kind
-	config lock.Config
-	setup  redismodel.Setup
-	most   tally
-	// In an exploration: the requests of each process's callers (Owner 0 is nobody), in which
-	// mode they re-enter, and how often time may pass, which is only while nothing is on its
-	// way. 0: at any time.
-	callers [mostProcesses][callers]lock.Request
-	// members: of a MultiLock, which part alone a process wants, from 1; 0 is all of them.
-	members [mostProcesses]int
-	// inhabited is how many processes there are in an exploration, and begin what has happened before, on a
-	// prompt network.
-	inhabited int
-	begin     []move
-	again     lock.Mode
-	times     int
-	// siblings: the first two are lock actors of one process, with one client id, on one key.
-	siblings bool
-	// unequal: every other process polls more often, and so has less time in the line.
-	unequal bool
-	scribe  scribe // of an exploration, for the worlds of which it asks one at a time
-}
-
-// longest is the longest lease that anybody asks for.
-func (s *setting) longest() time.Duration { return max(s.config.Watchdog, 20*sec) }
-
-// fault is something that may happen to a world, besides that clients ask for the lock.
-type fault int
-
-const (
-	lost     fault = iota // commands, or their replies
-	late                  // commands arrive after they were given up
-	half                  // only one part of a lock carries a command out
-	deaf                  // subscriptions and their messages get lost
-	loading               // Redis refuses for now
-	rejected              // Redis refuses for good
-	full                  // Redis has no memory left for a while
-	frozen                // Redis stops for a while
-	restart               // Redis comes back empty
-	deleted               // keys are deleted
-	forced                // locks are force-released
-	slow                  // messages take long, and overtake each other
-	paused                // processes stop for a while
-	sleepy                // timers ring late
-	crash                 // lock actors crash over a reply
-	kill                  // processes end at once
-	giveUp                // a lock is given up, as when its actor crashes again and again
-	closing               // locks are closed
-	death                 // owners die
-	foreign               // clients of another kind take the lock, and wait for it
-	cancels
-	reentry
-	ensures
-	suspects
-	times
-	free // everything else
-	faults
-)
-
-// tally counts each of them.
-type tally [faults]int16
-
-const always = 1 << 14
-
-// used is how often something has happened. What may go wrong with a message is counted
-// together, and so is what Redis may refuse.
+// used is how often a fault has happened. The faults of messages are counted together, and so are the two ways in
+// which Redis refuses.
 func (w *world) used(f fault) int16 {
 	switch f {
-	case lost, late, half, deaf:
-		return w.spent[lost] + w.spent[late] + w.spent[half] + w.spent[deaf]
+	case lost, late, onePart, lostMessage:
+		return w.counted[lost] + w.counted[late] + w.counted[onePart] + w.counted[lostMessage]
 	case loading, rejected:
-		return w.spent[loading] + w.spent[rejected]
+		return w.counted[loading] + w.counted[rejected]
 	}
-	return w.spent[f]
+	return w.counted[f]
 }
 
-// can reports whether something may happen now, or once more.
-func (w *world) can(f fault) bool { return f == free || !w.calm && w.used(f) < w.most[f] }
+// can reports whether a fault may happen now.
+func (w *world) can(f fault) bool { return f == free || !w.healed && w.used(f) < w.limits[f] }
 
-// any reports whether one of them has happened.
+// any reports whether one of these faults has happened.
 func (w *world) any(some ...fault) bool {
-	return slices.ContainsFunc(some, func(f fault) bool { return w.spent[f] > 0 })
+	return slices.ContainsFunc(some, func(f fault) bool { return w.counted[f] > 0 })
 }
 
-// fact is what the rules have to know of a term's past.
+// fact is the history of a term, for the rules.
 type fact struct {
 	redismodel.Owner
-	ranSeq  uint64 // of the last command that was carried out
-	arrived int    // which one it was in Redis's queue
-	// One of its commands went wrong, so that the count in Redis may be off; was carried
-	// out too late, or not in its order; may have put it into the queue again; was refused for
-	// want of memory.
-	stained, late, ghost, owing bool
-	// forgotten: it has had its turn, or lost its place by its silence or with Redis's memory.
-	forgotten bool
-	// robbed: by something that the protocol cannot prevent, and when.
-	robbed   bool
-	robbedAt lock.Instant
+	ranSeq  uint64 // the last command that was carried out
+	arrived int    // its position in the order of arrival in Redis's queue
+	// One of its commands had a fault, so the count in Redis may be wrong (countUncertain); was carried out too
+	// late, or not in order (late); may have added its entry again (mayReappear); was refused because Redis had no
+	// memory (countRefused).
+	countUncertain, late, mayReappear, countRefused bool
+	// exempt from the rule of the order: it was granted, or its entry expired or was lost with Redis's data.
+	exempt bool
+	// keyLost: an event that the protocol cannot prevent has removed its key, at keyLostAt.
+	keyLost   bool
+	keyLostAt lock.Instant
 }
 
-// of finds what is known of a term.
-func (w *world) of(o redismodel.Owner) fact {
+// factOf returns the history of a term.
+func (w *world) factOf(o redismodel.Owner) fact {
 	for i := range w.facts {
 		if w.facts[i].Owner == o {
 			return w.facts[i]
@@ -149,8 +80,8 @@ func (w *world) of(o redismodel.Owner) fact {
 	return fact{Owner: o}
 }
 
-// note is the same, to be added to.
-func (w *world) note(o redismodel.Owner) *fact {
+// factFor returns the history of a term for a change.
+func (w *world) factFor(o redismodel.Owner) *fact {
 	for i := range w.facts {
 		if w.facts[i].Owner == o {
 			return &w.facts[i]
@@ -163,31 +94,30 @@ func (w *world) note(o redismodel.Owner) *fact {
 // process is a lock, and the clients and the lock actor around it.
 type process struct {
 	client     redismodel.Client
-	part       int // that it wants; -1 is the lock with all its parts
+	part       int // the part that it wants; -1 is the lock with all its parts
 	kind       *lock.Kind
 	lock       lock.Lock
 	terms, ids uint64
-	requests   []request // that are not answered yet, in their order
-	holds      []hold    // in the order of their grants
+	requests   []request // not answered yet, in order
+	holds      []hold    // in the order of the grants
 	ended      []ended
-	asked      [2]bool // of an exploration: which callers have asked
+	asked      [2]bool // which callers of an exploration have asked
 	dead       bool
 	closed     bool
-	// stalled: its lock actor has crashed, with effects that are still to be carried out.
+	// stalled: its lock actor has crashed, and has not carried out all effects yet.
 	stalled bool
-	// It wants messages, of the channel that the term has, or will.
-	// hears: its subscription to transfers has been confirmed once.
-	hears          bool
+	// listening: it wants the messages of the channel. reachable: its subscription to transfers was confirmed once.
+	reachable      bool
 	listening      bool
 	channel        uint64
 	subscriptionAt lock.Instant
 	pausedUntil    lock.Instant
-	wakeAt         lock.Instant // of its timer
+	wakeAt         lock.Instant // when its timer fires
 	before         uint64       // the term before the present event
 	lastSeq        uint64
-	ranSync        uint64 // the last command about the queue that was carried out
+	ranSync        uint64 // the last SyncQueue that was carried out
 	grants, events int
-	tokens         []int64 // the highest that its lock has given
+	tokens         []int64 // the last that were granted
 	overtaken      overtakes
 }
 
@@ -197,7 +127,7 @@ const never = lock.Instant(-1)
 type ref struct {
 	id     uint64
 	caller int8
-	what   doing
+	what   action
 }
 
 // request is what a client of a process asks for.
@@ -205,13 +135,13 @@ type request struct {
 	ref
 	at   lock.Instant
 	req  lock.Request // of an acquire
-	term uint64       // what it may stand in Redis's queue as
-	// Whose hold, and in which mode, or which request, or for how long.
+	term uint64       // the term of its entry in Redis's queue, if it has one
+	// The hold or the request that it is about, its owner and mode, and the duration of an ensure.
 	hold  uint64
 	owner lock.Owner
 	mode  lock.Mode
 	d     time.Duration
-	// owners are those that a forced release names.
+	// owners are the owners that a forced release names.
 	owners lock.Owners
 }
 
@@ -219,7 +149,7 @@ func (r request) String() string {
 	if r.what == acquire {
 		return fmt.Sprintf("acquire %d by owner %d, mode %d, lease %v, max hold %v, until %v, try %v", r.id, r.req.Owner, r.req.Mode, r.req.Lease, r.req.MaxHold, r.req.Deadline, r.req.Try)
 	}
-	return fmt.Sprintf("%s %d of %d, owner %d, mode %d", doings[r.what].name, r.id, r.hold, r.owner, r.mode)
+	return fmt.Sprintf("%s %d of %d, owner %d, mode %d", actions[r.what].name, r.id, r.hold, r.owner, r.mode)
 }
 
 // hold is an acquire that was granted.
@@ -227,8 +157,8 @@ type hold struct {
 	request
 	counts      counts
 	tokens      []int64
-	bound, good lock.Instant // its own end (0: it has none), and until when it was seen to be good
-	lost, dead  bool         // it was told, and its owner is
+	bound, good lock.Instant // its own end (0: none), and the end of its validity as last seen
+	lost, dead  bool         // its holder was notified of the loss; its owner is dead
 }
 
 type ended struct {
@@ -237,7 +167,7 @@ type ended struct {
 	lost bool
 }
 
-// counts says how often an owner holds a lock, in each mode.
+// counts are the hold counts of an owner, in each mode.
 type counts struct{ exclusive, shared int }
 
 func (c counts) total() int { return c.exclusive + c.shared }
@@ -258,35 +188,35 @@ func (c counts) plus(m lock.Mode, n int) counts {
 	return c
 }
 
-// newWorld is a world with that many processes.
+// newWorld returns a world with that many processes.
 func newWorld(s *setting, t *tape, processes int) *world {
 	w := &world{setting: s, tape: t}
 	w.redis = redismodel.New(&s.setup)
 	for range processes {
-		w.join()
+		w.addProcess()
 	}
 	if t == nil && s.times == 0 {
-		w.spent[slow] = 1 // messages may take as long as they like
+		w.counted[slow] = 1 // messages may take any time
 	}
 	return w
 }
 
 // member is the kind of a lock that is also a part of a MultiLock.
-var member = lock.Kind{Line: true}
+var member = lock.Kind{WaitQueue: true}
 
-// join adds a process.
-func (w *world) join() int {
+// addProcess adds a process, and returns its index.
+func (w *world) addProcess() int {
 	i := len(w.processes)
 	cfg := w.config
 	cfg.Seed += uint64(i)
-	if w.unequal && i%2 == 1 {
+	if w.unequalPolls && i%2 == 1 {
 		cfg.Poll /= 3
 	}
 	p := process{client: redismodel.Client(i), part: -1, kind: &w.kind, wakeAt: never}
-	if w.siblings && i == 1 {
+	if w.twoActors && i == 1 {
 		p.client, p.terms = 0, 1<<20
 	}
-	if i < mostProcesses && w.members[i] > 0 {
+	if i < maxProcesses && w.members[i] > 0 {
 		p.part, p.kind = w.members[i]-1, &member
 	}
 	p.lock = lock.New(&cfg, p.kind)
@@ -294,7 +224,7 @@ func (w *world) join() int {
 	return i
 }
 
-// CopyTo makes another world the same as this one. No trace of what happens to it is left here.
+// CopyTo makes another world equal to this one. Later events of either do not change the other.
 func (w *world) CopyTo(other *world) {
 	ps, net, facts := other.processes[:0], other.net[:0], other.facts[:0]
 	*other = *w
@@ -307,9 +237,9 @@ func (w *world) CopyTo(other *world) {
 	}
 }
 
-// violation is what a world panics with when a rule is broken.
+// violation is the panic value of a broken rule.
 type violation struct {
-	rule string // the same however the numbers are
+	rule string // the text without its values
 	text string
 }
 
@@ -325,8 +255,7 @@ func (w *world) logf(format string, args ...any) {
 	}
 }
 
-// event applies an event to a process's lock, as the lock actor does, and carries out what
-// follows.
+// event applies an event to a process's lock, as the lock actor does, and carries out the effects.
 func (w *world) event(i int, name string, apply func(*lock.Lock)) {
 	p := &w.processes[i]
 	if p.dead {
@@ -335,7 +264,7 @@ func (w *world) event(i int, name string, apply func(*lock.Lock)) {
 	w.logf("p%d: %s", i, name)
 	w.begin(i)
 	if w.tape != nil {
-		w.inVain(i, apply)
+		w.onCopy(i, apply)
 	}
 	apply(&p.lock)
 	w.carryOut(i, -1)
@@ -343,7 +272,7 @@ func (w *world) event(i int, name string, apply func(*lock.Lock)) {
 	w.setTimer(i)
 }
 
-// begin prepares a lock for an event. A lock actor that has crashed does first what was left.
+// begin prepares a lock for an event. A lock actor that has crashed first carries out the remaining effects.
 func (w *world) begin(i int) {
 	p := &w.processes[i]
 	if p.stalled {
@@ -356,19 +285,19 @@ func (w *world) begin(i int) {
 	p.before = p.lock.Term()
 }
 
-// inVain applies an event to a copy that is thrown away, as when the lock actor crashes: the
-// original must not notice.
-func (w *world) inVain(i int, apply func(*lock.Lock)) {
+// onCopy applies an event to a copy that is discarded, as in a crash of the lock actor, and checks that the
+// original is unchanged.
+func (w *world) onCopy(i int, apply func(*lock.Lock)) {
 	p := &w.processes[i]
 	p.events++
-	look := p.events%16 == 0 || w.tape == nil
+	compare := p.events%16 == 0 || w.tape == nil
 	var before string
-	if look {
+	if compare {
 		before = dump(p.lock)
 	}
 	scratch := p.lock
 	apply(&scratch)
-	if look && dump(p.lock) != before {
+	if compare && dump(p.lock) != before {
 		w.violated("p%d: an event on a copy has changed the original\nbefore %s\nafter  %s", i, before, dump(p.lock))
 	}
 }
@@ -379,9 +308,9 @@ func (w *world) setTimer(i int) {
 	wake, ok := p.lock.NextWake()
 	if !ok {
 		wake = never
-	} else if w.can(sleepy) {
+	} else if w.can(lateTimer) {
 		if d := oneOf(w.tape, 0, 0, 0, ms, 100*ms); d > 0 {
-			w.spent[sleepy]++
+			w.counted[lateTimer]++
 			wake += d
 		}
 	}
@@ -393,14 +322,14 @@ func (w *world) tick(i int) {
 	w.checkTick(i)
 }
 
-// place completes the place that a command takes.
-func (w *world) place(p *process, c *lock.Command) {
-	if c.Place.Term != 0 {
-		c.Place.Listens, c.Place.Reserves = p.hears, p.kind.Parts
+// completeEntry sets what the lock actor knows of a command's entry.
+func (w *world) completeEntry(p *process, c *lock.Command) {
+	if c.Entry.Term != 0 {
+		c.Entry.Listens, c.Entry.Reserves = p.reachable, p.kind.Parts
 	}
 }
 
-// carryOut carries out so many effects, or all of them.
+// carryOut carries out at most that many effects, or all if most is negative.
 func (w *world) carryOut(i, most int) {
 	p := &w.processes[i]
 	for ; most != 0; most-- {
@@ -411,18 +340,18 @@ func (w *world) carryOut(i, most int) {
 		switch e.Kind {
 		case lock.Send:
 			w.checkSend(i, *e.Command)
-			w.place(p, e.Command)
+			w.completeEntry(p, e.Command)
 			w.send(message{kind: command, p: i, command: *e.Command, at: w.now + w.latency()})
 		case lock.Reply:
 			w.answered(i, e.Ref.(ref), e.Answer)
-		case lock.TellLost:
-			w.told(i, e.Ref.(ref).id, e.Answer)
-		case lock.TellAtRisk:
-			if w.holding(i, e.Ref.(ref).id) == nil {
+		case lock.NotifyLost:
+			w.notifiedLost(i, e.Ref.(ref).id, e.Answer)
+		case lock.NotifyAtRisk:
+			if w.holdByID(i, e.Ref.(ref).id) == nil {
 				w.violated("p%d: %v is warned, but the holders are %v", i, e.Ref, p.holds)
 			}
 		case lock.HoldEnded:
-			w.over(i, e.Ref.(ref).id)
+			w.holdEnded(i, e.Ref.(ref).id)
 		case lock.Subscribe:
 			p.listening, p.channel = true, e.Term
 			w.subscribe(i, 0)

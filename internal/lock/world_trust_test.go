@@ -8,10 +8,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
-// The rules about all processes, and what Redis says.
+// The rules for all processes together with Redis.
 
-// check compares what the processes trust with what Redis says: who trusts a lease must
-// have it, and who trusts an exclusive hold is alone.
+// check compares the trusted holds with Redis: a process that trusts a lease has it there, and a trusted exclusive
+// hold is the only one.
 func (w *world) check() {
 	var trusted [redismodel.MostParts]int
 	var exclusive [redismodel.MostParts]*hold
@@ -22,19 +22,19 @@ func (w *world) check() {
 			continue
 		}
 		owner := w.owner(i, p.lock.Term())
-		held, end, ok := w.has(owner)
-		f := w.of(owner)
+		held, end, ok := w.heldInRedis(owner)
+		f := w.factOf(owner)
 		if !ok {
-			if !f.robbed || until > f.robbedAt+w.longest() {
+			if !f.keyLost || until > f.keyLostAt+w.longest() {
 				w.violated("p%d trusts %v until %v, but Redis has %+v", i, owner, until, w.redis.Parts())
 			}
 			continue
 		}
-		if f.robbed && f.late {
-			continue // a late command has taken it again, for as long as it would
+		if f.keyLost && f.late {
+			continue // a late command has taken the key again
 		}
-		if f.robbed {
-			w.note(owner).robbed = false
+		if f.keyLost {
+			w.factFor(owner).keyLost = false
 		}
 		if end < until {
 			w.violated("p%d trusts %v until %v, but the key expires at %v", i, owner, until, end)
@@ -61,15 +61,15 @@ func (w *world) check() {
 	}
 	for part, h := range exclusive {
 		if h != nil && trusted[part] > 1 {
-			w.violated("%v is exclusive, but %d trust their holds", h, trusted[part])
+			w.violated("%v is exclusive, but %d holds are trusted", h, trusted[part])
 		}
 	}
 	w.checkQueue()
-	w.checkPlaces()
+	w.checkEntries()
 	w.checkAwake()
 }
 
-// writes reports whether a holder believes to be alone. While it gives that up it does not.
+// writes reports whether a hold is exclusive, and no release of that is waiting.
 func (p *process) writes(h *hold) bool {
 	n := h.counts.exclusive
 	for _, r := range p.requests {
@@ -80,8 +80,9 @@ func (p *process) writes(h *hold) bool {
 	return n > 0 && !h.dead
 }
 
-// has tells how an owner holds the lock, if it does, and until when the key lives.
-func (w *world) has(o redismodel.Owner) (held counts, until lock.Instant, ok bool) {
+// heldInRedis returns the counts of an owner in Redis and when the key expires; ok is false if it does not hold all
+// its parts.
+func (w *world) heldInRedis(o redismodel.Owner) (held counts, until lock.Instant, ok bool) {
 	only := w.partOf(o.Client)
 	for i := range w.redis.Parts() {
 		if only >= 0 && only != i {
@@ -100,14 +101,14 @@ func (w *world) has(o redismodel.Owner) (held counts, until lock.Instant, ok boo
 	return held, until, true
 }
 
-// partOf is the part that a client wants; -1 is the lock with all its parts.
+// partOf returns the part that a client wants; -1 is the lock with all its parts.
 func (w *world) partOf(c redismodel.Client) int {
 	i := slices.IndexFunc(w.processes, func(p process) bool { return p.client == c })
 	return w.processes[i].part
 }
 
-// checkCount compares the counts in Redis with the holders' while nothing is under way. Those
-// who share a lease count as one, with their re-entries on top.
+// checkCount compares the counts in Redis with the holders' while no command is under way. Holds that share a lease
+// count as one, and their re-entries are added.
 func (w *world) checkCount(i int, o redismodel.Owner, held counts) {
 	for k := range w.net {
 		if m := &w.net[k]; m.p == i && m.kind <= reply && m.command.Term == o.Term {
@@ -126,61 +127,60 @@ func (w *world) checkCount(i int, o redismodel.Owner, held counts) {
 	if want.exclusive == 0 && w.processes[i].lock.StaysWriter() {
 		want.exclusive = held.exclusive
 	}
-	if f := w.of(o); !f.stained && !f.owing && want != held {
+	if f := w.factOf(o); !f.countUncertain && !f.countRefused && want != held {
 		w.violated("%v holds %v times, but in Redis it is %v", o, want, held)
 	}
 }
 
-// checkQueue compares the queue in Redis with those who wait, while nothing is under way and
-// nothing has gone wrong.
+// checkQueue compares the queue in Redis with the waiting requests, while no command is under way and without faults.
 func (w *world) checkQueue() {
-	if !w.kind.Queued || w.any(lost, late, loading, rejected, full, frozen, restart, slow, paused, deleted, forced, kill, giveUp, crash) {
+	if !w.kind.Queued || w.any(lost, late, loading, rejected, full, frozen, restart, slow, paused, deleted, forced, kill, actorFails, crash) {
 		return
 	}
 	for i := range w.processes {
-		if w.underWay(i, command, reply, wish) > 0 {
+		if w.underWay(i, command, reply, delayedRequest) > 0 {
 			continue
 		}
 		p, queue := &w.processes[i], w.redis.Part(0).Queue
-		stands := 0
+		waiting := 0
 		for _, r := range p.requests {
 			if o := w.owner(i, r.term); r.what == acquire && !p.reenters(r) {
-				if stands++; !slices.ContainsFunc(queue, func(waiter redismodel.Waiter) bool { return waiter.Owner == o }) {
+				if waiting++; !slices.ContainsFunc(queue, func(waiter redismodel.Waiter) bool { return waiter.Owner == o }) {
 					w.violated("p%d: %v waits, and is not in the queue", i, o)
 				}
 			}
 		}
 		for _, waiter := range queue {
-			if waiter.Client == p.client && !w.of(waiter.Owner).ghost {
-				stands--
+			if waiter.Client == p.client && !w.factOf(waiter.Owner).mayReappear {
+				waiting--
 			}
 		}
-		if stands < 0 {
-			w.violated("p%d: somebody stands in the queue and does not wait: %v", i, queue)
+		if waiting < 0 {
+			w.violated("p%d: an entry of the queue has no waiter: %v", i, queue)
 		}
 	}
 }
 
-// watchQueue compares the queue of a fair lock with what it was: who has got the lock must
-// have been the first; and who has left, of whom leaves is true, must not wait any more.
+// watchQueue compares the queue of a fair lock with its state before a command: a new holder must have been the first,
+// and an entry that left, and for which leaves is true, must have no waiter.
 func (w *world) watchQueue(before *redismodel.Server, leaves func(redismodel.Owner) bool) {
 	if !w.kind.Queued {
 		return
 	}
 	was, is := before.Part(0), w.redis.Part(0)
-	stands := func(l *redismodel.Lock, o redismodel.Owner) int {
+	index := func(l *redismodel.Lock, o redismodel.Owner) int {
 		return slices.IndexFunc(l.Queue, func(w redismodel.Waiter) bool { return w.Owner == o })
 	}
 	arrive := func(o redismodel.Owner) {
-		if f := w.note(o); f.arrived == 0 {
+		if f := w.factFor(o); f.arrived == 0 {
 			f.arrived = len(w.facts)
 		}
 	}
 	for _, h := range is.Holders {
 		if was.Of(h.Owner) == (redismodel.Counts{}) {
 			arrive(h.Owner)
-			w.checkTurn(h.Owner, was.Queue, stands(was, h.Owner))
-			w.note(h.Owner).forgotten = true // it has had its turn, even if it never hears of it
+			w.checkTurn(h.Owner, was.Queue, index(was, h.Owner))
+			w.factFor(h.Owner).exempt = true // it was granted, even if its process does not learn that
 		}
 	}
 	for _, waiter := range is.Queue {
@@ -188,24 +188,24 @@ func (w *world) watchQueue(before *redismodel.Server, leaves func(redismodel.Own
 	}
 	for _, waiter := range was.Queue {
 		switch o := waiter.Owner; {
-		case stands(is, o) >= 0, is.Of(o) != (redismodel.Counts{}):
+		case index(is, o) >= 0, is.Of(o) != (redismodel.Counts{}):
 		case !leaves(o):
-			w.note(o).forgotten = true
+			w.factFor(o).exempt = true
 		default:
 			// An owner's request may become a re-entry meanwhile.
 			if r := w.waiterOf(o); r.what == acquire && r.req.Owner == 0 {
-				w.violated("%v, which is %v, loses its place", o, r)
+				w.violated("%v, which is %v, loses its entry", o, r)
 			}
 		}
 	}
 }
 
-// checkTurn checks, when somebody takes the lock, that nobody has come before: neither of those
-// who stood before it in the queue and were alive, nor any who should have stood there.
-func (w *world) checkTurn(taker redismodel.Owner, queue []redismodel.Waiter, place int) {
+// checkTurn checks that a new holder has overtaken no other waiter: neither a living one before it in the queue, nor
+// one that should have had an entry there.
+func (w *world) checkTurn(taker redismodel.Owner, queue []redismodel.Waiter, index int) {
 	ahead := queue
-	if place >= 0 {
-		ahead = queue[:place]
+	if index >= 0 {
+		ahead = queue[:index]
 	}
 	var dead []redismodel.Client
 	for _, waiter := range ahead {
@@ -214,15 +214,15 @@ func (w *world) checkTurn(taker redismodel.Owner, queue []redismodel.Waiter, pla
 			dead = append(dead, waiter.Client)
 		case slices.Contains(dead, waiter.Client) || waiter.Client >= foreignClients:
 		default:
-			if p := &w.processes[waiter.Client]; !p.dead && p.lock.Waits(waiter.Term) {
-				w.violated("%v gets the lock before %v, which stands before it", taker, waiter.Owner)
+			if p := &w.processes[waiter.Client]; !p.dead && p.lock.HasWaiter(waiter.Term) {
+				w.violated("%v gets the lock before %v, which is before it in the queue", taker, waiter.Owner)
 			}
 		}
 	}
-	arrived := w.of(taker).arrived
+	arrived := w.factOf(taker).arrived
 	for _, other := range w.facts {
-		stood := slices.ContainsFunc(queue, func(w redismodel.Waiter) bool { return w.Owner == other.Owner })
-		if other.arrived == 0 || other.arrived >= arrived || other.forgotten || stood {
+		queued := slices.ContainsFunc(queue, func(w redismodel.Waiter) bool { return w.Owner == other.Owner })
+		if other.arrived == 0 || other.arrived >= arrived || other.exempt || queued {
 			continue
 		}
 		if r := w.waiterOf(other.Owner); r.what == acquire && r.req.Owner == 0 {
@@ -231,7 +231,7 @@ func (w *world) checkTurn(taker redismodel.Owner, queue []redismodel.Waiter, pla
 	}
 }
 
-// waiterOf is the request that stands in the queue as that owner, if it is still open.
+// waiterOf returns the request with the entry of that owner, if it is not answered yet.
 func (w *world) waiterOf(o redismodel.Owner) request {
 	for i := range w.processes {
 		if p := &w.processes[i]; p.client == o.Client && !p.dead {
@@ -245,15 +245,15 @@ func (w *world) waiterOf(o redismodel.Owner) request {
 	return request{}
 }
 
-// heal ends all faults, lets every holder release, and checks that all comes to rest.
-func (w *world) heal() {
-	w.logf("everything is well from now on")
-	w.calm = true
+// endFaults ends all faults, lets every holder release, and checks that all processes become idle and Redis empty.
+func (w *world) endFaults() {
+	w.logf("there are no faults from now on")
+	w.healed = true
 	w.frozenUntil, w.fullUntil = 0, 0
 	w.reconnect(0)
 	enough := w.now + 2*w.longest() + time.Minute
 	if w.kind.Queued {
-		enough += 10 * w.setup.WaiterTimeout // until all the dead in the queue count as such
+		enough += 10 * w.setup.WaiterTimeout // until all entries of dead processes have expired
 	}
 	for more := true; more; more = w.step(enough) {
 		for i := range w.processes {
@@ -270,14 +270,14 @@ func (w *world) heal() {
 			w.violated("p%d: %v was never answered", i, p.requests[0])
 		}
 	}
-	// Late commands of terms that are over may still leave a key, for one lease.
+	// Late commands of terms that are over may still create a key for one lease.
 	for enough = w.now + 2*w.longest(); w.step(enough); {
 	}
 	w.redis.At(max(w.now, enough))
 	for i := range w.processes {
 		wake, ok := w.processes[i].lock.NextWake()
 		if p := &w.processes[i]; !p.dead && (!p.lock.Idle() || ok) {
-			w.violated("p%d does not come to rest, and wants a Tick at %v (%v): %s", i, wake, ok, dump(p.lock))
+			w.violated("p%d does not become idle, and needs a Tick at %v (%v): %s", i, wake, ok, dump(p.lock))
 		}
 	}
 	for i := range w.redis.Parts() {
@@ -286,8 +286,8 @@ func (w *world) heal() {
 		}
 	}
 	for _, waiter := range w.redis.Part(0).Queue {
-		// It counts as dead, and the next that comes by removes it.
-		if o := waiter.Owner; !w.any(rejected) && (o.Client >= foreignClients || !w.processes[o.Client].dead && !w.of(o).ghost) {
+		// The next command removes an entry of a dead process.
+		if o := waiter.Owner; !w.any(rejected) && (o.Client >= foreignClients || !w.processes[o.Client].dead && !w.factOf(o).mayReappear) {
 			w.violated("%v is left behind in the queue", o)
 		}
 	}

@@ -9,15 +9,15 @@ import (
 
 // The rule that no waiter sleeps while it could proceed.
 
-// mayOversleep are the faults after which a waiter may have to wait for its next poll: its message, the
-// command that would have caused one, or the reply that it was to act on is lost, late or refused.
-var mayOversleep = []fault{lost, late, half, deaf, loading, rejected, full, frozen, deleted, sleepy}
+// delayingFaults are the faults after which a waiter may have to wait for its next poll: its message, the command that
+// would have caused one, or the reply that it needs is lost, late or refused.
+var delayingFaults = []fault{lost, late, onePart, lostMessage, loading, rejected, full, frozen, deleted, lateTimer}
 
-// checkAwake checks that no waiter sleeps while it could proceed. When nothing is on its way and no Tick is
-// due, only the next poll or the end of a lease wakes the waiters. So Redis must refuse a try now, and every
-// holder and every place of a process that lives must be known to it.
+// checkAwake checks that no waiter sleeps while it could proceed. When no message is on its way and no Tick is due, only
+// the next poll or the end of a lease wakes the waiters. So Redis must refuse a try now, and a living process must
+// know of each hold and entry that it has in Redis.
 func (w *world) checkAwake() {
-	if w.siblings || w.tardy || w.any(mayOversleep...) || w.isUnderWay() {
+	if w.twoActors || w.hasLateCommand || w.any(delayingFaults...) || w.isUnderWay() {
 		return
 	}
 	sleeping := -1
@@ -26,15 +26,15 @@ func (w *world) checkAwake() {
 		if p.dead {
 			continue
 		}
-		if p.lock.LeavesOutReader(w.now) {
+		if p.lock.ReaderCouldJoin(w.now) {
 			w.violated("p%d: its first waiter could join the readers of its process: %v", i, p.requests)
 		}
-		try := p.lock.WouldTry(w.now)
+		try := p.lock.NextTry(w.now)
 		if try == nil {
 			continue
 		}
 		sleeping = i
-		w.place(p, try)
+		w.completeEntry(p, try)
 		redis := w.redis
 		if r, _ := redis.Run(p.client, p.part, *try); r.Outcome == lock.Done && !w.hasEnded() && !w.wakesSoon(p) {
 			w.violated("p%d sleeps until %v, and could have the lock: %v, %+v", i, p.wakeAt, p.requests, w.redis.Parts())
@@ -46,23 +46,23 @@ func (w *world) checkAwake() {
 	for k := range w.redis.Parts() {
 		part := w.redis.Part(k)
 		for _, h := range part.Holders {
-			if p := w.living(h.Client); p != nil && !p.lock.Has(h.Term) {
+			if p := w.living(h.Client); p != nil && !p.lock.KnowsTerm(h.Term) {
 				w.violated("p%d sleeps until %v, and the process of %v does not know that it holds the lock", sleeping, w.processes[sleeping].wakeAt, h.Owner)
 			}
 		}
-		for _, place := range part.Line {
-			if p := w.living(place.Client); p != nil && !p.lock.Has(place.Term) {
-				w.violated("p%d sleeps until %v, and the process of the place %+v does not wait", sleeping, w.processes[sleeping].wakeAt, place)
+		for _, e := range part.Line {
+			if p := w.living(e.Client); p != nil && !p.lock.KnowsTerm(e.Term) {
+				w.violated("p%d sleeps until %v, and the process of the entry %+v does not wait", sleeping, w.processes[sleeping].wakeAt, e)
 			}
 		}
 	}
 }
 
-// endsSilently are the faults after which a lease may end without a release, of which no message tells.
-var endsSilently = []fault{kill, giveUp, paused, slow, foreign, crash}
+// endsSilently are the faults after which a lease may end without a release, and so without a message.
+var endsSilently = []fault{kill, actorFails, paused, slow, foreign, crash}
 
-// hasEnded reports whether a lease, a reservation, or the time for clients outside the line has ended by
-// itself. A process that waits for that has a timer, which allows for the time that the reply took.
+// hasEnded reports whether a lease, a reservation, or the time for foreign clients has ended by itself. A process that
+// waits for that has a timer, which allows for the time that the reply took.
 func (w *world) hasEnded() bool {
 	since := w.now - 2*ms
 	if w.used(slow) > 0 {
@@ -74,16 +74,16 @@ func (w *world) hasEnded() bool {
 		if dead := func(q redismodel.Waiter) bool { return w.living(q.Client) == nil }; slices.ContainsFunc(l.Queue, dead) {
 			return true // a fair lock waits for a dead entry of its queue until its timeout
 		}
-		if !l.Free() && !l.Written() && w.any(kill, giveUp) {
-			return true // no message tells readers that the writer before them has ended, or its place
+		if !l.Free() && !l.Written() && w.any(kill, actorFails) {
+			return true // readers get no message when the writer before them ends, or its entry
 		}
 		return l.Free() && l.RanOut != 0 && (just(l.RanOut) || w.any(endsSilently...)) || just(l.OpenUntil) || slices.ContainsFunc(l.Line, reserved)
 	})
 }
 
-// wakesSoon reports whether Redis has told a process for how long to leave the lock to others, and what has changed
-// since costs it no more than that time. A free lock that has come to be kept for a MultiLock stays free for it until
-// its timer rings. A newcomer that reads, since the lock was left to those outside the wait queue, tells no other reader.
+// wakesSoon reports whether a process sleeps no longer than Redis has asked it to leave the lock to others. A free lock
+// that is reserved for a MultiLock by now stays free until the timer of that fires. A reader that took the lock while it
+// was left to foreign clients notifies no other reader.
 func (w *world) wakesSoon(p *process) bool {
 	return slices.ContainsFunc(w.redis.Parts(), func(l redismodel.Lock) bool {
 		kept := slices.ContainsFunc(l.Line, func(e redismodel.Entry) bool {
@@ -93,7 +93,7 @@ func (w *world) wakesSoon(p *process) bool {
 	})
 }
 
-// living is the process of a client, nil if it has ended, or is a foreign client.
+// living returns the process of a client, nil if it has ended or the client is foreign.
 func (w *world) living(c redismodel.Client) *process {
 	i := slices.IndexFunc(w.processes, func(p process) bool { return p.client == c && !p.dead })
 	if i < 0 {
@@ -102,10 +102,10 @@ func (w *world) living(c redismodel.Client) *process {
 	return &w.processes[i]
 }
 
-// isUnderWay reports whether anything is on its way, or wants to be done now.
+// isUnderWay reports whether a message is on its way, or a process has something to do now.
 func (w *world) isUnderWay() bool {
 	for k := range w.net {
-		if m := &w.net[k]; m.kind != plan && m.kind != strange {
+		if m := &w.net[k]; m.kind != plannedRelease && m.kind != foreignStep {
 			return true
 		}
 	}

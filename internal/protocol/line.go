@@ -39,17 +39,17 @@ func (l *Lock) Waiters() string {
 
 // place is how the scripts take the place that a command takes or confirms.
 func entry(c *lock.Command) string {
-	if c.Place.Term == 0 {
+	if c.Entry.Term == 0 {
 		return ""
 	}
 	text := make([]byte, 0, 40)
-	text = append(strconv.AppendInt(text, c.Place.TTL.Milliseconds(), 10), ' ')
-	text = append(strconv.AppendUint(text, c.Place.Term, 10), ' ')
+	text = append(strconv.AppendInt(text, c.Entry.TTL.Milliseconds(), 10), ' ')
+	text = append(strconv.AppendUint(text, c.Entry.Term, 10), ' ')
 	text = append(strconv.AppendUint(text, c.Seq, 10), ' ')
-	text = append(text, digit(c.Place.Mode == lock.Shared)+" "...)
-	text = append(strconv.AppendInt(text, c.Place.Tokens, 10), ' ')
-	text = append(text, digit(c.Place.Listens)...)
-	if c.Place.Reserves {
+	text = append(text, digit(c.Entry.Mode == lock.Shared)+" "...)
+	text = append(strconv.AppendInt(text, c.Entry.Tokens, 10), ' ')
+	text = append(text, digit(c.Entry.Listens)...)
+	if c.Entry.Reserves {
 		text = append(text, " r"...)
 	}
 	return string(text)

@@ -15,8 +15,8 @@ import (
 // and the message says under which term, in reply to which command, and with which tokens.
 func TestTransfer(t *testing.T) {
 	r := startReal(t)
-	shared := lock.Command{Shared: 1, Place: lock.Entry{Mode: lock.Shared}}
-	fenced := lock.Command{Count: 1, Tokens: 3, Place: lock.Entry{Tokens: 4}}
+	shared := lock.Command{Shared: 1, Entry: lock.Entry{Mode: lock.Shared}}
+	fenced := lock.Command{Count: 1, Tokens: 3, Entry: lock.Entry{Tokens: 4}}
 	once := lock.Command{Count: 1}
 	for name, test := range map[string]struct {
 		kind  protocol.Kind
@@ -51,7 +51,7 @@ func TestTransfer(t *testing.T) {
 			first := once
 			first.Kind, first.Seq, first.Term, first.Tokens = lock.Acquire, 1, 1, test.waits.Tokens
 			run(0, first, lock.Done)
-			test.waits.Kind, test.waits.Seq, test.waits.Term, test.waits.Place.Term, test.waits.Place.TTL, test.waits.Place.Listens = lock.Acquire, 2, 5, 5, time.Minute, true
+			test.waits.Kind, test.waits.Seq, test.waits.Term, test.waits.Entry.Term, test.waits.Entry.TTL, test.waits.Entry.Listens = lock.Acquire, 2, 5, 5, time.Minute, true
 			run(1, test.waits, lock.Refused)
 			test.waits.Seq = 9
 			run(1, test.waits, lock.Refused)

@@ -154,7 +154,7 @@ func (s *sequence) command(t *testing.T) ([]redismodel.Publication, error) {
 
 // place has a command take a place in the line. Who yields, waits under a later term.
 func (s *sequence) place(who redismodel.Owner, c *lock.Command) {
-	c.Heard = s.chance(30)
+	c.Notified = s.chance(30)
 	later := who.Term
 	switch {
 	case s.chance(25):
@@ -165,15 +165,15 @@ func (s *sequence) place(who redismodel.Owner, c *lock.Command) {
 	case c.Kind != lock.Acquire || c.Count+c.Shared != 1:
 		return
 	}
-	c.Place = lock.Entry{Term: later, TTL: []time.Duration{18 * time.Second, 26 * time.Second}[s.choices.IntN(2)], Listens: s.chance(85)}
-	c.Place.Reserves = len(s.setup.Kinds) > 1
+	c.Entry = lock.Entry{Term: later, TTL: []time.Duration{18 * time.Second, 26 * time.Second}[s.choices.IntN(2)], Listens: s.chance(85)}
+	c.Entry.Reserves = len(s.setup.Kinds) > 1
 	switch {
 	case c.Kind == lock.Yield && s.setup.Kinds[0] == redismodel.ReadWrite, len(s.setup.Kinds) > 1:
-		c.Place.Mode = lock.Mode(s.choices.IntN(2))
+		c.Entry.Mode = lock.Mode(s.choices.IntN(2))
 	case s.setup.Kinds[0] == redismodel.ReadWrite:
-		c.Place.Mode = lock.Mode(c.Shared)
+		c.Entry.Mode = lock.Mode(c.Shared)
 	default:
-		c.Place.Tokens = s.choices.Int64N(3)
+		c.Entry.Tokens = s.choices.Int64N(3)
 	}
 }
 

@@ -136,7 +136,7 @@ func extendsTrust(c *lock.Command) bool {
 // Renewal returns a Renew command as a renewal of package redisio.
 func (l *Lock) Renewal(c *lock.Command, deadline time.Time) redisio.Renewal {
 	n := redisio.Renewal{
-		Script: l.format.renewal(), Key: l.Key, Owner: l.Owner(c.Term), Lease: c.Lease, Now: c.Hurry,
+		Script: l.format.renewal(), Key: l.Key, Owner: l.Owner(c.Term), Lease: c.Lease, Now: c.Immediate,
 		Confirm:  !l.options.Unconfirmed,
 		Deadline: deadline, Seq: c.Seq<<replyFormatBits | uint64(renewed),
 	}

@@ -19,7 +19,7 @@ func (readWrite) call(l *Lock, c lock.Command) (call redisio.Call, how replyForm
 		call.Script = scripts.ReadWriteSet
 		call.Args = []string{
 			l.Owner(c.Term), strconv.Itoa(c.Count), strconv.Itoa(c.Shared), ms(c.Lease), l.holds, digit(c.Kind == lock.Release), l.Channel,
-			l.line, l.waitQueueSettings(), entry(&c), digit(c.Heard),
+			l.line, l.waitQueueSettings(), entry(&c), digit(c.Notified),
 		}
 		return call, set
 	case c.Kind == lock.Release:

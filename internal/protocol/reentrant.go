@@ -19,12 +19,12 @@ func (reentrant) call(l *Lock, c lock.Command) (call redisio.Call, how replyForm
 		call.Script, call.Rest, how = scripts.FencedAcquire, draw, tookToken
 		call.Args = []string{
 			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), tokens(&c), l.Tokens,
-			l.line, l.waitQueueSettings(), entry(&c), digit(c.Heard),
+			l.line, l.waitQueueSettings(), entry(&c), digit(c.Notified),
 		}
 	case c.Kind == lock.Acquire:
 		call.Script, how = scripts.Acquire, acquired
 		call.Args = []string{
-			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), l.line, l.waitQueueSettings(), l.Tokens, entry(&c), digit(c.Heard),
+			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), l.line, l.waitQueueSettings(), l.Tokens, entry(&c), digit(c.Notified),
 		}
 	case c.Kind == lock.Release:
 		call.Script, how = scripts.Release, released

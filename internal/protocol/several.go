@@ -22,7 +22,7 @@ func (m Member) Command(c lock.Command) lock.Command {
 	if m.Kind == ReadWrite && m.Mode == lock.Shared {
 		c.Count, c.Shared = 0, c.Count
 	}
-	c.Mode, c.Place.Reserves = m.Mode, true
+	c.Mode, c.Entry.Reserves = m.Mode, true
 	if !m.Fenced {
 		c.Tokens, c.Above = 0, nil
 	}
@@ -34,11 +34,11 @@ func (m Member) Command(c lock.Command) lock.Command {
 // be in one slot.
 func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisio.Call {
 	first := members[0]
-	whole := lock.Command{Seq: c.Seq, Place: c.Place}
-	whole.Place.Reserves = true
+	whole := lock.Command{Seq: c.Seq, Entry: c.Entry}
+	whole.Entry.Reserves = true
 	call := redisio.Call{
 		Script: scripts.AcquireAll, Confirm: true, Deadline: deadline,
-		Args: []string{first.Owner(c.Term), ms(c.Lease), tokens(c), first.waitQueueSettings(), entry(&whole), digit(c.Heard)},
+		Args: []string{first.Owner(c.Term), ms(c.Lease), tokens(c), first.waitQueueSettings(), entry(&whole), digit(c.Notified)},
 	}
 	for _, m := range members {
 		kind, keys, beside := "plain", []string{m.Key, m.Key, m.Key}, m.Tokens
@@ -63,8 +63,8 @@ func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisio.C
 // end of their lines, in one script. They must be in one slot, and none of them fair.
 func YieldAll(members []Member, c *lock.Command, deadline time.Time) redisio.Call {
 	first := members[0]
-	whole := lock.Command{Seq: c.Seq, Place: c.Place}
-	whole.Place.Reserves = true
+	whole := lock.Command{Seq: c.Seq, Entry: c.Entry}
+	whole.Entry.Reserves = true
 	call := redisio.Call{
 		Script: scripts.YieldAll, Deadline: deadline, Urgent: true,
 		Args: []string{first.Owner(c.Term), first.waitQueueSettings(), entry(&whole)},

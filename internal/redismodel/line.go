@@ -90,7 +90,7 @@ func (r *run) giveWay(part int) {
 
 // giveUp does the same for good. A yield of several locks that takes a place again does not give up.
 func (r *run) giveUp(part int) {
-	if r.Place.Term == 0 {
+	if r.Entry.Term == 0 {
 		r.giveWay(part)
 		return
 	}
@@ -101,10 +101,10 @@ func (r *run) giveUp(part int) {
 // a MultiLock. A late command of a term that
 // is over does not.
 func (r *run) enter(l *Lock, busy bool) {
-	if r.Place.Term == 0 {
+	if r.Entry.Term == 0 {
 		return
 	}
-	p := Entry{Client: r.client, Entry: r.Place, Seq: r.Seq, Until: r.end(r.Place.TTL)}
+	p := Entry{Client: r.client, Entry: r.Entry, Seq: r.Seq, Until: r.end(r.Entry.TTL)}
 	i := slices.IndexFunc(l.Line, func(p Entry) bool { return p.Client == r.client })
 	switch {
 	case i < 0:
@@ -124,7 +124,7 @@ func (r *run) enter(l *Lock, busy bool) {
 // enterAll takes the places of a MultiLock in the lines of its parts. Whoever has no place in one
 // of the lines goes to the end of all: with different orders, MultiLocks would wait for each other.
 func (r *run) enterAll() {
-	if r.Place.Term == 0 {
+	if r.Entry.Term == 0 {
 		return
 	}
 	whole, busy := true, 0
@@ -158,8 +158,8 @@ func (r *run) busy(part int) bool {
 }
 
 func (r *run) enterAtEnd(l *Lock) {
-	late := func(p Entry) bool { return p.Client == r.client && p.Term > r.Place.Term }
-	if r.Place.Term != 0 && !slices.ContainsFunc(l.Line, late) {
+	late := func(p Entry) bool { return p.Client == r.client && p.Term > r.Entry.Term }
+	if r.Entry.Term != 0 && !slices.ContainsFunc(l.Line, late) {
 		r.dropEntry(l, r.client)
 		r.enter(l, false)
 	}
@@ -223,7 +223,7 @@ func (r *run) writerAhead(l *Lock) (ahead bool) {
 
 // outside reports whether the command's client waits, and hears of no transfer.
 func (r *run) outside() bool {
-	return r.Place.Term != 0 && !r.Place.Listens && !r.Place.Reserves
+	return r.Entry.Term != 0 && !r.Entry.Listens && !r.Entry.Reserves
 }
 
 // mayTake reports whether it is the client's turn to take a free lock. If not, the lock passes
@@ -234,7 +234,7 @@ func (r *run) mayTake(part int, shared bool) bool {
 		switch {
 		case r.outside():
 			return true
-		case !r.Heard:
+		case !r.Notified:
 			return false
 		}
 		l.OpenUntil = 0
@@ -337,7 +337,7 @@ func (r *run) isOpenTime() bool {
 func (r *run) yielded(part int, written bool) lock.Result {
 	answer := result(lock.Done)
 	// Nothing is passed on to the holder itself.
-	own := func(p Entry) bool { return p.Client == r.client && p.Term <= max(r.owner.Term, r.Place.Term) }
+	own := func(p Entry) bool { return p.Client == r.client && p.Term <= max(r.owner.Term, r.Entry.Term) }
 	if l := &r.parts[part]; slices.ContainsFunc(l.Line, own) {
 		r.dropEntry(l, r.client)
 	}

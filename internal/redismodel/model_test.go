@@ -34,7 +34,7 @@ func something(s *redismodel.Server, kinds []redismodel.Kind, r *rand.Rand, now 
 	case kinds[0] == redismodel.ReadWrite && r.IntN(2) == 0:
 		c.Kind, c.Shared = lock.Acquire, 1
 	default:
-		c.Kind, c.Count, c.Place = lock.Acquire, 1, lock.Entry{Term: c.Term, TTL: 3 * time.Second, Listens: true}
+		c.Kind, c.Count, c.Entry = lock.Acquire, 1, lock.Entry{Term: c.Term, TTL: 3 * time.Second, Listens: true}
 	}
 	s.Run(client, -1, c)
 }

@@ -128,7 +128,7 @@ var All = []Control{
 		Name: "hand-off after the end", Rule: "1, 7 nothing is granted after the lease's end", Broken: "the lease is handed on in memory, although it and the time for local hand-off are over",
 		Edits: []Edit{
 			{"internal/lock/end.go", "if l.holds.len() > 0 && l.now >= l.lease.until {", "if false {"},
-			{"internal/lock/grant.go", "		l.fresh()", "		true"},
+			{"internal/lock/grant.go", "		l.hasTimeLeft()", "		true"},
 			{"internal/lock/local_order.go", "	case l.now >= l.lease.handOffUntil || l.lease.draining:", "	case l.lease.draining:"},
 		},
 		Plan: plan(busyOn(traffic.Plain)), Faults: "pause a client",
@@ -191,7 +191,7 @@ var All = []Control{
 	},
 	{
 		Name: "panic at risk", Rule: "13 the host is not trusted to behave", Broken: "a panic of an at-risk function is not recovered",
-		Edits: []Edit{{"internal/host/host.go", "		defer h.Survive(what + \" panicked\")\n", "		_ = what\n"}},
+		Edits: []Edit{{"internal/host/host.go", "		defer h.Recover(what + \" panicked\")\n", "		_ = what\n"}},
 		Plan:  within(traffic.Host{AtRisk: traffic.Panics}, plan(busyOn(traffic.Plain), traffic.Style{Kind: traffic.Fenced, Workers: 3, Hold: ms(500, 1500), Think: ms(0, 30)})), Faults: "nothing comes back,pause Redis",
 	},
 	{
@@ -286,7 +286,7 @@ var All = []Control{
 	},
 	{
 		Name: "a cancel takes long", Rule: "14 every call is bounded", Broken: "each cancelled request costs the lock actor a millisecond",
-		Edits: []Edit{{"actors/lock_actor.go", "		s.handle(call, func(l decider, now lock.Instant) { l.Cancel(now, id, 0, call) })", "		time.Sleep(time.Millisecond)\n		s.handle(call, func(l decider, now lock.Instant) { l.Cancel(now, id, 0, call) })"}},
+		Edits: []Edit{{"actors/lock_actor.go", "		s.handle(call, func(l machine, now lock.Instant) { l.Cancel(now, id, owner, call) })", "		time.Sleep(time.Millisecond)\n		s.handle(call, func(l machine, now lock.Instant) { l.Cancel(now, id, owner, call) })"}},
 		Plan:  traffic.CancelsPlan(),
 	},
 	{

@@ -9,7 +9,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// How scripts, and the stories of worlds, spell requests, replies and effects.
+// The notation of requests, replies and effects in scripts and in the traces of worlds.
 
 // parseRequest reads the options of a request.
 func parseRequest(options ...string) (req lock.Request) {
@@ -38,16 +38,16 @@ func parseRequest(options ...string) (req lock.Request) {
 	return req
 }
 
-// replies are what Redis may say; "nobody" has a free lock, of which it is somebody else's turn.
+// replies are the outcomes that a script can name. "unheld" is a refusal although the lock is free: another waiter is next.
 var replies = map[string]lock.Result{
 	"done": {Outcome: lock.Done}, "kept": {Outcome: lock.Kept}, "gone": {Outcome: lock.Absent}, "taken": {Outcome: lock.Absent, Taken: true},
-	"refused": {Outcome: lock.Refused, Holder: "other:1"}, "nobody": {Outcome: lock.Refused},
+	"refused": {Outcome: lock.Refused, Holder: "other:1"}, "unheld": {Outcome: lock.Refused},
 	"loading": {Outcome: lock.Failed, Err: errors.New("LOADING"), Transient: true}, "full": {Outcome: lock.Failed, Err: errors.New("OOM"), Transient: true},
 	"timeout": {Outcome: lock.Failed, Err: errors.New("i/o timeout"), Transient: true, Unsure: true}, "denied": {Outcome: lock.Failed, Err: errors.New("NOPERM")},
 }
 
-// parseResult reads what Redis replies: the TTL of another, tokens, and in which of our terms
-// somebody else has it, or has taken it.
+// parseResult reads a reply: the TTL of another holder, tokens, and the term of this process that holds the lock ("ours"), or has
+// taken it ("took").
 func parseResult(words []string) lock.Result {
 	r, ok := replies[words[0]]
 	if !ok {
@@ -80,7 +80,7 @@ var commandNames = [...]string{
 	lock.CountWaiters: "count", lock.SyncQueue: "sync",
 }
 
-// sentence says in short what an effect asks for. Terms are numbered from 1.
+// sentence describes an effect. Terms are numbered from 1.
 func sentence(e lock.Effect) string {
 	a := e.Answer
 	channel := ""
@@ -92,13 +92,13 @@ func sentence(e lock.Effect) string {
 		return commandSentence(*e.Command)
 	case lock.Reply:
 		return fmt.Sprintf("%v: %s", e.Ref, answerSentence(a))
-	case lock.TellLost:
+	case lock.NotifyLost:
 		text := fmt.Sprintf("%v: lost, %v", e.Ref, a.Reason)
 		if a.Tokens != nil {
 			text += fmt.Sprintf(", tokens %v", a.Tokens)
 		}
 		return text
-	case lock.TellAtRisk:
+	case lock.NotifyAtRisk:
 		return fmt.Sprintf("%v: at risk until %v", e.Ref, a.Until)
 	case lock.HoldEnded:
 		return fmt.Sprintf("%v: over", e.Ref)
@@ -148,9 +148,9 @@ func commandSentence(c lock.Command) string {
 		add(true, " #%d", c.Term)
 		add(c.Kind == lock.Acquire, " %s for %v", count, c.Lease)
 		add(c.Kind == lock.Release && c.Count+c.Shared > 0, " to %s for %v", count, c.Lease)
-		add(c.Hurry, " now")
-		add(c.Heard, " heard")
-		add(c.Forced, " open")
+		add(c.Immediate, " now")
+		add(c.Notified, " notified")
+		add(c.Forced, " forced")
 	}
 	return text
 }

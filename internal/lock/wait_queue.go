@@ -1,0 +1,120 @@
+package lock
+
+import (
+	"slices"
+	"time"
+)
+
+// Entry is a process's entry in the wait queue of a lock. The first process of the queue gets the lock by a
+// transfer.
+type Entry struct {
+	// Term is the term under which the process waits.
+	Term uint64
+	// Mode is the mode that it wants, and Tokens how many fencing tokens a transfer draws for it.
+	Mode   Mode
+	Tokens int64
+	// TTL is how long the entry lasts without being confirmed, and the length of a lease that is
+	// transferred to it. Processes may differ in it, and each trusts a transfer for its own TTL.
+	TTL time.Duration
+	// Listens says that the process receives transfers. The lock actor sets it.
+	Listens bool
+	// Reserves says that the lock is one of several that are taken together: it cannot be transferred,
+	// and stays free while this entry is the first. Package protocol sets it.
+	Reserves bool
+}
+
+// Transfer reports that another process has made this one the owner of the lock, under the term of its
+// entry in the wait queue.
+type Transfer struct {
+	Term uint64
+	// Seq is the number of the command that added the entry or confirmed it last.
+	Seq uint64
+	// Tokens are the highest tokens drawn, one per counter.
+	Tokens []int64
+}
+
+// queued is a command that may have added or confirmed the entry in the wait queue.
+type queued struct {
+	seq    uint64
+	sentAt Instant
+	mode   Mode
+	tokens int64
+}
+
+// maxQueued is how many of those commands are remembered. A transfer that names an older one is not
+// trusted, and the next try finds the lock held.
+const maxQueued = 3
+
+// takeEntry makes a command add or confirm the entry of that term, for the first request that does not
+// only try.
+func (l *Lock) takeEntry(c *Command, term uint64) {
+	if !l.kind.WaitQueue {
+		return
+	}
+	first, found := l.queue.waiters.Patient()
+	if !found {
+		return
+	}
+	c.Entry = Entry{Term: term, Mode: first.Mode, Tokens: l.reserve(), TTL: l.cfg.TransferTTL()}
+}
+
+// poll is the longest time between two tries of a waiter. Its entry must be confirmed before it expires.
+func (l *Lock) poll() time.Duration {
+	if l.kind.WaitQueue {
+		return l.cfg.EntryTimeout() / 2
+	}
+	return l.cfg.Poll
+}
+
+// entrySent remembers a command that adds or confirms the entry.
+func (l *Lock) entrySent(o *op, c *Command) {
+	sent := l.wait.sent
+	if o.kind == opYield {
+		sent = nil // the entry is that of another term
+	}
+	sent = sent[max(len(sent)-maxQueued+1, 0):]
+	l.wait.sent = append(slices.Clip(sent), queued{seq: o.seq, sentAt: o.sentAt, mode: c.Entry.Mode, tokens: c.Entry.Tokens})
+}
+
+// entryRefused forgets a command that was certainly not carried out.
+func (l *Lock) entryRefused(seq uint64) {
+	l.wait.sent = slices.DeleteFunc(slices.Clone(l.wait.sent), func(p queued) bool { return p.seq == seq })
+}
+
+// Transferred makes this process the owner of a lock that another process has transferred to it.
+func (l *Lock) Transferred(now Instant, t Transfer) {
+	l.begin(now)
+	defer l.settle()
+	switch {
+	case t.Term != l.lease.term && t.Term != l.main.next:
+		// It was for waiters that have left, or for a term that is over.
+		if !slices.ContainsFunc(l.background, func(o op) bool { return o.term == t.Term }) {
+			l.cleanUp(t.Term)
+		}
+	case l.phase == contending && l.main.inFlight, t.Term != l.lease.term:
+		l.wait.transfer = t
+	case l.phase == contending:
+		l.takeTransfer(t)
+	}
+}
+
+// takeTransfer begins the lease. The transfer was made after the command that it names was carried out,
+// so the key lives for the TTL of a transfer from when that command was sent. A later time would not be
+// safe: a transfer may have expired, and another process taken the lock, before its message arrives.
+func (l *Lock) takeTransfer(t Transfer) {
+	l.wait.transfer = Transfer{}
+	i := slices.IndexFunc(l.wait.sent, func(p queued) bool { return p.seq == t.Seq })
+	lease := l.cfg.TransferTTL()
+	if l.cfg.Replicated || i < 0 || t.Seq <= l.staleBefore || l.wait.sent[i].sentAt+lease-Margin(lease) <= l.now ||
+		l.mayBeCutShort(l.cfg.Watchdog) || // the renewal sets that TTL
+		l.modeMayChange(l.wait.sent[i].mode) {
+		l.attemptSoon() // the try finds the lock held, and gets a lease that can be trusted
+		return
+	}
+	by := l.wait.sent[i]
+	l.phase = owned
+	l.order.taken(l, op{kind: opAcquire, mode: by.mode, lease: lease, sentAt: by.sentAt, reserved: by.tokens}, Result{Outcome: Done, Tokens: t.Tokens})
+	l.wait, l.lease.transferred = waiting{}, true
+	// The TTL of a transfer is short: unless the turn is over soon, it is renewed at once.
+	l.lease.renewAt = l.now + min((l.lease.until-l.now)/6, 2*l.cfg.HandOffLimit)
+}
