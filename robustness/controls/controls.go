@@ -112,7 +112,7 @@ var All = []Control{
 	{
 		Name: "grant after a cancel", Rule: "4 a grant to a cancelled request is released", Broken: "a grant that arrives after the request was cancelled is kept",
 		Edits: []Edit{
-			{"actors/call.go", "	if !call.complete(o) && a.Kind == lock.Granted {", "	if !call.complete(o) && a.Kind == lock.Granted && false {"},
+			{"actors/lock_state.go", "(a.Kind == lock.Granted || call.Op == OpDrain && a.N > 0)", "false"},
 			{"actors/call.go", "	if out.Kind == lock.Granted {\n		r.submit(acquire.about(OpRelease", "	if out.Kind == lock.Granted && false {\n		r.submit(acquire.about(OpRelease"},
 		},
 		Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 2, Hold: ms(0, 1), Think: ms(0, 2), Impatient: 1, GiveUp: ms(0, 1)}),
@@ -251,7 +251,7 @@ var All = []Control{
 	},
 	{
 		Name: "an actor per kind", Rule: "12 one actor owns one key", Broken: "a plain and a fenced lock of one name have an actor each",
-		Edits: []Edit{{"actors/table.go", "	return lockKey{name: name}\n", "	return lockKey{name: name, made: ofServers + 1 + making(kind)}\n"}},
+		Edits: []Edit{{"actors/registry.go", "	return lockKey{name: name}\n", "	return lockKey{name: name, made: ofServers + 1 + composition(kind)}\n"}},
 		Plan:  plan(busyOn(traffic.Faces)),
 	},
 	{
