@@ -74,7 +74,7 @@ func ranAll(t *testing.T, parts []*fake, c lock.Command, deadline time.Time) Rep
 	return replies[0]
 }
 
-func TestAllAcquire(t *testing.T) {
+func TestAll_AcquiresAllOrNone(t *testing.T) {
 	take, both := []lock.CommandKind{lock.Acquire}, []lock.CommandKind{lock.Acquire, lock.Release}
 	acquiring := func(r Reply) map[lock.CommandKind]Reply { return map[lock.CommandKind]Reply{lock.Acquire: r} }
 	tests := map[string]struct {
@@ -159,7 +159,7 @@ func TestSum(t *testing.T) {
 
 // A part that rejects the release for good ends the tries of the whole; what another one has
 // failed to release must not stay held for that, and Close must know of what stays.
-func TestAllReleasesTheOthers(t *testing.T) {
+func TestAll_RetriesTheOtherReleases(t *testing.T) {
 	releasing := func(v Reply) *fake { return &fake{answers: map[lock.CommandKind]Reply{lock.Release: v}} }
 	for _, test := range []struct {
 		parts   []*fake
@@ -183,7 +183,7 @@ func TestAllReleasesTheOthers(t *testing.T) {
 }
 
 // A part that was lost ends a renewal, though the reply of another is late. One that has failed does not.
-func TestAllIsLostAtOnce(t *testing.T) {
+func TestAll_ReportsALossAtOnce(t *testing.T) {
 	for _, test := range []struct {
 		kind lock.CommandKind
 		says Reply
@@ -205,7 +205,7 @@ func TestAllIsLostAtOnce(t *testing.T) {
 }
 
 // The whole is cleaned up for certain when each part is.
-func TestAllIsCleanedUp(t *testing.T) {
+func TestAll_CleanUpIsCertainWhenEachPartIs(t *testing.T) {
 	for what, test := range map[string]struct {
 		parts []part
 		want  bool
@@ -221,7 +221,7 @@ func TestAllIsCleanedUp(t *testing.T) {
 }
 
 // However many answers come at once: enough is said once, and the last is known as such.
-func TestCollect(t *testing.T) {
+func TestCollect_ActsOnce(t *testing.T) {
 	const n = 64
 	for enough := 1; enough <= n; enough *= 2 {
 		calls, said, lasts := 0, 0, 0
@@ -269,7 +269,7 @@ type client struct {
 func (c client) Mode() rueidis.ClientMode { return c.mode }
 
 // One script takes what lies on one server, and in a cluster in one slot. A RedLock is by itself.
-func TestBatches(t *testing.T) {
+func TestBatches_AreBySlot(t *testing.T) {
 	serverOf := func(mode rueidis.ClientMode) *Server {
 		return NewServer(clock(0), redisio.New(client{mode: mode}, 0), Config{})
 	}

@@ -23,7 +23,7 @@ func held(holder string, ttl time.Duration) vote {
 	return vote{Reply: Reply{Result: lock.Result{Outcome: lock.Refused, Holder: holder, TTL: ttl}}}
 }
 
-func TestRefusal(t *testing.T) {
+func TestMajority_RefusalNamesTheHolder(t *testing.T) {
 	const ms = time.Millisecond
 	done, down, wrong := vote{Reply: outcome(lock.Done)}, vote{Reply: failing(true, false)}, vote{Reply: failing(false, false)}
 	unsure := vote{Reply: failing(true, true)}
@@ -65,7 +65,7 @@ func TestRefusal(t *testing.T) {
 
 // Only those servers are waited for that the holder has. The others' minorities come and
 // go, and whoever minds them has everybody try again for ever.
-func TestRefusalMindsTheHolder(t *testing.T) {
+func TestMajority_RefusalWaitsOnlyForTheHolder(t *testing.T) {
 	at := func(server string, v vote) vote {
 		v.Busy = []Channel{{Name: server}}
 		return v
@@ -78,7 +78,7 @@ func TestRefusalMindsTheHolder(t *testing.T) {
 
 // A server that has not carried out the last re-entry yet does not decide what an inspection
 // says, however long its TTL is.
-func TestMajorityAgreesOnTheHoldCount(t *testing.T) {
+func TestMajority_AgreesOnTheHoldCount(t *testing.T) {
 	m := &majority{members: make([]*member, 3)}
 	says := func(count int, ttl time.Duration) look {
 		return look{View: protocol.View{Locked: true, Holder: "a", Count: count, TTL: ttl}}

@@ -39,7 +39,7 @@ func left(t *testing.T, server *redistest.Server, key string) time.Duration {
 }
 
 // A record is renewed, with the TTL that it had, also after Redis has lost it.
-func TestRecordIsRenewed(t *testing.T) {
+func TestRecord_IsRenewed(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s, key, _ := kept(t, server, time.Minute, 20*time.Millisecond)
@@ -54,7 +54,7 @@ func TestRecordIsRenewed(t *testing.T) {
 }
 
 // A process that is killed right after a renewal of its leases and its record is overdue before a lease ends.
-func TestADeadProcessIsOverdueInTime(t *testing.T) {
+func TestRecord_OfADeadProcessIsOverdueInTime(t *testing.T) {
 	t.Parallel()
 	for _, watchdog := range []time.Duration{20 * time.Second, 30 * time.Second, 10 * time.Minute, time.Hour} {
 		ttl, every := recordTimes(watchdog)
@@ -78,7 +78,7 @@ func (p *pipelines) DoMulti(ctx context.Context, commands ...rueidis.Completed) 
 
 // A record is written together with what is asked of Redis for a lock: two calls that overlap would
 // make every later one cost more.
-func TestRecordIsWrittenWithAnotherCall(t *testing.T) {
+func TestRecord_IsWrittenWithAnotherCall(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	connected, err := redisio.Connect(server.URL())
@@ -101,7 +101,7 @@ func TestRecordIsWrittenWithAnotherCall(t *testing.T) {
 }
 
 // The record outlives the longest lease; a lease that it outlives already costs nothing.
-func TestRecordOutlivesLeases(t *testing.T) {
+func TestRecord_OutlivesLeases(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s, key, _ := kept(t, server, time.Minute, time.Minute)
@@ -123,7 +123,7 @@ func TestRecordOutlivesLeases(t *testing.T) {
 }
 
 // A refusal is told once, and nothing is asked of Redis for the sake of leases then.
-func TestRecordIsRefused(t *testing.T) {
+func TestRecord_RefusalIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	server.Do(t, "ACL", "SETUSER", "default", "-set")
@@ -138,7 +138,7 @@ func TestRecordIsRefused(t *testing.T) {
 }
 
 // However many records there are, all of them are listed, and none of what is no record.
-func TestRecords(t *testing.T) {
+func TestRecords_ListsAll(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := open(t, server.URL())

@@ -55,7 +55,7 @@ func ran(t *testing.T, p part, c lock.Command) Reply {
 }
 
 // A part of any kind is taken as it is asked for, and what it holds is released in the background.
-func TestParts(t *testing.T) {
+func TestMember_TakesAndReleasesEachKind(t *testing.T) {
 	redis := redistest.Shared(t)
 	s := open(t, redis.URL())
 	for name, of := range map[string]Part{
@@ -81,7 +81,7 @@ func TestParts(t *testing.T) {
 
 // A RedLock is cleaned up when no majority has it any more: one server may be away. A server
 // that never granted it is not asked.
-func TestMajorityIsCleanedUp(t *testing.T) {
+func TestMajority_CleanUpIsCertainWithoutAMajority(t *testing.T) {
 	redis := redistest.Shared(t)
 	for states, want := range map[string]bool{
 		"held held held": true, "held held broken": true, "held broken broken": false,
@@ -132,7 +132,7 @@ func (c clock) Now() lock.Instant { return lock.Instant(c) }
 
 // A server that is down for long is sent a few releases at a time, those that have waited
 // longest first, and none whose TTL is over.
-func TestCleanupsAreTakenInTurn(t *testing.T) {
+func TestCleanups_TakesTheLongestWaitingFirst(t *testing.T) {
 	const now = time.Hour
 	k := &NewServer(clock(now), nil, Config{}).cleanups
 	k.running = true // no timer
@@ -179,7 +179,7 @@ func TestCleanupsAreTakenInTurn(t *testing.T) {
 }
 
 // However many releases a server owes: while it is away, a few are sent again at a time.
-func TestCleanupsAreFewAtATime(t *testing.T) {
+func TestCleanups_SendsFewAtATime(t *testing.T) {
 	k := &NewServer(clock(0), nil, Config{}).cleanups
 	k.running = true // no timer
 	var waiting []func(Reply)
@@ -203,7 +203,7 @@ func TestCleanupsAreFewAtATime(t *testing.T) {
 }
 
 // Whoever waits for a release is told when its server is closed before it was confirmed.
-func TestClosedServerRetriesNothing(t *testing.T) {
+func TestServer_ClosedRetriesNothing(t *testing.T) {
 	s := NewServer(clock(0), nil, Config{})
 	told := 0
 	s.cleanups.add(cleanup{

@@ -24,7 +24,7 @@ func term(n uint64) lock.Command {
 
 // A frozen server of a RedLock's minority is asked a few times, and not for each request. The others
 // decide meanwhile. When it answers again, it has its vote again, and nothing is left on it.
-func TestFrozenMinorityIsLeftOut(t *testing.T) {
+func TestMajority_SkipsAFrozenMinority(t *testing.T) {
 	frozen := redistest.Start(t)
 	servers := append(redistest.SharedServers(t, 2), frozen)
 	var on []*Server
@@ -82,7 +82,7 @@ func TestFrozenMinorityIsLeftOut(t *testing.T) {
 
 // Silent servers are left out only as long as the others are a majority. Else nothing could be done
 // until a probe is answered.
-func TestSilentMajorityIsAsked(t *testing.T) {
+func TestMajority_AsksASilentMajority(t *testing.T) {
 	m := &majority{}
 	for range 5 {
 		m.members = append(m.members, &member{single: single{server: NewServer(clock(0), nil, Config{})}})
@@ -99,7 +99,7 @@ func TestSilentMajorityIsAsked(t *testing.T) {
 
 // A MultiLock whose second server is frozen holds the first for a short time once, and takes nothing
 // any more until that server answers again.
-func TestAllTakesNothingBesideASilentServer(t *testing.T) {
+func TestAll_AcquiresNothingWhileAServerIsSilent(t *testing.T) {
 	first, frozen := redistest.Start(t), redistest.Start(t)
 	name := redistest.Name(t)
 	on := []*Server{open(t, first.URL()), open(t, frozen.URL())}
@@ -146,7 +146,7 @@ func TestAllTakesNothingBesideASilentServer(t *testing.T) {
 }
 
 // How long a server may take depends on how long it has taken.
-func TestPatience(t *testing.T) {
+func TestServer_TimeoutFollowsLastAnswers(t *testing.T) {
 	s := NewServer(clock(0), nil, Config{})
 	deadline := time.Now().Add(time.Minute)
 	if got := s.patience(deadline); got != deadline {

@@ -42,7 +42,7 @@ func newTestMailbox() (*mailbox, *invoker, *later) {
 	return m, i, l
 }
 
-func TestMailboxRunsOnThePostersGoroutine(t *testing.T) {
+func TestMailbox_RunsOnTheSendersGoroutine(t *testing.T) {
 	m, i, l := newTestMailbox()
 	m.PostUserMessage(1)
 	m.PostSystemMessage(2)
@@ -51,7 +51,7 @@ func TestMailboxRunsOnThePostersGoroutine(t *testing.T) {
 	}
 }
 
-func TestMailboxTakesSystemMessagesFirst(t *testing.T) {
+func TestMailbox_TakesSystemMessagesFirst(t *testing.T) {
 	m, i, _ := newTestMailbox()
 	i.then = func(message any) {
 		if message == 1 { // it runs: what it posts to itself has to wait
@@ -72,7 +72,7 @@ func TestMailboxTakesSystemMessagesFirst(t *testing.T) {
 	}
 }
 
-func TestMailboxKeepsUserMessagesWhileSuspended(t *testing.T) {
+func TestMailbox_KeepsUserMessagesWhileSuspended(t *testing.T) {
 	m, i, _ := newTestMailbox()
 	m.PostSystemMessage(&actor.SuspendMailbox{})
 	m.PostUserMessage(1)
@@ -87,7 +87,7 @@ func TestMailboxKeepsUserMessagesWhileSuspended(t *testing.T) {
 	}
 }
 
-func TestMailboxEscalatesAPanicAndGoesOn(t *testing.T) {
+func TestMailbox_EscalatesAPanicAndContinues(t *testing.T) {
 	m, i, _ := newTestMailbox()
 	i.then = func(message any) {
 		if message == 1 {
@@ -106,7 +106,7 @@ func TestMailboxEscalatesAPanicAndGoesOn(t *testing.T) {
 }
 
 // A nil that somebody sends is no message, and no end of those behind it.
-func TestMailboxDropsNil(t *testing.T) {
+func TestMailbox_DropsNil(t *testing.T) {
 	m, i, _ := newTestMailbox()
 	i.then = func(message any) {
 		if message == 1 { // it runs: what it posts to itself has to wait
@@ -120,7 +120,7 @@ func TestMailboxDropsNil(t *testing.T) {
 	}
 }
 
-func TestMailboxDoesNotKeepItsGuestForEver(t *testing.T) {
+func TestMailbox_LimitsWorkOnTheSendersGoroutine(t *testing.T) {
 	m, i, l := newTestMailbox()
 	i.then = func(message any) {
 		if n := message.(int); n < 100 {
@@ -146,7 +146,7 @@ func TestMailboxDoesNotKeepItsGuestForEver(t *testing.T) {
 	}
 }
 
-func TestMailboxKeepsEachSendersOrder(t *testing.T) {
+func TestMailbox_KeepsEachSendersOrder(t *testing.T) {
 	type numbered struct{ sender, n int }
 	const senders, each = 8, 2000
 	m, i := New(), &invoker{}
@@ -179,7 +179,7 @@ func TestMailboxKeepsEachSendersOrder(t *testing.T) {
 	}
 }
 
-func TestFifoGivesBackTheMemoryOfABurst(t *testing.T) {
+func TestFifo_FreesTheMemoryOfABurst(t *testing.T) {
 	var f fifo
 	for n := range 10_000 {
 		f.push(n)
@@ -207,7 +207,7 @@ func TestFifoGivesBackTheMemoryOfABurst(t *testing.T) {
 }
 
 // Every job is run once, also beyond the goroutines that stay, and while they are being ended.
-func TestGoroutinesRunEveryJobOnce(t *testing.T) {
+func TestGoroutines_RunEachJobOnce(t *testing.T) {
 	var k Goroutines
 	var ran atomic.Int32
 	var jobs sync.WaitGroup

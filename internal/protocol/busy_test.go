@@ -11,7 +11,7 @@ import (
 )
 
 // What a record says of a lock is known for the term that it names, and no further.
-func TestBusy(t *testing.T) {
+func TestBusy_KnowsOnlyTheNamedTerm(t *testing.T) {
 	t.Parallel()
 	const client = "b98a484c-08d0-44fe-801b-6b4288024c43"
 	hostile := "a \xff\x00\n\"" + strings.Repeat("x", 4000)
@@ -40,7 +40,7 @@ func TestBusy(t *testing.T) {
 }
 
 // A record is never longer than what is read of it, whatever its System holds.
-func TestBusyIsBounded(t *testing.T) {
+func TestRecord_NeverExceedsItsLimit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		application string

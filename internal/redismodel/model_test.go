@@ -40,7 +40,7 @@ func something(s *redismodel.Server, kinds []redismodel.Kind, r *rand.Rand, now 
 }
 
 // That a copy of a server lives its own life, the comparison with Redis holds.
-func TestEncodingForgetsWhatMakesNoDifference(t *testing.T) {
+func TestEncoder_IgnoresClockAndTermNumbers(t *testing.T) {
 	for _, kinds := range [][]redismodel.Kind{
 		{redismodel.Fenced}, {redismodel.Fair}, {redismodel.ReadWrite}, {redismodel.Fair, redismodel.ReadPart}, {redismodel.WritePart, redismodel.Fenced},
 	} {

@@ -79,7 +79,7 @@ func height[W Waiter](x *node[W]) int {
 }
 
 // Whatever happens to a queue, it is as a simple one would be, and its older copies stay as they were.
-func TestQueueIsAsItsModel(t *testing.T) {
+func TestQueue_MatchesItsModel(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var q Queue[*counted]
@@ -170,9 +170,9 @@ func TestQueueIsAsItsModel(t *testing.T) {
 	}
 }
 
-// TestCostDoesNotGrow holds that no operation on one request looks at more than a few others, however
+// TestQueue_CostDoesNotGrow holds that no operation on one request looks at more than a few others, however
 // many there are.
-func TestCostDoesNotGrow(t *testing.T) {
+func TestQueue_CostDoesNotGrow(t *testing.T) {
 	for _, n := range []int{1000, 10_000, 100_000} {
 		var looks, worst int
 		var q Queue[*counted]
