@@ -301,6 +301,6 @@ func (s *sequence) expectLine(want state, key string, l *redismodel.Lock) {
 		want[key+" turns"] = entry{strconv.Itoa(l.Turns), endless}
 	}
 	if len(order) > 0 || l.OpenUntil > s.now || l.Turns > 0 {
-		want[key] = entry{strings.Join(order, " "), l.LineEnds - s.now}
+		want[key] = entry{strings.Join(order, " "), l.WaitQueueEnds - s.now}
 	}
 }
