@@ -18,7 +18,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// kept is a Server whose System keeps a record, on a Redis of its own.
+// kept returns a Server whose System keeps a record.
 func kept(t *testing.T, server *redistest.Server, ttl, every time.Duration) (s *Server, key string, refusals *atomic.Int64) {
 	t.Helper()
 	refusals = new(atomic.Int64)
@@ -65,7 +65,7 @@ func TestRecord_OfADeadProcessIsOverdueInTime(t *testing.T) {
 	}
 }
 
-// pipelines is a client that notes whether it has sent two calls in one pipeline.
+// pipelines is a client that records whether it has sent two calls in one pipeline.
 type pipelines struct {
 	rueidis.Client
 	two atomic.Bool
@@ -76,8 +76,8 @@ func (p *pipelines) DoMulti(ctx context.Context, commands ...rueidis.Completed) 
 	return p.Client.DoMulti(ctx, commands...)
 }
 
-// A record is written together with what is asked of Redis for a lock: two calls that overlap would
-// make every later one cost more.
+// A record is written in the same pipeline as a call for a lock: two overlapping calls would make every later one
+// more expensive.
 func TestRecord_IsWrittenWithAnotherCall(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -100,7 +100,7 @@ func TestRecord_IsWrittenWithAnotherCall(t *testing.T) {
 	})
 }
 
-// The record outlives the longest lease; a lease that it outlives already costs nothing.
+// The record outlives the longest lease; a lease that it outlives already causes no call.
 func TestRecord_OutlivesLeases(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -122,7 +122,7 @@ func TestRecord_OutlivesLeases(t *testing.T) {
 	}
 }
 
-// A refusal is told once, and nothing is asked of Redis for the sake of leases then.
+// A refusal is reported once, and leases cause no calls afterwards.
 func TestRecord_RefusalIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -137,7 +137,7 @@ func TestRecord_RefusalIsReportedOnce(t *testing.T) {
 	redistest.Eventually(t, "the record", func() bool { return s.record.covers.Load() < int64(2*time.Hour) })
 }
 
-// However many records there are, all of them are listed, and none of what is no record.
+// All records are listed, however many there are, and other values are not.
 func TestRecords_ListsAll(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
