@@ -5,7 +5,7 @@
 local function check_memory(key, name, age)
   local fields = redis.call('HLEN', key)
   if fields > 0 and not (fields == 2 and string.find(name or '', '^%w+:') and string.find(age or '', '^%d+$')) then
-    error("WRONGTYPE the hash of the server's memory has something else than its name and age", 0)
+    error("WRONGTYPE the hash of the server's memory has something other than its name and age", 0)
   end
 end
 

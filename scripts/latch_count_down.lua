@@ -1,8 +1,8 @@
 -- Counts a latch down for several requests of a process. A count-down with an id counts once.
 --
 -- The ids are in a set beside the latch until it opens. Redisson does not know the set: it may open the
--- latch and close it again, and then the ids belong to an earlier latch. So a latch that has been counted down by id has a TTL, of a century: counting down keeps the
--- TTL, and a latch that is closed again has none.
+-- latch and close it again, and then the ids belong to an earlier latch. So a latch that has been counted
+-- down by id has a TTL, of a century: counting down keeps the TTL, and a latch that is closed again has none.
 --
 -- KEYS[1]  the latch, a string: how many count-downs are missing
 -- KEYS[2]  the record of the client's last command
@@ -37,7 +37,7 @@ return once(KEYS[2], ARGV[1], function()
     counted, foreign = look_at_ids()
   end
   if foreign and #ARGV > 3 then
-    error('WRONGTYPE the key of the ids by which the latch was counted down has something else', 0)
+    error('WRONGTYPE the key of the ids by which the latch was counted down has another value', 0)
   end
   for i = 4, #ARGV do
     local id = ARGV[i]

@@ -34,5 +34,5 @@ local function refuse_value(key, value, wanted)
   if is_number(value) then
     error('ERR ' .. name .. ' is "' .. value .. '", but ' .. wanted, 0)
   end
-  error('WRONGTYPE ' .. name .. ' is no number, but ' .. wanted, 0)
+  error('WRONGTYPE ' .. name .. ' is not a number, but ' .. wanted, 0)
 end

@@ -75,7 +75,7 @@ func TestNumbers_AreExactOrRefused(t *testing.T) {
 				reply := d.run(t, u.script, keys, args)
 				if refused := strings.HasPrefix(reply, "-"); refused != (want[0] == '-') || !refused && reply != want {
 					t.Errorf("%s of %q, run %d: reply %q, want %q", u.script.Name, value, run, reply, want)
-				} else if refused && want == "-" && !strings.Contains(reply, `is "`+value+`"`) && !strings.Contains(reply, "is no number") {
+				} else if refused && want == "-" && !strings.Contains(reply, `is "`+value+`"`) && !strings.Contains(reply, "is not a number") {
 					t.Errorf("%s of %q: the refusal does not contain the value: %s", u.script.Name, value, reply)
 				}
 			}

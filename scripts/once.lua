@@ -1,21 +1,22 @@
 -- Common part of the scripts that add or subtract, which must not have their effect twice; prepended to
 -- each of them.
 --
--- A client numbers the commands that it sends about a key. It has one of them outstanding, and
--- repeats that one, under its number, until it knows the reply. A key beside records its last command, as
--- "<number> <reply>", in which the reply is numbers with spaces between them. A command that was carried out gets that reply again and does nothing. A command
--- that arrives after a later one is late: no request waits for its reply, and it fails, unless it cannot
--- have its effect twice anyway.
+-- A client numbers the commands that it sends about a key. It has one of them outstanding, and repeats
+-- that one, under its number, until it gets the reply. Another key, the record, has its last command as
+-- "<number> <reply>", in which the reply is numbers with spaces between them. A command that was carried
+-- out gets that reply again and does nothing. A command that arrives after a later one is late: no request
+-- waits for its reply, and it fails, unless it cannot have its effect twice anyway.
 --
--- The key lasts for an hour after the client's last command. So a client must not repeat a command
+-- The record lasts for an hour after the client's last command. So a client must not repeat a command
 -- for longer than that.
 
 -- The length of the longest record: it has few numbers, of at most 20 digits each.
 local MOST_REMEMBERED = 100
 
--- Carries out a command, unless it was carried out before. decide() reads, publishes, and returns
--- the reply, a list of numbers, and change(), which makes all other writes; nil if there are
--- none. An error before change() leaves no trace; after one of its own, change() must undo its writes. With late, a late command is carried out, but not recorded.
+-- Carries out a command, unless it was carried out before. decide() reads, publishes, and returns the reply,
+-- a list of numbers, and change(), which makes all other writes; nil if there are none. An error before
+-- change() leaves no trace; an error in change() must undo its writes. With late, a late command is carried
+-- out, but not recorded.
 local function once(record, number, decide, late)
   local keep = 3600000
   local before = redis.call('GETRANGE', record, 0, MOST_REMEMBERED)
@@ -24,7 +25,7 @@ local function once(record, number, decide, late)
   end
   local last, said = string.match(before, '^(%d+)(.*)$')
   if not last or string.gsub(said, ' %-?%d+', '') ~= '' or #before > MOST_REMEMBERED then
-    error('WRONGTYPE the key of the last command has something else', 0)
+    error('WRONGTYPE the key of the last command has another value', 0)
   end
   if last == number then
     redis.call('PEXPIRE', record, keep) -- replicas that have this write have the earlier ones too

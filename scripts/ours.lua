@@ -29,7 +29,7 @@ end
 
 -- Fails the script because a key is not ours.
 local function refuse_foreign(what)
-  error('WRONGTYPE ' .. what .. ': expected are owners, "<client uuid>:<number>"', 0)
+  error('WRONGTYPE ' .. what .. ': expected owners, "<client uuid>:<number>"', 0)
 end
 
 -- Returns the value of a field of a lock's hash; nil if there is none, or it is longer than a hold count.
@@ -64,7 +64,7 @@ local function check_lock(hash, names)
   end
   -- Several owners share a lock only as readers.
   if not ours or #fields > 2 and #fields < 2 * MOST_SEEN and not moded then
-    refuse_foreign('the key is a hash with ' .. redis.call('HLEN', hash) .. ' fields, and no lock')
+    refuse_foreign('the key is a hash with ' .. redis.call('HLEN', hash) .. ' fields, but not a lock')
   end
   return fields
 end
@@ -89,7 +89,7 @@ local LONGEST_WAIT = 31536000000
 local function check_entries(entries)
   for _, entry in ipairs(entries) do
     if not is_owner(entry) then
-      refuse_foreign('the queue of the lock has entries that are none')
+      refuse_foreign('the queue of the lock has entries that are not owners')
     end
   end
 end

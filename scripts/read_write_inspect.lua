@@ -21,7 +21,7 @@ for _, field in ipairs(redis.call('HRANDFIELD', KEYS[1], most)) do
 end
 local count = owners[1] and (value_of(KEYS[1], owners[1]) or '-') or ''
 if not string.find(count, '^%d*$') then
-  refuse_foreign('the key is a hash with a hold count that is none')
+  refuse_foreign('the key is a hash with a hold count that is not a number')
 end
 if all > most then
   number = all - redis.call('HEXISTS', KEYS[1], 'mode')

@@ -27,7 +27,7 @@ end
 -- The first is checked before others, which may be large.
 if not redis.call('ZSCORE', KEYS[1], ARGV[1]) and not has_system(redis.call('ZRANGE', KEYS[1], 0, 0))
     and not has_system(redis.call('ZRANGE', KEYS[1], 0, MOST_SEEN - 1)) and not has_system(redis.call('ZRANGE', KEYS[1], -1, -1)) then
-  error('WRONGTYPE the sorted set of all Systems has none, but other members', 0)
+  error('WRONGTYPE the sorted set of all Systems has only other members', 0)
 end
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ttl)
 local stay, read = 0, 0 -- members that stay may be large

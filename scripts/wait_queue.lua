@@ -216,7 +216,8 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
     end
     remove(entry)
     give(entry.client .. ':' .. entry.term, entry.mode, entry.ttl, joins)
-    local message = entry.term .. ' ' .. entry.seq .. ' ' .. string.format('%.0f', token) .. ' ' .. hash -- a %s ends at a NUL byte
+    -- The hash is not formatted with %s, which would end at a NUL byte.
+    local message = entry.term .. ' ' .. entry.seq .. ' ' .. string.format('%.0f', token) .. ' ' .. hash
     redis.call('PUBLISH', turn_channel(entry), message)
     return true
   end
