@@ -82,7 +82,7 @@ func TestSyncQueue_KeepsOrderInRandomRuns(t *testing.T) {
 			case own(holder):
 				call(client(holder), holder, "0")
 			default:
-				d.java(t, lock, "fairUnlock", holder)
+				d.redisson(t, lock, "fairUnlock", holder)
 			}
 			holder = ""
 		}
@@ -96,7 +96,7 @@ func TestSyncQueue_KeepsOrderInRandomRuns(t *testing.T) {
 				call(c, "-", "0")
 			case 2: // one of theirs joins
 				next++
-				if owner := fmt.Sprint("v:", next); d.java(t, lock, "fairLock", owner, wait) == "(nil)" {
+				if owner := fmt.Sprint("v:", next); d.redisson(t, lock, "fairLock", owner, wait) == "(nil)" {
 					holder = owner
 				}
 			case 3: // one of ours leaves
@@ -109,13 +109,13 @@ func TestSyncQueue_KeepsOrderInRandomRuns(t *testing.T) {
 			case 4: // one of theirs leaves, or dies, which shows in time
 				if len(theirs) > 0 {
 					if owner := theirs[choices.IntN(len(theirs))]; awake(owner) {
-						d.java(t, lock, "fairGiveUp", owner, wait)
+						d.redisson(t, lock, "fairGiveUp", owner, wait)
 					}
 				}
 			case 5:
 				release()
 			case 6: // the first takes, if it is still awake
-				if holder == "" && len(theirs) > 0 && awake(theirs[0]) && d.java(t, lock, "fairLock", theirs[0], wait) == "(nil)" {
+				if holder == "" && len(theirs) > 0 && awake(theirs[0]) && d.redisson(t, lock, "fairLock", theirs[0], wait) == "(nil)" {
 					holder = theirs[0]
 				} else if holder == "" && len(waiting) > 0 {
 					call(client(waiting[0]), "-", "1")
@@ -146,7 +146,7 @@ func TestSyncQueue_KeepsOrderInRandomRuns(t *testing.T) {
 			call(c, "-", "0")
 		}
 		for _, owner := range list("LRANGE QUEUE 0 -1") {
-			d.java(t, lock, "fairGiveUp", owner, wait)
+			d.redisson(t, lock, "fairGiveUp", owner, wait)
 		}
 		d.expectState(t, "at the end", lock, time.Now(), "")
 	})

@@ -83,8 +83,8 @@ end
 
 return operations[ARGV[4]](ARGV[5], ARGV[6])`
 
-// java runs one of Redisson's operations.
-func (d *db) java(t *testing.T, lock string, operation ...string) (reply string) {
+// redisson runs one of Redisson's operations.
+func (d *db) redisson(t *testing.T, lock string, operation ...string) (reply string) {
 	t.Helper()
 	words := append([]string{"EVAL", redissonFair}, strings.Fields(names(lock).Replace("1 NAME CHANNEL QUEUE TIMEOUTS"))...)
 	if reply = d.do(t, append(words, operation...)...); strings.HasPrefix(reply, "-") {

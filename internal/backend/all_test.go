@@ -168,7 +168,7 @@ func TestAll_RetriesTheOtherReleases(t *testing.T) {
 	}{
 		{[]*fake{releasing(failing(false, false)), releasing(failing(true, false)), {}}, lock.Command{}, []bool{true, true, false}},
 		{[]*fake{releasing(failing(true, true)), releasing(failing(true, false)), {}}, lock.Command{}, []bool{false, false, false}}, // all are tried again
-		// A count that is left is a hold that goes on: no part of it must be freed.
+		// A remaining hold count means that the hold continues: no part may be freed.
 		{[]*fake{releasing(failing(false, false)), releasing(failing(true, false)), {}}, lock.Command{Count: 1}, []bool{false, false, false}},
 		{[]*fake{releasing(failing(false, false)), releasing(failing(true, false)), {}}, lock.Command{Shared: 1}, []bool{false, false, false}},
 	} {

@@ -25,7 +25,7 @@ func (f fair) call(l *Lock, c lock.Command) (redisio.Call, replyFormat) {
 		return l.syncQueue("", true, 0, []lock.QueueEntry{{Term: c.Term, Lease: c.Lease, Try: true}})
 	case c.Kind == lock.Release && c.Count == 0:
 		call, _ := l.syncQueue(l.Owner(c.Term), false, 0, nil)
-		return call, passed
+		return call, queueReleased
 	case c.Kind == lock.ForceRelease:
 		return redisio.Call{Script: scripts.FairForceRelease, Keys: l.hash(), Args: append([]string{l.queue, l.timeouts, l.Channel}, c.Owners...)}, forced
 	}

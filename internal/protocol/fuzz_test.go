@@ -137,7 +137,7 @@ func checkResult(t *testing.T, q question, reply redisio.Reply) {
 func invalid(how replyFormat, reply redisio.Reply) bool {
 	status := reply.N[0]
 	switch how {
-	case tookToken, set, tookAll, voted:
+	case fencedAcquired, set, allAcquired, voted:
 		if status == 1 {
 			return reply.S[0] == "" && reply.N[1] < 0 || strings.ContainsAny(reply.S[0], "x-")
 		}

@@ -17,7 +17,7 @@ type replyFormat uint8
 
 const (
 	acquired         replyFormat = iota // acquire
-	tookToken                           // fenced_acquire
+	fencedAcquired                      // fenced_acquire
 	set                                 // read_write_set
 	released                            // release, read_write_release
 	renewed                             // renew, read_write_renew
@@ -25,8 +25,8 @@ const (
 	forced                              // force_release and its like
 	waitersCounted                      // count_waiters
 	queueSynced                         // sync_queue
-	passed                              // sync_queue, when it only releases
-	tookAll                             // acquire_all
+	queueReleased                       // sync_queue, when it only releases
+	allAcquired                         // acquire_all
 	voted                               // majority_acquire
 	inspected                           // inspect, fair_inspect
 	inspectedHolders                    // read_write_inspect
@@ -62,7 +62,7 @@ func (l *Lock) Read(tag uint64, reply redisio.Reply) (seq uint64, r lock.Result)
 		default:
 			l.refused(&r, n[0], reply.S[0])
 		}
-	case tookToken, set, tookAll, voted:
+	case fencedAcquired, set, allAcquired, voted:
 		l.status(&r, reply)
 	case released:
 		if n[0] < 0 {
@@ -94,7 +94,7 @@ func (l *Lock) Read(tag uint64, reply redisio.Reply) (seq uint64, r lock.Result)
 			return seq, unexpected(reply)
 		}
 		r.Freed = reply.S[1] == "1"
-	case passed:
+	case queueReleased:
 		if reply.S[1] != "1" {
 			r.Outcome = lock.Absent
 		}

@@ -55,7 +55,7 @@ func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisio.C
 		call.Keys = append(call.Keys, keys...)
 		call.Args = append(call.Args, kind, beside, m.waitQueue)
 	}
-	return tagged(call, c.Seq, tookAll)
+	return tagged(call, c.Seq, allAcquired)
 }
 
 // YieldAll returns the call that releases several locks, and adds their owner's entry at the end of their wait
