@@ -1,21 +1,21 @@
 -- Takes a lock for its owner, or sets its hold count. Setting the count, instead of adding
--- to it, makes the script safe to send again after a lost reply. If it is another's turn, that one
--- gets the free lock.
+-- to it, makes the script safe to send again after a lost reply. A free lock goes
+-- to the first client in its wait queue, if that is another one.
 --
 -- KEYS[1]  the lock's hash: owner -> hold count
 -- ARGV[1]  owner, "<client uuid>:<number>"
 -- ARGV[2]  the hold count wanted; 1 takes a free lock, more needs a lock that is held
 -- ARGV[3]  lease, ms
--- ARGV[4]  the key of the line
--- ARGV[5]  the settings of the line
--- ARGV[6]  the key of the counter of its tokens
--- ARGV[7]  the place in the line that a client takes if it is refused, or ""
--- ARGV[8]  "1": the client has heard that the lock was released since it was last refused
+-- ARGV[4]  the key of the wait queue
+-- ARGV[5]  the settings of the wait queue
+-- ARGV[6]  the key of its token counter
+-- ARGV[7]  the entry that the client adds to the wait queue if it is refused, or ""
+-- ARGV[8]  "1": the client was notified of a release since it was last refused
 --
 -- Reply: nil           the owner holds the lock with that count; the lease starts now
 --        {ttl, other}  another owner holds it, for ttl more ms (-1: no TTL); or it is left to
---                      clients outside the line for so long, and other is ""
---        {-2, ""}      nobody holds it, so there is nothing to re-enter
+--                      foreign clients for that time, and other is ""
+--        {-2, ""}      the lock is free, so there is nothing to re-enter
 local free, ttl, other = admit(KEYS[1], ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8])
 if ttl then
   return {ttl, other}

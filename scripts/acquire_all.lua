@@ -8,27 +8,27 @@
 --          These must be KEYS: locks that one script takes must be on one server
 -- ARGV[1]  owner, "<client uuid>:<number>"
 -- ARGV[2]  lease, ms
--- ARGV[3]  how many tokens to reserve of each fenced lock, and, behind a "+" for each of them in order,
---          the number that they are to be above: "5+9+12"; or none of these
--- ARGV[4]  the settings of the lines
--- ARGV[5]  the place that a client takes in all lines if it is refused, or ""
--- ARGV[6]  "1": the client has heard that a lock was released since it was last refused
+-- ARGV[3]  how many tokens to reserve of each fenced lock; then optionally, after a "+" for each of them
+--          in order, the number that they must exceed: "5+9+12"
+-- ARGV[4]  the settings of the wait queues
+-- ARGV[5]  the entry that the client adds to all wait queues if it is refused, or ""
+-- ARGV[6]  "1": the client was notified of a release since it was last refused
 -- ARGV[4+3i], ARGV[5+3i], ARGV[6+3i]
---          the kind of the i-th lock; the prefix of the keys of its read leases, of a read/write
---          lock, or the key of its counter of tokens; and the key of its line
+--          the kind of the i-th lock; the prefix of the keys of its read leases for a read/write
+--          lock, or the key of its token counter; and the key of its wait queue
 --
 -- Reply: {GRANTED, 0, tokens, ""}      the owner holds all; the lease starts now. tokens lists the
 --                                      last token reserved of each fenced lock, in order: "5,9"
 --        {REFUSED, ttl, other, index}  other holds the lock of that index, from 1, for ttl more ms
 --                                      (-1: no TTL). If the lock is free but its queue has a live
 --                                      waiter, other is "", and the first of these counts as dead
---                                      in ttl ms; or it is left for so long to clients outside the
---                                      line or to the first in it
+--                                      in ttl ms. Or the lock is left to foreign clients, or to the
+--                                      first client in its wait queue, for ttl ms
 local owner, lease, tokens = ARGV[1], tonumber(ARGV[2]), {}
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
--- In how many ms the first live waiter of the queue counts as dead; nil if there is none.
+-- Returns in how many ms the first live waiter of a fair lock's queue counts as dead, nil without one.
 local function queued(queue, timeouts)
   if redis.call('EXISTS', queue, timeouts) == 0 then
     return
@@ -53,9 +53,9 @@ for i = 1, #KEYS / 3 do
   end
 end
 
--- Opens the line of a lock. If it is empty, that is done only if it must.
+-- Opens the wait queue of a lock. An empty one is opened only with must.
 local function open(lock, must)
-  local fields = not lock.line and lock.kind ~= 'fair' and entries_of(lock.key)
+  local fields = not lock.queue and lock.kind ~= 'fair' and fields_of(lock.key)
   if fields and (must or fields[1]) then
     local give, counter = give_to(lock.hash, lock.prefix), ''
     if lock.kind == 'plain' or lock.kind == 'fenced' then
@@ -64,28 +64,28 @@ local function open(lock, must)
         take(lock.hash, ttl, to, '1')
       end
     end
-    lock.line = line_of(fields, lock.key, ARGV[4], lock.hash, owner, counter, give)
+    lock.queue = wait_queue(fields, lock.key, ARGV[4], lock.hash, owner, counter, give)
   end
-  return lock.line
+  return lock.queue
 end
 
--- Refuses because of the i-th lock, and takes a place in all lines. Who has none in one of them goes
--- to the end of all: in different orders, two of these would wait for each other. A lock that is kept
--- for it goes to the next then.
+-- Refuses because of the i-th lock, and adds the entry to all wait queues. A client that lacks one in
+-- any of them goes to the end of all: in different orders, two clients would wait for each other. A
+-- lock that was kept for the client then goes to the next.
 local function refuse(i, ttl, other)
   local whole, busy = true, 0
   for _, lock in ipairs(ARGV[5] ~= '' and locks or {}) do
-    local line = open(lock, true)
-    whole = whole and (not line or line.has())
+    local queue = open(lock, true)
+    whole = whole and (not queue or queue.has_entry())
     lock.busy = redis.call('EXISTS', lock.hash) == 1 and redis.call('HEXISTS', lock.hash, lock.field) == 0
     busy = busy + (lock.busy and 1 or 0)
   end
   for _, lock in ipairs(locks) do
-    if lock.line then
+    if lock.queue then
       if not whole then
-        lock.line.give_way()
+        lock.queue.pass_reservation()
       end
-      lock.line.enter(ARGV[5], not whole, busy > (lock.busy and 1 or 0))
+      lock.queue.enter(ARGV[5], not whole, busy > (lock.busy and 1 or 0))
     end
   end
   return {REFUSED, ttl, other, tostring(i)}
@@ -98,7 +98,7 @@ end
 
 -- The first pass takes nothing. It also fails if a key is of another type.
 for i, lock in ipairs(locks) do
-  local line = open(lock)
+  local queue = open(lock)
   lock.free = redis.call('PTTL', lock.hash) == -2
   if lock.free then
     if lock.kind == 'fair' then
@@ -106,9 +106,9 @@ for i, lock in ipairs(locks) do
       if alive then
         return refuse(i, alive, '')
       end
-      lock.queue_is_dead = true -- every waiter in it is dead, and has the form of an owner
-    elseif line then
-      local may, rest = line.may_take(lock.kind == 'read', ARGV[6])
+      lock.fair_queue_is_dead = true -- all its waiters are dead, and have the form of owners
+    elseif queue then
+      local may, rest = queue.may_take(lock.kind == 'read', ARGV[6])
       if rest then
         return refuse(i, rest, '')
       elseif not may then
@@ -119,13 +119,13 @@ for i, lock in ipairs(locks) do
   elseif redis.call('HEXISTS', lock.hash, lock.field) == 0 then
     local fields = check_lock(lock.hash)
     local shared = lock.kind == 'read' and value_of(lock.hash, 'mode') == 'read'
-    if not shared or line and not line.may_join() then
+    if not shared or queue and not queue.may_join() then
       return held(i, lock, fields)
     end
   end
 end
 
--- The second takes all. Tokens come first: if a counter is refused, nothing is taken.
+-- The second pass takes all. Tokens come first: if a counter is refused, nothing is taken.
 local n, above = string.match(ARGV[3], '^(%d+)(.*)$')
 local numbers = string.gmatch(above, '%d+')
 for _, lock in ipairs(locks) do
@@ -136,10 +136,10 @@ for _, lock in ipairs(locks) do
 end
 for _, lock in ipairs(locks) do
   local fields = {lock.field, '1'}
-  if lock.line then
-    lock.line.leave()
+  if lock.queue then
+    lock.queue.leave()
   end
-  if lock.queue_is_dead then
+  if lock.fair_queue_is_dead then
     redis.call('DEL', lock.second, lock.third)
   elseif lock.kind == 'write' then
     fields[3], fields[4] = 'mode', 'write'
@@ -156,8 +156,8 @@ for _, lock in ipairs(locks) do
     redis.call('PEXPIRE', lock.hash, math.max(left, lease)) -- others may read under a longer one
     redis.call('HSET', lock.hash, unpack(fields))
   end
-  if lock.line and lock.kind == 'read' then
-    lock.line.pass_on(true)
+  if lock.queue and lock.kind == 'read' then
+    lock.queue.pass_on(true)
   end
 end
 return {GRANTED, 0, table.concat(tokens, ','), ''}

@@ -1,6 +1,6 @@
--- Common part of the scripts that add permits; it is put before each of them, behind once.lua.
+-- Common part of the scripts that add permits; prepended to each of them, after once.lua.
 
--- Decides how many permits there are with so many more; see once.
+-- Returns the reply and the change of a command that adds permits; see once.
 local function add(key, more, if_exists, channel)
   local free = count_of(key)
   if not free and if_exists == '1' then
@@ -8,7 +8,7 @@ local function add(key, more, if_exists, channel)
   end
   free = (free or 0) + tonumber(more)
   check_permits(free)
-  if free >= 0 then -- Redisson fails over a negative one
+  if free >= 0 then -- Redisson fails if the number is negative
     redis.call('PUBLISH', channel, free)
   end
   return {1, free}, function() redis.call('INCRBY', key, more) end

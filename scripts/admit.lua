@@ -1,5 +1,5 @@
--- Common part of the scripts that take a plain or a fenced lock; it is put before each of them,
--- behind wait_queue.lua.
+-- Common part of the scripts that take a plain or a fenced lock; prepended to each of
+-- them, after wait_queue.lua.
 
 -- Makes a waiter the only owner of a free lock.
 local function give_to(hash)
@@ -9,10 +9,10 @@ local function give_to(hash)
 end
 
 -- Decides whether an owner may take a lock (count is 1), or set its hold count. Returns whether the
--- lock is free and, if the owner may not, for how long the lock is another's, and whose; if that
--- is nobody, then it is left to clients outside the line, or (-2) there is nothing to re-enter.
-local function admit(hash, owner, count, key, settings, counter, place, heard)
-  local holders = redis.call('HRANDFIELD', hash, 2) -- there is one at most, or it is no plain lock
+-- lock is free. If the owner may not, also returns for how many ms it is refused, and the holder. Without
+-- a holder (""), the lock is left to foreign clients, or there is nothing to re-enter (-2).
+local function admit(hash, owner, count, key, settings, counter, entry, notified)
+  local holders = redis.call('HRANDFIELD', hash, 2) -- a plain lock has one at most
   local holder = holders[1]
   local free, ours = not holder, holder == owner and #holders == 1
   if not free and not ours then
@@ -22,13 +22,13 @@ local function admit(hash, owner, count, key, settings, counter, place, heard)
     return free, -2, ''
   end
   local granted, rest = free or ours, nil
-  local fields = entries_of(key)
-  if fields and (fields[1] or not granted and place ~= '') then
-    local line = line_of(fields, key, settings, hash, owner, counter, give_to(hash))
+  local fields = fields_of(key)
+  if fields and (fields[1] or not granted and entry ~= '') then
+    local queue = wait_queue(fields, key, settings, hash, owner, counter, give_to(hash))
     if ours then
-      line.leave()
+      queue.leave()
     else
-      granted, rest = line.claim(free, false, heard, place)
+      granted, rest = queue.claim(free, false, notified, entry)
     end
   end
   if granted then

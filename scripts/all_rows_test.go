@@ -16,15 +16,15 @@ a queue of the dead          | fair /v:1@-5 w:1 x:1@-7 | u:1 30000 5 | [1 0  ] |
 a queue of one dead since now | fair /v:1@0 | u:1 30000 5 | [1 0  ] | u:1=1 30000
 among longer readers         | read mode=read v:1=1 60000, v:1#1 60000 | u:1 30000 5 | [1 0  ] | mode=read u:1=1 v:1=1 60000, u:1#1 30000, v:1#1 60000
 among shorter readers        | read mode=read v:1=1 20000, v:1#1 20000 | u:1 30000 5 | [1 0  ] | mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 20000
-past who lapsed, and leaves  | plain >v=2.7.0.0.0.-@-9 ^@-1 >15000; fenced >u=1.3.0.0.0.k-2@-4 ^@-1 >15000 /'7'; read >u=2.3.0.0.0.0@-4 ^@-1 >15000 | u:1 30000 5 1.4.0.0.0 | [1 0 12 ] then [1 0 17 ] | u:1=1 30000, >v=2.7.0.0.0.-@-9 ^@-1 >15000; u:1=1 30000 /'12' then u:1=1 30000 /'17'; mode=read u:1=1 30000, u:1#1 30000, >u=2.3.0.0.0.0@-4 ^@-1 >15000
-refused, places in all       | plain v:1=2 40000; fair; fenced; read; write | u:1 30000 5 1.4.0.0.0.r | [0 40000 v:1 1] | v:1=2 40000, >u=1.4.0.0.0.0@0 ^@0 >20000; ; >u=1.4.0.0.0.0@0 ^@0 >20000; >u=1.4.0.0.0.0@0 ^@0 >20000; >u=1.4.0.0.0.0@0 ^@0 >20000
-refused, places confirmed    | plain v:1=2 40000, >u=1.3.0.0.0.0@-5 ^@-1 >15000; plain >u=1.3.0.0.0.k-2@-4 ^@-1 >15000 | u:1 30000 5 1.4.0.0.0.r | [0 40000 v:1 1] | v:1=2 40000, >u=1.4.0.0.0.0@-5 ^@0 >20000; >u=1.4.0.0.0.k-2@-4 ^@0 >20000
-refused, places had lapsed   | plain v:1=2 40000, >u=1.3.0.0.0.-@-5 ^@-1 >15000; plain >u=1.3.0.0.0.-@-5 ^@-1 >15000 | u:1 30000 5 1.4.0.0.0.r | [0 40000 v:1 1] | v:1=2 40000, >u=1.4.0.0.0.0@-5 ^@0 >20000; >u=1.4.0.0.0.-@-5 ^@0 >20000
+past a lapsed one, and leaves | plain >v=2.7.0.0.0.-@-9 ^@-1 >15000; fenced >u=1.3.0.0.0.k-2@-4 ^@-1 >15000 /'7'; read >u=2.3.0.0.0.0@-4 ^@-1 >15000 | u:1 30000 5 1.4.0.0.0 | [1 0 12 ] then [1 0 17 ] | u:1=1 30000, >v=2.7.0.0.0.-@-9 ^@-1 >15000; u:1=1 30000 /'12' then u:1=1 30000 /'17'; mode=read u:1=1 30000, u:1#1 30000, >u=2.3.0.0.0.0@-4 ^@-1 >15000
+refused, entries in all      | plain v:1=2 40000; fair; fenced; read; write | u:1 30000 5 1.4.0.0.0.r | [0 40000 v:1 1] | v:1=2 40000, >u=1.4.0.0.0.0@0 ^@0 >20000; ; >u=1.4.0.0.0.0@0 ^@0 >20000; >u=1.4.0.0.0.0@0 ^@0 >20000; >u=1.4.0.0.0.0@0 ^@0 >20000
+refused, entries confirmed   | plain v:1=2 40000, >u=1.3.0.0.0.0@-5 ^@-1 >15000; plain >u=1.3.0.0.0.k-2@-4 ^@-1 >15000 | u:1 30000 5 1.4.0.0.0.r | [0 40000 v:1 1] | v:1=2 40000, >u=1.4.0.0.0.0@-5 ^@0 >20000; >u=1.4.0.0.0.k-2@-4 ^@0 >20000
+refused, entries had lapsed  | plain v:1=2 40000, >u=1.3.0.0.0.-@-5 ^@-1 >15000; plain >u=1.3.0.0.0.-@-5 ^@-1 >15000 | u:1 30000 5 1.4.0.0.0.r | [0 40000 v:1 1] | v:1=2 40000, >u=1.4.0.0.0.0@-5 ^@0 >20000; >u=1.4.0.0.0.-@-5 ^@0 >20000
 refused by two, had lapsed   | plain v:1=2 40000, >u=1.3.0.0.0.-@-5 ^@-1 >15000; plain v:1=2 40000, >u=1.3.0.0.0.-@-5 ^@-1 >15000 | u:1 30000 5 1.4.0.0.0.r | [0 40000 v:1 1] | v:1=2 40000, >u=1.4.0.0.0.-@-5 ^@0 >20000; v:1=2 40000, >u=1.4.0.0.0.-@-5 ^@0 >20000
-refused, a place was missing | plain v:1=2 40000, >u=1.3.0.0.0.0@-5 ^@-1 >15000; plain >u=1.3.0.0.0.k-30@-40 ^@-25 >15000 | u:1 30000 5 1.4.0.0.0.r | [0 40000 v:1 1] | v:1=2 40000, >u=1.4.0.0.0.0@0 ^@0 >20000; >u=1.4.0.0.0.0@0 ^@0 >20000
+refused, an entry was missing | plain v:1=2 40000, >u=1.3.0.0.0.0@-5 ^@-1 >15000; plain >u=1.3.0.0.0.k-30@-40 ^@-25 >15000 | u:1 30000 5 1.4.0.0.0.r | [0 40000 v:1 1] | v:1=2 40000, >u=1.4.0.0.0.0@0 ^@0 >20000; >u=1.4.0.0.0.0@0 ^@0 >20000
 refused, and at the end of all | plain >u=1.3.0.0.0.k-2@-4 ^@-1 >v=2.7.0.0.1@-3 ^@-1 >15000; plain v:1=2 40000 | u:1 30000 5 1.4.0.0.0.r | [0 40000 v:1 2] then [0 20000 v:2 1] | v:2=1 20000, >u=1.4.0.0.0.0@0 ^@0 >20000; v:1=2 40000, >u=1.4.0.0.0.0@0 ^@0 >20000 | v>2.7.0
-refused by the first in line | plain >v=2.7.0.3.1@-3 ^@-1 >15000 /'7' | u:1 30000 5 1.4.0.0.0.r | [0 20000 v:2 1] | v:2=1 20000, >u=1.4.0.0.0.0@0 ^@0 >20000 /'10' | v>2.7.10
-reads with the first in line | read >v=2.7.1.0.1@-3 ^@-1 >15000 | u:1 30000 5 | [1 0  ] | mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 20000 | v>2.7.0
+refused by the first in the queue | plain >v=2.7.0.3.1@-3 ^@-1 >15000 /'7' | u:1 30000 5 1.4.0.0.0.r | [0 20000 v:2 1] | v:2=1 20000, >u=1.4.0.0.0.0@0 ^@0 >20000 /'10' | v>2.7.10
+reads with the first in the queue | read >v=2.7.1.0.1@-3 ^@-1 >15000 | u:1 30000 5 | [1 0  ] | mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 20000 | v>2.7.0
 reads with a longer first    | read >v=40000:2.7.1.0.1@-3 ^@-1 >15000 | u:1 30000 5 | [1 0  ] | mode=read u:1=1 v:2=1 40000, u:1#1 30000, v:2#1 40000 | v>2.7.0
 reads, and lets others in     | read mode=read w:1=1 40000, w:1#1 40000, >u=1.3.1.0.0.0@-4 ^@-1 >v=2.7.1.0.1@-3 ^@-1 >15000 | u:1 30000 5 | [1 0  ] | mode=read u:1=1 v:2=1 w:1=1 40000, u:1#1 30000, v:2#1 20000, w:1#1 40000 | v>2.7.0
 takes to read, and lets in    | read >u=1.3.1.0.0.0@-4 ^@-1 >v=2.7.1.0.1@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >15000 | u:1 30000 5 | [1 0  ] | mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 20000, >w=8.8.0.0.1@-2 ^@-1 >20000 | v>2.7.0
@@ -33,11 +33,11 @@ refused, left to others      | plain; write >open@3 >15000 | u:1 30000 5 1.4.0.0
 among readers, with another  | read mode=read v:1=1 20000, v:1#1 20000, >w=1.1.1.0.1@-4 ^@-1 >x=1.1.0.0.0@-3 ^@-1 >u=9.9.0.0.1@-2 ^@-1 >15000 | u:1 30000 5 | [1 0  ] | mode=read u:1=1 v:1=1 w:1=1 30000, u:1#1 30000, v:1#1 20000, w:1#1 20000, >x=1.1.0.0.0@-3 ^@-1 >u=9.9.0.0.1@-2 ^@-1 >20000 | w>1.1.0
 `
 
-// yieldRows: a place at the end of all lines comes last.
+// yieldRows are those of yield_all; the entry at the end of all wait queues is the last argument.
 const yieldRows = `
 yield_all:
 all kinds, alone        | plain u:1=1 30000; fenced u:1=1 30000 /'7'; read mode=read u:1=1 30000, u:1#1 30000; write mode=write u:1:write=1 30000 | u:1 1.4.0.0.0.r | [1 0] then [-1 0] | >u=1.4.0.0.0.0@0 ^@0 >20000; >u=1.4.0.0.0.0@0 ^@0 >20000 /'7'; >u=1.4.0.0.0.0@0 ^@0 >20000; >u=1.4.0.0.0.0@0 ^@0 >20000 | 0
-without a place         | plain u:1=1 30000; write mode=write u:1:write=1 30000 | u:1 | [1 0] then [-1 0] | ; | 0
+without an entry        | plain u:1=1 30000; write mode=write u:1:write=1 30000 | u:1 | [1 0] then [-1 0] | ; | 0
 to the next             | plain u:1=1 30000, >u=1.3.0.0.0.0@-5 ^@-1 >v=2.7.0.0.1@-3 ^@-1 >15000; plain u:1=1 30000 | u:1 1.4.0.0.0.r | [1 0] then [-1 0] | v:2=1 20000, >u=1.4.0.0.0.0@0 ^@0 >20000; >u=1.4.0.0.0.0@0 ^@0 >20000 | v>2.7.0
 to another MultiLock    | plain u:1=1 30000, >v=2.7.0.0.0.0@-3 ^@-1 >15000; plain u:1=1 30000, >v=2.7.0.0.0.0@-3 ^@-1 >15000 | u:1 1.4.0.0.0.r | [1 0] then [-1 0] | >v=2.7.0.0.0.k0@-3 ^@-1 >u=1.4.0.0.0.0@0 ^@0 >20000; >v=2.7.0.0.0.k0@-3 ^@-1 >u=1.4.0.0.0.0@0 ^@0 >20000 | 0
 to the next, with tokens | fenced u:1=1 30000, >v=2.7.0.3.1@-3 ^@-1 >15000 /'7' | u:1 | [1 0] then [-1 0] | v:2=1 20000 /'10' | v>2.7.10
@@ -45,7 +45,7 @@ held in part            | plain u:1=1 30000; plain v:1=1 30000 | u:1 1.4.0.0.0.r
 among readers           | read mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 30000 | u:1 1.4.0.0.0.r | [1 0] then [-1 0] | mode=read v:1=1 30000, v:1#1 30000, >u=1.4.0.0.0.0@0 ^@0 >20000
 `
 
-// refusals are locks that refuse, and the reply; %d is which of all it is.
+// refusals are locks that refuse, and the reply; %d is the index of the lock.
 const refusals = `
 plain v:1=2 40000                                     | [0 40000 v:1 %d]
 plain v:1=2                                           | [0 -1 v:1 %d]
@@ -68,15 +68,15 @@ read mode=read path=7                                 | -WRONGTYPE
 write mode=read path=7 u:1=1, u:1#1 40000             | -WRONGTYPE
 `
 
-// allRows adds to those that are granted those that are refused by the first or by the last:
-// the others, of all kinds, stay as they are.
+// allRows adds to the granted rows those that are refused by the first or by the last lock; the other
+// locks, of all kinds, stay unchanged.
 func allRows() string {
 	const free = "fenced /'7' 60000; plain; fair /v:1@-5; read; write"
 	table := grantedRows + "counter of another type | fenced /a=1; " + free + " | u:1 30000 5 | -WRONGTYPE | same\n"
 	for line := range strings.Lines(strings.TrimSpace(refusals)) {
 		lock, reply, _ := strings.Cut(strings.TrimSpace(line), "|")
-		for place, locks := range map[int]string{1: lock + "; " + free, 6: free + "; " + lock} {
-			table += fmt.Sprintf("%s is the %dth | %s | u:1 30000 5 | %s | same\n", lock, place, locks, strings.ReplaceAll(reply, "%d", fmt.Sprint(place)))
+		for index, locks := range map[int]string{1: lock + "; " + free, 6: free + "; " + lock} {
+			table += fmt.Sprintf("%s is the %dth | %s | u:1 30000 5 | %s | same\n", lock, index, locks, strings.ReplaceAll(reply, "%d", fmt.Sprint(index)))
 		}
 	}
 	return table

@@ -1,4 +1,4 @@
--- Common part of the scripts that use keys beside the lock's hash; it is put before each of
+-- Common part of the scripts that use keys beside the lock's hash; prepended to each of
 -- them.
 --
 -- A key beside the hash may not exist, so it is not in KEYS: while a cluster moves a slot,
@@ -7,8 +7,8 @@
 
 -- Runs a command on a key beside the hash. Returns nil if the key is not here, but may be on
 -- the other server. The new server reports no error for a single missing key; EXISTS of two
--- keys reports one, on both servers, unless both keys are there: from Redis 7.4 and Valkey 8 on, that
--- error has words of its own.
+-- keys reports one, on both servers, unless both keys are there: that error has another text
+-- from Redis 7.4 and Valkey 8 on.
 local function beside(...)
   local reply = redis.pcall(...)
   if type(reply) == 'table' and reply.err then

@@ -1,12 +1,12 @@
--- Counts the other clients that wait for a read/write lock. Changes nothing but the line, of which
--- it removes who has gone.
+-- Counts the other clients that wait for a read/write lock. Changes only the wait queue: removes
+-- the entries of clients that no longer listen.
 --
 -- KEYS[1]  the lock's hash; it decides which server runs the script
 -- ARGV[1]  the client's uuid
 -- ARGV[2]  the lock's channel
--- ARGV[3]  the key of the line
--- ARGV[4]  the settings of the line
+-- ARGV[3]  the key of the wait queue
+-- ARGV[4]  the settings of the wait queue
 --
 -- Reply: {others}  how many wait
-local line = line_of(entries_of(ARGV[3]) or {}, ARGV[3], ARGV[4], KEYS[1], ARGV[1], '')
-return {line.length() + line.strangers(ARGV[2])}
+local queue = wait_queue(fields_of(ARGV[3]) or {}, ARGV[3], ARGV[4], KEYS[1], ARGV[1], '')
+return {queue.length() + queue.foreign_clients(ARGV[2])}

@@ -1,12 +1,12 @@
--- Common part of the scripts for permits that expire; it is put before each of them.
+-- Common part of the scripts for permits that expire; prepended to each of them.
 --
--- A refused command must neither lose a permit nor make one. So whatever a change needs is called
--- before with nothing to do.
+-- A refused command must neither lose a permit nor make one. So each Redis command that a change needs is called
+-- before it without effect.
 
--- No permit has that id, and no member of another application's set is likely to be that.
+-- Not the id of a permit, and unlikely to be a member of another application's set.
 local NO_PERMIT = 'the id of no permit'
 
--- Fails if one of these is no id of a permit: the sorted set then belongs to another application.
+-- Fails if one of these is not the id of a permit: the sorted set then belongs to another application.
 local function check_ids(ids)
   for _, id in ipairs(ids) do
     if #id ~= 16 then
@@ -15,11 +15,11 @@ local function check_ids(ids)
   end
 end
 
--- How many of its members are looked at, unless they are to be removed.
+-- How many members of the set are checked, unless they are to be removed.
 local MOST_SEEN = 16
 
--- Fails if one of some members is no id, and returns when the first expires; nil if there is none. The first is looked
--- at before the others, which may be large if they are another application's.
+-- Checks some members, and returns when the first expires, nil if there is none. The first is checked before the
+-- others, which may be large if they are another application's.
 local function check_taken(key)
   local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
   check_ids({first[1]})
@@ -30,13 +30,13 @@ local function check_taken(key)
   return first[2]
 end
 
--- How many expired permits become free at once. To free more would block Redis for long; the next command goes on.
+-- How many expired permits one command frees: more would block Redis for long. The next command frees more.
 local MOST_EXPIRED = 1000
 
 -- The time of permits that never expire, as Redisson writes them.
 local NEVER = 922337203685477
 
--- The time in ms by the server's clock. Those of clients differ.
+-- Returns the time in ms by the server's clock, since those of clients differ.
 local function epoch_ms()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)

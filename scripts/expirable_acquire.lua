@@ -1,15 +1,15 @@
--- Takes permits for the first of those who wait in a process, one for each, in their order, as long
--- as there are any. Permits that have expired are free again.
+-- Takes permits for the waiters of a process, one for each, in their order, as long as there are any.
+-- Frees permits that have expired.
 --
 -- KEYS[1]  the permits that are free, a string
 -- KEYS[2]  the permits that are taken, a sorted set: id, 16 bytes -> when it expires, in epoch ms
 -- KEYS[3]  the record of the client's last command
 -- ARGV[1]  the number of the command
--- ARGV[2]  the channel, on which is published what is left of the permits that had expired
+-- ARGV[2]  the channel, on which the number of free permits is published if permits had expired
 -- ARGV[3…] the lease in ms and the id of each permit
 --
--- Reply: {how many have their permits; in how many ms the next expires of those that were taken
--- before, -1 if none does}; {NO_KEY, -1} if no number of permits is set
+-- Reply: {how many waiters got a permit; in how many ms the next of the permits taken before
+-- expires, -1 if none does}; {NO_KEY, -1} if no number of permits is set
 return once(KEYS[3], ARGV[1], function()
   redis.call('ZADD', KEYS[2], 'XX', 0, NO_PERMIT) -- first: a server out of memory refuses it
   local now, free = epoch_ms(), count_of(KEYS[1])
@@ -45,7 +45,7 @@ return once(KEYS[3], ARGV[1], function()
       redis.call('ZADD', KEYS[2], now + ARGV[i], ARGV[i + 1])
     end
     if ttl > 0 then
-      redis.call('PEXPIRE', KEYS[2], ttl) -- the permits end with what they are permits of
+      redis.call('PEXPIRE', KEYS[2], ttl) -- the permits end with the number
     end
   end
 end)

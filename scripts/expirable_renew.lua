@@ -1,5 +1,5 @@
 -- Gives the permits of a process a lease that starts now. A permit that has expired is not renewed,
--- even if nobody has taken it since.
+-- even if it has not been taken since.
 --
 -- KEYS[1]  the permits that are taken, a sorted set: id, 16 bytes -> when it expires, in epoch ms
 -- ARGV[1]  the lease, ms

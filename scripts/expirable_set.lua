@@ -3,20 +3,20 @@
 -- KEYS[1]  the permits that are free, a string
 -- KEYS[2]  the permits that are taken, a sorted set: id, 16 bytes -> when it expires, in epoch ms
 -- KEYS[3]  the record of the client's last command
--- KEYS[4]  when a "restore" that waits is to be done, in epoch ms. It has a TTL that ends later, and goes when the
---          number is set, so that each loss has a wait of its own
+-- KEYS[4]  when a waiting "restore" may be carried out, in epoch ms. Its TTL ends later. It is deleted when
+--          the number is set, so that each loss has its own wait
 -- ARGV[1]  the number of the command
 -- ARGV[2]  the channel, on which the number is published if it is positive
--- ARGV[3]  "try": that many if there are no permits yet; "set": that many, free and taken together,
---          also in place of a number that is refused;
---          "add": that many more, or less; "restore": as "try", but only after
---          the leases are over of permits that were taken before Redis lost its data
+-- ARGV[3]  "try": sets the number if there are no permits yet; "set": sets the number of free and taken
+--          permits together, also in place of a number that is refused;
+--          "add": adds the number, which may be negative; "restore": as "try", but only after
+--          the leases of permits that were taken before Redis lost its data are over
 -- ARGV[4]  the number
 -- ARGV[5]  for "restore", how long these leases are, ms
--- ARGV[6…] for "restore", the rest of the lease in ms and the id of each permit that the client trusts
---          all the same: it stays taken
+-- ARGV[6…] for "restore", the rest of the lease in ms and the id of each permit that the client still
+--          trusts: it stays taken
 --
--- Reply: 1; 0 if there are permits already; or how many ms a restore must still wait, as a negative number
+-- Reply: 1; 0 if there are permits already; or minus the ms that a restore must still wait
 return once(KEYS[3], ARGV[1], function()
   local how, number = ARGV[3], tonumber(ARGV[4])
   check_taken(KEYS[2])

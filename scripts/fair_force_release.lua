@@ -13,7 +13,7 @@ local queue, timeouts = ARGV[1], ARGV[2]
 check_lock(KEYS[1])
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local reachable = beside('EXISTS', queue, timeouts) -- without both, nobody can be called dead
+local reachable = beside('EXISTS', queue, timeouts) -- without both, no waiter counts as dead
 local first = beside('LINDEX', queue, 0)
 local evicted = 0
 check_entries({first or nil})

@@ -7,7 +7,8 @@
 -- two are "" if the lock is free.
 local left = redis.call('PTTL', KEYS[1])
 local waiting = beside('LLEN', ARGV[1]) or 0
-for _, most in ipairs(waiting > 0 and {1, MOST_SEEN} or {}) do -- the first before the others, which may be large
+-- The first entry is checked before the others, which may be large.
+for _, most in ipairs(waiting > 0 and {1, MOST_SEEN} or {}) do
   check_entries(beside('LRANGE', ARGV[1], 0, most - 1) or {})
 end
 if left == -2 then

@@ -1,5 +1,5 @@
--- Frees a lock if one of the named owners holds it. Whoever sends it names those that were seen to hold the
--- lock: however late it arrives, it frees no other.
+-- Frees a lock if one of the named owners holds it. The sender names the owners that it has seen to hold
+-- the lock, so a late copy of the command ends no other hold.
 --
 -- KEYS[1]  the lock's hash: owner -> hold count
 -- ARGV[1]  the lock's channel

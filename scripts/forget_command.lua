@@ -1,5 +1,5 @@
--- Forgets a client's last command about a key, so that nothing is left of the client. No copy of a
--- command may still be on its way: it would be carried out a second time.
+-- Removes the record of a client's last command about a key. No copy of a command may still be on its
+-- way: it would be carried out a second time.
 --
 -- KEYS[1]  the record of the client's last command
 -- ARGV[1]  the number of that command; the record of a later one stays

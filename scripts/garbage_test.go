@@ -11,7 +11,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// garbage are fields and values in a line that no client of ours has written; now is the time in µs.
+// garbage returns fields and values of a wait queue that no client of ours has written; now is the time in µs.
 func garbage(now string, r *rand.Rand) (fields []string) {
 	digits := strings.Repeat("9", 400)
 	entry := func(arrived, seen, ttl, term, seq, mode, tokens, listens string) string {
@@ -31,52 +31,52 @@ func garbage(now string, r *rand.Rand) (fields []string) {
 	return append(fields, "garbage", values[r.IntN(len(values))])
 }
 
-// What stands in a line and is no entry is ignored, or removed: every row replies, leaves and tells the same.
-func TestGarbageInTheLine(t *testing.T) {
+// Fields of a wait queue that are not entries are ignored, or removed: every row replies, leaves and publishes the same.
+func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
 		random := rand.New(rand.NewPCG(7, 7))
 		for _, r := range rows {
-			if !strings.Contains(forms[r.script], "LINE") && !several(r.script) || strings.Contains(strings.Join(r.before, " "), "line") {
+			if !strings.Contains(forms[r.script], "WAITQUEUE") && !several(r.script) || strings.Contains(strings.Join(r.before, " "), "waitqueue") {
 				continue
 			}
 			for range 3 {
 				start := time.Now().Truncate(time.Millisecond)
-				d.stands = start
+				d.frozenAt = start
 				locks, keys, args := r.call(t)
 				r.put(t, d, locks, start)
 				put := map[string][]string{}
 				for i, lock := range locks {
-					line := names(lock).Replace("LINE")
+					queue := names(lock).Replace("WAITQUEUE")
 					fields := garbage(strconv.FormatInt(start.UnixMicro(), 10), random)
 					for j := 0; j < len(fields); j += 2 {
 						if fields[j] == "open" && strings.Contains(r.before[i], ">open") || fields[j] == "turns" && strings.Contains(r.before[i], ">turns") {
 							fields[j] = "stray"
 						}
-						put[line] = append(put[line], fields[j])
+						put[queue] = append(put[queue], fields[j])
 					}
-					d.must(t, append([]string{"HSET", line}, fields...)...)
+					d.must(t, append([]string{"HSET", queue}, fields...)...)
 				}
 				reply := d.run(t, r.script, keys, args)
-				told := r.told
+				published := r.published
 				for i, lock := range locks {
-					line := names(lock).Replace("LINE")
-					for _, field := range put[line] { // what is ignored may stay
-						if word := ">" + field; (field == "open" || field == "turns") && strings.Contains(which(0, r.after[i]), word) {
+					queue := names(lock).Replace("WAITQUEUE")
+					for _, field := range put[queue] { // ignored fields may stay
+						if word := ">" + field; (field == "open" || field == "turns") && strings.Contains(ofRun(0, r.after[i]), word) {
 							continue
 						}
-						d.must(t, "HDEL", line, field)
+						d.must(t, "HDEL", queue, field)
 					}
-					d.expect(t, fmt.Sprintf("%s/%s, lock %d, with %q in its line", r.script.Name, r.name, i, put[line]), lock, start, reply, which(0, r.reply), which(0, r.after[i]), told)
-					told = ""
+					d.expect(t, fmt.Sprintf("%s/%s, lock %d, with %q in its wait queue", r.script.Name, r.name, i, put[queue]), lock, start, reply, ofRun(0, r.reply), ofRun(0, r.after[i]), published)
+					published = ""
 				}
 			}
 		}
 	})
 }
 
-// An entry in the queue of a fair lock that is no owner is refused, as a foreign field of the lock is. An owner that
-// no client would write stops no request.
-func TestGarbageInAFairQueue(t *testing.T) {
+// An entry in the queue of a fair lock that is not an owner is refused, as a foreign field of the lock is. An owner
+// that no client would write stops no request.
+func TestFairQueue_RefusesGarbage(t *testing.T) {
 	owner := "u:" + strings.Repeat("9", 400)
 	eachRedis(t, func(t *testing.T, d *db) {
 		for i, word := range []string{"", ":", "text", "u:", "u:x", "\x00", strings.Repeat("9", 400), owner} {

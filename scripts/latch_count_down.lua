@@ -1,24 +1,23 @@
--- Counts a latch down, for all who want to in a process. Who has an id is counted once.
+-- Counts a latch down for several requests of a process. A count-down with an id counts once.
 --
--- The ids of those who were counted stand in a set beside the latch until it opens. Redisson does not
--- know the set: it may open the latch, and close it again, and then the ids are those of another
--- latch. So a latch that has been counted down by id has a TTL, of a century: counting down keeps the
--- TTL, and a latch that is closed again has none.
+-- The ids are in a set beside the latch until it opens. Redisson does not know the set: it may open the
+-- latch and close it again, and then the ids belong to an earlier latch. So a latch that has been counted
+-- down by id has a TTL, of a century: counting down keeps the TTL, and a latch that is closed again has none.
 --
 -- KEYS[1]  the latch, a string: how many count-downs are missing
 -- KEYS[2]  the record of the client's last command
--- KEYS[3]  the set of the ids, and of a mark, which says that the set is ours. It lasts for a week after the last
+-- KEYS[3]  the set of the ids, with a mark that shows that the set is ours. It lasts for a week after the last
 --          count-down by id
 -- ARGV[1]  the number of the command
--- ARGV[2]  the latch's channel, on which it is published that the latch is open
--- ARGV[3]  how many count down without an id
+-- ARGV[2]  the latch's channel, on which the opening is published
+-- ARGV[3]  how many count-downs have no id
 -- ARGV[4…] the ids
 --
 -- Reply: {the count then; 0 if the latch is open}
 local WEEK, CENTURY = 604800000, 3155760000000 -- in ms
-local MARK = string.rep('\0', 513) -- no id is as long
+local MARK = string.rep('\0', 513) -- longer than any id
 
--- Reports whether there is a set of ids, and whether something else is in its place.
+-- Reports whether the set of ids exists, and whether its key has another value.
 local function look_at_ids()
   local marked = redis.pcall('SISMEMBER', KEYS[3], MARK)
   if type(marked) == 'table' and not string.find(marked.err, 'WRONGTYPE', 1, true) then
@@ -32,13 +31,13 @@ return once(KEYS[2], ARGV[1], function()
   if count <= 0 then
     return {0}
   end
-  local known = redis.call('PTTL', KEYS[1]) >= 0 -- what is in the set
+  local known = redis.call('PTTL', KEYS[1]) >= 0 -- whether the ids belong to this latch
   local down, seen, new, counted, foreign = tonumber(ARGV[3]), {}, {}, false, false
   if #ARGV > 3 or count <= down then
     counted, foreign = look_at_ids()
   end
   if foreign and #ARGV > 3 then
-    error('WRONGTYPE the key of the ids by which the latch was counted down has something else', 0)
+    error('WRONGTYPE the key of the ids by which the latch was counted down has another value', 0)
   end
   for i = 4, #ARGV do
     local id = ARGV[i]
@@ -65,7 +64,7 @@ return once(KEYS[2], ARGV[1], function()
     if #new == 0 then
       return
     end
-    -- What may be refused comes first, since only the count is put back.
+    -- Commands that may be refused come first, since only the count is restored.
     local ok, problem = pcall(function()
       redis.call('PEXPIRE', KEYS[3], WEEK)
       redis.call('SADD', KEYS[3], MARK, unpack(new))

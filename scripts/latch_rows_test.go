@@ -11,7 +11,7 @@ wrong type             | a=1                           | 3 2     | -WRONGTYPE | 
 latch_count_down: NAME CALLS:u COUNTED / ARG LATCH ARG ARGS
 one                    | '5'                           | 3 1     | [4]        | '4', %u.3.4
 several                | '5'                           | 3 3     | [2]        | '2', %u.3.2
-nobody                 | '5'                           | 3 0     | [5]        | '5', %u.3.5
+none                   | '5'                           | 3 0     | [5]        | '5', %u.3.5
 the last               | '1', %v.7.1                   | 3 1     | [0]        | %u.3.0, %v.7.1 | 0
 more than are missing  | '2'                           | 3 5     | [0]        | %u.3.0 | 0
 open                   |                               | 3 1     | [0]        | %u.3.0

@@ -4,7 +4,7 @@
 -- KEYS[2]  the record of the client's last command
 -- ARGV[1]  the number of the command
 -- ARGV[2]  the count
--- ARGV[3]  the latch's channel, on which it is published that the latch is closed
+-- ARGV[3]  the latch's channel, on which the closing is published
 --
 -- Reply: {1: set, 0: it had a count; the count then}
 return once(KEYS[2], ARGV[1], function()

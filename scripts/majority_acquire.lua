@@ -13,13 +13,13 @@
 --
 -- Reply: {GRANTED, 0, "", memory}       the owner holds the lock with that count; the lease starts now
 --        {REFUSED, ttl, other, memory}  another owner holds it, for ttl more ms (-1: no TTL)
---        {ABSENT, 0, "", memory}        nobody holds it, so there is nothing to re-enter
---        {TOO_NEW, left, "", memory}    the server has no vote for left more ms
+--        {ABSENT, 0, "", memory}        the lock is free, so there is nothing to re-enter
+--        {TOO_NEW, left, "", memory}    the server does not vote for left more ms
 local record = redis.call('HMGET', KEYS[2], 'memory', 'age')
 local memory = record[1] or ''
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
   local left = redis.call('PTTL', KEYS[1])
-  local other = left ~= -2 and owner_in(check_lock(KEYS[1])) -- it is refused at once if it is not ours
+  local other = left ~= -2 and owner_in(check_lock(KEYS[1])) -- a foreign key fails the script before it writes
   if ARGV[4] ~= '0' then
     local age, needed = tonumber(record[2] or 0), tonumber(ARGV[4])
     local present = present_memory()

@@ -1,4 +1,4 @@
--- Returns the name of the memory of a RedLock's server, and how old it is known to be. A server
+-- Returns the name of the memory of a RedLock's server, and how old it is at least. A server
 -- that was started, flushed, or promoted has a new memory, and may have forgotten locks. Processes
 -- measure the age by their own clocks: the server's clock may be set at any time, and often is
 -- just after its machine starts.

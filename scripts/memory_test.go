@@ -8,10 +8,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// A server takes part in nothing but what it knows of until its memory is known to be old
-// enough, by the clocks of those who ask: how long it has been up by its own does not count.
-// Who looks at the memory learns the same as who votes.
-func TestQuorumQuarantine(t *testing.T) {
+// A server grants only re-entries until its memory is old enough by the clocks of the callers; its uptime
+// by its own clock does not count. An inspection of the memory and a vote return the same.
+func TestMajorityAcquire_QuarantinesNewMemory(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
 		lock := redistest.Name(t)
 		record := names(lock).Replace("RECORD")
@@ -21,16 +20,16 @@ func TestQuorumQuarantine(t *testing.T) {
 		first := ""
 		for _, step := range []struct{ what, do, reply, memory, age string }{
 			{"never seen", "a 1 30000 1000 one - 0", "[-3 1000 ", ":one]", "0"},
-			{"known by another memory", "a 1 30000 1000 two another 5000", "[-3 1000 ", ":one]", "0"},
-			{"known for almost long enough", "a 1 30000 1000 two KNOWN 999", "[-3 1 ", ":one]", "999"},
-			{"what one has seen is good for others", "a 1 30000 1000 two - 0", "[-3 1 ", ":one]", "999"},
-			{"known for long enough", "a 1 30000 1000 two KNOWN 1000", "[1 0 ", ":one]", "1000"},
-			{"one's own lock", "a 2 30000 5000 two - 0", "[1 0 ", ":one]", "1000"},
-			{"who needs more", "b 1 30000 5000 two - 0", "[-3 4000 ", ":one]", "1000"},
+			{"watched under another name", "a 1 30000 1000 two another 5000", "[-3 1000 ", ":one]", "0"},
+			{"watched for almost long enough", "a 1 30000 1000 two KNOWN 999", "[-3 1 ", ":one]", "999"},
+			{"the age counts for other callers", "a 1 30000 1000 two - 0", "[-3 1 ", ":one]", "999"},
+			{"watched for long enough", "a 1 30000 1000 two KNOWN 1000", "[1 0 ", ":one]", "1000"},
+			{"re-entry", "a 2 30000 5000 two - 0", "[1 0 ", ":one]", "1000"},
+			{"a longer quarantine", "b 1 30000 5000 two - 0", "[-3 4000 ", ":one]", "1000"},
 			{"watched for longer", "b 1 30000 1000 two KNOWN 3000", "[0 ", ":one]", "1000"},
 			{"forgotten", "c 1 30000 1000 three KNOWN 60000", "[-3 1000 ", ":three]", "0"},
 			{"of another run", "HSET memory another:three", "", ":looked]", "0"},
-			{"looked at before", "b 1 30000 1000 four - 0", "[-3 1000 ", ":looked]", "0"},
+			{"inspected before", "b 1 30000 1000 four - 0", "[-3 1000 ", ":looked]", "0"},
 			{"of the same run before a promotion", "HSET memory RUN:another:three age 60000", "", ":looked]", "0"},
 			{"voted before a promotion", "b 1 30000 1000 five - 0", "[-3 1000 ", ":looked]", "0"},
 		} {

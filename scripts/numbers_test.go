@@ -10,8 +10,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// Values of a synchronizer's key, those that its scripts can calculate with, and others. Those of a latch go
-// further than those of permits.
+// Values of a synchronizer's key: those that its scripts can calculate with, and others. A latch allows larger
+// ones than permits.
 var (
 	permitCounts = []string{"-2147483647", "-1", "0", "7", "2147483647"}
 	latchCounts  = append(permitCounts, "2147483648", "9007199254740990", "9007199254740991")
@@ -22,10 +22,10 @@ var (
 )
 
 // Every number of a synchronizer is exact, or is refused with its text and changes nothing.
-func TestNumbersAreExactOrRefused(t *testing.T) {
+func TestNumbers_AreExactOrRefused(t *testing.T) {
 	type use struct {
 		script *scripts.Script
-		args   []string // behind the command's number
+		args   []string // after the command's number
 		exact  map[string]string
 	}
 	permits := []use{
@@ -75,8 +75,8 @@ func TestNumbersAreExactOrRefused(t *testing.T) {
 				reply := d.run(t, u.script, keys, args)
 				if refused := strings.HasPrefix(reply, "-"); refused != (want[0] == '-') || !refused && reply != want {
 					t.Errorf("%s of %q, run %d: reply %q, want %q", u.script.Name, value, run, reply, want)
-				} else if refused && want == "-" && !strings.Contains(reply, `is "`+value+`"`) && !strings.Contains(reply, "is no number") {
-					t.Errorf("%s of %q: the refusal does not say what is there: %s", u.script.Name, value, reply)
+				} else if refused && want == "-" && !strings.Contains(reply, `is "`+value+`"`) && !strings.Contains(reply, "is not a number") {
+					t.Errorf("%s of %q: the refusal does not contain the value: %s", u.script.Name, value, reply)
 				}
 			}
 			if want[0] != '-' {
@@ -105,8 +105,8 @@ func TestNumbersAreExactOrRefused(t *testing.T) {
 	})
 }
 
-// An explicit number replaces one that is refused, but nothing that is no number.
-func TestASetReplacesABadNumber(t *testing.T) {
+// An explicit number replaces one that is refused, but no other text.
+func TestPermitsSet_ReplacesABadNumber(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
 		for _, value := range noCounts {
 			lock := redistest.Name(t)
@@ -125,8 +125,8 @@ func TestASetReplacesABadNumber(t *testing.T) {
 	})
 }
 
-// The count of a hold is only as long a loop as makes sense, and one that is no number keeps the lock.
-func TestHoldCountsAreBounded(t *testing.T) {
+// A large hold count does not make the loop over read leases long, and a count that is not a number keeps the lock.
+func TestHoldCounts_AreBounded(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
 		for value, want := range map[string]string{"9007199254740993": "1", "9223372036854775807": "1", "1e9": "1", "007": "1", "100000000": "0", "-1": "0"} {
 			for _, field := range []string{"v:1", "u:1"} {
@@ -150,7 +150,7 @@ func TestHoldCountsAreBounded(t *testing.T) {
 }
 
 // A renewal sets no more leases than a process may have, whatever its hold count says, and renews the other locks.
-func TestRenewalsOfAnyHoldCount(t *testing.T) {
+func TestReadWriteRenew_LimitsLeases(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
 		for _, count := range []string{"3000000", "1000000000", "inf", "nan", "-1", "1.5", "x", ""} {
 			var locks, args []string
@@ -169,7 +169,7 @@ func TestRenewalsOfAnyHoldCount(t *testing.T) {
 			if left := number(t, d.do(t, "PTTL", locks[1])); left <= 60000 {
 				t.Errorf("a renewal beside %q read holds: %d ms are left", count, left)
 			}
-			// Other tests of this server list all keys.
+			// Other tests on this server list all keys.
 			d.must(t, "EVAL", "for n = 1, 10000 do redis.call('DEL', ARGV[1] .. n) end", "0", redisio.Holds(locks[0])+":u:1:rwlock_timeout:")
 		}
 	})

@@ -1,23 +1,22 @@
--- Common part of the scripts that add or subtract, so that they must not have their effect twice;
--- it is put before each of them.
+-- Common part of the scripts that add or subtract, which must not have their effect twice; prepended to
+-- each of them.
 --
--- A client numbers the commands that it sends about a key. It has one of them outstanding, and
--- repeats that one, under its number, until it knows the reply. What its last command was, and the
--- reply, stands in a key beside, "<number> <reply>", in which the reply is numbers with spaces
--- between them. A command that was carried out gets that reply again and does nothing. A command
--- that comes after a later one is late: nobody waits for its reply any more, and it fails, unless it
--- cannot have its effect twice anyway.
+-- A client numbers the commands that it sends about a key. It has one of them outstanding, and repeats
+-- that one, under its number, until it gets the reply. Another key, the record, has its last command as
+-- "<number> <reply>", in which the reply is numbers with spaces between them. A command that was carried
+-- out gets that reply again and does nothing. A command that arrives after a later one is late: no request
+-- waits for its reply, and it fails, unless it cannot have its effect twice anyway.
 --
--- The key lasts for an hour after the client's last command. So a client must not repeat a command
+-- The record lasts for an hour after the client's last command. So a client must not repeat a command
 -- for longer than that.
 
--- How long a command and its reply are at most: their numbers are few, and have at most 20 digits.
+-- The length of the longest record: it has few numbers, of at most 20 digits each.
 local MOST_REMEMBERED = 100
 
--- Carries out a command, unless it was carried out before. decide() reads, publishes, and returns
--- the reply, a list of numbers, and change(), which does all the rest that writes; nil if there is
--- nothing. Whatever is refused before change() has changed nothing, and what change() is refused it
--- must take back itself. With late, a late command is carried out, and not remembered.
+-- Carries out a command, unless it was carried out before. decide() reads, publishes, and returns the reply,
+-- a list of numbers, and change(), which makes all other writes; nil if there are none. An error before
+-- change() leaves no trace; an error in change() must undo its writes. With late, a late command is carried
+-- out, but not recorded.
 local function once(record, number, decide, late)
   local keep = 3600000
   local before = redis.call('GETRANGE', record, 0, MOST_REMEMBERED)
@@ -26,10 +25,10 @@ local function once(record, number, decide, late)
   end
   local last, said = string.match(before, '^(%d+)(.*)$')
   if not last or string.gsub(said, ' %-?%d+', '') ~= '' or #before > MOST_REMEMBERED then
-    error('WRONGTYPE the key of the last command has something else', 0)
+    error('WRONGTYPE the key of the last command has another value', 0)
   end
   if last == number then
-    redis.call('PEXPIRE', record, keep) -- replicas that have this write have those of the first time
+    redis.call('PEXPIRE', record, keep) -- replicas that have this write have the earlier ones too
     local reply = {}
     for n in string.gmatch(said, '-?%d+') do
       table.insert(reply, tonumber(n))
@@ -57,17 +56,17 @@ local function once(record, number, decide, late)
   return reply
 end
 
--- How many permits there can be, as Redisson reads them.
+-- The largest number of permits that Redisson can read.
 local MOST_PERMITS = 2147483647
 
--- Fails the script if there would be too many permits, or too many would have been taken away.
+-- Fails the script if the number of free permits would be out of range.
 local function check_permits(free)
   if math.abs(free) > MOST_PERMITS then
     error('ERR there would be ' .. (free > 0 and 'more than ' or 'less than -') .. MOST_PERMITS .. ' permits', 0)
   end
 end
 
--- Returns the number that a key has, at most that far from zero, or nil if there is no such key.
+-- Returns the number under a key, or nil if there is no such key. Fails if it is further than most from zero.
 local function number_of(key, most, what)
   local value = text_of(key)
   local n = value and exactly(value)

@@ -1,14 +1,14 @@
--- Common part of the scripts that find another owner in a lock's hash, or show or free what is in it;
--- it is put before each of them.
+-- Common part of the scripts that read other owners in a lock's hash, or end their holds; prepended to each
+-- of them.
 --
 -- A key with the name of a lock may belong to another application. Such a key is never changed, shown or
 -- waited for: the script fails, and its error has no field and no value of the key. An owner of a lock is
 -- "<client uuid>:<number>", with ":write" behind it if it writes, and the id of its transaction if it has
 -- one in Redisson. Its value is a hold count.
 
--- How many fields of a hash are looked at. A lock that many read has more: of those, Redis chooses some at
--- random. So the look costs the same for a lock with thousands of readers, and for a foreign hash of
--- a million fields. What is deleted is named, or is looked at in full.
+-- How many fields of a hash are checked. A lock with many readers has more: Redis then chooses some at
+-- random. So the check costs the same for a lock with thousands of readers, and for a foreign hash of
+-- a million fields. Fields that are deleted are named by the caller, or checked one by one.
 local MOST_SEEN = 16
 
 -- How long an owner, and a hold count, may be. Other applications may have written longer ones, of any length. A
@@ -27,19 +27,19 @@ local function is_owner(text)
   return transaction and #transaction == 32
 end
 
--- Fails the script, since a key is not ours.
+-- Fails the script because a key is not ours.
 local function refuse_foreign(what)
-  error('WRONGTYPE ' .. what .. ': expected are owners, "<client uuid>:<number>"', 0)
+  error('WRONGTYPE ' .. what .. ': expected owners, "<client uuid>:<number>"', 0)
 end
 
--- Returns the value of a field of a lock's hash; nil if there is none, or it is longer than those of a lock.
+-- Returns the value of a field of a lock's hash; nil if there is none, or it is longer than a hold count.
 local function value_of(hash, field)
   local length = redis.call('HSTRLEN', hash, field)
   return length > 0 and length <= LONGEST_COUNT and redis.call('HGET', hash, field) or nil
 end
 
 -- Returns some of the fields of a lock's hash, and their values; none if there is no such key. Fails if
--- one of them is not a lock's. names are two fields of the hash, or all that it has, if they are known. Values
+-- one of them is not a lock's. names are two fields of the hash, or its only one, if they are known. Values
 -- are read only once the names are those of owners, and all values are as short as hold counts.
 local function check_lock(hash, names)
   if not names or names[2] then
@@ -64,7 +64,7 @@ local function check_lock(hash, names)
   end
   -- Several owners share a lock only as readers.
   if not ours or #fields > 2 and #fields < 2 * MOST_SEEN and not moded then
-    refuse_foreign('the key is a hash with ' .. redis.call('HLEN', hash) .. ' fields, and no lock')
+    refuse_foreign('the key is a hash with ' .. redis.call('HLEN', hash) .. ' fields, but not a lock')
   end
   return fields
 end
@@ -85,18 +85,18 @@ local MOST_ENTRIES = 10000
 -- For how many ms a waiter of a fair lock may count as alive: a year.
 local LONGEST_WAIT = 31536000000
 
--- Fails if one of these entries of a fair lock's queue, or of its timeouts, is no owner.
+-- Fails if one of these entries of a fair lock's queue, or of its timeouts, is not an owner.
 local function check_entries(entries)
   for _, entry in ipairs(entries) do
     if not is_owner(entry) then
-      refuse_foreign('the queue of the lock has entries that are none')
+      refuse_foreign('the queue of the lock has entries that are not owners')
     end
   end
 end
 
 -- Returns the entries of a fair lock's queue, and their timeouts, at most a year from now. Fails if there are more than
--- may be read, or if one is no owner. Some entries are looked at, the first before the others: entries of another
--- application may be large. And all that count as dead are looked at, since those are deleted.
+-- may be read, or if one is not an owner. Some entries are checked, the first before the others: entries of another
+-- application may be large. All that count as dead are checked, since those are deleted.
 local function read_queue(queue, timeouts, now)
   local n = math.max(redis.call('LLEN', queue), redis.call('ZCARD', timeouts))
   if n > MOST_ENTRIES then

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// The tables write clients and owners as letters; Redis gets what a client writes. A letter from s on is
-// a client, so "v:2" is an owner; "a", "b" and "c" are whole owners. Other letters are what they are.
+// The tables abbreviate clients and owners as letters. A letter from s on is a client, so "v:2" is an
+// owner; "a", "b" and "c" are whole owners. Other letters are not replaced.
 const (
-	letters    = "abcstuvwxyz"
-	wholeOwner = "abc"
+	abbreviations = "abcstuvwxyz"
+	wholeOwner    = "abc"
 )
 
-// isLetter finds a letter that is a word, or is before a colon.
-var isLetter = regexp.MustCompile(`(^|[^0-9A-Za-z_-])([` + letters + `])($|:)`)
+// isAbbreviation matches a letter that is a word, or is before a colon.
+var isAbbreviation = regexp.MustCompile(`(^|[^0-9A-Za-z_-])([` + abbreviations + `])($|:)`)
 
 func longOf(letter string) string {
 	long := fmt.Sprintf("%08x-0000-4000-8000-000000000000", letter[0])
@@ -27,23 +27,23 @@ func longOf(letter string) string {
 
 var shortener = func() *strings.Replacer {
 	var pairs []string
-	for _, letter := range strings.Split(letters, "") {
+	for _, letter := range strings.Split(abbreviations, "") {
 		pairs = append(pairs, longOf(letter), letter)
 	}
 	return strings.NewReplacer(pairs...)
 }()
 
-// long is a word of a table as Redis gets it, and short what Redis says as the tables have it.
+// long expands the abbreviations in a word of a table, and short abbreviates a reply of Redis.
 func long(word string) string {
-	return isLetter.ReplaceAllStringFunc(word, func(found string) string {
-		i := strings.IndexAny(found, letters)
+	return isAbbreviation.ReplaceAllStringFunc(word, func(found string) string {
+		i := strings.IndexAny(found, abbreviations)
 		return found[:i] + longOf(found[i:i+1]) + found[i+1:]
 	})
 }
 
 func short(text string) string { return shortener.Replace(text) }
 
-// longWords are those of a command. A script stays as it is, and so does the value that SET sets.
+// longWords expands the words of a command, except for scripts and the value of SET.
 func longWords(words []string) []string {
 	words = slices.Clone(words)
 	for i := 1; i < len(words); i++ {

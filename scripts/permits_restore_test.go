@@ -11,15 +11,15 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// A number that is gone is set again when the leases are over that Redis may have lost. What the client still
-// has stays taken.
-func TestPermitsAreRestored(t *testing.T) {
+// A lost number of permits is restored when all leases that Redis may have lost are over. Permits that the
+// client still holds stay taken.
+func TestPermitsSet_RestoresWhenLeasesAreOver(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
 		const lease = 300 * time.Millisecond
 		for _, row := range []struct{ name, before, own, after string }{
 			{"nothing is left", "", "", "10"},
-			{"what the client has", "", "30000 a 9000 b", "8"},
-			{"what is still there", "a c", "30000 a 9000 b", "7"},
+			{"the client's own permits", "", "30000 a 9000 b", "8"},
+			{"permits that are still there", "a c", "30000 a 9000 b", "7"},
 			{"set since", "3 c", "30000 a", "3"},
 		} {
 			lock, number := redistest.Name(t), 0
@@ -66,7 +66,7 @@ func TestPermitsAreRestored(t *testing.T) {
 			if got := d.do(t, "GET", lock); got != row.after {
 				t.Errorf("%s: %s are free, want %s", row.name, got, row.after)
 			}
-			// Each loss has a wait of its own, however the number was set after the one before.
+			// Each loss has its own wait, however the number was set after the previous one.
 			for _, how := range []string{"", "try", "set", "add"} {
 				if d.must(t, "DEL", lock, redisio.Taken(lock)); how != "" {
 					restore()

@@ -18,11 +18,11 @@ import (
 
 // A row of permits is
 //
-//	name | the permits before | arguments | reply | the permits after | what is told
+//	name | the permits before | arguments | reply | the permits after | what is published
 //
-// Permits are how many are free, if there is a number; those that are taken, each a letter with the
-// seconds from the start of the test until it expires, if it does; and the TTL of the number, "~60000",
-// and of those that are taken. The id of a permit is its letter, 16 times.
+// Permits are the number of free ones, if it is set; the taken ones, each a letter with the seconds from
+// the start of the test until it expires, if it does; and the TTLs of the number, "~60000", and of the set
+// of taken ones. The id of a permit is its letter, 16 times.
 const permitsRows = `
 permits_acquire
 enough                          | 3               | 30000 b 5000 a          | [2 -1]   | 1 a@5 b@30
@@ -39,15 +39,15 @@ they end                        | 2 ~60000        | 30000 a                 | [1
 wrong type                      | x               | 30000 a                 | -WRONGTYPE | x
 
 permits_release
-one                             | 3 a@9 b         | a                       | [1 heard]| 4 b           | 4
-one that has expired            | 3 a@-9 b        | a                       | [1 heard]| 4 b           | 4
-several, some gone              | 3 a@9 b c       | a z c                   | [5 heard]| 5 b           | 2
-one twice                       | 3 a@9 b         | a a                     | [1 heard]| 4 b           | 4
+one                             | 3 a@9 b         | a                       | [1 received] | 4 b           | 4
+one that has expired            | 3 a@-9 b        | a                       | [1 received] | 4 b           | 4
+several, some gone              | 3 a@9 b c       | a z c                   | [5 received] | 5 b           | 2
+one twice                       | 3 a@9 b         | a a                     | [1 received] | 4 b           | 4
 gone                            | 3 b             | a                       | [0 0]    | 3 b
 too many                        | -3 a@9 b        | a                       | [1 0]    | -2 b
 as many as were taken away      | -1 a@9 b        | a                       | [1 0]    | 0 b
 of no permits                   | a@9             | a                       | [1 0]    |
-32 at once                      | 0 a@9           | z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z a | [2147483648 heard] | 1 | 1
+32 at once                      | 0 a@9           | z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z a | [2147483648 received] | 1 | 1
 wrong type                      | x a@9           | a                       | -WRONGTYPE | x a@9
 
 permits_renew
@@ -79,8 +79,8 @@ no number is set                |                 |                         | [0
 `
 
 type permitsRow struct {
-	script                                 *scripts.Script
-	name, before, args, reply, after, told string
+	script                                      *scripts.Script
+	name, before, args, reply, after, published string
 }
 
 func permitsTable() (rows []permitsRow) {
@@ -99,7 +99,7 @@ func permitsTable() (rows []permitsRow) {
 	return rows
 }
 
-// numbered reports whether the script is one of those that have their effect once.
+// numbered reports whether the script must have its effect only once.
 func (r permitsRow) numbered() bool { return len(r.keys("")) >= 3 }
 
 func (r permitsRow) keys(lock string) []string {
@@ -117,7 +117,7 @@ func (r permitsRow) keys(lock string) []string {
 	return keys
 }
 
-// run runs the script as the client's command of that number.
+// run runs the script as the client's command with that number.
 func (r permitsRow) run(t *testing.T, d *db, lock string, number int) string {
 	t.Helper()
 	var args []string
@@ -131,8 +131,8 @@ func (r permitsRow) run(t *testing.T, d *db, lock string, number int) string {
 		args = append(args, word)
 	}
 	reply := d.run(t, r.script, r.keys(lock), args)
-	if r.script == scripts.PermitsRelease { // other tests listen, too
-		reply = regexp.MustCompile(` [1-9]\d*\]`).ReplaceAllString(reply, " heard]")
+	if r.script == scripts.PermitsRelease { // other tests listen as well
+		reply = regexp.MustCompile(` [1-9]\d*\]`).ReplaceAllString(reply, " received]")
 	}
 	return reply
 }
@@ -155,7 +155,7 @@ func (d *db) putPermits(t *testing.T, lock, state string, start time.Time) {
 	}
 }
 
-// permits reads what putPermits puts; the times are in ms.
+// permits reads what putPermits wrote; the times are in ms.
 func (d *db) permits(t *testing.T, lock string, start time.Time) string {
 	t.Helper()
 	words := strings.Fields(strings.TrimSuffix(d.do(t, "GET", lock), "(nil)"))
@@ -195,15 +195,15 @@ func TestPermits(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
 		for _, r := range permitsTable() {
 			t.Run(r.script.Name+"/"+r.name, func(t *testing.T) {
-				lock, start, told := redistest.Name(t), time.Now().Truncate(time.Millisecond), r.told
-				d.stands = start
+				lock, start, published := redistest.Name(t), time.Now().Truncate(time.Millisecond), r.published
+				d.frozenAt = start
 				d.putPermits(t, lock, r.before, start)
 				for _, what := range []string{"the command", "the command again"} {
 					r.expect(t, d, what, lock, start, r.run(t, d, lock, 7))
-					if got := d.told(t, lock); got != told {
-						t.Errorf("%s: told %q, want %q", what, got, told)
+					if got := d.published(t, lock); got != published {
+						t.Errorf("%s: published %q, want %q", what, got, published)
 					}
-					told = ""
+					published = ""
 				}
 				if r.script == scripts.PermitsRelease {
 					d.putPermits(t, lock, r.before, start)
@@ -215,22 +215,22 @@ func TestPermits(t *testing.T) {
 					r.expect(t, d, "an earlier command", lock, start, r.run(t, d, lock, 6))
 				}
 				if got := d.do(t, "GET", redisio.Calls(lock)+":u"); r.script == scripts.PermitsRelease && got != "7 0 0" {
-					t.Errorf("a late command is remembered: %s", got)
+					t.Errorf("a late command is recorded: %s", got)
 				}
 			})
 		}
 	})
 }
 
-// A command of a permit's that is refused in the middle, whatever its user lacks, has done nothing:
-// when the user has all rights, it has its effect. Nor has one that is refused when the server is out
-// of memory; and then permits are given back and renewed all the same.
-func TestPermitsRefused(t *testing.T) {
+// A command about permits that is refused in the middle, for any missing right, has no effect, and succeeds
+// when the user has all rights. The same applies when the server is out of memory, except that permits are
+// then still given back and renewed.
+func TestPermits_RefusedCommandHasNoEffect(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	admin := connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}})
-	admin.must(t, "ACL", "SETUSER", "somebody", "on", ">secret", "~*", "&*", "+@all")
-	somebody := &db{Client: connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}, Username: "somebody", Password: "secret"}).Client}
+	admin.must(t, "ACL", "SETUSER", "limited", "on", ">secret", "~*", "&*", "+@all")
+	limited := &db{Client: connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}, Username: "limited", Password: "secret"}).Client}
 	refused := map[*scripts.Script]int{}
 	for _, r := range permitsTable() {
 		if r.reply[0] == '-' || r.script == scripts.PermitsInspect {
@@ -259,13 +259,13 @@ func TestPermitsRefused(t *testing.T) {
 			return refused
 		}
 		for _, rule := range rules {
-			if try("with "+rule, somebody, func() { admin.must(t, strings.Fields("ACL SETUSER somebody reset on >secret "+rule)...) }, func() {}) {
+			if try("with "+rule, limited, func() { admin.must(t, strings.Fields("ACL SETUSER limited reset on >secret "+rule)...) }, func() {}) {
 				refused[r.script]++
 			}
 		}
 		full := func(most string) func() { return func() { admin.must(t, "CONFIG", "SET", "maxmemory", most) } }
 		if try("out of memory", admin, full("1"), full("0")) && regexp.MustCompile("release|renew").MatchString(r.script.Name) {
-			t.Errorf("%s, %s: refused for want of memory", r.script.Name, r.name)
+			t.Errorf("%s, %s: refused because of memory", r.script.Name, r.name)
 		}
 	}
 	if len(refused) != 4 {

@@ -1,13 +1,13 @@
--- Common part of the scripts of the read/write lock; it is put before each of them.
+-- Common part of the scripts of the read/write lock; prepended to each of them.
 --
 -- The lock is a hash: "mode" -> "read" or "write", owner -> its read holds, owner:write ->
 -- its write holds. Each read hold has a key beside the hash that lives as long as its
 -- lease.
 
--- More read holds of an owner than these have no leases of their own, which carry no information.
+-- Only so many read holds of an owner have leases of their own; more would carry no information.
 local MOST_HOLDS = 10000
 
--- How many owners are looked at when the holds of one end.
+-- How many owners are checked when the holds of one end.
 local MOST_READERS = 1000
 
 -- Returns how many read holds an owner has whose leases count.
@@ -30,7 +30,7 @@ local function lease_read(prefix, owner, i, before, lease)
 end
 
 -- Sets the owner's hold counts and their lease; other readers may hold the lock as well. free:
--- nobody holds it. before: the owner's read holds so far.
+-- the lock is free. before: the owner's read holds so far.
 local function hold(hash, owner, writes, reads, lease, prefix, free, before)
   before = holds_of(before)
   for i = 1, math.min(reads, MOST_HOLDS) do
@@ -58,7 +58,7 @@ local function hold(hash, owner, writes, reads, lease, prefix, free, before)
     beside('DEL', lease_key(prefix, owner, i))
   end
   if left > lease and redis.call('HLEN', hash) == 1 + math.min(writes, 1) + math.min(reads, 1) then
-    redis.call('PEXPIRE', hash, lease) -- nobody else holds it for longer
+    redis.call('PEXPIRE', hash, lease) -- no other owner holds it for longer
   end
 end
 
@@ -73,16 +73,16 @@ end
 -- Reports whether the lock is free, after the holds of an owner have ended.
 local function is_over(hash, prefix)
   -- The lock lasts as long as the longest remaining hold. A reader without a live lease is
-  -- dead: Redisson ends the lock without regard to it as well.
+  -- dead: Redisson ignores it as well when it ends the lock.
   local longest, fields = 0, redis.call('HRANDFIELD', hash, MOST_READERS + 1)
   if #fields > MOST_READERS then
-    return false -- too many to look at: the lock lasts as long as it did
+    return false -- too many to check: the lock keeps its TTL
   end
   local owners = {}
   for _, field in ipairs(fields) do
     if field ~= 'mode' then
       if not is_owner(field) or redis.call('HSTRLEN', hash, field) > LONGEST_COUNT then
-        return false -- another application has put it there
+        return false -- another application's field
       end
       owners[#owners + 1] = field
     end
@@ -91,13 +91,13 @@ local function is_over(hash, prefix)
   for i, field in ipairs(owners) do
     local holds = exactly(counts[i])
     if not holds then
-      return false -- a count that is no number ends with the lock
+      return false -- the count is not a number: the hold ends with the lock
     end
     for n = 1, math.min(holds, MOST_HOLDS) do
       local key = lease_key(prefix, field, n)
       local left = beside('PTTL', key)
       if not left or left == -2 and not beside('EXISTS', hash, key) then
-        return false -- the lease may be on the other server: the lock lasts as long as it did
+        return false -- the lease may be on the other server: the lock keeps its TTL
       end
       longest = math.max(longest, left)
     end

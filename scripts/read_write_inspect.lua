@@ -7,8 +7,8 @@
 -- an owner that reads, or owner:write. The fields have blanks between them, and owner:write is the first
 -- if there is one. The hold count is that of the first. Both are "" if the lock is free.
 --
--- Of a hash with more than 1000 fields only so many are read, so that a hash of a million fields under the
--- lock's name blocks Redis no longer; the number is still that of all fields.
+-- Of a hash with more than 1000 fields only 1000 are read, so that a hash of a million fields under the
+-- lock's name does not block Redis; the number is still that of all fields.
 check_lock(KEYS[1])
 local most, all = 1000, redis.call('HLEN', KEYS[1])
 local number, owners = 0, {}
@@ -21,7 +21,7 @@ for _, field in ipairs(redis.call('HRANDFIELD', KEYS[1], most)) do
 end
 local count = owners[1] and (value_of(KEYS[1], owners[1]) or '-') or ''
 if not string.find(count, '^%d*$') then
-  refuse_foreign('the key is a hash with a hold count that is none')
+  refuse_foreign('the key is a hash with a hold count that is not a number')
 end
 if all > most then
   number = all - redis.call('HEXISTS', KEYS[1], 'mode')

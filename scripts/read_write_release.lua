@@ -1,35 +1,35 @@
--- Ends all holds of an owner on a read/write lock, and takes its client out of the line. Whoever is
--- next in the line gets a lock that becomes free.
+-- Ends all holds of an owner on a read/write lock, and removes its client from the wait queue. If
+-- the lock becomes free, the first client in the wait queue gets it.
 --
 -- KEYS[1]  the lock's hash
 -- ARGV[1]  owner
 -- ARGV[2]  the prefix of the keys of read leases
 -- ARGV[3]  the lock's channel
--- ARGV[4]  the key of the line
--- ARGV[5]  the settings of the line
+-- ARGV[4]  the key of the wait queue
+-- ARGV[5]  the settings of the wait queue
 --
--- Reply: 0 if the owner held the lock, else -1. When the lock becomes free and nobody in the line
--- gets it, "1" (wake all) is published after a writer, and "0" (wake one) after the last reader.
+-- Reply: 0 if the owner held the lock, else -1. When the lock becomes free and no client in the
+-- wait queue gets it, "1" (wake all) is published after a writer, and "0" (wake one) after the last reader.
 local hash, prefix = KEYS[1], ARGV[2]
 local held = redis.call('HMGET', hash, ARGV[1], ARGV[1] .. ':write')
 local ours = held[1] or held[2]
 local free = ours and leave(hash, ARGV[1], prefix, held[1])
--- Whatever is wrong with the line, the lock is released.
-local here, fields = pcall(entries_of, ARGV[4])
+-- The lock is released even if the wait queue is malformed.
+local here, fields = pcall(fields_of, ARGV[4])
 local ok, passed = true, false
 if here and fields and fields[1] then
   ok, passed = pcall(function()
-    local line = line_of(fields, ARGV[4], ARGV[5], hash, ARGV[1], '', give_to(hash, prefix))
+    local queue = wait_queue(fields, ARGV[4], ARGV[5], hash, ARGV[1], '', give_to(hash, prefix))
     if ours then
-      line.leave()
+      queue.leave()
     elseif value_of(hash, 'mode') == 'read' then
-      if line.leave() then
-        line.pass_on(true) -- it was a writer that kept them back
+      if queue.leave() then
+        queue.pass_on(true) -- it was a writer that kept readers waiting
       end
     else
-      line.give_up(ARGV[3])
+      queue.withdraw(ARGV[3])
     end
-    return free and line.hand_over(line.length(), line.strangers(ARGV[3]))
+    return free and queue.hand_over(queue.length(), queue.foreign_clients(ARGV[3]))
   end)
 end
 if not ours then

@@ -1,6 +1,7 @@
 -- Takes a read/write lock for its owner, or sets its hold counts as a writer, as a reader, or
 -- as both. Setting the counts, instead of adding to them, makes the script safe to send again
--- after a lost reply. If it is another's turn, that one gets the free lock.
+-- after a lost reply. A free lock goes to the first client in its wait queue, if that is
+-- another one.
 --
 -- KEYS[1]  the lock's hash
 -- ARGV[1]  owner, "<client uuid>:<number>"
@@ -10,18 +11,18 @@
 -- ARGV[5]  the prefix of the keys of read leases
 -- ARGV[6]  "1": the owner releases some of its holds, and gets none if it has none
 -- ARGV[7]  the lock's channel
--- ARGV[8]  the key of the line
--- ARGV[9]  the settings of the line
--- ARGV[10] the place in the line that a client takes if it is refused, or ""
--- ARGV[11] "1": the client has heard that the lock was released since it was last refused
+-- ARGV[8]  the key of the wait queue
+-- ARGV[9]  the settings of the wait queue
+-- ARGV[10] the entry that the client adds to the wait queue if it is refused, or ""
+-- ARGV[11] "1": the client was notified of a release since it was last refused
 --
 -- Reply: {GRANTED, 0, ""}       the owner holds the lock with these counts; the lease starts now
 --        {REFUSED, ttl, other}  another owner holds it, for ttl more ms (-1: no TTL); or it is left
---                               to clients outside the line for so long, and other is "". An owner
---                               that read and wanted to write has lost its read holds
---        {ABSENT, 0, ""}        nobody holds it, so there is nothing to re-enter; or, with
+--                               to foreign clients for that time, and other is "". An owner that read
+--                               and wanted to write has lost its read holds
+--        {ABSENT, 0, ""}        the lock is free, so there is nothing to re-enter; or, with
 --                               ARGV[6], the owner has no hold to release
-local hash, owner, prefix, releases, place = KEYS[1], ARGV[1], ARGV[5], ARGV[6] == '1', ARGV[10]
+local hash, owner, prefix, releases, entry = KEYS[1], ARGV[1], ARGV[5], ARGV[6] == '1', ARGV[10]
 local writes, reads, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local held = redis.call('HMGET', hash, owner, owner .. ':write')
 local reading, writing = held[1], held[2]
@@ -47,16 +48,16 @@ end
 local ours = (reading or writing or upgrade and free) and true
 local joins = writes == 0 and reads == 1 and (free or not ours and value_of(hash, 'mode') == 'read')
 local granted, rest = ours or not upgrade and (free or joins), nil
-local line
+local queue
 if not releases or writing and writes == 0 then
-  local fields = entries_of(ARGV[8])
-  if fields and (fields[1] or not granted and place ~= '') then
-    line = line_of(fields, ARGV[8], ARGV[9], hash, owner, '', give_to(hash, prefix))
+  local fields = fields_of(ARGV[8])
+  if fields and (fields[1] or not granted and entry ~= '') then
+    queue = wait_queue(fields, ARGV[8], ARGV[9], hash, owner, '', give_to(hash, prefix))
     if not ours then
-      granted, rest = line.claim(free, joins, ARGV[11], place)
+      granted, rest = queue.claim(free, joins, ARGV[11], entry)
       free = free and redis.call('EXISTS', hash) == 0
     elseif not releases then
-      line.leave()
+      queue.leave()
     end
   end
 end
@@ -65,11 +66,11 @@ if granted then
   hold(hash, owner, writes, reads, lease, prefix, free, reading)
   if writing and writes == 0 then
     redis.call('PUBLISH', ARGV[7], '1') -- readers may join now; Redisson does not publish this
-    if line then
-      pcall(line.pass_on, true, not releases) -- not even what is wrong with the line keeps a hold from ending
+    if queue then
+      pcall(queue.pass_on, true, not releases) -- the hold ends even if the wait queue is malformed
     end
-  elseif line and writes == 0 and not ours then
-    line.pass_on(true)
+  elseif queue and writes == 0 and not ours then
+    queue.pass_on(true)
   end
   return {GRANTED, 0, ''}
 elseif rest then

@@ -4,36 +4,36 @@
 -- KEYS[1]  the lock's hash
 -- ARGV[1]  owner
 -- ARGV[2]  lease, ms
--- ARGV[3]  "1" forces the yield to clients outside the line, even if none is seen to wait: some
+-- ARGV[3]  "1" forces the yield to foreign clients, even if none is seen to wait: some
 --          wait without subscribing
 -- ARGV[4]  the prefix of the keys of read leases
 -- ARGV[5]  the lock's channel
--- ARGV[6]  the key of the line
--- ARGV[7]  the settings of the line
--- ARGV[8]  the place at the end of the line that the client takes, or ""
+-- ARGV[6]  the key of the wait queue
+-- ARGV[7]  the settings of the wait queue
+-- ARGV[8]  the entry that the client adds at the end of the wait queue, or ""
 --
 -- Reply: {ABSENT, 0}       the owner does not hold the lock
 --        {KEPT, 0}         it keeps the lock in its mode, with hold count 1; the lease starts now
 --        {RELEASED, open}  it has released the lock; open is 1 if the lock is free now and left to
---                          clients outside the line, else 0
-local hash, owner, forced, prefix, channel, place = KEYS[1], ARGV[1], ARGV[3] == '1', ARGV[4], ARGV[5], ARGV[8]
+--                          foreign clients, else 0
+local hash, owner, forced, prefix, channel, entry = KEYS[1], ARGV[1], ARGV[3] == '1', ARGV[4], ARGV[5], ARGV[8]
 local held = redis.call('HMGET', hash, owner, owner .. ':write')
 if not held[1] and not held[2] then
   return {ABSENT, 0}
 end
-local fields = entries_of(ARGV[6]) or {}
-local line = line_of(fields, ARGV[6], ARGV[7], hash, owner, '', give_to(hash, prefix))
-local length, strangers = line.length(), line.strangers(channel)
-if length > 0 or strangers > 0 or forced then
+local fields = fields_of(ARGV[6]) or {}
+local queue = wait_queue(fields, ARGV[6], ARGV[7], hash, owner, '', give_to(hash, prefix))
+local length, foreign = queue.length(), queue.foreign_clients(channel)
+if length > 0 or foreign > 0 or forced then
   local free, passed, open = leave(hash, owner, prefix, held[1]), nil, nil
-  line.leave(line.term(place))
+  queue.leave(queue.term(entry))
   if free then
-    passed, open = line.hand_over(length, strangers, true, forced)
+    passed, open = queue.hand_over(length, foreign, true, forced)
     if not passed then
       redis.call('PUBLISH', channel, held[2] and '1' or '0')
     end
   end
-  line.enter(place, true)
+  queue.enter(entry, true)
   return {RELEASED, open and 1 or 0}
 end
 hold(hash, owner, held[2] and 1 or 0, held[2] and 0 or 1, tonumber(ARGV[2]), prefix, false, held[1])

@@ -16,14 +16,13 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// db is a Redis that the scripts are tested on, with clients that hear what is published
-// on the channels of locks.
+// db is a Redis that the scripts are tested on, with clients that subscribe to the channels of locks.
 type db struct {
 	rueidis.Client
 	// waiting are clients that subscribe to channels.
-	waiting [3]rueidis.DedicatedClient
-	heard   chan rueidis.PubSubMessage // has room for all that a test publishes
-	stands  time.Time                  // when the clock of the scripts stands still; zero: it does not
+	waiting  [3]rueidis.DedicatedClient
+	messages chan rueidis.PubSubMessage // has room for all messages of a test
+	frozenAt time.Time                  // the fixed time of the scripts' clock; zero: it runs
 }
 
 // eachRedis runs a test on a real server, in both protocols. All scripts are loaded.
@@ -45,19 +44,19 @@ func connect(t *testing.T, options rueidis.ClientOption) *db {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	d := &db{Client: client, heard: make(chan rueidis.PubSubMessage, 1<<15)}
+	d := &db{Client: client, messages: make(chan rueidis.PubSubMessage, 1<<15)}
 	dedicated := func() rueidis.DedicatedClient {
 		connection, giveBack := d.Dedicate()
 		t.Cleanup(giveBack)
 		return connection
 	}
 	listener := dedicated()
-	listener.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) { d.heard <- m }})
+	listener.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) { d.messages <- m }})
 	// A pattern, since PUBSUB NUMSUB does not count those.
 	if err := listener.Do(t.Context(), listener.B().Psubscribe().Pattern("redisson_*", "lockkeeper_*").Build()).Error(); err != nil {
 		t.Fatalf("PSUBSCRIBE: %v", err)
 	}
-	// These clients listen for their turns; others do not.
+	// These clients listen on their turn channels; others do not.
 	turns := dedicated()
 	if err := turns.Do(t.Context(), turns.B().Subscribe().Channel(long("lockkeeper_turn:u"), long("lockkeeper_turn:v"), long("lockkeeper_turn:w")).Build()).Error(); err != nil {
 		t.Fatalf("SUBSCRIBE: %v", err)
@@ -67,9 +66,9 @@ func connect(t *testing.T, options rueidis.ClientOption) *db {
 	}
 	for _, s := range scripts.All {
 		for _, s := range []*scripts.Script{s, s.Sharded} {
-			for _, s := range []*scripts.Script{s, standing(s)} {
+			for _, s := range []*scripts.Script{s, withFixedTime(s)} {
 				if sha := d.do(t, "SCRIPT", "LOAD", s.Source); sha != s.SHA {
-					t.Errorf("%s: Redis says %s, we say %s", s.Name, sha, s.SHA)
+					t.Errorf("%s: Redis computed the SHA %s, want %s", s.Name, sha, s.SHA)
 				}
 			}
 		}
@@ -77,8 +76,8 @@ func connect(t *testing.T, options rueidis.ClientOption) *db {
 	return d
 }
 
-// standing is a script that is told what time it is, in µs, behind its other arguments.
-func standing(s *scripts.Script) *scripts.Script {
+// withFixedTime returns a script that takes the time, in µs, as its last argument.
+func withFixedTime(s *scripts.Script) *scripts.Script {
 	return scripts.New(s.Name, `
 local real, micros = redis, table.remove(ARGV)
 local redis = {pcall = real.pcall, call = function(command, ...)
@@ -90,32 +89,31 @@ end}
 `+s.Source, s.Reply)
 }
 
-// run runs a script.
 func (d *db) run(t *testing.T, s *scripts.Script, keys, args []string) string {
 	t.Helper()
-	if !d.stands.IsZero() {
-		s, args = standing(s), append(slices.Clone(args), strconv.FormatInt(d.stands.UnixMicro(), 10))
+	if !d.frozenAt.IsZero() {
+		s, args = withFixedTime(s), append(slices.Clone(args), strconv.FormatInt(d.frozenAt.UnixMicro(), 10))
 	}
 	return d.do(t, slices.Concat([]string{"EVALSHA", s.SHA, strconv.Itoa(len(keys))}, keys, args)...)
 }
 
-// listen has clients wait for a lock: so many, or those of a fair lock's queue. Of "3-2", two of the
-// three know the line.
-func (d *db) listen(t *testing.T, lock, who string) {
+// listen subscribes clients to a lock's channel: the number of them, or the owners in a fair lock's queue.
+// Of "3-2", two of the three use the wait queue.
+func (d *db) listen(t *testing.T, lock, waiters string) {
 	t.Helper()
 	channels := strings.Fields(names(lock).Replace("CHANNEL RWCHANNEL PERMITS"))
-	all, knowing, _ := strings.Cut(who, "-")
+	all, queued, _ := strings.Cut(waiters, "-")
 	n, err := strconv.Atoi(all)
-	know, _ := strconv.Atoi(knowing)
+	using, _ := strconv.Atoi(queued)
 	if err != nil {
-		n, channels = min(len(who), 1), nil
-		for owner := range strings.FieldsSeq(who) {
+		n, channels = min(len(waiters), 1), nil
+		for owner := range strings.FieldsSeq(waiters) {
 			channels = append(channels, long(names(lock).Replace("CHANNEL:")+owner))
 		}
 	}
 	for i, client := range d.waiting[:n] {
 		channels := channels
-		if i < know {
+		if i < using {
 			channels = append(slices.Clone(channels), names(lock).Replace("WAITERS"))
 		}
 		if err := client.Do(t.Context(), client.B().Subscribe().Channel(channels...).Build()).Error(); err != nil {
@@ -124,16 +122,15 @@ func (d *db) listen(t *testing.T, lock, who string) {
 	}
 }
 
-// told gives what was published on the channels of a lock since that was last asked for,
-// sorted: on its own, the payload, behind "rw" if it is that of a read/write lock; on that of
-// a waiter, the owner, and the payload unless it is "0"; of a transfer, the client, and the payload
-// behind ">", with dots.
-func (d *db) told(t *testing.T, lock string) string {
+// published returns the messages on the channels of a lock since the last call, sorted. A message on the
+// lock's own channel is its payload, after "rw" for a read/write lock; on the channel of a waiter, the
+// owner, and the payload unless it is "0"; of a transfer, the client, and the payload after ">", with dots.
+func (d *db) published(t *testing.T, lock string) string {
 	t.Helper()
 	const end = "redisson_end" // messages come in order: with the mark, all those before it are here
 	d.do(t, "PUBLISH", end, lock)
-	var told []string
-	for m := range d.heard {
+	var published []string
+	for m := range d.messages {
 		channel, p := short(m.Channel), short(m.Message)
 		kind, owner, ours := strings.Cut(channel, "{"+lock+"}")
 		if channel == end && p == lock {
@@ -149,14 +146,14 @@ func (d *db) told(t *testing.T, lock string) string {
 			p = "rw" + p
 		}
 		if ours {
-			told = append(told, p)
+			published = append(published, p)
 		}
 	}
-	slices.Sort(told)
-	return strings.Join(told, " ")
+	slices.Sort(published)
+	return strings.Join(published, " ")
 }
 
-// do runs a command and gives its reply as text: strings and numbers as they are, an error
+// do runs a command and returns its reply as text: strings and numbers as they are, an error
 // with "-" before it, null as "(nil)", an array as "[a b]".
 func (d *db) do(t *testing.T, words ...string) string {
 	t.Helper()

@@ -8,8 +8,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// redissonFair does to a fair lock what a Redisson client does: KEYS and ARGV are what the tables
-// call them, then the name of an operation and its arguments. nil is success for who takes.
+// redissonFair does to a fair lock what a Redisson client does. KEYS and ARGV are named as in the tables, then
+// come the name of an operation and its arguments. nil means that the lock was taken.
 const redissonFair = `
 local call, hash, channel, queue, timeouts = redis.call, KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local clock = call('TIME')
@@ -20,7 +20,7 @@ local function take(owner)
   call('PEXPIRE', hash, 30000)
 end
 
--- drops the first of the queue while they are dead
+-- removes dead waiters from the head of the queue
 local function clean()
   local first = call('LINDEX', queue, 0)
   while first and tonumber(call('ZSCORE', timeouts, first) or now + 1) <= now do
@@ -39,7 +39,7 @@ end
 
 local operations = {}
 
--- one attempt that waits, of an owner that is waited for that long
+-- one attempt of an owner with that waiter timeout
 function operations.fairLock(owner, wait)
   local first = clean()
   if call('EXISTS', hash) == 0 and (not first or first == owner) then
@@ -64,9 +64,9 @@ function operations.fairLock(owner, wait)
 end
 
 function operations.fairGiveUp(owner, wait)
-  local line = call('LRANGE', queue, 0, -1)
-  while line[1] and table.remove(line, 1) ~= owner do end
-  shift(line, wait)
+  local waiting = call('LRANGE', queue, 0, -1)
+  while waiting[1] and table.remove(waiting, 1) ~= owner do end
+  shift(waiting, wait)
   call('ZREM', timeouts, owner)
   call('LREM', queue, 0, owner)
 end
@@ -83,8 +83,8 @@ end
 
 return operations[ARGV[4]](ARGV[5], ARGV[6])`
 
-// java runs one of Redisson's operations.
-func (d *db) java(t *testing.T, lock string, operation ...string) (reply string) {
+// redisson runs one of Redisson's operations.
+func (d *db) redisson(t *testing.T, lock string, operation ...string) (reply string) {
 	t.Helper()
 	words := append([]string{"EVAL", redissonFair}, strings.Fields(names(lock).Replace("1 NAME CHANNEL QUEUE TIMEOUTS"))...)
 	if reply = d.do(t, append(words, operation...)...); strings.HasPrefix(reply, "-") {
@@ -93,17 +93,17 @@ func (d *db) java(t *testing.T, lock string, operation ...string) (reply string)
 	return reply
 }
 
-// stories are one thing after the other that is done to one lock. A line is
+// sequences are the steps that are done to one lock, one after the other. A line is
 //
-//	what is done | its reply | the lock after | what is told
+//	step | its reply | the lock after | what is published
 //
-// What is done is a script of ours; or, behind "Redisson", one of its operations, with the lock
-// as the real one was seen to leave it; interop/ compares with today's. An empty reply is not
-// looked at, and a lock that is free is "free".
+// A step is a script of ours; or, after "Redisson", one of its operations, with the lock as the real one
+// left it; interop/ compares with the current release. An empty reply is not checked, and a lock that is
+// free is "free".
 //
-// Different on purpose: we set counts instead of adding to them; a lease is that of the last
-// call for all of an owner's holds; and a re-entered write hold's lease is not longer for it.
-var stories = map[string]string{
+// Different on purpose: we set counts instead of adding to them; the lease of the last call applies to all
+// of an owner's holds; and re-entering a write hold does not extend its lease.
+var sequences = map[string]string{
 	"plain": `
 		acquire U:1 1 30000 | (nil)       | U:1=1 30000
 		acquire U:1 2 30000 | (nil)       | U:1=2 30000
@@ -116,12 +116,12 @@ var stories = map[string]string{
 		yield U:1 60000 1 | [-1 0]      | V:1=1 30000
 		force_release U:1   | 0           | V:1=1 30000
 		force_release V:1   | 1           | free        | 0`,
-	"a queue of both, through every kind of leaving": `
+	"a fair queue of both, all ways to leave": `
 		sync_queue UUID - 1 0 U:1 30000 1   | [1 0 U:1 ]     | U:1=1 30000
 		sync_queue UUID - 1 0 U:2 30000 1   | [0 30000 U:1 ] | U:1=1 30000 /U:2@330
 		Redisson fairLock by two            |                | U:1=1 30000 /U:2@330 V:3@630 V:4@930
 		sync_queue UUID - 1 0 U:5 30000 1   | [0 30000 U:1 ] | U:1=1 30000 /U:2@330 V:3@630 V:4@930 U:5@1230
-		Redisson fairLock gives up          |                | U:1=1 30000 /U:2@330 V:3@630 U:5@930
+		Redisson fairLock leaves the queue   |                | U:1=1 30000 /U:2@330 V:3@630 U:5@930
 		sync_queue UUID U:1 0 0             | [0 330000  1]  | /U:2@330 V:3@630 U:5@930 | U:2
 		sync_queue UUID - 1 0 U:2 30000 1   | [1 0 U:2 ]     | U:2=1 30000 /V:3@330 U:5@630
 		sync_queue UUID U:2 1 9 U:5 30000 1 |                | /V:3@300 U:5@600         | V:3
@@ -157,27 +157,27 @@ var stories = map[string]string{
 		read_write_release U:1              | 0      | free | rw1`,
 }
 
-// TestRedisson plays the stories. Afterwards nothing is left of the lock.
-func TestRedisson(t *testing.T) {
+// TestScripts_MixWithRedisson runs the sequences. Afterwards nothing is left of the lock.
+func TestScripts_MixWithRedisson(t *testing.T) {
 	// Owners in Redisson's format: "<client>:<thread>".
 	const uuid = "11111111-2222-3333-4444-555555555555"
 	owners := strings.NewReplacer("UUID", uuid, "U:", uuid+":", "V:", "99999999-2222-3333-4444-555555555555:")
 	const clearAll = `for _, key in ipairs(redis.call('KEYS', '*' .. ARGV[1] .. '*')) do redis.call('DEL', key) end`
 	eachRedis(t, func(t *testing.T, d *db) {
-		for name, story := range stories {
+		for name, steps := range sequences {
 			t.Run(name, func(t *testing.T) {
 				lock, start := redistest.Name(t), time.Now()
-				for line := range strings.Lines(strings.TrimSpace(owners.Replace(story))) {
+				for line := range strings.Lines(strings.TrimSpace(owners.Replace(steps))) {
 					cells := append(split(line, "|"), "", "", "")[:4]
 					step, wantReply, state := cells[0], cells[1], strings.TrimSuffix(cells[2], "free")
-					who, args, _ := strings.Cut(step, " ")
-					if who == "Redisson" {
+					name, args, _ := strings.Cut(step, " ")
+					if name == "Redisson" {
 						d.must(t, "EVAL", clearAll, "0", lock)
 						d.put(t, lock, state, start)
 						continue
 					}
-					keys, argv := call(script(who), lock, args)
-					reply := d.run(t, script(who), keys, argv)
+					keys, argv := call(script(name), lock, args)
+					reply := d.run(t, script(name), keys, argv)
 					if wantReply == "" {
 						wantReply = reply
 					}

@@ -13,22 +13,22 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// writes reports whether the script does anything.
-func (r row) writes() bool { return r.told != "" || !slices.Equal(r.before, r.after) }
+// writes reports whether the script writes or publishes.
+func (r row) writes() bool { return r.published != "" || !slices.Equal(r.before, r.after) }
 
-// releasesPastLine reports whether the script ends a hold whatever is wrong with the line: then it
+// releasesPastQueue reports whether the script ends a hold even if the wait queue is malformed: then it
 // need not do the rest.
-func (r row) releasesPastLine() bool {
-	ends := r.script == scripts.Release && r.reply != "1" || r.script == scripts.ReadWriteRelease || strings.Contains(r.told, "rw1")
+func (r row) releasesPastQueue() bool {
+	ends := r.script == scripts.Release && r.reply != "1" || r.script == scripts.ReadWriteRelease || strings.Contains(r.published, "rw1")
 	return ends && strings.Contains(r.before[0], ">")
 }
 
-// once reports whether the script is about a synchronizer. It has no end.
+// once reports whether the script is about a synchronizer, whose key has no TTL.
 func (r row) once() bool { return strings.Contains(r.script.Source, "function once") }
 
-// runAs runs a script as somebody who lacks something, and looks for what it has left without
-// an end, apart from the counter of tokens and a synchronizer.
-func (r row) runAs(t *testing.T, somebody rueidis.Client, lacks string, admin *db, locks, keys, args []string) (reply string) {
+// runAs runs a script as a user that lacks a right, and reports keys that it has left without a TTL, apart
+// from the token counter and a synchronizer.
+func (r row) runAs(t *testing.T, limited rueidis.Client, lacks string, admin *db, locks, keys, args []string) (reply string) {
 	t.Helper()
 	endless := func() (all []string) {
 		for _, lock := range locks {
@@ -41,13 +41,13 @@ func (r row) runAs(t *testing.T, somebody rueidis.Client, lacks string, admin *d
 		return all
 	}
 	before := endless()
-	reply = (&db{Client: somebody, stands: admin.stands}).run(t, r.script, keys, args)
+	reply = (&db{Client: limited, frozenAt: admin.frozenAt}).run(t, r.script, keys, args)
 	if strings.HasPrefix(reply, "-user_script:") {
-		t.Errorf("%s, %s, with %q: what Redis says is behind other words: %s", r.script.Name, r.name, lacks, reply)
+		t.Errorf("%s, %s, with %q: the error code is behind other words: %s", r.script.Name, r.name, lacks, reply)
 	}
 	for _, key := range endless() {
 		if !slices.Contains(before, key) {
-			t.Errorf("%s, %s, with %q: %s has no end; the reply was %s", r.script.Name, r.name, lacks, key, reply)
+			t.Errorf("%s, %s, with %q: %s has no TTL; the reply was %s", r.script.Name, r.name, lacks, key, reply)
 		}
 	}
 	return reply
@@ -55,8 +55,8 @@ func (r row) runAs(t *testing.T, somebody rueidis.Client, lacks string, admin *d
 
 var inScript = regexp.MustCompile(`\('([A-Z]+)'(?:, '([A-Z]+)')?`)
 
-// rules are all the users that lack one thing that a script may need: a command, all rights
-// to a key or the right to change it, the channels.
+// rules are the ACL rules of users that lack one right that a script may need: to a command, to read a key
+// or to change it, to the channels.
 func (r row) rules(locks []string) (all []string) {
 	for _, command := range inScript.FindAllStringSubmatch(r.script.Source, -1) {
 		refused := "-" + strings.ToLower(command[1])
@@ -69,7 +69,7 @@ func (r row) rules(locks []string) (all []string) {
 	}
 	var keys []string
 	for _, lock := range locks {
-		keys = append(keys, strings.Fields(names(lock).Replace("NAME TOKENS QUEUE TIMEOUTS LINE HOLDS:* CALLS:* COUNTED"))...)
+		keys = append(keys, strings.Fields(names(lock).Replace("NAME TOKENS QUEUE TIMEOUTS WAITQUEUE HOLDS:* CALLS:* COUNTED"))...)
 	}
 	for i := range keys {
 		others := "~" + strings.Join(slices.Delete(slices.Clone(keys), i, i+1), " ~")
@@ -78,14 +78,14 @@ func (r row) rules(locks []string) (all []string) {
 	return append(all, "~* resetchannels +@all")
 }
 
-// A script that is refused in the middle, whatever its user lacks, leaves nothing behind that
-// does not end by itself; and one that says that it was not refused has done all of it.
-func TestRefusedInTheMiddle(t *testing.T) {
+// A script that is refused in the middle, for any missing right, leaves no key without a TTL; and a script
+// that was not refused has had its whole effect.
+func TestScripts_RefusedLeaveNoEndlessKey(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	admin := connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}})
-	admin.must(t, "ACL", "SETUSER", "somebody", "on", ">secret", "~*", "&*", "+@all")
-	somebody := connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}, Username: "somebody", Password: "secret"})
+	admin.must(t, "ACL", "SETUSER", "limited", "on", ">secret", "~*", "&*", "+@all")
+	limited := connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}, Username: "limited", Password: "secret"})
 	refused := map[*scripts.Script]int{}
 	for _, r := range rows {
 		if !r.writes() {
@@ -94,20 +94,20 @@ func TestRefusedInTheMiddle(t *testing.T) {
 		locks, keys, args := r.call(t)
 		for _, rule := range r.rules(locks) {
 			start := time.Now().Truncate(time.Millisecond)
-			admin.stands = start
+			admin.frozenAt = start
 			r.put(t, admin, locks, start)
-			admin.must(t, strings.Fields("ACL SETUSER somebody reset on >secret "+rule)...)
-			if strings.HasPrefix(r.runAs(t, somebody, rule, admin, locks, keys, args), "-") {
+			admin.must(t, strings.Fields("ACL SETUSER limited reset on >secret "+rule)...)
+			if strings.HasPrefix(r.runAs(t, limited, rule, admin, locks, keys, args), "-") {
 				refused[r.script]++
 				if r.once() {
 					admin.expectState(t, r.script.Name+", "+r.name+", refused with "+rule, locks[0], start, r.before[0])
 				}
-			} else if r.releasesPastLine() {
+			} else if r.releasesPastQueue() {
 				if got := admin.do(t, "HMGET", locks[0], args[0], args[0]+":write"); !strings.HasSuffix(got, "(nil)]") || r.script != scripts.ReadWriteSet && got != "[(nil) (nil)]" {
 					t.Errorf("%s, %s, with %s: the owner still has %s", r.script.Name, r.name, rule, got)
 				}
 			} else if !several(r.script) {
-				admin.expectState(t, r.script.Name+", "+r.name+", with "+rule, locks[0], start, which(0, r.after[0]))
+				admin.expectState(t, r.script.Name+", "+r.name+", with "+rule, locks[0], start, ofRun(0, r.after[0]))
 			}
 			admin.must(t, "FLUSHDB")
 		}
@@ -119,8 +119,9 @@ func TestRefusedInTheMiddle(t *testing.T) {
 	}
 }
 
-// Nor one that Redis refuses when it is out of memory; and who gives back is not refused.
-func TestOutOfMemoryInTheMiddle(t *testing.T) {
+// A script that Redis refuses because it is out of memory leaves no key without a TTL either; scripts that
+// give back are not refused.
+func TestScripts_OutOfMemoryLeaveNoEndlessKey(t *testing.T) {
 	t.Parallel()
 	d := connect(t, rueidis.ClientOption{InitAddress: []string{redistest.Start(t).Addr()}})
 	for _, r := range rows {

@@ -1,28 +1,29 @@
--- Releases a lock, or sets the hold count that is left. Whoever is next in the line gets it.
+-- Releases a lock, or sets the hold count that is left. The first client in the wait queue gets a lock that
+-- becomes free.
 --
 -- KEYS[1]  the lock's hash: owner -> hold count
 -- ARGV[1]  owner
--- ARGV[2]  the hold count wanted; 0 frees the lock, and takes the client out of the line
+-- ARGV[2]  the hold count wanted; 0 frees the lock, and removes the client from the wait queue
 -- ARGV[3]  lease in ms for a lock that stays held
 -- ARGV[4]  the lock's channel
--- ARGV[5]  the key of the line
--- ARGV[6]  the settings of the line
--- ARGV[7]  the key of the counter of its tokens
+-- ARGV[5]  the key of the wait queue
+-- ARGV[6]  the settings of the wait queue
+-- ARGV[7]  the key of its token counter
 --
--- Reply: the hold count that is left, or -1 if the owner does not hold the lock. If nobody in the
--- line gets the lock, its release is published on the channel. That goes also for a free lock that was
--- kept for the client, which gives up.
+-- Reply: the hold count that is left, or -1 if the owner does not hold the lock. If no client
+-- in the wait queue gets the lock, its release is published on the channel. The same applies to a free
+-- lock that was kept for the client, which stops waiting.
 if ARGV[2] == '0' then
-  -- Whatever is wrong with the line, the lock is released.
+  -- The lock is released even if the wait queue is malformed.
   local ok, passed = true, false
   if fields[1] then
     ok, passed = pcall(function()
-      local line = line_of(fields, ARGV[5], ARGV[6], KEYS[1], ARGV[1], ARGV[7], give_to(KEYS[1]))
+      local queue = wait_queue(fields, ARGV[5], ARGV[6], KEYS[1], ARGV[1], ARGV[7], give_to(KEYS[1]))
       if not freed then
-        return line.give_up(ARGV[4])
+        return queue.withdraw(ARGV[4])
       end
-      line.leave()
-      return line.hand_over(line.length(), line.strangers(ARGV[4]))
+      queue.leave()
+      return queue.hand_over(queue.length(), queue.foreign_clients(ARGV[4]))
     end)
   end
   if not freed then

@@ -1,6 +1,6 @@
--- The second part of release.lua: transfers a lock to the only process in its line. Most contended
--- locks end here. It does the same as wait_queue.lua, in half of the time; what is rarer, and any error,
--- is left to that.
+-- The second part of release.lua: transfers a lock to the only process in its wait queue. Most releases of
+-- contended locks end here. It does the same as wait_queue.lua in half the time, and leaves rarer cases and
+-- all errors to it.
 if freed and #fields == 2 then
   local ok, done = pcall(function()
     local client = fields[1]

@@ -8,12 +8,12 @@ import (
 
 var (
 	luaComment = regexp.MustCompile(`--[^\n]*`)
-	// luaCommand is a command, or a command and its subcommand, in capitals.
+	// luaCommand matches a command in capitals, and its subcommand.
 	luaCommand = regexp.MustCompile(`\('([A-Z]+)'(?:, '([A-Z]+)')?`)
 )
 
-// Commands returns the commands that the script may run, sorted, as the rules of an ACL have
-// them: "hset", "pubsub|numsub".
+// Commands returns the commands that the script may run, sorted and in the notation of ACL rules:
+// "hset", "pubsub|numsub".
 func (s *Script) Commands() []string {
 	var all []string
 	for _, m := range luaCommand.FindAllStringSubmatch(luaComment.ReplaceAllString(s.Source, ""), -1) {

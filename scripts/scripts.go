@@ -1,10 +1,9 @@
 // Package scripts holds the Lua scripts that Lockkeeper runs inside Redis, one file per
-// operation. The header of a file documents its KEYS, ARGV and reply. The terms are those
-// of docs/glossary.md.
+// operation. The header of a file documents its KEYS, ARGV and reply. docs/glossary.md defines
+// the terms.
 //
 // The scripts leave the same state in Redis as Redisson's: the same key, field, channel and
-// payload. They differ on purpose in how they get there: they set the hold count instead of
-// adding to it, so that each is safe to send again.
+// payload. They set the hold count instead of adding to it, so that each is safe to send again.
 package scripts
 
 import (
@@ -27,23 +26,23 @@ type Script struct {
 }
 
 // Shape describes a reply: an array of Numbers and Texts, in any order, or a single number
-// or text. Nil says that the reply may be nil instead. A script for many locks replies with
+// or text. Nil means that the reply may be nil instead. A script for many locks replies with
 // that many for each lock.
 type Shape struct {
 	Numbers, Texts int
 	Nil            bool
 }
 
-// The meaning of the first number of a reply; in the reply to a renewal, of each number. The
+// The values of the first number of a reply; in the reply to a renewal, of each number. The
 // scripts use the same names, in capitals.
 const (
-	// Refused: somebody else holds the lock.
+	// Refused: another owner holds the lock.
 	Refused int64 = 0
 	// Granted: the owner holds the lock.
 	Granted int64 = 1
 	// TokensLeft: the owner holds the lock, and Draw must still draw its tokens.
 	TokensLeft int64 = 2
-	// Absent: the owner does not hold the lock, or nobody does.
+	// Absent: the owner does not hold the lock.
 	Absent int64 = -1
 	// TooNew: the server's memory is too new for it to vote.
 	TooNew int64 = -3
@@ -57,12 +56,12 @@ const (
 	Gone    int64 = 0
 	Taken   int64 = -1
 
-	// NoKey, in place of a TTL, says that there is no such key, as in Redis.
+	// NoKey replaces a TTL if there is no such key, as in Redis.
 	NoKey int64 = -2
 )
 
-// mostInLine is how many fields the hash of a line may have: to read more would block Redis for long.
-const mostInLine int64 = 10_000
+// mostQueueFields is how many fields the hash of a wait queue may have: to read more would block Redis for long.
+const mostQueueFields int64 = 10_000
 
 var numbers = []struct {
 	name  string
@@ -70,10 +69,10 @@ var numbers = []struct {
 }{
 	{"REFUSED", Refused}, {"GRANTED", Granted}, {"TOKENS_LEFT", TokensLeft}, {"ABSENT", Absent}, {"TOO_NEW", TooNew},
 	{"NO_KEY", NoKey}, {"KEPT", Kept}, {"RELEASED", Released}, {"RENEWED", Renewed}, {"GONE", Gone}, {"TAKEN", Taken},
-	{"MOST_IN_LINE", mostInLine},
+	{"MOST_QUEUE_FIELDS", mostQueueFields},
 }
 
-// script makes one of Lockkeeper's scripts, with the numbers that it uses.
+// script defines the numbers that a source uses, and adds the variant for sharded pub/sub.
 func script(name, source string, reply Shape) *Script {
 	for _, n := range numbers {
 		if strings.Contains(source, n.name) {
@@ -85,8 +84,8 @@ func script(name, source string, reply Shape) *Script {
 	return s
 }
 
-// sharded turns the source of a script into that for sharded pub/sub, which has commands of its own:
-// a channel has a slot, as a key has, and its messages and its subscribers stay on the slot's server.
+// sharded turns the source of a script into that for sharded pub/sub, which has its own commands:
+// a channel has a slot, as a key has, and its messages and subscribers stay on the slot's server.
 var sharded = strings.NewReplacer("'PUBLISH'", "'SPUBLISH'", "'NUMSUB'", "'SHARDNUMSUB'", "local SHARDED = false", "local SHARDED = true")
 
 // New returns a script with the given source.
@@ -108,7 +107,7 @@ var (
 	//go:embed tokens.lua
 	tokens string
 	//go:embed wait_queue.lua
-	line string
+	waitQueue string
 	//go:embed admit.lua
 	admit string
 
@@ -205,18 +204,18 @@ var (
 	systemList string
 )
 
-// What is put before the scripts that know the line: of the plain and the fenced lock, and of the
+// The common parts of the scripts that use the wait queue: of the plain and the fenced lock, and of the
 // read/write lock.
 var (
-	lineCommon      = take + beside + ours + number + tokens + line
-	plainCommon     = lineCommon + admit
-	readWriteCommon = lineCommon + readWrite
+	queueCommon     = take + beside + ours + number + tokens + waitQueue
+	plainCommon     = queueCommon + admit
+	readWriteCommon = queueCommon + readWrite
 )
 
 // The operations on the reentrant lock.
 var (
-	Acquire      = script("acquire", take+acquireFree+beside+ours+number+tokens+line+admit+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
-	Release      = script("release", releaseUnwanted+take+releaseToNext+beside+ours+number+tokens+line+admit+release, Shape{Numbers: 1})
+	Acquire      = script("acquire", take+acquireFree+beside+ours+number+tokens+waitQueue+admit+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
+	Release      = script("release", releaseUnwanted+take+releaseToNext+beside+ours+number+tokens+waitQueue+admit+release, Shape{Numbers: 1})
 	Renew        = script("renew", renew, Shape{Numbers: 1})
 	Yield        = script("yield", plainCommon+yield, Shape{Numbers: 2})
 	ForceRelease = script("force_release", ours+forceRelease, Shape{Numbers: 1})
@@ -269,10 +268,10 @@ var (
 	LatchInspect   = script("latch_inspect", number+once+latchInspect, Shape{Numbers: 1})
 )
 
-// ForgetCommand is for the records of commands about semaphores and latches.
+// ForgetCommand removes the records of commands about semaphores and latches.
 var ForgetCommand = script("forget_command", forgetCommand, Shape{Numbers: 1})
 
-// The operations on the records in which Systems say who they are.
+// The operations on the records in which Systems describe themselves.
 var (
 	SystemRenew   = script("system_renew", systemRenew, Shape{Numbers: 1})
 	SystemRemove  = script("system_remove", systemRemove, Shape{Numbers: 1})
@@ -280,7 +279,7 @@ var (
 	SystemList    = script("system_list", systemList, Shape{Numbers: 2, Texts: 1})
 )
 
-// All lists every script, for tests and for loading them in advance.
+// All lists every script, for tests and for loading in advance.
 var All = []*Script{
 	Acquire, Release, Renew, Yield, ForceRelease, Inspect,
 	FencedAcquire, Draw, MajorityAcquire, Memory, AcquireAll, YieldAll,

@@ -1,12 +1,12 @@
--- Takes the permits for the first of those who wait in a process, in their order: for as many of
--- them as the permits are enough for.
+-- Takes permits for the waiters of a process, in their order, for as many of them as the free permits
+-- suffice for.
 --
 -- KEYS[1]  the semaphore, a string: the permits that are free
 -- KEYS[2]  the record of the client's last command
 -- ARGV[1]  the number of the command
--- ARGV[2…] how many permits each of them wants
+-- ARGV[2…] how many permits each waiter wants
 --
--- Reply: {how many of them have their permits, the permits that are free then}; {NO_KEY, 0} if there is
+-- Reply: {how many waiters got their permits, the permits that are free then}; {NO_KEY, 0} if there is
 -- no semaphore
 return once(KEYS[2], ARGV[1], function()
   local free = count_of(KEYS[1])

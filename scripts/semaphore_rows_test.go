@@ -32,12 +32,12 @@ too many               | '2147483647'           | 3 1     | -ERR there would be 
 wrong type             | a=1                    | 3 2     | -WRONGTYPE | same
 
 semaphore_yield: NAME CALLS:u / ARG ARG OR0 PERMITS OR0 OR0
-nobody waits           | '7'                    | 3 2     | [0 7]      | '7', %u.3.0.7
-nobody waits, none free | '0'                   | 3 2     | [0 0]      | '0', %u.3.0.0
+none waits             | '7'                    | 3 2     | [0 7]      | '7', %u.3.0.7
+none waits, none free   | '0'                   | 3 2     | [0 0]      | '0', %u.3.0.0
 but for the client     | '7' <1                 | 3 2 0 1 | [0 7]      | '7', %u.3.0.7
 others wait            | '7' <2                 | 3 2 0 1 | [1 9]      | '9', %u.3.1.9   | 9
-to nobody, forced      | '7' 60000              | 3 2 1 1 1 | [1 9]    | '9' 60000, %u.3.1.9 | 9
-to nobody, too few     | '-1'                   | 3 2     | [1 1]      | '1', %u.3.1.1   | 1
+to none, forced        | '7' 60000              | 3 2 1 1 1 | [1 9]    | '9' 60000, %u.3.1.9 | 9
+to none, too few       | '-1'                   | 3 2     | [1 1]      | '1', %u.3.1.1   | 1
 none any more          |                        | 3 2 1   | [-2 0]     | %u.3.-2.0
 none any more, made    |                        | 3 2     | [1 2]      | '2', %u.3.1.2   | 2
 carried out before     | '7', %u.3.0.9 <2       | 3 2     | [0 9]      | same

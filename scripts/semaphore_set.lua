@@ -1,4 +1,4 @@
--- Makes a semaphore, unless there is one.
+-- Creates a semaphore, unless it exists.
 --
 -- KEYS[1]  the semaphore, a string: the permits that are free
 -- KEYS[2]  the record of the client's last command
@@ -7,7 +7,7 @@
 -- ARGV[3]  the TTL of the semaphore in ms, or "0" for none
 -- ARGV[4]  the semaphore's channel, on which the permits are published
 --
--- Reply: {1: made, 0: there was one; the permits that are free then}
+-- Reply: {1: created, 0: it existed; the permits that are free then}
 return once(KEYS[2], ARGV[1], function()
   local free = count_of(KEYS[1])
   if free then

@@ -1,16 +1,16 @@
--- Gives permits back at the hand-off limit, if others than the client wait for permits.
+-- Gives permits back at the hand-off limit, if other clients wait for permits.
 --
 -- KEYS[1]  the semaphore, a string: the permits that are free
 -- KEYS[2]  the record of the client's last command
 -- ARGV[1]  the number of the command
 -- ARGV[2]  how many permits
--- ARGV[3]  "1": only if there is such a semaphore; else it is made
+-- ARGV[3]  "1": only if the semaphore exists; otherwise it is created
 -- ARGV[4]  the semaphore's channel, on which the free permits are published
 -- ARGV[5]  how many connections of the client listen on that channel
--- ARGV[6]  "1" gives them back even if nobody else is seen to wait: some wait without subscribing
+-- ARGV[6]  "1" gives them back even if no other client is seen to wait: some wait without subscribing
 --
--- Reply: {1: given back, 0: nobody else waits, NO_KEY: there is no such
--- semaphore; the permits that are free then}
+-- Reply: {1: given back, 0: no other client waits, NO_KEY: the semaphore does not exist; the permits
+-- that are free then}
 return once(KEYS[2], ARGV[1], function()
   local free = count_of(KEYS[1])
   if not free and ARGV[3] == '1' then

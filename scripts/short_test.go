@@ -13,8 +13,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// shortRows are as those of the other tables, but that the third cell is followed by the commands
-// that the script runs.
+// shortRows are like those of the other tables, but the third cell is followed by the commands that the
+// script runs.
 const shortRows = `
 acquire |                                                      | a 1 30000      | exists hset pexpire
 acquire | a=1 30000                                            | a 2 60000      | hlen hrandfield hset pexpire
@@ -37,8 +37,8 @@ read_write_renew | mode=read a=1 30000, a#1 30000              | a 60000        
 read_write_force_release | mode=write a:write=1 30000          | write a        | del hdel hget*2 hmget hrandfield*2 hstrlen*5 publish
 `
 
-// What most acquires and releases run is few commands: only who meets somebody else pays for the line.
-func TestShortWays(t *testing.T) {
+// Most acquires and releases run few commands: only contended ones pay for the wait queue.
+func TestScripts_RunFewCommands(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	d := connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}})
@@ -67,15 +67,15 @@ func TestShortWays(t *testing.T) {
 	}
 }
 
-// At the beginning of every period a lock is left for a moment to those who are not seen to wait,
-// whichever way it is released; otherwise it goes to the next in the line, in a cluster, too.
-func TestPeriod(t *testing.T) {
+// At the beginning of every period a lock is left for a moment to foreign clients that are not seen to wait;
+// otherwise it goes to the next in the wait queue. This also applies in a cluster.
+func TestRelease_ServesForeignClientsOncePerPeriod(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
 		const start = 1_700_000_000_000 // a multiple of all periods, in ms
 		for _, test := range []struct {
-			settings string
-			ms       int64 // since the period began
-			told     string
+			settings  string
+			ms        int64 // since the period began
+			published string
 		}{
 			{"5000 1 100000", 0, "0"}, {"5000 1 100000", 999, "0"}, {"5000 1 100000", 1000, "v>2.7.0"},
 			{"5000 1 10000000", 4999, "0"}, {"5000 1 10000000", 5000, "v>2.7.0"},
@@ -83,24 +83,24 @@ func TestPeriod(t *testing.T) {
 		} {
 			for _, others := range []string{"", ">w=8.8.0.0.1@-1 ^@-1 "} {
 				lock := redistest.Name(t)
-				d.stands = time.UnixMilli(start + test.ms)
-				d.put(t, lock, "u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 "+others+">15000", d.stands)
+				d.frozenAt = time.UnixMilli(start + test.ms)
+				d.put(t, lock, "u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 "+others+">15000", d.frozenAt)
 				keys, args := call(scripts.Release, lock, "u:1 0 30000")
 				args[slices.Index(args, names("").Replace("SETTINGS"))] = test.settings
-				if reply, told := d.run(t, scripts.Release, keys, args), d.told(t, lock); reply != "0" || told != test.told {
-					t.Errorf("%d ms after the period began, with %q and %q: reply %s, told %q", test.ms, test.settings, others, reply, told)
+				if reply, published := d.run(t, scripts.Release, keys, args), d.published(t, lock); reply != "0" || published != test.published {
+					t.Errorf("%d ms after the period began, with %q and %q: reply %s, published %q", test.ms, test.settings, others, reply, published)
 				}
 			}
 		}
-		// While only those wait who are told of every release, it is left to nobody.
+		// If no entry listens, all waiters are notified of every release, so the lock is not left to foreign clients.
 		lock := redistest.Name(t)
-		d.stands = time.UnixMilli(start)
-		d.put(t, lock, "u:1=1 30000, >v=2.7.0.0.0@-2 ^@-1 >15000", d.stands)
+		d.frozenAt = time.UnixMilli(start)
+		d.put(t, lock, "u:1=1 30000, >v=2.7.0.0.0@-2 ^@-1 >15000", d.frozenAt)
 		keys, args := call(scripts.Release, lock, "u:1 0 30000")
 		args[slices.Index(args, names("").Replace("SETTINGS"))] = "5000 1 100000"
 		d.run(t, scripts.Release, keys, args)
-		if open := d.do(t, "HEXISTS", names(lock).Replace("LINE"), "open"); open != "0" {
-			t.Error("a lock is left to nobody")
+		if open := d.do(t, "HEXISTS", names(lock).Replace("WAITQUEUE"), "open"); open != "0" {
+			t.Error("the lock is left to foreign clients, though no entry listens")
 		}
 	})
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// slotRows are as those of the other tables, but that the third cell has the keys that are on
-// the new server already, and that there is one run only: there, if the hash is. The state is that
-// after all keys have followed.
+// slotRows are like those of the other tables, but the third cell has the keys that are on the new server
+// already, and there is only one run: on the server that has the hash. The state is that after all keys
+// have moved.
 const slotRows = `
 fair_force_release | v:1=1 30000 /w:1@300 w:2@600                    | TIMEOUTS       | v:1                   | 1              | /w:1@300 w:2@600                                | w:1
 fair_force_release | v:1=1 30000 /w:1@300 w:2@600                    | QUEUE          | v:1                   | 1              | /w:1@300 w:2@600                                | 0
@@ -27,7 +27,7 @@ sync_queue         | u:1=1 30000                                     |          
 sync_queue         | u:1=1 30000 /u:2@300 v:1@600                    |                | u u:1 1 9 u:2 30000 1 | [0 0  1]       | /u:2@300 v:1@600                                |
 read_write_set     | mode=write u:1:write=1 u:1=1 30000, u:1#1 30000 |                | u:1 2 1 30000 0     | [1 0 ]         | mode=write u:1:write=2 u:1=1 30000, u:1#1 30000 |
 fenced_acquire     | u:1=1 30000 /'7'                                | TOKENS         | u:1 2 30000 1         | [2 0 ]         | u:1=2 30000 /'7'                                |
-release            | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000        | LINE           | u:1 0 30000           | 0              | >v=2.7.0.0.1@-3 ^@-1 >15000                     | 0
+release            | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000        | WAITQUEUE      | u:1 0 30000           | 0              | >v=2.7.0.0.1@-3 ^@-1 >15000                     | 0
 release            | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000        |                | u:1 0 30000           | 0              | >v=2.7.0.0.1@-3 ^@-1 >15000            | 0
 release            | u:1=1 30000, >v=2.7.0.1.1@-3 ^@-1 >15000 /'7'   | TOKENS         | u:1 0 30000           | 0              | >v=2.7.0.1.1@-3 ^@-1 >15000 /'7'       | 0
 read_write_release | mode=write u:1:write=1 30000, >v=2.7.1.0.1@-3 ^@-1 >15000 |      | u:1                   | 0              | >v=2.7.1.0.1@-3 ^@-1 >15000            | rw1
@@ -37,15 +37,16 @@ fair_inspect       | v:1=1 30000 /w:1@300                            | QUEUE    
 read_write_set     | mode=read u:1=1 30000, u:1#1 30000              | HOLDS:u:1:rwlock_timeout:1 | u:1 0 1 40000 0 | -          | mode=read u:1=1 30000, u:1#1 30000 |
 yield              | u:1=1 30000                                     |                | u:1 30000 1 2.7.0.0.1 | [1 1]          |                                                 | 0
 acquire            | v:1=1 30000                                     |                | u:1 1 30000 1.4.0.0.1 | [30000 v:1]    | v:1=1 30000                                     |
-acquire            | v:1=1 30000, >w=2.7.0.0.1@-3 ^@-1 >15000        | LINE           | u:1 1 30000 1.4.0.0.1 | [30000 v:1]    | v:1=1 30000, >w=2.7.0.0.1@-3 ^@-1 >15000        |
+acquire            | v:1=1 30000, >w=2.7.0.0.1@-3 ^@-1 >15000        | WAITQUEUE      | u:1 1 30000 1.4.0.0.1 | [30000 v:1]    | v:1=1 30000, >w=2.7.0.0.1@-3 ^@-1 >15000        |
 acquire            | v:1=1 30000, >u=1.3.0.0.1@-3 ^@-1 >15000        |                | u:1 1 30000 1.4.0.0.1 | [30000 v:1]    | v:1=1 30000, >u=1.4.0.0.1@-3 ^@0 >20000         |
-read_write_set     | mode=read v:1=1 30000, v:1#1 30000, >w=2.7.0.0.1@-3 ^@-1 >15000 | LINE | v:1 0 1 30000 1 | [1 0 ]     | mode=read v:1=1 30000, v:1#1 30000, >w=2.7.0.0.1@-3 ^@-1 >15000 |
+read_write_set     | mode=read v:1=1 30000, v:1#1 30000, >w=2.7.0.0.1@-3 ^@-1 >15000 | WAITQUEUE | v:1 0 1 30000 1 | [1 0 ]     | mode=read v:1=1 30000, v:1#1 30000, >w=2.7.0.0.1@-3 ^@-1 >15000 |
 `
 
-// While a cluster moves the slot of a lock, the hash may still be here and what is beside it
-// elsewhere: that is left as it is. A hash that has just gone cannot be made here again, so a
-// hold that ends is not passed on, nobody gets a place in a line that is elsewhere, and a writer that reads re-enters the hold that it has.
-func TestSlotBetweenServers(t *testing.T) {
+// While a cluster moves the slot of a lock, the hash may still be here and the keys beside it elsewhere:
+// those stay unchanged. A hash that was just deleted cannot be created here again, so the lock is not
+// transferred when a hold ends, no client gets an entry in a wait queue that is elsewhere, and a writer that
+// reads re-enters the hold that it has.
+func TestScripts_WhileASlotMoves(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	var from, to *db
@@ -57,7 +58,7 @@ func TestSlotBetweenServers(t *testing.T) {
 		cells := split(line, "|")
 		s, before, moved := script(cells[0]), cells[1], cells[2]
 		forms := map[string]*scripts.Script{"": s}
-		if !strings.Contains(before, ">") { // who stands in the line there listens to no shard
+		if !strings.Contains(before, ">") { // the clients with entries there do not listen to shard channels
 			forms["sharded"] = s.Sharded
 		}
 		for form, run := range forms {
@@ -94,7 +95,7 @@ func between(t *testing.T, servers []*redistest.Server, from, to *db, gone map[i
 	servers[0].MigrateKeys(t, slot, servers[1])
 	servers[0].EndMove(t, slot, servers[1])
 	to.expectState(t, "after the move", lock, start, cells[5])
-	if told := from.told(t, lock); !agree(reply, cells[4], time.Since(start)) || told != cells[6] && s.Sharded != nil {
-		t.Errorf("reply %q, want %q; told %q, want %q", reply, cells[4], told, cells[6])
+	if published := from.published(t, lock); !agree(reply, cells[4], time.Since(start)) || published != cells[6] && s.Sharded != nil {
+		t.Errorf("reply %q, want %q; published %q, want %q", reply, cells[4], published, cells[6])
 	}
 }

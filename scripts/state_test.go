@@ -11,77 +11,77 @@ import (
 )
 
 // A lock is written as its hash, the fields sorted, and its TTL in ms, if it has one:
-// "a=1 b=2 30000". A string in its place is "'text'". Then come, each behind a comma, what a
-// read/write lock has beside its hash: its read leases, "u:1#1 60000"; and the line, ">v=2.7.0.0.1@-3 ^@-1
-// >open@5 >turns=2 >20000": each place as "<client>=<term>.<seq>.<mode>.<tokens>.<listens>",
-// before which stand its TTL and a colon unless that is 20000, with when it came and when it was seen, in seconds from the start of the test; the two special
-// fields; and the TTL. A place that reserves the lock has another word, which is "k" and a time, too,
-// while the lock is kept for it. Behind a slash stands what else a lock has beside its hash: the
-// counter of a fenced one, "'7'"; or the queue of a fair one, each owner with the seconds from
-// the start of the test to its timeout, "v:1@300 v:2" (the second has none), a timeout of
-// somebody who is not in the queue, "+v:3@50", and the TTL of the queue, "~60000".
+// "a=1 b=2 30000". A string instead of a hash is "'text'". Then come, each after a comma, the read leases of
+// a read/write lock, "u:1#1 60000", and the wait queue, ">v=2.7.0.0.1@-3 ^@-1 >open@5 >turns=2 >20000": each
+// entry as "<client>=<term>.<seq>.<mode>.<tokens>.<listens>", preceded by its TTL and a colon unless that is
+// 20000, with the times when it was added and last seen, in seconds from the start of the test; the two
+// special fields; and the TTL. An entry that reserves the lock has another word, which is "k" and a time
+// while the lock is kept for it. After a slash come the other keys of a lock: the counter of a fenced one,
+// "'7'"; or the queue of a fair one, each owner with the seconds from the start of the test to its timeout,
+// "v:1@300 v:2" (the second has none), a timeout of an owner that is not in the queue, "+v:3@50", and the
+// TTL of the queue, "~60000".
 //
-// A synchronizer is a string. Behind a comma come the records of the clients' last commands, which
-// last for callTTL: each as "%<client>.<number of the command>.<reply, with dots>", unless it was none;
-// and the ids by which a latch was counted down, "&a &b", which last for idTTL.
+// A synchronizer is a string. After a comma come the records of the clients' last commands, with the TTL
+// callTTL: each as "%<client>.<number of the command>.<reply, with dots>", unless it was none; and the ids
+// by which a latch was counted down, "&a &b", with the TTL idTTL.
 
 const (
 	callTTL = "3600000"
 	idTTL   = "604800000"
 )
 
-// countedMark is in a set of ids besides.
+// countedMark is the mark in a set of ids.
 var countedMark = strings.Repeat("\x00", 513)
 
-// names replaces what the keys and channels of a lock are called in the tables.
+// names replaces the names that the tables use for the keys and channels of a lock.
 func names(lock string) *strings.Replacer {
 	tag := "{" + lock + "}"
 	return strings.NewReplacer("NAME", lock, "HOLDS", tag, "RECORD", "record "+tag,
 		"RWCHANNEL", "redisson_rwlock:"+tag, "CHANNEL", "redisson_lock__channel:"+tag, "PERMITS", "redisson_sc:"+tag, "LATCH", "redisson_countdownlatch__channel__"+tag,
 		"CALLS", "lockkeeper_calls:"+tag, "COUNTED", "lockkeeper_counted:"+tag, "TOKENS", "redisson_lock_token:"+tag,
 		"QUEUE", "redisson_lock_queue:"+tag, "TIMEOUTS", "redisson_lock_timeout:"+tag,
-		"LINE", "lockkeeper_wait_queue:"+tag, "WAITERS", "lockkeeper_waiters:"+tag, "SETTINGS", "5000 1 0")
+		"WAITQUEUE", "lockkeeper_wait_queue:"+tag, "WAITERS", "lockkeeper_waiters:"+tag, "SETTINGS", "5000 1 0")
 }
 
-// placeWords are the words that the scripts have for a place.
-func placeWords(place string) string {
-	ttl, rest, timed := strings.Cut(place, ":")
+// entryWords returns an entry in the notation of the scripts.
+func entryWords(entry string) string {
+	ttl, rest, timed := strings.Cut(entry, ":")
 	if !timed {
-		ttl, rest = "20000", place
+		ttl, rest = "20000", entry
 	}
 	return ttl + " " + strings.ReplaceAll(rest, ".", " ")
 }
 
-// lineWord puts a word of the line; place is the last one that came before it.
-func (d *db) lineWord(t *testing.T, line, word, place string, start time.Time) {
+// putQueueWord writes a word of the wait queue; entry is the last entry before it.
+func (d *db) putQueueWord(t *testing.T, queue, word, entry string, start time.Time) {
 	t.Helper()
 	at := func(seconds string) string { return strconv.Itoa(int(start.UnixMicro()) + 1e6*number(t, seconds)) }
 	if seen, isSeen := strings.CutPrefix(word, "^@"); isSeen {
-		place, arrived, _ := strings.Cut(place, "@")
-		client, rest, _ := strings.Cut(place, "=")
+		entry, arrived, _ := strings.Cut(entry, "@")
+		client, rest, _ := strings.Cut(entry, "=")
 		if text, since, isKept := strings.Cut(rest, ".k"); isKept {
 			rest = text + "." + at(since)
 		}
-		d.must(t, "HSET", line, client[1:], at(arrived)+" "+at(seen)+" "+placeWords(rest))
+		d.must(t, "HSET", queue, client[1:], at(arrived)+" "+at(seen)+" "+entryWords(rest))
 		return
 	}
-	field, value, isPlace := strings.Cut(word[1:], "=")
+	field, value, isEntry := strings.Cut(word[1:], "=")
 	until, isOpen := strings.CutPrefix(word, ">open@")
 	switch {
 	case isOpen:
-		d.must(t, "HSET", line, "open", at(until))
+		d.must(t, "HSET", queue, "open", at(until))
 	case field == "turns":
-		d.must(t, "HSET", line, field, value)
-	case !isPlace:
-		d.must(t, "PEXPIRE", line, field)
+		d.must(t, "HSET", queue, field, value)
+	case !isEntry:
+		d.must(t, "PEXPIRE", queue, field)
 	}
 }
 
-// lineWords are the words of a line.
-func lineWords(t *testing.T, fields []string, ttl string, start time.Time) string {
+// queueWords returns the words of a wait queue.
+func queueWords(t *testing.T, fields []string, ttl string, start time.Time) string {
 	t.Helper()
 	since := func(micros string) string { return strconv.Itoa(number(t, micros)/1000 - int(start.UnixMilli())) }
-	var places []string // each behind when it came
+	var entries []string // each after its time of arrival
 	var open, turns string
 	for i := 0; i < len(fields); i += 2 {
 		field, value := fields[i], strings.Fields(fields[i+1])
@@ -95,14 +95,14 @@ func lineWords(t *testing.T, fields []string, ttl string, start time.Time) strin
 				value[8] = "k" + strconv.Itoa(int(math.Floor(float64(number(t, value[8])-int(start.UnixMicro()))/1e6)))
 			}
 			ttl := strings.TrimPrefix(value[2]+":", "20000:")
-			places = append(places, value[0]+" >"+field+"="+ttl+strings.Join(value[3:], ".")+"@"+since(value[0])+" ^@"+since(value[1]))
+			entries = append(entries, value[0]+" >"+field+"="+ttl+strings.Join(value[3:], ".")+"@"+since(value[0])+" ^@"+since(value[1]))
 		}
 	}
-	slices.Sort(places)
+	slices.Sort(entries)
 	words := ","
-	for _, place := range places {
-		_, place, _ = strings.Cut(place, " ")
-		words += " " + place
+	for _, entry := range entries {
+		_, entry, _ = strings.Cut(entry, " ")
+		words += " " + entry
 	}
 	return words + open + turns + " >" + ttl
 }
@@ -111,15 +111,15 @@ func lineWords(t *testing.T, fields []string, ttl string, start time.Time) strin
 func (d *db) put(t *testing.T, lock, state string, start time.Time) {
 	t.Helper()
 	what := names(lock).Replace
-	key, queue, timeouts := lock, what("QUEUE"), what("TIMEOUTS") // key: of what the next TTL is
-	place := ""
+	key, queue, timeouts := lock, what("QUEUE"), what("TIMEOUTS") // key: the key to which the next TTL applies
+	entry := ""
 	for word := range strings.FieldsSeq(strings.NewReplacer(",", " ", "/", " / ").Replace(state)) {
 		owner, value, isField := strings.Cut(word, "=")
 		switch reader, i, isLease := strings.Cut(word, "#"); {
 		case word[0] == '>' && isField && strings.Contains(word, "@"):
-			place = word
+			entry = word
 		case word[0] == '>', word[0] == '^':
-			d.lineWord(t, what("LINE"), word, place, start)
+			d.putQueueWord(t, what("WAITQUEUE"), word, entry, start)
 		case word[0] == '%':
 			record, said, _ := strings.Cut(word[1:], ".")
 			d.must(t, "SET", what("CALLS:")+record, strings.ReplaceAll(said, ".", " "), "PX", callTTL)
@@ -128,7 +128,7 @@ func (d *db) put(t *testing.T, lock, state string, start time.Time) {
 			d.must(t, "PEXPIRE", what("COUNTED"), idTTL)
 		case word == "/":
 			key = what("TOKENS")
-		case word == "queue", word == "timeouts", word == "line":
+		case word == "queue", word == "timeouts", word == "waitqueue":
 			key = what(strings.ToUpper(word))
 		case isField:
 			d.must(t, "HSET", key, owner, value)
@@ -144,8 +144,8 @@ func (d *db) put(t *testing.T, lock, state string, start time.Time) {
 			d.must(t, "PEXPIRE", key, word)
 		default:
 			owner, seconds, timed := strings.Cut(word, "@")
-			owner, nobody := strings.CutPrefix(owner, "+")
-			if !nobody {
+			owner, stray := strings.CutPrefix(owner, "+")
+			if !stray {
 				d.must(t, "RPUSH", queue, owner)
 			}
 			if timed {
@@ -185,11 +185,10 @@ for _, key in ipairs(all) do
 end
 return table.concat(lines, '\n')`
 
-// state reads a lock. Timeouts in its queue are in ms; the TTLs of the queue are left out
-// unless they are wanted.
+// state reads a lock. Timeouts in its queue are in ms; the TTLs of the queue are left out unless wanted.
 func (d *db) state(t *testing.T, lock string, start time.Time, wantTTLs bool) string {
 	t.Helper()
-	var hash, leases, places, beside string
+	var hash, leases, waiting, beside string
 	var queue []string
 	var ttls []int // of the queue
 	timeouts := map[string]string{}
@@ -233,10 +232,10 @@ func (d *db) state(t *testing.T, lock string, start time.Time, wantTTLs bool) st
 			if !agree(ttl, idTTL, time.Since(start)) {
 				leases += " " + ttl
 			}
-		case key == what("LINE") && kind == "hash":
-			places = lineWords(t, value, ttl, start)
-		case key == what("LINE"):
-			places = ", line " + state
+		case key == what("WAITQUEUE") && kind == "hash":
+			waiting = queueWords(t, value, ttl, start)
+		case key == what("WAITQUEUE"):
+			waiting = ", waitqueue " + state
 		case key == what("TOKENS"):
 			beside += state
 		case key == what("QUEUE") && kind == "list":
@@ -270,14 +269,14 @@ func (d *db) state(t *testing.T, lock string, start time.Time, wantTTLs bool) st
 	if beside += strings.Join(queue, " "); beside != "" {
 		beside = " /" + beside
 	}
-	return strings.TrimSpace(strings.TrimPrefix(hash+leases+places, ", ") + beside)
+	return strings.TrimSpace(strings.TrimPrefix(hash+leases+waiting, ", ") + beside)
 }
 
-// agree reports whether two states, or replies, are the same, but for the time that has
-// passed meanwhile: what is to last for a second or more may have less left, and timeouts in a
-// queue may be later, or earlier by what has gone of a TTL, unless there is a "!" behind them.
+// agree reports whether two states, or replies, are the same, apart from the time that has passed: TTLs of
+// a second or more may have less left, and timeouts in a queue may be later or earlier by that time, unless
+// they end with "!".
 func agree(got, want string, passed time.Duration) bool {
-	if strings.HasPrefix(want, "-") && len(want) != 2 { // of an error, want is a part
+	if strings.HasPrefix(want, "-") && len(want) != 2 { // want is a part of an error
 		// Redis before 7 puts the code of a script's error behind other words.
 		return strings.HasPrefix(got, want) || strings.HasPrefix(got, "-Error running script") && strings.Contains(got, want[1:])
 	}
@@ -290,7 +289,7 @@ func agree(got, want string, passed time.Duration) bool {
 		if w == gots[i] {
 			continue
 		}
-		least, most := ms, 0 // what may be missing, and what may be too much
+		least, most := ms, 0 // how much may be missing, and how much too many
 		owner, seconds, timed := strings.Cut(w, "@")
 		if timed {
 			most = ms

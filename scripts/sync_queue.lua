@@ -24,7 +24,7 @@
 --        freed is "1" if ARGV[2] held the lock, "0" if not, and "" without ARGV[2].
 --
 -- While a cluster moves the slot, the queue may be on the other server. The script then
--- ignores it: the lock is released, and taken if it is free, whoever waits.
+-- ignores it: the lock is released, and taken if it is free, even if others wait.
 local hash, queue, timeouts, channel = KEYS[1], ARGV[6], ARGV[7], ARGV[8]
 local own, up_to, waiter_timeout = ARGV[1] .. ':', tonumber(ARGV[4]), tonumber(ARGV[5])
 
@@ -44,7 +44,7 @@ ours, problem = pcall(function()
   end
   known = there
 end)
--- A queue that is not ours keeps no lock from its release: the command that comes next is refused.
+-- A lock is released even if its queue is not ours; the next command is refused.
 if not ours and (ARGV[2] == '' or not string.find(type(problem) == 'table' and problem.err or problem, 'WRONGTYPE', 1, true)) then
   error(problem, 0)
 end
@@ -55,7 +55,9 @@ if ARGV[2] ~= '' then
 end
 local holders = beside('HRANDFIELD', hash, 2) -- nil: out of reach
 local holder = holders and (holders[1] or false)
-local may_take = ARGV[3] == '1' and holder ~= nil and ours -- nil: a key just deleted is made again on the new server
+-- While the hash is out of reach, the lock may not be taken: a key that was just deleted can only be created on
+-- the new server.
+local may_take = ARGV[3] == '1' and holder ~= nil and ours
 local left = holder and redis.call('PTTL', hash) or -2
 
 local leases = {} -- of the owners that the client lists
@@ -63,7 +65,7 @@ for i = 9, #ARGV, 3 do
   leases[ARGV[i]] = tonumber(ARGV[i + 1])
 end
 
--- A hold that has just ended is not refused: the command that comes next is. Nor is a client that only leaves the queue.
+-- The end of a hold is not refused, and neither is a client that only leaves the queue; the next command is.
 local foreign = not ours
 if holder and not (leases[holder] and #holders == 1) then
   ours, problem = pcall(check_lock, hash, holders)
@@ -106,7 +108,7 @@ end
 -- counts as dead. A waiter that leaves makes a gap, and those behind it move up by the gap, as
 -- far as each keeps its full timeout: Redisson's waiters do not refresh their timeouts, and
 -- would otherwise count as dead for having waited long.
-local stay, timeout = {}, {} -- who stays, in order, and their timeouts
+local stay, timeout = {}, {} -- the waiters that stay, in order, and their timeouts
 local dead = {}              -- clients
 local last, gap, shift = now, 0, 0
 for _, owner in ipairs(waiters) do
@@ -126,11 +128,11 @@ for _, owner in ipairs(waiters) do
   elseif first and (not score or score <= now) then
     goes = true
     dead[client(owner)] = true
-  elseif next(dead) and dead[client(owner)] then -- a dead process is waited for only once
+  elseif next(dead) and dead[client(owner)] then -- only one timeout is waited for a dead process
     goes = not listens(owner)
   elseif first and not holder and client(owner) ~= ARGV[1] and score > now + waiter_timeout and not listens(owner) then
-    -- It is next, but cannot be woken. Its timeout may still include the TTL of a holder that
-    -- has gone since: it gets one full timeout from now, like all behind it.
+    -- It is next, but cannot be woken. Its timeout may still include the TTL of a holder
+    -- that has left since: it gets one full timeout from now, like all behind it.
     gap = math.huge
   end
   if goes then
@@ -169,7 +171,7 @@ for i = 9, #ARGV, 3 do
 end
 
 -- Sets the TTL of a key. If Redis refuses that, a new key is deleted again: a queue whose
--- clients have all died must not stay for ever.
+-- clients have all died must not stay forever.
 local function keep(key, new)
   local ends = string.format('%.0f', math.min(last - now, LONGEST_WAIT) + extra)
   if type(redis.pcall('PEXPIRE', key, ends)) == 'table' then

@@ -1,10 +1,10 @@
--- Reads the record of a System. The client that asks has only the owner field of a lock, so the
--- record may be missing; it is in the slot of the list.
+-- Reads the record of a System. The caller knows only the owner field of a lock, so the record may
+-- be missing; it is in the slot of the list.
 --
 -- KEYS[1]  the list of all Systems, a sorted set
 -- ARGV[1]  the System
 --
--- Reply: {TTL of the record in ms (-2: there is none), what it says, or ""}. At most the first 4097 bytes
+-- Reply: {TTL of the record in ms (-2: there is none), its text, or ""}. At most the first 4097 bytes
 -- of it are read: no record has more than 4096.
 local record = KEYS[1] .. ':' .. ARGV[1]
 return {redis.call('PTTL', record), redis.call('GETRANGE', record, 0, 4096)}

@@ -4,10 +4,10 @@
 -- ARGV[1]  the rank of the first of them, from 0
 -- ARGV[2]  the rank of the last
 --
--- Reply: {how many are on the list, the rank of the first that is not read, a line for each of those that have a
--- record: TTL of the record in ms, a blank, and what it says}. At most the first 4097 bytes of a record are read:
--- none has more than 4096. What is no string is left out, and so is a System with a longer name than any has. If
--- such names are so long that Redis would be blocked, fewer are read.
+-- Reply: {how many are on the list, the rank of the first that is not read, a line of text for each System with
+-- a record: TTL of the record in ms, a blank, and its text}. At most the first 4097 bytes of a record are read:
+-- none has more than 4096. Records that are not strings, and names longer than any System's, are left out. If
+-- names are so long that reading them would block Redis, fewer are read.
 local LONGEST_NAME, MOST_READ = 64, 1000000
 local lines, rank, read = {}, tonumber(ARGV[1]), 0
 while rank <= tonumber(ARGV[2]) and read < MOST_READ do

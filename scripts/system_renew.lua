@@ -1,11 +1,11 @@
 -- Writes the record of a System, with a TTL, and puts the System on the list of all of them.
--- Those whose record has expired leave the list. A list that has members, but no Systems, is another application's:
--- it is refused. What else is in a list of Systems stays there.
+-- Those whose record has expired leave the list. A list that has members, but no Systems, belongs to another
+-- application: it is refused. Other members of a list of Systems stay there.
 --
 -- KEYS[1]  the list, a sorted set: System -> when its record expires, in epoch ms
 -- KEYS[2]  the record, a string
 -- ARGV[1]  the System, the first three groups of a UUID
--- ARGV[2]  what the record says
+-- ARGV[2]  the text of the record
 -- ARGV[3]  the record's TTL in ms
 --
 -- Reply: 1
@@ -14,7 +14,7 @@ local now, ttl = time[1] * 1000 + math.floor(time[2] / 1000), tonumber(ARGV[3])
 local SYSTEM = '^' .. string.rep('%x', 8) .. '%-%x%x%x%x%-%x%x%x%x$'
 local MOST_SEEN, MOST_EXPIRED, MOST_READ = 16, 1000, 1000000
 
--- Reports whether one of some members is a System, or there are none.
+-- Reports whether one of the members is a System, or there are none.
 local function has_system(members)
   for _, member in ipairs(members) do
     if string.find(member, SYSTEM) then
@@ -24,13 +24,13 @@ local function has_system(members)
   return not members[1]
 end
 
--- The first is looked at before others, which may be large.
+-- The first is checked before others, which may be large.
 if not redis.call('ZSCORE', KEYS[1], ARGV[1]) and not has_system(redis.call('ZRANGE', KEYS[1], 0, 0))
     and not has_system(redis.call('ZRANGE', KEYS[1], 0, MOST_SEEN - 1)) and not has_system(redis.call('ZRANGE', KEYS[1], -1, -1)) then
-  error('WRONGTYPE the sorted set of all Systems has none, but other members', 0)
+  error('WRONGTYPE the sorted set of all Systems has only other members', 0)
 end
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ttl)
-local stay, read = 0, 0 -- what stays may be large
+local stay, read = 0, 0 -- members that stay may be large
 for _ = 1, MOST_EXPIRED do
   local member = read < MOST_READ and redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE', 'LIMIT', stay, 1)[1]
   if not member then

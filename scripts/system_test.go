@@ -12,7 +12,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// A System is on the list for as long as it has a record, and both have an end.
+// A System is on the list for as long as it has a record, and both have a TTL.
 func TestSystemRecords(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
 		prefix := redistest.Name(t)
@@ -36,21 +36,21 @@ func TestSystemRecords(t *testing.T) {
 			return d.run(t, scripts.SystemInspect, []string{list}, []string{short}) == "[-2 ]"
 		})
 		listed("[2 2 300000 one]")
-		d.stands = time.Now().Truncate(time.Millisecond)
+		d.frozenAt = time.Now().Truncate(time.Millisecond)
 		renew(long, "three", "200000")
-		if ends := number(t, d.do(t, "ZSCORE", list, long)); ends != int(d.stands.UnixMilli())+200_000 {
+		if ends := number(t, d.do(t, "ZSCORE", list, long)); ends != int(d.frozenAt.UnixMilli())+200_000 {
 			t.Errorf("the record ends at %d", ends)
 		}
-		d.stands = time.Time{}
+		d.frozenAt = time.Time{}
 		listed("[1 1 200000 three]")
-		// What is no System stays on the list, whenever it is said to end.
+		// A member that is not a System stays on the list, whatever its score.
 		d.must(t, "ZADD", list, "1", "ann")
 		renew(short, "two", "100000")
 		if d.do(t, "ZSCORE", list, "ann") != "1" {
-			t.Error("what is no System has left the list")
+			t.Error("the member that is not a System has left the list")
 		}
 		d.must(t, "ZREM", list, "ann", short)
-		// A record that is not ours hides only itself.
+		// A foreign value hides only its own record.
 		for system, write := range map[string][]string{"set": {"SADD", "x"}, "lines": {"SET", "x\n1000 {}"}} {
 			d.must(t, "ZADD", list, "9999999999999", system)
 			d.must(t, append([]string{write[0], redisio.System(prefix, system)}, write[1:]...)...)
@@ -59,7 +59,7 @@ func TestSystemRecords(t *testing.T) {
 			d.must(t, "DEL", redisio.System(prefix, system))
 		}
 		if left := number(t, d.do(t, "PTTL", list)); left <= 200_000 || left > 300_000 {
-			t.Errorf("the list ends in %d ms: before the record did that had the longest TTL", left)
+			t.Errorf("the list ends in %d ms, before the record with the longest TTL did", left)
 		}
 		if reply := d.run(t, scripts.SystemInspect, []string{list}, []string{long}); !agree(reply, "[200000 three]", time.Minute) {
 			t.Errorf("inspected %s", reply)
@@ -75,26 +75,26 @@ func TestSystemRecords(t *testing.T) {
 	})
 }
 
-// Whatever command a user lacks, a refused renewal leaves nothing that has no end.
-func TestSystemRecordRefused(t *testing.T) {
+// A refused renewal leaves no key without a TTL, whatever command the user lacks.
+func TestSystemRenew_RefusedLeavesNoEndlessKey(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	admin := connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}})
-	admin.must(t, "ACL", "SETUSER", "somebody", "on", ">secret", "~*", "&*", "+@all")
-	somebody := connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}, Username: "somebody", Password: "secret"})
+	admin.must(t, "ACL", "SETUSER", "limited", "on", ">secret", "~*", "&*", "+@all")
+	limited := connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}, Username: "limited", Password: "secret"})
 	keys := []string{redisio.Systems(""), redisio.System("", "one")}
 	for _, m := range inScript.FindAllStringSubmatch(scripts.SystemRenew.Source, -1) {
 		admin.must(t, "DEL", keys[0], keys[1])
 		admin.must(t, "ZADD", keys[0], "1", "00000000-0000-4000") // it has expired
 		admin.must(t, "PEXPIRE", keys[0], "300000")
-		admin.must(t, "ACL", "SETUSER", "somebody", "reset", "on", ">secret", "~*", "+@all", "-"+strings.ToLower(m[1]))
-		reply := somebody.run(t, scripts.SystemRenew, keys, []string{"one", "x", "300000"})
+		admin.must(t, "ACL", "SETUSER", "limited", "reset", "on", ">secret", "~*", "+@all", "-"+strings.ToLower(m[1]))
+		reply := limited.run(t, scripts.SystemRenew, keys, []string{"one", "x", "300000"})
 		if !strings.HasPrefix(reply, "-") {
 			t.Errorf("without %s: reply %s", m[1], reply)
 		}
 		for _, key := range keys {
 			if admin.do(t, "PTTL", key) == "-1" {
-				t.Errorf("without %s: %s has no end", m[1], key)
+				t.Errorf("without %s: %s has no TTL", m[1], key)
 			}
 		}
 	}

@@ -12,22 +12,20 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// A table has a part for each script: a line with its name, and the KEYS and ARGV that it
-// takes, in which ARG is one of the arguments of a row, ARGS those that are left, and OR what
-// is behind it unless one is left; a place in the line is as in states, without times. Each row
-// is
+// A table has a part for each script: a line with its name, and the KEYS and ARGV that it takes. ARG is
+// one of the arguments of a row, ARGS are the remaining ones, and OR is followed by the default of an
+// optional one. An entry of the wait queue is written as in states, without times. Each row is
 //
-//	name | the lock before, and <who waits for it | arguments | reply | the lock after | what is told
+//	name | the lock before, and <its waiters | arguments | reply | the lock after | what is published
 //
-// Every script must be safe to send again after its reply was lost, so each row is run twice.
-// "x then y" is for runs that differ; what is told, only the first tells. An argument "-" is
-// empty, and a lock "same" is as it was. The locks of acquire_all have a ";" between them, and
-// before each stands its kind.
+// Every script must be safe to send again after its reply was lost, so each row is run twice. "x then y" is
+// for runs that differ; only the first run publishes. An argument "-" is empty, and a lock "same" is
+// unchanged. The locks of acquire_all have a ";" between them, and each begins with its kind.
 type row struct {
 	script              *scripts.Script
 	name, waiting, args string
 	kinds, before       []string // of each lock
-	reply, told         string
+	reply, published    string
 	after               []string // of each lock
 }
 
@@ -48,7 +46,7 @@ func parse(tables string) (rows []row, forms map[*scripts.Script]string) {
 			continue
 		}
 		cells := append(split(line, "|"), "", "", "")[:6]
-		r := row{script: of, name: cells[0], args: cells[2], reply: cells[3], told: cells[5]}
+		r := row{script: of, name: cells[0], args: cells[2], reply: cells[3], published: cells[5]}
 		cells[1], r.waiting, _ = strings.Cut(cells[1], "<")
 		r.before, r.after = split(cells[1], ";"), split(cells[4], ";")
 		if several(of) {
@@ -72,8 +70,8 @@ func split(text, by string) (parts []string) {
 	return parts
 }
 
-// which is what a cell says of the first or of the second run.
-func which(run int, cell string) string {
+// ofRun returns the part of a cell for the first or the second run.
+func ofRun(run int, cell string) string {
 	first, second, differs := strings.Cut(cell, " then ")
 	if run == 0 || !differs {
 		return strings.TrimSuffix(first, " then")
@@ -84,20 +82,20 @@ func which(run int, cell string) string {
 func script(name string) *scripts.Script {
 	i := slices.IndexFunc(scripts.All, func(s *scripts.Script) bool { return s.Name == name })
 	if i < 0 {
-		panic("no script is called " + name)
+		panic("no such script: " + name)
 	}
 	return scripts.All[i]
 }
 
-var isPlace = regexp.MustCompile(`^(\d+:)?\d+\.\d+\.\d\.\d+\.\d(\.r)?$`)
+var isEntry = regexp.MustCompile(`^(\d+:)?\d+\.\d+\.\d\.\d+\.\d(\.r)?$`)
 
-// placeOf is an argument that may be a place.
-func placeOf(word string) string {
+// argument returns an argument of a script; an entry is expanded.
+func argument(word string) string {
 	switch {
 	case word == "-":
 		return ""
-	case isPlace.MatchString(word):
-		return placeWords(word)
+	case isEntry.MatchString(word):
+		return entryWords(word)
 	}
 	return word
 }
@@ -122,7 +120,7 @@ func call(s *scripts.Script, lock, args string) (keys, argv []string) {
 		}
 	}
 	for i, word := range argv {
-		argv[i] = placeOf(word)
+		argv[i] = argument(word)
 	}
 	return strings.Fields(names(lock).Replace(before)), argv
 }
@@ -137,9 +135,9 @@ func (r row) call(t *testing.T) (locks, keys, args []string) {
 	given := append(strings.Fields(r.args), "-", "0")
 	yields := r.script == scripts.YieldAll
 	if yields {
-		args = []string{given[0], names("").Replace("SETTINGS"), placeOf(given[1])}
+		args = []string{given[0], names("").Replace("SETTINGS"), argument(given[1])}
 	} else {
-		args = append(given[:3:3], names("").Replace("SETTINGS"), placeOf(given[3]), given[4])
+		args = append(given[:3:3], names("").Replace("SETTINGS"), argument(given[3]), given[4])
 	}
 	for _, kind := range r.kinds {
 		lock := redistest.Name(t)
@@ -151,7 +149,7 @@ func (r row) call(t *testing.T) (locks, keys, args []string) {
 		if kind == "plain" || kind == "fenced" {
 			beside, channel = "TOKENS", "CHANNEL"
 		}
-		locks, args = append(locks, lock), append(args, kind, names(lock).Replace(beside), names(lock).Replace("LINE"))
+		locks, args = append(locks, lock), append(args, kind, names(lock).Replace(beside), names(lock).Replace("WAITQUEUE"))
 		if yields {
 			keys, args = append(keys, lock), append(args, names(lock).Replace(channel))
 		} else {
@@ -164,7 +162,7 @@ func (r row) call(t *testing.T) (locks, keys, args []string) {
 // several reports whether a script is about several locks.
 func several(s *scripts.Script) bool { return s == scripts.AcquireAll || s == scripts.YieldAll }
 
-// put brings the locks of a row into their states before it.
+// put sets up the locks of a row.
 func (r row) put(t *testing.T, d *db, locks []string, start time.Time) {
 	t.Helper()
 	for i, lock := range locks {
@@ -173,15 +171,15 @@ func (r row) put(t *testing.T, d *db, locks []string, start time.Time) {
 	}
 }
 
-// expect compares what a step of a lock replies, leaves and publishes with what is wanted.
-func (d *db) expect(t *testing.T, what, lock string, start time.Time, reply, wantReply, state, told string) {
+// expect compares the reply, the state and the messages of a step with the wanted ones.
+func (d *db) expect(t *testing.T, what, lock string, start time.Time, reply, wantReply, state, published string) {
 	t.Helper()
 	if !agree(reply, wantReply, time.Since(start)) {
 		t.Errorf("%s: reply %q, want %q", what, reply, wantReply)
 	}
 	d.expectState(t, what, lock, start, state)
-	if got := d.told(t, lock); got != told {
-		t.Errorf("%s: told %q, want %q", what, got, told)
+	if got := d.published(t, lock); got != published {
+		t.Errorf("%s: published %q, want %q", what, got, published)
 	}
 }
 
@@ -197,15 +195,15 @@ func TestScripts(t *testing.T) {
 		for _, r := range rows {
 			t.Run(r.script.Name+"/"+r.name, func(t *testing.T) {
 				start := time.Now().Truncate(time.Millisecond)
-				d.stands = start // so that times may be on the edge
+				d.frozenAt = start // so that times may be on the edge
 				locks, keys, args := r.call(t)
 				r.put(t, d, locks, start)
-				told := r.told
+				published := r.published
 				for run := range 2 {
 					reply := d.run(t, r.script, keys, args)
 					for i, lock := range locks {
-						d.expect(t, fmt.Sprintf("run %d, lock %d", run, i), lock, start, reply, which(run, r.reply), which(run, r.after[i]), told)
-						told = "" // by the other locks, and again
+						d.expect(t, fmt.Sprintf("run %d, lock %d", run, i), lock, start, reply, ofRun(run, r.reply), ofRun(run, r.after[i]), published)
+						published = "" // for the other locks, and the second run
 					}
 				}
 			})
@@ -214,7 +212,7 @@ func TestScripts(t *testing.T) {
 }
 
 // Each lock of a batch is renewed, or not, as it would be alone.
-func TestRenewMany(t *testing.T) {
+func TestRenew_TreatsEachLockAlone(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
 		for _, s := range []*scripts.Script{scripts.Renew, scripts.ReadWriteRenew} {
 			start := time.Now()
@@ -241,8 +239,8 @@ func TestRenewMany(t *testing.T) {
 	})
 }
 
-// A script is a file that says what it takes and gives, and has rows.
-func TestHeaders(t *testing.T) {
+// Each script has a header that documents its arguments and reply, and rows in a table.
+func TestScripts_HaveHeaderAndRows(t *testing.T) {
 	for _, s := range scripts.All {
 		for _, word := range []string{"-- KEYS[", "-- ARGV", "-- Reply"} {
 			if !strings.Contains(s.Source, word) {
@@ -250,7 +248,7 @@ func TestHeaders(t *testing.T) {
 			}
 		}
 		if s != scripts.Memory && !strings.HasPrefix(s.Name, "system_") && !strings.HasPrefix(s.Name, "permits_") && !slices.ContainsFunc(rows, func(r row) bool { return r.script == s }) {
-			t.Errorf("%s: no table has it", s.Name)
+			t.Errorf("%s: it is in no table", s.Name)
 		}
 	}
 }

@@ -1,9 +1,9 @@
--- Common part of the scripts that draw fencing tokens; it is put before each of them, behind
+-- Common part of the scripts that draw fencing tokens; prepended to each of them, after
 -- number.lua.
 
--- Draws n tokens from a counter, all of them above a number that a client has had, and returns the
--- last. A counter that has lost some is set to that number. Returns nil, without a change, if the
--- counter is no counter, or has no more tokens.
+-- Draws n tokens from a counter, all above a number that a client has had, and returns the last. A
+-- counter below that number is first set to it. Returns nil, without a change, if the key is not a
+-- counter, or has no more tokens.
 local function try_draw(counter, n, above)
   local token = redis.pcall('INCRBY', counter, n)
   if type(token) == 'number' then

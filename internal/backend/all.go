@@ -9,34 +9,34 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 )
 
-// all is all of several parts or none: a MultiLock. The parts are taken one after another,
-// always in the same order, and none is held while waiting for another, so there is no deadlock.
+// all takes all of several parts or none: a MultiLock. The parts are taken one after another, always in the
+// same order, and none is held while waiting for another, so there is no deadlock.
 type all struct{ parts []part }
 
 func (a *all) run(c lock.Command, deadline time.Time, done func(Reply)) {
 	switch {
 	case c.Kind == lock.Acquire && c.Count == 1 && a.isSilent():
-		done(notAsked)
+		done(skipped)
 	case c.Kind == lock.Acquire && c.Count == 1:
 		a.acquire(0, c, nil, deadline, done)
 	case c.Kind == lock.Yield:
-		// Who else waits for which part is not asked: everybody has a go.
+		// A MultiLock yields all parts even if no other client is seen to wait.
 		a.each(asRelease(c), deadline, done)
 	default:
 		a.each(c, deadline, done)
 	}
 }
 
-// isSilent reports whether the server of a part has ceased to answer. Then no part is taken: it would
-// be held for nothing until the deadline, again and again.
+// isSilent reports whether the server of a part has stopped answering. Then no part is taken: it would be held
+// in vain until the deadline, again and again.
 func (a *all) isSilent() bool {
 	return slices.ContainsFunc(a.parts, func(part part) bool { return part.only() != nil && part.only().isSilent() })
 }
 
 func (a *all) only() *Server { return nil }
 
-// acquire takes the parts from the i-th on. From the second on, a server has only so much time as it
-// seems to need, since the first are held meanwhile.
+// acquire takes the parts from the i-th on. From the second on, a server has only the time that it should need,
+// since the first parts are held meanwhile.
 func (a *all) acquire(i int, c lock.Command, tokens []int64, deadline time.Time, done func(Reply)) {
 	if i == len(a.parts) {
 		done(Reply{Result: lock.Result{Outcome: lock.Done, Tokens: tokens}})
@@ -48,10 +48,10 @@ func (a *all) acquire(i int, c lock.Command, tokens []int64, deadline time.Time,
 		return
 	}
 	one := c
-	one.Above = c.Above[min(len(tokens), len(c.Above)):] // those of the counters of the parts from here on
+	one.Above = c.Above[min(len(tokens), len(c.Above)):] // for the counters of the remaining parts
 	until := deadline
 	if server := a.parts[i].only(); i > 0 && server != nil {
-		until = server.patience(deadline)
+		until = server.answerBy(deadline)
 	}
 	a.parts[i].run(one, until, func(r Reply) {
 		switch {
@@ -67,7 +67,7 @@ func (a *all) acquire(i int, c lock.Command, tokens []int64, deadline time.Time,
 
 var errTooSlow = errors.New("the locks could not be taken together in time")
 
-// rollBack releases the parts that were taken, and replies with why once that is certain.
+// rollBack releases the parts that were taken. Then it replies with why, or with a failure if a release failed.
 func rollBack(parts []part, c lock.Command, why Reply, done func(Reply)) {
 	if len(parts) == 0 {
 		done(why)
@@ -82,13 +82,13 @@ func rollBack(parts []part, c lock.Command, why Reply, done func(Reply)) {
 	})
 }
 
-// each makes all parts carry out the command concurrently.
+// each runs the command on all parts concurrently.
 func (a *all) each(c lock.Command, deadline time.Time, done func(Reply)) {
 	type answer struct {
 		Reply
 		from part
 	}
-	c.Above = nil // it is for one counter after another
+	c.Above = nil // only acquire uses it, counter by counter
 	answered := func(answers []answer) {
 		replies := make([]Reply, len(answers))
 		for i, answer := range answers {
@@ -96,7 +96,7 @@ func (a *all) each(c lock.Command, deadline time.Time, done func(Reply)) {
 		}
 		sum := sum(c, replies)
 		if isFull(c) && sum.failed() && !sum.Transient {
-			// The release ends because of one part; the others must not stay held.
+			// The release ends because one part has failed permanently; the others must not stay held.
 			for _, answer := range answers {
 				if answer.failed() {
 					answer.from.retryRelease(c)
@@ -106,7 +106,7 @@ func (a *all) each(c lock.Command, deadline time.Time, done func(Reply)) {
 		done(sum)
 	}
 	answers := &collect[answer]{n: len(a.parts), judge: func(answers []answer, last bool) (func(), bool) {
-		// A part that was lost decides about a renewal, and the others' replies may be late.
+		// A lost part decides a renewal; the replies of the others may be late.
 		if last || c.Kind == lock.Renew && answers[len(answers)-1].Outcome == lock.Absent {
 			return func() { answered(answers) }, true
 		}
@@ -130,9 +130,8 @@ func (a *all) retryRelease(c lock.Command) {
 	}
 }
 
-// sum combines the replies of the parts into one. A part that was lost outweighs a part that did
-// not answer, except for a full release, which is retried. A command that only some parts have
-// carried out counts as unsure.
+// sum combines the replies of the parts. A lost part outweighs a part that did not answer, except for a full
+// release, which is retried. A command that only some parts have carried out is unsure.
 func sum(c lock.Command, replies []Reply) Reply {
 	total := Reply{Result: lock.Result{Outcome: lock.Done}}
 	var failed, lost *Reply
@@ -162,9 +161,9 @@ func sum(c lock.Command, replies []Reply) Reply {
 }
 
 func (a *all) inspect(deadline time.Time, done func(protocol.View, error)) {
-	looks := &collect[look]{n: len(a.parts), judge: whenAll(func(looks []look) {
+	inspections := &collect[inspection]{n: len(a.parts), judge: whenAll(func(inspections []inspection) {
 		total, owners := protocol.View{TTL: -1}, []string(nil)
-		for _, l := range looks {
+		for _, l := range inspections {
 			if l.err != nil {
 				done(protocol.View{}, l.err)
 				return
@@ -179,7 +178,7 @@ func (a *all) inspect(deadline time.Time, done func(protocol.View, error)) {
 		done(total, nil)
 	})}
 	for _, part := range a.parts {
-		part.inspect(deadline, func(v protocol.View, err error) { looks.add(look{v, err}) })
+		part.inspect(deadline, func(v protocol.View, err error) { inspections.add(inspection{v, err}) })
 	}
 }
 

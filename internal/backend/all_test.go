@@ -15,15 +15,15 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// fake is a part that answers as it is told, and notes what it was asked.
+// fake is a part with given answers, which records the commands that it gets.
 type fake struct {
 	answers map[lock.CommandKind]Reply
 	asked   []lock.CommandKind
 	until   []time.Time
-	late    bool // answers when it is let
+	late    bool // the answers go to pending
 	pending []func()
-	retried bool // its release goes on in the background
-	stays   bool // what it holds is left behind
+	retried bool // its release is retried in the background
+	stays   bool // its cleanup fails
 }
 
 func (f *fake) run(c lock.Command, deadline time.Time, done func(Reply)) {
@@ -59,7 +59,7 @@ func failing(transient, unsure bool) Reply {
 	return Reply{Result: lock.Result{Outcome: lock.Failed, Err: errDown, Transient: transient, Unsure: unsure}}
 }
 
-// ranAll is what a command to parts came to; the test fails if there is not exactly one reply.
+// ranAll returns the reply to a command on parts; the test fails unless there is exactly one.
 func ranAll(t *testing.T, parts []*fake, c lock.Command, deadline time.Time) Reply {
 	t.Helper()
 	multi := &all{}
@@ -74,7 +74,7 @@ func ranAll(t *testing.T, parts []*fake, c lock.Command, deadline time.Time) Rep
 	return replies[0]
 }
 
-func TestAllAcquire(t *testing.T) {
+func TestAll_AcquiresAllOrNone(t *testing.T) {
 	take, both := []lock.CommandKind{lock.Acquire}, []lock.CommandKind{lock.Acquire, lock.Release}
 	acquiring := func(r Reply) map[lock.CommandKind]Reply { return map[lock.CommandKind]Reply{lock.Acquire: r} }
 	tests := map[string]struct {
@@ -93,7 +93,7 @@ func TestAllAcquire(t *testing.T) {
 			first: map[lock.CommandKind]Reply{lock.Release: failing(true, true)}, second: acquiring(outcome(lock.Refused)),
 			want: lock.Failed, unsure: true, asked: [3][]lock.CommandKind{both, take, nil},
 		},
-		"the first has gone meanwhile": {
+		"the first has expired meanwhile": {
 			first: map[lock.CommandKind]Reply{lock.Release: outcome(lock.Absent)}, second: acquiring(outcome(lock.Refused)),
 			want: lock.Refused, asked: [3][]lock.CommandKind{both, take, nil},
 		},
@@ -115,7 +115,7 @@ func TestAllAcquire(t *testing.T) {
 					t.Errorf("part %d was asked %v, want %v", i, part.asked, test.asked[i])
 				}
 				if len(part.until) > 0 && !part.until[0].Equal(deadline) {
-					t.Errorf("part %d has a deadline of its own", i)
+					t.Errorf("part %d has its own deadline", i)
 				}
 			}
 		})
@@ -140,8 +140,8 @@ func TestSum(t *testing.T) {
 		{"one taken", lock.Renew, []Reply{absent, taken, done}, lock.Result{Outcome: lock.Absent, Taken: true}, 0},
 		{"one refused", lock.Acquire, []Reply{done, refused}, lock.Result{Outcome: lock.Absent, Taken: true}, 0},
 		{"one failed", lock.Renew, []Reply{done, failing(true, true)}, failing(true, true).Result, 0},
-		{"one failed, one for good", lock.Renew, []Reply{failing(true, true), failing(false, false)}, failing(false, true).Result, 0},
-		{"one for good, one failed", lock.Renew, []Reply{failing(false, false), failing(true, true)}, failing(false, true).Result, 0},
+		{"one failed, one permanently", lock.Renew, []Reply{failing(true, true), failing(false, false)}, failing(false, true).Result, 0},
+		{"one permanently, one failed", lock.Renew, []Reply{failing(false, false), failing(true, true)}, failing(false, true).Result, 0},
 		{"one failed for certain, and the others did it", lock.Release, []Reply{failing(true, false), done}, failing(true, true).Result, 0},
 		{"a loss counts for more", lock.Renew, []Reply{failing(true, true), absent}, lock.Result{Outcome: lock.Absent}, 0},
 		{"but not for a release", lock.Release, []Reply{failing(true, true), absent}, failing(true, true).Result, 0},
@@ -157,9 +157,9 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// A part that rejects the release for good ends the tries of the whole; what another one has
-// failed to release must not stay held for that, and Close must know of what stays.
-func TestAllReleasesTheOthers(t *testing.T) {
+// A part that rejects the release permanently ends the tries of the MultiLock. A part that has failed to release
+// must not stay held because of that, and Close must know of the keys that stay.
+func TestAll_RetriesTheOtherReleases(t *testing.T) {
 	releasing := func(v Reply) *fake { return &fake{answers: map[lock.CommandKind]Reply{lock.Release: v}} }
 	for _, test := range []struct {
 		parts   []*fake
@@ -168,7 +168,7 @@ func TestAllReleasesTheOthers(t *testing.T) {
 	}{
 		{[]*fake{releasing(failing(false, false)), releasing(failing(true, false)), {}}, lock.Command{}, []bool{true, true, false}},
 		{[]*fake{releasing(failing(true, true)), releasing(failing(true, false)), {}}, lock.Command{}, []bool{false, false, false}}, // all are tried again
-		// A count that is left is a hold that goes on: no part of it must be freed.
+		// A remaining hold count means that the hold continues: no part may be freed.
 		{[]*fake{releasing(failing(false, false)), releasing(failing(true, false)), {}}, lock.Command{Count: 1}, []bool{false, false, false}},
 		{[]*fake{releasing(failing(false, false)), releasing(failing(true, false)), {}}, lock.Command{Shared: 1}, []bool{false, false, false}},
 	} {
@@ -182,35 +182,35 @@ func TestAllReleasesTheOthers(t *testing.T) {
 	}
 }
 
-// A part that was lost ends a renewal, though the reply of another is late. One that has failed does not.
-func TestAllIsLostAtOnce(t *testing.T) {
+// A lost part ends a renewal even if the reply of another is late. A failed one does not.
+func TestAll_ReportsALossAtOnce(t *testing.T) {
 	for _, test := range []struct {
-		kind lock.CommandKind
-		says Reply
-		soon bool
+		kind  lock.CommandKind
+		reply Reply
+		soon  bool
 	}{
 		{lock.Renew, outcome(lock.Absent), true}, {lock.Renew, failing(true, true), false}, {lock.Release, outcome(lock.Absent), false},
 	} {
-		late, other := &fake{late: true}, &fake{answers: map[lock.CommandKind]Reply{test.kind: test.says}}
+		late, other := &fake{late: true}, &fake{answers: map[lock.CommandKind]Reply{test.kind: test.reply}}
 		var replies []Reply
 		(&all{[]part{late, other}}).run(lock.Command{Kind: test.kind, Count: 1}, time.Now().Add(time.Minute), func(r Reply) { replies = append(replies, r) })
 		if soon := len(replies) == 1; soon != test.soon {
-			t.Errorf("command %v, answered %v: %d replies before that of the other", test.kind, test.says.Outcome, len(replies))
+			t.Errorf("command %v, answered %v: %d replies before that of the other", test.kind, test.reply.Outcome, len(replies))
 		}
 		late.pending[0]()
-		if len(replies) != 1 || replies[0].Outcome != test.says.Outcome {
-			t.Errorf("command %v, answered %v: %+v", test.kind, test.says.Outcome, replies)
+		if len(replies) != 1 || replies[0].Outcome != test.reply.Outcome {
+			t.Errorf("command %v, answered %v: %+v", test.kind, test.reply.Outcome, replies)
 		}
 	}
 }
 
-// The whole is cleaned up for certain when each part is.
-func TestAllIsCleanedUp(t *testing.T) {
+// The cleanup of a MultiLock is certain if that of each part is.
+func TestAll_CleanUpIsCertainWhenEachPartIs(t *testing.T) {
 	for what, test := range map[string]struct {
 		parts []part
 		want  bool
 	}{
-		"each is": {[]part{&fake{}, &fake{}}, true}, "one stays": {[]part{&fake{}, &fake{stays: true}, &fake{}}, false},
+		"each is certain": {[]part{&fake{}, &fake{}}, true}, "one fails": {[]part{&fake{}, &fake{stays: true}, &fake{}}, false},
 	} {
 		var ended []bool
 		(&all{test.parts}).cleanUp(lock.Command{Kind: lock.Release}, func(certain bool) { ended = append(ended, certain) })
@@ -220,11 +220,11 @@ func TestAllIsCleanedUp(t *testing.T) {
 	}
 }
 
-// However many answers come at once: enough is said once, and the last is known as such.
-func TestCollect(t *testing.T) {
+// With many concurrent answers, the judge decides once, and knows the last answer.
+func TestCollect_ActsOnce(t *testing.T) {
 	const n = 64
 	for enough := 1; enough <= n; enough *= 2 {
-		calls, said, lasts := 0, 0, 0
+		calls, acts, lasts := 0, 0, 0
 		g := &collect[int]{n: n, judge: func(answers []int, last bool) (func(), bool) {
 			if calls++; len(answers) != calls {
 				t.Errorf("call %d has %d answers", calls, len(answers))
@@ -235,7 +235,7 @@ func TestCollect(t *testing.T) {
 			if len(answers) < enough {
 				return nil, false
 			}
-			return func() { said++ }, true
+			return func() { acts++ }, true
 		}}
 		var all sync.WaitGroup
 		var late atomic.Int64
@@ -254,13 +254,13 @@ func TestCollect(t *testing.T) {
 		if enough == n {
 			want = 1
 		}
-		if said != 1 || calls != enough || lasts != want {
-			t.Errorf("enough with %d: said %d times in %d calls, %d of them the last", enough, said, calls, lasts)
+		if acts != 1 || calls != enough || lasts != want {
+			t.Errorf("enough with %d: acted %d times in %d calls, %d of them the last", enough, acts, calls, lasts)
 		}
 	}
 }
 
-// client is one that is never asked anything but how it is set up.
+// client is a client of which only the mode is used.
 type client struct {
 	rueidis.Client
 	mode rueidis.ClientMode
@@ -268,8 +268,8 @@ type client struct {
 
 func (c client) Mode() rueidis.ClientMode { return c.mode }
 
-// One script takes what lies on one server, and in a cluster in one slot. A RedLock is by itself.
-func TestBatches(t *testing.T) {
+// One script takes the parts on one server, and in a cluster those in one slot. A RedLock is a batch of its own.
+func TestBatches_AreBySlot(t *testing.T) {
 	serverOf := func(mode rueidis.ClientMode) *Server {
 		return NewServer(clock(0), redisio.New(client{mode: mode}, 0), Config{})
 	}

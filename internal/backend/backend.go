@@ -1,10 +1,10 @@
-// Package backend provides the places where a lock can live, behind one interface: one Redis,
-// all of several locks (a MultiLock), or a majority of servers (a RedLock). Members of a
-// MultiLock that are in one slot are taken by one script, as a batch.
+// Package backend stores locks, behind one interface, on one Redis, as all of several locks (a MultiLock), or
+// on a majority of servers (a RedLock). Members of a MultiLock that are in one slot are taken by one script, as
+// a batch.
 //
-// A backend carries out the commands of package lock and makes no decisions about holds. It
-// never waits: its Receiver gets the reply to a command. A release that must be repeated until
-// nothing stays in Redis is a cleanup, which the Server runs in the background.
+// A backend carries out the commands of package lock and makes no decisions about holds. It never waits: its
+// Receiver gets the reply to a command. A release that must be repeated until nothing stays in Redis is a
+// cleanup, which the Server runs in the background.
 package backend
 
 import (
@@ -15,24 +15,23 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// Backend is where a lock lives. It works for one Receiver. Its methods may be called on any
-// goroutine, and do not block.
+// Backend stores one lock, for one Receiver. Its methods may be called on any goroutine, and do not block.
 type Backend interface {
 	Place
 	// Run carries out a command by the deadline, and delivers the reply to the Receiver.
 	Run(c lock.Command, deadline time.Time)
-	// CleanUp repeats a command that frees what a term may hold, in the background, until it is
-	// certain that nothing is left, or MaxTTL is over. At the end it calls done, which must not
-	// block, with whether that is certain. A Server that is closed tries once.
+	// CleanUp repeats the release of a term in the background, until it is certain that nothing is left, or MaxTTL
+	// is over. At the end it calls done, which must not block, and reports whether that is certain. A closed Server
+	// tries once.
 	CleanUp(c lock.Command, done func(certain bool))
 }
 
-// Place is what the places of locks and of permits have in common.
+// Place has the methods that the backends of locks and of expirable semaphores have in common.
 type Place interface {
 	// Inspect reads the state of the lock. It calls done once, on any goroutine; done must not
 	// block.
 	Inspect(deadline time.Time, done func(protocol.View, error))
-	// Channels returns the channels on which a waiter of that term hears of a release.
+	// Channels returns the channels on which a waiter of that term is notified of a release.
 	Channels(term uint64) []Channel
 }
 
@@ -41,54 +40,53 @@ type Receiver interface {
 	// Replied gets the reply to the command of that Seq, once, on any goroutine. It must not
 	// block.
 	Replied(seq uint64, r Reply)
-	// Lend is called by Run. It reports whether it takes over the call, so that a goroutine that
-	// would only wait for the reply runs it.
+	// Lend is called by Run. It reports whether it takes over the call, so that the goroutine that waits for the
+	// reply can run it.
 	Lend(kind lock.CommandKind, call redisio.Call) bool
 }
 
 // Reply is the reply to a command.
 type Reply struct {
 	lock.Result
-	// Busy are the channels of the parts that others hold. Messages on the other channels carry
-	// no news; some are caused by our own roll-backs.
+	// Busy are the channels of the parts that others hold. Messages on other channels may be ignored; some are caused
+	// by our own roll-backs.
 	Busy []Channel
 }
 
-// failed reports whether a release with that reply has to go on in the background, if nobody
-// else repeats it. A release that was refused for good is tried once more, and then left to
-// expire: Close must know of it.
+// failed reports whether a release with that reply must continue in the background, unless its caller repeats it.
+// A release that was refused permanently is tried once more, and then left to expire: Close must know of it.
 func (r Reply) failed() bool { return r.Outcome == lock.Failed }
 
 // Channel is a channel of one Redis.
 type Channel struct {
 	Server *Server
 	Name   string
-	// Waiters is the channel of redisio.Waiters, "" for a lock without a line.
+	// Waiters is the channel of redisio.Waiters, "" for a lock without a wait queue.
 	Waiters string
 }
 
-// part is a lock that may be a part of others.
+// part is a lock that may be a part of another lock.
 type part interface {
 	// run carries out a command by the deadline; it calls done once, on any goroutine; done must
 	// not block.
 	run(c lock.Command, deadline time.Time, done func(Reply))
 	inspect(deadline time.Time, done func(protocol.View, error))
 	channels() []Channel
-	// only is the server of the part; nil if it has several.
+	// only returns the server of the part; nil if it has several.
 	only() *Server
-	// cleanUp starts a cleanup of what a term may hold, at once; see Backend.CleanUp.
+	// cleanUp starts a cleanup of a term at once; see Backend.CleanUp.
 	cleanUp(c lock.Command, done func(certain bool))
-	// retryRelease starts a cleanup after a release that has just failed, after a pause.
+	// retryRelease starts a cleanup after a pause, since a release has just failed.
 	retryRelease(c lock.Command)
 }
 
-// look is the state of the lock as one part reports it.
-type look struct {
+// inspection is the state of the lock that one part reports.
+type inspection struct {
 	protocol.View
 	err error
 }
 
-// rollBackTime bounds a roll-back, even if the deadline of the command is over.
+// rollBackTime is how long a roll-back may take, even if the deadline of the command is over.
 const rollBackTime = time.Second
 
 // several makes a lock of several parts a Backend.

@@ -9,7 +9,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// batch is all of several locks in one slot of one Redis: one script takes them.
+// batch is several locks in one slot of one Redis, which one script takes.
 type batch struct {
 	all
 	members []*member
@@ -28,7 +28,7 @@ func (b *batch) run(c lock.Command, deadline time.Time, done func(Reply)) {
 	switch {
 	case c.Kind == lock.Acquire && c.Count == 1:
 		call = b.call(protocol.AcquireAll, &c, deadline)
-		call.To = b.read(b.members[0].heard(deadline, done))
+		call.To = b.read(b.members[0].watched(deadline, done))
 	case c.Kind == lock.Yield && !b.fair():
 		call = b.call(protocol.YieldAll, &c, deadline)
 		call.To = b.members[0].read(done)
@@ -41,12 +41,12 @@ func (b *batch) run(c lock.Command, deadline time.Time, done func(Reply)) {
 
 func (b *batch) only() *Server { return b.members[0].server }
 
-// fair reports whether one of them is a fair lock.
+// fair reports whether one of the members is a fair lock.
 func (b *batch) fair() bool {
 	return slices.ContainsFunc(b.members, func(m *member) bool { return m.as.Kind == protocol.Fair })
 }
 
-// call makes a call about them all. The term's owner is the first one's.
+// call makes a call about all members. The first one returns the owner of the term.
 func (b *batch) call(of func([]protocol.Member, *lock.Command, time.Time) redisio.Call, c *lock.Command, deadline time.Time) redisio.Call {
 	members := make([]protocol.Member, len(b.members))
 	for i, m := range b.members {

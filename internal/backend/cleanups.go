@@ -8,40 +8,39 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// cleanups are the releases that one server has not confirmed, though nobody awaits them any
-// more: of a lock that was given up, or of a part while the whole is released. Each is sent
-// again until the server confirms it, or the TTL is over. While the server does not answer,
-// only a few of them are sent again at a time, however many there are.
+// cleanups are the releases that one server has not confirmed and no request waits for: of a lock that was
+// abandoned, or of a part while its MultiLock counts as released. Each is sent again until the server confirms it, or
+// the TTL is over. While the server does not answer, only a few of them are sent at a time.
 type cleanups struct {
 	server *Server
 
 	mu    sync.Mutex // guards what follows
 	queue []cleanup
-	// running: a round is under way, or the timer will start one.
+	// running: a round is in progress, or the timer will start one.
 	running bool
 	timer   *time.Timer
-	// sent is how many are under way.
+	// sent is the number of releases without an answer yet.
 	sent   int
 	closed bool
 }
 
-// cleanup frees what an ended term may still hold, until a point in time.
+// cleanup releases what an ended term may still hold. It is tried until a point in time.
 type cleanup struct {
 	try   func(deadline time.Time, done func(Reply))
 	until lock.Instant
-	// done is told how it ended, unless it is nil.
+	// done gets the outcome, unless it is nil.
 	done func(certain bool)
 }
 
-// cleanup is that of a command, from now on.
+// cleanup makes the cleanup of a command, which may last for its TTL from now on.
 func (s *Server) cleanup(try func(time.Time, func(Reply)), c lock.Command, done func(certain bool)) cleanup {
 	return cleanup{try: try, until: s.System.Now() + max(c.MaxTTL, c.Lease), done: done}
 }
 
 const (
-	// cleanupPause lies between two rounds while nothing is confirmed.
+	// cleanupPause is the pause between two rounds while nothing is confirmed.
 	cleanupPause = 200 * time.Millisecond
-	// cleanupBatch is how many are sent in one round.
+	// cleanupBatch is the number of releases in one round.
 	cleanupBatch = 64
 )
 
@@ -61,7 +60,7 @@ func (k *cleanups) start(c cleanup) {
 func (k *cleanups) add(c cleanup) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.queue = append(k.queue, c) // after close as well: it is what is left then
+	k.queue = append(k.queue, c) // also after close: complete then reports it
 	k.next(cleanupPause)
 }
 
@@ -74,7 +73,7 @@ func (k *cleanups) next(pause time.Duration) {
 	k.timer = time.AfterFunc(pause, k.round)
 }
 
-// round sends the first of the queue; those that fail go to its end.
+// round sends the first releases of the queue; those that fail go to its end.
 func (k *cleanups) round() {
 	k.mu.Lock()
 	batch := k.take(cleanupBatch)

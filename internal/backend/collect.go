@@ -3,8 +3,8 @@ package backend
 import "sync"
 
 // collect collects one answer from each of n parts. After each answer, judge returns what to do,
-// if anything, and whether the collection is over. That is done after the mutex is released,
-// since it may run the lock actor.
+// if anything, and whether the collection is over. The action runs after the mutex is released, since it may run
+// the lock actor.
 type collect[T any] struct {
 	mu      sync.Mutex
 	answers []T
@@ -13,7 +13,7 @@ type collect[T any] struct {
 	judge   func(answers []T, last bool) (act func(), over bool)
 }
 
-// add adds an answer, and reports whether it is late: the collection is over.
+// add adds an answer, and reports whether it is late because the collection is over.
 func (c *collect[T]) add(answer T) (late bool) {
 	act, late := c.judged(answer)
 	if act != nil {

@@ -10,12 +10,11 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// A forced release names the owners that it is meant for, and the script compares. So a command that arrives
-// late, when another owner has the lock, frees nothing.
+// A forced release names the owners to release, and the script compares. So a command that arrives late, when
+// another owner holds the lock, frees nothing.
 
-// name passes on a forced release with the owners that it is meant for. If its caller has not named any, these
-// are the owners that hold the lock now, and the one of its term. If Redis cannot be asked, failed gets the
-// reply; one that has not come in time is not waited for again.
+// name calls named with a forced release that names its owners. If the caller has not named any, these are the
+// owners that hold the lock now, and that of its term. If the inspection fails, failed gets the reply.
 func (s *single) name(c lock.Command, deadline time.Time, named func(lock.Command), failed func(Reply)) {
 	if c.Owners != nil {
 		named(c)
@@ -23,7 +22,7 @@ func (s *single) name(c lock.Command, deadline time.Time, named func(lock.Comman
 	}
 	s.Inspect(deadline, func(v protocol.View, err error) {
 		if err != nil {
-			r := unseen(err)
+			r := uninspected(err)
 			if sorted := (*redisio.Error)(nil); errors.As(err, &sorted) {
 				r.Unsure = sorted.Unsure
 			}
@@ -38,7 +37,7 @@ func (s *single) name(c lock.Command, deadline time.Time, named func(lock.Comman
 	})
 }
 
-// owner is the owner of that term in Redis.
+// owner returns the owner of that term in Redis.
 func (s *single) owner(term uint64) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,17 +15,16 @@ import (
 type majority struct {
 	servers []*Server
 	members []*member
-	// quarantine is how old a server's memory must be known to be, else it has no vote.
+	// quarantine is how old a server's memory must be for it to vote.
 	quarantine time.Duration
-	// ended is the last term that was released; a grant to it that arrives later is released,
-	// too.
+	// ended is the last term that was released; a grant to it that arrives later is released as well.
 	ended atomic.Uint64
 }
 
 func newMajority(servers []*Server, name string, options *protocol.Options) *majority {
 	m := &majority{servers: servers, quarantine: servers[0].quarantine}
 	unconfirmed := *options
-	unconfirmed.Unconfirmed = true // the other servers have it
+	unconfirmed.Unconfirmed = true // the other servers replace the replicas
 	for _, s := range servers {
 		m.members = append(m.members, newMember(Part{Server: s, Name: name}, &unconfirmed))
 	}
@@ -51,9 +50,9 @@ func (m *majority) run(c lock.Command, deadline time.Time, done func(Reply)) {
 
 func (m *majority) only() *Server { return nil }
 
-// leavesOut reports whether a member is not asked: its server is silent, and those of a majority are
-// not. It counts as one that has failed, like a server that is down.
-func (m *majority) leavesOut(on *member) bool {
+// skips reports whether a member is skipped because its server is silent, and a majority of servers is not. It
+// counts as failed, like a server that is down.
+func (m *majority) skips(on *member) bool {
 	if !on.server.isSilent() {
 		return false
 	}
@@ -66,18 +65,18 @@ func (m *majority) leavesOut(on *member) bool {
 	return answering >= m.quorum()
 }
 
-// ask has a member carry out a command.
+// ask runs a command on a member, unless it is skipped.
 func (m *majority) ask(on *member, c lock.Command, deadline time.Time, done func(Reply)) {
-	if m.leavesOut(on) {
-		done(notAsked)
+	if m.skips(on) {
+		done(skipped)
 		return
 	}
 	on.run(c, deadline, done)
 }
 
-// look has a member say what it knows of the lock.
-func (m *majority) look(on *member, deadline time.Time, done func(protocol.View, error)) {
-	if m.leavesOut(on) {
+// inspectOn inspects the lock on a member, unless it is skipped.
+func (m *majority) inspectOn(on *member, deadline time.Time, done func(protocol.View, error)) {
+	if m.skips(on) {
 		done(protocol.View{}, errSilent)
 		return
 	}
@@ -87,15 +86,15 @@ func (m *majority) look(on *member, deadline time.Time, done func(protocol.View,
 // end records that a term is over, before its releases are sent.
 func (m *majority) end(term uint64) { raise(&m.ended, term) }
 
-// set renews the lease, or changes its count, on a majority. It restores the lease on a server
-// that was restarted, or did not answer before.
+// set renews the lease, or changes the hold count, on a majority. It restores the lease on a server that was
+// restarted, or did not answer before.
 func (m *majority) set(c lock.Command, deadline time.Time, done func(Reply)) {
 	decided := false
 	answers := &collect[vote]{n: len(m.members), judge: func(votes []vote, last bool) (func(), bool) {
 		t := count(votes)
 		lost := len(t.absent) + len(t.refused)
 		switch {
-		case decided: // what comes late may still want to be healed
+		case decided: // a late answer may show that the lease is missing there
 			return func() { m.heal(c, count(votes[len(votes)-1:]).absent) }, last
 		case len(t.done) >= m.quorum():
 			decided = true
@@ -122,7 +121,7 @@ func (m *majority) heal(c lock.Command, absent []vote) {
 	for _, v := range absent {
 		if !v.Taken && c.Term > m.ended.Load() {
 			once := c
-			once.Count = 1 // one step after the other, as the script has it
+			once.Count = 1 // the script sets a higher count only for a holder
 			m.vote(v.on, once, 0, time.Now().Add(rollBackTime), func(first Reply) (late bool) {
 				if first.Outcome == lock.Done && c.Count > 1 {
 					v.on.run(c, time.Now().Add(rollBackTime), func(Reply) {})
@@ -133,7 +132,7 @@ func (m *majority) heal(c lock.Command, absent []vote) {
 	}
 }
 
-// release ends the lease on all servers.
+// release releases the lock on all servers.
 func (m *majority) release(c lock.Command, deadline time.Time, done func(Reply)) {
 	m.end(c.Term)
 	free := func(on *member, done func(Reply)) { m.ask(on, c, deadline, done) }
@@ -155,15 +154,15 @@ func (m *majority) release(c lock.Command, deadline time.Time, done func(Reply))
 	})
 }
 
-// free releases the lock on every server. A majority completes the release, but the others are
-// retried: a key that is left on one of them matters as soon as another server is down. Once
-// there is a majority, goOn is called for each server that has failed, or fails later.
-func (m *majority) free(free func(on *member, done func(Reply)), goOn func(on *member), done func(tally)) {
+// free releases the lock on every server. A majority completes the release, but the others are retried: a key that
+// is left on one of them matters as soon as another server is down. Once there is a majority, retry is called for
+// each server that has failed, or fails later.
+func (m *majority) free(free func(on *member, done func(Reply)), retry func(on *member), done func(tally)) {
 	enough := false
 	late := func(votes []vote) {
 		for _, v := range votes {
 			if v.failed() {
-				goOn(v.on)
+				retry(v.on)
 			}
 		}
 	}
@@ -226,8 +225,8 @@ func (m *majority) retryRelease(c lock.Command) {
 	}
 }
 
-// retryReleaseOn retries the release on a server that may have granted the term. A grant by a
-// vote that is still under way is released when it arrives.
+// retryReleaseOn retries the release on a server that may have granted the term. A grant that arrives later is
+// released by vote.
 func (m *majority) retryReleaseOn(on *member, c lock.Command) {
 	if on.mayHold(c.Term) {
 		on.retryRelease(c)

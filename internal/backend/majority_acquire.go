@@ -8,10 +8,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// acquire asks all servers concurrently. It ends with a majority, or as soon as that is out of
-// reach; a minority's grants are then released. When a majority has answered but the votes are
-// split, it does not wait for much slower servers: two processes would otherwise block each
-// other until the servers that hang have timed out.
+// acquire asks all servers concurrently. It ends with a majority, or as soon as a majority is impossible; the
+// grants of a minority are then released. When a majority has answered but the votes are split, it does not wait
+// for much slower servers: two processes would otherwise block each other until the servers that hang have timed
+// out.
 func (m *majority) acquire(c lock.Command, deadline time.Time, done func(Reply)) {
 	began := time.Now()
 	var grace *time.Timer
@@ -33,7 +33,7 @@ func (m *majority) acquire(c lock.Command, deadline time.Time, done func(Reply))
 			return func() { done(Reply{Result: lock.Result{Outcome: lock.Done}}) }, true
 		case len(votes)-len(t.done) > len(m.members)-m.quorum():
 			end()
-			m.end(c.Term) // before a vote can be late
+			m.end(c.Term) // before a late vote arrives
 			return func() { m.giveBack(c, t, done) }, true
 		case len(t.done)+len(t.refused) >= m.quorum() && grace == nil:
 			grace = time.AfterFunc(max(split, 2*time.Since(began)), func() {
@@ -54,14 +54,14 @@ func (m *majority) acquire(c lock.Command, deadline time.Time, done func(Reply))
 	}
 }
 
-// tooSlow is the vote of a server that was not waited for any longer.
+// tooSlow is the vote of a server that did not answer in time.
 var tooSlow = lock.Result{Outcome: lock.Failed, Transient: true, Err: errors.New("no answer yet")}
 
-// vote asks one server. The answer may come after the end of the term, since nothing waits for
-// more than a majority; a grant must not outlast the term.
+// vote asks one server. The answer may come after the end of the term, since acquire waits only for a majority; a
+// grant must not outlast the term.
 func (m *majority) vote(on *member, c lock.Command, quarantine time.Duration, deadline time.Time, done func(Reply) (late bool)) {
-	if m.leavesOut(on) {
-		done(notAsked)
+	if m.skips(on) {
+		done(skipped)
 		return
 	}
 	on.vote(c, quarantine, deadline, func(r Reply) {
@@ -109,11 +109,11 @@ func (m *majority) giveBack(c lock.Command, t tally, done func(Reply)) {
 	}
 }
 
-// split bounds how long those who took a minority each wait before they try again. The
-// wait is random, so that they do not go on colliding.
+// split is the longest wait before a client that got a minority tries again. The wait is random, so that clients
+// do not collide again.
 const split = 50 * time.Millisecond
 
-// raise makes a number the given one, unless it is higher already.
+// raise sets a number, unless it is higher already.
 func raise(number *atomic.Uint64, to uint64) {
 	for {
 		last := number.Load()

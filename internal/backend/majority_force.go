@@ -10,42 +10,42 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// force frees the lock on all servers, whichever client holds it. It first asks who holds the
-// lock, and then releases only those owners: a command that arrives late, when another owner has
-// the lock, does no harm, and can be repeated where it has failed.
+// force frees the lock on all servers, whichever client holds it. It first reads the owners, and then releases only
+// those: a command that arrives late, when another owner holds the lock, has no effect, and can be repeated where it
+// has failed.
 func (m *majority) force(c lock.Command, deadline time.Time, done func(Reply)) {
 	began := time.Now()
 	var grace *time.Timer
-	next := func(looks []look) func() {
-		return func() { m.evict(c, looks, deadline, done) }
+	next := func(inspections []inspection) func() {
+		return func() { m.evict(c, inspections, deadline, done) }
 	}
-	answers := &collect[look]{n: len(m.members)}
-	answers.judge = func(looks []look, last bool) (func(), bool) {
-		answered, held := heldOn(looks)
+	answers := &collect[inspection]{n: len(m.members)}
+	answers.judge = func(inspections []inspection, last bool) (func(), bool) {
+		answered, held := heldOn(inspections)
 		switch {
 		case last, held >= m.quorum():
 			if grace != nil {
 				grace.Stop()
 			}
-			return next(looks), true
-		case answered >= m.quorum() && grace == nil: // as for an acquire; a minority is to be freed too
+			return next(inspections), true
+		case answered >= m.quorum() && grace == nil: // as in acquire; a minority must be freed as well
 			grace = time.AfterFunc(max(split, 2*time.Since(began)), func() { answers.cut(next) })
 		}
 		return nil, false
 	}
 	for _, on := range m.members {
-		m.look(on, deadline, func(v protocol.View, err error) {
+		m.inspectOn(on, deadline, func(v protocol.View, err error) {
 			if c.Owners != nil && !slices.Contains(c.Owners, v.Holder) {
-				v.Locked = false // by none of those that it is meant for
+				v.Locked = false // by an owner that is not named
 			}
-			answers.add(look{v, err})
+			answers.add(inspection{v, err})
 		})
 	}
 }
 
-// heldOn counts the servers that have answered, and on how many of them the lock is held.
-func heldOn(looks []look) (answered, held int) {
-	for _, l := range looks {
+// heldOn counts the servers that have answered, and those of them on which the lock is held.
+func heldOn(inspections []inspection) (answered, held int) {
+	for _, l := range inspections {
 		if l.err == nil {
 			answered++
 			if l.Locked {
@@ -56,20 +56,19 @@ func heldOn(looks []look) (answered, held int) {
 	return answered, held
 }
 
-// evict releases the owners that were seen to hold the lock. A majority completes it; the others
-// are retried.
-func (m *majority) evict(c lock.Command, looks []look, deadline time.Time, done func(Reply)) {
+// evict releases the owners that hold the lock. A majority completes it; the others are retried.
+func (m *majority) evict(c lock.Command, inspections []inspection, deadline time.Time, done func(Reply)) {
 	var owners []string
 	left := max(c.Lease, c.MaxTTL)
 	var failed tally
-	if c.Term != 0 { // of this process
+	if c.Term != 0 { // an owner of this process
 		m.end(c.Term)
 		owners = append(owners, m.members[0].owner(c.Term))
 	}
-	for _, l := range looks {
+	for _, l := range inspections {
 		switch {
 		case l.err != nil:
-			failed.failed = append(failed.failed, vote{Reply: unseen(l.err)})
+			failed.failed = append(failed.failed, vote{Reply: uninspected(l.err)})
 		case l.Locked:
 			left = max(left, l.TTL)
 			if !slices.Contains(owners, l.Holder) {
@@ -77,16 +76,16 @@ func (m *majority) evict(c lock.Command, looks []look, deadline time.Time, done 
 			}
 		}
 	}
-	answered, held := heldOn(looks)
+	answered, held := heldOn(inspections)
 	if answered < m.quorum() {
 		done(m.failure(failed))
 		return
 	}
-	// Of the servers that have not answered, any may belong to a majority that held it.
+	// Each server that has not answered may belong to a majority that held it.
 	forced := Reply{Result: lock.Result{Outcome: lock.Done, WasHeld: held+len(m.members)-answered >= m.quorum()}}
 	free := func(on *member, done func(Reply)) {
-		if m.leavesOut(on) {
-			done(notAsked)
+		if m.skips(on) {
+			done(skipped)
 			return
 		}
 		on.releaseAll(owners, deadline, done)
@@ -106,8 +105,8 @@ func (m *majority) evict(c lock.Command, looks []look, deadline time.Time, done 
 	})
 }
 
-// unseen is the reply for a server that has not answered who holds the lock.
-func unseen(err error) Reply {
+// uninspected returns the reply for a server whose inspection failed.
+func uninspected(err error) Reply {
 	r := Reply{Result: lock.Result{Outcome: lock.Failed, Err: err}}
 	if sorted := (*redisio.Error)(nil); errors.As(err, &sorted) {
 		r.Transient = sorted.Transient
@@ -115,7 +114,7 @@ func unseen(err error) Reply {
 	return r
 }
 
-// releaseAll releases whichever of the owners holds the lock.
+// releaseAll releases the lock if one of the owners holds it.
 func (m *member) releaseAll(owners []string, deadline time.Time, done func(Reply)) {
 	if len(owners) == 0 {
 		done(Reply{Result: lock.Result{Outcome: lock.Done}})

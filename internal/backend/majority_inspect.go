@@ -10,24 +10,23 @@ import (
 
 // inspect reports the lock as held if one holder has a majority, as soon as that is known.
 func (m *majority) inspect(deadline time.Time, done func(protocol.View, error)) {
-	answers := &collect[look]{n: len(m.members), judge: func(looks []look, last bool) (func(), bool) {
-		view, known, err := m.view(looks)
+	answers := &collect[inspection]{n: len(m.members), judge: func(inspections []inspection, last bool) (func(), bool) {
+		view, known, err := m.view(inspections)
 		if !known && !last {
 			return nil, false
 		}
 		return func() { done(view, err) }, true
 	}}
 	for _, on := range m.members {
-		m.look(on, deadline, func(v protocol.View, err error) { answers.add(look{v, err}) })
+		m.inspectOn(on, deadline, func(v protocol.View, err error) { answers.add(inspection{v, err}) })
 	}
 }
 
-// view combines the answers of the servers. known reports whether the missing answers could no
-// longer change it.
-func (m *majority) view(looks []look) (seen protocol.View, known bool, err error) {
+// view combines the answers of the servers. known reports whether the missing answers cannot change it.
+func (m *majority) view(inspections []inspection) (seen protocol.View, known bool, err error) {
 	holders, answered, most := map[string][]protocol.View{}, 0, 0
 	seen.TTL = -1
-	for _, l := range looks {
+	for _, l := range inspections {
 		if l.err != nil {
 			err = l.err
 			continue
@@ -40,7 +39,7 @@ func (m *majority) view(looks []look) (seen protocol.View, known bool, err error
 		}
 	}
 	if answered < m.quorum() {
-		return protocol.View{}, len(looks)-answered > len(m.members)-m.quorum(), err
+		return protocol.View{}, len(inspections)-answered > len(m.members)-m.quorum(), err
 	}
 	for _, views := range holders {
 		if len(views) >= m.quorum() {
@@ -49,11 +48,11 @@ func (m *majority) view(looks []look) (seen protocol.View, known bool, err error
 			return agreed, known, nil
 		}
 	}
-	return seen, most+len(m.members)-len(looks) < m.quorum(), nil
+	return seen, most+len(m.members)-len(inspections) < m.quorum(), nil
 }
 
-// agreed is what a majority says of its holder. A server that has not carried out the last
-// re-entry yet has another hold count; known reports whether a majority has the same.
+// agreed combines the views of a majority with the same holder. A server that has not carried out the last
+// re-entry yet has another hold count; known reports whether a majority has the same one.
 func (m *majority) agreed(views []protocol.View) (seen protocol.View, known bool) {
 	same := map[int][]protocol.View{}
 	for _, v := range views {

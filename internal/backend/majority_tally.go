@@ -47,25 +47,25 @@ func (m *majority) refusal(t tally) Reply {
 		}
 	}
 	for _, v := range t.refused {
-		if v.Holder == r.Holder { // the others fail as we do: to wait for them would set off the next collision
+		if v.Holder == r.Holder { // other owners fail like this one: waiting for them would cause the next collision
 			r.Busy = append(r.Busy, v.Busy...)
 		}
 	}
 	if len(t.done) > 0 && holders[r.Holder] < m.quorum()-len(t.failed) {
-		r.TTL = rand.N(split) // we had a part, and nobody has the majority
+		r.TTL = rand.N(split) // this owner has a minority, and no owner has a majority
 		return r
 	}
-	// When so many of them have run out that a majority is free, soonest first.
+	// The TTL ends when so many of these holds have expired that a majority is free.
 	slices.SortFunc(t.refused, func(a, b vote) int { return cmp.Compare(uint64(a.TTL), uint64(b.TTL)) })
 	lacking := max(m.quorum()-len(t.done), 1)
 	r.TTL = t.refused[min(lacking, len(t.refused))-1].TTL
 	return r
 }
 
-// errNoVote is why there was no majority although every server answered.
-var errNoVote = errors.New("a majority of the servers knows nothing of the lock")
+// errNoVote is the error if there is no majority although every server has answered.
+var errNoVote = errors.New("a majority of the servers does not have the lock")
 
-// failure describes how many servers did not take part, and why one of them did not.
+// failure returns a failure with the number of servers that failed, and the error of one of them.
 func (m *majority) failure(t tally) Reply {
 	if len(t.failed) == 0 {
 		return Reply{Result: lock.Result{Outcome: lock.Failed, Transient: true, Err: errNoVote}}
@@ -78,7 +78,7 @@ func (m *majority) failure(t tally) Reply {
 	return r
 }
 
-// halfDone returns the failure of a command that some servers may have carried out.
+// halfDone returns the failure of a command that a minority may have carried out.
 func (m *majority) halfDone(t tally) Reply {
 	r := m.failure(t)
 	r.Unsure = r.Unsure || len(t.done) > 0

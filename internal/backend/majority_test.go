@@ -18,12 +18,12 @@ func servers(n int) *majority {
 	return m
 }
 
-// held is a refusal by that holder, for ttl more.
+// held returns a refusal because of a holder, with that TTL.
 func held(holder string, ttl time.Duration) vote {
 	return vote{Reply: Reply{Result: lock.Result{Outcome: lock.Refused, Holder: holder, TTL: ttl}}}
 }
 
-func TestRefusal(t *testing.T) {
+func TestMajority_RefusalNamesTheHolder(t *testing.T) {
 	const ms = time.Millisecond
 	done, down, wrong := vote{Reply: outcome(lock.Done)}, vote{Reply: failing(true, false)}, vote{Reply: failing(false, false)}
 	unsure := vote{Reply: failing(true, true)}
@@ -42,9 +42,9 @@ func TestRefusal(t *testing.T) {
 		{"one of them without an end", []vote{done, done, held("a", -1), held("a", 50*ms), held("a", -1)}, lock.Refused, "a", 50 * ms, 50 * ms},
 		{"a split vote", []vote{done, done, held("a", time.Hour), held("a", time.Hour), held("b", time.Hour)}, lock.Refused, "a", 0, split},
 		{"a split vote of three", []vote{done, held("a", time.Hour), held("a", time.Hour), held("b", time.Hour), held("b", time.Hour)}, lock.Refused, "", 0, split},
-		{"those who are down may be its holder's", []vote{done, done, held("a", 40*ms), down, down}, lock.Refused, "a", 40 * ms, 40 * ms},
+		{"servers that are down may have granted it", []vote{done, done, held("a", 40*ms), down, down}, lock.Refused, "a", 40 * ms, 40 * ms},
 		{"a majority is down", []vote{done, held("a", time.Hour), down, down, down}, lock.Failed, "", 0, 0},
-		{"nobody holds it", []vote{done, done, down, unsure, wrong}, lock.Failed, "", 0, 0},
+		{"not held", []vote{done, done, down, unsure, wrong}, lock.Failed, "", 0, 0},
 	}
 	for _, test := range tests {
 		v := servers(5).refusal(count(test.votes))
@@ -56,16 +56,16 @@ func TestRefusal(t *testing.T) {
 		}
 	}
 	if v := servers(3).failure(count([]vote{wrong, wrong, done})); v.Transient || v.Unsure {
-		t.Errorf("refused for good by two of three: %+v", v.Result)
+		t.Errorf("refused permanently by two of three: %+v", v.Result)
 	}
 	if v := servers(3).failure(count([]vote{unsure, wrong})); !v.Transient || !v.Unsure {
 		t.Errorf("one may have been carried out: %+v", v.Result)
 	}
 }
 
-// Only those servers are waited for that the holder has. The others' minorities come and
-// go, and whoever minds them has everybody try again for ever.
-func TestRefusalMindsTheHolder(t *testing.T) {
+// Only servers on which the holder has the lock are waited for. The minorities of other owners come and go: waiting
+// for those would cause endless retries.
+func TestMajority_RefusalWaitsOnlyForTheHolder(t *testing.T) {
 	at := func(server string, v vote) vote {
 		v.Busy = []Channel{{Name: server}}
 		return v
@@ -76,18 +76,18 @@ func TestRefusalMindsTheHolder(t *testing.T) {
 	}
 }
 
-// A server that has not carried out the last re-entry yet does not decide what an inspection
-// says, however long its TTL is.
-func TestMajorityAgreesOnTheHoldCount(t *testing.T) {
+// A server that has not carried out the last re-entry yet does not decide the result of an inspection, however long
+// its TTL is.
+func TestMajority_AgreesOnTheHoldCount(t *testing.T) {
 	m := &majority{members: make([]*member, 3)}
-	says := func(count int, ttl time.Duration) look {
-		return look{View: protocol.View{Locked: true, Holder: "a", Count: count, TTL: ttl}}
+	view := func(count int, ttl time.Duration) inspection {
+		return inspection{View: protocol.View{Locked: true, Holder: "a", Count: count, TTL: ttl}}
 	}
-	behind, first, second := says(1, 9*time.Second), says(2, 7*time.Second), says(2, 8*time.Second)
-	if v, known, _ := m.view([]look{behind, first}); known {
+	behind, first, second := view(1, 9*time.Second), view(2, 7*time.Second), view(2, 8*time.Second)
+	if v, known, _ := m.view([]inspection{behind, first}); known {
 		t.Errorf("%+v is known, though the third server decides", v)
 	}
-	if v, known, _ := m.view([]look{behind, first, second}); !known || v.Count != 2 || v.TTL != 8*time.Second {
+	if v, known, _ := m.view([]inspection{behind, first, second}); !known || v.Count != 2 || v.TTL != 8*time.Second {
 		t.Errorf("%+v, known %v", v, known)
 	}
 }

@@ -15,7 +15,7 @@ import (
 type member struct {
 	single
 	as protocol.Member
-	// granted is the last term that has, or may have, got the lock by a vote.
+	// granted is the last term to which a vote has granted the lock, or may have.
 	granted atomic.Uint64
 }
 
@@ -25,7 +25,7 @@ func newMember(p Part, options *protocol.Options) *member {
 }
 
 func (m *member) run(c lock.Command, deadline time.Time, done func(Reply)) {
-	c, done = m.as.Command(c), m.heard(deadline, done)
+	c, done = m.as.Command(c), m.watched(deadline, done)
 	if c.Kind == lock.Renew {
 		m.renew(&c, deadline, m.read(done))
 		return
@@ -38,13 +38,12 @@ func (m *member) run(c lock.Command, deadline time.Time, done func(Reply)) {
 	run(c)
 }
 
-// vote is Acquire on one server of a RedLock. It records what the reply says about the server's
-// memory.
+// vote runs an Acquire on one server of a RedLock. It records the age of the server's memory from the reply.
 func (m *member) vote(c lock.Command, quarantine time.Duration, deadline time.Time, done func(Reply)) {
 	m.mu.Lock()
 	call := m.lock.Vote(&c, quarantine, m.server.knownMemory(), uuid.NewString(), deadline)
 	m.mu.Unlock()
-	read := m.read(m.heard(deadline, done))
+	read := m.read(m.watched(deadline, done))
 	call.To = receive(func(tag uint64, reply redisio.Reply) {
 		if reply.Err == nil {
 			age := time.Duration(0)
@@ -84,5 +83,5 @@ func (m *member) inspect(deadline time.Time, done func(protocol.View, error)) {
 
 func (m *member) only() *Server { return m.server }
 
-// mayHold reports whether a vote here has given the lock to a term, or may have.
+// mayHold reports whether a vote here has granted the lock to a term, or may have.
 func (m *member) mayHold(term uint64) bool { return m.granted.Load() >= term }

@@ -13,13 +13,13 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// memory is what this process knows of the memory of a RedLock's server. A server that was
-// started, flushed or promoted may have forgotten locks, and has no vote before they have
-// expired. The time is measured here and not by the server, whose clock may be set.
+// memory records the name and the age of the memory of a RedLock's server. A server that was started, flushed or
+// promoted may have lost locks, and does not vote before they have expired. The time is measured here and not by
+// the server, whose clock may be set.
 type memory struct {
 	mu    sync.Mutex
 	name  string
-	since lock.Instant // it exists at least since then
+	since lock.Instant // the memory is at least that old
 }
 
 // seen records that a memory was at least that old.
@@ -34,7 +34,7 @@ func (m *memory) seen(name string, age time.Duration, now lock.Instant) {
 	}
 }
 
-// server is the run id of the server, a part of its memory's name; empty if it is not known.
+// server returns the run id of the server, a part of its memory's name; "" if unknown.
 func (m *memory) server() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -42,7 +42,7 @@ func (m *memory) server() string {
 	return id
 }
 
-// knownMemory is what to send to the server.
+// knownMemory returns the name and the age to send to the server.
 func (s *Server) knownMemory() protocol.Memory {
 	s.memory.mu.Lock()
 	defer s.memory.mu.Unlock()
@@ -53,15 +53,15 @@ func (s *Server) knownMemory() protocol.Memory {
 	return known
 }
 
-// meetTime bounds how long Meet waits for the servers.
-const meetTime = 500 * time.Millisecond
+// discoverTime is how long Discover waits for the servers.
+const discoverTime = 500 * time.Millisecond
 
-// Meet asks the servers of a RedLock to identify themselves. It does not wait for servers that
-// are down or hang: they are identified by their first vote.
+// Discover identifies the servers of a RedLock. It waits at most 500 ms for servers that are down or hang: those are
+// identified by their first vote.
 func Discover(servers []*Server) {
-	met := make(chan struct{})
-	answers := &collect[struct{}]{n: len(servers), judge: whenAll(func([]struct{}) { close(met) })}
-	deadline := time.Now().Add(meetTime)
+	answered := make(chan struct{})
+	answers := &collect[struct{}]{n: len(servers), judge: whenAll(func([]struct{}) { close(answered) })}
+	deadline := time.Now().Add(discoverTime)
 	for _, s := range servers {
 		call := protocol.InspectMemory(redisio.Memory(s.prefix), uuid.NewString(), deadline)
 		call.To = receive(func(_ uint64, reply redisio.Reply) {
@@ -73,8 +73,8 @@ func Discover(servers []*Server) {
 		s.redis.Run(call)
 	}
 	select {
-	case <-met:
-	case <-time.After(meetTime):
+	case <-answered:
+	case <-time.After(discoverTime):
 	}
 }
 
@@ -87,7 +87,7 @@ func Distinct(servers []*Server) error {
 			continue
 		}
 		if other, known := first[id]; known {
-			return fmt.Errorf("systems %d and %d of the RedLock are on the same Redis server: each needs one of its own", other+1, i+1)
+			return fmt.Errorf("systems %d and %d of the RedLock are on the same Redis server: each needs its own server", other+1, i+1)
 		}
 		first[id] = i
 	}

@@ -14,11 +14,11 @@ type Part struct {
 	Mode   lock.Mode
 	// Fenced parts draw a fencing token.
 	Fenced bool
-	// Majority is the servers of a RedLock if the part is one; Server is then the first of them.
+	// Majority are the servers of a RedLock if the part is one; Server is then the first of them.
 	Majority []*Server
 }
 
-// All is all of several parts, which are taken in the order of Batches.
+// All returns the Backend of a MultiLock, whose parts are taken in the order of Batches.
 func All(parts []Part, options *protocol.Options, to Receiver) Backend {
 	return &several{newAll(parts, options), to}
 }
@@ -46,17 +46,17 @@ func newAll(parts []Part, options *protocol.Options) part {
 	return combined
 }
 
-// Batches returns the indices of the parts by script, in the order in which they are taken.
-// Their fencing tokens come in that order, too.
+// Batches groups the indices of the parts by script, in the order in which they are taken. Their fencing tokens are
+// in the same order.
 func Batches(parts []Part) [][]int {
-	type place struct {
+	type location struct {
 		server *Server
 		slot   uint16
 	}
 	var batches [][]int
-	at := map[place]int{}
+	at := map[location]int{}
 	for i, part := range parts {
-		p := place{server: part.Server}
+		p := location{server: part.Server}
 		switch {
 		case part.Majority != nil:
 			batches = append(batches, []int{i})
@@ -75,7 +75,7 @@ func Batches(parts []Part) [][]int {
 	return batches
 }
 
-// Majority is one lock on a majority of servers, that is a RedLock.
+// Majority returns the Backend of a RedLock, a lock on a majority of servers.
 func Majority(servers []*Server, name string, options *protocol.Options, to Receiver) Backend {
 	return &several{newMajority(servers, name, options), to}
 }

@@ -12,61 +12,61 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// record keeps the record in which the System says who it is: it writes it at once, renews it,
-// and removes it at the end. The record outlives every lease, so that a lock whose process was
-// killed can be traced to that process for as long as the lock stands.
+// record keeps the record that describes the System in Redis: it writes it at once, renews it, and removes it at the
+// end. The record outlives every lease, so that a lock can be traced to a process that was killed as long as the lock
+// exists.
 type record struct {
-	server *Server
-	says   protocol.Record
-	ttl    time.Duration
-	// work adds what the System holds and waits for.
+	server  *Server
+	content protocol.Record
+	ttl     time.Duration
+	// work adds the locks that the System holds and waits for.
 	work func(*protocol.Record)
-	// refused is told why Redis refuses the record, once.
+	// refused gets the error if Redis refuses the record, once.
 	refused func(error)
-	// covers is the end of the longest lease that the record outlives as it is.
+	// covers is until when a lease may end so that the record outlives it.
 	covers atomic.Int64
 
 	mu sync.Mutex // guards what follows
-	// longest is the end of the longest lease that there has been.
+	// longest is the end of the longest lease so far.
 	longest lock.Instant
 	timer   *time.Timer
-	// busy: a call is under way; answered is closed at its end.
+	// busy: a call is in progress; answered is closed at its end.
 	busy     bool
 	answered chan struct{}
 	closed   bool
-	// failed: the last try has failed, and the next comes with the timer. told: refused was told.
-	failed, told bool
+	// failed: the last try has failed, and the timer starts the next. reported: refused was called.
+	failed, reported bool
 }
 
-// The TTL of a record is twice the watchdog's, and at least leastRecord. It is renewed every twelfth of
-// that, at least every mostRecord: a process that was killed shows as overdue before its leases
-// end, and its record outlives them.
+// The TTL of a record is twice the watchdog's, and at least minRecordTTL. It is renewed every twelfth of that, and at
+// least every maxRecordInterval: a process that was killed is overdue before its leases end, and its record outlives
+// them.
 const (
-	leastRecord = time.Minute
-	mostRecord  = time.Minute
+	minRecordTTL      = time.Minute
+	maxRecordInterval = time.Minute
 )
 
-// Introduce has the System keep a record of who it is. work adds what it holds and waits for, each time that the
-// record is written; it must not wait. refused is told, once and on any goroutine, if Redis refuses the record for
-// good; the System goes without one then.
-func (s *Server) Register(says protocol.Record, watchdog time.Duration, work func(*protocol.Record), refused func(error)) {
+// Register keeps a record that describes the System in Redis. work adds the locks that it holds and waits for, each
+// time that the record is written; it must not block. refused is called, once and on any goroutine, if Redis refuses the
+// record permanently; the System then has none.
+func (s *Server) Register(content protocol.Record, watchdog time.Duration, work func(*protocol.Record), refused func(error)) {
 	ttl, every := recordTimes(watchdog)
-	s.keep(says, ttl, every, work, refused)
+	s.keep(content, ttl, every, work, refused)
 }
 
 func recordTimes(watchdog time.Duration) (ttl, every time.Duration) {
-	ttl = max(2*watchdog, leastRecord)
-	return ttl, min(ttl/12, mostRecord)
+	ttl = max(2*watchdog, minRecordTTL)
+	return ttl, min(ttl/12, maxRecordInterval)
 }
 
-func (s *Server) keep(says protocol.Record, ttl, every time.Duration, work func(*protocol.Record), refused func(error)) {
-	says.Every = every.Milliseconds()
-	r := &record{server: s, says: says, ttl: ttl, work: work, refused: refused}
+func (s *Server) keep(content protocol.Record, ttl, every time.Duration, work func(*protocol.Record), refused func(error)) {
+	content.Every = every.Milliseconds()
+	r := &record{server: s, content: content, ttl: ttl, work: work, refused: refused}
 	s.record = r
 	r.write()
 }
 
-// Outlive sees to it that the record, if there is one, outlives a lease that ends then.
+// Outlive extends the record, if there is one, so that it outlives a lease that ends at until.
 func (s *Server) Outlive(until lock.Instant) {
 	if r := s.record; r != nil && int64(until) > r.covers.Load() {
 		r.outlive(until)
@@ -101,29 +101,29 @@ func (r *record) write() {
 		ttl = max(ttl, left+left/50+r.ttl/3) // a lease is trusted for less than its TTL
 	}
 	r.mu.Unlock()
-	says := r.says
-	r.work(&says)
-	call := says.SystemRenew(r.server.prefix, ttl, time.Now().Add(r.server.callTimeout))
+	content := r.content
+	r.work(&content)
+	call := content.SystemRenew(r.server.prefix, ttl, time.Now().Add(r.server.callTimeout))
 	call.To = receive(func(_ uint64, reply redisio.Reply) { r.written(now+ttl-ttl/50, reply.Err) })
 	r.server.redis.RunAlong(call)
 }
 
-// written takes the reply: the record outlives leases until then.
+// written handles the reply to a write after which the record outlives leases that end until covers.
 func (r *record) written(covers lock.Instant, err *redisio.Error) {
-	every := time.Duration(r.says.Every) * time.Millisecond
+	every := time.Duration(r.content.Every) * time.Millisecond
 	r.mu.Lock()
-	again, tell := false, false
+	again, report := false, false
 	pause := every
 	r.failed = err != nil
 	switch {
 	case err == nil:
 		r.covers.Store(int64(covers))
-		again = r.longest > covers // there is a longer lease since
+		again = r.longest > covers // a longer lease was added since
 	case err.Transient:
 		pause = min(every, max(every/4, time.Second))
 	default:
-		r.covers.Store(math.MaxInt64) // nobody needs to ask for what is refused
-		tell, r.told = !r.told, true
+		r.covers.Store(math.MaxInt64) // do not write it again because of leases
+		report, r.reported = !r.reported, true
 	}
 	r.busy = false
 	close(r.answered)
@@ -131,7 +131,7 @@ func (r *record) written(covers lock.Instant, err *redisio.Error) {
 		r.timer = time.AfterFunc(pause, r.write)
 	}
 	r.mu.Unlock()
-	if tell {
+	if report {
 		r.refused(err)
 	}
 	if again {
@@ -139,8 +139,8 @@ func (r *record) written(covers lock.Instant, err *redisio.Error) {
 	}
 }
 
-// Leave ends the renewals of the record. It removes the record if nothing else is left in Redis,
-// and waits for that until done.
+// Unregister ends the renewals of the record. It removes the record if nothing else is left in Redis, and waits for
+// that until done is closed.
 func (s *Server) Unregister(nothingLeft bool, done <-chan struct{}) {
 	r := s.record
 	if r == nil {
@@ -162,7 +162,7 @@ func (s *Server) Unregister(nothingLeft bool, done <-chan struct{}) {
 		return
 	}
 	removed := make(chan struct{})
-	call := r.says.SystemRemove(s.prefix, time.Now().Add(s.callTimeout))
+	call := r.content.SystemRemove(s.prefix, time.Now().Add(s.callTimeout))
 	call.To = receive(func(uint64, redisio.Reply) { close(removed) })
 	s.redis.Run(call)
 	select {
@@ -171,8 +171,8 @@ func (s *Server) Unregister(nothingLeft bool, done <-chan struct{}) {
 	}
 }
 
-// RecordOf looks for the record of a client's System on these servers. It calls done once, on
-// any goroutine.
+// RecordOf inspections for the record of a client's System on the servers. It calls done once, on any goroutine, with only
+// Client set if there is none.
 func RecordOf(client string, servers []*Server, deadline time.Time, done func(protocol.Record)) {
 	found := &collect[protocol.Record]{n: len(servers), judge: func(all []protocol.Record, last bool) (func(), bool) {
 		one := all[len(all)-1]
@@ -189,15 +189,15 @@ func RecordOf(client string, servers []*Server, deadline time.Time, done func(pr
 	}
 }
 
-// recordPage is how many records one call reads.
+// recordPage is the number of records that one call reads.
 const recordPage = 100
 
-// ErrMore is that there are more Systems than those whose records were read.
+// ErrMore is the error if there are more Systems than those whose records were read.
 var ErrMore = errors.New("there are more Systems than are listed")
 
 // Records reads the records of all Systems, page by page, and calls done once, on any
-// goroutine. Of more than protocol.MostSystems it reads so many, and the error is ErrMore. Each page has the time
-// of one call; nothing more is read after the caller has left.
+// goroutine. It reads at most protocol.MostSystems, and the error is ErrMore if there are more. Each page has the time
+// of one call. When left is closed, it stops after the current page, and does not call done.
 func (s *Server) Records(left <-chan struct{}, done func([]protocol.Record, error)) {
 	var all []protocol.Record
 	var read func(first int)

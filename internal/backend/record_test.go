@@ -18,7 +18,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// kept is a Server whose System keeps a record, on a Redis of its own.
+// kept returns a Server whose System keeps a record.
 func kept(t *testing.T, server *redistest.Server, ttl, every time.Duration) (s *Server, key string, refusals *atomic.Int64) {
 	t.Helper()
 	refusals = new(atomic.Int64)
@@ -39,7 +39,7 @@ func left(t *testing.T, server *redistest.Server, key string) time.Duration {
 }
 
 // A record is renewed, with the TTL that it had, also after Redis has lost it.
-func TestRecordIsRenewed(t *testing.T) {
+func TestRecord_IsRenewed(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s, key, _ := kept(t, server, time.Minute, 20*time.Millisecond)
@@ -54,7 +54,7 @@ func TestRecordIsRenewed(t *testing.T) {
 }
 
 // A process that is killed right after a renewal of its leases and its record is overdue before a lease ends.
-func TestADeadProcessIsOverdueInTime(t *testing.T) {
+func TestRecord_OfADeadProcessIsOverdueInTime(t *testing.T) {
 	t.Parallel()
 	for _, watchdog := range []time.Duration{20 * time.Second, 30 * time.Second, 10 * time.Minute, time.Hour} {
 		ttl, every := recordTimes(watchdog)
@@ -65,7 +65,7 @@ func TestADeadProcessIsOverdueInTime(t *testing.T) {
 	}
 }
 
-// pipelines is a client that notes whether it has sent two calls in one pipeline.
+// pipelines is a client that records whether it has sent two calls in one pipeline.
 type pipelines struct {
 	rueidis.Client
 	two atomic.Bool
@@ -76,9 +76,9 @@ func (p *pipelines) DoMulti(ctx context.Context, commands ...rueidis.Completed) 
 	return p.Client.DoMulti(ctx, commands...)
 }
 
-// A record is written together with what is asked of Redis for a lock: two calls that overlap would
-// make every later one cost more.
-func TestRecordIsWrittenWithAnotherCall(t *testing.T) {
+// A record is written in the same pipeline as a call for a lock: two overlapping calls would make every later one
+// more expensive.
+func TestRecord_IsWrittenWithAnotherCall(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	connected, err := redisio.Connect(server.URL())
@@ -100,8 +100,8 @@ func TestRecordIsWrittenWithAnotherCall(t *testing.T) {
 	})
 }
 
-// The record outlives the longest lease; a lease that it outlives already costs nothing.
-func TestRecordOutlivesLeases(t *testing.T) {
+// The record outlives the longest lease; a lease that it outlives already causes no call.
+func TestRecord_OutlivesLeases(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s, key, _ := kept(t, server, time.Minute, time.Minute)
@@ -122,8 +122,8 @@ func TestRecordOutlivesLeases(t *testing.T) {
 	}
 }
 
-// A refusal is told once, and nothing is asked of Redis for the sake of leases then.
-func TestRecordIsRefused(t *testing.T) {
+// A refusal is reported once, and leases cause no calls afterwards.
+func TestRecord_RefusalIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	server.Do(t, "ACL", "SETUSER", "default", "-set")
@@ -137,8 +137,8 @@ func TestRecordIsRefused(t *testing.T) {
 	redistest.Eventually(t, "the record", func() bool { return s.record.covers.Load() < int64(2*time.Hour) })
 }
 
-// However many records there are, all of them are listed, and none of what is no record.
-func TestRecords(t *testing.T) {
+// All records are listed, however many there are, and other values are not.
+func TestRecords_ListsAll(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := open(t, server.URL())

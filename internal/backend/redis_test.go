@@ -14,7 +14,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// connect is the Redis at that address until the end of the test.
+// connect connects to a Redis until the end of the test.
 func connect(t *testing.T, url string) *redisio.Redis {
 	t.Helper()
 	client, err := redisio.Connect(url)
@@ -29,7 +29,7 @@ func connect(t *testing.T, url string) *redisio.Redis {
 	return redis
 }
 
-// open is a Server on the Redis at that address until the end of the test.
+// open returns a Server on a Redis until the end of the test.
 func open(t *testing.T, url string) *Server {
 	t.Helper()
 	s := NewServer(clock(0), connect(t, url), Config{})
@@ -46,7 +46,7 @@ func soon() time.Time { return time.Now().Add(redistest.Limit) }
 // take is a command that takes a lock.
 var take = lock.Command{Kind: lock.Acquire, Seq: 12, Term: 7, Count: 1, Lease: time.Minute, Tokens: 1}
 
-// ran is the reply of a part to a command.
+// ran returns the reply of a part to a command.
 func ran(t *testing.T, p part, c lock.Command) Reply {
 	t.Helper()
 	replies := make(chan Reply, 1)
@@ -54,8 +54,8 @@ func ran(t *testing.T, p part, c lock.Command) Reply {
 	return <-replies
 }
 
-// A part of any kind is taken as it is asked for, and what it holds is released in the background.
-func TestParts(t *testing.T) {
+// A part of any kind is taken in its mode, and is released in the background.
+func TestMember_TakesAndReleasesEachKind(t *testing.T) {
 	redis := redistest.Shared(t)
 	s := open(t, redis.URL())
 	for name, of := range map[string]Part{
@@ -79,20 +79,20 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// A RedLock is cleaned up when no majority has it any more: one server may be away. A server
-// that never granted it is not asked.
-func TestMajorityIsCleanedUp(t *testing.T) {
+// The cleanup of a RedLock is certain when no majority has it any more: one server may be down. A server that never
+// granted it is not asked.
+func TestMajority_CleanUpIsCertainWithoutAMajority(t *testing.T) {
 	redis := redistest.Shared(t)
 	for states, want := range map[string]bool{
 		"held held held": true, "held held broken": true, "held broken broken": false,
-		"held held away": true, "free broken broken": false, "other's other's broken": true,
+		"held held down": true, "free broken broken": false, "other's other's broken": true,
 	} {
 		t.Run(states, func(t *testing.T) {
 			var on [3]*Server
-			var way [3]*redistest.Proxy
+			var proxies [3]*redistest.Proxy
 			for i := range on {
-				way[i] = redistest.NewProxy(t, redis.Addr())
-				on[i] = NewServer(clock(0), connect(t, way[i].URL()), Config{KeyPrefix: string(rune('a' + i))})
+				proxies[i] = redistest.NewProxy(t, redis.Addr())
+				on[i] = NewServer(clock(0), connect(t, proxies[i].URL()), Config{KeyPrefix: string(rune('a' + i))})
 				defer on[i].Close(nil)
 			}
 			m := newMajority(on[:], redistest.Name(t), options())
@@ -106,10 +106,10 @@ func TestMajorityIsCleanedUp(t *testing.T) {
 				}
 				switch state {
 				case "broken", "other's":
-					redis.Do(t, "SET", one.lock.Key, "no lock")
-				case "away":
-					way[i].Refuse(true)
-					way[i].Cut()
+					redis.Do(t, "SET", one.lock.Key, "not a lock")
+				case "down":
+					proxies[i].Refuse(true)
+					proxies[i].Cut()
 				}
 			}
 			ended := make(chan bool, 1)
@@ -125,14 +125,14 @@ func TestMajorityIsCleanedUp(t *testing.T) {
 // TestMain stops the shared redis-server and finds goroutines that were left behind.
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// clock is a System that stands still.
+// clock is a System with a fixed time.
 type clock lock.Instant
 
 func (c clock) Now() lock.Instant { return lock.Instant(c) }
 
-// A server that is down for long is sent a few releases at a time, those that have waited
-// longest first, and none whose TTL is over.
-func TestCleanupsAreTakenInTurn(t *testing.T) {
+// A server that is down gets a few releases at a time, those that have waited longest first, and none whose TTL is
+// over.
+func TestCleanups_TakesTheLongestWaitingFirst(t *testing.T) {
 	const now = time.Hour
 	k := &NewServer(clock(now), nil, Config{}).cleanups
 	k.running = true // no timer
@@ -162,7 +162,7 @@ func TestCleanupsAreTakenInTurn(t *testing.T) {
 		t.Errorf("tried %s, and %s have ended", tried, ended)
 	}
 	if until := time.Duration(k.server.leftUntil.Load()); until != now+time.Minute {
-		t.Errorf("what has failed for good is left behind until %v", until)
+		t.Errorf("keys whose release has failed permanently are left until %v", until)
 	}
 	replies["1"], replies["7"], replies["9"] = Reply{}, failing(true, false), Reply{}
 	k.send(k.take(5), func(bool) {})
@@ -174,12 +174,12 @@ func TestCleanupsAreTakenInTurn(t *testing.T) {
 	}
 	k.take(1)
 	if k.complete() {
-		t.Error("complete, with one under way")
+		t.Error("complete, with one in progress")
 	}
 }
 
-// However many releases a server owes: while it is away, a few are sent again at a time.
-func TestCleanupsAreFewAtATime(t *testing.T) {
+// While a server is down, a few releases are sent at a time, however many there are.
+func TestCleanups_SendsFewAtATime(t *testing.T) {
 	k := &NewServer(clock(0), nil, Config{}).cleanups
 	k.running = true // no timer
 	var waiting []func(Reply)
@@ -189,7 +189,7 @@ func TestCleanupsAreFewAtATime(t *testing.T) {
 	for range 3 {
 		k.round()
 		if len(waiting) != cleanupBatch {
-			t.Fatalf("%d are under way, want %d", len(waiting), cleanupBatch)
+			t.Fatalf("%d are in progress, want %d", len(waiting), cleanupBatch)
 		}
 		for _, done := range waiting {
 			done(failing(true, false))
@@ -202,21 +202,21 @@ func TestCleanupsAreFewAtATime(t *testing.T) {
 	}
 }
 
-// Whoever waits for a release is told when its server is closed before it was confirmed.
-func TestClosedServerRetriesNothing(t *testing.T) {
+// A cleanup ends as uncertain when its server is closed before it was confirmed.
+func TestServer_ClosedRetriesNothing(t *testing.T) {
 	s := NewServer(clock(0), nil, Config{})
-	told := 0
+	ended := 0
 	s.cleanups.add(cleanup{
 		try:   func(_ time.Time, done func(Reply)) { done(failing(true, false)) },
 		until: time.Hour,
 		done: func(certain bool) {
-			if told++; certain {
-				t.Error("the release failed, and is said to be certain")
+			if ended++; certain {
+				t.Error("the release failed, and is reported as certain")
 			}
 		},
 	})
 	s.Close(nil)
-	if told != 1 || s.Released() {
-		t.Errorf("told %d times; released %v", told, s.Released())
+	if ended != 1 || s.Released() {
+		t.Errorf("ended %d times; released %v", ended, s.Released())
 	}
 }

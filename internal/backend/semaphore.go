@@ -14,8 +14,8 @@ type PermitReceiver interface {
 	Replied(number uint64, r semaphore.Result)
 }
 
-// Semaphore is where a semaphore is, or a latch. It works for one PermitReceiver. Its methods may be
-// called on any goroutine, and do not block.
+// Semaphore stores a semaphore or a latch, for one PermitReceiver. Its methods may be called on any goroutine, and do
+// not block.
 type Semaphore struct {
 	server  *Server
 	wire    wire
@@ -23,19 +23,19 @@ type Semaphore struct {
 	to      PermitReceiver
 }
 
-// wire is how its commands look in Redis.
+// wire makes the calls of its commands.
 type wire interface {
 	Call(*semaphore.Command, time.Time) redisio.Call
 	Forget(number uint64, deadline time.Time) redisio.Call
 }
 
-// NewSemaphore returns the Semaphore of that name on one Redis, as a client sees it.
+// NewSemaphore returns the semaphore of that name on one Redis, for a client.
 func NewSemaphore(s *Server, name, client string, to PermitReceiver) *Semaphore {
 	semaphore := protocol.NewSemaphore(s.prefix+name, client)
 	return &Semaphore{server: s, wire: semaphore, channel: semaphore.Channel, to: to}
 }
 
-// NewLatch returns the latch of that name.
+// NewLatch returns the latch of that name on one Redis, for a client.
 func NewLatch(s *Server, name, client string, to PermitReceiver) *Semaphore {
 	latch := protocol.NewLatch(s.prefix+name, client)
 	return &Semaphore{server: s, wire: latch, channel: latch.Channel, to: to}
@@ -48,13 +48,13 @@ func (s *Semaphore) Run(c semaphore.Command, deadline time.Time) {
 	s.server.redis.Run(call)
 }
 
-// Forget removes the record of the client's last command from Redis, if its number is at most that. If that fails, the
-// record expires.
+// Forget removes the record of the client's last command from Redis, unless it is of a later number. If that fails,
+// the record expires.
 func (s *Semaphore) Forget(number uint64) {
 	call := s.wire.Forget(number, time.Now().Add(s.server.callTimeout))
 	call.To = receive(func(uint64, redisio.Reply) {})
 	s.server.redis.Run(call)
 }
 
-// Channel returns the channel on which a waiter hears of permits.
+// Channel returns the channel on which a waiter is notified of permits.
 func (s *Semaphore) Channel() Channel { return Channel{Server: s.server, Name: s.channel} }

@@ -8,7 +8,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// Server is one Redis, as backends use it: a single server or a cluster.
+// Server is one Redis, a single server or a cluster.
 type Server struct {
 	// System is the user of the server.
 	System System
@@ -17,15 +17,15 @@ type Server struct {
 	prefix string
 	// callTimeout is how long a call in the background may take.
 	callTimeout time.Duration
-	// quarantine is how old the server's memory must be known to be, else it has no vote.
+	// quarantine is how old the server's memory must be for it to vote.
 	quarantine time.Duration
 
 	memory   memory
 	silence  silence
 	cleanups cleanups
-	// record says who the System is; nil if it does not say so.
+	// record describes the System in Redis; nil if it does not keep a record.
 	record *record
-	// leftUntil is when the last key expires whose release has failed for good.
+	// leftUntil is when the last key expires whose release has failed permanently.
 	leftUntil atomic.Int64
 }
 
@@ -34,28 +34,27 @@ type System interface {
 	Now() lock.Instant
 }
 
-// Config is how a system uses its Redis.
+// Config are the settings of a Server.
 type Config struct {
-	// KeyPrefix is put before every lock's name.
+	// KeyPrefix is the prefix of the key of every lock.
 	KeyPrefix string
 	// CallTimeout is how long Redis may take to answer.
 	CallTimeout time.Duration
-	// Quarantine is how old the memory of one of a RedLock's servers must be known to be,
-	// else it has no vote.
+	// Quarantine is how old the memory of a RedLock's server must be for it to vote.
 	Quarantine time.Duration
 }
 
-// NewServer returns a Server and starts nothing yet. The caller closes the Redis.
+// NewServer returns a Server. It starts no goroutine. The caller closes the Redis.
 func NewServer(system System, redis *redisio.Redis, cfg Config) *Server {
 	s := &Server{
 		System: system, redis: redis, prefix: cfg.KeyPrefix, quarantine: cfg.Quarantine,
-		callTimeout: max(cfg.CallTimeout, time.Second), // nobody waits for what goes on in the background
+		callTimeout: max(cfg.CallTimeout, time.Second), // no request waits for background calls
 	}
 	s.cleanups.server = s
 	return s
 }
 
-// LeaveToExpire records that a key may stay in Redis until then, and is not released.
+// LeaveToExpire records that a key may stay in Redis until then.
 func (s *Server) LeaveToExpire(until lock.Instant) {
 	for {
 		last := s.leftUntil.Load()
@@ -65,7 +64,7 @@ func (s *Server) LeaveToExpire(until lock.Instant) {
 	}
 }
 
-// Released reports whether no key is left to expire, as far as is known here.
+// Released reports whether no key of this Server is left to expire.
 func (s *Server) Released() bool {
 	return s.cleanups.complete() && int64(s.System.Now()) >= s.leftUntil.Load()
 }

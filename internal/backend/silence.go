@@ -10,57 +10,57 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// silence is what the locks on several servers know of whether one of them answers. A server that has
-// let the deadline of a call pass, or half a second, is silent. It is asked in the background, and is silent no more when
-// it answers. A cluster is never silent, since only some of its servers may be.
+// silence records whether a server answers, for locks on several servers. A server that has not answered a call by its
+// deadline, or within half a second, is silent. It is probed in the background until it answers. A cluster is never
+// silent, since only some of its servers may be.
 type silence struct {
 	mu     sync.Mutex // guards what follows
 	silent bool
-	// took is how long the last answers took; 0 before the first.
+	// took is how long the slowest of the last answers took; 0 before the first.
 	took time.Duration
-	// timer starts the next probe. closed: there is none any more.
+	// timer starts the next probe. closed: there are no more probes.
 	timer  *time.Timer
 	closed bool
 }
 
 const (
-	// probePause lies between two probes.
+	// probePause is the pause between two probes.
 	probePause = 100 * time.Millisecond
-	// leastPatience is how long a server has at least to answer while locks on others are held.
-	leastPatience = 500 * time.Millisecond
+	// minTimeout is the time that a server has at least to answer while locks on others are held.
+	minTimeout = 500 * time.Millisecond
 )
 
-// errSilent is why a server was not asked.
+// errSilent is the error of a server that was skipped.
 var errSilent = redisio.Sort(errors.New("the server has not answered for a while"))
 
-// notAsked is the reply for a server that was not asked.
-var notAsked = Reply{Result: lock.Result{Outcome: lock.Failed, Transient: true, Err: errSilent}}
+// skipped is the reply for a server that was skipped.
+var skipped = Reply{Result: lock.Result{Outcome: lock.Failed, Transient: true, Err: errSilent}}
 
-// isSilent reports whether the server has ceased to answer.
+// isSilent reports whether the server has stopped answering.
 func (s *Server) isSilent() bool {
 	s.silence.mu.Lock()
 	defer s.silence.mu.Unlock()
 	return s.silence.silent
 }
 
-// patience is by when the server should answer, judging by its last answers.
-func (s *Server) patience(deadline time.Time) time.Time {
+// answerBy returns by when the server should answer, judging by its last answers.
+func (s *Server) answerBy(deadline time.Time) time.Time {
 	s.silence.mu.Lock()
 	took := s.silence.took
 	s.silence.mu.Unlock()
-	soon := time.Now().Add(max(leastPatience, 8*took))
+	soon := time.Now().Add(max(minTimeout, 8*took))
 	if took == 0 || deadline.Before(soon) {
 		return deadline
 	}
 	return soon
 }
 
-// heard makes the done of a call take note of whether the server has answered.
-func (s *single) heard(deadline time.Time, done func(Reply)) func(Reply) {
+// watched wraps the done of a call, and records whether the server has answered.
+func (s *single) watched(deadline time.Time, done func(Reply)) func(Reply) {
 	sent := time.Now()
 	return func(r Reply) {
 		took := time.Since(sent)
-		late := !time.Now().Before(deadline) || took >= leastPatience // or the client has given up its connection
+		late := !time.Now().Before(deadline) || took >= minTimeout // or the client has closed its connection
 		switch {
 		case r.Outcome != lock.Failed:
 			s.server.silence.answered(took)
@@ -71,7 +71,7 @@ func (s *single) heard(deadline time.Time, done func(Reply)) func(Reply) {
 	}
 }
 
-// begin makes the server silent, and reports whether it was not.
+// begin marks the server as silent, and reports whether it was not.
 func (k *silence) begin() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -88,13 +88,13 @@ func (k *silence) answered(took time.Duration) {
 	k.silent, k.took = false, max(took, k.took-k.took/8)
 }
 
-// probe looks at the lock, again and again until the server says something.
+// probe inspects the lock repeatedly until the server answers.
 func (s *single) probe() {
 	sent := time.Now()
 	deadline := sent.Add(s.server.callTimeout)
 	s.Inspect(deadline, func(_ protocol.View, err error) {
-		refusal := redisio.Sort(err)
-		if err == nil || !refusal.Unsure && time.Now().Before(deadline) {
+		failure := redisio.Sort(err)
+		if err == nil || !failure.Unsure && time.Now().Before(deadline) {
 			s.server.silence.answered(time.Since(sent))
 		} else {
 			s.server.silence.again(s.probe)

@@ -8,23 +8,23 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// scriptCalls is how many scripts a server has run.
+// scriptCalls returns how many scripts a server has run.
 func scriptCalls(t *testing.T, s *redistest.Server) int64 {
 	t.Helper()
 	calls := s.Calls(t)
 	return calls["evalsha"] + calls["eval"]
 }
 
-// term is a command that takes a lock under a term.
+// term returns a command that takes a lock under a term.
 func term(n uint64) lock.Command {
 	c := take
 	c.Term, c.Seq = n, n
 	return c
 }
 
-// A frozen server of a RedLock's minority is asked a few times, and not for each request. The others
-// decide meanwhile. When it answers again, it has its vote again, and nothing is left on it.
-func TestFrozenMinorityIsLeftOut(t *testing.T) {
+// A frozen server of a RedLock's minority is asked a few times, and not for each request. The others decide meanwhile.
+// When it answers again, it votes again, and nothing is left on it.
+func TestMajority_SkipsAFrozenMinority(t *testing.T) {
 	frozen := redistest.Start(t)
 	servers := append(redistest.SharedServers(t, 2), frozen)
 	var on []*Server
@@ -61,7 +61,7 @@ func TestFrozenMinorityIsLeftOut(t *testing.T) {
 		turn(3+n, lock.Done)
 	}
 	frozen.Resume(t)
-	redistest.Eventually(t, "the server to be heard", func() bool { return !on[2].isSilent() })
+	redistest.Eventually(t, "the server to answer", func() bool { return !on[2].isSilent() })
 	if n := scriptCalls(t, frozen); n > turns/2 {
 		t.Errorf("a frozen server was sent %d scripts in %d turns", n, turns)
 	}
@@ -80,26 +80,26 @@ func TestFrozenMinorityIsLeftOut(t *testing.T) {
 	}
 }
 
-// Silent servers are left out only as long as the others are a majority. Else nothing could be done
-// until a probe is answered.
-func TestSilentMajorityIsAsked(t *testing.T) {
+// Silent servers are skipped only while the others are a majority. Otherwise all requests would fail until a probe is
+// answered.
+func TestMajority_AsksASilentMajority(t *testing.T) {
 	m := &majority{}
 	for range 5 {
 		m.members = append(m.members, &member{single: single{server: NewServer(clock(0), nil, Config{})}})
 	}
 	for silent := range 5 {
 		for i, on := range m.members {
-			if want := silent <= 2 && i < silent; m.leavesOut(on) != want {
-				t.Errorf("with %d silent, server %d is left out: %v", silent, i, !want)
+			if want := silent <= 2 && i < silent; m.skips(on) != want {
+				t.Errorf("with %d silent, server %d is skipped: %v", silent, i, !want)
 			}
 		}
 		m.members[silent].server.silence.begin()
 	}
 }
 
-// A MultiLock whose second server is frozen holds the first for a short time once, and takes nothing
-// any more until that server answers again.
-func TestAllTakesNothingBesideASilentServer(t *testing.T) {
+// A MultiLock whose second server is frozen holds the first for a short time once, and then takes nothing until that
+// server answers again.
+func TestAll_AcquiresNothingWhileAServerIsSilent(t *testing.T) {
 	first, frozen := redistest.Start(t), redistest.Start(t)
 	name := redistest.Name(t)
 	on := []*Server{open(t, first.URL()), open(t, frozen.URL())}
@@ -130,7 +130,7 @@ func TestAllTakesNothingBesideASilentServer(t *testing.T) {
 	if r := <-replies; r.Outcome != lock.Failed || !r.Transient {
 		t.Errorf("beside a frozen server: %+v", r)
 	}
-	a.cleanUp(asRelease(term(2)), func(bool) {}) // as the lock does, since it may be carried out yet
+	a.cleanUp(asRelease(term(2)), func(bool) {}) // as the lock does, since the command may still be carried out
 	redistest.Eventually(t, "the cleanup of the first", on[0].cleanups.complete)
 	before := scriptCalls(t, first)
 	for n := range uint64(50) {
@@ -145,18 +145,18 @@ func TestAllTakesNothingBesideASilentServer(t *testing.T) {
 	redistest.Eventually(t, "the lock", func() bool { return taken(uint64(time.Now().UnixMicro())) == lock.Done })
 }
 
-// How long a server may take depends on how long it has taken.
-func TestPatience(t *testing.T) {
+// The time that a server has to answer depends on its last answers.
+func TestServer_TimeoutFollowsLastAnswers(t *testing.T) {
 	s := NewServer(clock(0), nil, Config{})
 	deadline := time.Now().Add(time.Minute)
-	if got := s.patience(deadline); got != deadline {
-		t.Errorf("of a server that is not known: %v", time.Until(got))
+	if got := s.answerBy(deadline); got != deadline {
+		t.Errorf("before the first answer: %v", time.Until(got))
 	}
 	for _, test := range []struct{ took, least, most time.Duration }{
-		{time.Millisecond, leastPatience / 2, leastPatience}, {time.Second, 7 * time.Second, 8 * time.Second}, {time.Hour, 50 * time.Second, time.Minute},
+		{time.Millisecond, minTimeout / 2, minTimeout}, {time.Second, 7 * time.Second, 8 * time.Second}, {time.Hour, 50 * time.Second, time.Minute},
 	} {
 		s.silence.answered(test.took)
-		if got := time.Until(s.patience(deadline)); got < test.least || got > test.most {
+		if got := time.Until(s.answerBy(deadline)); got < test.least || got > test.most {
 			t.Errorf("after %v: %v", test.took, got)
 		}
 	}

@@ -16,7 +16,7 @@ type single struct {
 	mu     sync.Mutex // guards the making of calls
 }
 
-// call makes the call of a command; its reply goes to the receiver.
+// call makes the call of a command, whose reply goes to the receiver.
 func (s *single) call(c *lock.Command, deadline time.Time, to redisio.Receiver) redisio.Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,14 +76,14 @@ func (s *single) read(done func(Reply)) receive {
 	}
 }
 
-// receive is a function as a redisio.Receiver.
+// receive makes a function a redisio.Receiver.
 type receive func(tag uint64, reply redisio.Reply)
 
 // Replied implements redisio.Receiver.
 func (f receive) Replied(tag uint64, reply redisio.Reply) { f(tag, reply) }
 
-// direct is a single that is not part of another lock, as most locks are. It receives the
-// replies to all its commands itself, so none of them needs memory of its own.
+// direct is a single that is not part of another lock, as most locks are. It receives the replies to all its
+// commands itself, so that no command allocates a receiver.
 type direct struct {
 	single
 	to Receiver

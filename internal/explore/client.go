@@ -2,16 +2,15 @@ package explore
 
 import "github.com/lockkeeper-go/lockkeeper/internal/lock"
 
-// Client is somebody who asks for something, may get it, and gives it back then.
+// Client asks for something, may get it, and then gives it back.
 type Client struct {
 	State State
-	// ID is that of its request, and grows within a process. By is when it must have its answer, 0 for
-	// never.
+	// ID is the ID of its request; IDs increase within a process. By is when it must have its answer, 0 for never.
 	ID uint64
 	By lock.Instant
 }
 
-// State is how far a client is.
+// State is the state of a client.
 type State int8
 
 // The states.
@@ -21,11 +20,11 @@ const (
 	Holding
 	Releasing
 	Done
-	// Dead is who has died while it asked or had something. It may be told what happened before.
+	// Dead: the client died while it asked or held something. It may still get an earlier answer.
 	Dead
 )
 
-// What a client may do.
+// The actions of a client.
 const (
 	Asks      = "asks"
 	Withdraws = "withdraws"
@@ -33,8 +32,8 @@ const (
 	GivesBack = "gives back"
 )
 
-// Wishes appends what client k may do. waits says that it may have to wait for what it asks for, and
-// again that it asks more than once.
+// Wishes appends the actions that are possible for client k. waits: it may have to wait. again: it asks more than
+// once.
 func (c *Client) Wishes(list []Wish, k int, waits, again bool) []Wish {
 	switch {
 	case c.State == Fresh, again && c.State >= Done:
@@ -47,12 +46,12 @@ func (c *Client) Wishes(list []Wish, k int, waits, again bool) []Wish {
 	return list
 }
 
-// Answered takes an answer; has says that the client has something now.
+// Answered handles an answer. has: the client has got what it asked for.
 func (c *Client) Answered(n *Net, has bool) {
 	switch {
 	case c.State == Dead && !has:
 	case c.State != Asking && c.State != Releasing:
-		n.Violated("%+v is answered, and does not ask", *c)
+		n.Violated("%+v is answered without a request", *c)
 	case has:
 		c.State = Holding
 	default:
@@ -60,8 +59,7 @@ func (c *Client) Answered(n *Net, has bool) {
 	}
 }
 
-// Check checks that the client has its answer in time, unless its process is still to be told that it
-// is over.
+// Check reports a violation if the client has no answer in time, unless its process has yet to get the Tick for it.
 func (c *Client) Check(n *Net, process Core) {
 	waits := c.By != 0 && (c.State == Asking || c.State == Releasing)
 	if at, ok := process.NextWake(); waits && n.Now >= c.By && (!ok || at > n.Now) {

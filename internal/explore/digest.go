@@ -12,19 +12,18 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// digest writes values down so that two that differ only in what can make no difference read the same:
-// in the time on the clock, in how large numbers are of which only the order counts, and in the names of
-// permits.
+// digest encodes values so that two have the same encoding if they differ only in the time on the clock, in the size of
+// numbers of which only the order matters, or in the names of permits.
 type digest struct {
 	buf     []byte
 	now     lock.Instant
 	names   [][16]byte
-	ordered [2][]place
+	ordered [2][]ranked
 	types   map[reflect.Type][]field
 }
 
-// place is where the rank of a number is to be written.
-type place struct {
+// ranked is a number, and the index in buf for its rank.
+type ranked struct {
 	number uint64
 	at     int
 }
@@ -34,7 +33,7 @@ type field struct {
 	means meaning
 }
 
-// meaning is what a field says, by its name.
+// meaning is the meaning of a field, by its name.
 type meaning uint8
 
 const (
@@ -42,7 +41,7 @@ const (
 	instant         // a time.Duration, unless its name says otherwise
 	length
 	age
-	numbered // of which there are two sorts
+	numbered // with sequence, the two kinds of ordered numbers
 	sequence
 	skipped
 )
@@ -57,20 +56,20 @@ func newDigest() *digest { return &digest{types: map[reflect.Type][]field{}} }
 
 func (d *digest) begin(now lock.Instant) {
 	d.buf, d.names, d.now = d.buf[:0], d.names[:0], now
-	d.ordered = [2][]place{d.ordered[0][:0], d.ordered[1][:0]}
+	d.ordered = [2][]ranked{d.ordered[0][:0], d.ordered[1][:0]}
 }
 
-// sum is the same in every process, so that an exploration that is limited sees the same states again.
+// sum returns a hash, which is the same in every process, so that a limited exploration is repeatable.
 func (d *digest) sum() uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write(d.buf)
 	return h.Sum64()
 }
 
-// rank replaces the numbers since the last time by their order.
+// rank replaces the numbers since the last call by their ranks.
 func (d *digest) rank() {
 	for i, all := range d.ordered {
-		slices.SortFunc(all, func(a, b place) int { return cmp.Compare(a.number, b.number) })
+		slices.SortFunc(all, func(a, b ranked) int { return cmp.Compare(a.number, b.number) })
 		last, rank := uint64(0), byte(0)
 		for _, p := range all {
 			if p.number != last {
@@ -99,7 +98,7 @@ func (d *digest) value(v reflect.Value, means meaning) {
 		d.number(v, means)
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		if means >= numbered {
-			d.ordered[means-numbered] = append(d.ordered[means-numbered], place{v.Uint(), len(d.buf)})
+			d.ordered[means-numbered] = append(d.ordered[means-numbered], ranked{v.Uint(), len(d.buf)})
 			d.buf = append(d.buf, 0)
 			return
 		}
@@ -132,11 +131,11 @@ func (d *digest) value(v reflect.Value, means meaning) {
 			d.value(v.Index(i), means)
 		}
 	default:
-		panic("no such value is expected: " + v.Type().String())
+		panic("unexpected type: " + v.Type().String())
 	}
 }
 
-// fields are those that count.
+// fields returns the fields of a type that are not skipped.
 func (d *digest) fields(t reflect.Type) []field {
 	if known, ok := d.types[t]; ok {
 		return known
@@ -156,8 +155,8 @@ func (d *digest) fields(t reflect.Type) []field {
 	return all
 }
 
-// number writes how long it is until a time, or since then, in milliseconds; 0 is never, and what is
-// over is just over.
+// number writes an instant as the ms left until it, at least 0, an age as the ms since it, and other numbers as they
+// are. 0 is never.
 func (d *digest) number(v reflect.Value, means meaning) {
 	n := v.Int()
 	switch since := int64(d.now) - n; {
@@ -170,7 +169,7 @@ func (d *digest) number(v reflect.Value, means meaning) {
 	}
 }
 
-// name writes a permit's name by when it was first met.
+// name writes a permit's name as the order in which it first occurred.
 func (d *digest) name(v reflect.Value) {
 	var id [16]byte
 	for i := range id {

@@ -1,12 +1,11 @@
-// Package explore tries everything that can happen in small worlds. It is for the tests of the packages
-// that decide.
+// Package explore tries all sequences of events in small worlds. It is for the tests of the decision machines.
 //
 //	explore.go  the exploration of any world
 //	world.go    a world of processes that share a synchronizer
-//	net.go      what is on its way in it, and what may go wrong
-//	client.go   who asks for something in it
-//	digest.go   what makes two states of it the same
-//	walk.go     random walks through larger ones
+//	net.go      the messages in transit, and the faults
+//	client.go   the clients in it
+//	digest.go   the hash of its states
+//	walk.go     random walks through larger worlds
 package explore
 
 import (
@@ -18,40 +17,40 @@ import (
 	"testing"
 )
 
-// States is how many states of a world are explored. With the race detector, which finds as much in a
-// tenth of them, everything takes seven times as long.
-var States = flag.Int("explore.states", map[bool]int{false: 10_000, true: 1000}[raced()], "how many states of each scenario to explore at most; 0: all there are")
+// States is the number of states of a world to explore. With the race detector, exploring takes seven times as long,
+// and a tenth of the states suffices.
+var States = flag.Int("explore.states", map[bool]int{false: 10_000, true: 1000}[raced()], "how many states of each scenario to explore at most; 0: all")
 
 func raced() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// World is a pointer to a state of a world of type W, in which a move of type M can happen next.
+// World is a pointer to a state of type W, from which moves of type M are possible.
 type World[W, M any] interface {
 	*W
-	// CopyTo makes another world the same. What happens to one does not change the other.
+	// CopyTo copies the state to another world. Both are then independent.
 	CopyTo(*W)
-	// Moves appends all that can happen to a list.
+	// Moves appends all possible moves to a list.
 	Moves([]M) []M
-	// Try lets a move happen, and returns an error if a rule is broken then.
+	// Try makes a move, and returns an error if a rule is then violated.
 	Try(M) error
-	// Hash tells worlds apart that may go on in different ways.
+	// Hash differs between states that may continue differently.
 	Hash() uint64
-	// Settle lets the faults stop, and returns an error unless all come to their ends.
+	// Settle continues without faults, and returns an error unless all clients finish.
 	Settle() error
-	// Describe is a line about a move that is about to happen.
+	// Describe returns a line of text about a move before it is made.
 	Describe(M) string
 }
 
-// Scenario is a world by its beginning.
+// Scenario is a named initial state of a world.
 type Scenario[P any] struct {
 	Name  string
 	Begin func() P
 }
 
-// All tries everything that can happen in each scenario, up to a number of states, and checks the rules
-// in every state. From some states it lets the faults stop, and everybody must be served.
+// All explores each scenario, up to a number of states, and checks the rules in every state. From some states it
+// continues without faults, and all clients must be served.
 func All[P World[W, M], W, M any](t *testing.T, scenarios []Scenario[P]) {
 	var states, edges, settled, complete int
 	t.Run("scenarios", func(t *testing.T) {
@@ -69,7 +68,7 @@ func All[P World[W, M], W, M any](t *testing.T, scenarios []Scenario[P]) {
 			t.Run(s.Name, func(t *testing.T) {
 				t.Parallel()
 				x := Run(s, *States)
-				t.Logf("%s: %d states, %d edges, %d settled, %d moves deep, %s", s.Name, x.States(), x.edges, x.settled, x.depth, map[bool]string{true: "all there are", false: "not all"}[x.complete])
+				t.Logf("%s: %d states, %d edges, %d settled, %d moves deep, %s", s.Name, x.States(), x.edges, x.settled, x.depth, map[bool]string{true: "all states", false: "not all states"}[x.complete])
 				if x.Wrong != nil {
 					t.Errorf("%v\n%s", x.Wrong, strings.Join(x.Trace, "\n"))
 				}
@@ -77,11 +76,11 @@ func All[P World[W, M], W, M any](t *testing.T, scenarios []Scenario[P]) {
 			})
 		}
 	})
-	t.Logf("in all %d states, %d edges, %d settled; %d scenarios of %d to their end", states, edges, settled, complete, len(scenarios))
+	t.Logf("in all %d states, %d edges, %d settled; %d of %d scenarios complete", states, edges, settled, complete, len(scenarios))
 }
 
-// Search is what an exploration has found: Wrong is the first rule that is broken, if any is, and Trace
-// how that comes about.
+// Search is the result of an exploration: Wrong is the first violation, if there is one, and Trace the moves that lead
+// to it.
 type Search[P World[W, M], W, M any] struct {
 	Wrong error
 	Trace []string
@@ -93,12 +92,12 @@ type Search[P World[W, M], W, M any] struct {
 	complete       bool
 }
 
-// States is how many states were seen.
+// States returns the number of states that were seen.
 func (x *Search[P, W, M]) States() int { return len(x.seen) }
 
-// Run goes breadth first, so that the first violation has the shortest trace. When so many states are
-// not all there are, it has seen all of the first levels, and goes on to the depths from some of every
-// level's states, chosen by their hashes.
+// Run explores breadth first, so that the first violation has the shortest trace. If there are more states than the
+// limit, it visits all states of the first levels, and continues from some states of every level, chosen by their
+// hashes.
 func Run[P World[W, M], W, M any](s Scenario[P], limit int) *Search[P, W, M] {
 	x := &Search[P, W, M]{begin: s.Begin, seen: map[uint64]edge[M]{}}
 	var moves []M
@@ -114,7 +113,7 @@ func Run[P World[W, M], W, M any](s Scenario[P], limit int) *Search[P, W, M] {
 				from.world.CopyTo(to)
 				x.edges++
 				if x.Wrong = to.Try(a); x.Wrong != nil {
-					x.Trace = append(x.tell(from.hash), from.world.Describe(a))
+					x.Trace = append(x.replay(from.hash), from.world.Describe(a))
 					return x
 				}
 				hash := to.Hash()
@@ -126,7 +125,7 @@ func Run[P World[W, M], W, M any](s Scenario[P], limit int) *Search[P, W, M] {
 					to.CopyTo(end)
 					x.settled++
 					if x.Wrong = end.Settle(); x.Wrong != nil {
-						x.Wrong, x.Trace = fmt.Errorf("when the faults stop: %w", x.Wrong), x.tell(hash)
+						x.Wrong, x.Trace = fmt.Errorf("without further faults: %w", x.Wrong), x.replay(hash)
 						return x
 					}
 				}
@@ -147,7 +146,7 @@ func Run[P World[W, M], W, M any](s Scenario[P], limit int) *Search[P, W, M] {
 	return x
 }
 
-// explored is a state to go on from, and edge how one was reached.
+// explored is a state to continue from, and edge is how a state was reached.
 type explored[P any] struct {
 	world P
 	hash  uint64
@@ -158,11 +157,11 @@ type edge[M any] struct {
 	by   M
 }
 
-// levels is how much narrower a limited exploration goes into the depths than it is big.
+// levels is the limit divided by the number of states of a level that a limited exploration continues from.
 const levels = 150
 
-// tell replays how a state was reached.
-func (x *Search[P, W, M]) tell(hash uint64) (lines []string) {
+// replay returns a description of the moves to a state.
+func (x *Search[P, W, M]) replay(hash uint64) (lines []string) {
 	var path []M
 	for e := x.seen[hash]; e.from != 0; e = x.seen[e.from] {
 		path = append(path, e.by)

@@ -8,31 +8,32 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// Fault is what a budget has to allow.
+// Fault is a fault that a budget limits.
 type Fault uint8
 
 // The faults.
 const (
 	None Fault = iota
-	// Network: a message gets lost, comes late or twice, or is refused for now.
+	// Network: a message is lost, arrives late or twice, or is refused transiently.
 	Network
-	// Slow: time passes though something is on its way, or due.
+	// Slow: time passes although a message is in transit, or a Tick is due.
 	Slow
 	// Kill is the end of a process.
 	Kill
-	// Leave: somebody who waits withdraws, or dies.
+	// Leave: a waiting client withdraws, or dies.
 	Leave
-	// Meddle: somebody changes what others have.
+	// Meddle: a foreign client changes the state of others.
 	Meddle
-	// Times is no fault: how often time passes, 0 for as often as it may.
+	// Times is not a fault: it limits how often time passes; 0 is no limit.
 	Times
 	faults
 )
 
-// Budget says how often a fault may happen.
+// Budget is how often each fault may happen.
 type Budget [faults]int8
 
-// May is a budget: time passes so often, so many messages go wrong, and everything in more happens once.
+// May returns a budget: for the number of times that time passes, for the number of network faults, and for one of
+// each fault in more.
 func May(times, network int8, more ...Fault) Budget {
 	b := Budget{Times: times, Network: network}
 	for _, f := range more {
@@ -41,11 +42,11 @@ func May(times, network int8, more ...Fault) Budget {
 	return b
 }
 
-// Net is what is on its way, and the clock.
+// Net has the messages in transit, and the clock.
 type Net struct {
 	Now   lock.Instant
 	Spent Budget
-	// Calm: nothing goes wrong any more.
+	// Calm: no more faults happen.
 	Calm bool
 
 	may     Budget
@@ -103,7 +104,7 @@ func (n *Net) Listens(but int) bool {
 	return false
 }
 
-// Listeners is how many listen.
+// Listeners returns the number of processes that listen.
 func (n *Net) Listeners() (all int) {
 	for _, m := range n.live {
 		if m.listens {
@@ -125,7 +126,7 @@ func (n *Net) Unsubscribe(i int) {
 	n.sent = slices.DeleteFunc(n.sent, func(m message) bool { return m.p == i && m.kind >= subscription })
 }
 
-// Publish sends a message to all who listen. Of two that are on their way the second tells nothing new.
+// Publish sends a message to all processes that listen. A second one in transit to a process would have no effect.
 func (n *Net) Publish() {
 	for i, m := range n.live {
 		if m.listens && !slices.ContainsFunc(n.sent, func(m message) bool { return m.p == i && m.kind == signal }) {
@@ -134,10 +135,10 @@ func (n *Net) Publish() {
 	}
 }
 
-// Faultless reports whether nothing has gone wrong until now.
+// Faultless reports whether no fault has happened yet.
 func (n *Net) Faultless() bool { return n.Spent[Network]+n.Spent[Slow]+n.Spent[Kill] == 0 }
 
-// Quiet is Faultless while nothing is on its way.
+// Quiet reports whether no fault has happened and no message is in transit.
 func (n *Net) Quiet() bool { return n.Faultless() && len(n.sent) == 0 }
 
 func (n *Net) can(f Fault) bool {
@@ -147,7 +148,7 @@ func (n *Net) can(f Fault) bool {
 // violation is what Violated panics with.
 type violation struct{ error }
 
-// Violated says that a rule is broken.
+// Violated reports a violation of a rule. It does not return.
 func (n *Net) Violated(format string, args ...any) { panic(violation{fmt.Errorf(format, args...)}) }
 
 func caught(err *error) {

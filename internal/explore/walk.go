@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Walk lets things happen at random, in worlds that are too large to explore, and checks the rules. Then
-// the faults stop, and everybody must be served. begin makes the world of a seed.
+// Walk makes random moves in worlds that are too large to explore, and checks the rules. Then it continues without
+// faults, and all clients must be served. begin makes the initial state for a seed.
 func Walk[S Synchronizer[S]](t *testing.T, worlds, moves int, begin func(*rand.Rand) *Processes[S]) {
 	for seed := range uint64(worlds) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -37,5 +37,5 @@ func Walk[S Synchronizer[S]](t *testing.T, worlds, moves int, begin func(*rand.R
 	}
 }
 
-// rare is how much seldomer faults are than other moves.
+// rare is how many times less frequent faults are than other moves.
 const rare = 8

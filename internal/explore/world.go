@@ -8,44 +8,43 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// Processes is a small world: some processes that share a synchronizer, a model of Redis, and what is on
-// its way between them. Anything may go wrong with it, within its budget. Messages of a process may
-// overtake each other.
+// Processes is a small world: some processes that share a synchronizer, a model of Redis, and the messages between
+// them, with faults within a budget. Messages of a process may overtake each other.
 type Processes[S Synchronizer[S]] struct {
 	Net
 	Shared S
 }
 
-// Synchronizer is what the processes decide, their clients, and what Redis has.
+// Synchronizer has the decision machines of the processes, their clients, and the state in Redis.
 type Synchronizer[S any] interface {
-	// Clone makes a copy. What happens to one does not change the other.
+	// Clone makes an independent copy.
 	Clone() S
-	// Core is what process i decides, ready for an event; a scratch is a copy as an actor makes one,
-	// which is then thrown away.
+	// Core returns the decision machine of process i, ready for an event. A scratch is a copy as an actor makes one,
+	// which is then discarded.
 	Core(i int, scratch bool) Core
-	// Replied is the event of a reply. Refusal is the result of a command that Redis refuses for now.
+	// Replied is the event of a reply. Refusal returns the result of a command that Redis refuses transiently.
 	Replied(c Core, now lock.Instant, command, result any)
 	Refusal() any
-	// CarryOut does what process i wants done after an event.
+	// CarryOut carries out the effects of process i after an event.
 	CarryOut(n *Net, i int)
-	// Execute has Redis carry out a command of process i; with nil, there is no reply to it. NextEnd is
-	// when something ends there by itself, 0 for never.
+	// Execute carries out a command of process i in Redis; a nil result means no reply. NextEnd returns when the next
+	// key expires there, 0 for never.
 	Execute(n *Net, i int, command any) (result any)
 	NextEnd(n *Net) lock.Instant
-	// Wishes is what the clients of process i may do now, and Do has them do it.
+	// Wishes returns the actions that are possible for the clients of process i, and Do runs one.
 	Wishes(n *Net, i int) []Wish
 	Do(n *Net, i int, w Wish)
-	// Kill is the end of process i, of which nothing remains but what Redis has.
+	// Kill ends process i. Only its state in Redis remains.
 	Kill(i int)
-	// Check returns if no rule is broken. Settled is a Check of a world that has come to rest.
+	// Check calls Violated if a rule is violated. Settled is a Check of a world without further moves.
 	Check(n *Net)
 	Settled(n *Net)
-	// Process and Redis are what there is to know of a process, with its record in Redis, and of Redis.
+	// Process and Redis return the state of a process, with its record in Redis, and of Redis.
 	Process(i int) any
 	Redis() any
 }
 
-// Core is what a process decides.
+// Core is the decision machine of a process.
 type Core interface {
 	Tick(now lock.Instant)
 	Signal(now lock.Instant)
@@ -53,14 +52,14 @@ type Core interface {
 	NextWake() (at lock.Instant, ok bool)
 }
 
-// Wish is what a client of a process may do; What says what that is.
+// Wish is an action of a client, named by What, and the fault that it is.
 type Wish struct {
 	Client int
 	What   string
 	Costs  Fault
 }
 
-// Move is something that can happen: to a message, at a process, or to the clock.
+// Move is an event of a message, a process, or the clock.
 type Move struct {
 	does doing
 	p, i int
@@ -91,7 +90,7 @@ const (
 
 var fateNames = [...]string{"", ", lost", ", which will be late", ", of which a copy comes later", ", refused for now"}
 
-// NewProcesses is a world with so many processes, in which so much may go wrong.
+// NewProcesses returns a world with a number of processes and a budget of faults.
 func NewProcesses[S Synchronizer[S]](shared S, processes int, may Budget) *Processes[S] {
 	return &Processes[S]{Shared: shared, Net: Net{
 		Now: time.Second, may: may, live: make([]member, processes), digest: newDigest(), counter: new(int),
@@ -112,7 +111,7 @@ func (w *Processes[S]) Moves(list []Move) []Move {
 		m := &w.sent[k]
 		busy = busy || !m.late
 		for f := range fates {
-			if w.mayMeet(m, f) {
+			if w.mayHave(m, f) {
 				list = append(list, Move{does: delivers, i: k, fate: f})
 			}
 		}
@@ -134,14 +133,14 @@ func (w *Processes[S]) Moves(list []Move) []Move {
 			list = append(list, Move{does: kills, p: i})
 		}
 	}
-	if w.tomorrow() != 0 && w.can(Times) && (!busy || w.can(Slow)) {
+	if w.nextTime() != 0 && w.can(Times) && (!busy || w.can(Slow)) {
 		list = append(list, Move{does: passes, fate: map[bool]fate{true: late}[busy]})
 	}
 	return list
 }
 
-// mayMeet reports whether a message may meet a fate.
-func (w *Processes[S]) mayMeet(m *message, f fate) bool {
+// mayHave reports whether a message may have a fate.
+func (w *Processes[S]) mayHave(m *message, f fate) bool {
 	switch f {
 	case fine:
 		return true
@@ -154,14 +153,14 @@ func (w *Processes[S]) mayMeet(m *message, f fate) bool {
 	}
 }
 
-// due reports whether a process wants a Tick.
+// due reports whether a Tick of a process is due.
 func (w *Processes[S]) due(i int) bool {
 	at, ok := w.Shared.Core(i, false).NextWake()
 	return ok && at <= w.Now
 }
 
-// tomorrow is when something happens by itself, 0 if nothing does.
-func (w *Processes[S]) tomorrow() (next lock.Instant) {
+// nextTime returns the time of the next Tick or expiry, 0 if there is none.
+func (w *Processes[S]) nextTime() (next lock.Instant) {
 	soon := func(at lock.Instant) {
 		if at > w.Now && (next == 0 || at < next) {
 			next = at
@@ -196,7 +195,7 @@ func (w *Processes[S]) Try(a Move) (err error) {
 	return nil
 }
 
-// cost is the fault that a move is.
+// cost returns the fault of a move.
 func (w *Processes[S]) cost(a Move) Fault {
 	switch {
 	case a.does == delivers && a.fate != fine && !w.live[w.sent[a.i].p].dead:
@@ -216,13 +215,13 @@ func (w *Processes[S]) do(a Move) {
 	case delivers:
 		w.deliver(a.i, a.fate)
 	case ticks:
-		for range 2 { // one that was in vain is no harm
+		for range 2 { // one Tick may have no effect
 			if w.due(a.p) {
 				w.event(a.p, func(c Core) { c.Tick(w.Now) })
 			}
 		}
 		if w.due(a.p) {
-			w.Violated("p%d wants a Tick right after two", a.p)
+			w.Violated("p%d needs a third Tick at the same time", a.p)
 		}
 	case wishes:
 		w.Shared.Do(&w.Net, a.p, a.wish)
@@ -232,14 +231,14 @@ func (w *Processes[S]) do(a Move) {
 		w.Shared.Kill(a.p)
 		w.sent = slices.DeleteFunc(w.sent, func(m message) bool { return m.p == a.p && m.kind != command })
 	case passes:
-		w.Now = w.tomorrow()
+		w.Now = w.nextTime()
 		if w.may[Times] != 0 {
 			w.Spent[Times]++
 		}
 	}
 }
 
-// deliver lets a message meet its fate.
+// deliver handles a message with its fate.
 func (w *Processes[S]) deliver(k int, f fate) {
 	m := w.sent[k]
 	w.sent = slices.Delete(w.sent, k, k+1)
@@ -267,15 +266,15 @@ func (w *Processes[S]) deliver(k int, f fate) {
 	}
 }
 
-// answer sends the reply to a command. Nothing awaits that to a second copy.
+// answer sends the reply to a command. A second copy of a command gets none.
 func (w *Processes[S]) answer(m message, result any) {
 	if result != nil && !m.copied && !w.live[m.p].dead {
 		w.sent = append(w.sent, message{kind: reply, p: m.p, command: m.command, result: result})
 	}
 }
 
-// event has something happen to a process. Now and then it happens first to a copy that is thrown away,
-// as when an actor crashes over it.
+// event applies an event to a process. Every 16th is first applied to a copy that is discarded, as when an actor
+// crashes.
 func (w *Processes[S]) event(i int, apply func(Core)) {
 	c := w.Shared.Core(i, false)
 	if *w.counter++; *w.counter%16 == 0 {
@@ -317,14 +316,14 @@ func (w *Processes[S]) Hash() uint64 {
 	return d.sum()
 }
 
-// enough is how long a world may take to come to rest.
-const enough = 20 * time.Second
+// settleTime is how long Settle continues at most.
+const settleTime = 20 * time.Second
 
 // Settle implements World.
 func (w *Processes[S]) Settle() (err error) {
 	defer caught(&err)
 	w.Calm = true
-	for end := w.Now + enough; w.Now < end; w.Shared.Check(&w.Net) {
+	for end := w.Now + settleTime; w.Now < end; w.Shared.Check(&w.Net) {
 		a, ok := w.next()
 		if !ok {
 			break
@@ -335,7 +334,7 @@ func (w *Processes[S]) Settle() (err error) {
 	return nil
 }
 
-// next is what happens next in a calm world.
+// next returns the next move in a world without faults.
 func (w *Processes[S]) next() (a Move, ok bool) {
 	if len(w.sent) > 0 {
 		return Move{does: delivers}, true
@@ -353,5 +352,5 @@ func (w *Processes[S]) next() (a Move, ok bool) {
 			}
 		}
 	}
-	return Move{does: passes}, w.tomorrow() != 0
+	return Move{does: passes}, w.nextTime() != 0
 }

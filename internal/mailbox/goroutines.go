@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Goroutines run mailboxes, and stay for a while when they have nothing to do. A
-// fresh goroutine would have to grow its stack for every message, which takes longer than
-// to handle it.
+// Goroutines runs mailboxes on goroutines that stay for a while when they are idle. A fresh goroutine would have to
+// grow its stack for every message, which takes longer than handling the message.
 type Goroutines struct {
 	mu      sync.Mutex
 	idle    []chan func() // the last to become idle comes first: its stack is in the cache
@@ -16,9 +15,9 @@ type Goroutines struct {
 }
 
 const (
-	// mostGoroutines is how many goroutines stay. More come and go when needed.
-	mostGoroutines = 8
-	// goroutineIdle is how long they stay.
+	// maxIdle is the number of goroutines that stay. More are started when needed, and end after one job.
+	maxIdle = 8
+	// goroutineIdle is how long a goroutine stays idle.
 	goroutineIdle = time.Second
 )
 
@@ -32,7 +31,7 @@ func (k *Goroutines) Schedule(job func()) {
 		next <- job
 		return
 	}
-	stays := k.members < mostGoroutines && !k.closed
+	stays := k.members < maxIdle && !k.closed
 	if stays {
 		k.members++
 	}
@@ -44,7 +43,7 @@ func (k *Goroutines) Schedule(job func()) {
 	}
 }
 
-// Throughput implements actor.Dispatcher; our mailboxes do not ask for it.
+// Throughput implements actor.Dispatcher; our mailboxes do not use it.
 func (k *Goroutines) Throughput() int { return 0 }
 
 func (k *Goroutines) work(job func()) {
@@ -53,17 +52,17 @@ func (k *Goroutines) work(job func()) {
 	defer timer.Stop()
 	for {
 		job()
-		if !k.rest(jobs) {
+		if !k.park(jobs) {
 			return
 		}
 		timer.Reset(goroutineIdle)
 		select {
 		case job = <-jobs:
 		case <-timer.C:
-			if k.leave(jobs) {
+			if k.retire(jobs) {
 				return
 			}
-			job = <-jobs // it was chosen at the last moment
+			job = <-jobs // Schedule chose it at the last moment
 		}
 		if job == nil {
 			return
@@ -71,8 +70,8 @@ func (k *Goroutines) work(job func()) {
 	}
 }
 
-// rest puts an idle member at the disposal of Schedule, unless all are to end.
-func (k *Goroutines) rest(jobs chan func()) bool {
+// park makes an idle goroutine available to Schedule, unless the pool is closed.
+func (k *Goroutines) park(jobs chan func()) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
@@ -83,8 +82,8 @@ func (k *Goroutines) rest(jobs chan func()) bool {
 	return true
 }
 
-// leave takes a member out that was idle for long; it reports whether that is so still.
-func (k *Goroutines) leave(jobs chan func()) bool {
+// retire removes a goroutine that was idle for long. It reports false if Schedule has just chosen it.
+func (k *Goroutines) retire(jobs chan func()) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for i, each := range k.idle {
@@ -97,7 +96,7 @@ func (k *Goroutines) leave(jobs chan func()) bool {
 	return false
 }
 
-// Close ends those who are idle; the others end with their jobs.
+// Close ends the idle goroutines; the others end after their jobs.
 func (k *Goroutines) Close() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

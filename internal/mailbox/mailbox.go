@@ -1,4 +1,4 @@
-// Package mailbox has the mailboxes of our actors, and the goroutines that run them.
+// Package mailbox provides the mailboxes of our actors, and the goroutines that run them.
 package mailbox
 
 import (
@@ -8,20 +8,18 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// guestBudget is how many messages a mailbox handles on the goroutine of whoever
-// posted one, before it goes on with one of its own.
-const guestBudget = 16
+// senderBudget is how many messages a mailbox handles on the goroutine of a sender, before it continues on one of the
+// dispatcher.
+const senderBudget = 16
 
-// mailbox runs its actor on the goroutine that posts a message, if the actor is not
-// running already. Handling a message takes a microsecond or two, while waking up a
-// goroutine for it costs more than that, and a fresh goroutine as much again for
-// growing its stack. The budget keeps a sender from working for everybody else.
+// mailbox runs its actor on the goroutine that posts a message, if the actor is not running already. Handling a
+// message takes a microsecond or two, while waking up a goroutine for it costs more than that, and a fresh goroutine
+// as much again for growing its stack. The budget keeps a sender from handling the messages of all others.
 //
-// In everything that actors can see it behaves like proto.actor's own mailboxes:
-// system messages come first and also while the mailbox is suspended, and a panic
-// goes to the supervisor.
+// For actors it behaves like proto.actor's own mailboxes: system messages come first, also while the mailbox is
+// suspended, and a panic goes to the supervisor.
 type mailbox struct {
-	// What every message changes is in one line of the processor's cache.
+	// The fields that every message changes are in one cache line.
 	mu        sync.Mutex // guards what follows, as far as system
 	running   bool
 	suspended bool
@@ -33,15 +31,15 @@ type mailbox struct {
 	separate   bool
 	invoker    actor.MessageInvoker
 	dispatcher actor.Dispatcher
-	own        func() // run on a goroutine of the dispatcher's
+	own        func() // run, on a goroutine of the dispatcher
 }
 
 var _ actor.Mailbox = (*mailbox)(nil)
 
-// New returns a mailbox that may run its actor inside those who send to it.
+// New returns a mailbox that may run its actor on the goroutine of a sender.
 func New() actor.Mailbox { return &mailbox{} }
 
-// NewSeparate returns a mailbox for an actor that must not run inside those who send to it.
+// NewSeparate returns a mailbox for an actor that must not run on the goroutine of a sender.
 func NewSeparate() actor.Mailbox { return &mailbox{separate: true} }
 
 func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, dispatcher actor.Dispatcher) {
@@ -59,11 +57,11 @@ func (m *mailbox) UserMessageCount() int {
 
 func (m *mailbox) PostUserMessage(message any) {
 	if message == nil {
-		return // anybody may send it, and it would look like the end of the queue
+		return // nil would look like the end of the queue
 	}
 	m.mu.Lock()
-	guest := !m.running && !m.suspended && !m.separate
-	if !guest {
+	inline := !m.running && !m.suspended && !m.separate
+	if !inline {
 		m.user.push(message)
 	}
 	if m.running || m.suspended {
@@ -72,9 +70,9 @@ func (m *mailbox) PostUserMessage(message any) {
 	}
 	m.running = true
 	m.mu.Unlock()
-	if guest {
-		m.handle(message, false) // there is no other, so it need not be queued
-		m.run(guestBudget - 1)
+	if inline {
+		m.handle(message, false) // it is the only one, so it need not be queued
+		m.run(senderBudget - 1)
 	} else {
 		m.dispatcher.Schedule(m.own)
 	}
@@ -98,11 +96,11 @@ func (m *mailbox) begin() {
 		m.dispatcher.Schedule(m.own)
 		return
 	}
-	m.run(guestBudget)
+	m.run(senderBudget)
 }
 
-// run handles messages until there are none or the budget is used up. A budget of 0 has no end: that is for a
-// goroutine of the mailbox's own.
+// run handles messages until there are none or the budget is used up. A budget of 0 is unlimited, for goroutines of
+// the dispatcher.
 func (m *mailbox) run(budget int) {
 	for handled := 1; m.handleNext(); handled++ {
 		if budget > 0 && handled == budget {
@@ -145,7 +143,7 @@ func (m *mailbox) handleNext() (more bool) {
 	return true
 }
 
-// handle has the actor handle a message.
+// handle lets the actor handle a message.
 func (m *mailbox) handle(message any, isSystem bool) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -159,14 +157,14 @@ func (m *mailbox) handle(message any, isSystem bool) {
 	}
 }
 
-// escalate tells the supervisor of a panic. The host's logger is called on the way: if that
-// panics in turn, the actor goes on with its next message.
+// escalate reports a panic to the supervisor. That calls the host's logger: if it panics in turn, the actor continues
+// with its next message.
 func (m *mailbox) escalate(panicked, message any) {
 	defer func() { _ = recover() }()
 	m.invoker.EscalateFailure(panicked, message)
 }
 
-// fifo is a queue that gives back the memory of a burst.
+// fifo is a queue that frees the memory of a burst.
 type fifo struct {
 	messages []any
 	head     int
@@ -176,7 +174,7 @@ func (f *fifo) len() int { return len(f.messages) - f.head }
 
 func (f *fifo) push(message any) { f.messages = append(f.messages, message) }
 
-// pop gives nil if there is nothing.
+// pop returns nil if the queue is empty.
 func (f *fifo) pop() any {
 	if f.head == len(f.messages) {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// invoker records what a mailbox has it handle; then decides what happens meanwhile.
+// invoker records the messages that it handles; then runs during each.
 type invoker struct {
 	handled   []any
 	escalated []any
@@ -29,7 +29,7 @@ func (i *invoker) invoke(m any) {
 
 func (i *invoker) EscalateFailure(_ any, message any) { i.escalated = append(i.escalated, message) }
 
-// later keeps what a mailbox schedules, to be run by the test.
+// later keeps the functions that a mailbox schedules, for the test to run.
 type later struct{ scheduled []func() }
 
 func (l *later) Schedule(f func()) { l.scheduled = append(l.scheduled, f) }
@@ -42,7 +42,7 @@ func newTestMailbox() (*mailbox, *invoker, *later) {
 	return m, i, l
 }
 
-func TestMailboxRunsOnThePostersGoroutine(t *testing.T) {
+func TestMailbox_RunsOnTheSendersGoroutine(t *testing.T) {
 	m, i, l := newTestMailbox()
 	m.PostUserMessage(1)
 	m.PostSystemMessage(2)
@@ -51,10 +51,10 @@ func TestMailboxRunsOnThePostersGoroutine(t *testing.T) {
 	}
 }
 
-func TestMailboxTakesSystemMessagesFirst(t *testing.T) {
+func TestMailbox_TakesSystemMessagesFirst(t *testing.T) {
 	m, i, _ := newTestMailbox()
 	i.then = func(message any) {
-		if message == 1 { // it runs: what it posts to itself has to wait
+		if message == 1 { // the mailbox runs, so these messages have to wait
 			m.PostUserMessage(2)
 			m.PostUserMessage(3)
 			m.PostSystemMessage("system")
@@ -72,7 +72,7 @@ func TestMailboxTakesSystemMessagesFirst(t *testing.T) {
 	}
 }
 
-func TestMailboxKeepsUserMessagesWhileSuspended(t *testing.T) {
+func TestMailbox_KeepsUserMessagesWhileSuspended(t *testing.T) {
 	m, i, _ := newTestMailbox()
 	m.PostSystemMessage(&actor.SuspendMailbox{})
 	m.PostUserMessage(1)
@@ -87,7 +87,7 @@ func TestMailboxKeepsUserMessagesWhileSuspended(t *testing.T) {
 	}
 }
 
-func TestMailboxEscalatesAPanicAndGoesOn(t *testing.T) {
+func TestMailbox_EscalatesAPanicAndContinues(t *testing.T) {
 	m, i, _ := newTestMailbox()
 	i.then = func(message any) {
 		if message == 1 {
@@ -105,11 +105,11 @@ func TestMailboxEscalatesAPanicAndGoesOn(t *testing.T) {
 	}
 }
 
-// A nil that somebody sends is no message, and no end of those behind it.
-func TestMailboxDropsNil(t *testing.T) {
+// A nil message is dropped, and the messages after it are handled.
+func TestMailbox_DropsNil(t *testing.T) {
 	m, i, _ := newTestMailbox()
 	i.then = func(message any) {
-		if message == 1 { // it runs: what it posts to itself has to wait
+		if message == 1 { // the mailbox runs, so these messages have to wait
 			m.PostUserMessage(nil)
 			m.PostUserMessage(2)
 		}
@@ -120,7 +120,7 @@ func TestMailboxDropsNil(t *testing.T) {
 	}
 }
 
-func TestMailboxDoesNotKeepItsGuestForEver(t *testing.T) {
+func TestMailbox_LimitsWorkOnTheSendersGoroutine(t *testing.T) {
 	m, i, l := newTestMailbox()
 	i.then = func(message any) {
 		if n := message.(int); n < 100 {
@@ -128,12 +128,12 @@ func TestMailboxDoesNotKeepItsGuestForEver(t *testing.T) {
 		}
 	}
 	m.PostUserMessage(1)
-	if len(i.handled) != guestBudget || len(l.scheduled) != 1 {
-		t.Fatalf("handled %d messages and scheduled %d times; expected %d and 1", len(i.handled), len(l.scheduled), guestBudget)
+	if len(i.handled) != senderBudget || len(l.scheduled) != 1 {
+		t.Fatalf("handled %d messages and scheduled %d times; expected %d and 1", len(i.handled), len(l.scheduled), senderBudget)
 	}
 	m.PostUserMessage(101) // the mailbox counts as running
-	if len(i.handled) != guestBudget {
-		t.Fatal("handled a message while another goroutine was to go on")
+	if len(i.handled) != senderBudget {
+		t.Fatal("handled a message although a scheduled goroutine was to continue")
 	}
 	l.scheduled[0]()
 	if len(i.handled) != 101 || len(l.scheduled) != 1 {
@@ -142,11 +142,11 @@ func TestMailboxDoesNotKeepItsGuestForEver(t *testing.T) {
 	i.then = nil
 	m.PostUserMessage(102)
 	if len(i.handled) != 102 {
-		t.Error("the mailbox does not run any more")
+		t.Error("the mailbox no longer runs")
 	}
 }
 
-func TestMailboxKeepsEachSendersOrder(t *testing.T) {
+func TestMailbox_KeepsEachSendersOrder(t *testing.T) {
 	type numbered struct{ sender, n int }
 	const senders, each = 8, 2000
 	m, i := New(), &invoker{}
@@ -179,7 +179,7 @@ func TestMailboxKeepsEachSendersOrder(t *testing.T) {
 	}
 }
 
-func TestFifoGivesBackTheMemoryOfABurst(t *testing.T) {
+func TestFifo_FreesTheMemoryOfABurst(t *testing.T) {
 	var f fifo
 	for n := range 10_000 {
 		f.push(n)
@@ -190,24 +190,24 @@ func TestFifoGivesBackTheMemoryOfABurst(t *testing.T) {
 		}
 	}
 	if f.pop() != nil || f.len() != 0 {
-		t.Error("there is more")
+		t.Error("the queue is not empty")
 	}
 	if cap(f.messages) > 64 {
-		t.Errorf("room for %d messages is kept", cap(f.messages))
+		t.Errorf("room for %d messages stays allocated", cap(f.messages))
 	}
-	// A queue that is never empty does not grow for ever.
+	// A queue that is never empty does not grow forever.
 	f.push(0)
 	for n := range 100_000 {
 		f.push(n)
 		f.pop()
 	}
 	if cap(f.messages) > 1024 {
-		t.Errorf("room for %d messages is kept for one", cap(f.messages))
+		t.Errorf("room for %d messages stays allocated for one", cap(f.messages))
 	}
 }
 
-// Every job is run once, also beyond the goroutines that stay, and while they are being ended.
-func TestGoroutinesRunEveryJobOnce(t *testing.T) {
+// Every job runs once, also with more jobs than goroutines that stay, and after Close.
+func TestGoroutines_RunEachJobOnce(t *testing.T) {
 	var k Goroutines
 	var ran atomic.Int32
 	var jobs sync.WaitGroup

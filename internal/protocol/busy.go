@@ -12,7 +12,7 @@ import (
 // MostBusy bounds the locks that a record names.
 const MostBusy = 40
 
-// Busy is what a record says of a lock that its System holds or waits for: "<lock> <term> <ms> <waiters>", where
+// Busy describes in a record a lock that the System holds or waits for: "<lock> <term> <ms> <waiters>", where
 // <lock> is the beginning of the SHA-256 of its key, so that names of any length and of any bytes fit. The
 // term is 0 if the System does not hold it.
 func Busy(key string, term uint64, held time.Duration, waiters int) string {
@@ -24,7 +24,7 @@ func busyName(key string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// HeldAtLeast is for how long an owner of a lock has had it at least; 0 if the record does not say.
+// HeldAtLeast returns for how long an owner has held a lock at least; 0 if the record does not contain that.
 func (r Record) HeldAtLeast(key, owner string) (d time.Duration) {
 	_, number, _ := strings.Cut(owner, ":")
 	r.busy(key, func(term string, ms, _ int64) {
@@ -35,7 +35,7 @@ func (r Record) HeldAtLeast(key, owner string) (d time.Duration) {
 	return d
 }
 
-// Waiters is how many requests for a lock waited in the System when it wrote the record; -1 if that is not known.
+// Waiters returns how many requests for a lock waited in the System when it wrote the record; -1 if unknown.
 func (r Record) Waiters(key string) (n int64) {
 	r.busy(key, func(_ string, _, waiters int64) { n += max(waiters, 0) })
 	if n == 0 && !r.AllWaits || r.Overdue() {

@@ -10,8 +10,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// What a record says of a lock is known for the term that it names, and no further.
-func TestBusy(t *testing.T) {
+// A record tells for how long a lock is held only for the term that it names.
+func TestBusy_KnowsOnlyTheNamedTerm(t *testing.T) {
 	t.Parallel()
 	const client = "b98a484c-08d0-44fe-801b-6b4288024c43"
 	hostile := "a \xff\x00\n\"" + strings.Repeat("x", 4000)
@@ -32,15 +32,15 @@ func TestBusy(t *testing.T) {
 	}
 	r.AllWaits = false
 	if known, unknown := r.Waiters("held"), r.Waiters("other"); known != 4 || unknown != -1 {
-		t.Errorf("of a record that is not complete: %d, %d", known, unknown)
+		t.Errorf("an incomplete record: %d, %d", known, unknown)
 	}
 	if r.Seen = time.Hour; r.Waiters("held") != -1 {
-		t.Error("an overdue record tells who waits")
+		t.Error("an overdue record has a number of waiters")
 	}
 }
 
-// A record is never longer than what is read of it, whatever its System holds.
-func TestBusyIsBounded(t *testing.T) {
+// A record is never longer than what is read of it, however many locks its System holds.
+func TestRecord_NeverExceedsItsLimit(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		application string

@@ -11,15 +11,15 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// Permits are the permits of one name that expire, on one Redis.
+// ExpirableSemaphore is an expirable semaphore on one Redis.
 type ExpirableSemaphore struct {
-	// Channel is where it is told that permits are free.
+	// Channel is the channel on which free permits are published.
 	Channel string
 
-	keys []string // the last is of when the number is set again
+	keys []string // the last one is the time when the number is restored
 }
 
-// NewPermits describes permits. name is the key of how many are free.
+// NewExpirableSemaphore returns an expirable semaphore. name is the key of the number of free permits.
 func NewExpirableSemaphore(name, client string) *ExpirableSemaphore {
 	return &ExpirableSemaphore{
 		Channel: redisio.PermitsChannel(name),
@@ -61,7 +61,7 @@ func withLeases(call redisio.Call, c *expirable.Command) redisio.Call {
 	return call
 }
 
-// ReadPermits returns the meaning of the reply to a command.
+// ReadExpirable returns the result of a command from its reply.
 func ReadExpirable(c *expirable.Command, reply redisio.Reply) (r expirable.Result) {
 	if err := reply.Err; err != nil {
 		return expirable.Result{Err: err, Transient: err.Transient, Unsure: err.Unsure}
@@ -77,8 +77,7 @@ func ReadExpirable(c *expirable.Command, reply redisio.Reply) (r expirable.Resul
 		r.Heard = int(reply.N[1])
 	case expirable.Renew:
 		if len(reply.S[0]) != len(c.IDs) {
-			misfit := misfit(reply)
-			return expirable.Result{Err: misfit.Err, Transient: true, Unsure: true}
+			return expirable.Result{Err: unexpected(reply).Err, Transient: true, Unsure: true}
 		}
 		for _, digit := range reply.S[0] {
 			r.Valid = append(r.Valid, digit == '1')
@@ -96,8 +95,8 @@ func ReadExpirable(c *expirable.Command, reply redisio.Reply) (r expirable.Resul
 	return r
 }
 
-// RefusedUnset reports whether the record of a client's last command, "<number> <reply>", says that the client was
-// refused permits since no number of them is set, and whether they expire.
+// RefusedUnset reports whether, by the record of a client's last command, "<number> <reply>", the client was refused
+// permits because their number is not set, and whether the semaphore is an expirable one.
 func RefusedUnset(record string) (refused, expire bool) {
 	words := strings.Fields(record)
 	if len(words) != 3 || words[1] != strconv.FormatInt(scripts.NoKey, 10) {
@@ -111,10 +110,10 @@ func (p *ExpirableSemaphore) Inspect(deadline time.Time) redisio.Call {
 	return redisio.Call{Script: scripts.PermitsInspect, Keys: p.keys[:2], Deadline: deadline}
 }
 
-// ErrNoNumber is that no number of permits is set.
+// ErrNoNumber is the error if the number of permits is not set.
 var ErrNoNumber = errors.New("it was never set, or Redis has lost its data")
 
-// ViewPermits reads the reply to Inspect.
+// ViewExpirable reads the reply to Inspect. It returns ErrNoNumber if the number of permits is not set.
 func ViewExpirable(reply redisio.Reply) (View, error) {
 	switch {
 	case reply.Err != nil:

@@ -8,8 +8,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// fair is Redisson's fair lock: the reentrant lock, with a queue of its waiters in
-// Redis. How often a holder has it, and its TTL, are the reentrant lock's.
+// fair is Redisson's fair lock: the reentrant lock with a queue of its waiters in Redis. Hold counts and TTL are
+// as in the reentrant lock.
 type fair struct{ reentrant }
 
 func (f fair) call(l *Lock, c lock.Command) (redisio.Call, replyFormat) {
@@ -21,18 +21,18 @@ func (f fair) call(l *Lock, c lock.Command) (redisio.Call, replyFormat) {
 		}
 		return l.syncQueue(released, c.Take, c.Top, c.Entries)
 	case c.Kind == lock.Acquire && c.Count == 1:
-		// As a member of a MultiLock, which does not queue.
+		// A member of a MultiLock, which does not queue.
 		return l.syncQueue("", true, 0, []lock.QueueEntry{{Term: c.Term, Lease: c.Lease, Try: true}})
 	case c.Kind == lock.Release && c.Count == 0:
 		call, _ := l.syncQueue(l.Owner(c.Term), false, 0, nil)
-		return call, passed
+		return call, queueReleased
 	case c.Kind == lock.ForceRelease:
 		return redisio.Call{Script: scripts.FairForceRelease, Keys: l.hash(), Args: append([]string{l.queue, l.timeouts, l.Channel}, c.Owners...)}, forced
 	}
 	return f.reentrant.call(l, c)
 }
 
-// syncQueue is the one script about the queue.
+// syncQueue makes the call of the sync_queue script.
 func (l *Lock) syncQueue(released string, take bool, top uint64, entries []lock.QueueEntry) (redisio.Call, replyFormat) {
 	args := make([]string, 0, 8+3*len(entries))
 	args = append(args, l.options.Client, released, digit(take), strconv.FormatUint(top, 10), ms(l.options.WaiterTimeout), l.queue, l.timeouts, l.Channel)
@@ -42,7 +42,7 @@ func (l *Lock) syncQueue(released string, take bool, top uint64, entries []lock.
 	return redisio.Call{Script: scripts.SyncQueue, Keys: l.hash(), Args: args}, queueSynced
 }
 
-// inspect counts the queue where the others count their subscribers.
+// inspect returns the length of the queue instead of the number of subscribers.
 func (fair) inspect(l *Lock) (redisio.Call, replyFormat) {
 	return redisio.Call{Script: scripts.FairInspect, Keys: l.hash(), Args: []string{l.queue}}, inspected
 }

@@ -14,11 +14,11 @@ import (
 
 const clientID = "11111111-2222-3333-4444-555555555555"
 
-// question is something that Redis is asked about a lock, and how its reply is tagged.
+// question is a call about a lock, with the tag of its reply.
 type question struct {
 	lock *Lock
 	tag  uint64
-	// kind is that of the command; 0: an inspection.
+	// kind is the kind of the command; 0: an inspection.
 	kind lock.CommandKind
 }
 
@@ -26,7 +26,7 @@ func (q question) replyFormat() replyFormat { return replyFormat(q.tag & (1<<rep
 
 const seqOfAll = 12345
 
-// questions are all that there are.
+// questions returns the calls of all formats.
 func questions() (all []question) {
 	options := &Options{Client: clientID, WaiterTimeout: 5 * time.Second}
 	for _, kind := range []Kind{Reentrant, Fair, ReadWrite} {
@@ -55,8 +55,7 @@ func questions() (all []question) {
 	return all
 }
 
-// Whatever a server, or a proxy before it, replies to a script, it is read as one of the
-// outcomes, and what comes along is nothing that no server can mean.
+// Any reply of a server, or of a proxy before it, is read as one of the outcomes, with consistent values.
 func FuzzRead(f *testing.F) {
 	all := questions()
 	for i := range all {
@@ -109,22 +108,22 @@ func checkResult(t *testing.T, q question, reply redisio.Reply) {
 	}
 	check(seq == seqOfAll, "the reply is to another command")
 	check(r.Outcome >= lock.Done && r.Outcome <= lock.Failed && (r.Outcome == lock.Failed) == (r.Err != nil), "the outcome")
-	check(r.Err == nil || strings.TrimSpace(r.Err.Error()) != "", "the error says nothing")
+	check(r.Err == nil || strings.TrimSpace(r.Err.Error()) != "", "the error has no text")
 	if reply.Err != nil {
 		check(errors.Is(r.Err, reply.Err) && r.Transient == reply.Err.Transient && r.Unsure == reply.Err.Unsure, "the error")
 		return
 	}
-	check(r.Outcome == lock.Failed || !meaningless(how, reply), "no script replies that")
+	check(r.Outcome == lock.Failed || !invalid(how, reply), "no script replies that")
 	if r.OwnTerm != 0 {
 		number := strings.TrimLeft(strings.TrimPrefix(q.lock.Owner(r.OwnTerm), clientID+":"), "0")
-		check(strings.HasPrefix(field, clientID+":") && strings.HasSuffix(strings.TrimSuffix(field, ":write"), number), "the term is another's")
+		check(strings.HasPrefix(field, clientID+":") && strings.HasSuffix(strings.TrimSuffix(field, ":write"), number), "the term belongs to another client")
 	}
-	check(r.OwnTerm == 0 || r.Outcome == lock.Refused || how == queueSynced, "a term comes with it")
-	check(r.Outcome != lock.Kept || q.kind == lock.Yield, "only a yield keeps anything")
-	check(r.Outcome != lock.Done || how != queueSynced || r.OwnTerm != 0, "nobody has taken the lock")
-	check(len(r.Tokens) == 0 || r.Outcome == lock.Done && slices.Min(r.Tokens) > 0, "those are no tokens")
+	check(r.OwnTerm == 0 || r.Outcome == lock.Refused || how == queueSynced, "an unexpected term")
+	check(r.Outcome != lock.Kept || q.kind == lock.Yield, "only a yield keeps a lock")
+	check(r.Outcome != lock.Done || how != queueSynced || r.OwnTerm != 0, "no owner has taken the lock")
+	check(len(r.Tokens) == 0 || r.Outcome == lock.Done && slices.Min(r.Tokens) > 0, "invalid tokens")
 	if r.Outcome == lock.Refused {
-		check(q.kind == lock.Acquire || q.kind == lock.SyncQueue || q.kind == lock.Release, "who is refused has asked for something")
+		check(q.kind == lock.Acquire || q.kind == lock.SyncQueue || q.kind == lock.Release, "a command that cannot be refused")
 		left := reply.N[1]
 		if how == acquired {
 			left = reply.N[0]
@@ -134,11 +133,11 @@ func checkResult(t *testing.T, q question, reply redisio.Reply) {
 	}
 }
 
-// meaningless reports whether no script gives such a status, or such tokens.
-func meaningless(how replyFormat, reply redisio.Reply) bool {
+// invalid reports whether no script replies with such a status, or such tokens.
+func invalid(how replyFormat, reply redisio.Reply) bool {
 	status := reply.N[0]
 	switch how {
-	case tookToken, set, tookAll, voted:
+	case fencedAcquired, set, allAcquired, voted:
 		if status == 1 {
 			return reply.S[0] == "" && reply.N[1] < 0 || strings.ContainsAny(reply.S[0], "x-")
 		}
@@ -155,7 +154,7 @@ func sameTTL(ttl time.Duration, ms int64) bool {
 	return (ttl < 0) == (ms < 0) && (ms < 0 || ttl >= time.Duration(min(ms, century))*time.Millisecond)
 }
 
-// A count that is none, and readers beyond number, are Redis's own words.
+// checkView checks a view. Counts that are not numbers, and any number of readers, may occur in Redis.
 func checkView(t *testing.T, q question, reply redisio.Reply) {
 	v := q.lock.View(q.tag, reply)
 	readWrite := q.lock.Kind == ReadWrite

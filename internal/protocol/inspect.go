@@ -12,7 +12,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// View is the state of a lock, or of permits, in Redis.
+// View is the state of a lock, or of an expirable semaphore, in Redis.
 type View struct {
 	Locked bool
 	Mode   lock.Mode
@@ -22,12 +22,12 @@ type View struct {
 	Holders int
 	Holder  string
 	Count   int
-	// Owners are all holders; of more than MostOwners, so many of them.
+	// Owners are all holders, at most MostOwners.
 	Owners []string
 	// Subscribers is the number of clients subscribed to the channel; for a fair lock, the
 	// length of its queue.
 	Subscribers int
-	// Of permits, only this is set: how many are free, how many are taken, and how many there are.
+	// Only these are set for permits: how many are free, how many are taken, and how many there are.
 	FreePermits, TakenPermits, AllPermits int64
 }
 
@@ -62,16 +62,16 @@ func (l *Lock) View(tag uint64, reply redisio.Reply) View {
 	return v
 }
 
-// MostOwners bounds the owners that a forced release names.
+// MostOwners is the largest number of owners that a forced release names.
 const MostOwners = 1000
 
 var owner = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}:-?\d{1,400}(:[0-9a-f]{32})?$`)
 
-// IsOwner reports whether a text is an owner of a lock, as Lockkeeper and Redisson write it; the field of one
-// that writes has ":write" besides.
+// IsOwner reports whether a text is an owner of a lock, as Lockkeeper and Redisson write it; the field of a
+// writer also has ":write".
 func IsOwner(text string) bool { return owner.MatchString(text) }
 
-// ownersOf are the owners of fields with blanks between them, each once.
+// ownersOf returns the owners of fields that are separated by blanks, each once.
 func ownersOf(fields string) (owners []string) {
 	for field := range strings.FieldsSeq(fields) {
 		if field = strings.Replace(field, ":write", "", 1); len(owners) < MostOwners {

@@ -11,13 +11,13 @@ import (
 
 // Latch is a latch on one Redis.
 type Latch struct {
-	// Channel is where it is told that the latch is open, or closed.
+	// Channel is the channel on which opening and closing are published.
 	Channel string
 
 	keys []string
 }
 
-// NewLatch describes a latch. name is the key of its count.
+// NewLatch returns a latch. name is the key of its count.
 func NewLatch(name, client string) *Latch {
 	return &Latch{
 		Channel: redisio.LatchChannel(name),
@@ -25,7 +25,7 @@ func NewLatch(name, client string) *Latch {
 	}
 }
 
-// Call makes the call of a command; see that of a Semaphore.
+// Call makes the call of a command; see Semaphore.Call.
 func (l *Latch) Call(c *semaphore.Command, deadline time.Time) redisio.Call {
 	call := redisio.Call{Keys: l.keys, Deadline: deadline, Seq: c.Number, Confirm: true}
 	number := strconv.FormatUint(c.Number, 10)
@@ -42,7 +42,7 @@ func (l *Latch) Call(c *semaphore.Command, deadline time.Time) redisio.Call {
 	return call
 }
 
-// Forget is that of a Semaphore.
+// Forget is like Semaphore.Forget.
 func (l *Latch) Forget(number uint64, deadline time.Time) redisio.Call {
 	return forget(l.keys[1], number, deadline)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
 )
 
-// What Redis says to each command on a latch; and when it opens, nothing is left in Redis but the
-// last command, which expires.
+// Each command on a latch has the wanted reply. When the latch opens, only the record of the last command is left
+// in Redis, and expires.
 func TestLatchCommands(t *testing.T) {
 	r := startReal(t)
 	latch := protocol.NewLatch("latch", "client")

@@ -17,14 +17,14 @@ import (
 // TestMain stops the redis-server and finds goroutines that were left behind.
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// real is the server that the model is compared with. Nobody else uses it.
+// real is the server that the model is compared with. No other test uses it.
 type real struct {
 	*redistest.Server
-	client  rueidis.Client
-	redis   *redisio.Redis
-	clients [clients]rueidis.DedicatedClient // they subscribe
-	replies replies
-	heard   chan string // what was published, as "channel payload"
+	client    rueidis.Client
+	redis     *redisio.Redis
+	clients   [clients]rueidis.DedicatedClient // for subscriptions
+	replies   replies
+	published chan string // messages, as "channel payload"
 }
 
 type reply struct {
@@ -40,7 +40,7 @@ func (r replies) Replied(tag uint64, got redisio.Reply) { r <- reply{tag, got} }
 func startReal(t *testing.T) *real {
 	t.Helper()
 	server := redistest.Start(t)
-	r := &real{Server: server, client: server.Client(t), replies: make(replies, 1), heard: make(chan string, 100)}
+	r := &real{Server: server, client: server.Client(t), replies: make(replies, 1), published: make(chan string, 100)}
 	r.redis = redisio.New(r.client, 0)
 	t.Cleanup(r.redis.Close)
 	dedicated := func() rueidis.DedicatedClient {
@@ -52,7 +52,7 @@ func startReal(t *testing.T) *real {
 		r.clients[i] = dedicated()
 	}
 	listener := dedicated()
-	listener.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) { r.heard <- m.Channel + " " + m.Message }})
+	listener.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) { r.published <- m.Channel + " " + m.Message }})
 	// A pattern, since PUBSUB NUMSUB does not count those.
 	if err := listener.Do(t.Context(), listener.B().Psubscribe().Pattern("redisson_*", "lockkeeper_turn:*").Build()).Error(); err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func startReal(t *testing.T) *real {
 	return r
 }
 
-// run has one of the locks' members, or all of them, carry a command out.
+// run runs a command on one of the members, or on all of them if part is negative.
 func (r *real) run(t *testing.T, members []protocol.Member, part int, command lock.Command) lock.Result {
 	t.Helper()
 	deadline := time.Now().Add(redistest.Limit)
@@ -86,16 +86,16 @@ func (r *real) run(t *testing.T, members []protocol.Member, part int, command lo
 	got := <-r.replies
 	seq, result := member.Read(got.tag, got.Reply)
 	if seq != command.Seq {
-		t.Fatalf("the reply to command %d says that it is to %d", command.Seq, seq)
+		t.Fatalf("the reply to command %d is read as one to %d", command.Seq, seq)
 	}
 	return result
 }
 
-// subscribe has a client subscribe to a channel, or unsubscribe.
-func (r *real) subscribe(t *testing.T, c redismodel.Client, channel string, comes bool) {
+// subscribe subscribes a client to a channel, or unsubscribes it.
+func (r *real) subscribe(t *testing.T, c redismodel.Client, channel string, on bool) {
 	t.Helper()
 	command := r.client.B().Unsubscribe().Channel(channel).Build()
-	if comes {
+	if on {
 		command = r.client.B().Subscribe().Channel(channel).Build()
 	}
 	if err := r.clients[c].Do(t.Context(), command).Error(); err != nil {
@@ -103,7 +103,7 @@ func (r *real) subscribe(t *testing.T, c redismodel.Client, channel string, come
 	}
 }
 
-// pass makes it so much later on the server: whatever ends, ends so much sooner.
+// pass simulates that time passes on the server: all TTLs and times are reduced by it.
 func (r *real) pass(t *testing.T, d time.Duration) {
 	t.Helper()
 	r.Do(t, "EVAL", `
@@ -138,8 +138,7 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
 end`, "0", strconv.FormatInt(d.Milliseconds(), 10))
 }
 
-// state is what a server knows of a lock: its keys, and what is in them, each with how long
-// it has left.
+// state is the state of a lock on a server: its keys and their values, each with the rest of its TTL.
 type state map[string]entry
 
 type entry struct {
@@ -149,8 +148,7 @@ type entry struct {
 
 const endless = -time.Millisecond
 
-// endMark is published on a channel of the test's own: all that was published before it is
-// heard by then.
+// endMark is a channel of the test: all messages before the one on it have been received by then.
 const endMark = "redisson_end"
 
 var dump = rueidis.NewLuaScript(`
@@ -159,8 +157,8 @@ local clock, all = redis.call('TIME'), {}
 local function add(what, value, left)
   all[#all + 1], all[#all + 2], all[#all + 3] = what, value, string.format('%.0f', left)
 end
--- Of the line, what is over is left out: Redis keeps it until it is met.
-local function line(key)
+-- Expired entries of the wait queue are left out: Redis keeps them until a script reads them.
+local function wait_queue(key)
   local fields, order, known = redis.call('HGETALL', key), {}, false
   local now = clock[1] * 1000000 + clock[2]
   for i = 1, #fields, 2 do
@@ -195,9 +193,9 @@ local function line(key)
 end
 for _, key in ipairs(redis.call('KEYS', '*')) do
   local kind, value = redis.call('TYPE', key).ok, ''
-  local isLine = string.find(key, '^lockkeeper_wait_queue')
-  if isLine then
-    line(key)
+  local is_wait_queue = string.find(key, '^lockkeeper_wait_queue')
+  if is_wait_queue then
+    wait_queue(key)
   elseif kind == 'hash' then
     local fields = redis.call('HGETALL', key)
     for i = 1, #fields, 2 do
@@ -213,14 +211,14 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
   else
     value = redis.call('GET', key)
   end
-  if not isLine then
+  if not is_wait_queue then
     add(key, value, redis.call('PTTL', key))
   end
 end
 return all`)
 
-// look returns what the server knows, and what was published since the last look.
-func (r *real) look(t *testing.T) (s state, heard []string) {
+// look returns the state of the server, and the messages since the last call.
+func (r *real) look(t *testing.T) (s state, published []string) {
 	t.Helper()
 	words, err := dump.Exec(t.Context(), r.client, nil, []string{endMark}).AsStrSlice()
 	if err != nil {
@@ -234,11 +232,11 @@ func (r *real) look(t *testing.T) (s state, heard []string) {
 		}
 		s[words[i]] = entry{words[i+1], time.Duration(left) * time.Millisecond}
 	}
-	for one := range r.heard {
+	for one := range r.published {
 		if one == endMark+" " {
 			break
 		}
-		heard = append(heard, one)
+		published = append(published, one)
 	}
-	return s, heard
+	return s, published
 }

@@ -22,8 +22,8 @@ func (s *sequence) client() redismodel.Client { return redismodel.Client(s.choic
 
 func (s *sequence) term() uint64 { return 1 + s.choices.Uint64N(terms) }
 
-// someone is an owner: often one who holds the lock, since the others are refused most.
-func (s *sequence) someone() redismodel.Owner {
+// anOwner returns a random owner: often a holder, since other owners are mostly refused.
+func (s *sequence) anOwner() redismodel.Owner {
 	holders := s.model.Part(s.choices.IntN(len(s.setup.Kinds))).Holders
 	if len(holders) > 0 && s.chance(60) {
 		return holders[s.choices.IntN(len(holders))].Owner
@@ -31,13 +31,13 @@ func (s *sequence) someone() redismodel.Owner {
 	return redismodel.Owner{Client: s.client(), Term: s.term()}
 }
 
-// step lets one thing happen on both sides, and tells what the model says was published.
-func (s *sequence) step(t *testing.T) (told []redismodel.Publication, err error) {
+// step runs one random step on both sides, and returns what the model publishes.
+func (s *sequence) step(t *testing.T) (published []redismodel.Publication, err error) {
 	t.Helper()
 	switch n := s.choices.IntN(100); {
 	case n < 10:
 		d := jumps[s.choices.IntN(len(jumps))]
-		s.tell("%v pass", d)
+		s.note("%v pass", d)
 		s.now += d
 		s.model.At(s.now)
 		s.real.pass(t, d)
@@ -45,11 +45,11 @@ func (s *sequence) step(t *testing.T) (told []redismodel.Publication, err error)
 		s.subscription(t)
 	case n < 22:
 		part := s.choices.IntN(len(s.setup.Kinds))
-		s.tell("the key of part %d is deleted", part)
+		s.note("the key of part %d is deleted", part)
 		s.model.Delete(part)
 		s.real.Do(t, "DEL", s.members[0][part].Key)
 	case n < 23:
-		s.tell("all keys are deleted")
+		s.note("all keys are deleted")
 		s.model.Flush()
 		s.real.Do(t, "FLUSHDB")
 	default:
@@ -58,8 +58,8 @@ func (s *sequence) step(t *testing.T) (told []redismodel.Publication, err error)
 	return nil, nil
 }
 
-// subscription lets a client come to a channel, or leave it: to the lock's own, of all
-// parts that have one, or to that of one of its waiters.
+// subscription subscribes a client to a channel, or ends its subscription: to the channels of all parts, or to
+// that of a waiter.
 func (s *sequence) subscription(t *testing.T) {
 	t.Helper()
 	c := s.client()
@@ -72,30 +72,29 @@ func (s *sequence) subscription(t *testing.T) {
 	case n < 70:
 		channel = redismodel.TurnChannel(c)
 	}
-	comes := !slices.Contains(s.model.Hearers(redismodel.Publication{To: channel}), c)
-	s.tell("client %d comes to the channel of %v: %v", c, channel, comes)
-	if comes {
+	on := !slices.Contains(s.model.Hearers(redismodel.Publication{To: channel}), c)
+	s.note("client %d subscribes to the channel of %v: %v", c, channel, on)
+	if on {
 		s.model.Subscribe(c, channel)
 	} else {
 		s.model.Unsubscribe(c, channel)
 	}
 	if channel == redismodel.TurnChannel(c) {
-		s.real.subscribe(t, c, s.channel(0, channel), comes)
+		s.real.subscribe(t, c, s.channel(0, channel), on)
 		return
 	}
 	for part, kind := range s.setup.Kinds {
 		if (kind == redismodel.Fair) == (channel.Client >= 0 && channel.Term != 0) {
-			s.real.subscribe(t, c, s.channel(part, channel), comes)
+			s.real.subscribe(t, c, s.channel(part, channel), on)
 		}
 	}
 }
 
-// command sends a command of those that are sent to this kind of lock. Nobody yields a part,
-// nor a fair lock.
+// command runs a random command that fits the kind of lock. Parts and fair locks are never yielded.
 func (s *sequence) command(t *testing.T) ([]redismodel.Publication, error) {
 	t.Helper()
-	who, kind, part, acquire := s.someone(), s.setup.Kinds[0], -1, 45
-	c := lock.Command{Term: who.Term, Lease: s.lease()}
+	owner, kind, part, acquire := s.anOwner(), s.setup.Kinds[0], -1, 45
+	c := lock.Command{Term: owner.Term, Lease: s.lease()}
 	several := len(s.setup.Kinds) > 1
 	whole := several && s.chance(35)
 	if several && !whole {
@@ -106,7 +105,7 @@ func (s *sequence) command(t *testing.T) ([]redismodel.Publication, error) {
 	case whole && s.chance(30) && !slices.Contains(s.setup.Kinds, redismodel.Fair):
 		c.Kind = lock.Yield
 	case whole:
-		// A MultiLock always draws what its members have.
+		// A MultiLock always draws tokens for its members.
 		c.Kind, c.Count, c.Tokens = lock.Acquire, 1, 1+s.choices.Int64N(3)
 	case kind == redismodel.Fair && s.chance(65):
 		s.syncQueue(&c)
@@ -123,7 +122,7 @@ func (s *sequence) command(t *testing.T) ([]redismodel.Publication, error) {
 	case n < acquire+40:
 		c.Kind, c.Mode = lock.ForceRelease, lock.Mode(s.choices.IntN(2))
 		for range s.choices.IntN(4) {
-			c.Owners = append(c.Owners, s.setup.Name(s.someone()))
+			c.Owners = append(c.Owners, s.setup.Name(s.anOwner()))
 		}
 	case kind == redismodel.ReadWrite && s.chance(30):
 		c.Kind = lock.CountWaiters
@@ -141,26 +140,26 @@ func (s *sequence) command(t *testing.T) ([]redismodel.Publication, error) {
 		}
 	}
 	if several || kind != redismodel.Fair {
-		s.place(who, &c)
+		s.addEntry(owner, &c)
 	}
 	if c.Tokens > 0 && s.chance(40) {
 		for range s.setup.Kinds {
 			c.Above = append(c.Above, s.choices.Int64N(40))
 		}
 	}
-	s.tell("client %d, part %d: %+v", who.Client, part, c)
-	return s.run(t, who.Client, part, c)
+	s.note("client %d, part %d: %+v", owner.Client, part, c)
+	return s.run(t, owner.Client, part, c)
 }
 
-// place has a command take a place in the line. Who yields, waits under a later term.
-func (s *sequence) place(who redismodel.Owner, c *lock.Command) {
+// addEntry lets a command add an entry to the wait queue. After a yield, the entry has a later term.
+func (s *sequence) addEntry(owner redismodel.Owner, c *lock.Command) {
 	c.Notified = s.chance(30)
-	later := who.Term
+	later := owner.Term
 	switch {
 	case s.chance(25):
 		return
 	case c.Kind == lock.Yield:
-		for later++; s.model.Part(0).Of(redismodel.Owner{Client: who.Client, Term: later}) != (redismodel.Counts{}); later++ {
+		for later++; s.model.Part(0).Of(redismodel.Owner{Client: owner.Client, Term: later}) != (redismodel.Counts{}); later++ {
 		}
 	case c.Kind != lock.Acquire || c.Count+c.Shared != 1:
 		return
@@ -177,7 +176,7 @@ func (s *sequence) place(who redismodel.Owner, c *lock.Command) {
 	}
 }
 
-// syncQueue is a command about the queue.
+// syncQueue makes a random SyncQueue command.
 func (s *sequence) syncQueue(c *lock.Command) {
 	c.Kind, c.Take, c.Top = lock.SyncQueue, s.chance(60), s.choices.Uint64N(terms+1)
 	if s.chance(60) {

@@ -22,36 +22,33 @@ var (
 	modelSeed      = flag.Uint64("model.seed", 0, "compare only the sequence with this seed; choose a kind with -run TestModel/kind")
 )
 
-// In seconds. Time passes by multiples of ten, no TTL is a multiple of ten, and few sums
-// of them are: so that it never matters how long a sequence really takes.
-const (
-	silence = 21 * time.Second
-)
+// Time passes by multiples of ten seconds. No TTL is such a multiple, and few sums of them are, so that the real
+// duration of a sequence does not matter.
+const waiterTimeout = 21 * time.Second
 
-var lineSettings = protocol.WaitQueue{OpenTime: 15 * time.Second, SeesListeners: true}
+var queueSettings = protocol.WaitQueue{OpenTime: 15 * time.Second, SeesListeners: true}
 
 var (
 	leases = []time.Duration{13 * time.Second, 33 * time.Second, 73 * time.Second}
 	jumps  = []time.Duration{10 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second}
 )
 
-// tooLong is when a sequence is broken off, since TTLs may be as close as that.
+// tooLong is when a sequence is aborted: TTLs may be that close to each other.
 const tooLong = 800 * time.Millisecond
 
-// Of a MultiLock, the members are chosen at random.
+// kindsOfLocks are the kinds to compare; of a MultiLock, the members are chosen at random.
 var kindsOfLocks = map[string][]redismodel.Kind{
 	"plain and fenced": {redismodel.Reentrant}, "fair": {redismodel.Fair}, "readwrite": {redismodel.ReadWrite},
 	"multi": {redismodel.Reentrant, redismodel.Fenced, redismodel.Fair, redismodel.ReadPart, redismodel.WritePart},
 }
 
-// TestModel compares the model of Redis with Redis: random sequences of commands, of
-// each kind of lock, are run on both. They must reply and publish the same, and keep the
-// same state.
+// TestModel compares the model of Redis with Redis: random sequences of commands for each kind of lock run on
+// both. They must reply and publish the same, and have the same state.
 func TestModel(t *testing.T) {
 	r := startReal(t)
 	for name, kinds := range kindsOfLocks {
 		t.Run(name, func(t *testing.T) {
-			sequences, steps, brokenOff := *modelSequences, 0, 0
+			sequences, steps, aborted := *modelSequences, 0, 0
 			if *modelSeed != 0 {
 				sequences = 1
 			}
@@ -59,34 +56,34 @@ func TestModel(t *testing.T) {
 				seed := cmp.Or(*modelSeed, 1+rand.Uint64N(1<<48))
 				s := newSequence(r, rand.New(rand.NewPCG(seed, 7)), kinds)
 				if err := s.play(t); err != nil {
-					t.Fatalf("with -model.seed=%d, kinds %v:\n\t%s\n%v", seed, s.setup.Kinds, strings.Join(s.story, "\n\t"), err)
+					t.Fatalf("with -model.seed=%d, kinds %v:\n\t%s\n%v", seed, s.setup.Kinds, strings.Join(s.log, "\n\t"), err)
 				}
-				if steps += len(s.story); s.tooLong() {
-					brokenOff++
+				if steps += len(s.log); s.tooLong() {
+					aborted++
 				}
 				r.Do(t, "FLUSHDB")
 			}
-			t.Logf("%d sequences with %d steps; %d took too long to be told to their end", sequences, steps, brokenOff)
+			t.Logf("%d sequences with %d steps; %d were aborted since they took too long", sequences, steps, aborted)
 		})
 	}
 }
 
-// sequence is what happens to one lock on both sides.
+// sequence is a sequence of steps on one lock, on both sides.
 type sequence struct {
 	choices *rand.Rand
 	setup   *redismodel.Setup
 	model   redismodel.Server
 	real    *real
-	members [clients][]protocol.Member // the lock, or its parts, as each of the clients sees them
+	members [clients][]protocol.Member // the lock, or its parts, for each client
 	now     lock.Instant               // on the model's clock
 	begun   time.Time
 	seq     uint64
-	story   []string
-	named   string // the field that the server has named
-	onEdge  bool   // a time is left that is a multiple of the jumps
+	log     []string
+	named   string // the field in the server's reply
+	onEdge  bool   // a remaining time is a multiple of the jumps
 }
 
-var locks int // how many there have been: each sequence has one of its own
+var locks int // the number of locks so far: each sequence has its own
 
 func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence {
 	if len(kinds) > 1 {
@@ -95,7 +92,7 @@ func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence
 	locks++
 	s := &sequence{choices: choices, real: r}
 	for c := range s.members {
-		options := &protocol.Options{Client: fmt.Sprintf("%08x-0000-4000-8000-%012d", c, locks), WaiterTimeout: silence, Line: lineSettings}
+		options := &protocol.Options{Client: fmt.Sprintf("%08x-0000-4000-8000-%012d", c, locks), WaiterTimeout: waiterTimeout, Line: queueSettings}
 		for part, kind := range kinds {
 			m := protocol.Member{Lock: protocol.New(protocol.Kind(min(kind, redismodel.ReadWrite)), fmt.Sprintf("lock-%d-%d", locks, part), options)}
 			m.Fenced = kind == redismodel.Fenced
@@ -105,11 +102,11 @@ func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence
 			s.members[c] = append(s.members[c], m)
 		}
 	}
-	line := redismodel.WaitQueue{
-		OpenTime: lineSettings.OpenTime, SeesListeners: true,
+	queue := redismodel.WaitQueue{
+		OpenTime: queueSettings.OpenTime, SeesListeners: true,
 	}
 	s.setup = &redismodel.Setup{
-		Kinds: kinds, WaiterTimeout: silence, Line: line, Name: s.owner,
+		Kinds: kinds, WaiterTimeout: waiterTimeout, Line: queue, Name: s.owner,
 		Pick: func(fields []redismodel.Field) int {
 			// The server chooses at random: the model chooses the same.
 			return max(0, slices.IndexFunc(fields, func(f redismodel.Field) bool {
@@ -118,15 +115,15 @@ func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence
 		},
 	}
 	s.model = redismodel.New(s.setup)
-	s.now = time.Hour // some time: 0 means that something never was
+	s.now = time.Hour // not 0, which means never
 	s.model.At(s.now)
 	return s
 }
 
 func (s *sequence) owner(o redismodel.Owner) string { return s.members[o.Client][0].Owner(o.Term) }
 
-// channel is that of a part, or of a waiter in its queue; that of those who know the line; or that of
-// a client's turns.
+// channel returns the channel of a part, or of a waiter in its queue; the channel of the clients that use the
+// wait queue; or the turn channel of a client.
 func (s *sequence) channel(part int, of redismodel.Owner) string {
 	switch {
 	case of == redismodel.Waiters:
@@ -149,20 +146,20 @@ func (s *sequence) play(t *testing.T) error {
 		copied := s.model
 		copied.Subscribe(clients, redismodel.Owner{})
 		before := fmt.Sprintf("%+v", copied)
-		told, err := s.step(t)
+		published, err := s.step(t)
 		if after := fmt.Sprintf("%+v", copied); after != before {
 			return fmt.Errorf("a copy of the model was\n\t%s, and is\n\t%s", before, after)
 		}
-		state, heard := s.real.look(t)
+		state, got := s.real.look(t)
 		if s.tooLong() {
 			return nil
 		}
 		var expected []string
-		for _, p := range told {
+		for _, p := range published {
 			expected = append(expected, s.channel(p.Part, p.To)+" "+s.payload(p))
 		}
-		if err == nil && !slices.Equal(heard, expected) {
-			err = fmt.Errorf("%q is published, and in the model %q", heard, expected)
+		if err == nil && !slices.Equal(got, expected) {
+			err = fmt.Errorf("%q is published, and in the model %q", got, expected)
 		}
 		if err == nil {
 			err = s.compare(state)
@@ -174,7 +171,7 @@ func (s *sequence) play(t *testing.T) error {
 	return nil
 }
 
-// payload is how a publication is spelt.
+// payload returns the payload of a publication in Redis.
 func (s *sequence) payload(p redismodel.Publication) string {
 	switch turn := p.Transfer; {
 	case turn.Term != 0:
@@ -185,18 +182,18 @@ func (s *sequence) payload(p redismodel.Publication) string {
 	return "0"
 }
 
-func (s *sequence) tell(format string, args ...any) {
-	s.story = append(s.story, fmt.Sprintf(format, args...))
+func (s *sequence) note(format string, args ...any) {
+	s.log = append(s.log, fmt.Sprintf(format, args...))
 }
 
-// near reports whether times are the same, but for what has passed meanwhile and for rounding
-// to milliseconds. Those in a fair queue may have gained it: who moves up does so by what lies
-// between two of them, and they were set at different moments.
+// near reports whether times are the same, apart from the time that has passed since the sequence began, and from
+// rounding to milliseconds. Timeouts in a fair queue may be later by that time: a waiter moves up by the distance
+// of two timeouts, which were set at different moments.
 func (s *sequence) near(wanted, got time.Duration) bool {
 	return (got - wanted).Abs() <= time.Since(s.begun)+5*time.Millisecond
 }
 
-// run runs a command on both sides, on one of several parts unless that is negative.
+// run runs a command on both sides, on one part unless part is negative.
 func (s *sequence) run(t *testing.T, c redismodel.Client, part int, command lock.Command) ([]redismodel.Publication, error) {
 	t.Helper()
 	s.seq++
@@ -204,7 +201,7 @@ func (s *sequence) run(t *testing.T, c redismodel.Client, part int, command lock
 	got := s.real.run(t, s.members[c], part, command)
 	s.named = got.Holder
 	before := s.model
-	want, told := s.model.Run(c, part, command)
+	want, published := s.model.Run(c, part, command)
 	if !s.near(want.TTL, got.TTL) {
 		return nil, fmt.Errorf("the TTL is %v, and in the model %v", got.TTL, want.TTL)
 	}
@@ -212,10 +209,10 @@ func (s *sequence) run(t *testing.T, c redismodel.Client, part int, command lock
 	if a, b := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); a != b {
 		return nil, fmt.Errorf("the result is\n\t%s, and in the model\n\t%s\nbefore, the model was %+v", a, b, before)
 	}
-	return told, nil
+	return published, nil
 }
 
-// compare finds out whether Redis and the model know the same.
+// compare returns an error unless Redis and the model have the same state.
 func (s *sequence) compare(got state) error {
 	want := state{}
 	for i := range s.model.Parts() {
@@ -225,16 +222,16 @@ func (s *sequence) compare(got state) error {
 	for what, w := range want {
 		g, known := got[what]
 		same = same && known && g.value == w.value && s.near(w.left, g.left)
-		// What ends together with the next jump of time has ended before it, or after.
+		// A key that expires at the next jump of time may expire before it or after.
 		s.onEdge = s.onEdge || w.left > 0 && w.left%(10*time.Second) == 0
 	}
 	if !same {
-		return fmt.Errorf("Redis knows\n\t%v, and the model\n\t%v", got, want)
+		return fmt.Errorf("Redis has\n\t%v, and the model\n\t%v", got, want)
 	}
 	return nil
 }
 
-// expect adds what the keys of a part should be, as the model has it.
+// expect adds the keys of a part as the model has them.
 func (s *sequence) expect(want state, part int) {
 	lock, name := s.model.Part(part), s.members[0][part].Key
 	field := func(of string, n int) {
@@ -260,7 +257,7 @@ func (s *sequence) expect(want state, part int) {
 	for _, r := range lock.ReadLeases {
 		want[fmt.Sprintf("%s:%s:rwlock_timeout:%d", redisio.Holds(name), s.owner(r.Owner), r.N)] = entry{"1", r.Until - s.now}
 	}
-	s.expectLine(want, redisio.WaitQueue(name), lock)
+	s.expectWaitQueue(want, redisio.WaitQueue(name), lock)
 	if lock.Tokens > 0 {
 		want[redisio.Token(name)] = entry{strconv.FormatInt(lock.Tokens, 10), endless}
 	}
@@ -275,8 +272,8 @@ func (s *sequence) expect(want state, part int) {
 	}
 }
 
-// expectLine adds what the line should be. Nobody can tell what is over.
-func (s *sequence) expectLine(want state, key string, l *redismodel.Lock) {
+// expectWaitQueue adds the wait queue as the model has it, without expired entries.
+func (s *sequence) expectWaitQueue(want state, key string, l *redismodel.Lock) {
 	var order []string
 	for _, p := range l.Line {
 		client, _, _ := strings.Cut(s.members[p.Client][0].Owner(1), ":")
@@ -301,6 +298,6 @@ func (s *sequence) expectLine(want state, key string, l *redismodel.Lock) {
 		want[key+" turns"] = entry{strconv.Itoa(l.Turns), endless}
 	}
 	if len(order) > 0 || l.OpenUntil > s.now || l.Turns > 0 {
-		want[key] = entry{strings.Join(order, " "), l.LineEnds - s.now}
+		want[key] = entry{strings.Join(order, " "), l.WaitQueueEnds - s.now}
 	}
 }

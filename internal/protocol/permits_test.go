@@ -13,7 +13,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// What Redis says to each command on permits, and what Redisson would find afterwards.
+// Each command on permits has the wanted result, and leaves the keys that Redisson expects.
 func TestPermitsCommands(t *testing.T) {
 	r := startReal(t)
 	permits := protocol.NewExpirableSemaphore("permits", "client")
@@ -61,6 +61,6 @@ func TestPermitsCommands(t *testing.T) {
 	}
 	command := expirable.Command{Kind: expirable.Renew, IDs: []expirable.ID{id("a")}}
 	if got := protocol.ReadExpirable(&command, redisio.Reply{}); got.Err == nil || !got.Unsure {
-		t.Errorf("a reply about nothing: %+v", got)
+		t.Errorf("an empty reply: %+v", got)
 	}
 }

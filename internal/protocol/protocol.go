@@ -1,5 +1,5 @@
-// Package protocol translates the commands of package lock to Redis: which script runs on which
-// keys with which arguments, and what its reply means. Keys, fields, channels and payloads are
+// Package protocol translates the commands of package lock to Redis: it chooses the script, its keys and its
+// arguments, and interprets the reply. Keys, fields, channels and payloads are
 // Redisson's. Each kind of lock has a file.
 package protocol
 
@@ -29,12 +29,11 @@ const (
 type Options struct {
 	// Client is the client part of the owner fields, a UUID.
 	Client string
-	// WaiterTimeout is how long a waiter keeps its place in a fair lock's queue after its
-	// process's last sign of life.
+	// WaiterTimeout is how long a waiter stays in a fair lock's queue after its process last confirmed it.
 	WaiterTimeout time.Duration
-	// Unconfirmed: no command waits for replicas.
+	// Unconfirmed: commands do not wait for replicas.
 	Unconfirmed bool
-	// Line are the settings of the line of processes.
+	// Line are the settings of the wait queue.
 	Line WaitQueue
 }
 
@@ -44,23 +43,23 @@ type Lock struct {
 	Key  string
 	// Channel is the channel of its release; for a fair lock, the prefix of those channels.
 	Channel string
-	// Tokens is the key of its token counter, if it may have one.
+	// Tokens is the key of its token counter; "" for a kind without one.
 	Tokens string
 
 	options *Options
 	format  format
 	keys    [1]string // Key alone
-	// line is the key of its line of processes, and settings how the scripts take Options.Line.
-	line, settings string
-	// queue and timeouts are those of a fair lock. holds is the prefix of the keys of a
+	// waitQueue is the key of its wait queue, and settings are Options.Line as the scripts take them.
+	waitQueue, settings string
+	// queue and timeouts are the keys of a fair lock. holds is the prefix of the keys of a
 	// read/write lock's read leases.
 	queue, timeouts, holds string
-	// field is the owner field of the term fieldTerm, the last one that was needed.
+	// field caches the owner field of the term fieldTerm.
 	field     string
 	fieldTerm uint64
 }
 
-// format is what differs between the kinds: how a kind's commands look in Redis.
+// format makes the calls of the commands of one kind.
 type format interface {
 	// call makes the command's call, and returns the format of its reply.
 	call(l *Lock, c lock.Command) (redisio.Call, replyFormat)
@@ -69,9 +68,9 @@ type format interface {
 	renewal() *scripts.Script
 }
 
-// New describes a lock. name is its key.
+// New returns a lock of a kind. name is its key.
 func New(kind Kind, name string, options *Options) *Lock {
-	l := &Lock{Kind: kind, Key: name, Channel: redisio.Channel(name), line: redisio.WaitQueue(name), options: options, keys: [1]string{name}}
+	l := &Lock{Kind: kind, Key: name, Channel: redisio.Channel(name), waitQueue: redisio.WaitQueue(name), options: options, keys: [1]string{name}}
 	switch kind {
 	case Fair:
 		l.format, l.queue, l.timeouts = fair{}, redisio.Queue(name), redisio.Timeouts(name)
@@ -84,9 +83,9 @@ func New(kind Kind, name string, options *Options) *Lock {
 	return l
 }
 
-// hash is all that a script names as its KEYS: the one key that is there whenever the lock is
-// held. While a cluster moves the slot, that key decides which server runs the script; with
-// several, of which some are missing, Redis would run it nowhere.
+// hash returns the KEYS of most scripts: only the key that exists whenever the lock is held. While a cluster moves
+// the slot, that key decides which server runs the script. With several keys, of which some are missing, no
+// server would run it.
 func (l *Lock) hash() []string { return l.keys[:] }
 
 // Owner returns the owner field of a term.
@@ -110,7 +109,7 @@ func (l *Lock) ownTerm(field string) uint64 {
 	return term
 }
 
-// ChannelOf returns the channel on which a waiter of that term hears of a release.
+// ChannelOf returns the channel on which a waiter of that term is notified of a release.
 func (l *Lock) ChannelOf(term uint64) string {
 	if l.Kind == Fair {
 		return l.Channel + ":" + l.Owner(term)
@@ -127,8 +126,7 @@ func (l *Lock) Call(c *lock.Command, deadline time.Time) redisio.Call {
 	return tagged(call, c.Seq, how)
 }
 
-// extendsTrust reports whether a lease may be trusted for longer after the command, or a token be
-// given to a hold.
+// extendsTrust reports whether the command may extend a lease, or give a token to a hold.
 func extendsTrust(c *lock.Command) bool {
 	return c.Kind == lock.Acquire || c.Kind == lock.Yield || c.Kind == lock.SyncQueue && c.Take
 }

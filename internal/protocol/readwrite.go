@@ -19,21 +19,21 @@ func (readWrite) call(l *Lock, c lock.Command) (call redisio.Call, how replyForm
 		call.Script = scripts.ReadWriteSet
 		call.Args = []string{
 			l.Owner(c.Term), strconv.Itoa(c.Count), strconv.Itoa(c.Shared), ms(c.Lease), l.holds, digit(c.Kind == lock.Release), l.Channel,
-			l.line, l.waitQueueSettings(), entry(&c), digit(c.Notified),
+			l.waitQueue, l.waitQueueSettings(), entry(&c), digit(c.Notified),
 		}
 		return call, set
 	case c.Kind == lock.Release:
 		call.Script, how = scripts.ReadWriteRelease, released
-		call.Args = []string{l.Owner(c.Term), l.holds, l.Channel, l.line, l.waitQueueSettings()}
+		call.Args = []string{l.Owner(c.Term), l.holds, l.Channel, l.waitQueue, l.waitQueueSettings()}
 	case c.Kind == lock.Yield:
 		call.Script, how = scripts.ReadWriteYield, yielded
 		call.Args = []string{
 			l.Owner(c.Term), ms(c.Lease), digit(c.Forced), l.holds, l.Channel,
-			l.line, l.waitQueueSettings(), entry(&c),
+			l.waitQueue, l.waitQueueSettings(), entry(&c),
 		}
 	case c.Kind == lock.CountWaiters:
 		call.Script, how = scripts.CountWaiters, waitersCounted
-		call.Args = []string{l.options.Client, l.Channel, l.line, l.waitQueueSettings()}
+		call.Args = []string{l.options.Client, l.Channel, l.waitQueue, l.waitQueueSettings()}
 	case c.Kind == lock.ForceRelease:
 		mode := "write"
 		if c.Mode == lock.Shared {

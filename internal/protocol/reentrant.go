@@ -16,25 +16,25 @@ func (reentrant) call(l *Lock, c lock.Command) (call redisio.Call, how replyForm
 	call.Keys = l.hash()
 	switch {
 	case c.Kind == lock.Acquire && c.Tokens > 0 && l.Tokens != "":
-		call.Script, call.Rest, how = scripts.FencedAcquire, draw, tookToken
+		call.Script, call.Rest, how = scripts.FencedAcquire, draw, fencedAcquired
 		call.Args = []string{
 			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), tokens(&c), l.Tokens,
-			l.line, l.waitQueueSettings(), entry(&c), digit(c.Notified),
+			l.waitQueue, l.waitQueueSettings(), entry(&c), digit(c.Notified),
 		}
 	case c.Kind == lock.Acquire:
 		call.Script, how = scripts.Acquire, acquired
 		call.Args = []string{
-			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), l.line, l.waitQueueSettings(), l.Tokens, entry(&c), digit(c.Notified),
+			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), l.waitQueue, l.waitQueueSettings(), l.Tokens, entry(&c), digit(c.Notified),
 		}
 	case c.Kind == lock.Release:
 		call.Script, how = scripts.Release, released
 		call.Args = []string{
-			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), l.Channel, l.line, l.waitQueueSettings(), l.Tokens,
+			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), l.Channel, l.waitQueue, l.waitQueueSettings(), l.Tokens,
 		}
 	case c.Kind == lock.Yield:
 		call.Script, how = scripts.Yield, yielded
 		call.Args = []string{
-			l.Owner(c.Term), ms(c.Lease), digit(c.Forced), l.Channel, l.line, l.waitQueueSettings(), l.Tokens, entry(&c),
+			l.Owner(c.Term), ms(c.Lease), digit(c.Forced), l.Channel, l.waitQueue, l.waitQueueSettings(), l.Tokens, entry(&c),
 		}
 	case c.Kind == lock.ForceRelease:
 		call.Script, how = scripts.ForceRelease, forced
@@ -43,7 +43,7 @@ func (reentrant) call(l *Lock, c lock.Command) (call redisio.Call, how replyForm
 	return call, how
 }
 
-// tokens is how many tokens to draw from each counter, and above which number.
+// tokens returns how many tokens to draw from each counter, and the number that they must exceed.
 func tokens(c *lock.Command) string {
 	text := strconv.AppendInt(nil, c.Tokens, 10)
 	for _, had := range c.Above {
@@ -52,9 +52,9 @@ func tokens(c *lock.Command) string {
 	return string(text)
 }
 
-// draw is what an acquire has left to do when the counter may be on another server. Its tokens
-// are higher than those of all who had the lock before; and if it is so late that the next has
-// drawn already, the lease is over, and nothing is granted.
+// draw makes the call that an acquire still needs when the counter may be on another server. Its tokens are
+// higher than those of all earlier owners. If it is so late that the next owner has drawn already, the lease is
+// over, and nothing is granted.
 func draw(acquire *redisio.Call) redisio.Call {
 	return redisio.Call{Script: scripts.Draw, Keys: acquire.Args[4:5], Args: acquire.Args[3:4]}
 }

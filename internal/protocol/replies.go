@@ -17,7 +17,7 @@ type replyFormat uint8
 
 const (
 	acquired         replyFormat = iota // acquire
-	tookToken                           // fenced_acquire
+	fencedAcquired                      // fenced_acquire
 	set                                 // read_write_set
 	released                            // release, read_write_release
 	renewed                             // renew, read_write_renew
@@ -25,8 +25,8 @@ const (
 	forced                              // force_release and its like
 	waitersCounted                      // count_waiters
 	queueSynced                         // sync_queue
-	passed                              // sync_queue, when it only releases
-	tookAll                             // acquire_all
+	queueReleased                       // sync_queue, when it only releases
+	allAcquired                         // acquire_all
 	voted                               // majority_acquire
 	inspected                           // inspect, fair_inspect
 	inspectedHolders                    // read_write_inspect
@@ -34,19 +34,18 @@ const (
 	replyFormatBits = 4
 )
 
-// tagged notes in a call how its reply is to be read. Its Seq carries that, besides the
-// command's.
+// tagged adds the format of the reply to the Seq of a call.
 func tagged(call redisio.Call, seq uint64, how replyFormat) redisio.Call {
 	call.Seq = seq<<replyFormatBits | uint64(how)
 	return call
 }
 
-// misfit is a reply of the right shape that means nothing.
-func misfit(reply redisio.Reply) lock.Result {
-	return lock.Result{Outcome: lock.Failed, Unsure: true, Err: fmt.Errorf("the reply %v %q means nothing", reply.N, reply.S)}
+// unexpected returns the result for a reply of the right shape that no script gives.
+func unexpected(reply redisio.Reply) lock.Result {
+	return lock.Result{Outcome: lock.Failed, Unsure: true, Err: fmt.Errorf("unexpected reply from script: %v %q", reply.N, reply.S)}
 }
 
-// Read returns the meaning of a reply to Call or Renewal.
+// Read returns the number of the command, and its result, from a reply to Call or Renewal.
 func (l *Lock) Read(tag uint64, reply redisio.Reply) (seq uint64, r lock.Result) {
 	seq = tag >> replyFormatBits
 	if err := reply.Err; err != nil {
@@ -63,7 +62,7 @@ func (l *Lock) Read(tag uint64, reply redisio.Reply) (seq uint64, r lock.Result)
 		default:
 			l.refused(&r, n[0], reply.S[0])
 		}
-	case tookToken, set, tookAll, voted:
+	case fencedAcquired, set, allAcquired, voted:
 		l.status(&r, reply)
 	case released:
 		if n[0] < 0 {
@@ -92,10 +91,10 @@ func (l *Lock) Read(tag uint64, reply redisio.Reply) (seq uint64, r lock.Result)
 		case n[0] != scripts.Granted:
 			l.refused(&r, n[1], reply.S[0])
 		case r.OwnTerm == 0:
-			return seq, misfit(reply)
+			return seq, unexpected(reply)
 		}
 		r.Freed = reply.S[1] == "1"
-	case passed:
+	case queueReleased:
 		if reply.S[1] != "1" {
 			r.Outcome = lock.Absent
 		}
@@ -112,7 +111,7 @@ func (l *Lock) status(r *lock.Result, reply redisio.Reply) {
 	case scripts.Granted:
 		tokens, ok := drawn(reply)
 		if !ok {
-			*r = misfit(reply)
+			*r = unexpected(reply)
 			return
 		}
 		r.Tokens = tokens
@@ -124,11 +123,12 @@ func (l *Lock) status(r *lock.Result, reply redisio.Reply) {
 	case scripts.Absent:
 		r.Outcome = lock.Absent
 	default:
-		*r = misfit(reply)
+		*r = unexpected(reply)
 	}
 }
 
-// drawn are the tokens in a reply: one number, or those of all, as acquire_all lists them.
+// drawn returns the tokens in a reply: one number, or those of all locks, as acquire_all lists them. ok is false
+// if they are invalid.
 func drawn(reply redisio.Reply) (tokens []int64, ok bool) {
 	if reply.S[0] == "" {
 		if reply.N[1] > 0 {
@@ -146,11 +146,11 @@ func drawn(reply redisio.Reply) (tokens []int64, ok bool) {
 	return tokens, true
 }
 
-// ErrQuarantine is why a server with a new memory has no vote.
+// ErrQuarantine is the error of a server that does not vote because its memory is new.
 var ErrQuarantine = errors.New("the server was recently started, flushed or promoted")
 
-// milliseconds is a TTL, or very long: Redis knows longer ones than a Duration does, and
-// there must be room for the time by the clock that it is added to.
+// milliseconds returns a TTL, at most 200 years: Redis allows longer ones than a Duration, and adding the current
+// time must not overflow.
 func milliseconds(ttl int64) time.Duration {
 	const most = 200 * 365 * 24 * time.Hour
 	return time.Duration(max(min(ttl, most.Milliseconds()), -1)) * time.Millisecond

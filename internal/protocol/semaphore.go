@@ -11,13 +11,13 @@ import (
 
 // Semaphore is a semaphore on one Redis, Redisson's RSemaphore: a number under its name.
 type Semaphore struct {
-	// Channel is where it is published how many permits are free.
+	// Channel is the channel on which the number of free permits is published.
 	Channel string
 	// keys are the semaphore, and the command record of this client.
 	keys [2]string
 }
 
-// NewSemaphore describes a semaphore. name is its key.
+// NewSemaphore returns a semaphore. name is its key.
 func NewSemaphore(name, client string) *Semaphore {
 	return &Semaphore{Channel: redisio.PermitsChannel(name), keys: [2]string{name, redisio.Calls(name) + ":" + client}}
 }
@@ -26,8 +26,8 @@ func NewSemaphore(name, client string) *Semaphore {
 // not exist yet. So while a cluster moves the slot, a server runs the script only if it has both keys.
 // Otherwise the script could miss the record, and carry out the command a second time.
 //
-// A command that too few replicas confirm is sent again under its number. A master that took over without
-// it carries it out then.
+// A command that too few replicas confirm is sent again under its number. A master that took over without it
+// then carries it out.
 func (s *Semaphore) Call(c *semaphore.Command, deadline time.Time) redisio.Call {
 	number := strconv.FormatUint(c.Number, 10)
 	call := redisio.Call{Keys: s.keys[:], Deadline: deadline, Seq: c.Number, Args: []string{number}, Confirm: true}
@@ -37,7 +37,7 @@ func (s *Semaphore) Call(c *semaphore.Command, deadline time.Time) redisio.Call 
 		for _, n := range c.Wanted {
 			call.Args = append(call.Args, strconv.Itoa(n))
 		}
-	case semaphore.Give, semaphore.Add: // what is given back makes no semaphore
+	case semaphore.Give, semaphore.Add: // giving back creates no semaphore
 		call.Script, call.Urgent = scripts.SemaphoreAdd, true
 		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), digit(c.Kind == semaphore.Give), s.Channel)
 	case semaphore.Yield:
@@ -54,7 +54,7 @@ func (s *Semaphore) Call(c *semaphore.Command, deadline time.Time) redisio.Call 
 	return call
 }
 
-// Forget returns the call that removes the record of this client's last command, if its number is at most that.
+// Forget returns the call that removes the record of this client's last command, unless it is of a later number.
 func (s *Semaphore) Forget(number uint64, deadline time.Time) redisio.Call {
 	return forget(s.keys[1], number, deadline)
 }
@@ -63,14 +63,14 @@ func forget(record string, number uint64, deadline time.Time) redisio.Call {
 	return redisio.Call{Script: scripts.ForgetCommand, Keys: []string{record}, Args: []string{strconv.FormatUint(number, 10)}, Deadline: deadline}
 }
 
-// ReadNumbers returns the meaning of a reply to the Call of a Semaphore or a Latch.
+// ReadNumbers returns the result from a reply to the Call of a Semaphore or a Latch.
 func ReadNumbers(reply redisio.Reply) semaphore.Result {
 	if err := reply.Err; err != nil {
 		return semaphore.Result{Err: err, Transient: err.Transient, Unsure: err.Unsure}
 	}
 	if why := reply.Unconfirmed; why != nil {
-		// The master has carried it out, whatever kept the replicas from confirming it: so the error is
-		// never permanent, and the command is repeated under its number.
+		// The master has carried it out, even though replicas have not confirmed it: so the error is never
+		// permanent, and the command is repeated under its number.
 		return semaphore.Result{Err: why, Transient: true, Unsure: true}
 	}
 	return semaphore.Result{N: [2]int64{reply.N[0], reply.N[1]}}

@@ -9,11 +9,11 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// Member is a lock that is part of another lock, with the mode in which to take it.
+// Member is a lock that is part of a MultiLock or a RedLock, with the mode in which to take it.
 type Member struct {
 	*Lock
 	Mode lock.Mode
-	// Fenced says that the member draws a fencing token.
+	// Fenced: the member draws a fencing token.
 	Fenced bool
 }
 
@@ -30,8 +30,7 @@ func (m Member) Command(c lock.Command) lock.Command {
 	return c
 }
 
-// AcquireAll returns the call that takes all of several locks or none, in one script. They must
-// be in one slot.
+// AcquireAll returns the call that takes all of several locks or none, in one script. They must be in one slot.
 func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisio.Call {
 	first := members[0]
 	whole := lock.Command{Seq: c.Seq, Entry: c.Entry}
@@ -54,13 +53,13 @@ func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisio.C
 			}
 		}
 		call.Keys = append(call.Keys, keys...)
-		call.Args = append(call.Args, kind, beside, m.line)
+		call.Args = append(call.Args, kind, beside, m.waitQueue)
 	}
-	return tagged(call, c.Seq, tookAll)
+	return tagged(call, c.Seq, allAcquired)
 }
 
-// YieldAll returns the call that releases all of several locks, and takes their owner's place at the
-// end of their lines, in one script. They must be in one slot, and none of them fair.
+// YieldAll returns the call that releases several locks, and adds their owner's entry at the end of their wait
+// queues, in one script. They must be in one slot, and none of them fair.
 func YieldAll(members []Member, c *lock.Command, deadline time.Time) redisio.Call {
 	first := members[0]
 	whole := lock.Command{Seq: c.Seq, Entry: c.Entry}
@@ -81,7 +80,7 @@ func YieldAll(members []Member, c *lock.Command, deadline time.Time) redisio.Cal
 			}
 		}
 		call.Keys = append(call.Keys, m.Key)
-		call.Args = append(call.Args, kind, beside, m.line, m.Channel)
+		call.Args = append(call.Args, kind, beside, m.waitQueue, m.Channel)
 	}
 	return tagged(call, c.Seq, yielded)
 }
@@ -92,8 +91,8 @@ func Refuser(reply redisio.Reply) int {
 	return i - 1
 }
 
-// Memory is what a process knows of the memory of a RedLock's server: its name, and how old it
-// is at least. Key is the key of the server's record.
+// Memory identifies the memory of a RedLock's server: its name, and how old it is at least. Key is the key of the
+// server's record.
 type Memory struct {
 	Key  string
 	Name string
@@ -101,7 +100,7 @@ type Memory struct {
 }
 
 // Vote returns the call of an Acquire on one server of a RedLock. The server refuses if its
-// memory is not known to be as old as quarantine. fresh names a memory that is new.
+// memory is not known to be as old as quarantine. fresh is the name for a new memory.
 func (l *Lock) Vote(c *lock.Command, quarantine time.Duration, known Memory, fresh string, deadline time.Time) redisio.Call {
 	return tagged(redisio.Call{
 		Script: scripts.MajorityAcquire, Keys: []string{l.Key, known.Key}, Deadline: deadline,
@@ -112,8 +111,8 @@ func (l *Lock) Vote(c *lock.Command, quarantine time.Duration, known Memory, fre
 	}, c.Seq, voted)
 }
 
-// Voted returns the name of the server's memory from a reply to Vote, and how much longer the
-// server has no vote. The name is empty if the reply has none.
+// Voted returns the name of the server's memory from a reply to Vote, and for how long the server will not vote.
+// The name is empty if the reply has none.
 func Voted(reply redisio.Reply) (memory string, out time.Duration) {
 	if reply.N[0] == scripts.TooNew {
 		out = milliseconds(reply.N[1])
@@ -121,7 +120,7 @@ func Voted(reply redisio.Reply) (memory string, out time.Duration) {
 	return reply.S[1], out
 }
 
-// LookAtMemory returns the call that asks a server for the name and the age of its memory.
+// InspectMemory returns the call that asks a server for the name and the age of its memory.
 func InspectMemory(key, fresh string, deadline time.Time) redisio.Call {
 	return redisio.Call{Script: scripts.Memory, Keys: []string{key}, Args: []string{fresh}, Deadline: deadline}
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// Record is what a System says of its process in Redis. The record expires, unless it is
-// renewed every Every.
+// Record describes the process of a System in Redis. The record expires, unless it is renewed every Every.
 type Record struct {
 	// Client is the client part of the owner fields.
 	Client      string    `json:"client"`
@@ -23,22 +22,22 @@ type Record struct {
 	// Every and TTL are in ms: how often the record is renewed, and its TTL at the last time.
 	Every int64 `json:"every"`
 	TTL   int64 `json:"ttl"`
-	// Locks are some of the locks that the System holds or waits for; see Busy. AllWaits: those that
-	// requests wait for are all among them.
+	// Locks are some of the locks that the System holds or waits for; see Busy. AllWaits: all locks that
+	// requests wait for are among them.
 	Locks    []string `json:"locks,omitempty"`
 	AllWaits bool     `json:"all_waits,omitempty"`
-	// Seen is how long ago the record was renewed; not a part of what is written.
+	// Seen is how long ago the record was renewed. It is not written.
 	Seen time.Duration `json:"-"`
 }
 
 // Overdue reports whether a System has missed two renewals of its record: it is dead, it hangs,
-// or it does not reach Redis.
+// or it cannot reach Redis.
 func (r Record) Overdue() bool { return r.Seen > 2*milliseconds(r.Every)+time.Second }
 
-// SystemRenew returns the call that writes a record for so long.
+// SystemRenew returns the call that writes the record with a TTL.
 func (r Record) SystemRenew(keyPrefix string, ttl time.Duration, deadline time.Time) redisio.Call {
 	r.TTL = ttl.Milliseconds()
-	text, _ := json.Marshal(r) // of texts, numbers and a time of this era
+	text, _ := json.Marshal(r) // cannot fail: texts, numbers and a time of this era
 	if len(text) > MostOfRecord {
 		r.Locks, r.AllWaits = nil, false
 		text, _ = json.Marshal(r)
@@ -73,7 +72,7 @@ func SystemInspect(keyPrefix, client string, deadline time.Time) redisio.Call {
 	}
 }
 
-// Inspected reads the reply to SystemInspect. A client without a record is only a Client.
+// Inspected reads the reply to SystemInspect. Without a record, only Client is set.
 func Inspected(client string, reply redisio.Reply) Record {
 	if r, ok := readRecord(reply.N[0], reply.S[0]); ok && reply.Err == nil {
 		return r
@@ -81,10 +80,10 @@ func Inspected(client string, reply redisio.Reply) Record {
 	return Record{Client: client}
 }
 
-// MostSystems bounds the Systems of a list whose records are read. Any client may have made the list longer.
+// MostSystems is how many records of a list are read at most. Any client may have made the list longer.
 const MostSystems = 10_000
 
-// SystemList returns the call that reads n records, from that one of the list on.
+// SystemList returns the call that reads n records of the list, from the one at rank first on.
 func SystemList(keyPrefix string, first, n int, deadline time.Time) redisio.Call {
 	return redisio.Call{
 		Script: scripts.SystemList, Keys: []string{redisio.Systems(keyPrefix)}, Args: []string{strconv.Itoa(first), strconv.Itoa(first + n - 1)}, Deadline: deadline,
@@ -104,11 +103,11 @@ func Listed(reply redisio.Reply) (records []Record, all, next int) {
 	return records, int(reply.N[0]), int(reply.N[1])
 }
 
-// MostOfRecord bounds a record, in bytes; the scripts read no more than one byte beyond it.
+// MostOfRecord is the largest size of a record in bytes; the scripts read at most one byte more.
 const MostOfRecord = 4096
 
-// readRecord reads a record that has so many ms left. Any client may have written it, so a record that
-// cannot be shown counts as none: one that is too long, or whose time has no year of four digits.
+// readRecord reads a record with left ms of its TTL. Any client may have written it, so a record that cannot be
+// shown counts as missing: one that is too long, or whose time has no year of four digits.
 func readRecord(left int64, text string) (r Record, ok bool) {
 	if left < 0 || len(text) > MostOfRecord || json.Unmarshal([]byte(text), &r) != nil {
 		return Record{}, false

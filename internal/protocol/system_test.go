@@ -8,7 +8,7 @@ import (
 )
 
 // A record that cannot be shown hides only itself.
-func TestBadRecords(t *testing.T) {
+func TestRecord_BadOneHidesOnlyItself(t *testing.T) {
 	t.Parallel()
 	const good = `{"client":"c","since":"2026-01-02T03:04:05Z"}`
 	bad := []string{

@@ -36,7 +36,7 @@ func TestParseTurn(t *testing.T) {
 
 var wellFormed = regexp.MustCompile(`(?s)^([0-9]+) ([0-9]+) ([0-9]+) (.+)$`)
 
-// What is read as a transfer is one, and says what the message says.
+// Only well-formed messages are read as transfers, with the values of the message.
 func FuzzParseTurn(f *testing.F) {
 	for _, payload := range []string{"3 7 0 orders", "3 7 12 a key with spaces", "0 0 0 x", "1 1 -1 x", "007 08 00 0", "1 1 1e3 x", "1 2 3", "1 2 3 "} {
 		f.Add(payload, uint64(1), uint64(2), int64(3))

@@ -9,10 +9,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// Encoder writes a state down so that two states that differ only in what can make no
-// difference read the same: in the time on the clock, and in the numbers of the terms.
+// Encoder encodes a state so that two states that differ only in the time on the clock, or in the numbers of
+// the terms, have the same encoding.
 type Encoder struct {
-	// Placed says what the number of a command that a place names means to its client.
+	// Placed returns what the number of the command in an entry means to the entry's client.
 	Placed func(c Client, seq uint64) int64
 
 	buf    []byte
@@ -21,7 +21,7 @@ type Encoder struct {
 	terms  [][]uint64 // of each client, in the order in which they were met
 }
 
-// Begin forgets what was written before.
+// Begin starts a new encoding.
 func (e *Encoder) Begin(now lock.Instant) {
 	e.buf, e.now = e.buf[:0], now
 	for i := range e.terms {
@@ -29,8 +29,8 @@ func (e *Encoder) Begin(now lock.Instant) {
 	}
 }
 
-// Sum is a hash of what was written, the same in every process: an exploration that is limited sees the same
-// states again.
+// Sum returns a hash of the encoding. It is the same in every process, so that a limited exploration is
+// repeatable.
 func (e *Encoder) Sum() uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write(e.buf)
@@ -40,7 +40,7 @@ func (e *Encoder) Sum() uint64 {
 // Number writes a number.
 func (e *Encoder) Number(n int64) { e.buf = binary.AppendVarint(e.buf, n) }
 
-// Bool writes a truth.
+// Bool writes a boolean.
 func (e *Encoder) Bool(b bool) {
 	if b {
 		e.buf = append(e.buf, 1)
@@ -49,7 +49,7 @@ func (e *Encoder) Bool(b bool) {
 	}
 }
 
-// Instant writes how long it is until then, in milliseconds; 0 is never, and what is over is just over.
+// Instant writes the time left until t, in milliseconds, at least 0. A t of 0 means never.
 func (e *Encoder) Instant(t lock.Instant) {
 	if t == 0 {
 		e.Number(-2)
@@ -58,10 +58,10 @@ func (e *Encoder) Instant(t lock.Instant) {
 	e.Number(max(int64((t-e.now+time.Millisecond-1)/time.Millisecond), 0))
 }
 
-// Age writes how long it is since then.
+// Age writes the time since t, in milliseconds.
 func (e *Encoder) Age(t lock.Instant) { e.Number(int64((e.now - t) / time.Millisecond)) }
 
-// For says whose the terms are that follow.
+// For sets the client of the terms that follow.
 func (e *Encoder) For(c Client) {
 	for len(e.terms) <= int(c) {
 		e.terms = append(e.terms, nil)
@@ -69,7 +69,7 @@ func (e *Encoder) For(c Client) {
 	e.client = c
 }
 
-// Term names a term by when it was first met.
+// Term writes a term as the order in which it first occurred.
 func (e *Encoder) Term(term uint64) {
 	if term == 0 {
 		e.Number(0)
@@ -84,15 +84,15 @@ func (e *Encoder) Term(term uint64) {
 	e.Number(int64(i + 1))
 }
 
-// Owner names an owner.
+// Owner writes an owner.
 func (e *Encoder) Owner(o Owner) {
 	e.For(max(o.Client, 0))
 	e.Number(int64(o.Client))
 	e.Term(o.Term)
 }
 
-// Encode writes down all that can make a difference to what the server will reply. Of the
-// tokens only the differences count, and they are the processes' affair.
+// Encode writes everything that can affect later replies of the server. Tokens are left out: only their
+// differences matter, and the processes encode those.
 func (s *Server) Encode(e *Encoder) {
 	for i := range s.Parts() {
 		l := &s.parts[i]
@@ -119,8 +119,8 @@ func (s *Server) Encode(e *Encoder) {
 		}
 	}
 	e.Number(int64(len(s.subscriptions)))
-	for _, ear := range s.subscriptions {
-		e.Number(int64(ear.client))
-		e.Owner(ear.channel)
+	for _, sub := range s.subscriptions {
+		e.Number(int64(sub.client))
+		e.Owner(sub.channel)
 	}
 }

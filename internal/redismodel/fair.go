@@ -8,17 +8,17 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// Waiter stands in the queue of a fair lock.
+// Waiter is an entry in the queue of a fair lock.
 type Waiter struct {
 	Owner
 	// Timeout is when it counts as dead, on the server's clock.
 	Timeout time.Duration
 }
 
-// queueReserve is how much longer the queue is kept than the last in it counts as alive.
+// queueReserve is how long Redis keeps the queue after its last waiter counts as dead.
 const queueReserve = 10 * time.Minute
 
-// latest is when the last of all waiters counts as dead.
+// latest returns when the last of all waiters counts as dead.
 func latest(queue []Waiter, now time.Duration) time.Duration {
 	for _, w := range queue {
 		now = max(now, w.Timeout)
@@ -26,7 +26,7 @@ func latest(queue []Waiter, now time.Duration) time.Duration {
 	return now
 }
 
-// fair is the plain lock with a queue.
+// fair runs a command on the fair lock: the plain lock with a queue.
 func (r *run) fair(part int) lock.Result {
 	switch {
 	case r.Kind == lock.SyncQueue:
@@ -44,16 +44,16 @@ func (r *run) fair(part int) lock.Result {
 	return r.plain(part)
 }
 
-// queueSync is one run of the script about the queue.
+// queueRun is one run of the sync_queue script.
 type queueRun struct {
 	*run
 	l *Lock
-	// mayTake: the lock may be taken. It is, by taken, or somebody else is the holder.
+	// mayTake: the command may take the lock. taken is the owner that has taken it.
 	mayTake bool
 	holder  Owner
 	taken   Owner
 	left    time.Duration
-	// listed are the leases of those who wait, as the client says.
+	// listed are the leases of the waiters that the client lists.
 	listed map[Owner]time.Duration
 	stay   []Waiter
 }
@@ -90,12 +90,12 @@ func (r *run) syncQueue(part int, ends Owner, mayTake bool, top uint64, entries 
 	if len(e.stay) > 0 {
 		head = e.stay[0]
 	}
-	var first Waiter // before
+	var first Waiter
 	if len(before) > 0 {
 		first = before[0]
 	}
 	_, ours := e.listed[head.Owner]
-	stranger := len(e.stay) > 0 && !ours
+	foreign := len(e.stay) > 0 && !ours
 	if !ours && e.holder == (Owner{}) && (freed || head.Owner != first.Owner) {
 		r.publish(Publication{Part: part, To: head.Owner}) // without a queue, to MultiLocks
 	}
@@ -104,7 +104,7 @@ func (r *run) syncQueue(part int, ends Owner, mayTake bool, top uint64, entries 
 	case e.taken != Owner{}:
 	case e.holder != Owner{}:
 		answer = r.refused(r.client, e.left, Field{Owner: e.holder})
-	case stranger:
+	case foreign:
 		answer = r.refused(r.client, max(head.Timeout-now, time.Millisecond), Field{})
 	default:
 		answer = r.refused(r.client, 0, Field{})
@@ -123,10 +123,10 @@ func (e *queueRun) take(o Owner) {
 	delete(e.listed, o)
 }
 
-// walk goes along the queue: those who are dead, or wait no more, leave, and the others
-// move up by what the gaps leave them.
+// walk removes waiters that are dead, or no longer wait, and moves the others up by the gaps. It returns the
+// last timeout.
 func (e *queueRun) walk(now time.Duration, top uint64) (last time.Duration) {
-	patience := e.setup.WaiterTimeout
+	timeout := e.setup.WaiterTimeout
 	var dead []Client
 	last = now
 	var gap, shift time.Duration
@@ -139,22 +139,22 @@ func (e *queueRun) walk(now time.Duration, top uint64) (last time.Duration) {
 			if goes = e.open(); goes {
 				e.take(w.Owner)
 			}
-			w.Timeout = last + patience
+			w.Timeout = last + timeout
 		case w.Client == e.client && w.Term <= top:
 			goes = true
 		case first && w.Timeout <= now:
 			goes, dead = true, append(dead, w.Client)
 		case slices.Contains(dead, w.Client):
 			goes = e.Subscribers(w.Owner) == 0
-		case first && e.holder == Owner{} && w.Client != e.client && w.Timeout > now+patience && e.Subscribers(w.Owner) == 0:
-			gap = math.MaxInt64 // its timeout may still count the TTL of a holder who has gone
+		case first && e.holder == Owner{} && w.Client != e.client && w.Timeout > now+timeout && e.Subscribers(w.Owner) == 0:
+			gap = math.MaxInt64 // its timeout may still include the TTL of a holder that has left
 		}
 		if goes {
-			gap += patience
+			gap += timeout
 			continue
 		}
 		if gap > 0 && !listed {
-			closed := min(gap, max(w.Timeout-last-patience, 0))
+			closed := min(gap, max(w.Timeout-last-timeout, 0))
 			shift, gap = shift+closed, 0
 			w.Timeout -= closed
 		}
@@ -164,7 +164,7 @@ func (e *queueRun) walk(now time.Duration, top uint64) (last time.Duration) {
 	return last
 }
 
-// join lets those in who are new, or take the lock.
+// join adds the waiters that are new, or takes the lock for one of them.
 func (e *queueRun) join(now, last time.Duration, entries []lock.QueueEntry) {
 	for _, entry := range entries {
 		o := Owner{e.client, entry.Term}
@@ -201,7 +201,7 @@ func (r *run) forceFair(part int) lock.Result {
 	return lock.Result{Outcome: lock.Done, WasHeld: held}
 }
 
-// evict removes the dead from the head of the queue.
+// evict removes dead waiters from the head of the queue.
 func (l *Lock) evict(now time.Duration) (evicted bool) {
 	for len(l.Queue) > 0 && l.Queue[0].Timeout <= now {
 		l.Queue, evicted = l.Queue[1:], true

@@ -8,10 +8,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// Counts say how often an owner holds a lock, in each mode.
+// Counts are the hold counts of an owner, in each mode.
 type Counts struct{ Exclusive, Shared int }
 
-// once is one hold, in that mode.
+// once returns the counts of one hold in a mode.
 func once(mode lock.Mode) Counts {
 	if mode == lock.Shared {
 		return Counts{Shared: 1}
@@ -25,46 +25,46 @@ type Holder struct {
 	Counts
 }
 
-// Field is one of the fields of the hash. A writer's in a read/write lock is not just its
-// owner's name.
+// Field is one of the fields of the hash. Write: the field of a writer in a read/write lock, which differs from
+// its owner.
 type Field struct {
 	Owner
 	Write bool
 }
 
-// ReadLease is a key beside the hash of a read/write lock, of the n-th read hold.
+// ReadLease is the key beside the hash of a read/write lock for the N-th read hold of an owner.
 type ReadLease struct {
 	Owner
 	N     int
 	Until lock.Instant
 }
 
-// Lock is what Redis keeps of one lock.
+// Lock is the state of one lock in Redis.
 type Lock struct {
-	// Holders are the fields of the hash, sorted; there is no hash without them. It runs out at
-	// ExpiresAt, on the processes' clock. RanOut is when it did, if the lock was not held since.
+	// Holders are the fields of the hash, sorted; without them there is no hash. It expires at ExpiresAt, on
+	// the processes' clock. RanOut is when it expired, if the lock has not been held since.
 	Holders           []Holder
 	ExpiresAt, RanOut lock.Instant
 	// ReadLeases are the keys of the read holds, sorted.
 	ReadLeases []ReadLease
-	// Line are the processes that wait, in their order. The free lock is left to clients outside
-	// the line until OpenUntil, and Turns counts the transfers since the last time that it was.
-	// Redis forgets all of it at LineEnds.
-	Line      []Entry
-	OpenUntil lock.Instant
-	Turns     int
-	LineEnds  lock.Instant
-	// Queue is that of a fair lock, in its order, and QueueEnds when Redis forgets it; 0 is never.
+	// Line are the entries of the wait queue, in their order. The free lock is left to foreign clients until
+	// OpenUntil, and Turns counts the transfers since it was last left to them. The wait queue expires at
+	// WaitQueueEnds.
+	Line          []Entry
+	OpenUntil     lock.Instant
+	Turns         int
+	WaitQueueEnds lock.Instant
+	// Queue is the queue of a fair lock, in its order. It expires at QueueEnds; 0 is never.
 	Queue     []Waiter
 	QueueEnds lock.Instant
 	// Tokens is the last fencing token.
 	Tokens int64
 }
 
-// Free reports whether nobody holds the lock.
+// Free reports whether the lock is free.
 func (l *Lock) Free() bool { return len(l.Holders) == 0 }
 
-// Of is how often an owner holds the lock.
+// Of returns the hold counts of an owner.
 func (l *Lock) Of(o Owner) Counts {
 	for _, h := range l.Holders {
 		if h.Owner == o {
@@ -77,7 +77,8 @@ func (l *Lock) Of(o Owner) Counts {
 // holds reports whether an owner has a field.
 func (l *Lock) holds(o Owner) bool { return l.Of(o) != Counts{} }
 
-// Lasts is until when what an owner holds lasts: of read holds, each has a lease besides.
+// Lasts returns when the first of an owner's holds expires, 0 if one has expired. Each read hold has its own
+// lease besides the lock's.
 func (l *Lock) Lasts(o Owner) lock.Instant {
 	end, reads := l.ExpiresAt, l.Of(o).Shared
 	for _, r := range l.ReadLeases {
@@ -87,12 +88,12 @@ func (l *Lock) Lasts(o Owner) lock.Instant {
 		}
 	}
 	if reads > 0 {
-		return 0 // one has run out
+		return 0
 	}
 	return end
 }
 
-// put gives an owner its field, or takes it away.
+// put sets the counts of an owner; zero counts remove it.
 func (l *Lock) put(o Owner, c Counts) {
 	order := func(a, b Holder) int { return compare(a.Owner, b.Owner) }
 	l.Holders = with(l.Holders, Holder{o, c}, c != Counts{}, order)
@@ -109,7 +110,7 @@ func compare(a, b Owner) int {
 	return cmp.Or(cmp.Compare(a.Client, b.Client), cmp.Compare(a.Term, b.Term))
 }
 
-// with is a copy of a sorted list that has the element, or has none like it.
+// with returns a copy of a sorted list with the element, or without it.
 func with[T any](list []T, one T, has bool, order func(a, b T) int) []T {
 	i, found := slices.BinarySearchFunc(list, one, order)
 	rest := list[i:]
@@ -122,7 +123,7 @@ func with[T any](list []T, one T, has bool, order func(a, b T) int) []T {
 	return slices.Concat(list[:i], []T{one}, rest)
 }
 
-// expire removes what has run out.
+// expire removes everything that has expired.
 func (l *Lock) expire(now lock.Instant) {
 	if len(l.Holders) > 0 && now >= l.ExpiresAt {
 		l.Holders, l.RanOut = nil, l.ExpiresAt
@@ -138,10 +139,10 @@ func (l *Lock) expire(now lock.Instant) {
 	}
 }
 
-// pexpire sets the hash's TTL.
+// pexpire sets the TTL of the hash.
 func (s *Server) pexpire(l *Lock, lease time.Duration) { l.ExpiresAt = s.end(lease) }
 
-// pttl is the hash's TTL, in whole milliseconds: -2 without a hash.
+// pttl returns the TTL of the hash, in whole milliseconds; -2 ms without a hash.
 func (s *Server) pttl(l *Lock) time.Duration {
 	if l.Free() {
 		return -2 * time.Millisecond
@@ -149,7 +150,7 @@ func (s *Server) pttl(l *Lock) time.Duration {
 	return s.left(l.ExpiresAt)
 }
 
-// some is the field that Redis names when it is asked for any.
+// some returns the field that HRANDFIELD would return.
 func (s *Server) some(l *Lock) Field {
 	if len(l.Holders) == 0 {
 		return Field{}
@@ -169,7 +170,7 @@ func (s *Server) some(l *Lock) Field {
 	return fields[s.setup.Pick(fields)]
 }
 
-// writes reports whether a holder in the exclusive mode is spelt as a writer.
+// writes reports whether the field of an exclusive holder has ":write".
 func (s *Server) writes(l *Lock) bool {
 	for i := range s.parts {
 		if l == &s.parts[i] {
@@ -179,7 +180,7 @@ func (s *Server) writes(l *Lock) bool {
 	return false
 }
 
-// refusal tells a client who holds the lock.
+// refusal returns the reply to a client that is refused because of the holder.
 func (s *Server) refusal(c Client, l *Lock) lock.Result {
 	return s.refused(c, s.pttl(l), s.some(l))
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
-// something does one thing to a server, of which the terms begin after base.
-func something(s *redismodel.Server, kinds []redismodel.Kind, r *rand.Rand, now *lock.Instant, base uint64) {
+// randomStep runs a random step on a server whose terms begin after base.
+func randomStep(s *redismodel.Server, kinds []redismodel.Kind, r *rand.Rand, now *lock.Instant, base uint64) {
 	client := redismodel.Client(r.IntN(3))
 	c := lock.Command{Term: 1 + base + r.Uint64N(3), Lease: time.Duration(1+r.IntN(3)) * time.Second, Tokens: 1}
 	switch n := r.IntN(10); {
@@ -39,8 +39,9 @@ func something(s *redismodel.Server, kinds []redismodel.Kind, r *rand.Rand, now 
 	s.Run(client, -1, c)
 }
 
-// That a copy of a server lives its own life, the comparison with Redis holds.
-func TestEncodingForgetsWhatMakesNoDifference(t *testing.T) {
+// States that differ only in the clock and in the numbers of the terms have the same encoding. Tests of
+// internal/protocol check that copies of a server are independent.
+func TestEncoder_IgnoresClockAndTermNumbers(t *testing.T) {
 	for _, kinds := range [][]redismodel.Kind{
 		{redismodel.Fenced}, {redismodel.Fair}, {redismodel.ReadWrite}, {redismodel.Fair, redismodel.ReadPart}, {redismodel.WritePart, redismodel.Fenced},
 	} {
@@ -49,7 +50,7 @@ func TestEncodingForgetsWhatMakesNoDifference(t *testing.T) {
 			r, s, e := rand.New(rand.NewPCG(3, 4)), redismodel.New(setup), redismodel.Encoder{}
 			s.At(now)
 			for range steps {
-				something(&s, kinds, r, &now, base)
+				randomStep(&s, kinds, r, &now, base)
 			}
 			e.Begin(now)
 			s.Encode(&e)
@@ -63,7 +64,7 @@ func TestEncodingForgetsWhatMakesNoDifference(t *testing.T) {
 			}
 		}
 		if len(seen) < 20 {
-			t.Errorf("%v: only %d states are told apart", kinds, len(seen))
+			t.Errorf("%v: only %d states have different encodings", kinds, len(seen))
 		}
 	}
 }

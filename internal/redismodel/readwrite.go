@@ -16,7 +16,7 @@ func (l *Lock) Written() bool {
 	return false
 }
 
-// readWrite is the read/write lock: a hash with a field for each holder, and a key beside it
+// readWrite runs a command on the read/write lock: a hash with a field for each holder, and a key beside it
 // for the lease of each read hold.
 func (r *run) readWrite(part int) lock.Result {
 	l := &r.parts[part]
@@ -33,7 +33,7 @@ func (r *run) readWrite(part int) lock.Result {
 			}
 			return result(lock.Absent)
 		case !ours:
-			r.giveUp(part)
+			r.withdraw(part)
 			return result(lock.Absent)
 		}
 		r.leaveWaitQueue(l)
@@ -74,7 +74,7 @@ func (r *run) readWrite(part int) lock.Result {
 	panic("no such command")
 }
 
-// forceReadWrite ends the holds of those that a forced release names.
+// forceReadWrite ends the holds of the owners that a forced release names.
 func (r *run) forceReadWrite(part int) lock.Result {
 	l := &r.parts[part]
 	written, forced := l.Written(), result(lock.Done)
@@ -92,7 +92,7 @@ func (r *run) forceReadWrite(part int) lock.Result {
 	return forced
 }
 
-// setReadWrite is how an owner gets the lock, and how its counts change.
+// setReadWrite takes the lock for an owner, or changes its counts.
 func (r *run) setReadWrite(part int) lock.Result {
 	l, want := &r.parts[part], Counts{r.Count, r.Shared}
 	held := l.Of(r.owner)
@@ -118,7 +118,7 @@ func (r *run) setReadWrite(part int) lock.Result {
 	default:
 		granted = !written && want == (Counts{Shared: 1}) && !r.writerAhead(l)
 		if granted && l.OpenUntil != 0 {
-			l.OpenUntil = 0 // somebody outside the line has had a turn
+			l.OpenUntil = 0 // a foreign client has had the lock
 			r.touch(l)
 		}
 	}
@@ -133,12 +133,12 @@ func (r *run) setReadWrite(part int) lock.Result {
 		r.publish(Publication{Part: part, All: true})
 		r.passOn(part, false)
 	} else if !ours && want.Exclusive == 0 {
-		r.passOn(part, false) // other readers may come in, too
+		r.passOn(part, false) // other readers may join
 	}
 	return result(lock.Done)
 }
 
-// hold sets how often the command's owner holds the lock, and for how long.
+// hold sets the counts of the command's owner, and their lease.
 func (r *run) hold(l *Lock, c Counts) {
 	before, left := l.Of(r.owner).Shared, r.pttl(l)
 	l.put(r.owner, c)
@@ -156,8 +156,8 @@ func (r *run) hold(l *Lock, c Counts) {
 	}
 }
 
-// empty ends all that an owner holds. It reports whether the lock is free now: without a
-// live lease all who are left are dead.
+// empty ends all holds of an owner. It reports whether the lock is free now: readers without a live lease are
+// dead.
 func (s *Server) empty(l *Lock, o Owner) bool {
 	l.dropLeases(Holder{o, l.Of(o)})
 	l.put(o, Counts{})

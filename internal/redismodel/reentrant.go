@@ -6,8 +6,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// reentrant is the plain lock, and the fenced one: an acquire that draws tokens has a
-// counter beside the hash.
+// reentrant runs a command on the plain or the fenced lock; the latter has a token counter beside the hash.
 func (r *run) reentrant(part int) lock.Result {
 	answer := r.plain(part)
 	if r.Kind == lock.Acquire && answer.Outcome == lock.Done {
@@ -16,7 +15,7 @@ func (r *run) reentrant(part int) lock.Result {
 	return answer
 }
 
-// plain is a hash with one field.
+// plain runs a command on a lock that is a hash with one field.
 func (r *run) plain(part int) lock.Result {
 	l := &r.parts[part]
 	ours := l.holds(r.owner)
@@ -34,7 +33,7 @@ func (r *run) plain(part int) lock.Result {
 	case lock.Release:
 		switch {
 		case !ours && r.Count == 0:
-			r.giveUp(part)
+			r.withdraw(part)
 			return result(lock.Absent)
 		case !ours:
 			return result(lock.Absent)
@@ -64,10 +63,11 @@ func (r *run) plain(part int) lock.Result {
 	panic("no such command")
 }
 
-// names reports whether a forced release is meant for an owner.
+// names reports whether a forced release names an owner.
 func (r *run) names(o Owner) bool { return slices.Contains(r.Owners, r.setup.Name(o)) }
 
-// evictNamed ends what the owners hold that a forced release names. It reports whether one of them held the lock.
+// evictNamed ends the holds of the owners that a forced release names. It reports whether one of them held
+// the lock.
 func (r *run) evictNamed(l *Lock) (held bool) {
 	for _, h := range l.Holders {
 		if r.names(h.Owner) {
@@ -78,7 +78,7 @@ func (r *run) evictNamed(l *Lock) (held bool) {
 	return held
 }
 
-// set has the owner hold the lock so often, for the lease.
+// set sets the hold count of the command's owner, and its lease.
 func (r *run) set(l *Lock, count int) {
 	l.put(r.owner, Counts{Exclusive: count})
 	r.pexpire(l, r.Lease)
@@ -97,7 +97,7 @@ func (r *run) yield(part int) lock.Result {
 	return r.yielded(part, false)
 }
 
-// draw reserves tokens; only the last is told.
+// draw reserves tokens, and returns the last.
 func (r *run) draw(part int) []int64 {
 	l := &r.parts[part]
 	if r.Command.Tokens == 0 {

@@ -1,9 +1,9 @@
-// Package redismodel says what Redis does with the scripts, in Go: what one lock's keys hold,
-// what a command makes of them, and what it replies and publishes. It is for tests alone.
+// Package redismodel models in Go how Redis runs the scripts: the state of one lock's keys, how a command
+// changes it, and what it replies and publishes. It is only for tests.
 //
-// A Server is a value. Copying it is cheap, and what happens to a copy leaves no trace in
-// the original: no slice is ever changed in place. So it serves both worlds that run once
-// and explorations that try everything from every state. Time is a value too.
+// A Server is a value. Copying it is cheap, and a copy is independent of the original: no slice is ever
+// changed in place. So it serves both simulations that run once and explorations that try everything from
+// every state. Time is a value too.
 //
 // The model is checked against a real server by random sequences of commands (see the
 // tests of internal/protocol). There is a file for each kind of lock, as in internal/protocol.
@@ -21,8 +21,8 @@ import (
 // Kind is a kind of lock on one Redis.
 type Kind uint8
 
-// The kinds. A read/write lock that is a part of several is wanted in one mode. A reentrant
-// lock that is a part of several draws no tokens, and a fenced one does; alone they are the same.
+// The kinds. A read/write lock that is a part of a MultiLock is taken in one mode. A reentrant lock that is a
+// part draws no tokens, and a fenced one does; alone they are the same.
 const (
 	Reentrant Kind = iota
 	Fenced
@@ -38,7 +38,7 @@ const MostParts = 2
 // Client is one client of the server: the first half of an owner field.
 type Client int16
 
-// Owner is an owner field. Terms begin at 1, so that the zero Owner is nobody.
+// Owner is an owner field. Terms begin at 1, so the zero Owner is none.
 type Owner struct {
 	Client Client
 	Term   uint64
@@ -46,22 +46,22 @@ type Owner struct {
 
 func (o Owner) String() string { return fmt.Sprintf("%d:%d", o.Client, o.Term) }
 
-// Setup is what never changes about a server.
+// Setup are the constant settings of a server.
 type Setup struct {
 	// Kinds has one kind, or those of a MultiLock's parts.
 	Kinds []Kind
-	// WaiterTimeout and Line are those of protocol.Options.
+	// WaiterTimeout and Line are as in protocol.Options.
 	WaiterTimeout time.Duration
 	Line          WaitQueue
-	// Rate is how fast the server's clock runs compared with that of the processes; 0 is 1.
+	// Rate is the speed of the server's clock relative to that of the processes; 0 is 1.
 	Rate float64
-	// Name spells a field as replies do.
+	// Name returns an owner as replies contain it.
 	Name func(Owner) string
 	// Pick chooses one of several fields where Redis does so at random; nil is the first.
 	Pick func(fields []Field) int
 }
 
-// Server is a Redis as far as one lock can see it.
+// Server is the part of a Redis server that concerns one lock.
 type Server struct {
 	setup         *Setup
 	now           lock.Instant
@@ -69,33 +69,33 @@ type Server struct {
 	subscriptions []subscription
 }
 
-// subscription is a client that listens to a channel.
+// subscription is a client's subscription to a channel.
 type subscription struct {
 	client  Client
 	channel Owner
 }
 
-// Publication is a message about a lock. Its channel is the lock's own or, if To is
-// somebody, that of a waiter in a fair lock's queue, or of a client that gets a transfer.
+// Publication is a message about a lock. Its channel is the lock's own if To is zero; otherwise it is that of a
+// waiter in a fair lock's queue, or of a client that gets a transfer.
 type Publication struct {
 	Part int
 	To   Owner
-	// All wakes all who wait, and not only one: how Redisson spells it.
+	// All wakes all waiters, and not only one, as the payloads of Redisson distinguish.
 	All bool
-	// Transfer is what a client is told on its turn channel.
+	// Transfer is the content of a message on a turn channel.
 	Transfer lock.Transfer
 }
 
-// New is an empty server.
+// New returns an empty server.
 func New(setup *Setup) Server { return Server{setup: setup} }
 
-// Parts are the locks that the server keeps.
+// Parts returns the locks of the server.
 func (s *Server) Parts() []Lock { return s.parts[:len(s.setup.Kinds)] }
 
-// Part is one of them.
+// Part returns the i-th of them.
 func (s *Server) Part(i int) *Lock { return &s.parts[i] }
 
-// At lets the time come, and with it the end of what has a TTL.
+// At advances the clock to now, and expires keys.
 func (s *Server) At(now lock.Instant) {
 	s.now = max(s.now, now)
 	for i := range s.Parts() {
@@ -103,7 +103,8 @@ func (s *Server) At(now lock.Instant) {
 	}
 }
 
-// NextEnd is when a TTL runs out next. Not that of a queue: all in it are dead long before.
+// NextEnd returns when the next key or entry expires, apart from a fair lock's queue: its waiters are dead long
+// before.
 func (s *Server) NextEnd() (at lock.Instant, ok bool) {
 	var ends []lock.Instant
 	for _, l := range s.Parts() {
@@ -126,34 +127,34 @@ func (s *Server) NextEnd() (at lock.Instant, ok bool) {
 	return slices.Min(ends), true
 }
 
-// Clock is the server's time of day.
+// Clock returns the time by the server's clock.
 func (s *Server) Clock() time.Duration { return s.fast(s.now).Truncate(time.Millisecond) }
 
 func (s *Server) fast(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * cmp.Or(s.setup.Rate, 1))
 }
 
-// end is when a TTL that is set now runs out. It is sent in whole milliseconds, and the
-// server counts it from the millisecond that it is in.
+// end returns when a TTL that is set now expires. It is sent in whole milliseconds, and counts from the
+// current millisecond of the server.
 func (s *Server) end(lease time.Duration) lock.Instant {
 	lease = (lease + time.Millisecond - 1).Truncate(time.Millisecond)
 	return time.Duration(float64(s.Clock()+lease) / cmp.Or(s.setup.Rate, 1))
 }
 
-// left is the rest of a TTL. To set it again moves the end by nothing.
+// left returns the rest of a TTL. Setting it again does not move the end.
 func (s *Server) left(end lock.Instant) time.Duration {
 	return s.fast(end).Round(time.Millisecond) - s.Clock()
 }
 
-// Subscribe gets a client the messages of the lock's channels or, if the channel is
-// somebody's, of that waiter's in a fair lock's queue.
+// Subscribe subscribes a client to a channel: the zero Owner is the lock's own, another one that of a waiter in
+// a fair lock's queue.
 func (s *Server) Subscribe(c Client, channel Owner) {
 	if one := (subscription{c, channel}); !slices.Contains(s.subscriptions, one) {
 		s.subscriptions = append(slices.Clip(s.subscriptions), one)
 	}
 }
 
-// Unsubscribe ends that.
+// Unsubscribe ends a subscription.
 func (s *Server) Unsubscribe(c Client, channel Owner) {
 	ends := func(e subscription) bool { return e == subscription{c, channel} }
 	s.subscriptions = slices.DeleteFunc(slices.Clone(s.subscriptions), ends)
@@ -164,10 +165,10 @@ func (s *Server) Hangup(c Client) {
 	s.subscriptions = slices.DeleteFunc(slices.Clone(s.subscriptions), func(e subscription) bool { return e.client == c })
 }
 
-// Subscribers is how many listen to a channel: how PUBSUB NUMSUB counts them.
+// Subscribers returns the number of subscribers of a channel, as PUBSUB NUMSUB does.
 func (s *Server) Subscribers(channel Owner) int { return len(s.Hearers(Publication{To: channel})) }
 
-// Subscriptions is how many subscriptions to channels of locks there are in all.
+// Subscriptions returns the number of subscriptions to channels of locks.
 func (s *Server) Subscriptions() (n int) {
 	for _, e := range s.subscriptions {
 		if e.channel.Term != turns {
@@ -177,7 +178,7 @@ func (s *Server) Subscriptions() (n int) {
 	return n
 }
 
-// Hearers lists who is sent a publication, in the order in which they have subscribed.
+// Hearers returns the clients that receive a publication, in the order of their subscriptions.
 func (s *Server) Hearers(p Publication) (all []Client) {
 	for _, e := range s.subscriptions {
 		if e.channel == p.To {
@@ -190,28 +191,27 @@ func (s *Server) Hearers(p Publication) (all []Client) {
 // Delete deletes the hash of a part.
 func (s *Server) Delete(part int) { s.parts[part].Holders = nil }
 
-// Flush forgets all keys.
+// Flush deletes all keys.
 func (s *Server) Flush() { s.parts = [MostParts]Lock{} }
 
-// Restart is the end of the server, and another one in its place that remembers nothing.
-// Whoever wants to hear must subscribe again.
+// Restart replaces the server by an empty one. Clients must subscribe again.
 func (s *Server) Restart() {
 	s.Flush()
 	s.subscriptions = nil
 }
 
-// run is one command of one client, while it runs.
+// run is one run of a command of a client.
 type run struct {
 	*Server
 	client Client
 	lock.Command
-	owner Owner
-	told  []Publication
+	owner     Owner
+	published []Publication
 }
 
-// Run carries out a command of a client as the scripts do, and tells what was published. Of a
-// MultiLock, one part alone carries it out, unless the part is negative.
-func (s *Server) Run(client Client, part int, c lock.Command) (answer lock.Result, told []Publication) {
+// Run runs a command of a client as the scripts do, and returns the reply and the publications. If part is not
+// negative, it runs on that part of a MultiLock only.
+func (s *Server) Run(client Client, part int, c lock.Command) (answer lock.Result, published []Publication) {
 	r := run{Server: s, client: client, Command: c, owner: Owner{client, c.Term}}
 	switch {
 	case part >= 0:
@@ -221,10 +221,10 @@ func (s *Server) Run(client Client, part int, c lock.Command) (answer lock.Resul
 	default:
 		answer = r.one(0)
 	}
-	return answer, r.told
+	return answer, r.published
 }
 
-// one carries the command out on one part.
+// one runs the command on one part.
 func (r *run) one(part int) lock.Result {
 	switch r.setup.Kinds[part] {
 	case Fair:
@@ -236,6 +236,6 @@ func (r *run) one(part int) lock.Result {
 	}
 }
 
-func (r *run) publish(p Publication) { r.told = append(r.told, p) }
+func (r *run) publish(p Publication) { r.published = append(r.published, p) }
 
 func result(o lock.Outcome) lock.Result { return lock.Result{Outcome: o} }

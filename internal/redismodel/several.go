@@ -7,14 +7,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// several carries a command out on all parts of a MultiLock: one script takes all or
-// none; anything else each of them does for itself.
+// several runs a command on all parts of a MultiLock: one script takes all or none, and other commands run on
+// each part.
 func (r *run) several() lock.Result {
 	yields := r.Kind == lock.Yield
 	switch {
 	case r.Kind == lock.Acquire && r.Count == 1:
 		return r.takeAll()
-	case yields: // who waits for which part is not asked
+	case yields: // a MultiLock yields even if no other client is seen to wait
 		r.Kind, r.Count = lock.Release, 0
 	}
 	whole := result(lock.Done)
@@ -33,7 +33,7 @@ func (r *run) several() lock.Result {
 	return whole
 }
 
-// part carries the command out on one part, as it has to see it.
+// part runs the command on one part, adapted to its kind.
 func (r *run) part(i int) lock.Result {
 	whole := r.Command
 	if r.Mode = lock.Exclusive; r.setup.Kinds[i] == ReadPart {
@@ -63,14 +63,14 @@ func (r *run) takeAll() lock.Result {
 		switch kind := r.setup.Kinds[i]; {
 		case kind == ReadPart:
 			if !l.Free() {
-				lease = max(lease, r.pttl(l)) // others may read under a longer one
+				lease = max(lease, r.pttl(l)) // other readers may have a longer one
 			}
 			l.setLease(r.owner, 1, r.end(r.Lease))
 			held.Shared = 1
 		case kind == Fenced:
 			answer.Tokens = append(answer.Tokens, r.draw(i)...)
 		case kind == Fair && l.Free():
-			l.Queue = nil // all that is in it is dead
+			l.Queue = nil // all its waiters are dead
 		}
 		if r.setup.Kinds[i] != ReadPart {
 			held.Exclusive = 1
@@ -84,7 +84,7 @@ func (r *run) takeAll() lock.Result {
 	return answer
 }
 
-// refuses reports whether somebody has a part, or waits for it in its queue.
+// refuses reports whether a part is held by another owner, or another waiter in its queue comes first.
 func (r *run) refuses(i int) (refusal lock.Result, refused bool) {
 	l, reads := &r.parts[i], r.setup.Kinds[i] == ReadPart
 	held := l.Of(r.owner)

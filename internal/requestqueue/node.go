@@ -7,25 +7,25 @@ import (
 )
 
 const (
-	// leafWidth is how many requests a leaf has at most.
+	// leafWidth is the largest number of requests in a leaf.
 	leafWidth = 128
-	// fanOut is how many children an inner node has at most.
+	// fanOut is the largest number of children of an inner node.
 	fanOut = 16
 )
 
-// node is a leaf, with items, or an inner node, with kids. It has at least one of either, unless it is
-// the root of an empty queue.
+// node is a leaf, with items, or an inner node, with kids. It has at least one of them, unless it is the root of an
+// empty queue.
 type node[W Waiter] struct {
 	items []W
 	kids  []*node[W]
-	// n is how many requests are below it, tries how many of them try once, and fenced how many ask for
-	// a token.
+	// n is the number of requests below the node, tries of those that try once, and fenced of those that ask for a
+	// token.
 	n, tries, fenced int
-	// due is not later than any deadline below it; 0 if there is none.
+	// due is at or before the earliest deadline below the node; 0 if there is none.
 	due time.Duration
 }
 
-// leaf makes a leaf, or nil if it were empty.
+// leaf makes a leaf; nil without items.
 func leaf[W Waiter](items []W) *node[W] {
 	if len(items) == 0 {
 		return nil
@@ -37,7 +37,7 @@ func leaf[W Waiter](items []W) *node[W] {
 	return x
 }
 
-// inner makes an inner node, or nil if it were empty. All its kids have the same height.
+// inner makes an inner node of kids of the same height; nil without kids.
 func inner[W Waiter](kids []*node[W]) *node[W] {
 	if len(kids) == 0 {
 		return nil
@@ -49,7 +49,7 @@ func inner[W Waiter](kids []*node[W]) *node[W] {
 	return x
 }
 
-// root makes a tree of one node, of two that were divided, or of none.
+// root makes the root of a tree of one node, of the two halves of a divided node, or of none.
 func root[W Waiter](left, right *node[W]) *node[W] {
 	switch {
 	case left == nil:
@@ -63,7 +63,7 @@ func root[W Waiter](left, right *node[W]) *node[W] {
 	return left
 }
 
-// build makes a tree of requests that are in order.
+// build makes a tree of sorted requests.
 func build[W Waiter](items []W) *node[W] {
 	var level []*node[W]
 	for some := range slices.Chunk(items, leafWidth/2) {
@@ -82,7 +82,7 @@ func build[W Waiter](items []W) *node[W] {
 	return level[0]
 }
 
-// count takes note of one more request below the node.
+// count adds one request to the numbers of the node.
 func (x *node[W]) count(k Key) {
 	x.n++
 	if k.Try {
@@ -94,7 +94,7 @@ func (x *node[W]) count(k Key) {
 	x.due = sooner(x.due, k.Deadline)
 }
 
-// sooner is the earlier of two times, of which 0 is never.
+// sooner returns the earlier of two times; 0 is never.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -116,8 +116,8 @@ func (x *node[W]) last() W {
 	return x.items[len(x.items)-1]
 }
 
-// place is the index of the first item that is not before a key, or of the kid that has it.
-func (x *node[W]) place(k Key) int {
+// index returns the index of the first item that is not before a key, or of the kid with that item.
+func (x *node[W]) index(k Key) int {
 	if x.kids == nil {
 		return sort.Search(len(x.items), func(i int) bool { return x.items[i].Waiting().compare(k) >= 0 })
 	}
@@ -126,13 +126,13 @@ func (x *node[W]) place(k Key) int {
 
 func (x *node[W]) find(k Key) (w W, found bool) {
 	for x.kids != nil {
-		i := x.place(k)
+		i := x.index(k)
 		if i == len(x.kids) {
 			return w, false
 		}
 		x = x.kids[i]
 	}
-	i := x.place(k)
+	i := x.index(k)
 	if i == len(x.items) || x.items[i].Waiting().compare(k) != 0 {
 		return w, false
 	}
@@ -169,7 +169,7 @@ func (x *node[W]) patient() (w W, found bool) {
 	return x.items[i], true
 }
 
-// each yields the requests below the node, and reports whether it is to go on.
+// each yields the requests below the node, and reports whether to continue.
 func (x *node[W]) each(yield func(W) bool) bool {
 	for _, w := range x.items {
 		if !yield(w) {
@@ -184,9 +184,9 @@ func (x *node[W]) each(yield func(W) bool) bool {
 	return true
 }
 
-// from yields the requests from a key on, and reports whether it is to go on.
+// from yields the requests from a key on, and reports whether to continue.
 func (x *node[W]) from(k Key, yield func(W) bool) bool {
-	i := x.place(k)
+	i := x.index(k)
 	for _, w := range x.items[min(i, len(x.items)):] {
 		if !yield(w) {
 			return false
@@ -200,7 +200,8 @@ func (x *node[W]) from(k Key, yield func(W) bool) bool {
 	return true
 }
 
-// append adds a request at the end of a leaf, if x is one and has room. No other method changes a node.
+// append adds a request at the end, if x is a leaf with room, and reports whether it did. Only append and shift
+// change a node.
 func (x *node[W]) append(w W, k Key) bool {
 	if x.kids != nil || x.n >= leafWidth || x.n > 0 && x.last().Waiting().compare(k) > 0 {
 		return false
@@ -210,7 +211,7 @@ func (x *node[W]) append(w W, k Key) bool {
 	return true
 }
 
-// shift takes the first request, whose key is k, out of a leaf that is a root.
+// shift removes the first request, whose key is k, from a root that is a leaf.
 func (x *node[W]) shift(k Key) {
 	if x.n == 1 {
 		*x = node[W]{}
@@ -226,9 +227,9 @@ func (x *node[W]) shift(k Key) {
 	}
 }
 
-// with returns the node with one more request. If it is too wide then, it is divided.
+// with returns the node with one more request, as two nodes if it is too wide.
 func (x *node[W]) with(w W, k Key) (left, right *node[W]) {
-	i := x.place(k)
+	i := x.index(k)
 	if x.kids == nil {
 		items := slices.Insert(slices.Clip(x.items), i, w)
 		if len(items) <= leafWidth {
@@ -250,8 +251,8 @@ func (x *node[W]) with(w W, k Key) (left, right *node[W]) {
 	return inner(kids[:cut:cut]), inner(kids[cut:])
 }
 
-// division is where to divide n elements, of which the i-th is new. A queue grows at its end, and what
-// is behind that stays full.
+// division returns where to divide n elements, of which the i-th is new. A queue grows at its end, so a new last
+// element gets its own node, and the others stay full.
 func division(i, n int) int {
 	if i == n-1 {
 		return i
@@ -259,9 +260,9 @@ func division(i, n int) int {
 	return n / 2
 }
 
-// without returns the node without the request with that key, which it has; nil if it is empty then.
+// without returns the node without the request with that key, which must exist; nil if none is left.
 func (x *node[W]) without(k Key) *node[W] {
-	i := x.place(k)
+	i := x.index(k)
 	if x.kids == nil {
 		return leaf(removed(x.items, i))
 	}
@@ -281,8 +282,8 @@ func removed[E any](all []E, i int) []E {
 	return slices.Concat(all[:i], all[i+1:])
 }
 
-// filter returns the node without the requests for which leave is true, and appends those to left. It
-// does not look at what is to be skipped.
+// filter returns the node without the requests for which leave is true, and appends those to left. It does not visit
+// nodes for which skip is true.
 func (x *node[W]) filter(skip func(*node[W]) bool, leave func(W) bool, left *[]W) *node[W] {
 	if skip(x) {
 		return x

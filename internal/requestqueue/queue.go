@@ -1,11 +1,11 @@
-// Package requestqueue has the queue of requests that wait, which locks and permits have in common.
+// Package requestqueue provides the queue of waiting requests for locks and semaphores.
 //
-// No operation but those that visit all walks the queue. It is a tree: a leaf has up to leafWidth
-// requests, and an inner node up to fanOut children. Each node knows what is below it: how many there
-// are, how many of them try once or ask for a token, and the earliest deadline. A short queue is a single leaf.
+// The queue is a tree, so that only operations on all requests visit all: a leaf has up to leafWidth requests, and an
+// inner node up to fanOut children. Each node has the number of requests below it, of those that try once, and of those
+// that ask for a token, and the earliest deadline. A short queue is a single leaf.
 //
-// A queue is a value. What an older copy of it sees is never changed, only appended to beyond its end.
-// So an event may be applied to a copy, which then replaces the original.
+// A queue is a value. The requests of an older copy never change; new ones are only appended beyond its end. So an
+// event may be applied to a copy, which then replaces the original.
 package requestqueue
 
 import (
@@ -15,17 +15,17 @@ import (
 	"time"
 )
 
-// Key is what a queue knows of a request.
+// Key has the properties of a request that a queue uses.
 type Key struct {
-	// ID is unique. It grows along the queue.
+	// ID is unique. IDs increase along the queue.
 	ID uint64
 	// Owner is the owner of the request; 0 if it has none.
 	Owner uint64
 	// Deadline ends the wait; 0 is no limit.
 	Deadline time.Duration
-	// Try says that the request tries once and does not wait.
+	// Try: the request tries once and does not wait.
 	Try bool
-	// Fenced says that the request asks for a fencing token.
+	// Fenced: the request asks for a fencing token.
 	Fenced bool
 	// rank is the owner for entries of the index of owners, and 0 for requests.
 	rank uint64
@@ -40,10 +40,10 @@ func (k Key) expired(now time.Duration) bool { return k.Deadline != 0 && now >= 
 // Waiter is a request. Its key never changes.
 type Waiter interface{ Waiting() Key }
 
-// Queue holds requests in the order of their ids.
+// Queue holds requests in the order of their IDs.
 type Queue[W Waiter] struct {
 	root node[W]
-	// owners finds the requests of an owner. It is made when a long queue is first asked for them.
+	// owners is an index of the requests by owner. It is made when Owner is first called on a long queue.
 	owners *node[owned]
 }
 
@@ -52,7 +52,7 @@ type owned struct{ owner, id uint64 }
 
 func (o owned) Waiting() Key { return Key{rank: o.owner, ID: o.id} }
 
-// Len returns how many requests wait.
+// Len returns the number of requests.
 func (q *Queue[W]) Len() int { return q.root.n }
 
 // Head returns the first request. There must be one.
@@ -61,10 +61,10 @@ func (q *Queue[W]) Head() W { return q.root.first() }
 // Last returns the last request. There must be one.
 func (q *Queue[W]) Last() W { return q.root.last() }
 
-// NextDeadline returns a time not later than any deadline in the queue; 0 if there is none.
+// NextDeadline returns a time at or before the earliest deadline in the queue; 0 if there is none.
 func (q *Queue[W]) NextDeadline() time.Duration { return q.root.due }
 
-// Fenced returns how many of the requests ask for a fencing token.
+// Fenced returns the number of requests that ask for a fencing token.
 func (q *Queue[W]) Fenced() int { return q.root.fenced }
 
 // All yields the requests in their order.
@@ -72,7 +72,7 @@ func (q *Queue[W]) All() iter.Seq[W] {
 	return func(yield func(W) bool) { q.root.each(yield) }
 }
 
-// Front returns up to n requests, the first ones.
+// Front returns the first n requests, or all if there are fewer.
 func (q *Queue[W]) Front(n int) []W {
 	n = min(n, q.Len())
 	if q.root.kids == nil {
@@ -89,13 +89,13 @@ func (q *Queue[W]) Front(n int) []W {
 // Find returns the request with that id.
 func (q *Queue[W]) Find(id uint64) (w W, found bool) { return q.root.find(Key{ID: id}) }
 
-// Search returns the first request for which reached is true. It must be true for all behind it.
+// Search returns the first request for which reached is true. It must be true for all later ones as well.
 func (q *Queue[W]) Search(reached func(W) bool) (w W, found bool) { return q.root.search(reached) }
 
 // Patient returns the first request that does not try once.
 func (q *Queue[W]) Patient() (w W, found bool) { return q.root.patient() }
 
-// Push adds a request, usually at the end. One that comes back goes where its id belongs.
+// Push adds a request in the order of its ID, which is usually the end.
 func (q *Queue[W]) Push(w W) {
 	k := w.Waiting()
 	if !q.root.append(w, k) {
@@ -107,18 +107,18 @@ func (q *Queue[W]) Push(w W) {
 	}
 }
 
-// Pop takes out the first request. There must be one.
+// Pop removes and returns the first request. There must be one.
 func (q *Queue[W]) Pop() W {
 	w, _ := q.Take(q.Head().Waiting().ID)
 	return w
 }
 
-// Take takes out the request with that id.
+// Take removes and returns the request with that id.
 func (q *Queue[W]) Take(id uint64) (w W, found bool) {
 	w, found = q.root.find(Key{ID: id})
 	switch {
 	case !found:
-	case q.root.kids == nil && q.root.items[0].Waiting().ID == id: // without memory for another leaf
+	case q.root.kids == nil && q.root.items[0].Waiting().ID == id: // without allocating another leaf
 		q.root.shift(w.Waiting())
 	default:
 		q.replace(q.root.without(Key{ID: id}))
@@ -127,12 +127,12 @@ func (q *Queue[W]) Take(id uint64) (w W, found bool) {
 	return w, found
 }
 
-// Remove takes out all requests for which leave is true. It visits all.
+// Remove removes and returns the requests for which leave is true. It visits all.
 func (q *Queue[W]) Remove(leave func(W) bool) []W {
 	return q.filter(func(*node[W]) bool { return false }, leave)
 }
 
-// Expired takes out requests whose deadline has come, at most so many.
+// Expired removes and returns at most most requests whose deadline has come.
 func (q *Queue[W]) Expired(now time.Duration, most int) (left []W) {
 	skip := func(n *node[W]) bool { return n.due == 0 || now < n.due || most == 0 }
 	return q.filter(skip, func(w W) bool {
@@ -144,13 +144,13 @@ func (q *Queue[W]) Expired(now time.Duration, most int) (left []W) {
 	})
 }
 
-// Tries takes out the requests that try once, and for which leave is true.
+// Tries removes and returns the requests that try once and for which leave is true.
 func (q *Queue[W]) Tries(leave func(W) bool) []W {
 	skip := func(n *node[W]) bool { return n.tries == 0 }
 	return q.filter(skip, func(w W) bool { return w.Waiting().Try && leave(w) })
 }
 
-// Owner takes out the requests of an owner, which is not 0.
+// Owner removes and returns the requests of an owner, which is not 0.
 func (q *Queue[W]) Owner(owner uint64) (left []W) {
 	if q.root.kids == nil {
 		return q.Remove(func(w W) bool { return w.Waiting().Owner == owner })
@@ -172,7 +172,7 @@ func (q *Queue[W]) Owner(owner uint64) (left []W) {
 	return left
 }
 
-// Clip makes what is appended to a copy of the queue invisible to other copies.
+// Clip makes later appends allocate, so that copies of the queue can grow independently.
 func (q *Queue[W]) Clip() { q.root.items = slices.Clip(q.root.items) }
 
 func (q *Queue[W]) filter(skip func(*node[W]) bool, leave func(W) bool) (left []W) {
@@ -186,14 +186,14 @@ func (q *Queue[W]) filter(skip func(*node[W]) bool, leave func(W) bool) (left []
 	return left
 }
 
-// replace makes a node the root; nil is an empty queue.
+// replace makes a node the root; nil makes the queue empty.
 func (q *Queue[W]) replace(by *node[W]) {
 	if q.root = *root(by, nil); q.root.kids == nil {
 		q.owners = nil
 	}
 }
 
-// forget takes a request that has left out of the index of owners.
+// forget removes a removed request from the index of owners.
 func (q *Queue[W]) forget(w W) {
 	if k := w.Waiting(); q.owners != nil && k.Owner != 0 {
 		q.owners = root(q.owners.without(Key{rank: k.Owner, ID: k.ID}), nil)

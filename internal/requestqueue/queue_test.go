@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// counted is a request that counts how often its key is looked at.
+// counted is a request that counts how often its key is read.
 type counted struct {
 	key   Key
-	looks *int
+	reads *int
 }
 
 func (c *counted) Waiting() Key {
-	if c.looks != nil {
-		*c.looks++
+	if c.reads != nil {
+		*c.reads++
 	}
 	return c.key
 }
 
-// model is a queue that is right for being simple.
+// model is a simple queue without a tree.
 type model []*counted
 
 func (m *model) remove(leave func(Key) bool) (left []*counted) {
@@ -35,7 +35,7 @@ func (m *model) remove(leave func(Key) bool) (left []*counted) {
 	return left
 }
 
-// check compares a queue with its model in all that can be asked.
+// check compares the results of all queries on a queue and its model.
 func check(t *testing.T, q *Queue[*counted], m model) {
 	t.Helper()
 	if got := slices.Collect(q.All()); !slices.Equal(got, m) || q.Len() != len(m) {
@@ -43,12 +43,12 @@ func check(t *testing.T, q *Queue[*counted], m model) {
 	}
 	if len(m) == 0 {
 		if q.NextDeadline() != 0 || q.owners != nil {
-			t.Fatal("an empty queue remembers something")
+			t.Fatal("an empty queue has a deadline or an index")
 		}
 		return
 	}
 	if q.Head() != m[0] || q.Last() != m[len(m)-1] || !slices.Equal(q.Front(300), m[:min(300, len(m))]) {
-		t.Fatal("it begins or ends otherwise")
+		t.Fatal("the first or last requests differ")
 	}
 	patient, found := q.Patient()
 	if i := slices.IndexFunc(m, func(c *counted) bool { return !c.key.Try }); found != (i >= 0) || found && patient != m[i] {
@@ -78,14 +78,14 @@ func height[W Waiter](x *node[W]) int {
 	return 1 + height(x.kids[0])
 }
 
-// Whatever happens to a queue, it is as a simple one would be, and its older copies stay as they were.
-func TestQueueIsAsItsModel(t *testing.T) {
+// After any sequence of operations, a queue equals its model, and its older copies are unchanged.
+func TestQueue_MatchesItsModel(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var q Queue[*counted]
 		var m model
 		var id uint64
-		var out []*counted // that may come back
+		var out []*counted // removed ones, which may be pushed again
 		same := func(got, want []*counted) {
 			t.Helper()
 			if !slices.Equal(got, want) {
@@ -170,35 +170,34 @@ func TestQueueIsAsItsModel(t *testing.T) {
 	}
 }
 
-// TestCostDoesNotGrow holds that no operation on one request looks at more than a few others, however
-// many there are.
-func TestCostDoesNotGrow(t *testing.T) {
+// An operation on one request reads only a few other requests, however many there are.
+func TestQueue_CostDoesNotGrow(t *testing.T) {
 	for _, n := range []int{1000, 10_000, 100_000} {
-		var looks, worst int
+		var reads, worst int
 		var q Queue[*counted]
 		for i := range n {
-			q.Push(&counted{key: Key{ID: uint64(i + 1), Owner: uint64(i + 1), Deadline: time.Duration(n + i), Try: i%3 == 0}, looks: &looks})
+			q.Push(&counted{key: Key{ID: uint64(i + 1), Owner: uint64(i + 1), Deadline: time.Duration(n + i), Try: i%3 == 0}, reads: &reads})
 		}
 		q.Owner(1) // makes the index
 		r := rand.New(rand.NewPCG(1, 1))
 		total := 0
-		does := func(what string, f func()) {
-			looks = 0
+		run := func(what string, f func()) {
+			reads = 0
 			f()
-			if total, worst = total+looks, max(worst, looks); looks > 2000 {
-				t.Fatalf("%d requests: %s looks at %d", n, what, looks)
+			if total, worst = total+reads, max(worst, reads); reads > 2000 {
+				t.Fatalf("%d requests: %s reads %d keys", n, what, reads)
 			}
 		}
 		const rounds = 5000
 		for i := range rounds {
 			some := r.Uint64N(uint64(n)) + 1
-			does("withdrawing", func() { q.Take(some) })
-			does("withdrawing an owner's", func() { q.Owner(r.Uint64N(uint64(n)) + 1) })
-			does("looking for a deadline", func() { q.Expired(time.Duration(n+i/4), 2) })
-			does("arriving", func() {
-				q.Push(&counted{key: Key{ID: uint64(n + i + 1), Owner: some, Deadline: time.Hour}, looks: &looks})
+			run("withdrawing", func() { q.Take(some) })
+			run("withdrawing an owner's", func() { q.Owner(r.Uint64N(uint64(n)) + 1) })
+			run("expiring", func() { q.Expired(time.Duration(n+i/4), 2) })
+			run("arriving", func() {
+				q.Push(&counted{key: Key{ID: uint64(n + i + 1), Owner: some, Deadline: time.Hour}, reads: &reads})
 			})
 		}
-		t.Logf("%d requests: %d looks for each of %d rounds, at most %d at once", n, total/rounds, rounds, worst)
+		t.Logf("%d requests: %d reads in each of %d rounds, at most %d in one operation", n, total/rounds, rounds, worst)
 	}
 }

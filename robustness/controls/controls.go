@@ -164,7 +164,7 @@ var All = []Control{
 	{
 		Name: "short transfer", Rule: "a lease is as long as its holder thinks", Broken: "a transfer is shorter than the one who gets it trusts it to be",
 		Edits: []Edit{
-			{"scripts/wait_queue.lua", "place.mode, place.ttl, joins)", "place.mode, 100, joins)"},
+			{"scripts/wait_queue.lua", "entry.mode, entry.ttl, joins)", "entry.mode, 100, joins)"},
 			{"scripts/release_to_next.lua", "take(KEYS[1], ttl, client", "take(KEYS[1], 100, client"},
 		},
 		Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 2, Hold: ms(150, 400), Think: ms(0, 30)}), Faults: "nothing reaches Redis",
@@ -291,7 +291,7 @@ var All = []Control{
 	},
 	{
 		Name: "a reservation stays", Rule: "a waiter that gives up wakes those behind it", Broken: "a MultiLock that gives up does not pass on what was kept for it",
-		Edits: []Edit{{"scripts/wait_queue.lua", "return line.leave() and reserved and not", "return line.leave() and false and not"}},
+		Edits: []Edit{{"scripts/wait_queue.lua", "return queue.leave() and reserved and not", "return queue.leave() and false and not"}},
 		Whole: true, Plan: traffic.MembersPlan(),
 	},
 	{

@@ -8,19 +8,17 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// Line are the settings of the line of processes that wait for a lock.
+// WaitQueue are the settings of the wait queue of a lock.
 type WaitQueue struct {
-	// OpenTime is that of lock.Config.
+	// OpenTime is lock.Config.OpenTime.
 	OpenTime time.Duration
-	// OpenEvery is how often the lock is left to clients outside the line of whom nothing is seen; 0
-	// is never.
+	// OpenEvery is how often the lock is left to foreign clients that are not seen to wait; 0 is never.
 	OpenEvery time.Duration
-	// SeesListeners says that the server is alone, and so knows all subscribers: it is no cluster.
+	// SeesListeners: the server is not part of a cluster, and so knows all subscribers.
 	SeesListeners bool
 }
 
-// lineSettings is how the scripts take the settings of the line: one argument, since they seldom
-// need it.
+// waitQueueSettings returns the settings as the scripts take them: one argument, since they rarely need it.
 func (l *Lock) waitQueueSettings() string {
 	if l.settings == "" {
 		o := &l.options.Line
@@ -29,7 +27,7 @@ func (l *Lock) waitQueueSettings() string {
 	return l.settings
 }
 
-// Waiters returns the channel to which a waiter subscribes besides that of the release, or "".
+// Waiters returns the channel to which a waiter subscribes besides that of the release; "" for a fair lock.
 func (l *Lock) Waiters() string {
 	if l.Kind == Fair {
 		return ""
@@ -37,7 +35,7 @@ func (l *Lock) Waiters() string {
 	return redisio.Waiters(l.Key)
 }
 
-// place is how the scripts take the place that a command takes or confirms.
+// entry returns the entry that a command adds or confirms, as the scripts take it; "" without one.
 func entry(c *lock.Command) string {
 	if c.Entry.Term == 0 {
 		return ""

@@ -11,8 +11,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// A lock goes from its holder to the client that waits in line, by every command that ends a hold;
-// and the message says under which term, in reply to which command, and with which tokens.
+// Every command that ends a hold transfers the lock to the client with the first entry. The message has the
+// term, the command to which it is the answer, and the tokens.
 func TestTransfer(t *testing.T) {
 	r := startReal(t)
 	shared := lock.Command{Shared: 1, Entry: lock.Entry{Mode: lock.Shared}}
@@ -35,7 +35,7 @@ func TestTransfer(t *testing.T) {
 			key := "a lock, " + name
 			var clients [2]protocol.Member
 			for i := range clients {
-				options := &protocol.Options{Client: fmt.Sprintf("%08x-0000-4000-8000-000000000000", i), Line: lineSettings}
+				options := &protocol.Options{Client: fmt.Sprintf("%08x-0000-4000-8000-000000000000", i), Line: queueSettings}
 				clients[i] = protocol.Member{Lock: protocol.New(test.kind, key, options), Fenced: true}
 			}
 			run := func(client int, c lock.Command, want lock.Outcome) {
@@ -59,8 +59,8 @@ func TestTransfer(t *testing.T) {
 			run(0, test.ends, lock.Done)
 
 			var payload string
-			_, heard := r.look(t)
-			for _, message := range heard {
+			_, published := r.look(t)
+			for _, message := range published {
 				if rest, ok := strings.CutPrefix(message, channel+" "); ok {
 					payload = rest
 				}
@@ -68,7 +68,7 @@ func TestTransfer(t *testing.T) {
 			got, turn, ok := protocol.ParseTurn(payload)
 			test.turn.Term, test.turn.Seq = 5, 9
 			if !ok || got != key || fmt.Sprint(turn) != fmt.Sprint(test.turn) {
-				t.Errorf("%q was read as %q, %+v, %v; want %+v", heard, got, turn, ok, test.turn)
+				t.Errorf("%q was read as %q, %+v, %v; want %+v", published, got, turn, ok, test.turn)
 			}
 			run(1, lock.Command{Kind: lock.Renew, Seq: 10, Term: 5}, lock.Done)
 		})

@@ -7,16 +7,16 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// Clients of another kind, which do as Redisson does: roughly, as far as it concerns ours.
+// Foreign clients do roughly what Redisson does, as far as it concerns clients of Lockkeeper.
 
-// Seize has a stranger hold a part, once, if it is free, or if readers have it and it wants
-// to read. The line does not stop it, but a fair lock's queue does.
+// Seize takes a part for a foreign client, once, if the part is free, or if readers hold it and mode is
+// Shared. The wait queue does not stop the client, but a fair lock's queue does.
 func (s *Server) Seize(part int, o Owner, mode lock.Mode, lease time.Duration) bool {
 	l := &s.parts[part]
 	reads := mode == lock.Shared
 	switch {
 	case reads && !l.Free() && !l.Written():
-	case !l.Free(), !s.nextInWaitQueue(l, o):
+	case !l.Free(), !s.nextInFairQueue(l, o):
 		return false
 	}
 	if !s.writes(l) {
@@ -27,9 +27,9 @@ func (s *Server) Seize(part int, o Owner, mode lock.Mode, lease time.Duration) b
 	return true
 }
 
-// nextInLine reports whether nobody alive stands before a stranger in the queue, which it
-// leaves then.
-func (s *Server) nextInWaitQueue(l *Lock, o Owner) bool {
+// nextInFairQueue reports whether no live waiter is before a foreign client in a fair lock's queue. If so, the
+// client leaves the queue.
+func (s *Server) nextInFairQueue(l *Lock, o Owner) bool {
 	l.evict(s.Clock())
 	if len(l.Queue) == 0 {
 		return true
@@ -39,12 +39,12 @@ func (s *Server) nextInWaitQueue(l *Lock, o Owner) bool {
 	}
 	l.Queue = slices.Clone(l.Queue[1:])
 	for i := range l.Queue {
-		l.Queue[i].Timeout -= s.setup.WaiterTimeout // they have moved up
+		l.Queue[i].Timeout -= s.setup.WaiterTimeout // they move up
 	}
 	return true
 }
 
-// Leave has a stranger give back what it holds of a part.
+// Leave ends the holds of a foreign client on a part, and returns the publications.
 func (s *Server) Leave(part int, o Owner) []Publication {
 	l := &s.parts[part]
 	if !l.holds(o) || !s.empty(l, o) {
@@ -59,7 +59,7 @@ func (s *Server) Leave(part int, o Owner) []Publication {
 	return []Publication{{Part: part, To: l.Queue[0].Owner}}
 }
 
-// Queue puts a stranger into the queue of a fair lock, unless it stands there.
+// Queue adds a foreign client to the queue of a fair lock, unless it is in it.
 func (s *Server) Queue(part int, o Owner) {
 	l := &s.parts[part]
 	if slices.ContainsFunc(l.Queue, func(w Waiter) bool { return w.Owner == o }) {
@@ -71,7 +71,7 @@ func (s *Server) Queue(part int, o Owner) {
 		last = l.Queue[n-1].Timeout
 	}
 	if len(l.Queue) == 0 {
-		l.QueueEnds = 0 // it sets no TTL
+		l.QueueEnds = 0 // Redisson sets no TTL
 	}
 	l.Queue = append(slices.Clip(l.Queue), Waiter{o, last + s.setup.WaiterTimeout})
 }

@@ -9,14 +9,13 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// Permits is where the permits of a name live that expire: on one Redis.
+// ExpirableSemaphore stores an expirable semaphore on one Redis.
 type ExpirableSemaphore struct {
 	server  *Server
 	permits *protocol.ExpirableSemaphore
 }
 
-// NewPermits returns the place of the permits of that name. client is the client part of an owner
-// field.
+// NewExpirableSemaphore returns the expirable semaphore of that name. client is the client part of an owner field.
 func NewExpirableSemaphore(s *Server, name, client string) *ExpirableSemaphore {
 	return &ExpirableSemaphore{server: s, permits: protocol.NewExpirableSemaphore(s.prefix+name, client)}
 }

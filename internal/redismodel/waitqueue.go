@@ -8,41 +8,41 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// Line are the settings of the line, as protocol.Line has them.
+// WaitQueue are the settings of the wait queue; see protocol.WaitQueue.
 type WaitQueue struct {
 	OpenTime, OpenEvery time.Duration
 	SeesListeners       bool
 }
 
-// Place is a client's place in the line of processes.
+// Entry is a client's entry in the wait queue.
 type Entry struct {
 	Client Client
 	lock.Entry
-	// Seq is the number of the command that took the place or confirmed it last.
+	// Seq is the number of the command that added or last confirmed the entry.
 	Seq uint64
-	// Until is when the client counts as dead, if nothing is heard of it before.
+	// Until is when the entry expires unless the client confirms it.
 	Until lock.Instant
-	// The place of a MultiLock reserves: it gets no transfer. While it is the first, the free lock is
-	// kept for it, which began at Since. Lapsed: that lasted too long, so that others may take the lock
-	// until it tries again.
+	// The entry of a MultiLock reserves the lock: it gets no transfer. While it is the first, the free lock
+	// is kept for it, since Since. Lapsed: that has lasted too long, so others may take the lock until the
+	// MultiLock tries again.
 	Lapsed bool
 	Since  lock.Instant
 }
 
-// turns stands in place of a term in the names of channels that are ours alone.
+// turns replaces the term in the names of channels that only Lockkeeper uses.
 const turns = math.MaxUint64
 
-// TurnChannel is the channel on which a client hears of transfers.
+// TurnChannel returns the channel on which a client receives transfers.
 func TurnChannel(c Client) Owner { return Owner{c, turns} }
 
-// Waiters is the channel that our clients subscribe to beside the lock's own, so that it can be
-// told how many of those who listen there are others.
+// Waiters is the channel to which clients of Lockkeeper subscribe besides the lock's own. The difference of
+// both counts is the number of foreign clients.
 var Waiters = Owner{-1, turns}
 
-// expireLine forgets dead places. Redis keeps them until it meets them; nobody can tell.
+// expireWaitQueue removes expired entries. Redis keeps them until a script reads them, with the same effect.
 func (l *Lock) expireWaitQueue(now lock.Instant) {
-	if l.LineEnds != 0 && now >= l.LineEnds {
-		l.Line, l.OpenUntil, l.Turns, l.LineEnds = nil, 0, 0, 0
+	if l.WaitQueueEnds != 0 && now >= l.WaitQueueEnds {
+		l.Line, l.OpenUntil, l.Turns, l.WaitQueueEnds = nil, 0, 0, 0
 	}
 	dead := func(p Entry) bool { return now >= p.Until }
 	if slices.ContainsFunc(l.Line, dead) {
@@ -50,7 +50,7 @@ func (l *Lock) expireWaitQueue(now lock.Instant) {
 	}
 }
 
-// touch is a write to the line. Redis soon forgets a line in which nobody stands.
+// touch renews the TTL of the wait queue after a write. An empty one expires soon.
 func (r *run) touch(l *Lock) {
 	var lasts time.Duration
 	for _, p := range l.Line {
@@ -59,7 +59,7 @@ func (r *run) touch(l *Lock) {
 	if len(l.Line) == 0 {
 		lasts = r.setup.Line.OpenTime + time.Second
 	}
-	l.LineEnds = r.end(lasts)
+	l.WaitQueueEnds = r.end(lasts)
 }
 
 func (r *run) dropEntry(l *Lock, c Client) {
@@ -67,7 +67,7 @@ func (r *run) dropEntry(l *Lock, c Client) {
 	r.touch(l)
 }
 
-// leaveLine takes the command's owner out of the line, and reports whether it stood there.
+// leaveWaitQueue removes the entry of the command's client, and reports whether there was one.
 func (r *run) leaveWaitQueue(l *Lock) bool {
 	for _, p := range l.Line {
 		if p.Client == r.client && p.Term <= r.owner.Term {
@@ -78,9 +78,9 @@ func (r *run) leaveWaitQueue(l *Lock) bool {
 	return false
 }
 
-// giveWay takes an owner that does not hold the lock out of the line. If the free lock was kept for it, the
-// next get it.
-func (r *run) giveWay(part int) {
+// passReservation removes the entry of a client that does not hold the lock. If the free lock was kept for it,
+// the next client gets it.
+func (r *run) passReservation(part int) {
 	l := &r.parts[part]
 	reserved := slices.ContainsFunc(l.Line, func(p Entry) bool { return p.Client == r.client && p.Reserves })
 	if r.leaveWaitQueue(l) && reserved && l.Free() && l.OpenUntil <= r.now {
@@ -88,18 +88,18 @@ func (r *run) giveWay(part int) {
 	}
 }
 
-// giveUp does the same for good. A yield of several locks that takes a place again does not give up.
-func (r *run) giveUp(part int) {
+// withdraw does the same for a client that stops waiting, which the yield of a MultiLock that adds an entry
+// again does not.
+func (r *run) withdraw(part int) {
 	if r.Entry.Term == 0 {
-		r.giveWay(part)
+		r.passReservation(part)
 		return
 	}
 	r.leaveWaitQueue(&r.parts[part])
 }
 
-// enter takes the place that the command asks for, or confirms it. busy: others hold another part of
-// a MultiLock. A late command of a term that
-// is over does not.
+// enter adds or confirms the entry of the command, unless the command is a late one of an earlier term. busy:
+// others hold another part of a MultiLock.
 func (r *run) enter(l *Lock, busy bool) {
 	if r.Entry.Term == 0 {
 		return
@@ -121,8 +121,8 @@ func (r *run) enter(l *Lock, busy bool) {
 	r.touch(l)
 }
 
-// enterAll takes the places of a MultiLock in the lines of its parts. Whoever has no place in one
-// of the lines goes to the end of all: with different orders, MultiLocks would wait for each other.
+// enterAll adds the entries of a MultiLock to the wait queues of its parts. A client that lacks an entry in
+// one of them goes to the end of all: with different orders, MultiLocks would wait for each other.
 func (r *run) enterAll() {
 	if r.Entry.Term == 0 {
 		return
@@ -141,7 +141,7 @@ func (r *run) enterAll() {
 		case whole:
 			r.enter(&r.parts[i], busy > 1 || busy == 1 && !r.busy(i))
 		default:
-			r.giveWay(i)
+			r.passReservation(i)
 			r.enterAtEnd(&r.parts[i])
 		}
 	}
@@ -165,25 +165,26 @@ func (r *run) enterAtEnd(l *Lock) {
 	}
 }
 
-// refuseAndEnter tells the command who has the lock, or for how long it is left to others.
+// refuseAndEnter adds the entry of the command, and returns the holder, or for how long the lock is left to
+// others.
 func (r *run) refuseAndEnter(l *Lock) lock.Result {
 	refusal := r.refusal(r.client, l)
 	if l.Free() {
 		refusal.TTL = max(r.left(r.keptUntil(l)), time.Millisecond)
 	} else if l.OpenUntil != 0 && r.Kind == lock.Acquire {
-		l.OpenUntil = 0 // somebody outside the line has had a turn
+		l.OpenUntil = 0 // a foreign client has had the lock
 		r.touch(l)
 	}
 	r.enter(l, false)
 	return refusal
 }
 
-// asks reports whether a place is that of the client which asks for the lock by this command.
+// asks reports whether the entry belongs to the client that asks for the lock by this command.
 func (r *run) asks(p Entry) bool { return r.Kind == lock.Acquire && p.Client == r.client }
 
-// look goes along the line, as it was, until it is told to stop. It leaves out those who cannot
-// get a transfer yet, and removes those who cannot any more.
-func (r *run) look(l *Lock, each func(Entry) (more bool)) {
+// eachEntry calls each for the entries until it returns false. It skips entries that cannot get a transfer
+// yet, and removes those that no longer can.
+func (r *run) eachEntry(l *Lock, each func(Entry) (more bool)) {
 	for _, p := range l.Line {
 		switch {
 		case r.asks(p):
@@ -203,31 +204,31 @@ func (r *run) look(l *Lock, each func(Entry) (more bool)) {
 	}
 }
 
-// ahead reports whether somebody stands in the line before the client that asks.
+// ahead reports whether another entry is before that of the client that asks.
 func (r *run) ahead(l *Lock) (ahead bool) {
-	r.look(l, func(p Entry) bool {
+	r.eachEntry(l, func(p Entry) bool {
 		ahead = !r.asks(p)
 		return false
 	})
 	return ahead
 }
 
-// writerAhead reports whether a writer does.
+// writerAhead reports whether a writer's is.
 func (r *run) writerAhead(l *Lock) (ahead bool) {
-	r.look(l, func(p Entry) bool {
+	r.eachEntry(l, func(p Entry) bool {
 		ahead = !r.asks(p) && (p.Mode == lock.Exclusive || p.Reserves)
 		return !r.asks(p) && !ahead
 	})
 	return ahead
 }
 
-// outside reports whether the command's client waits, and hears of no transfer.
+// outside reports whether the command's client waits without a subscription to transfers.
 func (r *run) outside() bool {
 	return r.Entry.Term != 0 && !r.Entry.Listens && !r.Entry.Reserves
 }
 
-// mayTake reports whether it is the client's turn to take a free lock. If not, the lock passes
-// on to those whose turn it is.
+// mayTake reports whether the client may take a free lock. If not, the lock is transferred to the first
+// entries.
 func (r *run) mayTake(part int, shared bool) bool {
 	l := &r.parts[part]
 	if l.OpenUntil > r.now {
@@ -248,9 +249,9 @@ func (r *run) mayTake(part int, shared bool) bool {
 	return shared && !l.Free() && !l.Written() && !r.writerAhead(l)
 }
 
-// reserving is the first place in the line, if it is that of a MultiLock of others.
+// reserving returns the index of the first entry, if it is that of another client's MultiLock.
 func (r *run) reserving(l *Lock) (i int, ok bool) {
-	r.look(l, func(p Entry) bool {
+	r.eachEntry(l, func(p Entry) bool {
 		i = slices.Index(l.Line, p)
 		ok = p.Reserves && !r.asks(p)
 		return false
@@ -258,8 +259,8 @@ func (r *run) reserving(l *Lock) (i int, ok bool) {
 	return i, ok
 }
 
-// endReservation ends one that has lasted too long: its user may hold another of its locks, and
-// wait for this one.
+// endReservation ends a reservation that has lasted too long: the holder of another lock of that MultiLock
+// may wait for this one.
 func (r *run) endReservation(l *Lock) {
 	i, ok := r.reserving(l)
 	if !ok || l.Line[i].Since == 0 || r.now < l.Line[i].Since+l.Line[i].TTL/2 {
@@ -270,7 +271,7 @@ func (r *run) endReservation(l *Lock) {
 	r.touch(l)
 }
 
-// keptUntil is when a free lock is not kept for others any more.
+// keptUntil returns until when a free lock is kept for others.
 func (r *run) keptUntil(l *Lock) lock.Instant {
 	if l.OpenUntil > r.now {
 		return l.OpenUntil
@@ -281,44 +282,44 @@ func (r *run) keptUntil(l *Lock) lock.Instant {
 	return r.now
 }
 
-// others is how many other clients wait for the lock.
+// others returns the number of other clients that wait for the lock.
 func (r *run) others(l *Lock) int {
-	strangers, places := r.waiting(l)
-	return strangers + places
+	foreign, entries := r.waiting(l)
+	return foreign + entries
 }
 
-// waiting counts the other clients outside the line and in it. Of those in it, it makes sure
-// that the first can get a transfer.
-func (r *run) waiting(l *Lock) (strangers, places int) {
-	r.look(l, func(p Entry) bool { return p.Client == r.client })
+// waiting counts foreign clients, and entries of other clients. It makes sure that the first entry can get a
+// transfer.
+func (r *run) waiting(l *Lock) (foreign, entries int) {
+	r.eachEntry(l, func(p Entry) bool { return p.Client == r.client })
 	for _, p := range l.Line {
 		switch {
 		case p.Client == r.client, p.Lapsed:
 		case p.Listens, p.Reserves:
-			places++
+			entries++
 		default:
-			strangers++
+			foreign++
 		}
 	}
 	if r.setup.Line.SeesListeners {
-		strangers += max(r.Subscribers(Owner{})-r.Subscribers(Waiters), 0)
+		foreign += max(r.Subscribers(Owner{})-r.Subscribers(Waiters), 0)
 	}
-	return strangers, places
+	return foreign, entries
 }
 
-// passOnOrOpen passes a lock on that has just become free, or leaves it to clients outside the
-// line if it is their turn. It reports whether it has done that.
+// passOnOrOpen passes on a lock that has just become free, or leaves it to foreign clients when they are due.
+// It reports whether the lock is left to them.
 func (r *run) passOnOrOpen(part int, written bool) bool {
 	l := &r.parts[part]
-	strangers, places := r.waiting(l)
+	foreign, entries := r.waiting(l)
 	yields := r.Kind == lock.Yield
 	switch {
-	case yields && r.Forced, places > 0 && r.isOpenTime(), strangers > 0 && (places > 0 || yields) && l.Turns*strangers >= places:
+	case yields && r.Forced, entries > 0 && r.isOpenTime(), foreign > 0 && (entries > 0 || yields) && l.Turns*foreign >= entries:
 		l.OpenUntil, l.Turns = r.end(r.setup.Line.OpenTime), 0
 		r.touch(l)
 		r.publish(Publication{Part: part, All: written})
 		return true
-	case places > 0 && strangers > 0:
+	case entries > 0 && foreign > 0:
 		l.Turns++
 		r.touch(l)
 	}
@@ -326,17 +327,16 @@ func (r *run) passOnOrOpen(part int, written bool) bool {
 	return false
 }
 
-// isOpenTime reports whether it is time to leave the lock to clients outside the line that cannot be
-// seen.
+// isOpenTime reports whether it is time to leave the lock to foreign clients that cannot be seen.
 func (r *run) isOpenTime() bool {
 	s := &r.setup.Line
 	return s.OpenEvery > 0 && r.Clock()%s.OpenEvery < min(s.OpenTime, s.OpenEvery/100)
 }
 
-// yielded passes on a lock that its holder has yielded, and puts the holder at the end of the line.
+// yielded passes on a lock that its holder has yielded, and adds the holder's entry at the end.
 func (r *run) yielded(part int, written bool) lock.Result {
 	answer := result(lock.Done)
-	// Nothing is passed on to the holder itself.
+	// The holder itself gets no transfer.
 	own := func(p Entry) bool { return p.Client == r.client && p.Term <= max(r.owner.Term, r.Entry.Term) }
 	if l := &r.parts[part]; slices.ContainsFunc(l.Line, own) {
 		r.dropEntry(l, r.client)
@@ -348,11 +348,11 @@ func (r *run) yielded(part int, written bool) lock.Result {
 	return answer
 }
 
-// passOn transfers a free lock to the first of the line, or to all readers before the first writer.
-// If readers hold the lock, more readers may join them.
+// passOn transfers a free lock to the first entry, or to all readers before the first writer. If readers hold
+// the lock, more readers may join them.
 func (r *run) passOn(part int, written bool) {
 	l := &r.parts[part]
-	r.look(l, func(p Entry) bool {
+	r.eachEntry(l, func(p Entry) bool {
 		switch {
 		case r.asks(p):
 			return !p.Reserves && (p.Mode == lock.Shared || !p.Listens)
@@ -370,12 +370,12 @@ func (r *run) passOn(part int, written bool) {
 		l.Line[i].Since = r.now
 		r.touch(l)
 	}
-	if r.Kind != lock.Acquire { // else nothing has become free
+	if r.Kind != lock.Acquire { // an acquire frees nothing
 		r.publish(Publication{Part: part, All: written})
 	}
 }
 
-// transfer makes a place's client the holder.
+// transfer makes the client of an entry the holder.
 func (r *run) transfer(part int, p Entry) {
 	l := &r.parts[part]
 	to := run{Server: r.Server, client: p.Client, owner: Owner{p.Client, p.Term}, Command: lock.Command{Lease: p.TTL, Tokens: p.Tokens}}
@@ -405,9 +405,9 @@ func (e *Encoder) waitQueue(l *Lock) {
 			e.Number(e.Placed(p.Client, p.Seq))
 		}
 	}
-	if l.LineEnds != 0 {
+	if l.WaitQueueEnds != 0 {
 		e.Instant(max(l.OpenUntil, 1))
 		e.Number(int64(l.Turns))
-		e.Instant(l.LineEnds)
+		e.Instant(l.WaitQueueEnds)
 	}
 }

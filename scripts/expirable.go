@@ -1,0 +1,27 @@
+package scripts
+
+import _ "embed"
+
+var (
+	//go:embed expirable.lua
+	expirable string
+	//go:embed expirable_acquire.lua
+	expirableAcquire string
+	//go:embed expirable_release.lua
+	expirableRelease string
+	//go:embed expirable_renew.lua
+	expirableRenew string
+	//go:embed expirable_set.lua
+	expirableSet string
+	//go:embed expirable_inspect.lua
+	expirableInspect string
+)
+
+// The operations on the expirable semaphore.
+var (
+	PermitsAcquire = script("permits_acquire", number+once+expirable+expirableAcquire, Shape{Numbers: 2})
+	PermitsRelease = script("permits_release", number+once+expirable+expirableRelease, Shape{Numbers: 2})
+	PermitsRenew   = script("permits_renew", expirable+expirableRenew, Shape{Texts: 1})
+	PermitsSet     = script("permits_set", number+once+expirable+expirableSet, Shape{Numbers: 1})
+	PermitsInspect = script("permits_inspect", number+once+expirable+expirableInspect, Shape{Numbers: 3, Texts: 1})
+)
