@@ -65,6 +65,11 @@ func (l *Lock) Encode(e Encoder, newest, last uint64) {
 	for i := range l.background {
 		x.op(&l.background[i])
 	}
+	e.Number(int64(len(l.late)))
+	for _, t := range l.late {
+		e.Number(int64(l.seq - t.seq))
+		e.Term(t.term)
+	}
 	e.Number(int64(len(l.pendingCounts)))
 	for _, c := range l.pendingCounts {
 		e.Number(int64(last - c.hold))

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"slices"
 	"time"
 )
 
@@ -18,6 +19,26 @@ func (l *Lock) noteUnanswered(o *op) {
 		if o.term != 0 && o.term == l.lease.term {
 			l.lease.lateMode[mode] = true
 		}
+		if o.term != 0 { // a fair lock has its terms taken care of by the next command about its queue
+			l.late = append(slices.Clone(l.late[max(0, len(l.late)-maxLateTries+1):]), lateTake{o.seq, o.term})
+		}
+	}
+}
+
+// lateTake is a command without a reply which may still take the key.
+type lateTake struct{ seq, term uint64 }
+
+// lateReply handles the reply to a command that was not awaited any more. If it has taken the key for a term
+// that is over, the key is released: no process would know that it holds it.
+func (l *Lock) lateReply(seq uint64, r Result) {
+	i := slices.IndexFunc(l.late, func(t lateTake) bool { return t.seq == seq })
+	if i < 0 {
+		return
+	}
+	t := l.late[i]
+	l.late = slices.Delete(slices.Clone(l.late), i, i+1)
+	if r.Outcome == Done && t.term != l.lease.term {
+		l.cleanUp(t.term)
 	}
 }
 

@@ -74,6 +74,8 @@ type Lock struct {
 	// background are commands that do not concern the present term: releases of terms
 	// that are over, and forced releases.
 	background []op
+	// late are the last commands without a reply which may still take the key.
+	late []lateTake
 	// pendingCounts are changes of the counts that wait until main is free, and ensures are the requests
 	// that wait for a renewal.
 	pendingCounts []countChange

@@ -57,6 +57,9 @@ func (l *Lock) answerRelease(o op) {
 
 // afterRelease resets the state after a term.
 func (l *Lock) afterRelease() {
+	if l.main.inFlight {
+		l.noteUnanswered(&l.main)
+	}
 	l.main, l.lease, l.phase, l.suspected = op{}, lease{}, free, false
 }
 

@@ -104,6 +104,7 @@ func (l *Lock) Replied(now Instant, seq uint64, r Result) {
 				return
 			}
 		}
+		l.lateReply(seq, r)
 	}
 }
 
