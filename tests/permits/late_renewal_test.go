@@ -11,7 +11,7 @@ import (
 
 // A permit lives although each reply to a renewal comes after the time for it, as in a process whose processors are
 // busy.
-func TestLateRenewals(t *testing.T) {
+func TestRenewal_KeepsLeaseWhenRepliesAreLate(t *testing.T) {
 	t.Parallel()
 	cfg := lockkeeper.Config{Watchdog: 4 * time.Second, Renewal: time.Second, CallTimeout: 100 * time.Millisecond}
 	r := locktest.NewRemote(t, redistest.Shared(t), cfg)
