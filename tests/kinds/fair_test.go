@@ -16,7 +16,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// All waiters are served in their order, although there are more than entries of the queue in Redis.
+// All waiters are served in their order, although the queue in Redis has fewer entries than there are waiters.
 func TestFair_ServesMoreWaitersThanEntries(t *testing.T) {
 	t.Parallel()
 	k := newFairKey(t, redistest.Shared(t))

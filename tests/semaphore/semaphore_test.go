@@ -125,7 +125,7 @@ func TestProcessesCompete(t *testing.T) {
 }
 
 // Within the hand-off limit, permits go from one to the next without Redis.
-func TestHandOffNeedsNoCommands(t *testing.T) {
+func TestHandOff_NeedsNoCommands(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{Watchdog: time.Hour, Poll: 10 * time.Minute, HandOffLimit: 10 * time.Minute})
 	p, named := s.Probe(t), &messages.Semaphore{Name: k.LockName}
