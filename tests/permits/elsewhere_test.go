@@ -12,7 +12,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// The rights that docs/acl.md has for permits are enough, and in a cluster all keys are in one slot.
+// The rights in docs/acl.md are enough for permits, and in a cluster all keys are in one slot.
 func TestPermitsElsewhere(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -65,13 +65,13 @@ func TestPermitsWhileASlotMoves(t *testing.T) {
 	from.MigrateKeys(t, slot, to, redisio.Taken(name))
 	waiter, released := soon(locktest.Within(t), p), make(chan error, 1)
 	go func() { released <- held[0].Release(locktest.Within(t)) }()
-	outlasts(t, s.System, name, watchdog*5/4) // nothing else may go on, but the renewals
+	outlasts(t, s.System, name, watchdog*5/4) // only renewals have to work
 	if !held[1].Valid() {
 		t.Error(held[1].Err())
 	}
 	from.MigrateKeys(t, slot, to)
 	from.EndMove(t, slot, to)
-	// Their permits may have been given back too late for them to know.
+	// Their permits may have been given back so late that they have no answer.
 	for _, err := range []error{locktest.Await(t, "a permit", waiter), <-released} {
 		if err != nil && !errors.Is(err, lockkeeper.ErrUnavailable) {
 			t.Error(err)

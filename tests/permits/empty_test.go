@@ -18,7 +18,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// logs are what a System has logged. It may be used by several goroutines.
+// logs is the log of a System. It is safe for concurrent use.
 type logs struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -36,8 +36,8 @@ func (l *logs) count(words string) int {
 	return strings.Count(l.text.String(), words)
 }
 
-// Without the number, requests are refused at once, whether they wait or not. The log says so, once. A late
-// release makes nothing.
+// Without the number, requests are refused at once, also those that could wait. This is logged once. A late release
+// does not create the semaphore.
 func TestNoPermitsAreSet(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Start(t), redistest.Name(t)
@@ -70,16 +70,16 @@ func TestNoPermitsAreSet(t *testing.T) {
 	_ = held.Release(locktest.Within(t)) // it may have been lost before
 	locktest.IsError(t, semaphore.Release(locktest.Within(t), 1), lockkeeper.ErrNoPermits)
 	if n, err := server.Do(t, "EXISTS", name, name+" too").AsInt64(); n != 0 || err != nil {
-		t.Errorf("a late release has made %d semaphores, %v", n, err)
+		t.Errorf("a late release has created %d semaphores, %v", n, err)
 	}
-	redistest.Eventually(t, "a line in the log", func() bool { return log.count("no number of permits is set") > 0 })
+	redistest.Eventually(t, "a log line", func() bool { return log.count("no number of permits is set") > 0 })
 	if n := log.count("level=WARN msg=\"no number of permits is set\""); n != 1 {
-		t.Errorf("the log says it %d times", n)
+		t.Errorf("it was logged %d times", n)
 	}
 }
 
-// With the number, it is set again when nobody trusts a permit from before any more. The permits of a System
-// that still trusts them stay taken, and those of others have been lost by then.
+// The number is set again once no permit from before is trusted. The permits of a System that still trusts them stay
+// taken, and those of others have been lost by then.
 func TestPermitsAreSetAgain(t *testing.T) {
 	t.Parallel()
 	const watchdog = 2 * time.Second
@@ -115,13 +115,13 @@ func TestPermitsAreSetAgain(t *testing.T) {
 	are(t, p, 2, 0)
 }
 
-// A number that was set again, and is lost again, is waited for again: there may be permits that were taken since.
+// After a second loss of the number, a System waits again: there may be permits that were taken since.
 func TestEachLossIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Start(t), redistest.Name(t)
 	cfg := lockkeeper.Config{Watchdog: 2 * time.Second, Poll: 200 * time.Millisecond}
 	here, there := locktest.Open(t, server.URL(), cfg), locktest.Open(t, server.URL(), cfg)
-	here.Lame, there.Lame = true, true // they hold what is deleted
+	here.Lame, there.Lame = true, true // their permits were deleted
 	first := acquire(t, here.ExpirableSemaphore(name, lockkeeper.WithPermits(1)))
 	server.Do(t, "DEL", name, redisio.Taken(name)) // as Redisson's delete does
 	second := acquire(t, there.ExpirableSemaphore(name, lockkeeper.WithPermits(1)))

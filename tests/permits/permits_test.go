@@ -18,8 +18,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// Never do more hold a permit than there are, whatever their leases, and none is lost. Between those
-// who wait in a process permits mostly pass without Redis.
+// Never are more permits held than there are, whatever their leases, and none is lost. Among the waiters of a
+// process, permits are mostly handed on without Redis.
 func TestAsManyAsThereAre(t *testing.T) {
 	t.Parallel()
 	const n, processes, goroutines, rounds = 3, 3, 8, 30
@@ -57,7 +57,7 @@ func TestAsManyAsThereAre(t *testing.T) {
 	are(t, last, n, 0)
 }
 
-// The permits of a process pass among its waiters in memory.
+// The permits of a process are handed on among its waiters in memory.
 func TestHandedOnInMemory(t *testing.T) {
 	t.Parallel()
 	const goroutines, rounds = 64, 200
@@ -124,8 +124,8 @@ func TestNumberOfPermits(t *testing.T) {
 	are(t, p, 1, 0)
 }
 
-// The watchdog renews all permits of a process in one command, and who waits in another gets one when
-// it is released.
+// The watchdog renews all permits of a process in one command, and a waiter in another process gets one when it is
+// released.
 func TestRenewedTogether(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Start(t), redistest.Name(t)
@@ -140,7 +140,7 @@ func TestRenewedTogether(t *testing.T) {
 	first := ends(t, server, name)
 	server.ResetStats(t)
 	redistest.Eventually(t, "renewals", func() bool { return ends(t, server, name)[0].After(first[4]) })
-	outlasts(t, s.System, name, watchdog*5/4) // a permit that is not renewed has expired
+	outlasts(t, s.System, name, watchdog*5/4) // without a renewal, a permit has expired by then
 	calls := server.Calls(t)
 	for _, permit := range held {
 		if !permit.Valid() {
@@ -158,7 +158,7 @@ func TestRenewedTogether(t *testing.T) {
 	are(t, p, 5, 0)
 }
 
-// A holder is told of every loss, and of the risk of one.
+// A holder is notified of every loss, and warned before an expiry.
 func TestLossOfPermits(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
@@ -185,12 +185,12 @@ func TestLossOfPermits(t *testing.T) {
 	}
 	lost(here, messages.Reason_REASON_FORCED)
 	locktest.IsError(t, p.ReleaseID(ctx, here.ID()), lockkeeper.ErrNotHeld)
-	gone := acquire(t, p)
+	deleted := acquire(t, p)
 	if _, err := r.Server.Do(t, "DEL", "{"+r.Name+"}:timeout").AsInt64(); err != nil {
 		t.Fatal(err)
 	}
-	lost(gone, messages.Reason_REASON_GONE)
-	unnoticed := acquire(t, p, lockkeeper.WithLease(time.Minute)) // which nobody renews
+	lost(deleted, messages.Reason_REASON_GONE)
+	unnoticed := acquire(t, p, lockkeeper.WithLease(time.Minute)) // no command renews it
 	if _, err := r.Server.Do(t, "DEL", "{"+r.Name+"}:timeout").AsInt64(); err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestLossOfPermits(t *testing.T) {
 	are(t, p, 9, 0)
 }
 
-// Whatever reply is lost, no permit is created or lost.
+// A lost reply neither creates permits nor loses them.
 func TestLostRepliesOfPermits(t *testing.T) {
 	for name, script := range map[string]*scripts.Script{
 		"acquire": scripts.PermitsAcquire, "release": scripts.PermitsRelease, "set": scripts.PermitsSet, "renew": scripts.PermitsRenew,
@@ -221,7 +221,7 @@ func TestLostRepliesOfPermits(t *testing.T) {
 				t.Parallel()
 				cfg := lockkeeper.Config{CallTimeout: locktest.Soon, Watchdog: time.Minute, Renewal: watchdog / 10}
 				if mode == redistest.Silent {
-					cfg.CallTimeout = time.Second // which somebody waits for
+					cfg.CallTimeout = time.Second // the duration of a lost command
 				}
 				r := locktest.NewRemote(t, redistest.Shared(t), cfg)
 				p, ctx := r.ExpirableSemaphore(r.LockName), locktest.Within(t)
@@ -240,7 +240,7 @@ func TestLostRepliesOfPermits(t *testing.T) {
 					}
 				}
 				for _, permit := range held {
-					// A release that is sent again has little time left for its answer; it goes on in the background.
+					// A repeated release has little time left for its answer; it continues in the background.
 					if err := permit.Release(ctx); err != nil && (mode == redistest.Lost || !errors.Is(err, lockkeeper.ErrUnavailable)) {
 						t.Error(err)
 					}
@@ -252,8 +252,8 @@ func TestLostRepliesOfPermits(t *testing.T) {
 	}
 }
 
-// A process that is killed leaves its permits no longer than the watchdog's TTL, and does not wait for
-// anybody to look.
+// The permits of a killed process expire after the TTL of the watchdog at most, and a waiter gets one without
+// polling.
 func TestKilledHolder(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Shared(t), redistest.Name(t)
@@ -279,7 +279,7 @@ func TestKilledHolder(t *testing.T) {
 	redistest.Eventually(t, "renewals for longer than a lease", func() bool { return ends(t, server, name)[0].Sub(before) > watchdog*5/4 })
 	select {
 	case err := <-waiter:
-		t.Fatalf("granted (%v), though the holder lives", err)
+		t.Fatalf("granted (%v), although the holder lives", err)
 	default:
 	}
 	_ = holder.Process.Kill()
@@ -289,7 +289,7 @@ func TestKilledHolder(t *testing.T) {
 	are(t, p, 1, 0)
 }
 
-// Close gives back what this process has, and refuses those who wait.
+// Close gives back the permits of this process, and refuses its waiters.
 func TestCloseGivesBackPermits(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Shared(t), redistest.Name(t)
@@ -309,7 +309,7 @@ func TestCloseGivesBackPermits(t *testing.T) {
 	are(t, there, 40, 0)
 }
 
-// An actor that has been idle leaves, and the next one goes on, with permits of its own.
+// An idle actor leaves, and the next one works with permits of its own.
 func TestIdlePermits(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Shared(t), redistest.Name(t)
@@ -328,7 +328,7 @@ func TestIdlePermits(t *testing.T) {
 	are(t, p, 1, 0)
 }
 
-// Close does not wait for ever for a Redis that does not answer; what it leaves expires.
+// When Redis does not answer, Close ends with its context; the permits that it leaves expire.
 func TestCloseOfPermitsWithoutRedis(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{Watchdog: watchdog})

@@ -17,9 +17,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// What Redisson's semaphore does, and its state in Redis, but for its flaws: a TTL lasts.
+// The behaviour of Redisson's semaphore, and its state in Redis, without its flaw: a TTL is kept.
 func TestSemaphore(t *testing.T) {
-	eachFace(t, func(t *testing.T, _ *locktest.Site, k locktest.Key, f face) {
+	eachAPI(t, func(t *testing.T, _ *locktest.Site, k locktest.Key, f api) {
 		ctx := locktest.Within(t)
 		_, err := f.Available(ctx)
 		locktest.IsError(t, err, lockkeeper.ErrNoPermits)
@@ -27,7 +27,7 @@ func TestSemaphore(t *testing.T) {
 		locktest.IsError(t, f.Acquire(ctx, 1), lockkeeper.ErrNoPermits)
 		locktest.IsError(t, f.Release(ctx, 1), lockkeeper.ErrNoPermits)
 		if done, err := f.ReleaseIfExists(ctx, 2); done || err != nil || k.Exists(t) {
-			t.Errorf("released what is not there: %v, %v", done, err)
+			t.Errorf("released a semaphore that does not exist: %v, %v", done, err)
 		}
 		if done, err := f.TrySetPermits(ctx, 10, time.Hour); !done || err != nil {
 			t.Errorf("set: %v, %v", done, err)
@@ -62,7 +62,7 @@ func TestSemaphore(t *testing.T) {
 	})
 }
 
-// Waiters are served in their order, whoever gives the permits back, and also one who wants many.
+// Waiters are served in their order, by releases in any process; a request for many permits is not overtaken.
 func TestWaitersInOrder(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.NoPolling)
@@ -75,13 +75,13 @@ func TestWaitersInOrder(t *testing.T) {
 	locktest.IsError(t, f.TryAcquire(ctx, 1), lockkeeper.ErrHeld)
 	one := soon(t, f, 1)
 	s.AwaitWaiting(t, 2)
-	ok(t, f.Release(ctx, 1)) // here, but not enough
+	ok(t, f.Release(ctx, 1)) // in this process, but not enough
 	has(t, f, 3)
 	ok(t, other.Release(ctx, 1))
 	ok(t, locktest.Await(t, "four permits", many))
 	select {
 	case err := <-one:
-		t.Errorf("who came later was served: %v", err)
+		t.Errorf("the later request was served: %v", err)
 	default:
 	}
 	k.Atomically(t, "redis.call('PUBLISH', ARGV[1], redis.call('INCRBY', KEYS[1], 1))", []string{k.LockName}, "redisson_sc:{"+k.LockName+"}") // as Redisson
@@ -89,7 +89,7 @@ func TestWaitersInOrder(t *testing.T) {
 	has(t, f, 0)
 }
 
-// Never have more got in than there are permits, and none is lost, though processes compete.
+// Never are more permits taken than there are, and none is lost, although processes compete.
 func TestProcessesCompete(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
@@ -124,7 +124,7 @@ func TestProcessesCompete(t *testing.T) {
 	}
 }
 
-// Within the hand-off limit, permits go from one to the next without Redis.
+// Within the hand-off limit, permits are handed on without a command to Redis.
 func TestHandOff_NeedsNoCommands(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{Watchdog: time.Hour, Poll: 10 * time.Minute, HandOffLimit: 10 * time.Minute})
@@ -150,7 +150,7 @@ func TestHandOff_NeedsNoCommands(t *testing.T) {
 	}
 }
 
-// Who gives up, or dies, leaves nothing behind: no place in the queue, and no permit.
+// A request that gives up, or whose sender dies, leaves neither an entry in the queue nor a taken permit.
 func TestWhoLeavesTakesNothing(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
@@ -159,13 +159,13 @@ func TestWhoLeavesTakesNothing(t *testing.T) {
 	named := &messages.Semaphore{Name: k.LockName}
 	locktest.Ask[*messages.PermitsAcquired](t, p, &messages.AcquirePermits{Semaphore: named})
 	ctx, cancel := context.WithCancel(t.Context())
-	gone := make(chan error, 1)
-	go func() { gone <- f.Acquire(ctx, 1) }()
+	cancelled := make(chan error, 1)
+	go func() { cancelled <- f.Acquire(ctx, 1) }()
 	p.Send(&messages.AcquirePermits{Semaphore: named})
 	s.AwaitWaiting(t, 2)
 	listens(t, k, 1)
 	cancel()
-	locktest.IsError(t, locktest.Await(t, "the end", gone), context.Canceled)
+	locktest.IsError(t, locktest.Await(t, "the end", cancelled), context.Canceled)
 	p.Send(&messages.CancelPermits{Semaphore: named})
 	for range 2 { // in any order
 		switch m := (<-p.Mail).(type) {
@@ -191,7 +191,7 @@ func TestWhoLeavesTakesNothing(t *testing.T) {
 	redistest.Eventually(t, "the permit to be free", func() bool { return k.Number(t, "GET", k.LockName) == 1 })
 }
 
-// The rights that docs/acl.md has for semaphores are enough, and in a cluster all keys are in one slot.
+// The rights in docs/acl.md are enough for semaphores, and in a cluster all keys are in one slot.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -228,7 +228,7 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// Of a sender on another node nobody would know that it has died: it gets no permits.
+// A sender on another node gets no permits: its death would go unnoticed.
 func TestOtherNodesAreRefused(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
@@ -241,7 +241,7 @@ func TestOtherNodesAreRefused(t *testing.T) {
 	locktest.Ask[*messages.PermitsRefused](t, p, &messages.InspectPermits{})
 }
 
-// A name is one thing at a time: a lock, permits, a semaphore or a latch.
+// A name has one kind at a time: lock, expirable semaphore, semaphore or latch.
 func TestOneNameIsOneKind(t *testing.T) {
 	t.Parallel()
 	uses := map[string]func(ctx context.Context, s *locktest.Site, name string) error{
@@ -268,7 +268,7 @@ func TestOneNameIsOneKind(t *testing.T) {
 			t.Fatal(first, err)
 		}
 		for second, misuse := range uses {
-			locks := first == "permits" && second == "lock" // these make room for each other when idle
+			locks := first == "permits" && second == "lock" // an idle one makes room for the other
 			if second != first && !locks {
 				locktest.IsError(t, misuse(locktest.Within(t), s, k.LockName), lockkeeper.ErrInvalid)
 			}
@@ -276,16 +276,16 @@ func TestOneNameIsOneKind(t *testing.T) {
 	}
 }
 
-// What somebody has by that name can be given back all the same.
+// Permits can be released although the name is in use as another kind.
 func TestReleaseBesideAnotherKind(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	k.Do(t, "SET", k.LockName, "1")
 	if _, err := s.Lock(k.LockName).TryAcquire(locktest.Within(t)); err == nil {
-		t.Fatal("a semaphore is taken for a free lock")
+		t.Fatal("the lock was granted under the name of a semaphore")
 	}
 	ok(t, s.Semaphore(k.LockName).Release(locktest.Within(t), 1))
 	if n := k.Number(t, "GET", k.LockName); n != 2 {
-		t.Errorf("%d are free, and one of one was given back", n)
+		t.Errorf("%d are free, want 2", n)
 	}
 }

@@ -15,12 +15,12 @@ import (
 func TestSynchronizersAreOnTheReplica(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
-	replica, line := redistest.ReplicaBehind(t, master)
+	replica, link := redistest.ReplicaBehind(t, master)
 	cfg := replicated
 	cfg.CallTimeout = 2 * time.Second
 	s, ctx := locktest.Open(t, master.URL(), cfg), locktest.Within(t)
 	semaphore, latch, permits := s.Semaphore("semaphore"), s.Latch("latch"), s.ExpirableSemaphore("permits")
-	line.Delay(*lag)
+	link.Delay(*lag)
 	for _, step := range []struct {
 		name string
 		do   func(context.Context) error
@@ -45,10 +45,10 @@ func TestSynchronizersAreOnTheReplica(t *testing.T) {
 		}
 	}
 
-	line.Freeze(true)
+	link.Freeze(true)
 	err := semaphore.Acquire(ctx, 1, lockkeeper.WithWait(3*time.Second))
 	locktest.IsError(t, err, lockkeeper.ErrUnavailable, "0 of the 1 replicas")
-	line.Freeze(false)
+	link.Freeze(false)
 	redistest.Eventually(t, "the permit to be given back, on the replica as well", func() bool {
 		n, err := replica.Do(t, "GET", "semaphore").AsInt64()
 		return err == nil && n == 5

@@ -33,14 +33,14 @@ func TestAGrantIsOnTheReplica(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			master := redistest.Start(t)
-			replica, line := redistest.ReplicaBehind(t, master)
+			replica, link := redistest.ReplicaBehind(t, master)
 			k := locktest.NewKey(t, replica)
 			url := master.URL()
 			if kind == "plain" {
 				url = redistest.Sentinel(t, master)
 			}
 			s, other := locktest.Open(t, url, replicated), locktest.Open(t, url, replicated)
-			line.Delay(*lag)
+			link.Delay(*lag)
 
 			hold := locktest.Acquire(t, lockOf(s, k.Name))
 			owners := k.Owners(t)
@@ -59,13 +59,13 @@ func TestAGrantIsOnTheReplica(t *testing.T) {
 				locktest.Release(t, hold)
 				return
 			}
-			line.Delay(0) // no try is under way when the lock is released
+			link.Delay(0) // no try is under way when the lock is released
 			waiting := locktest.AcquireSoon(locktest.Within(t), lockOf(other, k.Name))
 			redistest.Eventually(t, "it to stand in the line or the queue, and to listen", func() bool {
 				places, _ := master.Do(t, "HVALS", redisio.WaitQueue(k.Name)).AsStrSlice()
 				return len(places) == 1 && (kind == "multi" || strings.HasSuffix(places[0], " 1")) || len(master.Keys(t, redisio.Queue(k.Name))) == 1
 			})
-			line.Delay(*lag)
+			link.Delay(*lag)
 			locktest.Release(t, hold)
 			locktest.Got(t, waiting)
 			for owner := range k.Owners(t) {
@@ -82,10 +82,10 @@ func TestAGrantIsOnTheReplica(t *testing.T) {
 func TestReplicaOutOfReach(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
-	replica, line := redistest.ReplicaBehind(t, master)
+	replica, link := redistest.ReplicaBehind(t, master)
 	cfg := lockkeeper.Config{Replicas: 1, ReplicaTimeout: 100 * time.Millisecond, Watchdog: locktest.Watchdog, HandOffLimit: 1}
 	s, k := locktest.Open(t, master.URL(), cfg), locktest.NewKey(t, replica)
-	line.Freeze(true)
+	link.Freeze(true)
 	t.Run("kinds", func(t *testing.T) {
 		for kind, lockOf := range locktest.Kinds {
 			t.Run(kind, func(t *testing.T) {
@@ -101,15 +101,15 @@ func TestReplicaOutOfReach(t *testing.T) {
 	})
 	leavesNothing(t, master)
 
-	line.Freeze(false)
+	link.Freeze(false)
 	held, passedOn := locktest.GuardByContext(t, s, k), locktest.NewKey(t, master)
 	first, waiting := s.Acquire(t, passedOn), s.AcquireSoon(t, passedOn)
 	s.AwaitWaiters(t, passedOn, 1)
-	line.Freeze(true)
+	link.Freeze(true)
 	locktest.Release(t, first) // at the hand-off limit, which asks Redis
 	held.LostInTime(t, k.Expiry(t), true, messages.Reason_REASON_EXPIRED)
 	locktest.Pending(t, waiting, "no replica has confirmed it")
-	line.Freeze(false)
+	link.Freeze(false)
 	locktest.Release(t, locktest.Got(t, waiting).Hold)
 }
 
@@ -180,10 +180,10 @@ func TestReplicaTakesOver(t *testing.T) {
 // takeOver kills a master while many locks are taken, and counts those that are then trusted by two.
 func takeOver(t *testing.T, cfg lockkeeper.Config) (twice int) {
 	master := redistest.Start(t)
-	replica, line := redistest.ReplicaBehind(t, master)
+	replica, link := redistest.ReplicaBehind(t, master)
 	before, after := locktest.Open(t, master.URL(), cfg), locktest.Open(t, replica.URL(), lockkeeper.Config{})
 	before.Lame = true
-	line.Delay(*lag)
+	link.Delay(*lag)
 
 	ctx, stop := context.WithCancel(locktest.Within(t))
 	defer stop()
@@ -203,7 +203,7 @@ func takeOver(t *testing.T, cfg lockkeeper.Config) (twice int) {
 	}
 	redistest.Eventually(t, "many locks to be taken", func() bool { return granted.Load() > 500 })
 	master.Kill(t)
-	line.Refuse(true) // what was under way is lost
+	link.Refuse(true) // what was under way is lost
 	stop()
 	crowd.Wait()
 	replica.Do(t, "REPLICAOF", "NO", "ONE")

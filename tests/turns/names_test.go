@@ -13,9 +13,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// oddNames are names made of every byte, and of what a script or a message could take for its own.
+// oddNames are names with every byte, and with text that a script or a message might interpret.
 func oddNames(t *testing.T) map[string]string {
-	var every []rune // with each byte that there is in UTF-8
+	var every []rune // with each byte of UTF-8
 	for r := rune(0); r < 0xc0; r++ {
 		every = append(every, r)
 	}
@@ -56,7 +56,7 @@ func TestNamesOfEveryByte(t *testing.T) {
 	}
 }
 
-// A name that is no UTF-8 is refused, whatever the kind.
+// Every kind refuses a name that is not UTF-8.
 func TestNamesThatAreNotUTF8(t *testing.T) {
 	t.Parallel()
 	a, _ := locktest.New(t, locktest.NoPolling)
@@ -65,7 +65,7 @@ func TestNamesThatAreNotUTF8(t *testing.T) {
 	}
 }
 
-// handsOver has a release of one process wake the waiter of another.
+// handsOver checks that a release of one process wakes the waiter of another.
 func handsOver(t *testing.T, k locktest.Key, a, b *locktest.Site, kind, name string, of func(*locktest.Site, string) *lockkeeper.Lock) {
 	t.Helper()
 	holds := of(a, name)
@@ -80,8 +80,8 @@ func handsOver(t *testing.T, k locktest.Key, a, b *locktest.Site, kind, name str
 	if kind == "fair" {
 		queue = redisio.Queue(name)
 	}
-	redistest.Eventually(t, "the waiter to listen in the wait queue", func() bool {
-		if kind == "fair" || kind == "multi" { // whose entry has a longer name
+	redistest.Eventually(t, "a subscribed entry in the wait queue", func() bool {
+		if kind == "fair" || kind == "multi" { // their entries have a longer name
 			return k.Number(t, "EXISTS", queue) == 1
 		}
 		entry, _ := k.Do(t, "HGET", queue, b.ID()).ToString()
@@ -92,7 +92,7 @@ func handsOver(t *testing.T, k locktest.Key, a, b *locktest.Site, kind, name str
 	locktest.Release(t, locktest.Got(t, granted).Hold)
 }
 
-// permitsWake has what one process gives back, or counts down, wake the waiter of another.
+// permitsWake checks that a permit that one process gives back, or its count-down, wakes the waiter of another.
 func permitsWake(t *testing.T, a, b *locktest.Site, name string) {
 	t.Helper()
 	ctx := locktest.Within(t)
