@@ -130,7 +130,7 @@ func TestClose_UnderLoadAnswersAllRequests(t *testing.T) {
 }
 
 // What holders see of any number of concurrent calls of Close, which return when it is done.
-func TestClose(t *testing.T) {
+func TestClose_EndsEveryHold(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	own := locktest.NewKey(t, k.Server)
@@ -176,7 +176,7 @@ func TestClose(t *testing.T) {
 }
 
 // When Redis does not answer, Close ends with its context, and its error names what it leaves behind.
-func TestCloseWithoutRedis(t *testing.T) {
+func TestClose_WithoutRedisEndsWithItsContext(t *testing.T) {
 	for what, fault := range map[string]func(t *testing.T, r *locktest.Remote){
 		"killed":     func(t *testing.T, r *locktest.Remote) { r.Server.Kill(t) },
 		"paused":     func(t *testing.T, r *locktest.Remote) { r.Server.Pause(t) },

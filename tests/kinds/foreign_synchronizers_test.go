@@ -189,7 +189,7 @@ func TestForeignValue_IsNotTakenForANumber(t *testing.T) {
 		err := p.SetPermits(ctx, 3)
 		got, _ := k.Do(t, "GET", k.Name).ToString()
 		if number && (err != nil || got != "3") || !number && (!errors.Is(err, lockkeeper.ErrRejected) || got != value) {
-			t.Errorf("SetPermits in place of %q: %v, and it is %q", value, err, got)
+			t.Errorf("SetPermits over %q: %v, and it is %q", value, err, got)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // The rights in docs/acl.md are enough for permits, and in a cluster all keys are in one slot.
-func TestPermitsElsewhere(t *testing.T) {
+func TestExpirable_WorksWithACLAndCluster(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	for _, r := range redisio.ACL() {
@@ -54,7 +54,7 @@ func TestPermitsElsewhere(t *testing.T) {
 }
 
 // While a slot is between two servers, permits are renewed, and in the end none is lost.
-func TestPermitsWhileASlotMoves(t *testing.T) {
+func TestExpirable_SurvivesASlotMove(t *testing.T) {
 	t.Parallel()
 	servers, name := redistest.Cluster(t, 2), redistest.Name(t)
 	slot := int(redisio.Slot(name))

@@ -38,7 +38,7 @@ func (l *logs) count(words string) int {
 
 // Without the number, requests are refused at once, also those that could wait. This is logged once. A late release
 // does not create the semaphore.
-func TestNoPermitsAreSet(t *testing.T) {
+func TestExpirable_RefusesWithoutANumber(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Start(t), redistest.Name(t)
 	var log logs
@@ -80,7 +80,7 @@ func TestNoPermitsAreSet(t *testing.T) {
 
 // The number is set again once no permit from before is trusted. The permits of a System that still trusts them stay
 // taken, and those of others have been lost by then.
-func TestPermitsAreSetAgain(t *testing.T) {
+func TestExpirable_RestoresItsNumberAfterDataLoss(t *testing.T) {
 	t.Parallel()
 	const watchdog = 2 * time.Second
 	server, name := redistest.Start(t), redistest.Name(t)
@@ -116,7 +116,7 @@ func TestPermitsAreSetAgain(t *testing.T) {
 }
 
 // After a second loss of the number, a System waits again: there may be permits that were taken since.
-func TestEachLossIsWaitedFor(t *testing.T) {
+func TestExpirable_WaitsAfterEachDataLoss(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Start(t), redistest.Name(t)
 	cfg := lockkeeper.Config{Watchdog: 2 * time.Second, Poll: 200 * time.Millisecond}
@@ -130,7 +130,7 @@ func TestEachLossIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestWithPermitsIsChecked(t *testing.T) {
+func TestWithPermits_RefusesInvalidNumbers(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := locktest.Open(t, server.URL(), lockkeeper.Config{})

@@ -24,7 +24,7 @@ func count(t *testing.T, p *locktest.Probe, name string) string {
 }
 
 // Messages do all that calls can do.
-func TestPermitsByMessage(t *testing.T) {
+func TestExpirable_WorksByMessage(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	name, holder, other := k.LockName, s.Probe(t), s.Probe(t)
@@ -75,7 +75,7 @@ func TestPermitsByMessage(t *testing.T) {
 }
 
 // A release without a permit id releases one that the owner holds, and never one that it has lost.
-func TestReleaseByTheOwnerOfALostPermit(t *testing.T) {
+func TestExpirable_ReleaseIgnoresLostPermits(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	name, p, other := k.LockName, s.Probe(t), s.Probe(t)
@@ -93,7 +93,7 @@ func TestReleaseByTheOwnerOfALostPermit(t *testing.T) {
 
 // Permits survive the crashes of their actor. When the actor is given up, they are released, and all holders and
 // waiters are notified.
-func TestPermitsSurviveCrashes(t *testing.T) {
+func TestExpirable_SurvivesCrashes(t *testing.T) {
 	t.Parallel()
 	for _, messageType := range []string{"*messages.Acquire", "*messages.Release", "*messages.ReleaseByID", "*messages.SetTotal", "*actors.replied", "actors.tick"} {
 		for _, when := range []string{"before", "after"} {
@@ -148,7 +148,7 @@ func TestPermitsSurviveCrashes(t *testing.T) {
 
 // The permits of an actor that was given up are released, although they are many, and although the next actor has
 // sent commands before.
-func TestPermitsOfGivenUp(t *testing.T) {
+func TestExpirable_GivenUpActorReturnsItsPermits(t *testing.T) {
 	t.Parallel()
 	const held = 100
 	faults := &locktest.FaultInjector{}
@@ -175,7 +175,7 @@ func TestPermitsOfGivenUp(t *testing.T) {
 }
 
 // Tries get a permit each while there are some, with any number of them at once.
-func TestTriesAtOnce(t *testing.T) {
+func TestExpirable_TriesGetPermitsWhileThereAreSome(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{})
 	p, probe := r.ExpirableSemaphore(r.LockName), r.Probe(t)

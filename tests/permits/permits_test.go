@@ -20,7 +20,7 @@ import (
 
 // Never are more permits held than there are, whatever their leases, and none is lost. Among the waiters of a
 // process, permits are mostly handed on without Redis.
-func TestAsManyAsThereAre(t *testing.T) {
+func TestExpirable_NeverExceedsThePermits(t *testing.T) {
 	t.Parallel()
 	const n, processes, goroutines, rounds = 3, 3, 8, 30
 	server, name := redistest.Start(t), redistest.Name(t)
@@ -58,7 +58,7 @@ func TestAsManyAsThereAre(t *testing.T) {
 }
 
 // The permits of a process are handed on among its waiters in memory.
-func TestHandedOnInMemory(t *testing.T) {
+func TestExpirable_HandsOnInMemory(t *testing.T) {
 	t.Parallel()
 	const goroutines, rounds = 64, 200
 	server, name := redistest.Start(t), redistest.Name(t)
@@ -85,7 +85,7 @@ func TestHandedOnInMemory(t *testing.T) {
 	are(t, p, 10, 0)
 }
 
-func TestNumberOfPermits(t *testing.T) {
+func TestExpirable_SetsAndCountsItsNumber(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Shared(t), redistest.Name(t)
 	_, p := open(t, server.URL(), name, 2, lockkeeper.Config{})
@@ -126,7 +126,7 @@ func TestNumberOfPermits(t *testing.T) {
 
 // The watchdog renews all permits of a process in one command, and a waiter in another process gets one when it is
 // released.
-func TestRenewedTogether(t *testing.T) {
+func TestExpirable_RenewsTogether(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Start(t), redistest.Name(t)
 	s, p := open(t, server.URL(), name, 5, lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
@@ -159,7 +159,7 @@ func TestRenewedTogether(t *testing.T) {
 }
 
 // A holder is notified of every loss, and warned before an expiry.
-func TestLossOfPermits(t *testing.T) {
+func TestExpirable_ReportsEveryLoss(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
 	p := r.ExpirableSemaphore(r.LockName)
@@ -212,7 +212,7 @@ func TestLossOfPermits(t *testing.T) {
 }
 
 // A lost reply neither creates permits nor loses them.
-func TestLostRepliesOfPermits(t *testing.T) {
+func TestExpirable_LostReplyKeepsTheNumber(t *testing.T) {
 	for name, script := range map[string]*scripts.Script{
 		"acquire": scripts.PermitsAcquire, "release": scripts.PermitsRelease, "set": scripts.PermitsSet, "renew": scripts.PermitsRenew,
 	} {
@@ -254,7 +254,7 @@ func TestLostRepliesOfPermits(t *testing.T) {
 
 // The permits of a killed process expire after the TTL of the watchdog at most, and a waiter gets one without
 // polling.
-func TestKilledHolder(t *testing.T) {
+func TestExpirable_KilledHolderFreesItsPermits(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Shared(t), redistest.Name(t)
 	_, p := open(t, server.URL(), name, 1, locktest.NoPolling)
@@ -290,7 +290,7 @@ func TestKilledHolder(t *testing.T) {
 }
 
 // Close gives back the permits of this process, and refuses its waiters.
-func TestCloseGivesBackPermits(t *testing.T) {
+func TestExpirable_CloseGivesBackPermits(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Shared(t), redistest.Name(t)
 	s, p := open(t, server.URL(), name, 40, lockkeeper.Config{})
@@ -310,7 +310,7 @@ func TestCloseGivesBackPermits(t *testing.T) {
 }
 
 // An idle actor leaves, and the next one works with permits of its own.
-func TestIdlePermits(t *testing.T) {
+func TestExpirable_IdleActorLeaves(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Shared(t), redistest.Name(t)
 	s, p := open(t, server.URL(), name, 1, lockkeeper.Config{Idle: 10 * time.Millisecond})
@@ -329,7 +329,7 @@ func TestIdlePermits(t *testing.T) {
 }
 
 // When Redis does not answer, Close ends with its context; the permits that it leaves expire.
-func TestCloseOfPermitsWithoutRedis(t *testing.T) {
+func TestExpirable_CloseWithoutRedisEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{Watchdog: watchdog})
 	r.Lame = true

@@ -75,7 +75,7 @@ func (r redisson) run(t *testing.T, script, id string, lease time.Duration) stri
 
 // Clients of Redisson and of Lockkeeper share permits: each counts and releases the permits of the other, is woken by
 // it, and finds ids, times and payloads in its own format.
-func TestPermitsWithRedisson(t *testing.T) {
+func TestExpirable_SharesPermitsWithRedisson(t *testing.T) {
 	t.Parallel()
 	const javas = "000102030405060708090a0b0c0d0e0f"
 	server, name := redistest.Start(t), redistest.Name(t)
@@ -137,7 +137,7 @@ func TestPermitsWithRedisson(t *testing.T) {
 }
 
 // A client of Redisson's with a fast clock takes our permit before it expires: we notify its holder.
-func TestRedissonWithAFastClock(t *testing.T) {
+func TestExpirable_ReportsLossToAFastClock(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Shared(t), redistest.Name(t)
 	_, p := open(t, server.URL(), name, 1, lockkeeper.Config{Renewal: 200 * time.Millisecond})
@@ -151,7 +151,7 @@ func TestRedissonWithAFastClock(t *testing.T) {
 }
 
 // A granted permit is on the replica. While no replica is reachable, no permit is granted, and none stays taken.
-func TestPermitsOnReplicas(t *testing.T) {
+func TestExpirable_GrantsAreOnTheReplica(t *testing.T) {
 	t.Parallel()
 	master, name := redistest.Start(t), redistest.Name(t)
 	replica, link := redistest.ReplicaBehind(t, master)

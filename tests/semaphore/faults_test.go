@@ -36,7 +36,7 @@ func use(t *testing.T, f *lockkeeper.Semaphore, rounds int, may ...error) {
 }
 
 // A lost reply neither creates permits nor loses them.
-func TestLostReplies(t *testing.T) {
+func TestSemaphore_LostReplyKeepsTheNumber(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {
 		mode redistest.Mode
@@ -60,7 +60,7 @@ func TestLostReplies(t *testing.T) {
 }
 
 // A crash of the actor, on any message, neither creates nor loses permits; a release takes effect in any case.
-func TestCrashes(t *testing.T) {
+func TestSemaphore_CrashKeepsTheNumber(t *testing.T) {
 	t.Parallel()
 	for _, m := range []string{"*actors.PermitCall", "*actors.permitReplied", "actors.tick", "actors.unlocked", "actors.listening", "*actor.Started"} {
 		for _, when := range []string{"before", "after"} {
@@ -96,7 +96,7 @@ func TestCrashes(t *testing.T) {
 
 // A request that a crash interrupts is answered, and counted, also if its memory was that of an earlier request,
 // which the actor has handled.
-func TestCrashAfterARequest(t *testing.T) {
+func TestSemaphore_CrashAnswersItsRequest(t *testing.T) {
 	t.Parallel()
 	faults, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{})
 	f := s.Semaphore(k.LockName)
@@ -124,7 +124,7 @@ func TestCrashAfterARequest(t *testing.T) {
 }
 
 // An actor that crashes all the time refuses its waiters, and leaves; the next one works.
-func TestGivenUp(t *testing.T) {
+func TestSemaphore_GivenUpActorRefusesItsWaiters(t *testing.T) {
 	t.Parallel()
 	faults, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{Poll: 20 * time.Millisecond})
 	f := s.Semaphore(k.LockName)
@@ -144,7 +144,7 @@ func TestGivenUp(t *testing.T) {
 
 // An idle actor leaves, and so do its subscription and its memory. Another one starts when it is needed, and its
 // commands count as new ones.
-func TestIdleActorLeaves(t *testing.T) {
+func TestSemaphore_IdleActorLeaves(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{Idle: 20 * time.Millisecond})
 	f := s.Semaphore(k.LockName)
@@ -162,7 +162,7 @@ func TestIdleActorLeaves(t *testing.T) {
 
 // Close refuses all waiters, gives back permits that no request got, and returns an error if Redis does not confirm
 // it.
-func TestClose(t *testing.T) {
+func TestClose_GivesBackPermits(t *testing.T) {
 	t.Parallel()
 	s := locktest.NewRemote(t, redistest.Shared(t), locktest.Impatient)
 	s.Do(t, "SET", s.LockName, "1")
@@ -190,7 +190,7 @@ func TestClose(t *testing.T) {
 }
 
 // An actor that is stopped from outside while it takes a permit gives the permit back when it comes.
-func TestStoppedByOthers(t *testing.T) {
+func TestSemaphore_StoppedActorGivesBackItsPermit(t *testing.T) {
 	t.Parallel()
 	s := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{})
 	s.Do(t, "SET", s.LockName, "1")
@@ -207,7 +207,7 @@ func TestStoppedByOthers(t *testing.T) {
 
 // While Redis does not answer, all requests are answered: those whose commands are under way, and those queued behind
 // them.
-func TestStoppedWithoutRedis(t *testing.T) {
+func TestSemaphore_StopWithoutRedisAnswersAll(t *testing.T) {
 	t.Parallel()
 	for what, requests := range map[string]func(s *messages.Semaphore) []any{
 		"an inspection": func(s *messages.Semaphore) []any {
@@ -242,7 +242,7 @@ func TestStoppedWithoutRedis(t *testing.T) {
 }
 
 // An actor that is given up finishes its release, and the commands of the next actor do not undo it.
-func TestGivenUpWithARelease(t *testing.T) {
+func TestSemaphore_GivenUpActorFinishesItsRelease(t *testing.T) {
 	t.Parallel()
 	faults := &locktest.FaultInjector{}
 	s := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{CallTimeout: 3 * time.Second}, faults.Middleware)
@@ -270,7 +270,7 @@ func TestGivenUpWithARelease(t *testing.T) {
 
 // When Redis does not answer, Close ends with its context, reports that something may be left, and answers callers
 // that give permits back.
-func TestCloseWithoutRedis(t *testing.T) {
+func TestClose_WithoutRedisEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	s := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{})
 	s.Do(t, "SET", s.LockName, "1")
@@ -308,7 +308,7 @@ func records(t *testing.T, server *redistest.Server) []string {
 
 // A closed System leaves no record of a command about what it has used recently, unless a copy of the command may
 // still arrive, and would take effect twice.
-func TestNoRecordOfACommandStays(t *testing.T) {
+func TestClose_LeavesNoRecordOfACommand(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := locktest.Open(t, server.URL(), lockkeeper.Config{})
@@ -348,7 +348,7 @@ func TestNoRecordOfACommandStays(t *testing.T) {
 }
 
 // The error of a Close that Redis has not confirmed names what becomes of each kind.
-func TestCloseSaysWhatRemains(t *testing.T) {
+func TestClose_ReportsWhatRemains(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {
 		begin func(s *locktest.Site, name string)

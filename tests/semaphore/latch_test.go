@@ -34,7 +34,7 @@ func counts(t *testing.T, l *lockkeeper.Latch, want int64) {
 
 // A wait ends only after all have counted down, in any process, each id once. All waiters of a process cost one
 // command; at the end nothing is left in Redis that does not expire.
-func TestLatch(t *testing.T) {
+func TestLatch_OpensWhenAllHaveCountedDown(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, locktest.NoPolling)
 	other := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
@@ -90,7 +90,7 @@ func TestLatch(t *testing.T) {
 }
 
 // An id may be any text of up to 512 bytes, also one like the marker in the set of ids.
-func TestLatchCountsEachID(t *testing.T) {
+func TestLatch_CountsEachIDOnce(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	l, ctx := s.Latch(k.LockName), locktest.Within(t)
@@ -107,7 +107,7 @@ func TestLatchCountsEachID(t *testing.T) {
 }
 
 // A lost reply counts nothing twice, and a failed count-down is repeated.
-func TestLatchLostReplies(t *testing.T) {
+func TestLatch_LostReplyCountsOnce(t *testing.T) {
 	t.Parallel()
 	s := locktest.NewRemote(t, redistest.Shared(t), locktest.Impatient)
 	l, patient := s.Latch(s.LockName), locktest.Open(t, s.Server.URL(), lockkeeper.Config{CallTimeout: locktest.Soon}).Latch(s.LockName)
@@ -132,7 +132,7 @@ func TestLatchLostReplies(t *testing.T) {
 
 // A waiter continues although nothing is published, and although a foreign client, which uses no ids, has set another
 // count and counted it down.
-func TestLatchOfStrangers(t *testing.T) {
+func TestLatch_WorksWithForeignClients(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.Briefly)
 	l := s.Latch(k.LockName)
@@ -152,7 +152,7 @@ func TestLatchOfStrangers(t *testing.T) {
 }
 
 // By message, a latch works in the same way; a count-down counts once, at whatever moment the actor crashes on it.
-func TestLatchByMessage(t *testing.T) {
+func TestLatch_CountsOnceByMessage(t *testing.T) {
 	t.Parallel()
 	faults, s, k := locktest.NewFaultInjector(t, locktest.NoPolling)
 	p, named := s.Probe(t), &messages.Latch{Name: k.LockName}
@@ -199,7 +199,7 @@ func TestLatchByMessage(t *testing.T) {
 
 // The rights in docs/acl.md are enough for latches. In a cluster all keys are in one slot, and a name whose channel
 // is in another slot is refused.
-func TestLatchElsewhere(t *testing.T) {
+func TestLatch_WorksWithACLAndCluster(t *testing.T) {
 	t.Parallel()
 	server, cluster := redistest.Start(t), redistest.Cluster(t, 2)
 	for _, r := range redisio.ACL() {

@@ -12,7 +12,7 @@ import (
 
 // A System lists the semaphores and latches that have waiters in it, by message or on a goroutine, and no others. If
 // one cannot answer, the rest is listed.
-func TestWaitersAreListed(t *testing.T) {
+func TestLocks_ListsSemaphoresAndLatchesWithWaiters(t *testing.T) {
 	t.Parallel()
 	faults, s, k := locktest.NewFaultInjector(t, locktest.NoPolling)
 	semaphore, latch, p, ctx := s.Semaphore(k.LockName), s.Latch(k.LockName+" too"), s.Probe(t), locktest.Within(t)

@@ -17,13 +17,13 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-var calls = flag.Int("latch.calls", 20_000, "how many count-downs the processes of TestLatchOfProcesses make, and as many waits")
+var calls = flag.Int("latch.calls", 20_000, "how many count-downs the processes of TestLatch_ReleasesAllProcesses make, and as many waits")
 
 const (
 	processes = 4
 	// workers is how many goroutines of each process count down and wait.
 	workers = 500
-	// work passes its task to a process of TestLatchOfProcesses: "<URL of Redis> <name> <rounds>".
+	// work passes its task to a process of TestLatch_ReleasesAllProcesses: "<URL of Redis> <name> <rounds>".
 	work = "LOCKKEEPER_TEST_LATCHES"
 )
 
@@ -83,7 +83,7 @@ func atLatches(what string) error {
 }
 
 // All goroutines that count down and wait in several processes are released, and everything left in Redis expires.
-func TestLatchOfProcesses(t *testing.T) {
+func TestLatch_ReleasesAllProcesses(t *testing.T) {
 	k := locktest.NewKey(t, redistest.Start(t))
 	self, err := os.Executable()
 	ok(t, err)

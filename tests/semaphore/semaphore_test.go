@@ -18,7 +18,7 @@ import (
 )
 
 // The behaviour of Redisson's semaphore, and its state in Redis, without its flaw: a TTL is kept.
-func TestSemaphore(t *testing.T) {
+func TestSemaphore_BehavesLikeRedissons(t *testing.T) {
 	eachAPI(t, func(t *testing.T, _ *locktest.Site, k locktest.Key, f api) {
 		ctx := locktest.Within(t)
 		_, err := f.Available(ctx)
@@ -63,7 +63,7 @@ func TestSemaphore(t *testing.T) {
 }
 
 // Waiters are served in their order, by releases in any process; a request for many permits is not overtaken.
-func TestWaitersInOrder(t *testing.T) {
+func TestSemaphore_ServesWaitersInOrder(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.NoPolling)
 	f, other := s.Semaphore(k.LockName), locktest.Open(t, k.Server.URL(), locktest.NoPolling).Semaphore(k.LockName)
@@ -90,7 +90,7 @@ func TestWaitersInOrder(t *testing.T) {
 }
 
 // Never are more permits taken than there are, and none is lost, although processes compete.
-func TestProcessesCompete(t *testing.T) {
+func TestSemaphore_ProcessesNeverExceedThePermits(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
 	k := locktest.NewKey(t, server)
@@ -151,7 +151,7 @@ func TestHandOff_NeedsNoCommands(t *testing.T) {
 }
 
 // A request that gives up, or whose sender dies, leaves neither an entry in the queue nor a taken permit.
-func TestWhoLeavesTakesNothing(t *testing.T) {
+func TestSemaphore_GiveUpTakesNothing(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	f, p := s.Semaphore(k.LockName), s.Probe(t)
@@ -192,7 +192,7 @@ func TestWhoLeavesTakesNothing(t *testing.T) {
 }
 
 // The rights in docs/acl.md are enough for semaphores, and in a cluster all keys are in one slot.
-func TestElsewhere(t *testing.T) {
+func TestSemaphore_WorksWithACLAndCluster(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	var rules string
@@ -229,7 +229,7 @@ func TestElsewhere(t *testing.T) {
 }
 
 // A sender on another node gets no permits: its death would go unnoticed.
-func TestOtherNodesAreRefused(t *testing.T) {
+func TestSemaphore_RefusesRemoteSenders(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	k.Do(t, "SET", k.LockName, "1")
@@ -242,7 +242,7 @@ func TestOtherNodesAreRefused(t *testing.T) {
 }
 
 // A name has one kind at a time: lock, expirable semaphore, semaphore or latch.
-func TestOneNameIsOneKind(t *testing.T) {
+func TestName_HasOneKindAtATime(t *testing.T) {
 	t.Parallel()
 	uses := map[string]func(ctx context.Context, s *locktest.Site, name string) error{
 		"lock": func(ctx context.Context, s *locktest.Site, name string) error {
@@ -277,7 +277,7 @@ func TestOneNameIsOneKind(t *testing.T) {
 }
 
 // Permits can be released although the name is in use as another kind.
-func TestReleaseBesideAnotherKind(t *testing.T) {
+func TestSemaphore_ReleaseWorksBesideAnotherKind(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	k.Do(t, "SET", k.LockName, "1")

@@ -13,8 +13,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// BenchmarkReplicas takes and gives back locks, a lock for each goroutine, with and without waiting
-// for a replica, which is at hand or lags. It reports the time for each pair.
+// BenchmarkReplicas acquires and releases locks, one for each goroutine, with and without waiting for a replica, with
+// and without lag. It reports the time for each pair.
 func BenchmarkReplicas(b *testing.B) {
 	master := redistest.Start(b)
 	_, link := redistest.ReplicaBehind(b, master)

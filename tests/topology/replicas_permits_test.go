@@ -10,9 +10,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// What is done to a synchronizer is on the replica by then. What no replica confirms is not known to have
-// happened: permits that were taken are given back.
-func TestSynchronizersAreOnTheReplica(t *testing.T) {
+// A change of a synchronizer is on the replica when the call returns. A change that no replica confirms counts as not
+// done: permits that were taken are given back.
+func TestReplicas_ConfirmSynchronizers(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
 	replica, link := redistest.ReplicaBehind(t, master)
@@ -55,9 +55,9 @@ func TestSynchronizersAreOnTheReplica(t *testing.T) {
 	})
 }
 
-// A user who may not ask whether replicas have it: the permits that a semaphore took are not forgotten,
-// and what was given back is not to be given back again.
-func TestSynchronizersThatMayNotAskReplicas(t *testing.T) {
+// An ACL user without the right to wait for replicas: the permits that a semaphore took are given back, and permits
+// that were given back are not given back twice.
+func TestReplicas_WithoutRightSynchronizersLoseNothing(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
 	redistest.Replica(t, master)

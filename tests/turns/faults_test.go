@@ -81,7 +81,7 @@ func (q *queued) nextGets(t *testing.T) (token int64) {
 }
 
 // No fault of the next process in the queue blocks the lock, or lets two processes hold it; and tokens grow.
-func TestWhoIsNext(t *testing.T) {
+func TestWaitQueue_FaultOfTheHeadIsHarmless(t *testing.T) {
 	polling := lockkeeper.Config{Watchdog: locktest.NoPolling.Watchdog, Poll: 500 * time.Millisecond}
 	slowly := polling
 	slowly.Poll = 3 * time.Second
@@ -146,7 +146,7 @@ func TestWhoIsNext(t *testing.T) {
 
 // Processes poll at different intervals. One that polls rarely keeps its entry behind one that polls often, and keeps
 // the lock that this one transfers to it for as long as it trusts its lease.
-func TestTurnsOfUnequals(t *testing.T) {
+func TestWaitQueue_RarePollerKeepsItsEntry(t *testing.T) {
 	t.Parallel()
 	often := lockkeeper.Config{Watchdog: locktest.NoPolling.Watchdog, Poll: 50 * time.Millisecond}
 	hasty, k := locktest.New(t, often)
@@ -170,7 +170,7 @@ func TestTurnsOfUnequals(t *testing.T) {
 }
 
 // When Redis loses the wait queue and the lock, all waiters get the lock, one after another.
-func TestLineForgotten(t *testing.T) {
+func TestWaitQueue_ItsLossLetsAllIn(t *testing.T) {
 	t.Parallel()
 	cfg := lockkeeper.Config{Watchdog: locktest.Watchdog, Renewal: 100 * time.Millisecond, Poll: 500 * time.Millisecond}
 	q := queue(t, redistest.Start(t), cfg)
@@ -200,7 +200,7 @@ func TestLineForgotten(t *testing.T) {
 
 // A full Redis has no memory for new entries, and grants no free lock. Processes with an entry get the lock in their
 // turn.
-func TestLineOfAFullRedis(t *testing.T) {
+func TestWaitQueue_WorksWhileRedisIsFull(t *testing.T) {
 	t.Parallel()
 	q := queue(t, redistest.Start(t), locktest.NoPolling)
 	late := locktest.Open(t, q.Server.URL(), locktest.NoPolling).FencedLock(q.LockName)
@@ -223,7 +223,7 @@ func TestLineOfAFullRedis(t *testing.T) {
 
 // Redis refuses to change the hold count, and to make the next process the owner. The last release still frees the
 // lock and notifies the next process.
-func TestReleaseInSpiteOfRefusals(t *testing.T) {
+func TestRelease_WorksWhenTransfersAreRefused(t *testing.T) {
 	t.Parallel()
 	k := locktest.NewKey(t, redistest.Start(t))
 	k.Do(t, "ACL", "SETUSER", "holder", "on", ">pw", "~*", "&*", "+@all")

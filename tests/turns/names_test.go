@@ -41,7 +41,7 @@ func oddNames(t *testing.T) map[string]string {
 }
 
 // A release wakes the waiter of another process at once, whatever bytes the name has.
-func TestNamesOfEveryByte(t *testing.T) {
+func TestNames_OfEveryByteWakeWaiters(t *testing.T) {
 	t.Parallel()
 	a, k := locktest.New(t, locktest.NoPolling)
 	b := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
@@ -57,7 +57,7 @@ func TestNamesOfEveryByte(t *testing.T) {
 }
 
 // Every kind refuses a name that is not UTF-8.
-func TestNamesThatAreNotUTF8(t *testing.T) {
+func TestNames_RefuseInvalidUTF8(t *testing.T) {
 	t.Parallel()
 	a, _ := locktest.New(t, locktest.NoPolling)
 	for _, of := range locktest.Kinds {

@@ -179,7 +179,7 @@ func contend(t *testing.T, r *register, sites []*locktest.Site, api func(context
 }
 
 // Processes have equally many turns, at any distance from Redis.
-func TestTurns(t *testing.T) {
+func TestTurns_AreEqualForAllProcesses(t *testing.T) {
 	for how, api := range map[string]func(context.Context, *testing.T, *register, int, *locktest.Site, string, string){
 		"by goroutine": byGoroutine, "by message": byMessage,
 	} {
@@ -201,7 +201,7 @@ func TestTurns(t *testing.T) {
 
 // A client like Redisson's, without an entry in the wait queue, has its share of turns, and leaves the others theirs.
 // Between its release and its next try it does not wait, so it may have fewer turns.
-func TestTurnsBesideAStranger(t *testing.T) {
+func TestTurns_ForeignClientHasItsShare(t *testing.T) {
 	t.Parallel()
 	sites, k := nearAndFar(t)
 	r := newRegister(t, len(sites)+1)
