@@ -111,14 +111,14 @@ func TestSubscriber_CrashCostsAtMostThePollBound(t *testing.T) {
 	}
 }
 
-// mortal is an actor of a user's that acquires locks, and runs the functions that it is sent.
-type mortal struct {
+// ownerActor is an actor of a user's that acquires locks, and runs the functions that it is sent.
+type ownerActor struct {
 	pid     *actor.PID
 	ask     func(k locktest.Key)
 	granted chan *messages.Acquired
 }
 
-func begin(s *locktest.Site, strategy ...actor.SupervisorStrategy) *mortal {
+func begin(s *locktest.Site, strategy ...actor.SupervisorStrategy) *ownerActor {
 	root, granted := s.Actors.Root, make(chan *messages.Acquired, 10)
 	for _, each := range strategy {
 		root = root.Copy().WithGuardian(each)
@@ -131,7 +131,7 @@ func begin(s *locktest.Site, strategy ...actor.SupervisorStrategy) *mortal {
 			granted <- m
 		}
 	}))
-	return &mortal{pid, func(k locktest.Key) {
+	return &ownerActor{pid, func(k locktest.Key) {
 		root.Send(pid, func(ctx actor.Context) { ctx.Request(s.Guardian(), &messages.Acquire{Lock: k.Message()}) })
 	}, granted}
 }

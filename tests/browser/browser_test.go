@@ -52,14 +52,14 @@ func open(t *testing.T, console http.Handler) *page {
 	p := &page{ctx: ctx, base: server.URL + "/locks/"}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the page says: %s", is[string](t, p, `document.body.innerText`))
+			t.Logf("the page shows: %s", is[string](t, p, `document.body.innerText`))
 		}
 		if err := chromedp.Cancel(ctx); err != nil {
 			t.Errorf("the browser does not end: %v", err)
 		}
 		stop()
 		if len(p.complaints) > 0 {
-			t.Errorf("the browser says %q", p.complaints)
+			t.Errorf("the browser reports %q", p.complaints)
 		}
 	})
 	if err := chromedp.Listen(ctx, p.record); err != nil {

@@ -106,7 +106,7 @@ func (p *process) kill(t testing.TB) {
 	}
 }
 
-func (p *process) the(name string) *lockkeeper.Lock { return p.lock(p, name) }
+func (p *process) lockNamed(name string) *lockkeeper.Lock { return p.lock(p, name) }
 
 func (p *process) acquire(ctx context.Context, name string, r request) (*hold, error) {
 	if p.byMessage {
@@ -122,9 +122,9 @@ func (p *process) acquire(ctx context.Context, name string, r request) (*hold, e
 	if r.once {
 		options = append(options, lockkeeper.WithoutReentry())
 	}
-	acquire := p.the(name).Acquire
+	acquire := p.lockNamed(name).Acquire
 	if r.try {
-		acquire = p.the(name).TryAcquire
+		acquire = p.lockNamed(name).TryAcquire
 	}
 	h, err := acquire(ctx, options...)
 	if err != nil {
@@ -152,7 +152,7 @@ type state struct {
 
 func (p *process) inspect(ctx context.Context, name string) (state, error) {
 	if !p.byMessage {
-		s, err := p.the(name).Inspect(ctx)
+		s, err := p.lockNamed(name).Inspect(ctx)
 		return state{s.Locked, s.HeldHere, s.HoldCount, s.Waiters, s.Subscribers}, err
 	}
 	answer := p.ask(&messages.Inspect{Lock: p.message(name)})
@@ -165,7 +165,7 @@ func (p *process) inspect(ctx context.Context, name string) (state, error) {
 
 func (p *process) forceRelease(ctx context.Context, name string) (wasHeld bool, err error) {
 	if !p.byMessage {
-		return p.the(name).ForceRelease(ctx)
+		return p.lockNamed(name).ForceRelease(ctx)
 	}
 	answer := p.ask(&messages.ForceRelease{Lock: p.message(name)})
 	if released, ok := answer.(*messages.ForceReleased); ok {

@@ -122,7 +122,7 @@ func waitTimesOut(t *trial, a, b *process) {
 		began := time.Now()
 		t.refused(t.ask(p, request{wait: wait}), lockkeeper.ErrTimeout)
 		if took := time.Since(began); took < wait {
-			t.Errorf("a wait of %v was over after %v", wait, took)
+			t.Errorf("a wait of %v ended after %v", wait, took)
 		}
 		t.waiting(p, 0)
 		t.queued(p, 0)

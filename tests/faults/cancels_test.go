@@ -20,9 +20,9 @@ import (
 )
 
 // cancels is smaller with the race detector, which takes no more than 8,000 goroutines.
-var cancels = flag.Int("cancels", map[bool]int{false: 30_000, true: 5000}[raced()], "how many waiters are cancelled at once")
+var cancels = flag.Int("cancels", map[bool]int{false: 30_000, true: 5000}[raceEnabled()], "how many waiters are cancelled at once")
 
-func raced() bool {
+func raceEnabled() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
@@ -30,7 +30,7 @@ func raced() bool {
 // contested is a lock or permit that the test holds, and that many requests wait for.
 type contested struct {
 	name string
-	// take makes the test its holder. lost is closed at a loss; nil if there is none.
+	// take makes the test its holder. lost is closed at a loss; it is nil if the hold cannot be lost.
 	take func(t *testing.T, s *locktest.Site, name string) (release func(context.Context) error, lost <-chan struct{})
 	// wait waits, and gives back what it is granted.
 	wait func(ctx context.Context, s *locktest.Site, name string) error
@@ -136,8 +136,8 @@ var allContested = []contested{
 	},
 }
 
-// massive has a queue limit for all of them.
-func massive() lockkeeper.Config {
+// configForMany has a queue limit for all of them.
+func configForMany() lockkeeper.Config {
 	return lockkeeper.Config{QueueLimit: 2 * *cancels, Watchdog: 2 * locktest.Watchdog, CallTimeout: locktest.Watchdog}
 }
 
@@ -173,7 +173,7 @@ func (c *contested) survives(t *testing.T, s *locktest.Site, k locktest.Key, giv
 func TestCancel_ManyAtOnceKeepTheHold(t *testing.T) {
 	for _, c := range allContested {
 		t.Run(c.name, func(t *testing.T) {
-			s, k := locktest.NewOnOwnServer(t, massive())
+			s, k := locktest.NewOnOwnServer(t, configForMany())
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			var waiters sync.WaitGroup
@@ -196,7 +196,7 @@ func TestCancel_ManyAtOnceKeepTheHold(t *testing.T) {
 func TestCancel_ManyAtOnceByMessageKeepTheHold(t *testing.T) {
 	for _, c := range allContested {
 		t.Run(c.name, func(t *testing.T) {
-			s, k := locktest.NewOnOwnServer(t, massive())
+			s, k := locktest.NewOnOwnServer(t, configForMany())
 			var pids []*actor.PID
 			var ended atomic.Int64
 			props := actor.PropsFromFunc(func(ctx actor.Context) {

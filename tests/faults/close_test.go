@@ -143,7 +143,7 @@ func TestClose_EndsEveryHold(t *testing.T) {
 		closing.Go(func() {
 			locktest.Stop(t, s)
 			if own.Exists(t) {
-				t.Error("closed before the key was gone")
+				t.Error("closed before the key was deleted")
 			}
 		})
 	}

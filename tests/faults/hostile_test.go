@@ -23,8 +23,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// misdeed is the misbehaviour of a host function; it does nothing before it is armed.
-type misdeed struct {
+// misbehaviour is the misbehaviour of a host function; it does nothing before it is armed.
+type misbehaviour struct {
 	armed atomic.Bool
 	calls atomic.Int64
 	// gate blocks the call until the end of the test; if it is nil, the call panics instead, or ends the goroutine.
@@ -32,7 +32,7 @@ type misdeed struct {
 	exits bool
 }
 
-func (m *misdeed) commit() {
+func (m *misbehaviour) misbehave() {
 	switch {
 	case !m.armed.Load():
 	case m.exits:
@@ -50,44 +50,44 @@ func (m *misdeed) commit() {
 // logHandler, meter and the others are those of the host, and misbehave.
 type logHandler struct {
 	slog.Handler
-	*misdeed
+	*misbehaviour
 }
 
 func (h logHandler) Enabled(context.Context, slog.Level) bool  { return true }
-func (h logHandler) Handle(context.Context, slog.Record) error { h.commit(); return nil }
+func (h logHandler) Handle(context.Context, slog.Record) error { h.misbehave(); return nil }
 func (h logHandler) WithAttrs([]slog.Attr) slog.Handler        { return h }
 func (h logHandler) WithGroup(string) slog.Handler             { return h }
 
 type meter struct {
 	noop.Meter
-	*misdeed
+	*misbehaviour
 }
 
 func (m meter) Int64Counter(string, ...metric.Int64CounterOption) (metric.Int64Counter, error) {
-	return counter{misdeed: m.misdeed}, nil
+	return counter{misbehaviour: m.misbehaviour}, nil
 }
 
 type counter struct {
 	noop.Int64Counter
-	*misdeed
+	*misbehaviour
 }
 
-func (c counter) Add(context.Context, int64, ...metric.AddOption) { c.commit() }
+func (c counter) Add(context.Context, int64, ...metric.AddOption) { c.misbehave() }
 
 type tracer struct {
 	nospans.Tracer
-	*misdeed
+	*misbehaviour
 }
 
 func (t tracer) Start(ctx context.Context, _ string, _ ...trace.SpanStartOption) (context.Context, trace.Span) {
-	t.commit()
+	t.misbehave()
 	return ctx, nospans.Span{}
 }
 
 // hostile is a site whose host misbehaves in one way.
 type hostile struct {
 	*locktest.Remote
-	*misdeed
+	*misbehaviour
 	options []lockkeeper.Option
 }
 
@@ -97,7 +97,7 @@ const spared = " spared"
 func newHostile(t *testing.T, callback, how string) *hostile {
 	t.Helper()
 	k := locktest.NewKey(t, redistest.Shared(t))
-	h := &hostile{misdeed: &misdeed{exits: how == "exits"}, Remote: &locktest.Remote{Key: k, Proxy: redistest.NewProxy(t, k.Server.Addr())}}
+	h := &hostile{misbehaviour: &misbehaviour{exits: how == "exits"}, Remote: &locktest.Remote{Key: k, Proxy: redistest.NewProxy(t, k.Server.Addr())}}
 	if how == "blocks" {
 		h.gate = make(chan struct{})
 	}
@@ -105,17 +105,17 @@ func newHostile(t *testing.T, callback, how string) *hostile {
 	cfg := lockkeeper.Config{Watchdog: locktest.Watchdog, Renewal: 100 * time.Millisecond, CallTimeout: time.Second}
 	switch callback {
 	case "logger":
-		logger = slog.New(logHandler{misdeed: h.misdeed})
+		logger = slog.New(logHandler{misbehaviour: h.misbehaviour})
 	case "meter":
-		cfg.Meter = meter{misdeed: h.misdeed}
+		cfg.Meter = meter{misbehaviour: h.misbehaviour}
 	case "tracer":
-		cfg.Tracer = tracer{misdeed: h.misdeed}
+		cfg.Tracer = tracer{misbehaviour: h.misbehaviour}
 	case "at-risk function":
-		h.options = []lockkeeper.Option{lockkeeper.WithAtRisk(func(time.Duration) { h.commit() })}
+		h.options = []lockkeeper.Option{lockkeeper.WithAtRisk(func(time.Duration) { h.misbehave() })}
 	case "middleware":
 		cfg.Middleware = []actor.ReceiverMiddleware{around(func(_ actor.ReceiverContext, m any, pass func()) {
 			if request, ok := m.(interface{ GetLock() *messages.Lock }); !ok || !strings.HasSuffix(request.GetLock().GetName(), spared) {
-				h.commit()
+				h.misbehave()
 			}
 			pass()
 		})}
@@ -123,7 +123,7 @@ func newHostile(t *testing.T, callback, how string) *hostile {
 	actors := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
 	if callback == "event stream" {
-		actors.EventStream.Subscribe(func(any) { h.commit() })
+		actors.EventStream.Subscribe(func(any) { h.misbehave() })
 	}
 	client, err := lockkeeper.Connect(h.Proxy.URL() + "?write_timeout=4s")
 	h.Site = locktest.OpenIn(t, actors, client, err, cfg)

@@ -95,7 +95,7 @@ func (k fairKey) lives(t testing.TB, owner string) (until int64) {
 // awaitListener waits until a waiter has subscribed to its channel.
 func (k fairKey) awaitListener(t testing.TB, owner string) {
 	t.Helper()
-	redistest.Eventually(t, "the waiter to listen", func() bool { return k.Server.Subscribers(t, k.Channel+":"+owner) == 1 })
+	redistest.Eventually(t, "the subscription of the waiter", func() bool { return k.Server.Subscribers(t, k.Channel+":"+owner) == 1 })
 }
 
 // awaitNothing waits until no key of the lock is left in Redis.
@@ -106,8 +106,8 @@ func (k fairKey) awaitNothing(t testing.TB) {
 	})
 }
 
-// handOver releases the hold, and checks that the waiters are granted the lock in their order.
-func (k fairKey) handOver(t testing.TB, hold *lockkeeper.Hold, waiters ...<-chan locktest.Grant) {
+// releaseInOrder releases the hold, and checks that the waiters are granted the lock in their order.
+func (k fairKey) releaseInOrder(t testing.TB, hold *lockkeeper.Hold, waiters ...<-chan locktest.Grant) {
 	t.Helper()
 	locktest.Release(t, hold)
 	for i, waiter := range waiters {

@@ -106,7 +106,7 @@ func TestFair_KeepsEntriesOfLivingWaiters(t *testing.T) {
 		t.Fatalf("the queue was %v and is %v", queue, now)
 	}
 	k.freeAsRedisson(t)
-	k.handOver(t, locktest.Got(t, first).Hold, second)
+	k.releaseInOrder(t, locktest.Got(t, first).Hold, second)
 }
 
 // A command whose reply is lost takes effect once.
@@ -155,7 +155,7 @@ func TestFair_RemovesEntryOfWaiterThatGaveUpWhileRedisWasSilent(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	redistest.Eventually(t, "the first to be alone in the queue", func() bool { return slices.Equal(k.entries(t), []string{entry}) })
-	k.handOver(t, hold, first)
+	k.releaseInOrder(t, hold, first)
 }
 
 // A foreign head that does not take the lock keeps its entry until its timeout, and no longer. If its process is
@@ -169,12 +169,12 @@ func TestFair_SkipsForeignHeadAfterItsTimeout(t *testing.T) {
 		t.Helper()
 		hold := locktest.Acquire(t, k.of(locktest.Open(t, k.Server.URL(), cfg)))
 		if early := until - k.now(t); early > 1 {
-			t.Errorf("granted %d ms before the foreign waiter's time was over", early)
+			t.Errorf("granted %d ms before the timeout of the foreign waiter", early)
 		}
 		if queue := k.entries(t); len(queue) != 0 {
 			t.Errorf("the queue is %v", queue)
 		}
-		k.handOver(t, hold)
+		k.releaseInOrder(t, hold)
 	}
 	k.enqueueForeign(t, locktest.Redisson)
 	until := k.now(t) + 1000

@@ -29,7 +29,7 @@ func TestForeignQueue_IsRefusedAndUnchanged(t *testing.T) {
 					l := of(s, k.LockName)
 					hold := locktest.Acquire(t, l)
 					var waiting <-chan locktest.Grant
-					if kind == "fair" { // a MultiLock is handed over in memory
+					if kind == "fair" { // a MultiLock is handed off in memory
 						waiting = locktest.AcquireSoon(locktest.Within(t), l)
 						locktest.AwaitWaiters(t, l, 1)
 					}

@@ -130,7 +130,7 @@ func (l logLines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// The list of all Systems may be a key of another application. The log says so once, and everything else works.
+// The list of all Systems may be a key of another application. It is logged once, and everything else works.
 func TestForeignSystemsKey_IsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	for kind, write := range foreignTypes {
@@ -141,9 +141,9 @@ func TestForeignSystemsKey_IsLoggedOnce(t *testing.T) {
 			log := make(logLines, 1000)
 			s := locktest.Open(t, k.Server.URL(), lockkeeper.Config{Application: "shop", Watchdog: 300 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(log, nil))})
 			const warning = "Redis refuses the record of this system"
-			says := func(line string) bool { return strings.Contains(line, warning) } // a busy machine may log more
+			isWarning := func(line string) bool { return strings.Contains(line, warning) } // a busy machine may log more
 			line := ""
-			for !says(line) {
+			for !isWarning(line) {
 				line = locktest.Await(t, "a line in the log", log)
 			}
 			if !strings.Contains(line, "WRONGTYPE") {
@@ -158,8 +158,8 @@ func TestForeignSystemsKey_IsLoggedOnce(t *testing.T) {
 			}
 			unchanged("Close")
 			for len(log) > 0 {
-				if line := <-log; says(line) {
-					t.Errorf("the log says again %s", line)
+				if line := <-log; isWarning(line) {
+					t.Errorf("logged again: %s", line)
 				}
 			}
 		})

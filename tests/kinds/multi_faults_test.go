@@ -77,7 +77,7 @@ func TestMultiLock_LateRollBackFreesNothing(t *testing.T) {
 // The loss of one member loses all: the holder is notified, and the others are freed.
 func TestMultiLock_LossOfAMemberLosesAll(t *testing.T) {
 	t.Parallel()
-	b := newBundle(t, brisk, redistest.SharedServers(t, 2)...)
+	b := newBundle(t, frequent, redistest.SharedServers(t, 2)...)
 	for i, m := range b.members {
 		hold := locktest.Acquire(t, b.Lock)
 		m.Do(t, append([]string{"DEL"}, left(t, m.Name, m.Server)...)...) // a read hold has a key beside the hash
@@ -102,7 +102,7 @@ func TestMultiLock_LossOfAMemberLosesAll(t *testing.T) {
 // Closing a member's System takes the member away: the hold is lost, and the rest is freed.
 func TestMultiLock_CloseOfAMembersSystemLosesTheHold(t *testing.T) {
 	t.Parallel()
-	cfg := brisk
+	cfg := frequent
 	cfg.Watchdog, cfg.Renewal = 2*time.Second, 200*time.Millisecond
 	links, whole := distant(t, 2, cfg)
 	links[0].Lame, links[1].Lame = true, true // both report that the part on the other was not released
@@ -144,7 +144,7 @@ func TestMultiLock_PartialReleaseFreesNoMember(t *testing.T) {
 	t.Parallel()
 	near := locktest.NewKey(t, redistest.Start(t))
 	near.Do(t, "ACL", "SETUSER", "no-hset", "reset", "on", ">pw", "~*", "&*", "+@all")
-	cfg := brisk
+	cfg := frequent
 	cfg.CallTimeout = locktest.Soon // the text of a refusal needs a while
 	here := locktest.Open(t, locktest.As(near.Server, "no-hset", "pw"), cfg)
 	there, far := locktest.NewOnOwnServer(t, cfg)
@@ -157,7 +157,7 @@ func TestMultiLock_PartialReleaseFreesNoMember(t *testing.T) {
 	far.Do(t, "REPLICAOF", "NO", "ONE")
 	far.Renewed(t, 500*time.Millisecond)
 	locktest.ExpectValidFor(t, 100*time.Millisecond, outer)
-	locktest.ExpectRefused(t, lockkeeper.ErrHeld, locktest.Open(t, far.Server.URL(), brisk).Lock(far.LockName))
+	locktest.ExpectRefused(t, lockkeeper.ErrHeld, locktest.Open(t, far.Server.URL(), frequent).Lock(far.LockName))
 	near.Do(t, "ACL", "SETUSER", "no-hset", "+hset")
 	locktest.Release(t, outer)
 	near.IsFree(t)

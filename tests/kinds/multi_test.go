@@ -22,8 +22,8 @@ import (
 // memberKinds are the kinds that a MultiLock may have as members. A reader does not exclude other readers.
 var memberKinds = []string{"plain", "fenced", "fair", "write", "read"}
 
-// brisk polls and renews often, and its TTL outlasts the waits of the tests: a key that is left behind is noticed.
-var brisk = lockkeeper.Config{Watchdog: time.Minute, Renewal: 300 * time.Millisecond, Poll: 300 * time.Millisecond}
+// frequent polls and renews often, and its TTL outlasts the waits of the tests: a key that is left behind is noticed.
+var frequent = lockkeeper.Config{Watchdog: time.Minute, Renewal: 300 * time.Millisecond, Poll: 300 * time.Millisecond}
 
 // member is a member of a MultiLock.
 type member struct {
@@ -93,8 +93,8 @@ func (b *bundle) heldTimes(t testing.TB, count string) {
 // often, and for equally long.
 func TestMultiLock_TakesAllOrNothing(t *testing.T) {
 	t.Parallel()
-	here := newBundle(t, brisk, redistest.SharedServers(t, 2)...)
-	there := here.elsewhere(t, brisk)
+	here := newBundle(t, frequent, redistest.SharedServers(t, 2)...)
+	there := here.elsewhere(t, frequent)
 	for _, m := range there.members {
 		if m.kind == "read" {
 			continue
@@ -128,7 +128,7 @@ func TestMultiLock_TakesAllOrNothing(t *testing.T) {
 // The order of the members does not matter, except for the tokens.
 func TestMultiLock_OrderOfMembersDoesNotMatter(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, brisk)
+	s, k := locktest.New(t, frequent)
 	a, b, c := s.FencedLock(k.Name+".a"), s.Lock(k.Name+".b"), s.FencedLock(k.Name+".c")
 	for range 3 { // the counters differ
 		locktest.ExpectGranted(t, c)
@@ -156,7 +156,7 @@ func multiMessage(members ...*messages.Lock) *messages.Lock {
 
 func TestMultiLock_RefusesInvalidMembers(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, brisk)
+	s, k := locktest.New(t, frequent)
 	a, b, rw := s.Lock(k.Name+".a"), s.Lock(k.Name+".b"), s.ReadWriteLock(k.Name)
 	var many []*lockkeeper.Lock
 	var manyNames []*messages.Lock
@@ -204,7 +204,7 @@ func TestMultiLock_RefusalKeepsMemberHeldInSameProcess(t *testing.T) {
 	for _, kind := range memberKinds[:4] {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			s, a := locktest.New(t, brisk)
+			s, a := locktest.New(t, frequent)
 			member := locktest.Kinds[kind](s, a.LockName)
 			one, two := lockkeeper.MultiLock(member, s.Lock(a.Name+"b")), lockkeeper.MultiLock(s.Lock(a.Name+"c"), member)
 			for what, turn := range map[string]struct{ holder, wait *lockkeeper.Lock }{
@@ -217,7 +217,7 @@ func TestMultiLock_RefusalKeepsMemberHeldInSameProcess(t *testing.T) {
 				}
 				granted := locktest.AcquireSoon(locktest.Within(t), turn.wait)
 				locktest.AwaitWaiters(t, turn.wait, 1)
-				if err := hold.Ensure(locktest.Within(t), brisk.Watchdog*989/1000); err != nil { // after every command of the waiter
+				if err := hold.Ensure(locktest.Within(t), frequent.Watchdog*989/1000); err != nil { // after every command of the waiter
 					t.Errorf("%s: %v", what, err)
 				}
 				if now := a.Owners(t); !maps.Equal(now, owners) {

@@ -34,7 +34,7 @@ func TestReadWrite_EachReaderHasItsOwnLease(t *testing.T) {
 		locktest.EndedBy(t, longer)
 		g := locktest.Got(t, writer)
 		if early := g.At.Sub(began); early < 9*long/10 { // a holder gives up its lease a little before the end
-			t.Errorf("a writer was let in %v after a reader that had the lock for %v", early, long)
+			t.Errorf("a writer was granted the lock %v after a reader that had the lock for %v", early, long)
 		}
 		locktest.Release(t, g.Hold)
 	})

@@ -24,14 +24,14 @@ func TestRedLock_LosesHoldWithoutMajority(t *testing.T) {
 	cfg.Watchdog = 4 * time.Second
 	q := newQuorum(t, cfg)
 	p := q.party(t)
-	q.away(true, 0, 3)
+	q.disconnect(true, 0, 3)
 	hold := locktest.Acquire(t, p.Lock)
 	expired := make(chan time.Time, 1)
 	context.AfterFunc(hold.Context(), func() { expired <- time.Now() })
-	q.away(true, 1)
+	q.disconnect(true, 1)
 	end := q.key(2).Expiry(t) // no renewal moves it, unless one was under way
 	if reason := locktest.EndedBy(t, hold); reason != messages.Reason_REASON_EXPIRED {
-		t.Errorf("with three servers gone: the reason is %v", reason)
+		t.Errorf("with three servers unreachable: the reason is %v", reason)
 	}
 	if at := <-expired; at.After(end.Add(cfg.Watchdog)) {
 		t.Errorf("notified %v after the keys' end", at.Sub(end))
@@ -304,12 +304,12 @@ func TestRedLock_CloseRetriesUnconfirmedRelease(t *testing.T) {
 			if refuses {
 				q.key(4).Do(t, "ACL", "SETUSER", "default", "-hdel")
 			} else {
-				q.away(true, 4)
+				q.disconnect(true, 4)
 			}
 			locktest.Release(t, hold)
 			q.awaitFree(t, 0, 1, 2, 3)
 			if back {
-				q.away(false, 4)
+				q.disconnect(false, 4)
 			}
 			for i, site := range p.sites {
 				if err := site.Close(locktest.Within(t)); (err == nil) != (i < 4 || back) {

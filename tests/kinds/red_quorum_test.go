@@ -90,8 +90,8 @@ func (q *quorum) partyOf(t testing.TB, sites ...*locktest.Site) *party {
 	return p
 }
 
-// away cuts servers off, or connects them again.
-func (q *quorum) away(gone bool, servers ...int) {
+// disconnect cuts servers off, or connects them again.
+func (q *quorum) disconnect(gone bool, servers ...int) {
 	for _, i := range servers {
 		q.proxies[i].Refuse(gone)
 	}

@@ -104,9 +104,9 @@ func TestRedLock_MajoritySuffices(t *testing.T) {
 	}
 	for i := range q.servers {
 		one, two, rest := i, (i+2)%5, []int{(i + 1) % 5, (i + 3) % 5, (i + 4) % 5}
-		q.away(true, one, two)
+		q.disconnect(true, one, two)
 		turns(rest...)
-		q.away(false, one, two)
+		q.disconnect(false, one, two)
 		q.takeAs(t, -1, one, two)
 		turns(rest...)
 		q.unlock(t, one, two)
@@ -185,13 +185,13 @@ func TestRedLock_RefusesInvalidSystems(t *testing.T) {
 	locktest.IsError(t, err, lockkeeper.ErrInvalid)
 
 	// A server that cannot be reached is recognized by its votes.
-	q.away(true, 0)
+	q.disconnect(true, 0)
 	behind, err := lockkeeper.ConnectLater(q.proxies[0].URL())
 	twice, err := lockkeeper.NewRedLock(open(q.servers[0].URL(), redConfig), locktest.OpenWith(t, behind, err, redConfig).System, s[3])
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.away(false, 0)
+	q.disconnect(false, 0)
 	redistest.Eventually(t, "the refusal", func() bool {
 		hold, err := twice.Lock(q.name).TryAcquire(locktest.Within(t))
 		if err == nil { // granted by the first and the last, before the second has identified itself

@@ -115,7 +115,7 @@ func (c *callTree) check(t *testing.T, when string) {
 			ended = lockkeeper.ErrNotHeld
 		}
 		if err := hold.Err(); !errors.Is(err, over) || hold.Valid() != (over == nil) {
-			t.Fatalf("%s: hold %d is over because of %v, want %v, and valid: %v", when, i, err, over, hold.Valid())
+			t.Fatalf("%s: hold %d has ended because of %v, want %v, and valid: %v", when, i, err, over, hold.Valid())
 		}
 		if err := hold.Ensure(locktest.Within(t), 0); !errors.Is(err, over) {
 			t.Fatalf("%s: hold %d is ensured: %v, want %v", when, i, err, over)

@@ -28,7 +28,7 @@ type candidate struct {
 	terms chan leaderTerm
 }
 
-func campaign(s *locktest.Site, k locktest.Key, options ...actor.PropsOption) *candidate {
+func newCandidate(s *locktest.Site, k locktest.Key, options ...actor.PropsOption) *candidate {
 	c := &candidate{site: s, terms: make(chan leaderTerm, 10)}
 	c.pid = s.Actors.Root.Spawn(s.Lock(k.LockName).LeaderProps(func(term context.Context) *actor.Props {
 		var r leaderTerm
@@ -73,9 +73,9 @@ func (c *candidate) awaitEnd(t *testing.T) {
 func TestLeaderActor_ReleasesAfterItsChildStops(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.NoPolling)
-	anna := campaign(s, k)
+	anna := newCandidate(s, k)
 	first := locktest.Await(t, "the first leader", anna.terms)
-	bert := campaign(locktest.Open(t, k.Server.URL(), locktest.NoPolling), k)
+	bert := newCandidate(locktest.Open(t, k.Server.URL(), locktest.NoPolling), k)
 	k.AwaitListener(t)
 
 	s.Actors.Root.Stop(anna.pid)
@@ -113,7 +113,7 @@ func TestLeaderActor_EndsWithoutAReasonToWait(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	k.Do(t, "SET", k.Name+" text", "no lock")
-	campaign(s, locktest.Key{LockName: k.LockName + " text"}).awaitEnd(t)
+	newCandidate(s, locktest.Key{LockName: k.LockName + " text"}).awaitEnd(t)
 
 	// It is notified of its term too late, or crashes on the notification.
 	terms, learns := 0, make(chan struct{})
@@ -133,11 +133,11 @@ func TestLeaderActor_EndsWithoutAReasonToWait(t *testing.T) {
 			next(ctx, envelope)
 		}
 	})
-	late := campaign(s, k, learning)
+	late := newCandidate(s, k, learning)
 	locktest.Await(t, "the first term", learns)
 	s.Actors.Root.Stop(late.pid)
 	late.awaitEnd(t)
-	crashing := campaign(s, k, learning)
+	crashing := newCandidate(s, k, learning)
 	fourth := locktest.Await(t, "a leader after two crashes", crashing.terms)
 	s.Actors.Root.Send(crashing.pid, "another crash")
 	locktest.Await(t, "the stop of the child", fourth.ending)
@@ -159,7 +159,7 @@ func TestLeaderActor_WaitsAgainAfterACrash(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	hold, crash := s.Acquire(t, k), make(chan struct{})
-	c := campaign(s, k, actor.WithReceiverMiddleware(func(next actor.ReceiverFunc) actor.ReceiverFunc {
+	c := newCandidate(s, k, actor.WithReceiverMiddleware(func(next actor.ReceiverFunc) actor.ReceiverFunc {
 		return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
 			if _, ok := envelope.Message.(string); ok {
 				<-crash
@@ -176,7 +176,7 @@ func TestLeaderActor_WaitsAgainAfterACrash(t *testing.T) {
 	r := locktest.Await(t, "a term", c.terms)
 	close(r.mayStop)
 	if err := r.term.Err(); err != nil {
-		t.Errorf("it leads in a term that is over: %v", err)
+		t.Errorf("it leads in a term that has ended: %v", err)
 	}
 	if err := s.Actors.Root.StopFuture(c.pid).Wait(); err != nil {
 		t.Error(err)

@@ -62,7 +62,7 @@ func TestLease_FixedReaderKeepsItsEnd(t *testing.T) {
 	locktest.Ensure(t, joined, 10*time.Second)
 	locktest.Await(t, "the end of the fixed lease", fixed.Context().Done())
 	if fixed.Valid() || !joined.Valid() {
-		t.Errorf("the hold whose fixed lease is over is valid: %v, the one under the watchdog: %v", fixed.Valid(), joined.Valid())
+		t.Errorf("the hold whose fixed lease has ended is valid: %v, the one under the watchdog: %v", fixed.Valid(), joined.Valid())
 	}
 	locktest.Release(t, joined)
 }

@@ -102,8 +102,8 @@ func (l link) SendSystemMessage(pid *actor.PID, m any) {
 // Stop implements actor.Process.
 func (l link) Stop(*actor.PID) {}
 
-// apart is a site, and a node with its owners.
-func apart(t *testing.T, cfg lockkeeper.Config) (n *network, s *locktest.Site, k locktest.Key, there *locktest.Site) {
+// withRemoteNode returns a site, and a node with its owners.
+func withRemoteNode(t *testing.T, cfg lockkeeper.Config) (n *network, s *locktest.Site, k locktest.Key, there *locktest.Site) {
 	t.Helper()
 	k, n = locktest.NewKey(t, redistest.Shared(t)), &network{}
 	s = locktest.OpenWith(t, locktest.Connect(t, k.Server.URL()), nil, cfg, func(system *actor.ActorSystem) { n.join(system, "here:1") })
@@ -114,7 +114,7 @@ func apart(t *testing.T, cfg lockkeeper.Config) (n *network, s *locktest.Site, k
 // watchdog would prevent.
 func TestRemoteOwner_NeedsALease(t *testing.T) {
 	t.Parallel()
-	_, s, k, there := apart(t, lockkeeper.Config{})
+	_, s, k, there := withRemoteNode(t, lockkeeper.Config{})
 	owner, local := there.Probe(t), s.Probe(t)
 	refused := func(how string, m *messages.NotAcquired) {
 		t.Helper()
@@ -150,7 +150,7 @@ func TestRemoteOwner_NeedsALease(t *testing.T) {
 // A broken connection does not count as a death: the owner may be alive, and trust its lease.
 func TestRemoteOwner_KeepsItsHoldWhenDisconnected(t *testing.T) {
 	t.Parallel()
-	n, s, k, there := apart(t, locktest.NoPolling)
+	n, s, k, there := withRemoteNode(t, locktest.NoPolling)
 	owner := there.Probe(t)
 	granted := locktest.Ask[*messages.Acquired](t, owner, &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(locktest.Watchdog)})
 	field := k.HeldBy(t, s, "1")
@@ -173,7 +173,7 @@ func TestRemoteOwner_KeepsItsHoldWhenDisconnected(t *testing.T) {
 // A process that restarts at its address may have actors with the same names: they are not the holders.
 func TestRemoteOwner_IsNotItsNamesake(t *testing.T) {
 	t.Parallel()
-	n, s, k, there := apart(t, locktest.NoPolling)
+	n, s, k, there := withRemoteNode(t, locktest.NoPolling)
 	acquire := &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(locktest.Watchdog)}
 	first := there.Probe(t)
 	granted := locktest.Ask[*messages.Acquired](t, first, acquire)

@@ -102,7 +102,7 @@ func TestSuspend_CountsInAllTimes(t *testing.T) {
 	}
 	machine.Suspend(40 * time.Minute)
 	if g := locktest.Await(t, "the end of the wait", waiter); g.Err == nil {
-		t.Error("the wait of an hour was over, and the lock was granted")
+		t.Error("the lock was granted after a wait of more than an hour")
 	} else {
 		locktest.IsError(t, g.Err, lockkeeper.ErrTimeout)
 	}

@@ -117,7 +117,7 @@ func TestTokens_GrowLinearlyWhenCountersAreLost(t *testing.T) {
 	for counter, begun := range map[string]int64{k.LockName: 1000000, k.LockName + "b": 0} {
 		last := locktest.Acquire(t, s.FencedLock(counter)).Token()
 		if last > begun+20*losses {
-			t.Errorf("the counter has gone from %d to %d in %d losses", begun, last, losses)
+			t.Errorf("the counter has grown from %d to %d in %d losses", begun, last, losses)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func TestExpirable_WorksWithACLAndCluster(t *testing.T) {
 			if err := p.AddPermits(locktest.Within(t), 1); err != nil {
 				t.Error(err)
 			}
-			are(t, there, 2, 0)
+			awaitPermits(t, there, 2, 0)
 		})
 	}
 }
@@ -78,5 +78,5 @@ func TestExpirable_SurvivesASlotMove(t *testing.T) {
 		}
 	}
 	release(t, held[1])
-	are(t, p, 3, 0)
+	awaitPermits(t, p, 3, 0)
 }

@@ -104,7 +104,7 @@ func TestExpirable_RestoresItsNumberAfterDataLoss(t *testing.T) {
 	if !long.Valid() || !again.Valid() {
 		t.Errorf("the permits are valid: %v, %v", long.Valid(), again.Valid())
 	}
-	are(t, p, 0, 2)
+	awaitPermits(t, p, 0, 2)
 	_, err := q.TryAcquire(locktest.Within(t))
 	locktest.IsError(t, err, lockkeeper.ErrHeld)
 	for _, permit := range []*lockkeeper.Permit{long, again} {
@@ -112,7 +112,7 @@ func TestExpirable_RestoresItsNumberAfterDataLoss(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	are(t, p, 2, 0)
+	awaitPermits(t, p, 2, 0)
 }
 
 // After a second loss of the number, a System waits again: there may be permits that were taken since.

@@ -21,13 +21,13 @@ const holderEnv = "LOCKKEEPER_TEST_PERMIT_HOLDER"
 
 func TestMain(m *testing.M) {
 	if what := os.Getenv(holderEnv); what != "" {
-		beHolder(what)
+		runHolder(what)
 	}
 	locktest.Overlap()
 	locktest.Main(m)
 }
 
-func beHolder(what string) {
+func runHolder(what string) {
 	var url, name string
 	_, _ = fmt.Sscan(what, &url, &name)
 	ctx := context.Background()
@@ -87,8 +87,8 @@ func soon(ctx context.Context, p *lockkeeper.ExpirableSemaphore, options ...lock
 	return done
 }
 
-// are waits until there are so many free and taken permits.
-func are(t *testing.T, p *lockkeeper.ExpirableSemaphore, free, taken int) {
+// awaitPermits waits until there are so many free and taken permits.
+func awaitPermits(t *testing.T, p *lockkeeper.ExpirableSemaphore, free, taken int) {
 	t.Helper()
 	redistest.Eventually(t, fmt.Sprintf("%d permits to be free, and %d taken", free, taken), func() bool {
 		f, err := p.Available(locktest.Within(t))

@@ -19,7 +19,7 @@ import (
 )
 
 // Never are more permits held than there are, whatever their leases, and none is lost. Among the waiters of a
-// process, permits are mostly handed on without Redis.
+// process, permits are mostly handed off without Redis.
 func TestExpirable_NeverExceedsThePermits(t *testing.T) {
 	t.Parallel()
 	const n, processes, goroutines, rounds = 3, 3, 8, 30
@@ -54,11 +54,11 @@ func TestExpirable_NeverExceedsThePermits(t *testing.T) {
 		last = p
 	}
 	all.Wait()
-	are(t, last, n, 0)
+	awaitPermits(t, last, n, 0)
 }
 
-// The permits of a process are handed on among its waiters in memory.
-func TestExpirable_HandsOnInMemory(t *testing.T) {
+// The permits of a process are handed off among its waiters in memory.
+func TestExpirable_HandsOffInMemory(t *testing.T) {
 	t.Parallel()
 	const goroutines, rounds = 64, 200
 	server, name := redistest.Start(t), redistest.Name(t)
@@ -82,7 +82,7 @@ func TestExpirable_HandsOnInMemory(t *testing.T) {
 	if calls := server.Calls(t)["evalsha"]; calls > goroutines*rounds/4 {
 		t.Errorf("%d commands for %d grants", calls, goroutines*rounds)
 	}
-	are(t, p, 10, 0)
+	awaitPermits(t, p, 10, 0)
 }
 
 func TestExpirable_SetsAndCountsItsNumber(t *testing.T) {
@@ -101,11 +101,11 @@ func TestExpirable_SetsAndCountsItsNumber(t *testing.T) {
 	if err := errors.Join(p.AddPermits(ctx, 3), p.SetPermits(ctx, 4), p.AddPermits(ctx, -3)); err != nil {
 		t.Error(err)
 	}
-	are(t, p, -1, 2)
+	awaitPermits(t, p, -1, 2)
 	release(t, one)
-	are(t, p, 0, 1)
+	awaitPermits(t, p, 0, 1)
 	release(t, two)
-	are(t, p, 1, 0)
+	awaitPermits(t, p, 1, 0)
 	locktest.IsError(t, one.Release(ctx), lockkeeper.ErrNotHeld)
 	for _, err := range []error{
 		p.SetPermits(ctx, -1), p.AddPermits(ctx, -1<<31), p.ReleaseID(ctx, "abc"), (*lockkeeper.ExpirableSemaphore)(nil).SetPermits(ctx, 1),
@@ -116,12 +116,12 @@ func TestExpirable_SetsAndCountsItsNumber(t *testing.T) {
 		if hold := lockkeeper.HoldFrom(ctx); hold != nil {
 			t.Error("a permit is no hold of a lock")
 		}
-		are(t, p, 0, 1)
+		awaitPermits(t, p, 0, 1)
 		return nil
 	}); err != nil {
 		t.Error(err)
 	}
-	are(t, p, 1, 0)
+	awaitPermits(t, p, 1, 0)
 }
 
 // The watchdog renews all permits of a process in one command, and a waiter in another process gets one when it is
@@ -155,7 +155,7 @@ func TestExpirable_RenewsTogether(t *testing.T) {
 		t.Error(err)
 	}
 	release(t, held[1:]...)
-	are(t, p, 5, 0)
+	awaitPermits(t, p, 5, 0)
 }
 
 // A holder is notified of every loss, and warned before an expiry.
@@ -208,7 +208,7 @@ func TestExpirable_ReportsEveryLoss(t *testing.T) {
 	}
 	lost(unreachable, messages.Reason_REASON_EXPIRED)
 	r.Proxy.Freeze(false)
-	are(t, p, 9, 0)
+	awaitPermits(t, p, 9, 0)
 }
 
 // A lost reply neither creates permits nor loses them.
@@ -230,7 +230,7 @@ func TestExpirable_LostReplyKeepsTheNumber(t *testing.T) {
 					t.Error(err)
 				}
 				held := []*lockkeeper.Permit{acquire(t, p), acquire(t, p)}
-				are(t, p, 1, 2)
+				awaitPermits(t, p, 1, 2)
 				if name == "renew" {
 					loss.Wait(t)
 				}
@@ -245,7 +245,7 @@ func TestExpirable_LostReplyKeepsTheNumber(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				are(t, p, 3, 0)
+				awaitPermits(t, p, 3, 0)
 				loss.Wait(t)
 			})
 		}
@@ -286,7 +286,7 @@ func TestExpirable_KilledHolderFreesItsPermits(t *testing.T) {
 	if err := locktest.Await(t, "the permit", waiter); err != nil {
 		t.Error(err)
 	}
-	are(t, p, 1, 0)
+	awaitPermits(t, p, 1, 0)
 }
 
 // Close gives back the permits of this process, and refuses its waiters.
@@ -306,7 +306,7 @@ func TestExpirable_CloseGivesBackPermits(t *testing.T) {
 	locktest.IsError(t, held[0].Err(), lockkeeper.ErrClosed)
 	_, err := p.TryAcquire(locktest.Within(t))
 	locktest.IsError(t, err, lockkeeper.ErrClosed)
-	are(t, there, 40, 0)
+	awaitPermits(t, there, 40, 0)
 }
 
 // An idle actor leaves, and the next one works with permits of its own.
@@ -325,7 +325,7 @@ func TestExpirable_IdleActorLeaves(t *testing.T) {
 		redistest.Eventually(t, "the actor to leave", func() bool { return s.Processes() < before })
 		locktest.IsError(t, held.Release(locktest.Within(t)), lockkeeper.ErrNotHeld)
 	}
-	are(t, p, 1, 0)
+	awaitPermits(t, p, 1, 0)
 }
 
 // When Redis does not answer, Close ends with its context; the permits that it leaves expire.
@@ -347,5 +347,5 @@ func TestExpirable_CloseWithoutRedisEndsWithItsContext(t *testing.T) {
 	})
 	locktest.IsError(t, locktest.Await(t, "the refusal", waiter), lockkeeper.ErrClosed)
 	locktest.IsError(t, held[0].Err(), lockkeeper.ErrClosed)
-	are(t, there, 2, 0)
+	awaitPermits(t, there, 2, 0)
 }

@@ -95,7 +95,7 @@ func TestExpirable_SharesPermitsWithRedisson(t *testing.T) {
 		}
 	}
 	is(java.run(t, redissonAcquire, javas, 0), "OK")
-	are(t, p, 1, 1)
+	awaitPermits(t, p, 1, 1)
 	ours := acquire(t, p)
 	before := time.Now().UnixMilli()
 	refusal, ends := java.run(t, redissonAcquire, "ff"+javas[2:], time.Minute), int64(0)
@@ -110,7 +110,7 @@ func TestExpirable_SharesPermitsWithRedisson(t *testing.T) {
 		t.Error(err)
 	}
 	is(locktest.Await(t, "a message", published), "1") // Redisson's
-	is(locktest.Await(t, "a message", published), "1") // ours: one is free
+	is(locktest.Await(t, "a message", published), "1") // ours: one permit is free
 	is(java.run(t, redissonRelease, ours.ID(), 0), "released")
 	locktest.Await(t, "the loss", ours.Context().Done())
 	if got := locktest.IsError(t, ours.Err(), lockkeeper.ErrLost); got != messages.Reason_REASON_GONE {
@@ -133,7 +133,7 @@ func TestExpirable_SharesPermitsWithRedisson(t *testing.T) {
 		}
 		return err == nil && err2 == nil
 	})
-	are(t, p, 2, 0)
+	awaitPermits(t, p, 2, 0)
 }
 
 // A client of Redisson's with a fast clock takes our permit before it expires: we notify its holder.
@@ -147,7 +147,7 @@ func TestExpirable_ReportsLossToAFastClock(t *testing.T) {
 	}
 	locktest.Await(t, "the loss", ours.Context().Done())
 	locktest.IsError(t, ours.Release(locktest.Within(t)), lockkeeper.ErrLost)
-	are(t, p, 0, 1)
+	awaitPermits(t, p, 0, 1)
 }
 
 // A granted permit is on the replica. While no replica is reachable, no permit is granted, and none stays taken.
@@ -168,7 +168,7 @@ func TestExpirable_GrantsAreOnTheReplica(t *testing.T) {
 	locktest.IsError(t, err, lockkeeper.ErrNotReplicated)
 	_, err = p.Acquire(locktest.Within(t), lockkeeper.WithWait(time.Second))
 	locktest.IsError(t, err, lockkeeper.ErrNotReplicated, "0 of the 1 replicas")
-	are(t, p, 2, 0)
+	awaitPermits(t, p, 2, 0)
 	link.Freeze(false)
 	release(t, acquire(t, p))
 }

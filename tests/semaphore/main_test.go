@@ -139,8 +139,8 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// has checks how many permits are free.
-func has(t *testing.T, f api, want int) {
+// expectFree checks how many permits are free.
+func expectFree(t *testing.T, f api, want int) {
 	t.Helper()
 	if n, err := f.Available(locktest.Within(t)); n != want || err != nil {
 		t.Errorf("%d are free, %v; want %d", n, err, want)

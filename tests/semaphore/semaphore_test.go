@@ -36,7 +36,7 @@ func TestSemaphore_BehavesLikeRedissons(t *testing.T) {
 			t.Errorf("set again: %v, %v", done, err)
 		}
 		ok(t, f.Acquire(ctx, 3))
-		has(t, f, 7)
+		expectFree(t, f, 7)
 		if n, err := f.Drain(ctx); n != 7 || err != nil {
 			t.Errorf("drained %d, %v", n, err)
 		}
@@ -46,7 +46,7 @@ func TestSemaphore_BehavesLikeRedissons(t *testing.T) {
 			t.Errorf("released: %v, %v", done, err)
 		}
 		ok(t, f.AddPermits(ctx, -12))
-		has(t, f, -2)
+		expectFree(t, f, -2)
 		if n, err := f.Drain(ctx); n != -2 || err != nil {
 			t.Errorf("drained %d, %v", n, err)
 		}
@@ -76,7 +76,7 @@ func TestSemaphore_ServesWaitersInOrder(t *testing.T) {
 	one := soon(t, f, 1)
 	s.AwaitWaiting(t, 2)
 	ok(t, f.Release(ctx, 1)) // in this process, but not enough
-	has(t, f, 3)
+	expectFree(t, f, 3)
 	ok(t, other.Release(ctx, 1))
 	ok(t, locktest.Await(t, "four permits", many))
 	select {
@@ -86,7 +86,7 @@ func TestSemaphore_ServesWaitersInOrder(t *testing.T) {
 	}
 	k.Atomically(t, "redis.call('PUBLISH', ARGV[1], redis.call('INCRBY', KEYS[1], 1))", []string{k.LockName}, "redisson_sc:{"+k.LockName+"}") // as Redisson
 	ok(t, locktest.Await(t, "one permit", one))
-	has(t, f, 0)
+	expectFree(t, f, 0)
 }
 
 // Never are more permits taken than there are, and none is lost, although processes compete.
@@ -124,7 +124,7 @@ func TestSemaphore_ProcessesNeverExceedThePermits(t *testing.T) {
 	}
 }
 
-// Within the hand-off limit, permits are handed on without a command to Redis.
+// Within the hand-off limit, permits are handed off without a command to Redis.
 func TestHandOff_NeedsNoCommands(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{Watchdog: time.Hour, Poll: 10 * time.Minute, HandOffLimit: 10 * time.Minute})

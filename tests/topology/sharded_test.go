@@ -16,7 +16,7 @@ import (
 // redisson acts as a client of Redisson's in a cluster of Redis 7. Its server has the slot of its lock.
 type redisson struct{ locktest.Key }
 
-func played(server *redistest.Server, name string) redisson {
+func newRedisson(server *redistest.Server, name string) redisson {
 	return redisson{locktest.Key{Server: server, LockName: name, Name: name, Channel: redisio.Channel(name)}}
 }
 
@@ -44,7 +44,7 @@ func TestCluster_WakesRedissonAndIsWoken(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	name, _ := firstHalf(t)
-	java := played(servers[0], name)
+	java := newRedisson(servers[0], name)
 	received := subscribed(t, java.Server, java.Channel)
 	s := locktest.Open(t, servers[1].URL(), locktest.NoPolling)
 	locktest.Release(t, locktest.Acquire(t, s.Lock(name)))
@@ -90,7 +90,7 @@ func TestCluster_WaitersFollowTheSlot(t *testing.T) {
 			s := locktest.Open(t, servers[1].URL(), locktest.NoPolling) // it does not know the replica
 			replica := redistest.ClusterReplica(t, servers)
 			lock, slot := firstHalf(t)
-			java := played(servers[0], lock)
+			java := newRedisson(servers[0], lock)
 			java.TakeAs(t, locktest.Redisson, time.Minute)
 			waiter := locktest.AcquireSoon(locktest.Within(t), s.Lock(lock))
 			listens := func(on *redistest.Server) {

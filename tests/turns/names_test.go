@@ -49,7 +49,7 @@ func TestNames_OfEveryByteWakeWaiters(t *testing.T) {
 		t.Run(label, func(t *testing.T) {
 			t.Parallel()
 			for kind, of := range locktest.Kinds {
-				t.Run(kind, func(t *testing.T) { handsOver(t, k, a, b, kind, name+kind, of) })
+				t.Run(kind, func(t *testing.T) { releaseWakes(t, k, a, b, kind, name+kind, of) })
 			}
 			permitsWake(t, a, b, name)
 		})
@@ -65,8 +65,8 @@ func TestNames_RefuseInvalidUTF8(t *testing.T) {
 	}
 }
 
-// handsOver checks that a release of one process wakes the waiter of another.
-func handsOver(t *testing.T, k locktest.Key, a, b *locktest.Site, kind, name string, of func(*locktest.Site, string) *lockkeeper.Lock) {
+// releaseWakes checks that a release of one process wakes the waiter of another.
+func releaseWakes(t *testing.T, k locktest.Key, a, b *locktest.Site, kind, name string, of func(*locktest.Site, string) *lockkeeper.Lock) {
 	t.Helper()
 	holds := of(a, name)
 	if kind == "read" {

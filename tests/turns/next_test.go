@@ -25,8 +25,8 @@ type task struct {
 	Watchdog, Poll time.Duration
 }
 
-// beNext waits for a fenced lock, holds it until it reads a line, releases it, and ends.
-func beNext(what string) {
+// runNext waits for a fenced lock, holds it until it reads a line, releases it, and ends.
+func runNext(what string) {
 	var e task
 	if err := json.Unmarshal([]byte(what), &e); err != nil {
 		panic(err)
@@ -115,7 +115,7 @@ func (p *process) release(t *testing.T) {
 	}
 	var good, released bool
 	if p.says(t, "was good: %t %t", &good, &released); !good || !released {
-		t.Errorf("its hold was good: %v, and released: %v", good, released)
+		t.Errorf("its hold was valid: %v, and released: %v", good, released)
 	}
 }
 

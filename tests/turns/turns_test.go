@@ -26,8 +26,8 @@ const (
 	workers = 4
 	// enough is the number of turns to count, from when each process has had one: before, some have no competitors.
 	enough = 60
-	// apart is the largest allowed ratio between the turns of two processes.
-	apart = 1.3
+	// maxRatio is the largest allowed ratio between the turns of two processes.
+	maxRatio = 1.3
 )
 
 // register counts the turns of processes.
@@ -85,11 +85,11 @@ func (r *register) enter(process int) {
 	}
 }
 
-// alike checks that all processes had about as many turns.
-func alike(t *testing.T, turns []int) {
+// expectEqualTurns checks that all processes had about as many turns.
+func expectEqualTurns(t *testing.T, turns []int) {
 	t.Helper()
-	if least, most := slices.Min(turns), slices.Max(turns); float64(most) > apart*float64(least) {
-		t.Errorf("the processes had %v turns: the largest number is more than %v times the smallest", turns, apart)
+	if least, most := slices.Min(turns), slices.Max(turns); float64(most) > maxRatio*float64(least) {
+		t.Errorf("the processes had %v turns: the largest number is more than %v times the smallest", turns, maxRatio)
 	}
 }
 
@@ -192,7 +192,7 @@ func TestTurns_AreEqualForAllProcesses(t *testing.T) {
 				sites, k := nearAndFar(t)
 				r := newRegister(t, len(sites))
 				contend(t, r, sites, api, kind, k.LockName).Wait()
-				alike(t, r.turns)
+				expectEqualTurns(t, r.turns)
 				k.AwaitFree(t)
 			})
 		}
@@ -214,7 +214,7 @@ func TestTurns_ForeignClientHasItsShare(t *testing.T) {
 	}
 	work.Wait()
 	ours, its := r.turns[:len(sites)], r.turns[len(sites)]
-	alike(t, ours)
+	expectEqualTurns(t, ours)
 	if most := slices.Max(ours); most > 2*its {
 		t.Errorf("the foreign client had %d turns, a process %d", its, most)
 	}
