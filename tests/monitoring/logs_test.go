@@ -141,7 +141,7 @@ func TestLog_ReportsLossFoundByRelease(t *testing.T) {
 	}
 	server.Do(t, "FLUSHALL")
 	locktest.IsError(t, permit.Release(t.Context()), lockkeeper.ErrLost)
-	m.expect(t, map[string]int64{"lockkeeper.losses plain gone": 1, "lockkeeper.losses permits gone": 1})
+	m.expect(t, map[string]int64{"lockkeeper.losses plain gone": 1, "lockkeeper.losses expirable_semaphore gone": 1})
 	if n := len(j.lines("lease lost")); n != 2 {
 		t.Errorf("%d losses were logged", n)
 	}
