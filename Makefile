@@ -95,8 +95,8 @@ test-browser: redis chromium ## The console in headless Chromium
 test-long: ## What needs more time: small worlds exhaustively, random worlds, real processes under faults
 	$(GO) test ./internal/lock ./internal/semaphore ./internal/expirable -run TestExplore -explore.states=30000
 	$(GO) test ./internal/lock -run '^$$' -fuzz FuzzWorlds -fuzztime 30000x
-	$(GO) test ./tests/topology -run TestReplicaTakesOver -replicas.kills=20 -replicas.lag=10ms
-	$(GO) test ./tests/semaphore -v -run TestLatchOfProcesses -latch.calls=1000000
+	$(GO) test ./tests/topology -run TestReplicas_TakeoverGrantsNoLockTwice -replicas.kills=20 -replicas.lag=10ms
+	$(GO) test ./tests/semaphore -v -run TestLatch_ReleasesAllProcesses -latch.calls=1000000
 	$(MAKE) robustness
 
 .PHONY: acl

@@ -1,6 +1,6 @@
 package lockkeeper_test
 
-// The supervision tree from outside: what users see when actors crash or die.
+// The supervision tree from outside: the effects for users when actors crash or die.
 
 import (
 	"testing"
@@ -26,15 +26,15 @@ func release(t *testing.T, p *locktest.Probe, k locktest.Key) {
 	locktest.Ask[*messages.Released](t, p, &messages.Release{Lock: k.Message()})
 }
 
-// spared names a lock that no saboteur hits.
+// spared names a lock for which no fault is injected.
 func spared(k locktest.Key) locktest.Key {
 	k.LockName += " spared"
 	k.Name = k.LockName
 	return k
 }
 
-// The PID stays, and so does what the owner holds and waits for: its next life can use both.
-func TestRestartOfAnOwnerIsNotItsDeath(t *testing.T) {
+// A restart keeps the PID, and so the owner's holds and requests: both can be used after it.
+func TestOwner_RestartIsNotItsDeath(t *testing.T) {
 	t.Parallel()
 	s, held := locktest.New(t, lockkeeper.Config{})
 	wanted, owner, other := locktest.NewKey(t, held.Server), begin(s), s.Probe(t)
@@ -55,71 +55,71 @@ func TestRestartOfAnOwnerIsNotItsDeath(t *testing.T) {
 	wanted.AwaitFree(t)
 }
 
-func TestALockActorThatCrashesWithoutEndIsGivenUp(t *testing.T) {
+func TestLockActor_IsGivenUpAfterEndlessCrashes(t *testing.T) {
 	t.Parallel()
 	for over, hits := range map[string]func(m any) bool{
 		"every message": func(any) bool { return true },
 		"every request": func(m any) bool { return faultinject.TypeOf(m) == "*messages.Release" },
 	} {
 		t.Run("over "+over, func(t *testing.T) {
-			saboteur, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{})
-			holder, sibling, stranger := s.Probe(t), s.Probe(t), s.Probe(t)
+			faults, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{})
+			holder, sibling, other := s.Probe(t), s.Probe(t), s.Probe(t)
 			acquire(t, sibling, spared(k))
 			acquire(t, holder, k)
 			waiter := s.Probe(t)
 			waiter.Send(&messages.Acquire{Lock: k.Message()})
 			s.AwaitWaiters(t, k, 1)
-			saboteur.Hit(hits, nil)
+			faults.Hit(hits, nil)
 			for range 20 {
-				stranger.Send(&messages.Release{Lock: k.Message(), HoldId: "z"})
+				other.Send(&messages.Release{Lock: k.Message(), HoldId: "z"})
 			}
 			if lost := locktest.Next[*messages.LeaseLost](t, holder); lost.Reason != messages.Reason_REASON_CRASHED {
-				t.Errorf("the holder was told %v", lost)
+				t.Errorf("the holder was notified of %v", lost)
 			}
 			if refused := locktest.Next[*messages.NotAcquired](t, waiter); refused.Reason != messages.Reason_REASON_CRASHED {
-				t.Errorf("the waiter was told %v", refused)
+				t.Errorf("the waiter received %v", refused)
 			}
 			for range 20 {
-				locktest.Next[*messages.NotReleased](t, stranger)
+				locktest.Next[*messages.NotReleased](t, other)
 			}
 			k.AwaitFree(t)
-			saboteur.Hit(nil, nil)
+			faults.Hit(nil, nil)
 			acquire(t, waiter, k)
 			release(t, waiter, k)
 			if len(sibling.Mail) > 0 {
-				t.Errorf("the sibling was sent %v", <-sibling.Mail)
+				t.Errorf("the sibling received %v", <-sibling.Mail)
 			}
 			release(t, sibling, spared(k))
 		})
 	}
 }
 
-func TestCrashOfTheSubscriberCostsAtMostThePollBound(t *testing.T) {
+func TestSubscriber_CrashCostsAtMostThePollBound(t *testing.T) {
 	t.Parallel()
 	for _, message := range []string{"*actors.published", "*actors.subscribe", "*actors.confirmed", "*actors.unsubscribe"} {
 		t.Run(message, func(t *testing.T) {
-			saboteur, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{Poll: 300 * time.Millisecond})
+			faults, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{Poll: 300 * time.Millisecond})
 			k.TakeAs(t, locktest.Redisson, 10*time.Minute)
-			saboteur.Hit(locktest.Once(message), nil)
+			faults.Hit(locktest.Once(message), nil)
 			granted := s.AcquireSoon(t, k)
 			s.AwaitWaiters(t, k, 1)
 			k.AwaitSubscribers(t, 1)
 			k.Unlock(t)
 			locktest.Release(t, locktest.Got(t, granted).Hold)
-			redistest.Eventually(t, "the crash", func() bool { return saboteur.Count.Load() == 1 })
+			redistest.Eventually(t, "the crash", func() bool { return faults.Count.Load() == 1 })
 			k.AwaitSubscribers(t, 0)
 		})
 	}
 }
 
-// mortal is an actor of a user's that asks for locks, and does what it is told.
-type mortal struct {
+// ownerActor is an actor of a user's that acquires locks, and runs the functions that it is sent.
+type ownerActor struct {
 	pid     *actor.PID
 	ask     func(k locktest.Key)
 	granted chan *messages.Acquired
 }
 
-func begin(s *locktest.Site, strategy ...actor.SupervisorStrategy) *mortal {
+func begin(s *locktest.Site, strategy ...actor.SupervisorStrategy) *ownerActor {
 	root, granted := s.Actors.Root, make(chan *messages.Acquired, 10)
 	for _, each := range strategy {
 		root = root.Copy().WithGuardian(each)
@@ -132,12 +132,12 @@ func begin(s *locktest.Site, strategy ...actor.SupervisorStrategy) *mortal {
 			granted <- m
 		}
 	}))
-	return &mortal{pid, func(k locktest.Key) {
+	return &ownerActor{pid, func(k locktest.Key) {
 		root.Send(pid, func(ctx actor.Context) { ctx.Request(s.Guardian(), &messages.Acquire{Lock: k.Message()}) })
 	}, granted}
 }
 
-func TestDeathOfAHolderReleasesAtOnce(t *testing.T) {
+func TestHolder_DeathReleasesAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, die := range map[string]func(root *actor.RootContext, pid *actor.PID){
 		"stopped":  func(root *actor.RootContext, pid *actor.PID) { root.Stop(pid) },
@@ -150,7 +150,7 @@ func TestDeathOfAHolderReleasesAtOnce(t *testing.T) {
 			s, k := locktest.New(t, lockkeeper.Config{})
 			stop := actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.StopDirective })
 			holder, next := begin(s, stop), begin(s, stop)
-			for range 2 { // held twice: its death ends both
+			for range 2 { // held twice: the death ends both
 				holder.ask(k)
 				locktest.Await(t, "the grant", holder.granted)
 			}
@@ -167,7 +167,7 @@ func TestDeathOfAHolderReleasesAtOnce(t *testing.T) {
 	}
 }
 
-func TestAnOwnerWhoseNameLivesAgainIsAnotherOwner(t *testing.T) {
+func TestOwner_WithTheSameNameIsAnotherOwner(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	granted, ids := make(chan *messages.Acquired, 10), map[string]bool{}
@@ -184,9 +184,9 @@ func TestAnOwnerWhoseNameLivesAgainIsAnotherOwner(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := locktest.Await(t, "a new life to be granted the lock", granted)
+		m := locktest.Await(t, "the grant to a new actor", granted)
 		if m.HoldCount != 1 || ids[m.HoldId] {
-			t.Fatalf("a new life has the hold of one before: %v", m)
+			t.Fatalf("a new actor has the hold of an earlier one: %v", m)
 		}
 		ids[m.HoldId] = true
 		if err := s.Actors.Root.StopFuture(pid).Wait(); err != nil {
@@ -196,15 +196,15 @@ func TestAnOwnerWhoseNameLivesAgainIsAnotherOwner(t *testing.T) {
 	k.AwaitFree(t)
 }
 
-// A future asks for somebody else: the answer goes to the future, the hold to the owner.
-func TestAnActorNamedAsOwnerIsTheHolder(t *testing.T) {
+// A future requests the lock for another actor: the future gets the answer, and the owner the hold.
+func TestOwner_NamedInARequestIsTheHolder(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	owner := s.Probe(t)
 	locktest.Future[*messages.Acquired](t, s, &messages.Acquire{Lock: k.Message(), Owner: owner.Pid, Wait: durationpb.New(time.Second)})
 	locktest.ForceRelease(t, s.Lock(k.LockName), true)
 	if lost := locktest.Next[*messages.LeaseLost](t, owner); lost.Reason != messages.Reason_REASON_FORCED {
-		t.Errorf("the owner was told %v", lost)
+		t.Errorf("the owner was notified of %v", lost)
 	}
 }
 

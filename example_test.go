@@ -16,8 +16,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// start is what an application does once: it connects, and starts Lockkeeper in its actor
-// system. The examples leave out its error handling, and share the function stop.
+// start connects and starts Lockkeeper in an actor system, as an application does once. The examples leave out its
+// error handling, and share the function stop.
 func start() (sys *lockkeeper.System, actors *actor.ActorSystem, stop func()) {
 	client, err := lockkeeper.Connect(redistest.SharedURL()) // "redis://127.0.0.1:6379"
 	if err != nil {
@@ -33,7 +33,7 @@ func start() (sys *lockkeeper.System, actors *actor.ActorSystem, stop func()) {
 	}
 }
 
-// Open is all that a program without actors needs.
+// Open is enough for a program without actors.
 func ExampleOpen() {
 	ctx := context.Background()
 	sys, err := lockkeeper.Open(ctx, redistest.SharedURL(), // "redis://127.0.0.1:6379"
@@ -51,7 +51,7 @@ func ExampleOpen() {
 	// Output: working
 }
 
-// Work under a lock, and give it back whatever happens.
+// Work under a lock, and release it however the work ends.
 func ExampleLock_Acquire() {
 	sys, _, stop := start()
 	defer stop()
@@ -67,7 +67,7 @@ func ExampleLock_Acquire() {
 	// Output: working
 }
 
-// Run a function under a lock, and give it back whatever happens.
+// Run a function under a lock, and release it however the function ends.
 func ExampleLock_Do() {
 	sys, _, stop := start()
 	defer stop()
@@ -82,7 +82,7 @@ func ExampleLock_Do() {
 	// <nil>
 }
 
-// Lead until told to stop. Every process of the service does the same, and one of them leads.
+// Lead until the context ends. Every process of the service does the same, and one of them leads.
 func ExampleLock_Elect() {
 	sys, _, stop := start()
 	defer stop()
@@ -126,7 +126,7 @@ func ExampleLock_LeaderProps() {
 
 func work(context.Context) { fmt.Println("working") }
 
-// Do not wait for a lock that somebody else has.
+// Do not wait for a lock that is held.
 func ExampleLock_TryAcquire() {
 	sys, _, stop := start()
 	defer stop()
@@ -139,7 +139,7 @@ func ExampleLock_TryAcquire() {
 	// Output: true
 }
 
-// A fixed lease ends by itself, and its holder is told.
+// A fixed lease ends by itself, and its holder is notified.
 func ExampleWithLease() {
 	sys, _, stop := start()
 	defer stop()
@@ -150,7 +150,7 @@ func ExampleWithLease() {
 	// Output: true false
 }
 
-// What is called under the lock may take it again, with the context of the hold.
+// A function that is called under the lock may take it again, with the context of the hold.
 func ExampleHold_Context() {
 	sys, _, stop := start()
 	defer stop()
@@ -164,7 +164,7 @@ func ExampleHold_Context() {
 	// Output: held 2 times
 }
 
-// Make sure that the lock stays held for what comes next.
+// Make sure that the lock stays held for the next step.
 func ExampleHold_Ensure() {
 	sys, _, stop := start()
 	defer stop()
@@ -180,7 +180,7 @@ func ExampleHold_Ensure() {
 	// Output: certain for 5 s
 }
 
-// A fencing token lets the protected resource refuse whoever has lost the lock unaware.
+// A fencing token lets the protected resource refuse a client that has lost the lock without noticing.
 func ExampleSystem_FencedLock() {
 	sys, _, stop := start()
 	defer stop()
@@ -194,7 +194,7 @@ func ExampleSystem_FencedLock() {
 	// Output: true
 }
 
-// Readers share, a writer is alone.
+// Readers share the lock; a writer excludes all others.
 func ExampleSystem_ReadWriteLock() {
 	sys, _, stop := start()
 	defer stop()
@@ -209,7 +209,7 @@ func ExampleSystem_ReadWriteLock() {
 	// Output: true true true
 }
 
-// All of several locks or none.
+// Take all of several locks, or none.
 func ExampleMultiLock() {
 	sys, _, stop := start()
 	defer stop()
@@ -223,7 +223,7 @@ func ExampleMultiLock() {
 	// Output: true
 }
 
-// An actor asks for a lock by message. Its death would release it.
+// An actor requests a lock by message. Its death would release the lock.
 func ExampleRequest() {
 	_, actors, stop := start()
 	defer stop()

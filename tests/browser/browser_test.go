@@ -1,5 +1,5 @@
-// Package browser_test looks at the console with a browser: headless Chromium, and locks on a real
-// Redis. It is a module of its own, so that nobody else needs what drives the browser.
+// Package browser_test tests the console with a browser: headless Chromium, and locks on a real Redis. It is a
+// separate module, so that its dependencies do not burden the others.
 package browser_test
 
 import (
@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { locktest.Main(m) }
 
-// limit is for a browser that starts on a busy machine.
+// limit is long enough for a browser to start on a busy machine.
 const limit = 2 * time.Minute
 
 // page is a tab of a browser, on a console that is mounted at /locks/.
@@ -35,8 +35,8 @@ type page struct {
 	complaints []string
 }
 
-// open starts a browser with an empty tab. At the end of the test the browser must have had no
-// complaint: no exception of a script, and nothing that the Content-Security-Policy forbids.
+// open starts a browser with an empty tab. At the end of the test the browser must have reported no exception of a
+// script, and no violation of the Content-Security-Policy.
 func open(t *testing.T, console http.Handler) *page {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -52,24 +52,24 @@ func open(t *testing.T, console http.Handler) *page {
 	p := &page{ctx: ctx, base: server.URL + "/locks/"}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the page says: %s", is[string](t, p, `document.body.innerText`))
+			t.Logf("the page shows: %s", is[string](t, p, `document.body.innerText`))
 		}
 		if err := chromedp.Cancel(ctx); err != nil {
 			t.Errorf("the browser does not end: %v", err)
 		}
 		stop()
 		if len(p.complaints) > 0 {
-			t.Errorf("the browser says %q", p.complaints)
+			t.Errorf("the browser reports %q", p.complaints)
 		}
 	})
-	if err := chromedp.Listen(ctx, p.hear); err != nil {
+	if err := chromedp.Listen(ctx, p.record); err != nil {
 		t.Fatalf("chromium does not start (make chromium installs it): %v", err)
 	}
 	return p
 }
 
-// hear notes what the browser complains of.
-func (p *page) hear(event any) {
+// record keeps a complaint of the browser.
+func (p *page) record(event any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch e := event.(type) {
@@ -80,7 +80,7 @@ func (p *page) hear(event any) {
 	}
 }
 
-// do does what a viewer does.
+// do runs the steps of a viewer.
 func (p *page) do(t *testing.T, what string, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, limit)
@@ -95,7 +95,7 @@ func (p *page) visit(t *testing.T, path string) {
 	p.do(t, "visit "+path, chromedp.Navigate(p.base+path))
 }
 
-// is what an expression of JavaScript is on the page.
+// is returns the value of an expression of JavaScript on the page.
 func is[T any](t *testing.T, p *page, expression string) T {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, limit)
@@ -107,7 +107,7 @@ func is[T any](t *testing.T, p *page, expression string) T {
 	return v
 }
 
-// awaits waits until the page shows a text. Meanwhile the tab may be on its way to another page.
+// awaits waits until the page shows a text. Meanwhile the tab may navigate to another page.
 func (p *page) awaits(t *testing.T, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, limit)
@@ -118,7 +118,7 @@ func (p *page) awaits(t *testing.T, text string) {
 	})
 }
 
-// sized makes the window so wide, for somebody who likes it dark or light.
+// sized sets the width of the window, and its colour scheme.
 func (p *page) sized(t *testing.T, width int64, scheme string) {
 	t.Helper()
 	p.do(t, "resize", chromedp.EmulateViewport(width, 800), func(ctx context.Context, tab *chromedp.Target) (chromedp.Void, error) {

@@ -30,7 +30,7 @@ const readRows = `[...document.querySelectorAll("table.locks tbody tr")].map(tr 
 	return {Name: name, Holder: holder, Lease: lease, Processes: (/(\d+) process/.exec(waiting) || ["", "0"])[1], Token: token};
 })`
 
-// fleet are the processes that share a Redis, and a prefix.
+// fleet are processes that share a Redis, and a prefix.
 type fleet struct {
 	server      *redistest.Server
 	prefix      string
@@ -52,12 +52,12 @@ func start(t *testing.T, journal *console.Journal) *fleet {
 	return f
 }
 
-// rows are the locks as Redis has them, asked without the code of the console.
+// rows are the locks in Redis, read without the code of the console.
 func (f *fleet) rows(t *testing.T) (all []row) {
 	t.Helper()
 	for _, key := range f.server.Keys(t, f.prefix+"*") {
 		if strings.Contains(key, "{lockkeeper_systems}") {
-			continue // what the processes say of themselves
+			continue // the records of processes
 		}
 		owners, err := f.server.Do(t, "HGETALL", key).AsStrMap()
 		if err != nil {
@@ -78,7 +78,7 @@ func (f *fleet) rows(t *testing.T) (all []row) {
 	return all
 }
 
-// like reports whether two rows are the same, but for the time that passes between them.
+// like reports whether two rows are equal, but for the time that passes between them.
 func like(page, redis row) bool {
 	shown, err := time.ParseDuration(regexp.MustCompile(`\S+$`).FindString(page.Lease))
 	ms, _ := time.ParseDuration(redis.Lease + "ms")
@@ -86,7 +86,7 @@ func like(page, redis row) bool {
 	return err == nil && (shown-ms).Abs() < 5*time.Second && page == redis
 }
 
-// agree waits until the page shows what Redis says.
+// agree waits until the page shows the locks in Redis.
 func (f *fleet) agree(t *testing.T, p *page, when string, locks int) {
 	t.Helper()
 	var seen, said []row
@@ -102,8 +102,8 @@ func (f *fleet) agree(t *testing.T, p *page, when string, locks int) {
 	})
 }
 
-// What is on the page is what Redis says, whatever happens, and without loading the page again.
-func TestPageFollowsRedis(t *testing.T) {
+// The page always shows the locks in Redis, without loading again.
+func TestPage_FollowsRedis(t *testing.T) {
 	journal := console.NewJournal()
 	f := start(t, journal)
 	p := open(t, console.Handler(f.shop.System, console.WithInterval(0), console.WithJournal(journal)))
@@ -111,7 +111,7 @@ func TestPageFollowsRedis(t *testing.T) {
 	p.awaits(t, "This process holds no lock and waits for none")
 	is[bool](t, p, `window.loadedOnce = true`)
 
-	is[bool](t, p, `dispatchEvent(new PointerEvent("pointerdown", { button: 2 }))`) // its end is the menu's
+	is[bool](t, p, `dispatchEvent(new PointerEvent("pointerdown", { button: 2 }))`) // the end of this press belongs to the menu
 
 	order := locktest.Acquire(t, f.shop.FencedLock("order:1"), lockkeeper.WithLease(10*time.Minute))
 	f.agree(t, p, "with a lock held here", 1)
@@ -126,7 +126,7 @@ func TestPageFollowsRedis(t *testing.T) {
 	f.agree(t, p, "after a release here", 1)
 
 	f.server.Do(t, "DEL", f.prefix+"invoices")
-	redistest.Eventually(t, "the loss", func() bool { // as soon as less is left, so that it asks Redis
+	redistest.Eventually(t, "the loss", func() bool { // once less of the lease is left, Ensure calls Redis
 		return errors.Is(mine.Ensure(locktest.Within(t), 59*time.Minute+23*time.Second), lockkeeper.ErrLost)
 	})
 	f.agree(t, p, "after a loss", 0)
@@ -137,9 +137,8 @@ func TestPageFollowsRedis(t *testing.T) {
 	}
 }
 
-// A viewer finds a lock, follows its link, though the page is sent again meanwhile, and frees the lock, if
-// that is allowed.
-func TestViewerForcesRelease(t *testing.T) {
+// A viewer finds a lock, follows its link while the page is updated, and frees the lock, if that is allowed.
+func TestPage_ForcesRelease(t *testing.T) {
 	f := start(t, console.NewJournal())
 	hold := locktest.Acquire(t, f.shop.Lock("order:1"))
 	const offer = `document.querySelector("details.release") !== null`
@@ -147,18 +146,18 @@ func TestViewerForcesRelease(t *testing.T) {
 	p.visit(t, "lock?name=order:1&kind=plain")
 	p.awaits(t, "this process")
 	if is[bool](t, p, offer) {
-		t.Error("the page offers what it may not do")
+		t.Error("the page offers a release that is not allowed")
 	}
 
 	p = open(t, console.Handler(f.shop.System, console.WithInterval(0), console.WithForceRelease()))
 	p.visit(t, "")
 	p.awaits(t, "live")
-	is[bool](t, p, `document.querySelector("td.name a").focus() || (window.heard = 0, new EventSource("events").onmessage = () => heard++, true)`)
-	hears := func() {
-		n := is[int](t, p, `heard`)
-		redistest.Eventually(t, "the page to be sent again", func() bool { return is[int](t, p, `heard`) > n+1 })
+	is[bool](t, p, `document.querySelector("td.name a").focus() || (window.updates = 0, new EventSource("events").onmessage = () => updates++, true)`)
+	awaitUpdate := func() {
+		n := is[int](t, p, `updates`)
+		redistest.Eventually(t, "another update of the page", func() bool { return is[int](t, p, `updates`) > n+1 })
 	}
-	hears()
+	awaitUpdate()
 	if focused := is[string](t, p, `document.activeElement.textContent`); focused != "order:1" {
 		t.Errorf("the focus has moved to %q", focused)
 	}
@@ -167,10 +166,10 @@ func TestViewerForcesRelease(t *testing.T) {
 		return chromedp.MouseEvent(event, at[0], at[1], chromedp.ButtonLeft, chromedp.ClickCount(1))
 	}
 	p.do(t, "press the link", button(input.DispatchMouseEventTypeMousePressed))
-	hears()
+	awaitUpdate()
 	p.do(t, "let go of it", button(input.DispatchMouseEventTypeMouseReleased), chromedp.WaitVisible(chromedp.CSS("details.release")))
 	if !hold.Valid() || len(f.rows(t)) != 1 {
-		t.Error("the lock is gone before anybody has freed it")
+		t.Error("the lock is free before the viewer has freed it")
 	}
 	p.do(t, "free the lock", chromedp.Click(chromedp.CSS("details.release summary")), chromedp.Click(chromedp.CSS("button.grave")))
 	p.awaits(t, "was force-released with the console")
@@ -179,8 +178,8 @@ func TestViewerForcesRelease(t *testing.T) {
 	f.agree(t, p, "after the release", 0)
 }
 
-// hidden are the texts that a viewer does not see: beyond the window's edge, or too pale to be read.
-// 4.5 is the contrast that WCAG 2 asks for, of a text and what is behind it.
+// hidden are the texts that a viewer cannot read: cut off at the edge of the window, or too pale. 4.5 is the contrast
+// between a text and its background that WCAG 2 requires.
 const hidden = `(() => {
 	const canvas = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
 	const light = (color) => {
@@ -204,8 +203,8 @@ const hidden = `(() => {
 	return found;
 })()`
 
-// All texts can be read, in the dark and in the light, on a telephone and on a desk.
-func TestAllIsReadable(t *testing.T) {
+// All texts are readable, in the dark and the light scheme, on a telephone and on a desktop.
+func TestPage_IsReadable(t *testing.T) {
 	journal := console.NewJournal()
 	f := start(t, journal)
 	long := strings.Repeat("a_name_without_a_place_to_break", 10)

@@ -1,10 +1,8 @@
-// Package conformance_test has one suite of cases for every kind of lock, by the Go API and by
-// message. Each kind is used by an ACL user who has no right but those that docs/acl.md gives for
-// it.
+// Package conformance_test runs one suite of cases for every kind of lock, by the Go API and by message. Each kind is
+// used by an ACL user with only the rights that docs/acl.md gives for it.
 //
-// Every case uses a lock and processes of its own, and the cases run beside each other. After
-// each, nothing of its lock may be left in Redis; after all of them, no goroutine. No case
-// asserts how fast something is.
+// Every case uses its own lock and processes, and the cases run in parallel. After each case, nothing of its lock may
+// be left in Redis; after all of them, no goroutine. No case asserts a speed.
 package conformance_test
 
 import (
@@ -53,10 +51,10 @@ func TestConformance(t *testing.T) {
 type conformance struct {
 	name  string
 	run   func(t *trial, a, b *process)
-	needs func(kind) bool // nil: any kind has it
+	needs func(kind) bool // nil: every kind
 }
 
-// briefCases see the end of what a dead process had, or a hold that goes on beyond its TTL.
+// briefCases need the end of a dead process's holds, or a hold that outlasts its TTL.
 var briefCases = []conformance{
 	{"a hold is kept beyond its TTL", keptAlive, nil},
 	{"a crash while held", crash, nil},
@@ -66,20 +64,20 @@ var briefCases = []conformance{
 	{"a waiting client is killed", waiterKilled, nil},
 }
 
-// cases are all there are, in the order in which they begin: the longest first.
+// cases are all cases, in the order in which they begin: the longest first.
 var cases = append(briefCases, []conformance{
 	{"the lease of a re-entry", leaseOfAReentry, nil},
-	{"a fixed lease ends and is told", leaseEnds, nil},
+	{"a fixed lease ends", leaseEnds, nil},
 	{"mutual exclusion", mutualExclusion, nil},
 	{"mutual exclusion with tries and waits", mutualExclusionByTries, nil},
-	{"a state as it is told", inspection, nil},
+	{"an inspection", inspection, nil},
 	{"a re-entry", reentry, nil},
 	{"a re-entry that is refused", reentryRefused, nil},
 	{"a re-entry outlives the first hold", reentryOutOfOrder, nil},
 	{"a re-entry is held to the end", reentryToTheEnd, nil},
 	{"a try", try, nil},
-	{"a wait that is over", waitOver, nil},
-	{"a wait that is rewarded", waitRewarded, nil},
+	{"a wait that times out", waitTimesOut, nil},
+	{"a wait that is granted", waitGranted, nil},
 	{"cancelled before", cancelledBefore, nil},
 	{"cancelled while waiting", cancelledWhileWaiting, nil},
 	{"cancelled when granted", cancelledWhenGranted, nil},
@@ -87,13 +85,13 @@ var cases = append(briefCases, []conformance{
 	{"a lock is deleted", deleted, nil},
 	{"a late release does not free the next holder's lock", lateRelease, nil},
 	{"a second release does not free the next holder's lock", secondRelease, nil},
-	{"passed on in one client", passedOn, nil},
-	{"passed on to another client", passedOnElsewhere, nil},
+	{"transferred in one client", transferred, nil},
+	{"transferred to another client", transferredElsewhere, nil},
 	{"granted in order", order, nil},
 	{"the death of a holder", deathOfAHolder, kind.ofActors},
 	{"the death of a waiter", deathOfAWaiter, kind.ofActors},
-	{"a forced release is told here", forcedHere, nil},
-	{"a forced release is told elsewhere", forcedElsewhere, nil},
+	{"a forced release in the holder's process", forcedHere, nil},
+	{"a forced release in another process", forcedElsewhere, nil},
 	{"a forced release of a free lock", forcedFree, nil},
 	{"a client is closed", closed, nil},
 	{"tokens grow", tokensGrow, kind.hasTokens},
@@ -101,7 +99,7 @@ var cases = append(briefCases, []conformance{
 	{"tokens of a re-entry", tokensOfAReentry, kind.hasTokens},
 }...)
 
-func (k kind) ofActors() bool  { return k.byMessage } // a goroutine's end is not seen
+func (k kind) ofActors() bool  { return k.byMessage } // the end of a goroutine is not noticed
 func (k kind) hasTokens() bool { return k.fenced }
 
 func (k kind) conforms(t *testing.T) {
@@ -114,8 +112,8 @@ func (k kind) conforms(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(context.Background(), 6*redistest.Limit) // what should end sooner is seen to
-			tr := &trial{T: t, kind: k, ctx: ctx, lock: redistest.Name(t) + "."}        // no name begins as another does
+			ctx, cancel := context.WithTimeout(context.Background(), 6*redistest.Limit) // each call has a shorter limit
+			tr := &trial{T: t, kind: k, ctx: ctx, lock: redistest.Name(t) + "."}        // no name is a prefix of another
 			t.Cleanup(func() {
 				cancel()
 				if !t.Failed() {
@@ -127,37 +125,37 @@ func (k kind) conforms(t *testing.T) {
 	}
 }
 
-// A kind of lock, as the suite uses it.
+// kind is a kind of lock, as the suite uses it.
 type kind struct {
-	// systems is how many it takes, each on a server of its own; home is which of them has
-	// the lock actor.
+	// systems is how many Systems it needs, each on a server of its own; home is the index of the one with the lock
+	// actor.
 	systems, home int
-	// ordered is granted in the order of the requests over all processes.
+	// ordered: the lock is granted in the order of the requests, over all processes.
 	ordered bool
-	// fenced has tokens.
+	// fenced: the lock has tokens.
 	fenced bool
-	// polls: who waits for one of the locks, while another is free, may have to wait until the next poll.
+	// polls: a waiter for one of the locks, while another is free, may have to wait until the next poll.
 	polls bool
 	// lock is the lock of a name.
 	lock func(p *process, name string) *lockkeeper.Lock
 	// message is the same lock by message; nil if messages cannot name it.
 	message func(name string) *messages.Lock
-	// gone, one of them per server, is what to add to the name for a key whose loss is that of
-	// the lock; "-" deletes nothing.
-	gone []string
+	// lossKeys are suffixes of the name, one for each server: the loss of these keys is the loss of the lock; "-"
+	// deletes nothing.
+	lossKeys []string
 
-	// rights is what docs/acl.md calls the kind, in a topology.
+	// rights is the name of the kind in docs/acl.md.
 	rights   string
 	topology redisio.Topology
 
 	servers   []*redistest.Server
-	sentinel  string // its URL, if there is one
+	sentinel  string // its URL; empty without Sentinel
 	byMessage bool
-	// brief: what a process had outlives it by ttl; otherwise for longer than a busy machine may take.
+	// brief: holds of a dead process outlast it by ttl; otherwise for longer than a busy machine needs.
 	brief bool
 }
 
-// keyPrefix is what the users' keys begin with.
+// keyPrefix is the prefix of the users' keys.
 const keyPrefix = "locks:"
 
 // user is the name of the kind's ACL user.
@@ -165,7 +163,7 @@ func (k kind) user() string {
 	return fmt.Sprint(strings.ReplaceAll(k.rights, " ", "-"), "-", k.topology)
 }
 
-// allow makes the kind's user, who may do what it needs and nothing else.
+// allow creates the kind's user, with the rights that it needs and no others.
 func (k kind) allow(t *testing.T) {
 	t.Helper()
 	for _, r := range redisio.ACL() {
@@ -183,7 +181,7 @@ func (k kind) allow(t *testing.T) {
 	t.Fatalf("there are no rights for %q", k.rights)
 }
 
-// url is where the kind's user finds a server.
+// url is the address of a server for the kind's user.
 func (k kind) url(server *redistest.Server, client string) string {
 	url := locktest.As(server, k.user(), "pw")
 	if k.sentinel != "" {
@@ -196,7 +194,8 @@ func (k kind) url(server *redistest.Server, client string) string {
 	return url + mark + "client_name=" + client
 }
 
-// wasRefusedNothing sees what the clients bear in silence, such as a refused SUBSCRIBE: they poll.
+// wasRefusedNothing also notices refusals that the clients log nowhere, such as that of a SUBSCRIBE: they poll
+// instead.
 func (k kind) wasRefusedNothing(t *testing.T) {
 	t.Helper()
 	for _, s := range k.servers {
@@ -208,7 +207,7 @@ func (k kind) wasRefusedNothing(t *testing.T) {
 			e, _ := entry.AsMap()
 			what, user := e["object"], e["username"]
 			object, _ := what.ToString()
-			// Not every Redis knows the name of a client's library; rueidis tells it if it may.
+			// Not every Redis knows the name of a client's library; rueidis sends it if it may.
 			if name, _ := user.ToString(); name == k.user() && object != "client|setinfo" {
 				t.Errorf("%s was refused %q", name, object)
 			}
@@ -220,11 +219,11 @@ func (k kind) wasRefusedNothing(t *testing.T) {
 func ofOneSystem(name string, k kind) kind {
 	k.lock = func(p *process, lock string) *lockkeeper.Lock { return locktest.Kinds[name](p.sites[0], lock) }
 	k.message = func(lock string) *messages.Lock { return locktest.KindMessage(name, lock) }
-	k.gone = []string{""}
+	k.lossKeys = []string{""}
 	return k
 }
 
-// inTopology has no messages, which are the same everywhere.
+// inTopology has no message: messages are the same in every topology.
 func inTopology(on redisio.Topology, k kind) kind {
 	k.topology, k.message = on, nil
 	return k
@@ -259,25 +258,25 @@ var kinds = map[string]kind{
 			}
 			return m
 		},
-		gone: []string{"fair"}, // one of them is the end of all
+		lossKeys: []string{"fair"}, // the loss of one member loses all
 	},
 	"multi on two servers": {
 		rights:  "MultiLock",
-		systems: 2, home: 1, // that of the member whose name comes first
+		systems: 2, home: 1, // the System of the member whose name sorts first
 		fenced: true, polls: true, lock: multi,
-		gone: []string{"-", "fenced"},
+		lossKeys: []string{"-", "fenced"},
 	},
 	"red": {
-		rights:  "RedLock",
-		systems: 3,
-		lock:    func(p *process, name string) *lockkeeper.Lock { return p.red.Lock(name) },
-		message: func(name string) *messages.Lock { return &messages.Lock{Name: name, Kind: messages.Kind_KIND_RED} },
-		gone:    []string{"-", "", ""}, // on a majority
+		rights:   "RedLock",
+		systems:  3,
+		lock:     func(p *process, name string) *lockkeeper.Lock { return p.red.Lock(name) },
+		message:  func(name string) *messages.Lock { return &messages.Lock{Name: name, Kind: messages.Kind_KIND_RED} },
+		lossKeys: []string{"-", "", ""}, // on a majority
 	},
 }
 
-// left counts the keys and channels that have the lock's name in them. The counters of the
-// tokens stay for ever, so that no token comes again.
+// left counts the keys and channels that have the lock's name in them. The counters of the tokens stay for ever, so
+// that no token is issued twice.
 func (k kind) left(t testing.TB, lock string) (n int) {
 	for _, s := range k.servers {
 		for _, key := range s.Keys(t, "*"+lock+"*") {
@@ -294,15 +293,15 @@ func (k kind) left(t testing.TB, lock string) (n int) {
 	return n
 }
 
-// delete deletes the lock from Redis, behind the processes' backs.
+// delete deletes the lock from Redis.
 func (k kind) delete(t testing.TB, lock string) {
 	for i, s := range k.servers {
-		if k.gone[i] == "-" {
+		if k.lossKeys[i] == "-" {
 			continue
 		}
 		// A RedLock is granted by a majority; the others' votes may still be on their way.
 		redistest.Eventually(t, "the key to be there and deleted", func() bool {
-			n, err := s.Do(t, "DEL", keyPrefix+lock+k.gone[i]).AsInt64()
+			n, err := s.Do(t, "DEL", keyPrefix+lock+k.lossKeys[i]).AsInt64()
 			return err == nil && n == 1
 		})
 	}

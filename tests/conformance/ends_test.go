@@ -8,7 +8,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// afterLoss checks that a hold is over, and that its late release harms nobody.
+// afterLoss checks that a hold has ended, and that its late release frees nothing.
 func (t *trial) afterLoss(lost *hold, processes ...*process) {
 	t.Helper()
 	t.isLost(lost)
@@ -21,8 +21,8 @@ func (t *trial) afterLoss(lost *hold, processes ...*process) {
 	}
 }
 
-// leaseEnds has the lease of a hold end, then that of one that was passed on here, and of
-// one elsewhere.
+// leaseEnds ends the lease of a hold, then that of one that was transferred in the process, and of one that was
+// transferred to another.
 func leaseEnds(t *trial, a, b *process) {
 	leased := request{lease: lease}
 	hold := t.acquire(a, leased)
@@ -38,7 +38,7 @@ func leaseEnds(t *trial, a, b *process) {
 	t.passes(b, a)
 }
 
-// leaseReleased has the next hold neither end with the lease of the one before, nor have it.
+// leaseReleased checks that the next hold neither ends with the lease of the previous one nor inherits it.
 func leaseReleased(t *trial, a, b *process) {
 	hold := t.acquire(a, request{lease: ttl})
 	t.release(hold)
@@ -56,8 +56,8 @@ func keptAlive(t *trial, a, b *process) {
 	t.passes(b)
 }
 
-// keptAliveForTheNext has nothing that the holders before left behind end the hold of
-// the next one, nor keep it alive when it is over.
+// keptAliveForTheNext checks that the remains of earlier holders neither end the hold of the next one nor renew it
+// after its end.
 func keptAliveForTheNext(t *trial, a, b *process) {
 	hold := t.acquire(a, request{})
 	t.release(t.reenter(hold, 2))
@@ -95,7 +95,7 @@ func deathOfAHolder(t *trial, a, b *process) {
 	for _, next := range []*process{a, b} {
 		death := make(chan struct{})
 		hold := t.acquire(a, request{death: death})
-		t.reenter(hold, 2) // its death ends both
+		t.reenter(hold, 2) // the death ends both
 		waiter := t.soon(t.ctx, next, request{})
 		t.waiting(next, 1)
 		close(death)
@@ -103,7 +103,7 @@ func deathOfAHolder(t *trial, a, b *process) {
 	}
 	death := make(chan struct{})
 	t.acquire(b, request{death: death})
-	close(death) // with nobody waiting
+	close(death) // without a waiter
 	t.passes(a, b)
 }
 
@@ -131,9 +131,9 @@ func crash(t *trial, a, b *process) {
 	waiters := []<-chan grant{t.soon(t.ctx, a, request{}), t.soon(t.ctx, a, request{})}
 	t.waiting(a, 2)
 	provoked := map[string]func(){
-		"actors.tick":     func() {}, // ticks and replies come by themselves, with the next renewal
+		"actors.tick":     func() {}, // ticks and replies come with the next renewal
 		"*actors.replied": func() {},
-		"*actors.Call":    func() { _, _ = a.the(t.lock).Inspect(context.Background()) },
+		"*actors.Call":    func() { _, _ = a.lockNamed(t.lock).Inspect(context.Background()) },
 	}
 	if a.message != nil {
 		provoked["*messages.Inspect"] = func() { a.actors.Root.Send(a.guardian(), &messages.Inspect{Lock: a.message(t.lock)}) }
@@ -144,7 +144,7 @@ func crash(t *trial, a, b *process) {
 		t.lasts(hold)
 		t.isHeld(b)
 	}
-	t.stays(hold, b, 3*ttl/2) // what was under way goes on
+	t.stays(hold, b, 3*ttl/2) // it is still renewed
 	t.release(inner)
 	t.isHeld(b)
 	t.oneByOne(hold, waiters, b, a)
@@ -154,7 +154,7 @@ func crash(t *trial, a, b *process) {
 func (t *trial) force(p *process, held bool) {
 	t.Helper()
 	was, err := p.forceRelease(t.ctx, t.lock)
-	for errors.Is(err, lockkeeper.ErrUnavailable) { // on a loaded machine; it may have been done
+	for errors.Is(err, lockkeeper.ErrUnavailable) { // on a loaded machine; it may have taken effect
 		_, err = p.forceRelease(t.ctx, t.lock)
 		was = held
 	}
@@ -196,7 +196,7 @@ func closed(t *trial, a, b *process) {
 	t.isLost(hold)
 	t.refused(waiter, lockkeeper.ErrClosed)
 	t.queued(b, 0)
-	next := t.got(t.ask(b, request{try: true})) // it was released, and not left to expire
+	next := t.got(t.ask(b, request{try: true})) // the key was deleted and did not expire
 	t.refused(t.soon(t.ctx, a, request{}), lockkeeper.ErrClosed)
 	t.notReleased(hold, lockkeeper.ErrLost, lockkeeper.ErrClosed)
 	if err := a.close(t.ctx); err != nil {

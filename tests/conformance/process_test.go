@@ -1,6 +1,6 @@
 package conformance_test
 
-// A process under test, and its two faces: calls, and messages.
+// A process under test, by calls and by messages.
 
 import (
 	"context"
@@ -28,40 +28,40 @@ type process struct {
 	locktest.FaultInjector
 	kind
 	actors *actor.ActorSystem
-	name   string // of its connections to Redis
+	name   string // the client name of its connections to Redis
 	sites  []*locktest.Site
 	red    *lockkeeper.RedLock
 }
 
-// request is how a lock is to be acquired.
+// request is a request for the lock.
 type request struct {
 	lease, wait time.Duration
 	try, once   bool
 	death       <-chan struct{} // closed when the holder, an actor, dies
 }
 
-// hold is a granted lock, by either face.
+// hold is a granted lock, by call or by message.
 type hold struct {
 	release func(context.Context) error
 	reenter func(context.Context, request) (*hold, error)
-	lost    <-chan struct{} // closed when the holder is told of its loss
+	lost    <-chan struct{} // closed when the holder is notified of its loss
 	count   int
 	tokens  []int64 // one for each member
 }
 
-// patient has a busy machine neither renew a hold too late nor take over too late what was transferred to it.
+// patient prevents that a busy machine renews a hold too late, or takes over a transfer too late.
 var patient = lockkeeper.Config{
 	Watchdog: 2 * redistest.Limit, Renewal: ttl / 3, CallTimeout: locktest.Soon, Poll: locktest.Soon / 2, WaiterTimeout: redistest.Limit,
 }
 
-// open opens a process that is closed at the end.
+// open opens a process, which is closed at the end of the test.
 func (k kind) open(t testing.TB) *process {
 	t.Helper()
 	p := &process{kind: k, actors: locktest.QuietActorSystem(), name: uuid.NewString()}
 	faultinject.Into(p.actors, p.Middleware)
 	cfg := patient
 	if k.brief {
-		// A dead waiter of a fair lock is passed over after a TTL, its own timeout and a poll.
+		// A dead waiter of a fair lock is skipped after a TTL, its own timeout and a poll.
 		cfg = lockkeeper.Config{Watchdog: ttl, Renewal: ttl / 10, CallTimeout: locktest.Soon, Poll: time.Second, WaiterTimeout: ttl / 2}
 	}
 	if k.polls {
@@ -83,21 +83,20 @@ func (k kind) open(t testing.TB) *process {
 		if err := p.close(locktest.Within(t)); err != nil && !p.sites[0].Lame {
 			t.Errorf("close: %v", err)
 		}
-		*p = process{} // as the sites do
+		*p = process{} // so that the test keeps no sites
 	})
 	return p
 }
 
 func (p *process) close(ctx context.Context) error {
-	all := p.sites[p.home].Close(ctx) // first, while it can still release what it has on the others
+	all := p.sites[p.home].Close(ctx) // first, while it can still release its holds on the others
 	for _, s := range p.sites {
 		all = errors.Join(all, s.Close(ctx))
 	}
 	return all
 }
 
-// kill cuts the process off from Redis for good. Closing a client leaves the connection for messages
-// as it is.
+// kill disconnects the process from Redis for good. Closing a client would leave the connection for messages open.
 func (p *process) kill(t testing.TB) {
 	t.Helper()
 	for i, s := range p.sites {
@@ -107,7 +106,7 @@ func (p *process) kill(t testing.TB) {
 	}
 }
 
-func (p *process) the(name string) *lockkeeper.Lock { return p.lock(p, name) }
+func (p *process) lockNamed(name string) *lockkeeper.Lock { return p.lock(p, name) }
 
 func (p *process) acquire(ctx context.Context, name string, r request) (*hold, error) {
 	if p.byMessage {
@@ -123,9 +122,9 @@ func (p *process) acquire(ctx context.Context, name string, r request) (*hold, e
 	if r.once {
 		options = append(options, lockkeeper.WithoutReentry())
 	}
-	acquire := p.the(name).Acquire
+	acquire := p.lockNamed(name).Acquire
 	if r.try {
-		acquire = p.the(name).TryAcquire
+		acquire = p.lockNamed(name).TryAcquire
 	}
 	h, err := acquire(ctx, options...)
 	if err != nil {
@@ -145,7 +144,7 @@ func (p *process) acquire(ctx context.Context, name string, r request) (*hold, e
 	return &hold{release: h.Release, reenter: reenter, lost: lost, count: h.Count(), tokens: tokens}, nil
 }
 
-// state is how things stand with a lock, as seen by one process.
+// state is the state of a lock, as one process sees it.
 type state struct {
 	locked, heldHere      bool
 	count, waiters, queue int
@@ -153,7 +152,7 @@ type state struct {
 
 func (p *process) inspect(ctx context.Context, name string) (state, error) {
 	if !p.byMessage {
-		s, err := p.the(name).Inspect(ctx)
+		s, err := p.lockNamed(name).Inspect(ctx)
 		return state{s.Locked, s.HeldHere, s.HoldCount, s.Waiters, s.Subscribers}, err
 	}
 	answer := p.ask(&messages.Inspect{Lock: p.message(name)})
@@ -166,7 +165,7 @@ func (p *process) inspect(ctx context.Context, name string) (state, error) {
 
 func (p *process) forceRelease(ctx context.Context, name string) (wasHeld bool, err error) {
 	if !p.byMessage {
-		return p.the(name).ForceRelease(ctx)
+		return p.lockNamed(name).ForceRelease(ctx)
 	}
 	answer := p.ask(&messages.ForceRelease{Lock: p.message(name)})
 	if released, ok := answer.(*messages.ForceReleased); ok {
@@ -175,7 +174,7 @@ func (p *process) forceRelease(ctx context.Context, name string) (wasHeld bool, 
 	return false, refusal(answer)
 }
 
-// crash has the lock actor crash over a message, before and after it is handled.
+// crash makes the lock actor crash, before and after it handles a message.
 func (p *process) crash(t *trial, message string, provoke func()) {
 	for _, hit := range []func(which func(any) bool){
 		func(which func(any) bool) { p.Hit(which, nil) },
@@ -193,7 +192,7 @@ func (p *process) crash(t *trial, message string, provoke func()) {
 
 func (p *process) guardian() *actor.PID { return p.sites[p.home].Guardian() }
 
-// ask sends a request that is about no hold.
+// ask sends a request that concerns no hold.
 func (p *process) ask(request any) any {
 	answer, err := p.actors.Root.RequestFuture(p.guardian(), request, redistest.Limit).Result()
 	if err != nil {
@@ -202,7 +201,7 @@ func (p *process) ask(request any) any {
 	return answer
 }
 
-// holder is an actor that asks for a lock.
+// holder is an actor that acquires a lock.
 type holder struct {
 	process *process
 	lock    *messages.Lock
@@ -289,7 +288,7 @@ func (h *holder) release(ctx context.Context, id string) error {
 	}
 }
 
-// refusal is what an answer says that is not what was asked for.
+// refusal is the error in an answer that is not the expected one.
 func refusal(answer any) error {
 	if err := lockkeeper.ErrorOf(answer); err != nil {
 		return err

@@ -7,13 +7,13 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// again asks for the lock once more.
+// again acquires the lock once more.
 func (t *trial) again(h *hold, r request) (*hold, error) {
 	t.Helper()
 	return t.answered(func() (*hold, error) { return h.reenter(t.ctx, r) })
 }
 
-// counts checks how often a holder has the lock.
+// counts checks the hold count.
 func (t *trial) counts(h *hold, want int) {
 	t.Helper()
 	if n := h.count; n != want {
@@ -31,7 +31,7 @@ func (t *trial) reenter(h *hold, count int) *hold {
 	return inner
 }
 
-// reentry has a holder take the lock again and again, past somebody who waits.
+// reentry lets a holder re-enter the lock several times while another request waits.
 func reentry(t *trial, a, b *process) {
 	first := t.acquire(a, request{})
 	t.counts(first, 1)
@@ -40,7 +40,7 @@ func reentry(t *trial, a, b *process) {
 	second := t.reenter(first, 2)
 	third, err := t.again(second, request{try: true})
 	if err != nil {
-		t.Fatalf("re-entry that tries: %v", err)
+		t.Fatalf("re-entry by TryAcquire: %v", err)
 	}
 	t.counts(third, 3)
 	for _, h := range []*hold{third, second} {
@@ -60,8 +60,8 @@ func reentry(t *trial, a, b *process) {
 	t.release(next)
 }
 
-// reentryRefused has a re-entry be refused at once, however long it would wait, since it
-// would wait for itself.
+// reentryRefused checks that without re-entry a second request is refused at once, whatever its wait: it would wait
+// for itself.
 func reentryRefused(t *trial, a, b *process) {
 	hold := t.acquire(a, request{once: true})
 	for _, r := range []request{{once: true}, {once: true, try: true}, {once: true, wait: 10 * redistest.Limit}} {
@@ -75,8 +75,8 @@ func reentryRefused(t *trial, a, b *process) {
 	t.passes(a, b)
 }
 
-// reentryOutOfOrder releases the first hold before its re-entry: the holder has the lock
-// until both are released, and re-enters it by either.
+// reentryOutOfOrder releases the first hold before its re-entry: the holder has the lock until both are released, and
+// re-enters it by either.
 func reentryOutOfOrder(t *trial, a, b *process) {
 	first := t.acquire(a, request{})
 	inner := t.reenter(first, 2)
@@ -90,7 +90,7 @@ func reentryOutOfOrder(t *trial, a, b *process) {
 	t.passes(a, b)
 }
 
-// reentryToTheEnd has every re-entry told of the loss of them all.
+// reentryToTheEnd checks that every re-entry is notified of the loss.
 func reentryToTheEnd(t *trial, a, b *process) {
 	hold := t.acquire(a, request{lease: ttl})
 	inner := t.reenter(hold, 2)
@@ -103,7 +103,7 @@ func reentryToTheEnd(t *trial, a, b *process) {
 	t.release(next)
 }
 
-// leaseOfAReentry has a re-entry never shorten the hold, nor seem to have a lease of its own.
+// leaseOfAReentry checks that a re-entry never shortens the hold, and has no lease of its own.
 func leaseOfAReentry(t *trial, a, b *process) {
 	refused := func(h *hold) {
 		t.Helper()
@@ -123,12 +123,12 @@ func leaseOfAReentry(t *trial, a, b *process) {
 	}
 	refused(hold)
 	t.release(inner)
-	t.stays(hold, b, 3*ttl/2) // it is prolonged, also beyond the re-entry
+	t.stays(hold, b, 3*ttl/2) // the hold is prolonged, also after the end of the re-entry
 	t.release(hold)
 	t.passes(b)
 }
 
-// grown checks that a hold has tokens, all higher than those before.
+// grown checks that a hold has tokens, all higher than the ones before.
 func (t *trial) grown(before []int64, hold *hold) (now []int64) {
 	t.Helper()
 	now = hold.tokens
@@ -146,7 +146,7 @@ func (t *trial) grown(before []int64, hold *hold) (now []int64) {
 }
 
 func tokensGrow(t *trial, a, b *process) {
-	var tokens []int64 // the lock guards it
+	var tokens []int64 // guarded by the lock
 	t.all([]*process{a, b}, func(p *process) error {
 		hold, err := p.acquire(t.ctx, t.lock, request{})
 		if err != nil {

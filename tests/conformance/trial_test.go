@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	ttl   = 8 * time.Second         // how long a hold outlives its process; a busy machine renews it before
-	lease = 1700 * time.Millisecond // a fixed one
+	ttl   = 8 * time.Second         // the TTL after the last renewal; a busy machine renews in time
+	lease = 1700 * time.Millisecond // a fixed lease
 )
 
-// trial is one run of one case: a lock of its own, and processes that it opens.
+// trial is one run of one case: its own lock, and the processes that it opens.
 type trial struct {
 	*testing.T
 	kind
@@ -31,7 +31,7 @@ func (t *trial) open() *process {
 	return t.kind.open(t.T)
 }
 
-// grant is how an acquire ended.
+// grant is the end of an acquire.
 type grant struct {
 	hold *hold
 	err  error
@@ -47,7 +47,7 @@ func (t *trial) soon(ctx context.Context, p *process, r request) <-chan grant {
 	return granted
 }
 
-// settled is how a request ended.
+// settled waits for the end of a request.
 func (t *trial) settled(granted <-chan grant) grant {
 	t.Helper()
 	return locktest.Await(t, "the answer to a request", granted)
@@ -81,14 +81,13 @@ func (t *trial) pending(granted ...<-chan grant) {
 	for _, each := range granted {
 		select {
 		case g := <-each:
-			t.Fatalf("somebody was granted the lock out of turn: %v", g.err)
+			t.Fatalf("a request was granted the lock out of turn: %v", g.err)
 		default:
 		}
 	}
 }
 
-// answered makes a request that is not to wait long. On a loaded machine it may have no answer
-// in that time, and is made again.
+// answered makes a request that does not wait long, and repeats it if a loaded machine gives no answer in that time.
 func (t *trial) answered(ask func() (*hold, error)) (h *hold, err error) {
 	t.Helper()
 	redistest.Eventually(t, "an answer of Redis", func() bool {
@@ -109,7 +108,7 @@ func (t *trial) ask(p *process, r request) <-chan grant {
 	return answer
 }
 
-// isHeld checks that nobody else gets the lock.
+// isHeld checks that no other process gets the lock.
 func (t *trial) isHeld(processes ...*process) {
 	t.Helper()
 	for _, p := range processes {
@@ -117,8 +116,8 @@ func (t *trial) isHeld(processes ...*process) {
 	}
 }
 
-// isFree checks that each process gets the lock at once. What releases have left on a minority of servers, until it is
-// released in the background, may be a majority's together.
+// isFree checks that each process gets the lock at once. Keys that several releases have left on a minority of
+// servers each, for background releases to delete, may together block a majority.
 func (t *trial) isFree(processes ...*process) {
 	t.Helper()
 	for _, p := range processes {
@@ -143,8 +142,7 @@ func (t *trial) released(h *hold) error {
 	return locktest.Limited(t, "the answer to a release", func() error { return h.release(t.ctx) })
 }
 
-// release gives a hold back. On a loaded machine Redis may be late to confirm it, which goes on in
-// the background.
+// release releases a hold. On a loaded machine Redis may confirm late; the release then continues in the background.
 func (t *trial) release(h *hold) {
 	t.Helper()
 	switch err := t.released(h); {
@@ -159,17 +157,17 @@ func (t *trial) release(h *hold) {
 func (t *trial) notReleased(h *hold, want ...error) {
 	t.Helper()
 	if err := t.released(h); !slices.ContainsFunc(want, func(w error) bool { return errors.Is(err, w) }) {
-		t.Fatalf("release of what is over: error %v, want %v", err, want)
+		t.Fatalf("release of an ended hold: error %v, want %v", err, want)
 	}
 }
 
-// isLost waits until the holder is told of its loss.
+// isLost waits until the holder is notified of its loss.
 func (t *trial) isLost(h *hold) {
 	t.Helper()
-	locktest.Await(t, "the news of a loss", h.lost)
+	locktest.Await(t, "the notification of a loss", h.lost)
 }
 
-// lasts checks that the holder was not told of a loss.
+// lasts checks that the holder was not notified of a loss.
 func (t *trial) lasts(h *hold) {
 	t.Helper()
 	select {
@@ -179,7 +177,7 @@ func (t *trial) lasts(h *hold) {
 	}
 }
 
-// stays checks that a hold lasts for that long, and that nobody else gets the lock.
+// stays checks that a hold lasts for d, and that no other process gets the lock.
 func (t *trial) stays(h *hold, other *process, d time.Duration) {
 	t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(ttl / 10) {
@@ -189,7 +187,7 @@ func (t *trial) stays(h *hold, other *process, d time.Duration) {
 	t.lasts(h)
 }
 
-// waiting waits until so many requests of a process wait.
+// waiting waits until n requests of a process wait.
 func (t *trial) waiting(p *process, n int) {
 	t.Helper()
 	redistest.Eventually(t, fmt.Sprintf("%d requests wait", n), func() bool {
@@ -198,11 +196,11 @@ func (t *trial) waiting(p *process, n int) {
 	})
 }
 
-// queued waits until so many requests of all processes stand in line, if there is one.
+// queued waits until the wait queue has n entries, over all processes, if the lock is ordered.
 func (t *trial) queued(p *process, n int) {
 	t.Helper()
 	if t.ordered {
-		redistest.Eventually(t, fmt.Sprintf("%d requests stand in line", n), func() bool {
+		redistest.Eventually(t, fmt.Sprintf("%d requests in the wait queue", n), func() bool {
 			s, err := p.inspect(t.ctx, t.lock)
 			return err == nil && s.queue == n
 		})

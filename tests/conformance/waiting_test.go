@@ -12,14 +12,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// account is what the lock protects: a number that is read, and written later on.
+// account is protected by the lock: a number that is read, and written a little later.
 type account struct {
 	inside  atomic.Int32
 	balance atomic.Int64
 	visits  atomic.Int64
 }
 
-// visit is a visit under the lock.
+// visit increments the account under the lock.
 func (a *account) visit(t *trial) {
 	if n := a.inside.Add(1); n != 1 {
 		t.Errorf("%d hold the lock at once", n)
@@ -33,8 +33,8 @@ func (a *account) visit(t *trial) {
 
 const crowd, rounds = 4, 10
 
-// crowded has a crowd of goroutines in each of two processes visit an account, so many times
-// each. A request may end with one of the errors instead.
+// crowded lets many goroutines in each of two processes visit an account, so many times each. A request may also end
+// with one of the errors.
 func (t *trial) crowded(a, b *process, ask func() (context.Context, context.CancelFunc, request), may ...error) (visits int64) {
 	t.Helper()
 	var shared account
@@ -60,7 +60,7 @@ func (t *trial) crowded(a, b *process, ask func() (context.Context, context.Canc
 	return shared.visits.Load()
 }
 
-// all runs f for a crowd of goroutines of each process, in rounds.
+// all runs f on many goroutines of each process, in rounds.
 func (t *trial) all(processes []*process, f func(p *process) error) {
 	t.Helper()
 	var running sync.WaitGroup
@@ -115,14 +115,14 @@ func try(t *trial, a, b *process) {
 	t.isFree(b, a)
 }
 
-func waitOver(t *trial, a, b *process) {
+func waitTimesOut(t *trial, a, b *process) {
 	hold := t.acquire(a, request{})
 	wait := ttl / 5
 	for _, p := range []*process{a, b} {
 		began := time.Now()
 		t.refused(t.ask(p, request{wait: wait}), lockkeeper.ErrTimeout)
 		if took := time.Since(began); took < wait {
-			t.Errorf("a wait of %v was over after %v", wait, took)
+			t.Errorf("a wait of %v ended after %v", wait, took)
 		}
 		t.waiting(p, 0)
 		t.queued(p, 0)
@@ -132,8 +132,8 @@ func waitOver(t *trial, a, b *process) {
 	t.passes(b, a)
 }
 
-func waitRewarded(t *trial, a, b *process) {
-	for _, wait := range []time.Duration{redistest.Limit, 1<<63 - 1} { // as long as can be
+func waitGranted(t *trial, a, b *process) {
+	for _, wait := range []time.Duration{redistest.Limit, 1<<63 - 1} { // up to the longest Duration
 		hold := t.acquire(a, request{})
 		waiter := t.soon(t.ctx, b, request{wait: wait})
 		t.waiting(b, 1)
@@ -152,8 +152,8 @@ func cancelledBefore(t *trial, a, b *process) {
 	t.passes(a)
 }
 
-// cancelledWhileWaiting has requests go from the head of the line and from its middle; who
-// stays gets the lock.
+// cancelledWhileWaiting cancels requests at the head of the wait queue and in its middle; the other ones get the
+// lock.
 func cancelledWhileWaiting(t *trial, a, b *process) {
 	hold := t.acquire(a, request{})
 	for _, p := range []*process{a, b} {
@@ -180,8 +180,8 @@ func cancelledWhileWaiting(t *trial, a, b *process) {
 	t.passes(a, b)
 }
 
-// cancelledWhenGranted has a request be cancelled and granted at the same time, so that
-// it ends either way; the lock must not stay with somebody who has gone.
+// cancelledWhenGranted cancels and grants a request at the same time. It may end either way, but a cancelled request
+// must not keep the lock.
 func cancelledWhenGranted(t *trial, a, b *process) {
 	for i := range 24 {
 		hold := t.acquire(a, request{})
@@ -200,7 +200,7 @@ func cancelledWhenGranted(t *trial, a, b *process) {
 	t.passes(a, b)
 }
 
-// oneByOne releases a hold, after which each waiter gets the lock, alone.
+// oneByOne releases a hold, and checks that the waiters get the lock one at a time.
 func (t *trial) oneByOne(hold *hold, waiters []<-chan grant, processes ...*process) {
 	t.Helper()
 	for t.release(hold); len(waiters) > 0; t.release(hold) {
@@ -224,13 +224,13 @@ func (t *trial) oneByOne(hold *hold, waiters []<-chan grant, processes ...*proce
 	t.passes(processes...)
 }
 
-func passedOn(t *trial, a, _ *process) {
+func transferred(t *trial, a, _ *process) {
 	hold := t.acquire(a, request{})
 	var waiters []<-chan grant
 	for i := range 5 {
 		r := request{}
 		if i == 2 {
-			r.lease = ttl // with a lease of its own
+			r.lease = ttl // with its own lease
 		}
 		waiters = append(waiters, t.soon(t.ctx, a, r))
 		t.waiting(a, i+1)
@@ -238,7 +238,7 @@ func passedOn(t *trial, a, _ *process) {
 	t.oneByOne(hold, waiters, a)
 }
 
-func passedOnElsewhere(t *trial, a, b *process) {
+func transferredElsewhere(t *trial, a, b *process) {
 	c := t.open()
 	hold := t.acquire(a, request{})
 	var waiters []<-chan grant

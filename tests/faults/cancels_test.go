@@ -20,19 +20,19 @@ import (
 )
 
 // cancels is smaller with the race detector, which takes no more than 8,000 goroutines.
-var cancels = flag.Int("cancels", map[bool]int{false: 30_000, true: 5000}[raced()], "how many waiters are cancelled at once")
+var cancels = flag.Int("cancels", map[bool]int{false: 30_000, true: 5000}[raceEnabled()], "how many waiters are cancelled at once")
 
-func raced() bool {
+func raceEnabled() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// contested is something that one holder has, and that many wait for.
+// contested is a lock or permit that the test holds, and that many requests wait for.
 type contested struct {
 	name string
-	// take makes the test its holder. lost ends when it is lost; nil if that cannot happen.
+	// take makes the test its holder. lost is closed at a loss; it is nil if the hold cannot be lost.
 	take func(t *testing.T, s *locktest.Site, name string) (release func(context.Context) error, lost <-chan struct{})
-	// wait gives back what it is granted.
+	// wait waits, and gives back what it is granted.
 	wait func(ctx context.Context, s *locktest.Site, name string) error
 	// request and cancel are the messages of an actor that waits, and gives up.
 	request, cancel func(name string) any
@@ -57,7 +57,7 @@ func contestedLock(name string, of func(*locktest.Site, string) *lockkeeper.Lock
 	}
 }
 
-// readersBehindAWriter all get the lock if they have not left when the writer releases it.
+// readersBehindAWriter are granted the lock together if they still wait when the writer releases it.
 func readersBehindAWriter() contested {
 	readers := contestedLock("read", func(s *locktest.Site, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Read() }, kindOf(messages.Kind_KIND_READ_WRITE, messages.Mode_MODE_SHARED))
 	readers.take = func(t *testing.T, s *locktest.Site, name string) (func(context.Context) error, <-chan struct{}) {
@@ -136,13 +136,13 @@ var allContested = []contested{
 	},
 }
 
-// massive has room for all of them.
-func massive() lockkeeper.Config {
+// configForMany has a queue limit for all of them.
+func configForMany() lockkeeper.Config {
 	return lockkeeper.Config{QueueLimit: 2 * *cancels, Watchdog: 2 * locktest.Watchdog, CallTimeout: locktest.Watchdog}
 }
 
-// survives releases what is held just when all others give up: the release returns, nothing is lost
-// before, and afterwards a second process gets what was held.
+// survives releases the hold while all waiters give up: the release returns, the hold is not lost before, and
+// afterwards a second process is granted the lock or permit.
 func (c *contested) survives(t *testing.T, s *locktest.Site, k locktest.Key, giveUp func(), left func()) {
 	t.Helper()
 	release, lost := c.take(t, s, k.LockName)
@@ -168,12 +168,12 @@ func (c *contested) survives(t *testing.T, s *locktest.Site, k locktest.Key, giv
 	}
 }
 
-// The holder of a lock or a permit can release it, and keeps it until then, however many waiters of its
-// process are cancelled at the same time.
-func TestManyCancelsAtOnce(t *testing.T) {
+// The holder of a lock or a permit can release it, and keeps it until then, although many waiters of its process are
+// cancelled at the same time.
+func TestCancel_ManyAtOnceKeepTheHold(t *testing.T) {
 	for _, c := range allContested {
 		t.Run(c.name, func(t *testing.T) {
-			s, k := locktest.NewOnOwnServer(t, massive())
+			s, k := locktest.NewOnOwnServer(t, configForMany())
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			var waiters sync.WaitGroup
@@ -192,11 +192,11 @@ func TestManyCancelsAtOnce(t *testing.T) {
 	}
 }
 
-// The same with actors that wait. Half of them cancel, and the others die.
-func TestManyCancelsAtOnceByMessage(t *testing.T) {
+// Actors wait. Half of them cancel, and the others die.
+func TestCancel_ManyAtOnceByMessageKeepTheHold(t *testing.T) {
 	for _, c := range allContested {
 		t.Run(c.name, func(t *testing.T) {
-			s, k := locktest.NewOnOwnServer(t, massive())
+			s, k := locktest.NewOnOwnServer(t, configForMany())
 			var pids []*actor.PID
 			var ended atomic.Int64
 			props := actor.PropsFromFunc(func(ctx actor.Context) {

@@ -1,6 +1,6 @@
 package faults_test
 
-// Close, with all that may be under way then.
+// Close, while requests, releases and renewals are under way.
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// closeIn closes a system, bounded by a time.
+// closeIn closes a system within d.
 func closeIn(s *locktest.Site, d time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
@@ -36,8 +36,7 @@ func isClosed(t testing.TB, err error) {
 	}
 }
 
-// refusesAll checks that a system that is over refuses every request, by call with whatever
-// context and by message, at once.
+// refusesAll checks that an ended system refuses every request at once, by call with any context and by message.
 func refusesAll(t *testing.T, s *locktest.Site, k locktest.Key) {
 	t.Helper()
 	short, cancel := context.WithTimeout(context.Background(), locktest.Soon)
@@ -55,7 +54,7 @@ func refusesAll(t *testing.T, s *locktest.Site, k locktest.Key) {
 			p.Send(request)
 			switch m := locktest.Next[any](t, p).(type) {
 			case *actor.DeadLetterResponse:
-			case locktest.Refusal: // the guardian is still there
+			case locktest.Refusal: // the guardian still runs
 				if m.GetReason() != messages.Reason_REASON_CLOSED {
 					t.Errorf("%T: answered %v", request, m)
 				}
@@ -66,9 +65,9 @@ func refusesAll(t *testing.T, s *locktest.Site, k locktest.Key) {
 	})
 }
 
-// The end under load, by Close or by whoever stops the guardian: whoever waits is answered,
-// whoever holds is told, the keys go, and later requests are refused.
-func TestEndUnderLoad(t *testing.T) {
+// The end under load, by Close or by a stop of the guardian: waiters are answered, holders are notified, the keys are
+// deleted, and later requests are refused.
+func TestClose_UnderLoadAnswersAllRequests(t *testing.T) {
 	for what, stop := range map[string]func(s *locktest.Site) error{
 		"closed":               func(s *locktest.Site) error { return closeIn(s, redistest.Limit) },
 		"the guardian stopped": func(s *locktest.Site) error { s.Actors.Root.Stop(s.Guardian()); return nil },
@@ -81,10 +80,10 @@ func TestEndUnderLoad(t *testing.T) {
 			foreign.TakeAs(t, locktest.Redisson, time.Minute)
 			keys := []locktest.Key{locktest.NewKey(t, server), locktest.NewKey(t, server), locktest.NewKey(t, server)}
 			var held []*locktest.Guard
-			for range 3 { // who do not let go
+			for range 3 { // these are not released
 				held = append(held, locktest.Guards(t, s, server)...)
 			}
-			// Goroutines ask for the locks in turn until they are refused; some wait for what never comes.
+			// Goroutines acquire the locks in turn until they are refused; some wait for a lock that is never free.
 			var work sync.WaitGroup
 			var grants atomic.Int64
 			for i := range 32 {
@@ -111,7 +110,7 @@ func TestEndUnderLoad(t *testing.T) {
 			if err := stop(s); err != nil {
 				t.Error(err)
 			}
-			locktest.Limited(t, "everybody to be answered", func() bool { work.Wait(); return true })
+			locktest.Limited(t, "every request to be answered", func() bool { work.Wait(); return true })
 			for _, g := range held {
 				if lost := g.AwaitLoss(t); lost.Reason != messages.Reason_REASON_CLOSED {
 					t.Errorf("%s: lost because of %v", g.How, lost.Reason)
@@ -122,7 +121,7 @@ func TestEndUnderLoad(t *testing.T) {
 				return len(server.Channels(t)) == 0 && len(server.Keys(t, "*")) == 0
 			})
 			refusesAll(t, s, keys[0])
-			// Nobody has waited for the releases of a guardian that was stopped.
+			// A stopped guardian does not wait for its releases.
 			if err := locktest.Limited(t, "Close", func() error { return closeIn(s, time.Minute) }); (err != nil) != s.Lame {
 				t.Errorf("Close: %v", err)
 			}
@@ -131,9 +130,8 @@ func TestEndUnderLoad(t *testing.T) {
 	}
 }
 
-// What holders see of a Close: of any number of calls at the same time, which return when it
-// is done.
-func TestClose(t *testing.T) {
+// What holders see of any number of concurrent calls of Close, which return when it is done.
+func TestClose_EndsEveryHold(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	own := locktest.NewKey(t, k.Server)
@@ -146,7 +144,7 @@ func TestClose(t *testing.T) {
 		closing.Go(func() {
 			locktest.Stop(t, s)
 			if own.Exists(t) {
-				t.Error("closed before the key was gone")
+				t.Error("closed before the key was deleted")
 			}
 		})
 	}
@@ -162,7 +160,7 @@ func TestClose(t *testing.T) {
 	}
 	lost := locktest.Next[*messages.LeaseLost](t, p)
 	if lost.Reason != messages.Reason_REASON_CLOSED || lost.HoldId != granted.HoldId || lost.Lock.Name != own.LockName {
-		t.Errorf("told %v", lost)
+		t.Errorf("notified of %v", lost)
 	}
 	if _, there := s.Actors.ProcessRegistry.Get(s.Guardian()); there {
 		t.Error("the guardian outlives its system")
@@ -171,16 +169,15 @@ func TestClose(t *testing.T) {
 	s.Actors.Root.Stop(s.Guardian())
 	refusesAll(t, s, k)
 	if lockkeeper.From(s.Actors) != s.System {
-		t.Error("the actor system has forgotten its Lockkeeper")
+		t.Error("From does not find the closed system")
 	}
 	if err := closeIn(s, redistest.Limit); err != nil {
 		t.Errorf("another close: %v", err)
 	}
 }
 
-// With a Redis that does not answer, Close ends with its context, and says what it
-// leaves behind.
-func TestCloseWithoutRedis(t *testing.T) {
+// When Redis does not answer, Close ends with its context, and its error names what it leaves behind.
+func TestClose_WithoutRedisEndsWithItsContext(t *testing.T) {
 	for what, fault := range map[string]func(t *testing.T, r *locktest.Remote){
 		"killed":     func(t *testing.T, r *locktest.Remote) { r.Server.Kill(t) },
 		"paused":     func(t *testing.T, r *locktest.Remote) { r.Server.Pause(t) },
@@ -198,7 +195,7 @@ func TestCloseWithoutRedis(t *testing.T) {
 			fault(t, r)
 			waiting = append(waiting, r.AcquireSoon(t, locktest.NewKey(t, r.Server)))
 
-			locktest.InTime(t, "Close", func() { // whose error would be another if it had not waited for Redis
+			locktest.InTime(t, "Close", func() { // with another error if it does not wait for Redis
 				if err := closeIn(r.Site, 300*time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("Close: %v", err)
 				}
@@ -214,7 +211,7 @@ func TestCloseWithoutRedis(t *testing.T) {
 			refusesAll(t, r.Site, held[0].Key)
 			locktest.InTime(t, "the second close", func() {
 				if err := closeIn(r.Site, time.Minute); err == nil {
-					t.Error("the second close knows nothing of the first")
+					t.Error("the second close does not return the error of the first")
 				}
 			})
 		})
@@ -232,16 +229,15 @@ func awaitClosing(t *testing.T, s *locktest.Site) {
 	})
 }
 
-// around is middleware that does something about each message, which it lets pass or not.
+// around is middleware that handles each message, and decides whether it passes.
 func around(do func(c actor.ReceiverContext, m any, pass func())) actor.ReceiverMiddleware {
 	return func(next actor.ReceiverFunc) actor.ReceiverFunc {
 		return func(c actor.ReceiverContext, e *actor.MessageEnvelope) { do(c, e.Message, func() { next(c, e) }) }
 	}
 }
 
-// A lock actor that seems idle does not leave while it owes an answer to somebody,
-// or while somebody's first request is on its way.
-func TestIdleButWanted(t *testing.T) {
+// An idle lock actor does not leave while it owes an answer, or while a first request is under way.
+func TestIdleActor_StaysWhileRequestsArePending(t *testing.T) {
 	t.Parallel()
 	const idle = 10 * time.Millisecond
 	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{Idle: idle})
@@ -251,20 +247,20 @@ func TestIdleButWanted(t *testing.T) {
 	s, k := locktest.New(t, lockkeeper.Config{Idle: idle}, around(func(_ actor.ReceiverContext, m any, pass func()) {
 		pass()
 		if _, started := m.(*actor.Started); started {
-			<-time.After(5 * idle) // an actor that is slow to begin
+			<-time.After(5 * idle) // a slow start
 		}
 	}))
 	locktest.Release(t, s.Acquire(t, k))
 }
 
-// What is on its way to a lock actor, or on its way back from Redis, when the system
-// closes, is answered: whether Redis confirms the end or not.
-func TestCloseAnswersWhatIsUnderWay(t *testing.T) {
+// Requests that are under way to a lock actor, or wait for Redis, when the system closes are answered, whether Redis
+// confirms the end or not.
+func TestClose_AnswersRequestsUnderWay(t *testing.T) {
 	for _, frozen := range []bool{false, true} {
 		t.Run(fmt.Sprint("frozen: ", frozen), func(t *testing.T) {
 			t.Parallel()
-			saboteur := &locktest.FaultInjector{}
-			r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{}, saboteur.Middleware)
+			faults := &locktest.FaultInjector{}
+			r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{}, faults.Middleware)
 			r.Lame = frozen
 			lock, hold := r.Lock(r.LockName), r.Acquire(t, r.Key)
 			r.Proxy.Freeze(true)
@@ -274,22 +270,22 @@ func TestCloseAnswersWhatIsUnderWay(t *testing.T) {
 			}
 			inspect := func(ctx context.Context) error { _, err := lock.Inspect(ctx); return err }
 			ask(inspect)
-			stalled, goOn := saboteur.Stall("*actors.Call")
+			stalled, goOn := faults.Stall("*actors.Call")
 			defer goOn()
 			ask(inspect)
 			locktest.Await(t, "the actor to be stalled", stalled)
 			p := r.Probe(t)
-			for range 10 { // these are queued behind
+			for range 10 { // queued in the mailbox
 				ask(func(ctx context.Context) error { _, err := lock.Acquire(ctx); return err })
 				ask(func(ctx context.Context) error { return hold.Ensure(ctx, time.Minute/4) })
 				ask(inspect)
 				p.Send(&messages.Acquire{Lock: r.Message()})
 			}
-			patience := redistest.Limit
+			timeout := redistest.Limit
 			if frozen {
-				patience = 50 * time.Millisecond
+				timeout = 50 * time.Millisecond
 			}
-			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			ctx, cancel := context.WithTimeout(context.Background(), timeout)
 			defer cancel()
 			closed := make(chan error, 1)
 			go func() { closed <- r.Close(ctx) }()
@@ -314,9 +310,9 @@ func TestCloseAnswersWhatIsUnderWay(t *testing.T) {
 	}
 }
 
-// A System whose Redis client was closed before cannot release anything. Its Close says so
-// at once, for as long as a key of its may be in Redis.
-func TestCloseAfterItsClient(t *testing.T) {
+// A System whose Redis client was closed before cannot release anything. Its Close says so at once, as long as one of
+// its keys may be in Redis.
+func TestClose_ReportsThatItsClientWasClosedBefore(t *testing.T) {
 	const watchdog = 500 * time.Millisecond
 	for what, test := range map[string]struct {
 		use   func(t *testing.T, s *locktest.Site, k locktest.Key)
@@ -333,7 +329,7 @@ func TestCloseAfterItsClient(t *testing.T) {
 			hold, p := s.Acquire(t, k), s.Probe(t)
 			s.Client.Close()
 			for range 12 {
-				p.Send(&messages.Inspect{Lock: k.Message()}) // over which it crashes
+				p.Send(&messages.Inspect{Lock: k.Message()}) // the actor crashes on it
 			}
 			locktest.Await(t, "the loss", hold.Context().Done())
 		}},
@@ -341,17 +337,17 @@ func TestCloseAfterItsClient(t *testing.T) {
 			s.Acquire(t, k)
 			s.Client.Close()
 			k.AwaitFree(t)
-			<-time.After(watchdog) // what cannot be known is whether a renewal was under way
+			<-time.After(watchdog) // a renewal may have been under way until then
 		}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			saboteur, cfg := &locktest.FaultInjector{}, lockkeeper.Config{}
+			faults, cfg := &locktest.FaultInjector{}, lockkeeper.Config{}
 			if test.clean {
 				cfg.Watchdog = watchdog
 			}
-			s, k := locktest.New(t, cfg, saboteur.Middleware)
-			saboteur.Hit(func(m any) bool { return faultinject.TypeOf(m) == "*messages.Inspect" }, nil)
+			s, k := locktest.New(t, cfg, faults.Middleware)
+			faults.Hit(func(m any) bool { return faultinject.TypeOf(m) == "*messages.Inspect" }, nil)
 			s.Lame = !test.clean
 			test.use(t, s, k)
 			var err error
@@ -363,13 +359,13 @@ func TestCloseAfterItsClient(t *testing.T) {
 				return
 			}
 			if !k.Exists(t) {
-				t.Fatal("the key is gone: there is nothing to tell")
+				t.Fatal("the key does not exist: the test proves nothing")
 			}
 			if err == nil || !strings.Contains(err.Error(), "before Redis confirmed every release") {
 				t.Errorf("Close: %v", err)
 			}
 			if again := closeIn(s, redistest.Limit); again == nil {
-				t.Error("the second Close has forgotten")
+				t.Error("the second Close returns no error")
 			}
 		})
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Crashes in a row, in every message that a lock actor handles and in those about its life,
-// leave its alarm set: a lease that ends is told, and one that is renewed lasts.
-func TestCrashesInARow(t *testing.T) {
+// Crashes in a row, in every message that a lock actor handles and in those of its life cycle, keep its timer set:
+// the end of a lease is reported, and a renewed one lasts.
+func TestCrash_SeveralInARowKeepTheTimer(t *testing.T) {
 	for _, crashes := range []string{
 		"actors.tick *actor.Restarting", "actors.tick *actor.Started", "actors.tick *actor.Restarting *actor.Started",
 		"actors.tick actors.tick", "actors.tick *actors.replied", "*actors.replied *actor.Restarting", "*actors.replied *actors.replied",
@@ -25,25 +25,25 @@ func TestCrashesInARow(t *testing.T) {
 			t.Run(when+" "+strings.ReplaceAll(crashes, "*", ""), func(t *testing.T) {
 				t.Parallel()
 				const watchdog, lease = 3 * time.Second, 400 * time.Millisecond
-				saboteur, s, renewed := locktest.NewFaultInjector(t, lockkeeper.Config{Watchdog: watchdog, Renewal: 100 * time.Millisecond})
-				fixed, stranger := locktest.NewKey(t, renewed.Server), s.Probe(t)
+				faults, s, renewed := locktest.NewFaultInjector(t, lockkeeper.Config{Watchdog: watchdog, Renewal: 100 * time.Millisecond})
+				fixed, other := locktest.NewKey(t, renewed.Server), s.Probe(t)
 				kept := s.Acquire(t, renewed)
 				types := strings.Fields(crashes)
 				if when == "before" {
-					saboteur.Hit(locktest.InTurn(types...), nil)
+					faults.Hit(locktest.InTurn(types...), nil)
 				} else {
-					saboteur.Hit(nil, locktest.InTurn(types...))
+					faults.Hit(nil, locktest.InTurn(types...))
 				}
 				lost, err := s.Lock(fixed.LockName).Acquire(locktest.Within(t), lockkeeper.WithLease(lease))
-				for err != nil { // it was one of those that were hit
+				for err != nil { // if it was among the crashes
 					lost, err = s.Lock(fixed.LockName).Acquire(locktest.Within(t), lockkeeper.WithLease(lease))
 				}
 				for _, k := range []locktest.Key{renewed, fixed, renewed, fixed} {
 					_, _ = s.Lock(k.LockName).Inspect(locktest.Within(t))
-					stranger.Send(&messages.Inspect{Lock: k.Message()})
+					other.Send(&messages.Inspect{Lock: k.Message()})
 				}
 				locktest.Await(t, "the end of the lease", lost.Context().Done())
-				redistest.Eventually(t, "all crashes", func() bool { return saboteur.Count.Load() == int64(len(types)) })
+				redistest.Eventually(t, "all crashes", func() bool { return faults.Count.Load() == int64(len(types)) })
 				locktest.ExpectValidFor(t, watchdog*5/4, kept)
 				locktest.ExpectValid(t, kept)
 				locktest.Release(t, kept)
@@ -52,36 +52,36 @@ func TestCrashesInARow(t *testing.T) {
 	}
 }
 
-// What nobody else would say again is handled after as many crashes as it takes.
-func TestDeathIsNotLostInCrashes(t *testing.T) {
+// A message that is not repeated is handled after any number of crashes.
+func TestCrash_LosesNoDeathOfAHolder(t *testing.T) {
 	t.Parallel()
-	saboteur, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{})
-	holder, heir := s.Probe(t), s.Probe(t)
+	faults, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{})
+	holder, next := s.Probe(t), s.Probe(t)
 	locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: k.Message()})
-	heir.Send(&messages.Acquire{Lock: k.Message()})
+	next.Send(&messages.Acquire{Lock: k.Message()})
 	s.AwaitWaiters(t, k, 1)
-	saboteur.Hit(locktest.InTurn("*actor.Terminated", "*actors.again", "*actors.again"), nil)
+	faults.Hit(locktest.InTurn("*actor.Terminated", "*actors.again", "*actors.again"), nil)
 	holder.Die()
-	locktest.Next[*messages.Acquired](t, heir)
-	if n := saboteur.Count.Load(); n != 3 {
+	locktest.Next[*messages.Acquired](t, next)
+	if n := faults.Count.Load(); n != 3 {
 		t.Errorf("%d crashes, want 3", n)
 	}
 }
 
-// A forced release of a member is told to the holder of the MultiLock, whose lock actor
-// crashes over the word of it. The next renewal would come after a minute.
-func TestForcedReleaseIsToldThoughItsWordCrashes(t *testing.T) {
+// The holder of a MultiLock is notified of the forced release of a member, although its lock actor crashes on that
+// message. The next renewal would come after a minute.
+func TestCrash_LosesNoForcedRelease(t *testing.T) {
 	t.Parallel()
-	saboteur, s, member := locktest.NewFaultInjector(t, lockkeeper.Config{Watchdog: 3 * time.Minute})
+	faults, s, member := locktest.NewFaultInjector(t, lockkeeper.Config{Watchdog: 3 * time.Minute})
 	hold := locktest.Acquire(t, lockkeeper.MultiLock(s.Lock(member.LockName), s.Lock(member.LockName+" too")))
-	saboteur.Hit(locktest.InTurn("actors.suspicion", "*actors.again"), nil)
+	faults.Hit(locktest.InTurn("actors.suspicion", "*actors.again"), nil)
 	locktest.ForceRelease(t, s.Lock(member.LockName), true)
 	locktest.EndedBy(t, hold)
 }
 
-// A lock actor that somebody stops while it crashes still answers what is in its mailbox,
-// and a release that comes again.
-func TestLockActorStoppedInACrash(t *testing.T) {
+// A lock actor that is stopped while it crashes still answers the requests in its mailbox, and a release that is
+// repeated.
+func TestCrash_StoppedActorAnswersItsMailbox(t *testing.T) {
 	t.Parallel()
 	var s *locktest.Site
 	var p *locktest.Probe
@@ -100,7 +100,7 @@ func TestLockActorStoppedInACrash(t *testing.T) {
 	p = s.Probe(t)
 	p.Send(&messages.Inspect{Lock: k.Message()})
 	answers := map[messages.Reason]int{}
-	for range 4 { // that of the crash is the guardian's: it may come at any time
+	for range 4 { // the answer to the crashed one comes from the guardian, at any time
 		answers[locktest.Next[locktest.Refusal](t, p).GetReason()]++
 	}
 	if answers[messages.Reason_REASON_CRASHED] != 1 || answers[messages.Reason_REASON_CLOSED] != 3 {

@@ -11,13 +11,12 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// quick has leases that end while a test looks on.
+// quick has leases that end within a test.
 var quick = lockkeeper.Config{Watchdog: 2 * time.Second, CallTimeout: 300 * time.Millisecond, Poll: time.Minute}
 
-// Redis is away, or the holder is cut off from it, for longer than the lease: the holder is
-// warned and told before the key ends in Redis, and the others, who wait for the lock, get
-// it when it has, not before.
-func TestHolderCutOff(t *testing.T) {
+// Redis is unreachable for longer than the lease: the holder is warned and notified before the key expires in Redis,
+// and the waiters get the lock only after that.
+func TestLease_LossIsReportedBeforeTheKeyExpires(t *testing.T) {
 	const unrenewable = "no reply to a renewal"
 	for what, fault := range map[string]struct {
 		begin, end func(t *testing.T, r *locktest.Remote)
@@ -51,21 +50,21 @@ func TestHolderCutOff(t *testing.T) {
 					r.Proxy.Freeze(false)
 				}
 			})
-			var told []locktest.Loss
+			var losses []locktest.Loss
 			for i, g := range held {
-				told = append(told, g.LostInTime(t, ends[i], true, messages.Reason_REASON_EXPIRED))
+				losses = append(losses, g.LostInTime(t, ends[i], true, messages.Reason_REASON_EXPIRED))
 			}
 			if fault.end != nil {
 				fault.end(t, r)
 			}
 			for i, g := range held {
 				next := locktest.Got(t, waiting[i])
-				if late := told[i].At.Sub(next.At); late > g.Pulse.Noise() {
-					t.Errorf("%s: told %v after the next got in", g.How, late)
+				if late := losses[i].At.Sub(next.At); late > g.Pulse.Noise() {
+					t.Errorf("%s: notified %v after the next was granted the lock", g.How, late)
 				}
-				// Redis has renewed what counts as lost here, and can be told so.
-				if idle := next.At.Sub(told[i].At); what == unrenewable && idle > quick.Watchdog/2+g.Pulse.Noise() {
-					t.Errorf("%s: the next got in %v after the loss", g.How, idle)
+				// Redis has renewed a hold that counts as lost here, and can delete it on request.
+				if idle := next.At.Sub(losses[i].At); what == unrenewable && idle > quick.Watchdog/2+g.Pulse.Noise() {
+					t.Errorf("%s: the next was granted the lock %v after the loss", g.How, idle)
 				}
 				g.HeldBy(t, other, "1")
 				defer locktest.Release(t, next.Hold)
@@ -73,7 +72,7 @@ func TestHolderCutOff(t *testing.T) {
 			r.Proxy.Heal()
 			granted := r.AcquireSoon(t, held[0].Key)
 			r.AwaitWaiters(t, held[0].Key, 1)
-			for _, g := range held { // what was under way has taken nothing from them
+			for _, g := range held { // commands that were under way have taken nothing from them
 				g.HeldBy(t, other, "1")
 			}
 			t.Cleanup(func() { locktest.Release(t, locktest.Got(t, granted).Hold) })
@@ -81,8 +80,8 @@ func TestHolderCutOff(t *testing.T) {
 	}
 }
 
-// Somebody deletes or takes the key: the next renewal finds out.
-func TestKeyMeddledWith(t *testing.T) {
+// The next renewal finds out that another client deleted or took the key.
+func TestRenewal_FindsDeletedOrTakenKey(t *testing.T) {
 	t.Parallel()
 	cfg := lockkeeper.Config{Watchdog: 3 * time.Second, Renewal: 100 * time.Millisecond}
 	s, k := locktest.New(t, cfg)
@@ -103,7 +102,7 @@ func TestKeyMeddledWith(t *testing.T) {
 			g.LostInTime(t, end.Add(cfg.Renewal), false, test.reason)
 			if test.reason == messages.Reason_REASON_TAKEN {
 				if !g.Exists(t) {
-					t.Errorf("%s: we have deleted somebody else's key", g.How)
+					t.Errorf("%s: a foreign key was deleted", g.How)
 				}
 				g.Do(t, "DEL", g.Name)
 			}
@@ -112,23 +111,22 @@ func TestKeyMeddledWith(t *testing.T) {
 	}
 }
 
-// The unlock was told while nobody listened: after a reconnect everybody looks again.
-func TestMissedWhileDisconnected(t *testing.T) {
+// The unlock message was published without a subscriber: after a reconnect every waiter tries again.
+func TestReconnect_WakesWaiters(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, locktest.NoPolling)
 	k.TakeAs(t, locktest.Redisson, -1)
 	granted := s.AcquireSoon(t, k)
 	k.AwaitListener(t)
-	k.Do(t, "DEL", k.Name) // and nobody is told
+	k.Do(t, "DEL", k.Name) // without a message
 	if n := k.Server.KillClients(t, "pubsub"); n != 1 {
 		t.Fatalf("%d subscribers were cut off", n)
 	}
 	locktest.Release(t, locktest.Got(t, granted).Hold)
 }
 
-// An unlock message that gets lost costs no more than the poll bound: nothing else would let
-// the waiter in.
-func TestMissedMessage(t *testing.T) {
+// A lost unlock message delays a waiter by no more than the poll bound. Only the poll can let it in.
+func TestPoll_FindsLostUnlockMessage(t *testing.T) {
 	t.Parallel()
 	cfg := locktest.NoPolling
 	cfg.Poll = 400 * time.Millisecond

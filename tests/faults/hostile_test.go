@@ -1,7 +1,6 @@
 package faults_test
 
-// The host program may misbehave in everything of its own that Lockkeeper calls. What is
-// promised holds all the same.
+// The host program may misbehave in every function of its own that Lockkeeper calls. The promises hold all the same.
 
 import (
 	"context"
@@ -24,16 +23,16 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// misdeed is what the host does when it is called; it does nothing before it is armed.
-type misdeed struct {
+// misbehaviour is the misbehaviour of a host function; it does nothing before it is armed.
+type misbehaviour struct {
 	armed atomic.Bool
 	calls atomic.Int64
-	// gate holds up the call, until the test is over; nil panics instead, or ends the goroutine.
+	// gate blocks the call until the end of the test; if it is nil, the call panics instead, or ends the goroutine.
 	gate  chan struct{}
 	exits bool
 }
 
-func (m *misdeed) commit() {
+func (m *misbehaviour) misbehave() {
 	switch {
 	case !m.armed.Load():
 	case m.exits:
@@ -48,83 +47,83 @@ func (m *misdeed) commit() {
 	}
 }
 
-// logHandler, meter and the others are the host's, and misbehave.
+// logHandler, meter and the others are those of the host, and misbehave.
 type logHandler struct {
 	slog.Handler
-	*misdeed
+	*misbehaviour
 }
 
 func (h logHandler) Enabled(context.Context, slog.Level) bool  { return true }
-func (h logHandler) Handle(context.Context, slog.Record) error { h.commit(); return nil }
+func (h logHandler) Handle(context.Context, slog.Record) error { h.misbehave(); return nil }
 func (h logHandler) WithAttrs([]slog.Attr) slog.Handler        { return h }
 func (h logHandler) WithGroup(string) slog.Handler             { return h }
 
 type meter struct {
 	noop.Meter
-	*misdeed
+	*misbehaviour
 }
 
 func (m meter) Int64Counter(string, ...metric.Int64CounterOption) (metric.Int64Counter, error) {
-	return counter{misdeed: m.misdeed}, nil
+	return counter{misbehaviour: m.misbehaviour}, nil
 }
 
 type counter struct {
 	noop.Int64Counter
-	*misdeed
+	*misbehaviour
 }
 
-func (c counter) Add(context.Context, int64, ...metric.AddOption) { c.commit() }
+func (c counter) Add(context.Context, int64, ...metric.AddOption) { c.misbehave() }
 
 type tracer struct {
 	nospans.Tracer
-	*misdeed
+	*misbehaviour
 }
 
 func (t tracer) Start(ctx context.Context, _ string, _ ...trace.SpanStartOption) (context.Context, trace.Span) {
-	t.commit()
+	t.misbehave()
 	return ctx, nospans.Span{}
 }
 
 // hostile is a site whose host misbehaves in one way.
 type hostile struct {
 	*locktest.Remote
-	*misdeed
+	*misbehaviour
 	options []lockkeeper.Option
 }
 
-// spared ends the names of locks that the middleware leaves alone.
+// spared is a suffix of the names of locks for which the middleware behaves.
 const spared = " spared"
 
-func newHostile(t *testing.T, who, how string) *hostile {
+func newHostile(t *testing.T, callback, how string) *hostile {
 	t.Helper()
 	k := locktest.NewKey(t, redistest.Shared(t))
-	h := &hostile{misdeed: &misdeed{exits: how == "exits"}, Remote: &locktest.Remote{Key: k, Proxy: redistest.NewProxy(t, k.Server.Addr())}}
+	h := &hostile{misbehaviour: &misbehaviour{exits: how == "exits"}, Remote: &locktest.Remote{Key: k, Proxy: redistest.NewProxy(t, k.Server.Addr())}}
 	if how == "blocks" {
 		h.gate = make(chan struct{})
 	}
 	logger := slog.New(slog.DiscardHandler)
 	cfg := lockkeeper.Config{Watchdog: locktest.Watchdog, Renewal: 100 * time.Millisecond, CallTimeout: time.Second}
-	switch who {
+	switch callback {
 	case "logger":
-		logger = slog.New(logHandler{misdeed: h.misdeed})
+		logger = slog.New(logHandler{misbehaviour: h.misbehaviour})
 	case "meter":
-		cfg.Meter = meter{misdeed: h.misdeed}
+		cfg.Meter = meter{misbehaviour: h.misbehaviour}
 	case "tracer":
-		cfg.Tracer = tracer{misdeed: h.misdeed}
+		cfg.Tracer = tracer{misbehaviour: h.misbehaviour}
 	case "at-risk function":
-		h.options = []lockkeeper.Option{lockkeeper.WithAtRisk(func(time.Duration) { h.commit() })}
+		h.options = []lockkeeper.Option{lockkeeper.WithAtRisk(func(time.Duration) { h.misbehave() })}
 	case "middleware":
 		cfg.Middleware = []actor.ReceiverMiddleware{around(func(_ actor.ReceiverContext, m any, pass func()) {
 			if request, ok := m.(interface{ GetLock() *messages.Lock }); !ok || !strings.HasSuffix(request.GetLock().GetName(), spared) {
-				h.commit()
+				h.misbehave()
 			}
 			pass()
 		})}
 	}
 	actors := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
-	if who == "event stream" {
-		actors.EventStream.Subscribe(func(any) { h.commit() })
+	if callback == "event stream" {
+		actors.EventStream.Subscribe(func(any) { h.misbehave() })
 	}
 	client, err := lockkeeper.Connect(h.Proxy.URL() + "?write_timeout=4s")
 	h.Site = locktest.OpenIn(t, actors, client, err, cfg)
@@ -138,43 +137,43 @@ func newHostile(t *testing.T, who, how string) *hostile {
 	return h
 }
 
-// Whatever the host does in its callbacks, also if they end the goroutine: who has lost a lock is told, locks are taken
-// and given back, and Close returns.
-func TestHostileHost(t *testing.T) {
-	for _, who := range []string{"logger", "meter", "tracer", "event stream", "at-risk function", "middleware"} {
+// Misbehaving callbacks, also ones that end the goroutine, do not prevent that holders are notified of a loss, that
+// locks are acquired and released, and that Close returns.
+func TestHostCallbacks_CannotStopLocks(t *testing.T) {
+	for _, callback := range []string{"logger", "meter", "tracer", "event stream", "at-risk function", "middleware"} {
 		for _, how := range []string{"blocks", "panics", "exits"} {
-			t.Run(who+" "+how, func(t *testing.T) {
+			t.Run(callback+" "+how, func(t *testing.T) {
 				t.Parallel()
-				h := newHostile(t, who, how)
-				robbed, cutOff, others := locktest.NewKey(t, h.Server), locktest.NewKey(t, h.Server), locktest.NewKey(t, h.Server)
-				told := &messages.Lock{Name: h.LockName + spared}
+				h := newHostile(t, callback, how)
+				deleted, cutOff, others := locktest.NewKey(t, h.Server), locktest.NewKey(t, h.Server), locktest.NewKey(t, h.Server)
+				byMessage := &messages.Lock{Name: h.LockName + spared}
 				var holds []*lockkeeper.Hold
-				for _, k := range []locktest.Key{robbed, cutOff, others} {
+				for _, k := range []locktest.Key{deleted, cutOff, others} {
 					holds = append(holds, h.Acquire(t, k, h.options...))
 				}
-				holder, stranger := h.Probe(t), h.Probe(t)
-				locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: told})
+				holder, other := h.Probe(t), h.Probe(t)
+				locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: byMessage})
 
 				h.armed.Store(true)
-				// By message, a lock that middleware holds up, or panics over.
-				stranger.Send(&messages.Acquire{Lock: others.Message()})
+				// A request by message for a lock on which the middleware blocks or panics.
+				other.Send(&messages.Acquire{Lock: others.Message()})
 
-				// Whoever waits for the host waits until the end of the test.
-				h.Server.Do(t, "DEL", robbed.Name, told.Name)
+				// Callers that wait for the host wait until the end of the test.
+				h.Server.Do(t, "DEL", deleted.Name, byMessage.Name)
 				locktest.EndedBy(t, holds[0], messages.Reason_REASON_GONE)
 				if lost := locktest.Next[*messages.LeaseLost](t, holder); lost.Reason != messages.Reason_REASON_GONE {
-					t.Errorf("the actor was told %v", lost)
+					t.Errorf("the actor was notified of %v", lost)
 				}
-				// Others are unaffected, by the API and by message.
+				// Other locks are unaffected, by the API and by message.
 				h.ExpectGranted(t, locktest.NewKey(t, h.Server))
-				locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: told})
-				locktest.Ask[*messages.Released](t, holder, &messages.Release{Lock: told})
+				locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: byMessage})
+				locktest.Ask[*messages.Released](t, holder, &messages.Release{Lock: byMessage})
 				locktest.ExpectValid(t, holds[2])
 				locktest.Release(t, holds[2])
 				h.Proxy.Freeze(true)
 				locktest.EndedBy(t, holds[1], messages.Reason_REASON_EXPIRED)
 				h.Proxy.Freeze(false)
-				if h.calls.Load() == 0 && who != "event stream" {
+				if h.calls.Load() == 0 && callback != "event stream" {
 					t.Error("the host was not called")
 				}
 				locktest.Limited(t, "the end of Close", func() error { return closeIn(h.Site, time.Second) })

@@ -15,7 +15,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-func TestLostReplyToAcquire(t *testing.T) {
+func TestLostReply_AcquireIsGrantedOnce(t *testing.T) {
 	locktest.WithLostReplies(t, scripts.Acquire, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		lose()
 		outer := r.Acquire(t, r.Key)
@@ -32,8 +32,8 @@ func TestLostReplyToAcquire(t *testing.T) {
 	})
 }
 
-// A try that does not know whether it has the lock says so, and does not have it.
-func TestLostReplyToTry(t *testing.T) {
+// A try without a reply reports that the outcome is unknown, and does not hold the lock.
+func TestLostReply_TryReportsUnknownOutcome(t *testing.T) {
 	locktest.WithLostReplies(t, scripts.Acquire, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		lose()
 		_, err := r.Lock(r.LockName).TryAcquire(r.Context(t))
@@ -42,9 +42,9 @@ func TestLostReplyToTry(t *testing.T) {
 	})
 }
 
-func TestLostReplyToRelease(t *testing.T) {
+func TestLostReply_ReleaseIsPublishedOnce(t *testing.T) {
 	locktest.WithLostReplies(t, scripts.Release, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
-		outer, ear := r.Acquire(t, r.Key), r.Listen(t)
+		outer, listener := r.Acquire(t, r.Key), r.Listen(t)
 		inner := r.Site.AcquireIn(t, outer.Context(), r.Key)
 		lose()
 		r.Release(t, inner)
@@ -53,13 +53,13 @@ func TestLostReplyToRelease(t *testing.T) {
 		lose()
 		r.Release(t, outer)
 		r.IsFree(t)
-		if heard := ear.Messages(t); !slices.Equal(heard, []string{"0"}) {
-			t.Errorf("heard %q, want one 0", heard)
+		if got := listener.Messages(t); !slices.Equal(got, []string{"0"}) {
+			t.Errorf("published %q, want one 0", got)
 		}
 	})
 }
 
-func TestLostReplyToRenewal(t *testing.T) {
+func TestLostReply_RenewalIsRepeated(t *testing.T) {
 	cfg := locktest.Impatient
 	cfg.Watchdog, cfg.Renewal = 10*time.Second, 200*time.Millisecond
 	locktest.WithLostReplies(t, scripts.Renew, cfg, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
@@ -75,15 +75,15 @@ func TestLostReplyToRenewal(t *testing.T) {
 		}
 		old := r.Expiry(t)
 		redistest.Eventually(t, "the next renewal", func() bool { return r.Expiry(t).After(old) })
-		// Which may have gone through the dead connection: until there is another, all are in vain.
+		// It may have gone through the dead connection: until there is another, renewals get no reply.
 		redistest.Eventually(t, "a renewal with a reply", func() bool { return hold.Ensure(r.Context(t), cfg.Watchdog*98/100) == nil })
 		r.Release(t, inner)
 		r.Release(t, hold)
 	})
 }
 
-// Somebody waits in this process, and somebody in another, whom the lost reply lets in.
-func TestLostReplyToYield(t *testing.T) {
+// One request waits in this process, and one in another, which the lost reply lets in.
+func TestLostReply_YieldServesBothProcesses(t *testing.T) {
 	locktest.WithLostReplies(t, scripts.Yield, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		other := locktest.Open(t, r.Server.URL(), locktest.NoPolling)
 		hold := r.Acquire(t, r.Key)
@@ -101,22 +101,22 @@ func TestLostReplyToYield(t *testing.T) {
 				r.HeldBy(t, other, "1")
 				locktest.Release(t, g.Hold)
 			case <-time.After(redistest.Limit):
-				t.Fatal("nobody gets the lock")
+				t.Fatal("no waiter gets the lock")
 			}
 		}
 	})
 }
 
-// A command that arrives after its term is over, in a term of somebody else's, in one of
-// the same process, and when the lock is free, changes nothing.
-func TestLateCommands(t *testing.T) {
-	calm := locktest.Impatient // the connection is cut, so that nobody has to wait for the end of a call
+// A command that arrives after its term, in a term of another process or of the same one, or when the lock is free,
+// changes nothing.
+func TestLateCommands_ChangeNothing(t *testing.T) {
+	calm := locktest.Impatient // the connection is cut, so that no test waits for the end of a call
 	calm.CallTimeout = locktest.Soon
 	often := calm
 	often.Renewal = 100 * time.Millisecond
 	for what, test := range map[string]struct {
 		cfg lockkeeper.Config
-		// begin gives the command that is late, with its term over.
+		// begin returns the command that is late, after the end of its term.
 		begin func(t *testing.T, r *locktest.Remote) *redistest.Held
 		reply string
 	}{
@@ -158,7 +158,7 @@ func TestLateCommands(t *testing.T) {
 			r := locktest.NewRemote(t, redistest.Shared(t), test.cfg)
 			held := test.begin(t, r)
 			held.Wait(t)
-			ear := r.Listen(t)
+			listener := r.Listen(t)
 			unchanged := func(when string) {
 				t.Helper()
 				owners, expiry := r.Owners(t), r.Expiry(t)
@@ -168,17 +168,17 @@ func TestLateCommands(t *testing.T) {
 				if now := r.Owners(t); fmt.Sprint(now) != fmt.Sprint(owners) || r.Expiry(t) != expiry {
 					t.Errorf("%s: the late command turned %v until %v into %v until %v", when, owners, expiry, now, r.Expiry(t))
 				}
-				if heard := ear.Messages(t); len(heard) > 0 {
-					t.Errorf("%s: the late command published %q", when, heard)
+				if got := listener.Messages(t); len(got) > 0 {
+					t.Errorf("%s: the late command published %q", when, got)
 				}
 			}
 			hold := r.Acquire(t, r.Key, lockkeeper.WithLease(time.Minute))
 			unchanged("a later term of this process")
 			locktest.ExpectValid(t, hold)
 			r.Release(t, hold)
-			ear.Messages(t)
+			listener.Messages(t)
 			r.TakeAs(t, locktest.Redisson, time.Minute)
-			unchanged("a term of somebody else's")
+			unchanged("a term of another process")
 			r.Unlock(t)
 			held.Release(t)
 			r.IsFree(t)
@@ -186,15 +186,15 @@ func TestLateCommands(t *testing.T) {
 	}
 }
 
-// A late acquire does take a lock that is free by then, for nobody. Whoever of this
-// process wants the lock next finds that and has it at once.
-func TestLateAcquire(t *testing.T) {
+// A late acquire does take a lock that is free by then, without a request behind it. The next request of this process
+// finds that lock and is granted it at once.
+func TestLateAcquire_IsReplacedByTheNextRequest(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewRemote(t, redistest.Shared(t), locktest.Impatient)
 	held := r.Proxy.Hold(redistest.Script(scripts.Acquire.SHA))
 	hold := r.Acquire(t, r.Key) // by the second try
 	held.Wait(t)
-	// In its own term it changes nothing that counts.
+	// In its own term it changes nothing.
 	if reply := held.Release(t); reply != "(nil)" {
 		t.Errorf("in its own term: %s", reply)
 	}
@@ -204,9 +204,9 @@ func TestLateAcquire(t *testing.T) {
 		t.Errorf("when the lock is free: %s", reply)
 	}
 	stale := r.HeldBy(t, r.Site, "1")
-	hold = r.Acquire(t, r.Key) // which the late one does not keep out: its TTL is two minutes
+	hold = r.Acquire(t, r.Key) // the late one does not delay it, although its TTL is two minutes
 	if owner := r.HeldBy(t, r.Site, "1"); owner == stale {
-		t.Error("the late acquire's term was taken up again")
+		t.Error("the late acquire's term was continued")
 	}
 	if reply := held.Release(t); !strings.HasPrefix(reply, "[") {
 		t.Errorf("when the lock is held: %s", reply)

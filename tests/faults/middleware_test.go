@@ -23,14 +23,14 @@ func behind(t *testing.T, do func(c actor.ReceiverContext, m any, pass func())) 
 	return locktest.New(t, lockkeeper.Config{Idle: 50 * time.Millisecond, Middleware: []actor.ReceiverMiddleware{around(do)}})
 }
 
-// awaitNothingLeft waits until nothing is left of a lock, or of its middleware.
+// awaitNothingLeft waits until the lock and its middleware have no process left.
 func awaitNothingLeft(t *testing.T, s *locktest.Site, before int) {
 	t.Helper()
-	redistest.Eventually(t, "nothing is left of the lock, or of its middleware", func() bool { return s.Processes() == before })
+	redistest.Eventually(t, "the processes of the lock and its middleware to end", func() bool { return s.Processes() == before })
 }
 
 // Middleware sees the requests that come by message, in their order, and nothing else.
-func TestMiddlewareSeesRequestsByMessage(t *testing.T) {
+func TestMiddleware_SeesOnlyRequestsByMessage(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var seen []string
@@ -65,9 +65,9 @@ func TestMiddlewareSeesRequestsByMessage(t *testing.T) {
 	awaitNothingLeft(t, s, before)
 }
 
-// A request over which the middleware panics, or ends its goroutine, is refused, unless it has passed; one that it
-// keeps to itself is its own. Neither leaves anything behind.
-func TestMiddlewareThatPanicsOrKeepsARequest(t *testing.T) {
+// A request on which the middleware panics, or ends its goroutine, is refused, unless it has passed. Middleware may
+// keep a request for itself. Neither leaves anything behind.
+func TestMiddleware_PanicRefusesTheRequest(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {
 		do     func(pass func())
@@ -94,9 +94,9 @@ func TestMiddlewareThatPanicsOrKeepsARequest(t *testing.T) {
 	}
 }
 
-// Middleware that blocks holds up what came by message for its lock. A Close gives up
-// nothing for it, and what it lets go later is refused.
-func TestCloseWhileMiddlewareBlocks(t *testing.T) {
+// Middleware that blocks delays requests by message for its lock. Close does not wait for it, and requests that it
+// passes later are refused.
+func TestMiddleware_BlockedRequestIsRefusedAfterClose(t *testing.T) {
 	t.Parallel()
 	entered, gate := make(chan struct{}, 1), make(chan struct{})
 	s, k := behind(t, func(_ actor.ReceiverContext, _ any, pass func()) {
@@ -124,8 +124,8 @@ func TestCloseWhileMiddlewareBlocks(t *testing.T) {
 	}
 }
 
-// A front that somebody stops refuses what is queued in it, and takes nothing else with it.
-func TestMiddlewareStoppedFromOutside(t *testing.T) {
+// A middleware actor that is stopped from outside refuses its queued requests, and affects nothing else.
+func TestMiddleware_StoppedActorRefusesItsQueue(t *testing.T) {
 	t.Parallel()
 	fronts, goOn, first := make(chan *actor.PID, 10), make(chan struct{}), locktest.Once("*messages.Acquire")
 	s, k := behind(t, func(c actor.ReceiverContext, m any, pass func()) {
@@ -156,7 +156,7 @@ func TestMiddlewareStoppedFromOutside(t *testing.T) {
 	if !answers["granted"] || !answers["REASON_CLOSED"] {
 		t.Errorf("answered %v", answers)
 	}
-	redistest.Eventually(t, "the front to be gone", func() bool { _, there := s.Actors.ProcessRegistry.GetLocal(front.Id); return !there })
+	redistest.Eventually(t, "the end of the front", func() bool { _, there := s.Actors.ProcessRegistry.GetLocal(front.Id); return !there })
 	locktest.Ask[*messages.Released](t, p, &messages.Release{Lock: k.Message(), Owner: p.Pid})
 	awaitNothingLeft(t, s, before)
 }

@@ -1,6 +1,6 @@
 package faults_test
 
-// What Redis may refuse. The errors themselves are redisio's; here is what becomes of locks.
+// Errors of Redis. Package redisio tests the errors themselves; these tests check their effect on locks.
 
 import (
 	"strings"
@@ -13,8 +13,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// The key is something else than a lock.
-func TestWrongType(t *testing.T) {
+// The key has another type than that of a lock.
+func TestRedisErrors_WrongTypeIsRejected(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	k.Do(t, "SET", k.Name, "text")
@@ -33,17 +33,17 @@ func TestWrongType(t *testing.T) {
 		}
 	})
 	if !k.Exists(t) {
-		t.Error("somebody else's key was deleted")
+		t.Error("a foreign key was deleted")
 	}
 	k.Do(t, "DEL", k.Name)
 	s.ExpectGranted(t, k)
 }
 
-func TestNoPermission(t *testing.T) {
+func TestRedisErrors_NoPermissionIsRejected(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	// user is a site as a user who may do everything but what the rules say. The words of the first refusal are many,
-	// which takes a busy machine long.
+	// user is a site with an ACL user who may do everything but what the rules forbid. The first refusal has a long
+	// text, which takes a busy machine a while.
 	user := func(t *testing.T, watchdog time.Duration, name string, rules ...string) (*locktest.Site, locktest.Key) {
 		t.Helper()
 		k := locktest.NewKey(t, server)
@@ -94,8 +94,8 @@ func TestNoPermission(t *testing.T) {
 	})
 }
 
-// Redis refuses for now: a try says so, a wait outlasts it.
-func TestTransientErrors(t *testing.T) {
+// Redis refuses for a while: a try reports that, and a wait outlasts it.
+func TestRedisErrors_WaitOutlastsTransientErrors(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, locktest.NoPolling)
 	for word, command := range map[string][2]string{

@@ -18,8 +18,7 @@ func TestMain(m *testing.M) { locktest.Main(m) }
 
 const decade = 10 * 365 * 24 * time.Hour
 
-// Whatever a Config says, either New refuses it with the name of what is wrong, or its
-// settings fit each other and locks work with it.
+// New refuses a Config with the name of the invalid setting, or its settings are consistent and locks work with it.
 func FuzzConfig(f *testing.F) {
 	const s, never = int64(time.Second), int64(math.MaxInt64)
 	f.Add(int64(0), int64(0), int64(0), int64(0), int64(0), int64(0), int64(0), 0, "")
@@ -103,7 +102,7 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-// refused expects an error that names what is wrong with a Config, and nothing else.
+// refused expects an error that names the invalid settings of a Config, and no others.
 func refused(t *testing.T, c lockkeeper.Config, err error) {
 	t.Helper()
 	if !errors.Is(err, lockkeeper.ErrInvalid) {
@@ -117,7 +116,7 @@ func refused(t *testing.T, c lockkeeper.Config, err error) {
 	} {
 		if strings.Contains(err.Error(), field) {
 			named++
-			// Of what was left open, only what is derived from something else can be wrong.
+			// A setting that was left open can be invalid only if it is derived from another one.
 			if !given && (field != "Renewal is" && field != "HandOffLimit is" && field != "WaiterTimeout is" || c.Watchdog == 0 && c.Poll == 0) {
 				t.Errorf("%+v: %s was left open, and is wrong: %v", c, field, err)
 			}
@@ -128,8 +127,8 @@ func refused(t *testing.T, c lockkeeper.Config, err error) {
 	}
 }
 
-// Any name and any times either are refused as invalid, or the lock is held under that
-// name, for no longer than was said, and is gone after its release.
+// A name and times are refused as invalid, or the lock is held under that name for no longer than requested, and is
+// free after its release.
 func FuzzLocks(f *testing.F) {
 	for i, name := range []string{
 		"", "orders", "a{b}c", "a{b", "ключ", "\xff", "half a rune \xd0", "\x00", "\r\n$3\r\nfoo", " ", "*", "mode", "{}",
@@ -181,7 +180,7 @@ func FuzzLocks(f *testing.F) {
 		}
 		if err != nil {
 			if waits && errors.Is(err, lockkeeper.ErrTimeout) || errors.Is(err, lockkeeper.ErrHeld) {
-				return // in so short a time
+				return // the wait was too short
 			}
 			t.Fatalf("%q: %v", name, err)
 		}

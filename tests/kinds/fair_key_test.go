@@ -1,6 +1,6 @@
 package kinds_test
 
-// A fair lock as a foreign client sees it, and plays on it.
+// The fair lock as a foreign client sees and uses it.
 
 import (
 	"context"
@@ -34,35 +34,35 @@ func sites(t testing.TB, k locktest.Key, cfg lockkeeper.Config, n int) (all []*l
 
 func (k fairKey) of(s *locktest.Site) *lockkeeper.Lock { return s.FairLock(k.LockName) }
 
-// line is the queue in Redis.
-func (k fairKey) line(t testing.TB) []string {
+// entries are those of the queue in Redis.
+func (k fairKey) entries(t testing.TB) []string {
 	t.Helper()
-	line, err := k.Do(t, "LRANGE", k.queue, "0", "-1").AsStrSlice()
+	queue, err := k.Do(t, "LRANGE", k.queue, "0", "-1").AsStrSlice()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return line
+	return queue
 }
 
-func (k fairKey) awaitLine(t testing.TB, n int) []string {
+func (k fairKey) awaitEntries(t testing.TB, n int) []string {
 	t.Helper()
-	var line []string
+	var queue []string
 	redistest.Eventually(t, fmt.Sprintf("%d in the queue", n), func() bool {
-		line = k.line(t)
-		return len(line) == n
+		queue = k.entries(t)
+		return len(queue) == n
 	})
-	return line
+	return queue
 }
 
-// enqueue acquires on a goroutine, and gives the request's entry in the queue.
+// enqueue acquires on a goroutine, and returns the request's entry in the queue.
 func (k fairKey) enqueue(t testing.TB, ctx context.Context, s *locktest.Site, options ...lockkeeper.Option) (granted <-chan locktest.Grant, entry string) {
 	t.Helper()
-	n := len(k.line(t))
+	n := len(k.entries(t))
 	granted = locktest.AcquireSoon(ctx, k.of(s), options...)
-	return granted, k.awaitLine(t, n+1)[n]
+	return granted, k.awaitEntries(t, n+1)[n]
 }
 
-// now is Redis's clock, in ms.
+// now is the time of the Redis server, in ms.
 func (k fairKey) now(t testing.TB) int64 {
 	t.Helper()
 	clock, err := k.Do(t, "TIME").AsIntSlice()
@@ -72,7 +72,7 @@ func (k fairKey) now(t testing.TB) int64 {
 	return clock[0]*1000 + clock[1]/1000
 }
 
-// timeout is when a waiter counts as dead; 0 if it has no timeout.
+// timeout is when a waiter counts as dead, in ms; 0 if it has no timeout.
 func (k fairKey) timeout(t testing.TB, owner string) int64 {
 	t.Helper()
 	score, err := k.Do(t, "ZSCORE", k.timeouts, owner).AsFloat64()
@@ -92,13 +92,13 @@ func (k fairKey) lives(t testing.TB, owner string) (until int64) {
 	return until
 }
 
-// awaitListener waits until a waiter listens, and can be told.
+// awaitListener waits until a waiter has subscribed to its channel.
 func (k fairKey) awaitListener(t testing.TB, owner string) {
 	t.Helper()
-	redistest.Eventually(t, "the waiter to listen", func() bool { return k.Server.Subscribers(t, k.Channel+":"+owner) == 1 })
+	redistest.Eventually(t, "the subscription of the waiter", func() bool { return k.Server.Subscribers(t, k.Channel+":"+owner) == 1 })
 }
 
-// awaitNothing waits until the lock has left nothing in Redis.
+// awaitNothing waits until no key of the lock is left in Redis.
 func (k fairKey) awaitNothing(t testing.TB) {
 	t.Helper()
 	redistest.Eventually(t, "nothing to be left in Redis", func() bool {
@@ -106,29 +106,29 @@ func (k fairKey) awaitNothing(t testing.TB) {
 	})
 }
 
-// handOver releases the hold, after which the waiters get the lock in their order.
-func (k fairKey) handOver(t testing.TB, hold *lockkeeper.Hold, waiters ...<-chan locktest.Grant) {
+// releaseInOrder releases the hold, and checks that the waiters are granted the lock in their order.
+func (k fairKey) releaseInOrder(t testing.TB, hold *lockkeeper.Hold, waiters ...<-chan locktest.Grant) {
 	t.Helper()
 	locktest.Release(t, hold)
 	for i, waiter := range waiters {
 		next := locktest.Got(t, waiter).Hold
 		for _, later := range waiters[i+1:] {
-			locktest.Pending(t, later, "it is not its turn")
+			locktest.Pending(t, later, "an earlier waiter is granted the lock first")
 		}
 		locktest.Release(t, next)
 	}
 	k.awaitNothing(t)
 }
 
-// The patience of Redisson's waiters, ms.
+// javaWait is the timeout of an entry of Redisson's, in ms.
 const javaWait = 300_000
 
-// stand puts a waiter of Redisson's at the end of the queue.
-func (k fairKey) stand(t testing.TB, owner string) {
+// enqueueForeign puts a waiter of Redisson's at the end of the queue.
+func (k fairKey) enqueueForeign(t testing.TB, owner string) {
 	t.Helper()
 	last := k.now(t)
-	if line := k.line(t); len(line) > 0 {
-		last = k.timeout(t, line[len(line)-1])
+	if queue := k.entries(t); len(queue) > 0 {
+		last = k.timeout(t, queue[len(queue)-1])
 	} else if left := k.Number(t, "PTTL", k.Name); left > 0 {
 		last += left
 	}
@@ -136,8 +136,8 @@ func (k fairKey) stand(t testing.TB, owner string) {
 		[]string{k.timeouts, k.queue}, fmt.Sprint(last+javaWait), owner)
 }
 
-// pass frees the lock and tells the head of the queue, as Redisson does.
-func (k fairKey) pass(t testing.TB) {
+// freeAsRedisson frees the lock and notifies the head of the queue, as Redisson does.
+func (k fairKey) freeAsRedisson(t testing.TB) {
 	t.Helper()
 	k.Atomically(t, `
 		redis.call('DEL', KEYS[1])

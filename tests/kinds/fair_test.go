@@ -1,6 +1,6 @@
 package kinds_test
 
-// The fair lock: who is granted when, and what stands in its queue in Redis.
+// The fair lock: the order of the grants, and the entries of its queue in Redis.
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// More wait than stand in the queue in Redis: all are served, in their order.
-func TestFairMoreWaitersThanEntries(t *testing.T) {
+// All waiters are served in their order, although the queue in Redis has fewer entries than there are waiters.
+func TestFair_ServesMoreWaitersThanEntries(t *testing.T) {
 	t.Parallel()
 	k := newFairKey(t, redistest.Shared(t))
 	s := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
@@ -28,38 +28,38 @@ func TestFairMoreWaitersThanEntries(t *testing.T) {
 		waiters = append(waiters, locktest.AcquireSoon(locktest.Within(t), k.of(s)))
 		locktest.AwaitWaiters(t, k.of(s), i+1)
 	}
-	k.awaitLine(t, most)
+	k.awaitEntries(t, most)
 	if entries := k.Number(t, "ZCARD", k.timeouts); entries != most {
-		t.Errorf("%d timeouts for %d in the queue", entries, most)
+		t.Errorf("%d timeouts for %d entries of the queue", entries, most)
 	}
 	for i, waiter := range waiters {
 		locktest.Release(t, hold)
 		hold = locktest.Got(t, waiter).Hold
 		for _, later := range waiters[i+1:] {
-			locktest.Pending(t, later, "it is not its turn")
+			locktest.Pending(t, later, "an earlier waiter is granted the lock first")
 		}
-		if line := k.line(t); len(line) > most {
-			t.Fatalf("%d waiters of one process in the queue", len(line))
+		if queue := k.entries(t); len(queue) > most {
+			t.Fatalf("%d entries of one process in the queue", len(queue))
 		}
 	}
 	locktest.Release(t, hold)
 	k.awaitNothing(t)
 }
 
-// While nothing happens, each process looks once in a while, however many wait in it.
-func TestFairWaitersDoNotSpin(t *testing.T) {
+// While nothing changes, each process polls once for all its waiters.
+func TestFair_ProcessPollsOnceForAllItsWaiters(t *testing.T) {
 	t.Parallel()
-	const poll, processes, each, looks = 200 * time.Millisecond, 3, 5, 30
+	const poll, processes, each, polls = 200 * time.Millisecond, 3, 5, 30
 	for what, block := range map[string]func(t *testing.T, k fairKey){
-		"held":                     func(t *testing.T, k fairKey) { k.TakeAs(t, locktest.Redisson, time.Minute) },
-		"held without an end":      func(t *testing.T, k fairKey) { k.TakeAs(t, locktest.Redisson, -1) },
-		"a dead stranger is first": func(t *testing.T, k fairKey) { k.stand(t, locktest.Redisson) },
+		"held":                           func(t *testing.T, k fairKey) { k.TakeAs(t, locktest.Redisson, time.Minute) },
+		"held without an end":            func(t *testing.T, k fairKey) { k.TakeAs(t, locktest.Redisson, -1) },
+		"a dead foreign waiter is first": func(t *testing.T, k fairKey) { k.enqueueForeign(t, locktest.Redisson) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			k := newFairKey(t, redistest.Start(t))
 			block(t, k)
-			strangers := len(k.line(t))
+			foreign := len(k.entries(t))
 			ctx, giveUp := context.WithCancel(locktest.Within(t))
 			var waiting []<-chan locktest.Grant
 			for _, s := range sites(t, k.Key, lockkeeper.Config{Poll: poll}, processes) {
@@ -67,14 +67,14 @@ func TestFairWaitersDoNotSpin(t *testing.T) {
 					waiting = append(waiting, locktest.AcquireSoon(ctx, k.of(s)))
 				}
 			}
-			k.awaitLine(t, strangers+len(waiting))
+			k.awaitEntries(t, foreign+len(waiting))
 			calls := func() int64 {
 				calls := k.Server.Calls(t)
 				return calls["evalsha"] + calls["eval"]
 			}
 			k.Server.ResetStats(t)
 			began := time.Now()
-			redistest.Eventually(t, "some looks", func() bool { return calls() >= looks })
+			redistest.Eventually(t, "some polls", func() bool { return calls() >= polls })
 			passed, made := time.Since(began), calls()
 			// The pauses are half of the poll bound at least; the rest is for the arrivals.
 			if most := processes * (int64(passed/(poll/2)) + 6); made > most {
@@ -84,13 +84,13 @@ func TestFairWaitersDoNotSpin(t *testing.T) {
 			for _, granted := range waiting {
 				locktest.ExpectEnd(t, granted, context.Canceled)
 			}
-			k.awaitLine(t, strangers)
+			k.awaitEntries(t, foreign)
 		})
 	}
 }
 
-// Waiters that live keep their places for longer than a dead one would.
-func TestFairEntriesAreKeptAlive(t *testing.T) {
+// Entries of living waiters outlast the timeout of a dead one.
+func TestFair_KeepsEntriesOfLivingWaiters(t *testing.T) {
 	t.Parallel()
 	cfg := lockkeeper.Config{Poll: 200 * time.Millisecond, WaiterTimeout: 2 * time.Second}
 	k := newFairKey(t, redistest.Shared(t))
@@ -98,19 +98,19 @@ func TestFairEntriesAreKeptAlive(t *testing.T) {
 	k.TakeAs(t, locktest.Redisson, time.Minute)
 	first, entry := k.enqueue(t, locktest.Within(t), s[0])
 	second, _ := k.enqueue(t, locktest.Within(t), s[1])
-	line, began := k.line(t), k.timeout(t, entry)
-	redistest.Eventually(t, "the patience to be over twice", func() bool {
+	queue, began := k.entries(t), k.timeout(t, entry)
+	redistest.Eventually(t, "the timeout to pass twice", func() bool {
 		return k.lives(t, entry)-began > 2*cfg.WaiterTimeout.Milliseconds()
 	})
-	if now := k.line(t); !slices.Equal(now, line) {
-		t.Fatalf("the queue was %v and is %v", line, now)
+	if now := k.entries(t); !slices.Equal(now, queue) {
+		t.Fatalf("the queue was %v and is %v", queue, now)
 	}
-	k.pass(t)
-	k.handOver(t, locktest.Got(t, first).Hold, second)
+	k.freeAsRedisson(t)
+	k.releaseInOrder(t, locktest.Got(t, first).Hold, second)
 }
 
-// What is done though nobody hears of it is done once.
-func TestFairLostReplies(t *testing.T) {
+// A command whose reply is lost takes effect once.
+func TestFair_AppliesCommandsOnceWhenRepliesAreLost(t *testing.T) {
 	t.Parallel()
 	locktest.WithLostReplies(t, scripts.SyncQueue, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		k, ctx := newFairKey(t, r.Server), r.Context(t)
@@ -125,13 +125,13 @@ func TestFairLostReplies(t *testing.T) {
 		lose()
 		first, entry := k.enqueue(t, ctx, r.Site)
 		k.awaitListener(t, entry)
-		if line := k.line(t); len(line) != 1 {
-			t.Errorf("one waiter, and the queue is %v", line)
+		if queue := k.entries(t); len(queue) != 1 {
+			t.Errorf("one waiter, and the queue is %v", queue)
 		}
 		second, _ := k.enqueue(t, ctx, r.Site)
-		k.pass(t)
+		k.freeAsRedisson(t)
 		hold = locktest.Got(t, first).Hold
-		lose() // while it is passed on
+		lose() // while the transfer is under way
 		r.Release(t, hold)
 		hold = locktest.Got(t, second).Hold
 		k.HeldBy(t, r.Site, "1")
@@ -140,8 +140,8 @@ func TestFairLostReplies(t *testing.T) {
 	})
 }
 
-// A waiter that gives up while Redis is silent leaves its place in the queue.
-func TestFairWaiterGivesUpWhileRedisIsSilent(t *testing.T) {
+// A waiter that gives up while Redis is silent removes its entry.
+func TestFair_RemovesEntryOfWaiterThatGaveUpWhileRedisWasSilent(t *testing.T) {
 	t.Parallel()
 	cfg := lockkeeper.Config{Watchdog: 2 * redistest.Limit, CallTimeout: time.Second, Poll: 300 * time.Millisecond}
 	r := locktest.NewRemote(t, redistest.Shared(t), cfg)
@@ -154,14 +154,14 @@ func TestFairWaiterGivesUpWhileRedisIsSilent(t *testing.T) {
 	if !errors.Is(err, lockkeeper.ErrTimeout) && !errors.Is(err, lockkeeper.ErrUnavailable) {
 		t.Errorf("error %v", err)
 	}
-	redistest.Eventually(t, "the first to be alone in the queue", func() bool { return slices.Equal(k.line(t), []string{entry}) })
-	k.handOver(t, hold, first)
+	redistest.Eventually(t, "the first to be alone in the queue", func() bool { return slices.Equal(k.entries(t), []string{entry}) })
+	k.releaseInOrder(t, hold, first)
 }
 
-// A foreign head that does not come keeps its place until its timeout, and no longer. If
-// nobody can tell it, since its process is dead, it costs no more than one of ours, whatever
-// its timeout; one without a timeout, which would stand there for ever, costs nothing.
-func TestFairForeignHeadThatDoesNotCome(t *testing.T) {
+// A foreign head that does not take the lock keeps its entry until its timeout, and no longer. If its process is
+// dead, so that no subscriber receives its notification, it costs no more than an entry of ours, whatever its
+// timeout. An entry without a timeout would stay for ever: it costs nothing.
+func TestFair_SkipsForeignHeadAfterItsTimeout(t *testing.T) {
 	t.Parallel()
 	k := newFairKey(t, redistest.Shared(t))
 	briefly := lockkeeper.Config{Poll: 200 * time.Millisecond, WaiterTimeout: time.Second}
@@ -169,19 +169,19 @@ func TestFairForeignHeadThatDoesNotCome(t *testing.T) {
 		t.Helper()
 		hold := locktest.Acquire(t, k.of(locktest.Open(t, k.Server.URL(), cfg)))
 		if early := until - k.now(t); early > 1 {
-			t.Errorf("granted %d ms before the foreign waiter's time was over", early)
+			t.Errorf("granted %d ms before the timeout of the foreign waiter", early)
 		}
-		if line := k.line(t); len(line) != 0 {
-			t.Errorf("the queue is %v", line)
+		if queue := k.entries(t); len(queue) != 0 {
+			t.Errorf("the queue is %v", queue)
 		}
-		k.handOver(t, hold)
+		k.releaseInOrder(t, hold)
 	}
-	k.stand(t, locktest.Redisson)
+	k.enqueueForeign(t, locktest.Redisson)
 	until := k.now(t) + 1000
 	k.Do(t, "ZADD", k.timeouts, fmt.Sprint(until), locktest.Redisson)
 	waited(locktest.NoPolling, until)
 
-	k.stand(t, locktest.Redisson) // for five minutes
+	k.enqueueForeign(t, locktest.Redisson) // for five minutes
 	waited(briefly, k.now(t)+briefly.WaiterTimeout.Milliseconds())
 
 	k.Do(t, "RPUSH", k.queue, locktest.Redisson)

@@ -11,9 +11,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// A forced release that has failed, and reaches Redis late, frees nothing: not the next holder of another
-// process, and not the next term of the same one.
-func TestLateForcedRelease(t *testing.T) {
+// A forced release that has failed, and reaches Redis late, frees nothing: neither the next holder of another
+// process, nor the next term of the same one.
+func TestForceRelease_FreesNothingWhenLate(t *testing.T) {
 	t.Parallel()
 	for kind, of := range locktest.Kinds {
 		for _, next := range []string{"another process", "the same process"} {
@@ -29,7 +29,7 @@ func TestLateForcedRelease(t *testing.T) {
 				first := locktest.Acquire(t, of(a, k.LockName))
 				var late []*redistest.Held
 				for _, script := range []*scripts.Script{scripts.ForceRelease, scripts.FairForceRelease, scripts.ReadWriteForceRelease} {
-					k.Do(t, "SCRIPT", "LOAD", script.Source) // what is held back is the EVALSHA
+					k.Do(t, "SCRIPT", "LOAD", script.Source) // the test delays the EVALSHA
 					if only := forceOf(kind); only == nil || only == script {
 						late = append(late, proxy.Hold(redistest.Script(script.SHA), redistest.Silent))
 					}
@@ -59,9 +59,9 @@ func forceOf(kind string) *scripts.Script {
 	}[kind]
 }
 
-// A forced release that names owners frees these, wherever they are, and no other. It says whether one of
-// them held the lock.
-func TestForcedReleaseOfNamedOwners(t *testing.T) {
+// A forced release that names owners frees these, wherever they are, and no other. It reports whether one of them
+// held the lock.
+func TestForceRelease_FreesOnlyNamedOwners(t *testing.T) {
 	t.Parallel()
 	for kind, of := range locktest.Kinds {
 		t.Run(kind, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestForcedReleaseOfNamedOwners(t *testing.T) {
 			if kind != "multi" {
 				p, lock := b.Probe(t), locktest.KindMessage(kind, k.LockName)
 				if locktest.Ask[*messages.ForceReleased](t, p, &messages.ForceRelease{Lock: lock, Owners: earlier}).WasHeld {
-					t.Error("an earlier owner is said to have held the lock")
+					t.Error("the forced release reports that an earlier owner held the lock")
 				}
 				locktest.ExpectRefusal(t, p, &messages.ForceRelease{Lock: lock, Owners: []string{"email"}}, messages.Reason_REASON_INVALID, "owner")
 			}
@@ -112,8 +112,8 @@ func TestForcedReleaseOfNamedOwners(t *testing.T) {
 	}
 }
 
-// Of readers in several processes, a forced release ends the holds of those that it names.
-func TestForcedReleaseOfOneReader(t *testing.T) {
+// Of readers in several processes, a forced release ends the holds of the ones that it names.
+func TestForceRelease_EndsOnlyNamedReaders(t *testing.T) {
 	t.Parallel()
 	k, a, b := readWrite(t, lockkeeper.Config{Watchdog: 3 * time.Second})
 	first := locktest.Acquire(t, k.read(a))
@@ -133,8 +133,8 @@ func TestForcedReleaseOfOneReader(t *testing.T) {
 	locktest.ExpectGranted(t, k.write(a))
 }
 
-// A RedLock frees the owners that are named.
-func TestForcedReleaseOfARedLocksOwner(t *testing.T) {
+// A forced release of a RedLock frees the owners that it names.
+func TestForceRelease_FreesNamedOwnersOfRedLock(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, redConfig)
 	p, other := q.party(t), q.party(t)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,40 +15,11 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// otherTypes are keys of other applications, one of each type of Redis.
-var otherTypes = map[string][]string{
-	"string": {"SET", "KEY", "tiger"},
-	"list":   {"RPUSH", "KEY", "tiger"},
-	"hash":   {"HSET", "KEY", "email", "tiger"},
-	"set":    {"SADD", "KEY", "tiger"},
-	"zset":   {"ZADD", "KEY", "100", "ann", "200", "tiger"},
-}
-
-// foreignKey writes another application's key, and returns what checks that it stays as it is.
-func foreignKey(t *testing.T, k locktest.Key, key string, write ...string) (unchanged func(what string)) {
-	t.Helper()
-	write = slices.Clone(write)
-	write[1] = key
-	k.Do(t, write...)
-	state := func() string {
-		text, err := k.Do(t, "DUMP", key).ToString()
-		return fmt.Sprintf("%x %v, with an end: %v", text, err, k.Number(t, "PTTL", key) >= 0)
-	}
-	before := state()
-	return func(what string) {
-		t.Helper()
-		if after := state(); after != before {
-			t.Errorf("%s: the key %s has become %s, was %s", what, key, after, before)
-		}
-	}
-}
-
-// The ids that a latch has counted may be a key of another application. Who looks at the latch, or counts it down
-// without an id, does not need it.
-func TestForeignKeyBesideALatch(t *testing.T) {
+// The key of the ids that a latch has counted may belong to another application. Only CountDownOnce needs it.
+func TestForeignLatchIDs_FailOnlyCountDownOnce(t *testing.T) {
 	t.Parallel()
 	s, _ := locktest.New(t, lockkeeper.Config{})
-	for kind, write := range otherTypes {
+	for kind, write := range foreignTypes {
 		k := locktest.NewKey(t, redistest.Shared(t))
 		unchanged := foreignKey(t, k, redisio.Counted(k.Name), write...)
 		latch, ctx := s.Latch(k.LockName), locktest.Within(t)
@@ -70,8 +40,8 @@ func TestForeignKeyBesideALatch(t *testing.T) {
 	}
 }
 
-// The permits that are taken may be a sorted set of another application, whatever its members and scores are.
-func TestForeignKeyBesidePermits(t *testing.T) {
+// The sorted set of permits that are taken may belong to another application, with any members and scores.
+func TestForeignPermits_AreRefusedAndUnchanged(t *testing.T) {
 	t.Parallel()
 	s, _ := locktest.New(t, lockkeeper.Config{})
 	for _, members := range [][]string{
@@ -83,7 +53,7 @@ func TestForeignKeyBesidePermits(t *testing.T) {
 	} {
 		k := locktest.NewKey(t, redistest.Shared(t))
 		k.Do(t, "SET", k.Name, "3")
-		unchanged := foreignKey(t, k, redisio.Taken(k.Name), append([]string{"ZADD", "KEY"}, members...)...)
+		unchanged := foreignKey(t, k, redisio.Taken(k.Name), append([]string{"ZADD"}, members...)...)
 		p, ctx := s.ExpirableSemaphore(k.LockName), locktest.Within(t)
 		_, err := p.TryAcquire(ctx)
 		locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
@@ -95,20 +65,20 @@ func TestForeignKeyBesidePermits(t *testing.T) {
 	}
 }
 
-// The time at which a number of permits is set again is ours only if it is a time within the TTL of its key. Anything
-// else is refused at once, and neither waited for nor taken for a time that has passed.
-func TestForeignKeyOfARestore(t *testing.T) {
+// The time at which a number of permits is set again is ours only if it lies within the TTL of its key. Any other
+// value is refused at once: it is not waited for, and not taken for a time that has passed.
+func TestForeignRestoreTime_IsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := locktest.Open(t, server.URL(), lockkeeper.Config{Watchdog: 300 * time.Millisecond, Poll: 100 * time.Millisecond})
 	writes := map[string][]string{}
-	for kind, write := range otherTypes {
+	for kind, write := range foreignTypes {
 		writes[kind] = write
 	}
 	for _, value := range []string{"99999999999999999", "9007199254740991", "9223372036854775807", "7", "-7", "0", ""} {
-		writes["number "+value] = []string{"SET", "KEY", value}
+		writes["number "+value] = []string{"SET", value}
 	}
-	writes["number beyond its end"] = []string{"SET", "KEY", "9007199254740991", "PX", "100000"}
+	writes["number beyond its TTL"] = []string{"SET", "9007199254740991", "PX", "100000"}
 	for kind, write := range writes {
 		k := locktest.NewKey(t, server)
 		key := redisio.Calls(k.Name) + ":restore"
@@ -125,9 +95,9 @@ func TestForeignKeyOfARestore(t *testing.T) {
 }
 
 // The memory of a RedLock's server may be a key of another application.
-func TestForeignKeyOfAMemory(t *testing.T) {
+func TestForeignMemory_RefusesRedLock(t *testing.T) {
 	t.Parallel()
-	for kind, write := range otherTypes {
+	for kind, write := range foreignTypes {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			var systems []*lockkeeper.System
@@ -152,28 +122,28 @@ func TestForeignKeyOfAMemory(t *testing.T) {
 	}
 }
 
-// lines are those of a log.
-type lines chan string
+// logLines receives each line of a log.
+type logLines chan string
 
-func (l lines) Write(p []byte) (int, error) {
+func (l logLines) Write(p []byte) (int, error) {
 	l <- string(p)
 	return len(p), nil
 }
 
-// The list of all Systems may be a key of another application. The log says so once, and everything else works.
-func TestForeignKeyOfTheSystems(t *testing.T) {
+// The list of all Systems may be a key of another application. It is logged once, and everything else works.
+func TestForeignSystemsKey_IsLoggedOnce(t *testing.T) {
 	t.Parallel()
-	for kind, write := range otherTypes {
+	for kind, write := range foreignTypes {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			k := locktest.NewKey(t, redistest.Start(t))
 			unchanged := foreignKey(t, k, redisio.Systems(""), write...)
-			log := make(lines, 1000)
+			log := make(logLines, 1000)
 			s := locktest.Open(t, k.Server.URL(), lockkeeper.Config{Application: "shop", Watchdog: 300 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(log, nil))})
 			const warning = "Redis refuses the record of this system"
-			says := func(line string) bool { return strings.Contains(line, warning) } // a busy machine may have more to say
+			isWarning := func(line string) bool { return strings.Contains(line, warning) } // a busy machine may log more
 			line := ""
-			for !says(line) {
+			for !isWarning(line) {
 				line = locktest.Await(t, "a line in the log", log)
 			}
 			if !strings.Contains(line, "WRONGTYPE") {
@@ -188,17 +158,17 @@ func TestForeignKeyOfTheSystems(t *testing.T) {
 			}
 			unchanged("Close")
 			for len(log) > 0 {
-				if line := <-log; says(line) {
-					t.Errorf("the log says again %s", line)
+				if line := <-log; isWarning(line) {
+					t.Errorf("logged again: %s", line)
 				}
 			}
 		})
 	}
 }
 
-// Only an integer of Redis's, and digits that may be one, are a number. What looks like one to people is a value of
-// another application: it is not told, and no number replaces it.
-func TestForeignValueLikeANumber(t *testing.T) {
+// Only integers as Redis writes them, and digits that may be one, are numbers. Other values, such as dates, belong to
+// another application: no error shows them, and no number replaces them.
+func TestForeignValue_IsNotTakenForANumber(t *testing.T) {
 	t.Parallel()
 	s, _ := locktest.New(t, lockkeeper.Config{})
 	for value, number := range map[string]bool{
@@ -212,14 +182,14 @@ func TestForeignValueLikeANumber(t *testing.T) {
 		_, count := locktest.Open(t, k.Server.URL(), lockkeeper.Config{}).Latch(k.LockName).Count(ctx)
 		for call, err := range map[string]error{"TryAcquire": acquire, "Count of a latch": count} {
 			locktest.IsError(t, err, lockkeeper.ErrRejected)
-			if told := strings.Contains(err.Error(), `"`+value+`"`); told != number {
+			if shown := strings.Contains(err.Error(), `"`+value+`"`); shown != number {
 				t.Errorf("%s of %q: %v", call, value, err)
 			}
 		}
 		err := p.SetPermits(ctx, 3)
 		got, _ := k.Do(t, "GET", k.Name).ToString()
 		if number && (err != nil || got != "3") || !number && (!errors.Is(err, lockkeeper.ErrRejected) || got != value) {
-			t.Errorf("SetPermits in place of %q: %v, and it is %q", value, err, got)
+			t.Errorf("SetPermits over %q: %v, and it is %q", value, err, got)
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// foreign are hashes of other applications under the name of a lock. Two of them have a field of a lock
-// besides, and one has such a field with another value.
+// foreign are hashes of other applications under the name of a lock. Two of them also have a field of a lock, and one
+// has such a field with another value.
 var foreign = map[string]map[string]string{
 	"a record":        {"email": "ann@example.com", "password": "tiger"},
 	"a counter":       {"email": "7"},
@@ -23,25 +23,26 @@ var foreign = map[string]map[string]string{
 	"half a reader":   {"mode": "read", locktest.Redisson: "1", "email": "7"},
 	"a mode":          {"mode": "read", "email": "tiger"},
 	"no hold count":   {locktest.Redisson: "tiger"},
-	"a million times": nil, // more fields than a script may look at
+	"a million times": nil, // more fields than a script may read
 }
 
-// refusesForeign checks that every call about a lock is refused at once, and tells nothing of the key.
+// refusesForeign checks that every call about a lock is refused at once, and that no error shows the contents of the
+// key.
 func refusesForeign(t *testing.T, l *lockkeeper.Lock) {
 	t.Helper()
 	for call, err := range locktest.Errors(locktest.Within(t), l) {
 		locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
 		for _, secret := range []string{"email", "tiger", "password", "example", strings.Split(locktest.Redisson, ":")[0]} {
 			if strings.Contains(err.Error(), secret) {
-				t.Errorf("%s tells %q: %v", call, secret, err)
+				t.Errorf("%s shows %q: %v", call, secret, err)
 			}
 		}
 	}
 }
 
-// A key of another application is refused at once by every call of every kind. It stays as it is, and
-// nothing of it is told.
-func TestForeignKey(t *testing.T) {
+// Every call of every kind refuses a key of another application at once. The key does not change, and no error shows
+// its contents.
+func TestForeignKey_IsRefusedByEveryCall(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	for kind, of := range locktest.Kinds {
@@ -73,7 +74,7 @@ func TestForeignKey(t *testing.T) {
 }
 
 // A waiter is refused as soon as another application has taken the key.
-func TestForeignKeyWhileWaiting(t *testing.T) {
+func TestForeignKey_EndsWait(t *testing.T) {
 	t.Parallel()
 	for kind, of := range locktest.Kinds {
 		t.Run(kind, func(t *testing.T) {
@@ -88,7 +89,7 @@ func TestForeignKeyWhileWaiting(t *testing.T) {
 			waiting := locktest.AcquireSoon(t.Context(), of(b, k.LockName))
 			locktest.AwaitWaiters(t, of(b, k.LockName), 1)
 			k.Do(t, "HSET", k.Name, "email", "tiger")
-			locktest.Release(t, hold) // its own field is all that it frees
+			locktest.Release(t, hold) // it frees only its own field
 			locktest.ExpectEnd(t, waiting, lockkeeper.ErrRejected)
 			if got := k.Owners(t); len(got) > 2 || got["email"] != "tiger" {
 				t.Errorf("the key has become %v", got)
@@ -97,8 +98,8 @@ func TestForeignKeyWhileWaiting(t *testing.T) {
 	}
 }
 
-// A RedLock refuses when a majority of its servers has such a key. It frees none of them.
-func TestForeignKeyOfRedLock(t *testing.T) {
+// A RedLock refuses when a majority of its servers has a foreign key. It frees none of them.
+func TestForeignKey_OnMajorityRefusesRedLock(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, redConfig)
 	p := q.party(t)
@@ -121,8 +122,8 @@ func TestForeignKeyOfRedLock(t *testing.T) {
 	}
 }
 
-// The queue of a fair lock, and the permits that are taken, may be of another application, too.
-func TestForeignKeyBeside(t *testing.T) {
+// The queue of a fair lock, and the set of permits that are taken, may belong to another application.
+func TestForeignKey_BesideLockIsRefused(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	k.Do(t, "RPUSH", redisio.Queue(k.Name), "job 1", "job 2")
@@ -149,8 +150,8 @@ func TestForeignKeyBeside(t *testing.T) {
 	}
 }
 
-// A semaphore, permits that expire and a latch refuse a hash in the same way.
-func TestForeignKeyOfSynchronizers(t *testing.T) {
+// A semaphore, an expirable semaphore and a latch refuse a hash in the same way.
+func TestForeignKey_IsRefusedBySynchronizers(t *testing.T) {
 	t.Parallel()
 	s, _ := locktest.New(t, lockkeeper.Config{})
 	ctx := locktest.Within(t)
@@ -194,8 +195,8 @@ func TestForeignKeyOfSynchronizers(t *testing.T) {
 	}
 }
 
-// The look at a lock that thousands read costs as many commands as at one that few read.
-func TestForeignCheckIsBounded(t *testing.T) {
+// A try at a lock with thousands of readers costs as many commands as one at a lock with few.
+func TestForeignKey_CheckCostIsConstant(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{})
 	costs := map[int]map[string]int{}
@@ -219,8 +220,8 @@ func TestForeignCheckIsBounded(t *testing.T) {
 	}
 }
 
-// A server that has no vote yet says at once that a key is not ours.
-func TestForeignKeyOfAYoungServer(t *testing.T) {
+// A server without a vote reports at once that a key is foreign.
+func TestForeignKey_IsRefusedByServerWithoutVote(t *testing.T) {
 	t.Parallel()
 	name, cfg := redistest.Name(t), lockkeeper.Config{Watchdog: time.Hour}
 	var systems []*lockkeeper.System
@@ -237,8 +238,8 @@ func TestForeignKeyOfAYoungServer(t *testing.T) {
 	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
 }
 
-// A hold count that no Go integer has is refused, and not shown as another.
-func TestHoldCountsThatAreTooLarge(t *testing.T) {
+// A hold count beyond the integers of Go is refused, and not shown as another number.
+func TestInspect_RefusesHoldCountBeyondInt(t *testing.T) {
 	t.Parallel()
 	s, k0 := locktest.New(t, lockkeeper.Config{})
 	for kind, fields := range map[string][]string{

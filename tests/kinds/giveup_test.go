@@ -14,9 +14,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// A MultiLock for which a free member is kept gives up: the next waiter of that member gets it at once,
-// in the same process and in another, however the MultiLock has waited and given up.
-func TestMultiLockThatGivesUpWakesTheNext(t *testing.T) {
+// A free member is kept for a MultiLock, which gives up: the next waiter of that member is granted it at once, in the
+// same process and in another, in every way of waiting and giving up.
+func TestMultiLock_GiveUpWakesNextWaiter(t *testing.T) {
 	ways := map[string]func(t *testing.T, s *locktest.Site, x, y *messages.Lock) (giveUp func()){
 		"a wait that is over": func(t *testing.T, s *locktest.Site, x, y *messages.Lock) func() {
 			waits := locktest.AcquireSoon(t.Context(), multiOf(s, x, y), lockkeeper.WithWait(3*time.Second))
@@ -41,7 +41,7 @@ func TestMultiLockThatGivesUpWakesTheNext(t *testing.T) {
 		for way, waits := range ways {
 			for _, where := range []string{"in its process", "elsewhere"} {
 				if way == "Close" && where == "in its process" {
-					continue // it refuses that one, too
+					continue // it refuses that waiter, too
 				}
 				t.Run(kind+", "+way+", "+where, func(t *testing.T) {
 					t.Parallel()
@@ -55,7 +55,7 @@ func TestMultiLockThatGivesUpWakesTheNext(t *testing.T) {
 						return locktest.Kinds[kind](s, y.Name)
 					}
 					entries := func(n int64) {
-						redistest.Eventually(t, "the waiters to stand in the queue", func() bool { return k.Number(t, "HLEN", redisio.WaitQueue(y.Name)) == n })
+						redistest.Eventually(t, "the entries of the waiters", func() bool { return k.Number(t, "HLEN", redisio.WaitQueue(y.Name)) == n })
 					}
 					locktest.Acquire(t, other.Lock(x.Name))
 					hold := locktest.Acquire(t, of(other))
@@ -81,8 +81,8 @@ func TestMultiLockThatGivesUpWakesTheNext(t *testing.T) {
 	}
 }
 
-// refusedSinceKept reports whether a process was refused since the free lock is kept for a MultiLock. Before
-// that, the message of the release would still wake it.
+// refusedSinceKept reports whether a process was refused after the free lock was kept for a MultiLock. Before that,
+// the message of the release would still wake it.
 func refusedSinceKept(t *testing.T, k locktest.Key, name string, waiter *locktest.Site) bool {
 	t.Helper()
 	entries, err := k.Do(t, "HGETALL", redisio.WaitQueue(name)).AsStrMap()
@@ -101,7 +101,7 @@ func refusedSinceKept(t *testing.T, k locktest.Key, name string, waiter *locktes
 	return kept > 0 && seen >= kept // equal if its own try found the lock free
 }
 
-// listens reports whether the process has tried since it is subscribed. Until then it tries again by itself.
+// listens reports whether the process has tried since it subscribed. Until then it tries again by itself.
 func listens(t *testing.T, k locktest.Key, s *locktest.Site) bool {
 	t.Helper()
 	entry, _ := k.Do(t, "HGET", redisio.WaitQueue(k.LockName), s.ID()).ToString()
@@ -125,9 +125,9 @@ func multiOf(s *locktest.Site, x, y *messages.Lock) *lockkeeper.Lock {
 	return lockkeeper.MultiLock(of(x), of(y))
 }
 
-// A writer gives up that stands before a reader of its process, while another process reads: the reader
-// joins that one at once.
-func TestWriterThatGivesUpWakesItsReaders(t *testing.T) {
+// A waiting writer blocks a reader of its process while another process reads. When the writer gives up, that reader
+// joins the other at once.
+func TestReadWrite_WriterGiveUpWakesReaders(t *testing.T) {
 	for way, waits := range map[string]func(t *testing.T, s *locktest.Site, write *messages.Lock) (giveUp func()){
 		"a cancel": func(t *testing.T, s *locktest.Site, write *messages.Lock) func() {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -152,7 +152,7 @@ func TestWriterThatGivesUpWakesItsReaders(t *testing.T) {
 			read := s.ReadWriteLock(k.LockName).Read()
 			giveUp := waits(t, s, locktest.KindMessage("write", k.LockName))
 			locktest.AwaitWaiters(t, read, 1)
-			redistest.Eventually(t, "the try of a process that listens", func() bool { return listens(t, k, s) })
+			redistest.Eventually(t, "a try after the subscription", func() bool { return listens(t, k, s) })
 			granted := locktest.AcquireSoon(locktest.Within(t), read)
 			locktest.AwaitWaiters(t, read, 2)
 			giveUp()
@@ -161,14 +161,14 @@ func TestWriterThatGivesUpWakesItsReaders(t *testing.T) {
 	}
 }
 
-// The entry of a process whose waiters have all given up leaves the queue at once. One that stays would cost
-// each entry behind it a transfer and its return.
-func TestEntryLeavesWithItsWaiters(t *testing.T) {
+// The entry of a process leaves the queue as soon as all its waiters have given up. If it stayed, each later entry
+// would cost a transfer and its return.
+func TestWaitQueue_EntryLeavesWithItsWaiters(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"plain", "fenced", "write", "read"} {
 		s, k := locktest.New(t, locktest.NoPolling)
 		lock := func(s *locktest.Site) *lockkeeper.Lock { return locktest.Kinds[kind](s, k.LockName) }
-		if kind == "read" { // which waits behind a writer
+		if kind == "read" { // a reader waits behind a writer
 			locktest.Acquire(t, s.ReadWriteLock(k.LockName).Write())
 		} else {
 			locktest.Acquire(t, lock(s))
@@ -182,7 +182,7 @@ func TestEntryLeavesWithItsWaiters(t *testing.T) {
 		entries := func(want int64) func() bool {
 			return func() bool { return k.Number(t, "HLEN", redisio.WaitQueue(k.LockName)) == want }
 		}
-		redistest.Eventually(t, "all to stand in the queue of "+kind, entries(others))
+		redistest.Eventually(t, "all entries in the queue of "+kind, entries(others))
 		cancel()
 		for _, end := range ends {
 			locktest.Await(t, "the end of a wait", end)

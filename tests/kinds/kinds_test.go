@@ -1,6 +1,5 @@
-// Package kinds_test has what sets the kinds of lock apart: the order of a fair lock, readers and
-// writers, the members of a MultiLock, the majority of a RedLock. What they have in common is
-// tested in tests/conformance.
+// Package kinds_test tests what differs between the kinds of lock: the order of a fair lock, readers and writers, the
+// members of a MultiLock, the majority of a RedLock. tests/conformance tests what they have in common.
 package kinds_test
 
 import (
@@ -17,9 +16,8 @@ func TestMain(m *testing.M) {
 	locktest.Main(m)
 }
 
-// A forced release, in the holder's process or elsewhere, wakes a waiter that does not look by
-// itself, and the hold is lost.
-func TestLossIsToldAndWakes(t *testing.T) {
+// A forced release, in the holder's process or elsewhere, ends the hold and wakes a waiter that does not poll.
+func TestForceRelease_NotifiesHolderAndWakesWaiter(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"plain", "fenced", "fair", "write"} {
 		t.Run(kind, func(t *testing.T) {

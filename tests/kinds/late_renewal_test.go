@@ -9,9 +9,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// A lock lives although each reply to a renewal comes after the time for it, as in a process whose processors are busy.
-// That is so for every kind of lock.
-func TestLateRenewals(t *testing.T) {
+// A lock of every kind keeps its lease although each reply to a renewal comes after the next renewal is due, as in a
+// process whose processors are busy.
+func TestRenewal_KeepsLeaseWhenRepliesAreLate(t *testing.T) {
 	t.Parallel()
 	const delay = 300 * time.Millisecond // in each direction
 	cfg := lockkeeper.Config{Watchdog: 4 * time.Second, Renewal: time.Second, CallTimeout: 100 * time.Millisecond}
@@ -40,7 +40,7 @@ func TestLateRenewals(t *testing.T) {
 		t.Parallel()
 		links, whole := distant(t, 2, cfg)
 		lives(t, whole, links[0].Proxy, links[1].Proxy)
-		locktest.Stop(t, links[0]) // before the other: its release needs both
+		locktest.Stop(t, links[0]) // first, since its release needs both
 	})
 	t.Run("majority", func(t *testing.T) {
 		t.Parallel()

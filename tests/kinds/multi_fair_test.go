@@ -10,9 +10,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// A MultiLock that waits for a fair lock is in no queue. It tries at once when the lock is free and nothing is in the
-// queue, and so its other locks are not kept for it meanwhile.
-func TestMultiLockIsWokenByAFairMember(t *testing.T) {
+// A MultiLock that waits for a fair lock has no entry in its queue. It tries as soon as the lock is free and the
+// queue is empty. Its other locks are not kept for it meanwhile.
+func TestMultiLock_WakesOnFairMember(t *testing.T) {
 	queued := func(t *testing.T, k locktest.Key) {
 		redistest.Eventually(t, "a waiter in the queue", func() bool { return k.Number(t, "LLEN", redisio.Queue(k.Name)) == 1 })
 	}
@@ -29,10 +29,10 @@ func TestMultiLockIsWokenByAFairMember(t *testing.T) {
 		},
 		"a release behind a waiter that gives up": func(t *testing.T, s *locktest.Site, k locktest.Key, hold *lockkeeper.Hold) {
 			ctx, cancel := context.WithCancel(t.Context())
-			gone := locktest.AcquireSoon(ctx, s.FairLock(k.LockName))
+			abandoned := locktest.AcquireSoon(ctx, s.FairLock(k.LockName))
 			queued(t, k)
 			cancel()
-			locktest.Await(t, "the end of the wait", gone)
+			locktest.Await(t, "the end of the wait", abandoned)
 			locktest.Release(t, hold)
 		},
 	}
@@ -50,7 +50,7 @@ func TestMultiLockIsWokenByAFairMember(t *testing.T) {
 				multi := lockkeeper.MultiLock(b.FairLock(k.LockName), other.Lock(k.LockName+" too"))
 				granted := locktest.AcquireSoon(t.Context(), multi)
 				locktest.AwaitWaiters(t, multi, 1)
-				redistest.Eventually(t, "the MultiLock to listen", func() bool { return k.Server.Subscribers(t, redisio.Channel(k.Name)) == 1 })
+				redistest.Eventually(t, "the MultiLock to subscribe", func() bool { return k.Server.Subscribers(t, redisio.Channel(k.Name)) == 1 })
 				end(t, c, k, hold)
 				locktest.Release(t, locktest.Got(t, granted).Hold) // well before it would poll
 			})

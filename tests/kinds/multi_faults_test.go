@@ -14,8 +14,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// distant are locks on different servers, behind proxies, with the MultiLock's home first:
-// its actor is in the System of the name that sorts first.
+// distant are locks on different servers, behind proxies. The first is the home of the MultiLock: its actor is in the
+// System of the name that sorts first.
 func distant(t testing.TB, n int, cfg lockkeeper.Config) (links []*locktest.Remote, whole *lockkeeper.Lock) {
 	t.Helper()
 	var locks []*lockkeeper.Lock
@@ -29,8 +29,8 @@ func distant(t testing.TB, n int, cfg lockkeeper.Config) (links []*locktest.Remo
 	return links, lockkeeper.MultiLock(locks...)
 }
 
-// What was taken is given back also when a later server hangs, or its reply is lost.
-func TestMultiRollBack(t *testing.T) {
+// What was taken is given back also when a later server hangs, or when its reply is lost.
+func TestMultiLock_RollsBackWhenAServerFails(t *testing.T) {
 	t.Parallel()
 	for what, fault := range map[string]func(p *redistest.Proxy, on bool){
 		"hangs": (*redistest.Proxy).Freeze, "replies dropped": (*redistest.Proxy).DropReplies, "cut off": (*redistest.Proxy).Refuse,
@@ -48,15 +48,14 @@ func TestMultiRollBack(t *testing.T) {
 			locktest.ExpectGranted(t, whole)
 			links[0].IsFree(t)
 			links[1].IsFree(t)
-			// What is still to be confirmed needs the member's System: the MultiLock's own goes first.
+			// The confirmation of a release needs the member's System, so the MultiLock's own closes first.
 			locktest.Stop(t, links[0])
 		})
 	}
 }
 
-// A release that rolls back a try may arrive when a later try has taken the lock: it
-// must not take it away.
-func TestMultiLateRollBack(t *testing.T) {
+// A release that rolls back a try may arrive after a later try has taken the lock: it must not free it.
+func TestMultiLock_LateRollBackFreesNothing(t *testing.T) {
 	t.Parallel()
 	links, whole := distant(t, 2, locktest.Impatient)
 	first, second := links[0], links[1]
@@ -75,10 +74,10 @@ func TestMultiLateRollBack(t *testing.T) {
 	second.AwaitFree(t)
 }
 
-// When one member is lost, all are: the holder is told, and the others are freed.
-func TestMultiLoss(t *testing.T) {
+// The loss of one member loses all: the holder is notified, and the others are freed.
+func TestMultiLock_LossOfAMemberLosesAll(t *testing.T) {
 	t.Parallel()
-	b := newBundle(t, brisk, redistest.SharedServers(t, 2)...)
+	b := newBundle(t, frequent, redistest.SharedServers(t, 2)...)
 	for i, m := range b.members {
 		hold := locktest.Acquire(t, b.Lock)
 		m.Do(t, append([]string{"DEL"}, left(t, m.Name, m.Server)...)...) // a read hold has a key beside the hash
@@ -96,17 +95,17 @@ func TestMultiLoss(t *testing.T) {
 		m.Do(t, "DEL", m.Name)
 	}
 	hold := locktest.Acquire(t, b.members[0].lock)
-	locktest.ForceRelease(t, b.Lock, true) // which is held as far as a member is
+	locktest.ForceRelease(t, b.Lock, true) // a MultiLock counts as held if a member is
 	locktest.EndedBy(t, hold)
 }
 
-// The close of a member's System takes the member with it: the hold is lost, and the rest is freed.
-func TestMultiClose(t *testing.T) {
+// Closing a member's System takes the member away: the hold is lost, and the rest is freed.
+func TestMultiLock_CloseOfAMembersSystemLosesTheHold(t *testing.T) {
 	t.Parallel()
-	cfg := brisk
+	cfg := frequent
 	cfg.Watchdog, cfg.Renewal = 2*time.Second, 200*time.Millisecond
 	links, whole := distant(t, 2, cfg)
-	links[0].Lame, links[1].Lame = true, true // both say that the part on the other was not released
+	links[0].Lame, links[1].Lame = true, true // both report that the part on the other was not released
 	hold := locktest.Acquire(t, whole)
 	locktest.Stop(t, links[1].Site)
 	locktest.EndedBy(t, hold)
@@ -119,9 +118,9 @@ func TestMultiClose(t *testing.T) {
 	links[0].ExpectGranted(t, links[0].Key)
 }
 
-// A server that refuses for a while delays the release of its member. That the others have
-// released theirs meanwhile does not mean that they were lost.
-func TestMultiReleaseReachesEveryServer(t *testing.T) {
+// A server that refuses for a while delays the release of its member. The others have released theirs meanwhile, and
+// that does not count as a loss.
+func TestMultiLock_ReleaseReachesEveryServer(t *testing.T) {
 	t.Parallel()
 	here, near := locktest.New(t, lockkeeper.Config{})
 	there, far := locktest.NewOnOwnServer(t, lockkeeper.Config{})
@@ -140,14 +139,13 @@ func TestMultiReleaseReachesEveryServer(t *testing.T) {
 	far.IsFree(t)
 }
 
-// A release that leaves a count frees nothing, whatever comes of it on the servers: the outer
-// hold goes on.
-func TestMultiPartialReleaseFreesNoMember(t *testing.T) {
+// A release that leaves a count frees nothing, even if a server refuses it: the outer hold goes on.
+func TestMultiLock_PartialReleaseFreesNoMember(t *testing.T) {
 	t.Parallel()
 	near := locktest.NewKey(t, redistest.Start(t))
 	near.Do(t, "ACL", "SETUSER", "no-hset", "reset", "on", ">pw", "~*", "&*", "+@all")
-	cfg := brisk
-	cfg.CallTimeout = locktest.Soon // the words of a refusal are many
+	cfg := frequent
+	cfg.CallTimeout = locktest.Soon // the text of a refusal needs a while
 	here := locktest.Open(t, locktest.As(near.Server, "no-hset", "pw"), cfg)
 	there, far := locktest.NewOnOwnServer(t, cfg)
 	whole := lockkeeper.MultiLock(here.Lock(near.LockName), there.Lock(far.LockName))
@@ -159,7 +157,7 @@ func TestMultiPartialReleaseFreesNoMember(t *testing.T) {
 	far.Do(t, "REPLICAOF", "NO", "ONE")
 	far.Renewed(t, 500*time.Millisecond)
 	locktest.ExpectValidFor(t, 100*time.Millisecond, outer)
-	locktest.ExpectRefused(t, lockkeeper.ErrHeld, locktest.Open(t, far.Server.URL(), brisk).Lock(far.LockName))
+	locktest.ExpectRefused(t, lockkeeper.ErrHeld, locktest.Open(t, far.Server.URL(), frequent).Lock(far.LockName))
 	near.Do(t, "ACL", "SETUSER", "no-hset", "+hset")
 	locktest.Release(t, outer)
 	near.IsFree(t)

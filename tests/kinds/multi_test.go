@@ -19,14 +19,13 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// memberKinds are the kinds that a MultiLock may have as members. A reader keeps no other out.
+// memberKinds are the kinds that a MultiLock may have as members. A reader does not exclude other readers.
 var memberKinds = []string{"plain", "fenced", "fair", "write", "read"}
 
-// brisk looks again soon and renews often; what it leaves behind stays for longer than
-// the tests wait.
-var brisk = lockkeeper.Config{Watchdog: time.Minute, Renewal: 300 * time.Millisecond, Poll: 300 * time.Millisecond}
+// frequent polls and renews often, and its TTL outlasts the waits of the tests: a key that is left behind is noticed.
+var frequent = lockkeeper.Config{Watchdog: time.Minute, Renewal: 300 * time.Millisecond, Poll: 300 * time.Millisecond}
 
-// member is one of a MultiLock's.
+// member is a member of a MultiLock.
 type member struct {
 	locktest.Key
 	kind string
@@ -46,7 +45,7 @@ func newBundle(t testing.TB, cfg lockkeeper.Config, servers ...*redistest.Server
 	return (&bundle{base: redistest.Name(t), servers: servers}).elsewhere(t, cfg)
 }
 
-// elsewhere is the same MultiLock in another process.
+// elsewhere returns the same MultiLock in another process.
 func (b *bundle) elsewhere(t testing.TB, cfg lockkeeper.Config) *bundle {
 	t.Helper()
 	same := &bundle{base: b.base, servers: b.servers}
@@ -63,7 +62,7 @@ func (b *bundle) elsewhere(t testing.TB, cfg lockkeeper.Config) *bundle {
 	return same
 }
 
-// left are the keys of locks, without the counters of tokens, which stay.
+// left returns the keys of locks, without the counters of tokens, which stay.
 func left(t testing.TB, base string, servers ...*redistest.Server) (all []string) {
 	t.Helper()
 	for _, server := range servers {
@@ -72,7 +71,7 @@ func left(t testing.TB, base string, servers ...*redistest.Server) (all []string
 	return all
 }
 
-// awaitLeft waits until nothing is left but these keys.
+// awaitLeft waits until only these keys are left.
 func (b *bundle) awaitLeft(t testing.TB, keys ...string) {
 	t.Helper()
 	redistest.Eventually(t, "nothing to be left of "+b.base, func() bool { return slices.Equal(left(t, b.base, b.servers...), keys) })
@@ -90,12 +89,12 @@ func (b *bundle) heldTimes(t testing.TB, count string) {
 	}
 }
 
-// Whichever member is held elsewhere: none of the others is held meanwhile. What is held is
-// held as often, and for as long, by each of them.
-func TestMultiAllOrNothing(t *testing.T) {
+// While any member is held elsewhere, none of the others is held. A granted MultiLock holds each member equally
+// often, and for equally long.
+func TestMultiLock_TakesAllOrNothing(t *testing.T) {
 	t.Parallel()
-	here := newBundle(t, brisk, redistest.SharedServers(t, 2)...)
-	there := here.elsewhere(t, brisk)
+	here := newBundle(t, frequent, redistest.SharedServers(t, 2)...)
+	there := here.elsewhere(t, frequent)
 	for _, m := range there.members {
 		if m.kind == "read" {
 			continue
@@ -126,10 +125,10 @@ func TestMultiAllOrNothing(t *testing.T) {
 	here.awaitLeft(t)
 }
 
-// The order in which the members are named does not matter, except for the tokens.
-func TestMultiOrder(t *testing.T) {
+// The order of the members does not matter, except for the tokens.
+func TestMultiLock_OrderOfMembersDoesNotMatter(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, brisk)
+	s, k := locktest.New(t, frequent)
 	a, b, c := s.FencedLock(k.Name+".a"), s.Lock(k.Name+".b"), s.FencedLock(k.Name+".c")
 	for range 3 { // the counters differ
 		locktest.ExpectGranted(t, c)
@@ -155,9 +154,9 @@ func multiMessage(members ...*messages.Lock) *messages.Lock {
 	return &messages.Lock{Kind: messages.Kind_KIND_MULTI, Members: members}
 }
 
-func TestMultiInput(t *testing.T) {
+func TestMultiLock_RefusesInvalidMembers(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, brisk)
+	s, k := locktest.New(t, frequent)
 	a, b, rw := s.Lock(k.Name+".a"), s.Lock(k.Name+".b"), s.ReadWriteLock(k.Name)
 	var many []*lockkeeper.Lock
 	var manyNames []*messages.Lock
@@ -187,7 +186,7 @@ func TestMultiInput(t *testing.T) {
 		"a mode":                  {Kind: messages.Kind_KIND_MULTI, Mode: messages.Mode_MODE_SHARED, Members: []*messages.Lock{one}},
 		"members of a plain lock": {Name: k.Name, Members: []*messages.Lock{one}},
 		"an unknown kind":         multiMessage(one, &messages.Lock{Name: k.Name, Kind: 99}),
-		"no RedLock":              multiMessage(one, &messages.Lock{Name: k.Name, Kind: messages.Kind_KIND_RED}),
+		"a RedLock":               multiMessage(one, &messages.Lock{Name: k.Name, Kind: messages.Kind_KIND_RED}),
 	} {
 		refused := locktest.Ask[*messages.NotAcquired](t, p, &messages.Acquire{Lock: lock, Wait: durationpb.New(0)})
 		if refused.Reason != messages.Reason_REASON_INVALID || refused.Detail == "" {
@@ -199,14 +198,13 @@ func TestMultiInput(t *testing.T) {
 	}
 }
 
-// A holder of one member in the same process is a stranger like any other, whom a refusal
-// leaves alone.
-func TestMultiBesideItsMembers(t *testing.T) {
+// A holder of one member in the same process counts as any other holder: a refusal does not affect it.
+func TestMultiLock_RefusalKeepsMemberHeldInSameProcess(t *testing.T) {
 	t.Parallel()
 	for _, kind := range memberKinds[:4] {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			s, a := locktest.New(t, brisk)
+			s, a := locktest.New(t, frequent)
 			member := locktest.Kinds[kind](s, a.LockName)
 			one, two := lockkeeper.MultiLock(member, s.Lock(a.Name+"b")), lockkeeper.MultiLock(s.Lock(a.Name+"c"), member)
 			for what, turn := range map[string]struct{ holder, wait *lockkeeper.Lock }{
@@ -219,7 +217,7 @@ func TestMultiBesideItsMembers(t *testing.T) {
 				}
 				granted := locktest.AcquireSoon(locktest.Within(t), turn.wait)
 				locktest.AwaitWaiters(t, turn.wait, 1)
-				if err := hold.Ensure(locktest.Within(t), brisk.Watchdog*989/1000); err != nil { // behind whatever the waiter has sent
+				if err := hold.Ensure(locktest.Within(t), frequent.Watchdog*989/1000); err != nil { // after every command of the waiter
 					t.Errorf("%s: %v", what, err)
 				}
 				if now := a.Owners(t); !maps.Equal(now, owners) {
@@ -233,9 +231,9 @@ func TestMultiBesideItsMembers(t *testing.T) {
 	}
 }
 
-// While a member is held elsewhere, the messages about those that a try takes and
-// gives back are no reason to try again.
-func TestMultiNoEcho(t *testing.T) {
+// While a member is held elsewhere, the messages about members that a try takes and gives back do not cause another
+// try.
+func TestMultiLock_IgnoresMessagesOfItsOwnTries(t *testing.T) {
 	t.Parallel()
 	const poll, tries = 200 * time.Millisecond, 6
 	for what, names := range map[string][2]string{"other names": {"a", "b"}, "names reversed": {"b", "a"}, "one name": {"a", "a"}} {
@@ -257,8 +255,8 @@ func TestMultiNoEcho(t *testing.T) {
 				granted := locktest.AcquireSoon(ctx, whole)
 				locktest.AwaitWaiters(t, whole, 1)
 				r.AwaitSubscribers(t, 1)
-				looks, began := counted(r.Proxy, redistest.Script(scripts.AcquireAll.SHA)), time.Now()
-				redistest.Eventually(t, "a few refusals", func() bool { return looks.Load() >= tries })
+				sent, began := counted(r.Proxy, redistest.Script(scripts.AcquireAll.SHA)), time.Now()
+				redistest.Eventually(t, "a few refusals", func() bool { return sent.Load() >= tries })
 				// One may have been under way, and one was due.
 				if took := time.Since(began); took < (tries-3)*poll/2 {
 					t.Errorf("held on server %d: %d tries in %v, with a poll bound of %v", i, tries, took, poll)
@@ -266,14 +264,14 @@ func TestMultiNoEcho(t *testing.T) {
 				cancel()
 				locktest.ExpectEnd(t, granted, context.Canceled)
 				r.Unlock(t)
-				locktest.ExpectGranted(t, whole) // what a try has taken last is given back
+				locktest.ExpectGranted(t, whole) // the last try gives back what it has taken
 			}
 		})
 	}
 }
 
-// The subscriber of one System is known to the actors of another as soon as there is one.
-func TestMultiWaitsOnANewSystem(t *testing.T) {
+// The actors of another System know the subscriber of a new one at once.
+func TestMultiLock_WaitsOnANewSystem(t *testing.T) {
 	t.Parallel()
 	k := locktest.NewKey(t, redistest.Shared(t))
 	k.TakeAs(t, locktest.Redisson, time.Minute)

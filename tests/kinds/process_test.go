@@ -14,7 +14,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// isThis checks that a process is that of the test, by the record of a System.
+// isThis checks that a process is that of the test, by the record of its System.
 func isThis(t *testing.T, p lockkeeper.Process, application string, since time.Time) {
 	t.Helper()
 	host, _ := os.Hostname()
@@ -24,9 +24,9 @@ func isThis(t *testing.T, p lockkeeper.Process, application string, since time.T
 	}
 }
 
-// Whoever inspects a lock of any kind sees which process holds it, though a MultiLock and a
-// RedLock have clients of their own.
-func TestInspectTellsTheProcess(t *testing.T) {
+// Inspect of a lock of any kind shows which process holds it, although a MultiLock and a RedLock use clients of their
+// own.
+func TestInspect_ShowsHoldersProcess(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	servers := redistest.SharedServers(t, 3)
@@ -40,7 +40,7 @@ func TestInspectTellsTheProcess(t *testing.T) {
 	ours, theirs := site("ours"), site("theirs")
 	red := func(sites []*locktest.Site, name string) *lockkeeper.Lock {
 		home, other := sites[0], sites[1]
-		if home == theirs[0] { // whose record is on another server than ours
+		if home == theirs[0] { // its record is on another server than ours
 			home, other = other, home
 		}
 		red, err := lockkeeper.NewRedLock(home.System, other.System, sites[2].System)
@@ -70,7 +70,7 @@ func TestInspectTellsTheProcess(t *testing.T) {
 				status, _ := lock(from, name).Inspect(locktest.Within(t))
 				isThis(t, status.Process, "theirs", began)
 			}
-			tellsWaiters(t, kind, lock(theirs, name), lock(ours, name), theirs, &longest)
+			showsWaiters(t, kind, lock(theirs, name), lock(ours, name), theirs, &longest)
 			if err := hold.Release(locktest.Within(t)); err != nil {
 				t.Fatal(err)
 			}
@@ -81,9 +81,9 @@ func TestInspectTellsTheProcess(t *testing.T) {
 	}
 }
 
-// tellsWaiters checks that others see how many requests wait in the process of the holder, which Redis does not
-// know, and for how long that process has had the lock.
-func tellsWaiters(t *testing.T, kind string, here, there *lockkeeper.Lock, sites []*locktest.Site, longest *time.Duration) {
+// showsWaiters checks that other processes see how many requests wait in the process of the holder, and for how long
+// that process has held the lock. Redis knows neither.
+func showsWaiters(t *testing.T, kind string, here, there *lockkeeper.Lock, sites []*locktest.Site, longest *time.Duration) {
 	t.Helper()
 	wait, giveUp := context.WithCancel(locktest.Within(t))
 	waiters := 2
@@ -95,7 +95,7 @@ func tellsWaiters(t *testing.T, kind string, here, there *lockkeeper.Lock, sites
 		waiting = append(waiting, locktest.AcquireSoon(wait, here))
 	}
 	locktest.AwaitWaiters(t, here, waiters)
-	for _, site := range sites { // a longer lease has the record written again
+	for _, site := range sites { // for a longer lease the record is written again
 		*longest += time.Hour
 		locktest.Release(t, locktest.Acquire(t, site.Lock(redistest.Name(t)), lockkeeper.WithLease(*longest)))
 	}
@@ -111,8 +111,8 @@ func tellsWaiters(t *testing.T, kind string, here, there *lockkeeper.Lock, sites
 	}
 }
 
-// Who has no record is shown as a client: Java, and who wants none.
-func TestInspectOfStrangers(t *testing.T) {
+// A holder without a record is shown as a client: Java, and an anonymous System.
+func TestInspect_ShowsForeignHolderAsClient(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	k.TakeAs(t, locktest.Redisson, time.Minute)
@@ -132,8 +132,8 @@ func TestInspectOfStrangers(t *testing.T) {
 	s.Release(t, hold)
 }
 
-// Every System is listed as long as it is open, and its record outlives its longest lease.
-func TestSystems(t *testing.T) {
+// Every open System is listed, and its record outlasts its longest lease.
+func TestSystems_ListsOpenSystems(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	a := locktest.Open(t, server.URL(), lockkeeper.Config{Application: "a"})

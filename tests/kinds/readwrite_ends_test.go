@@ -14,12 +14,12 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// patient is renewed often, and outlives a busy machine.
+// patient renews often, and has a TTL that a busy machine does not exceed.
 var patient = lockkeeper.Config{Watchdog: 8 * time.Second, Renewal: 300 * time.Millisecond, Poll: 300 * time.Millisecond}
 
-// Every reader has a lease of its own: what becomes of one does not shorten another's, nor
-// does a living reader keep that of a dead process alive.
-func TestReadersLeasesAreTheirOwn(t *testing.T) {
+// Every reader has its own lease: the end of one does not shorten another's, and a living reader does not keep the
+// lease of a dead process alive.
+func TestReadWrite_EachReaderHasItsOwnLease(t *testing.T) {
 	t.Parallel()
 	const long, short = 1500 * time.Millisecond, 300 * time.Millisecond
 	t.Run("a shorter one ends or is released", func(t *testing.T) {
@@ -33,8 +33,8 @@ func TestReadersLeasesAreTheirOwn(t *testing.T) {
 		locktest.EndedBy(t, shorter)
 		locktest.EndedBy(t, longer)
 		g := locktest.Got(t, writer)
-		if early := g.At.Sub(began); early < 9*long/10 { // a lease is given up a little before it ends
-			t.Errorf("a writer was let in %v after a reader that had the lock for %v", early, long)
+		if early := g.At.Sub(began); early < 9*long/10 { // a holder gives up its lease a little before the end
+			t.Errorf("a writer was granted the lock %v after a reader that had the lock for %v", early, long)
 		}
 		locktest.Release(t, g.Hold)
 	})
@@ -69,8 +69,8 @@ func TestReadersLeasesAreTheirOwn(t *testing.T) {
 	})
 }
 
-// All who share the lock are told of its loss.
-func TestLossIsToldToAllReaders(t *testing.T) {
+// All holders of a shared lock are notified of its loss.
+func TestReadWrite_LossNotifiesAllReaders(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {
 		meddle func(t *testing.T, k rwKey, s *locktest.Site)
@@ -100,7 +100,7 @@ func TestLossIsToldToAllReaders(t *testing.T) {
 			}
 			for i, reader := range readers {
 				if lost := locktest.Next[*messages.LeaseLost](t, reader); lost.Reason != test.reason || lost.HoldId != ids[i] {
-					t.Errorf("told %v", lost)
+					t.Errorf("notified of %v", lost)
 				}
 				if what == "closed" {
 					continue
@@ -116,8 +116,8 @@ func TestLossIsToldToAllReaders(t *testing.T) {
 	}
 }
 
-// What is done though nobody hears of it is done once.
-func TestReadWriteLostReplies(t *testing.T) {
+// A command whose reply is lost takes effect once.
+func TestReadWrite_AppliesCommandsOnceWhenRepliesAreLost(t *testing.T) {
 	t.Parallel()
 	locktest.WithLostReplies(t, scripts.ReadWriteSet, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		k := newRWKey(t, r.Server)
@@ -128,8 +128,8 @@ func TestReadWriteLostReplies(t *testing.T) {
 		k.heldTwice(t, "1")
 		lose()
 		r.Release(t, writing)
-		// It stays a writer's in Redis: a late command might make it one again, and that
-		// must not end what a reader shares with others.
+		// In Redis it stays the lock of a writer: a late command might make it one again, and must not end a hold
+		// that a reader shares with others.
 		owner := k.heldTwice(t, "1")
 		lose()
 		again := locktest.AcquireIn(t, reading.Context(), k.read(r.Site))

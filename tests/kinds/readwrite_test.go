@@ -1,6 +1,6 @@
 package kinds_test
 
-// The read/write lock: who holds it together with whom, and what that is in Redis.
+// The read/write lock: which holds exclude each other, and their keys in Redis.
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 // rwKey is a read/write lock as a foreign client sees it.
 type rwKey struct {
 	locktest.Key
-	line string // the key of the line of processes
+	waitQueue string // the key of the wait queue
 }
 
 func newRWKey(t testing.TB, server *redistest.Server) rwKey {
@@ -30,7 +30,7 @@ func newRWKey(t testing.TB, server *redistest.Server) rwKey {
 	return rwKey{k, "lockkeeper_wait_queue:{" + k.Name + "}"}
 }
 
-// readWrite gives a lock on the shared server, and processes that use it.
+// readWrite returns a lock on the shared server, and processes that use it.
 func readWrite(t testing.TB, cfg lockkeeper.Config) (k rwKey, a, b *locktest.Site) {
 	t.Helper()
 	k = newRWKey(t, redistest.Shared(t))
@@ -44,12 +44,12 @@ func (k rwKey) write(s *locktest.Site) *lockkeeper.Lock { return s.ReadWriteLock
 
 func (k rwKey) message() *messages.Lock { return locktest.KindMessage("read", k.LockName) }
 
-// leaseKey tells of an owner's i-th read hold.
+// leaseKey is the key of an owner's i-th read hold.
 func (k rwKey) leaseKey(owner string, i int) locktest.Key {
 	return locktest.Key{Server: k.Server, Name: fmt.Sprintf("{%s}:%s:rwlock_timeout:%d", k.Name, owner, i)}
 }
 
-// holders is the hash without its mode.
+// holders returns the hash without its mode.
 func (k rwKey) holders(t testing.TB) (mode string, holders map[string]string) {
 	t.Helper()
 	holders = k.Owners(t)
@@ -58,8 +58,8 @@ func (k rwKey) holders(t testing.TB) (mode string, holders map[string]string) {
 	return mode, holders
 }
 
-// heldAs checks the hash: its mode, and that its fields are those of the sites, each
-// with that count. It gives the fields.
+// heldAs checks the mode of the hash, and that its fields are those of the sites, each with that count. It returns
+// the fields.
 func (k rwKey) heldAs(t testing.TB, mode, count string, by ...*locktest.Site) (owners []string) {
 	t.Helper()
 	now, holders := k.holders(t)
@@ -76,7 +76,7 @@ func (k rwKey) heldAs(t testing.TB, mode, count string, by ...*locktest.Site) (o
 	return owners
 }
 
-// heldTwice checks that one owner writes, and reads that many times. It gives the owner.
+// heldTwice checks that one owner writes, and reads that many times. It returns the owner.
 func (k rwKey) heldTwice(t testing.TB, reads string) (owner string) {
 	t.Helper()
 	mode, holders := k.holders(t)
@@ -95,7 +95,7 @@ func (k rwKey) remove(t testing.TB, then string) {
 	k.Atomically(t, "redis.call('DEL', unpack(KEYS)) "+then, append([]string{k.Name}, k.Server.Keys(t, "*{"+k.Name+"}*")...), locktest.Redisson+":write")
 }
 
-// awaitNothing waits until the lock has left nothing in Redis, and nobody listens.
+// awaitNothing waits until the lock has no keys and no subscribers in Redis.
 func (k rwKey) awaitNothing(t testing.TB) {
 	t.Helper()
 	redistest.Eventually(t, "nothing to be left in Redis", func() bool {
@@ -104,17 +104,17 @@ func (k rwKey) awaitNothing(t testing.TB) {
 	k.AwaitSubscribers(t, 0)
 }
 
-// awaitPlaces waits until so many processes stand in the line, and listen: others keep nobody waiting.
-func (k rwKey) awaitPlaces(t testing.TB, want int) {
+// awaitEntries waits for so many subscribed entries in the wait queue: only these keep others waiting.
+func (k rwKey) awaitEntries(t testing.TB, want int) {
 	t.Helper()
-	redistest.Eventually(t, "the places in the line", func() bool {
-		fields, err := k.Server.Do(t, "HVALS", k.line).AsStrSlice()
-		return err == nil && len(slices.DeleteFunc(fields, func(place string) bool { return !strings.HasSuffix(place, " 1") })) == want
+	redistest.Eventually(t, "the entries of the wait queue", func() bool {
+		fields, err := k.Server.Do(t, "HVALS", k.waitQueue).AsStrSlice()
+		return err == nil && len(slices.DeleteFunc(fields, func(entry string) bool { return !strings.HasSuffix(entry, " 1") })) == want
 	})
 }
 
-// Nobody who reads for longer than a process may keep a lock keeps others from reading.
-func TestReadersJoinALongReader(t *testing.T) {
+// A reader that holds the lock for longer than a process may keep it does not keep other readers out.
+func TestReadWrite_ReadersJoinLongReader(t *testing.T) {
 	t.Parallel()
 	const limit = 30 * time.Millisecond
 	k, s, other := readWrite(t, lockkeeper.Config{HandOffLimit: limit})
@@ -128,10 +128,10 @@ func TestReadersJoinALongReader(t *testing.T) {
 	k.awaitNothing(t)
 }
 
-func TestReadersAndWritersExcludeEachOther(t *testing.T) {
+func TestReadWrite_ReadersAndWritersExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	k, a, b := readWrite(t, locktest.NoPolling)
-	reading, beside := locktest.Acquire(t, k.read(a)), locktest.Acquire(t, k.read(b))
+	reading, second := locktest.Acquire(t, k.read(a)), locktest.Acquire(t, k.read(b))
 	for _, owner := range k.heldAs(t, "read", "1", a, b) {
 		if ttl := k.leaseKey(owner, 1).Ttl(t); ttl < time.Minute {
 			t.Errorf("the lease key of %s has the TTL %v", owner, ttl)
@@ -141,7 +141,7 @@ func TestReadersAndWritersExcludeEachOther(t *testing.T) {
 		t.Errorf("held by readers in 2 processes, and the state is %+v, %v", status, err)
 	}
 	locktest.ExpectRefused(t, lockkeeper.ErrHeld, k.write(a), k.write(b))
-	locktest.Release(t, beside)
+	locktest.Release(t, second)
 	locktest.ExpectRefused(t, lockkeeper.ErrHeld, k.write(a), k.write(b))
 	locktest.Release(t, reading)
 	writing := locktest.Acquire(t, k.write(a))
@@ -156,8 +156,8 @@ func TestReadersAndWritersExcludeEachOther(t *testing.T) {
 	locktest.ExpectGranted(t, b.ReadWriteLock(tagged).Read())
 }
 
-// In a process nobody overtakes a writer that waits, and what it waits for is told to it at once.
-func TestReadersDoNotOvertakeAWriter(t *testing.T) {
+// In a process, no request overtakes a waiting writer. The writer is notified at once of what it waits for.
+func TestReadWrite_ReadersDoNotOvertakeWriter(t *testing.T) {
 	t.Parallel()
 	k, s, _ := readWrite(t, locktest.NoPolling)
 	first := locktest.Acquire(t, k.read(s))
@@ -175,8 +175,8 @@ func TestReadersDoNotOvertakeAWriter(t *testing.T) {
 	k.awaitNothing(t)
 }
 
-// A writer that waits keeps readers elsewhere out; wherever it goes, that is over.
-func TestWriterKeepsReadersOut(t *testing.T) {
+// A waiting writer keeps readers elsewhere out, until it stops waiting in any way.
+func TestReadWrite_WaitingWriterKeepsReadersOut(t *testing.T) {
 	t.Parallel()
 	for what, leave := range map[string]func(t *testing.T, writer *locktest.Site, reading *lockkeeper.Hold, giveUp func()) (want error){
 		"granted": func(t *testing.T, _ *locktest.Site, reading *lockkeeper.Hold, _ func()) error {
@@ -204,11 +204,11 @@ func TestWriterKeepsReadersOut(t *testing.T) {
 					also = locktest.Acquire(t, k.read(b))
 				}
 				waiting := locktest.AcquireSoon(ctx, k.write(b))
-				if readsToo { // its process leaves the readers for its sake
+				if readsToo { // its process gives up its other read holds first
 					locktest.AwaitWaiters(t, k.write(b), 1)
 					locktest.Release(t, also)
 				}
-				k.awaitPlaces(t, 1)
+				k.awaitEntries(t, 1)
 				late := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
 				locktest.ExpectRefused(t, lockkeeper.ErrHeld, k.read(late))
 				want := leave(t, b, reading, giveUp)
@@ -219,7 +219,7 @@ func TestWriterKeepsReadersOut(t *testing.T) {
 				if g.Err == nil {
 					locktest.Release(t, g.Hold)
 				}
-				k.awaitPlaces(t, 0)
+				k.awaitEntries(t, 0)
 				locktest.ExpectGranted(t, k.read(late))
 				if want != nil {
 					locktest.Release(t, reading)
@@ -230,8 +230,8 @@ func TestWriterKeepsReadersOut(t *testing.T) {
 	}
 }
 
-// A writer that becomes a reader lets others read, here and elsewhere, all of them together.
-func TestDowngradeWakesReaders(t *testing.T) {
+// A writer that becomes a reader lets readers here and elsewhere in, all of them together.
+func TestReadWrite_DowngradeWakesReaders(t *testing.T) {
 	t.Parallel()
 	k := newRWKey(t, redistest.Start(t))
 	s := sites(t, k.Key, lockkeeper.Config{Poll: time.Minute, Watchdog: 2 * time.Minute, Renewal: 200 * time.Millisecond}, 2)
@@ -244,7 +244,7 @@ func TestDowngradeWakesReaders(t *testing.T) {
 	locktest.AwaitWaiters(t, k.read(a), 1)
 	locktest.AwaitWaiters(t, k.read(b), 20)
 	k.AwaitListener(t)
-	// Without its end, since the context of the write hold ends with that.
+	// Without its end: the context of the write hold ends with that hold.
 	reading := locktest.AcquireIn(t, context.WithoutCancel(writing.Context()), k.read(a))
 	k.heldTwice(t, "1")
 	for _, granted := range waiting {
@@ -252,7 +252,7 @@ func TestDowngradeWakesReaders(t *testing.T) {
 	}
 	locktest.Release(t, writing)
 	var readers []*lockkeeper.Hold
-	for _, granted := range waiting { // they do not look by themselves
+	for _, granted := range waiting { // they do not poll
 		readers = append(readers, locktest.Got(t, granted).Hold)
 	}
 	k.heldAs(t, "read", "1", a, b)
@@ -269,8 +269,8 @@ func TestDowngradeWakesReaders(t *testing.T) {
 	k.awaitNothing(t)
 }
 
-// The death of a reader ends its hold, however often it has it, and nobody else's.
-func TestDeathOfAReader(t *testing.T) {
+// The death of a reader ends all its holds, and no others.
+func TestReadWrite_DeathOfReaderEndsOnlyItsHolds(t *testing.T) {
 	t.Parallel()
 	k, s, other := readWrite(t, locktest.NoPolling)
 	dies, stays := s.Probe(t), s.Probe(t)
@@ -279,16 +279,16 @@ func TestDeathOfAReader(t *testing.T) {
 	}
 	k.heldAs(t, "read", "2", s)
 	dies.Die()
-	redistest.Eventually(t, "the dead reader's holds to be gone", func() bool {
+	redistest.Eventually(t, "the end of the dead reader's holds", func() bool {
 		_, holders := k.holders(t)
 		return slices.Equal(slices.Collect(maps.Values(holders)), []string{"1"})
 	})
 	status := locktest.Ask[*messages.Status](t, s.Probe(t), &messages.Inspect{Lock: k.message()})
 	if !status.Locked || !status.HeldHere || status.Mode != messages.Mode_MODE_SHARED || status.Holders != 1 || len(stays.Mail) > 0 {
-		t.Errorf("status %v, and who stays has %d messages", status, len(stays.Mail))
+		t.Errorf("status %v, and the other reader has %d messages", status, len(stays.Mail))
 	}
 	writer := locktest.AcquireSoon(locktest.Within(t), k.write(other))
-	k.awaitPlaces(t, 1)
+	k.awaitEntries(t, 1)
 	stays.Die()
 	locktest.Release(t, locktest.Got(t, writer).Hold)
 	k.awaitNothing(t)

@@ -1,6 +1,6 @@
 package kinds_test
 
-// RedLocks on servers that forget, are killed, or do not hear what they are told.
+// RedLocks on servers that forget, are killed, or miss commands.
 
 import (
 	"context"
@@ -17,25 +17,24 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// When a third of five servers is gone, nothing is granted, and a holder is told before its
-// validity ends.
-func TestRedServersGone(t *testing.T) {
+// When the third of five servers fails, no request is granted, and a holder is notified before its validity ends.
+func TestRedLock_LosesHoldWithoutMajority(t *testing.T) {
 	t.Parallel()
 	cfg := redConfig
 	cfg.Watchdog = 4 * time.Second
 	q := newQuorum(t, cfg)
 	p := q.party(t)
-	q.away(true, 0, 3)
+	q.disconnect(true, 0, 3)
 	hold := locktest.Acquire(t, p.Lock)
 	expired := make(chan time.Time, 1)
 	context.AfterFunc(hold.Context(), func() { expired <- time.Now() })
-	q.away(true, 1)
-	end := q.key(2).Expiry(t) // not moved any more, or by a renewal that was under way
+	q.disconnect(true, 1)
+	end := q.key(2).Expiry(t) // no renewal moves it, unless one was under way
 	if reason := locktest.EndedBy(t, hold); reason != messages.Reason_REASON_EXPIRED {
-		t.Errorf("with three servers gone: the reason is %v", reason)
+		t.Errorf("with three servers unreachable: the reason is %v", reason)
 	}
-	if told := <-expired; told.After(end.Add(cfg.Watchdog)) {
-		t.Errorf("told %v after the keys' end", told.Sub(end))
+	if at := <-expired; at.After(end.Add(cfg.Watchdog)) {
+		t.Errorf("notified %v after the keys' end", at.Sub(end))
 	}
 	locktest.ExpectRefused(t, lockkeeper.ErrUnavailable, p.Lock)
 	_, err := p.Acquire(locktest.Within(t), lockkeeper.WithWait(500*time.Millisecond))
@@ -43,9 +42,9 @@ func TestRedServersGone(t *testing.T) {
 	q.awaitFree(t)
 }
 
-// Renewal needs a majority. A member that has forgotten the lock, or where it was freed by
-// force, is given it again; when a majority has, the lock is lost.
-func TestRedRenewal(t *testing.T) {
+// Renewal needs a majority. It restores the lock on a member that has forgotten it, or that freed it by force. When a
+// majority has freed it, the lock is lost.
+func TestRedLock_RenewsWithMajority(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, redConfig)
 	p := q.party(t)
@@ -55,7 +54,7 @@ func TestRedRenewal(t *testing.T) {
 	q.key(1).Do(t, "DEL", q.name)
 	q.key(4).Do(t, "DEL", q.name)
 	q.awaitHeld(t, "2")
-	locktest.ForceRelease(t, p.sites[1].Lock(q.name), true) // the plain lock of that name, by which it is told at once
+	locktest.ForceRelease(t, p.sites[1].Lock(q.name), true) // a release of the plain lock of that name notifies the RedLock at once
 	q.awaitHeld(t, "2")
 	locktest.ExpectValid(t, hold, inner)
 	locktest.Release(t, inner)
@@ -70,17 +69,17 @@ func TestRedRenewal(t *testing.T) {
 	q.awaitFree(t, 3, 4)
 	for i := range 3 {
 		if owners := q.key(i).Owners(t); owners[locktest.Redisson] != "1" {
-			t.Errorf("the new holder has been robbed of server %d: %v", i, owners)
+			t.Errorf("the new holder has lost server %d: %v", i, owners)
 		}
 		q.unlock(t, i)
 	}
 }
 
-// A server that answers late is not given a lock that was released meanwhile.
-func TestRedHealsNoReleasedLock(t *testing.T) {
+// A lock that was released meanwhile is not restored on a server that answers late.
+func TestRedLock_DoesNotRestoreReleasedLock(t *testing.T) {
 	t.Parallel()
 	cfg := redConfig
-	cfg.Renewal = time.Second // the renewal is that of Ensure
+	cfg.Renewal = time.Second // the test renews by Ensure
 	q := newQuorum(t, cfg)
 	p := q.party(t)
 	hold := locktest.Acquire(t, p.Lock)
@@ -88,7 +87,7 @@ func TestRedHealsNoReleasedLock(t *testing.T) {
 	q.key(4).Do(t, "DEL", q.name)
 	const delay = 150 * time.Millisecond
 	q.proxies[4].Delay(delay)
-	for first := q.key(0).Expiry(t); q.key(0).Expiry(t).Equal(first); { // until it is renewed: the late answer is on its way
+	for first := q.key(0).Expiry(t); q.key(0).Expiry(t).Equal(first); { // until it is renewed, and the late answer is on its way
 		locktest.Ensure(t, hold, cfg.Watchdog*9/10)
 	}
 	locktest.Release(t, hold)
@@ -100,9 +99,9 @@ func TestRedHealsNoReleasedLock(t *testing.T) {
 	}
 }
 
-// A try that a majority refuses gives back what the others have granted, or may yet
-// grant. That release must not hit a later try, however late it arrives.
-func TestRedLateGiveBack(t *testing.T) {
+// A try that a majority refuses gives back the grants of the other servers, also those that are still to come. That
+// release must not hit a later try, however late it arrives.
+func TestRedLock_LateRollBackFreesNothing(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, redConfig)
 	p, other := q.party(t), q.party(t)
@@ -125,9 +124,8 @@ func TestRedLateGiveBack(t *testing.T) {
 	q.awaitFree(t)
 }
 
-// Servers that were restarted or flushed may have forgotten locks: they have no vote until
-// those would have run out.
-func TestRedQuarantine(t *testing.T) {
+// Servers that were restarted or flushed may have forgotten locks: they have no vote until those would have expired.
+func TestRedLock_RestartedServersHaveNoVote(t *testing.T) {
 	t.Parallel()
 	cfg := redConfig
 	cfg.Watchdog = 2 * time.Second
@@ -145,7 +143,7 @@ func TestRedQuarantine(t *testing.T) {
 		for i := range 3 {
 			forget(i)
 		}
-		// Nobody else refuses from here on, however late the tries come.
+		// From here on no other server refuses, however late the tries come.
 		q.key(3).Do(t, "DEL", q.name)
 		q.key(4).Do(t, "DEL", q.name)
 		said := false
@@ -169,9 +167,9 @@ func TestRedQuarantine(t *testing.T) {
 	}
 }
 
-// Servers that are failed over to a replica that lags, and back, have the data of that replica: it lacks
-// the lock, and has the record of the memory that they had before.
-func TestRedFailback(t *testing.T) {
+// A server that fails over to a replica that lags, and back, has the data of that replica: it lacks the lock, and has
+// an old record of its memory.
+func TestRedLock_PromotedReplicasHaveNoVote(t *testing.T) {
 	t.Parallel()
 	q := ownQuorum(t, redConfig, 3)
 	p, other := q.party(t), q.party(t)
@@ -184,7 +182,7 @@ func TestRedFailback(t *testing.T) {
 		redistest.Eventually(t, "the replica to have the record", func() bool {
 			return slices.Equal(memoryOf(t, r), memoryOf(t, q.servers[i]))
 		})
-		r.Promote(t) // it hears of nothing from now on
+		r.Promote(t) // the replica receives nothing more
 	}
 	hold := locktest.Acquire(t, p.Lock, lockkeeper.WithLease(redConfig.Watchdog))
 	q.awaitHeld(t, "1")
@@ -211,10 +209,9 @@ func memoryOf(t *testing.T, s *redistest.Server) []string {
 	return record
 }
 
-// A majority is enough to say that the lock is released, by force or not, but the other
-// servers are not forgotten: a key that is left on one of them keeps a released lock from
-// everybody as soon as another server is down.
-func TestRedReleaseReachesEveryServer(t *testing.T) {
+// A release, forced or not, is complete when a majority confirms it. It is sent to the other servers, too: a key that
+// stays on one of them would block the released lock for all clients as soon as another server is down.
+func TestRedLock_ReleaseReachesEveryServer(t *testing.T) {
 	t.Parallel()
 	type fault func(t *testing.T, p *redistest.Proxy) (end func())
 	command := func(match func([]string) bool) fault {
@@ -227,9 +224,9 @@ func TestRedReleaseReachesEveryServer(t *testing.T) {
 		fault
 		forced bool
 	}{
-		"a command is lost":           {command(releases), false},
-		"a forced one is lost":        {command(releases), true},
-		"a forced one's look is lost": {command(redistest.Script(scripts.Inspect.SHA)), true},
+		"a command is lost":                   {command(releases), false},
+		"a forced one is lost":                {command(releases), true},
+		"the Inspect of a forced one is lost": {command(redistest.Script(scripts.Inspect.SHA)), true},
 		"a reply is lost": {func(t *testing.T, p *redistest.Proxy) func() {
 			lost := p.DropRepliesTo(releases, 1)
 			return func() { lost.Wait(t) }
@@ -244,7 +241,7 @@ func TestRedReleaseReachesEveryServer(t *testing.T) {
 			t.Parallel()
 			q := newQuorum(t, redConfig)
 			p := q.party(t)
-			beside := func(release func()) {
+			withFault := func(release func()) {
 				t.Helper()
 				first, second := test.fault(t, q.proxies[1]), test.fault(t, q.proxies[4])
 				release()
@@ -255,19 +252,19 @@ func TestRedReleaseReachesEveryServer(t *testing.T) {
 			hold := locktest.Acquire(t, p.Lock)
 			q.awaitHeld(t, "1")
 			if !test.forced {
-				beside(func() { locktest.Release(t, hold) })
+				withFault(func() { locktest.Release(t, hold) })
 				return
 			}
-			beside(func() { locktest.ForceRelease(t, p.Lock, true) })
+			withFault(func() { locktest.ForceRelease(t, p.Lock, true) })
 			locktest.EndedBy(t, hold)
 			q.takeAs(t, time.Minute, q.or(nil)...) // by another process
-			beside(func() { locktest.ForceRelease(t, p.Lock, true) })
+			withFault(func() { locktest.ForceRelease(t, p.Lock, true) })
 		})
 	}
 }
 
-// A forced release that arrives late must not hit whoever has got the lock since.
-func TestRedLateForceRelease(t *testing.T) {
+// A forced release that arrives late must not hit the next holder.
+func TestRedLock_LateForceReleaseFreesNothing(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, redConfig)
 	p, other := q.party(t), q.party(t)
@@ -282,23 +279,23 @@ func TestRedLateForceRelease(t *testing.T) {
 	for i, each := range late {
 		each.Release(t)
 		if owners := q.key(i).Owners(t); len(owners) != 1 {
-			t.Errorf("server %d has been robbed: %v", i, owners)
+			t.Errorf("server %d was taken from its holder: %v", i, owners)
 		}
 	}
 	locktest.Release(t, hold)
 	q.awaitGivenBack(t)
 }
 
-// Close tries once more what a server has not confirmed, and says so if it still does not:
-// because it is away, or because it refuses the release for good.
-func TestRedCloseWithAReleaseOwed(t *testing.T) {
+// Close retries a release that a server has not confirmed. It returns an error if the server still does not confirm,
+// because it is unreachable or refuses the release for good.
+func TestRedLock_CloseRetriesUnconfirmedRelease(t *testing.T) {
 	t.Parallel()
 	for _, what := range []string{"the server is back", "the server is away", "the server refuses"} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			q := newQuorum(t, redConfig)
 			refuses, back := what == "the server refuses", what == "the server is back"
-			if refuses { // which it would do to the others' tests, too
+			if refuses { // a shared server would refuse the others' tests, too
 				q = quorumOf(t, redConfig, append(redistest.SharedServers(t, 4), redistest.Start(t))...)
 			}
 			p := q.party(t)
@@ -307,12 +304,12 @@ func TestRedCloseWithAReleaseOwed(t *testing.T) {
 			if refuses {
 				q.key(4).Do(t, "ACL", "SETUSER", "default", "-hdel")
 			} else {
-				q.away(true, 4)
+				q.disconnect(true, 4)
 			}
 			locktest.Release(t, hold)
 			q.awaitFree(t, 0, 1, 2, 3)
 			if back {
-				q.away(false, 4)
+				q.disconnect(false, 4)
 			}
 			for i, site := range p.sites {
 				if err := site.Close(locktest.Within(t)); (err == nil) != (i < 4 || back) {

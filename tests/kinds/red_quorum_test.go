@@ -14,7 +14,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// redConfig renews and looks often, and ends late: a busy machine costs nobody a lock.
+// redConfig renews and polls often, and has a TTL that a busy machine does not exceed.
 var redConfig = lockkeeper.Config{Watchdog: 8 * time.Second, Renewal: 300 * time.Millisecond, Poll: 300 * time.Millisecond}
 
 var (
@@ -22,8 +22,7 @@ var (
 	releases = redistest.Script(scripts.Release.SHA)
 )
 
-// quorum are independent servers, each behind a proxy of the test's own, and the name of a
-// RedLock on them.
+// quorum are independent servers, each behind a proxy of the test's own, and the name of a RedLock on them.
 type quorum struct {
 	name    string
 	cfg     lockkeeper.Config
@@ -31,8 +30,7 @@ type quorum struct {
 	proxies []*redistest.Proxy
 }
 
-// newQuorum has five servers, which the tests share: what is to happen to one of them
-// happens to its proxy.
+// newQuorum has five servers, which the tests share: faults are made in its proxies only.
 func newQuorum(t testing.TB, cfg lockkeeper.Config) *quorum {
 	t.Helper()
 	return quorumOf(t, cfg, redistest.SharedServers(t, 5)...)
@@ -81,7 +79,7 @@ func (q *quorum) partyOf(t testing.TB, sites ...*locktest.Site) *party {
 	p := &party{sites: sites}
 	var systems []*lockkeeper.System
 	for _, s := range sites {
-		s.Lame = true // servers are away at the end
+		s.Lame = true // servers are unreachable at the end
 		systems = append(systems, s.System)
 	}
 	red, err := lockkeeper.NewRedLock(systems...)
@@ -92,8 +90,8 @@ func (q *quorum) partyOf(t testing.TB, sites ...*locktest.Site) *party {
 	return p
 }
 
-// away cuts servers off, or gives them back.
-func (q *quorum) away(gone bool, servers ...int) {
+// disconnect cuts servers off, or connects them again.
+func (q *quorum) disconnect(gone bool, servers ...int) {
 	for _, i := range servers {
 		q.proxies[i].Refuse(gone)
 	}
@@ -103,7 +101,7 @@ func (q *quorum) key(i int) locktest.Key {
 	return locktest.Key{Server: q.servers[i], LockName: q.name, Name: q.name, Channel: "redisson_lock__channel:{" + q.name + "}"}
 }
 
-// takeAs has somebody else hold the lock on some servers.
+// takeAs takes the lock on some servers for a foreign owner.
 func (q *quorum) takeAs(t testing.TB, ttl time.Duration, servers ...int) {
 	t.Helper()
 	for _, i := range servers {
@@ -118,7 +116,7 @@ func (q *quorum) unlock(t testing.TB, servers ...int) {
 	}
 }
 
-// or gives the servers that are named, or all.
+// or returns the named servers, or all if none is named.
 func (q *quorum) or(servers []int) []int {
 	if len(servers) > 0 {
 		return servers
@@ -136,7 +134,7 @@ func (q *quorum) awaitFree(t testing.TB, servers ...int) {
 	}
 }
 
-// awaitGivenBack waits until the lock is free on those servers, and not because its TTL is over.
+// awaitGivenBack waits until the lock is free on those servers, and not because its TTL has ended.
 func (q *quorum) awaitGivenBack(t testing.TB, servers ...int) {
 	t.Helper()
 	for _, i := range q.or(servers) {
@@ -149,12 +147,12 @@ func (q *quorum) awaitGivenBack(t testing.TB, servers ...int) {
 			return at.IsZero()
 		})
 		if !end.IsZero() && time.Now().After(end) {
-			t.Errorf("server %d held the lock until its TTL was over", i)
+			t.Errorf("server %d held the lock until its TTL ended", i)
 		}
 	}
 }
 
-// awaitHeld waits until those servers hold the lock for one owner, with that count.
+// awaitHeld waits until one owner holds the lock on those servers, with that count.
 func (q *quorum) awaitHeld(t testing.TB, count string, servers ...int) {
 	t.Helper()
 	for _, i := range q.or(servers) {
@@ -168,10 +166,10 @@ func (q *quorum) awaitHeld(t testing.TB, count string, servers ...int) {
 	}
 }
 
-// counted counts the commands that go through a proxy and match.
+// counted counts the commands that pass a proxy and match.
 func counted(p *redistest.Proxy, match func(cmd []string) bool) *atomic.Int64 {
 	var n atomic.Int64
-	p.Hold(func(cmd []string) bool { // it holds none
+	p.Hold(func(cmd []string) bool { // it delays none
 		if match(cmd) {
 			n.Add(1)
 		}

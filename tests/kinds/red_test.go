@@ -16,9 +16,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// The validity is what is left of the lease, counted from before the first request,
-// without the drift; never more.
-func TestRedValidity(t *testing.T) {
+// The validity is the rest of the lease, counted from before the first request, less the drift; never more.
+func TestRedLock_ValidityIsLeaseLessDrift(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, redConfig)
 	p := q.party(t)
@@ -38,14 +37,14 @@ func TestRedValidity(t *testing.T) {
 	q.awaitFree(t)
 }
 
-// Whoever cannot have the majority keeps nothing, and does not wake itself up with
-// what it gives back. Nor is a minority a lock that is held.
-func TestRedMinority(t *testing.T) {
+// A process that cannot have the majority keeps nothing, and its own releases do not wake it. A minority does not
+// count as held.
+func TestRedLock_MinorityKeepsNothing(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, redConfig)
 	p := q.party(t)
 	q.takeAs(t, -1, 0, 1, 2)
-	for range 30 { // often, since a vote that comes just when the try is given up could be forgotten
+	for range 30 { // often: a vote that comes just when the try is given up might be missed
 		locktest.ExpectRefused(t, lockkeeper.ErrHeld, p.Lock)
 		q.awaitGivenBack(t, 3, 4)
 	}
@@ -69,7 +68,7 @@ func TestRedMinority(t *testing.T) {
 	for i := range q.servers {
 		q.key(i).AwaitSubscribers(t, 1)
 	}
-	// The first, and one for each server that confirms the subscription.
+	// The first try, and one for each server that confirms the subscription.
 	redistest.Eventually(t, "the first refusals", func() bool { return tries.Load() >= 7 })
 	began := time.Now()
 	redistest.Eventually(t, "a few more", func() bool { return tries.Load() >= 12 })
@@ -88,8 +87,8 @@ func TestRedMinority(t *testing.T) {
 	q.awaitFree(t) // but it is gone there too, soon
 }
 
-// A majority is enough, whichever of the servers are away or somebody else's.
-func TestRedMajority(t *testing.T) {
+// A majority suffices, whichever of the servers are unreachable or held by others.
+func TestRedLock_MajoritySuffices(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, redConfig)
 	p, other := q.party(t), q.party(t)
@@ -105,17 +104,17 @@ func TestRedMajority(t *testing.T) {
 	}
 	for i := range q.servers {
 		one, two, rest := i, (i+2)%5, []int{(i + 1) % 5, (i + 3) % 5, (i + 4) % 5}
-		q.away(true, one, two)
+		q.disconnect(true, one, two)
 		turns(rest...)
-		q.away(false, one, two)
+		q.disconnect(false, one, two)
 		q.takeAs(t, -1, one, two)
 		turns(rest...)
 		q.unlock(t, one, two)
 	}
 }
 
-// The close of a member's System costs its vote; the close of the first frees the lock.
-func TestRedClose(t *testing.T) {
+// Closing a member's System costs its vote; closing the first frees the lock.
+func TestRedLock_CloseOfASystemCostsItsVote(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, redConfig)
 	p, other := q.party(t), q.party(t)
@@ -131,11 +130,11 @@ func TestRedClose(t *testing.T) {
 	locktest.EndedBy(t, hold)
 	locktest.ExpectEnd(t, waiter, lockkeeper.ErrClosed)
 	q.awaitFree(t, 0, 1, 2)
-	locktest.ExpectGranted(t, other.Lock) // which the other two hold until their TTL is over
+	locktest.ExpectGranted(t, other.Lock) // the other two hold it until their TTL ends
 }
 
 // A RedLock may be a member of a MultiLock.
-func TestRedInMulti(t *testing.T) {
+func TestRedLock_WorksInMultiLock(t *testing.T) {
 	t.Parallel()
 	q := newQuorum(t, redConfig)
 	p, other := q.party(t), q.party(t)
@@ -153,7 +152,7 @@ func TestRedInMulti(t *testing.T) {
 	locktest.IsError(t, err, lockkeeper.ErrInvalid)
 }
 
-func TestRedInput(t *testing.T) {
+func TestRedLock_RefusesInvalidSystems(t *testing.T) {
 	t.Parallel()
 	q := ownQuorum(t, redConfig, 4)
 	open := func(url string, cfg lockkeeper.Config) *lockkeeper.System { return locktest.Open(t, url, cfg).System }
@@ -185,25 +184,25 @@ func TestRedInput(t *testing.T) {
 	_, err = red.Lock(q.name).Acquire(locktest.Within(t), lockkeeper.WithLease(time.Minute))
 	locktest.IsError(t, err, lockkeeper.ErrInvalid)
 
-	// A server that cannot be asked is known from its votes.
-	q.away(true, 0)
+	// A server that cannot be reached is recognized by its votes.
+	q.disconnect(true, 0)
 	behind, err := lockkeeper.ConnectLater(q.proxies[0].URL())
 	twice, err := lockkeeper.NewRedLock(open(q.servers[0].URL(), redConfig), locktest.OpenWith(t, behind, err, redConfig).System, s[3])
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.away(false, 0)
+	q.disconnect(false, 0)
 	redistest.Eventually(t, "the refusal", func() bool {
 		hold, err := twice.Lock(q.name).TryAcquire(locktest.Within(t))
-		if err == nil { // by the first and the last, before the one between them has said who it is
+		if err == nil { // granted by the first and the last, before the second has identified itself
 			locktest.Release(t, hold)
 		}
 		return errors.Is(err, lockkeeper.ErrRejected) && strings.Contains(err.Error(), "same Redis server")
 	})
 }
 
-// A RedLock starts with its majority: a server that is away then joins when it comes.
-func TestRedStartsWithoutAServer(t *testing.T) {
+// A RedLock starts with its majority. A server that is unreachable then joins later.
+func TestRedLock_StartsWithoutMinority(t *testing.T) {
 	t.Parallel()
 	q := ownQuorum(t, redConfig, 3)
 	q.servers[2].Kill(t)
@@ -217,7 +216,7 @@ func TestRedStartsWithoutAServer(t *testing.T) {
 	locktest.ExpectRefused(t, lockkeeper.ErrUnavailable, sites[2].Lock(q.name+"alone"))
 
 	q.servers[2].Restart(t)
-	q.awaitHeld(t, "1", 2) // though it has no vote yet
+	q.awaitHeld(t, "1", 2) // although it has no vote yet
 	q.servers[0].Kill(t)   // the others are a majority now
 	q.key(2).Renewed(t, time.Second)
 	locktest.ExpectValid(t, hold)
@@ -225,13 +224,13 @@ func TestRedStartsWithoutAServer(t *testing.T) {
 	q.awaitFree(t, 1, 2)
 }
 
-// Servers that hang, as long as they are a minority, do not hold up anything.
-func TestRedHangingMinority(t *testing.T) {
+// A hanging minority of servers delays nothing.
+func TestRedLock_HangingMinorityDelaysNothing(t *testing.T) {
 	t.Parallel()
 	cfg := lockkeeper.Config{Watchdog: 40 * time.Second, CallTimeout: 8 * time.Second}
 	q := newQuorum(t, cfg)
 	p, other := q.party(t), q.party(t)
-	locktest.ExpectGranted(t, p.Lock) // there are connections
+	locktest.ExpectGranted(t, p.Lock) // the connections are open
 	locktest.ExpectGranted(t, other.Lock)
 	q.awaitFree(t)
 	hang := func(on bool) { q.proxies[0].Freeze(on); q.proxies[1].Freeze(on) }
@@ -244,7 +243,7 @@ func TestRedHangingMinority(t *testing.T) {
 		{"a grant", func() { hold = locktest.Acquire(t, p.Lock) }},
 		{"a re-entry and its release", func() { locktest.Release(t, locktest.AcquireIn(t, hold.Context(), p.Lock)) }},
 		{"a renewal", func() { locktest.Ensure(t, hold, cfg.Watchdog*989/1000) }},
-		{"a look", func() {
+		{"Inspect", func() {
 			if status, err := other.Inspect(locktest.Within(t)); err != nil || !status.Locked || status.HoldCount != 1 {
 				t.Errorf("it is held, but seen as %+v, %v", status, err)
 			}
@@ -253,7 +252,7 @@ func TestRedHangingMinority(t *testing.T) {
 		{"a forced release", func() { locktest.ForceRelease(t, p.Lock, true) }},
 		{"a forced release of nothing", func() { locktest.ForceRelease(t, other.Lock, false) }},
 		{"a grant and its release", func() { locktest.ExpectGranted(t, other.Lock) }},
-		{"a vote split with somebody else", func() {
+		{"a vote split with another owner", func() {
 			q.takeAs(t, -1, 2)
 			locktest.ExpectRefused(t, lockkeeper.ErrHeld, p.Lock)
 			q.unlock(t, 2)
@@ -262,7 +261,7 @@ func TestRedHangingMinority(t *testing.T) {
 		began := time.Now()
 		step.do()
 		if took := time.Since(began); took > cfg.CallTimeout/2 {
-			t.Errorf("%s beside a minority that hangs took %v", step.what, took)
+			t.Errorf("%s with a hanging minority took %v", step.what, took)
 		}
 	}
 	hang(false)

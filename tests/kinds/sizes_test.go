@@ -13,14 +13,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// sized is a lock on a server that notes which calls have blocked it.
+// sized is a lock on a server that logs the calls that have blocked it.
 type sized struct {
 	locktest.Key
 	*locktest.Site
 }
 
 const (
-	// blocked is for how long a call may run, in µs: what is too large needs several times that.
+	// blocked is how long a call may run, in µs: reading a large value in full takes several times as long.
 	blocked = "20000"
 	// large is the length of a value in bytes, and many the number of entries.
 	large = 24 << 20
@@ -31,14 +31,14 @@ func newSized(t *testing.T, server *redistest.Server) sized {
 	return sized{locktest.NewKey(t, server), locktest.Open(t, server.URL(), lockkeeper.Config{Watchdog: time.Hour, CallTimeout: time.Minute})}
 }
 
-// put runs a script that writes what another application has; ARGV[1] is a large value.
+// put runs a script that writes the data of another application; ARGV[1] is a large value.
 func (s sized) put(t *testing.T, script string, keys ...string) {
 	t.Helper()
 	s.Atomically(t, "local large, many = string.rep('1', "+fmt.Sprint(large)+"), "+fmt.Sprint(many)+"\n"+script, keys)
 }
 
-// quick does something until none of its calls has blocked the server, a few times: the server itself may have been
-// kept waiting for a processor.
+// quick repeats do a few times, until none of its calls has blocked the server: the server itself may have waited for
+// a processor.
 func (s sized) quick(t *testing.T, what string, do func()) {
 	t.Helper()
 	var slow any
@@ -53,19 +53,19 @@ func (s sized) quick(t *testing.T, what string, do func()) {
 	t.Errorf("%s blocks Redis: %.300s", what, fmt.Sprint(slow))
 }
 
-// Whatever has the names of a lock, of whatever size: no call about the lock reads it in full, and all are refused.
-func TestNothingLargeIsRead(t *testing.T) {
+// No call about a lock reads large foreign keys under its names in full, and all are refused.
+func TestForeignKey_LargeValuesAreNotRead(t *testing.T) {
 	server := redistest.Start(t, "--slowlog-log-slower-than", blocked)
 	const owner = "'" + locktest.Redisson + "'"
 	for what, script := range map[string]string{
-		"a large count":   `redis.call('HSET', KEYS[1], ` + owner + `, large)`,
-		"a large mode":    `redis.call('HSET', KEYS[1], 'mode', large, ` + owner + `, 1)`,
-		"a large reader":  `redis.call('HSET', KEYS[1], 'mode', 'read', ` + owner + `, large)`,
-		"many of no lock": `for i = 1, many do redis.call('HSET', KEYS[1], i, 1) end`,
+		"a large count":       `redis.call('HSET', KEYS[1], ` + owner + `, large)`,
+		"a large mode":        `redis.call('HSET', KEYS[1], 'mode', large, ` + owner + `, 1)`,
+		"a large reader":      `redis.call('HSET', KEYS[1], 'mode', 'read', ` + owner + `, large)`,
+		"many foreign fields": `for i = 1, many do redis.call('HSET', KEYS[1], i, 1) end`,
 		"large entries": `redis.call('HSET', KEYS[1], ` + owner + `, 1) for i = 1, 40 do
 			local entry = string.sub(large, 1, 500000) .. i
 			redis.call('RPUSH', KEYS[2], entry) redis.call('ZADD', KEYS[3], 9e15, entry) end`,
-		"large in line": `redis.call('HSET', KEYS[1], 'email', 1) redis.call('SET', KEYS[4], large) redis.call('SET', KEYS[5], large)`,
+		"large wait queue": `redis.call('HSET', KEYS[1], 'email', 1) redis.call('SET', KEYS[4], large) redis.call('SET', KEYS[5], large)`,
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := newSized(t, server)
@@ -87,23 +87,23 @@ func TestNothingLargeIsRead(t *testing.T) {
 	}
 }
 
-// Queues of any length are not read in full: requests are refused, and holds end all the same.
-func TestNoLongQueueIsRead(t *testing.T) {
+// Long queues are not read in full: requests are refused, and holds still end.
+func TestWaitQueue_IsNotReadInFull(t *testing.T) {
 	server := redistest.Start(t, "--slowlog-log-slower-than", blocked)
 	entry := `string.format('%08x-6b1d-4a53-9a5e-2f4b7c1d0e88', i)`
-	t.Run("line", func(t *testing.T) {
+	t.Run("wait queue", func(t *testing.T) {
 		for _, kind := range []string{"fenced", "write", "multi"} {
 			of, s := locktest.Kinds[kind], newSized(t, server)
 			hold := locktest.Acquire(t, of(s.Site, s.LockName))
 			other := newSized(t, server).Site
 			s.put(t, `local now = redis.call('TIME')[1] .. '000000'
 				for i = 1, many do redis.call('HSET', KEYS[1], `+entry+`, now .. ' ' .. now .. ' 3600000 7 1 0 0 1') end`, redisio.WaitQueue(s.Name))
-			s.quick(t, kind+", a try", func() {
+			s.quick(t, kind+", TryAcquire", func() {
 				if _, err := of(other, s.LockName).TryAcquire(locktest.Within(t)); err == nil {
 					t.Errorf("%s: a lock that is held was acquired", kind)
 				}
 			})
-			s.quick(t, kind+", a wait", func() {
+			s.quick(t, kind+", Acquire", func() {
 				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 				defer cancel()
 				if _, err := of(other, s.LockName).Acquire(ctx); err == nil {
@@ -111,7 +111,7 @@ func TestNoLongQueueIsRead(t *testing.T) {
 				}
 			})
 			released := error(nil)
-			s.quick(t, kind+", a release", func() {
+			s.quick(t, kind+", Release", func() {
 				if hold != nil {
 					released = hold.Release(locktest.Within(t))
 					hold = nil
@@ -147,7 +147,7 @@ func TestNoLongQueueIsRead(t *testing.T) {
 		l := s.ReadWriteLock(s.LockName)
 		hold := locktest.Acquire(t, l.Read())
 		s.put(t, `for i = 1, many do redis.call('HSET', KEYS[1], `+entry+` .. ':1', 1) end`, s.Name)
-		s.quick(t, "a look", func() {
+		s.quick(t, "Inspect", func() {
 			if status, err := l.Read().Inspect(locktest.Within(t)); err != nil || status.Holders != many+1 {
 				t.Errorf("%d holders, %v", status.Holders, err)
 			}
@@ -162,8 +162,9 @@ func TestNoLongQueueIsRead(t *testing.T) {
 	})
 }
 
-// Of what should be a number only its beginning is read, and of permits that are taken so many as there are to free.
-func TestNoLargeNumberIsRead(t *testing.T) {
+// Of a value that should be a number only the beginning is read, and of the taken permits only as many as can be
+// freed.
+func TestForeignNumber_IsNotReadInFull(t *testing.T) {
 	server := redistest.Start(t, "--slowlog-log-slower-than", blocked)
 	refused := func(t *testing.T, s sized, what string, calls ...func(ctx context.Context) error) {
 		t.Helper()

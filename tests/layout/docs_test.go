@@ -37,11 +37,10 @@ func read(t *testing.T, endings ...string) map[string]string {
 	return files
 }
 
-// TestDocsNameTestsThatExist holds what the documents say about how promises are tested: each
-// test that they name is there, and in the file that they name; so is each script of TestDecisions.
-func TestDocsNameTestsThatExist(t *testing.T) {
+// The documents name tests of each promise: each test exists, in the named file, and so does each script of TestDecisions.
+func TestDocs_NameOnlyExistingTests(t *testing.T) {
 	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
-	files := map[string]string{} // of each test, with a space behind each
+	files := map[string]string{} // by test: the paths of its files, each followed by a space
 	for name, source := range read(t, "_test.go") {
 		for _, m := range function.FindAllStringSubmatch(source, -1) {
 			files[m[1]] += name + " "
@@ -78,9 +77,8 @@ func TestDocsNameTestsThatExist(t *testing.T) {
 	}
 }
 
-// TestDocsNamePathsThatExist holds every path in a document: in backquotes, in a link, and in a
-// command that runs or tests a package.
-func TestDocsNamePathsThatExist(t *testing.T) {
+// Every path in a document exists: in backquotes, in a link, and in a command that runs or tests a package.
+func TestDocs_NameOnlyExistingPaths(t *testing.T) {
 	exists := func(path string) bool {
 		_, err := os.Stat(filepath.Join(root, path))
 		return err == nil
@@ -111,9 +109,8 @@ func TestDocsNamePathsThatExist(t *testing.T) {
 	}
 }
 
-// TestGlossaryHasTheWordsOfTheCode holds that each term of the glossary is a word of the code: in
-// one piece, with underscores, or in camel case.
-func TestGlossaryHasTheWordsOfTheCode(t *testing.T) {
+// The code uses each term of the glossary: in one piece, with underscores, or in camel case.
+func TestGlossary_TermsAreUsedInTheCode(t *testing.T) {
 	var code strings.Builder
 	for name, source := range read(t, ".go", ".lua", ".proto") {
 		if !strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, "tests/") {
@@ -136,8 +133,8 @@ func TestGlossaryHasTheWordsOfTheCode(t *testing.T) {
 	}
 }
 
-// TestRunbookIsComplete holds that docs/operate.md has each alert, and each warning and error that is logged.
-func TestRunbookIsComplete(t *testing.T) {
+// docs/operate.md has each alert, and each warning and error that is logged.
+func TestRunbook_CoversAlertsAndLogs(t *testing.T) {
 	runbook := read(t, "operate.md")["docs/operate.md"]
 	alerts := regexp.MustCompile(`alert: (\w+)`).FindAllStringSubmatch(read(t, "alerts.yml")["docs/monitoring/alerts.yml"], -1)
 	lines := 0

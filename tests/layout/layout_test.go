@@ -15,9 +15,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// TestImportsRunOneWay holds the wall between the packages: what a package may
-// import of this module, and who alone may know rueidis and proto.actor.
-func TestImportsRunOneWay(t *testing.T) {
+// A package imports only the listed packages of this module, and only the listed packages import rueidis, proto.actor,
+// protobuf and OpenTelemetry.
+func TestImports_RunOneWay(t *testing.T) {
 	const module = "github.com/lockkeeper-go/lockkeeper"
 	may := map[string][]string{
 		"internal/requestqueue": {},
@@ -72,9 +72,8 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
-// The enumerations of package messages have the same numbers where they are known by other
-// types: there they are converted.
-func TestNumbersOfEnumerations(t *testing.T) {
+// The enumerations of package messages have the same numbers as the types from which they are converted.
+func TestEnumerations_HaveEqualNumbers(t *testing.T) {
 	reasons := []messages.Reason{
 		lock.Invalid: messages.Reason_REASON_INVALID, lock.Held: messages.Reason_REASON_HELD, lock.TimedOut: messages.Reason_REASON_TIMED_OUT,
 		lock.CancelledByRequest: messages.Reason_REASON_CANCELLED, lock.QueueFull: messages.Reason_REASON_QUEUE_FULL, lock.Closed: messages.Reason_REASON_CLOSED,
@@ -93,7 +92,7 @@ func TestNumbersOfEnumerations(t *testing.T) {
 	same(t, model, len(model))
 }
 
-// same expects that each of so many numbers is that of its place.
+// same expects n numbers, each equal to its index.
 func same[E ~int32](t *testing.T, all []E, n int) {
 	t.Helper()
 	if len(all) != n {
@@ -101,7 +100,7 @@ func same[E ~int32](t *testing.T, all []E, n int) {
 	}
 	for i, e := range all {
 		if int(e) != i {
-			t.Errorf("%T: %v is %d elsewhere, and %d in package messages", all, e, i, e)
+			t.Errorf("%T: %v is %d in the other type, and %d in package messages", all, e, i, e)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 package locks_test
 
-// What the conformance suite does not reach, for each kind; see tests/conformance/BEHAVIOURS.md.
+// Cases beyond the conformance suite, for each kind; see tests/conformance/BEHAVIOURS.md.
 
 import (
 	"maps"
@@ -15,9 +15,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Redis forgets everything: the holder is told, its release fails, and later holds of
-// the same name are renewed as if nothing had been.
-func TestKindsOverARestart(t *testing.T) {
+// Redis loses all data: the holder is notified, its release fails, and later holds of the same name are renewed as
+// usual.
+func TestRestart_EndsHoldsOfEveryKind(t *testing.T) {
 	t.Parallel()
 	cfg := lockkeeper.Config{Watchdog: 3 * time.Second}
 	s, k := locktest.NewOnOwnServer(t, cfg)
@@ -42,8 +42,8 @@ func TestKindsOverARestart(t *testing.T) {
 	}
 }
 
-// In a cluster all keys of a lock lie in one slot, and a MultiLock's members in any.
-func TestKindsInACluster(t *testing.T) {
+// In a cluster, all keys of a lock lie in one slot; the members of a MultiLock may lie in any.
+func TestCluster_ServesEveryKind(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	s, other := locktest.Open(t, servers[0].URL(), locktest.Briefly), locktest.Open(t, servers[1].URL(), locktest.Briefly)
@@ -74,8 +74,8 @@ func TestKindsInACluster(t *testing.T) {
 	}
 }
 
-// The prefix comes before every key of every kind, inside the braces of those that have some.
-func TestKindsWithAPrefix(t *testing.T) {
+// The prefix comes before every key of every kind, inside the braces if there are any.
+func TestKeyPrefix_IsInEveryKey(t *testing.T) {
 	t.Parallel()
 	prefixed := locktest.Briefly
 	prefixed.KeyPrefix = "test::"
@@ -98,18 +98,17 @@ func TestKindsWithAPrefix(t *testing.T) {
 	}
 }
 
-// Whoever does not hold a lock does not release it, whatever its kind and mode, and
-// whatever he says that he has.
-func TestStrangersReleaseNothing(t *testing.T) {
+// Only the holder of a lock can release it, whatever the kind, the mode, and the hold id in the request.
+func TestRelease_FreesOnlyTheHoldersOwnHold(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.Briefly)
 	elsewhere := locktest.Open(t, k.Server.URL(), locktest.Briefly)
 	for kind := range locktest.Kinds {
 		if kind == "multi" {
-			continue // there is none by message
+			continue // it cannot be named by message
 		}
 		lock := locktest.KindMessage(kind, k.LockName+kind)
-		holder, stranger, abroad := s.Probe(t), s.Probe(t), elsewhere.Probe(t)
+		holder, other, remote := s.Probe(t), s.Probe(t), elsewhere.Probe(t)
 		refused := func(p *locktest.Probe, release *messages.Release) {
 			t.Helper()
 			if release.Lock == nil {
@@ -118,19 +117,19 @@ func TestStrangersReleaseNothing(t *testing.T) {
 			locktest.ExpectRefusal(t, p, release, messages.Reason_REASON_NOT_HELD)
 		}
 		granted := locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: lock})
-		for _, p := range []*locktest.Probe{stranger, abroad} {
+		for _, p := range []*locktest.Probe{other, remote} {
 			refused(p, &messages.Release{})
 			refused(p, &messages.Release{Owner: p.Pid})
 		}
-		refused(abroad, &messages.Release{HoldId: granted.HoldId})
-		refused(stranger, &messages.Release{Lock: locktest.KindMessage(kind, "another"), HoldId: granted.HoldId})
+		refused(remote, &messages.Release{HoldId: granted.HoldId})
+		refused(other, &messages.Release{Lock: locktest.KindMessage(kind, "another"), HoldId: granted.HoldId})
 		for _, id := range []string{"0", "1", "-1", "!", " ", "zzzzzzzzzzzzzzzzzzzzzzzzzzz", "3w5e11264sgsf", granted.HoldId + "0", "\xff"} {
-			refused(stranger, &messages.Release{HoldId: id})
+			refused(other, &messages.Release{HoldId: id})
 		}
 		s.Actors.Root.Send(s.Guardian(), &messages.Release{Lock: lock})
 		locktest.Future[*messages.NotReleased](t, s, &messages.Release{Lock: lock})
 		if status := locktest.Ask[*messages.Status](t, holder, &messages.Inspect{Lock: lock}); !status.HeldHere {
-			t.Errorf("%s: it was released by strangers: %v", kind, status)
+			t.Errorf("%s: released without the hold: %v", kind, status)
 		}
 		locktest.Ask[*messages.Released](t, holder, &messages.Release{Lock: lock})
 		refused(holder, &messages.Release{})
@@ -138,13 +137,13 @@ func TestStrangersReleaseNothing(t *testing.T) {
 	}
 }
 
-// A release that names no hold says that the owner's last one was lost, until the owner has another.
-func TestReleaseByTheOwnerOfALostHold(t *testing.T) {
+// A release without a hold id reports that the owner's last hold was lost, until the owner has another one.
+func TestRelease_ReportsALossUntilTheNextHold(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.Briefly)
 	for kind := range locktest.Kinds {
 		if kind == "multi" {
-			continue // there is none by message
+			continue // it cannot be named by message
 		}
 		lock, p := locktest.KindMessage(kind, k.LockName+kind), s.Probe(t)
 		release := &messages.Release{Lock: lock}
@@ -159,9 +158,9 @@ func TestReleaseByTheOwnerOfALostHold(t *testing.T) {
 	}
 }
 
-// While its memory is full, Redis allows to delete a key: a hold is released then, however
-// often it was re-entered, by calls at the same time or by messages in a row.
-func TestReleaseWhileRedisIsFull(t *testing.T) {
+// Redis with full memory still allows a key to be deleted: a hold is released then, however often it was re-entered,
+// by concurrent calls or by messages in a row.
+func TestRelease_WorksWhileRedisIsFull(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{})
 	p, byMessage := s.Probe(t), locktest.NewKey(t, k.Server)
@@ -197,9 +196,8 @@ func TestReleaseWhileRedisIsFull(t *testing.T) {
 	k.Do(t, "CONFIG", "SET", "maxmemory", "0")
 }
 
-// A partial release that is refused for good was given back all the same: the last
-// release ends the hold.
-func TestReleaseAfterARejectedOne(t *testing.T) {
+// A partial release that is refused for good still counts: the last release ends the hold.
+func TestRelease_WorksAfterARejectedPartialRelease(t *testing.T) {
 	t.Parallel()
 	k := locktest.NewKey(t, redistest.Start(t))
 	k.Do(t, "ACL", "SETUSER", "no-hset", "reset", "on", ">pw", "~*", "&*", "+@all")

@@ -19,29 +19,28 @@ import (
 
 const (
 	boundWatchdog = 12 * time.Second
-	boundTrusted  = boundWatchdog - boundWatchdog/100 - 2*time.Millisecond // what is never left of a lease
+	boundTrusted  = boundWatchdog - boundWatchdog/100 - 2*time.Millisecond // a lease is never trusted for longer
 	boundAnswer   = 3 * time.Second                                        // CallTimeout, and no more than a quarter of the lease
 	boundLate     = 250 * time.Millisecond                                 // for a reply that is late
-	boundShort    = 200 * time.Millisecond                                 // of WithWait, and of contexts that end
+	boundShort    = 200 * time.Millisecond                                 // of WithWait, and of contexts with a deadline
 	boundSlack    = 2500 * time.Millisecond                                // for a busy machine; one call to Redis too many takes longer
 )
 
-// bounded is a call, and how long it may take while Redis does not answer, if its context
-// never ends.
+// bounded is a call, and how long it may take while Redis does not answer, with a context that never ends.
 type bounded struct {
 	what  string
 	bound time.Duration
 	call  func(ctx context.Context) error
 }
 
-// boundedCalls are all calls of the API about locks of some kind, on locks of their own.
+// boundedCalls are all calls of the API about locks of a kind, each with locks of its own.
 func boundedCalls(t *testing.T, lock func() *lockkeeper.Lock) []bounded {
 	free, tried, inspected, forced, reentered, pending := lock(), lock(), lock(), lock(), lock(), lock()
 	released, ensured, unconfirmed := locktest.Acquire(t, lock()), locktest.Acquire(t, lock()), locktest.Acquire(t, pending)
 	outer := lock()
 	inner := locktest.AcquireIn(t, locktest.Acquire(t, outer).Context(), outer)
 	tree := locktest.Acquire(t, reentered).Context()
-	// inTree is a context of the call tree that ends as ctx does.
+	// inTree is a context of the call tree that ends when ctx does.
 	inTree := func(ctx context.Context) (context.Context, context.CancelFunc) {
 		if end, ok := ctx.Deadline(); ok {
 			return context.WithDeadline(context.WithoutCancel(tree), end)
@@ -79,9 +78,9 @@ func boundedCalls(t *testing.T, lock func() *lockkeeper.Lock) []bounded {
 	}
 }
 
-// Every call ends in an error with its context, with its wait, or after a documented time, while
-// Redis does not answer: right after it has stopped, and when connections have broken.
-func TestCallsAreBounded(t *testing.T) {
+// While Redis does not answer, every call returns an error when its context ends, when its wait ends, or after a
+// documented time: right after Redis has stopped, and when connections have broken.
+func TestCalls_AreBoundedWithoutRedis(t *testing.T) {
 	for _, kind := range []string{"plain", "fair", "write", "multi"} {
 		for when, broken := range map[string]bool{"just stopped": false, "connections broken": true} {
 			t.Run(kind+", "+when, func(t *testing.T) {
@@ -89,7 +88,7 @@ func TestCallsAreBounded(t *testing.T) {
 				server := redistest.Start(t)
 				url := server.URL()
 				if !broken {
-					url += "?write_timeout=1m" // or the client would give up its connections
+					url += "?write_timeout=1m" // otherwise the client would give up its connections
 				}
 				s := locktest.Open(t, url, lockkeeper.Config{Watchdog: boundWatchdog, CallTimeout: boundAnswer})
 				s.Lame = true
@@ -98,7 +97,7 @@ func TestCallsAreBounded(t *testing.T) {
 				dead := lock()
 				server.Pause(t)
 				defer server.Resume(t)
-				if broken { // a second call has its timeout only when the connection of the first was given up
+				if broken { // a second call times out only after the connection of the first was given up
 					for range 2 {
 						_, _ = dead.TryAcquire(context.Background())
 					}
@@ -124,7 +123,7 @@ func TestCallsAreBounded(t *testing.T) {
 					check(short, c.what+" with a context that ends", boundShort, c.call)
 				}
 				all.Wait()
-				for range 2 { // neither waits for the other
+				for range 2 { // the calls do not wait for each other
 					check(short, "Close", 0, s.Close)
 				}
 				all.Wait()
@@ -133,8 +132,8 @@ func TestCallsAreBounded(t *testing.T) {
 	}
 }
 
-// stuckDials opens a System whose client, once stick is called, has no connection, and gets
-// none before the test is over.
+// stuckDials opens a System whose client, after a call of stick, has no connection, and gets none before the test
+// ends.
 func stuckDials(t *testing.T, cfg lockkeeper.Config) (s *locktest.Site, client rueidis.Client, stick func(), dialing chan struct{}) {
 	t.Helper()
 	server := redistest.Start(t)
@@ -168,16 +167,16 @@ func stuckDials(t *testing.T, cfg lockkeeper.Config) (s *locktest.Site, client r
 	}, dialing
 }
 
-// A caller that has a bound runs no command itself: rueidis has it wait for a connection
-// that is being opened for somebody else, whatever the command's deadline.
-func TestBoundedCallWaitsForNoOtherDial(t *testing.T) {
+// A bounded call does not run a command on its own goroutine: rueidis would make it wait for a connection that
+// another call opens, whatever the deadline of the command.
+func TestCalls_DoNotWaitForADial(t *testing.T) {
 	t.Parallel()
 	var other sync.WaitGroup
 	t.Cleanup(other.Wait)
 	s, _, stick, dialing := stuckDials(t, lockkeeper.Config{})
 	stick()
 	other.Go(func() { _, _ = s.Lock(redistest.Name(t) + "other").TryAcquire(context.Background()) })
-	locktest.Await(t, "the other's dial", dialing)
+	locktest.Await(t, "the dial of the other call", dialing)
 	for range 3 {
 		err := locktest.Limited(t, "a wait of 300 ms to end", func() error {
 			_, err := s.Lock(redistest.Name(t)).Acquire(context.Background(), lockkeeper.WithWait(300*time.Millisecond), lockkeeper.WithLease(time.Second))
@@ -189,9 +188,9 @@ func TestBoundedCallWaitsForNoOtherDial(t *testing.T) {
 	}
 }
 
-// Nor does one that releases a lease that ends before a connection may be open: Release returns
-// at the end of the lease, and of the call under way then.
-func TestReleaseOfAShortLeaseWaitsForNoOtherDial(t *testing.T) {
+// A release of a lease that ends before a connection may be open returns at the end of the lease, and of the call
+// that is under way then.
+func TestRelease_OfShortLeaseDoesNotWaitForADial(t *testing.T) {
 	t.Parallel()
 	var others sync.WaitGroup
 	t.Cleanup(others.Wait)
@@ -203,7 +202,7 @@ func TestReleaseOfAShortLeaseWaitsForNoOtherDial(t *testing.T) {
 			_ = client.Do(context.Background(), client.B().Ping().Build()).Error()
 		}
 	})
-	locktest.Await(t, "the other's dial", dialing)
+	locktest.Await(t, "the dial of the other call", dialing)
 	if err := locktest.Limited(t, "the release", func() error { return hold.Release(context.Background()) }); err == nil {
 		t.Error("a release is confirmed without a connection")
 	}

@@ -13,15 +13,13 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// branches is the call tree of the test below: which hold's context each was acquired with,
-// -1 for none.
+// branches is the call tree of the test below: the index of the hold with whose context each was acquired, or -1.
 var branches = []int{-1, 0, 1, 0}
 
-// TestCallTreeInEveryOrder releases some holds of a call tree in every order, and loses the
-// others. Before and after the loss every hold tells the truth, and whoever acquires the
-// lock with the context of one re-enters it if anything of the tree is still held, and never
-// waits for itself.
-func TestCallTreeInEveryOrder(t *testing.T) {
+// TestCallTree_IsCorrectInEveryOrder releases some holds of a call tree in every order, and loses the others. Before and after
+// the loss, every hold reports its true state. An acquire with the context of one re-enters the lock if any hold of
+// the tree is left, and never waits for itself.
+func TestCallTree_IsCorrectInEveryOrder(t *testing.T) {
 	t.Parallel()
 	s, _ := locktest.New(t, lockkeeper.Config{})
 	for _, order := range arrangements(len(branches)) {
@@ -48,7 +46,7 @@ func TestCallTreeInEveryOrder(t *testing.T) {
 // arrangements are all sequences of different numbers below n.
 func arrangements(n int) [][]int {
 	all := [][]int{nil}
-	for i := 0; i < len(all); i++ { // it grows meanwhile
+	for i := 0; i < len(all); i++ { // all grows meanwhile
 		for next := range n {
 			if !slices.Contains(all[i], next) {
 				all = append(all, append(slices.Clone(all[i]), next))
@@ -64,7 +62,7 @@ type callTree struct {
 	holds    []*lockkeeper.Hold
 	contexts []context.Context
 	released []bool
-	lost     bool // those that were not released
+	lost     bool // the holds that were not released
 }
 
 func newCallTree(t *testing.T, s *locktest.Site) *callTree {
@@ -85,7 +83,7 @@ func newCallTree(t *testing.T, s *locktest.Site) *callTree {
 	return c
 }
 
-// lasts reports whether a hold, or one that was acquired beneath it, is not released.
+// lasts reports whether a hold, or one that was acquired with its context, is not released.
 func (c *callTree) lasts(outer int) bool {
 	for i := range c.holds {
 		for within := i; within >= 0 && !c.released[i]; within = branches[within] {
@@ -117,7 +115,7 @@ func (c *callTree) check(t *testing.T, when string) {
 			ended = lockkeeper.ErrNotHeld
 		}
 		if err := hold.Err(); !errors.Is(err, over) || hold.Valid() != (over == nil) {
-			t.Fatalf("%s: hold %d is over because of %v, want %v, and valid: %v", when, i, err, over, hold.Valid())
+			t.Fatalf("%s: hold %d has ended because of %v, want %v, and valid: %v", when, i, err, over, hold.Valid())
 		}
 		if err := hold.Ensure(locktest.Within(t), 0); !errors.Is(err, over) {
 			t.Fatalf("%s: hold %d is ensured: %v, want %v", when, i, err, over)
@@ -138,15 +136,15 @@ func (c *callTree) check(t *testing.T, when string) {
 				t.Fatalf("%s: a re-entry of hold %d has count %d, and %d are held", when, i, inner.Count(), held)
 			}
 			if hold.Valid() != (over == nil) {
-				t.Fatalf("%s: hold %d is valid beside another: %v", when, i, hold.Valid())
+				t.Fatalf("%s: hold %d is valid while another is held: %v", when, i, hold.Valid())
 			}
 			locktest.Release(t, inner)
 		}
 	}
 }
 
-// Contexts that are made only after the end have the same cause.
-func TestContextOfAHoldThatIsOver(t *testing.T) {
+// A context that is made after the end of the hold has the same cause.
+func TestHoldContext_MadeAfterTheEndHasItsCause(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	first := s.Acquire(t, k)
@@ -161,8 +159,8 @@ func TestContextOfAHoldThatIsOver(t *testing.T) {
 	}
 }
 
-// A release that finds the lock gone says so, and so does the context.
-func TestReleaseOfALockThatIsGoneIsALoss(t *testing.T) {
+// A release that finds no lock in Redis reports a loss, and so does the context.
+func TestRelease_OfAMissingLockIsALoss(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	hold := s.Acquire(t, k)
@@ -173,9 +171,8 @@ func TestReleaseOfALockThatIsGoneIsALoss(t *testing.T) {
 	}
 }
 
-// The work under a lock ends when a lock is lost that was taken around it, in whichever
-// System, and goes on when that is released.
-func TestLossReachesTheLocksWithin(t *testing.T) {
+// Work under a lock ends when an outer lock is lost, in any System, and continues when the outer lock is released.
+func TestLoss_EndsContextsOfInnerHolds(t *testing.T) {
 	t.Parallel()
 	for _, lose := range []bool{true, false} {
 		s, k := locktest.New(t, lockkeeper.Config{})
@@ -196,15 +193,15 @@ func TestLossReachesTheLocksWithin(t *testing.T) {
 			locktest.Release(t, inner)
 		} else {
 			locktest.Release(t, outer)
-			locktest.Release(t, inner) // nothing before this ends the work
+			locktest.Release(t, inner) // the work lasts until here
 			locktest.IsError(t, context.Cause(work), lockkeeper.ErrNotHeld, innermost.LockName)
 		}
 	}
 }
 
-// A context that is made after the loss of a lock taken around it is cancelled at once, with that loss as its cause,
-// whatever the locks, and however many are between.
-func TestContextMadeAfterALossAroundIt(t *testing.T) {
+// A context that is made after the loss of an outer lock is cancelled at once, with that loss as its cause, for all
+// kinds of locks, and with any number of locks between them.
+func TestLoss_EndsInnerContextsMadeLater(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})

@@ -18,15 +18,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// Thousands of acquires that are cancelled at random moments leave nothing behind: not of
-// locks that are free, held here, or held by somebody else, and not with lock actors that
-// come and go.
-func TestUnusedLocksLeaveNothingBehind(t *testing.T) {
+// Thousands of acquires that are cancelled at random moments leave nothing behind, whether the locks are free, held
+// here or held elsewhere, and while lock actors come and go.
+func TestCancel_LeavesNothingBehind(t *testing.T) {
 	const (
 		workers  = 50
 		acquires = 100
-		// standing bounds the goroutines that a system and its client keep: 24 workers,
-		// and two for each of a few connections.
+		// standing bounds the goroutines that a system and its client keep: 24 workers, and two for each of a few
+		// connections.
 		standing = 24 + 10
 	)
 	s, here := locktest.NewOnOwnServer(t, lockkeeper.Config{Idle: 10 * time.Millisecond})
@@ -36,8 +35,8 @@ func TestUnusedLocksLeaveNothingBehind(t *testing.T) {
 	foreign.TakeAs(t, locktest.Redisson, -1)
 
 	var granted, cancelled atomic.Int64
-	acquire := func(name string, patience time.Duration) {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+	acquire := func(name string, wait time.Duration) {
+		ctx, cancel := context.WithTimeout(context.Background(), wait)
 		defer cancel()
 		hold, err := s.Lock(name).Acquire(ctx)
 		switch {
@@ -56,12 +55,12 @@ func TestUnusedLocksLeaveNothingBehind(t *testing.T) {
 	for range workers {
 		storm.Go(func() {
 			for i := range acquires {
-				free, patience := fmt.Sprint("free ", rand.IntN(1000)), rand.N(4*time.Millisecond)
-				if i%10 == 0 { // on a busy machine none of the others may be granted
+				free, wait := fmt.Sprint("free ", rand.IntN(1000)), rand.N(4*time.Millisecond)
+				if i%10 == 0 { // a busy machine may grant none of the others
 					acquire(free, redistest.Limit)
 					continue
 				}
-				acquire([]string{here.LockName, foreign.LockName, "contended", free}[rand.IntN(4)], patience)
+				acquire([]string{here.LockName, foreign.LockName, "contended", free}[rand.IntN(4)], wait)
 			}
 		})
 	}
@@ -87,9 +86,9 @@ func TestUnusedLocksLeaveNothingBehind(t *testing.T) {
 	s.ExpectGranted(t, foreign)
 }
 
-// Whoever waits is woken by his context, and told its cause, also if it had ended before; a
-// deadline that is over is a time-out as well.
-func TestCauseOfTheContext(t *testing.T) {
+// The end of its context wakes a waiter, which gets the cause, also if the context had ended before; a deadline that
+// has passed is a timeout as well.
+func TestCancel_ReturnsCauseOfTheContext(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.NoPolling)
 	lock := s.Lock(k.LockName)
@@ -115,9 +114,9 @@ func TestCauseOfTheContext(t *testing.T) {
 	}
 }
 
-// An acquire that is under way when its context ends does not wait for Redis, and what it
-// gets by the command that is sent again is given back.
-func TestCancelledWhileUnderWay(t *testing.T) {
+// An acquire that is under way when its context ends does not wait for Redis, and the lock that a repeated command
+// then takes is released.
+func TestCancel_GivesBackAcquireUnderWay(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewRemote(t, redistest.Shared(t), locktest.Impatient)
 	loss := r.Proxy.DropRepliesTo(redistest.Script(scripts.Acquire.SHA), 0, redistest.Silent)
@@ -132,9 +131,9 @@ func TestCancelledWhileUnderWay(t *testing.T) {
 	r.AwaitFree(t)
 }
 
-// The end of a context ends the wait that it was given for, neither the hold nor the work
-// under it; nor does it keep a release from its way.
-func TestContextEndsTheWaitAlone(t *testing.T) {
+// The end of a context ends only the wait for which it was passed, neither the hold nor the work under it; and it
+// does not cancel the release.
+func TestCancel_EndsOnlyTheWait(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	type key struct{}
@@ -157,8 +156,8 @@ func TestContextEndsTheWaitAlone(t *testing.T) {
 	k.AwaitFree(t)
 }
 
-// Cancel withdraws what an actor waits for, and nothing that it has.
-func TestCancelByMessage(t *testing.T) {
+// Cancel withdraws the requests of an actor, and ends none of its holds.
+func TestCancel_ByMessageEndsOnlyTheWait(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.NoPolling)
 	p, other := s.Probe(t), s.Probe(t)
@@ -185,10 +184,10 @@ func TestCancelByMessage(t *testing.T) {
 	locktest.Ask[*messages.Released](t, other, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId})
 }
 
-// The cause with which a caller's context ends may wrap any error of Lockkeeper's, for example
-// in an errgroup. It says nothing about the lock that is asked.
+// The cause with which a caller's context ends may wrap any error of Lockkeeper's, for example in an errgroup. It
+// says nothing about the lock of this call.
 
-func TestElectEndsWithItsContext(t *testing.T) {
+func TestElect_EndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	held := s.Acquire(t, k)
@@ -203,10 +202,10 @@ func TestElectEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestReleaseWithACauseOfItsContext(t *testing.T) {
+func TestRelease_IgnoresCauseOfItsContext(t *testing.T) {
 	t.Parallel()
 	for _, why := range []error{lockkeeper.ErrCrashed, lockkeeper.ErrLost} {
-		s, k := locktest.New(t, lockkeeper.Config{HandOffLimit: time.Nanosecond}) // so that the release asks Redis
+		s, k := locktest.New(t, lockkeeper.Config{HandOffLimit: time.Nanosecond}) // so that the release calls Redis
 		hold := s.Acquire(t, k)
 		next := s.AcquireSoon(t, k)
 		s.AwaitWaiters(t, k, 1)
@@ -222,9 +221,8 @@ func TestReleaseWithACauseOfItsContext(t *testing.T) {
 	}
 }
 
-// What ends the context of a Do that a hold was acquired beneath is no loss of the lock, and
-// hides none that comes later.
-func TestInnerHoldFollowsTheLossAlone(t *testing.T) {
+// The cause of the context of an outer Do is no loss of the lock, and does not hide a later one.
+func TestLoss_OnlyALossEndsInnerHolds(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	ctx, cancel := context.WithCancelCause(context.Background())

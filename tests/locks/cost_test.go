@@ -10,8 +10,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// BenchmarkUncontended is one goroutine that takes and gives back one lock. On an idle machine it
-// measures how a processor wakes up; so pin it and Redis to one: taskset -c 0 go test -bench …
+// BenchmarkUncontended takes and releases one lock on one goroutine. On an idle machine it measures how a processor
+// wakes up, so pin it and Redis to one processor: taskset -c 0 go test -bench …
 func BenchmarkUncontended(b *testing.B) {
 	k := locktest.NewKey(b, redistest.Shared(b))
 	s := locktest.Open(b, k.Server.URL(), lockkeeper.Config{})
@@ -26,9 +26,9 @@ func BenchmarkUncontended(b *testing.B) {
 	}
 }
 
-// A lock is handed on in its process without a command to Redis, until nobody is left. How
-// processes share a lock is seen in a simulated world: TestProcessesShareTheLock.
-func TestHandOffNeedsNoCommands(t *testing.T) {
+// A lock is handed off in its process without a command to Redis, until no request waits. TestProcessesShareTheLock
+// simulates how processes share a lock.
+func TestHandOff_NeedsNoCommands(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{Watchdog: time.Hour, HandOffLimit: 10 * time.Minute})
 	hold := s.Acquire(t, k)

@@ -15,8 +15,8 @@ import (
 
 var errWork = errors.New("the work has failed")
 
-// Do runs the work under a lock of any kind, and gives the lock back however the work ends.
-func TestDo(t *testing.T) {
+// Do runs the work under a lock of any kind, and releases the lock however the work ends.
+func TestDo_ReleasesHoweverTheWorkEnds(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	for _, lock := range []*lockkeeper.Lock{
@@ -53,7 +53,7 @@ func TestDo(t *testing.T) {
 				})
 			}()
 			cancel()
-			if err != work.want { // itself: nothing is to be said of the release
+			if err != work.want { // the same error value: the release adds nothing
 				t.Errorf("%s: the work %s: %v, want %v", lock.Name(), what, err, work.want)
 			}
 			if status, err := lock.Inspect(locktest.Within(t)); err != nil || status.Locked {
@@ -63,8 +63,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// Without the lock there is no work.
-func TestDoWithoutTheLock(t *testing.T) {
+// Without the lock, Do does not run the work.
+func TestDo_SkipsWorkWithoutTheLock(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	defer s.Release(t, s.Acquire(t, k))
@@ -75,8 +75,8 @@ func TestDoWithoutTheLock(t *testing.T) {
 	locktest.IsError(t, err, lockkeeper.ErrHeld)
 }
 
-// The work is told of a loss, and whoever called Do is, whatever the work makes of it: once.
-func TestDoTellsOfALoss(t *testing.T) {
+// A loss cancels the context of the work, and Do returns the loss, once, whatever the work returns.
+func TestDo_ReportsALossOnce(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	for _, result := range []func(ctx context.Context) error{
@@ -96,9 +96,9 @@ func TestDoTellsOfALoss(t *testing.T) {
 	}
 }
 
-// A release that Redis does not confirm does not keep Do for as long as the lease lasts. Do returns the error
-// of the work, and that of the release.
-func TestDoIsBounded(t *testing.T) {
+// A release that Redis does not confirm does not delay Do for the rest of the lease. Do returns the error of the
+// work, and that of the release.
+func TestDo_IsBoundedWithoutRedis(t *testing.T) {
 	t.Parallel()
 	var log redistest.Log
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -127,17 +127,17 @@ func TestDoIsBounded(t *testing.T) {
 	if !errors.Is(done, lockkeeper.ErrNotReleased) || !errors.Is(done, lockkeeper.ErrUnavailable) {
 		t.Errorf("error %v, want that of the release", done)
 	}
-	redistest.Eventually(t, "both lines", func() bool { return strings.Count(log.String(), "a release is not confirmed") == 2 })
+	redistest.Eventually(t, "both log lines", func() bool { return strings.Count(log.String(), "a release is not confirmed") == 2 })
 }
 
-// A leader that is told to stop hands over at once, one that has lost the lock is a candidate
-// again, and one whose work has ended is none any more.
-func TestElect(t *testing.T) {
+// A leader that is stopped hands over at once, one that has lost the lock is a candidate again, and one whose work
+// has ended is not.
+func TestElect_HandsOverAndLeadsAgain(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.NoPolling)
 	type term struct {
 		ctx context.Context
-		end chan error // what ends the work, but for its context
+		end chan error // ends the work, like its context
 	}
 	campaign := func(site *locktest.Site) (terms chan term, stop context.CancelFunc, ended chan error) {
 		ctx, stop := context.WithCancel(context.Background())
@@ -166,7 +166,7 @@ func TestElect(t *testing.T) {
 	stopAnna()
 	second := locktest.Await(t, "the next leader", bert)
 	if err := locktest.Await(t, "the end of the first", annaEnded); !errors.Is(err, context.Canceled) || first.ctx.Err() == nil {
-		t.Errorf("the leader that was told to stop: %v", err)
+		t.Errorf("the leader that was stopped: %v", err)
 	}
 
 	locktest.ForceRelease(t, other.Lock(k.LockName), true)
@@ -182,8 +182,9 @@ func TestElect(t *testing.T) {
 	k.IsFree(t)
 }
 
-// Who resigns has handed over, whatever its work returns then; who is not asked to is told to the log.
-func TestLead(t *testing.T) {
+// A leader that resigns has handed over when resign returns, whatever error its work returns. The end of a work that
+// was not asked to resign is logged.
+func TestLead_HandsOverWhenItResigns(t *testing.T) {
 	t.Parallel()
 	var log redistest.Log
 	cfg := locktest.NoPolling
@@ -217,7 +218,7 @@ func TestLead(t *testing.T) {
 	}
 	ended := s.Lock(k.LockName).Lead(func(context.Context) error { leads <- "once"; return errWork })
 	locktest.Await(t, "the last leader", leads)
-	redistest.Eventually(t, "its line", func() bool { return strings.Contains(log.String(), "does not lead again") })
+	redistest.Eventually(t, "its log line", func() bool { return strings.Contains(log.String(), "does not lead again") })
 	if err := ended(locktest.Within(t)); err != errWork {
 		t.Errorf("it has ended with %v", err)
 	}
@@ -227,8 +228,8 @@ func TestLead(t *testing.T) {
 	}
 }
 
-// A candidate waits while Redis is away, and gives up what cannot be.
-func TestElectGivesUp(t *testing.T) {
+// A candidate waits while Redis is unreachable, and returns permanent errors.
+func TestElect_WaitsOnlyForTransientErrors(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{})
 	k.Server.Kill(t)

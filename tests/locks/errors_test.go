@@ -11,8 +11,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// An answer by message stands for the error that a call would return.
-func TestErrorOf(t *testing.T) {
+// ErrorOf returns the error that a call would return in place of an answer by message.
+func TestErrorOf_MapsAnswersToErrors(t *testing.T) {
 	lock, permit := &messages.Lock{Name: "a"}, &messages.Lock{Name: "a", Kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE}
 	for _, c := range []struct {
 		answer any

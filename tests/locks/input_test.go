@@ -21,10 +21,9 @@ const (
 	centuries = 200 * 365 * 24 * time.Hour
 )
 
-// What is refused, and what is not, is the fuzz tests' to find out. These look at what is
-// said about it, by either face.
+// The fuzz tests find out which input is refused. These tests check the texts of the errors, by call and by message.
 
-// refusesName checks that a name is refused as invalid, with that word.
+// refusesName checks that a name is refused as invalid, and that the error contains word.
 func refusesName(t *testing.T, s *locktest.Site, name, word string) {
 	t.Helper()
 	for _, err := range locktest.Errors(locktest.Within(t), s.Lock(name)) {
@@ -38,7 +37,7 @@ func refusesName(t *testing.T, s *locktest.Site, name, word string) {
 	}
 }
 
-func TestBadTimes(t *testing.T) {
+func TestInput_RefusesInvalidTimes(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	type options = []lockkeeper.Option
@@ -73,7 +72,7 @@ func TestBadTimes(t *testing.T) {
 	s.ExpectGranted(t, k)
 }
 
-func TestBadMessages(t *testing.T) {
+func TestInput_RefusesInvalidMessages(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	p := s.Probe(t)
@@ -90,7 +89,7 @@ func TestBadMessages(t *testing.T) {
 		(*messages.Acquire)(nil), (*messages.Release)(nil), (*messages.Cancel)(nil), (*messages.ForceRelease)(nil), (*messages.Inspect)(nil),
 	} {
 		locktest.ExpectRefusal(t, p, request, invalid, "no lock")
-		s.Actors.Root.Send(s.Guardian(), request) // and nobody to answer to
+		s.Actors.Root.Send(s.Guardian(), request) // without a sender
 	}
 	for _, nonsense := range []any{"text", 7, struct{}{}, &messages.Acquired{}, &actor.Failure{}} {
 		if failed := locktest.Ask[*messages.Failed](t, p, nonsense); failed.Reason != invalid || !strings.Contains(failed.Detail, "guardian") {
@@ -108,9 +107,8 @@ func TestBadMessages(t *testing.T) {
 	}
 }
 
-// FuzzConfig has what is said about each setting; here all of them are told at once, and
-// nothing is left.
-func TestBadConfig(t *testing.T) {
+// FuzzConfig checks the text for each setting. Here one error names all of them, and nothing is started.
+func TestInput_RefusesInvalidConfig(t *testing.T) {
 	t.Parallel()
 	client := locktest.Connect(t, redistest.Shared(t).URL())
 	defer client.Close()
@@ -126,7 +124,7 @@ func TestBadConfig(t *testing.T) {
 	locktest.Stop(t, s)
 }
 
-func TestQueueLimit(t *testing.T) {
+func TestQueueLimit_RefusesFurtherWaiters(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{QueueLimit: 1})
 	hold := s.Acquire(t, k)
@@ -140,8 +138,8 @@ func TestQueueLimit(t *testing.T) {
 	locktest.Release(t, locktest.Got(t, waiting).Hold)
 }
 
-// What was never made says so, and does not panic.
-func TestNothingToLockWith(t *testing.T) {
+// Nil and zero values return errors, and do not panic.
+func TestInput_RefusesNilAndZeroValues(t *testing.T) {
 	t.Parallel()
 	actors := locktest.QuietActorSystem()
 	for _, system := range []*actor.ActorSystem{nil, actors} {
@@ -151,7 +149,7 @@ func TestNothingToLockWith(t *testing.T) {
 	}
 	none := lockkeeper.From(actors)
 	if none != nil || none.ID() != "" {
-		t.Fatal("a system out of nowhere")
+		t.Fatal("From returns a System that does not exist")
 	}
 	if err := none.Close(locktest.Within(t)); !errors.Is(err, lockkeeper.ErrInvalid) {
 		t.Errorf("Close: %v", err)
@@ -179,8 +177,8 @@ func TestNothingToLockWith(t *testing.T) {
 	}
 }
 
-// Garbage in the hash of a wait queue stops no request.
-func TestGarbageInAWaitQueue(t *testing.T) {
+// Requests still work with garbage in the hash of a wait queue.
+func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})

@@ -9,30 +9,30 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 )
 
-// An inspection claims no name: the name can be used as any kind right after it. What is in use as
-// another kind is refused, with that kind.
-func TestInspectClaimsNoName(t *testing.T) {
+// An inspection claims no name: the name can be used as any kind right after it. A name in use as another kind is
+// refused, and the error names that kind.
+func TestInspect_ClaimsNoName(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
-	look := map[string]func(name string) error{
+	calls := map[string]func(name string) error{
 		"semaphore": func(name string) error {
 			_, err := s.Semaphore(name).Available(locktest.Within(t))
 			if errors.Is(err, lockkeeper.ErrNoPermits) {
-				return nil // which Redis has said
+				return nil // an error of Redis, not a refusal
 			}
 			return err
 		},
 		"latch": func(name string) error { _, err := s.Latch(name).Count(locktest.Within(t)); return err },
 	}
 	for _, kind := range []string{"plain", "fenced", "fair", "write"} {
-		look[kind] = func(name string) error {
+		calls[kind] = func(name string) error {
 			_, err := locktest.Kinds[kind](s, name).Inspect(locktest.Within(t))
 			return err
 		}
 	}
-	for kind, inspect := range look {
+	for kind, inspect := range calls {
 		name := k.LockName + kind
-		for other, again := range look {
+		for other, again := range calls {
 			if err := inspect(name); err != nil {
 				t.Fatalf("inspected as a %s: %v", kind, err)
 			}
@@ -47,7 +47,7 @@ func TestInspectClaimsNoName(t *testing.T) {
 		}
 	}
 	locktest.Acquire(t, s.FairLock(k.LockName))
-	for kind, inspect := range look {
+	for kind, inspect := range calls {
 		err := inspect(k.LockName)
 		if kind == "fair" {
 			if err != nil {

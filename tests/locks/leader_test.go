@@ -13,30 +13,30 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// reign is a life of a leader's child.
-type reign struct {
+// leaderTerm is one run of a leader's child.
+type leaderTerm struct {
 	term    context.Context
 	self    *actor.PID
-	ending  chan struct{} // closed when it is told to stop
-	mayStop chan struct{} // which it does when this is closed
+	ending  chan struct{} // closed when the child is stopping
+	mayStop chan struct{} // when it is closed, the child stops
 }
 
-// candidate is a leader actor. Its children do what they are sent.
+// candidate is a leader actor. Its children run the functions that they are sent.
 type candidate struct {
-	site   *locktest.Site
-	pid    *actor.PID
-	reigns chan reign
+	site  *locktest.Site
+	pid   *actor.PID
+	terms chan leaderTerm
 }
 
-func campaign(s *locktest.Site, k locktest.Key, options ...actor.PropsOption) *candidate {
-	c := &candidate{site: s, reigns: make(chan reign, 10)}
+func newCandidate(s *locktest.Site, k locktest.Key, options ...actor.PropsOption) *candidate {
+	c := &candidate{site: s, terms: make(chan leaderTerm, 10)}
 	c.pid = s.Actors.Root.Spawn(s.Lock(k.LockName).LeaderProps(func(term context.Context) *actor.Props {
-		var r reign
+		var r leaderTerm
 		return actor.PropsFromFunc(func(ctx actor.Context) {
 			switch m := ctx.Message().(type) {
 			case *actor.Started:
-				r = reign{term, ctx.Self(), make(chan struct{}), make(chan struct{})}
-				c.reigns <- r
+				r = leaderTerm{term, ctx.Self(), make(chan struct{}), make(chan struct{})}
+				c.terms <- r
 			case func(actor.Context):
 				m(ctx)
 			case *actor.Stopping:
@@ -48,13 +48,13 @@ func campaign(s *locktest.Site, k locktest.Key, options ...actor.PropsOption) *c
 	return c
 }
 
-func (c *candidate) tell(r reign, what func(actor.Context)) { c.site.Actors.Root.Send(r.self, what) }
+func (c *candidate) send(r leaderTerm, do func(actor.Context)) { c.site.Actors.Root.Send(r.self, do) }
 
-// standsBy checks that it does not lead, in spite of some time.
+// standsBy checks that the candidate does not lead, even after a while.
 func (c *candidate) standsBy(t *testing.T) {
 	t.Helper()
 	select {
-	case <-c.reigns:
+	case <-c.terms:
 		t.Error("a candidate leads while the child of another one lives")
 	case <-time.After(100 * time.Millisecond):
 	}
@@ -68,54 +68,54 @@ func (c *candidate) awaitEnd(t *testing.T) {
 	})
 }
 
-// The lock of a leader is free when its child has stopped, and no sooner. A leader that has lost the lock is a
-// candidate again, and one whose child has ended is none any more.
-func TestLeaderActor(t *testing.T) {
+// The lock of a leader is released when its child has stopped, and not before. A leader that has lost the lock is a
+// candidate again, and one whose child has ended is not.
+func TestLeaderActor_ReleasesAfterItsChildStops(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.NoPolling)
-	anna := campaign(s, k)
-	first := locktest.Await(t, "the first leader", anna.reigns)
-	bert := campaign(locktest.Open(t, k.Server.URL(), locktest.NoPolling), k)
+	anna := newCandidate(s, k)
+	first := locktest.Await(t, "the first leader", anna.terms)
+	bert := newCandidate(locktest.Open(t, k.Server.URL(), locktest.NoPolling), k)
 	k.AwaitListener(t)
 
 	s.Actors.Root.Stop(anna.pid)
-	locktest.Await(t, "the child to be told to stop", first.ending)
+	locktest.Await(t, "the stop of the child", first.ending)
 	locktest.Await(t, "the end of the first term", first.term.Done())
 	bert.standsBy(t)
 	close(first.mayStop)
-	second := locktest.Await(t, "the next leader", bert.reigns)
+	second := locktest.Await(t, "the next leader", bert.terms)
 	anna.awaitEnd(t)
 
 	term := second.term
 	for range 11 { // proto.actor's default strategy gives up after ten
-		bert.tell(second, func(actor.Context) { panic("crash") })
-		second = locktest.Await(t, "the restart of the child", bert.reigns)
+		bert.send(second, func(actor.Context) { panic("crash") })
+		second = locktest.Await(t, "the restart of the child", bert.terms)
 	}
 	if second.term != term || !lockkeeper.HoldFrom(term).Valid() {
 		t.Error("crashes of the child have ended its term")
 	}
 
 	locktest.ForceRelease(t, bert.site.Lock(k.LockName), true)
-	locktest.Await(t, "the child to be told to stop", second.ending)
+	locktest.Await(t, "the stop of the child", second.ending)
 	if cause := context.Cause(second.term); !errors.Is(cause, lockkeeper.ErrLost) {
 		t.Errorf("the term that was lost ends with %v", cause)
 	}
 	close(second.mayStop)
-	third := locktest.Await(t, "another term", bert.reigns)
+	third := locktest.Await(t, "another term", bert.terms)
 	close(third.mayStop)
-	bert.tell(third, func(ctx actor.Context) { ctx.Stop(ctx.Self()) })
+	bert.send(third, func(ctx actor.Context) { ctx.Stop(ctx.Self()) })
 	bert.awaitEnd(t)
 	k.AwaitFree(t)
 }
 
-// A leader ends when there is nothing more to wait for. Whatever it has ends before, and the lock is free.
-func TestLeaderActorGivesUp(t *testing.T) {
+// A leader actor ends when it has no more reason to wait. Its child ends before, and the lock is free.
+func TestLeaderActor_EndsWithoutAReasonToWait(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	k.Do(t, "SET", k.Name+" text", "no lock")
-	campaign(s, locktest.Key{LockName: k.LockName + " text"}).awaitEnd(t)
+	newCandidate(s, locktest.Key{LockName: k.LockName + " text"}).awaitEnd(t)
 
-	// It learns of its term too late, or crashes over it.
+	// It is notified of its term too late, or crashes on the notification.
 	terms, learns := 0, make(chan struct{})
 	learning := actor.WithReceiverMiddleware(func(next actor.ReceiverFunc) actor.ReceiverFunc {
 		return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
@@ -133,32 +133,33 @@ func TestLeaderActorGivesUp(t *testing.T) {
 			next(ctx, envelope)
 		}
 	})
-	late := campaign(s, k, learning)
+	late := newCandidate(s, k, learning)
 	locktest.Await(t, "the first term", learns)
 	s.Actors.Root.Stop(late.pid)
 	late.awaitEnd(t)
-	crashing := campaign(s, k, learning)
-	fourth := locktest.Await(t, "a leader after two crashes", crashing.reigns)
+	crashing := newCandidate(s, k, learning)
+	fourth := locktest.Await(t, "a leader after two crashes", crashing.terms)
 	s.Actors.Root.Send(crashing.pid, "another crash")
-	locktest.Await(t, "the child to be told to stop", fourth.ending)
+	locktest.Await(t, "the stop of the child", fourth.ending)
 	crashing.standsBy(t)
 	k.HeldBy(t, s, "1")
 	close(fourth.mayStop)
-	last := locktest.Await(t, "another term", crashing.reigns)
+	last := locktest.Await(t, "another term", crashing.terms)
 
 	close(last.mayStop)
 	locktest.Stop(t, s)
-	locktest.Await(t, "the child to be told to stop", last.ending)
+	locktest.Await(t, "the stop of the child", last.ending)
 	crashing.awaitEnd(t)
 	k.AwaitFree(t)
 }
 
-// A leader that was granted the lock before a crash knows nothing of it afterwards: it waits for the lock again.
-func TestLeaderActorThatCrashesWhenItWins(t *testing.T) {
+// A leader that crashes after it was granted the lock does not know of the grant afterwards: it waits for the lock
+// again.
+func TestLeaderActor_WaitsAgainAfterACrash(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	hold, crash := s.Acquire(t, k), make(chan struct{})
-	c := campaign(s, k, actor.WithReceiverMiddleware(func(next actor.ReceiverFunc) actor.ReceiverFunc {
+	c := newCandidate(s, k, actor.WithReceiverMiddleware(func(next actor.ReceiverFunc) actor.ReceiverFunc {
 		return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
 			if _, ok := envelope.Message.(string); ok {
 				<-crash
@@ -172,10 +173,10 @@ func TestLeaderActorThatCrashesWhenItWins(t *testing.T) {
 	s.Release(t, hold)
 	s.AwaitWaiters(t, k, 0)
 	close(crash)
-	r := locktest.Await(t, "a term", c.reigns)
+	r := locktest.Await(t, "a term", c.terms)
 	close(r.mayStop)
 	if err := r.term.Err(); err != nil {
-		t.Errorf("it leads in a term that is over: %v", err)
+		t.Errorf("it leads in a term that has ended: %v", err)
 	}
 	if err := s.Actors.Root.StopFuture(c.pid).Wait(); err != nil {
 		t.Error(err)

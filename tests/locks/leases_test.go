@@ -12,7 +12,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-func TestEnsureRenewsWhenTooLittleIsLeft(t *testing.T) {
+func TestEnsure_RenewsOnlyWhenTooLittleIsLeft(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{Watchdog: time.Minute, CallTimeout: time.Second})
 	ensure := func(hold *lockkeeper.Hold, d time.Duration) error { return hold.Ensure(locktest.Within(t), d) }
@@ -23,7 +23,7 @@ func TestEnsureRenewsWhenTooLittleIsLeft(t *testing.T) {
 		t.Errorf("%v, and the expiry went from %v to %v, though more was left than was asked for", err, old, r.Expiry(t))
 	}
 	const most = 59*time.Second + 398*time.Millisecond // 1 % and 2 ms less than the TTL
-	_ = ensure(hold, most)                             // it can hardly be had for long enough to be told so
+	_ = ensure(hold, most)                             // the lease can hardly be long enough without a renewal
 	if !r.Expiry(t).After(old) {
 		t.Error("nothing was renewed")
 	}
@@ -50,9 +50,9 @@ func TestEnsureRenewsWhenTooLittleIsLeft(t *testing.T) {
 	locktest.Release(t, fixed)
 }
 
-// A reader with a fixed lease keeps its own end when a reader under the watchdog joins
-// and the lease in Redis becomes longer.
-func TestFixedReaderKeepsItsEndWhenAnotherJoins(t *testing.T) {
+// A reader with a fixed lease keeps its own end when a reader under the watchdog joins and the lease in Redis becomes
+// longer.
+func TestLease_FixedReaderKeepsItsEnd(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	lock := s.ReadWriteLock(k.LockName).Read()
@@ -62,14 +62,14 @@ func TestFixedReaderKeepsItsEndWhenAnotherJoins(t *testing.T) {
 	locktest.Ensure(t, joined, 10*time.Second)
 	locktest.Await(t, "the end of the fixed lease", fixed.Context().Done())
 	if fixed.Valid() || !joined.Valid() {
-		t.Errorf("the hold whose fixed lease is over is valid: %v, the one under the watchdog: %v", fixed.Valid(), joined.Valid())
+		t.Errorf("the hold whose fixed lease has ended is valid: %v, the one under the watchdog: %v", fixed.Valid(), joined.Valid())
 	}
 	locktest.Release(t, joined)
 }
 
-// A re-entry joins the hold. What it asks for besides is had, or refused: TestDecisions has every
-// case, and this how it looks by call and by message.
-func TestOptionsOfAReentry(t *testing.T) {
+// A re-entry joins the hold. Its options are granted or refused: TestDecisions has every case; this test checks calls
+// and messages.
+func TestReentry_HonoursOrRefusesItsOptions(t *testing.T) {
 	t.Parallel()
 	const short, long = 5 * time.Second, 20 * time.Second
 	s, k := locktest.New(t, lockkeeper.Config{})

@@ -14,8 +14,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// listed gives the one lock of that name on the site's list; its times must be those of a lock
-// that was taken, and of waiters that came, after began.
+// listed returns the one lock of that name on the site's list. Its times must belong to a lock that was taken, and to
+// waiters that came, after began.
 func listed(t *testing.T, s *locktest.Site, name string, began time.Time) lockkeeper.LockInfo {
 	t.Helper()
 	all, err := s.Locks(locktest.Within(t))
@@ -41,8 +41,8 @@ func listed(t *testing.T, s *locktest.Site, name string, began time.Time) lockke
 	return one
 }
 
-// What a System lists is what Redis says of it, for each kind and however the lock was taken.
-func TestLocks(t *testing.T) {
+// The list of a System agrees with Redis, for each kind and each way of taking the lock.
+func TestLocks_ListsTheStateInRedis(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	s, k := locktest.New(t, lockkeeper.Config{})
@@ -64,7 +64,7 @@ func TestLocks(t *testing.T) {
 	count, _ := strconv.Atoi(k.Owners(t)[k.HeldBy(t, s, "2")])
 	expect(k.LockName, lockkeeper.LockInfo{Held: true, Holders: 1, Count: count, Waiters: 1})
 	if one := listed(t, s, k.LockName, began); one.Lease > k.Ttl(t)+time.Second {
-		t.Errorf("the lease is said to be %v, and in Redis it is %v", one.Lease, k.Ttl(t))
+		t.Errorf("the lease is listed as %v, and in Redis it is %v", one.Lease, k.Ttl(t))
 	}
 
 	fenced := redistest.Name(t)
@@ -87,7 +87,7 @@ func TestLocks(t *testing.T) {
 	probe.Send(&messages.Acquire{Lock: &messages.Lock{Name: fair, Kind: messages.Kind_KIND_FAIR}})
 	locktest.AwaitWaiters(t, s.FairLock(fair), 1)
 	expect(fair, lockkeeper.LockInfo{Kind: messages.Kind_KIND_FAIR, Waiters: 1})
-	began = time.Now() // each hold has an age of its own
+	began = time.Now() // so that each hold has its own age
 	s.Release(t, again)
 	s.Release(t, hold)
 	second := locktest.Got(t, waits)
@@ -98,8 +98,8 @@ func TestLocks(t *testing.T) {
 	}
 }
 
-// However many locks there are, they are listed, until the caller does not want to know.
-func TestManyLocks(t *testing.T) {
+// Any number of locks is listed, until the caller's context ends.
+func TestLocks_ListsManyLocks(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	const n = 600

@@ -19,8 +19,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Nothing that the package exports panics with a nil or zero argument, or on a nil or zero value: it returns ErrInvalid,
-// and nothing has changed.
+// No exported function or method panics with a nil or zero argument, or on a nil or zero value: it returns
+// ErrInvalid, and changes nothing.
 func TestNilArguments(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
@@ -102,12 +102,12 @@ func TestNilArguments(t *testing.T) {
 	s.ExpectGranted(t, k) // the System is open, and nothing is held
 }
 
-// Work, answers and leaders that are nil are refused as well, and a nil context resigns nothing.
-func TestNilFunctions(t *testing.T) {
+// Functions and answers that are nil are refused as well, and a nil context does not resign.
+func TestNilFunctions_AreRefused(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
-	tell, _, done := employer(s)
-	tell(func(ctx actor.Context) { s.Lock(k.LockName).Spawn(ctx, nil) })
+	do, _, done := spawner(s)
+	do(func(ctx actor.Context) { s.Lock(k.LockName).Spawn(ctx, nil) })
 	locktest.IsError(t, locktest.Await(t, "the end of no work", done).Err, lockkeeper.ErrInvalid, "the function is nil")
 
 	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
@@ -152,8 +152,8 @@ func TestNilFunctions(t *testing.T) {
 	k.AwaitFree(t)
 }
 
-// Every message, nil or empty, is answered with what is wrong with it, and so is one that is no request.
-func TestNilMessages(t *testing.T) {
+// Every message, nil or empty, is answered with an error that names its fault, and so is one that is not a request.
+func TestNilMessages_AreAnswered(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]lockkeeper.Config{
 		"": {}, "behind middleware": {Middleware: []actor.ReceiverMiddleware{func(next actor.ReceiverFunc) actor.ReceiverFunc { return next }}},

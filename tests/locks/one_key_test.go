@@ -1,7 +1,7 @@
 package locks_test
 
-// One lock actor owns one key in Redis, whatever the face: plain and fenced, goroutine and
-// message; and the locks that share a key without it, MultiLocks, hear of forced releases.
+// One lock actor owns one key in Redis, for plain and fenced locks, by call and by message. Locks that share a key
+// without sharing the actor, such as MultiLocks, are notified of forced releases.
 
 import (
 	"testing"
@@ -15,7 +15,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-func TestPlainAndFencedExcludeEachOther(t *testing.T) {
+func TestOneKey_PlainAndFencedExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	for in, other := range map[string]string{"fenced": "plain", "plain": "fenced"} {
 		s, k := locktest.New(t, lockkeeper.Config{})
@@ -36,8 +36,8 @@ func TestPlainAndFencedExcludeEachOther(t *testing.T) {
 	}
 }
 
-// A lock may be taken with a token at one time and without at another.
-func TestPlainAndFencedHoldsShareTheirLock(t *testing.T) {
+// A lock may be taken once with a token and once without.
+func TestOneKey_PlainAndFencedShareTheLock(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	last := int64(0)
@@ -60,9 +60,9 @@ func TestPlainAndFencedHoldsShareTheirLock(t *testing.T) {
 	}
 }
 
-// The same name cannot be a fair lock, say, while it is in use as a plain one: they are
-// written in different formats under one key.
-func TestNameInUseAsAnotherKindIsRefused(t *testing.T) {
+// While a name is in use as a plain lock, it cannot be, for example, a fair lock: both have the same key in different
+// formats.
+func TestOneKey_NameInUseAsAnotherKindIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, kinds := range [][2]string{{"plain", "fair"}, {"fair", "write"}, {"write", "plain"}} {
 		s, k := locktest.New(t, lockkeeper.Config{})
@@ -80,7 +80,7 @@ func TestNameInUseAsAnotherKindIsRefused(t *testing.T) {
 	}
 }
 
-func TestForcedReleaseIsToldToNeighboursAtOnce(t *testing.T) {
+func TestForceRelease_NotifiesRelatedLocksAtOnce(t *testing.T) {
 	t.Parallel()
 	plain := func(s *locktest.Site, name string) *lockkeeper.Lock { return s.Lock(name) }
 	pair := func(s *locktest.Site, name string) *lockkeeper.Lock {
@@ -88,18 +88,18 @@ func TestForcedReleaseIsToldToNeighboursAtOnce(t *testing.T) {
 	}
 	for what, test := range map[string]struct {
 		hold, release func(s *locktest.Site, name string) *lockkeeper.Lock
-		// far is another System that has a member of what is held, and releases it.
+		// far: another System holds a member, and releases it.
 		far bool
 	}{
-		"a member of a MultiLock":         {pair, plain, false},
-		"the MultiLock of a plain lock":   {plain, pair, false},
-		"the plain face of a fenced hold": {locktest.Kinds["fenced"], plain, false},
+		"a member of a MultiLock":       {pair, plain, false},
+		"the MultiLock of a plain lock": {plain, pair, false},
+		"a fenced hold as a plain lock": {locktest.Kinds["fenced"], plain, false},
 		"a MultiLock of another": {pair, func(s *locktest.Site, name string) *lockkeeper.Lock {
 			return lockkeeper.MultiLock(s.Lock(name), s.Lock(name+"c"))
 		}, false},
 		"a member on another System": {nil, plain, true},
 	} {
-		// The next renewal by itself would come after a minute.
+		// The next renewal would come after a minute.
 		config := lockkeeper.Config{Watchdog: 3 * time.Minute}
 		s, k := locktest.New(t, config)
 		releaser := s
@@ -116,9 +116,8 @@ func TestForcedReleaseIsToldToNeighboursAtOnce(t *testing.T) {
 	}
 }
 
-// Tokens grow although their counter has lost some, as in a failover. Whoever waits gets a token by
-// a transfer.
-func TestTokensOutliveTheirCounter(t *testing.T) {
+// Tokens grow although their counter has lost some, as in a failover. A waiter gets its token by a transfer.
+func TestTokens_GrowAfterTheirCounterIsLost(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})

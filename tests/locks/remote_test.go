@@ -1,7 +1,7 @@
 package locks_test
 
-// Owners on other nodes. proto.actor's remote would bring gRPC into this module, so that a
-// network of its shape stands in for it.
+// Owners on other nodes. proto.actor's remote would bring gRPC into this module; a network with the same behaviour
+// replaces it.
 
 import (
 	"sync"
@@ -22,18 +22,18 @@ import (
 type network struct {
 	mu    sync.Mutex
 	nodes map[string]*actor.ActorSystem
-	// watches are those that cross it: who watches, and whom.
+	// watches are pairs of watcher and watched actor on different nodes.
 	watches [][2]*actor.PID
 }
 
-// node is a new actor system at an address, whose actors ask a site for locks.
+// node is a new actor system at an address, whose actors request locks from a site.
 func (n *network) node(s *locktest.Site, address string) *locktest.Site {
 	system := locktest.QuietActorSystem()
 	n.join(system, address)
 	return &locktest.Site{System: s.System, Actors: system}
 }
 
-// join gives an actor system an address, in place of the one that had it before.
+// join gives an actor system an address, and replaces the previous one there.
 func (n *network) join(system *actor.ActorSystem, address string) {
 	system.ProcessRegistry.Address = address
 	system.ProcessRegistry.RegisterAddressResolver(func(*actor.PID) (actor.Process, bool) { return link{n}, true })
@@ -58,8 +58,7 @@ func (n *network) target(pid *actor.PID) (actor.Process, *actor.PID, bool) {
 	return process, there, true
 }
 
-// cut breaks all connections for a moment. Whoever watches over them is told what remote
-// tells then.
+// cut breaks all connections for a moment, and notifies watchers as remote does.
 func (n *network) cut() {
 	n.mu.Lock()
 	watches := n.watches
@@ -103,19 +102,19 @@ func (l link) SendSystemMessage(pid *actor.PID, m any) {
 // Stop implements actor.Process.
 func (l link) Stop(*actor.PID) {}
 
-// apart is a site, and a node where its owners are.
-func apart(t *testing.T, cfg lockkeeper.Config) (n *network, s *locktest.Site, k locktest.Key, there *locktest.Site) {
+// withRemoteNode returns a site, and a node with its owners.
+func withRemoteNode(t *testing.T, cfg lockkeeper.Config) (n *network, s *locktest.Site, k locktest.Key, there *locktest.Site) {
 	t.Helper()
 	k, n = locktest.NewKey(t, redistest.Shared(t)), &network{}
 	s = locktest.OpenWith(t, locktest.Connect(t, k.Server.URL()), nil, cfg, func(system *actor.ActorSystem) { n.join(system, "here:1") })
 	return n, s, k, n.node(s, "there:1")
 }
 
-// Whether an actor on another node is dead cannot be known: its holds must end by
-// themselves, and the watchdog would keep them.
-func TestOwnerOnAnotherNodeNeedsALease(t *testing.T) {
+// A process cannot know whether an actor on another node is dead. Its holds must end by themselves, which the
+// watchdog would prevent.
+func TestRemoteOwner_NeedsALease(t *testing.T) {
 	t.Parallel()
-	_, s, k, there := apart(t, lockkeeper.Config{})
+	_, s, k, there := withRemoteNode(t, lockkeeper.Config{})
 	owner, local := there.Probe(t), s.Probe(t)
 	refused := func(how string, m *messages.NotAcquired) {
 		t.Helper()
@@ -148,34 +147,33 @@ func TestOwnerOnAnotherNodeNeedsALease(t *testing.T) {
 	s.ExpectGranted(t, k)
 }
 
-// A connection that breaks is no death: the owner may be alive, and trust its lease.
-func TestCutConnectionEndsNoHold(t *testing.T) {
+// A broken connection does not count as a death: the owner may be alive, and trust its lease.
+func TestRemoteOwner_KeepsItsHoldWhenDisconnected(t *testing.T) {
 	t.Parallel()
-	n, s, k, there := apart(t, locktest.NoPolling)
+	n, s, k, there := withRemoteNode(t, locktest.NoPolling)
 	owner := there.Probe(t)
 	granted := locktest.Ask[*messages.Acquired](t, owner, &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(locktest.Watchdog)})
 	field := k.HeldBy(t, s, "1")
-	heir := s.AcquireSoon(t, k)
+	next := s.AcquireSoon(t, k)
 	s.AwaitWaiters(t, k, 1)
 	n.cut()
 	if status := s.Inspect(t, k); !status.HeldHere || status.Waiters != 1 {
 		t.Errorf("after the cut: %+v", status)
 	}
 	if now := k.HeldBy(t, s, "1"); now != field {
-		t.Errorf("the cut has made %s of %s", now, field)
+		t.Errorf("the cut has changed the field to %s, from %s", now, field)
 	}
-	locktest.Pending(t, heir, "the owner's lease is not over")
+	locktest.Pending(t, next, "the owner's lease has not ended")
 	if lost := locktest.Next[*messages.LeaseLost](t, owner); lost.HoldId != granted.HoldId || lost.Reason != messages.Reason_REASON_EXPIRED {
-		t.Errorf("told %v", lost)
+		t.Errorf("notified of %v", lost)
 	}
-	locktest.Release(t, locktest.Got(t, heir).Hold)
+	locktest.Release(t, locktest.Got(t, next).Hold)
 }
 
-// A process that is reborn at its address may have actors of the same names: they are not
-// those that hold.
-func TestNamesakeOnAnotherNodeIsNotTheOwner(t *testing.T) {
+// A process that restarts at its address may have actors with the same names: they are not the holders.
+func TestRemoteOwner_IsNotItsNamesake(t *testing.T) {
 	t.Parallel()
-	n, s, k, there := apart(t, locktest.NoPolling)
+	n, s, k, there := withRemoteNode(t, locktest.NoPolling)
 	acquire := &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(locktest.Watchdog)}
 	first := there.Probe(t)
 	granted := locktest.Ask[*messages.Acquired](t, first, acquire)
@@ -188,7 +186,7 @@ func TestNamesakeOnAnotherNodeIsNotTheOwner(t *testing.T) {
 	locktest.ExpectRefusal(t, second, &messages.Release{Lock: k.Message()}, invalid, "hold_id")
 	k.HeldBy(t, s, "1")
 	if lost := locktest.Next[*messages.LeaseLost](t, second); lost.HoldId != granted.HoldId { // meant for the first
-		t.Errorf("told %v", lost)
+		t.Errorf("notified of %v", lost)
 	}
 	if got := locktest.Ask[*messages.Acquired](t, second, acquire); got.HoldCount != 1 || got.HoldId == granted.HoldId {
 		t.Errorf("granted %v", got)

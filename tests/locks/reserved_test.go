@@ -13,10 +13,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// A lock under a key that belongs to another lock is refused: that one's scripts would change or delete it while it
-// is held. "{x}" would share the queue and the channels of "x", and get what is meant for that. Both are so for
-// every kind, however it is reached.
-func TestNamesOfDerivedKeys(t *testing.T) {
+// A lock whose key belongs to another lock is refused: the scripts of that lock would change or delete the key while
+// it is held. "{x}" would share the queue and the channels of "x", and receive its messages. All calls and messages
+// of all kinds refuse both.
+func TestNames_OfDerivedKeysAreReserved(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	name := k.LockName
@@ -33,7 +33,7 @@ func TestNamesOfDerivedKeys(t *testing.T) {
 }
 
 // With a key prefix it is the whole key that counts.
-func TestNamesOfDerivedKeysBehindAPrefix(t *testing.T) {
+func TestNames_WithPrefixAreReservedByTheWholeKey(t *testing.T) {
 	t.Parallel()
 	_, k := locktest.New(t, lockkeeper.Config{})
 	app := locktest.Open(t, k.Server.URL(), lockkeeper.Config{KeyPrefix: k.Name + ":"})
@@ -44,8 +44,8 @@ func TestNamesOfDerivedKeysBehindAPrefix(t *testing.T) {
 	locktest.ExpectGranted(t, tag.Lock("}:a"))
 }
 
-// The servers of a RedLock may have different key prefixes, and each has a key of its own.
-func TestNamesOfDerivedKeysOfARedLock(t *testing.T) {
+// The servers of a RedLock may have different key prefixes, and a name is checked with each of them.
+func TestNames_AreReservedOnEveryServerOfARedLock(t *testing.T) {
 	t.Parallel()
 	var systems []*lockkeeper.System
 	for _, prefix := range []string{"", "app:", "lockkeeper_wait_queue:"} {
@@ -63,7 +63,8 @@ func TestNamesOfDerivedKeysOfARedLock(t *testing.T) {
 	locktest.ExpectGranted(t, red.Lock("a"))
 }
 
-// refusesEveryKind checks that a name is refused as invalid, with that word, by all calls and messages.
+// refusesEveryKind checks that a name is refused as invalid, by all calls and messages, and that the error contains
+// word.
 func refusesEveryKind(t *testing.T, s *locktest.Site, name, word string) {
 	t.Helper()
 	ctx, p := locktest.Within(t), s.Probe(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// employer is an actor that has work done. It does what it is sent.
-func employer(s *locktest.Site) (tell func(func(actor.Context)), pid *actor.PID, done chan *lockkeeper.Done) {
+// spawner is an actor that spawns works. It runs the functions that it is sent.
+func spawner(s *locktest.Site) (do func(func(actor.Context)), pid *actor.PID, done chan *lockkeeper.Done) {
 	done = make(chan *lockkeeper.Done, 10)
 	pid = s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
 		switch m := ctx.Message().(type) {
@@ -30,12 +30,12 @@ func employer(s *locktest.Site) (tell func(func(actor.Context)), pid *actor.PID,
 }
 
 // The works of one actor exclude each other, and each ends with one Done.
-func TestSpawn(t *testing.T) {
+func TestSpawn_RunsOneWorkAtATime(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	lock, spawned, begun, results := s.Lock(k.LockName), make(chan []*actor.PID), make(chan int, 3), make(chan func() error)
-	tell, _, done := employer(s)
-	tell(func(ctx actor.Context) {
+	do, _, done := spawner(s)
+	do(func(ctx actor.Context) {
 		var works []*actor.PID
 		for i := range 4 {
 			works = append(works, lock.Spawn(ctx, func(ctx context.Context) error {
@@ -70,8 +70,8 @@ func TestSpawn(t *testing.T) {
 	k.IsFree(t)
 }
 
-// Whoever has asked for the work gets the answer from it, whatever becomes of the actor, or of the answer.
-func TestRespond(t *testing.T) {
+// The sender of a request for work gets the answer, even if the actor ends or the answer function panics.
+func TestRespond_AnswersEverySender(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	begun := make(chan bool, 3)
@@ -88,7 +88,7 @@ func TestRespond(t *testing.T) {
 	root.RequestWithCustomSender(pid, func(err error) any { return err }, client.Pid)
 	locktest.Await(t, "the work", begun)
 	root.RequestWithCustomSender(pid, func(error) any { panic("crash") }, other.Pid)
-	root.Send(pid, func(err error) any { return err }) // by nobody
+	root.Send(pid, func(err error) any { return err }) // without a sender
 	s.AwaitWaiters(t, k, 2)
 	if err := root.StopFuture(pid).Wait(); err != nil {
 		t.Error(err)
@@ -99,14 +99,14 @@ func TestRespond(t *testing.T) {
 	if failed := locktest.Next[*messages.Failed](t, other); failed.Reason != messages.Reason_REASON_CRASHED {
 		t.Errorf("the other is answered %v", failed)
 	}
-	k.AwaitFree(t) // a grant to one who was withdrawn just then is given back
+	k.AwaitFree(t) // a grant to the withdrawn request is given back
 }
 
-// An actor that is stopping still receives messages: what it spawns then must not keep it from stopping.
-func TestSpawnByAnActorThatStops(t *testing.T) {
+// An actor that is stopping still receives messages: works that it spawns then must not keep it from stopping.
+func TestSpawn_DoesNotKeepItsActorFromStopping(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
-	tell, pid, _ := employer(s)
+	do, pid, _ := spawner(s)
 	begun, mayEnd, spawned := make(chan bool, 2), make(chan struct{}), make(chan bool)
 	work := func(ctx context.Context) error {
 		begun <- true
@@ -114,10 +114,10 @@ func TestSpawnByAnActorThatStops(t *testing.T) {
 		<-mayEnd
 		return nil
 	}
-	tell(func(ctx actor.Context) { s.Lock(k.LockName).Spawn(ctx, work) })
+	do(func(ctx actor.Context) { s.Lock(k.LockName).Spawn(ctx, work) })
 	locktest.Await(t, "the work", begun)
 	stopped := s.Actors.Root.StopFuture(pid)
-	tell(func(ctx actor.Context) {
+	do(func(ctx actor.Context) {
 		s.Lock(k.LockName+" too").Spawn(ctx, work)
 		close(spawned)
 	})
@@ -128,8 +128,8 @@ func TestSpawnByAnActorThatStops(t *testing.T) {
 	}
 }
 
-// Ask waits for the one answer, for as long as its context and the actor last, and leaves nothing behind.
-func TestAsk(t *testing.T) {
+// Ask waits for the one answer, until its context or the actor ends, and leaves nothing behind.
+func TestAsk_ReturnsOneAnswer(t *testing.T) {
 	t.Parallel()
 	s, _ := locktest.New(t, lockkeeper.Config{})
 	asked, processes := make(chan bool, 1), 0
@@ -157,7 +157,7 @@ func TestAsk(t *testing.T) {
 		t.Errorf("%d processes, and before %d", now, processes)
 	}
 
-	// A stopping actor drops its mail, and tells nobody but those who watch it.
+	// A stopping actor drops its mail, and notifies only its watchers.
 	busy, mayEnd := make(chan bool), make(chan bool)
 	s.Actors.Root.Send(pid, func() { busy <- true; <-mayEnd })
 	locktest.Await(t, "a long message", busy)
@@ -180,8 +180,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// An actor stops, or is restarted, when its work has ended and the lock is free.
-func TestSpawnEndsWithItsActor(t *testing.T) {
+// An actor stops or restarts only after its work has ended and the lock is free.
+func TestSpawn_EndsBeforeItsActor(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(s *locktest.Site, pid *actor.PID, ended func()){
 		"stopped": func(s *locktest.Site, pid *actor.PID, ended func()) {
@@ -192,14 +192,14 @@ func TestSpawnEndsWithItsActor(t *testing.T) {
 		},
 		"crashed": func(s *locktest.Site, pid *actor.PID, ended func()) {
 			s.Actors.Root.Send(pid, func(actor.Context) { panic("crash") })
-			s.Actors.Root.Send(pid, func(actor.Context) { ended() }) // its next life
+			s.Actors.Root.Send(pid, func(actor.Context) { ended() }) // after the restart
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, k := locktest.New(t, lockkeeper.Config{})
-			tell, pid, done := employer(s)
+			do, pid, done := spawner(s)
 			stopping, mayEnd, ended := make(chan error), make(chan struct{}), make(chan struct{})
-			tell(func(ctx actor.Context) {
+			do(func(ctx actor.Context) {
 				s.Lock(k.LockName).Spawn(ctx, func(ctx context.Context) error {
 					stopping <- nil
 					<-ctx.Done()
@@ -223,7 +223,7 @@ func TestSpawnEndsWithItsActor(t *testing.T) {
 			locktest.Await(t, "the end of the actor", ended)
 			k.IsFree(t)
 			if name == "crashed" {
-				if d := locktest.Await(t, "what its next life is told", done); !errors.Is(d.Err, errWork) {
+				if d := locktest.Await(t, "the Done after the restart", done); !errors.Is(d.Err, errWork) {
 					t.Errorf("the work ended with %v", d.Err)
 				}
 			}

@@ -17,7 +17,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// openSuspendable starts a site whose machine can be asleep, as far as its clock goes.
+// openSuspendable opens a site on a machine that can sleep, as far as its clock shows.
 func openSuspendable(t testing.TB, url string, cfg lockkeeper.Config) (*locktest.Site, *boottime.Suspendable) {
 	t.Helper()
 	var machine *boottime.Suspendable
@@ -25,9 +25,9 @@ func openSuspendable(t testing.TB, url string, cfg lockkeeper.Config) (*locktest
 	return s, machine
 }
 
-// A machine sleeps for longer than a lease. All timers are minutes from going off: only the
-// clock, and the beat on waking, can tell.
-func TestSuspend(t *testing.T) {
+// A machine sleeps for longer than a lease. All timers are minutes away: only the clock, and the beat on waking,
+// reveal the sleep.
+func TestSuspend_EndsExpiredLease(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
 	const end, nap = time.Hour, 2 * time.Hour
@@ -59,7 +59,7 @@ func TestSuspend(t *testing.T) {
 			}
 			next := locktest.Got(t, waiter).Hold
 			if again := k.HeldBy(t, s, "1"); test.reason == messages.Reason_REASON_EXPIRED && again == owner {
-				t.Errorf("the lease of before the sleep goes on: %s", again)
+				t.Errorf("the lease from before the sleep continues: %s", again)
 			}
 			locktest.ExpectValid(t, next)
 			locktest.IsError(t, hold.Release(locktest.Within(t)), lockkeeper.ErrLost)
@@ -69,8 +69,8 @@ func TestSuspend(t *testing.T) {
 	}
 }
 
-// A sleep that ends before the lease costs nothing; and all other times run on.
-func TestSuspendMovesAllTimes(t *testing.T) {
+// A sleep that ends before the lease costs nothing, and counts in all other times.
+func TestSuspend_CountsInAllTimes(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
 	cfg := lockkeeper.Config{Watchdog: time.Hour, Idle: 3 * time.Hour}
@@ -84,24 +84,25 @@ func TestSuspendMovesAllTimes(t *testing.T) {
 	waiter := s.AcquireSoon(t, foreign, lockkeeper.WithWait(time.Hour))
 	patient := s.AcquireSoon(t, foreign, lockkeeper.WithWait(10*time.Hour))
 	s.AwaitWaiters(t, foreign, 2)
-	// A try that is under way when the machine falls asleep has no reply in time, which the waiters would be told.
+	// A try that is under way when the machine falls asleep gets no reply in time, and the waiters would get that
+	// error.
 	entry := func() []string {
 		text, _ := foreign.Do(t, "HGET", redisio.WaitQueue(foreign.Name), s.ID()).ToString()
 		return append(strings.Fields(text), make([]string, 8)...)
 	}
-	redistest.Eventually(t, "the try of a process that listens", func() bool { return entry()[7] == "1" })
+	redistest.Eventually(t, "a try after the subscription", func() bool { return entry()[7] == "1" })
 	seen := entry()[1]
 
-	renewed.Do(t, "PEXPIRE", renewed.Name, "60000") // what a renewal will change
+	renewed.Do(t, "PEXPIRE", renewed.Name, "60000") // a renewal will change it
 	machine.Suspend(30 * time.Minute)
 	redistest.Eventually(t, "a renewal", func() bool { return renewed.Ttl(t) > 30*time.Minute })
 	redistest.Eventually(t, "a poll", func() bool { return entry()[1] != seen })
-	if err := hold.Ensure(locktest.Within(t), 50*time.Minute); err != nil { // which waits for its reply, too
+	if err := hold.Ensure(locktest.Within(t), 50*time.Minute); err != nil { // it waits for its reply, too
 		t.Error(err)
 	}
 	machine.Suspend(40 * time.Minute)
 	if g := locktest.Await(t, "the end of the wait", waiter); g.Err == nil {
-		t.Error("the wait of an hour was over, and the lock was granted")
+		t.Error("the lock was granted after a wait of more than an hour")
 	} else {
 		locktest.IsError(t, g.Err, lockkeeper.ErrTimeout)
 	}
@@ -119,9 +120,9 @@ func TestSuspendMovesAllTimes(t *testing.T) {
 	})
 }
 
-// A renewal that was on its way before the sleep brings no lease back that has run out
-// during it; and nobody has to wait for Redis to hear of the loss.
-func TestSuspendWithARenewalUnderWay(t *testing.T) {
+// A renewal that was under way before the sleep does not restore a lease that ended during it, and the loss is
+// reported without waiting for Redis.
+func TestSuspend_LateRenewalRestoresNoLease(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
 	proxy := redistest.NewProxy(t, server.Addr())
@@ -129,7 +130,7 @@ func TestSuspendWithARenewalUnderWay(t *testing.T) {
 	k := locktest.NewKey(t, server)
 	hold := s.Acquire(t, k)
 	proxy.Hold(redistest.Script(scripts.Renew.SHA), redistest.Silent).Wait(t)
-	k.Do(t, "PEXPIRE", k.Name, "3000000") // what no renewal will change
+	k.Do(t, "PEXPIRE", k.Name, "3000000") // no renewal will change it
 	machine.Suspend(2 * time.Hour)
 	locktest.EndedBy(t, hold, messages.Reason_REASON_EXPIRED)
 	proxy.Cut()

@@ -1,6 +1,6 @@
 package locks_test
 
-// The counters of fencing tokens: what they lose, their end, and values that are none of a counter.
+// The counters of fencing tokens: losses, their end, and invalid values.
 
 import (
 	"slices"
@@ -13,12 +13,12 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// lastToken is the last one that Lua can tell from the next.
+// lastToken is the last one that Lua can distinguish from the next.
 const lastToken = 1<<53 - 1
 
-// No token is issued twice. Where they would end, every request for one is refused, whether it takes
-// the free lock or gets it by a transfer, and with the text that says why. The lock is free then.
-func TestTokensEnd(t *testing.T) {
+// No token is issued twice. At the end of the tokens, every request for one is refused with a text that says why,
+// whether it takes the free lock or gets it by a transfer. The lock is free then.
+func TestTokens_AreNeverIssuedTwice(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.NoPolling)
 	other := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
@@ -43,7 +43,7 @@ func TestTokensEnd(t *testing.T) {
 	_, err = lockkeeper.MultiLock(s.FencedLock(k.LockName), s.Lock(k.LockName+"b")).Acquire(locktest.Within(t))
 	refused(err)
 
-	// Those who get the lock by a transfer, one behind another, and then one who needs no token.
+	// Waiters that get the lock by a transfer, in a row, and then one that needs no token.
 	hold := s.Acquire(t, k)
 	fenced := locktest.AcquireSoon(locktest.Within(t), other.FencedLock(k.LockName))
 	other.AwaitWaiters(t, k, 1)
@@ -62,15 +62,15 @@ func TestTokensEnd(t *testing.T) {
 		t.Errorf("the counter is %d, want %d", n, int64(lastToken))
 	}
 
-	// The operator sets it right, for a process that has had none of the high tokens.
+	// The operator sets the counter back, for a process that has had none of the high tokens.
 	k.Do(t, "SET", counter, "41")
 	if hold := locktest.Acquire(t, other.FencedLock(k.LockName)); hold.Token() != 42 {
 		t.Errorf("token %d, want 42", hold.Token())
 	}
 }
 
-// A counter that is none of ours, or that Lua cannot calculate with, gives no token.
-func TestTokensOfNoCounter(t *testing.T) {
+// A counter with a foreign value, or with one that Lua cannot calculate with, gives no token.
+func TestTokens_RefuseInvalidCounters(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{"-1", "-5", "9007199254740991", "9007199254740992", "1700000000000000000", "9223372036854775807", "007", "+1", " 1", "1e3", "1.5", "", "secret"} {
 		s, k := locktest.New(t, lockkeeper.Config{})
@@ -98,9 +98,8 @@ func TestTokensOfNoCounter(t *testing.T) {
 	}
 }
 
-// However often the counters are lost, they go no further than what is known of each, and by what is
-// drawn.
-func TestLostCountersGrowLinearly(t *testing.T) {
+// However often the counters are lost, they exceed the last known value only by the number of tokens drawn.
+func TestTokens_GrowLinearlyWhenCountersAreLost(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	a, b := redisio.Token(k.LockName), redisio.Token(k.LockName+"b")
@@ -118,7 +117,7 @@ func TestLostCountersGrowLinearly(t *testing.T) {
 	for counter, begun := range map[string]int64{k.LockName: 1000000, k.LockName + "b": 0} {
 		last := locktest.Acquire(t, s.FencedLock(counter)).Token()
 		if last > begun+20*losses {
-			t.Errorf("the counter has gone from %d to %d in %d losses", begun, last, losses)
+			t.Errorf("the counter has grown from %d to %d in %d losses", begun, last, losses)
 		}
 	}
 }

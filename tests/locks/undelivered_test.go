@@ -1,7 +1,6 @@
 package locks_test
 
-// Answers that do not reach whoever asked, copies of those that did, and requests that
-// nobody makes.
+// Answers that do not reach the requester, copies of answers, and requests without a sender.
 
 import (
 	"context"
@@ -18,15 +17,15 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// A copy of an answer says nothing about the hold, wherever it ends up.
-func TestCopyOfAGrantReleasesNothing(t *testing.T) {
+// A copy of an answer does not affect the hold, wherever it ends up.
+func TestUndelivered_CopyOfAGrantReleasesNothing(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	p, worker := s.Probe(t), s.Probe(t)
 	granted := locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: k.Message()})
 	worker.Die()
 	s.Actors.Root.Send(worker.Pid, granted)
-	// The guardian takes this after whatever the dead letter made it do.
+	// The guardian handles this after all consequences of the dead letter.
 	if status := locktest.Ask[*messages.Status](t, p, &messages.Inspect{Lock: k.Message()}); !status.HeldHere {
 		t.Error("a dead letter has released the hold")
 	}
@@ -35,8 +34,8 @@ func TestCopyOfAGrantReleasesNothing(t *testing.T) {
 	k.IsFree(t)
 }
 
-// A grant whose requester has gone is given back, and nothing else of its owner's.
-func TestGrantForARequesterThatHasGone(t *testing.T) {
+// A grant whose requester has gone is given back; the owner's other holds stay.
+func TestUndelivered_GrantIsGivenBack(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.NoPolling)
 	owner := s.Probe(t)
@@ -52,7 +51,7 @@ func TestGrantForARequesterThatHasGone(t *testing.T) {
 		s.ExpectGranted(t, k)
 	}
 
-	// Behind the owner's own request it is a re-entry: only that is given back.
+	// After the owner's own request it is a re-entry: only that is given back.
 	hold := s.Acquire(t, k)
 	owner.Send(&messages.Acquire{Lock: k.Message()})
 	s.AwaitWaiters(t, k, 1)
@@ -60,7 +59,7 @@ func TestGrantForARequesterThatHasGone(t *testing.T) {
 	s.AwaitWaiters(t, k, 2)
 	locktest.Release(t, hold)
 	granted := locktest.Next[*messages.Acquired](t, owner)
-	redistest.Eventually(t, "the re-entry to come and go", func() bool {
+	redistest.Eventually(t, "the end of the re-entry", func() bool {
 		status := s.Inspect(t, k)
 		return status.HeldHere && status.Waiters == 0 && status.HoldCount == 1
 	})
@@ -70,9 +69,9 @@ func TestGrantForARequesterThatHasGone(t *testing.T) {
 	k.IsFree(t)
 }
 
-// A grant can find a future that has timed out just then: its caller has ErrTimeout, though
-// somebody took the message. Here such a future stays where it can be found.
-func TestGrantToAFutureThatTimesOut(t *testing.T) {
+// A grant can reach a future that has timed out just then: its caller has ErrTimeout, although the message was
+// delivered. In this test such a future stays in the registry.
+func TestUndelivered_GrantToATimedOutFutureIsGivenBack(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.NoPolling)
 	owner, registry := s.Probe(t), s.Actors.ProcessRegistry
@@ -95,14 +94,14 @@ func TestGrantToAFutureThatTimesOut(t *testing.T) {
 	locktest.Release(t, hold)
 	s.ExpectGranted(t, k)
 
-	// One that has not timed out yet keeps what it is granted.
+	// A future that has not timed out keeps its grant.
 	granted := locktest.Future[*messages.Acquired](t, s, &messages.Acquire{Lock: k.Message(), Owner: owner.Pid})
 	locktest.Ask[*messages.Released](t, owner, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId})
 }
 
-// A subscriber of the host's to the event stream runs in whoever makes a dead letter; if
-// it blocks, no lock may wait for it.
-func TestSubscriberThatBlocksHoldsUpNoLock(t *testing.T) {
+// A subscriber of the host's to the event stream runs on the goroutine that makes a dead letter; if it blocks, no
+// lock may wait for it.
+func TestEventStream_BlockedSubscriberDelaysNoLock(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.NoPolling)
 	goOn := make(chan struct{})
@@ -121,8 +120,8 @@ func TestSubscriberThatBlocksHoldsUpNoLock(t *testing.T) {
 	locktest.Release(t, locktest.Got(t, next).Hold)
 }
 
-// A hold that nobody owns must end by itself, since nobody's death ends it.
-func TestAcquireWithoutAnOwnerNeedsAnEnd(t *testing.T) {
+// A hold without an owner must end by itself, since no death ends it.
+func TestAcquire_WithoutAnOwnerNeedsAnEnd(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	refused := locktest.Future[*messages.NotAcquired](t, s, &messages.Acquire{Lock: k.Message(), Wait: durationpb.New(0)})
@@ -145,8 +144,8 @@ func TestAcquireWithoutAnOwnerNeedsAnEnd(t *testing.T) {
 	k.IsFree(t)
 }
 
-// Whoever cannot be told that he has the lock does not get it.
-func TestAcquireForNobody(t *testing.T) {
+// An acquire that cannot be answered does not get the lock.
+func TestAcquire_WithoutASenderIsRefused(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.NoPolling)
 	dead := s.Probe(t)
@@ -165,13 +164,13 @@ func TestAcquireForNobody(t *testing.T) {
 	}
 }
 
-// A release goes its way though its caller has gone and the lock actor crashes over it.
-func TestReleaseSurvivesACrash(t *testing.T) {
+// A release takes effect although its caller has gone and the lock actor crashes on it.
+func TestRelease_SurvivesACrash(t *testing.T) {
 	t.Parallel()
 	nothing := func() {}
 	for what, test := range map[string]struct {
 		crash string
-		// begin gives what is done while the actor is stalled, and after the crash.
+		// begin returns the steps while the actor is stalled, and after the crash.
 		begin func(t *testing.T, s *locktest.Site, k locktest.Key) (meanwhile, after func())
 	}{
 		"a goroutine's": {"*actors.Call", func(t *testing.T, s *locktest.Site, k locktest.Key) (meanwhile, after func()) {
@@ -202,16 +201,16 @@ func TestReleaseSurvivesACrash(t *testing.T) {
 		}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			saboteur := &locktest.FaultInjector{}
-			s, k := locktest.New(t, lockkeeper.Config{}, saboteur.Middleware)
+			faults := &locktest.FaultInjector{}
+			s, k := locktest.New(t, lockkeeper.Config{}, faults.Middleware)
 			meanwhile, after := test.begin(t, s, k)
-			stalled, goOn := saboteur.Stall("*messages.Cancel")
+			stalled, goOn := faults.Stall("*messages.Cancel")
 			s.Probe(t).Send(&messages.Cancel{Lock: k.Message()})
 			locktest.Await(t, "the actor to be stalled", stalled)
 			meanwhile()
-			saboteur.Hit(locktest.Once(test.crash), nil)
+			faults.Hit(locktest.Once(test.crash), nil)
 			goOn()
-			redistest.Eventually(t, "the crash", func() bool { return saboteur.Count.Load() == 1 })
+			redistest.Eventually(t, "the crash", func() bool { return faults.Count.Load() == 1 })
 			after()
 			k.AwaitFree(t)
 			s.ExpectGranted(t, k)

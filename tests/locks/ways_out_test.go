@@ -20,7 +20,7 @@ import (
 
 type work = func(ctx context.Context) error
 
-// endings are the ways in which work ends, each with words of the error that it leads to.
+// endings are the ways in which work ends, each with a text that its error contains.
 var endings = map[string]struct {
 	end   work
 	words string
@@ -33,15 +33,15 @@ var endings = map[string]struct {
 	"goexits": {func(ctx context.Context) error { <-ctx.Done(); runtime.Goexit(); return nil }, "runtime.Goexit"},
 }
 
-// A face has work done under a lock. It sends what it reports, or errUnheard if it has no way to report it. The end of
-// ctx ends the work.
-type face func(ctx context.Context, s *locktest.Site, lock *lockkeeper.Lock, do work, reports chan<- error)
+// An api runs work under a lock. It sends the error that it reports, or errOnlyLogged if it has no way to report one.
+// The end of ctx ends the work.
+type api func(ctx context.Context, s *locktest.Site, lock *lockkeeper.Lock, do work, reports chan<- error)
 
-var errUnheard = errors.New("only the log tells")
+var errOnlyLogged = errors.New("reported only in the log")
 
-// reporting sends what a call returns. Only the log tells how one has ended that does not return.
+// reporting sends what a call returns, or errOnlyLogged if it does not return.
 func reporting(call func() error, reports chan<- error) {
-	report := errUnheard
+	report := errOnlyLogged
 	defer func() {
 		_ = recover()
 		reports <- report
@@ -49,7 +49,7 @@ func reporting(call func() error, reports chan<- error) {
 	report = call()
 }
 
-var faces = map[string]face{
+var apis = map[string]api{
 	"Do": func(ctx context.Context, _ *locktest.Site, lock *lockkeeper.Lock, do work, reports chan<- error) {
 		reporting(func() error { return lock.Do(ctx, do) }, reports)
 	},
@@ -71,7 +71,7 @@ var faces = map[string]face{
 		}))
 		<-ctx.Done()
 		_ = s.Actors.Root.StopFuture(pid).Wait()
-		reports <- errUnheard
+		reports <- errOnlyLogged
 	},
 	"Spawn": func(ctx context.Context, s *locktest.Site, lock *lockkeeper.Lock, do work, reports chan<- error) {
 		spawn(ctx, s, reports, func(c actor.Context) *actor.PID { return lock.Spawn(c, do) })
@@ -83,47 +83,47 @@ var faces = map[string]face{
 	},
 }
 
-// spawn asks an actor to have work done, which it withdraws when ctx ends, and sends the report.
+// spawn lets an actor run work, withdraws it when ctx ends, and sends the report.
 func spawn(ctx context.Context, s *locktest.Site, reports chan<- error, do func(actor.Context) *actor.PID) {
-	told, works := make(chan error, 1), make(chan *actor.PID, 1)
+	ended, works := make(chan error, 1), make(chan *actor.PID, 1)
 	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
 		switch m := c.Message().(type) {
 		case string:
 			works <- do(c)
 		case *lockkeeper.Done:
-			told <- m.Err
+			ended <- m.Err
 		}
 	}))
 	go func() {
 		answer, err := lockkeeper.Ask(context.Background(), s.Actors.Root, pid, "work")
 		if done, ok := answer.(*lockkeeper.Done); ok {
-			told <- done.Err
+			ended <- done.Err
 		} else if err == nil {
-			told <- fmt.Errorf("Ask: %v", answer)
+			ended <- fmt.Errorf("Ask: %v", answer)
 		}
 	}()
 	<-ctx.Done()
 	s.Actors.Root.Stop(<-works)
-	report := <-told
+	report := <-ended
 	s.Actors.Root.Stop(pid)
 	reports <- report
 }
 
-// However the work ends, and by whichever face it was done, the lock is released, and the report says so.
-func TestEveryWayOut(t *testing.T) {
+// However the work ends, and by every API, the lock is released, and the report says so.
+func TestWayOut_AlwaysReleases(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
-	for name, face := range faces {
+	for name, api := range apis {
 		for how, ending := range endings {
 			if name == "Lead" && how == "panic" {
-				continue // which ends the program
+				continue // it ends the program
 			}
 			t.Run(name+"/"+how, func(t *testing.T) {
 				key := locktest.Key{Server: k.Server, LockName: k.LockName + name + how, Name: k.Name + name + how}
 				running, reports := make(chan bool, 1), make(chan error, 1)
 				ctx, cancel := context.WithCancelCause(context.Background())
 				defer cancel(nil)
-				go face(ctx, s, s.Lock(key.LockName), func(ctx context.Context) error {
+				go api(ctx, s, s.Lock(key.LockName), func(ctx context.Context) error {
 					running <- true
 					return ending.end(ctx)
 				}, reports)
@@ -131,7 +131,7 @@ func TestEveryWayOut(t *testing.T) {
 				cancel(errCalledOff)
 				err := locktest.Await(t, "the report", reports)
 				key.AwaitFree(t)
-				if errors.Is(err, lockkeeper.ErrNotReleased) || err != errUnheard && !strings.Contains(fmt.Sprint(err), ending.words) {
+				if errors.Is(err, lockkeeper.ErrNotReleased) || err != errOnlyLogged && !strings.Contains(fmt.Sprint(err), ending.words) {
 					t.Errorf("reported: %v", err)
 				}
 			})
@@ -141,8 +141,8 @@ func TestEveryWayOut(t *testing.T) {
 
 var errCalledOff = errors.New("called off")
 
-// However the work ends, and by whichever face it was done, the report says that the release is not confirmed, or else the log does.
-func TestEveryWayOutWithoutRedis(t *testing.T) {
+// However the work ends, and by every API, the report or else the log says that the release is not confirmed.
+func TestWayOut_ReportsUnconfirmedRelease(t *testing.T) {
 	t.Parallel()
 	var log redistest.Log
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -151,14 +151,14 @@ func TestEveryWayOutWithoutRedis(t *testing.T) {
 	defer cancel(nil)
 	running, paused := make(chan bool), make(chan struct{})
 	reports := map[string]chan error{}
-	for name, face := range faces {
+	for name, api := range apis {
 		for how, ending := range endings {
 			if name == "Lead" && how == "panic" {
 				continue
 			}
 			way, report := name+" "+how+" "+k.LockName, make(chan error, 1)
 			reports[way] = report
-			go face(ctx, s, s.Lock(way), func(ctx context.Context) error {
+			go api(ctx, s, s.Lock(way), func(ctx context.Context) error {
 				running <- true
 				<-paused
 				return ending.end(ctx)
@@ -173,13 +173,13 @@ func TestEveryWayOutWithoutRedis(t *testing.T) {
 	cancel(errCalledOff)
 	for way, report := range reports {
 		words := strings.Fields(way)
-		face, how := words[0], words[1]
+		api, how := words[0], words[1]
 		err := locktest.Await(t, "the report of "+way, report)
-		unheard := face == "LeaderProps" || slices.Contains([]string{"Do", "Elect"}, face) && how != "nil" && how != "error" && how != "cause"
-		if err == errUnheard && !unheard || err != errUnheard && !errors.Is(err, lockkeeper.ErrNotReleased) || !strings.Contains(err.Error(), endings[how].words) && err != errUnheard {
+		onlyLogged := api == "LeaderProps" || slices.Contains([]string{"Do", "Elect"}, api) && how != "nil" && how != "error" && how != "cause"
+		if err == errOnlyLogged && !onlyLogged || err != errOnlyLogged && !errors.Is(err, lockkeeper.ErrNotReleased) || !strings.Contains(err.Error(), endings[how].words) && err != errOnlyLogged {
 			t.Errorf("%s: %v", way, err)
 		}
-		redistest.Eventually(t, "a line on "+way, func() bool {
+		redistest.Eventually(t, "a log line for "+way, func() bool {
 			return slices.ContainsFunc(strings.Split(log.String(), "\n"), func(line string) bool {
 				return strings.Contains(line, "a release is not confirmed") && strings.Contains(line, way)
 			})
@@ -188,8 +188,8 @@ func TestEveryWayOutWithoutRedis(t *testing.T) {
 	k.Server.Resume(t)
 }
 
-// A function that makes an answer, and ends its goroutine instead, has the sender told.
-func TestAnswerThatExits(t *testing.T) {
+// If the function that makes an answer ends its goroutine, the sender gets an error.
+func TestRespond_AnswersWhenTheAnswerFunctionExits(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
@@ -204,8 +204,8 @@ func TestAnswerThatExits(t *testing.T) {
 	k.AwaitFree(t)
 }
 
-// A leader whose function ends its goroutine crashes, as if that had panicked, and its supervisor decides.
-func TestLeaderWhoseFunctionExits(t *testing.T) {
+// A leader whose function ends its goroutine crashes, as after a panic, and its supervisor decides.
+func TestLeaderActor_CrashesWhenItsFunctionExits(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	calls := make(chan int, 10)

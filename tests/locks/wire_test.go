@@ -16,9 +16,9 @@ import (
 
 var ownerField = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:[1-9][0-9]*$`)
 
-// A foreign client sees what Redisson would leave, under the names that Redisson
-// would give it, and hears of the last release only.
-func TestWireState(t *testing.T) {
+// A foreign client sees the same keys as Redisson would write, with the same names, and receives only the message of
+// the last release.
+func TestWire_WritesTheStateOfRedisson(t *testing.T) {
 	t.Parallel()
 	unique := redistest.Name(t)
 	for what, test := range map[string]struct{ prefix, lock, channel string }{
@@ -34,7 +34,7 @@ func TestWireState(t *testing.T) {
 			server := redistest.Shared(t)
 			k := locktest.Key{Server: server, LockName: test.lock, Name: test.prefix + test.lock, Channel: test.channel}
 			s := locktest.Open(t, server.URL(), lockkeeper.Config{KeyPrefix: test.prefix})
-			ear := k.Listen(t)
+			listener := k.Listen(t)
 			for lease, options := range map[time.Duration][]lockkeeper.Option{
 				30 * time.Second: nil, 10 * time.Second: {lockkeeper.WithLease(10 * time.Second)},
 			} {
@@ -49,20 +49,20 @@ func TestWireState(t *testing.T) {
 				}
 				locktest.Release(t, inner)
 				k.HeldBy(t, s, "1")
-				if heard := ear.Messages(t); len(heard) > 0 {
-					t.Errorf("heard %q while the lock was held", heard)
+				if got := listener.Messages(t); len(got) > 0 {
+					t.Errorf("published %q while the lock was held", got)
 				}
 				locktest.Release(t, outer)
 				k.IsFree(t)
-				if heard := ear.Messages(t); !slices.Equal(heard, []string{"0"}) {
-					t.Errorf("heard %q at the release, want one 0", heard)
+				if got := listener.Messages(t); !slices.Equal(got, []string{"0"}) {
+					t.Errorf("published %q at the release, want one 0", got)
 				}
 			}
 		})
 	}
 }
 
-func TestForeignHolder(t *testing.T) {
+func TestWire_RespectsForeignHolder(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.NoPolling)
 	k.TakeAs(t, locktest.Redisson, 30*time.Second)
@@ -83,9 +83,9 @@ func TestForeignHolder(t *testing.T) {
 	}
 }
 
-// The message of a release lets us in, long before we would look again: Redisson's, and
-// that of another process of ours.
-func TestUnlockMessageLetsIn(t *testing.T) {
+// The message of a release lets a waiter in, long before it would poll: that of Redisson, and that of another process
+// of ours.
+func TestWire_UnlockMessageWakesWaiters(t *testing.T) {
 	t.Parallel()
 	foreign := func(ttl time.Duration) func(k locktest.Key) func() {
 		return func(k locktest.Key) func() {

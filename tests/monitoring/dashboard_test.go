@@ -17,8 +17,8 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// prometheus gives the names of the metrics in docs/operate.md, and of their attributes, as the
-// exporter for Prometheus spells them.
+// prometheus returns the names of the metrics in docs/operate.md, and of their attributes, as the exporter for
+// Prometheus spells them.
 func prometheus(t *testing.T) (metrics map[string]bool) {
 	metrics = map[string]bool{}
 	row := regexp.MustCompile("(?m)^\\| `(lockkeeper\\.[a-z_.]+)` \\| ([a-z -]+) \\| `.*?` \\| (.*?) ?\\|")
@@ -41,8 +41,8 @@ func prometheus(t *testing.T) (metrics map[string]bool) {
 	return metrics
 }
 
-// The dashboard loads, and it and the alerting rules ask for nothing but what is measured.
-func TestDashboardAndAlerts(t *testing.T) {
+// The dashboard loads. It and the alerting rules query all metrics that are measured, and no others.
+func TestDashboard_QueriesOnlyExistingMetrics(t *testing.T) {
 	dashboard, alerts, metrics := read(t, "monitoring/grafana.json"), read(t, "monitoring/alerts.yml"), prometheus(t)
 	var panels struct {
 		Panels []struct {
@@ -63,13 +63,13 @@ func TestDashboardAndAlerts(t *testing.T) {
 	for what, text := range map[string]string{"the dashboard": dashboard, "an alert": alerts} {
 		for _, n := range name.FindAllString(text, -1) {
 			if asked[n] = true; !metrics[n] {
-				t.Errorf("%s asks for %s, which there is not", what, n)
+				t.Errorf("%s queries %s, which does not exist", what, n)
 			}
 		}
 	}
 	for n := range metrics {
 		if !asked[n] && !strings.HasSuffix(n, "_sum") && !asked[strings.TrimSuffix(n, "_count")+"_bucket"] {
-			t.Errorf("nothing asks for %s", n)
+			t.Errorf("neither the dashboard nor an alert queries %s", n)
 		}
 	}
 }

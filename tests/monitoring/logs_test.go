@@ -16,12 +16,12 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// journal keeps what is logged, as text.
+// journal keeps the log as text.
 type journal struct{ redistest.Log }
 
 func (j *journal) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
 
-// lines are those with that message.
+// lines are the lines with that message.
 func (j *journal) lines(message string) (lines []string) {
 	for line := range strings.Lines(j.String()) {
 		if strings.Contains(line, fmt.Sprintf("msg=%q", message)) {
@@ -34,7 +34,7 @@ func (j *journal) lines(message string) (lines []string) {
 // await waits for a line with that message, and expects words in the first one.
 func (j *journal) await(t *testing.T, message string, words ...string) {
 	t.Helper()
-	redistest.Eventually(t, "the line "+message, func() bool { return len(j.lines(message)) > 0 })
+	redistest.Eventually(t, "the log line "+message, func() bool { return len(j.lines(message)) > 0 })
 	for _, word := range words {
 		if line := j.lines(message)[0]; !strings.Contains(line, word) {
 			t.Errorf("the line lacks %q: %s", word, line)
@@ -42,8 +42,8 @@ func (j *journal) await(t *testing.T, message string, words ...string) {
 	}
 }
 
-// A loss is logged with the hold that it was, in words. The end by Close is for information.
-func TestLogOfALoss(t *testing.T) {
+// The log line of a loss describes the hold. The end by Close has level INFO.
+func TestLog_DescribesTheLostHold(t *testing.T) {
 	var j journal
 	s, k := locktest.New(t, lockkeeper.Config{Logger: j.logger(), Renewal: 100 * time.Millisecond, Watchdog: locktest.Watchdog})
 	hold, holder := locktest.Acquire(t, s.Lock(k.LockName)), s.Probe(t)
@@ -54,14 +54,15 @@ func TestLogOfALoss(t *testing.T) {
 	locktest.EndedBy(t, hold, messages.Reason_REASON_GONE)
 	j.await(t, "lease lost", "level=WARN", "lock="+k.LockName+" ", "kind=plain", "owner="+owner+" ", "term="+owner[strings.Index(owner, ":")+1:]+" ", "age=", "reason=gone")
 	locktest.Stop(t, s)
-	redistest.Eventually(t, "both lines", func() bool { return len(j.lines("lease lost")) == 2 })
+	redistest.Eventually(t, "both log lines", func() bool { return len(j.lines("lease lost")) == 2 })
 	if line := j.lines("lease lost")[1]; !strings.Contains(line, "level=INFO") || !strings.Contains(line, "reason=closed") || !strings.Contains(line, " holder=") {
 		t.Errorf("of Close was logged: %s", line)
 	}
 }
 
-// A long wait says which process holds the lock, and a long hold which code has taken it.
-func TestLogOfWhatLastsLong(t *testing.T) {
+// The log line of a long wait names the process that holds the lock, and that of a long hold the code that has taken
+// it.
+func TestLog_ReportsLongWaitsAndHolds(t *testing.T) {
 	var waits, holds journal
 	holder, k := locktest.New(t, lockkeeper.Config{Logger: holds.logger(), Application: "billing", LongHold: 50 * time.Millisecond, HoldStacks: true})
 	waiter := locktest.Open(t, k.Server.URL(), lockkeeper.Config{Logger: waits.logger(), LongWait: 100 * time.Millisecond})
@@ -78,12 +79,12 @@ func TestLogOfWhatLastsLong(t *testing.T) {
 	locktest.Release(t, held)
 	locktest.Release(t, locktest.Got(t, granted).Hold)
 	if n := len(waits.lines("a lock is held for long")); n > 0 {
-		t.Errorf("%d long holds were logged without being asked for", n)
+		t.Errorf("%d long holds were logged without LongHold", n)
 	}
 }
 
-// Standing by is no long wait, and leading no long hold: nobody is to be called because of them.
-func TestStandbysAndLeaders(t *testing.T) {
+// A standby is not a long wait, and a leader not a long hold: no alert is due.
+func TestLog_IgnoresStandbysAndLeaders(t *testing.T) {
 	var j journal
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{})
 	m := measure(t, k.Server.URL(), lockkeeper.Config{Logger: j.logger(), LongWait: 20 * time.Millisecond, LongHold: 20 * time.Millisecond})
@@ -118,8 +119,8 @@ func TestStandbysAndLeaders(t *testing.T) {
 	}
 }
 
-// A loss that only the release finds out is logged and counted like one that a renewal finds out.
-func TestLossFoundByTheRelease(t *testing.T) {
+// A loss that only the release finds is logged and counted like one that a renewal finds.
+func TestLog_ReportsLossFoundByRelease(t *testing.T) {
 	var j journal
 	server := redistest.Start(t)
 	m := measure(t, server.URL(), lockkeeper.Config{Logger: j.logger(), Renewal: 9 * time.Second})
@@ -128,7 +129,7 @@ func TestLossFoundByTheRelease(t *testing.T) {
 	server.Do(t, "DEL", k.Name)
 	locktest.IsError(t, hold.Release(t.Context()), lockkeeper.ErrLost)
 	if err := hold.Release(t.Context()); err == nil {
-		t.Error("it was released twice")
+		t.Error("the second release succeeded")
 	}
 	j.await(t, "lease lost", "level=WARN", "lock="+k.LockName+" ", "kind=plain", "reason=gone", "its release has found")
 	if _, err := m.ExpirableSemaphore(permits.LockName).TrySetPermits(t.Context(), 1); err != nil {
@@ -140,14 +141,14 @@ func TestLossFoundByTheRelease(t *testing.T) {
 	}
 	server.Do(t, "FLUSHALL")
 	locktest.IsError(t, permit.Release(t.Context()), lockkeeper.ErrLost)
-	m.expect(t, map[string]int64{"lockkeeper.losses plain gone": 1, "lockkeeper.losses permits gone": 1})
+	m.expect(t, map[string]int64{"lockkeeper.losses plain gone": 1, "lockkeeper.losses expirable_semaphore gone": 1})
 	if n := len(j.lines("lease lost")); n != 2 {
 		t.Errorf("%d losses were logged", n)
 	}
 }
 
-// An outage is one line when it begins, with what waits, and one when it is over.
-func TestLogOfAnOutage(t *testing.T) {
+// An outage is logged once at its beginning, with the number of waiters, and once at its end.
+func TestLog_ReportsAnOutageOnce(t *testing.T) {
 	var j journal
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
@@ -174,9 +175,9 @@ func TestLogOfAnOutage(t *testing.T) {
 	}
 }
 
-// A Redis that refuses every call does not serve again. The rejection is logged once, with what Redis says and what to
-// do, and its end when calls succeed.
-func TestLogOfARejection(t *testing.T) {
+// A Redis that refuses every call does not serve again. The rejection is logged once, with Redis's error and a
+// remedy; its end is logged when calls succeed.
+func TestLog_ReportsARejectionOnce(t *testing.T) {
 	for name, broken := range map[string]struct {
 		wrong, right []string
 		words        []string
@@ -190,7 +191,7 @@ func TestLogOfARejection(t *testing.T) {
 			server.Do(t, "ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all")
 			proxy := redistest.NewProxy(t, server.Addr())
 			s := locktest.Open(t, "redis://app:pw@"+proxy.Addr(), lockkeeper.Config{Logger: j.logger(), CallTimeout: 300 * time.Millisecond})
-			s.Lame = true // a release that is rejected is given up
+			s.Lame = true // a rejected release is given up
 			k := locktest.NewKey(t, server)
 			try := func() error {
 				hold, err := s.Lock(k.LockName).TryAcquire(locktest.Within(t))
@@ -210,7 +211,7 @@ func TestLogOfARejection(t *testing.T) {
 			proxy.Heal()
 			redistest.Eventually(t, "a rejection", func() bool { return errors.Is(try(), lockkeeper.ErrRejected) })
 			j.await(t, "Redis rejects calls", append(broken.words, "level=WARN", "script=", "waiting=", "held=")...)
-			for over := time.Now().Add(5 * time.Second); time.Now().Before(over); time.Sleep(50 * time.Millisecond) { // longer than it is calm before an outage is over
+			for over := time.Now().Add(5 * time.Second); time.Now().Before(over); time.Sleep(50 * time.Millisecond) { // longer than the quiet period that ends an outage
 				locktest.IsError(t, try(), lockkeeper.ErrRejected)
 			}
 			if lines := len(j.lines("Redis rejects calls")); lines != 1 || len(j.lines("Redis serves again")) > 0 {
@@ -228,8 +229,8 @@ func TestLogOfARejection(t *testing.T) {
 	}
 }
 
-// A Redis that refuses one key serves: only the caller is told, and an outage is over all the same.
-func TestLogOfARefusedKey(t *testing.T) {
+// A Redis that refuses one key does serve: only the caller gets the error, and an outage ends.
+func TestLog_IgnoresARefusedKey(t *testing.T) {
 	var j journal
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
@@ -253,8 +254,8 @@ func TestLogOfARefusedKey(t *testing.T) {
 	}
 }
 
-// Close logs the first holds that it ends, and how many more there are.
-func TestLogOfManyHoldsThatCloseEnds(t *testing.T) {
+// Close logs the first holds that it ends, and the number of the other ones.
+func TestLog_SummarizesHoldsEndedByClose(t *testing.T) {
 	var j journal
 	const holds = 1500
 	s, k := locktest.New(t, lockkeeper.Config{Logger: j.logger()})
@@ -268,9 +269,9 @@ func TestLogOfManyHoldsThatCloseEnds(t *testing.T) {
 	}
 }
 
-// A proxy that closes the connection at SUBSCRIBE slows down all waits. That is logged once, with what
-// it means, and once when it is over.
-func TestLogOfSubscriptionsThatFail(t *testing.T) {
+// A proxy that closes the connection at SUBSCRIBE delays all waits. That is logged once, with its consequences, and
+// once when it ends.
+func TestLog_ReportsFailingSubscriptionsOnce(t *testing.T) {
 	var j journal
 	server := redistest.Start(t)
 	p := redistest.NewProxy(t, server.Addr())
@@ -291,9 +292,9 @@ func TestLogOfSubscriptionsThatFail(t *testing.T) {
 	locktest.Release(t, locktest.Got(t, waiter).Hold)
 }
 
-// A channel to which Redis does not let a System subscribe is logged once, however often its waiters try, and again when
-// Redis allows it.
-func TestLogOfRefusedChannels(t *testing.T) {
+// A channel that Redis refuses is logged once, however often waiters try to subscribe, and again when Redis allows
+// it.
+func TestLog_ReportsARefusedChannelOnce(t *testing.T) {
 	var j journal
 	server := redistest.Start(t)
 	server.Do(t, "ACL", "SETUSER", "locker", "on", ">secret", "~*", "+@all", "resetchannels", "&lockkeeper_turn:*")

@@ -1,4 +1,4 @@
-// Package monitoring_test has the tests of what an operator is told: metrics, logs, traces.
+// Package monitoring_test tests what operators see: metrics, logs, traces.
 package monitoring_test
 
 import (

@@ -27,8 +27,7 @@ func measure(t *testing.T, url string, cfg lockkeeper.Config) measured {
 	return measured{locktest.Open(t, url, cfg), reader}
 }
 
-// sums gives the sums of all metrics by name and values of the attributes, and of a histogram how
-// many values it has.
+// sums returns the sums of all metrics, by name and values of the attributes; for a histogram, the number of values.
 func (m measured) sums(t *testing.T) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -59,7 +58,7 @@ func (m measured) sums(t *testing.T) map[string]int64 {
 	return sums
 }
 
-// expect waits until the metrics are as they should be.
+// expect waits until the metrics have these values.
 func (m measured) expect(t *testing.T, want map[string]int64) {
 	t.Helper()
 	var wrong map[string][2]int64
@@ -80,8 +79,8 @@ func (m measured) expect(t *testing.T, want map[string]int64) {
 	})
 }
 
-// A lock is counted from its request to its end, whichever way it comes.
-func TestMetricsOfGrants(t *testing.T) {
+// A lock is counted from its request to its end, in every way of granting it.
+func TestMetrics_CountLocksFromRequestToEnd(t *testing.T) {
 	s, k := locktest.NewOnOwnServer(t, locktest.NoPolling)
 	cfg := locktest.NoPolling
 	cfg.QueueLimit, cfg.HandOffLimit = 1, 30*time.Second
@@ -114,7 +113,7 @@ func TestMetricsOfGrants(t *testing.T) {
 	locktest.Release(t, handedOff)
 
 	fenced := locktest.NewKey(t, k.Server)
-	redistest.Eventually(t, "a transfer", func() bool { // now and then the lock is freed instead
+	redistest.Eventually(t, "a transfer", func() bool { // sometimes the lock is freed instead
 		other := locktest.Acquire(t, s.FencedLock(fenced.LockName))
 		granted = locktest.AcquireSoon(t.Context(), m.FencedLock(fenced.LockName))
 		fenced.AwaitListener(t)
@@ -136,8 +135,8 @@ func TestMetricsOfGrants(t *testing.T) {
 	}
 }
 
-// Losses and what leads to them are counted, and so are the pub/sub connections that broke.
-func TestMetricsOfFaults(t *testing.T) {
+// Losses and their causes are counted, and so are broken pub/sub connections.
+func TestMetrics_CountLossesAndReconnects(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	m := measure(t, proxy.URL(), lockkeeper.Config{Watchdog: 4 * time.Second, Renewal: 100 * time.Millisecond})

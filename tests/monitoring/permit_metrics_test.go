@@ -24,9 +24,8 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// A request for permits is counted once, however many it is for, and whichever way it ends; what is
-// no request for permits is not.
-func TestMetricsOfSemaphores(t *testing.T) {
+// A request for permits is counted once, whatever its number and its end; other requests are not counted.
+func TestMetrics_CountSemaphoreRequestsOnce(t *testing.T) {
 	k, ctx := locktest.NewKey(t, redistest.Start(t)), locktest.Within(t)
 	cfg := locktest.NoPolling
 	cfg.QueueLimit, cfg.HandOffLimit = 1, 30*time.Second
@@ -43,7 +42,7 @@ func TestMetricsOfSemaphores(t *testing.T) {
 	}
 	m.expect(t, want)
 	locktest.IsError(t, s.Acquire(ctx, 1), lockkeeper.ErrQueueFull)
-	locktest.IsError(t, m.Latch(k.LockName).Wait(ctx), lockkeeper.ErrInvalid) // no pool has seen it
+	locktest.IsError(t, m.Latch(k.LockName).Wait(ctx), lockkeeper.ErrInvalid) // refused before it reaches a pool
 	ok(t, s.Release(ctx, 2))
 	ok(t, locktest.Await(t, "the permits", waiter))
 	_, err = s.Drain(ctx)
@@ -56,8 +55,8 @@ func TestMetricsOfSemaphores(t *testing.T) {
 	})
 }
 
-// Who waits for a latch is counted until it opens, or until the wait or the System ends.
-func TestMetricsOfLatches(t *testing.T) {
+// A waiter of a latch is counted until the latch opens, or until the wait or the System ends.
+func TestMetrics_CountLatchWaiters(t *testing.T) {
 	k, ctx := locktest.NewKey(t, redistest.Start(t)), locktest.Within(t)
 	m := measure(t, k.Server.URL(), locktest.NoPolling)
 	l := m.Latch(k.LockName)
@@ -87,6 +86,6 @@ func TestMetricsOfLatches(t *testing.T) {
 	m.expect(t, map[string]int64{"lockkeeper.waiters latch": 0, "lockkeeper.refusals latch closed": 1, "lockkeeper.actors": 0})
 	locktest.IsError(t, locktest.Await(t, "the end", last), lockkeeper.ErrClosed)
 	if err := locktest.Await(t, "the end of the wait", leaves); err == nil {
-		t.Error("the latch opened for one who had left")
+		t.Error("a wait that was cancelled has succeeded")
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Names and applications, and what Redis says, have no hidden character in a line of the log: JSON has no escapes for
-// those that are invisible or change the direction of writing.
-func TestHiddenCharactersInTheLog(t *testing.T) {
+// Names, applications and errors of Redis have no hidden characters in the log: JSON does not escape characters that
+// are invisible or change the direction of text.
+func TestLog_EscapesHiddenCharacters(t *testing.T) {
 	const hidden = "\u202eeciovni\u2800"
 	var log redistest.Log
 	logged := func(t *testing.T, message string) {
 		t.Helper()
-		redistest.Eventually(t, "the line "+message, func() bool { return strings.Contains(log.String(), message) })
+		redistest.Eventually(t, "the log line "+message, func() bool { return strings.Contains(log.String(), message) })
 		for line := range strings.Lines(log.String()) {
 			if strings.ContainsAny(line, hidden[:len("\u202e")]+"\u2800") {
 				t.Errorf("logged: %q", line)

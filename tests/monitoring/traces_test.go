@@ -19,7 +19,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// client keeps the spans in whose contexts its commands are sent.
+// client records the spans in whose contexts its commands are sent.
 type client struct {
 	rueidis.Client
 	within chan trace.SpanContext
@@ -49,7 +49,7 @@ func newTraced(t *testing.T, url string) traced {
 	return traced{locktest.OpenWith(t, c, nil, cfg), recorder, tracer, c.within}
 }
 
-// span waits for a span of that name in a caller's span. The events are its own, with the values of
+// span waits for a span of that name below a caller's span. It returns the span's own events, with the values of
 // their attributes.
 func (s traced) span(t *testing.T, name string, parent trace.Span) (span sdk.ReadOnlySpan, events []string) {
 	t.Helper()
@@ -79,8 +79,8 @@ func (s traced) span(t *testing.T, name string, parent trace.Span) (span sdk.Rea
 	return span, events
 }
 
-// A caller's spans show what its requests waited for, and until when it had the lock.
-func TestTraces(t *testing.T) {
+// A caller's spans show the waits of its requests, and the time until the end of its hold.
+func TestTraces_ShowWaitsAndHolds(t *testing.T) {
 	other, k := locktest.NewOnOwnServer(t, locktest.NoPolling)
 	s := newTraced(t, k.Server.URL())
 	first := locktest.Acquire(t, other.Lock(k.LockName))
@@ -101,7 +101,7 @@ func TestTraces(t *testing.T) {
 			t.Errorf("the events of the acquire are %q, without %q", events, want)
 		}
 	}
-	if last := events[len(events)-1]; last != "granted transfer" && last != "granted redis" { // now and then it is freed instead
+	if last := events[len(events)-1]; last != "granted transfer" && last != "granted redis" { // sometimes the lock is freed instead
 		t.Errorf("the last event of the acquire is %q", last)
 	}
 	if got := fmt.Sprint(acquire.Attributes()[0].Value.AsString(), acquire.Attributes()[1].Value.AsString(), acquire.Status().Code); got != fmt.Sprint(k.LockName, "plain", codes.Unset) {
@@ -118,15 +118,15 @@ func TestTraces(t *testing.T) {
 	}
 	locktest.Release(t, lent)
 	if got := <-s.within; got.SpanID() != caller.SpanContext().SpanID() {
-		t.Error("the client got another context than the caller's")
+		t.Error("the client did not get the caller's context")
 	}
 }
 
 // A request by message belongs to the span in its header; a refusal is an error, and so is a loss.
-func TestTracesByMessage(t *testing.T) {
+func TestTraces_FollowMessages(t *testing.T) {
 	k := locktest.NewKey(t, redistest.Shared(t))
 	s := newTraced(t, k.Server.URL())
-	holder, stranger := s.Probe(t), s.Probe(t)
+	holder, other := s.Probe(t), s.Probe(t)
 	send := func(p *locktest.Probe, m any) trace.Span {
 		ctx, caller := s.tracer.Start(t.Context(), "caller")
 		s.Actors.Root.Send(s.Guardian(), lockkeeper.WithTrace(ctx, &actor.MessageEnvelope{Message: m, Sender: p.Pid}))
@@ -137,8 +137,8 @@ func TestTracesByMessage(t *testing.T) {
 	if _, events := s.span(t, "lockkeeper.acquire", caller); !slices.Equal(events, []string{"tried", "granted redis"}) {
 		t.Errorf("the events of the acquire are %q", events)
 	}
-	refused := send(stranger, &messages.Release{Lock: k.Message()})
-	locktest.Next[*messages.NotReleased](t, stranger)
+	refused := send(other, &messages.Release{Lock: k.Message()})
+	locktest.Next[*messages.NotReleased](t, other)
 	if span, events := s.span(t, "lockkeeper.release", refused); span.Status().Code != codes.Error || !slices.Equal(events, []string{"refused not_held"}) {
 		t.Errorf("the release that was refused: %v %q", span.Status(), events)
 	}
@@ -149,7 +149,7 @@ func TestTracesByMessage(t *testing.T) {
 	}
 }
 
-// shipper takes a lock for whoever sends it a text, and gives it back.
+// shipper acquires a lock for each text that it is sent, and releases it.
 type shipper struct {
 	tracer trace.Tracer
 	lock   *messages.Lock
@@ -163,16 +163,16 @@ func (a *shipper) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case string:
 		lockkeeper.Request(ctx, &messages.Acquire{Lock: a.lock})
-	case func(context.Context) error: // which is done under the lock
+	case func(context.Context) error: // runs under the lock
 		a.client = ctx.Sender()
 		a.site.Lock(a.lock.Name).Spawn(ctx, m)
 	case *lockkeeper.Done:
 		ctx.Send(a.client, m)
-	case context.Context: // that of a job which had to wait
+	case context.Context: // the context of a job that had to wait
 		lockkeeper.Request(ctx, lockkeeper.WithTrace(m, &messages.Acquire{Lock: a.lock}))
 	case *messages.LeaseLost:
-		_, told := a.tracer.Start(lockkeeper.TraceOf(ctx), "told")
-		told.End()
+		_, notified := a.tracer.Start(lockkeeper.TraceOf(ctx), "notified")
+		notified.End()
 	case *messages.Acquired:
 		if a.keeps {
 			a.last <- "kept"
@@ -186,8 +186,8 @@ func (a *shipper) Receive(ctx actor.Context) {
 	}
 }
 
-// The trace goes along from a goroutine to an actor, to the System, back with the answer, and on to the next request.
-func TestTracesThroughActors(t *testing.T) {
+// The trace passes from a goroutine to an actor, to the System, back with the answer, and on to the next request.
+func TestTraces_PassThroughActors(t *testing.T) {
 	k := locktest.NewKey(t, redistest.Shared(t))
 	s := newTraced(t, k.Server.URL())
 	a := &shipper{tracer: s.tracer, lock: k.Message(), last: make(chan string, 1), site: s.Site}
@@ -208,7 +208,7 @@ func TestTracesThroughActors(t *testing.T) {
 	other, second := s.tracer.Start(t.Context(), "another caller")
 	order(lockkeeper.WithTrace(ctx, other), "*messages.Released")
 	s.span(t, "lockkeeper.release", second)
-	third, asked := s.tracer.Start(t.Context(), "who waits for the work")
+	third, asked := s.tracer.Start(t.Context(), "a client that waits for the work")
 	work := func(ctx context.Context) error {
 		_, span := s.tracer.Start(ctx, "worked")
 		span.End()
@@ -224,12 +224,12 @@ func TestTracesThroughActors(t *testing.T) {
 	if err := s.System.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.span(t, "told", caller)
+	s.span(t, "notified", caller)
 	order("an order", "*actor.DeadLetterResponse")
 }
 
-// A standby that resigns has not failed.
-func TestTraceOfAStandby(t *testing.T) {
+// The span of a standby that resigns has no error.
+func TestTraces_ResigningStandbyIsNoError(t *testing.T) {
 	k := locktest.NewKey(t, redistest.Shared(t))
 	s := newTraced(t, k.Server.URL())
 	hold := s.Acquire(t, k)
@@ -247,8 +247,8 @@ func TestTraceOfAStandby(t *testing.T) {
 	s.Release(t, hold)
 }
 
-// Every hold's span says that the hold was lost, however many were lost at once.
-func TestTracesOfManyLosses(t *testing.T) {
+// The span of every hold shows that it was lost, however many are lost at once.
+func TestTraces_ShowEveryLoss(t *testing.T) {
 	const readers = 40
 	key := locktest.NewKey(t, redistest.Shared(t))
 	s := newTraced(t, key.Server.URL())

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// goSites finds what to mutate in a Go file.
+// goSites finds the sites of mutations in a Go file.
 func goSites(src string) ([]site, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", src, parser.SkipObjectResolution)
@@ -23,7 +23,7 @@ type goFinder struct {
 	src     string
 	file    *token.File
 	found   []site
-	negated map[ast.Expr]bool // conditions: another == in place of != would be the same mutant
+	negated map[ast.Expr]bool // a swap of == and != in these conditions would be the same mutant
 }
 
 func (f *goFinder) replace(kind string, from, to token.Pos, replacement string) {
@@ -80,7 +80,7 @@ func (f *goFinder) visit(n ast.Node) bool {
 	return true
 }
 
-// deleteAny deletes each of the statements, unless they declare what the next ones use.
+// deleteAny deletes each of the statements, unless later ones use what they declare.
 func (f *goFinder) deleteAny(statements []ast.Stmt) {
 	for _, s := range statements {
 		assign, _ := s.(*ast.AssignStmt)

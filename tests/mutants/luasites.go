@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// luaRules are the mutations of a line of Lua: of what the first group of find matches, into
-// what become says. Not all of what they make compiles.
+// luaRules are the mutations of a line of Lua: become replaces the first group of find. Not all mutants compile.
 var luaRules = []struct {
 	kind   string
 	find   *regexp.Regexp
@@ -24,7 +23,7 @@ var luaRules = []struct {
 	{"delete", regexp.MustCompile(`^\s*(return .+|redis\.call\(.+|[\w.\[\]# +]+ = .+)$`), func(string) string { return "" }},
 }
 
-// luaSwap exchanges the words that are each other's opposite.
+// luaSwap exchanges a word for its opposite.
 func luaSwap(old string) string {
 	for _, pair := range [][2]string{
 		{"and", "or"}, {"<", "<="}, {">", ">="}, {"==", "~="}, {"+", "-"}, {"true", "false"}, {"'0'", "'1'"},
@@ -41,14 +40,14 @@ func luaSwap(old string) string {
 
 var luaComment = regexp.MustCompile(`\s*--.*`)
 
-// luaSites finds what to mutate in a Lua file, line by line.
+// luaSites finds the sites of mutations in a Lua file, line by line.
 func luaSites(src string) (found []site, err error) {
 	at := 0
 	for line := range strings.Lines(src) {
 		code := luaComment.ReplaceAllString(strings.TrimSuffix(line, "\n"), "")
 		for _, rule := range luaRules {
 			if rule.kind == "delete" && strings.HasPrefix(strings.TrimSpace(code), "local ") {
-				continue // what follows needs the name
+				continue // later lines need the name
 			}
 			for _, m := range rule.find.FindAllStringSubmatchIndex(code, -1) {
 				found = append(found, in(src, rule.kind, at+m[2], at+m[3], rule.become(code[m[2]:m[3]])))

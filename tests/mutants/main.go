@@ -1,15 +1,14 @@
-// Mutants measures the tests: it breaks the code of a package in one place at a time and
-// runs the tests that should notice.
+// Mutants measures the tests: it breaks the code of a package at one site at a time and runs the tests that should
+// notice.
 //
 //	go run ./tests/mutants -pkg ./internal/lock -n 120 -seed 1
 //	go run ./tests/mutants -pkg ./scripts -only release.lua
 //
-// It mutates the Lua files of a package that has any, and the Go files without the tests
-// of any other. The tree is never written to: go test reads the mutated file by way of
-// -overlay, which covers embedded files as well. The seed chooses the mutants; one that
-// does not compile is replaced by the next.
+// It mutates the Lua files of a package that has any, and otherwise its Go files without the tests. It never writes
+// to the tree: go test reads the mutated file through -overlay, which covers embedded files as well. The seed chooses
+// the mutants; one that does not compile is replaced by the next.
 //
-// A survivor is either equivalent to the original, or a rule that no test holds: read it.
+// A survivor is either equivalent to the original, or a rule without a test: read it.
 package main
 
 import (
@@ -28,8 +27,8 @@ import (
 	"time"
 )
 
-// suites are the arguments of go test, by the package that is mutated, which should notice:
-// what is quick first. Any other package has its own tests.
+// suites are the arguments of go test by package: the tests that should notice a mutation, the quick ones first. Any
+// other package has its own tests.
 var suites = map[string][]string{
 	"internal/lock": {
 		"./internal/lock -explore.states=3000 -world.time=200ms",
@@ -53,9 +52,9 @@ func main() {
 
 func run(ctx context.Context) error {
 	pkg := flag.String("pkg", "./internal/lock", "the `package` to mutate")
-	n := flag.Int("n", 120, "how many mutants that compile to try; 0: all there are")
+	n := flag.Int("n", 120, "how many mutants that compile to try; 0: all")
 	seed := flag.Uint64("seed", 1, "which mutants are chosen")
-	only := flag.String("only", "", "mutate only the places whose description contains this `text`, such as lock.go:97")
+	only := flag.String("only", "", "mutate only the sites whose description contains this `text`, such as lock.go:97")
 	flag.Parse()
 
 	tests := suites[filepath.Clean(*pkg)]
@@ -80,7 +79,7 @@ func run(ctx context.Context) error {
 		}
 		made, output, err := mutate(ctx, s, tests, limits)
 		if errors.Is(err, context.Canceled) {
-			break // the report is about what has been tried so far
+			break // report what has been tried so far
 		} else if err != nil {
 			return err
 		}
@@ -92,14 +91,14 @@ func run(ctx context.Context) error {
 		test, _, _ := strings.Cut(failed, "\n")
 		fmt.Fprintf(os.Stderr, "%-9s  %s  %s\n", made, s, test)
 	}
-	fmt.Printf("%s, seed %d, %d places: %v\n", *pkg, *seed, len(all), total)
+	fmt.Printf("%s, seed %d, %d sites: %v\n", *pkg, *seed, len(all), total)
 	for _, s := range survivors {
 		fmt.Println("survived:", s)
 	}
 	return nil
 }
 
-// An outcome is what the tests made of a mutant. One that they do not end on is killed.
+// An outcome is the result of the tests on a mutant. One on which they do not end is killed.
 type outcome string
 
 const (
@@ -108,7 +107,7 @@ const (
 	notBuilt outcome = "not built"
 )
 
-// clean runs the tests on the code as it is, and returns how long each may take on a mutant.
+// clean runs the tests on the unchanged code, and returns how long each may take on a mutant.
 func clean(ctx context.Context, tests []string) (limits []time.Duration, err error) {
 	for _, test := range tests {
 		start := time.Now()
@@ -120,7 +119,7 @@ func clean(ctx context.Context, tests []string) (limits []time.Duration, err err
 	return limits, nil
 }
 
-// mutate runs the tests on one mutant, up to the first that fails, and returns its output.
+// mutate runs the tests on one mutant, up to the first failure, and returns its output.
 func mutate(ctx context.Context, s site, tests []string, limits []time.Duration) (outcome, string, error) {
 	work, err := os.MkdirTemp("", "mutants")
 	if err != nil {
@@ -154,7 +153,7 @@ func mutate(ctx context.Context, s site, tests []string, limits []time.Duration)
 	return survived, "", nil
 }
 
-// goTest runs go test with a bound on its memory, in KiB: a mutant may never stop to append.
+// goTest runs go test with a bound on its memory, in KiB: a mutant may append for ever.
 func goTest(ctx context.Context, limit time.Duration, arguments string) (output string, err error) {
 	all := []string{"-c", `ulimit -v 6291456 && exec go test "$@"`, "sh", "-count=1", "-vet=off", "-failfast", "-timeout=" + limit.String()}
 	cmd := exec.CommandContext(ctx, "sh", append(all, strings.Fields(arguments)...)...)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// changes applies each site, and tells what the line has become.
+// changes applies each site, and returns the changed lines.
 func changes(t *testing.T, src string, found []site) (all []string) {
 	t.Helper()
 	for _, s := range found {
@@ -23,7 +23,7 @@ func changes(t *testing.T, src string, found []site) (all []string) {
 	return all
 }
 
-func TestSites(t *testing.T) {
+func TestSites_FindsMutations(t *testing.T) {
 	for _, test := range []struct {
 		find func(string) ([]site, error)
 		src  string
@@ -52,8 +52,8 @@ func TestSites(t *testing.T) {
 	}
 }
 
-// The tests run on each mutant, whether Go or an embedded text, and the module stays as it is.
-func TestMutate(t *testing.T) {
+// The tests run on each mutant, of Go or of an embedded text, and the module does not change.
+func TestMutate_ReportsOutcomes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	sample := map[string]string{
 		"go.mod":   "module sample\n\ngo 1.25\n",
@@ -94,6 +94,6 @@ func TestMutate(t *testing.T) {
 		}
 	}
 	if _, err := clean(t.Context(), []string{". -unknown"}); err == nil || !strings.Contains(err.Error(), "unknown") {
-		t.Errorf("tests that fail as it is: %v", err)
+		t.Errorf("tests that fail without a mutation: %v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A site is a place in a file, and what a mutant has there instead.
+// A site is a range of a file, and its replacement in a mutant.
 type site struct {
 	file, kind string
 	line       int
@@ -27,8 +27,8 @@ func in(src, kind string, start, end int, replacement string) site {
 	}
 }
 
-// apply returns the source of the mutant. Where it is shorter by lines, it gets them back,
-// so that the tests report the lines of the original.
+// apply returns the source of the mutant. Where it has fewer lines, they are added again, so that the tests report
+// the lines of the original.
 func (s site) apply(src []byte) []byte {
 	lines := strings.Repeat("\n", max(0, strings.Count(s.old, "\n")-strings.Count(s.new, "\n")))
 	return slices.Concat(src[:s.start], []byte(s.new+lines), src[s.start+len(s.old):])
@@ -38,7 +38,7 @@ func (s site) String() string {
 	return fmt.Sprintf("%s:%d: %s: %.60q -> %.60q in: %s", s.file, s.line, s.kind, s.old, s.new, s.text)
 }
 
-// sites returns all places of a package's files where there is something to mutate.
+// sites returns all sites in a package's files.
 func sites(pkg string) (all []site, err error) {
 	find := luaSites
 	files, err := filepath.Glob(filepath.Join(pkg, "*.lua"))

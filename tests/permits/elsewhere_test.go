@@ -12,8 +12,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// The rights that docs/acl.md has for permits are enough, and in a cluster all keys are in one slot.
-func TestPermitsElsewhere(t *testing.T) {
+// The rights in docs/acl.md are enough for permits, and in a cluster all keys are in one slot.
+func TestExpirable_WorksWithACLAndCluster(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	for _, r := range redisio.ACL() {
@@ -48,13 +48,13 @@ func TestPermitsElsewhere(t *testing.T) {
 			if err := p.AddPermits(locktest.Within(t), 1); err != nil {
 				t.Error(err)
 			}
-			are(t, there, 2, 0)
+			awaitPermits(t, there, 2, 0)
 		})
 	}
 }
 
 // While a slot is between two servers, permits are renewed, and in the end none is lost.
-func TestPermitsWhileASlotMoves(t *testing.T) {
+func TestExpirable_SurvivesASlotMove(t *testing.T) {
 	t.Parallel()
 	servers, name := redistest.Cluster(t, 2), redistest.Name(t)
 	slot := int(redisio.Slot(name))
@@ -65,18 +65,18 @@ func TestPermitsWhileASlotMoves(t *testing.T) {
 	from.MigrateKeys(t, slot, to, redisio.Taken(name))
 	waiter, released := soon(locktest.Within(t), p), make(chan error, 1)
 	go func() { released <- held[0].Release(locktest.Within(t)) }()
-	outlasts(t, s.System, name, watchdog*5/4) // nothing else may go on, but the renewals
+	outlasts(t, s.System, name, watchdog*5/4) // only renewals have to work
 	if !held[1].Valid() {
 		t.Error(held[1].Err())
 	}
 	from.MigrateKeys(t, slot, to)
 	from.EndMove(t, slot, to)
-	// Their permits may have been given back too late for them to know.
+	// Their permits may have been given back so late that they have no answer.
 	for _, err := range []error{locktest.Await(t, "a permit", waiter), <-released} {
 		if err != nil && !errors.Is(err, lockkeeper.ErrUnavailable) {
 			t.Error(err)
 		}
 	}
 	release(t, held[1])
-	are(t, p, 3, 0)
+	awaitPermits(t, p, 3, 0)
 }

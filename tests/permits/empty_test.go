@@ -18,7 +18,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// logs are what a System has logged. It may be used by several goroutines.
+// logs is the log of a System. It is safe for concurrent use.
 type logs struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -36,9 +36,9 @@ func (l *logs) count(words string) int {
 	return strings.Count(l.text.String(), words)
 }
 
-// Without the number, requests are refused at once, whether they wait or not. The log says so, once. A late
-// release makes nothing.
-func TestNoPermitsAreSet(t *testing.T) {
+// Without the number, requests are refused at once, also those that could wait. This is logged once. A late release
+// does not create the semaphore.
+func TestExpirable_RefusesWithoutANumber(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Start(t), redistest.Name(t)
 	var log logs
@@ -70,17 +70,17 @@ func TestNoPermitsAreSet(t *testing.T) {
 	_ = held.Release(locktest.Within(t)) // it may have been lost before
 	locktest.IsError(t, semaphore.Release(locktest.Within(t), 1), lockkeeper.ErrNoPermits)
 	if n, err := server.Do(t, "EXISTS", name, name+" too").AsInt64(); n != 0 || err != nil {
-		t.Errorf("a late release has made %d semaphores, %v", n, err)
+		t.Errorf("a late release has created %d semaphores, %v", n, err)
 	}
-	redistest.Eventually(t, "a line in the log", func() bool { return log.count("no number of permits is set") > 0 })
+	redistest.Eventually(t, "a log line", func() bool { return log.count("no number of permits is set") > 0 })
 	if n := log.count("level=WARN msg=\"no number of permits is set\""); n != 1 {
-		t.Errorf("the log says it %d times", n)
+		t.Errorf("it was logged %d times", n)
 	}
 }
 
-// With the number, it is set again when nobody trusts a permit from before any more. The permits of a System
-// that still trusts them stay taken, and those of others have been lost by then.
-func TestPermitsAreSetAgain(t *testing.T) {
+// The number is set again once no permit from before is trusted. The permits of a System that still trusts them stay
+// taken, and those of others have been lost by then.
+func TestExpirable_RestoresItsNumberAfterDataLoss(t *testing.T) {
 	t.Parallel()
 	const watchdog = 2 * time.Second
 	server, name := redistest.Start(t), redistest.Name(t)
@@ -104,7 +104,7 @@ func TestPermitsAreSetAgain(t *testing.T) {
 	if !long.Valid() || !again.Valid() {
 		t.Errorf("the permits are valid: %v, %v", long.Valid(), again.Valid())
 	}
-	are(t, p, 0, 2)
+	awaitPermits(t, p, 0, 2)
 	_, err := q.TryAcquire(locktest.Within(t))
 	locktest.IsError(t, err, lockkeeper.ErrHeld)
 	for _, permit := range []*lockkeeper.Permit{long, again} {
@@ -112,16 +112,16 @@ func TestPermitsAreSetAgain(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	are(t, p, 2, 0)
+	awaitPermits(t, p, 2, 0)
 }
 
-// A number that was set again, and is lost again, is waited for again: there may be permits that were taken since.
-func TestEachLossIsWaitedFor(t *testing.T) {
+// After a second loss of the number, a System waits again: there may be permits that were taken since.
+func TestExpirable_WaitsAfterEachDataLoss(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Start(t), redistest.Name(t)
 	cfg := lockkeeper.Config{Watchdog: 2 * time.Second, Poll: 200 * time.Millisecond}
 	here, there := locktest.Open(t, server.URL(), cfg), locktest.Open(t, server.URL(), cfg)
-	here.Lame, there.Lame = true, true // they hold what is deleted
+	here.Lame, there.Lame = true, true // their permits were deleted
 	first := acquire(t, here.ExpirableSemaphore(name, lockkeeper.WithPermits(1)))
 	server.Do(t, "DEL", name, redisio.Taken(name)) // as Redisson's delete does
 	second := acquire(t, there.ExpirableSemaphore(name, lockkeeper.WithPermits(1)))
@@ -130,7 +130,7 @@ func TestEachLossIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestWithPermitsIsChecked(t *testing.T) {
+func TestWithPermits_RefusesInvalidNumbers(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := locktest.Open(t, server.URL(), lockkeeper.Config{})

@@ -1,4 +1,4 @@
-// Package permits_test has what users see of permits that expire.
+// Package permits_test tests the expirable semaphore.
 package permits_test
 
 import (
@@ -16,18 +16,18 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// holderEnv makes the test binary a process that acquires a permit, and says so.
+// holderEnv makes the test binary a process that acquires a permit, and prints that.
 const holderEnv = "LOCKKEEPER_TEST_PERMIT_HOLDER"
 
 func TestMain(m *testing.M) {
 	if what := os.Getenv(holderEnv); what != "" {
-		beHolder(what)
+		runHolder(what)
 	}
 	locktest.Overlap()
 	locktest.Main(m)
 }
 
-func beHolder(what string) {
+func runHolder(what string) {
 	var url, name string
 	_, _ = fmt.Sscan(what, &url, &name)
 	ctx := context.Background()
@@ -42,7 +42,7 @@ func beHolder(what string) {
 	select {}
 }
 
-// watchdog is long enough for a machine that does a lot besides.
+// watchdog is long enough for a busy machine.
 const watchdog = 3 * time.Second
 
 // open opens a site on a server, and sets the number of permits of a name.
@@ -87,8 +87,8 @@ func soon(ctx context.Context, p *lockkeeper.ExpirableSemaphore, options ...lock
 	return done
 }
 
-// are waits until there are so many free permits, and so many taken.
-func are(t *testing.T, p *lockkeeper.ExpirableSemaphore, free, taken int) {
+// awaitPermits waits until there are so many free and taken permits.
+func awaitPermits(t *testing.T, p *lockkeeper.ExpirableSemaphore, free, taken int) {
 	t.Helper()
 	redistest.Eventually(t, fmt.Sprintf("%d permits to be free, and %d taken", free, taken), func() bool {
 		f, err := p.Available(locktest.Within(t))
@@ -98,7 +98,7 @@ func are(t *testing.T, p *lockkeeper.ExpirableSemaphore, free, taken int) {
 	})
 }
 
-// outlasts waits until the first holder of a name in a System has had it for so long.
+// outlasts waits until the first holder of a name in a System has held it for d.
 func outlasts(t *testing.T, s *lockkeeper.System, name string, d time.Duration) {
 	t.Helper()
 	redistest.Eventually(t, fmt.Sprint("a hold of ", d), func() bool {
@@ -108,7 +108,7 @@ func outlasts(t *testing.T, s *lockkeeper.System, name string, d time.Duration) 
 	})
 }
 
-// ends is when the permits that are taken expire, the first one first.
+// ends are the times at which the taken permits expire, in order.
 func ends(t *testing.T, server *redistest.Server, name string) (all []time.Time) {
 	t.Helper()
 	taken, err := server.Do(t, "EVAL", "return redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')", "1", redisio.Taken(name)).AsStrSlice()

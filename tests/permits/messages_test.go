@@ -24,8 +24,8 @@ func count(t *testing.T, p *locktest.Probe, name string) string {
 	return fmt.Sprint(s.FreePermits, " ", s.TakenPermits, " ", s.AllPermits, " ", s.Waiters)
 }
 
-// Everything that goroutines can do goes by message, too.
-func TestPermitsByMessage(t *testing.T) {
+// Messages do all that calls can do.
+func TestExpirable_WorksByMessage(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	name, holder, other := k.LockName, s.Probe(t), s.Probe(t)
@@ -60,7 +60,7 @@ func TestPermitsByMessage(t *testing.T) {
 	shown := locktest.Ask[*messages.Acquired](t, other, &messages.Acquire{Lock: named(name), ShowPermit: true, Lease: durationpb.New(time.Minute)})
 	locktest.Ask[*messages.Released](t, waits, &messages.ReleaseByID{Lock: named(name), PermitId: shown.PermitId})
 	if lost := locktest.Next[*messages.LeaseLost](t, other); lost.HoldId != shown.HoldId || lost.Reason != messages.Reason_REASON_FORCED {
-		t.Errorf("told %v", lost)
+		t.Errorf("notified of %v", lost)
 	}
 	for _, request := range []any{
 		&messages.ReleaseByID{Lock: named(name), PermitId: "x"}, &messages.SetTotal{Lock: named(name), Permits: -1},
@@ -75,8 +75,8 @@ func TestPermitsByMessage(t *testing.T) {
 	redistest.Eventually(t, "the permits of the dead", func() bool { return count(t, waits, name) == "2 0 2 0" })
 }
 
-// A release that names no permit is about one that the owner has, if it has any: not about one that it has lost.
-func TestReleaseByTheOwnerOfALostPermit(t *testing.T) {
+// A release without a permit id releases one that the owner holds, and never one that it has lost.
+func TestExpirable_ReleaseIgnoresLostPermits(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	name, p, other := k.LockName, s.Probe(t), s.Probe(t)
@@ -92,22 +92,22 @@ func TestReleaseByTheOwnerOfALostPermit(t *testing.T) {
 	}
 }
 
-// Permits outlive the crashes of their actor; and when it is given up, they are free, and everybody is
-// told.
-func TestPermitsSurviveCrashes(t *testing.T) {
+// Permits survive the crashes of their actor. When the actor is given up, they are released, and all holders and
+// waiters are notified.
+func TestExpirable_SurvivesCrashes(t *testing.T) {
 	t.Parallel()
 	for _, messageType := range []string{"*messages.Acquire", "*messages.Release", "*messages.ReleaseByID", "*messages.SetTotal", "*actors.replied", "actors.tick"} {
 		for _, when := range []string{"before", "after"} {
 			t.Run(when+" "+messageType, func(t *testing.T) {
 				t.Parallel()
-				saboteur, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
+				faults, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
 				name, holder := k.LockName, s.Probe(t)
 				locktest.Ask[*messages.TotalSet](t, holder, &messages.SetTotal{Lock: named(name), Permits: 2})
 				kept := locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: named(name)})
 				if when == "before" {
-					saboteur.Hit(locktest.Once(messageType), nil)
+					faults.Hit(locktest.Once(messageType), nil)
 				} else {
-					saboteur.Hit(nil, locktest.Once(messageType))
+					faults.Hit(nil, locktest.Once(messageType))
 				}
 				for range 3 { // one of them may be answered with the crash
 					holder.Send(&messages.SetTotal{Lock: named(name), Permits: 2, How: messages.PermitsHow_PERMITS_HOW_TOTAL})
@@ -120,7 +120,7 @@ func TestPermitsSurviveCrashes(t *testing.T) {
 						locktest.Ask[*messages.Released](t, holder, &messages.Release{Lock: named(name), HoldId: granted.HoldId})
 					}
 				}
-				redistest.Eventually(t, "the crash", func() bool { return saboteur.Count.Load() == 1 })
+				redistest.Eventually(t, "the crash", func() bool { return faults.Count.Load() == 1 })
 				outlasts(t, s.System, name, watchdog*5/4)
 				if got := count(t, holder, name); got != "1 1 2 0" {
 					t.Errorf("there are %s", got)
@@ -129,44 +129,44 @@ func TestPermitsSurviveCrashes(t *testing.T) {
 				locktest.Ask[*messages.Acquired](t, waiter, &messages.Acquire{Lock: named(name)})
 				waiter.Send(&messages.Acquire{Lock: named(name)})
 				redistest.Eventually(t, "the waiter", func() bool { return count(t, holder, name) == "0 2 2 1" })
-				saboteur.Hit(func(m any) bool { return faultinject.TypeOf(m) == "*messages.Release" }, nil)
-				stranger := s.Probe(t)
+				faults.Hit(func(m any) bool { return faultinject.TypeOf(m) == "*messages.Release" }, nil)
+				other := s.Probe(t)
 				for range 20 {
-					stranger.Send(&messages.Release{Lock: named(name), HoldId: "z"})
+					other.Send(&messages.Release{Lock: named(name), HoldId: "z"})
 				}
 				if lost := locktest.Next[*messages.LeaseLost](t, holder); lost.HoldId != kept.HoldId || lost.Reason != messages.Reason_REASON_CRASHED {
-					t.Errorf("told %v", lost)
+					t.Errorf("notified of %v", lost)
 				}
 				if refused, lost := locktest.Next[any](t, waiter), locktest.Next[any](t, waiter); fmt.Sprintf("%T %T", refused, lost) != "*messages.LeaseLost *messages.NotAcquired" {
-					t.Errorf("the waiter was told %T and %T", refused, lost)
+					t.Errorf("the waiter received %T and %T", refused, lost)
 				}
-				saboteur.Hit(nil, nil)
+				faults.Hit(nil, nil)
 				redistest.Eventually(t, "the permits", func() bool { return count(t, holder, name) == "2 0 2 0" })
 			})
 		}
 	}
 }
 
-// The permits of an actor that was given up come back, though they are many, and though the next actor
-// has sent commands before.
-func TestPermitsOfGivenUp(t *testing.T) {
+// The permits of an actor that was given up are released, although they are many, and although the next actor has
+// sent commands before.
+func TestExpirable_GivenUpActorReturnsItsPermits(t *testing.T) {
 	t.Parallel()
 	const held = 100
-	saboteur := &locktest.FaultInjector{}
-	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{CallTimeout: 300 * time.Millisecond}, saboteur.Middleware)
+	faults := &locktest.FaultInjector{}
+	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{CallTimeout: 300 * time.Millisecond}, faults.Middleware)
 	p, probe := r.ExpirableSemaphore(r.LockName), r.Probe(t)
-	open(t, r.Server.URL(), r.LockName, held+2, lockkeeper.Config{}) // somebody who is patient
+	open(t, r.Server.URL(), r.LockName, held+2, lockkeeper.Config{}) // with a long CallTimeout
 	for range held {
 		acquire(t, p, lockkeeper.WithLease(time.Hour))
 	}
 	r.Proxy.Refuse(true)
 	r.Proxy.Cut()
-	saboteur.Hit(func(m any) bool { return faultinject.TypeOf(m) == "*messages.Cancel" }, nil)
+	faults.Hit(func(m any) bool { return faultinject.TypeOf(m) == "*messages.Cancel" }, nil)
 	for range 20 {
 		probe.Send(&messages.Cancel{Lock: named(r.LockName)})
 		<-probe.Mail
 	}
-	saboteur.Hit(nil, nil)
+	faults.Hit(nil, nil)
 	next := soon(locktest.Within(t), p)
 	r.Proxy.Refuse(false)
 	if err := locktest.Await(t, "a permit", next); err != nil {
@@ -175,8 +175,8 @@ func TestPermitsOfGivenUp(t *testing.T) {
 	redistest.Eventually(t, "the permits", func() bool { return count(t, probe, r.LockName) == "102 0 102 0" })
 }
 
-// Those who do not wait get a permit each while there are some, however many ask at once.
-func TestTriesAtOnce(t *testing.T) {
+// Tries get a permit each while there are some, with any number of them at once.
+func TestExpirable_TriesGetPermitsWhileThereAreSome(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{})
 	p, probe := r.ExpirableSemaphore(r.LockName), r.Probe(t)

@@ -18,9 +18,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// Never do more hold a permit than there are, whatever their leases, and none is lost. Between those
-// who wait in a process permits mostly pass without Redis.
-func TestAsManyAsThereAre(t *testing.T) {
+// Never are more permits held than there are, whatever their leases, and none is lost. Among the waiters of a
+// process, permits are mostly handed off without Redis.
+func TestExpirable_NeverExceedsThePermits(t *testing.T) {
 	t.Parallel()
 	const n, processes, goroutines, rounds = 3, 3, 8, 30
 	server, name := redistest.Start(t), redistest.Name(t)
@@ -54,11 +54,11 @@ func TestAsManyAsThereAre(t *testing.T) {
 		last = p
 	}
 	all.Wait()
-	are(t, last, n, 0)
+	awaitPermits(t, last, n, 0)
 }
 
-// The permits of a process pass among its waiters in memory.
-func TestHandedOnInMemory(t *testing.T) {
+// The permits of a process are handed off among its waiters in memory.
+func TestExpirable_HandsOffInMemory(t *testing.T) {
 	t.Parallel()
 	const goroutines, rounds = 64, 200
 	server, name := redistest.Start(t), redistest.Name(t)
@@ -82,10 +82,10 @@ func TestHandedOnInMemory(t *testing.T) {
 	if calls := server.Calls(t)["evalsha"]; calls > goroutines*rounds/4 {
 		t.Errorf("%d commands for %d grants", calls, goroutines*rounds)
 	}
-	are(t, p, 10, 0)
+	awaitPermits(t, p, 10, 0)
 }
 
-func TestNumberOfPermits(t *testing.T) {
+func TestExpirable_SetsAndCountsItsNumber(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Shared(t), redistest.Name(t)
 	_, p := open(t, server.URL(), name, 2, lockkeeper.Config{})
@@ -101,11 +101,11 @@ func TestNumberOfPermits(t *testing.T) {
 	if err := errors.Join(p.AddPermits(ctx, 3), p.SetPermits(ctx, 4), p.AddPermits(ctx, -3)); err != nil {
 		t.Error(err)
 	}
-	are(t, p, -1, 2)
+	awaitPermits(t, p, -1, 2)
 	release(t, one)
-	are(t, p, 0, 1)
+	awaitPermits(t, p, 0, 1)
 	release(t, two)
-	are(t, p, 1, 0)
+	awaitPermits(t, p, 1, 0)
 	locktest.IsError(t, one.Release(ctx), lockkeeper.ErrNotHeld)
 	for _, err := range []error{
 		p.SetPermits(ctx, -1), p.AddPermits(ctx, -1<<31), p.ReleaseID(ctx, "abc"), (*lockkeeper.ExpirableSemaphore)(nil).SetPermits(ctx, 1),
@@ -116,17 +116,17 @@ func TestNumberOfPermits(t *testing.T) {
 		if hold := lockkeeper.HoldFrom(ctx); hold != nil {
 			t.Error("a permit is no hold of a lock")
 		}
-		are(t, p, 0, 1)
+		awaitPermits(t, p, 0, 1)
 		return nil
 	}); err != nil {
 		t.Error(err)
 	}
-	are(t, p, 1, 0)
+	awaitPermits(t, p, 1, 0)
 }
 
-// The watchdog renews all permits of a process in one command, and who waits in another gets one when
-// it is released.
-func TestRenewedTogether(t *testing.T) {
+// The watchdog renews all permits of a process in one command, and a waiter in another process gets one when it is
+// released.
+func TestExpirable_RenewsTogether(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Start(t), redistest.Name(t)
 	s, p := open(t, server.URL(), name, 5, lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
@@ -140,7 +140,7 @@ func TestRenewedTogether(t *testing.T) {
 	first := ends(t, server, name)
 	server.ResetStats(t)
 	redistest.Eventually(t, "renewals", func() bool { return ends(t, server, name)[0].After(first[4]) })
-	outlasts(t, s.System, name, watchdog*5/4) // a permit that is not renewed has expired
+	outlasts(t, s.System, name, watchdog*5/4) // without a renewal, a permit has expired by then
 	calls := server.Calls(t)
 	for _, permit := range held {
 		if !permit.Valid() {
@@ -155,11 +155,11 @@ func TestRenewedTogether(t *testing.T) {
 		t.Error(err)
 	}
 	release(t, held[1:]...)
-	are(t, p, 5, 0)
+	awaitPermits(t, p, 5, 0)
 }
 
-// A holder is told of every loss, and of the risk of one.
-func TestLossOfPermits(t *testing.T) {
+// A holder is notified of every loss, and warned before an expiry.
+func TestExpirable_ReportsEveryLoss(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
 	p := r.ExpirableSemaphore(r.LockName)
@@ -185,12 +185,12 @@ func TestLossOfPermits(t *testing.T) {
 	}
 	lost(here, messages.Reason_REASON_FORCED)
 	locktest.IsError(t, p.ReleaseID(ctx, here.ID()), lockkeeper.ErrNotHeld)
-	gone := acquire(t, p)
+	deleted := acquire(t, p)
 	if _, err := r.Server.Do(t, "DEL", "{"+r.Name+"}:timeout").AsInt64(); err != nil {
 		t.Fatal(err)
 	}
-	lost(gone, messages.Reason_REASON_GONE)
-	unnoticed := acquire(t, p, lockkeeper.WithLease(time.Minute)) // which nobody renews
+	lost(deleted, messages.Reason_REASON_GONE)
+	unnoticed := acquire(t, p, lockkeeper.WithLease(time.Minute)) // no command renews it
 	if _, err := r.Server.Do(t, "DEL", "{"+r.Name+"}:timeout").AsInt64(); err != nil {
 		t.Fatal(err)
 	}
@@ -208,11 +208,11 @@ func TestLossOfPermits(t *testing.T) {
 	}
 	lost(unreachable, messages.Reason_REASON_EXPIRED)
 	r.Proxy.Freeze(false)
-	are(t, p, 9, 0)
+	awaitPermits(t, p, 9, 0)
 }
 
-// Whatever reply is lost, no permit is created or lost.
-func TestLostRepliesOfPermits(t *testing.T) {
+// A lost reply neither creates permits nor loses them.
+func TestExpirable_LostReplyKeepsTheNumber(t *testing.T) {
 	for name, script := range map[string]*scripts.Script{
 		"acquire": scripts.PermitsAcquire, "release": scripts.PermitsRelease, "set": scripts.PermitsSet, "renew": scripts.PermitsRenew,
 	} {
@@ -221,7 +221,7 @@ func TestLostRepliesOfPermits(t *testing.T) {
 				t.Parallel()
 				cfg := lockkeeper.Config{CallTimeout: locktest.Soon, Watchdog: time.Minute, Renewal: watchdog / 10}
 				if mode == redistest.Silent {
-					cfg.CallTimeout = time.Second // which somebody waits for
+					cfg.CallTimeout = time.Second // the duration of a lost command
 				}
 				r := locktest.NewRemote(t, redistest.Shared(t), cfg)
 				p, ctx := r.ExpirableSemaphore(r.LockName), locktest.Within(t)
@@ -230,7 +230,7 @@ func TestLostRepliesOfPermits(t *testing.T) {
 					t.Error(err)
 				}
 				held := []*lockkeeper.Permit{acquire(t, p), acquire(t, p)}
-				are(t, p, 1, 2)
+				awaitPermits(t, p, 1, 2)
 				if name == "renew" {
 					loss.Wait(t)
 				}
@@ -240,21 +240,21 @@ func TestLostRepliesOfPermits(t *testing.T) {
 					}
 				}
 				for _, permit := range held {
-					// A release that is sent again has little time left for its answer; it goes on in the background.
+					// A repeated release has little time left for its answer; it continues in the background.
 					if err := permit.Release(ctx); err != nil && (mode == redistest.Lost || !errors.Is(err, lockkeeper.ErrUnavailable)) {
 						t.Error(err)
 					}
 				}
-				are(t, p, 3, 0)
+				awaitPermits(t, p, 3, 0)
 				loss.Wait(t)
 			})
 		}
 	}
 }
 
-// A process that is killed leaves its permits no longer than the watchdog's TTL, and does not wait for
-// anybody to look.
-func TestKilledHolder(t *testing.T) {
+// The permits of a killed process expire after the TTL of the watchdog at most, and a waiter gets one without
+// polling.
+func TestExpirable_KilledHolderFreesItsPermits(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Shared(t), redistest.Name(t)
 	_, p := open(t, server.URL(), name, 1, locktest.NoPolling)
@@ -279,18 +279,18 @@ func TestKilledHolder(t *testing.T) {
 	redistest.Eventually(t, "renewals for longer than a lease", func() bool { return ends(t, server, name)[0].Sub(before) > watchdog*5/4 })
 	select {
 	case err := <-waiter:
-		t.Fatalf("granted (%v), though the holder lives", err)
+		t.Fatalf("granted (%v), although the holder lives", err)
 	default:
 	}
 	_ = holder.Process.Kill()
 	if err := locktest.Await(t, "the permit", waiter); err != nil {
 		t.Error(err)
 	}
-	are(t, p, 1, 0)
+	awaitPermits(t, p, 1, 0)
 }
 
-// Close gives back what this process has, and refuses those who wait.
-func TestCloseGivesBackPermits(t *testing.T) {
+// Close gives back the permits of this process, and refuses its waiters.
+func TestExpirable_CloseGivesBackPermits(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Shared(t), redistest.Name(t)
 	s, p := open(t, server.URL(), name, 40, lockkeeper.Config{})
@@ -306,11 +306,11 @@ func TestCloseGivesBackPermits(t *testing.T) {
 	locktest.IsError(t, held[0].Err(), lockkeeper.ErrClosed)
 	_, err := p.TryAcquire(locktest.Within(t))
 	locktest.IsError(t, err, lockkeeper.ErrClosed)
-	are(t, there, 40, 0)
+	awaitPermits(t, there, 40, 0)
 }
 
-// An actor that has been idle leaves, and the next one goes on, with permits of its own.
-func TestIdlePermits(t *testing.T) {
+// An idle actor leaves, and the next one works with permits of its own.
+func TestExpirable_IdleActorLeaves(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Shared(t), redistest.Name(t)
 	s, p := open(t, server.URL(), name, 1, lockkeeper.Config{Idle: 10 * time.Millisecond})
@@ -325,11 +325,11 @@ func TestIdlePermits(t *testing.T) {
 		redistest.Eventually(t, "the actor to leave", func() bool { return s.Processes() < before })
 		locktest.IsError(t, held.Release(locktest.Within(t)), lockkeeper.ErrNotHeld)
 	}
-	are(t, p, 1, 0)
+	awaitPermits(t, p, 1, 0)
 }
 
-// Close does not wait for ever for a Redis that does not answer; what it leaves expires.
-func TestCloseOfPermitsWithoutRedis(t *testing.T) {
+// When Redis does not answer, Close ends with its context; the permits that it leaves expire.
+func TestExpirable_CloseWithoutRedisEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{Watchdog: watchdog})
 	r.Lame = true
@@ -347,5 +347,5 @@ func TestCloseOfPermitsWithoutRedis(t *testing.T) {
 	})
 	locktest.IsError(t, locktest.Await(t, "the refusal", waiter), lockkeeper.ErrClosed)
 	locktest.IsError(t, held[0].Err(), lockkeeper.ErrClosed)
-	are(t, there, 2, 0)
+	awaitPermits(t, there, 2, 0)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// What Redisson does to permits, step by step, with its clock: KEYS are how many are free and those
-// that are taken, ARGV the channel, the id, the time, and when the permit is to expire.
+// The commands of Redisson on permits, step by step, with its clock: KEYS are the number of free permits and the
+// taken ones, ARGV the channel, the id, the time, and when the permit is to expire.
 const redissonReclaim = `
 local expired = redis.call('ZRANGEBYSCORE', KEYS[2], 0, ARGV[3])
 if #expired > 0 then
@@ -53,11 +53,11 @@ return tonumber(ends) <= tonumber(ARGV[3]) and 'late' or 'released'
 type redisson struct {
 	*redistest.Server
 	name string
-	// fast is how much the clock is.
+	// fast is by how much the clock is fast.
 	fast time.Duration
 }
 
-// run runs one of Redisson's scripts; a lease of 0 never ends.
+// run runs one of Redisson's scripts; a permit with a lease of 0 never expires.
 func (r redisson) run(t *testing.T, script, id string, lease time.Duration) string {
 	t.Helper()
 	raw, err := hex.DecodeString(id)
@@ -73,18 +73,18 @@ func (r redisson) run(t *testing.T, script, id string, lease time.Duration) stri
 	return reply
 }
 
-// Redisson's clients and ours share permits: each counts and releases those of the other, is woken by
-// it, and finds the ids, times and payloads that it knows.
-func TestPermitsWithRedisson(t *testing.T) {
+// Clients of Redisson and of Lockkeeper share permits: each counts and releases the permits of the other, is woken by
+// it, and finds ids, times and payloads in its own format.
+func TestExpirable_SharesPermitsWithRedisson(t *testing.T) {
 	t.Parallel()
 	const javas = "000102030405060708090a0b0c0d0e0f"
 	server, name := redistest.Start(t), redistest.Name(t)
 	java := redisson{Server: server, name: name}
 	s, p := open(t, server.URL(), name, 2, lockkeeper.Config{Poll: time.Minute, Watchdog: 2 * time.Minute, Renewal: 200 * time.Millisecond})
-	heard := make(chan string, 100)
+	published := make(chan string, 100)
 	listener, giveBack := server.Client(t).Dedicate()
 	defer giveBack()
-	listener.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) { heard <- m.Message }})
+	listener.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) { published <- m.Message }})
 	if err := listener.Do(t.Context(), listener.B().Subscribe().Channel("redisson_sc:{"+name+"}").Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
@@ -95,22 +95,22 @@ func TestPermitsWithRedisson(t *testing.T) {
 		}
 	}
 	is(java.run(t, redissonAcquire, javas, 0), "OK")
-	are(t, p, 1, 1)
+	awaitPermits(t, p, 1, 1)
 	ours := acquire(t, p)
 	before := time.Now().UnixMilli()
 	refusal, ends := java.run(t, redissonAcquire, "ff"+javas[2:], time.Minute), int64(0)
 	if _, err := fmt.Sscanf(refusal, ":%d", &ends); err != nil || len(refusal) != 14 || ends < before || ends > before+240_000 {
-		t.Errorf("Redisson is told %q", refusal)
+		t.Errorf("Redisson gets %q", refusal)
 	}
 	waiter := soon(locktest.Within(t), p)
 	s.AwaitWaiting(t, 1)
-	redistest.Eventually(t, "us to listen", func() bool { return server.Subscribers(t, "redisson_sc:{"+name+"}") == 2 })
+	redistest.Eventually(t, "our subscription", func() bool { return server.Subscribers(t, "redisson_sc:{"+name+"}") == 2 })
 	is(java.run(t, redissonRelease, javas, 0), "released")
 	if err := locktest.Await(t, "the permit", waiter); err != nil {
 		t.Error(err)
 	}
-	is(locktest.Await(t, "a message", heard), "1") // Redisson's
-	is(locktest.Await(t, "a message", heard), "1") // ours: one is free
+	is(locktest.Await(t, "a message", published), "1") // Redisson's
+	is(locktest.Await(t, "a message", published), "1") // ours: one permit is free
 	is(java.run(t, redissonRelease, ours.ID(), 0), "released")
 	locktest.Await(t, "the loss", ours.Context().Done())
 	if got := locktest.IsError(t, ours.Err(), lockkeeper.ErrLost); got != messages.Reason_REASON_GONE {
@@ -133,43 +133,42 @@ func TestPermitsWithRedisson(t *testing.T) {
 		}
 		return err == nil && err2 == nil
 	})
-	are(t, p, 2, 0)
+	awaitPermits(t, p, 2, 0)
 }
 
-// A client of Redisson's whose clock is fast takes our permit before its time: we tell its holder.
-func TestRedissonWithAFastClock(t *testing.T) {
+// A client of Redisson's with a fast clock takes our permit before it expires: we notify its holder.
+func TestExpirable_ReportsLossToAFastClock(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Shared(t), redistest.Name(t)
 	_, p := open(t, server.URL(), name, 1, lockkeeper.Config{Renewal: 200 * time.Millisecond})
 	ours := acquire(t, p)
 	if got := (redisson{server, name, time.Hour}).run(t, redissonAcquire, "000102030405060708090a0b0c0d0e0f", time.Minute); got != "OK" {
-		t.Errorf("Redisson is told %q", got)
+		t.Errorf("Redisson gets %q", got)
 	}
 	locktest.Await(t, "the loss", ours.Context().Done())
 	locktest.IsError(t, ours.Release(locktest.Within(t)), lockkeeper.ErrLost)
-	are(t, p, 0, 1)
+	awaitPermits(t, p, 0, 1)
 }
 
-// What is granted is on the replica by then; while none is in reach, nothing is granted, and nothing
-// is left of that.
-func TestPermitsOnReplicas(t *testing.T) {
+// A granted permit is on the replica. While no replica is reachable, no permit is granted, and none stays taken.
+func TestExpirable_GrantsAreOnTheReplica(t *testing.T) {
 	t.Parallel()
 	master, name := redistest.Start(t), redistest.Name(t)
-	replica, line := redistest.ReplicaBehind(t, master)
+	replica, link := redistest.ReplicaBehind(t, master)
 	_, p := open(t, master.URL(), name, 2, lockkeeper.Config{Replicas: 1, ReplicaTimeout: 100 * time.Millisecond})
-	line.Delay(30 * time.Millisecond)
+	link.Delay(30 * time.Millisecond)
 	permit := acquire(t, p)
 	if len(ends(t, replica, name)) != 1 {
-		t.Error("granted, and the replica does not know of the permit")
+		t.Error("granted, and the permit is not on the replica")
 	}
-	line.Delay(0)
+	link.Delay(0)
 	release(t, permit)
-	line.Freeze(true)
+	link.Freeze(true)
 	_, err := p.TryAcquire(locktest.Within(t))
 	locktest.IsError(t, err, lockkeeper.ErrNotReplicated)
 	_, err = p.Acquire(locktest.Within(t), lockkeeper.WithWait(time.Second))
 	locktest.IsError(t, err, lockkeeper.ErrNotReplicated, "0 of the 1 replicas")
-	are(t, p, 2, 0)
-	line.Freeze(false)
+	awaitPermits(t, p, 2, 0)
+	link.Freeze(false)
 	release(t, acquire(t, p))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// use has permits acquired and released by several at once, some of which may fail in one of these ways.
+// use acquires and releases permits on several goroutines; some requests may fail with one of the errors.
 func use(t *testing.T, f *lockkeeper.Semaphore, rounds int, may ...error) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -36,8 +36,8 @@ func use(t *testing.T, f *lockkeeper.Semaphore, rounds int, may ...error) {
 	all.Wait()
 }
 
-// A reply that is lost neither creates permits nor loses them.
-func TestLostReplies(t *testing.T) {
+// A lost reply neither creates permits nor loses them.
+func TestSemaphore_LostReplyKeepsTheNumber(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {
 		mode redistest.Mode
@@ -45,7 +45,7 @@ func TestLostReplies(t *testing.T) {
 		may  []error
 	}{
 		"lost": {redistest.Lost, lockkeeper.Config{CallTimeout: locktest.Soon, HandOffLimit: 1}, nil},
-		// A release that is sent again has little time left for its answer; it goes on in the background.
+		// A repeated release has little time left for its answer; it continues in the background.
 		"silent": {redistest.Silent, locktest.Impatient, []error{lockkeeper.ErrUnavailable}},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -60,26 +60,26 @@ func TestLostReplies(t *testing.T) {
 	}
 }
 
-// Nor does a crash of the actor, in whatever it handles; a release is carried out in any case.
-func TestCrashes(t *testing.T) {
+// A crash of the actor, on any message, neither creates nor loses permits; a release takes effect in any case.
+func TestSemaphore_CrashKeepsTheNumber(t *testing.T) {
 	t.Parallel()
 	for _, m := range []string{"*actors.Call", "*actors.replied", "actors.tick", "actors.unlocked", "actors.listening", "*actor.Started"} {
 		for _, when := range []string{"before", "after"} {
 			t.Run(when+" "+strings.TrimPrefix(m, "*"), func(t *testing.T) {
 				t.Parallel()
-				saboteur, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{Poll: 50 * time.Millisecond})
+				faults, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{Poll: 50 * time.Millisecond})
 				f, other := s.Semaphore(k.LockName), locktest.Open(t, k.Server.URL(), lockkeeper.Config{}).Semaphore(k.LockName)
 				k.Do(t, "SET", k.LockName, "1")
 				if hit := locktest.InTurn(m, m, m); when == "before" {
-					saboteur.Hit(hit, nil)
+					faults.Hit(hit, nil)
 				} else {
-					saboteur.Hit(nil, hit)
+					faults.Hit(nil, hit)
 				}
 				redistest.Eventually(t, "all crashes", func() bool {
 					ok(t, other.Acquire(locktest.Within(t), 1))
 					waiting := soon(t, f, 1)
 					select {
-					case err := <-waiting: // it has crashed
+					case err := <-waiting: // the actor has crashed
 						locktest.IsError(t, err, lockkeeper.ErrCrashed)
 						ok(t, other.Release(locktest.Within(t), 1))
 					case <-time.After(100 * time.Millisecond):
@@ -87,7 +87,7 @@ func TestCrashes(t *testing.T) {
 						ok(t, locktest.Await(t, "the permit", waiting))
 						ok(t, f.Release(locktest.Within(t), 1))
 					}
-					return saboteur.Count.Load() == 3 || m == "*actor.Started" // there is one a life
+					return faults.Count.Load() == 3 || m == "*actor.Started" // each life of an actor has one
 				})
 				redistest.Eventually(t, "the permit to be back", func() bool { return k.Number(t, "GET", k.LockName) == 1 })
 			})
@@ -95,15 +95,15 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// A request that a crash swallows is answered, and counted, also if its memory was that of an earlier one, which
-// the actor has handled.
-func TestCrashAfterARequest(t *testing.T) {
+// A request that a crash interrupts is answered, and counted, also if its memory was that of an earlier request,
+// which the actor has handled.
+func TestSemaphore_CrashAnswersItsRequest(t *testing.T) {
 	t.Parallel()
-	saboteur, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{})
+	faults, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{})
 	f := s.Semaphore(k.LockName)
 	k.Do(t, "SET", k.Name, "1")
 	crash := func() {
-		saboteur.Hit(locktest.Once("*actors.Call"), nil)
+		faults.Hit(locktest.Once("*actors.Call"), nil)
 		_, err := f.Available(locktest.Within(t))
 		locktest.IsError(t, err, lockkeeper.ErrCrashed)
 	}
@@ -117,35 +117,35 @@ func TestCrashAfterARequest(t *testing.T) {
 		ok(t, f.Acquire(locktest.Within(t), 1))
 		waiting := soon(t, f, 1)
 		s.AwaitWaiting(t, 1)
-		ok(t, f.Release(locktest.Within(t), 1)) // which is handed off: no reply of Redis comes between
+		ok(t, f.Release(locktest.Within(t), 1)) // handed off, so that no reply of Redis comes between
 		crash()
 		ok(t, locktest.Await(t, "the permit", waiting))
 		ok(t, f.Release(locktest.Within(t), 1))
 	}
 }
 
-// An actor that crashes all the time refuses all who wait, and leaves; the next one has no trouble.
-func TestGivenUp(t *testing.T) {
+// An actor that crashes all the time refuses its waiters, and leaves; the next one works.
+func TestSemaphore_GivenUpActorRefusesItsWaiters(t *testing.T) {
 	t.Parallel()
-	saboteur, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{Poll: 20 * time.Millisecond})
+	faults, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{Poll: 20 * time.Millisecond})
 	f := s.Semaphore(k.LockName)
 	k.Do(t, "SET", k.LockName, "0")
 	waiting := soon(t, f, 1)
 	listens(t, k, 1)
-	saboteur.Hit(func(m any) bool { return faultinject.TypeOf(m) == "*messages.InspectPermits" }, nil)
+	faults.Hit(func(m any) bool { return faultinject.TypeOf(m) == "*messages.InspectPermits" }, nil)
 	p := s.Probe(t)
 	for range 11 {
 		locktest.Ask[*messages.PermitsRefused](t, p, &messages.InspectPermits{Semaphore: &messages.Semaphore{Name: k.LockName}})
 	}
 	locktest.IsError(t, locktest.Await(t, "the refusal", waiting), lockkeeper.ErrCrashed)
-	saboteur.Hit(nil, nil)
+	faults.Hit(nil, nil)
 	k.Do(t, "SET", k.LockName, "1")
 	use(t, f, 2)
 }
 
-// An actor that is idle leaves, and so do its subscription and its memory; another comes when it is
-// needed, and its commands count as new ones.
-func TestIdleActorLeaves(t *testing.T) {
+// An idle actor leaves, and so do its subscription and its memory. Another one starts when it is needed, and its
+// commands count as new ones.
+func TestSemaphore_IdleActorLeaves(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{Idle: 20 * time.Millisecond})
 	f := s.Semaphore(k.LockName)
@@ -161,8 +161,9 @@ func TestIdleActorLeaves(t *testing.T) {
 	}
 }
 
-// Close refuses all who wait, gives back what nobody has got, and says if Redis does not confirm it.
-func TestClose(t *testing.T) {
+// Close refuses all waiters, gives back permits that no request got, and returns an error if Redis does not confirm
+// it.
+func TestClose_GivesBackPermits(t *testing.T) {
 	t.Parallel()
 	s := locktest.NewRemote(t, redistest.Shared(t), locktest.Impatient)
 	s.Do(t, "SET", s.LockName, "1")
@@ -170,7 +171,7 @@ func TestClose(t *testing.T) {
 	ok(t, f.Acquire(locktest.Within(t), 1))
 	waiting := soon(t, f, 1)
 	listens(t, s.Key, 1)
-	go func() { _ = f.Release(locktest.Within(t), 1) }() // it is handed off, or given back
+	go func() { _ = f.Release(locktest.Within(t), 1) }() // handed off, or given back
 	if err := locktest.Await(t, "the permit", waiting); err != nil {
 		t.Error(err)
 	}
@@ -185,16 +186,16 @@ func TestClose(t *testing.T) {
 	ok(t, locktest.Await(t, "the end", closed))
 	locktest.IsError(t, f.TryAcquire(ctx, 1), lockkeeper.ErrClosed)
 	if n := s.Number(t, "GET", s.LockName); n != 0 {
-		t.Errorf("%d are free, and one is taken", n)
+		t.Errorf("%d are free, want 0: one is taken", n)
 	}
 }
 
-// An actor that somebody else stops while it takes a permit gives that back when it comes.
-func TestStoppedByOthers(t *testing.T) {
+// An actor that is stopped from outside while it takes a permit gives the permit back when it comes.
+func TestSemaphore_StoppedActorGivesBackItsPermit(t *testing.T) {
 	t.Parallel()
 	s := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{})
 	s.Do(t, "SET", s.LockName, "1")
-	s.Lame = true // Close knows of nothing then
+	s.Lame = true // Close does not know of it then
 	f := s.Semaphore(s.LockName)
 	use(t, f, 1)
 	s.Proxy.Delay(300 * time.Millisecond)
@@ -205,12 +206,12 @@ func TestStoppedByOthers(t *testing.T) {
 	redistest.Eventually(t, "the permit to be back", func() bool { return s.Number(t, "GET", s.LockName) == 1 })
 }
 
-// While Redis does not answer, all are answered all the same: those whose commands are under way, and
-// those behind them.
-func TestStoppedWithoutRedis(t *testing.T) {
+// While Redis does not answer, all requests are answered: those whose commands are under way, and those queued behind
+// them.
+func TestSemaphore_StopWithoutRedisAnswersAll(t *testing.T) {
 	t.Parallel()
 	for what, requests := range map[string]func(s *messages.Semaphore) []any{
-		"a look": func(s *messages.Semaphore) []any {
+		"an inspection": func(s *messages.Semaphore) []any {
 			return []any{&messages.InspectPermits{Semaphore: s}, &messages.InspectPermits{Semaphore: s}}
 		},
 		"a release": func(s *messages.Semaphore) []any {
@@ -241,26 +242,26 @@ func TestStoppedWithoutRedis(t *testing.T) {
 	}
 }
 
-// An actor that is given up goes on with its release, which the commands of the next one do not undo.
-func TestGivenUpWithARelease(t *testing.T) {
+// An actor that is given up finishes its release, and the commands of the next actor do not undo it.
+func TestSemaphore_GivenUpActorFinishesItsRelease(t *testing.T) {
 	t.Parallel()
-	saboteur := &locktest.FaultInjector{}
-	s := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{CallTimeout: 3 * time.Second}, saboteur.Middleware)
+	faults := &locktest.FaultInjector{}
+	s := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{CallTimeout: 3 * time.Second}, faults.Middleware)
 	s.Do(t, "SET", s.LockName, "1")
 	f := s.Semaphore(s.LockName)
 	ok(t, f.Acquire(locktest.Within(t), 1))
 	s.Proxy.Refuse(true)
 	s.Proxy.Cut()
 	locktest.IsError(t, f.Release(locktest.Within(t), 1), lockkeeper.ErrUnavailable)
-	saboteur.Hit(func(m any) bool { return faultinject.TypeOf(m) == "*messages.InspectPermits" }, nil)
+	faults.Hit(func(m any) bool { return faultinject.TypeOf(m) == "*messages.InspectPermits" }, nil)
 	p := s.Probe(t)
 	for range 11 {
 		locktest.Ask[*messages.PermitsRefused](t, p, &messages.InspectPermits{Semaphore: &messages.Semaphore{Name: s.LockName}})
 	}
-	saboteur.Hit(nil, nil)
+	faults.Hit(nil, nil)
 	s.Proxy.Refuse(false)
 	var err error
-	redistest.Eventually(t, "the next actor", func() bool { // the crash that was told last may not have ended the other yet
+	redistest.Eventually(t, "the next actor", func() bool { // the last crash may not have ended the other yet
 		err = f.AddPermits(locktest.Within(t), 1)
 		return !errors.Is(err, lockkeeper.ErrCrashed)
 	})
@@ -268,9 +269,9 @@ func TestGivenUpWithARelease(t *testing.T) {
 	redistest.Eventually(t, "both permits", func() bool { return s.Number(t, "GET", s.LockName) == 2 })
 }
 
-// Close with a Redis that does not answer ends in time, says that something may be left, and answers
-// those who give permits back.
-func TestCloseWithoutRedis(t *testing.T) {
+// When Redis does not answer, Close ends with its context, reports that something may be left, and answers callers
+// that give permits back.
+func TestClose_WithoutRedisEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	s := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{})
 	s.Do(t, "SET", s.LockName, "1")
@@ -285,10 +286,10 @@ func TestCloseWithoutRedis(t *testing.T) {
 		return errors.Is(err, context.DeadlineExceeded)
 	})
 	if err := s.Close(briefly(t)); err == nil {
-		t.Error("closed without a word, and the permit may still be taken")
+		t.Error("Close returns no error, and the permit may still be taken")
 	}
 	if err := locktest.Await(t, "the answer", released); err == nil {
-		t.Error("released, without Redis")
+		t.Error("released without Redis")
 	}
 	s.Proxy.Freeze(false)
 }
@@ -300,15 +301,15 @@ func briefly(t *testing.T) context.Context {
 	return ctx
 }
 
-// records are those of commands that are in Redis.
+// records are the records of commands in Redis.
 func records(t *testing.T, server *redistest.Server) []string {
 	t.Helper()
 	return server.Keys(t, "lockkeeper_calls:*")
 }
 
-// A System that is closed leaves no record of a command about what it has used of late, unless a copy of the command may
-// still arrive: that would be carried out a second time.
-func TestNoRecordOfACommandStays(t *testing.T) {
+// A closed System leaves no record of a command about what it has used recently, unless a copy of the command may
+// still arrive, and would take effect twice.
+func TestClose_LeavesNoRecordOfACommand(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := locktest.Open(t, server.URL(), lockkeeper.Config{})
@@ -347,8 +348,8 @@ func TestNoRecordOfACommandStays(t *testing.T) {
 	}
 }
 
-// The error of a Close that Redis has not confirmed says what becomes of each kind.
-func TestCloseSaysWhatRemains(t *testing.T) {
+// The error of a Close that Redis has not confirmed names what becomes of each kind.
+func TestClose_ReportsWhatRemains(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {
 		begin func(s *locktest.Site, name string)

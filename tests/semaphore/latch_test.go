@@ -17,7 +17,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// closes sets the count of a latch, and checks whether that was done.
+// closes sets the count of a latch, and checks the result.
 func closes(t *testing.T, l *lockkeeper.Latch, n int64, want bool) {
 	t.Helper()
 	if done, err := l.TrySetCount(locktest.Within(t), n); done != want || err != nil {
@@ -32,9 +32,9 @@ func counts(t *testing.T, l *lockkeeper.Latch, want int64) {
 	}
 }
 
-// Nobody passes until all have counted down, in whatever process, each id once. However many wait in a
-// process cost one command; and at the end nothing is left in Redis that does not expire.
-func TestLatch(t *testing.T) {
+// A wait ends only after all have counted down, in any process, each id once. All waiters of a process cost one
+// command; at the end nothing is left in Redis that does not expire.
+func TestLatch_OpensWhenAllHaveCountedDown(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, locktest.NoPolling)
 	other := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
@@ -51,9 +51,9 @@ func TestLatch(t *testing.T) {
 		go func() { passed <- here.Wait(ctx) }()
 		go func() { passed <- there.Wait(ctx) }()
 	}
-	s.AwaitWaiting(t, 50) // who comes when the latch is open costs a command
+	s.AwaitWaiting(t, 50) // a waiter that comes when the latch is open costs a command
 	other.AwaitWaiting(t, 50)
-	redistest.Eventually(t, "both to listen", func() bool {
+	redistest.Eventually(t, "both to subscribe", func() bool {
 		return k.Server.Subscribers(t, "redisson_countdownlatch__channel__{"+k.LockName+"}") == 2
 	})
 	k.Server.ResetStats(t)
@@ -62,7 +62,7 @@ func TestLatch(t *testing.T) {
 	counts(t, there, 2)
 	ok(t, there.CountDown(ctx))
 	if len(passed) > 0 {
-		t.Error("somebody passes a closed latch")
+		t.Error("a wait for a closed latch has ended")
 	}
 	ok(t, here.CountDown(ctx))
 	for range 100 {
@@ -80,7 +80,7 @@ func TestLatch(t *testing.T) {
 		t.Errorf("left in Redis: %q", left)
 	}
 	closes(t, there, 1, true)
-	ok(t, here.CountDownOnce(ctx, "a")) // which is another latch's
+	ok(t, here.CountDownOnce(ctx, "a")) // on a new latch
 	ok(t, there.Wait(ctx))
 	_, err := here.TrySetCount(ctx, 0)
 	locktest.IsError(t, err, lockkeeper.ErrInvalid)
@@ -89,8 +89,8 @@ func TestLatch(t *testing.T) {
 	locktest.IsError(t, here.Wait(ctx, lockkeeper.WithLease(time.Second)), lockkeeper.ErrInvalid)
 }
 
-// An id may be any text of up to 512 bytes, also one like the mark of the set of ids.
-func TestLatchCountsEachID(t *testing.T) {
+// An id may be any text of up to 512 bytes, also one like the marker in the set of ids.
+func TestLatch_CountsEachIDOnce(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	l, ctx := s.Latch(k.LockName), locktest.Within(t)
@@ -106,8 +106,8 @@ func TestLatchCountsEachID(t *testing.T) {
 	ok(t, l.Wait(ctx))
 }
 
-// A reply that is lost counts nothing twice, and a count-down that fails is made up for.
-func TestLatchLostReplies(t *testing.T) {
+// A lost reply counts nothing twice, and a failed count-down is repeated.
+func TestLatch_LostReplyCountsOnce(t *testing.T) {
 	t.Parallel()
 	s := locktest.NewRemote(t, redistest.Shared(t), locktest.Impatient)
 	l, patient := s.Latch(s.LockName), locktest.Open(t, s.Server.URL(), lockkeeper.Config{CallTimeout: locktest.Soon}).Latch(s.LockName)
@@ -118,7 +118,7 @@ func TestLatchLostReplies(t *testing.T) {
 		for range 4 {
 			all.Go(func() {
 				for range 4 {
-					_ = l.CountDown(locktest.Within(t)) // it goes on in the background if it fails
+					_ = l.CountDown(locktest.Within(t)) // it continues in the background if it fails
 				}
 			})
 		}
@@ -130,9 +130,9 @@ func TestLatchLostReplies(t *testing.T) {
 	ok(t, l.Wait(locktest.Within(t)))
 }
 
-// Who waits goes on though nothing is published, and though another count was set and counted down by
-// somebody who knows no ids.
-func TestLatchOfStrangers(t *testing.T) {
+// A waiter continues although nothing is published, and although a foreign client, which uses no ids, has set another
+// count and counted it down.
+func TestLatch_WorksWithForeignClients(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.Briefly)
 	l := s.Latch(k.LockName)
@@ -148,13 +148,13 @@ func TestLatchOfStrangers(t *testing.T) {
 		return k.Server.Subscribers(t, "redisson_countdownlatch__channel__{"+k.LockName+"}") == 1
 	})
 	k.Do(t, "DEL", k.LockName)
-	ok(t, locktest.Await(t, "the next look", passed))
+	ok(t, locktest.Await(t, "the next poll", passed))
 }
 
-// By message all is the same; and a count-down counts once, in whatever moment the actor crashes over it.
-func TestLatchByMessage(t *testing.T) {
+// By message, a latch works in the same way; a count-down counts once, at whatever moment the actor crashes on it.
+func TestLatch_CountsOnceByMessage(t *testing.T) {
 	t.Parallel()
-	saboteur, s, k := locktest.NewFaultInjector(t, locktest.NoPolling)
+	faults, s, k := locktest.NewFaultInjector(t, locktest.NoPolling)
 	p, named := s.Probe(t), &messages.Latch{Name: k.LockName}
 	changed := func(m any, done bool, count int64) {
 		t.Helper()
@@ -181,11 +181,11 @@ func TestLatchByMessage(t *testing.T) {
 	if got := locktest.Next[*messages.LatchChanged](t, p); got.Count != 1 {
 		t.Errorf("the cancel is answered %v", got)
 	}
-	saboteur.Hit(locktest.InTurn("*messages.CountDown"), nil)
+	faults.Hit(locktest.InTurn("*messages.CountDown"), nil)
 	changed(&messages.CountDown{Latch: named}, true, 3)
-	saboteur.Hit(nil, locktest.InTurn("*messages.CountDown"))
+	faults.Hit(nil, locktest.InTurn("*messages.CountDown"))
 	changed(&messages.CountDown{Latch: named, Id: "a"}, true, 2)
-	saboteur.Hit(nil, nil)
+	faults.Hit(nil, nil)
 	changed(&messages.CountDown{Latch: named, Id: "a"}, true, 2)
 	changed(&messages.CountDown{Latch: named}, true, 1)
 	changed(&messages.InspectLatch{Latch: named}, true, 1)
@@ -197,9 +197,9 @@ func TestLatchByMessage(t *testing.T) {
 	locktest.Next[*messages.LatchOpened](t, p)
 }
 
-// The rights that docs/acl.md has for latches are enough. In a cluster all keys are in one slot, and a
-// name is refused whose channel is not.
-func TestLatchElsewhere(t *testing.T) {
+// The rights in docs/acl.md are enough for latches. In a cluster all keys are in one slot, and a name whose channel
+// is in another slot is refused.
+func TestLatch_WorksWithACLAndCluster(t *testing.T) {
 	t.Parallel()
 	server, cluster := redistest.Start(t), redistest.Cluster(t, 2)
 	for _, r := range redisio.ACL() {

@@ -10,11 +10,11 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// A System lists the semaphores and latches that somebody waits for in it, by message or on a goroutine,
-// and no others. If one cannot say so, the rest is listed.
-func TestWaitersAreListed(t *testing.T) {
+// A System lists the semaphores and latches that have waiters in it, by message or on a goroutine, and no others. If
+// one cannot answer, the rest is listed.
+func TestLocks_ListsSemaphoresAndLatchesWithWaiters(t *testing.T) {
 	t.Parallel()
-	saboteur, s, k := locktest.NewFaultInjector(t, locktest.NoPolling)
+	faults, s, k := locktest.NewFaultInjector(t, locktest.NoPolling)
 	semaphore, latch, p, ctx := s.Semaphore(k.LockName), s.Latch(k.LockName+" too"), s.Probe(t), locktest.Within(t)
 	closes(t, latch, 1, true)
 	k.Do(t, "SET", k.LockName, "0")
@@ -39,9 +39,9 @@ func TestWaitersAreListed(t *testing.T) {
 	if !slices.Equal(all, want) {
 		t.Errorf("listed %+v, want %+v", all, want)
 	}
-	saboteur.Hit(locktest.Once("*actors.Call"), nil)
+	faults.Hit(locktest.Once("*actors.Call"), nil)
 	if all, err = s.Locks(ctx); len(all) != 1 || err != nil {
-		t.Errorf("listed %+v, %v, and one of two crashes over it", all, err)
+		t.Errorf("listed %+v, %v, while one of two crashes", all, err)
 	}
 	ok(t, semaphore.Release(ctx, 2))
 	ok(t, locktest.Await(t, "the permit", got))
@@ -49,6 +49,6 @@ func TestWaitersAreListed(t *testing.T) {
 	ok(t, locktest.Await(t, "the latch to open", passed))
 	s.AwaitWaiting(t, 0)
 	if all, err = s.Locks(ctx); err != nil || len(all) > 0 {
-		t.Errorf("listed %+v, %v, and nobody waits", all, err)
+		t.Errorf("listed %+v, %v, want none", all, err)
 	}
 }

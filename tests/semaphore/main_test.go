@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	locktest.Main(m)
 }
 
-// face is a way to use a semaphore: as a goroutine, or by message.
-type face interface {
+// api is a way to use a semaphore: by call, or by message.
+type api interface {
 	Acquire(ctx context.Context, n int, options ...lockkeeper.Option) error
 	TryAcquire(ctx context.Context, n int) error
 	Release(ctx context.Context, n int) error
@@ -40,12 +40,12 @@ type face interface {
 	Available(ctx context.Context) (int, error)
 }
 
-// eachFace runs a test by goroutine and by message.
-func eachFace(t *testing.T, test func(t *testing.T, s *locktest.Site, k locktest.Key, f face)) {
+// eachAPI runs a test by call and by message.
+func eachAPI(t *testing.T, test func(t *testing.T, s *locktest.Site, k locktest.Key, f api)) {
 	t.Helper()
-	for name, make := range map[string]func(s *locktest.Site, k locktest.Key) face{
-		"goroutine": func(s *locktest.Site, k locktest.Key) face { return s.Semaphore(k.LockName) },
-		"message": func(s *locktest.Site, k locktest.Key) face {
+	for name, make := range map[string]func(s *locktest.Site, k locktest.Key) api{
+		"goroutine": func(s *locktest.Site, k locktest.Key) api { return s.Semaphore(k.LockName) },
+		"message": func(s *locktest.Site, k locktest.Key) api {
 			return &byMessage{s, &messages.Semaphore{Name: k.LockName}}
 		},
 	} {
@@ -57,7 +57,7 @@ func eachFace(t *testing.T, test func(t *testing.T, s *locktest.Site, k locktest
 	}
 }
 
-// byMessage asks by message, from futures.
+// byMessage sends messages from futures.
 type byMessage struct {
 	*locktest.Site
 	semaphore *messages.Semaphore
@@ -139,8 +139,8 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// has checks how many permits are free.
-func has(t *testing.T, f face, want int) {
+// expectFree checks how many permits are free.
+func expectFree(t *testing.T, f api, want int) {
 	t.Helper()
 	if n, err := f.Available(locktest.Within(t)); n != want || err != nil {
 		t.Errorf("%d are free, %v; want %d", n, err, want)
@@ -148,15 +148,15 @@ func has(t *testing.T, f face, want int) {
 }
 
 // soon acquires on a goroutine.
-func soon(t *testing.T, f face, n int, options ...lockkeeper.Option) <-chan error {
+func soon(t *testing.T, f api, n int, options ...lockkeeper.Option) <-chan error {
 	t.Helper()
 	got, ctx := make(chan error, 1), locktest.Within(t)
 	go func() { got <- f.Acquire(ctx, n, options...) }()
 	return got
 }
 
-// listens waits until somebody waits for permits in vain, and hears of them.
+// listens waits until so many processes have subscribed to the semaphore's channel: their requests wait.
 func listens(t *testing.T, k locktest.Key, processes int64) {
 	t.Helper()
-	redistest.Eventually(t, "a listener", func() bool { return k.Server.Subscribers(t, "redisson_sc:{"+k.LockName+"}") >= processes })
+	redistest.Eventually(t, "a subscription", func() bool { return k.Server.Subscribers(t, "redisson_sc:{"+k.LockName+"}") >= processes })
 }

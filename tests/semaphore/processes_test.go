@@ -17,17 +17,17 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-var calls = flag.Int("latch.calls", 20_000, "how many count-downs the processes of TestLatchOfProcesses make, and as many waits")
+var calls = flag.Int("latch.calls", 20_000, "how many count-downs the processes of TestLatch_ReleasesAllProcesses make, and as many waits")
 
 const (
 	processes = 4
-	// crew is how many count down and wait in each of them.
-	crew = 500
-	// work tells a process of TestLatchOfProcesses what to do: "<URL of Redis> <name> <rounds>".
+	// workers is how many goroutines of each process count down and wait.
+	workers = 500
+	// work passes its task to a process of TestLatch_ReleasesAllProcesses: "<URL of Redis> <name> <rounds>".
 	work = "LOCKKEEPER_TEST_LATCHES"
 )
 
-// atLatches is such a process: round after round all of its crew count a latch down, and wait for it.
+// atLatches is such a process: round after round, all its workers count a latch down, and wait for it.
 func atLatches(what string) error {
 	var url, name string
 	var rounds int
@@ -57,10 +57,10 @@ func atLatches(what string) error {
 	}
 	for round := range rounds {
 		l := s.Latch(fmt.Sprint(name, round))
-		_, err := l.TrySetCount(ctx, processes*crew) // whoever is first; it stays closed until all have counted down
+		_, err := l.TrySetCount(ctx, processes*workers) // only the first one sets it; the latch stays closed until all have counted down
 		note(err)
 		var all sync.WaitGroup
-		for i := range crew {
+		for i := range workers {
 			all.Go(func() {
 				if i%2 == 0 {
 					note(l.CountDown(ctx))
@@ -82,13 +82,12 @@ func atLatches(what string) error {
 	}
 }
 
-// However many count down and wait in several processes, all are released, and what is left in Redis
-// expires.
-func TestLatchOfProcesses(t *testing.T) {
+// All goroutines that count down and wait in several processes are released, and everything left in Redis expires.
+func TestLatch_ReleasesAllProcesses(t *testing.T) {
 	k := locktest.NewKey(t, redistest.Start(t))
 	self, err := os.Executable()
 	ok(t, err)
-	rounds := *calls / (processes * crew)
+	rounds := *calls / (processes * workers)
 	k.Server.ResetStats(t)
 	began := time.Now()
 	var all sync.WaitGroup
@@ -103,7 +102,7 @@ func TestLatchOfProcesses(t *testing.T) {
 	}
 	all.Wait()
 	stats := k.Server.Calls(t)
-	n := rounds * processes * crew
+	n := rounds * processes * workers
 	t.Logf("%d count-downs and %d waits in %v, with %d scripts", n, n, time.Since(began).Round(time.Millisecond), stats["evalsha"]+stats["eval"])
 	left := slices.DeleteFunc(k.Server.Keys(t, "*"), func(key string) bool {
 		return strings.HasPrefix(key, "lockkeeper_calls:") && k.Number(t, "PTTL", key) > 0
@@ -112,6 +111,6 @@ func TestLatchOfProcesses(t *testing.T) {
 		t.Errorf("left in Redis: %q", left)
 	}
 	if channels := k.Server.Channels(t); len(channels) > 0 {
-		t.Errorf("somebody still listens on %q", channels)
+		t.Errorf("there are still subscribers of %q", channels)
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// What Redisson's semaphore does, and its state in Redis, but for its flaws: a TTL lasts.
-func TestSemaphore(t *testing.T) {
-	eachFace(t, func(t *testing.T, _ *locktest.Site, k locktest.Key, f face) {
+// The behaviour of Redisson's semaphore, and its state in Redis, without its flaw: a TTL is kept.
+func TestSemaphore_BehavesLikeRedissons(t *testing.T) {
+	eachAPI(t, func(t *testing.T, _ *locktest.Site, k locktest.Key, f api) {
 		ctx := locktest.Within(t)
 		_, err := f.Available(ctx)
 		locktest.IsError(t, err, lockkeeper.ErrNoPermits)
@@ -27,7 +27,7 @@ func TestSemaphore(t *testing.T) {
 		locktest.IsError(t, f.Acquire(ctx, 1), lockkeeper.ErrNoPermits)
 		locktest.IsError(t, f.Release(ctx, 1), lockkeeper.ErrNoPermits)
 		if done, err := f.ReleaseIfExists(ctx, 2); done || err != nil || k.Exists(t) {
-			t.Errorf("released what is not there: %v, %v", done, err)
+			t.Errorf("released a semaphore that does not exist: %v, %v", done, err)
 		}
 		if done, err := f.TrySetPermits(ctx, 10, time.Hour); !done || err != nil {
 			t.Errorf("set: %v, %v", done, err)
@@ -36,7 +36,7 @@ func TestSemaphore(t *testing.T) {
 			t.Errorf("set again: %v, %v", done, err)
 		}
 		ok(t, f.Acquire(ctx, 3))
-		has(t, f, 7)
+		expectFree(t, f, 7)
 		if n, err := f.Drain(ctx); n != 7 || err != nil {
 			t.Errorf("drained %d, %v", n, err)
 		}
@@ -46,7 +46,7 @@ func TestSemaphore(t *testing.T) {
 			t.Errorf("released: %v, %v", done, err)
 		}
 		ok(t, f.AddPermits(ctx, -12))
-		has(t, f, -2)
+		expectFree(t, f, -2)
 		if n, err := f.Drain(ctx); n != -2 || err != nil {
 			t.Errorf("drained %d, %v", n, err)
 		}
@@ -62,8 +62,8 @@ func TestSemaphore(t *testing.T) {
 	})
 }
 
-// Waiters are served in their order, whoever gives the permits back, and also one who wants many.
-func TestWaitersInOrder(t *testing.T) {
+// Waiters are served in their order, by releases in any process; a request for many permits is not overtaken.
+func TestSemaphore_ServesWaitersInOrder(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.NoPolling)
 	f, other := s.Semaphore(k.LockName), locktest.Open(t, k.Server.URL(), locktest.NoPolling).Semaphore(k.LockName)
@@ -75,22 +75,22 @@ func TestWaitersInOrder(t *testing.T) {
 	locktest.IsError(t, f.TryAcquire(ctx, 1), lockkeeper.ErrHeld)
 	one := soon(t, f, 1)
 	s.AwaitWaiting(t, 2)
-	ok(t, f.Release(ctx, 1)) // here, but not enough
-	has(t, f, 3)
+	ok(t, f.Release(ctx, 1)) // in this process, but not enough
+	expectFree(t, f, 3)
 	ok(t, other.Release(ctx, 1))
 	ok(t, locktest.Await(t, "four permits", many))
 	select {
 	case err := <-one:
-		t.Errorf("who came later was served: %v", err)
+		t.Errorf("the later request was served: %v", err)
 	default:
 	}
 	k.Atomically(t, "redis.call('PUBLISH', ARGV[1], redis.call('INCRBY', KEYS[1], 1))", []string{k.LockName}, "redisson_sc:{"+k.LockName+"}") // as Redisson
 	ok(t, locktest.Await(t, "one permit", one))
-	has(t, f, 0)
+	expectFree(t, f, 0)
 }
 
-// Never have more got in than there are permits, and none is lost, though processes compete.
-func TestProcessesCompete(t *testing.T) {
+// Never are more permits taken than there are, and none is lost, although processes compete.
+func TestSemaphore_ProcessesNeverExceedThePermits(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
 	k := locktest.NewKey(t, server)
@@ -124,8 +124,8 @@ func TestProcessesCompete(t *testing.T) {
 	}
 }
 
-// Within the hand-off limit, permits go from one to the next without Redis.
-func TestHandOffNeedsNoCommands(t *testing.T) {
+// Within the hand-off limit, permits are handed off without a command to Redis.
+func TestHandOff_NeedsNoCommands(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{Watchdog: time.Hour, Poll: 10 * time.Minute, HandOffLimit: 10 * time.Minute})
 	p, named := s.Probe(t), &messages.Semaphore{Name: k.LockName}
@@ -150,8 +150,8 @@ func TestHandOffNeedsNoCommands(t *testing.T) {
 	}
 }
 
-// Who gives up, or dies, leaves nothing behind: no place in the queue, and no permit.
-func TestWhoLeavesTakesNothing(t *testing.T) {
+// A request that gives up, or whose sender dies, leaves neither an entry in the queue nor a taken permit.
+func TestSemaphore_GiveUpTakesNothing(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	f, p := s.Semaphore(k.LockName), s.Probe(t)
@@ -159,13 +159,13 @@ func TestWhoLeavesTakesNothing(t *testing.T) {
 	named := &messages.Semaphore{Name: k.LockName}
 	locktest.Ask[*messages.PermitsAcquired](t, p, &messages.AcquirePermits{Semaphore: named})
 	ctx, cancel := context.WithCancel(t.Context())
-	gone := make(chan error, 1)
-	go func() { gone <- f.Acquire(ctx, 1) }()
+	cancelled := make(chan error, 1)
+	go func() { cancelled <- f.Acquire(ctx, 1) }()
 	p.Send(&messages.AcquirePermits{Semaphore: named})
 	s.AwaitWaiting(t, 2)
 	listens(t, k, 1)
 	cancel()
-	locktest.IsError(t, locktest.Await(t, "the end", gone), context.Canceled)
+	locktest.IsError(t, locktest.Await(t, "the end", cancelled), context.Canceled)
 	p.Send(&messages.CancelPermits{Semaphore: named})
 	for range 2 { // in any order
 		switch m := (<-p.Mail).(type) {
@@ -191,8 +191,8 @@ func TestWhoLeavesTakesNothing(t *testing.T) {
 	redistest.Eventually(t, "the permit to be free", func() bool { return k.Number(t, "GET", k.LockName) == 1 })
 }
 
-// The rights that docs/acl.md has for semaphores are enough, and in a cluster all keys are in one slot.
-func TestElsewhere(t *testing.T) {
+// The rights in docs/acl.md are enough for semaphores, and in a cluster all keys are in one slot.
+func TestSemaphore_WorksWithACLAndCluster(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	var rules string
@@ -228,8 +228,8 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// Of a sender on another node nobody would know that it has died: it gets no permits.
-func TestOtherNodesAreRefused(t *testing.T) {
+// A sender on another node gets no permits: its death would go unnoticed.
+func TestSemaphore_RefusesRemoteSenders(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	k.Do(t, "SET", k.LockName, "1")
@@ -241,8 +241,8 @@ func TestOtherNodesAreRefused(t *testing.T) {
 	locktest.Ask[*messages.PermitsRefused](t, p, &messages.InspectPermits{})
 }
 
-// A name is one thing at a time: a lock, permits, a semaphore or a latch.
-func TestOneNameIsOneKind(t *testing.T) {
+// A name has one kind at a time: lock, expirable semaphore, semaphore or latch.
+func TestName_HasOneKindAtATime(t *testing.T) {
 	t.Parallel()
 	uses := map[string]func(ctx context.Context, s *locktest.Site, name string) error{
 		"lock": func(ctx context.Context, s *locktest.Site, name string) error {
@@ -268,7 +268,7 @@ func TestOneNameIsOneKind(t *testing.T) {
 			t.Fatal(first, err)
 		}
 		for second, misuse := range uses {
-			locks := first == "permits" && second == "lock" // these make room for each other when idle
+			locks := first == "permits" && second == "lock" // an idle one makes room for the other
 			if second != first && !locks {
 				locktest.IsError(t, misuse(locktest.Within(t), s, k.LockName), lockkeeper.ErrInvalid)
 			}
@@ -276,16 +276,16 @@ func TestOneNameIsOneKind(t *testing.T) {
 	}
 }
 
-// What somebody has by that name can be given back all the same.
-func TestReleaseBesideAnotherKind(t *testing.T) {
+// Permits can be released although the name is in use as another kind.
+func TestSemaphore_ReleaseWorksBesideAnotherKind(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	k.Do(t, "SET", k.LockName, "1")
 	if _, err := s.Lock(k.LockName).TryAcquire(locktest.Within(t)); err == nil {
-		t.Fatal("a semaphore is taken for a free lock")
+		t.Fatal("the lock was granted under the name of a semaphore")
 	}
 	ok(t, s.Semaphore(k.LockName).Release(locktest.Within(t), 1))
 	if n := k.Number(t, "GET", k.LockName); n != 2 {
-		t.Errorf("%d are free, and one of one was given back", n)
+		t.Errorf("%d are free, want 2", n)
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// Whatever the Redis, Open is the only line that it takes, and Close leaves nothing behind.
-func TestOpen(t *testing.T) {
+// Open works with every kind of Redis server, and Close leaves nothing behind.
+func TestOpen_WorksWithEveryServer(t *testing.T) {
 	t.Parallel()
 	locked := redistest.Start(t)
 	locked.Do(t, "ACL", "SETUSER", "locker", "on", ">p@ss/word", "+@all", "~*", "&*")
@@ -34,7 +34,7 @@ func TestOpen(t *testing.T) {
 		"with actors": func(ctx context.Context) (*lockkeeper.System, error) {
 			s, err := lockkeeper.Open(ctx, server.URL(), lockkeeper.WithActorSystem(actors))
 			if lockkeeper.From(actors) != s {
-				t.Error("the System is not in the actor system that was given")
+				t.Error("the System is not in the given actor system")
 			}
 			return s, err
 		},
@@ -56,7 +56,7 @@ func TestOpen(t *testing.T) {
 	} {
 		ctx, cancel := context.WithCancel(locktest.Within(t))
 		s, err := open(ctx)
-		cancel() // it is for connecting alone
+		cancel() // it applies to connecting only
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -71,8 +71,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// The connections have the database and the name that were asked for, and go with the System.
-func TestOpenClosesItsClient(t *testing.T) {
+// The connections have the requested database and name, and end with the System.
+func TestOpen_ClosesItsClient(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
@@ -80,7 +80,7 @@ func TestOpenClosesItsClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	const name = "orders-of-TestOpenClosesItsClient"
+	const name = "orders-of-TestOpen_ClosesItsClient"
 	clients := func() string {
 		list, err := server.Do(t, "CLIENT", "LIST").ToString()
 		if err != nil {
@@ -103,30 +103,30 @@ func TestOpenClosesItsClient(t *testing.T) {
 	redistest.Eventually(t, "the connections to be closed", func() bool { return !strings.Contains(clients(), name) })
 }
 
-// What cannot work is told at once, with what to do about it.
-func TestOpenErrors(t *testing.T) {
+// Open returns an error at once for what cannot work, with a remedy.
+func TestOpen_ReportsErrorsAtOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
 	secure, config := redistest.TLS(t)
 	sentinel, _, _ := strings.Cut(redistest.Sentinel(t, redistest.Start(t)), "?")
-	stranger, nobody := config.Clone(), config.Clone()
-	stranger.RootCAs, nobody.Certificates = nil, nil
+	otherCA, noCertificate := config.Clone(), config.Clone()
+	otherCA.RootCAs, noCertificate.Certificates = nil, nil
 	for name, c := range map[string]struct {
 		url     string
 		options []lockkeeper.OpenOption
 		want    error
 		words   string
 	}{
-		"Sentinel without its master":      {sentinel, nil, lockkeeper.ErrInvalid, "master_set"},
-		"unknown CA":                       {"rediss://" + secure, nil, lockkeeper.ErrRejected, "x509: certificate signed by unknown authority"},
-		"another CA":                       {"rediss://" + secure, []lockkeeper.OpenOption{lockkeeper.WithTLS(stranger)}, lockkeeper.ErrRejected, "RootCAs"},
-		"no client certificate":            {"rediss://" + secure, []lockkeeper.OpenOption{lockkeeper.WithTLS(nobody)}, lockkeeper.ErrRejected, "certificate required"},
-		"wrong password":                   {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithUser("nobody", "s3cret")}, lockkeeper.ErrRejected, "WRONGPASS"},
-		"nobody there for a single client": {"", []lockkeeper.OpenOption{lockkeeper.WithClientOption(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:1"}, ForceSingleClient: true})}, lockkeeper.ErrUnavailable, "refused"},
-		"URL and options":                  {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithClientOption(rueidis.ClientOption{})}, lockkeeper.ErrInvalid, "must be empty"},
-		"options without an address":       {"", []lockkeeper.OpenOption{lockkeeper.WithClientOption(rueidis.ClientOption{})}, lockkeeper.ErrInvalid, "no address"},
-		"no actor system":                  {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithActorSystem(nil)}, lockkeeper.ErrInvalid, "actor system is nil"},
-		"wrong Config":                     {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithConfig(lockkeeper.Config{Poll: 1})}, lockkeeper.ErrInvalid, "Poll"},
+		"Sentinel without its master":   {sentinel, nil, lockkeeper.ErrInvalid, "master_set"},
+		"unknown CA":                    {"rediss://" + secure, nil, lockkeeper.ErrRejected, "x509: certificate signed by unknown authority"},
+		"another CA":                    {"rediss://" + secure, []lockkeeper.OpenOption{lockkeeper.WithTLS(otherCA)}, lockkeeper.ErrRejected, "RootCAs"},
+		"no client certificate":         {"rediss://" + secure, []lockkeeper.OpenOption{lockkeeper.WithTLS(noCertificate)}, lockkeeper.ErrRejected, "certificate required"},
+		"wrong password":                {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithUser("nobody", "s3cret")}, lockkeeper.ErrRejected, "WRONGPASS"},
+		"no server for a single client": {"", []lockkeeper.OpenOption{lockkeeper.WithClientOption(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:1"}, ForceSingleClient: true})}, lockkeeper.ErrUnavailable, "refused"},
+		"URL and options":               {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithClientOption(rueidis.ClientOption{})}, lockkeeper.ErrInvalid, "must be empty"},
+		"options without an address":    {"", []lockkeeper.OpenOption{lockkeeper.WithClientOption(rueidis.ClientOption{})}, lockkeeper.ErrInvalid, "no address"},
+		"no actor system":               {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithActorSystem(nil)}, lockkeeper.ErrInvalid, "actor system is nil"},
+		"wrong Config":                  {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithConfig(lockkeeper.Config{Poll: 1})}, lockkeeper.ErrInvalid, "Poll"},
 	} {
 		locktest.InTime(t, name, func() {
 			s, err := lockkeeper.Open(locktest.Within(t), c.url, c.options...)
@@ -140,8 +140,8 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// A server that accepts and keeps silent costs no more than the context allows.
-func TestOpenEndsWithItsContext(t *testing.T) {
+// A server that accepts connections and does not answer delays Open until its context ends.
+func TestOpen_EndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -161,9 +161,9 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// While Redis keeps silent, Close ends with its context, and what Open has made ends by itself,
-// or goleak finds it.
-func TestCloseOfAnOpenSystemWithoutRedis(t *testing.T) {
+// When Redis does not answer, Close ends with its context, and everything that Open has made ends by itself; goleak
+// checks that.
+func TestOpen_CloseWithoutRedisEndsWithItsContext(t *testing.T) {
 	server := redistest.Start(t)
 	s, err := lockkeeper.Open(locktest.Within(t), server.URL())
 	if err != nil {

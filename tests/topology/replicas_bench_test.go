@@ -13,18 +13,18 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// BenchmarkReplicas takes and gives back locks, a lock for each goroutine, with and without waiting
-// for a replica, which is at hand or lags. It reports the time for each pair.
+// BenchmarkReplicas acquires and releases locks, one for each goroutine, with and without waiting for a replica, with
+// and without lag. It reports the time for each pair.
 func BenchmarkReplicas(b *testing.B) {
 	master := redistest.Start(b)
-	_, line := redistest.ReplicaBehind(b, master)
+	_, link := redistest.ReplicaBehind(b, master)
 	for _, c := range []struct {
 		replicas int
 		lag      time.Duration
 	}{{0, 0}, {1, 0}, {1, 5 * time.Millisecond}} {
 		for _, crowd := range []int{1, 64, 1000} {
 			b.Run(fmt.Sprintf("Replicas=%d/lag=%v/goroutines=%d", c.replicas, 2*c.lag, crowd), func(b *testing.B) {
-				line.Delay(c.lag)
+				link.Delay(c.lag)
 				s := locktest.Open(b, master.URL(), lockkeeper.Config{Replicas: c.replicas})
 				pairs(b, s, crowd)
 			})

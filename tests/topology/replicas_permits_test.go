@@ -10,17 +10,17 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// What is done to a synchronizer is on the replica by then. What no replica confirms is not known to have
-// happened: permits that were taken are given back.
-func TestSynchronizersAreOnTheReplica(t *testing.T) {
+// A change of a synchronizer is on the replica when the call returns. A change that no replica confirms counts as not
+// done: permits that were taken are given back.
+func TestReplicas_ConfirmSynchronizers(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
-	replica, line := redistest.ReplicaBehind(t, master)
+	replica, link := redistest.ReplicaBehind(t, master)
 	cfg := replicated
 	cfg.CallTimeout = 2 * time.Second
 	s, ctx := locktest.Open(t, master.URL(), cfg), locktest.Within(t)
 	semaphore, latch, permits := s.Semaphore("semaphore"), s.Latch("latch"), s.ExpirableSemaphore("permits")
-	line.Delay(*lag)
+	link.Delay(*lag)
 	for _, step := range []struct {
 		name string
 		do   func(context.Context) error
@@ -45,19 +45,19 @@ func TestSynchronizersAreOnTheReplica(t *testing.T) {
 		}
 	}
 
-	line.Freeze(true)
+	link.Freeze(true)
 	err := semaphore.Acquire(ctx, 1, lockkeeper.WithWait(3*time.Second))
 	locktest.IsError(t, err, lockkeeper.ErrUnavailable, "0 of the 1 replicas")
-	line.Freeze(false)
+	link.Freeze(false)
 	redistest.Eventually(t, "the permit to be given back, on the replica as well", func() bool {
 		n, err := replica.Do(t, "GET", "semaphore").AsInt64()
 		return err == nil && n == 5
 	})
 }
 
-// A user who may not ask whether replicas have it: the permits that a semaphore took are not forgotten,
-// and what was given back is not to be given back again.
-func TestSynchronizersThatMayNotAskReplicas(t *testing.T) {
+// An ACL user without the right to wait for replicas: the permits that a semaphore took are given back, and permits
+// that were given back are not given back twice.
+func TestReplicas_WithoutRightSynchronizersLoseNothing(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
 	redistest.Replica(t, master)

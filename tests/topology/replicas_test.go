@@ -26,29 +26,29 @@ var (
 
 var replicated = lockkeeper.Config{Replicas: 1}
 
-// What is granted is on the replica by then: the lease, its count, and the fencing token.
-func TestAGrantIsOnTheReplica(t *testing.T) {
+// A grant is on the replica: the lease, its count, and the fencing token.
+func TestReplicas_ConfirmEveryGrant(t *testing.T) {
 	t.Parallel()
 	for kind, lockOf := range locktest.Kinds {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			master := redistest.Start(t)
-			replica, line := redistest.ReplicaBehind(t, master)
+			replica, link := redistest.ReplicaBehind(t, master)
 			k := locktest.NewKey(t, replica)
 			url := master.URL()
 			if kind == "plain" {
 				url = redistest.Sentinel(t, master)
 			}
 			s, other := locktest.Open(t, url, replicated), locktest.Open(t, url, replicated)
-			line.Delay(*lag)
+			link.Delay(*lag)
 
 			hold := locktest.Acquire(t, lockOf(s, k.Name))
 			owners := k.Owners(t)
 			if len(owners) == 0 {
-				t.Error("granted, and the replica knows of no lease")
+				t.Error("granted, and the lease is not on the replica")
 			}
 			if token := hold.Token(); token > 0 && k.Number(t, "GET", "redisson_lock_token:{"+k.Name+"}") < int64(token) {
-				t.Error("granted, and the replica does not know of the token")
+				t.Error("granted, and the token is not on the replica")
 			}
 			again := locktest.AcquireIn(t, hold.Context(), lockOf(s, k.Name))
 			if now := k.Owners(t); fmt.Sprint(now) == fmt.Sprint(owners) {
@@ -59,13 +59,13 @@ func TestAGrantIsOnTheReplica(t *testing.T) {
 				locktest.Release(t, hold)
 				return
 			}
-			line.Delay(0) // no try is under way when the lock is released
+			link.Delay(0) // no try is under way when the lock is released
 			waiting := locktest.AcquireSoon(locktest.Within(t), lockOf(other, k.Name))
-			redistest.Eventually(t, "it to stand in the line or the queue, and to listen", func() bool {
-				places, _ := master.Do(t, "HVALS", redisio.WaitQueue(k.Name)).AsStrSlice()
-				return len(places) == 1 && (kind == "multi" || strings.HasSuffix(places[0], " 1")) || len(master.Keys(t, redisio.Queue(k.Name))) == 1
+			redistest.Eventually(t, "a subscribed entry in the wait queue or the fair queue", func() bool {
+				entries, _ := master.Do(t, "HVALS", redisio.WaitQueue(k.Name)).AsStrSlice()
+				return len(entries) == 1 && (kind == "multi" || strings.HasSuffix(entries[0], " 1")) || len(master.Keys(t, redisio.Queue(k.Name))) == 1
 			})
-			line.Delay(*lag)
+			link.Delay(*lag)
 			locktest.Release(t, hold)
 			locktest.Got(t, waiting)
 			for owner := range k.Owners(t) {
@@ -77,15 +77,15 @@ func TestAGrantIsOnTheReplica(t *testing.T) {
 	}
 }
 
-// While no replica is in reach, nothing is granted, and nothing is left of that. A hold ends before
-// its lease does on the replica, which may be a master by now.
-func TestReplicaOutOfReach(t *testing.T) {
+// While no replica is reachable, no lock is granted, and no key stays. A hold ends before its lease ends on the
+// replica, which may be a master by then.
+func TestReplicas_UnreachableGrantsNothing(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
-	replica, line := redistest.ReplicaBehind(t, master)
+	replica, link := redistest.ReplicaBehind(t, master)
 	cfg := lockkeeper.Config{Replicas: 1, ReplicaTimeout: 100 * time.Millisecond, Watchdog: locktest.Watchdog, HandOffLimit: 1}
 	s, k := locktest.Open(t, master.URL(), cfg), locktest.NewKey(t, replica)
-	line.Freeze(true)
+	link.Freeze(true)
 	t.Run("kinds", func(t *testing.T) {
 		for kind, lockOf := range locktest.Kinds {
 			t.Run(kind, func(t *testing.T) {
@@ -101,36 +101,36 @@ func TestReplicaOutOfReach(t *testing.T) {
 	})
 	leavesNothing(t, master)
 
-	line.Freeze(false)
+	link.Freeze(false)
 	held, passedOn := locktest.GuardByContext(t, s, k), locktest.NewKey(t, master)
 	first, waiting := s.Acquire(t, passedOn), s.AcquireSoon(t, passedOn)
 	s.AwaitWaiters(t, passedOn, 1)
-	line.Freeze(true)
-	locktest.Release(t, first) // at the hand-off limit, which asks Redis
+	link.Freeze(true)
+	locktest.Release(t, first) // the hand-off limit makes the release call Redis
 	held.LostInTime(t, k.Expiry(t), true, messages.Reason_REASON_EXPIRED)
 	locktest.Pending(t, waiting, "no replica has confirmed it")
-	line.Freeze(false)
+	link.Freeze(false)
 	locktest.Release(t, locktest.Got(t, waiting).Hold)
 }
 
-// In a cluster the replicas are those of the server that has the lock. While the client follows a
-// slot to another server, the replicas of the former confirm nothing.
-func TestReplicasInACluster(t *testing.T) {
+// In a cluster, the replicas are those of the server with the lock. While the client follows a slot to another
+// server, the replicas of the former one confirm nothing.
+func TestReplicas_InAClusterAreThoseOfTheSlot(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	replica := redistest.ClusterReplica(t, servers)
 	s, k := locktest.Open(t, servers[1].URL(), lockkeeper.Config{Replicas: 1, ReplicaTimeout: 50 * time.Millisecond}), locktest.Key{}
 	var slot int
 	k.LockName, slot = firstHalf(t)
-	locktest.ExpectGranted(t, s.FencedLock(k.LockName)) // the counter of its tokens stays where it is
+	locktest.ExpectGranted(t, s.FencedLock(k.LockName)) // the counter of its tokens does not move
 	refused := func() {
 		locktest.ExpectRefused(t, lockkeeper.ErrNotReplicated, s.Lock(k.LockName), s.FencedLock(k.LockName))
 		leavesNothing(t, servers[1])
 	}
 	servers[0].BeginMove(t, slot, servers[1])
-	refused() // by the server to which ASK leads
+	refused() // by the server of the ASK reply
 	servers[0].EndMove(t, slot, servers[1])
-	refused() // by that to which MOVED leads
+	refused() // by the server of the MOVED reply
 	servers[1].MoveSlot(t, slot, servers[0])
 	redistest.Eventually(t, "the lock to be granted again", func() bool {
 		hold, err := s.Lock(k.LockName).TryAcquire(locktest.Within(t))
@@ -138,8 +138,8 @@ func TestReplicasInACluster(t *testing.T) {
 	})
 }
 
-// A user who may not wait for replicas is told.
-func TestReplicasNeedARight(t *testing.T) {
+// A user without the right to wait for replicas gets an error.
+func TestReplicas_NeedARight(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
 	master.Do(t, "ACL", "SETUSER", "locker", "on", ">secret", "~*", "&*", "+@all", "-wait")
@@ -149,7 +149,7 @@ func TestReplicasNeedARight(t *testing.T) {
 	leavesNothing(t, master)
 }
 
-// leavesNothing waits until a server has nothing but counters of tokens.
+// leavesNothing waits until a server has only counters of tokens.
 func leavesNothing(t *testing.T, s *redistest.Server) {
 	t.Helper()
 	redistest.Eventually(t, "nothing to be left", func() bool {
@@ -157,8 +157,8 @@ func leavesNothing(t *testing.T, s *redistest.Server) {
 	})
 }
 
-// A master dies, and its replica takes over, which lags behind it: nobody else gets what is trusted.
-func TestReplicaTakesOver(t *testing.T) {
+// A master dies, and its replica, which lags, takes over: no trusted lock is granted to another holder.
+func TestReplicas_TakeoverGrantsNoLockTwice(t *testing.T) {
 	t.Parallel()
 	if twice := takeOver(t, replicated); twice > 0 {
 		t.Errorf("%d locks have two holders", twice)
@@ -173,17 +173,17 @@ func TestReplicaTakesOver(t *testing.T) {
 		}
 	}
 	if *kills > 0 && without == 0 {
-		t.Error("without Replicas no lock had two holders: nothing would have been seen")
+		t.Error("without Replicas no lock had two holders: the test proves nothing")
 	}
 }
 
-// takeOver kills a master while many locks are taken, and counts those that are then trusted by two.
+// takeOver kills a master while many locks are taken, and counts the locks with two holders that trust them.
 func takeOver(t *testing.T, cfg lockkeeper.Config) (twice int) {
 	master := redistest.Start(t)
-	replica, line := redistest.ReplicaBehind(t, master)
+	replica, link := redistest.ReplicaBehind(t, master)
 	before, after := locktest.Open(t, master.URL(), cfg), locktest.Open(t, replica.URL(), lockkeeper.Config{})
 	before.Lame = true
-	line.Delay(*lag)
+	link.Delay(*lag)
 
 	ctx, stop := context.WithCancel(locktest.Within(t))
 	defer stop()
@@ -203,7 +203,7 @@ func takeOver(t *testing.T, cfg lockkeeper.Config) (twice int) {
 	}
 	redistest.Eventually(t, "many locks to be taken", func() bool { return granted.Load() > 500 })
 	master.Kill(t)
-	line.Refuse(true) // what was under way is lost
+	link.Refuse(true) // commands that were under way are lost
 	stop()
 	crowd.Wait()
 	replica.Do(t, "REPLICAOF", "NO", "ONE")
@@ -218,6 +218,6 @@ func takeOver(t *testing.T, cfg lockkeeper.Config) (twice int) {
 	}
 	ctx, stop = context.WithTimeout(ctx, time.Millisecond)
 	defer stop()
-	_ = before.Close(ctx) // its Redis is gone
+	_ = before.Close(ctx) // its Redis does not run
 	return twice
 }

@@ -14,14 +14,13 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// takeover is what a failover must not take longer than, from the moment there is another master.
-// Sentinel looks after a second; clients that waited for its end took from 6 s to 11 s.
+// takeover is the longest time that clients may take for a failover, from the moment of the new master. Sentinel
+// notices after a second; clients that waited for its end took from 6 s to 11 s.
 const takeover = 5 * time.Second
 
-// Two processes take turns while another server becomes the master. Both move there with their
-// subscriptions; tokens grow; what the new master does not know is not trusted any more; and the
-// old master, if it lives, gets nothing more.
-func TestSentinelMoves(t *testing.T) {
+// Two processes take turns while another server becomes the master. Both move there with their subscriptions; tokens
+// grow; holds that the new master lacks are not trusted; and the old master, if it lives, gets no more commands.
+func TestSentinel_ClientsFollowTheMaster(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]func(t *testing.T, master, sentinel *redistest.Server){
 		"planned": func(t *testing.T, _, sentinel *redistest.Server) {
@@ -41,7 +40,7 @@ func TestSentinelMoves(t *testing.T) {
 			kept, lost := locktest.NewKey(t, master), redistest.Name(t)+"lost"
 			hold, doomed := a.Acquire(t, kept), locktest.Acquire(t, a.Lock(lost))
 			for _, r := range replicas {
-				redistest.Eventually(t, "the replica to know of the holds", func() bool { return len(r.Keys(t, "*")) == 2 })
+				redistest.Eventually(t, "the holds to be on the replica", func() bool { return len(r.Keys(t, "*")) == 2 })
 				r.Do(t, "CONFIG", "SET", "replica-read-only", "no")
 				r.Do(t, "DEL", lost) // as if it had lagged
 			}
@@ -70,7 +69,7 @@ func TestSentinelMoves(t *testing.T) {
 			within("subscriptions to the new master", func() bool {
 				return now.Subscribers(t, redisio.TurnChannel(a.ID())) == 1 && now.Subscribers(t, redisio.TurnChannel(b.ID())) == 1
 			})
-			within("the loss told", func() bool { return doomed.Context().Err() != nil && !doomed.Valid() })
+			within("the notification of the loss", func() bool { return doomed.Context().Err() != nil && !doomed.Valid() })
 			turns.await(t, 20)
 			if name == "planned" {
 				before := master.Calls(t)["evalsha"]
@@ -85,9 +84,9 @@ func TestSentinelMoves(t *testing.T) {
 	}
 }
 
-// A Sentinel has chosen a replica, which does not get to be the master: clients leave the old one
-// alone for a while, and then go on with it.
-func TestSentinelFailoverThatFails(t *testing.T) {
+// A Sentinel has chosen a replica, which does not become the master: clients leave the old one alone for a while, and
+// then continue with it.
+func TestSentinel_ClientsReturnAfterAFailedFailover(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
 	replica := redistest.Replica(t, master)
@@ -105,16 +104,16 @@ func TestSentinelFailoverThatFails(t *testing.T) {
 	locktest.Release(t, locktest.Got(t, waiter).Hold)
 }
 
-// turnTaking is processes that take a fenced lock in turn.
+// turnTaking are processes that take a fenced lock in turn.
 type turnTaking struct {
 	mu     sync.Mutex
-	holder *lockkeeper.Hold // who has not begun to release
+	holder *lockkeeper.Hold // it has not begun to release
 	tokens []int64
 	stop   func()
 }
 
-// takeTurns has sites take turns. If their master is killed, it takes tokens with it that no replica has: then
-// only those of one site grow.
+// takeTurns lets sites take turns. If their master is killed, tokens are lost that no replica has: then only those of
+// each site grow.
 func takeTurns(t *testing.T, killed bool, name string, sites ...*locktest.Site) *turnTaking {
 	turns := &turnTaking{}
 	ctx, cancel := context.WithCancel(locktest.Within(t))
@@ -156,7 +155,7 @@ func takeTurns(t *testing.T, killed bool, name string, sites ...*locktest.Site) 
 	return turns
 }
 
-// await waits for so many turns more.
+// await waits for so many more turns.
 func (u *turnTaking) await(t *testing.T, more int) {
 	t.Helper()
 	count := func() int {

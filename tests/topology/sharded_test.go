@@ -13,54 +13,54 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// redisson plays a client of Redisson's in a cluster of Redis 7. The server has the slot of its lock.
+// redisson acts as a client of Redisson's in a cluster of Redis 7. Its server has the slot of its lock.
 type redisson struct{ locktest.Key }
 
-func played(server *redistest.Server, name string) redisson {
+func newRedisson(server *redistest.Server, name string) redisson {
 	return redisson{locktest.Key{Server: server, LockName: name, Name: name, Channel: redisio.Channel(name)}}
 }
 
-// hears listens to a shard channel, on the server that has its slot, as Redisson does before it waits.
-func hears(t *testing.T, server *redistest.Server, channel string) <-chan string {
+// subscribed subscribes to a shard channel, on the server that has its slot, as Redisson does before it waits.
+func subscribed(t *testing.T, server *redistest.Server, channel string) <-chan string {
 	t.Helper()
-	heard := make(chan string, 1000)
+	received := make(chan string, 1000)
 	connection, giveBack := server.Client(t).Dedicate()
 	t.Cleanup(func() { connection.Close(); giveBack() })
-	connection.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) { heard <- m.Message }})
+	connection.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) { received <- m.Message }})
 	if err := connection.Do(locktest.Within(t), connection.B().Ssubscribe().Channel(channel).Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
-	return heard
+	return received
 }
 
-// frees is what Redisson's release does.
+// frees releases the lock as Redisson does.
 func (r redisson) frees(t *testing.T) {
 	t.Helper()
 	r.Atomically(t, `redis.call('DEL', KEYS[1]) redis.call('SPUBLISH', KEYS[2], '0')`, []string{r.Name, r.Channel})
 }
 
 // In a cluster of Redis 7, Redisson and Lockkeeper wake each other.
-func TestClusterWithRedisson(t *testing.T) {
+func TestCluster_WakesRedissonAndIsWoken(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	name, _ := firstHalf(t)
-	java := played(servers[0], name)
-	heard := hears(t, java.Server, java.Channel)
+	java := newRedisson(servers[0], name)
+	received := subscribed(t, java.Server, java.Channel)
 	s := locktest.Open(t, servers[1].URL(), locktest.NoPolling)
 	locktest.Release(t, locktest.Acquire(t, s.Lock(name)))
-	if message := locktest.Await(t, "Redisson to be woken", heard); message != "0" {
-		t.Errorf("Redisson heard %q", message)
+	if message := locktest.Await(t, "Redisson to be woken", received); message != "0" {
+		t.Errorf("Redisson received %q", message)
 	}
 	java.TakeAs(t, locktest.Redisson, time.Minute)
 	waiter := locktest.AcquireSoon(locktest.Within(t), s.Lock(name))
-	redistest.Eventually(t, "it to listen where the slot is", func() bool { return servers[0].ShardSubscribers(t, java.Channel) == 2 })
+	redistest.Eventually(t, "a subscription on the server with the slot", func() bool { return servers[0].ShardSubscribers(t, java.Channel) == 2 })
 	java.frees(t)
 	locktest.Release(t, locktest.Got(t, waiter).Hold)
 }
 
-// A waiter goes on listening where the slot of its lock is, whatever happens to the server: the first
-// of two that has it, with a replica.
-func TestClusterWaitersFollowTheSlot(t *testing.T) {
+// A waiter stays subscribed on the server with the slot of its lock, whatever happens to the server: the first of two
+// that has the slot, with a replica.
+func TestCluster_WaitersFollowTheSlot(t *testing.T) {
 	for name, event := range map[string]func(t *testing.T, slot int, first, second, replica *redistest.Server) (then *redistest.Server){
 		"the slot moves": func(t *testing.T, slot int, first, second, _ *redistest.Server) *redistest.Server {
 			first.MoveSlot(t, slot, second)
@@ -87,18 +87,18 @@ func TestClusterWaitersFollowTheSlot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			servers := redistest.Cluster(t, 2)
-			s := locktest.Open(t, servers[1].URL(), locktest.NoPolling) // which does not know the replica
+			s := locktest.Open(t, servers[1].URL(), locktest.NoPolling) // it does not know the replica
 			replica := redistest.ClusterReplica(t, servers)
 			lock, slot := firstHalf(t)
-			java := played(servers[0], lock)
+			java := newRedisson(servers[0], lock)
 			java.TakeAs(t, locktest.Redisson, time.Minute)
 			waiter := locktest.AcquireSoon(locktest.Within(t), s.Lock(lock))
 			listens := func(on *redistest.Server) {
 				t.Helper()
-				redistest.Eventually(t, "it to listen where the slot is", func() bool { return on.ShardSubscribers(t, java.Channel) == 1 })
+				redistest.Eventually(t, "a subscription on the server with the slot", func() bool { return on.ShardSubscribers(t, java.Channel) == 1 })
 			}
 			listens(servers[0])
-			redistest.Eventually(t, "the replica to know of the lock", func() bool { return len(replica.Keys(t, lock)) == 1 })
+			redistest.Eventually(t, "the lock to be on the replica", func() bool { return len(replica.Keys(t, lock)) == 1 })
 			java.Server = event(t, slot, servers[0], servers[1], replica)
 			listens(java.Server)
 			java.frees(t)
@@ -107,9 +107,8 @@ func TestClusterWaitersFollowTheSlot(t *testing.T) {
 	}
 }
 
-// Processes transfer a lock to each other, which costs the other servers of the cluster nothing: there is
-// no message on its bus.
-func TestClusterTurnsStayOnOneServer(t *testing.T) {
+// Processes transfer a lock to each other, and the other servers of the cluster get no message on its bus.
+func TestCluster_TransfersStayOnOneServer(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 3)
 	name := redistest.Name(t)
@@ -117,11 +116,11 @@ func TestClusterTurnsStayOnOneServer(t *testing.T) {
 	hold := locktest.Acquire(t, locktest.Open(t, servers[0].URL(), locktest.NoPolling).Lock(name))
 	for _, from := range servers {
 		next := locktest.Open(t, from.URL(), locktest.NoPolling)
-		transferred := hears(t, master, redisio.ShardTurnChannel(next.ID(), redisio.Waiters(name)))
+		transferred := subscribed(t, master, redisio.ShardTurnChannel(next.ID(), redisio.Waiters(name)))
 		waiter := locktest.AcquireSoon(locktest.Within(t), next.Lock(name))
-		redistest.Eventually(t, "it to stand in the line, and listen", func() bool {
-			place, _ := master.Do(t, "HGET", redisio.WaitQueue(name), next.ID()).ToString()
-			return strings.HasSuffix(place, " 1")
+		redistest.Eventually(t, "a subscribed entry in the wait queue", func() bool {
+			entry, _ := master.Do(t, "HGET", redisio.WaitQueue(name), next.ID()).ToString()
+			return strings.HasSuffix(entry, " 1")
 		})
 		locktest.Release(t, hold)
 		hold = locktest.Got(t, waiter).Hold
@@ -131,7 +130,7 @@ func TestClusterTurnsStayOnOneServer(t *testing.T) {
 	for _, s := range servers {
 		info, err := s.Do(t, "CLUSTER", "INFO").ToString()
 		if sent := busPublications.FindString(info); err != nil || sent != "" {
-			t.Errorf("%s has told the others: %s (%v)", s.Addr(), sent, err)
+			t.Errorf("%s has sent messages to the others: %s (%v)", s.Addr(), sent, err)
 		}
 	}
 }

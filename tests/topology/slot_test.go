@@ -1,7 +1,6 @@
 package topology_test
 
-// A slot of a cluster that is left between two servers, as tools leave it while they move its
-// keys, or when they are stopped.
+// A slot of a cluster between two servers, as tools leave it while they move its keys, or when they are stopped.
 
 import (
 	"fmt"
@@ -14,10 +13,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// While a slot is between two servers, its locks are renewed, re-entered, released, waited
-// for and acquired, wherever their keys are; and nothing is left on the new server that keeps
-// the rest from moving.
-func TestClusterSlotBetweenServers(t *testing.T) {
+// While a slot is between two servers, its locks are renewed, re-entered, released, waited for and acquired, wherever
+// their keys are. No key stays on the new server that would prevent the other ones from moving.
+func TestCluster_LocksWorkWhileASlotMoves(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	from, to := servers[0], servers[1]
@@ -25,7 +23,7 @@ func TestClusterSlotBetweenServers(t *testing.T) {
 	for _, migrated := range []bool{false, true} {
 		for kind, of := range locktest.Kinds {
 			if kind == "multi" {
-				continue // its members are the others
+				continue // the other kinds are its members
 			}
 			t.Run(fmt.Sprintf("migrated %v/%s", migrated, kind), func(t *testing.T) {
 				t.Parallel()
@@ -55,7 +53,7 @@ func TestClusterSlotBetweenServers(t *testing.T) {
 				redistest.Eventually(t, "a renewal", func() bool { return expiry() > before })
 				locktest.Release(t, locktest.AcquireIn(t, hold.Context(), lock))
 				next := elsewhere
-				if kind == "read" { // which another reader would not wait for
+				if kind == "read" { // another reader would not wait for it
 					next = other.ReadWriteLock(name).Write()
 				}
 				waiter := locktest.AcquireSoon(locktest.Within(t), next)
@@ -81,9 +79,9 @@ func TestClusterSlotBetweenServers(t *testing.T) {
 	}
 }
 
-// The keys of a read lock are on two servers, and a reader leaves: the lock stays with the
-// other, whose lease cannot be seen.
-func TestClusterReaderLeavesASplitSlot(t *testing.T) {
+// The keys of a read lock are on two servers, and a reader leaves: the lock stays with the other reader, whose lease
+// cannot be read.
+func TestCluster_ReaderLeavesSplitSlot(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	for _, leasesFirst := range []bool{false, true} {

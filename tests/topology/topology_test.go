@@ -14,8 +14,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// outlives has a lock held and waited for while something happens to its server: the hold is
-// renewed where the lock is then, and the waiter gets it there. Nothing is left.
+// outlives holds a lock, and waits for it, while something happens to its server: the hold is then renewed on another
+// server, and the waiter gets the lock there. Nothing is left.
 func outlives(t *testing.T, url, name string, then *redistest.Server, event func()) {
 	t.Helper()
 	s, other, k := locktest.Open(t, url, lockkeeper.Config{}), locktest.Open(t, url, lockkeeper.Config{}), locktest.Key{LockName: name}
@@ -25,7 +25,7 @@ func outlives(t *testing.T, url, name string, then *redistest.Server, event func
 	event()
 	redistest.Eventually(t, "the hold to be renewed", func() bool {
 		err := hold.Ensure(locktest.Within(t), 29*time.Second)
-		if err != nil && !errors.Is(err, lockkeeper.ErrUnavailable) { // clients take a moment to hear of it
+		if err != nil && !errors.Is(err, lockkeeper.ErrUnavailable) { // clients take a moment to notice
 			t.Fatal(err)
 		}
 		return err == nil
@@ -35,13 +35,13 @@ func outlives(t *testing.T, url, name string, then *redistest.Server, event func
 	redistest.Eventually(t, "nothing to be left", func() bool { return len(then.Keys(t, "*")) == 0 })
 }
 
-// The master dies: its replica is promoted, and knows of the hold.
-func TestSentinelFailover(t *testing.T) {
+// The master dies: its replica is promoted, and has the hold.
+func TestSentinel_HoldSurvivesFailover(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
 	replica := redistest.Replica(t, master)
 	outlives(t, redistest.Sentinel(t, master), redistest.Name(t), replica, func() {
-		redistest.Eventually(t, "the replica to know of the hold", func() bool { return len(replica.Keys(t, "*")) > 0 })
+		redistest.Eventually(t, "the hold to be on the replica", func() bool { return len(replica.Keys(t, "*")) > 0 })
 		master.Kill(t)
 		replica.AwaitMaster(t)
 	})
@@ -57,14 +57,14 @@ func firstHalf(t *testing.T) (name string, slot int) {
 	}
 }
 
-// A master dies: its replica knows of the hold, and goes on.
-func TestClusterFailover(t *testing.T) {
+// A master dies: its replica has the hold, and takes over.
+func TestCluster_HoldSurvivesFailover(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	replica := redistest.ClusterReplica(t, servers)
 	name, _ := firstHalf(t)
 	outlives(t, servers[1].URL(), name, replica, func() {
-		redistest.Eventually(t, "the replica to know of the hold", func() bool { return len(replica.Keys(t, "*")) > 0 })
+		redistest.Eventually(t, "the hold to be on the replica", func() bool { return len(replica.Keys(t, "*")) > 0 })
 		servers[0].Kill(t)
 		replica.Do(t, "CLUSTER", "FAILOVER", "TAKEOVER")
 		replica.AwaitMaster(t)
@@ -72,7 +72,7 @@ func TestClusterFailover(t *testing.T) {
 }
 
 // A slot moves to another server while its lock is held and waited for.
-func TestClusterMovesASlot(t *testing.T) {
+func TestCluster_HoldSurvivesASlotMove(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	name, slot := firstHalf(t)
@@ -84,9 +84,9 @@ func TestClusterMovesASlot(t *testing.T) {
 	})
 }
 
-// In a cluster without sharded pub/sub a waiter may listen on another server, where it is not seen. It need not wait
-// each time for the second that a lock is kept which nobody is seen to wait for.
-func TestClusterWaitersOnAnotherServer(t *testing.T) {
+// In a cluster without sharded pub/sub, a waiter may subscribe on another server, where the script does not count it.
+// Without a visible waiter, a lock is kept free for a second; this waiter need not wait for that each time.
+func TestCluster_WaiterOnAnotherServerIsNotDelayed(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	name, _ := firstHalf(t)
@@ -115,7 +115,7 @@ func TestClusterWaitersOnAnotherServer(t *testing.T) {
 	}
 }
 
-// listensOnSecond is a site that listens on the second of two servers, which chance decides.
+// listensOnSecond is a site that has subscribed on the second of two servers; the client chooses it at random.
 func listensOnSecond(t *testing.T, servers []*redistest.Server, name string) *locktest.Site {
 	channel := redisio.Channel(name)
 	holder := locktest.Open(t, servers[0].URL(), lockkeeper.Config{ShardedPubSub: lockkeeper.ShardedOff})
@@ -125,13 +125,13 @@ func listensOnSecond(t *testing.T, servers []*redistest.Server, name string) *lo
 		s := locktest.Open(t, servers[0].URL(), lockkeeper.Config{Poll: time.Minute, ShardedPubSub: lockkeeper.ShardedOff})
 		ctx, giveUp := context.WithCancel(locktest.Within(t))
 		waiter := locktest.AcquireSoon(ctx, s.Lock(name))
-		redistest.Eventually(t, "it to listen", func() bool {
+		redistest.Eventually(t, "its subscription", func() bool {
 			return servers[0].Subscribers(t, channel)+servers[1].Subscribers(t, channel) == 1
 		})
 		there := servers[1].Subscribers(t, channel) == 1
 		giveUp()
 		<-waiter
-		redistest.Eventually(t, "it to listen no more", func() bool {
+		redistest.Eventually(t, "the end of its subscription", func() bool {
 			return servers[0].Subscribers(t, channel)+servers[1].Subscribers(t, channel) == 0
 		})
 		if there {

@@ -14,17 +14,16 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// dead is the address of nobody.
+// dead is the address of no server.
 const dead = "127.0.0.1:1"
 
-// after is the part of a URL behind its scheme.
+// after is the part of a URL after its scheme.
 func after(url string) string {
 	_, rest, _ := strings.Cut(url, "://")
 	return rest
 }
 
-// tlsCluster starts a cluster of one server, which announces its IP address; its certificate has
-// only a name.
+// tlsCluster starts a cluster of one server, which announces its IP address; its certificate has only a name.
 func tlsCluster(t *testing.T, a *redistest.Authority) (port string) {
 	t.Helper()
 	addr := a.Start(t, []string{"localhost"}, "--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1")
@@ -46,8 +45,8 @@ func tlsCluster(t *testing.T, a *redistest.Authority) (port string) {
 	return port
 }
 
-// A URL says all that there is to say, in the forms that other clients have.
-func TestURLs(t *testing.T) {
+// A URL has all settings, in the forms that other clients use.
+func TestURLs_AreAccepted(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	seeds := servers[0].Addr() + "," + servers[1].Addr()
@@ -107,7 +106,7 @@ func TestURLs(t *testing.T) {
 	defer root.Close()
 	log, err := root.Do(t.Context(), root.B().Arbitrary("ACL", "LOG").Build()).ToArray()
 	for _, entry := range log {
-		// A client says what it is to servers from 7.2 on, which earlier ones know no right for.
+		// A client sends its name to servers from 7.2 on; earlier ones have no right for that.
 		refused, err := entry.AsMap()
 		object := refused["object"]
 		if what, _ := object.ToString(); err != nil || what != "client|setinfo" {
@@ -119,9 +118,9 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// What a URL or a server lacks is told at once, with what to do about it: a client that would
-// reach only some of the locks is none.
-func TestURLErrors(t *testing.T) {
+// An incomplete URL or server is refused at once, with a remedy: a client that would reach only some of the locks is
+// refused, too.
+func TestURLs_ReportWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	for name, lacks := range map[string]string{"blind": "-cluster|slots -cluster|shards", "stiff": "-asking", "unsure": "-pubsub|shardnumsub"} {
@@ -184,9 +183,9 @@ func TestURLErrors(t *testing.T) {
 	}
 }
 
-// A client of the caller's own that takes a server of a cluster for the only one is told so, when
-// the first lock is out of reach, instead of waiting for ever.
-func TestSingleClientOfACluster(t *testing.T) {
+// The caller's own client for a single server of a cluster gets an error when the first lock is out of reach, instead
+// of waiting for ever.
+func TestCluster_SingleClientIsRefused(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	name, _ := firstHalf(t)
@@ -198,8 +197,8 @@ func TestSingleClientOfACluster(t *testing.T) {
 	})
 }
 
-// A Sentinel that is silent delays nothing, since a client listens to all of them.
-func TestSilentSentinel(t *testing.T) {
+// A silent Sentinel delays nothing, since a client subscribes to all of them.
+func TestSentinel_SilentOneDelaysNothing(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
 	replica := redistest.Replica(t, master)

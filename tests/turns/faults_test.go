@@ -13,10 +13,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// queued is a fenced lock with a holder, a process that is next in line, and one behind it.
+// queued is a fenced lock with a holder, and two processes in its wait queue: next and, after it, last.
 type queued struct {
 	locktest.Key
-	proxy      *redistest.Proxy // between the next and Redis
+	proxy      *redistest.Proxy // between next and Redis
 	first      *lockkeeper.Hold
 	next       *process
 	last       *locktest.Site
@@ -27,7 +27,7 @@ func queue(t *testing.T, server *redistest.Server, cfg lockkeeper.Config) *queue
 	t.Helper()
 	q := &queued{Key: locktest.NewKey(t, server)}
 	url := server.URL()
-	if !isCluster(t, server) { // whose clients would go past the proxy
+	if !isCluster(t, server) { // clients of a cluster would bypass the proxy
 		q.proxy = redistest.NewProxy(t, server.Addr())
 		url = q.proxy.URL()
 	}
@@ -35,9 +35,9 @@ func queue(t *testing.T, server *redistest.Server, cfg lockkeeper.Config) *queue
 	q.last = locktest.Open(t, server.URL(), cfg)
 	q.first = locktest.Acquire(t, first.FencedLock(q.LockName))
 	q.next = startNext(t, url, q.LockName, cfg)
-	q.awaitPlace(t, q.next.id)
+	q.awaitEntry(t, q.next.id)
 	q.lastBecame = locktest.AcquireSoon(locktest.Within(t), q.last.FencedLock(q.LockName))
-	q.awaitPlace(t, q.last.ID())
+	q.awaitEntry(t, q.last.ID())
 	return q
 }
 
@@ -50,17 +50,17 @@ func isCluster(t *testing.T, server *redistest.Server) bool {
 	return strings.Contains(info, "cluster_enabled:1")
 }
 
-// awaitPlace waits until a System stands in the line, and hears of transfers.
-func (q *queued) awaitPlace(t *testing.T, id string) {
+// awaitEntry waits until a System has an entry in the wait queue, and has subscribed to transfers.
+func (q *queued) awaitEntry(t *testing.T, id string) {
 	t.Helper()
-	redistest.Eventually(t, "a place in the line", func() bool {
-		place, err := q.Do(t, "HGET", redisio.WaitQueue(q.Name), id).ToString()
-		words := strings.Fields(place)
+	redistest.Eventually(t, "an entry in the wait queue", func() bool {
+		entry, err := q.Do(t, "HGET", redisio.WaitQueue(q.Name), id).ToString()
+		words := strings.Fields(entry)
 		return err == nil && len(words) > 7 && words[7] == "1"
 	})
 }
 
-// lastGets waits until the last has the lock, and lets go of it after others were looked at.
+// lastGets waits until last has the lock, and releases it after it has checked the others.
 func (q *queued) lastGets(t *testing.T) (token int64) {
 	t.Helper()
 	hold := locktest.Got(t, q.lastBecame).Hold
@@ -71,7 +71,7 @@ func (q *queued) lastGets(t *testing.T) (token int64) {
 	return hold.Token()
 }
 
-// nextGets does the same with the next.
+// nextGets does the same for next.
 func (q *queued) nextGets(t *testing.T) (token int64) {
 	t.Helper()
 	token = q.next.granted(t)
@@ -80,25 +80,24 @@ func (q *queued) nextGets(t *testing.T) (token int64) {
 	return token
 }
 
-// Whatever befalls who is next in the line: the lock is not stuck, nobody has it beside another,
-// tokens rise.
-func TestWhoIsNext(t *testing.T) {
+// No fault of the next process in the queue blocks the lock, or lets two processes hold it; and tokens grow.
+func TestWaitQueue_FaultOfTheHeadIsHarmless(t *testing.T) {
 	polling := lockkeeper.Config{Watchdog: locktest.NoPolling.Watchdog, Poll: 500 * time.Millisecond}
 	slowly := polling
 	slowly.Poll = 3 * time.Second
 	for what, c := range map[string]struct {
 		cfg     lockkeeper.Config
 		cluster bool
-		// test gives the tokens in the order in which the lock was held.
+		// test returns the tokens in the order in which the lock was held.
 		test func(t *testing.T, q *queued) []int64
 	}{
-		// The server knows, and the one behind gets the lock without looking.
+		// The server notices, and the last process gets the lock without polling.
 		"killed": {locktest.NoPolling, false, func(t *testing.T, q *queued) []int64 {
 			q.next.kill(t, q.Server)
 			locktest.Release(t, q.first)
 			return []int64{q.lastGets(t)}
 		}},
-		// Nobody knows, and its place costs the TTL of a transfer.
+		// In a cluster no server notices, and the entry costs the TTL of a transfer.
 		"killed in a cluster": {polling, true, func(t *testing.T, q *queued) []int64 {
 			q.next.kill(t, q.Server)
 			locktest.Release(t, q.first)
@@ -107,12 +106,12 @@ func TestWhoIsNext(t *testing.T) {
 			}
 			return []int64{q.lastGets(t)}
 		}},
-		"not told": {slowly, false, func(t *testing.T, q *queued) []int64 {
+		"not notified": {slowly, false, func(t *testing.T, q *queued) []int64 {
 			q.proxy.DropMessages(true)
 			locktest.Release(t, q.first)
 			return []int64{q.nextGets(t), q.lastGets(t)}
 		}},
-		"told too late": {polling, false, func(t *testing.T, q *queued) []int64 {
+		"notified too late": {polling, false, func(t *testing.T, q *queued) []int64 {
 			q.next.signal(t, redistest.SigPause)
 			locktest.Release(t, q.first)
 			hold := locktest.Got(t, q.lastBecame).Hold
@@ -139,15 +138,15 @@ func TestWhoIsNext(t *testing.T) {
 			}
 			q := queue(t, server(t), c.cfg)
 			if tokens := append([]int64{q.first.Token()}, c.test(t, q)...); !slices.IsSorted(tokens) || len(slices.Compact(slices.Clone(tokens))) != len(tokens) {
-				t.Errorf("the tokens are %v, and must rise", tokens)
+				t.Errorf("the tokens are %v, and must grow", tokens)
 			}
 		})
 	}
 }
 
-// Processes differ in how often they look. Who looks seldom keeps its place beside who looks often,
-// and has what it gets from that one for as long as it trusts it.
-func TestTurnsOfUnequals(t *testing.T) {
+// Processes poll at different intervals. One that polls rarely keeps its entry behind one that polls often, and keeps
+// the lock that this one transfers to it for as long as it trusts its lease.
+func TestWaitQueue_RarePollerKeepsItsEntry(t *testing.T) {
 	t.Parallel()
 	often := lockkeeper.Config{Watchdog: locktest.NoPolling.Watchdog, Poll: 50 * time.Millisecond}
 	hasty, k := locktest.New(t, often)
@@ -155,23 +154,23 @@ func TestTurnsOfUnequals(t *testing.T) {
 	first := hasty.Acquire(t, k)
 	granted := slow.AcquireSoon(t, k)
 	q := &queued{Key: k}
-	q.awaitPlace(t, slow.ID())
+	q.awaitEntry(t, slow.ID())
 	entered := time.Now()
 	after := late.AcquireSoon(t, k)
-	q.awaitPlace(t, late.ID())
-	redistest.Eventually(t, "more time than the hasty would wait for anybody", func() bool { return time.Since(entered) > 4*often.Poll })
+	q.awaitEntry(t, late.ID())
+	redistest.Eventually(t, "more time than the entry timeout of the hasty process", func() bool { return time.Since(entered) > 4*often.Poll })
 	hasty.Release(t, first)
 	hold := locktest.Got(t, granted).Hold
 	if left := k.Ttl(t); left < locktest.NoPolling.Watchdog/2 {
-		t.Errorf("Redis drops the lock in %v, long before its holder looks", left)
+		t.Errorf("Redis drops the lock in %v, long before its holder polls", left)
 	}
 	locktest.Pending(t, after, "another holds the lock")
 	slow.Release(t, hold)
 	late.Release(t, locktest.Got(t, after).Hold)
 }
 
-// A Redis that forgets the line as well as the lock lets everybody in, one after another.
-func TestLineForgotten(t *testing.T) {
+// When Redis loses the wait queue and the lock, all waiters get the lock, one after another.
+func TestWaitQueue_ItsLossLetsAllIn(t *testing.T) {
 	t.Parallel()
 	cfg := lockkeeper.Config{Watchdog: locktest.Watchdog, Renewal: 100 * time.Millisecond, Poll: 500 * time.Millisecond}
 	q := queue(t, redistest.Start(t), cfg)
@@ -187,20 +186,21 @@ func TestLineForgotten(t *testing.T) {
 			locktest.ExpectValid(t, g.Hold)
 			locktest.Release(t, g.Hold)
 			q.lastBecame = nil
-		case line := <-q.next.lines:
+		case line := <-q.next.output:
 			if !strings.HasPrefix(line, "granted ") {
-				t.Fatalf("the next says %q", line)
+				t.Fatalf("the next process prints %q", line)
 			}
 			q.next.release(t)
 		case <-time.After(redistest.Limit):
-			t.Fatal("nobody gets the lock")
+			t.Fatal("no process gets the lock")
 		}
 	}
 	q.AwaitFree(t)
 }
 
-// A full Redis has no room for places, and gives no lock that is free. Who has a place gets its turn.
-func TestLineOfAFullRedis(t *testing.T) {
+// A full Redis has no memory for new entries, and grants no free lock. Processes with an entry get the lock in their
+// turn.
+func TestWaitQueue_WorksWhileRedisIsFull(t *testing.T) {
 	t.Parallel()
 	q := queue(t, redistest.Start(t), locktest.NoPolling)
 	late := locktest.Open(t, q.Server.URL(), locktest.NoPolling).FencedLock(q.LockName)
@@ -221,9 +221,9 @@ func TestLineOfAFullRedis(t *testing.T) {
 	locktest.Release(t, locktest.Got(t, patient).Hold)
 }
 
-// Redis refuses to change the hold count, and to make the next the owner. The last release frees the
-// lock all the same, and the next hears of it.
-func TestReleaseInSpiteOfRefusals(t *testing.T) {
+// Redis refuses to change the hold count, and to make the next process the owner. The last release still frees the
+// lock and notifies the next process.
+func TestRelease_WorksWhenTransfersAreRefused(t *testing.T) {
 	t.Parallel()
 	k := locktest.NewKey(t, redistest.Start(t))
 	k.Do(t, "ACL", "SETUSER", "holder", "on", ">pw", "~*", "&*", "+@all")
@@ -233,7 +233,7 @@ func TestReleaseInSpiteOfRefusals(t *testing.T) {
 	outer := s.Acquire(t, k)
 	inner := s.AcquireIn(t, outer.Context(), k)
 	next := other.AcquireSoon(t, k)
-	(&queued{Key: k}).awaitPlace(t, other.ID())
+	(&queued{Key: k}).awaitEntry(t, other.ID())
 	k.Do(t, "ACL", "SETUSER", "holder", "-hset")
 	ctx := locktest.Within(t)
 	_, again := s.Lock(k.LockName).Acquire(outer.Context())

@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if what := os.Getenv(nextEnv); what != "" {
-		beNext(what)
+		runNext(what)
 	}
 	locktest.Overlap()
 	locktest.Main(m)

@@ -13,9 +13,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// oddNames are names made of every byte, and of what a script or a message could take for its own.
+// oddNames are names with every byte, and with text that a script or a message might interpret.
 func oddNames(t *testing.T) map[string]string {
-	var every []rune // with each byte that there is in UTF-8
+	var every []rune // with each byte of UTF-8
 	for r := rune(0); r < 0xc0; r++ {
 		every = append(every, r)
 	}
@@ -41,7 +41,7 @@ func oddNames(t *testing.T) map[string]string {
 }
 
 // A release wakes the waiter of another process at once, whatever bytes the name has.
-func TestNamesOfEveryByte(t *testing.T) {
+func TestNames_OfEveryByteWakeWaiters(t *testing.T) {
 	t.Parallel()
 	a, k := locktest.New(t, locktest.NoPolling)
 	b := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
@@ -49,15 +49,15 @@ func TestNamesOfEveryByte(t *testing.T) {
 		t.Run(label, func(t *testing.T) {
 			t.Parallel()
 			for kind, of := range locktest.Kinds {
-				t.Run(kind, func(t *testing.T) { handsOver(t, k, a, b, kind, name+kind, of) })
+				t.Run(kind, func(t *testing.T) { releaseWakes(t, k, a, b, kind, name+kind, of) })
 			}
 			permitsWake(t, a, b, name)
 		})
 	}
 }
 
-// A name that is no UTF-8 is refused, whatever the kind.
-func TestNamesThatAreNotUTF8(t *testing.T) {
+// Every kind refuses a name that is not UTF-8.
+func TestNames_RefuseInvalidUTF8(t *testing.T) {
 	t.Parallel()
 	a, _ := locktest.New(t, locktest.NoPolling)
 	for _, of := range locktest.Kinds {
@@ -65,8 +65,8 @@ func TestNamesThatAreNotUTF8(t *testing.T) {
 	}
 }
 
-// handsOver has a release of one process wake the waiter of another.
-func handsOver(t *testing.T, k locktest.Key, a, b *locktest.Site, kind, name string, of func(*locktest.Site, string) *lockkeeper.Lock) {
+// releaseWakes checks that a release of one process wakes the waiter of another.
+func releaseWakes(t *testing.T, k locktest.Key, a, b *locktest.Site, kind, name string, of func(*locktest.Site, string) *lockkeeper.Lock) {
 	t.Helper()
 	holds := of(a, name)
 	if kind == "read" {
@@ -80,8 +80,8 @@ func handsOver(t *testing.T, k locktest.Key, a, b *locktest.Site, kind, name str
 	if kind == "fair" {
 		queue = redisio.Queue(name)
 	}
-	redistest.Eventually(t, "the waiter to listen in the wait queue", func() bool {
-		if kind == "fair" || kind == "multi" { // whose entry has a longer name
+	redistest.Eventually(t, "a subscribed entry in the wait queue", func() bool {
+		if kind == "fair" || kind == "multi" { // their entries have a longer name
 			return k.Number(t, "EXISTS", queue) == 1
 		}
 		entry, _ := k.Do(t, "HGET", queue, b.ID()).ToString()
@@ -92,7 +92,7 @@ func handsOver(t *testing.T, k locktest.Key, a, b *locktest.Site, kind, name str
 	locktest.Release(t, locktest.Got(t, granted).Hold)
 }
 
-// permitsWake has what one process gives back, or counts down, wake the waiter of another.
+// permitsWake checks that a permit that one process gives back, or its count-down, wakes the waiter of another.
 func permitsWake(t *testing.T, a, b *locktest.Site, name string) {
 	t.Helper()
 	ctx := locktest.Within(t)

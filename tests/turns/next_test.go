@@ -17,17 +17,17 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// nextEnv makes the test binary a process that waits for a lock, and says what it does.
+// nextEnv makes the test binary a process that waits for a lock, and prints what happens.
 const nextEnv = "LOCKKEEPER_TEST_NEXT"
 
-type errand struct {
+type task struct {
 	URL, Lock      string
 	Watchdog, Poll time.Duration
 }
 
-// beNext waits for a fenced lock, holds it until it reads a line, and ends.
-func beNext(what string) {
-	var e errand
+// runNext waits for a fenced lock, holds it until it reads a line, releases it, and ends.
+func runNext(what string) {
+	var e task
 	if err := json.Unmarshal([]byte(what), &e); err != nil {
 		panic(err)
 	}
@@ -48,26 +48,26 @@ func beNext(what string) {
 	os.Exit(0)
 }
 
-// process is one that waits for a lock.
+// process is a process that waits for a lock.
 type process struct {
 	*exec.Cmd
-	stdin io.Writer
-	id    string // of its System
-	lines chan string
+	stdin  io.Writer
+	id     string // the id of its System
+	output chan string
 }
 
-// startNext starts a process that waits for the lock, and gives it when it says so.
+// startNext starts a process that waits for the lock, and returns when it waits.
 func startNext(t *testing.T, url, lock string, cfg lockkeeper.Config) *process {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	what, err := json.Marshal(errand{url, lock, cfg.Watchdog, cfg.Poll})
+	what, err := json.Marshal(task{url, lock, cfg.Watchdog, cfg.Poll})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{Cmd: exec.Command(self), lines: make(chan string, 3)}
+	p := &process{Cmd: exec.Command(self), output: make(chan string, 3)}
 	p.Env, p.Stderr = append(os.Environ(), nextEnv+"="+string(what), "GORACE=atexit_sleep_ms=0"), os.Stderr
 	stdin, _ := p.StdinPipe()
 	stdout, _ := p.StdoutPipe()
@@ -78,7 +78,7 @@ func startNext(t *testing.T, url, lock string, cfg lockkeeper.Config) *process {
 	go func() {
 		defer close(ended)
 		for out := bufio.NewScanner(stdout); out.Scan(); {
-			p.lines <- out.Text()
+			p.output <- out.Text()
 		}
 		_ = p.Wait()
 	}()
@@ -91,23 +91,23 @@ func startNext(t *testing.T, url, lock string, cfg lockkeeper.Config) *process {
 	return p
 }
 
-// says reads what is next on its output.
+// says reads the next line of its output.
 func (p *process) says(t *testing.T, format string, into ...any) {
 	t.Helper()
-	line := locktest.Await(t, "a line of the process", p.lines)
+	line := locktest.Await(t, "a line of the process", p.output)
 	if _, err := fmt.Sscanf(line, format, into...); err != nil {
-		t.Fatalf("it says %q, want %q", line, format)
+		t.Fatalf("the process prints %q, want %q", line, format)
 	}
 }
 
-// granted waits until it has the lock, and gives its token.
+// granted waits until the process has the lock, and returns its token.
 func (p *process) granted(t *testing.T) (token int64) {
 	t.Helper()
 	p.says(t, "granted %d", &token)
 	return token
 }
 
-// release has it give back the lock, which it still has.
+// release makes the process release the lock, and checks that it was still held.
 func (p *process) release(t *testing.T) {
 	t.Helper()
 	if _, err := fmt.Fprintln(p.stdin); err != nil {
@@ -115,27 +115,27 @@ func (p *process) release(t *testing.T) {
 	}
 	var good, released bool
 	if p.says(t, "was good: %t %t", &good, &released); !good || !released {
-		t.Errorf("its hold was good: %v, and released: %v", good, released)
+		t.Errorf("its hold was valid: %v, and released: %v", good, released)
 	}
 }
 
-// waitsStill checks that it has not got the lock.
+// waitsStill checks that the process has not got the lock.
 func (p *process) waitsStill(t *testing.T) {
 	t.Helper()
 	select {
-	case line := <-p.lines:
-		t.Errorf("the process says %q, and another holds the lock", line)
+	case line := <-p.output:
+		t.Errorf("the process prints %q while another holds the lock", line)
 	default:
 	}
 }
 
-// kill kills it, and waits until the server misses it.
+// kill kills the process, and waits until the server notices.
 func (p *process) kill(t *testing.T, server *redistest.Server) {
 	t.Helper()
 	if err := p.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	redistest.Eventually(t, "the server to miss the process", func() bool { return server.Subscribers(t, redisio.TurnChannel(p.id)) == 0 })
+	redistest.Eventually(t, "the server to notice the end of the process", func() bool { return server.Subscribers(t, redisio.TurnChannel(p.id)) == 0 })
 }
 
 func (p *process) signal(t *testing.T, sig os.Signal) {

@@ -13,9 +13,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// A client like Redisson's spin lock tries now and then, and is not seen to wait. It gets the lock all
-// the same, while two processes hand it to each other all the time.
-func TestTriesBesideTheLine(t *testing.T) {
+// A client like Redisson's spin lock tries now and then, and is in no queue. It still gets the lock while two
+// processes transfer it to each other all the time.
+func TestTurns_SpinningForeignClientGetsTheLock(t *testing.T) {
 	const attempt = `if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 		redis.call('HINCRBY', KEYS[1], ARGV[2], 1) redis.call('PEXPIRE', KEYS[1], ARGV[1]) return 1`
 	spins := func(t *testing.T, k locktest.Key) bool {
@@ -59,9 +59,8 @@ func TestTriesBesideTheLine(t *testing.T) {
 	}
 }
 
-// A hold that came by a transfer is renewed before its short lease ends, also where that is very
-// short.
-func TestTransferredHoldLasts(t *testing.T) {
+// A hold that came by a transfer is renewed before its short lease ends, also when that lease is very short.
+func TestTransfer_HoldIsRenewedInTime(t *testing.T) {
 	t.Parallel()
 	const poll = 50 * time.Millisecond
 	one, k := locktest.New(t, lockkeeper.Config{Poll: poll})

@@ -1,4 +1,4 @@
-// Package turns_test has the tests of who gets a lock next, of several processes.
+// Package turns_test tests the order in which several processes are granted a lock.
 package turns_test
 
 import (
@@ -20,14 +20,14 @@ import (
 const (
 	// hold is longer than the hand-off limit: every hold is a turn.
 	hold = 20 * time.Millisecond
-	// away is how far the far process is from Redis, in each direction.
+	// away is the delay between the far process and Redis, in each direction.
 	away = time.Millisecond
-	// workers are how many goroutines or actors of each process want the lock.
+	// workers is the number of goroutines or actors of each process.
 	workers = 4
-	// enough turns are counted, from when each process has had one: before, some have nobody to wait for.
+	// enough is the number of turns to count, from when each process has had one: before, some have no competitors.
 	enough = 60
-	// apart is how many times the turns of the least one has who has the most.
-	apart = 1.3
+	// maxRatio is the largest allowed ratio between the turns of two processes.
+	maxRatio = 1.3
 )
 
 // register counts the turns of processes.
@@ -36,10 +36,10 @@ type register struct {
 
 	mu      sync.Mutex
 	holding int
-	came    bool // all of them
+	came    bool // all processes have had a turn
 	all     int
 	turns   []int
-	done    chan struct{} // closed when enough were counted
+	done    chan struct{} // closed when enough turns are counted
 }
 
 func newRegister(t *testing.T, processes int) *register {
@@ -55,7 +55,7 @@ func (r *register) over() bool {
 	}
 }
 
-// held is what a holder does: nobody else does it at the same time.
+// held is the work of a holder; it fails if another process holds the lock.
 func (r *register) held(process int) {
 	r.enter(process)
 	<-time.After(hold)
@@ -85,15 +85,15 @@ func (r *register) enter(process int) {
 	}
 }
 
-// alike checks that processes had as many turns as others.
-func alike(t *testing.T, turns []int) {
+// expectEqualTurns checks that all processes had about as many turns.
+func expectEqualTurns(t *testing.T, turns []int) {
 	t.Helper()
-	if least, most := slices.Min(turns), slices.Max(turns); float64(most) > apart*float64(least) {
-		t.Errorf("the processes had %v turns: the most has more than %v times the least", turns, apart)
+	if least, most := slices.Min(turns), slices.Max(turns); float64(most) > maxRatio*float64(least) {
+		t.Errorf("the processes had %v turns: the largest number is more than %v times the smallest", turns, maxRatio)
 	}
 }
 
-// near and far are processes of which the last is further away from Redis, and their lock.
+// nearAndFar returns processes, of which the last is further away from Redis, and their lock.
 func nearAndFar(t *testing.T) ([]*locktest.Site, locktest.Key) {
 	one, k := locktest.New(t, lockkeeper.Config{})
 	far := locktest.NewRemote(t, k.Server, lockkeeper.Config{})
@@ -101,7 +101,7 @@ func nearAndFar(t *testing.T) ([]*locktest.Site, locktest.Key) {
 	return []*locktest.Site{one, locktest.Open(t, k.Server.URL(), lockkeeper.Config{}), far.Site}, k
 }
 
-// byGoroutine takes a lock again and again, until enough turns are counted.
+// byGoroutine takes a lock repeatedly, until enough turns are counted.
 func byGoroutine(ctx context.Context, t *testing.T, r *register, process int, s *locktest.Site, kind, name string) {
 	l := both(s, name)
 	if kind != "MultiLock" {
@@ -121,7 +121,7 @@ func byGoroutine(ctx context.Context, t *testing.T, r *register, process int, s 
 	}
 }
 
-// both is a MultiLock, which no message names.
+// both is a MultiLock.
 func both(s *locktest.Site, name string) *lockkeeper.Lock {
 	return lockkeeper.MultiLock(s.Lock(name), s.FencedLock(name+" too"))
 }
@@ -167,20 +167,20 @@ func isReleased(m any) bool {
 	return ok
 }
 
-// contend has workers of all processes take the lock until enough turns are counted.
-func contend(t *testing.T, r *register, sites []*locktest.Site, face func(context.Context, *testing.T, *register, int, *locktest.Site, string, string), kind, name string) *sync.WaitGroup {
+// contend lets workers of all processes take the lock until enough turns are counted.
+func contend(t *testing.T, r *register, sites []*locktest.Site, api func(context.Context, *testing.T, *register, int, *locktest.Site, string, string), kind, name string) *sync.WaitGroup {
 	ctx, work := locktest.Within(t), &sync.WaitGroup{}
 	for process, s := range sites {
 		for range workers {
-			work.Go(func() { face(ctx, t, r, process, s, kind, name) })
+			work.Go(func() { api(ctx, t, r, process, s, kind, name) })
 		}
 	}
 	return work
 }
 
-// Processes have their turns one after another, however far away from Redis they are.
-func TestTurns(t *testing.T) {
-	for how, face := range map[string]func(context.Context, *testing.T, *register, int, *locktest.Site, string, string){
+// Processes have equally many turns, at any distance from Redis.
+func TestTurns_AreEqualForAllProcesses(t *testing.T) {
+	for how, api := range map[string]func(context.Context, *testing.T, *register, int, *locktest.Site, string, string){
 		"by goroutine": byGoroutine, "by message": byMessage,
 	} {
 		for _, kind := range []string{"plain", "fenced", "write", "fair", "MultiLock"} {
@@ -191,46 +191,46 @@ func TestTurns(t *testing.T) {
 				t.Parallel()
 				sites, k := nearAndFar(t)
 				r := newRegister(t, len(sites))
-				contend(t, r, sites, face, kind, k.LockName).Wait()
-				alike(t, r.turns)
+				contend(t, r, sites, api, kind, k.LockName).Wait()
+				expectEqualTurns(t, r.turns)
 				k.AwaitFree(t)
 			})
 		}
 	}
 }
 
-// A client like Redisson's, which does not know of the line, has its share beside them, and they
-// have theirs. Between its release and its next try it is not there, so it may have fewer turns.
-func TestTurnsBesideAStranger(t *testing.T) {
+// A client like Redisson's, without an entry in the wait queue, has its share of turns, and leaves the others theirs.
+// Between its release and its next try it does not wait, so it may have fewer turns.
+func TestTurns_ForeignClientHasItsShare(t *testing.T) {
 	t.Parallel()
 	sites, k := nearAndFar(t)
 	r := newRegister(t, len(sites)+1)
 	work := contend(t, r, sites, byGoroutine, "plain", k.LockName)
-	stranger := newStranger(t, k)
+	foreign := newForeign(t, k)
 	for !r.over() {
-		stranger.lock(t)
+		foreign.lock(t)
 		r.held(len(sites))
 		k.Unlock(t)
 	}
 	work.Wait()
 	ours, its := r.turns[:len(sites)], r.turns[len(sites)]
-	alike(t, ours)
+	expectEqualTurns(t, ours)
 	if most := slices.Max(ours); most > 2*its {
-		t.Errorf("the stranger had %d turns, a process %d", its, most)
+		t.Errorf("the foreign client had %d turns, a process %d", its, most)
 	}
 	k.AwaitFree(t)
 }
 
-// stranger waits as a lock of Redisson's does: it is subscribed, and tries again at every message
-// and when the holder's TTL is over.
-type stranger struct {
+// foreign waits as a lock of Redisson's does: it subscribes, and tries again at every message and at the end of the
+// holder's TTL.
+type foreign struct {
 	locktest.Key
 	woken chan struct{}
 }
 
-func newStranger(t *testing.T, k locktest.Key) *stranger {
+func newForeign(t *testing.T, k locktest.Key) *foreign {
 	t.Helper()
-	s := &stranger{k, make(chan struct{}, 1)}
+	s := &foreign{k, make(chan struct{}, 1)}
 	client := locktest.Connect(t, k.Server.URL())
 	connection, giveBack := client.Dedicate()
 	t.Cleanup(func() { giveBack(); client.Close() })
@@ -246,8 +246,8 @@ func newStranger(t *testing.T, k locktest.Key) *stranger {
 	return s
 }
 
-// lock is Redisson's tryLock and what it does between two of them.
-func (s *stranger) lock(t *testing.T) {
+// lock is Redisson's tryLock, repeated as its waiters do.
+func (s *foreign) lock(t *testing.T) {
 	t.Helper()
 	const attempt = `if redis.call('EXISTS', KEYS[1]) == 0 or redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1 then
 		redis.call('HINCRBY', KEYS[1], ARGV[2], 1) redis.call('PEXPIRE', KEYS[1], ARGV[1]) return nil
@@ -261,7 +261,7 @@ func (s *stranger) lock(t *testing.T) {
 		case <-s.woken:
 		case <-time.After(time.Duration(ttl) * time.Millisecond):
 		case <-limit:
-			t.Fatalf("the stranger did not get the lock within %v", redistest.Limit)
+			t.Fatalf("the foreign client did not get the lock within %v", redistest.Limit)
 		}
 	}
 }
