@@ -70,7 +70,7 @@ func Ensure(t testing.TB, hold *lockkeeper.Hold, d time.Duration) {
 }
 
 // Renewed waits until a lease was renewed for that long.
-func (k Key) Renewed(t testing.TB, d time.Duration) {
+func (k Key) AwaitRenewals(t testing.TB, d time.Duration) {
 	t.Helper()
 	began := k.Expiry(t)
 	redistest.Eventually(t, "renewals", func() bool { return k.Expiry(t).Sub(began) > d })

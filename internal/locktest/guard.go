@@ -15,10 +15,10 @@ import (
 // Guard is a holder that notes when it is told what.
 type Guard struct {
 	Key
-	How    string
-	GiveUp func(t testing.TB)
-	Pulse  *pulse
-	valid  func() bool // nil for an actor, who cannot ask
+	How     string
+	GiveUp  func(t testing.TB)
+	Latency *latencyMeter
+	valid   func() bool // nil for an actor, who cannot ask
 
 	mu    sync.Mutex
 	risks []time.Time
@@ -44,7 +44,7 @@ func (g *Guard) lose(reason messages.Reason) {
 }
 
 // told is what the guard was told so far.
-func (g *Guard) told() (risks []time.Time, lost []Loss) {
+func (g *Guard) notifications() (risks []time.Time, lost []Loss) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.risks, g.lost
@@ -53,7 +53,7 @@ func (g *Guard) told() (risks []time.Time, lost []Loss) {
 // GuardByContext holds a lock and listens to the Context of its Hold.
 func GuardByContext(t testing.TB, s *Site, k Key) *Guard {
 	t.Helper()
-	g := &Guard{Key: k, How: "by context", Pulse: takePulse(t)}
+	g := &Guard{Key: k, How: "by context", Latency: measureLatency(t)}
 	hold := s.Acquire(t, k, lockkeeper.WithAtRisk(func(time.Duration) { g.atRisk() }))
 	ctx := hold.Context()
 	context.AfterFunc(ctx, func() {
@@ -69,7 +69,7 @@ func GuardByContext(t testing.TB, s *Site, k Key) *Guard {
 // guardByMessage is an actor that holds a lock.
 func guardByMessage(t testing.TB, s *Site, k Key) *Guard {
 	t.Helper()
-	g, p := &Guard{Key: k, How: "by message", Pulse: takePulse(t)}, s.Probe(t)
+	g, p := &Guard{Key: k, How: "by message", Latency: measureLatency(t)}, s.Probe(t)
 	p.Notice = func(m any) bool {
 		switch m := m.(type) {
 		case *messages.LeaseAtRisk:
@@ -97,22 +97,22 @@ func Guards(t testing.TB, s *Site, server *redistest.Server) []*Guard {
 // AwaitLoss is the one loss that the guard is told of.
 func (g *Guard) AwaitLoss(t testing.TB) Loss {
 	t.Helper()
-	redistest.Eventually(t, "the guard to be told "+g.How, func() bool { _, lost := g.told(); return len(lost) > 0 })
-	_, lost := g.told()
+	redistest.Eventually(t, "the guard to be told "+g.How, func() bool { _, lost := g.notifications(); return len(lost) > 0 })
+	_, lost := g.notifications()
 	return lost[0]
 }
 
 // LostInTime checks that the guard was told of its loss before the key's end, and warned before that.
-func (g *Guard) LostInTime(t testing.TB, end time.Time, warned bool, reason messages.Reason) Loss {
+func (g *Guard) ExpectLossInTime(t testing.TB, end time.Time, warned bool, reason messages.Reason) Loss {
 	t.Helper()
 	lost := g.AwaitLoss(t)
-	if late := lost.At.Sub(end); late > g.Pulse.Noise() {
+	if late := lost.At.Sub(end); late > g.Latency.Tolerance() {
 		t.Errorf("%s: told %v too late", g.How, late)
 	}
 	if lost.Reason != reason {
 		t.Errorf("%s: lost because of %v, want %v", g.How, lost.Reason, reason)
 	}
-	if risks, _ := g.told(); warned && (len(risks) == 0 || risks[0].After(lost.At)) {
+	if risks, _ := g.notifications(); warned && (len(risks) == 0 || risks[0].After(lost.At)) {
 		t.Errorf("%s: warned at %v, lost at %v", g.How, risks, lost.At)
 	}
 	return lost
@@ -122,7 +122,7 @@ func (g *Guard) LostInTime(t testing.TB, end time.Time, warned bool, reason mess
 func (g *Guard) ExpectNoLoss(t testing.TB) {
 	t.Helper()
 	g.GiveUp(t)
-	if _, lost := g.told(); len(lost) > 0 {
+	if _, lost := g.notifications(); len(lost) > 0 {
 		t.Errorf("%s: told of a loss that was none: %v", g.How, lost)
 	}
 }
@@ -141,10 +141,10 @@ func (g *Guard) Successor(t testing.TB, elsewhere *Site) <-chan Grant {
 }
 
 // pulse measures how late this machine is with everything, busy as it may be.
-type pulse struct{ worst atomic.Int64 }
+type latencyMeter struct{ worst atomic.Int64 }
 
-func takePulse(t testing.TB) *pulse {
-	p := &pulse{}
+func measureLatency(t testing.TB) *latencyMeter {
+	p := &latencyMeter{}
 	ctx, cancel := context.WithCancel(context.Background())
 	var beating sync.WaitGroup
 	beating.Go(func() {
@@ -163,4 +163,6 @@ func takePulse(t testing.TB) *pulse {
 
 // Noise is how late something may be that takes a timer and a few goroutines. It is
 // more than the margin of a short lease.
-func (p *pulse) Noise() time.Duration { return 100*time.Millisecond + 3*time.Duration(p.worst.Load()) }
+func (p *latencyMeter) Tolerance() time.Duration {
+	return 100*time.Millisecond + 3*time.Duration(p.worst.Load())
+}

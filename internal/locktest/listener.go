@@ -12,10 +12,10 @@ import (
 
 // listener hears what is published on a lock's channel.
 type listener struct {
-	client  rueidis.Client
-	channel string
-	mu      sync.Mutex
-	heard   []string
+	client   rueidis.Client
+	channel  string
+	mu       sync.Mutex
+	received []string
 }
 
 func (k Key) Listen(t testing.TB) *listener {
@@ -27,7 +27,7 @@ func (k Key) Listen(t testing.TB) *listener {
 	connection.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.heard = append(e.heard, m.Message)
+		e.received = append(e.received, m.Message)
 	}})
 	// By pattern: the processes under test must not take it for somebody who waits.
 	pattern := regexp.MustCompile(`.`).ReplaceAllString(k.Channel, `\$0`) // that matches this name alone
@@ -49,10 +49,10 @@ func (e *listener) Messages(t testing.TB) []string {
 	redistest.Eventually(t, "the mark", func() bool {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if n := len(e.heard); n == 0 || e.heard[n-1] != mark {
+		if n := len(e.received); n == 0 || e.received[n-1] != mark {
 			return false
 		}
-		heard, e.heard = e.heard[:len(e.heard)-1], nil
+		heard, e.received = e.received[:len(e.received)-1], nil
 		return true
 	})
 	return heard

@@ -48,7 +48,7 @@ func WithLostReplies(t *testing.T, script *scripts.Script, cfg lockkeeper.Config
 				cfg.CallTimeout = Soon
 			}
 			r := NewRemote(t, redistest.Shared(t), cfg)
-			r.lending = how.lending
+			r.lendGoroutines = how.lending
 			var losses []*redistest.Loss
 			scenario(t, r, func() *redistest.Loss {
 				loss := r.Proxy.DropRepliesTo(redistest.Script(script.SHA), 1, how.mode)
@@ -70,7 +70,7 @@ func WithLostReplies(t *testing.T, script *scripts.Script, cfg lockkeeper.Config
 
 // Separate keeps a remote from its Redis while it breaks something, and tells when
 // the keys of the guards end in Redis as things stand.
-func (r *Remote) Separate(t testing.TB, guards []*Guard, breakIt func()) (ends []time.Time) {
+func (r *Remote) Isolate(t testing.TB, guards []*Guard, breakIt func()) (ends []time.Time) {
 	t.Helper()
 	r.Proxy.Freeze(true)
 	for range 2 { // the first comes behind all that was under way

@@ -20,7 +20,7 @@ import (
 )
 
 // Briefly lets what is left of a dead process end soon.
-var Briefly = lockkeeper.Config{Watchdog: Watchdog, Poll: 300 * time.Millisecond, WaiterTimeout: time.Second}
+var ShortTimeouts = lockkeeper.Config{Watchdog: Watchdog, Poll: 300 * time.Millisecond, WaiterTimeout: time.Second}
 
 // NoPolling looks by itself after longer than a test takes.
 var NoPolling = lockkeeper.Config{Poll: time.Minute, Watchdog: 2 * time.Minute}
@@ -30,7 +30,7 @@ const Soon = 10 * time.Second
 
 // Impatient soon resends what got no reply, far from the lease's end, and has no time for local hand-off.
 // A busy machine may take longer than that for a call that must succeed, if nothing repeats it.
-var Impatient = lockkeeper.Config{CallTimeout: time.Second, Poll: time.Minute, Watchdog: 2 * time.Minute, HandOffLimit: 1}
+var ShortCallTimeout = lockkeeper.Config{CallTimeout: time.Second, Poll: time.Minute, Watchdog: 2 * time.Minute, HandOffLimit: 1}
 
 // Watchdog is long enough for a machine that does a lot besides.
 const Watchdog = 5 * time.Second
@@ -41,10 +41,10 @@ type Site struct {
 	Actors *actor.ActorSystem
 	Client rueidis.Client
 	// Lame is set by tests that end with a Redis that confirms no release.
-	Lame bool
+	SkipCloseCheck bool
 	// lending makes the site's helpers call with contexts that never end: such a caller
 	// lends its goroutine for the commands that it waits for.
-	lending bool
+	lendGoroutines bool
 }
 
 // Open starts a site on a Redis, or on a proxy to one; it is closed when the test ends.
@@ -121,7 +121,7 @@ func OpenIn(t testing.TB, actors *actor.ActorSystem, client rueidis.Client, err 
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), redistest.Limit)
 		defer cancel()
-		if err := s.Close(ctx); err != nil && !s.Lame {
+		if err := s.Close(ctx); err != nil && !s.SkipCloseCheck {
 			t.Errorf("close: %v", err)
 		}
 		client.Close()
@@ -140,7 +140,7 @@ func (s *Site) Processes() (n int) {
 
 // Context is what the site calls with.
 func (s *Site) Context(t testing.TB) context.Context {
-	if s.lending {
+	if s.lendGoroutines {
 		return context.Background()
 	}
 	return Within(t)
@@ -203,7 +203,7 @@ func (s *Site) ExpectGranted(t testing.TB, k Key) {
 }
 
 // As gives the URL of a user of the server's.
-func As(server *redistest.Server, user, password string) string {
+func URLAs(server *redistest.Server, user, password string) string {
 	u, _ := url.Parse(server.URL())
 	u.User = url.UserPassword(user, password)
 	return u.String()

@@ -6,7 +6,7 @@ import (
 )
 
 // ledger pairs the replies of a pipelined connection with its requests.
-type ledger struct {
+type replyMatcher struct {
 	mu       sync.Mutex
 	awaited  []*awaited
 	unpaired bool // it subscribes in RESP2, where messages look like replies
@@ -20,7 +20,7 @@ type awaited struct {
 }
 
 // sent notes a request that is passed on to the server.
-func (d *ledger) sent(words []string) {
+func (d *replyMatcher) sent(words []string) {
 	a := &awaited{words: words}
 	if name := strings.ToLower(words[0]); strings.HasSuffix(name, "subscribe") {
 		a.event, a.left = name, max(1, len(words)-1) // one for each channel
@@ -32,7 +32,7 @@ func (d *ledger) sent(words []string) {
 
 // received notes what the server sent. It gives the request that this answers, or
 // nil. A request with several answers is given for the first.
-func (d *ledger) received(v value) []string {
+func (d *replyMatcher) received(v value) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.unpaired || len(d.awaited) == 0 {
@@ -57,7 +57,7 @@ func (d *ledger) received(v value) []string {
 }
 
 // isMessage tells published messages from everything else.
-func (d *ledger) isMessage(v value) bool {
+func (d *replyMatcher) isMessage(v value) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return v.event() == "message" && (v.kind == '>' || d.unpaired)

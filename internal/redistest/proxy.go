@@ -112,7 +112,7 @@ func (p *Proxy) Delay(d time.Duration) {
 func (p *Proxy) DropReplies(on bool) {
 	p.set(func() { p.dropReplies = on })
 	if !on {
-		p.cutIf(func(l *link) bool { return l.robbed.Load() })
+		p.cutIf(func(l *link) bool { return l.lostReplies.Load() })
 	}
 }
 

@@ -185,7 +185,7 @@ func (k kind) allow(t *testing.T) {
 
 // url is where the kind's user finds a server.
 func (k kind) url(server *redistest.Server, client string) string {
-	url := locktest.As(server, k.user(), "pw")
+	url := locktest.URLAs(server, k.user(), "pw")
 	if k.sentinel != "" {
 		url = strings.ReplaceAll(url, server.Addr(), strings.TrimPrefix(k.sentinel, "redis://"))
 	}

@@ -46,25 +46,25 @@ func TestHolderCutOff(t *testing.T) {
 			for _, g := range held {
 				g.AwaitSubscribers(t, 1)
 			}
-			ends := r.Separate(t, held, func() {
+			ends := r.Isolate(t, held, func() {
 				if fault.begin(t, r); what != "nothing passes" {
 					r.Proxy.Freeze(false)
 				}
 			})
 			var told []locktest.Loss
 			for i, g := range held {
-				told = append(told, g.LostInTime(t, ends[i], true, messages.Reason_REASON_EXPIRED))
+				told = append(told, g.ExpectLossInTime(t, ends[i], true, messages.Reason_REASON_EXPIRED))
 			}
 			if fault.end != nil {
 				fault.end(t, r)
 			}
 			for i, g := range held {
 				next := locktest.Got(t, waiting[i])
-				if late := told[i].At.Sub(next.At); late > g.Pulse.Noise() {
+				if late := told[i].At.Sub(next.At); late > g.Latency.Tolerance() {
 					t.Errorf("%s: told %v after the next got in", g.How, late)
 				}
 				// Redis has renewed what counts as lost here, and can be told so.
-				if idle := next.At.Sub(told[i].At); what == unrenewable && idle > quick.Watchdog/2+g.Pulse.Noise() {
+				if idle := next.At.Sub(told[i].At); what == unrenewable && idle > quick.Watchdog/2+g.Latency.Tolerance() {
 					t.Errorf("%s: the next got in %v after the loss", g.How, idle)
 				}
 				g.HeldBy(t, other, "1")
@@ -100,7 +100,7 @@ func TestKeyMeddledWith(t *testing.T) {
 			g.How += ", " + what
 			end := g.Expiry(t)
 			test.meddle(g.Key)
-			g.LostInTime(t, end.Add(cfg.Renewal), false, test.reason)
+			g.ExpectLossInTime(t, end.Add(cfg.Renewal), false, test.reason)
 			if test.reason == messages.Reason_REASON_TAKEN {
 				if !g.Exists(t) {
 					t.Errorf("%s: we have deleted somebody else's key", g.How)

@@ -16,7 +16,7 @@ import (
 )
 
 func TestLostReplyToAcquire(t *testing.T) {
-	locktest.WithLostReplies(t, scripts.Acquire, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
+	locktest.WithLostReplies(t, scripts.Acquire, locktest.ShortCallTimeout, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		lose()
 		outer := r.Acquire(t, r.Key)
 		r.HeldBy(t, r.Site, "1")
@@ -34,7 +34,7 @@ func TestLostReplyToAcquire(t *testing.T) {
 
 // A try that does not know whether it has the lock says so, and does not have it.
 func TestLostReplyToTry(t *testing.T) {
-	locktest.WithLostReplies(t, scripts.Acquire, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
+	locktest.WithLostReplies(t, scripts.Acquire, locktest.ShortCallTimeout, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		lose()
 		_, err := r.Lock(r.LockName).TryAcquire(r.Context(t))
 		locktest.IsError(t, err, lockkeeper.ErrUnavailable)
@@ -43,7 +43,7 @@ func TestLostReplyToTry(t *testing.T) {
 }
 
 func TestLostReplyToRelease(t *testing.T) {
-	locktest.WithLostReplies(t, scripts.Release, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
+	locktest.WithLostReplies(t, scripts.Release, locktest.ShortCallTimeout, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		outer, ear := r.Acquire(t, r.Key), r.Listen(t)
 		inner := r.Site.AcquireIn(t, outer.Context(), r.Key)
 		lose()
@@ -60,7 +60,7 @@ func TestLostReplyToRelease(t *testing.T) {
 }
 
 func TestLostReplyToRenewal(t *testing.T) {
-	cfg := locktest.Impatient
+	cfg := locktest.ShortCallTimeout
 	cfg.Watchdog, cfg.Renewal = 10*time.Second, 200*time.Millisecond
 	locktest.WithLostReplies(t, scripts.Renew, cfg, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		warned := make(chan time.Duration, 100)
@@ -84,7 +84,7 @@ func TestLostReplyToRenewal(t *testing.T) {
 
 // Somebody waits in this process, and somebody in another, whom the lost reply lets in.
 func TestLostReplyToYield(t *testing.T) {
-	locktest.WithLostReplies(t, scripts.Yield, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
+	locktest.WithLostReplies(t, scripts.Yield, locktest.ShortCallTimeout, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		other := locktest.Open(t, r.Server.URL(), locktest.NoPolling)
 		hold := r.Acquire(t, r.Key)
 		here, there := r.AcquireSoon(t, r.Key), other.AcquireSoon(t, r.Key)
@@ -110,7 +110,7 @@ func TestLostReplyToYield(t *testing.T) {
 // A command that arrives after its term is over, in a term of somebody else's, in one of
 // the same process, and when the lock is free, changes nothing.
 func TestLateCommands(t *testing.T) {
-	calm := locktest.Impatient // the connection is cut, so that nobody has to wait for the end of a call
+	calm := locktest.ShortCallTimeout // the connection is cut, so that nobody has to wait for the end of a call
 	calm.CallTimeout = locktest.Soon
 	often := calm
 	often.Renewal = 100 * time.Millisecond
@@ -190,7 +190,7 @@ func TestLateCommands(t *testing.T) {
 // process wants the lock next finds that and has it at once.
 func TestLateAcquire(t *testing.T) {
 	t.Parallel()
-	r := locktest.NewRemote(t, redistest.Shared(t), locktest.Impatient)
+	r := locktest.NewRemote(t, redistest.Shared(t), locktest.ShortCallTimeout)
 	held := r.Proxy.Hold(redistest.Script(scripts.Acquire.SHA))
 	hold := r.Acquire(t, r.Key) // by the second try
 	held.Wait(t)

@@ -58,7 +58,7 @@ func TestMultiRollBack(t *testing.T) {
 // must not take it away.
 func TestMultiLateRollBack(t *testing.T) {
 	t.Parallel()
-	links, whole := distant(t, 2, locktest.Impatient)
+	links, whole := distant(t, 2, locktest.ShortCallTimeout)
 	first, second := links[0], links[1]
 	second.TakeAs(t, locktest.Redisson, time.Minute)
 	late := first.Proxy.Hold(releases)
@@ -106,7 +106,7 @@ func TestMultiClose(t *testing.T) {
 	cfg := brisk
 	cfg.Watchdog, cfg.Renewal = 2*time.Second, 200*time.Millisecond
 	links, whole := distant(t, 2, cfg)
-	links[0].Lame, links[1].Lame = true, true // both say that the part on the other was not released
+	links[0].SkipCloseCheck, links[1].SkipCloseCheck = true, true // both say that the part on the other was not released
 	hold := locktest.Acquire(t, whole)
 	locktest.Stop(t, links[1].Site)
 	locktest.EndedBy(t, hold)
@@ -148,7 +148,7 @@ func TestMultiPartialReleaseFreesNoMember(t *testing.T) {
 	near.Do(t, "ACL", "SETUSER", "no-hset", "reset", "on", ">pw", "~*", "&*", "+@all")
 	cfg := brisk
 	cfg.CallTimeout = locktest.Soon // the words of a refusal are many
-	here := locktest.Open(t, locktest.As(near.Server, "no-hset", "pw"), cfg)
+	here := locktest.Open(t, locktest.URLAs(near.Server, "no-hset", "pw"), cfg)
 	there, far := locktest.NewOnOwnServer(t, cfg)
 	whole := lockkeeper.MultiLock(here.Lock(near.LockName), there.Lock(far.LockName))
 	outer := locktest.Acquire(t, whole)
@@ -157,7 +157,7 @@ func TestMultiPartialReleaseFreesNoMember(t *testing.T) {
 	far.Do(t, "REPLICAOF", "127.0.0.1", "1") // it becomes read-only
 	locktest.IsError(t, inner.Release(locktest.Within(t)), lockkeeper.ErrRejected)
 	far.Do(t, "REPLICAOF", "NO", "ONE")
-	far.Renewed(t, 500*time.Millisecond)
+	far.AwaitRenewals(t, 500*time.Millisecond)
 	locktest.ExpectValidFor(t, 100*time.Millisecond, outer)
 	locktest.ExpectRefused(t, lockkeeper.ErrHeld, locktest.Open(t, far.Server.URL(), brisk).Lock(far.LockName))
 	near.Do(t, "ACL", "SETUSER", "no-hset", "+hset")

@@ -46,7 +46,7 @@ func TestKindsOverARestart(t *testing.T) {
 func TestKindsInACluster(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
-	s, other := locktest.Open(t, servers[0].URL(), locktest.Briefly), locktest.Open(t, servers[1].URL(), locktest.Briefly)
+	s, other := locktest.Open(t, servers[0].URL(), locktest.ShortTimeouts), locktest.Open(t, servers[1].URL(), locktest.ShortTimeouts)
 	for kind, of := range locktest.Kinds {
 		name := redistest.Name(t) + kind
 		for range 3 {
@@ -77,7 +77,7 @@ func TestKindsInACluster(t *testing.T) {
 // The prefix comes before every key of every kind, inside the braces of those that have some.
 func TestKindsWithAPrefix(t *testing.T) {
 	t.Parallel()
-	prefixed := locktest.Briefly
+	prefixed := locktest.ShortTimeouts
 	prefixed.KeyPrefix = "test::"
 	s, k := locktest.NewOnOwnServer(t, prefixed)
 	other := locktest.Open(t, k.Server.URL(), prefixed)
@@ -102,8 +102,8 @@ func TestKindsWithAPrefix(t *testing.T) {
 // whatever he says that he has.
 func TestStrangersReleaseNothing(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, locktest.Briefly)
-	elsewhere := locktest.Open(t, k.Server.URL(), locktest.Briefly)
+	s, k := locktest.New(t, locktest.ShortTimeouts)
+	elsewhere := locktest.Open(t, k.Server.URL(), locktest.ShortTimeouts)
 	for kind := range locktest.Kinds {
 		if kind == "multi" {
 			continue // there is none by message
@@ -141,7 +141,7 @@ func TestStrangersReleaseNothing(t *testing.T) {
 // A release that names no hold says that the owner's last one was lost, until the owner has another.
 func TestReleaseByTheOwnerOfALostHold(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, locktest.Briefly)
+	s, k := locktest.New(t, locktest.ShortTimeouts)
 	for kind := range locktest.Kinds {
 		if kind == "multi" {
 			continue // there is none by message
@@ -203,7 +203,7 @@ func TestReleaseAfterARejectedOne(t *testing.T) {
 	t.Parallel()
 	k := locktest.NewKey(t, redistest.Start(t))
 	k.Do(t, "ACL", "SETUSER", "no-hset", "reset", "on", ">pw", "~*", "&*", "+@all")
-	s := locktest.Open(t, locktest.As(k.Server, "no-hset", "pw"), lockkeeper.Config{CallTimeout: locktest.Soon})
+	s := locktest.Open(t, locktest.URLAs(k.Server, "no-hset", "pw"), lockkeeper.Config{CallTimeout: locktest.Soon})
 	outer := s.Acquire(t, k)
 	inner := s.AcquireIn(t, outer.Context(), k)
 	k.Do(t, "ACL", "SETUSER", "no-hset", "-hset")

@@ -119,7 +119,7 @@ func TestCauseOfTheContext(t *testing.T) {
 // gets by the command that is sent again is given back.
 func TestCancelledWhileUnderWay(t *testing.T) {
 	t.Parallel()
-	r := locktest.NewRemote(t, redistest.Shared(t), locktest.Impatient)
+	r := locktest.NewRemote(t, redistest.Shared(t), locktest.ShortCallTimeout)
 	loss := r.Proxy.DropRepliesTo(redistest.Script(scripts.Acquire.SHA), 0, redistest.Silent)
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := locktest.AcquireSoon(ctx, r.Lock(r.LockName))

@@ -45,7 +45,7 @@ func TestLostReplies(t *testing.T) {
 	}{
 		"lost": {redistest.Lost, lockkeeper.Config{CallTimeout: locktest.Soon, HandOffLimit: 1}, nil},
 		// A release that is sent again has little time left for its answer; it goes on in the background.
-		"silent": {redistest.Silent, locktest.Impatient, []error{lockkeeper.ErrUnavailable}},
+		"silent": {redistest.Silent, locktest.ShortCallTimeout, []error{lockkeeper.ErrUnavailable}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -163,7 +163,7 @@ func TestIdleActorLeaves(t *testing.T) {
 // Close refuses all who wait, gives back what nobody has got, and says if Redis does not confirm it.
 func TestClose(t *testing.T) {
 	t.Parallel()
-	s := locktest.NewRemote(t, redistest.Shared(t), locktest.Impatient)
+	s := locktest.NewRemote(t, redistest.Shared(t), locktest.ShortCallTimeout)
 	s.Do(t, "SET", s.LockName, "1")
 	f := s.Semaphore(s.LockName)
 	ok(t, f.Acquire(locktest.Within(t), 1))
@@ -193,7 +193,7 @@ func TestStoppedByOthers(t *testing.T) {
 	t.Parallel()
 	s := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{})
 	s.Do(t, "SET", s.LockName, "1")
-	s.Lame = true // Close knows of nothing then
+	s.SkipCloseCheck = true // Close knows of nothing then
 	f := s.Semaphore(s.LockName)
 	use(t, f, 1)
 	s.Proxy.Delay(300 * time.Millisecond)
@@ -223,7 +223,7 @@ func TestStoppedWithoutRedis(t *testing.T) {
 			t.Parallel()
 			s := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{CallTimeout: locktest.Soon})
 			s.Do(t, "SET", s.LockName, "1")
-			s.Lame = true
+			s.SkipCloseCheck = true
 			use(t, s.Semaphore(s.LockName), 1)
 			s.Proxy.Freeze(true)
 			p, semaphore := s.Probe(t), &messages.Semaphore{Name: s.LockName}
@@ -273,7 +273,7 @@ func TestCloseWithoutRedis(t *testing.T) {
 	t.Parallel()
 	s := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{})
 	s.Do(t, "SET", s.LockName, "1")
-	s.Lame = true
+	s.SkipCloseCheck = true
 	f := s.Semaphore(s.LockName)
 	ok(t, f.Acquire(locktest.Within(t), 1))
 	s.Proxy.Freeze(true)
@@ -367,7 +367,7 @@ func TestCloseSaysWhatRemains(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{CallTimeout: 200 * time.Millisecond})
-			s.Lame = true
+			s.SkipCloseCheck = true
 			test.begin(s, k.LockName)
 			k.Server.Pause(t)
 			defer k.Server.Resume(t)
