@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// ledger pairs the replies of a pipelined connection with its requests.
+// replyMatcher pairs the replies of a pipelined connection with its requests.
 type replyMatcher struct {
 	mu       sync.Mutex
 	awaited  []*awaited
@@ -19,7 +19,7 @@ type awaited struct {
 	left  int    // confirmations to come
 }
 
-// sent notes a request that is passed on to the server.
+// sent records a request that is passed on to the server.
 func (d *replyMatcher) sent(words []string) {
 	a := &awaited{words: words}
 	if name := strings.ToLower(words[0]); strings.HasSuffix(name, "subscribe") {
@@ -30,8 +30,8 @@ func (d *replyMatcher) sent(words []string) {
 	d.awaited = append(d.awaited, a)
 }
 
-// received notes what the server sent. It gives the request that this answers, or
-// nil. A request with several answers is given for the first.
+// received records a frame from the server. It returns the request that the frame answers,
+// or nil. A request with several answers is returned for the first.
 func (d *replyMatcher) received(v value) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -56,7 +56,7 @@ func (d *replyMatcher) received(v value) []string {
 	return words
 }
 
-// isMessage tells published messages from everything else.
+// isMessage reports whether a value is a published message.
 func (d *replyMatcher) isMessage(v value) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

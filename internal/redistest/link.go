@@ -9,7 +9,7 @@ import (
 )
 
 // link is one client's connection through the proxy. In each direction one
-// goroutine reads frames and another passes them on, with a queue between them.
+// goroutine reads frames and another writes them, with a queue between them.
 type link struct {
 	p              *Proxy
 	client, server *net.TCPConn
@@ -18,11 +18,11 @@ type link struct {
 	closing        sync.Once
 
 	muted       atomic.Bool // nothing more gets to the client
-	lostReplies atomic.Bool // DropReplies took something
+	lostReplies atomic.Bool // DropReplies dropped something
 	replyMatcher
 }
 
-// parcel is a frame under way, or the end of its direction.
+// queuedFrame is a frame under way, or the end of its direction.
 type queuedFrame struct {
 	frame
 	end bool
@@ -75,7 +75,7 @@ func (l *link) read(from net.Conn, to chan<- queuedFrame) {
 	}
 }
 
-// deliver hands on what comes through the queue, until handOn says no.
+// deliver takes frames from the queue, until handOn returns false.
 func (l *link) deliver(from <-chan queuedFrame, handOn func(queuedFrame) bool) {
 	for more := true; more; {
 		select {
@@ -89,7 +89,7 @@ func (l *link) deliver(from <-chan queuedFrame, handOn func(queuedFrame) bool) {
 	}
 }
 
-// pass calls do when what is due may pass. It reports whether it did so before the end of the link.
+// pass calls do when the frame is due and the proxy is not frozen. It returns false if the link ends before.
 func (l *link) pass(due time.Time, do func()) bool {
 	if wait := time.Until(due); wait > 0 {
 		select {
@@ -115,7 +115,7 @@ func (l *link) pass(due time.Time, do func()) bool {
 	}
 }
 
-// passRequest passes on what comes from the client.
+// passRequest passes on a frame from the client.
 func (l *link) passRequest(p queuedFrame) bool {
 	if p.end {
 		_ = l.server.CloseWrite() // it may still be busy with earlier requests, and ends the link
@@ -137,7 +137,7 @@ func (l *link) passRequest(p queuedFrame) bool {
 	return l.write(l.server, p.raw)
 }
 
-// passReply passes on what comes from the server.
+// passReply passes on a frame from the server.
 func (l *link) passReply(p queuedFrame) bool {
 	if p.end {
 		l.close()
@@ -160,12 +160,12 @@ func (l *link) passReply(p queuedFrame) bool {
 		l.lostReplies.Store(true)
 	case l.p.dropMessages && l.isMessage(p.value):
 	case !l.write(l.client, p.raw):
-		l.muted.Store(true) // the client is gone; what it had asked for is to be done all the same
+		l.muted.Store(true) // the client is gone; its requests are to be executed all the same
 	}
 	return true
 }
 
-// write writes to a peer. One that does not read for long is cut off, since nothing
+// write writes to a peer. A peer that does not read for long is cut off, since no fault
 // can be switched in the meantime.
 func (l *link) write(to *net.TCPConn, b []byte) bool {
 	_ = to.SetWriteDeadline(time.Now().Add(writeLimit))
