@@ -7,65 +7,65 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-// letter is a lock that is taken by message, and what the judge must know of it.
-type letter struct {
+// messageLock is a lock that is acquired by message, with its parts for the judge.
+type messageLock struct {
 	lock  *messages.Lock
 	parts []history.Part
 }
 
-// letterWait is how long a request by message waits.
-const letterWait = 2 * time.Second
+// messageWait is how long a request by message waits.
+const messageWait = 2 * time.Second
 
 // byMessage is a plain or a fenced lock.
-func byMessage(name string, kind messages.Kind) letter {
+func byMessage(name string, kind messages.Kind) messageLock {
 	model := "plain"
 	if kind == messages.Kind_KIND_FENCED {
 		model = "fenced"
 	}
-	return letter{&messages.Lock{Name: name, Kind: kind}, []history.Part{{Lock: name, Kind: model}}}
+	return messageLock{&messages.Lock{Name: name, Kind: kind}, []history.Part{{Lock: name, Kind: model}}}
 }
 
-// byLetter is a request that was made by message, and its hold.
-type byLetter struct {
-	w     *worker
-	id    int
-	asked time.Duration // on the clock of the System
-	grant *messages.Acquired
-	heard time.Duration // on that of the histories
+// messageRequest is a request by message, and its hold.
+type messageRequest struct {
+	w         *worker
+	id        int
+	asked     time.Duration // on the clock of the System
+	grant     *messages.Acquired
+	grantedAt time.Duration // on the clock of the histories
 }
 
-// writeTo notes a request by message, which waits that long at most.
-func (w *worker) writeTo(what letter, wait time.Duration) *byLetter {
-	return &byLetter{w: w, asked: w.c.machine.Now(), id: w.asking(what.parts, 0, false, wait)}
+// requestByMessage records a request by message, which waits at most for wait.
+func (w *worker) requestByMessage(what messageLock, wait time.Duration) *messageRequest {
+	return &messageRequest{w: w, asked: w.c.machine.Now(), id: w.asking(what.parts, 0, false, wait)}
 }
 
-func (b *byLetter) note(e history.Event) {
+func (b *messageRequest) note(e history.Event) {
 	e.ID, e.At = b.id, history.Now()
 	b.w.r.out.Add(e)
 }
 
-// granted notes the answer.
-func (b *byLetter) granted(m *messages.Acquired) {
-	b.grant, b.heard = m, history.Now()
+// granted records the answer.
+func (b *messageRequest) granted(m *messages.Acquired) {
+	b.grant, b.grantedAt = m, history.Now()
 	b.note(history.Event{Stage: history.Granted, Count: int(m.HoldCount), Tokens: []int64{m.Token}})
 }
 
-// trusted notes for how long the hold was trusted, when that has ended without a loss:
-// certainly for the time that the answer gave, counted from the request.
-func (b *byLetter) trusted() {
+// trusted records that the hold was valid until now, if the validity in the answer, counted
+// from the request, is not over.
+func (b *messageRequest) trusted() {
 	now := history.Now()
 	if b.w.c.machine.Now()-b.asked < b.grant.Validity.AsDuration() {
-		b.w.r.out.Add(history.Event{Stage: history.Valid, ID: b.id, Since: b.heard, At: now})
+		b.w.r.out.Add(history.Event{Stage: history.Valid, ID: b.id, Since: b.grantedAt, At: now})
 	}
 }
 
-// lost notes that the loss was told.
-func (b *byLetter) lost(m *messages.LeaseLost) {
-	b.note(history.Event{Stage: history.Told, Err: named(m.Reason)})
+// lost records the notification of a loss.
+func (b *messageRequest) lost(m *messages.LeaseLost) {
+	b.note(history.Event{Stage: history.Notified, Err: named(m.Reason)})
 }
 
-// released notes what came of a release; false if it is to be repeated.
-func (b *byLetter) released(answer any) bool {
+// released records the answer to a release; it returns false if the release must be repeated.
+func (b *messageRequest) released(answer any) bool {
 	m, failed := answer.(*messages.NotReleased)
 	if !failed {
 		b.note(history.Event{Stage: history.Released})
@@ -74,7 +74,7 @@ func (b *byLetter) released(answer any) bool {
 	if m.Reason == messages.Reason_REASON_CRASHED {
 		return false
 	}
-	doubtful := m.Reason != messages.Reason_REASON_LOST && m.Reason != messages.Reason_REASON_NOT_HELD
-	b.note(history.Event{Stage: history.Released, Err: named(m.Reason), Doubtful: doubtful})
+	unknown := m.Reason != messages.Reason_REASON_LOST && m.Reason != messages.Reason_REASON_NOT_HELD
+	b.note(history.Event{Stage: history.Released, Err: named(m.Reason), OutcomeUnknown: unknown})
 	return true
 }
