@@ -13,7 +13,7 @@ var (
 )
 
 // Name gives a name for a lock (or anything else) that is unique in this process
-// and tells which test it belongs to: "<test name>-<n>". It holds no character
+// and shows its test: "<test name>-<n>". It holds no character
 // that means something in a Redis pattern or to a cluster's key hashing.
 func Name(t testing.TB) string {
 	return fmt.Sprintf("%s-%d", notPlain.ReplaceAllString(t.Name(), "."), names.Add(1))
