@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A bar is the median of a figure over the rounds, and how far it spread.
+// A bar is the median of a figure over the rounds, with its lowest and highest value.
 type bar struct {
 	label         string
 	class         string // ours, limit or peer
@@ -17,11 +17,11 @@ type bar struct {
 // A panel is the bars of one figure.
 type panel struct {
 	figure figure
-	unit   string // what the figure is of, if not of the whole
+	unit   string // the unit that the figure refers to; empty for the whole
 	bars   []bar
 }
 
-// panels are what is drawn of a comparison.
+// panels are the panels of a comparison's chart.
 func (c comparison) panels() (panels []panel) {
 	for _, f := range c.variants[0].columns[:c.variants[0].bars] {
 		p := panel{figure: f}
@@ -36,8 +36,7 @@ func (c comparison) panels() (panels []panel) {
 	return panels
 }
 
-// bars leave out the small sizes of what grows, where what is spent once outweighs what is
-// spent on each.
+// bars omits small sizes of growth scenarios, where fixed costs outweigh the cost of each lock.
 func (c comparison) bars(lib string, f figure) (bars []bar) {
 	for _, s := range c.variants {
 		values := c.of(s).each(lib, f)
@@ -64,7 +63,7 @@ func newBar(lib, label string, values []float64) bar {
 	return bar{label, class, median(values), slices.Min(values), slices.Max(values)}
 }
 
-// Where things are in a chart, in pixels.
+// The layout of a chart, in pixels.
 const (
 	chartWidth  = 760
 	margin      = 20
@@ -76,7 +75,7 @@ const (
 	panelHeight = 40 // without its rows
 )
 
-// The colours are those of a page that is light or dark, whichever the reader's is.
+// The colours follow the reader's light or dark mode.
 const chartStyle = `
 text { font: 13px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1f2328 }
 .title { font-size: 15px; font-weight: 600 }
@@ -98,7 +97,7 @@ text { fill: #f0f6fc }
 }
 `
 
-// chart draws the comparison as SVG: the same results make the same text.
+// chart draws the comparison as SVG. The output is deterministic.
 func (c comparison) chart() string {
 	panels := c.panels()
 	height := headHeight
@@ -129,7 +128,7 @@ func (c comparison) chart() string {
 	return b.String()
 }
 
-// caption says what the bars are.
+// caption explains the bars.
 func (c comparison) caption() string {
 	rounds := "one measurement"
 	if n := c.rounds(); n > 1 {

@@ -120,10 +120,10 @@ func TestPublish(t *testing.T) {
 	file, _ := readSome(t)
 	dir := t.TempDir()
 	page := filepath.Join(dir, "page.md")
-	place := func(name string) string {
+	markers := func(name string) string {
 		return "<!-- " + name + ": made by bench -charts -->\nold " + name + "\n<!-- end of " + name + " -->\n"
 	}
-	text := "# Page\n" + place("machine") + place("targets") + place("s1") + place("s3") + place("s10-held") + place("s13") + "The end.\n"
+	text := "# Page\n" + markers("machine") + markers("targets") + markers("s1") + markers("s3") + markers("s10-held") + markers("s13") + "The end.\n"
 	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -175,6 +175,6 @@ func TestPublish(t *testing.T) {
 		t.Errorf("without a scenario that has a target, the targets or the machine change (%v)", err)
 	}
 	if _, err := fill("# Page\n", map[string]string{"s3": "figures"}); err == nil {
-		t.Error("a page without a place for the figures was filled")
+		t.Error("a page without markers for the figures was filled")
 	}
 }

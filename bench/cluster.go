@@ -17,7 +17,7 @@ const (
 	slots   = 16384
 )
 
-// startCluster starts a cluster of masters, whose first is the one that has the key, and waits until all of them serve.
+// startCluster starts a cluster of masters, and waits until all of them serve. The first has theKey.
 func startCluster() (addrs []string, stop func(), err error) {
 	var stops []func()
 	stop = func() {
@@ -42,14 +42,14 @@ func startCluster() (addrs []string, stop func(), err error) {
 	create := append([]string{"--cluster", "create", "--cluster-yes"}, addrs...)
 	if out, err := exec.Command("redis-cli", create...).CombinedOutput(); err != nil {
 		stop()
-		return nil, nil, fmt.Errorf("redis-cli makes no cluster: %w\n%s", err, out)
+		return nil, nil, fmt.Errorf("redis-cli cannot create a cluster: %w\n%s", err, out)
 	}
 	for _, addr := range addrs {
 		up := func() bool {
 			info, err := ask(addr, "CLUSTER INFO")
 			return err == nil && strings.Contains(info, "cluster_state:ok")
 		}
-		for end := time.Now().Add(patience); !up() && time.Now().Before(end); {
+		for end := time.Now().Add(timeout); !up() && time.Now().Before(end); {
 			time.Sleep(20 * time.Millisecond)
 		}
 	}
@@ -60,7 +60,7 @@ func startCluster() (addrs []string, stop func(), err error) {
 
 var busPublications = regexp.MustCompile(`cluster_stats_messages_publish\w*_sent:(\d+)`)
 
-// readBus counts the published messages that the servers of a cluster have sent each other.
+// readBus counts the published messages that the servers of a cluster have sent to each other.
 func readBus(addrs []string) (sent int, err error) {
 	for _, addr := range addrs {
 		info, err := ask(addr, "CLUSTER INFO")

@@ -2,10 +2,10 @@ package main
 
 import "slices"
 
-// A comparison is what was measured of one section: one scenario, or all its variants.
+// A comparison is the results of one section: one scenario, or all its variants.
 type comparison struct {
 	section  string
-	variants []scenario // those that were measured
+	variants []scenario // the measured ones
 	results  []result
 }
 
@@ -30,7 +30,7 @@ func compare(section string, results []result) comparison {
 
 func (c comparison) title() string { return c.section + ": " + c.variants[0].title }
 
-// of is the part of a comparison that is about one of its variants.
+// of is the part of a comparison for one of its variants.
 func (c comparison) of(s scenario) comparison {
 	part := comparison{section: c.section, variants: []scenario{s}}
 	for _, r := range c.results {
@@ -41,7 +41,7 @@ func (c comparison) of(s scenario) comparison {
 	return part
 }
 
-// libs are those that were measured, in the order of the candidates.
+// libs are the measured libraries, in the order of the candidates.
 func (c comparison) libs() (libs []string) {
 	for _, candidate := range candidates {
 		if slices.ContainsFunc(c.results, func(r result) bool { return r.Lib == candidate.name }) {
@@ -63,8 +63,7 @@ func (c comparison) each(lib string, f figure) (values []float64) {
 
 func (c comparison) median(lib string, f figure) float64 { return median(c.each(lib, f)) }
 
-// ratio is the median of the ratios within a round; not a number if there is no
-// round with both.
+// ratio is the median of the ratios within a round; NaN if there is no round with both.
 func (c comparison) ratio(lib, base string, f figure) float64 {
 	var ratios []float64
 	for _, r := range c.results {
@@ -77,7 +76,7 @@ func (c comparison) ratio(lib, base string, f figure) float64 {
 	return median(ratios)
 }
 
-// limit is the library that is the floor of what goes to Redis.
+// limit is the library that sends the fewest commands to Redis.
 func (c comparison) limit() string {
 	if slices.Contains(c.variants[0].libs, limit) {
 		return limit
@@ -85,8 +84,7 @@ func (c comparison) limit() string {
 	return limitQueue
 }
 
-// bestPeer is the one that is best by the median of the first column; empty if none
-// was measured.
+// bestPeer is the best peer by the median of the first column; empty if none was measured.
 func (c comparison) bestPeer() (best string) {
 	f := c.variants[0].columns[0]
 	for _, lib := range c.libs() {
@@ -105,7 +103,7 @@ func (c comparison) rounds() (n int) {
 	return n
 }
 
-// command measures the same again.
+// command is the command line that repeats the measurement.
 func (c comparison) command() string {
 	return "go run -C bench . -scenario " + c.section + c.flags()
 }

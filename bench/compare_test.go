@@ -158,7 +158,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// Every choice of scenarios means something, and every library named there exists.
+// Every choice of scenarios is valid, and every library named in a scenario exists.
 func TestScenarios(t *testing.T) {
 	for names, want := range map[string]int{"": len(scenarios), "s8": 1, "s12": 3, "s10-held": 6, "s13": 6, "s1,s7": 3, "s14": 36, "s14-multi": 9, "s15": 4} {
 		if chosen, err := choose(names); err != nil || len(chosen) != want {

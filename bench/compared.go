@@ -31,7 +31,7 @@ var (
 	crowdColumns    = []figure{longest, p99Odd, p50Odd, bound, tripTime, rate}
 )
 
-// ofGranted is not a number if the last process was never granted the lock.
+// ofGranted is NaN if the last process was never granted the lock.
 func (r result) ofGranted(value float64) float64 {
 	if r.GrantsEach[len(r.GrantsEach)-1] == 0 {
 		return math.NaN()
@@ -39,7 +39,7 @@ func (r result) ofGranted(value float64) float64 {
 	return value
 }
 
-// list is a list of a library, as medians over the rounds, with what stands between its numbers.
+// list writes a list of numbers of a library, each the median over the rounds.
 func (c comparison) list(lib string, of func(result) []int) string {
 	var rounds [][]int
 	for _, r := range c.results {
@@ -86,8 +86,7 @@ func (c comparison) distanceTable(b *strings.Builder) {
 	}
 }
 
-// allows reports whether the far process can have as many turns as the others, in the median
-// round by what it can have.
+// allows says how many turns the round trip allows the far process, in the median round.
 func (c comparison) allows(lib string) string {
 	var all []result
 	for _, r := range c.results {

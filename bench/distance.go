@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// distances is s14: two processes beside Redis and one that is further away want the same lock.
+// distances is s14: two processes near Redis and one far away contend for one lock.
 func distances() (list []scenario) {
 	kinds := []struct {
 		name  string
@@ -39,7 +39,7 @@ func distances() (list []scenario) {
 	return list
 }
 
-// crowds is s15: one process wants a read/write lock otherwise than 8 others.
+// crowds is s15: one process requests a read/write lock in another mode than 8 others.
 func crowds() (list []scenario) {
 	for _, away := range []int{0, 5} {
 		s := scenario{
@@ -60,14 +60,14 @@ func crowds() (list []scenario) {
 	return list
 }
 
-// shares is s17: three processes want the same lock, all of them beside Redis.
+// shares is s17: three processes near Redis contend for one lock.
 func shares() (list []scenario) {
 	for _, k := range []struct {
 		name string
 		kind kind
 	}{{"plain", plain}, {"fenced", fenced}, {"fair", fair}, {"write", write}, {"readwrite", readWrite}} {
 		list = append(list, scenario{
-			name: "s17-" + k.name, section: "s17", title: "everybody's share: 3 processes with 4 goroutines each on one key", shares: k.name,
+			name: "s17-" + k.name, section: "s17", title: "equal shares: 3 processes with 4 goroutines each on one key", shares: k.name,
 			processes: 3, goroutines: 4, kind: k.kind, oneKey: true,
 			libs: []string{ours}, columns: shareColumns, bars: 2, run: (*task).compare,
 		})
@@ -75,15 +75,15 @@ func shares() (list []scenario) {
 	return list
 }
 
-// odd says that the last process wants something else than the others.
-func (s scenario) odd() bool { return s.kind == amongReaders || s.kind == amongWriters }
+// hasOddProcess reports whether the last process uses another mode than the others.
+func (s scenario) hasOddProcess() bool { return s.kind == amongReaders || s.kind == amongWriters }
 
-// compares says that the processes are compared with each other.
-func (s scenario) compares() bool { return s.distance > 0 || s.odd() || s.shares != "" }
+// compares reports whether the processes are compared with each other.
+func (s scenario) compares() bool { return s.distance > 0 || s.hasOddProcess() || s.shares != "" }
 
 func (t *task) last(s scenario) bool { return t.Index == s.processes-1 }
 
-// compare is pairs, and how far away Redis is.
+// compare is pairs with the round trip to Redis.
 func (t *task) compare(c candidate, lib library, s scenario) (report, error) {
 	trip, err := roundTrip(t.Addr)
 	if err != nil {
@@ -94,7 +94,7 @@ func (t *task) compare(c candidate, lib library, s scenario) (report, error) {
 	return r, err
 }
 
-// roundTrip is the median of some.
+// roundTrip is the median of nine.
 func roundTrip(addr string) (time.Duration, error) {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -116,124 +116,124 @@ func roundTrip(addr string) (time.Duration, error) {
 	return trips[len(trips)/2], nil
 }
 
-// A line is what the users of a process see of the other processes. A wait counts if it ends
-// while the time counts, and then from its beginning; one that has not ended counts as well.
-type line struct {
+// waitStats measures how the users of a process share the lock with other processes. A wait counts from its
+// start if it ends in the measured time, or if it has not ended by then.
+type waitStats struct {
 	*phases
 	task *task
-	turn time.Duration // what is longer is two turns
+	turn time.Duration // the length of a turn; a longer sequence is two turns
 
-	mu      sync.Mutex
-	asked   []time.Time // when each user began to wait; zero if it does not
-	holding int
-	since   time.Time     // when the process began to wait; zero if it holds the lock or does not want it
-	longest time.Duration // wait of a user
-	without time.Duration // longest wait of the process, with none of its users granted
-	turns   int           // a grant begins one if another process had the lock before, or the turn was long enough
-	began   time.Time     // when the present one did
-	changes int           // of the process that has the lock, to this one
+	mu          sync.Mutex
+	asked       []time.Time // when each user began to wait; zero if it does not wait
+	holding     int
+	since       time.Time     // when the process began to wait; zero if it holds the lock or does not wait
+	longest     time.Duration // longest wait of a user
+	processWait time.Duration // longest wait of the process, without a grant to any of its users
+	turns       int           // a grant begins one after a grant to another process, or if the turn was long enough
+	began       time.Time     // when the present turn began
+	changes     int           // times that the lock came to this process from another
 }
 
-func newLine(t *task, s scenario, p *phases) *line {
-	return &line{phases: p, task: t, turn: s.turn(t.Lib), asked: make([]time.Time, s.goroutines)}
+func newWaitStats(t *task, s scenario, p *phases) *waitStats {
+	return &waitStats{phases: p, task: t, turn: s.turn(t.Lib), asked: make([]time.Time, s.goroutines)}
 }
 
-func (l *line) begin(user int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.asked[user] = time.Now()
-	l.wait(l.asked[user])
+func (w *waitStats) begin(user int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked[user] = time.Now()
+	w.startWait(w.asked[user])
 }
 
-// wait begins a wait of the process, if it waits.
-func (l *line) wait(at time.Time) {
-	if l.holding == 0 && l.since.IsZero() && slices.ContainsFunc(l.asked, func(t time.Time) bool { return !t.IsZero() }) {
-		l.since = at
+// startWait begins a wait of the process, if one of its users waits.
+func (w *waitStats) startWait(at time.Time) {
+	if w.holding == 0 && w.since.IsZero() && slices.ContainsFunc(w.asked, func(t time.Time) bool { return !t.IsZero() }) {
+		w.since = at
 	}
 }
 
 // enter is called under the lock.
-func (l *line) enter(user int) {
-	me := int64(l.task.Index + 1)
-	before := l.task.shared.last.Swap(me)
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (w *waitStats) enter(user int) {
+	me := int64(w.task.Index + 1)
+	before := w.task.shared.last.Swap(me)
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	changed := before != me
-	another := changed || time.Since(l.began) >= l.turn
+	another := changed || time.Since(w.began) >= w.turn
 	if another {
-		l.began = time.Now()
+		w.began = time.Now()
 	}
-	if l.counts() {
-		l.measure(user)
+	if w.counts() {
+		w.measure(user)
 		if another {
-			l.turns++
+			w.turns++
 		}
 		if changed {
-			l.changes++
+			w.changes++
 		}
 	}
-	l.asked[user], l.since = time.Time{}, time.Time{}
-	l.holding++
+	w.asked[user], w.since = time.Time{}, time.Time{}
+	w.holding++
 }
 
 // leave is called under the lock.
-func (l *line) leave() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.holding--
-	l.wait(time.Now())
+func (w *waitStats) leave() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.holding--
+	w.startWait(time.Now())
 }
 
-// measure looks at the waits of a user and of the process, be they over or not.
-func (l *line) measure(user int) {
-	if at := l.asked[user]; !at.IsZero() {
-		l.longest = max(l.longest, time.Since(at))
+// measure updates the longest waits of a user and of the process, including waits that go on.
+func (w *waitStats) measure(user int) {
+	if at := w.asked[user]; !at.IsZero() {
+		w.longest = max(w.longest, time.Since(at))
 	}
-	if !l.since.IsZero() {
-		l.without = max(l.without, time.Since(l.since))
+	if !w.since.IsZero() {
+		w.processWait = max(w.processWait, time.Since(w.since))
 	}
 }
 
-// report is for the end of the time that counts.
-func (l *line) report(r *report) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i := range l.asked {
-		l.measure(i)
+// report adds the results at the end of the measured time.
+func (w *waitStats) report(r *report) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range w.asked {
+		w.measure(i)
 	}
-	r.Turns, r.Changes, r.Longest, r.Without = l.turns, l.changes, l.longest, l.without
+	r.Turns, r.Changes, r.Longest, r.Without = w.turns, w.changes, w.longest, w.processWait
 }
 
-// handOffLimit is Lockkeeper's default, and late how much later the last grant may be seen that
-// it allows.
+// handOffLimit is Lockkeeper's default, and late the delay until the last grant within it is
+// observed.
 const (
 	handOffLimit = 5 * time.Millisecond
 	late         = time.Millisecond
 )
 
-// tenure is for how long a process of a library passes the lock on in memory.
-func tenure(lib string) time.Duration {
+// handOffTime is how long a process of a library hands the lock off in memory.
+func handOffTime(lib string) time.Duration {
 	if isPeer(lib) || lib == limitQueue {
 		return 0
 	}
 	return handOffLimit
 }
 
-// turn is how long after the first grant of a turn another one begins, if not before.
+// turn is how long after the first grant of a turn another one begins at the latest.
 func (s scenario) turn(lib string) time.Duration {
-	return max(s.work, tenure(lib)+late)
+	return max(s.work, handOffTime(lib)+late)
 }
 
-// compare adds what the processes have got, and what would be right.
+// compare adds the grants and turns of the processes, and the bounds for fair turns.
 //
-// Processes that get their turns one after another wait for one turn of each, in which it may
-// pass the lock on until the hand-off limit, and the lock goes to and from the far one; that
-// bounds the wait of a process, of which each of its users has as many as there are before it.
-// A writer among readers waits for those who read, and for those who had joined before it.
+// If processes get their turns one after another, a process waits for one turn of each other
+// one, which may hand the lock off until the hand-off limit, and for round trips to the far
+// one; that bounds the wait of a process. A user waits as often as there are users before it.
+// A writer among readers waits for the present readers, and for those that joined before it.
 //
-// The round trip itself allows the far process one turn in the time that a turn and a round
-// trip take, even if nobody else wants the lock. It is told apart from others by its turns, as
-// what it has within one of them costs no round trip.
+// The round trip alone limits the far process to one turn in the time of a turn and a round
+// trip, even without other processes. Turns are compared, not grants, since further grants
+// within a turn cost no round trip.
 func (r *result) compare(t task, s scenario, reports []report) {
 	last, changes := reports[s.processes-1], 0
 	for i := range reports {
@@ -247,10 +247,10 @@ func (r *result) compare(t task, s scenario, reports []report) {
 		r.Longest = max(r.Longest, micros(reports[i].Longest))
 		r.Without = max(r.Without, micros(reports[i].Without))
 	}
-	turn := max(s.work, tenure(t.Lib))
+	turn := max(s.work, handOffTime(t.Lib))
 	r.RoundTrip = micros(last.RoundTrip)
 	r.Bound = float64(s.processes+1) * (micros(turn) + r.RoundTrip)
-	if s.odd() {
+	if s.hasOddProcess() {
 		r.TurnsEach = nil
 		r.P50, r.P99, r.Longest, r.Without = last.Times.quantile(0.5), last.Times.quantile(0.99), micros(last.Longest), micros(last.Without)
 		if s.kind == amongReaders {
@@ -265,8 +265,8 @@ func (r *result) compare(t task, s scenario, reports []report) {
 
 func micros(d time.Duration) float64 { return float64(d) / 1e3 }
 
-// allowed is how many turns the far process should have had: as many as the others on
-// average, if the round trip allows it.
+// allowed is the fair number of turns of the far process: the average of the others, if the
+// round trip allows it.
 func (r result) allowed() (turns float64, all bool) {
 	others := r.TurnsEach[:len(r.TurnsEach)-1]
 	for _, n := range others {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// measured is what three processes have reported after 2 s of s14-plain with a hold and a distance.
+// measured is the result of the reports of three processes after 2 s of a scenario of s14-plain.
 func measured(t *testing.T, name string, roundTrip time.Duration, turns ...int) result {
 	t.Helper()
 	chosen, err := choose(name)
@@ -50,7 +50,7 @@ func TestDistance(t *testing.T) {
 		t.Errorf("it had %v %% of them", got)
 	}
 	if got := turnsMaxMin.of(measured(t, "s14-plain-20ms-1ms", 2*time.Millisecond, 119, 119, 0)); got != 119 {
-		t.Errorf("most/least is %v, though one had nothing", got)
+		t.Errorf("most/least is %v, though one process had no turn", got)
 	}
 	// Turns of 5 ms, the hand-off limit, with 45 ms between them.
 	further := measured(t, "s14-plain-0ms-20ms", 45*time.Millisecond, 200, 100, 20)
@@ -80,12 +80,12 @@ func TestDistanceTables(t *testing.T) {
 	}
 }
 
-// A process waits while one of its users does and none has the lock.
-func TestLine(t *testing.T) {
+// A process waits while one of its users waits and none holds the lock.
+func TestWaitStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ms = time.Millisecond
 		clock, shared := &phases{}, &shared{}
-		one, other := newLine(&task{shared: shared}, scenario{goroutines: 2, work: 35 * ms}, clock), newLine(&task{shared: shared, Index: 1}, scenario{goroutines: 1}, clock)
+		one, other := newWaitStats(&task{shared: shared}, scenario{goroutines: 2, work: 35 * ms}, clock), newWaitStats(&task{shared: shared, Index: 1}, scenario{goroutines: 1}, clock)
 		clock.begin()
 		one.begin(0)
 		one.begin(1)
@@ -94,7 +94,7 @@ func TestLine(t *testing.T) {
 		time.Sleep(20 * ms)
 		one.leave()
 		one.begin(0)
-		one.enter(1) // after 30 ms, but the process had the lock
+		one.enter(1) // after 30 ms, but the process held the lock
 		other.begin(0)
 		time.Sleep(40 * ms)
 		one.leave()
@@ -112,18 +112,18 @@ func TestLine(t *testing.T) {
 	})
 }
 
-// A turn is over when another process has had the lock, or when it has lasted long enough.
-func TestTurnOfAProcess(t *testing.T) {
+// A turn ends with a grant to another process, or when it has lasted long enough.
+func TestWaitStats_Turns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock, shared := &phases{}, &shared{}
-		one := newLine(&task{Lib: ours, shared: shared}, scenario{goroutines: 1}, clock)
-		other := newLine(&task{Lib: ours, shared: shared, Index: 1}, scenario{goroutines: 1}, clock)
+		one := newWaitStats(&task{Lib: ours, shared: shared}, scenario{goroutines: 1}, clock)
+		other := newWaitStats(&task{Lib: ours, shared: shared, Index: 1}, scenario{goroutines: 1}, clock)
 		clock.begin()
-		grant := func(l *line, after time.Duration) {
-			l.begin(0)
+		grant := func(w *waitStats, after time.Duration) {
+			w.begin(0)
 			time.Sleep(after)
-			l.enter(0)
-			l.leave()
+			w.enter(0)
+			w.leave()
 		}
 		const ms = time.Millisecond
 		grant(one, 0)
@@ -142,8 +142,8 @@ func TestTurnOfAProcess(t *testing.T) {
 	})
 }
 
-// What the one process wants is not what the others want.
-func TestCrowd(t *testing.T) {
+// The odd process uses another mode than the others.
+func TestCrowds(t *testing.T) {
 	for name, want := range map[string]string{"s15-writer-0ms": "rrrrrrrrw", "s15-reader-0ms": "wwwwwwwwr"} {
 		chosen, err := choose(name)
 		if err != nil {
@@ -151,11 +151,11 @@ func TestCrowd(t *testing.T) {
 		}
 		var got []byte
 		for i := range chosen[0].processes {
-			letter := byte('w')
+			mode := byte('w')
 			if newUser(&task{Index: i}, chosen[0], &phases{}, 0).reading {
-				letter = 'r'
+				mode = 'r'
 			}
-			got = append(got, letter)
+			got = append(got, mode)
 		}
 		if !slices.Equal(got, []byte(want)) {
 			t.Errorf("%s: %s, want %s", name, got, want)

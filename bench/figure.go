@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A figure is something that was measured.
+// A figure is a measured quantity.
 type figure struct {
 	name     string
 	of       func(result) float64
@@ -53,8 +53,8 @@ var (
 	growthColumns    = []figure{heapEach, rssEach, commandsEach, clientEach, redisEach}
 )
 
-// text writes a value as its figure has it, with commas between thousands; a dash if
-// it is no number.
+// text formats a value with the figure's decimals and commas between thousands; a dash if
+// it is not a number.
 func (f figure) text(value float64) string {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return "–"

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// handOver has the first process hold the lock until the second waits for it, and
+// handOver makes the first process hold the lock until the second waits for it, and
 // then release it, again and again.
 func (t *task) handOver(c candidate, lib library, _ scenario) (report, error) {
 	const warmUp = 10
@@ -14,7 +14,7 @@ func (t *task) handOver(c candidate, lib library, _ scenario) (report, error) {
 	seen, stuck := 0, 0
 	await := func(what *atomic.Int64, n int64) bool {
 		for start := time.Now(); what.Load() != n; {
-			if t.shared.round.Load() < 0 || time.Since(start) > patience {
+			if t.shared.round.Load() < 0 || time.Since(start) > timeout {
 				return false
 			}
 			time.Sleep(200 * time.Microsecond)

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// halfWay is how long everything takes from the client to Redis, and back, in s12.
-const halfWay = 500 * time.Microsecond
+// awayDelay is the delay between the client and Redis, in each direction, in s12.
+const awayDelay = 500 * time.Microsecond
 
 func writeReport(r report) error { return gob.NewEncoder(os.Stdout).Encode(r) }
 
-// launch starts Redis and the child processes of one measurement, and sums up their reports.
+// launch starts Redis and the child processes of one measurement, and combines their reports.
 func launch(t task, s scenario, cluster bool, round int) (result, error) {
 	before := load()
 	var addr string
@@ -34,7 +34,7 @@ func launch(t task, s scenario, cluster bool, round int) (result, error) {
 	defer stop()
 	t.Near, t.Addr = addr, addr
 	if s.away {
-		far, stop, err := delayed(addr, halfWay)
+		far, stop, err := delayed(addr, awayDelay)
 		if err != nil {
 			return result{}, err
 		}
@@ -85,7 +85,7 @@ func launch(t task, s scenario, cluster bool, round int) (result, error) {
 		defer child.Process.Kill()
 		children[i] = child
 	}
-	// One that fails would leave the others waiting for it.
+	// If one fails, the others would wait for it forever.
 	overdue := time.AfterFunc(t.span(2)+10*lease, func() {
 		for _, child := range children {
 			_ = child.Process.Kill()

@@ -9,10 +9,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// byMessage is Lockkeeper as actors use it. A user of pairs is an actor that answers
-// to every grant and every release itself; in s5 and s6 one actor is the holder, and the
-// scenario's goroutines ask for it and wait for the answer as proto.actor has them
-// wait, by a future.
+// byMessage is Lockkeeper as actors use it. A user of pairs is an actor that handles every
+// grant and every release itself; in s5 and s6 one actor is the holder, and the scenario's
+// goroutines make its requests and wait for the answers by futures.
 type byMessage struct {
 	host     *actor.ActorSystem
 	guardian *actor.PID
@@ -32,7 +31,7 @@ func openActors(addr string, lease time.Duration, s scenario) (library, error) {
 	return byMessage{host: host, guardian: system.Guardian(), holder: holder}, nil
 }
 
-// loop has an actor be the user.
+// loop runs the user as an actor.
 func (l byMessage) loop(u *user) {
 	ended := make(chan struct{})
 	l.host.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
@@ -56,7 +55,7 @@ func (u *user) message() *messages.Lock {
 	return m
 }
 
-// turns is an actor that asks for the lock and gives it back, until the time is over.
+// turns is an actor that acquires and releases the lock until the time is over.
 type turns struct {
 	user     *user
 	guardian *actor.PID

@@ -25,9 +25,9 @@ func openGoZero(addr string, lease time.Duration, _ scenario) (library, error) {
 	return goZero{store, lease}, err
 }
 
-// insist asks again where the answer is no, and where the circuit breaker answers: it opens
-// over the NOSCRIPT of a fresh Redis, if many goroutines get one.
-func insist(ask func(context.Context) (bool, error)) error {
+// retryUntilGranted tries again after a refusal, and after an error of the circuit breaker, which
+// opens if many goroutines get a NOSCRIPT from a fresh Redis.
+func retryUntilGranted(ask func(context.Context) (bool, error)) error {
 	for {
 		ok, err := ask(context.Background())
 		if ok || err != nil && !errors.Is(err, breaker.ErrServiceUnavailable) {
@@ -40,7 +40,7 @@ func insist(ask func(context.Context) (bool, error)) error {
 func (l goZero) lock(name string) (*redis.RedisLock, error) {
 	lock := redis.NewRedisLock(l.store, name)
 	lock.SetExpire(int(l.lease.Seconds()))
-	return lock, insist(lock.AcquireCtx)
+	return lock, retryUntilGranted(lock.AcquireCtx)
 }
 
 func (l goZero) acquire(name string) (func() error, error) {
@@ -48,10 +48,10 @@ func (l goZero) acquire(name string) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func() error { return insist(lock.ReleaseCtx) }, nil
+	return func() error { return retryUntilGranted(lock.ReleaseCtx) }, nil
 }
 
-// hold renews by acquiring again, which sets the time anew for the same owner.
+// hold renews by acquiring again, which resets the expiry for the same owner.
 func (l goZero) hold(name string) error {
 	lock, err := l.lock(name)
 	if err != nil {

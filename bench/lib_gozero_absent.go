@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// withGoZero: go-zero brings gRPC and OpenTelemetry along, whose 9 MB would be in the memory
-// of every library that is measured, so it is built in only where it is asked for.
+// withGoZero: go-zero depends on gRPC and OpenTelemetry, whose 9 MB would be in the memory of
+// every measured library, so it is only built in with a tag.
 const withGoZero = false
 
 func openGoZero(string, time.Duration, scenario) (library, error) {

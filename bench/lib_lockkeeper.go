@@ -21,24 +21,24 @@ type locks struct {
 	held   []*lockkeeper.Hold
 }
 
-// few lets only the first messages through: what 100,000 locks have to say would take
-// longer than the measurement.
-type few struct {
+// limitedHandler passes on only the first 5 messages: those of 100,000 locks would take longer
+// than the measurement.
+type limitedHandler struct {
 	slog.Handler
 	written *atomic.Int64
 }
 
-func (h few) Enabled(ctx context.Context, level slog.Level) bool {
+func (h limitedHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.Handler.Enabled(ctx, level) && h.written.Add(1) <= 5
 }
 
-// start brings up Lockkeeper in an actor system of its own.
+// start starts Lockkeeper in an actor system of its own.
 func start(addr string, lease time.Duration, s scenario) (*actor.ActorSystem, *lockkeeper.System, error) {
 	client, err := lockkeeper.Connect("redis://" + addr)
 	if err != nil {
 		return nil, nil, err
 	}
-	logger := slog.New(few{slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}), new(atomic.Int64)})
+	logger := slog.New(limitedHandler{slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}), new(atomic.Int64)})
 	host := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
 	config := lockkeeper.Config{Watchdog: lease, HandOffLimit: s.handOffLimit, Meter: s.meter}
 	if s.oneKey {
@@ -48,7 +48,7 @@ func start(addr string, lease time.Duration, s scenario) (*actor.ActorSystem, *l
 	return host, system, err
 }
 
-// openMetered is Lockkeeper with the meter of OpenTelemetry's SDK, which nobody reads.
+// openMetered is Lockkeeper with the meter of OpenTelemetry's SDK, without a reader of the metrics.
 func openMetered(addr string, lease time.Duration, s scenario) (library, error) {
 	s.meter = metric.NewMeterProvider(metric.WithReader(metric.NewManualReader())).Meter("lockkeeper")
 	return openLockkeeper(addr, lease, s)

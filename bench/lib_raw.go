@@ -12,22 +12,22 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// raw sends the bare scripts of a hash lock. Where several contend, one goroutine of
-// each process does so, which is woken by what the release publishes; the others are
-// behind it in the process. It is a probe, not a lock: it re-enters nothing, and
-// a message that is lost is not made up for.
+// raw sends the bare scripts of a hash lock. With contention, one goroutine of each
+// process tries, woken by the message of a release; the others wait for it in the
+// process. It is a lower bound, not a usable lock: it has no re-entry, and hangs if a
+// message is lost.
 type raw struct {
 	client  rueidis.Client
 	prefix  string // of owners
 	lease   string
 	last    atomic.Int64
 	kind    kind
-	turn    chan struct{} // has room for the one who contends; nil without contention
-	freed   chan struct{} // has something in it when a release was published
+	turn    chan struct{} // held by the goroutine that tries; nil without contention
+	freed   chan struct{} // not empty when a release was published
 	renewal renewal
 }
 
-// The scripts of acquire return -1 when they grant, and else a number that is not negative.
+// The scripts of acquire return -1, or less, when they grant, otherwise a number that is not negative.
 var (
 	rawAcquire = rueidis.NewLuaScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 or redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then
@@ -88,15 +88,15 @@ func newRaw(addr string, lease time.Duration) (*raw, error) {
 
 func channel(name string) string { return "channel:{" + name + "}" }
 
-// listen has heard called with every message of a channel, and returns when Redis
-// has confirmed the subscription.
-func listen(addr, channel string, heard func(message string)) error {
+// listen calls received with every message of a channel. It returns when Redis has
+// confirmed the subscription.
+func listen(addr, channel string, received func(message string)) error {
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}, DisableCache: true})
 	if err != nil {
 		return err
 	}
 	subscriber, _ := client.Dedicate()
-	subscriber.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) { heard(m.Message) }})
+	subscriber.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) { received(m.Message) }})
 	return subscriber.Do(context.Background(), subscriber.B().Subscribe().Channel(channel).Build()).Error()
 }
 

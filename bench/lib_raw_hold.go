@@ -11,7 +11,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// renewal is what raw renews, all of it by one goroutine.
+// renewal renews all locks of raw on one goroutine.
 type renewal struct {
 	mu   sync.Mutex
 	held []rueidis.LuaExec

@@ -7,8 +7,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// rawQueue has all who contend, in whichever process, wait in a list in Redis, and the
-// release hands on to the first. It does not survive the death of a waiter.
+// rawQueue queues the waiters of all processes in a list in Redis, and a release hands the
+// lock to the first. It does not survive the death of a waiter.
 type rawQueue struct {
 	*raw
 	waiting sync.Map // owner -> chan struct{}, closed by the grant

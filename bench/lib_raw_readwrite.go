@@ -6,14 +6,14 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// rawReadWrite sends the bare scripts of a read/write lock. Readers join readers,
-// whoever waits; a release that leaves the lock free wakes everybody.
+// rawReadWrite sends the bare scripts of a read/write lock. Readers join readers, even if
+// writers wait; a release that leaves the lock free wakes all waiters.
 type rawReadWrite struct {
 	*raw
 	bell bell
 }
 
-// The field mode says how the lock is held, the others are its holders.
+// The field mode is the mode of the lock; the other fields are its holders.
 var (
 	readAcquire = rueidis.NewLuaScript(`
 if redis.call('HGET', KEYS[1], 'mode') ~= 'write' then
@@ -57,10 +57,10 @@ func (l *rawReadWrite) lock(script *rueidis.Lua, name string) (func() error, err
 	}
 }
 
-// A bell wakes everybody who waits for its next ring.
+// A bell wakes all goroutines that wait for its next ring.
 type bell struct {
 	mu   sync.Mutex
-	rung chan struct{} // closed by the next ring; nil if nobody waits for it
+	rung chan struct{} // closed by the next ring; nil without waiters
 }
 
 func (b *bell) next() <-chan struct{} {

@@ -18,7 +18,7 @@ func openRedislock(addr string, lease time.Duration, _ scenario) (library, error
 	return redisLock{redislock.New(redis.NewClient(&redis.Options{Addr: addr})), lease}, nil
 }
 
-// lock tries again where Obtain gives up: after the lease, if its context has no deadline.
+// lock tries again when Obtain gives up, which it does after the lease without a deadline of the context.
 func (l redisLock) lock(name string) (*redislock.Lock, error) {
 	for {
 		lock, err := l.client.Obtain(context.Background(), name, l.lease,

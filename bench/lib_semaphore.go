@@ -31,12 +31,12 @@ func (l ourSemaphore) acquire(string) (func() error, error) {
 
 func (ourSemaphore) hold(string) error { return errors.New("permits have no lease") }
 
-// rawSemaphore sends the bare scripts of a counter, one for each permit that is taken or given back.
-// As many goroutines of each process contend as there are permits.
+// rawSemaphore sends the bare scripts of a counter, one for each acquire and each release of a permit.
+// In each process as many goroutines contend as there are permits.
 type rawSemaphore struct {
 	client rueidis.Client
-	turn   chan struct{} // has room for those who contend, or have a permit
-	freed  chan struct{} // has something in it when a permit was published
+	turn   chan struct{} // one element for each goroutine that contends or has a permit
+	freed  chan struct{} // not empty when a release was published
 }
 
 var (
@@ -90,8 +90,8 @@ func (l *rawSemaphore) acquire(name string) (func() error, error) {
 
 func (l *rawSemaphore) hold(string) error { return errors.New("permits have no lease") }
 
-// setSemaphore is what users write who have no library: a sorted set of those who have a permit, by
-// when it expires, and a try every retryDelay.
+// setSemaphore is a common recipe without a library: a sorted set of the holders of permits, by expiry,
+// and a try every retryDelay.
 type setSemaphore struct {
 	client  *redis.Client
 	lease   time.Duration
@@ -129,8 +129,8 @@ func (l setSemaphore) acquire(name string) (func() error, error) {
 
 func (setSemaphore) hold(string) error { return errors.New("the recipe renews nothing") }
 
-// listSemaphore is the other thing that users write: a list of tokens, from which they pop, and wait
-// in Redis, each on a connection of its own.
+// listSemaphore is the other common recipe: a list of tokens, from which users pop with BLPOP, which
+// waits in Redis on a connection for each.
 type listSemaphore struct{ client *redis.Client }
 
 var listFill = redis.NewScript(`

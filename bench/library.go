@@ -9,9 +9,9 @@ import (
 // A library is one way to lock, configured as its README recommends for one Redis
 // server; see README.md.
 type library interface {
-	// acquire waits for the lock, however long it takes, and returns its release.
+	// acquire waits for the lock without limit, and returns its release.
 	acquire(name string) (release func() error, err error)
-	// hold takes a free lock, and keeps it from then on.
+	// hold acquires a free lock, and keeps it for good.
 	hold(name string) error
 }
 
@@ -20,18 +20,18 @@ type reader interface {
 	read(name string) (release func() error, err error)
 }
 
-// A candidate is a library that can be measured.
+// A candidate is a measurable library.
 type candidate struct {
 	name string
-	// sends are the commands that the library sends to Redis by itself, in contrast
-	// to those that its scripts call. INFO counts both alike.
+	// sends are the commands that the library itself sends to Redis, unlike those called by
+	// its scripts. INFO counts both.
 	sends []string
-	// open connects to Redis. Whatever is locked is locked for lease.
+	// open connects to Redis. Every lock has the lease.
 	open func(addr string, lease time.Duration, s scenario) (library, error)
 }
 
-// Ours, and the bare scripts, which are the limit of what goes to Redis for each
-// grant. All others are peers.
+// Lockkeeper, and the bare scripts, which are the lower limit of commands for each grant. All
+// others are peers.
 const (
 	ours          = "lockkeeper"
 	oursByMessage = "lockkeeper-actors"
@@ -58,7 +58,7 @@ var candidates = []candidate{
 func find(name string) (candidate, error) {
 	i := slices.IndexFunc(candidates, func(c candidate) bool { return c.name == name })
 	if i < 0 {
-		return candidate{}, fmt.Errorf("there is no library %q", name)
+		return candidate{}, fmt.Errorf("unknown library %q", name)
 	}
 	return candidates[i], nil
 }
@@ -70,8 +70,8 @@ func isPeer(lib string) bool {
 // retryDelay is how long the libraries that poll wait between two tries.
 const retryDelay = 5 * time.Millisecond
 
-// keep calls renew three times a lease, for ever, on a goroutine of its own: how a
-// library without a watchdog is used to hold a lock.
+// keep calls renew three times a lease on a goroutine, for good, as users of a library
+// without a watchdog must do.
 func keep(lease time.Duration, renew func() error) {
 	go func() {
 		for range time.Tick(lease / 3) {

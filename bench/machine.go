@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// machine says what the measurements were made on.
+// machine describes the machine of the measurements.
 var machine = sync.OnceValue(func() string {
 	processor := runtime.GOARCH
 	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -32,7 +32,7 @@ var machine = sync.OnceValue(func() string {
 	return fmt.Sprintf("%s, %d cores; %s, Redis %s", processor, runtime.NumCPU(), strings.Replace(runtime.Version(), "go", "Go ", 1), redis)
 })
 
-// load is how many threads wanted to run, on average, in the last minute.
+// load is the load average of the last minute.
 func load() float64 {
 	b, _ := os.ReadFile("/proc/loadavg")
 	first, _, _ := strings.Cut(string(b), " ")

@@ -1,5 +1,5 @@
-// Command bench measures Lockkeeper beside other Go locks on Redis: every scenario,
-// library and round in fresh processes and on a Redis of its own. See README.md.
+// Command bench compares Lockkeeper with other Go locks on Redis: every scenario, library
+// and round in new processes, on a Redis of its own. See README.md.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// childVariable tells a child process what to do; the parent does not have it.
+// childVariable is the environment variable with the task of a child process.
 const childVariable = "LOCKKEEPER_BENCH_CHILD"
 
 func main() {
@@ -29,16 +29,16 @@ func main() {
 		return
 	}
 	var o options
-	flag.StringVar(&o.names, "scenario", "", "scenarios, with commas between them, or what comes before a hyphen in their names; all if empty")
-	flag.StringVar(&o.libs, "lib", "", "libraries, with commas between them; all but lockkeeper-metered and redsync-goredis if empty, and go-zero only with -tags gozero. Each takes part where it can")
+	flag.StringVar(&o.names, "scenario", "", "scenarios, separated by commas, or the prefixes of their names before a hyphen; all if empty")
+	flag.StringVar(&o.libs, "lib", "", "libraries, separated by commas; all but lockkeeper-metered and redsync-goredis if empty, and go-zero only with -tags gozero. Each is measured in the scenarios that it supports")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often everything is measured")
 	flag.Float64Var(&o.seconds, "seconds", 2, "how long one measurement takes; some scenarios take a multiple, see README.md")
 	flag.StringVar(&o.file, "json", "", "append one JSON object for each measurement to this file")
 	flag.StringVar(&o.profile, "profile", "", "write CPU and heap profiles into this folder")
 	flag.BoolVar(&o.cluster, "cluster", false, "Redis is a cluster of three masters, in scenarios of Lockkeeper with one key and without a distance; not for the page")
-	flag.BoolVar(&o.quick, "quick", false, "run everything once and briefly, with every library, to see that it works")
-	charts := flag.String("charts", "", "measure nothing: draw the JSON file that is the argument as SVG into this folder")
-	page := flag.String("page", "", "with -charts: put the tables into this Markdown file, between its markers")
+	flag.BoolVar(&o.quick, "quick", false, "run everything once and briefly, with every library, as a test")
+	charts := flag.String("charts", "", "do not measure: draw the JSON file that is the argument as SVG into this folder")
+	page := flag.String("page", "", "with -charts: write the tables into this Markdown file, between its markers")
 	flag.Parse()
 	run := o.measure
 	if *charts != "" {
@@ -54,7 +54,7 @@ func fail(err error) {
 	os.Exit(1)
 }
 
-// options are what is to be measured.
+// options are the command line.
 type options struct {
 	names, libs, file, profile string
 	rounds                     int
@@ -62,8 +62,8 @@ type options struct {
 	quick, cluster             bool
 }
 
-// measure runs what the options ask for, the libraries in turn within a round. A peer
-// that fails is no error.
+// measure runs the chosen measurements, the libraries in turn within a round. A failure of a
+// peer is not an error.
 func (o options) measure() error {
 	if o.quick {
 		o.rounds, o.seconds = 1, 0.2
@@ -79,7 +79,7 @@ func (o options) measure() error {
 	}
 	if o.cluster {
 		if o.file != "" {
-			return errors.New("-cluster goes without -json: the page has the figures of one server")
+			return errors.New("-cluster excludes -json: the page has the figures of one server")
 		}
 		o.libs = cmp.Or(o.libs, ours)
 		if i := slices.IndexFunc(chosen, func(s scenario) bool {
@@ -139,7 +139,7 @@ func (o options) measure() error {
 	return errors.Join(wrong...)
 }
 
-// measurement is one that has begun; the result is there when done is closed.
+// measurement is a measurement that has begun; its result is valid when done is closed.
 type measurement struct {
 	lib    string
 	round  int
@@ -148,25 +148,25 @@ type measurement struct {
 	err    error
 }
 
-// begin begins the measurements in their order, each when the one before it has ended. In the quick
-// form, whose figures do not matter, two run beside each other.
+// begin starts the measurements in order, each after the end of the one before it. With -quick, whose
+// figures do not matter, two run at the same time.
 func (o options) begin(chosen []scenario) <-chan *measurement {
-	places := make(chan struct{}, 1)
+	running := make(chan struct{}, 1)
 	if o.quick {
-		places = make(chan struct{}, 2)
+		running = make(chan struct{}, 2)
 	}
-	begun := make(chan *measurement, cap(places))
+	begun := make(chan *measurement, cap(running))
 	go func() {
 		for _, s := range chosen {
 			for round := range o.rounds {
 				for _, lib := range o.takePart(s) {
-					places <- struct{}{}
+					running <- struct{}{}
 					m := &measurement{lib: lib, round: round + 1, done: make(chan struct{})}
 					go func() {
 						t := task{Scenario: s.name, Lib: lib, Seconds: o.seconds * max(s.stretch, 1), Profile: o.profile}
 						m.result, m.err = launch(t, s, o.cluster, m.round)
 						close(m.done)
-						<-places
+						<-running
 					}()
 					begun <- m
 				}
@@ -176,7 +176,7 @@ func (o options) begin(chosen []scenario) <-chan *measurement {
 	return begun
 }
 
-// takePart are the libraries for a scenario.
+// takePart returns the libraries to measure in a scenario.
 func (o options) takePart(s scenario) (libs []string) {
 	for _, lib := range s.libs {
 		if o.libs != "" && !slices.Contains(strings.Split(o.libs, ","), lib) ||

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// holdMany takes many locks, and measures what it costs to keep them. The rate is
-// that of taking them.
+// holdMany acquires many locks, and measures the cost of holding them. The rate is that of
+// the acquires.
 func (t *task) holdMany(c candidate, lib library, s scenario) (report, error) {
 	var work sync.WaitGroup
 	before := readMemory()
@@ -24,7 +24,7 @@ func (t *task) holdMany(c candidate, lib library, s scenario) (report, error) {
 	}
 	work.Wait()
 	filled := time.Since(start)
-	time.Sleep(min(lease/2, t.span(2))) // until the renewals go round
+	time.Sleep(min(lease/2, t.span(2))) // until the renewals are under way
 	r, err := t.window(c, func() { time.Sleep(t.intervals()) })
 	r.Before, r.Memory = before, readMemory()
 	r.Grants = []int{int(float64(s.size) / filled.Seconds() * r.Seconds)}
@@ -34,11 +34,11 @@ func (t *task) holdMany(c candidate, lib library, s scenario) (report, error) {
 	return r, err
 }
 
-// A checker is a library that keeps to itself, until it is asked, that it has lost a lock.
+// A checker is a library that reports a lost lock only when check is called.
 type checker interface{ check() error }
 
-// intervals are whole ones of renewal, be they a half or a third of the lease, if
-// the time allows it.
+// intervals is a whole number of renewal intervals, for intervals of a half or a third of the
+// lease, if the time allows it.
 func (t *task) intervals() time.Duration {
 	span := t.span(1)
 	if span > lease/2 {
@@ -47,8 +47,8 @@ func (t *task) intervals() time.Duration {
 	return span
 }
 
-// waitMany has the second process hold the lock and the first one wait for it many
-// times over, and measures what it costs to wait. The rate is that of joining in.
+// waitMany makes the second process hold the lock and many goroutines of the first one wait for
+// it, and measures the cost of waiting. The rate is that of starting to wait.
 func (t *task) waitMany(c candidate, lib library, s scenario) (report, error) {
 	if t.Index == 1 {
 		if err := lib.hold(theKey); err != nil {
@@ -70,7 +70,7 @@ func (t *task) waitMany(c candidate, lib library, s scenario) (report, error) {
 		go func() {
 			begun.Add(1)
 			_, err := lib.acquire(theKey)
-			fail(fmt.Errorf("%s granted a lock that somebody else holds, or refused to wait: %v", t.Lib, err))
+			fail(fmt.Errorf("%s granted a lock that another process holds, or refused to wait: %v", t.Lib, err))
 		}()
 	}
 	for begun.Load() < int64(s.size) {
@@ -85,7 +85,7 @@ func (t *task) waitMany(c candidate, lib library, s scenario) (report, error) {
 	return r, err
 }
 
-// calm waits until the process has little to do any more.
+// calm waits until the process is nearly idle.
 func (t *task) calm() {
 	const step = 100 * time.Millisecond
 	for range 100 {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// publish draws the results of a file as one SVG for each section, and puts the tables
+// publish draws the results of a file as one SVG for each section, and writes the tables
 // into the page, if one is named.
 func publish(file, folder, page string) error {
 	if file == "" {
@@ -26,7 +26,7 @@ func publish(file, folder, page string) error {
 		return err
 	}
 	parts := map[string]string{}
-	if table := targetTable(results); table != "" { // the machine is that of the run which the targets are about
+	if table := targetTable(results); table != "" { // the machine of the run with the targets
 		parts["targets"], parts["machine"] = table, conditions(results)
 	}
 	for _, s := range scenarios {
@@ -61,7 +61,7 @@ func publish(file, folder, page string) error {
 	return os.WriteFile(page, []byte(filled), 0o644)
 }
 
-// conditions says on what machine the results came about, and how busy it was.
+// conditions describes the machine of the results, and its load.
 func conditions(results []result) string {
 	var (
 		machines []string
@@ -78,8 +78,8 @@ func conditions(results []result) string {
 		strings.Join(machines, "; "), decimal.text(median(loads)), decimal.text(slices.Min(loads)), decimal.text(slices.Max(loads)))
 }
 
-// fill replaces what is between the markers of every part. A part that the page has no
-// markers for is an error; what was not measured stays as it is.
+// fill replaces the text between the markers of every part. A part without markers in the page
+// is an error; parts that were not measured stay unchanged.
 func fill(page string, parts map[string]string) (string, error) {
 	var missing []error
 	for name, text := range parts {
@@ -87,7 +87,7 @@ func fill(page string, parts map[string]string) (string, error) {
 		before, rest, found := strings.Cut(page, begin)
 		_, after, ended := strings.Cut(rest, end)
 		if !found || !ended {
-			missing = append(missing, fmt.Errorf("there is no place for %s", name))
+			missing = append(missing, fmt.Errorf("the page has no markers for %s", name))
 			continue
 		}
 		page = before + begin + "\n" + text + "\n" + end + after

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// pairs has every user lock and unlock its key, or the one key, again and again.
-// The times are those of a pair where there is no contention, else those of the wait.
+// pairs makes every user lock and unlock its key, or the one key, again and again. The times
+// are those of a pair without contention, and those of the wait with contention.
 func (t *task) pairs(c candidate, lib library, s scenario) (report, error) {
 	var (
 		left atomic.Int64
 		all  sync.WaitGroup
 	)
-	clock, mine := &phases{}, (*line)(nil)
+	clock, mine := &phases{}, (*waitStats)(nil)
 	if s.compares() {
-		mine = newLine(t, s, clock)
+		mine = newWaitStats(t, s, clock)
 	}
 	users := make([]*user, s.goroutines)
 	left.Store(int64(s.goroutines))
 	for i := range users {
 		u := newUser(t, s, clock, i)
-		u.line = mine
+		u.waits = mine
 		users[i] = u
 		all.Go(func() {
 			defer left.Add(-1)
@@ -48,8 +48,8 @@ func (t *task) pairs(c candidate, lib library, s scenario) (report, error) {
 	go func() { all.Wait(); close(ended) }()
 	select {
 	case <-ended:
-	case <-time.After(patience):
-		r.Stuck = int(left.Load()) // they count nothing any more
+	case <-time.After(timeout):
+		r.Stuck = int(left.Load()) // they no longer count anything
 	}
 	for _, u := range users {
 		r.Grants = append(r.Grants, u.grants)
@@ -64,10 +64,10 @@ func (t *task) pairs(c candidate, lib library, s scenario) (report, error) {
 	return r, nil
 }
 
-// phases are the warm-up, the time that counts, and what comes after it.
+// phases are the warm-up, the measured time, and the time after it.
 type phases struct {
 	phase    atomic.Int32
-	from, to time.Time // of the time that counts
+	from, to time.Time // of the measured time
 }
 
 const (
@@ -82,7 +82,7 @@ func (p *phases) end()   { p.to = time.Now(); p.phase.Store(over) }
 func (p *phases) counts() bool { return p.phase.Load() == counting }
 func (p *phases) over() bool   { return p.phase.Load() == over }
 
-// part is how much of the time between two moments, the second of which is now, counts.
+// part is the measured part of the time from one moment to another, which is now.
 func (p *phases) part(from, to time.Time) time.Duration {
 	phase := p.phase.Load()
 	if phase == warmUp {
@@ -97,8 +97,8 @@ func (p *phases) part(from, to time.Time) time.Duration {
 	return max(to.Sub(from), 0)
 }
 
-// A user is one who locks and unlocks one key, and what came of it: for every turn,
-// begin, enter, leave and done are called in this order.
+// A user locks and unlocks one key, and measures that: for every turn, begin, enter, leave
+// and done are called in this order.
 type user struct {
 	*phases
 	t   *task
@@ -106,16 +106,16 @@ type user struct {
 	key string
 	i   int
 
-	dice    *rand.Rand // s8
+	random  *rand.Rand // s8
 	reading bool       // in this turn
 	began   time.Time
 	took    time.Duration
 
 	grants int
 	times  histogram
-	reads  *histogram // s8: the times of the reads, which are then not in the others
+	reads  *histogram // s8: the times of reads, which times then excludes
 	held   time.Duration
-	line   *line // s14, s15
+	waits  *waitStats // s14, s15
 }
 
 func newUser(t *task, s scenario, p *phases, i int) *user {
@@ -123,20 +123,20 @@ func newUser(t *task, s scenario, p *phases, i int) *user {
 	if !s.oneKey {
 		u.key = fmt.Sprintf("%s%d", theKey, i)
 	}
-	if s.odd() {
+	if s.hasOddProcess() {
 		u.reading = (s.kind == amongReaders) != t.last(s)
 	}
 	if s.kind == readWrite {
-		u.dice, u.reads = rand.New(rand.NewPCG(uint64(t.Index), uint64(i))), &histogram{}
+		u.random, u.reads = rand.New(rand.NewPCG(uint64(t.Index), uint64(i))), &histogram{}
 	}
 	return u
 }
 
-// A looper is a library whose users are something else than goroutines, and that
-// takes a user through its turns by itself.
+// A looper is a library whose users are not goroutines, and which runs the turns of a user
+// itself.
 type looper interface{ loop(*user) }
 
-// loop has a goroutine be the user.
+// loop runs the user on a goroutine.
 func (u *user) loop(lib library) {
 	for !u.over() {
 		u.begin()
@@ -160,11 +160,11 @@ func (u *user) loop(lib library) {
 // begin comes before the request.
 func (u *user) begin() {
 	u.began = time.Now()
-	if u.line != nil {
-		u.line.begin(u.i)
+	if u.waits != nil {
+		u.waits.begin(u.i)
 	}
-	if u.dice != nil {
-		u.reading = u.dice.IntN(10) > 0
+	if u.random != nil {
+		u.reading = u.random.IntN(10) > 0
 	}
 }
 
@@ -180,12 +180,12 @@ func (u *user) enter() {
 			fail(fmt.Errorf("%s let in %d, with %d permits", u.t.Lib, now, u.s.permits))
 		}
 	} else if u.reading && now >= writer || !u.reading && now != writer {
-		fail(fmt.Errorf("%s let in somebody who had to wait", u.t.Lib))
+		fail(fmt.Errorf("%s granted the lock to a user that had to wait", u.t.Lib))
 	}
-	if u.line != nil {
-		u.line.enter(u.i)
+	if u.waits != nil {
+		u.waits.enter(u.i)
 	}
-	if u.s.work > 0 && !(u.s.odd() && u.t.last(u.s)) {
+	if u.s.work > 0 && !(u.s.hasOddProcess() && u.t.last(u.s)) {
 		time.Sleep(u.s.work)
 		u.held += u.part(granted, time.Now())
 	}
@@ -196,8 +196,8 @@ func (u *user) leave() {
 	if u.s.oneKey {
 		u.t.shared.holders.Add(-u.weight())
 	}
-	if u.line != nil {
-		u.line.leave()
+	if u.waits != nil {
+		u.waits.leave()
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// delayed stands between a client and Redis and holds up whatever is sent, in either
-// direction, for delay. However much is under way, nothing waits for anything before it.
+// delayed starts a proxy between a client and Redis that delays everything in both
+// directions. The delay does not limit the throughput.
 func delayed(redis string, delay time.Duration) (addr string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -35,7 +35,7 @@ func delayed(redis string, delay time.Duration) (addr string, stop func(), err e
 	return l.Addr().String(), func() { l.Close() }, nil
 }
 
-// packet is what was read at once, and when it is due at the other side.
+// packet is the result of one read, and when it is due at the other side.
 type packet struct {
 	due  time.Time
 	data []byte
@@ -49,7 +49,7 @@ func carry(from, to net.Conn, delay time.Duration) {
 			fail(err)
 		}
 		from.Close()
-		for range underWay { // so that the reader comes to its end
+		for range underWay { // so that the reader ends
 		}
 	}()
 	defer close(underWay)

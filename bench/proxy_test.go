@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Whatever is sent comes back in order and late, and what is sent at the same time
-// does not wait for each other.
+// Packets come back in order and delayed, and packets sent at the same time do not wait for
+// each other.
 func TestDelayed(t *testing.T) {
 	const delay, packets, size = 50 * time.Millisecond, 40, 1000
 	echo, err := net.Listen("tcp", "127.0.0.1:0")

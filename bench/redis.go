@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// starting keeps a port free until the server that it was found for has it.
+// starting makes starts sequential, so that no other server gets the port that was found.
 var starting sync.Mutex
 
-// startRedis starts a redis-server of its own, on a free port and without persistence.
+// startRedis starts a redis-server on a free port, without persistence.
 func startRedis(pinned bool, more ...string) (addr string, stop func(), err error) {
 	starting.Lock()
 	defer starting.Unlock()
@@ -45,7 +45,7 @@ func startRedis(pinned bool, more ...string) (addr string, stop func(), err erro
 	return "", nil, fmt.Errorf("redis-server does not answer: %w", err)
 }
 
-// command runs on the first core alone if pinned, where taskset can do that.
+// command runs on the first core only if pinned, where taskset is installed.
 func command(pinned bool, name string, args ...string) *exec.Cmd {
 	if taskset, err := exec.LookPath("taskset"); pinned && err == nil {
 		return exec.Command(taskset, append([]string{"-c", "0", name}, args...)...)
@@ -53,7 +53,7 @@ func command(pinned bool, name string, args ...string) *exec.Cmd {
 	return exec.Command(name, args...)
 }
 
-// usage is what Redis has done since it was started.
+// usage is the work of Redis since its start.
 type usage struct {
 	CPU  float64 // seconds
 	Sent int     // commands that clients sent
@@ -65,7 +65,7 @@ func (u usage) since(v usage) usage { return usage{u.CPU - v.CPU, u.Sent - v.Sen
 // highestPort leaves room for the port of a cluster's bus, 10,000 above.
 const highestPort = 55_535
 
-// readUsage asks Redis, over a connection of its own; sends is as in candidate.
+// readUsage reads the usage of Redis on a new connection; sends is as in candidate.
 func readUsage(addr string, sends []string) (u usage, err error) {
 	info, err := ask(addr, "INFO ALL")
 	if err != nil {
@@ -91,7 +91,7 @@ func readUsage(addr string, sends []string) (u usage, err error) {
 	return u, nil
 }
 
-// ask sends a command whose reply is a text, over a connection of its own.
+// ask sends a command with a text reply on a new connection.
 func ask(addr, command string) (string, error) {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {

@@ -19,30 +19,30 @@ type result struct {
 	Rate               float64 `json:"rate"`    // grants a second
 	P50                float64 `json:"p50_us"`
 	P99                float64 `json:"p99_us"`
-	RedisCommandsPerOp float64 `json:"redis_commands_per_op"` // those that scripts call included
+	RedisCommandsPerOp float64 `json:"redis_commands_per_op"` // including those called by scripts
 	SentPerOp          float64 `json:"sent_commands_per_op"`
-	MaxMin             float64 `json:"max_min"` // grants: the luckiest by the unluckiest goroutine, or process if there are several; none counts as one
+	MaxMin             float64 `json:"max_min"` // the most grants of a goroutine, or process if there are several, by the fewest; none counts as one
 	ClientCPU          float64 `json:"client_cpu_us_per_op"`
 	RedisCPU           float64 `json:"redis_cpu_us_per_op"`
-	Stuck              int     `json:"stuck,omitempty"` // goroutines that still waited, for a free lock, when all others had ended
+	Stuck              int     `json:"stuck,omitempty"` // goroutines that still waited for a free lock when all others had ended
 
 	ReadP99     float64 `json:"read_p99_us,omitempty"`
 	WriteP99    float64 `json:"write_p99_us,omitempty"`
-	Utilisation float64 `json:"utilisation,omitempty"` // the share of the time in which somebody held the lock
+	Utilisation float64 `json:"utilisation,omitempty"` // the share of the time in which the lock was held
 
 	Size              int     `json:"size,omitempty"`
 	CommandsPerSecond float64 `json:"commands_per_s,omitempty"` // sent
 	RSS               float64 `json:"rss_mb,omitempty"`
-	Heap              float64 `json:"heap_mb,omitempty"` // with the stacks
+	Heap              float64 `json:"heap_mb,omitempty"` // including stacks
 	Goroutines        int     `json:"goroutines,omitempty"`
 	RSSPerLock        float64 `json:"rss_bytes_per_lock,omitempty"`
 	HeapPerLock       float64 `json:"heap_bytes_per_lock,omitempty"`
 
-	// s14, s15 and s17, and the lists have the processes in their order, the far or odd one last.
+	// s14, s15 and s17; the lists have the processes in order, the far or odd one last.
 	GrantsEach  []int   `json:"grants_each,omitempty"`
 	TurnsEach   []int   `json:"turns_each,omitempty"`              // s14
 	Longest     float64 `json:"longest_wait_us,omitempty"`         // of a goroutine; s15: of the odd process
-	Without     float64 `json:"longest_process_wait_us,omitempty"` // with none of its goroutines granted
+	Without     float64 `json:"longest_process_wait_us,omitempty"` // without a grant to any of its goroutines
 	RoundTrip   float64 `json:"round_trip_us,omitempty"`           // of the last process
 	Bound       float64 `json:"bound_us,omitempty"`                // of the longest wait of a process
 	Possible    float64 `json:"possible_turns,omitempty"`          // of the last process
@@ -54,8 +54,8 @@ type result struct {
 	Load    float64 `json:"load"` // average of the minute before
 }
 
-// sum makes one result of what the child processes found out. The first of them
-// measures Redis, and itself.
+// sum combines the reports of the child processes. The first of them measures Redis and
+// itself.
 func sum(t task, s scenario, round int, reports []report) (result, error) {
 	var (
 		times, reads, writes histogram
@@ -91,7 +91,7 @@ func sum(t task, s scenario, round int, reports []report) (result, error) {
 		return r, fmt.Errorf("%d goroutines waited for a free lock", r.Stuck)
 	}
 	if grants == 0 {
-		return r, errors.New("nobody was granted the lock")
+		return r, errors.New("no goroutine was granted the lock")
 	}
 	n := float64(grants)
 	r.Rate = n / first.Seconds
@@ -116,7 +116,7 @@ func sum(t task, s scenario, round int, reports []report) (result, error) {
 	return r, nil
 }
 
-// readResults reads what -json wrote. Of two measurements of the same, the later counts.
+// readResults reads a file of -json. A later result of the same measurement reindexs an earlier one.
 func readResults(file string) ([]result, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -127,7 +127,7 @@ func readResults(file string) ([]result, error) {
 		scenario, lib string
 		round         int
 	}
-	place := map[id]int{}
+	index := map[id]int{}
 	var results []result
 	for decoder := json.NewDecoder(f); decoder.More(); {
 		var r result
@@ -135,11 +135,11 @@ func readResults(file string) ([]result, error) {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		at := id{r.Scenario, r.Lib, r.Round}
-		if i, known := place[at]; known {
+		if i, known := index[at]; known {
 			results[i] = r
 			continue
 		}
-		place[at] = len(results)
+		index[at] = len(results)
 		results = append(results, r)
 	}
 	return results, nil

@@ -10,33 +10,33 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// A scenario is how locks are used: by so many processes with so many goroutines each.
+// A scenario is a workload: processes with goroutines that use locks.
 type scenario struct {
 	name, title string
-	// section is what scenarios have in common that are variants of one, and make one table;
-	// the name, if empty.
+	// section is the common name of scenarios that are variants of one, in one table; the
+	// name, if empty.
 	section      string
 	processes    int
 	goroutines   int
 	kind         kind
-	oneKey       bool          // contended for by all, and not a key for each goroutine
+	oneKey       bool          // one key for all goroutines, instead of one for each
 	pinned       bool          // client and Redis share one core
-	away         bool          // from Redis, by a proxy that delays
-	distance     time.Duration // s14, s15: each way from the last process to Redis; the others are beside it
+	away         bool          // behind a proxy that delays
+	distance     time.Duration // s14, s15: the delay in each direction between the last process and Redis; the others have none
 	shares       string        // s17: the kind's name
 	work         time.Duration // done under the lock
-	size         int           // locks held, or requests that wait
+	size         int           // locks held, or waiting requests
 	permits      int           // of the semaphore
 	handOffLimit time.Duration // of Lockkeeper; 0 is the default
 	meter        metric.Meter  // of Lockkeeper
-	stretch      float64       // measured for so many times -seconds; 0 is once
-	libs         []string      // those that can take part
-	columns      []figure      // of its table; the first compares the libraries
+	stretch      float64       // a factor of -seconds; 0 is 1
+	libs         []string      // the libraries that support it
+	columns      []figure      // of its table; the libraries are ranked by the first
 	bars         int           // how many of the columns are drawn
 	run          func(*task, candidate, library, scenario) (report, error)
 }
 
-// kind is that of the locks.
+// kind is the kind of the locks.
 type kind int
 
 const (
@@ -51,20 +51,20 @@ const (
 	semaphore
 )
 
-// theKey is what all contend for who contend.
+// theKey is the key of scenarios with oneKey.
 const theKey = "bench"
 
 const (
-	lease    = 6 * time.Second
-	patience = 3 * time.Second // for goroutines that still wait when the time is over
+	lease   = 6 * time.Second
+	timeout = 3 * time.Second // for goroutines that still wait when the measured time is over
 )
 
 var (
 	peers = []string{"rueidislock", "redsync", "redsync-goredis", "redislock", "go-zero"}
-	// free are for locks that are free, contended for those that are waited for.
+	// free are the libraries for locks without contention, contended those for locks with contention.
 	free      = append([]string{ours, limit}, peers...)
 	contended = append([]string{ours, limit, limitQueue}, peers...)
-	// The same with actors as users.
+	// The same, with actors as users as well.
 	actorsFree      = append([]string{ours, oursByMessage, oursMetered, limit}, peers...)
 	actorsContended = append([]string{ours, oursByMessage, oursMetered, limit, limitQueue}, peers...)
 	semaphores      = []string{ours, limit, "recipe-set", "recipe-list"}
@@ -165,7 +165,7 @@ var scenarios = slices.Concat([]scenario{
 	},
 })
 
-// growth is s10: ever more locks that are held, and ever more requests that wait.
+// growth is s10: more and more held locks, and more and more waiting requests.
 func growth() (list []scenario) {
 	for n := 1; n <= 100_000; n *= 10 {
 		list = append(list, scenario{
@@ -184,7 +184,7 @@ func growth() (list []scenario) {
 	return list
 }
 
-// handOffLimits is s13: how long a process may pass the lock on before the others have it.
+// handOffLimits is s13: how long a process may hand the lock off before the others get it.
 func handOffLimits() (list []scenario) {
 	for _, ms := range []int{1, 2, 5, 10, 20, 50} {
 		list = append(list, scenario{
@@ -196,10 +196,10 @@ func handOffLimits() (list []scenario) {
 	return list
 }
 
-// grows says that the scenario is one size of several.
+// grows reports whether the scenario is one of several sizes.
 func (s scenario) grows() bool { return s.section != "" && s.size > 0 }
 
-// variant is what makes it another than the others of its section; empty without others.
+// variant is the difference from the other scenarios of its section; empty without others.
 func (s scenario) variant() string {
 	switch {
 	case s.grows():
@@ -208,7 +208,7 @@ func (s scenario) variant() string {
 		return s.handOffLimit.String()
 	case s.shares != "":
 		return s.shares
-	case s.odd():
+	case s.hasOddProcess():
 		return "+" + s.distance.String()
 	case s.distance > 0:
 		return fmt.Sprintf("%d+%d ms", s.work.Milliseconds(), s.distance.Milliseconds())
@@ -235,7 +235,7 @@ func choose(names string) (chosen []scenario, err error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("there is no scenario %q", name)
+			return nil, fmt.Errorf("unknown scenario %q", name)
 		}
 	}
 	return chosen, nil

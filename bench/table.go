@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// median is not a number if there are no values.
+// median is NaN without values.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -17,18 +17,18 @@ func median(values []float64) float64 {
 	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
 }
 
-// flags are how long and how often it was measured.
+// flags are the command line flags of the measurement.
 func (c comparison) flags() string {
 	return fmt.Sprintf(" -rounds %d -seconds %s", c.rounds(), strconv.FormatFloat(c.results[0].Seconds, 'f', -1, 64))
 }
 
-// table writes the medians as Markdown, and notes below.
+// table writes the medians as a Markdown table, with notes below it.
 func (c comparison) table() string {
 	var b strings.Builder
 	switch {
 	case c.variants[0].grows():
 		c.growthTable(&b)
-	case c.variants[0].odd():
+	case c.variants[0].hasOddProcess():
 		c.crowdTable(&b)
 	case c.variants[0].distance > 0:
 		c.distanceTable(&b)
@@ -39,7 +39,7 @@ func (c comparison) table() string {
 	}
 	for _, r := range c.results {
 		if r.Stuck > 0 {
-			fmt.Fprintf(&b, "\n%s, round %d: %d of the goroutines still waited, for a free lock, %v after the end.\n", r.Lib, r.Round, r.Stuck, patience)
+			fmt.Fprintf(&b, "\n%s, round %d: %d of the goroutines still waited, for a free lock, %v after the end.\n", r.Lib, r.Round, r.Stuck, timeout)
 		}
 	}
 	return b.String()
@@ -53,7 +53,7 @@ func rule(b *strings.Builder, texts, numbers int) {
 	b.WriteString(strings.Repeat("|---", texts) + strings.Repeat("|---:", numbers) + "|\n")
 }
 
-// ratio is how a ratio is written.
+// ratio formats a ratio.
 var ratio = figure{decimals: 2}
 
 // libraryTable has a row for each library. A ratio is about the first column.
@@ -111,8 +111,8 @@ func (c comparison) spread(lib string, f figure) string {
 	return f.text(slices.Min(values)) + "–" + f.text(slices.Max(values))
 }
 
-// growthTable has a row for each library and size: what one lock costs, and how many
-// times that is what it cost at the size before.
+// growthTable has a row for each library and size: the cost of one lock, and its ratio to that of
+// the previous size.
 func (c comparison) growthTable(b *strings.Builder) {
 	columns := c.variants[0].columns
 	head := []string{"library", "size", "RSS, MB", "goroutines"}

@@ -2,7 +2,7 @@ package main
 
 import "strings"
 
-// A target is what Lockkeeper has to reach.
+// A target is a figure that Lockkeeper has to reach.
 type target struct {
 	section, text string
 	// of is the median, or the median of the ratios to a library within a round.
@@ -35,7 +35,7 @@ var targets = []target{
 	{"s6", "p99 below that of raw pub/sub", p99, toLimit, 1, false},
 }
 
-// targetTable says what of the targets was reached; it is empty if nothing was measured that has one.
+// targetTable lists which targets were reached; it is empty if no scenario with a target was measured.
 func targetTable(results []result) string {
 	var b strings.Builder
 	for _, t := range targets {
@@ -63,7 +63,7 @@ func targetTable(results []result) string {
 	return b.String()
 }
 
-// unit is what the name of a figure says after a comma.
+// unit is the part of a figure's name after the comma.
 func unit(f figure) string {
 	_, unit, found := strings.Cut(f.name, ", ")
 	if !found {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A task is what one child process does.
+// A task is the work of one child process.
 type task struct {
 	Scenario, Lib, Profile string
 	Addr                   string   // of Redis, for the library
@@ -21,34 +21,34 @@ type task struct {
 	shared *shared
 }
 
-// shared is memory that the processes of one measurement have in common.
+// shared is the shared memory of the processes of one measurement.
 type shared struct {
 	ready    atomic.Int64 // processes that are connected
-	holders  atomic.Int64 // those who hold the one key: readers, and writers by the weight of writer
-	round    atomic.Int64 // s6: the hand-over that was prepared; s10: 1 when the lock is held; negative at the end
+	holders  atomic.Int64 // holders of the one key: readers count 1, writers count writer
+	round    atomic.Int64 // s6: the number of the prepared hand-over; s10: 1 when the lock is held; negative at the end
 	released atomic.Int64 // s6: when the lock was released, on the clock of now
-	done     atomic.Int64 // s6: the hand-over that was seen
-	last     atomic.Int64 // s14: who was granted the key last, as the index of the process plus 1
+	done     atomic.Int64 // s6: the number of the finished hand-over
+	last     atomic.Int64 // s14: the process of the last grant, by its index plus 1
 }
 
-// writer is what somebody who holds the key alone adds to shared.holders.
+// writer is what an exclusive holder adds to shared.holders.
 const writer = 1 << 32
 
-// A report is what a child found out.
+// A report is the results of a child process.
 type report struct {
 	Seconds    float64
 	Grants     []int // of each goroutine; nil if the process takes no part in the figures
 	Times      histogram
 	Reads      histogram // s8: of the readers among them
 	Writes     histogram // s8: of the writers
-	Held       float64   // s11: seconds for which somebody in this process held the lock
+	Held       float64   // s11: seconds for which this process held the lock
 	ClientCPU  float64   // seconds
 	Redis      usage
 	Bus        int           // messages published between the servers of a cluster
-	Turns      int           // s14; see line
-	Changes    int           // s14: of the process that has the lock, to this one
-	Longest    time.Duration // s14, s15: the longest wait of a goroutine, be it over or not
-	Without    time.Duration // s14, s15: that of the process, with none of its goroutines granted
+	Turns      int           // s14; see waitStats
+	Changes    int           // s14: times that the lock came to this process from another
+	Longest    time.Duration // s14, s15: the longest wait of a goroutine, ended or not
+	Without    time.Duration // s14, s15: the longest wait of the process, without a grant to any of its goroutines
 	RoundTrip  time.Duration // s14, s15: to Redis and back
 	Stuck      int           // goroutines that still waited for the lock after the end
 	Memory     memory
@@ -87,7 +87,7 @@ func (t *task) run() error {
 	return writeReport(r)
 }
 
-// span is so many times what one measurement takes.
+// span is the time of one measurement, times factor.
 func (t *task) span(factor float64) time.Duration {
 	return time.Duration(t.Seconds * factor * float64(time.Second))
 }

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// window measures what happens while body runs: time, CPU, commands; a CPU profile
-// covers it, and a heap profile shows its end.
+// window measures time, CPU and commands while body runs; a CPU profile covers it, and a heap
+// profile shows its end.
 func (t *task) window(c candidate, body func()) (r report, err error) {
 	var before usage
 	var bus int
@@ -75,7 +75,7 @@ func clientCPU() float64 {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
 
-// now is the same in all processes.
+// now is a clock that all processes share.
 func now() int64 {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
@@ -84,13 +84,13 @@ func now() int64 {
 	return ts.Nano()
 }
 
-// memory is what a process has, in megabytes.
+// memory is the memory of a process, in megabytes.
 type memory struct {
-	RSS  float64 // resident, garbage and all
-	Heap float64 // that is alive, and the stacks
+	RSS  float64 // resident, including garbage
+	Heap float64 // live heap and stacks
 }
 
-// readMemory collects the garbage, but after it has looked at the resident set.
+// readMemory reads the resident set before it collects garbage.
 func readMemory() (m memory) {
 	b, err := os.ReadFile("/proc/self/statm")
 	if fields := strings.Fields(string(b)); err == nil && len(fields) > 1 {

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package examples_test runs the examples, and compares what they print.
+// Package examples_test runs the examples, and compares their output.
 package examples_test
 
 import (
@@ -20,35 +20,35 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// printed is what each example prints. An ellipsis stands for any text.
+// printed is the output of each example. An ellipsis stands for any text.
 var printed = map[string]string{
 	"quickstart": `
-A goroutine takes a lock:
+A goroutine acquires a lock:
   meanwhile another process is refused: true
-  who has it may take it again: it is held 2 times
-Three actors ask for it, by message:
+  the holder may acquire it again: it is held 2 times
+Three actors request it, by message:
   … has the lock
-  … gives it back
+  … releases it
   … has the lock
-  … gives it back
+  … releases it
   … has the lock
-  … gives it back
-A thousand actors ask for it; it is handed from one to the next without Redis:
+  … releases it
+A thousand actors request it; it is handed off from one to the next without Redis:
   1000 turns took … and … commands to Redis
 The holder dies, and an actor in another process waits:
   dora has the lock
   emil has the lock
-  emil gives it back
-Somebody deletes the key in Redis:
+  emil releases it
+An operator deletes the key in Redis:
   fred has the lock
-  fred is told: the key is gone from Redis…
-Another process takes the lock away by force:
+  fred is notified: the key …
+Another process releases the lock by force:
   the context of the work is cancelled: lockkeeper: hold "orders": lock was lost: …
 `,
 	"payments": `
 north cleans up
 after 20 payments anna has 20
-while somebody else has his account, bert is answered 409 Conflict
+while another process holds the lock of bert's account, the answer is 409 Conflict
 for an account with an impossible name the answer is 400 Bad Request
 north cleans up no more
 south cleans up
@@ -56,10 +56,10 @@ a payment's spans: lockkeeper.acquire, lockkeeper.hold, lockkeeper.release
 south cleans up no more
 `,
 	"actors": `(sorted)
+an operator releases the lock of south by force
 north has the lock, and the ledger has 0 of its rows
 north has the lock, and the ledger has 2 of its rows
 north is done
-somebody takes the lock away from south
 south has lost the lock: the lock was force-released
 south has the lock, and the ledger has 0 of its rows
 south has the lock, and the ledger has 3 of its rows
@@ -85,9 +85,9 @@ printer: held by billing, waited for by 1
 price-list: lease lost: forced: the lock was force-released (…)
 `,
 	"semaphore": `
-the semaphore is made: true
-the semaphore is made: false
-200 calls were served, more than 10 at once: false
+the semaphore is created: true
+the semaphore is created: false
+200 calls were served, more than 10 at the same time: false
 10 permits are free
 `,
 	"fairqueue": `
@@ -109,7 +109,7 @@ anna has token 1 and reads 100
 anna is paused for longer than her lease
 bert has token … and reads 100
 anna goes on, and takes 10
-anna is too late: the token is 1, and … was here already
+anna is too late: the token is 1, and … was used already
 bert takes 20, and there are 80
 anna's release says: lockkeeper: hold "boxes": lock was lost: its fixed lease of 300ms is over
 `,
@@ -143,7 +143,7 @@ lockkeeper_waiters{lockkeeper_kind="plain"} 0
 `,
 	"orders": `
 anna is packing order 1001
-bert skips order 1001: somebody is shipping it
+bert skips order 1001: another worker is shipping it
 bert has shipped order 1002
 anna has shipped order 1001
 bert skips order 1001: it is shipped
@@ -152,8 +152,8 @@ bert skips order 1001: it is shipped
 anna has the lock on 3 servers
 bert is refused: true
 one server is killed: anna's lease is renewed on the other 2
-anna gives it back, and bert has it
-a second one is killed: bert is told: true
+anna releases it, and bert is granted it
+a second one is killed: bert is notified: true
 anna does not get it either: true
 `,
 	"startsignal": `
@@ -170,8 +170,8 @@ a transfer of 5000: anna has 1060, which is less than 5000
 `,
 }
 
-// Each example prints what it should, on its own Redis and on a real one, where it leaves
-// nothing but its data.
+// Each example prints its expected output, on its own Redis and on a real one, where it leaves
+// only its data.
 func TestExamples(t *testing.T) {
 	bin, server := build(t), redistest.Start(t)
 	t.Run("runs", func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestExamples(t *testing.T) {
 			}
 		}
 	})
-	data := regexp.MustCompile(`^(balance:(anna|bert|carl)|stock:boxes|redisson_lock_token:\{(boxes|order:100\d)\}|service|lockkeeper_calls:.*)$`) // the last of which expires
+	data := regexp.MustCompile(`^(balance:(anna|bert|carl)|stock:boxes|redisson_lock_token:\{(boxes|order:100\d)\}|service|lockkeeper_calls:.*)$`) // the last of these expire
 	for _, key := range server.Keys(t, "*") {
 		if !data.MatchString(key) {
 			t.Errorf("left in Redis: %q", key)
@@ -194,7 +194,7 @@ func TestExamples(t *testing.T) {
 func build(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	args := []string{"build", "-o", dir, "-ldflags=-s -w"} // what is for debuggers takes as long as the rest
+	args := []string{"build", "-o", dir, "-ldflags=-s -w"} // debug information takes as long as the rest
 	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		args = append(args, "-race")
 	}
@@ -203,7 +203,7 @@ func build(t *testing.T) (dir string) {
 	}
 	built, err := os.ReadDir(dir)
 	if err != nil || len(built) != len(printed) {
-		t.Errorf("there are %d examples, of which %d are run: %v, %v", len(built), len(printed), built, err)
+		t.Errorf("there are %d examples, of which %d run: %v, %v", len(built), len(printed), built, err)
 	}
 	return dir
 }
@@ -225,7 +225,7 @@ func run(t *testing.T, want, path string, args ...string) {
 		}
 		pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimPrefix(want, "\n")), "…", ".*")
 		if err != nil || !regexp.MustCompile(`\A`+pattern+`\z`).MatchString(got) {
-			t.Errorf("%v, it printed\n%s\nand should print%s", err, out, want)
+			t.Errorf("%v, the output is\n%s\nand should be%s", err, out, want)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 )
 
-// bench does what the Java driver does for this verb; its README says what.
+// bench runs the same benchmarks as the Java driver; see its README.
 func (w *worker) bench(request, answer line) error {
 	number := func(key string, absent int) int {
 		if n, err := strconv.Atoi(request.values[key]); err == nil {
@@ -51,10 +51,10 @@ func (b *benching) lock(i int) (*lockkeeper.Lock, error) {
 	return open(b.locks, b.kind, fmt.Sprintf("%s:%d", b.name, i))
 }
 
-// acquire waits until it has what a thread wants.
+// acquire waits for a lock or a permit.
 type acquire func(ctx context.Context) (release func(ctx context.Context) error, err error)
 
-// oneOf has the threads share so many locks.
+// oneOf distributes the threads over keys locks.
 func (b *benching) oneOf(keys int) func(thread int) (acquire, error) {
 	return func(thread int) (acquire, error) {
 		lock, err := b.lock(thread % keys)
@@ -68,7 +68,7 @@ func (b *benching) oneOf(keys int) func(thread int) (acquire, error) {
 	}
 }
 
-// permits has the threads share the permits of a semaphore, which ends by itself some time after the benchmark.
+// permits lets the threads share n permits of a semaphore, which expires some time after the benchmark.
 func (b *benching) permits(n int) func(thread int) (acquire, error) {
 	semaphore := b.locks.Semaphore(b.name)
 	release := func(ctx context.Context) error { return semaphore.Release(ctx, 1) }
@@ -124,7 +124,7 @@ func (b *benching) pairs(answer line, threads int, waitOnly bool, of func(thread
 	return errors.Join(wrong...)
 }
 
-// hold takes all keys, holds them, and counts those that are still ours. Latency is that of taking one.
+// hold acquires all keys, holds them, and counts those that are still held. Latency is that of one acquire.
 func (b *benching) hold(answer line, keys int) error {
 	ctx := context.Background()
 	var holds []*lockkeeper.Hold

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// The side-by-side benchmark: the same work, done by Redisson and by Lockkeeper, each in
-// a process of its own, one after the other on one Redis.
+// The benchmark of Redisson and Lockkeeper: the same work, each in a process of its own, one
+// after the other on one Redis.
 
-// matches are what is compared.
+// matches are the scenarios that are compared.
 var matches = []struct {
 	scenario, what string
 	values         []string
-	// watchdog is that of the process; counted says that what it sends is of interest.
+	// watchdog is that of the process; counted says that the commands it sends are counted.
 	watchdog time.Duration
 	counted  bool
 }{
@@ -30,18 +30,18 @@ const matchRow = "%-38s %-11s %10s %10s %10s %10s  %s\n"
 // compare runs the benchmark and prints a table.
 func (w *world) compare() (ok bool) {
 	fmt.Fprintf(w.out, "\n"+matchRow, "BENCHMARK", "", "GRANTS/S", "P50, µs", "P99, µs", "MAX, µs", "")
-	w.restart() // what is over should not cost time now
+	w.restart() // so that the drivers of the cases use no processor time
 	ok = true
 	for i, m := range matches {
 		for _, side := range []side{java, golang} {
-			s := &scene{world: w, kind: kinds[0], name: fmt.Sprintf("%s-bench-%d-%s", w.mark, i, side.name)}
+			s := &env{world: w, kind: kinds[0], name: fmt.Sprintf("%s-bench-%d-%s", w.runID, i, side.name)}
 			var row func(io.Writer)
-			err := s.play(func(s *scene) {
+			err := s.run(func(s *env) {
 				process := s.launch(side, false, m.watchdog)
 				defer process.stop()
 				t := s.thread("bench", side, process)
-				t.begin("hello").within(4 * patience)
-				row = s.match(t, i)
+				t.begin("hello").within(4 * timeout)
+				row = s.benchmarkRow(t, i)
 			})
 			if err != nil {
 				fmt.Fprintf(w.out, "%-38s %-11s FAIL %v\n", m.what, side.name, err)
@@ -57,8 +57,8 @@ func (w *world) compare() (ok bool) {
 	return ok
 }
 
-// match has one side do its work, and gives the row to print. A warm-up is left out.
-func (s *scene) match(t *thread, i int) (row func(io.Writer)) {
+// benchmarkRow runs a scenario on one side, and returns the row to print, without the warm-up.
+func (s *env) benchmarkRow(t *thread, i int) (row func(io.Writer)) {
 	m := matches[i]
 	seconds, warmup := s.times(4, 1), s.times(4, 2)
 	if m.counted {
@@ -66,16 +66,16 @@ func (s *scene) match(t *thread, i int) (row func(io.Writer)) {
 	}
 	name := map[side]string{java: "Redisson", golang: "Lockkeeper"}[t.side]
 	values := append([]string{"scenario=" + m.scenario, fmt.Sprint("seconds=", seconds), fmt.Sprint("warmup=", warmup)}, m.values...)
-	begun := t.begin("bench", values...)
+	running := t.begin("bench", values...)
 	note := ""
 	if m.counted {
 		note = s.sentWhileHeld(warmup, seconds)
 	}
-	a := begun.within(10 * patience)
+	a := running.within(10 * timeout)
 	ops := a.number("ops")
 	perSecond := strconv.FormatInt(ops/int64(seconds), 10)
 	if m.counted {
-		perSecond = "" // taking them is not what is measured
+		perSecond = "" // the acquires are not measured
 		check(a.number("lost") == 0, "%d of %s locks were lost", a.number("lost"), m.values)
 	} else {
 		note = fmt.Sprintf("%s to %s a thread", a.values["mingrants"], a.values["maxgrants"])
@@ -85,11 +85,11 @@ func (s *scene) match(t *thread, i int) (row func(io.Writer)) {
 	}
 }
 
-// sentWhileHeld waits until the locks are held, and counts what Redis is sent then.
-func (s *scene) sentWhileHeld(warmup, seconds int) string {
+// sentWhileHeld waits until the locks are held, and counts the commands that Redis receives then.
+func (s *env) sentWhileHeld(warmup, seconds int) string {
 	last := s.name + ":9999"
 	for began := time.Now(); s.redis.ttl(s.ctx, last) < 0; time.Sleep(20 * time.Millisecond) {
-		check(time.Since(began) < 4*patience, "the locks are not taken")
+		check(time.Since(began) < 4*timeout, "the locks are not taken")
 	}
 	time.Sleep(time.Duration(warmup) * time.Second)
 	scripts, all, cpu := s.redis.load(s.ctx)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// driver is a process that takes locks when it is told to: the one in java/, or a twin.
+// driver is a process that executes requests: the one in java/, or a goDriver.
 type driver struct {
 	process *exec.Cmd
 	stdin   io.WriteCloser
@@ -37,12 +37,12 @@ func startDriver(process *exec.Cmd) (*driver, error) {
 	if err := process.Start(); err != nil {
 		return nil, err
 	}
-	go d.listen(stdout)
+	go d.readAnswers(stdout)
 	return d, nil
 }
 
-// listen hands the answers to those who wait for them, until the process ends.
-func (d *driver) listen(stdout io.Reader) {
+// readAnswers passes the answers to their requests, until the process ends.
+func (d *driver) readAnswers(stdout io.Reader) {
 	defer close(d.ended)
 	for lines := bufio.NewScanner(stdout); lines.Scan(); {
 		answer, err := parseLine(lines.Text())
@@ -57,7 +57,7 @@ func (d *driver) listen(stdout io.Reader) {
 		}
 		d.mu.Unlock()
 	}
-	_ = d.process.Wait() // how it ended does not matter, only that it did
+	_ = d.process.Wait() // the exit code does not matter
 }
 
 // send sends a request. The answer comes on the channel, unless the process ends before.
@@ -78,7 +78,7 @@ func (d *driver) kill() {
 	<-d.ended
 }
 
-// stop lets the process end by itself, and kills it if it does not.
+// stop lets the process end by itself, and kills it after 8 s.
 func (d *driver) stop() {
 	_ = d.stdin.Close()
 	select {

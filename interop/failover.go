@@ -14,67 +14,67 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// failing is played last, where there are Sentinels: another server is the master afterwards.
-var failing = act{"a planned failover", true, only(fenced), failover}
+// failing runs last, with Sentinels: afterwards another server is the master.
+var failing = testcase{"a planned failover", true, only(fenced), failover}
 
-// takeover is how late Go may have its locks on the new master, on a busy machine. Sentinels look once a second.
+// takeover bounds the time until Go uses the new master, on a busy machine. Sentinels poll once a second.
 const takeover = 5 * time.Second
 
-// failover: Java and Go contend for six locks while the Sentinels make a replica the master, and until they
-// have made a replica of the old one. Nobody trusts a lock that another trusts, and tokens grow. Java trusts a
-// lock until it asks to unlock it, and Go as long as its hold is valid.
-func failover(s *scene) {
+// failover: Java and Go contend for six locks while the Sentinels make a replica the master, until the old master
+// is a replica. No two holds of a lock are trusted at the same time, and tokens grow. Java trusts a lock until it
+// unlocks, and Go as long as its hold is valid.
+func failover(s *env) {
 	c := &contention{refused: map[string]int{}}
 	clients := map[side]*driver{java: s.driver(java, short, 0), golang: s.driver(golang, short, 0)}
 	id := s.thread("hello", golang, clients[golang]).do("hello").values["client"]
-	var playing sync.WaitGroup
+	var running sync.WaitGroup
 	for i := range 6 {
 		for side, d := range clients {
-			playing.Go(func() { c.contend(s.thread(fmt.Sprint("contender", i), side, d), fmt.Sprint(s.name, "-", i)) })
+			running.Go(func() { c.contend(s.thread(fmt.Sprint("contender", i), side, d), fmt.Sprint(s.name, "-", i)) })
 		}
 	}
 	var promotion, subscribed time.Time
-	err := s.play(func(s *scene) {
+	err := s.run(func(s *env) {
 		time.Sleep(2 * time.Second)
-		try(s.guarded.fail(s.ctx))
+		try(s.sentinels.fail(s.ctx))
 		var now rueidis.Client
 		s.until("a replica is the master", func() bool {
-			now = s.guarded.promoted(s.ctx)
+			now = s.sentinels.promoted(s.ctx)
 			return now != nil
 		})
 		promotion = time.Now()
 		s.until("Go listens on the new master", func() bool { return server{Client: now}.listeners(s.ctx, redisio.TurnChannel(id)) == 1 })
 		subscribed = time.Now()
-		s.until("the old master is a replica", func() bool { return role(s.ctx, s.guarded.servers[0]) == "slave" })
-		s.tell("the old master was a replica %s after the new one took over", inMS(time.Since(promotion)))
+		s.until("the old master is a replica", func() bool { return role(s.ctx, s.sentinels.servers[0]) == "slave" })
+		s.addFigure("the old master was a replica %s after the new one took over", inMS(time.Since(promotion)))
 		time.Sleep(2 * time.Second)
 	})
 	c.stopped.Store(true)
-	playing.Wait()
+	running.Wait()
 	try(err)
 	c.judge(s, promotion, subscribed)
 }
 
-// contention is who contends, and what came of it.
+// contention is the contending threads and their holds.
 type contention struct {
 	stopped atomic.Bool
 
 	mu      sync.Mutex // guards what follows
 	holds   []trusted
-	refused map[string]int // requests, by what was said
+	refused map[string]int // requests, by error text
 	failed  error
 }
 
-// trusted is a hold from its grant until its holder trusted it no longer.
+// trusted is a hold, from its grant until its holder no longer trusted it.
 type trusted struct {
-	had
+	span
 	lock  string
 	token int64
 }
 
-// contend takes a lock again and again, and keeps it for 10 ms.
+// contend acquires a lock again and again, and keeps it for 10 ms.
 func (c *contention) contend(t *thread, lock string) {
-	err := t.scene.play(func(*scene) {
+	err := t.env.run(func(*env) {
 		for !c.stopped.Load() {
 			granted := t.begin("lock", "name="+lock).any()
 			if granted.word != "ok" {
@@ -89,7 +89,7 @@ func (c *contention) contend(t *thread, lock string) {
 			}
 			if valid {
 				c.mu.Lock()
-				c.holds = append(c.holds, trusted{had{t.side, t.side.name, granted.began(), granted.at(), left}, lock, granted.number("token")})
+				c.holds = append(c.holds, trusted{span{t.side, t.side.name, granted.began(), granted.at(), left}, lock, granted.number("token")})
 				c.mu.Unlock()
 			}
 			if released := t.begin("unlock", "name="+lock).any(); released.word != "ok" {
@@ -107,12 +107,12 @@ func (c *contention) contend(t *thread, lock string) {
 func (c *contention) refuse(a answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	said, _, _ := strings.Cut(a.values["message"], ".")
-	c.refused[a.what[:strings.LastIndex(a.what, " ")]+": "+a.values["class"]+": "+said]++
+	message, _, _ := strings.Cut(a.values["message"], ".")
+	c.refused[a.what[:strings.LastIndex(a.what, " ")]+": "+a.values["class"]+": "+message]++
 }
 
-// judge tells what there was, and checks it.
-func (c *contention) judge(s *scene, promotion, subscribed time.Time) {
+// judge adds the figures, and checks them.
+func (c *contention) judge(s *env, promotion, subscribed time.Time) {
 	try(c.failed)
 	slices.SortFunc(c.holds, func(a, b trusted) int { return a.granted.Compare(b.granted) })
 	before, first, after := map[side]int{}, map[side]time.Duration{}, map[side]int{}
@@ -135,14 +135,14 @@ func (c *contention) judge(s *scene, promotion, subscribed time.Time) {
 		last[h.lock] = h
 	}
 	for _, side := range []side{java, golang} {
-		s.tell("%s: %d holds before, %d after, the first after %s", side.name, before[side], after[side], inMS(first[side]))
+		s.addFigure("%s: %d holds before, %d after, the first after %s", side.name, before[side], after[side], inMS(first[side]))
 	}
-	s.tell("Go listens on the new master after %s", inMS(subscribed.Sub(promotion)))
+	s.addFigure("Go listens on the new master after %s", inMS(subscribed.Sub(promotion)))
 	for _, what := range slices.Sorted(maps.Keys(c.refused)) {
-		s.tell("%d × %s", c.refused[what], what)
+		s.addFigure("%d × %s", c.refused[what], what)
 	}
-	check(len(doubles) == 0, "%d holds are trusted by two: %q", len(doubles), doubles[:min(3, len(doubles))])
+	check(len(doubles) == 0, "%d holds overlap: %q", len(doubles), doubles[:min(3, len(doubles))])
 	check(len(fallen) == 0, "%d tokens have fallen: %q", len(fallen), fallen[:min(3, len(fallen))])
-	check(after[java] > 0 && after[golang] > 0, "not both go on")
-	check(first[golang] < takeover && subscribed.Sub(promotion) < takeover, "Go came late to the new master")
+	check(after[java] > 0 && after[golang] > 0, "a side has no hold after the promotion")
+	check(first[golang] < takeover && subscribed.Sub(promotion) < takeover, "Go was late to use the new master")
 }

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// kind is a kind of lock that both sides have, and how it is held and wanted in the cases.
+// kind is a kind of lock that both sides have, with the forms in which the cases hold and request it.
 type kind struct {
 	name         string
 	held, wanted form
-	// red: the lock lies on three servers of its own.
+	// red: the lock is on three separate servers.
 	red bool
 }
 
-// form is what the drivers are asked for.
+// form is a lock in the drivers' protocol.
 type form struct {
-	// kind is what they call it.
+	// kind is its name.
 	kind string
-	// members are the kinds of a MultiLock's members; if there are any, the drivers are
-	// asked with the verb several.
+	// members are the kinds of a MultiLock's members; with members, the verb of the request is
+	// several.
 	members []string
 	several string
 }
@@ -57,14 +57,14 @@ var kinds = []kind{
 
 func isRed(k kind) bool { return k.red }
 
-// synchronizes reports whether it is a synchronizer, and no lock.
+// synchronizes reports whether it is a synchronizer, not a lock.
 func (k kind) synchronizes() bool { return k.held.synchronizes() }
 
-// exclusive kinds are the same on both sides, and nobody shares them.
+// exclusive reports whether the kind is the same on both sides. No such kind is shared.
 func exclusive(k kind) bool { return k.held.kind == k.wanted.kind }
 
-// watchdog is that of the drivers where it should not matter, as it does if one waits for
-// a writer; see misses.
+// watchdog is the watchdog of drivers where it should have no effect; short if a side may wait for
+// a writer, see misses.
 func (k kind) watchdog() time.Duration {
 	if k.held.writes() || k.wanted.writes() {
 		return short
@@ -87,32 +87,32 @@ func only(wanted ...form) func(kind) bool {
 	}
 }
 
-// place is a lock in one Redis, as a whole or as a part of the lock.
-type place struct {
+// part is a lock in one Redis: the lock itself, or a member.
+type part struct {
 	server int
 	kind   string
 	name   string
 }
 
-// places are where the lock lies, in the order in which Redisson takes its parts.
-func (k kind) places(name string) (all []place) {
+// parts are the parts of the lock, in the order in which Redisson acquires them.
+func (k kind) parts(name string) (all []part) {
 	switch {
 	case k.red:
 		for i := range k.held.members {
-			all = append(all, place{i, "plain", name})
+			all = append(all, part{i, "plain", name})
 		}
 	case k.held.several != "":
 		for i, member := range k.held.members {
-			all = append(all, place{0, member, fmt.Sprintf("%s-%d", name, i)})
+			all = append(all, part{0, member, fmt.Sprintf("%s-%d", name, i)})
 		}
 	default:
-		all = []place{{0, k.held.kind, name}}
+		all = []part{{0, k.held.kind, name}}
 	}
 	return all
 }
 
-// channel is where the release is told; of a fair lock, how those channels begin.
-func (p place) channel() string {
+// channel is the channel of the release; for a fair lock, the prefix of its channels.
+func (p part) channel() string {
 	switch p.kind {
 	case "read", "write":
 		return prefixed("redisson_rwlock", p.name)
@@ -132,8 +132,8 @@ func prefixed(prefix, name string) string {
 	return prefix + ":{" + name + "}"
 }
 
-// lease is the key that lives as long as the nth hold of a reader.
-func (p place) lease(owner string, n int) string {
+// lease is the key whose TTL is the lease of the nth hold of a reader.
+func (p part) lease(owner string, n int) string {
 	name := p.name
 	if !strings.Contains(name, "{") {
 		name = "{" + name + "}"
@@ -141,8 +141,8 @@ func (p place) lease(owner string, n int) string {
 	return fmt.Sprintf("%s:%s:rwlock_timeout:%d", name, owner, n)
 }
 
-// holder reads from the lock's hash who holds it, and how many times; of a free lock "".
-func (p place) holder(hash map[string]string) (owner, count string) {
+// holder returns the owner and the hold count in the lock's hash; "" for a free lock.
+func (p part) holder(hash map[string]string) (owner, count string) {
 	mode := hash["mode"]
 	delete(hash, "mode")
 	if len(hash) > 1 {
@@ -158,7 +158,7 @@ func (p place) holder(hash map[string]string) (owner, count string) {
 	return owner, count
 }
 
-// request is how a driver is asked for something about the lock.
+// request is the word and the values of a driver's request about the lock.
 func (f form) request(verb, name string) (word string, values []string) {
 	switch {
 	case f.synchronizes():

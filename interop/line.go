@@ -34,7 +34,7 @@ func (l line) String() string {
 func parseLine(text string) (line, error) {
 	words := strings.Fields(text)
 	if len(words) < 2 {
-		return line{}, fmt.Errorf("%q is no line of the protocol", text)
+		return line{}, fmt.Errorf("%q is not a line of the protocol", text)
 	}
 	l := line{id: words[0], word: words[1], values: map[string]string{}}
 	for _, word := range words[2:] {

@@ -1,15 +1,16 @@
-// Redisson lets Java and Go contend for the same locks, and checks that they keep each
-// other out, wake each other, and leave nothing behind:
+// Interop lets Redisson in Java and Lockkeeper in Go contend for the same locks, and checks
+// that they exclude each other, wake each other, and leave nothing behind:
 //
 //	go run ./interop
 //
-// It needs a JDK (17 or later) and Maven for the Java driver in java/, which it builds when
-// that is due, and a redis-server, which it starts, or -redis redis://…, or a -cluster, or a master
-// with Sentinels (-sentinel); and three more for the RedLock. Every case is played both ways: Java has the lock and Go waits, Go has it and
-// Java waits. The Go side, too, is made of other processes: this program, started once more
-// as a driver with the same protocol. With -bench it compares afterwards how fast they are.
+// It needs a JDK (17 or later) and Maven for the Java driver in java/, which it builds when it
+// is missing or outdated. It starts a redis-server, a cluster (-cluster), or a master with
+// Sentinels (-sentinel), or uses -redis redis://…; and three more servers for the RedLock.
+// Every case runs both ways: Java holds the lock and Go waits, then Go holds it and Java waits.
+// The Go side runs in other processes, too: this program started again as a driver with the
+// same protocol. With -bench it compares their speed afterwards.
 //
-// The exit code is 0 if all is as it should be.
+// The exit code is 0 if all cases pass.
 package main
 
 import (
@@ -44,11 +45,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("redisson", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	url := flags.String("redis", "", "`URL` of a Redis, also redis-cluster://…; without it, a redis-server is started")
-	cluster := flags.Bool("cluster", false, "without -redis, start a cluster of three")
+	cluster := flags.Bool("cluster", false, "without -redis, start a cluster of three masters")
 	sentinel := flags.Bool("sentinel", false, "without -redis, start a master, two replicas and three Sentinels")
 	replicas := flags.Int("replicas", 2, "`how many` replicas, with -sentinel")
-	toWrite := flags.Int("min-replicas-to-write", 1, "the servers' setting of that name, with -sentinel")
-	pause := flags.Duration("pause", 3*time.Second, "for how long the old master of a planned failover pauses writes, with -sentinel")
+	toWrite := flags.Int("min-replicas-to-write", 1, "the setting min-replicas-to-write of the servers, with -sentinel")
+	pause := flags.Duration("pause", 3*time.Second, "how long the old master pauses writes in a planned failover, with -sentinel")
 	version := flags.String("java-version", "", "`version` of Redisson, from 3.45 on; without it, that of java/pom.xml")
 	reds := flags.String("red", "", "`URLs` of three more, with commas between them, for the RedLock; without them, they are started")
 	var only []string
@@ -58,8 +59,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	})
 	chosen := flags.String("case", "", "only the `case` of this name, as in the table")
 	quick := flags.Bool("quick", false, "fewer rounds")
-	bench := flags.Bool("bench", false, "after the cases, compare how fast the two are")
-	observed := flags.Bool("observe", false, "instead, show what Redisson does that Lockkeeper does not; on a redis-server of its own")
+	bench := flags.Bool("bench", false, "after the cases, compare the speed of the two")
+	observed := flags.Bool("observe", false, "instead of the cases, show the differences in Redisson's behaviour, on a separate redis-server")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
@@ -69,7 +70,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if *url != "" {
 		*cluster, *sentinel = false, false
 	}
-	var guarded *watched
+	var sentinels *sentinelSetup
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	switch {
@@ -83,15 +84,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 		*url = of
 	case *sentinel:
 		var err error
-		if guarded, err = startWatched(ctx, *replicas, *toWrite); err != nil {
+		if sentinels, err = startSentinelSetup(ctx, *replicas, *toWrite); err != nil {
 			fmt.Fprintln(stderr, "redisson:", err)
 			return 1
 		}
-		defer guarded.stop()
-		guarded.pause = *pause
-		*url = guarded.url
+		defer sentinels.stop()
+		sentinels.pause = *pause
+		*url = sentinels.url
 	}
-	ok, err := interop(ctx, guarded, *url, *reds, *version, *chosen, only, *quick, *bench, *observed, stdout, stderr)
+	ok, err := interop(ctx, sentinels, *url, *reds, *version, *chosen, only, *quick, *bench, *observed, stdout, stderr)
 	if err != nil {
 		fmt.Fprintln(stderr, "redisson:", err)
 	}
@@ -101,8 +102,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// interop prepares the two sides and a Redis, and has everything played.
-func interop(ctx context.Context, guarded *watched, url, reds, version, chosen string, only []string, quick, bench, observed bool, stdout, stderr io.Writer) (ok bool, err error) {
+// interop prepares the two sides and the servers, and runs the cases.
+func interop(ctx context.Context, sentinels *sentinelSetup, url, reds, version, chosen string, only []string, quick, bench, observed bool, stdout, stderr io.Writer) (ok bool, err error) {
 	jar, err := jar(version, stderr)
 	if err != nil {
 		return false, err
@@ -135,16 +136,16 @@ func interop(ctx context.Context, guarded *watched, url, reds, version, chosen s
 	if observed {
 		return w.observe(), nil
 	}
-	played := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool {
-		if len(only) == 0 { // the RedLock's servers are the same wherever the other locks are
+	chosenKinds := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool {
+		if len(only) == 0 { // the RedLock's servers do not depend on the topology
 			return k.red && w.redis.Mode() != rueidis.ClientModeStandalone
 		}
 		return !slices.Contains(only, k.name)
 	})
-	if len(played) < len(only) {
+	if len(chosenKinds) < len(only) {
 		return false, fmt.Errorf("not all of these are kinds: %q", only)
 	}
-	w.chosen, w.guarded = chosen, guarded
-	ok = w.playAll(played)
+	w.chosen, w.sentinels = chosen, sentinels
+	ok = w.runAll(chosenKinds)
 	return ok && (!bench || w.compare()), nil
 }

@@ -6,42 +6,42 @@ import (
 	"time"
 )
 
-// order: Java and Go waiters that come in turns are let in as they came.
-func order(s *scene) {
+// order: alternating Java and Go waiters are granted the lock in order of arrival.
+func order(s *env) {
 	holder := s.holder(long)
 	holder.do("lock")
 	type one struct {
 		*thread
 		waits *request
 	}
-	var line []one
-	for i, letter := range "JGJGGJJGJJGG" {
-		side := map[rune]side{'J': java, 'G': golang}[letter]
-		t := s.crew(side, i)
-		line = append(line, one{t, t.begin("lock")})
+	var queue []one
+	for i, initial := range "JGJGGJJGJJGG" {
+		side := map[rune]side{'J': java, 'G': golang}[initial]
+		t := s.workerThread(side, i)
+		queue = append(queue, one{t, t.begin("lock")})
 		s.untilQueued(int64(i) + 1)
 	}
 	last := holder.do("unlock").at()
 	var waits []time.Duration
-	for i, w := range line {
+	for i, w := range queue {
 		granted := w.waits.await().at()
 		waits = append(waits, granted.Sub(last))
-		for _, later := range line[i+1:] {
-			check(later.waits.pending(), "%s was let in before its turn", later.waits.what)
+		for _, later := range queue[i+1:] {
+			check(later.waits.pending(), "%s was granted the lock before its turn", later.waits.what)
 		}
 		last = w.do("unlock").at()
 	}
-	s.tell("%d of two Java clients and two Go processes; release to grant %s", len(line), quantiles(waits))
+	s.addFigure("%d of two Java clients and two Go processes; release to grant %s", len(queue), quantiles(waits))
 }
 
-// killedWaiter: the process of the first in the queue is killed. Those behind it get on
-// when it counts as dead, for which both sides have a limit.
-func killedWaiter(s *scene) {
+// killedWaiter: the process of the first waiter is killed. The waiters behind it are granted the lock
+// when the first counts as dead, for which both sides have a limit.
+func killedWaiter(s *env) {
 	const limit = time.Second
 	more := []string{"-poll", fmt.Sprint(limit.Milliseconds() / 3)}
 	if s.holding == java {
 		if s.version < "3.46" {
-			s.tell("left out: before 3.46 Redisson's limit is always 5 min")
+			s.addFigure("left out: before 3.46 Redisson's limit is always 5 min")
 			return
 		}
 		more = []string{"-fairwait", fmt.Sprint(limit.Milliseconds())}
@@ -58,15 +58,15 @@ func killedWaiter(s *scene) {
 	left := s.ttl()
 	released := holder.do("unlock").at()
 	granted := waits.await().at().Sub(released)
-	s.tell("let in %s after the release, with a limit of %v and a TTL of %s", inMS(granted), limit, inMS(left))
-	// Its time begins when the holder's is over at the latest; and Redisson's waiters look
-	// again only then.
-	check(granted < short+limit+soon, "let in only after %v", granted)
+	s.addFigure("granted %s after the release, with a limit of %v and a TTL of %s", inMS(granted), limit, inMS(left))
+	// Its limit begins at the latest when the holder's TTL is over; Redisson's waiters try again only
+	// then.
+	check(granted < short+limit+soon, "granted only after %v", granted)
 	second.do("unlock")
 }
 
-// tokens: eight threads take the lock again and again. Each has a higher token than all before.
-func tokens(s *scene) {
+// tokens: eight threads acquire the lock again and again. Each hold has a higher token than all before.
+func tokens(s *env) {
 	type hold struct {
 		at    time.Time
 		token int64
@@ -76,7 +76,7 @@ func tokens(s *scene) {
 	grants := make(chan []hold)
 	failures := make(chan any, 16)
 	for i := range 8 {
-		t := s.crew([]side{java, golang}[i%2], i/2)
+		t := s.workerThread([]side{java, golang}[i%2], i/2)
 		go func() {
 			var mine []hold
 			defer func() {
@@ -105,9 +105,9 @@ func tokens(s *scene) {
 			changes++
 		}
 	}
-	newest := s.crew(java, 0).do("token").number("token")
-	s.tell("%d holds, from token %d to %d; the lock changed sides %d times; the counter says %d", len(all), all[0].token, all[len(all)-1].token, changes, newest)
-	check(newest >= all[len(all)-1].token, "the counter says %d", newest)
+	newest := s.workerThread(java, 0).do("token").number("token")
+	s.addFigure("%d holds, from token %d to %d; the lock changed sides %d times; the counter is %d", len(all), all[0].token, all[len(all)-1].token, changes, newest)
+	check(newest >= all[len(all)-1].token, "the counter is %d", newest)
 	left := s.redis.ttl(s.ctx, prefixed("redisson_lock_token", s.name))
 	check(left < 0, "the counter has a TTL of %v", left)
 }

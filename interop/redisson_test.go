@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	redistest.Main(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
 }
 
-// TestInterop is the program in its quick form, for the plain lock and the synchronizers, with the
-// Redisson of java/pom.xml. The other kinds, and more rounds, are for `make interop`.
+// TestInterop runs the program with -quick, for the plain lock and the synchronizers, with the
+// Redisson of java/pom.xml. `make interop` runs the other kinds, and more rounds.
 func TestInterop(t *testing.T) {
 	for _, tool := range []string{"java", "mvn"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -34,7 +34,7 @@ func TestInterop(t *testing.T) {
 			t.Skipf("the tests against Redisson need a JDK (17 or later) and Maven (3.8 or later) on PATH: %v", err)
 		}
 	}
-	server := redistest.Start(t) // unlike the program's own, it dies with the test
+	server := redistest.Start(t) // unlike the program's own, it ends with the test
 	var reds []string
 	for range 3 {
 		reds = append(reds, redistest.Start(t).URL())
@@ -45,20 +45,20 @@ func TestInterop(t *testing.T) {
 	if code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	want := 1 + 2 // what is left, and those that were killed
-	count := func(acts []act, k kind) {
-		for _, a := range acts {
-			if a.of == nil || a.of(k) {
-				if want++; !a.together {
+	want := 1 + 2 // the leftovers, and the killed holders
+	count := func(cases []testcase, k kind) {
+		for _, a := range cases {
+			if a.applies == nil || a.applies(k) {
+				if want++; !a.bothSides {
 					want++
 				}
 			}
 		}
 	}
-	count(slices.Concat(loud, quietly), plainKind)
+	count(slices.Concat(sequential, parallel), plainKind)
 	for _, k := range kinds {
 		if k.synchronizes() {
-			count(synchronizing, k)
+			count(synchronizerCases, k)
 		}
 	}
 	if rows := strings.Count(stdout.String(), " ok "); rows != want {
@@ -71,8 +71,8 @@ func TestInterop(t *testing.T) {
 	}
 }
 
-// TestTwin holds the Go driver to the examples of java/README.md.
-func TestTwin(t *testing.T) {
+// The Go driver serves the protocol of java/README.md.
+func TestGoDriver(t *testing.T) {
 	server, raw := redistest.Shared(t), redistest.Name(t)+" ü"
 	name := url.PathEscape(raw)
 	in := strings.NewReader(strings.ReplaceAll(`1 hello thread=a
@@ -149,7 +149,7 @@ nonsense
 	}
 	counter := "redisson_lock_token:{" + raw + "a}"
 	keys := slices.DeleteFunc(server.Keys(t, "*"+raw+"*"), func(key string) bool { return strings.HasPrefix(key, "lockkeeper_calls:") })
-	want = []string{counter, raw + "s", raw + "p"} // the permit itself was given back at the end
+	want = []string{counter, raw + "s", raw + "p"} // the permit itself was released at the end
 	slices.Sort(keys)
 	slices.Sort(want)
 	if !slices.Equal(keys, want) {
@@ -220,21 +220,21 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestJudge: who judges the failover sees two holders, and tokens that fall.
+// judge detects overlapping holds and falling tokens.
 func TestJudge(t *testing.T) {
 	promotion := time.Now()
 	hold := func(s side, lock string, granted, left int, token int64) trusted {
-		return trusted{had{s, s.name, promotion, promotion.Add(milliseconds(granted)), promotion.Add(milliseconds(left))}, lock, token}
+		return trusted{span{s, s.name, promotion, promotion.Add(milliseconds(granted)), promotion.Add(milliseconds(left))}, lock, token}
 	}
 	other := []trusted{hold(java, "b", -30, 30, 9), hold(golang, "b", 40, 45, 10)}
 	for want, holds := range map[string][]trusted{
 		"":                     {hold(golang, "a", -10, -5, 1), hold(java, "a", -5, 5, 2), hold(golang, "a", 10, 20, 3), hold(java, "a", 20, 25, 4)},
-		"1 holds are trusted":  {hold(golang, "a", -10, 20, 1), hold(java, "a", 19, 25, 2)},
+		"1 holds overlap":      {hold(golang, "a", -10, 20, 1), hold(java, "a", 19, 25, 2)},
 		"1 tokens have fallen": {hold(java, "a", -10, 5, 5), hold(golang, "a", 10, 20, 4), hold(java, "a", 30, 40, 6)},
 		"2 tokens have fallen": {hold(java, "a", -10, 5, 5), hold(golang, "a", 10, 20, 5), hold(java, "a", 30, 40, 5)},
 	} {
-		s, c := &scene{}, &contention{holds: append(holds, other...)}
-		err := s.play(func(s *scene) { c.judge(s, promotion, promotion) })
+		s, c := &env{}, &contention{holds: append(holds, other...)}
+		err := s.run(func(s *env) { c.judge(s, promotion, promotion) })
 		if err == nil && want != "" || err != nil && (want == "" || !strings.HasPrefix(err.Error(), want)) {
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -243,16 +243,16 @@ func TestJudge(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for _, c := range []struct {
-		code      int
-		complaint string
-		args      []string
+		code       int
+		stderrText string
+		args       []string
 	}{
 		{2, "-nonsense", []string{"-nonsense"}},
 		{0, "-java-version", []string{"-help"}},
 	} {
 		var stdout, stderr bytes.Buffer
-		if code := run(c.args, &stdout, &stderr); code != c.code || !strings.Contains(stderr.String(), c.complaint) {
-			t.Errorf("%q: exit code %d, and said %q", c.args, code, &stderr)
+		if code := run(c.args, &stdout, &stderr); code != c.code || !strings.Contains(stderr.String(), c.stderrText) {
+			t.Errorf("%q: exit code %d, and wrote %q", c.args, code, &stderr)
 		}
 	}
 }

@@ -12,23 +12,23 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// watched is a master with its replicas, and the Sentinels that watch them.
-type watched struct {
+// sentinelSetup is a master with its replicas, and the Sentinels that watch them.
+type sentinelSetup struct {
 	url       string
 	servers   []rueidis.Client // the master comes first
 	sentinels []rueidis.Client
-	// pause is for how long the master is told to pause writes before a planned failover.
+	// pause is how long the master pauses writes before a planned failover.
 	pause time.Duration
 	stops []func()
 }
 
-// master is the name that the Sentinels have for it.
+// master is the master's name for the Sentinels.
 const master = "interop"
 
-// startWatched starts a master, so many replicas, and three Sentinels of which two must agree, and waits
-// until these know each other and all servers. Every server refuses to write without so many replicas.
-func startWatched(ctx context.Context, replicas, toWrite int) (w *watched, err error) {
-	w = &watched{}
+// startSentinelSetup starts a master, replicas, and three Sentinels of which two must agree, and waits
+// until these know each other and all servers. Every server refuses writes with fewer than toWrite replicas.
+func startSentinelSetup(ctx context.Context, replicas, toWrite int) (w *sentinelSetup, err error) {
+	w = &sentinelSetup{}
 	defer func() {
 		if err != nil {
 			w.stop()
@@ -63,15 +63,15 @@ func startWatched(ctx context.Context, replicas, toWrite int) (w *watched, err e
 	}
 	w.url = "redis-sentinel://" + strings.Join(addresses, ",") + "?master_set=" + master
 	for began := time.Now(); !w.ready(ctx, replicas); time.Sleep(50 * time.Millisecond) {
-		if ctx.Err() != nil || time.Since(began) > patience {
-			return nil, fmt.Errorf("the Sentinels do not find each other and %d replicas that are in step", replicas)
+		if ctx.Err() != nil || time.Since(began) > timeout {
+			return nil, fmt.Errorf("the Sentinels do not find each other and %d replicas in sync", replicas)
 		}
 	}
 	return w, nil
 }
 
-// keep is for a server that was started, and for what has to be ended.
-func (w *watched) keep(url string, stop func(), err error) (address string, client rueidis.Client, _ error) {
+// keep connects to a server that was started, and records what stop must end.
+func (w *sentinelSetup) keep(url string, stop func(), err error) (address string, client rueidis.Client, _ error) {
 	if err != nil {
 		return "", nil, err
 	}
@@ -83,8 +83,8 @@ func (w *watched) keep(url string, stop func(), err error) (address string, clie
 	return address, client, err
 }
 
-// ready reports whether the Sentinels know each other and so many replicas, and these are in step.
-func (w *watched) ready(ctx context.Context, replicas int) bool {
+// ready reports whether the Sentinels know each other and that many replicas, and these are in sync.
+func (w *sentinelSetup) ready(ctx context.Context, replicas int) bool {
 	for _, s := range w.sentinels {
 		state, err := s.Do(ctx, s.B().Arbitrary("SENTINEL", "MASTER", master).Build()).AsStrMap()
 		if err != nil || state["num-other-sentinels"] != "2" || state["num-slaves"] != strconv.Itoa(replicas) {
@@ -103,8 +103,8 @@ func (w *watched) ready(ctx context.Context, replicas int) bool {
 	return true
 }
 
-// promoted is the replica that has become a master; nil if none has.
-func (w *watched) promoted(ctx context.Context) rueidis.Client {
+// promoted is the replica that has become the master; nil if none has.
+func (w *sentinelSetup) promoted(ctx context.Context) rueidis.Client {
 	for _, s := range w.servers[1:] {
 		if role(ctx, s) == "master" {
 			return s
@@ -113,8 +113,8 @@ func (w *watched) promoted(ctx context.Context) rueidis.Client {
 	return nil
 }
 
-// fail has the Sentinels make a replica the master.
-func (w *watched) fail(ctx context.Context) error {
+// fail makes the Sentinels promote a replica.
+func (w *sentinelSetup) fail(ctx context.Context) error {
 	if s := w.servers[0]; w.pause > 0 {
 		if err := s.Do(ctx, s.B().ClientPause().Timeout(w.pause.Milliseconds()).Write().Build()).Error(); err != nil {
 			return err
@@ -124,7 +124,7 @@ func (w *watched) fail(ctx context.Context) error {
 	return s.Do(ctx, s.B().Arbitrary("SENTINEL", "FAILOVER", master).Build()).Error()
 }
 
-// role is what a server says that it is; "" if it says nothing.
+// role is the role in the server's reply to ROLE; "" without a reply.
 func role(ctx context.Context, server rueidis.Client) string {
 	role, err := server.Do(ctx, server.B().Role().Build()).ToArray()
 	if err != nil || len(role) == 0 {
@@ -134,8 +134,8 @@ func role(ctx context.Context, server rueidis.Client) string {
 	return name
 }
 
-// stop ends them all, the clients first.
-func (w *watched) stop() {
+// stop ends all clients and servers, the latest first.
+func (w *sentinelSetup) stop() {
 	for i := len(w.stops) - 1; i >= 0; i-- {
 		w.stops[i]()
 	}

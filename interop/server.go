@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// startCluster starts a cluster of so many masters, without replicas. It needs redis-cli.
+// startCluster starts a cluster of masters without replicas. It needs redis-cli.
 func startCluster(masters int) (url string, stop func(), err error) {
 	var addresses []string
 	var stops []func()
@@ -32,7 +32,7 @@ func startCluster(masters int) (url string, stop func(), err error) {
 	create := append([]string{"--cluster", "create", "--cluster-yes"}, addresses...)
 	if out, err := exec.Command("redis-cli", create...).CombinedOutput(); err != nil {
 		stop()
-		return "", nil, fmt.Errorf("redis-cli makes no cluster: %w\n%s", err, out)
+		return "", nil, fmt.Errorf("redis-cli cannot create a cluster: %w\n%s", err, out)
 	}
 	return "redis-cluster://" + strings.Join(addresses, ","), stop, nil
 }
@@ -83,7 +83,7 @@ func start(arguments func(port, dir string) ([]string, error)) (url string, stop
 		select {
 		case <-ended:
 		default:
-			if time.Since(began) < patience {
+			if time.Since(began) < timeout {
 				continue
 			}
 		}

@@ -8,57 +8,57 @@ import (
 )
 
 const (
-	// turn is how long a process may keep a lock for its own waiters: Lockkeeper's hand-off limit,
-	// and how much later the last grant may be seen that it allows. What lasts longer is two turns.
+	// turn is how long a process may hand a lock off to its own waiters: Lockkeeper's hand-off limit,
+	// plus the delay until the last grant is observed. A longer sequence counts as two turns.
 	turn = 6 * time.Millisecond
-	// openTime is for how long Lockkeeper leaves a free lock to Redisson, now and then.
+	// openTime is how long Lockkeeper sometimes leaves a free lock to foreign clients.
 	openTime = 10 * time.Millisecond
 )
 
-// shares: three processes of Go and one of Java want the lock all the time, in four threads each,
-// and get the same number of turns. Go's transfer the lock to each other, so Java would starve if
-// it were not left to those outside the line now and then. On a busy machine Java may come too late, or not
-// ask for a while: that it was left to Java counts here, and what Go has while Java does not wait is no matter to Java.
-func shares(s *scene) {
-	takers := []taker{{"Java", java, s.driver(java, s.kind.watchdog(), 0), 4}}
+// shares: three processes of Go and one of Java request the lock all the time, in four threads each,
+// and get the same number of turns. The Go processes transfer the lock to each other, so Java would starve if
+// it were not sometimes left to foreign clients. On a busy machine Java may come too late, or make no request
+// for a while: a lock left to Java counts as a turn of Java, and turns of Go while Java does not wait do not count.
+func shares(s *env) {
+	contenders := []contender{{"Java", java, s.driver(java, s.kind.watchdog(), 0), 4}}
 	for i := range 3 {
-		takers = append(takers, taker{fmt.Sprint("Go", i+1), golang, s.driver(golang, s.kind.watchdog(), i), 4})
+		contenders = append(contenders, contender{fmt.Sprint("Go", i+1), golang, s.driver(golang, s.kind.watchdog(), i), 4})
 	}
-	written := takers[0].driver.stderr.String()
+	written := contenders[0].driver.stderr.String()
 	forEachHold(func(hold time.Duration) string {
-		holds := s.take(hold, time.Duration(s.times(1500, 1000))*time.Millisecond, takers)
+		holds := s.takeTurns(hold, time.Duration(s.times(1500, 1000))*time.Millisecond, contenders)
 		turns, late := turnsOf(holds, max(hold, turn)), lateFor(holds)
 		counts, beside := countsOf(turns), countsOf(whileWaiting(turns, holds))
 		each, fewest, overtaken := []string{fmt.Sprintf("Java %d", counts["Java"])}, counts["Go1"], 0
 		most := counts["Java"]
-		for _, t := range takers[1:] {
+		for _, t := range contenders[1:] {
 			each = append(each, fmt.Sprintf("%s %d", t.name, counts[t.name]))
 			fewest, most, overtaken = min(fewest, counts[t.name]), max(most, counts[t.name]), max(overtaken, beside[t.name])
 		}
 		came := handOvers(holds, golang, java)
-		check(len(came) > 0, "Java never had the lock after Go")
-		s.tell("turns with holds of %s: %s; Java in %s after Go, and %d times too late", inMS(hold), strings.Join(each, ", "), quantiles(came), late)
-		// Those who were about to have theirs at the end have two less.
+		check(len(came) > 0, "Java never got the lock after Go")
+		s.addFigure("turns with holds of %s: %s; Java in %s after Go, and %d times too late", inMS(hold), strings.Join(each, ", "), quantiles(came), late)
+		// At the end a process may be two turns behind.
 		if 2*most <= 3*(fewest+2) && 2*overtaken <= 3*(counts["Java"]+late+2) {
 			return ""
 		}
-		return fmt.Sprintf("some have much less than others; while Java waited, one of Go's had %d", overtaken)
+		return fmt.Sprintf("the turns are unequal; while Java waited, one process of Go had %d", overtaken)
 	})
-	complaints := strings.TrimPrefix(takers[0].driver.stderr.String(), written)
-	check(complaints == "", "Java complains: %s", complaints)
+	stderr := strings.TrimPrefix(contenders[0].driver.stderr.String(), written)
+	check(stderr == "", "Java wrote to stderr: %s", stderr)
 }
 
-// beside: one thread of Java wants the lock again and again, and so do four goroutines of a process, which
-// hand it to each other in memory. While Java waits, one turn of theirs begins, for which they have waited
-// while Java had the lock; and on a busy machine one more before Java is seen to wait, and for each time that it comes
-// too late. The wait in which most turns began does not count: Java may stand still once before it is seen to wait. What
-// they have while Java asks for nothing is no matter: it may be waiting for replicas.
-func beside(s *scene) {
-	takers := []taker{{"Java", java, s.driver(java, s.kind.watchdog(), 0), 1}, {"Go", golang, s.driver(golang, s.kind.watchdog(), 0), 4}}
+// beside: one thread of Java requests the lock again and again, and so do four goroutines of a process, which hand
+// it off in memory. While Java waits, one turn of Go begins, for which Go has waited while Java held the lock; on a
+// busy machine one more turn begins before Java is known to wait, and one for each time that Java comes too late. The
+// wait with the most turns does not count: Java may stall once before it is known to wait. Turns of Go while Java
+// makes no request do not count: Java may be waiting for replicas.
+func beside(s *env) {
+	contenders := []contender{{"Java", java, s.driver(java, s.kind.watchdog(), 0), 1}, {"Go", golang, s.driver(golang, s.kind.watchdog(), 0), 4}}
 	forEachHold(func(hold time.Duration) string {
-		holds := s.take(hold, time.Duration(s.times(3000, 1000))*time.Millisecond, takers)
-		// Before its first turn Java is still loading what it takes.
-		holds = holds[slices.IndexFunc(holds, func(h had) bool { return h.side == java })+1:]
+		holds := s.takeTurns(hold, time.Duration(s.times(3000, 1000))*time.Millisecond, contenders)
+		// Until its first turn Java is still loading classes.
+		holds = holds[slices.IndexFunc(holds, func(h span) bool { return h.side == java })+1:]
 		turns, late := turnsOf(holds, max(hold, turn)), lateFor(holds)
 		var waits []time.Duration
 		overtaken, most := 0, 0
@@ -68,8 +68,8 @@ func beside(s *scene) {
 				waits, overtaken, most = append(waits, h.granted.Sub(h.asked)), overtaken+n, max(most, n)
 			}
 		}
-		check(len(waits) >= 3, "Java had the lock %d times", len(waits)+1)
-		s.tell("with holds of %s: Java %d, and Go %d turns, of which %d began while Java waited; Java's wait %s, and %d times too late",
+		check(len(waits) >= 3, "Java got the lock %d times", len(waits)+1)
+		s.addFigure("with holds of %s: Java %d, and Go %d turns, of which %d began while Java waited; Java's wait %s, and %d times too late",
 			inMS(hold), len(waits), countsOf(turns)["Go"], overtaken, quantiles(waits), late)
 		if overtaken-most <= 2*(len(waits)-1)+late {
 			return ""
@@ -78,8 +78,8 @@ func beside(s *scene) {
 	})
 }
 
-// forEachHold measures with holds of several lengths, and fails with what measure says is wrong. It measures up to
-// three times: who has the processor on a busy machine may be unfair once, but a lock that is unfair is so always.
+// forEachHold measures with holds of several lengths, and fails with the text that measure returns. It measures up to
+// three times: on a busy machine the scheduler may be unfair once, but an unfair lock is unfair every time.
 func forEachHold(measure func(hold time.Duration) (wrong string)) {
 	for _, hold := range []time.Duration{20 * time.Millisecond, 2 * time.Millisecond, 0} {
 		wrong := measure(hold)
@@ -90,35 +90,35 @@ func forEachHold(measure func(hold time.Duration) (wrong string)) {
 	}
 }
 
-// taker is a process in which so many threads take the lock.
-type taker struct {
+// contender is a process in which threads acquire the lock.
+type contender struct {
 	name    string
 	side    side
 	driver  *driver
 	threads int
 }
 
-// had is one hold.
-type had struct {
+// span is one hold.
+type span struct {
 	side                 side
 	name                 string
 	asked, granted, left time.Time
 }
 
-// take has the processes take the lock again and again for some time, and keep it for that long.
-func (s *scene) take(hold, lasts time.Duration, takers []taker) (holds []had) {
+// takeTurns makes the processes acquire the lock again and again for the time lasts, and keep it for hold.
+func (s *env) takeTurns(hold, lasts time.Duration, contenders []contender) (holds []span) {
 	key := s.name + ":holds"
 	defer s.remove(key)
 	byName := map[string]side{}
-	for _, t := range takers { // those who start have to be there
-		s.thread("hello", t.side, t.driver).begin("hello").within(4 * patience)
+	for _, t := range contenders { // the processes must have started
+		s.thread("hello", t.side, t.driver).begin("hello").within(4 * timeout)
 		byName[t.name] = t.side
 	}
 	until := time.Now().Add(lasts).UnixMicro()
 	var taking []*request
-	for _, t := range takers {
+	for _, t := range contenders {
 		for i := range t.threads {
-			taking = append(taking, s.thread(fmt.Sprint("taker", i), t.side, t.driver).begin("take",
+			taking = append(taking, s.thread(fmt.Sprint("contender", i), t.side, t.driver).begin("take",
 				"key="+key, "as="+t.name, fmt.Sprint("hold=", hold.Milliseconds()), fmt.Sprint("until=", until)))
 		}
 	}
@@ -132,14 +132,14 @@ func (s *scene) take(hold, lasts time.Duration, takers []taker) (holds []had) {
 		var asked, granted, left int64
 		_, err := fmt.Sscan(text, &name, &asked, &granted, &left)
 		try(err)
-		holds = append(holds, had{byName[name], name, time.UnixMicro(asked), time.UnixMicro(granted), time.UnixMicro(left)})
+		holds = append(holds, span{byName[name], name, time.UnixMicro(asked), time.UnixMicro(granted), time.UnixMicro(left)})
 	}
 	return holds
 }
 
-// turnsOf gives the holds that begin a turn: if another process had the lock before, or if the last turn began
-// that long ago.
-func turnsOf(holds []had, lasts time.Duration) (turns []had) {
+// turnsOf returns the holds that begin a turn: those after a hold of another process, and those granted at least
+// lasts after the start of the last turn.
+func turnsOf(holds []span, lasts time.Duration) (turns []span) {
 	for i, h := range holds {
 		if i == 0 || holds[i-1].name != h.name || h.granted.Sub(turns[len(turns)-1].granted) >= lasts {
 			turns = append(turns, h)
@@ -148,7 +148,7 @@ func turnsOf(holds []had, lasts time.Duration) (turns []had) {
 	return turns
 }
 
-func countsOf(turns []had) map[string]int {
+func countsOf(turns []span) map[string]int {
 	counts := map[string]int{}
 	for _, h := range turns {
 		counts[h.name]++
@@ -156,10 +156,10 @@ func countsOf(turns []had) map[string]int {
 	return counts
 }
 
-// whileWaiting gives the turns of Go that began while a thread of Java waited.
-func whileWaiting(turns, holds []had) (beside []had) {
+// whileWaiting returns the turns of Go that began while a thread of Java waited.
+func whileWaiting(turns, holds []span) (beside []span) {
 	for _, t := range turns {
-		if t.side == golang && slices.ContainsFunc(holds, func(h had) bool {
+		if t.side == golang && slices.ContainsFunc(holds, func(h span) bool {
 			return h.side == java && h.asked.Before(t.granted) && t.granted.Before(h.granted)
 		}) {
 			beside = append(beside, t)
@@ -168,8 +168,8 @@ func whileWaiting(turns, holds []had) (beside []had) {
 	return beside
 }
 
-// lateFor is how often the lock was left to Java, which came too late.
-func lateFor(holds []had) (late int) {
+// lateFor is how often the lock was left to Java and Java came too late.
+func lateFor(holds []span) (late int) {
 	for _, took := range handOvers(holds, golang, golang) {
 		if took >= openTime {
 			late++
@@ -178,8 +178,8 @@ func lateFor(holds []had) (late int) {
 	return late
 }
 
-// handOvers are the times from the end of a side's hold to the next one, if that is the other's, or its own.
-func handOvers(holds []had, from, to side) (took []time.Duration) {
+// handOvers are the times from the end of a hold of one side to the next hold, if that is of the side to.
+func handOvers(holds []span, from, to side) (took []time.Duration) {
 	for i := 1; i < len(holds); i++ {
 		if holds[i-1].side == from && holds[i].side == to {
 			took = append(took, holds[i].granted.Sub(holds[i-1].left))

@@ -10,7 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 )
 
-// synchronize does what a request about a semaphore, permits that expire, or a latch says.
+// synchronize handles a request about a semaphore, an expirable semaphore, or a latch.
 func (w *worker) synchronize(request, answer line) error {
 	system, name := w.client(request).locks, request.values["name"]
 	n := 1
@@ -116,7 +116,7 @@ func (w *worker) latch(l *lockkeeper.Latch, request, answer line, n int) error {
 	return fmt.Errorf("unknown op: %q", request.values["op"])
 }
 
-// waited does something that may wait, and tells how that went.
+// waited makes a call that may wait, and sets the answer to its result.
 func waited(request, answer line, do func([]lockkeeper.Option) error) error {
 	verb := request.values["op"]
 	if verb == "tryacquire" {
@@ -135,7 +135,7 @@ func waited(request, answer line, do func([]lockkeeper.Option) error) error {
 	return err
 }
 
-// crowd takes a permit again and again, and counts at the key how many have one at once.
+// crowd acquires a permit again and again, and counts at the key how many are held at the same time.
 func (w *worker) crowd(request, answer line, take func() (giveBack func() error, err error)) error {
 	rounds, err := strconv.Atoi(request.values["rounds"])
 	if err != nil {

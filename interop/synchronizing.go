@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// The cases of what is not a lock: semaphores, semaphores whose permits expire, and latches.
+// The cases of the synchronizers: semaphores, expirable semaphores and latches.
 
-var synchronizing = []act{
+var synchronizerCases = []testcase{
 	{"a release wakes the other side", false, only(semaphore, permits), permitWakes},
 	{"never more than there are", true, only(semaphore, permits), crowd},
-	{"given back by the other side", false, only(semaphore, permits), across},
+	{"released by the other side", false, only(semaphore, permits), across},
 	{"what is set, added and drained", false, only(semaphore), counts},
 	{"a permit that expires", false, only(permits), permitExpires},
-	{"a killed holder", false, only(permits), permitOfTheDead},
+	{"a killed holder", false, only(permits), permitOfKilledProcess},
 	{"a latch that both wait for", false, only(countLatch), bothWait},
 	{"counted down under load", true, only(countLatch), countedDown},
 }
 
-// taken is a permit, or several of a semaphore.
+// taken is an acquired permit, or several of a semaphore.
 type taken struct {
 	*thread
 	values []string
@@ -36,17 +36,17 @@ func (r *request) took(n int) taken {
 	return p
 }
 
-// giveBack has a thread, of whichever side, give the permit back, and returns when.
+// giveBack lets a thread of either side release the permit, and returns when that was.
 func (p taken) giveBack(by *thread) time.Time { return by.do("release", p.values...).at() }
 
-// permits sets the number of permits. Nobody else removes the key.
-func (s *scene) permits(by *thread, n int) (remove func()) {
+// permits sets the number of permits. The caller must remove the key.
+func (s *env) permits(by *thread, n int) (remove func()) {
 	check(by.do("set", fmt.Sprint("n=", n)).values["done"] == "true", "there are permits already")
 	return func() { s.remove(s.name) }
 }
 
-// available checks that both sides see so many permits.
-func (s *scene) available(n int64) {
+// available checks that both sides see n permits.
+func (s *env) available(n int64) {
 	for _, t := range []*thread{s.holder(long), s.waiter(long)} {
 		seen := t.do("available").number("n")
 		check(seen == n, "%s sees %d permits instead of %d", t.side.name, seen, n)
@@ -54,7 +54,7 @@ func (s *scene) available(n int64) {
 }
 
 // permitWakes: only the message of the release can wake the waiter within a second.
-func permitWakes(s *scene) {
+func permitWakes(s *env) {
 	holder, waiter := s.holder(long), s.waiter(long)
 	defer s.permits(holder, 1)()
 	var latencies []time.Duration
@@ -68,34 +68,34 @@ func permitWakes(s *scene) {
 		latencies = append(latencies, got.at.Sub(released))
 		got.giveBack(waiter)
 	}
-	s.tell("%d rounds: %s", len(latencies), quantiles(latencies))
+	s.addFigure("%d rounds: %s", len(latencies), quantiles(latencies))
 	check(slices.Max(latencies) < soon, "a waiter was woken only after %v", slices.Max(latencies))
 	s.available(1)
 }
 
-// crowd: of each side four take permits as fast as they can, and count how many have one at once.
-func crowd(s *scene) {
+// crowd: four threads of each side acquire permits as fast as they can, and count how many are held at the same time.
+func crowd(s *env) {
 	const permits = 3
 	key, began := s.name+":crowd", time.Now()
 	defer s.remove(key)
-	defer s.permits(s.crew(golang, 0), permits)()
+	defer s.permits(s.workerThread(golang, 0), permits)()
 	var all []*request
 	for i := range 4 {
 		for _, side := range []side{java, golang} {
-			all = append(all, s.crew(side, i).begin("crowd", "key="+key, fmt.Sprint("rounds=", s.times(500, 100))))
+			all = append(all, s.workerThread(side, i).begin("crowd", "key="+key, fmt.Sprint("rounds=", s.times(500, 100))))
 		}
 	}
 	most := int64(0)
 	for _, r := range all {
-		most = max(most, r.within(10*patience).number("most"))
+		most = max(most, r.within(10*timeout).number("most"))
 	}
-	s.tell("at most %d of %d at once, in %s", most, permits, inMS(time.Since(began)))
-	check(most <= permits, "there were %d at once, with %d permits", most, permits)
+	s.addFigure("at most %d of %d at the same time, in %s", most, permits, inMS(time.Since(began)))
+	check(most <= permits, "%d permits were held at the same time, of %d", most, permits)
 	s.available(permits)
 }
 
-// across: a permit belongs to nobody: whoever knows it can give it back.
-func across(s *scene) {
+// across: a permit has no owner: any client that knows its id can release it.
+func across(s *env) {
 	holder, waiter := s.holder(long), s.waiter(long)
 	defer s.permits(holder, 2)()
 	first, second := holder.begin("acquire").took(1), holder.begin("acquire").took(1)
@@ -107,8 +107,8 @@ func across(s *scene) {
 	s.available(2)
 }
 
-// counts: both sides see what the other one sets.
-func counts(s *scene) {
+// counts: both sides see the changes of the other one.
+func counts(s *env) {
 	holder, waiter := s.holder(long), s.waiter(long)
 	defer s.permits(holder, 2)()
 	check(waiter.do("set", "n=9").values["done"] == "false", "%s has set what was set", waiter.side.name)
@@ -126,43 +126,43 @@ func counts(s *scene) {
 	s.available(0)
 }
 
-// permitExpires: a permit whose lease is over is the other side's.
-func permitExpires(s *scene) {
+// permitExpires: a permit whose lease is over is granted to the other side.
+func permitExpires(s *env) {
 	const lease = 700 * time.Millisecond
 	holder, waiter := s.holder(long), s.waiter(long)
 	defer s.permits(holder, 1)()
 	asked := time.Now()
 	holder.begin("acquire", fmt.Sprint("lease=", lease.Milliseconds())).took(1)
 	got := waiter.begin("acquire").took(1)
-	s.tell("granted %s after a lease of %v began", inMS(got.at.Sub(asked)), lease)
+	s.addFigure("granted %s after a lease of %v began", inMS(got.at.Sub(asked)), lease)
 	check(got.at.Sub(asked) > s.holding.end(lease)-clockStep, "the other side got it %v after the lease began", got.at.Sub(asked))
 	got.giveBack(waiter)
 	s.available(1)
 }
 
-// permitOfTheDead: the watchdog's permit is free when nobody renews it any more. Redisson has no
-// watchdog for permits: one without a lease, of a process that was killed, stays taken.
-func permitOfTheDead(s *scene) {
+// permitOfKilledProcess: a permit of the watchdog expires when it is no longer renewed. Redisson has
+// no watchdog for permits: a permit without a lease of a killed process stays taken.
+func permitOfKilledProcess(s *env) {
 	if s.holding == java {
-		s.tell("left out: a permit of Redisson's without a lease never expires")
+		s.addFigure("left out: a permit of Redisson's without a lease never expires")
 		return
 	}
 	waiter, process := s.waiter(long), s.launch(s.holding, false, short)
 	defer s.permits(waiter, 1)()
-	s.thread("doomed", s.holding, process).begin("acquire").took(1)
+	s.thread("killed", s.holding, process).begin("acquire").took(1)
 	waits := waiter.begin("acquire")
 	s.untilWaiting()
 	process.kill()
 	killed := time.Now()
 	got := waits.took(1)
-	s.tell("granted %s after the kill, with a watchdog of %v", inMS(got.at.Sub(killed)), short)
+	s.addFigure("granted %s after the kill, with a watchdog of %v", inMS(got.at.Sub(killed)), short)
 	check(got.at.Sub(killed) < short+soon, "the permit was free only after %v", got.at.Sub(killed))
 	got.giveBack(waiter)
 	s.available(1)
 }
 
 // bothWait: threads of both sides wait, and both sides count down.
-func bothWait(s *scene) {
+func bothWait(s *env) {
 	holder, waiter := s.holder(long), s.waiter(long)
 	var latencies []time.Duration
 	for range s.times(50, 20) {
@@ -170,7 +170,7 @@ func bothWait(s *scene) {
 		check(waiter.do("set", "n=9").values["done"] == "false", "%s has set what was set", waiter.side.name)
 		var all []*request
 		for i := range 4 {
-			all = append(all, s.crew([]side{java, golang}[i%2], i/2).begin("wait"))
+			all = append(all, s.workerThread([]side{java, golang}[i%2], i/2).begin("wait"))
 		}
 		// Two clients of each side wait, with one subscription each.
 		s.untilListening(4)
@@ -186,37 +186,37 @@ func bothWait(s *scene) {
 			latencies = append(latencies, r.await().held(true).at().Sub(opened))
 		}
 		holder.do("wait").held(true)
-		waiter.do("down") // nothing, since the latch is open
+		waiter.do("down") // no effect, since the latch is open
 		seen = holder.do("count").number("n")
 		check(seen == 0, "%s sees a count of %d of an open latch", holder.side.name, seen)
 	}
-	s.tell("%d waits: %s", len(latencies), quantiles(latencies))
+	s.addFigure("%d waits: %s", len(latencies), quantiles(latencies))
 	check(slices.Max(latencies) < soon, "a waiter was woken only after %v", slices.Max(latencies))
 }
 
 // countedDown: no count-down is lost, and none counts twice.
-func countedDown(s *scene) {
+func countedDown(s *env) {
 	each, began := s.times(500, 100), time.Now()
-	s.crew(java, 0).do("set", fmt.Sprint("n=", 8*each+1))
+	s.workerThread(java, 0).do("set", fmt.Sprint("n=", 8*each+1))
 	var all, waits []*request
 	for i := range 4 {
 		for _, side := range []side{java, golang} {
-			all = append(all, s.crew(side, i).begin("down", fmt.Sprint("n=", each)))
+			all = append(all, s.workerThread(side, i).begin("down", fmt.Sprint("n=", each)))
 		}
 	}
 	for i, side := range []side{java, golang} {
-		waits = append(waits, s.crew(side, 4+i).begin("wait"))
+		waits = append(waits, s.workerThread(side, 4+i).begin("wait"))
 	}
 	for _, r := range all {
-		r.within(10 * patience)
+		r.within(10 * timeout)
 	}
-	s.tell("%d count-downs in %s", 8*each, inMS(time.Since(began)))
+	s.addFigure("%d count-downs in %s", 8*each, inMS(time.Since(began)))
 	left := s.number(s.name)
 	check(left == 1, "%d are left instead of 1", left)
 	for _, r := range waits {
 		check(r.pending(), "%s did not wait", r.thread.side.name)
 	}
-	s.crew(golang, 0).do("down")
+	s.workerThread(golang, 0).do("down")
 	for _, r := range waits {
 		r.await().held(true)
 	}

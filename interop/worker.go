@@ -16,11 +16,11 @@ import (
 
 // worker is a thread of the protocol.
 type worker struct {
-	*twin
-	holds map[string][]held // by what is locked, the inner ones last
+	*goDriver
+	holds map[string][]held // by lock, the inner ones last
 }
 
-// held is a hold of a kind: one may read what one writes.
+// held is a hold and its kind: a writer may hold the read lock as well.
 type held struct {
 	kind string
 	*lockkeeper.Hold
@@ -34,7 +34,7 @@ func (w *worker) answer(request line) line {
 	return answer
 }
 
-// classes are the errors that the cases tell apart. The error of a lost lock may be others, too.
+// classes are the errors that the cases distinguish, the first match first: the error of a lost lock may match others.
 var classes = []struct {
 	name string
 	err  error
@@ -60,8 +60,8 @@ func (w *worker) client(request line) client {
 	return w.clients[i%len(w.clients)]
 }
 
-// lock is what a request is about: its verb, the lock and the lock's kind, and what is
-// locked, which the two sides of a read/write lock have in common.
+// lock parses a request: its verb, the lock and the lock's kind, and a key for its holds, which
+// is the same for both modes of a read/write lock.
 func (w *worker) lock(request line) (verb string, lock *lockkeeper.Lock, kind, about string, err error) {
 	system, values := w.client(request).locks, request.values
 	switch request.word {
@@ -138,7 +138,7 @@ func (w *worker) do(request, answer line) error {
 		answer.set(fmt.Sprint("held=", i >= 0 && w.holds[about][i].Valid()))
 		return nil
 
-	case "lost": // waits until the holder is told so; Java has nothing like it
+	case "lost": // waits until the holder is notified; Redisson has no equivalent
 		i := w.innermost(about, kind)
 		if i < 0 {
 			return lockkeeper.ErrNotHeld
@@ -164,7 +164,7 @@ func (w *worker) do(request, answer line) error {
 		answer.set(fmt.Sprint("was=", was))
 		return err
 
-	case "islocked", "ttl", "inspect": // "inspect" is ours: Redisson cannot tell the count of another's lock
+	case "islocked", "ttl", "inspect": // "inspect" is only in Go: Redisson cannot read the hold count of another owner
 		s, err := lock.Inspect(ctx)
 		answer.set(fmt.Sprint("locked=", s.Locked), fmt.Sprint("ttl=", s.TTL.Milliseconds()), fmt.Sprint("count=", s.HoldCount), "holder="+s.Holder)
 		return err
@@ -227,8 +227,8 @@ func (w *worker) acquire(request, answer line, verb string, lock *lockkeeper.Loc
 	return err
 }
 
-// rounds does something under the lock, as often as the request says.
-func (w *worker) rounds(request, answer line, lock *lockkeeper.Lock, something func() error) error {
+// rounds calls do under the lock, as often as the request says.
+func (w *worker) rounds(request, answer line, lock *lockkeeper.Lock, do func() error) error {
 	rounds, err := strconv.Atoi(request.values["rounds"])
 	if err != nil {
 		return err
@@ -240,7 +240,7 @@ func (w *worker) rounds(request, answer line, lock *lockkeeper.Lock, something f
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(something(), hold.Release(ctx)); err != nil {
+		if err := errors.Join(do(), hold.Release(ctx)); err != nil {
 			return err
 		}
 		time.Sleep(milliseconds(pause))
@@ -249,8 +249,8 @@ func (w *worker) rounds(request, answer line, lock *lockkeeper.Lock, something f
 	return nil
 }
 
-// take takes the lock again and again until a given time, and keeps a list in Redis of who had it:
-// asked, granted, left.
+// take acquires the lock again and again until a given time, and appends each hold to a list in
+// Redis: asked, granted, left.
 func (w *worker) take(ctx context.Context, request, answer line, lock *lockkeeper.Lock) error {
 	hold, err := strconv.Atoi(request.values["hold"])
 	until, wrong := strconv.ParseInt(request.values["until"], 10, 64)
@@ -276,7 +276,7 @@ func (w *worker) take(ctx context.Context, request, answer line, lock *lockkeepe
 	return nil
 }
 
-// addOne adds 1 to a key by a GET and a SET, which is right only if everybody else is kept away.
+// addOne adds 1 to a key by a GET and a SET, which loses updates unless the lock excludes others.
 func (w *worker) addOne(ctx context.Context, redis rueidis.Client, key string) error {
 	n, err := redis.Do(ctx, redis.B().Get().Key(key).Build()).AsInt64()
 	if err == nil || rueidis.IsRedisNil(err) {
@@ -285,7 +285,7 @@ func (w *worker) addOne(ctx context.Context, redis rueidis.Client, key string) e
 	return err
 }
 
-// same reads a key twice, which sees a change in between unless writers are kept away.
+// same reads a key twice, which sees a change in between unless the lock excludes writers.
 func (w *worker) same(ctx context.Context, redis rueidis.Client, key string) (bool, error) {
 	var seen [2]string
 	for i := range seen {
@@ -316,7 +316,7 @@ func options(request line, verb string) (options []lockkeeper.Option, err error)
 	return options, err
 }
 
-// at is the time now, as the drivers tell it.
+// at is the present time in the drivers' format.
 func at() string { return fmt.Sprint("at=", time.Now().UnixMicro()) }
 
 func milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -15,24 +15,23 @@ import (
 )
 
 const (
-	// patience is how long anything may take before it counts as failed. It is long
-	// because a JVM starts slowly on a busy machine.
-	patience = 30 * time.Second
-	// soon is how late anything may come because the machine is busy. It is far below what
-	// a missed message would cost: a TTL of 30 s, or a poll after a minute.
+	// timeout bounds each step. It is long because a JVM starts slowly on a busy machine.
+	timeout = 30 * time.Second
+	// soon is the tolerance for a busy machine. It is far below the delay by a missed message:
+	// a TTL of 30 s, or a poll after a minute.
 	soon = 2 * time.Second
 
-	// clockStep is what the clocks, and the TTL in milliseconds, may be off.
+	// clockStep is the tolerance for clocks, and for the TTL in milliseconds.
 	clockStep = 5 * time.Millisecond
 
-	long  = 30 * time.Second // the watchdogs of the drivers: one that does not matter,
+	long  = 30 * time.Second // the watchdogs of the drivers: one that has no effect,
 	short = 3 * time.Second  // and one that does
 )
 
 // side is one of the two that share the locks.
 type side struct {
 	name string
-	// refusal is the class of the error when somebody unlocks what he has lost.
+	// refusal is the class of the error of unlocking a lost lock.
 	refusal string
 }
 
@@ -41,8 +40,8 @@ var (
 	golang = side{name: "Go", refusal: "ErrLost"}
 )
 
-// end is when a lease of this side's is over at the earliest: Lockkeeper, which tells the
-// holder first, does not trust the last 1 % and 2 ms, and gives the lock back.
+// end is when a lease of this side is over at the earliest: Lockkeeper notifies the holder, and
+// releases the lock, 1 % and 2 ms before the end.
 func (s side) end(lease time.Duration) time.Duration {
 	if s == golang {
 		return lease - lease/100 - 2*time.Millisecond
@@ -58,23 +57,23 @@ type world struct {
 	reds  []server
 	jar   string
 	quick bool
-	// mark is in the name of every key and channel of this run.
-	mark string
-	out  io.Writer
+	// runID is in the name of every key and channel of this run.
+	runID string
+	out   io.Writer
 	// version is that of Redisson.
 	version string
-	// chosen is the only case to be played, if it is not empty.
+	// chosen is the only case to run, if it is not empty.
 	chosen string
-	// guarded is the Redis with its Sentinels; nil if there are none.
-	guarded *watched
+	// sentinels is the Redis with its Sentinels; nil if there are none.
+	sentinels *sentinelSetup
 
 	mu      sync.Mutex // guards what follows
 	drivers map[string]*driver
-	// all are the drivers that were ever started.
+	// all are all drivers started so far.
 	all []*driver
 }
 
-// server is a Redis, with a client of the program's own, which looks into it.
+// server is a Redis, with a client that reads its state.
 type server struct {
 	rueidis.Client
 	url string
@@ -83,7 +82,7 @@ type server struct {
 func newWorld(ctx context.Context, redis server, reds []server, jar string, quick bool, out io.Writer) *world {
 	return &world{
 		ctx: ctx, redis: redis, reds: reds, jar: jar, quick: quick, out: out,
-		mark: fmt.Sprintf("interop%08x", rand.Uint32()), drivers: map[string]*driver{},
+		runID: fmt.Sprintf("interop%08x", rand.Uint32()), drivers: map[string]*driver{},
 	}
 }
 
@@ -95,7 +94,7 @@ func (w *world) launch(s side, red bool, watchdog time.Duration, more ...string)
 	return w.start(s, red, watchdog, more...)
 }
 
-// shared gives the nth process of a side that has this watchdog, which cases may share.
+// shared returns the nth process of a side with this watchdog, which cases may share.
 func (w *world) shared(s side, red bool, watchdog time.Duration, n int) *driver {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -133,7 +132,7 @@ func (w *world) start(s side, red bool, watchdog time.Duration, more ...string) 
 	return d
 }
 
-// close lets all processes end, at the same time.
+// close ends all processes, at the same time.
 func (w *world) close() {
 	for _, d := range w.all {
 		_ = d.stdin.Close()
@@ -143,8 +142,8 @@ func (w *world) close() {
 	}
 }
 
-// restart ends the shared processes after cases that failed: some of their threads may
-// still wait for a lock. The next case starts new ones.
+// restart kills the shared processes, some of whose threads may still wait for a lock after
+// failed cases. The next case starts new ones.
 func (w *world) restart() {
 	for _, d := range w.drivers {
 		d.kill()

@@ -9,7 +9,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/lockkeepertest"
 )
 
-// ship is a part of some program: it works under a lock, and stops when the lock is lost.
+// ship is code under test: it works under a lock, and stops when the lock is lost.
 func ship(ctx context.Context, locks *lockkeeper.System) error {
 	return locks.Lock("orders").Do(ctx, func(ctx context.Context) error {
 		<-ctx.Done() // the work takes long
@@ -17,7 +17,7 @@ func ship(ctx context.Context, locks *lockkeeper.System) error {
 	})
 }
 
-// The example: a test of what the program does when it loses the lock.
+// This test checks what the program does when it loses the lock.
 func TestShippingStops(t *testing.T) {
 	locks := lockkeepertest.Open(t, lockkeeper.Config{})
 	done := make(chan error, 1)
@@ -26,6 +26,6 @@ func TestShippingStops(t *testing.T) {
 	lockkeepertest.Lose(t, locks.Lock("orders"))
 
 	if err := <-done; !errors.Is(err, lockkeeper.ErrLost) {
-		t.Errorf("it ends with %v", err)
+		t.Errorf("ship returned %v", err)
 	}
 }

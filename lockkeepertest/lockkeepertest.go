@@ -1,6 +1,6 @@
-// Package lockkeepertest is for the tests of programs that use Lockkeeper: an embedded Redis,
-// Systems on it that are closed when the test ends, and the bad days: a lock that is lost, a
-// Redis that fails, a machine that sleeps.
+// Package lockkeepertest helps to test programs that use Lockkeeper: it has an embedded Redis,
+// Systems on it that are closed when the test ends, and faults: a lock that is lost, a Redis
+// that fails, a machine that is suspended.
 //
 //	func TestShipping(t *testing.T) {
 //		locks := lockkeepertest.Open(t, lockkeeper.Config{})
@@ -8,11 +8,11 @@
 //		lockkeepertest.Lose(t, locks.Lock("orders")) // what does the program do now?
 //	}
 //
-// The package is a module of its own: a program that uses it in its tests does not get the
-// embedded Redis (miniredis) among the dependencies of the program itself.
+// The package is a module of its own, so that the embedded Redis (miniredis) is no dependency of
+// a program that uses the package in its tests.
 //
-// The embedded Redis knows neither clusters nor ACL rules. What depends on them, or on how fast
-// Redis is, needs a real server.
+// The embedded Redis has neither clusters nor ACL rules. Tests that depend on them, or on the
+// speed of Redis, need a real server.
 package lockkeepertest
 
 import (
@@ -29,7 +29,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
 )
 
-// limit bounds what this package waits for.
+// limit bounds the waits of this package.
 const limit = 30 * time.Second
 
 // Redis is an embedded Redis. Its methods may be called from any goroutine.
@@ -52,7 +52,7 @@ func Start(t testing.TB) *Redis {
 	return &Redis{server: server}
 }
 
-// URL is the address of the Redis, for clients of the test's own.
+// URL is the address of the Redis, for further clients of the test; "" for a nil or zero Redis.
 func (r *Redis) URL() string {
 	if !r.started() {
 		return ""
@@ -60,18 +60,18 @@ func (r *Redis) URL() string {
 	return "redis://" + r.server.Addr() + "?protocol=2"
 }
 
-// started reports whether the Redis has come from Start.
+// started reports whether the Redis was made by Start.
 func (r *Redis) started() bool { return r != nil && r.server != nil }
 
-// Open starts a System on an embedded Redis of its own, and closes both when the test ends.
-// Nothing is logged without a config.Logger.
+// Open starts a System on a new embedded Redis, and closes both when the test ends. Without a
+// config.Logger nothing is logged.
 func Open(t testing.TB, config lockkeeper.Config) *lockkeeper.System {
 	t.Helper()
 	return Start(t).Open(t, config)
 }
 
-// Open starts a System on this Redis, in an actor system of its own, as each process of an
-// application has one. It is closed when the test ends.
+// Open starts a System on this Redis, in a new actor system, like a process of an application.
+// It is closed when the test ends.
 func (r *Redis) Open(t testing.TB, config lockkeeper.Config) *lockkeeper.System {
 	t.Helper()
 	logger := config.Logger
@@ -85,7 +85,7 @@ func (r *Redis) Open(t testing.TB, config lockkeeper.Config) *lockkeeper.System 
 	return r.OpenIn(t, actors, config)
 }
 
-// OpenIn is Open in an actor system of the test's, for programs whose actors take locks.
+// OpenIn is Open in the test's own actor system, for programs whose actors acquire locks.
 func (r *Redis) OpenIn(t testing.TB, actors *actor.ActorSystem, config lockkeeper.Config) *lockkeeper.System {
 	t.Helper()
 	switch {
@@ -94,7 +94,7 @@ func (r *Redis) OpenIn(t testing.TB, actors *actor.ActorSystem, config lockkeepe
 	case actors == nil:
 		t.Fatal("lockkeepertest: the actor system is nil")
 	}
-	client, err := lockkeeper.ConnectLater(r.URL()) // Connect would take the server for a cluster, since it knows CLUSTER SLOTS
+	client, err := lockkeeper.ConnectLater(r.URL()) // Connect would mistake the server for a cluster, since it supports CLUSTER SLOTS
 	if err != nil {
 		t.Fatalf("lockkeepertest: %v", err)
 	}
@@ -117,9 +117,9 @@ func (r *Redis) OpenIn(t testing.TB, actors *actor.ActorSystem, config lockkeepe
 	return sys
 }
 
-// Lose waits until the System of this lock holds it, and takes it away, as
-// `lockkeeper release --force` does. The holder has been told when Lose returns: its hold has
-// ended with ErrLost. The test fails if the System does not hold the lock within 30 s.
+// Lose waits until the System of this lock holds it, and releases it by force, as
+// `lockkeeper release --force` does. When Lose returns the holder has been notified: its hold
+// has ended with ErrLost. The test fails if the System does not hold the lock within 30 s.
 func Lose(t testing.TB, lock *lockkeeper.Lock) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -137,15 +137,15 @@ func Lose(t testing.TB, lock *lockkeeper.Lock) {
 		}
 		select {
 		case <-time.After(time.Millisecond):
-		case <-ctx.Done(): // which Inspect will say
+		case <-ctx.Done(): // the next Inspect returns the error
 		}
 	}
 }
 
-// Fail makes Redis refuse every command, as one does that is still starting, until Recover or the
-// end of the test. A holder is told that its lease is at risk (WithAtRisk), and loses it when the
-// lease is over; a Config with a short Watchdog makes that soon.
-func (r *Redis) Fail() { r.fail("LOADING the Redis of this test was told to fail") }
+// Fail makes Redis refuse every command, like a Redis that is still starting, until Recover or the
+// end of the test. A holder is warned that its lease is at risk (WithAtRisk), and loses the lock when
+// the lease is over; with a short Config.Watchdog that is soon.
+func (r *Redis) Fail() { r.fail("LOADING the Redis of this test fails on demand") }
 
 // Recover ends a Fail.
 func (r *Redis) Recover() { r.fail("") }
@@ -156,20 +156,20 @@ func (r *Redis) fail(text string) {
 	}
 }
 
-// Forget has Redis lose all its data, as one does that comes back empty after a crash. Holders of locks and of
-// permits that expire are told with the next renewal, after a third of Config.Watchdog at the latest; a
-// hold with a fixed lease is trusted until its end. Semaphores have no number of permits then:
-// requests fail with ErrNoPermits until it is set again.
+// Forget makes Redis lose all its data, like a Redis that restarts empty after a crash. Holders of locks and of
+// expirable permits are notified with the next renewal, after a third of Config.Watchdog at the latest; a
+// hold with a fixed lease stays valid until its end. Semaphores then have no number of permits: requests
+// fail with ErrNoPermits until it is set again.
 func (r *Redis) Forget() {
 	if r.started() {
 		r.server.FlushAll()
 	}
 }
 
-// Advance lets d pass as if the machine of every System had slept for so long, while Redis went on:
-// keys whose TTL is over are gone, and holders whose lease is over lose it. A lease that lasts for
-// longer goes on. What timers of package time wait for does not come sooner, and the
-// clock by which Redis measures the waiters of a fair lock (Config.WaiterTimeout) does not move.
+// Advance lets d pass as if the machine of every System had been suspended while Redis kept running:
+// keys whose TTL is over expire, and holders whose lease is over lose their locks. Longer leases
+// continue. Timers of package time do not fire sooner, and the clock by which Redis measures the
+// waiters of a fair lock (Config.WaiterTimeout) does not move.
 func (r *Redis) Advance(d time.Duration) {
 	if !r.started() {
 		return

@@ -26,18 +26,18 @@ func acquire(t *testing.T, lock *lockkeeper.Lock, options ...lockkeeper.Option) 
 	return hold
 }
 
-// await waits for something that a broken package would not do.
+// await receives from c, and fails the test after 30 s.
 func await[T any](t *testing.T, c <-chan T) {
 	t.Helper()
 	select {
 	case <-c:
 	case <-time.After(30 * time.Second):
-		t.Fatal("it does not come")
+		t.Fatal("nothing came within 30 s")
 	}
 }
 
-// Two Systems on one Redis exclude each other, and take over from each other; every kind works
-// on the embedded Redis.
+// Two Systems on one Redis exclude each other, and pass locks to each other; every kind works on
+// the embedded Redis.
 func TestTwoProcesses(t *testing.T) {
 	redis := lockkeepertest.Start(t)
 	here, there := redis.Open(t, lockkeeper.Config{}), redis.Open(t, lockkeeper.Config{})
@@ -58,7 +58,7 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
-// Lose waits for a holder, and the holder has been told when it returns.
+// Lose waits for a holder, which has been notified when Lose returns.
 func TestLose(t *testing.T) {
 	locks := lockkeepertest.Open(t, lockkeeper.Config{})
 	began := make(chan *lockkeeper.Hold, 1)
@@ -68,7 +68,7 @@ func TestLose(t *testing.T) {
 	}()
 	lockkeepertest.Lose(t, locks.FencedLock("orders"))
 	if hold := <-began; hold == nil || !errors.Is(hold.Err(), lockkeeper.ErrLost) {
-		t.Errorf("%v is still good", hold)
+		t.Errorf("%v is still valid", hold)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestFail(t *testing.T) {
 	redis.Fail() // the System is closed all the same
 }
 
-// Advance ends what is over by then, and nothing else, in all Systems.
+// Advance ends the leases that are over, and no others, in all Systems.
 func TestAdvance(t *testing.T) {
 	redis := lockkeepertest.Start(t)
 	here, there := redis.Open(t, lockkeeper.Config{Watchdog: 3 * time.Hour}), redis.Open(t, lockkeeper.Config{})
@@ -111,7 +111,7 @@ func TestAdvance(t *testing.T) {
 	}
 }
 
-// failing is a test that notes how it fails.
+// failing is a test that records how it fails.
 type failing struct {
 	testing.TB
 	text string
@@ -149,7 +149,7 @@ func TestNilArguments(t *testing.T) {
 	}
 }
 
-// Forget takes all from Redis: a holder is told, and a semaphore has no number of permits.
+// Forget erases all data: a holder is notified, and a semaphore has no number of permits.
 func TestForget(t *testing.T) {
 	redis := lockkeepertest.Start(t)
 	locks := redis.Open(t, lockkeeper.Config{Watchdog: 300 * time.Millisecond})
@@ -167,7 +167,7 @@ func TestForget(t *testing.T) {
 		t.Errorf("the hold ends with %v", err)
 	}
 	if err := locks.Semaphore("tickets").Acquire(t.Context(), 1); !errors.Is(err, lockkeeper.ErrNoPermits) {
-		t.Errorf("a semaphore that is gone: %v", err)
+		t.Errorf("a semaphore that was erased: %v", err)
 	}
 	permit, err := permits.Acquire(t.Context()) // sets the number
 	if err != nil {

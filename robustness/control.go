@@ -15,25 +15,25 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )
 
-// controlRound is how long the rounds are in which a broken rule is to show, and
-// controlLimit how long there may be rounds.
+// controlRound is the length of a round with a broken rule, and controlLimit the time within
+// which a check must fail.
 const (
 	controlRound = 10 * time.Second
 	controlLimit = 90 * time.Second
 )
 
-// control breaks a rule and tells what has noticed. If the control asks for it, the same
-// without a break must be without a violation.
+// control breaks a rule and reports which checks failed. With GreenWithoutEdits, the same run
+// without the edits must pass.
 func control(c controls.Control, dir string, clients int, seed uint64) (report.Control, error) {
 	result := report.Control{Rule: c.Rule, Broken: c.Broken}
 	dir = filepath.Join(dir, strings.ReplaceAll(c.Name, " ", "-"))
-	if c.Whole {
+	if c.GreenWithoutEdits {
 		v, _, err := runControl(c, nil, filepath.Join(dir, "whole"), clients, seed, 2*controlRound)
 		if err != nil {
 			return result, err
 		}
 		if v != nil {
-			return result, fmt.Errorf("control %q: the world is red before anything is broken: %v", c.Name, v[0])
+			return result, fmt.Errorf("control %q: a check fails before the rule is broken: %v", c.Name, v[0])
 		}
 	}
 	began := time.Now()
@@ -47,8 +47,8 @@ func control(c controls.Control, dir string, clients int, seed uint64) (report.C
 	return result, err
 }
 
-// runControl runs edited clients until something is noticed, and gives what was noticed
-// and after how many operations that was.
+// runControl runs edited clients until a check fails, and returns the violations and the number
+// of operations before them.
 func runControl(c controls.Control, edits []controls.Edit, dir string, clients int, seed uint64, limit time.Duration) ([]judge.Violation, int, error) {
 	binary, err := controls.Build(dir, edits)
 	if err != nil {
@@ -70,16 +70,16 @@ func runControl(c controls.Control, edits []controls.Edit, dir string, clients i
 	if err != nil {
 		return nil, 0, err
 	}
-	defer w.Kill() // whoever is broken may not be able to close
-	var noticed []judge.Violation
+	defer w.Kill() // a broken client may not be able to close
+	var violations []judge.Violation
 	operations := 0
 	err = r.rounds(w, time.Now().Add(limit), report.New(seed, clients), func(v *judge.Verdict) bool {
-		if noticed = v.Violations; len(noticed) > 0 {
-			operations += v.Until(noticed[0].At)
+		if violations = v.Violations; len(violations) > 0 {
+			operations += v.Until(violations[0].At)
 			return true
 		}
 		operations += v.Operations
 		return false
 	})
-	return noticed, operations, err
+	return violations, operations, err
 }

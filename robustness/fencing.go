@@ -6,11 +6,11 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/faults"
 )
 
-// demonstrate shows what a lock alone cannot do: a holder that is stopped after it has
-// looked whether it may trust its lock writes when it may not any more. Without fencing
-// that loses an update; a store that looks at the token refuses the write.
+// demonstrate shows what a lock alone cannot prevent: a holder that is stopped after it has
+// checked its hold writes when the hold is no longer valid. Without fencing that loses an
+// update; a store that checks the token refuses the write.
 func demonstrate(binary string) ([]string, error) {
-	var said []string
+	var results []string
 	for _, fenced := range []bool{false, true} {
 		value, acknowledged, refused, err := faults.PausedHolder(binary, fenced)
 		if err != nil {
@@ -18,15 +18,15 @@ func demonstrate(binary string) ([]string, error) {
 		}
 		switch {
 		case !fenced && value == acknowledged:
-			return nil, fmt.Errorf("a holder that was stopped has lost no update, although the store does not look at tokens: the demonstration shows nothing")
+			return nil, fmt.Errorf("a stopped holder has lost no update, although the store does not check tokens: the demonstration shows nothing")
 		case fenced && value != acknowledged:
-			return nil, fmt.Errorf("a holder that was stopped has lost an update, although the store looks at tokens: %d writes were acknowledged, and the value is %d", acknowledged, value)
+			return nil, fmt.Errorf("a stopped holder has lost an update, although the store checks tokens: %d writes were acknowledged, and the value is %d", acknowledged, value)
 		}
 		with := "without fencing"
 		if fenced {
 			with = "with fencing"
 		}
-		said = append(said, fmt.Sprintf("paused holder, %s: %d updates were acknowledged, %d refused, and the value is %d", with, acknowledged, refused, value))
+		results = append(results, fmt.Sprintf("paused holder, %s: %d updates were acknowledged, %d refused, and the value is %d", with, acknowledged, refused, value))
 	}
-	return said, nil
+	return results, nil
 }

@@ -1,14 +1,14 @@
-// Command robustness takes locks in several processes while everything goes wrong that
-// can, and judges whether Lockkeeper has kept its promises.
+// Command robustness acquires locks in several processes, injects faults, and checks whether
+// Lockkeeper keeps its promises.
 //
 //	go run .                     a short run over all kinds of locks and all faults
 //	go run . -world cluster      the same on a cluster, with Sentinels, or on several servers
-//	go run . -world zones        the same with a client that is further away than the others
-//	go run . -world computing    leases beside goroutines that compute, compared with those of rueidislock; and cancels,
-//	                             giving-up, edges, foreign and forced, each with what may happen on a hostile day
-//	go run . -time 30m           a long one, which ends by looking for leaks
-//	go run . -controls all       breaks one safety rule after another, and must notice; does -fencing as well
-//	go run . -fencing            loses an update under a paused holder, and with a fencing token does not
+//	go run . -world zones        the same with one client further from Redis than the others
+//	go run . -world computing    leases in processes with busy goroutines, compared with rueidislock; likewise cancels,
+//	                             giving-up, edges, foreign and forced, each with one kind of trouble
+//	go run . -time 30m           a long run, with a check for leaks at the end
+//	go run . -controls all       breaks one safety rule after another, which a check must detect; includes -fencing
+//	go run . -fencing            loses an update of a paused holder, but not with a fencing token
 package main
 
 import (
@@ -51,22 +51,22 @@ func client(text string) error {
 	return traffic.Run(spec, os.Stdin, os.Stdout)
 }
 
-var errNotKept = errors.New("not as promised")
+var errNotKept = errors.New("a promise was not kept")
 
 func command(args []string) error {
 	flags := flag.NewFlagSet("robustness", flag.ExitOnError)
 	length := flags.Duration("time", 2*time.Minute, "how long to run")
-	round := flags.Duration("round", 40*time.Second, "how long a round is, after which everything comes to rest and is judged")
+	round := flags.Duration("round", 40*time.Second, "the length of a round, after which all clients come to rest and the judge checks the history")
 	clients := flags.Int("clients", 3, "how many client processes")
-	seed := flags.Uint64("seed", uint64(time.Now().UnixNano()), "which faults come when; the rest is up to the machine")
+	seed := flags.Uint64("seed", uint64(time.Now().UnixNano()), "the order and times of the faults; the machine decides the rest")
 	which := flags.String("faults", "all", "which faults, by name, separated by commas, or all of the world")
-	dir := flags.String("dir", "", "where the report goes; default: a new directory")
-	keep := flags.Bool("keep", false, "keep the histories of rounds in which nothing was wrong")
-	soak := flags.Bool("soak", true, "look for leaks at the end")
+	dir := flags.String("dir", "", "the directory of the report; default: a new one")
+	keep := flags.Bool("keep", false, "keep the histories of rounds without a violation")
+	soak := flags.Bool("soak", true, "check for leaks at the end")
 	fencing := flags.Bool("fencing", false, "show that a paused holder loses an update without fencing, and not with it")
-	world := flags.String("world", "one", "what Redis is: one server, zones (one server, from which a client is further away than the others), a cluster, a master with replicas and Sentinels (sentinel), several that know nothing of each other (RedLock, MultiLock), or one server with a single kind of trouble: cancels, giving-up, computing, edges, foreign or forced")
-	replicas := flags.Int("replicas", 1, "how many replicas must have what is trusted (Config.Replicas), in a cluster and with Sentinels; with 0 nothing is promised about masters that fail")
-	turns := flags.Bool("turns", turnsPromised, "judge whether processes get their turns one after another")
+	world := flags.String("world", "one", "the servers: one, zones (one server, with one client further away than the others), cluster, sentinel (a master with replicas and Sentinels), several (independent servers, for RedLock and MultiLock), or one server with a single kind of trouble: cancels, giving-up, computing, edges, foreign or forced")
+	replicas := flags.Int("replicas", 1, "how many replicas must confirm a grant (Config.Replicas), in a cluster and with Sentinels; with 0 nothing is promised about masters that fail")
+	turns := flags.Bool("turns", turnsPromised, "check that processes get their turns one after another")
 	broken := flags.String("controls", "", "which safety rules to break, by name, separated by commas, or all of them")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -114,13 +114,13 @@ func command(args []string) error {
 	case "edges":
 		plan, all = traffic.EdgesPlan(), faults.Numbers
 	default:
-		return fmt.Errorf("there is no world %q: one, zones, cluster, sentinel, several, computing, cancels, giving-up, forced, foreign or edges", *world)
+		return fmt.Errorf("unknown world %q: want one, zones, cluster, sentinel, several, computing, cancels, giving-up, forced, foreign or edges", *world)
 	}
 	if *which == "all" {
 		chosen = all
 	}
 	pause := traffic.Range{From: 100 * time.Millisecond, To: 2 * time.Second}
-	if plan.Replicas > 0 { // so that there is time without an excuse between them
+	if plan.Replicas > 0 { // so that there is unexcused time between the faults
 		plan.Confirm = *replicas
 		pause.To = plan.Lease() + plan.Silence() + 3*time.Second
 	}
@@ -151,7 +151,7 @@ func command(args []string) error {
 	return nil
 }
 
-// whole is a run from the start of its processes to their end.
+// whole runs from the start of the processes to their end.
 func (r *run) whole(length time.Duration, soak bool, into *report.Report) error {
 	began := time.Now()
 	w, err := faults.New(r.binary, r.plan, r.clients, r.seed)
@@ -161,7 +161,7 @@ func (r *run) whole(length time.Duration, soak bool, into *report.Report) error 
 	defer w.Kill()
 	var start rest
 	if soak {
-		// What the first traffic leaves behind for good belongs to the start.
+		// What the first traffic allocates for good belongs to the start.
 		warm := *r
 		warm.faults, warm.length = nil, min(r.length, 5*time.Second)
 		v, names, err := warm.round(w, 0)
@@ -188,7 +188,7 @@ func (r *run) whole(length time.Duration, soak bool, into *report.Report) error 
 	}
 	into.Took = time.Since(began)
 	if err := w.Close(); err != nil {
-		into.Violations = append(into.Violations, judge.Violation{Check: "clients close, and leave nothing behind", At: history.Now(), Detail: err.Error()})
+		into.Violations = append(into.Violations, judge.Violation{Check: "clients close and leave nothing behind", At: history.Now(), Detail: err.Error()})
 	}
 	return nil
 }

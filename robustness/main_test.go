@@ -37,8 +37,8 @@ func shortRun(t *testing.T, which string) *run {
 	}
 }
 
-// Every kind is locked and every fault happens, and nothing is wrong.
-func TestAShortRun(t *testing.T) {
+// Every kind of lock is used and every fault happens, without a violation.
+func TestShortRun(t *testing.T) {
 	r, into := shortRun(t, "all"), report.New(1, 2)
 	if err := r.whole(r.length, false, into); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestAShortRun(t *testing.T) {
 		into.Print(&text)
 		t.Error(text.String())
 	}
-	for _, lock := range []string{"plain", "reentrant", "fenced", "fair", "readwrite", "multi-a", "multi-b", "multi-c", "actor", "faces", "faces-beside", "leased", "leased: add", "leased: resize", "semaphore", "semaphore: add", "latch", "latch: close", "latch: down"} {
+	for _, lock := range []string{"plain", "reentrant", "fenced", "fair", "readwrite", "multi-a", "multi-b", "multi-c", "actor", "apis", "apis-beside", "expirable", "expirable: add", "expirable: resize", "semaphore", "semaphore: add", "latch", "latch: close", "latch: down"} {
 		if into.Grants[lock] == 0 {
 			t.Errorf("the lock %q was never granted", lock)
 		}
@@ -59,13 +59,13 @@ func TestAShortRun(t *testing.T) {
 }
 
 // Redis refuses even a PING while it cannot save, or while a script does not end; a
-// client that gives up channels at that moment goes on.
-func TestClientsSurviveARefusingRedis(t *testing.T) {
+// client that unsubscribes at that moment keeps working.
+func TestClientsSurviveRefusingRedis(t *testing.T) {
 	r := shortRun(t, "disk full,BUSY")
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	r.plan.Styles = []traffic.Style{{
 		Kind: traffic.Plain, Workers: 3, Hold: traffic.Range{From: ms(5), To: ms(30)}, Think: traffic.Range{To: ms(10)},
-		Impatient: 0.7, GiveUp: traffic.Range{To: ms(30)},
+		GiveUpShare: 0.7, GiveUpAfter: traffic.Range{To: ms(30)},
 	}}
 	into := report.New(1, 2)
 	if err := r.whole(r.length, false, into); err != nil || !into.OK() {
@@ -73,8 +73,8 @@ func TestClientsSurviveARefusingRedis(t *testing.T) {
 	}
 }
 
-// A fault that the judge does not know of must show.
-func TestTheJudgeNotices(t *testing.T) {
+// A fault that is hidden from the judge causes a violation.
+func TestJudge_DetectsConcealedFault(t *testing.T) {
 	r := shortRun(t, "DEL plain")
 	w, err := faults.New(r.binary, r.plan, r.clients, r.seed)
 	if err != nil {
@@ -87,11 +87,11 @@ func TestTheJudgeNotices(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v.OK() {
-		t.Error("locks were deleted behind the judge's back, and nothing was noticed")
+		t.Error("locks were deleted without the judge's knowledge, and no check failed")
 	}
 }
 
-func TestAPausedHolder(t *testing.T) {
+func TestDemonstrate(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -101,8 +101,8 @@ func TestAPausedHolder(t *testing.T) {
 	}
 }
 
-// The overlay reaches Go and Lua alike.
-func TestAControlIsCaught(t *testing.T) {
+// The overlay covers Go and Lua.
+func TestControlIsCaught(t *testing.T) {
 	for _, name := range []string{"reader beside a writer"} {
 		chosen, err := controls.Named(name)
 		if err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )
 
-// run is traffic with faults, judged round by round.
+// run is traffic with faults, checked round by round.
 type run struct {
 	binary string // of the clients
 	plan   traffic.Plan
 	faults []faults.Fault
-	// pause lies between two faults.
+	// pause is the time between two faults.
 	pause   traffic.Range
 	clients int
 	seed    uint64
@@ -34,16 +34,16 @@ func mixed() traffic.Plan {
 	}
 	p := traffic.Plan{Watchdog: time.Second, Poll: 250 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second, ServerRate: 1.008, Mixed: true, BadHosts: true}
 	for _, kind := range traffic.Kinds {
-		s := traffic.Style{Kind: kind, Workers: 2, Hold: ms(0, 25), Think: ms(0, 40), Impatient: 0.2, GiveUp: ms(0, 50)}
+		s := traffic.Style{Kind: kind, Workers: 2, Hold: ms(0, 25), Think: ms(0, 40), GiveUpShare: 0.2, GiveUpAfter: ms(0, 50)}
 		switch kind {
-		case traffic.ReadWrite, traffic.Multi, traffic.Faces:
+		case traffic.ReadWrite, traffic.Multi, traffic.APIs:
 			s.Workers = 3
 		case traffic.Fair, traffic.Actor:
-			s.Impatient = 0.1
+			s.GiveUpShare = 0.1
 		}
 		p.Styles = append(p.Styles, s)
 	}
-	// Some with a fixed lease of their own, among those without.
+	// Some locks have a fixed lease.
 	p.Styles = append(p.Styles,
 		traffic.Style{Kind: traffic.Plain, Workers: 1, Hold: ms(0, 25), Think: ms(1000, 3000), Fixed: 600 * time.Millisecond, ToTheEnd: true},
 		traffic.Style{Kind: traffic.Fenced, Workers: 1, Hold: ms(0, 25), Think: ms(0, 100), Fixed: 700 * time.Millisecond},
@@ -66,7 +66,7 @@ func sentinel() traffic.Plan {
 	return p
 }
 
-// replicated is the traffic where replicas take over, which lag. Some locks are held across that.
+// replicated is the traffic on masters whose lagging replicas take over. Some locks are held across a takeover.
 func replicated() traffic.Plan {
 	p := one()
 	p.ServerRate, p.Mixed, p.Watchdog, p.Lag, p.Confirm = 0, false, 6*time.Second, 10*time.Millisecond, 1
@@ -75,54 +75,54 @@ func replicated() traffic.Plan {
 			Kind: kind, Workers: 1, Hold: traffic.Range{From: time.Second, To: 4 * time.Second}, Think: traffic.Range{To: 5 * time.Second},
 		})
 	}
-	p.Styles = append(p.Styles, traffic.Freshly)
+	p.Styles = append(p.Styles, traffic.FreshStyle)
 	return p
 }
 
-// several is the traffic on three servers that know nothing of each other. The leases are
-// long enough for a key that was left behind to be seen.
+// several is the traffic on three independent servers. The leases are long enough to find keys
+// that were left behind.
 func several() traffic.Plan {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	return traffic.Plan{
 		Watchdog: 20 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: time.Second, Idle: time.Second, Servers: 3,
-		Styles: []traffic.Style{{Kind: traffic.Spread, Workers: 3, Hold: traffic.Range{To: ms(25)}, Think: traffic.Range{To: ms(200)}, Impatient: 0.3, GiveUp: traffic.Range{To: ms(100)}}},
+		Styles: []traffic.Style{{Kind: traffic.Spread, Workers: 3, Hold: traffic.Range{To: ms(25)}, Think: traffic.Range{To: ms(200)}, GiveUpShare: 0.3, GiveUpAfter: traffic.Range{To: ms(100)}}},
 	}
 }
 
-// zones is the traffic of processes of which one is further away from Redis, with holds that are
-// longer than a turn.
+// zones is the traffic with one process further away from Redis, with holds that are longer than
+// a turn.
 func zones() traffic.Plan {
 	p := mixed()
 	p.Far, p.Mixed, p.Styles = time.Millisecond, false, nil
 	for _, kind := range []traffic.Kind{traffic.Plain, traffic.Fenced, traffic.ReadWrite, traffic.Actor} {
 		ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 		p.Styles = append(p.Styles, traffic.Style{
-			Kind: kind, Workers: 4, Hold: traffic.Range{From: ms(20), To: ms(25)}, Think: traffic.Range{To: ms(5)}, Impatient: 0.1, GiveUp: traffic.Range{To: ms(50)},
+			Kind: kind, Workers: 4, Hold: traffic.Range{From: ms(20), To: ms(25)}, Think: traffic.Range{To: ms(5)}, GiveUpShare: 0.1, GiveUpAfter: traffic.Range{To: ms(50)},
 		})
 	}
 	return p
 }
 
-// turnsPromised: a process that waits is overtaken by each other one in a bounded number of
-// turns. It is the one switch for all runs but those of -turns and of the controls.
+// turnsPromised: a waiting process is overtaken by each other one in a bounded number of turns.
+// It is the default of -turns; controls have their own setting.
 const turnsPromised = true
 
-// limitsFor are what the judge goes by. Nobody promises turns for locks on several servers.
+// limitsFor are the limits for the judge. Turns are not promised for locks on several servers.
 func limitsFor(p traffic.Plan, turns bool) judge.Limits {
 	l := judge.Limits{
 		Lease: p.Lease(), Silence: p.Silence(), Slack: 500 * time.Millisecond, Idle: 2*p.Poll + 1500*time.Millisecond,
 		Order: 400 * time.Millisecond, Checker: 30 * time.Second, Turn: p.Turn() + 100*time.Millisecond, Join: 100*time.Millisecond + 2*p.Far,
 	}
-	if p.Awake > 0 {
-		l.Idle, l.Awake = p.Awake, p.Awake
+	if p.GrantWithin > 0 {
+		l.Idle, l.GrantWithin = p.GrantWithin, p.GrantWithin
 	}
-	if turns && p.Awake == 0 && (p.Servers < 2 || p.Cluster) {
+	if turns && p.GrantWithin == 0 && (p.Servers < 2 || p.Cluster) {
 		l.Overtakes = 1
 	}
 	return l
 }
 
-// rounds does one round after another until it is time, or enough says so.
+// rounds does one round after another until a time, or until enough returns true.
 func (r *run) rounds(w *faults.World, until time.Time, into *report.Report, enough func(*judge.Verdict) bool) error {
 	for n := 1; ; n++ {
 		v, names, err := r.round(w, n)
@@ -160,7 +160,7 @@ func (r *run) round(w *faults.World, n int) (*judge.Verdict, []string, error) {
 	}
 	v := judge.Judge(happened.Span, happened.Processes, happened.Faults, happened.Stuck, happened.Ended, happened.Left, happened.Permits, r.limits)
 	for _, key := range happened.Changed {
-		v.Violations = append(v.Violations, judge.Violation{Check: "a foreign key stays as it is", At: happened.To, Detail: key})
+		v.Violations = append(v.Violations, judge.Violation{Check: "a foreign key is not changed", At: happened.To, Detail: key})
 	}
 	for i := range v.Violations {
 		if err := v.Violations[i].Draw(filepath.Join(dir, fmt.Sprintf("violation-%d.html", i+1))); err != nil {

@@ -10,28 +10,27 @@ import (
 )
 
 const (
-	// heapTolerance is how much more memory may be alive at the end of a process that
-	// lived through the run: pools and tables of the run's size, and the noise of the
-	// measurement.
+	// heapTolerance is how much the live memory of a process may grow in a run: pools and
+	// tables of the run's size, and the noise of the measurement.
 	heapTolerance = 4 << 20
 	// goroutineTolerance is for Redis clients that reconnect, and workers that Redis's
-	// answers keep busy: 24 at most, which stay.
+	// answers keep busy: at most 24, which stay.
 	goroutineTolerance = 24 + 8
-	// restCPU is how much of a processor a process without traffic may use: what its
-	// timers would show in.
+	// restCPU is the share of a processor that a process without traffic may use: its timers
+	// must not exceed it.
 	restCPU = 0.05
-	// restFor is for how long that is measured.
+	// restFor is how long that is measured.
 	restFor = 3 * time.Second
 )
 
-// rest is what is there when nobody wants a lock.
+// rest is the state without traffic.
 type rest struct {
 	clients        []traffic.Footprint
 	cpu            []float64 // of each, as a share of a processor
 	keys, channels []string
 }
 
-// atRest waits until everything that has to end by itself has ended, and measures.
+// atRest waits until all leftovers have expired, and measures.
 func atRest(w *faults.World, p traffic.Plan) (r rest, err error) {
 	deadline := time.Now().Add(20 * time.Second)
 	time.Sleep(p.Lease() + p.Silence() + 2*p.Idle)
@@ -58,12 +57,11 @@ func atRest(w *faults.World, p traffic.Plan) (r rest, err error) {
 	return r, nil
 }
 
-// poolCleanup is how long rueidis keeps connections in its pool that it has opened during
-// an outage, with buffers of a megabyte each.
+// poolCleanup is how long rueidis keeps the connections that it has opened during an outage,
+// with buffers of a megabyte each.
 const poolCleanup = 2 * time.Minute
 
-// settled is the rest at the end: as soon as nothing has grown, or when all that ends by
-// itself has had the time to.
+// settled measures at the end: as soon as nothing has grown, or after poolCleanup.
 func settled(w *faults.World, p traffic.Plan, start rest) (end rest, err error) {
 	for began := time.Now(); ; {
 		if end, err = atRest(w, p); err != nil || len(compare(start, end).Grown) == 0 || time.Since(began) > poolCleanup {
@@ -72,7 +70,7 @@ func settled(w *faults.World, p traffic.Plan, start rest) (end rest, err error) 
 	}
 }
 
-// compare says what has grown between two rests of the same processes.
+// compare compares two measurements of the same processes.
 func compare(start, end rest) *report.Soak {
 	s := &report.Soak{}
 	for i := range end.clients {

@@ -11,8 +11,8 @@ func one() traffic.Plan {
 	p := mixed()
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	short := traffic.Style{
-		Kind: traffic.Leased, Workers: 2, Hold: traffic.Range{To: ms(25)}, Think: traffic.Range{To: ms(40)},
-		Impatient: 0.2, GiveUp: traffic.Range{To: ms(50)},
+		Kind: traffic.Expirable, Workers: 2, Hold: traffic.Range{To: ms(25)}, Think: traffic.Range{To: ms(40)},
+		GiveUpShare: 0.2, GiveUpAfter: traffic.Range{To: ms(50)},
 	}
 	fixed, toTheEnd, semaphore := short, short, short
 	fixed.Workers, fixed.Fixed = 1, ms(700)

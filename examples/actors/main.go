@@ -1,6 +1,6 @@
-// Actors shows an application of actors that take turns under one lock, by message. Importers
-// write rows to one ledger. The first crashes amidst its work and is restarted by its
-// supervisor; the second loses the lock. All rows arrive, and each of them once.
+// Actors shows actors that take turns under one lock, by message. Importers write rows to one
+// ledger. The first crashes during its work and is restarted by its supervisor; the second loses
+// the lock. All rows arrive, and each of them once.
 //
 //	go run ./examples/actors
 package main
@@ -19,7 +19,7 @@ import (
 
 var ledgerLock = &messages.Lock{Name: "ledger"}
 
-// job is what an importer has to do. It outlives the importer.
+// job is the work of an importer. It outlives the importer.
 type job struct {
 	name     string
 	imported atomic.Int64     // the rows of it in the ledger, which stands for a table
@@ -29,7 +29,7 @@ type job struct {
 
 const rows = 5 // of each job
 
-// importer asks for the lock, imports its rows, and gives the lock back.
+// importer acquires the lock, imports its rows, and releases the lock.
 type importer struct {
 	*job
 	state state
@@ -45,7 +45,7 @@ const (
 	leaving
 )
 
-// nextRow has an importer import a row, if it still has the same hold.
+// nextRow makes an importer import a row, if it still has the same hold.
 type nextRow struct{ hold string }
 
 // Receive implements actor.Actor.
@@ -54,30 +54,30 @@ func (i *importer) Receive(ctx actor.Context) {
 	request := func(m any) { lockkeeper.Request(ctx, m) }
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		// So begins each life, also after a crash. A restart is not a death: the PID stays, and so
-		// does what the last life has asked for or holds. Withdraw it, and give it back. When the
-		// Release is answered, everything before it is over.
+		// Each life begins here, also after a crash. A restart is not a death: the PID stays, and so
+		// do the requests and the hold of the last life. Cancel and release them. When the Release
+		// is answered, everything before it is over.
 		request(&messages.Cancel{Lock: ledgerLock})
 		request(&messages.Release{Lock: ledgerLock})
 	case *messages.Released, *messages.NotReleased:
 		switch i.state {
 		case arriving: // if not released, nothing was held
-			request(&messages.Acquire{Lock: ledgerLock}) // renewed until the release, and waits without limit
+			request(&messages.Acquire{Lock: ledgerLock}) // the lock is renewed until the release; no wait limit
 			i.state = waiting
-		case leaving: // if not released, the lock was lost when all was done
+		case leaving: // if not released, the lock was lost after the last row
 			fmt.Println(i.name, "is done")
 			close(i.finished)
 			ctx.Stop(ctx.Self())
 		}
 	case *messages.Acquired:
-		if i.state == waiting { // else it was for the last life, which has given it back
+		if i.state == waiting { // otherwise it was for the last life, and is released
 			fmt.Println(i.name, "has the lock, and the ledger has", i.imported.Load(), "of its rows")
 			i.hold, i.state = m.HoldId, importing
 			ctx.Send(ctx.Self(), nextRow{i.hold})
 		}
 	case *messages.NotAcquired:
-		if i.state == waiting { // else it was withdrawn
-			panic(m.Detail) // the supervisor decides what is next
+		if i.state == waiting { // otherwise it was cancelled
+			panic(m.Detail) // the supervisor restarts the actor
 		}
 	case nextRow:
 		if m.hold != i.hold {
@@ -92,15 +92,15 @@ func (i *importer) Receive(ctx actor.Context) {
 		if mishap := i.mishaps[row]; mishap != nil {
 			delete(i.mishaps, row)
 			mishap()
-			return // what has happened comes as a message
+			return // the loss comes as a message
 		}
 		// A lock that can be lost does not protect data by itself: the ledger refuses a late row.
 		if !i.imported.CompareAndSwap(row-1, row) {
 			panic("a late row")
 		}
-		ctx.Send(ctx.Self(), nextRow{i.hold}) // never loop or sleep: an actor that does is not told of a loss
+		ctx.Send(ctx.Self(), nextRow{i.hold}) // never loop or sleep: the actor could not be notified of a loss
 	case *messages.LeaseAtRisk:
-		// The lease is good for m.Validity more: the time to save what is done.
+		// The lease is valid for another m.Validity: time to save the work.
 	case *messages.LeaseLost:
 		if i.state == importing && m.HoldId == i.hold {
 			fmt.Println(i.name, "has lost the lock:", m.Detail)
@@ -121,14 +121,14 @@ func main() {
 	jobs := []*job{
 		{name: "north", mishaps: map[int64]func(){3: func() { panic("a row that cannot be read") }}},
 		{name: "south", mishaps: map[int64]func(){4: func() {
-			fmt.Println("somebody takes the lock away from south")
+			fmt.Println("an operator releases the lock of south by force")
 			system.Root.Send(locks.Guardian(), &messages.ForceRelease{Lock: ledgerLock})
 		}}},
 		{name: "west"},
 	}
 	for _, j := range jobs {
 		j.finished = make(chan struct{})
-		// Actors that crash are restarted, if their parent has no other strategy.
+		// By default actors that crash are restarted.
 		system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return &importer{job: j} }))
 	}
 	for _, j := range jobs {

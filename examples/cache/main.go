@@ -1,4 +1,4 @@
-// Cache shows a read/write lock: requests read a cached page side by side, and when it is out
+// Cache shows a read/write lock: requests read a cached page at the same time, and when it is out
 // of date one of them renews it while the others wait.
 //
 //	go run ./examples/cache
@@ -14,7 +14,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/demo"
 )
 
-// page stands for a file that all processes share. The lock guards it.
+// page stands for a file that all processes share, protected by the lock.
 type page struct {
 	text    string
 	fresh   bool
@@ -28,7 +28,7 @@ func read(ctx context.Context, locks *lockkeeper.ReadWrite, p *page) (text strin
 		return "", err
 	}
 	if !p.fresh {
-		// A reader cannot become a writer, since two who tried would wait for each other.
+		// A reader cannot become a writer, since two that tried would wait for each other.
 		if err := reading.Release(ctx); err != nil {
 			return "", err
 		}
@@ -40,7 +40,7 @@ func read(ctx context.Context, locks *lockkeeper.ReadWrite, p *page) (text strin
 	return p.text, nil
 }
 
-// renew makes the page fresh. It returns as a reader, so that nobody can change the page
+// renew makes the page fresh. It returns a read hold, so that no other request can change the page
 // before the caller has read it.
 func renew(ctx context.Context, locks *lockkeeper.ReadWrite, p *page) (*lockkeeper.Hold, error) {
 	writing, err := locks.Write().Acquire(ctx)
@@ -48,11 +48,11 @@ func renew(ctx context.Context, locks *lockkeeper.ReadWrite, p *page) (*lockkeep
 		return nil, err
 	}
 	defer writing.Release(context.WithoutCancel(ctx))
-	if !p.fresh { // nobody else has renewed it meanwhile
+	if !p.fresh { // no other request has renewed it meanwhile
 		p.renewed++
 		p.text, p.fresh = fmt.Sprintf("edition %d", p.renewed), true
 	}
-	// A writer may also read: the context says that it is the same holder.
+	// A writer may also read: the context identifies the same holder.
 	return locks.Read().Acquire(writing.Context())
 }
 

@@ -1,4 +1,4 @@
-// Console shows the web page on the locks of a service, among the service's own pages.
+// Console shows the web page of a service's locks, among the service's own pages.
 //
 //	go run ./examples/console -http localhost:8080
 //
@@ -29,14 +29,14 @@ func main() {
 	client, stop := demo.Redis()
 	defer stop()
 
-	// The service: its journal is told of losses, and the console is one of its pages.
+	// The service: its journal records losses, and the console is one of its pages.
 	journal := console.NewJournal()
 	shop, stop := demo.Process(client, journal.Attach(lockkeeper.Config{Application: "shop"}))
 	defer stop()
 	mux := http.NewServeMux()
 	mux.Handle("/locks/", http.StripPrefix("/locks", console.Handler(shop, console.WithJournal(journal), console.WithForceRelease())))
 
-	// Other processes, which the service meets.
+	// Another process that uses the same locks.
 	billing, stop := demo.Process(client, lockkeeper.Config{Application: "billing"})
 	defer stop()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -54,14 +54,14 @@ func main() {
 	defer server.Close()
 	page := fmt.Sprintf("http://%s/locks/", listener.Addr())
 	if *address != "" {
-		fmt.Println("look at", page)
+		fmt.Println("open", page)
 		<-ctx.Done()
 		return
 	}
-	tell(page)
+	printLocks(page)
 }
 
-// trade takes some locks, of which one is lost, and waits for one.
+// trade acquires some locks, of which one is lost, and waits for others.
 func trade(ctx context.Context, shop, billing *lockkeeper.System) {
 	hold := func(lock *lockkeeper.Lock) *lockkeeper.Hold {
 		hold, err := lock.Acquire(ctx)
@@ -83,8 +83,8 @@ func trade(ctx context.Context, shop, billing *lockkeeper.System) {
 	}
 }
 
-// tell reads what the page has, as a script would.
-func tell(page string) {
+// printLocks reads the page's data, as a script would.
+func printLocks(page string) {
 	type held struct {
 		Name    string
 		Waiters int

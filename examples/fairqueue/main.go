@@ -1,5 +1,5 @@
-// Fairqueue shows a fair lock: it is granted in the order in which it was asked for, over all
-// processes. A plain lock prefers waiters in the process that has it, which is faster.
+// Fairqueue shows a fair lock: it is granted in order of arrival, over all processes. A plain
+// lock prefers waiters in the process that holds it, which is faster.
 //
 //	go run ./examples/fairqueue
 package main
@@ -15,20 +15,20 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/demo"
 )
 
-// serve waits for the desk, and says who has it. It says so under the lock, and thus in the
-// order of the grants.
-func serve(ctx context.Context, desk *lockkeeper.Lock, who string, said chan<- string) {
+// serve waits for the desk, and sends the customer's name under the lock, and thus in the order
+// of the grants.
+func serve(ctx context.Context, desk *lockkeeper.Lock, customer string, events chan<- string) {
 	hold, err := desk.Acquire(ctx)
 	if errors.Is(err, context.Canceled) {
-		said <- who + " has left"
+		events <- customer + " has left"
 		return
 	}
 	demo.Check(err)
-	said <- who + " is served"
+	events <- customer + " is served"
 	demo.Check(hold.Release(context.WithoutCancel(ctx)))
 }
 
-// queued waits until so many stand in the queue, over all processes.
+// queued waits until n requests are in the queue, over all processes.
 func queued(ctx context.Context, desk *lockkeeper.Lock, n int) {
 	for {
 		status, err := desk.Inspect(ctx)
@@ -53,23 +53,23 @@ func main() {
 
 	hold, err := desks[0].Acquire(ctx)
 	demo.Check(err)
-	said := make(chan string)
+	events := make(chan string)
 	var all sync.WaitGroup
 	impatient, leave := context.WithCancel(ctx)
-	for i, who := range []string{"anna", "bert", "carl", "dora", "emil", "fred"} {
+	for i, customer := range []string{"anna", "bert", "carl", "dora", "emil", "fred"} {
 		ctx := ctx
-		if who == "carl" {
+		if customer == "carl" {
 			ctx = impatient
 		}
-		all.Go(func() { serve(ctx, desks[i%2], who, said) })
+		all.Go(func() { serve(ctx, desks[i%2], customer, events) })
 		queued(ctx, desks[0], i+1)
-		fmt.Println(who, "comes")
+		fmt.Println(customer, "comes")
 	}
 	leave()
-	fmt.Println(<-said) // who leaves holds up nobody
+	fmt.Println(<-events) // a customer that leaves delays no other
 	demo.Check(hold.Release(ctx))
 	for range 5 {
-		fmt.Println(<-said)
+		fmt.Println(<-events)
 	}
-	all.Wait() // the last has given the lock back
+	all.Wait() // the last has released the lock
 }

@@ -1,6 +1,6 @@
-// Fencing shows writes that are fenced. A holder can be paused at any moment, for longer than
-// its lease, and go on after somebody else has taken over; no lock can prevent that. What
-// helps is a store that looks at the token of the hold: it refuses whoever is late.
+// Fencing shows fenced writes. A holder can be paused at any moment for longer than its lease, and
+// continue after another holder has taken over; no lock can prevent that. A store that checks the
+// token of the hold refuses the late write.
 //
 //	go run ./examples/fencing
 package main
@@ -18,10 +18,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/demo"
 )
 
-// guard reads or writes a record in Redis for the holder of a fenced lock, unless a later
-// holder has been here already. Reads show the token, too: from then on nobody with a lower
-// one can change what was read. The highest token is kept in the record itself, so that both
-// change together.
+// guard reads or writes a record in Redis for the holder of a fenced lock, unless a later holder
+// has used the record already. Reads pass the token, too: from then on no holder with a lower token
+// can change what was read. The highest token is kept in the record itself, so that both change
+// together.
 //
 // In an SQL database it is a column and a condition. In one transaction, a read is
 //
@@ -36,8 +36,8 @@ import (
 var guard = rueidis.NewLuaScript(`
 -- KEYS[1]  the record, a hash: its fields, and the highest token in the field "token"
 -- ARGV[1]  the token of the caller's hold
--- ARGV[2], ARGV[3] …  fields and what to write to them; none: the caller only reads
--- Reply: {'1', field, value …} done, and what the record is now; {'0', highest token} refused
+-- ARGV[2], ARGV[3] …  fields and their new values; none: the caller only reads
+-- Reply: {'1', field, value …} done, with the record; {'0', highest token} refused
 local highest = redis.call('HGET', KEYS[1], 'token') or '0'
 if tonumber(ARGV[1]) < tonumber(highest) then
   return {'0', highest}
@@ -46,7 +46,7 @@ redis.call('HSET', KEYS[1], 'token', unpack(ARGV))
 return {'1', unpack(redis.call('HGETALL', KEYS[1]))}
 `)
 
-// errLate is what the store says to a holder who has lost the lock to a later one.
+// errLate is the store's refusal of a holder that has lost the lock to a later one.
 var errLate = errors.New("too late")
 
 // stock is a record behind the guard.
@@ -62,7 +62,7 @@ func (s stock) use(ctx context.Context, token int64, fields ...string) (record m
 		return nil, err
 	}
 	if reply[0] == "0" {
-		return nil, fmt.Errorf("%w: the token is %d, and %s was here already", errLate, token, reply[1])
+		return nil, fmt.Errorf("%w: the token is %d, and %s was used already", errLate, token, reply[1])
 	}
 	record = map[string]string{}
 	for i := 1; i+1 < len(reply); i += 2 {

@@ -1,4 +1,4 @@
-// Leader shows the election of a leader: of all the processes of a service, one does what
+// Leader shows the election of a leader: of all the processes of a service, one does the work that
 // only one may do. When it stops, or loses the lock, another one takes over.
 //
 //	go run ./examples/leader
@@ -12,12 +12,12 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/demo"
 )
 
-// candidate has a process of that name campaign until it resigns. Its terms are sent to the
-// channel.
+// candidate lets a process campaign until it resigns. The start and the end of its terms are
+// sent to the channel.
 func candidate(name string, sys *lockkeeper.System, terms chan<- string) (resign func()) {
 	leader := sys.Lock("leader").Lead(func(ctx context.Context) error {
 		terms <- name + " leads"
-		<-ctx.Done() // where the leader's work would be; it ends with this context
+		<-ctx.Done() // here the leader would work until ctx ends
 		terms <- fmt.Sprintf("%s leads no more: %v", name, context.Cause(ctx))
 		return nil
 	})
@@ -40,8 +40,8 @@ func main() {
 	fmt.Println(<-terms)
 	fmt.Println(<-terms)
 
-	// Whoever loses the lock is told at once if it is the same process, and else at the next
-	// renewal. Here an operator takes it away.
+	// Here an operator releases the lock by force. The leader is notified at once if its own process
+	// did it, otherwise with the next renewal.
 	_, err := there.Lock("leader").ForceRelease(context.Background())
 	demo.Check(err)
 	fmt.Println(<-terms)

@@ -21,7 +21,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/demo"
 )
 
-// scrape prints the metrics of the locks; of histograms only how many values they have.
+// scrape prints the metrics of the locks; for histograms only their counts.
 func scrape(url string) {
 	response, err := http.Get(url)
 	demo.Check(err)
@@ -49,10 +49,10 @@ func main() {
 
 	ctx := context.Background()
 	demo.Check(sys.Lock("invoices").Do(ctx, func(ctx context.Context) error {
-		_, err := sys.Lock("invoices").TryAcquire(context.Background()) // by somebody else
+		_, err := sys.Lock("invoices").TryAcquire(context.Background()) // another holder, since it is another context
 		fmt.Println("a second one is refused:", err != nil)
 		return sys.Lock("invoices").Do(ctx, func(context.Context) error { return nil })
 	}))
-	closeSystem() // from then on nothing is still to be counted
+	closeSystem() // after that all is counted
 	scrape("http://" + listener.Addr().String())
 }

@@ -1,5 +1,5 @@
-// Orders shows a lock for each order: a queue delivers an order twice, as queues do, and
-// only one worker ships it.
+// Orders shows a lock for each order: a queue delivers an order twice, as queues may, and only
+// one worker ships it.
 //
 //	go run ./examples/orders
 package main
@@ -25,22 +25,22 @@ type worker struct {
 func (w *worker) handle(ctx context.Context, order string, ship func(context.Context)) error {
 	hold, err := w.locks.Lock("order:" + order).TryAcquire(ctx)
 	if errors.Is(err, lockkeeper.ErrHeld) {
-		fmt.Println(w.name, "skips order", order+": somebody is shipping it")
+		fmt.Println(w.name, "skips order", order+": another worker is shipping it")
 		return nil
 	}
 	if err != nil {
-		return err // Redis is away, say: let the queue deliver the order again
+		return err // for example Redis is unavailable: let the queue deliver the order again
 	}
 	defer hold.Release(context.WithoutCancel(ctx))
 
-	// Look again under the lock: the other delivery may have come earlier.
+	// Check under the lock: the other delivery may have come earlier.
 	if _, done := w.shipped.Load(order); done {
 		fmt.Println(w.name, "skips order", order+": it is shipped")
 		return nil
 	}
 	ship(hold.Context()) // cancelled when the lock is lost
 	if err := hold.Err(); err != nil {
-		return err // somebody else may have the order now
+		return err // another worker may have the order now
 	}
 	w.shipped.Store(order, true)
 	fmt.Println(w.name, "has shipped order", order)

@@ -1,6 +1,6 @@
-// Payments shows a service of actors, with all that belongs to one: payments are made by an actor, one at a
-// time for each account, in all processes; one process cleans up; there are metrics and traces, and a
-// shutdown that hands everything over. Here two processes of the service run in one program.
+// Payments shows a complete service of actors: an actor makes payments, one at a time for each account,
+// over all processes; one process cleans up; there are metrics and traces, and a shutdown that hands
+// everything over. Here two processes of the service run in one program.
 //
 //	go run ./examples/payments
 package main
@@ -53,7 +53,7 @@ func (p *payer) Receive(ctx actor.Context) {
 	}
 }
 
-// pay would lose money if two did it at once. A longer work returns when ctx ends, with context.Cause(ctx).
+// pay would lose money if two calls ran at the same time. Longer work should return context.Cause(ctx) when ctx ends.
 func pay(_ context.Context, account string) error {
 	balance := balances[account]
 	time.Sleep(time.Millisecond)
@@ -61,14 +61,14 @@ func pay(_ context.Context, account string) error {
 	return nil
 }
 
-// status is what the client is answered.
+// status is the answer to the client.
 func status(paid bool, err error) any {
 	switch {
-	case errors.Is(err, lockkeeper.ErrLost): // somebody has to look at the account
+	case errors.Is(err, lockkeeper.ErrLost): // an operator has to check the account
 		return http.StatusInternalServerError
 	case paid: // with ErrNotReleased the lock is free when its lease ends
 		return http.StatusOK
-	case errors.Is(err, lockkeeper.ErrTimeout), errors.Is(err, lockkeeper.ErrQueueFull): // others are paying
+	case errors.Is(err, lockkeeper.ErrTimeout), errors.Is(err, lockkeeper.ErrQueueFull): // other payments are in progress
 		return http.StatusConflict
 	case errors.Is(err, lockkeeper.ErrInvalid):
 		return http.StatusBadRequest
@@ -78,7 +78,7 @@ func status(paid bool, err error) any {
 	return http.StatusInternalServerError
 }
 
-// cleaner lives in the process that leads.
+// cleaner runs in the process that leads.
 type cleaner struct {
 	service string
 	leads   chan<- string
@@ -94,7 +94,7 @@ func (c *cleaner) Receive(ctx actor.Context) {
 	}
 }
 
-// service is one process of it.
+// service is one process of the service.
 type service struct {
 	locks         *lockkeeper.System
 	actors        *actor.ActorSystem
@@ -127,7 +127,7 @@ func start(ctx context.Context, name, redis string, leads chan<- string) *servic
 	return s
 }
 
-// handle serves a payment. The span is what the middleware otelhttp makes.
+// handle serves a payment. The span is like that of the middleware otelhttp.
 func (s *service) handle(w http.ResponseWriter, r *http.Request) {
 	ctx, span := s.traces.Tracer("shop").Start(r.Context(), "POST /pay")
 	defer span.End()
@@ -141,7 +141,7 @@ func (s *service) handle(w http.ResponseWriter, r *http.Request) {
 // stop hands over and ends everything, in this order.
 func (s *service) stop(ctx context.Context) {
 	demo.Check(s.actors.Root.StopFuture(s.leader).Wait())
-	s.server.Close() // waits for the requests that are served; docs/using.md has what to do when it takes too long
+	s.server.Close() // waits for open requests; docs/using.md says what to do when that takes too long
 	demo.Check(s.actors.Root.StopFuture(s.payer).Wait())
 	demo.Check(s.locks.Close(ctx))
 	demo.Check(errors.Join(s.traces.ForceFlush(ctx), s.meters.Shutdown(ctx)))
@@ -167,11 +167,11 @@ func main() {
 	fmt.Println("after 20 payments anna has", balances["anna"])
 
 	demo.Check(south.locks.Lock("account:bert").Do(ctx, func(context.Context) error {
-		fmt.Println("while somebody else has his account, bert is answered", post(north, "bert"))
+		fmt.Println("while another process holds the lock of bert's account, the answer is", post(north, "bert"))
 		return nil
 	}))
 	fmt.Println("for an account with an impossible name the answer is", post(north, strings.Repeat("x", 600)))
-	for !strings.Contains(metrics(north), "lockkeeper_refusals_total") { // which come within 0.25 s
+	for !strings.Contains(metrics(north), "lockkeeper_refusals_total") { // they come within 0.25 s
 	}
 
 	north.stop(ctx)
@@ -188,7 +188,7 @@ func post(s *service, account string) string {
 	return response.Status
 }
 
-// metrics reads what Prometheus would.
+// metrics reads the metrics as Prometheus would.
 func metrics(s *service) string {
 	response, err := http.Get(s.server.URL + "/metrics")
 	demo.Check(err)
@@ -197,7 +197,7 @@ func metrics(s *service) string {
 	return string(text)
 }
 
-// spansOfAPayment are the names of the spans within that of the first payment.
+// spansOfAPayment returns the names of the child spans of the first payment.
 func spansOfAPayment(all tracetest.SpanStubs) (names []string) {
 	first := slices.IndexFunc(all, func(s tracetest.SpanStub) bool { return s.Name == "POST /pay" })
 	for _, s := range all {

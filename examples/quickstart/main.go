@@ -1,5 +1,5 @@
-// Quickstart shows in a few seconds what Lockkeeper does. It needs nothing but Go: the Redis
-// is inside the program.
+// Quickstart shows in a few seconds what Lockkeeper does. It needs only Go: the Redis is inside
+// the program.
 //
 //	go run ./examples/quickstart
 package main
@@ -32,9 +32,9 @@ func main() {
 	check(err)
 	defer client.Close()
 
-	// A Lockkeeper in an actor system. There are two, as if this were two processes.
+	// Two Systems, each in its actor system, as in two processes.
 	quiet := actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) })
-	config := lockkeeper.Config{Watchdog: 1500 * time.Millisecond} // the default of 30 s would make this a long story
+	config := lockkeeper.Config{Watchdog: 1500 * time.Millisecond} // the default of 30 s would make a long example
 	actorsHere, actorsThere := actor.NewActorSystem(quiet), actor.NewActorSystem(quiet)
 	here, err := lockkeeper.New(actorsHere, client, config)
 	check(err)
@@ -43,80 +43,80 @@ func main() {
 	check(err)
 	defer there.Close(ctx)
 
-	fmt.Println("A goroutine takes a lock:")
+	fmt.Println("A goroutine acquires a lock:")
 	hold, err := here.Lock("orders").Acquire(ctx)
 	check(err)
 	_, err = there.Lock("orders").TryAcquire(ctx)
 	fmt.Println("  meanwhile another process is refused:", errors.Is(err, lockkeeper.ErrHeld))
-	again, err := here.Lock("orders").Acquire(hold.Context()) // the context says who asks
+	again, err := here.Lock("orders").Acquire(hold.Context()) // the context identifies the holder
 	check(err)
-	fmt.Println("  who has it may take it again: it is held", again.Count(), "times")
+	fmt.Println("  the holder may acquire it again: it is held", again.Count(), "times")
 	check(again.Release(ctx))
 	check(hold.Release(ctx))
 
-	fmt.Println("Three actors ask for it, by message:")
-	news := make(chan string, 3000)
+	fmt.Println("Three actors request it, by message:")
+	events := make(chan string, 3000)
 	spawn := func(system *actor.ActorSystem, name string, keep bool) *actor.PID {
 		return system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
-			return &clerk{name: name, keep: keep, news: news}
+			return &clerk{name: name, keep: keep, events: events}
 		}))
 	}
-	tell := func(n int) {
+	printEvents := func(n int) {
 		for range n {
 			select {
-			case line := <-news:
+			case line := <-events:
 				fmt.Println(" ", line)
 			case <-ctx.Done():
-				log.Fatal("nothing happens any more")
+				log.Fatal("no further events")
 			}
 		}
 	}
 	for _, name := range []string{"anna", "bert", "carl"} {
 		spawn(actorsHere, name, false)
 	}
-	tell(6)
+	printEvents(6)
 
-	fmt.Println("A thousand actors ask for it; it is handed from one to the next without Redis:")
+	fmt.Println("A thousand actors request it; it is handed off from one to the next without Redis:")
 	began, before := time.Now(), redis.CommandCount()
 	for range 1000 {
-		spawn(actorsHere, "somebody", false)
+		spawn(actorsHere, "another", false)
 	}
 	for range 2000 {
-		<-news
+		<-events
 	}
 	fmt.Printf("  1000 turns took %v and %d commands to Redis\n", time.Since(began).Round(time.Millisecond), redis.CommandCount()-before)
 
 	fmt.Println("The holder dies, and an actor in another process waits:")
 	dora := spawn(actorsHere, "dora", true)
-	tell(1)
+	printEvents(1)
 	spawn(actorsThere, "emil", false)
 	for status := (lockkeeper.Status{}); status.Subscribers == 0; time.Sleep(time.Millisecond) {
 		status, err = here.Lock("orders").Inspect(ctx)
 		check(err)
 	}
 	actorsHere.Root.Stop(dora)
-	tell(2)
+	printEvents(2)
 
-	fmt.Println("Somebody deletes the key in Redis:")
+	fmt.Println("An operator deletes the key in Redis:")
 	spawn(actorsHere, "fred", true)
-	tell(1)
+	printEvents(1)
 	redis.Del("orders")
-	tell(1)
+	printEvents(1)
 
-	fmt.Println("Another process takes the lock away by force:")
+	fmt.Println("Another process releases the lock by force:")
 	hold, err = here.Lock("orders").Acquire(ctx)
 	check(err)
 	_, err = there.Lock("orders").ForceRelease(ctx)
 	check(err)
-	<-hold.Context().Done() // where the work would be that the lock protects
+	<-hold.Context().Done() // here the protected work would run
 	fmt.Println("  the context of the work is cancelled:", context.Cause(hold.Context()))
 }
 
-// clerk is an actor that takes the lock when it starts, and gives it back or keeps it.
+// clerk is an actor that acquires the lock when it starts, and releases or keeps it.
 type clerk struct {
-	name string
-	keep bool
-	news chan<- string
+	name   string
+	keep   bool
+	events chan<- string
 }
 
 // Receive implements actor.Actor.
@@ -124,17 +124,17 @@ func (c *clerk) Receive(ctx actor.Context) {
 	orders := &messages.Lock{Name: "orders"}
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		lockkeeper.Request(ctx, &messages.Acquire{Lock: orders}) // for this actor, until it gives it back or dies
+		lockkeeper.Request(ctx, &messages.Acquire{Lock: orders}) // for this actor, until it releases the lock or dies
 	case *messages.Acquired:
-		c.news <- c.name + " has the lock"
+		c.events <- c.name + " has the lock"
 		if !c.keep {
-			c.news <- c.name + " gives it back"
+			c.events <- c.name + " releases it"
 			lockkeeper.Request(ctx, &messages.Release{Lock: orders, HoldId: m.HoldId})
 		}
 	case *messages.Released:
 		ctx.Stop(ctx.Self())
-	case *messages.LeaseLost: // what the lock protects is somebody else's from now on
-		c.news <- c.name + " is told: " + m.Detail
+	case *messages.LeaseLost: // another holder may have the lock from now on
+		c.events <- c.name + " is notified: " + m.Detail
 		ctx.Stop(ctx.Self())
 	case *messages.NotAcquired, *messages.NotReleased:
 		log.Fatal(m)

@@ -1,5 +1,5 @@
-// Redlock shows a lock on the majority of three independent Redis servers: it outlives the
-// loss of one.
+// Redlock shows a lock on the majority of three independent Redis servers: it survives the loss
+// of one.
 //
 //	go run ./examples/redlock
 //
@@ -22,11 +22,11 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/demo"
 )
 
-// A server that was just started may have forgotten locks: it has no vote until it has been
-// watched for the time of the watchdog. The default of 30 s would make a long example.
+// A server that has just started may have lost locks: it has no vote until it was watched for the
+// time of the watchdog. The default of 30 s would make a long example.
 const watchdog = 2 * time.Second
 
-// join makes a process that uses the lock: it has a System on each server.
+// join starts a process that uses the lock: it has a System on each server.
 func join(servers []*server) (lock *lockkeeper.Lock, leave func()) {
 	var systems []*lockkeeper.System
 	var clients []rueidis.Client
@@ -43,7 +43,7 @@ func join(servers []*server) (lock *lockkeeper.Lock, leave func()) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		for i, sys := range systems {
-			_ = sys.Close(ctx) // what servers that are gone do not confirm is left to expire
+			_ = sys.Close(ctx) // locks on dead servers expire
 			clients[i].Close()
 		}
 	}
@@ -62,7 +62,7 @@ func main() {
 	bert, leave := join(servers)
 	defer leave()
 
-	hold, err := anna.Acquire(ctx) // when the servers have a vote
+	hold, err := anna.Acquire(ctx) // granted when the servers have a vote
 	demo.Check(err)
 	fmt.Println("anna has the lock on 3 servers")
 	_, err = bert.TryAcquire(ctx)
@@ -75,11 +75,11 @@ func main() {
 
 	hold, err = bert.Acquire(ctx)
 	demo.Check(err)
-	fmt.Println("anna gives it back, and bert has it")
+	fmt.Println("anna releases it, and bert is granted it")
 
 	servers[1].kill()
 	<-hold.Context().Done() // no majority, no renewal
-	fmt.Println("a second one is killed: bert is told:", errors.Is(context.Cause(hold.Context()), lockkeeper.ErrLost))
+	fmt.Println("a second one is killed: bert is notified:", errors.Is(context.Cause(hold.Context()), lockkeeper.ErrLost))
 	_, err = anna.Acquire(ctx, lockkeeper.WithWait(watchdog))
 	fmt.Println("anna does not get it either:", errors.Is(err, lockkeeper.ErrUnavailable) || errors.Is(err, lockkeeper.ErrTimeout))
 }
@@ -101,7 +101,7 @@ func startServer() *server {
 	return s
 }
 
-// kill ends a server with all that it knows; it may be killed already.
+// kill kills a server, whose data is lost. It may be killed already.
 func (s *server) kill() {
 	_ = s.process.Process.Kill()
 	_ = s.process.Wait()

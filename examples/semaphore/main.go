@@ -1,5 +1,5 @@
-// Semaphore shows how many may do something at once: of 50 workers in two processes, at most 10
-// call a service that takes no more.
+// Semaphore shows a limit on concurrency: of 50 workers in two processes, at most 10 call a service
+// at the same time.
 //
 //	go run ./examples/semaphore
 package main
@@ -17,7 +17,7 @@ import (
 
 const permits, workers = 10, 50
 
-// service takes no more than so many calls at once.
+// service counts its calls, and the most of them at the same time.
 type service struct{ calls, most, served atomic.Int64 }
 
 func (s *service) call() {
@@ -34,7 +34,7 @@ func work(ctx context.Context, sem *lockkeeper.Semaphore, s *service) error {
 	if err := sem.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	// Whatever happens, the permit goes back: nobody else would do that.
+	// Always release the permit: it does not expire.
 	defer func() { demo.Check(sem.Release(context.WithoutCancel(ctx), 1)) }()
 	s.call()
 	return nil
@@ -49,11 +49,11 @@ func main() {
 	defer stop()
 	ctx := context.Background()
 
-	// Every process may say how many permits there are: the first one makes the semaphore.
+	// Every process may set the number of permits: the first one creates the semaphore.
 	for _, process := range []*lockkeeper.System{here, there} {
-		made, err := process.Semaphore("service").TrySetPermits(ctx, permits, 0)
+		created, err := process.Semaphore("service").TrySetPermits(ctx, permits, 0)
 		demo.Check(err)
-		fmt.Println("the semaphore is made:", made)
+		fmt.Println("the semaphore is created:", created)
 	}
 
 	var s service
@@ -69,6 +69,6 @@ func main() {
 	all.Wait()
 	free, err := here.Semaphore("service").Available(ctx)
 	demo.Check(err)
-	fmt.Printf("%d calls were served, more than %d at once: %v\n", s.served.Load(), permits, s.most.Load() > permits)
+	fmt.Printf("%d calls were served, more than %d at the same time: %v\n", s.served.Load(), permits, s.most.Load() > permits)
 	fmt.Printf("%d permits are free\n", free)
 }

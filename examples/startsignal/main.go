@@ -1,5 +1,5 @@
-// Startsignal shows two latches: runners in several processes say that they are ready, and start
-// when the signal comes.
+// Startsignal shows two latches: runners in several processes report that they are ready, and
+// start when the signal comes.
 //
 //	go run ./examples/startsignal
 package main
@@ -12,9 +12,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/demo"
 )
 
-// run has a runner get ready, wait for the signal, and run.
+// run is a runner that gets ready, waits for the signal, and runs.
 func run(ctx context.Context, sys *lockkeeper.System, name string, ran chan<- string) {
-	// A runner that gets ready again, after a crash say, is counted once.
+	// A runner that gets ready again, for example after a crash, counts once.
 	demo.Check(sys.Latch("ready").CountDownOnce(ctx, name))
 	demo.Check(sys.Latch("ready").CountDownOnce(ctx, name))
 	demo.Check(sys.Latch("start").Wait(ctx))

@@ -1,6 +1,5 @@
-// Transfer shows a MultiLock: money moves between two accounts under the locks of both. All
-// of the locks are taken or none, so transfers in opposite directions do not block each other
-// for ever.
+// Transfer shows a MultiLock: money moves between two accounts under the locks of both. Either all
+// of the locks are acquired or none, so transfers in opposite directions cannot deadlock.
 //
 //	go run ./examples/transfer
 package main
@@ -21,7 +20,7 @@ import (
 // bank is a process that moves money.
 type bank struct {
 	locks *lockkeeper.System
-	redis rueidis.Client // has the balances
+	redis rueidis.Client // stores the balances
 }
 
 // transfer moves an amount from one account to another.

@@ -1,6 +1,6 @@
-// Package faultinject lets tests come between Lockkeeper's actors and their messages, of
-// every type: to make an actor crash or stall, or to see what it has handled. Users'
-// middleware (Config.Middleware) sees only the requests that come by message.
+// Package faultinject lets tests put middleware between Lockkeeper's actors and all of their
+// messages: to make an actor crash or stall, or to observe what it handles. Users' middleware
+// (Config.Middleware) gets only the requests that come by message.
 package faultinject
 
 import (
@@ -23,7 +23,7 @@ func Into(system *actor.ActorSystem, middleware ...actor.ReceiverMiddleware) {
 	system.Extensions.Register(injected(append(Of(system), middleware...)))
 }
 
-// Of is what was put in.
+// Of returns the middleware that Into has registered.
 func Of(system *actor.ActorSystem) []actor.ReceiverMiddleware {
 	middleware, _ := system.Extensions.Get(id).(injected)
 	return middleware

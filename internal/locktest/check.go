@@ -10,7 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// Good checks that holds are trusted.
+// ExpectValid checks that holds are valid.
 func ExpectValid(t testing.TB, holds ...*lockkeeper.Hold) {
 	t.Helper()
 	for _, hold := range holds {
@@ -20,7 +20,7 @@ func ExpectValid(t testing.TB, holds ...*lockkeeper.Hold) {
 	}
 }
 
-// Refused checks that a try of each of the locks ends with an error.
+// ExpectRefused checks that a try of each lock ends with an error.
 func ExpectRefused(t testing.TB, want error, locks ...*lockkeeper.Lock) {
 	t.Helper()
 	for _, l := range locks {
@@ -29,7 +29,7 @@ func ExpectRefused(t testing.TB, want error, locks ...*lockkeeper.Lock) {
 	}
 }
 
-// Ends checks that a request ends with an error.
+// ExpectEnd checks that a request ends with an error.
 func ExpectEnd(t testing.TB, granted <-chan Grant, want error) {
 	t.Helper()
 	if g := Await(t, "the refusal", granted); !errors.Is(g.Err, want) {
@@ -37,7 +37,7 @@ func ExpectEnd(t testing.TB, granted <-chan Grant, want error) {
 	}
 }
 
-// ForceRelease frees a lock by force, and checks whether it was held.
+// ForceRelease releases a lock by force, and checks whether it was held.
 func ForceRelease(t testing.TB, l *lockkeeper.Lock, held bool) {
 	t.Helper()
 	if was, err := l.ForceRelease(Within(t)); err != nil || was != held {
@@ -45,7 +45,7 @@ func ForceRelease(t testing.TB, l *lockkeeper.Lock, held bool) {
 	}
 }
 
-// Passes takes locks and gives them back.
+// ExpectGranted acquires and releases locks, one after another.
 func ExpectGranted(t testing.TB, locks ...*lockkeeper.Lock) {
 	t.Helper()
 	for _, l := range locks {
@@ -53,7 +53,7 @@ func ExpectGranted(t testing.TB, locks ...*lockkeeper.Lock) {
 	}
 }
 
-// Stop closes a System, which must confirm that nothing is left.
+// Stop closes a System, and fails the test if Close returns an error.
 func Stop(t testing.TB, s interface{ Close(context.Context) error }) {
 	t.Helper()
 	if err := s.Close(Within(t)); err != nil {
@@ -61,7 +61,7 @@ func Stop(t testing.TB, s interface{ Close(context.Context) error }) {
 	}
 }
 
-// Ensure checks that a hold can be made to last for that long.
+// Ensure checks that a hold can be made to last for d.
 func Ensure(t testing.TB, hold *lockkeeper.Hold, d time.Duration) {
 	t.Helper()
 	if err := hold.Ensure(Within(t), d); err != nil {
@@ -69,8 +69,8 @@ func Ensure(t testing.TB, hold *lockkeeper.Hold, d time.Duration) {
 	}
 }
 
-// Renewed waits until a lease was renewed for that long.
-func (k Key) Renewed(t testing.TB, d time.Duration) {
+// AwaitRenewals waits until renewals have moved the expiry by more than d.
+func (k Key) AwaitRenewals(t testing.TB, d time.Duration) {
 	t.Helper()
 	began := k.Expiry(t)
 	redistest.Eventually(t, "renewals", func() bool { return k.Expiry(t).Sub(began) > d })

@@ -1,3 +1,3 @@
-// Package locktest has what the tests of locks on a real Redis share: processes to test
-// (Site), locks as a foreign client sees them (Key), and what is asked of both.
+// Package locktest has the helpers that tests of locks on a real Redis share: processes
+// to test (Site), locks as a foreign client sees them (Key), and checks of both.
 package locktest

@@ -12,20 +12,20 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Guard is a holder that notes when it is told what.
+// Guard is a holder that records its notifications and when they came.
 type Guard struct {
 	Key
-	How    string
-	GiveUp func(t testing.TB)
-	Pulse  *pulse
-	valid  func() bool // nil for an actor, who cannot ask
+	How     string
+	GiveUp  func(t testing.TB)
+	Latency *latencyMeter
+	valid   func() bool // nil for an actor, which cannot ask
 
 	mu    sync.Mutex
 	risks []time.Time
 	lost  []Loss
 }
 
-// Loss is what a holder was told of its loss, and when.
+// Loss is the notification of a loss.
 type Loss struct {
 	At     time.Time
 	Reason messages.Reason
@@ -43,8 +43,8 @@ func (g *Guard) lose(reason messages.Reason) {
 	g.lost = append(g.lost, Loss{time.Now(), reason})
 }
 
-// told is what the guard was told so far.
-func (g *Guard) told() (risks []time.Time, lost []Loss) {
+// notifications are those that the guard has received so far.
+func (g *Guard) notifications() (risks []time.Time, lost []Loss) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.risks, g.lost
@@ -53,7 +53,7 @@ func (g *Guard) told() (risks []time.Time, lost []Loss) {
 // GuardByContext holds a lock and listens to the Context of its Hold.
 func GuardByContext(t testing.TB, s *Site, k Key) *Guard {
 	t.Helper()
-	g := &Guard{Key: k, How: "by context", Pulse: takePulse(t)}
+	g := &Guard{Key: k, How: "by context", Latency: measureLatency(t)}
 	hold := s.Acquire(t, k, lockkeeper.WithAtRisk(func(time.Duration) { g.atRisk() }))
 	ctx := hold.Context()
 	context.AfterFunc(ctx, func() {
@@ -66,10 +66,10 @@ func GuardByContext(t testing.TB, s *Site, k Key) *Guard {
 	return g
 }
 
-// guardByMessage is an actor that holds a lock.
+// guardByMessage holds a lock as an actor.
 func guardByMessage(t testing.TB, s *Site, k Key) *Guard {
 	t.Helper()
-	g, p := &Guard{Key: k, How: "by message", Pulse: takePulse(t)}, s.Probe(t)
+	g, p := &Guard{Key: k, How: "by message", Latency: measureLatency(t)}, s.Probe(t)
 	p.Notice = func(m any) bool {
 		switch m := m.(type) {
 		case *messages.LeaseAtRisk:
@@ -88,63 +88,63 @@ func guardByMessage(t testing.TB, s *Site, k Key) *Guard {
 	return g
 }
 
-// Guards are one guard of either kind.
+// Guards returns one guard of each kind.
 func Guards(t testing.TB, s *Site, server *redistest.Server) []*Guard {
 	t.Helper()
 	return []*Guard{GuardByContext(t, s, NewKey(t, server)), guardByMessage(t, s, NewKey(t, server))}
 }
 
-// AwaitLoss is the one loss that the guard is told of.
+// AwaitLoss waits for the loss of which the guard is notified.
 func (g *Guard) AwaitLoss(t testing.TB) Loss {
 	t.Helper()
-	redistest.Eventually(t, "the guard to be told "+g.How, func() bool { _, lost := g.told(); return len(lost) > 0 })
-	_, lost := g.told()
+	redistest.Eventually(t, "the guard to be notified "+g.How, func() bool { _, lost := g.notifications(); return len(lost) > 0 })
+	_, lost := g.notifications()
 	return lost[0]
 }
 
-// LostInTime checks that the guard was told of its loss before the key's end, and warned before that.
-func (g *Guard) LostInTime(t testing.TB, end time.Time, warned bool, reason messages.Reason) Loss {
+// ExpectLossInTime checks that the guard was notified of its loss before the key expired, and warned before that.
+func (g *Guard) ExpectLossInTime(t testing.TB, end time.Time, warned bool, reason messages.Reason) Loss {
 	t.Helper()
 	lost := g.AwaitLoss(t)
-	if late := lost.At.Sub(end); late > g.Pulse.Noise() {
-		t.Errorf("%s: told %v too late", g.How, late)
+	if late := lost.At.Sub(end); late > g.Latency.Tolerance() {
+		t.Errorf("%s: notified %v too late", g.How, late)
 	}
 	if lost.Reason != reason {
 		t.Errorf("%s: lost because of %v, want %v", g.How, lost.Reason, reason)
 	}
-	if risks, _ := g.told(); warned && (len(risks) == 0 || risks[0].After(lost.At)) {
+	if risks, _ := g.notifications(); warned && (len(risks) == 0 || risks[0].After(lost.At)) {
 		t.Errorf("%s: warned at %v, lost at %v", g.How, risks, lost.At)
 	}
 	return lost
 }
 
-// Unharmed has the guard give up its lock, and checks that it was told of no loss.
+// ExpectNoLoss releases the guard's lock, and checks that it was notified of no loss.
 func (g *Guard) ExpectNoLoss(t testing.TB) {
 	t.Helper()
 	g.GiveUp(t)
-	if _, lost := g.told(); len(lost) > 0 {
-		t.Errorf("%s: told of a loss that was none: %v", g.How, lost)
+	if _, lost := g.notifications(); len(lost) > 0 {
+		t.Errorf("%s: notified of a loss that did not happen: %v", g.How, lost)
 	}
 }
 
-// Successor gets the guard's lock elsewhere. At that moment the guard must know.
+// Successor acquires the guard's lock at another site, and checks that the guard's hold is not valid by then.
 func (g *Guard) Successor(t testing.TB, elsewhere *Site) <-chan Grant {
 	granted, checked := elsewhere.AcquireSoon(t, g.Key), make(chan Grant, 1)
 	go func() {
 		next := <-granted
 		if g.valid != nil && g.valid() {
-			t.Errorf("%s: the hold is valid, and somebody else has the lock", g.How)
+			t.Errorf("%s: the hold is valid, and another process has the lock", g.How)
 		}
 		checked <- next
 	}()
 	return checked
 }
 
-// pulse measures how late this machine is with everything, busy as it may be.
-type pulse struct{ worst atomic.Int64 }
+// latencyMeter measures how late timers fire on this machine.
+type latencyMeter struct{ worst atomic.Int64 }
 
-func takePulse(t testing.TB) *pulse {
-	p := &pulse{}
+func measureLatency(t testing.TB) *latencyMeter {
+	p := &latencyMeter{}
 	ctx, cancel := context.WithCancel(context.Background())
 	var beating sync.WaitGroup
 	beating.Go(func() {
@@ -161,6 +161,8 @@ func takePulse(t testing.TB) *pulse {
 	return p
 }
 
-// Noise is how late something may be that takes a timer and a few goroutines. It is
+// Tolerance is how late an event may be that needs a timer and a few goroutines. It is
 // more than the margin of a short lease.
-func (p *pulse) Noise() time.Duration { return 100*time.Millisecond + 3*time.Duration(p.worst.Load()) }
+func (p *latencyMeter) Tolerance() time.Duration {
+	return 100*time.Millisecond + 3*time.Duration(p.worst.Load())
+}

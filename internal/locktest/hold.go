@@ -12,13 +12,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Grant is how an Acquire on a goroutine ended, and when.
+// Grant is the result of an Acquire on a goroutine.
 type Grant struct {
 	Hold *lockkeeper.Hold
 	Err  error
 	At   time.Time
 }
 
+// Got waits for a grant; the test ends on any error.
 func Got(t testing.TB, granted <-chan Grant) Grant {
 	t.Helper()
 	g := Await(t, "the lock", granted)
@@ -61,7 +62,7 @@ func AcquireSoon(ctx context.Context, l *lockkeeper.Lock, options ...lockkeeper.
 	return granted
 }
 
-// Pending checks that a request has not been granted yet.
+// Pending checks that a request has not been granted yet, and says why it must not be.
 func Pending(t testing.TB, granted <-chan Grant, why string) {
 	t.Helper()
 	select {
@@ -71,7 +72,7 @@ func Pending(t testing.TB, granted <-chan Grant, why string) {
 	}
 }
 
-// AwaitWaiters waits until so many requests wait for a lock in its process.
+// AwaitWaiters waits until n requests wait for a lock in its process.
 func AwaitWaiters(t testing.TB, l *lockkeeper.Lock, n int) {
 	t.Helper()
 	var seen string
@@ -87,7 +88,7 @@ func AwaitWaiters(t testing.TB, l *lockkeeper.Lock, n int) {
 	})
 }
 
-// EndedBy waits until a hold is lost, and gives the reason: one of these, if there are any.
+// EndedBy waits until a hold is lost and returns the reason, which must be one of reasons unless there are none.
 func EndedBy(t testing.TB, hold *lockkeeper.Hold, reasons ...messages.Reason) messages.Reason {
 	t.Helper()
 	Await(t, "the loss", hold.Context().Done())
@@ -98,7 +99,7 @@ func EndedBy(t testing.TB, hold *lockkeeper.Hold, reasons ...messages.Reason) me
 	return why
 }
 
-// Lasts checks that none of the holds is lost for that long.
+// ExpectValidFor checks that none of the holds is lost within d.
 func ExpectValidFor(t testing.TB, d time.Duration, holds ...*lockkeeper.Hold) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)

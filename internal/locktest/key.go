@@ -27,7 +27,7 @@ func NewKey(t testing.TB, server *redistest.Server) Key {
 	return Key{Server: server, LockName: name, Name: name, Channel: "redisson_lock__channel:{" + name + "}"}
 }
 
-// Redisson is an owner as Redisson writes it: client and thread.
+// Redisson is an owner in Redisson's form: client and thread.
 const Redisson = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:57"
 
 func (k Key) Do(t testing.TB, args ...string) rueidis.RedisResult {
@@ -48,14 +48,14 @@ func (k Key) Number(t testing.TB, args ...string) int64 {
 	return n
 }
 
-// Atomically runs a script of Redisson's kind. What Redisson does at once must not be done
-// here in steps, between which ours may come.
+// Atomically runs a script like those of Redisson. Several commands would not do: a command
+// of Lockkeeper's could run between them.
 func (k Key) Atomically(t testing.TB, script string, keys []string, args ...string) {
 	t.Helper()
 	k.Do(t, slices.Concat([]string{"EVAL", script, strconv.Itoa(len(keys))}, keys, args)...)
 }
 
-// TakeAs takes the lock as Redisson would, for ttl; a negative one is for ever.
+// TakeAs acquires the lock as Redisson would, for ttl; a negative ttl is without end.
 func (k Key) TakeAs(t testing.TB, owner string, ttl time.Duration) {
 	t.Helper()
 	script := `redis.call('HSET', KEYS[1], ARGV[1], 1)`
@@ -65,7 +65,7 @@ func (k Key) TakeAs(t testing.TB, owner string, ttl time.Duration) {
 	k.Atomically(t, script, []string{k.Name}, owner, strconv.FormatInt(ttl.Milliseconds(), 10))
 }
 
-// Unlock frees the lock as Redisson would.
+// Unlock releases the lock as Redisson would.
 func (k Key) Unlock(t testing.TB) {
 	t.Helper()
 	k.Atomically(t, `redis.call('DEL', KEYS[1]) redis.call('PUBLISH', KEYS[2], '0')`, []string{k.Name, k.Channel})
@@ -81,7 +81,7 @@ func (k Key) Owners(t testing.TB) map[string]string {
 	return m
 }
 
-// HeldBy checks that the site is the one owner, with a hold count.
+// HeldBy checks that the site is the only owner, with that hold count.
 func (k Key) HeldBy(t testing.TB, s *Site, count string) (owner string) {
 	t.Helper()
 	owners := k.Owners(t)
@@ -99,7 +99,7 @@ func (k Key) Ttl(t testing.TB) time.Duration {
 	return time.Duration(k.Number(t, "PTTL", k.Name)) * time.Millisecond
 }
 
-// Expiry is when Redis will drop the key; the zero time if it has none.
+// Expiry is when the key expires; the zero time if it does not.
 func (k Key) Expiry(t testing.TB) time.Time {
 	t.Helper()
 	if at := k.Number(t, "PEXPIRETIME", k.Name); at >= 0 {
@@ -130,9 +130,9 @@ func (k Key) AwaitSubscribers(t testing.TB, n int64) {
 	redistest.Eventually(t, fmt.Sprintf("%d subscribers of %s", n, k.Channel), func() bool { return k.Server.Subscribers(t, k.Channel) == n })
 }
 
-// AwaitListener waits until somebody listens and has tried in vain after that, so that
-// only a message, the TTL or the poll bound brings the next try. The server must be
-// the test's own, and nobody else refused since the last ResetStats.
+// AwaitListener waits until a client has subscribed to the channel and its next try was refused, so
+// that only a message, the TTL or the poll bound causes another try. The server must belong to the
+// test, without other refusals since the last ResetStats.
 func (k Key) AwaitListener(t testing.TB) {
 	t.Helper()
 	k.AwaitSubscribers(t, 1)
@@ -141,8 +141,8 @@ func (k Key) AwaitListener(t testing.TB) {
 
 func (k Key) Message() *messages.Lock { return &messages.Lock{Name: k.LockName} }
 
-// Ripen makes servers of a RedLock old enough to have a vote: one that has just started may
-// have forgotten locks.
+// AgeServers makes servers of a RedLock old enough to vote: a server that has just started may
+// have lost locks.
 func AgeServers(t testing.TB, servers ...*redistest.Server) {
 	t.Helper()
 	for _, server := range servers {

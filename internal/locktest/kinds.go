@@ -7,7 +7,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Kinds makes a lock of each kind that one System has.
+// Kinds makes a lock of each kind that a single System has.
 var Kinds = map[string]func(s *Site, name string) *lockkeeper.Lock{
 	"plain":  func(s *Site, name string) *lockkeeper.Lock { return s.Lock(name) },
 	"fenced": func(s *Site, name string) *lockkeeper.Lock { return s.FencedLock(name) },
@@ -19,7 +19,7 @@ var Kinds = map[string]func(s *Site, name string) *lockkeeper.Lock{
 	},
 }
 
-// KindMessage names a lock of a kind in messages; there is none for a MultiLock.
+// KindMessage is the message for a lock of a kind; a MultiLock has none.
 func KindMessage(kind, name string) *messages.Lock {
 	lock := &messages.Lock{Name: name}
 	switch kind {
@@ -35,7 +35,7 @@ func KindMessage(kind, name string) *messages.Lock {
 	return lock
 }
 
-// Errors makes every call about a lock, and gives their errors.
+// Errors makes every call on a lock, and returns their errors.
 func Errors(ctx context.Context, l *lockkeeper.Lock) map[string]error {
 	_, acquire := l.Acquire(ctx)
 	_, try := l.TryAcquire(ctx)

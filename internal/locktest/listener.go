@@ -10,14 +10,15 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// listener hears what is published on a lock's channel.
+// listener receives what is published on a lock's channel.
 type listener struct {
-	client  rueidis.Client
-	channel string
-	mu      sync.Mutex
-	heard   []string
+	client   rueidis.Client
+	channel  string
+	mu       sync.Mutex
+	received []string
 }
 
+// Listen subscribes to the lock's channel until the test ends.
 func (k Key) Listen(t testing.TB) *listener {
 	t.Helper()
 	client := Connect(t, k.Server.URL())
@@ -27,9 +28,9 @@ func (k Key) Listen(t testing.TB) *listener {
 	connection.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.heard = append(e.heard, m.Message)
+		e.received = append(e.received, m.Message)
 	}})
-	// By pattern: the processes under test must not take it for somebody who waits.
+	// By pattern: the processes under test must not take it for a waiter.
 	pattern := regexp.MustCompile(`.`).ReplaceAllString(k.Channel, `\$0`) // that matches this name alone
 	err := connection.Do(Within(t), connection.B().Psubscribe().Pattern(pattern).Build()).Error()
 	if err != nil {
@@ -38,22 +39,22 @@ func (k Key) Listen(t testing.TB) *listener {
 	return e
 }
 
-// Messages is what was heard so far. A mark of its own comes behind all of it.
+// Messages returns what was received so far. It publishes a mark to know that nothing is under way.
 func (e *listener) Messages(t testing.TB) []string {
 	t.Helper()
 	const mark = "end"
 	if err := e.client.Do(Within(t), e.client.B().Publish().Channel(e.channel).Message(mark).Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
-	var heard []string
+	var messages []string
 	redistest.Eventually(t, "the mark", func() bool {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if n := len(e.heard); n == 0 || e.heard[n-1] != mark {
+		if n := len(e.received); n == 0 || e.received[n-1] != mark {
 			return false
 		}
-		heard, e.heard = e.heard[:len(e.heard)-1], nil
+		messages, e.received = e.received[:len(e.received)-1], nil
 		return true
 	})
-	return heard
+	return messages
 }

@@ -15,10 +15,10 @@ func Main(m *testing.M) {
 	redistest.Main(m,
 		// rueidis closes the connection to a server that has left a cluster 5 s later.
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
-		// It looks at the cluster a second after it was redirected, also when it was closed since.
+		// It refreshes the cluster's slots a second after a redirection, even if it was closed since.
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
 }
 
-// Overlap lets 8 tests of a package run at the same time, if they are parallel: they wait
-// far more than they compute, whatever the number of processors. It goes before Main.
+// Overlap lets 8 parallel tests of a package run at the same time, on any number of
+// processors: they wait far more than they compute. Call it before Main.
 func Overlap() { _ = flag.Set("test.parallel", "8") }

@@ -11,18 +11,19 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Probe is an actor, as far as others can tell: a process that keeps what it is sent.
+// Probe is a process of an actor system, like an actor, that keeps the messages it is sent.
 type Probe struct {
 	Site *Site
 	Pid  *actor.PID
 	Mail chan any
-	// Notice sees every message first, and reports whether it is to be kept.
+	// Notice is called with every message first, and reports whether to keep it.
 	Notice func(m any) bool
 
 	mu       sync.Mutex
 	watchers map[string]*actor.PID
 }
 
+// Probe starts a probe in the site's actor system; it dies when the test ends.
 func (s *Site) Probe(t testing.TB) *Probe {
 	t.Helper()
 	p := &Probe{Site: s, Mail: make(chan any, 4096), watchers: map[string]*actor.PID{}}
@@ -35,7 +36,7 @@ func (s *Site) Probe(t testing.TB) *Probe {
 	return p
 }
 
-// SendUserMessage implements actor.Process. A warning is for Notice alone: a busy machine may cause one.
+// SendUserMessage implements actor.Process. Only Notice gets warnings, since a busy machine may cause one.
 func (p *Probe) SendUserMessage(_ *actor.PID, m any) {
 	_, m, _ = actor.UnwrapEnvelope(m)
 	keep := p.Notice == nil || p.Notice(m)
@@ -59,7 +60,7 @@ func (p *Probe) SendSystemMessage(_ *actor.PID, m any) {
 // Stop implements actor.Process.
 func (p *Probe) Stop(*actor.PID) {}
 
-// Die makes whatever is sent from now on a dead letter, and tells those who watch.
+// Die turns all later messages into dead letters, and notifies the watchers.
 func (p *Probe) Die() {
 	registry := p.Site.Actors.ProcessRegistry
 	registry.Remove(p.Pid)
@@ -79,7 +80,7 @@ func (p *Probe) Send(m any) {
 	p.Site.Actors.Root.RequestWithCustomSender(p.Site.Guardian(), m, p.Pid)
 }
 
-// Next is the next message, which must be an M.
+// Next returns the next message, which must be an M.
 func Next[M any](t testing.TB, p *Probe) M {
 	t.Helper()
 	select {
@@ -94,14 +95,14 @@ func Next[M any](t testing.TB, p *Probe) M {
 	panic("not reached")
 }
 
-// Ask sends a request and gives its answer, which must be an M.
+// Ask sends a request and returns its answer, which must be an M.
 func Ask[M any](t testing.TB, p *Probe, m any) M {
 	t.Helper()
 	p.Send(m)
 	return Next[M](t, p)
 }
 
-// Future sends a request and gives its answer to a future, which must be an M.
+// Future sends a request by a future and returns the answer, which must be an M.
 func Future[M any](t testing.TB, s *Site, m any) M {
 	t.Helper()
 	answer, err := s.Actors.Root.RequestFuture(s.Guardian(), m, redistest.Limit).Result()
@@ -112,7 +113,7 @@ func Future[M any](t testing.TB, s *Site, m any) M {
 	panic("not reached")
 }
 
-// Forsaken sends a request whose future times out before there is an answer.
+// TimedOutFuture sends a request whose future times out before the answer comes.
 func TimedOutFuture(t testing.TB, s *Site, m any) {
 	t.Helper()
 	if answer, err := s.Actors.Root.RequestFuture(s.Guardian(), m, 10*time.Millisecond).Result(); err == nil {

@@ -19,11 +19,11 @@ type Remote struct {
 	Proxy *redistest.Proxy
 }
 
-// Far opens a site behind a proxy. Its client finds out soon that a connection is dead.
+// NewRemote opens a site behind a proxy. Its client detects dead connections within a second.
 func NewRemote(t testing.TB, server *redistest.Server, cfg lockkeeper.Config, inject ...actor.ReceiverMiddleware) *Remote {
 	t.Helper()
 	proxy := redistest.NewProxy(t, server.Addr())
-	for _, script := range scripts.All { // so that no first try is in vain
+	for _, script := range scripts.All { // so that no first try misses its script
 		if err := server.Do(t, "SCRIPT", "LOAD", script.Source).Error(); err != nil {
 			t.Fatal(err)
 		}
@@ -31,8 +31,8 @@ func NewRemote(t testing.TB, server *redistest.Server, cfg lockkeeper.Config, in
 	return &Remote{Open(t, proxy.URL()+"?write_timeout=1s", cfg, inject...), NewKey(t, server), proxy}
 }
 
-// Losing loses the next reply to a script in either way, and checks that nothing
-// stays behind.
+// WithLostReplies runs a scenario in which replies to a script are lost in each mode, and checks that
+// nothing is left in Redis or in the process.
 func WithLostReplies(t *testing.T, script *scripts.Script, cfg lockkeeper.Config, scenario func(t *testing.T, r *Remote, lose func() *redistest.Loss)) {
 	for what, how := range map[string]struct {
 		mode    redistest.Mode
@@ -44,11 +44,11 @@ func WithLostReplies(t *testing.T, script *scripts.Script, cfg lockkeeper.Config
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			cfg := cfg
-			if how.mode == redistest.Lost { // the client is told at once: nobody waits for the end of a call
+			if how.mode == redistest.Lost { // the client notices at once: no call has to time out
 				cfg.CallTimeout = Soon
 			}
 			r := NewRemote(t, redistest.Shared(t), cfg)
-			r.lending = how.lending
+			r.lendGoroutines = how.lending
 			var losses []*redistest.Loss
 			scenario(t, r, func() *redistest.Loss {
 				loss := r.Proxy.DropRepliesTo(redistest.Script(script.SHA), 1, how.mode)
@@ -56,7 +56,7 @@ func WithLostReplies(t *testing.T, script *scripts.Script, cfg lockkeeper.Config
 				return loss
 			})
 			for _, loss := range losses {
-				loss.Wait(t) // else the test has tested nothing
+				loss.Wait(t) // otherwise the test has tested nothing
 			}
 			r.IsFree(t)
 			r.ExpectGranted(t, r.Key)
@@ -68,12 +68,12 @@ func WithLostReplies(t *testing.T, script *scripts.Script, cfg lockkeeper.Config
 	}
 }
 
-// Separate keeps a remote from its Redis while it breaks something, and tells when
-// the keys of the guards end in Redis as things stand.
-func (r *Remote) Separate(t testing.TB, guards []*Guard, breakIt func()) (ends []time.Time) {
+// Isolate freezes the connection of a remote, calls breakIt, and returns when the keys of the guards
+// expire if nothing renews them.
+func (r *Remote) Isolate(t testing.TB, guards []*Guard, breakIt func()) (ends []time.Time) {
 	t.Helper()
 	r.Proxy.Freeze(true)
-	for range 2 { // the first comes behind all that was under way
+	for range 2 { // the first waits for commands that were under way
 		ends = nil
 		for _, g := range guards {
 			ends = append(ends, g.Expiry(t))

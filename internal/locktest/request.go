@@ -9,7 +9,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Requests are all kinds of requests about a lock.
+// Requests returns a request of each type for a lock.
 func Requests(lock *messages.Lock) []proto.Message {
 	return []proto.Message{
 		&messages.Acquire{Lock: lock}, &messages.Release{Lock: lock}, &messages.Cancel{Lock: lock},
@@ -17,13 +17,13 @@ func Requests(lock *messages.Lock) []proto.Message {
 	}
 }
 
-// Refusal is what all answers that say no have in common.
+// Refusal is implemented by every answer that refuses a request.
 type Refusal interface {
 	GetReason() messages.Reason
 	GetDetail() string
 }
 
-// Refuses sends a request and expects to be refused, and told why.
+// ExpectRefusal sends a request that must be refused with a reason and with words in the detail.
 func ExpectRefusal(t *testing.T, p *Probe, request proto.Message, want messages.Reason, words ...string) {
 	t.Helper()
 	answer := Ask[Refusal](t, p, request)
@@ -32,7 +32,7 @@ func ExpectRefusal(t *testing.T, p *Probe, request proto.Message, want messages.
 	}
 	for _, word := range words {
 		if !strings.Contains(answer.GetDetail(), word) {
-			t.Errorf("%T{%v}: the detail %q does not say %q", request, request, answer.GetDetail(), word)
+			t.Errorf("%T{%v}: the detail %q does not contain %q", request, request, answer.GetDetail(), word)
 		}
 	}
 }

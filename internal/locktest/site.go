@@ -19,44 +19,44 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// Briefly lets what is left of a dead process end soon.
-var Briefly = lockkeeper.Config{Watchdog: Watchdog, Poll: 300 * time.Millisecond, WaiterTimeout: time.Second}
+// ShortTimeouts lets the leftovers of a dead process expire soon.
+var ShortTimeouts = lockkeeper.Config{Watchdog: Watchdog, Poll: 300 * time.Millisecond, WaiterTimeout: time.Second}
 
-// NoPolling looks by itself after longer than a test takes.
+// NoPolling polls less often than a test lasts.
 var NoPolling = lockkeeper.Config{Poll: time.Minute, Watchdog: 2 * time.Minute}
 
-// Soon is well below the poll bound of NoPolling, and much for a busy machine.
+// Soon is well below the poll bound of NoPolling, and long even for a busy machine.
 const Soon = 10 * time.Second
 
-// Impatient soon resends what got no reply, far from the lease's end, and has no time for local hand-off.
-// A busy machine may take longer than that for a call that must succeed, if nothing repeats it.
-var Impatient = lockkeeper.Config{CallTimeout: time.Second, Poll: time.Minute, Watchdog: 2 * time.Minute, HandOffLimit: 1}
+// ShortCallTimeout resends commands without a reply long before the lease ends, and has no local hand-off.
+// On a busy machine a call may take longer than that, so it suits only calls that are repeated.
+var ShortCallTimeout = lockkeeper.Config{CallTimeout: time.Second, Poll: time.Minute, Watchdog: 2 * time.Minute, HandOffLimit: 1}
 
-// Watchdog is long enough for a machine that does a lot besides.
+// Watchdog is long enough for a busy machine.
 const Watchdog = 5 * time.Second
 
-// Site is one process as far as locks go: an actor system, a client, a System.
+// Site stands for one process: an actor system, a client and a System.
 type Site struct {
 	*lockkeeper.System
 	Actors *actor.ActorSystem
 	Client rueidis.Client
-	// Lame is set by tests that end with a Redis that confirms no release.
-	Lame bool
-	// lending makes the site's helpers call with contexts that never end: such a caller
+	// SkipCloseCheck is set by tests at whose end Redis does not confirm releases.
+	SkipCloseCheck bool
+	// lendGoroutines makes the site's helpers call with contexts that never end: such a caller
 	// lends its goroutine for the commands that it waits for.
-	lending bool
+	lendGoroutines bool
 }
 
 // Open starts a site on a Redis, or on a proxy to one; it is closed when the test ends.
-// What is injected comes between its actors and their messages.
+// inject is middleware for its actors.
 func Open(t testing.TB, url string, cfg lockkeeper.Config, inject ...actor.ReceiverMiddleware) *Site {
 	t.Helper()
 	client := Connect(t, url)
 	return OpenWith(t, client, nil, cfg, func(s *actor.ActorSystem) { faultinject.Into(s, inject...) })
 }
 
-// Connect connects to a Redis, which a busy machine may not do in time. Many clients live side by side in a
-// test binary, so their buffers are small: each connection's have a megabyte otherwise.
+// Connect connects to a Redis, and retries since a busy machine may be too slow. A test binary has many
+// clients, so their buffers are small: by default each connection has a megabyte.
 func Connect(t testing.TB, url string) (client rueidis.Client) {
 	t.Helper()
 	options, err := redisio.Options(url)
@@ -73,28 +73,28 @@ func Connect(t testing.TB, url string) (client rueidis.Client) {
 	return client
 }
 
-// New opens a site on the shared server, and names a lock of the test's own.
+// New opens a site on the shared server, and a key for the test.
 func New(t testing.TB, cfg lockkeeper.Config, inject ...actor.ReceiverMiddleware) (*Site, Key) {
 	t.Helper()
 	k := NewKey(t, redistest.Shared(t))
 	return Open(t, k.Server.URL(), cfg, inject...), k
 }
 
-// Alone is New on a server of its own.
+// NewOnOwnServer is New on a server of the test's own.
 func NewOnOwnServer(t testing.TB, cfg lockkeeper.Config, inject ...actor.ReceiverMiddleware) (*Site, Key) {
 	t.Helper()
 	k := NewKey(t, redistest.Start(t))
 	return Open(t, k.Server.URL(), cfg, inject...), k
 }
 
-// QuietActorSystem is one that logs nothing.
+// QuietActorSystem makes an actor system that logs nothing.
 func QuietActorSystem() *actor.ActorSystem {
 	return actor.NewActorSystem(
 		actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 }
 
-// OpenWith starts a site on what connecting gave, after its actor system was prepared.
+// OpenWith starts a site on a client, or fails on the error of connecting, after its actor system was prepared.
 func OpenWith(t testing.TB, client rueidis.Client, err error, cfg lockkeeper.Config, prepare ...func(*actor.ActorSystem)) *Site {
 	t.Helper()
 	actors := QuietActorSystem()
@@ -104,8 +104,8 @@ func OpenWith(t testing.TB, client rueidis.Client, err error, cfg lockkeeper.Con
 	return OpenIn(t, actors, client, err, cfg)
 }
 
-// OpenIn starts a site in an actor system, on what connecting gave. On a busy machine Redis may be late to answer,
-// which is no failure unless the test says how late is too late.
+// OpenIn starts a site in an actor system, on a client or the error of connecting. On a busy machine Redis may
+// answer late, so CallTimeout is long unless the test sets it.
 func OpenIn(t testing.TB, actors *actor.ActorSystem, client rueidis.Client, err error, cfg lockkeeper.Config) *Site {
 	t.Helper()
 	if err != nil {
@@ -121,16 +121,16 @@ func OpenIn(t testing.TB, actors *actor.ActorSystem, client rueidis.Client, err 
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), redistest.Limit)
 		defer cancel()
-		if err := s.Close(ctx); err != nil && !s.Lame {
+		if err := s.Close(ctx); err != nil && !s.SkipCloseCheck {
 			t.Errorf("close: %v", err)
 		}
 		client.Close()
-		*s, client = Site{}, nil // testing keeps this function till the end, and the megabytes of an actor system with it
+		*s, client = Site{}, nil // testing keeps this function to the end, and with it the megabytes of an actor system
 	})
 	return s
 }
 
-// Processes is how many actors and other processes the site's actor system has.
+// Processes counts the actors and other processes of the site's actor system.
 func (s *Site) Processes() (n int) {
 	for _, shard := range s.Actors.ProcessRegistry.LocalPIDs.LocalPIDs {
 		n += shard.Count()
@@ -138,9 +138,9 @@ func (s *Site) Processes() (n int) {
 	return n
 }
 
-// Context is what the site calls with.
+// Context is the context of the site's calls.
 func (s *Site) Context(t testing.TB) context.Context {
-	if s.lending {
+	if s.lendGoroutines {
 		return context.Background()
 	}
 	return Within(t)
@@ -176,7 +176,7 @@ func (s *Site) Inspect(t testing.TB, k Key) lockkeeper.Status {
 	return status
 }
 
-// AwaitWaiting waits until so many requests of the site wait, whatever for.
+// AwaitWaiting waits until n requests of the site wait, for any locks.
 func (s *Site) AwaitWaiting(t testing.TB, n int) {
 	t.Helper()
 	redistest.Eventually(t, fmt.Sprintf("%d to wait", n), func() bool {
@@ -189,21 +189,21 @@ func (s *Site) AwaitWaiting(t testing.TB, n int) {
 	})
 }
 
-// AwaitWaiters waits until so many requests of the site are queued.
+// AwaitWaiters waits until n requests of the site wait for a lock.
 func (s *Site) AwaitWaiters(t testing.TB, k Key, n int) {
 	t.Helper()
 	AwaitWaiters(t, s.Lock(k.LockName), n)
 }
 
-// Passes takes and gives back the lock: what went before has not broken it.
+// ExpectGranted acquires and releases the lock, and checks that it is free afterwards.
 func (s *Site) ExpectGranted(t testing.TB, k Key) {
 	t.Helper()
 	s.Release(t, s.Acquire(t, k))
 	k.IsFree(t)
 }
 
-// As gives the URL of a user of the server's.
-func As(server *redistest.Server, user, password string) string {
+// URLAs is the server's URL for a user.
+func URLAs(server *redistest.Server, user, password string) string {
 	u, _ := url.Parse(server.URL())
 	u.User = url.UserPassword(user, password)
 	return u.String()

@@ -12,14 +12,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Within is a context that only a test that fails sees end.
+// Within is a context that ends only when a test fails.
 func Within(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), redistest.Limit)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// Await is what comes through a channel; the test ends if nothing does.
+// Await receives from a channel; the test fails if nothing comes in time.
 func Await[T any](t testing.TB, what string, from <-chan T) T {
 	t.Helper()
 	select {
@@ -31,7 +31,7 @@ func Await[T any](t testing.TB, what string, from <-chan T) T {
 	}
 }
 
-// Limited is for calls that nothing else would end.
+// Limited makes a call on a goroutine, and fails the test if it does not return in time.
 func Limited[T any](t testing.TB, what string, call func() T) T {
 	t.Helper()
 	done := make(chan T, 1)
@@ -39,7 +39,7 @@ func Limited[T any](t testing.TB, what string, call func() T) T {
 	return Await(t, what, done)
 }
 
-// InTime fails a test whose action takes longer than is bearable for an error.
+// InTime fails the test if an action takes longer than Soon.
 func InTime(t *testing.T, what string, action func()) {
 	t.Helper()
 	began := time.Now()
@@ -49,7 +49,7 @@ func InTime(t *testing.T, what string, action func()) {
 	}
 }
 
-// IsError checks what an error is, and that it says all of these words, and gives its reason.
+// IsError checks that err is want and contains all of the words, and returns its reason.
 func IsError(t testing.TB, err, want error, words ...string) messages.Reason {
 	t.Helper()
 	var as *lockkeeper.Error
@@ -60,7 +60,7 @@ func IsError(t testing.TB, err, want error, words ...string) messages.Reason {
 	return as.Reason
 }
 
-// lossOf is why a lock was lost, 0 for an error that is no loss.
+// lossOf is the reason of a loss, 0 for any other error.
 func lossOf(err error) messages.Reason {
 	var why *lockkeeper.Error
 	if errors.Is(err, lockkeeper.ErrLost) && errors.As(err, &why) {
@@ -69,12 +69,12 @@ func lossOf(err error) messages.Reason {
 	return 0
 }
 
-// Says checks that a text has all of these words.
+// ExpectWords checks that a text contains all of the words.
 func ExpectWords(t testing.TB, text string, words ...string) {
 	t.Helper()
 	for _, word := range words {
 		if !strings.Contains(text, word) {
-			t.Errorf("%q does not say %q", text, word)
+			t.Errorf("%q does not contain %q", text, word)
 		}
 	}
 }

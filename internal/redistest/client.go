@@ -14,8 +14,8 @@ import (
 )
 
 // Client is the test's own client of the server, apart from those under test. It
-// is created once, logs in by itself if the server was started with --requirepass,
-// uses a single connection, and is closed when the server stops.
+// is created once, logs in if the server was started with --requirepass, uses a single
+// connection, and is closed when the server stops.
 func (s *Server) Client(t testing.TB) rueidis.Client {
 	t.Helper()
 	s.mu.Lock()
@@ -61,7 +61,7 @@ func run(c rueidis.Client, args ...string) rueidis.RedisResult {
 	return c.Do(ctx, c.B().Arbitrary(args...).Build())
 }
 
-// must fails the test if a command of the helper's own failed.
+// must fails the test if a helper's own command failed.
 func must[T any](t testing.TB, what string) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()
@@ -78,7 +78,7 @@ func (s *Server) Keys(t testing.TB, pattern string) []string {
 	return slices.Sorted(slices.Values(must[[]string](t, "KEYS")(s.Do(t, "KEYS", pattern).AsStrSlice())))
 }
 
-// Calls tells how often each command was called since the start or the last
+// Calls returns how often each command was called since the start or the last
 // [Server.ResetStats], by its name in lower case: "evalsha", "config|resetstat".
 // Commands called by scripts count, and so do those of the test's own client (such
 // as the "info" of an earlier Calls) and the pings of other clients that are idle.
@@ -94,13 +94,13 @@ func (s *Server) Calls(t testing.TB) map[string]int64 {
 
 var cmdstat = regexp.MustCompile(`cmdstat_(\S+?):calls=(\d+)`)
 
-// ResetStats sets the counts of [Server.Calls] back to none.
+// ResetStats resets the counts of [Server.Calls].
 func (s *Server) ResetStats(t testing.TB) {
 	t.Helper()
 	s.ok(t, "CONFIG", "RESETSTAT")
 }
 
-// Subscribers tells how many clients are subscribed to a channel by its name.
+// Subscribers returns how many clients are subscribed to a channel by its name.
 func (s *Server) Subscribers(t testing.TB, channel string) int64 {
 	t.Helper()
 	numbers := must[map[string]int64](t, "PUBSUB NUMSUB")(s.Do(t, "PUBSUB", "NUMSUB", channel).AsIntMap())
@@ -114,22 +114,22 @@ func (s *Server) ShardSubscribers(t testing.TB, channel string) int64 {
 	return numbers[channel]
 }
 
-// Channels lists the channels that somebody is subscribed to, except those on which a client
-// hears of the locks that are transferred to it: these stay for as long as the client runs.
+// Channels lists the channels with subscribers, except the turn channels, on which clients are
+// notified of transfers: a client keeps its own for as long as it runs.
 func (s *Server) Channels(t testing.TB) []string {
 	t.Helper()
 	all := must[[]string](t, "PUBSUB CHANNELS")(s.Do(t, "PUBSUB", "CHANNELS").AsStrSlice())
 	return slices.DeleteFunc(all, func(channel string) bool { return strings.HasPrefix(channel, "lockkeeper_turn:") })
 }
 
-// KillClients cuts the connections of a kind, "normal" or "pubsub", except that of
-// the test's own client, on the server's side. It returns how many there were.
+// KillClients closes the connections of a type, "normal" or "pubsub", on the server's side,
+// except that of the test's own client. It returns how many there were.
 func (s *Server) KillClients(t testing.TB, kind string) int64 {
 	t.Helper()
 	return must[int64](t, "CLIENT KILL")(s.Do(t, "CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes").AsInt64())
 }
 
-// KillClientsOf ends the connections that have a name.
+// KillClientsOf closes the connections that have a name.
 func (s *Server) KillClientsOf(t testing.TB, name string) {
 	t.Helper()
 	list := must[string](t, "CLIENT LIST")(s.Do(t, "CLIENT", "LIST").ToString())

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// slots are those of a Redis Cluster.
+// slots is the number of slots of a Redis Cluster.
 const slots = 16384
 
-// Cluster starts a Redis Cluster of so many servers without replicas, which share the
-// slots evenly and in their order, and waits until they agree.
+// Cluster starts a Redis Cluster of masters without replicas, which share the slots evenly
+// and in their order, and waits until it is up.
 func Cluster(t testing.TB, servers int) []*Server {
 	t.Helper()
 	all := make([]*Server, servers)
@@ -28,8 +28,8 @@ func Cluster(t testing.TB, servers int) []*Server {
 	return all
 }
 
-// ClusterReplica adds a server to a cluster that follows the first of its masters, and waits
-// until it has what that has, and all know of it.
+// ClusterReplica adds a replica of the first master to a cluster, and waits until it is in sync
+// and all servers know it.
 func ClusterReplica(t testing.TB, masters []*Server) *Server {
 	t.Helper()
 	replica := Join(t, masters)
@@ -37,7 +37,7 @@ func ClusterReplica(t testing.TB, masters []*Server) *Server {
 	replica.awaitSync(t)
 	id := replica.id(t)
 	for _, s := range append(masters[:len(masters):len(masters)], replica) {
-		Eventually(t, "every server to name the replica to clients", func() bool { // it does when it knows its offset
+		Eventually(t, "every server to name the replica to clients", func() bool { // a server does so when it knows the replica's offset
 			slots, err := s.Do(t, "CLUSTER", "SLOTS").ToAny()
 			return err == nil && strings.Contains(fmt.Sprint(slots), id)
 		})
@@ -45,7 +45,7 @@ func ClusterReplica(t testing.TB, masters []*Server) *Server {
 	return replica
 }
 
-// Join adds a server without slots to a cluster, and waits until all know of it.
+// Join adds a server without slots to a cluster, and waits until all servers know it.
 func Join(t testing.TB, members []*Server) *Server {
 	t.Helper()
 	added := Start(t, "--cluster-enabled", "yes")
@@ -56,7 +56,7 @@ func Join(t testing.TB, members []*Server) *Server {
 	return added
 }
 
-// id is the server's name in its cluster.
+// id is the server's node ID in its cluster.
 func (s *Server) id(t testing.TB) string {
 	t.Helper()
 	return must[string](t, "CLUSTER MYID")(s.Do(t, "CLUSTER", "MYID").ToString())
@@ -69,7 +69,7 @@ func (s *Server) meet(t testing.TB, other *Server) {
 	}
 }
 
-// awaitCluster waits until the server knows so many, and the cluster is up.
+// awaitCluster waits until the server knows that many servers, and the cluster is up.
 func (s *Server) awaitCluster(t testing.TB, servers int) {
 	t.Helper()
 	known := fmt.Sprintf("cluster_known_nodes:%d\r\n", servers)
@@ -79,7 +79,7 @@ func (s *Server) awaitCluster(t testing.TB, servers int) {
 	})
 }
 
-// MoveSlot hands a slot on to another server of the cluster, with its keys.
+// MoveSlot moves a slot with its keys to another server of the cluster.
 func (s *Server) MoveSlot(t testing.TB, slot int, to *Server) {
 	t.Helper()
 	s.BeginMove(t, slot, to)
@@ -95,8 +95,8 @@ func (s *Server) BeginMove(t testing.TB, slot int, to *Server) {
 	s.ok(t, "CLUSTER", "SETSLOT", name, "MIGRATING", to.id(t))
 }
 
-// MigrateKeys hands keys of a slot on, or all of them if none is named. It fails if the other
-// server has one of that name.
+// MigrateKeys moves keys of a slot, or all of them if none is named. It fails if the other
+// server has a key of that name.
 func (s *Server) MigrateKeys(t testing.TB, slot int, to *Server, keys ...string) {
 	t.Helper()
 	if len(keys) == 0 {
@@ -115,7 +115,7 @@ func (s *Server) EndMove(t testing.TB, slot int, to *Server) {
 	s.ok(t, "CLUSTER", "SETSLOT", name, "NODE", to.id(t))
 }
 
-// Leave has a server that has no slots leave its cluster, and stay alive. The others forget it.
+// Leave removes a server without slots from its cluster; the server keeps running.
 func (s *Server) Leave(t testing.TB, others ...*Server) {
 	t.Helper()
 	id := s.id(t)

@@ -1,11 +1,11 @@
-// Package redistest is what the project's tests use to speak to a real
-// redis-server, and to take the network to it apart.
+// Package redistest starts real redis-servers for the project's tests, and injects
+// faults into the network between them and their clients.
 //
-// [Start] runs a redis-server of the test's own; [Shared] one for a whole test
-// package, stopped by [Main]. Both need redis-server on PATH:
-// a test that asks for one without it fails, it is never skipped.
+// [Start] runs a redis-server for one test; [Shared] runs one for a whole test
+// package, which [Main] stops. Both need redis-server on PATH: without it the test
+// fails, it is never skipped.
 //
-// A [Proxy] stands between clients and a server. It reads the Redis protocol in
+// A [Proxy] sits between clients and a server. It reads the Redis protocol in
 // both directions, so that it can lose the reply to one chosen command or hold
 // one chosen command back, besides cutting, freezing and delaying connections.
 //

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Limit is how long the helpers of this package wait for something before they
-// give up. It is generous: only a test that fails waits that long.
+// Limit is how long the helpers of this package wait. It is generous: only a test that
+// fails waits that long.
 const Limit = 20 * time.Second
 
 const pollEvery = 3 * time.Millisecond
 
-// Eventually waits until cond is true, and fails the test if it is not within
-// [Limit]. what says what was waited for, e.g. "the waiter is queued".
+// Eventually waits until cond is true, and fails the test after [Limit]. what names the
+// condition, e.g. "the waiter to be queued".
 func Eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	if !poll(Limit, cond) {

@@ -18,11 +18,11 @@ type Held struct {
 	raw    []byte
 }
 
-// Hold keeps back the next command that matches: it is not passed on to the server,
-// until [Held.Release]. All others are. The client never gets a reply to it; what
-// that means to its connection is said by the mode, which is [Lost] by default.
+// Hold keeps the next command that matches from the server until [Held.Release]. All
+// others pass. The client never gets a reply to it; the mode, [Lost] by default, says what
+// happens to its connection.
 //
-// match is called on goroutines of the proxy's and must not call its methods.
+// match is called on goroutines of the proxy and must not call its methods.
 func (p *Proxy) Hold(match func(cmd []string) bool, mode ...Mode) *Held {
 	h := &Held{match: match, silent: slices.Contains(mode, Silent), target: p.target, caught: make(chan struct{})}
 	p.mu.Lock()
@@ -31,8 +31,8 @@ func (p *Proxy) Hold(match func(cmd []string) bool, mode ...Mode) *Held {
 	return h
 }
 
-// Wait waits until a command is held, and gives its name and arguments. In the mode
-// [Lost] the client's connection is cut by then.
+// Wait waits until a command is held, and returns its name and arguments. In mode [Lost]
+// the client's connection is cut by then.
 func (h *Held) Wait(t testing.TB) []string {
 	t.Helper()
 	Eventually(t, "a command to be held", func() bool {
@@ -48,7 +48,7 @@ func (h *Held) Wait(t testing.TB) []string {
 
 // Release waits until a command is held and delivers it to the server, past the
 // proxy and its faults, on a connection of its own: in RESP2, without a login, in database 0.
-// It gives the reply as text: strings and numbers as they are, an error with a "-" before it,
+// It returns the reply as text: strings and numbers as they are, an error with a "-" before it,
 // null as "(nil)", arrays and the like as "[a b c]". Each further Release delivers the command
 // once more.
 func (h *Held) Release(t testing.TB) string {
@@ -61,7 +61,7 @@ func (h *Held) Release(t testing.TB) string {
 	return must[frame](t, "release")(newFrameReader(conn).next()).text()
 }
 
-// takeHold gives the hold that a command is to be caught by, or nil.
+// takeHold returns the hold that applies to a command, or nil.
 func (p *Proxy) takeHold(cmd []string) *Held {
 	p.mu.Lock()
 	defer p.mu.Unlock()

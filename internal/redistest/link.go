@@ -9,7 +9,7 @@ import (
 )
 
 // link is one client's connection through the proxy. In each direction one
-// goroutine reads frames and another passes them on, with a queue between them.
+// goroutine reads frames and another writes them, with a queue between them.
 type link struct {
 	p              *Proxy
 	client, server *net.TCPConn
@@ -17,13 +17,13 @@ type link struct {
 	done           chan struct{} // closed with the link
 	closing        sync.Once
 
-	deaf   atomic.Bool // nothing more gets to the client
-	robbed atomic.Bool // DropReplies took something
-	ledger
+	muted       atomic.Bool // nothing more gets to the client
+	lostReplies atomic.Bool // DropReplies dropped something
+	replyMatcher
 }
 
-// parcel is a frame under way, or the end of its direction.
-type parcel struct {
+// queuedFrame is a frame under way, or the end of its direction.
+type queuedFrame struct {
 	frame
 	end bool
 	due time.Time
@@ -45,7 +45,7 @@ func (l *link) close() {
 
 // run works until the link is closed.
 func (l *link) run() {
-	up, down := make(chan parcel, queueLen), make(chan parcel, queueLen)
+	up, down := make(chan queuedFrame, queueLen), make(chan queuedFrame, queueLen)
 	var wg sync.WaitGroup
 	wg.Go(func() { l.read(l.client, up) })
 	wg.Go(func() { l.read(l.server, down) })
@@ -55,7 +55,7 @@ func (l *link) run() {
 	l.close()
 }
 
-func (l *link) read(from net.Conn, to chan<- parcel) {
+func (l *link) read(from net.Conn, to chan<- queuedFrame) {
 	frames := newFrameReader(from)
 	next := frames.next
 	if l.stream {
@@ -68,15 +68,15 @@ func (l *link) read(from net.Conn, to chan<- parcel) {
 		}
 		end = err != nil
 		select {
-		case to <- parcel{frame: f, end: end, due: time.Now().Add(time.Duration(l.p.delay.Load()))}:
+		case to <- queuedFrame{frame: f, end: end, due: time.Now().Add(time.Duration(l.p.delay.Load()))}:
 		case <-l.done:
 			return
 		}
 	}
 }
 
-// deliver hands on what comes through the queue, until handOn says no.
-func (l *link) deliver(from <-chan parcel, handOn func(parcel) bool) {
+// deliver takes frames from the queue, until handOn returns false.
+func (l *link) deliver(from <-chan queuedFrame, handOn func(queuedFrame) bool) {
 	for more := true; more; {
 		select {
 		case next := <-from:
@@ -89,7 +89,7 @@ func (l *link) deliver(from <-chan parcel, handOn func(parcel) bool) {
 	}
 }
 
-// pass calls do when what is due may pass. It reports whether it did so before the end of the link.
+// pass calls do when the frame is due and the proxy is not frozen. It returns false if the link ends before.
 func (l *link) pass(due time.Time, do func()) bool {
 	if wait := time.Until(due); wait > 0 {
 		select {
@@ -115,15 +115,15 @@ func (l *link) pass(due time.Time, do func()) bool {
 	}
 }
 
-// passRequest passes on what comes from the client.
-func (l *link) passRequest(p parcel) bool {
+// passRequest passes on a frame from the client.
+func (l *link) passRequest(p queuedFrame) bool {
 	if p.end {
 		_ = l.server.CloseWrite() // it may still be busy with earlier requests, and ends the link
 		return false
 	}
 	if words := p.words(); len(words) > 0 {
 		if held := l.p.takeHold(words); held != nil {
-			l.deaf.Store(true)
+			l.muted.Store(true)
 			if !held.silent {
 				l.client.Close()
 				_ = l.server.CloseWrite()
@@ -137,15 +137,15 @@ func (l *link) passRequest(p parcel) bool {
 	return l.write(l.server, p.raw)
 }
 
-// passReply passes on what comes from the server.
-func (l *link) passReply(p parcel) bool {
+// passReply passes on a frame from the server.
+func (l *link) passReply(p queuedFrame) bool {
 	if p.end {
 		l.close()
 		return false
 	}
 	if cmd := l.received(p.value); cmd != nil {
 		if loss := l.p.takeLoss(cmd); loss != nil {
-			l.deaf.Store(true)
+			l.muted.Store(true)
 			if !loss.silent {
 				l.close()
 			}
@@ -154,18 +154,18 @@ func (l *link) passReply(p parcel) bool {
 		}
 	}
 	switch {
-	case l.deaf.Load():
+	case l.muted.Load():
 	case l.p.dropReplies:
-		l.deaf.Store(true)
-		l.robbed.Store(true)
+		l.muted.Store(true)
+		l.lostReplies.Store(true)
 	case l.p.dropMessages && l.isMessage(p.value):
 	case !l.write(l.client, p.raw):
-		l.deaf.Store(true) // the client is gone; what it had asked for is to be done all the same
+		l.muted.Store(true) // the client is gone; its requests are to be executed all the same
 	}
 	return true
 }
 
-// write writes to a peer. One that does not read for long is cut off, since nothing
+// write writes to a peer. A peer that does not read for long is cut off, since no fault
 // can be switched in the meantime.
 func (l *link) write(to *net.TCPConn, b []byte) bool {
 	_ = to.SetWriteDeadline(time.Now().Add(writeLimit))

@@ -6,16 +6,15 @@ import (
 	"testing"
 )
 
-// Mode is what becomes of a connection on which a client waits for a reply that
-// will not come. Later replies can not get through to the client, which would take
-// them for the one that is missing.
+// Mode is what happens to a connection on which a reply was lost. Later replies cannot be
+// passed to the client, which would take them for the missing one.
 type Mode int
 
 const (
 	// Lost cuts the connection: the client sees an error at once.
 	Lost Mode = iota
-	// Silent leaves it open, and nothing more comes through it to the client, which
-	// sees a timeout. What the client goes on to send does reach the server.
+	// Silent leaves it open, but the client receives nothing more and sees a timeout.
+	// The client's later requests do reach the server.
 	Silent
 )
 
@@ -29,10 +28,10 @@ type Loss struct {
 }
 
 // DropRepliesTo loses the next n replies (all of them if n is below 1) to commands
-// that match: the server carries the command out, and the client is not told. What
-// that means to the connection is said by the mode, which is [Lost] by default.
+// that match: the server executes the command, and the client gets no reply. The mode,
+// [Lost] by default, says what happens to the connection.
 //
-// match is called on goroutines of the proxy's and must not call its methods. It sees no
+// match is called on goroutines of the proxy and must not call its methods. It sees no
 // replies on connections that subscribe in RESP2.
 func (p *Proxy) DropRepliesTo(match func(cmd []string) bool, n int, mode ...Mode) *Loss {
 	l := &Loss{match: match, silent: slices.Contains(mode, Silent), want: n}
@@ -42,17 +41,17 @@ func (p *Proxy) DropRepliesTo(match func(cmd []string) bool, n int, mode ...Mode
 	return l
 }
 
-// Count tells how many replies were lost so far.
+// Count returns how many replies were lost so far.
 func (l *Loss) Count() int { return int(l.lost.Load()) }
 
-// Wait waits until all the replies that were asked for are lost; or one, if no
-// number was set. The commands have been carried out by then, and connections cut.
+// Wait waits until all n replies are lost, or one if n was below 1. By then the commands
+// have been executed, and the connections cut.
 func (l *Loss) Wait(t testing.TB) {
 	t.Helper()
 	Eventually(t, "the reply to be lost", func() bool { return l.Count() >= max(1, l.want) })
 }
 
-// takeLoss gives the loss that the reply to a command is to suffer, or nil.
+// takeLoss returns the loss that applies to the reply to a command, or nil.
 func (p *Proxy) takeLoss(cmd []string) *Loss {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Command matches commands by name, whatever the case.
+// Command matches commands by name, in upper or lower case.
 func Command(name string) func(cmd []string) bool {
 	return func(cmd []string) bool { return strings.EqualFold(cmd[0], name) }
 }

@@ -12,9 +12,9 @@ var (
 	notPlain = regexp.MustCompile(`[^\pL\pN_-]`)
 )
 
-// Name gives a name for a lock (or anything else) that is unique in this process
-// and tells which test it belongs to: "<test name>-<n>". It holds no character
-// that means something in a Redis pattern or to a cluster's key hashing.
+// Name returns a name for a lock (or anything else) that is unique in this process
+// and shows its test: "<test name>-<n>". It holds no character
+// with a meaning in Redis patterns or in the key hashing of a cluster.
 func Name(t testing.TB) string {
 	return fmt.Sprintf("%s-%d", notPlain.ReplaceAllString(t.Name(), "."), names.Add(1))
 }

@@ -24,8 +24,8 @@ func freePort() (int, error) {
 	return 0, errors.New("no free port found")
 }
 
-// onFreePort launches something on a port that is free. Another process may take the port
-// between the look and the launch, so a few ports are tried.
+// onFreePort launches a process on a free port. Another process may take the port between
+// the check and the launch, so several ports are tried.
 func onFreePort(launch func(port int) error) (port int, err error) {
 	for range 10 {
 		if port, err = freePort(); err != nil {

@@ -14,8 +14,8 @@ import (
 const (
 	host = "127.0.0.1"
 
-	// What redis-server logs when it accepts connections. Unlike an answer on the
-	// port, it can only come from the very process that was started.
+	// redis-server logs it when it accepts connections. Unlike an answer on the
+	// port, it can only come from the process that was started.
 	readyLine = "Ready to accept connections"
 	takenLine = "Address already in use"
 )
@@ -30,7 +30,7 @@ type process struct {
 }
 
 // launch starts redis-server and waits until it accepts connections. The error is
-// errPortTaken if something else listens on the port.
+// errPortTaken if another process listens on the port.
 func launch(port int, dir string, args []string) (*process, error) {
 	return spawn(readyLine, append([]string{
 		"--bind", host,
@@ -57,7 +57,7 @@ func spawn(ready string, args ...string) (*process, error) {
 	p := &process{cmd: cmd, log: log, done: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// dieWithParent counts the thread that started the process as its parent,
+		// For dieWithParent the thread that started the process is its parent,
 		// so that thread must live as long as the process.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()

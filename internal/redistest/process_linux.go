@@ -2,7 +2,7 @@ package redistest
 
 import "syscall"
 
-// These pause a process, and let it go on.
+// SigPause pauses a process, and SigResume continues it.
 const (
 	SigPause  = syscall.SIGSTOP
 	SigResume = syscall.SIGCONT

@@ -9,10 +9,10 @@ import (
 )
 
 // Proxy is a TCP proxy between clients and a server, whose faults a test switches
-// on and off. When a method that switches something returns, the switch is in
-// force: no byte passes any more in the old way.
+// on and off. When such a method returns, its fault is in force: no byte passes any
+// more by the old rules.
 //
-// Not for inline commands or TLS; a replica needs [ReplicaBehind].
+// It supports neither inline commands nor TLS; a replica needs [ReplicaBehind].
 type Proxy struct {
 	t        testing.TB
 	listener net.Listener
@@ -22,9 +22,9 @@ type Proxy struct {
 	// Held for reading while a frame is passed on, for writing while a switch is
 	// set. It guards what follows.
 	gate         sync.RWMutex
-	thaw         chan struct{} // not nil while frozen; closed by the end of that
+	thaw         chan struct{} // not nil while frozen; closed by the thaw
 	target       string
-	stream       bool // bytes pass as they come, and not by frames
+	stream       bool // bytes pass as they come, not frame by frame
 	refuse       bool
 	dropReplies  bool
 	dropMessages bool
@@ -36,8 +36,8 @@ type Proxy struct {
 }
 
 // NewProxy starts a proxy to the server at target (host:port), which ends with the
-// test. The server need not run yet: a client is sent away if there is none when it
-// connects.
+// test. The server need not run yet: a client that connects while it does not is
+// disconnected.
 func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
@@ -60,7 +60,7 @@ func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 // URL is the proxy's address as redis://host:port.
 func (p *Proxy) URL() string { return "redis://" + p.Addr() }
 
-// Conns tells how many connections there are at present.
+// Conns returns the number of present connections.
 func (p *Proxy) Conns() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +72,7 @@ func (p *Proxy) Cut() {
 	p.cutIf(func(*link) bool { return true })
 }
 
-// Redirect leads new connections to another server. Present ones stay where they are.
+// Redirect sends new connections to another server. Present ones stay.
 func (p *Proxy) Redirect(target string) {
 	p.set(func() { p.target = target })
 }
@@ -105,24 +105,23 @@ func (p *Proxy) Delay(d time.Duration) {
 	p.delay.Store(int64(d))
 }
 
-// DropReplies lets requests pass and throws away all that the server sends (replies
-// and pushes) while on; connections stay open. A connection that lost something can
-// not be used any further, since its client would take later replies for those that
-// were lost; so switching off cuts the connections that did.
+// DropReplies passes requests on, and drops all that the server sends (replies and
+// pushes) while on; connections stay open. Switching off cuts the connections that
+// lost something, since their clients would take later replies for the lost ones.
 func (p *Proxy) DropReplies(on bool) {
 	p.set(func() { p.dropReplies = on })
 	if !on {
-		p.cutIf(func(l *link) bool { return l.robbed.Load() })
+		p.cutIf(func(l *link) bool { return l.lostReplies.Load() })
 	}
 }
 
-// DropMessages throws away published messages while on. Everything else passes,
-// and the connections that lost messages live on.
+// DropMessages drops published messages while on. Everything else passes, and the
+// connections stay open.
 func (p *Proxy) DropMessages(on bool) {
 	p.set(func() { p.dropMessages = on })
 }
 
-// Heal ends all faults, and gives up the losses and holds that have not come about.
+// Heal ends all faults, and cancels the losses and holds that have not happened yet.
 func (p *Proxy) Heal() {
 	p.mu.Lock()
 	p.losses, p.holds = nil, nil
@@ -182,7 +181,7 @@ func (p *Proxy) serve(client *net.TCPConn) {
 }
 
 func (p *Proxy) add(l *link) bool {
-	p.gate.RLock() // so that Refuse sees the connection, or the connection Refuse
+	p.gate.RLock() // so that either Refuse sees the connection, or the connection sees Refuse
 	defer p.gate.RUnlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,6 +1,6 @@
 package redistest
 
-// The proxy's faults happen: a test that rests on one that does not would pass for nothing.
+// The proxy's faults happen: otherwise the tests that inject them would test nothing.
 
 import (
 	"errors"
@@ -79,7 +79,7 @@ func (w *wire) expectSilence() {
 	}
 }
 
-// A fault happens, and after its end new connections are as good as ever.
+// A fault happens, and after its end new connections work.
 func TestProxyFaults(t *testing.T) {
 	s := Shared(t)
 	for name, fault := range map[string]func(p *Proxy, c *wire, key string){
@@ -124,7 +124,7 @@ func TestProxyFaults(t *testing.T) {
 		"no replies": func(p *Proxy, c *wire, key string) {
 			p.DropReplies(true)
 			c.send("SET", key, "v")
-			Eventually(c, "the request to be carried out", func() bool { return len(s.Keys(c, key)) == 1 })
+			Eventually(c, "the request to be executed", func() bool { return len(s.Keys(c, key)) == 1 })
 			c.expectSilence()
 			p.DropReplies(false)
 			c.expectEnd()
@@ -132,7 +132,7 @@ func TestProxyFaults(t *testing.T) {
 		"no messages": func(p *Proxy, c *wire, key string) {
 			p.DropMessages(true)
 			s.ok(c, "PUBLISH", key, "lost")
-			c.ask("SUBSCRIBE", key+"2")                                                            // so the message is through
+			c.ask("SUBSCRIBE", key+"2")                                                            // so the message has passed
 			if got := c.ask("EVAL", "return {'message', 'a', 'b'}", "0"); got != "[message a b]" { // looks like one
 				c.Errorf("EVAL: %q", got)
 			}
@@ -151,13 +151,13 @@ func TestProxyFaults(t *testing.T) {
 			if got := dial(t, p).ask("PING"); got != "PONG" {
 				t.Errorf("PING afterwards: %q", got)
 			}
-			p.Freeze(true) // it must end none the less
+			p.Freeze(true) // it must end all the same
 		})
 	}
 }
 
-// A command whose reply is lost was carried out, and the next of its kind is not concerned; a
-// command that is held was not.
+// A command whose reply is lost was executed, and the next of its kind is not affected; a
+// command that is held was not executed.
 func TestDropRepliesToAndHold(t *testing.T) {
 	s := Shared(t)
 	for _, mode := range []Mode{Lost, Silent} {
@@ -190,14 +190,14 @@ func TestDropRepliesToAndHold(t *testing.T) {
 		if got := dial(t, p).ask("INCR", key); got != "4" {
 			t.Errorf("the next of its kind: %q", got)
 		}
-		p.Refuse(true) // does not concern the release
+		p.Refuse(true) // does not affect the release
 		if first, second := held.Release(t), held.Release(t); first != "5" || second != "6" {
 			t.Errorf("released: %q, and again: %q", first, second)
 		}
 	}
 }
 
-// The reply to the one command is lost, whatever comes before it in its pipeline.
+// Only the reply to the chosen command is lost, with any commands before it in its pipeline.
 func TestDropRepliesToPairs(t *testing.T) {
 	p, a := NewProxy(t, Shared(t).Addr()), Name(t)
 	before := []string{

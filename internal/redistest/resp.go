@@ -25,7 +25,7 @@ func (v value) words() []string {
 	return words
 }
 
-// text renders a value for people and for simple comparisons, see [Held.Release].
+// text renders a value for error texts and simple comparisons, see [Held.Release].
 func (v value) text() string {
 	switch v.kind {
 	case '_':
@@ -42,8 +42,8 @@ func (v value) text() string {
 	return v.str
 }
 
-// event is the kind of a push, such as "message" or "subscribe", or of what RESP2
-// has in its place.
+// event is the kind of a push, such as "message" or "subscribe", or of its RESP2
+// equivalent.
 func (v value) event() string {
 	if (v.kind == '>' || v.kind == '*') && len(v.elems) > 0 {
 		return v.elems[0].str
@@ -67,8 +67,8 @@ func newFrameReader(r io.Reader) *frameReader {
 	return &frameReader{in: bufio.NewReaderSize(r, 16<<10)}
 }
 
-// errProtocol is what the reader says of bytes that are not the Redis protocol as clients and
-// servers speak it: no inline commands, no streamed values, no attributes.
+// errProtocol means that bytes are not the Redis protocol. Inline commands, streamed values
+// and attributes are not supported.
 var errProtocol = errors.New("not the Redis protocol")
 
 // next reads one frame.
@@ -78,7 +78,7 @@ func (r *frameReader) next() (frame, error) {
 	return frame{value: v, raw: r.raw}, err
 }
 
-// some reads what has come, whatever it is.
+// some reads the bytes that have arrived, without parsing them.
 func (r *frameReader) some() (frame, error) {
 	raw := make([]byte, 16<<10)
 	n, err := r.in.Read(raw)

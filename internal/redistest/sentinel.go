@@ -9,22 +9,21 @@ import (
 	"testing"
 )
 
-// silence is after how many ms without an answer a Sentinel takes its master for dead.
+// silence is the time in ms without an answer after which a Sentinel considers its master down.
 const silence = 1000
 
-// Sentinel starts a redis-sentinel that watches a server and the replicas that it has
-// by now, and is alone in deciding on a failover. It gives the URL for clients that
-// follow the master. It is stopped when the test ends. lines are further lines of its
-// configuration.
+// Sentinel starts a redis-sentinel that watches a server and its present replicas, and decides
+// alone on a failover. It returns the URL for clients that follow the master. It is stopped
+// when the test ends. lines are further lines of its configuration.
 func Sentinel(t testing.TB, master *Server, lines ...string) (url string) {
 	t.Helper()
 	return fmt.Sprintf("redis://%s:%s?master_set=master", host, startSentinel(t, "port", master.Addr(), lines...))
 }
 
-// Sentinels starts three that watch a server and its replicas, of which two must agree, and waits
-// until they know each other and so many replicas. They answer commands like servers.
+// Sentinels starts three Sentinels that watch a server and its replicas, of which two must agree,
+// and waits until they know each other and that many replicas. They answer commands like servers.
 //
-// Each takes a dead master for dead a few seconds after the one before it: three that do so at the
+// Each detects a dead master a few seconds after the one before it: three that do so at the
 // same time may each vote for themselves, and then there is no failover for a long while.
 func Sentinels(t testing.TB, master *Server, replicas int) (url string, all []*Server) {
 	t.Helper()
@@ -48,7 +47,7 @@ func Sentinels(t testing.TB, master *Server, replicas int) (url string, all []*S
 	return "redis-sentinel://" + url[1:] + "?master_set=master", all
 }
 
-// startSentinel starts one that has its port by that option.
+// startSentinel starts a Sentinel; option sets its port.
 func startSentinel(t testing.TB, option, master string, lines ...string) (port string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "sentinel.conf")

@@ -59,7 +59,7 @@ func (s *Server) Addr() string { return net.JoinHostPort(host, strconv.Itoa(s.po
 // URL is the server's address as redis://host:port, without a password.
 func (s *Server) URL() string { return "redis://" + s.Addr() }
 
-// Kill kills the server (SIGKILL) and waits until it is gone. Its data is lost.
+// Kill kills the server (SIGKILL) and waits until it has ended. Its data is lost.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
 	s.mu.Lock()
@@ -98,14 +98,14 @@ func (s *Server) Restart(t testing.TB) {
 	}
 }
 
-// Pause stops the server's process (SIGSTOP): connections stay open and nothing
-// is answered until [Server.Resume].
+// Pause stops the server's process (SIGSTOP): connections stay open without answers
+// until [Server.Resume].
 func (s *Server) Pause(t testing.TB) {
 	t.Helper()
 	s.signal(t, SigPause)
 }
 
-// Resume lets a paused server go on (SIGCONT).
+// Resume continues a paused server (SIGCONT).
 func (s *Server) Resume(t testing.TB) {
 	t.Helper()
 	s.signal(t, SigResume)

@@ -14,18 +14,18 @@ var shared struct {
 	servers []*Server
 }
 
-// Shared gives the one server that the tests of a package share, and starts it for
-// the first. The tests keep out of each other's way by names of their own ([Name]).
-// Whoever kills or pauses a server, or counts its calls, should [Start] its own.
+// Shared returns the server that the tests of a package share; the first call starts it.
+// Each test uses names of its own ([Name]). A test that kills or pauses a server, or counts
+// its calls, should [Start] its own.
 //
-// The package's TestMain must end it, by [Main].
+// The package's TestMain must stop it with [Main].
 func Shared(t testing.TB) *Server {
 	t.Helper()
 	return SharedServers(t, 1)[0]
 }
 
-// SharedServers gives several independent servers that the tests of a package share, with
-// [Shared] as the first of them.
+// SharedServers returns n independent servers that the tests of a package share; the first
+// is that of [Shared].
 func SharedServers(t testing.TB, n int) []*Server {
 	t.Helper()
 	servers, err := startShared(n)

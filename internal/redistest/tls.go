@@ -21,11 +21,11 @@ import (
 	"time"
 )
 
-// Authority is a CA of the tests' own, with what servers and clients need.
+// Authority is a CA for tests, with what servers and clients need.
 type Authority struct {
 	ca  tls.Certificate
 	dir string
-	// Client trusts the CA, and has a certificate of it. CA, Cert and Key are the same as files.
+	// Client trusts the CA, and has a certificate from it. CA, Cert and Key are the same as files.
 	Client        *tls.Config
 	CA, Cert, Key string
 }
@@ -61,16 +61,16 @@ func (a *Authority) files(t testing.TB, name string, c tls.Certificate) (cert, k
 	return a.file(t, name+" cert", "CERTIFICATE", c.Certificate[0]), a.file(t, name+" key", "PRIVATE KEY", der)
 }
 
-// options are those of a redis-server or a Sentinel that speaks TLS alone, by the given names,
-// and asks its clients for a certificate.
+// options configure a redis-server or a Sentinel with a certificate for the names, to speak only
+// TLS and to require certificates of its clients.
 func (a *Authority) options(t testing.TB, names ...string) [][2]string {
 	t.Helper()
 	cert, key := a.files(t, "server "+strings.Join(names, " "), issue(t, &a.ca, names...))
 	return [][2]string{{"tls-ca-cert-file", a.CA}, {"tls-cert-file", cert}, {"tls-key-file", key}, {"tls-replication", "yes"}, {"tls-cluster", "yes"}}
 }
 
-// Start starts a redis-server that speaks TLS alone, with a certificate for the names, by default
-// its IP address. It gives its host:port.
+// Start starts a redis-server that speaks only TLS, with a certificate for the names, by default
+// its IP address. It returns host:port.
 func (a *Authority) Start(t testing.TB, names []string, args ...string) (addr string) {
 	t.Helper()
 	args = append([]string{"--port", "0"}, args...)
@@ -89,8 +89,8 @@ func (a *Authority) Start(t testing.TB, names []string, args ...string) (addr st
 	return net.JoinHostPort(host, strconv.Itoa(port))
 }
 
-// Sentinel is [Sentinel], by TLS, with a certificate for the names, and further lines of its
-// configuration. It gives the Sentinel's port; its master is named "master".
+// Sentinel is [Sentinel] with TLS, a certificate for the names, and further lines of its
+// configuration. It returns the Sentinel's port; its master is named "master".
 func (a *Authority) Sentinel(t testing.TB, master string, names []string, lines ...string) (port string) {
 	t.Helper()
 	for _, option := range a.options(t, names...) {
@@ -99,16 +99,16 @@ func (a *Authority) Sentinel(t testing.TB, master string, names []string, lines 
 	return startSentinel(t, "port 0\ntls-port", master, lines...)
 }
 
-// TLS starts a redis-server that speaks TLS alone, with a certificate of a CA of its own, and
-// asks its clients for one. It gives the server's host:port, and what a client needs.
+// TLS starts a redis-server that speaks only TLS, with a certificate of a new CA, and requires
+// one of its clients. It returns the server's host:port and the configuration of a client.
 func TLS(t testing.TB, args ...string) (addr string, client *tls.Config) {
 	t.Helper()
 	a := NewAuthority(t)
 	return a.Start(t, nil, args...), a.Client
 }
 
-// issue makes a certificate for DNS names, or for the host of the tests; of a CA if there is none
-// to sign it.
+// issue makes a certificate for DNS names, or for the tests' host if there are none; without a
+// ca it makes a CA certificate.
 func issue(t testing.TB, ca *tls.Certificate, names ...string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -6,12 +6,12 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/faults"
 )
 
-// The places that the controls change are still there, and the faults are known.
-func TestControlsFitTheSource(t *testing.T) {
+// The texts that the controls replace exist, and the faults are known.
+func TestControls_MatchSource(t *testing.T) {
 	names := map[string]bool{}
 	for _, c := range All {
 		if names[c.Name] {
-			t.Errorf("%s: there are two of that name", c.Name)
+			t.Errorf("%s: two controls have that name", c.Name)
 		}
 		names[c.Name] = true
 		if _, err := apply("../..", c.Edits); err != nil {
@@ -23,10 +23,10 @@ func TestControlsFitTheSource(t *testing.T) {
 	}
 }
 
-func TestAnEditMustFit(t *testing.T) {
-	for _, before := range []string{"this is not in it", "return"} {
+func TestApply_RejectsAmbiguousText(t *testing.T) {
+	for _, before := range []string{"not in the file", "return"} {
 		if _, err := apply("../..", []Edit{{"internal/lock/lease.go", before, "x"}}); err == nil {
-			t.Errorf("an edit of %q, which is not there exactly once, was accepted", before)
+			t.Errorf("an edit of %q, which does not occur exactly once, was accepted", before)
 		}
 	}
 }

@@ -1,6 +1,6 @@
-// Package controls breaks the safety rules of Lockkeeper, one at a time, to show that
-// the suite would notice. A break is an edit of the source, which is compiled into the
-// clients through an overlay; the source itself is not touched.
+// Package controls breaks the safety rules of Lockkeeper, one at a time, to show that the
+// suite detects it. A control edits the source, which is compiled into the clients through an
+// overlay; the source files stay unchanged.
 package controls
 
 import (
@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// Edit replaces a piece of a source file, which must be there exactly once.
+// Edit replaces a text that occurs exactly once in a source file.
 type Edit struct{ File, Before, After string }
 
-// apply gives the files of the module at root as they are after the edits.
+// apply returns the edited files of the module at root, by path.
 func apply(root string, edits []Edit) (map[string]string, error) {
 	changed := map[string]string{}
 	for _, e := range edits {
@@ -29,14 +29,14 @@ func apply(root string, edits []Edit) (map[string]string, error) {
 			text = string(source)
 		}
 		if n := strings.Count(text, e.Before); n != 1 {
-			return nil, fmt.Errorf("%s has changed: it has this %d times instead of once:\n%s", e.File, n, e.Before)
+			return nil, fmt.Errorf("%s has changed: this text occurs %d times instead of once:\n%s", e.File, n, e.Before)
 		}
 		changed[path] = strings.Replace(text, e.Before, e.After, 1)
 	}
 	return changed, nil
 }
 
-// Build compiles the suite, with edits in Lockkeeper, into a file in dir.
+// Build compiles the suite with edits of Lockkeeper into a binary in dir.
 func Build(dir string, edits []Edit) (binary string, err error) {
 	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/lockkeeper-go/lockkeeper").Output()
 	if err != nil {

@@ -15,18 +15,18 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )
 
-// SpecVariable tells the program that it is a client, and which.
+// SpecVariable is the environment variable with the traffic.Spec of a client process.
 const SpecVariable = "ROBUSTNESS_CLIENT"
 
-// client is a client process, behind a proxy of its own.
+// client is a client process, with its proxy.
 type client struct {
 	proc  int
 	proxy *Proxy
-	// others are to the other servers, if there are several.
+	// others are the proxies of the other servers, if there are several.
 	others []*Proxy
 	cmd    *exec.Cmd
 	in     io.WriteCloser
-	lines  chan string   // what it says; closed when it has ended
+	lines  chan string   // its output; closed when it has ended
 	done   chan struct{} // closed when it has ended
 }
 
@@ -63,7 +63,7 @@ func startClient(binary string, spec traffic.Spec, proxy *Proxy) (*client, error
 			c.lines <- lines.Text()
 		}
 		close(c.lines)
-		_ = c.cmd.Wait() // how it ended is seen by who has ended it
+		_ = c.cmd.Wait() // the exit code does not matter
 	}()
 	if err := <-started; err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func startClient(binary string, spec traffic.Spec, proxy *Proxy) (*client, error
 	return c, c.expect(traffic.Ready, limit)
 }
 
-// order tells the client what to do. That it has ended is noticed at the end of the round.
+// order sends a command to the client. If the client has ended, End reports that.
 func (c *client) order(words ...any) error {
 	_, err := fmt.Fprintln(c.in, words...)
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) {
@@ -81,12 +81,12 @@ func (c *client) order(words ...any) error {
 }
 
 var (
-	errSilent = errors.New("the client does not answer")
-	errEnded  = errors.New("the client has ended")
+	errNoAnswer = errors.New("the client does not answer")
+	errEnded    = errors.New("the client has ended")
 )
 
-// hear waits for a line.
-func (c *client) hear(wait time.Duration) (string, error) {
+// readLine waits for a line.
+func (c *client) readLine(wait time.Duration) (string, error) {
 	select {
 	case line, more := <-c.lines:
 		if !more {
@@ -94,19 +94,19 @@ func (c *client) hear(wait time.Duration) (string, error) {
 		}
 		return line, nil
 	case <-time.After(wait):
-		return "", errSilent
+		return "", errNoAnswer
 	}
 }
 
 func (c *client) expect(what string, wait time.Duration) error {
-	line, err := c.hear(wait)
+	line, err := c.readLine(wait)
 	if err == nil && line != what {
-		err = fmt.Errorf("client %d says %q instead of %q", c.proc, line, what)
+		err = fmt.Errorf("client %d wrote %q instead of %q", c.proc, line, what)
 	}
 	return err
 }
 
-// signal sends a signal, to a client that has ended as well; see order.
+// signal sends a signal; like order it succeeds if the client has ended.
 func (c *client) signal(sig os.Signal) error {
 	err := c.cmd.Process.Signal(sig)
 	if errors.Is(err, os.ErrProcessDone) {
@@ -115,7 +115,7 @@ func (c *client) signal(sig os.Signal) error {
 	return err
 }
 
-// kill ends the client at once, paused or not.
+// kill kills the client, paused or not, and waits until it has ended.
 func (c *client) kill() {
 	_ = c.cmd.Process.Kill() // fails only if it has ended already
 	<-c.done

@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// clock is a server's wall clock, through a library that is loaded before its own: it may
-// run at another speed, and be set.
+// clock is a server's wall clock, controlled by libfaketime: it may run at another speed, and
+// be set.
 type clock struct {
-	// rate is how much faster than time it runs; 0 leaves the clock alone.
+	// rate is its speed relative to real time; 0 is the real clock.
 	rate float64
-	// ahead is how far ahead of time it began, and what it was set forward by since.
+	// ahead is its lead at the start, plus what it was set forward since.
 	ahead time.Duration
 	began time.Time
 	file  string
 }
 
-// lead is how far ahead of time it is.
+// lead is how far it is ahead of real time.
 func (c *clock) lead() time.Duration {
 	return c.ahead + time.Duration(float64(time.Since(c.began))*(c.rate-1))
 }
 
-// like is a clock that begins at the time of another, for a server that follows its own.
+// like is a clock that starts at the time of another, for a replica.
 func (c *clock) like() clock {
 	if c.rate == 0 {
 		return clock{}
@@ -32,8 +32,7 @@ func (c *clock) like() clock {
 	return clock{rate: c.rate, ahead: c.lead()}
 }
 
-// into has a server that is about to start in a directory go by the clock. It gives the
-// server's environment.
+// into writes the clock's file into a server's directory, and returns the server's environment.
 func (c *clock) into(dir string) ([]string, error) {
 	if c.rate == 0 {
 		return nil, nil
@@ -50,8 +49,8 @@ func (c *clock) into(dir string) ([]string, error) {
 		return nil, err
 	}
 	return append(os.Environ(),
-		// libc's malloc takes the place of jemalloc, which asks for the time when it starts,
-		// before the library is ready.
+		// libc's malloc replaces jemalloc, which reads the time when it starts, before the
+		// library is ready.
 		"LD_PRELOAD="+library[0]+":libc.so.6",
 		"FAKETIME_TIMESTAMP_FILE="+c.file, "FAKETIME_NO_CACHE=1", "FAKETIME_DONT_FAKE_MONOTONIC=1",
 	), nil
@@ -66,7 +65,7 @@ func (c *clock) forward(d time.Duration) error {
 	return c.write()
 }
 
-// remove removes what the library has left of a server that was killed.
+// remove removes the library's files of a server that was killed.
 func (c *clock) remove(pid int) {
 	if c.rate != 0 {
 		for _, name := range []string{"faketime_shm_", "sem.faketime_sem_"} {

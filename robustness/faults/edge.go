@@ -12,10 +12,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )
 
-// exact is the first number beside which a double has no neighbour that is one apart.
+// exact is the limit above which a double cannot represent every integer.
 const exact = 1 << 53
 
-// seed sets the counters, the permits and the counts of the names that come next to numbers near the edges.
+// seed sets the counters, permits and counts of the next names to numbers near the edges.
 func seed(w *World) error {
 	near := func(edges ...int64) int64 {
 		edge := edges[w.random.IntN(len(edges))]
@@ -44,8 +44,8 @@ func seed(w *World) error {
 	return nil
 }
 
-// numbers adds the numbers that synchronizers have in the end to what was found, and removes them.
-func (w *World) numbers(found map[string]judge.Permits) (left []string, err error) {
+// edgeNumbers adds the final numbers of the synchronizers to found, and removes them from Redis.
+func (w *World) edgeNumbers(found map[string]judge.Permits) (left []string, err error) {
 	for _, name := range w.round.seeded {
 		lines, err := w.server.do("GET", name)
 		if err != nil {

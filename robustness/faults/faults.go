@@ -14,7 +14,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )
 
-// A Fault is something that may happen; when Do returns it is over.
+// A Fault is a fault that may happen; when Do returns it is over.
 type Fault struct {
 	Name string
 	Do   func(w *World) error
@@ -35,7 +35,7 @@ var All = []Fault{
 	{"partition", network("partition", true, func(_ *World, r *rules) { r.refuse = true })},
 	{"nothing reaches Redis", network("nothing reaches Redis", true, func(_ *World, r *rules) { r.up.blocked = true })},
 	{"nothing comes back", network("nothing comes back", true, func(_ *World, r *rules) { r.down.blocked = true })},
-	{"new connections hear nothing", network("new connections hear nothing", true, func(_ *World, r *rules) { r.cut, r.down.blocked = true, true })},
+	{"new connections get no replies", network("new connections get no replies", true, func(_ *World, r *rules) { r.cut, r.down.blocked = true, true })},
 	{"lost replies", network("lost replies", true, func(_ *World, r *rules) { r.dropReplies = true })},
 	{"trickle", network("trickle", true, func(_ *World, r *rules) { r.up.trickle, r.down.trickle = true, true })},
 	{"lost messages", network("lost messages", false, func(_ *World, r *rules) { r.dropMessages = true })},
@@ -51,7 +51,7 @@ var All = []Fault{
 	{"DEL", deleteKey("")},
 	{"DEL plain", deleteKey("plain")},
 	{"FLUSHALL", func(w *World) error {
-		return w.command(history.Fault{Name: "FLUSHALL", Proc: -1, Robs: true, Wipes: true}, "FLUSHALL")
+		return w.command(history.Fault{Name: "FLUSHALL", Proc: -1, BreaksLeases: true, ErasesData: true}, "FLUSHALL")
 	}},
 	{"restart empty", restartEmpty},
 	{"failover to a lagging replica", failover},
@@ -94,7 +94,7 @@ next:
 	return chosen, nil
 }
 
-// between draws a number of milliseconds.
+// between draws a duration between two numbers of milliseconds.
 func (w *World) between(from, to int) time.Duration {
 	return traffic.Range{From: time.Duration(from) * time.Millisecond, To: time.Duration(to) * time.Millisecond}.Pick(w.random)
 }
@@ -106,7 +106,7 @@ func (w *World) ofLease(from, to int) time.Duration {
 
 func (w *World) one(of ...string) string { return of[w.random.IntN(len(of))] }
 
-// during carries out a fault, and notes when that was, beside the histories as well.
+// during injects a fault, and records its time, also in faults.txt beside the histories.
 func (w *World) during(f history.Fault, do func() error) error {
 	f.From = history.Now()
 	err := do()
@@ -132,10 +132,10 @@ func (w *World) command(f history.Fault, args ...string) error {
 	})
 }
 
-// killClient spares the first, so that one lives through the whole run.
+// killClient never kills the first client, so that one lives through the whole run.
 func killClient(w *World) error {
-	place := 1 + w.random.IntN(len(w.clients)-1)
-	c := w.clients[place]
+	index := 1 + w.random.IntN(len(w.clients)-1)
+	c := w.clients[index]
 	err := w.during(history.Fault{Name: "kill a client", Proc: -1, Hinders: true}, func() error {
 		c.kill()
 		return nil
@@ -144,7 +144,7 @@ func killClient(w *World) error {
 	if err != nil {
 		return err
 	}
-	return w.start(place)
+	return w.start(index)
 }
 
 func pauseClient(w *World) error {
@@ -161,7 +161,7 @@ func pauseClient(w *World) error {
 func crashActors(name string, sign int) func(*World) error {
 	return func(w *World) error {
 		c := w.clients[w.random.IntN(len(w.clients))]
-		return w.during(history.Fault{Name: name, Proc: c.proc, Hinders: true, Fells: true}, func() error {
+		return w.during(history.Fault{Name: name, Proc: c.proc, Hinders: true, CrashesActors: true}, func() error {
 			if err := c.order(traffic.Crash, sign*(50+w.random.IntN(300))); err != nil {
 				return err
 			}
@@ -212,7 +212,7 @@ func cut(w *World) error {
 	})
 }
 
-// busy has a script run that does not end by itself.
+// busy runs an endless script for a while.
 func busy(w *World) error {
 	return w.during(history.Fault{Name: "BUSY", Proc: -1, Hinders: true}, func() error {
 		ended := make(chan error, 1)
@@ -240,7 +240,7 @@ func outOfMemory(w *World) error {
 	})
 }
 
-// diskFull has Redis refuse writes since it cannot save: its directory is gone.
+// diskFull makes Redis refuse writes since it cannot save: its directory is removed.
 func diskFull(w *World) error {
 	return w.during(history.Fault{Name: "disk full", Proc: -1, Hinders: true}, func() error {
 		gone, err := os.MkdirTemp("", "robustness-gone")
@@ -269,29 +269,29 @@ func diskFull(w *World) error {
 	})
 }
 
-// deleteKey takes a lock, or some lock, from its holders, as an operator may.
+// deleteKey deletes the key of a lock, a random one for "", as an operator might.
 func deleteKey(lock string) func(*World) error {
 	return func(w *World) error {
 		key := lock
 		if key == "" {
-			key = w.one("plain", "reentrant", "fenced", "fair", "readwrite", "multi-a", "multi-b", "multi-c", "actor", "faces", string(traffic.Leased))
+			key = w.one("plain", "reentrant", "fenced", "fair", "readwrite", "multi-a", "multi-b", "multi-c", "actor", "apis", string(traffic.Expirable))
 		}
-		permits := key == string(traffic.Leased) // their number is gone, too
-		return w.command(history.Fault{Name: "DEL", Proc: -1, Robs: true, Wipes: permits, Lock: key}, "DEL", key, redisio.Taken(key))
+		permits := key == string(traffic.Expirable) // their number is lost, too
+		return w.command(history.Fault{Name: "DEL", Proc: -1, BreaksLeases: true, ErasesData: permits, Lock: key}, "DEL", key, redisio.Taken(key))
 	}
 }
 
 func restartEmpty(w *World) error {
-	return w.during(history.Fault{Name: "restart empty", Proc: -1, Hinders: true, Robs: true, Wipes: true}, func() error {
+	return w.during(history.Fault{Name: "restart empty", Proc: -1, Hinders: true, BreaksLeases: true, ErasesData: true}, func() error {
 		before := w.server
 		before.kill()
 		time.Sleep(w.ofLease(0, 50))
-		return w.startAgain(before)
+		return w.restart(before)
 	})
 }
 
-// startAgain starts Redis again; its port may be in use for another moment.
-func (w *World) startAgain(before *server) (err error) {
+// restart starts Redis again; its port may be in use for another moment.
+func (w *World) restart(before *server) (err error) {
 	for range 100 {
 		if w.server, err = startServerOn(before.addr, before.clock.like()); err == nil {
 			return nil
@@ -301,13 +301,13 @@ func (w *World) startAgain(before *server) (err error) {
 	return err
 }
 
-// failover has a replica that has missed the last writes take over.
+// failover promotes a replica that lacks the last writes.
 func failover(w *World) error {
 	replica, err := w.replica()
 	if err != nil {
 		return err
 	}
-	return w.during(history.Fault{Name: "failover to a lagging replica", Proc: -1, Hinders: true, Robs: true, Wipes: true}, func() error {
+	return w.during(history.Fault{Name: "failover to a lagging replica", Proc: -1, Hinders: true, BreaksLeases: true, ErasesData: true}, func() error {
 		if err := replica.signal(syscall.SIGSTOP); err != nil {
 			return err
 		}
@@ -327,22 +327,22 @@ func failover(w *World) error {
 	})
 }
 
-// setClock ends leases before their time: a robbery of all locks.
+// setClock ends the leases of all locks before their time.
 func setClock(w *World) error {
-	return w.during(history.Fault{Name: "Redis's clock is set forward", Proc: -1, Hinders: true, Robs: true}, func() error {
+	return w.during(history.Fault{Name: "Redis's clock is set forward", Proc: -1, Hinders: true, BreaksLeases: true}, func() error {
 		return w.server.clock.forward(w.ofLease(10, 300))
 	})
 }
 
-// Next does one of some faults: each of them once, in a random order, and then again.
+// Next injects the next fault: each of them once, in a random order, and then again.
 func (w *World) Next(of []Fault) error {
-	if len(w.deck) == 0 {
-		w.deck = w.random.Perm(len(of))
+	if len(w.faultOrder) == 0 {
+		w.faultOrder = w.random.Perm(len(of))
 	}
-	i := w.deck[0]
-	w.deck = w.deck[1:]
+	i := w.faultOrder[0]
+	w.faultOrder = w.faultOrder[1:]
 	return of[i].Do(w)
 }
 
-// Pause lets nothing happen for a while.
+// Pause waits without a fault.
 func (w *World) Pause(d traffic.Range) { time.Sleep(d.Pick(w.random)) }

@@ -7,8 +7,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )
 
-// forceLate has the operator look at a lock and free it by force, with a command that is held back on its way, until
-// others have the lock.
+// forceLate makes the operator inspect a lock and release it by force, with a command that is delayed until others hold
+// the lock.
 func forceLate(w *World) error {
 	c := w.clients[0]
 	lock := w.one("plain", "reentrant", "fenced", "fair", "readwrite")
@@ -19,14 +19,14 @@ func forceLate(w *World) error {
 		return err
 	}
 	delay := w.between(300, 1300)
-	return w.during(history.Fault{Name: "late forced release", Proc: -1, Robs: true, Forces: true, Lock: lock}, func() error {
+	return w.during(history.Fault{Name: "late forced release", Proc: -1, BreaksLeases: true, Forces: true, Lock: lock}, func() error {
 		c.proxy.set(func(r *rules) { r.up.delay = delay })
 		defer c.proxy.set(func(r *rules) { *r = rules{} })
 		if err := c.order(traffic.Force, lock); err != nil {
 			return err
 		}
 		err := c.expect(traffic.Forced, limit)
-		time.Sleep(delay + 200*time.Millisecond) // what was sent last has arrived
+		time.Sleep(delay + 200*time.Millisecond) // the last command has arrived
 		return err
 	})
 }

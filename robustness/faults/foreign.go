@@ -8,11 +8,11 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )
 
-// plant puts another application's hash under a name that is in use, as soon as there is nothing.
+// plant writes another application's hash to a name that is in use, as soon as the key does not exist.
 func plant(w *World) error {
 	name := traffic.ForeignName(traffic.ForeignKinds[w.random.IntN(len(traffic.ForeignKinds))])
 	fields := maps.Clone(traffic.ForeignFields)
-	if w.random.IntN(2) == 0 { // half of it is like a lock
+	if w.random.IntN(2) == 0 { // one field is like that of a lock
 		fields["6f8d1c1e-3c1b-4b52-9d0e-0d6f8f1d2a77:7"] = "1"
 	}
 	command := []string{"EVAL", `if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end return redis.call('HSET', KEYS[1], unpack(ARGV))`, "1", name}
@@ -32,7 +32,7 @@ func plant(w *World) error {
 	return nil
 }
 
-// changed gives the foreign keys that are not as they were planted, and removes them all.
+// changed returns the foreign keys that were changed, and removes them all.
 func (w *World) changed() (changed []string, err error) {
 	for name, fields := range w.round.planted {
 		lines, err := w.server.do("HGETALL", name)

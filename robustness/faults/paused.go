@@ -9,8 +9,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )
 
-// store is what a lock protects: a number. If it is fenced, it refuses a write with an
-// older token than it has seen.
+// store is a number protected by a lock. If it is fenced, it refuses a write with a token
+// older than the latest.
 type store struct {
 	mu                    sync.Mutex
 	fenced                bool
@@ -31,10 +31,9 @@ func (s *store) write(value int, token int64) {
 	s.acknowledged++
 }
 
-// PausedHolder has two client processes add 1 to a number under a fenced lock. The
-// first is stopped between its look at the lock and its write, for longer than its
-// lease. It gives the number at the end, and how many writes the store has accepted
-// and refused.
+// PausedHolder lets two client processes add 1 to a number under a fenced lock. The first
+// is stopped between its check of the hold and its write, for longer than its lease. It
+// returns the final number, and how many writes the store has acknowledged and refused.
 func PausedHolder(binary string, fenced bool) (value, acknowledged, refused int, err error) {
 	const lease = 300 * time.Millisecond
 	w, err := New(binary, traffic.Plan{Watchdog: time.Second, Poll: 100 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second}, 2, 1)
@@ -45,23 +44,23 @@ func PausedHolder(binary string, fenced bool) (value, acknowledged, refused int,
 	s := &store{fenced: fenced}
 	first, second := w.clients[0], w.clients[1]
 
-	// take has a client take the lock, and look whether it may trust it.
+	// take makes a client acquire the lock and check the hold.
 	take := func(c *client) (token int64, err error) {
 		if err := c.order(traffic.Take, lease.Milliseconds()); err != nil {
 			return 0, err
 		}
-		line, err := c.hear(limit)
+		line, err := c.readLine(limit)
 		if err == nil {
 			_, err = fmt.Sscanf(line, traffic.Took+" %d", &token)
 		}
 		return token, err
 	}
-	// add has a client that has looked write; it is too late for another look.
+	// add makes a client write, without another check of the hold.
 	add := func(c *client, read int, token int64) error {
 		if err := c.order(traffic.Write, read+1, token); err != nil {
 			return err
 		}
-		line, err := c.hear(limit)
+		line, err := c.readLine(limit)
 		if err != nil {
 			return err
 		}

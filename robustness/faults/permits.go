@@ -11,8 +11,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )
 
-// count gives the permits of a name that are free, those that have expired among them, and those
-// that are taken; the count of a latch is as those that are free. KEYS are the free and the taken ones.
+// count returns the numbers of free permits of a name, including expired ones, and of taken permits;
+// the count of a latch is returned as free. KEYS are those of the free and the taken permits.
 const count = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -20,8 +20,8 @@ local all = redis.call('ZCARD', KEYS[2])
 local taken = redis.call('ZCOUNT', KEYS[2], now + 1, '+inf')
 return (tonumber(redis.call('GET', KEYS[1])) + all - taken) .. ' ' .. taken`
 
-// permits gives what Redis has of synchronizers soon after all clients have come to rest, when what was
-// sent in the background has arrived, and what should not be there any more; and removes it all.
+// permits returns the state of the synchronizers in Redis soon after all clients came to rest, when
+// background commands have arrived, and the keys that should not exist any more. It removes all of them.
 func (w *World) permits() (found map[string]judge.Permits, left []string, err error) {
 	time.Sleep(300 * time.Millisecond)
 	found = map[string]judge.Permits{}
@@ -43,7 +43,7 @@ func (s *server) permits(found map[string]judge.Permits) (left []string, err err
 	var gone []string
 	for _, key := range keys {
 		switch kind, _, _ := strings.Cut(key, "-"); traffic.Kind(kind) {
-		case traffic.Leased, traffic.Semaphore, traffic.Latch:
+		case traffic.Expirable, traffic.Semaphore, traffic.Latch:
 			text, err := last(s.do("EVAL", count, "2", key, redisio.Taken(key)))
 			if err != nil {
 				return nil, err
@@ -66,11 +66,11 @@ func (s *server) permits(found map[string]judge.Permits) (left []string, err err
 	}
 	for _, key := range keys {
 		if strings.HasPrefix(key, "lockkeeper_counted:") && !slices.Contains(gone, key) {
-			left = append(left, key+" is there, and its latch is open")
+			left = append(left, key+" exists, and its latch is open")
 			gone = append(gone, key)
 		}
 	}
-	for _, key := range gone { // in a cluster they are in many slots
+	for _, key := range gone { // one by one, since in a cluster they are in many slots
 		if _, err := s.do("DEL", key); err != nil {
 			return nil, err
 		}

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// Proxy stands between one client process and Redis, or between a server and all others. Its faults can be
-// switched at any time, and change what passes from then on.
+// Proxy is a TCP proxy between one client process and Redis, or between a server and all others. Its faults can be
+// switched at any time, and apply to what passes from then on.
 type Proxy struct {
 	listener net.Listener
 	wg       sync.WaitGroup
-	far      time.Duration // what everything takes in each direction, without a fault
+	far      time.Duration // the delay in each direction, without a fault
 
 	mu      sync.Mutex // guards what follows
 	target  string
@@ -27,17 +27,17 @@ type Proxy struct {
 
 // rules are the faults of a network.
 type rules struct {
-	// refuse sends new connections away; cut closes those that there are.
+	// refuse closes new connections; cut closes the present ones.
 	refuse, cut bool
-	// up and down are the way to Redis and the way back, and stream is that to and from its replicas.
+	// up is the direction to Redis, down the direction back, and stream both directions of its replicas.
 	up, down, stream way
-	// dropReplies throws away all that comes back; dropMessages only what is published.
+	// dropReplies drops all that comes back; dropMessages only published messages.
 	dropReplies, dropMessages bool
 }
 
-// way is one direction.
+// way is the faults of one direction.
 type way struct {
-	// blocked lets nothing pass; it passes later.
+	// blocked delays everything until it ends.
 	blocked bool
 	delay   time.Duration
 	// trickle sends a few bytes at a time.
@@ -45,9 +45,9 @@ type way struct {
 }
 
 const (
-	crumb      = 7 // bytes at a time
-	crumbPause = 2 * time.Millisecond
-	underWay   = 4096 // pieces, in one direction of a connection
+	trickleBytes = 7 // bytes at a time
+	tricklePause = 2 * time.Millisecond
+	queueLength  = 4096 // pieces, in one direction of a connection
 )
 
 func newProxy(target string, far time.Duration) (*Proxy, error) {
@@ -63,7 +63,7 @@ func newProxy(target string, far time.Duration) (*Proxy, error) {
 // Addr is where clients connect.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// set changes the rules. Connections that lost replies are of no use any more.
+// set changes the rules. Connections that lost replies are cut when the rule ends.
 func (p *Proxy) set(change func(*rules)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +72,7 @@ func (p *Proxy) set(change func(*rules)) {
 	close(p.changed)
 	p.changed = make(chan struct{})
 	if before.dropReplies && !p.rules.dropReplies {
-		p.cutLocked(func(l *link) bool { return l.robbed })
+		p.cutLocked(func(l *link) bool { return l.lostReplies })
 	}
 	if p.rules.refuse || p.rules.cut {
 		p.cutLocked(func(*link) bool { return true })
@@ -139,12 +139,12 @@ func (p *Proxy) serve(client net.Conn) {
 	}
 	l := &link{p: p, client: client, server: server, done: make(chan struct{})}
 	p.mu.Lock()
-	welcome := !p.closed && !p.rules.refuse && target == p.target
-	if welcome {
+	accepted := !p.closed && !p.rules.refuse && target == p.target
+	if accepted {
 		p.links[l] = struct{}{}
 	}
 	p.mu.Unlock()
-	if welcome {
+	if accepted {
 		l.run()
 	}
 	l.close()
@@ -153,7 +153,7 @@ func (p *Proxy) serve(client net.Conn) {
 	p.mu.Unlock()
 }
 
-// now are the rules at this moment, and what tells of their change.
+// now returns the present rules, and a channel that is closed when they change.
 func (p *Proxy) now() (rules, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -166,11 +166,11 @@ type link struct {
 	client, server net.Conn
 	closing        sync.Once
 	done           chan struct{}
-	robbed         bool        // guarded by the proxy's mu
+	lostReplies    bool        // guarded by the proxy's mu
 	replicates     atomic.Bool // the client is a replica
 }
 
-// towards and back are the two ways of the connection.
+// towards and back are the two directions of the connection.
 func (l *link) towards(r *rules) *way {
 	if l.replicates.Load() {
 		return &r.stream
@@ -193,7 +193,7 @@ func (l *link) close() {
 	})
 }
 
-// piece is something under way.
+// piece is a frame under way.
 type piece struct {
 	bytes []byte
 	due   time.Time
@@ -201,7 +201,7 @@ type piece struct {
 
 func (l *link) run() {
 	var wg sync.WaitGroup
-	up, down := make(chan piece, underWay), make(chan piece, underWay)
+	up, down := make(chan piece, queueLength), make(chan piece, queueLength)
 	wg.Go(func() { l.read(l.client, up, l.towards, l.next) })
 	wg.Go(func() { l.read(l.server, down, l.back, l.nextBack) })
 	wg.Go(func() { l.deliver(up, l.server, l.towards, nil) })
@@ -209,7 +209,7 @@ func (l *link) run() {
 	wg.Wait()
 }
 
-// next gives the next frame of the client, and notices that it is a replica.
+// next reads the next frame of the client, and detects whether the client is a replica.
 func (l *link) next(from *bufio.Reader) ([]byte, error) {
 	frame, err := readFrame(from)
 	if bytes.Contains(frame, []byte("\r\nREPLCONF\r\n")) {
@@ -218,7 +218,7 @@ func (l *link) next(from *bufio.Reader) ([]byte, error) {
 	return frame, err
 }
 
-// nextBack gives the next frame of the server; to a replica whatever there is, since it gets what is no frame.
+// nextBack reads the next frame of the server; for a replica all that is buffered, since the stream has no frames.
 func (l *link) nextBack(from *bufio.Reader) ([]byte, error) {
 	if !l.replicates.Load() {
 		return readFrame(from)
@@ -231,7 +231,7 @@ func (l *link) nextBack(from *bufio.Reader) ([]byte, error) {
 	return some, err
 }
 
-// read takes frames in, with the delay that they have when they come.
+// read queues frames, with the delay in force when they come.
 func (l *link) read(from net.Conn, to chan<- piece, which func(*rules) *way, next func(*bufio.Reader) ([]byte, error)) {
 	defer close(to)
 	frames := bufio.NewReader(from)
@@ -249,13 +249,13 @@ func (l *link) read(from net.Conn, to chan<- piece, which func(*rules) *way, nex
 	}
 }
 
-// loses reports whether a frame of Redis's gets lost. It is the last look at the rules: a
-// connection from which a reply was taken when the rule ends must not live on.
+// loses reports whether a frame from Redis is dropped. It locks the rules, so that a connection
+// that loses a reply just when the rule ends is cut.
 func (l *link) loses(frame []byte) bool {
 	l.p.mu.Lock()
 	defer l.p.mu.Unlock()
 	if l.p.rules.dropReplies {
-		l.robbed = true
+		l.lostReplies = true
 		return true
 	}
 	return l.p.rules.dropMessages && isMessage(frame)
@@ -291,12 +291,12 @@ func (l *link) deliver(from <-chan piece, to net.Conn, which func(*rules) *way, 
 }
 
 func (l *link) write(to net.Conn, bytes []byte, trickle bool) bool {
-	for trickle && len(bytes) > crumb {
-		if _, err := to.Write(bytes[:crumb]); err != nil {
+	for trickle && len(bytes) > trickleBytes {
+		if _, err := to.Write(bytes[:trickleBytes]); err != nil {
 			return false
 		}
-		bytes = bytes[crumb:]
-		time.Sleep(crumbPause)
+		bytes = bytes[trickleBytes:]
+		time.Sleep(tricklePause)
 	}
 	_, err := to.Write(bytes)
 	return err == nil

@@ -12,14 +12,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is a Redis behind a proxy.
-func rig(t *testing.T) (*server, *Proxy) {
+// startBehindProxy starts a Redis and a proxy in front of it.
+func startBehindProxy(t *testing.T) (*server, *Proxy) {
 	t.Helper()
-	return farRig(t, 0)
+	return startFarBehindProxy(t, 0)
 }
 
-// farRig is one that is so far away in each direction.
-func farRig(t *testing.T, far time.Duration) (*server, *Proxy) {
+// startFarBehindProxy is startBehindProxy with a delay in each direction.
+func startFarBehindProxy(t *testing.T, far time.Duration) (*server, *Proxy) {
 	t.Helper()
 	s, err := startServer(clock{})
 	if err != nil {
@@ -34,8 +34,8 @@ func farRig(t *testing.T, far time.Duration) (*server, *Proxy) {
 	return s, p
 }
 
-// dial connects to Redis through the proxy; say sends a line and next gives a reply.
-func dial(t *testing.T, p *Proxy) (say func(string), next func(time.Duration) string) {
+// dial connects to Redis through the proxy; send sends a command and next reads a reply.
+func dial(t *testing.T, p *Proxy) (send func(string), next func(time.Duration) string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", p.Addr())
 	if err != nil {
@@ -43,7 +43,7 @@ func dial(t *testing.T, p *Proxy) (say func(string), next func(time.Duration) st
 	}
 	t.Cleanup(func() { conn.Close() })
 	replies := bufio.NewReader(conn)
-	say = func(line string) {
+	send = func(line string) {
 		var b strings.Builder
 		words := strings.Fields(line)
 		b.WriteString("*" + string(rune('0'+len(words))) + "\r\n")
@@ -60,17 +60,17 @@ func dial(t *testing.T, p *Proxy) (say func(string), next func(time.Duration) st
 		}
 		return string(frame)
 	}
-	return say, next
+	return send, next
 }
 
-const soon = 50 * time.Millisecond // for what is not to come
+const soon = 50 * time.Millisecond // for what must not come
 
-func TestAWayThatIsBlocked(t *testing.T) {
+func TestProxy_Blocked(t *testing.T) {
 	for _, up := range []bool{true, false} {
-		s, p := rig(t)
-		say, next := dial(t, p)
+		s, p := startBehindProxy(t)
+		send, next := dial(t, p)
 		p.set(func(r *rules) { r.up.blocked, r.down.blocked = up, !up })
-		say("SET k v")
+		send("SET k v")
 		if got := next(soon); !strings.Contains(got, "timeout") {
 			t.Errorf("up %v: the reply %q came through", up, got)
 		}
@@ -80,34 +80,34 @@ func TestAWayThatIsBlocked(t *testing.T) {
 		}
 		p.set(func(r *rules) { *r = rules{} })
 		if got := next(limit); got != "+OK\r\n" {
-			t.Errorf("up %v: when it is open again comes %q", up, got)
+			t.Errorf("up %v: after the block the reply is %q", up, got)
 		}
 	}
 }
 
-func TestRepliesThatAreLost(t *testing.T) {
-	s, p := rig(t)
-	say, next := dial(t, p)
+func TestProxy_DropReplies(t *testing.T) {
+	s, p := startBehindProxy(t)
+	send, next := dial(t, p)
 	p.set(func(r *rules) { r.dropReplies = true })
-	say("SET k v")
+	send("SET k v")
 	if got := next(soon); !strings.Contains(got, "timeout") {
 		t.Errorf("the reply %q came through", got)
 	}
 	if lines, err := s.do("EXISTS", "k"); err != nil || lines[0] != ":1" {
-		t.Errorf("the command was not carried out: %v, %v", lines, err)
+		t.Errorf("the command was not executed: %v, %v", lines, err)
 	}
 	p.set(func(r *rules) { *r = rules{} })
 	if got := next(limit); got != "EOF" {
-		t.Errorf("a connection that has lost a reply lives on, and says %q", got)
+		t.Errorf("a connection that has lost a reply stays open, and receives %q", got)
 	}
 }
 
-func TestMessagesThatAreLost(t *testing.T) {
-	s, p := rig(t)
-	say, next := dial(t, p)
-	say("HELLO 3")
+func TestProxy_DropMessages(t *testing.T) {
+	s, p := startBehindProxy(t)
+	send, next := dial(t, p)
+	send("HELLO 3")
 	next(limit)
-	say("SUBSCRIBE c")
+	send("SUBSCRIBE c")
 	next(limit)
 	p.set(func(r *rules) { r.dropMessages = true })
 	for _, m := range []string{"lost", "seen"} {
@@ -115,7 +115,7 @@ func TestMessagesThatAreLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		if m == "lost" {
-			say("PING") // it comes after the message
+			send("PING") // it comes after the message
 			if got := next(limit); !strings.Contains(got, "PONG") {
 				t.Errorf("got %q instead of the answer to PING", got)
 			}
@@ -127,12 +127,12 @@ func TestMessagesThatAreLost(t *testing.T) {
 	}
 }
 
-func TestDelayAndTrickle(t *testing.T) {
-	_, p := rig(t)
-	say, next := dial(t, p)
+func TestProxy_DelayAndTrickle(t *testing.T) {
+	_, p := startBehindProxy(t)
+	send, next := dial(t, p)
 	p.set(func(r *rules) { r.up.delay, r.down.delay, r.down.trickle = soon, soon, true })
 	began := time.Now()
-	say("PING")
+	send("PING")
 	if got := next(limit); got != "+PONG\r\n" {
 		t.Errorf("got %q", got)
 	}
@@ -141,13 +141,13 @@ func TestDelayAndTrickle(t *testing.T) {
 	}
 }
 
-// Who is far away is so without a fault as well, and when one has healed.
-func TestFar(t *testing.T) {
-	_, p := farRig(t, soon)
+// The additional delay applies without a fault, and after a fault has ended.
+func TestProxy_Far(t *testing.T) {
+	_, p := startFarBehindProxy(t, soon)
 	p.set(func(r *rules) { *r = rules{} })
-	say, next := dial(t, p)
+	send, next := dial(t, p)
 	began := time.Now()
-	say("PING")
+	send("PING")
 	if got := next(limit); got != "+PONG\r\n" {
 		t.Errorf("got %q", got)
 	}
@@ -156,19 +156,19 @@ func TestFar(t *testing.T) {
 	}
 }
 
-func TestRefuseAndCut(t *testing.T) {
-	_, p := rig(t)
-	say, next := dial(t, p)
-	say("PING") // so that the connection is known
+func TestProxy_RefuseAndCut(t *testing.T) {
+	_, p := startBehindProxy(t)
+	send, next := dial(t, p)
+	send("PING") // so that the connection is known
 	next(limit)
 	p.cut()
 	if got := next(limit); got != "EOF" && !strings.Contains(got, "reset") {
-		t.Errorf("a connection that was cut says %q", got)
+		t.Errorf("a connection that was cut receives %q", got)
 	}
 	p.set(func(r *rules) { r.refuse = true })
-	say, next = dial(t, p)
-	say("PING")
+	send, next = dial(t, p)
+	send("PING")
 	if got := next(limit); got != "EOF" && !strings.Contains(got, "reset") {
-		t.Errorf("a connection that was refused says %q", got)
+		t.Errorf("a connection that was refused receives %q", got)
 	}
 }

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// deadAfter is for how many ms a master may be silent before it is taken for dead.
+	// deadAfter is the time in ms after which a silent master is considered dead.
 	deadAfter = 1500
-	// failoverTimeout is how many ms Sentinels give a failover; the next one comes after twice that.
+	// failoverTimeout is the Sentinels' timeout of a failover in ms; the next one comes after twice that.
 	failoverTimeout = 4000
-	// set is the name that Sentinels have for the master.
+	// set is the master's name for the Sentinels.
 	set = "master"
 )
 
-// replicate gives every server its replicas, and starts Sentinels if that is no cluster.
+// replicate starts the replicas of every server, and Sentinels outside a cluster.
 func (w *World) replicate(start func() (*server, error)) error {
 	for i, master := range w.servers() {
 		w.replicas = append(w.replicas, nil)
@@ -44,7 +44,7 @@ func (w *World) replicate(start func() (*server, error)) error {
 	return w.healthy()
 }
 
-// follow has a server that is alone follow a master.
+// follow makes a server a replica of a master.
 func (w *World) follow(s, master *server) error {
 	_, port, _ := strings.Cut(master.addr, ":")
 	if !w.plan.Cluster {
@@ -64,7 +64,7 @@ func (w *World) follow(s, master *server) error {
 	})
 }
 
-// startSentinel starts one that watches a master, and must agree with another on its failure.
+// startSentinel starts a Sentinel that watches a master, and must agree with another on its failure.
 func startSentinel(master *server) (*server, error) {
 	return onFreePort(func(addr string) (*server, error) {
 		dir, err := os.MkdirTemp("", "robustness-sentinel")
@@ -94,7 +94,7 @@ func (w *World) sentinelURL() string {
 	return "redis-sentinel://" + strings.Join(all, ",") + "?master_set=" + set
 }
 
-// healthy waits until every replica is in step with its master, and all who decide on failovers know.
+// healthy waits until every replica is in sync with its master, and all servers and Sentinels know the roles.
 func (w *World) healthy() error {
 	for i, master := range w.servers() {
 		for _, s := range w.replicas[i] {
@@ -104,18 +104,18 @@ func (w *World) healthy() error {
 			}
 		}
 	}
-	everybody := slices.Concat(w.servers(), slices.Concat(w.replicas...))
-	for _, s := range everybody {
+	all := slices.Concat(w.servers(), slices.Concat(w.replicas...))
+	for _, s := range all {
 		if !w.plan.Cluster {
 			break
 		}
-		if err := s.awaitCluster(len(everybody)); err != nil {
+		if err := s.awaitCluster(len(all)); err != nil {
 			return err
 		}
-		err := await("all know the roles of all", func() bool {
+		err := await("all servers know the roles of all", func() bool {
 			lines, err := s.do("CLUSTER", "NODES")
 			nodes := strings.Join(lines, "\n")
-			return err == nil && !strings.Contains(nodes, "fail") && strings.Count(nodes, "slave ") == len(everybody)-len(w.servers())
+			return err == nil && !strings.Contains(nodes, "fail") && strings.Count(nodes, "slave ") == len(all)-len(w.servers())
 		})
 		if err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// readFrame reads one frame of the Redis protocol, whatever it holds.
+// readFrame reads one frame of the Redis protocol, of any type.
 func readFrame(from *bufio.Reader) ([]byte, error) {
 	line, err := from.ReadBytes('\n')
 	if err != nil {
@@ -51,12 +51,12 @@ func readFrame(from *bufio.Reader) ([]byte, error) {
 	return nil, fmt.Errorf("not the Redis protocol: %q", line)
 }
 
-// isMessage tells published messages from everything else.
+// isMessage reports whether a frame is a published message.
 func isMessage(frame []byte) bool {
 	return bytes.HasPrefix(frame, []byte(">3\r\n$7\r\nmessage\r\n"))
 }
 
-// redis runs one command on a connection of its own, and gives the reply as its lines.
+// redis runs one command on a new connection, and returns the lines of the reply.
 func redis(addr string, wait time.Duration, args ...string) ([]string, error) {
 	conn, err := net.DialTimeout("tcp", addr, wait)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-// replica starts a server that follows Redis, and waits until it is in step.
+// replica starts a replica of Redis, and waits until it is in sync.
 func (w *World) replica() (*server, error) {
 	replica, err := startServer(w.server.clock.like())
 	if err != nil {
@@ -24,20 +24,19 @@ func (w *World) replica() (*server, error) {
 	return replica, nil
 }
 
-// awaitReplication waits until the server says so of its replication.
+// awaitReplication waits until INFO replication of the server contains a text.
 func (s *server) awaitReplication(what string) error {
-	return await("a server says "+what, func() bool { return s.replicates(what) })
+	return await("INFO replication contains "+what, func() bool { return s.replicates(what) })
 }
 
-// replicates reports whether the server says so of its replication.
+// replicates reports whether INFO replication of the server contains a text.
 func (s *server) replicates(what string) bool {
 	lines, err := s.do("INFO", "replication")
 	return err == nil && strings.Contains(strings.Join(lines, "\n"), what)
 }
 
-// changeRoles has a replica take over, which knows of every write. The former master stays,
-// as a replica that refuses writes, and so do the connections to it: only new ones find
-// the master behind the address.
+// changeRoles makes a replica in sync the master. The former master stays as a replica that
+// refuses writes, and the connections to it stay open: only new ones reach the new master.
 func changeRoles(w *World) error {
 	replica, err := w.replica()
 	if err != nil {
@@ -63,7 +62,7 @@ func changeRoles(w *World) error {
 		}
 		return nil
 	})
-	// The next fault may end the connections: until then there is no excuse any more.
+	// The next fault may end the connections, so wait until this one is no excuse any more.
 	time.Sleep(w.plan.Lease() + w.plan.Silence() + 3*time.Second)
 	return err
 }

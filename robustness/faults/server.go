@@ -18,7 +18,7 @@ import (
 
 const (
 	host = "127.0.0.1"
-	// limit is for what takes a moment, even on a busy machine.
+	// limit bounds short operations, even on a busy machine.
 	limit = 20 * time.Second
 )
 
@@ -28,23 +28,23 @@ type server struct {
 	dir   string
 	clock clock
 	args  []string
-	ready string // what it writes when it is
+	ready string // what it logs when it is ready
 	cmd   *exec.Cmd
 	done  chan struct{}
-	// front is the proxy before it, whose address it has for all others, and bus the port for servers
-	// of its cluster; nil and empty without replicas.
+	// front is the proxy before it, whose address it announces, and bus the port of its cluster bus;
+	// nil and empty without replicas.
 	front *Proxy
 	bus   string
 }
 
 var errTaken = errors.New("the port is taken")
 
-// startServer starts a redis-server on a port that is free.
+// startServer starts a redis-server on a free port.
 func startServer(clock clock, options ...string) (*server, error) {
 	return onFreePort(func(addr string) (*server, error) { return startServerOn(addr, clock, options...) })
 }
 
-// onFreePort starts something on a port that is free.
+// onFreePort starts a server on a free port.
 func onFreePort(start func(addr string) (*server, error)) (s *server, err error) {
 	for range 10 {
 		// Below the ports that the kernel gives to connections; that of a cluster's bus is 10000 above.
@@ -56,7 +56,7 @@ func onFreePort(start func(addr string) (*server, error)) (s *server, err error)
 	return nil, err
 }
 
-// startBehind starts a redis-server behind a proxy, so that its replicas lag by a time.
+// startBehind starts a redis-server behind a proxy that delays its replicas by lag.
 func startBehind(lag time.Duration, options ...string) (*server, error) {
 	front, err := newProxy("", 0)
 	if err != nil {
@@ -97,8 +97,8 @@ func startServerOn(addr string, clock clock, options ...string) (*server, error)
 	return s, nil
 }
 
-// run starts the process of a server, also again after a crash, and waits until it is ready. If it
-// does not get to that, nothing is left of it.
+// run starts the process of a server, also after a crash, and waits until it is ready. If that
+// fails, it kills the server and removes its directory.
 func (s *server) run(more ...string) error {
 	log, err := os.Create(filepath.Join(s.dir, "log"))
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *server) run(more ...string) error {
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	go func() {
-		// The thread that starts it counts as its parent, so it must live as long.
+		// For Pdeathsig the thread that starts it is its parent, so it must live as long.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(s.done)
@@ -134,7 +134,7 @@ func (s *server) run(more ...string) error {
 	return nil
 }
 
-// awaitReady looks for what only this very process can have written.
+// awaitReady waits for the process's own log line, since another process might answer on the port.
 func (s *server) awaitReady(log string) error {
 	for end := time.Now().Add(limit); ; time.Sleep(3 * time.Millisecond) {
 		text, err := os.ReadFile(log)
@@ -157,8 +157,8 @@ func (s *server) awaitReady(log string) error {
 	}
 }
 
-// crash ends the server, paused or not. Its data is lost, with what was under way from it, and what it
-// knows of a cluster is not.
+// crash kills the server, paused or not. Its data and its replies under way are lost; its cluster
+// configuration is not.
 func (s *server) crash() {
 	_ = s.cmd.Process.Kill() // fails only if it has ended already
 	<-s.done
@@ -168,7 +168,7 @@ func (s *server) crash() {
 	s.clock.remove(s.cmd.Process.Pid)
 }
 
-// kill ends the server for good.
+// kill kills the server and removes its directory.
 func (s *server) kill() {
 	s.crash()
 	if s.front != nil {
@@ -179,8 +179,8 @@ func (s *server) kill() {
 
 func (s *server) signal(sig os.Signal) error { return s.cmd.Process.Signal(sig) }
 
-// list gives the names that a command lists, but for what stays: the counters of tokens, and
-// the note by which a RedLock knows that a server has kept its memory.
+// list returns the names that a command lists, without permanent ones: the token counters, the
+// memory record of a RedLock, the records of Systems, and turn channels.
 func (s *server) list(args ...string) (names []string, err error) {
 	lines, err := s.do(args...)
 	for i := 2; i < len(lines); i += 2 {
@@ -192,5 +192,5 @@ func (s *server) list(args ...string) (names []string, err error) {
 	return names, err
 }
 
-// do runs a command; the reply comes as its lines.
+// do runs a command, and returns the lines of the reply.
 func (s *server) do(args ...string) ([]string, error) { return redis(s.addr, limit, args...) }

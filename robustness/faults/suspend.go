@@ -8,12 +8,12 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )
 
-// suspendClients has the machine of all clients sleep, while Redis goes on elsewhere: more
-// time passes than their timers, and the clock of the histories, know of. Redis stands
-// still until all clocks have moved, so that no command is sent by the one and carried
-// out by the other time.
+// suspendClients simulates a suspend of the clients' machine while Redis keeps running elsewhere:
+// more time passes than on their timers, and on the clock of the histories. Redis is stopped
+// until all clocks have moved, so that no command is sent before the suspend and executed after
+// it.
 func suspendClients(w *World) error {
-	return w.during(history.Fault{Name: "suspend the clients", Proc: -1, Hinders: true, Jumps: true}, func() error {
+	return w.during(history.Fault{Name: "suspend the clients", Proc: -1, Hinders: true, ClockJumps: true}, func() error {
 		if err := w.server.signal(syscall.SIGSTOP); err != nil {
 			return err
 		}

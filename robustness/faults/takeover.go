@@ -13,25 +13,25 @@ import (
 // The faults of masters that have replicas.
 var takeovers = []Fault{
 	takeover("a master is killed", true, killMaster, startAsReplica),
-	takeover("a master hangs", true, hangMaster, wakeMaster),
+	takeover("a master hangs", true, hangMaster, resumeMaster),
 	takeover("planned failover", false, planFailover, nothing),
 	{"replicas lag", lag},
-	{"replicas hear nothing", separate},
+	{"replicas receive nothing", isolateReplicas},
 }
 
-// takeover has something happen to a master, so that a replica takes over. The fault is over when the
-// new master has a replica. Then it waits until all is as before, which is time without a fault.
+// takeover makes a replica take over from a master. The fault is over when the new master has a
+// replica. Then it waits, as time without a fault, until all servers are healthy.
 //
-// Where it loses, the new master does not know what the former has confirmed last, or the former goes on
-// confirming for a moment. That robs of what nobody has waited for replicas for, and of what other
-// replicas have than the one that takes over.
+// If it loses, the new master lacks the last writes that the former confirmed, or the former continues to
+// confirm writes for a moment. That breaks leases without confirmation by replicas, and leases confirmed
+// only by other replicas than the one that takes over.
 func takeover(name string, loses bool, do, after func(w *World, i int, former *server) error) Fault {
 	return Fault{name, func(w *World) error {
 		i := w.random.IntN(len(w.replicas))
 		former := w.servers()[i]
 		clear(w.reached)
 		lost := loses && w.plan.Confirm == 0
-		err := w.during(history.Fault{Name: name, Proc: -1, Hinders: true, Robs: lost, Wipes: lost, Succeeds: true}, func() error {
+		err := w.during(history.Fault{Name: name, Proc: -1, Hinders: true, BreaksLeases: lost, ErasesData: lost, Takeover: true}, func() error {
 			if err := do(w, i, former); err != nil {
 				return err
 			}
@@ -47,26 +47,26 @@ func takeover(name string, loses bool, do, after func(w *World, i int, former *s
 			return err
 		}
 		for _, n := range w.reached {
-			if f := &w.round.faults[len(w.round.faults)-1]; n > w.reached[w.servers()[i]] && !f.Robs {
-				f.Name, f.Robs, f.Wipes = f.Name+", and a replica that has less takes over", true, true
+			if f := &w.round.faults[len(w.round.faults)-1]; n > w.reached[w.servers()[i]] && !f.BreaksLeases {
+				f.Name, f.BreaksLeases, f.ErasesData = f.Name+", and a replica that has less takes over", true, true
 			}
 		}
 		return w.healthy()
 	}}
 }
 
-// lag has all replicas fall behind, by less than what a grant of the shortest lease waits for: three
-// sixteenths of 700 ms for both ways.
+// lag delays all replicas, by less than a grant of the shortest lease waits: three sixteenths of 700 ms
+// for both directions.
 func lag(w *World) error {
 	return w.toReplicas(history.Fault{Name: "replicas lag", Proc: -1}, func(r *rules) { r.stream.delay = w.between(20, 50) })
 }
 
-// separate has all replicas hear nothing, for so long that nothing can be confirmed in time.
-func separate(w *World) error {
-	return w.toReplicas(history.Fault{Name: "replicas hear nothing", Proc: -1, Hinders: true}, func(r *rules) { r.stream.blocked = true })
+// isolateReplicas blocks the stream to all replicas for so long that nothing can be confirmed in time.
+func isolateReplicas(w *World) error {
+	return w.toReplicas(history.Fault{Name: "replicas receive nothing", Proc: -1, Hinders: true}, func(r *rules) { r.stream.blocked = true })
 }
 
-// toReplicas changes the way to all replicas for a while.
+// toReplicas changes the rules of the streams to all replicas for a while.
 func (w *World) toReplicas(f history.Fault, change func(*rules)) error {
 	return w.during(f, func() error {
 		for _, s := range w.servers() {
@@ -74,16 +74,16 @@ func (w *World) toReplicas(f history.Fault, change func(*rules)) error {
 		}
 		time.Sleep(w.ofLease(5, 40))
 		for _, s := range w.servers() {
-			s.front.set(w.asUsual)
+			s.front.set(w.normalRules)
 		}
 		return nil
 	})
 }
 
-// asUsual are the rules of the proxies before servers that have replicas.
-func (w *World) asUsual(r *rules) { *r = rules{stream: way{delay: w.plan.Lag}} }
+// normalRules sets the rules of a proxy of a server with replicas.
+func (w *World) normalRules(r *rules) { *r = rules{stream: way{delay: w.plan.Lag}} }
 
-// awaitTakeover waits until a replica is the master, and goes by that.
+// awaitTakeover waits until a replica is the master, and updates the World.
 func (w *World) awaitTakeover(i int) error {
 	return await("a replica takes over", func() bool {
 		n := slices.IndexFunc(w.replicas[i], func(s *server) bool { return s.replicates("role:master") })
@@ -101,12 +101,12 @@ func (w *World) awaitTakeover(i int) error {
 
 func nothing(*World, int, *server) error { return nil }
 
-// killMaster kills a master. What it has confirmed last is on no replica. It notes how much each of them has.
+// killMaster kills a master whose last writes are on no replica. It records the offset of each replica.
 func killMaster(w *World, i int, master *server) error {
 	master.front.set(func(r *rules) { r.stream.blocked = true })
 	time.Sleep(w.between(500, 1500))
 	master.crash()
-	master.front.set(w.asUsual)
+	master.front.set(w.normalRules)
 	for _, s := range w.replicas[i] {
 		lines, err := s.do("INFO", "replication")
 		if err != nil {
@@ -121,8 +121,8 @@ func killMaster(w *World, i int, master *server) error {
 	return nil
 }
 
-// startAsReplica starts a former master that was killed. One that is watched by Sentinels takes
-// itself for the master until they look, unless it is told.
+// startAsReplica starts a former master that was killed. Without --replicaof, a server watched by
+// Sentinels would act as a master until they reconfigure it.
 func startAsReplica(w *World, i int, former *server) error {
 	var options []string
 	if !w.plan.Cluster {
@@ -133,8 +133,8 @@ func startAsReplica(w *World, i int, former *server) error {
 
 func hangMaster(_ *World, _ int, master *server) error { return master.signal(syscall.SIGSTOP) }
 
-// wakeMaster lets a former master go on, which does not know yet that it is none any more.
-func wakeMaster(w *World, _ int, former *server) error {
+// resumeMaster resumes a former master, which does not know of the takeover yet.
+func resumeMaster(w *World, _ int, former *server) error {
 	time.Sleep(w.between(0, 1000))
 	return former.signal(syscall.SIGCONT)
 }
@@ -150,8 +150,8 @@ func planFailover(w *World, i int, _ *server) error {
 	})
 }
 
-// leaveAlive has a former master leave its cluster, with the connections that clients have to it,
-// and come back as another.
+// leaveAlive removes a running former master from its cluster, keeps the clients' connections to it,
+// and adds it again with another ID.
 func leaveAlive(w *World, i int, former *server) error {
 	id, err := last(former.do("CLUSTER", "MYID"))
 	if err != nil {

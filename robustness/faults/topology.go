@@ -11,11 +11,11 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )
 
-// slots are those of a Redis Cluster.
+// slots is the number of slots of a Redis Cluster.
 const slots = 16384
 
-// startServers starts Redis: one server, several that know nothing of each other, or a cluster;
-// and their replicas.
+// startServers starts Redis: one server, several independent ones, or a cluster; and their
+// replicas.
 func (w *World) startServers() (err error) {
 	var options []string
 	if w.plan.Cluster {
@@ -51,7 +51,7 @@ func (w *World) startServers() (err error) {
 	return nil
 }
 
-// servers are those that clients write to, replicas apart.
+// servers are the masters.
 func (w *World) servers() []*server { return append([]*server{w.server}, w.more...) }
 
 // meet makes a cluster of the servers, which share the slots evenly.
@@ -77,7 +77,7 @@ func (w *World) meet() error {
 	return nil
 }
 
-// meeting is the command by which another server joins the server's cluster.
+// meeting is the command that makes another server join the server's cluster.
 func (s *server) meeting() []string {
 	_, port, _ := strings.Cut(s.addr, ":")
 	command := []string{"CLUSTER", "MEET", host, port}
@@ -87,7 +87,7 @@ func (s *server) meeting() []string {
 	return command
 }
 
-// awaitCluster waits until the server knows so many, and the cluster is up.
+// awaitCluster waits until the server knows that many servers, and the cluster is up.
 func (s *server) awaitCluster(servers int) error {
 	return await("the cluster is up", func() bool {
 		lines, err := s.do("CLUSTER", "INFO")
@@ -96,20 +96,20 @@ func (s *server) awaitCluster(servers int) error {
 	})
 }
 
-// agreement is for what servers agree on among themselves. Sentinels ask replicas every 10 s.
+// agreement bounds the wait for servers to agree. Sentinels ask replicas every 10 s.
 const agreement = time.Minute
 
-// await waits until something is so.
+// await waits until cond is true.
 func await(what string, cond func() bool) error {
 	for end := time.Now().Add(agreement); !cond(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			return fmt.Errorf("it does not come to it that %s", what)
+			return fmt.Errorf("not within the time limit: %s", what)
 		}
 	}
 	return nil
 }
 
-// last is the last line of a reply, which is all of it for most commands.
+// last is the last line of a reply, the only value for most commands.
 func last(lines []string, err error) (string, error) {
 	if err != nil || len(lines) == 0 {
 		return "", err
@@ -117,10 +117,10 @@ func last(lines []string, err error) (string, error) {
 	return lines[len(lines)-1], nil
 }
 
-// moveSlot moves the slot of a lock to another server of the cluster, and takes seconds
-// for it, as real tools do: some keys are here then, and some there.
+// moveSlot moves the slot of a lock to another server of the cluster within seconds, as real
+// tools do: meanwhile its keys may be on either server.
 func moveSlot(w *World) error {
-	lock := w.one("plain", "reentrant", "fenced", "fair", "readwrite", "actor", "multi-a", string(traffic.Leased))
+	lock := w.one("plain", "reentrant", "fenced", "fair", "readwrite", "actor", "multi-a", string(traffic.Expirable))
 	slot, err := last(w.server.do("CLUSTER", "KEYSLOT", lock))
 	if err != nil {
 		return err
@@ -159,8 +159,8 @@ func moveSlot(w *World) error {
 		return nil
 	}
 	f := history.Fault{Name: "a slot is half moved", Proc: -1, Lock: lock}
-	// What a lock has beside its hash may be on the other server; see docs/redisson.md.
-	f.Hinders = slices.Contains([]string{"fair", "readwrite", "multi-a", string(traffic.Leased)}, lock)
+	// Further keys of a lock may be on the other server than its hash; see docs/redisson.md.
+	f.Hinders = slices.Contains([]string{"fair", "readwrite", "multi-a", string(traffic.Expirable)}, lock)
 	err = w.during(f, func() error {
 		if _, err := to.do("CLUSTER", "SETSLOT", slot, "IMPORTING", fromID); err != nil {
 			return err
@@ -187,7 +187,7 @@ func moveSlot(w *World) error {
 	return err
 }
 
-// loseServer has a client, or all of them, lose one of several servers.
+// loseServer makes one of several servers unreachable for one client, or for all.
 func loseServer(w *World) error {
 	i := w.random.IntN(1 + len(w.more))
 	victims, f := w.clients, history.Fault{Name: "a server is out of reach", Proc: -1, Hinders: true}
@@ -211,8 +211,8 @@ func loseServer(w *World) error {
 	})
 }
 
-// audit gives the keys that are still on any server soon after all clients have come to
-// rest: a release that failed on some of the servers must have been repeated there.
+// audit returns the keys that are on any server soon after all clients came to rest: a
+// release that failed on some of the servers must have been repeated there.
 func (w *World) audit() (left []string, err error) {
 	const soon = 2 * time.Second
 	for end := time.Now().Add(soon); ; time.Sleep(50 * time.Millisecond) {

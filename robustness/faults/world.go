@@ -1,5 +1,5 @@
-// Package faults runs the processes of a run, a real redis-server and the clients, each
-// behind a proxy, and does to them what may happen to them.
+// Package faults runs the processes of a run, redis-servers and the clients, each behind a
+// proxy, and injects faults.
 package faults
 
 import (
@@ -23,27 +23,27 @@ type World struct {
 	plan   traffic.Plan
 	random *rand.Rand
 	server *server
-	// more are the servers beside it, and moved the numbers of those that have the slots of locks
-	// now. replicas are those of each, if it has any, and sentinels who watches them.
+	// more are the further servers, and moved the index of the server that has the slot of a lock
+	// now. replicas are the replicas of each server, and sentinels the Sentinels that watch them.
 	more      []*server
 	moved     map[string]int
 	replicas  [][]*server
 	sentinels []*server
-	// demoted was the master before; nil if there is none.
+	// demoted is the former master; nil if there is none.
 	demoted *server
-	// reached is how much of what a master has written each of its replicas had when it was killed.
+	// reached is the replication offset of each replica when its master was killed.
 	reached map[*server]int
 
 	clients []*client
 	procs   int // numbers the processes
 	round   round
-	// deck is the order of the next faults.
-	deck []int
-	// concealed: the faults are not told to the judge.
+	// faultOrder is the order of the next faults.
+	faultOrder []int
+	// concealed: the judge does not get the faults.
 	concealed bool
 }
 
-// round is what happens between two moments of rest.
+// round is the present round.
 type round struct {
 	dir    string
 	from   time.Duration
@@ -73,14 +73,14 @@ func New(binary string, plan traffic.Plan, n int, seed uint64) (*World, error) {
 		return nil, err
 	}
 	if len(w.more) > 0 && !plan.Cluster {
-		// A server has no vote in a RedLock before it was watched for the length of a lease.
+		// A server votes in a RedLock only after it was watched for the length of a lease.
 		time.Sleep(plan.Lease() + 2*time.Second)
 	}
 	return w, nil
 }
 
-// join adds a client, behind a proxy for each server, each of them that far away. Clients of a cluster find the servers
-// themselves, past the proxies, and so do those of Sentinels.
+// join adds a client, with a proxy for each server, which adds the delay far. Clients of a cluster or of Sentinels find
+// the servers themselves, and connect to them without the proxies.
 func (w *World) join(far time.Duration) error {
 	c := &client{}
 	var err error
@@ -98,10 +98,10 @@ func (w *World) join(far time.Duration) error {
 	return w.start(len(w.clients) - 1)
 }
 
-// start puts a fresh client into a place.
-func (w *World) start(place int) error {
+// start starts a new client at an index.
+func (w *World) start(index int) error {
 	w.procs++
-	before := w.clients[place]
+	before := w.clients[index]
 	spec := traffic.Spec{Proc: w.procs, Redis: "redis://" + before.proxy.Addr(), Seed: w.random.Uint64(), Plan: w.plan.Variant(w.random)}
 	if spec.Host = w.plan.Host; w.plan.BadHosts {
 		spec.Host = traffic.RandomHost(w.random)
@@ -121,7 +121,7 @@ func (w *World) start(place int) error {
 		return err
 	}
 	c.others = before.others
-	w.clients[place] = c
+	w.clients[index] = c
 	if w.round.dir != "" {
 		return w.begin(c)
 	}
@@ -134,7 +134,7 @@ func (w *World) begin(c *client) error {
 	return c.order(traffic.Begin, file)
 }
 
-// Begin starts the traffic; what happens goes into a directory.
+// Begin starts the traffic; its histories go into dir.
 func (w *World) Begin(dir string) error {
 	w.round = round{dir: dir, from: history.Now(), began: map[int]string{}, killed: map[int]time.Duration{}, planted: map[string]map[string]string{}}
 	for _, c := range w.clients {
@@ -145,23 +145,23 @@ func (w *World) Begin(dir string) error {
 	return nil
 }
 
-// Round is what has happened in a round.
+// Round is the result of a round.
 type Round struct {
 	history.Span
 	Processes []*history.Process
 	Faults    []history.Fault
 	// Stuck are the processes that did not come to rest: some request was not answered.
-	// Ended are those that have ended by themselves.
+	// Ended are those that ended by themselves.
 	Stuck, Ended []int
-	// Left are the keys that were still there soon after.
+	// Left are the keys that were still in Redis soon after the end.
 	Left []string
-	// Changed are the foreign keys that are not as they were planted.
+	// Changed are the foreign keys that were changed.
 	Changed []string
-	// Permits are those of the semaphores and of permits that expire, by name.
+	// Permits are those of the semaphores of both kinds, by name.
 	Permits map[string]judge.Permits
 }
 
-// End stops the traffic, and gives what has happened.
+// End stops the traffic, and returns what happened.
 func (w *World) End() (*Round, error) {
 	r := &Round{Faults: w.round.faults}
 	if w.concealed {
@@ -180,11 +180,11 @@ func (w *World) End() (*Round, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
-			case errors.Is(err, errSilent):
+			case errors.Is(err, errNoAnswer):
 				r.Stuck = append(r.Stuck, c.proc)
 			case errors.Is(err, errEnded):
 				r.Ended = append(r.Ended, c.proc)
-				w.round.killed[c.proc] = to // nobody knows when
+				w.round.killed[c.proc] = to // the exact time is unknown
 			case err != nil:
 				errs = append(errs, err)
 			}
@@ -209,7 +209,7 @@ func (w *World) End() (*Round, error) {
 	if r.Changed, err = w.changed(); err != nil {
 		return nil, err
 	}
-	more, err := w.numbers(r.Permits)
+	more, err := w.edgeNumbers(r.Permits)
 	if err != nil {
 		return nil, err
 	}
@@ -222,9 +222,9 @@ func (w *World) End() (*Round, error) {
 		r.Left = append(r.Left, left...)
 	}
 	w.round = round{}
-	for place, c := range w.clients {
+	for index, c := range w.clients {
 		if slices.Contains(r.Ended, c.proc) {
-			if err := w.start(place); err != nil {
+			if err := w.start(index); err != nil {
 				return nil, err
 			}
 		}
@@ -232,7 +232,7 @@ func (w *World) End() (*Round, error) {
 	return r, nil
 }
 
-// Conceal keeps the faults from the judge, to see it notice.
+// Conceal hides the faults from the judge, which should then report violations.
 func (w *World) Conceal() { w.concealed = true }
 
 // Footprints measures the clients.
@@ -242,7 +242,7 @@ func (w *World) Footprints() ([]traffic.Footprint, error) {
 		if err := c.order(traffic.Measure); err != nil {
 			return nil, err
 		}
-		line, err := c.hear(limit)
+		line, err := c.readLine(limit)
 		if err != nil {
 			return nil, err
 		}
@@ -255,7 +255,7 @@ func (w *World) Footprints() ([]traffic.Footprint, error) {
 	return all, nil
 }
 
-// Profile has each client write what its memory is used for into a directory.
+// Profile makes each client write a heap profile into a directory.
 func (w *World) Profile(dir string) error {
 	for i, c := range w.clients {
 		if err := c.order(traffic.Profile, filepath.Join(dir, fmt.Sprintf("heap-%d.pprof", i+1))); err != nil {
@@ -268,9 +268,8 @@ func (w *World) Profile(dir string) error {
 	return nil
 }
 
-// Leftovers are what is in Redis: its keys but for the counters of tokens, which stay, and the records of Systems, which
-// outlive those that were killed; and the channels that somebody is subscribed to, but for the Systems' turn channels,
-// which end with them.
+// Leftovers returns the keys in Redis, without the token counters, which stay, and the records of Systems, which outlive
+// killed clients; and the channels with subscribers, without the turn channels of the Systems, which end with them.
 func (w *World) Leftovers() (keys, channels []string, err error) {
 	for _, s := range w.servers() {
 		more, err := s.list("KEYS", "*")
@@ -286,7 +285,7 @@ func (w *World) Leftovers() (keys, channels []string, err error) {
 	return keys, channels, nil
 }
 
-// Close has the clients end in good order, and then Redis.
+// Close ends the clients in good order, and then Redis.
 func (w *World) Close() error {
 	var errs []error
 	for _, c := range w.clients {
@@ -301,7 +300,7 @@ func (w *World) Close() error {
 	return errors.Join(errs...)
 }
 
-// nothingLeft waits for the end of what clients that were killed have left behind.
+// nothingLeft waits until the keys of killed clients have expired.
 func (w *World) nothingLeft() error {
 	for end := time.Now().Add(2 * (w.plan.Lease() + w.plan.Silence())); ; time.Sleep(20 * time.Millisecond) {
 		keys, _, err := w.Leftovers()
@@ -314,7 +313,7 @@ func (w *World) nothingLeft() error {
 	}
 }
 
-// Kill ends all processes at once.
+// Kill kills all processes.
 func (w *World) Kill() {
 	for _, c := range w.clients {
 		if c.cmd != nil {

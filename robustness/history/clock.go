@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Now is the time on the clock that all processes of the machine share, and that
-// nobody can set (CLOCK_MONOTONIC).
+// Now is the time on CLOCK_MONOTONIC, which all processes of the machine share, and which
+// cannot be set.
 func Now() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {

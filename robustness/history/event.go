@@ -1,6 +1,6 @@
-// Package history is what the clients of a run write down about their locks, as it
-// happens, and how it is put together afterwards. A client that is killed leaves what
-// it has written: what it had asked for last has an unknown outcome.
+// Package history records what the clients of a run do with their locks, and reads the
+// records afterwards. The record of a killed client ends with the kill: its last request
+// has an unknown outcome.
 package history
 
 import "time"
@@ -15,20 +15,20 @@ const (
 	// Granted and Refused: it was answered.
 	Granted Stage = "granted"
 	Refused Stage = "refused"
-	// Valid: the hold was trusted at Since and at At, and so all the time between.
+	// Valid: the hold was valid at Since and at At, and so at all times between.
 	Valid Stage = "valid"
-	// Invalid: the hold was not trusted any more, although not released.
+	// Invalid: the hold was no longer valid, although not released.
 	Invalid Stage = "invalid"
-	// Told: the holder learned that the lock is lost.
-	Told Stage = "told"
-	// Releasing and Released: the lock was given back.
+	// Notified: the holder was notified that the lock is lost.
+	Notified Stage = "notified"
+	// Releasing and Released: a release began and ended.
 	Releasing Stage = "releasing"
 	Released  Stage = "released"
-	// Died: the holder, an actor, has died without a release.
+	// Died: the holder, an actor, died without a release.
 	Died Stage = "died"
-	// Counted: Redis said how often the lock is held, while the hold was trusted.
+	// Counted: the hold count in Redis was read while the hold was valid.
 	Counted Stage = "counted"
-	// EnsuredUntil: the hold was promised to last from Since until At.
+	// EnsuredUntil: Ensure promised that the hold lasts from Since until At.
 	EnsuredUntil Stage = "ensured"
 	// Called: a call that is not a request has returned; it began at Since.
 	Called Stage = "called"
@@ -36,8 +36,8 @@ const (
 	Stalled Stage = "stalled"
 )
 
-// What is done to synchronizers: so many permits are added, or it is said how many there are; a latch
-// is closed with a count, or counted down.
+// Changes of synchronizers: permits are added, or their number is set; a latch is closed with a
+// count, or counted down.
 const (
 	Add    = "add"
 	Resize = "resize"
@@ -45,32 +45,32 @@ const (
 	Down   = "down"
 )
 
-// Look and Force are what is asked of a name that is not a lock: what its state is, and to free it.
+// Inspect and Force are calls on a name that may be a foreign key: inspect it, or release it by force.
 const (
-	Look  = "look"
-	Force = "force"
+	Inspect = "inspect"
+	Force   = "force"
 )
 
-// Discloses is how the reason of a refusal begins that tells what another application's key holds.
+// Discloses is the prefix of the reason of a refusal whose text contains data of another application's key.
 const Discloses = "discloses "
 
-// Occupied is why a latch was not closed: it was already.
-const Occupied = "closed already"
+// AlreadyClosed is why a latch was not closed.
+const AlreadyClosed = "closed already"
 
-// Part is a lock that is asked for; a MultiLock has several.
+// Part is a lock that is requested; a MultiLock has several.
 type Part struct {
 	Lock string `json:"lock"`
-	// Kind is what the judge has to expect of it: "plain", "reentrant",
-	// "fenced", "fair", "permits", "leased", "semaphore" or "latch".
+	// Kind selects the checks of the judge: "plain", "reentrant", "fenced",
+	// "fair", "readwrite", "expirable", "semaphore" or "latch".
 	Kind   string `json:"kind"`
 	Shared bool   `json:"shared,omitempty"`
-	// Takes is how many permits are asked for, of that many when there are first some.
-	Takes int `json:"takes,omitempty"`
-	Of    int `json:"of,omitempty"`
-	// Does is Add, Resize, Close or Down if a synchronizer is changed, by Takes, or Look or Force; By is the id of who
-	// counts down, 0 if he has none.
-	Does string `json:"does,omitempty"`
-	By   int    `json:"by,omitempty"`
+	// Permits is how many permits are requested, and Total how many there are at first.
+	Permits int `json:"permits,omitempty"`
+	Total   int `json:"total,omitempty"`
+	// Action is Add, Resize, Close or Down for a change of a synchronizer by Permits, or Inspect or Force.
+	// CountDownID is the id of a count-down, 0 if it has none.
+	Action      string `json:"action,omitempty"`
+	CountDownID int    `json:"count_down_id,omitempty"`
 }
 
 // Event is one line of a history.
@@ -81,24 +81,24 @@ type Event struct {
 	// ID numbers the requests of a process.
 	ID int `json:"id,omitempty"`
 
-	// Of what is asked.
+	// Of a request.
 	Worker int    `json:"worker,omitempty"`
 	Root   int    `json:"root,omitempty"` // the request whose hold this one re-enters
 	Parts  []Part `json:"parts,omitempty"`
-	// Patient: it waits without limit.
-	Patient bool `json:"patient,omitempty"`
+	// Unlimited: it waits without limit.
+	Unlimited bool `json:"unlimited,omitempty"`
 
 	// Bound is how long a request or a call may take; 0 for no limit. Call names the call.
 	Bound time.Duration `json:"bound,omitempty"`
 	Call  string        `json:"call,omitempty"`
 
-	// Of what is granted or counted.
+	// Of a grant or a count.
 	Count  int     `json:"count,omitempty"`
-	Want   int     `json:"want,omitempty"` // how often it should be held
+	Want   int     `json:"want,omitempty"` // the expected hold count
 	Tokens []int64 `json:"tokens,omitempty"`
 
-	// Why it was refused, lost, or not released.
+	// Why a request was refused, a hold lost, or not released.
 	Err string `json:"err,omitempty"`
-	// Doubtful: the outcome of a release is not known.
-	Doubtful bool `json:"doubtful,omitempty"`
+	// OutcomeUnknown: the outcome of a release is not known.
+	OutcomeUnknown bool `json:"outcome_unknown,omitempty"`
 }

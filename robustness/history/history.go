@@ -9,37 +9,37 @@ import (
 	"time"
 )
 
-// Request is one request for a lock, and what became of it. Times that did not come
-// are 0.
+// Request is one request for a lock, with its answer, its hold and its release. Times of
+// events that did not happen are 0.
 type Request struct {
 	Proc, Worker, ID int
 	// Root is the ID of the request whose hold this one re-entered; its own if none.
-	Root    int
-	Parts   []Part
-	Patient bool
-	// Bound is how long it may take to be answered; 0 for no limit.
+	Root      int
+	Parts     []Part
+	Unlimited bool
+	// Bound is how long the answer may take; 0 for no limit.
 	Bound time.Duration
 
 	Asked, Answered time.Duration
-	// Granted says how it was answered, Err why not.
+	// Granted is the answer, and Err the reason of a refusal.
 	Granted bool
 	Err     string
 	Count   int
 	Tokens  []int64
 
-	// The hold was trusted from First to Last at least; from Invalid on it was not.
+	// The hold was valid from First to Last at least; from Invalid on it was not.
 	First, Last, Invalid time.Duration
-	Told                 time.Duration
-	Why                  string
+	Notified             time.Duration
+	LossReason           string
 	Releasing, Released  time.Duration
-	// ReleaseErr is why it was not released; Doubtful says that it may have been.
-	ReleaseErr string
-	Doubtful   bool
+	// ReleaseErr is why it was not released; OutcomeUnknown says that it may have been.
+	ReleaseErr     string
+	OutcomeUnknown bool
 	// Died is when its holder died: an actor, or the whole process.
 	Died time.Duration
 }
 
-// Owner names the holder that the request is for.
+// Owner names the holder of the request.
 func (r *Request) Owner() string { return fmt.Sprintf("%d/%d", r.Proc, r.Root) }
 
 func (r *Request) String() string {
@@ -49,10 +49,10 @@ func (r *Request) String() string {
 // Outer reports whether the request is not a re-entry.
 func (r *Request) Outer() bool { return r.Root == r.ID }
 
-// Ended is when the hold was over for its holder; 0 if it was not.
+// Ended is when the hold ended for its holder; 0 if it did not.
 func (r *Request) Ended() time.Duration {
 	var end time.Duration
-	for _, at := range []time.Duration{r.Told, r.Released, r.Died} {
+	for _, at := range []time.Duration{r.Notified, r.Released, r.Died} {
 		if at != 0 && (end == 0 || at < end) {
 			end = at
 		}
@@ -60,13 +60,13 @@ func (r *Request) Ended() time.Duration {
 	return end
 }
 
-// Span is a stretch of time.
+// Span is a period of time.
 type Span struct{ From, To time.Duration }
 
-// Overlap is how much two spans have in common.
+// Overlap is the length of the intersection of two spans.
 func (s Span) Overlap(o Span) time.Duration { return max(min(s.To, o.To)-max(s.From, o.From), 0) }
 
-// Count is what Redis said about a hold.
+// Count is a hold count in Redis.
 type Count struct {
 	Request   *Request
 	At        time.Duration
@@ -79,7 +79,7 @@ type Ensured struct {
 	Span
 }
 
-// Call is a call that was no request, and how long it might take.
+// Call is a call other than a request, with its bound.
 type Call struct {
 	Name    string
 	Request *Request
@@ -99,7 +99,7 @@ type Process struct {
 	Killed time.Duration
 }
 
-// Stalled is how long the process was not able to run during a span.
+// Stalled is how long the process could not run during a span.
 func (p *Process) Stalled(s Span) (sum time.Duration) {
 	for _, each := range p.Stalls {
 		sum += s.Overlap(each)
@@ -107,8 +107,8 @@ func (p *Process) Stalled(s Span) (sum time.Duration) {
 	return sum
 }
 
-// Read puts together what a process wrote. killed is when it was killed, 0 if it was
-// not: the last line may then be cut off.
+// Read reads the history that a process wrote. killed is when it was killed, 0 if it was
+// not: the last line of a killed process may be cut off.
 func Read(path string, proc int, killed time.Duration) (*Process, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -129,12 +129,12 @@ func Read(path string, proc int, killed time.Duration) (*Process, error) {
 			return nil, fmt.Errorf("%s, line %d: %w", path, i+1, err)
 		}
 		if e.Stage == Asked {
-			r := &Request{Proc: proc, Worker: e.Worker, ID: e.ID, Root: e.Root, Parts: e.Parts, Patient: e.Patient, Bound: e.Bound, Asked: e.At}
+			r := &Request{Proc: proc, Worker: e.Worker, ID: e.ID, Root: e.Root, Parts: e.Parts, Unlimited: e.Unlimited, Bound: e.Bound, Asked: e.At}
 			known[e.ID] = r
 			p.Requests = append(p.Requests, r)
 			continue
 		}
-		p.take(known[e.ID], e)
+		p.apply(known[e.ID], e)
 	}
 	if killed != 0 {
 		for _, r := range p.Requests {
@@ -147,7 +147,7 @@ func Read(path string, proc int, killed time.Duration) (*Process, error) {
 	return p, nil
 }
 
-func (p *Process) take(r *Request, e Event) {
+func (p *Process) apply(r *Request, e Event) {
 	switch e.Stage {
 	case Stalled:
 		p.Stalls = append(p.Stalls, Span{e.Since, e.At})
@@ -162,12 +162,12 @@ func (p *Process) take(r *Request, e Event) {
 		r.Last = max(r.Last, e.At)
 	case Invalid:
 		r.Invalid = e.At
-	case Told:
-		r.Told, r.Why = e.At, e.Err
+	case Notified:
+		r.Notified, r.LossReason = e.At, e.Err
 	case Releasing:
 		r.Releasing = e.At
 	case Released:
-		r.Released, r.ReleaseErr, r.Doubtful = e.At, e.Err, e.Doubtful
+		r.Released, r.ReleaseErr, r.OutcomeUnknown = e.At, e.Err, e.OutcomeUnknown
 	case Died:
 		r.Died = e.At
 	case Called:
@@ -179,37 +179,37 @@ func (p *Process) take(r *Request, e Event) {
 	}
 }
 
-// Fault is something that was done to a process, to the network or to Redis.
+// Fault is a fault of a process, of the network or of Redis.
 type Fault struct {
 	Name     string        `json:"name"`
 	From, To time.Duration `json:"-"`
-	// Proc is whom it concerns, -1 for all.
+	// Proc is the process that it affects, -1 for all.
 	Proc int `json:"proc"`
-	// Hinders: while it lasts, and for a while after, locks may stay without a holder.
+	// Hinders: during the fault, and for a while after it, locks may stay without a holder.
 	Hinders bool `json:"hinders"`
-	// Fells: lock actors may be given up, and then their holders lose the locks.
-	Fells bool `json:"fells,omitempty"`
-	// Jumps: more time has passed than the clock of the histories knows of.
-	Jumps bool `json:"jumps,omitempty"`
-	// Robs: locks were taken from their holders behind the back of Lockkeeper, only
-	// this one if Lock is given. Wipes: tokens begin anew, and synchronizers are forgotten.
-	Robs  bool   `json:"robs,omitempty"`
-	Lock  string `json:"lock,omitempty"`
-	Wipes bool   `json:"wipes,omitempty"`
-	// Forces: the lock is freed by force, by a command that arrives after From, for an operator that has looked at it before.
+	// CrashesActors: lock actors may be given up, and then their holders lose the locks.
+	CrashesActors bool `json:"crashes_actors,omitempty"`
+	// ClockJumps: more time has passed than on the clock of the histories.
+	ClockJumps bool `json:"clock_jumps,omitempty"`
+	// BreaksLeases: Redis dropped locks before the end of their leases, only this one if Lock is set.
+	// ErasesData: fencing tokens start again, and synchronizers are lost.
+	BreaksLeases bool   `json:"breaks_leases,omitempty"`
+	Lock         string `json:"lock,omitempty"`
+	ErasesData   bool   `json:"erases_data,omitempty"`
+	// Forces: the lock is released by force, by a command that arrives after From; the operator inspected it before.
 	Forces bool `json:"forces,omitempty"`
-	// Foreign: the name of the lock belongs to another application's key from To on.
+	// Foreign: from To on the lock's name is another application's key.
 	Foreign bool `json:"foreign,omitempty"`
-	// Number is what a synchronizer was set to, past Lockkeeper.
+	// Number is the value that a synchronizer was set to directly in Redis.
 	Number int64 `json:"number,omitempty"`
-	// Succeeds: a replica takes over, and may not know what was released a moment before.
-	Succeeds bool `json:"succeeds,omitempty"`
+	// Takeover: a replica takes over, and may lack the latest releases.
+	Takeover bool `json:"takeover,omitempty"`
 }
 
-// Span is how long the fault lasted.
+// Span is when the fault lasted.
 func (f *Fault) Span() Span { return Span{f.From, f.To} }
 
-// Concerns reports whether the fault may change what happens to a lock of a process.
-func (f *Fault) Concerns(proc int, lock string) bool {
+// Affects reports whether the fault may affect a lock of a process.
+func (f *Fault) Affects(proc int, lock string) bool {
 	return (f.Proc < 0 || f.Proc == proc) && (f.Lock == "" || f.Lock == lock)
 }

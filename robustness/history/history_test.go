@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What was recorded is read again as it was, and put together.
+// Read returns the events that were recorded.
 func TestRecordAndRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history")
 	r, err := Record(path)
@@ -18,14 +18,14 @@ func TestRecordAndRead(t *testing.T) {
 	at := func(n int) time.Duration { return start + time.Duration(n)*time.Millisecond }
 	parts := []Part{{Lock: "x", Kind: "plain"}}
 	for _, e := range []Event{
-		{Stage: Asked, At: at(1), ID: 1, Root: 1, Worker: 4, Parts: parts, Patient: true},
+		{Stage: Asked, At: at(1), ID: 1, Root: 1, Worker: 4, Parts: parts, Unlimited: true},
 		{Stage: Granted, At: at(2), ID: 1, Count: 1, Tokens: []int64{7}},
 		{Stage: Valid, Since: at(3), At: at(4), ID: 1},
 		{Stage: Valid, Since: at(3), At: at(6), ID: 1},
 		{Stage: Asked, At: at(7), ID: 2, Root: 1, Parts: parts},
 		{Stage: Refused, At: at(8), ID: 2, Err: "cancelled"},
 		{Stage: Invalid, At: at(9), ID: 1},
-		{Stage: Told, At: at(10), ID: 1, Err: "expired"},
+		{Stage: Notified, At: at(10), ID: 1, Err: "expired"},
 		{Stage: Releasing, At: at(11), ID: 1},
 		{Stage: Released, At: at(12), ID: 1, Err: "lost"},
 		{Stage: Stalled, Since: at(12), At: at(20)},
@@ -41,7 +41,7 @@ func TestRecordAndRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, second, third := p.Requests[0], p.Requests[1], p.Requests[2]
-	if !first.Granted || first.First != at(3) || first.Last != at(6) || first.Invalid != at(9) || first.Told != at(10) || first.Ended() != at(10) ||
+	if !first.Granted || first.First != at(3) || first.Last != at(6) || first.Invalid != at(9) || first.Notified != at(10) || first.Ended() != at(10) ||
 		first.Owner() != "5/1" || !first.Outer() || first.Tokens[0] != 7 || first.ReleaseErr != "lost" {
 		t.Errorf("the first request is %+v", first)
 	}
@@ -52,12 +52,12 @@ func TestRecordAndRead(t *testing.T) {
 		t.Errorf("the third request is %+v", third)
 	}
 	if got := p.Stalled(Span{at(15), at(30)}); got != 5*time.Millisecond {
-		t.Errorf("it did not run for %v of a span, want 5ms", got)
+		t.Errorf("the process stalled for %v of a span, want 5ms", got)
 	}
 }
 
 // A kill may cut off the last line, and ends the holds.
-func TestReadWhatAKillHasLeft(t *testing.T) {
+func TestRead_KilledProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history")
 	text := `{"s":"asked","at":1,"id":1,"root":1}
 {"s":"granted","at":2,"id":1}
@@ -66,13 +66,13 @@ func TestReadWhatAKillHasLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Read(path, 1, 0); err == nil {
-		t.Error("a line that is cut off was accepted although nobody was killed")
+		t.Error("a line that is cut off was accepted although the process was not killed")
 	}
 	p, err := Read(path, 1, 9)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(p.Requests) != 1 || p.Requests[0].Died != 9 {
-		t.Errorf("it has left %+v", p.Requests)
+		t.Errorf("the requests are %+v", p.Requests)
 	}
 }

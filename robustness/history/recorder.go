@@ -8,13 +8,13 @@ import (
 )
 
 // Recorder writes a history, one JSON object a line, each in one write, so that a
-// kill loses nothing that was recorded.
+// kill loses no recorded event.
 type Recorder struct {
 	mu   sync.Mutex
 	file *os.File
 }
 
-// Record begins a history in a new file.
+// Record starts a history in a new file.
 func Record(path string) (*Recorder, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
@@ -23,7 +23,7 @@ func Record(path string) (*Recorder, error) {
 	return &Recorder{file: file}, nil
 }
 
-// Add writes an event. A history that cannot be written is no history: it panics.
+// Add writes an event. It panics if that fails, since the history would be incomplete.
 func (r *Recorder) Add(e Event) {
 	line, err := json.Marshal(e)
 	if err == nil {
@@ -36,5 +36,5 @@ func (r *Recorder) Add(e Event) {
 	}
 }
 
-// Close ends the history.
+// Close closes the file.
 func (r *Recorder) Close() error { return r.file.Close() }

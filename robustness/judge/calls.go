@@ -6,7 +6,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-// calls checks that every call returns within its bound, whatever hinders.
+// calls checks that every call returns within its bound, even during faults.
 func (j *judge) calls() {
 	check := func(p *history.Process, name string, r *history.Request, s history.Span, bound time.Duration) {
 		took := s.To - s.From - p.Stalled(s)
@@ -28,7 +28,7 @@ func (j *judge) calls() {
 			if end != 0 {
 				check(p, "acquire", r, history.Span{From: r.Asked, To: end}, r.Bound)
 			}
-			j.getsThrough(p, r)
+			j.releasedInTime(p, r)
 		}
 		for _, c := range p.Calls {
 			check(p, c.Name, c.Request, c.Span, c.Bound)
@@ -36,8 +36,8 @@ func (j *judge) calls() {
 	}
 }
 
-// getsThrough checks that a release is confirmed soon, unless something hinders.
-func (j *judge) getsThrough(p *history.Process, r *history.Request) {
+// releasedInTime checks that a release is confirmed soon, unless a fault hinders it.
+func (j *judge) releasedInTime(p *history.Process, r *history.Request) {
 	if r.Releasing == 0 || r.Released == 0 || r.ReleaseErr != "" {
 		return
 	}
@@ -48,6 +48,6 @@ func (j *judge) getsThrough(p *history.Process, r *history.Request) {
 		}
 	}
 	if took := s.To - s.From; took > j.limits.Idle {
-		j.violated("a release gets through", lock, s.To, "the release of %v took %v, and nothing hindered it", r, took)
+		j.violated("a release is confirmed in time", lock, s.To, "the release of %v took %v, and nothing hindered it", r, took)
 	}
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-// forced checks that a forced release, however late it arrives, frees the holder that was seen before, or none: no hold
-// that was asked for after that is lost by it.
+// forced checks that a forced release, however late it arrives, ends only the hold that was inspected before it: no
+// hold that was requested after the inspection is lost by it.
 func (j *judge) forced() {
-	const check = "a forced release frees what it has seen"
+	const check = "a forced release ends only the inspected hold"
 	for _, l := range j.locks {
-		for _, s := range l.shares {
+		for _, s := range l.requests {
 			if !s.Granted || !lostLease(s.Request) && s.ReleaseErr != "not held" {
 				continue
 			}
-			at := cmp.Or(s.Invalid, s.Told, s.Released)
+			at := cmp.Or(s.Invalid, s.Notified, s.Released)
 			if j.hinderedHold(s, at) {
 				continue
 			}
@@ -27,22 +27,22 @@ func (j *judge) forced() {
 					continue
 				}
 				if f.From > s.Asked {
-					after = true // it may have been seen
+					after = true // it may have been inspected
 				} else if at < f.To+j.limits.Lease {
 					before = f.From
 				}
 			}
 			if before != 0 && !after {
-				j.violated(check, l.name, at, "%v was asked at %v, after the look for the forced release at %v, and was lost by it", s, s.Asked, before)
+				j.violated(check, l.name, at, "%v was made at %v, after the inspection for the forced release at %v, and lost its hold by it", s, s.Asked, before)
 			}
 		}
 	}
 }
 
-// hinderedHold reports whether something else may have ended a hold until then.
-func (j *judge) hinderedHold(s share, at time.Duration) bool {
+// hinderedHold reports whether another fault may have ended a hold until then.
+func (j *judge) hinderedHold(s lockRequest, at time.Duration) bool {
 	held := history.Span{From: s.Asked, To: at}
 	return s.proc.Stalled(held) > j.limits.Lease/3 || slices.ContainsFunc(j.faults, func(f history.Fault) bool {
-		return (f.Hinders || f.Fells || f.Robs && !f.Forces) && f.Concerns(s.Proc, s.part.Lock) && f.From < held.To && f.To > held.From
+		return (f.Hinders || f.CrashesActors || f.BreaksLeases && !f.Forces) && f.Affects(s.Proc, s.part.Lock) && f.From < held.To && f.To > held.From
 	})
 }

@@ -16,20 +16,20 @@ var limits = Limits{
 	Idle: 200 * time.Millisecond, Order: 40 * time.Millisecond, Checker: 10 * time.Second,
 }
 
-// kept is a request that was granted, trusted from grant to release, and released.
+// kept is a request that was granted, valid from grant to release, and released.
 func kept(proc, id, asked, granted, released int, kind string) *history.Request {
 	at := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	return &history.Request{
-		Proc: proc, ID: id, Root: id, Parts: []history.Part{{Lock: "x", Kind: kind}}, Patient: true,
+		Proc: proc, ID: id, Root: id, Parts: []history.Part{{Lock: "x", Kind: kind}}, Unlimited: true,
 		Asked: at(asked), Answered: at(granted), Granted: true, Count: 1,
 		First: at(granted), Last: at(released - 1), Releasing: at(released - 1), Released: at(released),
 	}
 }
 
-func lost(r *history.Request, invalid, told int) *history.Request {
-	r.Invalid, r.Told, r.Why = time.Duration(invalid)*time.Millisecond, time.Duration(told)*time.Millisecond, "expired"
+func lost(r *history.Request, invalid, notified int) *history.Request {
+	r.Invalid, r.Notified, r.LossReason = time.Duration(invalid)*time.Millisecond, time.Duration(notified)*time.Millisecond, "expired"
 	r.Last = r.Invalid - time.Millisecond
-	r.Releasing, r.Released, r.ReleaseErr = r.Told, r.Told, "lost"
+	r.Releasing, r.Released, r.ReleaseErr = r.Notified, r.Notified, "lost"
 	return r
 }
 
@@ -56,9 +56,9 @@ func process(proc int, requests ...*history.Request) *history.Process {
 	return &history.Process{Proc: proc, Requests: requests}
 }
 
-func TestAVerdict(t *testing.T) {
+func TestJudge(t *testing.T) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	robbery := history.Fault{Name: "DEL", Proc: -1, From: ms(20), To: ms(21), Robs: true}
+	deletion := history.Fault{Name: "DEL", Proc: -1, From: ms(20), To: ms(21), BreaksLeases: true}
 	killed := process(1, &history.Request{
 		Proc: 1, ID: 1, Root: 1, Parts: []history.Part{{Lock: "x", Kind: "plain"}}, Asked: ms(1), Answered: ms(2), Granted: true, Count: 1,
 		First: ms(2), Last: ms(30), Died: ms(40),
@@ -69,11 +69,11 @@ func TestAVerdict(t *testing.T) {
 	wrongCount := *again
 	wrongCount.Count = 3
 	never := kept(1, 1, 10, 20, 40, "plain")
-	never.First, never.Last, never.Invalid, never.Told, never.ReleaseErr = 0, 0, ms(21), ms(21), "lost"
+	never.First, never.Last, never.Invalid, never.Notified, never.ReleaseErr = 0, 0, ms(21), ms(21), "lost"
 	closing := *never
-	closing.Why = closed
-	untold := kept(1, 1, 10, 20, 400, "plain")
-	untold.Last, untold.Invalid, untold.ReleaseErr = ms(99), ms(100), "lost"
+	closing.LossReason = closed
+	unnotified := kept(1, 1, 10, 20, 400, "plain")
+	unnotified.Last, unnotified.Invalid, unnotified.ReleaseErr = ms(99), ms(100), "lost"
 	good := kept(1, 1, 10, 20, 200, "plain")
 	good.Last, good.Invalid = ms(99), ms(100)
 	slow := kept(1, 1, 10, 20, 400, "plain")
@@ -89,25 +89,25 @@ func TestAVerdict(t *testing.T) {
 		want      []string // the checks that are to fail, in alphabetical order
 	}{
 		{"one after another", []*history.Process{process(1, kept(1, 1, 10, 20, 30, "plain")), process(2, kept(2, 1, 12, 31, 40, "plain"))}, nil, nil},
-		{"both trust", []*history.Process{process(1, kept(1, 1, 10, 20, 30, "plain")), process(2, kept(2, 1, 12, 25, 40, "plain"))}, nil,
+		{"both are valid", []*history.Process{process(1, kept(1, 1, 10, 20, 30, "plain")), process(2, kept(2, 1, 12, 25, 40, "plain"))}, nil,
 			[]string{"at most one is trusted", "linearizable: mutex"}},
-		{"both trust after a robbery", []*history.Process{process(1, kept(1, 1, 10, 15, 30, "plain")), process(2, kept(2, 1, 12, 25, 40, "plain"))},
-			[]history.Fault{robbery}, nil},
-		{"both trust long after a robbery", []*history.Process{process(1, kept(1, 1, 10, 15, 300, "plain")), process(2, kept(2, 1, 12, 25, 400, "plain"))},
-			[]history.Fault{robbery}, []string{"at most one is trusted"}},
-		{"two readers", []*history.Process{process(1, shared(kept(1, 1, 10, 20, 30, "permits"))), process(2, shared(kept(2, 1, 12, 25, 40, "permits")))}, nil, nil},
-		{"a reader and a writer", []*history.Process{process(1, shared(kept(1, 1, 10, 20, 30, "permits"))), process(2, kept(2, 1, 12, 25, 40, "permits"))}, nil,
-			[]string{"at most one is trusted", "linearizable: permits"}},
+		{"both are valid after a deletion", []*history.Process{process(1, kept(1, 1, 10, 15, 30, "plain")), process(2, kept(2, 1, 12, 25, 40, "plain"))},
+			[]history.Fault{deletion}, nil},
+		{"both are valid long after a deletion", []*history.Process{process(1, kept(1, 1, 10, 15, 300, "plain")), process(2, kept(2, 1, 12, 25, 400, "plain"))},
+			[]history.Fault{deletion}, []string{"at most one is trusted"}},
+		{"two readers", []*history.Process{process(1, shared(kept(1, 1, 10, 20, 30, "readwrite"))), process(2, shared(kept(2, 1, 12, 25, 40, "readwrite")))}, nil, nil},
+		{"a reader and a writer", []*history.Process{process(1, shared(kept(1, 1, 10, 20, 30, "readwrite"))), process(2, kept(2, 1, 12, 25, 40, "readwrite"))}, nil,
+			[]string{"at most one is trusted", "linearizable: read/write lock"}},
 		{"another's after a loss", []*history.Process{process(1, lost(kept(1, 1, 10, 20, 60, "plain"), 50, 51)), process(2, kept(2, 1, 12, 55, 60, "plain"))}, nil, nil},
 		{"another's before a loss", []*history.Process{process(1, lost(kept(1, 1, 10, 20, 60, "plain"), 50, 51)), process(2, kept(2, 1, 12, 45, 60, "plain"))}, nil,
 			[]string{"at most one is trusted", "linearizable: mutex"}},
-		{"told late", []*history.Process{process(1, lost(kept(1, 1, 10, 20, 60, "plain"), 50, 100))}, nil, []string{"losses are told"}},
-		{"told late by a process that did not run", []*history.Process{{Proc: 1, Requests: []*history.Request{lost(kept(1, 1, 10, 20, 60, "plain"), 50, 100)},
+		{"notified late", []*history.Process{process(1, lost(kept(1, 1, 10, 20, 60, "plain"), 50, 100))}, nil, []string{"holders are notified of losses"}},
+		{"notified late by a process that did not run", []*history.Process{{Proc: 1, Requests: []*history.Request{lost(kept(1, 1, 10, 20, 60, "plain"), 50, 100)},
 			Stalls: []history.Span{{From: ms(45), To: ms(95)}}}}, nil, nil},
-		{"never told", []*history.Process{process(1, untold)}, nil, []string{"losses are told"}},
-		{"never good", []*history.Process{process(1, never)}, nil, []string{"what is granted is good"}},
-		{"closed in the moment of its grant", []*history.Process{process(1, &closing)}, nil, nil},
-		{"released when it was over", []*history.Process{process(1, good)}, nil, []string{"losses are told", "what is over is not released as if it were good"}},
+		{"never notified", []*history.Process{process(1, unnotified)}, nil, []string{"holders are notified of losses"}},
+		{"never valid", []*history.Process{process(1, never)}, nil, []string{"a granted hold is valid"}},
+		{"closed at the moment of its grant", []*history.Process{process(1, &closing)}, nil, nil},
+		{"released when it was invalid", []*history.Process{process(1, good)}, nil, []string{"holders are notified of losses", "the release of an invalid hold is not confirmed"}},
 		{"killed", []*history.Process{killed, process(2, kept(2, 1, 12, 31, 50, "plain"))}, nil, nil},
 		{"another's before the kill", []*history.Process{killed, process(2, kept(2, 1, 12, 25, 50, "plain"))}, nil,
 			[]string{"at most one is trusted", "linearizable: mutex"}},
@@ -116,33 +116,33 @@ func TestAVerdict(t *testing.T) {
 		{"tokens that grow", []*history.Process{process(1, token(kept(1, 1, 10, 11, 20, "fenced"), 3), token(kept(1, 2, 30, 31, 40, "fenced"), 5))}, nil, nil},
 		{"tokens that do not grow", []*history.Process{process(1, token(kept(1, 1, 10, 11, 20, "fenced"), 3), token(kept(1, 2, 30, 31, 40, "fenced"), 3))}, nil,
 			[]string{"linearizable: fenced mutex", "tokens grow"}},
-		{"tokens that begin anew", []*history.Process{process(1, token(kept(1, 1, 10, 11, 15, "fenced"), 3), token(kept(1, 2, 230, 231, 240, "fenced"), 1))},
-			[]history.Fault{{Name: "FLUSHALL", Proc: -1, From: ms(20), To: ms(21), Robs: true, Wipes: true}}, nil},
-		{"the first served last", []*history.Process{process(1, kept(1, 1, 10, 200, 210, "fair")), process(2, kept(2, 1, 60, 100, 110, "fair"))}, nil,
+		{"tokens that start again", []*history.Process{process(1, token(kept(1, 1, 10, 11, 15, "fenced"), 3), token(kept(1, 2, 230, 231, 240, "fenced"), 1))},
+			[]history.Fault{{Name: "FLUSHALL", Proc: -1, From: ms(20), To: ms(21), BreaksLeases: true, ErasesData: true}}, nil},
+		{"the first granted last", []*history.Process{process(1, kept(1, 1, 10, 200, 210, "fair")), process(2, kept(2, 1, 60, 100, 110, "fair"))}, nil,
 			[]string{"first come, first served"}},
 		{"waiting for a free lock", []*history.Process{process(1, kept(1, 1, 10, 20, 30, "plain")), process(2, kept(2, 1, 12, 400, 410, "plain"))}, nil,
-			[]string{"nobody waits for a free lock"}},
-		{"waiting while something hinders", []*history.Process{process(1, kept(1, 1, 10, 20, 30, "plain")), process(2, kept(2, 1, 12, 400, 410, "plain"))},
+			[]string{"a free lock is granted to its waiters"}},
+		{"waiting while a fault hinders", []*history.Process{process(1, kept(1, 1, 10, 20, 30, "plain")), process(2, kept(2, 1, 12, 400, 410, "plain"))},
 			[]history.Fault{{Name: "cut", Proc: -1, Hinders: true, From: ms(30), To: ms(100)}}, nil},
-		{"never answered", []*history.Process{process(2, unanswered)}, nil, []string{"nobody waits for a free lock"}},
+		{"never answered", []*history.Process{process(2, unanswered)}, nil, []string{"a free lock is granted to its waiters"}},
 		{"a count that Redis does not have", []*history.Process{{Proc: 1, Counts: []history.Count{{Request: kept(1, 1, 1, 2, 9, "plain"), At: ms(3), Got: 2, Want: 1}}}}, nil,
-			[]string{"Redis counts the holds"}},
+			[]string{"the hold count in Redis is right"}},
 		{"a promise that is not kept", []*history.Process{{Proc: 1, Ensured: []history.Ensured{{Request: lost(kept(1, 1, 1, 2, 50, "plain"), 30, 31), Span: history.Span{From: ms(3), To: ms(40)}}}}}, nil,
-			[]string{"what is ensured is kept"}},
-		{"a promise that a sleep has ended", []*history.Process{{Proc: 1, Ensured: []history.Ensured{{Request: lost(kept(1, 1, 1, 2, 50, "plain"), 30, 31), Span: history.Span{From: ms(3), To: ms(40)}}}}},
-			[]history.Fault{{Name: "suspend the clients", Proc: -1, From: ms(20), To: ms(30), Jumps: true}}, nil},
+			[]string{"an ensured lease is kept"}},
+		{"a promise that was ended by a suspend", []*history.Process{{Proc: 1, Ensured: []history.Ensured{{Request: lost(kept(1, 1, 1, 2, 50, "plain"), 30, 31), Span: history.Span{From: ms(3), To: ms(40)}}}}},
+			[]history.Fault{{Name: "suspend the clients", Proc: -1, From: ms(20), To: ms(30), ClockJumps: true}}, nil},
 		{"plain beside fenced", []*history.Process{process(1, kept(1, 1, 10, 20, 30, "plain")), process(2, token(kept(2, 1, 12, 25, 40, "fenced"), 1))}, nil,
-			[]string{"at most one is trusted", "linearizable: mutex, for some fenced"}},
+			[]string{"at most one is trusted", "linearizable: mutex, partly fenced"}},
 		{"plain between fenced", []*history.Process{process(1, kept(1, 1, 30, 31, 40, "plain")), process(2, token(kept(2, 1, 10, 20, 30, "fenced"), 1), token(kept(2, 2, 40, 41, 50, "fenced"), 1))}, nil,
-			[]string{"linearizable: mutex, for some fenced", "tokens grow"}},
+			[]string{"linearizable: mutex, partly fenced", "tokens grow"}},
 		{"an answer within the bound", []*history.Process{process(1, bounded(kept(1, 1, 10, 20, 30, "plain"), 5))}, nil, nil},
 		{"an answer after the bound", []*history.Process{process(1, bounded(kept(1, 1, 10, 36, 40, "plain"), 5))}, nil, []string{"every call is bounded"}},
 		{"no answer at all", []*history.Process{process(1, bounded(&history.Request{Proc: 1, ID: 1, Root: 1, Parts: unanswered.Parts, Asked: ms(900)}, 5))}, nil, []string{"every call is bounded"}},
-		{"a release that takes too long", []*history.Process{process(1, slow)}, nil, []string{"a release gets through"}},
+		{"a release that takes too long", []*history.Process{process(1, slow)}, nil, []string{"a release is confirmed in time"}},
 		{"a release that is hindered", []*history.Process{process(1, slow)}, []history.Fault{{Name: "cut", Proc: -1, Hinders: true, From: ms(30), To: ms(100)}}, nil},
 		{"a call that takes too long", []*history.Process{{Proc: 1, Calls: []history.Call{{Name: "inspect", Request: kept(1, 1, 1, 2, 9, "plain"), Span: history.Span{From: ms(3), To: ms(50)}, Bound: ms(10)}}}}, nil,
 			[]string{"every call is bounded"}},
-		{"over without a release or a loss", []*history.Process{process(1, overBefore)}, nil, []string{"a hold ends by its release or is lost"}},
+		{"ended without a release or a loss", []*history.Process{process(1, overBefore)}, nil, []string{"a hold ends by a release or a loss"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, p := range c.processes {
@@ -170,10 +170,10 @@ func TestAVerdict(t *testing.T) {
 	}
 }
 
-func TestAProcessThatDoesNotComeToRestOrHasEnded(t *testing.T) {
+func TestJudge_StuckOrEndedProcess(t *testing.T) {
 	for check, v := range map[string]*Verdict{
 		"every request is answered": Judge(history.Span{}, nil, nil, []int{3}, nil, nil, nil, limits),
-		"no process is ended":       Judge(history.Span{}, nil, nil, nil, []int{3}, nil, nil, limits),
+		"no process crashes":        Judge(history.Span{}, nil, nil, nil, []int{3}, nil, nil, limits),
 	} {
 		if v.OK() || v.Violations[0].Check != check || !strings.Contains(v.Violations[0].Detail, "process 3") {
 			t.Errorf("%s: the verdict is %v", check, v.Violations)
@@ -181,7 +181,7 @@ func TestAProcessThatDoesNotComeToRestOrHasEnded(t *testing.T) {
 	}
 }
 
-func TestAPicture(t *testing.T) {
+func TestViolation_Draw(t *testing.T) {
 	v := judged([]*history.Process{process(1, kept(1, 1, 10, 20, 30, "plain")), process(2, kept(2, 1, 12, 25, 40, "plain"))})
 	drawn := 0
 	for i := range v.Violations {
@@ -197,8 +197,8 @@ func TestAPicture(t *testing.T) {
 	}
 }
 
-// What was cut short by a kill is an unknown outcome: it may have happened, or not.
-func TestUnknownOutcomes(t *testing.T) {
+// A request that was interrupted by a kill has an unknown outcome: it may have happened, or not.
+func TestJudge_UnknownOutcomes(t *testing.T) {
 	half := &history.Request{Proc: 1, ID: 1, Root: 1, Parts: []history.Part{{Lock: "x", Kind: "plain"}}, Asked: time.Millisecond}
 	for _, others := range [][]*history.Request{nil, {kept(2, 1, 2, 3, 4, "plain"), kept(2, 2, 5, 6, 7, "plain")}} {
 		p := process(1, half)

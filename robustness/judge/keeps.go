@@ -6,19 +6,19 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-// keeps checks that no lease is lost while Redis serves and the process runs.
-func (j *judge) keeps(l *lock) {
-	if j.limits.Awake == 0 {
+// keepsLeases checks that no lease is lost while Redis answers and the process runs.
+func (j *judge) keepsLeases(l *lock) {
+	if j.limits.GrantWithin == 0 {
 		return
 	}
-	for _, s := range l.shares {
-		if !s.Granted || !lostLease(s.Request) || s.Why == closed {
+	for _, s := range l.requests {
+		if !s.Granted || !lostLease(s.Request) || s.LossReason == closed {
 			continue
 		}
-		held := history.Span{From: s.Asked, To: cmp.Or(s.Invalid, s.Told, s.Released) + 1}
+		held := history.Span{From: s.Asked, To: cmp.Or(s.Invalid, s.Notified, s.Released) + 1}
 		if within(j.excuses(s.Proc, l.name), held.From, held.To) || s.proc.Stalled(held) > j.limits.Lease/3 {
 			continue
 		}
-		j.violated("no lease is lost while Redis serves", l.name, held.To, "%v has lost its lease (%s), and nothing hindered it", s, cmp.Or(s.Why, s.ReleaseErr))
+		j.violated("no lease is lost while Redis answers", l.name, held.To, "%v has lost its lease (%s), and nothing hindered it", s, cmp.Or(s.LossReason, s.ReleaseErr))
 	}
 }

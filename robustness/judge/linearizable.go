@@ -14,11 +14,11 @@ import (
 
 // models are the models of the kinds.
 var models = map[string]model.Lock{
-	"plain": model.Mutex, "fair": model.Mutex, "reentrant": model.Reentrant, "fenced": model.ReentrantFenced, "permits": model.Permits,
+	"plain": model.Mutex, "fair": model.Mutex, "reentrant": model.Reentrant, "fenced": model.ReentrantFenced, "readwrite": model.ReadWrite,
 	mixed: model.Mixed,
 }
 
-// mixed is the kind of a lock that some take plain and some fenced.
+// mixed is the kind of a lock that is acquired both plain and fenced.
 const mixed = "mixed"
 
 const never = time.Duration(math.MaxInt64)
@@ -26,15 +26,15 @@ const never = time.Duration(math.MaxInt64)
 // rest stands for when all clients have come to rest: before never, but after all answers.
 const rest = never - 3
 
-// linearizable checks that what has happened to a lock can be put into an order that a
-// lock allows, in which nothing comes before it was asked for or after it was answered.
+// linearizable checks that the operations of a lock have an order that the model allows, in
+// which each of them lies between its call and its answer.
 //
-// A hold that was lost was held until the last moment at which it was trusted, at least.
-// What nobody knows the outcome of may have happened at any later time, or never.
-// Holds around a robbery are left out: their trust is checked by itself.
+// A hold that was lost was held at least until the last moment at which it was valid. An
+// operation with an unknown outcome may have happened at any later time, or never. Holds
+// around a broken lease are left out: trust checks them.
 func (j *judge) linearizable(l *lock) {
 	m := models[l.kind]
-	if l.kind == "fenced" && !slices.ContainsFunc(l.shares, func(s share) bool { return !s.Outer() }) {
+	if l.kind == "fenced" && !slices.ContainsFunc(l.requests, func(s lockRequest) bool { return !s.Outer() }) {
 		m = model.Fenced
 	}
 	j.ordered(l, m.Name, m.Model(), j.operations(l))
@@ -57,30 +57,30 @@ func (j *judge) ordered(l *lock, name string, m porcupine.Model, ops []porcupine
 
 // operations are those of a lock, for the checker.
 func (j *judge) operations(l *lock) (ops []porcupine.Operation) {
-	robbed := j.robbed(l.name)
-	trees := map[string][]share{}
-	for _, s := range l.shares {
+	broken := j.brokenLeases(l.name)
+	trees := map[string][]lockRequest{}
+	for _, s := range l.requests {
 		trees[s.Owner()] = append(trees[s.Owner()], s)
 	}
 	for _, tree := range trees {
-		ops = append(ops, operationsOf(tree, robbed)...)
+		ops = append(ops, operationsOf(tree, broken)...)
 	}
-	for _, s := range j.wiped(l.name) {
-		ops = append(ops, porcupine.Operation{Input: model.Input{Op: model.Wipe}, Call: int64(s.From), Return: int64(s.To)})
+	for _, s := range j.erased(l.name) {
+		ops = append(ops, porcupine.Operation{Input: model.Input{Op: model.ResetTokens}, Call: int64(s.From), Return: int64(s.To)})
 	}
 	return ops
 }
 
-// operationsOf are those of an owner: a hold and its re-entries.
-func operationsOf(tree []share, robbed []history.Span) (ops []porcupine.Operation) {
+// operationsOf are those of one owner: a hold and its re-entries.
+func operationsOf(tree []lockRequest, broken []history.Span) (ops []porcupine.Operation) {
 	var lost bool
-	last, told := time.Duration(0), never
+	last, notified := time.Duration(0), never
 	for _, s := range tree {
 		until := s.Ended()
 		if until == 0 {
 			until = never
 		}
-		if until = max(until, s.Answered, s.Released); within(robbed, s.Asked, until) {
+		if until = max(until, s.Answered, s.Released); within(broken, s.Asked, until) {
 			return nil
 		}
 	}
@@ -113,23 +113,23 @@ func operationsOf(tree []share, robbed []history.Span) (ops []porcupine.Operatio
 			continue
 		}
 		lost = true
-		if end := s.Ended(); end != 0 && !s.Doubtful {
-			told = min(told, max(end, last))
+		if end := s.Ended(); end != 0 && !s.OutcomeUnknown {
+			notified = min(notified, max(end, last))
 		}
 	}
 	if lost {
-		if told < last {
-			told = never
+		if notified < last {
+			notified = never
 		}
 		ops = append(ops, porcupine.Operation{
-			ClientId: outer.Proc*100 + outer.Worker, Call: int64(last), Return: int64(told), Input: model.Input{Op: model.Lose, Owner: outer.Owner()},
+			ClientId: outer.Proc*100 + outer.Worker, Call: int64(last), Return: int64(notified), Input: model.Input{Op: model.Lose, Owner: outer.Owner()},
 		})
 	}
 	return ops
 }
 
-// firstIllegal is when the history stops being possible: the end of the shortest part
-// of it that is not.
+// firstIllegal is when the history stops being possible: the end of its shortest prefix that
+// is not.
 func (j *judge) firstIllegal(m porcupine.Model, ops []porcupine.Operation) time.Duration {
 	byReturn := slices.Clone(ops)
 	slices.SortFunc(byReturn, func(a, b porcupine.Operation) int { return cmp.Compare(a.Return, b.Return) })
@@ -141,7 +141,7 @@ func (j *judge) firstIllegal(m porcupine.Model, ops []porcupine.Operation) time.
 				break
 			}
 			if op.Return > end { // it had not been answered by then
-				op.Input, op.Return = op.Input.(model.Operation).Doubted(), int64(never)
+				op.Input, op.Return = op.Input.(model.Operation).AsUnknown(), int64(never)
 			}
 			part = append(part, op)
 		}

@@ -8,38 +8,37 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-// bounded checks that nobody who waits is overtaken again and again: processes get the lock
-// in turns. While a process waits, until the next grant to it, no other has more than some turns
-// with grants of requests that came later.
+// bounded checks that no waiting process is overtaken again and again: processes get the lock in
+// turns. While a process waits for its next grant, no other has more than Overtakes turns with
+// grants of requests that came later.
 //
-// By design it is one turn, of a process that is in the line before it, or has the lock already:
-// either may hand it on to requests of its own that come later. Later is what came when the
-// request of who waits was certainly in the line.
+// By design it is one turn, of a process that precedes it in the wait queue or holds the lock:
+// either may hand the lock off to later requests of its own. A request is later if it came when
+// the waiting request was certainly in the wait queue.
 //
-// A process has one place in the line, whoever waits for it in the process. Its own requests are
-// served in their order, so a reader may wait for as many turns as its process has writers
-// before it.
+// A process has one entry in the wait queue for all of its requests. Those are served in their
+// order, so a reader may wait for as many turns as its process has writers before it.
 func (j *judge) bounded(l *lock) {
 	const check = "bounded waiting"
-	several := func(s share) bool { return len(s.Parts) > 1 }
-	if j.limits.Overtakes == 0 || l.kind == "fair" || slices.ContainsFunc(l.shares, several) {
+	several := func(s lockRequest) bool { return len(s.Parts) > 1 }
+	if j.limits.Overtakes == 0 || l.kind == "fair" || slices.ContainsFunc(l.requests, several) {
 		return
 	}
-	line, disturbed := j.line(l), j.disturbed(l.name)
-	for _, c := range line {
+	entries, disturbed := j.queueEntries(l), j.disturbed(l.name)
+	for _, c := range entries {
 		for _, w := range j.waits(c) {
 			if within(disturbed, w.From, w.To) {
 				continue
 			}
 			j.v.Waits++
-			for _, other := range line {
+			for _, other := range entries {
 				if other == c {
 					continue
 				}
 				overtaking := other.later(w)
 				j.v.MostOvertaken = max(j.v.MostOvertaken, len(overtaking))
 				if n := j.limits.Overtakes; len(overtaking) > n {
-					j.violated(check, l.name, overtaking[n].Answered, "process %d, which waited from %v to %v, was overtaken in %d turns of process %d, %v of which was asked %v later",
+					j.violated(check, l.name, overtaking[n].Answered, "process %d, which waited from %v to %v, was overtaken in %d turns of process %d; %v of it was made %v later",
 						c.proc, w.From, w.To, len(overtaking), other.proc, overtaking[n], overtaking[n].Asked-w.From)
 				}
 			}
@@ -47,26 +46,26 @@ func (j *judge) bounded(l *lock) {
 	}
 }
 
-// comer is a process that wants a lock: one place in the line.
-type comer struct {
+// queueEntry is a process that wants a lock: one entry of the wait queue.
+type queueEntry struct {
 	proc           int
-	asked, granted []share // in the order of the requests, and of the grants
-	// turns are the grants, up to one that ends the turn: another's, unless it and the last are
-	// both shared, or that after which the hand-off limit is over.
-	turns [][]share
-	open  bool // the last of them goes on
+	asked, granted []lockRequest // in the order of the requests, and of the grants
+	// turns are the grants by turn. A turn ends with a grant to another process, unless it and the
+	// last grant are both shared, and with the hand-off limit.
+	turns [][]lockRequest
+	open  bool // the last turn goes on
 }
 
-func (j *judge) line(l *lock) (line []*comer) {
-	find := func(s share) *comer {
-		i := slices.IndexFunc(line, func(c *comer) bool { return c.proc == s.Proc })
+func (j *judge) queueEntries(l *lock) (entries []*queueEntry) {
+	find := func(s lockRequest) *queueEntry {
+		i := slices.IndexFunc(entries, func(c *queueEntry) bool { return c.proc == s.Proc })
 		if i < 0 {
-			line, i = append(line, &comer{proc: s.Proc}), len(line)
+			entries, i = append(entries, &queueEntry{proc: s.Proc}), len(entries)
 		}
-		return line[i]
+		return entries[i]
 	}
-	var granted []share
-	for _, s := range l.shares {
+	var granted []lockRequest
+	for _, s := range l.requests {
 		if !s.Outer() {
 			continue
 		}
@@ -76,10 +75,10 @@ func (j *judge) line(l *lock) (line []*comer) {
 			granted = append(granted, s)
 		}
 	}
-	slices.SortStableFunc(granted, func(a, b share) int { return cmp.Compare(a.Answered, b.Answered) })
+	slices.SortStableFunc(granted, func(a, b lockRequest) int { return cmp.Compare(a.Answered, b.Answered) })
 	for _, s := range granted {
 		c := find(s)
-		for _, other := range line {
+		for _, other := range entries {
 			if other != c && !(other.open && other.granted[len(other.granted)-1].part.Shared && s.part.Shared) {
 				other.open = false
 			}
@@ -87,17 +86,17 @@ func (j *judge) line(l *lock) (line []*comer) {
 		if last := len(c.turns) - 1; c.open && s.Answered-c.turns[last][0].Answered <= j.limits.Turn {
 			c.turns[last] = append(c.turns[last], s)
 		} else {
-			c.turns = append(c.turns, []share{s})
+			c.turns = append(c.turns, []lockRequest{s})
 		}
 		c.granted, c.open = append(c.granted, s), true
 	}
-	return line
+	return entries
 }
 
-// waits are the spans in which the comer is in the line: some request has waited for a while,
-// and none was granted or held since.
-func (j *judge) waits(c *comer) (spans []history.Span) {
-	until := func(s share) time.Duration {
+// waits are the spans in which the process is in the wait queue: one of its requests has waited
+// for a while, and none was granted or held since.
+func (j *judge) waits(c *queueEntry) (spans []history.Span) {
+	until := func(s lockRequest) time.Duration {
 		return cmp.Or(s.Answered, s.proc.Killed, j.span.To)
 	}
 	var free time.Duration // since when none is held
@@ -106,7 +105,7 @@ func (j *judge) waits(c *comer) (spans []history.Span) {
 		if i < len(c.granted) {
 			next = c.granted[i].Answered
 		}
-		waits := slices.IndexFunc(c.asked, func(s share) bool { return until(s) > free && (next == never || until(s) >= next) })
+		waits := slices.IndexFunc(c.asked, func(s lockRequest) bool { return until(s) > free && (next == never || until(s) >= next) })
 		if waits >= 0 {
 			first := c.asked[waits]
 			if w := (history.Span{From: max(first.Asked, free) + j.limits.Join, To: min(next, until(first))}); w.From < w.To {
@@ -120,19 +119,19 @@ func (j *judge) waits(c *comer) (spans []history.Span) {
 	return spans
 }
 
-// later gives the first grant of each turn in a span to a request that came later than the
-// span's begin.
-func (c *comer) later(w history.Span) (grants []share) {
+// later returns the first grant of each turn in a span to a request that came after the span's
+// start.
+func (c *queueEntry) later(w history.Span) (grants []lockRequest) {
 	for _, turn := range c.turns {
-		if i := slices.IndexFunc(turn, func(s share) bool { return s.Asked > w.From && s.Answered < w.To }); i >= 0 {
+		if i := slices.IndexFunc(turn, func(s lockRequest) bool { return s.Asked > w.From && s.Answered < w.To }); i >= 0 {
 			grants = append(grants, turn[i])
 		}
 	}
 	return grants
 }
 
-// disturbed are the spans for which nothing is promised about the order: any fault, until what
-// it has left behind is certainly over, and the time in which a process did not run.
+// disturbed are the spans for which nothing is promised about the order: any fault, until its
+// consequences are certainly over, and the time in which a process did not run.
 func (j *judge) disturbed(lock string) []history.Span {
 	spans := j.stalls(-1)
 	for i := range j.faults {

@@ -10,17 +10,15 @@ import (
 
 const waiting = "bounded waiting"
 
-// inLine are limits with which a process may be overtaken twice by each other one, whose turns
-// last for 10 ms.
-func inLine() Limits {
+// turnLimits let each process overtake another twice, in turns of 10 ms.
+func turnLimits() Limits {
 	l := limits
 	l.Turn, l.Join, l.Overtakes = 10*time.Millisecond, 4*time.Millisecond, 2
 	l.Idle = time.Second
 	return l
 }
 
-// turns are so many requests of a process, each granted after 10 ms, and held for 4 ms; they come
-// every so often.
+// turns are n requests of a process, each granted after 10 ms and held for 4 ms, at intervals of every.
 func turns(proc, n, from, every int, kind string) (requests []*history.Request) {
 	for i := range n {
 		granted := from + i*every
@@ -29,10 +27,10 @@ func turns(proc, n, from, every int, kind string) (requests []*history.Request) 
 	return requests
 }
 
-// pending is a request that nobody answers.
+// pending is a request without an answer.
 func pending(proc, id, asked int, kind string) *history.Request {
 	return &history.Request{
-		Proc: proc, ID: id, Root: id, Parts: []history.Part{{Lock: "x", Kind: kind}}, Patient: true, Asked: time.Duration(asked) * time.Millisecond,
+		Proc: proc, ID: id, Root: id, Parts: []history.Part{{Lock: "x", Kind: kind}}, Unlimited: true, Asked: time.Duration(asked) * time.Millisecond,
 	}
 }
 
@@ -61,16 +59,16 @@ func sharing(list []*history.Request) []*history.Request {
 	return list
 }
 
-func impatient(list []*history.Request) []*history.Request {
+func limited(list []*history.Request) []*history.Request {
 	for _, r := range list {
-		r.Patient = false
+		r.Unlimited = false
 	}
 	return list
 }
 
 func TestBoundedWaiting(t *testing.T) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	// first asks at 100, and is granted after so many ms.
+	// first makes a request at 100 ms, which is granted at the given ms.
 	first := func(granted int, kind string) *history.Process {
 		return of(1, one(kept(1, 1, 100, granted, granted+4, kind)))
 	}
@@ -95,7 +93,7 @@ func TestBoundedWaiting(t *testing.T) {
 		{"a turn of each before it", []*history.Process{first(160, "plain"), of(2, turns(2, 1, 115, 20, "plain")), of(3, turns(3, 1, 135, 20, "plain"))}, nil, false},
 		{"two turns of each before it", []*history.Process{first(200, "plain"), of(2, turns(2, 2, 115, 40, "plain")), of(3, turns(3, 2, 135, 40, "plain"))}, nil, false},
 		{"three turns of each before it", []*history.Process{first(240, "plain"), of(2, turns(2, 3, 115, 40, "plain")), of(3, turns(3, 3, 135, 40, "plain"))}, nil, true},
-		{"three turns of one that nobody comes between", []*history.Process{first(200, "plain"), of(2, turns(2, 3, 115, 20, "plain"))}, nil, true},
+		{"three turns of one process in a row", []*history.Process{first(200, "plain"), of(2, turns(2, 3, 115, 20, "plain"))}, nil, true},
 		{"many grants in two turns", []*history.Process{first(200, "plain"), of(2, turns(2, 2, 115, 5, "plain"), turns(2, 2, 155, 5, "plain"))}, nil, false},
 		{"a long turn", []*history.Process{first(200, "plain"), of(2, turns(2, 12, 115, 5, "plain"))}, nil, true},
 		{"never granted", []*history.Process{of(1, one(pending(1, 1, 100, "plain"))), of(2, turns(2, 3, 115, 20, "plain"))}, nil, true},
@@ -115,47 +113,47 @@ func TestBoundedWaiting(t *testing.T) {
 		{"never granted to a process that was killed before", []*history.Process{
 			{Proc: 1, Killed: ms(120), Requests: one(pending(1, 1, 100, "plain"))}, of(2, turns(2, 5, 115, 20, "plain")),
 		}, nil, false},
-		{"by those who had asked before", []*history.Process{of(1, one(kept(1, 1, 100, 240, 244, "plain"))), of(2, []*history.Request{
+		{"by requests made before", []*history.Process{of(1, one(kept(1, 1, 100, 240, 244, "plain"))), of(2, []*history.Request{
 			kept(2, 1, 90, 115, 119, "plain"), kept(2, 2, 91, 145, 149, "plain"), kept(2, 3, 92, 175, 179, "plain"), kept(2, 4, 93, 205, 209, "plain"),
 		})}, nil, false},
 		{"another of the process is granted in between", []*history.Process{
 			of(1, one(kept(1, 1, 100, 240, 244, "plain")), one(kept(1, 2, 100, 165, 169, "plain"))), of(2, turns(2, 2, 115, 20, "plain"), turns(2, 2, 185, 20, "plain")),
 		}, nil, false},
-		{"the wait begins when the process has let go", []*history.Process{
+		{"the wait begins when the process has released", []*history.Process{
 			of(1, one(kept(1, 1, 50, 60, 160, "plain")), one(kept(1, 2, 100, 230, 234, "plain"))), of(2, one(kept(2, 1, 150, 165, 169, "plain")), turns(2, 2, 185, 20, "plain")),
 		}, nil, false},
 		{"after a turn of its own", []*history.Process{
 			of(1, one(kept(1, 1, 90, 100, 110, "plain")), one(kept(1, 2, 105, 240, 244, "plain"))), of(2, turns(2, 3, 125, 20, "plain")),
 		}, nil, true},
-		{"one that waits for a limited time", []*history.Process{of(1, impatient(one(kept(1, 1, 100, 240, 244, "plain")))), of(2, turns(2, 5, 115, 20, "plain"))}, nil, true},
-		{"by those who came at the same time", []*history.Process{of(1, one(kept(1, 1, 100, 240, 244, "plain"))), of(2, []*history.Request{
+		{"one that waits for a limited time", []*history.Process{of(1, limited(one(kept(1, 1, 100, 240, 244, "plain")))), of(2, turns(2, 5, 115, 20, "plain"))}, nil, true},
+		{"by requests made at the same time", []*history.Process{of(1, one(kept(1, 1, 100, 240, 244, "plain"))), of(2, []*history.Request{
 			kept(2, 1, 101, 115, 119, "plain"), kept(2, 2, 102, 145, 149, "plain"), kept(2, 3, 103, 175, 179, "plain"), kept(2, 4, 104, 205, 209, "plain"),
 		})}, nil, false},
-		{"by those who do not wait", []*history.Process{first(240, "plain"), of(2, impatient(turns(2, 3, 115, 20, "plain")))}, nil, true},
+		{"by requests that do not wait", []*history.Process{first(240, "plain"), of(2, limited(turns(2, 3, 115, 20, "plain")))}, nil, true},
 		{"by re-entries", []*history.Process{first(240, "reentrant"), inner}, nil, false},
 		{"fenced", []*history.Process{of(1, one(token(kept(1, 1, 100, 240, 244, "fenced"), 9))), of(2, []*history.Request{
 			token(kept(2, 1, 105, 115, 119, "fenced"), 1), token(kept(2, 2, 125, 135, 139, "fenced"), 2), token(kept(2, 3, 145, 155, 159, "fenced"), 3),
 		})}, nil, true},
 		{"fair, which has an order of its own", []*history.Process{first(200, "fair"), of(2, turns(2, 3, 115, 11, "fair"))}, nil, false},
 		{"a lock that is taken with others", []*history.Process{several(first(240, "plain")), several(of(2, turns(2, 5, 115, 20, "plain")))}, nil, false},
-		{"a writer among readers", []*history.Process{first(240, "permits"), of(2, sharing(turns(2, 3, 115, 20, "permits")))}, nil, true},
-		{"a writer after the readers of two turns", []*history.Process{first(240, "permits"), of(2, sharing(turns(2, 2, 115, 20, "permits"))), of(3, sharing(turns(3, 2, 116, 20, "permits")))}, nil, false},
-		{"a reader among writers", []*history.Process{of(1, sharing(one(kept(1, 1, 100, 240, 244, "permits")))), of(2, turns(2, 3, 115, 20, "permits"))}, nil, true},
+		{"a writer among readers", []*history.Process{first(240, "readwrite"), of(2, sharing(turns(2, 3, 115, 20, "readwrite")))}, nil, true},
+		{"a writer after the readers of two turns", []*history.Process{first(240, "readwrite"), of(2, sharing(turns(2, 2, 115, 20, "readwrite"))), of(3, sharing(turns(3, 2, 116, 20, "readwrite")))}, nil, false},
+		{"a reader among writers", []*history.Process{of(1, sharing(one(kept(1, 1, 100, 240, 244, "readwrite")))), of(2, turns(2, 3, 115, 20, "readwrite"))}, nil, true},
 		{"a writer whose process reads", []*history.Process{
-			of(1, one(kept(1, 1, 100, 240, 244, "permits")), sharing(one(kept(1, 2, 100, 155, 158, "permits")))), of(2, sharing(append(turns(2, 2, 115, 20, "permits"), turns(2, 2, 175, 20, "permits")...))),
+			of(1, one(kept(1, 1, 100, 240, 244, "readwrite")), sharing(one(kept(1, 2, 100, 155, 158, "readwrite")))), of(2, sharing(append(turns(2, 2, 115, 20, "readwrite"), turns(2, 2, 175, 20, "readwrite")...))),
 		}, nil, false},
 		{"a writer whose process has read before", []*history.Process{
-			of(1, one(kept(1, 1, 100, 260, 264, "permits")), sharing(one(kept(1, 2, 100, 155, 158, "permits")))), of(2, sharing(turns(2, 3, 175, 20, "permits"))),
+			of(1, one(kept(1, 1, 100, 260, 264, "readwrite")), sharing(one(kept(1, 2, 100, 155, 158, "readwrite")))), of(2, sharing(turns(2, 3, 175, 20, "readwrite"))),
 		}, nil, true},
-		{"a writer behind the readers of its process", []*history.Process{of(1, one(kept(1, 1, 100, 240, 244, "permits")), sharing(turns(1, 5, 115, 20, "permits")))}, nil, false},
+		{"a writer behind the readers of its process", []*history.Process{of(1, one(kept(1, 1, 100, 240, 244, "readwrite")), sharing(turns(1, 5, 115, 20, "readwrite")))}, nil, false},
 		{"a reader beside a turn that goes on", []*history.Process{
-			of(1, sharing(one(kept(1, 1, 100, 140, 150, "permits")))), of(2, sharing(turns(2, 2, 115, 11, "permits")),
-				sharing([]*history.Request{kept(2, 1, 90, 137, 150, "permits"), kept(2, 1, 105, 141, 150, "permits")})),
+			of(1, sharing(one(kept(1, 1, 100, 140, 150, "readwrite")))), of(2, sharing(turns(2, 2, 115, 11, "readwrite")),
+				sharing([]*history.Request{kept(2, 1, 90, 137, 150, "readwrite"), kept(2, 1, 105, 141, 150, "readwrite")})),
 		}, nil, false},
-		{"readers who take turns at the same time", []*history.Process{
-			of(1, one(kept(1, 1, 100, 150, 154, "permits"))),
-			of(2, sharing([]*history.Request{kept(2, 1, 105, 115, 125, "permits"), kept(2, 2, 106, 119, 126, "permits"), kept(2, 3, 107, 123, 129, "permits")})),
-			of(3, sharing([]*history.Request{kept(3, 1, 105, 117, 125, "permits"), kept(3, 2, 106, 121, 126, "permits"), kept(3, 3, 107, 124, 129, "permits")})),
+		{"readers with turns at the same time", []*history.Process{
+			of(1, one(kept(1, 1, 100, 150, 154, "readwrite"))),
+			of(2, sharing([]*history.Request{kept(2, 1, 105, 115, 125, "readwrite"), kept(2, 2, 106, 119, 126, "readwrite"), kept(2, 3, 107, 123, 129, "readwrite")})),
+			of(3, sharing([]*history.Request{kept(3, 1, 105, 117, 125, "readwrite"), kept(3, 2, 106, 121, 126, "readwrite"), kept(3, 3, 107, 124, 129, "readwrite")})),
 		}, nil, false},
 		{"while a fault is active", []*history.Process{first(240, "plain"), of(2, turns(2, 5, 115, 20, "plain"))},
 			[]history.Fault{{Name: "lost messages", Proc: -1, From: ms(120), To: ms(130)}}, false},
@@ -164,18 +162,18 @@ func TestBoundedWaiting(t *testing.T) {
 		{"long after a fault", []*history.Process{of(1, one(kept(1, 1, 400, 540, 544, "plain"))), of(2, turns(2, 5, 415, 20, "plain"))},
 			[]history.Fault{{Name: "delay", Proc: -1, Hinders: true, From: ms(10), To: ms(20)}}, true},
 		{"a fault of another lock", []*history.Process{first(240, "plain"), of(2, turns(2, 5, 115, 20, "plain"))},
-			[]history.Fault{{Name: "DEL", Proc: -1, Robs: true, Lock: "y", From: ms(120), To: ms(130)}}, true},
+			[]history.Fault{{Name: "DEL", Proc: -1, BreaksLeases: true, Lock: "y", From: ms(120), To: ms(130)}}, true},
 		{"while a process did not run", []*history.Process{first(240, "plain"), of(2, turns(2, 5, 115, 20, "plain")), {Proc: 3, Stalls: []history.Span{{From: ms(120), To: ms(160)}}}}, nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			judge := func(l Limits) *Verdict {
 				return Judge(history.Span{To: time.Second}, c.processes, c.faults, nil, nil, nil, nil, l)
 			}
-			v := judge(inLine())
+			v := judge(turnLimits())
 			broken := false
 			for _, violation := range v.Violations {
 				if violation.Check != waiting {
-					t.Errorf("the history is no good: %v", violation)
+					t.Errorf("the history fails another check: %v", violation)
 				}
 				broken = broken || violation.Check == waiting
 			}
@@ -184,31 +182,31 @@ func TestBoundedWaiting(t *testing.T) {
 			}
 			for _, violation := range judge(limits).Violations {
 				if violation.Check == waiting {
-					t.Errorf("it is not promised, and was judged: %v", violation)
+					t.Errorf("turns are not promised, but were judged: %v", violation)
 				}
 			}
 		})
 	}
 }
 
-// The verdict says who was overtaken by whom, how often a wait was judged, and by how much.
-func TestTheVerdictOnWaiting(t *testing.T) {
+// The verdict names the process that was overtaken, the one that overtook it, and the numbers of turns and waits.
+func TestBoundedWaiting_Verdict(t *testing.T) {
 	v := Judge(history.Span{To: time.Second}, []*history.Process{
 		of(1, one(kept(1, 1, 100, 240, 244, "plain"))), of(2, turns(2, 5, 115, 20, "plain")),
-	}, nil, nil, nil, nil, nil, inLine())
+	}, nil, nil, nil, nil, nil, turnLimits())
 	if len(v.Violations) != 1 {
 		t.Fatal(v.Violations)
 	}
 	got := v.Violations[0]
 	for _, want := range []string{"process 1, which waited from 104ms to 240ms", "5 turns of process 2"} {
 		if !strings.Contains(got.Detail, want) {
-			t.Errorf("%q does not say %q", got.Detail, want)
+			t.Errorf("%q does not contain %q", got.Detail, want)
 		}
 	}
 	if at := 155 * time.Millisecond; got.At != at || got.Lock != "x" {
-		t.Errorf("it was at %v, lock %q; want that of the third turn, at %v", got.At, got.Lock, at)
+		t.Errorf("the violation is at %v, lock %q; want the third turn, at %v", got.At, got.Lock, at)
 	}
-	// The process that is in front waits, too.
+	// The first process in the queue waits, too.
 	if v.MostOvertaken != 5 || v.Waits != 6 {
 		t.Errorf("overtaken %d times, %d waits judged", v.MostOvertaken, v.Waits)
 	}

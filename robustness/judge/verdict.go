@@ -1,4 +1,4 @@
-// Package judge reports whether what has happened in a run is what Lockkeeper promises.
+// Package judge checks the histories of a run against what Lockkeeper promises.
 package judge
 
 import (
@@ -13,39 +13,39 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-// Limits are what the promises depend on.
+// Limits are the parameters of the promises.
 type Limits struct {
-	// Lease is the longest TTL that is in use, and Silence how long a dead waiter of a
-	// fair lock is waited for.
+	// Lease is the longest TTL in use, and Silence how long a dead waiter of a fair lock
+	// blocks its queue.
 	Lease, Silence time.Duration
-	// Slack is for a machine that is busy: how late a loss may be told, beyond the time
-	// for which the process is known not to have run.
+	// Slack is the tolerance for a busy machine: how late the notification of a loss may be, not
+	// counting the time for which the process is known not to have run.
 	Slack time.Duration
-	// Idle is how long a lock that somebody waits for may be free while nothing hinders.
+	// Idle is how long a lock with waiters may be free while nothing hinders.
 	Idle time.Duration
-	// Awake is how soon a request that can be granted must be, while nothing hinders. If it is not 0, no lease may
-	// be lost then.
-	Awake time.Duration
-	// Order is how much earlier than another's a request for a fair lock must have been
-	// made to be certain to come first.
+	// GrantWithin is how soon a request that can be granted must be, while nothing hinders. If it is not 0, no lease
+	// may be lost either.
+	GrantWithin time.Duration
+	// Order is how much earlier than another a request for a fair lock must be made to be sure
+	// to be granted first.
 	Order time.Duration
 	// Overtakes is in how many turns one process may overtake another that waits; 0 if that is
 	// not promised. Turn is how long a turn is at most, from its first grant to its last, and Join
-	// how long a request may take until it is in the line.
+	// how long a request may take to enter the wait queue.
 	Overtakes  int
 	Turn, Join time.Duration
-	// Checker bounds the time for each lock's linearizability.
+	// Checker bounds the time of the linearizability check of each lock.
 	Checker time.Duration
 }
 
 // Violation is a promise that was broken.
 type Violation struct {
-	// Check is what has noticed, Lock where, At when.
+	// Check is the name of the check, Lock and At where and when it failed.
 	Check  string        `json:"check"`
 	Lock   string        `json:"lock,omitempty"`
 	At     time.Duration `json:"at"`
 	Detail string        `json:"detail"`
-	// Picture is a page that shows it, if there is one.
+	// Picture is the path of a page that shows it, if there is one.
 	Picture string `json:"picture,omitempty"`
 
 	model *porcupine.Model
@@ -68,39 +68,39 @@ func (v *Violation) Draw(path string) error {
 // Verdict is what the judge found.
 type Verdict struct {
 	Violations []Violation `json:"violations,omitempty"`
-	// Undecided are the locks for which the checker of linearizability ran out of time.
+	// Undecided are the locks whose linearizability check ran out of time.
 	Undecided []string `json:"undecided,omitempty"`
 
 	Operations int            `json:"operations"`
 	Unknown    int            `json:"unknown_outcomes"`
 	Grants     map[string]int `json:"grants"`  // by lock
 	Refusals   map[string]int `json:"refused"` // by reason
-	Losses     map[string]int `json:"losses"`  // told, by reason
-	// Robbed is how much trust in one lock overlapped right after it was taken away
-	// behind Lockkeeper's back, which is outside what is promised.
-	Robbed time.Duration `json:"overlap_after_robbery"`
-	// LongestIdle is the longest that a lock was free while somebody waited for it, and
-	// LongestUnhindered the same without the time for which faults are an excuse.
+	Losses     map[string]int `json:"losses"`  // notified, by reason
+	// ExcusedOverlap is for how long two valid holds of one lock overlapped after Redis dropped the
+	// lock before the end of its lease, for which nothing is promised.
+	ExcusedOverlap time.Duration `json:"excused_overlap"`
+	// LongestIdle is the longest time that a lock with waiters was free, and LongestUnhindered
+	// the same without the time excused by faults.
 	LongestIdle       time.Duration `json:"longest_without_holder"`
 	LongestUnhindered time.Duration `json:"longest_without_holder_or_excuse"`
-	// Waits is how many waits of processes were judged by how often they were overtaken, and
-	// MostOvertaken the most turns of one other process.
-	Waits         int `json:"waits_in_line"`
+	// Waits is how many waits of processes were checked for overtaking, and MostOvertaken the
+	// most turns of one other process during a wait.
+	Waits         int `json:"queue_waits"`
 	MostOvertaken int `json:"most_overtaken"`
-	// LatestLoss is the longest between the end of the trust and the news of the loss,
-	// without the time for which the process did not run.
+	// LatestLoss is the longest time between the end of a hold's validity and the notification of
+	// the loss, without the time for which the process did not run.
 	LatestLoss time.Duration `json:"latest_loss"`
 
-	// Leases are how many were held and lost beside goroutines that compute, by library.
+	// Leases are the leases held and lost in processes with busy goroutines, by library.
 	Leases map[string]Leases `json:"leases,omitempty"`
 
 	began []time.Duration // of every operation
 }
 
-// OK reports whether every promise was kept, and everything decided.
+// OK reports whether every promise was kept, and every check decided.
 func (v *Verdict) OK() bool { return len(v.Violations) == 0 && len(v.Undecided) == 0 }
 
-// Until tells how many operations there were until then.
+// Until returns how many operations began until at.
 func (v *Verdict) Until(at time.Duration) int {
 	n := 0
 	for _, began := range v.began {
@@ -111,10 +111,10 @@ func (v *Verdict) Until(at time.Duration) int {
 	return n
 }
 
-// Judge looks at all that has happened.
+// Judge checks the histories of a round.
 //
-// stuck are the processes that did not come to rest, ended those that have ended by themselves.
-// left are the keys that were found after the end, and found are the permits.
+// stuck are the processes that did not come to rest, ended those that ended by themselves.
+// left are the keys found in Redis after the end, and found the permits.
 func Judge(spans history.Span, processes []*history.Process, faults []history.Fault, stuck, ended []int, left []string, found map[string]Permits, limits Limits) *Verdict {
 	j := &judge{limits: limits, span: spans, processes: processes, faults: faults,
 		v: &Verdict{Grants: map[string]int{}, Refusals: map[string]int{}, Losses: map[string]int{}}}
@@ -123,7 +123,7 @@ func Judge(spans history.Span, processes []*history.Process, faults []history.Fa
 		j.violated("every request is answered", "", spans.To, "process %d did not come to rest", proc)
 	}
 	for _, proc := range ended {
-		j.violated("no process is ended", "", spans.To, "process %d has ended although nobody killed it", proc)
+		j.violated("no process crashes", "", spans.To, "process %d has ended although it was not killed", proc)
 	}
 	for _, key := range left {
 		j.violated("nothing is left on any server", "", spans.To, "all clients have come to rest, but %s", key)
@@ -138,15 +138,15 @@ func Judge(spans history.Span, processes []*history.Process, faults []history.Fa
 		case edgeSemaphore, edgeLatch:
 			j.edge(lock, found)
 			continue
-		case leased:
+		case expirable:
 			j.permits(lock, found)
 			j.idle(lock)
-			j.asleep(lock)
-			j.keeps(lock)
+			j.unserved(lock)
+			j.keepsLeases(lock)
 			continue
 		case semaphore:
 			j.semaphore(lock, found)
-			j.asleep(lock)
+			j.unserved(lock)
 			continue
 		case latch:
 			j.latch(lock, found)
@@ -157,8 +157,8 @@ func Judge(spans history.Span, processes []*history.Process, faults []history.Fa
 		j.tokens(lock)
 		j.order(lock)
 		j.idle(lock)
-		j.asleep(lock)
-		j.keeps(lock)
+		j.unserved(lock)
+		j.keepsLeases(lock)
 		j.bounded(lock)
 		j.linearizable(lock)
 	}
@@ -180,22 +180,22 @@ type judge struct {
 	v         *Verdict
 }
 
-// lock is what has happened to one lock.
+// lock is the history of one lock.
 type lock struct {
 	name, kind string
-	shares     []share // in the order of the requests
-	changes    []share // likewise, of a synchronizer: requests after which nobody has anything
+	requests   []lockRequest // in the order of the requests
+	changes    []lockRequest // likewise; changes of a synchronizer, which leave no hold
 }
 
-// share is a request, as far as it is about one lock.
-type share struct {
+// lockRequest is a request for one lock, or one part of a request for several.
+type lockRequest struct {
 	*history.Request
 	part  history.Part
 	token int64
 	proc  *history.Process
 }
 
-// collect sorts what has happened by locks.
+// collect groups the requests by lock.
 func (j *judge) collect() {
 	byName := map[string]*lock{}
 	for _, p := range j.processes {
@@ -211,12 +211,12 @@ func (j *judge) collect() {
 				if l.kind != part.Kind {
 					l.kind = mixed
 				}
-				s := share{Request: r, part: part, proc: p}
+				s := lockRequest{Request: r, part: part, proc: p}
 				if i < len(r.Tokens) {
 					s.token = r.Tokens[i]
 				}
-				if part.Does == "" {
-					l.shares = append(l.shares, s)
+				if part.Action == "" {
+					l.requests = append(l.requests, s)
 				} else {
 					l.changes = append(l.changes, s)
 				}
@@ -224,8 +224,8 @@ func (j *judge) collect() {
 		}
 	}
 	for _, l := range j.locks {
-		for _, all := range [][]share{l.shares, l.changes} {
-			slices.SortStableFunc(all, func(a, b share) int { return int(a.Asked - b.Asked) })
+		for _, all := range [][]lockRequest{l.requests, l.changes} {
+			slices.SortStableFunc(all, func(a, b lockRequest) int { return int(a.Asked - b.Asked) })
 		}
 	}
 	slices.SortFunc(j.locks, func(a, b *lock) int {
@@ -242,15 +242,15 @@ func (j *judge) count(r *history.Request) {
 		j.v.began = append(j.v.began, r.Releasing)
 	}
 	j.v.Operations = len(j.v.began)
-	if r.Answered == 0 || r.Releasing != 0 && (r.Released == 0 || r.Doubtful) {
+	if r.Answered == 0 || r.Releasing != 0 && (r.Released == 0 || r.OutcomeUnknown) {
 		j.v.Unknown++
 	}
 	switch {
 	case r.Granted:
 		for _, part := range r.Parts {
-			name := strings.TrimRight(part.Lock, "-0123456789") // whichever, of those that are in use for a while
-			if part.Does != "" {
-				name += ": " + part.Does
+			name := strings.TrimRight(part.Lock, "-0123456789") // without the number of locks that are in use for a while
+			if part.Action != "" {
+				name += ": " + part.Action
 			}
 			j.v.Grants[name]++
 		}
@@ -259,8 +259,8 @@ func (j *judge) count(r *history.Request) {
 	case r.Answered != 0:
 		j.v.Refusals[r.Err]++
 	}
-	if r.Told != 0 {
-		j.v.Losses[r.Why]++
+	if r.Notified != 0 {
+		j.v.Losses[r.LossReason]++
 	}
 }
 
@@ -268,17 +268,17 @@ func (j *judge) violated(check, lock string, at time.Duration, format string, ar
 	j.v.Violations = append(j.v.Violations, Violation{Check: check, Lock: lock, At: at, Detail: fmt.Sprintf(format, args...)})
 }
 
-// hindered tells how much of a span there is an excuse for, to one process or, below 0,
-// to any: a fault, until what it has left behind is certainly over, or the machine.
+// hindered returns how much of a span is excused, for one process or, if proc is below 0,
+// for any: by a fault, until its consequences are certainly over, or by a stall.
 func (j *judge) hindered(s history.Span, proc int, lock string) time.Duration {
 	return covered(s, append(j.excuses(proc, lock), j.stalls(proc)...))
 }
 
-// excuses are the spans in which faults are an excuse.
+// excuses are the spans excused by faults.
 func (j *judge) excuses(proc int, lock string) (spans []history.Span) {
 	for i := range j.faults {
 		f := &j.faults[i]
-		if (f.Hinders || f.Robs) && (proc < 0 || f.Proc < 0 || f.Proc == proc) && (f.Lock == "" || f.Lock == lock) {
+		if (f.Hinders || f.BreaksLeases) && (proc < 0 || f.Proc < 0 || f.Proc == proc) && (f.Lock == "" || f.Lock == lock) {
 			spans = append(spans, history.Span{From: f.From, To: f.To + j.limits.Lease + j.limits.Silence})
 		}
 	}
@@ -308,21 +308,21 @@ func covered(s history.Span, by []history.Span) (sum time.Duration) {
 	return sum
 }
 
-// robbed are the spans in which a lock that was taken away behind Lockkeeper's back may
-// still be trusted: a renewal that was sent before may have set the TTL.
-func (j *judge) robbed(lock string) (spans []history.Span) {
+// brokenLeases are the spans in which a lock that Redis dropped before the end of its lease
+// may still be trusted: a renewal that was sent before may have set the TTL.
+func (j *judge) brokenLeases(lock string) (spans []history.Span) {
 	for i := range j.faults {
-		if f := &j.faults[i]; f.Robs && (f.Lock == "" || f.Lock == lock) {
+		if f := &j.faults[i]; f.BreaksLeases && (f.Lock == "" || f.Lock == lock) {
 			spans = append(spans, history.Span{From: f.From, To: f.To + j.limits.Lease})
 		}
 	}
 	return spans
 }
 
-// wiped are the spans in which Redis has forgotten what it knew of a lock.
-func (j *judge) wiped(lock string) (spans []history.Span) {
+// erased are the spans after Redis lost its data about a lock.
+func (j *judge) erased(lock string) (spans []history.Span) {
 	for i := range j.faults {
-		if f := &j.faults[i]; f.Wipes && (f.Lock == "" || f.Lock == lock) {
+		if f := &j.faults[i]; f.ErasesData && (f.Lock == "" || f.Lock == lock) {
 			spans = append(spans, history.Span{From: f.From, To: f.To + j.limits.Lease})
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-// idle checks that a lock that somebody waits for does not stay free, unless its number may be refused to all.
+// idle checks that a lock with waiters does not stay free, unless its number near an edge may be refused to all.
 func (j *judge) idle(l *lock) {
 	if _, seeded := j.number(l); seeded {
 		return
@@ -27,18 +27,18 @@ func (j *judge) idle(l *lock) {
 		}
 		return otherwise
 	}
-	for _, s := range l.shares {
+	for _, s := range l.requests {
 		if !s.Outer() {
 			continue
 		}
-		if len(s.Parts) == 1 { // who waits for several locks may wait for any of them
+		if len(s.Parts) == 1 { // a request for several locks may wait for any of them
 			add(s.Asked, or(s.Answered, or(s.proc.Killed, j.span.To)), 1, 0)
 		}
 		if s.Granted {
 			add(s.Answered, or(s.Ended(), j.span.To), 0, 1)
 		}
 	}
-	for _, s := range l.shares {
+	for _, s := range l.requests {
 		if !s.Outer() && s.Granted { // a reader that was a writer before
 			add(s.Answered, or(s.Ended(), j.span.To), 0, 1)
 		}
@@ -62,32 +62,32 @@ func (j *judge) idle(l *lock) {
 }
 
 func (j *judge) idled(l *lock, s history.Span) {
-	const check = "nobody waits for a free lock"
+	const check = "a free lock is granted to its waiters"
 	idle := s.To - s.From
 	if idle <= 0 {
 		return
 	}
-	unhindered := idle - covered(s, slices.Concat(j.excuses(-1, l.name), j.stalls(-1), j.without(l)))
+	unhindered := idle - covered(s, slices.Concat(j.excuses(-1, l.name), j.stalls(-1), j.withoutPermits(l)))
 	j.v.LongestIdle = max(j.v.LongestIdle, idle)
 	j.v.LongestUnhindered = max(j.v.LongestUnhindered, unhindered)
 	if unhindered > j.limits.Idle {
-		j.violated(check, l.name, s.From+j.limits.Idle, "from %v to %v it was free although somebody waited for it, %v of that without an excuse", s.From, s.To, unhindered)
+		j.violated(check, l.name, s.From+j.limits.Idle, "from %v to %v it was free although it had waiters, %v of that without an excuse", s.From, s.To, unhindered)
 	}
 }
 
-// order checks that a fair lock goes to who has asked first.
+// order checks that a fair lock is granted to the earliest request.
 func (j *judge) order(l *lock) {
 	const check = "first come, first served"
 	if l.kind != "fair" {
 		return
 	}
 	excuses, stalls := j.excuses(-1, l.name), j.stalls(-1)
-	for n, a := range l.shares { // in the order of the requests
+	for n, a := range l.requests { // in the order of the requests
 		answered := a.Answered
-		if !a.Patient || answered == 0 || !a.Granted && a.Err != "cancelled" {
-			continue // it may have left the queue, nobody knows when
+		if !a.Unlimited || answered == 0 || !a.Granted && a.Err != "cancelled" {
+			continue // it may have left the queue at an unknown time
 		}
-		for _, b := range l.shares[n+1:] {
+		for _, b := range l.requests[n+1:] {
 			if b.Asked > answered {
 				break
 			}
@@ -97,7 +97,7 @@ func (j *judge) order(l *lock) {
 			earlier := b.Asked - a.Asked - covered(history.Span{From: a.Asked, To: b.Asked}, stalls)
 			later := answered - b.Answered - covered(history.Span{From: b.Answered, To: answered}, stalls)
 			if earlier > j.limits.Order && later > j.limits.Slack {
-				j.violated(check, l.name, b.Answered, "%v, asked at %v, was served %v before %v, asked %v earlier", b, b.Asked, answered-b.Answered, a, b.Asked-a.Asked)
+				j.violated(check, l.name, b.Answered, "%v, made at %v, was granted %v before %v, which was made %v earlier", b, b.Asked, answered-b.Answered, a, b.Asked-a.Asked)
 			}
 		}
 	}

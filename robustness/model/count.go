@@ -6,40 +6,40 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Count is what was done to a number of permits, or to a latch, with what came of it.
+// Count is an operation on a number of permits, or on a latch, with its outcome.
 type Count struct {
 	Op CountOp
-	// N is how many permits or count-downs it is about.
+	// N is the number of permits or count-downs.
 	N int
 	// ID is that of a count-down; 0 if it has none, and at most 63.
 	ID int
-	// Refused: a Close has found the latch closed, or a Pass.
+	// Refused: a Close or a Pass found the latch closed.
 	Refused bool
-	// Most is how many a Free finds at most, and N at least.
+	// Most is the upper bound of what a Free finds, and N the lower bound.
 	Most    int
 	Unknown bool
 }
 
-// CountOp is what is done.
+// CountOp is the type of a Count.
 type CountOp uint8
 
 // The operations.
 const (
-	// Take takes permits, and Give gives them back.
+	// Take acquires permits, and Give releases them.
 	Take CountOp = iota
 	Give
-	// Add makes more permits, or fewer if N is negative, and Resize makes it so many, free and taken.
-	// Settle: everybody knows of what was done, and nobody passes permits on that are too many.
+	// Add adds N permits, which may be negative, and Resize sets the number of all permits, free and taken.
+	// Settle: all clients know the number, and no surplus permits are handed off any more.
 	Add
 	Resize
 	Settle
-	// Forget: nobody knows how many there are, until the next Resize.
+	// Forget: the number is unknown until the next Resize.
 	Forget
-	// Free looks how many permits are free, and All how many there are.
+	// Free reads how many permits are free, and All how many there are.
 	Free
 	All
 	// Close closes a latch unless it is closed, Down counts it down, Pass waits until it is open,
-	// and Missing looks how many count-downs are missing.
+	// and Missing reads how many count-downs are missing.
 	Close
 	Down
 	Pass
@@ -66,24 +66,24 @@ func (in Count) String() string {
 func (in Count) Uncertain() bool { return in.Unknown }
 
 // Doubted implements Operation.
-func (in Count) Doubted() Operation {
+func (in Count) AsUnknown() Operation {
 	in.Unknown = true
 	return in
 }
 
-// number is how many permits or count-downs there are.
+// number is the state: how many permits or count-downs there are.
 type number struct {
 	all, taken int
-	// most may be taken: as many as there are, or were until now.
+	// most may be taken: as many as there are, or were before the last Settle.
 	most      int
 	forgotten bool
-	ids       uint64 // who has counted down, one bit for each
+	ids       uint64 // that have counted down, one bit each
 }
 
-// anyNumber is how many permits may be taken while nobody knows how many there are.
+// anyNumber is how many permits may be taken while their number is unknown.
 const anyNumber = 1 << 30
 
-// counted gives the number after an operation; ok is false if that could not have happened.
+// counted returns the state after an operation; ok is false if the operation is not possible.
 func counted(s number, in Count) (next number, ok bool) {
 	ok = true
 	switch in.Op {
@@ -126,7 +126,7 @@ func counted(s number, in Count) (next number, ok bool) {
 	return s, ok
 }
 
-// Counting models so many permits, of which nobody takes more than there are; or an open latch, with 0.
+// Counting models n permits, of which never more are taken than there are; or an open latch, with 0.
 func Counting(n int) porcupine.Model {
 	return checkable(number{all: n, most: n}, counted, func(a, b number) bool { return a == b })
 }

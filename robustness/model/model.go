@@ -1,5 +1,5 @@
-// Package model says what a lock is, for a checker of linearizability. The models
-// differ in whether a lock can be re-entered, has tokens, or has readers.
+// Package model specifies locks for a checker of linearizability. The models differ in
+// whether a lock can be re-entered, has fencing tokens, or has readers.
 package model
 
 import (
@@ -10,31 +10,31 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Op is what was done to a lock.
+// Op is the type of an operation on a lock.
 type Op uint8
 
 // The operations.
 const (
-	// Acquire takes the lock, or takes it once more.
+	// Acquire takes the lock, or re-enters it.
 	Acquire Op = iota
-	// Release gives it back once.
+	// Release releases one hold.
 	Release
-	// Lose ends all that an owner holds: it was lost, or its owner has died.
+	// Lose ends all holds of an owner: they were lost, or the owner died.
 	Lose
-	// Wipe has the tokens begin anew: somebody has emptied Redis.
-	Wipe
+	// ResetTokens starts the tokens again: Redis was emptied.
+	ResetTokens
 )
 
-// Input is an operation, with what came of it. Unknown outcomes are possible: the
-// operation may have happened, or not.
+// Input is an operation with its outcome. If the outcome is Unknown, the operation may
+// have happened or not.
 type Input struct {
 	Op     Op
 	Owner  string
 	Shared bool
-	// Count is how often the owner has the lock after an Acquire, in that mode.
+	// Count is the owner's hold count after an Acquire, in that mode.
 	Count int
 	Token int64
-	// Plain: it was taken without a token.
+	// Plain: the lock was acquired without a token.
 	Plain   bool
 	Unknown bool
 }
@@ -42,14 +42,14 @@ type Input struct {
 // Uncertain implements Operation.
 func (in Input) Uncertain() bool { return in.Unknown }
 
-// Doubted implements Operation.
-func (in Input) Doubted() Operation {
+// AsUnknown implements Operation.
+func (in Input) AsUnknown() Operation {
 	in.Unknown = true
 	return in
 }
 
 func (in Input) String() string {
-	text := [...]string{"acquire", "release", "lose", "wipe"}[in.Op]
+	text := [...]string{"acquire", "release", "lose", "reset tokens"}[in.Op]
 	if in.Shared {
 		text += " shared"
 	}
@@ -66,25 +66,25 @@ func (in Input) String() string {
 	return text
 }
 
-// Lock is a model.
+// Lock is a model of a lock.
 type Lock struct {
 	Name              string
-	Reenters          bool // at most once otherwise
+	Reenters          bool // otherwise an owner holds it at most once
 	HasTokens, Shares bool
 }
 
 // The models: a mutex with an owner, one that can be re-entered, both with fencing
-// tokens, and permits, of which a reader takes one and a writer all.
+// tokens, and a read/write lock.
 var (
 	Mutex           = Lock{Name: "mutex"}
 	Reentrant       = Lock{Name: "re-entrant mutex", Reenters: true}
 	Fenced          = Lock{Name: "fenced mutex", HasTokens: true}
-	Mixed           = Lock{Name: "mutex, for some fenced", HasTokens: true}
+	Mixed           = Lock{Name: "mutex, partly fenced", HasTokens: true}
 	ReentrantFenced = Lock{Name: "re-entrant fenced mutex", Reenters: true, HasTokens: true}
-	Permits         = Lock{Name: "permits", Reenters: true, Shares: true}
+	ReadWrite       = Lock{Name: "read/write lock", Reenters: true, Shares: true}
 )
 
-// state is who has the lock, and the highest token so far.
+// state is the holders, and the highest token so far.
 type state struct {
 	holders []holder // in the order of their owners
 	token   int64
@@ -110,7 +110,7 @@ func (s state) with(h holder) state {
 	return s
 }
 
-// step gives the state after an operation; ok is false if that could not have happened.
+// step returns the state after an operation; ok is false if the operation is not possible.
 func (l Lock) step(s state, in Input) (next state, ok bool) {
 	var own holder
 	others, writers := 0, 0
@@ -125,7 +125,7 @@ func (l Lock) step(s state, in Input) (next state, ok bool) {
 	held := own.exclusive + own.shared
 	own.owner = in.Owner
 	switch in.Op {
-	case Wipe:
+	case ResetTokens:
 		s.token = 0
 		return s, true
 	case Lose:
@@ -142,7 +142,7 @@ func (l Lock) step(s state, in Input) (next state, ok bool) {
 	switch {
 	case in.Shared && (!l.Shares || writers > 0), !in.Shared && others > 0, held > 0 && !l.Reenters:
 		return s, false
-	case !in.Shared && held > 0 && own.exclusive == 0: // a reader that would write
+	case !in.Shared && held > 0 && own.exclusive == 0: // a reader that wants to write
 		return s, false
 	}
 	if in.Shared {
@@ -162,7 +162,7 @@ func (l Lock) step(s state, in Input) (next state, ok bool) {
 	return s.with(own), true
 }
 
-// Model gives the model to the checker.
+// Model is the model for the checker.
 func (l Lock) Model() porcupine.Model {
 	return checkable(state{}, l.step, func(a, b state) bool { return a.token == b.token && slices.Equal(a.holders, b.holders) })
 }

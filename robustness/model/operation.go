@@ -9,13 +9,13 @@ import (
 // Operation is the input of a model.
 type Operation interface {
 	fmt.Stringer
-	// Uncertain reports whether nobody knows if it has happened, and Doubted is it if nobody knows.
+	// Uncertain reports whether the outcome is unknown, and AsUnknown is the operation with an unknown outcome.
 	Uncertain() bool
-	Doubted() Operation
+	AsUnknown() Operation
 }
 
-// checkable gives a model to the checker. step gives the state after an operation; ok is false if
-// that could not have happened.
+// checkable makes a model for the checker. step returns the state after an operation; ok is false if
+// the operation is not possible in the state.
 func checkable[S any, I Operation](first S, step func(s S, in I) (next S, ok bool), equal func(a, b S) bool) porcupine.Model {
 	nondeterministic := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{first} },

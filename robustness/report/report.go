@@ -1,4 +1,4 @@
-// Package report tells people and programs what a run has found.
+// Package report prints the results of a run, and saves them as text and JSON.
 package report
 
 import (
@@ -16,33 +16,33 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/judge"
 )
 
-// Report is what a run has found.
+// Report is the result of a run.
 type Report struct {
 	Seed    uint64        `json:"seed"`
 	Clients int           `json:"clients"`
 	Took    time.Duration `json:"took"`
 	Rounds  int           `json:"rounds"`
 
-	Operations   int                      `json:"operations"`
-	Unknown      int                      `json:"unknown_outcomes"`
-	Faults       map[string]int           `json:"faults"`
-	Grants       map[string]int           `json:"grants"`
-	Refused      map[string]int           `json:"refused"`
-	Losses       map[string]int           `json:"losses_told"`
-	LongestIdle  map[string]time.Duration `json:"longest_without_holder"`
-	LatestLoss   time.Duration            `json:"latest_loss"`
-	Waits        int                      `json:"waits_in_line"`
-	Overtaken    int                      `json:"most_overtaken"`
-	Robbed       time.Duration            `json:"overlap_after_robbery"`
-	Undecided    []string                 `json:"undecided,omitempty"`
-	Violations   []judge.Violation        `json:"violations,omitempty"`
-	Leases       map[string]judge.Leases  `json:"leases,omitempty"`
-	Soak         *Soak                    `json:"soak,omitempty"`
-	Controls     []Control                `json:"controls,omitempty"`
-	Demonstrated []string                 `json:"demonstrated,omitempty"`
+	Operations     int                      `json:"operations"`
+	Unknown        int                      `json:"unknown_outcomes"`
+	Faults         map[string]int           `json:"faults"`
+	Grants         map[string]int           `json:"grants"`
+	Refused        map[string]int           `json:"refused"`
+	Losses         map[string]int           `json:"losses_notified"`
+	LongestIdle    map[string]time.Duration `json:"longest_without_holder"`
+	LatestLoss     time.Duration            `json:"latest_loss"`
+	Waits          int                      `json:"queue_waits"`
+	Overtaken      int                      `json:"most_overtaken"`
+	ExcusedOverlap time.Duration            `json:"excused_overlap"`
+	Undecided      []string                 `json:"undecided,omitempty"`
+	Violations     []judge.Violation        `json:"violations,omitempty"`
+	Leases         map[string]judge.Leases  `json:"leases,omitempty"`
+	Soak           *Soak                    `json:"soak,omitempty"`
+	Controls       []Control                `json:"controls,omitempty"`
+	Demonstrated   []string                 `json:"demonstrated,omitempty"`
 }
 
-// New is the report of a run that is about to begin.
+// New is the report of a run that is about to start.
 func New(seed uint64, clients int) *Report {
 	return &Report{
 		Seed: seed, Clients: clients, Faults: map[string]int{}, Grants: map[string]int{}, Refused: map[string]int{},
@@ -56,7 +56,7 @@ const (
 	durationTo = time.Millisecond
 )
 
-// Add adds what the judge found in a round.
+// Add adds the verdict of a round.
 func (r *Report) Add(v *judge.Verdict, faults []string) {
 	r.Rounds++
 	r.Operations += v.Operations
@@ -78,7 +78,7 @@ func (r *Report) Add(v *judge.Verdict, faults []string) {
 	r.LatestLoss = max(r.LatestLoss, v.LatestLoss)
 	r.Waits += v.Waits
 	r.Overtaken = max(r.Overtaken, v.MostOvertaken)
-	r.Robbed += v.Robbed
+	r.ExcusedOverlap += v.ExcusedOverlap
 	r.Undecided = append(r.Undecided, v.Undecided...)
 	r.Violations = append(r.Violations, v.Violations...)
 }
@@ -93,14 +93,14 @@ func (r *Report) OK() bool {
 	return len(r.Violations) == 0 && len(r.Undecided) == 0 && (r.Soak == nil || len(r.Soak.Grown) == 0)
 }
 
-// Soak compares what was there at the end with what was there at the beginning.
+// Soak compares the resources at the end of a run with those at its start.
 type Soak struct {
 	Lines []string `json:"lines"`
-	// Grown is what is more than it may be.
+	// Grown are the measurements that exceed what is allowed.
 	Grown []string `json:"grown,omitempty"`
 }
 
-// Compare takes note of one measurement; at most allowed may be there at the end.
+// Compare adds one measurement; ok says whether end is within allowed.
 func (s *Soak) Compare(what string, start, end, allowed any, ok bool) {
 	s.Lines = append(s.Lines, fmt.Sprintf("%s\t%v\t%v\t%v", what, start, end, allowed))
 	if !ok {
@@ -112,7 +112,7 @@ func (s *Soak) Compare(what string, start, end, allowed any, ok bool) {
 type Control struct {
 	Rule   string `json:"rule"`
 	Broken string `json:"broken"`
-	// Caught are the checks that have noticed, the first of them After so many operations.
+	// Caught are the checks that failed, the first of them After that many operations.
 	Caught []string      `json:"caught_by"`
 	After  int           `json:"after_operations"`
 	Within time.Duration `json:"within"`
@@ -132,7 +132,7 @@ func (r *Report) Save(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "report.txt"), []byte(b.String()), 0o644)
 }
 
-// Print writes the report for people.
+// Print writes the report as text.
 func (r *Report) Print(to io.Writer) {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	line := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
@@ -143,18 +143,18 @@ func (r *Report) Print(to io.Writer) {
 		line("granted\t%s", list(r.Grants))
 		line("refused\t%s", list(r.Refused))
 		line("faults\t%s", list(r.Faults))
-		line("losses told\t%s", list(r.Losses))
-		line("latest news of a loss\t%v", r.LatestLoss.Round(durationTo))
-		line("longest without a holder while somebody waited\t%v; %v without an excuse",
+		line("losses notified\t%s", list(r.Losses))
+		line("latest notification of a loss\t%v", r.LatestLoss.Round(durationTo))
+		line("longest without a holder, with waiters\t%v; %v without an excuse",
 			r.LongestIdle[anyIdle].Round(durationTo), r.LongestIdle[noExcuse].Round(durationTo))
 		if r.Waits > 0 {
 			line("most turns of another while a process waited\t%d, in %d waits without a fault", r.Overtaken, r.Waits)
 		}
 		for _, library := range slices.Sorted(maps.Keys(r.Leases)) {
 			l := r.Leases[library]
-			line("leases beside goroutines that compute\t%s: %d of %d lost, held for %v in all", library, l.Lost, l.Held, l.For.Round(time.Second))
+			line("leases beside busy goroutines\t%s: %d of %d lost, held for %v in all", library, l.Lost, l.Held, l.For.Round(time.Second))
 		}
-		line("trusted by two after a robbery (not promised)\t%v", r.Robbed.Round(durationTo))
+		line("two valid holds after a broken lease (excused)\t%v", r.ExcusedOverlap.Round(durationTo))
 	}
 	if r.Soak != nil {
 		line("\nsoak\tstart\tend\tallowed")

@@ -33,19 +33,19 @@ type Spec struct {
 	Proc int
 	// Redis is the URL of its Redis.
 	Redis string
-	// Others are those of further servers, for locks on several.
+	// Others are the URLs of further servers, for locks on several servers.
 	Others []string
 	Seed   uint64
 	Plan   Plan
 	Host   Host
 }
 
-// The protocol between a client and who has started it, line by line. A client says
-// Ready; it is told to begin a round, with the file for its history, to end it (it says
-// Quiet), to measure itself (it answers with a Footprint), to write down what its memory
-// is used for (it says Profiled), to crash its lock actors (one message in so many, 0 for
-// none; below 0 twice in a row), to have slept for so many
-// milliseconds (it says Woken), and to close, which is its end.
+// The protocol between a client and its parent process, one line each. A client writes
+// Ready. The commands are: Begin a round, with the file for its history; End it (the client
+// answers Quiet); Measure (it answers with a Footprint); Profile, which writes a heap profile
+// (it answers Profiled); Crash the lock actors at one message in that many (0 for none; below
+// 0 twice in a row); Suspend the clock for that many milliseconds (it answers Woken); and
+// Close, which ends the process.
 const (
 	Ready    = "ready"
 	Begin    = "begin"
@@ -61,7 +61,7 @@ const (
 	Closed   = "closed"
 )
 
-// Footprint is what a client takes up.
+// Footprint is the resources that a client uses.
 type Footprint struct {
 	Goroutines int           `json:"goroutines"`
 	Actors     int           `json:"actors"`
@@ -73,23 +73,23 @@ type client struct {
 	spec   Spec
 	plan   Plan
 	system *lockkeeper.System
-	// others are on the further servers, and red makes locks on all of them.
+	// others are the Systems of the further servers, and red makes locks on all servers.
 	others []*lockkeeper.System
 	red    *lockkeeper.RedLock
 	actors *actor.ActorSystem
-	peer   rueidislock.Locker // nil unless the process computes
+	peer   rueidislock.Locker // nil unless the process has busy goroutines
 	// machine is the clock of the System, which can be suspended.
 	machine *boottime.Suspendable
 	ids     atomic.Int64
-	// crashes: one message to a lock actor in so many panics; 0 for none. Below 0 it is
-	// one in that many, and the next message too, of whatever type.
-	crashes atomic.Int64
-	round   *round
-	taken   *lockkeeper.Hold // by Take
-	gone    *actor.PID       // of an actor that has stopped
-	say     io.Writer
-	seen    []string   // the owners of the lock that an operator has looked at
-	random  *rand.Rand // of what is drawn for each round
+	// crashes: one message in that many panics a lock actor; 0 for none. Below 0 the next
+	// message, of any type, panics too.
+	crashes      atomic.Int64
+	round        *round
+	taken        *lockkeeper.Hold // by Take
+	stoppedActor *actor.PID       // of a stopped actor
+	answers      io.Writer
+	seen         []string   // the owners of the lock that an operator has inspected
+	random       *rand.Rand // for the choices of each round
 }
 
 // round is one history.
@@ -100,31 +100,31 @@ type round struct {
 	workers sync.WaitGroup
 }
 
-// profileRate is how many bytes of memory there are to a sample of the heap's profile: a
-// process that has grown by a few MiB must show where.
+// profileRate is the number of bytes per sample of the heap profile: growth by a few MiB
+// must be visible.
 const profileRate = 16 << 10
 
-// Run is the client process: it does as it is told, until it is told to close.
-func Run(spec Spec, orders io.Reader, say io.Writer) error {
+// Run is the client process: it executes commands until Close.
+func Run(spec Spec, commands io.Reader, answers io.Writer) error {
 	runtime.MemProfileRate = profileRate
 	redis, err := lockkeeper.Connect(spec.Redis)
 	if err != nil {
 		return err
 	}
 	defer redis.Close()
-	c := &client{spec: spec, plan: spec.Plan, say: say, random: rand.New(rand.NewPCG(spec.Seed, uint64(spec.Proc)))}
+	c := &client{spec: spec, plan: spec.Plan, answers: answers, random: rand.New(rand.NewPCG(spec.Seed, uint64(spec.Proc)))}
 	silent := slog.New(slog.DiscardHandler)
 	c.actors = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return silent }))
 	c.machine = boottime.Install(c.actors)
 	fill(c.actors.ProcessRegistry)
 	config := spec.Plan.Config()
 	faultinject.Into(c.actors, c.crash)
-	spec.Host.into(&config, c.actors)
+	spec.Host.configure(&config, c.actors)
 	if c.system, err = lockkeeper.New(c.actors, redis, config); err != nil {
 		return err
 	}
-	c.gone = c.actors.Root.Spawn(actor.PropsFromFunc(func(actor.Context) {}))
-	if err := c.actors.Root.StopFuture(c.gone).Wait(); err != nil {
+	c.stoppedActor = c.actors.Root.Spawn(actor.PropsFromFunc(func(actor.Context) {}))
+	if err := c.actors.Root.StopFuture(c.stoppedActor).Wait(); err != nil {
 		return err
 	}
 	if err := c.spread(config); err != nil {
@@ -136,34 +136,33 @@ func Run(spec Spec, orders io.Reader, say io.Writer) error {
 		}
 		defer c.peer.Close()
 	}
-	fmt.Fprintln(say, Ready)
-	lines := bufio.NewScanner(orders)
+	fmt.Fprintln(answers, Ready)
+	lines := bufio.NewScanner(commands)
 	for lines.Scan() {
-		order, argument, _ := strings.Cut(lines.Text(), " ")
-		if order == Close {
+		command, argument, _ := strings.Cut(lines.Text(), " ")
+		if command == Close {
 			break
 		}
-		if err := c.obey(order, argument); err != nil {
+		if err := c.handle(command, argument); err != nil {
 			return err
 		}
 	}
 	if c.round != nil {
 		c.stop()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	for _, s := range append(c.others, c.system) {
 		if err := s.Close(ctx); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintln(say, Closed)
+	fmt.Fprintln(answers, Closed)
 	return nil
 }
 
-// fill has the registry allocate what it keeps for good: each of its 32,768 maps takes
-// memory at the first id that falls to it, and ids of actors never come again. That is
-// bounded, and would look like a leak of 9 MB.
+// fill makes the registry allocate its 32,768 maps: each takes memory at its first id,
+// and actors have ever new ids. The growth is bounded, and would look like a leak of 9 MB.
 func fill(registry *actor.ProcessRegistryValue) {
 	for _, bucket := range registry.LocalPIDs.LocalPIDs {
 		filled := map[any]bool{}
@@ -176,13 +175,13 @@ func fill(registry *actor.ProcessRegistryValue) {
 	}
 }
 
-func (c *client) obey(order, argument string) error {
-	switch order {
+func (c *client) handle(command, argument string) error {
+	switch command {
 	case Begin:
 		return c.begin(argument)
 	case End:
 		c.stop()
-		fmt.Fprintln(c.say, Quiet)
+		fmt.Fprintln(c.answers, Quiet)
 	case Crash:
 		var n int64
 		if _, err := fmt.Sscan(argument, &n); err != nil {
@@ -195,7 +194,7 @@ func (c *client) obey(order, argument string) error {
 			return err
 		}
 		c.machine.Suspend(time.Duration(n) * time.Millisecond)
-		fmt.Fprintln(c.say, Woken)
+		fmt.Fprintln(c.answers, Woken)
 	case Take:
 		return c.take(argument)
 	case Write:
@@ -205,12 +204,12 @@ func (c *client) obey(order, argument string) error {
 	case Force:
 		c.force(argument)
 	case Measure:
-		return json.NewEncoder(c.say).Encode(c.measure())
+		return json.NewEncoder(c.answers).Encode(c.measure())
 	case Profile:
 		if err := profile(argument); err != nil {
 			return err
 		}
-		fmt.Fprintln(c.say, Profiled)
+		fmt.Fprintln(c.answers, Profiled)
 	}
 	return nil
 }
@@ -244,15 +243,15 @@ func (c *client) begin(file string) error {
 	return nil
 }
 
-// stop ends the round when all workers have given back what they hold.
+// stop ends the round when all workers have released their holds.
 func (c *client) stop() {
 	c.round.end()
 	c.round.workers.Wait()
-	_ = c.round.out.Close() // every event was written already
+	_ = c.round.out.Close() // every event is written already
 	c.round = nil
 }
 
-// watch notes when the process could not run.
+// watch records when the process could not run.
 func (c *client) watch(r *round) {
 	const beat, late = 10 * time.Millisecond, 30 * time.Millisecond
 	last := history.Now()
@@ -268,11 +267,11 @@ func (c *client) watch(r *round) {
 
 func (c *client) measure() Footprint {
 	runtime.GC()
-	runtime.GC() // what finalizers and pools let go at the first
+	runtime.GC() // frees what finalizers and pools released in the first
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	var usage unix.Rusage
-	_ = unix.Getrusage(unix.RUSAGE_SELF, &usage) // cannot fail for oneself
+	_ = unix.Getrusage(unix.RUSAGE_SELF, &usage) // cannot fail for the own process
 	f := Footprint{
 		Goroutines: runtime.NumGoroutine(), Heap: memory.HeapAlloc,
 		CPU: time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),
@@ -283,7 +282,7 @@ func (c *client) measure() Footprint {
 	return f
 }
 
-// profile writes the heap's profile to a file, for go tool pprof.
+// profile writes a heap profile to a file, for go tool pprof.
 func profile(file string) error {
 	out, err := os.Create(file)
 	if err != nil {

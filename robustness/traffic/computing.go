@@ -13,10 +13,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-// processors is how many processors a process has that computes.
+// processors is GOMAXPROCS of a process with busy goroutines.
 const processors = 2
 
-// ahead is how long a round lasts before its goroutines compute, so that leases are held by then.
+// ahead is the time from the start of a round until its goroutines get busy, so that leases are held by then.
 const ahead = time.Second
 
 // compute keeps some goroutines busy until the round ends.
@@ -33,7 +33,7 @@ func (r *round) compute(goroutines int) {
 	}
 }
 
-// computing prepares a process that computes, and connects the peer that it is compared with.
+// computing prepares a process with busy goroutines, and connects the library that it is compared with.
 func (c *client) computing() (err error) {
 	runtime.GOMAXPROCS(processors)
 	at, err := url.Parse(c.spec.Redis)
@@ -47,8 +47,8 @@ func (c *client) computing() (err error) {
 	return err
 }
 
-// besideWork holds a lock of its own while the process computes. Only a renewal that is late can end it.
-func (w *worker) besideWork() {
+// holdWhileComputing holds a lock of its own while the process computes. Only a late renewal can end the hold.
+func (w *worker) holdWhileComputing() {
 	name := fmt.Sprintf("%s-%d-%d", w.style.Kind, w.c.spec.Proc, w.number)
 	part := history.Part{Lock: name, Kind: string(Plain)}
 	if w.style.Kind == Peer {
@@ -83,14 +83,14 @@ func (w *worker) heldByPeer(part history.Part) {
 		w.r.out.Add(e)
 	}
 	if ctx.Err() != nil && w.r.ctx.Err() == nil {
-		note(history.Event{Stage: history.Told, Err: string(Peer)})
+		note(history.Event{Stage: history.Notified, Err: string(Peer)})
 	}
 	note(history.Event{Stage: history.Releasing})
 	release()
 	note(history.Event{Stage: history.Released})
 }
 
-// pauseWithin holds for as long as the style says, unless the context or the round ends.
+// pauseWithin waits for the hold time of the style, unless the context or the round ends.
 func (w *worker) pauseWithin(ctx context.Context) {
 	select {
 	case <-ctx.Done():

@@ -6,10 +6,10 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// crash is injected, and panics over a message of an actor now and then. Below 0 it
-// panics over the actor's next message as well, which may be about its life cycle.
+// crash is injected middleware that panics at random messages of an actor. If crashes is below
+// 0, it panics at the actor's next message as well, which may be a life cycle message.
 func (c *client) crash(next actor.ReceiverFunc) actor.ReceiverFunc {
-	again := false // guarded by the actor: one function is made for each
+	again := false // each actor has its own
 	return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
 		n := c.crashes.Load()
 		second := again && n < 0

@@ -11,30 +11,30 @@ import (
 )
 
 const (
-	// gathering is how long a crowd waits before all of it is cancelled.
-	gathering = 300 * time.Millisecond
-	// dispersal is how long a cancelled call may take, in a crowd of a few thousand.
-	dispersal = 500 * time.Millisecond
+	// crowdWait is how long a crowd waits before all its requests are cancelled.
+	crowdWait = 300 * time.Millisecond
+	// cancelLimit is how long a cancelled call may take, in a crowd of a few thousand.
+	cancelLimit = 500 * time.Millisecond
 )
 
-// crowd has many requests wait for what the worker holds, cancels all of them at once, and releases right then.
+// crowd makes many requests wait for what the worker holds, cancels them at the same time, and releases at that moment.
 func (w *worker) crowd() {
-	kinds := []Kind{Plain, Fair, ReadWrite, Leased, Semaphore, Latch}
+	kinds := []Kind{Plain, Fair, ReadWrite, Expirable, Semaphore, Latch}
 	switch kind := kinds[w.random.IntN(len(kinds))]; kind {
 	case Semaphore:
 		w.crowdAtSemaphore()
 	case Latch:
 		w.crowdAtLatch()
-	case Leased:
+	case Expirable:
 		w.crowdAtPermits()
 	case ReadWrite:
-		w.crowdAt(choice{lock: w.c.system.ReadWriteLock(string(ReadWrite)).Write(), parts: []history.Part{{Lock: string(ReadWrite), Kind: "permits"}}})
+		w.crowdAt(choice{lock: w.c.system.ReadWriteLock(string(ReadWrite)).Write(), parts: []history.Part{{Lock: string(ReadWrite), Kind: "readwrite"}}})
 	default:
 		w.crowdAt(choose(w.c.system, kind, w.random))
 	}
 }
 
-// crowdAt gathers at a lock, or at permits that expire.
+// crowdAt uses a lock, or an expirable semaphore.
 func (w *worker) crowdAt(what choice) {
 	acquire := func(ctx context.Context) (holding, error) {
 		if what.permits != nil {
@@ -58,29 +58,29 @@ func (w *worker) crowdAt(what choice) {
 		got, err := acquire(ctx)
 		return func() error { return got.Release(context.Background()) }, err
 	})
-	h.keep(gathering, 1)
+	h.keep(crowdWait, 1)
 	cancel()
 	_ = h.release() // noted in the history
 	last()
 }
 
-// crowdAtPermits gathers at permits that expire, of which there is one for all crowds.
+// crowdAtPermits uses an expirable semaphore with one permit for all crowds.
 func (w *worker) crowdAtPermits() {
-	name := string(Leased) + "-crowd"
+	name := string(Expirable) + "-crowd"
 	permits := w.c.system.ExpirableSemaphore(name)
 	if _, err := permits.TrySetPermits(w.r.ctx, 1); err == nil {
-		w.crowdAt(choice{permits: permits, parts: []history.Part{{Lock: name, Kind: string(Leased), Takes: 1, Of: 1}}})
+		w.crowdAt(choice{permits: permits, parts: []history.Part{{Lock: name, Kind: string(Expirable), Permits: 1, Total: 1}}})
 	}
 }
 
-// crowdAtSemaphore gathers at a semaphore of the moment, of which there is one permit for all crowds.
+// crowdAtSemaphore uses the current semaphore, with one permit for all crowds.
 func (w *worker) crowdAtSemaphore() {
 	name := fmt.Sprintf("%s-crowd-%d", Semaphore, history.Now()/semaphoreAge)
 	s := w.c.system.Semaphore(name)
 	if _, err := s.TrySetPermits(w.r.ctx, 1, 0); err != nil {
 		return
 	}
-	part := history.Part{Lock: name, Kind: string(Semaphore), Takes: 1, Of: 1}
+	part := history.Part{Lock: name, Kind: string(Semaphore), Permits: 1, Total: 1}
 	acquire := func(ctx context.Context) (func() error, error) {
 		return func() error { return s.Release(context.Background(), 1) }, s.Acquire(ctx, 1)
 	}
@@ -91,33 +91,33 @@ func (w *worker) crowdAtSemaphore() {
 		return
 	}
 	cancel, last := w.gather(part, acquire)
-	w.pause(gathering)
+	w.pause(crowdWait)
 	cancel()
 	w.giveBackPermits(s, id, 1)
 	last()
 }
 
-// crowdAtLatch gathers at a latch of the worker's own.
+// crowdAtLatch uses a latch of the worker's own.
 func (w *worker) crowdAtLatch() {
 	bound := w.c.plan.CallTimeout + 250*time.Millisecond
 	part := history.Part{Lock: fmt.Sprintf("%s-%d-%d-%d", Latch, w.c.spec.Proc, w.number, history.Now()), Kind: string(Latch)}
 	l, closes, down := w.c.system.Latch(part.Lock), part, part
-	closes.Does, closes.Takes = history.Close, 1
-	down.Does, down.Takes = history.Down, 1
+	closes.Action, closes.Permits = history.Close, 1
+	down.Action, down.Permits = history.Down, 1
 	if w.change(closes, bound, func() error { _, err := l.TrySetCount(context.Background(), 1); return err }) != nil {
 		return
 	}
 	cancel, last := w.gather(part, func(ctx context.Context) (func() error, error) {
 		return func() error { return nil }, l.Wait(ctx)
 	})
-	w.pause(gathering)
+	w.pause(crowdWait)
 	cancel()
 	_ = w.change(down, bound, func() error { return l.CountDown(context.Background()) })
 	last()
 }
 
-// gather has many goroutines ask for the same. cancel cancels all of their requests, and last waits for the last of
-// them. A grant that comes all the same is given back at once; only such requests are in the history.
+// gather starts many goroutines with the same request. cancel cancels all of them, and last waits for the last of them.
+// A grant that comes all the same is released at once; only such requests are in the history.
 func (w *worker) gather(part history.Part, ask func(ctx context.Context) (giveBack func() error, err error)) (cancel, last func()) {
 	ctx, stop := context.WithCancel(w.r.ctx)
 	var crowd sync.WaitGroup
@@ -142,7 +142,7 @@ func (w *worker) gather(part history.Part, ask func(ctx context.Context) (giveBa
 			note(history.Event{Stage: history.Releasing, At: history.Now()})
 			e := history.Event{Stage: history.Released}
 			if err := giveBack(); err != nil {
-				e.Err, e.Doubtful = reason(err), true
+				e.Err, e.OutcomeUnknown = reason(err), true
 			}
 			e.At = history.Now()
 			note(e)
@@ -152,6 +152,6 @@ func (w *worker) gather(part history.Part, ask func(ctx context.Context) (giveBa
 	cancel = func() { since = history.Now(); stop() }
 	return cancel, func() {
 		crowd.Wait()
-		w.called(fmt.Sprintf("the last of %d cancelled requests for %s", n, part.Lock), 0, since, dispersal)
+		w.called(fmt.Sprintf("the last of %d cancelled requests for %s", n, part.Lock), 0, since, cancelLimit)
 	}
 }

@@ -21,7 +21,7 @@ const (
 	edgeLatch     = "edge latch"
 )
 
-// EdgeName is the name of a kind that is in use now, or after so many others.
+// EdgeName is the name of a kind that is in use now, or of a later one.
 func EdgeName(kind Kind, after int) string {
 	return fmt.Sprintf("%s-%s-%d", Edge, kind, int(history.Now()/edgeAge)+after)
 }
@@ -32,7 +32,7 @@ func (w *worker) atEdge() {
 	switch w.random.IntN(4) {
 	case 0:
 		name, n := EdgeName(Semaphore, 0), 1+w.random.IntN(2)
-		id := w.asking([]history.Part{{Lock: name, Kind: edgeSemaphore, Takes: n}}, 0, false, edgeWait)
+		id := w.asking([]history.Part{{Lock: name, Kind: edgeSemaphore, Permits: n}}, 0, false, edgeWait)
 		err := s.Semaphore(name).Acquire(w.r.ctx, n, lockkeeper.WithWait(edgeWait))
 		w.granted(id, err)
 		if err == nil {
@@ -40,7 +40,7 @@ func (w *worker) atEdge() {
 			w.r.out.Add(history.Event{Stage: history.Releasing, ID: id, At: history.Now()})
 			e := history.Event{Stage: history.Released, ID: id}
 			if err := s.Semaphore(name).Release(ctx, n); err != nil {
-				e.Err, e.Doubtful = reason(err), true
+				e.Err, e.OutcomeUnknown = reason(err), true
 			}
 			e.At = history.Now()
 			w.r.out.Add(e)
@@ -52,7 +52,7 @@ func (w *worker) atEdge() {
 			w.granted(id, s.Latch(part.Lock).Wait(w.r.ctx, lockkeeper.WithWait(edgeWait)))
 			return
 		}
-		part.Does, part.Takes = history.Down, 1
+		part.Action, part.Permits = history.Down, 1
 		_ = w.change(part, w.c.plan.CallTimeout+250*time.Millisecond, func() error { return s.Latch(part.Lock).CountDown(ctx) })
 	default:
 		name := EdgeName(Fenced, 0)

@@ -8,10 +8,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 )
 
-// Orders for a client that works under a fenced lock by itself: Take it with a lease of
-// so many milliseconds, look whether it may be trusted, and say Took and its token;
-// then Write a number, which it says together with the token, and give the lock back
-// (Gave).
+// Commands for a client that works under a fenced lock: Take it with a lease in
+// milliseconds, check that the hold is valid, and answer Took with the token; then Write a
+// number, which it answers together with the token, and release the lock (Gave).
 const (
 	Take  = "take"
 	Took  = "took"
@@ -19,13 +18,13 @@ const (
 	Gave  = "gave"
 )
 
-// take takes the lock, and looks at it once.
+// take acquires the lock, and checks the hold once.
 func (c *client) take(argument string) error {
 	var lease int64
 	if _, err := fmt.Sscan(argument, &lease); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	for {
 		hold, err := c.system.FencedLock("protected").Acquire(ctx, lockkeeper.WithLease(time.Duration(lease)*time.Millisecond))
@@ -34,18 +33,18 @@ func (c *client) take(argument string) error {
 		}
 		if hold.Valid() {
 			c.taken = hold
-			fmt.Fprintln(c.say, Took, hold.Token())
+			fmt.Fprintln(c.answers, Took, hold.Token())
 			return nil
 		}
-		_ = hold.Release(ctx) // it came too late to be of use
+		_ = hold.Release(ctx) // it came too late to be valid
 	}
 }
 
-// write does what it was told, believing that the lock is still held.
+// write writes without another check whether the lock is still held.
 func (c *client) write(argument string) {
-	fmt.Fprintln(c.say, Write, argument)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	fmt.Fprintln(c.answers, Write, argument)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	_ = c.taken.Release(ctx) // it may be lost by now
-	fmt.Fprintln(c.say, Gave)
+	fmt.Fprintln(c.answers, Gave)
 }

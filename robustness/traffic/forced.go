@@ -9,8 +9,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-// Orders to an operator: See a lock, and say Seen; then Force it, and say Forced when the
-// call has returned.
+// Commands for an operator: See inspects a lock, and answers Seen; then Force releases it by force,
+// and answers Forced when the call has returned.
 const (
 	See    = "see"
 	Seen   = "seen"
@@ -18,7 +18,7 @@ const (
 	Forced = "forced"
 )
 
-// forcible is a lock of a kind.
+// forcible returns a lock of a kind.
 func (c *client) forcible(kind Kind, name string) *lockkeeper.Lock {
 	switch kind {
 	case Fenced:
@@ -31,20 +31,20 @@ func (c *client) forcible(kind Kind, name string) *lockkeeper.Lock {
 	return c.system.Lock(name)
 }
 
-// see looks who holds a lock, which has the name of its kind. Another lock of the kind is taken and freed before, so
-// that Redis has the script: the command that is late must be the last.
+// see inspects the owners of a lock, which has the name of its kind. Another lock of the kind is acquired and released
+// before, so that Redis has the script: the delayed command must be the last.
 func (c *client) see(name string) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	other := c.forcible(Kind(name), "unused-"+name)
 	_, _ = other.Acquire(ctx) // without the script, the late command has no effect
 	_, _ = other.ForceRelease(ctx)
 	status, _ := c.forcible(Kind(name), name).Inspect(ctx) // no owner was seen if it fails
 	c.seen = status.Owners
-	fmt.Fprintln(c.say, Seen)
+	fmt.Fprintln(c.answers, Seen)
 }
 
-// force frees the lock that it has seen.
+// force releases by force the lock that was inspected.
 func (c *client) force(name string) {
 	since := history.Now()
 	if len(c.seen) > 0 {
@@ -52,5 +52,5 @@ func (c *client) force(name string) {
 	}
 	w := worker{c: c, r: c.round}
 	w.called("force "+name, 0, since, c.plan.CallTimeout+250*time.Millisecond)
-	fmt.Fprintln(c.say, Forced)
+	fmt.Fprintln(c.answers, Forced)
 }

@@ -14,22 +14,22 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-// foreignAge is how long a name is in use that may become another application's.
+// foreignAge is how long a name is in use that may become another application's key.
 const foreignAge = 3 * time.Second
 
-// ForeignFields are the fields of another application's hash, which no text may tell. A hash may have one that is of
-// Lockkeeper's form beside them.
+// ForeignFields are the fields of another application's hash, which no text may disclose. The hash may have another
+// field in Lockkeeper's form.
 var ForeignFields = map[string]string{"password": "hunter2", "email": "jane@example.com"}
 
-// ForeignKinds are those whose names may be another application's.
-var ForeignKinds = []Kind{Plain, Fenced, Fair, ReadWrite, Multi, Actor, Leased, Semaphore, Latch}
+// ForeignKinds are the kinds whose names may be another application's keys.
+var ForeignKinds = []Kind{Plain, Fenced, Fair, ReadWrite, Multi, Actor, Expirable, Semaphore, Latch}
 
-// ForeignName is the name of a kind that is in use at this moment.
+// ForeignName is the current name of a kind.
 func ForeignName(kind Kind) string {
 	return fmt.Sprintf("%s-%s-%d", Foreign, kind, history.Now()/foreignAge)
 }
 
-// atForeign asks for something by a name that may be another application's.
+// atForeign makes a request by a name that may be another application's key.
 func (w *worker) atForeign() {
 	kind := ForeignKinds[w.random.IntN(len(ForeignKinds))]
 	name, s := ForeignName(kind), w.c.system
@@ -41,7 +41,7 @@ func (w *worker) atForeign() {
 	case Latch:
 		w.atName(name, "", func() error { return s.Latch(name).Wait(w.r.ctx, lockkeeper.WithWait(foreignWait)) })
 		return
-	case Leased:
+	case Expirable:
 		w.atName(name, "", func() error {
 			permit, err := s.ExpirableSemaphore(name).Acquire(w.r.ctx, lockkeeper.WithWait(foreignWait))
 			if err == nil {
@@ -76,7 +76,7 @@ func (w *worker) atForeign() {
 		})
 		return
 	} else if kind != Multi && what == 1 {
-		w.atName(name, history.Look, func() error {
+		w.atName(name, history.Inspect, func() error {
 			status, err := lock.Inspect(w.r.ctx)
 			if err == nil && discloses(fmt.Sprint(status)) {
 				err = errors.New(fmt.Sprint(status))
@@ -94,14 +94,14 @@ func (w *worker) atForeign() {
 	})
 }
 
-// foreignWait is how long a request waits if it takes another application's key for a lock that is held.
+// foreignWait is how long a request waits if it mistakes another application's key for a held lock.
 const foreignWait = 2 * time.Second
 
-// byFuture asks for a plain lock by message.
+// byFuture acquires and releases a plain lock by futures.
 func (w *worker) byFuture(name string) error {
 	lock := byMessage(name, messages.Kind_KIND_REENTRANT).lock
 	ask := func(m any) any {
-		answer, err := w.c.actors.Root.RequestFuture(w.c.system.Guardian(), m, patience).Result()
+		answer, err := w.c.actors.Root.RequestFuture(w.c.system.Guardian(), m, timeout).Result()
 		if err != nil {
 			return err
 		}
@@ -121,9 +121,9 @@ func (w *worker) byFuture(name string) error {
 	return nil
 }
 
-// atName makes a request about a name, and notes how it ended.
-func (w *worker) atName(name, does string, do func() error) {
-	id := w.asking([]history.Part{{Lock: name, Kind: string(Foreign), Does: does}}, 0, false, 0)
+// atName makes a request by a name, and records its result.
+func (w *worker) atName(name, action string, do func() error) {
+	id := w.asking([]history.Part{{Lock: name, Kind: string(Foreign), Action: action}}, 0, false, 0)
 	err := do()
 	if err == nil || !discloses(err.Error()) {
 		w.granted(id, err)
@@ -132,7 +132,7 @@ func (w *worker) atName(name, does string, do func() error) {
 	w.r.out.Add(history.Event{Stage: history.Refused, At: history.Now(), ID: id, Err: history.Discloses + err.Error()})
 }
 
-// discloses reports whether a text tells what is in another application's hash.
+// discloses reports whether a text contains data of another application's hash.
 func discloses(text string) bool {
 	for field, value := range ForeignFields {
 		if strings.Contains(text, field) || strings.Contains(text, value) {

@@ -10,18 +10,18 @@ import (
 
 const (
 	freshWorkers = 16
-	// freshLease is the lease of locks that are new, and freshAge is how long each is in use: it is held once.
+	// freshLease is the lease of new locks, and freshAge how long each is in use: it is held once.
 	freshLease = 6 * time.Second
 	freshAge   = freshLease + time.Second
 )
 
-// Freshly is the style of those who take them.
-var Freshly = Style{Kind: Fresh, Workers: freshWorkers, Fixed: freshLease}
+// FreshStyle is the style of workers that acquire ever new locks.
+var FreshStyle = Style{Kind: Fresh, Workers: freshWorkers, Fixed: freshLease}
 
-// freshly takes a lock that nobody had before, together with the same worker of the other processes. A replica
-// that lags has never heard of it, and takes it for free. It is held for long enough for the replica to take
-// over, and no renewal tells that it is lost.
-func (w *worker) freshly() {
+// takeFresh acquires a lock that was never held before, together with the same worker of the other processes. On a
+// replica that lags the lock is free. It is held long enough for the replica to take over, without a renewal that would
+// detect the loss.
+func (w *worker) takeFresh() {
 	ahead := time.Duration(w.number) * freshAge / freshWorkers
 	n := (history.Now() + ahead) / freshAge
 	part := history.Part{Lock: fmt.Sprintf("%s-%d-%d", Fresh, w.number, n), Kind: "plain"}
@@ -33,8 +33,8 @@ func (w *worker) freshly() {
 	w.answered(id, hold, err)
 	if err == nil {
 		h := &held{w: w, id: id, lock: choice{lock: l}, hold: hold}
-		h.keep(patience, 1)
-		_ = h.release() // noted in the history
+		h.keep(timeout, 1)
+		_ = h.release() // recorded in the history
 	}
 	w.pause(ends - history.Now())
 }

@@ -7,22 +7,22 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-// await takes a lock with a future, which cannot be told of anything later: the hold has
-// an end of its own. Some futures end before the answer comes.
-func (w *worker) await(what letter) {
-	m := &messages.Acquire{Lock: what.lock, Wait: durationpb.New(letterWait)}
+// await acquires a lock by a future, which receives no later notifications: the hold has a
+// fixed end. Some futures end before the answer comes.
+func (w *worker) await(what messageLock) {
+	m := &messages.Acquire{Lock: what.lock, Wait: durationpb.New(messageWait)}
 	end := durationpb.New(w.c.plan.Watchdog * 7 / 10)
 	if w.random.IntN(2) == 0 {
 		m.Lease = end
 	} else {
 		m.MaxHold = end
 	}
-	limit := patience
-	if w.random.Float64() < w.style.Impatient {
-		limit = w.style.GiveUp.Pick(w.random)
+	limit := timeout
+	if w.random.Float64() < w.style.GiveUpShare {
+		limit = w.style.GiveUpAfter.Pick(w.random)
 	}
 	root, guardian := w.c.actors.Root, w.c.system.Guardian()
-	b := w.writeTo(what, min(letterWait, limit))
+	b := w.requestByMessage(what, min(messageWait, limit))
 	answer, err := root.RequestFuture(guardian, m, limit).Result()
 	if err != nil {
 		b.note(history.Event{Stage: history.Refused, Err: "future ended"})
@@ -39,9 +39,9 @@ func (w *worker) await(what letter) {
 	b.trusted()
 	b.note(history.Event{Stage: history.Releasing})
 	for {
-		answer, err = root.RequestFuture(guardian, &messages.Release{Lock: what.lock, HoldId: b.grant.HoldId}, patience).Result()
+		answer, err = root.RequestFuture(guardian, &messages.Release{Lock: what.lock, HoldId: b.grant.HoldId}, timeout).Result()
 		if err != nil || b.released(answer) {
-			return // without an answer the judge will notice
+			return // the judge detects a missing answer
 		}
 	}
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-// Locks that some give up waiting for. Members are those of a MultiLock, and others use each of them. Read is held by
-// readers for long, and some would write.
+// Locks that some requests stop waiting for. FirstMember and SecondMember are the members of a MultiLock, and are also
+// used alone. Read is held by readers for long, and some requests want to write.
 const (
 	FirstMember  Kind = "giving-up-x"
 	SecondMember Kind = "giving-up-y"
 	Read         Kind = "giving-up-read"
 )
 
-// giveUp waits for a lock, and gives up: it wants a MultiLock, or would write where others read, or its actor dies, or
-// its System is closed.
+// giveUp waits for a lock, and gives up: a request for a MultiLock, or for a write lock with readers, or of an actor that
+// dies, or of a System that is closed.
 func (w *worker) giveUp() {
 	one := func(kind Kind) history.Part { return history.Part{Lock: string(kind), Kind: "plain"} }
 	switch w.random.IntN(4) {
@@ -44,10 +44,10 @@ func (w *worker) giveUp() {
 
 // reading is the lock that readers hold for long.
 func reading(s *lockkeeper.System) choice {
-	return choice{lock: s.ReadWriteLock(string(Read)).Read(), parts: []history.Part{{Lock: string(Read), Kind: "permits", Shared: true}}}
+	return choice{lock: s.ReadWriteLock(string(Read)).Read(), parts: []history.Part{{Lock: string(Read), Kind: "readwrite", Shared: true}}}
 }
 
-// reads reports whether the process is one of those that hold the lock as readers.
+// reads reports whether the process holds the lock as a reader.
 func (c *client) reads() bool { return c.spec.Proc%2 == 1 }
 
 // read holds the lock as a reader, in every second process.
@@ -57,34 +57,34 @@ func (w *worker) read() {
 	}
 }
 
-// readBehindAWriter has a writer wait for a lock that other processes read, and a reader of its own process behind it.
+// readBehindAWriter makes a writer wait for a lock that other processes read, and a reader of its own process wait behind it.
 func (w *worker) readBehindAWriter() {
 	if w.c.reads() {
 		return
 	}
 	behind := *w
-	behind.style.Impatient, behind.random = 0, rand.New(rand.NewPCG(w.random.Uint64(), 0))
+	behind.style.GiveUpShare, behind.random = 0, rand.New(rand.NewPCG(w.random.Uint64(), 0))
 	var reader sync.WaitGroup
 	reader.Go(func() {
-		behind.pause(behind.style.GiveUp.Pick(behind.random) / 4)
+		behind.pause(behind.style.GiveUpAfter.Pick(behind.random) / 4)
 		behind.once(reading(w.c.system))
 	})
-	w.once(choice{lock: w.c.system.ReadWriteLock(string(Read)).Write(), parts: []history.Part{{Lock: string(Read), Kind: "permits"}}})
+	w.once(choice{lock: w.c.system.ReadWriteLock(string(Read)).Write(), parts: []history.Part{{Lock: string(Read), Kind: "readwrite"}}})
 	reader.Wait()
 }
 
-// die has an actor ask for a lock, and stop soon.
-func (w *worker) die(what letter) {
-	heard := make(chan any, 4)
+// die starts an actor that requests a lock, and stops it soon.
+func (w *worker) die(what messageLock) {
+	received := make(chan any, 4)
 	root := w.c.actors.Root
-	b := w.writeTo(what, letterWait)
+	b := w.requestByMessage(what, messageWait)
 	pid := root.Spawn(actor.PropsFromProducer(func() actor.Actor {
-		return &employee{guardian: w.c.system.Guardian(), lock: what.lock, wait: letterWait, heard: heard}
+		return &childActor{guardian: w.c.system.Guardian(), lock: what.lock, wait: messageWait, received: received}
 	}))
-	w.pause(w.style.GiveUp.Pick(w.random))
+	w.pause(w.style.GiveUpAfter.Pick(w.random))
 	_ = root.StopFuture(pid).Wait()
 	select {
-	case m := <-heard:
+	case m := <-received:
 		if grant, ok := m.(*messages.Acquired); ok {
 			b.granted(grant)
 			b.note(history.Event{Stage: history.Died})
@@ -95,7 +95,7 @@ func (w *worker) die(what letter) {
 	b.note(history.Event{Stage: history.Refused, Err: "owner died"})
 }
 
-// close has a System of its own wait for a lock, and closes it.
+// close makes a request by another System, and closes the System.
 func (w *worker) close() {
 	redis, err := lockkeeper.Connect(w.c.spec.Redis)
 	if err != nil {
@@ -111,21 +111,21 @@ func (w *worker) close() {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		id := w.asking(what.parts, 0, false, letterWait)
-		hold, err := what.lock.Acquire(w.r.ctx, lockkeeper.WithWait(letterWait), lockkeeper.WithoutReentry())
+		id := w.asking(what.parts, 0, false, messageWait)
+		hold, err := what.lock.Acquire(w.r.ctx, lockkeeper.WithWait(messageWait), lockkeeper.WithoutReentry())
 		w.answered(id, hold, err)
 		if err != nil {
 			return
 		}
 		h := &held{w: w, id: id, lock: what, hold: hold}
 		h.look()
-		_ = h.release() // noted in the history
+		_ = h.release() // recorded in the history
 	}()
-	w.pause(w.style.GiveUp.Pick(w.random))
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	w.pause(w.style.GiveUpAfter.Pick(w.random))
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	since := history.Now()
-	_ = s.Close(ctx) // what it could not release is seen in the history
+	_ = s.Close(ctx) // a failed release shows in the history
 	w.called("close", 0, since, w.c.plan.CallTimeout+time.Second)
 	<-ended
 }

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// look is how often a holder looks whether it may trust its lock, and note how
-	// often that is written down while nothing changes.
+	// look is how often a holder checks whether its hold is valid, and note how often that
+	// is recorded while nothing changes.
 	look = time.Millisecond
 	note = 20 * time.Millisecond
-	// lossLimit is how long a holder that does not trust its lock any more waits to
-	// hear why.
+	// lossLimit is how long a holder waits for the notification of a loss after its hold
+	// became invalid.
 	lossLimit = 4 * time.Second
-	// askFor bounds what a holder asks about its lock.
+	// askFor bounds the calls of a holder about its lock.
 	askFor = 100 * time.Millisecond
 	// reentryWait bounds the wait for a re-entry.
 	reentryWait = 2 * time.Second
-	// deepest is how often a lock is re-entered.
+	// deepest is the depth of re-entries.
 	deepest = 3
 )
 
@@ -33,17 +33,17 @@ type held struct {
 	id   int
 	lock choice
 	hold holding
-	// inner: its trust is that of the hold that it re-entered, which is looked at.
+	// inner: it is a re-entry, valid as long as the outer hold, which is checked.
 	inner bool
-	// over: it was given back. uncertain: what Redis counts is not for sure.
+	// over: it was released. uncertain: the hold count in Redis is not certain.
 	// certain: the outcome of its release must be known.
 	over, uncertain, certain bool
-	// It was trusted from since to last; noted is what of that is written down.
+	// It was valid from since to last; noted is the end of what is recorded.
 	since, last, noted time.Duration
 	invalid            bool
 }
 
-// look looks whether the hold is trusted.
+// look checks whether the hold is valid.
 func (h *held) look() {
 	if h.inner || h.invalid {
 		return
@@ -56,7 +56,7 @@ func (h *held) look() {
 		h.w.r.out.Add(history.Event{Stage: history.Invalid, ID: h.id, At: before})
 		return
 	}
-	// It was trusted at some moment between before and now.
+	// It was valid at some moment between before and now.
 	if h.since == 0 {
 		h.since = history.Now()
 	}
@@ -65,7 +65,7 @@ func (h *held) look() {
 	}
 }
 
-// write notes for how long the hold is known to have been trusted.
+// write records how long the hold is known to have been valid.
 func (h *held) write() {
 	if h.since == 0 || h.last < h.since || h.last == h.noted {
 		return
@@ -74,7 +74,7 @@ func (h *held) write() {
 	h.w.r.out.Add(history.Event{Stage: history.Valid, ID: h.id, Since: h.since, At: h.last})
 }
 
-// keep holds on to the lock for a while, unless it is lost. The lock is held that often.
+// keep keeps the hold for d, unless it is lost. count is the expected hold count.
 func (h *held) keep(d time.Duration, count int) {
 	asks := h.w.random.IntN(8)
 	for end := time.Now().Add(d); !h.invalid && time.Now().Before(end) && h.w.r.ctx.Err() == nil; {
@@ -90,7 +90,7 @@ func (h *held) keep(d time.Duration, count int) {
 	}
 }
 
-// count asks Redis how often the lock is held, which should be that often.
+// count records the hold count in Redis, which should be want.
 func (h *held) count(want int) {
 	if !h.lock.counts || h.uncertain {
 		return
@@ -106,7 +106,7 @@ func (h *held) count(want int) {
 	}
 }
 
-// ensure asks for time.
+// ensure calls Ensure.
 func (h *held) ensure() {
 	hold, ok := h.hold.(*lockkeeper.Hold)
 	if !ok {
@@ -122,7 +122,7 @@ func (h *held) ensure() {
 	}
 }
 
-// reenter re-enters a hold of the tree, deeper and deeper, and comes back out.
+// reenter re-enters a hold, perhaps several levels deep, and releases the re-entries.
 func (h *held) reenter(outer *lockkeeper.Hold, depth int) {
 	w := h.w
 	wait, cancel := context.WithTimeout(outer.Context(), reentryWait)
@@ -147,8 +147,8 @@ func (h *held) reenter(outer *lockkeeper.Hold, depth int) {
 	h.keep(Range{0, 5 * time.Millisecond}.Pick(w.random), depth+1)
 	if h.lock.downgrades && depth == 1 && w.random.IntN(2) == 0 {
 		h.certain = true
-		_ = h.release()      // noted in the history
-		within.inner = false // it goes on by itself, as a reader
+		_ = h.release()      // recorded in the history
+		within.inner = false // it continues alone, as a reader
 		within.look()
 		within.keep(w.keepFor(), 1)
 	}
@@ -157,14 +157,14 @@ func (h *held) reenter(outer *lockkeeper.Hold, depth int) {
 	}
 }
 
-// release gives the lock back. One that is not trusted any more is given back when the
-// loss was told, or before.
+// release releases the hold. An invalid hold is released after the notification of the
+// loss, or before.
 func (h *held) release() error {
 	h.over = true
 	h.look()
 	h.write()
-	heard := h.invalid && h.w.random.IntN(2) == 0
-	if heard {
+	notified := h.invalid && h.w.random.IntN(2) == 0
+	if notified {
 		h.awaitLoss()
 	}
 	h.w.r.out.Add(history.Event{Stage: history.Releasing, ID: h.id, At: history.Now()})
@@ -172,19 +172,19 @@ func (h *held) release() error {
 	e := history.Event{Stage: history.Released, ID: h.id, At: history.Now()}
 	if err != nil {
 		e.Err = reason(err)
-		e.Doubtful = !errors.Is(err, lockkeeper.ErrLost) && !errors.Is(err, lockkeeper.ErrNotHeld)
+		e.OutcomeUnknown = !errors.Is(err, lockkeeper.ErrLost) && !errors.Is(err, lockkeeper.ErrNotHeld)
 	}
 	h.w.r.out.Add(e)
-	if h.invalid && !heard && err != nil {
+	if h.invalid && !notified && err != nil {
 		h.awaitLoss()
 	}
 	return err
 }
 
-// giveBack repeats a release over which the lock actor has crashed. Now and then it does
-// not wait for long, while the release goes its way.
+// giveBack repeats a release during which the lock actor crashed. Sometimes its context ends
+// soon, while the release continues.
 func (h *held) giveBack() error {
-	bound := patience
+	bound := timeout
 	if !h.certain && h.w.random.IntN(8) == 0 {
 		bound = askFor
 	}
@@ -200,11 +200,11 @@ func (h *held) giveBack() error {
 	}
 }
 
-// awaitLoss waits until the loss is told, in both ways in which it is.
+// awaitLoss waits until both the hold's error and its context report the loss.
 func (h *held) awaitLoss() {
 	for end := time.Now().Add(lossLimit); time.Now().Before(end); time.Sleep(look) {
 		if err := h.hold.Err(); errors.Is(err, lockkeeper.ErrLost) && h.hold.Context().Err() != nil {
-			h.w.r.out.Add(history.Event{Stage: history.Told, ID: h.id, At: history.Now(), Err: lossReason(err)})
+			h.w.r.out.Add(history.Event{Stage: history.Notified, ID: h.id, At: history.Now(), Err: lossReason(err)})
 			return
 		}
 	}

@@ -13,30 +13,30 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 )
 
-// Host is how a process treats the library that it hosts: what its logger, its meter, its
-// subscriber to proto.actor's event stream and its at-risk functions do.
-type Host struct{ Logger, Meter, Events, AtRisk Manner }
+// Host is what the callbacks of a process do: its logger, its meter, its subscriber to
+// proto.actor's event stream and its at-risk functions.
+type Host struct{ Logger, Meter, Events, AtRisk CallbackMode }
 
-// Manner is what a callback does.
-type Manner string
+// CallbackMode is what a callback does.
+type CallbackMode string
 
-// The manners. Who blocks does so for longer than any tolerance of the judge's, and long
-// enough for a lease of the watchdog's to end.
+// The modes. A callback blocks for longer than any tolerance of the judge, and long enough
+// for a lease of the watchdog to end.
 const (
-	Behaves Manner = ""
-	Blocks  Manner = "blocks"
-	Panics  Manner = "panics"
+	Behaves CallbackMode = ""
+	Blocks  CallbackMode = "blocks"
+	Panics  CallbackMode = "panics"
 )
 
-// RandomHost draws a host: each of its callbacks misbehaves once in two lives.
+// RandomHost draws a host, each of whose callbacks misbehaves with probability 1/2.
 func RandomHost(random *rand.Rand) Host {
-	manners := []Manner{Behaves, Behaves, Blocks, Panics}
-	one := func() Manner { return manners[random.IntN(len(manners))] }
+	modes := []CallbackMode{Behaves, Behaves, Blocks, Panics}
+	one := func() CallbackMode { return modes[random.IntN(len(modes))] }
 	return Host{one(), one(), one(), one()}
 }
 
-// act is a call of a callback, in a process whose watchdog's TTL is known.
-func (m Manner) act(lease time.Duration) {
+// run is one call of a callback; lease is the watchdog's TTL.
+func (m CallbackMode) run(lease time.Duration) {
 	switch m {
 	case Blocks:
 		time.Sleep(3 * lease)
@@ -45,67 +45,67 @@ func (m Manner) act(lease time.Duration) {
 	}
 }
 
-// into sets the callbacks up that belong to a System.
-func (h Host) into(config *lockkeeper.Config, actors *actor.ActorSystem) {
+// configure sets up the callbacks of a System.
+func (h Host) configure(config *lockkeeper.Config, actors *actor.ActorSystem) {
 	lease := config.Watchdog
 	if h.Logger != Behaves {
-		config.Logger = slog.New(logging{func() { h.Logger.act(lease) }})
+		config.Logger = slog.New(logging{func() { h.Logger.run(lease) }})
 	}
 	if h.Meter != Behaves {
-		config.Meter = measuring{act: func() { h.Meter.act(lease) }}
+		config.Meter = measuring{run: func() { h.Meter.run(lease) }}
 	}
 	if h.Events != Behaves {
 		actors.EventStream.Subscribe(func(event any) {
 			if _, ok := event.(*actor.SupervisorEvent); ok {
-				h.Events.act(lease)
+				h.Events.run(lease)
 			}
 		})
 	}
 }
 
-// options are those of every request.
+// options are the options of every request.
 func (h Host) options(lease time.Duration) []lockkeeper.Option {
 	if h.AtRisk == Behaves {
 		return nil
 	}
-	return []lockkeeper.Option{lockkeeper.WithAtRisk(func(time.Duration) { h.AtRisk.act(lease) })}
+	return []lockkeeper.Option{lockkeeper.WithAtRisk(func(time.Duration) { h.AtRisk.run(lease) })}
 }
 
-// logging is a handler of log lines.
-type logging struct{ act func() }
+// logging is a slog.Handler.
+type logging struct{ run func() }
 
 func (logging) Enabled(context.Context, slog.Level) bool { return true }
 func (l logging) Handle(context.Context, slog.Record) error {
-	l.act()
+	l.run()
 	return nil
 }
 func (l logging) WithAttrs([]slog.Attr) slog.Handler { return l }
 func (l logging) WithGroup(string) slog.Handler      { return l }
 
-// measuring is a meter.
+// measuring is a metric.Meter.
 type measuring struct {
 	noop.Meter
-	act func()
+	run func()
 }
 
 func (m measuring) Int64Counter(string, ...metric.Int64CounterOption) (metric.Int64Counter, error) {
-	return counting{act: m.act}, nil
+	return counting{run: m.run}, nil
 }
 
 func (m measuring) Int64UpDownCounter(string, ...metric.Int64UpDownCounterOption) (metric.Int64UpDownCounter, error) {
-	return countingBoth{act: m.act}, nil
+	return countingBoth{run: m.run}, nil
 }
 
 type counting struct {
 	noop.Int64Counter
-	act func()
+	run func()
 }
 
-func (c counting) Add(context.Context, int64, ...metric.AddOption) { c.act() }
+func (c counting) Add(context.Context, int64, ...metric.AddOption) { c.run() }
 
 type countingBoth struct {
 	noop.Int64UpDownCounter
-	act func()
+	run func()
 }
 
-func (c countingBoth) Add(context.Context, int64, ...metric.AddOption) { c.act() }
+func (c countingBoth) Add(context.Context, int64, ...metric.AddOption) { c.run() }

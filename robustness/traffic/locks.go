@@ -7,22 +7,22 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-// choice is a lock that a worker has chosen, and what the judge must know of it.
+// choice is a lock that a worker has chosen, with its parts for the judge.
 type choice struct {
 	lock  *lockkeeper.Lock
 	parts []history.Part
-	// permits are acquired in place of a lock; nil for a lock.
+	// permits are acquired instead of a lock; nil for a lock.
 	permits *lockkeeper.ExpirableSemaphore
-	// reenter is the lock to re-enter it with, nil for none, and inner what that is.
-	// downgrades: who holds both may give back the outer one first.
+	// reenter is the lock for re-entries, nil for none, and inner its parts.
+	// downgrades: a holder of both may release the outer one first.
 	reenter    *lockkeeper.Lock
 	inner      []history.Part
 	downgrades bool
-	// counts says that Inspect tells how often the one holder has it.
+	// counts says that Inspect returns the hold count of the only holder.
 	counts bool
 }
 
-// choose gives the lock that a worker of a kind takes next.
+// choose returns the lock that a worker of a kind acquires next.
 func choose(s *lockkeeper.System, kind Kind, random *rand.Rand) choice {
 	one := func(name, model string, shared bool) []history.Part {
 		return []history.Part{{Lock: name, Kind: model, Shared: shared}}
@@ -39,11 +39,11 @@ func choose(s *lockkeeper.System, kind Kind, random *rand.Rand) choice {
 	case Fair:
 		return choice{lock: s.FairLock("fair"), parts: one("fair", "fair", false), counts: true}
 	case ReadWrite:
-		l, reading := s.ReadWriteLock("readwrite"), one("readwrite", "permits", true)
+		l, reading := s.ReadWriteLock("readwrite"), one("readwrite", "readwrite", true)
 		if random.IntN(3) > 0 {
 			return choice{lock: l.Read(), parts: reading, reenter: l.Read(), inner: reading}
 		}
-		return choice{lock: l.Write(), parts: one("readwrite", "permits", false), reenter: l.Read(), inner: reading, downgrades: true}
+		return choice{lock: l.Write(), parts: one("readwrite", "readwrite", false), reenter: l.Read(), inner: reading, downgrades: true}
 	case Read:
 		return reading(s)
 	case Multi:
@@ -52,7 +52,7 @@ func choose(s *lockkeeper.System, kind Kind, random *rand.Rand) choice {
 	return choice{lock: s.Lock(string(kind)), parts: one(string(kind), "plain", false), counts: true}
 }
 
-// several is a MultiLock, or one of its members.
+// several returns a MultiLock, or one of its members.
 func several(s *lockkeeper.System, random *rand.Rand) choice {
 	shared := random.IntN(2) == 0
 	third := s.ReadWriteLock("multi-c").Write()
@@ -61,7 +61,7 @@ func several(s *lockkeeper.System, random *rand.Rand) choice {
 	}
 	locks := []*lockkeeper.Lock{s.Lock("multi-a"), s.FencedLock("multi-b"), third}
 	parts := []history.Part{
-		{Lock: "multi-a", Kind: "plain"}, {Lock: "multi-b", Kind: "fenced"}, {Lock: "multi-c", Kind: "permits", Shared: shared},
+		{Lock: "multi-a", Kind: "plain"}, {Lock: "multi-b", Kind: "fenced"}, {Lock: "multi-c", Kind: "readwrite", Shared: shared},
 	}
 	if i := random.IntN(2 * len(locks)); i < len(locks) {
 		return choice{lock: locks[i], parts: parts[i : i+1]}

@@ -9,10 +9,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-// LeasedPermits is how many permits that expire there are at first.
-const LeasedPermits = 3
+// ExpirablePermits is the initial number of expirable permits.
+const ExpirablePermits = 3
 
-// holding is a hold of a lock, or a permit that expires.
+// holding is a hold of a lock, or an expirable permit.
 type holding interface {
 	Valid() bool
 	Err() error
@@ -20,33 +20,33 @@ type holding interface {
 	Release(ctx context.Context) error
 }
 
-// leased are the permits that expire.
-func leased(s *lockkeeper.System) choice {
-	return choice{permits: s.ExpirableSemaphore(string(Leased)), parts: []history.Part{{Lock: string(Leased), Kind: string(Leased), Takes: 1, Of: LeasedPermits}}}
+// expirable is the expirable semaphore.
+func expirable(s *lockkeeper.System) choice {
+	return choice{permits: s.ExpirableSemaphore(string(Expirable)), parts: []history.Part{{Lock: string(Expirable), Kind: string(Expirable), Permits: 1, Total: ExpirablePermits}}}
 }
 
-// changePermits sets the permits that expire, if there is such a style, and changes their number again and again.
+// changePermits sets the number of expirable permits, if a style uses them, and changes it again and again.
 func (w *worker) changePermits() {
-	if !slices.ContainsFunc(w.c.plan.Styles, func(s Style) bool { return s.Kind == Leased }) {
+	if !slices.ContainsFunc(w.c.plan.Styles, func(s Style) bool { return s.Kind == Expirable }) {
 		return
 	}
-	permits, set := w.c.system.ExpirableSemaphore(string(Leased)), false
+	permits, set := w.c.system.ExpirableSemaphore(string(Expirable)), false
 	for ; w.r.ctx.Err() == nil; w.pause(w.style.Think.Pick(w.random)) {
 		if !set {
-			_, err := permits.TrySetPermits(w.r.ctx, LeasedPermits)
+			_, err := permits.TrySetPermits(w.r.ctx, ExpirablePermits)
 			set = err == nil
 			continue
 		}
-		part := history.Part{Lock: string(Leased), Kind: string(Leased)}
+		part := history.Part{Lock: string(Expirable), Kind: string(Expirable)}
 		how := permits.SetPermits
-		if part.Does, part.Takes = history.Resize, LeasedPermits-1+w.random.IntN(3); w.random.IntN(2) == 0 {
-			part.Does, part.Takes, how = history.Add, 1-2*w.random.IntN(2), permits.AddPermits
+		if part.Action, part.Permits = history.Resize, ExpirablePermits-1+w.random.IntN(3); w.random.IntN(2) == 0 {
+			part.Action, part.Permits, how = history.Add, 1-2*w.random.IntN(2), permits.AddPermits
 		}
-		_ = w.change(part, 2*w.c.plan.CallTimeout+time.Second, func() error { return how(context.Background(), part.Takes) })
+		_ = w.change(part, 2*w.c.plan.CallTimeout+time.Second, func() error { return how(context.Background(), part.Permits) })
 	}
 }
 
-// change makes a request after which nobody has anything, within a bound, and notes it.
+// change makes a change of a synchronizer within a bound, and records it.
 func (w *worker) change(part history.Part, bound time.Duration, do func() error) error {
 	id := w.asking([]history.Part{part}, 0, false, bound)
 	err := do()
@@ -54,7 +54,7 @@ func (w *worker) change(part history.Part, bound time.Duration, do func() error)
 	return err
 }
 
-// keepPermit acquires a permit that was asked for, holds it for a while, and gives it back.
+// keepPermit acquires the permit of a recorded request, holds it for a while, and releases it.
 func (w *worker) keepPermit(ctx context.Context, id int, what choice, options []lockkeeper.Option) {
 	permit, err := what.permits.Acquire(ctx, options...)
 	w.granted(id, err)
@@ -62,15 +62,15 @@ func (w *worker) keepPermit(ctx context.Context, id int, what choice, options []
 		return
 	}
 	if w.random.IntN(4) == 0 {
-		permit.ID() // it is not handed over then
+		permit.ID() // excludes it from local hand-off
 	}
 	h := &held{w: w, id: id, lock: what, hold: permit}
 	h.look()
 	h.keep(w.keepFor(), 1)
-	_ = h.release() // noted in the history
+	_ = h.release() // recorded in the history
 }
 
-// granted notes how a request about a synchronizer ended.
+// granted records the result of a request about a synchronizer.
 func (w *worker) granted(id int, err error) {
 	e := history.Event{Stage: history.Granted, At: history.Now(), ID: id, Count: 1}
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package traffic is what a client process does: many workers that take locks, look
-// whether they may trust them, and write it all down.
+// Package traffic is the client process: many workers acquire locks, check whether their
+// holds are valid, and record it all.
 package traffic
 
 import (
@@ -10,43 +10,43 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 )
 
-// Plan is what all clients of a run do.
+// Plan is the work of all clients of a run.
 type Plan struct {
-	// Config of the Systems, as far as it matters here.
+	// Config of the Systems.
 	Watchdog, Poll, CallTimeout, Idle time.Duration
 	// HandOffLimit is the default if it is 0.
 	HandOffLimit time.Duration
 	// Mixed: the processes differ in their configuration; see Variant.
 	Mixed  bool
 	Styles []Style
-	// Far is how much longer the way from the last process to Redis is, in each direction. The
-	// processes of a Cluster are all alike.
+	// Far is the additional delay between the last process and Redis, in each direction. It has no
+	// effect in a Cluster.
 	Far time.Duration
-	// Servers is how many there are, which know nothing of each other unless they are a
-	// Cluster; 0 for one.
+	// Servers is the number of servers, which are independent unless they are a Cluster; 0 is
+	// one server.
 	Servers int
 	Cluster bool
-	// Replicas is how many each server has, of which one takes over when it fails: by itself in a
-	// Cluster, else by the decision of three Sentinels. They are behind by Lag, and Confirm is how many
-	// must have what is trusted: Config.Replicas.
+	// Replicas is the number of replicas of each server. One takes over when the server fails, in a
+	// Cluster by itself, otherwise by the decision of three Sentinels. Replicas lag by Lag; Confirm is
+	// Config.Replicas.
 	Replicas int
 	Lag      time.Duration
 	Confirm  int
-	// BadHosts: the callbacks of some processes block or panic, as RandomHost draws them; else
-	// those of all processes are as Host has them.
+	// BadHosts: the callbacks of some processes block or panic, as RandomHost draws them;
+	// otherwise all processes have Host.
 	BadHosts bool
 	Host     Host
-	// Busy is how many goroutines of a process compute; none if its To is 0.
+	// Busy is the number of busy goroutines in a process; none if its To is 0.
 	Busy Count
-	// Crowd is how many requests a crowd has.
+	// Crowd is the number of requests of a crowd.
 	Crowd Count
-	// Awake is how soon a request that can be granted must be, while nothing hinders, and then no lease may be lost; 0
-	// if that is not judged.
-	Awake time.Duration
-	// Operator: the first process uses no locks, and does only as it is told.
+	// GrantWithin is how soon a request that can be granted must be, while nothing hinders; no lease may be lost then. 0
+	// disables both checks.
+	GrantWithin time.Duration
+	// Operator: the first process uses no locks, and only executes commands.
 	Operator bool
-	// ServerRate is how much faster than time Redis's wall clock runs; 0 leaves it alone,
-	// and then it cannot be set.
+	// ServerRate is the speed of Redis's wall clock relative to real time; with 0 the clock is real,
+	// and cannot be set.
 	ServerRate float64
 }
 
@@ -57,9 +57,9 @@ func (p *Plan) Config() lockkeeper.Config {
 	}
 }
 
-// Variant is the plan of a process whose configuration is not that of the others, if they
-// are mixed: a longer Watchdog, a more frequent Poll, a longer CallTimeout, another HandOffLimit. A process that
-// computes has a Watchdog in proportion to its goroutines, each of which delays all others.
+// Variant is the plan of one process. With Mixed its configuration differs from the others: a longer Watchdog, a more
+// frequent Poll, a longer CallTimeout, another HandOffLimit. A process with busy goroutines has a Watchdog in proportion
+// to their number, since each of them delays all others.
 func (p Plan) Variant(random *rand.Rand) Plan {
 	if p.Mixed {
 		p.Watchdog *= 1 + time.Duration(random.IntN(longestWatchdog))
@@ -74,7 +74,7 @@ func (p Plan) Variant(random *rand.Rand) Plan {
 	return p
 }
 
-// leasePerBusy is the Watchdog of a process that computes, for each of its goroutines.
+// leasePerBusy is the Watchdog for each busy goroutine of a process.
 const leasePerBusy = 50 * time.Millisecond
 
 // longestWatchdog is how much longer a Variant's Watchdog is at most.
@@ -113,21 +113,21 @@ func (p *Plan) Silence() time.Duration { return 4 * p.Poll }
 // Style is what a kind of worker does.
 type Style struct {
 	Kind Kind
-	// Workers is how many there are of it in each process.
+	// Workers is the number of workers in each process.
 	Workers int
-	// Hold and Think are how long a lock is held, and how long it is left alone after.
+	// Hold is how long a lock is held, and Think how long the worker pauses afterwards.
 	Hold, Think Range
 	// Fixed is the fixed lease of the holds, 0 for the watchdog. ToTheEnd keeps the
-	// hold until it is not trusted any more.
+	// hold until it is invalid.
 	Fixed    time.Duration
 	ToTheEnd bool
-	// Impatient is the share of requests that do not wait without limit: they try once,
-	// wait for a little, or are cancelled after GiveUp.
-	Impatient float64
-	GiveUp    Range
+	// GiveUpShare is the share of requests with a limit: they try once, have a short wait
+	// limit, or are cancelled after GiveUpAfter.
+	GiveUpShare float64
+	GiveUpAfter Range
 }
 
-// Kind is what a worker locks.
+// Kind is the kind of lock or of work of a worker.
 type Kind string
 
 // The kinds.
@@ -140,31 +140,31 @@ const (
 	Multi     Kind = "multi"
 	Actor     Kind = "actor"  // a plain lock, held by actors that may die
 	Spread    Kind = "spread" // a RedLock, or a MultiLock over servers; needs three of them
-	Faces     Kind = "faces"  // one name, plain and fenced, through every face; see faces.go
+	APIs      Kind = "apis"   // one name, plain and fenced, through every API; see apis.go
 	Fresh     Kind = "fresh"  // plain locks of ever new names; see fresh.go
 	// Of synchronizers.
-	Leased    Kind = "leased" // permits that expire
+	Expirable Kind = "expirable" // an expirable semaphore
 	Semaphore Kind = "semaphore"
 	Latch     Kind = "latch"
-	// Of processes that compute; see computing.go.
+	// In processes with busy goroutines; see computing.go.
 	Computing Kind = "computing"
-	Peer      Kind = "rueidislock" // what they are compared with
-	Crowd     Kind = "crowd"       // many requests, cancelled at once; see crowd.go
-	Foreign   Kind = "foreign"     // names that may be another application's; see foreign.go
+	Peer      Kind = "rueidislock" // the library for comparison
+	Crowd     Kind = "crowd"       // many requests, cancelled at the same time; see crowd.go
+	Foreign   Kind = "foreign"     // names that may be another application's keys; see foreign.go
 	Edge      Kind = "edge"        // numbers near the edges; see edge.go
-	GivingUp  Kind = "giving up"   // requests that end in other ways than those of other kinds; see giveup.go
+	GivingUp  Kind = "giving up"   // requests that give up in special ways; see giveup.go
 )
 
-// Kinds are all of those on one server.
-var Kinds = []Kind{Plain, Reentrant, Fenced, Fair, ReadWrite, Multi, Actor, Faces}
+// Kinds are the kinds of locks on one server.
+var Kinds = []Kind{Plain, Reentrant, Fenced, Fair, ReadWrite, Multi, Actor, APIs}
 
-// Count is from where to where a random number lies.
+// Count is the range of a random number, inclusive.
 type Count struct{ From, To int }
 
 // Pick draws a number.
 func (c Count) Pick(random *rand.Rand) int { return c.From + random.IntN(c.To-c.From+1) }
 
-// Range is from where to where a random time lies.
+// Range is the range of a random time, inclusive.
 type Range struct{ From, To time.Duration }
 
 // Pick draws a time from the range.

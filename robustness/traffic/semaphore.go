@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// SemaphorePermits is how many permits each semaphore has at first.
+	// SemaphorePermits is the initial number of permits of each semaphore.
 	SemaphorePermits = 4
-	// semaphoreAge is how long a semaphore is in use: what a process had taken that was killed stays
-	// taken, and what Redis has forgotten is not made good.
+	// semaphoreAge is how long a semaphore is in use: the permits of a killed process stay taken, and
+	// data that Redis has lost is not restored.
 	semaphoreAge = 4 * time.Second
 )
 
-// permitsOf acquires permits of the semaphore of the moment, and releases them.
-func (w *worker) permitsOf() {
+// useSemaphore acquires permits of the current semaphore, and releases them.
+func (w *worker) useSemaphore() {
 	name := fmt.Sprintf("%s-%d", Semaphore, history.Now()/semaphoreAge)
 	s, n := w.c.system.Semaphore(name), 1+w.random.IntN(2)
 	if _, err := s.TrySetPermits(w.r.ctx, SemaphorePermits, 0); err != nil {
@@ -32,7 +32,7 @@ func (w *worker) permitsOf() {
 	ctx, cancel := context.WithCancel(w.r.ctx)
 	defer cancel()
 	var options []lockkeeper.Option
-	bound := w.style.GiveUp.Pick(w.random)
+	bound := w.style.GiveUpAfter.Pick(w.random)
 	switch w.random.IntN(4) {
 	case 0:
 		options = append(options, lockkeeper.WithWait(bound))
@@ -40,10 +40,10 @@ func (w *worker) permitsOf() {
 		giveUp := time.AfterFunc(bound, cancel)
 		defer giveUp.Stop()
 	default:
-		bound = patience / 4 // those who wait for what a dead process has
+		bound = timeout / 4 // for waits for the permits of a dead process
 		options = append(options, lockkeeper.WithWait(bound))
 	}
-	id := w.asking([]history.Part{{Lock: name, Kind: string(Semaphore), Takes: n, Of: SemaphorePermits}}, 0, false, bound)
+	id := w.asking([]history.Part{{Lock: name, Kind: string(Semaphore), Permits: n, Total: SemaphorePermits}}, 0, false, bound)
 	err := s.Acquire(ctx, n, options...)
 	w.granted(id, err)
 	if err != nil {
@@ -64,15 +64,15 @@ func (w *worker) giveBackPermits(s *lockkeeper.Semaphore, id, n int) {
 	}
 	e := history.Event{Stage: history.Released, ID: id, At: history.Now()}
 	if err != nil {
-		e.Err, e.Doubtful = reason(err), true
+		e.Err, e.OutcomeUnknown = reason(err), true
 	}
 	w.r.out.Add(e)
 }
 
-// addPermits makes another permit, and takes one away later.
+// addPermits adds a permit, and removes one later.
 func (w *worker) addPermits(s *lockkeeper.Semaphore) {
 	for _, n := range []int{1, -1} {
-		part := history.Part{Lock: s.Name(), Kind: string(Semaphore), Does: history.Add, Takes: n}
+		part := history.Part{Lock: s.Name(), Kind: string(Semaphore), Action: history.Add, Permits: n}
 		_ = w.change(part, w.c.plan.CallTimeout+250*time.Millisecond, func() error { return s.AddPermits(context.Background(), n) })
 		w.pause(w.style.Hold.Pick(w.random))
 	}

@@ -11,17 +11,17 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-// patience is for what must come sooner or later.
-const patience = 20 * time.Second
+// timeout is for events that must happen sooner or later.
+const timeout = 20 * time.Second
 
-// worker takes one lock after another.
+// worker acquires one lock after another.
 type worker struct {
 	c      *client
 	r      *round
 	number int
 	style  Style
 	random *rand.Rand
-	// counted is how often the worker has counted down a latch, that of that number.
+	// counted is how often the worker has counted down the latch of that number.
 	latch   time.Duration
 	counted int
 }
@@ -30,19 +30,19 @@ func (w *worker) run() {
 	for w.r.ctx.Err() == nil {
 		switch w.style.Kind {
 		case Actor:
-			w.employ(byMessage(string(Actor), messages.Kind_KIND_REENTRANT))
-		case Faces:
-			w.throughAFace()
+			w.withChildActor(byMessage(string(Actor), messages.Kind_KIND_REENTRANT))
+		case APIs:
+			w.throughAnyAPI()
 		case Spread:
 			w.once(w.onSeveral())
-		case Leased:
-			w.once(leased(w.c.system))
+		case Expirable:
+			w.once(expirable(w.c.system))
 		case Semaphore:
-			w.permitsOf()
+			w.useSemaphore()
 		case Latch:
 			w.atLatch()
 		case Computing, Peer:
-			w.besideWork()
+			w.holdWhileComputing()
 		case Crowd:
 			w.crowd()
 		case Foreign:
@@ -54,7 +54,7 @@ func (w *worker) run() {
 		case Read:
 			w.read()
 		case Fresh:
-			w.freshly()
+			w.takeFresh()
 		default:
 			w.once(choose(w.c.system, w.style.Kind, w.random))
 		}
@@ -70,20 +70,19 @@ func (w *worker) pause(d time.Duration) {
 	}
 }
 
-// asking notes a request, before it is made.
-// bound is how long it may take, 0 for no limit.
-func (w *worker) asking(parts []history.Part, root int, patient bool, bound time.Duration) int {
+// asking records a request before it is made. bound is how long it may take, 0 for no limit.
+func (w *worker) asking(parts []history.Part, root int, unlimited bool, bound time.Duration) int {
 	id := int(w.c.ids.Add(1))
 	if root == 0 {
 		root = id
 	}
 	w.r.out.Add(history.Event{
-		Stage: history.Asked, At: history.Now(), ID: id, Worker: w.number, Root: root, Parts: parts, Patient: patient, Bound: bound,
+		Stage: history.Asked, At: history.Now(), ID: id, Worker: w.number, Root: root, Parts: parts, Unlimited: unlimited, Bound: bound,
 	})
 	return id
 }
 
-// answered notes how a request ended.
+// answered records the result of a request.
 func (w *worker) answered(id int, hold *lockkeeper.Hold, err error) {
 	e := history.Event{Stage: history.Granted, At: history.Now(), ID: id}
 	switch {
@@ -97,7 +96,7 @@ func (w *worker) answered(id int, hold *lockkeeper.Hold, err error) {
 	w.r.out.Add(e)
 }
 
-// called notes a call that began at some time, and how long it might take.
+// called records a call that began at since, and how long it may take.
 func (w *worker) called(name string, id int, since, bound time.Duration) {
 	w.r.out.Add(history.Event{Stage: history.Called, ID: id, Call: name, Since: since, At: history.Now(), Bound: bound})
 }
@@ -121,13 +120,13 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// once takes a lock, holds it for a while, and gives it back.
+// once acquires a lock, holds it for a while, and releases it.
 func (w *worker) once(what choice) {
 	ctx, cancel := context.WithCancel(w.r.ctx)
 	defer cancel()
 	options := w.c.spec.Host.options(w.c.plan.Watchdog)
-	patient, bound := w.random.Float64() >= w.style.Impatient, time.Duration(0)
-	if !patient {
+	unlimited, bound := w.random.Float64() >= w.style.GiveUpShare, time.Duration(0)
+	if !unlimited {
 		switch w.random.IntN(3) {
 		case 0:
 			options, bound = append(options, lockkeeper.WithWait(0)), w.c.plan.CallTimeout
@@ -135,7 +134,7 @@ func (w *worker) once(what choice) {
 			bound = Range{time.Millisecond, 100 * time.Millisecond}.Pick(w.random)
 			options, ctx = append(options, lockkeeper.WithWait(bound)), context.Background()
 		default:
-			bound = w.style.GiveUp.Pick(w.random)
+			bound = w.style.GiveUpAfter.Pick(w.random)
 			giveUp := time.AfterFunc(bound, cancel)
 			defer giveUp.Stop()
 		}
@@ -146,7 +145,7 @@ func (w *worker) once(what choice) {
 	if what.reenter == nil {
 		options = append(options, lockkeeper.WithoutReentry())
 	}
-	id := w.asking(what.parts, 0, patient, bound)
+	id := w.asking(what.parts, 0, unlimited, bound)
 	if what.permits != nil {
 		w.keepPermit(ctx, id, what, options)
 		return
@@ -165,17 +164,17 @@ func (w *worker) once(what choice) {
 		return
 	}
 	h.keep(w.keepFor(), 1)
-	_ = h.release() // noted in the history
+	_ = h.release() // recorded in the history
 }
 
-// longHold is the longest that a lock is held without need: others wait.
+// longHold is the longest hold beyond the watchdog's TTL, since others wait.
 const longHold = 3 * time.Second
 
-// keepFor is how long to hold a lock: now and then for longer than the watchdog's TTL, if
-// that is short.
+// keepFor is how long to hold a lock: sometimes longer than the watchdog's TTL, if that is
+// short.
 func (w *worker) keepFor() time.Duration {
 	if w.style.ToTheEnd {
-		return patience
+		return timeout
 	}
 	if long := w.c.plan.Watchdog * 5 / 4; w.style.Fixed == 0 && long <= longHold && w.random.IntN(40) == 0 {
 		return long

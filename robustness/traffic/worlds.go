@@ -2,8 +2,8 @@ package traffic
 
 import "time"
 
-// ComputingPlan is the traffic of a process in which many goroutines compute, with two processors for all of them.
-// The same number of leases is held by a peer.
+// ComputingPlan is the traffic of a process with many busy goroutines on two processors. The same number of leases is
+// held by the library for comparison.
 func ComputingPlan() Plan {
 	held := func(kind Kind) Style {
 		return Style{Kind: kind, Workers: 20, Hold: Range{From: 15 * time.Second, To: 25 * time.Second}, Think: Range{To: 100 * time.Millisecond}}
@@ -14,44 +14,44 @@ func ComputingPlan() Plan {
 	}
 }
 
-// awake is how soon a request that can be granted must be, and late a Poll that is far above it.
+// grantWithin is how soon a request that can be granted must be, and late a Poll that is far above it.
 const (
-	awake = 1500 * time.Millisecond
-	late  = 10 * time.Second
+	grantWithin = 1500 * time.Millisecond
+	late        = 10 * time.Second
 )
 
-// CancelsPlan is the traffic in which crowds are cancelled beside others that use the same locks.
+// CancelsPlan is the traffic in which crowds are cancelled while other workers use the same locks.
 func CancelsPlan() Plan {
 	p := Plan{
 		Watchdog: time.Second, Poll: 250 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second,
-		Crowd: Count{From: 300, To: 4000}, Awake: awake,
+		Crowd: Count{From: 300, To: 4000}, GrantWithin: grantWithin,
 	}
-	for _, kind := range []Kind{Plain, Fair, ReadWrite, Leased, Semaphore} {
+	for _, kind := range []Kind{Plain, Fair, ReadWrite, Expirable, Semaphore} {
 		p.Styles = append(p.Styles, Style{Kind: kind, Workers: 1, Hold: upTo(25), Think: upTo(40)})
 	}
 	p.Styles = append(p.Styles, Style{Kind: Crowd, Workers: 1, Think: upTo(500)})
 	return p
 }
 
-// GivingUpPlan is the traffic in which requests of every kind end in every way, with a Poll that comes too late to help.
+// GivingUpPlan is the traffic in which requests of every kind end in every way, with a Poll too rare to help.
 func GivingUpPlan() Plan {
-	p := Plan{Watchdog: 3 * late, Poll: late, CallTimeout: 400 * time.Millisecond, Idle: time.Second, Awake: awake}
-	for _, kind := range []Kind{Plain, Fenced, Fair, ReadWrite, Leased, Semaphore, Latch} {
-		p.Styles = append(p.Styles, Style{Kind: kind, Workers: 2, Hold: upTo(50), Think: upTo(100), Impatient: 0.5, GiveUp: upTo(50)})
+	p := Plan{Watchdog: 3 * late, Poll: late, CallTimeout: 400 * time.Millisecond, Idle: time.Second, GrantWithin: grantWithin}
+	for _, kind := range []Kind{Plain, Fenced, Fair, ReadWrite, Expirable, Semaphore, Latch} {
+		p.Styles = append(p.Styles, Style{Kind: kind, Workers: 2, Hold: upTo(50), Think: upTo(100), GiveUpShare: 0.5, GiveUpAfter: upTo(50)})
 	}
 	p.Styles = append(p.Styles, MembersPlan().Styles...)
 	p.Styles = append(p.Styles, Style{Kind: Read, Workers: 1, Hold: between(2000, 4000), Think: upTo(300)})
 	return p
 }
 
-// MembersPlan is the part of it in which some give up waiting for MultiLocks.
+// MembersPlan is the part of GivingUpPlan with requests that stop waiting for MultiLocks.
 func MembersPlan() Plan {
 	return Plan{
-		Watchdog: 3 * late, Poll: late, CallTimeout: 400 * time.Millisecond, Idle: time.Second, Awake: awake,
+		Watchdog: 3 * late, Poll: late, CallTimeout: 400 * time.Millisecond, Idle: time.Second, GrantWithin: grantWithin,
 		Styles: []Style{
 			{Kind: FirstMember, Workers: 1, Hold: between(200, 800), Think: upTo(50)},
 			{Kind: SecondMember, Workers: 2, Hold: upTo(25), Think: upTo(30)},
-			{Kind: GivingUp, Workers: 1, Think: between(100, 1500), Impatient: 1, GiveUp: upTo(100)},
+			{Kind: GivingUp, Workers: 1, Think: between(100, 1500), GiveUpShare: 1, GiveUpAfter: upTo(100)},
 		},
 	}
 }
@@ -62,8 +62,8 @@ func between(from, to int) Range {
 	return Range{From: time.Duration(from) * time.Millisecond, To: time.Duration(to) * time.Millisecond}
 }
 
-// ForcedPlan is the traffic beside which locks are freed by force, with holds that are shorter than a command is late.
-// Some commands are so late that their caller has had an error.
+// ForcedPlan is the traffic while locks are released by force, with holds shorter than the delay of that command. Some
+// commands arrive after their caller got an error.
 func ForcedPlan() Plan {
 	p := Plan{Watchdog: time.Second, Poll: 250 * time.Millisecond, CallTimeout: time.Second, Idle: time.Second, Operator: true}
 	for _, kind := range []Kind{Plain, Reentrant, Fenced, Fair, ReadWrite} {
@@ -72,7 +72,7 @@ func ForcedPlan() Plan {
 	return p
 }
 
-// ForeignPlan is the traffic at names that become another application's.
+// ForeignPlan is the traffic at names that become another application's keys.
 func ForeignPlan() Plan {
 	return Plan{
 		Watchdog: time.Second, Poll: 250 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second,

@@ -183,7 +183,7 @@ func (k kind) allow(t *testing.T) {
 
 // url is the address of a server for the kind's user.
 func (k kind) url(server *redistest.Server, client string) string {
-	url := locktest.As(server, k.user(), "pw")
+	url := locktest.URLAs(server, k.user(), "pw")
 	if k.sentinel != "" {
 		url = strings.ReplaceAll(url, server.Addr(), strings.TrimPrefix(k.sentinel, "redis://"))
 	}

@@ -65,7 +65,7 @@ func (k kind) open(t testing.TB) *process {
 		cfg = lockkeeper.Config{Watchdog: ttl, Renewal: ttl / 10, CallTimeout: locktest.Soon, Poll: time.Second, WaiterTimeout: ttl / 2}
 	}
 	if k.polls {
-		cfg.Poll = locktest.Briefly.Poll
+		cfg.Poll = locktest.ShortTimeouts.Poll
 	}
 	cfg.KeyPrefix, cfg.Application = keyPrefix, "conformance"
 	var systems []*lockkeeper.System
@@ -80,7 +80,7 @@ func (k kind) open(t testing.TB) *process {
 		}
 	}
 	t.Cleanup(func() {
-		if err := p.close(locktest.Within(t)); err != nil && !p.sites[0].Lame {
+		if err := p.close(locktest.Within(t)); err != nil && !p.sites[0].SkipCloseCheck {
 			t.Errorf("close: %v", err)
 		}
 		*p = process{} // so that the test keeps no sites
@@ -100,7 +100,7 @@ func (p *process) close(ctx context.Context) error {
 func (p *process) kill(t testing.TB) {
 	t.Helper()
 	for i, s := range p.sites {
-		s.Lame = true
+		s.SkipCloseCheck = true
 		s.Client.Close()
 		p.servers[i].KillClientsOf(t, p.name)
 	}

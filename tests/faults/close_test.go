@@ -75,7 +75,7 @@ func TestClose_UnderLoadAnswersAllRequests(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			s, foreign := locktest.NewOnOwnServer(t, lockkeeper.Config{Idle: 10 * time.Millisecond})
-			s.Lame = what != "closed"
+			s.SkipCloseCheck = what != "closed"
 			server := foreign.Server
 			foreign.TakeAs(t, locktest.Redisson, time.Minute)
 			keys := []locktest.Key{locktest.NewKey(t, server), locktest.NewKey(t, server), locktest.NewKey(t, server)}
@@ -122,7 +122,7 @@ func TestClose_UnderLoadAnswersAllRequests(t *testing.T) {
 			})
 			refusesAll(t, s, keys[0])
 			// A stopped guardian does not wait for its releases.
-			if err := locktest.Limited(t, "Close", func() error { return closeIn(s, time.Minute) }); (err != nil) != s.Lame {
+			if err := locktest.Limited(t, "Close", func() error { return closeIn(s, time.Minute) }); (err != nil) != s.SkipCloseCheck {
 				t.Errorf("Close: %v", err)
 			}
 			refusesAll(t, s, keys[0])
@@ -186,7 +186,7 @@ func TestClose_WithoutRedisEndsWithItsContext(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			r := locktest.NewRemote(t, redistest.Start(t), lockkeeper.Config{CallTimeout: time.Second})
-			r.Lame = true
+			r.SkipCloseCheck = true
 			held := locktest.Guards(t, r.Site, r.Server)
 			r.TakeAs(t, locktest.Redisson, -1)
 			waiting := []<-chan locktest.Grant{r.AcquireSoon(t, held[0].Key), r.AcquireSoon(t, r.Key)}
@@ -261,7 +261,7 @@ func TestClose_AnswersRequestsUnderWay(t *testing.T) {
 			t.Parallel()
 			faults := &locktest.FaultInjector{}
 			r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{}, faults.Middleware)
-			r.Lame = frozen
+			r.SkipCloseCheck = frozen
 			lock, hold := r.Lock(r.LockName), r.Acquire(t, r.Key)
 			r.Proxy.Freeze(true)
 			answers := make(chan error, 100)
@@ -348,7 +348,7 @@ func TestClose_ReportsThatItsClientWasClosedBefore(t *testing.T) {
 			}
 			s, k := locktest.New(t, cfg, faults.Middleware)
 			faults.Hit(func(m any) bool { return faultinject.TypeOf(m) == "*messages.Inspect" }, nil)
-			s.Lame = !test.clean
+			s.SkipCloseCheck = !test.clean
 			test.use(t, s, k)
 			var err error
 			locktest.InTime(t, "Close", func() { err = closeIn(s, redistest.Limit) })

@@ -45,25 +45,25 @@ func TestLease_LossIsReportedBeforeTheKeyExpires(t *testing.T) {
 			for _, g := range held {
 				g.AwaitSubscribers(t, 1)
 			}
-			ends := r.Separate(t, held, func() {
+			ends := r.Isolate(t, held, func() {
 				if fault.begin(t, r); what != "nothing passes" {
 					r.Proxy.Freeze(false)
 				}
 			})
 			var losses []locktest.Loss
 			for i, g := range held {
-				losses = append(losses, g.LostInTime(t, ends[i], true, messages.Reason_REASON_EXPIRED))
+				losses = append(losses, g.ExpectLossInTime(t, ends[i], true, messages.Reason_REASON_EXPIRED))
 			}
 			if fault.end != nil {
 				fault.end(t, r)
 			}
 			for i, g := range held {
 				next := locktest.Got(t, waiting[i])
-				if late := losses[i].At.Sub(next.At); late > g.Pulse.Noise() {
+				if late := losses[i].At.Sub(next.At); late > g.Latency.Tolerance() {
 					t.Errorf("%s: notified %v after the next was granted the lock", g.How, late)
 				}
 				// Redis has renewed a hold that counts as lost here, and can delete it on request.
-				if idle := next.At.Sub(losses[i].At); what == unrenewable && idle > quick.Watchdog/2+g.Pulse.Noise() {
+				if idle := next.At.Sub(losses[i].At); what == unrenewable && idle > quick.Watchdog/2+g.Latency.Tolerance() {
 					t.Errorf("%s: the next was granted the lock %v after the loss", g.How, idle)
 				}
 				g.HeldBy(t, other, "1")
@@ -99,7 +99,7 @@ func TestRenewal_FindsDeletedOrTakenKey(t *testing.T) {
 			g.How += ", " + what
 			end := g.Expiry(t)
 			test.meddle(g.Key)
-			g.LostInTime(t, end.Add(cfg.Renewal), false, test.reason)
+			g.ExpectLossInTime(t, end.Add(cfg.Renewal), false, test.reason)
 			if test.reason == messages.Reason_REASON_TAKEN {
 				if !g.Exists(t) {
 					t.Errorf("%s: a foreign key was deleted", g.How)

@@ -127,7 +127,7 @@ func newHostile(t *testing.T, callback, how string) *hostile {
 	}
 	client, err := lockkeeper.Connect(h.Proxy.URL() + "?write_timeout=4s")
 	h.Site = locktest.OpenIn(t, actors, client, err, cfg)
-	h.Lame = true
+	h.SkipCloseCheck = true
 	t.Cleanup(func() {
 		h.armed.Store(false)
 		if h.gate != nil {

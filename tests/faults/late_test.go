@@ -16,7 +16,7 @@ import (
 )
 
 func TestLostReply_AcquireIsGrantedOnce(t *testing.T) {
-	locktest.WithLostReplies(t, scripts.Acquire, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
+	locktest.WithLostReplies(t, scripts.Acquire, locktest.ShortCallTimeout, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		lose()
 		outer := r.Acquire(t, r.Key)
 		r.HeldBy(t, r.Site, "1")
@@ -34,7 +34,7 @@ func TestLostReply_AcquireIsGrantedOnce(t *testing.T) {
 
 // A try without a reply reports that the outcome is unknown, and does not hold the lock.
 func TestLostReply_TryReportsUnknownOutcome(t *testing.T) {
-	locktest.WithLostReplies(t, scripts.Acquire, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
+	locktest.WithLostReplies(t, scripts.Acquire, locktest.ShortCallTimeout, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		lose()
 		_, err := r.Lock(r.LockName).TryAcquire(r.Context(t))
 		locktest.IsError(t, err, lockkeeper.ErrUnavailable)
@@ -43,7 +43,7 @@ func TestLostReply_TryReportsUnknownOutcome(t *testing.T) {
 }
 
 func TestLostReply_ReleaseIsPublishedOnce(t *testing.T) {
-	locktest.WithLostReplies(t, scripts.Release, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
+	locktest.WithLostReplies(t, scripts.Release, locktest.ShortCallTimeout, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		outer, listener := r.Acquire(t, r.Key), r.Listen(t)
 		inner := r.Site.AcquireIn(t, outer.Context(), r.Key)
 		lose()
@@ -60,7 +60,7 @@ func TestLostReply_ReleaseIsPublishedOnce(t *testing.T) {
 }
 
 func TestLostReply_RenewalIsRepeated(t *testing.T) {
-	cfg := locktest.Impatient
+	cfg := locktest.ShortCallTimeout
 	cfg.Watchdog, cfg.Renewal = 10*time.Second, 200*time.Millisecond
 	locktest.WithLostReplies(t, scripts.Renew, cfg, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		warned := make(chan time.Duration, 100)
@@ -84,7 +84,7 @@ func TestLostReply_RenewalIsRepeated(t *testing.T) {
 
 // One request waits in this process, and one in another, which the lost reply lets in.
 func TestLostReply_YieldServesBothProcesses(t *testing.T) {
-	locktest.WithLostReplies(t, scripts.Yield, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
+	locktest.WithLostReplies(t, scripts.Yield, locktest.ShortCallTimeout, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		other := locktest.Open(t, r.Server.URL(), locktest.NoPolling)
 		hold := r.Acquire(t, r.Key)
 		here, there := r.AcquireSoon(t, r.Key), other.AcquireSoon(t, r.Key)
@@ -110,7 +110,7 @@ func TestLostReply_YieldServesBothProcesses(t *testing.T) {
 // A command that arrives after its term, in a term of another process or of the same one, or when the lock is free,
 // changes nothing.
 func TestLateCommands_ChangeNothing(t *testing.T) {
-	calm := locktest.Impatient // the connection is cut, so that no test waits for the end of a call
+	calm := locktest.ShortCallTimeout // the connection is cut, so that no test waits for the end of a call
 	calm.CallTimeout = locktest.Soon
 	often := calm
 	often.Renewal = 100 * time.Millisecond
@@ -190,7 +190,7 @@ func TestLateCommands_ChangeNothing(t *testing.T) {
 // finds that lock and is granted it at once.
 func TestLateAcquire_IsReplacedByTheNextRequest(t *testing.T) {
 	t.Parallel()
-	r := locktest.NewRemote(t, redistest.Shared(t), locktest.Impatient)
+	r := locktest.NewRemote(t, redistest.Shared(t), locktest.ShortCallTimeout)
 	held := r.Proxy.Hold(redistest.Script(scripts.Acquire.SHA))
 	hold := r.Acquire(t, r.Key) // by the second try
 	held.Wait(t)

@@ -48,8 +48,8 @@ func TestRedisErrors_NoPermissionIsRejected(t *testing.T) {
 		t.Helper()
 		k := locktest.NewKey(t, server)
 		k.Do(t, append([]string{"ACL", "SETUSER", name, "reset", "on", ">pw", "~*", "&*", "+@all"}, rules...)...)
-		s := locktest.Open(t, locktest.As(server, name, "pw"), lockkeeper.Config{Watchdog: watchdog, CallTimeout: locktest.Soon, Poll: 50 * time.Millisecond})
-		s.Lame = true
+		s := locktest.Open(t, locktest.URLAs(server, name, "pw"), lockkeeper.Config{Watchdog: watchdog, CallTimeout: locktest.Soon, Poll: 50 * time.Millisecond})
+		s.SkipCloseCheck = true
 		return s, k
 	}
 	t.Run("no HSET", func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestRedisErrors_NoPermissionIsRejected(t *testing.T) {
 		server.Do(t, "ACL", "SETUSER", "fallen", "-@all")
 		ends := []time.Time{held[0].Expiry(t), held[1].Expiry(t)}
 		for i, g := range held {
-			g.LostInTime(t, ends[i], true, messages.Reason_REASON_EXPIRED)
+			g.ExpectLossInTime(t, ends[i], true, messages.Reason_REASON_EXPIRED)
 			g.AwaitFree(t)
 		}
 		server.Do(t, "ACL", "SETUSER", "fallen", "+@all")

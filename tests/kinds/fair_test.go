@@ -112,7 +112,7 @@ func TestFair_KeepsEntriesOfLivingWaiters(t *testing.T) {
 // A command whose reply is lost takes effect once.
 func TestFair_AppliesCommandsOnceWhenRepliesAreLost(t *testing.T) {
 	t.Parallel()
-	locktest.WithLostReplies(t, scripts.SyncQueue, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
+	locktest.WithLostReplies(t, scripts.SyncQueue, locktest.ShortCallTimeout, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		k, ctx := newFairKey(t, r.Server), r.Context(t)
 		lose()
 		hold := locktest.AcquireIn(t, ctx, k.of(r.Site))

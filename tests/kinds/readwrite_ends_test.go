@@ -52,14 +52,14 @@ func TestReadWrite_EachReaderHasItsOwnLease(t *testing.T) {
 		briefly := patient
 		briefly.Watchdog = 1500 * time.Millisecond
 		dead := locktest.NewRemote(t, k.Server, briefly)
-		dead.Lame = true
+		dead.SkipCloseCheck = true
 		lost := locktest.Acquire(t, k.read(dead.Site))
 		owner := k.heldAs(t, "read", "1", dead.Site)[0]
 		lives := locktest.Acquire(t, k.read(a))
 		dead.Proxy.Refuse(true)
 		locktest.EndedBy(t, lost)
 		k.leaseKey(owner, 1).AwaitFree(t)
-		k.Renewed(t, 500*time.Millisecond)
+		k.AwaitRenewals(t, 500*time.Millisecond)
 		writer := locktest.AcquireSoon(locktest.Within(t), k.write(b))
 		locktest.AwaitWaiters(t, k.write(b), 1)
 		locktest.Pending(t, writer, "there is a reader")
@@ -119,7 +119,7 @@ func TestReadWrite_LossNotifiesAllReaders(t *testing.T) {
 // A command whose reply is lost takes effect once.
 func TestReadWrite_AppliesCommandsOnceWhenRepliesAreLost(t *testing.T) {
 	t.Parallel()
-	locktest.WithLostReplies(t, scripts.ReadWriteSet, locktest.Impatient, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
+	locktest.WithLostReplies(t, scripts.ReadWriteSet, locktest.ShortCallTimeout, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		k := newRWKey(t, r.Server)
 		lose()
 		writing := locktest.AcquireIn(t, r.Context(t), k.write(r.Site))

@@ -256,7 +256,7 @@ func TestReadWrite_DowngradeWakesReaders(t *testing.T) {
 		readers = append(readers, locktest.Got(t, granted).Hold)
 	}
 	k.heldAs(t, "read", "1", a, b)
-	k.Renewed(t, 500*time.Millisecond) // renewal survives the change
+	k.AwaitRenewals(t, 500*time.Millisecond) // renewal survives the change
 	locktest.ExpectValid(t, reading)
 	_, err := k.write(a).TryAcquire(reading.Context())
 	locktest.IsError(t, err, lockkeeper.ErrReentry)

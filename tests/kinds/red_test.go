@@ -122,7 +122,7 @@ func TestRedLock_CloseOfASystemCostsItsVote(t *testing.T) {
 	for _, s := range p.sites[3:] {
 		locktest.Stop(t, s)
 	}
-	q.key(0).Renewed(t, time.Second)
+	q.key(0).AwaitRenewals(t, time.Second)
 	locktest.ExpectValid(t, hold)
 	waiter := locktest.AcquireSoon(locktest.Within(t), p.Lock)
 	locktest.AwaitWaiters(t, p.Lock, 1)
@@ -218,7 +218,7 @@ func TestRedLock_StartsWithoutMinority(t *testing.T) {
 	q.servers[2].Restart(t)
 	q.awaitHeld(t, "1", 2) // although it has no vote yet
 	q.servers[0].Kill(t)   // the others are a majority now
-	q.key(2).Renewed(t, time.Second)
+	q.key(2).AwaitRenewals(t, time.Second)
 	locktest.ExpectValid(t, hold)
 	locktest.Release(t, hold)
 	q.awaitFree(t, 1, 2)

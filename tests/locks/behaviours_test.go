@@ -46,7 +46,7 @@ func TestRestart_EndsHoldsOfEveryKind(t *testing.T) {
 func TestCluster_ServesEveryKind(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
-	s, other := locktest.Open(t, servers[0].URL(), locktest.Briefly), locktest.Open(t, servers[1].URL(), locktest.Briefly)
+	s, other := locktest.Open(t, servers[0].URL(), locktest.ShortTimeouts), locktest.Open(t, servers[1].URL(), locktest.ShortTimeouts)
 	for kind, of := range locktest.Kinds {
 		name := redistest.Name(t) + kind
 		for range 3 {
@@ -77,7 +77,7 @@ func TestCluster_ServesEveryKind(t *testing.T) {
 // The prefix comes before every key of every kind, inside the braces if there are any.
 func TestKeyPrefix_IsInEveryKey(t *testing.T) {
 	t.Parallel()
-	prefixed := locktest.Briefly
+	prefixed := locktest.ShortTimeouts
 	prefixed.KeyPrefix = "test::"
 	s, k := locktest.NewOnOwnServer(t, prefixed)
 	other := locktest.Open(t, k.Server.URL(), prefixed)
@@ -101,8 +101,8 @@ func TestKeyPrefix_IsInEveryKey(t *testing.T) {
 // Only the holder of a lock can release it, whatever the kind, the mode, and the hold id in the request.
 func TestRelease_FreesOnlyTheHoldersOwnHold(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, locktest.Briefly)
-	elsewhere := locktest.Open(t, k.Server.URL(), locktest.Briefly)
+	s, k := locktest.New(t, locktest.ShortTimeouts)
+	elsewhere := locktest.Open(t, k.Server.URL(), locktest.ShortTimeouts)
 	for kind := range locktest.Kinds {
 		if kind == "multi" {
 			continue // it cannot be named by message
@@ -140,7 +140,7 @@ func TestRelease_FreesOnlyTheHoldersOwnHold(t *testing.T) {
 // A release without a hold id reports that the owner's last hold was lost, until the owner has another one.
 func TestRelease_ReportsALossUntilTheNextHold(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, locktest.Briefly)
+	s, k := locktest.New(t, locktest.ShortTimeouts)
 	for kind := range locktest.Kinds {
 		if kind == "multi" {
 			continue // it cannot be named by message
@@ -201,7 +201,7 @@ func TestRelease_WorksAfterARejectedPartialRelease(t *testing.T) {
 	t.Parallel()
 	k := locktest.NewKey(t, redistest.Start(t))
 	k.Do(t, "ACL", "SETUSER", "no-hset", "reset", "on", ">pw", "~*", "&*", "+@all")
-	s := locktest.Open(t, locktest.As(k.Server, "no-hset", "pw"), lockkeeper.Config{CallTimeout: locktest.Soon})
+	s := locktest.Open(t, locktest.URLAs(k.Server, "no-hset", "pw"), lockkeeper.Config{CallTimeout: locktest.Soon})
 	outer := s.Acquire(t, k)
 	inner := s.AcquireIn(t, outer.Context(), k)
 	k.Do(t, "ACL", "SETUSER", "no-hset", "-hset")

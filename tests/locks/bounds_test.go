@@ -91,7 +91,7 @@ func TestCalls_AreBoundedWithoutRedis(t *testing.T) {
 					url += "?write_timeout=1m" // otherwise the client would give up its connections
 				}
 				s := locktest.Open(t, url, lockkeeper.Config{Watchdog: boundWatchdog, CallTimeout: boundAnswer})
-				s.Lame = true
+				s.SkipCloseCheck = true
 				lock := func() *lockkeeper.Lock { return locktest.Kinds[kind](s, redistest.Name(t)) }
 				endless, ending := boundedCalls(t, lock), boundedCalls(t, lock)
 				dead := lock()
@@ -156,7 +156,7 @@ func stuckDials(t *testing.T, cfg lockkeeper.Config) (s *locktest.Site, client r
 	}
 	client, err = rueidis.NewClient(options)
 	s = locktest.OpenWith(t, client, err, cfg)
-	s.Lame = true
+	s.SkipCloseCheck = true
 	t.Cleanup(func() {
 		sticks.Store(false)
 		close(over)

@@ -118,7 +118,7 @@ func TestCancel_ReturnsCauseOfTheContext(t *testing.T) {
 // then takes is released.
 func TestCancel_GivesBackAcquireUnderWay(t *testing.T) {
 	t.Parallel()
-	r := locktest.NewRemote(t, redistest.Shared(t), locktest.Impatient)
+	r := locktest.NewRemote(t, redistest.Shared(t), locktest.ShortCallTimeout)
 	loss := r.Proxy.DropRepliesTo(redistest.Script(scripts.Acquire.SHA), 0, redistest.Silent)
 	ctx, cancel := context.WithCancel(context.Background())
 	failed := locktest.AcquireSoon(ctx, r.Lock(r.LockName))

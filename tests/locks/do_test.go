@@ -102,7 +102,7 @@ func TestDo_IsBoundedWithoutRedis(t *testing.T) {
 	t.Parallel()
 	var log redistest.Log
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	s.Lame = true
+	s.SkipCloseCheck = true
 	running, paused := make(chan bool, 2), make(chan struct{})
 	ended := map[error]chan error{errWork: make(chan error, 1), nil: make(chan error, 1)}
 	for result, end := range ended {

@@ -146,7 +146,7 @@ func TestWayOut_ReportsUnconfirmedRelease(t *testing.T) {
 	t.Parallel()
 	var log redistest.Log
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	s.Lame = true
+	s.SkipCloseCheck = true
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	running, paused := make(chan bool), make(chan struct{})

@@ -191,7 +191,7 @@ func TestLog_ReportsARejectionOnce(t *testing.T) {
 			server.Do(t, "ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all")
 			proxy := redistest.NewProxy(t, server.Addr())
 			s := locktest.Open(t, "redis://app:pw@"+proxy.Addr(), lockkeeper.Config{Logger: j.logger(), CallTimeout: 300 * time.Millisecond})
-			s.Lame = true // a rejected release is given up
+			s.SkipCloseCheck = true // a rejected release is given up
 			k := locktest.NewKey(t, server)
 			try := func() error {
 				hold, err := s.Lock(k.LockName).TryAcquire(locktest.Within(t))

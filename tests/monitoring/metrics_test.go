@@ -140,7 +140,7 @@ func TestMetrics_CountLossesAndReconnects(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	m := measure(t, proxy.URL(), lockkeeper.Config{Watchdog: 4 * time.Second, Renewal: 100 * time.Millisecond})
-	m.Lame = true
+	m.SkipCloseCheck = true
 	deleted, expired, held := locktest.NewKey(t, server), locktest.NewKey(t, server), locktest.NewKey(t, server)
 	byOwner := locktest.Acquire(t, m.FencedLock(deleted.LockName))
 	cutOff := locktest.Acquire(t, m.Lock(expired.LockName))

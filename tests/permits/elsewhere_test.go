@@ -23,7 +23,7 @@ func TestExpirable_WorksWithACLAndCluster(t *testing.T) {
 	}
 	cluster := redistest.Cluster(t, 2)
 	for what, urls := range map[string][2]string{
-		"as an ACL user": {locktest.As(server, "user", "pw"), locktest.As(server, "user", "pw")},
+		"as an ACL user": {locktest.URLAs(server, "user", "pw"), locktest.URLAs(server, "user", "pw")},
 		"in a cluster":   {cluster[0].URL(), cluster[1].URL()},
 	} {
 		t.Run(what, func(t *testing.T) {

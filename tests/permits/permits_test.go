@@ -332,7 +332,7 @@ func TestExpirable_IdleActorLeaves(t *testing.T) {
 func TestExpirable_CloseWithoutRedisEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{Watchdog: watchdog})
-	r.Lame = true
+	r.SkipCloseCheck = true
 	_, there := open(t, r.Server.URL(), r.LockName, 2, lockkeeper.Config{CallTimeout: locktest.Soon})
 	p := r.ExpirableSemaphore(r.LockName)
 	held, waiter := []*lockkeeper.Permit{acquire(t, p), acquire(t, p)}, soon(locktest.Within(t), p)

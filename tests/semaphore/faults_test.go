@@ -46,7 +46,7 @@ func TestSemaphore_LostReplyKeepsTheNumber(t *testing.T) {
 	}{
 		"lost": {redistest.Lost, lockkeeper.Config{CallTimeout: locktest.Soon, HandOffLimit: 1}, nil},
 		// A repeated release has little time left for its answer; it continues in the background.
-		"silent": {redistest.Silent, locktest.Impatient, []error{lockkeeper.ErrUnavailable}},
+		"silent": {redistest.Silent, locktest.ShortCallTimeout, []error{lockkeeper.ErrUnavailable}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -165,7 +165,7 @@ func TestSemaphore_IdleActorLeaves(t *testing.T) {
 // it.
 func TestClose_GivesBackPermits(t *testing.T) {
 	t.Parallel()
-	s := locktest.NewRemote(t, redistest.Shared(t), locktest.Impatient)
+	s := locktest.NewRemote(t, redistest.Shared(t), locktest.ShortCallTimeout)
 	s.Do(t, "SET", s.LockName, "1")
 	f := s.Semaphore(s.LockName)
 	ok(t, f.Acquire(locktest.Within(t), 1))
@@ -195,7 +195,7 @@ func TestSemaphore_StoppedActorGivesBackItsPermit(t *testing.T) {
 	t.Parallel()
 	s := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{})
 	s.Do(t, "SET", s.LockName, "1")
-	s.Lame = true // Close does not know of it then
+	s.SkipCloseCheck = true // Close does not know of it then
 	f := s.Semaphore(s.LockName)
 	use(t, f, 1)
 	s.Proxy.Delay(300 * time.Millisecond)
@@ -225,7 +225,7 @@ func TestSemaphore_StopWithoutRedisAnswersAll(t *testing.T) {
 			t.Parallel()
 			s := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{CallTimeout: locktest.Soon})
 			s.Do(t, "SET", s.LockName, "1")
-			s.Lame = true
+			s.SkipCloseCheck = true
 			use(t, s.Semaphore(s.LockName), 1)
 			s.Proxy.Freeze(true)
 			p, semaphore := s.Probe(t), &messages.Semaphore{Name: s.LockName}
@@ -275,7 +275,7 @@ func TestClose_WithoutRedisEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	s := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{})
 	s.Do(t, "SET", s.LockName, "1")
-	s.Lame = true
+	s.SkipCloseCheck = true
 	f := s.Semaphore(s.LockName)
 	ok(t, f.Acquire(locktest.Within(t), 1))
 	s.Proxy.Freeze(true)
@@ -369,7 +369,7 @@ func TestClose_ReportsWhatRemains(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{CallTimeout: 200 * time.Millisecond})
-			s.Lame = true
+			s.SkipCloseCheck = true
 			test.begin(s, k.LockName)
 			k.Server.Pause(t)
 			defer k.Server.Resume(t)

@@ -109,7 +109,7 @@ func TestLatch_CountsEachIDOnce(t *testing.T) {
 // A lost reply counts nothing twice, and a failed count-down is repeated.
 func TestLatch_LostReplyCountsOnce(t *testing.T) {
 	t.Parallel()
-	s := locktest.NewRemote(t, redistest.Shared(t), locktest.Impatient)
+	s := locktest.NewRemote(t, redistest.Shared(t), locktest.ShortCallTimeout)
 	l, patient := s.Latch(s.LockName), locktest.Open(t, s.Server.URL(), lockkeeper.Config{CallTimeout: locktest.Soon}).Latch(s.LockName)
 	closes(t, patient, 33, true)
 	for _, mode := range []redistest.Mode{redistest.Lost, redistest.Silent} {
@@ -134,7 +134,7 @@ func TestLatch_LostReplyCountsOnce(t *testing.T) {
 // count and counted it down.
 func TestLatch_WorksWithForeignClients(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, locktest.Briefly)
+	s, k := locktest.New(t, locktest.ShortTimeouts)
 	l := s.Latch(k.LockName)
 	k.Do(t, "SET", k.LockName, "2")
 	ok(t, l.CountDownOnce(locktest.Within(t), "a"))
@@ -207,7 +207,7 @@ func TestLatch_WorksWithACLAndCluster(t *testing.T) {
 			server.Do(t, append([]string{"ACL", "SETUSER", "user", "on", ">pw"}, strings.Fields(r.Rules(redisio.OneServer, "locks:"))...)...)
 		}
 	}
-	for what, url := range map[string]string{"as an ACL user": locktest.As(server, "user", "pw"), "in a cluster": cluster[0].URL()} {
+	for what, url := range map[string]string{"as an ACL user": locktest.URLAs(server, "user", "pw"), "in a cluster": cluster[0].URL()} {
 		cfg := lockkeeper.Config{KeyPrefix: "locks:", Application: "test", Poll: time.Minute, Watchdog: 2 * time.Minute}
 		s, there, ctx := locktest.Open(t, url, cfg), locktest.Open(t, url, cfg), locktest.Within(t)
 		l, other := s.Latch("a"), there.Latch("a")

@@ -204,7 +204,7 @@ func TestSemaphore_WorksWithACLAndCluster(t *testing.T) {
 	server.Do(t, append([]string{"ACL", "SETUSER", "user", "on", ">pw"}, strings.Fields(rules)...)...)
 	cluster := redistest.Cluster(t, 2)
 	for what, urls := range map[string][]string{
-		"as an ACL user": {locktest.As(server, "user", "pw"), locktest.As(server, "user", "pw")},
+		"as an ACL user": {locktest.URLAs(server, "user", "pw"), locktest.URLAs(server, "user", "pw")},
 		"in a cluster":   {cluster[0].URL(), cluster[1].URL()},
 	} {
 		cfg := lockkeeper.Config{KeyPrefix: "locks:", Application: "test", Poll: time.Minute, Watchdog: 2 * time.Minute, HandOffLimit: time.Millisecond}

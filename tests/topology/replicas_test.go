@@ -107,7 +107,7 @@ func TestReplicas_UnreachableGrantsNothing(t *testing.T) {
 	s.AwaitWaiters(t, passedOn, 1)
 	link.Freeze(true)
 	locktest.Release(t, first) // the hand-off limit makes the release call Redis
-	held.LostInTime(t, k.Expiry(t), true, messages.Reason_REASON_EXPIRED)
+	held.ExpectLossInTime(t, k.Expiry(t), true, messages.Reason_REASON_EXPIRED)
 	locktest.Pending(t, waiting, "no replica has confirmed it")
 	link.Freeze(false)
 	locktest.Release(t, locktest.Got(t, waiting).Hold)
@@ -143,7 +143,7 @@ func TestReplicas_NeedARight(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
 	master.Do(t, "ACL", "SETUSER", "locker", "on", ">secret", "~*", "&*", "+@all", "-wait")
-	s := locktest.Open(t, locktest.As(master, "locker", "secret"), replicated)
+	s := locktest.Open(t, locktest.URLAs(master, "locker", "secret"), replicated)
 	_, err := s.Lock("a").Acquire(locktest.Within(t))
 	locktest.IsError(t, err, lockkeeper.ErrRejected, "+wait")
 	leavesNothing(t, master)
@@ -182,7 +182,7 @@ func takeOver(t *testing.T, cfg lockkeeper.Config) (twice int) {
 	master := redistest.Start(t)
 	replica, link := redistest.ReplicaBehind(t, master)
 	before, after := locktest.Open(t, master.URL(), cfg), locktest.Open(t, replica.URL(), lockkeeper.Config{})
-	before.Lame = true
+	before.SkipCloseCheck = true
 	link.Delay(*lag)
 
 	ctx, stop := context.WithCancel(locktest.Within(t))

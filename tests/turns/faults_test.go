@@ -229,7 +229,7 @@ func TestRelease_WorksWhenTransfersAreRefused(t *testing.T) {
 	k.Do(t, "ACL", "SETUSER", "holder", "on", ">pw", "~*", "&*", "+@all")
 	cfg := locktest.NoPolling
 	cfg.CallTimeout = time.Second
-	s, other := locktest.Open(t, locktest.As(k.Server, "holder", "pw"), cfg), locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+	s, other := locktest.Open(t, locktest.URLAs(k.Server, "holder", "pw"), cfg), locktest.Open(t, k.Server.URL(), locktest.NoPolling)
 	outer := s.Acquire(t, k)
 	inner := s.AcquireIn(t, outer.Context(), k)
 	next := other.AcquireSoon(t, k)

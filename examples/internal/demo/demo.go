@@ -1,4 +1,4 @@
-// Package demo is the set-up that the examples share; quickstart has it all in one file.
+// Package demo is the set-up that the examples share; quickstart has its own in one file.
 package demo
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 )
 
-// URL is that of the flag -redis, or else of a Redis inside this process.
+// URL is that of the flag -redis, or of a Redis inside this process.
 func URL() (url string, stop func()) {
 	given := flag.String("redis", "", "`URL` of a Redis; without it, there is one inside this program")
 	flag.Parse()
@@ -39,7 +39,7 @@ func Redis() (client rueidis.Client, stop func()) {
 	}
 }
 
-// Process stands for a process of an application: an actor system with Lockkeeper in it.
+// Process stands for a process of an application: a System in an actor system.
 func Process(client rueidis.Client, config lockkeeper.Config) (sys *lockkeeper.System, stop func()) {
 	sys, err := lockkeeper.New(ActorSystem(), client, config)
 	Check(err)
@@ -50,14 +50,14 @@ func Process(client rueidis.Client, config lockkeeper.Config) (sys *lockkeeper.S
 	}
 }
 
-// ActorSystem makes an actor system that logs nothing: the example does the talking.
+// ActorSystem makes an actor system that logs nothing, since examples print their own output.
 func ActorSystem() *actor.ActorSystem {
 	return actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}))
 }
 
-// Check ends the program if something went wrong that an example does not handle.
+// Check ends the program on an error that an example does not handle.
 func Check(err error) {
 	if err != nil {
 		log.Fatal(err)

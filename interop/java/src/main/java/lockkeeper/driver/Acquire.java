@@ -47,7 +47,7 @@ record Acquire(boolean held, long token, long nanos, long atMicros) {
         return token == 0 ? answer : answer.with("token", token);
     }
 
-    /** Replies null when the lock was refused, else the token, or 0 when the call does not tell it. */
+    /** Returns null if the lock was refused, otherwise the token, or 0 if the call does not return it. */
     private interface Attempt {
         Long run() throws InterruptedException;
     }

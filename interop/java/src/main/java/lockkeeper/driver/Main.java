@@ -30,7 +30,7 @@ public final class Main {
         Output output = new Output();
         serve(workers, new Verbs(clients), output);
 
-        // The parent closed our stdin, or died. Nobody must stay behind and keep renewing its locks.
+        // The parent closed our stdin, or died. No process must stay and keep renewing its locks.
         workers.drain(DRAIN_MILLIS);
         System.exit(0);
     }

@@ -7,7 +7,7 @@ import org.redisson.api.RPermitExpirableSemaphore;
 import org.redisson.api.RSemaphore;
 import org.redisson.api.RedissonClient;
 
-/** What is not a lock: semaphores, semaphores whose permits expire, and latches. */
+/** The synchronizers: semaphores, expirable semaphores, and latches. */
 final class Synchronizers {
     private Synchronizers() {
     }
@@ -103,7 +103,7 @@ final class Synchronizers {
         Runnable take() throws InterruptedException;
     }
 
-    /** Takes a permit again and again, and counts at key= how many have one at once. */
+    /** Acquires a permit again and again, and counts at key= how many are held at the same time. */
     private static Answer crowd(RedissonClient client, Request request, Take permit) throws InterruptedException {
         RAtomicLong inside = client.getAtomicLong(request.text("key"));
         long most = 0;

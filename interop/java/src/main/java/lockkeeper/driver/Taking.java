@@ -6,7 +6,7 @@ import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.client.codec.StringCodec;
 
-/** Takes a lock again and again until a given time, and keeps a list in Redis of who had it: asked, granted, left. */
+/** Acquires a lock again and again until a given time, and appends each hold to a list in Redis: asked, granted, left. */
 final class Taking {
     private Taking() {
     }

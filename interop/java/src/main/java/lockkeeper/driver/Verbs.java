@@ -16,7 +16,7 @@ final class Verbs {
     Answer answer(Request request) {
         try {
             return dispatch(request);
-        } catch (Throwable e) { // whatever Redisson throws is the answer
+        } catch (Throwable e) { // any exception of Redisson is the answer
             return Answer.error(request.id(), e);
         }
     }

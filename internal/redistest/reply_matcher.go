@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// ledger pairs the replies of a pipelined connection with its requests.
-type ledger struct {
+// replyMatcher pairs the replies of a pipelined connection with its requests.
+type replyMatcher struct {
 	mu       sync.Mutex
 	awaited  []*awaited
 	unpaired bool // it subscribes in RESP2, where messages look like replies
@@ -19,8 +19,8 @@ type awaited struct {
 	left  int    // confirmations to come
 }
 
-// sent notes a request that is passed on to the server.
-func (d *ledger) sent(words []string) {
+// sent records a request that is passed on to the server.
+func (d *replyMatcher) sent(words []string) {
 	a := &awaited{words: words}
 	if name := strings.ToLower(words[0]); strings.HasSuffix(name, "subscribe") {
 		a.event, a.left = name, max(1, len(words)-1) // one for each channel
@@ -30,9 +30,9 @@ func (d *ledger) sent(words []string) {
 	d.awaited = append(d.awaited, a)
 }
 
-// received notes what the server sent. It gives the request that this answers, or
-// nil. A request with several answers is given for the first.
-func (d *ledger) received(v value) []string {
+// received records a frame from the server. It returns the request that the frame answers,
+// or nil. A request with several answers is returned for the first.
+func (d *replyMatcher) received(v value) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.unpaired || len(d.awaited) == 0 {
@@ -56,8 +56,8 @@ func (d *ledger) received(v value) []string {
 	return words
 }
 
-// isMessage tells published messages from everything else.
-func (d *ledger) isMessage(v value) bool {
+// isMessage reports whether a value is a published message.
+func (d *replyMatcher) isMessage(v value) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return v.event() == "message" && (v.kind == '>' || d.unpaired)

@@ -11,30 +11,30 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// What follows looks into Redis.
+// The functions of this file read state in Redis.
 
-// at gives the server where a place is.
-func (s *scene) at(p place) server {
+// serverOf is the server of a part.
+func (s *env) serverOf(p part) server {
 	if s.kind.red {
 		return s.reds[p.server]
 	}
 	return s.redis
 }
 
-// owner is who holds the lock, and how many times. On several servers, or of several
-// members, it may take a moment until all say the same.
-func (s *scene) owner() (owner, count string) {
+// owner returns the lock's owner and hold count. It waits a moment until all servers and members
+// agree.
+func (s *env) owner() (owner, count string) {
 	for began := time.Now(); ; time.Sleep(time.Millisecond) {
 		var owners, counts []string
-		for _, p := range s.kind.places(s.name) {
-			hash, err := s.at(p).Do(s.ctx, s.at(p).B().Hgetall().Key(p.name).Build()).AsStrMap()
+		for _, p := range s.kind.parts(s.name) {
+			hash, err := s.serverOf(p).Do(s.ctx, s.serverOf(p).B().Hgetall().Key(p.name).Build()).AsStrMap()
 			try(err)
 			owner, count := p.holder(hash)
 			owners, counts = append(owners, owner), append(counts, count)
 		}
 		if s.kind.red {
-			// Two of three are a majority, whoever has the third, and however far that is
-			// behind. Redisson has other owners on each.
+			// Two of three are a majority, with any owner on the third. Redisson has a different
+			// owner on each.
 			for i := range owners {
 				for j := range i {
 					if owners[i] == owners[j] && counts[i] == counts[j] {
@@ -50,12 +50,12 @@ func (s *scene) owner() (owner, count string) {
 	}
 }
 
-// ttl is what is left of the lock's lease; of several the least, and of a RedLock what a
-// majority has.
-func (s *scene) ttl() time.Duration {
+// ttl is the rest of the lock's lease: the shortest of several members, and for a RedLock that
+// of a majority.
+func (s *env) ttl() time.Duration {
 	var all []time.Duration
-	for _, p := range s.kind.places(s.name) {
-		all = append(all, s.at(p).ttl(s.ctx, p.name))
+	for _, p := range s.kind.parts(s.name) {
+		all = append(all, s.serverOf(p).ttl(s.ctx, p.name))
 	}
 	slices.Sort(all)
 	if s.kind.red {
@@ -81,10 +81,10 @@ func (r server) keys(ctx context.Context, pattern string) (keys []string) {
 	return keys
 }
 
-// cluster reports whether this is one. Its messages are those of shards.
+// cluster reports whether the server is a cluster, where locks use sharded Pub/Sub.
 func (r server) cluster() bool { return r.Mode() == rueidis.ClientModeCluster }
 
-// channels are those of a pattern to which somebody listens.
+// channels are the channels of a pattern with subscribers.
 func (r server) channels(ctx context.Context, pattern string) (channels []string) {
 	for _, node := range r.Nodes() {
 		commands := rueidis.Commands{node.B().PubsubChannels().Pattern(pattern).Build()}
@@ -100,7 +100,7 @@ func (r server) channels(ctx context.Context, pattern string) (channels []string
 	return channels
 }
 
-// info is what a server says of itself.
+// info is a section of the server's INFO.
 func (r server) info(ctx context.Context, section string) map[string]string {
 	all, err := r.Do(ctx, r.B().Info().Section(section).Build()).ToString()
 	try(err)
@@ -119,8 +119,8 @@ func (r server) uptime(ctx context.Context) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// load is what a server has done so far: scripts, commands with those that scripts have
-// called, and the CPU's time.
+// load is what a server has done so far: scripts, commands including those called by scripts,
+// and CPU time.
 func (r server) load(ctx context.Context) (scripts, commands int, cpu time.Duration) {
 	for name, value := range r.info(ctx, "commandstats") {
 		if !strings.HasPrefix(name, "cmdstat_") {
@@ -144,7 +144,7 @@ func (r server) load(ctx context.Context) (scripts, commands int, cpu time.Durat
 	return scripts, commands, cpu
 }
 
-// listeners is how many listen on channels.
+// listeners is the number of subscribers of channels.
 func (r server) listeners(ctx context.Context, channels ...string) (all int) {
 	if len(channels) == 0 {
 		return 0
@@ -164,7 +164,7 @@ func (r server) listeners(ctx context.Context, channels ...string) (all int) {
 }
 
 // number reads a key that the drivers count in; remove deletes it.
-func (s *scene) number(key string) int {
+func (s *env) number(key string) int {
 	n, err := s.counters().Do(s.ctx, s.counters().B().Get().Key(key).Build()).AsInt64()
 	if !rueidis.IsRedisNil(err) {
 		try(err)
@@ -172,56 +172,56 @@ func (s *scene) number(key string) int {
 	return int(n)
 }
 
-func (s *scene) remove(key string) {
-	_ = s.counters().Do(s.ctx, s.counters().B().Del().Key(key).Build()).Error() // leftovers would notice
+func (s *env) remove(key string) {
+	_ = s.counters().Do(s.ctx, s.counters().B().Del().Key(key).Build()).Error() // leftovers would detect it
 }
 
-// counters is where the drivers count.
-func (s *scene) counters() server {
+// counters is the server of the keys that the drivers count in.
+func (s *env) counters() server {
 	if s.kind.red {
 		return s.reds[0]
 	}
 	return s.redis
 }
 
-// listening is how many clients listen for the lock's release, on the server where they
-// are most; of a fair lock, how many are in its queue and listen.
-func (s *scene) listening() (most int) {
-	for _, p := range s.kind.places(s.name) {
+// listening is how many clients listen for the lock's release, on the server with the most; for a
+// fair lock, how many listen of those in its queue.
+func (s *env) listening() (most int) {
+	for _, p := range s.kind.parts(s.name) {
 		channels := []string{p.channel()}
 		if p.kind == fair.kind {
-			queue, err := s.at(p).Do(s.ctx, s.at(p).B().Lrange().Key(prefixed("redisson_lock_queue", p.name)).Start(0).Stop(-1).Build()).AsStrSlice()
+			queue, err := s.serverOf(p).Do(s.ctx, s.serverOf(p).B().Lrange().Key(prefixed("redisson_lock_queue", p.name)).Start(0).Stop(-1).Build()).AsStrSlice()
 			try(err)
 			channels = nil
 			for _, owner := range queue {
 				channels = append(channels, p.channel()+":"+owner)
 			}
 		}
-		most = max(most, s.at(p).listeners(s.ctx, channels...))
+		most = max(most, s.serverOf(p).listeners(s.ctx, channels...))
 	}
 	return most
 }
 
-// untilQueued waits until so many are in the queue of a fair lock. A process of ours
-// listens for the first of its waiters only.
-func (s *scene) untilQueued(waiters int64) {
+// untilQueued waits until that many are in the queue of a fair lock. A process of Lockkeeper
+// listens only for the first of its waiters.
+func (s *env) untilQueued(waiters int64) {
 	key := prefixed("redisson_lock_queue", s.name)
-	s.until(fmt.Sprintf("%d are in %s", waiters, key), func() bool {
+	s.until(fmt.Sprintf("%d waiters are in %s", waiters, key), func() bool {
 		n, err := s.redis.Do(s.ctx, s.redis.B().Llen().Key(key).Build()).AsInt64()
 		try(err)
 		return n == waiters
 	})
 }
 
-// untilListening waits until so many clients listen for the lock's release.
-func (s *scene) untilListening(clients int) {
+// untilListening waits until that many clients listen for the lock's release.
+func (s *env) untilListening(clients int) {
 	s.until(fmt.Sprintf("%d clients listen for the release of %q", clients, s.name), func() bool { return s.listening() == clients })
 }
 
 // untilWaiting waits until one client waits for the lock's release.
-func (s *scene) untilWaiting() {
+func (s *env) untilWaiting() {
 	s.untilListening(1)
-	// It tries once more, and only then only a message helps.
+	// It tries once more; after that only a message wakes it.
 	if s.misses() {
 		time.Sleep(100 * time.Millisecond)
 	} else {
@@ -229,14 +229,14 @@ func (s *scene) untilWaiting() {
 	}
 }
 
-// misses reports whether a message of a release may be lost on the waiter: Redisson's, if it
-// waits for a writer. When the message comes just after it has tried and just before it
-// sleeps, it sleeps until the TTL that it was told is over.
-func (s *scene) misses() bool { return s.waiting == java && s.kind.held.writes() }
+// misses reports whether the waiter may miss the message of a release, as Redisson may if it waits
+// for a writer. If the message comes between its try and its sleep, it sleeps for the TTL that
+// the try returned.
+func (s *env) misses() bool { return s.waiting == java && s.kind.held.writes() }
 
 func (w *world) until(what string, met func() bool) {
 	for began := time.Now(); !met(); time.Sleep(time.Millisecond) {
-		check(time.Since(began) < patience, "not within %v: %s", patience, what)
+		check(time.Since(began) < timeout, "not within %v: %s", timeout, what)
 		try(context.Cause(w.ctx))
 	}
 }

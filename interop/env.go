@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// failure ends a case. The cases are told as stories, without an if after every
-// sentence; it is thrown by try and check, and caught by play.
+// failure ends a case. try and check panic with it, and run recovers it, so that the cases
+// need no error handling after every step.
 type failure struct{ error }
 
 func try(err error) {
@@ -24,18 +24,18 @@ func check(ok bool, format string, values ...any) {
 	}
 }
 
-// scene is one case being played, on one lock.
-type scene struct {
+// env is one run of a case, on one lock.
+type env struct {
 	*world
 	kind kind
 	name string // of the lock
-	// holding has the lock first, and waiting wants it.
+	// holding is the side that holds the lock first, and waiting the side that waits.
 	holding, waiting side
 	figures          []string
 }
 
-// play plays a case. The figures are what it has to tell, also if it fails.
-func (s *scene) play(act func(*scene)) (err error) {
+// run runs a case. Its figures are kept even if it fails.
+func (s *env) run(testcase func(*env)) (err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -45,30 +45,31 @@ func (s *scene) play(act func(*scene)) (err error) {
 			panic(r)
 		}
 	}()
-	act(s)
+	testcase(s)
 	return nil
 }
 
-func (s *scene) tell(format string, values ...any) {
+// addFigure adds a text to the case's row of the table.
+func (s *env) addFigure(format string, values ...any) {
 	s.figures = append(s.figures, fmt.Sprintf(format, values...))
 }
 
-// times is n, or less for the quick form.
-func (s *scene) times(n, quick int) int {
+// times is n, or quick with -quick.
+func (s *env) times(n, quick int) int {
 	if s.quick {
 		return quick
 	}
 	return n
 }
 
-// driver gives the nth process of a side that has this watchdog, for this kind of lock.
-func (s *scene) driver(side side, watchdog time.Duration, n int) *driver {
+// driver returns the nth process of a side with this watchdog, for this kind of lock.
+func (s *env) driver(side side, watchdog time.Duration, n int) *driver {
 	return s.shared(side, s.kind.red, watchdog, n)
 }
 
-// thread is somebody who takes the lock: a thread of a driver.
+// thread is a thread of a driver, which acquires the lock.
 type thread struct {
-	scene  *scene
+	env    *env
 	side   side
 	driver *driver
 	name   string
@@ -76,44 +77,44 @@ type thread struct {
 	client int // of Java's two
 }
 
-// thread makes one that wants the lock as the waiting side does.
-func (s *scene) thread(name string, side side, d *driver) *thread {
-	return &thread{scene: s, side: side, driver: d, name: s.name + " " + name, form: s.kind.wanted}
+// thread returns a thread that requests the lock in the form of the waiting side.
+func (s *env) thread(name string, side side, d *driver) *thread {
+	return &thread{env: s, side: side, driver: d, name: s.name + " " + name, form: s.kind.wanted}
 }
 
-// as is the same thread, that asks for something else.
+// as is the same thread with another form of lock.
 func (t *thread) as(f form) *thread {
 	other := *t
 	other.form = f
 	return &other
 }
 
-// holder is of the side that holds, waiter of the other one.
-func (s *scene) holder(watchdog time.Duration) *thread {
+// holder is a thread of the holding side, waiter one of the waiting side.
+func (s *env) holder(watchdog time.Duration) *thread {
 	return s.thread("holder", s.holding, s.driver(s.holding, watchdog, 0)).as(s.kind.held)
 }
 
-func (s *scene) waiter(watchdog time.Duration) *thread {
+func (s *env) waiter(watchdog time.Duration) *thread {
 	return s.thread("waiter", s.waiting, s.driver(s.waiting, watchdog, 0))
 }
 
-// crew is the ith of eight threads of a side, which belong to two clients: of Java's these
-// are in one process, unless they are for a RedLock.
-func (s *scene) crew(side side, i int) *thread {
+// workerThread is the ith of eight threads of a side, which use two clients: in Java these are in
+// one process, except for a RedLock.
+func (s *env) workerThread(side side, i int) *thread {
 	process := i % 2
 	if side == java && !s.kind.red {
 		process = 0
 	}
-	t := s.thread(fmt.Sprint("crew", i), side, s.driver(side, s.kind.watchdog(), process))
+	t := s.thread(fmt.Sprint("worker", i), side, s.driver(side, s.kind.watchdog(), process))
 	if side == java && !s.kind.red {
 		t.client = i % 2
 	}
 	return t
 }
 
-// begin asks for something that may take its time; the answer is for await.
+// begin sends a request; await waits for its answer.
 func (t *thread) begin(verb string, values ...string) *request {
-	word, to := t.form.request(verb, t.scene.name)
+	word, to := t.form.request(verb, t.env.name)
 	to = append(to, "thread="+t.name, fmt.Sprint("client=", t.client))
 	return &request{
 		thread: t, what: strings.Join(append([]string{t.side.name, verb}, values...), " "),
@@ -121,13 +122,12 @@ func (t *thread) begin(verb string, values ...string) *request {
 	}
 }
 
-// do asks for something that should succeed.
+// do sends a request that must succeed, and waits for its answer.
 func (t *thread) do(verb string, values ...string) answer {
 	return t.begin(verb, values...).await()
 }
 
-// refused asks to unlock what was lost, which should fail. A RedLock of Redisson's says
-// nothing about that.
+// refused unlocks a lost lock, which must fail. Redisson's RedLock does not report that.
 func (t *thread) refused() {
 	r := t.begin("unlock")
 	a := r.any()
@@ -138,29 +138,29 @@ func (t *thread) refused() {
 	check(a.word == "err" && a.values["class"] == t.side.refusal, "%s should fail with %s: %v", r.what, t.side.refusal, a)
 }
 
-// request is one that was sent.
+// request is a request that was sent.
 type request struct {
 	thread *thread
 	what   string
 	answer <-chan line
 }
 
-// answer is that of a driver.
+// answer is the answer of a driver.
 type answer struct {
 	line
 	what string
 }
 
-func (r *request) await() answer { return r.within(patience) }
+func (r *request) await() answer { return r.within(timeout) }
 
-// within is await for what may take longer.
+// within is await with another time limit.
 func (r *request) within(limit time.Duration) answer {
 	a := r.anyWithin(limit)
 	check(a.word == "ok", "%s: %s", r.what, a)
 	return a
 }
 
-func (r *request) any() answer { return r.anyWithin(patience) }
+func (r *request) any() answer { return r.anyWithin(timeout) }
 
 func (r *request) anyWithin(limit time.Duration) answer {
 	select {
@@ -168,15 +168,15 @@ func (r *request) anyWithin(limit time.Duration) answer {
 		return answer{l, r.what}
 	case <-r.thread.driver.ended:
 		check(false, "%s: the process has ended\n%s", r.what, r.thread.driver.stderr)
-	case <-r.thread.scene.ctx.Done():
-		try(context.Cause(r.thread.scene.ctx))
+	case <-r.thread.env.ctx.Done():
+		try(context.Cause(r.thread.env.ctx))
 	case <-time.After(limit):
 		check(false, "%s: no answer within %v", r.what, limit)
 	}
 	panic("unreachable")
 }
 
-// pending tells that there is no answer yet.
+// pending reports whether there is no answer yet.
 func (r *request) pending() bool { return len(r.answer) == 0 }
 
 func (a answer) number(key string) int64 {
@@ -185,13 +185,13 @@ func (a answer) number(key string) int64 {
 	return n
 }
 
-// held checks that an attempt to take the lock went as it should.
+// held checks the result of an attempt to acquire the lock.
 func (a answer) held(should bool) answer {
 	check(a.values["held"] == strconv.FormatBool(should), "%s: held=%s", a.what, a.values["held"])
 	return a
 }
 
-// at is when it happened, took how long the call lasted, and began when it began.
+// at is when the call ended, took its duration, and began its start.
 func (a answer) at() time.Time       { return time.UnixMicro(a.number("at")) }
 func (a answer) took() time.Duration { return time.Duration(a.number("nanos")) }
 func (a answer) began() time.Time    { return a.at().Add(-a.took()) }

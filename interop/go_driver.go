@@ -16,9 +16,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 )
 
-// twin is the Go twin of the Java driver: the same protocol, with Lockkeeper behind it.
-// A thread of the protocol is a goroutine, which re-enters the locks that it has.
-type twin struct {
+// goDriver is the Go counterpart of the Java driver: it serves the same protocol with Lockkeeper.
+// A thread of the protocol is a goroutine, which re-enters the locks that it holds.
+type goDriver struct {
 	clients []client
 	red     *lockkeeper.RedLock // on all of them, if they are three or more
 
@@ -26,13 +26,13 @@ type twin struct {
 	out io.Writer
 }
 
-// client is one of a twin's clients, with a Redis of its own.
+// client is one of a driver's clients, with its Redis.
 type client struct {
 	redis rueidis.Client
 	locks *lockkeeper.System
 }
 
-// drive runs a twin until its stdin ends.
+// drive runs a driver until its stdin ends.
 func drive(args []string, in io.Reader, out, stderr io.Writer) int {
 	flags := flag.NewFlagSet("drive", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -42,7 +42,7 @@ func drive(args []string, in io.Reader, out, stderr io.Writer) int {
 		return nil
 	})
 	watchdog := flags.Int("watchdog", 30_000, "")
-	// Whoever gets a lock sooner than after a minute has not polled for it.
+	// A lock granted within a minute was not granted by a poll.
 	poll := flags.Int("poll", 60_000, "")
 	if flags.Parse(args) != nil {
 		return 2
@@ -56,7 +56,7 @@ func drive(args []string, in io.Reader, out, stderr io.Writer) int {
 }
 
 func driveOn(urls []string, config lockkeeper.Config, in io.Reader, out io.Writer) error {
-	t := &twin{out: out}
+	t := &goDriver{out: out}
 	system := quiet.ActorSystem()
 	var systems []*lockkeeper.System
 	for _, url := range urls {
@@ -79,7 +79,7 @@ func driveOn(urls []string, config lockkeeper.Config, in io.Reader, out io.Write
 	}
 	select {
 	case <-t.serve(in):
-	case <-time.After(5 * time.Second): // somebody waits for a lock, or for a loss
+	case <-time.After(5 * time.Second): // a thread waits for a lock, or for a loss
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
@@ -91,7 +91,7 @@ func driveOn(urls []string, config lockkeeper.Config, in io.Reader, out io.Write
 }
 
 // serve reads requests to the end; done is closed when they are answered.
-func (t *twin) serve(in io.Reader) (done chan struct{}) {
+func (t *goDriver) serve(in io.Reader) (done chan struct{}) {
 	threads := map[string]chan line{}
 	var working sync.WaitGroup
 	for lines := bufio.NewScanner(in); lines.Scan(); {
@@ -105,7 +105,7 @@ func (t *twin) serve(in io.Reader) (done chan struct{}) {
 			requests := make(chan line, 100)
 			threads[name] = requests
 			working.Go(func() {
-				w := worker{twin: t, holds: map[string][]held{}}
+				w := worker{goDriver: t, holds: map[string][]held{}}
 				for request := range requests {
 					t.answer(w.answer(request))
 				}
@@ -124,7 +124,7 @@ func (t *twin) serve(in io.Reader) (done chan struct{}) {
 	return done
 }
 
-func (t *twin) answer(l line) {
+func (t *goDriver) answer(l line) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	fmt.Fprintln(t.out, l)

@@ -1,7 +1,6 @@
 package locktest
 
 import (
-	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,17 +12,18 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 )
 
-// Saboteur makes actors crash: it is receiver middleware that panics before or
-// after the handler of the messages that it is told to hit.
+// FaultInjector makes actors crash: it is receiver middleware that panics before or
+// after the handler of chosen messages.
 type FaultInjector struct {
 	mu            sync.Mutex
 	before, after func(m any) bool
-	// spared are the lock actors, by the id of their PID, that it leaves alone: those of
-	// locks whose names end so.
+	// spared are the ids of lock actors that never crash: those of locks whose names end in
+	// "spared".
 	spared map[string]bool
 	Count  atomic.Int64
 }
 
+// Middleware is the receiver middleware to inject.
 func (s *FaultInjector) Middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
 	return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
 		s.mu.Lock()
@@ -40,12 +40,12 @@ func (s *FaultInjector) Middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
 		s.mu.Unlock()
 		if before != nil && before(e.Message) {
 			s.Count.Add(1)
-			panic(fmt.Sprintf("sabotage before %v", faultinject.TypeOf(e.Message)))
+			panic("injected fault before " + faultinject.TypeOf(e.Message))
 		}
 		next(c, e)
 		if after != nil && after(e.Message) {
 			s.Count.Add(1)
-			panic(fmt.Sprintf("sabotage after %v", faultinject.TypeOf(e.Message)))
+			panic("injected fault after " + faultinject.TypeOf(e.Message))
 		}
 	}
 }
@@ -55,25 +55,26 @@ func isSpared(r faultinject.Request) bool {
 	return strings.HasSuffix(lock, "spared")
 }
 
+// Hit sets which messages cause a panic before and after their handler; nil for none.
 func (s *FaultInjector) Hit(before, after func(m any) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before, s.after = before, after
 }
 
-// Once hits the first message of a type that fmt prints like this.
+// Once matches the first message of a type, named as %T prints it.
 func Once(typeName string) func(any) bool { return InTurn(typeName) }
 
-// Sabotaged is New with actors that can be made to crash, until the test ends.
+// NewFaultInjector is New, with a FaultInjector that works until the test ends.
 func NewFaultInjector(t testing.TB, cfg lockkeeper.Config) (*FaultInjector, *Site, Key) {
 	t.Helper()
-	saboteur := &FaultInjector{}
-	s, k := New(t, cfg, saboteur.Middleware)
-	t.Cleanup(func() { saboteur.Hit(nil, nil) })
-	return saboteur, s, k
+	injector := &FaultInjector{}
+	s, k := New(t, cfg, injector.Middleware)
+	t.Cleanup(func() { injector.Hit(nil, nil) })
+	return injector, s, k
 }
 
-// InTurn hits a message of each of these types, one after the other.
+// InTurn matches a message of each of these types, one after the other.
 func InTurn(typeNames ...string) func(any) bool {
 	var mu sync.Mutex
 	return func(m any) bool {
@@ -87,7 +88,7 @@ func InTurn(typeNames ...string) func(any) bool {
 	}
 }
 
-// Stall stops an actor before the next message of a type, until goOn is called.
+// Stall blocks an actor before its next message of a type, until goOn is called.
 func (s *FaultInjector) Stall(typeName string) (stalled <-chan struct{}, goOn func()) {
 	stuck, free, hit := make(chan struct{}), make(chan struct{}), Once(typeName)
 	s.Hit(func(m any) bool {

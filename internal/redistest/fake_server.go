@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// Impostor stands in for a server. It lets clients in, subscribes them, and replies to every
-// script, and to PUBSUB, what the test says.
+// FakeServer is a server that accepts clients and subscriptions, and replies to every script
+// and to PUBSUB as the test sets.
 type FakeServer struct {
-	// Version is what it says that it is; a test may change it before the first client.
+	// Version is its Redis version; a test may change it before the first client.
 	Version string
 
 	listener net.Listener
@@ -22,12 +22,12 @@ type FakeServer struct {
 	cut   int
 }
 
-// NewImpostor starts an impostor, which ends with the test. Its clients must end before.
+// NewFakeServer starts a fake server, which ends with the test. Its clients must end before.
 func NewFakeServer(t testing.TB) *FakeServer {
 	t.Helper()
 	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
-		t.Fatalf("redistest: impostor: %v", err)
+		t.Fatalf("redistest: fake server: %v", err)
 	}
 	i := &FakeServer{listener: l, Version: "7.2.0"}
 	var wg sync.WaitGroup
@@ -43,11 +43,11 @@ func NewFakeServer(t testing.TB) *FakeServer {
 	return i
 }
 
-// URL is the impostor's address as redis://host:port.
+// URL is the server's address as redis://host:port.
 func (i *FakeServer) URL() string { return "redis://" + i.listener.Addr().String() }
 
-// Answer is what they are replied from now on. If cut is not 0, no more than so many bytes
-// of it are sent, and the connection ends.
+// Answer sets the reply from now on. If cut is not 0, at most cut bytes of it are sent before
+// the connection ends.
 func (i *FakeServer) Answer(reply string, cut int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -10,61 +10,61 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-// employee is an actor that takes a lock by message, and hands on what it hears.
-type employee struct {
+// childActor is an actor that acquires a lock by message, and passes on the messages it receives.
+type childActor struct {
 	guardian *actor.PID
 	lock     *messages.Lock
 	wait     time.Duration
-	heard    chan<- any
+	received chan<- any
 	// copyTo gets a copy of the grant; nil for none.
 	copyTo *actor.PID
 }
 
-// giveBack asks the employee to release the lock.
+// giveBack asks the childActor to release the lock.
 type giveBack struct{ holdID string }
 
-func (e *employee) Receive(ctx actor.Context) {
+func (a *childActor) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		ctx.Request(e.guardian, &messages.Acquire{Lock: e.lock, Wait: durationpb.New(e.wait)})
+		ctx.Request(a.guardian, &messages.Acquire{Lock: a.lock, Wait: durationpb.New(a.wait)})
 	case giveBack:
-		ctx.Request(e.guardian, &messages.Release{Lock: e.lock, HoldId: m.holdID})
+		ctx.Request(a.guardian, &messages.Release{Lock: a.lock, HoldId: m.holdID})
 	case *messages.Acquired:
-		if e.copyTo != nil {
-			ctx.Send(e.copyTo, m)
+		if a.copyTo != nil {
+			ctx.Send(a.copyTo, m)
 		}
-		e.heard <- m
+		a.received <- m
 	case *messages.NotAcquired, *messages.LeaseLost, *messages.Released, *messages.NotReleased:
-		e.heard <- m
+		a.received <- m
 	}
 }
 
-// employ has an actor take a lock. Some of them die over it, some tell a colleague who
-// has left of their grant.
-func (w *worker) employ(what letter) {
-	heard := make(chan any, 4) // a grant, a loss, and the ends
+// withChildActor acquires a lock by an actor. Some actors die with it, and some send a copy of the
+// grant to a stopped actor.
+func (w *worker) withChildActor(what messageLock) {
+	received := make(chan any, 4) // a grant, a loss, and the answers to releases
 	root := w.c.actors.Root
 	var copyTo *actor.PID
 	if w.random.IntN(4) == 0 {
-		copyTo = w.c.gone
+		copyTo = w.c.stoppedActor
 	}
-	b := w.writeTo(what, letterWait)
+	b := w.requestByMessage(what, messageWait)
 	pid := root.Spawn(actor.PropsFromProducer(func() actor.Actor {
-		return &employee{guardian: w.c.system.Guardian(), lock: what.lock, wait: letterWait, heard: heard, copyTo: copyTo}
+		return &childActor{guardian: w.c.system.Guardian(), lock: what.lock, wait: messageWait, received: received, copyTo: copyTo}
 	}))
 	defer root.Stop(pid)
 	select {
-	case m := <-heard:
+	case m := <-received:
 		if refused, ok := m.(*messages.NotAcquired); ok {
 			b.note(history.Event{Stage: history.Refused, Err: named(refused.Reason)})
 			return
 		}
 		b.granted(m.(*messages.Acquired))
-	case <-time.After(patience):
-		return // never answered: the judge will notice
+	case <-time.After(timeout):
+		return // never answered: the judge detects it
 	}
 	select {
-	case m := <-heard:
+	case m := <-received:
 		b.lost(m.(*messages.LeaseLost))
 	case <-time.After(w.style.Hold.Pick(w.random)):
 		b.trusted()
@@ -76,9 +76,9 @@ func (w *worker) employ(what letter) {
 	}
 	b.note(history.Event{Stage: history.Releasing})
 	root.Send(pid, giveBack{b.grant.HoldId})
-	for end := time.After(patience); ; {
+	for end := time.After(timeout); ; {
 		select {
-		case m := <-heard:
+		case m := <-received:
 			if lost, ok := m.(*messages.LeaseLost); ok {
 				b.lost(lost)
 			} else if b.released(m) {

@@ -14,10 +14,10 @@ import (
 
 const row = "%-11s %-32s %-22s %-4s %s\n"
 
-// playAll plays every case with every kind of lock, both ways, and prints a table.
-func (w *world) playAll(kinds []kind) (ok bool) {
+// runAll runs every case with every kind of lock, both ways, and prints a table.
+func (w *world) runAll(kinds []kind) (ok bool) {
 	began := time.Now()
-	if err := w.introduce(slices.ContainsFunc(kinds, isRed)); err != nil {
+	if err := w.startDrivers(slices.ContainsFunc(kinds, isRed)); err != nil {
 		fmt.Fprintln(w.out, err)
 		return false
 	}
@@ -25,18 +25,18 @@ func (w *world) playAll(kinds []kind) (ok bool) {
 	ok = true
 	for _, k := range kinds {
 		if k.red {
-			s := &scene{world: w}
-			if err := s.play(func(*scene) { w.grow(long) }); err != nil {
+			s := &env{world: w}
+			if err := s.run(func(*env) { w.ageRedLock(long) }); err != nil {
 				fmt.Fprintln(w.out, err)
 				return false
 			}
 		}
-		acts := loud
+		cases := sequential
 		if k.synchronizes() {
-			acts = synchronizing
+			cases = synchronizerCases
 		}
-		for _, a := range acts {
-			ok = w.playBoth(k, a) && ok
+		for _, a := range cases {
+			ok = w.runBothWays(k, a) && ok
 			if w.ctx.Err() != nil {
 				return false
 			}
@@ -44,39 +44,39 @@ func (w *world) playAll(kinds []kind) (ok bool) {
 	}
 	kinds = slices.DeleteFunc(slices.Clone(kinds), kind.synchronizes)
 	results := make([]bool, len(kinds))
-	var playing sync.WaitGroup
+	var running sync.WaitGroup
 	for i, k := range kinds {
-		playing.Go(func() {
+		running.Go(func() {
 			results[i] = true
-			for _, a := range quietly {
-				results[i] = w.playBoth(k, a) && results[i]
+			for _, a := range parallel {
+				results[i] = w.runBothWays(k, a) && results[i]
 			}
 		})
 	}
-	playing.Wait()
+	running.Wait()
 	for _, result := range results {
 		ok = ok && result
 	}
-	ok = w.playKilled(kinds, java, golang) && ok
-	ok = w.playKilled(kinds, golang, java) && ok
-	if w.guarded != nil {
+	ok = w.runKilled(kinds, java, golang) && ok
+	ok = w.runKilled(kinds, golang, java) && ok
+	if w.sentinels != nil {
 		for _, k := range kinds {
-			ok = w.playBoth(k, failing) && ok
+			ok = w.runBothWays(k, failing) && ok
 		}
 	}
 	if !ok {
 		w.restart()
 	}
-	ok = w.playBoth(plainKind, leaving) && ok
-	w.complaints()
-	fmt.Fprintf(w.out, "in %.0f s: %s\n", time.Since(began).Seconds(), map[bool]string{true: "all is well", false: "FAILED"}[ok])
+	ok = w.runBothWays(plainKind, leaving) && ok
+	w.printExceptions()
+	fmt.Fprintf(w.out, "in %.0f s: %s\n", time.Since(began).Seconds(), map[bool]string{true: "all cases pass", false: "FAILED"}[ok])
 	return ok && w.ctx.Err() == nil
 }
 
-// grow waits until Lockkeeper's RedLock lets servers vote that were recently started: they
-// may have forgotten locks, which have run out after a watchdog's time. A process of
-// Lockkeeper's would have to watch them for as long; it is told that somebody has.
-func (w *world) grow(watchdog time.Duration) {
+// ageRedLock waits until servers that were started recently may vote in Lockkeeper's RedLock: they
+// may have lost locks, which expire after a watchdog's TTL. It writes the memory record, since a
+// process of Lockkeeper would have to watch the servers for as long.
+func (w *world) ageRedLock(watchdog time.Duration) {
 	for _, r := range w.reds {
 		for r.uptime(w.ctx) <= watchdog+time.Second {
 			time.Sleep(100 * time.Millisecond)
@@ -87,13 +87,13 @@ func (w *world) grow(watchdog time.Duration) {
 	}
 }
 
-// playBoth plays a case both ways, if it is one for that kind.
-func (w *world) playBoth(k kind, a act) (ok bool) {
-	if a.of != nil && !a.of(k) || !w.plays(a) {
+// runBothWays runs a case both ways, if it applies to the kind.
+func (w *world) runBothWays(k kind, a testcase) (ok bool) {
+	if a.applies != nil && !a.applies(k) || !w.selected(a) {
 		return true
 	}
 	ways := [][2]side{{java, golang}, {golang, java}}
-	if a.together {
+	if a.bothSides {
 		ways = ways[:1]
 	}
 	ok = true
@@ -101,29 +101,29 @@ func (w *world) playBoth(k kind, a act) (ok bool) {
 		if w.ctx.Err() != nil {
 			return false
 		}
-		s := w.scene(k, a, sides[0], sides[1])
-		ok = s.report(a, s.play(a.play)) && ok
+		s := w.newEnv(k, a, sides[0], sides[1])
+		ok = s.printRow(a, s.run(a.run)) && ok
 	}
 	return ok
 }
 
-func (w *world) plays(a act) bool { return w.chosen == "" || w.chosen == a.name }
+func (w *world) selected(a testcase) bool { return w.chosen == "" || w.chosen == a.name }
 
-func (w *world) scene(k kind, a act, holding, waiting side) *scene {
+func (w *world) newEnv(k kind, a testcase, holding, waiting side) *env {
 	words := strings.NewReplacer(" ", "-", ",", "").Replace(k.name + "-" + a.name + "-" + holding.name)
-	return &scene{world: w, kind: k, name: w.mark + "-" + words, holding: holding, waiting: waiting}
+	return &env{world: w, kind: k, name: w.runID + "-" + words, holding: holding, waiting: waiting}
 }
 
-// report prints a row of the table.
-func (s *scene) report(a act, err error) (ok bool) {
+// printRow prints a row of the table.
+func (s *env) printRow(a testcase, err error) (ok bool) {
 	direction := fmt.Sprintf("%s holds, %s waits", s.holding.name, s.waiting.name)
-	if a.together {
-		direction = "both together"
+	if a.bothSides {
+		direction = "both sides"
 	}
 	result := "ok"
 	if err != nil {
 		result = "FAIL"
-		s.tell("%v", err)
+		s.addFigure("%v", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,30 +131,30 @@ func (s *scene) report(a act, err error) (ok bool) {
 	return err == nil
 }
 
-// playKilled has one process of a side hold the locks of all kinds, and one more those that
-// need servers of their own, and kills them.
-func (w *world) playKilled(kinds []kind, holding, waiting side) (ok bool) {
-	if !w.plays(killing) {
+// runKilled lets one process of a side hold the locks of all kinds, and another one the RedLock,
+// and kills them.
+func (w *world) runKilled(kinds []kind, holding, waiting side) (ok bool) {
+	if !w.selected(killing) {
 		return true
 	}
-	var all []*doomed
+	var all []*killedHolder
 	errs := make([]error, len(kinds))
 	processes := []*driver{w.launch(holding, false, short)}
 	if slices.ContainsFunc(kinds, isRed) {
 		processes = append(processes, w.launch(holding, true, short))
 	}
 	for i, k := range kinds {
-		d := &doomed{scene: w.scene(k, killing, holding, waiting), process: processes[0]}
+		d := &killedHolder{env: w.newEnv(k, killing, holding, waiting), process: processes[0]}
 		if k.red {
 			d.process = processes[1]
 		}
 		all = append(all, d)
-		errs[i] = d.play(func(*scene) { d.prepare() })
+		errs[i] = d.run(func(*env) { d.prepare() })
 	}
 	for _, process := range processes {
 		for i, d := range all {
 			if d.process == process && errs[i] == nil {
-				errs[i] = d.play(func(*scene) {
+				errs[i] = d.run(func(*env) {
 					asked := time.Now()
 					d.ends = asked.Add(d.ttl())
 				})
@@ -176,17 +176,17 @@ func (w *world) playKilled(kinds []kind, holding, waiting side) (ok bool) {
 	ok = true
 	for i, d := range all {
 		if errs[i] == nil {
-			errs[i] = d.play(func(*scene) { d.finish() })
+			errs[i] = d.run(func(*env) { d.finish() })
 		}
-		ok = d.report(killing, errs[i]) && ok
+		ok = d.printRow(killing, errs[i]) && ok
 	}
 	return ok
 }
 
-// introduce starts what the cases share, with or without a RedLock, and says which versions meet.
-func (w *world) introduce(red bool) error {
-	s := &scene{world: w, kind: plainKind, name: w.mark}
-	return s.play(func(s *scene) {
+// startDrivers starts the shared drivers, with or without a RedLock, and prints the versions.
+func (w *world) startDrivers(red bool) error {
+	s := &env{world: w, kind: plainKind, name: w.runID}
+	return s.run(func(s *env) {
 		var greetings []*request
 		greet := func(side side, red bool, watchdog time.Duration, n int) {
 			t := s.thread("hello", side, w.shared(side, red, watchdog, n))
@@ -200,16 +200,16 @@ func (w *world) introduce(red bool) error {
 				greet(side, true, short, 0)
 			}
 		}
-		w.version = greetings[0].within(4 * patience).values["redisson"]
+		w.version = greetings[0].within(4 * timeout).values["redisson"]
 		for _, g := range greetings[1:] {
-			g.within(4 * patience)
+			g.within(4 * timeout)
 		}
 		fmt.Fprintf(w.out, "Redisson %s and Lockkeeper on Redis %s\n\n", w.version, w.redis.info(w.ctx, "server")["redis_version"])
 	})
 }
 
-// complaints sums up the exceptions that Java has written to stderr.
-func (w *world) complaints() {
+// printExceptions prints how many exceptions Java has written to stderr.
+func (w *world) printExceptions() {
 	total := map[string]int{}
 	for _, d := range w.all {
 		for name, n := range exceptions(d) {

@@ -1,0 +1,80 @@
+package traffic
+
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/robustness/history"
+)
+
+// messageLock is a lock that is acquired by message, with its parts for the judge.
+type messageLock struct {
+	lock  *messages.Lock
+	parts []history.Part
+}
+
+// messageWait is how long a request by message waits.
+const messageWait = 2 * time.Second
+
+// byMessage is a plain or a fenced lock.
+func byMessage(name string, kind messages.Kind) messageLock {
+	model := "plain"
+	if kind == messages.Kind_KIND_FENCED {
+		model = "fenced"
+	}
+	return messageLock{&messages.Lock{Name: name, Kind: kind}, []history.Part{{Lock: name, Kind: model}}}
+}
+
+// messageRequest is a request by message, and its hold.
+type messageRequest struct {
+	w         *worker
+	id        int
+	asked     time.Duration // on the clock of the System
+	grant     *messages.Acquired
+	grantedAt time.Duration // on the clock of the histories
+}
+
+// requestByMessage records a request by message, which waits at most for wait.
+func (w *worker) requestByMessage(what messageLock, wait time.Duration) *messageRequest {
+	return &messageRequest{w: w, asked: w.c.machine.Now(), id: w.asking(what.parts, 0, false, wait)}
+}
+
+func (b *messageRequest) note(e history.Event) {
+	e.ID, e.At = b.id, history.Now()
+	b.w.r.out.Add(e)
+}
+
+// granted records the answer.
+func (b *messageRequest) granted(m *messages.Acquired) {
+	b.grant, b.grantedAt = m, history.Now()
+	b.note(history.Event{Stage: history.Granted, Count: int(m.HoldCount), Tokens: []int64{m.Token}})
+}
+
+// trusted records that the hold was valid until now, if the validity in the answer, counted
+// from the request, is not over.
+func (b *messageRequest) trusted() {
+	now := history.Now()
+	if b.w.c.machine.Now()-b.asked < b.grant.Validity.AsDuration() {
+		b.w.r.out.Add(history.Event{Stage: history.Valid, ID: b.id, Since: b.grantedAt, At: now})
+	}
+}
+
+// lost records the notification of a loss.
+func (b *messageRequest) lost(m *messages.LeaseLost) {
+	b.note(history.Event{Stage: history.Notified, Err: named(m.Reason)})
+}
+
+// released records the answer to a release; it returns false if the release must be repeated.
+func (b *messageRequest) released(answer any) bool {
+	m, failed := answer.(*messages.NotReleased)
+	if !failed {
+		b.note(history.Event{Stage: history.Released})
+		return true
+	}
+	if m.Reason == messages.Reason_REASON_CRASHED {
+		return false
+	}
+	unknown := m.Reason != messages.Reason_REASON_LOST && m.Reason != messages.Reason_REASON_NOT_HELD
+	b.note(history.Event{Stage: history.Released, Err: named(m.Reason), OutcomeUnknown: unknown})
+	return true
+}
