@@ -1,0 +1,76 @@
+//go:build unix
+
+// Package readme_test runs the programs that the README shows.
+package readme_test
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// TestReadmePrograms holds that the README shows these programs as they are, and that they work. The
+// first runs until it is interrupted.
+func TestReadmePrograms(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]string{
+		"goroutines": {"shipping", "leading", "released"},
+		"actors":     {"shipping", "answer: {<nil>} <nil>", "billing", "billed: <nil>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			source, err := os.ReadFile(filepath.Join(name, "main.go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(readme), "```go\n"+string(source)+"```\n") {
+				t.Errorf("the README does not show tests/readme/%s/main.go as it is", name)
+			}
+			if got := run(t, name); !slices.Equal(got, want) {
+				t.Errorf("%s printed %q, want %q", name, got, want)
+			}
+		})
+	}
+}
+
+// run returns the lines that a program prints; it interrupts one that leads.
+func run(t *testing.T, name string) (lines []string) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	program := filepath.Join(t.TempDir(), name)
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./"+name).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cmd := exec.CommandContext(ctx, program)
+	cmd.Env = append(os.Environ(), "REDIS_URL="+redistest.Start(t).URL())
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for scanner := bufio.NewScanner(out); scanner.Scan(); {
+		lines = append(lines, scanner.Text())
+		if scanner.Text() == "leading" {
+			_ = cmd.Process.Signal(os.Interrupt)
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%s ended with %v", name, err)
+	}
+	return lines
+}
