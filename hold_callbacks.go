@@ -8,12 +8,12 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// holder is a Hold as its lock actor knows it.
+// holder is a Hold as actors.Holder: the methods that lock actors call.
 type holder Hold
 
 var _ actors.Holder = (*holder)(nil)
 
-// holdOf is the Hold of a holder; nil if it was got by a message.
+// holdOf returns the Hold of a holder, or nil if the lock was acquired by message.
 func holdOf(h actors.Holder) *Hold {
 	if h, ok := h.(*holder); ok {
 		return (*Hold)(h)
@@ -47,7 +47,7 @@ func (h *holder) Stack() []uintptr {
 // Parent implements actors.Holder.
 func (h *holder) Parent() context.Context { return h.parent }
 
-// releaser is a holder whose release has a span within another context.
+// releaser is a holder that is being released. Its Parent is the context of the release, for spans.
 type releaser struct {
 	*holder
 	within context.Context
