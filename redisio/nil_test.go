@@ -12,7 +12,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// What others than this module may call does not panic with a nil or zero argument, and returns an error.
+// The exported functions do not panic with a nil or zero argument, and return an error.
 func TestNilArguments(t *testing.T) {
 	t.Parallel()
 	good := map[reflect.Type]any{

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A key that a function of this package derives is reserved. Every such function is in one of these lists.
+// All keys that a function of this package derives are reserved. Every such function is in one of these lists.
 func TestEveryDerivedKeyIsReserved(t *testing.T) {
 	t.Parallel()
 	const client = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88"
@@ -44,8 +44,8 @@ func TestEveryDerivedKeyIsReserved(t *testing.T) {
 	}
 }
 
-// The twin of a name is the one from which the same keys are derived.
-func TestTwins(t *testing.T) {
+// Twin returns the name from which the same keys are derived.
+func TestTwin_HasTheSameKeys(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"{a}": "a", "{a b:c}": "a b:c", "{a}}": "a}", "{a{b}": "", "{a}{b}": "", "{{a}}": "", "{}": "", "{": "", "}": "", "": "", "a": "", "{a}b": "", "{a": "", "a}": "",
