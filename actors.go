@@ -45,7 +45,7 @@ func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message a
 	case root == nil, pid == nil, message == nil:
 		return nil, invalid("ask", "", errors.New("the root context, the PID or the message is nil"))
 	}
-	registry, answers := root.ActorSystem().ProcessRegistry, make(asker, 1)
+	registry, answers := root.ActorSystem().ProcessRegistry, make(answerProcess, 1)
 	self, _ := registry.Add(answers, "future"+registry.NextId()) // the name of a future, which cannot own a lock
 	defer registry.Remove(self)
 	if process, _ := registry.Get(pid); isActor(process) { // watching a future would complete it
@@ -71,12 +71,12 @@ func isActor(process actor.Process) bool {
 	return is
 }
 
-// asker is the process that receives the answer of an Ask, its first message. proto.actor's futures do not
+// answerProcess is the process that receives the answer of an Ask, its first message. proto.actor's futures do not
 // support a context, are not notified that the actor stops, and have a data race if two messages arrive.
-type asker chan any
+type answerProcess chan any
 
 // SendUserMessage implements actor.Process.
-func (a asker) SendUserMessage(_ *actor.PID, m any) {
+func (a answerProcess) SendUserMessage(_ *actor.PID, m any) {
 	select {
 	case a <- actor.UnwrapEnvelopeMessage(m):
 	default:
@@ -84,14 +84,14 @@ func (a asker) SendUserMessage(_ *actor.PID, m any) {
 }
 
 // SendSystemMessage implements actor.Process.
-func (a asker) SendSystemMessage(pid *actor.PID, m any) {
+func (a answerProcess) SendSystemMessage(pid *actor.PID, m any) {
 	if _, stopped := m.(*actor.Terminated); stopped {
 		a.SendUserMessage(pid, &actor.DeadLetterResponse{})
 	}
 }
 
 // Stop implements actor.Process.
-func (asker) Stop(*actor.PID) {}
+func (answerProcess) Stop(*actor.PID) {}
 
 // WithTrace returns an envelope of message that carries the span of ctx in its header (traceparent and
 // tracestate, W3C Trace Context). Without a span in ctx it returns message. If message is an envelope, its
@@ -178,9 +178,9 @@ func (l *Lock) LeaderProps(child func(term context.Context) *actor.Props, option
 		alive, gone := context.WithCancel(context.Background())
 		return &leader{
 			lock: l, props: child, options: options,
-			candidacy: candidacy, resign: resign, alive: alive, gone: gone,
+			candidacy: candidacy, resign: resign, alive: alive, noChild: gone,
 		}
-	}, actor.WithSupervisor(patience))
+	}, actor.WithSupervisor(childBackOff))
 }
 
 func (l *Lock) spawn(ctx actor.Context, work func(context.Context) error, options []Option, to func(actor.Context) *actor.PID, answer func(*actor.PID, error) any) *actor.PID {
@@ -227,7 +227,7 @@ func (w *worker) Receive(ctx actor.Context) {
 			w.ended = make(chan struct{})
 			go func() { // answer may end its goroutine, which must not be that of the actor
 				defer close(w.ended)
-				w.conclude(ctx.Self(), w.stopped())
+				w.setResult(ctx.Self(), w.stopped())
 			}()
 		}
 		<-w.ended
@@ -248,16 +248,16 @@ func (w *worker) run(root *actor.RootContext, self *actor.PID) {
 		}
 	}()
 	var o outcome
-	defer func() { w.conclude(self, o.err()) }() // also if the work ends the goroutine
-	work := w.surviving
+	defer func() { w.setResult(self, o.err()) }() // also if the work ends the goroutine
+	work := w.doWork
 	if w.work == nil {
 		work = nil
 	}
 	w.lock.do(w.ctx, work, w.options, &o)
 }
 
-// surviving calls the work, and returns a panic as an error.
-func (w *worker) surviving(ctx context.Context) (err error) {
+// doWork calls the work, and returns a panic as an error.
+func (w *worker) doWork(ctx context.Context) (err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			err = fmt.Errorf("the work has panicked: %v\n%s", panicked, debug.Stack())
@@ -266,8 +266,8 @@ func (w *worker) surviving(ctx context.Context) (err error) {
 	return w.work(ctx)
 }
 
-// conclude sets the result. The result is a Failed if the function answer panics or ends the goroutine.
-func (w *worker) conclude(self *actor.PID, err error) {
+// setResult sets the result. The result is a Failed if the function answer panics or ends the goroutine.
+func (w *worker) setResult(self *actor.PID, err error) {
 	answered := false
 	defer func() {
 		if answered {

@@ -20,8 +20,8 @@ type callTree struct {
 	lost      error
 	// loss is cancelled only by the loss of the tree. It is created with the root's context,
 	// for holds that are acquired with a derived context; see follow.
-	loss     context.Context
-	tellLoss context.CancelCauseFunc
+	loss       context.Context
+	cancelLoss context.CancelCauseFunc
 }
 
 // holdKey is the context key of the innermost hold.
@@ -34,15 +34,15 @@ func HoldFrom(ctx context.Context) *Hold {
 	if ctx == nil {
 		return nil
 	}
-	hold := innermost(ctx)
+	hold := innermostHold(ctx)
 	for hold != nil && hold.permit() != nil {
 		hold = hold.outer
 	}
 	return hold
 }
 
-// innermost is like HoldFrom, but also returns the holds of permits.
-func innermost(ctx context.Context) *Hold {
+// innermostHold is like HoldFrom, but also returns the holds of permits.
+func innermostHold(ctx context.Context) *Hold {
 	hold, _ := ctx.Value(holdKey{}).(*Hold)
 	return hold
 }
@@ -65,15 +65,15 @@ func (l *Lock) reentered(outer *Hold) *Hold {
 // granted records a grant, which is a new hold or a re-entry.
 func (h *Hold) granted(out actors.Outcome) {
 	h.id, h.count, h.owner, h.until, h.tokens = out.HoldID, out.Count, out.Owner, out.Until, out.Tokens
-	bind(out)
+	raiseBound(out)
 	if root := holdOf(out.Holder); root != nil && root != h {
 		h.root = root
 		root.join(h)
 	}
 }
 
-// bind raises the bound of the hold that an Acquire got or re-entered. It never lowers it.
-func bind(out actors.Outcome) {
+// raiseBound raises the bound of the hold that an Acquire got or re-entered. It never lowers it.
+func raiseBound(out actors.Outcome) {
 	root := holdOf(out.Holder)
 	for root != nil {
 		is := root.bound.Load()
@@ -126,8 +126,8 @@ func (h *Hold) lose(why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lost = why
-	if h.tellLoss != nil {
-		h.tellLoss(why)
+	if h.cancelLoss != nil {
+		h.cancelLoss(why)
 	}
 	end := func(one *Hold) {
 		if one.ended == nil {

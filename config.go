@@ -120,7 +120,7 @@ const (
 	blindHandOffs = 20
 )
 
-func or[T comparable](value, byDefault T) T {
+func orDefault[T comparable](value, byDefault T) T {
 	var zero T
 	if value == zero {
 		return byDefault
@@ -130,17 +130,17 @@ func or[T comparable](value, byDefault T) T {
 
 // withDefaults returns the Config with defaults in the fields that are zero.
 func (c Config) withDefaults(system *actor.ActorSystem) Config {
-	c.Watchdog = or(c.Watchdog, 30*time.Second)
-	c.Renewal = or(c.Renewal, c.Watchdog/3)
-	c.HandOffLimit = or(c.HandOffLimit, 5*time.Millisecond)
-	c.Poll = or(c.Poll, time.Second)
-	c.CallTimeout = or(c.CallTimeout, 2*time.Second)
-	c.ReplicaTimeout = or(c.ReplicaTimeout, c.CallTimeout/2)
-	c.WaiterTimeout = or(c.WaiterTimeout, max(5*time.Second, 3*min(c.Poll, longest)))
-	c.Idle = or(c.Idle, time.Minute)
-	c.QueueLimit = or(c.QueueLimit, 10_000)
-	c.Application = or(c.Application, programName())
-	c.Logger = or(c.Logger, system.Logger())
+	c.Watchdog = orDefault(c.Watchdog, 30*time.Second)
+	c.Renewal = orDefault(c.Renewal, c.Watchdog/3)
+	c.HandOffLimit = orDefault(c.HandOffLimit, 5*time.Millisecond)
+	c.Poll = orDefault(c.Poll, time.Second)
+	c.CallTimeout = orDefault(c.CallTimeout, 2*time.Second)
+	c.ReplicaTimeout = orDefault(c.ReplicaTimeout, c.CallTimeout/2)
+	c.WaiterTimeout = orDefault(c.WaiterTimeout, max(5*time.Second, 3*min(c.Poll, longest)))
+	c.Idle = orDefault(c.Idle, time.Minute)
+	c.QueueLimit = orDefault(c.QueueLimit, 10_000)
+	c.Application = orDefault(c.Application, programName())
+	c.Logger = orDefault(c.Logger, system.Logger())
 	return c
 }
 

@@ -51,7 +51,7 @@ func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, 
 			if time.Since(since) > longestBackOff {
 				backOff = firstBackOff
 			}
-		} else if !passing(err) || ctx.Err() != nil { // the cause of ctx may wrap a passing error
+		} else if !mayPass(err) || ctx.Err() != nil { // the cause of ctx may wrap such an error
 			return
 		}
 		select {
@@ -78,7 +78,7 @@ func (l *Lock) Lead(lead func(ctx context.Context) error, options ...Option) (re
 		var o outcome
 		defer func() {
 			if candidacy.Err() == nil {
-				l.leadsNoMore(o.err())
+				l.logEnded(o.err())
 			} else if errors.Is(o.work, errResigned) || errors.Is(o.work, context.Canceled) {
 				o.work = nil
 			}
@@ -103,9 +103,9 @@ func (l *Lock) Lead(lead func(ctx context.Context) error, options ...Option) (re
 
 var errResigned = errors.New("the leader has resigned")
 
-// leadsNoMore logs that a leader has ended by itself.
-func (l *Lock) leadsNoMore(err error) {
-	if l.unusable() != nil {
+// logEnded logs that a leader has ended by itself.
+func (l *Lock) logEnded(err error) {
+	if l.checkUsable() != nil {
 		return // there is no logger
 	}
 	level, args := slog.LevelInfo, []any{"lock", l.Name()}
@@ -118,7 +118,7 @@ func (l *Lock) leadsNoMore(err error) {
 	l.runtime.Log(level, "a leader has ended, and this process does not lead again", args...)
 }
 
-// passing reports whether an Acquire that failed with this error may succeed later.
-func passing(err error) bool {
+// mayPass reports whether an Acquire that failed with this error may succeed later.
+func mayPass(err error) bool {
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrNotReplicated) || errors.Is(err, ErrQueueFull) || errors.Is(err, ErrCrashed)
 }

@@ -115,9 +115,9 @@ func failed(op, name string, reason messages.Reason, detail string, isLock bool)
 	case err == nil: // a reason of a later version, on another node
 		err = errors.New(reason.String())
 	case !isLock && err == ErrHeld:
-		err = refused{}
+		err = refusedError{}
 	case !isLock && err == ErrLost:
-		err = permitLost{}
+		err = permitLostError{}
 	}
 	return &Error{Op: op, Lock: name, Reason: reason, Detail: detail, Err: err}
 }
@@ -127,27 +127,27 @@ func notReleased(err error) error {
 	var e *Error
 	errors.As(err, &e)
 	also := *e
-	also.Err = unconfirmed{e.Err}
+	also.Err = unconfirmedError{e.Err}
 	return &also
 }
 
-// unconfirmed is ErrNotReleased with the reason.
-type unconfirmed struct{ why error }
+// unconfirmedError is ErrNotReleased with the reason.
+type unconfirmedError struct{ why error }
 
-func (u unconfirmed) Error() string   { return ErrNotReleased.Error() + ": " + u.why.Error() }
-func (u unconfirmed) Unwrap() []error { return []error{ErrNotReleased, u.why} }
+func (u unconfirmedError) Error() string   { return ErrNotReleased.Error() + ": " + u.why.Error() }
+func (u unconfirmedError) Unwrap() []error { return []error{ErrNotReleased, u.why} }
 
-// refused is ErrHeld for a synchronizer; the detail of the Error says what was missing.
-type refused struct{}
+// refusedError is ErrHeld for a synchronizer; the detail of the Error says what was missing.
+type refusedError struct{}
 
-func (refused) Error() string { return "refused" }
-func (refused) Unwrap() error { return ErrHeld }
+func (refusedError) Error() string { return "refused" }
+func (refusedError) Unwrap() error { return ErrHeld }
 
-// permitLost is ErrLost for a permit.
-type permitLost struct{}
+// permitLostError is ErrLost for a permit.
+type permitLostError struct{}
 
-func (permitLost) Error() string { return "permit was lost" }
-func (permitLost) Unwrap() error { return ErrLost }
+func (permitLostError) Error() string { return "permit was lost" }
+func (permitLostError) Unwrap() error { return ErrLost }
 
 // ErrorOf converts the answer to a request by message to an error; it returns nil for an answer that is not a
 // refusal. The error is an *[Error] that wraps the error which the methods of a [Lock] return for the same
@@ -214,7 +214,7 @@ func ended(ctx context.Context, op, lock, detail string) error {
 func lost(kind messages.Kind, name string, why messages.Reason, detail string) error {
 	err := ErrLost
 	if kind == messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
-		err = permitLost{}
+		err = permitLostError{}
 	}
 	if also := sentinels[why]; also != nil && also != ErrLost {
 		err = fmt.Errorf("%w: %w", err, also)

@@ -162,10 +162,10 @@ func (p *ExpirableSemaphore) count(ctx context.Context) (*messages.Status, error
 }
 
 func (p *ExpirableSemaphore) ask(ctx context.Context, op string, what actors.Op, about *actors.Permit) (actors.Outcome, error) {
-	if err := p.inner().askable(ctx); err != nil {
+	if err := p.inner().checkCall(ctx); err != nil {
 		return actors.Outcome{}, invalid(op, p.Name(), err)
 	}
-	call := p.lock.about(what)
+	call := p.lock.newCall(what)
 	call.Permit = about
 	return p.lock.submit(ctx, op, call)
 }
@@ -186,7 +186,7 @@ func (p *Permit) inner() *Hold {
 // it, with ReleaseID or with Redisson. Call ID before Release: afterwards the permit may have another
 // holder. A permit whose ID was called is not handed off to the next waiter of this process.
 func (p *Permit) ID() string {
-	if p.inner().unusable() != nil {
+	if p.inner().checkUsable() != nil {
 		return ""
 	}
 	permit := p.hold.permit()

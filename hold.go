@@ -21,8 +21,8 @@ type Hold struct {
 	parent context.Context
 	// outer is the innermost hold, of any lock and System, that parent belongs to.
 	outer *Hold
-	// seldom is nil for most holds, so that they need no memory for it.
-	seldom *seldom
+	// rareFields is nil for most holds, so that they need no memory for it.
+	rare *rareFields
 
 	id     uint64
 	count  int
@@ -48,16 +48,16 @@ type Hold struct {
 	callTree     // the root's
 }
 
-// seldom has the fields that few holds need.
-type seldom struct {
+// rareFields has the fields that few holds need.
+type rareFields struct {
 	onRisk func(left time.Duration)
 	permit *actors.Permit // of an expirable semaphore
 	// stack is the stack of the goroutine that called Acquire, with Config.HoldStacks.
 	stack []uintptr
 }
 
-// takeNote sets the fields that few holds need.
-func (h *Hold) takeNote(onRisk func(left time.Duration)) {
+// initRareFields sets the fields that few holds need.
+func (h *Hold) initRareFields(onRisk func(left time.Duration)) {
 	var stack []uintptr
 	if h.lock.runtime.KeepsStacks() {
 		stack = make([]uintptr, 32)
@@ -68,20 +68,20 @@ func (h *Hold) takeNote(onRisk func(left time.Duration)) {
 		permit = &actors.Permit{Count: h.lock.total}
 	}
 	if onRisk != nil || stack != nil || permit != nil {
-		h.seldom = &seldom{onRisk: onRisk, permit: permit, stack: stack}
+		h.rare = &rareFields{onRisk: onRisk, permit: permit, stack: stack}
 	}
 }
 
 // permit returns nil for a hold of a lock.
 func (h *Hold) permit() *actors.Permit {
-	if h.seldom == nil {
+	if h.rare == nil {
 		return nil
 	}
-	return h.seldom.permit
+	return h.rare.permit
 }
 
-// unusable returns an error if there is no hold.
-func (h *Hold) unusable() error {
+// checkUsable returns an error if there is no hold.
+func (h *Hold) checkUsable() error {
 	if h == nil || h.lock == nil {
 		return errNoHold
 	}
@@ -102,7 +102,7 @@ func (h *Hold) unusable() error {
 // context therefore do not exclude each other. Give them the context from before the Acquire,
 // or let them acquire with WithoutReentry, which refuses a re-entry.
 func (h *Hold) Context() context.Context {
-	if err := h.unusable(); err != nil {
+	if err := h.checkUsable(); err != nil {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		cancel(invalid("hold", "", err))
 		return ctx
@@ -117,9 +117,9 @@ func (h *Hold) contextIn(parent context.Context) context.Context {
 	if h.ctx == nil {
 		h.ctx, h.cancel = context.WithCancelCause(context.WithValue(parent, holdKey{}, h))
 		if h == h.root {
-			h.loss, h.tellLoss = context.WithCancelCause(context.Background())
+			h.loss, h.cancelLoss = context.WithCancelCause(context.Background())
 			if h.lost != nil {
-				h.tellLoss(h.lost)
+				h.cancelLoss(h.lost)
 			}
 		}
 		if h.cause != nil {
@@ -136,7 +136,7 @@ func (h *Hold) active() bool { return h.Err() == nil && !h.released.Load() }
 // Err returns nil while the hold lasts. After that it returns an error that wraps ErrLost, or
 // ErrNotHeld if the hold was released.
 func (h *Hold) Err() error {
-	if err := h.unusable(); err != nil {
+	if err := h.checkUsable(); err != nil {
 		return invalid("hold", "", err)
 	}
 	h.root.mu.Lock()
@@ -163,7 +163,7 @@ func (h *Hold) goodUntil() lock.Instant {
 // higher than the tokens of all earlier holds, so the protected resource can refuse a writer
 // that has not noticed the loss of its lock. A re-entry has the token of the hold it re-enters.
 func (h *Hold) Token() int64 {
-	if h.unusable() != nil || h.lock.kind != messages.Kind_KIND_FENCED || len(h.tokens) == 0 {
+	if h.checkUsable() != nil || h.lock.kind != messages.Kind_KIND_FENCED || len(h.tokens) == 0 {
 		return 0
 	}
 	return h.tokens[0]
@@ -172,7 +172,7 @@ func (h *Hold) Token() int64 {
 // MemberTokens returns the fencing tokens of a MultiLock's members, in the order given to
 // MultiLock; 0 for a member without tokens. It returns nil for other kinds.
 func (h *Hold) MemberTokens() []int64 {
-	if h.unusable() != nil || h.lock.members == nil {
+	if h.checkUsable() != nil || h.lock.members == nil {
 		return nil
 	}
 	return h.lock.members.Tokens(h.tokens)
@@ -194,7 +194,7 @@ func (h *Hold) Count() int {
 // ctx never ends.
 func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	const op = "ensure"
-	if err := h.unusable(); err != nil {
+	if err := h.checkUsable(); err != nil {
 		return invalid(op, "", err)
 	}
 	if ctx == nil {
@@ -209,7 +209,7 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	if h.goodUntil()-h.lock.runtime.Now() >= d && h.Valid() {
 		return nil
 	}
-	call := h.lock.about(actors.OpEnsure)
+	call := h.lock.newCall(actors.OpEnsure)
 	call.HoldID, call.Within = h.id, d
 	_, err := h.lock.submit(ctx, op, call)
 	return err
@@ -235,7 +235,7 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 // nevertheless: the release of the last hold does not depend on the count.
 func (h *Hold) Release(ctx context.Context) error {
 	const op = "release"
-	if err := h.unusable(); err != nil {
+	if err := h.checkUsable(); err != nil {
 		return invalid(op, "", err)
 	}
 	if ctx == nil {
@@ -247,7 +247,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	if why := h.Err(); why != nil {
 		return why
 	}
-	call := h.lock.about(actors.OpRelease)
+	call := h.lock.newCall(actors.OpRelease)
 	call.HoldID, call.Permit = h.id, h.permit()
 	if h.lock.runtime.Traces() {
 		call.Holder = releaser{(*holder)(h), ctx}

@@ -30,7 +30,7 @@ func (h *holder) LeaseLost(reason lock.Reason, detail string) {
 func (h *holder) LeaseAtRisk(until lock.Instant, _ string) {
 	left := max(until-h.lock.runtime.Now(), 0)
 	for _, hold := range (*Hold)(h).tree() {
-		if s := hold.seldom; s != nil && s.onRisk != nil && hold.active() {
+		if s := hold.rare; s != nil && s.onRisk != nil && hold.active() {
 			h.lock.runtime.CallHost("the function of WithAtRisk", func() { s.onRisk(left) })
 		}
 	}
@@ -38,10 +38,10 @@ func (h *holder) LeaseAtRisk(until lock.Instant, _ string) {
 
 // Stack implements actors.Holder.
 func (h *holder) Stack() []uintptr {
-	if h.seldom == nil {
+	if h.rare == nil {
 		return nil
 	}
-	return h.seldom.stack
+	return h.rare.stack
 }
 
 // Parent implements actors.Holder.

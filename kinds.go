@@ -63,7 +63,7 @@ func (l *ReadWrite) Write() *Lock {
 func MultiLock(locks ...*Lock) *Lock {
 	var list []actors.Member
 	for _, l := range locks {
-		if err := l.unusable(); err != nil {
+		if err := l.checkUsable(); err != nil {
 			return &Lock{wrong: err}
 		}
 		list = append(list, actors.Member{Runtime: l.runtime, Kind: l.kind, Mode: l.mode, Name: l.name})

@@ -72,7 +72,7 @@ func (l *Latch) CountDownOnce(ctx context.Context, id string) error {
 func (l *Latch) Wait(ctx context.Context, options ...Option) error {
 	const op = "wait for"
 	q := actors.PermitRequest{Op: actors.PermitAcquire}
-	if err := waitOnly(options, &q, "a latch has no holder: WithWait is the only option"); err != nil {
+	if err := applyWaitOption(options, &q, "a latch has no holder: WithWait is the only option"); err != nil {
 		return invalid(op, l.Name(), err)
 	}
 	_, err := l.ask(ctx, op, &q)
@@ -90,5 +90,5 @@ func (l *Latch) ask(ctx context.Context, op string, q *actors.PermitRequest) (se
 		return semaphore.Answer{}, invalid(op, "", errors.New("the latch is nil"))
 	}
 	q.Latch, q.Name = true, l.name
-	return askPermits(ctx, l.runtime, op, q)
+	return submitPermitRequest(ctx, l.runtime, op, q)
 }

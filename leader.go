@@ -8,9 +8,9 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// patience restarts a child 10 ms after its first crash, 20 ms after the second, and so on. After 10 s without
+// childBackOff restarts a child 10 ms after its first crash, 20 ms after the second, and so on. After 10 s without
 // a crash the delay is 10 ms again.
-var patience = actor.NewExponentialBackoffStrategy(10*time.Second, 10*time.Millisecond)
+var childBackOff = actor.NewExponentialBackoffStrategy(10*time.Second, 10*time.Millisecond)
 
 var errRestart = errors.New("the leader has crashed")
 
@@ -22,9 +22,9 @@ type leader struct {
 
 	candidacy context.Context // of its Elect
 	resign    context.CancelCauseFunc
-	// alive is cancelled by gone, when this leader has no child and will have none.
-	alive context.Context
-	gone  context.CancelFunc
+	// alive is cancelled by noChild, when this leader has no child and will have none.
+	alive   context.Context
+	noChild context.CancelFunc
 	// released is closed when Elect has returned; nil if Elect was not called.
 	released chan struct{}
 
@@ -41,8 +41,8 @@ type term struct {
 // lostTerm is sent to the leader when the lock of the term is lost.
 type lostTerm struct{ *term }
 
-// elected is sent to the leader when its Elect has returned.
-type elected struct {
+// electReturned is sent to the leader when its Elect has returned.
+type electReturned struct {
 	candidacy context.Context
 	err       error
 }
@@ -67,20 +67,20 @@ func (l *leader) Receive(ctx actor.Context) {
 			l.child = nil
 			close(l.term.over)
 		}
-	case elected:
+	case electReturned:
 		if m.candidacy.Err() == nil { // otherwise it was sent before a restart
-			l.lock.leadsNoMore(m.err)
+			l.lock.logEnded(m.err)
 			ctx.Stop(ctx.Self())
 		}
 	case *actor.Restarting: // its children are stopped next
 		l.resign(errRestart)
 		if l.child == nil {
-			l.gone()
+			l.noChild()
 		}
 	case *actor.Stopping: // its children are stopped next
 		l.resign(errResigned)
 	case *actor.Stopped:
-		l.gone()
+		l.noChild()
 		if l.released != nil {
 			<-l.released
 		}
@@ -149,6 +149,6 @@ func (l *leader) elect(root *actor.RootContext, self *actor.PID) {
 	err := l.lock.Elect(l.candidacy, lead, l.options...)
 	close(l.released)
 	if l.candidacy.Err() == nil {
-		root.Send(self, elected{l.candidacy, err})
+		root.Send(self, electReturned{l.candidacy, err})
 	}
 }

@@ -44,8 +44,8 @@ func (l *Lock) Name() string {
 	return l.name
 }
 
-// unusable returns an error if the lock cannot be used.
-func (l *Lock) unusable() error {
+// checkUsable returns an error if the lock cannot be used.
+func (l *Lock) checkUsable() error {
 	switch {
 	case l == nil:
 		return errors.New("the lock is nil")
@@ -57,12 +57,12 @@ func (l *Lock) unusable() error {
 	return nil
 }
 
-// askable returns an error if the lock or the context cannot be used.
-func (l *Lock) askable(ctx context.Context) error {
+// checkCall returns an error if the lock or the context cannot be used.
+func (l *Lock) checkCall(ctx context.Context) error {
 	if ctx == nil {
 		return errNoContext
 	}
-	return l.unusable()
+	return l.checkUsable()
 }
 
 // Option changes how a lock is acquired.
@@ -125,13 +125,13 @@ func (l *Lock) TryAcquire(ctx context.Context, options ...Option) (*Hold, error)
 }
 
 func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold, error) {
-	if err := l.askable(ctx); err != nil {
+	if err := l.checkCall(ctx); err != nil {
 		return nil, invalid(op, l.Name(), err)
 	}
 	if ctx.Err() != nil {
 		return nil, ended(ctx, op, l.Name(), "")
 	}
-	hold := &Hold{lock: l, parent: ctx, outer: innermost(ctx)}
+	hold := &Hold{lock: l, parent: ctx, outer: innermostHold(ctx)}
 	hold.root = hold
 	call, err := l.call(hold, options)
 	if err != nil {
@@ -147,7 +147,7 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 	out, answered := l.runtime.Do(ctx, call)
 	if !answered {
 		out = l.runtime.Withdraw(call)
-		bind(out) // a re-entry that is released at once has still prolonged the hold
+		raiseBound(out) // a re-entry that is released at once has still prolonged the hold
 		return nil, ended(ctx, op, l.Name(), out.Detail)
 	}
 	if out.Kind != lock.Granted {
@@ -159,10 +159,10 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 
 // call returns the request of an Acquire.
 func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
-	call := l.about(actors.OpAcquire)
+	call := l.newCall(actors.OpAcquire)
 	call.Holder = (*holder)(hold)
 	if len(options) == 0 {
-		hold.takeNote(nil)
+		hold.initRareFields(nil)
 		call.Permit = hold.permit()
 		return call, nil
 	}
@@ -182,7 +182,7 @@ func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
 	call.Lease, call.MaxHold, call.Wait = value(r.lease), value(r.maxHold), value(r.wait)
 	call.Try = r.wait != nil && *r.wait == 0
 	call.NoReentry, call.Leads = r.once, r.leads
-	hold.takeNote(r.atRisk)
+	hold.initRareFields(r.atRisk)
 	call.Permit = hold.permit()
 	if r.lease != nil && *r.lease == 0 || r.maxHold != nil && *r.maxHold == 0 {
 		return nil, errors.New("a lease or a max hold of zero would be over at once; leave the option out for none")
@@ -191,8 +191,8 @@ func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
 	return call, errors.Join(err, l.runtime.CheckRed(l.kind, l.members, call.Lease))
 }
 
-// about returns a call for this lock.
-func (l *Lock) about(op actors.Op) *actors.Call {
+// newCall returns a call for this lock.
+func (l *Lock) newCall(op actors.Op) *actors.Call {
 	return &actors.Call{Op: op, Kind: l.kind, Mode: l.mode, Name: l.name, Members: l.members}
 }
 
@@ -213,13 +213,13 @@ func (l *Lock) same(other *Lock) bool {
 // renewal. ForceRelease returns after at most Config.CallTimeout and 250 ms, even if ctx never
 // ends. The error is ErrInvalid for more than 1000 owners, and for an owner that is not valid.
 func (l *Lock) ForceRelease(ctx context.Context, owners ...string) (wasHeld bool, err error) {
-	if err := l.unusable(); err != nil {
+	if err := l.checkUsable(); err != nil {
 		return false, invalid("force release", l.Name(), err)
 	}
 	if err := actors.CheckOwners(owners); err != nil {
 		return false, invalid("force release", l.Name(), err)
 	}
-	call := l.about(actors.OpForceRelease)
+	call := l.newCall(actors.OpForceRelease)
 	call.Owners = owners
 	out, err := l.submit(ctx, "force release", call)
 	if err != nil {
@@ -291,10 +291,10 @@ func (l *Lock) Inspect(ctx context.Context) (Status, error) {
 
 // ask submits a call with no arguments, and waits for the answer or for ctx.
 func (l *Lock) ask(ctx context.Context, op string, what actors.Op) (actors.Outcome, error) {
-	if err := l.askable(ctx); err != nil {
+	if err := l.checkCall(ctx); err != nil {
 		return actors.Outcome{}, invalid(op, l.Name(), err)
 	}
-	return l.submit(ctx, op, l.about(what))
+	return l.submit(ctx, op, l.newCall(what))
 }
 
 // submit submits a call that is not an Acquire, and waits for the answer or for ctx.

@@ -124,10 +124,10 @@ func Open(ctx context.Context, url string, options ...OpenOption) (*System, erro
 		return nil, fmt.Errorf("lockkeeper: %s: %w: the actor system is nil", op, ErrInvalid)
 	}
 	client, err := r.connect(ctx, url)
-	if client, err = connected(op, client, err); err != nil {
+	if client, err = connectResult(op, client, err); err != nil {
 		return nil, err
 	}
-	o := &owned{client: client, closed: make(chan struct{})}
+	o := &openedResources{client: client, closed: make(chan struct{})}
 	system := r.actors
 	if !r.inActors {
 		o.actors = ownActors(r.config.Logger)
@@ -166,21 +166,21 @@ func (r *openRequest) connect(ctx context.Context, url string) (rueidis.Client, 
 
 // ownActors returns a new actor system for Open.
 func ownActors(logger *slog.Logger) *actor.ActorSystem {
-	logger = printable.Logger(or(logger, slog.New(slog.DiscardHandler))) // the actor system logs names of locks, too
+	logger = printable.Logger(orDefault(logger, slog.New(slog.DiscardHandler))) // the actor system logs names of locks, too
 	return actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }),
 		actor.WithDeadLetterThrottleInterval(time.Millisecond)) // the throttle has a goroutine for that long
 }
 
-// owned is what Open has created for its System, and what Close closes.
-type owned struct {
+// openedResources is what Open has created for its System, and what Close closes.
+type openedResources struct {
 	client rueidis.Client
 	actors *actor.ActorSystem // nil if it is the caller's
 	once   sync.Once
 	closed chan struct{}
 }
 
-func (o *owned) close() {
+func (o *openedResources) close() {
 	o.client.Close()
 	if o.actors != nil {
 		o.actors.Shutdown()
@@ -189,7 +189,7 @@ func (o *owned) close() {
 }
 
 // closeAfter calls close once the System has ended, and waits for that or for ctx.
-func (o *owned) closeAfter(ctx context.Context, ended <-chan struct{}) {
+func (o *openedResources) closeAfter(ctx context.Context, ended <-chan struct{}) {
 	o.once.Do(func() {
 		go func() {
 			<-ended

@@ -87,7 +87,7 @@ func (s *System) Systems(ctx context.Context) ([]Process, error) {
 	}
 	if err != nil {
 		if answer := (*redisio.Error)(nil); errors.As(err, &answer) {
-			err = fmt.Errorf("%w: %w", s.sorted(answer), err)
+			err = fmt.Errorf("%w: %w", s.sentinelOf(answer), err)
 		}
 		return all, fmt.Errorf("lockkeeper: systems: %w", err)
 	}
@@ -97,8 +97,8 @@ func (s *System) Systems(ctx context.Context) ([]Process, error) {
 // ErrMore: there are more Systems than [System.Systems] has returned.
 var ErrMore = actors.ErrMore
 
-// sorted returns the package's error for an error of Redis.
-func (s *System) sorted(err *redisio.Error) error {
+// sentinelOf returns the package's error for an error of Redis.
+func (s *System) sentinelOf(err *redisio.Error) error {
 	switch {
 	case s.runtime.Closed():
 		return ErrClosed

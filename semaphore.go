@@ -72,15 +72,15 @@ func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
 func (s *Semaphore) Acquire(ctx context.Context, n int, options ...Option) error {
 	const op = "acquire permits of"
 	q := actors.PermitRequest{Op: actors.PermitAcquire, N: int64(n)}
-	if err := waitOnly(options, &q, "the permits of a semaphore have no owner and no lease: WithWait is the only option"); err != nil {
+	if err := applyWaitOption(options, &q, "the permits of a semaphore have no owner and no lease: WithWait is the only option"); err != nil {
 		return invalid(op, s.Name(), err)
 	}
 	_, err := s.ask(ctx, op, &q)
 	return err
 }
 
-// waitOnly applies WithWait to q. If there is another option it returns an error with the text why.
-func waitOnly(options []Option, q *actors.PermitRequest, why string) error {
+// applyWaitOption applies WithWait to q. If there is another option it returns an error with the text why.
+func applyWaitOption(options []Option, q *actors.PermitRequest, why string) error {
 	if len(options) == 0 {
 		return nil // without allocating r
 	}
@@ -142,11 +142,11 @@ func (s *Semaphore) ask(ctx context.Context, op string, q *actors.PermitRequest)
 		return semaphore.Answer{}, invalid(op, "", errors.New("the semaphore is nil"))
 	}
 	q.Name = s.name
-	return askPermits(ctx, s.runtime, op, q)
+	return submitPermitRequest(ctx, s.runtime, op, q)
 }
 
-// askPermits submits a request about a semaphore or a latch, and waits for the answer or for ctx.
-func askPermits(ctx context.Context, runtime *actors.Runtime, op string, q *actors.PermitRequest) (semaphore.Answer, error) {
+// submitPermitRequest submits a request about a semaphore or a latch, and waits for the answer or for ctx.
+func submitPermitRequest(ctx context.Context, runtime *actors.Runtime, op string, q *actors.PermitRequest) (semaphore.Answer, error) {
 	if ctx == nil {
 		return semaphore.Answer{}, invalid(op, q.Name, errNoContext)
 	}

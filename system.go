@@ -33,8 +33,8 @@ import (
 // System runs Lockkeeper inside one actor system, on one Redis.
 type System struct {
 	runtime *actors.Runtime
-	// owned is what Open has created for the System; nil if New was called.
-	owned *owned
+	// openedResources is what Open has created for the System; nil if New was called.
+	owned *openedResources
 }
 
 var extensionID = extensions.NextExtensionID()
@@ -47,7 +47,7 @@ func (s *System) ExtensionID() extensions.ExtensionID { return extensionID }
 // not answer, and ErrRejected if Redis refuses the client.
 func Connect(url string) (rueidis.Client, error) {
 	client, err := redisio.Connect(url)
-	return connected("connect", client, err)
+	return connectResult("connect", client, err)
 }
 
 // ConnectLater is like Connect, for a single server that may be down. The client connects
@@ -57,11 +57,11 @@ func Connect(url string) (rueidis.Client, error) {
 // supports neither clusters nor Sentinel. The error is ErrInvalid or ErrRejected.
 func ConnectLater(url string) (rueidis.Client, error) {
 	client, err := redisio.ConnectLater(url)
-	return connected("connect", client, err)
+	return connectResult("connect", client, err)
 }
 
-// connected returns the client, or the error of the package for err.
-func connected(op string, client rueidis.Client, err error) (rueidis.Client, error) {
+// connectResult returns the client, or the error of the package for err.
+func connectResult(op string, client rueidis.Client, err error) (rueidis.Client, error) {
 	if err == nil {
 		return client, nil
 	}
@@ -172,15 +172,15 @@ func (s *System) Close(ctx context.Context) error {
 	if complete {
 		return nil
 	}
-	text := "lockkeeper: closed before Redis confirmed every release: " + s.remains()
+	text := "lockkeeper: closed before Redis confirmed every release: " + s.unreleased()
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("%s: %w", text, cause)
 	}
 	return errors.New(text + " (the Redis client was closed first, Redis refused, an earlier Close did not wait, or the guardian was stopped)")
 }
 
-// remains describes what happens to locks and permits that were not released.
-func (s *System) remains() string {
+// unreleased describes what happens to locks and permits that were not released.
+func (s *System) unreleased() string {
 	text := "locks and permits that expire are free when their leases end"
 	permits, counts := s.runtime.Forgotten()
 	if permits {

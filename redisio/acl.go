@@ -18,10 +18,10 @@ const (
 	InCluster
 )
 
-// beyond are the commands of each topology that the client sends itself: those that send the scripts,
+// clientCommands are the commands of each topology that the client sends itself: those that send the scripts,
 // and those that find the servers (the client also asks a single server for a cluster) and check that
 // they are alive.
-var beyond = map[Topology][]string{
+var clientCommands = map[Topology][]string{
 	OneServer: {"cluster|shards", "cluster|slots", "eval", "evalsha", "ping", "pttl", "subscribe"},
 	Sentinels: {"role"},
 	InCluster: {"asking", "pubsub|shardnumsub", "spublish", "ssubscribe"},
@@ -148,7 +148,7 @@ func (r Rights) and(other Rights) Rights {
 // Rules returns the ACL rules for locks whose names begin with keyPrefix, for a user that has no other
 // rights.
 func (r Rights) Rules(on Topology, keyPrefix string) string {
-	commands := slices.Concat(beyond[OneServer], beyond[on])
+	commands := slices.Concat(clientCommands[OneServer], clientCommands[on])
 	for _, s := range r.scripts {
 		commands = append(commands, s.Commands()...)
 	}

@@ -36,8 +36,8 @@ func TestACLDocument(t *testing.T) {
 	for _, r := range ACL() {
 		fmt.Fprintf(&rules, "\n%s:\n\n```\nACL SETUSER locker on >PASSWORD %s\n```\n", r.Kind, r.Rules(OneServer, "locks:"))
 	}
-	fmt.Fprintf(&rules, "\nWith Sentinel, on the servers and on the Sentinels:\n\n```\nACL SETUSER locker +%s\nACL SETUSER watcher on >PASSWORD %s\n```\n", strings.Join(beyond[Sentinels], " +"), SentinelRules)
-	fmt.Fprintf(&rules, "\nIn a cluster, on every server:\n\n```\nACL SETUSER locker +%s\n```\n", strings.Join(beyond[InCluster], " +"))
+	fmt.Fprintf(&rules, "\nWith Sentinel, on the servers and on the Sentinels:\n\n```\nACL SETUSER locker +%s\nACL SETUSER watcher on >PASSWORD %s\n```\n", strings.Join(clientCommands[Sentinels], " +"), SentinelRules)
+	fmt.Fprintf(&rules, "\nIn a cluster, on every server:\n\n```\nACL SETUSER locker +%s\n```\n", strings.Join(clientCommands[InCluster], " +"))
 	fmt.Fprintf(&rules, "\nWith `Config.Replicas`:\n\n```\nACL SETUSER locker %s\n```\n", replicaRules)
 	want := before + begin + rules.String() + "\n" + end + after
 	if *update {

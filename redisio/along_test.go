@@ -110,7 +110,7 @@ func TestRunAlong_SendsAloneInACluster(t *testing.T) {
 	p.cluster, p.normal.max = true, 0 // no workers
 	r := &Redis{pool: p}
 	r.RunAlong(Call{})
-	if p.along.Load() != nil || len(p.normal.queue) != 1 {
+	if p.waiting.Load() != nil || len(p.normal.queue) != 1 {
 		t.Error("the call waits for another call")
 	}
 }

@@ -61,13 +61,13 @@ func (c *Call) withSource(b rueidis.Builder) rueidis.Completed {
 	return b.Eval().Script(c.Script.Source).Numkeys(int64(len(c.Keys))).Key(c.Keys...).Arg(c.Args...).Build()
 }
 
-// read converts a reply of Redis. It returns errMisfit for a reply that the script cannot have given.
+// read converts a reply of Redis. It returns errUnexpectedReply for a reply that the script cannot have given.
 func (c *Call) read(result rueidis.RedisResult) Reply {
 	message, err := result.ToMessage()
 	switch {
 	case rueidis.IsRedisNil(err):
 		if !c.Script.Reply.Nil {
-			return Reply{Err: errMisfit}
+			return Reply{Err: errUnexpectedReply}
 		}
 		return Reply{Nil: true}
 	case err != nil:
@@ -89,11 +89,11 @@ func (c *Call) read(result rueidis.RedisResult) Reply {
 			reply.S[texts] = s
 			texts++
 		} else {
-			return Reply{Err: errMisfit}
+			return Reply{Err: errUnexpectedReply}
 		}
 	}
 	if numbers != c.Script.Reply.Numbers || texts != c.Script.Reply.Texts {
-		return Reply{Err: errMisfit}
+		return Reply{Err: errUnexpectedReply}
 	}
 	return reply
 }

@@ -65,7 +65,7 @@ func ConnectLater(redisURL string) (rueidis.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	options = suited(options)
+	options = requiredOptions(options)
 	if options.Sentinel.MasterSet != "" || len(options.InitAddress) > 1 {
 		return nil, errors.New("only a single server can be connected to later: the URL names several, or Sentinel's")
 	}
@@ -73,7 +73,7 @@ func ConnectLater(redisURL string) (rueidis.Client, error) {
 	client, err := rueidis.NewClient(options)
 	switch {
 	case err == nil:
-		return asMeant(context.Background(), client, options)
+		return checkMode(context.Background(), client, options)
 	case client == nil:
 	case sortDial(err).Transient:
 		return client, nil
@@ -84,11 +84,11 @@ func ConnectLater(redisURL string) (rueidis.Client, error) {
 }
 
 func cannotConnect(options rueidis.ClientOption, err error) error {
-	return fmt.Errorf("cannot connect to Redis at %v: %w", slices.Compact(slices.Clone(options.InitAddress)), atFirst(options, sortDial(err)))
+	return fmt.Errorf("cannot connect to Redis at %v: %w", slices.Compact(slices.Clone(options.InitAddress)), withConnectHint(options, sortDial(err)))
 }
 
-// atFirst adds a hint at the likely cause to an error of a client's first connection.
-func atFirst(options rueidis.ClientOption, err *Error) *Error {
+// withConnectHint adds a hint at the likely cause to an error of a client's first connection.
+func withConnectHint(options rueidis.ClientOption, err *Error) *Error {
 	hint, sentinels := err.Hint, options.Sentinel.MasterSet != ""
 	closed := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 	switch encrypted := options.TLSConfig != nil || sentinels && options.Sentinel.TLSConfig != nil; {
@@ -112,9 +112,9 @@ func sortDial(err error) *Error {
 	return Sort(err)
 }
 
-// suited returns the options with the settings that Lockkeeper needs: the lock decides about retries,
+// requiredOptions returns the options with the settings that Lockkeeper needs: the lock decides about retries,
 // and there is no client-side cache.
-func suited(options rueidis.ClientOption) rueidis.ClientOption {
+func requiredOptions(options rueidis.ClientOption) rueidis.ClientOption {
 	options.DisableRetry = true
 	options.DisableCache = true
 	options.PipelineMultiplex = -1 // one connection, which keeps the order of the commands about a key

@@ -268,7 +268,7 @@ func TestReplicaThatStaysOne(t *testing.T) {
 		if err := acquire(t, r, "k").Err; err == nil {
 			t.Fatal("a replica has granted a lock")
 		}
-		return s.Calls(t)["quit"] >= 4*quitsEach
+		return s.Calls(t)["quit"] >= 4*quitsPerRound
 	})
 	took := time.Since(began)
 	time.Sleep(replaceLast / 2)

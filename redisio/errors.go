@@ -86,8 +86,8 @@ var errMissing = &Error{err: errors.New("the context or the client is nil")}
 // errClosed is the error of calls after Close.
 var errClosed = &Error{err: errors.New("the Lockkeeper system is closed")}
 
-// errMisfit is the error of calls whose reply the script cannot have given.
-var errMisfit = &Error{
+// errUnexpectedReply is the error of calls whose reply the script cannot have given.
+var errUnexpectedReply = &Error{
 	Unsure: true, Hint: "is it a Redis, 6.2 or later, without a proxy that changes replies?",
 	err: errors.New("unexpected reply from the script"),
 }
@@ -108,26 +108,26 @@ var permanent = []struct {
 	words string
 	hint  func(text string) string
 }{
-	{"WRONGTYPE", says("the key is used for something else than this kind of lock; choose another name or key prefix")},
-	{"NOAUTH", says("give the client a user name and password; Sentinels have their own")},
-	{"WRONGPASS", says("check the user name and password")},
+	{"WRONGTYPE", fixedHint("the key is used for something else than this kind of lock; choose another name or key prefix")},
+	{"NOAUTH", fixedHint("give the client a user name and password; Sentinels have their own")},
+	{"WRONGPASS", fixedHint("check the user name and password")},
 	{"NOPERM", aclHint},
 	{"ACL failure", aclHint},
 	{"The user executing the script", aclHint},
-	{"cluster support disabled", says("redis-cluster, and several addresses without master_set, are for clusters; this server is not one of a cluster")},
+	{"cluster support disabled", fixedHint("redis-cluster, and several addresses without master_set, are for clusters; this server is not one of a cluster")},
 	{"beginning with: 'SLOTS'", notACluster}, {"beginning with: `SLOTS`", notACluster}, // Redis before 7
 	{"beginning with: 'SHARDS'", notACluster}, // Valkey, and Redis from 8 on
 	{"beginning with: 'SENTINELS'", noSentinel}, {"beginning with: `SENTINELS`", noSentinel},
-	{"No such master with that name", says("check master_set, the name that the Sentinels have for the master")},
-	{"CROSSSLOT", says("in a cluster all keys of a lock must lie in one slot; check the braces in its name")},
+	{"No such master with that name", fixedHint("check master_set, the name that the Sentinels have for the master")},
+	{"CROSSSLOT", fixedHint("in a cluster all keys of a lock must lie in one slot; check the braces in its name")},
 }
 
 var (
-	notACluster = says("if this is a Sentinel, the URL needs the option master_set=NAME")
-	noSentinel  = says("master_set is for Sentinels, and this is none; the URL of a server goes without it")
+	notACluster = fixedHint("if this is a Sentinel, the URL needs the option master_set=NAME")
+	noSentinel  = fixedHint("master_set is for Sentinels, and this is none; the URL of a server goes without it")
 )
 
-func says(hint string) func(string) string { return func(string) string { return hint } }
+func fixedHint(hint string) func(string) string { return func(string) string { return hint } }
 
 // Sort classifies an error of the client; it returns nil for nil.
 func Sort(err error) *Error {

@@ -73,7 +73,7 @@ func TestSortOtherErrors(t *testing.T) {
 		context.DeadlineExceeded: doubtful, fmt.Errorf("wrapped: %w", context.DeadlineExceeded): doubtful,
 		&net.OpError{Op: "read", Err: errors.New("connection reset")}: doubtful,
 		refused: passing, fmt.Errorf("wrapped: %w", refused): passing,
-		errMisfit:          {Unsure: true, Hint: "without a proxy that changes replies"},
+		errUnexpectedReply: {Unsure: true, Hint: "without a proxy that changes replies"},
 		rueidis.ErrClosing: {Unsure: true, Hint: "close the Lockkeeper system first"},
 	} {
 		sorted := Sort(err)

@@ -15,9 +15,9 @@ const (
 
 // failure counts the failures since the last successful subscription.
 type failure struct {
-	times int
-	since time.Time
-	told  bool
+	times    int
+	since    time.Time
+	reported bool
 }
 
 // failed records why a connection broke, and notifies the listener if that continues: otherwise a proxy
@@ -32,8 +32,8 @@ func (s *Subscriptions) failed(err error) {
 	if f.times++; f.times == 1 {
 		f.since = time.Now()
 	}
-	report := !f.told && f.times >= failingTimes && time.Since(f.since) >= failingAfter
-	f.told = f.told || report
+	report := !f.reported && f.times >= failingTimes && time.Since(f.since) >= failingAfter
+	f.reported = f.reported || report
 	s.mu.Unlock()
 	if report {
 		s.listener.Failing(s.commandName(), s.server(), Sort(err))
@@ -42,7 +42,7 @@ func (s *Subscriptions) failed(err error) {
 
 // commandName returns the command that subscribes to the channels.
 func (s *Subscriptions) commandName() string {
-	if s.home != nil {
+	if s.shard != nil {
 		return "SSUBSCRIBE"
 	}
 	return "SUBSCRIBE"
@@ -50,8 +50,8 @@ func (s *Subscriptions) commandName() string {
 
 // server returns the address of the master for shard channels, otherwise "".
 func (s *Subscriptions) server() string {
-	if s.home != nil {
-		return s.home.address
+	if s.shard != nil {
+		return s.shard.address
 	}
 	return ""
 }

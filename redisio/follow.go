@@ -41,13 +41,13 @@ type follower struct {
 	found chan struct{} // closed when there is a master
 	// failed receives the first failure of each configured Sentinel.
 	failed   chan error
-	settling sync.Mutex // held by settle
+	updating sync.Mutex // held by updateMaster
 
 	mu        sync.Mutex // guards the fields below
 	sentinels map[string]*sentinel
 	master    string
 	epoch     uint64 // of the configuration in which the Sentinels name the master
-	doubted   bool   // the master has replied that it is a replica
+	demoted   bool   // the master has replied that it is a replica
 	// present is the context of the current connections; cut cancels it.
 	present context.Context
 	cut     context.CancelFunc
@@ -56,22 +56,22 @@ type follower struct {
 	onMove  map[*func()]struct{}
 }
 
-// following is a client whose connections a follower moves.
-type following struct {
+// sentinelClient is a client whose connections a follower moves.
+type sentinelClient struct {
 	rueidis.Client
 	follower *follower
 }
 
 // Mode returns the mode of a client for Sentinels; the embedded client is for a single server.
-func (c *following) Mode() rueidis.ClientMode { return rueidis.ClientModeSentinel }
+func (c *sentinelClient) Mode() rueidis.ClientMode { return rueidis.ClientModeSentinel }
 
 // Close closes the client, and waits for its goroutines.
-func (c *following) Close() {
+func (c *sentinelClient) Close() {
 	c.follower.close()
 	c.Client.Close()
 }
 
-// follow opens a client for the master that Sentinels name, with the options that suited has returned.
+// follow opens a client for the master that Sentinels name, with the options that requiredOptions has returned.
 func follow(ctx context.Context, options rueidis.ClientOption, dial dialFunc) (rueidis.Client, error) {
 	f := &follower{
 		set: options.Sentinel.MasterSet, dial: dial, found: make(chan struct{}), failed: make(chan error, len(options.InitAddress)),
@@ -89,7 +89,7 @@ func follow(ctx context.Context, options rueidis.ClientOption, dial dialFunc) (r
 			f.mu.Lock()
 			f.client = client
 			f.mu.Unlock()
-			return &following{Client: client, follower: f}, nil
+			return &sentinelClient{Client: client, follower: f}, nil
 		}
 	}
 	f.close()
@@ -209,20 +209,20 @@ func (f *follower) cutAll() {
 	}
 }
 
-// doubt records that the master has replied that it is a replica.
-func (f *follower) doubt() {
+// recordDemotion records that the master has replied that it is a replica.
+func (f *follower) recordDemotion() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.doubted = true
+	f.demoted = true
 	for _, s := range f.sentinels {
 		s.askSoon()
 	}
 }
 
-// next returns the new master and the epoch of its configuration, or "" if the master stays. The latest
+// nextMaster returns the new master and the epoch of its configuration, or "" if the master stays. The latest
 // configuration is used. An earlier one is used if the master has replied that it is a replica, or if a
 // majority of the Sentinels answers and none names it.
-func (f *follower) next() (master string, epoch uint64) {
+func (f *follower) nextMaster() (master string, epoch uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	answers, named := 0, false
@@ -238,7 +238,7 @@ func (f *follower) next() (master string, epoch uint64) {
 			master, epoch = s.master, s.epoch
 		}
 	}
-	if master == f.master || f.master != "" && epoch <= f.epoch && !f.doubted && (named || 2*answers <= len(f.sentinels)) {
+	if master == f.master || f.master != "" && epoch <= f.epoch && !f.demoted && (named || 2*answers <= len(f.sentinels)) {
 		return "", 0
 	}
 	return master, epoch
@@ -250,11 +250,11 @@ func (f *follower) hasMaster() bool {
 	return f.master != ""
 }
 
-// settle moves the client to another master if next returns one, and the server confirms its role.
-func (f *follower) settle() error {
-	f.settling.Lock()
-	defer f.settling.Unlock()
-	master, epoch := f.next()
+// updateMaster moves the client to another master if nextMaster returns one, and the server confirms its role.
+func (f *follower) updateMaster() error {
+	f.updating.Lock()
+	defer f.updating.Unlock()
+	master, epoch := f.nextMaster()
 	if master == "" {
 		return nil
 	}
@@ -263,7 +263,7 @@ func (f *follower) settle() error {
 	}
 	f.mu.Lock()
 	first := f.master == ""
-	f.master, f.epoch, f.doubted = master, epoch, false
+	f.master, f.epoch, f.demoted = master, epoch, false
 	if first {
 		close(f.found)
 		f.mu.Unlock()
@@ -319,8 +319,8 @@ func connectWithin(within context.Context, options rueidis.ClientOption, dial di
 	return client, err
 }
 
-// tell registers a function to be called after every move; stop unregisters it. It must not block.
-func (f *follower) tell(moved func()) (stop func()) {
+// registerMove registers a function to be called after every move; stop unregisters it. It must not block.
+func (f *follower) registerMove(moved func()) (stop func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.onMove[&moved] = struct{}{}

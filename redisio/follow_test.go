@@ -29,11 +29,11 @@ func TestNextMaster(t *testing.T) {
 		"as all say it, ours is in doubt":  {answers: []answer{{"a", 3}, {"b", 3}, {"a", 3}}, doubted: true},
 		"no Sentinel answers":              {answers: []answer{silent, silent, silent}, doubted: true},
 	} {
-		f := &follower{master: "a", epoch: 3, doubted: c.doubted, sentinels: map[string]*sentinel{}}
+		f := &follower{master: "a", epoch: 3, demoted: c.doubted, sentinels: map[string]*sentinel{}}
 		for i, a := range c.answers {
 			f.sentinels[string(rune('0'+i))] = &sentinel{master: a.master, epoch: a.epoch}
 		}
-		if got, _ := f.next(); got != c.want {
+		if got, _ := f.nextMaster(); got != c.want {
 			t.Errorf("%s: moves to %q, want %q", name, got, c.want)
 		}
 	}

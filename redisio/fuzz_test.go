@@ -163,7 +163,7 @@ func answer(parts string, number int64, text string) (raw string, want Reply, sh
 			want.S[shape.Texts] = map[byte]string{'+': line, '$': text}[part]
 			shape.Texts++
 		default:
-			want.Err = errMisfit
+			want.Err = errUnexpectedReply
 		}
 		switch part {
 		case ':':

@@ -24,7 +24,7 @@ func TestNilArguments(t *testing.T) {
 		Dir: ".", Skip: []string{"New", "Redis", "Shards", "Subscriptions"},
 		Functions: map[string]any{
 			"ACL": ACL, "Calls": Calls, "Channel": Channel, "Connect": Connect, "ConnectLater": ConnectLater, "ConnectWith": ConnectWith, "Counted": Counted,
-			"HasShards": HasShards, "Holds": Holds, "LatchChannel": LatchChannel, "Line": WaitQueue, "Masters": Masters, "Memory": Memory, "NamesIn": NamesIn,
+			"HasShards": HasShards, "Holds": Holds, "LatchChannel": LatchChannel, "WaitQueue": WaitQueue, "Masters": Masters, "Memory": Memory, "NamesIn": NamesIn,
 			"Options": Options, "PermitSystemOf": PermitSystemOf, "PermitsChannel": PermitsChannel, "Queue": Queue, "ReadWriteChannel": ReadWriteChannel, "Reserved": Reserved,
 			"ShardTurnChannel": ShardTurnChannel, "Slot": Slot, "Sort": Sort, "System": System, "SystemOf": SystemOf, "Systems": Systems, "Taken": Taken,
 			"Timeouts": Timeouts, "Token": Token, "TurnChannel": TurnChannel, "Twin": Twin, "Waiters": Waiters,

@@ -20,7 +20,7 @@ func ConnectWith(ctx context.Context, options rueidis.ClientOption) (rueidis.Cli
 	if len(options.InitAddress) == 0 {
 		return nil, errors.New("there is no address of a server")
 	}
-	options = suited(options)
+	options = requiredOptions(options)
 	o := &opening{ctx: ctx, dial: dialer(options)}
 	options.DialCtxFn = o.dialServer
 	var client rueidis.Client
@@ -31,7 +31,7 @@ func ConnectWith(ctx context.Context, options rueidis.ClientOption) (rueidis.Cli
 		client, err = newClient(options)
 	}
 	if err == nil {
-		client, err = asMeant(ctx, client, options)
+		client, err = checkMode(ctx, client, options)
 	} else {
 		if client != nil { // with ForceSingleClient, which would continue to try
 			client.Close()

@@ -39,15 +39,15 @@ type pool struct {
 	loaded sync.Map
 	// cuts counts how often all connections to a former master were closed; see follower.
 	cuts *atomic.Uint64
-	// homes finds the servers for calls that wait for replicas in a cluster.
-	homes slotMasters
+	// slots finds the servers for calls that wait for replicas in a cluster.
+	slots slotMasters
 
-	// along is a call that waits to be sent with the next one; see RunAlong.
-	along atomic.Pointer[Call]
-	// replicas is how many replicas must confirm a call with Confirm, and patience how long they may
+	// waiting is a call that waits to be sent with the next one; see RunAlong.
+	waiting atomic.Pointer[Call]
+	// replicas is how many replicas must confirm a call with Confirm, and replicaTimeout how long they may
 	// take.
-	replicas int64
-	patience time.Duration
+	replicas       int64
+	replicaTimeout time.Duration
 
 	mu sync.Mutex
 	// There are separate lanes for urgent calls, for renewals in a cluster, and for calls that wait for replicas.
@@ -72,8 +72,8 @@ type lane struct {
 	batch   int // calls in one pipeline
 }
 
-// fit replaces the call's script by its form for sharded pub/sub if that is used.
-func (p *pool) fit(c *Call) {
+// chooseScript replaces the call's script by its form for sharded pub/sub if that is used.
+func (p *pool) chooseScript(c *Call) {
 	if p.sharded && c.Script.Sharded != nil {
 		c.Script = c.Script.Sharded
 	}
@@ -81,7 +81,7 @@ func (p *pool) fit(c *Call) {
 
 func newPool(client rueidis.Client, stale *reconnector, cluster bool) *pool {
 	p := &pool{
-		client: client, stale: stale, cluster: cluster, cuts: new(atomic.Uint64), homes: slotMasters{client: client}, round: func(f func()) { f() },
+		client: client, stale: stale, cluster: cluster, cuts: new(atomic.Uint64), slots: slotMasters{client: client}, round: func(f func()) { f() },
 	}
 	p.urgent.max, p.renewing.max, p.normal.max = urgentWorkers, urgentWorkers, workers
 	p.urgentConfirmed.max, p.normalConfirmed.max = urgentWorkers, workers
@@ -115,7 +115,7 @@ func (p *pool) lane(c *Call) *lane {
 }
 
 func (p *pool) submit(c Call) {
-	p.fit(&c)
+	p.chooseScript(&c)
 	l := p.lane(&c)
 	p.mu.Lock()
 	if p.closed {
@@ -147,7 +147,7 @@ func (p *pool) answered(n int) {
 // drain waits until every call has a reply, including calls that are submitted because of a reply, or
 // until done.
 func (p *pool) drain(done <-chan struct{}) {
-	p.sendAlone(p.along.Load())
+	p.sendAlone(p.waiting.Load())
 	p.mu.Lock()
 	if p.pending == 0 {
 		p.mu.Unlock()
@@ -166,7 +166,7 @@ func (p *pool) drain(done <-chan struct{}) {
 
 // close refuses further calls and waits for the submitted ones.
 func (p *pool) close() {
-	p.sendAlone(p.along.Load())
+	p.sendAlone(p.waiting.Load())
 	p.mu.Lock()
 	p.closed = true
 	for _, l := range p.lanes() {
@@ -208,7 +208,7 @@ func (p *pool) work(l *lane) {
 			return
 		}
 		n := len(batch)
-		batch = p.withAlong(batch)
+		batch = p.withWaiting(batch)
 		p.run(batch)
 		p.answered(n)
 		clear(batch)
@@ -246,7 +246,7 @@ func (p *pool) run(batch []Call) {
 			result, why, again = again[0], againUnconfirmed, again[1:]
 		}
 		p.watch.called(c, began, result, why)
-		p.look(c, result, cuts)
+		p.observe(c, result, cuts)
 		p.deliver(c, result, why, cuts)
 	}
 }
@@ -284,11 +284,11 @@ func (p *pool) runOne(within context.Context, c *Call) {
 	p.deliver(c, result, unconfirmed, cuts)
 }
 
-// look passes a reply to the reconnector, unless connections were cut since the call: then it may be from
+// observe passes a reply to the reconnector, unless connections were cut since the call: then it may be from
 // a former master.
-func (p *pool) look(c *Call, result rueidis.RedisResult, cuts uint64) {
+func (p *pool) observe(c *Call, result rueidis.RedisResult, cuts uint64) {
 	if p.cuts.Load() == cuts {
-		p.stale.look(c, result)
+		p.stale.observe(c, result)
 	}
 }
 
@@ -303,7 +303,7 @@ func (p *pool) ask(within context.Context, c *Call) (result rueidis.RedisResult,
 		result, unconfirmed = p.sendOne(ctx, c, (*Call).withSource)
 	}
 	p.watch.called(c, began, result, unconfirmed)
-	p.look(c, result, cuts)
+	p.observe(c, result, cuts)
 	return result, unconfirmed
 }
 

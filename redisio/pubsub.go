@@ -21,9 +21,9 @@ const (
 
 // pubsub is one connection for subscriptions.
 type pubsub struct {
-	client   rueidis.DedicatedClient
-	giveBack func()
-	broken   <-chan error
+	client  rueidis.DedicatedClient
+	release func()
+	broken  <-chan error
 	// asked are the channels that the connection subscribes to; true once Redis has confirmed.
 	// The Subscriptions' mutex guards it.
 	asked map[string]bool
@@ -45,7 +45,7 @@ func (p *pubsub) confirmed(channel string) bool { return p != nil && p.asked[cha
 // unsubscribe a connection that is returned to the pool open.
 func (p *pubsub) end() {
 	p.client.Close()
-	p.giveBack()
+	p.release()
 }
 
 var errNoServer = errors.New("the client does not know the server, or no longer knows it")
@@ -56,7 +56,7 @@ func (s *Subscriptions) open(ctx context.Context) (*pubsub, error) {
 	opened := make(chan *pubsub)
 	go func() {
 		p, ok := &pubsub{asked: map[string]bool{}}, false
-		if p.client, p.giveBack, ok = s.dedicate(); !ok {
+		if p.client, p.release, ok = s.dedicate(); !ok {
 			p = nil
 		}
 		select {
@@ -79,7 +79,7 @@ func (s *Subscriptions) open(ctx context.Context) (*pubsub, error) {
 				case "subscribe", "ssubscribe":
 					s.confirmed(p, c.Channel)
 				case "sunsubscribe": // sent by Redis when the slot has moved to another server
-					s.dismissed(p, []string{c.Channel}, "")
+					s.slotsMoved(p, []string{c.Channel}, "")
 				}
 			},
 		})
@@ -173,7 +173,7 @@ func (s *Subscriptions) adopt(next *pubsub) {
 	}
 	for channel := range old.asked {
 		if _, wanted := s.want[channel]; wanted && !next.has(channel) {
-			s.touched = append(s.touched, channel)
+			s.added = append(s.added, channel)
 		}
 	}
 }
@@ -185,7 +185,7 @@ func (s *Subscriptions) adopt(next *pubsub) {
 func (s *Subscriptions) subscribe(ctx context.Context, connection *pubsub, channels []string) error {
 	for batch := range slices.Chunk(channels, subscribeBatch) {
 		groups, commands := [][]string{batch}, rueidis.Commands{}
-		if s.home != nil {
+		if s.shard != nil {
 			groups = bySlot(batch)
 		}
 		for _, group := range groups {
@@ -193,7 +193,7 @@ func (s *Subscriptions) subscribe(ctx context.Context, connection *pubsub, chann
 		}
 		inTime, cancel := context.WithTimeout(ctx, subscribeTimeout)
 		results, role := connection.client.DoMulti(inTime, commands...), ""
-		if s.home != nil {
+		if s.shard != nil {
 			role = hello(inTime, connection.client, "role")
 		}
 		cancel()
@@ -203,7 +203,7 @@ func (s *Subscriptions) subscribe(ctx context.Context, connection *pubsub, chann
 			}
 		}
 		if role == "replica" {
-			s.dismissed(connection, batch, "")
+			s.slotsMoved(connection, batch, "")
 		}
 	}
 	return nil
@@ -211,7 +211,7 @@ func (s *Subscriptions) subscribe(ctx context.Context, connection *pubsub, chann
 
 // command returns the command that subscribes to channels; shard channels must be in one slot.
 func (s *Subscriptions) command(connection *pubsub, channels []string) rueidis.Completed {
-	if s.home != nil {
+	if s.shard != nil {
 		return connection.client.B().Ssubscribe().Channel(channels...).Build()
 	}
 	return connection.client.B().Subscribe().Channel(channels...).Build()
@@ -221,9 +221,9 @@ func (s *Subscriptions) command(connection *pubsub, channels []string) rueidis.C
 // are halved until that one is found; only its refusal is reported to the listener.
 func (s *Subscriptions) subscribed(ctx context.Context, connection *pubsub, channels []string, err error) error {
 	refusal, refused := rueidis.IsRedisErr(err)
-	if refused && s.home != nil {
+	if refused && s.shard != nil {
 		if master, moved := refusal.IsMoved(); moved {
-			s.dismissed(connection, channels, master)
+			s.slotsMoved(connection, channels, master)
 			return nil
 		}
 	}

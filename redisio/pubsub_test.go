@@ -43,7 +43,7 @@ func TestReplacedConnections(t *testing.T) {
 		subs.Remove(fmt.Sprint("c", n))
 	}
 	calls := s.Calls(t)
-	if n, most := calls["hello"], int64(time.Since(began)/linger)+5; n > most {
+	if n, most := calls["hello"], int64(time.Since(began)/unusedDelay)+5; n > most {
 		t.Errorf("%d connections in %v", n, time.Since(began))
 	}
 	if n := calls["unsubscribe"]; n != 0 {

@@ -23,9 +23,9 @@ const (
 	replaceLast = 500 * time.Millisecond
 	// quitTimeout bounds the wait for the end of a connection.
 	quitTimeout = time.Second
-	// quitsEach is how many connections are closed at a time. rueidis opens four by itself; with one
+	// quitsPerRound is how many connections are closed at a time. rueidis opens four by itself; with one
 	// at a time, the last might stay open for a minute.
-	quitsEach = 2
+	quitsPerRound = 2
 )
 
 // reconnector closes connections to a server that has become a replica. Redis keeps them
@@ -65,8 +65,8 @@ func (r *reconnector) close() {
 	r.wg.Wait()
 }
 
-// look handles the reply to a call: it reconnects if the reply is that of a replica.
-func (r *reconnector) look(c *Call, result rueidis.RedisResult) {
+// observe handles the reply to a call: it reconnects if the reply is that of a replica.
+func (r *reconnector) observe(c *Call, result rueidis.RedisResult) {
 	err := result.Error()
 	if refusal, fromRedis := rueidis.IsRedisErr(err); fromRedis && len(c.Keys) > 0 && byReplica(refusal.Error()) {
 		r.reconnect(c.Keys[0])
@@ -112,7 +112,7 @@ func (r *reconnector) reconnect(key string) {
 	}
 	r.last = now
 	if r.follower != nil {
-		r.follower.doubt()
+		r.follower.recordDemotion()
 	}
 	r.wg.Go(func() { r.quit(key) })
 	for _, s := range r.subscriptions {
@@ -131,7 +131,7 @@ func (r *reconnector) replace() {
 	}
 }
 
-// quit closes quitsEach connections of the client; further ones are closed when they are used. rueidis
+// quit closes quitsPerRound connections of the client; further ones are closed when they are used. rueidis
 // chooses a connection at random for a command with a key, so the pipeline begins with one. Redis closes a
 // connection at QUIT, which needs no permission. Because of the PING, rueidis notices that before the next
 // call fails.
@@ -139,7 +139,7 @@ func (r *reconnector) quit(key string) {
 	ctx, cancel := context.WithTimeout(context.Background(), quitTimeout)
 	defer cancel()
 	b := r.client.B()
-	for range quitsEach {
+	for range quitsPerRound {
 		r.client.DoMulti(ctx, b.Pttl().Key(key).Build(), b.Quit().Build(), b.Ping().Build())
 	}
 }

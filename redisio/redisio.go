@@ -24,14 +24,14 @@ type Redis struct {
 	follower *follower // nil unless Connect or ConnectWith has opened the client, for Sentinels
 }
 
-// New returns a Redis. Goroutines are started on demand. linger is how long a renewal may wait for other
+// New returns a Redis. Goroutines are started on demand. batchDelay is how long a renewal may wait for other
 // renewals, to share a script with them.
-func New(client rueidis.Client, linger time.Duration) *Redis {
+func New(client rueidis.Client, batchDelay time.Duration) *Redis {
 	stale := &reconnector{client: client}
 	p := newPool(client, stale, client.Mode() == rueidis.ClientModeCluster)
-	r := &Redis{client: client, stale: stale, pool: p, renewals: newRenewals(p, linger, p.cluster)}
+	r := &Redis{client: client, stale: stale, pool: p, renewals: newRenewals(p, batchDelay, p.cluster)}
 	p.round = r.Round
-	if c, ok := client.(*following); ok {
+	if c, ok := client.(*sentinelClient); ok {
 		r.follower, stale.follower, p.cuts = c.follower, c.follower, &c.follower.cuts
 	}
 	return r
@@ -44,7 +44,7 @@ func (r *Redis) OnMove(moved func()) (stop func()) {
 	if r.follower == nil {
 		return func() {}
 	}
-	return r.follower.tell(moved)
+	return r.follower.registerMove(moved)
 }
 
 // Shard makes the scripts use sharded pub/sub. It must be called before all other methods.
@@ -63,11 +63,11 @@ func (r *Redis) Run(c Call) { r.pool.submit(c) }
 // RunHere runs a call on the caller's goroutine, and returns after its reply. The client receives the
 // values of a context, such as a span; the end of the context does not end the call.
 func (r *Redis) RunHere(within context.Context, c *Call) {
-	r.pool.fit(c)
+	r.pool.chooseScript(c)
 	switch {
 	case c.tooLate(time.Now()):
-	case r.pool.along.Load() != nil:
-		r.pool.runWithAlong(c)
+	case r.pool.waiting.Load() != nil:
+		r.pool.runWithWaiting(c)
 	default:
 		r.pool.runOne(within, c)
 	}

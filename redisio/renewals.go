@@ -48,9 +48,9 @@ func (r *Redis) Late(should, latest time.Time) time.Time {
 
 // renewals combines renewals that are due at about the same time into few scripts.
 type renewals struct {
-	pool    *pool
-	linger  time.Duration
-	cluster bool
+	pool       *pool
+	batchDelay time.Duration
+	cluster    bool
 
 	mu sync.Mutex
 	// pending are the renewals of each script to be sent, and count is their number; usual is the
@@ -72,8 +72,8 @@ type batchKey struct {
 	confirm bool
 }
 
-func newRenewals(p *pool, linger time.Duration, cluster bool) *renewals {
-	return &renewals{pool: p, linger: linger, cluster: cluster, pending: map[batchKey][]Renewal{}}
+func newRenewals(p *pool, batchDelay time.Duration, cluster bool) *renewals {
+	return &renewals{pool: p, batchDelay: batchDelay, cluster: cluster, pending: map[batchKey][]Renewal{}}
 }
 
 func (r *renewals) add(n Renewal) {
@@ -92,13 +92,13 @@ func (r *renewals) add(n Renewal) {
 	switch {
 	case n.Now && r.rounds > 0:
 		r.now = true
-	case n.Now || r.count >= renewalBatch || r.linger <= 0:
+	case n.Now || r.count >= renewalBatch || r.batchDelay <= 0:
 		r.flush()
 	case r.count == 1:
 		if r.timer == nil {
-			r.timer = time.AfterFunc(r.linger, r.lingerOver)
+			r.timer = time.AfterFunc(r.batchDelay, r.delayOver)
 		} else {
-			r.timer.Reset(r.linger)
+			r.timer.Reset(r.batchDelay)
 		}
 	}
 }
@@ -125,7 +125,7 @@ func (r *renewals) end() {
 	}
 }
 
-func (r *renewals) lingerOver() {
+func (r *renewals) delayOver() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.flush()
@@ -194,7 +194,7 @@ func (b renewalBatchCall) read(result rueidis.RedisResult) ([]int64, error) {
 	renewed := make([]int64, len(b))
 	for i := range elements {
 		if renewed[i], err = elements[i].ToInt64(); err != nil {
-			return nil, errMisfit
+			return nil, errUnexpectedReply
 		}
 	}
 	return renewed, nil

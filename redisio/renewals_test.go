@@ -71,17 +71,17 @@ func TestRenewals_WaitForOthers(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	for _, test := range []struct {
-		name   string
-		linger time.Duration
-		renew  int
-		now    bool // the last one
+		name  string
+		delay time.Duration
+		renew int
+		now   bool // the last one
 	}{
 		{"but not for ever", 5 * time.Millisecond, 1, false},
 		{"as long as they are not full", time.Hour, renewalBatch, false},
 		{"unless one is in a hurry", time.Hour, 3, true},
 		{"unless they need not", 0, 1, false},
 	} {
-		r := New(connect(t, s.URL()), test.linger)
+		r := New(connect(t, s.URL()), test.delay)
 		for range 3 { // the timer works again and again
 			var batch []Renewal
 			in := newInbox()

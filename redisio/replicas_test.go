@@ -37,7 +37,7 @@ func TestUnknownScriptsAreConfirmedTogether(t *testing.T) {
 	s := redistest.Start(t)
 	client, in := connect(t, s.URL()), newInbox()
 	p := newPool(client, &reconnector{client: client}, false)
-	p.replicas, p.patience = 1, time.Millisecond
+	p.replicas, p.replicaTimeout = 1, time.Millisecond
 	var reported []*Error
 	p.watch.Reached = func(_ string, err *Error) { reported = append(reported, err) }
 	calls := make([]Call, 4)

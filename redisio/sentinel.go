@@ -44,7 +44,7 @@ type sentinel struct {
 	soon chan struct{}
 }
 
-// askSoon makes attend ask the Sentinel at once.
+// askSoon makes askAndListen ask the Sentinel at once.
 func (s *sentinel) askSoon() {
 	select {
 	case s.soon <- struct{}{}:
@@ -80,8 +80,8 @@ func (f *follower) watch(addresses []string, configured bool) (added []string) {
 // by another one.
 func (f *follower) keepAsking(address string, s *sentinel) {
 	for {
-		err := f.attend(address, s)
-		if f.ctx.Err() != nil || f.forgets(address, s, err) {
+		err := f.askAndListen(address, s)
+		if f.ctx.Err() != nil || f.recordFailure(address, s, err) {
 			return
 		}
 		select {
@@ -92,9 +92,9 @@ func (f *follower) keepAsking(address string, s *sentinel) {
 	}
 }
 
-// forgets records that a Sentinel does not answer, and reports whether it is removed. A configured Sentinel is
+// recordFailure records that a Sentinel does not answer, and reports whether it is removed. A configured Sentinel is
 // not, nor one that another Sentinel names.
-func (f *follower) forgets(address string, s *sentinel, err error) bool {
+func (f *follower) recordFailure(address string, s *sentinel, err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.master, s.others = "", nil
@@ -114,10 +114,10 @@ func (f *follower) forgets(address string, s *sentinel, err error) bool {
 	return true
 }
 
-// attend asks a Sentinel and listens to it over one connection, until that breaks. If the user may not
+// askAndListen asks a Sentinel and listens to it over one connection, until that breaks. If the user may not
 // listen, no client is opened, since it would notice a failover late. If the right is removed later, the
 // Sentinel is still asked.
-func (f *follower) attend(address string, s *sentinel) error {
+func (f *follower) askAndListen(address string, s *sentinel) error {
 	ctx, cancel := context.WithCancelCause(f.ctx)
 	defer cancel(nil)
 	client, err := connectWithin(ctx, f.watchers, f.dial, address)
@@ -135,7 +135,7 @@ func (f *follower) attend(address string, s *sentinel) error {
 		defer close(done)
 		hooked := rueidis.WithOnSubscriptionHook(context.Background(), func(rueidis.PubSubSubscription) { answer() })
 		err := client.Receive(hooked, client.B().Subscribe().Channel(changes...).Build(), func(m rueidis.PubSubMessage) {
-			f.heard(m)
+			f.received(m)
 			s.askSoon()
 		})
 		if _, refused := rueidis.IsRedisErr(err); !refused || Sort(err).Transient || !f.hasMaster() {
@@ -154,7 +154,7 @@ func (f *follower) attend(address string, s *sentinel) error {
 		if err := f.ask(ctx, client, s); err != nil {
 			return cmp.Or(context.Cause(ctx), err)
 		}
-		switch err := f.settle(); {
+		switch err := f.updateMaster(); {
 		case err == nil:
 			pause = askEvery
 		case !f.hasMaster():
@@ -173,9 +173,9 @@ func (f *follower) attend(address string, s *sentinel) error {
 	}
 }
 
-// heard handles a message of a Sentinel. The message about a chosen replica is
+// received handles a message of a Sentinel. The message about a chosen replica is
 // "slave <name> <host> <port> @ <set> <host> <port>", of the replica and the master.
-func (f *follower) heard(m rueidis.PubSubMessage) {
+func (f *follower) received(m rueidis.PubSubMessage) {
 	if words := strings.Fields(m.Message); m.Channel == chosen && len(words) == 8 && words[5] == f.set {
 		f.pause(net.JoinHostPort(words[6], words[7]), net.JoinHostPort(words[2], words[3]))
 	}
@@ -205,7 +205,7 @@ func (f *follower) ask(ctx context.Context, client rueidis.Client, s *sentinel) 
 	}
 	epoch, err := strconv.ParseUint(configuration["config-epoch"], 10, 64)
 	if err != nil || len(master) != 2 {
-		return errMisfit
+		return errUnexpectedReply
 	}
 	var named []string
 	for i := range others {

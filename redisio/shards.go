@@ -24,18 +24,18 @@ type Shards struct {
 	watch    *Watch
 
 	mu sync.Mutex // guards the fields below
-	// on has the shard of each wanted channel; nil if settle must find it.
+	// on has the shard of each wanted channel; nil if settle must find the shard.
 	on map[string]*shard
 	// refused are channels to which Redis does not allow this client to subscribe.
 	refused map[string]struct{}
 	shards  map[string]*shard // by address
 	masters masters
-	// doubt reports that channels may be on the wrong master. adviser is the address of the server to
+	// unsettled reports that channels may be on the wrong master. askFirst is the address of the server to
 	// ask first.
-	doubt   bool
-	adviser string
-	nodes   []string
-	started bool
+	unsettled bool
+	askFirst  string
+	nodes     []string
+	started   bool
 
 	changed chan struct{}
 	ctx     context.Context // ends with Close
@@ -133,7 +133,7 @@ func (s *Shards) at(channel string) *shard {
 	}
 	if s.shards[address] == nil {
 		at := &shard{newSubscriptions(nil, s.watch), s, address}
-		at.listener, at.home = at, at
+		at.listener, at.shard = at, at
 		at.dedicate = at.connect
 		s.shards[address] = at
 	}
@@ -163,7 +163,7 @@ func (at *shard) connect() (connection rueidis.DedicatedClient, giveBack func(),
 
 // wake makes the goroutine find the masters of the channels; mu is held.
 func (s *Shards) wake() {
-	s.doubt = true
+	s.unsettled = true
 	select {
 	case s.changed <- struct{}{}:
 	default:
@@ -194,16 +194,16 @@ func (at *shard) Failing(command, server string, err *Error) {
 // Recovered implements Listener.
 func (at *shard) Recovered(command, server string) { at.of.listener.Recovered(command, server) }
 
-// broke records that the shard has no connection.
-func (at *shard) broke() {
+// disconnected records that the shard has no connection.
+func (at *shard) disconnected() {
 	at.of.mu.Lock()
 	defer at.of.mu.Unlock()
 	at.of.wake()
 }
 
-// left records that the slots of channels have moved from this shard to another master, "" if that is not
+// slotsMoved records that the slots of channels have moved from this shard to another master, "" if that is not
 // known.
-func (at *shard) left(channels []string, master string) {
+func (at *shard) slotsMoved(channels []string, master string) {
 	s := at.of
 	var lost []string
 	s.mu.Lock()
@@ -216,7 +216,7 @@ func (at *shard) left(channels []string, master string) {
 			lost = append(lost, channel)
 		}
 	}
-	s.adviser = at.address
+	s.askFirst = at.address
 	s.wake()
 	s.mu.Unlock()
 	at.Remove(lost...)
@@ -252,14 +252,14 @@ func (s *Shards) settle() bool {
 	s.mu.Lock()
 	known := slices.Equal(nodes, s.nodes)
 	s.nodes = nodes
-	lost, placed := s.place()
-	if known && lost+placed == 0 && (!s.doubt || s.allConfirmed()) {
-		s.doubt, s.adviser = false, ""
+	lost, placed := s.assign()
+	if known && lost+placed == 0 && (!s.unsettled || s.allConfirmed()) {
+		s.unsettled, s.askFirst = false, ""
 		s.mu.Unlock()
 		return true
 	}
-	asked := slices.Concat([]string{s.adviser}, slices.Sorted(maps.Keys(s.shards)), nodes)
-	s.doubt = true
+	asked := slices.Concat([]string{s.askFirst}, slices.Sorted(maps.Keys(s.shards)), nodes)
+	s.unsettled = true
 	s.mu.Unlock()
 	if known && lost == 0 && placed > 0 {
 		return false // the new subscriptions are not confirmed yet
@@ -268,15 +268,15 @@ func (s *Shards) settle() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.masters = found
-		s.place()
-		s.giveUp()
+		s.assign()
+		s.closeUnused()
 	}
 	return false
 }
 
-// place moves channels to the masters of their slots. It returns how many have no known master, and how
+// assign moves channels to the masters of their slots. It returns how many have no known master, and how
 // many have moved; mu is held.
-func (s *Shards) place() (lost, moved int) {
+func (s *Shards) assign() (lost, moved int) {
 	more := map[*shard][]string{}
 	for channel, was := range s.on {
 		switch at := s.at(channel); {
@@ -308,8 +308,8 @@ func (s *Shards) allConfirmed() bool {
 	return true
 }
 
-// giveUp closes the shards that no longer have slots; mu is held.
-func (s *Shards) giveUp() {
+// closeUnused closes the shards that no longer have slots; mu is held.
+func (s *Shards) closeUnused() {
 	for address, at := range s.shards {
 		if !s.masters.have(address) {
 			delete(s.shards, address)

@@ -39,9 +39,9 @@ func (h *slotMasters) of(ctx context.Context, slot uint16) rueidis.Client {
 // forget makes the next of ask the servers again.
 func (h *slotMasters) forget() { h.known.Store(nil) }
 
-// introduce makes the client discover the server of a key's slot. It returns a transient error as the
+// discover makes the client discover the server of a key's slot. It returns a transient error as the
 // result of a script, and of a WAIT, that were not sent.
-func (h *slotMasters) introduce(ctx context.Context, key string) []rueidis.RedisResult {
+func (h *slotMasters) discover(ctx context.Context, key string) []rueidis.RedisResult {
 	refused := discover(ctx, h.client, key)
 	return []rueidis.RedisResult{refused, refused}
 }

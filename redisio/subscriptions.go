@@ -16,8 +16,8 @@ const (
 	// The back-off of reconnects grows from reconnectFirst to reconnectMost, with jitter.
 	reconnectFirst = 20 * time.Millisecond
 	reconnectMost  = time.Second
-	// linger is how long an unused channel stays subscribed at least.
-	linger = 100 * time.Millisecond
+	// unusedDelay is how long an unused channel stays subscribed at least.
+	unusedDelay = 100 * time.Millisecond
 	// replacePace bounds the cost of removing unused channels: after a replacement there is no
 	// other one for replacePace times as long as it took, but at most for replaceRest.
 	replacePace = 20
@@ -44,12 +44,12 @@ type Subscriptions struct {
 	listener Listener
 	first    string
 	watch    *Watch
-	// home is the shard, for shard channels, otherwise nil.
-	home *shard
+	// shard is the shard, for shard channels, otherwise nil.
+	shard *shard
 
-	mu      sync.Mutex // guards the fields below, and pubsub.asked
-	want    map[string]struct{}
-	touched []string // added since the last catchUp
+	mu    sync.Mutex // guards the fields below, and pubsub.asked
+	want  map[string]struct{}
+	added []string // added since the last catchUp
 	// current is the connection; next is the one that is to replace it, while that is
 	// being prepared. Both may be nil.
 	current, next *pubsub
@@ -106,7 +106,7 @@ func (s *Subscriptions) Add(channels ...string) {
 	for _, channel := range channels {
 		s.want[channel] = struct{}{}
 		delete(s.lingering, channel)
-		s.touched = append(s.touched, channel)
+		s.added = append(s.added, channel)
 	}
 	if !s.started {
 		s.started = true
@@ -191,8 +191,8 @@ func (s *Subscriptions) run() {
 		if connection, err := s.open(s.ctx); err == nil {
 			s.failed(s.serve(connection))
 		}
-		if s.home != nil {
-			s.home.broke()
+		if s.shard != nil {
+			s.shard.disconnected()
 		}
 		if time.Since(began) > reconnectMost {
 			backoff = reconnectFirst
@@ -212,7 +212,7 @@ func (s *Subscriptions) serve(connection *pubsub) error {
 	s.mu.Lock()
 	s.current, s.rest, s.retry = connection, time.Time{}, time.Time{}
 	clear(s.lingering)
-	s.touched = s.wanted()
+	s.added = s.wanted()
 	s.mu.Unlock()
 	ctx, cancel := context.WithCancel(s.ctx)
 	replacements := make(chan replacement)
@@ -314,7 +314,7 @@ func (s *Subscriptions) replaceAt() (at time.Time, wanted, stale bool) {
 	case s.stale:
 		return s.retry, true, true
 	case len(s.lingering) > 0:
-		return later(s.since.Add(linger), s.rest), true, false
+		return later(s.since.Add(unusedDelay), s.rest), true, false
 	}
 	return time.Time{}, false, false
 }
@@ -334,7 +334,7 @@ func (s *Subscriptions) prepared(r replacement) {
 func (s *Subscriptions) catchUp(connection *pubsub) error {
 	s.mu.Lock()
 	var more, already []string
-	for _, channel := range s.touched {
+	for _, channel := range s.added {
 		_, wanted := s.want[channel]
 		confirmed, asked := connection.asked[channel]
 		switch {
@@ -345,7 +345,7 @@ func (s *Subscriptions) catchUp(connection *pubsub) error {
 			already = append(already, channel)
 		}
 	}
-	s.touched = nil
+	s.added = nil
 	s.mu.Unlock()
 
 	for _, channel := range already {
@@ -368,7 +368,7 @@ func (s *Subscriptions) confirmed(by *pubsub, channel string) {
 	}
 	_, wanted := s.want[channel]
 	notify := wanted && asked && !before && (other == nil || !other.asked[channel])
-	again, recovered := s.broke, s.failure.told
+	again, recovered := s.broke, s.failure.reported
 	s.broke, s.failure = false, failure{}
 	s.mu.Unlock()
 	if recovered {
@@ -382,13 +382,13 @@ func (s *Subscriptions) confirmed(by *pubsub, channel string) {
 	}
 }
 
-// dismissed records that this server does not have the slots of channels any more. master is the address
+// slotsMoved records that this server does not have the slots of channels any more. master is the address
 // of the new master, or "" if Redis did not name it.
-func (s *Subscriptions) dismissed(by *pubsub, channels []string, master string) {
+func (s *Subscriptions) slotsMoved(by *pubsub, channels []string, master string) {
 	s.mu.Lock()
 	for _, channel := range channels {
 		delete(by.asked, channel)
 	}
 	s.mu.Unlock()
-	s.home.left(channels, master)
+	s.shard.slotsMoved(channels, master)
 }

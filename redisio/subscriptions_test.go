@@ -98,7 +98,7 @@ func TestSubscribed_IsNotReportedBeforeRedisConfirms(t *testing.T) {
 	})
 	subs.mu.Lock()
 	subs.want[channel] = struct{}{}
-	subs.touched = append(subs.touched, channel, channel)
+	subs.added = append(subs.added, channel, channel)
 	subs.wake()
 	subs.mu.Unlock()
 	e.await(t, "subscribed "+channel, 1)

@@ -16,21 +16,21 @@ var (
 
 const clusterHint = "the ACL user needs +cluster|slots and +cluster|shards, or the client cannot know the servers of the cluster"
 
-// asMeant returns the client if it has the right mode for its server; otherwise it closes the client and
+// checkMode returns the client if it has the right mode for its server; otherwise it closes the client and
 // returns an error. A server that does not reply to HELLO is accepted.
-func asMeant(ctx context.Context, client rueidis.Client, options rueidis.ClientOption) (rueidis.Client, error) {
+func checkMode(ctx context.Context, client rueidis.Client, options rueidis.ClientOption) (rueidis.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
 	var err error
 	switch {
 	case client.Mode() == rueidis.ClientModeCluster:
-		err = mayFollow(ctx, client)
+		err = checkAsking(ctx, client)
 	case options.Sentinel.MasterSet == "" && client.Mode() == rueidis.ClientModeStandalone:
 		switch hello(ctx, client, "mode") {
 		case "sentinel":
 			err = errNoMaster
 		case "cluster":
-			err = alone(ctx, client, options)
+			err = whySingle(ctx, client, options)
 		}
 	}
 	if err != nil {
@@ -51,9 +51,9 @@ func hello(ctx context.Context, client rueidis.CoreClient, what string) string {
 	return text
 }
 
-// alone returns why a client is for a single server although that belongs to a cluster. rueidis returns
+// whySingle returns why a client is for a single server although that belongs to a cluster. rueidis returns
 // such a client if the server refuses to list the others; locks on other servers could not be reached.
-func alone(ctx context.Context, client rueidis.Client, options rueidis.ClientOption) error {
+func whySingle(ctx context.Context, client rueidis.Client, options rueidis.ClientOption) error {
 	if options.ForceSingleClient {
 		return errOneServer
 	}
@@ -66,9 +66,9 @@ func alone(ctx context.Context, client rueidis.Client, options rueidis.ClientOpt
 	return &Error{Transient: true, err: errOneServer}
 }
 
-// mayFollow returns an error if the user may not send ASKING. While a slot is being moved, the old server
+// checkAsking returns an error if the user may not send ASKING. While a slot is being moved, the old server
 // would redirect its calls to the new one, and that would redirect them back, until their deadline.
-func mayFollow(ctx context.Context, client rueidis.Client) error {
+func checkAsking(ctx context.Context, client rueidis.Client) error {
 	for _, node := range client.Nodes() {
 		err := node.Do(ctx, node.B().Arbitrary("ASKING").Build()).Error()
 		refusal, refused := rueidis.IsRedisErr(err)
